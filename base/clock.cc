@@ -1,0 +1,75 @@
+#include "base/clock.h"
+
+#include <ctime>
+
+#include "absl/strings/str_format.h"
+#include "base/status.h"
+
+namespace shirabe {
+namespace {
+
+class SystemClock : public Clock {
+ public:
+  absl::Time Now() override { return absl::Now(); }
+  absl::Duration Monotonic() override {
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return absl::Seconds(now.tv_sec) + absl::Nanoseconds(now.tv_nsec);
+  }
+};
+
+}  // namespace
+
+Clock* RealClock() {
+  static SystemClock clock;
+  return &clock;
+}
+
+absl::Time ManualClock::Now() {
+  std::lock_guard lock(mutex_);
+  return now_;
+}
+
+absl::Duration ManualClock::Monotonic() {
+  std::lock_guard lock(mutex_);
+  return monotonic_;
+}
+
+void ManualClock::Advance(absl::Duration step) {
+  CHECK(step >= absl::ZeroDuration());
+  std::lock_guard lock(mutex_);
+  now_ += step;
+  monotonic_ += step;
+}
+
+void ManualClock::StepWallClock(absl::Duration step) {
+  std::lock_guard lock(mutex_);
+  now_ += step;
+}
+
+google::protobuf::Timestamp ToProto(absl::Time time) {
+  const timespec parts = absl::ToTimespec(time);
+  google::protobuf::Timestamp proto;
+  proto.set_seconds(parts.tv_sec);
+  proto.set_nanos(static_cast<int32_t>(parts.tv_nsec));
+  return proto;
+}
+
+absl::Time FromProto(const google::protobuf::Timestamp& time) {
+  return absl::FromUnixSeconds(time.seconds()) + absl::Nanoseconds(time.nanos());
+}
+
+std::string FormatTime(const google::protobuf::Timestamp& time) {
+  if (time.seconds() == 0 && time.nanos() == 0) return "";
+  return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", FromProto(time), absl::UTCTimeZone());
+}
+
+std::string FormatAge(absl::Duration age) {
+  const int64_t seconds = std::max<int64_t>(0, absl::ToInt64Seconds(age));
+  if (seconds < 120) return absl::StrFormat("%ds", seconds);
+  if (seconds < 3600) return absl::StrFormat("%dm%02ds", seconds / 60, seconds % 60);
+  if (seconds < 86400) return absl::StrFormat("%dh%02dm", seconds / 3600, seconds / 60 % 60);
+  return absl::StrFormat("%dd%02dh", seconds / 86400, seconds / 3600 % 24);
+}
+
+}  // namespace shirabe

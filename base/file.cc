@@ -1,0 +1,108 @@
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+namespace shirabe {
+namespace {
+
+Status WriteAll(int fd, const std::string& contents, const std::string& path) {
+  size_t done = 0;
+  while (done < contents.size()) {
+    const ssize_t n = write(fd, contents.data() + done, contents.size() - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return ErrnoStatus("cannot write " + path, errno);
+    done += static_cast<size_t>(n);
+  }
+  return absl::OkStatus();
+}
+
+Status SyncFolderOf(const std::string& path) {
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  Fd fd(open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd.valid() || fsync(fd.get()) != 0) return ErrnoStatus("cannot sync " + folder, errno);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Fd& Fd::operator=(Fd&& other) noexcept {
+  if (this != &other) {
+    if (fd_ >= 0) close(fd_);
+    fd_ = other.release();
+  }
+  return *this;
+}
+
+Fd::~Fd() {
+  if (fd_ >= 0) close(fd_);
+}
+
+int Fd::release() { return std::exchange(fd_, -1); }
+
+StatusOr<std::string> ReadFile(const std::string& path, int64_t max_bytes) {
+  Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) return ErrnoStatus("cannot open " + path, errno);
+  std::string contents;
+  char buffer[1 << 16];
+  for (;;) {
+    const ssize_t n = read(fd.get(), buffer, sizeof buffer);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return ErrnoStatus("cannot read " + path, errno);
+    if (n == 0) return contents;
+    contents.append(buffer, static_cast<size_t>(n));
+    if (static_cast<int64_t>(contents.size()) > max_bytes) {
+      return absl::ResourceExhaustedError(path + " is larger than " + std::to_string(max_bytes) +
+                                          " bytes");
+    }
+  }
+}
+
+Status WriteFileAtomic(const std::string& path, const std::string& contents, bool durable) {
+  const std::string beside = path + ".tmp";
+  Fd fd(open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  if (!fd.valid()) return ErrnoStatus("cannot create " + beside, errno);
+  RETURN_IF_ERROR(WriteAll(fd.get(), contents, beside));
+  if (durable && fsync(fd.get()) != 0) return ErrnoStatus("cannot sync " + beside, errno);
+  if (rename(beside.c_str(), path.c_str()) != 0) {
+    return ErrnoStatus("cannot rename " + beside + " to " + path, errno);
+  }
+  return durable ? SyncFolderOf(path) : absl::OkStatus();
+}
+
+Status MakeDirs(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  return error ? ErrnoStatus("cannot create folder " + path, error.value()) : absl::OkStatus();
+}
+
+Status RemoveAll(const std::string& path) {
+  std::error_code error;
+  std::filesystem::remove_all(path, error);
+  return error ? ErrnoStatus("cannot remove " + path, error.value()) : absl::OkStatus();
+}
+
+std::string Tail(const std::string& path, int lines, int64_t max_bytes) {
+  Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat info;
+  if (!fd.valid() || fstat(fd.get(), &info) != 0) return "";
+  const int64_t start = std::max<int64_t>(0, info.st_size - max_bytes);
+  std::string text(static_cast<size_t>(info.st_size - start), '\0');
+  const ssize_t n = pread(fd.get(), text.data(), text.size(), start);
+  text.resize(n > 0 ? static_cast<size_t>(n) : 0);
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  size_t cut = text.size();
+  for (int i = 0; i < lines && cut != std::string::npos && cut != 0; ++i) {
+    cut = text.rfind('\n', cut - 1);
+  }
+  return cut == std::string::npos || cut == 0 ? text : text.substr(cut + 1);
+}
+
+}  // namespace shirabe

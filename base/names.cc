@@ -1,0 +1,81 @@
+#include "base/names.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace shirabe {
+namespace {
+
+constexpr size_t kMaxExperimentName = 40;
+constexpr size_t kMaxNamespace = 63;
+
+bool IsLowerOrDigit(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
+
+Status ValidateLabel(const std::string& what, std::string_view name, size_t max) {
+  const bool good = !name.empty() && name.size() <= max && IsLowerOrDigit(name.front()) &&
+                    IsLowerOrDigit(name.back()) &&
+                    std::all_of(name.begin(), name.end(),
+                                [](char c) { return c == '-' || IsLowerOrDigit(c); });
+  if (good) return absl::OkStatus();
+  return absl::InvalidArgumentError(what + " \"" + std::string(name) + "\" must be 1 to " +
+                                    std::to_string(max) +
+                                    " lower-case letters, digits and '-', beginning and ending "
+                                    "with a letter or digit");
+}
+
+std::optional<int64_t> ParsePositive(std::string_view text) {
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number < 1) return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
+std::string ToString(const ExperimentKey& key) { return key.ns + "/" + key.name; }
+
+std::string TrialName(const TrialKey& key) {
+  return key.experiment.name + "-" + std::to_string(key.number);
+}
+
+std::string AttemptName(const AttemptKey& key) {
+  return TrialName(key.trial) + "-a" + std::to_string(key.number);
+}
+
+Status ValidateExperimentName(std::string_view name) {
+  return ValidateLabel("experiment name", name, kMaxExperimentName);
+}
+
+Status ValidateNamespace(std::string_view ns) {
+  return ValidateLabel("namespace", ns, kMaxNamespace);
+}
+
+std::optional<TrialKey> ParseTrialName(std::string_view text, std::string_view ns) {
+  size_t cut = text.rfind('/');
+  if (cut == std::string_view::npos) cut = text.rfind('-');
+  if (cut == std::string_view::npos) return std::nullopt;
+  const auto number = ParsePositive(text.substr(cut + 1));
+  if (!number || !ValidateExperimentName(text.substr(0, cut)).ok()) return std::nullopt;
+  return TrialKey{{std::string(ns), std::string(text.substr(0, cut))}, *number};
+}
+
+std::optional<AttemptKey> ParseAttemptName(std::string_view text, std::string_view ns) {
+  const size_t cut = text.rfind("-a");
+  if (cut == std::string_view::npos) return std::nullopt;
+  const auto number = ParsePositive(text.substr(cut + 2));
+  const auto trial = ParseTrialName(text.substr(0, cut), ns);
+  if (!number || !trial) return std::nullopt;
+  return AttemptKey{*trial, static_cast<int32_t>(*number)};
+}
+
+std::string ParameterVariable(std::string_view parameter) {
+  std::string name = "SHIRABE_PARAM_";
+  for (char c : parameter) {
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    const bool digit = c >= '0' && c <= '9';
+    name += letter ? static_cast<char>(c & ~0x20) : digit ? c : '_';
+  }
+  return name;
+}
+
+}  // namespace shirabe

@@ -1,0 +1,44 @@
+#include "base/status.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace shirabe {
+namespace {
+
+absl::StatusCode CodeOfErrno(int error) {
+  switch (error) {
+    case ENOSPC:
+    case EDQUOT:
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM: return absl::StatusCode::kResourceExhausted;
+    case ENOENT: return absl::StatusCode::kNotFound;
+    case EACCES:
+    case EPERM:
+    case EROFS: return absl::StatusCode::kPermissionDenied;
+    case EEXIST: return absl::StatusCode::kAlreadyExists;
+    default: return absl::StatusCode::kUnavailable;
+  }
+}
+
+}  // namespace
+
+Status Prefix(std::string prefix, const Status& status) {
+  if (status.ok()) return status;
+  return Status(status.code(), prefix + ": " + Message(status));
+}
+
+Status ErrnoStatus(const std::string& what, int error) {
+  return Status(CodeOfErrno(error), what + ": " + std::strerror(error));
+}
+
+void CheckFailed(const char* file, int line, const char* condition) {
+  std::fprintf(stderr, "%s:%d: CHECK failed: %s (a defect in shirabe: please report it)\n", file,
+               line, condition);
+  std::abort();
+}
+
+}  // namespace shirabe

@@ -1,0 +1,54 @@
+// From YAML text to a valid Experiment: text → small tree with lines and columns (yaml_tree) →
+// walk over the message descriptors (text → proto, here and nowhere else) → defaults → rules.
+// Every problem is reported in one go, each with its place, the value and the fix. Pure functions.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "proto/shirabe/v1/experiment.pb.h"
+
+namespace shirabe::experiment {
+
+// A problem of a specification. Where it was read from text, line and column are set (from 1).
+struct Finding {
+  bool warning = false;
+  std::string path;     // spec.parameters[1].feasibleSpace.min
+  std::string message;  // what is wrong, the value, and the fix
+  int line = 0;
+  int column = 0;
+};
+
+struct ParsedExperiment {
+  v1::Experiment experiment;      // with defaults; complete only if no finding is an error
+  std::vector<Finding> findings;  // by line and column
+};
+
+bool HasErrors(const std::vector<Finding>& findings);
+
+// file:line:col: error: spec.x: message   (without the place where there is none)
+std::string FormatFinding(const Finding& finding, std::string_view file);
+
+// One entry for each YAML document; at least one. Limits: 1 MiB of text, 64 levels, 100,000 nodes
+// after aliases; beyond them, and on text that is no YAML, the one finding says so.
+std::vector<ParsedExperiment> ParseExperiments(std::string_view text);
+
+// Fills in what Katib's defaulter would, and namespace "default".
+void SetDefaults(v1::Experiment& experiment);
+
+// Katib's rules and ours, on a message however it was made. Algorithm and stopper names and
+// settings are checked against the registries; a name of Katib's that this build lacks is a warning.
+std::vector<Finding> Validate(const v1::Experiment& experiment);
+
+// The reverse of parsing: kubectl-style YAML of any message with (field) rules; text numbers are
+// quoted, internal fields left out. And the same as JSON (compact if indent < 0).
+std::string ToYaml(const google::protobuf::Message& message);
+std::string ToJson(const google::protobuf::Message& message, int indent = -1);
+
+// kAlreadyExists, naming the first field that differs and the fix, unless `wanted` may continue
+// `existing`: only parallelTrialCount, maxTrialCount, maxFailedTrialCount and the goal may change.
+Status CheckSameExperiment(const v1::Experiment& existing, const v1::Experiment& wanted);
+
+}  // namespace shirabe::experiment

@@ -1,0 +1,93 @@
+// A suggestion algorithm: which points to try next. One file each under algorithms/, registered by
+// its last line, built once per experiment from validated settings.
+//
+// Propose is a pure function of its arguments: no clock, no I/O, no threads of its own, no state
+// that changes an answer. The same history and root give the same proposal, after a restart and on
+// another machine. Randomness for the i-th suggestion of an experiment comes from root.Fork(i),
+// i = history.size() + its place in this proposal. It may be called from any thread, one call at a
+// time per object.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/registry.h"
+#include "base/rng.h"
+#include "suggestion/history.h"
+#include "suggestion/space.h"
+
+namespace shirabe::suggestion {
+
+struct Suggestion {
+  Point point;
+  std::optional<v1::Parent> parent;  // continue from this trial's checkpoint
+  std::vector<std::pair<std::string, std::string>> labels;
+  std::string explanation;  // one line for people: why this point
+};
+
+struct Proposal {
+  enum class Outcome {
+    kOk,         // at least one suggestion, perhaps fewer than asked for
+    kWait,       // none now: `reason`; ask again when a trial has ended
+    kExhausted,  // none, ever: `reason`; the experiment ends when its trials have
+  };
+  std::vector<Suggestion> suggestions;
+  Outcome outcome = Outcome::kOk;
+  std::string reason;
+  std::string memo;  // opaque, versioned, at most 64 KiB; part of the next History
+};
+
+class Algorithm {
+ public:
+  virtual ~Algorithm() = default;
+  // At most `count` ≥ 1 suggestions, none of which history has visited while an unvisited point
+  // exists, and no two the same. kInvalidArgument for what the settings' check could not see.
+  virtual StatusOr<Proposal> Propose(const History& history, int count, const Rng& root) = 0;
+};
+
+using Settings = std::vector<std::pair<std::string, std::string>>;  // as in the YAML
+
+// A setting that an algorithm or stopper knows. The table validates and documents it.
+struct SettingInfo {
+  enum class Type { kInt, kDouble, kBool, kWord };
+  std::string name;
+  Type type = Type::kWord;
+  std::string default_value;
+  double min = 0, max = 0;          // kInt, kDouble; no bound where min == max
+  std::vector<std::string> words;   // kWord: the ones allowed, any where empty
+  std::string help;
+};
+
+// What an algorithm is built from.
+struct Problem {
+  Space space;
+  Settings settings;
+  int64_t max_trials = 0;  // 0 = no limit given
+  int parallel = 1;
+};
+
+struct AlgorithmInfo {
+  std::string name;                  // Katib's, where Katib has it
+  std::vector<std::string> aliases;
+  std::string help;                  // one sentence: what it is, when to use it
+  std::vector<SettingInfo> settings;
+  // kInvalidArgument, naming the parameter or setting and the fix, if the problem does not suit;
+  // the settings have passed the table.
+  StatusOr<std::unique_ptr<Algorithm>> (*create)(const Problem& problem);
+};
+
+// Unknown names (with the list of known ones and the nearest) and values out of range are
+// kInvalidArgument. Every algorithm also knows random_state, the seed.
+Status ValidateSettings(const std::vector<SettingInfo>& known, const Settings& settings);
+
+// By name or alias, after ValidateSettings. kNotFound, with the known names, if there is none.
+StatusOr<std::unique_ptr<Algorithm>> CreateAlgorithm(const std::string& name,
+                                                     const Problem& problem);
+
+// The value of a setting that the table knows, or its default.
+const std::string* FindSetting(const Settings& settings, const std::string& name);
+
+}  // namespace shirabe::suggestion

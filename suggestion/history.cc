@@ -1,0 +1,37 @@
+#include "suggestion/history.h"
+
+#include <utility>
+
+namespace shirabe::suggestion {
+
+void History::Add(const Point& point, const TrialView& view) {
+  CHECK(static_cast<int>(point.size()) == dimensions_);
+  visited_.emplace(space_.Key(point), size());
+  x_.insert(x_.end(), point.begin(), point.end());
+  views_.push_back(view);
+}
+
+void History::Update(int64_t index, const TrialView& view) {
+  CHECK(index >= 0 && index < size());
+  views_[index] = view;
+}
+
+void History::SetLabels(int64_t index, std::vector<std::pair<std::string, std::string>> labels) {
+  if (!labels.empty()) labels_[index] = std::move(labels);
+}
+
+Point History::point(int64_t index) const {
+  const auto first = x_.begin() + index * dimensions_;
+  return Point(first, first + dimensions_);
+}
+
+std::optional<std::string> History::label(int64_t index, const std::string& name) const {
+  const auto found = labels_.find(index);
+  if (found == labels_.end()) return std::nullopt;
+  for (const auto& [key, value] : found->second) {
+    if (key == name) return value;
+  }
+  return std::nullopt;
+}
+
+}  // namespace shirabe::suggestion

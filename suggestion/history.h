@@ -1,0 +1,67 @@
+// What an algorithm may know: every trial so far, in the order of creation, without names, clocks
+// or direction (objectives are losses, to be minimised). A value type, cheap to append to; the
+// reconciler keeps one per experiment and hands it out read-only.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "suggestion/space.h"
+
+namespace shirabe::suggestion {
+
+enum class TrialState : uint8_t {
+  kActive,      // running, waiting or preempted: its result is still to come
+  kCompleted,   // has losses; also stopped early, then with the step it reached
+  kInfeasible,  // it ran and gave nothing usable: failed, out of memory, NaN, no metric
+};
+
+// One trial as an algorithm sees it. 0-based index = trial number - 1.
+struct TrialView {
+  TrialState state = TrialState::kActive;
+  bool early_stopped = false;
+  double loss = 0;        // of the first objective; valid when completed
+  int64_t last_step = 0;  // greatest step observed
+  int64_t parent = 0;     // trial number, 0 = none
+};
+
+class History {
+ public:
+  explicit History(const Space& space) : space_(space), dimensions_(space.size()) {}
+
+  // Adds the trial with the next number, with its point.
+  void Add(const Point& point, const TrialView& view);
+  // Replaces what is known of trial `index`; its point stays.
+  void Update(int64_t index, const TrialView& view);
+  // Labels that the algorithm itself gave to the trial.
+  void SetLabels(int64_t index, std::vector<std::pair<std::string, std::string>> labels);
+
+  const Space& space() const { return space_; }
+  int64_t size() const { return static_cast<int64_t>(views_.size()); }
+  const TrialView& trial(int64_t index) const { return views_[index]; }
+  Point point(int64_t index) const;
+  double coordinate(int64_t index, int axis) const { return x_[index * dimensions_ + axis]; }
+  std::optional<std::string> label(int64_t index, const std::string& name) const;
+
+  // Whether some trial, in whatever state, has these parameter values.
+  bool Visited(const Point& point) const { return visited_.contains(space_.Key(point)); }
+  // Distinct parameter values tried so far.
+  int64_t distinct() const { return static_cast<int64_t>(visited_.size()); }
+
+  // What the algorithm committed with its last suggestions; empty at first, or where the wire
+  // carries none.
+  std::string memo;
+
+ private:
+  Space space_;
+  int dimensions_;
+  std::vector<double> x_;  // size() × dimensions_
+  std::vector<TrialView> views_;
+  absl::flat_hash_map<uint64_t, int64_t> visited_;  // Space::Key → index of the first such trial
+  absl::flat_hash_map<int64_t, std::vector<std::pair<std::string, std::string>>> labels_;
+};
+
+}  // namespace shirabe::suggestion

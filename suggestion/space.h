@@ -1,0 +1,89 @@
+// The search space, and the one codec between the unit cube, where algorithms live, and typed
+// values, where trials live. Immutable once made; any thread may use it; it copies what it needs.
+//
+// A point has one coordinate a parameter, in the order of the specification. Numeric coordinates
+// are in [0, 1], uniform under the parameter's distribution; a categorical one is an index.
+// Decode(Encode(v)) is v for every feasible v; 0 and 1 decode to min and max exactly; stepped
+// values are min + k·step computed in decimal, so that 0.1 + 2·0.1 is 0.3. Integers, steps and
+// lists share the unit interval among their n values in proportion to the distribution's mass.
+//
+// normal: mean (min+max)/2, standard deviation (max-min)/6, truncated to [min, max]; logNormal is
+// the same for the logarithm.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/rng.h"
+#include "base/status.h"
+#include "proto/shirabe/v1/experiment.pb.h"
+#include "proto/shirabe/v1/records.pb.h"
+
+namespace shirabe::suggestion {
+
+using Point = std::vector<double>;
+
+// How many distinct points there are. Exact; `finite` is false where a continuous parameter makes
+// it infinite, or where the count does not fit 64 bits.
+struct Cardinality {
+  bool finite = false;
+  uint64_t count = 0;
+};
+
+// One parameter's part of the codec.
+class Axis {
+ public:
+  virtual ~Axis() = default;
+  // Number of distinct values; 0 = continuous.
+  virtual uint64_t levels() const = 0;
+  // The coordinate of level `k` < levels(); ascending values have ascending coordinates.
+  virtual double Coordinate(uint64_t k) const = 0;
+  // The level that a coordinate decodes to; only where levels() > 0.
+  virtual uint64_t Level(double x) const = 0;
+  virtual v1::Assignment Decode(double x) const = 0;
+  // kInvalidArgument if the value is not feasible.
+  virtual StatusOr<double> Encode(const v1::Assignment& value) const = 0;
+
+  const std::string& name() const { return name_; }
+  bool categorical() const { return categorical_; }
+  bool continuous() const { return levels() == 0; }
+
+ protected:
+  std::string name_;
+  bool categorical_ = false;
+};
+
+class Space {
+ public:
+  // kInvalidArgument, naming the parameter, if the specification is not a space. What
+  // experiment/spec has validated never fails.
+  static StatusOr<Space> Create(
+      const google::protobuf::RepeatedPtrField<v1::ParameterSpec>& parameters);
+
+  int size() const { return static_cast<int>(axes_.size()); }
+  const Axis& axis(int i) const { return *axes_[i]; }
+
+  std::vector<v1::Assignment> Decode(const Point& point) const;
+  // Assignments in any order; every parameter once.
+  StatusOr<Point> Encode(const std::vector<v1::Assignment>& assignments) const;
+  // The coordinates of the values that `point` decodes to: equal for equal values.
+  Point Canonical(const Point& point) const;
+  // Equal exactly for points that decode to the same values (up to hash collisions, 2^-64).
+  uint64_t Key(const Point& point) const;
+
+  Cardinality cardinality() const { return cardinality_; }
+  // Point `index` of a finite space; the last parameter varies fastest. index < count.
+  Point At(uint64_t index) const;
+  // The reverse of At.
+  uint64_t IndexOf(const Point& point) const;
+  // Every coordinate independently, by its distribution.
+  Point Sample(Rng& rng) const;
+
+ private:
+  std::vector<std::shared_ptr<const Axis>> axes_;  // shared: a copy of a space is cheap and const
+  Cardinality cardinality_;
+};
+
+}  // namespace shirabe::suggestion

@@ -1,0 +1,51 @@
+// Turns a trial template into the object that one attempt runs: ${trialParameters.x} becomes the
+// assigned value as text (typed → text, here and nowhere else), ${trialSpec.…} metadata. Pure
+// functions; substitution happens inside string values of the tree, never in YAML text, so no value
+// can change the structure. A string that is only one reference stays a string.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/names.h"
+#include "base/status.h"
+#include "google/protobuf/struct.pb.h"
+#include "proto/shirabe/v1/experiment.pb.h"
+#include "proto/shirabe/v1/records.pb.h"
+
+namespace shirabe::trial {
+
+// "0.001", "32", "adam": the shortest text that reads back as the same value.
+std::string FormatAssignment(const v1::Assignment& assignment);
+
+// The names used as ${trialParameters.NAME} anywhere in the tree, sorted, once each.
+std::vector<std::string> ReferencedParameters(const google::protobuf::Struct& trial_spec);
+
+// Whether a trialParameter's reference is metadata (${trialSpec.Name}, Namespace, Kind,
+// APIVersion, Annotations[key], Labels[key]) instead of a parameter of the search space.
+bool IsMetadataReference(const std::string& reference);
+
+// kInvalidArgument, naming it, for a reference that nothing binds.
+StatusOr<google::protobuf::Struct> Render(const v1::TrialTemplate& trial_template,
+                                          const TrialKey& trial,
+                                          const std::vector<v1::Assignment>& assignments);
+
+// What the primary container of a rendered object runs.
+struct Command {
+  std::vector<std::string> argv;                            // command, then args
+  std::vector<std::pair<std::string, std::string>> env;     // in order
+  std::string working_dir;                                  // "" = not given
+  int gpus = 0;                                             // nvidia.com/gpu of limits or requests
+};
+
+// Finds the primary container in a Job, a Pod, or any object with exactly one pod template that
+// holds a container of that name, and reads its command. $(VAR) in command, args and env is
+// expanded as in a pod ($$(VAR) is literal, an unknown $(VAR) stays) from its own env and from
+// `environment`. kInvalidArgument, with the path of the field and the fix: no such container,
+// no `command` (an image's entrypoint exists only in a cluster), env with valueFrom.
+StatusOr<Command> ReadCommand(const google::protobuf::Struct& trial_spec,
+                              const std::string& primary_container,
+                              const std::map<std::string, std::string>& environment);
+
+}  // namespace shirabe::trial
