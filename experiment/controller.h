@@ -1,0 +1,51 @@
+// Owns experiments: holds their leases, and calls the reconciler for each whenever something about
+// it changed or its time has come. One worker per experiment at a time, several experiments at
+// once. The store and the executor must outlive it. Thread-safe.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/names.h"
+#include "base/status.h"
+#include "db/store.h"
+#include "trial/executor.h"
+
+namespace shirabe::experiment {
+
+struct ControllerOptions {
+  db::Store* store = nullptr;
+  Clock* clock = nullptr;
+  std::string executor = "process";          // a registered name
+  trial::ExecutorOptions executor_options;   // its on_change is set by the controller
+  int workers = 1;
+  std::string working_dir;                   // for trials whose template names none
+};
+
+class Controller {
+ public:
+  static StatusOr<std::unique_ptr<Controller>> Create(ControllerOptions options);
+  // Stops reconciling and gives the leases up; running attempts go on, to be adopted later.
+  virtual ~Controller() = default;
+
+  // Takes the experiment's lease (also from a holder on this machine that is dead), adopts what
+  // still runs of it, and begins to reconcile it. kAlreadyExists, naming the holder, if another
+  // process owns it. kNotFound if the store has no such experiment.
+  virtual Status Own(const ExperimentKey& key) = 0;
+
+  // Until the experiment has ended and nothing of it runs, the lease is lost (kAborted), or
+  // `timeout` has passed (kDeadlineExceeded).
+  virtual Status Await(const ExperimentKey& key, absl::Duration timeout) = 0;
+
+  // Stops what runs, gracefully, or at once with `now`; each attempt is closed as suspended, its
+  // trial waits, and the experiment goes on when somebody owns it again. Await then returns OK.
+  virtual void Suspend(const ExperimentKey& key, bool now) = 0;
+
+  // Reconcile it soon: an intent was written by this process.
+  virtual void Poke(const ExperimentKey& key) = 0;
+};
+
+}  // namespace shirabe::experiment

@@ -1,0 +1,30 @@
+// The doors through which experiments come and go, for clients of a store: no loop, no threads.
+#pragma once
+
+#include "base/clock.h"
+#include "base/names.h"
+#include "base/status.h"
+#include "db/store.h"
+
+namespace shirabe::experiment {
+
+struct Submitted {
+  bool created = false;  // false: it was there, and may go on with what is wanted now
+  bool changed = false;  // its counts or goal differ from what was stored
+};
+
+// Stores a new experiment (uid, times and the condition Created are set), or, where one of that name
+// exists, checks that it is the same search and sends a SCALE intent for changed counts.
+// kAlreadyExists, with the field that differs, if it is another search.
+StatusOr<Submitted> Submit(db::Store& store, Clock& clock, const v1::Experiment& experiment);
+
+// Adds an intent for whoever owns the experiment. kNotFound if there is no such experiment.
+Status Send(db::Store& store, Clock& clock, const ExperimentKey& key, v1::Intent intent);
+
+ExperimentKey KeyOf(const v1::Experiment& experiment);
+// Succeeded or Failed is True.
+bool IsEnded(const v1::Experiment& experiment);
+// The newest condition that is True; Created where there is none.
+v1::Condition CurrentCondition(const v1::Experiment& experiment);
+
+}  // namespace shirabe::experiment
