@@ -7,15 +7,20 @@
 // Changes(after) lists the rows newer than a revision, so that a reader can follow or go on.
 //
 // An experiment has at most one owner: the holder of its lease. Puts of an experiment, its trials,
-// attempts, checkpoints and observations name the lease's epoch once a lease exists; a batch with an
-// older epoch is refused with kFailedPrecondition, however late it arrives. Anyone may add an
-// Intent, and anyone may create an experiment that does not exist.
+// attempts, checkpoints and observations name the lease's epoch once a lease exists; a batch with
+// an older epoch is refused with kFailedPrecondition, however late it arrives. Anyone may add an
+// Intent or an Event, and anyone may create an experiment that does not exist (with what belongs
+// to it in the same batch). The epoch of a name outlives the deletion of its experiment.
+//
+// Everything belongs to an experiment, and attempts, checkpoints and observations to a trial, that
+// exists (or is in the same batch): else kNotFound. Lists of what does not exist are empty.
 //
 // Implementations are thread-safe. Concurrent Commits may share one fsync. Records are returned
 // by value. Errors: kNotFound, kAborted, kFailedPrecondition (lease lost), kAlreadyExists (lease
 // held by another: the message names the holder), kResourceExhausted (disk full),
 // kPermissionDenied (read-only), kUnavailable (locked or gone: try again), kDataLoss (damaged),
-// kUnimplemented (a schema newer than this program).
+// kUnimplemented (a schema newer than this program), kInvalidArgument (a batch that contradicts
+// itself; an address that is not a database of ours).
 #pragma once
 
 #include <cstdint>
@@ -34,7 +39,8 @@
 namespace shirabe::db {
 
 // One value of one metric. The key is (trial, attempt, step, metric): adding a row again is a
-// no-op, adding another value under the same key replaces it (the last write of a step counts).
+// no-op, adding another value under the same key replaces it (the last write of a step counts). A
+// row once superseded stays so.
 struct ObservationRow {
   int64_t trial = 0;
   int32_t attempt = 0;
@@ -78,7 +84,7 @@ struct Batch {
   struct Supersede {
     int64_t trial = 0;
     int32_t attempt = 0;   // rows of this attempt and of earlier ones…
-    int64_t past_step = 0; // …with a greater step no longer count
+    int64_t past_step = 0; // …with a greater step no longer count; after `observations`
   };
   std::vector<Supersede> supersede;
   bool delete_experiment = false;        // with all that belongs to it; the rest must be empty
@@ -149,8 +155,10 @@ class Store {
 
   // The revision of the newest Commit; 0 in an empty store.
   virtual StatusOr<int64_t> Revision() = 0;
-  // At most `limit` rows with a revision greater than `after`, in the order of their revisions.
-  // A row that changed twice appears once, with its newest revision.
+  // At most `limit` rows (-1 = all) with a revision greater than `after`, in the order of their
+  // revisions. A row that changed twice appears once, with its newest revision. The rows of one
+  // Commit are never parted, so that asking again after the last revision misses none: if the
+  // first Commit alone has more than `limit`, it comes whole.
   virtual StatusOr<std::vector<Change>> Changes(int64_t after, int64_t limit) = 0;
 
   // Durable and atomic; returns its revision. See above for refusals.
@@ -159,6 +167,7 @@ class Store {
   // Acquires, or renews if the holder already has it (the epoch then stays). kAlreadyExists if
   // another holds it and it has neither expired nor the epoch `dead_epoch`.
   virtual StatusOr<v1::Lease> AcquireLease(const LeaseRequest& request) = 0;
+  // Without a holder, and with the epoch reached so far, if nobody has it.
   virtual StatusOr<v1::Lease> GetLease(const ExperimentKey& key) = 0;
   // Gives it up at once; the epoch is remembered. OK if it is no longer ours.
   virtual Status ReleaseLease(const LeaseClaim& claim) = 0;
@@ -169,6 +178,9 @@ struct StoreInfo {
   std::string help;
   // `address` is what follows "<scheme>:", "read_only" never writes nor migrates.
   StatusOr<std::unique_ptr<Store>> (*open)(const std::string& address, bool read_only);
+  // For the contract suite: an address (after the scheme) of an empty store, in `folder` if it
+  // needs files; nullopt if this machine has none to offer.
+  std::optional<std::string> (*scratch)(const std::string& folder);
 };
 
 // "sqlite:PATH", "memory:". kInvalidArgument, naming the schemes, for any other.

@@ -1,0 +1,63 @@
+// What every store refuses and grants, as pure functions: the stores differ in where their rows
+// lie, never in these answers or their words. Called by the stores only.
+//
+// The order of refusals is the same everywhere, too: a malformed batch (kInvalidArgument), an
+// experiment that is there already (kAborted) or not there (kNotFound), a lease that is not the
+// writer's (kFailedPrecondition), a revision that moved on (kAborted), a trial that does not exist
+// (kNotFound). Functions without state, safe from any thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "db/store.h"
+
+namespace shirabe::db {
+
+// kInvalidArgument if the batch contradicts itself: a record of another experiment, a key put
+// twice, a number below 1, a metric without a name, a deletion beside other writes.
+Status ValidateBatch(const Batch& batch);
+
+// Whether the batch creates its experiment. Such a batch needs no lease: what does not exist has
+// no owner who could be overtaken.
+bool Creates(const Batch& batch);
+
+// kFailedPrecondition, naming the holder, if the batch writes what only the holder may write and
+// was not written under the present epoch.
+Status CheckEpoch(const Batch& batch, const v1::Lease& lease);
+
+// The lease after `request`: renewed, or with the next epoch. kAlreadyExists if another holds it.
+StatusOr<v1::Lease> GrantLease(const LeaseRequest& request, const v1::Lease& lease);
+
+// The lease once its experiment is deleted: nobody holds it, and the epoch has moved on, so that a
+// late write of the former holder cannot reach a new experiment of the same name.
+v1::Lease LeaseAfterDeletion(v1::Lease lease);
+
+// An unheld lease of epoch 0.
+v1::Lease NoLease(const ExperimentKey& key);
+
+// kAborted: `what` was to be written from revision `expected` (0 = must not exist), but is at
+// `current` (0 = does not exist).
+Status Conflict(const std::string& what, int64_t expected, int64_t current);
+Status NoExperiment(const ExperimentKey& key);
+Status NoTrial(const TrialKey& key);
+Status ReadOnly(const std::string& address);
+
+// A record as messages name it: "trial mnist-7", "attempt mnist-7-a1".
+std::string Describe(const v1::Experiment& experiment);
+std::string Describe(const v1::Trial& trial);
+std::string Describe(const v1::Attempt& attempt);
+std::string Describe(const v1::Checkpoint& checkpoint);
+std::string Describe(const v1::Event& event);
+std::string Describe(const v1::Intent& intent);
+
+bool IsLive(const v1::Trial& trial);
+bool IsOpen(const v1::Attempt& attempt);
+
+// Adds the next change, in the order of revisions, to at most `limit` others (-1 = no limit).
+// False once there are enough: then no part of a Commit is in the list without its rest. A first
+// Commit that is larger than the limit is taken whole, so that a reader always gets on.
+bool AddChange(const Change& change, int64_t limit, std::vector<Change>* changes);
+
+}  // namespace shirabe::db
