@@ -12,10 +12,10 @@ constexpr size_t kMaxNamespace = 63;
 bool IsLowerOrDigit(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
 
 Status ValidateLabel(const std::string& what, std::string_view name, size_t max) {
-  const bool good = !name.empty() && name.size() <= max && IsLowerOrDigit(name.front()) &&
-                    IsLowerOrDigit(name.back()) &&
-                    std::all_of(name.begin(), name.end(),
-                                [](char c) { return c == '-' || IsLowerOrDigit(c); });
+  const bool good =
+      !name.empty() && name.size() <= max && IsLowerOrDigit(name.front()) &&
+      IsLowerOrDigit(name.back()) &&
+      std::all_of(name.begin(), name.end(), [](char c) { return c == '-' || IsLowerOrDigit(c); });
   if (good) return absl::OkStatus();
   return absl::InvalidArgumentError(what + " \"" + std::string(name) + "\" must be 1 to " +
                                     std::to_string(max) +

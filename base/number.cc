@@ -28,7 +28,9 @@ std::optional<double> ParseUnsigned(std::string_view text) {
     return std::nullopt;
   }
   // from_chars leaves the value alone when it is out of range; strtod rounds it.
-  if (error == std::errc::result_out_of_range) value = std::strtod(std::string(text).c_str(), nullptr);
+  if (error == std::errc::result_out_of_range) {
+    value = std::strtod(std::string(text).c_str(), nullptr);
+  }
   return value;
 }
 

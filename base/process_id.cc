@@ -39,14 +39,17 @@ std::optional<ProcessId> FindProcess(pid_t pid) {
   if (close == std::string::npos || close + 2 > stat->size()) return std::nullopt;
   const std::vector<std::string> fields = absl::StrSplit(stat->substr(close + 2), ' ');
   constexpr size_t kState = 0, kStart = 19;
-  if (fields.size() <= kStart || fields[kState] == "Z" || fields[kState] == "X") return std::nullopt;
+  if (fields.size() <= kStart) return std::nullopt;
+  if (fields[kState] == "Z" || fields[kState] == "X") return std::nullopt;
   static const std::string host = HostName(), boot = BootId();
   ProcessId id{host, boot, pid, 0};
   if (!ParseInt(fields[kStart], id.start)) return std::nullopt;
   return id;
 }
 
-ProcessId ThisProcess() { return FindProcess(getpid()).value_or(ProcessId{HostName(), BootId(), getpid(), 0}); }
+ProcessId ThisProcess() {
+  return FindProcess(getpid()).value_or(ProcessId{HostName(), BootId(), getpid(), 0});
+}
 
 bool MayBeAlive(const ProcessId& id) {
   const ProcessId self = ThisProcess();

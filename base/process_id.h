@@ -12,9 +12,9 @@ namespace shirabe {
 
 struct ProcessId {
   std::string host;
-  std::string boot;     // changes with every boot of the machine (and inside a container: its host's)
+  std::string boot;  // changes with every boot of the machine; in a container, its host's
   pid_t pid = 0;
-  uint64_t start = 0;   // clock ticks since boot, as in /proc/PID/stat
+  uint64_t start = 0;  // clock ticks since boot, as in /proc/PID/stat
   bool operator==(const ProcessId&) const = default;
 };
 

@@ -23,7 +23,9 @@ class Registry {
 
   bool Add(Info info) {
     if constexpr (requires { info.aliases; }) {
-      for (const std::string& alias : info.aliases) CHECK(aliases_.emplace(alias, info.name).second);
+      for (const std::string& alias : info.aliases) {
+        CHECK(aliases_.emplace(alias, info.name).second);
+      }
     }
     std::string name = info.name;
     CHECK(variants_.emplace(std::move(name), std::move(info)).second);
@@ -57,6 +59,6 @@ class Registry {
 
 }  // namespace shirabe
 
-#define SHIRABE_REGISTER(Info, ...)                      \
+#define SHIRABE_REGISTER(Info, ...)                       \
   [[maybe_unused]] static const bool shirabe_registered = \
       ::shirabe::Registry<Info>::Get().Add(Info __VA_ARGS__)

@@ -32,10 +32,9 @@ Status ErrnoStatus(const std::string& what, int error);
 #define SHIRABE_CONCAT_(a, b) a##b
 #define SHIRABE_CONCAT(a, b) SHIRABE_CONCAT_(a, b)
 
-#define RETURN_IF_ERROR(expression)                                     \
-  do {                                                                  \
-    if (auto shirabe_status = (expression); !shirabe_status.ok())       \
-      return shirabe_status;                                            \
+#define RETURN_IF_ERROR(expression)                                                      \
+  do {                                                                                   \
+    if (auto shirabe_status = (expression); !shirabe_status.ok()) return shirabe_status; \
   } while (false)
 
 #define ASSIGN_OR_RETURN(lhs, expression) \

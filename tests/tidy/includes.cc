@@ -1,0 +1,96 @@
+// The include table of the house: cmd → {service, client} → experiment → {suggestion | trial |
+// metrics | db} → proto; trial and experiment may use kube; everyone may use base. A folder may
+// include what stands to its right, never its sibling.
+#include <map>
+#include <set>
+
+#include "absl/strings/str_format.h"
+#include "tests/tidy/rules.h"
+
+namespace shirabe::tidy {
+namespace {
+
+using Names = std::set<std::string>;
+
+// What each folder may include beside itself. cmd reaches data only through client.
+const std::map<std::string, Names>& Table() {
+  static const std::map<std::string, Names> table = {
+      {"base", {}},
+      {"kube", {"base"}},
+      {"db", {"base", "proto"}},
+      {"suggestion", {"base", "proto"}},
+      {"metrics", {"base", "proto"}},
+      {"trial", {"base", "proto", "kube"}},
+      {"experiment", {"base", "proto", "kube", "db", "suggestion", "metrics", "trial"}},
+      {"service", {"base", "proto", "db", "suggestion", "metrics", "trial", "experiment"}},
+      {"client", {"base", "proto", "db", "suggestion", "metrics", "trial", "experiment"}},
+      {"cmd",
+       {"base", "proto", "suggestion", "metrics", "trial", "experiment", "service", "client"}},
+      {"proto", {}},
+      {"tests", {}},
+      {"bench", {}},
+  };
+  return table;
+}
+
+std::string TopFolder(std::string_view path) {
+  const size_t cut = path.find('/');
+  return std::string(path.substr(0, cut == std::string_view::npos ? 0 : cut));
+}
+
+// Headers that bring a clock, a thread or the outside world.
+bool IsImpure(std::string_view include) {
+  for (const char* name : {"thread", "fstream", "iostream", "filesystem", "chrono", "unistd.h",
+                           "base/file.h", "base/clock.h", "base/process_id.h"}) {
+    if (include == name) return true;
+  }
+  return false;
+}
+
+// Folders and files that compute and do nothing else. remote.cc speaks to another process by design.
+bool MustBePure(const std::string& path) {
+  if (path == "suggestion/algorithms/remote.cc") return false;
+  return TopFolder(path) == "suggestion" || path == "experiment/plan.h" ||
+         path == "experiment/plan.cc";
+}
+
+// The name in #include "name" or <name>; empty for any other line.
+std::string_view IncludeOn(const Source& source, int line) {
+  std::string_view text = source.Line(source.text, line);
+  const std::string_view code = source.Line(source.code, line);
+  const size_t hash = code.find_first_not_of(' ');
+  if (hash == std::string_view::npos || code.substr(hash, 8) != "#include") return {};
+  const size_t open = text.find_first_of("\"<", hash + 8);
+  if (open == std::string_view::npos) return {};
+  const size_t close = text.find_first_of("\">", open + 1);
+  return text.substr(open + 1, close - open - 1);
+}
+
+}  // namespace
+
+void CheckIncludes(const Source& source, Violations& out) {
+  const std::string from = TopFolder(source.path);
+  const auto row = Table().find(from);
+  if (!KindOf(source.path, source.text).cpp || row == Table().end()) return;
+  const bool free = from == "tests" || from == "bench";
+  for (int n = 1; n <= source.lines(); ++n) {
+    const std::string_view include = IncludeOn(source, n);
+    if (include.empty()) continue;
+    const std::string to = TopFolder(include);
+    const bool ours = Table().contains(to) && to != from;
+    if (!free && ours && !row->second.contains(to)) {
+      out.push_back({source.path, n,
+                     absl::StrFormat("%s/ may not include %s/ (ARCHITECTURE.md, layers)", from, to)});
+    }
+    if (MustBePure(source.path) && IsImpure(include)) {
+      out.push_back({source.path, n,
+                     absl::StrFormat("%s in a part that has no I/O, clock or threads",
+                                     std::string(include))});
+    }
+    if (to.empty() && source.Line(source.text, n).find('"') != std::string_view::npos) {
+      out.push_back({source.path, n, "an include of ours is written from the root of the tree"});
+    }
+  }
+}
+
+}  // namespace shirabe::tidy

@@ -1,0 +1,134 @@
+// Every rule finds what is planted, and leaves its lawful neighbour alone.
+#include "tests/tidy/rules.h"
+
+#include <gtest/gtest.h>
+
+namespace shirabe::tidy {
+namespace {
+
+// The violations of a file with this text, as one text.
+std::string Check(const std::string& path, const std::string& text, bool executable = false) {
+  return Format(CheckFile(Lex(path, text), executable));
+}
+
+#define EXPECT_FINDS(path, text, words) \
+  EXPECT_NE(Check(path, text).find(words), std::string::npos) << Check(path, text)
+#define EXPECT_CLEAN(path, text) EXPECT_EQ(Check(path, text), "")
+
+TEST(Rules, LongLines) {
+  EXPECT_FINDS("db/a.cc", "int a;\n//" + std::string(99, 'x') + "\n", "db/a.cc:2: 101 columns");
+  EXPECT_CLEAN("db/a.cc", "//" + std::string(98, 'x') + "\n");
+  std::string wide = "//";
+  for (int i = 0; i < 98; ++i) wide += "ü";
+  EXPECT_CLEAN("db/a.cc", wide + "\n");
+  EXPECT_FINDS("db/a.cc", "int a; \n", "blanks at the end");
+}
+
+TEST(Rules, LongFilesAndFunctions) {
+  std::string lines;
+  for (int i = 0; i < 401; ++i) lines += "int a;\n";
+  EXPECT_FINDS("db/a.cc", lines, "401 lines in the file");
+  EXPECT_CLEAN("tests/db/a.cc", lines);
+  EXPECT_CLEAN("proto/a.proto", lines);
+  std::string body;
+  for (int i = 0; i < 69; ++i) body += "  g();\n";
+  EXPECT_FINDS("db/a.cc", "void f() {\n" + body + "}\n", "db/a.cc:1: f has 71 lines");
+  EXPECT_CLEAN("db/a.cc", "void f() {\n" + body.substr(7) + "}\n");
+  EXPECT_FINDS("sdk/a.py", "def f():\n" + body + body, "f has 139 lines");
+}
+
+TEST(Rules, ManyParameters) {
+  EXPECT_FINDS("db/a.cc", "void f(int a, int b, int c, int d, int e);\n", "f has 5 parameters");
+  EXPECT_CLEAN("db/a.cc", "void f(int a, int b, int c, int d);\n");
+}
+
+TEST(Rules, Headers) {
+  EXPECT_FINDS("base/a.h", "// A.\nint a;\n", "without #pragma once");
+  EXPECT_FINDS("base/a.h", "#pragma once\nint a;\n", "opens with what it is");
+  EXPECT_CLEAN("base/a.h", "// A.\n#pragma once\nint a;\n");
+  std::string text = "// A.\n#pragma once\n";
+  for (int i = 0; i < 119; ++i) text += "int a;\n";
+  EXPECT_FINDS("trial/a.h", text, "121 lines in an interface header");
+  EXPECT_CLEAN("trial/executors/a.h", text);
+  EXPECT_CLEAN("db/store.h", text);
+  EXPECT_FINDS("db/store.h", "// A.\n#pragma once\nint a;\nint b;\nvirtual f() = 0;\n", "20% of");
+}
+
+TEST(Rules, Layers) {
+  EXPECT_FINDS("metrics/a.cc", "#include \"db/store.h\"\n", "metrics/ may not include db/");
+  EXPECT_FINDS("base/a.cc", "#include \"proto/shirabe/v1/records.pb.h\"\n", "may not include");
+  EXPECT_FINDS("suggestion/a.cc", "#include \"kube/client.h\"\n", "may not include");
+  EXPECT_FINDS("cmd/a.cc", "#include \"db/store.h\"\n", "cmd/ may not include db/");
+  EXPECT_FINDS("experiment/a.cc", "#include \"client/client.h\"\n", "may not include");
+  EXPECT_FINDS("db/a.cc", "#include \"store.h\"\n", "from the root of the tree");
+  EXPECT_CLEAN("trial/a.cc", "#include \"kube/client.h\"\n#include \"base/file.h\"\n");
+  EXPECT_CLEAN("db/a.cc", "#include <vector>\n#include \"absl/time/time.h\"\n"
+                          "// #include \"trial/a.h\"\n");
+  EXPECT_CLEAN("tests/db/a.cc", "#include \"trial/executor.h\"\n");
+}
+
+TEST(Rules, PureParts) {
+  EXPECT_FINDS("suggestion/a.cc", "#include <thread>\n", "no I/O, clock or threads");
+  EXPECT_FINDS("suggestion/gp/a.cc", "#include \"base/clock.h\"\n", "no I/O, clock or threads");
+  EXPECT_FINDS("experiment/plan.cc", "#include <fstream>\n", "no I/O, clock or threads");
+  EXPECT_CLEAN("suggestion/algorithms/remote.cc", "#include <thread>\n");
+  EXPECT_CLEAN("experiment/controller.cc", "#include <thread>\n");
+}
+
+TEST(Rules, Clocks) {
+  for (const char* text : {"absl::Now();", "std::chrono::steady_clock::now();", "x = time(nullptr);",
+                           "std::time(0);", "usleep(3);", "std::this_thread::sleep_for(x);"}) {
+    EXPECT_NE(Check("db/a.cc", std::string(text) + "\n"), "") << text;
+    EXPECT_EQ(Check("tests/db/a.cc", std::string(text) + "\n"), "") << text;
+  }
+  EXPECT_CLEAN("base/clock.cc", "return absl::Now();\n");
+  EXPECT_CLEAN("db/a.cc", "row.time(); r->time(); f(end_time(x)); Runtime(3);\n");
+  EXPECT_CLEAN("db/a.cc", "// absl::Now() is in base/clock\nf(\"absl::Now()\");\n");
+}
+
+TEST(Rules, Ownership) {
+  EXPECT_FINDS("db/a.cc", "auto* a = new int;\n", "naked new");
+  EXPECT_FINDS("db/a.cc", "std::unique_ptr<A>(new A);\n", "naked new");
+  EXPECT_CLEAN("db/a.cc", "std::unique_ptr<A>(new A);  // the constructor is private\n");
+  EXPECT_CLEAN("db/a.cc", "new (&buffer) int;\n");
+  EXPECT_FINDS("db/a.cc", "delete a;\n", "naked delete");
+  EXPECT_CLEAN("db/a.cc", "A(const A&) = delete;\n");
+  EXPECT_FINDS("db/a.cc", "std::shared_ptr<A> a;\n", "shared_ptr");
+  EXPECT_CLEAN("db/a.cc", "std::shared_ptr<A> a;  // outlives the call that made it\n");
+}
+
+TEST(Rules, BannedWords) {
+  EXPECT_FINDS("db/a.cc", "throw 1;\n", "return a status");
+  EXPECT_FINDS("db/a.cc", "std::regex r;\n", "use RE2");
+  EXPECT_FINDS("db/a.cc", "std::normal_distribution<double> n;\n", "base/rng");
+  EXPECT_FINDS("db/a.cc", "#ifdef A\n", "conditional compilation");
+  EXPECT_CLEAN("suggestion/gpu/a.cu", "#ifdef A\n");
+  EXPECT_FINDS("tests/db/a.cc", "TEST(A, DISABLED_B) {}\n", "a disabled test");
+  EXPECT_FINDS("tests/db/a.cc", "// TEST(A, B) {\n", "commented out");
+  EXPECT_FINDS("db/a.cc", "f(name + \"-a\" + n);\n", "base/names");
+  EXPECT_FINDS("db/a.cc", "f(name + \"-\" + std::to_string(n));\n", "base/names");
+  EXPECT_CLEAN("base/names.cc", "f(name + \"-\" + std::to_string(n));\n");
+  EXPECT_FINDS("README.md", "This is a TO" "DO.\n", "left undone");
+  EXPECT_FINDS("deploy/a.sh", "# FIX" "ME\n", "left undone");
+}
+
+TEST(Rules, Registrations) {
+  const std::string line = "SHIRABE_REGISTER(AlgorithmInfo, {.name = \"a\", .help = \"b\"});\n";
+  EXPECT_CLEAN("suggestion/algorithms/a.cc", "int a;\n" + line);
+  EXPECT_FINDS("suggestion/algorithms/a.cc", line + "int a;\n", "not the last line");
+  EXPECT_FINDS("metrics/collectors/a.cc", line + line, "one registration a file");
+  EXPECT_CLEAN("suggestion/algorithms/a.cc",
+               "SHIRABE_REGISTER(A, {.create = [](int x) {\n  return f(g(x));\n}});\n}\n");
+}
+
+TEST(Rules, Scripts) {
+  EXPECT_NE(Check("a.sh", "#!/usr/bin/env bash\nset -euo pipefail\n"), "") << "not executable";
+  EXPECT_EQ(Check("a.sh", "#!/usr/bin/env bash\nset -euo pipefail\n", true), "");
+  EXPECT_NE(Check("a.sh", "#!/usr/bin/env bash\nls\n", true), "");
+  EXPECT_NE(Check("a.py", "print(1)\n", true), "");
+  EXPECT_EQ(Check("run", "#!/usr/bin/env python3\n", true), "");
+  EXPECT_EQ(Check("sdk/a.py", "print(1)\n"), "");
+}
+
+}  // namespace
+}  // namespace shirabe::tidy
