@@ -26,33 +26,51 @@ struct Ban {
 // Written so that this file does not find itself.
 std::vector<Ban> Bans() {
   return {
-      {Layer::kCode, Where::kCppButTests,
+      {Layer::kCode,
+       Where::kCppButTests,
        R"(absl::Now\b|_clock::now\b|\bgettimeofday\b|\bclock_gettime\b|)"
        R"((?:^|[^\w.>:]|std::)time\s*\(|\bGetCurrentTimeNanos\b)",
        "reads a clock: use base/clock",
        // The supervisor is a C program of its own, without base/.
        {"base/clock", "trial/supervisor/"}},
-      {Layer::kCode, Where::kCppButTests,
+      {Layer::kCode,
+       Where::kCppButTests,
        R"(\b(?:u?sleep|nanosleep|clock_nanosleep|SleepFor|sleep_for|sleep_until)\s*\()",
        "sleeps: wait for a condition or a descriptor",
        {"base/clock", "trial/supervisor/"}},
       {Layer::kCode, Where::kCpp, R"(\bthrow\b)", "throws: return a status", {}},
       {Layer::kCode, Where::kCpp, R"(\bstd::w?s?regex|<regex>)", "std::regex: use RE2", {}},
-      {Layer::kCode, Where::kCpp,
+      {Layer::kCode,
+       Where::kCpp,
        R"(\bstd::(?:\w+_distribution|mt19937\w*|random_device|minstd_rand\w*|s?rand|shuffle)\b)",
-       "random numbers that differ between machines: use base/rng", {"base/rng"}},
-      {Layer::kCode, Where::kCpp, R"(^\s*#\s*(?:if|ifdef|ifndef|elif)\b)",
+       "random numbers that differ between machines: use base/rng",
+       {"base/rng"}},
+      {Layer::kCode,
+       Where::kCpp,
+       R"(^\s*#\s*(?:if|ifdef|ifndef|elif)\b)",
        "conditional compilation: choose at run time, or by file",
        // CUDA exists at some and not at others; x86-64 alone can miss an instruction set.
        {"suggestion/gpu/", "cmd/cpu_check.cc"}},
       {Layer::kCode, Where::kCpp, R"(\bDISABLED_\w+)", "a disabled test", {}},
-      {Layer::kText, Where::kCpp, R"(^\s*//\s*(?:TEST|TEST_F|TEST_P|TYPED_TEST)\s*\()",
-       "a test that is commented out", {}},
-      {Layer::kText, Where::kCppButTests,
+      {Layer::kText,
+       Where::kCpp,
+       R"(^\s*//\s*(?:TEST|TEST_F|TEST_P|TYPED_TEST)\s*\()",
+       "a test that is commented out",
+       {}},
+      {Layer::kText,
+       Where::kCppButTests,
        R"re("-a"|"-"\s*(?:\+|,|<<)\s*(?:std::to_string|\w*number)|"SHIRABE_PARAM_)re",
-       "builds a name by hand: use base/names", {"base/names"}},
-      {Layer::kText, Where::kEverything, "\\b(?:TO" "DO|FIX" "ME|XX" "X|HA" "CK)\\b",
-       "a mark of something left undone: do it, or say in words why not", {}},
+       "builds a name by hand: use base/names",
+       {"base/names"}},
+      {Layer::kText,
+       Where::kEverything,
+       "\\b(?:TO"
+       "DO|FIX"
+       "ME|XX"
+       "X|HA"
+       "CK)\\b",
+       "a mark of something left undone: do it, or say in words why not",
+       {}},
   };
 }
 

@@ -218,9 +218,7 @@ class Finder {
   }
 
  private:
-  std::string_view Header() const {
-    return std::string_view(code_).substr(start_, at_ - start_);
-  }
+  std::string_view Header() const { return std::string_view(code_).substr(start_, at_ - start_); }
 
   void Step() {
     switch (code_[at_]) {
@@ -283,8 +281,7 @@ class Finder {
     function.name = signature.name;
     function.first_line = source_.LineOf(SkipSpace(code_, start_));
     function.last_line = source_.LineOf(at_ - (defined ? 1 : 0));
-    function.parameters =
-        IsMacroName(signature.name) ? 0 : CountParameters(signature.parameters);
+    function.parameters = IsMacroName(signature.name) ? 0 : CountParameters(signature.parameters);
     function.defined = defined;
     result_.found.push_back(std::move(function));
   }

@@ -47,7 +47,7 @@ bool IsImpure(std::string_view include) {
   return false;
 }
 
-// Folders and files that compute and do nothing else. remote.cc speaks to another process by design.
+// What computes and does nothing else. remote.cc speaks to another process by design.
 bool MustBePure(const std::string& path) {
   if (path == "suggestion/algorithms/remote.cc") return false;
   return TopFolder(path) == "suggestion" || path == "experiment/plan.h" ||
@@ -80,7 +80,7 @@ void CheckIncludes(const Source& source, Violations& out) {
     const bool ours = Table().contains(to) && to != from;
     if (!free && ours && !row->second.contains(to)) {
       out.push_back({source.path, n,
-                     absl::StrFormat("%s/ may not include %s/ (ARCHITECTURE.md, layers)", from, to)});
+                     absl::StrFormat("%s/ may not include %s/ (see ARCHITECTURE.md)", from, to)});
     }
     if (MustBePure(source.path) && IsImpure(include)) {
       out.push_back({source.path, n,

@@ -56,9 +56,20 @@ bool IsInterface(const std::string& path) {
   return false;
 }
 
+// The offset of the ';' that ends the statement at `first`: the next one outside of brackets.
+size_t EndOfStatement(const std::string& code, size_t first) {
+  int depth = 0;
+  for (size_t i = first; i < code.size(); ++i) {
+    if (code[i] == '(' || code[i] == '{') ++depth;
+    if (code[i] == ')' || code[i] == '}') --depth;
+    if (code[i] == ';' && depth == 0) return i;
+  }
+  return code.size();
+}
+
 bool HoldsVariants(const std::string& path) {
-  for (const char* folder : {"suggestion/algorithms", "suggestion/stoppers", "metrics/collectors",
-                             "trial/executors"}) {
+  for (const char* folder :
+       {"suggestion/algorithms", "suggestion/stoppers", "metrics/collectors", "trial/executors"}) {
     if (Folder(path) == folder) return EndsWith(path, ".cc");
   }
   return false;
@@ -90,8 +101,8 @@ void CheckLines(const Source& source, Violations& out) {
   for (int n = 1; n <= source.lines(); ++n) {
     const std::string_view line = source.Line(source.text, n);
     if (Columns(line) > kMaxColumns) {
-      out.push_back({source.path, n, absl::StrFormat("%d columns, at most %d", Columns(line),
-                                                     kMaxColumns)});
+      out.push_back(
+          {source.path, n, absl::StrFormat("%d columns, at most %d", Columns(line), kMaxColumns)});
     }
     if (!line.empty() && IsBlank(line.substr(line.size() - 1))) {
       out.push_back({source.path, n, "blanks at the end of the line"});
@@ -115,8 +126,8 @@ void CheckFunctions(const Source& source, Violations& out) {
   for (const Function& function : functions.found) {
     if (function.lines() > kMaxFunctionLines) {
       out.push_back({source.path, function.first_line,
-                     absl::StrFormat("%s has %d lines, at most %d", function.name,
-                                     function.lines(), kMaxFunctionLines)});
+                     absl::StrFormat("%s has %d lines, at most %d", function.name, function.lines(),
+                                     kMaxFunctionLines)});
     }
     if (function.parameters > kMaxParameters) {
       out.push_back({source.path, function.first_line,
@@ -157,9 +168,7 @@ void CheckRegistration(const Source& source, Violations& out) {
   if (source.code.find(word, first + 1) != std::string::npos) {
     out.push_back({source.path, source.LineOf(first), "one registration a file"});
   }
-  const size_t end = source.code.find(");", first);
-  const size_t after = end == std::string::npos ? end : source.code.find(';', end + 2);
-  if (after != std::string::npos) {
+  if (source.code.find(';', EndOfStatement(source.code, first) + 1) != std::string::npos) {
     out.push_back({source.path, source.LineOf(first), "the registration is not the last line"});
   }
 }
@@ -168,8 +177,9 @@ void CheckScript(const Source& source, bool executable, Violations& out) {
   if (!KindOf(source.path, source.text).script) return;
   const bool shebang = source.text.substr(0, 2) == "#!";
   if (executable != shebang) {
-    out.push_back({source.path, 1, executable ? "executable, but without a #! line"
-                                              : "a #! line, but not executable"});
+    out.push_back(
+        {source.path, 1,
+         executable ? "executable, but without a #! line" : "a #! line, but not executable"});
   }
   const std::string first(source.lines() > 0 ? source.Line(source.text, 1) : "");
   if (shebang && EndsWith(first, "bash") &&

@@ -62,8 +62,9 @@ TEST(Rules, Layers) {
   EXPECT_FINDS("experiment/a.cc", "#include \"client/client.h\"\n", "may not include");
   EXPECT_FINDS("db/a.cc", "#include \"store.h\"\n", "from the root of the tree");
   EXPECT_CLEAN("trial/a.cc", "#include \"kube/client.h\"\n#include \"base/file.h\"\n");
-  EXPECT_CLEAN("db/a.cc", "#include <vector>\n#include \"absl/time/time.h\"\n"
-                          "// #include \"trial/a.h\"\n");
+  EXPECT_CLEAN("db/a.cc",
+               "#include <vector>\n#include \"absl/time/time.h\"\n"
+               "// #include \"trial/a.h\"\n");
   EXPECT_CLEAN("tests/db/a.cc", "#include \"trial/executor.h\"\n");
 }
 
@@ -76,8 +77,8 @@ TEST(Rules, PureParts) {
 }
 
 TEST(Rules, Clocks) {
-  for (const char* text : {"absl::Now();", "std::chrono::steady_clock::now();", "x = time(nullptr);",
-                           "std::time(0);", "usleep(3);", "std::this_thread::sleep_for(x);"}) {
+  for (const char* text : {"absl::Now();", "std::chrono::steady_clock::now();", "std::time(0);",
+                           "x = time(nullptr);", "usleep(3);", "std::this_thread::sleep_for(x);"}) {
     EXPECT_NE(Check("db/a.cc", std::string(text) + "\n"), "") << text;
     EXPECT_EQ(Check("tests/db/a.cc", std::string(text) + "\n"), "") << text;
   }
@@ -108,8 +109,14 @@ TEST(Rules, BannedWords) {
   EXPECT_FINDS("db/a.cc", "f(name + \"-a\" + n);\n", "base/names");
   EXPECT_FINDS("db/a.cc", "f(name + \"-\" + std::to_string(n));\n", "base/names");
   EXPECT_CLEAN("base/names.cc", "f(name + \"-\" + std::to_string(n));\n");
-  EXPECT_FINDS("README.md", "This is a TO" "DO.\n", "left undone");
-  EXPECT_FINDS("deploy/a.sh", "# FIX" "ME\n", "left undone");
+  EXPECT_FINDS("README.md",
+               "This is a TO"
+               "DO.\n",
+               "left undone");
+  EXPECT_FINDS("deploy/a.sh",
+               "# FIX"
+               "ME\n",
+               "left undone");
 }
 
 TEST(Rules, Registrations) {
@@ -118,7 +125,8 @@ TEST(Rules, Registrations) {
   EXPECT_FINDS("suggestion/algorithms/a.cc", line + "int a;\n", "not the last line");
   EXPECT_FINDS("metrics/collectors/a.cc", line + line, "one registration a file");
   EXPECT_CLEAN("suggestion/algorithms/a.cc",
-               "SHIRABE_REGISTER(A, {.create = [](int x) {\n  return f(g(x));\n}});\n}\n");
+               "namespace a {\nSHIRABE_REGISTER(A, {.create = [](int x) {\n  return f(g(x));\n"
+               "}});\n}\n");
 }
 
 TEST(Rules, Scripts) {

@@ -27,7 +27,7 @@ TEST(Lexer, BlanksCommentsAndStrings) {
   EXPECT_EQ(Code("int a; // new b\nint c;"), "int a;         \nint c;");
   EXPECT_EQ(Code("a /* throw */ b"), "a             b");
   EXPECT_EQ(Code("f(\"a\\\"throw\", 'x', '\\'')"), "f(\"        \", ' ', '  ')");
-  EXPECT_EQ(Code("a // one \\\n two\nb"), "a        \n    \nb");
+  EXPECT_EQ(Code("a // one \\\n two\nb"), "a         \n    \nb");
   EXPECT_EQ(Code("\"// no comment\" + x"), "\"             \" + x");
 }
 
@@ -41,8 +41,8 @@ TEST(Lexer, KeepsOffsetsAndLines) {
 }
 
 TEST(Lexer, RawStringsEndAtTheirOwnDelimiter) {
-  EXPECT_EQ(Code("x = R\"(a \" throw)\" + y"), "x = R\"             + y");
-  EXPECT_EQ(Code("R\"re(a)\" new)re\" z"), "R\"re              z");
+  EXPECT_EQ(Code("x = R\"(a \" throw)\" + y"), "x = R              + y");
+  EXPECT_EQ(Code("R\"re(a)\" new)re\" z"), "R                z");
   EXPECT_EQ(Code("VAR\"(\" z"), "VAR\" \" z");
 }
 
@@ -84,10 +84,10 @@ TEST(Functions, ConstructorsWithInitialisers) {
 TEST(Functions, OperatorsAndPointers) {
   EXPECT_THAT(Found("bool operator<(const A& a, const A& b) { return true; }"),
               ElementsAre("operator defined 2 1-1"));
-  EXPECT_THAT(Found("struct A { int operator()(int x) const; auto operator<=>(const A&) const "
-                    "= default; A& operator=(A&&) = delete; };"),
-              ElementsAre("operator declared 1 1-1", "operator declared 1 1-1",
-                          "operator declared 1 1-1"));
+  EXPECT_THAT(
+      Found("struct A { int operator()(int x) const; auto operator<=>(const A&) const "
+            "= default; A& operator=(A&&) = delete; };"),
+      ElementsAre("operator declared 1 1-1", "operator declared 1 1-1", "operator declared 1 1-1"));
   EXPECT_THAT(Found("struct A { Status (*create)(int a, int b); };"),
               ElementsAre("create declared 2 1-1"));
 }
@@ -119,8 +119,9 @@ TEST(Functions, SayWhereTheyGotLost) {
 }
 
 TEST(Functions, OfScripts) {
-  const Source python = LexScript("a.py", "def f(a,\n      b):\n  x\n\n  y\n\nclass A:\n"
-                                          "  async def g(self):\n    z\n");
+  const Source python = LexScript("a.py",
+                                  "def f(a,\n      b):\n  x\n\n  y\n\nclass A:\n"
+                                  "  async def g(self):\n    z\n");
   const Functions functions = FindScriptFunctions(python);
   ASSERT_EQ(functions.found.size(), 2u);
   EXPECT_EQ(functions.found[0].lines(), 5);
