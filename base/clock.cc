@@ -18,6 +18,18 @@ class SystemClock : public Clock {
   }
 };
 
+struct Part {
+  int64_t count;
+  char unit;
+};
+
+// 2m5s, but 2m instead of 2m0s.
+std::string TwoUnits(Part great, Part small) {
+  std::string text = absl::StrFormat("%d%c", great.count, great.unit);
+  if (small.count > 0) text += absl::StrFormat("%d%c", small.count, small.unit);
+  return text;
+}
+
 }  // namespace
 
 Clock* RealClock() {
@@ -66,10 +78,14 @@ std::string FormatTime(const google::protobuf::Timestamp& time) {
 
 std::string FormatAge(absl::Duration age) {
   const int64_t seconds = std::max<int64_t>(0, absl::ToInt64Seconds(age));
+  const int64_t minutes = seconds / 60, hours = minutes / 60, days = hours / 24;
   if (seconds < 120) return absl::StrFormat("%ds", seconds);
-  if (seconds < 3600) return absl::StrFormat("%dm%02ds", seconds / 60, seconds % 60);
-  if (seconds < 86400) return absl::StrFormat("%dh%02dm", seconds / 3600, seconds / 60 % 60);
-  return absl::StrFormat("%dd%02dh", seconds / 86400, seconds / 3600 % 24);
+  if (minutes < 10) return TwoUnits({minutes, 'm'}, {seconds % 60, 's'});
+  if (hours < 3) return absl::StrFormat("%dm", minutes);
+  if (hours < 8) return TwoUnits({hours, 'h'}, {minutes % 60, 'm'});
+  if (hours < 48) return absl::StrFormat("%dh", hours);
+  if (days < 8) return TwoUnits({days, 'd'}, {hours % 24, 'h'});
+  return absl::StrFormat("%dd", days);
 }
 
 }  // namespace shirabe

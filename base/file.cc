@@ -24,6 +24,14 @@ Status WriteAll(int fd, const std::string& contents, const std::string& path) {
   return absl::OkStatus();
 }
 
+Status WriteNew(const std::string& path, const std::string& contents, bool durable) {
+  Fd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  if (!fd.valid()) return ErrnoStatus("cannot create " + path, errno);
+  RETURN_IF_ERROR(WriteAll(fd.get(), contents, path));
+  if (durable && fsync(fd.get()) != 0) return ErrnoStatus("cannot sync " + path, errno);
+  return absl::OkStatus();
+}
+
 Status SyncFolderOf(const std::string& path) {
   const std::string folder = std::filesystem::path(path).parent_path().string();
   Fd fd(open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -67,12 +75,13 @@ StatusOr<std::string> ReadFile(const std::string& path, int64_t max_bytes) {
 
 Status WriteFileAtomic(const std::string& path, const std::string& contents, bool durable) {
   const std::string beside = path + ".tmp";
-  Fd fd(open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-  if (!fd.valid()) return ErrnoStatus("cannot create " + beside, errno);
-  RETURN_IF_ERROR(WriteAll(fd.get(), contents, beside));
-  if (durable && fsync(fd.get()) != 0) return ErrnoStatus("cannot sync " + beside, errno);
-  if (rename(beside.c_str(), path.c_str()) != 0) {
-    return ErrnoStatus("cannot rename " + beside + " to " + path, errno);
+  Status status = WriteNew(beside, contents, durable);
+  if (status.ok() && rename(beside.c_str(), path.c_str()) != 0) {
+    status = ErrnoStatus("cannot rename " + beside + " to " + path, errno);
+  }
+  if (!status.ok()) {
+    unlink(beside.c_str());  // on a full disk, every byte helps
+    return status;
   }
   return durable ? SyncFolderOf(path) : absl::OkStatus();
 }
@@ -98,11 +107,12 @@ std::string Tail(const std::string& path, int lines, int64_t max_bytes) {
   const ssize_t n = pread(fd.get(), text.data(), text.size(), start);
   text.resize(n > 0 ? static_cast<size_t>(n) : 0);
   while (!text.empty() && text.back() == '\n') text.pop_back();
-  size_t cut = text.size();
-  for (int i = 0; i < lines && cut != std::string::npos && cut != 0; ++i) {
-    cut = text.rfind('\n', cut - 1);
+  size_t first = text.size() + 1;  // of the lines taken so far
+  for (int i = 0; i < lines && first > 0; ++i) {
+    const size_t newline = first < 2 ? std::string::npos : text.rfind('\n', first - 2);
+    first = newline == std::string::npos ? 0 : newline + 1;
   }
-  return cut == std::string::npos || cut == 0 ? text : text.substr(cut + 1);
+  return first > text.size() ? "" : text.substr(first);
 }
 
 }  // namespace shirabe

@@ -23,8 +23,11 @@ Status ValidateLabel(const std::string& what, std::string_view name, size_t max)
                                     "with a letter or digit");
 }
 
-std::optional<int64_t> ParsePositive(std::string_view text) {
-  int64_t number = 0;
+// No leading zero either: each name has one spelling.
+template <class Int>
+std::optional<Int> ParsePositive(std::string_view text) {
+  Int number = 0;
+  if (!text.empty() && text[0] == '0') return std::nullopt;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size() || number < 1) return std::nullopt;
   return number;
@@ -54,7 +57,7 @@ std::optional<TrialKey> ParseTrialName(std::string_view text, std::string_view n
   size_t cut = text.rfind('/');
   if (cut == std::string_view::npos) cut = text.rfind('-');
   if (cut == std::string_view::npos) return std::nullopt;
-  const auto number = ParsePositive(text.substr(cut + 1));
+  const auto number = ParsePositive<int64_t>(text.substr(cut + 1));
   if (!number || !ValidateExperimentName(text.substr(0, cut)).ok()) return std::nullopt;
   return TrialKey{{std::string(ns), std::string(text.substr(0, cut))}, *number};
 }
@@ -62,10 +65,10 @@ std::optional<TrialKey> ParseTrialName(std::string_view text, std::string_view n
 std::optional<AttemptKey> ParseAttemptName(std::string_view text, std::string_view ns) {
   const size_t cut = text.rfind("-a");
   if (cut == std::string_view::npos) return std::nullopt;
-  const auto number = ParsePositive(text.substr(cut + 2));
+  const auto number = ParsePositive<int32_t>(text.substr(cut + 2));
   const auto trial = ParseTrialName(text.substr(0, cut), ns);
   if (!number || !trial) return std::nullopt;
-  return AttemptKey{*trial, static_cast<int32_t>(*number)};
+  return AttemptKey{*trial, *number};
 }
 
 std::string ParameterVariable(std::string_view parameter) {

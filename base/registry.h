@@ -24,10 +24,11 @@ class Registry {
   bool Add(Info info) {
     if constexpr (requires { info.aliases; }) {
       for (const std::string& alias : info.aliases) {
-        CHECK(aliases_.emplace(alias, info.name).second);
+        CHECK(!variants_.contains(alias) && aliases_.emplace(alias, info.name).second);
       }
     }
     std::string name = info.name;
+    CHECK(!aliases_.contains(name));
     CHECK(variants_.emplace(std::move(name), std::move(info)).second);
     return true;
   }

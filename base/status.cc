@@ -12,6 +12,7 @@ absl::StatusCode CodeOfErrno(int error) {
   switch (error) {
     case ENOSPC:
     case EDQUOT:
+    case EFBIG:
     case EMFILE:
     case ENFILE:
     case ENOMEM: return absl::StatusCode::kResourceExhausted;

@@ -20,9 +20,9 @@ inline std::string Message(const Status& status) { return std::string(status.mes
 // The same code, with `prefix: ` before the message; OK stays OK.
 Status Prefix(std::string prefix, const Status& status);
 
-// A failed system call: "<what>: <strerror>", with the code that fits the errno (ENOSPC and EDQUOT
-// are kResourceExhausted, ENOENT is kNotFound, EACCES, EPERM and EROFS are kPermissionDenied,
-// EEXIST is kAlreadyExists, anything else is kUnavailable).
+// A failed system call: "<what>: <strerror>", with the code that fits the errno (ENOSPC, EDQUOT
+// and EFBIG are kResourceExhausted, ENOENT is kNotFound, EACCES, EPERM and EROFS are
+// kPermissionDenied, EEXIST is kAlreadyExists, anything else is kUnavailable).
 Status ErrnoStatus(const std::string& what, int error);
 
 [[noreturn]] void CheckFailed(const char* file, int line, const char* condition);
