@@ -6,6 +6,8 @@
 // Decode(Encode(v)) is v for every feasible v; 0 and 1 decode to min and max exactly; stepped
 // values are min + k·step computed in decimal, so that 0.1 + 2·0.1 is 0.3. Integers, steps and
 // lists share the unit interval among their n values in proportion to the distribution's mass.
+// Where several doubles have the same continuous coordinate (there are more of them in [-1, 1] than
+// in [0, 1]), the one that is the shortest decimal stands for all: 0.01 comes back as 0.01.
 //
 // normal: mean (min+max)/2, standard deviation (max-min)/6, truncated to [min, max]; logNormal is
 // the same for the logarithm.
@@ -14,6 +16,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/rng.h"
@@ -35,6 +38,8 @@ struct Cardinality {
 // One parameter's part of the codec.
 class Axis {
  public:
+  explicit Axis(std::string name, bool categorical = false)
+      : name_(std::move(name)), categorical_(categorical) {}
   virtual ~Axis() = default;
   // Number of distinct values; 0 = continuous.
   virtual uint64_t levels() const = 0;
@@ -45,14 +50,16 @@ class Axis {
   virtual v1::Assignment Decode(double x) const = 0;
   // kInvalidArgument if the value is not feasible.
   virtual StatusOr<double> Encode(const v1::Assignment& value) const = 0;
+  // The coordinate of the value that a coordinate decodes to.
+  virtual double Canonical(double x) const { return Coordinate(Level(x)); }
 
   const std::string& name() const { return name_; }
   bool categorical() const { return categorical_; }
   bool continuous() const { return levels() == 0; }
 
- protected:
+ private:
   std::string name_;
-  bool categorical_ = false;
+  bool categorical_;
 };
 
 class Space {
@@ -78,7 +85,10 @@ class Space {
   Point At(uint64_t index) const;
   // The reverse of At.
   uint64_t IndexOf(const Point& point) const;
-  // Every coordinate independently, by its distribution.
+  // The canonical point at `unit`, which has one number in [0, 1) a parameter: numeric ones are
+  // coordinates already, the categories of one parameter share the interval equally.
+  Point FromUnit(const std::vector<double>& unit) const;
+  // Every coordinate independently, by its distribution; canonical.
   Point Sample(Rng& rng) const;
 
  private:

@@ -1,0 +1,69 @@
+#include "suggestion/list_axis.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_join.h"
+#include "base/did_you_mean.h"
+#include "base/number.h"
+#include "suggestion/assignment_value.h"
+
+namespace shirabe::suggestion {
+namespace {
+
+constexpr size_t kMostListed = 20;
+
+// The values for an error message; a long list is cut.
+std::string Listed(const std::vector<std::string>& values) {
+  const size_t shown = std::min(values.size(), kMostListed);
+  std::string list = absl::StrJoin(values.begin(), values.begin() + shown, ", ");
+  if (shown < values.size()) list += ", … (" + std::to_string(values.size()) + " in all)";
+  return list;
+}
+
+}  // namespace
+
+DiscreteAxis::DiscreteAxis(const std::string& name, std::vector<double> numbers)
+    : Axis(name), numbers_(std::move(numbers)), shares_(Shares::Equal(numbers_.size())) {}
+
+v1::Assignment DiscreteAxis::Decode(double x) const {
+  v1::Assignment assignment;
+  assignment.set_name(name());
+  assignment.set_number(numbers_[Level(x)]);
+  return assignment;
+}
+
+StatusOr<double> DiscreteAxis::Encode(const v1::Assignment& value) const {
+  ASSIGN_OR_RETURN(const double number, NumberOf(value));
+  const auto found = std::lower_bound(numbers_.begin(), numbers_.end(), number);
+  if (found != numbers_.end() && *found == number) return Coordinate(found - numbers_.begin());
+  std::vector<std::string> texts;
+  for (double known : numbers_) texts.push_back(FormatNumber(known));
+  return absl::InvalidArgumentError(FormatNumber(number) + " is not in its list: " +
+                                    Listed(texts));
+}
+
+uint64_t CategoricalAxis::Level(double x) const {
+  const double last = static_cast<double>(categories_.size() - 1);
+  return x > 0 ? static_cast<uint64_t>(std::min(std::round(x), last)) : 0;
+}
+
+v1::Assignment CategoricalAxis::Decode(double x) const {
+  v1::Assignment assignment;
+  assignment.set_name(name());
+  assignment.set_category(categories_[Level(x)]);
+  return assignment;
+}
+
+StatusOr<double> CategoricalAxis::Encode(const v1::Assignment& value) const {
+  ASSIGN_OR_RETURN(const std::string category, CategoryOf(value));
+  const auto found = std::find(categories_.begin(), categories_.end(), category);
+  if (found != categories_.end()) return static_cast<double>(found - categories_.begin());
+  const auto near = Nearest(category, categories_);
+  return absl::InvalidArgumentError("\"" + category + "\" is not in its list: " +
+                                    Listed(categories_) +
+                                    (near ? "; did you mean \"" + *near + "\"?" : ""));
+}
+
+}  // namespace shirabe::suggestion
