@@ -1,0 +1,41 @@
+#include "tests/metrics/testing.h"
+
+#include <cstdlib>
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/number.h"
+
+namespace shirabe::metrics {
+
+std::string Show(const LineParser& parser, const std::vector<std::string>& metrics,
+                 std::string_view line) {
+  ParsedLine parsed;
+  parser.Parse(line, parsed);
+  std::string text;
+  for (const Reading& reading : parsed.readings) {
+    absl::StrAppend(&text, text.empty() ? "" : " ", metrics[reading.metric],
+                    reading.step ? absl::StrCat("@", *reading.step) : "", "=",
+                    FormatNumber(reading.value));
+  }
+  return parsed.bad.empty() ? text : text + (text.empty() ? "!" : " !");
+}
+
+TempDir::TempDir() {
+  const char* base = std::getenv("TMPDIR");
+  path_ = absl::StrCat(base == nullptr ? "/tmp" : base, "/shirabe-metrics-XXXXXX");
+  CHECK(mkdtemp(path_.data()) != nullptr);
+}
+
+TempDir::~TempDir() { (void)RemoveAll(path_); }
+
+void Write(const std::string& path, std::string_view contents) {
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << contents;
+}
+
+void Append(const std::string& path, std::string_view contents) {
+  std::ofstream(path, std::ios::binary | std::ios::app) << contents;
+}
+
+}  // namespace shirabe::metrics
