@@ -1,0 +1,232 @@
+#include "metrics/tail.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "base/file.h"
+
+namespace shirabe::metrics {
+namespace {
+
+constexpr uint64_t kEdgeBytes = 64;  // at each end of what was read, kept to recognise the file
+
+struct OpenFile {
+  Fd fd;
+  uint64_t inode = 0;
+  uint64_t size = 0;
+};
+
+// Nullopt if there is no such file.
+StatusOr<std::optional<OpenFile>> Open(const std::string& path) {
+  // O_NONBLOCK, or opening a named pipe would wait for its writer.
+  Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd.valid() && (errno == ENOENT || errno == ENOTDIR)) return std::nullopt;
+  if (!fd.valid()) return ErrnoStatus("cannot open " + path, errno);
+  struct stat info;
+  if (fstat(fd.get(), &info) != 0) return ErrnoStatus("cannot examine " + path, errno);
+  if (!S_ISREG(info.st_mode)) {
+    return absl::FailedPreconditionError(
+        "cannot read metrics from " + path + ": it is " +
+        (S_ISDIR(info.st_mode) ? "a directory" : "not a regular file") +
+        "; name the file that the program writes");
+  }
+  OpenFile file;
+  file.fd = std::move(fd);
+  file.inode = info.st_ino;
+  file.size = static_cast<uint64_t>(info.st_size);
+  return std::optional<OpenFile>(std::move(file));
+}
+
+// Up to `bytes` at `offset`; fewer at the end of the file.
+StatusOr<std::string> ReadAt(const OpenFile& file, uint64_t offset, uint64_t bytes,
+                             const std::string& path) {
+  std::string data(bytes, '\0');
+  size_t done = 0;
+  while (done < bytes) {
+    const ssize_t n =
+        pread(file.fd.get(), data.data() + done, bytes - done, static_cast<off_t>(offset + done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return ErrnoStatus("cannot read " + path, errno);
+    if (n == 0) break;
+    done += static_cast<size_t>(n);
+  }
+  data.resize(done);
+  return data;
+}
+
+StatusOr<std::string> Edges(const OpenFile& file, const v1::FileCursor& cursor) {
+  const uint64_t bytes = std::min(kEdgeBytes, cursor.offset());
+  ASSIGN_OR_RETURN(std::string head, ReadAt(file, 0, bytes, cursor.path()));
+  ASSIGN_OR_RETURN(const std::string last,
+                   ReadAt(file, cursor.offset() - bytes, bytes, cursor.path()));
+  return head + last;
+}
+
+// Whether the file still holds what was read of it, as far as its edges tell.
+StatusOr<bool> IsContinued(const OpenFile& file, const v1::FileCursor& cursor) {
+  if (file.inode != cursor.inode() || file.size < cursor.offset()) return false;
+  if (cursor.head().empty()) return true;
+  ASSIGN_OR_RETURN(const std::string edges, Edges(file, cursor));
+  return edges == cursor.head();
+}
+
+// The file of the cursor under another name in its folder, where rotation has put it.
+StatusOr<std::optional<OpenFile>> FindRenamed(const v1::FileCursor& cursor) {
+  const std::filesystem::path folder = std::filesystem::path(cursor.path()).parent_path();
+  const std::unique_ptr<DIR, int (*)(DIR*)> dir(opendir(folder.empty() ? "." : folder.c_str()),
+                                                closedir);
+  if (dir == nullptr) return std::nullopt;
+  while (const dirent* entry = readdir(dir.get())) {
+    if (entry->d_ino != cursor.inode() || entry->d_type == DT_DIR) continue;
+    auto file = Open((folder / entry->d_name).string());
+    if (!file.ok() || !*file) continue;
+    ASSIGN_OR_RETURN(const bool continued, IsContinued(**file, cursor));
+    if (continued) return std::move(*file);
+  }
+  return std::nullopt;
+}
+
+// One call of ReadLines.
+class Reader {
+ public:
+  Reader(const TailRequest& request, absl::FunctionRef<bool(std::string_view)> on_line)
+      : request_(request), on_line_(on_line) {
+    result_.cursor = request.cursor;
+  }
+
+  StatusOr<TailResult> Run() {
+    v1::FileCursor& cursor = result_.cursor;
+    if (IsUnchanged()) return std::move(result_);
+    ASSIGN_OR_RETURN(std::optional<OpenFile> file, Open(cursor.path()));
+    if (cursor.inode() != 0 && (!file || cursor.inode() != file->inode)) {
+      ASSIGN_OR_RETURN(const std::optional<OpenFile> renamed, FindRenamed(cursor));
+      if (renamed) RETURN_IF_ERROR(ReadOn(*renamed, file.has_value() || request_.ended));
+    }
+    if (!file || result_.more) return std::move(result_);
+    ASSIGN_OR_RETURN(const bool continued, IsContinued(*file, cursor));
+    if (!continued) StartAgain(*file);
+    RETURN_IF_ERROR(ReadOn(*file, request_.ended));
+    return std::move(result_);
+  }
+
+ private:
+  // The usual case of a poll, for the price of one stat.
+  bool IsUnchanged() const {
+    const v1::FileCursor& cursor = result_.cursor;
+    struct stat info;
+    return cursor.inode() != 0 && stat(cursor.path().c_str(), &info) == 0 &&
+           info.st_ino == cursor.inode() &&
+           static_cast<uint64_t>(info.st_size) == cursor.offset() && S_ISREG(info.st_mode);
+  }
+
+  void StartAgain(const OpenFile& file) {
+    const std::string path = result_.cursor.path();
+    result_.cursor = {};
+    result_.cursor.set_path(path);
+    result_.cursor.set_inode(file.inode);
+  }
+
+  // Takes lines up to the end of the file or a limit. With `ended`, a last one without end too.
+  Status ReadOn(const OpenFile& file, bool ended) {
+    v1::FileCursor& cursor = result_.cursor;
+    const int64_t left = std::max<int64_t>(0, request_.max_bytes - result_.bytes);
+    const uint64_t available = file.size - cursor.offset();
+    const uint64_t begin = cursor.offset();
+    ASSIGN_OR_RETURN(const std::string data,
+                     ReadAt(file, begin, std::min<uint64_t>(left, available), cursor.path()));
+    const bool all = data.size() >= available;
+    cursor.set_offset(begin + TakeLines(data, ended && all));
+    result_.bytes += static_cast<int64_t>(cursor.offset() - begin);
+    result_.more = stopped_ || !all;
+    if (cursor.offset() == begin) return absl::OkStatus();
+    ASSIGN_OR_RETURN(std::string edges, Edges(file, cursor));
+    cursor.set_head(std::move(edges));
+    return absl::OkStatus();
+  }
+
+  // How many bytes of `data` are done with.
+  size_t TakeLines(std::string_view data, bool last_counts) {
+    size_t at = 0;
+    while (at < data.size() && !stopped_) {
+      const size_t length = LineEnd(data, at) - at;
+      const bool whole = at + length < data.size();
+      if (!whole && !last_counts && !TooLong(length)) return at;
+      TakeLine(data.substr(at, length));
+      at += length + whole;
+      result_.cursor.set_skipping(!whole && !last_counts);
+    }
+    return at;
+  }
+
+  void TakeLine(std::string_view line) {
+    if (result_.cursor.skipping()) return;  // the rest of a line that was counted before
+    if (TooLong(line.size())) {
+      ++result_.long_lines;
+    } else {
+      stopped_ = !on_line_(line);
+    }
+  }
+
+  bool TooLong(size_t length) const {
+    return result_.cursor.skipping() || length > static_cast<size_t>(kMaxLineBytes);
+  }
+
+  // The newline is searched for once, however many carriage returns come before it.
+  size_t LineEnd(std::string_view data, size_t at) {
+    if (at == 0 || at > newline_) newline_ = std::min(data.find('\n', at), data.size());
+    if (!request_.return_ends_line) return newline_;
+    return std::min(data.substr(0, newline_).find('\r', at), newline_);
+  }
+
+  const TailRequest& request_;
+  const absl::FunctionRef<bool(std::string_view)> on_line_;
+  TailResult result_;
+  size_t newline_ = 0;  // the next one in the data at hand
+  bool stopped_ = false;
+};
+
+}  // namespace
+
+StatusOr<TailResult> ReadLines(const TailRequest& request,
+                               absl::FunctionRef<bool(std::string_view)> on_line) {
+  return Reader(request, on_line).Run();
+}
+
+v1::FileCursor EndOfFile(const std::string& path) {
+  v1::FileCursor cursor;
+  cursor.set_path(path);
+  const auto file = Open(path);
+  if (!file.ok() || !*file) return cursor;
+  cursor.set_inode((*file)->inode);
+  cursor.set_offset((*file)->size);
+  auto edges = Edges(**file, cursor);
+  if (edges.ok()) cursor.set_head(*std::move(edges));
+  return cursor;
+}
+
+int64_t CountLines(const std::string& path, int64_t max_bytes) {
+  const auto file = Open(path);
+  if (!file.ok() || !*file) return -1;
+  int64_t lines = 0;
+  bool open_line = false;
+  for (int64_t at = 0; at < max_bytes;) {
+    const auto data = ReadAt(**file, static_cast<uint64_t>(at), 1 << 18, path);
+    if (!data.ok() || data->empty()) break;
+    lines += std::count(data->begin(), data->end(), '\n');
+    open_line = data->back() != '\n';
+    at += static_cast<int64_t>(data->size());
+  }
+  return lines + open_line;
+}
+
+}  // namespace shirabe::metrics
