@@ -58,13 +58,27 @@ struct CollectorInfo {
   std::string help;
   // kInvalidArgument, naming the field and the fix: a regular expression RE2 refuses, no path, …
   StatusOr<std::unique_ptr<Collector>> (*create)(const v1::MetricsCollectorSpec& spec);
-  // What was looked for and where, for a person whose trial had no metric.
+  // Where it looked besides the metrics file, for a person whose trial had no metric: "in the
+  // output as `loss=<number>` …"; "" = nowhere.
   std::string (*describe)(const Source& source);
+  // The file it reads that may hold lines of an earlier attempt; "" = none.
+  std::string (*shared_file)(const Source& source);
 };
 
 // The collector of `spec.collector.kind` (StdOut where none is given). kUnimplemented, naming the
 // kinds at hand, for one that this build lacks.
 StatusOr<std::unique_ptr<Collector>> CreateCollector(const v1::MetricsCollectorSpec& spec);
+
+// What was looked for and where, and which other values the output names.
 std::string DescribeSource(const Source& source);
+
+// The first cursor of an attempt, to be committed before the attempt starts: what a file holds by
+// then (an absolute path that trials share, a resumed trial that appends) is not this attempt's.
+// `counts` is the caller's to fill, with the points that count up to the step resumed from.
+v1::CollectorCursor StartCursor(const Source& source);
+
+// Whether the program wrote {"done": true} to its metrics file: it has finished and not just
+// saved itself. False if there is no such file.
+bool ReportedDone(const std::string& metrics_file);
 
 }  // namespace shirabe::metrics

@@ -1,0 +1,55 @@
+#include "metrics/collector.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "metrics/describe.h"
+#include "metrics/tail.h"
+
+namespace shirabe::metrics {
+namespace {
+
+// Katib's word for it, as the field rules of the proto have it.
+std::string KindName(const v1::MetricsCollectorSpec& spec) {
+  const v1::CollectorKind kind = spec.collector().kind();
+  if (kind == v1::COLLECTOR_KIND_UNSPECIFIED) return "StdOut";
+  const auto* value = v1::CollectorKind_descriptor()->FindValueByNumber(kind);
+  return value == nullptr ? absl::StrCat(static_cast<int>(kind))
+                          : value->options().GetExtension(v1::value).yaml();
+}
+
+const CollectorInfo* FindCollector(const v1::MetricsCollectorSpec& spec) {
+  return Registry<CollectorInfo>::Get().Find(KindName(spec));
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<Collector>> CreateCollector(const v1::MetricsCollectorSpec& spec) {
+  if (const CollectorInfo* info = FindCollector(spec)) return info->create(spec);
+  return absl::UnimplementedError(absl::StrCat(
+      "spec.metricsCollectorSpec.collector.kind: \"", KindName(spec),
+      "\" is not in this build; it has ",
+      absl::StrJoin(Registry<CollectorInfo>::Get().Names(), ", "),
+      ", and each of them also reads what a program appends to $SHIRABE_METRICS_FILE"));
+}
+
+v1::CollectorCursor StartCursor(const Source& source) {
+  v1::CollectorCursor cursor;
+  const CollectorInfo* info = FindCollector(source.spec);
+  const std::string path = info == nullptr ? "" : info->shared_file(source);
+  if (path.empty()) return cursor;
+  v1::FileCursor file = EndOfFile(path);
+  if (file.inode() != 0) *cursor.add_files() = std::move(file);
+  return cursor;
+}
+
+std::string DescribeSource(const Source& source) {
+  const CollectorInfo* info = FindCollector(source.spec);
+  const std::string elsewhere = info == nullptr ? "" : info->describe(source);
+  return absl::StrCat("looked for ", MetricNames(source), elsewhere.empty() ? "" : " ", elsewhere,
+                      elsewhere.empty() ? "" : " and", " in the metrics file (",
+                      LineCount(source.metrics_file), ")");
+}
+
+}  // namespace shirabe::metrics

@@ -1,0 +1,82 @@
+// Katib's File: the metrics are in a file that the program writes, as text or as JSON lines.
+#include <filesystem>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "metrics/collector.h"
+#include "metrics/describe.h"
+#include "metrics/journal.h"
+#include "metrics/json_line.h"
+#include "metrics/pattern.h"
+
+namespace shirabe::metrics {
+namespace {
+
+constexpr char kField[] = "spec.metricsCollectorSpec.source.";
+
+bool IsJson(const v1::MetricsCollectorSpec& spec) {
+  return spec.source().file_system_path().format() == v1::JSON;
+}
+
+// An absolute path stays as it is.
+std::string PathOf(const Source& source) {
+  const std::filesystem::path path = source.spec.source().file_system_path().path();
+  return (std::filesystem::path(source.working_dir) / path).lexically_normal().string();
+}
+
+class FileCollector : public Collector {
+ public:
+  FileCollector(bool json, PatternsPtr patterns) : json_(json), patterns_(std::move(patterns)) {}
+
+  StatusOr<Collected> Collect(const Source& source, const v1::CollectorCursor& cursor) override {
+    Feed feed;
+    feed.path = PathOf(source);
+    feed.make_parser = json_ ? MakeJsonParser : TextParserMaker(patterns_);
+    return ReadAttempt(source, feed, cursor);
+  }
+
+ private:
+  const bool json_;
+  const PatternsPtr patterns_;
+};
+
+Status Check(const v1::SourceSpec& source) {
+  const v1::FileSystemPath& path = source.file_system_path();
+  if (path.path().empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        kField, "fileSystemPath.path: the File collector needs the path of the file to read"));
+  }
+  if (path.kind() == v1::DIRECTORY) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        kField, "fileSystemPath.kind: Directory, but the File collector reads one file; use File"));
+  }
+  if (path.format() == v1::JSON && source.filter().metrics_format_size() > 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        kField, "filter.metricsFormat: has no meaning for JSON; remove it, or use format: TEXT"));
+  }
+  return absl::OkStatus();
+}
+
+StatusOr<std::unique_ptr<Collector>> Create(const v1::MetricsCollectorSpec& spec) {
+  RETURN_IF_ERROR(Check(spec.source()));
+  ASSIGN_OR_RETURN(auto patterns, CompilePatterns(spec.source().filter()));
+  return std::make_unique<FileCollector>(IsJson(spec), std::move(patterns));
+}
+
+std::string Describe(const Source& source) {
+  const std::string path = PathOf(source);
+  const std::string format = IsJson(source.spec) ? "as a key of JSON lines" : TextFormat(source);
+  return absl::StrCat("in the file ", path, " ", format, " (", LineCount(path), OtherNames(path),
+                      ")");
+}
+
+}  // namespace
+
+SHIRABE_REGISTER(CollectorInfo, {.name = "File",
+                                 .help = "a file that the program writes, text or JSON lines",
+                                 .create = Create,
+                                 .describe = Describe,
+                                 .shared_file = PathOf});
+
+}  // namespace shirabe::metrics
