@@ -44,74 +44,74 @@ namespace shirabe::db {
 struct ObservationRow {
   int64_t trial = 0;
   int32_t attempt = 0;
-  std::string metric;
+  std::string metric{};
   int64_t step = 0;
-  double value = 0;        // NaN and infinities included
-  absl::Time time;
+  double value = 0;  // NaN and infinities included
+  absl::Time time{};
   bool implicit_step = false;  // the step was counted, not reported
   bool superseded = false;     // past the step from which a later attempt resumed: not counted
 };
 
 template <class Record>
 struct Versioned {
-  Record record;
+  Record record{};
   int64_t revision = 0;
 };
 
 template <class Record>
 struct Write {
-  Record record;
+  Record record{};
   int64_t expected = 0;  // the revision read; 0 = must not exist
 };
 
 struct LeaseClaim {
-  ExperimentKey experiment;
+  ExperimentKey experiment{};
   int64_t epoch = 0;
 };
 
 // What one Commit writes: data, no behaviour. Observations and deletions refer to `experiment`.
 struct Batch {
-  ExperimentKey experiment;             // of everything in the batch
-  std::optional<int64_t> epoch;         // of the lease that the writer holds
-  std::optional<Write<v1::Experiment>> put;
-  std::vector<Write<v1::Trial>> trials;
-  std::vector<Write<v1::Attempt>> attempts;
-  std::vector<Write<v1::Checkpoint>> checkpoints;
-  std::vector<ObservationRow> observations;
-  std::vector<v1::Event> events;
-  std::vector<v1::Intent> intents;       // ids are set by the store
-  std::vector<int64_t> intents_done;     // ids to remove
+  ExperimentKey experiment{};      // of everything in the batch
+  std::optional<int64_t> epoch{};  // of the lease that the writer holds
+  std::optional<Write<v1::Experiment>> put{};
+  std::vector<Write<v1::Trial>> trials{};
+  std::vector<Write<v1::Attempt>> attempts{};
+  std::vector<Write<v1::Checkpoint>> checkpoints{};
+  std::vector<ObservationRow> observations{};
+  std::vector<v1::Event> events{};
+  std::vector<v1::Intent> intents{};    // ids are set by the store
+  std::vector<int64_t> intents_done{};  // ids to remove
   struct Supersede {
     int64_t trial = 0;
-    int32_t attempt = 0;   // rows of this attempt and of earlier ones…
-    int64_t past_step = 0; // …with a greater step no longer count; after `observations`
+    int32_t attempt = 0;    // rows of this attempt and of earlier ones…
+    int64_t past_step = 0;  // …with a greater step no longer count; after `observations`
   };
-  std::vector<Supersede> supersede;
-  bool delete_experiment = false;        // with all that belongs to it; the rest must be empty
+  std::vector<Supersede> supersede{};
+  bool delete_experiment = false;  // with all that belongs to it; the rest must be empty
 };
 
 struct TrialQuery {
-  ExperimentKey experiment;
-  bool live_only = false;      // not in a terminal phase
+  ExperimentKey experiment{};
+  bool live_only = false;  // not in a terminal phase
   int64_t after_number = 0;
-  int64_t changed_after = 0;   // revision
-  int64_t limit = -1;          // -1 = all
+  int64_t changed_after = 0;  // revision
+  int64_t limit = -1;         // -1 = all
 };
 
 struct AttemptQuery {
-  ExperimentKey experiment;
-  int64_t trial = 0;           // 0 = of all trials
-  bool open_only = false;      // not closed
+  ExperimentKey experiment{};
+  int64_t trial = 0;       // 0 = of all trials
+  bool open_only = false;  // not closed
 };
 
 struct ObservationQuery {
-  TrialKey trial;
-  std::string metric;          // "" = all
+  TrialKey trial{};
+  std::string metric{};  // "" = all
   bool include_superseded = false;
 };
 
 struct EventQuery {
-  ExperimentKey experiment;
+  ExperimentKey experiment{};
   int64_t after_id = 0;
   int64_t limit = -1;
 };
@@ -119,18 +119,18 @@ struct EventQuery {
 struct Change {
   enum class Kind { kExperiment, kTrial, kAttempt, kIntent, kDeleted };
   Kind kind = Kind::kExperiment;
-  ExperimentKey experiment;
+  ExperimentKey experiment{};
   int64_t trial = 0;
   int64_t revision = 0;
 };
 
 struct LeaseRequest {
-  ExperimentKey experiment;
-  std::string holder;                 // base/process_id
-  absl::Time now;
-  absl::Duration ttl;
-  std::optional<int64_t> dead_epoch;  // take over this epoch even if it has not expired: the
-                                      // caller knows that its holder is dead
+  ExperimentKey experiment{};
+  std::string holder{};  // base/process_id
+  absl::Time now{};
+  absl::Duration ttl{};
+  std::optional<int64_t> dead_epoch{};  // take over this epoch even if it has not expired: the
+                                        // caller knows that its holder is dead
 };
 
 class Store {
@@ -144,12 +144,10 @@ class Store {
   virtual StatusOr<Versioned<v1::Trial>> GetTrial(const TrialKey& key) = 0;
   // By number. The lists below are by their keys, too.
   virtual StatusOr<std::vector<Versioned<v1::Trial>>> ListTrials(const TrialQuery& query) = 0;
-  virtual StatusOr<std::vector<Versioned<v1::Attempt>>> ListAttempts(
-      const AttemptQuery& query) = 0;
+  virtual StatusOr<std::vector<Versioned<v1::Attempt>>> ListAttempts(const AttemptQuery& query) = 0;
   virtual StatusOr<std::vector<v1::Checkpoint>> ListCheckpoints(const TrialKey& key) = 0;
   // By attempt, step and metric.
-  virtual StatusOr<std::vector<ObservationRow>> ListObservations(
-      const ObservationQuery& query) = 0;
+  virtual StatusOr<std::vector<ObservationRow>> ListObservations(const ObservationQuery& query) = 0;
   virtual StatusOr<std::vector<v1::Event>> ListEvents(const EventQuery& query) = 0;
   virtual StatusOr<std::vector<v1::Intent>> ListIntents(const ExperimentKey& key) = 0;
 
