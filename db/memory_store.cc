@@ -15,9 +15,9 @@
 namespace shirabe::db {
 namespace {
 
-using AttemptId = std::tuple<int64_t, int32_t>;                      // trial, attempt
-using CheckpointId = std::tuple<int64_t, int32_t, int64_t>;          // trial, attempt, step
-using RowId = std::tuple<int64_t, int32_t, int64_t, std::string>;    // trial, attempt, step, metric
+using AttemptId = std::tuple<int64_t, int32_t>;                    // trial, attempt
+using CheckpointId = std::tuple<int64_t, int32_t, int64_t>;        // trial, attempt, step
+using RowId = std::tuple<int64_t, int32_t, int64_t, std::string>;  // trial, attempt, step, metric
 // Revision, kind, experiment, trial, and the attempt or intent: the order of the feed.
 using ChangeId = std::tuple<int64_t, Change::Kind, ExperimentKey, int64_t, int64_t>;
 
@@ -149,8 +149,7 @@ StatusOr<std::vector<Versioned<v1::Trial>>> MemoryStore::ListTrials(const TrialQ
   return list;
 }
 
-StatusOr<std::vector<Versioned<v1::Attempt>>> MemoryStore::ListAttempts(
-    const AttemptQuery& query) {
+StatusOr<std::vector<Versioned<v1::Attempt>>> MemoryStore::ListAttempts(const AttemptQuery& query) {
   std::lock_guard lock(mutex_);
   std::vector<Versioned<v1::Attempt>> list;
   const Rows* rows = Find(query.experiment);
@@ -174,8 +173,7 @@ StatusOr<std::vector<v1::Checkpoint>> MemoryStore::ListCheckpoints(const TrialKe
   return list;
 }
 
-StatusOr<std::vector<ObservationRow>> MemoryStore::ListObservations(
-    const ObservationQuery& query) {
+StatusOr<std::vector<ObservationRow>> MemoryStore::ListObservations(const ObservationQuery& query) {
   std::lock_guard lock(mutex_);
   std::vector<ObservationRow> list;
   const Rows* rows = Find(query.trial.experiment);

@@ -5,9 +5,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/message.h"
 
 namespace shirabe::db {
 namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
 
 ExperimentKey KeyOf(const v1::Experiment& experiment) {
   return {experiment.metadata().namespace_(), experiment.metadata().name()};
@@ -35,18 +40,68 @@ bool IsNumbered(const v1::Checkpoint& checkpoint) {
   return checkpoint.trial() >= 1 && checkpoint.attempt() >= 1;
 }
 
+bool IsUtf8(const std::string& text) {
+  return google::protobuf::internal::IsStructurallyValidUTF8(text.data(),
+                                                             static_cast<int>(text.size()));
+}
+
+std::string BadText(const Message& message, const FieldDescriptor& field);
+
+// The name of a text field that is not UTF-8; "" if there is none. Parsing refuses a message with
+// such a field, by this very test, but serialising does not.
+std::string BadText(const Message& message) {
+  std::vector<const FieldDescriptor*> fields;
+  message.GetReflection()->ListFields(message, &fields);
+  for (const FieldDescriptor* field : fields) {
+    const std::string bad = BadText(message, *field);
+    if (!bad.empty()) return bad;
+  }
+  return "";
+}
+
+std::string BadText(const Message& message, const FieldDescriptor& field) {
+  const google::protobuf::Reflection& reflection = *message.GetReflection();
+  const bool text = field.type() == FieldDescriptor::TYPE_STRING;
+  if (!text && field.cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) return "";
+  const int size = field.is_repeated() ? reflection.FieldSize(message, &field) : 1;
+  for (int i = 0; i < size; ++i) {
+    if (!text) {
+      const std::string bad =
+          BadText(field.is_repeated() ? reflection.GetRepeatedMessage(message, &field, i)
+                                      : reflection.GetMessage(message, &field));
+      if (!bad.empty()) return absl::StrCat(field.name(), ".", bad);
+      continue;
+    }
+    std::string scratch;
+    const std::string& value =
+        field.is_repeated() ? reflection.GetRepeatedStringReference(message, &field, i, &scratch)
+                            : reflection.GetStringReference(message, &field, &scratch);
+    if (!IsUtf8(value)) return field.name();
+  }
+  return "";
+}
+
 template <class Record>
-Status CheckOwner(const Record& record, const ExperimentKey& key) {
+Status CheckText(const Record& record) {
+  const std::string field = BadText(record);
+  if (field.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(Describe(record), ": the text in ", field,
+                   " is not UTF-8 and could not be read back: replace the bytes that are not"));
+}
+
+template <class Record>
+Status CheckRecord(const Record& record, const ExperimentKey& key) {
   const ExperimentKey found = KeyOf(record);
-  if (found == key) return absl::OkStatus();
+  if (found == key) return CheckText(record);
   return absl::InvalidArgumentError(absl::StrCat(Describe(record), " belongs to experiment ",
                                                  ToString(found), ", but the batch to ",
                                                  ToString(key), ": commit them separately"));
 }
 
 template <class Record>
-Status CheckOwners(const std::vector<Record>& records, const ExperimentKey& key) {
-  for (const Record& record : records) RETURN_IF_ERROR(CheckOwner(record, key));
+Status CheckRecords(const std::vector<Record>& records, const ExperimentKey& key) {
+  for (const Record& record : records) RETURN_IF_ERROR(CheckRecord(record, key));
   return absl::OkStatus();
 }
 
@@ -62,24 +117,22 @@ Status CheckNumbers(const std::vector<Write<Record>>& writes) {
   }
   std::sort(numbers.begin(), numbers.end());
   if (std::adjacent_find(numbers.begin(), numbers.end()) == numbers.end()) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("the batch writes one record twice, beside ", Describe(writes[0].record),
-                   ": put each once"));
+  return absl::InvalidArgumentError(absl::StrCat("the batch writes one record twice, beside ",
+                                                 Describe(writes[0].record), ": put each once"));
 }
 
 template <class Record>
 Status CheckWrites(const std::vector<Write<Record>>& writes, const ExperimentKey& key) {
-  for (const Write<Record>& write : writes) RETURN_IF_ERROR(CheckOwner(write.record, key));
+  for (const Write<Record>& write : writes) RETURN_IF_ERROR(CheckRecord(write.record, key));
   return CheckNumbers(writes);
 }
 
 Status CheckObservations(const Batch& batch) {
   for (const ObservationRow& row : batch.observations) {
     if (row.metric.empty() || row.trial < 1) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("an observation of ", TrialName({batch.experiment, row.trial}), " at step ",
-                       row.step, " needs a trial number from 1 and the name of a metric, not \"",
-                       row.metric, "\""));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "an observation of ", TrialName({batch.experiment, row.trial}), " at step ", row.step,
+          " needs a trial number from 1 and the name of a metric, not \"", row.metric, "\""));
     }
   }
   return absl::OkStatus();
@@ -100,16 +153,15 @@ bool PutsAnything(const Batch& batch) {
 
 Status ValidateBatch(const Batch& batch) {
   if (batch.delete_experiment && PutsAnything(batch)) {
-    return absl::InvalidArgumentError(absl::StrCat("a batch that deletes experiment ",
-                                                   ToString(batch.experiment),
-                                                   " must hold nothing else"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a batch that deletes experiment ", ToString(batch.experiment), " must hold nothing else"));
   }
-  if (batch.put) RETURN_IF_ERROR(CheckOwner(batch.put->record, batch.experiment));
+  if (batch.put) RETURN_IF_ERROR(CheckRecord(batch.put->record, batch.experiment));
   RETURN_IF_ERROR(CheckWrites(batch.trials, batch.experiment));
   RETURN_IF_ERROR(CheckWrites(batch.attempts, batch.experiment));
   RETURN_IF_ERROR(CheckWrites(batch.checkpoints, batch.experiment));
-  RETURN_IF_ERROR(CheckOwners(batch.events, batch.experiment));
-  RETURN_IF_ERROR(CheckOwners(batch.intents, batch.experiment));
+  RETURN_IF_ERROR(CheckRecords(batch.events, batch.experiment));
+  RETURN_IF_ERROR(CheckRecords(batch.intents, batch.experiment));
   return CheckObservations(batch);
 }
 
@@ -122,10 +174,9 @@ Status CheckEpoch(const Batch& batch, const v1::Lease& lease) {
       lease.holder().empty() ? "nobody" : absl::StrCat("\"", lease.holder(), "\"");
   const std::string writer =
       batch.epoch ? absl::StrCat("under epoch ", *batch.epoch) : "without a lease";
-  return absl::FailedPreconditionError(
-      absl::StrCat("lease lost: experiment ", ToString(batch.experiment), " is now held by ",
-                   holder, " (epoch ", lease.epoch(), "), and this write was made ", writer,
-                   ": acquire the lease first"));
+  return absl::FailedPreconditionError(absl::StrCat(
+      "lease lost: experiment ", ToString(batch.experiment), " is now held by ", holder, " (epoch ",
+      lease.epoch(), "), and this write was made ", writer, ": acquire the lease first"));
 }
 
 StatusOr<v1::Lease> GrantLease(const LeaseRequest& request, const v1::Lease& lease) {
@@ -134,10 +185,10 @@ StatusOr<v1::Lease> GrantLease(const LeaseRequest& request, const v1::Lease& lea
   const bool expired = request.now >= FromProto(lease.expiry());
   const bool dead = request.dead_epoch == lease.epoch();
   if (!free && !ours && !expired && !dead) {
-    return absl::AlreadyExistsError(absl::StrCat(
-        "experiment ", ToString(request.experiment), " is held by \"", lease.holder(), "\" (epoch ",
-        lease.epoch(), ") until ", FormatTime(lease.expiry()),
-        ": stop that process, or wait until its lease has expired"));
+    return absl::AlreadyExistsError(
+        absl::StrCat("experiment ", ToString(request.experiment), " is held by \"", lease.holder(),
+                     "\" (epoch ", lease.epoch(), ") until ", FormatTime(lease.expiry()),
+                     ": stop that process, or wait until its lease has expired"));
   }
   v1::Lease granted = lease;
   granted.set_holder(request.holder);
@@ -199,10 +250,9 @@ std::string Describe(const v1::Attempt& attempt) {
 }
 
 std::string Describe(const v1::Checkpoint& checkpoint) {
-  return absl::StrCat(
-      "checkpoint of ",
-      AttemptName({{KeyOf(checkpoint), checkpoint.trial()}, checkpoint.attempt()}), " at step ",
-      checkpoint.step());
+  return absl::StrCat("checkpoint of ",
+                      AttemptName({{KeyOf(checkpoint), checkpoint.trial()}, checkpoint.attempt()}),
+                      " at step ", checkpoint.step());
 }
 
 std::string Describe(const v1::Event& event) { return absl::StrCat("event ", event.reason()); }

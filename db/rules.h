@@ -16,7 +16,8 @@
 namespace shirabe::db {
 
 // kInvalidArgument if the batch contradicts itself: a record of another experiment, a key put
-// twice, a number below 1, a metric without a name, a deletion beside other writes.
+// twice, a number below 1, a metric without a name, a deletion beside other writes; or if a text in
+// it is not UTF-8, for such a record could be written but never be read again.
 Status ValidateBatch(const Batch& batch);
 
 // Whether the batch creates its experiment. Such a batch needs no lease: what does not exist has

@@ -1,0 +1,15 @@
+// The writes of the SQLite store, as work for db/sqlite_writer: each function runs inside a
+// transaction, on the writer's thread, and writes nothing that counts unless it succeeds.
+#pragma once
+
+#include "db/sqlite_writer.h"
+#include "db/store.h"
+
+namespace shirabe::db {
+
+// The batch has passed ValidateBatch. Returns the revision of the Commit.
+StatusOr<int64_t> CommitBatch(const Batch& batch, WriteSession* session);
+StatusOr<v1::Lease> AcquireLease(const LeaseRequest& request, WriteSession* session);
+Status ReleaseLease(const LeaseClaim& claim, WriteSession* session);
+
+}  // namespace shirabe::db
