@@ -1,0 +1,129 @@
+// What db/store.h promises of observations.
+#include <limits>
+#include <set>
+
+#include "tests/contract/store_contract.h"
+
+namespace shirabe::db {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+TEST_P(StoreContract, KeepsObservationsToTheLastBit) {
+  CreateWithTrial();
+  const double inf = std::numeric_limits<double>::infinity();
+  const std::vector<double> values = {0.1,
+                                      -0.0,
+                                      0.0,
+                                      std::nan(""),
+                                      inf,
+                                      -inf,
+                                      std::numeric_limits<double>::denorm_min(),
+                                      std::numeric_limits<double>::max(),
+                                      9007199254740993.0,
+                                      -3};
+  std::vector<ObservationRow> rows;
+  for (size_t i = 0; i < values.size(); ++i) rows.push_back(Row(i, "loss", values[i]));
+  Observe(rows);
+  const auto found = Observations();
+  ASSERT_THAT(found, SizeIs(values.size()));
+  for (size_t i = 0; i < values.size(); ++i) {
+    EXPECT_TRUE(SameBits(found[i].value, values[i])) << values[i] << " became " << found[i].value;
+    EXPECT_EQ(found[i].step, static_cast<int64_t>(i));
+    EXPECT_EQ(found[i].time, kNow);
+  }
+}
+
+TEST_P(StoreContract, ObservationsAreASet) {
+  CreateWithTrial();
+  const std::vector<ObservationRow> rows = {Row(1, "loss", 0.5), Row(1, "acc", std::nan(""))};
+  Observe(rows);
+  const auto first = Observations();
+  auto replay = rows;
+  for (ObservationRow& row : replay) row.time = kNow + absl::Hours(1);
+  Observe(replay);
+  const auto second = Observations();
+  ASSERT_THAT(second, SizeIs(2));
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(second[i].time, first[i].time) << "a replayed value changed its row";
+  }
+  Observe({Row(1, "loss", 0.25), Row(1, "loss", 0.125)});
+  EXPECT_EQ(Observations("loss").at(0).value, 0.125) << "the last write of a step counts";
+  Observe({Row(1, "acc", 1)});
+  EXPECT_EQ(Observations("acc").at(0).value, 1);
+  Observe({Row(1, "acc", std::nan(""))});
+  EXPECT_TRUE(std::isnan(Observations("acc").at(0).value));
+}
+
+TEST_P(StoreContract, ListsObservationsByAttemptStepAndMetric) {
+  CreateWithTrial();
+  auto later = Row(1, "zeta", 1);
+  later.attempt = 2;
+  auto implicit = Row(-5, "zeta", 2);
+  implicit.implicit_step = true;
+  Observe({later, Row(2, "zeta", 3), Row(2, "Alpha", 4), Row(2, "alpha", 5), implicit});
+  std::vector<double> values;
+  for (const ObservationRow& row : Observations()) values.push_back(row.value);
+  EXPECT_THAT(values, ElementsAre(2, 4, 5, 3, 1));
+  EXPECT_TRUE(Observations()[0].implicit_step);
+  EXPECT_FALSE(Observations()[1].implicit_step);
+  EXPECT_THAT(Observations("alpha"), SizeIs(1));
+  EXPECT_THAT(Observations("alph"), IsEmpty());
+  EXPECT_EQ(Observations("zeta")[2].attempt, 2);
+}
+
+TEST_P(StoreContract, MetricNamesMayBeAnything) {
+  CreateWithTrial();
+  const std::vector<std::string> names = {
+      "a b",  "'",    "損失", std::string("nul\0byte", 8), "\xff",
+      "Loss", "loss", "x%",   std::string(5000, 'm')};
+  std::vector<ObservationRow> rows;
+  for (const std::string& name : names) rows.push_back(Row(1, name, 1));
+  Observe(rows);
+  std::set<std::string> found;
+  for (const ObservationRow& row : Observations()) found.insert(row.metric);
+  EXPECT_EQ(found, std::set<std::string>(names.begin(), names.end()));
+  for (const std::string& name : names) EXPECT_THAT(Observations(name), SizeIs(1)) << name;
+}
+
+TEST_P(StoreContract, SupersedesWhatLiesPastTheResume) {
+  CreateWithTrial();
+  std::vector<ObservationRow> rows;
+  for (const int32_t attempt : {1, 2, 3}) {
+    for (const int64_t step : {10, 20, 30}) {
+      rows.push_back(Row(step, "loss", attempt * 100.0 + static_cast<double>(step)));
+      rows.back().attempt = attempt;
+    }
+  }
+  Observe(rows);
+  Batch batch = For();
+  batch.supersede = {{.trial = 1, .attempt = 2, .past_step = 20}};
+  MustCommit(batch);
+  std::vector<double> values;
+  for (const ObservationRow& row : Observations()) values.push_back(row.value);
+  EXPECT_THAT(values, ElementsAre(110, 120, 210, 220, 310, 320, 330));
+  EXPECT_THAT(Observations("loss", true), SizeIs(9));
+  EXPECT_TRUE(Observations("loss", true)[2].superseded);
+
+  // Neither a replay nor a new value brings a superseded row back.
+  auto changed = rows[2];
+  changed.value = 7;
+  Observe({rows[2], changed});
+  EXPECT_THAT(Observations(), SizeIs(7));
+  EXPECT_EQ(Observations("loss", true)[2].value, 7);
+  // A row may come already superseded.
+  auto late = Row(40, "loss", 1);
+  late.superseded = true;
+  Observe({late});
+  EXPECT_THAT(Observations(), SizeIs(7));
+  // Rows of the same batch are covered as well.
+  batch.supersede = {{.trial = 1, .attempt = 1, .past_step = 0}};
+  batch.observations = {Row(50, "loss", 1)};
+  MustCommit(batch);
+  EXPECT_THAT(Observations(), SizeIs(5));
+}
+
+}  // namespace
+}  // namespace shirabe::db
