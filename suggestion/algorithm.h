@@ -23,9 +23,9 @@ namespace shirabe::suggestion {
 
 struct Suggestion {
   Point point;
-  std::optional<v1::Parent> parent;  // continue from this trial's checkpoint
-  std::vector<std::pair<std::string, std::string>> labels;
-  std::string explanation;  // one line for people: why this point
+  std::optional<v1::Parent> parent = {};  // continue from this trial's checkpoint
+  std::vector<std::pair<std::string, std::string>> labels = {};
+  std::string explanation = {};  // one line for people: why this point
 };
 
 struct Proposal {
@@ -55,25 +55,25 @@ struct SettingInfo {
   enum class Type { kInt, kDouble, kBool, kWord };
   std::string name;
   Type type = Type::kWord;
-  std::string default_value;
-  double min = 0, max = 0;          // kInt, kDouble; no bound where min == max
-  std::vector<std::string> words;   // kWord: the ones allowed, any where empty
-  std::string help;
+  std::string default_value = {};
+  double min = 0, max = 0;          // kInt, kDouble; no bounds where equal; max may be infinite
+  std::vector<std::string> words = {};  // kWord: the ones allowed, any where empty
+  std::string help = {};
 };
 
 // What an algorithm is built from.
 struct Problem {
   Space space;
-  Settings settings;
+  Settings settings = {};
   int64_t max_trials = 0;  // 0 = no limit given
   int parallel = 1;
 };
 
 struct AlgorithmInfo {
   std::string name;                  // Katib's, where Katib has it
-  std::vector<std::string> aliases;
+  std::vector<std::string> aliases = {};
   std::string help;                  // one sentence: what it is, when to use it
-  std::vector<SettingInfo> settings;
+  std::vector<SettingInfo> settings = {};
   // kInvalidArgument, naming the parameter or setting and the fix, if the problem does not suit;
   // the settings have passed the table.
   StatusOr<std::unique_ptr<Algorithm>> (*create)(const Problem& problem);
@@ -83,11 +83,12 @@ struct AlgorithmInfo {
 // kInvalidArgument. Every algorithm also knows random_state, the seed.
 Status ValidateSettings(const std::vector<SettingInfo>& known, const Settings& settings);
 
-// By name or alias, after ValidateSettings. kNotFound, with the known names, if there is none.
+// By name or alias, after ValidateSettings; settings that are not given get their defaults.
+// kNotFound, with the known names, if there is none.
 StatusOr<std::unique_ptr<Algorithm>> CreateAlgorithm(const std::string& name,
                                                      const Problem& problem);
 
-// The value of a setting that the table knows, or its default.
+// The value of a setting; null if it is not there. Inside `create` the defaults are there.
 const std::string* FindSetting(const Settings& settings, const std::string& name);
 
 }  // namespace shirabe::suggestion

@@ -33,9 +33,9 @@ class Stopper {
 
 struct StopperInfo {
   std::string name;
-  std::vector<std::string> aliases;
+  std::vector<std::string> aliases = {};
   std::string help;
-  std::vector<SettingInfo> settings;
+  std::vector<SettingInfo> settings = {};
   StatusOr<std::unique_ptr<Stopper>> (*create)(const Settings& settings);
 };
 

@@ -1,0 +1,148 @@
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_join.h"
+#include "base/did_you_mean.h"
+#include "base/number.h"
+#include "suggestion/algorithm.h"
+
+namespace shirabe::suggestion {
+namespace {
+
+Status Invalid(const std::string& message) { return absl::InvalidArgumentError(message); }
+
+// The seed, which whoever calls Propose turns into `root`; every variant accepts it.
+SettingInfo RandomState() {
+  return {.name = "random_state",
+          .type = SettingInfo::Type::kInt,
+          .max = std::numeric_limits<double>::infinity(),
+          .help = "seed: the same number gives the same suggestions"};
+}
+
+std::string Guess(const std::string& word, const std::vector<std::string>& known) {
+  const auto near = Nearest(word, known);
+  return near ? "did you mean \"" + *near + "\"? " : "";
+}
+
+std::vector<std::string> NamesOf(const std::vector<SettingInfo>& known) {
+  std::vector<std::string> names;
+  for (const SettingInfo& info : known) names.push_back(info.name);
+  return names;
+}
+
+const SettingInfo* FindInfo(const std::vector<SettingInfo>& known, const std::string& name) {
+  for (const SettingInfo& info : known) {
+    if (info.name == name) return &info;
+  }
+  return nullptr;
+}
+
+Status CheckBounds(const SettingInfo& info, double number) {
+  if (info.min == info.max || (number >= info.min && number <= info.max)) return absl::OkStatus();
+  if (std::isinf(info.max)) return Invalid("it must be at least " + FormatNumber(info.min));
+  return Invalid("it must be within " + FormatNumber(info.min) + " … " + FormatNumber(info.max));
+}
+
+Status CheckInt(const SettingInfo& info, const std::string& value) {
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  if (error != std::errc() || end != value.data() + value.size()) {
+    return Invalid("it must be a whole number, such as " +
+                   (info.default_value.empty() ? "7" : info.default_value));
+  }
+  return CheckBounds(info, static_cast<double>(number));
+}
+
+Status CheckDouble(const SettingInfo& info, const std::string& value) {
+  const auto number = ParseNumber(value);
+  if (number && std::isfinite(*number)) return CheckBounds(info, *number);
+  return Invalid("it must be a number, such as " +
+                 (info.default_value.empty() ? "0.5" : info.default_value));
+}
+
+// Katib's Python programs write True and False.
+Status CheckBool(const std::string& value) {
+  const std::string lower = absl::AsciiStrToLower(value);
+  if (lower == "true" || lower == "false") return absl::OkStatus();
+  return Invalid("it must be true or false");
+}
+
+Status CheckWord(const SettingInfo& info, const std::string& value) {
+  if (info.words.empty()) return absl::OkStatus();
+  if (std::find(info.words.begin(), info.words.end(), value) != info.words.end()) {
+    return absl::OkStatus();
+  }
+  return Invalid(Guess(value, info.words) + "it must be one of " +
+                 absl::StrJoin(info.words, ", "));
+}
+
+Status CheckValue(const SettingInfo& info, const std::string& value) {
+  switch (info.type) {
+    case SettingInfo::Type::kInt: return CheckInt(info, value);
+    case SettingInfo::Type::kDouble: return CheckDouble(info, value);
+    case SettingInfo::Type::kBool: return CheckBool(value);
+    case SettingInfo::Type::kWord: return CheckWord(info, value);
+  }
+  return absl::OkStatus();
+}
+
+Settings WithDefaults(const std::vector<SettingInfo>& known, Settings settings) {
+  for (const SettingInfo& info : known) {
+    if (info.default_value.empty() || FindSetting(settings, info.name) != nullptr) continue;
+    settings.emplace_back(info.name, info.default_value);
+  }
+  return settings;
+}
+
+}  // namespace
+
+Status ValidateSettings(const std::vector<SettingInfo>& known, const Settings& settings) {
+  std::vector<SettingInfo> all = known;
+  if (FindInfo(known, "random_state") == nullptr) all.push_back(RandomState());
+  for (auto setting = settings.begin(); setting != settings.end(); ++setting) {
+    const auto& [name, value] = *setting;
+    const SettingInfo* info = FindInfo(all, name);
+    if (info == nullptr) {
+      const std::vector<std::string> names = NamesOf(all);
+      return Invalid("setting \"" + name + "\" is not known; " + Guess(name, names) +
+                     "known: " + absl::StrJoin(names, ", "));
+    }
+    const auto same = [&](const auto& other) { return other.first == name; };
+    if (std::find_if(settings.begin(), setting, same) != setting) {
+      return Invalid("setting \"" + name + "\" is given twice; remove one");
+    }
+    RETURN_IF_ERROR(Prefix("setting \"" + name + "\" is \"" + value + "\"",
+                           CheckValue(*info, value)));
+  }
+  return absl::OkStatus();
+}
+
+StatusOr<std::unique_ptr<Algorithm>> CreateAlgorithm(const std::string& name,
+                                                     const Problem& problem) {
+  const auto& registry = Registry<AlgorithmInfo>::Get();
+  const AlgorithmInfo* info = registry.Find(name);
+  if (info == nullptr) {
+    std::vector<std::string> names = registry.Names();
+    const std::string list = absl::StrJoin(names, ", ");
+    for (const std::string& alias : registry.Aliases()) names.push_back(alias);
+    return absl::NotFoundError("algorithm \"" + name + "\" is not known; " + Guess(name, names) +
+                               "known: " + list);
+  }
+  RETURN_IF_ERROR(Prefix("algorithm " + info->name,
+                         ValidateSettings(info->settings, problem.settings)));
+  Problem complete = problem;
+  complete.settings = WithDefaults(info->settings, problem.settings);
+  return info->create(complete);
+}
+
+const std::string* FindSetting(const Settings& settings, const std::string& name) {
+  for (const auto& [key, value] : settings) {
+    if (key == name) return &value;
+  }
+  return nullptr;
+}
+
+}  // namespace shirabe::suggestion
