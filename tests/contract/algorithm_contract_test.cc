@@ -1,0 +1,315 @@
+// The contract of suggestion/algorithm.h, for every registered algorithm. A new algorithm is tested
+// by being registered. An algorithm may refuse a problem when it is built (a grid refuses
+// continuous parameters), but not all of them, and only with kInvalidArgument and a reason.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "suggestion/algorithm.h"
+#include "tests/suggestion/spaces.h"
+
+namespace shirabe::suggestion {
+namespace {
+
+using ::testing::HasSubstr;
+using Outcome = Proposal::Outcome;
+
+constexpr size_t kMaxMemo = 64 << 10;
+
+struct NamedSpace {
+  std::string name;
+  Space space;
+};
+
+std::vector<NamedSpace> Spaces() {
+  std::vector<v1::ParameterSpec> twenty;
+  for (int i = 0; i < 20; ++i) twenty.push_back(Double("x" + std::to_string(i), {-1, 1}));
+  return {
+      {"one continuous", Make({Double("lr", {1e-5, 1e-1}, v1::LOG_UNIFORM)})},
+      {"mixed", Make({Double("lr", {1e-5, 1e-1}, v1::LOG_NORMAL), Int("n", {1, 512},
+                                                                     v1::LOG_UNIFORM),
+                      Discrete("bs", {16, 32, 64}), Categorical("opt", {"sgd", "adam", "lion"}),
+                      Double("drop", {0, 0.5, 0.1})})},
+      {"finite mixed", Make({Int("n", {1, 9, 2}), Double("m", {0.1, 0.9, 0.2}, v1::NORMAL),
+                             Categorical("opt", {"sgd", "adam"}), Discrete("bs", {1, 10})})},
+      {"categories only", Make({Categorical("a", {"x", "y", "z"}), Categorical("b", {"p", "q"})})},
+      {"one point", Make({Int("n", {3, 3}), Categorical("c", {"only"})})},
+      {"two points", Make({Int("n", {0, 1})})},
+      {"a million points", Make({Int("a", {1, 1000}), Int("b", {1, 1000})})},
+      {"2^64 points", Make({Int("a", {0, 0x1p32 - 1}), Int("b", {1, 0x1p32})})},
+      {"twenty dimensions", Make(twenty)},
+  };
+}
+
+struct NamedHistory {
+  std::string name;
+  History history;
+};
+
+// `trials` random points; the view of each from `view`.
+template <class View>
+History Filled(const Space& space, int trials, View view) {
+  History history(space);
+  Rng rng(11);
+  for (int i = 0; i < trials; ++i) history.Add(space.Sample(rng), view(i));
+  return history;
+}
+
+TrialView Completed(double loss) {
+  return {.state = TrialState::kCompleted, .loss = loss, .last_step = 10};
+}
+
+std::vector<NamedHistory> Histories(const Space& space) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  constexpr int kMany = 30;
+  const auto wave = [](int i) { return Completed(std::sin(i) + 0.01 * i); };
+  std::vector<NamedHistory> histories = {
+      {"nothing", History(space)},
+      {"one completed", Filled(space, 1, wave)},
+      {"one active", Filled(space, 1, [](int) { return TrialView{}; })},
+      {"many completed", Filled(space, kMany, wave)},
+      {"all infeasible",
+       Filled(space, kMany, [](int) { return TrialView{.state = TrialState::kInfeasible}; })},
+      {"all active", Filled(space, kMany, [](int) { return TrialView{}; })},
+      {"NaN losses", Filled(space, kMany, [&](int) { return Completed(kNan); })},
+      {"infinite losses",
+       Filled(space, kMany, [&](int i) { return Completed(i % 2 == 0 ? kInfinity : -kInfinity); })},
+      {"huge and tiny losses",
+       Filled(space, kMany, [](int i) { return Completed(i % 2 == 0 ? 1e308 : -1e-308); })},
+      {"equal losses", Filled(space, kMany, [](int) { return Completed(1); })},
+      {"of every state", Filled(space, kMany, [](int i) {
+         return TrialView{.state = static_cast<TrialState>(i % 3), .early_stopped = i % 2 == 0,
+                          .loss = 1.0 * i, .last_step = i};
+       })},
+  };
+  History duplicates(space);
+  Rng rng(12);
+  const Point point = space.Sample(rng);
+  for (int i = 0; i < kMany; ++i) duplicates.Add(point, wave(i));
+  histories.push_back({"one point again and again", duplicates});
+  return histories;
+}
+
+bool AllVisited(const History& history) {
+  const Cardinality all = history.space().cardinality();
+  return all.finite && static_cast<uint64_t>(history.distinct()) >= all.count;
+}
+
+// What must hold of every proposal.
+void ExpectGood(const Proposal& proposal, const History& history, int count) {
+  const Space& space = history.space();
+  EXPECT_LE(proposal.suggestions.size(), static_cast<size_t>(count));
+  EXPECT_LE(proposal.memo.size(), kMaxMemo);
+  EXPECT_EQ(proposal.suggestions.empty(), proposal.outcome != Outcome::kOk);
+  EXPECT_EQ(proposal.reason.empty(), proposal.outcome == Outcome::kOk);
+  if (proposal.outcome == Outcome::kExhausted) {
+    EXPECT_TRUE(AllVisited(history)) << proposal.reason;
+  }
+  std::set<uint64_t> keys;
+  for (const Suggestion& suggestion : proposal.suggestions) {
+    ASSERT_EQ(static_cast<int>(suggestion.point.size()), space.size());
+    EXPECT_EQ(space.Canonical(suggestion.point), suggestion.point) << "not canonical";
+    for (int i = 0; i < space.size(); ++i) {
+      const double most = space.axis(i).categorical() ? space.axis(i).levels() - 1.0 : 1;
+      EXPECT_TRUE(suggestion.point[i] >= 0 && suggestion.point[i] <= most);
+    }
+    EXPECT_FALSE(history.Visited(suggestion.point)) << "proposed a second time";
+    EXPECT_TRUE(keys.insert(space.Key(suggestion.point)).second) << "twice in one proposal";
+    EXPECT_FALSE(suggestion.explanation.empty());
+    EXPECT_EQ(suggestion.explanation.find('\n'), std::string::npos);
+  }
+}
+
+void ExpectSame(const Proposal& a, const Proposal& b) {
+  EXPECT_EQ(a.outcome, b.outcome);
+  EXPECT_EQ(a.reason, b.reason);
+  EXPECT_EQ(a.memo, b.memo);
+  ASSERT_EQ(a.suggestions.size(), b.suggestions.size());
+  for (size_t i = 0; i < a.suggestions.size(); ++i) {
+    EXPECT_EQ(a.suggestions[i].point, b.suggestions[i].point);  // to the bit
+    EXPECT_EQ(a.suggestions[i].labels, b.suggestions[i].labels);
+    EXPECT_EQ(a.suggestions[i].explanation, b.suggestions[i].explanation);
+  }
+}
+
+class AlgorithmContract : public ::testing::TestWithParam<std::string> {
+ protected:
+  // Null if the algorithm refuses the space.
+  static std::unique_ptr<Algorithm> Build(const Space& space) {
+    auto algorithm = CreateAlgorithm(GetParam(), {.space = space, .max_trials = 100});
+    if (algorithm.ok()) return *std::move(algorithm);
+    EXPECT_TRUE(absl::IsInvalidArgument(algorithm.status())) << algorithm.status();
+    EXPECT_FALSE(algorithm.status().message().empty());
+    return nullptr;
+  }
+
+  static Proposal Ask(Algorithm& algorithm, const History& history, int count) {
+    StatusOr<Proposal> proposal = algorithm.Propose(history, count, Rng(42));
+    EXPECT_TRUE(proposal.ok()) << proposal.status();
+    return proposal.ok() ? *std::move(proposal) : Proposal{};
+  }
+
+  // Calls `test` for each space that the algorithm accepts, with each history.
+  template <class Test>
+  static void ForAll(Test test) {
+    int accepted = 0;
+    for (const auto& [space_name, space] : Spaces()) {
+      if (Build(space) == nullptr) continue;
+      ++accepted;
+      for (const auto& [history_name, history] : Histories(space)) {
+        SCOPED_TRACE(space_name + ", " + history_name);
+        test(space, history);
+        if (HasFailure()) return;
+      }
+    }
+    EXPECT_GT(accepted, 0) << "it refuses every space";
+  }
+};
+
+TEST_P(AlgorithmContract, ProposesFewEnoughNewPointsOfTheSpace) {
+  ForAll([](const Space& space, const History& history) {
+    const auto algorithm = Build(space);
+    for (int count : {1, 2, 7, 64}) ExpectGood(Ask(*algorithm, history, count), history, count);
+  });
+}
+
+TEST_P(AlgorithmContract, IsAFunctionOfHistoryAndSeedAlone) {
+  ForAll([](const Space& space, const History& history) {
+    const auto algorithm = Build(space);
+    const Proposal first = Ask(*algorithm, history, 3);
+    ExpectSame(Ask(*algorithm, history, 3), first);
+    Ask(*algorithm, History(space), 5);  // what it was asked in between leaves no trace
+    ExpectSame(Ask(*algorithm, history, 3), first);
+    ExpectSame(Ask(*Build(space), history, 3), first);  // after a restart
+  });
+}
+
+// Every count from 1 to 64, each time with what came of the one before.
+TEST_P(AlgorithmContract, HonoursTheCount) {
+  for (const auto& [name, space] : Spaces()) {
+    const auto algorithm = Build(space);
+    if (algorithm == nullptr) continue;
+    SCOPED_TRACE(name);
+    History history(space);
+    for (int count = 1; count <= 64 && !HasFailure(); count += 3) {
+      const Proposal proposal = Ask(*algorithm, history, count);
+      ExpectGood(proposal, history, count);
+      for (const Suggestion& suggestion : proposal.suggestions) {
+        history.Add(suggestion.point, Completed(suggestion.point[0]));
+        history.SetLabels(history.size() - 1, suggestion.labels);
+      }
+      history.memo = proposal.memo;
+    }
+  }
+}
+
+TEST_P(AlgorithmContract, AMemoIsAHelpNotANeed) {
+  ForAll([](const Space& space, History history) {
+    const auto algorithm = Build(space);
+    const Proposal first = Ask(*algorithm, history, 2);
+    for (const Suggestion& suggestion : first.suggestions) history.Add(suggestion.point, {});
+    for (const std::string& memo : {first.memo, std::string(), std::string("no memo of mine"),
+                                    std::string("\0\xFF\n", 3), std::string(kMaxMemo, '9')}) {
+      history.memo = memo;
+      ExpectGood(Ask(*algorithm, history, 2), history, 2);
+    }
+  });
+}
+
+// A finite space of few points, of any mix of types.
+Space SmallSpace(Rng& rng) {
+  constexpr v1::Distribution kDistributions[] = {v1::UNIFORM, v1::LOG_UNIFORM, v1::NORMAL,
+                                                 v1::LOG_NORMAL};
+  std::vector<v1::ParameterSpec> parameters;
+  const int axes = 1 + static_cast<int>(rng.Below(3));
+  for (int i = 0; i < axes; ++i) {
+    const std::string name = "p" + std::to_string(i);
+    const auto levels = static_cast<double>(1 + rng.Below(axes == 1 ? 12 : 3));
+    const v1::Distribution distribution = kDistributions[rng.Below(4)];
+    switch (rng.Below(4)) {
+      case 0: parameters.push_back(Int(name, {1, levels}, distribution)); break;
+      case 1: parameters.push_back(Double(name, {0.1, 0.1 * levels, 0.1}, distribution)); break;
+      case 2: parameters.push_back(Discrete(name, {-1, levels, 100})); break;
+      default: parameters.push_back(Categorical(name, {"a", "b"}));
+    }
+  }
+  return Make(parameters);
+}
+
+// Runs an experiment until the algorithm says that it is exhausted. Trials end in every way.
+void ExpectEveryPointOnce(Algorithm& algorithm, const Space& space, Rng& rng) {
+  History history(space);
+  const uint64_t all = space.cardinality().count;
+  for (uint64_t round = 0; round < 4 * all + 10; ++round) {
+    const int count = 1 + static_cast<int>(rng.Below(5));
+    const auto proposal = algorithm.Propose(history, count, Rng(42));
+    ASSERT_TRUE(proposal.ok()) << proposal.status();
+    ExpectGood(*proposal, history, count);
+    if (proposal->outcome == Outcome::kExhausted) return;
+    for (const Suggestion& suggestion : proposal->suggestions) {
+      history.Add(suggestion.point, rng.Below(4) == 0
+                                        ? TrialView{.state = TrialState::kInfeasible}
+                                        : Completed(rng.Uniform()));
+      history.SetLabels(history.size() - 1, suggestion.labels);
+    }
+    history.memo = rng.Below(3) == 0 ? "" : proposal->memo;
+  }
+  FAIL() << "no end after " << history.size() << " trials of " << all << " points";
+}
+
+TEST_P(AlgorithmContract, TriesEveryPointOfASmallSpaceOnceAndThenSaysSo) {
+  Rng rng(7);
+  int accepted = 0;
+  for (int i = 0; i < 1000 && !HasFailure(); ++i) {
+    const Space space = SmallSpace(rng);
+    SCOPED_TRACE("space " + std::to_string(i));
+    const auto algorithm = Build(space);
+    if (algorithm == nullptr) continue;
+    ++accepted;
+    ExpectEveryPointOnce(*algorithm, space, rng);
+  }
+  if (accepted == 0) GTEST_SKIP() << "it accepts no finite space";
+}
+
+TEST_P(AlgorithmContract, EndsSoonAfterAHundredThousandTrials) {
+  for (const auto& [name, space] : Spaces()) {
+    if (name != "mixed" && name != "a million points" && name != "2^64 points") continue;
+    const auto algorithm = Build(space);
+    if (algorithm == nullptr) continue;
+    SCOPED_TRACE(name);
+    const History history =
+        Filled(space, 100000, [](int i) { return Completed(std::sin(i)); });
+    ExpectGood(Ask(*algorithm, history, 8), history, 8);
+  }
+}
+
+TEST_P(AlgorithmContract, KnowsItsSettingsAndNoOthers) {
+  for (const auto& [name, space] : Spaces()) {
+    if (Build(space) == nullptr) continue;
+    const auto with = [&space = space](const char* setting, const char* value) {
+      return CreateAlgorithm(GetParam(), {.space = space, .settings = {{setting, value}}}).status();
+    };
+    EXPECT_TRUE(with("random_state", "7").ok()) << with("random_state", "7");
+    const Status unknown = with("no_such_setting", "7");
+    EXPECT_TRUE(absl::IsInvalidArgument(unknown));
+    EXPECT_THAT(Message(unknown), HasSubstr("\"no_such_setting\" is not known"));
+    EXPECT_THAT(Message(unknown), HasSubstr("random_state"));
+    EXPECT_TRUE(absl::IsInvalidArgument(with("random_state", "seven")));
+  }
+}
+
+std::string TestName(const ::testing::TestParamInfo<std::string>& info) {
+  std::string name = info.param;
+  for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, AlgorithmContract,
+                         ::testing::ValuesIn(Registry<AlgorithmInfo>::Get().Names()), TestName);
+
+}  // namespace
+}  // namespace shirabe::suggestion
