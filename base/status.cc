@@ -27,7 +27,7 @@ absl::StatusCode CodeOfErrno(int error) {
 
 }  // namespace
 
-Status Prefix(std::string prefix, const Status& status) {
+Status Prefix(const std::string& prefix, const Status& status) {
   if (status.ok()) return status;
   return Status(status.code(), prefix + ": " + Message(status));
 }

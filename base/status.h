@@ -18,7 +18,7 @@ using absl::StatusOr;
 inline std::string Message(const Status& status) { return std::string(status.message()); }
 
 // The same code, with `prefix: ` before the message; OK stays OK.
-Status Prefix(std::string prefix, const Status& status);
+Status Prefix(const std::string& prefix, const Status& status);
 
 // A failed system call: "<what>: <strerror>", with the code that fits the errno (ENOSPC, EDQUOT
 // and EFBIG are kResourceExhausted, ENOENT is kNotFound, EACCES, EPERM and EROFS are

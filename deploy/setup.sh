@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# Installs the Debian 12 packages that are missing; does nothing, fast, where all are there.
+#   deploy/setup.sh        what building and the examples need
+#   deploy/setup.sh test   also what the checks of tests/run.sh need beyond that
+# Packages are named here and nowhere else.
+set -euo pipefail
+
+BUILD_PACKAGES=(
+  build-essential cmake ninja-build ccache pkg-config musl-tools
+  libgrpc++-dev protobuf-compiler-grpc libprotobuf-dev protobuf-compiler
+  libyaml-dev libsqlite3-dev nlohmann-json3-dev libcli11-dev libboost1.81-dev libeigen3-dev
+  libgtest-dev libgmock-dev libbenchmark-dev
+)
+TEST_PACKAGES=(clang-14 clang-tidy-14 clang-format-14 libclang-rt-14-dev shellcheck git)
+# A Python with scikit-learn, made if the python3 of PATH has none.
+PYTHON_DIR=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/python
+
+say() { echo "setup: $*" >&2; }
+
+missing() {
+  local package
+  for package in "$@"; do
+    [ "$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null || true)" = installed ] ||
+      echo "$package"
+  done
+}
+
+as_root() {
+  if [ "$(id -u)" = 0 ]; then
+    "$@"
+  elif command -v sudo >/dev/null; then
+    sudo "$@"
+  else
+    say "installing needs root and there is no sudo; as root, run: $*"
+    return 1
+  fi
+}
+
+install_packages() {
+  local packages
+  mapfile -t packages < <(missing "$@")
+  [ "${#packages[@]}" != 0 ] || return 0
+  if ! command -v apt-get >/dev/null; then
+    say "this is not Debian; install what these hold, and run again: ${packages[*]}"
+    return 1
+  fi
+  say "installing ${packages[*]}"
+  as_root apt-get update -qq
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+    "${packages[@]}" >/dev/null
+}
+
+# Looks for it without importing it, which takes a second.
+has_sklearn() {
+  [ -n "$1" ] && "$1" - 2>/dev/null <<<'
+import importlib.util, sys
+sys.exit(importlib.util.find_spec("sklearn") is None)'
+}
+
+# The examples run `python3` with scikit-learn. Debian's python3-sklearn pulls in libboost1.74-dev,
+# which cannot stand beside 1.81, so it comes from PyPI, into an environment of its own.
+install_python() {
+  if has_sklearn "$(command -v python3 || true)"; then return 0; fi
+  if has_sklearn "$(command -v "$PYTHON_DIR/bin/python3" || true)"; then return 0; fi
+  local python
+  python=$(command -v python3 || true)
+  if [ -z "$python" ] || ! "$python" -c 'import venv, ensurepip' 2>/dev/null; then
+    install_packages python3 python3-venv
+    python=/usr/bin/python3
+  fi
+  say "installing scikit-learn into $PYTHON_DIR"
+  "$python" -m venv --clear "$PYTHON_DIR"
+  "$PYTHON_DIR/bin/python3" -m pip install --quiet --disable-pip-version-check 'scikit-learn>=1.2'
+}
+
+case "${1:-}" in
+  "")
+    install_packages "${BUILD_PACKAGES[@]}"
+    install_python
+    ;;
+  test)
+    install_packages "${BUILD_PACKAGES[@]}" "${TEST_PACKAGES[@]}"
+    install_python
+    ;;
+  *)
+    echo "usage: deploy/setup.sh [test]" >&2
+    exit 2
+    ;;
+esac

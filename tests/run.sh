@@ -1,0 +1,267 @@
+#!/usr/bin/env bash
+# All tests, or one tier of them:
+#   tests/run.sh [tidy|unit|contract|simulation|integration|cluster|e2e|sanitizers|fuzz|soak]…
+# Without an argument: every tier that this machine can carry, but not soak. What is skipped is said
+# at the end, with the reason. Installs what is missing first (deploy/setup.sh test).
+#
+# JOBS=n: how many at a time (default: as many as processors and memory allow).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+exec </dev/null
+
+BEGAN=$SECONDS
+RESULTS=$PWD/build/test-results
+SKIPPED=()
+FAILED=()
+PASSED_COUNT=0
+FAILED_COUNT=0
+# Beyond this, in seconds, a full run leaves the optional rest out and says so.
+FUZZ_DEADLINE=2700
+export PATH=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/python/bin:$PATH
+# Tests never touch the user's own experiments.
+unset SHIRABE_HOME SHIRABE_DB SHIRABE_NAMESPACE
+
+# ---- reporting ----------------------------------------------------------------------------------
+
+headline() {
+  local seconds=$((SECONDS - BEGAN))
+  printf '\n== %s  (%d:%02d)\n' "$1" $((seconds / 60)) $((seconds % 60))
+}
+
+skip() {
+  SKIPPED+=("$1")
+  echo "skipped: $1"
+}
+
+# check NAME COMMAND…: runs one check and counts it; goes on after a failure.
+check() {
+  local name=$1
+  shift
+  if "$@"; then
+    PASSED_COUNT=$((PASSED_COUNT + 1))
+    echo "ok: $name"
+  else
+    FAILED_COUNT=$((FAILED_COUNT + 1))
+    FAILED+=("$name")
+    echo "FAILED: $name"
+  fi
+}
+
+# The same, but quiet unless it fails.
+check_quietly() {
+  local name=$1 log
+  log=$RESULTS/$(tr -c 'a-zA-Z0-9\n' '-' <<<"$name").log
+  shift
+  check "$name" run_logged "$log" "$@"
+}
+
+run_logged() {
+  local log=$1
+  shift
+  "$@" >"$log" 2>&1 || {
+    tail -n 60 "$log"
+    return 1
+  }
+}
+
+# Adds up what the gtest programs of one ctest run wrote: cases, not programs.
+count_cases() {
+  local folder=$1 file tests failures
+  for file in "$folder"/*.xml; do
+    [ -e "$file" ] || continue
+    tests=$(sed -n '2s/.*<testsuites tests="\([0-9]*\)".*/\1/p' "$file")
+    failures=$(sed -n '2s/.* failures="\([0-9]*\)".*/\1/p' "$file")
+    PASSED_COUNT=$((PASSED_COUNT + ${tests:-0} - ${failures:-0}))
+    FAILED_COUNT=$((FAILED_COUNT + ${failures:-0}))
+    note_skips "$file"
+  done
+}
+
+# GTEST_SKIP() << "reason" ends up in the XML as message="file:line&#x0A;reason".
+note_skips() {
+  local reason
+  while read -r reason; do
+    SKIPPED+=("$(basename "$1" .xml): $reason")
+  done < <(sed -n 's/.*<skipped message="\([^"]*\)".*/\1/p' "$1" | sed 's/.*&#x0A;//' | sort -u)
+}
+
+finish() {
+  local item
+  headline "summary"
+  for item in "${SKIPPED[@]}"; do echo "skipped: $item"; done
+  for item in "${FAILED[@]}"; do echo "failed: $item"; done
+  echo "$PASSED_COUNT passed, $FAILED_COUNT failed"
+  [ "$FAILED_COUNT" = 0 ] && [ "${#FAILED[@]}" = 0 ]
+}
+
+# ---- building and running -----------------------------------------------------------------------
+
+# A file that includes gRPC takes half a gigabyte to compile.
+default_jobs() {
+  local by_memory
+  by_memory=$(awk '/^MemAvailable/ {print int($2 / 1000000)}' /proc/meminfo)
+  echo $((by_memory < 1 ? 1 : by_memory < $(nproc) ? by_memory : $(nproc)))
+}
+
+# build PRESET TARGET…: nothing can be tested without it, so a failure ends the run.
+build() {
+  local preset=$1 log=$RESULTS/build-$1.log
+  shift
+  if ! { cmake --preset "$preset" && cmake --build --preset "$preset" -j "$JOBS" --target "$@"; } \
+    >"$log" 2>&1; then
+    grep -m 40 -E 'error|undefined|FAILED' "$log" || tail -n 40 "$log"
+    FAILED+=("build of the $preset preset (all of its output: $log)")
+    FAILED_COUNT=$((FAILED_COUNT + 1))
+    finish
+    exit 1
+  fi
+}
+
+# run_ctest PRESET LABELS JOBS: the programs of these tiers, in parallel, each case counted.
+run_ctest() {
+  local preset=$1 labels=$2 jobs=$3 folder=$RESULTS/$1-${2//[^a-z]/-}
+  rm -rf "$folder"
+  mkdir -p "$folder"
+  if ! GTEST_OUTPUT=xml:$folder/ ctest --test-dir "build/$preset" -L "^($labels)\$" -j "$jobs" \
+    --output-on-failure --no-tests=ignore; then
+    FAILED+=("$labels, built as $preset")
+  fi
+  count_cases "$folder"
+}
+
+# ---- the tiers ----------------------------------------------------------------------------------
+
+# Our own C++, without what is generated.
+cpp_files() {
+  find base db suggestion trial metrics experiment service client cmd tests bench -type f \
+    \( -name '*.h' -o -name '*.cc' \) -not -path '*/testdata/*' 2>/dev/null | sort
+}
+
+script_files() {
+  find tests deploy bench .ci -type f \( -name '*.sh' -o -path .ci/run \) 2>/dev/null | sort
+}
+
+needs() {
+  command -v "$1" >/dev/null && return 0
+  skip "$2: $1 is not installed (deploy/setup.sh test installs it)"
+  return 1
+}
+
+tier_tidy() {
+  run_ctest release tidy "$JOBS"
+  if needs clang-format-14 "the format of the sources"; then
+    mapfile -t files < <(cpp_files)
+    check_quietly "clang-format" clang-format-14 --dry-run -Werror "${files[@]}"
+  fi
+  if needs shellcheck "shell scripts"; then
+    mapfile -t files < <(script_files)
+    check "shellcheck" shellcheck "${files[@]}"
+  fi
+  if needs clang-tidy-14 "clang-tidy"; then
+    check "clang-tidy" tests/tidy/clang_tidy.py build/release "$JOBS"
+  fi
+}
+
+tier_unit() {
+  run_ctest release unit "$JOBS"
+  [ ! -d tests/sdk ] ||
+    check_quietly "the Python helper" python3 -m unittest discover -s tests/sdk
+}
+
+tier_contract() { run_ctest release contract "$JOBS"; }
+tier_simulation() { run_ctest release simulation 1; }
+tier_integration() { run_ctest release integration 1; }
+
+tier_cluster() {
+  if [ ! -x tests/cluster/run.sh ]; then
+    skip "cluster: this version runs trials as local processes only"
+    return
+  fi
+  check "cluster" tests/cluster/run.sh
+}
+
+tier_e2e() {
+  local script
+  for script in tests/e2e/*.sh; do
+    [ -e "$script" ] || continue
+    check_quietly "${script##*/}" "$script"
+  done
+}
+
+# Fewer seeds: a sanitizer makes each three to ten times as slow, and finds in the first hundred
+# what it finds in a thousand.
+tier_sanitizers() {
+  export SHIRABE_SEEDS=${SHIRABE_SEEDS:-100}
+  export ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1
+  export UBSAN_OPTIONS=print_stacktrace=1
+  build asan all_tests
+  run_ctest asan "unit|contract|simulation|integration" "$JOBS"
+  # Debian's gRPC is not instrumented: under TSan the core is tested without it.
+  export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
+  build tsan all_tests
+  run_ctest tsan "unit|contract|simulation" "$JOBS"
+  unset SHIRABE_SEEDS
+}
+
+# fuzz_all SECONDS: every target for so long, from its corpus and what it found before.
+fuzz_all() {
+  local target name
+  build fuzz all
+  for target in build/fuzz/bin/*_fuzz; do
+    [ -x "$target" ] || continue
+    name=${target##*/}
+    mkdir -p "build/fuzz/corpus/$name"
+    local seeds=()
+    [ ! -d "tests/fuzz/corpus/$name" ] || seeds=("tests/fuzz/corpus/$name")
+    check_quietly "$name for $1 s" "$target" -max_total_time="$1" -timeout=10 -rss_limit_mb=2048 \
+      -artifact_prefix="$RESULTS/" "build/fuzz/corpus/$name" "${seeds[@]}"
+  done
+}
+
+tier_fuzz() {
+  if ! command -v clang++-14 >/dev/null; then
+    skip "fuzz: clang++-14 is not installed (deploy/setup.sh test installs it)"
+  elif [ "$WHOLE" = 1 ] && [ $((SECONDS - BEGAN)) -gt "$FUZZ_DEADLINE" ]; then
+    skip "fuzz: the run has taken over $((FUZZ_DEADLINE / 60)) minutes (tests/run.sh fuzz does it)"
+  else
+    fuzz_all "${FUZZ_SECONDS:-20}"
+  fi
+}
+
+tier_soak() {
+  SHIRABE_SEEDS=${SHIRABE_SEEDS:-20000} run_ctest release simulation 1
+  fuzz_all 600
+}
+
+# ---- main ---------------------------------------------------------------------------------------
+
+usage() {
+  sed -n '2,/^set /{/^set /d; s/^# \{0,1\}//; p}' "$0" >&2
+  exit 2
+}
+
+main() {
+  local tier all="tidy unit contract simulation integration cluster e2e sanitizers fuzz"
+  WHOLE=0
+  for tier in "$@"; do
+    [[ " $all soak " == *" $tier "* ]] || usage
+  done
+  if [ $# = 0 ]; then
+    WHOLE=1
+    # shellcheck disable=SC2086 # a list of words
+    set -- $all
+  fi
+  mkdir -p "$RESULTS"
+  headline "set-up"
+  deploy/setup.sh test || skip "set-up: what is missing could not be installed; going on without"
+  JOBS=${JOBS:-$(default_jobs)}
+  headline "build"
+  build release all
+  for tier in "$@"; do
+    headline "$tier"
+    "tier_$tier"
+  done
+  finish
+}
+
+main "$@"
