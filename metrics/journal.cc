@@ -60,9 +60,9 @@ class Session {
               const std::vector<std::string>& metrics) {
     if (metrics.empty()) return absl::OkStatus();
     const std::unique_ptr<LineParser> parser = make_parser(metrics);
-    v1::FileCursor& cursor = CursorOf(path);
     TailRequest request;
-    request.cursor = cursor;
+    if (const v1::FileCursor* known = FindFile(path)) request.cursor = *known;
+    request.cursor.set_path(path);
     request.ended = source_.ended;
     request.return_ends_line = parser->ReturnEndsLine();
     request.max_bytes = kMaxBytes - bytes_;
@@ -76,19 +76,24 @@ class Session {
       AddBad(result.long_lines, absl::StrCat("a line of more than ", kMaxLineBytes, " bytes"),
              path);
     }
-    cursor = std::move(result.cursor);
+    SaveFile(std::move(result.cursor));
     bytes_ += result.bytes;
     collected_.more = result.more;
     return absl::OkStatus();
   }
 
-  v1::FileCursor& CursorOf(const std::string& path) {
+  v1::FileCursor* FindFile(const std::string& path) {
     for (v1::FileCursor& file : *collected_.cursor.mutable_files()) {
-      if (file.path() == path) return file;
+      if (file.path() == path) return &file;
     }
-    v1::FileCursor* file = collected_.cursor.add_files();
-    file->set_path(path);
-    return *file;
+    return nullptr;
+  }
+
+  // A file that is not there yet has no place in the cursor.
+  void SaveFile(v1::FileCursor file) {
+    if (file.inode() == 0) return;
+    v1::FileCursor* known = FindFile(file.path());
+    *(known == nullptr ? collected_.cursor.add_files() : known) = std::move(file);
   }
 
   void Take(const ParsedLine& parsed, const std::vector<std::string>& metrics,

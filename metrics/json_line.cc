@@ -57,21 +57,11 @@ std::string Unescape(std::string_view raw) {
       continue;
     }
     switch (raw[++i]) {
-      case 'b':
-        out += '\b';
-        break;
-      case 'f':
-        out += '\f';
-        break;
-      case 'n':
-        out += '\n';
-        break;
-      case 'r':
-        out += '\r';
-        break;
-      case 't':
-        out += '\t';
-        break;
+      case 'b': out += '\b'; break;
+      case 'f': out += '\f'; break;
+      case 'n': out += '\n'; break;
+      case 'r': out += '\r'; break;
+      case 't': out += '\t'; break;
       case 'u': {
         uint32_t code = HexAt(raw, i + 1);
         i += 4;
@@ -83,8 +73,7 @@ std::string Unescape(std::string_view raw) {
         AppendUtf8(code, out);
         break;
       }
-      default:
-        out += raw[i];
+      default: out += raw[i];
     }
   }
   return out;
@@ -176,14 +165,10 @@ class Scanner {
   bool Value(Scalar& value, int depth) {
     value.kind = Scalar::Kind::kComposite;
     switch (Peek()) {
-      case '{':
-        return Object(Place::kElsewhere, depth);
-      case '[':
-        return Array(depth);
-      case '"':
-        return String(value);
-      default:
-        return Token(value);
+      case '{': return Object(Place::kElsewhere, depth);
+      case '[': return Array(depth);
+      case '"': return String(value);
+      default: return Token(value);
     }
   }
 

@@ -106,7 +106,6 @@ class Reader {
 
   StatusOr<TailResult> Run() {
     v1::FileCursor& cursor = result_.cursor;
-    if (IsUnchanged()) return std::move(result_);
     ASSIGN_OR_RETURN(std::optional<OpenFile> file, Open(cursor.path()));
     if (cursor.inode() != 0 && (!file || cursor.inode() != file->inode)) {
       ASSIGN_OR_RETURN(const std::optional<OpenFile> renamed, FindRenamed(cursor));
@@ -120,15 +119,6 @@ class Reader {
   }
 
  private:
-  // The usual case of a poll, for the price of one stat.
-  bool IsUnchanged() const {
-    const v1::FileCursor& cursor = result_.cursor;
-    struct stat info;
-    return cursor.inode() != 0 && stat(cursor.path().c_str(), &info) == 0 &&
-           info.st_ino == cursor.inode() &&
-           static_cast<uint64_t>(info.st_size) == cursor.offset() && S_ISREG(info.st_mode);
-  }
-
   void StartAgain(const OpenFile& file) {
     const std::string path = result_.cursor.path();
     result_.cursor = {};
@@ -139,6 +129,7 @@ class Reader {
   // Takes lines up to the end of the file or a limit. With `ended`, a last one without end too.
   Status ReadOn(const OpenFile& file, bool ended) {
     v1::FileCursor& cursor = result_.cursor;
+    if (file.size == cursor.offset()) return absl::OkStatus();
     const int64_t left = std::max<int64_t>(0, request_.max_bytes - result_.bytes);
     const uint64_t available = file.size - cursor.offset();
     const uint64_t begin = cursor.offset();

@@ -1,0 +1,235 @@
+// What every collector keeps, whatever it reads: the suite runs over the registry. A new collector
+// of text or JSON lines gets all of it by a line in `MainFile`.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/number.h"
+#include "base/rng.h"
+#include "metrics/collector.h"
+
+namespace shirabe::metrics {
+namespace {
+
+constexpr char kText[] =
+    "starting\r\nloss=1 acc=0.5\n\x1b[32mloss: nan\x1b[0m\n10% loss=2\r20% loss=3\r\n"
+    "2026-11-21T08:30:00Z loss=4\nval_loss=9 loss=1_000\n\xff\xfe acc=-inf\n\n{\"loss\": "
+    "5}\nloss=6";
+constexpr char kJson[] =
+    "{\"loss\": 1, \"acc\": \"0.5\"}\n{\"loss\": NaN, \"step\": 7}\n\n{\"lo\n"
+    "{\"timestamp\": 5, \"acc\": 2}\r\n{\"loss\": \"x\", \"acc\": 3}\n{\"loss\": 5, \"step\": 7}";
+constexpr char kJournal[] =
+    "{\"step\": 1, \"metrics\": {\"loss\": 1, \"acc\": 0.5}}\n{\"step\": 2, \"metr\n"
+    "{\"metrics\": {\"loss\": Infinity}}\n{\"step\": 2, \"metrics\": {\"loss\": 2}}\n{\"done\": "
+    "true}";
+
+// One way to run one collector: which of its files gets which contents.
+struct Case {
+  std::string name;
+  v1::MetricsCollectorSpec spec;
+  bool journal = false;  // into the metrics file, else into the collector's own
+  std::string contents;
+};
+
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+
+v1::CollectorKind KindOf(const std::string& name) {
+  const auto* kinds = v1::CollectorKind_descriptor();
+  for (int i = 0; i < kinds->value_count(); ++i) {
+    if (kinds->value(i)->options().GetExtension(v1::value).yaml() == name) {
+      return static_cast<v1::CollectorKind>(kinds->value(i)->number());
+    }
+  }
+  return v1::COLLECTOR_KIND_UNSPECIFIED;
+}
+
+std::vector<Case> Cases() {
+  std::vector<Case> cases;
+  for (const std::string& name : Registry<CollectorInfo>::Get().Names()) {
+    Case base;
+    base.spec.mutable_collector()->set_kind(KindOf(name));
+    base.spec.mutable_source()->mutable_file_system_path()->set_path("own");
+    cases.push_back({name + "Journal", base.spec, true, kJournal});
+    if (name == "StdOut") cases.push_back({name, base.spec, false, kText});
+    if (name != "File") continue;
+    cases.push_back({name + "Text", base.spec, false, kText});
+    base.spec.mutable_source()->mutable_file_system_path()->set_format(v1::JSON);
+    cases.push_back({name + "Json", base.spec, false, kJson});
+  }
+  return cases;
+}
+
+class CollectorContract : public testing::TestWithParam<Case> {
+ protected:
+  CollectorContract() {
+    const char* base = std::getenv("TMPDIR");
+    dir_ = absl::StrCat(base == nullptr ? "/tmp" : base, "/shirabe-contract-XXXXXX");
+    CHECK(mkdtemp(dir_.data()) != nullptr);
+    source_.spec = GetParam().spec;
+    source_.metrics = {"loss", "acc"};
+    source_.log = dir_ + "/log";
+    source_.metrics_file = dir_ + "/metrics";
+    source_.working_dir = dir_;
+    source_.now = absl::FromUnixSeconds(1000);
+    const bool own = GetParam().spec.collector().kind() == v1::FILE_COLLECTOR;
+    path_ = GetParam().journal ? source_.metrics_file : own ? dir_ + "/own" : source_.log;
+    collector_ = CreateCollector(source_.spec).value();
+  }
+  ~CollectorContract() override { (void)RemoveAll(dir_); }
+
+  void Add(std::string_view contents) {
+    std::ofstream(path_, std::ios::binary | std::ios::app) << contents;
+  }
+
+  Collected Collect(const v1::CollectorCursor& cursor, bool ended) {
+    source_.ended = ended;
+    auto collected = collector_->Collect(source_, cursor);
+    EXPECT_TRUE(collected.ok()) << collected.status();
+    return *std::move(collected);
+  }
+
+  // What the collector makes of `pieces` when it reads after each of them; then starts over.
+  std::vector<std::string> Read(const std::vector<std::string_view>& pieces) {
+    std::vector<std::string> rows;
+    v1::CollectorCursor cursor;
+    int64_t bad = 0;
+    for (size_t i = 0; i < pieces.size(); ++i) {
+      Add(pieces[i]);
+      const Collected collected = Collect(cursor, i + 1 == pieces.size());
+      for (const Point& point : collected.points) rows.push_back(Show(point));
+      bad += collected.bad_lines;
+      cursor = collected.cursor;
+    }
+    rows.push_back(absl::StrCat("bad ", bad));
+    std::filesystem::remove(path_);
+    return rows;
+  }
+
+  static std::string Show(const Point& point) {
+    return absl::StrCat(point.metric, "@", point.step, point.implicit_step ? "*" : "", "=",
+                        FormatNumber(point.value), " ", absl::ToUnixMillis(point.time));
+  }
+
+  static std::vector<std::string> Show(const Collected& collected) {
+    std::vector<std::string> rows;
+    for (const Point& point : collected.points) rows.push_back(Show(point));
+    rows.push_back(absl::StrCat("bad ", collected.bad_lines, " ", collected.bad_sample));
+    rows.push_back(collected.cursor.DebugString());
+    return rows;
+  }
+
+  std::string dir_;
+  std::string path_;
+  Source source_;
+  std::unique_ptr<Collector> collector_;
+};
+
+TEST_P(CollectorContract, FindsNothingWhereThereIsNoFile) {
+  const Collected collected = Collect({}, true);
+  EXPECT_TRUE(collected.points.empty());
+  EXPECT_EQ(collected.bad_lines, 0);
+  EXPECT_FALSE(collected.more);
+}
+
+TEST_P(CollectorContract, FindsSomethingGoodAndSomethingBad) {
+  const std::vector<std::string> rows = Read({GetParam().contents});
+  EXPECT_GT(rows.size(), 3u);
+  EXPECT_EQ(rows.back(), GetParam().contents == kJson ? "bad 2" : "bad 1");
+}
+
+TEST_P(CollectorContract, GivesTheSameRowsFromTheSameCursor) {
+  const std::string_view contents = GetParam().contents;
+  Add(contents.substr(0, contents.size() / 2));
+  const Collected first = Collect({}, false);
+  EXPECT_EQ(Show(Collect({}, false)), Show(first));
+  Add(contents.substr(contents.size() / 2));
+  const Collected second = Collect(first.cursor, true);
+  EXPECT_EQ(Show(Collect(first.cursor, true)), Show(second));
+  EXPECT_TRUE(Collect(second.cursor, true).points.empty());
+}
+
+TEST_P(CollectorContract, GivesTheSameRowsWhereverItsReadingIsCut) {
+  const std::string_view contents = GetParam().contents;
+  const std::vector<std::string> whole = Read({contents});
+  for (size_t cut = 0; cut <= contents.size(); ++cut) {
+    ASSERT_EQ(Read({contents.substr(0, cut), contents.substr(cut)}), whole) << "cut at " << cut;
+  }
+}
+
+TEST_P(CollectorContract, GivesTheSameRowsForAnyPieces) {
+  const std::string repeated = GetParam().contents + "\n" + GetParam().contents;
+  const std::vector<std::string> whole = Read({repeated});
+  for (uint64_t seed = 0; seed < 50; ++seed) {
+    Rng rng(seed);
+    std::vector<std::string_view> pieces;
+    for (std::string_view rest = repeated; !rest.empty();) {
+      pieces.push_back(rest.substr(0, 1 + rng.Below(60)));
+      rest.remove_prefix(pieces.back().size());
+    }
+    ASSERT_EQ(Read(pieces), whole) << "seed " << seed;
+  }
+}
+
+TEST_P(CollectorContract, HoldsALastLineUntilItEndsOrTheProgramDoes) {
+  Add(GetParam().contents);
+  const Collected running = Collect({}, false);
+  const Collected ended = Collect({}, true);
+  const uint64_t held = ended.cursor.files(0).offset() - running.cursor.files(0).offset();
+  EXPECT_EQ(held, GetParam().contents.size() - GetParam().contents.rfind('\n') - 1);
+}
+
+TEST_P(CollectorContract, ReadsAFileThatReplacesAnotherFromItsBeginning) {
+  Add(GetParam().contents);
+  const Collected first = Collect({}, true);
+  ASSERT_EQ(std::rename(path_.c_str(), (path_ + ".1").c_str()), 0);
+  Add(GetParam().contents);
+  const Collected second = Collect(first.cursor, true);
+  ASSERT_EQ(second.points.size(), first.points.size());
+  for (size_t i = 0; i < first.points.size(); ++i) {
+    EXPECT_EQ(second.points[i].metric, first.points[i].metric);
+    EXPECT_EQ(FormatNumber(second.points[i].value), FormatNumber(first.points[i].value));
+    EXPECT_EQ(second.points[i].step > first.points[i].step, first.points[i].implicit_step);
+  }
+}
+
+TEST_P(CollectorContract, KeepsItsCursorShort) {
+  for (int i = 0; i < 200; ++i) Add(GetParam().contents + "\n");
+  EXPECT_LT(Collect({}, false).cursor.ByteSizeLong(), 600u);
+}
+
+TEST_P(CollectorContract, SaysWhereItLooked) {
+  const std::string text = DescribeSource(source_);
+  EXPECT_THAT(text, testing::HasSubstr("looked for metrics \"loss\" and \"acc\" "));
+  EXPECT_THAT(text, testing::HasSubstr("in the metrics file (absent)"));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CollectorContract, testing::ValuesIn(Cases()),
+                         [](const auto& info) { return info.param.name; });
+
+TEST(CollectorRegistry, HasAVariantForEachFile) {
+  std::vector<std::string> files;
+  for (const auto& file : std::filesystem::directory_iterator(SOURCE_DIR "/metrics/collectors")) {
+    if (file.path().extension() == ".cc") files.push_back(file.path().stem().string());
+  }
+  std::vector<std::string> names = Registry<CollectorInfo>::Get().Names();
+  for (std::string& name : names) {
+    EXPECT_NE(KindOf(name), v1::COLLECTOR_KIND_UNSPECIFIED) << name;
+    std::transform(name.begin(), name.end(), name.begin(), [](char c) { return c | 0x20; });
+  }
+  EXPECT_THAT(names, testing::UnorderedElementsAreArray(files));
+}
+
+}  // namespace
+}  // namespace shirabe::metrics
