@@ -1,0 +1,35 @@
+// The table in the .proto files (field.proto) as the walker, the rules and the printer ask it.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "google/protobuf/descriptor.h"
+#include "proto/shirabe/v1/field.pb.h"
+
+namespace shirabe::experiment {
+
+// All defaults where the .proto says nothing about the field.
+const v1::FieldRule& RuleOf(const google::protobuf::FieldDescriptor& field);
+
+// The word for an enum's value in YAML; "" for one that cannot be written.
+std::string WordOf(const google::protobuf::EnumValueDescriptor& value);
+// Every word of an enum, in the order of the .proto.
+std::vector<std::string> WordsOf(const google::protobuf::EnumDescriptor& type);
+
+// The names that may be written in a message's mapping.
+std::vector<std::string> NamesOf(const google::protobuf::Descriptor& message);
+
+// `; did you mean "x"?`, or the known words where none is near.
+std::string DidYouMean(std::string_view word, const std::vector<std::string>& known);
+
+// Types that are not a mapping of our own fields.
+bool IsStruct(const google::protobuf::FieldDescriptor& field);
+bool IsValue(const google::protobuf::FieldDescriptor& field);
+bool IsTimestamp(const google::protobuf::FieldDescriptor& field);
+
+// Whether it is a message of ours, to be walked field by field.
+bool IsNested(const google::protobuf::FieldDescriptor& field);
+
+}  // namespace shirabe::experiment
