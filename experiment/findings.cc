@@ -86,7 +86,7 @@ bool Findings::UnreadAbove(std::string path) const {
   for (; !path.empty(); GoUp(path)) {
     if (unread_.count(path) > 0) return true;
   }
-  return false;
+  return unread_.count("") > 0;
 }
 
 }  // namespace shirabe::experiment

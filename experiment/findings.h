@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "experiment/spec.h"
@@ -25,7 +26,9 @@ class Findings {
 
   // The text at `path` could not be read; rules about it, or about fields below it, will be silent.
   void Misread(const std::string& path, Mark mark, std::string message);
-  // The same silence without a message: this field is what somebody misspelled.
+  // The text itself has a problem there; no field is to blame.
+  void Problem(Mark mark, std::string message) { Add({false, "", std::move(message)}, mark); }
+  // The silence of Misread without a message: this field is what somebody misspelled.
   void Silence(const std::string& path) { unread_.insert(path); }
   // Whether something at, below or above `path` could not be read: a rule that looks at the whole
   // of it would be guessing.

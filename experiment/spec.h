@@ -39,8 +39,14 @@ std::vector<ParsedExperiment> ParseExperiments(std::string_view text);
 void SetDefaults(v1::Experiment& experiment);
 
 // Katib's rules and ours, on a message however it was made. Algorithm and stopper names and
-// settings are checked against the registries; a name of Katib's that this build lacks is a warning.
+// settings are checked against the registries; a name of Katib's that this build lacks is a
+// warning.
 std::vector<Finding> Validate(const v1::Experiment& experiment);
+
+// Point `index` of spec.shirabe.start as typed values, in the order of the parameters.
+// kInvalidArgument, naming the parameter and the fix, if one is missing, unknown or of another
+// type.
+StatusOr<std::vector<v1::Assignment>> StartPoint(const v1::ExperimentSpec& spec, int index);
 
 // The reverse of parsing: kubectl-style YAML of any message with (field) rules; text numbers are
 // quoted, internal fields left out. And the same as JSON (compact if indent < 0).

@@ -327,6 +327,11 @@ class Walker {
 
 void Walk(const YamlNode& mapping, Message& message, Findings& findings) {
   findings.Place("", mapping.mark);
+  if (mapping.kind != Kind::kMapping) {
+    return findings.Misread(
+        "", mapping.mark,
+        "an Experiment begins with apiVersion: and kind:, not with " + Describe(mapping));
+  }
   Walker(findings).WalkMapping(mapping, "", message);
 }
 

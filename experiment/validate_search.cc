@@ -1,0 +1,215 @@
+// Rules of spec.algorithm, spec.earlyStopping and spec.shirabe: names and settings as the
+// registries know them, points to start from, and what this version does not act on yet.
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "experiment/schema.h"
+#include "experiment/validate.h"
+#include "suggestion/algorithm.h"
+#include "suggestion/stopper.h"
+
+namespace shirabe::experiment {
+namespace {
+
+using google::protobuf::RepeatedPtrField;
+
+// Names that mean something to Katib or to other versions of Shirabe: no typing mistakes, so the
+// file is good, and only running it here is not possible.
+const std::vector<std::string>& AlgorithmsElsewhere() {
+  static const std::vector<std::string> names = {"random",
+                                                 "grid",
+                                                 "sobol",
+                                                 "tpe",
+                                                 "multivariate-tpe",
+                                                 "bayesianoptimization",
+                                                 "cmaes",
+                                                 "hyperband",
+                                                 "pbt",
+                                                 "asha",
+                                                 "bohb",
+                                                 "gp",
+                                                 "auto",
+                                                 "nsga2",
+                                                 "de",
+                                                 "enas",
+                                                 "darts"};
+  return names;
+}
+
+const std::vector<std::string>& StoppersElsewhere() {
+  static const std::vector<std::string> names = {"medianstop", "asha", "percentile", "threshold"};
+  return names;
+}
+
+// Fields that this version reads and does not act on. A line goes when its feature comes.
+struct Unused {
+  const char* path;  // below spec.shirabe, names of the .proto
+};
+constexpr Unused kUnused[] = {
+    {"algorithm.endpoint"},       {"warm_start"}, {"checkpoint"}, {"budget"}, {"capacity"},
+    {"attempts.on_demand_after"},
+};
+
+std::string Quoted(const std::string& text) { return "\"" + text + "\""; }
+
+bool Holds(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// What a registry calls its own, with what else is known elsewhere.
+template <class Info>
+std::vector<std::string> KnownNames(const std::vector<std::string>& elsewhere) {
+  std::vector<std::string> known = Registry<Info>::Get().Names();
+  for (const std::string& alias : Registry<Info>::Get().Aliases()) known.push_back(alias);
+  for (const std::string& name : elsewhere) {
+    if (!Holds(known, name)) known.push_back(name);
+  }
+  return known;
+}
+
+// The registered variant; null after saying why there is none.
+template <class Info>
+const Info* FindVariant(const std::string& name, const std::string& path,
+                        const std::vector<std::string>& elsewhere, Findings& findings) {
+  const Info* info = Registry<Info>::Get().Find(name);
+  if (info != nullptr) return info;
+  if (Holds(elsewhere, name)) {
+    findings.Warn(path, "this version has no " + Quoted(name) + ", and `run` will refuse it");
+  } else {
+    findings.Error(path,
+                   "unknown name " + Quoted(name) + DidYouMean(name, KnownNames<Info>(elsewhere)));
+  }
+  return nullptr;
+}
+
+suggestion::Settings SettingsOf(const RepeatedPtrField<v1::Setting>& from) {
+  suggestion::Settings settings;
+  for (const v1::Setting& setting : from) settings.emplace_back(setting.name(), setting.value());
+  return settings;
+}
+
+void CheckTwice(const RepeatedPtrField<v1::Setting>& settings, const std::string& path,
+                Findings& findings) {
+  std::set<std::string> names;
+  for (int i = 0; i < settings.size(); ++i) {
+    if (settings[i].name().empty() || names.insert(settings[i].name()).second) continue;
+    findings.Error(ItemPath(path, i) + ".name",
+                   Quoted(settings[i].name()) + " is given twice: remove one");
+  }
+}
+
+// A message about a setting belongs to that setting's line.
+std::string PathFor(const std::string& message, const RepeatedPtrField<v1::Setting>& settings,
+                    const std::string& path) {
+  for (int i = 0; i < settings.size(); ++i) {
+    const std::string& name = settings[i].name();
+    if (!name.empty() && message.find(name) != std::string::npos) {
+      return ItemPath(ChildPath(path, "algorithmSettings"), i) + ".name";
+    }
+  }
+  return ChildPath(path, "algorithmName");
+}
+
+// Each setting alone against the table first, so that several bad ones are all found.
+bool CheckSettings(const std::vector<suggestion::SettingInfo>& known,
+                   const RepeatedPtrField<v1::Setting>& settings, const std::string& path,
+                   Findings& findings) {
+  bool good = true;
+  const std::string list = ChildPath(path, "algorithmSettings");
+  for (int i = 0; i < settings.size(); ++i) {
+    const Status status =
+        suggestion::ValidateSettings(known, {{settings[i].name(), settings[i].value()}});
+    if (status.ok() || settings[i].name().empty()) continue;
+    findings.Error(ItemPath(list, i) + ".name", Message(status));
+    good = false;
+  }
+  return good;
+}
+
+void CheckAlgorithm(const v1::ExperimentSpec& spec, const std::optional<suggestion::Space>& space,
+                    Findings& findings) {
+  const std::string path = "spec.algorithm";
+  if (findings.Unread(ChildPath(path, "algorithmName"))) return;
+  const v1::AlgorithmSpec& algorithm = spec.algorithm();
+  const std::string& name = algorithm.algorithm_name();
+  CheckTwice(algorithm.algorithm_settings(), ChildPath(path, "algorithmSettings"), findings);
+  const auto* info = FindVariant<suggestion::AlgorithmInfo>(name, ChildPath(path, "algorithmName"),
+                                                            AlgorithmsElsewhere(), findings);
+  if (info == nullptr) return;
+  if (spec.has_nas_config()) {
+    findings.Error("spec.nasConfig", "the algorithm " + Quoted(name) +
+                                         " does not search architectures: give parameters instead");
+  }
+  const int errors = findings.errors();
+  if (!CheckSettings(info->settings, algorithm.algorithm_settings(), path, findings)) return;
+  if (!space || findings.errors() > errors || findings.Unread(path)) return;
+  const suggestion::Problem problem{*space, SettingsOf(algorithm.algorithm_settings()),
+                                    spec.max_trial_count(), spec.parallel_trial_count()};
+  const auto created = suggestion::CreateAlgorithm(name, problem);
+  if (created.ok()) return;
+  const std::string message = Message(created.status());
+  findings.Error(PathFor(message, algorithm.algorithm_settings(), path), message);
+}
+
+void CheckStopper(const v1::EarlyStoppingSpec& stopping, Findings& findings) {
+  const std::string path = "spec.earlyStopping";
+  if (stopping.algorithm_name().empty()) return;  // the table has said so
+  CheckTwice(stopping.algorithm_settings(), ChildPath(path, "algorithmSettings"), findings);
+  const auto* info = FindVariant<suggestion::StopperInfo>(
+      stopping.algorithm_name(), ChildPath(path, "algorithmName"), StoppersElsewhere(), findings);
+  if (info == nullptr) return;
+  if (!CheckSettings(info->settings, stopping.algorithm_settings(), path, findings)) return;
+  const auto created = info->create(SettingsOf(stopping.algorithm_settings()));
+  if (created.ok()) return;
+  const std::string message = Message(created.status());
+  findings.Error(PathFor(message, stopping.algorithm_settings(), path), message);
+}
+
+void CheckStart(const v1::ExperimentSpec& spec, const std::optional<suggestion::Space>& space,
+                Findings& findings) {
+  if (!space) return;
+  for (int i = 0; i < spec.shirabe().start_size(); ++i) {
+    const std::string path = ItemPath("spec.shirabe.start", i);
+    const auto values = StartPoint(spec, i);
+    const Status status = values.ok() ? space->Encode(*values).status() : values.status();
+    if (!status.ok()) findings.Error(path, Message(status));
+  }
+}
+
+bool Has(const google::protobuf::Message& message, const std::string& path) {
+  const size_t dot = path.find('.');
+  const auto* field = message.GetDescriptor()->FindFieldByName(path.substr(0, dot));
+  CHECK(field != nullptr);
+  if (!message.GetReflection()->HasField(message, field)) return false;
+  if (dot == std::string::npos) return true;
+  return Has(message.GetReflection()->GetMessage(message, field), path.substr(dot + 1));
+}
+
+std::string YamlPath(const google::protobuf::Descriptor& type, const std::string& path) {
+  const size_t dot = path.find('.');
+  const auto* field = type.FindFieldByName(path.substr(0, dot));
+  if (dot == std::string::npos) return field->json_name();
+  return field->json_name() + "." + YamlPath(*field->message_type(), path.substr(dot + 1));
+}
+
+void CheckUnused(const v1::ShirabeSpec& shirabe, Findings& findings) {
+  for (const Unused& unused : kUnused) {
+    if (!Has(shirabe, unused.path)) continue;
+    findings.Warn("spec.shirabe." + YamlPath(*shirabe.GetDescriptor(), unused.path),
+                  "has no effect yet in this version");
+  }
+}
+
+}  // namespace
+
+void CheckSearch(const v1::ExperimentSpec& spec, const std::optional<suggestion::Space>& space,
+                 Findings& findings) {
+  CheckAlgorithm(spec, space, findings);
+  if (spec.has_early_stopping()) CheckStopper(spec.early_stopping(), findings);
+  CheckStart(spec, space, findings);
+  CheckUnused(spec.shirabe(), findings);
+}
+
+}  // namespace shirabe::experiment

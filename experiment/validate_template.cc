@@ -1,0 +1,257 @@
+// Rules of spec.trialTemplate: one source, complete conditions, and every name bound and used.
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_join.h"
+#include "base/names.h"
+#include "experiment/schema.h"
+#include "experiment/validate.h"
+#include "trial/template.h"
+
+namespace shirabe::experiment {
+namespace {
+
+using google::protobuf::Struct;
+using google::protobuf::Value;
+
+constexpr const char* kTemplate = "spec.trialTemplate";
+constexpr const char* kTrialSpec = "spec.trialTemplate.trialSpec";
+constexpr const char* kTrialParameters = "spec.trialTemplate.trialParameters";
+
+std::string Quoted(const std::string& text) { return "\"" + text + "\""; }
+
+const Value& Get(const Struct& object, const std::string& key) {
+  const auto found = object.fields().find(key);
+  return found == object.fields().end() ? Value::default_instance() : found->second;
+}
+
+// Strings of the object that hold `text`, with their paths, in the order of the keys.
+using Texts = std::vector<std::pair<std::string, const std::string*>>;
+
+void CollectTexts(const Value& value, const std::string& path, std::string_view text, Texts& out) {
+  if (value.has_string_value() && value.string_value().find(text) != std::string::npos) {
+    out.emplace_back(path, &value.string_value());
+  }
+  std::map<std::string, const Value*> sorted;
+  for (const auto& [key, child] : value.struct_value().fields()) sorted.emplace(key, &child);
+  for (const auto& [key, child] : sorted) CollectTexts(*child, ChildPath(path, key), text, out);
+  for (int i = 0; i < value.list_value().values_size(); ++i) {
+    CollectTexts(value.list_value().values(i), ItemPath(path, i), text, out);
+  }
+}
+
+Texts TextsWith(const Value& object, std::string_view text) {
+  Texts texts;
+  CollectTexts(object, kTrialSpec, text, texts);
+  return texts;
+}
+
+Value ObjectOf(const v1::TrialTemplate& trial) {
+  Value object;
+  *object.mutable_struct_value() = trial.trial_spec();
+  return object;
+}
+
+// The names of all containers in the object, wherever a list of them is.
+void CollectContainers(const Value& value, std::set<std::string>& names) {
+  for (const Value& item : value.list_value().values()) CollectContainers(item, names);
+  for (const auto& [key, child] : value.struct_value().fields()) {
+    CollectContainers(child, names);
+    if (key != "containers") continue;
+    for (const Value& container : child.list_value().values()) {
+      const Value& name = Get(container.struct_value(), "name");
+      if (name.has_string_value()) names.insert(name.string_value());
+    }
+  }
+}
+
+// Kinds whose containers all stand in the object; elsewhere a controller adds or renames them.
+bool ShowsContainers(const std::string& kind) {
+  static const std::set<std::string> kKinds = {"Job",    "Pod",   "TFJob",      "PyTorchJob",
+                                               "MPIJob", "MXJob", "XGBoostJob", "PaddleJob"};
+  return kKinds.count(kind) > 0;
+}
+
+void CheckObject(const v1::TrialTemplate& trial, Findings& findings) {
+  for (const char* field : {"apiVersion", "kind"}) {
+    if (Get(trial.trial_spec(), field).string_value().empty()) {
+      findings.Error(ChildPath(kTrialSpec, field),
+                     "is required: it says what kind of object runs a trial");
+    }
+  }
+  for (const char* field : {"name", "namespace"}) {
+    const Struct& metadata = Get(trial.trial_spec(), "metadata").struct_value();
+    if (metadata.fields().contains(field)) {
+      findings.Error(ChildPath(ChildPath(kTrialSpec, "metadata"), field),
+                     "remove it: each trial's object gets a name and namespace of its own");
+    }
+  }
+  const Value object = ObjectOf(trial);
+  for (const auto& [path, text] : TextsWith(object, "${trialSpec.")) {
+    findings.Warn(path, Quoted(*text) +
+                            " is not replaced here: make it the reference of a "
+                            "trialParameter, and use that");
+  }
+}
+
+void CheckContainer(const v1::TrialTemplate& trial, Findings& findings) {
+  if (!ShowsContainers(Get(trial.trial_spec(), "kind").string_value())) return;
+  std::set<std::string> names;
+  CollectContainers(ObjectOf(trial), names);
+  if (names.count(trial.primary_container_name()) > 0) return;
+  const std::string known =
+      names.empty() ? "it has none with a name" : "it has " + absl::StrJoin(names, ", ");
+  findings.Error(
+      ChildPath(kTemplate, "primaryContainerName"),
+      "trialSpec has no container " + Quoted(trial.primary_container_name()) + "; " + known);
+}
+
+void CheckConditions(const v1::TrialTemplate& trial, Findings& findings) {
+  const std::string kind = Get(trial.trial_spec(), "kind").string_value();
+  const std::string why = trial.has_config_map() ? " with a configMap" : " for kind " + kind;
+  for (const auto& [field, text] : {std::pair{"successCondition", &trial.success_condition()},
+                                    std::pair{"failureCondition", &trial.failure_condition()}}) {
+    if (text->empty() && (trial.has_config_map() || !kind.empty())) {
+      findings.Error(ChildPath(kTemplate, field),
+                     "is required" + why + ": a GJSON path into the object's status");
+    }
+  }
+}
+
+// Whether every parameter's name could be read: else none can be called unknown.
+bool NamesAreRead(const v1::ExperimentSpec& spec, const Findings& findings) {
+  for (int i = 0; i < spec.parameters_size(); ++i) {
+    if (findings.Unread(ItemPath("spec.parameters", i) + ".name")) return false;
+  }
+  return spec.parameters_size() > 0;
+}
+
+std::vector<std::string> ParameterNames(const v1::ExperimentSpec& spec) {
+  std::vector<std::string> names;
+  for (const auto& parameter : spec.parameters()) names.push_back(parameter.name());
+  return names;
+}
+
+void CheckReference(const std::string& reference, const std::string& path,
+                    const std::vector<std::string>& parameters, Findings& findings) {
+  if (trial::IsMetadataReference(reference)) return;
+  if (reference.find("${") != std::string::npos) {
+    findings.Error(path,
+                   Quoted(reference) +
+                       " is unknown metadata; known: ${trialSpec.Name}, ${trialSpec.Namespace}"
+                       ", ${trialSpec.Kind}, ${trialSpec.APIVersion}, "
+                       "${trialSpec.Labels[KEY]}, ${trialSpec.Annotations[KEY]}");
+  } else if (!parameters.empty() &&
+             std::find(parameters.begin(), parameters.end(), reference) == parameters.end()) {
+    findings.Error(path, Quoted(reference) + " is no parameter of the search space" +
+                             DidYouMean(reference, parameters));
+  }
+}
+
+// Names and references of spec.trialTemplate.trialParameters. NAS algorithms make their own
+// parameters, so there a reference may be anything.
+void CheckTrialParameters(const v1::ExperimentSpec& spec, Findings& findings) {
+  std::set<std::string> names;
+  std::map<std::string, int> references;
+  std::vector<std::string> parameters;  // empty where none can be called unknown
+  if (NamesAreRead(spec, findings)) parameters = ParameterNames(spec);
+  const auto& bound = spec.trial_template().trial_parameters();
+  for (int i = 0; i < bound.size(); ++i) {
+    const std::string path = ItemPath(kTrialParameters, i);
+    const std::string& name = bound[i].name();
+    const std::string& reference = bound[i].reference();
+    if (name.find_first_of("{}") != std::string::npos) {
+      findings.Error(path + ".name", Quoted(name) + " must not hold a brace");
+    } else if (!name.empty() && !names.insert(name).second) {
+      findings.Error(path + ".name", Quoted(name) + " is given twice: rename one");
+    }
+    if (reference.empty()) continue;
+    const auto [first, fresh] = references.emplace(reference, i);
+    if (!fresh) {
+      findings.Error(path + ".reference", Quoted(reference) + " has the trialParameter " +
+                                              Quoted(bound[first->second].name()) +
+                                              " already: use that twice");
+    }
+    CheckReference(reference, path + ".reference", parameters, findings);
+  }
+}
+
+// Every ${trialParameters.x} of the object must be bound, and every trialParameter used.
+void CheckUses(const v1::ExperimentSpec& spec, Findings& findings) {
+  const auto& trial = spec.trial_template();
+  const auto used = trial::ReferencedParameters(trial.trial_spec());
+  std::vector<std::string> bound;
+  for (int i = 0; i < trial.trial_parameters_size(); ++i) {
+    const std::string& name = trial.trial_parameters(i).name();
+    bound.push_back(name);
+    if (name.empty() || std::find(used.begin(), used.end(), name) != used.end()) continue;
+    findings.Error(ItemPath(kTrialParameters, i) + ".name",
+                   Quoted(name) + " is not used: write ${trialParameters." + name +
+                       "} in trialSpec, or remove it");
+  }
+  if (findings.Unread(kTrialParameters)) return;
+  const Value object = ObjectOf(trial);
+  const Texts texts = TextsWith(object, "${trialParameters.");
+  const auto parameters = ParameterNames(spec);
+  for (const std::string& name : used) {
+    if (std::find(bound.begin(), bound.end(), name) != bound.end()) continue;
+    const std::string text = "${trialParameters." + name + "}";
+    const bool same = std::find(parameters.begin(), parameters.end(), name) != parameters.end();
+    const auto place = std::find_if(texts.begin(), texts.end(), [&](const auto& candidate) {
+      return candidate.second->find(text) != std::string::npos;
+    });
+    findings.Error(place == texts.end() ? kTrialSpec : place->first,
+                   text + " is bound by no trialParameter" +
+                       (same ? "; add {name: " + name + ", reference: " + name + "}"
+                             : DidYouMean(name, bound)));
+  }
+}
+
+// A parameter that nothing in the object takes: the program can still read it from its environment.
+void CheckUnusedParameters(const v1::ExperimentSpec& spec, Findings& findings) {
+  std::set<std::string> references;
+  for (const auto& bound : spec.trial_template().trial_parameters()) {
+    references.insert(bound.reference());
+  }
+  if (findings.Unread(kTrialParameters)) return;
+  for (int i = 0; i < spec.parameters_size(); ++i) {
+    const std::string& name = spec.parameters(i).name();
+    if (name.empty() || references.count(name) > 0) continue;
+    findings.Warn(ItemPath("spec.parameters", i) + ".name",
+                  Quoted(name) +
+                      " is referenced by no trialParameter: a trial can only read it as " +
+                      ParameterVariable(name));
+  }
+}
+
+}  // namespace
+
+void CheckTemplate(const v1::ExperimentSpec& spec, Findings& findings) {
+  if (!spec.has_trial_template()) return;
+  const v1::TrialTemplate& trial = spec.trial_template();
+  const int errors = findings.errors();
+  CheckTrialParameters(spec, findings);
+  // A wrong reference was probably meant for the parameter that seems unused.
+  if (findings.errors() == errors) CheckUnusedParameters(spec, findings);
+  if (trial.has_trial_spec() && trial.has_config_map()) {
+    findings.Error(ChildPath(kTemplate, "configMap"),
+                   "does not go with trialSpec: give one of the two");
+  } else if (!trial.has_trial_spec() && !trial.has_config_map()) {
+    if (findings.Unread(ChildPath(kTemplate, "configMap"))) return;
+    findings.Error(kTrialSpec, "is required: the object that runs a trial, or a configMap with it");
+    return;
+  }
+  CheckConditions(trial, findings);
+  if (!trial.has_trial_spec()) return;
+  CheckObject(trial, findings);
+  if (trial.trial_spec().fields().empty()) return;
+  CheckContainer(trial, findings);
+  CheckUses(spec, findings);
+}
+
+}  // namespace shirabe::experiment
