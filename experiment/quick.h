@@ -1,5 +1,5 @@
 // The quick form of the command line: an Experiment without YAML.
-//   shirabe run --param lr=log:1e-5..1e-1 --param bs=16,32,64 --minimize loss -- python3 t.py --lr {lr}
+//   shirabe run --param lr=log:1e-5..1e-1 --param bs=16,32 --minimize loss -- ./t.py {lr} {bs}
 // Ranges: 0..1 double · int:1..10 · log:1e-5..1e-1 · 0..1:0.1 and int:0..100:10 with a step ·
 // a,b,c categorical, or discrete where all are numbers; prefixes combine: log:int:1..1024.
 #pragma once
