@@ -53,8 +53,8 @@ void CollectContainers(const Value& value, const std::string& path, std::vector<
     const std::string below = absl::StrCat(path, ".", key);
     if (key == "containers" && field.kind_case() == Value::kListValue) {
       for (int i = 0; i < field.list_value().values_size(); ++i) {
-        found.push_back({&field.list_value().values(i).struct_value(),
-                         absl::StrCat(below, "[", i, "]")});
+        found.push_back(
+            {&field.list_value().values(i).struct_value(), absl::StrCat(below, "[", i, "]")});
       }
     } else {
       CollectContainers(field, below, found);
@@ -67,7 +67,8 @@ void CollectContainers(const Value& value, const std::string& path, std::vector<
 
 Status NoSuchContainer(const std::string& name, const std::vector<Container>& all) {
   if (all.empty()) {
-    return Invalid(kSpecPath, "holds no containers; write a Job with spec.template.spec.containers");
+    return Invalid(kSpecPath,
+                   "holds no containers; write a Job with spec.template.spec.containers");
   }
   const auto quote = [](std::string* out, const Container& container) {
     absl::StrAppend(out, "\"", NameOf(*container.fields), "\"");
@@ -89,10 +90,11 @@ StatusOr<Container> FindContainer(const Value& root, const std::string& name) {
   }
   if (named.empty()) return NoSuchContainer(name, all);
   if (named.size() == 1) return named[0];
-  return Invalid(named[1].path,
-                 absl::StrCat("a second container named \"", name, "\" (the first is ",
-                              named[0].path, "); one process runs one container: a trial of several ",
-                              "pods needs a cluster"));
+  return Invalid(
+      named[1].path,
+      absl::StrCat("a second container named \"", name, "\" (the first is ", named[0].path,
+                   "); one process runs one container: a trial of several ",
+                   "pods needs a cluster"));
 }
 
 // ---- $(VAR) -------------------------------------------------------------------------------------
@@ -137,7 +139,8 @@ const char* KindName(const Value& value) {
 // A pod's text fields take text only, so that a file which runs here also runs there.
 StatusOr<std::string> ReadText(const Value& value, const std::string& path) {
   if (value.kind_case() != Value::kStringValue) {
-    return Invalid(path, absl::StrCat("is ", KindName(value), " and must be text: put it in quotes"));
+    return Invalid(path,
+                   absl::StrCat("is ", KindName(value), " and must be text: put it in quotes"));
   }
   if (value.string_value().find('\0') != std::string::npos) {
     return Invalid(path, "holds a NUL character, which no program can be given; remove it");
@@ -236,7 +239,8 @@ StatusOr<std::vector<std::string>> ReadArgv(const Container& container) {
                    "program to run, such as [python3, train.py]");
   }
   if (argv[0].empty()) {
-    return Invalid(absl::StrCat(container.path, ".command[0]"), "is empty; name the program to run");
+    return Invalid(absl::StrCat(container.path, ".command[0]"),
+                   "is empty; name the program to run");
   }
   ASSIGN_OR_RETURN(std::vector<std::string> args, ReadTexts(container, "args"));
   argv.insert(argv.end(), std::make_move_iterator(args.begin()),

@@ -57,10 +57,10 @@ StatusOr<std::string> Substitute(const std::string& text, const Bindings& bindin
   while (const auto reference = FindReference(text, from)) {
     const auto bound = bindings.find(reference->name);
     if (bound == bindings.end()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "${trialParameters.", reference->name,
-          "} is bound by no entry of spec.trialTemplate.trialParameters; add {name: ",
-          reference->name, ", reference: <a parameter>}"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("${trialParameters.", reference->name,
+                       "} is bound by no entry of spec.trialTemplate.trialParameters; add {name: ",
+                       reference->name, ", reference: <a parameter>}"));
     }
     result.append(text, from, reference->begin - from).append(bound->second);
     from = reference->end;
@@ -151,10 +151,10 @@ StatusOr<std::string> Resolve(const std::string& reference, const v1::TrialTempl
   const auto found = values.find(reference);
   if (found != values.end()) return found->second;
   const auto name_of = [](std::string* out, const auto& value) { out->append(value.first); };
-  return absl::InvalidArgumentError(absl::StrCat(
-      "\"", reference, "\" is no parameter of this trial, which has: ",
-      values.empty() ? "none" : absl::StrJoin(values, ", ", name_of),
-      "; name one of them, or trial metadata such as ${trialSpec.Name}"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("\"", reference, "\" is no parameter of this trial, which has: ",
+                   values.empty() ? "none" : absl::StrJoin(values, ", ", name_of),
+                   "; name one of them, or trial metadata such as ${trialSpec.Name}"));
 }
 
 StatusOr<Bindings> Bind(const v1::TrialTemplate& from, const TrialKey& trial,

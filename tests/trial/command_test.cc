@@ -73,7 +73,8 @@ TEST(ReadCommand, RefusesSeveralPodsWithThatContainer) {
 }
 
 TEST(ReadCommand, RefusesWhatOnlyAClusterKnows) {
-  ExpectInvalid(ReadContainer(R"("image": "x", "args": ["a"])"), "containers[1].command: is missing");
+  ExpectInvalid(ReadContainer(R"("image": "x", "args": ["a"])"),
+                "containers[1].command: is missing");
   ExpectInvalid(ReadContainer(R"("command": [])"), "is missing");
   ExpectInvalid(ReadContainer(R"("command": [""])"), "command[0]: is empty");
   ExpectInvalid(ReadContainer(R"("command": ["a"],
@@ -100,7 +101,8 @@ TEST(ReadCommand, ReadsGpusOfLimitsThenRequests) {
     return ReadContainer(absl::StrCat(R"("command": ["a"], "resources": )", resources));
   };
   EXPECT_EQ(gpus(R"({"requests": {"nvidia.com/gpu": "3"}})")->gpus, 3);
-  EXPECT_EQ(gpus(R"({"limits": {"nvidia.com/gpu": 1}, "requests": {"nvidia.com/gpu": 1}})")->gpus, 1);
+  EXPECT_EQ(gpus(R"({"limits": {"nvidia.com/gpu": 1}, "requests": {"nvidia.com/gpu": 1}})")->gpus,
+            1);
   EXPECT_EQ(gpus(R"({"limits": {"cpu": 1}})")->gpus, 0);
   EXPECT_EQ(gpus("null")->gpus, 0);
   for (const char* bad : {"-1", "0.5", "\"two\"", "1e30", "{}"}) {
@@ -120,18 +122,20 @@ TEST(ReadCommand, ExpandsVariablesAsAPodDoes) {
   ASSERT_TRUE(command.ok()) << command.status();
   EXPECT_THAT(command->argv, ElementsAre("new-7", "7", "$(A)", "$(UNKNOWN)", "$(A", "$", "$", "a$b",
                                          "xnew-7y<new-7>"));
-  EXPECT_THAT(command->env, ElementsAre(Pair("A", "new-7"), Pair("B", "<new-7>"),
-                                        Pair("C", "$(D)"), Pair("D", "late")));
+  EXPECT_THAT(command->env, ElementsAre(Pair("A", "new-7"), Pair("B", "<new-7>"), Pair("C", "$(D)"),
+                                        Pair("D", "late")));
 }
 
 TEST(ReadCommand, NeverExpandsTwice) {
-  const auto command = ReadContainer(R"json("command": ["$(A)"], "env": [{"name": "A", "value": "$$(B)"},
+  const auto command =
+      ReadContainer(R"json("command": ["$(A)"], "env": [{"name": "A", "value": "$$(B)"},
                                         {"name": "B", "value": "no"}])json");
   EXPECT_THAT(command->argv, ElementsAre("$(B)"));
 }
 
 TEST(ReadCommand, PassesShellSyntaxAsItIs) {
-  const auto command = ReadContainer(R"("command": ["sh", "-c", "echo `id`; $x > 'a b' && \"$y\""])");
+  const auto command =
+      ReadContainer(R"("command": ["sh", "-c", "echo `id`; $x > 'a b' && \"$y\""])");
   EXPECT_THAT(command->argv, ElementsAre("sh", "-c", "echo `id`; $x > 'a b' && \"$y\""));
 }
 
