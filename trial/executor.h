@@ -31,7 +31,7 @@ struct AttemptRequest {
   absl::Duration grace;                 // between SIGTERM and SIGKILL
 };
 
-// Where an attempt keeps its files. The paths exist once Start has returned.
+// Where an attempt keeps its files. All but the control file exist once Start has returned.
 struct AttemptPaths {
   std::string dir;           // of the attempt
   std::string log;           // stdout and stderr, interleaved

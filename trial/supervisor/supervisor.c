@@ -1,1 +1,313 @@
-int main(void) { return 0; }
+// shirabe-supervisor: starts one command and stays until nothing of it is left.
+//
+//   shirabe-supervisor --dir DIR --id ID [--grace-ms N] [--cwd DIR] [--devices LIST] -- COMMAND …
+//
+// It outlives the process that started it, so that a trial goes on when Shirabe is killed, and it
+// needs nothing from it: no pipe, no lock, no reply. The two talk through two files and signals.
+//
+//   DIR/pid   published before the command starts, never replaced: whoever publishes it owns the
+//             attempt, a second supervisor that comes late starts nothing.
+//               pid P / start T (clock ticks, as in /proc/P/stat) / boot B / id ID /
+//               devices LIST / began NS / child C (filled in once the command runs)
+//   DIR/exit  published at the end, when no process is left:
+//               id ID / code N (exit code; 128+n after signal n) / signal N / oom 0|1 / killed 0|1
+//               / began NS / ended NS (Unix time, of the command itself) / message TEXT
+//
+//   SIGTERM, SIGINT  passed on to the command's process group; what has not ended after the grace
+//                    is killed. A SIGTERM queued with a value brings its own grace, in ms.
+//   SIGUSR2          queued with a value: shortens the grace, tells the command nothing.
+//   SIGUSR1, SIGQUIT kill everything now.
+//
+// The command gets descriptors 0, 1 and 2 of the supervisor and no other, a process group of its
+// own, and signals as they are by default. It is killed if the supervisor is. The supervisor is a
+// subreaper: a descendant whose parent ends becomes its child, whatever session or group it moved
+// to, so that following parents finds them all. No shell, no copies of output, no cgroups.
+//
+// The exit code is the command's; 125 if the supervisor could not start its work.
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "descendants.h"
+#include "records.h"
+#include "system.h"
+
+enum {
+  kCannotRun = 126,
+  kNotFound = 127,
+  kNoSupervisor = 125,
+  kMessageBytes = 512,
+  kLeftoverGraceMs = 2000,  // for what the command leaves behind when it ends by itself
+  kGiveUpMs = 10000,        // a process that SIGKILL does not end in this time hangs in the kernel
+};
+
+struct Options {
+  const char* dir;
+  const char* id;
+  const char* cwd;
+  const char* devices;
+  long grace_ms;
+  char** argv;
+};
+
+// Everything that changes while the command runs.
+struct State {
+  pid_t child;
+  int status;         // of the command, once ended
+  int ended;          // the command itself was reaped
+  int alone;          // no descendant is left
+  int stopping;       // we were asked to stop it
+  int cleaning;       // what it left behind has been told to end
+  int killed;         // we used SIGKILL before the command had ended
+  long deadline_ms;   // when to use SIGKILL; monotonic, -1 = never
+  long kill_from_ms;  // when SIGKILL was first used, 0 = not yet
+  int pause_ms;       // until the next round of SIGKILL
+  long long began_ns, ended_ns;
+};
+
+// Written by the child between vfork and exec, which share memory.
+static volatile struct {
+  int error;
+  int in_cwd;
+} failure;
+
+// ---- the command --------------------------------------------------------------------------------
+
+// execvp without its shell for files that have no interpreter line.
+static void execute(char** argv) {
+  extern char** environ;
+  char file[kPathBytes];
+  int error = ENOENT;
+  if (strchr(argv[0], '/') != NULL) {
+    execve(argv[0], argv, environ);
+    return;
+  }
+  const char* path = getenv("PATH");
+  if (path == NULL) path = "/usr/local/bin:/usr/bin:/bin";
+  for (;; ++path) {
+    const int length = (int)strcspn(path, ":");
+    const int size =
+        snprintf(file, sizeof file, "%.*s%s%s", length, path, length > 0 ? "/" : "", argv[0]);
+    if (size < (int)sizeof file) {
+      execve(file, argv, environ);
+      if (errno == EACCES) error = EACCES;
+      if (errno != EACCES && errno != ENOENT && errno != ENOTDIR) return;
+    }
+    path += length;
+    if (*path == '\0') break;
+  }
+  errno = error;
+}
+
+// In the child, which shares our memory until it has become the command.
+static _Noreturn void become_command(const struct Options* options, pid_t supervisor) {
+  sigset_t none;
+  setpgid(0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != supervisor) _exit(kNoSupervisor);
+  for (int signal_number = 1; signal_number < NSIG; ++signal_number) {
+    signal(signal_number, SIG_DFL);
+  }
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, NULL);
+  if (options->cwd != NULL && chdir(options->cwd) != 0) {
+    failure.in_cwd = 1;
+  } else {
+    execute(options->argv);
+  }
+  failure.error = errno;
+  _exit(kNotFound);
+}
+
+// vfork: the supervisor sleeps until the command's program is in place, or failed to be.
+static pid_t start_command(const struct Options* options) {
+  const pid_t supervisor = getpid();
+  const pid_t child = vfork();
+  if (child == 0) become_command(options, supervisor);
+  return child;
+}
+
+// How much of `text` fits into `max` bytes without cutting a UTF-8 character in two.
+static int whole_characters(const char* text, int max) {
+  int length = (int)strnlen(text, (size_t)max);
+  while (length > 0 && ((unsigned char)text[length] & 0xC0) == 0x80) --length;
+  return length;
+}
+
+// Why the command did not start, in one line; empty if it did.
+static void describe_failure(const struct Options* options, char* message) {
+  const char* name = failure.in_cwd ? options->cwd : options->argv[0];
+  struct stat info;
+  message[0] = '\0';
+  if (failure.error == 0) return;
+  const int script = !failure.in_cwd && failure.error == ENOENT && strchr(name, '/') != NULL &&
+                     stat(name, &info) == 0;
+  snprintf(message, kMessageBytes, "cannot %s '%.*s': %s",
+           failure.in_cwd ? "enter workingDir" : "start", whole_characters(name, 300), name,
+           script ? "the interpreter that its first line names does not exist"
+                  : strerror(failure.error));
+  for (char* c = message; *c != '\0'; ++c) {
+    if ((unsigned char)*c < ' ') *c = '?';
+  }
+}
+
+static int exit_code(int status) {
+  if (failure.error != 0) {
+    const int absent = failure.error == ENOENT || failure.error == ENOTDIR;
+    return absent && !failure.in_cwd ? kNotFound : kCannotRun;
+  }
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+// ---- supervision --------------------------------------------------------------------------------
+
+static void reap(struct State* state) {
+  int status;
+  pid_t pid;
+  while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+    if (pid != state->child) continue;
+    state->ended = 1;
+    state->status = status;
+    state->ended_ns = unix_ns();
+  }
+  state->alone = pid < 0 && errno == ECHILD;
+}
+
+static void shorten(struct State* state, long grace_ms) {
+  const long deadline = monotonic_ms() + (grace_ms > 0 ? grace_ms : 0);
+  if (state->deadline_ms < 0 || deadline < state->deadline_ms) state->deadline_ms = deadline;
+}
+
+static void handle(struct State* state, const struct Options* options, const siginfo_t* info) {
+  const int queued = info->si_code == SI_QUEUE;
+  const int signal = info->si_signo;
+  if (signal == SIGUSR1 || signal == SIGQUIT) shorten(state, 0);
+  if (signal == SIGUSR2 && queued) shorten(state, info->si_value.sival_int);
+  if (signal != SIGTERM && signal != SIGINT) return;
+  state->stopping = 1;
+  shorten(state, queued ? info->si_value.sival_int : options->grace_ms);
+  // Until it is reaped, the command's number, and so its group's, is nobody else's.
+  if (!state->ended) kill(-state->child, signal);
+}
+
+// The command has ended and left processes behind. When it was asked to stop, its group knows, may
+// be saving its work, and has the whole grace; otherwise everything is told now.
+static void clean(struct State* state) {
+  state->cleaning = 1;
+  signal_descendants(SIGTERM, state->stopping ? state->child : 0);
+  if (!state->stopping) shorten(state, kLeftoverGraceMs);
+}
+
+// One round: new processes may have been started since the last one.
+static void kill_all(struct State* state, long now) {
+  if (state->kill_from_ms == 0) state->kill_from_ms = now;
+  if (!state->ended) state->killed = 1;
+  signal_descendants(SIGKILL, 0);
+  state->pause_ms = state->pause_ms == 0 ? 1 : state->pause_ms < 100 ? 2 * state->pause_ms : 100;
+}
+
+static void supervise(struct State* state, const struct Options* options, const sigset_t* signals) {
+  for (;;) {
+    reap(state);
+    const long now = monotonic_ms();
+    if (state->ended && state->alone) return;
+    if (state->ended && state->kill_from_ms != 0 && now - state->kill_from_ms > kGiveUpMs) return;
+    if (state->ended && !state->cleaning) clean(state);
+    const int due = state->deadline_ms >= 0 && now >= state->deadline_ms;
+    if (due) kill_all(state, now);
+    const long wait_ms = due ? state->pause_ms : state->deadline_ms - now;
+    const struct timespec timeout = {wait_ms / 1000, wait_ms % 1000 * 1000000};
+    siginfo_t info;
+    if (sigtimedwait(signals, &info, state->deadline_ms < 0 ? NULL : &timeout) > 0) {
+      handle(state, options, &info);
+    }
+  }
+}
+
+// ---- start --------------------------------------------------------------------------------------
+
+static int parse(int argc, char** argv, struct Options* options) {
+  *options = (struct Options){.devices = "", .grace_ms = 15000};
+  for (int i = 1; i + 1 < argc; i += 2) {
+    if (strcmp(argv[i], "--") == 0) {
+      options->argv = argv + i + 1;
+      break;
+    }
+    if (strcmp(argv[i], "--dir") == 0) options->dir = argv[i + 1];
+    if (strcmp(argv[i], "--id") == 0) options->id = argv[i + 1];
+    if (strcmp(argv[i], "--cwd") == 0) options->cwd = argv[i + 1];
+    if (strcmp(argv[i], "--devices") == 0) options->devices = argv[i + 1];
+    if (strcmp(argv[i], "--grace-ms") == 0) options->grace_ms = strtol(argv[i + 1], NULL, 10);
+  }
+  return options->dir != NULL && options->id != NULL && options->argv != NULL;
+}
+
+// Tells how it ended, in the record and, where it never began, in the log.
+static void report(const struct Options* options, const struct State* state, int fd, int oom) {
+  char message[kMessageBytes];
+  describe_failure(options, message);
+  if (message[0] != '\0') dprintf(STDERR_FILENO, "shirabe: %s\n", message);
+  const struct ExitRecord record = {
+      .id = options->id,
+      .code = exit_code(state->status),
+      .signal = WIFSIGNALED(state->status) ? WTERMSIG(state->status) : 0,
+      .oom = oom,
+      .killed = state->killed,
+      .began_ns = state->began_ns,
+      .ended_ns = state->ended_ns,
+      .message = message,
+  };
+  if (publish_exit(options->dir, &record, fd) != 0) {
+    dprintf(STDERR_FILENO, "shirabe: cannot write %s/exit: %s\n", options->dir, strerror(errno));
+  }
+}
+
+// Signals wait until they are asked for; descriptors of whoever started us are none of ours.
+static void prepare(sigset_t* signals) {
+  syscall(kCloseRange, 3U, ~0U, 0U);
+  sigfillset(signals);
+  sigprocmask(SIG_BLOCK, signals, NULL);
+  setsid();
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+}
+
+static int fail(const char* what, const char* name) {
+  dprintf(STDERR_FILENO, "shirabe: cannot %s %s: %s\n", what, name, strerror(errno));
+  return kNoSupervisor;
+}
+
+int main(int argc, char** argv) {
+  struct Options options;
+  struct State state = {.deadline_ms = -1};
+  sigset_t signals;
+  off_t child_field;
+  if (!parse(argc, argv, &options)) {
+    dprintf(STDERR_FILENO,
+            "usage: shirabe-supervisor --dir DIR --id ID [--grace-ms N] "
+            "[--cwd DIR] [--devices LIST] -- COMMAND ARG...\n");
+    return kNoSupervisor;
+  }
+  prepare(&signals);
+  const long oom_before = oom_kills();
+  state.began_ns = unix_ns();
+  const struct PidRecord record = {options.id, options.devices, state.began_ns};
+  const int fd = publish_pid(options.dir, &record, &child_field);
+  if (fd < 0) return fail("write the pid record in", options.dir);
+  const int exit_record = reserve_exit(options.dir);
+  state.child = start_command(&options);
+  // The machine's fault, not the command's: no exit record, so that nobody takes it for one.
+  if (state.child < 0) return fail("fork for", options.argv[0]);
+  write_child(fd, child_field, state.child);
+  supervise(&state, &options, &signals);
+  const int by_kill = exit_code(state.status) == 128 + SIGKILL;
+  const int oom = by_kill && !state.killed && oom_before >= 0 && oom_kills() > oom_before;
+  report(&options, &state, exit_record, oom);
+  return exit_code(state.status);
+}

@@ -1,0 +1,35 @@
+// The environment of a trial on this machine, layer by layer; a later one wins:
+//   1. the environment of shirabe itself        2. the request's part of the contract
+//   3. the paths of the contract                4. the devices    5. the container's env
+//   6. SHIRABE_ATTEMPT_ID, by which a lost attempt's processes are found
+// A trial that asks for no GPU gets no CUDA_VISIBLE_DEVICES from us: it sees what the same command
+// would see by hand. Pure functions.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "trial/executor.h"
+#include "trial/template.h"
+
+namespace shirabe::trial {
+
+using Environment = std::map<std::string, std::string>;
+
+// The "NAME=value" strings of environ. What has no '=' is left out.
+Environment ParseEnvironment(const char* const* entries);
+
+// Layers 2 and 3: what $(VAR) in the template can name besides the container's own variables.
+Environment ContractEnvironment(const AttemptRequest& request, const AttemptPaths& paths);
+
+struct EnvironmentLayers {
+  const Environment& inherited;
+  const Environment& contract;
+  const Command& command;
+  const std::vector<std::string>& devices;
+  const std::string& attempt_id;
+};
+Environment MergeEnvironment(const EnvironmentLayers& layers);
+
+}  // namespace shirabe::trial

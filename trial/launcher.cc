@@ -1,0 +1,94 @@
+#include "trial/launcher.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+
+#include "absl/strings/str_join.h"
+#include "base/file.h"
+#include "trial/pidfd.h"
+#include "trial/supervisor_file.h"
+
+namespace shirabe::trial {
+namespace {
+
+constexpr int kSpawnTries = 3;
+
+// What the program finds when it starts. The metrics file is there from the beginning, so that one
+// can follow it.
+Status WriteInputs(const AttemptPaths& paths, const std::string& parameters_json) {
+  RETURN_IF_ERROR(WriteFileAtomic(paths.params_file, parameters_json));
+  const Fd metrics(open(paths.metrics_file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+  if (metrics.valid()) return absl::OkStatus();
+  return ErrnoStatus("cannot create " + paths.metrics_file, errno);
+}
+
+}  // namespace
+
+Launcher::Launcher(const ExecutorOptions& options)
+    : clock_(options.clock), layout_(options.home), inherited_(ParseEnvironment(environ)) {}
+
+StatusOr<Found> Launcher::Prepare(const AttemptRequest& request, const std::string& digest) const {
+  ASSIGN_OR_RETURN(const bool fresh, layout_.Create(request.key));
+  if (fresh) return Found();
+  Found found = FindAttempt(layout_.Paths(request.key).dir, digest);
+  if (found.state == Found::State::kForeign) return absl::AlreadyExistsError(found.message);
+  if (found.state == Found::State::kVanished) KillLeftovers(digest, 0);
+  return found;
+}
+
+StatusOr<LaunchPlan> Launcher::Plan(const AttemptRequest& request) const {
+  LaunchPlan plan;
+  plan.digest = TokenDigest(request.token);
+  plan.contract = ContractEnvironment(request, layout_.Paths(request.key));
+  ASSIGN_OR_RETURN(plan.command,
+                   ReadCommand(request.trial_spec, request.primary_container, plan.contract));
+  return plan;
+}
+
+StatusOr<Found> Launcher::Launch(const AttemptRequest& request, const LaunchPlan& plan) {
+  const AttemptPaths paths = layout_.Paths(request.key);
+  const std::filesystem::path base = request.working_dir;
+  RETURN_IF_ERROR(WriteInputs(paths, request.parameters_json));
+  SpawnRequest spawn;
+  spawn.dir = paths.dir;
+  spawn.log = paths.log;
+  spawn.id = plan.digest;
+  spawn.working_dir = (base / plan.command.working_dir).string();
+  spawn.devices = absl::StrJoin(plan.devices, ",");
+  spawn.grace = request.grace;
+  spawn.argv = plan.command.argv;
+  spawn.environment =
+      MergeEnvironment({inherited_, plan.contract, plan.command, plan.devices, plan.digest});
+  Found found;
+  found.state = Found::State::kRunning;
+  found.pid.devices = spawn.devices;
+  ASSIGN_OR_RETURN(found.pid.pid, Spawn(std::move(spawn)));
+  found.pid.began = clock_->Now();
+  found.pidfd = OpenPidfd(found.pid.pid);
+  return found;
+}
+
+// Another try helps where somebody has removed the program since it was unpacked, and where a
+// child of another thread still held the new file open for writing.
+StatusOr<pid_t> Launcher::Spawn(SpawnRequest request) {
+  StatusOr<pid_t> pid = absl::UnknownError("not tried");
+  for (int i = 0; i < kSpawnTries; ++i) {
+    ASSIGN_OR_RETURN(request.supervisor, Supervisor(/*again=*/i > 0));
+    pid = SpawnSupervisor(request);
+    if (!absl::IsNotFound(pid.status()) && !absl::IsUnavailable(pid.status())) break;
+  }
+  return pid;
+}
+
+StatusOr<std::string> Launcher::Supervisor(bool again) {
+  std::lock_guard lock(mutex_);
+  if (again || supervisor_.empty()) {
+    ASSIGN_OR_RETURN(supervisor_, UnpackSupervisor(layout_.home()));
+  }
+  return supervisor_;
+}
+
+}  // namespace shirabe::trial

@@ -1,0 +1,50 @@
+// The way of an attempt from a request to a running supervisor: its directories, its inputs, its
+// command, its environment. Remembers nothing but where the supervisor's program lies. Thread-safe.
+#pragma once
+
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "trial/environment.h"
+#include "trial/executor.h"
+#include "trial/layout.h"
+#include "trial/records.h"
+#include "trial/spawn.h"
+#include "trial/template.h"
+
+namespace shirabe::trial {
+
+// What is known before anything is done.
+struct LaunchPlan {
+  std::string digest;  // of the request's token
+  Environment contract;
+  Command command;
+  std::vector<std::string> devices;  // set by whoever gives them out
+};
+
+class Launcher {
+ public:
+  explicit Launcher(const ExecutorOptions& options);
+
+  const Layout& layout() const { return layout_; }
+
+  // Makes sure of the attempt's directories and looks whether it was started before.
+  StatusOr<Found> Prepare(const AttemptRequest& request, const std::string& digest) const;
+  // kInvalidArgument if the template cannot run here.
+  StatusOr<LaunchPlan> Plan(const AttemptRequest& request) const;
+  // Starts it: kRunning, and its supervisor is our child.
+  StatusOr<Found> Launch(const AttemptRequest& request, const LaunchPlan& plan);
+
+ private:
+  StatusOr<pid_t> Spawn(SpawnRequest request);
+  StatusOr<std::string> Supervisor(bool again);
+
+  Clock* const clock_;
+  const Layout layout_;
+  const Environment inherited_;
+  std::mutex mutex_;
+  std::string supervisor_;  // guarded by mutex_; the program's path, once it is unpacked
+};
+
+}  // namespace shirabe::trial

@@ -1,0 +1,110 @@
+#include "trial/layout.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+
+namespace shirabe::trial {
+namespace {
+
+// True if it was created, false if a directory of that name is there.
+StatusOr<bool> MakeDir(const std::string& path) {
+  if (mkdir(path.c_str(), 0755) == 0) return true;
+  if (errno == EEXIST) return false;
+  return ErrnoStatus("cannot create folder " + path, errno);
+}
+
+// Like MakeDir, but what is missing above is created too; it rarely is, so that is tried last.
+StatusOr<bool> MakeDirBelow(const std::string& parent, const std::string& path) {
+  auto made = MakeDir(path);
+  if (made.ok() || !absl::IsNotFound(made.status())) return made;
+  RETURN_IF_ERROR(MakeDirs(parent));
+  return MakeDir(path);
+}
+
+Status CheckNotLink(const std::string& path) {
+  struct stat info;
+  if (lstat(path.c_str(), &info) != 0) {
+    return errno == ENOENT ? absl::OkStatus() : ErrnoStatus("cannot look at " + path, errno);
+  }
+  if (S_ISDIR(info.st_mode)) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      path, " is not a directory of Shirabe's own but a link or a file; what it leads ",
+      "to is not deleted: remove it by hand"));
+}
+
+}  // namespace
+
+Layout::Layout(const std::string& home) {
+  std::error_code error;
+  home_ = std::filesystem::absolute(home, error).lexically_normal().string();
+  if (error) home_ = home;
+  while (home_.size() > 1 && home_.back() == '/') home_.pop_back();
+}
+
+std::string Layout::ExperimentDir(const ExperimentKey& key) const {
+  return absl::StrCat(home_, "/trials/", key.ns, "/", key.name);
+}
+
+std::string Layout::TrialDir(const TrialKey& key) const {
+  return absl::StrCat(ExperimentDir(key.experiment), "/", TrialName(key));
+}
+
+AttemptPaths Layout::Paths(const AttemptKey& key) const {
+  const std::string trial = TrialDir(key.trial);
+  const std::string dir = absl::StrCat(trial, "/", AttemptName(key));
+  return {.dir = dir,
+          .log = dir + "/log",
+          .metrics_file = dir + "/metrics.jsonl",
+          .params_file = dir + "/params.json",
+          .control_file = dir + "/control.json",
+          .checkpoint_dir = dir + "/checkpoints",
+          .output_dir = trial + "/output"};
+}
+
+StatusOr<bool> Layout::Create(const AttemptKey& key) const {
+  const AttemptPaths paths = Paths(key);
+  ASSIGN_OR_RETURN(const bool new_trial,
+                   MakeDirBelow(ExperimentDir(key.trial.experiment), TrialDir(key.trial)));
+  ASSIGN_OR_RETURN(const bool new_attempt, MakeDir(paths.dir));
+  RETURN_IF_ERROR(MakeDir(paths.checkpoint_dir).status());
+  if (new_trial || new_attempt) RETURN_IF_ERROR(MakeDir(paths.output_dir).status());
+  return new_attempt;
+}
+
+Status Layout::Remove(const ExperimentKey& experiment, int64_t trial) const {
+  RETURN_IF_ERROR(ValidateKey(experiment));
+  if (trial < 0) return absl::InvalidArgumentError(absl::StrCat("trial ", trial, " is below 0"));
+  const std::string ns = absl::StrCat(home_, "/trials/", experiment.ns);
+  std::string target = ExperimentDir(experiment);
+  for (const std::string& part : {home_ + "/trials", ns, target}) {
+    RETURN_IF_ERROR(CheckNotLink(part));
+  }
+  if (trial > 0) {
+    target = TrialDir({experiment, trial});
+    RETURN_IF_ERROR(CheckNotLink(target));
+  }
+  RETURN_IF_ERROR(RemoveAll(target));
+  rmdir(ns.c_str());  // goes only if it was the namespace's last
+  return absl::OkStatus();
+}
+
+Status ValidateKey(const ExperimentKey& key) {
+  RETURN_IF_ERROR(ValidateNamespace(key.ns));
+  return ValidateExperimentName(key.name);
+}
+
+Status ValidateKey(const AttemptKey& key) {
+  RETURN_IF_ERROR(ValidateKey(key.trial.experiment));
+  if (key.trial.number >= 1 && key.number >= 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("attempt ", AttemptName(key), ": trials and attempts are numbered from 1"));
+}
+
+}  // namespace shirabe::trial

@@ -1,0 +1,179 @@
+#include "trial/records.h"
+
+#include <openssl/sha.h>
+#include <sys/wait.h>
+
+#include <charconv>
+#include <map>
+#include <string_view>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "base/process_id.h"
+#include "trial/pidfd.h"
+
+namespace shirabe::trial {
+namespace {
+
+constexpr int64_t kMaxRecordBytes = 1 << 16;
+constexpr int kSupervisorFailed = 125;  // its exit code if it could not do its work
+
+// The "key value" lines of a record.
+class Lines {
+ public:
+  explicit Lines(std::string_view text) {
+    while (!text.empty()) {
+      const std::string_view line = text.substr(0, text.find('\n'));
+      text.remove_prefix(std::min(text.size(), line.size() + 1));
+      const size_t space = line.find(' ');
+      if (space != std::string_view::npos) values_[line.substr(0, space)] = line.substr(space + 1);
+    }
+  }
+
+  std::string Text(std::string_view key) const {
+    const auto found = values_.find(key);
+    return found == values_.end() ? "" : std::string(found->second);
+  }
+
+  template <class Int>
+  bool Number(std::string_view key, Int& number) const {
+    const auto found = values_.find(key);
+    if (found == values_.end()) return false;
+    const char* end = found->second.data() + found->second.size();
+    const auto result = std::from_chars(found->second.data(), end, number);
+    return result.ec == std::errc() && result.ptr == end;
+  }
+
+  bool Time(std::string_view key, absl::Time& time) const {
+    int64_t nanoseconds = 0;
+    if (!Number(key, nanoseconds)) return false;
+    time = absl::FromUnixNanos(nanoseconds);
+    return true;
+  }
+
+ private:
+  std::map<std::string_view, std::string_view> values_;
+};
+
+Status Unreadable(const std::string& path) {
+  return absl::DataLossError(absl::StrCat(path, " is no record of a supervisor"));
+}
+
+bool IsAlive(const PidRecord& record) {
+  const auto process = FindProcess(record.pid);
+  return process && process->start == record.start && process->boot == record.boot;
+}
+
+// The supervisor's own words stand at the end of the log.
+std::string LastWords(const std::string& log) {
+  std::string line = Tail(log, 1);
+  for (char& c : line) {
+    if (c < ' ' || c > '~') c = '?';
+  }
+  return line;
+}
+
+// How a child of ours ended that left no exit record.
+void ExplainByStatus(int status, const std::string& log, Found& found) {
+  if (WIFSIGNALED(status)) {
+    found.message = absl::StrCat("its supervisor was killed by signal ", WTERMSIG(status));
+  } else if (WEXITSTATUS(status) == kSupervisorFailed) {
+    found.message = "its supervisor could not start it: " + LastWords(log);
+  } else {
+    // It had no room for its record, yet its own exit code is the command's.
+    found.state = Found::State::kEnded;
+    found.exit.code = WEXITSTATUS(status);
+    found.exit.began = found.exit.ended = absl::InfiniteFuture();  // seen by nobody
+  }
+}
+
+}  // namespace
+
+StatusOr<PidRecord> ReadPidRecord(const std::string& dir) {
+  const std::string path = dir + "/pid";
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMaxRecordBytes));
+  const Lines lines(text);
+  PidRecord record;
+  record.boot = lines.Text("boot");
+  record.id = lines.Text("id");
+  record.devices = lines.Text("devices");
+  if (!lines.Number("pid", record.pid) || !lines.Number("start", record.start) ||
+      !lines.Time("began", record.began) || record.pid <= 0) {
+    return Unreadable(path);
+  }
+  return record;
+}
+
+StatusOr<ExitRecord> ReadExitRecord(const std::string& dir) {
+  const std::string path = dir + "/exit";
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMaxRecordBytes));
+  const Lines lines(text);
+  ExitRecord record;
+  record.id = lines.Text("id");
+  int oom = 0, killed = 0;
+  if (!lines.Number("code", record.code) || !lines.Number("signal", record.signal) ||
+      !lines.Number("oom", oom) || !lines.Number("killed", killed) ||
+      !lines.Time("began", record.began) || !lines.Time("ended", record.ended)) {
+    return Unreadable(path);
+  }
+  record.oom = oom != 0;
+  record.killed = killed != 0;
+  record.message = lines.Text("message");
+  return record;
+}
+
+std::string TokenDigest(const std::string& token) {
+  unsigned char digest[SHA256_DIGEST_LENGTH];
+  SHA256(reinterpret_cast<const unsigned char*>(token.data()), token.size(), digest);
+  return absl::BytesToHexString(
+      absl::string_view(reinterpret_cast<const char*>(digest), sizeof digest / 2));
+}
+
+Found FindAttempt(const std::string& dir, const std::string& digest) {
+  Found found;
+  found.message = "it was never started";
+  auto pid = ReadPidRecord(dir);
+  if (absl::IsNotFound(pid.status())) return found;
+  found.state = Found::State::kForeign;
+  found.message = "its directory belongs to an attempt with another token";
+  if (!pid.ok() || pid->id != digest) return found;
+  found.pid = *std::move(pid);
+  found.message.clear();
+  // Order matters: the pidfd pins whoever has the number, then we ask who that is; and a supervisor
+  // that is seen to be gone has written its exit record before.
+  found.pidfd = OpenPidfd(found.pid.pid);
+  const bool alive = IsAlive(found.pid);
+  auto exit = ReadExitRecord(dir);
+  if (exit.ok() && exit->id == digest) {
+    found.state = Found::State::kEnded;
+    found.exit = *std::move(exit);
+  } else {
+    found.state = alive ? Found::State::kRunning : Found::State::kVanished;
+  }
+  if (found.state != Found::State::kRunning) found.pidfd = Fd();
+  if (found.state == Found::State::kVanished) {
+    found.message = "its supervisor is gone and has left no exit record";
+  }
+  return found;
+}
+
+Found FindAfterEnd(const EndedSupervisor& supervisor) {
+  int status = 0;
+  // A child of an earlier executor of this process is ours to bury as well.
+  const pid_t reaped = waitpid(supervisor.pid, &status, WNOHANG);
+  Found found;
+  if (reaped == 0) {
+    found.state = Found::State::kRunning;
+    found.pidfd = OpenPidfd(supervisor.pid);
+    return found;
+  }
+  found = FindAttempt(supervisor.dir, supervisor.digest);
+  if (found.state == Found::State::kRunning || found.state == Found::State::kEnded) return found;
+  found.state = Found::State::kVanished;
+  if (reaped > 0) ExplainByStatus(status, supervisor.log, found);
+  // Its number is safely its session's only while nobody else can have been given it.
+  KillLeftovers(supervisor.digest, reaped > 0 ? supervisor.pid : 0);
+  return found;
+}
+
+}  // namespace shirabe::trial

@@ -1,0 +1,73 @@
+// What the supervisor of an attempt has left on disk (trial/supervisor/supervisor.c describes the
+// two files), read together with the process table. This is how an attempt is found again after a
+// restart. Thread-safe: no state.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+
+#include "absl/time/time.h"
+#include "base/file.h"
+#include "base/status.h"
+
+namespace shirabe::trial {
+
+struct PidRecord {
+  pid_t pid = 0;       // of the supervisor
+  uint64_t start = 0;  // its start, in clock ticks since boot
+  std::string boot;
+  std::string id;       // TokenDigest of the attempt's token
+  std::string devices;  // as in CUDA_VISIBLE_DEVICES; "" = none were given
+  absl::Time began;
+};
+
+struct ExitRecord {
+  std::string id;
+  int code = 0;  // 128 + signal if a signal ended it
+  int signal = 0;
+  bool oom = false;     // killed, not by us, while the kernel counted an out-of-memory kill
+  bool killed = false;  // by us
+  absl::Time began;
+  absl::Time ended;
+  std::string message;
+};
+
+// kNotFound if there is none, kDataLoss if it cannot be understood.
+StatusOr<PidRecord> ReadPidRecord(const std::string& dir);
+StatusOr<ExitRecord> ReadExitRecord(const std::string& dir);
+
+// What identifies an attempt without giving its secret away: 32 hexadecimal digits of SHA-256.
+std::string TokenDigest(const std::string& token);
+
+// An attempt as its directory and the process table show it.
+struct Found {
+  enum class State {
+    kNeverStarted,  // no supervisor has published itself
+    kForeign,       // one with another token, or a record that nobody can read
+    kRunning,       // `pidfd` is its supervisor, unless descriptors ran out
+    kEnded,         // `exit` is set
+    kVanished,      // its supervisor is gone and has left no word
+  };
+  State state = State::kNeverStarted;
+  PidRecord pid;  // pid 0 if there is none
+  ExitRecord exit;
+  Fd pidfd;
+  std::string message;  // why, where the end was not seen
+};
+
+// A process that merely has the recorded pid, with another start time or from before the last
+// boot, is not the supervisor.
+Found FindAttempt(const std::string& dir, const std::string& digest);
+
+// The same once `supervisor`, perhaps our child, seems to have ended: buries it, and kills what it
+// left behind if it was killed itself. Never kNeverStarted.
+struct EndedSupervisor {
+  pid_t pid = 0;
+  std::string dir;
+  std::string log;
+  std::string digest;
+};
+Found FindAfterEnd(const EndedSupervisor& supervisor);
+
+}  // namespace shirabe::trial

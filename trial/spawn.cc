@@ -1,0 +1,120 @@
+#include "trial/spawn.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+
+#include <cerrno>
+
+#include "absl/strings/str_cat.h"
+
+namespace shirabe::trial {
+namespace {
+
+// The C library's two objects that describe how to spawn.
+class SpawnPlan {
+ public:
+  SpawnPlan() {
+    posix_spawn_file_actions_init(&actions_);
+    posix_spawnattr_init(&attributes_);
+  }
+  SpawnPlan(const SpawnPlan&) = delete;
+  SpawnPlan& operator=(const SpawnPlan&) = delete;
+  ~SpawnPlan() {
+    posix_spawnattr_destroy(&attributes_);
+    posix_spawn_file_actions_destroy(&actions_);
+  }
+
+  void Redirect(const std::string& log) {
+    posix_spawn_file_actions_addopen(&actions_, 0, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&actions_, 1, log.c_str(), O_WRONLY | O_CREAT | O_APPEND,
+                                     0644);
+    posix_spawn_file_actions_adddup2(&actions_, 1, 2);
+  }
+
+  // Signals start out blocked, so that one which is sent at once waits until the supervisor can
+  // take it instead of ending it; and none is ignored, whatever we do with them ourselves.
+  void Detach() {
+    sigset_t all;
+    sigfillset(&all);
+    posix_spawnattr_setsigmask(&attributes_, &all);
+    posix_spawnattr_setsigdefault(&attributes_, &all);
+    posix_spawnattr_setflags(&attributes_,
+                             POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  }
+
+  int Spawn(const std::string& program, char* const* argv, char* const* env, pid_t* pid) const {
+    return posix_spawn(pid, program.c_str(), &actions_, &attributes_, argv, env);
+  }
+
+ private:
+  posix_spawn_file_actions_t actions_;
+  posix_spawnattr_t attributes_;
+};
+
+std::vector<std::string> Arguments(const SpawnRequest& request) {
+  std::vector<std::string> argv = {request.supervisor,
+                                   "--dir",
+                                   request.dir,
+                                   "--id",
+                                   request.id,
+                                   "--grace-ms",
+                                   absl::StrCat(absl::ToInt64Milliseconds(request.grace))};
+  if (!request.working_dir.empty()) argv.insert(argv.end(), {"--cwd", request.working_dir});
+  if (!request.devices.empty()) argv.insert(argv.end(), {"--devices", request.devices});
+  argv.push_back("--");
+  argv.insert(argv.end(), request.argv.begin(), request.argv.end());
+  return argv;
+}
+
+std::vector<char*> Pointers(std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  pointers.reserve(texts.size() + 1);
+  for (std::string& text : texts) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+Status SpawnError(const SpawnRequest& request, int error) {
+  const std::string what = "cannot start " + request.supervisor;
+  switch (error) {
+    case EAGAIN:
+    case ENOMEM:
+    case EMFILE:
+    case ENFILE:
+    case ENOSPC:
+    case EDQUOT:
+      return absl::ResourceExhaustedError(Message(ErrnoStatus(what, error)));
+    case E2BIG:
+      return absl::InvalidArgumentError(
+          "the command's arguments and environment are larger than the system can pass; give large "
+          "values in a file, as SHIRABE_PARAMS_FILE does for the parameters");
+    case EACCES:
+      return absl::PermissionDeniedError(absl::StrCat(
+          Message(ErrnoStatus(what, error)), "; if its file system is mounted noexec, set ",
+          "SHIRABE_HOME to a directory on another one"));
+    default:
+      return ErrnoStatus(what, error);
+  }
+}
+
+}  // namespace
+
+StatusOr<pid_t> SpawnSupervisor(const SpawnRequest& request) {
+  std::vector<std::string> argv = Arguments(request);
+  std::vector<std::string> env;
+  env.reserve(request.environment.size());
+  for (const auto& [name, value] : request.environment) {
+    env.push_back(absl::StrCat(name, "=", value));
+  }
+  SpawnPlan plan;
+  plan.Redirect(request.log);
+  plan.Detach();
+  pid_t pid = -1;
+  const int error =
+      plan.Spawn(request.supervisor, Pointers(argv).data(), Pointers(env).data(), &pid);
+  if (error != 0) return SpawnError(request, error);
+  return pid;
+}
+
+}  // namespace shirabe::trial

@@ -1,0 +1,34 @@
+// Starting the supervisor of an attempt, in a session of its own, with nothing of ours: standard
+// input is /dev/null, standard output and error are the log, no other descriptor, no blocked or
+// ignored signal. Thread-safe.
+#pragma once
+
+#include <sys/types.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "base/status.h"
+
+namespace shirabe::trial {
+
+struct SpawnRequest {
+  std::string supervisor;   // the program's path
+  std::string dir;          // of the attempt, for its records
+  std::string log;          // appended to
+  std::string id;           // TokenDigest
+  std::string working_dir;  // absolute; "" = ours
+  std::string devices;      // for the record
+  absl::Duration grace;
+  std::vector<std::string> argv;
+  std::map<std::string, std::string> environment;  // all of it
+};
+
+// The supervisor's pid. It tells by its records how the command itself fared.
+// kResourceExhausted: processes, memory, descriptors or disk have run out; nothing was started.
+// kInvalidArgument: more arguments and variables than the system can pass.
+StatusOr<pid_t> SpawnSupervisor(const SpawnRequest& request);
+
+}  // namespace shirabe::trial
