@@ -123,16 +123,11 @@ std::string Expand(std::string_view text, const Variables& variables) {
 
 const char* KindName(const Value& value) {
   switch (value.kind_case()) {
-    case Value::kNumberValue:
-      return "a number";
-    case Value::kBoolValue:
-      return "true or false";
-    case Value::kStructValue:
-      return "a map";
-    case Value::kListValue:
-      return "a list";
-    default:
-      return "nothing";
+    case Value::kNumberValue: return "a number";
+    case Value::kBoolValue: return "true or false";
+    case Value::kStructValue: return "a map";
+    case Value::kListValue: return "a list";
+    default: return "nothing";
   }
 }
 

@@ -24,12 +24,9 @@ std::string ControlReason(v1::Cause why) {
     case v1::PREEMPTED_SPOT:
     case v1::SUSPENDED:
     case v1::YIELDED:
-    case v1::INFRASTRUCTURE:
-      return "preempt";
-    case v1::EARLY_STOPPED:
-      return "early-stop";
-    default:
-      return "cancel";
+    case v1::INFRASTRUCTURE: return "preempt";
+    case v1::EARLY_STOPPED: return "early-stop";
+    default: return "cancel";
   }
 }
 

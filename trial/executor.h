@@ -26,9 +26,9 @@ struct AttemptRequest {
   google::protobuf::Struct trial_spec;  // rendered: no ${trialParameters.…} left
   std::string primary_container;
   std::map<std::string, std::string> environment;  // of the contract, without the paths
-  std::string parameters_json;          // contents of PARAMS_FILE
-  std::string working_dir;              // for a relative or absent workingDir; "" = the process's
-  absl::Duration grace;                 // between SIGTERM and SIGKILL
+  std::string parameters_json;                     // contents of PARAMS_FILE
+  std::string working_dir;  // for a relative or absent workingDir; "" = the process's
+  absl::Duration grace;     // between SIGTERM and SIGKILL
 };
 
 // Where an attempt keeps its files. All but the control file exist once Start has returned.
@@ -39,7 +39,7 @@ struct AttemptPaths {
   std::string params_file;
   std::string control_file;
   std::string checkpoint_dir;
-  std::string output_dir;    // of the trial, shared by its attempts
+  std::string output_dir;  // of the trial, shared by its attempts
 };
 
 // What is known of an attempt that was started, or adopted, here.
@@ -92,9 +92,9 @@ class Executor {
 };
 
 struct ExecutorOptions {
-  std::string home;                   // $SHIRABE_HOME
+  std::string home;  // $SHIRABE_HOME
   Clock* clock = nullptr;
-  std::vector<std::string> devices;   // GPUs that may be given out
+  std::vector<std::string> devices;  // GPUs that may be given out
   // Called, from any thread and never under a lock, when something about the experiment changed.
   std::function<void(const ExperimentKey&)> on_change;
 };

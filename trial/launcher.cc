@@ -25,23 +25,28 @@ Status WriteInputs(const AttemptPaths& paths, const std::string& parameters_json
   return ErrnoStatus("cannot create " + paths.metrics_file, errno);
 }
 
+// kAlreadyExists if it is somebody else's.
+StatusOr<Found> Find(const std::string& dir, const std::string& id) {
+  Found found = FindAttempt(dir, id);
+  if (found.state == Found::State::kForeign) return absl::AlreadyExistsError(found.message);
+  if (found.state == Found::State::kVanished) KillLeftovers(id, 0);
+  return found;
+}
+
 }  // namespace
 
 Launcher::Launcher(const ExecutorOptions& options)
     : clock_(options.clock), layout_(options.home), inherited_(ParseEnvironment(environ)) {}
 
-StatusOr<Found> Launcher::Prepare(const AttemptRequest& request, const std::string& digest) const {
+StatusOr<Found> Launcher::Prepare(const AttemptRequest& request, const std::string& id) const {
   ASSIGN_OR_RETURN(const bool fresh, layout_.Create(request.key));
   if (fresh) return Found();
-  Found found = FindAttempt(layout_.Paths(request.key).dir, digest);
-  if (found.state == Found::State::kForeign) return absl::AlreadyExistsError(found.message);
-  if (found.state == Found::State::kVanished) KillLeftovers(digest, 0);
-  return found;
+  return Find(layout_.Paths(request.key).dir, id);
 }
 
 StatusOr<LaunchPlan> Launcher::Plan(const AttemptRequest& request) const {
   LaunchPlan plan;
-  plan.digest = TokenDigest(request.token);
+  plan.id = AttemptId(request.key, request.token);
   plan.contract = ContractEnvironment(request, layout_.Paths(request.key));
   ASSIGN_OR_RETURN(plan.command,
                    ReadCommand(request.trial_spec, request.primary_container, plan.contract));
@@ -55,19 +60,23 @@ StatusOr<Found> Launcher::Launch(const AttemptRequest& request, const LaunchPlan
   SpawnRequest spawn;
   spawn.dir = paths.dir;
   spawn.log = paths.log;
-  spawn.id = plan.digest;
+  spawn.id = plan.id;
   spawn.working_dir = (base / plan.command.working_dir).string();
   spawn.devices = absl::StrJoin(plan.devices, ",");
   spawn.grace = request.grace;
   spawn.argv = plan.command.argv;
   spawn.environment =
-      MergeEnvironment({inherited_, plan.contract, plan.command, plan.devices, plan.digest});
+      MergeEnvironment({inherited_, plan.contract, plan.command, plan.devices, plan.id});
+  const auto pid = Spawn(spawn);
+  // Somebody was faster, a start of ours that a crash has cut short.
+  if (absl::IsAlreadyExists(pid.status())) return Find(paths.dir, plan.id);
+  RETURN_IF_ERROR(pid.status());
   Found found;
   found.state = Found::State::kRunning;
+  found.pid.pid = *pid;
   found.pid.devices = spawn.devices;
-  ASSIGN_OR_RETURN(found.pid.pid, Spawn(std::move(spawn)));
   found.pid.began = clock_->Now();
-  found.pidfd = OpenPidfd(found.pid.pid);
+  found.pidfd = OpenPidfd(*pid);
   return found;
 }
 

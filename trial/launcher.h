@@ -17,7 +17,7 @@ namespace shirabe::trial {
 
 // What is known before anything is done.
 struct LaunchPlan {
-  std::string digest;  // of the request's token
+  std::string id;  // AttemptId
   Environment contract;
   Command command;
   std::vector<std::string> devices;  // set by whoever gives them out
@@ -30,7 +30,7 @@ class Launcher {
   const Layout& layout() const { return layout_; }
 
   // Makes sure of the attempt's directories and looks whether it was started before.
-  StatusOr<Found> Prepare(const AttemptRequest& request, const std::string& digest) const;
+  StatusOr<Found> Prepare(const AttemptRequest& request, const std::string& id) const;
   // kInvalidArgument if the template cannot run here.
   StatusOr<LaunchPlan> Plan(const AttemptRequest& request) const;
   // Starts it: kRunning, and its supervisor is our child.

@@ -1,16 +1,15 @@
 #include "trial/records.h"
 
-#include <openssl/sha.h>
 #include <sys/wait.h>
 
 #include <charconv>
 #include <map>
 #include <string_view>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/process_id.h"
 #include "trial/pidfd.h"
+#include "trial/sha256.h"
 
 namespace shirabe::trial {
 namespace {
@@ -122,21 +121,21 @@ StatusOr<ExitRecord> ReadExitRecord(const std::string& dir) {
   return record;
 }
 
-std::string TokenDigest(const std::string& token) {
-  unsigned char digest[SHA256_DIGEST_LENGTH];
-  SHA256(reinterpret_cast<const unsigned char*>(token.data()), token.size(), digest);
-  return absl::BytesToHexString(
-      absl::string_view(reinterpret_cast<const char*>(digest), sizeof digest / 2));
+std::string AttemptId(const AttemptKey& key, const std::string& token) {
+  // A name has no NUL, so that no two pairs give the same text.
+  const std::string text =
+      absl::StrCat(key.trial.experiment.ns, "/", AttemptName(key), std::string(1, '\0'), token);
+  return HexSha256(text).substr(0, 32);
 }
 
-Found FindAttempt(const std::string& dir, const std::string& digest) {
+Found FindAttempt(const std::string& dir, const std::string& id) {
   Found found;
   found.message = "it was never started";
   auto pid = ReadPidRecord(dir);
   if (absl::IsNotFound(pid.status())) return found;
   found.state = Found::State::kForeign;
   found.message = "its directory belongs to an attempt with another token";
-  if (!pid.ok() || pid->id != digest) return found;
+  if (!pid.ok() || pid->id != id) return found;
   found.pid = *std::move(pid);
   found.message.clear();
   // Order matters: the pidfd pins whoever has the number, then we ask who that is; and a supervisor
@@ -144,7 +143,7 @@ Found FindAttempt(const std::string& dir, const std::string& digest) {
   found.pidfd = OpenPidfd(found.pid.pid);
   const bool alive = IsAlive(found.pid);
   auto exit = ReadExitRecord(dir);
-  if (exit.ok() && exit->id == digest) {
+  if (exit.ok() && exit->id == id) {
     found.state = Found::State::kEnded;
     found.exit = *std::move(exit);
   } else {
@@ -167,12 +166,12 @@ Found FindAfterEnd(const EndedSupervisor& supervisor) {
     found.pidfd = OpenPidfd(supervisor.pid);
     return found;
   }
-  found = FindAttempt(supervisor.dir, supervisor.digest);
+  found = FindAttempt(supervisor.dir, supervisor.id);
   if (found.state == Found::State::kRunning || found.state == Found::State::kEnded) return found;
   found.state = Found::State::kVanished;
   if (reaped > 0) ExplainByStatus(status, supervisor.log, found);
   // Its number is safely its session's only while nobody else can have been given it.
-  KillLeftovers(supervisor.digest, reaped > 0 ? supervisor.pid : 0);
+  KillLeftovers(supervisor.id, reaped > 0 ? supervisor.pid : 0);
   return found;
 }
 

@@ -9,6 +9,7 @@
 
 #include "absl/time/time.h"
 #include "base/file.h"
+#include "base/names.h"
 #include "base/status.h"
 
 namespace shirabe::trial {
@@ -17,7 +18,7 @@ struct PidRecord {
   pid_t pid = 0;       // of the supervisor
   uint64_t start = 0;  // its start, in clock ticks since boot
   std::string boot;
-  std::string id;       // TokenDigest of the attempt's token
+  std::string id;       // AttemptId
   std::string devices;  // as in CUDA_VISIBLE_DEVICES; "" = none were given
   absl::Time began;
 };
@@ -37,8 +38,9 @@ struct ExitRecord {
 StatusOr<PidRecord> ReadPidRecord(const std::string& dir);
 StatusOr<ExitRecord> ReadExitRecord(const std::string& dir);
 
-// What identifies an attempt without giving its secret away: 32 hexadecimal digits of SHA-256.
-std::string TokenDigest(const std::string& token);
+// What identifies an attempt without giving its secret away: 32 hexadecimal digits of the SHA-256
+// of its name and token.
+std::string AttemptId(const AttemptKey& key, const std::string& token);
 
 // An attempt as its directory and the process table show it.
 struct Found {
@@ -58,7 +60,7 @@ struct Found {
 
 // A process that merely has the recorded pid, with another start time or from before the last
 // boot, is not the supervisor.
-Found FindAttempt(const std::string& dir, const std::string& digest);
+Found FindAttempt(const std::string& dir, const std::string& id);
 
 // The same once `supervisor`, perhaps our child, seems to have ended: buries it, and kills what it
 // left behind if it was killed itself. Never kNeverStarted.
@@ -66,7 +68,7 @@ struct EndedSupervisor {
   pid_t pid = 0;
   std::string dir;
   std::string log;
-  std::string digest;
+  std::string id;
 };
 Found FindAfterEnd(const EndedSupervisor& supervisor);
 

@@ -34,8 +34,7 @@ void UpdateSighting(const Found& found, absl::Time now, Sighting& sighting) {
       sighting.state = Sighting::State::kRunning;
       if (!placement.has_start_time()) *placement.mutable_start_time() = ToProto(began);
       return;
-    case Found::State::kEnded:
-      return SetExit(found.exit, now, sighting);
+    case Found::State::kEnded: return SetExit(found.exit, now, sighting);
     case Found::State::kNeverStarted:
     case Found::State::kForeign:
     case Found::State::kVanished:

@@ -1,15 +1,22 @@
 #include "trial/spawn.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
 
 #include "absl/strings/str_cat.h"
+#include "base/file.h"
 
 namespace shirabe::trial {
 namespace {
+
+constexpr int kReadyFd = 3;  // in the supervisor
+constexpr int kReadyTimeoutMs = 30'000;
 
 // The C library's two objects that describe how to spawn.
 class SpawnPlan {
@@ -25,11 +32,12 @@ class SpawnPlan {
     posix_spawn_file_actions_destroy(&actions_);
   }
 
-  void Redirect(const std::string& log) {
+  void Redirect(const std::string& log, int ready) {
     posix_spawn_file_actions_addopen(&actions_, 0, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_addopen(&actions_, 1, log.c_str(), O_WRONLY | O_CREAT | O_APPEND,
                                      0644);
     posix_spawn_file_actions_adddup2(&actions_, 1, 2);
+    posix_spawn_file_actions_adddup2(&actions_, ready, kReadyFd);
   }
 
   // Signals start out blocked, so that one which is sent at once waits until the supervisor can
@@ -53,18 +61,29 @@ class SpawnPlan {
 };
 
 std::vector<std::string> Arguments(const SpawnRequest& request) {
-  std::vector<std::string> argv = {request.supervisor,
-                                   "--dir",
-                                   request.dir,
-                                   "--id",
-                                   request.id,
-                                   "--grace-ms",
-                                   absl::StrCat(absl::ToInt64Milliseconds(request.grace))};
-  if (!request.working_dir.empty()) argv.insert(argv.end(), {"--cwd", request.working_dir});
-  if (!request.devices.empty()) argv.insert(argv.end(), {"--devices", request.devices});
-  argv.push_back("--");
+  std::vector<std::string> argv = {request.supervisor};
+  const auto add = [&argv](const char* name, const std::string& value) {
+    argv.emplace_back(name);
+    argv.push_back(value);
+  };
+  add("--dir", request.dir);
+  add("--id", request.id);
+  add("--ready-fd", absl::StrCat(kReadyFd));
+  add("--grace-ms", absl::StrCat(absl::ToInt64Milliseconds(request.grace)));
+  if (!request.working_dir.empty()) add("--cwd", request.working_dir);
+  if (!request.devices.empty()) add("--devices", request.devices);
+  argv.emplace_back("--");
   argv.insert(argv.end(), request.argv.begin(), request.argv.end());
   return argv;
+}
+
+std::vector<std::string> Assignments(const SpawnRequest& request) {
+  std::vector<std::string> env;
+  env.reserve(request.environment.size());
+  for (const auto& [name, value] : request.environment) {
+    env.push_back(absl::StrCat(name, "=", value));
+  }
+  return env;
 }
 
 std::vector<char*> Pointers(std::vector<std::string>& texts) {
@@ -83,8 +102,7 @@ Status SpawnError(const SpawnRequest& request, int error) {
     case EMFILE:
     case ENFILE:
     case ENOSPC:
-    case EDQUOT:
-      return absl::ResourceExhaustedError(Message(ErrnoStatus(what, error)));
+    case EDQUOT: return absl::ResourceExhaustedError(Message(ErrnoStatus(what, error)));
     case E2BIG:
       return absl::InvalidArgumentError(
           "the command's arguments and environment are larger than the system can pass; give large "
@@ -93,28 +111,44 @@ Status SpawnError(const SpawnRequest& request, int error) {
       return absl::PermissionDeniedError(absl::StrCat(
           Message(ErrnoStatus(what, error)), "; if its file system is mounted noexec, set ",
           "SHIRABE_HOME to a directory on another one"));
-    default:
-      return ErrnoStatus(what, error);
+    default: return ErrnoStatus(what, error);
   }
+}
+
+// The supervisor's word on how the start went; an errno. It is given within a millisecond unless
+// the disk hangs.
+int AwaitReady(int fd) {
+  pollfd waiting = {fd, POLLIN, 0};
+  int ready = 0;
+  do {
+    ready = poll(&waiting, 1, kReadyTimeoutMs);
+  } while (ready < 0 && errno == EINTR);
+  int error = 0;
+  if (ready <= 0) return ETIMEDOUT;
+  return read(fd, &error, sizeof error) == sizeof error ? error : ECHILD;
 }
 
 }  // namespace
 
 StatusOr<pid_t> SpawnSupervisor(const SpawnRequest& request) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return SpawnError(request, errno);
+  const Fd in(ends[0]);
+  Fd out(ends[1]);
   std::vector<std::string> argv = Arguments(request);
-  std::vector<std::string> env;
-  env.reserve(request.environment.size());
-  for (const auto& [name, value] : request.environment) {
-    env.push_back(absl::StrCat(name, "=", value));
-  }
+  std::vector<std::string> env = Assignments(request);
   SpawnPlan plan;
-  plan.Redirect(request.log);
+  plan.Redirect(request.log, out.get());
   plan.Detach();
   pid_t pid = -1;
-  const int error =
-      plan.Spawn(request.supervisor, Pointers(argv).data(), Pointers(env).data(), &pid);
+  int error = plan.Spawn(request.supervisor, Pointers(argv).data(), Pointers(env).data(), &pid);
   if (error != 0) return SpawnError(request, error);
-  return pid;
+  out = Fd();
+  error = AwaitReady(in.get());
+  if (error == 0) return pid;
+  kill(pid, SIGKILL);
+  waitpid(pid, nullptr, error == ETIMEDOUT ? WNOHANG : 0);
+  return SpawnError(request, error);
 }
 
 }  // namespace shirabe::trial

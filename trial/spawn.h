@@ -18,7 +18,7 @@ struct SpawnRequest {
   std::string supervisor;   // the program's path
   std::string dir;          // of the attempt, for its records
   std::string log;          // appended to
-  std::string id;           // TokenDigest
+  std::string id;           // AttemptId
   std::string working_dir;  // absolute; "" = ours
   std::string devices;      // for the record
   absl::Duration grace;
@@ -26,8 +26,10 @@ struct SpawnRequest {
   std::map<std::string, std::string> environment;  // all of it
 };
 
-// The supervisor's pid. It tells by its records how the command itself fared.
-// kResourceExhausted: processes, memory, descriptors or disk have run out; nothing was started.
+// Returns the supervisor's pid once it has published its record and started the command; its exit
+// record tells if that could not be executed. On an error nothing was started:
+// kResourceExhausted: processes, memory, descriptors or disk have run out.
+// kAlreadyExists: another supervisor has published itself in `dir`.
 // kInvalidArgument: more arguments and variables than the system can pass.
 StatusOr<pid_t> SpawnSupervisor(const SpawnRequest& request);
 

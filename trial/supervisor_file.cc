@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
-#include "trial/records.h"
+#include "trial/sha256.h"
 
 namespace shirabe::trial {
 namespace {
@@ -38,7 +38,7 @@ bool IsInPlace(const std::string& path, std::string_view program) {
 StatusOr<std::string> UnpackSupervisor(const std::string& home) {
   const std::string_view program = SupervisorProgram();
   const std::string dir = home + "/bin";
-  const std::string digest = TokenDigest(std::string(program)).substr(0, 12);
+  const std::string digest = HexSha256(program).substr(0, 12);
   const std::string path = absl::StrCat(dir, "/shirabe-supervisor-", digest);
   if (IsInPlace(path, program)) return path;
   RETURN_IF_ERROR(MakeDirs(dir));

@@ -178,14 +178,10 @@ StatusOr<Bindings> Bind(const v1::TrialTemplate& from, const TrialKey& trial,
 
 std::string FormatAssignment(const v1::Assignment& assignment) {
   switch (assignment.value_case()) {
-    case v1::Assignment::kNumber:
-      return FormatNumber(assignment.number());
-    case v1::Assignment::kInteger:
-      return std::to_string(assignment.integer());
-    case v1::Assignment::kCategory:
-      return assignment.category();
-    case v1::Assignment::VALUE_NOT_SET:
-      break;
+    case v1::Assignment::kNumber: return FormatNumber(assignment.number());
+    case v1::Assignment::kInteger: return std::to_string(assignment.integer());
+    case v1::Assignment::kCategory: return assignment.category();
+    case v1::Assignment::VALUE_NOT_SET: break;
   }
   return "";
 }

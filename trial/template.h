@@ -33,10 +33,10 @@ StatusOr<google::protobuf::Struct> Render(const v1::TrialTemplate& trial_templat
 
 // What the primary container of a rendered object runs.
 struct Command {
-  std::vector<std::string> argv;                            // command, then args
-  std::vector<std::pair<std::string, std::string>> env;     // in order
-  std::string working_dir;                                  // "" = not given
-  int gpus = 0;                                             // nvidia.com/gpu of limits or requests
+  std::vector<std::string> argv;                         // command, then args
+  std::vector<std::pair<std::string, std::string>> env;  // in order
+  std::string working_dir;                               // "" = not given
+  int gpus = 0;                                          // nvidia.com/gpu of limits or requests
 };
 
 // Finds the primary container in a Job, a Pod, or any object with exactly one pod template that

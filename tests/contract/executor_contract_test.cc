@@ -37,7 +37,8 @@ class ExecutorContract : public testing::TestWithParam<std::string> {
 };
 
 TEST_P(ExecutorContract, AnAttemptRunsAndEnds) {
-  ASSERT_TRUE(harness_.Start(Attempt(1), {.argv = Shell("echo hello; exit 3")}).ok());
+  const Status started = harness_.Start(Attempt(1), {.argv = Shell("echo hello; exit 3")});
+  ASSERT_TRUE(started.ok()) << started;
   const Sighting end = harness_.AwaitEnd(Attempt(1));
   EXPECT_EQ(end.state, State::kExited);
   EXPECT_EQ(end.exit_code, 3);
@@ -106,8 +107,8 @@ TEST_P(ExecutorContract, AdoptTellsRunningEndedAndLost) {
   ASSERT_TRUE(harness_.Start(Attempt(2), {.argv = Shell("exit 42")}).ok());
   harness_.AwaitEnd(Attempt(2));
   Reopen();
-  executor().Adopt({Record(Attempt(1)), Record(Attempt(2)), Record(Attempt(3)),
-                    Record(Attempt(2, 2), "never")});
+  executor().Adopt(
+      {Record(Attempt(1)), Record(Attempt(2)), Record(Attempt(3)), Record(Attempt(2, 2), "never")});
   EXPECT_EQ(harness_.See(Attempt(1))->state, State::kRunning);
   EXPECT_EQ(harness_.See(Attempt(2))->state, State::kExited);
   EXPECT_EQ(harness_.See(Attempt(2))->exit_code, 42);
@@ -127,8 +128,8 @@ TEST_P(ExecutorContract, WhatAdoptFoundNeverStartedCanBeStarted) {
 TEST_P(ExecutorContract, AnAdoptedAttemptIsSeenEnding) {
   const std::string go = harness_.home() + "/go";
   ASSERT_TRUE(harness_
-                  .Start(Attempt(1), {.argv = Shell("while ! test -e " + go +
-                                                    "; do sleep 0.01; done; exit 9")})
+                  .Start(Attempt(1),
+                         {.argv = Shell("while ! test -e " + go + "; do sleep 0.01; done; exit 9")})
                   .ok());
   Reopen();
   executor().Adopt({Record(Attempt(1))});

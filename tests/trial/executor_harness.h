@@ -46,8 +46,7 @@ inline AttemptRequest MakeRequest(const AttemptKey& key, const Ask& ask) {
   request.primary_container = "main";
   request.grace = ask.grace;
   request.parameters_json = R"({"lr": 0.5})";
-  request.environment = {{"SHIRABE_TRIAL", TrialName(key.trial)},
-                         {"SHIRABE_PARAM_LR", "0.5"}};
+  request.environment = {{"SHIRABE_TRIAL", TrialName(key.trial)}, {"SHIRABE_PARAM_LR", "0.5"}};
   auto& spec = *(*request.trial_spec.mutable_fields())["spec"].mutable_struct_value();
   auto* container = (*spec.mutable_fields())["containers"].mutable_list_value()->add_values();
   auto& fields = *container->mutable_struct_value()->mutable_fields();

@@ -30,7 +30,7 @@ using Devices = std::vector<std::string>;
 
 struct Entry {
   uint64_t watch = 0;  // names this entry to the watcher; never used twice
-  std::string digest;
+  std::string id;
   Sighting sighting;
   Devices devices;                        // taken from the pool, until Forget
   Fd pidfd;                               // while it runs; not valid if descriptors ran out
@@ -67,7 +67,7 @@ class ProcessExecutor : public Executor {
     CHECK(options.clock != nullptr);
     auto executor = std::make_unique<ProcessExecutor>(options);
     ProcessExecutor* self = executor.get();
-    const auto on_exits = [self](const std::vector<uint64_t>& ids) { self->OnExits(ids); };
+    const auto on_exits = [self](const std::vector<uint64_t>& watches) { self->OnExits(watches); };
     ASSIGN_OR_RETURN(executor->watcher_, ExitWatcher::Create(on_exits));
     return executor;
   }
@@ -82,20 +82,20 @@ class ProcessExecutor : public Executor {
   std::string Waiting(const google::protobuf::Struct& trial_spec) override;
 
  private:
-  StatusOr<bool> Reserve(const AttemptKey& key, const std::string& digest);
-  StatusOr<Found> Begin(const AttemptRequest& request, const std::string& digest);
+  StatusOr<bool> Reserve(const AttemptKey& key, const std::string& id);
+  StatusOr<Found> Begin(const AttemptRequest& request, const std::string& id);
   StatusOr<Devices> TakeDevices(const AttemptKey& key, int count);
   void Settle(const AttemptKey& key, Found found);
   void AdoptOne(const v1::Attempt& attempt);
 
   // With mutex_ held.
-  Entry& Add(const AttemptKey& key, const std::string& digest);
+  Entry& Add(const AttemptKey& key, const std::string& id);
   void Apply(Entry& entry, Found found);
   void Watch(Entry& entry);
   std::set<ExperimentKey> Drop(const AttemptKey& key);
   Entries::iterator FirstOf(const ExperimentKey& experiment);
 
-  void OnExits(const std::vector<uint64_t>& ids);
+  void OnExits(const std::vector<uint64_t>& watches);
   std::optional<ExperimentKey> Conclude(uint64_t watch);
   void Announce(const std::set<ExperimentKey>& experiments);
 
@@ -119,10 +119,10 @@ class ProcessExecutor : public Executor {
 
 Status ProcessExecutor::Start(const AttemptRequest& request) {
   RETURN_IF_ERROR(ValidateKey(request.key));
-  const std::string digest = TokenDigest(request.token);
-  ASSIGN_OR_RETURN(const bool reserved, Reserve(request.key, digest));
+  const std::string id = AttemptId(request.key, request.token);
+  ASSIGN_OR_RETURN(const bool reserved, Reserve(request.key, id));
   if (!reserved) return absl::OkStatus();
-  auto found = Begin(request, digest);
+  auto found = Begin(request, id);
   if (found.ok()) {
     Settle(request.key, *std::move(found));
     return absl::OkStatus();
@@ -139,21 +139,21 @@ Status ProcessExecutor::Start(const AttemptRequest& request) {
 }
 
 // True if the attempt is new to us and its place is taken now; false if there is nothing to do.
-StatusOr<bool> ProcessExecutor::Reserve(const AttemptKey& key, const std::string& digest) {
+StatusOr<bool> ProcessExecutor::Reserve(const AttemptKey& key, const std::string& id) {
   std::lock_guard lock(mutex_);
   const auto found = entries_.find(key);
-  if (found != entries_.end() && found->second.digest != digest) {
+  if (found != entries_.end() && found->second.id != id) {
     return absl::AlreadyExistsError(AttemptName(key) + " exists with another token");
   }
   if (found != entries_.end() && !found->second.startable) return false;
   Drop(key);
-  Add(key, digest).starting = true;
+  Add(key, id).starting = true;
   return true;
 }
 
 // Finds the attempt where an earlier process has started it, else starts it.
-StatusOr<Found> ProcessExecutor::Begin(const AttemptRequest& request, const std::string& digest) {
-  ASSIGN_OR_RETURN(Found found, launcher_.Prepare(request, digest));
+StatusOr<Found> ProcessExecutor::Begin(const AttemptRequest& request, const std::string& id) {
+  ASSIGN_OR_RETURN(Found found, launcher_.Prepare(request, id));
   if (found.state != Found::State::kNeverStarted) return found;
   ASSIGN_OR_RETURN(LaunchPlan plan, launcher_.Plan(request));
   ASSIGN_OR_RETURN(plan.devices, TakeDevices(request.key, plan.command.gpus));
@@ -187,26 +187,26 @@ void ProcessExecutor::Adopt(const std::vector<v1::Attempt>& open) {
 
 void ProcessExecutor::AdoptOne(const v1::Attempt& attempt) {
   const AttemptKey key = KeyOf(attempt);
-  const std::string digest = TokenDigest(attempt.token());
+  const std::string id = AttemptId(key, attempt.token());
   {
     std::lock_guard lock(mutex_);
     if (!ValidateKey(key).ok() || entries_.count(key) > 0) return;
-    Add(key, digest).starting = true;
+    Add(key, id).starting = true;
   }
-  Found found = FindAttempt(layout_.Paths(key).dir, digest);
+  Found found = FindAttempt(layout_.Paths(key).dir, id);
   // A supervisor of a moment ago may not have published itself yet: it must not live to do so.
   if (found.state == Found::State::kVanished || found.state == Found::State::kNeverStarted) {
-    KillLeftovers(digest, 0);
+    KillLeftovers(id, 0);
   }
   Settle(key, std::move(found));
 }
 
 // ---- what was found -----------------------------------------------------------------------------
 
-Entry& ProcessExecutor::Add(const AttemptKey& key, const std::string& digest) {
+Entry& ProcessExecutor::Add(const AttemptKey& key, const std::string& id) {
   Entry& entry = entries_[key];
   entry.watch = next_watch_++;
-  entry.digest = digest;
+  entry.id = id;
   entry.sighting.key = key;
   entry.sighting.placement.set_node(host_);
   watched_[entry.watch] = key;
@@ -236,10 +236,10 @@ void ProcessExecutor::Watch(Entry& entry) {
 
 // ---- ending -------------------------------------------------------------------------------------
 
-void ProcessExecutor::OnExits(const std::vector<uint64_t>& ids) {
+void ProcessExecutor::OnExits(const std::vector<uint64_t>& watches) {
   std::set<ExperimentKey> changed;
-  for (const uint64_t id : ids) {
-    if (const auto experiment = Conclude(id)) changed.insert(*experiment);
+  for (const uint64_t watch : watches) {
+    if (const auto experiment = Conclude(watch)) changed.insert(*experiment);
   }
   Announce(changed);
 }
@@ -257,7 +257,7 @@ std::optional<ExperimentKey> ProcessExecutor::Conclude(uint64_t watch) {
     const Entry& entry = entries_.at(key);
     if (entry.sighting.state != Sighting::State::kRunning) return std::nullopt;
     supervisor.pid = static_cast<pid_t>(entry.sighting.placement.pid());
-    supervisor.digest = entry.digest;
+    supervisor.id = entry.id;
   }
   const AttemptPaths paths = layout_.Paths(key);
   supervisor.dir = paths.dir;

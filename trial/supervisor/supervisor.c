@@ -1,9 +1,10 @@
 // shirabe-supervisor: starts one command and stays until nothing of it is left.
 //
-//   shirabe-supervisor --dir DIR --id ID [--grace-ms N] [--cwd DIR] [--devices LIST] -- COMMAND …
+//   shirabe-supervisor --dir DIR --id ID [options] -- COMMAND ARG…
 //
-// It outlives the process that started it, so that a trial goes on when Shirabe is killed, and it
-// needs nothing from it: no pipe, no lock, no reply. The two talk through two files and signals.
+// It outlives the process that started it, so that a trial goes on when Shirabe is killed, and
+// needs nothing from it: once it has said on --ready-fd how the start went (an int: 0 or an errno,
+// and then nothing was started), the two talk through two files and signals only.
 //
 //   DIR/pid   published before the command starts, never replaced: whoever publishes it owns the
 //             attempt, a second supervisor that comes late starts nothing.
@@ -25,6 +26,7 @@
 //
 // The exit code is the command's; 125 if the supervisor could not start its work.
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,6 +56,7 @@ struct Options {
   const char* cwd;
   const char* devices;
   long grace_ms;
+  int ready_fd;  // -1 = nobody waits
   char** argv;
 };
 
@@ -234,7 +237,7 @@ static void supervise(struct State* state, const struct Options* options, const 
 // ---- start --------------------------------------------------------------------------------------
 
 static int parse(int argc, char** argv, struct Options* options) {
-  *options = (struct Options){.devices = "", .grace_ms = 15000};
+  *options = (struct Options){.devices = "", .grace_ms = 15000, .ready_fd = -1};
   for (int i = 1; i + 1 < argc; i += 2) {
     if (strcmp(argv[i], "--") == 0) {
       options->argv = argv + i + 1;
@@ -244,6 +247,7 @@ static int parse(int argc, char** argv, struct Options* options) {
     if (strcmp(argv[i], "--id") == 0) options->id = argv[i + 1];
     if (strcmp(argv[i], "--cwd") == 0) options->cwd = argv[i + 1];
     if (strcmp(argv[i], "--devices") == 0) options->devices = argv[i + 1];
+    if (strcmp(argv[i], "--ready-fd") == 0) options->ready_fd = atoi(argv[i + 1]);
     if (strcmp(argv[i], "--grace-ms") == 0) options->grace_ms = strtol(argv[i + 1], NULL, 10);
   }
   return options->dir != NULL && options->id != NULL && options->argv != NULL;
@@ -270,41 +274,59 @@ static void report(const struct Options* options, const struct State* state, int
 }
 
 // Signals wait until they are asked for; descriptors of whoever started us are none of ours.
-static void prepare(sigset_t* signals) {
-  syscall(kCloseRange, 3U, ~0U, 0U);
+static void prepare(const struct Options* options, sigset_t* signals) {
+  syscall(kCloseRange, options->ready_fd < 3 ? 3U : (unsigned)options->ready_fd + 1, ~0U, 0U);
+  if (options->ready_fd >= 0) fcntl(options->ready_fd, F_SETFD, FD_CLOEXEC);
   sigfillset(signals);
   sigprocmask(SIG_BLOCK, signals, NULL);
   setsid();
   prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
 
-static int fail(const char* what, const char* name) {
-  dprintf(STDERR_FILENO, "shirabe: cannot %s %s: %s\n", what, name, strerror(errno));
-  return kNoSupervisor;
+// Tells whoever started us that the command is on its way (0), or why it is not (an errno).
+static int tell(const struct Options* options, int error) {
+  if (options->ready_fd < 0) return error;
+  // Nobody may be left to read it, which changes nothing.
+  if (write(options->ready_fd, &error, sizeof error) < 0) errno = 0;
+  close(options->ready_fd);
+  return error;
+}
+
+// Publishes that the attempt is taken, then starts the command. 0 or an errno, and then nothing was
+// started and nothing is published.
+static int begin(const struct Options* options, struct State* state, int* exit_record) {
+  char path[kPathBytes];
+  off_t child_field;
+  state->began_ns = unix_ns();
+  const struct PidRecord record = {options->id, options->devices, state->began_ns};
+  const int fd = publish_pid(options->dir, &record, &child_field);
+  if (fd < 0) return errno;
+  *exit_record = reserve_exit(options->dir);
+  state->child = start_command(options);
+  if (state->child > 0) {
+    write_child(fd, child_field, state->child);
+    return 0;
+  }
+  const int error = errno;
+  snprintf(path, sizeof path, "%s/pid", options->dir);
+  unlink(path);
+  return error;
 }
 
 int main(int argc, char** argv) {
   struct Options options;
   struct State state = {.deadline_ms = -1};
   sigset_t signals;
-  off_t child_field;
+  int exit_record = -1;
   if (!parse(argc, argv, &options)) {
     dprintf(STDERR_FILENO,
-            "usage: shirabe-supervisor --dir DIR --id ID [--grace-ms N] "
-            "[--cwd DIR] [--devices LIST] -- COMMAND ARG...\n");
+            "usage: shirabe-supervisor --dir DIR --id ID [--grace-ms N] [--cwd DIR] "
+            "[--devices LIST] [--ready-fd N] -- COMMAND ARG...\n");
     return kNoSupervisor;
   }
-  prepare(&signals);
+  prepare(&options, &signals);
   const long oom_before = oom_kills();
-  state.began_ns = unix_ns();
-  const struct PidRecord record = {options.id, options.devices, state.began_ns};
-  const int fd = publish_pid(options.dir, &record, &child_field);
-  if (fd < 0) return fail("write the pid record in", options.dir);
-  const int exit_record = reserve_exit(options.dir);
-  state.child = start_command(&options);
-  // The machine's fault, not the command's: no exit record, so that nobody takes it for one.
-  if (state.child < 0) return fail("fork for", options.argv[0]);
-  write_child(fd, child_field, state.child);
+  if (tell(&options, begin(&options, &state, &exit_record)) != 0) return kNoSupervisor;
   supervise(&state, &options, &signals);
   const int by_kill = exit_code(state.status) == 128 + SIGKILL;
   const int oom = by_kill && !state.killed && oom_before >= 0 && oom_kills() > oom_before;
