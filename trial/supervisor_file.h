@@ -8,7 +8,7 @@
 
 namespace shirabe::trial {
 
-// The program's bytes (trial/executors/supervisor_blob.cc); they live as long as the process.
+// The program's bytes (trial/supervisor_blob.cc); they live as long as the process.
 std::string_view SupervisorProgram();
 
 // Puts the program under `home`/bin, named by its digest, and returns its path. One that is there

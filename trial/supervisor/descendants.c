@@ -1,4 +1,4 @@
-#include "descendants.h"
+#include "trial/supervisor/descendants.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "system.h"
+#include "trial/supervisor/system.h"
 
 struct Process {
   pid_t pid, parent, group;

@@ -1,4 +1,4 @@
-#include "records.h"
+#include "trial/supervisor/records.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "system.h"
+#include "trial/supervisor/system.h"
 
 enum { kRecordBytes = 1024 };
 

@@ -37,9 +37,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "descendants.h"
-#include "records.h"
-#include "system.h"
+#include "trial/supervisor/descendants.h"
+#include "trial/supervisor/records.h"
+#include "trial/supervisor/system.h"
 
 enum {
   kCannotRun = 126,

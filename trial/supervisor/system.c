@@ -1,4 +1,4 @@
-#include "system.h"
+#include "trial/supervisor/system.h"
 
 #include <fcntl.h>
 #include <stdio.h>
