@@ -133,7 +133,7 @@ StatusOr<std::unique_ptr<Connection>> Connection::Open(const ConnectOptions& opt
   // Serialisation by SQLite is not needed: a connection has one user at a time.
   const int flags = FlagsOf(options.mode) | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
   const int code = sqlite3_open_v2(name.c_str(), &db, flags, nullptr);
-  auto connection = std::make_unique<Connection>(options.path, db);
+  auto connection = std::make_unique<Connection>(options, db);
   if (code != SQLITE_OK) return connection->Failure(code);
   sqlite3_busy_timeout(db, static_cast<int>(absl::ToInt64Milliseconds(options.patience)));
   return connection;
@@ -164,33 +164,53 @@ StatusOr<int64_t> Connection::ReadInt(const std::string& sql) {
   return statement.Int(0);
 }
 
+int Connection::SystemError() const {
+  if (db_ == nullptr) return 0;
+  if (const int error = sqlite3_system_errno(db_.get()); error != 0) return error;
+  // A COMMIT that fails leaves its errno only in the file that it wrote to, mostly the log.
+  sqlite3_file* log = nullptr;
+  int error = 0;
+  sqlite3_file_control(db_.get(), "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
+  if (log != nullptr && log->pMethods != nullptr) {
+    log->pMethods->xFileControl(log, SQLITE_FCNTL_LAST_ERRNO, &error);
+  }
+  if (error == 0) sqlite3_file_control(db_.get(), "main", SQLITE_FCNTL_LAST_ERRNO, &error);
+  return error;
+}
+
+Status Connection::CannotOpen(int error) const {
+  if (IsSpace(error)) return DiskFull(path());
+  // SQLite tries to read what it could not create, and keeps the error of the second attempt.
+  const bool creating = options_.mode == ConnectOptions::Mode::kCreate;
+  if (creating && error == ENOENT) error = EACCES;
+  return Denied(path(), error == 0 ? "no reason given" : std::strerror(error));
+}
+
 Status Connection::Failure(int code) const {
   const std::string detail = db_ == nullptr ? sqlite3_errstr(code) : sqlite3_errmsg(db_.get());
-  const int error = db_ == nullptr ? 0 : sqlite3_system_errno(db_.get());
+  const int error = SystemError();
   switch (code & 0xff) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       return absl::UnavailableError(
-          absl::StrCat("database ", path_, " is locked by another process: try again"));
-    case SQLITE_FULL: return DiskFull(path_);
+          absl::StrCat("database ", path(), " is locked by another process: try again"));
+    case SQLITE_FULL: return DiskFull(path());
     case SQLITE_READONLY:
-      if (code != SQLITE_READONLY_DBMOVED) return Denied(path_, "it is read-only");
-      return absl::UnavailableError(absl::StrCat("database ", path_, " was moved or deleted"));
-    case SQLITE_CANTOPEN:
-      if (IsSpace(error)) return DiskFull(path_);
-      return Denied(path_, error == 0 ? detail : std::strerror(error));
+      if (code != SQLITE_READONLY_DBMOVED) return Denied(path(), "it is read-only");
+      return absl::UnavailableError(absl::StrCat("database ", path(), " was moved or deleted"));
+    case SQLITE_CANTOPEN: return CannotOpen(error);
     case SQLITE_PERM:
-    case SQLITE_AUTH: return Denied(path_, detail);
-    case SQLITE_CORRUPT: return Damaged(path_, detail);
+    case SQLITE_AUTH: return Denied(path(), detail);
+    case SQLITE_CORRUPT: return Damaged(path(), detail);
     case SQLITE_NOTADB:
       return absl::DataLossError(absl::StrCat(
-          path_, " is not a database: choose another file with --db, or move it away"));
-    case SQLITE_IOERR: return IoFailure(code, error, path_);
+          path(), " is not a database: choose another file with --db, or move it away"));
+    case SQLITE_IOERR: return IoFailure(code, error, path());
     case SQLITE_NOMEM: return absl::ResourceExhaustedError("out of memory");
     case SQLITE_TOOBIG:
       return absl::InvalidArgumentError("a record is larger than a database row may be (1 GB)");
     default:
-      return absl::InternalError(absl::StrCat("database ", path_, ": ", detail, " (", code, ")"));
+      return absl::InternalError(absl::StrCat("database ", path(), ": ", detail, " (", code, ")"));
   }
 }
 

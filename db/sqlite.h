@@ -79,7 +79,7 @@ class Connection {
  public:
   static StatusOr<std::unique_ptr<Connection>> Open(const ConnectOptions& options);
   // By Open. Takes `db`.
-  Connection(std::string path, sqlite3* db) : path_(std::move(path)), db_(db) {}
+  Connection(ConnectOptions options, sqlite3* db) : options_(std::move(options)), db_(db) {}
 
   // Statements without results, separated by semicolons.
   Status Execute(const std::string& sql);
@@ -93,7 +93,8 @@ class Connection {
   bool in_transaction() const { return sqlite3_get_autocommit(db_.get()) == 0; }
   // The file cannot be written, whatever we asked for.
   bool read_only() const { return sqlite3_db_readonly(db_.get(), "main") == 1; }
-  const std::string& path() const { return path_; }
+  const std::string& path() const { return options_.path; }
+  const ConnectOptions& options() const { return options_; }
   // What a result code means to the user.
   Status Failure(int code) const;
 
@@ -103,7 +104,11 @@ class Connection {
     void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
   };
 
-  const std::string path_;
+  Status CannotOpen(int error) const;
+  // The errno behind the last failure; 0 if it is not known.
+  int SystemError() const;
+
+  const ConnectOptions options_;
   std::unique_ptr<sqlite3, Closer> db_;
   std::unordered_map<std::string, std::unique_ptr<sqlite3_stmt, Closer>> statements_;
 };

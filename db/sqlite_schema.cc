@@ -119,13 +119,16 @@ struct Header {
   bool empty() const { return application == 0 && version == 0 && tables == 0; }
 };
 
+// In one statement, so that all of it is from before or all from after another process made the
+// file its own.
 StatusOr<Header> ReadHeader(Connection* db) {
-  Header header;
-  ASSIGN_OR_RETURN(header.application, db->ReadInt("PRAGMA application_id"));
-  ASSIGN_OR_RETURN(header.version, db->ReadInt("PRAGMA user_version"));
-  if (header.application == kApplicationId) return header;
-  ASSIGN_OR_RETURN(header.tables, db->ReadInt("SELECT count(*) FROM sqlite_schema"));
-  return header;
+  Statement statement = db->Prepare(
+      "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema)"
+      " FROM pragma_application_id, pragma_user_version");
+  ASSIGN_OR_RETURN(const bool found, statement.Step());
+  if (!found) return db->Failure(SQLITE_CORRUPT);
+  return Header{
+      .application = statement.Int(0), .version = statement.Int(1), .tables = statement.Int(2)};
 }
 
 Status CheckOwner(const Connection& db, const Header& header) {
@@ -174,14 +177,33 @@ Status Migrate(Connection* db, const SchemaSteps& steps) {
   return status;
 }
 
-// Write-ahead logging is a property of the file, kept once set.
-Status UseWriteAheadLog(Connection* db) {
-  Statement statement = db->Prepare("PRAGMA journal_mode = WAL");
+StatusOr<std::string> JournalMode(Connection* db, const char* sql) {
+  Statement statement = db->Prepare(sql);
   RETURN_IF_ERROR(statement.Step().status());
-  if (statement.Text(0) == "wal") return absl::OkStatus();
-  return absl::UnavailableError(
-      absl::StrCat("database ", db->path(), " lies on a file system without shared memory (",
-                   statement.Text(0), "): put it on a local disk with --db"));
+  return statement.Text(0);
+}
+
+// Write-ahead logging is a property of the file, kept once set. The switch fails at once, without
+// patience, if another process is at the file; so the lock is taken first, and kept between
+// transactions. (To keep locks before having this one, or on a file that is switched already, would
+// be to wait for processes that wait for us.)
+Status UseWriteAheadLog(Connection* db) {
+  RETURN_IF_ERROR(db->Execute("BEGIN EXCLUSIVE"));
+  ASSIGN_OR_RETURN(std::string mode, JournalMode(db, "PRAGMA journal_mode"));
+  if (mode == "wal") return db->Execute("COMMIT");
+  RETURN_IF_ERROR(db->Execute("PRAGMA locking_mode = EXCLUSIVE; COMMIT"));
+  ASSIGN_OR_RETURN(mode, JournalMode(db, "PRAGMA journal_mode = WAL"));
+  if (mode == "wal") return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat("database ", db->path(),
+                                             " lies on a file system without shared memory (mode ",
+                                             mode, "): put it on a local disk with --db"));
+}
+
+// Makes an empty file ours, with a connection of its own since that may keep the lock.
+Status Initialise(const ConnectOptions& options, const SchemaSteps& steps) {
+  ASSIGN_OR_RETURN(auto db, Connection::Open(options));
+  RETURN_IF_ERROR(UseWriteAheadLog(db.get()));
+  return Migrate(db.get(), steps);
 }
 
 }  // namespace
@@ -198,8 +220,7 @@ Status PrepareSchema(Connection* db, const SchemaSteps& steps, bool read_only) {
   RETURN_IF_ERROR(CheckNotNewer(*db, header, newest));
   if (read_only) return CheckReadable(*db, header, newest);
   if (header.version == newest) return absl::OkStatus();
-  if (header.empty()) RETURN_IF_ERROR(UseWriteAheadLog(db));
-  return Migrate(db, steps);
+  return header.empty() ? Initialise(db->options(), steps) : Migrate(db, steps);
 }
 
 Status CheckUnchanged(Connection* db, int64_t version) {
