@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Every command that the README shows behind a `$ ` does what it did there: it succeeds. The
+# quickstart and the whole test run are left out: the first has its own test, the second calls this.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+SHIRABE_HOME=$(mktemp -d)
+export SHIRABE_HOME
+trap 'rm -rf "$SHIRABE_HOME"' EXIT
+PATH=$PWD/build/release/bin:$PATH
+
+count=0
+while IFS= read -r line; do
+  command=${line#\$ }
+  case $command in
+    *quickstart.sh* | *tests/run.sh*) continue ;;
+  esac
+  echo "+ $command"
+  bash -c "$command" </dev/null || {
+    echo "FAILED: README says: $command" >&2
+    exit 1
+  }
+  count=$((count + 1))
+done < <(grep '^\$ ' README.md)
+[ "$count" -gt 0 ] || { echo "the README shows no command" >&2 && exit 1; }
+echo "$count commands of the README"
