@@ -70,13 +70,19 @@ Status ReadRow(const Statement& statement, Record* record) {
 }
 
 template <class Row>
-StatusOr<std::vector<Row>> ReadAll(Statement* statement) {
-  std::vector<Row> rows;
+Status ReadAll(Statement* statement, std::vector<Row>* rows) {
   for (;;) {
     ASSIGN_OR_RETURN(const bool found, statement->Step());
-    if (!found) return rows;
-    RETURN_IF_ERROR(ReadRow(*statement, &rows.emplace_back()));
+    if (!found) return absl::OkStatus();
+    RETURN_IF_ERROR(ReadRow(*statement, &rows->emplace_back()));
   }
+}
+
+template <class Row>
+StatusOr<std::vector<Row>> ReadAll(Statement* statement) {
+  std::vector<Row> rows;
+  RETURN_IF_ERROR(ReadAll(statement, &rows));
+  return rows;
 }
 
 template <class Row>
@@ -138,10 +144,20 @@ StatusOr<Versioned<v1::Trial>> GetTrial(const TrialKey& key, Connection* db) {
 }
 
 StatusOr<std::vector<Versioned<v1::Trial>>> ListTrials(const TrialQuery& query, Connection* db) {
-  Statement statement = db->Prepare(SqlOf(query));
+  const char* sql = SqlOf(query);
+  std::vector<Versioned<v1::Trial>> trials;
+  if (sql == kTrials && query.limit < 0) {
+    // To count is quick, and growing a vector of messages touches twice the memory.
+    Statement count = db->Prepare("SELECT count(*) FROM trial WHERE " SHIRABE_EXPERIMENT);
+    count.Bind(query.experiment.ns).Bind(query.experiment.name);
+    ASSIGN_OR_RETURN(const bool found, count.Step());
+    if (found) trials.reserve(count.Int(0));
+  }
+  Statement statement = db->Prepare(sql);
   statement.Bind(query.experiment.ns).Bind(query.experiment.name);
   statement.Bind(query.after_number).Bind(query.changed_after).Bind(query.limit);
-  return ReadAll<Versioned<v1::Trial>>(&statement);
+  RETURN_IF_ERROR(ReadAll(&statement, &trials));
+  return trials;
 }
 
 StatusOr<std::vector<Versioned<v1::Attempt>>> ListAttempts(const AttemptQuery& query,
