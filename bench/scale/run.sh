@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The whole system beside its peers and the floor of the machine, in one run; about 15 minutes:
-#   bench/scale/run.sh [--trials N] [--many N] [--points N] [--only throughput|ingest|latency|memory]
+#   bench/scale/run.sh [--trials N] [--many N] [--points N] [--only PART]
+# PART is throughput, ingest, latency or memory.
 # Prints the tables of bench/RESULTS.md. The peers live in environments of their own under the
 # user's cache folder; one that cannot be installed is left out, and the table says so.
 set -euo pipefail

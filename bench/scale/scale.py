@@ -85,7 +85,8 @@ def resident_mb(pid):
 def machine():
     model = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo")
                   if line.startswith("model name")), platform.machine())
-    return f"{os.cpu_count()} cores of {model}, Linux {platform.release()}, Python {platform.python_version()}"
+    return (f"{os.cpu_count()} cores of {model}, Linux {platform.release()}, "
+            f"Python {platform.python_version()}")
 
 
 def throughput(bench):
