@@ -13,8 +13,8 @@ struct Submitted {
   bool changed = false;  // its counts or goal differ from what was stored
 };
 
-// Stores a new experiment (uid, times and the condition Created are set), or, where one of that name
-// exists, checks that it is the same search and sends a SCALE intent for changed counts.
+// Stores a new experiment (uid, times and the condition Created are set), or, where one of that
+// name exists, checks that it is the same search and sends a SCALE intent for changed counts.
 // kAlreadyExists, with the field that differs, if it is another search.
 StatusOr<Submitted> Submit(db::Store& store, Clock& clock, const v1::Experiment& experiment);
 

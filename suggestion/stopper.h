@@ -1,6 +1,9 @@
 // An early-stopping rule: whether a running trial should end now. One file each under stoppers/,
-// registered by its last line. Pure: no clock, no I/O. See suggestion/algorithm.h for the rest of
-// the contract, which is the same.
+// registered by its last line. Asked by the reconciler after new rows of a trial, away from its own
+// thread.
+//
+// Pure: no clock, no I/O, no state that changes an answer. One call at a time per object, from any
+// thread. See suggestion/algorithm.h for the rest of the contract, which is the same.
 #pragma once
 
 #include <memory>
@@ -32,7 +35,7 @@ class Stopper {
 };
 
 struct StopperInfo {
-  std::string name;
+  std::string name;  // Katib's, where Katib has it
   std::vector<std::string> aliases = {};
   std::string help;
   std::vector<SettingInfo> settings = {};
