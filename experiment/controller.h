@@ -19,10 +19,10 @@ namespace shirabe::experiment {
 struct ControllerOptions {
   db::Store* store = nullptr;
   Clock* clock = nullptr;
-  std::string executor = "process";          // a registered name
-  trial::ExecutorOptions executor_options;   // its on_change is set by the controller
+  std::string executor = "process";         // a registered name
+  trial::ExecutorOptions executor_options;  // its on_change is set by the controller
   int workers = 1;
-  std::string working_dir;                   // for trials whose template names none
+  std::string working_dir;  // for trials whose template names none
 };
 
 class Controller {
@@ -46,6 +46,9 @@ class Controller {
 
   // Reconcile it soon: an intent was written by this process.
   virtual void Poke(const ExperimentKey& key) = 0;
+
+  // What keeps it from going on (a full disk, a locked database), for people; "" if nothing does.
+  virtual std::string Trouble(const ExperimentKey& key) = 0;
 };
 
 }  // namespace shirabe::experiment

@@ -1,0 +1,260 @@
+#include "experiment/controller.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/log.h"
+#include "base/process_id.h"
+#include "experiment/reconciler.h"
+
+namespace shirabe::experiment {
+namespace {
+
+constexpr absl::Duration kLeaseTtl = absl::Seconds(15);
+constexpr absl::Duration kLeaseRenewal = absl::Seconds(5);
+constexpr absl::Duration kFirstRetry = absl::Milliseconds(50);
+constexpr absl::Duration kLastRetry = absl::Seconds(5);
+
+// The state of one owned experiment in the queue.
+struct Entry {
+  int64_t epoch = 0;
+  absl::Duration due;    // monotonic
+  bool running = false;  // a worker has it
+  bool again = false;    // something happened meanwhile
+  bool suspended = false;
+  bool ended = false;
+  bool idle = false;
+  int failures = 0;  // errors in a row
+  Status lost;       // not OK: the lease is gone, with the reason
+  std::string trouble;
+};
+
+class QueueController : public Controller {
+ public:
+  explicit QueueController(const ControllerOptions& options) : options_(options) {}
+
+  Status Init() {
+    const auto* info = Registry<trial::ExecutorInfo>::Get().Find(options_.executor);
+    if (info == nullptr) {
+      return absl::NotFoundError("there is no executor \"" + options_.executor + "\"");
+    }
+    proposer_ = std::make_unique<Proposer>(1);
+    options_.executor_options.on_change = [this](const ExperimentKey& key) { Poke(key); };
+    ASSIGN_OR_RETURN(executor_, info->create(options_.executor_options));
+    reconciler_ = std::make_unique<Reconciler>(
+        ReconcilerOptions{.store = options_.store,
+                          .executor = executor_.get(),
+                          .clock = options_.clock,
+                          .proposer = proposer_.get(),
+                          .working_dir = options_.working_dir,
+                          .enqueue = [this](const ExperimentKey& key) { Poke(key); }});
+    for (int i = 0; i < std::max(1, options_.workers); ++i) {
+      threads_.emplace_back([this](std::stop_token stop) { Work(stop); });
+    }
+    threads_.emplace_back([this](std::stop_token stop) { RenewLeases(stop); });
+    return absl::OkStatus();
+  }
+
+  ~QueueController() override {
+    for (std::jthread& thread : threads_) thread.request_stop();
+    changed_.notify_all();
+    threads_.clear();
+    // Their threads call Poke: they go while it still works.
+    proposer_ = nullptr;
+    reconciler_ = nullptr;
+    executor_ = nullptr;
+    for (const auto& [key, entry] : entries_) {
+      if (entry.lost.ok()) options_.store->ReleaseLease({key, entry.epoch}).IgnoreError();
+    }
+  }
+
+  Status Own(const ExperimentKey& key) override {
+    RETURN_IF_ERROR(options_.store->GetExperiment(key).status());
+    ASSIGN_OR_RETURN(const v1::Lease lease, Acquire(key));
+    std::lock_guard lock(mutex_);
+    reconciler_->Own(key, lease.epoch());
+    entries_[key] = Entry{.epoch = lease.epoch(), .due = options_.clock->Monotonic()};
+    ++revision_;
+    changed_.notify_all();
+    return absl::OkStatus();
+  }
+
+  Status Await(const ExperimentKey& key, absl::Duration timeout) override {
+    std::unique_lock lock(mutex_);
+    const auto over = [&] {
+      const auto found = entries_.find(key);
+      if (found == entries_.end()) return true;
+      const Entry& entry = found->second;
+      return entry.ended || !entry.lost.ok() || (entry.suspended && entry.idle);
+    };
+    if (!changed_.wait_for(lock, absl::ToChronoMilliseconds(timeout), over)) {
+      return absl::DeadlineExceededError("experiment " + ToString(key) + " is still running");
+    }
+    const auto found = entries_.find(key);
+    return found == entries_.end() ? absl::OkStatus() : found->second.lost;
+  }
+
+  void Suspend(const ExperimentKey& key, bool now) override {
+    reconciler_->Suspend(key, now);
+    std::lock_guard lock(mutex_);
+    const auto found = entries_.find(key);
+    if (found == entries_.end()) return;
+    found->second.suspended = true;
+    found->second.idle = false;  // until a pass that knows says otherwise
+    EnqueueLocked(found->second);
+  }
+
+  void Poke(const ExperimentKey& key) override {
+    std::lock_guard lock(mutex_);
+    const auto found = entries_.find(key);
+    if (found != entries_.end()) EnqueueLocked(found->second);
+  }
+
+  std::string Trouble(const ExperimentKey& key) override {
+    std::lock_guard lock(mutex_);
+    const auto found = entries_.find(key);
+    return found == entries_.end() ? "" : found->second.trouble;
+  }
+
+ private:
+  using Item = std::map<ExperimentKey, Entry>::iterator;
+
+  void EnqueueLocked(Entry& entry) {
+    entry.due = options_.clock->Monotonic();
+    entry.again = entry.running;
+    ++revision_;
+    changed_.notify_all();
+  }
+
+  // Also from a holder that is dead but did not give its lease up: a process of this machine.
+  StatusOr<v1::Lease> Acquire(const ExperimentKey& key) {
+    db::LeaseRequest request{.experiment = key,
+                             .holder = ToString(ThisProcess()),
+                             .now = options_.clock->Now(),
+                             .ttl = kLeaseTtl};
+    auto lease = options_.store->AcquireLease(request);
+    if (!absl::IsAlreadyExists(lease.status())) return lease;
+    ASSIGN_OR_RETURN(const v1::Lease held, options_.store->GetLease(key));
+    const auto holder = ParseProcessId(held.holder());
+    if (!holder || MayBeAlive(*holder)) return lease;
+    request.dead_epoch = held.epoch();
+    return options_.store->AcquireLease(request);
+  }
+
+  // The entry that is due first and that nobody works on; end() if there is none.
+  Item NextLocked() {
+    Item next = entries_.end();
+    for (Item it = entries_.begin(); it != entries_.end(); ++it) {
+      const Entry& entry = it->second;
+      if (entry.running || entry.ended || !entry.lost.ok()) continue;
+      if (next == entries_.end() || entry.due < next->second.due) next = it;
+    }
+    return next;
+  }
+
+  void Work(std::stop_token stop) {
+    std::unique_lock lock(mutex_);
+    while (!stop.stop_requested()) {
+      const Item next = NextLocked();
+      const absl::Duration wait = next == entries_.end()
+                                      ? absl::Seconds(1)
+                                      : next->second.due - options_.clock->Monotonic();
+      if (wait > absl::ZeroDuration()) {
+        changed_.wait_for(lock, stop, absl::ToChronoMicroseconds(std::min(wait, absl::Seconds(1))),
+                          [&, revision = revision_] { return revision != revision_; });
+        continue;
+      }
+      const ExperimentKey key = next->first;
+      next->second.running = true;
+      next->second.again = false;
+      lock.unlock();
+      const auto result = reconciler_->Reconcile(key);
+      lock.lock();
+      Settle(key, result);
+    }
+  }
+
+  // All retry policy of the controller: one switch over what a pass may say.
+  void Settle(const ExperimentKey& key, const StatusOr<ReconcileResult>& result) {
+    const auto found = entries_.find(key);
+    if (found == entries_.end()) return;
+    Entry& entry = found->second;
+    entry.running = false;
+    const absl::Duration now = options_.clock->Monotonic();
+    switch (result.status().code()) {
+      case absl::StatusCode::kOk:
+        entry.failures = 0;
+        entry.trouble.clear();
+        entry.ended = result->ended;
+        entry.idle = result->idle;
+        entry.due = now + (entry.again ? absl::ZeroDuration() : result->requeue_after);
+        break;
+      case absl::StatusCode::kFailedPrecondition:  // the lease went to another process
+        entry.lost = absl::AbortedError(Message(result.status()));
+        reconciler_->Disown(key);
+        break;
+      case absl::StatusCode::kNotFound:  // deleted
+        entry.ended = true;
+        break;
+      default:
+        entry.trouble = Message(result.status());
+        entry.due = now + std::min(kFirstRetry * (1 << std::min(entry.failures, 10)), kLastRetry);
+        if (++entry.failures == 1) {
+          Log(LogLevel::kWarning, "reconciling failed; trying again",
+              {{"experiment", ToString(key)}, {"error", entry.trouble}});
+        }
+    }
+    ++revision_;
+    changed_.notify_all();
+  }
+
+  void RenewLeases(std::stop_token stop) {
+    std::unique_lock lock(mutex_);
+    while (!stop.stop_requested()) {
+      changed_.wait_for(lock, stop, absl::ToChronoMilliseconds(kLeaseRenewal),
+                        [] { return false; });
+      if (stop.stop_requested()) return;
+      std::vector<ExperimentKey> keys;
+      for (const auto& [key, entry] : entries_) {
+        if (entry.lost.ok() && !entry.ended) keys.push_back(key);
+      }
+      lock.unlock();
+      for (const ExperimentKey& key : keys) {
+        const auto lease = options_.store->AcquireLease({.experiment = key,
+                                                         .holder = ToString(ThisProcess()),
+                                                         .now = options_.clock->Now(),
+                                                         .ttl = kLeaseTtl});
+        if (!lease.ok()) {
+          Log(LogLevel::kWarning, "the lease could not be renewed",
+              {{"experiment", ToString(key)}, {"error", Message(lease.status())}});
+        }
+      }
+      lock.lock();
+    }
+  }
+
+  ControllerOptions options_;
+  std::unique_ptr<Proposer> proposer_;
+  std::unique_ptr<trial::Executor> executor_;
+  std::unique_ptr<Reconciler> reconciler_;
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::map<ExperimentKey, Entry> entries_;  // guarded by mutex_
+  int64_t revision_ = 0;                    // guarded by mutex_; grows with every change
+  std::vector<std::jthread> threads_;       // last: joined before the rest goes
+};
+
+}  // namespace
+
+StatusOr<std::unique_ptr<Controller>> Controller::Create(ControllerOptions options) {
+  auto controller = std::make_unique<QueueController>(options);
+  RETURN_IF_ERROR(controller->Init());
+  return controller;
+}
+
+}  // namespace shirabe::experiment

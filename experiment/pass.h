@@ -1,0 +1,83 @@
+// One pass of the reconciler over one experiment, as a page of named steps. Made for one call and
+// thrown away; everything that must be remembered is in State, and through it in the store.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "experiment/plan.h"
+#include "experiment/policy.h"
+#include "experiment/reconciler.h"
+#include "experiment/state.h"
+
+namespace shirabe::experiment {
+
+struct PassMode {
+  bool suspended = false;  // stop what runs, keep it for later
+  bool stop_now = false;   // without grace
+};
+
+class Pass {
+ public:
+  Pass(const ReconcilerOptions& options, State& state, PassMode mode);
+
+  // TakeIntents → ObserveAttempts → Decide → Propose → Commit → Act.
+  StatusOr<ReconcileResult> Run();
+
+ private:
+  // What other processes want.
+  Status TakeIntents();
+  void Apply(const v1::Intent& intent);
+  void Scale(const v1::Intent& intent);
+
+  // What happened to the open attempts, and their metrics.
+  Status ObserveAttempts();
+  Status ObserveOpen(Live& live, const trial::Sighting* sighting);
+  void NoteRunning(Live& live, const trial::Sighting& sighting);
+  Status CollectLive(Live& live);
+  StatusOr<bool> CollectRest(Live& live);
+  void Finish(Live& live, const trial::Sighting& sighting);
+  void FinishTrial(Live& live, const NextStep& next);
+  void Complete(Live& live, std::string reason);
+
+  // What to do: the plan, carried into the state.
+  void Decide();
+  void RequestStop(Live& live, v1::Cause cause);
+  void Conclude(const Plan::Ending& ending);
+  void SetCondition(const std::string& type, const std::string& reason, const std::string& message);
+  void Open(Live& live);
+
+  // More trials from the algorithm.
+  void Propose();
+  bool AddStartPoints();
+  void AskAlgorithm();
+  void TakeProposal(suggestion::Proposal proposal);
+  void SetWaiting(const std::string& why);
+  void NoteStarted();
+
+  Status CommitOrCheckLease();
+
+  // After the commit.
+  Status Act();
+  void StartOpen(Live& live);
+
+  void Event(const Live* live, bool warning, const std::string& reason, const std::string& message);
+  metrics::Source SourceOf(const Live& live) const;
+  void Requeue(absl::Duration after) {
+    result_.requeue_after = std::min(result_.requeue_after, after);
+  }
+
+  const ReconcilerOptions& options_;
+  State& state_;
+  const PassMode mode_;
+  const absl::Time now_;
+  const absl::Duration monotonic_;
+  Plan plan_;
+  std::vector<AttemptKey> forget_;  // closed in this pass
+  bool delete_ = false;
+  ReconcileResult result_;
+};
+
+}  // namespace shirabe::experiment

@@ -1,0 +1,247 @@
+// The deciding half of a pass: intents, the plan, the algorithm.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "experiment/pass.h"
+#include "experiment/request.h"
+#include "experiment/start_points.h"
+#include "experiment/submit.h"
+
+namespace shirabe::experiment {
+namespace {
+
+constexpr absl::Duration kIntentInterval = absl::Milliseconds(400);
+// A fast algorithm answers within the pass, so that one commit holds what was seen and what comes
+// next; a slow one is left to its worker.
+constexpr absl::Duration kPatience = absl::Milliseconds(5);
+constexpr absl::Duration kAskAgain = absl::Seconds(2);
+
+}  // namespace
+
+// ---- intents -----------------------------------------------------------------------------------
+
+Status Pass::TakeIntents() {
+  if (monotonic_ < state_.next_intents) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const auto intents, options_.store->ListIntents(state_.key()));
+  state_.next_intents = monotonic_ + kIntentInterval;
+  for (const v1::Intent& intent : intents) {
+    Apply(intent);
+    // A deletion stays written until it is carried out, in case we die in between.
+    if (intent.verb() != v1::Intent::DELETE) state_.batch().intents_done.push_back(intent.id());
+  }
+  return absl::OkStatus();
+}
+
+void Pass::Apply(const v1::Intent& intent) {
+  v1::ShirabeStatus& status = *state_.mutable_status().mutable_shirabe();
+  switch (intent.verb()) {
+    case v1::Intent::PAUSE: status.set_paused(true); break;
+    case v1::Intent::RESUME: status.set_paused(false); break;
+    case v1::Intent::SCALE: Scale(intent); break;
+    case v1::Intent::STOP:
+    case v1::Intent::CANCEL:
+    case v1::Intent::DELETE:
+      status.set_stopping(true);
+      status.set_stop_reason(intent.verb() == v1::Intent::DELETE ? "deleted by a user"
+                                                                 : "stopped by a user");
+      state_.ending_verb = intent.verb();
+      break;
+    default: break;
+  }
+}
+
+// Changes the counts; an experiment that ended at maxTrialCount goes on if it may.
+void Pass::Scale(const v1::Intent& intent) {
+  v1::Experiment& experiment = state_.mutable_experiment();
+  v1::ExperimentSpec& spec = *experiment.mutable_spec();
+  if (intent.replace()) {
+    spec.clear_max_trial_count();
+    spec.clear_max_failed_trial_count();
+    spec.mutable_objective()->clear_goal();
+  }
+  if (intent.has_parallel_trial_count()) {
+    spec.set_parallel_trial_count(std::max(1, intent.parallel_trial_count()));
+  }
+  if (intent.has_max_trial_count()) spec.set_max_trial_count(intent.max_trial_count());
+  if (intent.has_max_failed_trial_count()) {
+    spec.set_max_failed_trial_count(intent.max_failed_trial_count());
+  }
+  if (intent.has_goal()) spec.mutable_objective()->set_goal(intent.goal());
+  const v1::Condition current = CurrentCondition(experiment);
+  const bool more =
+      !spec.has_max_trial_count() || spec.max_trial_count() > experiment.status().trials();
+  if (current.reason() != "ExperimentMaxTrialsReached" || !more) return;
+  if (spec.resume_policy() != v1::LONG_RUNNING && spec.resume_policy() != v1::FROM_VOLUME) return;
+  experiment.mutable_status()->clear_completion_time();
+  SetCondition("Restarting", "ExperimentRestarting", "maxTrialCount was raised");
+}
+
+// ---- the plan ----------------------------------------------------------------------------------
+
+void Pass::Decide() {
+  PlanInput input{.experiment = &state_.experiment(), .suspended = mode_.suspended, .now = now_};
+  for (const auto& [number, live] : state_.live()) {
+    if (IsTerminal(live.trial.record.phase())) continue;
+    input.live.push_back({&live.trial.record, live.open ? &live.open->record : nullptr});
+  }
+  plan_ = MakePlan(input);
+  for (const int64_t number : plan_.kill) {
+    Live& live = state_.live().at(number);
+    live.trial.record.set_reason("ExperimentEnded");
+    *live.trial.record.mutable_completion_time() = ToProto(now_);
+    state_.SetPhase(live, v1::TRIAL_KILLED);
+  }
+  for (const Plan::Stop& stop : plan_.stop) RequestStop(state_.live().at(stop.trial), stop.cause);
+  for (const int64_t number : plan_.start) Open(state_.live().at(number));
+  if (plan_.conclude) Conclude(*plan_.ending);
+  delete_ = state_.ending_verb == v1::Intent::DELETE && IsEnded(state_.experiment()) &&
+            plan_.stop.empty();
+  if (delete_) {
+    state_.batch() = db::Batch{};
+    state_.batch().experiment = state_.key();
+    state_.batch().delete_experiment = true;
+  }
+  Requeue(plan_.wake);
+}
+
+void Pass::RequestStop(Live& live, v1::Cause cause) {
+  v1::Attempt& attempt = live.open->record;
+  if (!attempt.has_stop()) {
+    attempt.mutable_stop()->set_cause(cause);
+    *attempt.mutable_stop()->mutable_requested() = ToProto(now_);
+    *attempt.mutable_stop()->mutable_deadline() = ToProto(now_ + GraceOf(state_.experiment()));
+    live.open_changed = true;
+  }
+  // One that has not been started yet is closed by the next pass; see ObserveOpen.
+  if (!live.started) Requeue(absl::ZeroDuration());
+}
+
+void Pass::Open(Live& live) {
+  state_.OpenAttempt(live, now_);
+  *live.open->record.mutable_cursor() = metrics::StartCursor(SourceOf(live));
+}
+
+void Pass::SetCondition(const std::string& type, const std::string& reason,
+                        const std::string& message) {
+  v1::ExperimentStatus& status = state_.mutable_status();
+  v1::Condition* found = nullptr;
+  for (v1::Condition& condition : *status.mutable_conditions()) {
+    if (condition.type() == type) found = &condition;
+    if (condition.type() == type || condition.type() == "Created") continue;
+    if (condition.status() == "True") *condition.mutable_last_transition_time() = ToProto(now_);
+    condition.set_status("False");
+  }
+  if (found == nullptr) {
+    found = status.add_conditions();
+    found->set_type(type);
+  }
+  if (found->status() != "True") *found->mutable_last_transition_time() = ToProto(now_);
+  found->set_status("True");
+  found->set_reason(reason);
+  found->set_message(message);
+  *found->mutable_last_update_time() = ToProto(now_);
+}
+
+void Pass::Conclude(const Plan::Ending& ending) {
+  SetCondition(ending.succeeded ? "Succeeded" : "Failed", ending.reason, ending.message);
+  *state_.mutable_status().mutable_completion_time() = ToProto(now_);
+  SetWaiting("");
+  Event(nullptr, !ending.succeeded, ending.reason, ending.message);
+}
+
+// ---- the algorithm -----------------------------------------------------------------------------
+
+void Pass::SetWaiting(const std::string& why) {
+  if (state_.experiment().status().shirabe().waiting() == why) return;
+  state_.mutable_status().mutable_shirabe()->set_waiting(why);
+}
+
+void Pass::Propose() {
+  if (state_.ticket != nullptr) {
+    if (!state_.ticket->Wait(absl::ZeroDuration())) return;  // it will enqueue us
+  } else {
+    if (plan_.suggest == 0 || state_.wait_for_change) {
+      const bool said =
+          state_.wait_for_change || state_.experiment().status().shirabe().exhausted();
+      if (!plan_.waiting.empty() || !said) SetWaiting(plan_.waiting);
+      return;
+    }
+    if (AddStartPoints()) return;
+    const std::string full =
+        options_.executor->Waiting(state_.experiment().spec().trial_template().trial_spec());
+    if (!full.empty()) {
+      SetWaiting(full);
+      return Requeue(absl::Seconds(1));
+    }
+    AskAlgorithm();
+    if (!state_.ticket->Wait(kPatience)) return;
+  }
+  const auto ticket = std::exchange(state_.ticket, nullptr);
+  if (ticket->result->ok()) return TakeProposal(std::move(**ticket->result));
+  SetWaiting("the algorithm failed: " + Message(ticket->result->status()));
+  Event(nullptr, true, "SuggestionFailed", Message(ticket->result->status()));
+  Requeue(kAskAgain);
+}
+
+// The points that the user wants tried first are trials like any other.
+bool Pass::AddStartPoints() {
+  const auto& start = state_.experiment().spec().shirabe().start();
+  bool added = false;
+  for (int i = 0; i < plan_.suggest && state_.history().size() < start.size(); ++i) {
+    const auto point =
+        StartPoint(state_.experiment(), state_.space(), static_cast<int>(state_.history().size()));
+    suggestion::Suggestion suggestion;
+    suggestion.point = point.ok() ? *point : suggestion::Point(state_.space().size(), 0.5);
+    suggestion.explanation = point.ok() ? "a start point of the specification"
+                                        : "in place of a start point: " + Message(point.status());
+    Open(state_.AddTrial(suggestion, now_));
+    added = true;
+  }
+  if (added) {
+    NoteStarted();
+    Requeue(absl::ZeroDuration());
+  }
+  return added;
+}
+
+void Pass::AskAlgorithm() {
+  state_.ticket = std::make_shared<ProposalTicket>();  // shared: see experiment/proposer.h
+  state_.ticket->algorithm = state_.algorithm;
+  state_.ticket->history = state_.history_snapshot();
+  state_.ticket->count = plan_.suggest;
+  state_.ticket->seed = state_.seed;
+  state_.ticket->on_done = [enqueue = options_.enqueue, key = state_.key()] {
+    if (enqueue) enqueue(key);
+  };
+  options_.proposer->Submit(state_.ticket);
+}
+
+void Pass::TakeProposal(suggestion::Proposal proposal) {
+  using Outcome = suggestion::Proposal::Outcome;
+  const size_t room = static_cast<size_t>(std::max(0, plan_.suggest));
+  if (proposal.suggestions.size() > room) proposal.suggestions.resize(room);
+  for (const suggestion::Suggestion& suggestion : proposal.suggestions) {
+    Open(state_.AddTrial(suggestion, now_));
+  }
+  if (!proposal.suggestions.empty()) {
+    NoteStarted();
+    state_.SetMemo(proposal.memo);
+  }
+  state_.wait_for_change = proposal.outcome == Outcome::kWait;
+  SetWaiting(proposal.outcome == Outcome::kOk ? "" : proposal.reason);
+  if (proposal.outcome == Outcome::kExhausted) {
+    state_.mutable_status().mutable_shirabe()->set_exhausted(true);
+    Requeue(absl::ZeroDuration());
+  }
+}
+
+void Pass::NoteStarted() {
+  v1::ExperimentStatus& status = state_.mutable_status();
+  if (!status.has_start_time()) *status.mutable_start_time() = ToProto(now_);
+  if (CurrentCondition(state_.experiment()).type() != "Running") {
+    SetCondition("Running", "ExperimentRunning", "trials are running");
+  }
+}
+
+}  // namespace shirabe::experiment

@@ -1,0 +1,134 @@
+#include "experiment/plan.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_format.h"
+#include "base/number.h"
+#include "base/status.h"
+#include "base/timestamp.h"
+#include "experiment/objective.h"
+#include "experiment/policy.h"
+#include "experiment/submit.h"
+
+namespace shirabe::experiment {
+namespace {
+
+constexpr int kDefaultParallel = 3;
+
+int64_t Completed(const v1::ExperimentStatus& status) {
+  return status.trials_succeeded() + status.trials_failed() + status.trials_killed() +
+         status.trials_early_stopped() + status.trial_metrics_unavailable();
+}
+
+int64_t CountedAsFailed(const v1::ExperimentStatus& status) {
+  return status.trials_failed() + status.trial_metrics_unavailable();
+}
+
+// The rules in Katib's order: goal, too many failures, enough trials, nothing left to try.
+std::optional<Plan::Ending> DecideEnding(const PlanInput& input) {
+  const v1::ExperimentSpec& spec = input.experiment->spec();
+  const v1::ExperimentStatus& status = input.experiment->status();
+  const v1::OptimalTrial& best = status.current_optimal_trial();
+  if (!status.shirabe().fatal().empty()) {
+    return Plan::Ending{false, "TrialTemplateInvalid", status.shirabe().fatal()};
+  }
+  if (best.has_objective() && ReachesGoal(spec.objective(), best.objective())) {
+    return Plan::Ending{true, "ExperimentGoalReached",
+                        "trial " + best.best_trial_name() +
+                            " reached the goal: " + spec.objective().objective_metric_name() +
+                            " = " + FormatNumber(best.objective())};
+  }
+  if (spec.has_max_failed_trial_count() &&
+      CountedAsFailed(status) > spec.max_failed_trial_count()) {
+    return Plan::Ending{
+        false, "ExperimentMaxFailedTrialsReached",
+        absl::StrFormat("%d trials failed or had no metric; maxFailedTrialCount is %d",
+                        CountedAsFailed(status), spec.max_failed_trial_count())};
+  }
+  if (spec.has_max_trial_count() && Completed(status) >= spec.max_trial_count()) {
+    return Plan::Ending{true, "ExperimentMaxTrialsReached",
+                        absl::StrFormat("%d trials are done", Completed(status))};
+  }
+  if (status.shirabe().exhausted() && input.live.empty()) {
+    return Plan::Ending{true, "ExperimentSuggestionEndReached",
+                        "the algorithm has no further point: " + status.shirabe().waiting()};
+  }
+  if (status.shirabe().stopping()) {
+    return Plan::Ending{best.has_objective(), "ExperimentStopped", status.shirabe().stop_reason()};
+  }
+  return std::nullopt;
+}
+
+void StopEverything(const PlanInput& input, v1::Cause cause, Plan& plan) {
+  for (const LiveTrial& live : input.live) {
+    if (live.open != nullptr) {
+      plan.stop.push_back({live.trial->number(), cause});
+    } else if (cause == v1::EXPERIMENT_ENDED) {
+      plan.kill.push_back(live.trial->number());
+    }
+  }
+}
+
+// Waiting trials start before new ones are asked for, the oldest first.
+void StartWaiting(const PlanInput& input, int slots, Plan& plan) {
+  for (const LiveTrial& live : input.live) {
+    if (live.open != nullptr) continue;
+    const absl::Duration delay = FromProto(live.trial->not_before()) - input.now;
+    if (delay > absl::ZeroDuration() && delay <= kLongestDelay) {
+      plan.wake = std::min(plan.wake, delay);
+    } else if (static_cast<int>(plan.start.size()) < slots) {
+      plan.start.push_back(live.trial->number());
+    }
+  }
+}
+
+int64_t NewTrials(const PlanInput& input, int64_t parallel) {
+  const v1::ExperimentSpec& spec = input.experiment->spec();
+  const v1::ExperimentStatus& status = input.experiment->status();
+  if (status.shirabe().exhausted()) return 0;
+  int64_t wanted = parallel - static_cast<int64_t>(input.live.size());
+  if (spec.has_max_trial_count()) {
+    wanted = std::min<int64_t>(wanted, spec.max_trial_count() - status.trials());
+  }
+  return std::max<int64_t>(0, wanted);
+}
+
+}  // namespace
+
+Plan MakePlan(const PlanInput& input) {
+  CHECK(input.experiment != nullptr);
+  Plan plan;
+  if (IsEnded(*input.experiment)) {
+    StopEverything(input, v1::EXPERIMENT_ENDED, plan);
+    return plan;
+  }
+  plan.ending = DecideEnding(input);
+  if (plan.ending) {
+    StopEverything(input, v1::EXPERIMENT_ENDED, plan);
+    plan.conclude = input.live.size() == plan.kill.size();
+    return plan;
+  }
+  if (input.suspended) {
+    StopEverything(input, v1::SUSPENDED, plan);
+    return plan;
+  }
+  if (input.experiment->status().shirabe().paused()) {
+    plan.waiting = "paused: `shirabe resume` lets it go on";
+    return plan;
+  }
+  const v1::ExperimentSpec& spec = input.experiment->spec();
+  const int parallel =
+      spec.has_parallel_trial_count() ? spec.parallel_trial_count() : kDefaultParallel;
+  const auto open = std::count_if(input.live.begin(), input.live.end(),
+                                  [](const LiveTrial& live) { return live.open != nullptr; });
+  StartWaiting(input, parallel - static_cast<int>(open), plan);
+  plan.suggest = static_cast<int>(NewTrials(input, parallel));
+  return plan;
+}
+
+absl::Duration GraceOf(const v1::Experiment& experiment) {
+  const v1::AttemptPolicy& policy = experiment.spec().shirabe().attempts();
+  return absl::Seconds(policy.has_grace_period_seconds() ? policy.grace_period_seconds() : 15.0);
+}
+
+}  // namespace shirabe::experiment

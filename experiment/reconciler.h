@@ -1,0 +1,72 @@
+// Drives one experiment towards its specification, one pass a call: read what happened (executor,
+// collectors, intents of other processes) → MakePlan → commit what was seen together with what is
+// about to be done → do it. Level-based: a call needs only the experiment's name, may come at any
+// time and as often as one likes, and after a crash the next call goes on from the store.
+//
+// Calls for different experiments may run at the same time; for one experiment, one at a time.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/names.h"
+#include "base/status.h"
+#include "db/store.h"
+#include "experiment/proposer.h"
+#include "experiment/state.h"
+#include "trial/executor.h"
+
+namespace shirabe::experiment {
+
+struct ReconcilerOptions {
+  db::Store* store = nullptr;  // these four outlive the reconciler
+  trial::Executor* executor = nullptr;
+  Clock* clock = nullptr;
+  Proposer* proposer = nullptr;
+  std::string working_dir;                            // of trials whose template names none
+  std::function<void(const ExperimentKey&)> enqueue;  // reconcile it soon; any thread
+};
+
+struct ReconcileResult {
+  absl::Duration requeue_after = absl::InfiniteDuration();
+  bool ended = false;  // Succeeded, Failed or deleted, and nothing of it runs
+  bool idle = false;   // nothing of it runs
+};
+
+class Reconciler {
+ public:
+  explicit Reconciler(ReconcilerOptions options) : options_(std::move(options)) {}
+
+  // From now on this process owns the experiment, under the lease of this epoch.
+  void Own(const ExperimentKey& key, int64_t epoch);
+  // It does not any more. Nothing is stopped. No call for it may be under way.
+  void Disown(const ExperimentKey& key);
+  // Stop what runs and start nothing, until it is owned anew. With `now`, without grace.
+  void Suspend(const ExperimentKey& key, bool now);
+
+  // One pass. kFailedPrecondition: the lease is lost, disown it. Other errors: nothing was done
+  // that a later call would not do again; call again after a while.
+  StatusOr<ReconcileResult> Reconcile(const ExperimentKey& key);
+
+ private:
+  struct Owned {
+    int64_t epoch = 0;
+    bool adopted = false;
+    std::atomic<bool> suspended = false;  // set by Suspend while a call may be under way
+    std::atomic<bool> stop_now = false;
+    std::unique_ptr<State> state;  // null: to be loaded
+  };
+  Status Load(const ExperimentKey& key, Owned& owned);
+
+  ReconcilerOptions options_;
+  std::mutex mutex_;
+  std::map<ExperimentKey, Owned> owned_;  // guarded by mutex_; an entry's content by its one caller
+};
+
+}  // namespace shirabe::experiment

@@ -1,0 +1,92 @@
+#include "experiment/request.h"
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_replace.h"
+#include "base/number.h"
+#include "base/rng.h"
+#include "experiment/plan.h"
+#include "trial/template.h"
+
+namespace shirabe::experiment {
+namespace {
+
+// Programs read seeds into 32-bit integers.
+constexpr uint64_t kSeedMask = 0x7FFFFFFF;
+
+std::string ParametersJson(const v1::Trial& trial) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  for (const v1::Assignment& assignment : trial.assignments()) {
+    switch (assignment.value_case()) {
+      case v1::Assignment::kNumber: json[assignment.name()] = assignment.number(); break;
+      case v1::Assignment::kInteger: json[assignment.name()] = assignment.integer(); break;
+      default: json[assignment.name()] = assignment.category(); break;
+    }
+  }
+  return json.dump() + "\n";
+}
+
+std::map<std::string, std::string> Environment(const State& state, const v1::Trial& trial,
+                                               const v1::Attempt& attempt) {
+  const std::string name = TrialName({state.key(), trial.number()});
+  std::map<std::string, std::string> environment = {
+      {"SHIRABE_TRIAL", name},
+      {"SHIRABE_ATTEMPT", std::to_string(attempt.number())},
+      {"SHIRABE_SEED", std::to_string(Mix(state.seed, trial.number()) & kSeedMask)},
+      {"SHIRABE_RESUME_FROM", ""},
+      {"SHIRABE_GRACE_SECONDS", FormatNumber(absl::ToDoubleSeconds(GraceOf(state.experiment())))},
+      {"KATIB_TRIAL_NAME", name},
+      {"CLOUD_ML_TRIAL_ID", std::to_string(trial.number())},
+  };
+  for (const v1::Assignment& assignment : trial.assignments()) {
+    environment[ParameterVariable(assignment.name())] = trial::FormatAssignment(assignment);
+  }
+  return environment;
+}
+
+}  // namespace
+
+AttemptKey KeyOf(const State& state, const v1::Attempt& attempt) {
+  return {{state.key(), attempt.trial()}, attempt.number()};
+}
+
+StatusOr<trial::AttemptRequest> RequestFor(const State& state, const Live& live,
+                                           const std::string& working_dir) {
+  const v1::Trial& trial = live.trial.record;
+  const v1::Attempt& attempt = live.open->record;
+  const v1::TrialTemplate& trial_template = state.experiment().spec().trial_template();
+  trial::AttemptRequest request;
+  request.key = KeyOf(state, attempt);
+  request.token = attempt.token();
+  ASSIGN_OR_RETURN(request.trial_spec,
+                   trial::Render(trial_template, request.key.trial,
+                                 {trial.assignments().begin(), trial.assignments().end()}));
+  request.primary_container = trial_template.primary_container_name();
+  request.environment = Environment(state, trial, attempt);
+  request.parameters_json = ParametersJson(trial);
+  request.working_dir = working_dir;
+  request.grace = GraceOf(state.experiment());
+  return request;
+}
+
+metrics::Source SourceFor(const State& state, const trial::AttemptPaths& paths,
+                          const std::string& working_dir) {
+  const v1::ExperimentSpec& spec = state.experiment().spec();
+  metrics::Source source;
+  source.spec = spec.metrics_collector_spec();
+  source.metrics.push_back(spec.objective().objective_metric_name());
+  for (const std::string& name : spec.objective().additional_metric_names()) {
+    source.metrics.push_back(name);
+  }
+  source.log = paths.log;
+  source.metrics_file = paths.metrics_file;
+  source.working_dir = working_dir;
+  // Trials that share a machine need a file each: the path may name the trial's own folder.
+  std::string& path = *source.spec.mutable_source()->mutable_file_system_path()->mutable_path();
+  path = absl::StrReplaceAll(path, {{"$(SHIRABE_OUTPUT_DIR)", paths.output_dir},
+                                    {"$(SHIRABE_CHECKPOINT_DIR)", paths.checkpoint_dir},
+                                    {"$(SHIRABE_METRICS_FILE)", paths.metrics_file}});
+  return source;
+}
+
+}  // namespace shirabe::experiment

@@ -1,0 +1,24 @@
+// What an executor and a collector are told about one attempt. Pure functions.
+#pragma once
+
+#include <string>
+
+#include "base/status.h"
+#include "experiment/state.h"
+#include "metrics/collector.h"
+#include "trial/executor.h"
+
+namespace shirabe::experiment {
+
+AttemptKey KeyOf(const State& state, const v1::Attempt& attempt);
+
+// The template rendered with the trial's assignments, and the environment of the contract with
+// training code, less the paths, which the executor knows.
+StatusOr<trial::AttemptRequest> RequestFor(const State& state, const Live& live,
+                                           const std::string& working_dir);
+
+// Where this attempt's metrics are.
+metrics::Source SourceFor(const State& state, const trial::AttemptPaths& paths,
+                          const std::string& working_dir);
+
+}  // namespace shirabe::experiment

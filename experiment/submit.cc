@@ -1,0 +1,103 @@
+#include "experiment/submit.h"
+
+#include "absl/strings/escaping.h"
+#include "base/rng.h"
+#include "experiment/spec.h"
+
+namespace shirabe::experiment {
+namespace {
+
+bool SameCounts(const v1::ExperimentSpec& a, const v1::ExperimentSpec& b) {
+  return a.parallel_trial_count() == b.parallel_trial_count() &&
+         a.has_max_trial_count() == b.has_max_trial_count() &&
+         a.max_trial_count() == b.max_trial_count() &&
+         a.has_max_failed_trial_count() == b.has_max_failed_trial_count() &&
+         a.max_failed_trial_count() == b.max_failed_trial_count() &&
+         a.objective().has_goal() == b.objective().has_goal() &&
+         a.objective().goal() == b.objective().goal();
+}
+
+v1::Intent ScaleTo(const v1::ExperimentSpec& spec) {
+  v1::Intent intent;
+  intent.set_verb(v1::Intent::SCALE);
+  intent.set_parallel_trial_count(spec.parallel_trial_count());
+  if (spec.has_max_trial_count()) intent.set_max_trial_count(spec.max_trial_count());
+  if (spec.has_max_failed_trial_count()) {
+    intent.set_max_failed_trial_count(spec.max_failed_trial_count());
+  }
+  if (spec.objective().has_goal()) intent.set_goal(spec.objective().goal());
+  intent.set_replace(true);
+  return intent;
+}
+
+Status Create(db::Store& store, Clock& clock, v1::Experiment experiment) {
+  const google::protobuf::Timestamp now = ToProto(clock.Now());
+  experiment.clear_status();
+  experiment.mutable_metadata()->set_uid(absl::BytesToHexString(RandomBytes(16)));
+  *experiment.mutable_metadata()->mutable_creation_timestamp() = now;
+  v1::Condition* created = experiment.mutable_status()->add_conditions();
+  created->set_type("Created");
+  created->set_status("True");
+  created->set_reason("ExperimentCreated");
+  created->set_message("the experiment was accepted");
+  *created->mutable_last_update_time() = now;
+  *created->mutable_last_transition_time() = now;
+  db::Batch batch;
+  batch.experiment = KeyOf(experiment);
+  batch.put = {std::move(experiment), 0};
+  return store.Commit(batch).status();
+}
+
+}  // namespace
+
+ExperimentKey KeyOf(const v1::Experiment& experiment) {
+  return {experiment.metadata().namespace_(), experiment.metadata().name()};
+}
+
+bool IsEnded(const v1::Experiment& experiment) {
+  for (const v1::Condition& condition : experiment.status().conditions()) {
+    const bool terminal = condition.type() == "Succeeded" || condition.type() == "Failed";
+    if (terminal && condition.status() == "True") return true;
+  }
+  return false;
+}
+
+v1::Condition CurrentCondition(const v1::Experiment& experiment) {
+  const auto& conditions = experiment.status().conditions();
+  for (int i = conditions.size() - 1; i >= 0; --i) {
+    if (conditions[i].status() == "True") return conditions[i];
+  }
+  v1::Condition created;
+  created.set_type("Created");
+  created.set_status("True");
+  return created;
+}
+
+StatusOr<Submitted> Submit(db::Store& store, Clock& clock, const v1::Experiment& experiment) {
+  const ExperimentKey key = KeyOf(experiment);
+  RETURN_IF_ERROR(ValidateExperimentName(key.name));
+  RETURN_IF_ERROR(ValidateNamespace(key.ns));
+  const auto existing = store.GetExperiment(key);
+  if (absl::IsNotFound(existing.status())) {
+    RETURN_IF_ERROR(Create(store, clock, experiment));
+    return Submitted{.created = true, .changed = false};
+  }
+  RETURN_IF_ERROR(existing.status());
+  RETURN_IF_ERROR(CheckSameExperiment(existing->record, experiment));
+  if (SameCounts(existing->record.spec(), experiment.spec())) return Submitted{};
+  RETURN_IF_ERROR(Send(store, clock, key, ScaleTo(experiment.spec())));
+  return Submitted{.created = false, .changed = true};
+}
+
+Status Send(db::Store& store, Clock& clock, const ExperimentKey& key, v1::Intent intent) {
+  RETURN_IF_ERROR(store.GetExperiment(key).status());
+  intent.set_namespace_(key.ns);
+  intent.set_experiment(key.name);
+  *intent.mutable_time() = ToProto(clock.Now());
+  db::Batch batch;
+  batch.experiment = key;
+  batch.intents.push_back(std::move(intent));
+  return store.Commit(batch).status();
+}
+
+}  // namespace shirabe::experiment

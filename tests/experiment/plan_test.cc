@@ -1,0 +1,210 @@
+#include "experiment/plan.h"
+
+#include <gtest/gtest.h>
+
+#include <list>
+
+#include "base/clock.h"
+
+namespace shirabe::experiment {
+namespace {
+
+class PlanTest : public testing::Test {
+ protected:
+  PlanTest() {
+    spec().set_parallel_trial_count(3);
+    spec().set_max_trial_count(10);
+    spec().mutable_objective()->set_type(v1::MINIMIZE);
+    spec().mutable_objective()->set_objective_metric_name("loss");
+  }
+
+  v1::ExperimentSpec& spec() { return *experiment_.mutable_spec(); }
+  v1::ExperimentStatus& status() { return *experiment_.mutable_status(); }
+
+  // Adds a live trial, with or without an open attempt.
+  v1::Trial& AddLive(bool open) {
+    v1::Trial& trial = trials_.emplace_back();
+    status().set_trials(status().trials() + 1);
+    trial.set_number(status().trials());
+    input_.live.push_back({&trial, open ? &attempts_.emplace_back() : nullptr});
+    return trial;
+  }
+
+  void SetDone(int succeeded, int failed = 0, int unavailable = 0) {
+    status().set_trials_succeeded(succeeded);
+    status().set_trials_failed(failed);
+    status().set_trial_metrics_unavailable(unavailable);
+    status().set_trials(succeeded + failed + unavailable);
+  }
+
+  void SetBest(double objective) {
+    status().mutable_current_optimal_trial()->set_objective(objective);
+  }
+
+  void SetCondition(const std::string& type) {
+    v1::Condition* condition = status().add_conditions();
+    condition->set_type(type);
+    condition->set_status("True");
+  }
+
+  Plan Make() {
+    input_.experiment = &experiment_;
+    input_.now = now_;
+    return MakePlan(input_);
+  }
+
+  v1::Experiment experiment_;
+  PlanInput input_;
+  std::list<v1::Trial> trials_;
+  std::list<v1::Attempt> attempts_;
+  absl::Time now_ = absl::FromUnixSeconds(1'700'000'000);
+};
+
+TEST_F(PlanTest, AsksForAsManyAsMayRun) { EXPECT_EQ(Make().suggest, 3); }
+
+TEST_F(PlanTest, LiveTrialsHoldTheirSlots) {
+  AddLive(true);
+  AddLive(false);
+  EXPECT_EQ(Make().suggest, 1);
+}
+
+TEST_F(PlanTest, NeverCreatesMoreThanMaxTrialCount) {
+  SetDone(9);
+  EXPECT_EQ(Make().suggest, 1);
+  AddLive(true);
+  EXPECT_EQ(Make().suggest, 0);
+}
+
+TEST_F(PlanTest, WithoutAMaximumItGoesOn) {
+  spec().clear_max_trial_count();
+  SetDone(100000);
+  EXPECT_EQ(Make().suggest, 3);
+}
+
+TEST_F(PlanTest, WaitingTrialsStartBeforeNewOnesWhenTheirTimeHasCome) {
+  AddLive(false);
+  v1::Trial& later = AddLive(false);
+  *later.mutable_not_before() = ToProto(now_ + absl::Seconds(5));
+  const Plan plan = Make();
+  EXPECT_EQ(plan.start, std::vector<int64_t>{1});
+  EXPECT_EQ(plan.wake, absl::Seconds(5));
+  EXPECT_EQ(plan.suggest, 1);
+}
+
+// F18: a time written before the wall clock was set back must not hold a trial up.
+TEST_F(PlanTest, AClockSetBackMakesNobodyWait) {
+  *AddLive(false).mutable_not_before() = ToProto(now_ + absl::Hours(1));
+  EXPECT_EQ(Make().start, std::vector<int64_t>{1});
+}
+
+// Katib deletes the newest trials when parallelTrialCount is lowered (defect 11).
+TEST_F(PlanTest, FewerParallelTrialsStopNobody) {
+  for (int i = 0; i < 3; ++i) AddLive(true);
+  AddLive(false);
+  spec().set_parallel_trial_count(1);
+  const Plan plan = Make();
+  EXPECT_TRUE(plan.stop.empty());
+  EXPECT_TRUE(plan.start.empty());
+  EXPECT_EQ(plan.suggest, 0);
+}
+
+TEST_F(PlanTest, EndsAtMaxTrialCount) {
+  SetDone(8, 2);
+  const Plan plan = Make();
+  ASSERT_TRUE(plan.ending);
+  EXPECT_TRUE(plan.ending->succeeded);
+  EXPECT_EQ(plan.ending->reason, "ExperimentMaxTrialsReached");
+  EXPECT_TRUE(plan.conclude);
+}
+
+TEST_F(PlanTest, AGoalStopsWhatRunsAndConcludesAfterwards) {
+  spec().mutable_objective()->set_goal(0.1);
+  SetBest(0.05);
+  AddLive(true);
+  AddLive(false);
+  Plan plan = Make();
+  ASSERT_TRUE(plan.ending);
+  EXPECT_EQ(plan.ending->reason, "ExperimentGoalReached");
+  ASSERT_EQ(plan.stop.size(), 1u);
+  EXPECT_EQ(plan.stop[0].cause, v1::EXPERIMENT_ENDED);
+  EXPECT_EQ(plan.kill, std::vector<int64_t>{2});
+  EXPECT_FALSE(plan.conclude);
+  input_.live.clear();
+  EXPECT_TRUE(Make().conclude);
+}
+
+TEST_F(PlanTest, FailsOnlyBeyondMaxFailedTrialCount) {
+  spec().set_max_failed_trial_count(2);
+  SetDone(1, 1, 1);
+  EXPECT_FALSE(Make().ending);
+  SetDone(1, 2, 1);
+  const Plan plan = Make();
+  ASSERT_TRUE(plan.ending);
+  EXPECT_FALSE(plan.ending->succeeded);
+}
+
+// Katib's defect 12: trials lost to the platform fail the experiment.
+TEST_F(PlanTest, KilledTrialsAreNotFailures) {
+  spec().set_max_failed_trial_count(0);
+  status().set_trials_killed(5);
+  EXPECT_FALSE(Make().ending);
+}
+
+TEST_F(PlanTest, AnExhaustedSpaceEndsOnceItsTrialsHave) {
+  status().mutable_shirabe()->set_exhausted(true);
+  AddLive(true);
+  EXPECT_FALSE(Make().ending);
+  EXPECT_EQ(Make().suggest, 0);
+  input_.live.clear();
+  EXPECT_EQ(Make().ending->reason, "ExperimentSuggestionEndReached");
+}
+
+TEST_F(PlanTest, SuspensionStopsWhatRunsAndKillsNothing) {
+  AddLive(true);
+  AddLive(false);
+  input_.suspended = true;
+  const Plan plan = Make();
+  ASSERT_EQ(plan.stop.size(), 1u);
+  EXPECT_EQ(plan.stop[0].cause, v1::SUSPENDED);
+  EXPECT_TRUE(plan.kill.empty());
+  EXPECT_TRUE(plan.start.empty());
+  EXPECT_EQ(plan.suggest, 0);
+}
+
+TEST_F(PlanTest, PauseStartsNothingAndLeavesTheRest) {
+  AddLive(true);
+  AddLive(false);
+  status().mutable_shirabe()->set_paused(true);
+  const Plan plan = Make();
+  EXPECT_TRUE(plan.stop.empty());
+  EXPECT_TRUE(plan.start.empty());
+  EXPECT_EQ(plan.suggest, 0);
+  EXPECT_NE(plan.waiting, "");
+}
+
+TEST_F(PlanTest, AnEndedExperimentOnlyStops) {
+  SetCondition("Succeeded");
+  AddLive(true);
+  const Plan plan = Make();
+  EXPECT_EQ(plan.stop.size(), 1u);
+  EXPECT_EQ(plan.suggest, 0);
+}
+
+TEST_F(PlanTest, ATemplateThatCannotRunFailsTheExperiment) {
+  status().mutable_shirabe()->set_fatal("no command");
+  const Plan plan = Make();
+  ASSERT_TRUE(plan.ending);
+  EXPECT_FALSE(plan.ending->succeeded);
+  EXPECT_EQ(plan.ending->message, "no command");
+}
+
+TEST_F(PlanTest, TheSameInputGivesTheSamePlan) {
+  AddLive(true);
+  AddLive(false);
+  const Plan a = Make(), b = Make();
+  EXPECT_EQ(a.start, b.start);
+  EXPECT_EQ(a.suggest, b.suggest);
+}
+
+}  // namespace
+}  // namespace shirabe::experiment

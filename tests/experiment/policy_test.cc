@@ -1,0 +1,126 @@
+#include "experiment/policy.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace shirabe::experiment {
+namespace {
+
+struct ExitCase {
+  const char* name;
+  EndFacts facts;
+  v1::Cause without_stop;
+  v1::Cause with_suspension;  // we had asked it to stop, to go on later
+};
+
+// The matrix of exit codes: what each means alone, and after our own request to stop.
+TEST(Classify, ExitCodeMatrix) {
+  const ExitCase cases[] = {
+      {"0", {.exit_code = 0}, v1::COMPLETED, v1::SUSPENDED},
+      {"1", {.exit_code = 1}, v1::APP_ERROR, v1::SUSPENDED},
+      {"2", {.exit_code = 2}, v1::APP_ERROR, v1::SUSPENDED},
+      {"42", {.exit_code = 42}, v1::APP_ERROR, v1::SUSPENDED},
+      {"75", {.exit_code = 75}, v1::YIELDED, v1::SUSPENDED},
+      {"126", {.exit_code = 126}, v1::APP_ERROR, v1::SUSPENDED},
+      {"127", {.exit_code = 127}, v1::APP_ERROR, v1::SUSPENDED},
+      {"134", {.exit_code = 134}, v1::APP_ERROR, v1::SUSPENDED},
+      {"137", {.exit_code = 137}, v1::UNKNOWN_CAUSE, v1::SUSPENDED},
+      {"139", {.exit_code = 139}, v1::APP_ERROR, v1::SUSPENDED},
+      {"143", {.exit_code = 143}, v1::UNKNOWN_CAUSE, v1::SUSPENDED},
+      {"255", {.exit_code = 255}, v1::APP_ERROR, v1::SUSPENDED},
+      {"SIGSEGV", {.signal = 11}, v1::APP_ERROR, v1::SUSPENDED},
+      {"SIGABRT", {.signal = 6}, v1::APP_ERROR, v1::SUSPENDED},
+      {"SIGKILL", {.signal = 9}, v1::UNKNOWN_CAUSE, v1::SUSPENDED},
+      {"SIGKILL of the kernel", {.signal = 9, .out_of_memory = true}, v1::OOM, v1::SUSPENDED},
+      {"SIGTERM", {.signal = 15}, v1::UNKNOWN_CAUSE, v1::SUSPENDED},
+      {"lost", {.lost = true}, v1::UNKNOWN_CAUSE, v1::SUSPENDED},
+      {"nothing known", {}, v1::UNKNOWN_CAUSE, v1::SUSPENDED},
+  };
+  v1::Attempt plain, suspended;
+  suspended.mutable_stop()->set_cause(v1::SUSPENDED);
+  for (const ExitCase& c : cases) {
+    EXPECT_EQ(Classify(plain, c.facts), c.without_stop) << c.name;
+    EXPECT_EQ(Classify(suspended, c.facts), c.with_suspension) << c.name;
+  }
+}
+
+using Kind = NextStep::Kind;
+using Charge = NextStep::Charge;
+
+TEST(Next, OnlyErrorsOfTheProgramUseTheFailureBudget) {
+  v1::AttemptPolicy policy;
+  policy.set_max_failures(1);
+  policy.set_max_preemptions(2);
+  const std::set<v1::Cause> failures = {v1::OOM, v1::APP_ERROR};
+  const std::set<v1::Cause> losses = {v1::PREEMPTED_SCHEDULER, v1::PREEMPTED_EVICTION,
+                                      v1::PREEMPTED_NODE,      v1::PREEMPTED_SPOT,
+                                      v1::INFRASTRUCTURE,      v1::UNKNOWN_CAUSE};
+  for (int c = v1::COMPLETED; c <= v1::Cause_MAX; ++c) {
+    const auto cause = static_cast<v1::Cause>(c);
+    const Charge charge = Next(cause, v1::Trial(), policy).charge;
+    EXPECT_EQ(charge == Charge::kFailure, failures.contains(cause)) << CauseWord(cause);
+    EXPECT_EQ(charge == Charge::kPreemption, losses.contains(cause)) << CauseWord(cause);
+  }
+}
+
+TEST(Next, BudgetsAreUsedUpExactly) {
+  v1::AttemptPolicy policy;
+  policy.set_max_failures(1);
+  policy.set_max_preemptions(2);
+  v1::Trial trial;
+  EXPECT_EQ(Next(v1::APP_ERROR, trial, policy).kind, Kind::kRetry);
+  trial.set_failures(1);
+  const NextStep failed = Next(v1::APP_ERROR, trial, policy);
+  EXPECT_EQ(failed.kind, Kind::kFinish);
+  EXPECT_EQ(failed.phase, v1::TRIAL_FAILED);
+  trial.set_preemptions(1);
+  EXPECT_EQ(Next(v1::PREEMPTED_SPOT, trial, policy).kind, Kind::kRetry);
+  trial.set_preemptions(2);
+  const NextStep killed = Next(v1::PREEMPTED_SPOT, trial, policy);
+  EXPECT_EQ(killed.kind, Kind::kFinish);
+  EXPECT_EQ(killed.phase, v1::TRIAL_KILLED) << "a loss to the platform is not a failure";
+}
+
+TEST(Next, ByDefaultAnErrorIsFinalAndALossIsNot) {
+  EXPECT_EQ(Next(v1::APP_ERROR, v1::Trial(), v1::AttemptPolicy()).kind, Kind::kFinish);
+  v1::Trial trial;
+  trial.set_preemptions(99);
+  EXPECT_EQ(Next(v1::PREEMPTED_NODE, trial, v1::AttemptPolicy()).kind, Kind::kRetry);
+  trial.set_preemptions(100);
+  EXPECT_EQ(Next(v1::PREEMPTED_NODE, trial, v1::AttemptPolicy()).kind, Kind::kFinish);
+}
+
+TEST(Next, PreemptionsRetryAtOnceAndInfrastructureBacksOff) {
+  v1::Trial trial;
+  trial.set_number(3);
+  EXPECT_EQ(Next(v1::PREEMPTED_SPOT, trial, v1::AttemptPolicy()).delay, absl::ZeroDuration());
+  absl::Duration last = absl::ZeroDuration();
+  for (int losses = 0; losses < 6; ++losses) {
+    trial.set_preemptions(losses);
+    const absl::Duration delay = Next(v1::INFRASTRUCTURE, trial, v1::AttemptPolicy()).delay;
+    EXPECT_GT(delay, last);
+    last = delay;
+  }
+  trial.set_preemptions(90);
+  EXPECT_LE(Next(v1::INFRASTRUCTURE, trial, v1::AttemptPolicy()).delay, absl::Minutes(1));
+}
+
+TEST(Next, ThreeYieldsInARowAreAnError) {
+  v1::Trial trial;
+  EXPECT_EQ(Next(v1::YIELDED, trial, v1::AttemptPolicy()).kind, Kind::kRetry);
+  trial.set_yields(2);
+  const NextStep step = Next(v1::YIELDED, trial, v1::AttemptPolicy());
+  EXPECT_EQ(step.phase, v1::TRIAL_FAILED);
+  EXPECT_EQ(step.reason, "YieldedWithoutProgress");
+}
+
+TEST(CauseWord, IsTheWordOfTheDocumentation) {
+  EXPECT_EQ(CauseWord(v1::PREEMPTED_SPOT), "preempted-spot");
+  EXPECT_EQ(CauseWord(v1::APP_ERROR), "app-error");
+  EXPECT_EQ(CauseWord(v1::UNKNOWN_CAUSE), "unknown");
+  EXPECT_EQ(CauseWord(v1::CAUSE_NONE), "");
+}
+
+}  // namespace
+}  // namespace shirabe::experiment

@@ -1,0 +1,86 @@
+// A store that fails on command: before or after a Commit took effect, and reads that fail. Around
+// the memory store, which survives the simulated crashes as a disk would.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/rng.h"
+#include "db/store.h"
+
+namespace shirabe::simulation {
+
+class FaultyStore : public db::Store {
+ public:
+  FaultyStore(db::Store* store, Rng* rng) : store_(store), rng_(rng) {}
+
+  double refuse = 0;  // Commit fails, nothing is written
+  double forget = 0;  // Commit is written, and fails all the same: the answer was lost
+  double unreadable = 0;
+
+  StatusOr<int64_t> Commit(const db::Batch& batch) override {
+    if (rng_->Uniform() < refuse) return absl::ResourceExhaustedError("disk full (injected)");
+    auto revision = store_->Commit(batch);
+    if (revision.ok() && rng_->Uniform() < forget) {
+      return absl::UnavailableError("connection lost after commit (injected)");
+    }
+    return revision;
+  }
+
+  StatusOr<db::Versioned<v1::Experiment>> GetExperiment(const ExperimentKey& key) override {
+    RETURN_IF_ERROR(Read());
+    return store_->GetExperiment(key);
+  }
+  StatusOr<std::vector<db::Versioned<v1::Experiment>>> ListExperiments(
+      const std::string& ns) override {
+    return store_->ListExperiments(ns);
+  }
+  StatusOr<db::Versioned<v1::Trial>> GetTrial(const TrialKey& key) override {
+    return store_->GetTrial(key);
+  }
+  StatusOr<std::vector<db::Versioned<v1::Trial>>> ListTrials(const db::TrialQuery& query) override {
+    RETURN_IF_ERROR(Read());
+    return store_->ListTrials(query);
+  }
+  StatusOr<std::vector<db::Versioned<v1::Attempt>>> ListAttempts(
+      const db::AttemptQuery& query) override {
+    RETURN_IF_ERROR(Read());
+    return store_->ListAttempts(query);
+  }
+  StatusOr<std::vector<v1::Checkpoint>> ListCheckpoints(const TrialKey& key) override {
+    return store_->ListCheckpoints(key);
+  }
+  StatusOr<std::vector<db::ObservationRow>> ListObservations(
+      const db::ObservationQuery& query) override {
+    RETURN_IF_ERROR(Read());
+    return store_->ListObservations(query);
+  }
+  StatusOr<std::vector<v1::Event>> ListEvents(const db::EventQuery& query) override {
+    return store_->ListEvents(query);
+  }
+  StatusOr<std::vector<v1::Intent>> ListIntents(const ExperimentKey& key) override {
+    RETURN_IF_ERROR(Read());
+    return store_->ListIntents(key);
+  }
+  StatusOr<int64_t> Revision() override { return store_->Revision(); }
+  StatusOr<std::vector<db::Change>> Changes(int64_t after, int64_t limit) override {
+    return store_->Changes(after, limit);
+  }
+  StatusOr<v1::Lease> AcquireLease(const db::LeaseRequest& request) override {
+    return store_->AcquireLease(request);
+  }
+  StatusOr<v1::Lease> GetLease(const ExperimentKey& key) override { return store_->GetLease(key); }
+  Status ReleaseLease(const db::LeaseClaim& claim) override { return store_->ReleaseLease(claim); }
+
+ private:
+  Status Read() {
+    if (rng_->Uniform() < unreadable) return absl::UnavailableError("cannot read (injected)");
+    return absl::OkStatus();
+  }
+
+  db::Store* store_;
+  Rng* rng_;
+};
+
+}  // namespace shirabe::simulation
