@@ -42,9 +42,8 @@ StatusOr<ReconcileResult> Pass::Run() {
   Propose();
   RETURN_IF_ERROR(CommitOrCheckLease());
   RETURN_IF_ERROR(Act());
-  result_.idle = state_.live().empty();
-  for (const auto& [number, live] : state_.live()) result_.idle &= !live.open.has_value();
-  if (state_.live().empty()) result_.idle = true;
+  result_.idle = std::none_of(state_.live().begin(), state_.live().end(),
+                              [](const auto& entry) { return entry.second.open.has_value(); });
   result_.ended = delete_ || (IsEnded(state_.experiment()) && result_.idle);
   if (!result_.ended) Requeue(kIntentInterval);
   return result_;
