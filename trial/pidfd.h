@@ -15,6 +15,9 @@ namespace shirabe::trial {
 // Not valid if there is no such process, or no descriptor to be had.
 Fd OpenPidfd(pid_t pid);
 
+// By which a supervisor is asked to end its attempt within so many milliseconds.
+inline constexpr int kStopSignal = 40;
+
 // Sends a signal, with a value that the receiver can read. A process that has ended is fine.
 Status SendSignal(const Fd& pidfd, int signal, int value = 0);
 

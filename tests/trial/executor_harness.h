@@ -81,7 +81,7 @@ inline v1::Attempt Record(const AttemptKey& key, const std::string& token = "tok
 class ExecutorHarness {
  public:
   ExecutorHarness() {
-    std::string path = testing::TempDir() + "/shirabe-executor-XXXXXX";
+    std::string path = testing::TempDir() + "shirabe-executor-XXXXXX";
     EXPECT_NE(mkdtemp(path.data()), nullptr);
     home_ = path;
   }

@@ -46,11 +46,11 @@ AttemptKey KeyOf(const v1::Attempt& attempt) {
   return {{ExperimentKeyOf(attempt), attempt.trial()}, attempt.number()};
 }
 
-// The message by which a program, and then its supervisor, learns of a stop.
-Status SendStop(const Fd& pidfd, absl::Duration grace, bool told_before) {
+// Asks the supervisor to end its attempt; it tells the program, and once only.
+Status SendStop(const Fd& pidfd, absl::Duration grace) {
   if (grace <= absl::ZeroDuration()) return SendSignal(pidfd, SIGUSR1);
   const int64_t grace_ms = std::min<int64_t>(absl::ToInt64Milliseconds(grace), 1 << 30);
-  return SendSignal(pidfd, told_before ? SIGUSR2 : SIGTERM, static_cast<int>(grace_ms));
+  return SendSignal(pidfd, kStopSignal, static_cast<int>(grace_ms));
 }
 
 class ProcessExecutor : public Executor {
@@ -177,7 +177,7 @@ void ProcessExecutor::Settle(const AttemptKey& key, Found found) {
   entry.starting = false;
   Apply(entry, std::move(found));
   if (entry.wish && entry.pidfd.valid()) {
-    SendStop(entry.pidfd, *entry.wish, /*told_before=*/false).IgnoreError();
+    SendStop(entry.pidfd, *entry.wish).IgnoreError();
   }
 }
 
@@ -273,7 +273,6 @@ std::optional<ExperimentKey> ProcessExecutor::Conclude(uint64_t watch) {
 }
 
 Status ProcessExecutor::Stop(const AttemptKey& key, v1::Cause why, absl::Duration grace) {
-  bool told_before = false;
   {
     std::lock_guard lock(mutex_);
     const auto found = entries_.find(key);
@@ -282,7 +281,6 @@ Status ProcessExecutor::Stop(const AttemptKey& key, v1::Cause why, absl::Duratio
     const absl::Duration kill_at = options_.clock->Monotonic() + grace;
     if (entry.sighting.state != Sighting::State::kRunning) return absl::OkStatus();
     if (entry.kill_at && *entry.kill_at <= kill_at) return absl::OkStatus();
-    told_before = entry.kill_at.has_value();
     entry.kill_at = kill_at;
     if (entry.starting) entry.wish = grace;
   }
@@ -304,7 +302,7 @@ Status ProcessExecutor::Stop(const AttemptKey& key, v1::Cause why, absl::Duratio
     return absl::UnavailableError("cannot reach " + AttemptName(key) +
                                   ": out of descriptors; try again");
   }
-  return SendStop(entry.pidfd, grace, told_before);
+  return SendStop(entry.pidfd, grace);
 }
 
 // ---- looking and forgetting ---------------------------------------------------------------------

@@ -14,9 +14,10 @@
 //               id ID / code N (exit code; 128+n after signal n) / signal N / oom 0|1 / killed 0|1
 //               / began NS / ended NS (Unix time, of the command itself) / message TEXT
 //
-//   SIGTERM, SIGINT  passed on to the command's process group; what has not ended after the grace
-//                    is killed. A SIGTERM queued with a value brings its own grace, in ms.
-//   SIGUSR2          queued with a value: shortens the grace, tells the command nothing.
+//   signal 40        queued with a value: end within so many milliseconds. The command's process
+//                    group gets SIGTERM, the first time only; what is left then is killed. A real-
+//                    time signal, because two ordinary ones may become one, and lose the shorter.
+//   SIGTERM, SIGINT  passed on to the process group; the grace is that of --grace-ms.
 //   SIGUSR1, SIGQUIT kill everything now.
 //
 // The command gets descriptors 0, 1 and 2 of the supervisor and no other, a process group of its
@@ -45,6 +46,7 @@ enum {
   kCannotRun = 126,
   kNotFound = 127,
   kNoSupervisor = 125,
+  kStopSignal = 40,
   kMessageBytes = 512,
   kLeftoverGraceMs = 2000,  // for what the command leaves behind when it ends by itself
   kGiveUpMs = 10000,        // a process that SIGKILL does not end in this time hangs in the kernel
@@ -189,15 +191,15 @@ static void shorten(struct State* state, long grace_ms) {
 }
 
 static void handle(struct State* state, const struct Options* options, const siginfo_t* info) {
-  const int queued = info->si_code == SI_QUEUE;
   const int signal = info->si_signo;
+  const int again = signal == kStopSignal && state->stopping;
   if (signal == SIGUSR1 || signal == SIGQUIT) shorten(state, 0);
-  if (signal == SIGUSR2 && queued) shorten(state, info->si_value.sival_int);
-  if (signal != SIGTERM && signal != SIGINT) return;
+  if (signal == kStopSignal) shorten(state, info->si_value.sival_int);
+  if (signal == SIGTERM || signal == SIGINT) shorten(state, options->grace_ms);
+  if (again || (signal != kStopSignal && signal != SIGTERM && signal != SIGINT)) return;
   state->stopping = 1;
-  shorten(state, queued ? info->si_value.sival_int : options->grace_ms);
   // Until it is reaped, the command's number, and so its group's, is nobody else's.
-  if (!state->ended) kill(-state->child, signal);
+  if (!state->ended) kill(-state->child, signal == SIGINT ? SIGINT : SIGTERM);
 }
 
 // The command has ended and left processes behind. When it was asked to stop, its group knows, may

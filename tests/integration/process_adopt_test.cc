@@ -1,0 +1,200 @@
+// kill -9: of us, of the supervisor, and of neither although it looks like it.
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "tests/trial/executor_harness.h"
+
+namespace shirabe::trial {
+namespace {
+
+using ::testing::HasSubstr;
+using State = Sighting::State;
+
+class ProcessAdoptTest : public testing::Test {
+ protected:
+  void SetUp() override { ASSERT_NE(harness_.Open(), nullptr); }
+
+  std::string File(const std::string& name) { return harness_.home() + "/" + name; }
+  pid_t AwaitPid(const std::string& name) {
+    int pid = 0;
+    EXPECT_TRUE(absl::SimpleAtoi(harness_.AwaitFile(File(name)), &pid));
+    return pid;
+  }
+
+  // Another process opens an executor over this home, starts the attempts, and is killed.
+  void StartElsewhereAndKill(const std::vector<AttemptRequest>& requests) {
+    harness_.Close();
+    const pid_t other = fork();
+    ASSERT_GE(other, 0);
+    if (other == 0) {
+      harness_.Open();
+      bool good = true;
+      for (const AttemptRequest& request : requests) {
+        good = good && harness_.executor().Start(request).ok();
+      }
+      if (good && WriteFileAtomic(File("started"), "yes\n").ok()) raise(SIGKILL);
+      _exit(1);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(other, &status, 0), other);
+    ASSERT_TRUE(WIFSIGNALED(status));
+    ASSERT_NE(harness_.Open(), nullptr);
+  }
+
+  // Replaces "key value" in a record.
+  void Forge(const AttemptKey& key, const std::string& field, const std::string& value) {
+    const std::string path = harness_.executor().Paths(key).dir + "/pid";
+    const std::string text = *ReadFile(path);
+    const size_t begin = text.find(field + " ");
+    ASSERT_NE(begin, std::string::npos);
+    const size_t end = text.find('\n', begin);
+    ASSERT_TRUE(
+        WriteFileAtomic(path, text.substr(0, begin) + field + " " + value + text.substr(end)).ok());
+  }
+
+  Sighting AdoptOne(const AttemptKey& key) {
+    harness_.executor().Adopt({Record(key)});
+    return harness_.See(key).value_or(Sighting());
+  }
+
+  ExecutorHarness harness_;
+};
+
+TEST_F(ProcessAdoptTest, TrialsSurviveKillMinusNineAndAreAdopted) {
+  const std::string go = File("go");
+  StartElsewhereAndKill(
+      {MakeRequest(Attempt(1), {.argv = Shell("while ! test -e " + go +
+                                              "; do sleep 0.01; done; echo on; exit 6")}),
+       MakeRequest(Attempt(2), {.argv = Shell("exit 7")})});
+  ASSERT_TRUE(harness_.Await([&] {
+    return std::filesystem::exists(harness_.executor().Paths(Attempt(2)).dir + "/exit");
+  }));
+  EXPECT_EQ(AdoptOne(Attempt(1)).state, State::kRunning);
+  const Sighting ended = AdoptOne(Attempt(2));
+  EXPECT_EQ(ended.state, State::kExited);
+  EXPECT_EQ(ended.exit_code, 7);
+  EXPECT_TRUE(ended.placement.has_start_time());
+  EXPECT_TRUE(ended.placement.has_end_time());
+  ASSERT_TRUE(WriteFileAtomic(go, "").ok());
+  EXPECT_EQ(harness_.AwaitEnd(Attempt(1)).exit_code, 6);
+  EXPECT_EQ(harness_.Log(Attempt(1)), "on\n");
+  EXPECT_GE(harness_.Changes(kExperiment), 1);
+}
+
+TEST_F(ProcessAdoptTest, AnAdoptedTrialCanBeStopped) {
+  StartElsewhereAndKill({MakeRequest(Attempt(1), {.argv = {"sleep", "1000"}})});
+  EXPECT_EQ(AdoptOne(Attempt(1)).state, State::kRunning);
+  ASSERT_TRUE(harness_.executor().Stop(Attempt(1), v1::USER, absl::Seconds(30)).ok());
+  EXPECT_EQ(harness_.AwaitEnd(Attempt(1)).signal, SIGTERM);
+}
+
+TEST_F(ProcessAdoptTest, StartAfterKillMinusNineAdoptsAsWell) {
+  const AttemptRequest request = MakeRequest(Attempt(1), {.argv = Shell("echo once; exit 4")});
+  StartElsewhereAndKill({request});
+  ASSERT_TRUE(harness_.executor().Start(request).ok());
+  EXPECT_EQ(harness_.AwaitEnd(Attempt(1)).exit_code, 4);
+  EXPECT_EQ(harness_.Log(Attempt(1)), "once\n");
+}
+
+TEST_F(ProcessAdoptTest, AKilledSupervisorIsALossAndLeavesNothing) {
+  ASSERT_TRUE(harness_
+                  .Start(Attempt(1), {.argv = Shell("setsid sh -c 'echo $$$$ > " + File("escaped") +
+                                                    "; exec sleep 1000' & echo $$$$ > " +
+                                                    File("main") + "; wait")})
+                  .ok());
+  const pid_t main = AwaitPid("main");
+  const pid_t escaped = AwaitPid("escaped");
+  kill(static_cast<pid_t>(harness_.See(Attempt(1))->placement.pid()), SIGKILL);
+  const Sighting end = harness_.AwaitEnd(Attempt(1));
+  EXPECT_EQ(end.state, State::kLost);
+  EXPECT_EQ(end.message, "its supervisor was killed by signal 9");
+  EXPECT_TRUE(end.placement.has_end_time());
+  EXPECT_TRUE(harness_.AwaitGone(main));
+  EXPECT_TRUE(harness_.AwaitGone(escaped));
+}
+
+// Neither knows of the other: our own process dies first, then the supervisor.
+TEST_F(ProcessAdoptTest, LeftoversOfALostAttemptAreFoundAtTheNextStart) {
+  StartElsewhereAndKill(
+      {MakeRequest(Attempt(1), {.argv = Shell("setsid sh -c 'echo $$$$ > " + File("escaped") +
+                                              "; exec sleep 1000' & wait")})});
+  const pid_t escaped = AwaitPid("escaped");
+  int supervisor = 0;
+  const std::string record = *ReadFile(harness_.executor().Paths(Attempt(1)).dir + "/pid");
+  ASSERT_TRUE(absl::SimpleAtoi(record.substr(4, record.find('\n') - 4), &supervisor));
+  kill(supervisor, SIGKILL);
+  ASSERT_TRUE(harness_.AwaitGone(supervisor));
+  EXPECT_TRUE(FindProcess(escaped).has_value());
+  EXPECT_EQ(AdoptOne(Attempt(1)).state, State::kLost);
+  EXPECT_TRUE(harness_.AwaitGone(escaped));
+}
+
+TEST_F(ProcessAdoptTest, AReusedPidIsNeitherAdoptedNorKilled) {
+  ASSERT_TRUE(harness_.Start(Attempt(1), {.argv = {"true"}}).ok());
+  harness_.AwaitEnd(Attempt(1));
+  ASSERT_TRUE(harness_.Start(Attempt(2), {.argv = {"sleep", "1000"}}).ok());
+  const auto innocent = static_cast<pid_t>(harness_.See(Attempt(2))->placement.pid());
+  ASSERT_TRUE(RemoveAll(harness_.executor().Paths(Attempt(1)).dir + "/exit").ok());
+  Forge(Attempt(1), "pid", absl::StrCat(innocent));
+  Forge(Attempt(1), "start", absl::StrCat(FindProcess(innocent)->start - 1));
+  ASSERT_NE(harness_.Open(), nullptr);
+  const Sighting lost = AdoptOne(Attempt(1));
+  EXPECT_EQ(lost.state, State::kLost);
+  EXPECT_THAT(lost.message, HasSubstr("no exit record"));
+  EXPECT_EQ(AdoptOne(Attempt(2)).state, State::kRunning);
+  ASSERT_TRUE(harness_.executor().Stop(Attempt(2), v1::USER, absl::ZeroDuration()).ok());
+  harness_.AwaitEnd(Attempt(2));
+}
+
+TEST_F(ProcessAdoptTest, AnEarlierBootIsOver) {
+  ASSERT_TRUE(harness_.Start(Attempt(1), {.argv = {"sleep", "1000"}}).ok());
+  const auto pid = static_cast<pid_t>(harness_.See(Attempt(1))->placement.pid());
+  Forge(Attempt(1), "boot", "00000000-0000-0000-0000-000000000000");
+  ASSERT_NE(harness_.Open(), nullptr);
+  EXPECT_EQ(AdoptOne(Attempt(1)).state, State::kLost);
+  kill(pid, SIGKILL);
+  EXPECT_TRUE(harness_.AwaitGone(pid));
+}
+
+TEST_F(ProcessAdoptTest, ARecordThatNobodyCanReadIsNotOurs) {
+  for (const char* text : {"", "pid", "pid x\nstart y\n", "\xff\xfe\n\n \n", "pid -1\nstart 1\n"}) {
+    const AttemptPaths paths = harness_.executor().Paths(Attempt(1));
+    ASSERT_TRUE(MakeDirs(paths.dir).ok());
+    ASSERT_TRUE(WriteFileAtomic(paths.dir + "/pid", text).ok());
+    EXPECT_EQ(AdoptOne(Attempt(1)).state, State::kLost);
+    harness_.executor().Forget(Attempt(1));
+    EXPECT_EQ(harness_.Start(Attempt(1), {.argv = {"true"}}).code(),
+              absl::StatusCode::kAlreadyExists);
+  }
+}
+
+// The race of a start that a crash cut short with the start that follows it.
+TEST_F(ProcessAdoptTest, OfTwoSupervisorsOneStarts) {
+  const AttemptRequest request = MakeRequest(Attempt(1), {.argv = Shell("echo once; sleep 0.2")});
+  harness_.Close();
+  for (int round = 1; round <= 5; ++round) {
+    AttemptRequest mine = request;
+    mine.key = Attempt(round);
+    const pid_t twin = fork();
+    ASSERT_GE(twin, 0);
+    if (twin == 0) {
+      harness_.Open();
+      _exit(harness_.executor().Start(mine).ok() ? 0 : 1);
+    }
+    ASSERT_NE(harness_.Open(), nullptr);
+    EXPECT_TRUE(harness_.executor().Start(mine).ok());
+    int status = 0;
+    ASSERT_EQ(waitpid(twin, &status, 0), twin);
+    EXPECT_EQ(status, 0);
+    EXPECT_EQ(harness_.AwaitEnd(mine.key).exit_code, 0);
+    EXPECT_EQ(harness_.Log(mine.key), "once\n");
+    harness_.Close();
+  }
+  ASSERT_NE(harness_.Open(), nullptr);
+}
+
+}  // namespace
+}  // namespace shirabe::trial
