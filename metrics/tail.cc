@@ -130,15 +130,14 @@ class Reader {
   Status ReadOn(const OpenFile& file, bool ended) {
     v1::FileCursor& cursor = result_.cursor;
     if (file.size == cursor.offset()) return absl::OkStatus();
-    const int64_t left = std::max<int64_t>(0, request_.max_bytes - result_.bytes);
-    const uint64_t available = file.size - cursor.offset();
+    const uint64_t left = static_cast<uint64_t>(request_.max_bytes - result_.bytes);
     const uint64_t begin = cursor.offset();
+    const uint64_t available = file.size - begin;
     ASSIGN_OR_RETURN(const std::string data,
-                     ReadAt(file, begin, std::min<uint64_t>(left, available), cursor.path()));
-    const bool all = data.size() >= available;
-    cursor.set_offset(begin + TakeLines(data, ended && all));
+                     ReadAt(file, begin, std::min(left, available), cursor.path()));
+    cursor.set_offset(begin + TakeLines(data, ended && available <= left));
     result_.bytes += static_cast<int64_t>(cursor.offset() - begin);
-    result_.more = stopped_ || !all;
+    result_.more = stopped_ || available > left;
     if (cursor.offset() == begin) return absl::OkStatus();
     ASSIGN_OR_RETURN(std::string edges, Edges(file, cursor));
     cursor.set_head(std::move(edges));
