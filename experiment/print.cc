@@ -63,19 +63,6 @@ Json AssignmentTree(const v1::Assignment& assignment) {
   return tree;
 }
 
-Json MessageTree(const Message& message) {
-  const auto* type = message.GetDescriptor();
-  if (type == Struct::descriptor()) return StructTree(static_cast<const Struct&>(message));
-  if (type == Value::descriptor()) return FreeTree(static_cast<const Value&>(message));
-  if (type == google::protobuf::Timestamp::descriptor()) {
-    return FormatTime(static_cast<const google::protobuf::Timestamp&>(message));
-  }
-  if (type == v1::Assignment::descriptor()) {
-    return AssignmentTree(static_cast<const v1::Assignment&>(message));
-  }
-  return ToTree(message);
-}
-
 // Katib writes a metric's values as text, too.
 bool IsText(const FieldDescriptor& field) {
   return RuleOf(field).text() || field.containing_type() == v1::Metric::descriptor();
@@ -110,8 +97,8 @@ Json FieldTree(const Message& message, const FieldDescriptor& field, int index) 
       return EnumText(item ? *r.GetRepeatedEnum(message, &field, index)
                            : *r.GetEnum(message, &field));
     case FieldDescriptor::CPPTYPE_MESSAGE:
-      return MessageTree(item ? r.GetRepeatedMessage(message, &field, index)
-                              : r.GetMessage(message, &field));
+      return ToTree(item ? r.GetRepeatedMessage(message, &field, index)
+                         : r.GetMessage(message, &field));
     default: return nullptr;
   }
 }
@@ -138,9 +125,7 @@ Json ListTree(const Message& message, const FieldDescriptor& field) {
   return list;
 }
 
-}  // namespace
-
-Json ToTree(const Message& message) {
+Json FieldsTree(const Message& message) {
   Json tree = Json::object();
   const auto& reflection = *message.GetReflection();
   for (int i = 0; i < message.GetDescriptor()->field_count(); ++i) {
@@ -154,6 +139,21 @@ Json ToTree(const Message& message) {
     }
   }
   return tree;
+}
+
+}  // namespace
+
+Json ToTree(const Message& message) {
+  const auto* type = message.GetDescriptor();
+  if (type == Struct::descriptor()) return StructTree(static_cast<const Struct&>(message));
+  if (type == Value::descriptor()) return FreeTree(static_cast<const Value&>(message));
+  if (type == google::protobuf::Timestamp::descriptor()) {
+    return FormatTime(static_cast<const google::protobuf::Timestamp&>(message));
+  }
+  if (type == v1::Assignment::descriptor()) {
+    return AssignmentTree(static_cast<const v1::Assignment&>(message));
+  }
+  return FieldsTree(message);
 }
 
 std::string ToYaml(const Message& message) { return YamlOf(ToTree(message)); }

@@ -7,10 +7,10 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "base/did_you_mean.h"
 #include "base/number.h"
 #include "base/rng.h"
 #include "experiment/findings.h"
+#include "experiment/schema.h"
 #include "experiment/spec.h"
 #include "experiment/validate.h"
 
@@ -112,7 +112,7 @@ StatusOr<std::string> Argument(std::string_view text, const std::vector<std::str
       const size_t close = std::min(text.find('}', i), text.size());
       const std::string name(text.substr(i + 1, close - i - 1));
       if (std::find(names.begin(), names.end(), name) == names.end()) {
-        const auto meant = Nearest(name, names);
+        const auto meant = Meant(name, names);
         return Invalid("\"" + std::string(text) + "\": {" + name + "} is no parameter; " +
                        (meant ? "did you mean {" + *meant + "}?"
                               : "write {{ for a brace, or add --param " + name + "=RANGE"));

@@ -1,5 +1,8 @@
 #include "experiment/schema.h"
 
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
 #include "base/did_you_mean.h"
 #include "google/protobuf/struct.pb.h"
@@ -9,6 +12,16 @@ namespace shirabe::experiment {
 namespace {
 
 using google::protobuf::FieldDescriptor;
+
+constexpr size_t kMostWords = 100;  // beyond, guessing costs too much and a list helps nobody
+
+size_t CommonPrefix(std::string_view a, std::string_view b) {
+  const auto alike = [](char x, char y) {
+    return absl::ascii_tolower(x) == absl::ascii_tolower(y);
+  };
+  const size_t shorter = std::min(a.size(), b.size());
+  return std::mismatch(a.begin(), a.begin() + shorter, b.begin(), alike).first - a.begin();
+}
 
 bool IsOfType(const FieldDescriptor& field, const google::protobuf::Descriptor* type) {
   return field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE && field.message_type() == type;
@@ -28,7 +41,7 @@ std::vector<std::string> WordsOf(const google::protobuf::EnumDescriptor& type) {
   std::vector<std::string> words;
   for (int i = 0; i < type.value_count(); ++i) {
     const std::string word = WordOf(*type.value(i));
-    if (!word.empty()) words.push_back(word);
+    if (!word.empty() && type.value(i)->number() != 0) words.push_back(word);
   }
   return words;
 }
@@ -42,12 +55,24 @@ std::vector<std::string> NamesOf(const google::protobuf::Descriptor& message) {
   return names;
 }
 
+std::optional<std::string> Meant(std::string_view word, const std::vector<std::string>& known) {
+  if (known.size() > kMostWords) return std::nullopt;
+  if (const auto nearest = Nearest(word, known)) return nearest;
+  std::optional<std::string> meant;
+  size_t longest = 2;
+  for (const std::string& candidate : known) {
+    const size_t common = CommonPrefix(word, candidate);
+    if (common <= longest || common * 3 < std::min(word.size(), candidate.size()) * 2) continue;
+    longest = common;
+    meant = candidate;
+  }
+  return meant;
+}
+
 std::string DidYouMean(std::string_view word, const std::vector<std::string>& known) {
-  constexpr size_t kMostWords = 100;  // beyond, the guess costs too much and the list helps nobody
-  if (known.size() > kMostWords) return "";
-  const auto nearest = Nearest(word, known);
-  if (nearest) return "; did you mean \"" + *nearest + "\"?";
-  return known.empty() ? "" : "; known: " + absl::StrJoin(known, ", ");
+  if (const auto meant = Meant(word, known)) return "; did you mean \"" + *meant + "\"?";
+  if (known.empty() || known.size() > kMostWords) return "";
+  return "; known: " + absl::StrJoin(known, ", ");
 }
 
 bool IsStruct(const FieldDescriptor& field) {

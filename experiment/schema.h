@@ -1,6 +1,7 @@
 // The table in the .proto files (field.proto) as the walker, the rules and the printer ask it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,12 +16,15 @@ const v1::FieldRule& RuleOf(const google::protobuf::FieldDescriptor& field);
 
 // The word for an enum's value in YAML; "" for one that cannot be written.
 std::string WordOf(const google::protobuf::EnumValueDescriptor& value);
-// Every word of an enum, in the order of the .proto.
+// Every word of an enum but that of 0, which means that nothing was chosen.
 std::vector<std::string> WordsOf(const google::protobuf::EnumDescriptor& type);
 
 // The names that may be written in a message's mapping.
 std::vector<std::string> NamesOf(const google::protobuf::Descriptor& message);
 
+// The known word that was probably meant: the nearest, or one that begins alike (maxTrials for
+// maxTrialCount, integer for int).
+std::optional<std::string> Meant(std::string_view word, const std::vector<std::string>& known);
 // `; did you mean "x"?`, or the known words where none is near.
 std::string DidYouMean(std::string_view word, const std::vector<std::string>& known);
 

@@ -60,7 +60,8 @@ bool HasErrors(const std::vector<Finding>& findings) {
 std::string FormatFinding(const Finding& finding, std::string_view file) {
   std::string text(file);
   if (finding.line > 0) {
-    text += ":" + std::to_string(finding.line) + ":" + std::to_string(finding.column);
+    if (!text.empty()) text += ":";
+    text += std::to_string(finding.line) + ":" + std::to_string(finding.column);
   }
   if (!text.empty()) text += ": ";
   text += finding.warning ? "warning: " : "error: ";

@@ -1,6 +1,5 @@
 #include "experiment/validate.h"
 
-#include <algorithm>
 #include <cmath>
 #include <set>
 #include <string>
@@ -26,10 +25,7 @@ std::string Required(const FieldDescriptor& field) {
   if (field.cpp_type() != FieldDescriptor::CPPTYPE_ENUM) {
     return "is required: " + RuleOf(field).help();
   }
-  std::vector<std::string> words = WordsOf(*field.enum_type());
-  const std::string none = WordOf(*field.enum_type()->value(0));
-  words.erase(std::remove(words.begin(), words.end(), none), words.end());
-  return "is required: " + absl::StrJoin(words, ", ");
+  return "is required: one of " + absl::StrJoin(WordsOf(*field.enum_type()), ", ");
 }
 
 double NumberIn(const Proto& message, const FieldDescriptor& field) {
@@ -131,6 +127,7 @@ void CheckCounts(const v1::ExperimentSpec& spec, Findings& findings) {
                   "its space is exhausted or somebody stops it");
     return;
   }
+  if (spec.max_trial_count() < 1) return;  // the table has said so
   const std::string max = "maxTrialCount " + std::to_string(spec.max_trial_count());
   if (spec.parallel_trial_count() > spec.max_trial_count()) {
     findings.Error("spec.parallelTrialCount", std::to_string(spec.parallel_trial_count()) +

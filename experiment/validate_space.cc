@@ -1,4 +1,5 @@
 // Rules of spec.parameters: what each type needs, forbids and means.
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
@@ -161,6 +162,14 @@ void CheckNames(const v1::ExperimentSpec& spec, Findings& findings) {
   }
 }
 
+// Whether every parameter has what the table requires of it.
+bool AreComplete(const v1::ExperimentSpec& spec) {
+  return std::all_of(spec.parameters().begin(), spec.parameters().end(), [](const auto& parameter) {
+    return !parameter.name().empty() && parameter.has_feasible_space() &&
+           parameter.parameter_type() != v1::PARAMETER_TYPE_UNKNOWN;
+  });
+}
+
 }  // namespace
 
 std::optional<suggestion::Space> CheckParameters(const v1::ExperimentSpec& spec,
@@ -179,7 +188,9 @@ std::optional<suggestion::Space> CheckParameters(const v1::ExperimentSpec& spec,
   for (int i = 0; i < spec.parameters_size(); ++i) {
     SpaceCheck(spec.parameters(i), ItemPath("spec.parameters", i), findings).Run();
   }
-  if (findings.errors() > errors || findings.Unread("spec.parameters")) return std::nullopt;
+  if (findings.errors() > errors || findings.Unread("spec.parameters") || !AreComplete(spec)) {
+    return std::nullopt;
+  }
   auto space = suggestion::Space::Create(spec.parameters());
   if (space.ok()) return std::move(space).value();
   findings.Error("spec.parameters", Message(space.status()));

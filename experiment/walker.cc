@@ -8,7 +8,6 @@
 
 #include "absl/time/time.h"
 #include "base/clock.h"
-#include "base/did_you_mean.h"
 #include "base/number.h"
 #include "experiment/schema.h"
 #include "google/protobuf/struct.pb.h"
@@ -126,7 +125,7 @@ class Walker {
     const std::vector<std::string> names = NamesOf(type);
     findings_.Misread(ChildPath(parent, key.text), key.mark,
                       "unknown field in " + in + DidYouMean(key.text, names));
-    const auto meant = Nearest(key.text, names);
+    const auto meant = Meant(key.text, names);
     if (meant) findings_.Silence(ChildPath(parent, *meant));
   }
 

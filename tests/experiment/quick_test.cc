@@ -1,0 +1,188 @@
+#include "experiment/quick.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "experiment/spec.h"
+#include "tests/experiment/specs.h"
+#include "trial/template.h"
+
+namespace shirabe::experiment {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::MatchesRegex;
+
+v1::ParameterSpec Parameter(const std::string& text) {
+  const auto parameter = ParseQuickParameter(text);
+  EXPECT_TRUE(parameter.ok()) << parameter.status();
+  return parameter.value_or(v1::ParameterSpec());
+}
+
+std::string Problem(const std::string& text) { return Message(ParseQuickParameter(text).status()); }
+
+QuickOptions Options() {
+  QuickOptions options;
+  options.params = {"lr=log:1e-5..1e-1", "bs=16,32,64"};
+  options.minimize = "loss";
+  options.command = {"python3", "train.py", "--lr", "{lr}", "--bs={bs}"};
+  return options;
+}
+
+TEST(QuickParameter, Ranges) {
+  const auto lr = Parameter("lr=0..1");
+  EXPECT_EQ(lr.name(), "lr");
+  EXPECT_EQ(lr.parameter_type(), v1::DOUBLE);
+  EXPECT_EQ(lr.feasible_space().max(), 1);
+  EXPECT_FALSE(lr.feasible_space().has_step());
+  EXPECT_EQ(Parameter("n=int:1..10").parameter_type(), v1::INT);
+  EXPECT_EQ(Parameter("x=-1.5..-.5").feasible_space().min(), -1.5);
+  EXPECT_EQ(Parameter("x=log:1e-5..1e-1").feasible_space().distribution(), v1::LOG_UNIFORM);
+  EXPECT_EQ(Parameter("x=0..1:0.1").feasible_space().step(), 0.1);
+  EXPECT_EQ(Parameter("x=int:0..100:10").feasible_space().step(), 10);
+  for (const char* both : {"x=log:int:1..1024", "x=int:log:1..1024"}) {
+    EXPECT_EQ(Parameter(both).parameter_type(), v1::INT);
+    EXPECT_EQ(Parameter(both).feasible_space().distribution(), v1::LOG_UNIFORM);
+  }
+}
+
+TEST(QuickParameter, Lists) {
+  const auto numbers = Parameter("bs=16,32,6.4e1");
+  EXPECT_EQ(numbers.parameter_type(), v1::DISCRETE);
+  EXPECT_THAT(numbers.feasible_space().numbers(), ElementsAre(16, 32, 64));
+  const auto words = Parameter("opt=sgd,adam,16");
+  EXPECT_EQ(words.parameter_type(), v1::CATEGORICAL);
+  EXPECT_THAT(words.feasible_space().list(), ElementsAre("sgd", "adam", "16"));
+}
+
+TEST(QuickParameter, EveryWrongFormIsNamed) {
+  EXPECT_THAT(Problem("lr"), HasSubstr("--param \"lr\": write NAME=RANGE"));
+  EXPECT_THAT(Problem("=0..1"), HasSubstr("write NAME=RANGE"));
+  EXPECT_THAT(Problem("lr=1.."), HasSubstr("has no end"));
+  EXPECT_THAT(Problem("lr=..1"), HasSubstr("has no start"));
+  EXPECT_THAT(Problem("lr=0..one"), HasSubstr("end \"one\" is no number"));
+  EXPECT_THAT(Problem("lr=0..1:"), HasSubstr("has no step"));
+  EXPECT_THAT(Problem("lr=0..1..2"), HasSubstr("end \"1..2\" is no number"));
+  EXPECT_THAT(Problem("lr=log:0..1"),
+              HasSubstr("min: must be greater than 0 for logUniform, not 0"));
+  EXPECT_THAT(Problem("lr=1..0"), HasSubstr("min: 1 is greater than max 0"));
+  EXPECT_THAT(Problem("lr=0..1:0"), HasSubstr("step: must be greater than 0"));
+  EXPECT_THAT(Problem("lr=0..inf"), HasSubstr("finite"));
+  EXPECT_THAT(Problem("n=int:0.5..3"), HasSubstr("min: 0.5 is no integer"));
+  EXPECT_THAT(Problem("n=int:1,2"), HasSubstr("int: needs a range"));
+  EXPECT_THAT(Problem("n=log:log:1..2"), HasSubstr("start \"log:1\" is no number"));
+  EXPECT_THAT(Problem("n="), HasSubstr("empty value"));
+  EXPECT_THAT(Problem("n=5"), HasSubstr("\"5\" is one value only"));
+  EXPECT_THAT(Problem("n=a,,b"), HasSubstr("empty value"));
+  EXPECT_THAT(Problem("n=a,a"), HasSubstr("\"a\" is listed twice"));
+  EXPECT_THAT(Problem("n{=1,2"), HasSubstr("braces"));
+}
+
+TEST(Quick, MakesAnExperimentThatIsValidAndPrintable) {
+  const auto experiment = QuickExperiment(Options());
+  ASSERT_TRUE(experiment.ok()) << experiment.status();
+  EXPECT_THAT(Lines(Validate(*experiment)), IsEmpty());
+  EXPECT_THAT(experiment->metadata().name(), MatchesRegex("quick-[0-9a-f]{4}"));
+  EXPECT_EQ(experiment->spec().max_trial_count(), 12);
+  EXPECT_EQ(experiment->spec().parallel_trial_count(), 1);
+  EXPECT_EQ(ToYaml(ParseOnly(ToYaml(*experiment))), ToYaml(*experiment));
+}
+
+// What the program gets, with lr = 0.1 and bs = 32.
+std::vector<std::string> Argv(const v1::Experiment& experiment) {
+  std::vector<v1::Assignment> values(2);
+  values[0].set_name("lr");
+  values[0].set_number(0.1);
+  values[1].set_name("bs");
+  values[1].set_number(32);
+  const auto& trial = experiment.spec().trial_template();
+  const auto rendered = trial::Render(trial, {{"default", "e"}, 1}, values);
+  EXPECT_TRUE(rendered.ok()) << rendered.status();
+  const auto command =
+      trial::ReadCommand(*rendered, trial.primary_container_name(), {{"HOME", "/home/x"}});
+  EXPECT_TRUE(command.ok()) << command.status();
+  return command->argv;
+}
+
+TEST(Quick, TheCommandIsPassedAsItWasTyped) {
+  QuickOptions options = Options();
+  options.command = {"sh", "-c", "echo $$ $(HOME) $HOME $$$(HOME) {{x} {lr}{bs} }}", "$", "$("};
+  const auto experiment = QuickExperiment(options);
+  ASSERT_TRUE(experiment.ok()) << experiment.status();
+  EXPECT_THAT(Argv(*experiment),
+              ElementsAre("sh", "-c", "echo $$ $(HOME) $HOME $$$(HOME) {x} 0.132 }}", "$", "$("));
+}
+
+TEST(Quick, TheNameIsThatOfTheSearch) {
+  const std::string name = QuickExperiment(Options())->metadata().name();
+  QuickOptions options = Options();
+  options.max_trials = 50;
+  options.parallel = 4;
+  EXPECT_EQ(QuickExperiment(options)->metadata().name(), name);
+  options.seed = 3;
+  EXPECT_NE(QuickExperiment(options)->metadata().name(), name);
+  options.name = "mine";
+  EXPECT_EQ(QuickExperiment(options)->metadata().name(), "mine");
+}
+
+TEST(Quick, ASmallSpaceHasFewerTrials) {
+  QuickOptions options = Options();
+  options.params = {"lr=0.1,0.2", "bs=16,32"};
+  EXPECT_EQ(QuickExperiment(options)->spec().max_trial_count(), 4);
+  options.params = {"lr=0..1", "bs=16,32"};
+  options.parallel = 16;
+  EXPECT_EQ(QuickExperiment(options)->spec().max_trial_count(), 16);
+}
+
+std::string Problem(const QuickOptions& options) {
+  return Message(QuickExperiment(options).status());
+}
+
+TEST(Quick, MistakesNameTheOption) {
+  QuickOptions options = Options();
+  options.maximize = "accuracy";
+  EXPECT_THAT(Problem(options), HasSubstr("--minimize and --maximize exclude each other"));
+  options.minimize = options.maximize = "";
+  EXPECT_THAT(Problem(options), HasSubstr("add --minimize METRIC or --maximize METRIC"));
+  options = Options();
+  options.command.clear();
+  EXPECT_THAT(Problem(options), HasSubstr("no command is given"));
+  options = Options();
+  options.params.clear();
+  EXPECT_THAT(Problem(options), HasSubstr("add --param"));
+  options = Options();
+  options.params.push_back("lr=1,2");
+  EXPECT_THAT(Problem(options), HasSubstr("--param lr is given twice"));
+  options = Options();
+  options.params.push_back("dropout=0..1");
+  EXPECT_THAT(Problem(options),
+              HasSubstr("--param dropout is not used: put {dropout} into the command"));
+  options = Options();
+  options.command.push_back("{ls}");
+  EXPECT_THAT(Problem(options), HasSubstr("{ls} is no parameter"));
+  options = Options();
+  options.command.push_back("{epochs}");
+  EXPECT_THAT(Problem(options), HasSubstr("write {{ for a brace, or add --param epochs=RANGE"));
+  options = Options();
+  options.algorithm = "randm";
+  EXPECT_THAT(Problem(options),
+              HasSubstr("--algorithm: unknown name \"randm\"; did you mean \"random\"?"));
+  options = Options();
+  options.max_trials = 0;
+  EXPECT_THAT(Problem(options), HasSubstr("--max-trials: must be at least 1"));
+  options = Options();
+  options.max_trials = 2;
+  options.parallel = 3;
+  EXPECT_THAT(Problem(options), HasSubstr("--parallel: 3 is more than"));
+  options = Options();
+  options.seed = -1;
+  EXPECT_THAT(Problem(options), HasSubstr("--seed: must be at least 0"));
+  options = Options();
+  options.name = "Not_Good";
+  EXPECT_THAT(Problem(options), HasSubstr("--name: experiment name \"Not_Good\""));
+}
+
+}  // namespace
+}  // namespace shirabe::experiment

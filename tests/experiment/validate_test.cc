@@ -1,0 +1,298 @@
+// The rules, one by one: each case is a good file with one thing made wrong.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "experiment/spec.h"
+#include "tests/experiment/specs.h"
+
+namespace shirabe::experiment {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+struct Case {
+  const char* from;
+  const char* to;
+  const char* finding;  // a part of the only finding
+};
+
+void Expect(const Case& c) {
+  SCOPED_TRACE(c.to);
+  EXPECT_THAT(FindingsOf(Replaced(kGood, c.from, c.to)), ElementsAre(HasSubstr(c.finding)));
+}
+
+constexpr const char* kLr = R"({min: "0.001", max: "0.1"})";
+constexpr const char* kUnits = R"({min: "8", max: "64", step: "8"})";
+constexpr const char* kBatch = R"({list: ["16", "32"]})";
+constexpr const char* kOptimizer = "{list: [sgd, adam]}";
+
+TEST(Rules, OfRanges) {
+  const Case kCases[] = {
+      {kLr, "{min: 1}",
+       "14:7: error: spec.parameters[0].feasibleSpace.max: is required for parameterType double"},
+      {kLr, "{max: 1}", "feasibleSpace.min: is required for parameterType double"},
+      {kLr, "{min: 2, max: 1}", "feasibleSpace.min: 2 is greater than max 1: swap them"},
+      {kLr, "{min: 0, max: 1, step: 0}", "step: must be greater than 0, not 0"},
+      {kLr, "{min: 0, max: 1, step: 2}", "step: 2 is more than max - min = 1"},
+      {kLr, "{min: 0, max: 1, list: [1]}", "list: does not go with parameterType double"},
+      {kLr, "{min: 0, max: 1, distribution: logUniform}",
+       "min: must be greater than 0 for logUniform, not 0"},
+      {kLr, "{min: -1, max: 1, distribution: logNormal}",
+       "min: must be greater than 0 for logNormal, not -1"},
+      {kLr, "{min: -1.7e308, max: 1.7e308}", "too wide"},
+      {kUnits, "{min: 0.5, max: 4}", "min: 0.5 is no integer, but parameterType is int"},
+      {kUnits, "{min: 1, max: 4, step: 0.5}", "step: 0.5 is no integer"},
+  };
+  for (const Case& c : kCases) Expect(c);
+  for (const char* good :
+       {"{min: 1, max: 1}", "{min: 1, max: 1, step: 1}", "{min: -5, max: 5}",
+        "{min: 0.1, max: 0.3, step: 0.2}", "{min: 0.5, max: 1, distribution: normal}"}) {
+    EXPECT_THAT(FindingsOf(Replaced(kGood, kLr, good)), IsEmpty()) << good;
+  }
+}
+
+TEST(Rules, OfLists) {
+  const Case kCases[] = {
+      {kBatch, "{list: []}", "list: is required for parameterType discrete"},
+      {kBatch, "{list: [16, x]}", "list[1]: \"x\" is no finite number"},
+      {kBatch, "{list: [16, \"inf\"]}", "list[1]: \"inf\" is no finite number"},
+      {kBatch, "{list: [1, 1.0]}", "list[1]: \"1.0\" and \"1\" are the same number"},
+      {kBatch, "{list: [1, 2], min: 1}",
+       "min: does not go with parameterType discrete: give a list"},
+      {kOptimizer, "{list: [sgd, sgd]}", "list[1]: \"sgd\" is listed twice"},
+      {kOptimizer, "{list: [sgd], step: 1}", "step: does not go with parameterType categorical"},
+      {kOptimizer, "{list: [a, b], distribution: uniform}", "distribution: does not go with"},
+  };
+  for (const Case& c : kCases) Expect(c);
+}
+
+TEST(Rules, OfParameters) {
+  EXPECT_THAT(FindingsOf(Replaced(kGood, "- name: units\n", "- name: lr\n")),
+              Contains(HasSubstr("spec.parameters[1].name: \"lr\" is the name of another")));
+  Expect({"parameterType: double", "parameterType: unknown", "is required: one of double, int"});
+  EXPECT_THAT(
+      FindingsOf(Replaced(Replaced(kGood, "- name: units\n", "- name: LR\n"), "reference: units",
+                          "reference: LR")),
+      ElementsAre(HasSubstr("warning: spec.parameters[1].name: \"LR\" and \"lr\" have the same "
+                            "environment variable SHIRABE_PARAM_LR")));
+}
+
+TEST(Rules, OfObjectives) {
+  Expect({"[accuracy]", "[loss]", "additionalMetricNames[0]: \"loss\" is the objectiveMetricName"});
+  Expect({"[accuracy]", "[a, a]", "additionalMetricNames[1]: \"a\" is given twice"});
+  Expect({"[accuracy]", "[\"\"]", "additionalMetricNames[0]: must not be empty"});
+  Expect({"objectiveMetricName: loss", "objectiveMetricName: \"\"",
+          "objectiveMetricName: is required"});
+  Expect({"[accuracy]", "[a]\n    metricStrategies: [{name: b, value: min}]",
+          "metricStrategies[0].name: \"b\" is neither the objective nor an additional metric"});
+  Expect({"[accuracy]", "[a]\n    metricStrategies: [{name: a, value: min}, {name: a, value: max}]",
+          "metricStrategies[1].name: \"a\" has a strategy already"});
+  Expect({"[accuracy]", "[a]\n    goal: .inf", "goal: must be a finite number"});
+}
+
+TEST(Rules, OfCounts) {
+  Expect({"  maxTrialCount: 10\n", "  maxTrialCount: 2\n  parallelTrialCount: 4\n",
+          "11:23: error: spec.parallelTrialCount: 4 is more than maxTrialCount 2: lower it"});
+  Expect({"  maxTrialCount: 10\n", "  maxTrialCount: 2\n  maxFailedTrialCount: 3\n",
+          "warning: spec.maxFailedTrialCount: 3 is more than maxTrialCount 2"});
+  Expect({"  maxTrialCount: 10\n", "",
+          "warning: spec.maxTrialCount: neither maxTrialCount nor objective.goal"});
+  Expect({"maxTrialCount: 10", "maxTrialCount: 0", "must be at least 1, not 0"});
+  Expect({"  maxTrialCount: 10\n", "  maxTrialCount: 10\n  maxFailedTrialCount: -1\n",
+          "must be at least 0, not -1"});
+  EXPECT_THAT(FindingsOf(Replaced(Replaced(kGood, "  maxTrialCount: 10\n", ""), "[accuracy]",
+                                  "[a]\n    goal: 0.1")),
+              IsEmpty());
+}
+
+TEST(Rules, OfTemplates) {
+  Expect({"{name: units, reference: units}", "{name: units, reference: unit}",
+          "trialParameters[1].reference: \"unit\" is no parameter of the search space; did you "
+          "mean \"units\"?"});
+  Expect({"{name: units, reference: units}", "{name: units, reference: \"${trialSpec.Nmae}\"}",
+          "is unknown metadata"});
+  Expect({"\"${trialParameters.units}\"", "x", "trialParameters[1].name: \"units\" is not used"});
+  Expect({"\"${trialParameters.units}\"", "\"${trialParameters.units}${trialParameters.unit}\"",
+          "39:57: error: spec.trialTemplate.trialSpec.spec.template.spec.containers[0].command[2]: "
+          "${trialParameters.unit} is bound by no trialParameter; did you mean \"units\"?"});
+  Expect({"{name: batch, reference: batch}", "{name: batch, reference: lr}",
+          "\"lr\" has the trialParameter \"lr\" already"});
+  Expect({"      apiVersion: batch/v1\n", "", "trialSpec.apiVersion: is required"});
+  Expect({"      kind: Job\n", "      kind: Job\n      metadata: {name: x}\n",
+          "trialSpec.metadata.name: remove it"});
+  Expect({"name: training-container", "name: main",
+          "has no container \"training-container\"; it has main"});
+  Expect({"    trialSpec:\n",
+          "    configMap: {configMapName: a, templatePath: b}\n    trialSpec:\n",
+          "configMap: does not go with trialSpec"});
+  Expect({"image: python:3.11", "image: \"${trialSpec.Name}\"",
+          "warning: spec.trialTemplate.trialSpec.spec"});
+}
+
+TEST(Rules, AnUnboundNameOfAParameterSaysHowToBindIt) {
+  const auto findings =
+      FindingsOf(Replaced(kGood, "      - {name: units, reference: units}\n", ""));
+  EXPECT_THAT(findings, Contains(HasSubstr("add {name: units, reference: units}")));
+}
+
+TEST(Rules, AParameterThatNothingTakesIsAWarning) {
+  EXPECT_THAT(
+      FindingsOf(Replaced(Replaced(kGood, "      - {name: units, reference: units}\n", ""),
+                          "\"${trialParameters.units}\"", "x")),
+      ElementsAre(HasSubstr("warning: spec.parameters[1].name: \"units\" is referenced by no "
+                            "trialParameter: a trial can only read it as SHIRABE_PARAM_UNITS")));
+}
+
+TEST(Rules, OtherKindsNeedConditions) {
+  const auto findings = FindingsOf(Replaced(kGood, "kind: Job", "kind: Workflow"));
+  EXPECT_THAT(findings, ElementsAre(HasSubstr("successCondition: is required for kind Workflow"),
+                                    HasSubstr("failureCondition: is required for kind Workflow")));
+}
+
+TEST(Rules, OfCollectors) {
+  const auto with = [](const std::string& spec) {
+    return FindingsOf(std::string(kGood) + "  metricsCollectorSpec: " + spec + "\n");
+  };
+  EXPECT_THAT(with("{collector: {kind: File}, source: {fileSystemPath: {path: /a, format: JSON}, "
+                   "filter: {metricsFormat: [\"(a)(b)\"]}}}"),
+              Contains(HasSubstr("filter: does not go with the format JSON")));
+  EXPECT_THAT(with("{collector: {kind: File}, source: {fileSystemPath: {kind: Directory}}}"),
+              ElementsAre(HasSubstr("fileSystemPath.kind: must be File")));
+  EXPECT_THAT(
+      with("{collector: {kind: TensorFlowEvent}, source: {fileSystemPath: {format: TEXT}}}"),
+      ElementsAre(HasSubstr("format: does not go with TensorFlowEvent")));
+  EXPECT_THAT(
+      with("{collector: {kind: PrometheusMetric}, source: {httpGet: {port: 0, path: m}}}"),
+      ElementsAre(HasSubstr("from 1 to 65535"), HasSubstr("path: \"m\" must begin with '/'")));
+  EXPECT_THAT(with("{collector: {kind: Custom}, source: {fileSystemPath: {path: a}}}"),
+              ElementsAre(HasSubstr("customCollector: is required"), HasSubstr("kind: is required"),
+                          HasSubstr("must be absolute")));
+  EXPECT_THAT(with("{collector: {kind: Stdout}}"),
+              ElementsAre(HasSubstr("did you mean \"StdOut\"?")));
+  EXPECT_THAT(with("{source: {fileSystemPath: {path: /a}}}"),
+              ElementsAre(HasSubstr(
+                  "warning: spec.metricsCollectorSpec.source.fileSystemPath: has no effect")));
+}
+
+TEST(Rules, OfFilters) {
+  const auto with = [](const std::string& format) {
+    return FindingsOf(std::string(kGood) +
+                      "  metricsCollectorSpec: {source: {filter: {metricsFormat: ['" + format +
+                      "']}}}\n");
+  };
+  EXPECT_THAT(with(R"(([\w|-]+)\s*=\s*([+-]?\d*(\.\d+)?([Ee][+-]?\d+)?))"), IsEmpty());
+  EXPECT_THAT(with(R"((?:x )?(?P<name>\w+): (.*))"), IsEmpty());
+  EXPECT_THAT(with("(unclosed"),
+              ElementsAre(HasSubstr("metricsFormat[0]: is no regular expression")));
+  EXPECT_THAT(with("loss=(.*)"), ElementsAre(HasSubstr("needs two groups")));
+  EXPECT_THAT(
+      with("(loss)=(.*)"),
+      ElementsAre(HasSubstr("warning: spec.metricsCollectorSpec.source.filter.metricsFormat: "
+                            "cannot find the metric \"accuracy\"")));
+}
+
+TEST(Rules, OfAlgorithms) {
+  const auto with = [](const std::string& spec) {
+    return FindingsOf(std::string(kGood) + "  algorithm: " + spec + "\n");
+  };
+  EXPECT_THAT(with("{algorithmName: sobol}"), IsEmpty());
+  EXPECT_THAT(with("{algorithmName: soboll}"), ElementsAre(HasSubstr("did you mean \"sobol\"?")));
+  EXPECT_THAT(with("{algorithmName: enas}"),
+              ElementsAre(HasSubstr("warning: spec.algorithm.algorithmName: "
+                                    "this version has no \"enas\"")));
+  EXPECT_THAT(with("{algorithmName: random, algorithmSettings: [{name: random_state, value: x}]}"),
+              ElementsAre(HasSubstr("error: spec.algorithm.algorithmSettings[0]")));
+  EXPECT_THAT(
+      with(
+          "{algorithmName: random, algorithmSettings: [{name: a, value: 1}, {name: a, value: 2}]}"),
+      Contains(HasSubstr("algorithmSettings[1].name: \"a\" is given twice")));
+  EXPECT_THAT(with("{algorithmName: grid}"),
+              ElementsAre(HasSubstr("error: spec.algorithm.algorithmName")));
+  EXPECT_THAT(FindingsOf(std::string(kGood) + "  earlyStopping: {algorithmName: medianstopp}\n"),
+              ElementsAre(HasSubstr("did you mean \"medianstop\"?")));
+}
+
+TEST(Rules, ArchitectureSearchNeedsAnotherAlgorithm) {
+  std::string text = ReadTestFile("katib/nas-enas.yaml");
+  EXPECT_THAT(FindingsOf(Replaced(text, "algorithmName: enas", "algorithmName: random")),
+              ElementsAre(HasSubstr(
+                  "spec.nasConfig: the algorithm \"random\" does not search architectures")));
+  EXPECT_THAT(FindingsOf(std::string(kGood) + "  nasConfig: {graphConfig: {numLayers: 1}}\n"),
+              Contains(HasSubstr("spec.nasConfig: does not go with parameters")));
+}
+
+TEST(Rules, OfStartPoints) {
+  const auto with = [](const std::string& point) {
+    return FindingsOf(std::string(kGood) + "  shirabe: {start: [{" + point + "}]}\n");
+  };
+  EXPECT_THAT(with("lr: 0.01, units: 8, batch: \"16\", optimizer: adam"), IsEmpty());
+  EXPECT_THAT(with("lr: 0.01, units: 8, batch: 16"),
+              ElementsAre(HasSubstr("start[0]: parameter \"optimizer\" is missing")));
+  EXPECT_THAT(with("lr: 0.01, units: 8.5, batch: 16, optimizer: sgd"),
+              ElementsAre(HasSubstr("must be an integer, not 8.5")));
+  EXPECT_THAT(with("lr: 0.01, units: 8, batch: 16, optimizer: lion"),
+              ElementsAre(HasSubstr("has no value \"lion\"")));
+  EXPECT_THAT(with("lr: 5, units: 8, batch: 16, optimizer: sgd"), ElementsAre(HasSubstr("lr")));
+  EXPECT_THAT(with("lr: 0.01, units: 8, batch: 16, optimizer: sgd, extra: 1"),
+              ElementsAre(HasSubstr("\"extra\" does not exist")));
+}
+
+TEST(Rules, WhatHasNoEffectYetIsSaid) {
+  EXPECT_THAT(
+      FindingsOf(std::string(kGood) +
+                 "  shirabe: {budget: {maxCost: 5}, attempts: {onDemandAfter: 2}}\n"),
+      ElementsAre(HasSubstr("warning: spec.shirabe.budget: has no effect yet"),
+                  HasSubstr("warning: spec.shirabe.attempts.onDemandAfter: has no effect yet")));
+}
+
+TEST(Rules, HoldForMessagesToo) {
+  v1::Experiment experiment = ParseOnly(kGood);
+  EXPECT_THAT(Lines(Validate(experiment)), IsEmpty());
+  experiment.mutable_spec()->mutable_parameters(0)->mutable_feasible_space()->set_max(NAN);
+  experiment.mutable_spec()->mutable_objective()->set_goal(INFINITY);
+  experiment.mutable_metadata()->set_name("");
+  experiment.set_kind("Trial");
+  const auto lines = Lines(Validate(experiment));
+  EXPECT_THAT(
+      lines,
+      Contains("error: spec.parameters[0].feasibleSpace.max: must be a finite number, not NaN"));
+  EXPECT_THAT(lines, Contains("error: spec.objective.goal: must be a finite number, not Infinity"));
+  EXPECT_THAT(lines, Contains(HasSubstr("error: metadata.name: is required")));
+  EXPECT_THAT(lines, Contains("error: kind: must be Experiment"));
+  EXPECT_THAT(Lines(Validate(v1::Experiment())), Contains(HasSubstr("error: spec: is required")));
+}
+
+TEST(SameExperiment, CountsAndGoalMayChange) {
+  const v1::Experiment existing = ParseOnly(kGood);
+  v1::Experiment wanted = existing;
+  wanted.mutable_spec()->set_max_trial_count(50);
+  wanted.mutable_spec()->set_parallel_trial_count(1);
+  wanted.mutable_spec()->set_max_failed_trial_count(5);
+  wanted.mutable_spec()->mutable_objective()->set_goal(0.5);
+  (*wanted.mutable_metadata()->mutable_labels())["a"] = "b";
+  EXPECT_TRUE(CheckSameExperiment(existing, wanted).ok());
+}
+
+TEST(SameExperiment, TheFirstDifferenceIsNamed) {
+  const v1::Experiment existing = ParseOnly(kGood);
+  const auto difference = [&](const char* from, const char* to) {
+    const Status status = CheckSameExperiment(existing, ParseOnly(Replaced(kGood, from, to)));
+    EXPECT_EQ(status.code(), absl::StatusCode::kAlreadyExists);
+    return Message(status);
+  };
+  EXPECT_THAT(difference("\"0.1\"", "\"0.2\""),
+              HasSubstr("experiment default/good exists and is another search: "
+                        "spec.parameters[0].feasibleSpace.max is \"0.1\" there and \"0.2\" here"));
+  EXPECT_THAT(
+      difference("[sgd, adam]", "[sgd, adam, lion]"),
+      HasSubstr("spec.parameters[3].feasibleSpace.list[2] is nothing there and \"lion\" here"));
+  EXPECT_THAT(difference("command: [fit", "command: [fit2"), HasSubstr("containers[0].command[0]"));
+}
+
+}  // namespace
+}  // namespace shirabe::experiment
