@@ -31,7 +31,8 @@ struct AttemptRequest {
   absl::Duration grace;     // between SIGTERM and SIGKILL
 };
 
-// Where an attempt keeps its files. All but the control file exist once Start has returned.
+// Where an attempt keeps its files. The directories, the log and the parameters exist once Start
+// has returned; the metrics and control files when they are first written.
 struct AttemptPaths {
   std::string dir;           // of the attempt
   std::string log;           // stdout and stderr, interleaved

@@ -16,13 +16,14 @@ namespace {
 
 constexpr int kSpawnTries = 3;
 
-// What the program finds when it starts. The metrics file is there from the beginning, so that one
-// can follow it.
-Status WriteInputs(const AttemptPaths& paths, const std::string& parameters_json) {
-  RETURN_IF_ERROR(WriteFileAtomic(paths.params_file, parameters_json));
-  const Fd metrics(open(paths.metrics_file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
-  if (metrics.valid()) return absl::OkStatus();
-  return ErrnoStatus("cannot create " + paths.metrics_file, errno);
+// Written in place: nobody reads it before the program runs, and a start that is cut short writes
+// it again.
+Status WriteInput(const std::string& path, const std::string& text) {
+  const Fd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  if (!fd.valid()) return ErrnoStatus("cannot create " + path, errno);
+  const ssize_t written = write(fd.get(), text.data(), text.size());
+  if (written == static_cast<ssize_t>(text.size())) return absl::OkStatus();
+  return ErrnoStatus("cannot write " + path, written < 0 ? errno : ENOSPC);
 }
 
 // kAlreadyExists if it is somebody else's.
@@ -56,7 +57,7 @@ StatusOr<LaunchPlan> Launcher::Plan(const AttemptRequest& request) const {
 StatusOr<Found> Launcher::Launch(const AttemptRequest& request, const LaunchPlan& plan) {
   const AttemptPaths paths = layout_.Paths(request.key);
   const std::filesystem::path base = request.working_dir;
-  RETURN_IF_ERROR(WriteInputs(paths, request.parameters_json));
+  RETURN_IF_ERROR(WriteInput(paths.params_file, request.parameters_json));
   SpawnRequest spawn;
   spawn.dir = paths.dir;
   spawn.log = paths.log;

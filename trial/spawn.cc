@@ -41,12 +41,14 @@ class SpawnPlan {
   }
 
   // Signals start out blocked, so that one which is sent at once waits until the supervisor can
-  // take it instead of ending it; and none is ignored, whatever we do with them ourselves.
+  // take it instead of ending it. Were SIGCHLD ignored, as we may do, it could not await its child.
   void Detach() {
-    sigset_t all;
+    sigset_t all, child;
     sigfillset(&all);
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
     posix_spawnattr_setsigmask(&attributes_, &all);
-    posix_spawnattr_setsigdefault(&attributes_, &all);
+    posix_spawnattr_setsigdefault(&attributes_, &child);
     posix_spawnattr_setflags(&attributes_,
                              POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
   }

@@ -53,8 +53,8 @@ TEST_P(ExecutorContract, AnAttemptRunsAndEnds) {
 TEST_P(ExecutorContract, ThePathsExistOnceStarted) {
   ASSERT_TRUE(StartSleeper(Attempt(1)).ok());
   const AttemptPaths paths = executor().Paths(Attempt(1));
-  for (const std::string& path : {paths.dir, paths.log, paths.metrics_file, paths.params_file,
-                                  paths.checkpoint_dir, paths.output_dir}) {
+  for (const std::string& path :
+       {paths.dir, paths.log, paths.params_file, paths.checkpoint_dir, paths.output_dir}) {
     EXPECT_TRUE(std::filesystem::exists(path)) << path;
   }
   EXPECT_EQ(*ReadFile(paths.params_file), R"({"lr": 0.5})");
