@@ -5,7 +5,7 @@
 #include "absl/strings/str_format.h"
 #include "experiment/pass.h"
 #include "experiment/request.h"
-#include "experiment/start_points.h"
+#include "experiment/spec.h"
 #include "experiment/submit.h"
 
 namespace shirabe::experiment {
@@ -186,13 +186,14 @@ void Pass::Propose() {
 
 // The points that the user wants tried first are trials like any other.
 bool Pass::AddStartPoints() {
-  const auto& start = state_.experiment().spec().shirabe().start();
+  const v1::ExperimentSpec& spec = state_.experiment().spec();
   bool added = false;
-  for (int i = 0; i < plan_.suggest && state_.history().size() < start.size(); ++i) {
-    const auto point =
-        StartPoint(state_.experiment(), state_.space(), static_cast<int>(state_.history().size()));
+  for (int i = 0; i < plan_.suggest && state_.history().size() < spec.shirabe().start_size(); ++i) {
+    const auto assignments = StartPoint(spec, static_cast<int>(state_.history().size()));
+    const auto point = assignments.ok() ? state_.space().Encode(*assignments)
+                                        : StatusOr<suggestion::Point>(assignments.status());
     suggestion::Suggestion suggestion;
-    suggestion.point = point.ok() ? *point : suggestion::Point(state_.space().size(), 0.5);
+    suggestion.point = point.ok() ? *point : suggestion::Point(state_.space().size(), 0.0);
     suggestion.explanation = point.ok() ? "a start point of the specification"
                                         : "in place of a start point: " + Message(point.status());
     Open(state_.AddTrial(suggestion, now_));
