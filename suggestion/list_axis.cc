@@ -22,15 +22,25 @@ std::string Listed(const std::vector<std::string>& values) {
   return list;
 }
 
+bool IsWhole(double number) { return number == std::floor(number) && std::abs(number) <= 0x1p53; }
+
 }  // namespace
 
 DiscreteAxis::DiscreteAxis(const std::string& name, std::vector<double> numbers)
-    : Axis(name), numbers_(std::move(numbers)), shares_(Shares::Equal(numbers_.size())) {}
+    : Axis(name),
+      numbers_(std::move(numbers)),
+      whole_(std::all_of(numbers_.begin(), numbers_.end(), IsWhole)),
+      shares_(Shares::Equal(numbers_.size())) {}
 
 v1::Assignment DiscreteAxis::Decode(double x) const {
   v1::Assignment assignment;
   assignment.set_name(name());
-  assignment.set_number(numbers_[Level(x)]);
+  const double number = numbers_[Level(x)];
+  if (whole_) {
+    assignment.set_integer(static_cast<int64_t>(number));
+  } else {
+    assignment.set_number(number);
+  }
   return assignment;
 }
 

@@ -23,6 +23,7 @@ class DiscreteAxis : public Axis {
 
  private:
   std::vector<double> numbers_;
+  bool whole_;  // all of them: then programs get integers
   Shares shares_;
 };
 
