@@ -1,7 +1,5 @@
-// Short ways to write search spaces, for tests.
+// Short ways to write search spaces, for tests and benchmarks.
 #pragma once
-
-#include <gtest/gtest.h>
 
 #include <optional>
 #include <string>
@@ -64,10 +62,9 @@ inline StatusOr<Space> TryMake(const std::vector<v1::ParameterSpec>& parameters)
   return Space::Create(specs);
 }
 
+// Ends the program, with the reason, if the parameters are not a space.
 inline Space Make(const std::vector<v1::ParameterSpec>& parameters) {
-  StatusOr<Space> space = TryMake(parameters);
-  EXPECT_TRUE(space.ok()) << space.status();
-  return *std::move(space);
+  return TryMake(parameters).value();
 }
 
 }  // namespace shirabe::suggestion
