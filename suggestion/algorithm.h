@@ -56,7 +56,7 @@ struct SettingInfo {
   std::string name;
   Type type = Type::kWord;
   std::string default_value = {};
-  double min = 0, max = 0;          // kInt, kDouble; no bounds where equal; max may be infinite
+  double min = 0, max = 0;              // kInt, kDouble; no bounds where equal; max may be infinite
   std::vector<std::string> words = {};  // kWord: the ones allowed, any where empty
   std::string help = {};
 };
@@ -70,9 +70,9 @@ struct Problem {
 };
 
 struct AlgorithmInfo {
-  std::string name;                  // Katib's, where Katib has it
+  std::string name;  // Katib's, where Katib has it
   std::vector<std::string> aliases = {};
-  std::string help;                  // one sentence: what it is, when to use it
+  std::string help;  // one sentence: what it is, when to use it
   std::vector<SettingInfo> settings = {};
   // kInvalidArgument, naming the parameter or setting and the fix, if the problem does not suit;
   // the settings have passed the table.

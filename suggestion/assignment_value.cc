@@ -13,8 +13,7 @@ StatusOr<double> NumberOf(const v1::Assignment& assignment) {
       return assignment.number();
     case v1::Assignment::kInteger: return static_cast<double>(assignment.integer());
     case v1::Assignment::kCategory:
-      return absl::InvalidArgumentError("\"" + assignment.category() +
-                                        "\" is text; give a number");
+      return absl::InvalidArgumentError("\"" + assignment.category() + "\" is text; give a number");
     case v1::Assignment::VALUE_NOT_SET: break;
   }
   return absl::InvalidArgumentError("there is no value; give a number");

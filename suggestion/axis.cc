@@ -90,9 +90,8 @@ Shares MakeShares(const DecimalLattice& values, const v1::FeasibleSpace& feasibl
   const double low = half < min / 2 ? std::log1p(-half / min) : -std::numbers::ln2;
   const double last = values.At(count - 1);
   const Spread::Interval logs{std::log(min) + low, std::log(last) + std::log1p(half / last)};
-  const Spread spread = normal
-                            ? NormalBetween(logs, std::log(min), std::log(feasible.max()))
-                            : Spread::Uniform(logs);
+  const Spread spread =
+      normal ? NormalBetween(logs, std::log(min), std::log(feasible.max())) : Spread::Uniform(logs);
   return Shares::ByMass(count, spread, {.log = true, .min = min, .step = step});
 }
 
@@ -102,8 +101,7 @@ StatusOr<std::unique_ptr<Axis>> MakeLattice(const v1::ParameterSpec& spec, doubl
                    DecimalLattice::Create(feasible.min(), feasible.max(), step));
   const Shares shares = MakeShares(values, feasible, step);
   if (!shares.Distinguishable()) {
-    return Invalid("min " + FormatNumber(feasible.min()) + ", max " +
-                   FormatNumber(feasible.max()) +
+    return Invalid("min " + FormatNumber(feasible.min()) + ", max " + FormatNumber(feasible.max()) +
                    ": some of so many values would be too improbable to ever be chosen; narrow the "
                    "range, choose a larger step, or use distribution uniform");
   }

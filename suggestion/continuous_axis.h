@@ -18,8 +18,8 @@ class ContinuousAxis : public Axis {
  public:
   struct Range {
     double min = 0;
-    double max = 1;     // > min
-    bool log = false;   // then min > 0
+    double max = 1;    // > min
+    bool log = false;  // then min > 0
     bool normal = false;
   };
   ContinuousAxis(const std::string& name, Range range);

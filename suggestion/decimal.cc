@@ -95,8 +95,7 @@ int LeastExponent(const Decimal& a, const Decimal& b, const Decimal& c) {
 }
 
 std::string Describe(double min, double max, double step) {
-  return "min " + FormatNumber(min) + ", max " + FormatNumber(max) + ", step " +
-         FormatNumber(step);
+  return "min " + FormatNumber(min) + ", max " + FormatNumber(max) + ", step " + FormatNumber(step);
 }
 
 }  // namespace

@@ -34,10 +34,10 @@ StatusOr<double> LatticeAxis::Encode(const v1::Assignment& value) const {
   for (uint64_t k = from; k <= std::min(middle + 1, last); ++k) {
     if (std::abs(values_.At(k) - number) <= tolerance) return Coordinate(k);
   }
-  return absl::InvalidArgumentError(
-      FormatNumber(number) + " is not one of its values; near it is " +
-      FormatNumber(values_.At(middle)) + ", and they go from " + FormatNumber(low) + " to " +
-      FormatNumber(high));
+  return absl::InvalidArgumentError(FormatNumber(number) +
+                                    " is not one of its values; near it is " +
+                                    FormatNumber(values_.At(middle)) + ", and they go from " +
+                                    FormatNumber(low) + " to " + FormatNumber(high));
 }
 
 }  // namespace shirabe::suggestion

@@ -50,8 +50,7 @@ StatusOr<double> DiscreteAxis::Encode(const v1::Assignment& value) const {
   if (found != numbers_.end() && *found == number) return Coordinate(found - numbers_.begin());
   std::vector<std::string> texts;
   for (double known : numbers_) texts.push_back(FormatNumber(known));
-  return absl::InvalidArgumentError(FormatNumber(number) + " is not in its list: " +
-                                    Listed(texts));
+  return absl::InvalidArgumentError(FormatNumber(number) + " is not in its list: " + Listed(texts));
 }
 
 uint64_t CategoricalAxis::Level(double x) const {
@@ -71,8 +70,8 @@ StatusOr<double> CategoricalAxis::Encode(const v1::Assignment& value) const {
   const auto found = std::find(categories_.begin(), categories_.end(), category);
   if (found != categories_.end()) return static_cast<double>(found - categories_.begin());
   const auto near = Nearest(category, categories_);
-  return absl::InvalidArgumentError("\"" + category + "\" is not in its list: " +
-                                    Listed(categories_) +
+  return absl::InvalidArgumentError("\"" + category +
+                                    "\" is not in its list: " + Listed(categories_) +
                                     (near ? "; did you mean \"" + *near + "\"?" : ""));
 }
 

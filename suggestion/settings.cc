@@ -2,8 +2,10 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/did_you_mean.h"
 #include "base/number.h"
@@ -29,6 +31,7 @@ std::string Guess(const std::string& word, const std::vector<std::string>& known
 
 std::vector<std::string> NamesOf(const std::vector<SettingInfo>& known) {
   std::vector<std::string> names;
+  names.reserve(known.size());
   for (const SettingInfo& info : known) names.push_back(info.name);
   return names;
 }
@@ -75,8 +78,7 @@ Status CheckWord(const SettingInfo& info, const std::string& value) {
   if (std::find(info.words.begin(), info.words.end(), value) != info.words.end()) {
     return absl::OkStatus();
   }
-  return Invalid(Guess(value, info.words) + "it must be one of " +
-                 absl::StrJoin(info.words, ", "));
+  return Invalid(Guess(value, info.words) + "it must be one of " + absl::StrJoin(info.words, ", "));
 }
 
 Status CheckValue(const SettingInfo& info, const std::string& value) {
@@ -87,6 +89,16 @@ Status CheckValue(const SettingInfo& info, const std::string& value) {
     case SettingInfo::Type::kWord: return CheckWord(info, value);
   }
   return absl::OkStatus();
+}
+
+Status Unknown(const std::string& name, const std::vector<SettingInfo>& known) {
+  const std::vector<std::string> names = NamesOf(known);
+  return Invalid("setting \"" + name + "\" is not known; " + Guess(name, names) +
+                 "known: " + absl::StrJoin(names, ", "));
+}
+
+Status Twice(const std::string& name) {
+  return Invalid("setting \"" + name + "\" is given twice; remove one");
 }
 
 Settings WithDefaults(const std::vector<SettingInfo>& known, Settings settings) {
@@ -102,19 +114,12 @@ Settings WithDefaults(const std::vector<SettingInfo>& known, Settings settings) 
 Status ValidateSettings(const std::vector<SettingInfo>& known, const Settings& settings) {
   std::vector<SettingInfo> all = known;
   if (FindInfo(known, "random_state") == nullptr) all.push_back(RandomState());
-  for (auto setting = settings.begin(); setting != settings.end(); ++setting) {
-    const auto& [name, value] = *setting;
+  std::set<std::string> names;
+  for (const auto& [name, value] : settings) {
     const SettingInfo* info = FindInfo(all, name);
-    if (info == nullptr) {
-      const std::vector<std::string> names = NamesOf(all);
-      return Invalid("setting \"" + name + "\" is not known; " + Guess(name, names) +
-                     "known: " + absl::StrJoin(names, ", "));
-    }
-    const auto same = [&](const auto& other) { return other.first == name; };
-    if (std::find_if(settings.begin(), setting, same) != setting) {
-      return Invalid("setting \"" + name + "\" is given twice; remove one");
-    }
-    RETURN_IF_ERROR(Prefix("setting \"" + name + "\" is \"" + value + "\"",
+    if (info == nullptr) return Unknown(name, all);
+    if (!names.insert(name).second) return Twice(name);
+    RETURN_IF_ERROR(Prefix(absl::StrCat("setting \"", name, "\" is \"", value, "\""),
                            CheckValue(*info, value)));
   }
   return absl::OkStatus();
@@ -131,8 +136,8 @@ StatusOr<std::unique_ptr<Algorithm>> CreateAlgorithm(const std::string& name,
     return absl::NotFoundError("algorithm \"" + name + "\" is not known; " + Guess(name, names) +
                                "known: " + list);
   }
-  RETURN_IF_ERROR(Prefix("algorithm " + info->name,
-                         ValidateSettings(info->settings, problem.settings)));
+  RETURN_IF_ERROR(
+      Prefix("algorithm " + info->name, ValidateSettings(info->settings, problem.settings)));
   Problem complete = problem;
   complete.settings = WithDefaults(info->settings, problem.settings);
   return info->create(complete);

@@ -42,7 +42,7 @@ SobolSequence::SobolSequence(int dimensions) : dimensions_(dimensions) {
   for (int j = 0; j < kBits; ++j) {
     const auto n = static_cast<uint32_t>((uint64_t{1} << (j + 1)) - 1);
     engine.seed(n - 1);
-    for (int d = 0; d < dimensions; ++d) directions_[d * kBits + j] = engine();
+    for (size_t i = j; i < directions_.size(); i += kBits) directions_[i] = engine();
   }
 }
 
@@ -50,7 +50,7 @@ std::vector<double> SobolSequence::At(uint64_t index, uint64_t seed) const {
   constexpr int kRest = 53 - kBits;
   std::vector<double> point(dimensions_);
   for (int d = 0; d < dimensions_; ++d) {
-    const uint32_t* direction = &directions_[d * kBits];
+    const uint32_t* direction = &directions_[static_cast<size_t>(d) * kBits];
     uint32_t x = 0;
     for (auto bits = static_cast<uint32_t>(index); bits != 0; bits &= bits - 1) {
       x ^= direction[__builtin_ctz(bits)];

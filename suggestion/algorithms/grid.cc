@@ -49,9 +49,9 @@ class Grid : public Algorithm {
     for (; index < all && static_cast<int>(suggestions.size()) < count; ++index) {
       Point point = space.At(index);
       if (!unvisited.Take(point)) continue;
-      suggestions.push_back({.point = std::move(point),
-                             .explanation = absl::StrCat("point ", index + 1, " of the ", all,
-                                                         " of the grid")});
+      suggestions.push_back(
+          {.point = std::move(point),
+           .explanation = absl::StrCat("point ", index + 1, " of the ", all, " of the grid")});
     }
     Proposal proposal = unvisited.Finish(std::move(suggestions));
     proposal.memo = absl::StrCat(kMemo, index);

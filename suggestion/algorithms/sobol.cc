@@ -52,8 +52,9 @@ class Sobol : public Algorithm {
     std::optional<Point> point = unvisited.Draw(rng);
     if (!point) return std::nullopt;
     return Suggestion{.point = *std::move(point),
-                      .explanation = "drawn from the points that are left: those of the Sobol "
-                                     "sequence have been tried"};
+                      .explanation =
+                          "drawn from the points that are left: those of the Sobol "
+                          "sequence have been tried"};
   }
 
   SobolSequence sequence_;

@@ -5,8 +5,8 @@
 namespace shirabe {
 namespace {
 
-const std::vector<std::string> kFields = {"parallelTrialCount", "maxTrialCount",
-                                          "maxFailedTrialCount", "objective", "min", "max"};
+const std::vector<std::string> kFields = {
+    "parallelTrialCount", "maxTrialCount", "maxFailedTrialCount", "objective", "min", "max"};
 
 TEST(DidYouMean, FindsOneWrongLetterASwapAndAMissingLetter) {
   EXPECT_EQ(Nearest("objectiv", kFields), "objective");

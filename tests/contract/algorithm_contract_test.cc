@@ -29,10 +29,9 @@ std::vector<NamedSpace> Spaces() {
   for (int i = 0; i < 20; ++i) twenty.push_back(Double("x" + std::to_string(i), {-1, 1}));
   return {
       {"one continuous", Make({Double("lr", {1e-5, 1e-1}, v1::LOG_UNIFORM)})},
-      {"mixed", Make({Double("lr", {1e-5, 1e-1}, v1::LOG_NORMAL), Int("n", {1, 512},
-                                                                     v1::LOG_UNIFORM),
-                      Discrete("bs", {16, 32, 64}), Categorical("opt", {"sgd", "adam", "lion"}),
-                      Double("drop", {0, 0.5, 0.1})})},
+      {"mixed", Make({Double("lr", {1e-5, 1e-1}, v1::LOG_NORMAL),
+                      Int("n", {1, 512}, v1::LOG_UNIFORM), Discrete("bs", {16, 32, 64}),
+                      Categorical("opt", {"sgd", "adam", "lion"}), Double("drop", {0, 0.5, 0.1})})},
       {"finite mixed", Make({Int("n", {1, 9, 2}), Double("m", {0.1, 0.9, 0.2}, v1::NORMAL),
                              Categorical("opt", {"sgd", "adam"}), Discrete("bs", {1, 10})})},
       {"categories only", Make({Categorical("a", {"x", "y", "z"}), Categorical("b", {"p", "q"})})},
@@ -81,10 +80,13 @@ std::vector<NamedHistory> Histories(const Space& space) {
       {"huge and tiny losses",
        Filled(space, kMany, [](int i) { return Completed(i % 2 == 0 ? 1e308 : -1e-308); })},
       {"equal losses", Filled(space, kMany, [](int) { return Completed(1); })},
-      {"of every state", Filled(space, kMany, [](int i) {
-         return TrialView{.state = static_cast<TrialState>(i % 3), .early_stopped = i % 2 == 0,
-                          .loss = 1.0 * i, .last_step = i};
-       })},
+      {"of every state", Filled(space, kMany,
+                                [](int i) {
+                                  return TrialView{.state = static_cast<TrialState>(i % 3),
+                                                   .early_stopped = i % 2 == 0,
+                                                   .loss = 1.0 * i,
+                                                   .last_step = i};
+                                })},
   };
   History duplicates(space);
   Rng rng(12);
@@ -251,9 +253,8 @@ void ExpectEveryPointOnce(Algorithm& algorithm, const Space& space, Rng& rng) {
     ExpectGood(*proposal, history, count);
     if (proposal->outcome == Outcome::kExhausted) return;
     for (const Suggestion& suggestion : proposal->suggestions) {
-      history.Add(suggestion.point, rng.Below(4) == 0
-                                        ? TrialView{.state = TrialState::kInfeasible}
-                                        : Completed(rng.Uniform()));
+      history.Add(suggestion.point, rng.Below(4) == 0 ? TrialView{.state = TrialState::kInfeasible}
+                                                      : Completed(rng.Uniform()));
       history.SetLabels(history.size() - 1, suggestion.labels);
     }
     history.memo = rng.Below(3) == 0 ? "" : proposal->memo;
@@ -281,8 +282,7 @@ TEST_P(AlgorithmContract, EndsSoonAfterAHundredThousandTrials) {
     const auto algorithm = Build(space);
     if (algorithm == nullptr) continue;
     SCOPED_TRACE(name);
-    const History history =
-        Filled(space, 100000, [](int i) { return Completed(std::sin(i)); });
+    const History history = Filled(space, 100000, [](int i) { return Completed(std::sin(i)); });
     ExpectGood(Ask(*algorithm, history, 8), history, 8);
   }
 }

@@ -42,8 +42,8 @@ std::vector<uint64_t> RunToTheEnd(const std::string& name, const Space& space, b
 }
 
 TEST(Grid, VisitsEveryPointOnceInOrderOfAnyMixOfTypes) {
-  const Space space = Make({Int("a", {1, 3}), Double("b", {0.1, 0.4, 0.1}),
-                            Discrete("c", {8, 2}), Categorical("d", {"x", "y", "z"})});
+  const Space space = Make({Int("a", {1, 3}), Double("b", {0.1, 0.4, 0.1}), Discrete("c", {8, 2}),
+                            Categorical("d", {"x", "y", "z"})});
   std::vector<uint64_t> all(72);
   for (size_t i = 0; i < all.size(); ++i) all[i] = i;
   EXPECT_EQ(RunToTheEnd("grid", space, true), all);
@@ -100,8 +100,8 @@ TEST(Grid, AHundredThousandTrialsCostNoRescans) {
 }
 
 TEST(Random, FollowsTheDistributions) {
-  const Space space = Make({Double("lr", {1e-4, 1}, v1::LOG_UNIFORM), Double("n", {-3, 3},
-                                                                            v1::NORMAL)});
+  const Space space =
+      Make({Double("lr", {1e-4, 1}, v1::LOG_UNIFORM), Double("n", {-3, 3}, v1::NORMAL)});
   const Proposal proposal = Ask(*Build("random", space), History(space), 4000);
   int small = 0, middle = 0;
   for (const auto& suggestion : proposal.suggestions) {

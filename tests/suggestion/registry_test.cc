@@ -28,7 +28,8 @@ std::vector<std::string> RegisteredIn() {
   std::vector<std::string> names;
   for (std::string name : Registry<Info>::Get().Names()) {
     if (name == "tell") continue;  // of settings_test.cc
-    std::replace_if(name.begin(), name.end(), [](char c) { return !std::isalnum(c); }, '_');
+    std::replace_if(
+        name.begin(), name.end(), [](char c) { return !std::isalnum(c); }, '_');
     names.push_back(name);
   }
   std::sort(names.begin(), names.end());

@@ -33,7 +33,7 @@ std::string Refusal(const std::string& name, const std::string& value) {
 
 TEST(Settings, GoodOnesPass) {
   EXPECT_TRUE(ValidateSettings(kKnown, {}).ok());
-  const Settings good = {{"n_startup", "1000"}, {"gamma", "1e-3"},  {"restart", "True"},
+  const Settings good = {{"n_startup", "1000"}, {"gamma", "1e-3"},     {"restart", "True"},
                          {"kernel", "rbf"},     {"tag", "any at all"}, {"population", "1000000"},
                          {"random_state", "42"}};
   EXPECT_TRUE(ValidateSettings(kKnown, good).ok()) << ValidateSettings(kKnown, good);

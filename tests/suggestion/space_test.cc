@@ -163,9 +163,9 @@ TEST(Space, LogRangesOver300Decades) {
 }
 
 TEST(Space, DistributionsHaveTheirQuantiles) {
-  const Space space = Make({Double("u", {0, 12}), Double("l", {1e-6, 1}, v1::LOG_UNIFORM),
-                            Double("n", {0, 12}, v1::NORMAL),
-                            Double("ln", {1e-6, 1}, v1::LOG_NORMAL)});
+  const Space space =
+      Make({Double("u", {0, 12}), Double("l", {1e-6, 1}, v1::LOG_UNIFORM),
+            Double("n", {0, 12}, v1::NORMAL), Double("ln", {1e-6, 1}, v1::LOG_NORMAL)});
   EXPECT_EQ(Number(space.axis(0), 0.25), 3);
   EXPECT_EQ(Number(space.axis(1), 0.5), 0.001);
   EXPECT_EQ(Number(space.axis(2), 0.5), 6);
@@ -210,10 +210,10 @@ TEST(Space, StepsAddedUpInDoublesAreUnderstood) {
 // Every lattice: coordinates ascend, are middles of their shares, and come back.
 TEST(Space, LevelsAndCoordinatesAreInverse) {
   for (v1::Distribution distribution : kDistributions) {
-    const Space space = Make({Int("a", {1, 3000}, distribution), Int("b", {5, 6}, distribution),
-                              Int("c", {1, 1000000, 7}, distribution),
-                              Double("d", {0.001, 1, 0.001}, distribution),
-                              Double("e", {1e-30, 4, 1}, distribution)});
+    const Space space =
+        Make({Int("a", {1, 3000}, distribution), Int("b", {5, 6}, distribution),
+              Int("c", {1, 1000000, 7}, distribution), Double("d", {0.001, 1, 0.001}, distribution),
+              Double("e", {1e-30, 4, 1}, distribution)});
     for (int i = 0; i < space.size(); ++i) {
       const Axis& axis = space.axis(i);
       double before = 0;
@@ -295,8 +295,8 @@ TEST(Space, OneValueIsOneLevel) {
 }
 
 TEST(Space, ListsAreSortedAndCountedOnce) {
-  const Space space = Make({Discrete("n", {32, 8, 8, -1, 0.5, -0.0, 0}),
-                            Categorical("c", {"sgd", "adam", "sgd"})});
+  const Space space =
+      Make({Discrete("n", {32, 8, 8, -1, 0.5, -0.0, 0}), Categorical("c", {"sgd", "adam", "sgd"})});
   EXPECT_EQ(Values(space.axis(0)), (std::vector<double>{-1, 0, 0.5, 8, 32}));
   EXPECT_EQ(space.cardinality().count, 10u);
   EXPECT_TRUE(space.axis(1).categorical());
@@ -319,8 +319,8 @@ TEST(Space, CardinalityIsExactUntilItDoesNotFit) {
 }
 
 TEST(Space, IndexAndPointAreInverseAndTheLastParameterVariesFastest) {
-  const Space space = Make({Int("a", {1, 3}, v1::LOG_UNIFORM), Double("b", {0, 1, 0.25}),
-                            Categorical("c", {"x", "y"})});
+  const Space space = Make(
+      {Int("a", {1, 3}, v1::LOG_UNIFORM), Double("b", {0, 1, 0.25}), Categorical("c", {"x", "y"})});
   std::set<uint64_t> keys;
   for (uint64_t i = 0; i < space.cardinality().count; ++i) {
     const Point point = space.At(i);
@@ -334,8 +334,8 @@ TEST(Space, IndexAndPointAreInverseAndTheLastParameterVariesFastest) {
 }
 
 TEST(Space, SamplesFollowTheDistribution) {
-  const Space space = Make({Int("l", {1, 64}, v1::LOG_UNIFORM), Categorical("c", {"x", "y", "z"}),
-                            Double("d", {0, 1})});
+  const Space space = Make(
+      {Int("l", {1, 64}, v1::LOG_UNIFORM), Categorical("c", {"x", "y", "z"}), Double("d", {0, 1})});
   Rng rng(5);
   int small = 0, third = 0;
   const int n = 20000;

@@ -57,8 +57,7 @@ inline v1::ParameterSpec Categorical(const std::string& name,
 }
 
 inline StatusOr<Space> TryMake(const std::vector<v1::ParameterSpec>& parameters) {
-  google::protobuf::RepeatedPtrField<v1::ParameterSpec> specs(parameters.begin(),
-                                                              parameters.end());
+  google::protobuf::RepeatedPtrField<v1::ParameterSpec> specs(parameters.begin(), parameters.end());
   return Space::Create(specs);
 }
 
