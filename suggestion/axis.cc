@@ -121,7 +121,8 @@ StatusOr<std::unique_ptr<Axis>> MakeDouble(const v1::ParameterSpec& spec) {
   const v1::FeasibleSpace& feasible = spec.feasible_space();
   RETURN_IF_ERROR(CheckRange(feasible));
   if (feasible.min() == feasible.max()) {
-    return std::make_unique<DiscreteAxis>(spec.name(), std::vector<double>{feasible.min()});
+    return std::make_unique<DiscreteAxis>(spec.name(), std::vector<double>{feasible.min()},
+                                          /*integers=*/false);
   }
   if (feasible.has_step()) return MakeLattice(spec, feasible.step());
   return std::make_unique<ContinuousAxis>(
@@ -143,7 +144,8 @@ StatusOr<std::unique_ptr<Axis>> MakeDiscrete(const v1::ParameterSpec& spec) {
   }
   std::sort(numbers.begin(), numbers.end());
   numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
-  return std::make_unique<DiscreteAxis>(spec.name(), std::move(numbers));
+  const bool integers = std::all_of(numbers.begin(), numbers.end(), IsInteger);
+  return std::make_unique<DiscreteAxis>(spec.name(), std::move(numbers), integers);
 }
 
 StatusOr<std::unique_ptr<Axis>> MakeCategorical(const v1::ParameterSpec& spec) {

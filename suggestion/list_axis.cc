@@ -22,21 +22,19 @@ std::string Listed(const std::vector<std::string>& values) {
   return list;
 }
 
-bool IsWhole(double number) { return number == std::floor(number) && std::abs(number) <= 0x1p53; }
-
 }  // namespace
 
-DiscreteAxis::DiscreteAxis(const std::string& name, std::vector<double> numbers)
+DiscreteAxis::DiscreteAxis(const std::string& name, std::vector<double> numbers, bool integers)
     : Axis(name),
       numbers_(std::move(numbers)),
-      whole_(std::all_of(numbers_.begin(), numbers_.end(), IsWhole)),
+      integers_(integers),
       shares_(Shares::Equal(numbers_.size())) {}
 
 v1::Assignment DiscreteAxis::Decode(double x) const {
   v1::Assignment assignment;
   assignment.set_name(name());
   const double number = numbers_[Level(x)];
-  if (whole_) {
+  if (integers_) {
     assignment.set_integer(static_cast<int64_t>(number));
   } else {
     assignment.set_number(number);

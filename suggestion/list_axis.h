@@ -12,8 +12,9 @@ namespace shirabe::suggestion {
 
 class DiscreteAxis : public Axis {
  public:
-  // Not empty, ascending, no two the same.
-  DiscreteAxis(const std::string& name, std::vector<double> numbers);
+  // Not empty, ascending, no two the same. With `integers`, all of them whole and at most 2^53, it
+  // decodes to integers: a batch size of 32.0 breaks programs that a 32 does not.
+  DiscreteAxis(const std::string& name, std::vector<double> numbers, bool integers);
 
   uint64_t levels() const override { return numbers_.size(); }
   double Coordinate(uint64_t k) const override { return shares_.Coordinate(k); }
@@ -23,7 +24,7 @@ class DiscreteAxis : public Axis {
 
  private:
   std::vector<double> numbers_;
-  bool whole_;  // all of them: then programs get integers
+  bool integers_;
   Shares shares_;
 };
 

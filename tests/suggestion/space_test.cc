@@ -304,6 +304,20 @@ TEST(Space, ListsAreSortedAndCountedOnce) {
   EXPECT_EQ(space.axis(1).Decode(1).category(), "adam");
 }
 
+// A batch size of 32.0 breaks programs that a 32 does not; a learning rate is 1.0 also where that
+// is its only value.
+TEST(Space, ListsOfWholeNumbersGiveIntegersAndDoublesNever) {
+  const auto kind = [](const v1::ParameterSpec& parameter) {
+    return Make({parameter}).axis(0).Decode(0).value_case();
+  };
+  EXPECT_EQ(kind(Discrete("n", {16, 32})), v1::Assignment::kInteger);
+  EXPECT_EQ(kind(Discrete("n", {16, 0.5})), v1::Assignment::kNumber);
+  EXPECT_EQ(kind(Discrete("n", {1e300, 2})), v1::Assignment::kNumber);
+  EXPECT_EQ(kind(Double("x", {1, 1})), v1::Assignment::kNumber);
+  EXPECT_EQ(kind(Double("x", {1, 2, 1})), v1::Assignment::kNumber);
+  EXPECT_EQ(kind(Int("i", {1, 1})), v1::Assignment::kInteger);
+}
+
 TEST(Space, CardinalityIsExactUntilItDoesNotFit) {
   const auto count = [](std::vector<v1::ParameterSpec> parameters) {
     return Make(std::move(parameters)).cardinality();
