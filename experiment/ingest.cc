@@ -92,6 +92,9 @@ StatusOr<Ingested> Ingest(State& state, Live& live, const metrics::Source& sourc
   ASSIGN_OR_RETURN(metrics::Collected collected,
                    state.collector->Collect(source, attempt.cursor()));
   Ingested result{.news = !collected.points.empty(), .more = collected.more};
+  // Kept in memory even where nothing was found, or a chatty program's output would be read again
+  // and again; it is written with the next news, and until then an old cursor does no harm.
+  *attempt.mutable_cursor() = std::move(collected.cursor);
   if (!result.news && !result.more && collected.bad_lines == 0) return result;
   if (StepsGoBack(trial.observation(), collected.points)) {
     RETURN_IF_ERROR(Refold(state, live, collected.points, store));
@@ -106,7 +109,6 @@ StatusOr<Ingested> Ingest(State& state, Live& live, const metrics::Source& sourc
   UpdateObjective(state, trial);
   NoteBadLines(state, attempt, collected, source.now);
   attempt.set_rows(attempt.rows() + static_cast<int64_t>(collected.points.size()));
-  *attempt.mutable_cursor() = std::move(collected.cursor);
   AddRows(state, attempt, std::move(collected.points));
   live.open_changed = live.trial_changed = true;
   return result;

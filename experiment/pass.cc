@@ -124,7 +124,8 @@ void Pass::NoteRunning(Live& live, const trial::Sighting& sighting) {
 
 metrics::Source Pass::SourceOf(const Live& live) const {
   const AttemptKey key = KeyOf(state_, live.open->record);
-  metrics::Source source = SourceFor(state_, options_.executor->Paths(key), options_.working_dir);
+  metrics::Source source =
+      SourceFor(state_, live, options_.executor->Paths(key), options_.working_dir);
   source.now = now_;
   return source;
 }

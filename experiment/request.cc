@@ -1,5 +1,6 @@
 #include "experiment/request.h"
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_replace.h"
@@ -44,6 +45,16 @@ std::map<std::string, std::string> Environment(const State& state, const v1::Tri
   return environment;
 }
 
+// Where the program itself stands, for a path that is relative to it.
+std::string WorkingDirOf(const State& state, const Live& live, const std::string& otherwise) {
+  const auto request = RequestFor(state, live, otherwise);
+  if (!request.ok()) return otherwise;  // the start will say why
+  const auto command =
+      trial::ReadCommand(request->trial_spec, request->primary_container, request->environment);
+  if (!command.ok()) return otherwise;
+  return (std::filesystem::path(otherwise) / command->working_dir).string();
+}
+
 }  // namespace
 
 AttemptKey KeyOf(const State& state, const v1::Attempt& attempt) {
@@ -69,7 +80,7 @@ StatusOr<trial::AttemptRequest> RequestFor(const State& state, const Live& live,
   return request;
 }
 
-metrics::Source SourceFor(const State& state, const trial::AttemptPaths& paths,
+metrics::Source SourceFor(const State& state, const Live& live, const trial::AttemptPaths& paths,
                           const std::string& working_dir) {
   const v1::ExperimentSpec& spec = state.experiment().spec();
   metrics::Source source;
@@ -86,6 +97,9 @@ metrics::Source SourceFor(const State& state, const trial::AttemptPaths& paths,
   path = absl::StrReplaceAll(path, {{"$(SHIRABE_OUTPUT_DIR)", paths.output_dir},
                                     {"$(SHIRABE_CHECKPOINT_DIR)", paths.checkpoint_dir},
                                     {"$(SHIRABE_METRICS_FILE)", paths.metrics_file}});
+  if (!path.empty() && path.front() != '/') {
+    source.working_dir = WorkingDirOf(state, live, working_dir);
+  }
   return source;
 }
 

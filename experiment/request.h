@@ -18,7 +18,7 @@ StatusOr<trial::AttemptRequest> RequestFor(const State& state, const Live& live,
                                            const std::string& working_dir);
 
 // Where this attempt's metrics are.
-metrics::Source SourceFor(const State& state, const trial::AttemptPaths& paths,
+metrics::Source SourceFor(const State& state, const Live& live, const trial::AttemptPaths& paths,
                           const std::string& working_dir);
 
 }  // namespace shirabe::experiment
