@@ -1,0 +1,86 @@
+#include "client/best.h"
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/names.h"
+#include "client/rows.h"
+#include "client/table.h"
+#include "client/words.h"
+#include "trial/template.h"
+
+namespace shirabe::client {
+namespace {
+
+bool IsSafe(char c) {
+  return absl::ascii_isalnum(c) || std::string_view("_-./:=,+@%").find(c) != std::string_view::npos;
+}
+
+}  // namespace
+
+Status CheckHasBest(const v1::Experiment& experiment) {
+  if (experiment.status().current_optimal_trial().has_objective()) return absl::OkStatus();
+  return absl::NotFoundError(absl::StrCat(
+      "experiment ", experiment.metadata().name(), " (", StateWord(experiment),
+      ") has no best trial: none of its ", experiment.status().trials(),
+      " trials has reported a finite \"",
+      experiment.spec().objective().objective_metric_name(), "\""));
+}
+
+Json BestJson(const v1::Experiment& experiment) {
+  const v1::OptimalTrial& best = experiment.status().current_optimal_trial();
+  Json assignments = Json::object();
+  for (const v1::Assignment& assignment : best.parameter_assignments()) {
+    assignments[assignment.name()] = TypedValue(assignment);
+  }
+  return {{"trial", best.best_trial_name()},
+          {"objective", experiment.spec().objective().objective_metric_name()},
+          {"value", NumberJson(best.objective())},
+          {"step", best.step()},
+          {"assignments", std::move(assignments)}};
+}
+
+std::string BestTable(const v1::Experiment& experiment, bool with_header) {
+  const v1::OptimalTrial& best = experiment.status().current_optimal_trial();
+  Cells header = {"TRIAL", experiment.spec().objective().objective_metric_name(), "STEP"};
+  Cells cells = {best.best_trial_name(), ShortNumber(best.objective()),
+                 std::to_string(best.step())};
+  for (const v1::Assignment& assignment : best.parameter_assignments()) {
+    header.push_back(assignment.name());
+    cells.push_back(trial::FormatAssignment(assignment));
+  }
+  Table table(std::move(header));
+  table.Add(std::move(cells));
+  return table.Take(with_header);
+}
+
+std::string BestArguments(const v1::Experiment& experiment) {
+  return absl::StrJoin(experiment.status().current_optimal_trial().parameter_assignments(), " ",
+                       [](std::string* out, const v1::Assignment& assignment) {
+                         absl::StrAppend(out, "--",
+                                         ShellQuote(assignment.name() + "=" +
+                                                    trial::FormatAssignment(assignment)));
+                       }) +
+         "\n";
+}
+
+std::string BestVariables(const v1::Experiment& experiment) {
+  std::string text;
+  for (const auto& assignment :
+       experiment.status().current_optimal_trial().parameter_assignments()) {
+    absl::StrAppend(&text, ParameterVariable(assignment.name()), "=",
+                    ShellQuote(trial::FormatAssignment(assignment)), "\n");
+  }
+  return text;
+}
+
+std::string ShellQuote(const std::string& text) {
+  bool safe = !text.empty();
+  for (const char c : text) safe = safe && IsSafe(c);
+  if (safe) return text;
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+}  // namespace shirabe::client

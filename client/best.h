@@ -1,0 +1,27 @@
+// The best trial so far, in the forms that people paste: a table, arguments, variables, JSON. The
+// JSON is stable: {"trial", "objective", "value", "step", "assignments": {name: typed value}}. Pure.
+#pragma once
+
+#include <string>
+
+#include "base/status.h"
+#include "client/view.h"
+#include "proto/shirabe/v1/experiment.pb.h"
+
+namespace shirabe::client {
+
+// kNotFound, saying how far the experiment is, if no trial has a value that counts.
+Status CheckHasBest(const v1::Experiment& experiment);
+
+// The rest needs a best trial.
+Json BestJson(const v1::Experiment& experiment);
+std::string BestTable(const v1::Experiment& experiment, bool with_header);
+// --lr=0.0031 --bs=32, quoted for a shell where needed.
+std::string BestArguments(const v1::Experiment& experiment);
+// SHIRABE_PARAM_LR=0.0031, a line each, as trials are given them, quoted for a shell.
+std::string BestVariables(const v1::Experiment& experiment);
+
+// As one word of a POSIX shell.
+std::string ShellQuote(const std::string& text);
+
+}  // namespace shirabe::client

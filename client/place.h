@@ -1,0 +1,35 @@
+// Where the state of this user lies: the home directory with the trials' files, the database, and
+// the namespace that a name without one is in. A flag wins over the environment, the environment
+// over what is usual. Pure functions of their arguments, any thread.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "base/status.h"
+
+namespace shirabe::client {
+
+struct Place {
+  std::string home;         // directory of outputs, logs and checkpoints
+  std::string db;           // address of the store: sqlite:PATH, memory:
+  bool db_is_usual = true;  // nobody named it, so that it may not be there yet
+  std::string ns;
+};
+
+struct PlaceFlags {
+  std::string db;  // "" = not given
+  std::string ns;
+};
+
+// The value of an environment variable; nullopt where it is not set.
+using Environment = std::function<std::optional<std::string>(const std::string&)>;
+Environment ProcessEnvironment();
+
+// SHIRABE_HOME, else ${XDG_DATA_HOME:-$HOME/.local/share}/shirabe; SHIRABE_DB, else shirabe.db in
+// the home; SHIRABE_NAMESPACE, else "default". kInvalidArgument, naming the variable and the fix,
+// if nothing says where the home is, or if the namespace cannot be one.
+StatusOr<Place> FindPlace(const PlaceFlags& flags, const Environment& environment);
+
+}  // namespace shirabe::client

@@ -1,0 +1,186 @@
+#include "client/rows.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "client/objective.h"
+#include "client/words.h"
+#include "trial/template.h"
+
+namespace shirabe::client {
+namespace {
+
+using google::protobuf::Timestamp;
+
+std::string Since(const Timestamp& time, absl::Time now) {
+  if (time.seconds() == 0) return "";
+  return FormatAge(std::max(now - FromProto(time), absl::ZeroDuration()));
+}
+
+// From start to end, or until now.
+std::string Ran(const Timestamp& start, const Timestamp& end, absl::Time now) {
+  if (start.seconds() == 0) return "";
+  const absl::Time until = end.seconds() == 0 ? now : FromProto(end);
+  return FormatAge(std::max(until - FromProto(start), absl::ZeroDuration()));
+}
+
+std::string Value(const v1::Assignment& assignment) {
+  return assignment.has_number() ? ShortNumber(assignment.number())
+                                 : trial::FormatAssignment(assignment);
+}
+
+std::string ValueOf(const auto& assignments, const std::string& name) {
+  for (const v1::Assignment& assignment : assignments) {
+    if (assignment.name() == name) return Value(assignment);
+  }
+  return "";
+}
+
+std::string MetricCell(const std::optional<ShownValue>& shown) {
+  return shown ? ShortNumber(shown->value) : "";
+}
+
+}  // namespace
+
+int64_t FinishedTrials(const v1::Experiment& experiment) {
+  const v1::ExperimentStatus& status = experiment.status();
+  return status.trials_succeeded() + status.trials_failed() + status.trials_killed() +
+         status.trials_early_stopped() + status.trial_metrics_unavailable();
+}
+
+std::string TrialsCell(const v1::Experiment& experiment) {
+  const std::string finished = std::to_string(FinishedTrials(experiment));
+  if (!experiment.spec().has_max_trial_count()) return finished;
+  return absl::StrCat(finished, "/", experiment.spec().max_trial_count());
+}
+
+std::string BestCell(const v1::Experiment& experiment) {
+  const v1::OptimalTrial& best = experiment.status().current_optimal_trial();
+  if (!best.has_objective()) return "";
+  return absl::StrCat(experiment.spec().objective().objective_metric_name(), "=",
+                      ShortNumber(best.objective()));
+}
+
+Cells ExperimentHeader(const RowStyle& style) {
+  Cells cells;
+  if (style.with_namespace) cells.push_back("NAMESPACE");
+  cells.insert(cells.end(), {"NAME", "STATE", "BEST", "TRIALS", "RUNNING", "FAILED", "AGE"});
+  if (style.wide) cells.insert(cells.end(), {"ALGORITHM", "BEST-TRIAL", "REASON"});
+  return cells;
+}
+
+Cells ExperimentRow(const v1::Experiment& experiment, const RowStyle& style) {
+  Cells cells;
+  if (style.with_namespace) cells.push_back(experiment.metadata().namespace_());
+  const v1::ExperimentStatus& status = experiment.status();
+  cells.insert(cells.end(), {experiment.metadata().name(), StateWord(experiment),
+                             BestCell(experiment), TrialsCell(experiment),
+                             std::to_string(status.trials_running()),
+                             std::to_string(status.trials_failed()),
+                             Since(experiment.metadata().creation_timestamp(), style.now)});
+  if (style.wide) {
+    cells.insert(cells.end(), {experiment.spec().algorithm().algorithm_name(),
+                               status.current_optimal_trial().best_trial_name(),
+                               experiment::CurrentCondition(experiment).reason()});
+  }
+  return cells;
+}
+
+Cells TrialHeader(const v1::Experiment& experiment, const RowStyle& style) {
+  const std::vector<std::string> metrics = MetricNames(experiment);
+  Cells cells = {"TRIAL", "STATE", metrics[0], "STEP"};
+  for (const auto& parameter : experiment.spec().parameters()) cells.push_back(parameter.name());
+  cells.push_back("RAN");
+  if (!style.wide) return cells;
+  cells.insert(cells.end(), metrics.begin() + 1, metrics.end());
+  cells.insert(cells.end(), {"ATTEMPTS", "AGE", "REASON"});
+  return cells;
+}
+
+Cells TrialRow(const v1::Experiment& experiment, const v1::Trial& trial, const RowStyle& style) {
+  const auto objective = ShownObjective(experiment, trial);
+  Cells cells = {TrialName({ExperimentKeyOf(trial), trial.number()}), PhaseWord(trial.phase()),
+                 MetricCell(objective), objective ? std::to_string(objective->step) : ""};
+  for (const v1::ParameterSpec& parameter : experiment.spec().parameters()) {
+    cells.push_back(ValueOf(trial.assignments(), parameter.name()));
+  }
+  cells.push_back(Ran(trial.start_time(), trial.completion_time(), style.now));
+  if (!style.wide) return cells;
+  const std::vector<std::string> metrics = MetricNames(experiment);
+  for (size_t i = 1; i < metrics.size(); ++i) {
+    cells.push_back(MetricCell(ShownMetric(experiment, trial, metrics[i])));
+  }
+  cells.insert(cells.end(), {std::to_string(trial.attempts()),
+                             Since(trial.creation_time(), style.now), trial.reason()});
+  return cells;
+}
+
+Cells AttemptHeader(const RowStyle& style) {
+  Cells cells = {"ATTEMPT", "NODE", "STATE", "CAUSE", "EXIT", "RAN", "RESUMED-FROM"};
+  if (style.wide) cells.insert(cells.end(), {"DEVICES", "OBSERVATIONS", "REDONE", "MESSAGE"});
+  return cells;
+}
+
+Cells AttemptRow(const v1::Attempt& attempt, const RowStyle& style) {
+  const TrialKey trial{ExperimentKeyOf(attempt), attempt.trial()};
+  const v1::Placement placement = attempt.placements_size() > 0
+                                      ? attempt.placements(attempt.placements_size() - 1)
+                                      : v1::Placement();
+  std::string exit;
+  if (attempt.has_exit_code()) exit = std::to_string(attempt.exit_code());
+  if (attempt.signal() > 0) exit = absl::StrCat("signal ", attempt.signal());
+  Cells cells = {AttemptName({trial, attempt.number()}),
+                 placement.node(),
+                 AttemptStateWord(attempt.state()),
+                 CauseWord(attempt.cause()),
+                 exit,
+                 Ran(attempt.start_time(), attempt.end_time(), style.now),
+                 attempt.resumed_from_step() > 0
+                     ? absl::StrCat("step ", attempt.resumed_from_step())
+                     : ""};
+  if (!style.wide) return cells;
+  cells.insert(cells.end(), {placement.devices(), std::to_string(attempt.rows()),
+                             std::to_string(attempt.steps_redone()), attempt.message()});
+  return cells;
+}
+
+Cells EventHeader() { return {"AGE", "TYPE", "REASON", "OBJECT", "MESSAGE"}; }
+
+Cells EventRow(const v1::Event& event, const RowStyle& style) {
+  const TrialKey trial{ExperimentKeyOf(event), event.trial()};
+  std::string object = "experiment/" + event.experiment();
+  if (event.trial() > 0) object = "trial/" + TrialName(trial);
+  if (event.attempt() > 0) object = "attempt/" + AttemptName({trial, event.attempt()});
+  return {Since(event.time(), style.now), event.warning() ? "Warning" : "Normal", event.reason(),
+          object, event.message()};
+}
+
+Cells ObservationHeader() { return {"ATTEMPT", "STEP", "METRIC", "VALUE", "AGE", "NOTE"}; }
+
+Cells ObservationRowCells(const db::ObservationRow& row, const RowStyle& style) {
+  return {std::to_string(row.attempt),
+          std::to_string(row.step),
+          row.metric,
+          ShortNumber(row.value),
+          Since(ToProto(row.time), style.now),
+          row.superseded ? "superseded" : row.implicit_step ? "counted step" : ""};
+}
+
+Cells CandidateHeader(const v1::Experiment& experiment) {
+  Cells cells;
+  for (const auto& parameter : experiment.spec().parameters()) cells.push_back(parameter.name());
+  cells.push_back("WHY");
+  return cells;
+}
+
+Cells CandidateRow(const v1::Experiment& experiment, const Candidate& candidate) {
+  Cells cells;
+  for (const v1::ParameterSpec& parameter : experiment.spec().parameters()) {
+    cells.push_back(ValueOf(candidate.assignments, parameter.name()));
+  }
+  cells.push_back(candidate.explanation);
+  return cells;
+}
+
+}  // namespace shirabe::client

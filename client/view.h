@@ -1,0 +1,43 @@
+// Records as JSON trees, shaped as Katib's Kubernetes objects where Katib has them, so that scripts
+// written for `kubectl get … -o json` read ours; what Katib has not lies under status.shirabe. The
+// only way a record becomes JSON or YAML for people. Pure functions, any thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "client/client.h"
+#include "proto/shirabe/v1/experiment.pb.h"
+#include "proto/shirabe/v1/records.pb.h"
+
+namespace shirabe::client {
+
+using Json = nlohmann::ordered_json;
+
+Json ExperimentJson(const v1::Experiment& experiment);
+// Conditions are told from the phase and its times: Katib keeps them, we can always say them.
+Json TrialJson(const v1::Experiment& experiment, const v1::Trial& trial);
+// `log` is where its log lies.
+Json AttemptJson(const v1::Attempt& attempt, const std::string& log);
+Json EventJson(const v1::Event& event);
+Json ObservationJson(const TrialKey& trial, const db::ObservationRow& row);
+// {"parameterAssignments": […], "explanation": …}
+Json CandidateJson(const Candidate& candidate);
+
+// {apiVersion: v1, kind: List, items: […]}
+Json ListJson(std::vector<Json> items);
+
+// The value as a number or a text, as JSON has them.
+Json TypedValue(const v1::Assignment& assignment);
+// A number; text (NaN, Infinity) where JSON has none.
+Json NumberJson(double value);
+
+// Indented by two, with a newline at the end; bytes that are no UTF-8 are replaced.
+std::string PrintJson(const Json& tree);
+// One line, without the newline.
+std::string PrintJsonLine(const Json& tree);
+std::string PrintYaml(const Json& tree);
+
+}  // namespace shirabe::client

@@ -1,0 +1,91 @@
+#include "client/words.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/number.h"
+#include "experiment/submit.h"
+#include "trial/template.h"
+
+namespace shirabe::client {
+namespace {
+
+// PREEMPTED_NODE to preempted-node.
+std::string Dashed(std::string name) {
+  absl::AsciiStrToLower(&name);
+  std::replace(name.begin(), name.end(), '_', '-');
+  return name;
+}
+
+}  // namespace
+
+std::string PhaseWord(v1::TrialPhase phase) {
+  switch (phase) {
+    case v1::TRIAL_PENDING: return "Pending";
+    case v1::TRIAL_RUNNING: return "Running";
+    case v1::TRIAL_SUCCEEDED: return "Succeeded";
+    case v1::TRIAL_KILLED: return "Killed";
+    case v1::TRIAL_FAILED: return "Failed";
+    case v1::TRIAL_METRICS_UNAVAILABLE: return "MetricsUnavailable";
+    case v1::TRIAL_EARLY_STOPPED: return "EarlyStopped";
+    default: return "Unknown";
+  }
+}
+
+bool IsTerminal(v1::TrialPhase phase) {
+  return phase != v1::TRIAL_PENDING && phase != v1::TRIAL_RUNNING;
+}
+
+std::string CauseWord(v1::Cause cause) {
+  if (cause == v1::CAUSE_NONE) return "";
+  if (cause == v1::UNKNOWN_CAUSE) return "unknown";
+  return Dashed(v1::Cause_Name(cause));
+}
+
+std::string AttemptStateWord(v1::AttemptState state) {
+  switch (state) {
+    case v1::ATTEMPT_CREATED: return "created";
+    case v1::ATTEMPT_RUNNING: return "running";
+    default: return "closed";
+  }
+}
+
+std::string StateWord(const v1::Experiment& experiment) {
+  const std::string type = experiment::CurrentCondition(experiment).type();
+  if (experiment::IsEnded(experiment)) return type;
+  if (experiment.status().shirabe().stopping()) return "Stopping";
+  if (experiment.status().shirabe().paused()) return "Paused";
+  return type;
+}
+
+std::string ParameterTypeWord(v1::ParameterType type) {
+  return Dashed(v1::ParameterType_Name(type));
+}
+
+std::string ObjectiveWord(v1::ObjectiveType type) { return Dashed(v1::ObjectiveType_Name(type)); }
+
+std::string ShortNumber(double value) {
+  if (!std::isfinite(value)) return FormatNumber(value);
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6g", value);
+  return text;
+}
+
+std::string ShortAssignments(const google::protobuf::RepeatedPtrField<v1::Assignment>& values) {
+  return absl::StrJoin(values, " ", [](std::string* out, const v1::Assignment& value) {
+    absl::StrAppend(out, value.name(), "=",
+                    value.has_number() ? ShortNumber(value.number())
+                                       : trial::FormatAssignment(value));
+  });
+}
+
+std::string HolderWords(const std::string& holder) {
+  const auto process = ParseProcessId(holder);
+  return process ? absl::StrCat("process ", process->pid, " on ", process->host) : holder;
+}
+
+}  // namespace shirabe::client

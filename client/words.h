@@ -1,0 +1,33 @@
+// The words that people see for phases, causes and states, in tables, filters and JSON alike. Pure
+// functions.
+#pragma once
+
+#include <string>
+
+#include "base/process_id.h"
+#include "proto/shirabe/v1/experiment.pb.h"
+#include "proto/shirabe/v1/records.pb.h"
+
+namespace shirabe::client {
+
+// Katib's condition types, and Pending.
+std::string PhaseWord(v1::TrialPhase phase);
+bool IsTerminal(v1::TrialPhase phase);
+// completed, preempted-node, …; "" where there is none.
+std::string CauseWord(v1::Cause cause);
+// created, running, closed.
+std::string AttemptStateWord(v1::AttemptState state);
+// Created, Running, Succeeded, …: the newest condition; or Paused, Stopping.
+std::string StateWord(const v1::Experiment& experiment);
+std::string ParameterTypeWord(v1::ParameterType type);
+// minimize, maximize.
+std::string ObjectiveWord(v1::ObjectiveType type);
+
+// 6 significant digits, for tables: 0.951034, 1e-05, 32, NaN.
+std::string ShortNumber(double value);
+// lr=0.0031 bs=32
+std::string ShortAssignments(const google::protobuf::RepeatedPtrField<v1::Assignment>& values);
+// process 4711 on a; the text as it is where it is no process.
+std::string HolderWords(const std::string& holder);
+
+}  // namespace shirabe::client
