@@ -1,11 +1,85 @@
+// The command line: finds the verb, runs it, and turns its outcome into a message on stderr and an
+// exit code.
 #include <cstdio>
-#include <cstring>
+#include <string>
+#include <vector>
 
-int main(int argc, char** argv) {
-  if (argc == 2 && std::strcmp(argv[1], "version") == 0) {
-    std::puts("shirabe " SHIRABE_VERSION);
-    return 0;
+#include "base/did_you_mean.h"
+#include "cmd/exit_code.h"
+#include "cmd/options.h"
+#include "cmd/terminal.h"
+#include "cmd/verb.h"
+
+namespace shirabe::cmd {
+namespace {
+
+std::string Usage() {
+  std::string text =
+      "Shirabe tunes hyperparameters.\n\n"
+      "Usage: shirabe VERB [ARGUMENTS] [OPTIONS]\n\n"
+      "  shirabe run -f experiment.yaml\n"
+      "  shirabe run --param lr=log:1e-5..1e-1 --param bs=16,32,64 --minimize loss \\\n"
+      "      -- python3 train.py --lr {lr} --bs {bs}\n\n"
+      "Verbs:\n";
+  for (const Verb& verb : Verbs()) {
+    std::string line = "  " + std::string(verb.name);
+    line.resize(14, ' ');
+    text += line + verb.summary + "\n";
   }
-  std::fputs("usage: shirabe version\n", stderr);
-  return 2;
+  return text + "\n`shirabe VERB --help` shows the options of a verb.\n";
 }
+
+Status UnknownVerb(const std::string& word) {
+  const auto nearest = Nearest(word, VerbNames());
+  return UsageError("unknown command \"" + word + "\"" +
+                    (nearest ? "; did you mean \"" + *nearest + "\"?" : "") +
+                    " (shirabe --help lists all)");
+}
+
+// Global options that take a value may come before the verb.
+bool TakesValue(const std::string& word) {
+  return word == "--db" || word == "-n" || word == "--namespace" || word == "--color";
+}
+
+// Moves what stands before the verb behind it: `shirabe -n a get exp` is `shirabe get -n a exp`.
+size_t FindVerbWord(const Arguments& words) {
+  size_t i = 0;
+  while (i < words.size() && words[i].size() > 1 && words[i][0] == '-') {
+    i += TakesValue(words[i]) ? 2 : 1;
+  }
+  return i;
+}
+
+StatusOr<int> Dispatch(const Arguments& words) {
+  if (words.empty()) {
+    std::fputs(Usage().c_str(), stderr);
+    return kUsage;
+  }
+  if (words[0] == "-h" || words[0] == "--help" || words[0] == "help") {
+    Out(Usage());
+    return kOk;
+  }
+  const size_t at = words[0] == "--version" ? 0 : FindVerbWord(words);
+  if (at >= words.size()) return UsageError("a verb is missing (shirabe --help lists all)");
+  const Verb* verb = FindVerb(words[at] == "--version" ? "version" : words[at]);
+  if (verb == nullptr) return UnknownVerb(words[at]);
+  Arguments rest(words.begin(), words.begin() + at);
+  rest.insert(rest.end(), words.begin() + at + 1, words.end());
+  return verb->run(rest);
+}
+
+int Main(int argc, char** argv) {
+  SetColor("auto");
+  const StatusOr<int> outcome = Dispatch(Arguments(argv + 1, argv + argc));
+  if (!outcome.ok()) PrintError(outcome.status());
+  const int code = outcome.ok() ? *outcome : ExitCodeOf(outcome.status());
+  const Status written = FlushOut();
+  if (written.ok()) return code;
+  PrintError(written);
+  return code == kOk ? ExitCodeOf(written) : code;
+}
+
+}  // namespace
+}  // namespace shirabe::cmd
+
+int main(int argc, char** argv) { return shirabe::cmd::Main(argc, argv); }

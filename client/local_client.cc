@@ -1,0 +1,174 @@
+#include "client/local_client.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/process_id.h"
+#include "client/suggest.h"
+#include "client/words.h"
+#include "trial/layout.h"
+
+namespace shirabe::client {
+namespace {
+
+constexpr absl::Duration kPoll = absl::Milliseconds(50);
+
+// The records of a list, without their revisions.
+template <class Record>
+StatusOr<std::vector<Record>> Records(StatusOr<std::vector<db::Versioned<Record>>> list) {
+  RETURN_IF_ERROR(list.status());
+  std::vector<Record> records;
+  records.reserve(list->size());
+  for (db::Versioned<Record>& item : *list) records.push_back(std::move(item.record));
+  return records;
+}
+
+template <class Record>
+StatusOr<Record> OneRecord(StatusOr<db::Versioned<Record>> item) {
+  RETURN_IF_ERROR(item.status());
+  return std::move(item->record);
+}
+
+StatusOr<LogChunk> ReadChunk(const std::string& path, int64_t offset, int64_t max_bytes) {
+  const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.valid()) return ErrnoStatus("cannot read " + path, errno);
+  LogChunk chunk;
+  chunk.text.resize(max_bytes);
+  const ssize_t got = pread(file.get(), chunk.text.data(), max_bytes, offset);
+  if (got < 0) return ErrnoStatus("cannot read " + path, errno);
+  chunk.text.resize(got);
+  chunk.next = offset + got;
+  chunk.at_end = got < max_bytes;
+  return chunk;
+}
+
+class StoreClient : public LocalClient {
+ public:
+  StoreClient(std::unique_ptr<db::Store> store, LocalOptions options)
+      : store_(std::move(store)), options_(std::move(options)), layout_(options_.place.home) {}
+
+  StatusOr<v1::Experiment> GetExperiment(const ExperimentKey& key) override {
+    return OneRecord(store_->GetExperiment(key));
+  }
+  StatusOr<std::vector<v1::Experiment>> ListExperiments(const std::string& ns) override {
+    return Records(store_->ListExperiments(ns));
+  }
+  StatusOr<v1::Trial> GetTrial(const TrialKey& key) override {
+    return OneRecord(store_->GetTrial(key));
+  }
+  StatusOr<std::vector<v1::Trial>> ListTrials(const db::TrialQuery& query) override {
+    return Records(store_->ListTrials(query));
+  }
+  StatusOr<std::vector<v1::Attempt>> ListAttempts(const db::AttemptQuery& query) override {
+    auto attempts = Records(store_->ListAttempts(query));
+    if (!attempts.ok()) return attempts;
+    for (v1::Attempt& attempt : *attempts) attempt.clear_token();
+    return attempts;
+  }
+  StatusOr<std::vector<db::ObservationRow>> ListObservations(
+      const db::ObservationQuery& query) override {
+    return store_->ListObservations(query);
+  }
+  StatusOr<std::vector<v1::Event>> ListEvents(const db::EventQuery& query) override {
+    return store_->ListEvents(query);
+  }
+  StatusOr<int64_t> Revision() override { return store_->Revision(); }
+  StatusOr<std::vector<db::Change>> Changes(int64_t after) override {
+    return store_->Changes(after, -1);
+  }
+
+  // A lease that has run out, or whose process is gone, holds nobody up.
+  StatusOr<std::string> Holder(const ExperimentKey& key) override {
+    ASSIGN_OR_RETURN(const v1::Lease lease, store_->GetLease(key));
+    if (lease.holder().empty() || FromProto(lease.expiry()) <= options_.clock->Now()) return "";
+    const auto process = ParseProcessId(lease.holder());
+    if (process && !MayBeAlive(*process)) return "";
+    return HolderWords(lease.holder());
+  }
+
+  StatusOr<LogChunk> ReadLog(const AttemptKey& key, int64_t offset, int64_t max_bytes) override {
+    return ReadChunk(LogPlace(key), offset, max_bytes);
+  }
+  std::string LogPlace(const AttemptKey& key) override { return layout_.Paths(key).log; }
+
+  StatusOr<Candidates> Suggest(const v1::Experiment& experiment, int count) override {
+    return SuggestNext(*store_, experiment, count);
+  }
+
+  StatusOr<experiment::Submitted> Submit(const v1::Experiment& experiment) override {
+    return experiment::Submit(*store_, *options_.clock, experiment);
+  }
+  Status Send(const ExperimentKey& key, const v1::Intent& intent) override {
+    return experiment::Send(*store_, *options_.clock, key, intent);
+  }
+  Status Delete(const ExperimentKey& key, absl::Duration patience, const Wait& wait) override;
+
+  StatusOr<std::unique_ptr<experiment::Controller>> MakeController(
+      std::vector<std::string> devices, const std::string& working_dir) override {
+    return experiment::Controller::Create({.store = store_.get(),
+                                           .clock = options_.clock,
+                                           .executor_options = {.home = options_.place.home,
+                                                                .clock = options_.clock,
+                                                                .devices = std::move(devices)},
+                                           .working_dir = working_dir});
+  }
+
+ private:
+  std::unique_ptr<db::Store> store_;
+  const LocalOptions options_;
+  const trial::Layout layout_;
+};
+
+// Whoever runs the experiment carries the deletion out. Where nobody does, we do it in the same
+// way, since processes of it may still be running after their owner died.
+Status StoreClient::Delete(const ExperimentKey& key, absl::Duration patience, const Wait& wait) {
+  v1::Intent intent;
+  intent.set_verb(v1::Intent::DELETE);
+  RETURN_IF_ERROR(Send(key, intent));
+  ASSIGN_OR_RETURN(const auto controller, MakeController({}, ""));
+  const absl::Duration deadline = options_.clock->Monotonic() + patience;
+  bool owned = false;
+  for (;;) {
+    const Status gone = store_->GetExperiment(key).status();
+    if (absl::IsNotFound(gone)) break;
+    RETURN_IF_ERROR(gone);
+    if (!owned) {
+      const Status own = controller->Own(key);
+      owned = own.ok();
+      if (!owned && !absl::IsAlreadyExists(own) && !absl::IsNotFound(own)) return own;
+    }
+    if (options_.clock->Monotonic() > deadline) {
+      const std::string holder = Holder(key).value_or("");
+      return absl::DeadlineExceededError(absl::StrCat(
+          "experiment ", ToString(key), " is not deleted after ", absl::FormatDuration(patience),
+          holder.empty() ? "" : ": " + holder + " runs it and has been asked to",
+          "; wait longer with --timeout"));
+    }
+    if (!wait(kPoll)) return absl::CancelledError("interrupted; the deletion has been asked for");
+  }
+  // The records go first; Await returns once the files have gone as well.
+  return owned ? controller->Await(key, patience) : absl::OkStatus();
+}
+
+// A database that nobody named, in the usual place, where there is none.
+bool IsStillAbsent(const Place& place) {
+  constexpr char kScheme[] = "sqlite:";
+  if (!place.db_is_usual || !absl::StartsWith(place.db, kScheme)) return false;
+  return access(place.db.c_str() + sizeof kScheme - 1, F_OK) != 0 && errno == ENOENT;
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<LocalClient>> LocalClient::Open(LocalOptions options) {
+  const bool empty = options.read_only && IsStillAbsent(options.place);
+  ASSIGN_OR_RETURN(auto store, db::Open(empty ? "memory:" : options.place.db, options.read_only));
+  return std::make_unique<StoreClient>(std::move(store), std::move(options));
+}
+
+}  // namespace shirabe::client

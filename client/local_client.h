@@ -1,0 +1,34 @@
+// The client over a store of this machine, and what only a process that has the store can do: run
+// experiments itself. Thread-safe.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "client/client.h"
+#include "client/place.h"
+#include "experiment/controller.h"
+
+namespace shirabe::client {
+
+struct LocalOptions {
+  Place place;
+  bool read_only = true;
+  Clock* clock = nullptr;  // outlives the client
+};
+
+class LocalClient : public Client {
+ public:
+  // A database that nobody named and that is not there yet reads as an empty one. Otherwise the
+  // errors of db::Open: kNotFound, kPermissionDenied, kDataLoss, kUnimplemented (newer schema), ….
+  static StatusOr<std::unique_ptr<LocalClient>> Open(LocalOptions options);
+
+  // Runs experiments of this store as processes of this machine. The client must outlive it.
+  // `devices`: GPUs that trials may be given. `working_dir`: where trials without one start.
+  virtual StatusOr<std::unique_ptr<experiment::Controller>> MakeController(
+      std::vector<std::string> devices, const std::string& working_dir) = 0;
+};
+
+}  // namespace shirabe::client

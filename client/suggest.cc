@@ -1,0 +1,73 @@
+#include "client/suggest.h"
+
+#include <utility>
+
+#include "experiment/start_points.h"
+#include "experiment/state.h"
+
+namespace shirabe::client {
+namespace {
+
+using experiment::State;
+
+// For an experiment that is not stored: a store of its own, where it is.
+StatusOr<std::unique_ptr<db::Store>> StoreWith(const v1::Experiment& experiment) {
+  ASSIGN_OR_RETURN(auto store, db::Open("memory:"));
+  db::Batch batch;
+  batch.experiment = experiment::KeyOf(experiment);
+  batch.put = {experiment, 0};
+  RETURN_IF_ERROR(store->Commit(batch).status());
+  return store;
+}
+
+void Add(const State& state, const suggestion::Suggestion& suggestion, Candidates& candidates) {
+  candidates.points.push_back(
+      {state.space().Decode(suggestion.point), suggestion.explanation});
+}
+
+Status AddStartPoints(const State& state, int count, Candidates& candidates) {
+  const int starts = state.experiment().spec().shirabe().start_size();
+  for (int i = static_cast<int>(state.history().size()); i < starts && count > 0; ++i, --count) {
+    ASSIGN_OR_RETURN(suggestion::Point point,
+                     experiment::StartPoint(state.experiment(), state.space(), i));
+    Add(state, {.point = std::move(point), .explanation = "given in spec.shirabe.start"},
+        candidates);
+  }
+  return absl::OkStatus();
+}
+
+// As if the points so far were being tried.
+suggestion::History HistoryWith(const State& state, const Candidates& candidates) {
+  suggestion::History history = state.history();
+  for (const Candidate& candidate : candidates.points) {
+    if (auto point = state.space().Encode(candidate.assignments); point.ok()) {
+      history.Add(*point, {});
+    }
+  }
+  return history;
+}
+
+}  // namespace
+
+StatusOr<Candidates> SuggestNext(db::Store& store, const v1::Experiment& experiment, int count) {
+  const ExperimentKey key = experiment::KeyOf(experiment);
+  std::unique_ptr<db::Store> own;
+  if (absl::IsNotFound(store.GetExperiment(key).status())) {
+    ASSIGN_OR_RETURN(own, StoreWith(experiment));
+  }
+  ASSIGN_OR_RETURN(const auto state, State::Load(own ? *own : store, key, /*epoch=*/0));
+  Candidates candidates;
+  RETURN_IF_ERROR(AddStartPoints(*state, count, candidates));
+  const int left = count - static_cast<int>(candidates.points.size());
+  if (left == 0) return candidates;
+  ASSIGN_OR_RETURN(const suggestion::Proposal proposal,
+                   state->algorithm->Propose(HistoryWith(*state, candidates), left,
+                                             Rng(state->seed)));
+  for (const suggestion::Suggestion& suggestion : proposal.suggestions) {
+    Add(*state, suggestion, candidates);
+  }
+  candidates.reason = proposal.reason;
+  return candidates;
+}
+
+}  // namespace shirabe::client

@@ -1,0 +1,41 @@
+#include "client/best.h"
+
+#include "cmd/context.h"
+#include "cmd/terminal.h"
+#include "cmd/verb.h"
+
+namespace shirabe::cmd {
+
+StatusOr<int> Best(const Arguments& arguments) {
+  Globals globals;
+  std::vector<std::string> names;
+  std::string output = "table";
+  bool no_headers = false;
+  Options options("best EXPERIMENT [-o table|json|yaml|args|env]",
+                  "Prints the best trial so far. The JSON is {trial, objective, value, step, "
+                  "assignments}; args and env are quoted for a shell.");
+  options.Arguments("EXPERIMENT", &names, 1, 1);
+  options.Word("-o,--output", &output, {"table", "json", "yaml", "args", "env"}, "how to print");
+  options.Flag("--no-headers", &no_headers, "a table without its first line");
+  AddGlobals(options, &globals);
+  ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
+  if (done) return 0;
+  ASSIGN_OR_RETURN(const Session session, OpenSession(globals, /*read_only=*/true));
+  ASSIGN_OR_RETURN(const ExperimentKey key, ExperimentArgument(names[0], session.ns));
+  ASSIGN_OR_RETURN(const v1::Experiment experiment, session.client->GetExperiment(key));
+  RETURN_IF_ERROR(client::CheckHasBest(experiment));
+  if (output == "json") {
+    Out(client::PrintJson(client::BestJson(experiment)));
+  } else if (output == "yaml") {
+    Out(client::PrintYaml(client::BestJson(experiment)));
+  } else if (output == "args") {
+    Out(client::BestArguments(experiment));
+  } else if (output == "env") {
+    Out(client::BestVariables(experiment));
+  } else {
+    Out(client::BestTable(experiment, !no_headers));
+  }
+  return 0;
+}
+
+}  // namespace shirabe::cmd

@@ -1,0 +1,67 @@
+// What the verbs have in common: their flags, the way to the client, and names as people type them.
+// Used by the main thread.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/names.h"
+#include "base/status.h"
+#include "client/local_client.h"
+#include "client/rows.h"
+#include "client/view.h"
+#include "cmd/options.h"
+
+namespace shirabe::cmd {
+
+// Of every verb.
+struct Globals {
+  std::string db;
+  std::string ns;
+  std::string color = "auto";
+  bool quiet = false;
+  bool verbose = false;
+};
+void AddGlobals(Options& options, Globals* globals);
+
+// Of verbs that show records.
+struct ListFlags {
+  bool all_namespaces = false;
+  std::string output = "table";
+  bool no_headers = false;
+  std::string sort_by;
+  std::string filter;
+  std::optional<int64_t> limit;
+  bool watch = false;
+};
+void AddOutput(Options& options, ListFlags* flags);
+void AddListing(Options& options, ListFlags* flags);
+
+// Parses, then applies what is global. True if --help has been answered.
+StatusOr<bool> ParseAll(Options& options, const Globals& globals,
+                        const std::vector<std::string>& arguments);
+
+// A client and the namespace that names without one are in.
+struct Session {
+  std::unique_ptr<client::LocalClient> client;
+  std::string ns;
+  std::string home;
+};
+StatusOr<Session> OpenSession(const Globals& globals, bool read_only);
+
+// "digits", or "exp/digits" as `-o name` prints it. kInvalidArgument for what cannot be a name.
+StatusOr<ExperimentKey> ExperimentArgument(const std::string& text, const std::string& ns);
+// "digits-7", "digits/7", or "trial/digits-7".
+StatusOr<TrialKey> TrialArgument(const std::string& text, const std::string& ns);
+
+client::RowStyle StyleOf(const ListFlags& flags);
+
+// Prints one object, or a List, as the flags want it: only for -o json and yaml.
+void PrintTree(const ListFlags& flags, const client::Json& tree);
+bool WantsTree(const ListFlags& flags);
+
+}  // namespace shirabe::cmd

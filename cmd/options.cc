@@ -1,0 +1,176 @@
+#include "cmd/options.h"
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <cstdio>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/did_you_mean.h"
+
+namespace shirabe::cmd {
+namespace {
+
+constexpr char kUsagePayload[] = "shirabe/usage";
+constexpr size_t kHelpColumn = 30;
+
+std::string Spelling(const CLI::Option& option) {
+  std::vector<std::string> names;
+  for (const std::string& name : option.get_snames()) names.push_back("-" + name);
+  for (const std::string& name : option.get_lnames()) names.push_back("--" + name);
+  return absl::StrJoin(names, ", ");
+}
+
+}  // namespace
+
+struct Options::Parser {
+  CLI::App app;
+  std::string arguments_name;
+  size_t least = 0, most = 0;
+  std::vector<std::string>* arguments = nullptr;
+
+  StatusOr<bool> Fail(const CLI::ParseError& error, const std::string& usage) const;
+  Status Unknown(const std::string& word, const std::string& usage) const;
+  Status CheckArguments(const std::string& usage) const;
+};
+
+Options::Options(std::string usage, std::string about)
+    : usage_(std::move(usage)), about_(std::move(about)), parser_(std::make_unique<Parser>()) {
+  parser_->app.set_help_flag("-h,--help", "show this help");
+  parser_->app.allow_extras();  // so that we say ourselves what is wrong with them
+}
+
+Options::~Options() = default;
+
+void Options::Flag(const std::string& names, bool* target, const std::string& help) {
+  parser_->app.add_flag(names, *target, help);
+}
+
+void Options::Text(const std::string& names, std::string* target, const std::string& metavar,
+                   const std::string& help) {
+  parser_->app.add_option(names, *target, help)->type_name(metavar);
+}
+
+void Options::Texts(const std::string& names, std::vector<std::string>* target,
+                    const std::string& metavar, const std::string& help) {
+  // One value each time it is given, so that what follows is not swallowed.
+  parser_->app.add_option(names, *target, help)
+      ->type_name(metavar)
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false);
+}
+
+void Options::Number(const std::string& names, std::optional<int64_t>* target, int64_t least,
+                     const std::string& help) {
+  const auto read = [target, least, names](const std::string& text) {
+    int64_t number = 0;
+    if (!CLI::detail::lexical_cast(text, number) || number < least) {
+      return absl::StrCat("\"", text, "\" must be a whole number of at least ", least);
+    }
+    *target = number;
+    return std::string();
+  };
+  parser_->app.add_option(names, help)->type_name("N")->expected(1)->check(read);
+}
+
+void Options::Word(const std::string& names, std::string* target,
+                   const std::vector<std::string>& words, const std::string& help) {
+  const auto check = [words](const std::string& text) {
+    if (std::find(words.begin(), words.end(), text) != words.end()) return std::string();
+    const auto nearest = Nearest(text, words);
+    return absl::StrCat("\"", text, "\" is none of ", absl::StrJoin(words, ", "),
+                        nearest ? "; did you mean \"" + *nearest + "\"?" : "");
+  };
+  parser_->app.add_option(names, *target, help)
+      ->type_name(absl::StrJoin(words, "|"))
+      ->check(check);
+}
+
+void Options::Arguments(const std::string& metavar, std::vector<std::string>* target, int least,
+                        int most) {
+  parser_->arguments_name = metavar;
+  parser_->arguments = target;
+  parser_->least = least;
+  parser_->most = most;
+}
+
+Status Options::Parser::Unknown(const std::string& word, const std::string& usage) const {
+  if (word.size() < 2 || word[0] != '-') return absl::OkStatus();
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  const auto nearest = Nearest(word.substr(0, word.find('=')), names);
+  return UsageError(absl::StrCat("unknown option ", word,
+                                 nearest ? "; did you mean " + *nearest + "?" : "",
+                                 " (shirabe ", usage.substr(0, usage.find(' ')), " --help)"));
+}
+
+Status Options::Parser::CheckArguments(const std::string& usage) const {
+  const std::vector<std::string> words = app.remaining();
+  for (const std::string& word : words) RETURN_IF_ERROR(Unknown(word, usage));
+  if (words.size() < least) {
+    return UsageError(absl::StrCat(arguments_name, " is missing; usage: shirabe ", usage));
+  }
+  if (words.size() > most) {
+    return UsageError(
+        absl::StrCat("unexpected argument \"", words[most], "\"; usage: shirabe ", usage));
+  }
+  if (arguments != nullptr) *arguments = words;
+  return absl::OkStatus();
+}
+
+StatusOr<bool> Options::Parser::Fail(const CLI::ParseError& error, const std::string& usage) const {
+  return UsageError(absl::StrCat(error.what(), "; usage: shirabe ", usage));
+}
+
+StatusOr<bool> Options::Parse(std::vector<std::string> arguments) {
+  std::reverse(arguments.begin(), arguments.end());  // as the library wants them
+  try {
+    parser_->app.parse(std::move(arguments));
+  } catch (const CLI::CallForHelp&) {
+    std::fputs(Help().c_str(), stdout);
+    return true;
+  } catch (const CLI::ParseError& error) {
+    return parser_->Fail(error, usage_);
+  }
+  RETURN_IF_ERROR(parser_->CheckArguments(usage_));
+  return false;
+}
+
+std::vector<std::string> Options::Names() const {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : parser_->app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+std::string Options::Help() const {
+  std::string text = absl::StrCat(about_, "\n\nUsage: shirabe ", usage_, "\n\nOptions:\n");
+  for (const CLI::Option* option : parser_->app.get_options()) {
+    std::string line = "  " + Spelling(*option);
+    if (option->get_expected_max() > 0) absl::StrAppend(&line, " ", option->get_type_name());
+    line += std::string(line.size() + 2 < kHelpColumn ? kHelpColumn - line.size() : 2, ' ');
+    absl::StrAppend(&text, line, option->get_description(), "\n");
+  }
+  return text;
+}
+
+Status UsageError(const std::string& message) {
+  return AsUsage(absl::InvalidArgumentError(message));
+}
+
+Status AsUsage(const Status& status) {
+  Status marked = status;
+  if (absl::IsInvalidArgument(status)) marked.SetPayload(kUsagePayload, absl::Cord("1"));
+  return marked;
+}
+
+bool IsUsage(const Status& status) { return status.GetPayload(kUsagePayload).has_value(); }
+
+}  // namespace shirabe::cmd

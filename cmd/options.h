@@ -1,0 +1,58 @@
+// The options and arguments of one verb: a thin front of the library that reads them, which throws
+// and is slow to compile, so that only options.cc includes it. Targets must outlive Parse. Used by
+// one thread.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+
+namespace shirabe::cmd {
+
+class Options {
+ public:
+  // `usage` is what follows "shirabe", `about` one or more sentences for --help.
+  Options(std::string usage, std::string about);
+  ~Options();
+
+  // `names` as "-w,--watch"; `help` without a full stop.
+  void Flag(const std::string& names, bool* target, const std::string& help);
+  // `metavar` is the word for its value in --help: FILE, N.
+  void Text(const std::string& names, std::string* target, const std::string& metavar,
+            const std::string& help);
+  void Texts(const std::string& names, std::vector<std::string>* target,
+             const std::string& metavar, const std::string& help);
+  // A whole number of at least `least`.
+  void Number(const std::string& names, std::optional<int64_t>* target, int64_t least,
+              const std::string& help);
+  // One of these words.
+  void Word(const std::string& names, std::string* target, const std::vector<std::string>& words,
+            const std::string& help);
+  // Arguments without a dash, at least `least` and at most `most` of them.
+  void Arguments(const std::string& metavar, std::vector<std::string>* target, int least, int most);
+
+  // kInvalidArgument, marked as a usage error, for what cannot be read. True if --help was asked
+  // for and has been answered on stdout: there is nothing left to do.
+  StatusOr<bool> Parse(std::vector<std::string> arguments);
+
+  // --db, --watch, …: for completion.
+  std::vector<std::string> Names() const;
+  std::string Help() const;
+
+ private:
+  struct Parser;  // the library's
+  std::string usage_;
+  std::string about_;
+  std::unique_ptr<Parser> parser_;
+};
+
+// A mistake in how the program was called: kInvalidArgument that ends it with code 2.
+Status UsageError(const std::string& message);
+// The same status as a usage error, if it is kInvalidArgument.
+Status AsUsage(const Status& status);
+bool IsUsage(const Status& status);
+
+}  // namespace shirabe::cmd

@@ -1,0 +1,47 @@
+// The verbs of the command line, one file each; verbs.cc lists them. A verb gets the arguments
+// after its name and answers with an exit code, or with the status that main turns into a message
+// and a code. It runs once, in the main thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+
+namespace shirabe::cmd {
+
+using Arguments = std::vector<std::string>;
+
+struct Verb {
+  const char* name;
+  const char* arguments;  // for the list of verbs
+  const char* summary;
+  StatusOr<int> (*run)(const Arguments& arguments);
+};
+
+const std::vector<Verb>& Verbs();
+// Null if there is none of that name.
+const Verb* FindVerb(const std::string& name);
+std::vector<std::string> VerbNames();
+
+StatusOr<int> RunExperiment(const Arguments& arguments);
+StatusOr<int> Validate(const Arguments& arguments);
+StatusOr<int> Get(const Arguments& arguments);
+StatusOr<int> Describe(const Arguments& arguments);
+StatusOr<int> Best(const Arguments& arguments);
+StatusOr<int> Logs(const Arguments& arguments);
+StatusOr<int> Events(const Arguments& arguments);
+StatusOr<int> Export(const Arguments& arguments);
+StatusOr<int> Suggest(const Arguments& arguments);
+StatusOr<int> Scale(const Arguments& arguments);
+StatusOr<int> Pause(const Arguments& arguments);
+StatusOr<int> Resume(const Arguments& arguments);
+StatusOr<int> Stop(const Arguments& arguments);
+StatusOr<int> Cancel(const Arguments& arguments);
+StatusOr<int> Delete(const Arguments& arguments);
+StatusOr<int> Algorithms(const Arguments& arguments);
+StatusOr<int> Completion(const Arguments& arguments);
+StatusOr<int> Complete(const Arguments& arguments);
+StatusOr<int> Version(const Arguments& arguments);
+
+}  // namespace shirabe::cmd

@@ -1,0 +1,46 @@
+#include "cmd/verb.h"
+
+namespace shirabe::cmd {
+
+const std::vector<Verb>& Verbs() {
+  static const std::vector<Verb> verbs = {
+      {"run", "-f FILE | --param … -- COMMAND", "run an experiment here and show its best trial",
+       RunExperiment},
+      {"validate", "-f FILE", "check a file: every mistake with its line and column", Validate},
+      {"get", "exp|trials|attempts|metrics [NAME]", "list records", Get},
+      {"describe", "exp|trial NAME", "say all about one, and why", Describe},
+      {"best", "EXPERIMENT", "the best trial, as a table, JSON or arguments", Best},
+      {"logs", "TRIAL", "print the log of a trial", Logs},
+      {"events", "EXPERIMENT", "list what happened", Events},
+      {"export", "EXPERIMENT", "all trials as CSV or JSON lines", Export},
+      {"suggest", "EXPERIMENT --dry-run", "show the points that would be tried next", Suggest},
+      {"scale", "EXPERIMENT", "change how many trials, and how many at once", Scale},
+      {"pause", "EXPERIMENT", "start no new trials; running ones go on", Pause},
+      {"resume", "EXPERIMENT", "go on after a pause", Resume},
+      {"stop", "EXPERIMENT", "end it: running trials save and stop", Stop},
+      {"cancel", "EXPERIMENT", "end it at once", Cancel},
+      {"delete", "EXPERIMENT", "end it, and remove its records and files", Delete},
+      {"algorithms", "[NAME]", "list the algorithms, or the settings of one", Algorithms},
+      {"completion", "bash|zsh|fish", "print the script that completes commands", Completion},
+      {"version", "", "print the version", Version},
+  };
+  return verbs;
+}
+
+const Verb* FindVerb(const std::string& name) {
+  // Called by the completion scripts, not by people.
+  static constexpr Verb kComplete = {"__complete", "", "", Complete};
+  if (name == kComplete.name) return &kComplete;
+  for (const Verb& verb : Verbs()) {
+    if (name == verb.name) return &verb;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> VerbNames() {
+  std::vector<std::string> names;
+  for (const Verb& verb : Verbs()) names.push_back(verb.name);
+  return names;
+}
+
+}  // namespace shirabe::cmd
