@@ -40,7 +40,8 @@ StatusOr<Place> FindPlace(const PlaceFlags& flags, const Environment& environmen
   place.db_is_usual = place.db.empty();
   if (place.db_is_usual) place.db = "sqlite:" + place.home + "/shirabe.db";
   place.ns = flags.ns.empty() ? Lookup(environment, "SHIRABE_NAMESPACE") : flags.ns;
-  if (place.ns.empty()) place.ns = "default";
+  place.ns_is_usual = place.ns.empty();
+  if (place.ns_is_usual) place.ns = "default";
   RETURN_IF_ERROR(ValidateNamespace(place.ns));
   return place;
 }

@@ -16,6 +16,7 @@ struct Place {
   std::string db;           // address of the store: sqlite:PATH, memory:
   bool db_is_usual = true;  // nobody named it, so that it may not be there yet
   std::string ns;
+  bool ns_is_usual = true;  // nobody named it: a file may
 };
 
 struct PlaceFlags {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "experiment/start_points.h"
+#include "experiment/spec.h"
 #include "experiment/state.h"
 
 namespace shirabe::client {
@@ -20,18 +20,11 @@ StatusOr<std::unique_ptr<db::Store>> StoreWith(const v1::Experiment& experiment)
   return store;
 }
 
-void Add(const State& state, const suggestion::Suggestion& suggestion, Candidates& candidates) {
-  candidates.points.push_back(
-      {state.space().Decode(suggestion.point), suggestion.explanation});
-}
-
 Status AddStartPoints(const State& state, int count, Candidates& candidates) {
   const int starts = state.experiment().spec().shirabe().start_size();
   for (int i = static_cast<int>(state.history().size()); i < starts && count > 0; ++i, --count) {
-    ASSIGN_OR_RETURN(suggestion::Point point,
-                     experiment::StartPoint(state.experiment(), state.space(), i));
-    Add(state, {.point = std::move(point), .explanation = "given in spec.shirabe.start"},
-        candidates);
+    ASSIGN_OR_RETURN(auto assignments, experiment::StartPoint(state.experiment().spec(), i));
+    candidates.points.push_back({std::move(assignments), "given in spec.shirabe.start"});
   }
   return absl::OkStatus();
 }
@@ -64,7 +57,8 @@ StatusOr<Candidates> SuggestNext(db::Store& store, const v1::Experiment& experim
                    state->algorithm->Propose(HistoryWith(*state, candidates), left,
                                              Rng(state->seed)));
   for (const suggestion::Suggestion& suggestion : proposal.suggestions) {
-    Add(*state, suggestion, candidates);
+    candidates.points.push_back(
+        {state->space().Decode(suggestion.point), suggestion.explanation});
   }
   candidates.reason = proposal.reason;
   return candidates;

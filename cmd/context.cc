@@ -54,13 +54,18 @@ StatusOr<bool> ParseAll(Options& options, const Globals& globals,
   return done;
 }
 
-StatusOr<Session> OpenSession(const Globals& globals, bool read_only) {
+StatusOr<client::Place> FindPlaceOf(const Globals& globals) {
   auto place = client::FindPlace({globals.db, globals.ns}, client::ProcessEnvironment());
   if (!place.ok()) return AsUsage(place.status());
+  return place;
+}
+
+StatusOr<Session> OpenSession(const Globals& globals, bool read_only) {
+  ASSIGN_OR_RETURN(client::Place place, FindPlaceOf(globals));
   auto opened = client::LocalClient::Open(
-      {.place = *place, .read_only = read_only, .clock = RealClock()});
+      {.place = place, .read_only = read_only, .clock = RealClock()});
   if (!opened.ok()) return AsUsage(opened.status());
-  return Session{std::move(*opened), place->ns, place->home};
+  return Session{std::move(*opened), place.ns, place};
 }
 
 StatusOr<ExperimentKey> ExperimentArgument(const std::string& text, const std::string& ns) {

@@ -49,8 +49,9 @@ StatusOr<bool> ParseAll(Options& options, const Globals& globals,
 struct Session {
   std::unique_ptr<client::LocalClient> client;
   std::string ns;
-  std::string home;
+  client::Place place;
 };
+StatusOr<client::Place> FindPlaceOf(const Globals& globals);
 StatusOr<Session> OpenSession(const Globals& globals, bool read_only);
 
 // "digits", or "exp/digits" as `-o name` prints it. kInvalidArgument for what cannot be a name.

@@ -103,6 +103,14 @@ void PrintError(const Status& status) {
   Err(Styled(Style::kRed, "error:") + " " + Message(status) + "\n");
 }
 
+void PrintFinding(const std::string& line, bool warning) {
+  const std::string word = warning ? "warning:" : "error:";
+  const size_t at = line.find(" " + word);
+  if (at == std::string::npos) return Err(line + "\n");
+  Err(line.substr(0, at + 1) + Styled(warning ? Style::kYellow : Style::kRed, word) +
+      line.substr(at + 1 + word.size()) + "\n");
+}
+
 bool PlainWait(absl::Duration time) {
   poll(nullptr, 0, Milliseconds(time));
   return true;

@@ -34,6 +34,8 @@ void ProgressLine(const std::string& text);
 void Hint(const std::string& text);
 void Warn(const std::string& text);
 void PrintError(const Status& status);
+// A line of a compiler's kind, file:line:col: error: …
+void PrintFinding(const std::string& line, bool warning);
 
 // Lets the time pass. Always true: an interrupt ends the process here as it usually does.
 bool PlainWait(absl::Duration time);

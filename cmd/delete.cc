@@ -1,0 +1,49 @@
+#include "cmd/context.h"
+#include "cmd/terminal.h"
+#include "cmd/verb.h"
+
+namespace shirabe::cmd {
+namespace {
+
+constexpr int64_t kPatienceSeconds = 60;
+
+Status DeleteOne(const Session& session, const std::string& name, absl::Duration patience) {
+  ASSIGN_OR_RETURN(const ExperimentKey key, ExperimentArgument(name, session.ns));
+  RETURN_IF_ERROR(session.client->Delete(key, patience, PlainWait));
+  Out("experiment/" + key.name + " deleted\n");
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+StatusOr<int> Delete(const Arguments& arguments) {
+  Globals globals;
+  std::vector<std::string> names;
+  bool ignore_missing = false;
+  std::optional<int64_t> patience_s;
+  Options options("delete EXPERIMENT…",
+                  "Ends experiments if they run, and removes their records and files. Asks "
+                  "nothing.");
+  options.Arguments("EXPERIMENT", &names, 1, 1000);
+  options.Flag("--ignore-not-found", &ignore_missing, "what is not there is fine");
+  options.Number("--timeout", &patience_s, 0, "seconds to wait for running trials (default 60)");
+  AddGlobals(options, &globals);
+  ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
+  if (done) return 0;
+  ASSIGN_OR_RETURN(const Session session, OpenSession(globals, /*read_only=*/false));
+  Status worst;
+  if (!names.empty() && (names[0] == "exp" || names[0] == "experiment") && names.size() > 1) {
+    names.erase(names.begin());  // kubectl's habit: delete exp NAME
+  }
+  for (const std::string& name : names) {
+    const Status status =
+        DeleteOne(session, name, absl::Seconds(patience_s.value_or(kPatienceSeconds)));
+    if (status.ok() || (ignore_missing && absl::IsNotFound(status))) continue;
+    if (!worst.ok()) PrintError(worst);
+    worst = status;
+  }
+  RETURN_IF_ERROR(worst);
+  return 0;
+}
+
+}  // namespace shirabe::cmd

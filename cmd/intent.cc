@@ -1,0 +1,91 @@
+// scale, pause, resume, stop, cancel: requests to whoever runs the experiment, who acts on them
+// within a second, or when it is run again.
+#include "cmd/context.h"
+#include "cmd/terminal.h"
+#include "cmd/verb.h"
+
+namespace shirabe::cmd {
+namespace {
+
+Status Send(const Globals& globals, const std::string& name, const v1::Intent& intent) {
+  ASSIGN_OR_RETURN(const Session session, OpenSession(globals, /*read_only=*/false));
+  ASSIGN_OR_RETURN(const ExperimentKey key, ExperimentArgument(name, session.ns));
+  ASSIGN_OR_RETURN(const v1::Experiment experiment, session.client->GetExperiment(key));
+  RETURN_IF_ERROR(session.client->Send(key, intent));
+  ASSIGN_OR_RETURN(const std::string holder, session.client->Holder(key));
+  Hint(holder.empty() ? "noted: nobody runs " + name + " now; it counts once somebody does"
+                      : "noted: " + holder + " runs " + name + " and acts on it within a second");
+  return absl::OkStatus();
+}
+
+// A verb that only names an experiment.
+StatusOr<int> SendVerb(const Arguments& arguments, v1::Intent::Verb verb,
+                       const std::string& usage, const std::string& about) {
+  Globals globals;
+  std::vector<std::string> names;
+  Options options(usage, about);
+  options.Arguments("EXPERIMENT", &names, 1, 1);
+  AddGlobals(options, &globals);
+  ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
+  if (done) return 0;
+  v1::Intent intent;
+  intent.set_verb(verb);
+  RETURN_IF_ERROR(Send(globals, names[0], intent));
+  return 0;
+}
+
+Status CheckCount(const std::string& option, const std::optional<int64_t>& count) {
+  if (!count || *count <= std::numeric_limits<int32_t>::max()) return absl::OkStatus();
+  return UsageError(option + " " + std::to_string(*count) + " is too large");
+}
+
+}  // namespace
+
+StatusOr<int> Pause(const Arguments& arguments) {
+  return SendVerb(arguments, v1::Intent::PAUSE, "pause EXPERIMENT",
+                  "Starts no new trials; running ones go on. shirabe resume undoes it.");
+}
+
+StatusOr<int> Resume(const Arguments& arguments) {
+  return SendVerb(arguments, v1::Intent::RESUME, "resume EXPERIMENT", "Goes on after a pause.");
+}
+
+StatusOr<int> Stop(const Arguments& arguments) {
+  return SendVerb(arguments, v1::Intent::STOP, "stop EXPERIMENT",
+                  "Ends an experiment: running trials may save, then stop. Final.");
+}
+
+StatusOr<int> Cancel(const Arguments& arguments) {
+  return SendVerb(arguments, v1::Intent::CANCEL, "cancel EXPERIMENT",
+                  "Ends an experiment and its trials at once. Final.");
+}
+
+StatusOr<int> Scale(const Arguments& arguments) {
+  Globals globals;
+  std::vector<std::string> names;
+  std::optional<int64_t> parallel, trials, failed;
+  Options options("scale EXPERIMENT [--parallel N] [--max-trials N] [--max-failed N]",
+                  "Changes the counts of an experiment, also while it runs.");
+  options.Arguments("EXPERIMENT", &names, 1, 1);
+  options.Number("--parallel", &parallel, 1, "trials at the same time");
+  options.Number("--max-trials", &trials, 1, "trials after which it has succeeded");
+  options.Number("--max-failed", &failed, 0, "failed trials after which it has failed");
+  AddGlobals(options, &globals);
+  ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
+  if (done) return 0;
+  if (!parallel && !trials && !failed) {
+    return UsageError("give at least one of --parallel, --max-trials and --max-failed");
+  }
+  RETURN_IF_ERROR(CheckCount("--parallel", parallel));
+  RETURN_IF_ERROR(CheckCount("--max-trials", trials));
+  RETURN_IF_ERROR(CheckCount("--max-failed", failed));
+  v1::Intent intent;
+  intent.set_verb(v1::Intent::SCALE);
+  if (parallel) intent.set_parallel_trial_count(static_cast<int32_t>(*parallel));
+  if (trials) intent.set_max_trial_count(static_cast<int32_t>(*trials));
+  if (failed) intent.set_max_failed_trial_count(static_cast<int32_t>(*failed));
+  RETURN_IF_ERROR(Send(globals, names[0], intent));
+  return 0;
+}
+
+}  // namespace shirabe::cmd

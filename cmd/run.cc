@@ -1,0 +1,213 @@
+// run: submits an experiment, runs it in the foreground, and ends with its result. The same command
+// goes on where an earlier one stopped, or shows the result again.
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "client/best.h"
+#include "client/rows.h"
+#include "client/words.h"
+#include "cmd/context.h"
+#include "cmd/exit_code.h"
+#include "cmd/run_loop.h"
+#include "cmd/spec_file.h"
+#include "cmd/terminal.h"
+#include "cmd/verb.h"
+#include "experiment/quick.h"
+#include "trial/gpus.h"
+
+namespace shirabe::cmd {
+namespace {
+
+struct RunFlags {
+  std::string file;
+  experiment::QuickOptions quick;
+  std::optional<int64_t> max_trials;
+  std::optional<int64_t> parallel;
+  std::string algorithm;
+  std::string gpus;
+  std::string output = "table";
+};
+
+void AddQuick(Options& options, RunFlags* flags) {
+  experiment::QuickOptions* quick = &flags->quick;
+  options.Texts("-p,--param", &quick->params, "NAME=RANGE",
+                "0..1, int:1..10, log:1e-5..1e-1, 0..1:0.1 (step) or a,b,c; may be repeated");
+  options.Text("--minimize", &quick->minimize, "METRIC", "the metric to make small");
+  options.Text("--maximize", &quick->maximize, "METRIC", "the metric to make large");
+  options.Text("--name", &quick->name, "NAME", "of the experiment (default from the command)");
+  options.Text("--algorithm", &flags->algorithm, "NAME", "default random; see shirabe algorithms");
+  options.Number("--max-trials", &flags->max_trials, 1, "trials in all (default 12)");
+  options.Number("--parallel", &flags->parallel, 1, "trials at the same time (default 1)");
+  options.Number("--seed", &quick->seed, 0, "of every random choice");
+}
+
+// Splits off what follows "--": the command of a trial.
+Arguments TakeCommand(Arguments& arguments) {
+  const auto cut = std::find(arguments.begin(), arguments.end(), "--");
+  if (cut == arguments.end()) return {};
+  Arguments command(cut + 1, arguments.end());
+  arguments.erase(cut, arguments.end());
+  return command;
+}
+
+bool IsQuick(const RunFlags& flags) {
+  const experiment::QuickOptions& quick = flags.quick;
+  return !quick.params.empty() || !quick.minimize.empty() || !quick.maximize.empty() ||
+         !quick.name.empty() || !flags.algorithm.empty() || flags.max_trials || flags.parallel ||
+         quick.seed || !quick.command.empty();
+}
+
+StatusOr<v1::Experiment> FromQuick(RunFlags flags, const std::string& ns) {
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+  if (flags.max_trials) flags.quick.max_trials = std::min(*flags.max_trials, kMost);
+  if (flags.parallel) flags.quick.parallel = std::min(*flags.parallel, kMost);
+  if (!flags.algorithm.empty()) flags.quick.algorithm = flags.algorithm;
+  flags.quick.ns = ns;
+  auto experiment = experiment::QuickExperiment(flags.quick);
+  if (!experiment.ok()) return AsUsage(experiment.status());
+  return experiment;
+}
+
+StatusOr<v1::Experiment> MakeExperiment(const RunFlags& flags, const client::Place& place) {
+  if (flags.file.empty()) return FromQuick(flags, place.ns);
+  ASSIGN_OR_RETURN(v1::Experiment experiment, LoadExperiment(flags.file));
+  if (!place.ns_is_usual) experiment.mutable_metadata()->set_namespace_(place.ns);
+  return experiment;
+}
+
+Status CheckFlags(const RunFlags& flags) {
+  if (flags.file.empty() && !IsQuick(flags)) {
+    return UsageError("give -f FILE, or --param, --minimize and a command after --; "
+                      "see shirabe run --help");
+  }
+  if (!flags.file.empty() && IsQuick(flags)) {
+    return UsageError("-f FILE says all of it: the other options belong to the form without a "
+                      "file (edit the file, or use shirabe scale)");
+  }
+  return absl::OkStatus();
+}
+
+// The same command again; what came from stdin is gone.
+std::string Again(const Arguments& arguments, const Arguments& command) {
+  std::vector<std::string> words = {"shirabe", "run"};
+  for (const std::string& word : arguments) words.push_back(client::ShellQuote(word));
+  if (!command.empty()) words.push_back("--");
+  for (const std::string& word : command) words.push_back(client::ShellQuote(word));
+  return absl::StrJoin(words, " ");
+}
+
+std::vector<std::string> Devices(const RunFlags& flags, const v1::Experiment& experiment) {
+  if (!flags.gpus.empty()) return absl::StrSplit(flags.gpus, ',', absl::SkipWhitespace());
+  const auto& trial_spec = experiment.spec().trial_template().trial_spec();
+  if (trial::RequestedGpus(trial_spec) == 0) return {};
+  return trial::DetectDevices(RealClock());
+}
+
+void Announce(const v1::Experiment& experiment, const experiment::Submitted& submitted,
+              const client::Place& place) {
+  const std::string name = experiment.metadata().name();
+  const std::string counts =
+      absl::StrCat(client::TrialsCell(experiment), " trials, ",
+                   experiment.spec().parallel_trial_count(), " at the same time, algorithm ",
+                   experiment.spec().algorithm().algorithm_name());
+  ProgressLine(absl::StrCat("experiment ", name, submitted.created ? ": " : " goes on: ", counts,
+                            "; state in ", place.home));
+}
+
+void PrintBest(const v1::Experiment& experiment, const std::string& output) {
+  if (output == "json") return Out(client::PrintJson(client::BestJson(experiment)));
+  if (output == "yaml") return Out(client::PrintYaml(client::BestJson(experiment)));
+  if (output == "args") return Out(client::BestArguments(experiment));
+  if (output == "env") return Out(client::BestVariables(experiment));
+  Out(client::BestTable(experiment, true) + "\n" + client::BestArguments(experiment));
+}
+
+// A trial to look at where an experiment went wrong: the last one that did.
+StatusOr<std::string> Culprit(client::Client& client, const ExperimentKey& key) {
+  ASSIGN_OR_RETURN(const auto trials, client.ListTrials({.experiment = key}));
+  std::string name;
+  for (const v1::Trial& trial : trials) {
+    const bool wrong = trial.phase() == v1::TRIAL_FAILED ||
+                       trial.phase() == v1::TRIAL_METRICS_UNAVAILABLE;
+    if (wrong) name = TrialName({key, trial.number()});
+  }
+  return name;
+}
+
+std::string LogsLine(client::Client& client, const ExperimentKey& key, int64_t number) {
+  const auto trial = client.GetTrial({key, number});
+  if (!trial.ok() || trial->attempts() == 0) return "";
+  return "its log: " + client.LogPlace({{key, number}, trial->attempts()});
+}
+
+// The result on stdout, how it came about on stderr, and the exit code.
+StatusOr<int> Conclude(client::Client& client, const ExperimentKey& key,
+                       const std::string& output) {
+  ASSIGN_OR_RETURN(const v1::Experiment experiment, client.GetExperiment(key));
+  const v1::Condition condition = experiment::CurrentCondition(experiment);
+  const bool succeeded = condition.type() == "Succeeded";
+  ProgressLine(absl::StrCat("experiment ", key.name, " has ",
+                            succeeded ? "succeeded" : "failed", ": ", condition.message()));
+  const Status has_best = client::CheckHasBest(experiment);
+  if (has_best.ok()) {
+    PrintBest(experiment, output);
+    RETURN_IF_ERROR(FlushOut());
+    const std::string logs =
+        LogsLine(client, key, experiment.status().current_optimal_trial().number());
+    if (!logs.empty()) ProgressLine(logs);
+  } else {
+    Warn(Message(has_best));
+  }
+  const std::string culprit = Culprit(client, key).value_or("");
+  const bool blame = !succeeded || !has_best.ok();
+  if (blame && !culprit.empty()) {
+    ProgressLine("what went wrong: shirabe describe trial " + culprit);
+  }
+  Hint("all trials: shirabe get trials " + key.name);
+  return succeeded ? kOk : kNoSuccess;
+}
+
+}  // namespace
+
+StatusOr<int> RunExperiment(const Arguments& given) {
+  Arguments arguments = given;
+  Globals globals;
+  RunFlags flags;
+  flags.quick.command = TakeCommand(arguments);
+  Options options("run -f FILE | run --param NAME=RANGE… --minimize METRIC -- COMMAND…",
+                  "Runs an experiment on this machine until it has ended, and prints its best "
+                  "trial. The same command goes on where an earlier one stopped. In the form "
+                  "without a file, {lr} in COMMAND stands for the value of parameter lr.");
+  options.Text("-f,--file", &flags.file, "FILE", "an Experiment in YAML, or - for stdin");
+  AddQuick(options, &flags);
+  options.Text("--gpus", &flags.gpus, "LIST", "GPUs for trials that ask for some: 0,1 (default all)");
+  options.Word("-o,--output", &flags.output, {"table", "json", "yaml", "args", "env"},
+               "how to print the best trial");
+  options.Arguments("nothing", nullptr, 0, 0);
+  AddGlobals(options, &globals);
+  ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
+  if (done) return 0;
+  RETURN_IF_ERROR(CheckFlags(flags));
+  ASSIGN_OR_RETURN(const client::Place place, FindPlaceOf(globals));
+  ASSIGN_OR_RETURN(v1::Experiment experiment, MakeExperiment(flags, place));
+  RETURN_IF_ERROR(CheckRunnable(experiment));
+  ASSIGN_OR_RETURN(const Session session, OpenSession(globals, /*read_only=*/false));
+  client::LocalClient& client = *session.client;
+  const ExperimentKey key = experiment::KeyOf(experiment);
+  ASSIGN_OR_RETURN(const experiment::Submitted submitted, client.Submit(experiment));
+  ASSIGN_OR_RETURN(experiment, client.GetExperiment(key));
+  if (!experiment::IsEnded(experiment) || submitted.changed) {
+    Announce(experiment, submitted, place);
+    const RunLoopOptions loop{.key = key,
+                              .devices = Devices(flags, experiment),
+                              .working_dir = std::filesystem::current_path().string(),
+                              .again = Again(arguments, flags.quick.command)};
+    ASSIGN_OR_RETURN(const RunEnd end, RunUntilEnd(client, loop));
+    if (end == RunEnd::kInterrupted) return kInterrupted;
+  }
+  return Conclude(client, key, flags.output);
+}
+
+}  // namespace shirabe::cmd

@@ -1,0 +1,131 @@
+#include "cmd/run_loop.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "absl/strings/str_cat.h"
+#include "client/progress.h"
+#include "cmd/exit_code.h"
+#include "cmd/terminal.h"
+
+namespace shirabe::cmd {
+namespace {
+
+constexpr absl::Duration kPoll = absl::Milliseconds(25);
+constexpr absl::Duration kRedraw = absl::Milliseconds(100);
+
+// What is shown while it runs: on a terminal one line that is drawn again and again, below the lines
+// of trials that went wrong; elsewhere a line for each trial that has ended.
+class Display {
+ public:
+  explicit Display(client::Progress* progress) : progress_(progress) {}
+  ~Display() { Clear(); }
+
+  void Show() {
+    for (const v1::Trial& trial : progress_->TakeFinished()) {
+      if (live_ && trial.phase() != v1::TRIAL_FAILED &&
+          trial.phase() != v1::TRIAL_METRICS_UNAVAILABLE) {
+        continue;
+      }
+      Print(client::FinishedLine(progress_->experiment(), trial));
+    }
+    const absl::Duration now = RealClock()->Monotonic();
+    if (!live_ || (drawn_ && now - drawn_at_ < kRedraw)) return;
+    std::fprintf(stderr, "\r%s\033[K", progress_->Line(TerminalWidth() - 1).c_str());
+    drawn_ = true;
+    drawn_at_ = now;
+  }
+
+  // A line that stays.
+  void Print(const std::string& line) {
+    Clear();
+    ProgressLine(line);
+  }
+
+  // Trouble that lasts is said once.
+  void Trouble(const std::string& text) {
+    if (text == trouble_) return;
+    trouble_ = text;
+    if (text.empty()) return;
+    Clear();
+    Warn(text);
+  }
+
+ private:
+  void Clear() {
+    if (drawn_) std::fputs("\r\033[K", stderr);
+    drawn_ = false;
+  }
+
+  client::Progress* progress_;
+  const bool live_ = StderrIsTerminal() && !IsQuiet();
+  bool drawn_ = false;
+  absl::Duration drawn_at_;
+  std::string trouble_;
+};
+
+// Turns the user's interrupts into requests: once gracefully, twice at once, and a third time
+// without waiting for anything.
+class Stopper {
+ public:
+  Stopper(experiment::Controller* controller, const ExperimentKey& key, Display* display)
+      : controller_(controller), key_(key), display_(display) {}
+
+  void Look() {
+    const int count = interrupts_.Wait(absl::ZeroDuration());
+    while (handled_ < count) Act(++handled_);
+  }
+  bool interrupted() const { return handled_ > 0; }
+  void SetController(experiment::Controller* controller) { controller_ = controller; }
+
+ private:
+  void Act(int count) {
+    if (count == 1) {
+      display_->Print("stopping: running trials may save first; once more stops them at once");
+      controller_->Suspend(key_, /*now=*/false);
+    } else if (count == 2) {
+      display_->Print("stopping at once");
+      controller_->Suspend(key_, /*now=*/true);
+    } else {
+      _exit(kInterrupted);
+    }
+  }
+
+  Interrupts interrupts_;
+  experiment::Controller* controller_;
+  const ExperimentKey key_;
+  Display* display_;
+  int handled_ = 0;
+};
+
+}  // namespace
+
+StatusOr<RunEnd> RunUntilEnd(client::LocalClient& client, const RunLoopOptions& options) {
+  client::Progress progress(&client, options.key);
+  RETURN_IF_ERROR(progress.Update());
+  Display display(&progress);
+  // Before the controller's threads, so that they too leave the signals to it.
+  Stopper stopper(nullptr, options.key, &display);
+  ASSIGN_OR_RETURN(const auto controller,
+                   client.MakeController(options.devices, options.working_dir));
+  stopper.SetController(controller.get());
+  RETURN_IF_ERROR(controller->Own(options.key));
+  Status over;
+  do {
+    over = controller->Await(options.key, kPoll);
+    stopper.Look();
+    // A store that fails for a while is trouble of the controller's, too, which waits and says so.
+    if (progress.Update().ok()) display.Show();
+    display.Trouble(controller->Trouble(options.key));
+  } while (absl::IsDeadlineExceeded(over));
+  RETURN_IF_ERROR(over);
+  RETURN_IF_ERROR(progress.Update());
+  display.Show();
+  const bool ended = experiment::IsEnded(progress.experiment());
+  if (ended || !stopper.interrupted()) return RunEnd::kEnded;
+  display.Print("interrupted; nothing is lost. To go on:\n  " + options.again);
+  return RunEnd::kInterrupted;
+}
+
+}  // namespace shirabe::cmd

@@ -1,0 +1,26 @@
+// The part of `run` that lasts: owns the experiment in this process, shows how it gets on, and stops
+// gracefully when the user interrupts. Used by the main thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "cmd/context.h"
+
+namespace shirabe::cmd {
+
+struct RunLoopOptions {
+  ExperimentKey key;
+  std::vector<std::string> devices;  // GPUs that trials may be given
+  std::string working_dir;           // of trials whose template names none
+  std::string again;                 // the command that goes on after an interruption
+};
+
+enum class RunEnd { kEnded, kInterrupted };
+
+// Until the experiment has ended or the user has interrupted it. kAlreadyExists, naming the holder,
+// if another process runs it; kAborted if another took it over; kNotFound if it was deleted.
+StatusOr<RunEnd> RunUntilEnd(client::LocalClient& client, const RunLoopOptions& options);
+
+}  // namespace shirabe::cmd

@@ -1,0 +1,75 @@
+// suggest: what would be tried next. Nothing is written.
+#include "client/table.h"
+#include "cmd/context.h"
+#include "cmd/spec_file.h"
+#include "cmd/terminal.h"
+#include "cmd/verb.h"
+
+namespace shirabe::cmd {
+namespace {
+
+struct Request {
+  std::vector<std::string> names;
+  std::string file;
+  std::optional<int64_t> count;
+  bool dry_run = false;
+};
+
+StatusOr<v1::Experiment> FindExperiment(const Session& session, const Request& request) {
+  if (!request.file.empty()) return LoadExperiment(request.file);
+  ASSIGN_OR_RETURN(const ExperimentKey key, ExperimentArgument(request.names[0], session.ns));
+  return session.client->GetExperiment(key);
+}
+
+void Print(const ListFlags& flags, const v1::Experiment& experiment,
+           const client::Candidates& candidates) {
+  if (WantsTree(flags)) {
+    std::vector<client::Json> items;
+    for (const auto& candidate : candidates.points) {
+      items.push_back(client::CandidateJson(candidate));
+    }
+    return PrintTree(flags, client::ListJson(std::move(items)));
+  }
+  client::Table table(client::CandidateHeader(experiment));
+  for (const auto& candidate : candidates.points) {
+    table.Add(client::CandidateRow(experiment, candidate));
+  }
+  Out(table.Take(!flags.no_headers));
+}
+
+}  // namespace
+
+StatusOr<int> Suggest(const Arguments& arguments) {
+  Globals globals;
+  ListFlags flags;
+  Request request;
+  Options options("suggest EXPERIMENT|-f FILE --dry-run [-k N]",
+                  "Shows the points that the algorithm would try next. Nothing is stored.");
+  options.Arguments("EXPERIMENT", &request.names, 0, 1);
+  options.Text("-f,--file", &request.file, "FILE", "of the experiment in this file");
+  options.Number("-k,--count", &request.count, 1, "how many (default 5)");
+  options.Flag("--dry-run", &request.dry_run, "required: a reminder that nothing is stored");
+  options.Word("-o,--output", &flags.output, {"table", "json", "yaml"}, "how to print");
+  options.Flag("--no-headers", &flags.no_headers, "a table without its first line");
+  AddGlobals(options, &globals);
+  ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
+  if (done) return 0;
+  if (request.names.empty() == request.file.empty()) {
+    return UsageError("give one of EXPERIMENT and -f FILE");
+  }
+  if (!request.dry_run) {
+    return UsageError("suggest only shows points, and wants to be called with --dry-run; "
+                      "shirabe run tries them");
+  }
+  ASSIGN_OR_RETURN(const Session session, OpenSession(globals, /*read_only=*/true));
+  ASSIGN_OR_RETURN(const v1::Experiment experiment, FindExperiment(session, request));
+  const int count = static_cast<int>(std::min<int64_t>(request.count.value_or(5), 100'000));
+  ASSIGN_OR_RETURN(const auto candidates, session.client->Suggest(experiment, count));
+  Print(flags, experiment, candidates);
+  if (static_cast<int>(candidates.points.size()) < count && !candidates.reason.empty()) {
+    Hint("fewer than " + std::to_string(count) + ": " + candidates.reason);
+  }
+  return 0;
+}
+
+}  // namespace shirabe::cmd

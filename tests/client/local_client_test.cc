@@ -1,0 +1,206 @@
+#include "client/local_client.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/file.h"
+#include "base/process_id.h"
+#include "client/describe.h"
+#include "tests/client/stored.h"
+
+namespace shirabe::client {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+v1::Attempt MakeAttempt(int64_t trial) {
+  v1::Attempt attempt;
+  attempt.set_namespace_("default");
+  attempt.set_experiment("digits");
+  attempt.set_trial(trial);
+  attempt.set_number(1);
+  attempt.set_token("secret");
+  return attempt;
+}
+
+void PutAttempt(Stored& stored, const v1::Attempt& attempt) {
+  db::Batch batch;
+  batch.experiment = stored.key();
+  batch.attempts.push_back({attempt, 0});
+  stored.Commit(batch);
+}
+
+v1::Lease TakeLease(Stored& stored, const std::string& holder) {
+  return stored.store()
+      .AcquireLease({.experiment = stored.key(),
+                     .holder = holder,
+                     .now = stored.clock.Now(),
+                     .ttl = absl::Seconds(15)})
+      .value();
+}
+
+TEST(LocalClientTest, ADatabaseThatNobodyNamedMayNotBeThereYet) {
+  const Place place{.home = "/nowhere", .db = "sqlite:/nowhere/shirabe.db", .ns = "default"};
+  const auto client = LocalClient::Open({.place = place, .clock = RealClock()});
+  ASSERT_TRUE(client.ok()) << client.status();
+  EXPECT_TRUE((*client)->ListExperiments("")->empty());
+  Place named = place;
+  named.db_is_usual = false;
+  EXPECT_TRUE(absl::IsNotFound(
+      LocalClient::Open({.place = named, .clock = RealClock()}).status()));
+}
+
+TEST(LocalClientTest, TokensStayInTheStore) {
+  Stored stored;
+  stored.Put(MakeTrial(1, v1::TRIAL_RUNNING));
+  PutAttempt(stored, MakeAttempt(1));
+  const auto attempts = stored.client().ListAttempts({.experiment = stored.key()});
+  ASSERT_TRUE(attempts.ok()) << attempts.status();
+  ASSERT_EQ(attempts->size(), 1u);
+  EXPECT_EQ(attempts->front().token(), "");
+}
+
+TEST(LocalClientTest, ReadsALogFromAnOffset) {
+  Stored stored;
+  const AttemptKey key{{stored.key(), 1}, 1};
+  EXPECT_TRUE(absl::IsNotFound(stored.client().ReadLog(key, 0, 10).status()));
+  const std::string path = stored.client().LogPlace(key);
+  ASSERT_TRUE(MakeDirs(std::filesystem::path(path).parent_path()).ok());
+  ASSERT_TRUE(WriteFileAtomic(path, "0123456789abc").ok());
+  const auto first = stored.client().ReadLog(key, 0, 10);
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_EQ(first->text, "0123456789");
+  EXPECT_FALSE(first->at_end);
+  const auto rest = stored.client().ReadLog(key, first->next, 10);
+  EXPECT_EQ(rest->text, "abc");
+  EXPECT_TRUE(rest->at_end);
+  EXPECT_EQ(rest->next, 13);
+  EXPECT_EQ(stored.client().ReadLog(key, 99, 10)->text, "");
+}
+
+TEST(LocalClientTest, NamesWhoRunsAnExperiment) {
+  Stored stored;
+  EXPECT_EQ(stored.client().Holder(stored.key()).value(), "");
+  TakeLease(stored, ToString(ThisProcess()));
+  EXPECT_EQ(stored.client().Holder(stored.key()).value(),
+            absl::StrCat("process ", getpid(), " on ", ThisProcess().host));
+  stored.clock.Advance(absl::Seconds(16));  // the lease runs out
+  EXPECT_EQ(stored.client().Holder(stored.key()).value(), "");
+}
+
+TEST(LocalClientTest, ADeadProcessRunsNothing) {
+  Stored stored;
+  ProcessId dead = ThisProcess();
+  dead.start += 1;  // the same pid, another process
+  TakeLease(stored, ToString(dead));
+  EXPECT_EQ(stored.client().Holder(stored.key()).value(), "");
+}
+
+TEST(LocalClientTest, DeletesWhatNobodyRuns) {
+  Stored stored(/*read_only=*/false);
+  stored.Put(MakeTrial(1, v1::TRIAL_SUCCEEDED, 0.5));
+  const std::string log = stored.client().LogPlace({{stored.key(), 1}, 1});
+  ASSERT_TRUE(MakeDirs(std::filesystem::path(log).parent_path()).ok());
+  ASSERT_TRUE(WriteFileAtomic(log, "x").ok());
+  const Status status = stored.client().Delete(stored.key(), absl::Seconds(30), [](absl::Duration) {
+    poll(nullptr, 0, 10);
+    return true;
+  });
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_TRUE(absl::IsNotFound(stored.client().GetExperiment(stored.key()).status()));
+  EXPECT_FALSE(std::filesystem::exists(log));
+  EXPECT_TRUE(absl::IsNotFound(
+      stored.client().Delete(stored.key(), absl::Seconds(1), [](absl::Duration) { return true; })));
+}
+
+TEST(LocalClientTest, AsksTheHolderToDeleteAndGivesUpInTime) {
+  Stored stored(/*read_only=*/false);
+  TakeLease(stored, "other-host:1:2:boot");
+  const Status status =
+      stored.client().Delete(stored.key(), absl::Seconds(1), [&](absl::Duration time) {
+        stored.clock.Advance(time);
+        return true;
+      });
+  EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << status;
+  EXPECT_THAT(Message(status), HasSubstr("process 1 on other-host"));
+  const auto intents = stored.store().ListIntents(stored.key());
+  ASSERT_EQ(intents->size(), 1u);
+  EXPECT_EQ(intents->front().verb(), v1::Intent::DELETE);
+}
+
+TEST(LocalClientTest, SuggestsWithoutStoringAnything) {
+  Stored stored;
+  const int64_t before = stored.client().Revision().value();
+  const auto first = stored.client().Suggest(stored.experiment, 3);
+  ASSERT_TRUE(first.ok()) << first.status();
+  ASSERT_EQ(first->points.size(), 3u);
+  ASSERT_EQ(first->points[0].assignments.size(), 3u);
+  EXPECT_EQ(first->points[0].assignments[0].name(), "lr");
+  EXPECT_EQ(stored.client().Revision().value(), before);
+  // The same for an experiment that is not stored: its name decides the seed.
+  const auto again = stored.client().Suggest(stored.experiment, 3);
+  EXPECT_EQ(again->points[2].assignments[0].number(), first->points[2].assignments[0].number());
+  v1::Experiment other = MakeExperiment("other");
+  const auto fresh = stored.client().Suggest(other, 1);
+  ASSERT_TRUE(fresh.ok()) << fresh.status();
+  EXPECT_NE(fresh->points[0].assignments[0].number(), first->points[0].assignments[0].number());
+}
+
+TEST(LocalClientTest, StartPointsAreSuggestedFirst) {
+  Stored stored;
+  v1::Experiment experiment = MakeExperiment("starts");
+  auto& fields = *experiment.mutable_spec()->mutable_shirabe()->add_start()->mutable_fields();
+  fields["lr"].set_string_value("0.01");
+  fields["bs"].set_string_value("8");
+  fields["opt"].set_string_value("sgd");
+  const auto candidates = stored.client().Suggest(experiment, 2);
+  ASSERT_TRUE(candidates.ok()) << candidates.status();
+  ASSERT_EQ(candidates->points.size(), 2u);
+  EXPECT_EQ(candidates->points[0].assignments[0].number(), 0.01);
+  EXPECT_EQ(candidates->points[0].assignments[1].integer(), 8);
+}
+
+TEST(DescribeTest, AnExperimentSaysHowItIsAndWhy) {
+  Stored stored;
+  SetCondition("Running", stored.experiment);
+  stored.experiment.mutable_status()->set_trials_running(2);
+  stored.experiment.mutable_status()->mutable_shirabe()->set_waiting("no GPU is free");
+  SetBest(MakeTrial(1, v1::TRIAL_SUCCEEDED, 0.5), stored.experiment);
+  stored.PutExperiment();
+  const auto text = DescribeExperiment(stored.client(), stored.key(), At(100));
+  ASSERT_TRUE(text.ok()) << text.status();
+  for (const char* line :
+       {"Name:         digits\n", "State:        Running (ExperimentRunning: it is Running)\n",
+        "Waiting:      no GPU is free\n", "Run by:       nobody: `shirabe run`",
+        "Objective:    minimize loss; also acc\n", "Trials:       0/32 finished: 2 running\n",
+        "Limits:       2 at the same time, at most 32 trials\n",
+        "Best:         loss=0.5 (trial digits-1, step 2): lr=0.0031 bs=32 opt=sgd\n",
+        "  lr     double        1e-05 .. 0.1, logUniform\n"}) {
+    EXPECT_THAT(*text, HasSubstr(line));
+  }
+}
+
+TEST(DescribeTest, AFailedTrialShowsItsLastLines) {
+  Stored stored;
+  v1::Trial trial = MakeTrial(1, v1::TRIAL_FAILED);
+  trial.set_reason("TrialFailed");
+  trial.set_message("exit code 3");
+  trial.set_explanation("drawn at random");
+  stored.Put(trial);
+  v1::Attempt attempt = MakeAttempt(1);
+  attempt.set_state(v1::ATTEMPT_CLOSED);
+  attempt.set_cause(v1::APP_ERROR);
+  attempt.set_log_tail("Traceback\nValueError: no\n");
+  PutAttempt(stored, attempt);
+  const auto text = DescribeTrial(stored.client(), {stored.key(), 1}, At(100));
+  ASSERT_TRUE(text.ok()) << text.status();
+  EXPECT_THAT(*text, HasSubstr("(TrialFailed: exit code 3)"));
+  EXPECT_THAT(*text, HasSubstr("Chosen:       drawn at random\n"));
+  EXPECT_THAT(*text, HasSubstr("Last lines:\n  Traceback\n  ValueError: no\n"));
+  EXPECT_THAT(*text, HasSubstr("app-error"));
+  EXPECT_THAT(*text, Not(HasSubstr("secret")));
+}
+
+}  // namespace
+}  // namespace shirabe::client

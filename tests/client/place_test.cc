@@ -1,0 +1,57 @@
+#include "client/place.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace shirabe::client {
+namespace {
+
+using ::testing::HasSubstr;
+
+StatusOr<Place> Find(const PlaceFlags& flags, std::map<std::string, std::string> variables) {
+  return FindPlace(flags, [&](const std::string& name) -> std::optional<std::string> {
+    const auto found = variables.find(name);
+    if (found == variables.end()) return std::nullopt;
+    return found->second;
+  });
+}
+
+TEST(PlaceTest, TheHomeIsTheUsersDataDirectory) {
+  EXPECT_EQ(Find({}, {{"HOME", "/u"}})->home, "/u/.local/share/shirabe");
+  EXPECT_EQ(Find({}, {{"HOME", "/u"}, {"XDG_DATA_HOME", "/d"}})->home, "/d/shirabe");
+  EXPECT_EQ(Find({}, {{"HOME", "/u"}, {"XDG_DATA_HOME", ""}})->home, "/u/.local/share/shirabe");
+  // The XDG specification has relative paths ignored.
+  EXPECT_EQ(Find({}, {{"HOME", "/u"}, {"XDG_DATA_HOME", "d"}})->home, "/u/.local/share/shirabe");
+  EXPECT_EQ(Find({}, {{"HOME", "/u"}, {"SHIRABE_HOME", "/s"}})->home, "/s");
+}
+
+TEST(PlaceTest, AFlagWinsOverTheEnvironment) {
+  const std::map<std::string, std::string> variables = {
+      {"SHIRABE_HOME", "/s"}, {"SHIRABE_DB", "memory:"}, {"SHIRABE_NAMESPACE", "team"}};
+  const auto place = Find({}, variables);
+  EXPECT_EQ(place->db, "memory:");
+  EXPECT_EQ(place->ns, "team");
+  EXPECT_FALSE(place->db_is_usual);
+  EXPECT_FALSE(place->ns_is_usual);
+  const auto flagged = Find({.db = "sqlite:/x", .ns = "other"}, variables);
+  EXPECT_EQ(flagged->db, "sqlite:/x");
+  EXPECT_EQ(flagged->ns, "other");
+}
+
+TEST(PlaceTest, TheRestIsUsual) {
+  const auto place = Find({}, {{"SHIRABE_HOME", "/s"}});
+  EXPECT_EQ(place->db, "sqlite:/s/shirabe.db");
+  EXPECT_EQ(place->ns, "default");
+  EXPECT_TRUE(place->db_is_usual);
+  EXPECT_TRUE(place->ns_is_usual);
+}
+
+TEST(PlaceTest, SaysWhatIsMissing) {
+  EXPECT_THAT(Message(Find({}, {}).status()), HasSubstr("SHIRABE_HOME"));
+  EXPECT_THAT(Message(Find({.ns = "No_Name"}, {{"HOME", "/u"}}).status()), HasSubstr("No_Name"));
+}
+
+}  // namespace
+}  // namespace shirabe::client

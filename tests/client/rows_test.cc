@@ -1,0 +1,105 @@
+#include "client/rows.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "client/table.h"
+#include "tests/client/records.h"
+
+namespace shirabe::client {
+namespace {
+
+using ::testing::ElementsAre;
+
+TEST(RowsTest, Experiments) {
+  v1::Experiment experiment = MakeExperiment();
+  SetCondition("Running", experiment);
+  SetBest(MakeTrial(3, v1::TRIAL_SUCCEEDED, 0.2148), experiment);
+  v1::ExperimentStatus& status = *experiment.mutable_status();
+  status.set_trials_succeeded(16);
+  status.set_trials_failed(1);
+  status.set_trials_early_stopped(1);
+  status.set_trials_running(4);
+  RowStyle style{.now = At(840)};
+  EXPECT_THAT(ExperimentHeader(style),
+              ElementsAre("NAME", "STATE", "BEST", "TRIALS", "RUNNING", "FAILED", "AGE"));
+  EXPECT_THAT(ExperimentRow(experiment, style),
+              ElementsAre("digits", "Running", "loss=0.2148", "18/32", "4", "1", "14m"));
+  style.wide = style.with_namespace = true;
+  EXPECT_THAT(ExperimentRow(experiment, style),
+              ElementsAre("default", "digits", "Running", "loss=0.2148", "18/32", "4", "1", "14m",
+                          "random", "digits-3", "ExperimentRunning"));
+  EXPECT_EQ(ExperimentRow(experiment, style).size(), ExperimentHeader(style).size());
+}
+
+TEST(RowsTest, AnExperimentThatIsHeldUpSaysSo) {
+  v1::Experiment experiment = MakeExperiment();
+  EXPECT_EQ(ExperimentRow(experiment, {.now = At(0)})[1], "Created");
+  SetCondition("Running", experiment);
+  experiment.mutable_status()->mutable_shirabe()->set_paused(true);
+  EXPECT_EQ(ExperimentRow(experiment, {.now = At(0)})[1], "Paused");
+  experiment.mutable_status()->mutable_shirabe()->set_stopping(true);
+  EXPECT_EQ(ExperimentRow(experiment, {.now = At(0)})[1], "Stopping");
+  SetCondition("Failed", experiment);
+  EXPECT_EQ(ExperimentRow(experiment, {.now = At(0)})[1], "Failed");
+}
+
+TEST(RowsTest, Trials) {
+  const v1::Experiment experiment = MakeExperiment();
+  RowStyle style{.now = At(140)};
+  EXPECT_THAT(TrialHeader(experiment, style),
+              ElementsAre("TRIAL", "STATE", "loss", "STEP", "lr", "bs", "opt", "RAN"));
+  EXPECT_THAT(TrialRow(experiment, MakeTrial(7, v1::TRIAL_SUCCEEDED, 0.25), style),
+              ElementsAre("digits-7", "Succeeded", "0.25", "2", "0.0031", "32", "sgd", "60s"));
+  EXPECT_THAT(TrialRow(experiment, MakeTrial(8, v1::TRIAL_RUNNING, 1.0 / 3), style),
+              ElementsAre("digits-8", "Running", "0.333333", "2", "0.0031", "32", "sgd", "2m"));
+  style.wide = true;
+  const Cells pending = TrialRow(experiment, MakeTrial(9, v1::TRIAL_PENDING), style);
+  EXPECT_THAT(pending, ElementsAre("digits-9", "Pending", "", "", "0.0031", "32", "sgd", "", "",
+                                   "0", "2m10s", ""));
+  EXPECT_EQ(pending.size(), TrialHeader(experiment, style).size());
+}
+
+TEST(RowsTest, Attempts) {
+  v1::Attempt attempt;
+  attempt.set_namespace_("default");
+  attempt.set_experiment("digits");
+  attempt.set_trial(7);
+  attempt.set_number(2);
+  attempt.set_state(v1::ATTEMPT_CLOSED);
+  attempt.set_cause(v1::APP_ERROR);
+  attempt.set_exit_code(3);
+  *attempt.mutable_start_time() = ToProto(At(0));
+  *attempt.mutable_end_time() = ToProto(At(45));
+  attempt.add_placements()->set_node("here");
+  const RowStyle style{.now = At(100), .wide = true};
+  EXPECT_THAT(AttemptRow(attempt, style),
+              ElementsAre("digits-7-a2", "here", "closed", "app-error", "3", "45s", "", "", "0",
+                          "0", ""));
+  EXPECT_EQ(AttemptRow(attempt, style).size(), AttemptHeader(style).size());
+  attempt.set_signal(9);
+  EXPECT_EQ(AttemptRow(attempt, style)[4], "signal 9");
+}
+
+TEST(RowsTest, Events) {
+  v1::Event event;
+  event.set_namespace_("default");
+  event.set_experiment("digits");
+  event.set_reason("BadMetricLine");
+  event.set_message("loss=abc");
+  event.set_warning(true);
+  *event.mutable_time() = ToProto(At(0));
+  EXPECT_THAT(EventRow(event, {.now = At(5)}),
+              ElementsAre("5s", "Warning", "BadMetricLine", "experiment/digits", "loss=abc"));
+  event.set_trial(3);
+  EXPECT_EQ(EventRow(event, {.now = At(5)})[3], "trial/digits-3");
+  event.set_attempt(1);
+  EXPECT_EQ(EventRow(event, {.now = At(5)})[3], "attempt/digits-3-a1");
+}
+
+TEST(RowsTest, AClockThatWentBackMakesNoNegativeAge) {
+  EXPECT_EQ(ExperimentRow(MakeExperiment(), {.now = At(-50)}).back(), "0s");
+}
+
+}  // namespace
+}  // namespace shirabe::client

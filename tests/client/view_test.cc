@@ -1,0 +1,178 @@
+#include "client/view.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "tests/client/records.h"
+
+namespace shirabe::client {
+namespace {
+
+TEST(ViewTest, ATrialHasTheShapeOfKatibs) {
+  v1::Trial trial = MakeTrial(7, v1::TRIAL_SUCCEEDED, 0.25);
+  trial.set_explanation("drawn at random");
+  (*trial.mutable_labels())["rung"] = "1";
+  EXPECT_EQ(PrintYaml(TrialJson(MakeExperiment(), trial)), R"(apiVersion: kubeflow.org/v1beta1
+kind: Trial
+metadata:
+  name: digits-7
+  namespace: default
+  labels:
+    katib.kubeflow.org/experiment: digits
+    rung: "1"
+  creationTimestamp: "2023-11-14T22:13:30Z"
+spec:
+  objective:
+    type: minimize
+    objectiveMetricName: loss
+    additionalMetricNames:
+    - acc
+    metricStrategies:
+    - name: loss
+      value: min
+    - name: acc
+      value: latest
+  parameterAssignments:
+  - name: lr
+    value: "0.0031"
+  - name: bs
+    value: "32"
+  - name: opt
+    value: sgd
+status:
+  startTime: "2023-11-14T22:13:40Z"
+  completionTime: "2023-11-14T22:14:40Z"
+  conditions:
+  - type: Created
+    status: "True"
+    reason: TrialCreated
+    message: Trial is created
+    lastUpdateTime: "2023-11-14T22:13:30Z"
+    lastTransitionTime: "2023-11-14T22:13:30Z"
+  - type: Running
+    status: "False"
+    reason: TrialRunning
+    message: Trial is running
+    lastUpdateTime: "2023-11-14T22:14:40Z"
+    lastTransitionTime: "2023-11-14T22:14:40Z"
+  - type: Succeeded
+    status: "True"
+    reason: TrialSucceeded
+    message: "Trial has ended: Succeeded"
+    lastUpdateTime: "2023-11-14T22:14:40Z"
+    lastTransitionTime: "2023-11-14T22:14:40Z"
+  observation:
+    metrics:
+    - name: loss
+      min: "0.25"
+      max: "1.25"
+      latest: "0.25"
+    - name: acc
+      min: "0.5"
+      max: "0.75"
+      latest: "0.75"
+  shirabe:
+    number: 7
+    phase: Succeeded
+    objective: 0.25
+    step: 2
+    lastStep: 2
+    attempts: 1
+    explanation: drawn at random
+)");
+}
+
+TEST(ViewTest, APendingTrialHasOnlyBeenCreated) {
+  v1::Trial trial = MakeTrial(1, v1::TRIAL_PENDING);
+  trial.set_waiting("no GPU is free");
+  const Json tree = TrialJson(MakeExperiment(), trial);
+  ASSERT_EQ(tree["status"]["conditions"].size(), 1u);
+  EXPECT_EQ(tree["status"]["conditions"][0]["type"], "Created");
+  EXPECT_FALSE(tree["status"].contains("startTime"));
+  EXPECT_FALSE(tree["status"].contains("observation"));
+  EXPECT_EQ(tree["status"]["shirabe"]["waiting"], "no GPU is free");
+}
+
+TEST(ViewTest, ARunningTrialShowsWhatItHasReached) {
+  const Json tree = TrialJson(MakeExperiment(), MakeTrial(1, v1::TRIAL_RUNNING, 0.5));
+  EXPECT_EQ(tree["status"]["conditions"][1]["type"], "Running");
+  EXPECT_EQ(tree["status"]["conditions"][1]["status"], "True");
+  EXPECT_EQ(tree["status"]["shirabe"]["objective"], 0.5);
+  EXPECT_FALSE(tree["status"].contains("completionTime"));
+}
+
+TEST(ViewTest, EachTerminalPhaseIsAConditionWithItsReason) {
+  for (const auto& [phase, word] : {std::pair(v1::TRIAL_KILLED, "Killed"),
+                                    std::pair(v1::TRIAL_FAILED, "Failed"),
+                                    std::pair(v1::TRIAL_METRICS_UNAVAILABLE, "MetricsUnavailable"),
+                                    std::pair(v1::TRIAL_EARLY_STOPPED, "EarlyStopped")}) {
+    v1::Trial trial = MakeTrial(1, phase);
+    trial.set_reason("BecauseOfIt");
+    trial.set_message("exit code 1");
+    const Json conditions = TrialJson(MakeExperiment(), trial)["status"]["conditions"];
+    EXPECT_EQ(conditions.back()["type"], word);
+    EXPECT_EQ(conditions.back()["reason"], "BecauseOfIt");
+    EXPECT_EQ(conditions.back()["message"], "exit code 1");
+  }
+}
+
+TEST(ViewTest, MetricsThatWereNeverFiniteAreSaidAsKatibSaysThem) {
+  v1::Trial trial = MakeTrial(1, v1::TRIAL_SUCCEEDED);
+  v1::Metric& loss = *trial.mutable_observation()->add_metrics();
+  loss.set_name("loss");
+  loss.set_latest(std::numeric_limits<double>::quiet_NaN());
+  const Json metric = TrialJson(MakeExperiment(), trial)["status"]["observation"]["metrics"][0];
+  EXPECT_EQ(metric["latest"], "NaN");
+  EXPECT_EQ(metric["min"], "unavailable");
+}
+
+TEST(ViewTest, AnExperimentReadsAsKatibs) {
+  v1::Experiment experiment = MakeExperiment();
+  SetCondition("Running", experiment);
+  SetBest(MakeTrial(3, v1::TRIAL_SUCCEEDED, 0.25), experiment);
+  const Json tree = ExperimentJson(experiment);
+  EXPECT_EQ(tree["apiVersion"], "kubeflow.org/v1beta1");
+  EXPECT_EQ(tree["kind"], "Experiment");
+  EXPECT_EQ(tree["spec"]["parameters"][0]["feasibleSpace"]["min"], "1e-05");
+  EXPECT_EQ(tree["status"]["conditions"][0]["type"], "Running");
+  const Json& best = tree["status"]["currentOptimalTrial"];
+  EXPECT_EQ(best["bestTrialName"], "digits-3");
+  EXPECT_EQ(best["parameterAssignments"][1]["value"], "32");
+  EXPECT_EQ(best["observation"]["metrics"][0]["latest"], "0.25");
+}
+
+TEST(ViewTest, AnAttemptTellsEverythingButItsToken) {
+  v1::Attempt attempt;
+  attempt.set_namespace_("default");
+  attempt.set_experiment("digits");
+  attempt.set_trial(7);
+  attempt.set_number(2);
+  attempt.set_token("secret");
+  attempt.set_state(v1::ATTEMPT_CLOSED);
+  attempt.set_cause(v1::PREEMPTED_NODE);
+  attempt.set_signal(9);
+  attempt.set_resumed_from_step(5200);
+  attempt.add_placements()->set_node("spot-7");
+  const std::string text = PrintJson(AttemptJson(attempt, "/logs/x"));
+  EXPECT_EQ(text.find("secret"), std::string::npos);
+  const Json tree = Json::parse(text);
+  EXPECT_EQ(tree["metadata"]["name"], "digits-7-a2");
+  EXPECT_EQ(tree["status"]["cause"], "preempted-node");
+  EXPECT_EQ(tree["status"]["signal"], 9);
+  EXPECT_EQ(tree["status"]["resumedFromStep"], 5200);
+  EXPECT_EQ(tree["status"]["placements"][0]["node"], "spot-7");
+  EXPECT_EQ(tree["status"]["log"], "/logs/x");
+}
+
+TEST(ViewTest, AListIsKubernetesList) {
+  const Json list = ListJson({});
+  EXPECT_EQ(PrintJsonLine(list), R"({"apiVersion":"v1","kind":"List","items":[]})");
+}
+
+TEST(ViewTest, BytesThatAreNoUtf8AreReplaced) {
+  EXPECT_EQ(PrintJsonLine({{"a", "x\xff"}}), "{\"a\":\"x\xEF\xBF\xBD\"}");
+}
+
+}  // namespace
+}  // namespace shirabe::client
