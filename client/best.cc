@@ -20,11 +20,11 @@ bool IsSafe(char c) {
 
 Status CheckHasBest(const v1::Experiment& experiment) {
   if (experiment.status().current_optimal_trial().has_objective()) return absl::OkStatus();
-  return absl::NotFoundError(absl::StrCat(
-      "experiment ", experiment.metadata().name(), " (", StateWord(experiment),
-      ") has no best trial: none of its ", experiment.status().trials(),
-      " trials has reported a finite \"",
-      experiment.spec().objective().objective_metric_name(), "\""));
+  return absl::NotFoundError(
+      absl::StrCat("experiment ", experiment.metadata().name(), " (", StateWord(experiment),
+                   ") has no best trial: none of its ", experiment.status().trials(),
+                   " trials has reported a finite \"",
+                   experiment.spec().objective().objective_metric_name(), "\""));
 }
 
 Json BestJson(const v1::Experiment& experiment) {

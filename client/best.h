@@ -1,5 +1,6 @@
 // The best trial so far, in the forms that people paste: a table, arguments, variables, JSON. The
-// JSON is stable: {"trial", "objective", "value", "step", "assignments": {name: typed value}}. Pure.
+// JSON is stable: {"trial", "objective", "value", "step", "assignments": {name: typed value}}.
+// Pure.
 #pragma once
 
 #include <string>

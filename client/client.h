@@ -1,6 +1,6 @@
 // What the command line can ask of a Shirabe: one interface over a store of this machine
-// (local_client.h) or over a server. It speaks in records and plain values, so that a remote one can
-// do all of it: no SQL, no open files. Implementations are thread-safe. Errors are those of
+// (local_client.h) or over a server. It speaks in records and plain values, so that a remote one
+// can do all of it: no SQL, no open files. Implementations are thread-safe. Errors are those of
 // db/store.h and experiment/submit.h; tokens of attempts are never handed out.
 #pragma once
 

@@ -198,8 +198,7 @@ bool WentWrong(v1::TrialPhase phase) {
 
 }  // namespace
 
-StatusOr<std::string> DescribeExperiment(Client& client, const ExperimentKey& key,
-                                         absl::Time now) {
+StatusOr<std::string> DescribeExperiment(Client& client, const ExperimentKey& key, absl::Time now) {
   ASSIGN_OR_RETURN(const v1::Experiment experiment, client.GetExperiment(key));
   ASSIGN_OR_RETURN(const std::string holder, client.Holder(key));
   ASSIGN_OR_RETURN(const std::string events, EventsTable(client, {key, 0}, now));
@@ -231,18 +230,17 @@ StatusOr<std::string> DescribeExperiment(Client& client, const ExperimentKey& ke
 StatusOr<std::string> DescribeTrial(Client& client, const TrialKey& key, absl::Time now) {
   ASSIGN_OR_RETURN(const v1::Experiment experiment, client.GetExperiment(key.experiment));
   ASSIGN_OR_RETURN(const v1::Trial trial, client.GetTrial(key));
-  ASSIGN_OR_RETURN(const auto attempts, client.ListAttempts(
-                                            {.experiment = key.experiment, .trial = key.number}));
+  ASSIGN_OR_RETURN(const auto attempts,
+                   client.ListAttempts({.experiment = key.experiment, .trial = key.number}));
   ASSIGN_OR_RETURN(const std::string events, EventsTable(client, key, now));
   Page page;
   page.Line("Name", TrialName(key));
   page.Line("Experiment", key.experiment.name);
   page.Line("State", TrialState(experiment, trial));
   page.Line("Why", trial.waiting());
-  page.Line("Ended", IsTerminal(trial.phase())
-                         ? When(trial.completion_time(), now) +
-                               Because(trial.reason(), trial.message())
-                         : "");
+  page.Line("Ended", IsTerminal(trial.phase()) ? When(trial.completion_time(), now) +
+                                                     Because(trial.reason(), trial.message())
+                                               : "");
   page.Line("Parameters", ShortAssignments(trial.assignments()));
   page.Line("Chosen", trial.explanation());
   if (trial.parent().trial() > 0) {

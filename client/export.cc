@@ -12,9 +12,9 @@ namespace shirabe::client {
 namespace {
 
 std::string JoinCells(const std::vector<std::string>& cells) {
-  return absl::StrJoin(cells, ",", [](std::string* out, const std::string& cell) {
-           out->append(CsvCell(cell));
-         }) +
+  return absl::StrJoin(
+             cells, ",",
+             [](std::string* out, const std::string& cell) { out->append(CsvCell(cell)); }) +
          "\n";
 }
 

@@ -41,7 +41,10 @@ FieldValue Seconds(const v1::Trial& trial) {
 Fields<v1::Trial> CommonTrialFields() {
   return {
       {"trial", [](const v1::Trial& t) { return Count(t.number()); }},
-      {"name", [](const v1::Trial& t) { return TrialName({ExperimentKeyOf(t), t.number()}); }},
+      {"name",
+       [](const v1::Trial& t) {
+         return TrialName({ExperimentKeyOf(t), t.number()});
+       }},
       {"state", [](const v1::Trial& t) { return PhaseWord(t.phase()); }},
       {"reason", [](const v1::Trial& t) { return t.reason(); }},
       {"attempts", [](const v1::Trial& t) { return Count(t.attempts()); }},
@@ -64,10 +67,9 @@ StatusOr<Field<Record>> Find(const Fields<Record>& fields, const std::string& na
     }
   }
   const auto nearest = Nearest(name, names);
-  return absl::InvalidArgumentError(
-      absl::StrCat("there is no field \"", name, "\"",
-                   nearest ? "; did you mean \"" + *nearest + "\"?" : "",
-                   " (fields: ", absl::StrJoin(names, ", "), ")"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "there is no field \"", name, "\"", nearest ? "; did you mean \"" + *nearest + "\"?" : "",
+      " (fields: ", absl::StrJoin(names, ", "), ")"));
 }
 
 }  // namespace

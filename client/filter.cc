@@ -22,14 +22,13 @@ constexpr Operator kOperators[] = {
     {">", Comparison::kGreater},
 };
 
-std::string Trim(const std::string& text) {
-  return std::string(absl::StripAsciiWhitespace(text));
-}
+std::string Trim(const std::string& text) { return std::string(absl::StripAsciiWhitespace(text)); }
 
 Status BadTerm(const std::string& term) {
-  return absl::InvalidArgumentError(absl::StrCat(
-      "\"", term, "\" is no condition: write FIELD=VALUE, or with != < <= > >=, as in "
-      "'state=Failed,param.lr<1e-3'"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("\"", term,
+                   "\" is no condition: write FIELD=VALUE, or with != < <= > >=, as in "
+                   "'state=Failed,param.lr<1e-3'"));
 }
 
 // Commas part terms, except within double quotes.

@@ -15,11 +15,9 @@ std::vector<std::string> MetricNames(const v1::Experiment& experiment) {
   return names;
 }
 
-std::optional<ShownValue> ShownObjective(const v1::Experiment& experiment,
-                                         const v1::Trial& trial) {
+std::optional<ShownValue> ShownObjective(const v1::Experiment& experiment, const v1::Trial& trial) {
   if (trial.has_objective()) return ShownValue{trial.objective(), trial.objective_step()};
-  const auto value =
-      experiment::ObjectiveOf(experiment.spec().objective(), trial.observation());
+  const auto value = experiment::ObjectiveOf(experiment.spec().objective(), trial.observation());
   if (!value) return std::nullopt;
   return ShownValue{value->value, value->step};
 }

@@ -1,5 +1,5 @@
-// The objective of a trial as people see it: once it has ended, what counts; while it runs, what its
-// metrics come to so far. Pure functions.
+// The objective of a trial as people see it: once it has ended, what counts; while it runs, what
+// its metrics come to so far. Pure functions.
 #pragma once
 
 #include <cstdint>

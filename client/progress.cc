@@ -47,9 +47,9 @@ Status Progress::Update() {
   if (newest == revision_) return absl::OkStatus();
   const bool first = revision_ < 0;
   ASSIGN_OR_RETURN(experiment_, client_->GetExperiment(key_));
-  ASSIGN_OR_RETURN(auto trials, client_->ListTrials({.experiment = key_,
-                                                     .changed_after = std::max<int64_t>(
-                                                         revision_, 0)}));
+  ASSIGN_OR_RETURN(
+      auto trials,
+      client_->ListTrials({.experiment = key_, .changed_after = std::max<int64_t>(revision_, 0)}));
   for (v1::Trial& trial : trials) {
     if (!IsTerminal(trial.phase()) || !ended_.insert(trial.number()).second) continue;
     Count(trial);
@@ -81,10 +81,9 @@ std::string Progress::Line(int width) const {
   const v1::ExperimentStatus& status = experiment_.status();
   const int64_t done = FinishedTrials(experiment_);
   const int32_t all = experiment_.spec().max_trial_count();
-  const std::string head = Join({absl::StrCat(all > 0 ? Bar(done, all) + " " : "",
-                                              TrialsCell(experiment_)),
-                                 CountPart("running", status.trials_running()),
-                                 CountPart("failed", status.trials_failed())});
+  const std::string head = Join(
+      {absl::StrCat(all > 0 ? Bar(done, all) + " " : "", TrialsCell(experiment_)),
+       CountPart("running", status.trials_running()), CountPart("failed", status.trials_failed())});
   const auto remaining = Remaining();
   const std::string eta = remaining ? "ETA " + FormatAge(*remaining) : "";
   const std::string& waiting = status.shirabe().waiting();

@@ -74,11 +74,11 @@ Cells ExperimentRow(const v1::Experiment& experiment, const RowStyle& style) {
   Cells cells;
   if (style.with_namespace) cells.push_back(experiment.metadata().namespace_());
   const v1::ExperimentStatus& status = experiment.status();
-  cells.insert(cells.end(), {experiment.metadata().name(), StateWord(experiment),
-                             BestCell(experiment), TrialsCell(experiment),
-                             std::to_string(status.trials_running()),
-                             std::to_string(status.trials_failed()),
-                             Since(experiment.metadata().creation_timestamp(), style.now)});
+  cells.insert(cells.end(),
+               {experiment.metadata().name(), StateWord(experiment), BestCell(experiment),
+                TrialsCell(experiment), std::to_string(status.trials_running()),
+                std::to_string(status.trials_failed()),
+                Since(experiment.metadata().creation_timestamp(), style.now)});
   if (style.wide) {
     cells.insert(cells.end(), {experiment.spec().algorithm().algorithm_name(),
                                status.current_optimal_trial().best_trial_name(),
@@ -130,15 +130,14 @@ Cells AttemptRow(const v1::Attempt& attempt, const RowStyle& style) {
   std::string exit;
   if (attempt.has_exit_code()) exit = std::to_string(attempt.exit_code());
   if (attempt.signal() > 0) exit = absl::StrCat("signal ", attempt.signal());
-  Cells cells = {AttemptName({trial, attempt.number()}),
-                 placement.node(),
-                 AttemptStateWord(attempt.state()),
-                 CauseWord(attempt.cause()),
-                 exit,
-                 Ran(attempt.start_time(), attempt.end_time(), style.now),
-                 attempt.resumed_from_step() > 0
-                     ? absl::StrCat("step ", attempt.resumed_from_step())
-                     : ""};
+  Cells cells = {
+      AttemptName({trial, attempt.number()}),
+      placement.node(),
+      AttemptStateWord(attempt.state()),
+      CauseWord(attempt.cause()),
+      exit,
+      Ran(attempt.start_time(), attempt.end_time(), style.now),
+      attempt.resumed_from_step() > 0 ? absl::StrCat("step ", attempt.resumed_from_step()) : ""};
   if (!style.wide) return cells;
   cells.insert(cells.end(), {placement.devices(), std::to_string(attempt.rows()),
                              std::to_string(attempt.steps_redone()), attempt.message()});
@@ -164,7 +163,9 @@ Cells ObservationRowCells(const db::ObservationRow& row, const RowStyle& style) 
           row.metric,
           ShortNumber(row.value),
           Since(ToProto(row.time), style.now),
-          row.superseded ? "superseded" : row.implicit_step ? "counted step" : ""};
+          row.superseded      ? "superseded"
+          : row.implicit_step ? "counted step"
+                              : ""};
 }
 
 Cells CandidateHeader(const v1::Experiment& experiment) {

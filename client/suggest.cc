@@ -53,12 +53,11 @@ StatusOr<Candidates> SuggestNext(db::Store& store, const v1::Experiment& experim
   RETURN_IF_ERROR(AddStartPoints(*state, count, candidates));
   const int left = count - static_cast<int>(candidates.points.size());
   if (left == 0) return candidates;
-  ASSIGN_OR_RETURN(const suggestion::Proposal proposal,
-                   state->algorithm->Propose(HistoryWith(*state, candidates), left,
-                                             Rng(state->seed)));
+  ASSIGN_OR_RETURN(
+      const suggestion::Proposal proposal,
+      state->algorithm->Propose(HistoryWith(*state, candidates), left, Rng(state->seed)));
   for (const suggestion::Suggestion& suggestion : proposal.suggestions) {
-    candidates.points.push_back(
-        {state->space().Decode(suggestion.point), suggestion.explanation});
+    candidates.points.push_back({state->space().Decode(suggestion.point), suggestion.explanation});
   }
   candidates.reason = proposal.reason;
   return candidates;

@@ -130,7 +130,7 @@ std::string Table::Line(const std::vector<std::string>& cells) const {
 
 std::string Table::Take(bool with_header) {
   std::string text;
-  if (with_header && !header_taken_) {
+  if (with_header && !header_taken_ && !rows_.empty()) {
     header_taken_ = true;
     Measure(header_);
     text += Line(header_);

@@ -1,6 +1,7 @@
 // Text in columns, as kubectl prints it: three blanks between columns, no blanks at the end of a
 // line. Widths are those on a terminal (a wide character counts two, an accent none), and control
-// characters are shown as '?', so that no log line or label can steer the terminal. Not thread-safe.
+// characters are shown as '?', so that no log line or label can steer the terminal. Not
+// thread-safe.
 #pragma once
 
 #include <string>
@@ -21,8 +22,8 @@ class Table {
   // As many cells as the header has. An empty cell is shown as "-".
   void Add(std::vector<std::string> cells);
 
-  // The rows added since the last call, the header before the first of them. Columns only grow, so
-  // that a table that is printed bit by bit stays aligned.
+  // The rows added since the last call, the header before the first of them: a table without rows
+  // is empty. Columns only grow, so that a table that is printed bit by bit stays aligned.
   std::string Take(bool with_header = true);
 
  private:

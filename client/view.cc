@@ -56,10 +56,9 @@ Json ConditionJson(const ConditionText& text, const Timestamp& time) {
 
 Json ConditionsJson(const v1::Trial& trial) {
   Json list = Json::array();
-  list.push_back(ConditionJson({.type = "Created",
-                                .reason = "TrialCreated",
-                                .message = "Trial is created"},
-                               trial.creation_time()));
+  list.push_back(
+      ConditionJson({.type = "Created", .reason = "TrialCreated", .message = "Trial is created"},
+                    trial.creation_time()));
   const bool ended = IsTerminal(trial.phase());
   if (trial.has_start_time()) {
     list.push_back(ConditionJson({.type = "Running",
@@ -236,8 +235,10 @@ Json TypedValue(const v1::Assignment& assignment) {
 }
 
 Json NumberJson(double value) {
-  if (std::isfinite(value)) return value;
-  return FormatNumber(value);
+  if (!std::isfinite(value)) return FormatNumber(value);
+  const bool whole = value == std::floor(value) && std::abs(value) <= 0x1p53;
+  if (whole && !(value == 0 && std::signbit(value))) return static_cast<int64_t>(value);
+  return value;
 }
 
 std::string PrintJson(const Json& tree) {

@@ -31,7 +31,7 @@ Json ListJson(std::vector<Json> items);
 
 // The value as a number or a text, as JSON has them.
 Json TypedValue(const v1::Assignment& assignment);
-// A number; text (NaN, Infinity) where JSON has none.
+// A number, 16 and not 16.0; text (NaN, Infinity) where JSON has none.
 Json NumberJson(double value);
 
 // Indented by two, with a newline at the end; bytes that are no UTF-8 are replaced.

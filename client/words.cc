@@ -77,9 +77,9 @@ std::string ShortNumber(double value) {
 
 std::string ShortAssignments(const google::protobuf::RepeatedPtrField<v1::Assignment>& values) {
   return absl::StrJoin(values, " ", [](std::string* out, const v1::Assignment& value) {
-    absl::StrAppend(out, value.name(), "=",
-                    value.has_number() ? ShortNumber(value.number())
-                                       : trial::FormatAssignment(value));
+    absl::StrAppend(
+        out, value.name(), "=",
+        value.has_number() ? ShortNumber(value.number()) : trial::FormatAssignment(value));
   });
 }
 

@@ -62,8 +62,8 @@ StatusOr<client::Place> FindPlaceOf(const Globals& globals) {
 
 StatusOr<Session> OpenSession(const Globals& globals, bool read_only) {
   ASSIGN_OR_RETURN(client::Place place, FindPlaceOf(globals));
-  auto opened = client::LocalClient::Open(
-      {.place = place, .read_only = read_only, .clock = RealClock()});
+  auto opened =
+      client::LocalClient::Open({.place = place, .read_only = read_only, .clock = RealClock()});
   if (!opened.ok()) return AsUsage(opened.status());
   return Session{std::move(*opened), place.ns, place};
 }
@@ -86,9 +86,7 @@ client::RowStyle StyleOf(const ListFlags& flags) {
           .with_namespace = flags.all_namespaces};
 }
 
-bool WantsTree(const ListFlags& flags) {
-  return flags.output == "json" || flags.output == "yaml";
-}
+bool WantsTree(const ListFlags& flags) { return flags.output == "json" || flags.output == "yaml"; }
 
 void PrintTree(const ListFlags& flags, const client::Json& tree) {
   Out(flags.output == "json" ? client::PrintJson(tree) : client::PrintYaml(tree));

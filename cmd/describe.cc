@@ -14,9 +14,9 @@ StatusOr<Kind> FindKind(const std::string& word) {
   if (word == "exp" || word == "experiment" || word == "experiments") return Kind::kExperiment;
   if (word == "trial" || word == "trials") return Kind::kTrial;
   const auto nearest = Nearest(word, {"exp", "experiment", "trial"});
-  return UsageError("there is no \"" + word + "\" to describe" +
-                    (nearest ? "; did you mean \"" + *nearest + "\"?"
-                             : ": it is exp NAME or trial NAME"));
+  return UsageError(
+      "there is no \"" + word + "\" to describe" +
+      (nearest ? "; did you mean \"" + *nearest + "\"?" : ": it is exp NAME or trial NAME"));
 }
 
 }  // namespace
@@ -34,7 +34,8 @@ StatusOr<int> Describe(const Arguments& arguments) {
     words = {words[0].substr(0, cut), words[0].substr(cut + 1)};
   }
   ASSIGN_OR_RETURN(const Kind kind, FindKind(words[0]));
-  if (words.size() < 2) return UsageError("NAME is missing; usage: shirabe describe exp|trial NAME");
+  if (words.size() < 2)
+    return UsageError("NAME is missing; usage: shirabe describe exp|trial NAME");
   ASSIGN_OR_RETURN(const Session session, OpenSession(globals, /*read_only=*/true));
   const absl::Time now = RealClock()->Now();
   if (kind == Kind::kTrial) {
@@ -43,8 +44,7 @@ StatusOr<int> Describe(const Arguments& arguments) {
     Out(text);
   } else {
     ASSIGN_OR_RETURN(const ExperimentKey key, ExperimentArgument(words[1], session.ns));
-    ASSIGN_OR_RETURN(const std::string text,
-                     client::DescribeExperiment(*session.client, key, now));
+    ASSIGN_OR_RETURN(const std::string text, client::DescribeExperiment(*session.client, key, now));
     Out(text);
   }
   return 0;

@@ -10,7 +10,7 @@ enum ExitCode {
   kFailure = 1,
   kUsage = 2,
   kMissing = 3,
-  kConflict = 4,     // exists already, differs, or another process has it
+  kConflict = 4,  // exists already, differs, or another process has it
   kInvalidSpec = 5,
   kDenied = 6,
   kUnreachable = 7,  // locked, full or gone for now: try again

@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/did_you_mean.h"
-#include "client/filter.h"
 #include "client/rows.h"
+#include "client/selection.h"
 #include "client/table.h"
 #include "client/view.h"
 #include "cmd/context.h"
@@ -158,12 +158,11 @@ StatusOr<int> GetExperiments(const Session& session, const Request& request) {
 
 Printer<v1::Trial> TrialPrinter(const v1::Experiment& experiment, const ListFlags& flags) {
   return {.header = client::TrialHeader(experiment, StyleOf(flags)),
-          .row =
-              [&experiment](const v1::Trial& trial, const RowStyle& style) {
-                return client::TrialRow(experiment, trial, style);
-              },
-          .tree =
-              [&experiment](const v1::Trial& trial) { return client::TrialJson(experiment, trial); },
+          .row = [&experiment](
+                     const v1::Trial& trial,
+                     const RowStyle& style) { return client::TrialRow(experiment, trial, style); },
+          .tree = [&experiment](
+                      const v1::Trial& trial) { return client::TrialJson(experiment, trial); },
           .name =
               [](const v1::Trial& trial) {
                 return "trial/" + TrialName({ExperimentKeyOf(trial), trial.number()});
@@ -171,8 +170,8 @@ Printer<v1::Trial> TrialPrinter(const v1::Experiment& experiment, const ListFlag
 }
 
 // Until the experiment has ended, so that a script that follows a run ends with it.
-StatusOr<int> WatchTrials(const Session& session, const Request& request,
-                          v1::Experiment experiment, client::Table& table) {
+StatusOr<int> WatchTrials(const Session& session, const Request& request, v1::Experiment experiment,
+                          client::Table& table) {
   const ExperimentKey key = experiment::KeyOf(experiment);
   const auto printer = TrialPrinter(experiment, request.flags);
   const auto selection = client::Selection<v1::Trial>::Create(client::TrialFields(experiment),
@@ -182,8 +181,8 @@ StatusOr<int> WatchTrials(const Session& session, const Request& request,
   ASSIGN_OR_RETURN(int64_t revision, session.client->Revision());
   int64_t seen = 0;
   for (;;) {
-    ASSIGN_OR_RETURN(auto trials, session.client->ListTrials(
-                                      {.experiment = key, .changed_after = seen}));
+    ASSIGN_OR_RETURN(auto trials,
+                     session.client->ListTrials({.experiment = key, .changed_after = seen}));
     selection->Apply(trials, -1);
     PrintChanged(request.flags, printer, trials, table);
     RETURN_IF_ERROR(FlushOut());
@@ -305,8 +304,8 @@ StatusOr<int> GetMetrics(const Session& session, const Request& request) {
   }
   ASSIGN_OR_RETURN(const TrialKey key, TrialArgument(request.names[0], session.ns));
   RETURN_IF_ERROR(session.client->GetTrial(key).status());
-  ASSIGN_OR_RETURN(auto rows, session.client->ListObservations(
-                                  {.trial = key, .include_superseded = true}));
+  ASSIGN_OR_RETURN(auto rows,
+                   session.client->ListObservations({.trial = key, .include_superseded = true}));
   if (request.flags.limit && static_cast<int64_t>(rows.size()) > *request.flags.limit) {
     rows.resize(*request.flags.limit);
   }

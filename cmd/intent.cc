@@ -19,8 +19,8 @@ Status Send(const Globals& globals, const std::string& name, const v1::Intent& i
 }
 
 // A verb that only names an experiment.
-StatusOr<int> SendVerb(const Arguments& arguments, v1::Intent::Verb verb,
-                       const std::string& usage, const std::string& about) {
+StatusOr<int> SendVerb(const Arguments& arguments, v1::Intent::Verb verb, const std::string& usage,
+                       const std::string& about) {
   Globals globals;
   std::vector<std::string> names;
   Options options(usage, about);

@@ -68,7 +68,8 @@ StatusOr<bool> IsOver(client::Client& client, const TrialKey& trial, int32_t att
   return false;
 }
 
-// Until the attempt is closed; without --attempt it goes on with the next one, until the trial ends.
+// Until the attempt is closed; without --attempt it goes on with the next one, until the trial
+// ends.
 StatusOr<int> FollowLog(client::Client& client, const TrialKey& trial, const LogFlags& flags) {
   ASSIGN_OR_RETURN(int32_t attempt, FindAttempt(client, trial, flags));
   int64_t offset = 0;

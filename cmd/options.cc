@@ -85,9 +85,7 @@ void Options::Word(const std::string& names, std::string* target,
     return absl::StrCat("\"", text, "\" is none of ", absl::StrJoin(words, ", "),
                         nearest ? "; did you mean \"" + *nearest + "\"?" : "");
   };
-  parser_->app.add_option(names, *target, help)
-      ->type_name(absl::StrJoin(words, "|"))
-      ->check(check);
+  parser_->app.add_option(names, *target, help)->type_name(absl::StrJoin(words, "|"))->check(check);
 }
 
 void Options::Arguments(const std::string& metavar, std::vector<std::string>* target, int least,
@@ -106,8 +104,8 @@ Status Options::Parser::Unknown(const std::string& word, const std::string& usag
   }
   const auto nearest = Nearest(word.substr(0, word.find('=')), names);
   return UsageError(absl::StrCat("unknown option ", word,
-                                 nearest ? "; did you mean " + *nearest + "?" : "",
-                                 " (shirabe ", usage.substr(0, usage.find(' ')), " --help)"));
+                                 nearest ? "; did you mean " + *nearest + "?" : "", " (shirabe ",
+                                 usage.substr(0, usage.find(' ')), " --help)"));
 }
 
 Status Options::Parser::CheckArguments(const std::string& usage) const {

@@ -23,8 +23,8 @@ class Options {
   // `metavar` is the word for its value in --help: FILE, N.
   void Text(const std::string& names, std::string* target, const std::string& metavar,
             const std::string& help);
-  void Texts(const std::string& names, std::vector<std::string>* target,
-             const std::string& metavar, const std::string& help);
+  void Texts(const std::string& names, std::vector<std::string>* target, const std::string& metavar,
+             const std::string& help);
   // A whole number of at least `least`.
   void Number(const std::string& names, std::optional<int64_t>* target, int64_t least,
               const std::string& help);

@@ -79,12 +79,14 @@ StatusOr<v1::Experiment> MakeExperiment(const RunFlags& flags, const client::Pla
 
 Status CheckFlags(const RunFlags& flags) {
   if (flags.file.empty() && !IsQuick(flags)) {
-    return UsageError("give -f FILE, or --param, --minimize and a command after --; "
-                      "see shirabe run --help");
+    return UsageError(
+        "give -f FILE, or --param, --minimize and a command after --; "
+        "see shirabe run --help");
   }
   if (!flags.file.empty() && IsQuick(flags)) {
-    return UsageError("-f FILE says all of it: the other options belong to the form without a "
-                      "file (edit the file, or use shirabe scale)");
+    return UsageError(
+        "-f FILE says all of it: the other options belong to the form without a "
+        "file (edit the file, or use shirabe scale)");
   }
   return absl::OkStatus();
 }
@@ -108,12 +110,16 @@ std::vector<std::string> Devices(const RunFlags& flags, const v1::Experiment& ex
 void Announce(const v1::Experiment& experiment, const experiment::Submitted& submitted,
               const client::Place& place) {
   const std::string name = experiment.metadata().name();
-  const std::string counts =
-      absl::StrCat(client::TrialsCell(experiment), " trials, ",
-                   experiment.spec().parallel_trial_count(), " at the same time, algorithm ",
-                   experiment.spec().algorithm().algorithm_name());
-  ProgressLine(absl::StrCat("experiment ", name, submitted.created ? ": " : " goes on: ", counts,
-                            "; state in ", place.home));
+  const v1::ExperimentSpec& spec = experiment.spec();
+  std::string trials = spec.has_max_trial_count()
+                           ? absl::StrCat(spec.max_trial_count(), " trials, ")
+                           : std::string();
+  if (!submitted.created) {
+    trials = absl::StrCat(client::TrialsCell(experiment), " trials have ended, ");
+  }
+  ProgressLine(absl::StrCat("experiment ", name, submitted.created ? ": " : " goes on: ", trials,
+                            spec.parallel_trial_count(), " at the same time, algorithm ",
+                            spec.algorithm().algorithm_name(), "; state in ", place.home));
 }
 
 void PrintBest(const v1::Experiment& experiment, const std::string& output) {
@@ -129,8 +135,8 @@ StatusOr<std::string> Culprit(client::Client& client, const ExperimentKey& key) 
   ASSIGN_OR_RETURN(const auto trials, client.ListTrials({.experiment = key}));
   std::string name;
   for (const v1::Trial& trial : trials) {
-    const bool wrong = trial.phase() == v1::TRIAL_FAILED ||
-                       trial.phase() == v1::TRIAL_METRICS_UNAVAILABLE;
+    const bool wrong =
+        trial.phase() == v1::TRIAL_FAILED || trial.phase() == v1::TRIAL_METRICS_UNAVAILABLE;
     if (wrong) name = TrialName({key, trial.number()});
   }
   return name;
@@ -139,7 +145,7 @@ StatusOr<std::string> Culprit(client::Client& client, const ExperimentKey& key) 
 std::string LogsLine(client::Client& client, const ExperimentKey& key, int64_t number) {
   const auto trial = client.GetTrial({key, number});
   if (!trial.ok() || trial->attempts() == 0) return "";
-  return "its log: " + client.LogPlace({{key, number}, trial->attempts()});
+  return "log of the best trial: " + client.LogPlace({{key, number}, trial->attempts()});
 }
 
 // The result on stdout, how it came about on stderr, and the exit code.
@@ -148,8 +154,8 @@ StatusOr<int> Conclude(client::Client& client, const ExperimentKey& key,
   ASSIGN_OR_RETURN(const v1::Experiment experiment, client.GetExperiment(key));
   const v1::Condition condition = experiment::CurrentCondition(experiment);
   const bool succeeded = condition.type() == "Succeeded";
-  ProgressLine(absl::StrCat("experiment ", key.name, " has ",
-                            succeeded ? "succeeded" : "failed", ": ", condition.message()));
+  ProgressLine(absl::StrCat("experiment ", key.name, " has ", succeeded ? "succeeded" : "failed",
+                            ": ", condition.message()));
   const Status has_best = client::CheckHasBest(experiment);
   if (has_best.ok()) {
     PrintBest(experiment, output);
@@ -161,12 +167,13 @@ StatusOr<int> Conclude(client::Client& client, const ExperimentKey& key,
     Warn(Message(has_best));
   }
   const std::string culprit = Culprit(client, key).value_or("");
-  const bool blame = !succeeded || !has_best.ok();
-  if (blame && !culprit.empty()) {
+  // Katib calls it a success when all trials have ended, however; a script wants a result.
+  const bool good = succeeded && has_best.ok();
+  if (!good && !culprit.empty()) {
     ProgressLine("what went wrong: shirabe describe trial " + culprit);
   }
   Hint("all trials: shirabe get trials " + key.name);
-  return succeeded ? kOk : kNoSuccess;
+  return good ? kOk : kNoSuccess;
 }
 
 }  // namespace
@@ -182,7 +189,8 @@ StatusOr<int> RunExperiment(const Arguments& given) {
                   "without a file, {lr} in COMMAND stands for the value of parameter lr.");
   options.Text("-f,--file", &flags.file, "FILE", "an Experiment in YAML, or - for stdin");
   AddQuick(options, &flags);
-  options.Text("--gpus", &flags.gpus, "LIST", "GPUs for trials that ask for some: 0,1 (default all)");
+  options.Text("--gpus", &flags.gpus, "LIST",
+               "GPUs for trials that ask for some: 0,1 (default all)");
   options.Word("-o,--output", &flags.output, {"table", "json", "yaml", "args", "env"},
                "how to print the best trial");
   options.Arguments("nothing", nullptr, 0, 0);
@@ -193,6 +201,8 @@ StatusOr<int> RunExperiment(const Arguments& given) {
   ASSIGN_OR_RETURN(const client::Place place, FindPlaceOf(globals));
   ASSIGN_OR_RETURN(v1::Experiment experiment, MakeExperiment(flags, place));
   RETURN_IF_ERROR(CheckRunnable(experiment));
+  // Before anything starts a thread: the signals are to reach none of them.
+  Interrupts interrupts;
   ASSIGN_OR_RETURN(const Session session, OpenSession(globals, /*read_only=*/false));
   client::LocalClient& client = *session.client;
   const ExperimentKey key = experiment::KeyOf(experiment);
@@ -204,7 +214,7 @@ StatusOr<int> RunExperiment(const Arguments& given) {
                               .devices = Devices(flags, experiment),
                               .working_dir = std::filesystem::current_path().string(),
                               .again = Again(arguments, flags.quick.command)};
-    ASSIGN_OR_RETURN(const RunEnd end, RunUntilEnd(client, loop));
+    ASSIGN_OR_RETURN(const RunEnd end, RunUntilEnd(client, loop, interrupts));
     if (end == RunEnd::kInterrupted) return kInterrupted;
   }
   return Conclude(client, key, flags.output);

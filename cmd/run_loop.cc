@@ -15,8 +15,8 @@ namespace {
 constexpr absl::Duration kPoll = absl::Milliseconds(25);
 constexpr absl::Duration kRedraw = absl::Milliseconds(100);
 
-// What is shown while it runs: on a terminal one line that is drawn again and again, below the lines
-// of trials that went wrong; elsewhere a line for each trial that has ended.
+// What is shown while it runs: on a terminal one line that is drawn again and again, below the
+// lines of trials that went wrong; elsewhere a line for each trial that has ended.
 class Display {
  public:
   explicit Display(client::Progress* progress) : progress_(progress) {}
@@ -72,12 +72,11 @@ class Stopper {
   Stopper(experiment::Controller* controller, const ExperimentKey& key, Display* display)
       : controller_(controller), key_(key), display_(display) {}
 
-  void Look() {
-    const int count = interrupts_.Wait(absl::ZeroDuration());
+  // `count`: how often the user has interrupted so far.
+  void Heed(int count) {
     while (handled_ < count) Act(++handled_);
   }
   bool interrupted() const { return handled_ > 0; }
-  void SetController(experiment::Controller* controller) { controller_ = controller; }
 
  private:
   void Act(int count) {
@@ -92,7 +91,6 @@ class Stopper {
     }
   }
 
-  Interrupts interrupts_;
   experiment::Controller* controller_;
   const ExperimentKey key_;
   Display* display_;
@@ -101,20 +99,19 @@ class Stopper {
 
 }  // namespace
 
-StatusOr<RunEnd> RunUntilEnd(client::LocalClient& client, const RunLoopOptions& options) {
+StatusOr<RunEnd> RunUntilEnd(client::LocalClient& client, const RunLoopOptions& options,
+                             Interrupts& interrupts) {
   client::Progress progress(&client, options.key);
   RETURN_IF_ERROR(progress.Update());
   Display display(&progress);
-  // Before the controller's threads, so that they too leave the signals to it.
-  Stopper stopper(nullptr, options.key, &display);
   ASSIGN_OR_RETURN(const auto controller,
                    client.MakeController(options.devices, options.working_dir));
-  stopper.SetController(controller.get());
   RETURN_IF_ERROR(controller->Own(options.key));
+  Stopper stopper(controller.get(), options.key, &display);
   Status over;
   do {
     over = controller->Await(options.key, kPoll);
-    stopper.Look();
+    stopper.Heed(interrupts.Wait(absl::ZeroDuration()));
     // A store that fails for a while is trouble of the controller's, too, which waits and says so.
     if (progress.Update().ok()) display.Show();
     display.Trouble(controller->Trouble(options.key));

@@ -1,5 +1,5 @@
-// The part of `run` that lasts: owns the experiment in this process, shows how it gets on, and stops
-// gracefully when the user interrupts. Used by the main thread.
+// The part of `run` that lasts: owns the experiment in this process, shows how it gets on, and
+// stops gracefully when the user interrupts. Used by the main thread.
 #pragma once
 
 #include <string>
@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "cmd/context.h"
+#include "cmd/terminal.h"
 
 namespace shirabe::cmd {
 
@@ -21,6 +22,8 @@ enum class RunEnd { kEnded, kInterrupted };
 
 // Until the experiment has ended or the user has interrupted it. kAlreadyExists, naming the holder,
 // if another process runs it; kAborted if another took it over; kNotFound if it was deleted.
-StatusOr<RunEnd> RunUntilEnd(client::LocalClient& client, const RunLoopOptions& options);
+// `interrupts` are those since the program began.
+StatusOr<RunEnd> RunUntilEnd(client::LocalClient& client, const RunLoopOptions& options,
+                             Interrupts& interrupts);
 
 }  // namespace shirabe::cmd

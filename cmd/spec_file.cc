@@ -42,10 +42,10 @@ Status CheckRegistered(const std::string& what, const std::string& name) {
   if (registry.Find(name) != nullptr) return absl::OkStatus();
   const std::vector<std::string> names = registry.Names();
   const auto nearest = Nearest(name, names);
-  return absl::InvalidArgumentError(absl::StrCat(
-      what, " \"", name, "\" is not in this build", nearest ? "; did you mean \"" : "",
-      nearest.value_or(""), nearest ? "\"?" : "", "; it has: ",
-      names.empty() ? "none" : absl::StrJoin(names, ", ")));
+  return absl::InvalidArgumentError(
+      absl::StrCat(what, " \"", name, "\" is not in this build", nearest ? "; did you mean \"" : "",
+                   nearest.value_or(""), nearest ? "\"?" : "",
+                   "; it has: ", names.empty() ? "none" : absl::StrJoin(names, ", ")));
 }
 
 }  // namespace
@@ -66,23 +66,22 @@ Status ReportFindings(const SpecFile& file) {
     }
   }
   if (errors == 0) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(file.shown_name, " has ", errors,
-                                                 errors == 1 ? " error" : " errors"));
+  return absl::InvalidArgumentError(
+      absl::StrCat(file.shown_name, " has ", errors, errors == 1 ? " error" : " errors"));
 }
 
 StatusOr<v1::Experiment> LoadExperiment(const std::string& path) {
   ASSIGN_OR_RETURN(SpecFile file, ReadSpecFile(path));
   RETURN_IF_ERROR(ReportFindings(file));
   if (file.documents.size() == 1) return std::move(file.documents[0].experiment);
-  return absl::InvalidArgumentError(absl::StrCat(file.shown_name, " holds ",
-                                                 file.documents.size(),
+  return absl::InvalidArgumentError(absl::StrCat(file.shown_name, " holds ", file.documents.size(),
                                                  " experiments: give each a file of its own"));
 }
 
 Status CheckRunnable(const v1::Experiment& experiment) {
   const v1::ExperimentSpec& spec = experiment.spec();
-  RETURN_IF_ERROR(CheckRegistered<suggestion::AlgorithmInfo>(
-      "algorithm", spec.algorithm().algorithm_name()));
+  RETURN_IF_ERROR(
+      CheckRegistered<suggestion::AlgorithmInfo>("algorithm", spec.algorithm().algorithm_name()));
   if (spec.has_early_stopping()) {
     RETURN_IF_ERROR(CheckRegistered<suggestion::StopperInfo>(
         "early-stopping rule", spec.early_stopping().algorithm_name()));

@@ -58,8 +58,9 @@ StatusOr<int> Suggest(const Arguments& arguments) {
     return UsageError("give one of EXPERIMENT and -f FILE");
   }
   if (!request.dry_run) {
-    return UsageError("suggest only shows points, and wants to be called with --dry-run; "
-                      "shirabe run tries them");
+    return UsageError(
+        "suggest only shows points, and wants to be called with --dry-run; "
+        "shirabe run tries them");
   }
   ASSIGN_OR_RETURN(const Session session, OpenSession(globals, /*read_only=*/true));
   ASSIGN_OR_RETURN(const v1::Experiment experiment, FindExperiment(session, request));

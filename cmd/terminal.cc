@@ -20,9 +20,7 @@ constexpr int kUsualWidth = 80;
 bool use_color = false;
 bool be_quiet = false;
 
-void Err(const std::string& text) {
-  std::fwrite(text.data(), 1, text.size(), stderr);
-}
+void Err(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stderr); }
 
 bool IsSet(const char* variable) {
   const char* value = std::getenv(variable);

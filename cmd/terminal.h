@@ -41,7 +41,8 @@ void PrintFinding(const std::string& line, bool warning);
 bool PlainWait(absl::Duration time);
 
 // While it lives, SIGINT, SIGTERM and SIGHUP are counted instead of ending the process. To be made
-// before any thread starts; at most one at a time.
+// before any thread starts, since one that does not block them would be ended by them; at most one
+// at a time.
 class Interrupts {
  public:
   Interrupts();

@@ -24,7 +24,8 @@ TEST(BestTest, ATableHasOneRow) {
   EXPECT_EQ(BestTable(WithBest(), true),
             "TRIAL       loss     STEP   lr       bs   opt\n"
             "digits-17   0.2148   2      0.0031   32   it's, \"adam\"\n");
-  EXPECT_EQ(BestTable(WithBest(), false), "digits-17   0.2148   2   0.0031   32   it's, \"adam\"\n");
+  EXPECT_EQ(BestTable(WithBest(), false),
+            "digits-17   0.2148   2   0.0031   32   it's, \"adam\"\n");
 }
 
 TEST(BestTest, ArgumentsAndVariablesAreQuotedForAShell) {

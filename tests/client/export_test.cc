@@ -23,10 +23,10 @@ TEST(ExportTest, ALineHasAsManyCellsAsTheHeader) {
   EXPECT_EQ(CsvHeader(experiment),
             "trial,state,objective,step,metric.loss,metric.acc,param.lr,param.bs,param.opt,"
             "attempts,start_time,completion_time\n");
-  EXPECT_EQ(CsvLine(experiment, MakeTrial(7, v1::TRIAL_SUCCEEDED, 0.1 + 0.2,
-                                          {.opt = "it's, \"adam\""})),
-            "digits-7,Succeeded,0.30000000000000004,2,0.30000000000000004,0.75,0.0031,32,"
-            "\"it's, \"\"adam\"\"\",1,2023-11-14T22:13:40Z,2023-11-14T22:14:40Z\n");
+  EXPECT_EQ(
+      CsvLine(experiment, MakeTrial(7, v1::TRIAL_SUCCEEDED, 0.1 + 0.2, {.opt = "it's, \"adam\""})),
+      "digits-7,Succeeded,0.30000000000000004,2,0.30000000000000004,0.75,0.0031,32,"
+      "\"it's, \"\"adam\"\"\",1,2023-11-14T22:13:40Z,2023-11-14T22:14:40Z\n");
   EXPECT_EQ(CsvLine(experiment, MakeTrial(8, v1::TRIAL_PENDING)),
             "digits-8,Pending,,,,,0.0031,32,sgd,0,,\n");
 }

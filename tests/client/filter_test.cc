@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "client/selection.h"
 #include "tests/client/records.h"
 
 namespace shirabe::client {

@@ -2,7 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <unistd.h>
 
+#include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/process_id.h"
 #include "client/describe.h"
@@ -47,8 +50,7 @@ TEST(LocalClientTest, ADatabaseThatNobodyNamedMayNotBeThereYet) {
   EXPECT_TRUE((*client)->ListExperiments("")->empty());
   Place named = place;
   named.db_is_usual = false;
-  EXPECT_TRUE(absl::IsNotFound(
-      LocalClient::Open({.place = named, .clock = RealClock()}).status()));
+  EXPECT_TRUE(absl::IsNotFound(LocalClient::Open({.place = named, .clock = RealClock()}).status()));
 }
 
 TEST(LocalClientTest, TokensStayInTheStore) {

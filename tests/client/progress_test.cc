@@ -36,7 +36,7 @@ TEST(ProgressTest, FitsTheTerminal) {
   for (int width = 0; width < 120; ++width) {
     EXPECT_LE(DisplayWidth(progress.Line(width)), width) << progress.Line(width);
   }
-  EXPECT_EQ(progress.Line(60), "[................] 1/32  best loss=0.5 (trial...  ETA 16m");
+  EXPECT_EQ(progress.Line(60), "[................] 1/32  best loss=0.5 (trial 1:...  ETA 16m");
 }
 
 TEST(ProgressTest, WithoutALimitThereIsNoBarAndNoEnd) {

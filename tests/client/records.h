@@ -26,7 +26,8 @@ inline v1::Experiment MakeExperiment(const std::string& name = "digits") {
   spec.mutable_objective()->set_type(v1::MINIMIZE);
   spec.mutable_objective()->set_objective_metric_name("loss");
   spec.mutable_objective()->add_additional_metric_names("acc");
-  for (const auto& [metric, strategy] : {std::pair("loss", v1::MIN), std::pair("acc", v1::LATEST)}) {
+  for (const auto& [metric, strategy] :
+       {std::pair("loss", v1::MIN), std::pair("acc", v1::LATEST)}) {
     v1::MetricStrategy& one = *spec.mutable_objective()->add_metric_strategies();
     one.set_name(metric);
     one.set_value(strategy);
@@ -95,6 +96,7 @@ inline v1::Trial MakeTrial(int64_t number, v1::TrialPhase phase,
   trial.set_phase(phase);
   *trial.mutable_creation_time() = ToProto(At(10));
   AddAssignments(values, *trial.mutable_assignments());
+  for (const double x : {0.5, 0.5, 0.0}) trial.mutable_point()->add_x(x);
   if (phase == v1::TRIAL_PENDING) return trial;
   *trial.mutable_start_time() = ToProto(At(20));
   trial.set_attempts(1);

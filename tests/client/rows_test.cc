@@ -73,9 +73,8 @@ TEST(RowsTest, Attempts) {
   *attempt.mutable_end_time() = ToProto(At(45));
   attempt.add_placements()->set_node("here");
   const RowStyle style{.now = At(100), .wide = true};
-  EXPECT_THAT(AttemptRow(attempt, style),
-              ElementsAre("digits-7-a2", "here", "closed", "app-error", "3", "45s", "", "", "0",
-                          "0", ""));
+  EXPECT_THAT(AttemptRow(attempt, style), ElementsAre("digits-7-a2", "here", "closed", "app-error",
+                                                      "3", "45s", "", "", "0", "0", ""));
   EXPECT_EQ(AttemptRow(attempt, style).size(), AttemptHeader(style).size());
   attempt.set_signal(9);
   EXPECT_EQ(AttemptRow(attempt, style)[4], "signal 9");

@@ -30,8 +30,8 @@ TEST(TableTest, PrintedBitByBitItStaysAligned) {
   EXPECT_EQ(table.Take(), "");
 }
 
-TEST(TableTest, AnEmptyTableIsItsHeader) {
-  EXPECT_EQ(Table({"A", "B"}).Take(), "A   B\n");
+TEST(TableTest, ATableWithoutRowsIsEmpty) {
+  EXPECT_EQ(Table({"A", "B"}).Take(), "");
   EXPECT_EQ(Table({"A", "B"}).Take(/*with_header=*/false), "");
 }
 
@@ -48,7 +48,9 @@ TEST(TableTest, WideCharactersCountTwoAndAccentsNone) {
 
 TEST(TableTest, NothingInACellReachesTheTerminalAsAControl) {
   Table table({"M"});
-  table.Add({"a\nb\x1b[31mc\x7f\xc2\x9b" "d\xff"});
+  table.Add(
+      {"a\nb\x1b[31mc\x7f\xc2\x9b"
+       "d\xff"});
   EXPECT_EQ(table.Take(false), "a?b?[31mc??d?\n");
 }
 

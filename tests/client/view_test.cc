@@ -9,11 +9,7 @@
 namespace shirabe::client {
 namespace {
 
-TEST(ViewTest, ATrialHasTheShapeOfKatibs) {
-  v1::Trial trial = MakeTrial(7, v1::TRIAL_SUCCEEDED, 0.25);
-  trial.set_explanation("drawn at random");
-  (*trial.mutable_labels())["rung"] = "1";
-  EXPECT_EQ(PrintYaml(TrialJson(MakeExperiment(), trial)), R"(apiVersion: kubeflow.org/v1beta1
+constexpr char kTrialYaml[] = R"(apiVersion: kubeflow.org/v1beta1
 kind: Trial
 metadata:
   name: digits-7
@@ -80,7 +76,13 @@ status:
     lastStep: 2
     attempts: 1
     explanation: drawn at random
-)");
+)";
+
+TEST(ViewTest, ATrialHasTheShapeOfKatibs) {
+  v1::Trial trial = MakeTrial(7, v1::TRIAL_SUCCEEDED, 0.25);
+  trial.set_explanation("drawn at random");
+  (*trial.mutable_labels())["rung"] = "1";
+  EXPECT_EQ(PrintYaml(TrialJson(MakeExperiment(), trial)), kTrialYaml);
 }
 
 TEST(ViewTest, APendingTrialHasOnlyBeenCreated) {
@@ -103,10 +105,10 @@ TEST(ViewTest, ARunningTrialShowsWhatItHasReached) {
 }
 
 TEST(ViewTest, EachTerminalPhaseIsAConditionWithItsReason) {
-  for (const auto& [phase, word] : {std::pair(v1::TRIAL_KILLED, "Killed"),
-                                    std::pair(v1::TRIAL_FAILED, "Failed"),
-                                    std::pair(v1::TRIAL_METRICS_UNAVAILABLE, "MetricsUnavailable"),
-                                    std::pair(v1::TRIAL_EARLY_STOPPED, "EarlyStopped")}) {
+  for (const auto& [phase, word] :
+       {std::pair(v1::TRIAL_KILLED, "Killed"), std::pair(v1::TRIAL_FAILED, "Failed"),
+        std::pair(v1::TRIAL_METRICS_UNAVAILABLE, "MetricsUnavailable"),
+        std::pair(v1::TRIAL_EARLY_STOPPED, "EarlyStopped")}) {
     v1::Trial trial = MakeTrial(1, phase);
     trial.set_reason("BecauseOfIt");
     trial.set_message("exit code 1");

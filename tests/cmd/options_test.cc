@@ -38,8 +38,8 @@ std::string Refusal(std::vector<std::string> arguments) {
 
 TEST(OptionsTest, ReadsOptionsAndArgumentsInAnyOrder) {
   Values values;
-  const auto parsed = Parse(values, {"-w", "a", "-o", "json", "--param", "lr=0..1", "b", "--limit=3",
-                                     "--param", "bs=1,2", "-f", "-"});
+  const auto parsed = Parse(values, {"-w", "a", "-o", "json", "--param", "lr=0..1", "b",
+                                     "--limit=3", "--param", "bs=1,2", "-f", "-"});
   ASSERT_TRUE(parsed.ok()) << parsed.status();
   EXPECT_FALSE(*parsed);
   EXPECT_TRUE(values.watch);

@@ -1,0 +1,332 @@
+// What a user and a script see of the command line: output, exit codes, and that an interrupt loses
+// nothing. BINARY_DIR is where the program under test lies.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+
+#include "base/process_id.h"
+#include "tests/integration/cli.h"
+
+namespace shirabe::cmd {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+// lr in 0..1 is its own loss.
+constexpr char kQuickTrial[] = "echo loss=$1\n";
+// Reports at once, then goes on until somebody writes the file.
+constexpr char kPatientTrial[] = R"(
+trap 'exit 75' TERM
+echo "loss=$1"
+while [ ! -e "$DIR/go" ]; do sleep 0.05; done
+)";
+
+std::vector<std::string> Keys(const nlohmann::json& object) {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : object.items()) keys.push_back(key);
+  return keys;
+}
+
+class CliTest : public testing::Test {
+ protected:
+  // A run of patient trials, once the first has a metric.
+  std::unique_ptr<Running> StartPatient(const std::vector<std::string>& more = {}) {
+    auto run = cli_.Start(cli_.Quick("patient", kPatientTrial, more));
+    EXPECT_TRUE(Eventually([&] {
+      return cli_.Run({"get", "metrics", "patient/1", "--no-headers"}).out.find("loss") !=
+             std::string::npos;
+    })) << run->Err();
+    return run;
+  }
+
+  Cli cli_;
+};
+
+TEST_F(CliTest, VersionAndHelp) {
+  EXPECT_THAT(cli_.Run({"version"}).out, MatchesRegex("shirabe [0-9.]+\n"));
+  EXPECT_TRUE(cli_.Json({"version", "-o", "json"}).contains("version"));
+  const Outcome help = cli_.Run({"--help"});
+  EXPECT_EQ(help.code, 0);
+  EXPECT_THAT(help.out, HasSubstr("Usage: shirabe VERB"));
+  for (const char* verb : {"run", "validate", "get", "describe", "best", "logs", "events", "export",
+                           "delete", "suggest", "scale", "version", "completion", "algorithms"}) {
+    const Outcome outcome = cli_.Run({verb, "--help"});
+    EXPECT_EQ(outcome.code, 0) << verb << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr(std::string("Usage: shirabe ") + verb));
+    EXPECT_EQ(outcome.err, "");
+  }
+}
+
+TEST_F(CliTest, WrongUsageExitsWith2AndSaysWhatWasMeant) {
+  EXPECT_EQ(cli_.Run({}).code, 2);
+  const Outcome unknown = cli_.Run({"vaildate"});
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_THAT(unknown.err, StartsWith("error: unknown command \"vaildate\"; did you mean "
+                                      "\"validate\"?"));
+  EXPECT_EQ(unknown.out, "");
+  EXPECT_EQ(cli_.Run({"get", "trails", "x"}).code, 2);
+  EXPECT_EQ(cli_.Run({"get", "exp", "--frobnicate"}).code, 2);
+  EXPECT_EQ(cli_.Run({"run"}).code, 2);
+  EXPECT_EQ(cli_.Run({"run", "--param", "lr=0..", "--minimize", "loss", "--", "true"}).code, 2);
+  EXPECT_EQ(cli_.Run({"--db", "mysql:x", "get", "exp"}).code, 2);
+  EXPECT_EQ(cli_.Run({"-n", "No_Namespace", "get", "exp"}).code, 2);
+  EXPECT_EQ(cli_.Run({"get", "exp", "--filter", "nonsense"}).code, 2);
+}
+
+TEST_F(CliTest, TheQuickFormEndsWithTheBestTrial) {
+  const auto words = cli_.Quick("quick", kQuickTrial, {"--max-trials", "6", "--parallel", "2"});
+  const Outcome run = cli_.Run(words);
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(run.out, MatchesRegex("TRIAL +loss +STEP +lr +bs\nquick-[1-6] +0.[0-9]+ +1 +0.[0-9]+ "
+                                    "+[0-9]+\n\n--lr=0.[0-9]+ --bs=[0-9]+\n"));
+  EXPECT_THAT(run.err, HasSubstr("trial quick-1 Succeeded loss="));
+  EXPECT_THAT(run.err, HasSubstr("experiment quick has ended: "));
+  // The same command again shows the same, and tries nothing.
+  const Outcome again = cli_.Run(words);
+  EXPECT_EQ(again.code, 0);
+  EXPECT_EQ(again.out, run.out);
+  EXPECT_EQ(cli_.Json({"get", "trials", "quick", "-o", "json"})["items"].size(), 6u);
+  EXPECT_EQ(cli_.Run({"best", "quick", "-o", "args"}).out + "",
+            run.out.substr(run.out.find("--lr")));
+}
+
+TEST_F(CliTest, JsonHasTheShapesThatScriptsRelyOn) {
+  ASSERT_EQ(cli_.Run(cli_.Quick("shapes", kQuickTrial, {"--max-trials", "3"})).code, 0);
+  const auto best = cli_.Json({"best", "shapes", "-o", "json"});
+  EXPECT_THAT(Keys(best), ElementsAre("assignments", "objective", "step", "trial", "value"));
+  EXPECT_EQ(best["objective"], "loss");
+  EXPECT_TRUE(best["value"].is_number());
+  EXPECT_TRUE(best["assignments"]["lr"].is_number());
+  EXPECT_TRUE(best["assignments"]["bs"].is_number());
+
+  const auto list = cli_.Json({"get", "trials", "shapes", "-o", "json"});
+  EXPECT_EQ(list["kind"], "List");
+  ASSERT_EQ(list["items"].size(), 3u);
+  const auto& trial = list["items"][0];
+  EXPECT_EQ(trial["kind"], "Trial");
+  EXPECT_EQ(trial["metadata"]["name"], "shapes-1");
+  EXPECT_EQ(trial["spec"]["parameterAssignments"][0]["name"], "lr");
+  EXPECT_TRUE(trial["spec"]["parameterAssignments"][0]["value"].is_string());
+  EXPECT_EQ(trial["status"]["conditions"].back()["type"], "Succeeded");
+  EXPECT_EQ(trial["status"]["observation"]["metrics"][0]["name"], "loss");
+
+  const auto experiment = cli_.Json({"get", "exp", "shapes", "-o", "json"});
+  EXPECT_EQ(experiment["kind"], "Experiment");
+  EXPECT_EQ(experiment["status"]["conditions"].back()["type"], "Succeeded");
+  EXPECT_EQ(experiment["status"]["currentOptimalTrial"]["bestTrialName"], best["trial"]);
+  EXPECT_EQ(cli_.Json({"get", "exp", "-o", "json"})["kind"], "List");
+  EXPECT_EQ(cli_.Json({"get", "trial", "shapes/2", "-o", "json"})["metadata"]["name"], "shapes-2");
+  EXPECT_EQ(cli_.Json({"get", "attempts", "shapes", "-o", "json"})["items"].size(), 3u);
+
+  const auto next = cli_.Json({"suggest", "shapes", "--dry-run", "-k", "4", "-o", "json"});
+  ASSERT_EQ(next["items"].size(), 4u);
+  EXPECT_EQ(next["items"][0]["parameterAssignments"][1]["name"], "bs");
+  EXPECT_EQ(cli_.Json({"get", "trials", "shapes", "-o", "json"}), list);  // nothing was stored
+}
+
+TEST_F(CliTest, ListsAreFilteredSortedAndCut) {
+  ASSERT_EQ(cli_.Run(cli_.Quick("lists", kQuickTrial, {"--max-trials", "5"})).code, 0);
+  const auto names = [&](std::vector<std::string> more) {
+    std::vector<std::string> words = {"get", "trials", "lists", "-o", "name"};
+    words.insert(words.end(), more.begin(), more.end());
+    return cli_.Run(words).out;
+  };
+  EXPECT_EQ(names({"--limit", "2"}), "trial/lists-1\ntrial/lists-2\n");
+  EXPECT_EQ(names({"--sort-by", "~trial", "--limit", "1"}), "trial/lists-5\n");
+  EXPECT_EQ(names({"--filter", "trial>3,state=Succeeded"}), "trial/lists-4\ntrial/lists-5\n");
+  const std::string best = cli_.Json({"best", "lists", "-o", "json"})["trial"];
+  EXPECT_EQ(names({"--sort-by", "loss", "--limit", "1"}), "trial/" + best + "\n");
+  EXPECT_THAT(cli_.Run({"get", "trials", "lists", "--no-headers"}).out, StartsWith("lists-1 "));
+  EXPECT_THAT(cli_.Run({"get", "exp", "-A"}).out, StartsWith("NAMESPACE   NAME"));
+  EXPECT_EQ(cli_.Run({"-n", "other", "get", "exp"}).out, "");
+  const Outcome csv = cli_.Run({"export", "lists"});
+  EXPECT_THAT(csv.out, StartsWith("trial,state,objective,step,metric.loss,param.lr,param.bs,"));
+  EXPECT_EQ(std::count(csv.out.begin(), csv.out.end(), '\n'), 6);
+}
+
+TEST_F(CliTest, AnExperimentThatFailsExitsWith8AndSaysWhere) {
+  const Outcome run =
+      cli_.Run(cli_.Quick("fails", "echo no luck; exit 3\n", {"--max-trials", "2"}));
+  EXPECT_EQ(run.code, 8) << run.err;
+  EXPECT_EQ(run.out, "");
+  EXPECT_THAT(run.err, HasSubstr("describe trial fails-"));
+  const Outcome described = cli_.Run({"describe", "trial", "fails/1"});
+  EXPECT_THAT(described.out, HasSubstr("Last lines:\n  no luck\n"));
+  EXPECT_EQ(cli_.Run({"logs", "fails/1"}).out, "no luck\n");
+  EXPECT_EQ(cli_.Run({"best", "fails"}).code, 3);
+}
+
+TEST_F(CliTest, WhatIsNotThereExitsWith3) {
+  EXPECT_EQ(cli_.Run({"get", "exp", "nothing"}).code, 3);
+  EXPECT_EQ(cli_.Run({"describe", "trial", "nothing/1"}).code, 3);
+  EXPECT_EQ(cli_.Run({"delete", "nothing"}).code, 3);
+  EXPECT_EQ(cli_.Run({"delete", "nothing", "--ignore-not-found"}).code, 0);
+  const Outcome file = cli_.Run({"validate", "-f", cli_.Path("absent.yaml")});
+  EXPECT_EQ(file.code, 3);
+  EXPECT_THAT(file.err, HasSubstr("absent.yaml"));
+  const Outcome db = cli_.Run({"--db", "sqlite:" + cli_.Path("absent.db"), "get", "exp"});
+  EXPECT_EQ(db.code, 3);
+  EXPECT_THAT(db.err, HasSubstr("absent.db"));
+  const Outcome empty = cli_.Run({"get", "exp"});  // nobody named the database: none yet is fine
+  EXPECT_EQ(empty.code, 0);
+  EXPECT_EQ(empty.out, "");
+}
+
+TEST_F(CliTest, AnInvalidFileExitsWith5AndNamesThePlace) {
+  const std::string path = cli_.Write("bad.yaml",
+                                      "apiVersion: kubeflow.org/v1beta1\n"
+                                      "kind: Experiment\n"
+                                      "metadata: {name: bad}\n"
+                                      "spec:\n"
+                                      "  paralellTrialCount: 3\n");
+  for (const char* verb : {"validate", "run"}) {
+    const Outcome outcome = cli_.Run({verb, "-f", path});
+    EXPECT_EQ(outcome.code, 5);
+    EXPECT_THAT(outcome.err, HasSubstr("bad.yaml:5:3: error: "));
+    EXPECT_THAT(outcome.err, HasSubstr("did you mean \"parallelTrialCount\"?"));
+    EXPECT_EQ(outcome.out, "");
+  }
+  EXPECT_THAT(cli_.Run({"validate", "-f", "-"}, path).err, HasSubstr("<stdin>:5:3: error: "));
+  EXPECT_EQ(cli_.Run(cli_.Quick("tp", kQuickTrial, {"--algorithm", "no-such-algorithm"})).code, 2);
+}
+
+TEST_F(CliTest, ASecondRunNamesTheFirstAndExitsWith4) {
+  const auto first = StartPatient();
+  const Outcome second = cli_.Run(cli_.Quick("patient", kPatientTrial));
+  EXPECT_EQ(second.code, 4);
+  EXPECT_THAT(second.err, HasSubstr(std::to_string(first->pid())));
+  const Outcome other = cli_.Run({"run", "--name", "patient", "--param", "lr=0..2", "--minimize",
+                                  "loss", "--", "/bin/true", "{lr}"});
+  EXPECT_EQ(other.code, 4) << other.err;
+  cli_.Write("go", "");
+  EXPECT_EQ(first->Wait().code, 0);
+}
+
+TEST_F(CliTest, AnInterruptStopsGracefullyAndTheSameCommandGoesOn) {
+  const std::vector<std::string> more = {"--max-trials", "3", "--parallel", "2"};
+  const auto run = StartPatient(more);
+  run->Signal(SIGINT);
+  const Outcome interrupted = run->Wait();
+  EXPECT_EQ(interrupted.code, 130);
+  EXPECT_THAT(interrupted.err, HasSubstr("To go on:\n  shirabe run --name patient"));
+  EXPECT_EQ(interrupted.out, "");
+  for (const auto& attempt : cli_.Json({"get", "attempts", "patient", "-o", "json"})["items"]) {
+    EXPECT_EQ(attempt["status"]["cause"], "suspended") << attempt;
+  }
+  cli_.Write("go", "");
+  const Outcome again = cli_.Run(cli_.Quick("patient", kPatientTrial, more));
+  EXPECT_EQ(again.code, 0) << again.err;
+  EXPECT_THAT(again.err, HasSubstr("goes on"));
+  const auto trials = cli_.Json({"get", "trials", "patient", "-o", "json"})["items"];
+  ASSERT_EQ(trials.size(), 3u);
+  EXPECT_EQ(trials[0]["status"]["shirabe"]["attempts"], 2);
+}
+
+TEST_F(CliTest, ASecondInterruptDoesNotWait) {
+  const auto run = cli_.Start(cli_.Quick("deaf", R"(
+trap '' TERM
+touch "$DIR/deaf"
+while [ ! -e "$DIR/go" ]; do sleep 0.05; done
+)"));
+  ASSERT_TRUE(Eventually([&] { return cli_.Exists("deaf"); })) << run->Err();
+  run->Signal(SIGTERM);
+  ASSERT_TRUE(Eventually([&] { return run->Err().find("stopping") != std::string::npos; }));
+  run->Signal(SIGINT);
+  EXPECT_EQ(run->Wait().code, 130);
+}
+
+TEST_F(CliTest, MetricsAppearWhileATrialRuns) {
+  const auto run = StartPatient({"--max-trials", "1"});
+  const auto watch = cli_.Start({"get", "trials", "patient", "-w"});
+  EXPECT_TRUE(Eventually([&] {
+    return watch->Out().find("Running") != std::string::npos &&
+           watch->Out().find("0.") != std::string::npos;
+  })) << watch->Out();
+  EXPECT_THAT(watch->Out(), MatchesRegex("TRIAL +STATE +loss +STEP +lr +bs +RAN\n"
+                                         "(.|\n)*patient-1 +Running +0.[0-9]+ +1 (.|\n)*"));
+  const auto logs = cli_.Start({"logs", "-f", "patient/1"});
+  EXPECT_TRUE(Eventually([&] { return logs->Out().find("loss=0.") != std::string::npos; }));
+  cli_.Write("go", "");
+  EXPECT_EQ(run->Wait().code, 0);
+  const Outcome watched = watch->Wait();
+  EXPECT_EQ(watched.code, 0);
+  EXPECT_THAT(watched.out, HasSubstr("Succeeded"));
+  EXPECT_EQ(logs->Wait().code, 0);
+}
+
+TEST_F(CliTest, DeleteAsksTheHolderAndTakesEverythingAway) {
+  const auto run = StartPatient();
+  const Outcome deleted = cli_.Run({"delete", "patient"});
+  EXPECT_EQ(deleted.code, 0) << deleted.err;
+  EXPECT_EQ(deleted.out, "experiment/patient deleted\n");
+  EXPECT_EQ(run->Wait().code, 3);
+  EXPECT_EQ(cli_.Run({"get", "exp", "patient"}).code, 3);
+  EXPECT_FALSE(cli_.Exists("home/trials/default/patient"));
+}
+
+TEST_F(CliTest, AKilledRunIsTakenOverByDelete) {
+  auto run = StartPatient();
+  run->Signal(SIGKILL);
+  EXPECT_EQ(run->Wait().code, 128 + SIGKILL);
+  EXPECT_EQ(cli_.Run({"delete", "patient"}).code, 0);
+  EXPECT_FALSE(cli_.Exists("home/trials/default/patient"));
+}
+
+TEST_F(CliTest, ScaleReachesARunningExperiment) {
+  const auto run = StartPatient({"--max-trials", "2"});
+  EXPECT_EQ(cli_.Run({"scale", "patient", "--max-trials", "9", "--parallel", "3"}).code, 0);
+  EXPECT_TRUE(Eventually([&] {
+    return cli_.Json({"get", "exp", "patient", "-o", "json"})["status"]["trialsRunning"] == 3;
+  }));
+  EXPECT_EQ(cli_.Run({"stop", "patient"}).code, 0);
+  EXPECT_THAT(run->Wait().err, HasSubstr("stopped by a user"));
+}
+
+TEST_F(CliTest, CompletionKnowsVerbsAndExperiments) {
+  for (const char* shell : {"bash", "zsh", "fish"}) {
+    EXPECT_THAT(cli_.Run({"completion", shell}).out, HasSubstr("shirabe __complete"));
+  }
+  EXPECT_EQ(cli_.Run({"completion", "tcsh"}).code, 2);
+  EXPECT_EQ(cli_.Run({"__complete", "val"}).out, "validate\n");
+  ASSERT_EQ(cli_.Run(cli_.Quick("named", kQuickTrial, {"--max-trials", "1"})).code, 0);
+  EXPECT_EQ(cli_.Run({"__complete", "best", "na"}).out, "named\n");
+  EXPECT_EQ(cli_.Run({"__complete", "get", "tr"}).out, "trials\n");
+}
+
+TEST_F(CliTest, WhatIsNoDatabaseIsSaidInOneLine) {
+  const std::string path = cli_.Write("text.db", std::string(5000, 'x'));
+  const Outcome outcome = cli_.Run({"--db", "sqlite:" + path, "get", "exp"});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.err, MatchesRegex("error: [^\n]*text.db[^\n]*\n"));
+}
+
+TEST_F(CliTest, ADatabaseOfANewerProgramIsRefused) {
+  ASSERT_EQ(cli_.Run(cli_.Quick("old", kQuickTrial, {"--max-trials", "1"})).code, 0);
+  sqlite3* db = nullptr;
+  ASSERT_EQ(sqlite3_open((cli_.state() + "/shirabe.db").c_str(), &db), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(db, "PRAGMA user_version = 99", nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(db);
+  for (const auto& words : {std::vector<std::string>{"get", "exp"},
+                            cli_.Quick("old", kQuickTrial, {"--max-trials", "1"})}) {
+    const Outcome outcome = cli_.Run(words);
+    EXPECT_EQ(outcome.code, 1);
+    EXPECT_THAT(outcome.err, HasSubstr("99"));
+    EXPECT_THAT(outcome.err, StartsWith("error: "));
+  }
+}
+
+TEST_F(CliTest, AFullDiskForTheOutputIsAnError) {
+  ASSERT_EQ(cli_.Run(cli_.Quick("full", kQuickTrial, {"--max-trials", "1"})).code, 0);
+  const std::string command = std::string("exec ") + BINARY_DIR + "/bin/shirabe get exp >/dev/full";
+  setenv("SHIRABE_HOME", cli_.state().c_str(), 1);
+  const int status = std::system(command.c_str());
+  unsetenv("SHIRABE_HOME");
+  EXPECT_NE(WEXITSTATUS(status), 0);
+}
+
+}  // namespace
+}  // namespace shirabe::cmd
