@@ -154,8 +154,8 @@ StatusOr<int> Conclude(client::Client& client, const ExperimentKey& key,
   ASSIGN_OR_RETURN(const v1::Experiment experiment, client.GetExperiment(key));
   const v1::Condition condition = experiment::CurrentCondition(experiment);
   const bool succeeded = condition.type() == "Succeeded";
-  ProgressLine(absl::StrCat("experiment ", key.name, " has ", succeeded ? "succeeded" : "failed",
-                            ": ", condition.message()));
+  ProgressLine(absl::StrCat("experiment ", key.name,
+                            succeeded ? " has ended: " : " has failed: ", condition.message()));
   const Status has_best = client::CheckHasBest(experiment);
   if (has_best.ok()) {
     PrintBest(experiment, output);
