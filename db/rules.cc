@@ -180,6 +180,7 @@ Status CheckEpoch(const Batch& batch, const v1::Lease& lease) {
 }
 
 StatusOr<v1::Lease> GrantLease(const LeaseRequest& request, const v1::Lease& lease) {
+  CHECK(!request.holder.empty());
   const bool free = lease.holder().empty();
   const bool ours = !free && lease.holder() == request.holder;
   const bool expired = request.now >= FromProto(lease.expiry());

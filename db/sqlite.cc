@@ -180,9 +180,12 @@ int Connection::SystemError() const {
 
 Status Connection::CannotOpen(int error) const {
   if (IsSpace(error)) return DiskFull(path());
+  if (error == ENOENT && options_.mode == ConnectOptions::Mode::kWrite) {
+    return absl::UnavailableError(
+        absl::StrCat("database ", path(), " is gone: it was moved or deleted"));
+  }
   // SQLite tries to read what it could not create, and keeps the error of the second attempt.
-  const bool creating = options_.mode == ConnectOptions::Mode::kCreate;
-  if (creating && error == ENOENT) error = EACCES;
+  if (error == ENOENT && options_.mode == ConnectOptions::Mode::kCreate) error = EACCES;
   return Denied(path(), error == 0 ? "no reason given" : std::strerror(error));
 }
 

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <functional>
 #include <mutex>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -23,6 +24,11 @@ namespace {
 using Mode = ConnectOptions::Mode;
 
 constexpr size_t kMaxIdleReaders = 8;
+
+// FULL: a Commit is durable when it returns. The limit gives the space of a log that one great
+// Commit has blown up back to the disk.
+constexpr char kWriterSettings[] =
+    "PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864";
 
 class SqliteStore : public Store {
  public:
@@ -112,7 +118,7 @@ Status SqliteStore::OpenForWriting() {
   ASSIGN_OR_RETURN(auto db, Connect(Mode::kCreate));
   // SQLite opens a file that it may not write for reading, without a word.
   if (db->read_only()) return db->Failure(SQLITE_READONLY);
-  RETURN_IF_ERROR(db->Execute("PRAGMA synchronous = FULL"));
+  RETURN_IF_ERROR(db->Execute(kWriterSettings));
   RETURN_IF_ERROR(PrepareSchema(db.get(), options_.schema, false));
   // It has read the schema already, so it serves the first read.
   GiveBack(std::move(db));
@@ -173,7 +179,7 @@ StatusOr<SqliteWriter*> SqliteStore::Writer() {
   std::lock_guard lock(mutex_);
   if (writer_ == nullptr) {
     ASSIGN_OR_RETURN(auto db, Connect(Mode::kWrite));
-    RETURN_IF_ERROR(db->Execute("PRAGMA synchronous = FULL"));
+    RETURN_IF_ERROR(db->Execute(kWriterSettings));
     const auto version = static_cast<int64_t>(options_.schema.size());
     writer_ = std::make_unique<SqliteWriter>(std::move(db), version);
   }
@@ -213,7 +219,9 @@ StatusOr<std::unique_ptr<Store>> OpenSqlite(const SqliteOptions& options) {
         "(memory: keeps records in memory only)");
   }
   SqliteOptions absolute = options;
-  absolute.path = std::filesystem::absolute(options.path).string();
+  std::error_code error;
+  absolute.path = std::filesystem::absolute(options.path, error).string();
+  if (error) return ErrnoStatus("cannot find database " + options.path, error.value());
   auto store = std::make_unique<SqliteStore>(absolute);
   RETURN_IF_ERROR(store->Open());
   return store;

@@ -398,6 +398,19 @@ TEST_F(SqliteFaults, LockedByAnotherProcess) {
   EXPECT_TRUE(store->Commit(Ask(1)).ok());
 }
 
+TEST_F(SqliteFaults, GoneWhileOpen) {
+  auto store = MustOpen();
+  ASSERT_TRUE(store->Commit(Creation(1)).ok());
+  // The connections that are open still have the file, a new one does not find it, and nobody
+  // makes an empty one in its place.
+  store = MustOpen();
+  ASSERT_TRUE(RemoveAll(path_).ok());
+  const Status status = store->Commit(Ask(1)).status();
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_THAT(Message(status), HasSubstr("gone"));
+  EXPECT_FALSE(std::filesystem::exists(path_));
+}
+
 TEST_F(SqliteFaults, ProcessesTakeTurns) {
   ASSERT_TRUE(MustOpen()->Commit(Creation(1)).ok());
   const auto commit = [&] {
