@@ -1,5 +1,7 @@
 // kill -9: of us, of the supervisor, and of neither although it looks like it.
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,14 +26,16 @@ class ProcessAdoptTest : public testing::Test {
     return pid;
   }
 
-  // Another process opens an executor over this home, starts the attempts, and is killed.
-  void StartElsewhereAndKill(const std::vector<AttemptRequest>& requests) {
+  // Another process opens an executor over this home, starts the attempts, and is killed. With
+  // `cgroup`, in a control group of that directory.
+  void StartElsewhereAndKill(const std::vector<AttemptRequest>& requests,
+                             const std::string& cgroup = "") {
     harness_.Close();
     const pid_t other = fork();
     ASSERT_GE(other, 0);
     if (other == 0) {
       harness_.Open();
-      bool good = true;
+      bool good = cgroup.empty() || WriteOver(cgroup + "/cgroup.procs", absl::StrCat(getpid()));
       for (const AttemptRequest& request : requests) {
         good = good && harness_.executor().Start(request).ok();
       }
@@ -42,6 +46,34 @@ class ProcessAdoptTest : public testing::Test {
     ASSERT_EQ(waitpid(other, &status, 0), other);
     ASSERT_TRUE(WIFSIGNALED(status));
     ASSERT_NE(harness_.Open(), nullptr);
+  }
+
+  // Into a file that cannot be replaced.
+  static bool WriteOver(const std::string& path, const std::string& text) {
+    const Fd fd(open(path.c_str(), O_WRONLY | O_CLOEXEC));
+    return fd.valid() &&
+           write(fd.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  }
+
+  // A control group below ours with 64 MB of memory; "" if it cannot be had.
+  static std::string MakeSmallGroup() {
+    const std::string groups = ReadFile("/proc/self/cgroup").value_or("");
+    const struct {
+      std::string controller, root, limit;
+    } versions[] = {{":memory:", "/sys/fs/cgroup/memory", "memory.limit_in_bytes"},
+                    {"0::", "/sys/fs/cgroup", "memory.max"}};
+    for (const auto& version : versions) {
+      const size_t at = groups.find(version.controller);
+      if (at == std::string::npos) continue;
+      const size_t begin = at + version.controller.size();
+      const std::string dir =
+          absl::StrCat(version.root, groups.substr(begin, groups.find('\n', begin) - begin),
+                       "/shirabe-test-", getpid());
+      if (mkdir(dir.c_str(), 0755) != 0) continue;
+      if (WriteOver(dir + "/" + version.limit, "64000000")) return dir;
+      rmdir(dir.c_str());
+    }
+    return "";
   }
 
   // Replaces "key value" in a record.
@@ -169,6 +201,25 @@ TEST_F(ProcessAdoptTest, ARecordThatNobodyCanReadIsNotOurs) {
     EXPECT_EQ(harness_.Start(Attempt(1), {.argv = {"true"}}).code(),
               absl::StatusCode::kAlreadyExists);
   }
+}
+
+TEST_F(ProcessAdoptTest, AKillByTheKernelForWantOfMemoryIsTold) {
+  const std::string group = MakeSmallGroup();
+  if (group.empty()) GTEST_SKIP() << "may not make a control group with little memory";
+  StartElsewhereAndKill({MakeRequest(Attempt(1), {.argv = {"tail", "/dev/zero"}}),
+                         MakeRequest(Attempt(2), {.argv = Shell("tail /dev/zero; exit 137")}),
+                         MakeRequest(Attempt(3), {.argv = {"sleep", "1000"}})},
+                        group);
+  harness_.executor().Adopt({Record(Attempt(1)), Record(Attempt(2)), Record(Attempt(3))});
+  const Sighting direct = harness_.AwaitEnd(Attempt(1));
+  EXPECT_EQ(direct.signal, SIGKILL);
+  EXPECT_TRUE(direct.out_of_memory);
+  EXPECT_THAT(direct.message, HasSubstr("memory"));
+  EXPECT_TRUE(harness_.AwaitEnd(Attempt(2)).out_of_memory);
+  // A kill of ours is no such thing, whatever happened around it.
+  ASSERT_TRUE(harness_.executor().Stop(Attempt(3), v1::USER, absl::ZeroDuration()).ok());
+  EXPECT_FALSE(harness_.AwaitEnd(Attempt(3)).out_of_memory);
+  EXPECT_TRUE(harness_.Await([&] { return rmdir(group.c_str()) == 0; }));
 }
 
 // The race of a start that a crash cut short with the start that follows it.
