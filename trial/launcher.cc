@@ -30,7 +30,7 @@ Status WriteInput(const std::string& path, const std::string& text) {
 StatusOr<Found> Find(const std::string& dir, const std::string& id) {
   Found found = FindAttempt(dir, id);
   if (found.state == Found::State::kForeign) return absl::AlreadyExistsError(found.message);
-  if (found.state == Found::State::kVanished) KillLeftovers(id, 0);
+  if (found.state == Found::State::kVanished && found.leftovers) KillLeftovers(id, 0);
   return found;
 }
 

@@ -1,6 +1,7 @@
 #include "trial/records.h"
 
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <charconv>
 #include <map>
@@ -131,9 +132,12 @@ std::string AttemptId(const AttemptKey& key, const std::string& token) {
 Found FindAttempt(const std::string& dir, const std::string& id) {
   Found found;
   found.message = "it was never started";
+  // A supervisor of a moment ago may not have published itself yet.
+  found.leftovers = access(dir.c_str(), F_OK) == 0;
   auto pid = ReadPidRecord(dir);
   if (absl::IsNotFound(pid.status())) return found;
   found.state = Found::State::kForeign;
+  found.leftovers = false;
   found.message = "its directory belongs to an attempt with another token";
   if (!pid.ok() || pid->id != id) return found;
   found.pid = *std::move(pid);
@@ -151,7 +155,9 @@ Found FindAttempt(const std::string& dir, const std::string& id) {
   }
   if (found.state != Found::State::kRunning) found.pidfd = Fd();
   if (found.state == Found::State::kVanished) {
-    found.message = "its supervisor is gone and has left no exit record";
+    found.leftovers = found.pid.boot == ThisProcess().boot;
+    found.message = found.leftovers ? "its supervisor is gone and has left no exit record"
+                                    : "the machine was restarted while it ran";
   }
   return found;
 }

@@ -55,7 +55,8 @@ struct Found {
   PidRecord pid;  // pid 0 if there is none
   ExitRecord exit;
   Fd pidfd;
-  std::string message;  // why, where the end was not seen
+  std::string message;     // why, where the end was not seen
+  bool leftovers = false;  // processes of it may be there all the same: see KillLeftovers
 };
 
 // A process that merely has the recorded pid, with another start time or from before the last

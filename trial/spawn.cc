@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "absl/strings/str_cat.h"
@@ -17,6 +18,8 @@ namespace {
 
 constexpr int kReadyFd = 3;  // in the supervisor
 constexpr int kReadyTimeoutMs = 30'000;
+constexpr int kEndedUntold = -1;          // in place of an errno
+constexpr int64_t kMaxGraceMs = 1 << 30;  // twelve days: a longer one is no grace
 
 // The C library's two objects that describe how to spawn.
 class SpawnPlan {
@@ -71,7 +74,8 @@ std::vector<std::string> Arguments(const SpawnRequest& request) {
   add("--dir", request.dir);
   add("--id", request.id);
   add("--ready-fd", absl::StrCat(kReadyFd));
-  add("--grace-ms", absl::StrCat(absl::ToInt64Milliseconds(request.grace)));
+  add("--grace-ms",
+      absl::StrCat(std::clamp<int64_t>(absl::ToInt64Milliseconds(request.grace), 0, kMaxGraceMs)));
   if (!request.working_dir.empty()) add("--cwd", request.working_dir);
   if (!request.devices.empty()) add("--devices", request.devices);
   argv.emplace_back("--");
@@ -105,6 +109,7 @@ Status SpawnError(const SpawnRequest& request, int error) {
     case ENFILE:
     case ENOSPC:
     case EDQUOT: return absl::ResourceExhaustedError(Message(ErrnoStatus(what, error)));
+    case kEndedUntold: return absl::UnavailableError(what + ": it ended at once; was it killed?");
     case E2BIG:
       return absl::InvalidArgumentError(
           "the command's arguments and environment are larger than the system can pass; give large "
@@ -127,7 +132,7 @@ int AwaitReady(int fd) {
   } while (ready < 0 && errno == EINTR);
   int error = 0;
   if (ready <= 0) return ETIMEDOUT;
-  return read(fd, &error, sizeof error) == sizeof error ? error : ECHILD;
+  return read(fd, &error, sizeof error) == sizeof error ? error : kEndedUntold;
 }
 
 }  // namespace

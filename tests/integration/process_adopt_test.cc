@@ -186,7 +186,9 @@ TEST_F(ProcessAdoptTest, AnEarlierBootIsOver) {
   const auto pid = static_cast<pid_t>(harness_.See(Attempt(1))->placement.pid());
   Forge(Attempt(1), "boot", "00000000-0000-0000-0000-000000000000");
   ASSERT_NE(harness_.Open(), nullptr);
-  EXPECT_EQ(AdoptOne(Attempt(1)).state, State::kLost);
+  const Sighting lost = AdoptOne(Attempt(1));
+  EXPECT_EQ(lost.state, State::kLost);
+  EXPECT_THAT(lost.message, HasSubstr("restarted"));
   kill(pid, SIGKILL);
   EXPECT_TRUE(harness_.AwaitGone(pid));
 }

@@ -194,10 +194,7 @@ void ProcessExecutor::AdoptOne(const v1::Attempt& attempt) {
     Add(key, id).starting = true;
   }
   Found found = FindAttempt(layout_.Paths(key).dir, id);
-  // A supervisor of a moment ago may not have published itself yet: it must not live to do so.
-  if (found.state == Found::State::kVanished || found.state == Found::State::kNeverStarted) {
-    KillLeftovers(id, 0);
-  }
+  if (found.leftovers) KillLeftovers(id, 0);
   Settle(key, std::move(found));
 }
 
