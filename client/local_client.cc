@@ -139,7 +139,7 @@ Status StoreClient::Delete(const ExperimentKey& key, absl::Duration patience, co
     if (absl::IsNotFound(gone)) break;
     RETURN_IF_ERROR(gone);
     if (!owned) {
-      const Status own = controller->Own(key);
+      Status own = controller->Own(key);
       owned = own.ok();
       if (!owned && !absl::IsAlreadyExists(own) && !absl::IsNotFound(own)) return own;
     }

@@ -50,7 +50,7 @@ int64_t FinishedTrials(const v1::Experiment& experiment) {
 }
 
 std::string TrialsCell(const v1::Experiment& experiment) {
-  const std::string finished = std::to_string(FinishedTrials(experiment));
+  std::string finished = std::to_string(FinishedTrials(experiment));
   if (!experiment.spec().has_max_trial_count()) return finished;
   return absl::StrCat(finished, "/", experiment.spec().max_trial_count());
 }

@@ -70,7 +70,7 @@ install_python() {
   fi
   say "installing scikit-learn into $PYTHON_DIR"
   "$python" -m venv --clear "$PYTHON_DIR"
-  "$PYTHON_DIR/bin/python3" -m pip install --quiet --disable-pip-version-check 'scikit-learn>=1.2' ||
+  "$PYTHON_DIR/bin/python3" -m pip install -q --disable-pip-version-check "scikit-learn>=1.2" ||
     { say "no scikit-learn from PyPI (see above); only the digits examples need it" && return 1; }
 }
 

@@ -15,14 +15,14 @@
 namespace shirabe::experiment {
 
 struct QuickOptions {
-  std::string name;                  // "" = quick-<4 hex digits of the rest>
+  std::string name;  // "" = quick-<4 hex digits of the rest>
   std::string ns = "default";
-  std::vector<std::string> params;   // NAME=RANGE
-  std::string minimize;              // exactly one of the two
+  std::vector<std::string> params;  // NAME=RANGE
+  std::string minimize;             // exactly one of the two
   std::string maximize;
   std::string algorithm = "random";
-  std::optional<int> max_trials;     // default 12 (or fewer, if the space is smaller)
-  std::optional<int> parallel;       // default 1
+  std::optional<int> max_trials;  // default 12 (or fewer, if the space is smaller)
+  std::optional<int> parallel;    // default 1
   std::optional<int64_t> seed;
   std::vector<std::string> command;  // with {name} where a parameter goes; {{ is a brace
 };
