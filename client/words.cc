@@ -55,7 +55,7 @@ std::string AttemptStateWord(v1::AttemptState state) {
 }
 
 std::string StateWord(const v1::Experiment& experiment) {
-  const std::string type = experiment::CurrentCondition(experiment).type();
+  std::string type = experiment::CurrentCondition(experiment).type();
   if (experiment::IsEnded(experiment)) return type;
   if (experiment.status().shirabe().stopping()) return "Stopping";
   if (experiment.status().shirabe().paused()) return "Paused";
