@@ -26,14 +26,14 @@ class Page {
     if (text.empty()) return;
     std::string line = label + ":";
     line.resize(std::max(kLabelWidth, line.size() + 1), ' ');
-    text_ += line + text + "\n";
+    text_ += line + Printable(text) + "\n";
   }
 
   void Block(const std::string& heading, const std::string& lines) {
     if (lines.empty()) return;
     text_ += heading + ":\n";
     for (const auto& line : absl::StrSplit(lines, '\n', absl::SkipEmpty())) {
-      absl::StrAppend(&text_, "  ", line, "\n");
+      absl::StrAppend(&text_, "  ", Printable(std::string(line)), "\n");
     }
   }
 

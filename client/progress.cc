@@ -87,8 +87,8 @@ std::string Progress::Line(int width) const {
   const auto remaining = Remaining();
   const std::string eta = remaining ? "ETA " + FormatAge(*remaining) : "";
   const std::string& waiting = status.shirabe().waiting();
-  const std::string middle = Join(
-      {BestPart(experiment_), status.trials_running() == 0 && !waiting.empty() ? waiting : ""});
+  const std::string middle = Printable(
+      Join({BestPart(experiment_), status.trials_running() == 0 ? waiting : std::string()}));
   // What is too long loses the end of its middle, never the time left.
   const int room = width - DisplayWidth(head) - DisplayWidth(eta) - (eta.empty() ? 2 : 4);
   if (DisplayWidth(middle) <= room) return Truncate(Join({head, middle, eta}), width);
@@ -105,7 +105,7 @@ std::string FinishedLine(const v1::Experiment& experiment, const v1::Trial& tria
   }
   absl::StrAppend(&line, " ", ShortAssignments(trial.assignments()));
   const bool explain = trial.phase() != v1::TRIAL_SUCCEEDED && !trial.message().empty();
-  return explain ? absl::StrCat(line, ": ", trial.message()) : line;
+  return Printable(explain ? absl::StrCat(line, ": ", trial.message()) : line);
 }
 
 }  // namespace shirabe::client

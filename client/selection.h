@@ -23,8 +23,8 @@ class Selection {
   static StatusOr<Selection> Create(const Fields<Record>& fields, const std::string& filter,
                                     const std::string& sort_by);
 
-  // Whether records may be shown as they come, and reading may stop at a limit.
-  bool trivial() const { return terms_.empty() && !order_; }
+  // Otherwise records may be shown page by page, as they come.
+  bool sorts() const { return order_.has_value(); }
 
   // Whether the record meets all terms of the filter.
   bool Admits(const Record& record) const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
+#include <utility>
 
 #include "base/status.h"
 
@@ -62,7 +63,8 @@ Character First(std::string_view text) {
   return {.bytes = bytes, .columns = In(kNarrow, c) ? 0 : In(kWide, c) ? 2 : 1};
 }
 
-std::string Printable(std::string_view text) {
+// Control characters as '?'.
+std::string Cleaned(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   while (!text.empty()) {
@@ -77,9 +79,20 @@ std::string Printable(std::string_view text) {
   return out;
 }
 
+// Nearly every cell is: its width is its size, and nothing in it needs care.
+bool IsPlain(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7F; });
+}
+
 }  // namespace
 
+std::string Printable(std::string text) {
+  if (IsPlain(text)) return text;
+  return Cleaned(text);
+}
+
 int DisplayWidth(std::string_view text) {
+  if (IsPlain(text)) return static_cast<int>(text.size());
   int width = 0;
   while (!text.empty()) {
     const Character character = First(text);
@@ -102,12 +115,12 @@ std::string Truncate(std::string_view text, int columns) {
 
 Table::Table(std::vector<std::string> header)
     : header_(std::move(header)), widths_(header_.size(), 0) {
-  for (std::string& cell : header_) cell = Printable(cell);
+  for (std::string& cell : header_) cell = Printable(std::move(cell));
 }
 
 void Table::Add(std::vector<std::string> cells) {
   CHECK(cells.size() == header_.size());
-  for (std::string& cell : cells) cell = cell.empty() ? "-" : Printable(cell);
+  for (std::string& cell : cells) cell = cell.empty() ? "-" : Printable(std::move(cell));
   Measure(cells);
   rows_.push_back(std::move(cells));
 }

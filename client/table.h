@@ -15,6 +15,9 @@ int DisplayWidth(std::string_view text);
 // The longest start of `text` that takes at most `columns`.
 std::string Truncate(std::string_view text, int columns);
 
+// `text` with every control character, and every byte that is no UTF-8, as '?'.
+std::string Printable(std::string text);
+
 class Table {
  public:
   explicit Table(std::vector<std::string> header);

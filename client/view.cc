@@ -1,6 +1,8 @@
 #include "client/view.h"
 
 #include <cmath>
+#include <map>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/number.h"
@@ -144,11 +146,27 @@ Json AttemptStatus(const v1::Attempt& attempt) {
   return tree;
 }
 
+// Every line but the first further to the right; empty ones stay empty.
+std::string Indented(const std::string& text, size_t by) {
+  const std::string blanks(by, ' ');
+  std::string out;
+  out.reserve(text.size() + text.size() / 8);
+  for (size_t i = 0; i < text.size(); ++i) {
+    out += text[i];
+    const bool more = text[i] == '\n' && i + 1 < text.size() && text[i + 1] != '\n';
+    if (more) out += blanks;
+  }
+  return out;
+}
+
 }  // namespace
 
 Json ExperimentJson(const v1::Experiment& experiment) { return experiment::ToTree(experiment); }
 
-Json TrialJson(const v1::Experiment& experiment, const v1::Trial& trial) {
+TrialView::TrialView(const v1::Experiment& experiment)
+    : experiment_(experiment), objective_(experiment::ToTree(experiment.spec().objective())) {}
+
+Json TrialView::operator()(const v1::Trial& trial) const {
   Json labels = {{"katib.kubeflow.org/experiment", trial.experiment()}};
   const std::map<std::string, std::string> sorted(trial.labels().begin(), trial.labels().end());
   for (const auto& [name, value] : sorted) labels[name] = value;
@@ -163,14 +181,14 @@ Json TrialJson(const v1::Experiment& experiment, const v1::Trial& trial) {
   if (trial.observation().metrics_size() > 0) {
     status["observation"] = ObservationOf(trial.observation());
   }
-  status["shirabe"] = TrialExtras(experiment, trial);
-  return {{"apiVersion", "kubeflow.org/v1beta1"},
-          {"kind", "Trial"},
-          {"metadata", std::move(metadata)},
-          {"spec",
-           {{"objective", experiment::ToTree(experiment.spec().objective())},
-            {"parameterAssignments", AssignmentsJson(trial.assignments())}}},
-          {"status", std::move(status)}};
+  status["shirabe"] = TrialExtras(experiment_, trial);
+  return {
+      {"apiVersion", "kubeflow.org/v1beta1"},
+      {"kind", "Trial"},
+      {"metadata", std::move(metadata)},
+      {"spec",
+       {{"objective", objective_}, {"parameterAssignments", AssignmentsJson(trial.assignments())}}},
+      {"status", std::move(status)}};
 }
 
 Json AttemptJson(const v1::Attempt& attempt, const std::string& log) {
@@ -221,8 +239,22 @@ Json CandidateJson(const Candidate& candidate) {
   return tree;
 }
 
-Json ListJson(std::vector<Json> items) {
-  return {{"apiVersion", "v1"}, {"kind", "List"}, {"items", std::move(items)}};
+std::string ListWriter::Begin() const {
+  return yaml_ ? "apiVersion: v1\nkind: List\nitems:"
+               : "{\n  \"apiVersion\": \"v1\",\n  \"kind\": \"List\",\n  \"items\": [";
+}
+
+std::string ListWriter::Item(const Json& item) {
+  const bool first = std::exchange(empty_, false);
+  if (yaml_) return (first ? "\n- " : "- ") + Indented(PrintYaml(item), 2);
+  std::string text = PrintJson(item);
+  text.pop_back();
+  return (first ? "\n    " : ",\n    ") + Indented(text, 4);
+}
+
+std::string ListWriter::End() const {
+  if (yaml_) return empty_ ? " []\n" : "";
+  return empty_ ? "]\n}\n" : "\n  ]\n}\n";
 }
 
 Json TypedValue(const v1::Assignment& assignment) {

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -17,8 +16,20 @@ namespace shirabe::client {
 using Json = nlohmann::ordered_json;
 
 Json ExperimentJson(const v1::Experiment& experiment);
-// Conditions are told from the phase and its times: Katib keeps them, we can always say them.
-Json TrialJson(const v1::Experiment& experiment, const v1::Trial& trial);
+
+// Trials of one experiment: what is the same for all of them is made once.
+class TrialView {
+ public:
+  // The experiment must outlive it.
+  explicit TrialView(const v1::Experiment& experiment);
+  // Conditions are told from the phase and its times: Katib keeps them, we can always say them.
+  Json operator()(const v1::Trial& trial) const;
+
+ private:
+  const v1::Experiment& experiment_;
+  Json objective_;
+};
+
 // `log` is where its log lies.
 Json AttemptJson(const v1::Attempt& attempt, const std::string& log);
 Json EventJson(const v1::Event& event);
@@ -26,8 +37,19 @@ Json ObservationJson(const TrialKey& trial, const db::ObservationRow& row);
 // {"parameterAssignments": […], "explanation": …}
 Json CandidateJson(const Candidate& candidate);
 
-// {apiVersion: v1, kind: List, items: […]}
-Json ListJson(std::vector<Json> items);
+// {apiVersion: v1, kind: List, items: […]}, piece by piece, so that a list of any length takes
+// little memory. The pieces are to be printed in their order.
+class ListWriter {
+ public:
+  explicit ListWriter(bool yaml) : yaml_(yaml) {}
+  std::string Begin() const;
+  std::string Item(const Json& item);
+  std::string End() const;
+
+ private:
+  const bool yaml_;
+  bool empty_ = true;
+};
 
 // The value as a number or a text, as JSON has them.
 Json TypedValue(const v1::Assignment& assignment);

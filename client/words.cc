@@ -1,8 +1,8 @@
 #include "client/words.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
-#include <cstdio>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -70,9 +70,9 @@ std::string ObjectiveWord(v1::ObjectiveType type) { return Dashed(v1::ObjectiveT
 
 std::string ShortNumber(double value) {
   if (!std::isfinite(value)) return FormatNumber(value);
-  char text[32];
-  std::snprintf(text, sizeof text, "%.6g", value);
-  return text;
+  char text[32];  // as printf's %.6g, several times faster
+  const auto end = std::to_chars(text, text + sizeof text, value, std::chars_format::general, 6);
+  return std::string(text, end.ptr);
 }
 
 std::string ShortAssignments(const google::protobuf::RepeatedPtrField<v1::Assignment>& values) {

@@ -106,10 +106,10 @@ StatusOr<int> Algorithms(const Arguments& arguments) {
   AddGlobals(options, &globals);
   ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
   if (done) return 0;
-  std::vector<client::Json> infos = AllInfos();
+  const std::vector<client::Json> infos = AllInfos();
   if (names.empty()) {
     if (WantsTree(flags)) {
-      PrintTree(flags, client::ListJson(std::move(infos)));
+      PrintTrees(flags, infos);
     } else {
       PrintTable(infos, !flags.no_headers);
     }

@@ -92,4 +92,11 @@ void PrintTree(const ListFlags& flags, const client::Json& tree) {
   Out(flags.output == "json" ? client::PrintJson(tree) : client::PrintYaml(tree));
 }
 
+void PrintTrees(const ListFlags& flags, const std::vector<client::Json>& trees) {
+  client::ListWriter writer(flags.output == "yaml");
+  Out(writer.Begin());
+  for (const client::Json& tree : trees) Out(writer.Item(tree));
+  Out(writer.End());
+}
+
 }  // namespace shirabe::cmd

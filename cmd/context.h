@@ -61,8 +61,9 @@ StatusOr<TrialKey> TrialArgument(const std::string& text, const std::string& ns)
 
 client::RowStyle StyleOf(const ListFlags& flags);
 
-// Prints one object, or a List, as the flags want it: only for -o json and yaml.
+// Prints one object, or a List of them, as the flags want it: only for -o json and yaml.
 void PrintTree(const ListFlags& flags, const client::Json& tree);
+void PrintTrees(const ListFlags& flags, const std::vector<client::Json>& trees);
 bool WantsTree(const ListFlags& flags);
 
 }  // namespace shirabe::cmd

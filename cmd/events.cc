@@ -1,6 +1,6 @@
 // events: what happened to an experiment, oldest first.
-#include "client/table.h"
 #include "cmd/context.h"
+#include "cmd/listing.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
 
@@ -9,24 +9,15 @@ namespace {
 
 constexpr absl::Duration kPoll = absl::Milliseconds(200);
 
-void Print(const ListFlags& flags, const std::vector<v1::Event>& events, client::Table& table) {
-  if (flags.output == "yaml" || flags.output == "json") {
-    for (const v1::Event& event : events) {
-      if (flags.output == "yaml") Out("---\n");
-      PrintTree(flags, client::EventJson(event));
-    }
-    return;
-  }
-  const client::RowStyle style = StyleOf(flags);
-  for (const v1::Event& event : events) table.Add(client::EventRow(event, style));
-  Out(table.Take(!flags.no_headers));
+Printer<v1::Event> MakePrinter() {
+  return {.header = client::EventHeader(), .row = client::EventRow, .tree = client::EventJson};
 }
 
 StatusOr<int> Watch(const Session& session, db::EventQuery query, const ListFlags& flags) {
-  client::Table table(client::EventHeader());
+  Listing<v1::Event> listing(flags, MakePrinter());
   for (;;) {
     ASSIGN_OR_RETURN(const auto events, session.client->ListEvents(query));
-    Print(flags, events, table);
+    listing.PrintChanged(events);
     RETURN_IF_ERROR(FlushOut());
     if (!events.empty()) query.after_id = events.back().id();
     ASSIGN_OR_RETURN(const auto experiment, session.client->GetExperiment(query.experiment));
@@ -57,14 +48,7 @@ StatusOr<int> Events(const Arguments& arguments) {
   ASSIGN_OR_RETURN(auto events, session.client->ListEvents({.experiment = key}));
   const auto surplus = static_cast<int64_t>(events.size()) - flags.limit.value_or(events.size());
   if (surplus > 0) events.erase(events.begin(), events.begin() + surplus);
-  if (WantsTree(flags)) {
-    std::vector<client::Json> items;
-    for (const v1::Event& event : events) items.push_back(client::EventJson(event));
-    PrintTree(flags, client::ListJson(std::move(items)));
-    return 0;
-  }
-  client::Table table(client::EventHeader());
-  Print(flags, events, table);
+  Listing<v1::Event>(flags, MakePrinter()).PrintAll(events);
   return 0;
 }
 

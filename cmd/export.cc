@@ -1,5 +1,6 @@
 #include "client/export.h"
 
+#include "client/trial_pages.h"
 #include "cmd/context.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
@@ -7,20 +8,15 @@
 namespace shirabe::cmd {
 namespace {
 
-constexpr int64_t kPage = 1000;
-
-// Page by page: an export of any size takes little memory.
 Status PrintTrials(client::Client& client, const v1::Experiment& experiment, bool csv) {
-  db::TrialQuery query{.experiment = experiment::KeyOf(experiment), .limit = kPage};
   if (csv) Out(client::CsvHeader(experiment));
-  for (;;) {
-    ASSIGN_OR_RETURN(const auto trials, client.ListTrials(query));
+  const auto print = [&](const std::vector<v1::Trial>& trials) {
     for (const v1::Trial& trial : trials) {
       Out(csv ? client::CsvLine(experiment, trial) : client::JsonLine(experiment, trial));
     }
-    if (static_cast<int64_t>(trials.size()) < kPage) return absl::OkStatus();
-    query.after_number = trials.back().number();
-  }
+    return true;
+  };
+  return client::EachTrialPage(client, experiment::KeyOf(experiment), print);
 }
 
 }  // namespace

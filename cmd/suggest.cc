@@ -1,6 +1,6 @@
 // suggest: what would be tried next. Nothing is written.
-#include "client/table.h"
 #include "cmd/context.h"
+#include "cmd/listing.h"
 #include "cmd/spec_file.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
@@ -23,18 +23,12 @@ StatusOr<v1::Experiment> FindExperiment(const Session& session, const Request& r
 
 void Print(const ListFlags& flags, const v1::Experiment& experiment,
            const client::Candidates& candidates) {
-  if (WantsTree(flags)) {
-    std::vector<client::Json> items;
-    for (const auto& candidate : candidates.points) {
-      items.push_back(client::CandidateJson(candidate));
-    }
-    return PrintTree(flags, client::ListJson(std::move(items)));
-  }
-  client::Table table(client::CandidateHeader(experiment));
-  for (const auto& candidate : candidates.points) {
-    table.Add(client::CandidateRow(experiment, candidate));
-  }
-  Out(table.Take(!flags.no_headers));
+  const Printer<client::Candidate> printer{
+      .header = client::CandidateHeader(experiment),
+      .row = [&](const client::Candidate& candidate,
+                 const client::RowStyle&) { return client::CandidateRow(experiment, candidate); },
+      .tree = client::CandidateJson};
+  Listing<client::Candidate>(flags, printer).PrintAll(candidates.points);
 }
 
 }  // namespace

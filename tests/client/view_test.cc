@@ -78,17 +78,22 @@ status:
     explanation: drawn at random
 )";
 
+Json ViewOf(const v1::Trial& trial) {
+  static const v1::Experiment experiment = MakeExperiment();
+  return TrialView(experiment)(trial);
+}
+
 TEST(ViewTest, ATrialHasTheShapeOfKatibs) {
   v1::Trial trial = MakeTrial(7, v1::TRIAL_SUCCEEDED, 0.25);
   trial.set_explanation("drawn at random");
   (*trial.mutable_labels())["rung"] = "1";
-  EXPECT_EQ(PrintYaml(TrialJson(MakeExperiment(), trial)), kTrialYaml);
+  EXPECT_EQ(PrintYaml(ViewOf(trial)), kTrialYaml);
 }
 
 TEST(ViewTest, APendingTrialHasOnlyBeenCreated) {
   v1::Trial trial = MakeTrial(1, v1::TRIAL_PENDING);
   trial.set_waiting("no GPU is free");
-  const Json tree = TrialJson(MakeExperiment(), trial);
+  const Json tree = ViewOf(trial);
   ASSERT_EQ(tree["status"]["conditions"].size(), 1u);
   EXPECT_EQ(tree["status"]["conditions"][0]["type"], "Created");
   EXPECT_FALSE(tree["status"].contains("startTime"));
@@ -97,7 +102,7 @@ TEST(ViewTest, APendingTrialHasOnlyBeenCreated) {
 }
 
 TEST(ViewTest, ARunningTrialShowsWhatItHasReached) {
-  const Json tree = TrialJson(MakeExperiment(), MakeTrial(1, v1::TRIAL_RUNNING, 0.5));
+  const Json tree = ViewOf(MakeTrial(1, v1::TRIAL_RUNNING, 0.5));
   EXPECT_EQ(tree["status"]["conditions"][1]["type"], "Running");
   EXPECT_EQ(tree["status"]["conditions"][1]["status"], "True");
   EXPECT_EQ(tree["status"]["shirabe"]["objective"], 0.5);
@@ -112,7 +117,7 @@ TEST(ViewTest, EachTerminalPhaseIsAConditionWithItsReason) {
     v1::Trial trial = MakeTrial(1, phase);
     trial.set_reason("BecauseOfIt");
     trial.set_message("exit code 1");
-    const Json conditions = TrialJson(MakeExperiment(), trial)["status"]["conditions"];
+    const Json conditions = ViewOf(trial)["status"]["conditions"];
     EXPECT_EQ(conditions.back()["type"], word);
     EXPECT_EQ(conditions.back()["reason"], "BecauseOfIt");
     EXPECT_EQ(conditions.back()["message"], "exit code 1");
@@ -124,7 +129,7 @@ TEST(ViewTest, MetricsThatWereNeverFiniteAreSaidAsKatibSaysThem) {
   v1::Metric& loss = *trial.mutable_observation()->add_metrics();
   loss.set_name("loss");
   loss.set_latest(std::numeric_limits<double>::quiet_NaN());
-  const Json metric = TrialJson(MakeExperiment(), trial)["status"]["observation"]["metrics"][0];
+  const Json metric = ViewOf(trial)["status"]["observation"]["metrics"][0];
   EXPECT_EQ(metric["latest"], "NaN");
   EXPECT_EQ(metric["min"], "unavailable");
 }
@@ -167,9 +172,23 @@ TEST(ViewTest, AnAttemptTellsEverythingButItsToken) {
   EXPECT_EQ(tree["status"]["log"], "/logs/x");
 }
 
-TEST(ViewTest, AListIsKubernetesList) {
-  const Json list = ListJson({});
-  EXPECT_EQ(PrintJsonLine(list), R"({"apiVersion":"v1","kind":"List","items":[]})");
+// The list as one tree, as the pieces must print it.
+Json ListOf(const std::vector<Json>& items) {
+  return {{"apiVersion", "v1"}, {"kind", "List"}, {"items", items}};
+}
+
+TEST(ViewTest, AListPrintedInPiecesIsKubernetesList) {
+  const Json item = {{"a", {1, 2}}, {"text", "x\n\ny\n"}, {"none", Json::array()}};
+  for (const std::vector<Json>& items :
+       {std::vector<Json>{}, std::vector<Json>{item}, std::vector<Json>{item, item}}) {
+    for (const bool yaml : {false, true}) {
+      ListWriter writer(yaml);
+      std::string text = writer.Begin();
+      for (const Json& one : items) text += writer.Item(one);
+      text += writer.End();
+      EXPECT_EQ(text, yaml ? PrintYaml(ListOf(items)) : PrintJson(ListOf(items)));
+    }
+  }
 }
 
 TEST(ViewTest, BytesThatAreNoUtf8AreReplaced) {

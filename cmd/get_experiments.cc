@@ -1,0 +1,88 @@
+#include <set>
+
+#include "client/selection.h"
+#include "cmd/get_nouns.h"
+#include "cmd/listing.h"
+
+namespace shirabe::cmd {
+namespace {
+
+using Selection = client::Selection<v1::Experiment>;
+
+constexpr absl::Duration kWatchPoll = absl::Milliseconds(200);
+
+Printer<v1::Experiment> MakePrinter(const ListFlags& flags) {
+  return {.header = client::ExperimentHeader(StyleOf(flags)),
+          .row = client::ExperimentRow,
+          .tree = client::ExperimentJson,
+          .name = [](const v1::Experiment& e) { return "experiment/" + e.metadata().name(); }};
+}
+
+StatusOr<Selection> MakeSelection(const ListFlags& flags) {
+  auto selection =
+      Selection::Create(client::ExperimentFields(RealClock()->Now()), flags.filter, flags.sort_by);
+  if (!selection.ok()) return AsUsage(selection.status());
+  return selection;
+}
+
+StatusOr<std::vector<v1::Experiment>> Read(const Session& session, const GetRequest& request) {
+  if (request.names.empty()) {
+    return session.client->ListExperiments(request.flags.all_namespaces ? "" : session.ns);
+  }
+  std::vector<v1::Experiment> experiments;
+  for (const std::string& name : request.names) {
+    ASSIGN_OR_RETURN(const ExperimentKey key, ExperimentArgument(name, session.ns));
+    ASSIGN_OR_RETURN(v1::Experiment experiment, session.client->GetExperiment(key));
+    experiments.push_back(std::move(experiment));
+  }
+  return experiments;
+}
+
+// For ever: prints the experiments of which something has changed since `revision`.
+StatusOr<int> Watch(const Session& session, const GetRequest& request, int64_t revision,
+                    Listing<v1::Experiment>& listing) {
+  for (;;) {
+    RETURN_IF_ERROR(FlushOut());
+    PlainWait(kWatchPoll);
+    ASSIGN_OR_RETURN(const auto changes, session.client->Changes(revision));
+    if (changes.empty()) continue;
+    revision = changes.back().revision;
+    std::set<ExperimentKey> changed;
+    for (const db::Change& change : changes) {
+      if (change.kind == db::Change::Kind::kExperiment) changed.insert(change.experiment);
+    }
+    ASSIGN_OR_RETURN(auto experiments, Read(session, request));
+    std::erase_if(experiments, [&](const v1::Experiment& experiment) {
+      return !changed.contains(experiment::KeyOf(experiment));
+    });
+    ASSIGN_OR_RETURN(const Selection selection, MakeSelection(request.flags));
+    selection.Apply(experiments, -1);
+    listing.PrintChanged(experiments);
+  }
+}
+
+}  // namespace
+
+StatusOr<int> GetExperiments(const Session& session, const GetRequest& request) {
+  const ListFlags& flags = request.flags;
+  ASSIGN_OR_RETURN(const Selection selection, MakeSelection(flags));
+  ASSIGN_OR_RETURN(const int64_t revision, session.client->Revision());
+  ASSIGN_OR_RETURN(auto experiments, Read(session, request));
+  selection.Apply(experiments, flags.limit.value_or(-1));
+  Listing<v1::Experiment> listing(flags, MakePrinter(flags));
+  if (flags.watch) {
+    listing.PrintChanged(experiments);
+    return Watch(session, request, revision, listing);
+  }
+  if (request.names.size() == 1 && experiments.size() == 1) {
+    listing.PrintOne(experiments[0]);
+  } else {
+    listing.PrintAll(experiments);
+  }
+  if (experiments.empty() && request.names.empty()) {
+    Hint("no experiments" + (flags.all_namespaces ? "" : " in namespace " + session.ns));
+  }
+  return 0;
+}
+
+}  // namespace shirabe::cmd
