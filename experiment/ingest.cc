@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/printable.h"
 #include "experiment/objective.h"
 
 namespace shirabe::experiment {
@@ -67,7 +68,7 @@ void NoteBadLines(State& state, v1::Attempt& attempt, const metrics::Collected& 
     event.set_attempt(attempt.number());
     event.set_warning(true);
     event.set_reason("BadMetricLine");
-    event.set_message(collected.bad_sample);
+    event.set_message(Printable(collected.bad_sample));
     state.AddEvent(std::move(event), now);
   }
   attempt.set_bad_lines(attempt.bad_lines() + collected.bad_lines);

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_format.h"
 #include "base/file.h"
+#include "base/printable.h"
 #include "experiment/ingest.h"
 #include "experiment/objective.h"
 #include "experiment/request.h"
@@ -163,7 +164,7 @@ void Pass::Finish(Live& live, const trial::Sighting& sighting) {
                           .signal = sighting.signal,
                           .out_of_memory = sighting.out_of_memory};
   forget_.push_back(sighting.key);
-  attempt.set_message(sighting.message);
+  attempt.set_message(Printable(sighting.message));
   if (facts.exit_code) attempt.set_exit_code(*facts.exit_code);
   attempt.set_signal(facts.signal);
   *attempt.mutable_end_time() =
@@ -192,7 +193,7 @@ void Pass::FinishTrial(Live& live, const NextStep& next) {
   trial.set_yields(next.charge == NextStep::Charge::kYield ? trial.yields() + 1 : 0);
   const trial::AttemptPaths paths = options_.executor->Paths(KeyOf(state_, attempt));
   if (charged || attempt.cause() == v1::COMPLETED) trial.set_message(EndMessage(attempt));
-  if (charged) attempt.set_log_tail(Tail(paths.log, kTailLines));
+  if (charged) attempt.set_log_tail(Printable(Tail(paths.log, kTailLines)));
   live.trial_changed = true;
   if (next.kind == NextStep::Kind::kRetry) {
     *trial.mutable_not_before() = ToProto(now_ + next.delay);
@@ -224,8 +225,8 @@ void Pass::Complete(Live& live, std::string reason) {
     const metrics::Source source = SourceOf(live);
     phase = v1::TRIAL_METRICS_UNAVAILABLE;
     reason = "MetricsUnavailable";
-    trial.set_message(metrics::DescribeSource(source));
-    live.open->record.set_log_tail(Tail(source.log, kTailLines));
+    trial.set_message(Printable(metrics::DescribeSource(source)));
+    live.open->record.set_log_tail(Printable(Tail(source.log, kTailLines)));
   } else if (!trial.has_objective()) {
     reason = "ObjectiveNotFinite";
     trial.set_infeasible(true);

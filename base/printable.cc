@@ -1,0 +1,20 @@
+#include "base/printable.h"
+
+#include <google/protobuf/stubs/common.h>
+
+namespace shirabe {
+
+std::string Printable(std::string_view text) {
+  std::string buffer(text.size(), '\0');
+  // Returns the text itself where it is valid as it stands.
+  const char* valid = google::protobuf::internal::UTF8CoerceToStructurallyValid(
+      {text.data(), text.size()}, buffer.data(), '?');
+  std::string result(valid, text.size());
+  for (char& c : result) {
+    const bool control = (c >= '\0' && c < ' ' && c != '\n' && c != '\t') || c == '\x7F';
+    if (control) c = ' ';
+  }
+  return result;
+}
+
+}  // namespace shirabe
