@@ -7,7 +7,8 @@ cd "$(dirname "$0")/../.."
 SHIRABE_HOME=$(mktemp -d)
 export SHIRABE_HOME
 trap 'rm -rf "$SHIRABE_HOME"' EXIT
-PATH=$PWD/build/release/bin:$PATH
+# The examples need a Python with scikit-learn, which deploy/setup.sh has seen to.
+PATH=$PWD/build/release/bin:${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/python/bin:$PATH
 
 count=0
 while IFS= read -r line; do
