@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # All tests, or one tier of them:
-#   tests/run.sh [tidy|unit|contract|simulation|integration|cluster|e2e|sanitizers|fuzz|soak]…
-# Without an argument: tidy to e2e, as far as this machine can carry them; sanitizers, fuzz and soak
-# run when they are named. What is skipped is said at the end, with the reason. Installs what is
+#   tests/run.sh [tidy|unit|contract|simulation|integration|cluster|e2e|lint|sanitizers|fuzz|soak]…
+# Without an argument: tidy to e2e, as far as this machine can carry them; lint (clang-tidy),
+# sanitizers, fuzz and soak run when they are named. What is skipped is said at the end, with the reason. Installs what is
 # missing first (deploy/setup.sh test).
 #
 # JOBS=n: how many at a time (default: as many as processors and memory allow).
@@ -156,6 +156,10 @@ tier_tidy() {
     mapfile -t files < <(script_files)
     check "shellcheck" shellcheck "${files[@]}"
   fi
+}
+
+# Two to twenty seconds a file the first time; what is clean is remembered.
+tier_lint() {
   if needs clang-tidy-14 "clang-tidy"; then
     check "clang-tidy" tests/tidy/clang_tidy.py build/release "$JOBS"
   fi
@@ -240,7 +244,7 @@ usage() {
 main() {
   local tier all="tidy unit contract simulation integration cluster e2e"
   for tier in "$@"; do
-    [[ " $all sanitizers fuzz soak " == *" $tier "* ]] || usage
+    [[ " $all lint sanitizers fuzz soak " == *" $tier "* ]] || usage
   done
   if [ $# = 0 ]; then
     # shellcheck disable=SC2086 # a list of words
