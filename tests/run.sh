@@ -2,8 +2,8 @@
 # All tests, or one tier of them:
 #   tests/run.sh [tidy|unit|contract|simulation|integration|cluster|e2e|lint|sanitizers|fuzz|soak]…
 # Without an argument: tidy to e2e, as far as this machine can carry them; lint (clang-tidy),
-# sanitizers, fuzz and soak run when they are named. What is skipped is said at the end, with the reason. Installs what is
-# missing first (deploy/setup.sh test).
+# sanitizers, fuzz and soak run when they are named. What is skipped is said at the end, with the
+# reason. Installs what is missing first (deploy/setup.sh test).
 #
 # JOBS=n: how many at a time (default: as many as processors and memory allow).
 set -euo pipefail
