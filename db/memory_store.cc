@@ -90,7 +90,7 @@ class MemoryStore : public Store {
   // Moves a row's entry in the feed from revision `old` (0 = it has none) to the present one.
   void Note(int64_t old, ChangeId id);
   template <class Record>
-  void Put(const Record& record, ChangeId id, Versioned<Record>* row);
+  void Put(const Record& record, const ChangeId& id, Versioned<Record>* row);
 
   const bool read_only_;
   std::mutex mutex_;
@@ -278,8 +278,8 @@ void MemoryStore::Note(int64_t old, ChangeId id) {
 }
 
 template <class Record>
-void MemoryStore::Put(const Record& record, ChangeId id, Versioned<Record>* row) {
-  Note(row->revision, std::move(id));
+void MemoryStore::Put(const Record& record, const ChangeId& id, Versioned<Record>* row) {
+  Note(row->revision, id);
   *row = {record, revision_};
 }
 

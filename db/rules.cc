@@ -53,7 +53,7 @@ std::string BadText(const Message& message) {
   std::vector<const FieldDescriptor*> fields;
   message.GetReflection()->ListFields(message, &fields);
   for (const FieldDescriptor* field : fields) {
-    const std::string bad = BadText(message, *field);
+    std::string bad = BadText(message, *field);
     if (!bad.empty()) return bad;
   }
   return "";

@@ -104,7 +104,7 @@ StatusOr<bool> Statement::Step() {
 }
 
 Status Statement::Run() {
-  const Status status = Step().status();
+  Status status = Step().status();
   if (statement_ != nullptr) sqlite3_reset(statement_);
   bound_ = 0;
   return status;

@@ -36,7 +36,7 @@ struct Entry {
 
 class QueueController : public Controller {
  public:
-  explicit QueueController(const ControllerOptions& options) : options_(options) {}
+  explicit QueueController(ControllerOptions options) : options_(std::move(options)) {}
 
   Status Init() {
     const auto* info = Registry<trial::ExecutorInfo>::Get().Find(options_.executor);
@@ -252,7 +252,7 @@ class QueueController : public Controller {
 }  // namespace
 
 StatusOr<std::unique_ptr<Controller>> Controller::Create(ControllerOptions options) {
-  auto controller = std::make_unique<QueueController>(options);
+  auto controller = std::make_unique<QueueController>(std::move(options));
   RETURN_IF_ERROR(controller->Init());
   return controller;
 }
