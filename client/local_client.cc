@@ -102,6 +102,7 @@ class StoreClient : public LocalClient {
   }
 
   StatusOr<experiment::Submitted> Submit(const v1::Experiment& experiment) override {
+    RETURN_IF_ERROR(CheckNoLeftovers(experiment::KeyOf(experiment)));
     return experiment::Submit(*store_, *options_.clock, experiment);
   }
   Status Send(const ExperimentKey& key, const v1::Intent& intent) override {
@@ -120,10 +121,24 @@ class StoreClient : public LocalClient {
   }
 
  private:
+  Status CheckNoLeftovers(const ExperimentKey& key);
+
   std::unique_ptr<db::Store> store_;
   const LocalOptions options_;
   const trial::Layout layout_;
 };
+
+// Files of a new experiment's name belong to one in another database, or to one whose database is
+// gone. They are not ours to remove, and its trials could not start beside them.
+Status StoreClient::CheckNoLeftovers(const ExperimentKey& key) {
+  if (!absl::IsNotFound(store_->GetExperiment(key).status())) return absl::OkStatus();
+  const std::string folder = layout_.ExperimentDir(key);
+  if (access(folder.c_str(), F_OK) != 0) return absl::OkStatus();
+  return absl::AlreadyExistsError(
+      absl::StrCat(folder, " has the files of an experiment \"", key.name,
+                   "\" that is not in this database: "
+                   "remove that folder, or choose another name, database or SHIRABE_HOME"));
+}
 
 // Whoever runs the experiment carries the deletion out. Where nobody does, we do it in the same
 // way, since processes of it may still be running after their owner died.

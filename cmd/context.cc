@@ -1,8 +1,9 @@
 #include "cmd/context.h"
 
 #include "absl/strings/match.h"
-#include "absl/strings/strip.h"
+#include "absl/strings/str_cat.h"
 #include "base/log.h"
+#include "base/process_id.h"
 #include "cmd/terminal.h"
 
 namespace shirabe::cmd {
@@ -50,13 +51,19 @@ StatusOr<bool> ParseAll(Options& options, const Globals& globals,
   ASSIGN_OR_RETURN(const bool done, options.Parse(arguments));
   SetColor(globals.color);
   SetQuiet(globals.quiet);
-  if (globals.verbose) SetLogLevel(LogLevel::kDebug);
+  // What a person needs to know is said by the verbs; the log is for those who ask for it.
+  SetLogLevel(globals.verbose ? LogLevel::kDebug : LogLevel::kError);
   return done;
 }
 
 StatusOr<client::Place> FindPlaceOf(const Globals& globals) {
   auto place = client::FindPlace({globals.db, globals.ns}, client::ProcessEnvironment());
   if (!place.ok()) return AsUsage(place.status());
+  // What lives in memory is new every time, so its files must not meet those of the last time.
+  if (absl::StartsWith(place->db, "memory:")) {
+    const ProcessId process = ThisProcess();
+    absl::StrAppend(&place->home, "/memory/", process.pid, "-", process.start);
+  }
   return place;
 }
 

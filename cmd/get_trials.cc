@@ -1,3 +1,5 @@
+#include <limits>
+
 #include "client/selection.h"
 #include "client/trial_pages.h"
 #include "cmd/get_nouns.h"

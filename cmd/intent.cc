@@ -1,5 +1,7 @@
 // scale, pause, resume, stop, cancel: requests to whoever runs the experiment, who acts on them
 // within a second, or when it is run again.
+#include <limits>
+
 #include "cmd/context.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"

@@ -1,4 +1,6 @@
 // logs: what a trial printed, of its newest attempt or of a given one.
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "cmd/context.h"
 #include "cmd/terminal.h"

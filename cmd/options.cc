@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "base/did_you_mean.h"
 
 namespace shirabe::cmd {
@@ -16,12 +17,29 @@ namespace {
 
 constexpr char kUsagePayload[] = "shirabe/usage";
 constexpr size_t kHelpColumn = 30;
+constexpr size_t kHelpWidth = 90;
 
 std::string Spelling(const CLI::Option& option) {
   std::vector<std::string> names;
   for (const std::string& name : option.get_snames()) names.push_back("-" + name);
   for (const std::string& name : option.get_lnames()) names.push_back("--" + name);
   return absl::StrJoin(names, ", ");
+}
+
+// Lines of at most `width` columns, broken at blanks.
+std::string Folded(const std::string& text, size_t width) {
+  std::string out;
+  size_t column = 0;
+  for (const auto& word : absl::StrSplit(text, ' ')) {
+    if (column > 0 && column + 1 + word.size() > width) {
+      out += '\n';
+      column = 0;
+    }
+    if (column > 0) out += ' ';
+    column += (column > 0) + word.size();
+    out.append(word.data(), word.size());
+  }
+  return out;
 }
 
 }  // namespace
@@ -85,7 +103,9 @@ void Options::Word(const std::string& names, std::string* target,
     return absl::StrCat("\"", text, "\" is none of ", absl::StrJoin(words, ", "),
                         nearest ? "; did you mean \"" + *nearest + "\"?" : "");
   };
-  parser_->app.add_option(names, *target, help)->type_name(absl::StrJoin(words, "|"))->check(check);
+  parser_->app.add_option(names, *target, help + ": " + absl::StrJoin(words, ", "))
+      ->type_name("WORD")
+      ->check(check);
 }
 
 void Options::Arguments(const std::string& metavar, std::vector<std::string>* target, int least,
@@ -149,7 +169,8 @@ std::vector<std::string> Options::Names() const {
 }
 
 std::string Options::Help() const {
-  std::string text = absl::StrCat(about_, "\n\nUsage: shirabe ", usage_, "\n\nOptions:\n");
+  std::string text =
+      absl::StrCat(Folded(about_, kHelpWidth), "\n\nUsage: shirabe ", usage_, "\n\nOptions:\n");
   for (const CLI::Option* option : parser_->app.get_options()) {
     std::string line = "  " + Spelling(*option);
     if (option->get_expected_max() > 0) absl::StrAppend(&line, " ", option->get_type_name());

@@ -1,6 +1,8 @@
 // run: submits an experiment, runs it in the foreground, and ends with its result. The same command
 // goes on where an earlier one stopped, or shows the result again.
+#include <algorithm>
 #include <filesystem>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"

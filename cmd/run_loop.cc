@@ -14,6 +14,8 @@ namespace {
 
 constexpr absl::Duration kPoll = absl::Milliseconds(25);
 constexpr absl::Duration kRedraw = absl::Milliseconds(100);
+// How long an interrupted run waits for a store that takes nothing.
+constexpr absl::Duration kGiveUp = absl::Seconds(10);
 
 // What is shown while it runs: on a terminal one line that is drawn again and again, below the
 // lines of trials that went wrong; elsewhere a line for each trial that has ended.
@@ -32,9 +34,12 @@ class Display {
     }
     const absl::Duration now = RealClock()->Monotonic();
     if (!live_ || (drawn_ && now - drawn_at_ < kRedraw)) return;
-    std::fprintf(stderr, "\r%s\033[K", progress_->Line(TerminalWidth() - 1).c_str());
-    drawn_ = true;
     drawn_at_ = now;
+    std::string line = progress_->Line(TerminalWidth() - 1);
+    if (drawn_ && line == line_) return;
+    std::fprintf(stderr, "\r%s\033[K", line.c_str());
+    line_ = std::move(line);
+    drawn_ = true;
   }
 
   // A line that stays.
@@ -61,6 +66,7 @@ class Display {
   client::Progress* progress_;
   const bool live_ = StderrIsTerminal() && !IsQuiet();
   bool drawn_ = false;
+  std::string line_;  // as it was drawn
   absl::Duration drawn_at_;
   std::string trouble_;
 };
@@ -78,9 +84,18 @@ class Stopper {
   }
   bool interrupted() const { return handled_ > 0; }
 
+  // An interrupted run that cannot write down what it stops would wait for ever.
+  Status GiveUpOn(const std::string& trouble) const {
+    const bool long_enough = RealClock()->Monotonic() - since_ > kGiveUp || handled_ > 1;
+    if (handled_ == 0 || trouble.empty() || !long_enough) return absl::OkStatus();
+    return absl::UnavailableError("interrupted, but " + trouble +
+                                  ". The next run takes up what still runs");
+  }
+
  private:
   void Act(int count) {
     if (count == 1) {
+      since_ = RealClock()->Monotonic();
       display_->Print("stopping: running trials may save first; once more stops them at once");
       controller_->Suspend(key_, /*now=*/false);
     } else if (count == 2) {
@@ -95,6 +110,7 @@ class Stopper {
   const ExperimentKey key_;
   Display* display_;
   int handled_ = 0;
+  absl::Duration since_;  // the first interrupt
 };
 
 }  // namespace
@@ -114,7 +130,9 @@ StatusOr<RunEnd> RunUntilEnd(client::LocalClient& client, const RunLoopOptions& 
     stopper.Heed(interrupts.Wait(absl::ZeroDuration()));
     // A store that fails for a while is trouble of the controller's, too, which waits and says so.
     if (progress.Update().ok()) display.Show();
-    display.Trouble(controller->Trouble(options.key));
+    const std::string trouble = controller->Trouble(options.key);
+    display.Trouble(trouble);
+    RETURN_IF_ERROR(stopper.GiveUpOn(trouble));
   } while (absl::IsDeadlineExceeded(over));
   RETURN_IF_ERROR(over);
   RETURN_IF_ERROR(progress.Update());

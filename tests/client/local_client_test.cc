@@ -81,6 +81,18 @@ TEST(LocalClientTest, ReadsALogFromAnOffset) {
   EXPECT_EQ(stored.client().ReadLog(key, 99, 10)->text, "");
 }
 
+TEST(LocalClientTest, DoesNotMixTheFilesOfTwoDatabases) {
+  Stored stored(/*read_only=*/false);
+  ASSERT_TRUE(MakeDirs(stored.home() + "/trials/default/left/left-1").ok());
+  const Status status = stored.client().Submit(MakeExperiment("left")).status();
+  EXPECT_TRUE(absl::IsAlreadyExists(status)) << status;
+  EXPECT_THAT(Message(status), HasSubstr("trials/default/left has the files"));
+  EXPECT_TRUE(absl::IsNotFound(stored.client().GetExperiment({"default", "left"}).status()));
+  // One that is in the database goes on beside its files.
+  ASSERT_TRUE(MakeDirs(stored.home() + "/trials/default/digits/digits-1").ok());
+  EXPECT_TRUE(stored.client().Submit(stored.experiment).ok());
+}
+
 TEST(LocalClientTest, NamesWhoRunsAnExperiment) {
   Stored stored;
   EXPECT_EQ(stored.client().Holder(stored.key()).value(), "");

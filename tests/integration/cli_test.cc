@@ -194,6 +194,22 @@ TEST_F(CliTest, AnInvalidFileExitsWith5AndNamesThePlace) {
   EXPECT_EQ(cli_.Run(cli_.Quick("tp", kQuickTrial, {"--algorithm", "no-such-algorithm"})).code, 2);
 }
 
+TEST_F(CliTest, WhatThisBuildLacksIsRefusedWithWhatIsAtHand) {
+  const std::string path = std::string(SOURCE_DIR) + "/tests/testdata/specs/katib/nas-enas.yaml";
+  EXPECT_EQ(cli_.Run({"validate", "-f", path}).code, 0);
+  const Outcome outcome = cli_.Run({"run", "-f", path});
+  EXPECT_EQ(outcome.code, 5);
+  EXPECT_THAT(outcome.err, HasSubstr("algorithm \"enas\" is not in this build; it has: "));
+  EXPECT_EQ(cli_.Run({"get", "exp", "-A"}).out, "");
+}
+
+TEST_F(CliTest, AStoreInMemoryIsNewEveryTime) {
+  auto words = cli_.Quick("memory", kQuickTrial, {"--max-trials", "1", "--db", "memory:"});
+  const Outcome first = cli_.Run(words);
+  EXPECT_EQ(first.code, 0) << first.err;
+  EXPECT_EQ(cli_.Run(words).out, first.out);
+}
+
 TEST_F(CliTest, ASecondRunNamesTheFirstAndExitsWith4) {
   const auto first = StartPatient();
   const Outcome second = cli_.Run(cli_.Quick("patient", kPatientTrial));
