@@ -168,10 +168,11 @@ void Pass::Propose() {
       return;
     }
     if (AddStartPoints()) return;
-    const std::string full =
-        options_.executor->Waiting(state_.experiment().spec().trial_template().trial_spec());
-    if (!full.empty()) {
-      SetWaiting(full);
+    const v1::ExperimentSpec& spec = state_.experiment().spec();
+    const trial::Offer offer = options_.executor->Quote(spec.trial_template().trial_spec(),
+                                                        {.policy = spec.shirabe().capacity()});
+    if (!offer.waiting.empty()) {
+      SetWaiting(offer.waiting);
       return Requeue(absl::Seconds(1));
     }
     AskAlgorithm();

@@ -4,9 +4,7 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,48 +14,11 @@
 #include "base/registry.h"
 #include "base/status.h"
 #include "google/protobuf/struct.pb.h"
+#include "proto/shirabe/v1/experiment.pb.h"
 #include "proto/shirabe/v1/records.pb.h"
+#include "trial/attempt.h"
 
 namespace shirabe::trial {
-
-struct AttemptRequest {
-  AttemptKey key;
-  std::string token;                    // the attempt's secret
-  google::protobuf::Struct trial_spec;  // rendered: no ${trialParameters.…} left
-  std::string primary_container;
-  std::map<std::string, std::string> environment;  // of the contract, without the paths
-  std::string parameters_json;                     // contents of PARAMS_FILE
-  std::string working_dir;  // for a relative or absent workingDir; "" = the process's
-  absl::Duration grace;     // between SIGTERM and SIGKILL
-};
-
-// Where an attempt keeps its files. The directories, the log and the parameters exist once Start
-// has returned; the metrics and control files when they are first written.
-struct AttemptPaths {
-  std::string dir;           // of the attempt
-  std::string log;           // stdout and stderr, interleaved
-  std::string metrics_file;  // {"step":…,"metrics":{…}} lines
-  std::string params_file;
-  std::string control_file;
-  std::string checkpoint_dir;
-  std::string output_dir;  // of the trial, shared by its attempts
-};
-
-// What is known of an attempt that was started, or adopted, here.
-struct Sighting {
-  enum class State {
-    kRunning,
-    kExited,  // it ended and its exit was seen: exit_code or signal
-    kLost,    // it is gone and nobody saw how
-  };
-  AttemptKey key;
-  State state = State::kRunning;
-  std::optional<int> exit_code;
-  int signal = 0;
-  bool out_of_memory = false;
-  v1::Placement placement;  // with start_time, and end_time once it ended
-  std::string message;      // for people: "cannot start …: No such file or directory"
-};
 
 class Executor {
  public:
@@ -66,7 +27,8 @@ class Executor {
   // Starts the attempt and returns once it is on its way (its command may still fail to start).
   // An attempt of this name that already exists is adopted if it has this token, whether it runs
   // or has ended; else kAlreadyExists. kResourceExhausted (nothing was started; try again): no free
-  // device or slot. kInvalidArgument: the template cannot run here, with the field and the fix.
+  // device or slot. kUnavailable: not yet; a checkpoint is being verified. on_change follows.
+  // kInvalidArgument: the template cannot run here, or no pool may be used, with field and fix.
   virtual Status Start(const AttemptRequest& request) = 0;
 
   // Asks it to end: control file with `why`, SIGTERM, and SIGKILL of all its descendants after
@@ -88,14 +50,17 @@ class Executor {
 
   virtual AttemptPaths Paths(const AttemptKey& key) const = 0;
 
-  // Why no attempt of this template could start now, in words; "" if one could.
-  virtual std::string Waiting(const google::protobuf::Struct& trial_spec) = 0;
+  virtual Offer Quote(const google::protobuf::Struct& trial_spec, const Placing& placing) = 0;
+
+  // Deletes a committed checkpoint, soon. No attempt may be resuming from it.
+  virtual void Prune(const v1::Checkpoint& checkpoint) = 0;
 };
 
 struct ExecutorOptions {
   std::string home;  // $SHIRABE_HOME
   Clock* clock = nullptr;
   std::vector<std::string> devices;  // GPUs that may be given out
+  v1::NodePools pools;               // none: this machine, without a price or a limit
   // Called, from any thread and never under a lock, when something about the experiment changed.
   std::function<void(const ExperimentKey&)> on_change;
 };

@@ -208,7 +208,7 @@ TEST_P(ExecutorContract, DevicesAreGivenOutOnceAndFreedByForget) {
   EXPECT_EQ(harness_.See(Attempt(2))->placement.devices(), "1");
   const AttemptRequest third = MakeRequest(Attempt(3), {.argv = {"sleep", "1000"}, .gpus = 1});
   EXPECT_EQ(executor().Start(third).code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(executor().Waiting(third.trial_spec), HasSubstr("1 GPU"));
+  EXPECT_THAT(executor().Quote(third.trial_spec, {}).waiting, HasSubstr("1 GPU"));
   EXPECT_EQ(harness_.See(Attempt(3)), std::nullopt);
 
   EXPECT_TRUE(executor().Stop(Attempt(1), v1::USER, absl::ZeroDuration()).ok());
@@ -217,7 +217,7 @@ TEST_P(ExecutorContract, DevicesAreGivenOutOnceAndFreedByForget) {
   const int changes = harness_.Changes(kExperiment);
   executor().Forget(Attempt(1));
   EXPECT_GT(harness_.Changes(kExperiment), changes);  // whoever was refused may try again
-  EXPECT_EQ(executor().Waiting(third.trial_spec), "");
+  EXPECT_EQ(executor().Quote(third.trial_spec, {}).waiting, "");
   EXPECT_TRUE(executor().Start(third).ok());
   EXPECT_EQ(harness_.See(Attempt(3))->placement.devices(), "0");
   StopAndForget(Attempt(2));

@@ -191,8 +191,8 @@ trial::AttemptPaths SimExecutor::Paths(const AttemptKey& key) const {
   return paths;
 }
 
-std::string SimExecutor::Waiting(const google::protobuf::Struct&) {
-  return world_->RunningCount() >= world_->hazards().slots ? "no free slot" : "";
+trial::Offer SimExecutor::Quote(const google::protobuf::Struct&, const trial::Placing&) {
+  return {.waiting = world_->RunningCount() >= world_->hazards().slots ? "no free slot" : ""};
 }
 
 }  // namespace shirabe::simulation

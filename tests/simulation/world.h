@@ -82,7 +82,9 @@ class SimExecutor : public trial::Executor {
   void Forget(const AttemptKey& key) override { known_.erase(key); }
   Status RemoveFiles(const ExperimentKey& experiment, int64_t trial) override;
   trial::AttemptPaths Paths(const AttemptKey& key) const override;
-  std::string Waiting(const google::protobuf::Struct& trial_spec) override;
+  trial::Offer Quote(const google::protobuf::Struct& trial_spec,
+                     const trial::Placing& placing) override;
+  void Prune(const v1::Checkpoint&) override {}
 
  private:
   World* world_;

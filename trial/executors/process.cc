@@ -79,7 +79,8 @@ class ProcessExecutor : public Executor {
   void Forget(const AttemptKey& key) override;
   Status RemoveFiles(const ExperimentKey& experiment, int64_t trial) override;
   AttemptPaths Paths(const AttemptKey& key) const override { return layout_.Paths(key); }
-  std::string Waiting(const google::protobuf::Struct& trial_spec) override;
+  Offer Quote(const google::protobuf::Struct& trial_spec, const Placing& placing) override;
+  void Prune(const v1::Checkpoint& checkpoint) override;
 
  private:
   StatusOr<bool> Reserve(const AttemptKey& key, const std::string& id);
@@ -364,11 +365,13 @@ Status ProcessExecutor::RemoveFiles(const ExperimentKey& experiment, int64_t tri
   return layout_.Remove(experiment, trial);
 }
 
-std::string ProcessExecutor::Waiting(const google::protobuf::Struct& trial_spec) {
+Offer ProcessExecutor::Quote(const google::protobuf::Struct& trial_spec, const Placing&) {
   const int gpus = RequestedGpus(trial_spec);
   std::lock_guard lock(mutex_);
-  return gpus_.Waiting(gpus);
+  return {.waiting = gpus_.Waiting(gpus)};
 }
+
+void ProcessExecutor::Prune(const v1::Checkpoint&) {}
 
 void ProcessExecutor::Announce(const std::set<ExperimentKey>& experiments) {
   if (!options_.on_change) return;
