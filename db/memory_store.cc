@@ -68,7 +68,7 @@ class MemoryStore : public Store {
   StatusOr<Versioned<v1::Trial>> GetTrial(const TrialKey& key) override;
   StatusOr<std::vector<Versioned<v1::Trial>>> ListTrials(const TrialQuery& query) override;
   StatusOr<std::vector<Versioned<v1::Attempt>>> ListAttempts(const AttemptQuery& query) override;
-  StatusOr<std::vector<v1::Checkpoint>> ListCheckpoints(const TrialKey& key) override;
+  StatusOr<std::vector<Versioned<v1::Checkpoint>>> ListCheckpoints(const TrialKey& key) override;
   StatusOr<std::vector<ObservationRow>> ListObservations(const ObservationQuery& query) override;
   StatusOr<std::vector<v1::Event>> ListEvents(const EventQuery& query) override;
   StatusOr<std::vector<v1::Intent>> ListIntents(const ExperimentKey& key) override;
@@ -162,13 +162,13 @@ StatusOr<std::vector<Versioned<v1::Attempt>>> MemoryStore::ListAttempts(const At
   return list;
 }
 
-StatusOr<std::vector<v1::Checkpoint>> MemoryStore::ListCheckpoints(const TrialKey& key) {
+StatusOr<std::vector<Versioned<v1::Checkpoint>>> MemoryStore::ListCheckpoints(const TrialKey& key) {
   std::lock_guard lock(mutex_);
-  std::vector<v1::Checkpoint> list;
+  std::vector<Versioned<v1::Checkpoint>> list;
   const Rows* rows = Find(key.experiment);
   if (rows == nullptr) return list;
   for (const auto& [id, row] : rows->checkpoints) {
-    if (row.record.trial() == key.number) list.push_back(row.record);
+    if (row.record.trial() == key.number) list.push_back(row);
   }
   return list;
 }
@@ -264,6 +264,11 @@ Status MemoryStore::Check(const Batch& batch) const {
       return Conflict(Describe(batch.put->record), batch.put->expected, revision);
     }
   }
+  for (const Batch::Fence& fence : batch.fences) {
+    const auto attempt = rows->attempts.find({fence.trial, fence.attempt});
+    RETURN_IF_ERROR(CheckFence(
+        batch, fence, attempt == rows->attempts.end() ? nullptr : &attempt->second.record));
+  }
   RETURN_IF_ERROR(CheckRevisions(rows->trials, batch.trials));
   RETURN_IF_ERROR(CheckRevisions(rows->attempts, batch.attempts));
   RETURN_IF_ERROR(CheckRevisions(rows->checkpoints, batch.checkpoints));
@@ -321,10 +326,9 @@ void MemoryStore::Append(const Batch& batch, Rows* rows) {
     old = row;
     old.superseded = superseded;
   }
-  for (const auto& [trial, attempt, past_step] : batch.supersede) {
+  for (const Batch::Supersede& supersede : batch.supersede) {
     for (auto& [id, row] : rows->observations) {
-      const bool past = row.trial == trial && row.attempt <= attempt && row.step > past_step;
-      row.superseded = row.superseded || past;
+      if (row.trial == supersede.trial && Covers(supersede, row)) row.superseded = true;
     }
   }
   for (const v1::Event& event : batch.events) {

@@ -142,7 +142,7 @@ Status CheckObservations(const Batch& batch) {
 bool PutsRecords(const Batch& batch) {
   return batch.put || !batch.trials.empty() || !batch.attempts.empty() ||
          !batch.checkpoints.empty() || !batch.observations.empty() || !batch.supersede.empty() ||
-         !batch.intents_done.empty();
+         !batch.intents_done.empty() || !batch.fences.empty();
 }
 
 bool PutsAnything(const Batch& batch) {
@@ -210,6 +210,24 @@ v1::Lease NoLease(const ExperimentKey& key) {
   lease.set_namespace_(key.ns);
   lease.set_experiment(key.name);
   return lease;
+}
+
+Status CheckFence(const Batch& batch, const Batch::Fence& fence, const v1::Attempt* attempt) {
+  const bool current = attempt != nullptr && IsOpen(*attempt) && attempt->token() == fence.token;
+  if (current) return absl::OkStatus();
+  const std::string why = attempt == nullptr ? "does not exist"
+                          : IsOpen(*attempt) ? "has another token"
+                                             : "has ended";
+  return absl::PermissionDeniedError(
+      absl::StrCat("attempt ", AttemptName({{batch.experiment, fence.trial}, fence.attempt}), " ",
+                   why, ": what it writes is refused"));
+}
+
+bool Covers(const Batch::Supersede& supersede, const ObservationRow& row) {
+  if (row.attempt > supersede.attempt) return false;
+  if (!row.implicit_step) return row.step > supersede.past_step;
+  const auto count = supersede.counts.find(row.metric);
+  return row.step > (count == supersede.counts.end() ? 0 : count->second);
 }
 
 Status Conflict(const std::string& what, int64_t expected, int64_t current) {

@@ -3,8 +3,9 @@
 //
 // The order of refusals is the same everywhere, too: a malformed batch (kInvalidArgument), an
 // experiment that is there already (kAborted) or not there (kNotFound), a lease that is not the
-// writer's (kFailedPrecondition), a revision that moved on (kAborted), a trial that does not exist
-// (kNotFound). Functions without state, safe from any thread.
+// writer's (kFailedPrecondition), a stale fence (kPermissionDenied), a revision that moved on
+// (kAborted), a trial that does not exist (kNotFound). Functions without state, safe from any
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -37,6 +38,12 @@ v1::Lease LeaseAfterDeletion(v1::Lease lease);
 
 // An unheld lease of epoch 0.
 v1::Lease NoLease(const ExperimentKey& key);
+
+// kPermissionDenied unless the stored attempt (null = there is none) is open and has this token.
+Status CheckFence(const Batch& batch, const Batch::Fence& fence, const v1::Attempt* attempt);
+
+// Whether the row no longer counts because of `supersede`, which is of its trial.
+bool Covers(const Batch::Supersede& supersede, const ObservationRow& row);
 
 // kAborted: `what` was to be written from revision `expected` (0 = must not exist), but is at
 // `current` (0 = does not exist).

@@ -90,6 +90,8 @@ class BatchWriter {
   Status AddIntents();
   Status AddObservations();
   Status Supersede();
+  Status SupersedeCounted(const Batch::Supersede& supersede);
+  Status CheckFences();
   Status AddEvents();
   Status RemoveIntents();
   StatusOr<int64_t> MetricId(const std::string& name);
@@ -102,6 +104,7 @@ class BatchWriter {
 };
 
 Status BatchWriter::Write() {
+  RETURN_IF_ERROR(CheckFences());
   if (batch_.put) RETURN_IF_ERROR(Put(*batch_.put));
   RETURN_IF_ERROR(PutAll(batch_.trials));
   RETURN_IF_ERROR(PutAll(batch_.attempts));
@@ -202,14 +205,58 @@ Status BatchWriter::AddObservations() {
   return absl::OkStatus();
 }
 
+// Before the attempts themselves are written: the batch may be what closes them.
+Status BatchWriter::CheckFences() {
+  for (const Batch::Fence& fence : batch_.fences) {
+    Statement statement =
+        db_->Prepare("SELECT body FROM attempt WHERE experiment = ? AND trial = ? AND number = ?");
+    statement.Bind(experiment_).Bind(fence.trial).Bind(fence.attempt);
+    ASSIGN_OR_RETURN(const bool found, statement.Step());
+    v1::Attempt attempt;
+    if (found) RETURN_IF_ERROR(statement.Parse(0, "an attempt", &attempt));
+    RETURN_IF_ERROR(CheckFence(batch_, fence, found ? &attempt : nullptr));
+  }
+  return absl::OkStatus();
+}
+
 Status BatchWriter::Supersede() {
   for (const Batch::Supersede& supersede : batch_.supersede) {
+    RETURN_IF_ERROR(SupersedeCounted(supersede));
     RETURN_IF_ERROR(db_->Prepare("UPDATE observation SET superseded = 1 WHERE experiment = ?"
-                                 " AND trial = ? AND attempt <= ? AND step > ? AND superseded = 0")
+                                 " AND trial = ? AND attempt <= ? AND step > ? AND superseded = 0"
+                                 " AND implicit = 0")
                         .Bind(experiment_)
                         .Bind(supersede.trial)
                         .Bind(supersede.attempt)
                         .Bind(supersede.past_step)
+                        .Run());
+  }
+  return absl::OkStatus();
+}
+
+// What Covers says of rows whose steps were counted. They are few metrics: a statement for each.
+Status BatchWriter::SupersedeCounted(const Batch::Supersede& supersede) {
+  Statement find = db_->Prepare(
+      "SELECT DISTINCT o.metric, m.name FROM observation o JOIN metric m ON m.id = o.metric"
+      " WHERE o.experiment = ? AND o.trial = ? AND o.attempt <= ? AND implicit = 1"
+      " AND superseded = 0");
+  find.Bind(experiment_).Bind(supersede.trial).Bind(supersede.attempt);
+  std::vector<std::pair<int64_t, int64_t>> past;  // metric, the last step that counts
+  for (;;) {
+    ASSIGN_OR_RETURN(const bool found, find.Step());
+    if (!found) break;
+    const auto count = supersede.counts.find(find.Text(1));
+    past.emplace_back(find.Int(0), count == supersede.counts.end() ? 0 : count->second);
+  }
+  for (const auto& [metric, step] : past) {
+    RETURN_IF_ERROR(db_->Prepare("UPDATE observation SET superseded = 1 WHERE experiment = ?"
+                                 " AND trial = ? AND attempt <= ? AND step > ? AND superseded = 0"
+                                 " AND implicit = 1 AND metric = ?")
+                        .Bind(experiment_)
+                        .Bind(supersede.trial)
+                        .Bind(supersede.attempt)
+                        .Bind(step)
+                        .Bind(metric)
                         .Run());
   }
   return absl::OkStatus();

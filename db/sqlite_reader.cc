@@ -54,7 +54,7 @@ constexpr char kChanges[] =
 const char* NameOf(const Versioned<v1::Experiment>&) { return "an experiment"; }
 const char* NameOf(const Versioned<v1::Trial>&) { return "a trial"; }
 const char* NameOf(const Versioned<v1::Attempt>&) { return "an attempt"; }
-const char* NameOf(const v1::Checkpoint&) { return "a checkpoint"; }
+const char* NameOf(const Versioned<v1::Checkpoint>&) { return "a checkpoint"; }
 const char* NameOf(const v1::Event&) { return "an event"; }
 const char* NameOf(const v1::Intent&) { return "an intent"; }
 
@@ -171,11 +171,13 @@ StatusOr<std::vector<Versioned<v1::Attempt>>> ListAttempts(const AttemptQuery& q
   return ReadAll<Versioned<v1::Attempt>>(&statement);
 }
 
-StatusOr<std::vector<v1::Checkpoint>> ListCheckpoints(const TrialKey& key, Connection* db) {
-  Statement statement = db->Prepare("SELECT body FROM checkpoint WHERE " SHIRABE_EXPERIMENT
-                                    " AND trial = ?3 ORDER BY attempt, step");
+StatusOr<std::vector<Versioned<v1::Checkpoint>>> ListCheckpoints(const TrialKey& key,
+                                                                 Connection* db) {
+  Statement statement =
+      db->Prepare("SELECT revision, body FROM checkpoint WHERE " SHIRABE_EXPERIMENT
+                  " AND trial = ?3 ORDER BY attempt, step");
   statement.Bind(key.experiment.ns).Bind(key.experiment.name).Bind(key.number);
-  return ReadAll<v1::Checkpoint>(&statement);
+  return ReadAll<Versioned<v1::Checkpoint>>(&statement);
 }
 
 StatusOr<std::vector<ObservationRow>> ListObservations(const ObservationQuery& query,

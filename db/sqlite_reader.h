@@ -27,7 +27,8 @@ StatusOr<Versioned<v1::Trial>> GetTrial(const TrialKey& key, Connection* db);
 StatusOr<std::vector<Versioned<v1::Trial>>> ListTrials(const TrialQuery& query, Connection* db);
 StatusOr<std::vector<Versioned<v1::Attempt>>> ListAttempts(const AttemptQuery& query,
                                                            Connection* db);
-StatusOr<std::vector<v1::Checkpoint>> ListCheckpoints(const TrialKey& key, Connection* db);
+StatusOr<std::vector<Versioned<v1::Checkpoint>>> ListCheckpoints(const TrialKey& key,
+                                                                 Connection* db);
 StatusOr<std::vector<ObservationRow>> ListObservations(const ObservationQuery& query,
                                                        Connection* db);
 StatusOr<std::vector<v1::Event>> ListEvents(const EventQuery& query, Connection* db);

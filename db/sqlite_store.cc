@@ -52,7 +52,7 @@ class SqliteStore : public Store {
   StatusOr<std::vector<Versioned<v1::Attempt>>> ListAttempts(const AttemptQuery& query) override {
     return Read([&](Connection* db) { return db::ListAttempts(query, db); });
   }
-  StatusOr<std::vector<v1::Checkpoint>> ListCheckpoints(const TrialKey& key) override {
+  StatusOr<std::vector<Versioned<v1::Checkpoint>>> ListCheckpoints(const TrialKey& key) override {
     return Read([&](Connection* db) { return db::ListCheckpoints(key, db); });
   }
   StatusOr<std::vector<ObservationRow>> ListObservations(const ObservationQuery& query) override {

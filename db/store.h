@@ -12,18 +12,23 @@
 // Intent or an Event, and anyone may create an experiment that does not exist (with what belongs
 // to it in the same batch). The epoch of a name outlives the deletion of its experiment.
 //
+// What an attempt wrote is committed under a Fence, which holds only while the attempt is open and
+// has that token: else kPermissionDenied, and nothing of the batch is written. So an attempt that
+// was replaced, and still runs somewhere, changes nothing.
+//
 // Everything belongs to an experiment, and attempts, checkpoints and observations to a trial, that
 // exists (or is in the same batch): else kNotFound. Lists of what does not exist are empty.
 //
 // Implementations are thread-safe. Concurrent Commits may share one fsync. Records are returned
 // by value. Errors: kNotFound, kAborted, kFailedPrecondition (lease lost), kAlreadyExists (lease
 // held by another: the message names the holder), kResourceExhausted (disk full),
-// kPermissionDenied (read-only), kUnavailable (locked or gone: try again), kDataLoss (damaged),
-// kUnimplemented (a schema newer than this program), kInvalidArgument (a batch that contradicts
-// itself; an address that is not a database of ours).
+// kPermissionDenied (read-only, a stale fence), kUnavailable (locked or gone: try again), kDataLoss
+// (damaged), kUnimplemented (a schema newer than this program), kInvalidArgument (a batch that
+// contradicts itself; an address that is not a database of ours).
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -81,12 +86,21 @@ struct Batch {
   std::vector<v1::Event> events{};
   std::vector<v1::Intent> intents{};    // ids are set by the store
   std::vector<int64_t> intents_done{};  // ids to remove
+  // Rows of this attempt and of earlier ones no longer count if their step is greater, a counted
+  // step than its metric's entry in `counts` (0 if it has none). After `observations`.
   struct Supersede {
     int64_t trial = 0;
-    int32_t attempt = 0;    // rows of this attempt and of earlier ones…
-    int64_t past_step = 0;  // …with a greater step no longer count; after `observations`
+    int32_t attempt = 0;
+    int64_t past_step = 0;  // -1 = all
+    std::map<std::string, int64_t> counts{};
   };
   std::vector<Supersede> supersede{};
+  struct Fence {
+    int64_t trial = 0;
+    int32_t attempt = 0;
+    std::string token{};
+  };
+  std::vector<Fence> fences{};
   bool delete_experiment = false;  // with all that belongs to it; the rest must be empty
 };
 
@@ -145,7 +159,7 @@ class Store {
   // By number. The lists below are by their keys, too.
   virtual StatusOr<std::vector<Versioned<v1::Trial>>> ListTrials(const TrialQuery& query) = 0;
   virtual StatusOr<std::vector<Versioned<v1::Attempt>>> ListAttempts(const AttemptQuery& query) = 0;
-  virtual StatusOr<std::vector<v1::Checkpoint>> ListCheckpoints(const TrialKey& key) = 0;
+  virtual StatusOr<std::vector<Versioned<v1::Checkpoint>>> ListCheckpoints(const TrialKey& key) = 0;
   // By attempt, step and metric.
   virtual StatusOr<std::vector<ObservationRow>> ListObservations(const ObservationQuery& query) = 0;
   virtual StatusOr<std::vector<v1::Event>> ListEvents(const EventQuery& query) = 0;

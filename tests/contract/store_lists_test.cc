@@ -85,7 +85,7 @@ TEST_P(StoreContract, ListsCheckpointsByAttemptAndStep) {
       {Checkpoint(1, 2, 5), 0}, {Checkpoint(1, 1, 10), 0}, {Checkpoint(1, 1, 9), 0}};
   MustCommit(batch);
   std::vector<std::pair<int, int>> found;
-  for (const v1::Checkpoint& checkpoint : Must(store_->ListCheckpoints({kMnist, 1}))) {
+  for (const auto& [checkpoint, revision] : Must(store_->ListCheckpoints({kMnist, 1}))) {
     found.emplace_back(checkpoint.attempt(), checkpoint.step());
   }
   EXPECT_THAT(found, ElementsAre(std::pair(1, 9), std::pair(1, 10), std::pair(2, 5)));

@@ -125,5 +125,61 @@ TEST_P(StoreContract, SupersedesWhatLiesPastTheResume) {
   EXPECT_THAT(Observations(), SizeIs(5));
 }
 
+// Steps that were counted have nothing to do with those that programs report: each metric has a
+// count of its own at the checkpoint.
+TEST_P(StoreContract, SupersedesCountedStepsByTheirCounts) {
+  CreateWithTrial();
+  std::vector<ObservationRow> rows;
+  for (const int64_t step : {0, 1, 2, 3}) {
+    rows.push_back(Row(step, "reported", static_cast<double>(step)));
+    if (step == 0) continue;
+    for (const char* metric : {"counted", "other"}) {
+      rows.push_back(Row(step, metric, static_cast<double>(step)));
+      rows.back().implicit_step = true;
+    }
+  }
+  Observe(rows);
+  Batch batch = For();
+  batch.supersede = {{.trial = 1, .attempt = 1, .past_step = 1, .counts = {{"counted", 2}}}};
+  MustCommit(batch);
+  EXPECT_THAT(Observations("reported"), SizeIs(2));
+  EXPECT_THAT(Observations("counted"), SizeIs(2));
+  EXPECT_THAT(Observations("other"), IsEmpty());
+  batch.supersede = {{.trial = 1, .attempt = 1, .past_step = -1}};
+  MustCommit(batch);
+  EXPECT_THAT(Observations(), IsEmpty());
+}
+
+// F11: whoever was replaced changes nothing, however late it writes.
+TEST_P(StoreContract, RefusesWhatAnAttemptWritesThatIsNotCurrent) {
+  CreateWithTrial();
+  v1::Attempt attempt = Attempt(1, 1);
+  attempt.set_token("secret");
+  Batch open = For();
+  open.attempts = {{attempt, 0}};
+  const int64_t revision = MustCommit(open);
+  const auto write = [this](const std::string& token) {
+    Batch batch = For();
+    batch.fences = {{.trial = 1, .attempt = 1, .token = token}};
+    batch.observations = {Row(1, "loss", 0.5)};
+    return store_->Commit(batch).status();
+  };
+  EXPECT_EQ(write("guessed").code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_THAT(Observations(), IsEmpty());
+  EXPECT_TRUE(write("secret").ok());
+  // The batch that closes it may carry its last rows.
+  attempt.set_state(v1::ATTEMPT_CLOSED);
+  Batch close = For();
+  close.fences = {{.trial = 1, .attempt = 1, .token = "secret"}};
+  close.attempts = {{attempt, revision}};
+  close.observations = {Row(2, "loss", 0.4)};
+  MustCommit(close);
+  EXPECT_THAT(write("secret").ToString(), testing::HasSubstr("has ended"));
+  EXPECT_THAT(Observations(), SizeIs(2));
+  Batch unknown = For();
+  unknown.fences = {{.trial = 1, .attempt = 9, .token = "secret"}};
+  EXPECT_EQ(store_->Commit(unknown).status().code(), absl::StatusCode::kPermissionDenied);
+}
+
 }  // namespace
 }  // namespace shirabe::db

@@ -48,7 +48,9 @@ class FaultyStore : public db::Store {
     RETURN_IF_ERROR(Read());
     return store_->ListAttempts(query);
   }
-  StatusOr<std::vector<v1::Checkpoint>> ListCheckpoints(const TrialKey& key) override {
+  StatusOr<std::vector<db::Versioned<v1::Checkpoint>>> ListCheckpoints(
+      const TrialKey& key) override {
+    RETURN_IF_ERROR(Read());
     return store_->ListCheckpoints(key);
   }
   StatusOr<std::vector<db::ObservationRow>> ListObservations(
