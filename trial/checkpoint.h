@@ -12,6 +12,7 @@
 // symbolic link, device or pipe is followed or committed. Thread-safe for different attempts.
 #pragma once
 
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -24,9 +25,12 @@ namespace shirabe::trial {
 
 class CheckpointStore {
  public:
-  explicit CheckpointStore(const Layout* layout) : layout_(layout) {}  // outlives the store
+  // Both outlive the store. Once `stop` is true, whatever is under way ends with kCancelled soon.
+  explicit CheckpointStore(const Layout* layout, const std::atomic<bool>* stop = nullptr)
+      : layout_(layout), stop_(stop) {}
 
-  // The steps that stand in the attempt's directory, ascending, committed or not. One readdir.
+  // The steps that stand in the attempt's directory, ascending, committed or not. One readdir. A
+  // step is a decimal number up to 2^53 without a leading zero; 0 is listed, and never committed.
   StatusOr<std::vector<int64_t>> List(const AttemptKey& attempt) const;
 
   // Makes the checkpoint of this step verifiable and durable, and describes it. One that has a
@@ -39,9 +43,10 @@ class CheckpointStore {
   // and how; kUnavailable: the disk does not answer, try again.
   Status Verify(const v1::Checkpoint& checkpoint) const;
 
-  // Puts a verified checkpoint into the directory of attempt `to`, under the same step, whole or
-  // not at all, and durable. Bytes are shared where the file system can (a reflink), else copied:
-  // what happens to one does not happen to the other. Returns its path. Doing it again is fine.
+  // Puts the checkpoint into the directory of attempt `to`, under the same step, whole or not at
+  // all, and durable. Bytes are shared where the file system can (a reflink), else copied: what
+  // happens to one does not happen to the other. They are verified on the way; the errors are
+  // Verify's, and kResourceExhausted: no space. Returns its path. Doing it again is fine.
   StatusOr<std::string> Fork(const v1::Checkpoint& checkpoint, const AttemptKey& to) const;
 
   // Deletes it: under another name first, so that a half is never taken for a whole.
@@ -49,6 +54,7 @@ class CheckpointStore {
 
  private:
   const Layout* layout_;
+  const std::atomic<bool>* stop_;
 };
 
 }  // namespace shirabe::trial

@@ -1,11 +1,29 @@
-// SHA-256, in hexadecimal. Thread-safe.
+// SHA-256, in hexadecimal. HexSha256 is thread-safe; an object is used by one thread at a time.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
+
+struct evp_md_ctx_st;
 
 namespace shirabe::trial {
 
 std::string HexSha256(std::string_view bytes);
+
+// Of more than fits into memory at once.
+class Sha256 {
+ public:
+  Sha256();
+  void Add(std::string_view bytes);
+  // Of all that was added; called once, last.
+  std::string Hex();
+
+ private:
+  struct Free {
+    void operator()(evp_md_ctx_st* context) const;
+  };
+  std::unique_ptr<evp_md_ctx_st, Free> context_;
+};
 
 }  // namespace shirabe::trial

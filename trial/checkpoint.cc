@@ -1,0 +1,186 @@
+#include "trial/checkpoint.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/timestamp.h"
+#include "trial/checkpoint_folder.h"
+#include "trial/file_copy.h"
+#include "trial/sha256.h"
+
+namespace shirabe::trial {
+namespace {
+
+// Of a name that is no step's, so that half a checkpoint is never taken for one.
+constexpr const char* kPrunedSuffix = ".pruned.tmp";
+
+// The step of a name that is one: decimal, without a sign or a leading zero.
+std::optional<int64_t> ParseStep(std::string_view name) {
+  int64_t step = 0;
+  const char* end = name.data() + name.size();
+  const auto result = std::from_chars(name.data(), end, step);
+  if (result.ec != std::errc() || result.ptr != end || step > kMaxStep) return std::nullopt;
+  return absl::StrCat(step) == absl::string_view(name.data(), name.size()) && step >= 0
+             ? std::optional(step)
+             : std::nullopt;
+}
+
+StatusOr<std::vector<std::string>> NamesIn(const std::string& path) {
+  Fd fd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  const auto close = [](DIR* folder) { closedir(folder); };
+  const std::unique_ptr<DIR, decltype(close)> reader(fd.valid() ? fdopendir(fd.get()) : nullptr,
+                                                     close);
+  if (reader == nullptr) return ErrnoStatus("cannot open " + path, errno);
+  fd.release();  // the reader's now
+  std::vector<std::string> names;
+  errno = 0;
+  while (const dirent* entry = readdir(reader.get())) names.emplace_back(entry->d_name);
+  if (errno != 0) return ErrnoStatus("cannot read " + path, errno);
+  return names;
+}
+
+bool SameState(const struct stat& a, const struct stat& b) {
+  return a.st_size == b.st_size && a.st_mtim.tv_sec == b.st_mtim.tv_sec &&
+         a.st_mtim.tv_nsec == b.st_mtim.tv_nsec;
+}
+
+Status HashFile(const Fd& fd, const std::atomic<bool>* stop, ManifestFile& file) {
+  struct stat before, after;
+  if (fstat(fd.get(), &before) != 0) return ErrnoStatus("cannot look at " + file.path, errno);
+  ASSIGN_OR_RETURN(FileContents contents, PassOver({fd.get(), -1, stop, file.path}));
+  if (fstat(fd.get(), &after) != 0) return ErrnoStatus("cannot look at " + file.path, errno);
+  if (!SameState(before, after)) {
+    return absl::UnavailableError(file.path +
+                                  " is still written to: save into <step>.tmp, then rename");
+  }
+  file.bytes = contents.bytes;
+  file.sha256 = std::move(contents.sha256);
+  return absl::OkStatus();
+}
+
+// What a manifest says of its checkpoint.
+struct Sealed {
+  std::string digest;
+  int64_t bytes = 0;
+  absl::Time saved;
+};
+
+// A manifest that stands there, ours or the program's, is taken at its word but for the sizes.
+Status CheckSizes(const Manifest& manifest, FileTree& tree) {
+  const Flusher flusher(manifest.files);
+  for (const ManifestFile& file : manifest.files) {
+    const auto fd = OpenListed(file, tree);
+    if (absl::IsDataLoss(fd.status())) return absl::InvalidArgumentError(Message(fd.status()));
+    RETURN_IF_ERROR(fd.status());
+    RETURN_IF_ERROR(flusher.File(fd->get(), file.path));
+  }
+  return flusher.Rest(tree);
+}
+
+Status HashFiles(FileTree& tree, const std::atomic<bool>* stop, Manifest& manifest) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> paths, tree.Files());
+  if (paths.empty()) return absl::InvalidArgumentError("it holds no file");
+  for (const std::string& path : paths) manifest.files.push_back({.path = path});
+  const Flusher flusher(manifest.files);
+  for (ManifestFile& file : manifest.files) {
+    ASSIGN_OR_RETURN(const Fd fd, tree.OpenFile(file.path));
+    RETURN_IF_ERROR(HashFile(fd, stop, file));
+    RETURN_IF_ERROR(flusher.File(fd.get(), file.path));
+  }
+  return flusher.Rest(tree);
+}
+
+// When it was renamed to its name, which every common file system notes as a change of the folder.
+StatusOr<absl::Time> SavedTime(int folder) {
+  struct stat info;
+  if (fstat(folder, &info) != 0) return ErrnoStatus("cannot look at it", errno);
+  return absl::TimeFromTimespec(info.st_ctim);
+}
+
+StatusOr<Sealed> MakeSeal(Manifest manifest, FileTree& tree, const std::atomic<bool>* stop) {
+  ASSIGN_OR_RETURN(const absl::Time saved, SavedTime(tree.root()));
+  RETURN_IF_ERROR(HashFiles(tree, stop, manifest));
+  const std::string text = EncodeManifest(manifest);
+  if (text.size() > kMaxManifestBytes) return absl::InvalidArgumentError("it has too many files");
+  RETURN_IF_ERROR(WriteManifest(tree.root(), text, saved));
+  return Sealed{HexSha256(text), TotalBytes(manifest), saved};
+}
+
+StatusOr<Sealed> Seal(const AttemptKey& attempt, int64_t step, FileTree& tree,
+                      const std::atomic<bool>* stop) {
+  const auto there = ReadManifest(tree);
+  if (absl::IsNotFound(there.status())) {
+    return MakeSeal({TrialName(attempt.trial), attempt.number, step, {}}, tree, stop);
+  }
+  RETURN_IF_ERROR(there.status());
+  ASSIGN_OR_RETURN(const Manifest manifest, DecodeManifest(there->text));
+  RETURN_IF_ERROR(CheckOwner(manifest, attempt, step));
+  RETURN_IF_ERROR(CheckSizes(manifest, tree));
+  return Sealed{HexSha256(there->text), TotalBytes(manifest), there->modified};
+}
+
+}  // namespace
+
+StatusOr<std::vector<int64_t>> CheckpointStore::List(const AttemptKey& attempt) const {
+  RETURN_IF_ERROR(ValidateKey(attempt));
+  ASSIGN_OR_RETURN(const auto names, NamesIn(layout_->Paths(attempt).checkpoint_dir));
+  std::vector<int64_t> steps;
+  for (const std::string& name : names) {
+    if (const auto step = ParseStep(name)) steps.push_back(*step);
+  }
+  std::sort(steps.begin(), steps.end());
+  return steps;
+}
+
+StatusOr<v1::Checkpoint> CheckpointStore::Commit(const AttemptKey& attempt, int64_t step) const {
+  RETURN_IF_ERROR(ValidateKey(attempt));
+  RETURN_IF_ERROR(ValidateStep(step));
+  ASSIGN_OR_RETURN(CheckpointFolder folder,
+                   OpenCheckpoint(layout_->Paths(attempt).checkpoint_dir, step));
+  ASSIGN_OR_RETURN(const Sealed sealed, Seal(attempt, step, folder.tree, stop_));
+  RETURN_IF_ERROR(SyncFd(folder.tree.root(), "its folder"));
+  // The program's rename to the step's name must outlast a power cut as well.
+  RETURN_IF_ERROR(SyncFd(folder.above.root(), "the folder above"));
+  v1::Checkpoint checkpoint;
+  checkpoint.set_namespace_(attempt.trial.experiment.ns);
+  checkpoint.set_experiment(attempt.trial.experiment.name);
+  checkpoint.set_trial(attempt.trial.number);
+  checkpoint.set_attempt(attempt.number);
+  checkpoint.set_step(step);
+  checkpoint.set_location(folder.path);
+  checkpoint.set_bytes(sealed.bytes);
+  checkpoint.set_digest(sealed.digest);
+  *checkpoint.mutable_time() = ToProto(sealed.saved);
+  return checkpoint;
+}
+
+Status CheckpointStore::Prune(const v1::Checkpoint& checkpoint) const {
+  RETURN_IF_ERROR(ValidateKey(KeyOf(checkpoint)));
+  RETURN_IF_ERROR(ValidateStep(checkpoint.step()));
+  const std::string dir = layout_->Paths(KeyOf(checkpoint)).checkpoint_dir;
+  const auto names = NamesIn(dir);
+  if (absl::IsNotFound(names.status())) return absl::OkStatus();
+  RETURN_IF_ERROR(names.status());
+  // An earlier call may have been cut short.
+  for (const std::string& name : *names) {
+    if (absl::EndsWith(name, kPrunedSuffix)) RETURN_IF_ERROR(RemoveAll(dir + "/" + name));
+  }
+  const std::string path = absl::StrCat(dir, "/", checkpoint.step());
+  const std::string doomed = path + kPrunedSuffix;
+  if (rename(path.c_str(), doomed.c_str()) == 0) return RemoveAll(doomed);
+  return errno == ENOENT ? absl::OkStatus() : ErrnoStatus("cannot remove " + path, errno);
+}
+
+}  // namespace shirabe::trial

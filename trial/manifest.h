@@ -1,0 +1,57 @@
+// The manifest of a checkpoint: which files it consists of, and whose it is.
+//
+//   {"version":1,"trial":"mnist-7","attempt":2,"step":40,"files":[
+//   {"path":"model/weights.bin","bytes":1048576,"sha256":"9f86d0…"},
+//   …
+//   ]}
+//
+// It lies in the checkpoint's own folder. `trial` and `attempt` are SHIRABE_TRIAL and
+// SHIRABE_ATTEMPT; `path` is relative to the folder, in parts that are names (no "", "." or "..");
+// paths ascend, byte by byte, so that the same files always give the same text. Written by
+// CheckpointStore::Commit, or by a program that saves one beside its files. Pure functions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/names.h"
+#include "base/status.h"
+
+namespace shirabe::trial {
+
+inline constexpr const char* kManifestName = ".shirabe-manifest.json";
+inline constexpr const char* kManifestDraft = ".shirabe-manifest.json.tmp";
+inline constexpr int64_t kMaxManifestBytes = 256 << 20;  // about a million files
+// Steps are also numbers in JSON, where none greater is exact.
+inline constexpr int64_t kMaxStep = int64_t{1} << 53;
+
+struct ManifestFile {
+  std::string path;
+  int64_t bytes = 0;
+  std::string sha256;  // hexadecimal
+};
+
+struct Manifest {
+  std::string trial;
+  int32_t attempt = 0;
+  int64_t step = 0;
+  std::vector<ManifestFile> files;  // by path
+};
+
+std::string EncodeManifest(const Manifest& manifest);
+
+// kInvalidArgument if it is none, or one that no checkpoint could have: no file, the same one
+// twice, a path that leads elsewhere.
+StatusOr<Manifest> DecodeManifest(std::string_view text);
+
+// kInvalidArgument, with the fix, if it names another trial, attempt or step.
+Status CheckOwner(const Manifest& manifest, const AttemptKey& attempt, int64_t step);
+
+// kInvalidArgument unless a file of a checkpoint may have this path.
+Status ValidatePath(const std::string& path);
+
+int64_t TotalBytes(const Manifest& manifest);
+
+}  // namespace shirabe::trial
