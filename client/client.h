@@ -50,6 +50,7 @@ class Client {
   virtual StatusOr<v1::Trial> GetTrial(const TrialKey& key) = 0;
   virtual StatusOr<std::vector<v1::Trial>> ListTrials(const db::TrialQuery& query) = 0;
   virtual StatusOr<std::vector<v1::Attempt>> ListAttempts(const db::AttemptQuery& query) = 0;
+  virtual StatusOr<std::vector<v1::Checkpoint>> ListCheckpoints(const TrialKey& key) = 0;
   virtual StatusOr<std::vector<db::ObservationRow>> ListObservations(
       const db::ObservationQuery& query) = 0;
   virtual StatusOr<std::vector<v1::Event>> ListEvents(const db::EventQuery& query) = 0;

@@ -1,58 +1,18 @@
 #include "client/describe.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "base/clock.h"
-#include "client/objective.h"
+#include "client/money.h"
+#include "client/page.h"
 #include "client/rows.h"
 #include "client/table.h"
 #include "client/words.h"
 
 namespace shirabe::client {
 namespace {
-
-constexpr size_t kLabelWidth = 14;
-constexpr size_t kRecentEvents = 10;
-
-// Lines of "Label:   text", and tables under a heading.
-class Page {
- public:
-  // Nothing is said about what is empty.
-  void Line(const std::string& label, const std::string& text) {
-    if (text.empty()) return;
-    std::string line = label + ":";
-    line.resize(std::max(kLabelWidth, line.size() + 1), ' ');
-    text_ += line + Printable(text) + "\n";
-  }
-
-  void Block(const std::string& heading, const std::string& lines) {
-    if (lines.empty()) return;
-    text_ += heading + ":\n";
-    for (const auto& line : absl::StrSplit(lines, '\n', absl::SkipEmpty())) {
-      absl::StrAppend(&text_, "  ", Printable(std::string(line)), "\n");
-    }
-  }
-
-  std::string Take() { return std::move(text_); }
-
- private:
-  std::string text_;
-};
-
-std::string When(const google::protobuf::Timestamp& time, absl::Time now) {
-  if (time.seconds() == 0) return "";
-  return absl::StrCat(FormatTime(time), " (", FormatAge(now - FromProto(time)), " ago)");
-}
-
-// Reason and message after a state, where they say something.
-std::string Because(const std::string& reason, const std::string& message) {
-  if (reason.empty()) return message.empty() ? "" : " (" + message + ")";
-  return absl::StrCat(" (", reason, message.empty() ? "" : ": " + message, ")");
-}
 
 std::string ObjectiveLine(const v1::ObjectiveSpec& objective) {
   std::string text =
@@ -143,63 +103,17 @@ std::string ConditionsTable(const v1::Experiment& experiment, absl::Time now) {
   return table.Take();
 }
 
-// The newest events, of one trial or (0) of all.
-StatusOr<std::string> EventsTable(Client& client, const TrialKey& key, absl::Time now) {
-  ASSIGN_OR_RETURN(auto events, client.ListEvents({.experiment = key.experiment}));
-  if (key.number > 0) {
-    std::erase_if(events, [&](const v1::Event& event) { return event.trial() != key.number; });
-  }
-  if (events.empty()) return "";
-  if (events.size() > kRecentEvents) events.erase(events.begin(), events.end() - kRecentEvents);
-  Table table(EventHeader());
-  for (const v1::Event& event : events) table.Add(EventRow(event, {.now = now}));
-  return table.Take();
-}
-
 std::string OwnerLine(const v1::Experiment& experiment, const std::string& holder) {
   if (!holder.empty()) return holder;
   return experiment::IsEnded(experiment) ? "" : "nobody: `shirabe run` with its file goes on";
 }
 
-// What a trial's metrics come to, each by the strategy of the experiment.
-std::string MetricsTable(const v1::Trial& trial) {
-  if (trial.observation().metrics_size() == 0) return "";
-  const auto cell = [](bool known, double value) { return known ? ShortNumber(value) : ""; };
-  Table table({"NAME", "MIN", "MAX", "LATEST", "COUNT"});
-  for (const v1::Metric& metric : trial.observation().metrics()) {
-    table.Add({metric.name(), cell(metric.has_min(), metric.min()),
-               cell(metric.has_max(), metric.max()), cell(metric.has_latest(), metric.latest()),
-               std::to_string(metric.count())});
-  }
-  return table.Take();
-}
-
-std::string TrialState(const v1::Experiment& experiment, const v1::Trial& trial) {
-  std::string text = PhaseWord(trial.phase());
-  if (const auto objective = ShownObjective(experiment, trial)) {
-    absl::StrAppend(&text, "   ", experiment.spec().objective().objective_metric_name(), "=",
-                    ShortNumber(objective->value), " (step ", objective->step, ")");
-  }
-  return text;
-}
-
-std::string AttemptsTable(const std::vector<v1::Attempt>& attempts, absl::Time now) {
-  if (attempts.empty()) return "";
-  const RowStyle style{.now = now, .wide = true};
-  Table table(AttemptHeader(style));
-  for (const v1::Attempt& attempt : attempts) table.Add(AttemptRow(attempt, style));
-  return table.Take();
-}
-
-bool WentWrong(v1::TrialPhase phase) {
-  return phase == v1::TRIAL_FAILED || phase == v1::TRIAL_METRICS_UNAVAILABLE ||
-         phase == v1::TRIAL_KILLED;
-}
-
 }  // namespace
 
 StatusOr<std::string> DescribeExperiment(Client& client, const ExperimentKey& key, absl::Time now) {
-  ASSIGN_OR_RETURN(const v1::Experiment experiment, client.GetExperiment(key));
+  ASSIGN_OR_RETURN(v1::Experiment experiment, client.GetExperiment(key));
+  ASSIGN_OR_RETURN(const auto open, client.ListAttempts({.experiment = key, .open_only = true}));
+  AddRunning(open, now, experiment);
   ASSIGN_OR_RETURN(const std::string holder, client.Holder(key));
   ASSIGN_OR_RETURN(const std::string events, EventsTable(client, {key, 0}, now));
   const v1::ExperimentSpec& spec = experiment.spec();
@@ -218,43 +132,12 @@ StatusOr<std::string> DescribeExperiment(Client& client, const ExperimentKey& ke
   page.Line("Trials", TrialsLine(experiment));
   page.Line("Limits", LimitsLine(spec));
   page.Line("Best", BestLine(experiment));
+  for (const auto& [label, text] : SpentLines(experiment)) page.Line(label, text);
   if (const int64_t bad = experiment.status().shirabe().bad_metric_lines(); bad > 0) {
     page.Line("Bad lines", absl::StrCat(bad, " lines named a metric and had no number"));
   }
   page.Block("Parameters", ParametersTable(spec));
   page.Block("Conditions", ConditionsTable(experiment, now));
-  page.Block("Events", events);
-  return page.Take();
-}
-
-StatusOr<std::string> DescribeTrial(Client& client, const TrialKey& key, absl::Time now) {
-  ASSIGN_OR_RETURN(const v1::Experiment experiment, client.GetExperiment(key.experiment));
-  ASSIGN_OR_RETURN(const v1::Trial trial, client.GetTrial(key));
-  ASSIGN_OR_RETURN(const auto attempts,
-                   client.ListAttempts({.experiment = key.experiment, .trial = key.number}));
-  ASSIGN_OR_RETURN(const std::string events, EventsTable(client, key, now));
-  Page page;
-  page.Line("Name", TrialName(key));
-  page.Line("Experiment", key.experiment.name);
-  page.Line("State", TrialState(experiment, trial));
-  page.Line("Why", trial.waiting());
-  page.Line("Ended", IsTerminal(trial.phase()) ? When(trial.completion_time(), now) +
-                                                     Because(trial.reason(), trial.message())
-                                               : "");
-  page.Line("Parameters", ShortAssignments(trial.assignments()));
-  page.Line("Chosen", trial.explanation());
-  if (trial.parent().trial() > 0) {
-    page.Line("Parent", absl::StrCat(TrialName({key.experiment, trial.parent().trial()}),
-                                     ", from step ", trial.parent().step()));
-  }
-  page.Line("Created", When(trial.creation_time(), now));
-  page.Line("Started", When(trial.start_time(), now));
-  if (trial.attempts() > 0) page.Line("Log", client.LogPlace({key, trial.attempts()}));
-  page.Block("Metrics", MetricsTable(trial));
-  page.Block("Attempts", AttemptsTable(attempts, now));
-  if (WentWrong(trial.phase()) && !attempts.empty()) {
-    page.Block("Last lines", attempts.back().log_tail());
-  }
   page.Block("Events", events);
   return page.Take();
 }

@@ -51,6 +51,7 @@ Fields<v1::Trial> CommonTrialFields() {
       {"failures", [](const v1::Trial& t) { return Count(t.failures()); }},
       {"preemptions", [](const v1::Trial& t) { return Count(t.preemptions()); }},
       {"seconds", Seconds},
+      {"cost", [](const v1::Trial& t) { return t.cost(); }},
   };
 }
 
@@ -118,6 +119,8 @@ Fields<v1::Experiment> ExperimentFields(absl::Time now) {
        [now](const E& e) {
          return absl::ToDoubleSeconds(now - FromProto(e.metadata().creation_timestamp()));
        }},
+      {"cost", [](const E& e) { return e.status().shirabe().cost(); }},
+      {"preemptions", [](const E& e) { return Count(e.status().shirabe().preemptions()); }},
       {"algorithm", [](const E& e) { return e.spec().algorithm().algorithm_name(); }},
   };
 }

@@ -27,10 +27,11 @@ struct Field {
 template <class Record>
 using Fields = std::vector<Field<Record>>;
 
-// trial, name, state, reason, objective, step, attempts, failures, preemptions, seconds; then each
-// metric as metric.NAME and each parameter as param.NAME. The experiment is copied.
+// trial, name, state, reason, objective, step, attempts, failures, preemptions, seconds, cost; then
+// each metric as metric.NAME and each parameter as param.NAME. The experiment is copied.
 Fields<v1::Trial> TrialFields(const v1::Experiment& experiment);
-// name, namespace, state, best, trials, running, failed, age (in seconds), algorithm.
+// name, namespace, state, best, trials, running, failed, age (in seconds), cost, preemptions,
+// algorithm.
 Fields<v1::Experiment> ExperimentFields(absl::Time now);
 
 // By name; for a trial also a metric's or a parameter's own name. kInvalidArgument, with the

@@ -71,6 +71,9 @@ class StoreClient : public LocalClient {
     for (v1::Attempt& attempt : *attempts) attempt.clear_token();
     return attempts;
   }
+  StatusOr<std::vector<v1::Checkpoint>> ListCheckpoints(const TrialKey& key) override {
+    return Records(store_->ListCheckpoints(key));
+  }
   StatusOr<std::vector<db::ObservationRow>> ListObservations(
       const db::ObservationQuery& query) override {
     return store_->ListObservations(query);

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
+#include "client/money.h"
 #include "client/objective.h"
 #include "client/words.h"
 #include "trial/template.h"
@@ -41,6 +42,29 @@ std::string MetricCell(const std::optional<ShownValue>& shown) {
   return shown ? ShortNumber(shown->value) : "";
 }
 
+std::string CountCell(int64_t count) { return count > 0 ? std::to_string(count) : ""; }
+
+// Cost, budget, on-demand, preempted, wasted, refused: each only where there is something to say.
+Cells SpentCells(const v1::Experiment& experiment) {
+  const v1::ShirabeStatus& status = experiment.status().shirabe();
+  std::string wasted;
+  if (status.wasted_seconds() > 0) wasted = SecondsText(status.wasted_seconds());
+  if (status.wasted_cost() > 0) {
+    absl::StrAppend(&wasted, ", ", MoneyText(experiment, status.wasted_cost()));
+  }
+  return {MoneyText(experiment, status.cost()),
+          MoneyText(experiment, experiment.spec().shirabe().budget().max_cost()),
+          MoneyText(experiment, status.cost() > 0 ? status.on_demand_cost() : 0),
+          CountCell(status.preemptions()),
+          wasted,
+          CountCell(status.refused_writes())};
+}
+
+// Why it ended, or why it does not run.
+std::string ReasonCell(const v1::Trial& trial) {
+  return trial.reason().empty() && !IsTerminal(trial.phase()) ? trial.waiting() : trial.reason();
+}
+
 }  // namespace
 
 int64_t FinishedTrials(const v1::Experiment& experiment) {
@@ -66,7 +90,8 @@ Cells ExperimentHeader(const RowStyle& style) {
   Cells cells;
   if (style.with_namespace) cells.push_back("NAMESPACE");
   cells.insert(cells.end(), {"NAME", "STATE", "BEST", "TRIALS", "RUNNING", "FAILED", "AGE"});
-  if (style.wide) cells.insert(cells.end(), {"ALGORITHM", "BEST-TRIAL", "REASON"});
+  if (style.wide) cells.insert(cells.end(), {"ALGORITHM", "BEST-TRIAL", "REASON", "COST", "BUDGET",
+                                              "ON-DEMAND", "PREEMPTED", "WASTED", "REFUSED"});
   return cells;
 }
 
@@ -83,6 +108,8 @@ Cells ExperimentRow(const v1::Experiment& experiment, const RowStyle& style) {
     cells.insert(cells.end(), {experiment.spec().algorithm().algorithm_name(),
                                status.current_optimal_trial().best_trial_name(),
                                experiment::CurrentCondition(experiment).reason()});
+    const Cells spent = SpentCells(experiment);
+    cells.insert(cells.end(), spent.begin(), spent.end());
   }
   return cells;
 }
@@ -94,7 +121,7 @@ Cells TrialHeader(const v1::Experiment& experiment, const RowStyle& style) {
   cells.push_back("RAN");
   if (!style.wide) return cells;
   cells.insert(cells.end(), metrics.begin() + 1, metrics.end());
-  cells.insert(cells.end(), {"ATTEMPTS", "AGE", "REASON"});
+  cells.insert(cells.end(), {"ATTEMPTS", "PREEMPTED", "COST", "AGE", "REASON"});
   return cells;
 }
 
@@ -111,36 +138,10 @@ Cells TrialRow(const v1::Experiment& experiment, const v1::Trial& trial, const R
   for (size_t i = 1; i < metrics.size(); ++i) {
     cells.push_back(MetricCell(ShownMetric(experiment, trial, metrics[i])));
   }
-  cells.insert(cells.end(), {std::to_string(trial.attempts()),
-                             Since(trial.creation_time(), style.now), trial.reason()});
-  return cells;
-}
-
-Cells AttemptHeader(const RowStyle& style) {
-  Cells cells = {"ATTEMPT", "NODE", "STATE", "CAUSE", "EXIT", "RAN", "RESUMED-FROM"};
-  if (style.wide) cells.insert(cells.end(), {"DEVICES", "OBSERVATIONS", "REDONE", "MESSAGE"});
-  return cells;
-}
-
-Cells AttemptRow(const v1::Attempt& attempt, const RowStyle& style) {
-  const TrialKey trial{ExperimentKeyOf(attempt), attempt.trial()};
-  const v1::Placement placement = attempt.placements_size() > 0
-                                      ? attempt.placements(attempt.placements_size() - 1)
-                                      : v1::Placement();
-  std::string exit;
-  if (attempt.has_exit_code()) exit = std::to_string(attempt.exit_code());
-  if (attempt.signal() > 0) exit = absl::StrCat("signal ", attempt.signal());
-  Cells cells = {
-      AttemptName({trial, attempt.number()}),
-      placement.node(),
-      AttemptStateWord(attempt.state()),
-      CauseWord(attempt.cause()),
-      exit,
-      Ran(attempt.start_time(), attempt.end_time(), style.now),
-      attempt.resumed_from_step() > 0 ? absl::StrCat("step ", attempt.resumed_from_step()) : ""};
-  if (!style.wide) return cells;
-  cells.insert(cells.end(), {placement.devices(), std::to_string(attempt.rows()),
-                             std::to_string(attempt.steps_redone()), attempt.message()});
+  cells.insert(cells.end(),
+               {std::to_string(trial.attempts()), std::to_string(trial.preemptions()),
+                MoneyText(experiment, trial.cost()), Since(trial.creation_time(), style.now),
+                ReasonCell(trial)});
   return cells;
 }
 

@@ -25,9 +25,6 @@ Cells ExperimentRow(const v1::Experiment& experiment, const RowStyle& style);
 Cells TrialHeader(const v1::Experiment& experiment, const RowStyle& style);
 Cells TrialRow(const v1::Experiment& experiment, const v1::Trial& trial, const RowStyle& style);
 
-Cells AttemptHeader(const RowStyle& style);
-Cells AttemptRow(const v1::Attempt& attempt, const RowStyle& style);
-
 Cells EventHeader();
 Cells EventRow(const v1::Event& event, const RowStyle& style);
 

@@ -6,6 +6,8 @@
 
 #include "base/clock.h"
 #include "base/number.h"
+#include "client/ledger.h"
+#include "client/money.h"
 #include "client/objective.h"
 #include "client/words.h"
 #include "experiment/print.h"
@@ -29,6 +31,10 @@ void PutText(Json& tree, const char* key, const std::string& text) {
 
 void PutCount(Json& tree, const char* key, int64_t count) {
   if (count != 0) tree[key] = count;
+}
+
+void PutNumber(Json& tree, const char* key, double number) {
+  if (number != 0) tree[key] = NumberJson(number);
 }
 
 Json AssignmentsJson(const auto& assignments) {
@@ -108,8 +114,14 @@ Json TrialExtras(const v1::Experiment& experiment, const v1::Trial& trial) {
   if (trial.parent().trial() > 0) {
     tree["parent"] = {{"trial", trial.parent().trial()}, {"step", trial.parent().step()}};
   }
+  PutNumber(tree, "seconds", trial.seconds());
+  PutNumber(tree, "cost", trial.cost());
+  PutNumber(tree, "wastedSeconds", trial.wasted_seconds());
+  PutNumber(tree, "wastedCost", trial.wasted_cost());
+  PutNumber(tree, "onDemandCost", trial.on_demand_cost());
   PutText(tree, "explanation", trial.explanation());
   PutText(tree, "waiting", trial.waiting());
+  if (!IsTerminal(trial.phase())) PutTime(tree, "notBefore", trial.not_before());
   return tree;
 }
 
@@ -119,6 +131,7 @@ Json PlacementJson(const v1::Placement& placement) {
   PutText(tree, "pool", placement.pool());
   PutText(tree, "capacity", placement.capacity());
   if (placement.price_per_hour() > 0) tree["pricePerHour"] = placement.price_per_hour();
+  PutNumber(tree, "onDemandPricePerHour", placement.on_demand_price_per_hour());
   PutCount(tree, "pid", placement.pid());
   PutText(tree, "devices", placement.devices());
   PutTime(tree, "startTime", placement.start_time());
@@ -137,6 +150,13 @@ Json AttemptStatus(const v1::Attempt& attempt) {
   tree["resumedFromStep"] = attempt.resumed_from_step();
   tree["stepsGained"] = attempt.steps_gained();
   tree["stepsRedone"] = attempt.steps_redone();
+  if (attempt.resumed_from_attempt() > 0) {
+    const int64_t from = attempt.resumed_from_trial();
+    tree["resumedFrom"] = AttemptName(
+        {{ExperimentKeyOf(attempt), from > 0 ? from : attempt.trial()},
+         attempt.resumed_from_attempt()});
+  }
+  if (attempt.wasted_seconds() > 0) tree["wastedSeconds"] = attempt.wasted_seconds();
   tree["observations"] = attempt.rows();
   PutCount(tree, "badMetricLines", attempt.bad_lines());
   tree["placements"] = Json::array();
@@ -144,6 +164,31 @@ Json AttemptStatus(const v1::Attempt& attempt) {
     tree["placements"].push_back(PlacementJson(placement));
   }
   return tree;
+}
+
+Json TextOrNull(const std::string& text) { return text.empty() ? Json() : Json(text); }
+
+Json ExitJson(const v1::Attempt& attempt) {
+  constexpr int kSignalled = 128;
+  if (attempt.has_exit_code()) return attempt.exit_code();
+  return attempt.signal() > 0 ? Json(kSignalled + attempt.signal()) : Json();
+}
+
+void PutLedger(Json& tree, const v1::Attempt& attempt, const Spent& spent) {
+  const v1::Placement placement = PlacementOf(attempt);
+  tree["trial"] = TrialName({ExperimentKeyOf(attempt), attempt.trial()});
+  tree["number"] = attempt.number();
+  tree["node"] = TextOrNull(placement.node());
+  tree["capacity"] = TextOrNull(placement.capacity());
+  tree["start"] = TextOrNull(FormatTime(attempt.start_time()));
+  tree["end"] = TextOrNull(FormatTime(attempt.end_time()));
+  tree["exitCode"] = ExitJson(attempt);
+  tree["cause"] = TextOrNull(CauseWord(attempt.cause()));
+  tree["resumedFromStep"] = attempt.resumed_from_step();
+  tree["stepsGained"] = attempt.steps_gained();
+  tree["stepsRedone"] = attempt.steps_redone();
+  tree["seconds"] = NumberJson(spent.seconds);
+  tree["cost"] = NumberJson(spent.cost);
 }
 
 // Every line but the first further to the right; empty ones stay empty.
@@ -191,7 +236,7 @@ Json TrialView::operator()(const v1::Trial& trial) const {
       {"status", std::move(status)}};
 }
 
-Json AttemptJson(const v1::Attempt& attempt, const std::string& log) {
+Json AttemptJson(const v1::Attempt& attempt, const AttemptExtras& extras) {
   const TrialKey trial{ExperimentKeyOf(attempt), attempt.trial()};
   Json metadata = {{"name", AttemptName({trial, attempt.number()})},
                    {"namespace", attempt.namespace_()},
@@ -200,11 +245,25 @@ Json AttemptJson(const v1::Attempt& attempt, const std::string& log) {
                      {"katib.kubeflow.org/trial", TrialName(trial)}}}};
   PutTime(metadata, "creationTimestamp", attempt.creation_time());
   Json status = AttemptStatus(attempt);
-  PutText(status, "log", log);
-  return {{"apiVersion", "shirabe/v1"},
-          {"kind", "Attempt"},
-          {"metadata", std::move(metadata)},
-          {"status", std::move(status)}};
+  PutText(status, "log", extras.log);
+  Json tree = {{"apiVersion", "shirabe/v1"}, {"kind", "Attempt"}};
+  tree["metadata"] = std::move(metadata);
+  PutLedger(tree, attempt, SpentBy(attempt, extras.now));
+  tree["status"] = std::move(status);
+  return tree;
+}
+
+Json CheckpointJson(const v1::Checkpoint& checkpoint) {
+  Json tree = {{"trial", TrialName({ExperimentKeyOf(checkpoint), checkpoint.trial()})},
+               {"attempt", checkpoint.attempt()},
+               {"step", checkpoint.step()},
+               {"bytes", checkpoint.bytes()},
+               {"digest", checkpoint.digest()}};
+  PutTime(tree, "time", checkpoint.time());
+  if (checkpoint.has_objective()) tree["objective"] = NumberJson(checkpoint.objective());
+  PutText(tree, "location", checkpoint.location());
+  PutText(tree, "gone", checkpoint.gone());
+  return tree;
 }
 
 Json EventJson(const v1::Event& event) {

@@ -30,8 +30,17 @@ class TrialView {
   Json objective_;
 };
 
-// `log` is where its log lies.
-Json AttemptJson(const v1::Attempt& attempt, const std::string& log);
+// The ledger's entry, flat, for scripts: trial, number, node, capacity, start, end, exitCode (128 +
+// the signal that ended it, as a shell shows it), cause, resumedFromStep, stepsGained, stepsRedone,
+// seconds, cost; null where it is not known yet. All the rest lies under status. `log` is where its
+// log lies; an open attempt shows what it has taken by `now`.
+struct AttemptExtras {
+  std::string log;
+  absl::Time now;
+};
+Json AttemptJson(const v1::Attempt& attempt, const AttemptExtras& extras);
+// {trial, attempt, step, bytes, digest, time, objective, location, gone}
+Json CheckpointJson(const v1::Checkpoint& checkpoint);
 Json EventJson(const v1::Event& event);
 Json ObservationJson(const TrialKey& trial, const db::ObservationRow& row);
 // {"parameterAssignments": […], "explanation": …}

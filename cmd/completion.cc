@@ -80,9 +80,11 @@ std::vector<std::string> Candidates(const Arguments& words) {
     return Registry<suggestion::AlgorithmInfo>::Get().Names();
   }
   if (verb == "completion") return {"bash", "zsh", "fish"};
-  if (verb == "get" && words.size() == 2) return {"exp", "trials", "attempts", "metrics"};
+  if (verb == "get" && words.size() == 2) {
+    return {"exp", "trials", "attempts", "checkpoints", "metrics"};
+  }
   if (verb == "describe" && words.size() == 2) return {"exp", "trial"};
-  if (verb == "logs" || before == "trial" || before == "metrics") {
+  if (verb == "logs" || before == "trial" || before == "metrics" || before == "checkpoints") {
     return Slashed(ExperimentNames(words));
   }
   if (TakesExperiment(verb) || verb == "get" || verb == "describe") return ExperimentNames(words);

@@ -12,9 +12,11 @@ struct Noun {
 };
 
 constexpr Noun kNouns[] = {
-    {"experiments", GetExperiments}, {"experiment", GetExperiments}, {"exp", GetExperiments},
-    {"trials", GetTrials},           {"trial", GetTrials},           {"attempts", GetAttempts},
-    {"attempt", GetAttempts},        {"metrics", GetMetrics},
+    {"experiments", GetExperiments}, {"experiment", GetExperiments},
+    {"exp", GetExperiments},         {"trials", GetTrials},
+    {"trial", GetTrials},            {"attempts", GetAttempts},
+    {"attempt", GetAttempts},        {"checkpoints", GetCheckpoints},
+    {"checkpoint", GetCheckpoints},  {"metrics", GetMetrics},
 };
 
 StatusOr<const Noun*> FindNoun(const std::string& word) {
@@ -26,7 +28,7 @@ StatusOr<const Noun*> FindNoun(const std::string& word) {
   const auto nearest = Nearest(word, names);
   return UsageError("there is no \"" + word + "\" to get" +
                     (nearest ? "; did you mean \"" + *nearest + "\"?"
-                             : ": it is exp, trials, attempts or metrics"));
+                             : ": it is exp, trials, attempts, checkpoints or metrics"));
 }
 
 // get exp/digits is get exp digits.
@@ -52,17 +54,22 @@ StatusOr<std::optional<TrialKey>> TrialUnlessExperiment(const Session& session,
 StatusOr<int> Get(const Arguments& arguments) {
   Globals globals;
   GetRequest request;
-  Options options("get exp|trials|attempts|metrics [NAME]",
+  Options options("get exp|trials|attempts|checkpoints|metrics [NAME]",
                   "Lists experiments, the trials of one, the attempts of a trial or experiment, or "
-                  "the metrics of a trial.");
+                  "the checkpoints or metrics of a trial.");
   options.Arguments("what to get", &request.names, 1, 100);
   AddListing(options, &request.flags);
+  options.Flag("--all-attempts", &request.all_attempts,
+               "metrics: also values that a later attempt has run again");
   AddGlobals(options, &globals);
   ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
   if (done) return 0;
   SplitNoun(request.names);
   ASSIGN_OR_RETURN(const Noun* noun, FindNoun(request.names[0]));
   request.names.erase(request.names.begin());
+  if (request.all_attempts && noun->get != GetMetrics) {
+    return UsageError("--all-attempts is for metrics: shirabe get metrics TRIAL --all-attempts");
+  }
   ASSIGN_OR_RETURN(const Session session, OpenSession(globals, /*read_only=*/true));
   return noun->get(session, request);
 }

@@ -1,4 +1,5 @@
-// The lists of what belongs to trials: attempts and metrics.
+// The lists of what belongs to trials: attempts, checkpoints and metrics.
+#include "client/ledger.h"
 #include "cmd/get_nouns.h"
 #include "cmd/listing.h"
 
@@ -46,15 +47,39 @@ StatusOr<int> GetAttempts(const Session& session, const GetRequest& request) {
   ASSIGN_OR_RETURN(auto attempts, session.client->ListAttempts(query));
   Cut(request.flags, attempts);
   client::Client& client = *session.client;
+  const client::RowStyle style = StyleOf(request.flags);
   const Printer<v1::Attempt> printer{
-      .header = client::AttemptHeader(StyleOf(request.flags)),
+      .header = client::AttemptHeader(style),
       .row = client::AttemptRow,
       .tree =
-          [&client](const v1::Attempt& attempt) {
-            return client::AttemptJson(attempt, client.LogPlace(KeyOf(attempt)));
+          [&client, now = style.now](const v1::Attempt& attempt) {
+            return client::AttemptJson(attempt,
+                                       {.log = client.LogPlace(KeyOf(attempt)), .now = now});
           },
       .name = [](const v1::Attempt& attempt) { return "attempt/" + AttemptName(KeyOf(attempt)); }};
   Listing<v1::Attempt>(request.flags, printer).PrintAll(attempts);
+  return 0;
+}
+
+StatusOr<int> GetCheckpoints(const Session& session, const GetRequest& request) {
+  if (request.names.size() != 1) {
+    return UsageError("get checkpoints takes one trial: shirabe get checkpoints EXPERIMENT/7");
+  }
+  RETURN_IF_ERROR(CheckPlain(request.flags, "checkpoints"));
+  ASSIGN_OR_RETURN(const TrialKey key, TrialArgument(request.names[0], session.ns));
+  RETURN_IF_ERROR(session.client->GetTrial(key).status());
+  ASSIGN_OR_RETURN(auto checkpoints, session.client->ListCheckpoints(key));
+  Cut(request.flags, checkpoints);
+  const Printer<v1::Checkpoint> printer{
+      .header = client::CheckpointHeader(StyleOf(request.flags)),
+      .row = client::CheckpointRow,
+      .tree = client::CheckpointJson,
+      .name =
+          [&key](const v1::Checkpoint& checkpoint) {
+            return "checkpoint/" + AttemptName({key, checkpoint.attempt()}) + "/" +
+                   std::to_string(checkpoint.step());
+          }};
+  Listing<v1::Checkpoint>(request.flags, printer).PrintAll(checkpoints);
   return 0;
 }
 
@@ -66,7 +91,8 @@ StatusOr<int> GetMetrics(const Session& session, const GetRequest& request) {
   ASSIGN_OR_RETURN(const TrialKey key, TrialArgument(request.names[0], session.ns));
   RETURN_IF_ERROR(session.client->GetTrial(key).status());
   ASSIGN_OR_RETURN(auto rows,
-                   session.client->ListObservations({.trial = key, .include_superseded = true}));
+                   session.client->ListObservations(
+                       {.trial = key, .include_superseded = request.all_attempts}));
   Cut(request.flags, rows);
   const Printer<db::ObservationRow> printer{
       .header = client::ObservationHeader(),

@@ -1,5 +1,6 @@
 #include <set>
 
+#include "client/money.h"
 #include "client/selection.h"
 #include "cmd/get_nouns.h"
 #include "cmd/listing.h"
@@ -38,6 +39,20 @@ StatusOr<std::vector<v1::Experiment>> Read(const Session& session, const GetRequ
   return experiments;
 }
 
+// The wide table shows what is spent by now, running attempts included.
+Status AddSpending(const Session& session, const ListFlags& flags,
+                   std::vector<v1::Experiment>& experiments) {
+  if (flags.output != "wide") return absl::OkStatus();
+  for (v1::Experiment& experiment : experiments) {
+    if (experiment::IsEnded(experiment)) continue;
+    ASSIGN_OR_RETURN(const auto open,
+                     session.client->ListAttempts(
+                         {.experiment = experiment::KeyOf(experiment), .open_only = true}));
+    client::AddRunning(open, RealClock()->Now(), experiment);
+  }
+  return absl::OkStatus();
+}
+
 // For ever: prints the experiments of which something has changed since `revision`.
 StatusOr<int> Watch(const Session& session, const GetRequest& request, int64_t revision,
                     Listing<v1::Experiment>& listing) {
@@ -57,6 +72,7 @@ StatusOr<int> Watch(const Session& session, const GetRequest& request, int64_t r
     });
     ASSIGN_OR_RETURN(const Selection selection, MakeSelection(request.flags));
     selection.Apply(experiments, -1);
+    RETURN_IF_ERROR(AddSpending(session, request.flags, experiments));
     listing.PrintChanged(experiments);
   }
 }
@@ -69,6 +85,7 @@ StatusOr<int> GetExperiments(const Session& session, const GetRequest& request) 
   ASSIGN_OR_RETURN(const int64_t revision, session.client->Revision());
   ASSIGN_OR_RETURN(auto experiments, Read(session, request));
   selection.Apply(experiments, flags.limit.value_or(-1));
+  RETURN_IF_ERROR(AddSpending(session, flags, experiments));
   Listing<v1::Experiment> listing(flags, MakePrinter(flags));
   if (flags.watch) {
     listing.PrintChanged(experiments);

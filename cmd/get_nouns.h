@@ -12,11 +12,14 @@ namespace shirabe::cmd {
 struct GetRequest {
   ListFlags flags;
   std::vector<std::string> names;
+  // Of metrics: also the values that a later attempt, from an older step on, has run again.
+  bool all_attempts = false;
 };
 
 StatusOr<int> GetExperiments(const Session& session, const GetRequest& request);
 StatusOr<int> GetTrials(const Session& session, const GetRequest& request);
 StatusOr<int> GetAttempts(const Session& session, const GetRequest& request);
+StatusOr<int> GetCheckpoints(const Session& session, const GetRequest& request);
 StatusOr<int> GetMetrics(const Session& session, const GetRequest& request);
 
 // The trial that is meant by the text; nullopt if it names an experiment. "digits-7" may be either:

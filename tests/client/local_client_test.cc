@@ -8,14 +8,12 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/process_id.h"
-#include "client/describe.h"
 #include "tests/client/stored.h"
 
 namespace shirabe::client {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 v1::Attempt MakeAttempt(int64_t trial) {
   v1::Attempt attempt;
@@ -173,47 +171,6 @@ TEST(LocalClientTest, StartPointsAreSuggestedFirst) {
   ASSERT_EQ(candidates->points.size(), 2u);
   EXPECT_EQ(candidates->points[0].assignments[0].number(), 0.01);
   EXPECT_EQ(candidates->points[0].assignments[1].integer(), 8);
-}
-
-TEST(DescribeTest, AnExperimentSaysHowItIsAndWhy) {
-  Stored stored;
-  SetCondition("Running", stored.experiment);
-  stored.experiment.mutable_status()->set_trials_running(2);
-  stored.experiment.mutable_status()->mutable_shirabe()->set_waiting("no GPU is free");
-  SetBest(MakeTrial(1, v1::TRIAL_SUCCEEDED, 0.5), stored.experiment);
-  stored.PutExperiment();
-  const auto text = DescribeExperiment(stored.client(), stored.key(), At(100));
-  ASSERT_TRUE(text.ok()) << text.status();
-  for (const char* line :
-       {"Name:         digits\n", "State:        Running (ExperimentRunning: it is Running)\n",
-        "Waiting:      no GPU is free\n", "Run by:       nobody: `shirabe run`",
-        "Objective:    minimize loss; also acc\n", "Trials:       0/32 finished: 2 running\n",
-        "Limits:       2 at the same time, at most 32 trials\n",
-        "Best:         loss=0.5 (trial digits-1, step 2): lr=0.0031 bs=32 opt=sgd\n",
-        "  lr     double        1e-05 .. 0.1, logUniform\n"}) {
-    EXPECT_THAT(*text, HasSubstr(line));
-  }
-}
-
-TEST(DescribeTest, AFailedTrialShowsItsLastLines) {
-  Stored stored;
-  v1::Trial trial = MakeTrial(1, v1::TRIAL_FAILED);
-  trial.set_reason("TrialFailed");
-  trial.set_message("exit code 3");
-  trial.set_explanation("drawn at random");
-  stored.Put(trial);
-  v1::Attempt attempt = MakeAttempt(1);
-  attempt.set_state(v1::ATTEMPT_CLOSED);
-  attempt.set_cause(v1::APP_ERROR);
-  attempt.set_log_tail("Traceback\nValueError: no\n");
-  PutAttempt(stored, attempt);
-  const auto text = DescribeTrial(stored.client(), {stored.key(), 1}, At(100));
-  ASSERT_TRUE(text.ok()) << text.status();
-  EXPECT_THAT(*text, HasSubstr("(TrialFailed: exit code 3)"));
-  EXPECT_THAT(*text, HasSubstr("Chosen:       drawn at random\n"));
-  EXPECT_THAT(*text, HasSubstr("Last lines:\n  Traceback\n  ValueError: no\n"));
-  EXPECT_THAT(*text, HasSubstr("app-error"));
-  EXPECT_THAT(*text, Not(HasSubstr("secret")));
 }
 
 }  // namespace

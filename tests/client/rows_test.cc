@@ -28,7 +28,7 @@ TEST(RowsTest, Experiments) {
   style.wide = style.with_namespace = true;
   EXPECT_THAT(ExperimentRow(experiment, style),
               ElementsAre("default", "digits", "Running", "loss=0.2148", "18/32", "4", "1", "14m",
-                          "random", "digits-3", "ExperimentRunning"));
+                          "random", "digits-3", "ExperimentRunning", "", "", "", "", "", ""));
   EXPECT_EQ(ExperimentRow(experiment, style).size(), ExperimentHeader(style).size());
 }
 
@@ -44,6 +44,31 @@ TEST(RowsTest, AnExperimentThatIsHeldUpSaysSo) {
   EXPECT_EQ(ExperimentRow(experiment, {.now = At(0)})[1], "Failed");
 }
 
+TEST(RowsTest, WideShowsWhatAnExperimentHasTaken) {
+  v1::Experiment experiment = MakeExperiment();
+  experiment.mutable_spec()->mutable_shirabe()->mutable_budget()->set_max_cost(25);
+  v1::ShirabeStatus& status = *experiment.mutable_status()->mutable_shirabe();
+  status.set_cost(12.5);
+  status.set_on_demand_cost(30);
+  status.set_preemptions(4);
+  status.set_wasted_seconds(12.5);
+  status.set_wasted_cost(0.25);
+  status.set_refused_writes(2);
+  const Cells cells = ExperimentRow(experiment, {.now = At(0), .wide = true});
+  EXPECT_THAT(Cells(cells.end() - 6, cells.end()),
+              ElementsAre("12.50 USD", "25.00 USD", "30.00 USD", "4", "12.5s, 0.2500 USD", "2"));
+}
+
+TEST(RowsTest, WideSaysWhyATrialWaits) {
+  v1::Trial trial = MakeTrial(9, v1::TRIAL_PENDING);
+  trial.set_waiting("no free slot");
+  EXPECT_EQ(TrialRow(MakeExperiment(), trial, {.now = At(0), .wide = true}).back(), "no free slot");
+  trial.set_phase(v1::TRIAL_KILLED);
+  trial.set_reason("TooManyPreemptions");
+  EXPECT_EQ(TrialRow(MakeExperiment(), trial, {.now = At(0), .wide = true}).back(),
+            "TooManyPreemptions");
+}
+
 TEST(RowsTest, Trials) {
   const v1::Experiment experiment = MakeExperiment();
   RowStyle style{.now = At(140)};
@@ -56,28 +81,8 @@ TEST(RowsTest, Trials) {
   style.wide = true;
   const Cells pending = TrialRow(experiment, MakeTrial(9, v1::TRIAL_PENDING), style);
   EXPECT_THAT(pending, ElementsAre("digits-9", "Pending", "", "", "0.0031", "32", "sgd", "", "",
-                                   "0", "2m10s", ""));
+                                   "0", "0", "", "2m10s", ""));
   EXPECT_EQ(pending.size(), TrialHeader(experiment, style).size());
-}
-
-TEST(RowsTest, Attempts) {
-  v1::Attempt attempt;
-  attempt.set_namespace_("default");
-  attempt.set_experiment("digits");
-  attempt.set_trial(7);
-  attempt.set_number(2);
-  attempt.set_state(v1::ATTEMPT_CLOSED);
-  attempt.set_cause(v1::APP_ERROR);
-  attempt.set_exit_code(3);
-  *attempt.mutable_start_time() = ToProto(At(0));
-  *attempt.mutable_end_time() = ToProto(At(45));
-  attempt.add_placements()->set_node("here");
-  const RowStyle style{.now = At(100), .wide = true};
-  EXPECT_THAT(AttemptRow(attempt, style), ElementsAre("digits-7-a2", "here", "closed", "app-error",
-                                                      "3", "45s", "", "", "0", "0", ""));
-  EXPECT_EQ(AttemptRow(attempt, style).size(), AttemptHeader(style).size());
-  attempt.set_signal(9);
-  EXPECT_EQ(AttemptRow(attempt, style)[4], "signal 9");
 }
 
 TEST(RowsTest, Events) {

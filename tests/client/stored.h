@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "base/process_id.h"
 #include "client/local_client.h"
 #include "db/store.h"
 #include "tests/client/records.h"
@@ -50,7 +51,18 @@ class Stored {
     Commit(batch);
   }
 
-  void Commit(const db::Batch& batch) {
+  // This process runs the experiment from now on; what is put is put under its lease.
+  void Own() {
+    const auto lease = store_->AcquireLease({.experiment = key(),
+                                             .holder = ToString(ThisProcess()),
+                                             .now = clock.Now(),
+                                             .ttl = absl::Seconds(15)});
+    ASSERT_TRUE(lease.ok()) << lease.status();
+    epoch_ = lease->epoch();
+  }
+
+  void Commit(db::Batch batch) {
+    batch.epoch = epoch_;
     const auto revision = store_->Commit(batch);
     ASSERT_TRUE(revision.ok()) << revision.status();
   }
@@ -60,6 +72,7 @@ class Stored {
 
  private:
   std::string home_;
+  std::optional<int64_t> epoch_;
   std::unique_ptr<db::Store> store_;
   std::unique_ptr<LocalClient> client_;
 };

@@ -161,7 +161,7 @@ TEST(ViewTest, AnAttemptTellsEverythingButItsToken) {
   attempt.set_signal(9);
   attempt.set_resumed_from_step(5200);
   attempt.add_placements()->set_node("spot-7");
-  const std::string text = PrintJson(AttemptJson(attempt, "/logs/x"));
+  const std::string text = PrintJson(AttemptJson(attempt, {.log = "/logs/x", .now = At(0)}));
   EXPECT_EQ(text.find("secret"), std::string::npos);
   const Json tree = Json::parse(text);
   EXPECT_EQ(tree["metadata"]["name"], "digits-7-a2");
@@ -170,6 +170,52 @@ TEST(ViewTest, AnAttemptTellsEverythingButItsToken) {
   EXPECT_EQ(tree["status"]["resumedFromStep"], 5200);
   EXPECT_EQ(tree["status"]["placements"][0]["node"], "spot-7");
   EXPECT_EQ(tree["status"]["log"], "/logs/x");
+}
+
+TEST(ViewTest, TheLedgerIsFlatForScripts) {
+  const Json tree = AttemptJson(MakeClosedAttempt(7, 2), {.now = At(500)});
+  EXPECT_EQ(tree["trial"], "digits-7");
+  EXPECT_EQ(tree["number"], 2);
+  EXPECT_EQ(tree["node"], "spot-1");
+  EXPECT_EQ(tree["capacity"], "spot");
+  EXPECT_EQ(tree["start"], "2023-11-14T22:13:40Z");
+  EXPECT_EQ(tree["end"], "2023-11-14T22:14:20Z");
+  EXPECT_EQ(tree["exitCode"], 137) << "as a shell shows SIGKILL";
+  EXPECT_EQ(tree["cause"], "preempted-spot");
+  EXPECT_EQ(tree["resumedFromStep"], 5200);
+  EXPECT_EQ(tree["stepsGained"], 30);
+  EXPECT_EQ(tree["stepsRedone"], 20);
+  EXPECT_EQ(tree["seconds"], 39.5);
+  EXPECT_EQ(tree["cost"], 0.0395);
+  EXPECT_EQ(tree["status"]["resumedFrom"], "digits-7-a1");
+}
+
+TEST(ViewTest, WhatIsNotKnownYetIsNull) {
+  v1::Attempt attempt = MakeClosedAttempt(7, 2);
+  attempt.set_state(v1::ATTEMPT_RUNNING);
+  attempt.set_cause(v1::CAUSE_NONE);
+  attempt.clear_signal();
+  attempt.clear_end_time();
+  attempt.mutable_placements(0)->clear_end_time();
+  const Json tree = AttemptJson(attempt, {.now = At(120)});
+  for (const char* key : {"end", "exitCode", "cause"}) {
+    ASSERT_TRUE(tree.contains(key)) << key;
+    EXPECT_TRUE(tree[key].is_null()) << key;
+  }
+  EXPECT_EQ(tree["seconds"], 100) << "from its start until now";
+  EXPECT_NEAR(tree["cost"].get<double>(), 0.1, 1e-12);
+}
+
+TEST(ViewTest, ACheckpointSaysWhereItIsAndWhyItIsNot) {
+  Json tree = CheckpointJson(MakeCheckpoint(7, 2, 5200));
+  EXPECT_EQ(tree["trial"], "digits-7");
+  EXPECT_EQ(tree["attempt"], 2);
+  EXPECT_EQ(tree["step"], 5200);
+  EXPECT_EQ(tree["bytes"], 1536);
+  EXPECT_FALSE(tree.contains("gone"));
+  v1::Checkpoint pruned = MakeCheckpoint(7, 2, 5200);
+  pruned.set_gone("pruned");
+  EXPECT_EQ(CheckpointJson(pruned)["gone"], "pruned");
 }
 
 // The list as one tree, as the pieces must print it.

@@ -1,0 +1,40 @@
+// What attempts and experiments have taken, in seconds and money, as people read it. Money is only
+// spoken of where a machine has a price. Called by the tables and descriptions. Pure functions.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "proto/shirabe/v1/experiment.pb.h"
+#include "proto/shirabe/v1/records.pb.h"
+
+namespace shirabe::client {
+
+struct Spent {
+  double seconds = 0;
+  double cost = 0;
+  double on_demand_cost = 0;  // of the same seconds
+};
+
+// As the ledger has it once the attempt is closed; until then, what it has come to by now.
+Spent SpentBy(const v1::Attempt& attempt, absl::Time now);
+
+// The experiment's record counts closed attempts only: this puts the open ones on top.
+void AddRunning(const std::vector<v1::Attempt>& open, absl::Time now, v1::Experiment& experiment);
+
+// 12.50, 0.0417, 3.1e-05: cents where they say enough.
+std::string AmountText(double amount);
+// 0.0417 USD; "" for nothing.
+std::string MoneyText(const v1::Experiment& experiment, double amount);
+// 0.4s, 12.5s, then as ages are: 12m.
+std::string SecondsText(double seconds);
+// 512 B, 1.5 KiB, 2.0 GiB.
+std::string BytesText(int64_t bytes);
+
+// Cost, budget, waste, preemptions and refused writes as (label, text); "" = nothing to say. The
+// experiment is one with its running attempts added.
+std::vector<std::pair<std::string, std::string>> SpentLines(const v1::Experiment& experiment);
+
+}  // namespace shirabe::client
