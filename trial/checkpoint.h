@@ -49,6 +49,9 @@ class CheckpointStore {
   // Verify's, and kResourceExhausted: no space. Returns its path. Doing it again is fine.
   StatusOr<std::string> Fork(const v1::Checkpoint& checkpoint, const AttemptKey& to) const;
 
+  // Whether `from`'s copy stands in the directory of attempt `to` and was not replaced since.
+  bool HoldsFork(const v1::Checkpoint& from, const AttemptKey& to) const;
+
   // Deletes it: under another name first, so that a half is never taken for a whole.
   Status Prune(const v1::Checkpoint& checkpoint) const;
 

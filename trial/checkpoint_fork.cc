@@ -173,4 +173,11 @@ StatusOr<std::string> CheckpointStore::Fork(const v1::Checkpoint& checkpoint,
   return absl::IsResourceExhausted(status) ? status : AsVerdict(status);
 }
 
+bool CheckpointStore::HoldsFork(const v1::Checkpoint& from, const AttemptKey& to) const {
+  auto folder = OpenCheckpoint(layout_->Paths(to).checkpoint_dir, from.step());
+  if (!folder.ok()) return false;
+  const auto manifest = ReadManifest(folder->tree);
+  return manifest.ok() && HexSha256(manifest->text) == from.digest();
+}
+
 }  // namespace shirabe::trial

@@ -22,8 +22,6 @@ Environment ParseEnvironment(const char* const* entries) {
 
 Environment ContractEnvironment(const AttemptRequest& request, const AttemptPaths& paths) {
   Environment environment = request.environment;
-  // A trial that runs inside a trial must not resume from the outer one's checkpoint.
-  environment.emplace("SHIRABE_RESUME_FROM", "");
   environment.emplace("SHIRABE_GRACE_SECONDS", FormatNumber(absl::ToDoubleSeconds(request.grace)));
   environment["SHIRABE_PARAMS_FILE"] = paths.params_file;
   environment["SHIRABE_METRICS_FILE"] = paths.metrics_file;

@@ -45,10 +45,13 @@ StatusOr<Found> Launcher::Prepare(const AttemptRequest& request, const std::stri
   return Find(layout_.Paths(request.key).dir, id);
 }
 
-StatusOr<LaunchPlan> Launcher::Plan(const AttemptRequest& request) const {
+StatusOr<LaunchPlan> Launcher::Plan(const AttemptRequest& request,
+                                    const std::string& resume_from) const {
   LaunchPlan plan;
   plan.id = AttemptId(request.key, request.token);
   plan.contract = ContractEnvironment(request, layout_.Paths(request.key));
+  // Set even where it is empty: a trial within a trial must not resume from the outer one's.
+  plan.contract["SHIRABE_RESUME_FROM"] = resume_from;
   ASSIGN_OR_RETURN(plan.command,
                    ReadCommand(request.trial_spec, request.primary_container, plan.contract));
   return plan;

@@ -31,8 +31,8 @@ class Launcher {
 
   // Makes sure of the attempt's directories and looks whether it was started before.
   StatusOr<Found> Prepare(const AttemptRequest& request, const std::string& id) const;
-  // kInvalidArgument if the template cannot run here.
-  StatusOr<LaunchPlan> Plan(const AttemptRequest& request) const;
+  // kInvalidArgument if the template cannot run here. `resume_from`: SHIRABE_RESUME_FROM.
+  StatusOr<LaunchPlan> Plan(const AttemptRequest& request, const std::string& resume_from) const;
   // Starts it: kRunning, and its supervisor is our child.
   StatusOr<Found> Launch(const AttemptRequest& request, const LaunchPlan& plan);
 

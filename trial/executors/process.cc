@@ -39,8 +39,11 @@ std::optional<ExperimentKey> ProcessExecutor::Conclude(uint64_t watch) {
   supervisor.log = paths.log;
   Found found = FindAfterEnd(supervisor);
   const bool ended = found.state != Found::State::kRunning;
+  // First, so that nobody sees the end before all that was saved.
+  if (ended) keeper_.End(key);
   std::lock_guard lock(mutex_);
   const auto entry = entries_.find(key);
+  if (entry == entries_.end()) keeper_.Forget(key);
   if (entry == entries_.end() || entry->second.watch != watch) return std::nullopt;
   if (entry->second.sighting.state != Sighting::State::kRunning) return std::nullopt;
   Apply(entry->second, std::move(found));
@@ -101,9 +104,11 @@ std::vector<Sighting> ProcessExecutor::Observe(const ExperimentKey& experiment) 
     }
   };
   look();
-  if (unwatched.empty()) return sightings;
-  for (const uint64_t watch : unwatched) Conclude(watch);
-  look();
+  if (!unwatched.empty()) {
+    for (const uint64_t watch : unwatched) Conclude(watch);
+    look();
+  }
+  for (Sighting& sighting : sightings) keeper_.Describe(sighting);
   return sightings;
 }
 
@@ -124,11 +129,15 @@ void ProcessExecutor::Forget(const AttemptKey& key) {
     std::lock_guard lock(mutex_);
     others = Drop(key);
   }
+  keeper_.Forget(key);
   Announce(others);
 }
 
 Status ProcessExecutor::RemoveFiles(const ExperimentKey& experiment, int64_t trial) {
   RETURN_IF_ERROR(ValidateKey(experiment));
+  if (keeper_.Busy(experiment, trial)) {
+    return absl::UnavailableError("a checkpoint is being copied there; try again");
+  }
   {
     std::lock_guard lock(mutex_);
     for (auto it = FirstOf(experiment); it != entries_.end(); ++it) {
@@ -148,7 +157,7 @@ Offer ProcessExecutor::Quote(const google::protobuf::Struct& trial_spec, const P
   return {.waiting = gpus_.Waiting(gpus)};
 }
 
-void ProcessExecutor::Prune(const v1::Checkpoint&) {}
+void ProcessExecutor::Prune(const v1::Checkpoint& checkpoint) { keeper_.Prune(checkpoint); }
 
 void ProcessExecutor::Announce(const std::set<ExperimentKey>& experiments) {
   if (!options_.on_change) return;

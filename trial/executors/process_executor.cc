@@ -18,6 +18,10 @@ AttemptKey KeyOf(const v1::Attempt& attempt) {
   return {{ExperimentKeyOf(attempt), attempt.trial()}, attempt.number()};
 }
 
+bool HasEnded(const Found& found) {
+  return found.state == Found::State::kEnded || found.state == Found::State::kVanished;
+}
+
 }  // namespace
 
 Status SendStop(const Fd& pidfd, absl::Duration grace) {
@@ -31,6 +35,8 @@ ProcessExecutor::ProcessExecutor(const ExecutorOptions& options)
       host_(ThisProcess().host),
       launcher_(options),
       layout_(launcher_.layout()),
+      keeper_(&layout_, options.clock,
+              [this](const ExperimentKey& experiment) { Announce({experiment}); }),
       gpus_(options.devices) {}
 
 StatusOr<std::unique_ptr<Executor>> ProcessExecutor::Create(const ExecutorOptions& options) {
@@ -83,7 +89,8 @@ StatusOr<bool> ProcessExecutor::Reserve(const AttemptKey& key, const std::string
 StatusOr<Found> ProcessExecutor::Begin(const AttemptRequest& request, const std::string& id) {
   ASSIGN_OR_RETURN(Found found, launcher_.Prepare(request, id));
   if (found.state != Found::State::kNeverStarted) return found;
-  ASSIGN_OR_RETURN(LaunchPlan plan, launcher_.Plan(request));
+  ASSIGN_OR_RETURN(const std::string resume_from, keeper_.Prepare(request));
+  ASSIGN_OR_RETURN(LaunchPlan plan, launcher_.Plan(request, resume_from));
   ASSIGN_OR_RETURN(plan.devices, TakeDevices(request.key, plan.command.gpus));
   return launcher_.Launch(request, plan);
 }
@@ -98,9 +105,11 @@ StatusOr<Devices> ProcessExecutor::TakeDevices(const AttemptKey& key, int count)
 }
 
 void ProcessExecutor::Settle(const AttemptKey& key, Found found) {
+  if (found.state == Found::State::kRunning) keeper_.Watch(key);
+  if (HasEnded(found)) keeper_.End(key);
   std::lock_guard lock(mutex_);
   const auto place = entries_.find(key);
-  if (place == entries_.end()) return;  // forgotten meanwhile, as its caller wished
+  if (place == entries_.end()) return keeper_.Forget(key);  // as its caller wished meanwhile
   Entry& entry = place->second;
   entry.starting = false;
   Apply(entry, std::move(found));

@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "trial/checkpoint_keeper.h"
 #include "trial/executor.h"
 #include "trial/exit_watcher.h"
 #include "trial/gpus.h"
@@ -81,6 +82,7 @@ class ProcessExecutor : public Executor {
   const std::string host_;
   Launcher launcher_;
   const Layout& layout_;
+  CheckpointKeeper keeper_;  // has a lock of its own, and calls nothing of ours under it
 
   std::mutex mutex_;
   // These four are guarded by mutex_.
