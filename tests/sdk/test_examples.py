@@ -1,0 +1,149 @@
+"""The examples that save and resume: as a program of their own, with the environment of a trial."""
+
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "deploy" / "examples"
+LEFT_OUT = ("SHIRABE_", "RANK", "LOCAL_RANK", "WORLD_SIZE", "OMPI_COMM", "PMI_RANK", "SLURM_PROCID")
+PATIENCE = 120
+
+
+class Attempts:
+    """The attempts of one trial, each with a checkpoint folder of its own."""
+
+    def __init__(self, folder, script, arguments):
+        self.folder = folder
+        self.command = [sys.executable, str(EXAMPLES / script), *arguments]
+        self.count = 0
+
+    def environment(self, resume):
+        self.count += 1
+        own = self.folder / f"a{self.count}"
+        (own / "checkpoints").mkdir(parents=True)
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(LEFT_OUT)}
+        return {
+            **kept,
+            "SHIRABE_TRIAL": "example-1",
+            "SHIRABE_ATTEMPT": str(self.count),
+            "SHIRABE_SEED": "5",
+            "SHIRABE_METRICS_FILE": str(own / "metrics"),
+            "SHIRABE_CHECKPOINT_DIR": str(own / "checkpoints"),
+            "SHIRABE_CONTROL_FILE": str(own / "control"),
+            "SHIRABE_RESUME_FROM": str(resume or ""),
+        }
+
+    def start(self, resume=None, more=()):
+        return subprocess.Popen(
+            [*self.command, *more], env=self.environment(resume), stdout=subprocess.PIPE
+        )
+
+    def run(self, resume=None, more=()):
+        with self.start(resume, more) as process:
+            process.communicate(timeout=PATIENCE)
+            return process.returncode
+
+    def lines(self, attempt):
+        path = self.folder / f"a{attempt}" / "metrics"
+        text = path.read_text() if path.exists() else ""
+        return [json.loads(line) for line in text.splitlines()]
+
+    def saved(self, attempt):
+        folder = self.folder / f"a{attempt}" / "checkpoints"
+        return sorted(int(p.name) for p in folder.iterdir() if p.name.isdigit())
+
+    def checkpoint(self, attempt, step):
+        return self.folder / f"a{attempt}" / "checkpoints" / str(step)
+
+
+class Example(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def check_exact_resume(self, attempts):
+        """From every step that was saved, the rest is bit for bit that of the whole run."""
+        self.assertEqual(attempts.run(), 0)
+        whole = attempts.lines(1)
+        self.assertEqual(whole[-1], {"done": True})
+        steps = attempts.saved(1)
+        self.assertEqual(steps, [line["step"] for line in whole[:-1]])
+        for step in (steps[0], steps[len(steps) // 2], steps[-1]):
+            self.assertEqual(attempts.run(attempts.checkpoint(1, step)), 0)
+            self.assertEqual(attempts.lines(attempts.count), whole[step:], f"from step {step}")
+
+    def check_sigterm(self, attempts, more=()):
+        """Told to stop, it saves and asks to be run again; then it goes on from there."""
+        with attempts.start(more=more) as process:
+            deadline = time.monotonic() + PATIENCE
+            # The second epoch is reported by a program that has looked at the control file before.
+            while len(attempts.lines(1)) < 2 and time.monotonic() < deadline:
+                time.sleep(0.01)
+            process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=PATIENCE)
+            self.assertEqual(process.returncode, 75)
+        step = attempts.saved(1)[-1]
+        self.assertEqual(step, attempts.lines(1)[-1]["step"])
+        self.assertEqual(attempts.run(attempts.checkpoint(1, step)), 0)
+        self.assertEqual(attempts.lines(2)[0]["step"], step + 1)
+
+
+@unittest.skipUnless(importlib.util.find_spec("sklearn"), "scikit-learn is not installed")
+class Digits(Example):
+    def attempts(self, *arguments):
+        return Attempts(self.folder, "digits/train.py", arguments)
+
+    def test_resumes_with_the_same_numbers(self):
+        self.check_exact_resume(self.attempts("--epochs=5"))
+
+    def test_saves_itself_on_sigterm(self):
+        self.check_sigterm(self.attempts("--epochs=200"), ["--pause=0.05"])
+
+    def test_prints_outside_of_a_trial(self):
+        environment = {k: v for k, v in os.environ.items() if not k.startswith(LEFT_OUT)}
+        command = [sys.executable, str(EXAMPLES / "digits/train.py"), "--epochs=2"]
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=PATIENCE
+        )
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"^step=1 loss=\S+ validation-accuracy=\S+\nstep=2 ")
+
+    def test_writes_a_file_for_the_file_collector(self):
+        path = self.folder / "metrics.json"
+        attempts = self.attempts("--epochs=2", f"--json={path}")
+        self.assertEqual(attempts.run(), 0)
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        self.assertEqual([line["epoch"] for line in lines], [1, 2])
+        self.assertIsInstance(lines[0]["validation-accuracy"], str)
+
+
+@unittest.skipUnless(importlib.util.find_spec("torch"), "torch is not installed")
+class Torch(Example):
+    def attempts(self, *arguments):
+        return Attempts(self.folder, "torch/train.py", arguments)
+
+    def test_resumes_with_the_same_numbers(self):
+        self.check_exact_resume(self.attempts("--epochs=4"))
+
+    def test_saves_itself_on_sigterm(self):
+        self.check_sigterm(self.attempts("--epochs=300"))
+
+    def test_writes_from_rank_0_only(self):
+        attempts = self.attempts("--epochs=2")
+        run = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+        attempts.command[1:1] = run
+        self.assertEqual(attempts.run(), 0)
+        self.assertEqual([line.get("step") for line in attempts.lines(1)], [1, 2, None])
+        self.assertEqual(attempts.saved(1), [1, 2])
+
+
+if __name__ == "__main__":
+    unittest.main()
