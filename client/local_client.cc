@@ -113,14 +113,15 @@ class StoreClient : public LocalClient {
   }
   Status Delete(const ExperimentKey& key, absl::Duration patience, const Wait& wait) override;
 
-  StatusOr<std::unique_ptr<experiment::Controller>> MakeController(
-      std::vector<std::string> devices, const std::string& working_dir) override {
-    return experiment::Controller::Create({.store = store_.get(),
-                                           .clock = options_.clock,
-                                           .executor_options = {.home = options_.place.home,
-                                                                .clock = options_.clock,
-                                                                .devices = std::move(devices)},
-                                           .working_dir = working_dir});
+  StatusOr<std::unique_ptr<experiment::Controller>> MakeController(Machines machines) override {
+    return experiment::Controller::Create(
+        {.store = store_.get(),
+         .clock = options_.clock,
+         .executor_options = {.home = options_.place.home,
+                              .clock = options_.clock,
+                              .devices = std::move(machines.devices),
+                              .pools = std::move(machines.pools)},
+         .working_dir = std::move(machines.working_dir)});
   }
 
  private:
@@ -149,7 +150,7 @@ Status StoreClient::Delete(const ExperimentKey& key, absl::Duration patience, co
   v1::Intent intent;
   intent.set_verb(v1::Intent::DELETE);
   RETURN_IF_ERROR(Send(key, intent));
-  ASSIGN_OR_RETURN(const auto controller, MakeController({}, ""));
+  ASSIGN_OR_RETURN(const auto controller, MakeController({}));
   const absl::Duration deadline = options_.clock->Monotonic() + patience;
   bool owned = false;
   for (;;) {

@@ -19,6 +19,13 @@ struct LocalOptions {
   Clock* clock = nullptr;  // outlives the client
 };
 
+// What the experiments that a process runs may use.
+struct Machines {
+  std::vector<std::string> devices;  // GPUs that trials may be given
+  v1::NodePools pools;               // none: this machine, without a price or a limit
+  std::string working_dir;           // where trials without one start
+};
+
 class LocalClient : public Client {
  public:
   // A database that nobody named and that is not there yet reads as an empty one. Otherwise the
@@ -26,9 +33,7 @@ class LocalClient : public Client {
   static StatusOr<std::unique_ptr<LocalClient>> Open(LocalOptions options);
 
   // Runs experiments of this store as processes of this machine. The client must outlive it.
-  // `devices`: GPUs that trials may be given. `working_dir`: where trials without one start.
-  virtual StatusOr<std::unique_ptr<experiment::Controller>> MakeController(
-      std::vector<std::string> devices, const std::string& working_dir) = 0;
+  virtual StatusOr<std::unique_ptr<experiment::Controller>> MakeController(Machines machines) = 0;
 };
 
 }  // namespace shirabe::client

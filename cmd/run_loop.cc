@@ -121,7 +121,8 @@ StatusOr<RunEnd> RunUntilEnd(client::LocalClient& client, const RunLoopOptions& 
   RETURN_IF_ERROR(progress.Update());
   Display display(&progress);
   ASSIGN_OR_RETURN(const auto controller,
-                   client.MakeController(options.devices, options.working_dir));
+                   client.MakeController({.devices = options.devices,
+                                          .working_dir = options.working_dir}));
   RETURN_IF_ERROR(controller->Own(options.key));
   Stopper stopper(controller.get(), options.key, &display);
   Status over;
