@@ -1,5 +1,6 @@
 // A few threads for what takes long: started when first needed, so that a program without such
-// work has none of them. Thread-safe.
+// work has none of them, and no more than work is waiting. What must not be cut off watches a flag
+// of its own: nothing here interrupts it. Thread-safe.
 #pragma once
 
 #include <condition_variable>

@@ -250,6 +250,63 @@ TEST_P(ExecutorContract, ATemplateThatCannotRunHereIsRefused) {
   EXPECT_THAT(executor().Observe(kExperiment), IsEmpty());
 }
 
+// ---- checkpoints --------------------------------------------------------------------------------
+
+// Saves a step as the contract asks, with its number as the contents.
+std::string Saving(int64_t step) {
+  const std::string path = "$SHIRABE_CHECKPOINT_DIR/" + std::to_string(step);
+  return "mkdir " + path + ".tmp && echo " + std::to_string(step) + " > " + path +
+         ".tmp/model && mv " + path + ".tmp " + path + ";";
+}
+
+TEST_P(ExecutorContract, WhatWasSavedIsListedOnceItEnded) {
+  ASSERT_TRUE(harness_.Start(Attempt(1), {.argv = Shell(Saving(2) + Saving(10) + "exit 1")}).ok());
+  const Sighting end = harness_.AwaitEnd(Attempt(1));
+  ASSERT_THAT(end.checkpoints, SizeIs(2));
+  EXPECT_EQ(end.checkpoints[0].step(), 2);
+  EXPECT_EQ(end.checkpoints[1].step(), 10);
+  EXPECT_EQ(end.checkpoints[1].digest().size(), 64u);
+  EXPECT_THAT(end.refused, IsEmpty());
+}
+
+TEST_P(ExecutorContract, AnAttemptGoesOnFromTheNewestIntactCheckpoint) {
+  ASSERT_TRUE(harness_.Start(Attempt(1), {.argv = Shell(Saving(10) + Saving(20))}).ok());
+  const auto saved = harness_.AwaitEnd(Attempt(1)).checkpoints;
+  ASSERT_THAT(saved, SizeIs(2));
+  v1::Checkpoint damaged = saved[1];
+  damaged.set_digest(std::string(64, '0'));
+  const Ask ask = {.argv = Shell("cat $SHIRABE_RESUME_FROM/model")};
+  AttemptRequest request = MakeRequest(Attempt(1, 2), ask);
+  request.resume = {damaged, saved[0]};
+  Status started;
+  ASSERT_TRUE(harness_.Await([&] {
+    started = executor().Start(request);
+    return !absl::IsUnavailable(started);
+  }));
+  ASSERT_TRUE(started.ok()) << started;
+  const Sighting end = harness_.AwaitEnd(Attempt(1, 2));
+  EXPECT_EQ(harness_.Log(Attempt(1, 2)), "10\n");
+  EXPECT_EQ(end.resumed->step(), 10);
+  ASSERT_THAT(end.damaged, SizeIs(1));
+  EXPECT_EQ(end.damaged[0].step(), 20);
+  EXPECT_NE(end.damaged[0].gone(), "");
+  EXPECT_THAT(end.checkpoints, IsEmpty());
+}
+
+TEST_P(ExecutorContract, WhatIsPrunedCannotBeGoneOnFrom) {
+  ASSERT_TRUE(harness_.Start(Attempt(1), {.argv = Shell(Saving(10))}).ok());
+  const auto saved = harness_.AwaitEnd(Attempt(1)).checkpoints;
+  ASSERT_THAT(saved, SizeIs(1));
+  executor().Prune(saved[0]);
+  executor().Prune(saved[0]);
+  const std::string path = executor().Paths(Attempt(1)).checkpoint_dir + "/10";
+  ASSERT_TRUE(harness_.Await([&] { return !std::filesystem::exists(path); }));
+  AttemptRequest request = MakeRequest(Attempt(1, 2), {.argv = {"true"}});
+  request.resume = saved;
+  ASSERT_TRUE(executor().Start(request).ok());
+  EXPECT_EQ(harness_.AwaitEnd(Attempt(1, 2)).resumed, std::nullopt);
+}
+
 INSTANTIATE_TEST_SUITE_P(All, ExecutorContract, testing::ValuesIn(ExecutorsOfThisMachine()),
                          [](const auto& info) { return info.param; });
 
