@@ -1,11 +1,13 @@
 #include "experiment/ingest.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <tuple>
 #include <utility>
 
 #include "base/printable.h"
+#include "db/rules.h"
 #include "experiment/objective.h"
 
 namespace shirabe::experiment {
@@ -26,24 +28,43 @@ bool StepsGoBack(const v1::Observation& observation, const std::vector<metrics::
   return false;
 }
 
-// A value that replaces another one can take a minimum away: then the rows are folded afresh.
-Status Refold(State& state, Live& live, const std::vector<metrics::Point>& points,
-              db::Store& store) {
-  v1::Trial& trial = live.trial.record;
-  ASSIGN_OR_RETURN(auto stored, store.ListObservations({.trial = {state.key(), trial.number()}}));
-  std::map<RowKey, double> rows;
-  for (const db::ObservationRow& row : stored)
-    rows[{row.attempt, row.step, row.metric}] = row.value;
+using Rows = std::map<RowKey, double>;
+
+// The trial's rows that count, those of the batch included.
+StatusOr<Rows> CountedRows(State& state, int64_t trial, db::Store& store) {
+  ASSIGN_OR_RETURN(auto stored, store.ListObservations({.trial = {state.key(), trial}}));
+  Rows rows;
+  const auto superseded = [&](const db::ObservationRow& row) {
+    return std::any_of(state.batch().supersede.begin(), state.batch().supersede.end(),
+                       [&](const auto& s) { return s.trial == trial && db::Covers(s, row); });
+  };
+  for (const db::ObservationRow& row : stored) {
+    if (!superseded(row)) rows[{row.attempt, row.step, row.metric}] = row.value;
+  }
   for (const db::ObservationRow& row : state.batch().observations) {
-    if (row.trial == trial.number()) rows[{row.attempt, row.step, row.metric}] = row.value;
+    if (row.trial == trial && !superseded(row)) {
+      rows[{row.attempt, row.step, row.metric}] = row.value;
+    }
   }
-  for (const metrics::Point& point : points) {
-    rows[{live.open->record.number(), point.step, point.metric}] = point.value;
-  }
+  return rows;
+}
+
+void Fold(const Rows& rows, v1::Trial& trial) {
   trial.clear_observation();
   for (const auto& [key, value] : rows) {
     AddValue(*trial.mutable_observation(), std::get<2>(key), std::get<1>(key), value);
   }
+}
+
+// A value that replaces another one can take a minimum away: then the rows are folded afresh.
+Status Refold(State& state, Live& live, const std::vector<metrics::Point>& points,
+              db::Store& store) {
+  v1::Trial& trial = live.trial.record;
+  ASSIGN_OR_RETURN(Rows rows, CountedRows(state, trial.number(), store));
+  for (const metrics::Point& point : points) {
+    rows[{live.open->record.number(), point.step, point.metric}] = point.value;
+  }
+  Fold(rows, trial);
   return absl::OkStatus();
 }
 
@@ -106,6 +127,7 @@ StatusOr<Ingested> Ingest(State& state, Live& live, const metrics::Source& sourc
   }
   for (const metrics::Point& point : collected.points) {
     trial.set_last_step(std::max(trial.last_step(), point.step));
+    attempt.set_last_step(std::max(attempt.last_step(), point.step));
   }
   UpdateObjective(state, trial);
   NoteBadLines(state, attempt, collected, source.now);
@@ -113,6 +135,48 @@ StatusOr<Ingested> Ingest(State& state, Live& live, const metrics::Source& sourc
   AddRows(state, attempt, std::move(collected.points));
   live.open_changed = live.trial_changed = true;
   return result;
+}
+
+Status Supersede(State& state, Live& live, const v1::Checkpoint* resumed, db::Store& store) {
+  v1::Trial& trial = live.trial.record;
+  v1::Attempt& attempt = live.open->record;
+  db::Batch::Supersede supersede{
+      .trial = trial.number(), .attempt = attempt.number() - 1, .past_step = -1};
+  if (resumed != nullptr) {
+    supersede.past_step = resumed->step();
+    supersede.counts = {resumed->counts().begin(), resumed->counts().end()};
+    *attempt.mutable_cursor()->mutable_counts() = resumed->counts();
+  }
+  state.batch().supersede.push_back(std::move(supersede));
+  ASSIGN_OR_RETURN(const Rows rows, CountedRows(state, trial.number(), store));
+  Fold(rows, trial);
+  trial.set_last_step(0);
+  for (const auto& [key, value] : rows) {
+    trial.set_last_step(std::max(trial.last_step(), std::get<1>(key)));
+  }
+  UpdateObjective(state, trial);
+  live.trial_changed = live.open_changed = true;
+  return absl::OkStatus();
+}
+
+StatusOr<std::optional<double>> ObjectiveAt(State& state, const Live& live, int64_t step,
+                                            db::Store& store) {
+  const std::string& metric = state.experiment().spec().objective().objective_metric_name();
+  const v1::Metric* seen = FindMetric(live.trial.record.observation(), metric);
+  if (seen == nullptr) return std::nullopt;
+  double value = seen->latest();
+  if (seen->latest_step() > step) {
+    ASSIGN_OR_RETURN(const Rows rows, CountedRows(state, live.trial.record.number(), store));
+    int64_t newest = -1;
+    for (const auto& [key, at] : rows) {
+      if (std::get<2>(key) != metric || std::get<1>(key) > step) continue;
+      if (std::get<1>(key) < newest) continue;
+      newest = std::get<1>(key);
+      value = at;
+    }
+    if (newest < 0) return std::nullopt;
+  }
+  return std::isfinite(value) ? std::optional(value) : std::nullopt;
 }
 
 }  // namespace shirabe::experiment

@@ -2,6 +2,8 @@
 // the trial's observation, all of which are committed together.
 #pragma once
 
+#include <optional>
+
 #include "base/status.h"
 #include "db/store.h"
 #include "experiment/state.h"
@@ -17,5 +19,14 @@ struct Ingested {
 // Reads on from the attempt's cursor. `source` says where, and whether the program has ended.
 StatusOr<Ingested> Ingest(State& state, Live& live, const metrics::Source& source,
                           db::Store& store);
+
+// The open attempt resumes from this checkpoint (null: from the beginning): what earlier attempts
+// reported past it no longer counts, and counted steps go on from its counts. Before the first
+// Ingest of the attempt.
+Status Supersede(State& state, Live& live, const v1::Checkpoint* resumed, db::Store& store);
+
+// The objective at this step, or the last one before it; nullopt if there is none, or no number.
+StatusOr<std::optional<double>> ObjectiveAt(State& state, const Live& live, int64_t step,
+                                            db::Store& store);
 
 }  // namespace shirabe::experiment

@@ -4,10 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
-#include "base/file.h"
-#include "base/printable.h"
+#include "base/log.h"
 #include "experiment/ingest.h"
-#include "experiment/objective.h"
 #include "experiment/request.h"
 #include "experiment/submit.h"
 
@@ -18,15 +16,8 @@ constexpr absl::Duration kIntentInterval = absl::Milliseconds(400);
 constexpr absl::Duration kMinCollectInterval = absl::Milliseconds(250);
 constexpr absl::Duration kMaxCollectInterval = absl::Seconds(1);
 constexpr absl::Duration kNoteStartAfter = absl::Milliseconds(50);
-constexpr int kTailLines = 20;
-
-std::string EndMessage(const v1::Attempt& attempt) {
-  if (!attempt.message().empty()) return attempt.message();
-  if (attempt.signal() != 0) return absl::StrFormat("ended by signal %d", attempt.signal());
-  if (attempt.has_exit_code()) return absl::StrFormat("exit code %d", attempt.exit_code());
-  return "nobody saw it end";
-}
-
+constexpr absl::Duration kStartPause = absl::Seconds(1);          // nothing was free
+constexpr absl::Duration kVerifyPause = absl::Milliseconds(100);  // a checkpoint is being verified
 }  // namespace
 
 Pass::Pass(const ReconcilerOptions& options, State& state, PassMode mode)
@@ -37,11 +28,14 @@ Pass::Pass(const ReconcilerOptions& options, State& state, PassMode mode)
       monotonic_(options.clock->Monotonic()) {}
 
 StatusOr<ReconcileResult> Pass::Run() {
+  Step();
   RETURN_IF_ERROR(TakeIntents());
   RETURN_IF_ERROR(ObserveAttempts());
   Decide();
   Propose();
+  Step();
   RETURN_IF_ERROR(CommitOrCheckLease());
+  Step();
   RETURN_IF_ERROR(Act());
   result_.idle = std::none_of(state_.live().begin(), state_.live().end(),
                               [](const auto& entry) { return entry.second.open.has_value(); });
@@ -74,14 +68,30 @@ Status Pass::ObserveAttempts() {
     if (!live.open) continue;
     const auto found = sightings.find(KeyOf(state_, live.open->record));
     RETURN_IF_ERROR(ObserveOpen(live, found == sightings.end() ? nullptr : &found->second));
+    if (found != sightings.end()) sightings.erase(found);
   }
+  for (const auto& [key, sighting] : sightings) StopStray(sighting);
   return absl::OkStatus();
+}
+
+// An attempt that is no longer, or not yet again, the open one of its trial: a zombie. Nothing of
+// it is read, and it is ended.
+void Pass::StopStray(const trial::Sighting& sighting) {
+  if (sighting.state != trial::Sighting::State::kRunning) return forget_.push_back(sighting.key);
+  if (state_.Refuse(sighting.key)) {
+    Log(LogLevel::kWarning, "an attempt that was replaced still runs; what it writes is refused",
+        {{"attempt", AttemptName(sighting.key)}});
+  }
+  options_.executor->Stop(sighting.key, v1::USER, absl::ZeroDuration()).IgnoreError();
 }
 
 Status Pass::ObserveOpen(Live& live, const trial::Sighting* sighting) {
   const bool recorded = live.open->record.state() == v1::ATTEMPT_RUNNING;
   if (sighting == nullptr) {
-    if (!recorded && !live.open->record.has_stop()) return absl::OkStatus();  // Act will start it
+    if (!recorded && !live.open->record.has_stop()) {
+      live.started = false;  // Act will start it; again, if an earlier start is not to be seen
+      return absl::OkStatus();
+    }
     // It should run, or end, and this executor does not know it; a Start whose answer was lost may
     // have taken effect. Look for it before believing that there is none.
     options_.executor->Adopt({live.open->record});
@@ -89,8 +99,11 @@ Status Pass::ObserveOpen(Live& live, const trial::Sighting* sighting) {
     return absl::OkStatus();
   }
   if (sighting->state == trial::Sighting::State::kRunning) {
-    NoteRunning(live, *sighting);
-    return CollectLive(live);
+    RETURN_IF_ERROR(NoteRunning(live, *sighting));
+    // What it reported before it saved is to be known when the save is recorded.
+    if (HasNewCheckpoint(live, *sighting)) live.collect_at = absl::ZeroDuration();
+    RETURN_IF_ERROR(CollectLive(live));
+    return NoteCheckpoints(live, *sighting);
   }
   // The intent to start it was stored, and no process of it was ever seen: start it now.
   if (sighting->state == trial::Sighting::State::kLost && !recorded &&
@@ -99,7 +112,9 @@ Status Pass::ObserveOpen(Live& live, const trial::Sighting* sighting) {
     live.started = false;
     return absl::OkStatus();
   }
+  if (sighting->placement.has_start_time()) RETURN_IF_ERROR(NoteRunning(live, *sighting));
   ASSIGN_OR_RETURN(const bool complete, CollectRest(live));
+  RETURN_IF_ERROR(NoteCheckpoints(live, *sighting));
   if (complete) {
     Finish(live, *sighting);
   } else {
@@ -108,10 +123,16 @@ Status Pass::ObserveOpen(Live& live, const trial::Sighting* sighting) {
   return absl::OkStatus();
 }
 
-void Pass::NoteRunning(Live& live, const trial::Sighting& sighting) {
+Status Pass::NoteRunning(Live& live, const trial::Sighting& sighting) {
   v1::Attempt& attempt = live.open->record;
   live.started = true;
-  if (attempt.state() == v1::ATTEMPT_RUNNING) return;
+  if (!live.running_since) {
+    live.running_since = live.saved_at = monotonic_;
+    const absl::Duration by_wall = now_ - FromProto(sighting.placement.start_time());
+    live.ran_before = std::max(absl::ZeroDuration(), sighting.ran.value_or(by_wall));
+  }
+  if (attempt.state() == v1::ATTEMPT_RUNNING) return absl::OkStatus();
+  RETURN_IF_ERROR(NoteResume(live, sighting));
   attempt.set_state(v1::ATTEMPT_RUNNING);
   *attempt.mutable_start_time() = sighting.placement.start_time();
   *attempt.add_placements() = sighting.placement;
@@ -121,6 +142,7 @@ void Pass::NoteRunning(Live& live, const trial::Sighting& sighting) {
   trial.clear_waiting();
   live.trial_changed = true;
   state_.SetPhase(live, v1::TRIAL_RUNNING);
+  return absl::OkStatus();
 }
 
 metrics::Source Pass::SourceOf(const Live& live) const {
@@ -157,128 +179,68 @@ StatusOr<bool> Pass::CollectRest(Live& live) {
   return !ingested.more;
 }
 
-void Pass::Finish(Live& live, const trial::Sighting& sighting) {
-  v1::Attempt& attempt = live.open->record;
-  const EndFacts facts = {.lost = sighting.state == trial::Sighting::State::kLost,
-                          .exit_code = sighting.exit_code,
-                          .signal = sighting.signal,
-                          .out_of_memory = sighting.out_of_memory};
-  forget_.push_back(sighting.key);
-  attempt.set_message(Printable(sighting.message));
-  if (facts.exit_code) attempt.set_exit_code(*facts.exit_code);
-  attempt.set_signal(facts.signal);
-  *attempt.mutable_end_time() =
-      sighting.placement.has_end_time() ? sighting.placement.end_time() : ToProto(now_);
-  if (sighting.placement.has_start_time()) {
-    *attempt.mutable_start_time() = sighting.placement.start_time();
-    attempt.clear_placements();
-    *attempt.add_placements() = sighting.placement;
-    *attempt.mutable_placements(0)->mutable_end_time() = attempt.end_time();
-  }
-  attempt.set_cause(Classify(attempt, facts));
-  v1::Trial& trial = live.trial.record;
-  if (!trial.has_start_time() && attempt.has_start_time()) {
-    *trial.mutable_start_time() = attempt.start_time();
-  }
-  FinishTrial(live, Next(attempt.cause(), trial, state_.experiment().spec().shirabe().attempts()));
-}
-
-// What the end of its open attempt means for the trial.
-void Pass::FinishTrial(Live& live, const NextStep& next) {
-  v1::Attempt& attempt = live.open->record;
-  v1::Trial& trial = live.trial.record;
-  const bool charged = next.charge != NextStep::Charge::kNothing;
-  if (next.charge == NextStep::Charge::kFailure) trial.set_failures(trial.failures() + 1);
-  if (next.charge == NextStep::Charge::kPreemption) trial.set_preemptions(trial.preemptions() + 1);
-  trial.set_yields(next.charge == NextStep::Charge::kYield ? trial.yields() + 1 : 0);
-  const trial::AttemptPaths paths = options_.executor->Paths(KeyOf(state_, attempt));
-  if (charged || attempt.cause() == v1::COMPLETED) trial.set_message(EndMessage(attempt));
-  if (charged) attempt.set_log_tail(Printable(Tail(paths.log, kTailLines)));
-  live.trial_changed = true;
-  if (next.kind == NextStep::Kind::kRetry) {
-    *trial.mutable_not_before() = ToProto(now_ + next.delay);
-    if (charged) {
-      Event(&live, true, "AttemptLost", CauseWord(attempt.cause()) + ": " + EndMessage(attempt));
-    }
-    state_.CloseAttempt(live);
-    state_.SetPhase(live, v1::TRIAL_PENDING);
-    return;
-  }
-  if (next.phase == v1::TRIAL_SUCCEEDED) {
-    Complete(live, next.reason);
-    return;
-  }
-  trial.set_reason(next.reason);
-  *trial.mutable_completion_time() = attempt.end_time();
-  if (charged) Event(&live, true, next.reason, EndMessage(attempt));
-  state_.CloseAttempt(live);
-  state_.SetPhase(live, next.phase);
-}
-
-// The program said that it is done: whether the trial succeeded is up to its metrics.
-void Pass::Complete(Live& live, std::string reason) {
-  v1::Trial& trial = live.trial.record;
-  const std::string& metric = state_.experiment().spec().objective().objective_metric_name();
-  v1::TrialPhase phase = v1::TRIAL_SUCCEEDED;
-  trial.clear_message();
-  if (FindMetric(trial.observation(), metric) == nullptr) {
-    const metrics::Source source = SourceOf(live);
-    phase = v1::TRIAL_METRICS_UNAVAILABLE;
-    reason = "MetricsUnavailable";
-    trial.set_message(Printable(metrics::DescribeSource(source)));
-    live.open->record.set_log_tail(Printable(Tail(source.log, kTailLines)));
-  } else if (!trial.has_objective()) {
-    reason = "ObjectiveNotFinite";
-    trial.set_infeasible(true);
-    trial.set_message(metric + " was never a finite number that counts");
-    v1::ShirabeStatus& status = *state_.mutable_status().mutable_shirabe();
-    status.set_trials_infeasible(status.trials_infeasible() + 1);
-  }
-  trial.set_reason(reason);
-  *trial.mutable_completion_time() = live.open->record.end_time();
-  if (!trial.message().empty()) Event(&live, true, reason, trial.message());
-  state_.CloseAttempt(live);
-  state_.SetPhase(live, phase);
-}
-
 // ---- after the commit --------------------------------------------------------------------------
 
 Status Pass::Act() {
-  for (const AttemptKey& key : forget_) options_.executor->Forget(key);
+  for (const AttemptKey& key : forget_) {
+    Step();
+    options_.executor->Forget(key);
+  }
   if (delete_) return options_.executor->RemoveFiles(state_.key());
+  for (const v1::Checkpoint& checkpoint : prune_) {
+    Step();
+    options_.executor->Prune(checkpoint);
+  }
   for (auto& [number, live] : state_.live()) {
     if (!live.open) continue;
-    const v1::Attempt& attempt = live.open->record;
-    if (!attempt.has_stop()) {
+    Step();
+    if (live.open->record.has_stop()) {
+      RETURN_IF_ERROR(SendStop(live));
+    } else {
       StartOpen(live);
-    } else if (!live.stop_sent) {
-      const absl::Duration grace = mode_.stop_now || state_.ending_verb == v1::Intent::CANCEL ||
-                                           state_.ending_verb == v1::Intent::DELETE
-                                       ? absl::ZeroDuration()
-                                       : GraceOf(state_.experiment());
-      RETURN_IF_ERROR(
-          options_.executor->Stop(KeyOf(state_, attempt), attempt.stop().cause(), grace));
-      live.stop_sent = !mode_.suspended || mode_.stop_now;  // a second request may shorten it
-      Requeue(kMinCollectInterval);
     }
   }
+  Step();
+  return absl::OkStatus();
+}
+
+Status Pass::SendStop(Live& live) {
+  if (live.stop_sent) return absl::OkStatus();
+  const v1::Attempt& attempt = live.open->record;
+  const bool at_once = mode_.stop_now || state_.ending_verb == v1::Intent::CANCEL ||
+                       state_.ending_verb == v1::Intent::DELETE;
+  const absl::Duration grace = at_once ? absl::ZeroDuration() : GraceOf(state_.experiment());
+  RETURN_IF_ERROR(options_.executor->Stop(KeyOf(state_, attempt), attempt.stop().cause(), grace));
+  live.stop_sent = !mode_.suspended || mode_.stop_now;  // a second request may shorten it
+  Requeue(kMinCollectInterval);
   return absl::OkStatus();
 }
 
 void Pass::StartOpen(Live& live) {
   if (live.started || live.open->record.state() != v1::ATTEMPT_CREATED) return;
   if (monotonic_ < live.start_again) return Requeue(live.start_again - monotonic_);
-  const auto request = RequestFor(state_, live, options_.working_dir);
-  const Status status = request.ok() ? options_.executor->Start(*request) : request.status();
+  auto request = RequestFor(state_, live, options_.working_dir);
+  Status status = request.status();
+  if (request.ok()) {
+    auto resume = ResumeFrom(live);
+    status = resume.status();
+    if (resume.ok()) {
+      request->resume = *std::move(resume);
+      status = options_.executor->Start(*request);
+      Step();
+    }
+  }
   if (status.ok()) {
     live.started = true;
     return Requeue(kNoteStartAfter);
   }
   if (absl::IsResourceExhausted(status) || absl::IsUnavailable(status)) {
+    if (live.trial.record.waiting() != Message(status)) live.trial_changed = true;
     live.trial.record.set_waiting(Message(status));
-    live.trial_changed = true;
-    live.start_again = monotonic_ + absl::Seconds(1);
-    return Requeue(absl::Seconds(1));
+    const bool soon = absl::IsUnavailable(status) && !request->resume.empty();
+    const absl::Duration pause = soon ? kVerifyPause : kStartPause;
+    live.start_again = monotonic_ + pause;
+    return Requeue(pause);
   }
   // Every trial would fail in the same way, so the experiment does, and says why.
   state_.mutable_status().mutable_shirabe()->set_fatal(Message(status));

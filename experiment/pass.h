@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "experiment/ledger.h"
 #include "experiment/plan.h"
 #include "experiment/policy.h"
 #include "experiment/reconciler.h"
@@ -35,15 +36,28 @@ class Pass {
   // What happened to the open attempts, and their metrics.
   Status ObserveAttempts();
   Status ObserveOpen(Live& live, const trial::Sighting* sighting);
-  void NoteRunning(Live& live, const trial::Sighting& sighting);
+  Status NoteRunning(Live& live, const trial::Sighting& sighting);
+  void StopStray(const trial::Sighting& sighting);
   Status CollectLive(Live& live);
   StatusOr<bool> CollectRest(Live& live);
   void Finish(Live& live, const trial::Sighting& sighting);
+  v1::Cause CauseOf(const Live& live, const trial::Sighting& sighting) const;
   void FinishTrial(Live& live, const NextStep& next);
+  void Retry(Live& live, const NextStep& next);
   void Complete(Live& live, std::string reason);
+
+  // What they saved, what they went on from, and what is no longer needed.
+  Status NoteResume(Live& live, const trial::Sighting& sighting);
+  Status NoteCheckpoints(Live& live, const trial::Sighting& sighting);
+  static bool HasNewCheckpoint(const Live& live, const trial::Sighting& sighting);
+  void NoteDamage(Live& live, const v1::Checkpoint& damaged);
+  void PruneOld(Live& live);
+  void WarnOverdue(Live& live);
 
   // What to do: the plan, carried into the state.
   void Decide();
+  Money CountMoney() const;
+  void SayWhyWaiting();
   void RequestStop(Live& live, v1::Cause cause);
   void Conclude(const Plan::Ending& ending);
   void SetCondition(const std::string& type, const std::string& reason, const std::string& message);
@@ -61,8 +75,14 @@ class Pass {
 
   // After the commit.
   Status Act();
+  Status SendStop(Live& live);
   void StartOpen(Live& live);
+  StatusOr<std::vector<v1::Checkpoint>> ResumeFrom(const Live& live);
 
+  // A crash may come between any two effects: tests stop the world here.
+  void Step() {
+    if (options_.at_step) options_.at_step();
+  }
   void Event(const Live* live, bool warning, const std::string& reason, const std::string& message);
   metrics::Source SourceOf(const Live& live) const;
   void Requeue(absl::Duration after) {
@@ -75,7 +95,8 @@ class Pass {
   const absl::Time now_;
   const absl::Duration monotonic_;
   Plan plan_;
-  std::vector<AttemptKey> forget_;  // closed in this pass
+  std::vector<AttemptKey> forget_;     // closed in this pass
+  std::vector<v1::Checkpoint> prune_;  // recorded as gone in this pass
   bool delete_ = false;
   ReconcileResult result_;
 };

@@ -80,7 +80,10 @@ void Pass::Scale(const v1::Intent& intent) {
 // ---- the plan ----------------------------------------------------------------------------------
 
 void Pass::Decide() {
-  PlanInput input{.experiment = &state_.experiment(), .suspended = mode_.suspended, .now = now_};
+  PlanInput input{.experiment = &state_.experiment(),
+                  .suspended = mode_.suspended,
+                  .money = CountMoney(),
+                  .now = now_};
   for (const auto& [number, live] : state_.live()) {
     if (IsTerminal(live.trial.record.phase())) continue;
     input.live.push_back({&live.trial.record, live.open ? &live.open->record : nullptr});
@@ -94,6 +97,7 @@ void Pass::Decide() {
   }
   for (const Plan::Stop& stop : plan_.stop) RequestStop(state_.live().at(stop.trial), stop.cause);
   for (const int64_t number : plan_.start) Open(state_.live().at(number));
+  SayWhyWaiting();
   if (plan_.conclude) Conclude(*plan_.ending);
   delete_ = state_.ending_verb == v1::Intent::DELETE && IsEnded(state_.experiment()) &&
             plan_.stop.empty();
@@ -103,6 +107,37 @@ void Pass::Decide() {
     state_.batch().delete_experiment = true;
   }
   Requeue(plan_.wake);
+}
+
+// Costs nothing to ask where nobody set a budget.
+Money Pass::CountMoney() const {
+  const v1::ExperimentSpec& spec = state_.experiment().spec();
+  Money money;
+  if (!spec.shirabe().budget().has_max_cost()) return money;
+  const absl::Duration reserve = ReservedTime(GraceOf(state_.experiment()));
+  const trial::Offer offer = options_.executor->Quote(spec.trial_template().trial_spec(),
+                                                      {.policy = spec.shirabe().capacity()});
+  money.cap = spec.shirabe().budget().max_cost();
+  money.spent = state_.experiment().status().shirabe().cost();
+  money.next = CostOf(reserve, offer.price_per_hour);
+  for (const auto& [number, live] : state_.live()) {
+    if (!live.open) continue;
+    const auto& placements = live.open->record.placements();
+    const double price = placements.empty() ? offer.price_per_hour : placements[0].price_per_hour();
+    money.spent += CostOf(live.Ran(monotonic_), price);
+    money.reserved += CostOf(reserve, price);
+  }
+  return money;
+}
+
+// Written only when it changes.
+void Pass::SayWhyWaiting() {
+  for (const auto& [number, why] : plan_.why) {
+    Live& live = state_.live().at(number);
+    if (live.open || live.trial.record.waiting() == why) continue;
+    live.trial.record.set_waiting(why);
+    live.trial_changed = true;
+  }
 }
 
 void Pass::RequestStop(Live& live, v1::Cause cause) {

@@ -24,6 +24,22 @@ int64_t CountedAsFailed(const v1::ExperimentStatus& status) {
   return status.trials_failed() + status.trial_metrics_unavailable();
 }
 
+// It is spent when what runs could use up the rest by the time it is stopped, or when nothing runs
+// and nothing could be started.
+std::optional<Plan::Ending> DecideBudget(const PlanInput& input) {
+  const Money& money = input.money;
+  const bool running = std::any_of(input.live.begin(), input.live.end(),
+                                   [](const LiveTrial& live) { return live.open != nullptr; });
+  const bool stuck = !running && money.Affordable(1) == 0;
+  if (!money.cap || (!money.Exhausted() && !stuck)) return std::nullopt;
+  const std::string& currency = input.experiment->spec().shirabe().budget().currency();
+  return Plan::Ending{true, "BudgetReached",
+                      absl::StrFormat("%.2f of %.2f %s are spent, and what %s may cost is more "
+                                      "than the rest",
+                                      money.spent, *money.cap, currency.empty() ? "USD" : currency,
+                                      running ? "runs" : "another attempt")};
+}
+
 // The rules in Katib's order: goal, too many failures, enough trials, nothing left to try.
 std::optional<Plan::Ending> DecideEnding(const PlanInput& input) {
   const v1::ExperimentSpec& spec = input.experiment->spec();
@@ -45,6 +61,7 @@ std::optional<Plan::Ending> DecideEnding(const PlanInput& input) {
         absl::StrFormat("%d trials failed or had no metric; maxFailedTrialCount is %d",
                         CountedAsFailed(status), spec.max_failed_trial_count())};
   }
+  if (auto spent = DecideBudget(input)) return spent;
   if (spec.has_max_trial_count() && Completed(status) >= spec.max_trial_count()) {
     return Plan::Ending{true, "ExperimentMaxTrialsReached",
                         absl::StrFormat("%d trials are done", Completed(status))};
@@ -69,17 +86,43 @@ void StopEverything(const PlanInput& input, v1::Cause cause, Plan& plan) {
   }
 }
 
+// Why a trial that was lost waits before it is tried again.
+std::string WhyBackoff(const v1::Trial& trial) {
+  const std::string until = "backoff until " + FormatTime(trial.not_before());
+  if (trial.fruitless() < kStarvedAfter) return until;
+  return absl::StrFormat(
+      "cannot progress: %d attempts in a row were lost before they had saved anything newer; "
+      "save more often, or allow on-demand machines (spec.shirabe.capacity); %s",
+      trial.fruitless(), until);
+}
+
 // Waiting trials start before new ones are asked for, the oldest first.
-void StartWaiting(const PlanInput& input, int slots, Plan& plan) {
+void StartWaiting(const PlanInput& input, int slots, int affordable, Plan& plan) {
   for (const LiveTrial& live : input.live) {
     if (live.open != nullptr) continue;
+    std::string& why = plan.why[live.trial->number()];
     const absl::Duration delay = FromProto(live.trial->not_before()) - input.now;
+    const int starts = static_cast<int>(plan.start.size());
     if (delay > absl::ZeroDuration() && delay <= kLongestDelay) {
       plan.wake = std::min(plan.wake, delay);
-    } else if (static_cast<int>(plan.start.size()) < slots) {
+      why = WhyBackoff(*live.trial);
+    } else if (starts >= slots) {
+      why = "parallelTrialCount attempts are running";
+    } else if (starts >= affordable) {
+      why = "spec.shirabe.budget: what runs may use up the rest";
+    } else {
       plan.start.push_back(live.trial->number());
     }
   }
+}
+
+// The first reason why nothing goes on, where nothing runs.
+std::string WhyNothingRuns(const PlanInput& input, const Plan& plan) {
+  for (const LiveTrial& live : input.live) {
+    if (live.open != nullptr) return "";
+  }
+  return plan.start.empty() && plan.suggest == 0 && !plan.why.empty() ? plan.why.begin()->second
+                                                                      : "";
 }
 
 int64_t NewTrials(const PlanInput& input, int64_t parallel) {
@@ -121,8 +164,13 @@ Plan MakePlan(const PlanInput& input) {
       spec.has_parallel_trial_count() ? spec.parallel_trial_count() : kDefaultParallel;
   const auto open = std::count_if(input.live.begin(), input.live.end(),
                                   [](const LiveTrial& live) { return live.open != nullptr; });
-  StartWaiting(input, parallel - static_cast<int>(open), plan);
-  plan.suggest = static_cast<int>(NewTrials(input, parallel));
+  const int affordable = input.money.Affordable(parallel);
+  StartWaiting(input, parallel - static_cast<int>(open), affordable, plan);
+  const int64_t wanted = NewTrials(input, parallel);
+  plan.suggest =
+      static_cast<int>(std::min<int64_t>(wanted, affordable - static_cast<int>(plan.start.size())));
+  if (plan.suggest < wanted) plan.waiting = "spec.shirabe.budget: what runs may use up the rest";
+  if (plan.waiting.empty()) plan.waiting = WhyNothingRuns(input, plan);
   return plan;
 }
 

@@ -2,11 +2,13 @@
 // no I/O, no clock; the same input gives the same plan, so a plan may be made again after a crash.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/time/time.h"
+#include "experiment/ledger.h"
 #include "proto/shirabe/v1/experiment.pb.h"
 #include "proto/shirabe/v1/records.pb.h"
 
@@ -22,6 +24,7 @@ struct PlanInput {
   const v1::Experiment* experiment = nullptr;  // with its counts and best trial up to date
   std::vector<LiveTrial> live;                 // by number
   bool suspended = false;  // by us: stop what runs, start nothing, keep it for later
+  Money money;
   absl::Time now;
 };
 
@@ -45,6 +48,7 @@ struct Plan {
   int suggest = 0;                                 // ask the algorithm for so many more trials
   absl::Duration wake = absl::InfiniteDuration();  // until a waiting trial's time comes
   std::string waiting;  // why nothing new starts, in words, where that needs explaining
+  std::map<int64_t, std::string> why;  // why each trial that waits does, in words
 };
 
 Plan MakePlan(const PlanInput& input);

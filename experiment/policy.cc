@@ -17,10 +17,11 @@ int MaxPreemptions(const v1::AttemptPolicy& policy) {
   return policy.has_max_preemptions() ? policy.max_preemptions() : kDefaultMaxPreemptions;
 }
 
-// 1 s, 2 s, 4 s … 60 s; spread by trial so that a storm does not return as one wave.
-absl::Duration Backoff(int losses, const v1::Trial& trial) {
-  const double seconds = std::min(absl::ToDoubleSeconds(kLongestDelay),
-                                  static_cast<double>(1u << std::min(losses, 6)));
+// 1, 2, 4 … times `first`, at most kLongestDelay; spread by trial so that a storm does not return
+// as one wave.
+absl::Duration Backoff(absl::Duration first, int losses, const v1::Trial& trial) {
+  const double seconds = absl::ToDoubleSeconds(
+      std::min(kLongestDelay, first * static_cast<double>(1u << std::min(losses, 10))));
   const double spread = 0.5 + 0.5 * static_cast<double>(trial.number() * 7919 % 1000) / 1000;
   return absl::Seconds(seconds * spread);
 }
@@ -41,20 +42,24 @@ NextStep AfterFailure(const v1::Trial& trial, const v1::AttemptPolicy& policy,
   return step;
 }
 
-NextStep AfterLoss(const v1::Trial& trial, const v1::AttemptPolicy& policy, bool back_off) {
+NextStep AfterLoss(const v1::Trial& trial, const v1::AttemptPolicy& policy, absl::Duration delay) {
   if (trial.preemptions() < MaxPreemptions(policy)) {
-    return Retry(NextStep::Charge::kPreemption,
-                 back_off ? Backoff(trial.preemptions(), trial) : absl::ZeroDuration());
+    return Retry(NextStep::Charge::kPreemption, delay);
   }
   NextStep step = Finish(v1::TRIAL_KILLED, "MaxPreemptionsReached");
   step.charge = NextStep::Charge::kPreemption;
   return step;
 }
 
-}  // namespace
+// A machine that is taken away is replaced at once; one after another, with nothing gained between
+// them, less and less eagerly.
+absl::Duration DelayAfterPreemption(const v1::Trial& trial) {
+  if (trial.fruitless() == 0) return absl::ZeroDuration();
+  return Backoff(absl::Milliseconds(250), trial.fruitless() - 1, trial);
+}
 
-v1::Cause Classify(const v1::Attempt& attempt, const EndFacts& facts) {
-  if (attempt.has_stop()) return attempt.stop().cause();
+// From the exit alone.
+v1::Cause ClassifyExit(const EndFacts& facts) {
   if (facts.lost) return v1::UNKNOWN_CAUSE;
   if (facts.out_of_memory) return v1::OOM;
   if (facts.signal != 0) {
@@ -72,6 +77,34 @@ v1::Cause Classify(const v1::Attempt& attempt, const EndFacts& facts) {
   }
 }
 
+}  // namespace
+
+v1::Cause Classify(const v1::Attempt& attempt, const EndFacts& facts) {
+  v1::Cause cause = ClassifyExit(facts);
+  if (facts.platform != v1::CAUSE_NONE) cause = facts.platform;
+  if (attempt.has_stop()) cause = attempt.stop().cause();
+  const bool again = IsLoss(cause) || cause == v1::SUSPENDED || cause == v1::YIELDED;
+  return facts.done && again ? v1::COMPLETED : cause;
+}
+
+bool IsLoss(v1::Cause cause) {
+  switch (cause) {
+    case v1::PREEMPTED_SCHEDULER:
+    case v1::PREEMPTED_EVICTION:
+    case v1::PREEMPTED_NODE:
+    case v1::PREEMPTED_SPOT:
+    case v1::INFRASTRUCTURE:
+    case v1::UNKNOWN_CAUSE: return true;
+    default: return false;
+  }
+}
+
+bool WantsOnDemand(const v1::Trial& trial, const v1::ShirabeSpec& spec) {
+  const v1::AttemptPolicy& policy = spec.attempts();
+  if (policy.has_on_demand_after() && trial.preemptions() >= policy.on_demand_after()) return true;
+  return spec.capacity().spot() != v1::REQUIRED && trial.fruitless() >= kStarvedAfter;
+}
+
 NextStep Next(v1::Cause cause, const v1::Trial& trial, const v1::AttemptPolicy& policy) {
   switch (cause) {
     case v1::COMPLETED: return Finish(v1::TRIAL_SUCCEEDED, "TrialSucceeded");
@@ -84,16 +117,15 @@ NextStep Next(v1::Cause cause, const v1::Trial& trial, const v1::AttemptPolicy& 
     case v1::PREEMPTED_SCHEDULER:
     case v1::PREEMPTED_EVICTION:
     case v1::PREEMPTED_NODE:
-    case v1::PREEMPTED_SPOT: return AfterLoss(trial, policy, false);
-    case v1::INFRASTRUCTURE:
-    case v1::UNKNOWN_CAUSE: return AfterLoss(trial, policy, true);
+    case v1::PREEMPTED_SPOT: return AfterLoss(trial, policy, DelayAfterPreemption(trial));
     case v1::SUSPENDED: return Retry(NextStep::Charge::kNothing);
     case v1::NEVER_RAN: return Retry(NextStep::Charge::kNothing, absl::Seconds(1));
     case v1::OOM: return AfterFailure(trial, policy, "OutOfMemory");
     case v1::APP_ERROR: return AfterFailure(trial, policy, "TrialFailed");
     case v1::USER: return Finish(v1::TRIAL_KILLED, "KilledByUser");
     case v1::EXPERIMENT_ENDED: return Finish(v1::TRIAL_KILLED, "ExperimentEnded");
-    default: return AfterLoss(trial, policy, true);
+    default:  // INFRASTRUCTURE, UNKNOWN_CAUSE
+      return AfterLoss(trial, policy, Backoff(absl::Seconds(1), trial.preemptions(), trial));
   }
 }
 

@@ -12,18 +12,25 @@ namespace shirabe::experiment {
 
 // What was seen of the end of an attempt.
 struct EndFacts {
-  bool lost = false;             // gone, and nobody saw how
-  std::optional<int> exit_code;  // of the program, where it exited
-  int signal = 0;                // that ended it, where one did
-  bool out_of_memory = false;    // the kernel's out-of-memory killer struck
+  v1::Cause platform = v1::CAUSE_NONE;  // PREEMPTED_*: its machine was taken away
+  bool done = false;                    // the program said that it has finished
+  bool lost = false;                    // gone, and nobody saw how
+  std::optional<int> exit_code;         // of the program, where it exited
+  int signal = 0;                       // that ended it, where one did
+  bool out_of_memory = false;           // the kernel's out-of-memory killer struck
 };
 
 // The exit code of a program that has saved its state and wants to be run again (EX_TEMPFAIL).
 inline constexpr int kExitYielded = 75;
 
-// Our own intent decides where there is one, whatever the exit code; then the exit code; and what
-// nobody can tell is UNKNOWN_CAUSE, which counts as lost to the platform.
+// Our own intent decides where there is one, then the platform's act, whatever the exit code; then
+// the exit code; and what nobody can tell is UNKNOWN_CAUSE, which counts as lost to the platform. A
+// program that said it was done before it was stopped or lost, to be run again, has completed.
 v1::Cause Classify(const v1::Attempt& attempt, const EndFacts& facts);
+
+// After so many losses in a row without a newer checkpoint the trial is said not to progress, and
+// on-demand machines are asked for where the specification allows them.
+inline constexpr int kStarvedAfter = 3;
 
 // No retry waits longer than this. A later time in the store was written before the wall clock was
 // set back, and is no reason to wait.
@@ -39,8 +46,15 @@ struct NextStep {
   std::string reason;  // CamelCase, for the trial's condition
 };
 
-// cause × budgets → next step. `trial` holds the counts before this attempt's end.
+// cause × budgets → next step. `trial` holds the counts before this attempt's end; its `fruitless`
+// and `yields` are 0 if the attempt has left a newer checkpoint.
 NextStep Next(v1::Cause cause, const v1::Trial& trial, const v1::AttemptPolicy& policy);
+
+// Whether the platform took it: the causes that use maxPreemptions.
+bool IsLoss(v1::Cause cause);
+
+// Whether the next attempt is to ask for on-demand machines.
+bool WantsOnDemand(const v1::Trial& trial, const v1::ShirabeSpec& spec);
 
 // UNKNOWN_CAUSE as "unknown", PREEMPTED_SPOT as "preempted-spot": the words of the documentation.
 std::string CauseWord(v1::Cause cause);

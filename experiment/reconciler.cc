@@ -1,6 +1,7 @@
 #include "experiment/reconciler.h"
 
 #include "base/log.h"
+#include "experiment/checkpoints.h"
 #include "experiment/pass.h"
 
 namespace shirabe::experiment {
@@ -52,6 +53,12 @@ Status Reconciler::Load(const ExperimentKey& key, Owned& owned) {
     if (live.open) open.push_back(live.open->record);
   }
   if (!open.empty()) options_.executor->Adopt(open);
+  // A crash may have come between the record and the deed.
+  for (const auto& [number, live] : owned.state->live()) {
+    for (const auto& [checkpoint, revision] : live.checkpoints) {
+      if (checkpoint.gone() == kPruned) options_.executor->Prune(checkpoint);
+    }
+  }
   owned.adopted = true;
   return absl::OkStatus();
 }

@@ -31,6 +31,7 @@ struct ReconcilerOptions {
   Proposer* proposer = nullptr;
   std::string working_dir;                            // of trials whose template names none
   std::function<void(const ExperimentKey&)> enqueue;  // reconcile it soon; any thread
+  std::function<void()> at_step;  // for tests: called between any two effects of a pass
 };
 
 struct ReconcileResult {

@@ -7,6 +7,7 @@
 #include "base/number.h"
 #include "base/rng.h"
 #include "experiment/plan.h"
+#include "experiment/policy.h"
 #include "trial/template.h"
 
 namespace shirabe::experiment {
@@ -77,6 +78,8 @@ StatusOr<trial::AttemptRequest> RequestFor(const State& state, const Live& live,
   request.parameters_json = ParametersJson(trial);
   request.working_dir = working_dir;
   request.grace = GraceOf(state.experiment());
+  request.placing = {.policy = state.experiment().spec().shirabe().capacity(),
+                     .on_demand = WantsOnDemand(trial, state.experiment().spec().shirabe())};
   return request;
 }
 

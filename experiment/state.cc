@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/number.h"
+#include "experiment/ledger.h"
 #include "experiment/objective.h"
 #include "experiment/submit.h"
 
@@ -22,6 +23,12 @@ suggestion::Settings SettingsOf(const v1::AlgorithmSpec& spec) {
 }
 
 }  // namespace
+
+std::vector<v1::Checkpoint> RecordsOf(const std::vector<db::Versioned<v1::Checkpoint>>& rows) {
+  std::vector<v1::Checkpoint> records;
+  for (const db::Versioned<v1::Checkpoint>& row : rows) records.push_back(row.record);
+  return records;
+}
 
 bool IsTerminal(v1::TrialPhase phase) {
   return phase != v1::TRIAL_PENDING && phase != v1::TRIAL_RUNNING;
@@ -93,6 +100,15 @@ Status State::LoadTrials(db::Store& store) {
       live_[versioned.record.number()].trial = std::move(versioned);
     }
     if (static_cast<int64_t>(page.size()) < kLoadPage) break;
+  }
+  return LoadLive(store);
+}
+
+// What is kept of the trials that are not in a terminal phase.
+Status State::LoadLive(db::Store& store) {
+  for (auto& [number, live] : live_) {
+    if (live.trial.record.attempts() == 0) continue;
+    ASSIGN_OR_RETURN(live.checkpoints, store.ListCheckpoints({key_, number}));
   }
   ASSIGN_OR_RETURN(auto attempts, store.ListAttempts({.experiment = key_, .open_only = true}));
   for (db::Versioned<v1::Attempt>& attempt : attempts) {
@@ -205,7 +221,9 @@ v1::Attempt& State::OpenAttempt(Live& live, absl::Time now) {
   trial.clear_waiting();
   live.trial_changed = true;
   live.started = live.stop_sent = false;
-  live.start_again = live.collect_at = absl::ZeroDuration();
+  live.start_again = live.collect_at = live.ran_before = absl::ZeroDuration();
+  live.running_since.reset();
+  live.overdue = false;
   v1::Attempt& attempt = live.open.emplace().record;
   attempt.set_namespace_(key_.ns);
   attempt.set_experiment(key_.name);
@@ -214,21 +232,28 @@ v1::Attempt& State::OpenAttempt(Live& live, absl::Time now) {
   attempt.set_token(RandomBytes(kTokenBytes));
   *attempt.mutable_creation_time() = ToProto(now);
   live.open_changed = true;
-  if (attempt.number() > 1) {
-    batch_.supersede.push_back({trial.number(), attempt.number() - 1, 0});
-    trial.clear_observation();
-    trial.clear_objective();
-    trial.clear_last_step();
-  }
   return attempt;
 }
 
 void State::CloseAttempt(Live& live) {
   CHECK(live.open.has_value());
   live.open->record.set_state(v1::ATTEMPT_CLOSED);
+  Charge(live.open->record, live.trial.record, *mutable_status().mutable_shirabe());
+  live.trial_changed = true;
   batch_.attempts.push_back({std::move(live.open->record), live.open->revision});
   live.open.reset();
   live.open_changed = false;
+}
+
+void State::PutCheckpoint(Live& live, const v1::Checkpoint& checkpoint) {
+  size_t i = 0;
+  for (; i < live.checkpoints.size(); ++i) {
+    const v1::Checkpoint& old = live.checkpoints[i].record;
+    if (old.attempt() == checkpoint.attempt() && old.step() == checkpoint.step()) break;
+  }
+  if (i == live.checkpoints.size()) live.checkpoints.emplace_back();
+  live.checkpoints[i].record = checkpoint;
+  live.checkpoints_changed.insert(i);
 }
 
 void State::AddEvent(v1::Event event, absl::Time now) {
@@ -236,6 +261,13 @@ void State::AddEvent(v1::Event event, absl::Time now) {
   event.set_experiment(key_.name);
   *event.mutable_time() = ToProto(now);
   batch_.events.push_back(std::move(event));
+}
+
+bool State::Refuse(const AttemptKey& stray) {
+  if (!refused_.insert(stray).second) return false;
+  v1::ShirabeStatus& status = *mutable_status().mutable_shirabe();
+  status.set_refused_writes(status.refused_writes() + 1);
+  return true;
 }
 
 void State::SetMemo(const std::string& memo) {
@@ -250,9 +282,20 @@ bool State::Changed() const {
     return true;
   }
   for (const auto& [number, live] : live_) {
-    if (live.trial_changed || live.open_changed) return true;
+    if (live.trial_changed || live.open_changed || !live.checkpoints_changed.empty()) return true;
   }
   return false;
+}
+
+// Rows, checkpoints and ends come only with a change of their attempt. One that is new in this
+// batch has no predecessor who could have lost it.
+void State::AddFences() {
+  for (const db::Write<v1::Attempt>& write : batch_.attempts) {
+    if (write.expected == 0) continue;
+    batch_.fences.push_back({.trial = write.record.trial(),
+                             .attempt = write.record.number(),
+                             .token = write.record.token()});
+  }
 }
 
 Status State::Commit(db::Store& store) {
@@ -261,7 +304,11 @@ Status State::Commit(db::Store& store) {
   for (const auto& [number, live] : live_) {
     if (live.trial_changed) batch_.trials.push_back({live.trial.record, live.trial.revision});
     if (live.open_changed) batch_.attempts.push_back({live.open->record, live.open->revision});
+    for (const size_t i : live.checkpoints_changed) {
+      batch_.checkpoints.push_back({live.checkpoints[i].record, live.checkpoints[i].revision});
+    }
   }
+  AddFences();
   if (experiment_changed_) batch_.put = {experiment_.record, experiment_.revision};
   ASSIGN_OR_RETURN(const int64_t revision, store.Commit(batch_));
   if (experiment_changed_) experiment_.revision = revision;
@@ -270,6 +317,8 @@ Status State::Commit(db::Store& store) {
     Live& live = it->second;
     if (live.trial_changed) live.trial.revision = revision;
     if (live.open_changed) live.open->revision = revision;
+    for (const size_t i : live.checkpoints_changed) live.checkpoints[i].revision = revision;
+    live.checkpoints_changed.clear();
     live.trial_changed = live.open_changed = false;
     it = IsTerminal(live.trial.record.phase()) ? live_.erase(it) : std::next(it);
   }

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,8 @@ namespace shirabe::experiment {
 struct Live {
   db::Versioned<v1::Trial> trial;
   std::optional<db::Versioned<v1::Attempt>> open;
+  std::vector<db::Versioned<v1::Checkpoint>> checkpoints;  // by attempt and step; revision 0 = new
+  std::set<size_t> checkpoints_changed;                    // indices
   bool trial_changed = false;
   bool open_changed = false;
   // Not stored: what this process did about the open attempt.
@@ -31,7 +34,18 @@ struct Live {
   absl::Duration start_again;  // monotonic; after a Start that had no room
   absl::Duration collect_at;   // monotonic
   absl::Duration collect_interval;
+  std::optional<absl::Duration> running_since;  // monotonic; ran_before comes on top
+  absl::Duration ran_before;                    // until this process saw it, by the wall clock
+  absl::Duration saved_at;                      // monotonic; its start, or its last checkpoint
+  bool overdue = false;                         // it was said that the next one is late
+
+  // How long the open attempt has run.
+  absl::Duration Ran(absl::Duration monotonic) const {
+    return running_since ? ran_before + (monotonic - *running_since) : absl::ZeroDuration();
+  }
 };
+
+std::vector<v1::Checkpoint> RecordsOf(const std::vector<db::Versioned<v1::Checkpoint>>& rows);
 
 class State {
  public:
@@ -59,9 +73,13 @@ class State {
   void SetPhase(Live& live, v1::TrialPhase phase);
   // Opens the next attempt of a live trial: recorded, not started.
   v1::Attempt& OpenAttempt(Live& live, absl::Time now);
-  // The open attempt is over: its record goes into the batch as it is now.
+  // The open attempt is over: its record goes into the batch as it is now, its books are closed.
   void CloseAttempt(Live& live);
+  // Adds or changes the record of a checkpoint of a live trial.
+  void PutCheckpoint(Live& live, const v1::Checkpoint& checkpoint);
   void AddEvent(v1::Event event, absl::Time now);
+  // Counts an attempt that is no longer current and still writes; true the first time.
+  bool Refuse(const AttemptKey& stray);
   // What the algorithm wants to find in the next history.
   void SetMemo(const std::string& memo);
 
@@ -83,6 +101,8 @@ class State {
  private:
   explicit State(const ExperimentKey& key, int64_t epoch);
   Status LoadTrials(db::Store& store);
+  Status LoadLive(db::Store& store);
+  void AddFences();
   void Remember(const v1::Trial& trial);
   void Recount(v1::TrialPhase phase, int64_t by);
   void ConsiderBest(const v1::Trial& trial);
@@ -95,6 +115,7 @@ class State {
   std::map<int64_t, Live> live_;
   std::optional<suggestion::Space> space_;
   std::shared_ptr<suggestion::History> history_;  // shared with a proposal under way: copied first
+  std::set<AttemptKey> refused_;
   db::Batch batch_;
 };
 

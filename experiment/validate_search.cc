@@ -48,8 +48,9 @@ struct Unused {
   const char* path;  // below spec.shirabe, names of the .proto
 };
 constexpr Unused kUnused[] = {
-    {"algorithm.endpoint"},       {"warm_start"}, {"checkpoint"}, {"budget"}, {"capacity"},
-    {"attempts.on_demand_after"},
+    {"algorithm.endpoint"},
+    {"warm_start"},
+    {"checkpoint.volume"},
 };
 
 std::string Quoted(const std::string& text) { return "\"" + text + "\""; }

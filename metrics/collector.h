@@ -77,8 +77,4 @@ std::string DescribeSource(const Source& source);
 // `counts` is the caller's to fill, with the points that count up to the step resumed from.
 v1::CollectorCursor StartCursor(const Source& source);
 
-// Whether the program wrote {"done": true} to its metrics file: it has finished and not just
-// saved itself. False if there is no such file.
-bool ReportedDone(const std::string& metrics_file);
-
 }  // namespace shirabe::metrics

@@ -107,6 +107,7 @@ class Session {
       point.time = reading.time.value_or(source_.now);
     }
     if (!parsed.bad.empty()) AddBad(1, parsed.bad, path);
+    if (parsed.done && path == source_.metrics_file) collected_.cursor.set_done(true);
   }
 
   void MarkJournalled(const std::string& metric) {
@@ -143,26 +144,6 @@ class Session {
 StatusOr<Collected> ReadAttempt(const Source& source, const Feed& feed,
                                 const v1::CollectorCursor& cursor) {
   return Session(source, cursor).Run(feed);
-}
-
-bool ReportedDone(const std::string& metrics_file) {
-  constexpr uint64_t kTailBytes = 1 << 16;
-  TailRequest request;
-  request.cursor = EndOfFile(metrics_file);
-  request.cursor.clear_head();
-  request.cursor.set_offset(request.cursor.offset() -
-                            std::min(kTailBytes, request.cursor.offset()));
-  request.ended = true;
-  request.return_ends_line = false;
-  const auto parser = MakeJsonParser({});
-  ParsedLine parsed;
-  bool done = false;
-  const auto result = ReadLines(request, [&](std::string_view line) {
-    parser->Parse(line, parsed);
-    done = done || parsed.done;
-    return true;
-  });
-  return result.ok() && done;
 }
 
 }  // namespace shirabe::metrics

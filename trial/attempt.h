@@ -63,7 +63,8 @@ struct Sighting {
   std::string message;      // for people: "cannot start …: No such file or directory"
   // PREEMPTED_* once the platform, not we, takes its machine away; whatever the exit code.
   v1::Cause platform = v1::CAUSE_NONE;
-  std::optional<absl::Duration> ran;      // once ended, by a clock that is never set
+  // By a clock that is never set. Once ended; of a running one where it is known.
+  std::optional<absl::Duration> ran;
   std::optional<v1::Checkpoint> resumed;  // the one it was started from
   std::vector<v1::Checkpoint> damaged;    // of `resume`, not usable; `gone` says why
   // All that it has saved and that were committed (trial/checkpoint.h), by step, without

@@ -245,9 +245,9 @@ TEST(Rules, OfStartPoints) {
 TEST(Rules, WhatHasNoEffectYetIsSaid) {
   EXPECT_THAT(
       FindingsOf(std::string(kGood) +
-                 "  shirabe: {budget: {maxCost: 5}, attempts: {onDemandAfter: 2}}\n"),
-      ElementsAre(HasSubstr("warning: spec.shirabe.budget: has no effect yet"),
-                  HasSubstr("warning: spec.shirabe.attempts.onDemandAfter: has no effect yet")));
+                 "  shirabe: {warmStart: {experiments: [a]}, checkpoint: {volume: {claim: c}}}\n"),
+      ElementsAre(HasSubstr("warning: spec.shirabe.warmStart: has no effect yet"),
+                  HasSubstr("warning: spec.shirabe.checkpoint.volume: has no effect yet")));
 }
 
 TEST(Rules, HoldForMessagesToo) {

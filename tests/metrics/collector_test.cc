@@ -49,6 +49,11 @@ class CollectorTest : public testing::Test {
     return text;
   }
 
+  const v1::CollectorCursor& Read() {
+    Collect();
+    return cursor_;
+  }
+
   TempDir dir_;
   Source source_;
   v1::CollectorCursor cursor_;
@@ -223,15 +228,16 @@ TEST_F(CollectorTest, DescribesWhereItLooked) {
 }
 
 TEST_F(CollectorTest, KnowsAFinishedProgram) {
-  EXPECT_FALSE(ReportedDone(source_.metrics_file));
-  std::string text;
-  while (text.size() < 200'000) text += "{\"step\": 1, \"metrics\": {\"loss\": 0.5}}\n";
-  Write(source_.metrics_file, text);
-  EXPECT_FALSE(ReportedDone(source_.metrics_file));
+  source_.metrics = {"loss"};
+  Write(source_.metrics_file, "{\"step\": 1, \"metrics\": {\"loss\": 0.5}}\n");
+  EXPECT_FALSE(Read().done());
+  Write(source_.log, "{\"done\": true}\n");  // anybody may print that
+  EXPECT_FALSE(Read().done());
   Append(source_.metrics_file, "{\"done\": true}");
-  EXPECT_TRUE(ReportedDone(source_.metrics_file));
-  Write(source_.metrics_file, "{\"done\": true}\n");
-  EXPECT_TRUE(ReportedDone(source_.metrics_file));
+  EXPECT_FALSE(Read().done()) << "the line may go on";
+  Append(source_.metrics_file, "\n");
+  EXPECT_TRUE(Read().done());
+  EXPECT_TRUE(Read().done()) << "it stays so";
 }
 
 }  // namespace

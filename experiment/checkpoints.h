@@ -1,0 +1,26 @@
+// Which of a trial's checkpoints to go on from, and which to keep. Pure functions over records; the
+// files are the executor's.
+#pragma once
+
+#include <set>
+#include <vector>
+
+#include "proto/shirabe/v1/experiment.pb.h"
+#include "proto/shirabe/v1/records.pb.h"
+
+namespace shirabe::experiment {
+
+// What `gone` says of a checkpoint that was not kept.
+inline constexpr char kPruned[] = "pruned";
+
+// Those that are still there, the newest first: by step, and of one step the latest attempt's.
+// `at_most` bounds the step (a parent's, at the step that was asked for); 0 = no bound.
+std::vector<v1::Checkpoint> Candidates(const std::vector<v1::Checkpoint>& all, int64_t at_most);
+
+// What the policy does not keep: neither among the latest nor among the best by objective, nor at
+// a step in `pinned`, from which another trial may still start.
+std::vector<v1::Checkpoint> Superfluous(const std::vector<v1::Checkpoint>& all,
+                                        const v1::ExperimentSpec& spec,
+                                        const std::set<int64_t>& pinned);
+
+}  // namespace shirabe::experiment

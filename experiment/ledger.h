@@ -1,0 +1,42 @@
+// The ledger: what each attempt gained and cost, summed up for its trial and its experiment. Costs
+// are seconds × price, whatever became of the attempt; a budget is kept by adding to what was spent
+// what the running attempts will still have cost by the time they could be stopped. Pure functions.
+#pragma once
+
+#include <optional>
+
+#include "absl/time/time.h"
+#include "proto/shirabe/v1/experiment.pb.h"
+#include "proto/shirabe/v1/records.pb.h"
+
+namespace shirabe::experiment {
+
+// Completes the record of an attempt that has ended, with cause, times, placements and last_step
+// set: seconds (`ran` where it is known, else by the wall clock, which may have been set), cost,
+// steps and what was wasted. `trial` is as it was before; `last_save` is the time of the attempt's
+// last checkpoint, if it left any.
+void CloseBooks(v1::Attempt& attempt, const v1::Trial& trial, std::optional<absl::Duration> ran,
+                std::optional<absl::Time> last_save);
+
+// Adds a closed attempt to the sums of its trial and of the experiment.
+void Charge(const v1::Attempt& attempt, v1::Trial& trial, v1::ShirabeStatus& status);
+
+double CostOf(absl::Duration ran, double price_per_hour);
+
+// The budget as a plan sees it, in the budget's currency.
+struct Money {
+  std::optional<double> cap;  // none: nothing below matters
+  double spent = 0;           // by closed and by running attempts, until now
+  double reserved = 0;        // what the running ones cost until they could be stopped
+  double next = 0;            // to be reserved for one more attempt, at the highest price
+
+  bool Exhausted() const { return cap && spent + reserved >= *cap; }
+  // How many more attempts may start, at most `wanted`.
+  int Affordable(int wanted) const;
+};
+
+// How long an attempt may run on, at most, after the budget is found to be spent: its grace, and
+// the time until somebody looks.
+absl::Duration ReservedTime(absl::Duration grace);
+
+}  // namespace shirabe::experiment

@@ -1,0 +1,143 @@
+// What attempts saved, what they went on from, and what is no longer needed.
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "base/printable.h"
+#include "experiment/checkpoints.h"
+#include "experiment/ingest.h"
+#include "experiment/pass.h"
+
+namespace shirabe::experiment {
+namespace {
+
+constexpr double kDefaultIntervalSeconds = 600;
+
+// 3.2 MiB
+std::string Size(int64_t bytes) {
+  const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  double value = static_cast<double>(bytes);
+  size_t unit = 0;
+  for (; value >= 1024 && unit + 1 < std::size(units); ++unit) value /= 1024;
+  return absl::StrFormat(unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
+}
+
+bool Same(const v1::Checkpoint& a, const v1::Checkpoint& b) {
+  return a.trial() == b.trial() && a.attempt() == b.attempt() && a.step() == b.step();
+}
+
+const v1::Checkpoint* Find(const Live& live, const v1::Checkpoint& wanted) {
+  for (const auto& [checkpoint, revision] : live.checkpoints) {
+    if (Same(checkpoint, wanted)) return &checkpoint;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+// Where the attempt began is known once it runs: whoever is beside the files has looked at them.
+Status Pass::NoteResume(Live& live, const trial::Sighting& sighting) {
+  v1::Attempt& attempt = live.open->record;
+  const v1::Trial& trial = live.trial.record;
+  for (const v1::Checkpoint& damaged : sighting.damaged) NoteDamage(live, damaged);
+  const v1::Checkpoint* resumed = sighting.resumed ? &*sighting.resumed : nullptr;
+  if (attempt.number() == 1 && resumed == nullptr && !trial.has_parent()) return absl::OkStatus();
+  if (resumed != nullptr) {
+    attempt.set_resumed_from_step(resumed->step());
+    attempt.set_resumed_from_trial(resumed->trial());
+    attempt.set_resumed_from_attempt(resumed->attempt());
+    Event(&live, false, "TrialResumed",
+          absl::StrFormat("from step %d, saved by %s (%s)", resumed->step(),
+                          AttemptName({{state_.key(), resumed->trial()}, resumed->attempt()}),
+                          Size(resumed->bytes())));
+  } else {
+    const bool saved = !sighting.damaged.empty();
+    Event(&live, true, "TrialRestarted",
+          saved ? "from the beginning: no checkpoint of it is intact"
+                : "from the beginning: no checkpoint was ever committed");
+  }
+  return Supersede(state_, live, resumed, *options_.store);
+}
+
+void Pass::NoteDamage(Live& live, const v1::Checkpoint& damaged) {
+  Event(&live, true, "CheckpointDamaged",
+        absl::StrFormat("the one at step %d of attempt %d: %s", damaged.step(), damaged.attempt(),
+                        Printable(damaged.gone())));
+  const v1::Checkpoint* known = Find(live, damaged);
+  if (known == nullptr || !known->gone().empty()) return;
+  v1::Checkpoint gone = *known;
+  gone.set_gone(Printable(damaged.gone()));
+  state_.PutCheckpoint(live, gone);
+}
+
+bool Pass::HasNewCheckpoint(const Live& live, const trial::Sighting& sighting) {
+  return std::any_of(sighting.checkpoints.begin(), sighting.checkpoints.end(),
+                     [&](const v1::Checkpoint& c) { return Find(live, c) == nullptr; });
+}
+
+// New ones are recorded with what has been read of the metrics by now.
+Status Pass::NoteCheckpoints(Live& live, const trial::Sighting& sighting) {
+  v1::Attempt& attempt = live.open->record;
+  bool news = false;
+  for (const v1::Checkpoint& reported : sighting.checkpoints) {
+    if (Find(live, reported) != nullptr) continue;
+    v1::Checkpoint checkpoint = reported;
+    *checkpoint.mutable_counts() = attempt.cursor().counts();
+    ASSIGN_OR_RETURN(const auto objective,
+                     ObjectiveAt(state_, live, checkpoint.step(), *options_.store));
+    if (objective) checkpoint.set_objective(*objective);
+    state_.PutCheckpoint(live, checkpoint);
+    attempt.set_last_step(std::max(attempt.last_step(), checkpoint.step()));
+    Event(&live, false, "CheckpointCommitted",
+          absl::StrFormat("at step %d (%s)", checkpoint.step(), Size(checkpoint.bytes())));
+    live.open_changed = true;
+    live.saved_at = monotonic_;
+    live.overdue = false;
+    news = true;
+  }
+  if (news) PruneOld(live);
+  WarnOverdue(live);
+  return absl::OkStatus();
+}
+
+// Only what no attempt may be about to start from: not while one is being prepared.
+void Pass::PruneOld(Live& live) {
+  if (live.open && live.open->record.state() == v1::ATTEMPT_CREATED) return;
+  std::set<int64_t> pinned;
+  for (const auto& [number, other] : state_.live()) {
+    const v1::Parent& parent = other.trial.record.parent();
+    if (parent.trial() == live.trial.record.number()) pinned.insert(parent.step());
+  }
+  const auto superfluous =
+      Superfluous(RecordsOf(live.checkpoints), state_.experiment().spec(), pinned);
+  for (v1::Checkpoint checkpoint : superfluous) {
+    checkpoint.set_gone(kPruned);
+    state_.PutCheckpoint(live, checkpoint);
+    prune_.push_back(std::move(checkpoint));
+  }
+}
+
+void Pass::WarnOverdue(Live& live) {
+  const v1::CheckpointPolicy& policy = state_.experiment().spec().shirabe().checkpoint();
+  const double interval =
+      policy.has_interval_seconds() ? policy.interval_seconds() : kDefaultIntervalSeconds;
+  const absl::Duration since = monotonic_ - live.saved_at;
+  if (live.overdue || interval <= 0 || since <= absl::Seconds(interval)) return;
+  live.overdue = true;
+  Event(&live, true, "CheckpointOverdue",
+        absl::StrFormat("none for %.0f s (spec.shirabe.checkpoint.intervalSeconds is %g): losing "
+                        "the machine now would cost that much; save more often",
+                        absl::ToDoubleSeconds(since), interval));
+}
+
+StatusOr<std::vector<v1::Checkpoint>> Pass::ResumeFrom(const Live& live) {
+  std::vector<v1::Checkpoint> candidates = Candidates(RecordsOf(live.checkpoints), 0);
+  const v1::Parent& parent = live.trial.record.parent();
+  if (!candidates.empty() || parent.trial() == 0) return candidates;
+  ASSIGN_OR_RETURN(const auto theirs,
+                   options_.store->ListCheckpoints({state_.key(), parent.trial()}));
+  return Candidates(RecordsOf(theirs), parent.step());
+}
+
+}  // namespace shirabe::experiment

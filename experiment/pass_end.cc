@@ -1,0 +1,172 @@
+// The end of an attempt, and what it means for its trial.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "base/file.h"
+#include "base/printable.h"
+#include "experiment/objective.h"
+#include "experiment/pass.h"
+#include "experiment/request.h"
+
+namespace shirabe::experiment {
+namespace {
+
+constexpr int kTailLines = 20;
+
+std::string EndMessage(const v1::Attempt& attempt) {
+  if (!attempt.message().empty()) return attempt.message();
+  if (attempt.signal() != 0) return absl::StrFormat("ended by signal %d", attempt.signal());
+  if (attempt.has_exit_code()) return absl::StrFormat("exit code %d", attempt.exit_code());
+  return "nobody saw it end";
+}
+
+// The newest of the attempt's own checkpoints; null if it left none.
+const v1::Checkpoint* LastSave(const Live& live) {
+  const v1::Checkpoint* last = nullptr;
+  for (const auto& [checkpoint, revision] : live.checkpoints) {
+    if (checkpoint.attempt() != live.open->record.number()) continue;
+    if (last == nullptr || checkpoint.step() > last->step()) last = &checkpoint;
+  }
+  return last;
+}
+
+// Where the next attempt can go on, as far as is known now.
+std::string GoesOnFrom(const Live& live) {
+  int64_t step = 0;
+  for (const auto& [checkpoint, revision] : live.checkpoints) {
+    if (checkpoint.gone().empty()) step = std::max(step, checkpoint.step());
+  }
+  if (step == 0) return "nothing was saved, so it begins again";
+  return absl::StrFormat("it goes on from step %d", step);
+}
+
+// "preempted-spot on spot-0 after 12.3 s; it goes on from step 40"
+std::string LossMessage(const Live& live) {
+  const v1::Attempt& attempt = live.open->record;
+  std::string text = CauseWord(attempt.cause());
+  if (attempt.placements_size() > 0) text += " on " + attempt.placements(0).node();
+  text += absl::StrFormat(" after %.1f s", attempt.seconds());
+  if (attempt.cause() == v1::UNKNOWN_CAUSE || !attempt.message().empty()) {
+    text += " (" + EndMessage(attempt) + ")";
+  }
+  return text + "; " + GoesOnFrom(live);
+}
+
+bool IsPreemption(v1::Cause cause) {
+  return IsLoss(cause) && cause != v1::INFRASTRUCTURE && cause != v1::UNKNOWN_CAUSE;
+}
+
+}  // namespace
+
+v1::Cause Pass::CauseOf(const Live& live, const trial::Sighting& sighting) const {
+  const v1::Attempt& attempt = live.open->record;
+  return Classify(attempt, {.platform = sighting.platform,
+                            .done = attempt.cursor().done(),
+                            .lost = sighting.state == trial::Sighting::State::kLost,
+                            .exit_code = sighting.exit_code,
+                            .signal = sighting.signal,
+                            .out_of_memory = sighting.out_of_memory});
+}
+
+void Pass::Finish(Live& live, const trial::Sighting& sighting) {
+  v1::Attempt& attempt = live.open->record;
+  v1::Trial& trial = live.trial.record;
+  forget_.push_back(sighting.key);
+  attempt.set_message(Printable(sighting.message));
+  if (sighting.exit_code) attempt.set_exit_code(*sighting.exit_code);
+  attempt.set_signal(sighting.signal);
+  *attempt.mutable_end_time() =
+      sighting.placement.has_end_time() ? sighting.placement.end_time() : ToProto(now_);
+  if (sighting.placement.has_start_time()) {
+    *attempt.mutable_start_time() = sighting.placement.start_time();
+    attempt.clear_placements();
+    *attempt.add_placements() = sighting.placement;
+    *attempt.mutable_placements(0)->mutable_end_time() = attempt.end_time();
+  }
+  attempt.set_cause(CauseOf(live, sighting));
+  const v1::Checkpoint* save = LastSave(live);
+  std::optional<absl::Time> last_save;
+  if (save != nullptr) last_save = FromProto(save->time());
+  CloseBooks(attempt, trial, sighting.ran, last_save);
+  for (const std::string& refused : sighting.refused) {
+    Event(&live, true, "CheckpointRefused", Printable(refused));
+  }
+  if (save != nullptr && save->step() > attempt.resumed_from_step()) {
+    trial.set_fruitless(0);
+    trial.set_yields(0);
+  }
+  FinishTrial(live, Next(attempt.cause(), trial, state_.experiment().spec().shirabe().attempts()));
+  PruneOld(live);
+}
+
+// What the end of its open attempt means for the trial.
+void Pass::FinishTrial(Live& live, const NextStep& next) {
+  v1::Attempt& attempt = live.open->record;
+  v1::Trial& trial = live.trial.record;
+  const bool charged = next.charge != NextStep::Charge::kNothing;
+  if (next.charge == NextStep::Charge::kFailure) trial.set_failures(trial.failures() + 1);
+  if (next.charge == NextStep::Charge::kPreemption) trial.set_preemptions(trial.preemptions() + 1);
+  const trial::AttemptPaths paths = options_.executor->Paths(KeyOf(state_, attempt));
+  if (charged || attempt.cause() == v1::COMPLETED) trial.set_message(EndMessage(attempt));
+  if (charged && !IsPreemption(attempt.cause())) {
+    attempt.set_log_tail(Printable(Tail(paths.log, kTailLines)));
+  }
+  live.trial_changed = true;
+  if (next.kind == NextStep::Kind::kRetry) return Retry(live, next);
+  if (next.phase == v1::TRIAL_SUCCEEDED) return Complete(live, next.reason);
+  trial.set_reason(next.reason);
+  *trial.mutable_completion_time() = attempt.end_time();
+  if (charged) Event(&live, true, next.reason, EndMessage(attempt));
+  state_.CloseAttempt(live);
+  state_.SetPhase(live, next.phase);
+}
+
+void Pass::Retry(Live& live, const NextStep& next) {
+  const v1::Attempt& attempt = live.open->record;
+  v1::Trial& trial = live.trial.record;
+  const bool saved =
+      LastSave(live) != nullptr && LastSave(live)->step() > attempt.resumed_from_step();
+  if (next.charge == NextStep::Charge::kYield && !saved) trial.set_yields(trial.yields() + 1);
+  if (next.charge == NextStep::Charge::kPreemption && !saved) {
+    trial.set_fruitless(trial.fruitless() + 1);
+  }
+  *trial.mutable_not_before() = ToProto(now_ + next.delay);
+  if (next.charge == NextStep::Charge::kPreemption) {
+    const bool preempted = IsPreemption(attempt.cause());
+    Event(&live, !preempted, preempted ? "TrialPreempted" : "AttemptLost", LossMessage(live));
+  } else if (next.charge != NextStep::Charge::kNothing) {
+    Event(&live, true, next.charge == NextStep::Charge::kYield ? "TrialYielded" : "AttemptFailed",
+          CauseWord(attempt.cause()) + ": " + EndMessage(attempt) + "; " + GoesOnFrom(live));
+  }
+  state_.CloseAttempt(live);
+  state_.SetPhase(live, v1::TRIAL_PENDING);
+}
+
+// The program said that it is done: whether the trial succeeded is up to its metrics.
+void Pass::Complete(Live& live, std::string reason) {
+  v1::Trial& trial = live.trial.record;
+  const std::string& metric = state_.experiment().spec().objective().objective_metric_name();
+  v1::TrialPhase phase = v1::TRIAL_SUCCEEDED;
+  trial.clear_message();
+  if (FindMetric(trial.observation(), metric) == nullptr) {
+    const metrics::Source source = SourceOf(live);
+    phase = v1::TRIAL_METRICS_UNAVAILABLE;
+    reason = "MetricsUnavailable";
+    trial.set_message(Printable(metrics::DescribeSource(source)));
+    live.open->record.set_log_tail(Printable(Tail(source.log, kTailLines)));
+  } else if (!trial.has_objective()) {
+    reason = "ObjectiveNotFinite";
+    trial.set_infeasible(true);
+    trial.set_message(metric + " was never a finite number that counts");
+    v1::ShirabeStatus& status = *state_.mutable_status().mutable_shirabe();
+    status.set_trials_infeasible(status.trials_infeasible() + 1);
+  }
+  trial.set_reason(reason);
+  *trial.mutable_completion_time() = live.open->record.end_time();
+  if (!trial.message().empty()) Event(&live, true, reason, trial.message());
+  state_.CloseAttempt(live);
+  state_.SetPhase(live, phase);
+}
+
+}  // namespace shirabe::experiment
