@@ -144,6 +144,22 @@ StatusOr<std::vector<int64_t>> CheckpointStore::List(const AttemptKey& attempt) 
   return steps;
 }
 
+std::string CheckpointStore::Misnamed(const AttemptKey& attempt) const {
+  const std::string dir = layout_->Paths(attempt).checkpoint_dir;
+  struct stat info;
+  // Most file systems count a folder's folders, so that this is all it takes where there is none.
+  if (stat(dir.c_str(), &info) != 0 || info.st_nlink == 2) return "";
+  auto names = NamesIn(dir);
+  if (!names.ok()) return "";
+  std::sort(names->begin(), names->end());
+  for (const std::string& name : *names) {
+    const bool ours = name[0] == '.' || absl::EndsWith(name, ".tmp") || ParseStep(name);
+    const bool folder = lstat((dir + "/" + name).c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+    if (folder && !ours) return name;
+  }
+  return "";
+}
+
 StatusOr<v1::Checkpoint> CheckpointStore::Commit(const AttemptKey& attempt, int64_t step) const {
   RETURN_IF_ERROR(ValidateKey(attempt));
   RETURN_IF_ERROR(ValidateStep(step));

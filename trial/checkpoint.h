@@ -33,6 +33,10 @@ class CheckpointStore {
   // step is a decimal number up to 2^53 without a leading zero; 0 is listed, and never committed.
   StatusOr<std::vector<int64_t>> List(const AttemptKey& attempt) const;
 
+  // A folder there that may have been meant as a checkpoint, as checkpoint-500, but is none by its
+  // name; "" if there is no such folder.
+  std::string Misnamed(const AttemptKey& attempt) const;
+
   // Makes the checkpoint of this step verifiable and durable, and describes it. One that has a
   // manifest, from an earlier call or from the program, is only compared with it by sizes. Reads
   // every byte otherwise. kInvalidArgument: it holds what cannot be a checkpoint (nothing, a

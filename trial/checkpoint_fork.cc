@@ -20,8 +20,8 @@ namespace {
 // What is wrong with the checkpoint itself is damage; whatever else, its disk does not answer.
 Status AsVerdict(const Status& status) {
   switch (status.code()) {
+    case absl::StatusCode::kNotFound: return absl::NotFoundError("it is no longer there");
     case absl::StatusCode::kOk:
-    case absl::StatusCode::kNotFound:
     case absl::StatusCode::kDataLoss:
     case absl::StatusCode::kCancelled: return status;
     case absl::StatusCode::kInvalidArgument: return absl::DataLossError(Message(status));

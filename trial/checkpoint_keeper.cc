@@ -15,7 +15,9 @@ constexpr std::chrono::milliseconds kTick(500);
 constexpr size_t kThreads = 4;
 constexpr int kMaxPauseShift = 6;  // 64 ticks: half a minute
 constexpr int kFinalLooks = 4;     // three and a half seconds
-constexpr int64_t kListing = -1;   // in place of a step: the directory could not be read
+// In place of a step: the directory could not be read, or nothing in it has the name of a step.
+constexpr int64_t kListing = -1;
+constexpr int64_t kNaming = -2;
 
 std::string Words(int64_t step, const Status& status) {
   if (step == kListing) return "the checkpoints cannot be listed: " + Message(status);
@@ -254,11 +256,18 @@ bool CheckpointKeeper::Settle(const AttemptKey& key, bool saw_end) {
 // All is known. The copy that the attempt was started from goes: its original stays where it is.
 void CheckpointKeeper::Complete(const AttemptKey& key) {
   std::optional<v1::Checkpoint> fork;
+  const std::string misnamed = store_.Misnamed(key);
   {
     std::lock_guard lock(mutex_);
     Kept* kept = Find(key);
     if (kept == nullptr) return;
     kept->complete = true;
+    if (!misnamed.empty() && kept->committed.empty()) {
+      kept->failures[kNaming] = {
+          absl::StrCat("\"", misnamed,
+                       "\" is not taken for a checkpoint: only a folder whose name is its step, ",
+                       "as 500, is one")};
+    }
     fork = kept->resume.from;
   }
   if (fork && store_.HoldsFork(*fork, key)) {

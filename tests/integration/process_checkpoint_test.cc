@@ -130,6 +130,14 @@ TEST_F(ProcessCheckpointTest, WhatCannotBeCommittedIsSaidOnceAtTheEnd) {
                                        HasSubstr("step 20 cannot be committed: it holds no file")));
 }
 
+TEST_F(ProcessCheckpointTest, AFrameworksOwnNamesAreExplainedWhereNothingElseWasSaved) {
+  const std::string save = "mkdir checkpoint-500 40.tmp .cache; echo > latest; ";
+  EXPECT_THAT(Run(Attempt(1), Script(save)).refused,
+              ElementsAre(HasSubstr("\"checkpoint-500\" is not taken for a checkpoint")));
+  EXPECT_THAT(Run(Attempt(2), Script(save + "save 500 a")).refused, IsEmpty());
+  EXPECT_THAT(Run(Attempt(3), Script("mkdir 40.tmp .cache; echo > latest")).refused, IsEmpty());
+}
+
 TEST_F(ProcessCheckpointTest, AnAdoptedAttemptsAreKnownAgain) {
   ASSERT_TRUE(harness_.Start(Attempt(1), Waiting("save 10 a", "save 20 b")).ok());
   const auto before = AwaitCommitted(Attempt(1), 1);
@@ -193,7 +201,7 @@ TEST_F(ProcessCheckpointTest, DamagedOnesAreNamedAndTheNewestIntactOneIsUsed) {
   ASSERT_THAT(Steps(end.damaged), ElementsAre(50, 40, 30));
   EXPECT_EQ(end.damaged[0].gone(), "model has 1 bytes instead of 2");
   EXPECT_EQ(end.damaged[1].gone(), "the contents of model have changed");
-  EXPECT_THAT(end.damaged[2].gone(), HasSubstr("No such file"));
+  EXPECT_THAT(end.damaged[2].gone(), "it is no longer there");
 }
 
 TEST_F(ProcessCheckpointTest, WithNoneIntactItBeginsAtTheBeginningAndSaysSo) {
