@@ -5,6 +5,7 @@
 #include <list>
 
 #include "base/clock.h"
+#include "experiment/policy.h"
 
 namespace shirabe::experiment {
 namespace {
@@ -204,6 +205,58 @@ TEST_F(PlanTest, TheSameInputGivesTheSamePlan) {
   const Plan a = Make(), b = Make();
   EXPECT_EQ(a.start, b.start);
   EXPECT_EQ(a.suggest, b.suggest);
+}
+
+// ---- the budget ---------------------------------------------------------------------------------
+
+TEST_F(PlanTest, NothingStartsThatTheBudgetCouldNotBear) {
+  AddLive(true);
+  AddLive(false);
+  input_.money = {.cap = 10.0, .spent = 7, .reserved = 1, .next = 1};
+  Plan plan = Make();
+  EXPECT_FALSE(plan.ending);
+  EXPECT_EQ(plan.start.size() + plan.suggest, 1u) << "one more may start, of two that could";
+  input_.money.next = 2;
+  plan = Make();
+  EXPECT_FALSE(plan.ending) << "what runs may go on";
+  EXPECT_TRUE(plan.start.empty());
+  EXPECT_EQ(plan.suggest, 0);
+  EXPECT_NE(plan.why.at(2).find("budget"), std::string::npos);
+}
+
+TEST_F(PlanTest, ASpentBudgetEndsTheExperimentAndKeepsItsBest) {
+  AddLive(true);
+  AddLive(false);
+  SetBest(0.1);
+  input_.money = {.cap = 10.0, .spent = 9, .reserved = 1, .next = 1};
+  Plan plan = Make();
+  ASSERT_TRUE(plan.ending);
+  EXPECT_TRUE(plan.ending->succeeded);
+  EXPECT_EQ(plan.ending->reason, "BudgetReached");
+  EXPECT_EQ(plan.stop.size(), 1u);
+  EXPECT_EQ(plan.kill.size(), 1u);
+  EXPECT_FALSE(plan.conclude);
+}
+
+TEST_F(PlanTest, ARestThatBuysNoAttemptIsTheEndToo) {
+  SetDone(3);
+  input_.money = {.cap = 10.0, .spent = 9, .next = 2};
+  EXPECT_TRUE(Make().conclude);
+  input_.money.next = 0.5;
+  EXPECT_FALSE(Make().ending);
+  input_.money = {.spent = 1e9, .next = 1e9};
+  EXPECT_FALSE(Make().ending) << "nobody set a budget";
+}
+
+TEST_F(PlanTest, ATrialThatCannotProgressSaysSo) {
+  v1::Trial& trial = AddLive(false);
+  trial.set_fruitless(kStarvedAfter);
+  *trial.mutable_not_before() = ToProto(now_ + absl::Seconds(20));
+  spec().set_max_trial_count(1);
+  const Plan plan = Make();
+  EXPECT_EQ(plan.wake, absl::Seconds(20));
+  EXPECT_NE(plan.why.at(1).find("cannot progress: 3 attempts in a row"), std::string::npos);
+  EXPECT_EQ(plan.waiting, plan.why.at(1)) << "nothing else runs";
 }
 
 }  // namespace

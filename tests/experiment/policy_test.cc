@@ -45,6 +45,32 @@ TEST(Classify, ExitCodeMatrix) {
   }
 }
 
+// F19: what a program does with a notice does not change what happened to it, unless it has
+// finished.
+TEST(Classify, AReclaimIsALossWhateverTheExitCode) {
+  const std::optional<int> codes[] = {0, 1, 75, 137, 143, std::nullopt};
+  for (const auto& code : codes) {
+    EndFacts facts{.platform = v1::PREEMPTED_SPOT, .exit_code = code, .signal = code ? 0 : 9};
+    EXPECT_EQ(Classify(v1::Attempt(), facts), v1::PREEMPTED_SPOT) << code.value_or(-9);
+    facts.done = true;
+    EXPECT_EQ(Classify(v1::Attempt(), facts), v1::COMPLETED) << code.value_or(-9);
+  }
+}
+
+TEST(Classify, OurIntentComesBeforeThePlatforms) {
+  v1::Attempt attempt;
+  attempt.mutable_stop()->set_cause(v1::EARLY_STOPPED);
+  EXPECT_EQ(Classify(attempt, {.platform = v1::PREEMPTED_NODE, .signal = 9}), v1::EARLY_STOPPED);
+  EXPECT_EQ(Classify(attempt, {.done = true, .exit_code = 0}), v1::EARLY_STOPPED);
+  attempt.mutable_stop()->set_cause(v1::SUSPENDED);
+  EXPECT_EQ(Classify(attempt, {.done = true, .exit_code = 0}), v1::COMPLETED);
+}
+
+TEST(Classify, ADoneProgramThatFailsHasFailed) {
+  EXPECT_EQ(Classify(v1::Attempt(), {.done = true, .exit_code = 1}), v1::APP_ERROR);
+  EXPECT_EQ(Classify(v1::Attempt(), {.done = true, .lost = true}), v1::COMPLETED);
+}
+
 using Kind = NextStep::Kind;
 using Charge = NextStep::Charge;
 
@@ -104,6 +130,34 @@ TEST(Next, PreemptionsRetryAtOnceAndInfrastructureBacksOff) {
   }
   trial.set_preemptions(90);
   EXPECT_LE(Next(v1::INFRASTRUCTURE, trial, v1::AttemptPolicy()).delay, absl::Minutes(1));
+}
+
+// F21: a storm is answered less and less eagerly, and never with a wait of more than a minute.
+TEST(Next, FruitlessPreemptionsBackOff) {
+  v1::Trial trial;
+  absl::Duration last = absl::ZeroDuration();
+  for (int fruitless = 1; fruitless <= 8; ++fruitless) {
+    trial.set_fruitless(fruitless);
+    const absl::Duration delay = Next(v1::PREEMPTED_SPOT, trial, v1::AttemptPolicy()).delay;
+    EXPECT_GT(delay, last);
+    last = delay;
+  }
+  trial.set_fruitless(99);
+  EXPECT_LE(Next(v1::PREEMPTED_SPOT, trial, v1::AttemptPolicy()).delay, absl::Minutes(1));
+}
+
+TEST(WantsOnDemand, AfterSoManyLossesOrWhenStarved) {
+  v1::ShirabeSpec spec;
+  v1::Trial trial;
+  trial.set_preemptions(2);
+  EXPECT_FALSE(WantsOnDemand(trial, spec));
+  spec.mutable_attempts()->set_on_demand_after(2);
+  EXPECT_TRUE(WantsOnDemand(trial, spec));
+  spec.Clear();
+  trial.set_fruitless(kStarvedAfter);
+  EXPECT_TRUE(WantsOnDemand(trial, spec));
+  spec.mutable_capacity()->set_spot(v1::REQUIRED);
+  EXPECT_FALSE(WantsOnDemand(trial, spec));
 }
 
 TEST(Next, ThreeYieldsInARowAreAnError) {

@@ -221,7 +221,9 @@ TEST_F(SqliteFaults, KilledWhileCommittingLosesNothingAcknowledged) {
     for (int writer = 0; writer < kWriters; ++writer) {
       const int64_t trials = CheckWhole(store.get(), writer);
       EXPECT_GE(trials, acknowledged[writer]) << "lost in round " << round;
-      EXPECT_LE(trials, acknowledged[writer] + 1) << "more than was tried";
+      // One was under way at the kill. Another may have been at the kill before: its frames were in
+      // the log but not yet in the index that our reader kept alive, and were found again since.
+      EXPECT_LE(trials, acknowledged[writer] + 2) << "more than was tried";
       EXPECT_EQ(store->ListTrials({.experiment = Key(writer)})->size(),
                 static_cast<size_t>(trials));
       acknowledged[writer] = trials;

@@ -1,0 +1,41 @@
+// What the owner of an experiment keeps of a trial that is not in a terminal phase: its records
+// with their revisions, what has changed of them since the last Commit, and what this process did
+// about the open attempt. Part of State, and used like it.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "db/store.h"
+
+namespace shirabe::experiment {
+
+struct Live {
+  db::Versioned<v1::Trial> trial;
+  std::optional<db::Versioned<v1::Attempt>> open;
+  std::vector<db::Versioned<v1::Checkpoint>> checkpoints;  // by attempt and step; revision 0 = new
+  std::set<size_t> checkpoints_changed;                    // indices
+  bool trial_changed = false;
+  bool open_changed = false;
+  // Not stored: what this process did about the open attempt.
+  bool started = false;
+  bool stop_sent = false;
+  absl::Duration start_again;  // monotonic; after a Start that had no room
+  absl::Duration collect_at;   // monotonic
+  absl::Duration collect_interval;
+  std::optional<absl::Duration> running_since;  // monotonic; ran_before comes on top
+  absl::Duration ran_before;                    // until this process saw it, by the wall clock
+  absl::Duration saved_at;                      // monotonic; its start, or its last checkpoint
+  bool overdue = false;                         // it was said that the next one is late
+
+  // How long the open attempt has run.
+  absl::Duration Ran(absl::Duration monotonic) const {
+    return running_since ? ran_before + (monotonic - *running_since) : absl::ZeroDuration();
+  }
+};
+
+std::vector<v1::Checkpoint> RecordsOf(const std::vector<db::Versioned<v1::Checkpoint>>& rows);
+
+}  // namespace shirabe::experiment
