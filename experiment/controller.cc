@@ -52,7 +52,8 @@ class QueueController : public Controller {
                           .clock = options_.clock,
                           .proposer = proposer_.get(),
                           .working_dir = options_.working_dir,
-                          .enqueue = [this](const ExperimentKey& key) { Poke(key); }});
+                          .enqueue = [this](const ExperimentKey& key) { Poke(key); },
+                          .at_step = options_.at_step});
     for (int i = 0; i < std::max(1, options_.workers); ++i) {
       threads_.emplace_back([this](std::stop_token stop) { Work(stop); });
     }

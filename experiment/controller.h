@@ -22,7 +22,8 @@ struct ControllerOptions {
   std::string executor = "process";         // a registered name
   trial::ExecutorOptions executor_options;  // its on_change is set by the controller
   int workers = 1;
-  std::string working_dir;  // for trials whose template names none
+  std::string working_dir = {};        // for trials whose template names none
+  std::function<void()> at_step = {};  // for tests: see ReconcilerOptions
 };
 
 class Controller {
