@@ -18,8 +18,10 @@ class FaultyStore : public db::Store {
   double refuse = 0;  // Commit fails, nothing is written
   double forget = 0;  // Commit is written, and fails all the same: the answer was lost
   double unreadable = 0;
+  bool dead = false;  // its owner has crashed: nothing that is still called has any effect
 
   StatusOr<int64_t> Commit(const db::Batch& batch) override {
+    if (dead) return absl::UnavailableError("dead");
     if (rng_->Uniform() < refuse) return absl::ResourceExhaustedError("disk full (injected)");
     auto revision = store_->Commit(batch);
     if (revision.ok() && rng_->Uniform() < forget) {
@@ -77,6 +79,7 @@ class FaultyStore : public db::Store {
 
  private:
   Status Read() {
+    if (dead) return absl::UnavailableError("dead");
     if (rng_->Uniform() < unreadable) return absl::UnavailableError("cannot read (injected)");
     return absl::OkStatus();
   }

@@ -1,15 +1,11 @@
 #include "tests/simulation/scenario.h"
 
 #include <algorithm>
-#include <cmath>
-#include <set>
+#include <utility>
 
 #include "absl/strings/str_format.h"
-#include "experiment/objective.h"
-#include "experiment/spec.h"
-#include "experiment/state.h"
+#include "base/number.h"
 #include "experiment/submit.h"
-#include "trial/template.h"
 
 namespace shirabe::simulation {
 namespace {
@@ -17,67 +13,20 @@ namespace {
 constexpr int kFaultySteps = 250;
 constexpr int kQuietSteps = 4000;
 
-std::string PointText(const v1::Trial& trial) {
-  std::string text;
-  for (const v1::Assignment& assignment : trial.assignments()) {
-    text += assignment.name() + "=" + trial::FormatAssignment(assignment) + " ";
-  }
-  return text;
-}
-
-void AddParameter(v1::ExperimentSpec& spec, v1::ParameterType type, double max) {
-  v1::ParameterSpec* parameter = spec.add_parameters();
-  parameter->set_name("p" + std::to_string(spec.parameters_size()));
-  parameter->set_parameter_type(type);
-  v1::FeasibleSpace& space = *parameter->mutable_feasible_space();
-  if (type == v1::CATEGORICAL) {
-    for (int i = 0; i <= max; ++i) space.add_list(std::string(1, static_cast<char>('a' + i)));
-    return;
-  }
-  space.set_min(0);
-  space.set_max(max);
-}
-
 }  // namespace
 
-Scenario::Scenario(uint64_t seed)
+Scenario::Scenario(uint64_t seed, Faults faults)
     : seed_(seed),
+      faults_(faults),
       rng_(Mix(seed, 1)),
-      world_(Mix(seed, 2), &clock_, Hazards{}),
+      world_(Mix(seed, 2), &clock_),
       disk_(*db::Open("memory:")),
-      store_(std::make_unique<FaultyStore>(disk_.get(), &rng_)) {
+      store_(std::make_unique<FaultyStore>(disk_.get(), &rng_)),
+      invariants_(key_, disk_.get(), &world_) {
   SetCollectedWorld(&world_);
-}
-
-v1::Experiment Scenario::MakeExperiment() {
-  Rng rng(Mix(seed_, 3));
-  v1::Experiment experiment;
-  experiment.set_api_version("kubeflow.org/v1beta1");
-  experiment.set_kind("Experiment");
-  experiment.mutable_metadata()->set_name(key_.name);
-  experiment.mutable_metadata()->set_namespace_(key_.ns);
-  v1::ExperimentSpec& spec = *experiment.mutable_spec();
-  const char* algorithms[] = {"random", "sobol", "grid"};
-  const std::string algorithm = algorithms[rng.Below(3)];
-  spec.mutable_algorithm()->set_algorithm_name(algorithm);
-  if (algorithm != "grid" && rng.Below(2) == 0) AddParameter(spec, v1::DOUBLE, 1);
-  AddParameter(spec, v1::INT, static_cast<double>(rng.Below(6)));
-  if (rng.Below(2) == 0) AddParameter(spec, v1::CATEGORICAL, 2);
-  spec.mutable_objective()->set_type(v1::MINIMIZE);
-  spec.mutable_objective()->set_objective_metric_name("loss");
-  if (rng.Below(4) == 0) spec.mutable_objective()->set_goal(0.01);
-  spec.set_parallel_trial_count(1 + static_cast<int>(rng.Below(6)));
-  spec.set_max_trial_count(1 + static_cast<int>(rng.Below(20)));
-  if (rng.Below(3) == 0) spec.set_max_failed_trial_count(static_cast<int>(rng.Below(4)));
-  spec.mutable_shirabe()->mutable_attempts()->set_max_failures(static_cast<int>(rng.Below(3)));
-  spec.mutable_shirabe()->mutable_attempts()->set_max_preemptions(static_cast<int>(rng.Below(5)));
-  spec.mutable_metrics_collector_spec()->mutable_collector()->set_kind(v1::CUSTOM);
-  spec.mutable_trial_template()->set_primary_container_name("c");
-  auto& fields = *spec.mutable_trial_template()->mutable_trial_spec()->mutable_fields();
-  fields["apiVersion"].set_string_value("batch/v1");
-  fields["kind"].set_string_value("Job");
-  experiment::SetDefaults(experiment);
-  return experiment;
+  world_.SetCode([seed, faults](int64_t trial) { return DrawTraining(seed, trial, faults); });
+  world_.SetPools(DrawPools(seed));
+  world_.hazards() = DrawHazards(seed, faults);
 }
 
 void Scenario::Boot() {
@@ -93,36 +42,64 @@ void Scenario::Boot() {
       experiment::ReconcilerOptions{.store = store_.get(),
                                     .executor = executor_.get(),
                                     .clock = &clock_,
-                                    .proposer = &proposer_});
+                                    .proposer = &proposer_,
+                                    .at_step = [this] { CountStep(); }});
   reconciler_->Own(key_, epoch_);
   suspended_ = false;
   due_ = clock_.Monotonic();
 }
 
+// From here on nothing of the controller that runs has any effect.
+void Scenario::CountStep() {
+  if (++steps_ != crash_at) return;
+  store_->dead = true;
+  executor_->Die();
+}
+
 std::string Scenario::Run() {
-  const auto submitted = experiment::Submit(*disk_, clock_, MakeExperiment());
+  quiet_ = faults_ == Faults::kNone;
+  return Play(kFaultySteps + kQuietSteps);
+}
+
+std::string Scenario::RunScripted() {
+  quiet_ = true;
+  world_.hazards().forget = world_.hazards().slow_verify = 0;
+  v1::NodePools pools;
+  v1::NodePool& pool = *pools.add_pools();
+  pool.set_name("spot");
+  pool.set_capacity(v1::SPOT);
+  pool.set_price_per_hour(3);
+  pool.set_slots(100);
+  pool.mutable_reclaim()->set_notice_seconds(2);
+  world_.SetPools(pools);
+  return Play(kQuietSteps);
+}
+
+std::string Scenario::Play(int steps) {
+  const v1::Experiment experiment = DrawExperiment(seed_, key_, faults_);
+  const auto submitted = experiment::Submit(*disk_, clock_, experiment);
   if (!submitted.ok()) return "submit: " + submitted.status().ToString();
-  most_parallel_ = MakeExperiment().spec().parallel_trial_count();
+  most_parallel_ = experiment.spec().parallel_trial_count();
   Boot();
-  quiet_ = !faults;
-  if (quiet_) world_.hazards() = Hazards{0, 0, 0, 0, 0, 0, 0, 1000};
-  const int steps = kFaultySteps + kQuietSteps;
   for (int step = 0; step < steps && !ended_; ++step) {
-    if (faults && step == kFaultySteps) {  // I9: from here on it must come to an end by itself
-      quiet_ = true;
-      world_.hazards().start_fault = 0;
-      store_->refuse = store_->forget = store_->unreadable = 0;
-      if (suspended_) Boot();
-      v1::Intent resume;
-      resume.set_verb(v1::Intent::RESUME);
-      if (!experiment::Send(*disk_, clock_, key_, resume).ok()) return "cannot send an intent";
-    }
-    if (std::string broken = Step(); !broken.empty()) {
-      return absl::StrFormat("step %d: %s", step, broken);
-    }
+    std::string broken;
+    if (!quiet_ && step == kFaultySteps) broken = Calm();
+    if (broken.empty()) broken = Step();
+    if (!broken.empty()) return absl::StrFormat("step %d: %s", step, broken);
   }
   if (!ended_) return "I9: it did not come to an end after the faults had stopped\n" + Describe();
-  return CheckEnd();
+  return invariants_.AtEnd();
+}
+
+// I9: from here on it must come to an end by itself.
+std::string Scenario::Calm() {
+  quiet_ = true;
+  world_.hazards() = Hazards{};
+  store_->refuse = store_->forget = store_->unreadable = 0;
+  if (suspended_) Boot();
+  v1::Intent resume;
+  resume.set_verb(v1::Intent::RESUME);
+  return experiment::Send(*disk_, clock_, key_, resume).ok() ? "" : "cannot send an intent";
 }
 
 // ---- one step ----------------------------------------------------------------------------------
@@ -131,6 +108,10 @@ std::string Scenario::Step() {
   if (!quiet_) Disturb();
   Sleep(absl::Seconds(20));
   const auto result = reconciler_->Reconcile(key_);
+  if (std::exchange(store_->dead, false)) {
+    Boot();
+    return invariants_.AfterStep(most_parallel_);
+  }
   if (absl::IsFailedPrecondition(result.status())) {
     return "the owner was told that it is none: " + result.status().ToString();
   }
@@ -142,13 +123,13 @@ std::string Scenario::Step() {
     due_ = clock_.Monotonic() + absl::Milliseconds(50);
   }
   if (std::string broken = CheckZombie(); !broken.empty()) return broken;
-  return CheckInvariants();
+  return invariants_.AfterStep(most_parallel_);
 }
 
-// Goes on to when the reconciler wants to be called or a program ends, whichever comes first.
+// Goes on to when the reconciler wants to be called or something happens, whichever comes first.
 void Scenario::Sleep(absl::Duration most) {
   const absl::Duration now = clock_.Monotonic();
-  absl::Duration until = std::min({due_, world_.NextEnd(), now + most});
+  absl::Duration until = std::min({due_, world_.NextEvent(), now + most});
   if (!quiet_ && rng_.Below(4) == 0) until = now;  // called for nothing
   clock_.Advance(std::max(until - now, absl::Milliseconds(1)));
 }
@@ -164,15 +145,27 @@ void Scenario::Disturb() {
     case 2: store_->refuse = rng_.Below(2) == 0 ? 0 : 0.3; break;
     case 3: store_->forget = rng_.Below(2) == 0 ? 0 : 0.3; break;
     case 4: store_->unreadable = rng_.Below(2) == 0 ? 0 : 0.1; break;
-    case 5: world_.hazards().start_fault = rng_.Below(2) == 0 ? 0 : 0.3; break;
-    case 6: clock_.StepWallClock(absl::Minutes(static_cast<int64_t>(rng_.Below(120)) - 60)); break;
-    case 7:
+    case 5: clock_.StepWallClock(absl::Minutes(static_cast<int64_t>(rng_.Below(120)) - 60)); break;
+    case 6:
+      if (rng_.Below(3) != 0) break;
       suspended_ = true;
       reconciler_->Suspend(key_, rng_.Below(2) == 0);
       break;
-    case 8: world_.hazards().slots = rng_.Below(2) == 0 ? 1000 : 2; break;
-    case 9: SendIntent(); break;
+    case 7:
+      if (faults_ == Faults::kAll) SendIntent();
+      break;
+    case 8:
+    case 9: DisturbPlatform(); break;
     default: break;
+  }
+}
+
+void Scenario::DisturbPlatform() {
+  constexpr int kNotices[] = {0, 2, 15, 120};
+  switch (rng_.Below(3)) {
+    case 0: world_.hazards().start_fault = rng_.Below(2) == 0 ? 0 : 0.3; break;
+    case 1: world_.hazards().slots = rng_.Below(2) == 0 ? 1000 : 2; break;
+    default: world_.Storm(absl::Seconds(kNotices[rng_.Below(4)])); break;  // F21
   }
 }
 
@@ -199,114 +192,7 @@ std::string Scenario::CheckZombie() {
   return "";
 }
 
-// ---- invariants --------------------------------------------------------------------------------
-
-std::string Scenario::CheckInvariants() {
-  const auto trials = disk_->ListTrials({.experiment = key_});
-  const v1::Experiment experiment = Experiment();
-  int open = 0;
-  const auto attempts = disk_->ListAttempts({.experiment = key_, .open_only = true});
-  for (const auto& attempt : *attempts) {
-    ++open;
-    if (terminal_.contains(attempt.record.trial())) return "I2: an open attempt of an ended trial";
-  }
-  if (open > most_parallel_)
-    return absl::StrFormat("%d open attempts, %d allowed", open, most_parallel_);
-  int64_t number = 0;
-  for (const auto& trial : *trials) {
-    if (trial.record.number() != ++number) return "I3: a trial is missing";
-    if (std::string broken = CheckTrial(trial.record); !broken.empty()) return broken;
-  }
-  if (number > experiment.spec().max_trial_count()) return "more trials than maxTrialCount";
-  const v1::OptimalTrial& best = experiment.status().current_optimal_trial();
-  if (best_ && !best.has_objective()) return "I5: the best trial was forgotten";
-  if (best.has_objective()) {
-    if (!std::isfinite(best.objective())) return "I5: the best objective is not finite";
-    if (best_ && best.objective() > *best_) return "I5: the best objective went backwards";
-    best_ = best.objective();
-  }
-  return "";
-}
-
-std::string Scenario::CheckTrial(const v1::Trial& trial) {
-  const std::string name = "trial " + std::to_string(trial.number());
-  const auto [known, fresh] = points_.emplace(trial.number(), PointText(trial));
-  if (!fresh && known->second != PointText(trial)) return "I3: " + name + " changed its point";
-  const auto terminal = terminal_.find(trial.number());
-  if (terminal != terminal_.end() && terminal->second != trial.phase()) {
-    return "I1: " + name + " left its terminal phase";
-  }
-  if (experiment::IsTerminal(trial.phase())) terminal_[trial.number()] = trial.phase();
-  if (world_.RunningOf({key_, trial.number()}) > 1) return "I2: two programs run " + name;
-  return "";
-}
-
-// What the last attempt that ran reported is in the store, every point once, and nothing else
-// counts.
-std::string Scenario::CheckRows(const v1::Trial& trial) {
-  int32_t ran = trial.attempts();
-  while (ran > 1 && world_.Find({{key_, trial.number()}, ran}) == nullptr) --ran;
-  std::set<std::tuple<int32_t, int64_t, std::string>> keys;
-  uint64_t counted = 0;
-  const auto rows =
-      disk_->ListObservations({.trial = {key_, trial.number()}, .include_superseded = true});
-  for (const auto& row : *rows) {
-    if (!keys.insert({row.attempt, row.step, row.metric}).second) return "I4: a row stands twice";
-    const Program* program = world_.Find({{key_, trial.number()}, row.attempt});
-    if (program == nullptr) return "I4: a row of an attempt that never ran";
-    const double value = program->points[row.step - 1].value;
-    if (row.value != value && !(std::isnan(row.value) && std::isnan(value))) {
-      return "I4: a row has another value than was reported";
-    }
-    if (row.superseded && row.attempt == ran) return "the last attempt is superseded";
-    if (!row.superseded) ++counted;
-  }
-  const Program* last = world_.Find({{key_, trial.number()}, ran});
-  const uint64_t reported = last == nullptr ? 0 : world_.Reported(*last);
-  if (counted != reported) {
-    return absl::StrFormat("I4: trial %d reported %d points, %d count", trial.number(), reported,
-                           counted);
-  }
-  return "";
-}
-
-std::string Scenario::CheckEnd() {
-  const v1::Experiment experiment = Experiment();
-  if (!experiment::IsEnded(experiment)) return "it stopped without an end";
-  if (world_.RunningCount() > 0) return "I8: a program was left running";
-  std::map<v1::TrialPhase, int64_t> counts;
-  std::optional<double> best;
-  std::set<std::string> points;
-  const auto trials = disk_->ListTrials({.experiment = key_});
-  for (const auto& trial : *trials) {
-    const v1::Trial& record = trial.record;
-    if (!experiment::IsTerminal(record.phase())) return "I1: a trial never ended";
-    ++counts[record.phase()];
-    if (!points.insert(PointText(record)).second) return "I3: a point was tried twice";
-    if (std::string broken = CheckRows(record); !broken.empty()) return broken;
-    const auto attempts = disk_->ListAttempts({.experiment = key_, .trial = record.number()});
-    if (static_cast<int>(attempts->size()) != record.attempts()) return "an attempt is missing";
-    for (const auto& attempt : *attempts) {
-      if (attempt.record.state() != v1::ATTEMPT_CLOSED) return "an attempt was never closed";
-      if (attempt.record.cause() == v1::CAUSE_NONE) return "an attempt has no cause";
-    }
-    if (record.phase() != v1::TRIAL_SUCCEEDED || !record.has_objective()) continue;
-    best = std::min(best.value_or(record.objective()), record.objective());
-  }
-  const v1::ExperimentStatus& status = experiment.status();
-  if (status.trials_succeeded() != counts[v1::TRIAL_SUCCEEDED] ||
-      status.trials_failed() != counts[v1::TRIAL_FAILED] ||
-      status.trials_killed() != counts[v1::TRIAL_KILLED] ||
-      status.trial_metrics_unavailable() != counts[v1::TRIAL_METRICS_UNAVAILABLE] ||
-      status.trials_running() != 0 || status.trials_pending() != 0) {
-    return "the counts of the status are not those of the trials";
-  }
-  if (best.has_value() != status.current_optimal_trial().has_objective() ||
-      (best && *best != status.current_optimal_trial().objective())) {
-    return "I5: the best trial is not the best of the trials";
-  }
-  return "";
-}
+// ---- what came of it ---------------------------------------------------------------------------
 
 std::string Scenario::Describe() {
   std::string text = Experiment().status().ShortDebugString() + "\n";
@@ -319,10 +205,29 @@ std::string Scenario::Describe() {
 
 v1::Experiment Scenario::Experiment() { return disk_->GetExperiment(key_)->record; }
 
-std::vector<std::string> Scenario::Points() {
-  std::vector<std::string> points;
-  for (const auto& [number, text] : points_) points.push_back(text);
-  return points;
+std::vector<std::string> Scenario::Results() {
+  std::vector<std::string> results;
+  const auto trials = disk_->ListTrials({.experiment = key_});
+  for (const auto& [trial, revision] : *trials) {
+    const std::string objective =
+        trial.has_objective() ? FormatNumber(trial.objective()) : std::string("none");
+    results.push_back(absl::StrFormat("%s %s at %d of %d", v1::TrialPhase_Name(trial.phase()),
+                                      objective, trial.objective_step(), trial.last_step()));
+  }
+  return results;
+}
+
+std::vector<std::string> Scenario::Ledger() {
+  std::vector<std::string> lines = Results();
+  const auto attempts = disk_->ListAttempts({.experiment = key_});
+  for (const auto& [attempt, revision] : *attempts) {
+    lines.push_back(absl::StrFormat(
+        "%d-a%d %s from %d gained %d redone %d in %.6f s wasted %.6f s for %.9f", attempt.trial(),
+        attempt.number(), v1::Cause_Name(attempt.cause()), attempt.resumed_from_step(),
+        attempt.steps_gained(), attempt.steps_redone(), attempt.seconds(), attempt.wasted_seconds(),
+        attempt.cost()));
+  }
+  return lines;
 }
 
 }  // namespace shirabe::simulation

@@ -5,50 +5,64 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "experiment/reconciler.h"
+#include "tests/simulation/draw.h"
 #include "tests/simulation/faulty_store.h"
-#include "tests/simulation/world.h"
+#include "tests/simulation/invariants.h"
+#include "tests/simulation/sim_executor.h"
+#include "tests/simulation/tally.h"
 
 namespace shirabe::simulation {
 
 class Scenario {
  public:
-  explicit Scenario(uint64_t seed);
+  explicit Scenario(uint64_t seed, Faults faults = Faults::kAll);
 
   // Faults for a while, then none; the first broken invariant, or "".
   std::string Run();
+  // As above, and nothing but what the seed does to machines and programs: no fault is drawn from
+  // what has happened so far, so that two runs differ only by `crash_at`.
+  std::string RunScripted();
+  // F1: the controller dies at this numbered step of its passes, counted from 1, and is started
+  // again; 0 = never. How many steps there were.
+  int64_t crash_at = 0;
+  int64_t steps() const { return steps_; }
   // Parameters of every trial, by number: to compare two runs.
-  std::vector<std::string> Points();
+  std::vector<std::string> Points() const { return invariants_.Points(); }
+  // How each trial ended and what it found, by number.
+  std::vector<std::string> Results();
+  // The same with every line of the ledger, but for times and tokens.
+  std::vector<std::string> Ledger();
   v1::Experiment Experiment();
-
-  bool faults = true;  // false: the same experiment, undisturbed
+  // What happened in it.
+  void AddTo(Tally& tally) { Count(key_, *disk_, world_, tally); }
 
  private:
-  v1::Experiment MakeExperiment();
   void Boot();         // a new controller, after a crash or at first
   std::string Step();  // one call of the reconciler, and what may happen around it
   void Disturb();
+  void DisturbPlatform();
+  std::string Calm();
   void SendIntent();
+  void CountStep();
+  std::string Play(int steps);
   void Sleep(absl::Duration most);
   std::string Describe();  // what is in the store, for a failure's message
   std::string CheckZombie();
-  std::string CheckInvariants();
-  std::string CheckTrial(const v1::Trial& trial);
-  std::string CheckEnd();
-  std::string CheckRows(const v1::Trial& trial);
 
   uint64_t seed_;
+  Faults faults_;
+  ExperimentKey key_{"sim", "exp"};
   Rng rng_;
   ManualClock clock_;
   World world_;
   std::unique_ptr<db::Store> disk_;
   std::unique_ptr<FaultyStore> store_;
-  ExperimentKey key_{"sim", "exp"};
   experiment::Proposer proposer_{0};
+  Invariants invariants_;
 
   std::unique_ptr<SimExecutor> executor_;
   std::unique_ptr<experiment::Reconciler> reconciler_;
@@ -60,11 +74,9 @@ class Scenario {
 
   absl::Duration due_;
   bool quiet_ = false;  // faults have stopped
+  int64_t steps_ = 0;
   bool ended_ = false;
   int most_parallel_ = 0;
-  std::map<int64_t, v1::TrialPhase> terminal_;
-  std::map<int64_t, std::string> points_;
-  std::optional<double> best_;
 };
 
 }  // namespace shirabe::simulation

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "tests/simulation/scenario.h"
+#include "tests/simulation/tally.h"
 
 namespace shirabe::simulation {
 namespace {
@@ -18,33 +19,58 @@ uint64_t FromEnvironment(const char* name, uint64_t otherwise) {
 
 // The seeds that this run plays.
 std::pair<uint64_t, uint64_t> Seeds() {
-  if (const uint64_t one = FromEnvironment("SHIRABE_SEED", 0); one != 0) return {one, one + 1};
-  return {1, 1 + FromEnvironment("SHIRABE_SEEDS", 1000)};
+  const uint64_t first = FromEnvironment("SHIRABE_SEED", 1);
+  const uint64_t count =
+      FromEnvironment("SHIRABE_SEEDS", std::getenv("SHIRABE_SEED") == nullptr ? 1000 : 1);
+  return {first, first + count};
 }
 
 TEST(Simulation, InvariantsHoldUnderFaults) {
   SetLogLevel(LogLevel::kError);
   const auto [first, last] = Seeds();
+  Tally tally;
   for (uint64_t seed = first; seed < last; ++seed) {
     Scenario scenario(seed);
     const std::string broken = scenario.Run();
     ASSERT_EQ(broken, "") << "play it again with SHIRABE_SEED=" << seed;
+    scenario.AddTo(tally);
   }
+  if (last - first < 1000) return;
+  for (const char* what : kExpected) EXPECT_GT(tally[what], 0) << what << " was never met";
+  for (const auto& [what, count] : tally) RecordProperty(what, std::to_string(count));
 }
 
 // I10: faults delay suggestions, they do not change them.
 TEST(Simulation, FaultsDoNotChangeWhatIsTried) {
+  SetLogLevel(LogLevel::kError);
   const auto [first, last] = Seeds();
   for (uint64_t seed = first; seed < std::min(last, first + 200); ++seed) {
     Scenario disturbed(seed);
     ASSERT_EQ(disturbed.Run(), "") << "seed " << seed;
-    Scenario undisturbed(seed);
-    undisturbed.faults = false;
+    Scenario undisturbed(seed, Faults::kNone);
     ASSERT_EQ(undisturbed.Run(), "") << "seed " << seed;
     const auto a = disturbed.Points(), b = undisturbed.Points();
     for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
       ASSERT_EQ(a[i], b[i]) << "trial " << i + 1 << " of seed " << seed;
     }
+  }
+}
+
+// Whatever the platform does to the machines, every trial ends as it would have undisturbed, with
+// the same result: nothing failed, nothing is missing, the same trial is the best.
+TEST(Simulation, PreemptionCostsSecondsAndNeverATrial) {
+  SetLogLevel(LogLevel::kError);
+  const auto [first, last] = Seeds();
+  for (uint64_t seed = first; seed < std::min(last, first + 300); ++seed) {
+    Scenario disturbed(seed, Faults::kPreemption);
+    ASSERT_EQ(disturbed.Run(), "") << "seed " << seed;
+    Scenario undisturbed(seed, Faults::kNone);
+    ASSERT_EQ(undisturbed.Run(), "") << "seed " << seed;
+    ASSERT_EQ(disturbed.Results(), undisturbed.Results()) << "seed " << seed;
+    ASSERT_EQ(disturbed.Experiment().status().trials_failed(), 0) << "seed " << seed;
+    ASSERT_EQ(disturbed.Experiment().status().current_optimal_trial().best_trial_name(),
+              undisturbed.Experiment().status().current_optimal_trial().best_trial_name())
+        << "seed " << seed;
   }
 }
 

@@ -1,87 +1,275 @@
 #include "tests/simulation/world.h"
 
 #include <algorithm>
-#include <limits>
+#include <cmath>
+#include <csignal>
+
+#include "absl/strings/str_format.h"
 
 namespace shirabe::simulation {
 namespace {
 
-World* collected_world = nullptr;
-
-// Reads what a program has reported since the cursor; the offset counts points.
-class SimCollector : public metrics::Collector {
- public:
-  StatusOr<metrics::Collected> Collect(const metrics::Source& source,
-                                       const v1::CollectorCursor& cursor) override {
-    metrics::Collected collected;
-    collected.cursor = cursor;
-    if (collected.cursor.files().empty()) collected.cursor.add_files();
-    const auto key = ParseAttemptName(source.log, "sim");
-    Program* program = key ? collected_world->Find(*key) : nullptr;
-    if (program == nullptr) return collected;
-    const uint64_t reported = collected_world->Reported(*program);
-    v1::FileCursor& file = *collected.cursor.mutable_files(0);
-    constexpr uint64_t kMost = 7;  // a small limit, so that `more` is met
-    const uint64_t end = std::min<uint64_t>(reported, file.offset() + kMost);
-    for (uint64_t i = file.offset(); i < end; ++i) collected.points.push_back(program->points[i]);
-    file.set_offset(end);
-    collected.more = end < reported;
-    return collected;
+double OnDemandPrice(const v1::NodePools& pools, double otherwise) {
+  double price = -1;
+  for (const v1::NodePool& pool : pools.pools()) {
+    if (pool.capacity() == v1::SPOT) continue;
+    if (price < 0 || pool.price_per_hour() < price) price = pool.price_per_hour();
   }
-};
-
-StatusOr<std::unique_ptr<metrics::Collector>> CreateSimCollector(const v1::MetricsCollectorSpec&) {
-  return std::make_unique<SimCollector>();
+  return price < 0 ? otherwise : price;
 }
 
-std::string DescribeSim(const metrics::Source&) { return "in the points of the simulation"; }
-std::string NoFile(const metrics::Source&) { return ""; }
+absl::Duration Gap(Rng& rng, double per_hour) {
+  if (per_hour <= 0) return absl::InfiniteDuration();
+  return absl::Hours(-std::log(1 - rng.Uniform()) / per_hour);
+}
 
 }  // namespace
 
-void SetCollectedWorld(World* world) { collected_world = world; }
+void World::SetPools(const v1::NodePools& pools) {
+  pools_ = pools;
+  slots_.clear();
+  for (const v1::NodePool& pool : pools_.pools()) {
+    for (int i = 0; i < pool.slots(); ++i) {
+      const std::string node = pool.name() + "-" + std::to_string(i);
+      Slot slot{.node = node, .pool = &pool, .trace = Rng(Mix(seed_, Fingerprint(node)))};
+      slot.next = Gap(slot.trace, pool.reclaim().per_node_hour());
+      slots_.push_back(std::move(slot));
+    }
+  }
+}
+
+// ---- machines ----------------------------------------------------------------------------------
+
+bool World::Free(const Slot& slot) {
+  if (slot.program == nullptr) return true;
+  const bool taken = slot.program->platform != v1::CAUSE_NONE;
+  const absl::Duration away =
+      taken ? absl::Seconds(slot.pool->reclaim().returns_after_seconds()) : absl::ZeroDuration();
+  return Now() >= slot.program->SeenEnd() + away;
+}
+
+bool World::MayUse(const v1::NodePool& pool, const trial::Placing& placing) const {
+  const v1::CapacityPolicy& policy = placing.policy;
+  const bool spot = pool.capacity() == v1::SPOT;
+  if (policy.spot() == v1::REQUIRED && !spot) return false;
+  if (policy.spot() == v1::SPOT_NEVER && spot) return false;
+  if (policy.pools().empty()) return true;
+  return std::find(policy.pools().begin(), policy.pools().end(), pool.name()) !=
+         policy.pools().end();
+}
+
+// Spot before on-demand, unless on-demand is asked for and there is one.
+StatusOr<World::Slot*> World::Choose(const trial::Placing& placing) {
+  bool on_demand = false;
+  for (const Slot& slot : slots_) {
+    on_demand = on_demand || (MayUse(*slot.pool, placing) && slot.pool->capacity() != v1::SPOT);
+  }
+  const bool avoid_spot = placing.on_demand && on_demand;
+  Slot* best = nullptr;
+  for (Slot& slot : slots_) {
+    const bool spot = slot.pool->capacity() == v1::SPOT;
+    if (!MayUse(*slot.pool, placing) || (avoid_spot && spot) || !Free(slot)) continue;
+    if (best == nullptr || (spot && best->pool->capacity() != v1::SPOT)) best = &slot;
+  }
+  if (best == nullptr) return absl::ResourceExhaustedError("no free slot in any pool");
+  return best;
+}
+
+void World::Place(Slot& slot, Program& program) {
+  program.placement.set_node(slot.node);
+  program.placement.set_pool(slot.pool->name());
+  program.placement.set_capacity(slot.pool->capacity() == v1::SPOT ? "spot" : "on-demand");
+  program.placement.set_price_per_hour(slot.pool->price_per_hour());
+  program.placement.set_on_demand_price_per_hour(
+      OnDemandPrice(pools_, slot.pool->price_per_hour()));
+  program.notice = absl::Seconds(slot.pool->reclaim().notice_seconds());
+  while (slot.next < program.start) {
+    slot.next += Gap(slot.trace, slot.pool->reclaim().per_node_hour());
+  }
+  program.reclaim_at = slot.next;
+  slot.program = &program;
+}
+
+trial::Offer World::Quote(const trial::Placing& placing) {
+  Play();
+  if (slots_.empty()) {
+    return {.waiting = RunningCount() >= hazards_.slots ? "no free slot" : ""};
+  }
+  trial::Offer offer;
+  const auto slot = Choose(placing);
+  if (!slot.ok()) offer.waiting = std::string(slot.status().message());
+  for (const Slot& other : slots_) {
+    if (!MayUse(*other.pool, placing)) continue;
+    offer.price_per_hour = std::max(offer.price_per_hour, other.pool->price_per_hour());
+  }
+  return offer;
+}
+
+// ---- starting ----------------------------------------------------------------------------------
 
 Status World::Start(const trial::AttemptRequest& request) {
+  Play();
   if (Program* old = Find(request.key)) {
     if (old->token == request.token) return absl::OkStatus();
     return absl::AlreadyExistsError(AttemptName(request.key) + " exists with another token");
   }
-  Program program;
+  Slot* slot = nullptr;
+  if (!slots_.empty()) {
+    ASSIGN_OR_RETURN(slot, Choose(request.placing));
+  } else if (RunningCount() >= hazards_.slots) {
+    return absl::ResourceExhaustedError("no free slot");
+  }
+  Program& program = programs_[request.key];
+  program.key = request.key;
   program.token = request.token;
-  program.start = clock_->Monotonic();
+  program.training = code_(request.key.trial.number);
+  program.start = Now();
   program.wall_start = clock_->Now();
-  program.end = program.start + absl::Milliseconds(500 + rng_.Below(60000));
-  DrawFate(program);
-  DrawPoints(program);
-  programs_[request.key] = program;
+  program.placement.set_node("sim");
+  program.placement.set_capacity("on-demand");
+  program.placement.set_pid(1);
+  *program.placement.mutable_start_time() = ToProto(program.wall_start);
+  Resume(request, program);
+  LayOut(program);
+  if (slot != nullptr) Place(*slot, program);
+  Rng rng(Mix(seed_, Fingerprint(AttemptName(request.key))));
+  DrawFate(program, rng);
+  DrawReclaim(program, rng);
+  active_.push_back(&program);
   return absl::OkStatus();
 }
 
-void World::DrawFate(Program& program) {
-  const double fate = rng_.Uniform();
+// F13: a checkpoint that is not as it was committed is found before anyone resumes from it.
+std::string World::WhyUnusable(const v1::Checkpoint& checkpoint) {
+  const AttemptKey key{{ExperimentKeyOf(checkpoint), checkpoint.trial()}, checkpoint.attempt()};
+  const Program* program = Find(key);
+  const Save* save = program == nullptr ? nullptr : program->FindSave(checkpoint.step());
+  const std::string name = absl::StrFormat("step %d of %s", checkpoint.step(), AttemptName(key));
+  if (save == nullptr) {
+    Violate("I6: asked to resume from what was never saved: " + name);
+    return "it is not there";
+  }
+  if (save->at > program->SeenEnd()) Violate("I6: a zombie's checkpoint was committed: " + name);
+  if (checkpoint.digest() != Describe(*program, *save).digest()) return "another digest";
+  if (save->pruned) return "it is not there";
+  return save->damaged ? "model.bin has 10 bytes instead of 20" : "";
+}
+
+void World::Resume(const trial::AttemptRequest& request, Program& program) {
+  for (size_t i = 0; i + 1 < request.resume.size(); ++i) {
+    const bool same_trial = request.resume[i].trial() == request.resume[i + 1].trial();
+    if (same_trial && request.resume[i].step() < request.resume[i + 1].step()) {
+      Violate("I6: an older checkpoint was offered before a newer one");
+    }
+  }
+  for (const v1::Checkpoint& candidate : request.resume) {
+    if (std::string why = WhyUnusable(candidate); !why.empty()) {
+      program.damaged.push_back(candidate);
+      program.damaged.back().set_gone(why);
+      continue;
+    }
+    program.from = candidate.step();
+    program.resumed = candidate;
+    return;
+  }
+}
+
+// ---- what will happen to it --------------------------------------------------------------------
+
+void World::DrawFate(Program& program, Rng& rng) {
+  for (Save& save : program.saves) {
+    save.damaged = rng.Uniform() < hazards_.damage;
+    save.refused = rng.Uniform() < hazards_.refusal;
+  }
+  const absl::Duration at = program.start + (program.end - program.start) * rng.Uniform();
+  const double fate = rng.Uniform();
   double bound = hazards_.failure;
   if (fate < bound) {
     program.exit_code = 1;
   } else if (fate < (bound += hazards_.loss)) {
     program.vanishes = true;
   } else if (fate < (bound += hazards_.kill)) {
-    program.signal = 9;
-  } else if (fate < bound + hazards_.yield) {
+    program.signal = SIGKILL;
+  } else if (fate < (bound += hazards_.yield)) {
     program.exit_code = 75;
+  } else {
+    if (fate < bound + hazards_.partition) program.lost_at = at;
+    return;
   }
+  Cut(program, at);
 }
 
-void World::DrawPoints(Program& program) {
-  if (rng_.Uniform() < hazards_.silent) return;
-  const bool nan = rng_.Uniform() < hazards_.nan;
-  const int64_t steps = 1 + static_cast<int64_t>(rng_.Below(20));
+void World::DrawReclaim(Program& program, Rng& rng) {
+  if (rng.Uniform() >= hazards_.reclaim) return;
+  constexpr int kNotices[] = {0, 2, 15, 120};
+  if (slots_.empty()) program.notice = absl::Seconds(kNotices[rng.Below(4)]);
   const absl::Duration life = program.end - program.start;
-  for (int64_t step = 1; step <= steps; ++step) {
-    const double value =
-        nan ? std::numeric_limits<double>::quiet_NaN() : rng_.Uniform() / static_cast<double>(step);
-    program.points.push_back({.metric = "loss", .value = value, .step = step});
-    program.reported.push_back(program.start + life * step / (steps + 1));
+  program.reclaim_at = rng.Uniform() < hazards_.close_call
+                           ? program.end + absl::Microseconds(rng.Uniform() * 2000 - 1000)
+                           : program.start + life * rng.Uniform();
+}
+
+void World::Reclaim(Program& program) {
+  const bool spot = program.placement.capacity() == "spot";
+  program.platform = spot ? v1::PREEMPTED_SPOT : v1::PREEMPTED_NODE;
+  Rng rng(Mix(seed_ + 1, Fingerprint(AttemptName(program.key))));
+  if (rng.Uniform() < hazards_.zombie) {
+    program.lost_at = program.reclaim_at;
+    Cut(program, program.reclaim_at + absl::Minutes(10) * rng.Uniform());
+    return;
   }
+  Notify(program, program.reclaim_at, program.notice);
+}
+
+void World::Play() {
+  for (Program* program : active_) {
+    const bool due = program->reclaim_at <= Now() && program->platform == v1::CAUSE_NONE;
+    if (due && program->reclaim_at < program->SeenEnd()) Reclaim(*program);
+  }
+  std::erase_if(active_, [this](const Program* program) { return !Running(*program); });
+}
+
+void World::Storm(absl::Duration notice) {
+  Play();
+  for (Program* program : active_) {
+    program->reclaim_at = std::min(program->reclaim_at, Now());
+    program->notice = notice;
+  }
+  Play();
+}
+
+void World::Stop(const AttemptKey& key, absl::Duration grace) {
+  Play();
+  Program* program = Find(key);
+  if (program != nullptr && Running(*program)) Notify(*program, Now(), grace);
+}
+
+void World::Prune(const v1::Checkpoint& checkpoint) {
+  Program* program =
+      Find({{ExperimentKeyOf(checkpoint), checkpoint.trial()}, checkpoint.attempt()});
+  if (program == nullptr) return Violate("asked to prune what was never saved");
+  for (Save& save : program->saves) save.pruned = save.pruned || save.step == checkpoint.step();
+}
+
+void World::RemoveFiles(const ExperimentKey& experiment) {
+  const auto of_it = [&](const AttemptKey& key) { return key.trial.experiment == experiment; };
+  std::erase_if(active_, [&](const Program* program) { return of_it(program->key); });
+  for (Slot& slot : slots_) {
+    if (slot.program != nullptr && of_it(slot.program->key)) slot.program = nullptr;
+  }
+  std::erase_if(programs_, [&](const auto& entry) { return of_it(entry.first); });
+}
+
+// ---- what there is -----------------------------------------------------------------------------
+
+absl::Duration World::NextEvent() {
+  Play();
+  absl::Duration next = absl::InfiniteDuration();
+  for (const Program* program : active_) {
+    next = std::min(next, program->SeenEnd());
+    if (program->reclaim_at > Now()) next = std::min(next, program->reclaim_at);
+  }
+  return next;
 }
 
 Program* World::Find(const AttemptKey& key) {
@@ -89,118 +277,39 @@ Program* World::Find(const AttemptKey& key) {
   return found == programs_.end() ? nullptr : &found->second;
 }
 
-// Half of the programs end at once when asked to, the others use up the grace and are killed.
-void World::Stop(const AttemptKey& key, absl::Duration grace) {
-  Program* program = Find(key);
-  if (program == nullptr || !Running(*program)) return;
-  const bool polite = rng_.Uniform() < 0.5;
-  program->vanishes = false;
-  program->exit_code = 0;
-  program->signal = polite ? 15 : 9;
-  program->end =
-      std::min(program->end, clock_->Monotonic() + (polite ? absl::ZeroDuration() : grace));
-}
-
 uint64_t World::Reported(const Program& program) {
-  const absl::Duration until = std::min(clock_->Monotonic(), program.end);
-  return std::upper_bound(program.reported.begin(), program.reported.end(), until) -
-         program.reported.begin();
+  Play();
+  const auto until = std::upper_bound(program.reported.begin(), program.reported.end(), Now());
+  return until - program.reported.begin();
 }
 
-absl::Duration World::NextEnd() {
-  absl::Duration next = absl::InfiniteDuration();
-  for (auto& [key, program] : programs_) {
-    if (Running(program)) next = std::min(next, program.end);
-  }
-  return next;
+v1::Checkpoint World::Describe(const Program& program, const Save& save) const {
+  v1::Checkpoint checkpoint;
+  checkpoint.set_namespace_(program.key.trial.experiment.ns);
+  checkpoint.set_experiment(program.key.trial.experiment.name);
+  checkpoint.set_trial(program.key.trial.number);
+  checkpoint.set_attempt(program.key.number);
+  checkpoint.set_step(save.step);
+  checkpoint.set_bytes(20);
+  checkpoint.set_digest(absl::StrFormat("%s@%d", AttemptName(program.key), save.step));
+  *checkpoint.mutable_time() = ToProto(program.WallAt(save.at));
+  return checkpoint;
 }
 
 int World::RunningCount() {
-  return static_cast<int>(std::count_if(programs_.begin(), programs_.end(),
-                                        [&](auto& entry) { return Running(entry.second); }));
+  Play();
+  return static_cast<int>(active_.size());
 }
 
 int World::RunningOf(const TrialKey& trial) {
-  return static_cast<int>(std::count_if(programs_.begin(), programs_.end(), [&](auto& entry) {
-    return entry.first.trial == trial && Running(entry.second);
+  Play();
+  return static_cast<int>(std::count_if(active_.begin(), active_.end(), [&](const Program* other) {
+    return other->key.trial == trial;
   }));
 }
 
-Status SimExecutor::Start(const trial::AttemptRequest& request) {
-  if (world_->rng().Uniform() < world_->hazards().start_fault) {
-    return absl::UnavailableError("the machine cannot start anything now");
-  }
-  if (world_->RunningCount() >= world_->hazards().slots && world_->Find(request.key) == nullptr) {
-    return absl::ResourceExhaustedError("no free slot");
-  }
-  RETURN_IF_ERROR(world_->Start(request));
-  if (world_->rng().Uniform() < world_->hazards().start_fault) {
-    return absl::UnavailableError("started, but the answer was lost");
-  }
-  known_[request.key] = true;
-  return absl::OkStatus();
-}
-
-Status SimExecutor::Stop(const AttemptKey& key, v1::Cause, absl::Duration grace) {
-  world_->Stop(key, grace);
-  return absl::OkStatus();
-}
-
-void SimExecutor::Adopt(const std::vector<v1::Attempt>& open) {
-  for (const v1::Attempt& attempt : open) {
-    known_[{{ExperimentKeyOf(attempt), attempt.trial()}, attempt.number()}] = true;
-  }
-}
-
-std::vector<trial::Sighting> SimExecutor::Observe(const ExperimentKey& experiment) {
-  using State = trial::Sighting::State;
-  std::vector<trial::Sighting> sightings;
-  for (const auto& [key, known] : known_) {
-    if (key.trial.experiment != experiment) continue;
-    trial::Sighting sighting{.key = key};
-    Program* program = world_->Find(key);
-    if (program == nullptr) {
-      sighting.state = State::kLost;
-      sightings.push_back(std::move(sighting));
-      continue;
-    }
-    sighting.placement.set_node("sim");
-    sighting.placement.set_pid(1);
-    *sighting.placement.mutable_start_time() = ToProto(program->wall_start);
-    if (!world_->Running(*program)) {
-      sighting.state = program->vanishes ? State::kLost : State::kExited;
-      sighting.signal = program->signal;
-      if (program->signal == 0) sighting.exit_code = program->exit_code;
-      *sighting.placement.mutable_end_time() =
-          ToProto(program->wall_start + (program->end - program->start));
-    }
-    sightings.push_back(std::move(sighting));
-  }
-  return sightings;
-}
-
-Status SimExecutor::RemoveFiles(const ExperimentKey& experiment, int64_t) {
-  std::erase_if(world_->programs(),
-                [&](const auto& entry) { return entry.first.trial.experiment == experiment; });
-  return absl::OkStatus();
-}
-
-trial::AttemptPaths SimExecutor::Paths(const AttemptKey& key) const {
-  trial::AttemptPaths paths;
-  paths.log = AttemptName(key);
-  return paths;
-}
-
-trial::Offer SimExecutor::Quote(const google::protobuf::Struct&, const trial::Placing&) {
-  return {.waiting = world_->RunningCount() >= world_->hazards().slots ? "no free slot" : ""};
+void World::Violate(std::string what) {
+  if (violation_.empty()) violation_ = std::move(what);
 }
 
 }  // namespace shirabe::simulation
-
-namespace shirabe::metrics {
-SHIRABE_REGISTER(CollectorInfo, {.name = "Custom",
-                                 .help = "points of the simulation",
-                                 .create = simulation::CreateSimCollector,
-                                 .describe = simulation::DescribeSim,
-                                 .shared_file = simulation::NoFile});
-}  // namespace shirabe::metrics

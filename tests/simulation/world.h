@@ -1,57 +1,71 @@
-// The world of a simulation: programs that run, report, end or vanish on a manual clock, as seeded.
-// It outlives controllers that crash, as real processes do.
+// The world of a simulation: machines in pools, with prices, that may be taken away at any moment,
+// and the programs that run on them, on a manual clock. It outlives controllers that crash, as real
+// machines do. What happens to an attempt is drawn from the seed and the attempt's name alone, so
+// that a crash in between changes nothing of it.
 #pragma once
 
+#include <functional>
 #include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/rng.h"
-#include "metrics/collector.h"
-#include "trial/executor.h"
+#include "base/status.h"
+#include "proto/shirabe/v1/experiment.pb.h"
+#include "tests/simulation/program.h"
+#include "trial/attempt.h"
 
 namespace shirabe::simulation {
 
-// What one program will do, drawn when it starts.
-struct Program {
-  std::string token;
-  absl::Duration start;  // monotonic, like all times of the world
-  absl::Duration end;    // of its own accord, or when killed
-  absl::Time wall_start;
-  int exit_code = 0;
-  int signal = 0;
-  bool vanishes = false;                 // nobody will see how it ended
-  std::vector<metrics::Point> points;    // what it reports…
-  std::vector<absl::Duration> reported;  // …and when
-};
-
-// Probabilities.
+// Probabilities, of an attempt where nothing else is said.
 struct Hazards {
-  double failure = 0.1;    // exits 1
-  double loss = 0.05;      // vanishes
-  double kill = 0.05;      // SIGKILL from nowhere
-  double yield = 0.02;     // exits 75
-  double nan = 0.05;       // reports only NaN
-  double silent = 0.03;    // reports nothing
-  double start_fault = 0;  // Start fails, before or after it took effect
-  int slots = 1000;        // programs at the same time
+  double failure = 0;      // exits 1
+  double loss = 0;         // vanishes
+  double kill = 0;         // SIGKILL from nowhere
+  double yield = 0;        // exits 75
+  double partition = 0;    // is thought to be gone, and runs on
+  double reclaim = 0;      // its machine is reclaimed…
+  double zombie = 0;       // …goes away without stopping it: it runs on for minutes
+  double close_call = 0;   // …within a millisecond of its end
+  double damage = 0;       // of a checkpoint: it is found damaged later
+  double refusal = 0;      // of a checkpoint: it cannot be committed
+  double start_fault = 0;  // of a Start: it fails, before or after it took effect
+  double slow_verify = 0;  // of a Start that resumes: not yet
+  double forget = 0;       // of an Observe: an attempt is no longer known until it is adopted
+  int slots = 1000;        // programs at the same time, where there are no pools
 };
 
 class World {
  public:
-  World(uint64_t seed, ManualClock* clock, Hazards hazards)
-      : clock_(clock), rng_(seed), hazards_(hazards) {}
+  using Code = std::function<Training(int64_t trial)>;
+
+  World(uint64_t seed, ManualClock* clock) : clock_(clock), seed_(seed), rng_(seed) {}
+
+  // Before the first Start.
+  void SetCode(Code code) { code_ = std::move(code); }
+  void SetPools(const v1::NodePools& pools);
 
   Status Start(const trial::AttemptRequest& request);
   void Stop(const AttemptKey& key, absl::Duration grace);
+  void Prune(const v1::Checkpoint& checkpoint);
+  void RemoveFiles(const ExperimentKey& experiment);
+  // Every machine that runs something is reclaimed at this moment.
+  void Storm(absl::Duration notice);
+  trial::Offer Quote(const trial::Placing& placing);
+
+  // What must have happened by now happens.
+  void Play();
+  // When something happens next; infinite if nothing will.
+  absl::Duration NextEvent();
+  absl::Duration Now() { return clock_->Monotonic(); }
+
   Program* Find(const AttemptKey& key);
-  bool Running(const Program& program) { return clock_->Monotonic() < program.end; }
-  // How many of its points it has reported by now.
+  bool Running(const Program& program) { return Now() < program.SeenEnd(); }
+  // How many of its points it has reported by now, also as a zombie.
   uint64_t Reported(const Program& program);
-  // When the next program ends; infinite if none runs.
-  absl::Duration NextEnd();
+  // The checkpoint as its record should be.
+  v1::Checkpoint Describe(const Program& program, const Save& save) const;
   int RunningCount();
   // Running programs of one trial: more than one means that an attempt was started too early.
   int RunningOf(const TrialKey& trial);
@@ -59,39 +73,38 @@ class World {
   Rng& rng() { return rng_; }
   Hazards& hazards() { return hazards_; }
   std::map<AttemptKey, Program>& programs() { return programs_; }
+  // The first thing that was asked for and must never be; "" if there was none.
+  const std::string& violation() const { return violation_; }
 
  private:
-  void DrawFate(Program& program);
-  void DrawPoints(Program& program);
+  struct Slot {
+    std::string node;
+    const v1::NodePool* pool;
+    Rng trace;            // of its reclaims
+    absl::Duration next;  // of them
+    const Program* program = nullptr;
+  };
+  bool Free(const Slot& slot);
+  bool MayUse(const v1::NodePool& pool, const trial::Placing& placing) const;
+  StatusOr<Slot*> Choose(const trial::Placing& placing);
+  void Place(Slot& slot, Program& program);
+  void Resume(const trial::AttemptRequest& request, Program& program);
+  std::string WhyUnusable(const v1::Checkpoint& checkpoint);
+  void DrawFate(Program& program, Rng& rng);
+  void DrawReclaim(Program& program, Rng& rng);
+  void Reclaim(Program& program);
+  void Violate(std::string what);
 
   ManualClock* clock_;
-  Rng rng_;
+  uint64_t seed_;
+  Rng rng_;  // of what is no attempt's own
   Hazards hazards_;
+  Code code_;
+  v1::NodePools pools_;
+  std::vector<Slot> slots_;
   std::map<AttemptKey, Program> programs_;
+  std::vector<Program*> active_;  // of programs_: not ended when last looked at
+  std::string violation_;
 };
-
-// An executor over the world; a new one after each crash, which knows nothing until it adopts.
-class SimExecutor : public trial::Executor {
- public:
-  explicit SimExecutor(World* world) : world_(world) {}
-
-  Status Start(const trial::AttemptRequest& request) override;
-  Status Stop(const AttemptKey& key, v1::Cause why, absl::Duration grace) override;
-  void Adopt(const std::vector<v1::Attempt>& open) override;
-  std::vector<trial::Sighting> Observe(const ExperimentKey& experiment) override;
-  void Forget(const AttemptKey& key) override { known_.erase(key); }
-  Status RemoveFiles(const ExperimentKey& experiment, int64_t trial) override;
-  trial::AttemptPaths Paths(const AttemptKey& key) const override;
-  trial::Offer Quote(const google::protobuf::Struct& trial_spec,
-                     const trial::Placing& placing) override;
-  void Prune(const v1::Checkpoint&) override {}
-
- private:
-  World* world_;
-  std::map<AttemptKey, bool> known_;
-};
-
-// The world whose programs the collector "Custom" of this test program reads.
-void SetCollectedWorld(World* world);
 
 }  // namespace shirabe::simulation

@@ -1,0 +1,152 @@
+#include "tests/simulation/draw.h"
+
+#include <string>
+
+#include "experiment/spec.h"
+
+namespace shirabe::simulation {
+namespace {
+
+// Streams of a seed.
+enum Stream : uint64_t { kExperiment = 3, kPools, kHazards, kTraining, kMoney };
+
+constexpr int kUnlimited = 1'000'000;
+
+bool Chance(Rng& rng, double probability) { return rng.Uniform() < probability; }
+
+void AddParameter(v1::ExperimentSpec& spec, v1::ParameterType type, double max) {
+  v1::ParameterSpec* parameter = spec.add_parameters();
+  parameter->set_name("p" + std::to_string(spec.parameters_size()));
+  parameter->set_parameter_type(type);
+  v1::FeasibleSpace& space = *parameter->mutable_feasible_space();
+  if (type == v1::CATEGORICAL) {
+    for (int i = 0; i <= max; ++i) space.add_list(std::string(1, static_cast<char>('a' + i)));
+    return;
+  }
+  space.set_min(0);
+  space.set_max(max);
+}
+
+void DrawSpace(v1::ExperimentSpec& spec, Rng& rng) {
+  const char* algorithms[] = {"random", "sobol", "grid"};
+  const std::string algorithm = algorithms[rng.Below(3)];
+  spec.mutable_algorithm()->set_algorithm_name(algorithm);
+  if (algorithm != "grid" && rng.Below(2) == 0) AddParameter(spec, v1::DOUBLE, 1);
+  AddParameter(spec, v1::INT, static_cast<double>(rng.Below(6)));
+  if (rng.Below(2) == 0) AddParameter(spec, v1::CATEGORICAL, 2);
+}
+
+void DrawPolicy(v1::ShirabeSpec& spec, Rng& rng, Faults faults) {
+  v1::AttemptPolicy& attempts = *spec.mutable_attempts();
+  attempts.set_max_failures(static_cast<int>(rng.Below(3)));
+  attempts.set_max_preemptions(Chance(rng, 0.5) ? static_cast<int>(rng.Below(5)) : 100);
+  if (Chance(rng, 0.5)) attempts.set_on_demand_after(static_cast<int>(rng.Below(4)));
+  if (Chance(rng, 0.5)) attempts.set_grace_period_seconds(static_cast<double>(rng.Below(20)));
+  v1::CheckpointKeep& keep = *spec.mutable_checkpoint()->mutable_keep();
+  if (Chance(rng, 0.5)) keep.set_best(static_cast<int>(rng.Below(3)));
+  if (Chance(rng, 0.5)) keep.set_latest(1 + static_cast<int>(rng.Below(3)));
+  // Only what is not said of the platform may end a trial.
+  if (faults != Faults::kAll) attempts.set_max_preemptions(kUnlimited);
+}
+
+void DrawMoney(v1::ShirabeSpec& spec, Rng& rng, const v1::NodePools& pools) {
+  if (pools.pools().empty()) return;
+  bool spot = false, on_demand = false;
+  for (const v1::NodePool& pool : pools.pools()) {
+    (pool.capacity() == v1::SPOT ? spot : on_demand) = true;
+  }
+  if (spot && Chance(rng, 0.2)) spec.mutable_capacity()->set_spot(v1::REQUIRED);
+  if (on_demand && Chance(rng, 0.2)) spec.mutable_capacity()->set_spot(v1::SPOT_NEVER);
+  if (Chance(rng, 0.3)) spec.mutable_budget()->set_max_cost(rng.Uniform() * rng.Uniform());
+}
+
+}  // namespace
+
+v1::Experiment DrawExperiment(uint64_t seed, const ExperimentKey& key, Faults faults) {
+  Rng rng(Mix(seed, kExperiment));
+  v1::Experiment experiment;
+  experiment.set_api_version("kubeflow.org/v1beta1");
+  experiment.set_kind("Experiment");
+  experiment.mutable_metadata()->set_name(key.name);
+  experiment.mutable_metadata()->set_namespace_(key.ns);
+  v1::ExperimentSpec& spec = *experiment.mutable_spec();
+  DrawSpace(spec, rng);
+  spec.mutable_objective()->set_type(v1::MINIMIZE);
+  spec.mutable_objective()->set_objective_metric_name("loss");
+  const bool goal = rng.Below(4) == 0;
+  if (goal && faults == Faults::kAll) spec.mutable_objective()->set_goal(0.01);
+  spec.set_parallel_trial_count(1 + static_cast<int>(rng.Below(6)));
+  spec.set_max_trial_count(1 + static_cast<int>(rng.Below(20)));
+  const bool limited = rng.Below(3) == 0;
+  if (limited) spec.set_max_failed_trial_count(static_cast<int>(rng.Below(4)));
+  DrawPolicy(*spec.mutable_shirabe(), rng, faults);
+  Rng money(Mix(seed, kMoney));
+  if (faults == Faults::kAll) DrawMoney(*spec.mutable_shirabe(), money, DrawPools(seed));
+  spec.mutable_metrics_collector_spec()->mutable_collector()->set_kind(v1::CUSTOM);
+  spec.mutable_trial_template()->set_primary_container_name("c");
+  auto& fields = *spec.mutable_trial_template()->mutable_trial_spec()->mutable_fields();
+  fields["apiVersion"].set_string_value("batch/v1");
+  fields["kind"].set_string_value("Job");
+  experiment::SetDefaults(experiment);
+  return experiment;
+}
+
+v1::NodePools DrawPools(uint64_t seed) {
+  Rng rng(Mix(seed, kPools));
+  constexpr int kNotices[] = {0, 2, 15, 120};
+  v1::NodePools pools;
+  const int count = static_cast<int>(rng.Below(4));
+  for (int i = 0; i < count; ++i) {
+    v1::NodePool& pool = *pools.add_pools();
+    pool.set_name("pool" + std::to_string(i));
+    pool.set_capacity(Chance(rng, 0.6) ? v1::SPOT : v1::ON_DEMAND);
+    pool.set_price_per_hour(rng.Uniform() * 10);
+    pool.set_slots(1 + static_cast<int>(rng.Below(6)));
+    pool.mutable_reclaim()->set_notice_seconds(kNotices[rng.Below(4)]);
+    pool.mutable_reclaim()->set_returns_after_seconds(static_cast<double>(rng.Below(30)));
+  }
+  return pools;
+}
+
+Hazards DrawHazards(uint64_t seed, Faults faults) {
+  Hazards hazards;
+  if (faults == Faults::kNone) return hazards;
+  Rng rng(Mix(seed, kHazards));
+  hazards.reclaim = 0.9 * rng.Uniform();
+  hazards.zombie = 0.3 * rng.Uniform();
+  hazards.close_call = 0.2 * rng.Uniform();
+  hazards.partition = 0.1 * rng.Uniform();
+  hazards.loss = 0.1 * rng.Uniform();
+  hazards.kill = 0.1 * rng.Uniform();
+  hazards.damage = Chance(rng, 0.5) ? 0.3 * rng.Uniform() : 0;
+  hazards.refusal = Chance(rng, 0.3) ? 0.3 * rng.Uniform() : 0;
+  hazards.slow_verify = 0.5 * rng.Uniform();
+  hazards.forget = 0.02 * rng.Uniform();
+  if (faults == Faults::kPreemption) return hazards;
+  hazards.failure = 0.2 * rng.Uniform();
+  hazards.yield = 0.1 * rng.Uniform();
+  return hazards;
+}
+
+Training DrawTraining(uint64_t seed, int64_t trial, Faults faults) {
+  Rng rng(Mix(Mix(seed, kTraining), static_cast<uint64_t>(trial)));
+  constexpr int kExits[] = {75, 0, 137, 143};
+  Training training;
+  training.seed = rng.Next();
+  training.steps = 1 + static_cast<int64_t>(rng.Below(20));
+  training.startup = absl::Seconds(rng.Uniform());
+  training.step = absl::Seconds(0.1 + 3 * rng.Uniform());
+  training.save = absl::Seconds(3 * rng.Uniform() * rng.Uniform());
+  training.save_every = static_cast<int64_t>(rng.Below(5));
+  training.on_notice = static_cast<Training::OnNotice>(rng.Below(3));
+  training.notice_exit = kExits[rng.Below(4)];
+  training.says_done = Chance(rng, 0.7);
+  const double odd = rng.Uniform();
+  if (faults != Faults::kAll) return training;
+  training.nan = odd < 0.05;
+  training.silent = odd > 0.97;
+  training.implicit = odd > 0.5 && odd < 0.6;
+  return training;
+}
+
+}  // namespace shirabe::simulation

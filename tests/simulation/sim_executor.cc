@@ -1,0 +1,178 @@
+#include "tests/simulation/sim_executor.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "metrics/collector.h"
+
+namespace shirabe::simulation {
+namespace {
+
+using State = trial::Sighting::State;
+
+// The keeper looks about this often.
+constexpr absl::Duration kCommitDelay = absl::Milliseconds(500);
+
+World* collected_world = nullptr;
+
+// Reads what a program has reported since the cursor; the offset counts points.
+class SimCollector : public metrics::Collector {
+ public:
+  StatusOr<metrics::Collected> Collect(const metrics::Source& source,
+                                       const v1::CollectorCursor& cursor) override {
+    metrics::Collected collected;
+    collected.cursor = cursor;
+    if (collected.cursor.files().empty()) collected.cursor.add_files();
+    const auto key = ParseAttemptName(source.log, "sim");
+    const Program* program = key ? collected_world->Find(*key) : nullptr;
+    if (program == nullptr) return collected;
+    const uint64_t reported = collected_world->Reported(*program);
+    v1::FileCursor& file = *collected.cursor.mutable_files(0);
+    constexpr uint64_t kMost = 7;  // a small limit, so that `more` is met
+    const uint64_t end = std::min<uint64_t>(reported, file.offset() + kMost);
+    for (uint64_t i = file.offset(); i < end; ++i) {
+      collected.points.push_back(PointAt(*program, i, collected.cursor));
+    }
+    file.set_offset(end);
+    collected.more = end < reported;
+    // The last line that it writes.
+    const bool ended = collected_world->Now() >= program->end;
+    if (!collected.more && ended && program->done) collected.cursor.set_done(true);
+    return collected;
+  }
+
+ private:
+  static metrics::Point PointAt(const Program& program, uint64_t i, v1::CollectorCursor& cursor) {
+    const int64_t step = program.from + 1 + static_cast<int64_t>(i);
+    metrics::Point point{.metric = "loss",
+                         .value = ValueAt(program.training, step),
+                         .step = step,
+                         .implicit_step = program.training.implicit,
+                         .time = program.WallAt(program.reported[i])};
+    if (point.implicit_step) point.step = ++(*cursor.mutable_counts())["loss"];
+    return point;
+  }
+};
+
+StatusOr<std::unique_ptr<metrics::Collector>> CreateSimCollector(const v1::MetricsCollectorSpec&) {
+  return std::make_unique<SimCollector>();
+}
+
+std::string DescribeSim(const metrics::Source&) { return "in the points of the simulation"; }
+std::string NoFile(const metrics::Source&) { return ""; }
+
+}  // namespace
+
+void SetCollectedWorld(World* world) { collected_world = world; }
+
+Status SimExecutor::Start(const trial::AttemptRequest& request) {
+  if (dead_) return absl::UnavailableError("dead");
+  const Hazards& hazards = world_->hazards();
+  if (world_->rng().Uniform() < hazards.start_fault) {
+    return absl::UnavailableError("the machine cannot start anything now");
+  }
+  if (!request.resume.empty() && verified_.insert(request.key).second &&
+      world_->rng().Uniform() < hazards.slow_verify) {
+    return absl::UnavailableError("verifying the checkpoint");
+  }
+  RETURN_IF_ERROR(world_->Start(request));
+  if (world_->rng().Uniform() < hazards.start_fault) {
+    return absl::UnavailableError("started, but the answer was lost");
+  }
+  known_.insert(request.key);
+  return absl::OkStatus();
+}
+
+Status SimExecutor::Stop(const AttemptKey& key, v1::Cause, absl::Duration grace) {
+  if (!dead_) world_->Stop(key, grace);
+  return absl::OkStatus();
+}
+
+void SimExecutor::Adopt(const std::vector<v1::Attempt>& open) {
+  for (const v1::Attempt& attempt : open) {
+    known_.insert({{ExperimentKeyOf(attempt), attempt.trial()}, attempt.number()});
+  }
+}
+
+std::vector<trial::Sighting> SimExecutor::Observe(const ExperimentKey& experiment) {
+  world_->Play();
+  std::vector<trial::Sighting> sightings;
+  for (auto it = known_.begin(); it != known_.end();) {
+    const AttemptKey key = *it++;
+    if (key.trial.experiment != experiment) continue;
+    if (world_->hazards().forget > 0 && world_->rng().Uniform() < world_->hazards().forget) {
+      known_.erase(key);
+      continue;
+    }
+    sightings.push_back(Look(key));
+  }
+  return sightings;
+}
+
+trial::Sighting SimExecutor::Look(const AttemptKey& key) {
+  trial::Sighting sighting{.key = key};
+  const Program* program = world_->Find(key);
+  if (program == nullptr) {
+    sighting.state = State::kLost;
+    return sighting;
+  }
+  sighting.placement = program->placement;
+  sighting.resumed = program->resumed;
+  sighting.damaged = program->damaged;
+  sighting.platform = program->platform;
+  LookAtCheckpoints(*program, sighting);
+  if (world_->Running(*program)) return sighting;
+  const bool lost = program->vanishes || program->lost_at < program->end;
+  sighting.state = lost ? State::kLost : State::kExited;
+  *sighting.placement.mutable_end_time() = ToProto(program->WallAt(program->SeenEnd()));
+  sighting.ran = program->SeenEnd() - program->start;
+  if (lost) return sighting;
+  sighting.signal = program->signal;
+  if (program->signal == 0) sighting.exit_code = program->exit_code;
+  return sighting;
+}
+
+// All that was saved until its end; of one that runs, what the keeper has had the time for.
+void SimExecutor::LookAtCheckpoints(const Program& program, trial::Sighting& sighting) {
+  const bool running = world_->Running(program);
+  const absl::Duration until = running ? world_->Now() - kCommitDelay : program.SeenEnd();
+  for (const Save& save : program.saves) {
+    if (save.at > until || save.pruned) continue;
+    if (!save.refused) {
+      sighting.checkpoints.push_back(world_->Describe(program, save));
+    } else {
+      sighting.refused.push_back(absl::StrFormat("the checkpoint of step %d is empty", save.step));
+    }
+  }
+}
+
+Status SimExecutor::RemoveFiles(const ExperimentKey& experiment, int64_t) {
+  if (!dead_) world_->RemoveFiles(experiment);
+  return absl::OkStatus();
+}
+
+// The log names the attempt.
+trial::AttemptPaths SimExecutor::Paths(const AttemptKey& key) const {
+  trial::AttemptPaths paths;
+  paths.log = AttemptName(key);
+  return paths;
+}
+
+trial::Offer SimExecutor::Quote(const google::protobuf::Struct&, const trial::Placing& placing) {
+  return world_->Quote(placing);
+}
+
+void SimExecutor::Prune(const v1::Checkpoint& checkpoint) {
+  if (!dead_) world_->Prune(checkpoint);
+}
+
+}  // namespace shirabe::simulation
+
+namespace shirabe::metrics {
+SHIRABE_REGISTER(CollectorInfo, {.name = "Custom",
+                                 .help = "points of the simulation",
+                                 .create = simulation::CreateSimCollector,
+                                 .describe = simulation::DescribeSim,
+                                 .shared_file = simulation::NoFile});
+}  // namespace shirabe::metrics

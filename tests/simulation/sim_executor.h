@@ -1,0 +1,45 @@
+// An executor over the world, and the collector of what its programs report. A new executor after
+// each crash, which knows nothing until it adopts.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/simulation/world.h"
+#include "trial/executor.h"
+
+namespace shirabe::simulation {
+
+class SimExecutor : public trial::Executor {
+ public:
+  explicit SimExecutor(World* world) : world_(world) {}
+
+  Status Start(const trial::AttemptRequest& request) override;
+  Status Stop(const AttemptKey& key, v1::Cause why, absl::Duration grace) override;
+  void Adopt(const std::vector<v1::Attempt>& open) override;
+  std::vector<trial::Sighting> Observe(const ExperimentKey& experiment) override;
+  void Forget(const AttemptKey& key) override { known_.erase(key); }
+  Status RemoveFiles(const ExperimentKey& experiment, int64_t trial) override;
+  trial::AttemptPaths Paths(const AttemptKey& key) const override;
+  trial::Offer Quote(const google::protobuf::Struct& trial_spec,
+                     const trial::Placing& placing) override;
+  void Prune(const v1::Checkpoint& checkpoint) override;
+
+  // As after a kill -9: nothing that is still called has any effect.
+  void Die() { dead_ = true; }
+
+ private:
+  trial::Sighting Look(const AttemptKey& key);
+  void LookAtCheckpoints(const Program& program, trial::Sighting& sighting);
+
+  World* world_;
+  bool dead_ = false;
+  std::set<AttemptKey> known_;
+  std::set<AttemptKey> verified_;  // attempts whose checkpoint need not be waited for again
+};
+
+// The world whose programs the collector "Custom" of this program reads.
+void SetCollectedWorld(World* world);
+
+}  // namespace shirabe::simulation
