@@ -1,5 +1,8 @@
 #include "db/sqlite.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstring>
 #include <limits>
@@ -59,6 +62,13 @@ int FlagsOf(ConnectOptions::Mode mode) {
     case ConnectOptions::Mode::kCreate: return SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
   }
   return 0;
+}
+
+// It holds the tokens of attempts, so a new one is its owner's alone, as SQLite then makes the
+// files beside it. If this fails, opening the database fails too, and says why.
+void CreatePrivate(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (fd >= 0) close(fd);
 }
 
 }  // namespace
@@ -131,6 +141,7 @@ StatusOr<std::unique_ptr<Connection>> Connection::Open(const ConnectOptions& opt
   const std::string name = immutable ? Uri(options.path, "immutable=1") : options.path;
   sqlite3* db = nullptr;
   // Serialisation by SQLite is not needed: a connection has one user at a time.
+  if ((FlagsOf(options.mode) & SQLITE_OPEN_CREATE) != 0) CreatePrivate(options.path);
   const int flags = FlagsOf(options.mode) | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
   const int code = sqlite3_open_v2(name.c_str(), &db, flags, nullptr);
   auto connection = std::make_unique<Connection>(options, db);

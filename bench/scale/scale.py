@@ -122,7 +122,7 @@ def ingest(bench):
     writing = time.perf_counter() - start
     start = time.perf_counter()
     process = bench.start(environment, "ingest", 1, "awk", "-v", f"n={points}",
-                          WRITER.replace("{", "{{").replace("}", "}}"), "{x}")
+                          WRITER.replace("{", "{{"), "{x}")
     if process.wait() != 0:
         raise SystemExit("the ingest trial failed")
     seconds = time.perf_counter() - start

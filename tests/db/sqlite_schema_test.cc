@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cstdlib>
 #include <fstream>
@@ -74,6 +75,18 @@ TEST_F(SqliteSchema, CreatesTheFolderAndTakesAnEmptyFile) {
   std::ofstream(path_).close();
   EXPECT_TRUE(absl::IsNotFound(OpenIt(true).status()));
   EXPECT_TRUE(OpenIt().ok());
+}
+
+// It holds the tokens by which attempts are told apart.
+TEST_F(SqliteSchema, ANewFileIsItsOwnersAlone) {
+  auto store = OpenIt();
+  ASSERT_TRUE(store.ok()) << store.status();
+  ASSERT_TRUE((*store)->Commit(Creation("mnist")).ok());
+  for (const char* suffix : {"", "-wal", "-shm"}) {
+    struct stat info;
+    ASSERT_EQ(stat((path_ + suffix).c_str(), &info), 0) << suffix;
+    EXPECT_EQ(info.st_mode & 0077, 0u) << suffix;
+  }
 }
 
 TEST_F(SqliteSchema, ReadingOnlyCreatesNothing) {
