@@ -8,6 +8,7 @@ namespace {
 
 constexpr size_t kMaxExperimentName = 40;
 constexpr size_t kMaxNamespace = 63;
+constexpr size_t kMaxPoolName = 40;
 
 bool IsLowerOrDigit(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
 
@@ -51,6 +52,10 @@ Status ValidateExperimentName(std::string_view name) {
 
 Status ValidateNamespace(std::string_view ns) {
   return ValidateLabel("namespace", ns, kMaxNamespace);
+}
+
+Status ValidatePoolName(std::string_view name) {
+  return ValidateLabel("pool", name, kMaxPoolName);
 }
 
 std::optional<TrialKey> ParseTrialName(std::string_view text, std::string_view ns) {

@@ -48,6 +48,8 @@ std::string AttemptName(const AttemptKey& key);
 Status ValidateExperimentName(std::string_view name);
 // The same for a namespace, up to 63 characters.
 Status ValidateNamespace(std::string_view ns);
+// The same for a pool of machines, whose nodes are called after it.
+Status ValidatePoolName(std::string_view name);
 
 // "exp-7" or "exp/7" of namespace `ns`; nullopt if it is neither.
 std::optional<TrialKey> ParseTrialName(std::string_view text, std::string_view ns);

@@ -18,6 +18,7 @@
 #include "cmd/verb.h"
 #include "experiment/quick.h"
 #include "trial/gpus.h"
+#include "trial/nodes.h"
 
 namespace shirabe::cmd {
 namespace {
@@ -29,6 +30,7 @@ struct RunFlags {
   std::optional<int64_t> parallel;
   std::string algorithm;
   std::string gpus;
+  std::string nodes;
   std::string output = "table";
 };
 
@@ -107,6 +109,21 @@ std::vector<std::string> Devices(const RunFlags& flags, const v1::Experiment& ex
   const auto& trial_spec = experiment.spec().trial_template().trial_spec();
   if (trial::RequestedGpus(trial_spec) == 0) return {};
   return trial::DetectDevices(RealClock());
+}
+
+// What trials get here. A nodes file that leaves the experiment no machine is an error at once, not
+// one of each trial.
+StatusOr<client::Machines> MachinesFor(const RunFlags& flags, const v1::Experiment& experiment) {
+  client::Machines machines;
+  machines.working_dir = std::filesystem::current_path().string();
+  if (!flags.nodes.empty()) {
+    ASSIGN_OR_RETURN(machines.pools, LoadNodes(flags.nodes));
+    const Status usable =
+        trial::Nodes(machines.pools).Check({.policy = experiment.spec().shirabe().capacity()});
+    RETURN_IF_ERROR(Prefix(flags.nodes, usable));
+  }
+  machines.devices = Devices(flags, experiment);
+  return machines;
 }
 
 void Announce(const v1::Experiment& experiment, const experiment::Submitted& submitted,
@@ -193,6 +210,8 @@ StatusOr<int> RunExperiment(const Arguments& given) {
   AddQuick(options, &flags);
   options.Text("--gpus", &flags.gpus, "LIST",
                "GPUs for trials that ask for some: 0,1 (default all)");
+  options.Text("--nodes", &flags.nodes, "FILE",
+               "pools of machines with prices and reclaims to play, in YAML");
   options.Word("-o,--output", &flags.output, {"table", "json", "yaml", "args", "env"},
                "how to print the best trial");
   options.Arguments("nothing", nullptr, 0, 0);
@@ -203,6 +222,7 @@ StatusOr<int> RunExperiment(const Arguments& given) {
   ASSIGN_OR_RETURN(const client::Place place, FindPlaceOf(globals));
   ASSIGN_OR_RETURN(v1::Experiment experiment, MakeExperiment(flags, place));
   RETURN_IF_ERROR(CheckRunnable(experiment));
+  ASSIGN_OR_RETURN(const client::Machines machines, MachinesFor(flags, experiment));
   // Before anything starts a thread: the signals are to reach none of them.
   Interrupts interrupts;
   ASSIGN_OR_RETURN(const Session session, OpenSession(globals, /*read_only=*/false));
@@ -213,8 +233,7 @@ StatusOr<int> RunExperiment(const Arguments& given) {
   if (!experiment::IsEnded(experiment) || submitted.changed) {
     Announce(experiment, submitted, place);
     const RunLoopOptions loop{.key = key,
-                              .devices = Devices(flags, experiment),
-                              .working_dir = std::filesystem::current_path().string(),
+                              .machines = machines,
                               .again = Again(arguments, flags.quick.command)};
     ASSIGN_OR_RETURN(const RunEnd end, RunUntilEnd(client, loop, interrupts));
     if (end == RunEnd::kInterrupted) return kInterrupted;

@@ -120,9 +120,7 @@ StatusOr<RunEnd> RunUntilEnd(client::LocalClient& client, const RunLoopOptions& 
   client::Progress progress(&client, options.key);
   RETURN_IF_ERROR(progress.Update());
   Display display(&progress);
-  ASSIGN_OR_RETURN(const auto controller,
-                   client.MakeController({.devices = options.devices,
-                                          .working_dir = options.working_dir}));
+  ASSIGN_OR_RETURN(const auto controller, client.MakeController(options.machines));
   RETURN_IF_ERROR(controller->Own(options.key));
   Stopper stopper(controller.get(), options.key, &display);
   Status over;

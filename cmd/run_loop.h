@@ -3,7 +3,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "base/status.h"
 #include "cmd/context.h"
@@ -13,9 +12,8 @@ namespace shirabe::cmd {
 
 struct RunLoopOptions {
   ExperimentKey key;
-  std::vector<std::string> devices;  // GPUs that trials may be given
-  std::string working_dir;           // of trials whose template names none
-  std::string again;                 // the command that goes on after an interruption
+  client::Machines machines;  // what trials get from this machine
+  std::string again;          // the command that goes on after an interruption
 };
 
 enum class RunEnd { kEnded, kInterrupted };

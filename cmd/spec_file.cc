@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/registry.h"
 #include "cmd/terminal.h"
+#include "experiment/nodes.h"
 #include "metrics/collector.h"
 #include "suggestion/algorithm.h"
 #include "suggestion/stopper.h"
@@ -48,6 +49,23 @@ Status CheckRegistered(const std::string& what, const std::string& name) {
                    "; it has: ", names.empty() ? "none" : absl::StrJoin(names, ", ")));
 }
 
+// Returns how many are errors.
+int Print(const std::vector<experiment::Finding>& findings, const std::string& file) {
+  int errors = 0;
+  for (const experiment::Finding& finding : findings) {
+    if (!finding.warning) ++errors;
+    if (finding.warning && IsQuiet()) continue;
+    PrintFinding(experiment::FormatFinding(finding, file), finding.warning);
+  }
+  return errors;
+}
+
+Status ErrorsIn(const std::string& file, int errors) {
+  if (errors == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(file, " has ", errors, errors == 1 ? " error" : " errors"));
+}
+
 }  // namespace
 
 StatusOr<SpecFile> ReadSpecFile(const std::string& path) {
@@ -59,15 +77,16 @@ StatusOr<SpecFile> ReadSpecFile(const std::string& path) {
 Status ReportFindings(const SpecFile& file) {
   int errors = 0;
   for (const experiment::ParsedExperiment& document : file.documents) {
-    for (const experiment::Finding& finding : document.findings) {
-      if (!finding.warning) ++errors;
-      if (finding.warning && IsQuiet()) continue;
-      PrintFinding(experiment::FormatFinding(finding, file.shown_name), finding.warning);
-    }
+    errors += Print(document.findings, file.shown_name);
   }
-  if (errors == 0) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(file.shown_name, " has ", errors, errors == 1 ? " error" : " errors"));
+  return ErrorsIn(file.shown_name, errors);
+}
+
+StatusOr<v1::NodePools> LoadNodes(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMaxBytes));
+  experiment::ParsedNodes nodes = experiment::ParseNodes(text);
+  RETURN_IF_ERROR(ErrorsIn(path, Print(nodes.findings, path)));
+  return std::move(nodes.pools);
 }
 
 StatusOr<v1::Experiment> LoadExperiment(const std::string& path) {

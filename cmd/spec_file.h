@@ -1,4 +1,4 @@
-// Experiments from files: read, parsed, checked, and what is wrong with them printed on stderr as
+// Experiments, and pools of machines, from files: read, parsed, checked, and what is wrong with them printed on stderr as
 // file:line:col. Used by the main thread.
 #pragma once
 
@@ -23,6 +23,9 @@ Status ReportFindings(const SpecFile& file);
 
 // The one experiment of a file, without errors. Warnings are printed.
 StatusOr<v1::Experiment> LoadExperiment(const std::string& path);
+
+// The pools of a nodes file, without errors. Warnings are printed.
+StatusOr<v1::NodePools> LoadNodes(const std::string& path);
 
 // Whether this build can run it on this machine: the algorithm, the stopping rule and the collector
 // are there, and the template says what to execute. kInvalidArgument, with what is at hand.

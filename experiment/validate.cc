@@ -52,7 +52,8 @@ void CheckNumber(const Proto& message, const FieldDescriptor& field, const std::
   }
 }
 
-// What the table in the .proto says of each field: required, least value, finite.
+}  // namespace
+
 void CheckTable(const Proto& message, const std::string& path, Findings& findings) {
   const auto& reflection = *message.GetReflection();
   for (int i = 0; i < message.GetDescriptor()->field_count(); ++i) {
@@ -74,6 +75,8 @@ void CheckTable(const Proto& message, const std::string& path, Findings& finding
     }
   }
 }
+
+namespace {
 
 void CheckMetadata(const v1::ObjectMeta& metadata, Findings& findings) {
   if (!metadata.name().empty()) {

@@ -4,8 +4,10 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "experiment/findings.h"
+#include "google/protobuf/message.h"
 #include "proto/shirabe/v1/experiment.pb.h"
 #include "suggestion/space.h"
 
@@ -13,6 +15,11 @@ namespace shirabe::experiment {
 
 // All of them. Expects the defaults to be set.
 void CheckRules(const v1::Experiment& experiment, Findings& findings);
+
+// What the table in the .proto says of each field: required, least value, finite. `path` is that of
+// the message, "" for the whole document.
+void CheckTable(const google::protobuf::Message& message, const std::string& path,
+                Findings& findings);
 
 // Its parts. The space is nullopt where the parameters are none.
 std::optional<suggestion::Space> CheckParameters(const v1::ExperimentSpec& spec,

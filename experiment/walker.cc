@@ -121,7 +121,9 @@ class Walker {
   }
 
   void Unknown(const YamlNode& key, const std::string& parent, const Descriptor& type) {
-    const std::string in = parent.empty() ? "an Experiment" : parent;
+    const bool experiment = type.name() == "Experiment";
+    const std::string whole = experiment ? "an Experiment" : "this file";
+    const std::string in = parent.empty() ? whole : parent;
     const std::vector<std::string> names = NamesOf(type);
     findings_.Misread(ChildPath(parent, key.text), key.mark,
                       "unknown field in " + in + DidYouMean(key.text, names));

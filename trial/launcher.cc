@@ -67,6 +67,7 @@ StatusOr<Found> Launcher::Launch(const AttemptRequest& request, const LaunchPlan
   spawn.id = plan.id;
   spawn.working_dir = (base / plan.command.working_dir).string();
   spawn.devices = absl::StrJoin(plan.devices, ",");
+  spawn.place = plan.place;
   spawn.grace = request.grace;
   spawn.argv = plan.command.argv;
   spawn.environment =
@@ -79,6 +80,7 @@ StatusOr<Found> Launcher::Launch(const AttemptRequest& request, const LaunchPlan
   found.state = Found::State::kRunning;
   found.pid.pid = *pid;
   found.pid.devices = spawn.devices;
+  found.pid.place = spawn.place;
   found.pid.began = clock_->Now();
   found.pidfd = OpenPidfd(*pid);
   return found;

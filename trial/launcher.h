@@ -20,7 +20,9 @@ struct LaunchPlan {
   std::string id;  // AttemptId
   Environment contract;
   Command command;
-  std::vector<std::string> devices;  // set by whoever gives them out
+  // Set by whoever gives them out.
+  std::vector<std::string> devices;
+  std::string place;  // PlaceText
 };
 
 class Launcher {

@@ -52,6 +52,10 @@ std::string Layout::ExperimentDir(const ExperimentKey& key) const {
   return absl::StrCat(home_, "/trials/", key.ns, "/", key.name);
 }
 
+std::string Layout::ReclaimsFile(const ExperimentKey& key) const {
+  return ExperimentDir(key) + "/reclaims.json";
+}
+
 std::string Layout::TrialDir(const TrialKey& key) const {
   return absl::StrCat(ExperimentDir(key.experiment), "/", TrialName(key));
 }

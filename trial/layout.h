@@ -1,7 +1,9 @@
 // Where attempts that run on this machine keep their files, under $SHIRABE_HOME:
+//   trials/<namespace>/<experiment>/reclaims.json           what of its trace was played
 //   trials/<namespace>/<experiment>/<trial>/output/         shared by the trial's attempts
 //   trials/<namespace>/<experiment>/<trial>/<attempt>/      log, metrics.jsonl, params.json,
-//       control.json, checkpoints/, and the supervisor's records pid and exit (trial/records.h)
+//       control.json, checkpoints/, the supervisor's records pid and exit (trial/records.h), and
+//       reclaim once its machine is taken away (trial/reclaims.h)
 // Used by executors and by whoever shows or deletes those files. Thread-safe: no state but a path.
 #pragma once
 
@@ -20,6 +22,7 @@ class Layout {
 
   const std::string& home() const { return home_; }
   std::string ExperimentDir(const ExperimentKey& key) const;
+  std::string ReclaimsFile(const ExperimentKey& key) const;
   std::string TrialDir(const TrialKey& key) const;
   AttemptPaths Paths(const AttemptKey& key) const;
 

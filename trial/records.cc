@@ -6,8 +6,11 @@
 #include <charconv>
 #include <map>
 #include <string_view>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/number.h"
 #include "base/process_id.h"
 #include "trial/pidfd.h"
 #include "trial/sha256.h"
@@ -83,6 +86,7 @@ void ExplainByStatus(int status, const std::string& log, Found& found) {
     // It had no room for its record, yet its own exit code is the command's.
     found.state = Found::State::kEnded;
     found.exit.code = WEXITSTATUS(status);
+    found.exit.told = true;  // for all we know
     found.exit.began = found.exit.ended = absl::InfiniteFuture();  // seen by nobody
   }
 }
@@ -97,6 +101,7 @@ StatusOr<PidRecord> ReadPidRecord(const std::string& dir) {
   record.boot = lines.Text("boot");
   record.id = lines.Text("id");
   record.devices = lines.Text("devices");
+  record.place = lines.Text("place");
   if (!lines.Number("pid", record.pid) || !lines.Number("start", record.start) ||
       !lines.Time("began", record.began) || record.pid <= 0) {
     return Unreadable(path);
@@ -118,8 +123,30 @@ StatusOr<ExitRecord> ReadExitRecord(const std::string& dir) {
   }
   record.oom = oom != 0;
   record.killed = killed != 0;
+  // Not in records of older supervisors.
+  int told = 0;
+  record.told = killed != 0 || (lines.Number("told", told) && told != 0);
+  int64_t ran_ns = 0;
+  if (lines.Number("ran", ran_ns)) record.ran = absl::Nanoseconds(ran_ns);
   record.message = lines.Text("message");
   return record;
+}
+
+std::string PlaceText(const v1::Placement& placement) {
+  if (placement.pool().empty()) return "";
+  return absl::StrCat(placement.node(), " ", placement.pool(), " ", placement.capacity(), " ",
+                      FormatNumber(placement.price_per_hour()), " ",
+                      FormatNumber(placement.on_demand_price_per_hour()));
+}
+
+void ReadPlace(const std::string& text, v1::Placement& placement) {
+  const std::vector<std::string> words = absl::StrSplit(text, ' ');
+  if (words.size() != 5) return;
+  placement.set_node(words[0]);
+  placement.set_pool(words[1]);
+  placement.set_capacity(words[2]);
+  placement.set_price_per_hour(ParseNumber(words[3]).value_or(0));
+  placement.set_on_demand_price_per_hour(ParseNumber(words[4]).value_or(0));
 }
 
 std::string AttemptId(const AttemptKey& key, const std::string& token) {
@@ -142,6 +169,9 @@ Found FindAttempt(const std::string& dir, const std::string& id) {
   if (!pid.ok() || pid->id != id) return found;
   found.pid = *std::move(pid);
   found.message.clear();
+  if (auto reclaim = ReadReclaimRecord(dir); reclaim.ok() && reclaim->id == id) {
+    found.reclaim = *std::move(reclaim);
+  }
   // Order matters: the pidfd pins whoever has the number, then we ask who that is; and a supervisor
   // that is seen to be gone has written its exit record before.
   found.pidfd = OpenPidfd(found.pid.pid);

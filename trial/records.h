@@ -5,12 +5,15 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 
 #include "absl/time/time.h"
 #include "base/file.h"
 #include "base/names.h"
 #include "base/status.h"
+#include "proto/shirabe/v1/records.pb.h"
+#include "trial/reclaims.h"
 
 namespace shirabe::trial {
 
@@ -20,6 +23,7 @@ struct PidRecord {
   std::string boot;
   std::string id;       // AttemptId
   std::string devices;  // as in CUDA_VISIBLE_DEVICES; "" = none were given
+  std::string place;    // PlaceText; "" = not on a node of a pool
   absl::Time began;
 };
 
@@ -29,14 +33,20 @@ struct ExitRecord {
   int signal = 0;
   bool oom = false;     // killed, not by us, while the kernel counted an out-of-memory kill
   bool killed = false;  // by us
+  bool told = false;    // asked to end, or killed, before it ended
   absl::Time began;
   absl::Time ended;
+  std::optional<absl::Duration> ran;  // by a clock that is never set
   std::string message;
 };
 
 // kNotFound if there is none, kDataLoss if it cannot be understood.
 StatusOr<PidRecord> ReadPidRecord(const std::string& dir);
 StatusOr<ExitRecord> ReadExitRecord(const std::string& dir);
+
+// Node, pool, capacity and prices as one line of a record, and back; "" for what is not on a pool.
+std::string PlaceText(const v1::Placement& placement);
+void ReadPlace(const std::string& text, v1::Placement& placement);
 
 // What identifies an attempt without giving its secret away: 32 hexadecimal digits of the SHA-256
 // of its name and token.
@@ -54,6 +64,7 @@ struct Found {
   State state = State::kNeverStarted;
   PidRecord pid;  // pid 0 if there is none
   ExitRecord exit;
+  std::optional<ReclaimRecord> reclaim;  // its machine was taken, or is about to be
   Fd pidfd;
   std::string message;     // why, where the end was not seen
   bool leftovers = false;  // processes of it may be there all the same: see KillLeftovers

@@ -78,6 +78,7 @@ std::vector<std::string> Arguments(const SpawnRequest& request) {
       absl::StrCat(std::clamp<int64_t>(absl::ToInt64Milliseconds(request.grace), 0, kMaxGraceMs)));
   if (!request.working_dir.empty()) add("--cwd", request.working_dir);
   if (!request.devices.empty()) add("--devices", request.devices);
+  if (!request.place.empty()) add("--place", request.place);
   argv.emplace_back("--");
   argv.insert(argv.end(), request.argv.begin(), request.argv.end());
   return argv;

@@ -21,6 +21,7 @@ struct SpawnRequest {
   std::string id;           // AttemptId
   std::string working_dir;  // absolute; "" = ours
   std::string devices;      // for the record
+  std::string place;        // for the record: PlaceText
   absl::Duration grace;
   std::vector<std::string> argv;
   std::map<std::string, std::string> environment;  // all of it

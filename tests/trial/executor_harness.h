@@ -91,12 +91,14 @@ class ExecutorHarness {
   }
 
   // A new executor over the same home, as after a restart. Null if it cannot be created.
-  Executor* Open(const std::string& name = "process", std::vector<std::string> devices = {}) {
+  Executor* Open(const std::string& name = "process", std::vector<std::string> devices = {},
+                 const v1::NodePools& pools = {}) {
     executor_.reset();
     ExecutorOptions options;
     options.home = home_;
     options.clock = RealClock();
     options.devices = std::move(devices);
+    options.pools = pools;
     options.on_change = [this](const ExperimentKey& experiment) {
       std::lock_guard lock(mutex_);
       ++changes_[experiment];

@@ -62,14 +62,21 @@ Status ProcessExecutor::Stop(const AttemptKey& key, v1::Cause why, absl::Duratio
     entry.kill_at = kill_at;
     if (entry.starting) entry.wish = grace;
   }
-  // Before the signal, so that the program finds it when it looks. Without it the program does not
-  // learn why, which is no reason to let it run on.
+  Tell(key, why, grace);
+  return Signal(key, grace);
+}
+
+// Before the signal, so that the program finds it when it looks. Without it the program does not
+// learn why, which is no reason to let it run on.
+void ProcessExecutor::Tell(const AttemptKey& key, v1::Cause why, absl::Duration grace) {
   const Status written = WriteControl(layout_.Paths(key).control_file,
                                       {ControlReason(why), options_.clock->Now() + grace});
-  if (!written.ok()) {
-    Log(LogLevel::kWarning, "a program is stopped without being told why",
-        {{"attempt", AttemptName(key)}, {"error", Message(written)}});
-  }
+  if (written.ok()) return;
+  Log(LogLevel::kWarning, "a program is stopped without being told why",
+      {{"attempt", AttemptName(key)}, {"error", Message(written)}});
+}
+
+Status ProcessExecutor::Signal(const AttemptKey& key, absl::Duration grace) {
   std::lock_guard lock(mutex_);
   const auto found = entries_.find(key);
   if (found == entries_.end() || found->second.starting) return absl::OkStatus();
@@ -81,6 +88,72 @@ Status ProcessExecutor::Stop(const AttemptKey& key, v1::Cause why, absl::Duratio
                                   ": out of descriptors; try again");
   }
   return SendStop(entry.pidfd, grace);
+}
+
+// ---- reclaims -----------------------------------------------------------------------------------
+
+// Those whose machine can be taken away: what runs in a slot and is not being reclaimed yet.
+std::vector<Reclaims::Runner> ProcessExecutor::Runners() const {
+  std::vector<Reclaims::Runner> runners;
+  for (const auto& [key, entry] : entries_) {
+    const Sighting& sighting = entry.sighting;
+    const bool running = sighting.state == Sighting::State::kRunning && !entry.starting;
+    if (!running || !entry.since || !entry.pidfd.valid()) continue;
+    if (entry.node.empty() || sighting.platform != v1::CAUSE_NONE) continue;
+    runners.push_back({key, sighting.placement, *entry.since});
+  }
+  return runners;
+}
+
+// In the alarm's thread. Returns when there is something to do again.
+std::optional<absl::Duration> ProcessExecutor::PlayReclaims() {
+  std::vector<Reclaims::Strike> strikes;
+  std::set<ExperimentKey> changed;
+  {
+    std::lock_guard lock(mutex_);
+    const absl::Duration now = options_.clock->Monotonic();
+    if (next_return_ && *next_return_ <= now) changed = std::exchange(refused_, {});
+    strikes = reclaims_.Play(Runners(), now);
+    for (const Reclaims::Strike& strike : strikes) {
+      Entry& entry = entries_.at(strike.key);
+      const absl::Duration gone = now + strike.notice;
+      entry.sighting.platform = strike.cause;
+      entry.kill_at = std::min(entry.kill_at.value_or(gone), gone);
+      nodes_.SetAway(strike.node, gone + strike.away);
+      changed.insert(strike.key.trial.experiment);
+    }
+  }
+  for (const Reclaims::Strike& strike : strikes) Reclaim(strike);
+  Announce(changed);
+  std::lock_guard lock(mutex_);
+  next_return_ = nodes_.NextReturn(options_.clock->Monotonic());
+  const auto next = Runners().empty() ? std::nullopt : reclaims_.Next();
+  return next && next_return_ ? std::min(*next, *next_return_) : next ? next : next_return_;
+}
+
+// Each file is there before what it tells of happens: a restart in between may lose a reclaim, but
+// never plays one twice, and never takes its victim for a program that failed.
+void ProcessExecutor::Reclaim(const Reclaims::Strike& strike) {
+  const AttemptPaths paths = layout_.Paths(strike.key);
+  const absl::Time gone = options_.clock->Now() + strike.notice;
+  ReclaimRecord record = {"", strike.cause, gone, gone + strike.away};
+  {
+    std::lock_guard lock(mutex_);
+    const auto found = entries_.find(strike.key);
+    if (found == entries_.end()) return;
+    record.id = found->second.id;
+  }
+  Status written = WriteTraceState(layout_.ReclaimsFile(strike.key.trial.experiment), strike.state);
+  written.Update(WriteReclaimRecord(paths.dir, record));
+  if (!written.ok()) {
+    Log(LogLevel::kWarning, "a restart would not know of a reclaim",
+        {{"attempt", AttemptName(strike.key)}, {"error", Message(written)}});
+  }
+  if (strike.notice > absl::ZeroDuration()) Tell(strike.key, strike.cause, strike.notice);
+  const Status sent = Signal(strike.key, strike.notice);
+  if (sent.ok()) return;
+  Log(LogLevel::kWarning, "a machine could not be taken away",
+      {{"attempt", AttemptName(strike.key)}, {"error", Message(sent)}});
 }
 
 // ---- looking and forgetting ---------------------------------------------------------------------
@@ -116,7 +189,8 @@ std::vector<Sighting> ProcessExecutor::Observe(const ExperimentKey& experiment) 
 std::set<ExperimentKey> ProcessExecutor::Drop(const AttemptKey& key) {
   const auto found = entries_.find(key);
   if (found == entries_.end()) return {};
-  const bool freed = !found->second.devices.empty();
+  const bool freed = !found->second.devices.empty() || !found->second.node.empty();
+  nodes_.Release(found->second.node);
   gpus_.Release(found->second.devices);
   watched_.erase(found->second.watch);
   entries_.erase(found);
@@ -147,14 +221,19 @@ Status ProcessExecutor::RemoveFiles(const ExperimentKey& experiment, int64_t tri
       if (entry.sighting.state != Sighting::State::kRunning) continue;
       return absl::FailedPreconditionError(AttemptName(key) + " is running; stop it first");
     }
+    if (trial == 0) reclaims_.Forget(experiment);
   }
   return layout_.Remove(experiment, trial);
 }
 
-Offer ProcessExecutor::Quote(const google::protobuf::Struct& trial_spec, const Placing&) {
+Offer ProcessExecutor::Quote(const google::protobuf::Struct& trial_spec,
+                             const Placing& placing) {
   const int gpus = RequestedGpus(trial_spec);
   std::lock_guard lock(mutex_);
-  return {.waiting = gpus_.Waiting(gpus)};
+  Offer offer;
+  if (!nodes_.empty()) offer = nodes_.Quote(placing, options_.clock->Monotonic());
+  if (offer.waiting.empty()) offer.waiting = gpus_.Waiting(gpus);
+  return offer;
 }
 
 void ProcessExecutor::Prune(const v1::Checkpoint& checkpoint) { keeper_.Prune(checkpoint); }

@@ -2,6 +2,7 @@
 // has left them.
 #include "trial/executors/process_executor.h"
 
+#include <algorithm>
 #include <csignal>
 
 #include "absl/strings/str_cat.h"
@@ -37,7 +38,9 @@ ProcessExecutor::ProcessExecutor(const ExecutorOptions& options)
       layout_(launcher_.layout()),
       keeper_(&layout_, options.clock,
               [this](const ExperimentKey& experiment) { Announce({experiment}); }),
-      gpus_(options.devices) {}
+      gpus_(options.devices),
+      nodes_(options.pools),
+      reclaims_(options.pools) {}
 
 StatusOr<std::unique_ptr<Executor>> ProcessExecutor::Create(const ExecutorOptions& options) {
   if (options.home.empty()) return absl::InvalidArgumentError("SHIRABE_HOME must not be empty");
@@ -46,6 +49,10 @@ StatusOr<std::unique_ptr<Executor>> ProcessExecutor::Create(const ExecutorOption
   ProcessExecutor* self = executor.get();
   const auto on_exits = [self](const std::vector<uint64_t>& watches) { self->OnExits(watches); };
   ASSIGN_OR_RETURN(executor->watcher_, ExitWatcher::Create(on_exits));
+  if (options.pools.pools_size() > 0) {
+    executor->alarm_ =
+        std::make_unique<Alarm>(options.clock, [self] { return self->PlayReclaims(); });
+  }
   return executor;
 }
 
@@ -59,6 +66,7 @@ Status ProcessExecutor::Start(const AttemptRequest& request) {
   auto found = Begin(request, id);
   if (found.ok()) {
     Settle(request.key, *std::move(found));
+    if (alarm_) alarm_->Wake();
     return absl::OkStatus();
   }
   std::set<ExperimentKey> others;
@@ -88,20 +96,64 @@ StatusOr<bool> ProcessExecutor::Reserve(const AttemptKey& key, const std::string
 // Finds the attempt where an earlier process has started it, else starts it.
 StatusOr<Found> ProcessExecutor::Begin(const AttemptRequest& request, const std::string& id) {
   ASSIGN_OR_RETURN(Found found, launcher_.Prepare(request, id));
-  if (found.state != Found::State::kNeverStarted) return found;
+  const ExperimentKey& experiment = request.key.trial.experiment;
+  if (found.state != Found::State::kNeverStarted) {
+    RETURN_IF_ERROR(OpenTrace(experiment, /*create=*/false));
+    return found;
+  }
   ASSIGN_OR_RETURN(const std::string resume_from, keeper_.Prepare(request));
   ASSIGN_OR_RETURN(LaunchPlan plan, launcher_.Plan(request, resume_from));
-  ASSIGN_OR_RETURN(plan.devices, TakeDevices(request.key, plan.command.gpus));
+  RETURN_IF_ERROR(TakeShare(request, plan));
+  RETURN_IF_ERROR(OpenTrace(experiment, /*create=*/true));
   return launcher_.Launch(request, plan);
 }
 
-StatusOr<Devices> ProcessExecutor::TakeDevices(const AttemptKey& key, int count) {
+// Devices and a slot: both, or neither.
+Status ProcessExecutor::TakeShare(const AttemptRequest& request, LaunchPlan& plan) {
   std::lock_guard lock(mutex_);
-  auto devices = gpus_.Take(count);
-  if (absl::IsResourceExhausted(devices.status())) refused_.insert(key.trial.experiment);
-  const auto entry = entries_.find(key);
-  if (devices.ok() && entry != entries_.end()) entry->second.devices = *devices;
-  return devices;
+  const ExperimentKey& experiment = request.key.trial.experiment;
+  const auto found = entries_.find(request.key);
+  if (found == entries_.end()) return absl::CancelledError("forgotten while it started");
+  Entry& entry = found->second;
+  auto devices = gpus_.Take(plan.command.gpus);
+  if (absl::IsResourceExhausted(devices.status())) refused_.insert(experiment);
+  RETURN_IF_ERROR(devices.status());
+  entry.devices = plan.devices = *std::move(devices);
+  if (nodes_.empty()) return absl::OkStatus();
+  auto placement = nodes_.Take(request.placing, options_.clock->Monotonic());
+  if (absl::IsResourceExhausted(placement.status())) refused_.insert(experiment);
+  // The devices go with the entry, which the caller drops.
+  RETURN_IF_ERROR(placement.status());
+  entry.sighting.placement = *std::move(placement);
+  entry.node = entry.sighting.placement.node();
+  plan.place = PlaceText(entry.sighting.placement);
+  return absl::OkStatus();
+}
+
+// Makes sure that the experiment's reclaims are known, from the file that an earlier process of
+// ours has left, or else, with `create`, from now on.
+Status ProcessExecutor::OpenTrace(const ExperimentKey& experiment, bool create) {
+  {
+    std::lock_guard lock(mutex_);
+    if (!reclaims_.any() || reclaims_.Knows(experiment)) return absl::OkStatus();
+  }
+  const std::string path = layout_.ReclaimsFile(experiment);
+  const absl::Time now = options_.clock->Now();
+  auto state = ReadTraceState(path);
+  if (absl::IsNotFound(state.status()) && !create) return absl::OkStatus();
+  if (!state.ok()) {
+    if (!absl::IsNotFound(state.status())) {
+      Log(LogLevel::kWarning, "the reclaims of an experiment begin anew",
+          {{"experiment", ToString(experiment)}, {"error", Message(state.status())}});
+    }
+    state = TraceState{now, absl::ZeroDuration()};
+    RETURN_IF_ERROR(WriteTraceState(path, *state));
+  }
+  // A wall clock that was set back meanwhile does not bring back what was played.
+  const absl::Duration ago = std::max(now - state->origin, state->until);
+  std::lock_guard lock(mutex_);
+  reclaims_.Begin(experiment, *state, options_.clock->Monotonic() - ago);
+  return absl::OkStatus();
 }
 
 void ProcessExecutor::Settle(const AttemptKey& key, Found found) {
@@ -120,6 +172,8 @@ void ProcessExecutor::Settle(const AttemptKey& key, Found found) {
 
 void ProcessExecutor::Adopt(const std::vector<v1::Attempt>& open) {
   for (const v1::Attempt& attempt : open) AdoptOne(attempt);
+  // Not before all are known: what was due meanwhile takes the one that has run longest.
+  if (alarm_) alarm_->Wake();
 }
 
 void ProcessExecutor::AdoptOne(const v1::Attempt& attempt) {
@@ -132,7 +186,22 @@ void ProcessExecutor::AdoptOne(const v1::Attempt& attempt) {
   }
   Found found = FindAttempt(layout_.Paths(key).dir, id);
   if (found.leftovers) KillLeftovers(id, 0);
+  const Status trace = OpenTrace(key.trial.experiment, /*create=*/false);
+  if (!trace.ok()) {
+    Log(LogLevel::kWarning, "no machine of an experiment is reclaimed",
+        {{"experiment", ToString(key.trial.experiment)}, {"error", Message(trace)}});
+  }
+  if (found.state == Found::State::kRunning) GoOnReclaiming(key, found);
   Settle(key, std::move(found));
+}
+
+// A machine was being taken away when an earlier process of ours ended, which may have been before
+// the signal: then this is the first one, else it changes nothing.
+void ProcessExecutor::GoOnReclaiming(const AttemptKey& key, const Found& found) {
+  if (!found.reclaim || !found.pidfd.valid()) return;
+  const absl::Duration left = found.reclaim->deadline - options_.clock->Now();
+  if (left > absl::ZeroDuration()) Tell(key, found.reclaim->cause, left);
+  SendStop(found.pidfd, left).IgnoreError();
 }
 
 // ---- what was found -----------------------------------------------------------------------------
@@ -143,6 +212,7 @@ Entry& ProcessExecutor::Add(const AttemptKey& key, const std::string& id) {
   entry.id = id;
   entry.sighting.key = key;
   entry.sighting.placement.set_node(host_);
+  entry.sighting.placement.set_capacity(CapacityWord(v1::ON_DEMAND));
   watched_[entry.watch] = key;
   return entry;
 }
@@ -151,12 +221,28 @@ void ProcessExecutor::Apply(Entry& entry, Found found) {
   UpdateSighting(found, options_.clock->Now(), entry.sighting);
   entry.startable = found.state == Found::State::kNeverStarted;
   entry.pidfd = std::move(found.pidfd);
-  if (found.state != Found::State::kRunning) return;
-  if (found.pid.pid != 0) {
-    entry.devices = absl::StrSplit(found.pid.devices, ',', absl::SkipEmpty());
-    gpus_.Mark(entry.devices);
+  if (found.reclaim) {
+    const absl::Duration back = found.reclaim->back - options_.clock->Now();
+    nodes_.SetAway(entry.sighting.placement.node(), options_.clock->Monotonic() + back);
   }
+  if (found.state != Found::State::kRunning) return;
+  Hold(found, entry);
   Watch(entry);
+}
+
+// An attempt that runs has what its record names, whoever gave it that.
+void ProcessExecutor::Hold(const Found& found, Entry& entry) {
+  const absl::Duration age = options_.clock->Now() - FromProto(entry.sighting.placement.start_time());
+  const absl::Duration since =
+      options_.clock->Monotonic() - std::max(age, absl::ZeroDuration());
+  if (!entry.since) entry.since = since;
+  if (found.pid.pid == 0) return;
+  entry.devices = absl::StrSplit(found.pid.devices, ',', absl::SkipEmpty());
+  gpus_.Mark(entry.devices);
+  if (entry.sighting.placement.pool().empty()) return;
+  if (entry.node != entry.sighting.placement.node()) nodes_.Release(entry.node);
+  entry.node = entry.sighting.placement.node();
+  nodes_.Mark(entry.node);
 }
 
 // What cannot be watched is looked at by Observe instead.

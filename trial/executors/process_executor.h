@@ -3,6 +3,9 @@
 // them. So a start, the end of a process and a restart of ours all come down to the same two steps:
 // something is found (trial/records.h), and Apply writes it down.
 //
+// With a nodes file it also plays the platform: attempts get slots of pools, at a price, and an
+// alarm takes machines away. What a restart must know of that stands in files before it happens.
+//
 // Locking: mutex_ guards everything that changes. Files are read and processes started without it;
 // an entry that is `starting` holds the attempt's place meanwhile. on_change is called without it.
 //
@@ -17,11 +20,14 @@
 #include <string>
 #include <vector>
 
+#include "trial/alarm.h"
 #include "trial/checkpoint_keeper.h"
 #include "trial/executor.h"
 #include "trial/exit_watcher.h"
 #include "trial/gpus.h"
 #include "trial/launcher.h"
+#include "trial/nodes.h"
+#include "trial/reclaims.h"
 #include "trial/records.h"
 
 namespace shirabe::trial {
@@ -32,7 +38,9 @@ struct Entry {
   uint64_t watch = 0;  // names this entry to the watcher; never used twice
   std::string id;
   Sighting sighting;
-  Devices devices;                        // taken from the pool, until Forget
+  Devices devices;                        // taken from their pool, until Forget
+  std::string node;                       // the same; "" = none is needed
+  std::optional<absl::Duration> since;    // it runs, as far as we know; monotonic
   Fd pidfd;                               // while it runs; not valid if descriptors ran out
   bool starting = false;                  // Start is at work on it without the lock
   bool startable = false;                 // lost, but only because it never began
@@ -63,19 +71,27 @@ class ProcessExecutor : public Executor {
  private:
   StatusOr<bool> Reserve(const AttemptKey& key, const std::string& id);
   StatusOr<Found> Begin(const AttemptRequest& request, const std::string& id);
-  StatusOr<Devices> TakeDevices(const AttemptKey& key, int count);
+  Status TakeShare(const AttemptRequest& request, LaunchPlan& plan);
+  Status OpenTrace(const ExperimentKey& experiment, bool create);
   void Settle(const AttemptKey& key, Found found);
   void AdoptOne(const v1::Attempt& attempt);
+  void GoOnReclaiming(const AttemptKey& key, const Found& found);
 
   // With mutex_ held.
   Entry& Add(const AttemptKey& key, const std::string& id);
   void Apply(Entry& entry, Found found);
   void Watch(Entry& entry);
+  void Hold(const Found& found, Entry& entry);
+  std::vector<Reclaims::Runner> Runners() const;
   std::set<ExperimentKey> Drop(const AttemptKey& key);
   Entries::iterator FirstOf(const ExperimentKey& experiment);
 
   void OnExits(const std::vector<uint64_t>& watches);
   std::optional<ExperimentKey> Conclude(uint64_t watch);
+  void Tell(const AttemptKey& key, v1::Cause why, absl::Duration grace);
+  Status Signal(const AttemptKey& key, absl::Duration grace);
+  std::optional<absl::Duration> PlayReclaims();
+  void Reclaim(const Reclaims::Strike& strike);
   void Announce(const std::set<ExperimentKey>& experiments);
 
   const ExecutorOptions options_;
@@ -85,14 +101,19 @@ class ProcessExecutor : public Executor {
   CheckpointKeeper keeper_;  // has a lock of its own, and calls nothing of ours under it
 
   std::mutex mutex_;
-  // These four are guarded by mutex_.
+  // These are guarded by mutex_.
   Entries entries_;
   std::map<uint64_t, AttemptKey> watched_;
   GpuPool gpus_;
-  std::set<ExperimentKey> refused_;  // no device was free for them; told when one is
+  Nodes nodes_;
+  Reclaims reclaims_;
+  std::set<ExperimentKey> refused_;  // no device or slot was free for them; told when one is
+  std::optional<absl::Duration> next_return_;  // of a slot, as the alarm knows
   uint64_t next_watch_ = 1;
 
-  std::unique_ptr<ExitWatcher> watcher_;  // last: its thread uses all of the above
+  // Last, because their threads use all of the above.
+  std::unique_ptr<ExitWatcher> watcher_;
+  std::unique_ptr<Alarm> alarm_;  // only where there are pools
 };
 
 }  // namespace shirabe::trial

@@ -8,7 +8,7 @@
 
 #include "trial/supervisor/system.h"
 
-enum { kRecordBytes = 1024 };
+enum { kRecordBytes = 4096 };
 
 // Moves `from` to `to` only if there is no `to` yet.
 static int publish_once(const char* from, const char* to) {
@@ -22,8 +22,9 @@ static int format_pid(const struct PidRecord* record, char* text, off_t* child_f
   boot[strcspn(boot, "\n")] = '\0';
   const int room = kRecordBytes - 32;
   int length = snprintf(
-      text, (size_t)room, "pid %d\nstart %llu\nboot %s\nid %s\nbegan %lld\ndevices %s\nchild ",
-      (int)getpid(), start_ticks(), boot, record->id, record->began_ns, record->devices);
+      text, (size_t)room, "pid %d\nstart %llu\nboot %s\nid %s\nbegan %lld\nplace %s\ndevices %s\nchild ",
+      (int)getpid(), start_ticks(), boot, record->id, record->began_ns, record->place,
+      record->devices);
   if (length >= room) length = room - 1;
   *child_field = length;
   return length + sprintf(text + length, "%10d\n", 0);
@@ -69,10 +70,10 @@ int publish_exit(const char* dir, const struct ExitRecord* record, int fd) {
   snprintf(final, sizeof final, "%s/exit", dir);
   const int length =
       snprintf(text, sizeof text,
-               "id %s\ncode %d\nsignal %d\noom %d\nkilled %d\nbegan %lld\nended %lld\n"
-               "message %s\n",
+               "id %s\ncode %d\nsignal %d\noom %d\nkilled %d\ntold %d\nbegan %lld\nended %lld\n"
+               "ran %lld\nmessage %s\n",
                record->id, record->code, record->signal, record->oom, record->killed,
-               record->began_ns, record->ended_ns, record->message);
+               record->told, record->began_ns, record->ended_ns, record->ran_ns, record->message);
   if (fd < 0) fd = reserve_exit(dir);
   if (fd < 0 || pwrite(fd, text, (size_t)length, 0) != length) return -1;
   if (ftruncate(fd, length) != 0) errno = 0;  // the blank lines would do no harm

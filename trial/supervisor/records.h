@@ -8,6 +8,7 @@
 struct PidRecord {
   const char* id;
   const char* devices;
+  const char* place;
   long long began_ns;
 };
 
@@ -18,7 +19,8 @@ struct ExitRecord {
   int signal;  // 0 = none
   int oom;
   int killed;
-  long long began_ns, ended_ns;
+  int told;
+  long long began_ns, ended_ns, ran_ns;
   const char* message;
 };
 

@@ -9,10 +9,12 @@
 //   DIR/pid   published before the command starts, never replaced: whoever publishes it owns the
 //             attempt, a second supervisor that comes late starts nothing.
 //               pid P / start T (clock ticks, as in /proc/P/stat) / boot B / id ID /
-//               devices LIST / began NS / child C (filled in once the command runs)
+//               place TEXT / devices LIST / began NS / child C (filled in once the command runs)
 //   DIR/exit  published at the end, when no process is left:
 //               id ID / code N (exit code; 128+n after signal n) / signal N / oom 0|1 / killed 0|1
-//               / began NS / ended NS (Unix time, of the command itself) / message TEXT
+//               / told 0|1 (it was asked to end, or killed, before it did) / began NS / ended NS
+//               (Unix time, of the command itself) / ran NS (by a clock that is never set) /
+//               message TEXT
 //
 //   signal 40        queued with a value: end within so many milliseconds. The command's process
 //                    group gets SIGTERM, the first time only; what is left then is killed. A real-
@@ -57,6 +59,7 @@ struct Options {
   const char* id;
   const char* cwd;
   const char* devices;
+  const char* place;  // for the record, as are the devices
   long grace_ms;
   int ready_fd;  // -1 = nobody waits
   char** argv;
@@ -71,10 +74,12 @@ struct State {
   int stopping;       // we were asked to stop it
   int cleaning;       // what it left behind has been told to end
   int killed;         // we used SIGKILL before the command had ended
+  int told;           // we were asked to end it before it had
   long deadline_ms;   // when to use SIGKILL; monotonic, -1 = never
   long kill_from_ms;  // when SIGKILL was first used, 0 = not yet
   int pause_ms;       // until the next round of SIGKILL
   long long began_ns, ended_ns;
+  long long from_ns, ran_ns;  // monotonic
 };
 
 // Written by the child between vfork and exec, which share memory.
@@ -181,6 +186,7 @@ static void reap(struct State* state) {
     state->ended = 1;
     state->status = status;
     state->ended_ns = unix_ns();
+    state->ran_ns = monotonic_ns() - state->from_ns;
   }
   state->alone = pid < 0 && errno == ECHILD;
 }
@@ -193,6 +199,8 @@ static void shorten(struct State* state, long grace_ms) {
 static void handle(struct State* state, const struct Options* options, const siginfo_t* info) {
   const int signal = info->si_signo;
   const int again = signal == kStopSignal && state->stopping;
+  reap(state);  // it may have ended by itself just before
+  if (!state->ended) state->told = 1;
   if (signal == SIGUSR1 || signal == SIGQUIT) shorten(state, 0);
   if (signal == kStopSignal) shorten(state, info->si_value.sival_int);
   if (signal == SIGTERM || signal == SIGINT) shorten(state, options->grace_ms);
@@ -239,7 +247,7 @@ static void supervise(struct State* state, const struct Options* options, const 
 // ---- start --------------------------------------------------------------------------------------
 
 static int parse(int argc, char** argv, struct Options* options) {
-  *options = (struct Options){.devices = "", .grace_ms = 15000, .ready_fd = -1};
+  *options = (struct Options){.devices = "", .place = "", .grace_ms = 15000, .ready_fd = -1};
   for (int i = 1; i + 1 < argc; i += 2) {
     if (strcmp(argv[i], "--") == 0) {
       options->argv = argv + i + 1;
@@ -249,6 +257,7 @@ static int parse(int argc, char** argv, struct Options* options) {
     if (strcmp(argv[i], "--id") == 0) options->id = argv[i + 1];
     if (strcmp(argv[i], "--cwd") == 0) options->cwd = argv[i + 1];
     if (strcmp(argv[i], "--devices") == 0) options->devices = argv[i + 1];
+    if (strcmp(argv[i], "--place") == 0) options->place = argv[i + 1];
     if (strcmp(argv[i], "--ready-fd") == 0) options->ready_fd = atoi(argv[i + 1]);
     if (strcmp(argv[i], "--grace-ms") == 0) options->grace_ms = strtol(argv[i + 1], NULL, 10);
   }
@@ -266,8 +275,10 @@ static void report(const struct Options* options, const struct State* state, int
       .signal = WIFSIGNALED(state->status) ? WTERMSIG(state->status) : 0,
       .oom = oom,
       .killed = state->killed,
+      .told = state->told,
       .began_ns = state->began_ns,
       .ended_ns = state->ended_ns,
+      .ran_ns = state->ran_ns,
       .message = message,
   };
   if (publish_exit(options->dir, &record, fd) != 0) {
@@ -300,7 +311,9 @@ static int begin(const struct Options* options, struct State* state, int* exit_r
   char path[kPathBytes];
   off_t child_field;
   state->began_ns = unix_ns();
-  const struct PidRecord record = {options->id, options->devices, state->began_ns};
+  state->from_ns = monotonic_ns();
+  const struct PidRecord record = {options->id, options->devices, options->place,
+                                   state->began_ns};
   const int fd = publish_pid(options->dir, &record, &child_field);
   if (fd < 0) return errno;
   *exit_record = reserve_exit(options->dir);
@@ -323,7 +336,7 @@ int main(int argc, char** argv) {
   if (!parse(argc, argv, &options)) {
     dprintf(STDERR_FILENO,
             "usage: shirabe-supervisor --dir DIR --id ID [--grace-ms N] [--cwd DIR] "
-            "[--devices LIST] [--ready-fd N] -- COMMAND ARG...\n");
+            "[--devices LIST] [--place TEXT] [--ready-fd N] -- COMMAND ARG...\n");
     return kNoSupervisor;
   }
   prepare(&options, &signals);

@@ -7,11 +7,13 @@
 #include <time.h>
 #include <unistd.h>
 
-long monotonic_ms(void) {
+long long monotonic_ns(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * 1000L + now.tv_nsec / 1000000;
+  return now.tv_sec * 1000000000LL + now.tv_nsec;
 }
+
+long monotonic_ms(void) { return (long)(monotonic_ns() / 1000000); }
 
 long long unix_ns(void) {
   struct timespec now;

@@ -12,6 +12,7 @@ enum { kPathBytes = 4096 };
 
 // Never steps back; since an arbitrary start.
 long monotonic_ms(void);
+long long monotonic_ns(void);
 // Unix time.
 long long unix_ns(void);
 

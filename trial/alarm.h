@@ -1,0 +1,40 @@
+// One thread that does something whenever its time has come, and sleeps in between. Thread-safe.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "absl/time/time.h"
+#include "base/clock.h"
+
+namespace shirabe::trial {
+
+class Alarm {
+ public:
+  // Called in the alarm's thread: at first soon, then at the moment, by clock->Monotonic(), that it
+  // returned last, or once Wake was called, whichever is earlier; nullopt leaves it to Wake. It may
+  // call Wake, and must not destroy the alarm. The clock outlives the alarm.
+  using Ring = std::function<std::optional<absl::Duration>()>;
+
+  Alarm(Clock* clock, Ring ring);
+  // Waits for a call that is under way.
+  ~Alarm() = default;
+
+  // Something has changed: look again soon.
+  void Wake();
+
+ private:
+  void Run(std::stop_token stop);
+
+  Clock* const clock_;
+  const Ring ring_;
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  bool woken_ = false;   // guarded by mutex_
+  std::jthread thread_;  // last: stopped and joined before the rest goes
+};
+
+}  // namespace shirabe::trial
