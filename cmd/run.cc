@@ -232,9 +232,8 @@ StatusOr<int> RunExperiment(const Arguments& given) {
   ASSIGN_OR_RETURN(experiment, client.GetExperiment(key));
   if (!experiment::IsEnded(experiment) || submitted.changed) {
     Announce(experiment, submitted, place);
-    const RunLoopOptions loop{.key = key,
-                              .machines = machines,
-                              .again = Again(arguments, flags.quick.command)};
+    const RunLoopOptions loop{
+        .key = key, .machines = machines, .again = Again(arguments, flags.quick.command)};
     ASSIGN_OR_RETURN(const RunEnd end, RunUntilEnd(client, loop, interrupts));
     if (end == RunEnd::kInterrupted) return kInterrupted;
   }

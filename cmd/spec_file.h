@@ -1,5 +1,5 @@
-// Experiments, and pools of machines, from files: read, parsed, checked, and what is wrong with them printed on stderr as
-// file:line:col. Used by the main thread.
+// Experiments, and pools of machines, from files: read, parsed, checked, and what is wrong with
+// them printed on stderr as file:line:col. Used by the main thread.
 #pragma once
 
 #include <string>

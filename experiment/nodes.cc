@@ -76,9 +76,9 @@ void Read(const YamlDocument& document, v1::NodePools& pools, Findings& findings
   // After a problem of the text itself the tree is not what was meant, and the rules would guess.
   if (document.broken) return;
   if (document.root.kind != YamlNode::Kind::kMapping) {
-    return findings.Problem(document.root.mark, "must be a mapping such as " +
-                                                    std::string(kExample) + ", not " +
-                                                    Describe(document.root));
+    return findings.Problem(
+        document.root.mark,
+        "must be a mapping such as " + std::string(kExample) + ", not " + Describe(document.root));
   }
   Walk(document.root, pools, findings);
   SetDefaults(pools);

@@ -33,8 +33,8 @@ Nodes::Nodes(const v1::NodePools& pools) {
     const int slots = pool.has_slots() ? std::max(pool.slots(), 0) : 1;
     pools_.push_back({pool, std::vector<Slot>(static_cast<size_t>(slots))});
     if (IsSpot(pool)) continue;
-    on_demand_price_ = std::min(on_demand_price_.value_or(pool.price_per_hour()),
-                                pool.price_per_hour());
+    on_demand_price_ =
+        std::min(on_demand_price_.value_or(pool.price_per_hour()), pool.price_per_hour());
   }
 }
 
@@ -48,9 +48,9 @@ StatusOr<std::vector<int>> Nodes::Named(const v1::CapacityPolicy& policy) const 
   for (const std::string& name : policy.pools()) {
     const auto found = std::find(known.begin(), known.end(), name);
     if (found == known.end()) {
-      return CannotProgress(absl::StrCat("spec.shirabe.capacity.pools names \"", name,
-                                         "\", and the nodes file has no such pool; it has: ",
-                                         absl::StrJoin(known, ", ")));
+      return CannotProgress(absl::StrCat(
+          "spec.shirabe.capacity.pools names \"", name,
+          "\", and the nodes file has no such pool; it has: ", absl::StrJoin(known, ", ")));
     }
     named.push_back(static_cast<int>(found - known.begin()));
   }

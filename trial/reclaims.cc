@@ -80,9 +80,9 @@ bool ReclaimTrace::Draw(Source& source) {
 }
 
 const ReclaimTrace::Event* ReclaimTrace::Next() const {
-  const auto next = std::min_element(
-      sources_.begin(), sources_.end(),
-      [](const Source& a, const Source& b) { return a.event.at < b.event.at; });
+  const auto next =
+      std::min_element(sources_.begin(), sources_.end(),
+                       [](const Source& a, const Source& b) { return a.event.at < b.event.at; });
   return next == sources_.end() ? nullptr : &next->event;
 }
 
@@ -173,8 +173,8 @@ StatusOr<ReclaimRecord> ReadReclaimRecord(const std::string& dir) {
   ASSIGN_OR_RETURN(const Json json, ReadJson(path));
   ASSIGN_OR_RETURN(const int64_t deadline, Number(json, "deadline_ns", path));
   ASSIGN_OR_RETURN(const int64_t back, Number(json, "back_ns", path));
-  const v1::Cause cause = Text(json, "cause") == kSpotWord ? v1::PREEMPTED_SPOT
-                                                           : v1::PREEMPTED_NODE;
+  const v1::Cause cause =
+      Text(json, "cause") == kSpotWord ? v1::PREEMPTED_SPOT : v1::PREEMPTED_NODE;
   return ReclaimRecord{Text(json, "id"), cause, absl::FromUnixNanos(deadline),
                        absl::FromUnixNanos(back)};
 }

@@ -1,8 +1,8 @@
 // When the local executor takes machines away, as pools of a nodes file ask for it. An experiment
 // has a trace of its own, counted from its first start: `times` of a pool, each of which takes the
-// slot that has run longest, and for `perNodeHour` a seeded Poisson process for each slot. A reclaim
-// that finds nothing of the experiment running there just passes. Pure; not thread-safe: its owner
-// locks, kills, and keeps what has to survive in the two small files below.
+// slot that has run longest, and for `perNodeHour` a seeded Poisson process for each slot. A
+// reclaim that finds nothing of the experiment running there just passes. Pure; not thread-safe:
+// its owner locks, kills, and keeps what has to survive in the two small files below.
 #pragma once
 
 #include <map>

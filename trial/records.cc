@@ -86,7 +86,7 @@ void ExplainByStatus(int status, const std::string& log, Found& found) {
     // It had no room for its record, yet its own exit code is the command's.
     found.state = Found::State::kEnded;
     found.exit.code = WEXITSTATUS(status);
-    found.exit.told = true;  // for all we know
+    found.exit.told = true;                                        // for all we know
     found.exit.began = found.exit.ended = absl::InfiniteFuture();  // seen by nobody
   }
 }

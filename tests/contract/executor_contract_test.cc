@@ -1,5 +1,6 @@
 // What trial/executor.h promises, asked of every registered executor that can run here.
 #include "tests/trial/executor_harness.h"
+#include "tests/trial/pools.h"
 
 namespace shirabe::trial {
 namespace {
@@ -44,6 +45,10 @@ TEST_P(ExecutorContract, AnAttemptRunsAndEnds) {
   EXPECT_EQ(end.exit_code, 3);
   EXPECT_EQ(end.signal, 0);
   EXPECT_FALSE(end.out_of_memory);
+  EXPECT_EQ(end.platform, v1::CAUSE_NONE);
+  ASSERT_TRUE(end.ran.has_value());
+  EXPECT_GE(*end.ran, absl::ZeroDuration());
+  EXPECT_LT(*end.ran, kPatience);
   EXPECT_TRUE(end.placement.has_start_time());
   EXPECT_GE(FromProto(end.placement.end_time()), FromProto(end.placement.start_time()));
   EXPECT_EQ(harness_.Log(Attempt(1)), "hello\n");
@@ -240,6 +245,35 @@ TEST_P(ExecutorContract, MoreDevicesThanThereAreIsAnErrorOfTheTemplate) {
   const Status status = StartSleeper(Attempt(1), 3);
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(Message(status), HasSubstr("--gpus"));
+  EXPECT_THAT(executor().Observe(kExperiment), IsEmpty());
+}
+
+TEST_P(ExecutorContract, SlotsOfPoolsAreGivenOutAtAPriceAndFreedByForget) {
+  ASSERT_NE(harness_.Open(GetParam(), {}, SpotPool(1)), nullptr);
+  EXPECT_EQ(executor().Quote({}, {}).waiting, "");
+  EXPECT_EQ(executor().Quote({}, {}).price_per_hour, 0.9);
+  ASSERT_TRUE(StartSleeper(Attempt(1)).ok());
+  const v1::Placement placement = harness_.See(Attempt(1))->placement;
+  EXPECT_EQ(placement.pool(), "spot");
+  EXPECT_EQ(placement.capacity(), "spot");
+  EXPECT_EQ(placement.price_per_hour(), 0.9);
+  EXPECT_EQ(StartSleeper(Attempt(2)).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(executor().Quote({}, {}).waiting, HasSubstr("no free slot"));
+  EXPECT_EQ(harness_.See(Attempt(2)), std::nullopt);
+  const int changes = harness_.Changes(kExperiment);
+  StopAndForget(Attempt(1));
+  EXPECT_GT(harness_.Changes(kExperiment), changes);
+  ASSERT_TRUE(StartSleeper(Attempt(2)).ok());
+  StopAndForget(Attempt(2));
+}
+
+TEST_P(ExecutorContract, APolicyThatNoPoolServesIsAnErrorOfTheExperiment) {
+  ASSERT_NE(harness_.Open(GetParam(), {}, SpotPool(1)), nullptr);
+  AttemptRequest request = MakeRequest(Attempt(1), {.argv = {"true"}});
+  request.placing.policy.add_pools("other");
+  const Status status = executor().Start(request);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(Message(status), HasSubstr("cannot progress"));
   EXPECT_THAT(executor().Observe(kExperiment), IsEmpty());
 }
 

@@ -285,15 +285,14 @@ TEST_F(ProcessNodesTest, ARestartPlaysNoTimeTwice) {
   ASSERT_TRUE(StartSleeper(Attempt(1)).ok());
   harness_.AwaitEnd(Attempt(1));
   Open(pools);
-  // The second is due, counted from the first start, and takes what starts now: not the first again.
+  // The second comes when it is due, counted from the first start, and the first does not again.
   ASSERT_TRUE(StartSleeper(Attempt(1, 2)).ok());
   harness_.AwaitEnd(Attempt(1, 2));
   Open(pools);
   ASSERT_TRUE(StartSleeper(Attempt(1, 3)).ok());
   const absl::Duration begin = RealClock()->Monotonic();
-  EXPECT_TRUE(harness_.Await([&] {
-    return RealClock()->Monotonic() - begin > absl::Milliseconds(900);
-  }));
+  EXPECT_TRUE(
+      harness_.Await([&] { return RealClock()->Monotonic() - begin > absl::Milliseconds(900); }));
   EXPECT_EQ(Seen(Attempt(1, 3)).state, State::kRunning);
   Finish(Attempt(1, 3));
 }
@@ -304,9 +303,8 @@ TEST_F(ProcessNodesTest, WhatWasDueWhileWeWereGoneTakesOnlyWhatRanThen) {
   ASSERT_TRUE(StartSleeper(Attempt(1)).ok());
   harness_.Close();
   const absl::Duration begin = RealClock()->Monotonic();
-  EXPECT_TRUE(harness_.Await([&] {
-    return RealClock()->Monotonic() - begin > absl::Milliseconds(400);
-  }));
+  EXPECT_TRUE(
+      harness_.Await([&] { return RealClock()->Monotonic() - begin > absl::Milliseconds(400); }));
   Open(pools);
   harness_.executor().Adopt({Record(Attempt(1))});
   ASSERT_TRUE(StartSleeper(Attempt(2)).ok());
@@ -348,8 +346,7 @@ TEST_F(ProcessNodesTest, PerNodeHourTakesMachinesAtRandom) {
 TEST_F(ProcessNodesTest, AStopOfOursStaysOursAndMayBeCutShort) {
   Open(SpotPool(1, {0.5}));
   StartAndAwait(Attempt(1), "trap 'echo told' TERM");
-  ASSERT_TRUE(
-      harness_.executor().Stop(Attempt(1), v1::EARLY_STOPPED, absl::Seconds(50)).ok());
+  ASSERT_TRUE(harness_.executor().Stop(Attempt(1), v1::EARLY_STOPPED, absl::Seconds(50)).ok());
   const Sighting end = harness_.AwaitEnd(Attempt(1));
   EXPECT_EQ(end.platform, v1::PREEMPTED_SPOT);  // both are true: the caller knows what it asked
   EXPECT_EQ(end.signal, SIGKILL);

@@ -226,8 +226,7 @@ Status ProcessExecutor::RemoveFiles(const ExperimentKey& experiment, int64_t tri
   return layout_.Remove(experiment, trial);
 }
 
-Offer ProcessExecutor::Quote(const google::protobuf::Struct& trial_spec,
-                             const Placing& placing) {
+Offer ProcessExecutor::Quote(const google::protobuf::Struct& trial_spec, const Placing& placing) {
   const int gpus = RequestedGpus(trial_spec);
   std::lock_guard lock(mutex_);
   Offer offer;

@@ -232,10 +232,9 @@ void ProcessExecutor::Apply(Entry& entry, Found found) {
 
 // An attempt that runs has what its record names, whoever gave it that.
 void ProcessExecutor::Hold(const Found& found, Entry& entry) {
-  const absl::Duration age = options_.clock->Now() - FromProto(entry.sighting.placement.start_time());
-  const absl::Duration since =
-      options_.clock->Monotonic() - std::max(age, absl::ZeroDuration());
-  if (!entry.since) entry.since = since;
+  const absl::Time began = FromProto(entry.sighting.placement.start_time());
+  const absl::Duration age = std::max(options_.clock->Now() - began, absl::ZeroDuration());
+  if (!entry.since) entry.since = options_.clock->Monotonic() - age;
   if (found.pid.pid == 0) return;
   entry.devices = absl::StrSplit(found.pid.devices, ',', absl::SkipEmpty());
   gpus_.Mark(entry.devices);

@@ -21,10 +21,11 @@ static int format_pid(const struct PidRecord* record, char* text, off_t* child_f
   if (read_file("/proc/sys/kernel/random/boot_id", boot, sizeof boot) < 0) boot[0] = '\0';
   boot[strcspn(boot, "\n")] = '\0';
   const int room = kRecordBytes - 32;
-  int length = snprintf(
-      text, (size_t)room, "pid %d\nstart %llu\nboot %s\nid %s\nbegan %lld\nplace %s\ndevices %s\nchild ",
-      (int)getpid(), start_ticks(), boot, record->id, record->began_ns, record->place,
-      record->devices);
+  int length = snprintf(text, (size_t)room,
+                        "pid %d\nstart %llu\nboot %s\nid %s\nbegan %lld\nplace %s\n"
+                        "devices %s\nchild ",
+                        (int)getpid(), start_ticks(), boot, record->id, record->began_ns,
+                        record->place, record->devices);
   if (length >= room) length = room - 1;
   *child_field = length;
   return length + sprintf(text + length, "%10d\n", 0);
@@ -72,8 +73,8 @@ int publish_exit(const char* dir, const struct ExitRecord* record, int fd) {
       snprintf(text, sizeof text,
                "id %s\ncode %d\nsignal %d\noom %d\nkilled %d\ntold %d\nbegan %lld\nended %lld\n"
                "ran %lld\nmessage %s\n",
-               record->id, record->code, record->signal, record->oom, record->killed,
-               record->told, record->began_ns, record->ended_ns, record->ran_ns, record->message);
+               record->id, record->code, record->signal, record->oom, record->killed, record->told,
+               record->began_ns, record->ended_ns, record->ran_ns, record->message);
   if (fd < 0) fd = reserve_exit(dir);
   if (fd < 0 || pwrite(fd, text, (size_t)length, 0) != length) return -1;
   if (ftruncate(fd, length) != 0) errno = 0;  // the blank lines would do no harm

@@ -312,8 +312,7 @@ static int begin(const struct Options* options, struct State* state, int* exit_r
   off_t child_field;
   state->began_ns = unix_ns();
   state->from_ns = monotonic_ns();
-  const struct PidRecord record = {options->id, options->devices, options->place,
-                                   state->began_ns};
+  const struct PidRecord record = {options->id, options->devices, options->place, state->began_ns};
   const int fd = publish_pid(options->dir, &record, &child_field);
   if (fd < 0) return errno;
   *exit_record = reserve_exit(options->dir);

@@ -1,0 +1,150 @@
+#include "trial/nodes.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/trial/pools.h"
+
+namespace shirabe::trial {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr absl::Duration kNow = absl::Seconds(1000);
+
+// Dear and cheap ones of either kind.
+v1::NodePools FourPools() {
+  v1::NodePools pools;
+  AddPool(pools, "big", v1::ON_DEMAND, 1).set_price_per_hour(4);
+  AddPool(pools, "spot-dear", v1::SPOT, 1).set_price_per_hour(2);
+  AddPool(pools, "small", v1::ON_DEMAND, 1).set_price_per_hour(3);
+  AddPool(pools, "spot-cheap", v1::SPOT, 1).set_price_per_hour(1);
+  return pools;
+}
+
+Placing With(v1::SpotPolicy spot, std::initializer_list<const char*> pools = {},
+             bool on_demand = false) {
+  Placing placing;
+  placing.policy.set_spot(spot);
+  for (const char* pool : pools) placing.policy.add_pools(pool);
+  placing.on_demand = on_demand;
+  return placing;
+}
+
+// The pools of all slots that it gives out, in order.
+std::string TakenInOrder(const v1::NodePools& pools, const Placing& placing) {
+  Nodes nodes(pools);
+  std::string order;
+  for (;;) {
+    const auto placement = nodes.Take(placing, kNow);
+    if (!placement.ok()) return order;
+    order += (order.empty() ? "" : " ") + placement->pool();
+  }
+}
+
+TEST(Nodes, OrderFollowsThePolicy) {
+  const v1::NodePools pools = FourPools();
+  EXPECT_EQ(TakenInOrder(pools, {}), "spot-cheap spot-dear small big");
+  EXPECT_EQ(TakenInOrder(pools, With(v1::PREFERRED)), "spot-cheap spot-dear small big");
+  EXPECT_EQ(TakenInOrder(pools, With(v1::REQUIRED)), "spot-cheap spot-dear");
+  EXPECT_EQ(TakenInOrder(pools, With(v1::SPOT_NEVER)), "small big");
+  EXPECT_EQ(TakenInOrder(pools, With(v1::PREFERRED, {"big", "spot-dear"})), "big spot-dear");
+  EXPECT_EQ(TakenInOrder(pools, With(v1::REQUIRED, {"big", "spot-dear"})), "spot-dear");
+}
+
+TEST(Nodes, AfterTooManyPreemptionsOnDemandWhereThereIsSome) {
+  const v1::NodePools pools = FourPools();
+  EXPECT_EQ(TakenInOrder(pools, With(v1::PREFERRED, {}, true)), "small big");
+  EXPECT_EQ(TakenInOrder(pools, With(v1::PREFERRED, {"spot-dear", "big"}, true)), "big");
+  EXPECT_EQ(TakenInOrder(pools, With(v1::PREFERRED, {"spot-dear"}, true)), "spot-dear");
+  EXPECT_EQ(TakenInOrder(pools, With(v1::REQUIRED, {}, true)), "spot-cheap spot-dear");
+}
+
+TEST(Nodes, APlaceHasItsPrices) {
+  Nodes nodes(FourPools());
+  const auto placement = nodes.Take({}, kNow);
+  ASSERT_TRUE(placement.ok());
+  EXPECT_EQ(placement->node(), "spot-cheap-0");
+  EXPECT_EQ(placement->capacity(), "spot");
+  EXPECT_EQ(placement->price_per_hour(), 1);
+  EXPECT_EQ(placement->on_demand_price_per_hour(), 3);
+  EXPECT_EQ(ReclaimCause(*placement), v1::PREEMPTED_SPOT);
+  // Without an on-demand pool nothing was saved.
+  Nodes spot_only(SpotPool(1));
+  EXPECT_EQ(spot_only.Take({}, kNow)->on_demand_price_per_hour(), 0.9);
+}
+
+TEST(Nodes, NoPoolAtAllIsAnErrorThatNamesTheFix) {
+  const Nodes nodes(SpotPool(1));
+  const auto error = [&](const Placing& placing) { return Message(nodes.Check(placing)); };
+  EXPECT_THAT(error(With(v1::SPOT_NEVER)), HasSubstr("cannot progress: spec.shirabe."));
+  EXPECT_THAT(error(With(v1::PREFERRED, {"gpu"})), HasSubstr("names \"gpu\""));
+  EXPECT_THAT(error(With(v1::PREFERRED, {"spot", "gpu"})), HasSubstr("it has: spot"));
+  v1::NodePools on_demand;
+  AddPool(on_demand, "gpu", v1::ON_DEMAND, 1);
+  EXPECT_THAT(Message(Nodes(on_demand).Check(With(v1::REQUIRED))),
+              HasSubstr("is required and no pool of the nodes file is spot"));
+  EXPECT_TRUE(Nodes({}).Check(With(v1::REQUIRED, {"gpu"})).ok());  // no nodes file, no limits
+}
+
+TEST(Nodes, WhatIsMarkedIsNotGivenOut) {
+  Nodes nodes(SpotPool(3));
+  nodes.Mark("spot-1");
+  nodes.Mark("spot-9");
+  nodes.Mark("elsewhere-0");
+  nodes.Mark("");
+  EXPECT_EQ(nodes.Take({}, kNow)->node(), "spot-0");
+  EXPECT_EQ(nodes.Take({}, kNow)->node(), "spot-2");
+  EXPECT_TRUE(absl::IsResourceExhausted(nodes.Take({}, kNow).status()));
+  nodes.Release("spot-1");
+  EXPECT_EQ(nodes.Take({}, kNow)->node(), "spot-1");
+}
+
+// "a-1" is a slot of "a", and "a-1-0" one of the pool "a-1".
+TEST(Nodes, PoolsWithLikeNamesAreKeptApart) {
+  v1::NodePools pools;
+  AddPool(pools, "a", v1::SPOT, 2);
+  AddPool(pools, "a-1", v1::SPOT, 2);
+  Nodes nodes(pools);
+  nodes.Mark("a-1");
+  nodes.Mark("a-1-0");
+  EXPECT_EQ(nodes.Take(With(v1::PREFERRED, {"a"}), kNow)->node(), "a-0");
+  EXPECT_EQ(nodes.Take(With(v1::PREFERRED, {"a-1"}), kNow)->node(), "a-1-1");
+}
+
+TEST(Nodes, ASlotThatIsAwayComesBack) {
+  Nodes nodes(SpotPool(2));
+  ASSERT_TRUE(nodes.Take({}, kNow).ok());
+  nodes.SetAway("spot-1", kNow + absl::Seconds(11.5));
+  EXPECT_EQ(Message(nodes.Take({}, kNow).status()),
+            "no free slot in pool spot (1 of 2 busy, 1 returns in 12 s)");
+  EXPECT_EQ(nodes.NextReturn(kNow), kNow + absl::Seconds(11.5));
+  const absl::Duration later = kNow + absl::Seconds(12);
+  EXPECT_EQ(nodes.NextReturn(later), std::nullopt);
+  EXPECT_EQ(nodes.Take({}, later)->node(), "spot-1");
+}
+
+TEST(Nodes, ReleasingASlotThatIsAwayDoesNotBringItBack) {
+  Nodes nodes(SpotPool(1));
+  ASSERT_TRUE(nodes.Take({}, kNow).ok());
+  nodes.SetAway("spot-0", kNow + absl::Seconds(5));
+  nodes.SetAway("spot-0", kNow + absl::Seconds(1));  // a later word may only be longer
+  nodes.Release("spot-0");
+  EXPECT_FALSE(nodes.Take({}, kNow + absl::Seconds(4)).ok());
+  EXPECT_TRUE(nodes.Take({}, kNow + absl::Seconds(5)).ok());
+}
+
+TEST(Nodes, AQuoteNamesTheHighestPriceAndWhatIsWaitedFor) {
+  Nodes nodes(FourPools());
+  EXPECT_EQ(nodes.Quote({}, kNow).waiting, "");
+  EXPECT_EQ(nodes.Quote({}, kNow).price_per_hour, 4);
+  EXPECT_EQ(nodes.Quote(With(v1::REQUIRED), kNow).price_per_hour, 2);
+  const Placing two = With(v1::PREFERRED, {"small", "spot-cheap"});
+  nodes.Mark("small-0");
+  nodes.Mark("spot-cheap-0");
+  EXPECT_EQ(nodes.Quote(two, kNow).waiting,
+            "no free slot in pool small (1 of 1 busy) or spot-cheap (1 of 1 busy)");
+  EXPECT_EQ(nodes.Quote(two, kNow).price_per_hour, 3);
+}
+
+}  // namespace
+}  // namespace shirabe::trial
