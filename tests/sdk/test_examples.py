@@ -4,6 +4,7 @@ import importlib.util
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -138,9 +139,18 @@ class Torch(Example):
 
     def test_writes_from_rank_0_only(self):
         attempts = self.attempts("--epochs=2")
-        run = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
-        attempts.command[1:1] = run
-        self.assertEqual(attempts.run(), 0)
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = str(probe.getsockname()[1])
+        environment = attempts.environment(None)
+        environment.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=port, WORLD_SIZE="2")
+        ranks = [
+            subprocess.Popen(attempts.command, env={**environment, "RANK": str(rank)})
+            for rank in range(2)
+        ]
+        for process in ranks:
+            self.addCleanup(process.kill)
+        self.assertEqual([process.wait(timeout=PATIENCE) for process in ranks], [0, 0])
         self.assertEqual([line.get("step") for line in attempts.lines(1)], [1, 2, None])
         self.assertEqual(attempts.saved(1), [1, 2])
 

@@ -3,7 +3,7 @@
 One process, or several that torchrun has started:
 
     python3 deploy/examples/torch/train.py --lr=0.01
-    torchrun --nproc-per-node=2 deploy/examples/torch/train.py --lr=0.01
+    torchrun --nproc_per_node=2 deploy/examples/torch/train.py --lr=0.01
 
 The same seed and parameters give the same numbers, interrupted or not. Needs nothing but torch.
 """
@@ -64,7 +64,7 @@ def load(model, optimizer):
     folder = shirabe.resume()
     if folder is None:
         return 0
-    state = torch.load(folder / "state.pt", weights_only=True)
+    state = torch.load(folder / "state.pt")
     model.load_state_dict(state["model"])
     optimizer.load_state_dict(state["optimizer"])
     return int(folder.name)
