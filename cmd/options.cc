@@ -4,6 +4,7 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 #include "absl/strings/match.h"
@@ -11,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/did_you_mean.h"
+#include "base/number.h"
 
 namespace shirabe::cmd {
 namespace {
@@ -93,6 +95,19 @@ void Options::Number(const std::string& names, std::optional<int64_t>* target, i
     return std::string();
   };
   parser_->app.add_option(names, help)->type_name("N")->expected(1)->check(read);
+}
+
+void Options::Decimal(const std::string& names, std::optional<double>* target, double least,
+                      const std::string& help) {
+  const auto read = [target, least](const std::string& text) {
+    const std::optional<double> number = ParseNumber(text);
+    if (!number || !std::isfinite(*number) || *number < least) {
+      return absl::StrCat("\"", text, "\" must be a number of at least ", least);
+    }
+    *target = *number;
+    return std::string();
+  };
+  parser_->app.add_option(names, help)->type_name("X")->expected(1)->check(read);
 }
 
 void Options::Word(const std::string& names, std::string* target,

@@ -28,6 +28,9 @@ class Options {
   // A whole number of at least `least`.
   void Number(const std::string& names, std::optional<int64_t>* target, int64_t least,
               const std::string& help);
+  // A finite number of at least `least`.
+  void Decimal(const std::string& names, std::optional<double>* target, double least,
+               const std::string& help);
   // One of these words.
   void Word(const std::string& names, std::string* target, const std::vector<std::string>& words,
             const std::string& help);

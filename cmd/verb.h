@@ -25,6 +25,7 @@ const Verb* FindVerb(const std::string& name);
 std::vector<std::string> VerbNames();
 
 StatusOr<int> RunExperiment(const Arguments& arguments);
+StatusOr<int> Rehearse(const Arguments& arguments);
 StatusOr<int> Validate(const Arguments& arguments);
 StatusOr<int> Get(const Arguments& arguments);
 StatusOr<int> Describe(const Arguments& arguments);

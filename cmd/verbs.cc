@@ -6,8 +6,9 @@ const std::vector<Verb>& Verbs() {
   static const std::vector<Verb> verbs = {
       {"run", "-f FILE | --param … -- COMMAND", "run an experiment here and show its best trial",
        RunExperiment},
+      {"rehearse", "-f FILE", "take machines away from one trial: is the program safe?", Rehearse},
       {"validate", "-f FILE", "check a file: every mistake with its line and column", Validate},
-      {"get", "exp|trials|attempts|metrics [NAME]", "list records", Get},
+      {"get", "exp|trials|attempts|checkpoints|metrics [NAME]", "list records", Get},
       {"describe", "exp|trial NAME", "say all about one, and why", Describe},
       {"best", "EXPERIMENT", "the best trial, as a table, JSON or arguments", Best},
       {"logs", "TRIAL", "print the log of a trial", Logs},

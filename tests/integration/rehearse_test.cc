@@ -1,0 +1,126 @@
+// `shirabe rehearse` with real programs: a careful one, and one that does everything wrong.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/integration/cli.h"
+
+namespace shirabe::cmd {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+// Twenty steps of a tenth of a second. Its state is the sum of the steps done: saved at each step,
+// and on SIGTERM at once.
+constexpr char kCareful[] = R"(
+save() {
+  rm -rf "$SHIRABE_CHECKPOINT_DIR/$step.tmp"
+  mkdir "$SHIRABE_CHECKPOINT_DIR/$step.tmp" 2>/dev/null || return 0
+  echo "$sum" >"$SHIRABE_CHECKPOINT_DIR/$step.tmp/sum"
+  mv "$SHIRABE_CHECKPOINT_DIR/$step.tmp" "$SHIRABE_CHECKPOINT_DIR/$step"
+}
+stop=0
+trap 'stop=1' TERM
+step=0 sum=0
+if [ -n "$SHIRABE_RESUME_FROM" ]; then
+  step=${SHIRABE_RESUME_FROM##*/}
+  sum=$(cat "$SHIRABE_RESUME_FROM/sum")
+fi
+while [ $step -lt 20 ]; do
+  sleep 0.1
+  step=$((step + 1)) sum=$((sum + step))
+  echo "{\"step\": $step, \"metrics\": {\"loss\": $sum}}" >>"$SHIRABE_METRICS_FILE"
+  save
+  [ $stop = 0 ] || exit 75
+done
+echo '{"done": true}' >>"$SHIRABE_METRICS_FILE"
+)";
+
+constexpr char kCareless[] = R"(
+trap '' TERM
+for i in 1 2 3 4 5 6 7 8 9 10; do echo "loss=$i"; sleep 0.1; done
+)";
+
+class RehearseTest : public testing::Test {
+ protected:
+  std::string Experiment(const std::string& script) {
+    const std::string path = cli_.Write("trial.sh", script);
+    return cli_.Write("experiment.yaml", R"(apiVersion: kubeflow.org/v1beta1
+kind: Experiment
+metadata:
+  name: rehearsed
+spec:
+  objective: {type: minimize, objectiveMetricName: loss}
+  maxTrialCount: 5
+  parameters:
+    - {name: lr, parameterType: double, feasibleSpace: {min: "0", max: "1"}}
+  trialTemplate:
+    primaryContainerName: training
+    trialParameters: [{name: lr, reference: lr}]
+    trialSpec:
+      apiVersion: batch/v1
+      kind: Job
+      spec:
+        template:
+          spec:
+            containers:
+              - name: training
+                command: [/bin/sh, )" + path + R"(, "${trialParameters.lr}"]
+)");
+  }
+
+  Cli cli_;
+};
+
+TEST_F(RehearseTest, AProgramThatSavesAndResumesIsSafe) {
+  const Outcome outcome =
+      cli_.Run({"rehearse", "-f", Experiment(kCareful), "--notice", "5", "-o", "json"});
+  EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+  const auto report = nlohmann::json::parse(outcome.out, nullptr, /*allow_exceptions=*/false);
+  ASSERT_TRUE(report.is_object()) << outcome.out;
+  EXPECT_EQ(report["safe"], true);
+  EXPECT_EQ(report["continuity"]["different"], 0) << outcome.out;
+  EXPECT_EQ(report["checkpoints"], 20);
+  ASSERT_GE(report["lostAttempts"].size(), 1u);
+  const auto& first = report["lostAttempts"][0];
+  EXPECT_EQ(first["noticeSeconds"], 0);
+  EXPECT_GT(first["savedStep"], 0);
+  EXPECT_EQ(first["resumedFromStep"], first["savedStep"]);
+  EXPECT_EQ(first["firstStep"], first["savedStep"].get<int>() + 1);
+  EXPECT_FALSE(cli_.Exists("home/trials")) << "nothing of a rehearsal is kept";
+  EXPECT_FALSE(cli_.Exists("home/shirabe.db"));
+}
+
+TEST_F(RehearseTest, OneThatIgnoresSigtermAndNeverSavesFailsWithBothReasons) {
+  const Outcome outcome = cli_.Run({"rehearse", "-f", Experiment(kCareless)});
+  EXPECT_EQ(outcome.code, 1) << outcome.err;
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("it never saves"), HasSubstr("it ignores SIGTERM"),
+                                 HasSubstr("fix: "), HasSubstr("not safe")));
+}
+
+TEST_F(RehearseTest, OneThatFailsUndisturbedIsNotRehearsed) {
+  const Outcome outcome = cli_.Run({"rehearse", "-f", Experiment("echo no such data\nexit 3\n")});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("does not succeed even undisturbed"),
+                                 HasSubstr("no such data")));
+}
+
+TEST_F(RehearseTest, ParametersAreThoseOfTheSearchSpace) {
+  const std::string file = Experiment("test \"$1\" = 0.25 && echo loss=1\n");
+  EXPECT_EQ(cli_.Run({"rehearse", "-f", file, "--param", "lr=7"}).code, 2);
+  EXPECT_EQ(cli_.Run({"rehearse", "-f", file, "--param", "rate=0.5"}).code, 2);
+  EXPECT_EQ(cli_.Run({"rehearse", "-f", file, "--tolerance", "much"}).code, 2);
+  // It ends before anything can be taken away, and so proves nothing; but it was given the value.
+  const Outcome outcome = cli_.Run({"rehearse", "-f", file, "--param", "lr=0.25"});
+  EXPECT_THAT(outcome.err, HasSubstr("2/2 its machine is taken away"));
+}
+
+TEST_F(RehearseTest, AnInterruptEndsIt) {
+  auto run = cli_.Start({"rehearse", "-f", Experiment("touch \"$DIR/there\"; exec sleep 100\n")});
+  ASSERT_TRUE(Eventually([&] { return cli_.Exists("there"); })) << run->Err();
+  run->Signal(SIGINT);
+  EXPECT_EQ(run->Wait().code, 130);
+}
+
+}  // namespace
+}  // namespace shirabe::cmd
