@@ -224,8 +224,9 @@ std::string Invariants::CheckResume(const v1::Attempt& attempt, const Program& p
     const Save* save = saver == nullptr ? nullptr : saver->FindSave(checkpoint.step());
     if (save == nullptr) return "I6: a checkpoint that nobody saved";
     if (save->damaged) continue;
-    // It may have been pruned since, once there was a newer one.
-    if (!save->pruned) newest = std::max(newest, checkpoint.step());
+    // It may have been pruned since, once there was a newer one; at least the record says so.
+    const bool gone = save->pruned || checkpoint.gone() == "pruned";
+    if (!gone) newest = std::max(newest, checkpoint.step());
     found = found || (checkpoint.step() == attempt.resumed_from_step() &&
                       checkpoint.attempt() == attempt.resumed_from_attempt());
   }
