@@ -28,7 +28,8 @@ struct Live {
   std::optional<absl::Duration> running_since;  // monotonic; ran_before comes on top
   absl::Duration ran_before;                    // until this process saw it, by the wall clock
   absl::Duration saved_at;                      // monotonic; its start, or its last checkpoint
-  bool overdue = false;                         // it was said that the next one is late
+  std::optional<absl::Duration> told_at;  // monotonic; the last event about a checkpoint of it
+  bool overdue = false;                   // it was said that the next one is late
 
   // How long the open attempt has run.
   absl::Duration Ran(absl::Duration monotonic) const {

@@ -51,6 +51,7 @@ class Pass {
   Status NoteCheckpoints(Live& live, const trial::Sighting& sighting);
   static bool HasNewCheckpoint(const Live& live, const trial::Sighting& sighting);
   void NoteDamage(Live& live, const v1::Checkpoint& damaged);
+  void TellOfCheckpoint(Live& live, const v1::Checkpoint& checkpoint);
   void PruneOld(Live& live);
   void WarnOverdue(Live& live);
 

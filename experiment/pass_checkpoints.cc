@@ -13,6 +13,7 @@ namespace shirabe::experiment {
 namespace {
 
 constexpr double kDefaultIntervalSeconds = 600;
+constexpr absl::Duration kTellOfCheckpoints = absl::Minutes(1);
 
 // 3.2 MiB
 std::string Size(int64_t bytes) {
@@ -89,8 +90,7 @@ Status Pass::NoteCheckpoints(Live& live, const trial::Sighting& sighting) {
     if (objective) checkpoint.set_objective(*objective);
     state_.PutCheckpoint(live, checkpoint);
     attempt.set_last_step(std::max(attempt.last_step(), checkpoint.step()));
-    Event(&live, false, "CheckpointCommitted",
-          absl::StrFormat("at step %d (%s)", checkpoint.step(), Size(checkpoint.bytes())));
+    TellOfCheckpoint(live, checkpoint);
     live.open_changed = true;
     live.saved_at = monotonic_;
     live.overdue = false;
@@ -99,6 +99,15 @@ Status Pass::NoteCheckpoints(Live& live, const trial::Sighting& sighting) {
   if (news) PruneOld(live);
   WarnOverdue(live);
   return absl::OkStatus();
+}
+
+// The first of an attempt, then one a minute: a program may save every second for days, and each
+// has its record all the same.
+void Pass::TellOfCheckpoint(Live& live, const v1::Checkpoint& checkpoint) {
+  if (live.told_at && monotonic_ - *live.told_at < kTellOfCheckpoints) return;
+  live.told_at = monotonic_;
+  Event(&live, false, "CheckpointCommitted",
+        absl::StrFormat("at step %d (%s)", checkpoint.step(), Size(checkpoint.bytes())));
 }
 
 // Only what no attempt may be about to start from: not while one is being prepared.

@@ -223,6 +223,7 @@ v1::Attempt& State::OpenAttempt(Live& live, absl::Time now) {
   live.started = live.stop_sent = false;
   live.start_again = live.collect_at = live.ran_before = absl::ZeroDuration();
   live.running_since.reset();
+  live.told_at.reset();
   live.overdue = false;
   v1::Attempt& attempt = live.open.emplace().record;
   attempt.set_namespace_(key_.ns);

@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# The promise of the product, with real training: machines that are taken away without notice, more
+# than ten times, change neither what is tried nor what is found; nothing fails; and the ledger's
+# cost is seconds × price. One trial at a time, then four.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+PATH=$PWD/build/release/bin:${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/python/bin:$PATH
+
+# Twelve reclaims in the first minute, then none: a machine however slow comes to the end.
+nodes() {
+  cat >"$work/nodes.yaml" <<END
+pools:
+  - name: spot
+    capacity: spot
+    pricePerHour: 3.6
+    slots: $1
+    reclaim: {times: [3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 24, 27, 30, 40, 50, 60], noticeSeconds: 0}
+END
+}
+
+# compare NAME FILE PARALLEL
+compare() {
+  local name=$1 parallel=$3
+  sed "s/parallelTrialCount: .*/parallelTrialCount: $parallel/" "$2" >"$work/$name.yaml"
+  nodes "$parallel"
+  SHIRABE_HOME=$work/plain timeout 600 shirabe run -f "$work/$name.yaml" >/dev/null 2>&1
+  SHIRABE_HOME=$work/spot timeout 600 shirabe run -f "$work/$name.yaml" --nodes "$work/nodes.yaml" \
+    >/dev/null 2>&1
+  SHIRABE_HOME=$work/plain shirabe best "$name" -o json >"$work/plain.json"
+  SHIRABE_HOME=$work/spot shirabe best "$name" -o json >"$work/spot.json"
+  cmp "$work/plain.json" "$work/spot.json"
+  SHIRABE_HOME=$work/spot shirabe get attempts "$name" -o json >"$work/attempts.json"
+  SHIRABE_HOME=$work/spot shirabe get trials "$name" -o json >"$work/trials.json"
+  python3 - "$work/attempts.json" "$work/trials.json" <<'END'
+import collections, json, sys
+
+attempts, trials = (json.load(open(path))["items"] for path in sys.argv[1:])
+causes = collections.Counter(attempt["cause"] for attempt in attempts)
+assert set(causes) == {"completed", "preempted-spot"}, causes
+assert causes["completed"] == len(trials), causes
+assert causes["preempted-spot"] >= 5, f"too quick a machine to take away: {causes}"
+for trial in trials:
+    states = {c["type"] for c in trial["status"]["conditions"] if c["status"] == "True"}
+    assert "Succeeded" in states and "Failed" not in states, trial
+for attempt in attempts:
+    assert abs(attempt["cost"] - attempt["seconds"] * 3.6 / 3600) < 1e-12, attempt
+resumed = sum(attempt["resumedFromStep"] > 0 for attempt in attempts)
+redone = sum(attempt["stepsRedone"] for attempt in attempts)
+print(f"{len(trials)} trials, {causes['preempted-spot']} reclaims, {resumed} resumes, "
+      f"{redone} epochs done again, the same best trial")
+END
+}
+
+compare digits deploy/examples/digits.yaml 1
+compare digits-sobol deploy/examples/digits-sobol.yaml 4
