@@ -99,7 +99,7 @@ void AddRunning(const std::vector<v1::Attempt>& open, absl::Time now, v1::Experi
 std::string AmountText(double amount) {
   const double size = std::abs(amount);
   if (size == 0) return "0";
-  if (size >= 10) return absl::StrFormat("%.2f", amount);
+  if (size >= 1) return absl::StrFormat("%.2f", amount);
   if (size >= 0.01) return absl::StrFormat("%.4f", amount);
   return absl::StrFormat("%.3g", amount);
 }

@@ -16,6 +16,7 @@
 #include "client/words.h"
 #include "experiment/plan.h"
 #include "experiment/spec.h"
+#include "suggestion/space.h"
 #include "trial/layout.h"
 #include "trial/template.h"
 
@@ -85,7 +86,9 @@ StatusOr<v1::Experiment> OneTrial(const RehearsalOptions& options, LocalClient& 
   ASSIGN_OR_RETURN(const auto start, StartOf(candidates.points[0].assignments, options.params));
   spec.mutable_shirabe()->clear_start();
   *spec.mutable_shirabe()->add_start() = start;
-  RETURN_IF_ERROR(experiment::StartPoint(spec, 0).status());
+  ASSIGN_OR_RETURN(const auto values, experiment::StartPoint(spec, 0));
+  ASSIGN_OR_RETURN(const auto space, suggestion::Space::Create(spec.parameters()));
+  RETURN_IF_ERROR(space.Encode(values).status());
   spec.set_parallel_trial_count(1);
   spec.set_max_trial_count(1);
   spec.set_max_failed_trial_count(0);

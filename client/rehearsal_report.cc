@@ -302,7 +302,7 @@ RehearsalCheck CheckInterval(const RehearsalReport& report) {
   const double best = *report.recommended_seconds;
   const double mean = 3600 / report.reclaims_per_hour;
   check.message = absl::StrFormat(
-      "at %.3g reclaims an hour save every %.3g s (Young/Daly), which costs %.2g %% of the time",
+      "at %.3g reclaims an hour, save every %.3g s (Young/Daly): %.2g %% of the time goes into it",
       report.reclaims_per_hour, best,
       100 * ExpectedOverhead(best, report.checkpoint_seconds.value_or(0), mean));
   if (report.interval_seconds.value_or(0) <= kTooSeldom * best) return check;

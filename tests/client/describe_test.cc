@@ -82,7 +82,7 @@ TEST(DescribeTest, AnExperimentSaysWhatItTakesWithItsRunningAttempts) {
   PutLedger(stored, {open});
   const auto text = DescribeExperiment(stored.client(), stored.key(), At(70));
   ASSERT_TRUE(text.ok()) << text.status();
-  EXPECT_THAT(*text, HasSubstr("Cost:         1.0500 USD, for 2m30s of machines\n"));
+  EXPECT_THAT(*text, HasSubstr("Cost:         1.05 USD, for 2m30s of machines\n"));
 }
 
 TEST(DescribeTest, ATrialShowsItsLedgerAndItsCheckpoints) {

@@ -19,7 +19,7 @@ TEST(LedgerTest, AClosedAttemptShowsItsEntry) {
   style.wide = true;
   const Cells wide = AttemptRow(MakeClosedAttempt(7, 2), style);
   EXPECT_THAT(Cells(wide.begin() + 10, wide.end()),
-              ElementsAre("a100-spot", "signal 9", "3.6000/h", "2023-11-14T22:13:40Z",
+              ElementsAre("a100-spot", "signal 9", "3.60/h", "2023-11-14T22:13:40Z",
                           "2023-11-14T22:14:20Z", "", "0", ""));
   EXPECT_EQ(AttemptHeader(style).size(), wide.size());
 }
