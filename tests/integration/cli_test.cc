@@ -128,6 +128,25 @@ TEST_F(CliTest, JsonHasTheShapesThatScriptsRelyOn) {
   EXPECT_EQ(cli_.Json({"get", "trials", "shapes", "-o", "json"}), list);  // nothing was stored
 }
 
+TEST_F(CliTest, TheLedgerIsFlatForScripts) {
+  ASSERT_EQ(cli_.Run(cli_.Quick("ledger", kQuickTrial, {"--max-trials", "1"})).code, 0);
+  const auto attempt = cli_.Json({"get", "attempts", "ledger", "-o", "json"})["items"][0];
+  EXPECT_EQ(attempt["trial"], "ledger-1");
+  EXPECT_EQ(attempt["number"], 1);
+  EXPECT_EQ(attempt["capacity"], "on-demand");
+  EXPECT_EQ(attempt["exitCode"], 0);
+  EXPECT_EQ(attempt["cause"], "completed");
+  EXPECT_EQ(attempt["resumedFromStep"], 0);
+  EXPECT_EQ(attempt["stepsGained"], 1);
+  EXPECT_EQ(attempt["stepsRedone"], 0);
+  EXPECT_EQ(attempt["cost"], 0);
+  EXPECT_GT(attempt["seconds"].get<double>(), 0);
+  for (const char* key : {"node", "start", "end"}) EXPECT_TRUE(attempt[key].is_string()) << key;
+  EXPECT_TRUE(cli_.Json({"get", "checkpoints", "ledger/1", "-o", "json"})["items"].empty());
+  EXPECT_EQ(cli_.Run({"get", "metrics", "ledger/1", "--all-attempts"}).code, 0);
+  EXPECT_EQ(cli_.Run({"get", "attempts", "ledger/1", "--all-attempts"}).code, 2);
+}
+
 TEST_F(CliTest, ListsAreFilteredSortedAndCut) {
   ASSERT_EQ(cli_.Run(cli_.Quick("lists", kQuickTrial, {"--max-trials", "5"})).code, 0);
   const auto names = [&](std::vector<std::string> more) {
