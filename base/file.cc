@@ -94,7 +94,11 @@ Status MakeDirs(const std::string& path) {
 
 Status RemoveAll(const std::string& path) {
   std::error_code error;
-  std::filesystem::remove_all(path, error);
+  // Somebody else who removes the same may be ahead of us at any entry.
+  for (int tries = 0; tries < 10; ++tries) {
+    std::filesystem::remove_all(path, error);
+    if (error != std::errc::no_such_file_or_directory) break;
+  }
   return error ? ErrnoStatus("cannot remove " + path, error.value()) : absl::OkStatus();
 }
 
