@@ -66,7 +66,7 @@ Status ProcessExecutor::Start(const AttemptRequest& request) {
   auto found = Begin(request, id);
   if (found.ok()) {
     Settle(request.key, *std::move(found));
-    if (alarm_) alarm_->Wake();
+    GoOnReclaiming({request.key.trial.experiment});
     return absl::OkStatus();
   }
   std::set<ExperimentKey> others;
@@ -97,10 +97,7 @@ StatusOr<bool> ProcessExecutor::Reserve(const AttemptKey& key, const std::string
 StatusOr<Found> ProcessExecutor::Begin(const AttemptRequest& request, const std::string& id) {
   ASSIGN_OR_RETURN(Found found, launcher_.Prepare(request, id));
   const ExperimentKey& experiment = request.key.trial.experiment;
-  if (found.state != Found::State::kNeverStarted) {
-    RETURN_IF_ERROR(OpenTrace(experiment, /*create=*/false));
-    return found;
-  }
+  if (found.state != Found::State::kNeverStarted) return found;
   ASSIGN_OR_RETURN(const std::string resume_from, keeper_.Prepare(request));
   ASSIGN_OR_RETURN(LaunchPlan plan, launcher_.Plan(request, resume_from));
   RETURN_IF_ERROR(TakeShare(request, plan));
@@ -133,6 +130,7 @@ Status ProcessExecutor::TakeShare(const AttemptRequest& request, LaunchPlan& pla
 // Makes sure that the experiment's reclaims are known, from the file that an earlier process of
 // ours has left, or else, with `create`, from now on.
 Status ProcessExecutor::OpenTrace(const ExperimentKey& experiment, bool create) {
+  RETURN_IF_ERROR(ValidateKey(experiment));
   {
     std::lock_guard lock(mutex_);
     if (!reclaims_.any() || reclaims_.Knows(experiment)) return absl::OkStatus();
@@ -171,9 +169,12 @@ void ProcessExecutor::Settle(const AttemptKey& key, Found found) {
 }
 
 void ProcessExecutor::Adopt(const std::vector<v1::Attempt>& open) {
-  for (const v1::Attempt& attempt : open) AdoptOne(attempt);
-  // Not before all are known: what was due meanwhile takes the one that has run longest.
-  if (alarm_) alarm_->Wake();
+  std::set<ExperimentKey> experiments;
+  for (const v1::Attempt& attempt : open) {
+    AdoptOne(attempt);
+    experiments.insert(ExperimentKeyOf(attempt));
+  }
+  GoOnReclaiming(experiments);
 }
 
 void ProcessExecutor::AdoptOne(const v1::Attempt& attempt) {
@@ -186,18 +187,26 @@ void ProcessExecutor::AdoptOne(const v1::Attempt& attempt) {
   }
   Found found = FindAttempt(layout_.Paths(key).dir, id);
   if (found.leftovers) KillLeftovers(id, 0);
-  const Status trace = OpenTrace(key.trial.experiment, /*create=*/false);
-  if (!trace.ok()) {
-    Log(LogLevel::kWarning, "no machine of an experiment is reclaimed",
-        {{"experiment", ToString(key.trial.experiment)}, {"error", Message(trace)}});
-  }
-  if (found.state == Found::State::kRunning) GoOnReclaiming(key, found);
+  if (found.state == Found::State::kRunning) GoOnEnding(key, found);
   Settle(key, std::move(found));
+}
+
+// Not before all that runs is known: what was due while nobody played it takes the one that has run
+// longest, and passes where nothing runs.
+void ProcessExecutor::GoOnReclaiming(const std::set<ExperimentKey>& experiments) {
+  if (!alarm_) return;
+  for (const ExperimentKey& experiment : experiments) {
+    const Status opened = OpenTrace(experiment, /*create=*/false);
+    if (opened.ok()) continue;
+    Log(LogLevel::kWarning, "no machine of an experiment is reclaimed",
+        {{"experiment", ToString(experiment)}, {"error", Message(opened)}});
+  }
+  alarm_->Wake();
 }
 
 // A machine was being taken away when an earlier process of ours ended, which may have been before
 // the signal: then this is the first one, else it changes nothing.
-void ProcessExecutor::GoOnReclaiming(const AttemptKey& key, const Found& found) {
+void ProcessExecutor::GoOnEnding(const AttemptKey& key, const Found& found) {
   if (!found.reclaim || !found.pidfd.valid()) return;
   const absl::Duration left = found.reclaim->deadline - options_.clock->Now();
   if (left > absl::ZeroDuration()) Tell(key, found.reclaim->cause, left);

@@ -75,7 +75,8 @@ class ProcessExecutor : public Executor {
   Status OpenTrace(const ExperimentKey& experiment, bool create);
   void Settle(const AttemptKey& key, Found found);
   void AdoptOne(const v1::Attempt& attempt);
-  void GoOnReclaiming(const AttemptKey& key, const Found& found);
+  void GoOnEnding(const AttemptKey& key, const Found& found);
+  void GoOnReclaiming(const std::set<ExperimentKey>& experiments);
 
   // With mutex_ held.
   Entry& Add(const AttemptKey& key, const std::string& id);
