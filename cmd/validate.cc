@@ -16,31 +16,50 @@ void PrintValid(const SpecFile& file) {
   }
 }
 
+Status ValidateNodesFile(const std::string& path) {
+  ASSIGN_OR_RETURN(const v1::NodePools nodes, LoadNodes(path));
+  int64_t slots = 0;
+  for (const v1::NodePool& pool : nodes.pools()) slots += pool.slots();
+  Out(absl::StrCat(path, ": nodes are valid: ", nodes.pools_size(), " pools with ", slots,
+                   " slots\n"));
+  return absl::OkStatus();
+}
+
+Status ValidateSpecFile(const std::string& path) {
+  ASSIGN_OR_RETURN(const SpecFile file, ReadSpecFile(path));
+  RETURN_IF_ERROR(ReportFindings(file));
+  PrintValid(file);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 StatusOr<int> Validate(const Arguments& arguments) {
   Globals globals;
   std::vector<std::string> files;
   std::vector<std::string> more;
+  std::string nodes;
   Options options("validate -f FILE",
                   "Checks experiments without running them, and prints every mistake with its "
                   "place. Exits with 5 if there is one.");
   options.Texts("-f,--file", &files, "FILE", "a file, or - for stdin; may be repeated");
+  options.Text("--nodes", &nodes, "FILE", "pools of machines, as for run --nodes");
   options.Arguments("FILE", &more, 0, 1000);
   AddGlobals(options, &globals);
   ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
   if (done) return 0;
   files.insert(files.end(), more.begin(), more.end());
-  if (files.empty()) return UsageError("-f FILE is missing; usage: shirabe validate -f FILE");
+  if (files.empty() && nodes.empty()) {
+    return UsageError("-f FILE is missing; usage: shirabe validate -f FILE");
+  }
   Status worst;
-  for (const std::string& path : files) {
-    const auto file = ReadSpecFile(path);
-    const Status status = file.ok() ? ReportFindings(*file) : file.status();
-    if (status.ok()) PrintValid(*file);
-    if (status.ok()) continue;
+  const auto note = [&worst](const Status& status) {
+    if (status.ok()) return;
     if (!worst.ok()) PrintError(worst);
     worst = status;
-  }
+  };
+  for (const std::string& path : files) note(ValidateSpecFile(path));
+  if (!nodes.empty()) note(ValidateNodesFile(nodes));
   RETURN_IF_ERROR(worst);
   return 0;
 }

@@ -33,8 +33,11 @@ contains "$accuracy"
 [ "$("$shirabe" get trials digits -o name | wc -l)" = 12 ] || fail "the second run made new trials"
 
 for example in deploy/examples/*.yaml; do
-  # Machines, not an experiment: `run --nodes` checks it.
-  [ "$example" != deploy/examples/nodes.yaml ] || continue
+  # Machines, not an experiment.
+  if [ "$example" = deploy/examples/nodes.yaml ]; then
+    "$shirabe" validate --nodes "$example" >"$out" 2>&1 || fail "validate --nodes $example"
+    continue
+  fi
   "$shirabe" validate -f "$example" >"$out" 2>&1 || fail "validate -f $example"
 done
 "$shirabe" run -f deploy/examples/bash.yaml >"$out" 2>&1 || fail "run -f deploy/examples/bash.yaml"
