@@ -216,6 +216,17 @@ Status Pass::SendStop(Live& live) {
   return absl::OkStatus();
 }
 
+// A checkpoint may be large: nobody copies it to a machine that is not there.
+Status Pass::Start(const trial::AttemptRequest& request) {
+  if (!request.resume.empty()) {
+    const trial::Offer offer = options_.executor->Quote(request.trial_spec, request.placing);
+    if (!offer.waiting.empty()) return absl::ResourceExhaustedError(offer.waiting);
+  }
+  const Status status = options_.executor->Start(request);
+  Step();
+  return status;
+}
+
 void Pass::StartOpen(Live& live) {
   if (live.started || live.open->record.state() != v1::ATTEMPT_CREATED) return;
   if (monotonic_ < live.start_again) return Requeue(live.start_again - monotonic_);
@@ -226,8 +237,7 @@ void Pass::StartOpen(Live& live) {
     status = resume.status();
     if (resume.ok()) {
       request->resume = *std::move(resume);
-      status = options_.executor->Start(*request);
-      Step();
+      status = Start(*request);
     }
   }
   if (status.ok()) {

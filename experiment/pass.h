@@ -78,6 +78,7 @@ class Pass {
   Status Act();
   Status SendStop(Live& live);
   void StartOpen(Live& live);
+  Status Start(const trial::AttemptRequest& request);
   StatusOr<std::vector<v1::Checkpoint>> ResumeFrom(const Live& live);
 
   // A crash may come between any two effects: tests stop the world here.
