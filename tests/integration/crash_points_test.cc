@@ -50,8 +50,8 @@ std::vector<std::string> StateOf(db::Store& store) {
   for (const auto& [trial, revision] : *trials) {
     lines.push_back(v1::TrialPhase_Name(trial.phase()) + " " + std::to_string(trial.objective()) +
                     " " + trial.assignments(0).ShortDebugString());
-    const auto rows = store.ListObservations(
-        {.trial = {kSmall, trial.number()}, .include_superseded = true});
+    const auto rows =
+        store.ListObservations({.trial = {kSmall, trial.number()}, .include_superseded = true});
     for (const db::ObservationRow& row : *rows) {
       lines.push_back(std::to_string(row.attempt) + " " + std::to_string(row.step) + " " +
                       std::to_string(row.value) + (row.superseded ? " superseded" : ""));
@@ -87,8 +87,8 @@ TEST(CrashPoints, EveryOneEndsInTheSameState) {
     }
     EXPECT_TRUE(code == kDied || code == 0) << "the controller failed, at or before step " << step;
     EXPECT_EQ(StateOf(*OpenHome(home)), expected) << "after a crash at step " << step;
-    const std::vector<std::string> starts = absl::StrSplit(
-        ReadFile(home + "/marks/starts").value_or(""), '\n', absl::SkipEmpty());
+    const std::vector<std::string> starts =
+        absl::StrSplit(ReadFile(home + "/marks/starts").value_or(""), '\n', absl::SkipEmpty());
     EXPECT_EQ(starts.size(), 2u) << "a program was started twice, after a crash at step " << step;
     std::filesystem::remove_all(home);
     if (code == 0 || testing::Test::HasFailure()) break;  // it ended before that step

@@ -54,8 +54,7 @@ void ExpectLedgerAddsUp(db::Store& store) {
   for (const auto& [trial, revision] : *trials) {
     double sum = 0;
     int64_t gained = 0;
-    const auto attempts =
-        store.ListAttempts({.experiment = kSmall, .trial = trial.number()});
+    const auto attempts = store.ListAttempts({.experiment = kSmall, .trial = trial.number()});
     for (const auto& [attempt, seen] : *attempts) {
       ASSERT_EQ(attempt.placements_size(), 1) << attempt.ShortDebugString();
       const double price = attempt.placements(0).price_per_hour();
@@ -115,14 +114,14 @@ TEST_P(Preemption, CostsSecondsAndNeverATrial) {
   std::filesystem::remove_all(home);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Notices, Preemption,
-    testing::Values(Case{"NoNotice", 2, 0, ":"}, Case{"NoNoticeOneAtATime", 1, 0, ":"},
-                    Case{"Heeded", 2, 0.2, "trap 'exit 75' TERM"},
-                    Case{"HeededWithExit0", 2, 0.2, "trap 'exit 0' TERM"},
-                    Case{"HeededWithExit143", 2, 0.2, ":"},
-                    Case{"Ignored", 2, 0.1, "trap '' TERM"}),
-    [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Notices, Preemption,
+                         testing::Values(Case{"NoNotice", 2, 0, ":"},
+                                         Case{"NoNoticeOneAtATime", 1, 0, ":"},
+                                         Case{"Heeded", 2, 0.2, "trap 'exit 75' TERM"},
+                                         Case{"HeededWithExit0", 2, 0.2, "trap 'exit 0' TERM"},
+                                         Case{"HeededWithExit143", 2, 0.2, ":"},
+                                         Case{"Ignored", 2, 0.1, "trap '' TERM"}),
+                         [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace shirabe::experiment

@@ -66,7 +66,8 @@ spec:
           spec:
             containers:
               - name: training
-                command: [/bin/sh, )" + path + R"(, "${trialParameters.lr}"]
+                command: [/bin/sh, )" + path +
+                                             R"(, "${trialParameters.lr}"]
 )");
   }
 
@@ -102,8 +103,8 @@ TEST_F(RehearseTest, OneThatIgnoresSigtermAndNeverSavesFailsWithBothReasons) {
 TEST_F(RehearseTest, OneThatFailsUndisturbedIsNotRehearsed) {
   const Outcome outcome = cli_.Run({"rehearse", "-f", Experiment("echo no such data\nexit 3\n")});
   EXPECT_EQ(outcome.code, 1);
-  EXPECT_THAT(outcome.err, AllOf(HasSubstr("does not succeed even undisturbed"),
-                                 HasSubstr("no such data")));
+  EXPECT_THAT(outcome.err,
+              AllOf(HasSubstr("does not succeed even undisturbed"), HasSubstr("no such data")));
 }
 
 TEST_F(RehearseTest, ParametersAreThoseOfTheSearchSpace) {

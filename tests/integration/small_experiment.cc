@@ -19,7 +19,7 @@ spec:
   maxTrialCount: TRIALS
   maxFailedTrialCount: 0
   objective: {type: minimize, objectiveMetricName: loss}
-  algorithm: {algorithmName: sobol}
+  algorithm: {algorithmName: ALGORITHM}
   parameters:
     - {name: lr, parameterType: double, feasibleSpace: {min: "0.1", max: "0.9"}}
   shirabe: {seed: 7}
@@ -52,14 +52,15 @@ std::string MakeHome(const SmallExperiment& small) {
   CHECK(mkdtemp(name) != nullptr);
   const std::string home = name;
   CHECK(MakeDirs(home + "/marks").ok());
-  const std::string trainer =
-      absl::StrReplaceAll(kTrainer, {{"STEPS", std::to_string(small.steps)},
-                                     {"sleep SECONDS", "sleep " + small.seconds}});
+  const std::string trainer = absl::StrReplaceAll(
+      kTrainer,
+      {{"STEPS", std::to_string(small.steps)}, {"sleep SECONDS", "sleep " + small.seconds}});
   CHECK(WriteFileAtomic(home + "/train.sh", small.first_line + "\n" + trainer).ok());
-  const auto parsed = ParseExperiments(
-      absl::StrReplaceAll(kSpec, {{"HOME", home},
-                                  {"PARALLEL", std::to_string(small.parallel)},
-                                  {"TRIALS", std::to_string(small.trials)}}));
+  const auto parsed =
+      ParseExperiments(absl::StrReplaceAll(kSpec, {{"HOME", home},
+                                                   {"ALGORITHM", small.algorithm},
+                                                   {"PARALLEL", std::to_string(small.parallel)},
+                                                   {"TRIALS", std::to_string(small.trials)}}));
   for (const Finding& finding : parsed[0].findings) {
     EXPECT_TRUE(finding.warning) << FormatFinding(finding, "spec");
   }

@@ -20,7 +20,7 @@ inline constexpr char kTrainer[] = R"(
 step=0
 [ -n "$SHIRABE_RESUME_FROM" ] && step=$(cat "$SHIRABE_RESUME_FROM/step")
 echo "$SHIRABE_TRIAL-a$SHIRABE_ATTEMPT from $step" >> "$MARKS/starts"
-while [ $step -lt STEPS ]; do
+while [ $step -lt ${LAST:-STEPS} ]; do
   sleep SECONDS
   step=$((step + 1))
   echo "$SHIRABE_TRIAL $step" >> "$MARKS/steps"
@@ -38,7 +38,8 @@ struct SmallExperiment {
   int parallel = 2;
   int steps = 4;
   std::string seconds = "0.02";  // that a step takes
-  std::string first_line = ":";  // of the trainer, before all else
+  std::string first_line = ":";  // of the trainer, before all else; may set LAST
+  std::string algorithm = "sobol";
 };
 
 // A new folder with the trainer, a database and the experiment in it.
