@@ -126,6 +126,25 @@ StatusOr<client::Machines> MachinesFor(const RunFlags& flags, const v1::Experime
   return machines;
 }
 
+// What is right in itself, and does not do here what it seems to.
+void WarnOfThisMachine(const v1::Experiment& experiment, const client::Machines& machines) {
+  const v1::ExperimentSpec& spec = experiment.spec();
+  if (spec.shirabe().budget().has_max_cost() && machines.pools.pools().empty()) {
+    Warn(
+        "spec.shirabe.budget.maxCost keeps nothing here: this machine has no price; give it one "
+        "with --nodes FILE");
+  }
+  const v1::MetricsCollectorSpec& collector = spec.metrics_collector_spec();
+  const std::string& path = collector.source().file_system_path().path();
+  const bool is_file = collector.collector().kind() == v1::FILE_COLLECTOR && !path.empty();
+  if (is_file && path.front() == '/' && spec.parallel_trial_count() > 1) {
+    Warn(absl::StrCat("spec.metricsCollectorSpec.source.fileSystemPath.path: ", path,
+                      " is one file for ", spec.parallel_trial_count(),
+                      " trials at the same time on this machine: a relative path, or "
+                      "$(SHIRABE_OUTPUT_DIR)/…, is a file for each"));
+  }
+}
+
 void Announce(const v1::Experiment& experiment, const experiment::Submitted& submitted,
               const client::Place& place) {
   const std::string name = experiment.metadata().name();
@@ -231,6 +250,7 @@ StatusOr<int> RunExperiment(const Arguments& given) {
   ASSIGN_OR_RETURN(const experiment::Submitted submitted, client.Submit(experiment));
   ASSIGN_OR_RETURN(experiment, client.GetExperiment(key));
   if (!experiment::IsEnded(experiment) || submitted.changed) {
+    WarnOfThisMachine(experiment, machines);
     Announce(experiment, submitted, place);
     const RunLoopOptions loop{
         .key = key, .machines = machines, .again = Again(arguments, flags.quick.command)};
