@@ -249,7 +249,8 @@ TEST_F(CliTest, AnInterruptStopsGracefullyAndTheSameCommandGoesOn) {
   EXPECT_EQ(interrupted.code, 130);
   EXPECT_THAT(interrupted.err, HasSubstr("To go on:\n  shirabe run --name patient"));
   EXPECT_EQ(interrupted.out, "");
-  for (const auto& attempt : cli_.Json({"get", "attempts", "patient", "-o", "json"})["items"]) {
+  const auto attempts = cli_.Json({"get", "attempts", "patient", "-o", "json"});
+  for (const auto& attempt : attempts["items"]) {
     EXPECT_EQ(attempt["status"]["cause"], "suspended") << attempt;
   }
   cli_.Write("go", "");
