@@ -54,9 +54,7 @@ Status ValidateNamespace(std::string_view ns) {
   return ValidateLabel("namespace", ns, kMaxNamespace);
 }
 
-Status ValidatePoolName(std::string_view name) {
-  return ValidateLabel("pool", name, kMaxPoolName);
-}
+Status ValidatePoolName(std::string_view name) { return ValidateLabel("pool", name, kMaxPoolName); }
 
 std::optional<TrialKey> ParseTrialName(std::string_view text, std::string_view ns) {
   size_t cut = text.rfind('/');

@@ -156,10 +156,9 @@ StatusOr<std::string> DescribeTrial(Client& client, const TrialKey& key, absl::T
   ASSIGN_OR_RETURN(const std::string events, EventsTable(client, key, now));
   const v1::Experiment& experiment = records.experiment;
   const v1::Trial& trial = records.trial;
-  const std::string ended =
-      IsTerminal(trial.phase())
-          ? When(trial.completion_time(), now) + Because(trial.reason(), trial.message())
-          : "";
+  const std::string ended = IsTerminal(trial.phase()) ? When(trial.completion_time(), now) +
+                                                            Because(trial.reason(), trial.message())
+                                                      : "";
   Page page;
   page.Line("Name", TrialName(key));
   page.Line("Experiment", key.experiment.name);

@@ -51,8 +51,8 @@ Cells AttemptHeader(const RowStyle& style) {
   Cells cells = {"NAME",    "STATE", "CAUSE",  "NODE",    "CAPACITY",
                  "RESUMED", "STEPS", "REDONE", "SECONDS", "COST"};
   if (style.wide) {
-    cells.insert(cells.end(), {"POOL", "EXIT", "PRICE", "START", "END", "DEVICES", "OBSERVATIONS",
-                               "MESSAGE"});
+    cells.insert(cells.end(),
+                 {"POOL", "EXIT", "PRICE", "START", "END", "DEVICES", "OBSERVATIONS", "MESSAGE"});
   }
   return cells;
 }
@@ -72,10 +72,10 @@ Cells AttemptRow(const v1::Attempt& attempt, const RowStyle& style) {
                  attempt.has_start_time() ? absl::StrFormat("%.1f", spent.seconds) : "",
                  spent.cost > 0 ? AmountText(spent.cost) : ""};
   if (!style.wide) return cells;
-  cells.insert(cells.end(), {placement.pool(), ExitCell(attempt), PriceCell(placement),
-                             FormatTime(attempt.start_time()), FormatTime(attempt.end_time()),
-                             placement.devices(), std::to_string(attempt.rows()),
-                             attempt.message()});
+  cells.insert(cells.end(),
+               {placement.pool(), ExitCell(attempt), PriceCell(placement),
+                FormatTime(attempt.start_time()), FormatTime(attempt.end_time()),
+                placement.devices(), std::to_string(attempt.rows()), attempt.message()});
   return cells;
 }
 
@@ -95,10 +95,10 @@ Cells CheckpointRow(const v1::Checkpoint& checkpoint, const RowStyle& style) {
       checkpoint.digest().substr(0, kShortDigest),
       checkpoint.gone()};
   if (!style.wide) return cells;
-  cells.insert(cells.end(),
-               {checkpoint.has_objective() ? ShortNumber(checkpoint.objective()) : std::string(),
-                std::to_string(checkpoint.bytes()), FormatTime(checkpoint.time()),
-                checkpoint.location()});
+  cells.insert(
+      cells.end(),
+      {checkpoint.has_objective() ? ShortNumber(checkpoint.objective()) : std::string(),
+       std::to_string(checkpoint.bytes()), FormatTime(checkpoint.time()), checkpoint.location()});
   return cells;
 }
 

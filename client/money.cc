@@ -49,8 +49,8 @@ std::string OnDemandLine(const v1::Experiment& experiment) {
   const v1::ShirabeStatus& status = experiment.status().shirabe();
   if (status.cost() <= 0 || status.on_demand_cost() <= status.cost()) return "";
   const double saved = status.on_demand_cost() - status.cost();
-  return absl::StrCat(MoneyText(experiment, status.on_demand_cost()), " for the same time: ",
-                      MoneyText(experiment, saved), " (",
+  return absl::StrCat(MoneyText(experiment, status.on_demand_cost()),
+                      " for the same time: ", MoneyText(experiment, saved), " (",
                       Percent(saved, status.on_demand_cost()), ") saved");
 }
 
@@ -59,8 +59,8 @@ std::string WasteLine(const v1::Experiment& experiment) {
   if (status.preemptions() == 0 && status.wasted_seconds() <= 0) return "";
   std::string text = absl::StrCat(SecondsText(status.wasted_seconds()), " (",
                                   Percent(status.wasted_seconds(), status.seconds()), ")");
-  if (status.cost() > 0) absl::StrAppend(&text, ", ", AmountText(status.wasted_cost()), " ",
-                                         Currency(experiment));
+  if (status.cost() > 0)
+    absl::StrAppend(&text, ", ", AmountText(status.wasted_cost()), " ", Currency(experiment));
   return text + ", after the last checkpoints of lost attempts";
 }
 
@@ -129,9 +129,9 @@ std::vector<std::pair<std::string, std::string>> SpentLines(const v1::Experiment
       {"On demand", OnDemandLine(experiment)},
       {"Preempted", CountLine(status.preemptions(), "attempt", "attempts")},
       {"Wasted", WasteLine(experiment)},
-      {"Refused", CountLine(status.refused_writes(),
-                            "write of an attempt that was no longer current",
-                            "writes of attempts that were no longer current")},
+      {"Refused",
+       CountLine(status.refused_writes(), "write of an attempt that was no longer current",
+                 "writes of attempts that were no longer current")},
   };
 }
 

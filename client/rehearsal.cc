@@ -131,10 +131,10 @@ v1::NodePools PoolsFor(const std::vector<Strike>& strikes, v1::Experiment& exper
 
 Status RunToItsEnd(const RehearsalOptions& options, LocalClient& client, const ExperimentKey& key,
                    v1::NodePools pools) {
-  ASSIGN_OR_RETURN(const auto controller, client.MakeController({.devices = options.devices,
-                                                                 .pools = std::move(pools),
-                                                                 .working_dir =
-                                                                     options.working_dir}));
+  ASSIGN_OR_RETURN(const auto controller,
+                   client.MakeController({.devices = options.devices,
+                                          .pools = std::move(pools),
+                                          .working_dir = options.working_dir}));
   RETURN_IF_ERROR(controller->Own(key));
   bool interrupted = false;
   Status over;
@@ -152,13 +152,12 @@ Status RunToItsEnd(const RehearsalOptions& options, LocalClient& client, const E
 // has been pruned, or the file system does not know when a folder was created.
 std::optional<double> SaveSeconds(const trial::Layout& layout, const v1::Checkpoint& checkpoint) {
   const AttemptKey key{{ExperimentKeyOf(checkpoint), checkpoint.trial()}, checkpoint.attempt()};
-  const std::string folder =
-      absl::StrCat(layout.Paths(key).checkpoint_dir, "/", checkpoint.step());
+  const std::string folder = absl::StrCat(layout.Paths(key).checkpoint_dir, "/", checkpoint.step());
   struct statx facts = {};
   const bool known = statx(AT_FDCWD, folder.c_str(), AT_SYMLINK_NOFOLLOW, STATX_BTIME, &facts) == 0;
   if (!known || (facts.stx_mask & STATX_BTIME) == 0) return std::nullopt;
-  const absl::Time begun = absl::FromUnixSeconds(facts.stx_btime.tv_sec) +
-                           absl::Nanoseconds(facts.stx_btime.tv_nsec);
+  const absl::Time begun =
+      absl::FromUnixSeconds(facts.stx_btime.tv_sec) + absl::Nanoseconds(facts.stx_btime.tv_nsec);
   const double seconds = absl::ToDoubleSeconds(FromProto(checkpoint.time()) - begun);
   if (seconds < 0) return std::nullopt;  // it was linked here, not saved
   return seconds;
@@ -196,8 +195,8 @@ StatusOr<RehearsedRun> RunOnce(const RehearsalOptions& options,
   auto run = Collect(*client, {key, 1}, trial::Layout(home->path()));
   if (run.ok()) return run;
   ASSIGN_OR_RETURN(experiment, client->GetExperiment(key));
-  return absl::FailedPreconditionError(
-      "no trial could be run: " + experiment::CurrentCondition(experiment).message());
+  return absl::FailedPreconditionError("no trial could be run: " +
+                                       experiment::CurrentCondition(experiment).message());
 }
 
 std::string PlanText(const std::vector<Strike>& strikes) {
@@ -211,21 +210,20 @@ std::string PlanText(const std::vector<Strike>& strikes) {
 
 bool AllStruck(const Rehearsal& rehearsal) {
   const auto& attempts = rehearsal.disturbed.attempts;
-  return std::all_of(
-      rehearsal.strikes.begin(), rehearsal.strikes.end(), [&](const Strike& strike) {
-        return std::any_of(attempts.begin(), attempts.end(), [&](const v1::Attempt& attempt) {
-          return WasTaken(attempt) && PlacementOf(attempt).pool() == strike.pool;
-        });
-      });
+  return std::all_of(rehearsal.strikes.begin(), rehearsal.strikes.end(), [&](const Strike& strike) {
+    return std::any_of(attempts.begin(), attempts.end(), [&](const v1::Attempt& attempt) {
+      return WasTaken(attempt) && PlacementOf(attempt).pool() == strike.pool;
+    });
+  });
 }
 
 Status CheckSucceeded(const RehearsedRun& run) {
   if (run.trial.phase() == v1::TRIAL_SUCCEEDED && !run.attempts.empty()) return absl::OkStatus();
   const std::string tail = run.attempts.empty() ? "" : run.attempts.back().log_tail();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "the program does not succeed even undisturbed: ", PhaseWord(run.trial.phase()), " (",
-      run.trial.reason(), run.trial.message().empty() ? "" : ": ", run.trial.message(), ")",
-      tail.empty() ? "" : "; its last lines:\n", tail));
+  return absl::FailedPreconditionError(
+      absl::StrCat("the program does not succeed even undisturbed: ", PhaseWord(run.trial.phase()),
+                   " (", run.trial.reason(), run.trial.message().empty() ? "" : ": ",
+                   run.trial.message(), ")", tail.empty() ? "" : "; its last lines:\n", tail));
 }
 
 }  // namespace
@@ -256,10 +254,10 @@ std::vector<Strike> PlanStrikes(const RehearsalOptions& options, const Timing& t
   for (int i = 0; i < options.reclaims; ++i) {
     const double share =
         kFirstShare + (kLastShare - kFirstShare) * (i + rng.Uniform()) / options.reclaims;
-    strikes.push_back({.pool = absl::StrCat("rehearsal-spot-", i + 1),
-                       .at = timing.startup + i * timing.restart +
-                             share * (timing.whole - timing.startup),
-                       .notice = i == 0 ? 0 : options.notice.value_or(grace)});
+    strikes.push_back(
+        {.pool = absl::StrCat("rehearsal-spot-", i + 1),
+         .at = timing.startup + i * timing.restart + share * (timing.whole - timing.startup),
+         .notice = i == 0 ? 0 : options.notice.value_or(grace)});
   }
   return strikes;
 }

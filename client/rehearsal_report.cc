@@ -88,8 +88,7 @@ void AddNext(const RehearsedRun& run, const v1::Attempt& lost, const v1::Attempt
     entry.first_step = std::min(entry.first_step.value_or(row.step), row.step);
   }
   sign = std::max(sign, first.value_or(sign));
-  entry.again_seconds =
-      std::max(0.0, absl::ToDoubleSeconds(sign - FromProto(lost.end_time())));
+  entry.again_seconds = std::max(0.0, absl::ToDoubleSeconds(sign - FromProto(lost.end_time())));
 }
 
 LostAttempt LossOf(const Rehearsal& rehearsal, const Strike& strike, const v1::Attempt& attempt) {
@@ -187,8 +186,9 @@ RehearsalCheck CheckSaves(const RehearsalReport& report) {
   if (report.checkpoints == 0) {
     return {.name = "saves",
             .verdict = Verdict::kFailed,
-            .message = "it never saves: undisturbed, no checkpoint appeared in "
-                       "$SHIRABE_CHECKPOINT_DIR, so every preemption starts it from the beginning",
+            .message =
+                "it never saves: undisturbed, no checkpoint appeared in "
+                "$SHIRABE_CHECKPOINT_DIR, so every preemption starts it from the beginning",
             .fix = kSaveFix};
   }
   check.message = absl::StrCat(report.checkpoints, " checkpoints, ",
@@ -225,9 +225,9 @@ RehearsalCheck CheckStops(const RehearsalReport& report) {
             .message = "no reclaim with notice found it running",
             .fix = "rehearse with more --reclaims, or with more work to do"};
   }
-  return {.name = "stops",
-          .message =
-              absl::StrFormat("at most %.2f s after the notice, of %.4g s", slowest, notice)};
+  return {
+      .name = "stops",
+      .message = absl::StrFormat("at most %.2f s after the notice, of %.4g s", slowest, notice)};
 }
 
 RehearsalCheck CheckResumes(const RehearsalReport& report) {
@@ -267,8 +267,8 @@ RehearsalCheck CheckContinuous(const RehearsalReport& report) {
   const Continuity& facts = report.continuity;
   RehearsalCheck check{.name = "continuous"};
   if (facts.different == 0 && facts.missing == 0 && facts.extra == 0) {
-    check.message = absl::StrFormat("all %d values are those of the undisturbed run",
-                                    facts.compared);
+    check.message =
+        absl::StrFormat("all %d values are those of the undisturbed run", facts.compared);
     if (facts.worst.relative > 0) {
       absl::StrAppendFormat(&check.message, ", within %.1e", facts.worst.relative);
     }
@@ -353,12 +353,15 @@ RehearsalReport Judge(const Rehearsal& rehearsal, const JudgeOptions& options) {
   }
   report.continuity = Compare(rehearsal, options.tolerance);
   MeasureSaving(rehearsal, report);
-  report.checks = {CheckFinishes(rehearsal, report), CheckSaves(report),
-                   CheckStops(report),               CheckResumes(report),
-                   CheckContinuous(report),          CheckInterval(report)};
-  report.safe = std::none_of(
-      report.checks.begin(), report.checks.end(),
-      [](const RehearsalCheck& check) { return check.verdict == Verdict::kFailed; });
+  report.checks = {CheckFinishes(rehearsal, report),
+                   CheckSaves(report),
+                   CheckStops(report),
+                   CheckResumes(report),
+                   CheckContinuous(report),
+                   CheckInterval(report)};
+  report.safe =
+      std::none_of(report.checks.begin(), report.checks.end(),
+                   [](const RehearsalCheck& check) { return check.verdict == Verdict::kFailed; });
   return report;
 }
 

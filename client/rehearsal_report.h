@@ -45,11 +45,11 @@ struct Deviation {
 };
 
 struct Continuity {
-  int64_t compared = 0;                   // values that both runs have
-  int64_t different = 0;                  // by more than the tolerance
-  int64_t missing = 0;                    // values that only the undisturbed run has
-  int64_t extra = 0;                      // values that only the disturbed run has
-  bool differs_before_any_loss = false;   // so it is not the resuming
+  int64_t compared = 0;                  // values that both runs have
+  int64_t different = 0;                 // by more than the tolerance
+  int64_t missing = 0;                   // values that only the undisturbed run has
+  int64_t extra = 0;                     // values that only the disturbed run has
+  bool differs_before_any_loss = false;  // so it is not the resuming
   Deviation worst{};
 };
 
@@ -59,7 +59,7 @@ struct RehearsalReport {
   double disturbed_seconds = 0;
   int planned = 0;  // reclaims
   std::vector<LostAttempt> lost;
-  int64_t checkpoints = 0;  // of the undisturbed run
+  int64_t checkpoints = 0;                    // of the undisturbed run
   int64_t checkpoint_bytes = 0;               // the median one
   std::optional<double> checkpoint_seconds;   // to save one, the median
   std::optional<double> interval_seconds;     // between two, the median

@@ -90,8 +90,9 @@ Cells ExperimentHeader(const RowStyle& style) {
   Cells cells;
   if (style.with_namespace) cells.push_back("NAMESPACE");
   cells.insert(cells.end(), {"NAME", "STATE", "BEST", "TRIALS", "RUNNING", "FAILED", "AGE"});
-  if (style.wide) cells.insert(cells.end(), {"ALGORITHM", "BEST-TRIAL", "REASON", "COST", "BUDGET",
-                                              "ON-DEMAND", "PREEMPTED", "WASTED", "REFUSED"});
+  if (style.wide)
+    cells.insert(cells.end(), {"ALGORITHM", "BEST-TRIAL", "REASON", "COST", "BUDGET", "ON-DEMAND",
+                               "PREEMPTED", "WASTED", "REFUSED"});
   return cells;
 }
 
@@ -138,10 +139,9 @@ Cells TrialRow(const v1::Experiment& experiment, const v1::Trial& trial, const R
   for (size_t i = 1; i < metrics.size(); ++i) {
     cells.push_back(MetricCell(ShownMetric(experiment, trial, metrics[i])));
   }
-  cells.insert(cells.end(),
-               {std::to_string(trial.attempts()), std::to_string(trial.preemptions()),
-                MoneyText(experiment, trial.cost()), Since(trial.creation_time(), style.now),
-                ReasonCell(trial)});
+  cells.insert(cells.end(), {std::to_string(trial.attempts()), std::to_string(trial.preemptions()),
+                             MoneyText(experiment, trial.cost()),
+                             Since(trial.creation_time(), style.now), ReasonCell(trial)});
   return cells;
 }
 

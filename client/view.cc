@@ -152,9 +152,9 @@ Json AttemptStatus(const v1::Attempt& attempt) {
   tree["stepsRedone"] = attempt.steps_redone();
   if (attempt.resumed_from_attempt() > 0) {
     const int64_t from = attempt.resumed_from_trial();
-    tree["resumedFrom"] = AttemptName(
-        {{ExperimentKeyOf(attempt), from > 0 ? from : attempt.trial()},
-         attempt.resumed_from_attempt()});
+    tree["resumedFrom"] =
+        AttemptName({{ExperimentKeyOf(attempt), from > 0 ? from : attempt.trial()},
+                     attempt.resumed_from_attempt()});
   }
   if (attempt.wasted_seconds() > 0) tree["wastedSeconds"] = attempt.wasted_seconds();
   tree["observations"] = attempt.rows();

@@ -12,11 +12,16 @@ struct Noun {
 };
 
 constexpr Noun kNouns[] = {
-    {"experiments", GetExperiments}, {"experiment", GetExperiments},
-    {"exp", GetExperiments},         {"trials", GetTrials},
-    {"trial", GetTrials},            {"attempts", GetAttempts},
-    {"attempt", GetAttempts},        {"checkpoints", GetCheckpoints},
-    {"checkpoint", GetCheckpoints},  {"metrics", GetMetrics},
+    {"experiments", GetExperiments},
+    {"experiment", GetExperiments},
+    {"exp", GetExperiments},
+    {"trials", GetTrials},
+    {"trial", GetTrials},
+    {"attempts", GetAttempts},
+    {"attempt", GetAttempts},
+    {"checkpoints", GetCheckpoints},
+    {"checkpoint", GetCheckpoints},
+    {"metrics", GetMetrics},
 };
 
 StatusOr<const Noun*> FindNoun(const std::string& word) {

@@ -70,15 +70,14 @@ StatusOr<int> GetCheckpoints(const Session& session, const GetRequest& request) 
   RETURN_IF_ERROR(session.client->GetTrial(key).status());
   ASSIGN_OR_RETURN(auto checkpoints, session.client->ListCheckpoints(key));
   Cut(request.flags, checkpoints);
-  const Printer<v1::Checkpoint> printer{
-      .header = client::CheckpointHeader(StyleOf(request.flags)),
-      .row = client::CheckpointRow,
-      .tree = client::CheckpointJson,
-      .name =
-          [&key](const v1::Checkpoint& checkpoint) {
-            return "checkpoint/" + AttemptName({key, checkpoint.attempt()}) + "/" +
-                   std::to_string(checkpoint.step());
-          }};
+  const Printer<v1::Checkpoint> printer{.header = client::CheckpointHeader(StyleOf(request.flags)),
+                                        .row = client::CheckpointRow,
+                                        .tree = client::CheckpointJson,
+                                        .name = [&key](const v1::Checkpoint& checkpoint) {
+                                          return "checkpoint/" +
+                                                 AttemptName({key, checkpoint.attempt()}) + "/" +
+                                                 std::to_string(checkpoint.step());
+                                        }};
   Listing<v1::Checkpoint>(request.flags, printer).PrintAll(checkpoints);
   return 0;
 }
@@ -90,9 +89,8 @@ StatusOr<int> GetMetrics(const Session& session, const GetRequest& request) {
   RETURN_IF_ERROR(CheckPlain(request.flags, "metrics"));
   ASSIGN_OR_RETURN(const TrialKey key, TrialArgument(request.names[0], session.ns));
   RETURN_IF_ERROR(session.client->GetTrial(key).status());
-  ASSIGN_OR_RETURN(auto rows,
-                   session.client->ListObservations(
-                       {.trial = key, .include_superseded = request.all_attempts}));
+  ASSIGN_OR_RETURN(auto rows, session.client->ListObservations(
+                                  {.trial = key, .include_superseded = request.all_attempts}));
   Cut(request.flags, rows);
   const Printer<db::ObservationRow> printer{
       .header = client::ObservationHeader(),

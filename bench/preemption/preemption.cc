@@ -20,7 +20,7 @@ namespace {
 const ExperimentKey kKey{"sim", "bench"};
 
 constexpr double kGiveUpHours = 200;  // of a run that undisturbed takes 10
-constexpr int kMaxFailed = 3;  // as in Katib's own examples
+constexpr int kMaxFailed = 3;         // as in Katib's own examples
 
 v1::Experiment MakeExperiment(const Load& load) {
   v1::Experiment experiment;
@@ -153,9 +153,10 @@ void PrintRow(Load load) {
 
 int main() {
   shirabe::SetLogLevel(shirabe::LogLevel::kError);
-  std::puts("| per node-hour | notice | interval | reclaims | floor each | wasted each | ratio |"
-            " of the useful work | finished | failed | from scratch | preemption = failure |\n"
-            "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
+  std::puts(
+      "| per node-hour | notice | interval | reclaims | floor each | wasted each | ratio |"
+      " of the useful work | finished | failed | from scratch | preemption = failure |\n"
+      "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
   for (const double rate : {1.0, 4.0, 12.0}) {
     for (const double notice : {0.0, 15.0, 120.0}) {
       shirabe::bench::PrintRow({.reclaims_per_hour = rate, .notice = notice});

@@ -49,7 +49,9 @@ spec:
   algorithm: {algorithmName: random}
   parameters:
     - {name: lr, parameterType: double, feasibleSpace: {min: "0.1", max: "0.9"}}
-  shirabe: {attempts: {maxPreemptions: %(preemptions)d, onDemandAfter: 1000}, capacity: {spot: required}}
+  shirabe:
+    attempts: {maxPreemptions: %(preemptions)d}
+    capacity: {spot: required}
   trialTemplate:
     primaryContainerName: main
     trialParameters: [{name: lr, reference: lr}]
@@ -60,7 +62,9 @@ spec:
         template:
           spec:
             containers:
-              - {name: main, image: none, command: [python3, %(program)s, %(mode)s, "${trialParameters.lr}"]}
+              - name: main
+                image: none
+                command: [python3, %(program)s, %(mode)s, "${trialParameters.lr}"]
 """
 
 
@@ -106,10 +110,10 @@ def main():
     start = start_seconds()
     period = (plain / TRIALS - start) * EVERY / STEPS
     save = period - EVERY * STEP  # and the reports of ten steps
-    print(f"Undisturbed {plain / TRIALS:.2f} s a trial; the start takes {start:.3f} s, a save and ten "
-          f"reports {save:.3f} s.\n")
-    print("| | reclaims | finished | wasted each | floor each | ratio |\n| --- | ---: | ---: | ---: "
-          "| ---: | ---: |")
+    print(f"Undisturbed {plain / TRIALS:.2f} s a trial; the start takes {start:.3f} s, a save and "
+          f"ten reports {save:.3f} s.\n")
+    print("| | reclaims | finished | wasted each | floor each | ratio |")
+    print("| --- | ---: | ---: | ---: | ---: | ---: |")
     for label, name, mode, notice, preemptions in (
             ("**no notice**", "sudden", "saves", 0, 100),
             ("**2 s notice**", "noticed", "saves", 2, 100),

@@ -147,8 +147,8 @@ std::string Invariants::CheckLedger(const v1::Trial& trial, const Attempts& atte
       sums.on_demand_cost += attempt.seconds() * placement.on_demand_price_per_hour() / 3600;
     }
     const int64_t last = attempt.last_step();
-    const int64_t redone = std::max<int64_t>(0, std::min(last, reached) -
-                                                    attempt.resumed_from_step());
+    const int64_t redone =
+        std::max<int64_t>(0, std::min(last, reached) - attempt.resumed_from_step());
     if (attempt.steps_gained() != std::max<int64_t>(0, last - reached)) return "wrong stepsGained";
     if (last > 0 && attempt.steps_redone() != redone) return "wrong stepsRedone";
     reached = std::max(reached, last);
@@ -310,8 +310,9 @@ std::string Invariants::CheckRows(const v1::Trial& trial) {
   if (count > 0 && *counted.rbegin() != count) return "I4: a step is missing";
   const Program* last = world_->Find({key, trial.attempts()});
   if (last != nullptr && !last->training.silent && !last->training.implicit) {
-    const auto reported = std::upper_bound(last->reported.begin(), last->reported.end(),
-                                           last->SeenEnd()) - last->reported.begin();
+    const auto reported =
+        std::upper_bound(last->reported.begin(), last->reported.end(), last->SeenEnd()) -
+        last->reported.begin();
     if (count < last->from + reported) return "I4: a step that was reported is missing";
   }
   if (trial.observation().metrics().empty()) return count == 0 ? "" : "its rows are not counted";
@@ -323,8 +324,7 @@ std::string Invariants::CheckRows(const v1::Trial& trial) {
 std::string Invariants::CheckCheckpoints(const v1::Trial& trial) {
   const auto checkpoints = store_->ListCheckpoints({key_, trial.number()});
   for (const auto& [checkpoint, revision] : *checkpoints) {
-    const Program* program =
-        world_->Find({{key_, trial.number()}, checkpoint.attempt()});
+    const Program* program = world_->Find({{key_, trial.number()}, checkpoint.attempt()});
     const Save* save = program == nullptr ? nullptr : program->FindSave(checkpoint.step());
     if (save == nullptr) return "a checkpoint that nobody saved";
     if (save->refused) return "a checkpoint that cannot be committed";
@@ -343,8 +343,8 @@ std::string Invariants::CheckBudget(const v1::Experiment& experiment) {
     price = std::max(price, program.placement.price_per_hour());
   }
   const double grace = spec.shirabe().attempts().grace_period_seconds() + kPollSeconds;
-  const double most = spec.shirabe().budget().max_cost() +
-                      spec.parallel_trial_count() * price * grace / 3600;
+  const double most =
+      spec.shirabe().budget().max_cost() + spec.parallel_trial_count() * price * grace / 3600;
   const double cost = experiment.status().shirabe().cost();
   return cost <= most ? "" : "I7: " + Differ("the budget was exceeded: cost", cost, most);
 }

@@ -23,16 +23,16 @@ struct Training {
   };
   uint64_t seed = 0;  // of the values that it reports
   int64_t steps = 10;
-  absl::Duration startup;              // before the first step of every attempt
+  absl::Duration startup;  // before the first step of every attempt
   absl::Duration step = absl::Seconds(1);
-  absl::Duration save;                 // what saving takes; no step is made meanwhile
-  int64_t save_every = 0;              // steps; 0 = never
+  absl::Duration save;     // what saving takes; no step is made meanwhile
+  int64_t save_every = 0;  // steps; 0 = never
   OnNotice on_notice = OnNotice::kIgnores;
-  int notice_exit = 75;                // after a notice that it heeds
-  bool says_done = true;               // {"done": true} at its end
-  bool implicit = false;               // reports without steps
-  bool silent = false;                 // reports nothing
-  bool nan = false;                    // reports NaN only
+  int notice_exit = 75;   // after a notice that it heeds
+  bool says_done = true;  // {"done": true} at its end
+  bool implicit = false;  // reports without steps
+  bool silent = false;    // reports nothing
+  bool nan = false;       // reports NaN only
 };
 
 // What it reports at a step: whoever makes the step again reports the same.

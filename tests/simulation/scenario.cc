@@ -221,11 +221,11 @@ std::vector<std::string> Scenario::Ledger() {
   std::vector<std::string> lines = Results();
   const auto attempts = disk_->ListAttempts({.experiment = key_});
   for (const auto& [attempt, revision] : *attempts) {
-    lines.push_back(absl::StrFormat(
-        "%d-a%d %s from %d gained %d redone %d in %.6f s wasted %.6f s for %.9f", attempt.trial(),
-        attempt.number(), v1::Cause_Name(attempt.cause()), attempt.resumed_from_step(),
-        attempt.steps_gained(), attempt.steps_redone(), attempt.seconds(), attempt.wasted_seconds(),
-        attempt.cost()));
+    lines.push_back(
+        absl::StrFormat("%d-a%d %s from %d gained %d redone %d in %.6f s wasted %.6f s for %.9f",
+                        attempt.trial(), attempt.number(), v1::Cause_Name(attempt.cause()),
+                        attempt.resumed_from_step(), attempt.steps_gained(), attempt.steps_redone(),
+                        attempt.seconds(), attempt.wasted_seconds(), attempt.cost()));
   }
   return lines;
 }

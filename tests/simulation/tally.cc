@@ -31,8 +31,7 @@ void CountZombie(const Program& program, Tally& tally) {
   }
 }
 
-void CountCheckpoints(const std::vector<db::Versioned<v1::Checkpoint>>& checkpoints,
-                      Tally& tally) {
+void CountCheckpoints(const std::vector<db::Versioned<v1::Checkpoint>>& checkpoints, Tally& tally) {
   for (const auto& [checkpoint, revision] : checkpoints) {
     ++tally["checkpoints committed"];
     if (checkpoint.gone() == "pruned") {

@@ -17,14 +17,28 @@ using Tally = std::map<std::string, int64_t>;
 void Count(const ExperimentKey& key, db::Store& store, World& world, Tally& tally);
 
 // What every long series of runs must have met.
-inline constexpr const char* kExpected[] = {
-    "attempts completed",       "attempts preempted-spot",     "attempts preempted-node",
-    "attempts unknown",         "attempts app-error",          "attempts yielded",
-    "attempts suspended",       "attempts experiment-ended",   "checkpoints committed",
-    "checkpoints pruned",       "checkpoints found damaged",   "checkpoints refused",
-    "resumed",                  "restarted from 0",            "fell back to an older one",
-    "finished although noticed", "zombies that reported",      "zombies that saved",
-    "budgets reached",          "trials killed",               "trials failed",
-    "on-demand after spot",     "done twice"};
+inline constexpr const char* kExpected[] = {"attempts completed",
+                                            "attempts preempted-spot",
+                                            "attempts preempted-node",
+                                            "attempts unknown",
+                                            "attempts app-error",
+                                            "attempts yielded",
+                                            "attempts suspended",
+                                            "attempts experiment-ended",
+                                            "checkpoints committed",
+                                            "checkpoints pruned",
+                                            "checkpoints found damaged",
+                                            "checkpoints refused",
+                                            "resumed",
+                                            "restarted from 0",
+                                            "fell back to an older one",
+                                            "finished although noticed",
+                                            "zombies that reported",
+                                            "zombies that saved",
+                                            "budgets reached",
+                                            "trials killed",
+                                            "trials failed",
+                                            "on-demand after spot",
+                                            "done twice"};
 
 }  // namespace shirabe::simulation
