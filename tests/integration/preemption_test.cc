@@ -26,7 +26,7 @@ v1::NodePools Spot(int slots, double notice) {
   pool.set_price_per_hour(kPrice);
   pool.set_slots(slots);
   pool.mutable_reclaim()->set_notice_seconds(notice);
-  for (int i = 1; i <= kReclaims; ++i) pool.mutable_reclaim()->add_times(0.3 * i);
+  for (int i = 1; i <= kReclaims; ++i) pool.mutable_reclaim()->add_times(0.2 * i);
   v1::NodePool& on_demand = *pools.add_pools();
   on_demand.set_name("on-demand");
   on_demand.set_capacity(v1::ON_DEMAND);
@@ -94,7 +94,7 @@ class Preemption : public testing::TestWithParam<Case> {};
 
 TEST_P(Preemption, CostsSecondsAndNeverATrial) {
   const Case& at = GetParam();
-  SmallExperiment small{.trials = 4, .parallel = at.parallel, .steps = 25, .seconds = "0.05"};
+  SmallExperiment small{.trials = 4, .parallel = at.parallel, .steps = 32, .seconds = "0.05"};
   if (at.parallel == 1) small.trials = 2;
   const std::string calm = MakeHome(small);
   ASSERT_TRUE(RunSmall(calm, {}).ok());
