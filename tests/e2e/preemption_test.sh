@@ -9,8 +9,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 PATH=$PWD/build/release/bin:${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/python/bin:$PATH
 
-# Each slot is taken every two seconds or so, sixteen times in all and then no more: a machine however
-# slow comes to the end.
+# Each slot is taken every two seconds or so, sixteen times in all and then no more: a machine
+# however slow comes to the end.
 nodes() {
   local times
   times=$(awk -v n="$1" 'BEGIN {for (i = 1; i < 17; i++) printf "%.2f, ", 1.5 + 2.2 * i / n}')
