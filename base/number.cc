@@ -3,7 +3,11 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <iterator>
 #include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 
 namespace shirabe {
 namespace {
@@ -49,6 +53,15 @@ std::optional<double> ParseNumber(std::string_view text) {
   const auto value = ParseUnsigned(sign ? text.substr(1) : text);
   if (!value) return std::nullopt;
   return text[0] == '-' ? -*value : *value;
+}
+
+std::string FormatBytes(int64_t bytes) {
+  constexpr const char* kUnits[] = {"KiB", "MiB", "GiB", "TiB"};
+  if (bytes < 1024) return absl::StrCat(bytes, " B");
+  double amount = static_cast<double>(bytes) / 1024;
+  size_t unit = 0;
+  for (; amount >= 1024 && unit + 1 < std::size(kUnits); ++unit) amount /= 1024;
+  return absl::StrFormat("%.1f %s", amount, kUnits[unit]);
 }
 
 }  // namespace shirabe

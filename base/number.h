@@ -3,6 +3,7 @@
 // client/view); everywhere else a number is a number.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,5 +17,8 @@ std::string FormatNumber(double value);
 // and infinity in any case. nullopt for anything else: "", "1_000", "0.5.1", "0,5", "0x10", " 1".
 // What is too large becomes infinity, too small zero, as IEEE rounds.
 std::optional<double> ParseNumber(std::string_view text);
+
+// 512 B, 1.5 KiB, 2.0 GiB: for people.
+std::string FormatBytes(int64_t bytes);
 
 }  // namespace shirabe

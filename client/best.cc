@@ -74,6 +74,14 @@ std::string BestVariables(const v1::Experiment& experiment) {
   return text;
 }
 
+std::string BestAs(const v1::Experiment& experiment, const std::string& output) {
+  if (output == "json") return PrintJson(BestJson(experiment));
+  if (output == "yaml") return PrintYaml(BestJson(experiment));
+  if (output == "args") return BestArguments(experiment);
+  if (output == "env") return BestVariables(experiment);
+  return "";
+}
+
 std::string ShellQuote(const std::string& text) {
   bool safe = !text.empty();
   for (const char c : text) safe = safe && IsSafe(c);

@@ -22,6 +22,9 @@ std::string BestArguments(const v1::Experiment& experiment);
 // SHIRABE_PARAM_LR=0.0031, a line each, as trials are given them, quoted for a shell.
 std::string BestVariables(const v1::Experiment& experiment);
 
+// As `-o json|yaml|args|env` prints it; "" for a table, which each verb makes its own.
+std::string BestAs(const v1::Experiment& experiment, const std::string& output);
+
 // As one word of a POSIX shell.
 std::string ShellQuote(const std::string& text);
 

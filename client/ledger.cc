@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/clock.h"
+#include "base/number.h"
 #include "client/money.h"
 #include "client/words.h"
 
@@ -90,7 +91,7 @@ Cells CheckpointRow(const v1::Checkpoint& checkpoint, const RowStyle& style) {
   Cells cells = {
       std::to_string(checkpoint.step()),
       absl::StrCat("a", checkpoint.attempt()),
-      BytesText(checkpoint.bytes()),
+      FormatBytes(checkpoint.bytes()),
       checkpoint.has_time() ? FormatAge(std::max(age, absl::ZeroDuration())) : std::string(),
       checkpoint.digest().substr(0, kShortDigest),
       checkpoint.gone()};

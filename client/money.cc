@@ -113,15 +113,6 @@ std::string SecondsText(double seconds) {
                                : FormatAge(absl::Seconds(seconds));
 }
 
-std::string BytesText(int64_t bytes) {
-  constexpr const char* kUnits[] = {"KiB", "MiB", "GiB", "TiB"};
-  if (bytes < 1024) return absl::StrCat(bytes, " B");
-  double amount = static_cast<double>(bytes) / 1024;
-  size_t unit = 0;
-  for (; amount >= 1024 && unit + 1 < std::size(kUnits); ++unit) amount /= 1024;
-  return absl::StrFormat("%.1f %s", amount, kUnits[unit]);
-}
-
 std::vector<std::pair<std::string, std::string>> SpentLines(const v1::Experiment& experiment) {
   const v1::ShirabeStatus& status = experiment.status().shirabe();
   return {

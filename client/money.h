@@ -30,8 +30,6 @@ std::string AmountText(double amount);
 std::string MoneyText(const v1::Experiment& experiment, double amount);
 // 0.4s, 12.5s, then as ages are: 12m.
 std::string SecondsText(double seconds);
-// 512 B, 1.5 KiB, 2.0 GiB.
-std::string BytesText(int64_t bytes);
 
 // Cost, budget, waste, preemptions and refused writes as (label, text); "" = nothing to say. The
 // experiment is one with its running attempts added.

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/number.h"
 #include "client/checkpoint_interval.h"
 #include "client/ledger.h"
 #include "client/money.h"
@@ -192,7 +193,7 @@ RehearsalCheck CheckSaves(const RehearsalReport& report) {
             .fix = kSaveFix};
   }
   check.message = absl::StrCat(report.checkpoints, " checkpoints, ",
-                               BytesText(report.checkpoint_bytes), " each");
+                               FormatBytes(report.checkpoint_bytes), " each");
   if (report.checkpoint_seconds) {
     absl::StrAppendFormat(&check.message, ", %.3g s to save one", *report.checkpoint_seconds);
   }

@@ -24,17 +24,8 @@ StatusOr<int> Best(const Arguments& arguments) {
   ASSIGN_OR_RETURN(const ExperimentKey key, ExperimentArgument(names[0], session.ns));
   ASSIGN_OR_RETURN(const v1::Experiment experiment, session.client->GetExperiment(key));
   RETURN_IF_ERROR(client::CheckHasBest(experiment));
-  if (output == "json") {
-    Out(client::PrintJson(client::BestJson(experiment)));
-  } else if (output == "yaml") {
-    Out(client::PrintYaml(client::BestJson(experiment)));
-  } else if (output == "args") {
-    Out(client::BestArguments(experiment));
-  } else if (output == "env") {
-    Out(client::BestVariables(experiment));
-  } else {
-    Out(client::BestTable(experiment, !no_headers));
-  }
+  Out(output == "table" ? client::BestTable(experiment, !no_headers)
+                        : client::BestAs(experiment, output));
   return 0;
 }
 

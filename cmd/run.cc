@@ -161,10 +161,7 @@ void Announce(const v1::Experiment& experiment, const experiment::Submitted& sub
 }
 
 void PrintBest(const v1::Experiment& experiment, const std::string& output) {
-  if (output == "json") return Out(client::PrintJson(client::BestJson(experiment)));
-  if (output == "yaml") return Out(client::PrintYaml(client::BestJson(experiment)));
-  if (output == "args") return Out(client::BestArguments(experiment));
-  if (output == "env") return Out(client::BestVariables(experiment));
+  if (output != "table") return Out(client::BestAs(experiment, output));
   Out(client::BestTable(experiment, true) + "\n" + client::BestArguments(experiment));
 }
 

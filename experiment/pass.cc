@@ -12,7 +12,6 @@
 namespace shirabe::experiment {
 namespace {
 
-constexpr absl::Duration kIntentInterval = absl::Milliseconds(400);
 constexpr absl::Duration kMinCollectInterval = absl::Milliseconds(250);
 constexpr absl::Duration kMaxCollectInterval = absl::Seconds(1);
 constexpr absl::Duration kNoteStartAfter = absl::Milliseconds(50);

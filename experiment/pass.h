@@ -15,6 +15,9 @@
 
 namespace shirabe::experiment {
 
+// How often the wishes of other processes are looked for; they are heeded within a second.
+inline constexpr absl::Duration kIntentInterval = absl::Milliseconds(400);
+
 struct PassMode {
   bool suspended = false;  // stop what runs, keep it for later
   bool stop_now = false;   // without grace
@@ -57,6 +60,7 @@ class Pass {
 
   // What to do: the plan, carried into the state.
   void Decide();
+  trial::Offer Quote() const;
   Money CountMoney() const;
   void SayWhyWaiting();
   void RequestStop(Live& live, v1::Cause cause);

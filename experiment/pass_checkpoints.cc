@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "base/number.h"
 #include "base/printable.h"
 #include "experiment/checkpoints.h"
 #include "experiment/ingest.h"
@@ -14,15 +15,6 @@ namespace {
 
 constexpr double kDefaultIntervalSeconds = 600;
 constexpr absl::Duration kTellOfCheckpoints = absl::Minutes(1);
-
-// 3.2 MiB
-std::string Size(int64_t bytes) {
-  const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  double value = static_cast<double>(bytes);
-  size_t unit = 0;
-  for (; value >= 1024 && unit + 1 < std::size(units); ++unit) value /= 1024;
-  return absl::StrFormat(unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
-}
 
 bool Same(const v1::Checkpoint& a, const v1::Checkpoint& b) {
   return a.trial() == b.trial() && a.attempt() == b.attempt() && a.step() == b.step();
@@ -51,7 +43,7 @@ Status Pass::NoteResume(Live& live, const trial::Sighting& sighting) {
     Event(&live, false, "TrialResumed",
           absl::StrFormat("from step %d, saved by %s (%s)", resumed->step(),
                           AttemptName({{state_.key(), resumed->trial()}, resumed->attempt()}),
-                          Size(resumed->bytes())));
+                          FormatBytes(resumed->bytes())));
   } else {
     const bool saved = !sighting.damaged.empty();
     Event(&live, true, "TrialRestarted",
@@ -107,7 +99,7 @@ void Pass::TellOfCheckpoint(Live& live, const v1::Checkpoint& checkpoint) {
   if (live.told_at && monotonic_ - *live.told_at < kTellOfCheckpoints) return;
   live.told_at = monotonic_;
   Event(&live, false, "CheckpointCommitted",
-        absl::StrFormat("at step %d (%s)", checkpoint.step(), Size(checkpoint.bytes())));
+        absl::StrFormat("at step %d (%s)", checkpoint.step(), FormatBytes(checkpoint.bytes())));
 }
 
 // Only what no attempt may be about to start from: not while one is being prepared.

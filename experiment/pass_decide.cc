@@ -11,7 +11,6 @@
 namespace shirabe::experiment {
 namespace {
 
-constexpr absl::Duration kIntentInterval = absl::Milliseconds(400);
 // A fast algorithm answers within the pass, so that one commit holds what was seen and what comes
 // next; a slow one is left to its worker.
 constexpr absl::Duration kPatience = absl::Milliseconds(5);
@@ -109,14 +108,20 @@ void Pass::Decide() {
   Requeue(plan_.wake);
 }
 
+// What a new trial would get.
+trial::Offer Pass::Quote() const {
+  const v1::ExperimentSpec& spec = state_.experiment().spec();
+  return options_.executor->Quote(spec.trial_template().trial_spec(),
+                                  {.policy = spec.shirabe().capacity()});
+}
+
 // Costs nothing to ask where nobody set a budget.
 Money Pass::CountMoney() const {
   const v1::ExperimentSpec& spec = state_.experiment().spec();
   Money money;
   if (!spec.shirabe().budget().has_max_cost()) return money;
   const absl::Duration reserve = ReservedTime(GraceOf(state_.experiment()));
-  const trial::Offer offer = options_.executor->Quote(spec.trial_template().trial_spec(),
-                                                      {.policy = spec.shirabe().capacity()});
+  const trial::Offer offer = Quote();
   money.cap = spec.shirabe().budget().max_cost();
   money.spent = state_.experiment().status().shirabe().cost();
   money.next = CostOf(reserve, offer.price_per_hour);
@@ -203,9 +208,7 @@ void Pass::Propose() {
       return;
     }
     if (AddStartPoints()) return;
-    const v1::ExperimentSpec& spec = state_.experiment().spec();
-    const trial::Offer offer = options_.executor->Quote(spec.trial_template().trial_spec(),
-                                                        {.policy = spec.shirabe().capacity()});
+    const trial::Offer offer = Quote();
     if (!offer.waiting.empty()) {
       SetWaiting(offer.waiting);
       return Requeue(absl::Seconds(1));

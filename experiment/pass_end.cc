@@ -31,6 +31,12 @@ const v1::Checkpoint* LastSave(const Live& live) {
   return last;
 }
 
+// Whether it left a checkpoint beyond the one it began with.
+bool LeftNewer(const Live& live) {
+  const v1::Checkpoint* last = LastSave(live);
+  return last != nullptr && last->step() > live.open->record.resumed_from_step();
+}
+
 // Where the next attempt can go on, as far as is known now.
 std::string GoesOnFrom(const Live& live) {
   int64_t step = 0;
@@ -92,7 +98,7 @@ void Pass::Finish(Live& live, const trial::Sighting& sighting) {
   for (const std::string& refused : sighting.refused) {
     Event(&live, true, "CheckpointRefused", Printable(refused));
   }
-  if (save != nullptr && save->step() > attempt.resumed_from_step()) {
+  if (LeftNewer(live)) {
     trial.set_fruitless(0);
     trial.set_yields(0);
   }
@@ -125,8 +131,7 @@ void Pass::FinishTrial(Live& live, const NextStep& next) {
 void Pass::Retry(Live& live, const NextStep& next) {
   const v1::Attempt& attempt = live.open->record;
   v1::Trial& trial = live.trial.record;
-  const bool saved =
-      LastSave(live) != nullptr && LastSave(live)->step() > attempt.resumed_from_step();
+  const bool saved = LeftNewer(live);
   if (next.charge == NextStep::Charge::kYield && !saved) trial.set_yields(trial.yields() + 1);
   if (next.charge == NextStep::Charge::kPreemption && !saved) {
     trial.set_fruitless(trial.fruitless() + 1);

@@ -1,4 +1,5 @@
 #include "client/money.h"
+#include "base/number.h"
 
 #include <gtest/gtest.h>
 
@@ -25,9 +26,9 @@ TEST(MoneyTest, AmountsHaveTheDigitsThatSaySomething) {
   EXPECT_EQ(AmountText(0.0000312), "3.12e-05");
   EXPECT_EQ(SecondsText(12.54), "12.5s");
   EXPECT_EQ(SecondsText(720), "12m");
-  EXPECT_EQ(BytesText(1023), "1023 B");
-  EXPECT_EQ(BytesText(1536), "1.5 KiB");
-  EXPECT_EQ(BytesText(int64_t{3} << 30), "3.0 GiB");
+  EXPECT_EQ(FormatBytes(1023), "1023 B");
+  EXPECT_EQ(FormatBytes(1536), "1.5 KiB");
+  EXPECT_EQ(FormatBytes(int64_t{3} << 30), "3.0 GiB");
 }
 
 TEST(MoneyTest, AClosedAttemptIsWhatTheLedgerSays) {

@@ -20,11 +20,7 @@ class ProcessAdoptTest : public testing::Test {
   void SetUp() override { ASSERT_NE(harness_.Open(), nullptr); }
 
   std::string File(const std::string& name) { return harness_.home() + "/" + name; }
-  pid_t AwaitPid(const std::string& name) {
-    int pid = 0;
-    EXPECT_TRUE(absl::SimpleAtoi(harness_.AwaitFile(File(name)), &pid));
-    return pid;
-  }
+  pid_t AwaitPid(const std::string& name) { return harness_.AwaitPid(File(name)); }
 
   // Another process opens an executor over this home, starts the attempts, and is killed. With
   // `cgroup`, in a control group of that directory.

@@ -1,7 +1,6 @@
 // Stopping real programs, those included that do not want to end, and whatever they started.
 #include <csignal>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "nlohmann/json.hpp"
@@ -18,11 +17,7 @@ class ProcessStopTest : public testing::Test {
   void SetUp() override { ASSERT_NE(harness_.Open(), nullptr); }
 
   std::string File(const std::string& name) { return harness_.home() + "/" + name; }
-  pid_t AwaitPid(const std::string& name) {
-    int pid = 0;
-    EXPECT_TRUE(absl::SimpleAtoi(harness_.AwaitFile(File(name)), &pid));
-    return pid;
-  }
+  pid_t AwaitPid(const std::string& name) { return harness_.AwaitPid(File(name)); }
   // Runs the script until it has written file "ready".
   void StartAndAwait(const AttemptKey& key, Ask ask) {
     const Status status = harness_.Start(key, ask);

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/process_id.h"
@@ -148,6 +149,13 @@ class ExecutorHarness {
     })) << path;
     while (!text.empty() && text.back() == '\n') text.pop_back();
     return text;
+  }
+
+  // The process whose number a program writes there.
+  pid_t AwaitPid(const std::string& path) {
+    int pid = 0;
+    EXPECT_TRUE(absl::SimpleAtoi(AwaitFile(path), &pid)) << path;
+    return pid;
   }
 
   bool AwaitGone(pid_t pid) {
