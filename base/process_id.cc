@@ -2,9 +2,11 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "base/file.h"
 
@@ -49,6 +51,17 @@ std::optional<ProcessId> FindProcess(pid_t pid) {
 
 ProcessId ThisProcess() {
   return FindProcess(getpid()).value_or(ProcessId{HostName(), BootId(), getpid(), 0});
+}
+
+absl::Duration AgeOf(uint64_t start) {
+  double up = 0;
+  const std::string uptime = ReadFile("/proc/uptime").value_or("");
+  if (!absl::SimpleAtod(absl::string_view(uptime).substr(0, uptime.find(' ')), &up)) {
+    return absl::ZeroDuration();
+  }
+  static const long ticks = sysconf(_SC_CLK_TCK);
+  const absl::Duration started = absl::Seconds(1) * static_cast<int64_t>(start) / ticks;
+  return std::max(absl::Seconds(up) - started, absl::ZeroDuration());
 }
 
 bool MayBeAlive(const ProcessId& id) {

@@ -31,7 +31,6 @@ void ShowRunning(Sighting& sighting) {
   sighting.signal = 0;
   sighting.out_of_memory = false;
   sighting.message.clear();
-  sighting.ran.reset();
   sighting.placement.clear_end_time();
 }
 

@@ -93,6 +93,16 @@ TEST(ProcessId, AsTextAndBack) {
   }
 }
 
+TEST(ProcessId, TheAgeOfAProcessGrows) {
+  const absl::Duration machine = AgeOf(0), parent = AgeOf(FindProcess(getppid())->start);
+  const absl::Duration self = AgeOf(ThisProcess().start);
+  EXPECT_GE(self, absl::ZeroDuration());
+  EXPECT_GE(parent + absl::Milliseconds(20), self);
+  EXPECT_GT(machine, absl::ZeroDuration());
+  EXPECT_GE(machine + absl::Milliseconds(20), parent);
+  EXPECT_EQ(AgeOf(uint64_t{1} << 50), absl::ZeroDuration());
+}
+
 TEST(ProcessId, NoSuchProcess) {
   EXPECT_EQ(FindProcess(0), std::nullopt);
   EXPECT_EQ(FindProcess(-1), std::nullopt);

@@ -177,6 +177,22 @@ TEST_F(ProcessAdoptTest, AReusedPidIsNeitherAdoptedNorKilled) {
   harness_.AwaitEnd(Attempt(2));
 }
 
+// What it costs goes by how long it ran, so that must not follow a clock that somebody sets.
+TEST_F(ProcessAdoptTest, HowLongItHasRunDoesNotGoByTheWallClock) {
+  const absl::Duration before = RealClock()->Monotonic();
+  ASSERT_TRUE(harness_.Start(Attempt(1), {.argv = {"sleep", "1000"}}).ok());
+  const absl::Time hours_ago = RealClock()->Now() - absl::Hours(3);
+  Forge(Attempt(1), "began", absl::StrCat(absl::ToUnixNanos(hours_ago)));
+  ASSERT_NE(harness_.Open(), nullptr);
+  const std::optional<absl::Duration> ran = AdoptOne(Attempt(1)).ran;
+  ASSERT_TRUE(ran.has_value());
+  EXPECT_GE(*ran, absl::ZeroDuration());
+  // The age of a process is known to 20 ms.
+  EXPECT_LE(*ran, RealClock()->Monotonic() - before + absl::Milliseconds(20));
+  ASSERT_TRUE(harness_.executor().Stop(Attempt(1), v1::USER, absl::ZeroDuration()).ok());
+  harness_.AwaitEnd(Attempt(1));
+}
+
 TEST_F(ProcessAdoptTest, AnEarlierBootIsOver) {
   ASSERT_TRUE(harness_.Start(Attempt(1), {.argv = {"sleep", "1000"}}).ok());
   const auto pid = static_cast<pid_t>(harness_.See(Attempt(1))->placement.pid());

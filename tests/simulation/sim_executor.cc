@@ -122,7 +122,10 @@ trial::Sighting SimExecutor::Look(const AttemptKey& key) {
   sighting.damaged = program->damaged;
   sighting.platform = program->platform;
   LookAtCheckpoints(*program, sighting);
-  if (world_->Running(*program)) return sighting;
+  if (world_->Running(*program)) {
+    sighting.ran = world_->Now() - program->start;
+    return sighting;
+  }
   const bool lost = program->vanishes || program->lost_at < program->end;
   sighting.state = lost ? State::kLost : State::kExited;
   *sighting.placement.mutable_end_time() = ToProto(program->WallAt(program->SeenEnd()));

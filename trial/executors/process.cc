@@ -168,12 +168,14 @@ std::vector<Sighting> ProcessExecutor::Observe(const ExperimentKey& experiment) 
   const auto look = [&] {
     std::lock_guard lock(mutex_);
     sightings.clear();
+    const absl::Duration now = options_.clock->Monotonic();
     for (auto it = FirstOf(experiment); it != entries_.end(); ++it) {
       const auto& [key, entry] = *it;
       if (key.trial.experiment != experiment) break;
       const bool running = entry.sighting.state == Sighting::State::kRunning;
       if (running && !entry.starting && !entry.pidfd.valid()) unwatched.push_back(entry.watch);
       sightings.push_back(entry.sighting);
+      if (running && entry.since) sightings.back().ran = now - *entry.since;
     }
   };
   look();

@@ -241,10 +241,10 @@ void ProcessExecutor::Apply(Entry& entry, Found found) {
 
 // An attempt that runs has what its record names, whoever gave it that.
 void ProcessExecutor::Hold(const Found& found, Entry& entry) {
-  const absl::Time began = FromProto(entry.sighting.placement.start_time());
-  const absl::Duration age = std::max(options_.clock->Now() - began, absl::ZeroDuration());
+  const bool known = found.pid.pid != 0;
+  const absl::Duration age = known ? AgeOf(found.pid.start) : absl::ZeroDuration();
   if (!entry.since) entry.since = options_.clock->Monotonic() - age;
-  if (found.pid.pid == 0) return;
+  if (!known) return;
   entry.devices = absl::StrSplit(found.pid.devices, ',', absl::SkipEmpty());
   gpus_.Mark(entry.devices);
   if (entry.sighting.placement.pool().empty()) return;
