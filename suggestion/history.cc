@@ -1,5 +1,6 @@
 #include "suggestion/history.h"
 
+#include <cmath>
 #include <utility>
 
 namespace shirabe::suggestion {
@@ -18,6 +19,18 @@ void History::Update(int64_t index, const TrialView& view) {
 
 void History::SetLabels(int64_t index, std::vector<std::pair<std::string, std::string>> labels) {
   if (!labels.empty()) labels_[index] = std::move(labels);
+}
+
+const std::vector<PriorTrial>& History::prior() const {
+  static const std::vector<PriorTrial> none;
+  return prior_ == nullptr ? none : *prior_;
+}
+
+void History::SetPrior(std::vector<PriorTrial> prior) {
+  for (const PriorTrial& trial : prior) {
+    CHECK(static_cast<int>(trial.point.size()) == dimensions_ && std::isfinite(trial.loss));
+  }
+  prior_ = std::make_shared<const std::vector<PriorTrial>>(std::move(prior));  // shared: the header
 }
 
 Point History::point(int64_t index) const {

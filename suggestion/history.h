@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,6 +29,15 @@ struct TrialView {
   int64_t parent = 0;     // trial number, 0 = none
 };
 
+// What an earlier experiment found (spec.shirabe.warmStart): a canonical point of this space and its
+// finite loss. Losses of one source may be compared with each other; those of different sources, or
+// of this experiment, only by an algorithm that allows for another scale or an offset.
+struct PriorTrial {
+  Point point;
+  double loss = 0;
+  int source = 0;  // which experiment, from 0, in the order of the specification
+};
+
 class History {
  public:
   explicit History(const Space& space) : space_(space), dimensions_(space.size()) {}
@@ -46,6 +56,12 @@ class History {
   double coordinate(int64_t index, int axis) const { return x_[index * dimensions_ + axis]; }
   std::optional<std::string> label(int64_t index, const std::string& name) const;
 
+  // From earlier experiments: by source, then in the order of creation; empty where there are none.
+  // It never changes while an experiment lasts. They are no trials of this one: not visited, and a
+  // point that was good there may be tried here.
+  const std::vector<PriorTrial>& prior() const;
+  void SetPrior(std::vector<PriorTrial> prior);
+
   // Whether some trial, in whatever state, has these parameter values.
   bool Visited(const Point& point) const { return visited_.contains(space_.Key(point)); }
   // Distinct parameter values tried so far.
@@ -62,6 +78,7 @@ class History {
   std::vector<TrialView> views_;
   absl::flat_hash_map<uint64_t, int64_t> visited_;  // Space::Key → index of the first such trial
   absl::flat_hash_map<int64_t, std::vector<std::pair<std::string, std::string>>> labels_;
+  std::shared_ptr<const std::vector<PriorTrial>> prior_;  // shared by copies; null = none
 };
 
 }  // namespace shirabe::suggestion

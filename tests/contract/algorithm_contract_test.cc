@@ -61,6 +61,19 @@ TrialView Completed(double loss) {
   return {.state = TrialState::kCompleted, .loss = loss, .last_step = 10};
 }
 
+// Two earlier experiments had the same space.
+History WithPrior(History history, double scale) {
+  std::vector<PriorTrial> prior;
+  Rng rng(13);
+  for (int i = 0; i < 40; ++i) {
+    prior.push_back({.point = history.space().Sample(rng),
+                     .loss = scale * std::sin(i),
+                     .source = i / 20});
+  }
+  history.SetPrior(std::move(prior));
+  return history;
+}
+
 std::vector<NamedHistory> Histories(const Space& space) {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -93,6 +106,9 @@ std::vector<NamedHistory> Histories(const Space& space) {
   const Point point = space.Sample(rng);
   for (int i = 0; i < kMany; ++i) duplicates.Add(point, wave(i));
   histories.push_back({"one point again and again", duplicates});
+  histories.push_back({"a prior and no trial", WithPrior(History(space), 1)});
+  histories.push_back({"a prior of huge losses", WithPrior(Filled(space, kMany, wave), 1e308)});
+  histories.push_back({"a prior of equal losses", WithPrior(Filled(space, 3, wave), 0)});
   return histories;
 }
 

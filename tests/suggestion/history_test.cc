@@ -44,5 +44,19 @@ TEST(History, LabelsAreFoundByName) {
   EXPECT_EQ(history.label(0, "rung"), std::nullopt);
 }
 
+TEST(History, PriorTrialsAreSharedByCopiesAndCountAsNotVisited) {
+  const Space space = Make({Double("x", {0, 1})});
+  History history(space);
+  EXPECT_TRUE(history.prior().empty());
+  history.SetPrior({{.point = {0.25}, .loss = 3, .source = 1}});
+  const History copy = history;
+  EXPECT_EQ(&copy.prior(), &history.prior());
+  ASSERT_EQ(copy.prior().size(), 1u);
+  EXPECT_EQ(copy.prior()[0].point, Point{0.25});
+  EXPECT_EQ(copy.prior()[0].source, 1);
+  EXPECT_FALSE(history.Visited({0.25}));
+  EXPECT_EQ(history.size(), 0);
+}
+
 }  // namespace
 }  // namespace shirabe::suggestion
