@@ -29,8 +29,8 @@ struct TrialView {
   int64_t parent = 0;     // trial number, 0 = none
 };
 
-// What an earlier experiment found (spec.shirabe.warmStart): a canonical point of this space and its
-// finite loss. Losses of one source may be compared with each other; those of different sources, or
+// What an earlier experiment found (spec.shirabe.warmStart): a canonical point of this space and
+// its finite loss. Losses of one source may be compared with each other; those of different sources, or
 // of this experiment, only by an algorithm that allows for another scale or an offset.
 struct PriorTrial {
   Point point;
