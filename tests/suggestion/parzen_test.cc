@@ -1,0 +1,209 @@
+// The Parzen estimator: a density that sums to one, whatever the axes, and draws what it says.
+#include "suggestion/parzen.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include "tests/suggestion/spaces.h"
+
+namespace shirabe::suggestion {
+namespace {
+
+using Eigen::ArrayXd;
+using Eigen::ArrayXXd;
+
+std::vector<int> AllAxes(const Space& space) {
+  std::vector<int> axes(space.size());
+  std::iota(axes.begin(), axes.end(), 0);
+  return axes;
+}
+
+Parzen::Kernels RandomKernels(const Space& space, int n, uint64_t seed) {
+  Rng rng(seed);
+  Parzen::Kernels kernels{.centres = ArrayXXd(n, space.size())};
+  for (int i = 0; i < n; ++i) {
+    const Point point = space.Sample(rng);
+    for (int j = 0; j < space.size(); ++j) kernels.centres(i, j) = point[j];
+  }
+  return kernels;
+}
+
+Parzen Fit(const Space& space, const Parzen::Kernels& kernels, Parzen::Options options = {}) {
+  return Parzen(space, AllAxes(space), kernels, options);
+}
+
+double Density(const Parzen& parzen, const Point& point) {
+  return std::exp(parzen.LogDensity({point})[0]);
+}
+
+// The integral over one continuous axis, by the rule of the middle.
+double Integral(const Parzen& parzen, Point point, int axis) {
+  constexpr int kCells = 4000;
+  double sum = 0;
+  for (int i = 0; i < kCells; ++i) {
+    point[axis] = (i + 0.5) / kCells;
+    sum += Density(parzen, point);
+  }
+  return sum / kCells;
+}
+
+TEST(Parzen, AContinuousDensityIntegratesToOne) {
+  const Space space = Make({Double("x", {0, 1})});
+  for (const auto bandwidth : {Parzen::Bandwidth::kGaps, Parzen::Bandwidth::kScott}) {
+    for (int n : {0, 1, 2, 30}) {
+      const Parzen parzen =
+          Fit(space, RandomKernels(space, n, 3), {.bandwidth = bandwidth, .min_bandwidth = 0.01});
+      EXPECT_NEAR(Integral(parzen, {0}, 0), 1, 1e-6) << n;
+    }
+  }
+}
+
+TEST(Parzen, TheMassOfAllPointsOfAFiniteSpaceIsOne) {
+  const Space space =
+      Make({Int("n", {1, 40}, v1::LOG_UNIFORM), Double("m", {0, 1, 0.1}, v1::NORMAL),
+            Discrete("b", {16, 32, 64}), Categorical("c", {"x", "y", "z"})});
+  for (const double narrowest : {0.0, 0.05, 1.0}) {
+    const Parzen parzen =
+        Fit(space, RandomKernels(space, 25, 5), {.prior_weight = 0.5, .min_bandwidth = narrowest});
+    double sum = 0;
+    for (uint64_t i = 0; i < space.cardinality().count; ++i) sum += Density(parzen, space.At(i));
+    // Shares shaped by a distribution overlap their neighbours' by a little.
+    EXPECT_NEAR(sum, 1, 0.02) << narrowest;
+  }
+}
+
+TEST(Parzen, AMixedSpaceIntegratesToOne) {
+  const Space space = Make({Double("x", {0, 1}), Categorical("c", {"a", "b"}), Int("n", {1, 4})});
+  const Parzen parzen = Fit(space, RandomKernels(space, 12, 9), {.min_bandwidth = 0.02});
+  double sum = 0;
+  for (int category = 0; category < 2; ++category) {
+    for (int level = 0; level < 4; ++level) {
+      sum += Integral(parzen, {0, 1.0 * category, space.axis(2).Coordinate(level)}, 0);
+    }
+  }
+  EXPECT_NEAR(sum, 1, 1e-6);
+}
+
+TEST(Parzen, AProductKernelIsTheProductOfItsAxes) {
+  const Space space = Make({Double("x", {0, 1}), Double("y", {0, 1})});
+  Parzen::Kernels kernels{.centres = ArrayXXd(2, 2)};
+  kernels.centres << 0.2, 0.7, 0.6, 0.1;
+  const Parzen parzen = Fit(space, kernels);
+  const auto kernel = [](double x, double centre, double sigma) {
+    const double z = (x - centre) / sigma, root2 = std::sqrt(2.0);
+    const double inside =
+        (std::erf((1 - centre) / sigma / root2) + std::erf(centre / sigma / root2)) / 2;
+    return std::exp(-z * z / 2) / (std::sqrt(2 * M_PI) * sigma * inside);
+  };
+  const double h = std::pow(2.0, -1.0 / 6);  // s = half the distance of two centres
+  EXPECT_NEAR(parzen.bandwidths(0)[0], 0.2 * h, 1e-12);
+  EXPECT_NEAR(parzen.bandwidths(1)[1], 0.3 * h, 1e-12);
+  const double expected = (1 + kernel(0.3, 0.2, 0.2 * h) * kernel(0.4, 0.7, 0.3 * h) +
+                           kernel(0.3, 0.6, 0.2 * h) * kernel(0.4, 0.1, 0.3 * h)) /
+                          3;
+  EXPECT_NEAR(Density(parzen, {0.3, 0.4}), expected, 1e-12);
+}
+
+TEST(Parzen, DrawsWhatItsDensitySays) {
+  const Space space = Make({Int("n", {1, 5}), Categorical("c", {"a", "b", "c"})});
+  Parzen::Kernels kernels = RandomKernels(space, 4, 2);
+  kernels.weights = ArrayXd(4);
+  kernels.weights << 3, 0, 1, 2;
+  const Parzen parzen = Fit(space, kernels, {.prior_weight = 0.3});
+  constexpr int kDraws = 200000;
+  std::map<uint64_t, int> counts;
+  Rng rng(1);
+  Point point(2);
+  for (int i = 0; i < kDraws; ++i) {
+    parzen.Sample(rng, point);
+    ++counts[space.IndexOf(point)];
+  }
+  for (uint64_t i = 0; i < space.cardinality().count; ++i) {
+    const double p = Density(parzen, space.At(i));
+    EXPECT_NEAR(counts[i] / double{kDraws}, p, 5 * std::sqrt(p / kDraws)) << i;
+  }
+}
+
+TEST(Parzen, DrawsOfAContinuousAxisHaveItsMeanAndStayInside) {
+  const Space space = Make({Double("x", {0, 1})});
+  Parzen::Kernels kernels{.centres = ArrayXXd(2, 1)};
+  kernels.centres << 0.01, 0.05;
+  const Parzen parzen = Fit(space, kernels, {.bandwidth = Parzen::Bandwidth::kGaps});
+  double expected = 0, mean = 0;
+  constexpr int kCells = 10000, kDraws = 100000;
+  for (int i = 0; i < kCells; ++i) {
+    const double x = (i + 0.5) / kCells;
+    expected += x * Density(parzen, {x}) / kCells;
+  }
+  Rng rng(1);
+  Point point(1);
+  for (int i = 0; i < kDraws; ++i) {
+    parzen.Sample(rng, point);
+    ASSERT_TRUE(point[0] >= 0 && point[0] <= 1);
+    mean += point[0] / kDraws;
+  }
+  EXPECT_NEAR(mean, expected, 0.005);
+}
+
+TEST(Parzen, AxesOfASpaceThatItIsNotOverAreLeftAlone) {
+  const Space space =
+      Make({Double("x", {0, 1}), Categorical("c", {"a", "b"}), Double("y", {0, 1})});
+  Parzen::Kernels kernels{.centres = ArrayXXd::Constant(3, 1, 0.5)};
+  const Parzen parzen(space, {2}, kernels, {.min_bandwidth = 0.1});
+  Rng rng(4);
+  Point point = {7, 8, 9};
+  parzen.Sample(rng, point);
+  EXPECT_EQ(point[0], 7);
+  EXPECT_EQ(point[1], 8);
+  EXPECT_LE(point[2], 1);
+  EXPECT_EQ(Density(parzen, {0, 0, 0.4}), Density(parzen, {1, 1, 0.4}));
+}
+
+TEST(Parzen, GapsAreTheWiderNeighbourInAnyOrder) {
+  const Space space = Make({Double("x", {0, 1})});
+  Parzen::Kernels kernels{.centres = ArrayXXd(4, 1)};
+  kernels.centres << 0.9, 0.1, 0.5, 0.2;
+  const Parzen parzen = Fit(space, kernels, {.bandwidth = Parzen::Bandwidth::kGaps});
+  const double expected[] = {0.4, 0.1, 0.4, 0.3};
+  for (int i = 0; i < 4; ++i) EXPECT_NEAR(parzen.bandwidths(0)[i], expected[i], 1e-12);
+}
+
+TEST(Parzen, IsFiniteWhereKernelsAreAsNarrowAsCanBe) {
+  const Space space = Make(
+      {Double("x", {0, 1}), Int("n", {0, 0x1p53}), Int("m", {1, 3}), Categorical("c", {"a", "b"})});
+  Parzen::Kernels kernels{.centres = ArrayXXd::Zero(50, 4)};  // all the same
+  for (const auto bandwidth : {Parzen::Bandwidth::kGaps, Parzen::Bandwidth::kScott}) {
+    const Parzen parzen = Fit(space, kernels, {.bandwidth = bandwidth});
+    Rng rng(6);
+    std::vector<Point> points = {{0, 0, 0, 0}, {1, 1, 1, 1}, {1, 0, 0, 0}, {0, 1, 0, 0}};
+    for (int i = 0; i < 20; ++i) points.push_back(space.Sample(rng));
+    EXPECT_TRUE(parzen.LogDensity(points).isFinite().all());
+    Point point(4);
+    for (int i = 0; i < 100; ++i) {
+      parzen.Sample(rng, point);
+      EXPECT_TRUE(point[0] >= 0 && point[0] <= 1);
+    }
+  }
+}
+
+TEST(Parzen, WithoutKernelsOrWeightItIsThePrior) {
+  const Space space = Make({Double("x", {0, 1}), Int("n", {1, 10}), Categorical("c", {"a", "b"})});
+  Parzen::Kernels none{.centres = ArrayXXd(0, 3)};
+  Parzen::Kernels weightless = RandomKernels(space, 3, 8);
+  weightless.weights = ArrayXd::Zero(3);
+  for (const Parzen::Kernels& kernels : {none, weightless}) {
+    const Parzen parzen = Fit(space, kernels);
+    EXPECT_NEAR(Density(parzen, {0.3, space.axis(1).Coordinate(4), 1}), 1.0 / 20, 1e-12);
+    Rng rng(1);
+    Point point(3);
+    parzen.Sample(rng, point);
+    EXPECT_EQ(space.Canonical({0, point[1], point[2]}), (Point{0, point[1], point[2]}));
+  }
+}
+
+}  // namespace
+}  // namespace shirabe::suggestion
