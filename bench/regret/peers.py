@@ -1,0 +1,241 @@
+"""Peers behind the protocol of ask.cc, each through its public interface, with its own defaults:
+
+  peers.py NAME
+
+runs in the environment of that peer (see run.py). `seconds` is the processor time since the last
+answer, so that a model which is fitted as results come in counts as well.
+"""
+
+import json
+import random
+import sys
+import time
+import warnings
+
+
+class Peer:
+    """ask(k) gives k points; tell(id, point, loss) their results, loss None for a failed one."""
+
+    def __init__(self, header):
+        self.space, self.seed = header["space"], header["seed"]
+        self.trials, self.parallel = header["max_trials"], header["parallel"]
+        self.best = (float("inf"), None)
+
+    def add(self, point, loss):
+        raise NotImplementedError(f"{type(self).__name__} takes no trials of others")
+
+    def recommend(self):
+        return self.best[1]
+
+
+class Random(Peer):
+    def __init__(self, header):
+        super().__init__(header)
+        import numpy
+
+        import problems
+        self.rng, self.sample = numpy.random.default_rng(self.seed), problems.sample
+
+    def add(self, point, loss):
+        pass
+
+    def ask(self, count):
+        return [self.sample(self.space, self.rng) for _ in range(count)]
+
+    def tell(self, identity, point, loss):
+        pass
+
+
+class Optuna(Peer):
+    def __init__(self, header, make):
+        super().__init__(header)
+        import optuna
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
+        self.optuna, self.open = optuna, []
+        self.study = optuna.create_study(sampler=make(optuna.samplers, self))
+        self.distributions = {p["name"]: self.distribution(p) for p in self.space}
+
+    def distribution(self, p):
+        made = self.optuna.distributions
+        if p["type"] in ("categorical", "discrete"):
+            return made.CategoricalDistribution(p["values"])
+        log, step = p.get("log", False), p.get("step")
+        if p["type"] == "int":
+            return made.IntDistribution(p["min"], p["max"], log=log, step=step or 1)
+        return made.FloatDistribution(p["min"], p["max"], log=log, step=step)
+
+    def add(self, point, loss):
+        self.study.add_trial(self.optuna.trial.create_trial(
+            params=point, distributions=self.distributions, value=loss))
+
+    def ask(self, count):
+        trials = [self.study.ask(self.distributions) for _ in range(count)]
+        self.open += trials
+        return [trial.params for trial in trials]
+
+    def tell(self, identity, point, loss):
+        if loss is None:
+            self.study.tell(self.open[identity], state=self.optuna.trial.TrialState.FAIL)
+        else:
+            self.study.tell(self.open[identity], loss)
+
+
+def optuna_gp(samplers, peer):
+    return samplers.GPSampler(seed=peer.seed)
+
+
+def optuna_tpe(samplers, peer):
+    """The sampler of many years, now an option."""
+    return samplers.TPESampler(seed=peer.seed, multivariate=False)
+
+
+def optuna_tpe_mv(samplers, peer):
+    return samplers.TPESampler(seed=peer.seed, multivariate=True, constant_liar=True)
+
+
+def optuna_cmaes(samplers, peer):
+    return samplers.CmaEsSampler(seed=peer.seed)
+
+
+class Skopt(Peer):
+    """As Katib makes it, but with the scale that the space asks for."""
+
+    def __init__(self, header):
+        super().__init__(header)
+        import numpy
+        import skopt
+        if not hasattr(numpy, "int"):
+            numpy.int = int  # removed in numpy 1.24; this package is older
+        self.optimizer = skopt.Optimizer([self.dimension(skopt.space, p) for p in self.space],
+                                         base_estimator="GP", n_initial_points=10,
+                                         random_state=self.seed)
+        self.added = []
+
+    def dimension(self, made, p):
+        if p["type"] in ("categorical", "discrete"):
+            return made.Categorical(p["values"])
+        prior = "log-uniform" if p.get("log") else "uniform"
+        kind = made.Integer if p["type"] == "int" else made.Real
+        return kind(p["min"], p["max"], prior=prior)
+
+    def row(self, point):
+        return [point[p["name"]] for p in self.space]
+
+    def add(self, point, loss):
+        self.optimizer.tell(self.row(point), loss)
+
+    def ask(self, count):
+        rows = self.optimizer.ask(count) if count > 1 else [self.optimizer.ask()]
+        names = [p["name"] for p in self.space]
+        return [{name: value.item() if hasattr(value, "item") else value
+                 for name, value in zip(names, row)} for row in rows]
+
+    def tell(self, identity, point, loss):
+        if loss is not None:
+            self.optimizer.tell(self.row(point), loss)
+
+
+class Ax(Peer):
+    """The Client with its defaults, which is BoTorch."""
+
+    def __init__(self, header):
+        super().__init__(header)
+        import logging
+
+        from ax.api.client import Client
+        from ax.api.configs import ChoiceParameterConfig, RangeParameterConfig
+        logging.disable(logging.WARNING)
+        self.client = Client(random_seed=self.seed)
+        parameters = []
+        for p in self.space:
+            if p["type"] in ("categorical", "discrete"):
+                parameters.append(ChoiceParameterConfig(
+                    name=p["name"], values=p["values"], is_ordered=p["type"] == "discrete",
+                    parameter_type="str" if p["type"] == "categorical" else "float"))
+            else:
+                parameters.append(RangeParameterConfig(
+                    name=p["name"], bounds=(p["min"], p["max"]),
+                    parameter_type="int" if p["type"] == "int" else "float",
+                    scaling="log" if p.get("log") else "linear"))
+        self.client.configure_experiment(name="bench", parameters=parameters)
+        self.client.configure_optimization(objective="-loss")
+        self.indices = []
+
+    def add(self, point, loss):
+        self.client.complete_trial(self.client.attach_trial(point), {"loss": loss})
+
+    def ask(self, count):
+        points = []
+        while len(points) < count:
+            trials = self.client.get_next_trials(max_trials=count - len(points))
+            if not trials:
+                break
+            self.indices += trials.keys()
+            points += trials.values()
+        return points
+
+    def tell(self, identity, point, loss):
+        if loss is None:
+            self.client.mark_trial_failed(self.indices[identity])
+        else:
+            self.client.complete_trial(self.indices[identity], {"loss": loss})
+
+    def recommend(self):
+        return self.client.get_best_parameterization()[0]
+
+
+PEERS = {
+    "random": Random,
+    "optuna-gp": lambda header: Optuna(header, optuna_gp),
+    "optuna-tpe": lambda header: Optuna(header, optuna_tpe),
+    "optuna-tpe-mv": lambda header: Optuna(header, optuna_tpe_mv),
+    "optuna-cmaes": lambda header: Optuna(header, optuna_cmaes),
+    "skopt": Skopt,
+    "ax": Ax,
+}
+
+
+class Session:
+    def __init__(self, peer):
+        self.peer, self.points = peer, []
+        self.since = time.process_time()
+
+    def handle(self, request):
+        """What to answer; None where nothing is to be."""
+        if "add" in request:
+            for point, loss in request["add"]:
+                self.note(point, loss)
+                self.peer.add(point, loss)
+            self.since = time.process_time()
+        elif "tell" in request:
+            for identity, loss in request["tell"]:
+                self.note(self.points[identity], loss)
+                self.peer.tell(identity, self.points[identity], loss)
+        elif "recommend" in request:
+            return {"point": self.peer.recommend()}
+        else:
+            points = self.peer.ask(request["ask"])
+            self.points += points
+            since, self.since = self.since, time.process_time()
+            return {"points": points, "seconds": self.since - since}
+
+    def note(self, point, loss):
+        if loss is not None and loss < self.peer.best[0]:
+            self.peer.best = (loss, point)
+
+
+def main():
+    warnings.filterwarnings("ignore")
+    # What packages print must not get between the answers.
+    answers, sys.stdout = sys.stdout, sys.stderr
+    header = json.loads(sys.stdin.readline())
+    random.seed(header["seed"])
+    session = Session(PEERS[sys.argv[1]](header))
+    for line in sys.stdin:
+        answer = session.handle(json.loads(line))
+        if answer is not None:
+            print(json.dumps(answer), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main()

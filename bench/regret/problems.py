@@ -1,0 +1,152 @@
+"""The problems of the quality bench: what is tuned, where its optimum is, and how it is told.
+
+A, D, E   bbob (coco-experiment), dimensions 2, 5, 10, in [-5, 5]^d
+C         bbob-mixint, dimensions 5 and 10: a fifth of the parameters real, the others integers with
+          2, 4, 8 and 16 values
+D         as A, told with noise, scored without
+E         as A, asked in batches
+
+Only odd-numbered functions and instances 1 to 3 are ever used: whoever looks at this bench while
+making an algorithm must leave others for judging it. A problem's name says all about it:
+bbob-f003-d05-i1, with -m10, -m30 (multiplicative noise, per cent), -a10 (additive) or -q8 behind.
+"""
+
+import contextlib
+import io
+import os
+import re
+import tempfile
+import zlib
+
+import numpy
+
+FUNCTIONS = range(1, 25, 2)
+GROUPS = ((5, "separable"), (9, "moderate"), (14, "ill-conditioned"), (19, "multi-modal"),
+          (24, "weak structure"))
+# track → (suites, dimensions, suffixes)
+TRACKS = {
+    "A": (("bbob",), (2, 5, 10), ("",)),
+    "C": (("mixint",), (5, 10), ("",)),
+    "D": (("bbob",), (5,), ("-m10", "-m30", "-a10")),
+    "E": (("bbob",), (5,), ("-q8", "-q32")),
+}
+NAME = re.compile(r"(bbob|mixint)-f(\d{3})-d(\d\d)(?:-i(\d))?(?:-([maq])(\d+))?$")
+DESIGN = 10  # random points that everyone starts from, where the method can be given any
+
+
+def names(track, dims, instances):
+    """The problems of a track, by rising cost."""
+    suites, own_dims, suffixes = TRACKS[track]
+    found = [f"{suite}-f{f:03}-d{d:02}-i{i}{suffix}"
+             for suffix in suffixes for suite in suites if suite != "sklearn"
+             for i in instances for d in (dims or own_dims) for f in FUNCTIONS]
+    return found
+
+
+def unit(name):
+    """What tests count once: a function in a dimension, whatever the instance."""
+    return re.sub(r"-i\d", "", name)
+
+
+def group(name):
+    match = NAME.match(name)
+    if not match:
+        return "models"
+    return next(label for last, label in GROUPS if int(match[2]) <= last)
+
+
+def load(name):
+    return Coco(name)
+
+
+def sample(space, rng):
+    """One random point, as JSON has it."""
+    point = {}
+    for p in space:
+        if p["type"] in ("categorical", "discrete"):
+            point[p["name"]] = p["values"][int(rng.integers(len(p["values"])))]
+        elif p.get("log"):
+            value = float(numpy.exp(rng.uniform(numpy.log(p["min"]), numpy.log(p["max"]))))
+            value = min(max(value, p["min"]), p["max"])
+            point[p["name"]] = round(value) if p["type"] == "int" else value
+        elif p["type"] == "int":
+            point[p["name"]] = int(rng.integers(p["min"], p["max"] + 1))
+        else:
+            point[p["name"]] = float(rng.uniform(p["min"], p["max"]))
+    return point
+
+
+class Problem:
+    """space, f_opt, and loss(point), the true one; told(loss) is what the method gets to see."""
+
+    batch = 1
+    noise = None  # ("m" or "a", size)
+
+    def __init__(self, name):
+        self.name = name
+
+    def stream(self, seed, purpose):
+        """Random numbers of this problem and seed; instances and suffixes have their own."""
+        return numpy.random.default_rng([zlib.crc32(self.name.encode()), seed, purpose])
+
+    def design(self, seed):
+        rng = self.stream(seed, 0)
+        return [sample(self.space, rng) for _ in range(DESIGN)]
+
+    def scale(self):
+        """The median of the regret over the space, for noise that is added."""
+        rng = self.stream(0, 2)
+        return float(numpy.median([self.loss(sample(self.space, rng)) - self.f_opt
+                                   for _ in range(1000)]))
+
+
+class Coco(Problem):
+    def __init__(self, name):
+        import cocoex
+
+        super().__init__(name)
+        suite, function, dim, instance, kind, size = NAME.match(name).groups()
+        if int(function) % 2 == 0 or not 1 <= int(instance) <= 3:
+            raise ValueError(f"{name}: only odd functions and instances 1 to 3 are for this bench")
+        # The suite owns its problems, and must live as long.
+        self.suite = cocoex.Suite({"bbob": "bbob", "mixint": "bbob-mixint"}[suite],
+                                  f"instances:{instance}",
+                                  f"function_indices:{int(function)} dimensions:{int(dim)}")
+        self.problem = self.suite[0]
+        self.f_opt = self._optimum()
+        integers = self.problem.number_of_integer_variables
+        self.space = []
+        for i, (low, high) in enumerate(zip(self.problem.lower_bounds, self.problem.upper_bounds)):
+            kind_of = int if i < integers else float
+            self.space.append({"name": f"x{i}", "type": "int" if i < integers else "double",
+                               "min": kind_of(low), "max": kind_of(high)})
+        if kind == "q":
+            self.batch = int(size)
+        elif kind:
+            self.noise = (kind, int(size) / 100)
+            self.width = self.scale() if kind == "a" else None
+
+    def _optimum(self):
+        """The suite tells where its optimum lies only by writing a file into the current folder."""
+        here = os.getcwd()
+        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
+            os.chdir(folder)
+            try:
+                self.problem._best_parameter("print")
+                best = numpy.loadtxt("._bbob_problem_best_parameter.txt", ndmin=1)
+            finally:
+                os.chdir(here)
+        # Optima are decimals of at most four places; this takes off the rounding of a sum.
+        return round(float(self.problem(best)), 6)
+
+    def loss(self, point):
+        return float(self.problem(numpy.array([point[p["name"]] for p in self.space])))
+
+    def told(self, loss, rng):
+        if self.noise is None:
+            return loss
+        kind, size = self.noise
+        normal = float(rng.standard_normal())
+        if kind == "m":
+            return self.f_opt + (loss - self.f_opt) * (1 + size * normal)
+        return loss + size * self.width * normal

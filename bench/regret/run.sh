@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# The quality of Shirabe's suggestions beside that of its peers, whose curves are kept in curves/:
+#   bench/regret/run.sh [METHOD] [OPTION of run.py …]     METHOD: gp (default), tpe, cmaes, …
+# Runs what is not kept of METHOD on every track and prints the tables of bench/RESULTS.md. With a
+# peer's name (optuna-gp, ax, …) its curves are run instead, in an environment of its own under the
+# user's cache folder; every peer at once takes some 7 GB there, most of it torch.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+peers=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/bench
+method=${1:-gp}
+shift || true
+
+# environment NAME PACKAGE…: made if it is not there.
+environment() {
+  local name=$1
+  shift
+  [ -x "$peers/$name/bin/python3" ] && return
+  echo "bench: installing $* into $peers/$name" >&2
+  python3 -m venv "$peers/$name"
+  "$peers/$name/bin/python3" -m pip install -q --disable-pip-version-check "$@"
+}
+
+environment problems numpy coco-experiment scikit-learn
+case $method in
+  optuna-* | ax) environment torch optuna torch scipy cmaes ax-platform ;;
+  skopt) environment skopt scikit-optimize ;;
+esac
+
+python=$peers/problems/bin/python3
+kept=$method
+case $method in
+  random | optuna-* | ax | skopt) ;;
+  *)
+    kept=shirabe-$method
+    cmake --preset release >/dev/null
+    cmake --build --preset release --target regret_ask >/dev/null
+    ;;
+esac
+for track in A C D E; do
+  "$python" bench/regret/run.py --track "$track" --method "$method" "$@"
+  echo
+  echo "# Track $track"
+  "$python" bench/regret/report.py --track "$track" --of "$kept"
+done
