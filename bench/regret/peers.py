@@ -12,6 +12,8 @@ import sys
 import time
 import warnings
 
+import populations
+
 
 class Peer:
     """ask(k) gives k points; tell(id, point, loss) their results, loss None for a failed one."""
@@ -109,7 +111,6 @@ class Skopt(Peer):
         self.optimizer = skopt.Optimizer([self.dimension(skopt.space, p) for p in self.space],
                                          base_estimator="GP", n_initial_points=10,
                                          random_state=self.seed)
-        self.added = []
 
     def dimension(self, made, p):
         if p["type"] in ("categorical", "discrete"):
@@ -184,6 +185,68 @@ class Ax(Peer):
         return self.client.get_best_parameterization()[0]
 
 
+class Vizier(Peer):
+    """Its default designer; Python's public name for it needs packages that it does not."""
+
+    def __init__(self, header):
+        super().__init__(header)
+        import jax
+        from vizier import algorithms
+        from vizier import pyvizier
+        from vizier._src.algorithms.designers.gp_ucb_pe import VizierGPUCBPEBandit
+        self.vz, self.vza = pyvizier, algorithms
+        problem = pyvizier.ProblemStatement()
+        for p in self.space:
+            self.parameter(problem.search_space.root, p)
+        problem.metric_information.append(pyvizier.MetricInformation(
+            "loss", goal=pyvizier.ObjectiveMetricGoal.MINIMIZE))
+        self.designer = VizierGPUCBPEBandit(problem, rng=jax.random.PRNGKey(self.seed))
+        self.count, self.asked, self.open, self.news = 0, 0, {}, []
+
+    def parameter(self, root, p):
+        scale = self.vz.ScaleType.LOG if p.get("log") else self.vz.ScaleType.LINEAR
+        if p["type"] == "categorical":
+            root.add_categorical_param(p["name"], p["values"])
+        elif p["type"] == "discrete":
+            root.add_discrete_param(p["name"], p["values"])
+        elif p["type"] == "int":
+            root.add_int_param(p["name"], p["min"], p["max"], scale_type=scale)
+        else:
+            root.add_float_param(p["name"], p["min"], p["max"], scale_type=scale)
+
+    def finish(self, trial, loss):
+        if loss is None:
+            trial.complete(self.vz.Measurement(), infeasibility_reason="failed")
+        else:
+            trial.complete(self.vz.Measurement(metrics={"loss": loss}))
+        self.news.append(trial)
+
+    def open_trial(self, parameters):
+        self.count += 1
+        return self.vz.Trial(parameters, id=self.count)
+
+    def add(self, point, loss):
+        self.finish(self.open_trial(point), loss)
+
+    def ask(self, count):
+        self.designer.update(self.vza.CompletedTrials(self.news),
+                             self.vza.ActiveTrials(list(self.open.values())))
+        self.news, points = [], []
+        for suggestion in self.designer.suggest(count):
+            trial = self.open_trial(suggestion.parameters)
+            values = suggestion.parameters.as_dict()
+            points.append({p["name"]: self.plain(p, values[p["name"]]) for p in self.space})
+            self.open[self.asked] = trial
+            self.asked += 1
+        return points
+
+    def plain(self, p, value):
+        return {"int": int, "categorical": str}.get(p["type"], float)(value)
+
+    def tell(self, identity, point, loss):
+        self.finish(self.open.pop(identity), loss)
+
+
 PEERS = {
     "random": Random,
     "optuna-gp": lambda header: Optuna(header, optuna_gp),
@@ -192,6 +255,12 @@ PEERS = {
     "optuna-cmaes": lambda header: Optuna(header, optuna_cmaes),
     "skopt": Skopt,
     "ax": Ax,
+    "vizier": Vizier,
+    "hyperopt": populations.Hyperopt,
+    "cmaes-package": populations.Cmaes,
+    "pycma": populations.Pycma,
+    "pymoo-de": populations.pymoo_de,
+    "pymoo-nsga2": populations.pymoo_nsga2,
 }
 
 

@@ -30,9 +30,12 @@ HERE = pathlib.Path(__file__).resolve().parent
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache"))
 ENVIRONMENTS = CACHE / "shirabe" / "bench"
 PEERS = {"random": "problems", "optuna-gp": "torch", "optuna-tpe": "torch",
-         "optuna-tpe-mv": "torch", "optuna-cmaes": "torch", "ax": "torch", "skopt": "skopt"}
+         "optuna-tpe-mv": "torch", "optuna-cmaes": "torch", "ax": "torch", "skopt": "skopt",
+         "vizier": "vizier", "hyperopt": "classics", "cmaes-package": "classics",
+         "pycma": "classics", "pymoo-de": "classics", "pymoo-nsga2": "classics"}
 # Populations cannot be given points of others by their own interfaces: these start by themselves.
-ALONE = {"optuna-cmaes", "shirabe-cmaes", "shirabe-de", "shirabe-nsga2"}
+ALONE = {"optuna-cmaes", "cmaes-package", "pycma", "pymoo-de", "pymoo-nsga2", "shirabe-cmaes",
+         "shirabe-de", "shirabe-nsga2"}
 ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
 PATIENCE_S = 600  # for one answer
 
@@ -68,7 +71,8 @@ class Method:
 
 
 def checkpoints(trials, every):
-    at = {t for t in range(1, trials + 1) if t % (5 if t <= 50 else 10) == 0}
+    at = {t for t in range(1, trials + 1)
+          if t % (5 if t <= 50 else 10 if t <= 200 else 50) == 0}
     if every:
         at = {t for t in at if t % every == 0}
     return sorted(at | {trials})

@@ -25,12 +25,16 @@ environment problems numpy coco-experiment scikit-learn
 case $method in
   optuna-* | ax) environment torch optuna torch scipy cmaes ax-platform ;;
   skopt) environment skopt scikit-optimize ;;
+  vizier) environment vizier 'google-vizier[jax]==0.1.24' jax==0.4.35 jaxlib==0.4.35 ;;
+  hyperopt | pycma | cmaes-package | pymoo-*)
+    environment classics hyperopt cma pymoo cmaes setuptools
+    ;;
 esac
 
 python=$peers/problems/bin/python3
 kept=$method
 case $method in
-  random | optuna-* | ax | skopt) ;;
+  random | optuna-* | ax | skopt | vizier | hyperopt | pycma | cmaes-package | pymoo-*) ;;
   *)
     kept=shirabe-$method
     cmake --preset release >/dev/null
