@@ -15,8 +15,8 @@
 #include "client/local_client.h"
 #include "client/words.h"
 #include "experiment/plan.h"
+#include "experiment/problem.h"
 #include "experiment/spec.h"
-#include "suggestion/space.h"
 #include "trial/layout.h"
 #include "trial/template.h"
 
@@ -87,7 +87,7 @@ StatusOr<v1::Experiment> OneTrial(const RehearsalOptions& options, LocalClient& 
   spec.mutable_shirabe()->clear_start();
   *spec.mutable_shirabe()->add_start() = start;
   ASSIGN_OR_RETURN(const auto values, experiment::StartPoint(spec, 0));
-  ASSIGN_OR_RETURN(const auto space, suggestion::Space::Create(spec.parameters()));
+  ASSIGN_OR_RETURN(const auto space, experiment::SearchSpaceOf(spec));
   RETURN_IF_ERROR(space.Encode(values).status());
   spec.set_parallel_trial_count(1);
   spec.set_max_trial_count(1);

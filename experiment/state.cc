@@ -6,6 +6,7 @@
 #include "base/number.h"
 #include "experiment/ledger.h"
 #include "experiment/objective.h"
+#include "experiment/problem.h"
 #include "experiment/submit.h"
 
 namespace shirabe::experiment {
@@ -13,14 +14,6 @@ namespace {
 
 constexpr int64_t kLoadPage = 1000;  // trials in memory at once while loading
 constexpr int kTokenBytes = 16;
-
-suggestion::Settings SettingsOf(const v1::AlgorithmSpec& spec) {
-  suggestion::Settings settings;
-  for (const v1::Setting& setting : spec.algorithm_settings()) {
-    settings.emplace_back(setting.name(), setting.value());
-  }
-  return settings;
-}
 
 }  // namespace
 
@@ -69,15 +62,14 @@ StatusOr<std::unique_ptr<State>> State::Load(db::Store& store, const ExperimentK
   std::unique_ptr<State> state(new State(key, epoch));  // the constructor is private
   ASSIGN_OR_RETURN(state->experiment_, store.GetExperiment(key));
   const v1::ExperimentSpec& spec = state->experiment().spec();
-  ASSIGN_OR_RETURN(state->space_, suggestion::Space::Create(spec.parameters()));
+  const std::string& algorithm = spec.algorithm().algorithm_name();
+  ASSIGN_OR_RETURN(const suggestion::Problem problem, ProblemOf(spec));
+  ASSIGN_OR_RETURN(state->algorithm, suggestion::CreateAlgorithm(algorithm, problem));
+  ASSIGN_OR_RETURN(state->space_, suggestion::SearchSpace(algorithm, problem));
   state->history_ =
       std::make_shared<suggestion::History>(*state->space_);  // shared: see the header
   state->history_->memo = state->experiment().status().shirabe().memo();
   state->seed = SeedOf(state->experiment());
-  suggestion::Problem problem{*state->space_, SettingsOf(spec.algorithm()), spec.max_trial_count(),
-                              spec.parallel_trial_count()};
-  ASSIGN_OR_RETURN(state->algorithm,
-                   suggestion::CreateAlgorithm(spec.algorithm().algorithm_name(), problem));
   ASSIGN_OR_RETURN(state->collector, metrics::CreateCollector(spec.metrics_collector_spec()));
   RETURN_IF_ERROR(state->LoadTrials(store));
   return state;

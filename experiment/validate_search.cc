@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "experiment/problem.h"
 #include "experiment/schema.h"
 #include "experiment/validate.h"
 #include "suggestion/algorithm.h"
@@ -85,12 +86,6 @@ const Info* FindVariant(const std::string& name, const std::string& path,
   return nullptr;
 }
 
-suggestion::Settings SettingsOf(const RepeatedPtrField<v1::Setting>& from) {
-  suggestion::Settings settings;
-  for (const v1::Setting& setting : from) settings.emplace_back(setting.name(), setting.value());
-  return settings;
-}
-
 void CheckTwice(const RepeatedPtrField<v1::Setting>& settings, const std::string& path,
                 Findings& findings) {
   std::set<std::string> names;
@@ -168,9 +163,11 @@ void CheckStopper(const v1::EarlyStoppingSpec& stopping, Findings& findings) {
   findings.Error(PathFor(message, stopping.algorithm_settings(), path), message);
 }
 
-void CheckStart(const v1::ExperimentSpec& spec, const std::optional<suggestion::Space>& space,
+void CheckStart(const v1::ExperimentSpec& spec, std::optional<suggestion::Space> space,
                 Findings& findings) {
   if (!space) return;
+  const auto searched = SearchSpaceOf(spec);  // a rung may lie where no feasibleSpace does
+  if (searched.ok()) space = *searched;
   for (int i = 0; i < spec.shirabe().start_size(); ++i) {
     const std::string path = ItemPath("spec.shirabe.start", i);
     const auto values = StartPoint(spec, i);

@@ -44,7 +44,10 @@ class Algorithm {
  public:
   virtual ~Algorithm() = default;
   // At most `count` ≥ 1 suggestions, none of which history has visited while an unvisited point
-  // exists, and no two the same. kInvalidArgument for what the settings' check could not see.
+  // exists, and no two the same; only one with a parent may repeat a point, since it goes on with
+  // other work. kExhausted before every point is visited only where a resource or a population
+  // says what a trial continues: then every configuration, the point without its resource, has
+  // been tried. kInvalidArgument for what the settings' check could not see.
   virtual StatusOr<Proposal> Propose(const History& history, int count, const Rng& root) = 0;
 };
 
@@ -77,14 +80,21 @@ struct AlgorithmInfo {
   // kInvalidArgument, naming the parameter or setting and the fix, if the problem does not suit;
   // the settings have passed the table.
   StatusOr<std::unique_ptr<Algorithm>> (*create)(const Problem& problem);
+  // Null, or the space to search in place of the specified one: the resource that trials are given
+  // has the values of the rungs, whatever its feasibleSpace says. Reshaping twice changes nothing.
+  StatusOr<Space> (*reshape)(const Problem& problem) = nullptr;
 };
 
 // Unknown names (with the list of known ones and the nearest) and values out of range are
 // kInvalidArgument. Every algorithm also knows random_state, the seed.
 Status ValidateSettings(const std::vector<SettingInfo>& known, const Settings& settings);
 
-// By name or alias, after ValidateSettings; settings that are not given get their defaults.
-// kNotFound, with the known names, if there is none.
+// The space in which the points of this algorithm's trials and its History lie. Errors as below.
+StatusOr<Space> SearchSpace(const std::string& name, const Problem& problem);
+
+// By name or alias, after ValidateSettings; settings that are not given get their defaults, and
+// `space` may be the specified one or SearchSpace. kNotFound, with the known names, if there is
+// none.
 StatusOr<std::unique_ptr<Algorithm>> CreateAlgorithm(const std::string& name,
                                                      const Problem& problem);
 

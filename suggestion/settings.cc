@@ -109,6 +109,32 @@ Settings WithDefaults(const std::vector<SettingInfo>& known, Settings settings) 
   return settings;
 }
 
+// An algorithm, and a problem as it takes it: with all settings, and the space that it searches.
+struct Chosen {
+  const AlgorithmInfo* info;
+  Problem problem;
+};
+
+StatusOr<Chosen> Choose(const std::string& name, const Problem& problem) {
+  const auto& registry = Registry<AlgorithmInfo>::Get();
+  const AlgorithmInfo* info = registry.Find(name);
+  if (info == nullptr) {
+    std::vector<std::string> names = registry.Names();
+    const std::string list = absl::StrJoin(names, ", ");
+    for (const std::string& alias : registry.Aliases()) names.push_back(alias);
+    return absl::NotFoundError("algorithm \"" + name + "\" is not known; " + Guess(name, names) +
+                               "known: " + list);
+  }
+  RETURN_IF_ERROR(
+      Prefix("algorithm " + info->name, ValidateSettings(info->settings, problem.settings)));
+  Chosen chosen{info, problem};
+  chosen.problem.settings = WithDefaults(info->settings, problem.settings);
+  if (info->reshape != nullptr) {
+    ASSIGN_OR_RETURN(chosen.problem.space, info->reshape(chosen.problem));
+  }
+  return chosen;
+}
+
 }  // namespace
 
 Status ValidateSettings(const std::vector<SettingInfo>& known, const Settings& settings) {
@@ -125,22 +151,15 @@ Status ValidateSettings(const std::vector<SettingInfo>& known, const Settings& s
   return absl::OkStatus();
 }
 
+StatusOr<Space> SearchSpace(const std::string& name, const Problem& problem) {
+  ASSIGN_OR_RETURN(const Chosen chosen, Choose(name, problem));
+  return chosen.problem.space;
+}
+
 StatusOr<std::unique_ptr<Algorithm>> CreateAlgorithm(const std::string& name,
                                                      const Problem& problem) {
-  const auto& registry = Registry<AlgorithmInfo>::Get();
-  const AlgorithmInfo* info = registry.Find(name);
-  if (info == nullptr) {
-    std::vector<std::string> names = registry.Names();
-    const std::string list = absl::StrJoin(names, ", ");
-    for (const std::string& alias : registry.Aliases()) names.push_back(alias);
-    return absl::NotFoundError("algorithm \"" + name + "\" is not known; " + Guess(name, names) +
-                               "known: " + list);
-  }
-  RETURN_IF_ERROR(
-      Prefix("algorithm " + info->name, ValidateSettings(info->settings, problem.settings)));
-  Problem complete = problem;
-  complete.settings = WithDefaults(info->settings, problem.settings);
-  return info->create(complete);
+  ASSIGN_OR_RETURN(const Chosen chosen, Choose(name, problem));
+  return chosen.info->create(chosen.problem);
 }
 
 const std::string* FindSetting(const Settings& settings, const std::string& name) {

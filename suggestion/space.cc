@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "base/did_you_mean.h"
 #include "suggestion/axis.h"
+#include "suggestion/list_axis.h"
 
 namespace shirabe::suggestion {
 namespace {
@@ -28,7 +29,6 @@ Cardinality Multiply(Cardinality cardinality, uint64_t levels) {
 StatusOr<Space> Space::Create(
     const google::protobuf::RepeatedPtrField<v1::ParameterSpec>& parameters) {
   Space space;
-  space.cardinality_ = {.finite = true, .count = 1};
   absl::flat_hash_set<std::string> names;
   for (const v1::ParameterSpec& spec : parameters) {
     if (spec.name().empty()) {
@@ -41,10 +41,32 @@ StatusOr<Space> Space::Create(
     }
     StatusOr<std::unique_ptr<Axis>> axis = MakeAxis(spec);
     if (!axis.ok()) return ParameterError(spec.name(), axis.status());
-    space.cardinality_ = Multiply(space.cardinality_, (*axis)->levels());
     space.axes_.push_back(*std::move(axis));
   }
+  space.Count();
   return space;
+}
+
+Space Space::WithValues(int i, const std::vector<int64_t>& values) const {
+  CHECK(i >= 0 && i < size() && !axes_[i]->categorical() && !values.empty());
+  Space space = *this;
+  space.axes_[i] = std::make_unique<DiscreteAxis>(
+      axes_[i]->name(), std::vector<double>(values.begin(), values.end()), /*integers=*/true);
+  space.Count();
+  return space;
+}
+
+Space Space::Without(int i) const {
+  CHECK(i >= 0 && i < size());
+  Space space = *this;
+  space.axes_.erase(space.axes_.begin() + i);
+  space.Count();
+  return space;
+}
+
+void Space::Count() {
+  cardinality_ = {.finite = true, .count = 1};
+  for (const auto& axis : axes_) cardinality_ = Multiply(cardinality_, axis->levels());
 }
 
 std::vector<v1::Assignment> Space::Decode(const Point& point) const {

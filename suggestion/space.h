@@ -69,6 +69,12 @@ class Space {
   static StatusOr<Space> Create(
       const google::protobuf::RepeatedPtrField<v1::ParameterSpec>& parameters);
 
+  // The same space where parameter `i`, a numeric one, has these values and no others: not empty,
+  // ascending.
+  Space WithValues(int i, const std::vector<int64_t>& values) const;
+  // The same space without parameter `i`.
+  Space Without(int i) const;
+
   int size() const { return static_cast<int>(axes_.size()); }
   const Axis& axis(int i) const { return *axes_[i]; }
 
@@ -92,8 +98,10 @@ class Space {
   Point Sample(Rng& rng) const;
 
  private:
+  void Count();
+
   std::vector<std::shared_ptr<const Axis>> axes_;  // shared: a copy of a space is cheap and const
-  Cardinality cardinality_;
+  Cardinality cardinality_ = {.finite = true, .count = 1};
 };
 
 }  // namespace shirabe::suggestion

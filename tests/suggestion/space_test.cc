@@ -374,6 +374,22 @@ TEST(Space, WholeAssignmentsGoBothWays) {
   EXPECT_EQ(*point, space.Canonical({0.5, 0.4, 1}));
 }
 
+TEST(Space, AParameterCanBeGivenOtherValuesOrBeLeftOut) {
+  const Space space = Make({Int("epochs", {20, 20}), Categorical("c", {"x", "y"})});
+  const Space rungs = space.WithValues(0, {1, 3, 9});
+  EXPECT_EQ(rungs.cardinality().count, 6u);
+  EXPECT_EQ(rungs.Decode({1, 0})[0].integer(), 9);
+  EXPECT_EQ(rungs.Decode({0, 1})[0].integer(), 1);
+  EXPECT_EQ(rungs.axis(0).name(), "epochs");
+  const Space rest = rungs.Without(0);
+  EXPECT_EQ(rest.size(), 1);
+  EXPECT_EQ(rest.axis(0).name(), "c");
+  EXPECT_EQ(rest.cardinality().count, 2u);
+  EXPECT_EQ(rest.Without(0).cardinality().count, 1u);
+  EXPECT_EQ(space.Decode({0, 0})[0].integer(), 20) << "the original stays";
+  EXPECT_FALSE(Make({Double("d", {2, 3}), Int("i", {1, 9})}).Without(1).cardinality().finite);
+}
+
 TEST(Space, CoordinatesOutsideTheCubeAreClamped) {
   const Space space = Make({Double("d", {2, 3}), Int("i", {1, 9}), Categorical("c", {"x", "y"})});
   const double nan = std::numeric_limits<double>::quiet_NaN();
