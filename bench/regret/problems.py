@@ -2,7 +2,7 @@
 
 A, D, E   bbob (coco-experiment), dimensions 2, 5, 10, in [-5, 5]^d
 C         bbob-mixint, dimensions 5 and 10: a fifth of the parameters real, the others integers with
-          2, 4, 8 and 16 values
+          2, 4, 8 and 16 values; and real models on real data, see models.py
 D         as A, told with noise, scored without
 E         as A, asked in batches
 
@@ -26,7 +26,7 @@ GROUPS = ((5, "separable"), (9, "moderate"), (14, "ill-conditioned"), (19, "mult
 # track → (suites, dimensions, suffixes)
 TRACKS = {
     "A": (("bbob",), (2, 5, 10), ("",)),
-    "C": (("mixint",), (5, 10), ("",)),
+    "C": (("mixint", "sklearn"), (5, 10), ("",)),
     "D": (("bbob",), (5,), ("-m10", "-m30", "-a10")),
     "E": (("bbob",), (5,), ("-q8", "-q32")),
 }
@@ -40,6 +40,9 @@ def names(track, dims, instances):
     found = [f"{suite}-f{f:03}-d{d:02}-i{i}{suffix}"
              for suffix in suffixes for suite in suites if suite != "sklearn"
              for i in instances for d in (dims or own_dims) for f in FUNCTIONS]
+    if "sklearn" in suites:
+        import models
+        found += models.NAMES
     return found
 
 
@@ -56,6 +59,9 @@ def group(name):
 
 
 def load(name):
+    if name.startswith("sklearn-"):
+        import models
+        return models.Model(name)
     return Coco(name)
 
 
