@@ -104,10 +104,7 @@ class Skopt(Peer):
 
     def __init__(self, header):
         super().__init__(header)
-        import numpy
         import skopt
-        if not hasattr(numpy, "int"):
-            numpy.int = int  # removed in numpy 1.24; this package is older
         self.optimizer = skopt.Optimizer([self.dimension(skopt.space, p) for p in self.space],
                                          base_estimator="GP", n_initial_points=10,
                                          random_state=self.seed)
@@ -150,9 +147,10 @@ class Ax(Peer):
         parameters = []
         for p in self.space:
             if p["type"] in ("categorical", "discrete"):
+                kind = {str: "str", int: "int"}.get(type(p["values"][0]), "float")
                 parameters.append(ChoiceParameterConfig(
                     name=p["name"], values=p["values"], is_ordered=p["type"] == "discrete",
-                    parameter_type="str" if p["type"] == "categorical" else "float"))
+                    parameter_type=kind))
             else:
                 parameters.append(RangeParameterConfig(
                     name=p["name"], bounds=(p["min"], p["max"]),
@@ -241,7 +239,9 @@ class Vizier(Peer):
         return points
 
     def plain(self, p, value):
-        return {"int": int, "categorical": str}.get(p["type"], float)(value)
+        if "values" in p:
+            return next(own for own in p["values"] if own == value)
+        return int(value) if p["type"] == "int" else float(value)
 
     def tell(self, identity, point, loss):
         self.finish(self.open.pop(identity), loss)

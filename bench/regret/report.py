@@ -153,8 +153,10 @@ def compare(methods, of, t, scale):
     return sorted(entries, key=lambda e: e["theirs"])
 
 
-def ranks(methods, t, scale):
-    """method → mean rank over the curves that all have."""
+def ranks(methods, of, t, scale):
+    """method → mean rank, over the curves that all have which have most of those of `of`."""
+    methods = {m: rows for m, rows in methods.items()
+               if 2 * len(rows.keys() & methods[of].keys()) > len(methods[of])}
     keys = set.intersection(*(set(rows) for rows in methods.values()))
     totals, counted = collections.Counter(), 0
     for key in keys:
@@ -173,7 +175,7 @@ def table(methods, of, t, scale):
     entries = compare(methods, of, t, scale)
     if not entries:
         return
-    rank = ranks(methods, t, scale)
+    rank = ranks(methods, of, t, scale)
     ms = {m: mean(row["ms"] for row in rows.values()) for m, rows in methods.items() if rows}
     place = f", mean rank {rank[of]:.2f} of {len(rank)}" if rank else ""
     print(f"\n**{of}** after {t} trials{place}, {ms[of]:.3g} ms a suggestion\n")
@@ -182,7 +184,7 @@ def table(methods, of, t, scale):
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     for e in entries:
         better = f"{e['wins']} of {e['n']}" + (f", {e['ties']} even" if e["ties"] else "")
-        its_rank = f"{rank[e['peer']]:.2f}" if rank else ""
+        its_rank = f"{rank[e['peer']]:.2f}" if e["peer"] in rank else ""
         print(f"| {e['peer']} | {e['n']} ({e['curves']}) | {e['ours']:.2f} | {e['theirs']:.2f} "
               f"| **{e['difference']:+.2f}** | {better} | {e['p']:.2g} | {e['holm']:.2g} "
               f"| {e['group']} | {its_rank} | {ms[e['peer']]:.3g} |")
