@@ -297,14 +297,11 @@ def main():
     warnings.filterwarnings("ignore")
     # What packages print must not get between the answers.
     answers, sys.stdout = sys.stdout, sys.stderr
-    session = None
+    header = json.loads(sys.stdin.readline())
+    random.seed(header["seed"])
+    session = Session(PEERS[sys.argv[1]](header))
     for line in sys.stdin:
-        request = json.loads(line)
-        if "space" in request:
-            random.seed(request["seed"])
-            session = Session(PEERS[sys.argv[1]](request))
-            continue
-        answer = session.handle(request)
+        answer = session.handle(json.loads(line))
         if answer is not None:
             print(json.dumps(answer), file=answers, flush=True)
 
