@@ -1,0 +1,147 @@
+// CMA-ES: the evolution of a normal distribution over the numbers of a space, which learns their
+// scales and correlations, and of the probabilities of its categories, with restarts. The
+// mathematics is in suggestion/cma_search.h and what that includes, the way from trials to it in
+// suggestion/cma_replay.h; here are the settings and the suggestions.
+//
+// Restarts are on by default, unlike Katib's: once a run has found its optimum, more of the same
+// finds nothing, and the trials that are left cost as much as the others. With restart_strategy
+// none the search goes on where it is, and tries what is untried there, then anywhere.
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/number.h"
+#include "suggestion/algorithm.h"
+#include "suggestion/cma_layout.h"
+#include "suggestion/cma_replay.h"
+#include "suggestion/unvisited.h"
+
+namespace shirabe::suggestion {
+namespace {
+
+class Cmaes : public Algorithm {
+ public:
+  Cmaes(const Problem& problem, const CmaOptions& options)
+      : layout_(problem.space), options_(options), fingerprint_(FingerprintOf(problem)) {}
+
+  static StatusOr<std::unique_ptr<Algorithm>> Create(const Problem& problem);
+
+  StatusOr<Proposal> Propose(const History& history, int count, const Rng& root) override {
+    const CmaReplay replay({layout_, options_, history, root, fingerprint_});
+    Unvisited unvisited(history);
+    std::vector<Suggestion> suggestions;
+    while (static_cast<int>(suggestions.size()) < count) {
+      Rng rng = root.Fork(history.size() + suggestions.size());
+      std::optional<Suggestion> suggestion = Next(replay, history.space(), unvisited, rng);
+      if (!suggestion) break;
+      suggestions.push_back(*std::move(suggestion));
+    }
+    Proposal proposal = unvisited.Finish(std::move(suggestions));
+    proposal.memo = replay.memo();
+    return proposal;
+  }
+
+ private:
+  static uint64_t FingerprintOf(const Problem& problem);
+  std::optional<Suggestion> Next(const CmaReplay& replay, const Space& space, Unvisited& unvisited,
+                                 Rng& rng) const;
+
+  CmaLayout layout_;
+  CmaOptions options_;
+  uint64_t fingerprint_;
+};
+
+// Katib's services refuse fewer than two as well: with one there is nothing to correlate.
+Status CheckNumeric(size_t numeric) {
+  if (numeric >= 2) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "algorithm cmaes: there ", numeric == 1 ? "is 1 parameter" : "are 0 parameters",
+      " of type int, double or discrete, and it needs at least 2; use algorithm tpe, or random"));
+}
+
+StatusOr<std::unique_ptr<Algorithm>> Cmaes::Create(const Problem& problem) {
+  RETURN_IF_ERROR(CheckNumeric(CmaLayout(problem.space).numeric.size()));
+  const auto setting = [&problem](const char* name) {
+    const std::string* value = FindSetting(problem.settings, name);
+    return value == nullptr ? std::string() : *value;
+  };
+  const std::string population = setting("popsize");
+  const std::string restarts = setting("restart_strategy");
+  using Strategy = CmaRestarts::Strategy;
+  const CmaOptions options{.sigma = *ParseNumber(setting("sigma")),
+                           .population = population.empty()
+                                             ? DefaultPopulation(problem.space.size())
+                                             : static_cast<int64_t>(*ParseNumber(population)),
+                           .restarts = restarts == "none"   ? Strategy::kNone
+                                       : restarts == "ipop" ? Strategy::kIpop
+                                                            : Strategy::kBipop,
+                           .adapt_rates = absl::AsciiStrToLower(setting("lr_adapt")) == "true"};
+  return std::make_unique<Cmaes>(problem, options);
+}
+
+uint64_t Cmaes::FingerprintOf(const Problem& problem) {
+  std::string text;
+  for (const auto& [name, value] : problem.settings) absl::StrAppend(&text, name, "=", value, "\n");
+  for (int i = 0; i < problem.space.size(); ++i) {
+    const Axis& axis = problem.space.axis(i);
+    absl::StrAppend(&text, axis.name(), " ", axis.categorical(), " ", axis.levels(), "\n");
+  }
+  return Fingerprint(text);
+}
+
+std::optional<Suggestion> Cmaes::Next(const CmaReplay& replay, const Space& space,
+                                      Unvisited& unvisited, Rng& rng) const {
+  if (unvisited.Exhausted()) return std::nullopt;
+  const CmaTag& tag = replay.tag();
+  Suggestion suggestion{
+      .labels = {{CmaReplay::kLabel, replay.label()}},
+      .explanation = absl::StrFormat(
+          "generation %d of run %d: drawn around the mean with a step of %.2g of each range",
+          tag.number + 1, tag.run + 1, replay.search().distribution().sigma())};
+  for (int attempt = 0; attempt < CmaReplay::kAttempts; ++attempt) {
+    suggestion.point = layout_.PointOf(space, replay.search().Draw(rng));
+    if (unvisited.Take(suggestion.point)) return suggestion;
+  }
+  std::optional<Point> point = unvisited.Draw(rng);
+  if (!point) return std::nullopt;
+  suggestion.point = *std::move(point);
+  suggestion.explanation =
+      absl::StrFormat("generation %d of run %d: drawn at random, as what is likely has been tried",
+                      tag.number + 1, tag.run + 1);
+  return suggestion;
+}
+
+SHIRABE_REGISTER(
+    AlgorithmInfo,
+    {.name = "cmaes",
+     .help = "Evolution of a normal distribution that learns scales and correlations; for two or "
+             "more numeric parameters and some hundreds of trials.",
+     .settings =
+         {{.name = "sigma",
+           .type = SettingInfo::Type::kDouble,
+           .default_value = "0.1667",
+           .min = 1e-6,
+           .max = 1,
+           .help = "first standard deviation, as a part of each parameter's range"},
+          {.name = "restart_strategy",
+           .default_value = "bipop",
+           .words = {"none", "ipop", "bipop"},
+           .help = "what follows when nothing improves: none goes on there, ipop starts elsewhere "
+                   "with twice as many trials a generation, bipop with many and few in turn"},
+          {.name = "popsize",
+           .type = SettingInfo::Type::kInt,
+           .min = 4,
+           .max = 10000,
+           .help = "trials a generation; 4 + 3 ln(parameters) if not given"},
+          {.name = "lr_adapt",
+           .type = SettingInfo::Type::kBool,
+           .default_value = "false",
+           .help = "slower steps while generations contradict each other: for noisy objectives"}},
+     .create = &Cmaes::Create});
+
+}  // namespace
+}  // namespace shirabe::suggestion

@@ -1,0 +1,175 @@
+#include "suggestion/cma.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace shirabe::suggestion {
+namespace {
+
+// E‖N(0, I)‖ in d dimensions.
+double Chi(double d) { return std::sqrt(d) * (1 - 1 / (4 * d) + 1 / (21 * d * d)); }
+
+// The greatest length of z that counts for a point that was not drawn: Hansen 2011, Table 1.
+double LongestInjected(double d) { return std::sqrt(d) + 2 * d / (d + 2); }
+
+}  // namespace
+
+Cma::Cma(const CmaStart& start, Options options)
+    : mean_(start.mean),
+      sigma_(start.sigma),
+      covariance_(dimensions(), options.separable),
+      stretch_(Eigen::VectorXd::Ones(dimensions())),
+      path_sigma_(Eigen::VectorXd::Zero(dimensions())),
+      path_covariance_(path_sigma_) {
+  if (start.covariance.size() > 0) {
+    // What is not positive definite is no start: the identity stays.
+    (void)covariance_.Set(options.separable && start.covariance.cols() > 1
+                              ? Eigen::MatrixXd(start.covariance.diagonal())
+                              : start.covariance);
+  }
+  if (options.adapt_rates) {
+    const Eigen::MatrixXd& c = covariance_.values();
+    rates_ = Rates{.mean = CmaRate(dimensions(), 1, 0.1),
+                   .covariance = CmaRate(c.rows(), c.cols(), 0.03)};
+  }
+  LimitSigma();
+}
+
+Eigen::VectorXd Cma::At(const Eigen::VectorXd& z) const {
+  return mean_ + sigma_ * stretch_.cwiseProduct(covariance_.Root(z));
+}
+
+Eigen::VectorXd Cma::Injected(const Eigen::VectorXd& x) const {
+  const Eigen::VectorXd y = (x - mean_).cwiseQuotient(stretch_) / sigma_;
+  const Eigen::VectorXd z = covariance_.InverseRoot(y);
+  const double longest = LongestInjected(dimensions());
+  return z * std::min(1.0, longest / std::max(z.norm(), longest));
+}
+
+void Cma::Tell(const Eigen::MatrixXd& z, const Eigen::VectorXd& ranks) {
+  const CmaWeights weights = MakeCmaWeights(ranks, dimensions(), covariance_.separable());
+  if (!weights.informative) {
+    sigma_ *= std::exp(0.2);
+    return LimitSigma();
+  }
+  const Eigen::VectorXd z_mean = z * weights.w.cwiseMax(0);
+  FollowPaths(weights, z_mean);
+  ++generations_;
+  const double growth = weights.c_sigma / weights.d_sigma *
+                        (path_sigma_.norm() / Chi(dimensions()) - 1);  // equation 44
+  Go({.mean = At(z_mean),
+      .sigma = sigma_ * std::exp(std::min(1.0, growth)),
+      .covariance = NextCovariance(weights, z)},
+     z_mean);
+  LimitSigma();
+}
+
+// Equations 43 and 45.
+void Cma::FollowPaths(const CmaWeights& weights, const Eigen::VectorXd& z_mean) {
+  const double c = weights.c_sigma;
+  path_sigma_ = (1 - c) * path_sigma_ + std::sqrt(c * (2 - c) * weights.mu_eff) * z_mean;
+  const double cc = weights.c_c;
+  path_covariance_ *= 1 - cc;
+  if (PathLength(weights) < 1.4 + 2.0 / (dimensions() + 1)) {  // h_σ = 1
+    path_covariance_ += std::sqrt(cc * (2 - cc) * weights.mu_eff) * covariance_.Root(z_mean);
+  }
+}
+
+// ‖p_σ‖ in units of what it would be under random selection, at its age.
+double Cma::PathLength(const CmaWeights& weights) const {
+  const double age = 2.0 * static_cast<double>(generations_ + 1);
+  const double young = std::sqrt(1 - std::pow(1 - weights.c_sigma, age));
+  return path_sigma_.norm() / young / Chi(dimensions());
+}
+
+// Equation 47, for σ = 1.
+Eigen::MatrixXd Cma::NextCovariance(const CmaWeights& weights, const Eigen::MatrixXd& z) const {
+  const auto n = z.cols();
+  Eigen::MatrixXd steps(dimensions(), n + 1);
+  Eigen::VectorXd factors(n + 1);
+  for (Eigen::Index i = 0; i < n; ++i) {
+    steps.col(i) = covariance_.Root(z.col(i));
+    // Equation 46: as a negative weight counts only the direction of a step, not its length.
+    const double length = weights.w[i] < 0 ? z.col(i).squaredNorm() / dimensions() : 1;
+    factors[i] = weights.c_mu * weights.w[i] / std::max(length, 1e-12);
+  }
+  steps.col(n) = path_covariance_;
+  factors[n] = weights.c_1;
+  const bool follows = PathLength(weights) < 1.4 + 2.0 / (dimensions() + 1);
+  const double missing = follows ? 0 : weights.c_1 * weights.c_c * (2 - weights.c_c);
+  const double keep = 1 - weights.c_1 - weights.c_mu * weights.w.sum() + missing;
+  return covariance_.Blend(keep, steps, factors);
+}
+
+void Cma::Go(Target target, const Eigen::VectorXd& z_mean) {
+  if (rates_) target = Slowed(target, z_mean);
+  if (!target.mean.allFinite() || !covariance_.Set(target.covariance)) return StartOver();
+  mean_ = std::move(target.mean);
+  sigma_ = target.sigma;
+}
+
+// Doubles cannot carry this C any further; its shape is learnt anew from here.
+void Cma::StartOver() {
+  broken_ = true;
+  covariance_ = CmaCovariance(dimensions(), covariance_.separable());
+  path_sigma_.setZero();
+  path_covariance_.setZero();
+}
+
+// Nomura et al. 2023, Algorithm 2: only a part of the way to the target, in m and in Σ = σ²C.
+Cma::Target Cma::Slowed(const Target& target, const Eigen::VectorXd& z_mean) {
+  const double growth = target.sigma * target.sigma / (sigma_ * sigma_);
+  const Eigen::MatrixXd step = growth * target.covariance - covariance_.values();
+  const double before = rates_->mean.value();
+  rates_->mean.Observe(z_mean);
+  // √2: the length of Δ in the metric of the normal distributions.
+  rates_->covariance.Observe(covariance_.Whitened(step) / std::sqrt(2.0));
+  Target slowed{.mean = mean_ + rates_->mean.value() * (target.mean - mean_),
+                .sigma = sigma_,
+                .covariance = covariance_.values() + rates_->covariance.value() * step};
+  CmaCovariance scale = covariance_;
+  if (!scale.Set(slowed.covariance)) return target;
+  const double root = std::exp(scale.LogDeterminant() / (2.0 * dimensions()));
+  slowed.covariance /= root * root;
+  // The best σ is inversely proportional to the rate of the mean.
+  slowed.sigma = sigma_ * root * before / rates_->mean.value();
+  return slowed;
+}
+
+void Cma::Place(int axis, double mean, double stretch) {
+  mean_[axis] = mean;
+  stretch_[axis] *= stretch;
+}
+
+Eigen::VectorXd Cma::Deviations() const {
+  return sigma_ * stretch_.cwiseProduct(covariance_.Variances().cwiseSqrt());
+}
+
+// A deviation of the whole width of the cube covers it as evenly as a greater one, and below the
+// distance of two doubles every draw is the same.
+void Cma::LimitSigma() {
+  constexpr double kNarrowest = 1e-15;
+  const double widest = Deviations().maxCoeff();
+  sigma_ *= std::clamp(widest, kNarrowest, 1.0) / widest;
+}
+
+void Cma::Fields(CmaRecord& record) {
+  record.Vector(mean_);
+  record.Number(sigma_);
+  covariance_.Fields(record);
+  record.Vector(stretch_);
+  record.Vector(path_sigma_);
+  record.Vector(path_covariance_);
+  record.Integer(generations_);
+  int64_t broken = broken_ ? 1 : 0;
+  record.Integer(broken);
+  broken_ = broken == 1;
+  if (rates_) {
+    rates_->mean.Fields(record);
+    rates_->covariance.Fields(record);
+  }
+  if (record.reads() && record.ok() && !(sigma_ > 0 && stretch_.minCoeff() > 0)) record.Reject();
+}
+
+}  // namespace shirabe::suggestion

@@ -1,0 +1,280 @@
+#include "suggestion/cma_replay.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace shirabe::suggestion {
+namespace {
+
+using Tier = CmaMember::Tier;
+
+constexpr char kMemo[] = "cmaes 1 ";
+
+// "<run>.<number>". Trial `index` cannot be of a later generation than there are trials before it.
+std::optional<CmaTag> Parse(const std::string& label, int64_t index) {
+  CmaTag tag;
+  const char* end = label.data() + label.size();
+  const auto run = std::from_chars(label.data(), end, tag.run);
+  if (run.ec != std::errc() || run.ptr == end || *run.ptr != '.') return std::nullopt;
+  const auto number = std::from_chars(run.ptr + 1, end, tag.number);
+  if (number.ec != std::errc() || number.ptr != end) return std::nullopt;
+  const auto possible = [index](int64_t part) { return part >= 0 && part <= index; };
+  if (!possible(tag.run) || !possible(tag.number)) return std::nullopt;
+  return tag;
+}
+
+std::optional<CmaTag> TagOf(const History& history, int64_t index) {
+  const auto label = history.label(index, CmaReplay::kLabel);
+  return label ? Parse(*label, index) : std::nullopt;
+}
+
+// A trial that was stopped early was worse than others at that step, whatever its loss says beside
+// theirs at the end.
+Tier TierOf(const TrialView& view) {
+  const bool has_loss = view.state == TrialState::kCompleted && std::isfinite(view.loss);
+  if (!has_loss) return Tier::kInfeasible;
+  return view.early_stopped ? Tier::kStopped : Tier::kCompleted;
+}
+
+// Trials of several experiments, whose losses may not be compared: each gets instead of its loss
+// the share of its own experiment's trials that are better.
+class Sources {
+ public:
+  explicit Sources(const CmaLayout& layout) : layout_(layout) {}
+
+  void Add(const std::vector<Point>& points, const std::vector<double>& losses) {
+    const Eigen::VectorXd ranks = AverageRanks(losses);
+    for (size_t i = 0; i < points.size(); ++i) {
+      points_.push_back(points[i]);
+      shares_.push_back(ranks[static_cast<Eigen::Index>(i)] / static_cast<double>(points.size()));
+    }
+  }
+
+  void Start(CmaSearch& search) const {
+    const auto count = static_cast<Eigen::Index>(points_.size());
+    if (count == 0) return;
+    CmaSource source{.points = Eigen::MatrixXd(layout_.numeric.size(), count), .losses = shares_};
+    Eigen::MatrixXi categories(layout_.categorical.size(), count);
+    for (Eigen::Index i = 0; i < count; ++i) {
+      source.points.col(i) = layout_.Numbers(points_[i]);
+      categories.col(i) = layout_.Categories(points_[i]);
+    }
+    search.WarmStartFrom(source, categories);
+  }
+
+ private:
+  const CmaLayout& layout_;
+  std::vector<Point> points_;
+  std::vector<double> shares_;
+};
+
+void AddPrior(const History& history, Sources& sources) {
+  const std::vector<PriorTrial>& prior = history.prior();
+  for (size_t first = 0, end = 0; first < prior.size(); first = end) {
+    std::vector<Point> points;
+    std::vector<double> losses;
+    for (; end < prior.size() && prior[end].source == prior[first].source; ++end) {
+      points.push_back(prior[end].point);
+      losses.push_back(prior[end].loss);
+    }
+    sources.Add(points, losses);
+  }
+}
+
+}  // namespace
+
+CmaReplay::CmaReplay(const Input& input)
+    : in_(input), search_(input.layout.shape, input.options), unlabelled_(CountUnlabelled()) {
+  const bool lost = LabelsAreLost();
+  if (lost) unlabelled_ = 0;
+  if (!ReadMemo()) BeginFromSources();
+  lost ? RunInBlocks() : RunByLabel();
+}
+
+std::string CmaReplay::label() const { return absl::StrCat(tag_.run, ".", tag_.number); }
+
+int64_t CmaReplay::CountUnlabelled() const {
+  int64_t index = 0;
+  while (index < in_.history.size() && !TagOf(in_.history, index)) ++index;
+  return index;
+}
+
+// Whether no trial has a label and the first one is what this algorithm draws first.
+bool CmaReplay::LabelsAreLost() const {
+  if (unlabelled_ == 0 || unlabelled_ < in_.history.size()) return false;
+  Sources sources(in_.layout);
+  AddPrior(in_.history, sources);
+  CmaSearch search = search_;
+  sources.Start(search);
+  Rng rng = in_.root.Fork(0);
+  return in_.layout.Gives(search.Draw(rng), in_.history, 0);
+}
+
+void CmaReplay::BeginFromSources() {
+  Sources sources(in_.layout);
+  AddPrior(in_.history, sources);
+  std::vector<Point> points;
+  std::vector<double> losses;
+  for (int64_t i = 0; i < unlabelled_; ++i) {
+    const TrialView& view = in_.history.trial(i);
+    if (view.state == TrialState::kActive) settled_ = false;
+    if (TierOf(view) != Tier::kCompleted) continue;
+    points.push_back(in_.history.point(i));
+    losses.push_back(view.loss);
+  }
+  sources.Add(points, losses);
+  sources.Start(search_);
+  next_ = unlabelled_;
+}
+
+void CmaReplay::RunByLabel() {
+  const Generations generations = ByLabel();
+  auto left = static_cast<int64_t>(generations.size());
+  if (left > kPatience) settled_ = true;  // no longer waits for the sources
+  for (const auto& [tag, members] : generations) {
+    MoveTo(tag);
+    --left;
+    const bool open = left == 0 && Ended(members) < search_.population();
+    if (settled_ && left <= kPatience && (open || AnyActive(members))) Settle(members.front());
+    if (open) return;
+    Close(members);
+    ++tag_.number;
+  }
+  if (search_.RunEnded()) MoveTo({.run = tag_.run + 1});
+  if (settled_) WriteMemo(in_.history.size());
+}
+
+// The trials that are not yet in the state.
+CmaReplay::Generations CmaReplay::ByLabel() const {
+  Generations generations;
+  std::optional<CmaTag> tag;
+  for (int64_t i = next_; i > unlabelled_ && !tag; --i) tag = TagOf(in_.history, i - 1);
+  for (int64_t i = next_; i < in_.history.size(); ++i) {
+    const auto own = TagOf(in_.history, i);
+    if (own) tag = own;
+    if (tag && *tag >= tag_) generations[*tag].push_back(i);
+  }
+  return generations;
+}
+
+void CmaReplay::RunInBlocks() {
+  for (int64_t first = next_;;) {
+    const int64_t end = first + search_.population();
+    const int64_t ahead = in_.history.size() - end;
+    Indices members;
+    for (int64_t i = first; i < std::min(end, in_.history.size()); ++i) members.push_back(i);
+    const bool open = ahead <= 0 && Ended(members) < search_.population();
+    const bool waits = ahead <= kPatience * search_.population() && AnyActive(members);
+    if (settled_ && (open || waits)) Settle(first);
+    if (open) return;
+    Close(members);
+    ++tag_.number;
+    if (search_.RunEnded()) MoveTo({.run = tag_.run + 1});
+    first = end;
+  }
+}
+
+void CmaReplay::MoveTo(const CmaTag& tag) {
+  for (; tag_.run < tag.run; ++tag_.run) {
+    Rng rng = in_.root.Fork(Mix(Fingerprint("cmaes run"), static_cast<uint64_t>(tag_.run)));
+    search_.Restart(rng);
+  }
+  tag_ = tag;
+}
+
+void CmaReplay::Close(const Indices& members) {
+  std::vector<CmaMember> ended;
+  for (int64_t i : members) {
+    const TrialView& view = in_.history.trial(i);
+    if (view.state == TrialState::kActive) continue;
+    ended.push_back({.draw = DrawnAs(i), .tier = TierOf(view), .loss = view.loss});
+  }
+  search_.Tell(ended, static_cast<int64_t>(members.size()), [this](int coordinate, double mean) {
+    return in_.layout.EdgesOf(in_.history.space(), coordinate, mean);
+  });
+}
+
+CmaDraw CmaReplay::DrawnAs(int64_t index) const {
+  Rng rng = in_.root.Fork(index);
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    CmaDraw draw = search_.Draw(rng);
+    if (in_.layout.Gives(draw, in_.history, index)) return draw;
+  }
+  const Point point = in_.history.point(index);
+  return search_.Injected(in_.layout.Numbers(point), in_.layout.Categories(point));
+}
+
+int64_t CmaReplay::Ended(const Indices& members) const {
+  return std::count_if(members.begin(), members.end(), [this](int64_t i) {
+    return in_.history.trial(i).state != TrialState::kActive;
+  });
+}
+
+bool CmaReplay::AnyActive(const Indices& members) const {
+  return Ended(members) < static_cast<int64_t>(members.size());
+}
+
+// From here on the state depends on results that are still to come.
+void CmaReplay::Settle(int64_t next) {
+  WriteMemo(next);
+  settled_ = false;
+}
+
+// Memo: "cmaes 1 ", the fields, and a checksum of both.
+void CmaReplay::WriteMemo(int64_t next) {
+  next_ = next;
+  CmaRecord record;
+  (void)Fields(record);
+  memo_ = kMemo + record.text();
+  CmaRecord sum;
+  uint64_t word = Fingerprint(memo_);
+  sum.Word(word);
+  memo_ += sum.text();
+}
+
+// False, and nothing has changed, if there is no memo, or none of this history.
+bool CmaReplay::ReadMemo() {
+  constexpr size_t kHead = sizeof kMemo - 1;
+  constexpr size_t kSum = 8;
+  const std::string& memo = in_.history.memo;
+  if (memo.size() < kHead + kSum || memo.compare(0, kHead, kMemo) != 0) return false;
+  const std::string body = memo.substr(0, memo.size() - kSum);
+  CmaRecord sum(memo.substr(body.size()));
+  uint64_t word = 0;
+  sum.Word(word);
+  if (word != Fingerprint(body)) return false;
+  CmaRecord record(body.substr(kHead));
+  const CmaSearch before = search_;
+  if (Fields(record) && record.AtEnd()) return true;
+  search_ = before;
+  tag_ = {};
+  next_ = 0;
+  return false;
+}
+
+bool CmaReplay::Fields(CmaRecord& record) {
+  record.Integer(next_);
+  if (!record.ok() || next_ < unlabelled_ || next_ > in_.history.size()) return false;
+  uint64_t mark = Mark(next_);
+  record.Word(mark);
+  if (mark != Mark(next_)) return false;
+  record.Integer(tag_.run);
+  record.Integer(tag_.number);
+  search_.Fields(record);
+  return record.ok() && tag_.run >= 0 && tag_.number >= 0;
+}
+
+// Of what the state was made of, so that a memo of another history, or other settings, is noticed.
+uint64_t CmaReplay::Mark(int64_t next) const {
+  const History& history = in_.history;
+  const uint64_t last = next == 0 ? 0 : history.space().Key(history.point(next - 1));
+  const uint64_t first = Mix(static_cast<uint64_t>(unlabelled_), history.prior().size());
+  return Mix(Mix(in_.fingerprint, in_.root.seed()), Mix(first, last));
+}
+
+}  // namespace shirabe::suggestion
