@@ -115,13 +115,8 @@ std::optional<Suggestion> Cmaes::Next(const CmaReplay& replay, const Space& spac
   return suggestion;
 }
 
-SHIRABE_REGISTER(
-    AlgorithmInfo,
-    {.name = "cmaes",
-     .help = "Evolution of a normal distribution that learns scales and correlations; for two or "
-             "more numeric parameters and some hundreds of trials.",
-     .settings =
-         {{.name = "sigma",
+std::vector<SettingInfo> KnownSettings() {
+  return {{.name = "sigma",
            .type = SettingInfo::Type::kDouble,
            .default_value = "0.1667",
            .min = 1e-6,
@@ -140,8 +135,15 @@ SHIRABE_REGISTER(
           {.name = "lr_adapt",
            .type = SettingInfo::Type::kBool,
            .default_value = "false",
-           .help = "slower steps while generations contradict each other: for noisy objectives"}},
-     .create = &Cmaes::Create});
+           .help = "slower steps while generations contradict each other: for noisy objectives"}};
+}
+
+SHIRABE_REGISTER(AlgorithmInfo, {.name = "cmaes",
+                                 .help = "Evolution of a normal distribution that learns scales "
+                                         "and correlations; for two or more numeric parameters "
+                                         "and some hundreds of trials.",
+                                 .settings = KnownSettings(),
+                                 .create = &Cmaes::Create});
 
 }  // namespace
 }  // namespace shirabe::suggestion
