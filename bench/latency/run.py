@@ -58,19 +58,17 @@ def floors(n, rate):
 def times(command, n, count):
     """Seconds of `count` suggestions after n trials."""
     rng = numpy.random.default_rng(n)
-    method = run.Method(command, {"method": "latency", "space": SPACE, "seed": 1,
-                                  "max_trials": n + count, "parallel": 1})
-    try:
-        points = [{p["name"]: float(rng.random()) for p in SPACE} for _ in range(n)]
-        method.send({"add": [[point, smooth(point)] for point in points]})
-        seconds = []
-        for i in range(count):
-            answer = method.ask({"ask": 1})
-            seconds.append(answer["seconds"])
-            method.send({"tell": [[i, smooth(answer["points"][0])]]})
-        return seconds
-    finally:
-        method.close()
+    method = run.Method.start(command, {"method": "latency", "space": SPACE, "seed": 1,
+                                        "max_trials": n + count, "parallel": 1})
+    points = [{p["name"]: float(rng.random()) for p in SPACE} for _ in range(n)]
+    method.send({"add": [[point, smooth(point)] for point in points]})
+    seconds = []
+    for i in range(count):
+        answer = method.ask({"ask": 1})
+        seconds.append(answer["seconds"])
+        method.send({"tell": [[i, smooth(answer["points"][0])]]})
+    method.close()
+    return seconds
 
 
 def numbers(text):

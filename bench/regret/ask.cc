@@ -1,8 +1,8 @@
 // One algorithm of Shirabe behind the protocol of bench/regret: a JSON object a line, in and out.
-// Called by run.py, a process a curve: regret_ask ALGORITHM [SETTING=VALUE …]
+// Called by run.py: regret_ask ALGORITHM [SETTING=VALUE …]
 //
 //   {"space": [{"name", "type", "min", "max", "step", "log", "values"}], "seed", "max_trials",
-//    "parallel"}                     first line
+//    "parallel"}                     first line; another one starts again from nothing
 //   {"add": [[{name: value}, loss]]}  trials that somebody else has run
 //   {"ask": k}                       → {"points": [{name: value}], "seconds": s}
 //   {"tell": [[id, loss or null]]}   id: place among the points asked for; null: it failed
@@ -15,6 +15,7 @@
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -180,11 +181,16 @@ int Run(int argc, char** argv) {
     settings.emplace_back(text.substr(0, cut),
                           cut == std::string::npos ? "" : text.substr(cut + 1));
   }
+  std::optional<Session> session;
   std::string line;
-  if (!std::getline(std::cin, line)) return 0;
-  Session session(argv[1], settings, Json::parse(line));
   while (std::getline(std::cin, line)) {
-    const Json answer = session.Handle(Json::parse(line));
+    const Json request = Json::parse(line);
+    if (request.contains("space")) {
+      session.emplace(argv[1], settings, request);
+      continue;
+    }
+    CHECK(session.has_value());
+    const Json answer = session->Handle(request);
     if (!answer.is_null()) std::cout << answer.dump() << std::endl;
   }
   return 0;

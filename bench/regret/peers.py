@@ -297,11 +297,14 @@ def main():
     warnings.filterwarnings("ignore")
     # What packages print must not get between the answers.
     answers, sys.stdout = sys.stdout, sys.stderr
-    header = json.loads(sys.stdin.readline())
-    random.seed(header["seed"])
-    session = Session(PEERS[sys.argv[1]](header))
+    session = None
     for line in sys.stdin:
-        answer = session.handle(json.loads(line))
+        request = json.loads(line)
+        if "space" in request:
+            random.seed(request["seed"])
+            session = Session(PEERS[sys.argv[1]](request))
+            continue
+        answer = session.handle(request)
         if answer is not None:
             print(json.dumps(answer), file=answers, flush=True)
 

@@ -37,18 +37,26 @@ PEERS = {"random": "problems", "optuna-gp": "torch", "optuna-tpe": "torch",
 ALONE = {"optuna-cmaes", "cmaes-package", "pycma", "pymoo-de", "pymoo-nsga2", "shirabe-cmaes",
          "shirabe-de", "shirabe-nsga2"}
 ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
-PATIENCE_S = 600  # for one answer
 
 
 class Method:
-    """The process of one method over one curve."""
+    """The process of one method. It serves one curve after the other, each from a header on:
+    starting Python and torch, or compiling what JAX runs, takes longer than many a curve."""
 
-    def __init__(self, command, header):
-        self.log = open(os.devnull, "w") if "VERBOSE" not in os.environ else None
+    kept = {}  # command → Method, in each worker
+
+    def __init__(self, command):
+        log = None if "VERBOSE" in os.environ else subprocess.DEVNULL
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=self.log, text=True,
-                                        env={**os.environ, **ONE_THREAD})
-        self.send(header)
+                                        stderr=log, text=True, env={**os.environ, **ONE_THREAD})
+
+    @classmethod
+    def start(cls, command, header):
+        method = cls.kept.get(tuple(command))
+        if method is None:
+            method = cls.kept[tuple(command)] = cls(command)
+        method.send(header)
+        return method
 
     def send(self, message):
         self.process.stdin.write(json.dumps(message) + "\n")
@@ -62,12 +70,10 @@ class Method:
         return json.loads(line)
 
     def close(self):
-        self.process.stdin.close()
-        try:
-            self.process.wait(10)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-        self.process.stdout.close()
+        """What is left in its pipes is of no curve that follows."""
+        Method.kept.pop(tuple(self.process.args), None)
+        self.process.kill()
+        self.process.wait()
 
 
 def checkpoints(trials, every):
@@ -92,7 +98,7 @@ class Curve:
 
     def run(self):
         start = self.problem.design(self.job["seed"])[:self.job["start"]]
-        method = Method(self.job["command"], {
+        method = Method.start(self.job["command"], {
             "method": self.job["method"], "space": self.problem.space, "seed": self.job["seed"],
             "max_trials": self.trials, "parallel": self.problem.batch})
         try:
@@ -100,8 +106,9 @@ class Curve:
                 method.send({"add": [[point, self.evaluate(point)] for point in start]})
             while self.done < self.trials and self.step(method):
                 pass
-        finally:
+        except Exception:
             method.close()
+            raise
         self.note(self.trials, lambda: self.best)  # an exhausted space changes no more
         return self.row()
 
