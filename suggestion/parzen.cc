@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numbers>
 #include <numeric>
-#include <optional>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -18,20 +16,15 @@ using Eigen::Index;
 
 constexpr double kNarrowest = 1e-6;  // less is of no use to anyone who tunes
 
-// So many levels that none of them is wider than the narrowest kernel: as good as continuous.
-bool IsReal(const Axis& axis) {
-  return axis.continuous() || (!axis.categorical() && axis.levels() > 1 / kNarrowest);
-}
-
 double Phi(double z) { return std::erfc(-z / std::numbers::sqrt2) / 2; }
 
-// Beyond 6 deviations on both sides what lies outside is 2·10^-9: Z is 1.
-double MassInside(double centre, double sigma) {
+// log Z. Beyond 6 deviations on both sides what lies outside is 2·10^-9: nothing.
+double LogInside(double centre, double sigma) {
   constexpr double kFar = 6;
   double mass = 1;
   if (1 - centre < kFar * sigma) mass -= Phi((centre - 1) / sigma);
   if (centre < kFar * sigma) mass -= Phi(-centre / sigma);
-  return mass;
+  return mass == 1 ? 0 : std::log(mass);
 }
 
 // By the polar method (Marsaglia & Bray 1964), one of the two.
@@ -58,87 +51,101 @@ Share ShareOf(const Axis& axis, uint64_t level) {
   return share;
 }
 
-std::vector<Index> Ascending(const ArrayXd& x) {
-  std::vector<Index> order(x.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&x](Index a, Index b) { return x[a] < x[b]; });
-  return order;
+// log ∫ φ((x-μ)/σ)/σ over the share. One far narrower than the kernel has the mass of its middle;
+// the difference of two Φ would cancel there.
+double LogMass(Share share, double centre, double sigma) {
+  constexpr double kNarrow = 0.05;  // the error of the middle is (width / σ)² / 24 of the mass
+  const double width = share.to - share.from;
+  if (width < kNarrow * sigma) {
+    const double z = ((share.from + share.to) / 2 - centre) / sigma;
+    return std::log(width / (sigma * std::sqrt(2 * std::numbers::pi))) - z * z / 2;
+  }
+  // Towards the lower tail, where erfc keeps its precision.
+  const double a = (share.from - centre) / sigma, b = (share.to - centre) / sigma;
+  return std::log(a > 0 ? Phi(-a) - Phi(-b) : Phi(b) - Phi(a));
 }
 
-// The wider of the gaps to the neighbours on either side; at the ends to the only one.
-ArrayXd Gaps(const ArrayXd& x) {
-  const Index n = x.size();
-  if (n == 1) return ArrayXd::Ones(1);
-  const std::vector<Index> order = Ascending(x);
-  ArrayXd gaps(n);
-  for (Index i = 0; i < n; ++i) {
-    const double left = i > 0 ? x[order[i]] - x[order[i - 1]] : 0;
-    const double right = i + 1 < n ? x[order[i + 1]] - x[order[i]] : 0;
-    gaps[order[i]] = std::max(left, right);
+std::vector<double> Distinct(const ArrayXd& x) {
+  std::vector<double> values(x.begin(), x.end());
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+  return values;
+}
+
+// For each centre the wider of the gaps to the next value on either side, at the ends the only
+// one. Where all are equal, nobody is next: the share of one of n.
+ArrayXd Gaps(const ArrayXd& centres, const ArrayXd& all) {
+  const std::vector<double> values = Distinct(all);
+  if (values.size() == 1) {
+    return ArrayXd::Constant(centres.size(), 1 / static_cast<double>(all.size()));
+  }
+  ArrayXd gaps(centres.size());
+  for (Index i = 0; i < centres.size(); ++i) {
+    const auto here = std::lower_bound(values.begin(), values.end(), centres[i]);
+    const double left = here == values.begin() ? 0 : *here - *std::prev(here);
+    const double right = here + 1 == values.end() ? 0 : *std::next(here) - *here;
+    gaps[i] = std::max(left, right);
   }
   return gaps;
 }
 
-double ScottWidth(const ArrayXd& x, const ArrayXd& weights, size_t axes) {
-  if (!(weights.sum() > 0)) return 1;
-  const ArrayXd shares = weights / weights.sum();
-  const double mean = (shares * x).sum();
-  const double deviation = std::sqrt((shares * (x - mean).square()).sum());
-  const double effective = 1 / shares.square().sum();  // as many equal weights (Kish 1965)
-  return deviation * std::pow(effective, -1 / (static_cast<double>(axes) + 4));
+struct Scott {
+  double prior = 0;  // share of the prior kernel
+  double axes = 1;
+};
+
+// The deviation is that of the whole density, the prior kernel included, whose variance is that of
+// a uniform distribution: few kernels, or kernels all in one place, say little about how far the
+// next good point may be.
+double ScottWidth(const ArrayXd& x, const ArrayXd& shares, const Scott& scott) {
+  const double sum = shares.sum();
+  if (!(sum > 0)) return 1;
+  const double mean = (shares * x).sum() / sum;
+  const double variance = (shares * (x - mean).square()).sum() + scott.prior / 12;
+  const double effective = sum * sum / shares.square().sum();  // equal weights (Kish 1965)
+  return std::sqrt(variance) * std::pow(effective, -1 / (scott.axes + 4));
 }
 
 }  // namespace
 
-// log k of every kernel for the levels that occur in the points asked about: few, and the same for
+// log k of every place for the levels that occur in the points asked about: few, and the same for
 // many points.
 class Parzen::Tables {
  public:
-  Tables(const Parzen& parzen, const std::vector<Point>& points) : of_(parzen.columns_.size()) {
-    for (size_t j = 0; j < of_.size(); ++j) {
-      const Axis& axis = parzen.space_.axis(parzen.columns_[j].axis);
-      if (IsReal(axis) || axis.categorical()) continue;
-      for (const Point& point : points) {
-        const uint64_t level = axis.Level(point[parzen.columns_[j].axis]);
-        auto [entry, added] = of_[j].try_emplace(level);
-        if (added) entry->second = Row(parzen.columns_[j], ShareOf(axis, level));
-      }
-    }
-  }
-
-  struct Entry {
-    ArrayXd log_mass;  // n
+  struct Row {
+    ArrayXd log_mass;  // a place each
     double log_width = 0;
   };
-  const Entry& At(size_t j, uint64_t level) const { return of_[j].find(level)->second; }
 
- private:
-  // A share far narrower than the kernel has the mass of its middle; the difference of two Φ would
-  // cancel there.
-  static Entry Row(const Column& column, Share share) {
-    constexpr double kNarrow = 0.05;  // the error of the middle is (width / σ)² / 24 of the mass
-    const double width = share.to - share.from, middle = (share.from + share.to) / 2;
-    Entry entry{.log_mass = ArrayXd(column.centre.size()), .log_width = std::log(width)};
-    for (Index i = 0; i < column.centre.size(); ++i) {
-      const double mu = column.centre[i], sigma = column.sigma[i];
-      if (width < kNarrow * sigma) {
-        const double z = (middle - mu) / sigma;
-        entry.log_mass[i] =
-            entry.log_width - z * z / 2 - std::log(sigma * std::sqrt(2 * std::numbers::pi));
-      } else {
-        // Towards the lower tail, where erfc keeps its precision.
-        const double a = (share.from - mu) / sigma, b = (share.to - mu) / sigma;
-        entry.log_mass[i] = std::log(a > 0 ? Phi(-a) - Phi(-b) : Phi(b) - Phi(a));
+  Tables(const Parzen& parzen, const std::vector<Point>& points) : rows_(parzen.columns_.size()) {
+    for (size_t j = 0; j < rows_.size(); ++j) {
+      const Column& column = parzen.columns_[j];
+      if (column.kind != Column::Kind::kLevels) continue;
+      const Axis& axis = parzen.space_.axis(column.axis);
+      for (const Point& point : points) {
+        const uint64_t level = axis.Level(point[column.axis]);
+        auto [entry, added] = rows_[j].try_emplace(level);
+        if (added) entry->second = MakeRow(column, ShareOf(axis, level));
       }
-      entry.log_mass[i] -= std::log(MassInside(mu, sigma));
     }
-    return entry;
   }
 
-  std::vector<absl::flat_hash_map<uint64_t, Entry>> of_;
+  const Row& At(size_t j, uint64_t level) const { return rows_[j].find(level)->second; }
+
+ private:
+  static Row MakeRow(const Column& column, Share share) {
+    Row row{.log_mass = -column.log_inside, .log_width = std::log(share.to - share.from)};
+    for (Index i = 0; i < column.centre.size(); ++i) {
+      row.log_mass[i] += LogMass(share, column.centre[i], column.sigma[i]);
+    }
+    return row;
+  }
+
+  std::vector<absl::flat_hash_map<uint64_t, Row>> rows_;
 };
 
-Parzen::Parzen(const Space& space, std::vector<int> axes, Kernels kernels, const Options& options)
+Parzen::Parzen(const Space& space, const std::vector<int>& axes, Kernels kernels,
+               const Options& options)
     : space_(space) {
   const Index n = kernels.centres.rows();
   CHECK(kernels.centres.cols() == static_cast<Index>(axes.size()) && options.prior_weight > 0);
@@ -146,58 +153,79 @@ Parzen::Parzen(const Space& space, std::vector<int> axes, Kernels kernels, const
   CHECK(kernels.weights.size() == n);
   const double sum = kernels.weights.sum();
   const double prior = sum > 0 ? options.prior_weight * sum / static_cast<double>(n) : 1;
-  log_prior_ = std::log(prior / (sum + prior));
-  bias_ = (kernels.weights / (sum + prior)).log();
-  cumulated_ = kernels.weights / (sum + prior);
-  std::partial_sum(cumulated_.begin(), cumulated_.end(), cumulated_.begin());
+  prior_ = prior / (sum + prior);
+  shares_ = kernels.weights / (sum + prior);
+  cumulated_ = shares_;
+  std::partial_sum(shares_.begin(), shares_.end(), cumulated_.begin());
+  bias_ = shares_.log();
+  columns_.resize(axes.size());
   for (size_t j = 0; j < axes.size(); ++j) {
-    columns_.push_back({.axis = axes[j], .centre = kernels.centres.col(static_cast<Index>(j))});
-  }
-  for (Column& column : columns_) {
-    if (space_.axis(column.axis).categorical()) {
-      Smooth(column, prior / (sum + prior));
-    } else {
-      Widen(column, kernels.weights, options);
+    columns_[j].axis = axes[j];
+    Locate(columns_[j], kernels.centres.col(static_cast<Index>(j)));
+    if (columns_[j].kind == Column::Kind::kCategories) {
+      Smooth(columns_[j]);
+    } else if (n > 0) {
+      Widen(columns_[j], kernels.centres.col(static_cast<Index>(j)), options);
     }
   }
 }
 
-// λ such that a category never seen has the probability that the prior gives it.
-void Parzen::Smooth(Column& column, double prior) {
-  const auto categories = static_cast<double>(space_.axis(column.axis).levels());
-  column.log_uniform = -std::log(categories);
-  column.log_other = std::log(prior / (1 + categories * prior));
-  column.log_same = std::log((1 + prior) / (1 + categories * prior));
+void Parzen::Locate(Column& column, const ArrayXd& x) const {
+  const Axis& axis = space_.axis(column.axis);
+  if (axis.categorical()) {
+    column.kind = Column::Kind::kCategories;
+  } else if (!axis.continuous() && static_cast<double>(axis.levels()) < 1 / kNarrowest) {
+    column.kind = Column::Kind::kLevels;
+  }
+  if (column.kind == Column::Kind::kReal) {
+    column.centre = x;
+    return;
+  }
+  const std::vector<double> values = Distinct(x);
+  column.centre = Eigen::Map<const ArrayXd>(values.data(), static_cast<Index>(values.size()));
+  column.place.reserve(x.size());
+  for (const double value : x) {
+    column.place.push_back(std::lower_bound(values.begin(), values.end(), value) - values.begin());
+  }
 }
 
-void Parzen::Widen(Column& column, const ArrayXd& weights, const Options& options) {
-  const Axis& axis = space_.axis(column.axis);
-  const Index n = column.centre.size();
-  if (n == 0) return;
+// λ such that a category never seen has the probability that the prior gives it.
+void Parzen::Smooth(Column& column) const {
+  const auto categories = static_cast<double>(space_.axis(column.axis).levels());
+  column.log_other = std::log(prior_ / (1 + categories * prior_));
+  column.log_same = std::log((1 + prior_) / (1 + categories * prior_));
+}
+
+void Parzen::Widen(Column& column, const ArrayXd& x, const Options& options) {
   if (options.bandwidth == Bandwidth::kGaps) {
-    column.sigma = Gaps(column.centre);
+    column.sigma = Gaps(column.centre, x);
   } else {
-    column.sigma = ArrayXd::Constant(n, ScottWidth(column.centre, weights, columns_.size()));
+    const Scott scott{.prior = prior_, .axes = static_cast<double>(columns_.size())};
+    column.sigma =
+        ArrayXd::Constant(column.centre.size(), options.scale * ScottWidth(x, shares_, scott));
   }
   // A kernel narrower than a level would hardly reach the next one.
+  const Axis& axis = space_.axis(column.axis);
   const double level = axis.continuous() ? 0 : 0.5 / static_cast<double>(axis.levels());
   const double least = std::clamp(options.min_bandwidth, std::max(kNarrowest, level), 1.0);
   column.sigma = column.sigma.max(least).min(1.0);
-  if (!IsReal(axis)) return;
   column.root_precision = 1 / (column.sigma * std::numbers::sqrt2);
-  for (Index i = 0; i < n; ++i) {
-    const double inside = MassInside(column.centre[i], column.sigma[i]);
-    bias_[i] -= std::log(inside * column.sigma[i] * std::sqrt(2 * std::numbers::pi));
-  }
+  column.log_inside = column.centre.binaryExpr(column.sigma, &LogInside);
+  if (column.kind != Column::Kind::kReal) return;
+  bias_ -= column.log_inside + (column.sigma * std::sqrt(2 * std::numbers::pi)).log();
+}
+
+double Parzen::bandwidth(Index i, int j) const {
+  const Column& column = columns_[j];
+  return column.sigma.size() == 0 ? 0 : column.sigma[column.PlaceOf(i)];
 }
 
 void Parzen::Sample(Rng& rng, Point& point) const {
-  const double u = rng.Uniform();
-  const Index n = cumulated_.size();
-  const Index kernel = std::upper_bound(cumulated_.begin(), cumulated_.end(), u) -
-                       cumulated_.begin();  // n: the prior
+  const auto chosen = std::upper_bound(cumulated_.begin(), cumulated_.end(), rng.Uniform());
   for (const Column& column : columns_) {
-    point[column.axis] = kernel == n ? SamplePrior(column, rng) : SampleAxis(column, kernel, rng);
+    point[column.axis] = chosen == cumulated_.end()
+                             ? SamplePrior(column, rng)
+                             : SampleAxis(column, chosen - cumulated_.begin(), rng);
   }
 }
 
@@ -210,15 +238,15 @@ double Parzen::SamplePrior(const Column& column, Rng& rng) const {
 
 double Parzen::SampleAxis(const Column& column, Index kernel, Rng& rng) const {
   const Axis& axis = space_.axis(column.axis);
-  const double centre = column.centre[kernel];
-  if (axis.categorical()) {
+  const double centre = column.centre[column.PlaceOf(kernel)];
+  if (column.kind == Column::Kind::kCategories) {
     // λ of the mass is spread evenly over all categories, this one included.
-    const double smoothed = std::exp(column.log_other - column.log_uniform);
+    const double smoothed = std::exp(column.log_other) * static_cast<double>(axis.levels());
     return rng.Uniform() < smoothed ? SamplePrior(column, rng) : centre;
   }
   // At least a third of a normal distribution lies within: its centre does, and σ ≤ 1.
   for (;;) {
-    const double x = centre + column.sigma[kernel] * Normal(rng);
+    const double x = centre + column.sigma[column.PlaceOf(kernel)] * Normal(rng);
     if (x >= 0 && x <= 1) return axis.continuous() ? x : axis.Canonical(x);
   }
 }
@@ -236,23 +264,27 @@ ArrayXd Parzen::LogDensity(const std::vector<Point>& points) const {
 // The logarithm of a sum of exponentials, the greatest of which is taken out first. `terms` is
 // room for n numbers.
 double Parzen::Logarithm(const Point& point, const Tables& tables, ArrayXd& terms) const {
-  double prior = log_prior_;
+  double prior = std::log(prior_);
   terms = bias_;
   for (size_t j = 0; j < columns_.size(); ++j) {
     const Column& column = columns_[j];
     const Axis& axis = space_.axis(column.axis);
     const double x = point[column.axis];
-    if (IsReal(axis)) {
+    if (column.kind == Column::Kind::kReal) {
       terms -= ((x - column.centre) * column.root_precision).square();
-    } else if (axis.categorical()) {
-      terms += (column.centre == x)
-                   .select(ArrayXd::Constant(terms.size(), column.log_same), column.log_other);
-      prior += column.log_uniform;
-    } else {
-      const Tables::Entry& entry = tables.At(j, axis.Level(x));
-      terms += entry.log_mass;
-      prior += entry.log_width;
+      continue;
     }
+    ArrayXd of_place;
+    if (column.kind == Column::Kind::kLevels) {
+      const Tables::Row& row = tables.At(j, axis.Level(x));
+      of_place = row.log_mass;
+      prior += row.log_width;
+    } else {
+      const ArrayXd other = ArrayXd::Constant(column.centre.size(), column.log_other);
+      of_place = (column.centre == x).select(column.log_same, other);
+      prior -= std::log(static_cast<double>(axis.levels()));
+    }
+    for (Index i = 0; i < terms.size(); ++i) terms[i] += of_place[column.place[i]];
   }
   const double most = terms.size() == 0 ? prior : std::max(prior, terms.maxCoeff());
   return most + std::log(std::exp(prior - most) + (terms - most).exp().sum());

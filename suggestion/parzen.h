@@ -32,13 +32,14 @@ class Parzen {
  public:
   // How wide the kernels are.
   enum class Bandwidth {
-    kGaps,   // σ_ij = the wider gap to a neighbouring centre; for one axis alone
-    kScott,  // σ_ij = s_j n^(-1/(a+4)), s_j the deviation of the centres (Scott 1992, eq. 6.42)
+    kGaps,   // σ_ij = the wider gap to the next centre that differs; for one axis alone
+    kScott,  // σ_ij = s_j n^(-1/(a+4)), s_j the deviation of f on axis j (Scott 1992, eq. 6.42)
   };
   struct Options {
     Bandwidth bandwidth = Bandwidth::kScott;
     double prior_weight = 1;   // w_0, in kernels of mean weight; > 0
     double min_bandwidth = 0;  // of numeric axes; none is narrower than 10^-6 or wider than 1
+    double scale = 1;          // multiplies the rule of kScott
   };
   struct Kernels {
     Eigen::ArrayXXd centres;  // n×a, columns in the order of `axes`; canonical
@@ -46,7 +47,7 @@ class Parzen {
   };
 
   // Over `axes` of the space, which need not be all. n = 0 leaves the prior alone.
-  Parzen(const Space& space, std::vector<int> axes, Kernels kernels, const Options& options);
+  Parzen(const Space& space, const std::vector<int>& axes, Kernels kernels, const Options& options);
 
   // Draws the coordinates of its axes into `point`, which has one for every axis of the space;
   // those of continuous axes are not canonical yet.
@@ -56,31 +57,42 @@ class Parzen {
   // everywhere.
   Eigen::ArrayXd LogDensity(const std::vector<Point>& points) const;
 
-  // σ of axis `axes[j]`, n numbers; for tests and explanations.
-  const Eigen::ArrayXd& bandwidths(int j) const { return columns_[j].sigma; }
+  // σ_ij, j counting its axes; 0 where that is categorical.
+  double bandwidth(Eigen::Index i, int j) const;
 
  private:
-  // One axis. Categorical: only the centres and the two logarithms.
+  // One axis. What depends on a kernel's coordinate alone is kept and computed once for each place
+  // where kernels are: that is one a kernel where the axis is continuous, else one a value.
   struct Column {
+    enum class Kind { kReal, kLevels, kCategories };
+    Kind kind = Kind::kReal;
     int axis = 0;
-    Eigen::ArrayXd centre, sigma;
+    std::vector<Eigen::Index> place;     // n, of each kernel; empty where kReal: the kernel's own
+    Eigen::ArrayXd centre;               // of each place, as the rest
+    Eigen::ArrayXd sigma;                // empty where kCategories
     Eigen::ArrayXd root_precision;       // 1 / (σ √2)
-    double log_same = 0, log_other = 0;  // log k(μ), log k(x ≠ μ)
-    double log_uniform = 0;              // log u where it is the same for all
+    Eigen::ArrayXd log_inside;           // log Z
+    double log_same = 0, log_other = 0;  // log k(μ), log k(x ≠ μ); kCategories
+
+    Eigen::Index PlaceOf(Eigen::Index kernel) const {
+      return place.empty() ? kernel : place[kernel];
+    }
   };
   class Tables;
 
-  void Smooth(Column& column, double prior);
-  void Widen(Column& column, const Eigen::ArrayXd& weights, const Options& options);
+  void Locate(Column& column, const Eigen::ArrayXd& x) const;
+  void Smooth(Column& column) const;
+  void Widen(Column& column, const Eigen::ArrayXd& x, const Options& options);
   double SamplePrior(const Column& column, Rng& rng) const;
   double SampleAxis(const Column& column, Eigen::Index kernel, Rng& rng) const;
   double Logarithm(const Point& point, const Tables& tables, Eigen::ArrayXd& terms) const;
 
   Space space_;
   std::vector<Column> columns_;
-  Eigen::ArrayXd cumulated_;  // of w_i / Σ w, for drawing a kernel; the rest is the prior
-  Eigen::ArrayXd bias_;       // log(w_i / Σ w) - Σ_j log(σ_ij Z_ij √2π) over continuous axes
-  double log_prior_ = 0;      // log(w_0 / Σ w)
+  Eigen::ArrayXd shares_;     // w_i / Σ w; what is missing to 1 is the prior's
+  Eigen::ArrayXd cumulated_;  // of shares_, to draw a kernel
+  Eigen::ArrayXd bias_;       // log shares_ - Σ_j log(σ_ij Z_ij √2π) over kReal axes
+  double prior_ = 1;          // w_0 / Σ w
 };
 
 }  // namespace shirabe::suggestion

@@ -99,11 +99,14 @@ TEST(Parzen, AProductKernelIsTheProductOfItsAxes) {
         (std::erf((1 - centre) / sigma / root2) + std::erf(centre / sigma / root2)) / 2;
     return std::exp(-z * z / 2) / (std::sqrt(2 * M_PI) * sigma * inside);
   };
-  const double h = std::pow(2.0, -1.0 / 6);  // s = half the distance of two centres
-  EXPECT_NEAR(parzen.bandwidths(0)[0], 0.2 * h, 1e-12);
-  EXPECT_NEAR(parzen.bandwidths(1)[1], 0.3 * h, 1e-12);
-  const double expected = (1 + kernel(0.3, 0.2, 0.2 * h) * kernel(0.4, 0.7, 0.3 * h) +
-                           kernel(0.3, 0.6, 0.2 * h) * kernel(0.4, 0.1, 0.3 * h)) /
+  const double h = std::pow(2.0, -1.0 / 6);
+  // The variance of two kernels 2t apart is t²; the prior, a third of the weight, has 1/12.
+  const double sx = h * std::sqrt(2.0 / 3 * 0.04 + 1.0 / 36);
+  const double sy = h * std::sqrt(2.0 / 3 * 0.09 + 1.0 / 36);
+  EXPECT_NEAR(parzen.bandwidth(0, 0), sx, 1e-12);
+  EXPECT_NEAR(parzen.bandwidth(1, 1), sy, 1e-12);
+  const double expected = (1 + kernel(0.3, 0.2, sx) * kernel(0.4, 0.7, sy) +
+                           kernel(0.3, 0.6, sx) * kernel(0.4, 0.1, sy)) /
                           3;
   EXPECT_NEAR(Density(parzen, {0.3, 0.4}), expected, 1e-12);
 }
@@ -169,7 +172,7 @@ TEST(Parzen, GapsAreTheWiderNeighbourInAnyOrder) {
   kernels.centres << 0.9, 0.1, 0.5, 0.2;
   const Parzen parzen = Fit(space, kernels, {.bandwidth = Parzen::Bandwidth::kGaps});
   const double expected[] = {0.4, 0.1, 0.4, 0.3};
-  for (int i = 0; i < 4; ++i) EXPECT_NEAR(parzen.bandwidths(0)[i], expected[i], 1e-12);
+  for (int i = 0; i < 4; ++i) EXPECT_NEAR(parzen.bandwidth(i, 0), expected[i], 1e-12);
 }
 
 TEST(Parzen, IsFiniteWhereKernelsAreAsNarrowAsCanBe) {

@@ -103,7 +103,7 @@ TEST(CreateAlgorithm, NamesWhatIsWrong) {
   EXPECT_TRUE(absl::IsNotFound(unknown.status()));
   EXPECT_THAT(Message(unknown.status()),
               AllOf(HasSubstr("\"randon\" is not known; did you mean \"random\"?"),
-                    HasSubstr("grid, random, sobol")));
+                    HasSubstr("grid, "), HasSubstr("random, "), HasSubstr("sobol")));
   const Problem misspelt{.space = problem.space, .settings = {{"random_stat", "1"}}};
   EXPECT_THAT(Message(CreateAlgorithm("sobol", misspelt).status()),
               HasSubstr("algorithm sobol: setting \"random_stat\" is not known; did you mean "

@@ -1,0 +1,20 @@
+// TPE with a joint density, as in Katib's Optuna service and, since version 5, in Optuna itself.
+// The algorithm is in suggestion/tpe.cc.
+#include "suggestion/tpe.h"
+
+namespace shirabe::suggestion {
+namespace {
+
+StatusOr<std::unique_ptr<Algorithm>> Create(const Problem& problem) {
+  return CreateTpe(TpeKind::kMultivariate, problem);
+}
+
+SHIRABE_REGISTER(AlgorithmInfo,
+                 {.name = "multivariate-tpe",
+                  .help = "TPE, one joint density: for any mix of types, dozens to thousands of "
+                          "trials, and parameters that act together.",
+                  .settings = TpeSettings(TpeKind::kMultivariate),
+                  .create = &Create});
+
+}  // namespace
+}  // namespace shirabe::suggestion

@@ -1,0 +1,21 @@
+// TPE with a density for each parameter, as in hyperopt and as Katib and Optuna have long known it.
+// The algorithm is in suggestion/tpe.cc.
+#include "suggestion/tpe.h"
+
+namespace shirabe::suggestion {
+namespace {
+
+StatusOr<std::unique_ptr<Algorithm>> Create(const Problem& problem) {
+  return CreateTpe(TpeKind::kUnivariate, problem);
+}
+
+SHIRABE_REGISTER(
+    AlgorithmInfo,
+    {.name = "tpe",
+     .help = "TPE, a density per parameter: for any mix of types, dozens to thousands of "
+             "trials, and parameters that act on their own.",
+     .settings = TpeSettings(TpeKind::kUnivariate),
+     .create = &Create});
+
+}  // namespace
+}  // namespace shirabe::suggestion
