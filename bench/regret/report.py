@@ -155,20 +155,17 @@ def compare(methods, of, t, scale):
 
 def ranks(methods, of, t, scale):
     """method → mean rank, over the curves that all have which have most of those of `of`."""
-    methods = {m: rows for m, rows in methods.items()
-               if 2 * len(rows.keys() & methods[of].keys()) > len(methods[of])}
-    keys = set.intersection(*(set(rows) for rows in methods.values()))
-    totals, counted = collections.Counter(), 0
+    values = {m: {key: log_regret(row, t, scale) for key, row in rows.items()
+                  if key in methods[of] and t <= row["at"][-1]} for m, rows in methods.items()}
+    values = {m: v for m, v in values.items() if 2 * len(v) > len(values[of])}
+    keys = set.intersection(*map(set, values.values())) if of in values else set()
+    totals = collections.Counter()
     for key in keys:
-        values = {m: log_regret(rows[key], t, scale) for m, rows in methods.items()}
-        if None in values.values():
-            continue
-        counted += 1
-        for method, value in values.items():
-            less = sum(v < value for v in values.values())
-            same = sum(v == value for v in values.values())
+        for method in values:
+            less = sum(v[key] < values[method][key] for v in values.values())
+            same = sum(v[key] == values[method][key] for v in values.values())
             totals[method] += less + (same + 1) / 2
-    return {m: totals[m] / counted for m in methods} if counted else {}
+    return {m: totals[m] / len(keys) for m in values} if keys else {}
 
 
 def table(methods, of, t, scale):
