@@ -25,7 +25,7 @@
 #include "base/number.h"
 #include "suggestion/parzen.h"
 #include "suggestion/ranking.h"
-#include "suggestion/sobol_sequence.h"
+#include "suggestion/start.h"
 #include "suggestion/unvisited.h"
 
 namespace shirabe::suggestion {
@@ -75,9 +75,8 @@ ArrayXd RankWeights(Index n) {
 
 class Tpe : public Algorithm {
  public:
-  Tpe(const Options& options, int axes) : options_(options), groups_(GroupsOf(options.kind, axes)) {
-    if (axes <= SobolSequence::kMaxDimensions) sobol_.emplace(axes);
-  }
+  Tpe(const Options& options, int axes)
+      : options_(options), groups_(GroupsOf(options.kind, axes)), start_(axes) {}
 
   StatusOr<Proposal> Propose(const History& history, int count, const Rng& root) override {
     const Ranking ranking = RankTrials(history);
@@ -86,14 +85,10 @@ class Tpe : public Algorithm {
     std::vector<Suggestion> suggestions;
     while (static_cast<int>(suggestions.size()) < count && !unvisited.Exhausted()) {
       const uint64_t ordinal = history.size() + suggestions.size();
-      std::optional<Suggestion> next;
-      if (ranking.ended() < options_.startup) {
-        next = Start(history.space(), ordinal, root, unvisited);
-      } else {
-        Rng rng = root.Fork(ordinal);
-        next = Improve(Densities(history, split, suggestions), rng, unvisited);
-      }
-      if (!next) next = Anything(root.Fork(ordinal).Fork(1), unvisited);
+      std::optional<Suggestion> next =
+          ranking.ended() < options_.startup
+              ? start_.Next(history.space(), ordinal, root, unvisited)
+              : Improve(Densities(history, split, suggestions), root.Fork(ordinal), unvisited);
       if (!next) break;
       suggestions.push_back(*std::move(next));
     }
@@ -176,24 +171,16 @@ class Tpe : public Algorithm {
     return Parzen(space, axes, std::move(kernels), options);
   }
 
-  std::optional<Suggestion> Start(const Space& space, uint64_t ordinal, const Rng& root,
-                                  Unvisited& unvisited) const {
-    if (!sobol_) return std::nullopt;
-    Point point = space.FromUnit(sobol_->At(ordinal, root.seed()));
-    if (!unvisited.Take(point)) return std::nullopt;
-    return Suggestion{.point = std::move(point),
-                      .explanation = absl::StrCat("spread evenly, until ", options_.startup,
-                                                  " trials have ended")};
-  }
-
   // The best candidate that has not been tried.
-  std::optional<Suggestion> Improve(const Model& model, Rng& rng, Unvisited& unvisited) const {
+  std::optional<Suggestion> Improve(const Model& model, Rng rng, Unvisited& unvisited) const {
     for (Candidate& candidate : Candidates(model, rng)) {
       candidate.point = model.space.Canonical(candidate.point);
       if (unvisited.Take(candidate.point)) return Explain(model, std::move(candidate));
     }
     const Cardinality all = model.space.cardinality();
-    if (!all.finite || all.count > kEnumerable) return std::nullopt;
+    if (!all.finite || all.count > kEnumerable) {
+      return Start::Anything(rng, unvisited, "at random: what the model would try has been tried");
+    }
     std::vector<Candidate> points(all.count);
     for (uint64_t i = 0; i < all.count; ++i) points[i].point = model.space.At(i);
     AddGain(model, points);
@@ -245,16 +232,9 @@ class Tpe : public Algorithm {
                 std::exp(candidate.gain), model.good, model.others)};
   }
 
-  static std::optional<Suggestion> Anything(Rng rng, Unvisited& unvisited) {
-    std::optional<Point> point = unvisited.Draw(rng);
-    if (!point) return std::nullopt;
-    return Suggestion{.point = *std::move(point),
-                      .explanation = "at random: what the model would try has been tried"};
-  }
-
   Options options_;
   std::vector<std::vector<int>> groups_;  // axes that share a density
-  std::optional<SobolSequence> sobol_;
+  Start start_;
 };
 
 // Katib's hyperopt service writes n_EI_candidates, its Optuna service n_ei_candidates.
