@@ -68,17 +68,9 @@ Newcomers::Newcomers(const History& history, const Rungs& rungs, const Searcher&
     : history_(history),
       rungs_(rungs),
       searcher_(searcher),
-      tried_(history.space().Without(rungs.axis())),
-      unvisited_(tried_),
-      model_(tried_.space()) {
-  for (int64_t i = 0; i < history.size(); ++i) tried_.Add(Configuration(i), history.trial(i));
+      configurations_(history, rungs.axis()),
+      model_(configurations_.space()) {
   if (searcher.algorithm != nullptr) BuildModel();
-}
-
-Point Newcomers::Configuration(int64_t index) const {
-  Point point = history_.point(index);
-  point.erase(point.begin() + rungs_.axis());
-  return point;
 }
 
 void Newcomers::BuildModel() {
@@ -95,13 +87,13 @@ void Newcomers::BuildModel() {
   if (!model_rung_) return;
   for (int64_t i = 0; i < history_.size(); ++i) {
     if (rung_of[i] == *model_rung_ && history_.trial(i).state != TrialState::kActive) {
-      model_.Add(tried_.point(i), history_.trial(i));
+      model_.Add(configurations_.at(i), history_.trial(i));
     }
   }
   for (int64_t i = 0; i < history_.size(); ++i) {
     const bool result = history_.trial(i).state == TrialState::kCompleted;
-    if (!result && !model_.Visited(tried_.point(i))) {
-      model_.Add(tried_.point(i), {.state = history_.trial(i).state});
+    if (!result && !model_.Visited(configurations_.at(i))) {
+      model_.Add(configurations_.at(i), {.state = history_.trial(i).state});
     }
   }
 }
@@ -111,7 +103,7 @@ std::optional<Suggestion> Newcomers::AskSearcher(const Rng& root) {
   StatusOr<Proposal> proposal = searcher_.algorithm->Propose(model_, 1, root);
   if (!proposal.ok() || proposal->suggestions.empty()) return std::nullopt;
   Suggestion& asked = proposal->suggestions[0];
-  if (asked.parent || !unvisited_.Take(asked.point)) return std::nullopt;
+  if (asked.parent || !configurations_.Take(asked.point)) return std::nullopt;
   return Suggestion{
       .point = asked.point,
       .explanation = absl::StrCat(searcher_.name, " on the results with ",
@@ -123,13 +115,13 @@ std::optional<Suggestion> Newcomers::Next(int rung, uint64_t ordinal, const Rng&
   std::optional<Suggestion> next;
   if (model_rung_ && rng.Uniform() >= searcher_.random_fraction) next = AskSearcher(rng);
   if (!next) {
-    std::optional<Point> point = unvisited_.Draw(rng);
+    std::optional<Point> point = configurations_.Draw(rng);
     if (!point) return std::nullopt;
     next = Suggestion{.point = *std::move(point), .explanation = "a random configuration"};
   }
   if (model_rung_) model_.Add(next->point, {});
   const Axis& axis = history_.space().axis(rungs_.axis());
-  next->point.insert(next->point.begin() + rungs_.axis(), axis.Coordinate(rung));
+  next->point = configurations_.With(std::move(next->point), axis.Coordinate(rung));
   return next;
 }
 

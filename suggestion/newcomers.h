@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
+#include "suggestion/configurations.h"
 #include "suggestion/rungs.h"
-#include "suggestion/unvisited.h"
 
 namespace shirabe::suggestion {
 
@@ -30,7 +30,7 @@ struct Searcher {
   static StatusOr<Searcher> Create(const Problem& problem, const Rungs& rungs);
 };
 
-// searcher and random_fraction, and `more`; the default of the first.
+// searcher, with this default, and random_fraction.
 std::vector<SettingInfo> SearcherSettings(const std::string& searcher);
 
 // Serves one proposal; what it is made from must outlive it.
@@ -43,15 +43,13 @@ class Newcomers {
   std::optional<Suggestion> Next(int rung, uint64_t ordinal, const Rng& root);
 
  private:
-  Point Configuration(int64_t index) const;
   void BuildModel();
   std::optional<Suggestion> AskSearcher(const Rng& root);
 
   const History& history_;
   const Rungs& rungs_;
   const Searcher& searcher_;
-  History tried_;  // configurations, in the space without the resource
-  Unvisited unvisited_;
+  Configurations configurations_;
   std::optional<int> model_rung_;  // nullopt while no rung has enough results
   History model_;                  // what the searcher sees
 };
