@@ -187,6 +187,24 @@ def table(methods, of, t, scale):
               f"| {e['group']} | {its_rank} | {ms[e['peer']]:.3g} |")
 
 
+def brief(methods, of, at, scale):
+    """One table: a row a peer, a column a number of trials."""
+    columns = {t: {e["peer"]: e for e in compare(methods, of, t, scale)} for t in at}
+    columns = {t: column for t, column in columns.items() if column}
+    peers = sorted({peer for column in columns.values() for peer in column},
+                   key=lambda peer: [c[peer]["theirs"] for c in columns.values() if peer in c])
+    print(f"\n| {of} against | functions (curves) | "
+          + " | ".join(f"after {t}" for t in columns) + " | worst group |")
+    print("| --- | ---: |" + " --- |" * (len(columns) + 1))
+    for peer in peers:
+        entries = [column.get(peer) for column in columns.values()]
+        last = [e for e in entries if e][-1]
+        cells = [f"**{e['difference']:+.2f}** {e['wins']}/{e['n'] - e['ties']} p={e['holm']:.2g}"
+                 if e else "" for e in entries]
+        print(f"| {peer} | {last['n']} ({last['curves']}) | " + " | ".join(cells)
+              + f" | {last['group']} |")
+
+
 def details(methods, of, peer, scale):
     """Function by function, to see where the difference comes from."""
     keys = methods[of].keys() & methods[peer].keys()
@@ -208,6 +226,8 @@ def parse():
     parser.add_argument("--dims", type=lambda text: [int(d) for d in text.split(",")])
     parser.add_argument("--problems", nargs="*", help="parts of names: f003 svm -m30")
     parser.add_argument("--at", type=lambda text: [int(t) for t in text.split(",")], default=AT)
+    parser.add_argument("--brief", action="store_true",
+                        help="one table: Δ, functions on which --of is better, Holm's p")
     parser.add_argument("--by-function", metavar="METHOD")
     parser.add_argument("--curves", type=pathlib.Path, action="append",
                         help=f"folders; by default {HERE / 'curves'}")
@@ -224,8 +244,11 @@ def main():
         raise SystemExit(f"no curves of {args.of} on track {args.track}; there are: "
                          f"{', '.join(m for m, rows in methods.items() if rows)}")
     methods = {m: rows for m, rows in methods.items() if rows}
-    for t in args.at:
-        table(methods, args.of, t, scale)
+    if args.brief:
+        brief(methods, args.of, args.at, scale)
+    else:
+        for t in args.at:
+            table(methods, args.of, t, scale)
     if args.by_function:
         details(methods, args.of, args.by_function, scale)
 
