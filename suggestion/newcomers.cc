@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -45,7 +46,8 @@ StatusOr<Searcher> Searcher::Create(const Problem& problem, const Rungs& rungs) 
   const std::string* name = FindSetting(problem.settings, "searcher");
   if (name == nullptr || *name == "random") return searcher;
   const auto* info = Registry<AlgorithmInfo>::Get().Find(*name);
-  if (info != nullptr && info->reshape != nullptr) {
+  const bool trains = info != nullptr && (info->reshape != nullptr || info->name == "pbt");
+  if (trains) {
     return absl::InvalidArgumentError(
         absl::StrCat("searcher \"", *name, "\" decides itself what is trained for how long; give ",
                      "one that only chooses points, such as tpe"));
@@ -73,20 +75,25 @@ Newcomers::Newcomers(const History& history, const Rungs& rungs, const Searcher&
   if (searcher.algorithm != nullptr) BuildModel();
 }
 
+int Newcomers::RungOf(const Point& point) const {
+  return static_cast<int>(history_.space().axis(rungs_.axis()).Level(point[rungs_.axis()]));
+}
+
 void Newcomers::BuildModel() {
   std::vector<int64_t> results(rungs_.top() + 1);
   std::vector<int> rung_of(history_.size());
-  const Axis& axis = history_.space().axis(rungs_.axis());
   for (int64_t i = 0; i < history_.size(); ++i) {
-    rung_of[i] = static_cast<int>(axis.Level(history_.coordinate(i, rungs_.axis())));
+    rung_of[i] = RungOf(history_.point(i));
     if (HasLoss(history_.trial(i))) ++results[rung_of[i]];
   }
   for (int rung = 0; rung <= rungs_.top(); ++rung) {
     if (results[rung] >= searcher_.enough) model_rung_ = rung;
   }
-  if (!model_rung_) return;
+  AddPrior();
+  informed_ = model_rung_ || !model_.prior().empty();
+  if (!informed_) return;
   for (int64_t i = 0; i < history_.size(); ++i) {
-    if (rung_of[i] == *model_rung_ && history_.trial(i).state != TrialState::kActive) {
+    if (rung_of[i] == model_rung_.value_or(0) && history_.trial(i).state != TrialState::kActive) {
       model_.Add(configurations_.at(i), history_.trial(i));
     }
   }
@@ -98,28 +105,44 @@ void Newcomers::BuildModel() {
   }
 }
 
+void Newcomers::AddPrior() {
+  std::map<int, int> highest;  // by source
+  for (const PriorTrial& prior : history_.prior()) {
+    int& rung = highest[prior.source];
+    rung = std::max(rung, RungOf(prior.point));
+  }
+  std::vector<PriorTrial> shown;
+  for (PriorTrial prior : history_.prior()) {
+    if (RungOf(prior.point) != highest[prior.source]) continue;
+    prior.point.erase(prior.point.begin() + rungs_.axis());
+    shown.push_back(std::move(prior));
+  }
+  if (!shown.empty()) model_.SetPrior(std::move(shown));
+}
+
 // What it proposes is taken only if it is new on every rung.
 std::optional<Suggestion> Newcomers::AskSearcher(const Rng& root) {
   StatusOr<Proposal> proposal = searcher_.algorithm->Propose(model_, 1, root);
   if (!proposal.ok() || proposal->suggestions.empty()) return std::nullopt;
   Suggestion& asked = proposal->suggestions[0];
   if (asked.parent || !configurations_.Take(asked.point)) return std::nullopt;
+  const std::string what = model_rung_ ? "the results with " + rungs_.Describe(*model_rung_)
+                                       : std::string("what earlier experiments found");
   return Suggestion{
       .point = asked.point,
-      .explanation = absl::StrCat(searcher_.name, " on the results with ",
-                                  rungs_.Describe(*model_rung_), ": ", asked.explanation)};
+      .explanation = absl::StrCat(searcher_.name, " on ", what, ": ", asked.explanation)};
 }
 
 std::optional<Suggestion> Newcomers::Next(int rung, uint64_t ordinal, const Rng& root) {
   Rng rng = root.Fork(ordinal);
   std::optional<Suggestion> next;
-  if (model_rung_ && rng.Uniform() >= searcher_.random_fraction) next = AskSearcher(rng);
+  if (informed_ && rng.Uniform() >= searcher_.random_fraction) next = AskSearcher(rng);
   if (!next) {
     std::optional<Point> point = configurations_.Draw(rng);
     if (!point) return std::nullopt;
     next = Suggestion{.point = *std::move(point), .explanation = "a random configuration"};
   }
-  if (model_rung_) model_.Add(next->point, {});
+  if (informed_) model_.Add(next->point, {});
   const Axis& axis = history_.space().axis(rungs_.axis());
   next->point = configurations_.With(std::move(next->point), axis.Coordinate(rung));
   return next;

@@ -6,7 +6,8 @@
 // Robust and Efficient Hyperparameter Optimization at Scale", ICML 2018, section 3.2): those of the
 // highest rung that has enough of them, since rungs cannot be compared with each other; and a fixed
 // fraction of the configurations stays random, since what little training shows can mislead.
-// Configurations that failed, on any rung, and those without a result yet are shown as such.
+// Configurations that failed, on any rung, and those without a result yet are shown as such. Of an
+// earlier experiment (warm start) the results of its own highest rung are shown.
 #pragma once
 
 #include <memory>
@@ -43,7 +44,9 @@ class Newcomers {
   std::optional<Suggestion> Next(int rung, uint64_t ordinal, const Rng& root);
 
  private:
+  int RungOf(const Point& point) const;
   void BuildModel();
+  void AddPrior();
   std::optional<Suggestion> AskSearcher(const Rng& root);
 
   const History& history_;
@@ -52,6 +55,7 @@ class Newcomers {
   Configurations configurations_;
   std::optional<int> model_rung_;  // nullopt while no rung has enough results
   History model_;                  // what the searcher sees
+  bool informed_ = false;          // there is something to see
 };
 
 }  // namespace shirabe::suggestion

@@ -1,0 +1,19 @@
+// BOHB: S. Falkner, A. Klein, F. Hutter, "BOHB: Robust and Efficient Hyperparameter Optimization at
+// Scale", ICML 2018: Hyperband's brackets (suggestion/bracket_search.h), where a model chooses two
+// of three configurations (suggestion/newcomers.h). The model of the paper is that of multivariate
+// TPE; any other algorithm of points can take its place.
+#include "suggestion/bracket_search.h"
+
+namespace shirabe::suggestion {
+namespace {
+
+SHIRABE_REGISTER(AlgorithmInfo,
+                 {.name = "bohb",
+                  .help = "Hyperband whose configurations come from a model of the results so far; "
+                          "the first choice for long training and more than a few dozen trials.",
+                  .settings = RungSettings(SearcherSettings("multivariate-tpe")),
+                  .create = &BracketSearch::Create,
+                  .reshape = &ReshapeToRungs});
+
+}  // namespace
+}  // namespace shirabe::suggestion
