@@ -30,7 +30,7 @@ TRACKS = {
     "D": (("bbob",), (5,), ("-m10", "-m30", "-a10")),
     "E": (("bbob",), (5,), ("-q8", "-q32")),
 }
-NAME = re.compile(r"(bbob|mixint)-f(\d{3})-d(\d\d)(?:-i(\d))?(?:-([maq])(\d+))?$")
+NAME = re.compile(r"(bbob|mixint)-f(\d{3})-d(\d\d)-i(\d)(?:-([maq])(\d+))?$")
 DESIGN = 10  # random points that everyone starts from, where the method can be given any
 
 
@@ -47,15 +47,16 @@ def names(track, dims, instances):
 
 
 def unit(name):
-    """What tests count once: a function in a dimension, whatever the instance."""
-    return re.sub(r"-i\d", "", name)
-
-
-def group(name):
+    """What a test counts once: a function, whatever its dimension, instance and noise are, since
+    those are no independent evidence; or a model with its data."""
     match = NAME.match(name)
-    if not match:
+    return f"{match[1]}-f{match[2]}" if match else name
+
+
+def group(unit_name):
+    if unit_name.startswith("sklearn-"):
         return "models"
-    return next(label for last, label in GROUPS if int(match[2]) <= last)
+    return next(label for last, label in GROUPS if int(unit_name[-3:]) <= last)
 
 
 def load(name):
