@@ -112,7 +112,7 @@ bool CmaReplay::LabelsAreLost() const {
   CmaSearch search = search_;
   sources.Start(search);
   Rng rng = in_.root.Fork(0);
-  return in_.layout.Gives(search.Draw(rng), in_.history, 0);
+  return in_.layout.Gives(search.Draw(rng, {}), in_.history, 0);
 }
 
 void CmaReplay::BeginFromSources() {
@@ -141,7 +141,7 @@ void CmaReplay::RunByLabel() {
     --left;
     const bool open = left == 0 && Ended(members) < search_.population();
     if (settled_ && left <= kPatience && (open || AnyActive(members))) Settle(members.front());
-    if (open) return;
+    if (open) return Open(members);
     Close(members);
     ++tag_.number;
   }
@@ -171,7 +171,7 @@ void CmaReplay::RunInBlocks() {
     const bool open = ahead <= 0 && Ended(members) < search_.population();
     const bool waits = ahead <= kPatience * search_.population() && AnyActive(members);
     if (settled_ && (open || waits)) Settle(first);
-    if (open) return;
+    if (open) return Open(members);
     Close(members);
     ++tag_.number;
     if (search_.RunEnded()) MoveTo({.run = tag_.run + 1});
@@ -189,20 +189,28 @@ void CmaReplay::MoveTo(const CmaTag& tag) {
 
 void CmaReplay::Close(const Indices& members) {
   std::vector<CmaMember> ended;
+  CmaFrame frame;
   for (int64_t i : members) {
     const TrialView& view = in_.history.trial(i);
+    const CmaDraw draw = DrawnAs(i, frame);
+    frame.Add(draw.z);
     if (view.state == TrialState::kActive) continue;
-    ended.push_back({.draw = DrawnAs(i), .tier = TierOf(view), .loss = view.loss});
+    ended.push_back({.draw = draw, .tier = TierOf(view), .loss = view.loss});
   }
   search_.Tell(ended, static_cast<int64_t>(members.size()), [this](int coordinate, double mean) {
     return in_.layout.EdgesOf(in_.history.space(), coordinate, mean);
   });
 }
 
-CmaDraw CmaReplay::DrawnAs(int64_t index) const {
+// The generation that the next suggestions join.
+void CmaReplay::Open(const Indices& members) {
+  for (int64_t i : members) frame_.Add(DrawnAs(i, frame_).z);
+}
+
+CmaDraw CmaReplay::DrawnAs(int64_t index, const CmaFrame& frame) const {
   Rng rng = in_.root.Fork(index);
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    CmaDraw draw = search_.Draw(rng);
+    CmaDraw draw = search_.Draw(rng, frame);
     if (in_.layout.Gives(draw, in_.history, index)) return draw;
   }
   const Point point = in_.history.point(index);

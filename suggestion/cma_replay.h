@@ -58,8 +58,9 @@ class CmaReplay {
   explicit CmaReplay(const Input& input);
 
   const CmaSearch& search() const { return search_; }
-  const CmaTag& tag() const { return tag_; }  // of the next suggestion
-  std::string label() const;                  // the same as text
+  const CmaTag& tag() const { return tag_; }        // of the next suggestion
+  std::string label() const;                        // the same as text
+  const CmaFrame& frame() const { return frame_; }  // of the members it has so far
   const std::string& memo() const { return memo_; }
 
  private:
@@ -74,7 +75,8 @@ class CmaReplay {
   void RunInBlocks();
   void Close(const Indices& members);
   void MoveTo(const CmaTag& tag);
-  CmaDraw DrawnAs(int64_t index) const;
+  CmaDraw DrawnAs(int64_t index, const CmaFrame& frame) const;
+  void Open(const Indices& members);
   int64_t Ended(const Indices& members) const;
   bool AnyActive(const Indices& members) const;
   void Settle(int64_t next);
@@ -86,6 +88,7 @@ class CmaReplay {
   const Input in_;
   CmaSearch search_;
   CmaTag tag_;
+  CmaFrame frame_;
   int64_t unlabelled_ = 0;  // trials before the first label
   int64_t next_ = 0;        // all before it are in the state already
   bool settled_ = true;     // nothing that the state is made of is still to come

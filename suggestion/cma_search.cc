@@ -66,10 +66,11 @@ void CmaSearch::Begin(const CmaStart& start) {
   progress_ = CmaProgress(cma_.dimensions(), plan_.population);
 }
 
-CmaDraw CmaSearch::Draw(Rng& rng) const {
+CmaDraw CmaSearch::Draw(Rng& rng, const CmaFrame& frame) const {
   CmaDraw draw{.z = Eigen::VectorXd(cma_.dimensions()),
                .categories = Eigen::VectorXi(categories_.size())};
   for (double& z : draw.z) z = rng.Normal();
+  draw.z = frame.Turned(draw.z);
   for (int k = 0; k < categories_.size(); ++k) {
     draw.categories[k] = categories_.Draw(k, rng.Uniform());
   }

@@ -23,6 +23,7 @@
 #include "base/rng.h"
 #include "suggestion/cma.h"
 #include "suggestion/cma_categories.h"
+#include "suggestion/cma_frame.h"
 #include "suggestion/cma_margin.h"
 #include "suggestion/cma_progress.h"
 #include "suggestion/cma_restarts.h"
@@ -68,7 +69,8 @@ class CmaSearch {
   // Begins from the earlier trials `source`, with their categories, a column each.
   void WarmStartFrom(const CmaSource& source, const Eigen::MatrixXi& categories);
 
-  CmaDraw Draw(Rng& rng) const;
+  // A member of the generation whose members so far `frame` holds; it is not added to it.
+  CmaDraw Draw(Rng& rng, const CmaFrame& frame) const;
   // What a point that was not drawn from this state counts as.
   CmaDraw Injected(const Eigen::VectorXd& x, const Eigen::VectorXi& categories) const;
   // Ends a generation, in which `trials` were started and these have ended.

@@ -23,22 +23,35 @@
 namespace shirabe::suggestion {
 namespace {
 
+std::string Explanation(const CmaReplay& replay) {
+  return absl::StrFormat(
+      "generation %d of run %d: around the mean of the best so far, with a step of %.2g of each "
+      "range",
+      replay.tag().number + 1, replay.tag().run + 1, replay.search().distribution().sigma());
+}
+
 class Cmaes : public Algorithm {
  public:
   Cmaes(const Problem& problem, const CmaOptions& options)
-      : layout_(problem.space), options_(options), fingerprint_(FingerprintOf(problem)) {}
+      : space_(problem.space),
+        layout_(space_),
+        options_(options),
+        fingerprint_(FingerprintOf(problem)) {}
 
   static StatusOr<std::unique_ptr<Algorithm>> Create(const Problem& problem);
 
   StatusOr<Proposal> Propose(const History& history, int count, const Rng& root) override {
     const CmaReplay replay({layout_, options_, history, root, fingerprint_});
+    CmaFrame frame = replay.frame();
     Unvisited unvisited(history);
     std::vector<Suggestion> suggestions;
     while (static_cast<int>(suggestions.size()) < count) {
-      Rng rng = root.Fork(history.size() + suggestions.size());
-      std::optional<Suggestion> suggestion = Next(replay, history.space(), unvisited, rng);
-      if (!suggestion) break;
-      suggestions.push_back(*std::move(suggestion));
+      const Rng rng = root.Fork(history.size() + suggestions.size());
+      std::optional<Point> point = Next(replay.search(), unvisited, rng, frame);
+      if (!point) break;
+      suggestions.push_back({.point = *std::move(point),
+                             .labels = {{CmaReplay::kLabel, replay.label()}},
+                             .explanation = Explanation(replay)});
     }
     Proposal proposal = unvisited.Finish(std::move(suggestions));
     proposal.memo = replay.memo();
@@ -47,9 +60,10 @@ class Cmaes : public Algorithm {
 
  private:
   static uint64_t FingerprintOf(const Problem& problem);
-  std::optional<Suggestion> Next(const CmaReplay& replay, const Space& space, Unvisited& unvisited,
-                                 Rng& rng) const;
+  std::optional<Point> Next(const CmaSearch& search, Unvisited& unvisited, Rng rng,
+                            CmaFrame& frame) const;
 
+  Space space_;
   CmaLayout layout_;
   CmaOptions options_;
   uint64_t fingerprint_;
@@ -93,26 +107,21 @@ uint64_t Cmaes::FingerprintOf(const Problem& problem) {
   return Fingerprint(text);
 }
 
-std::optional<Suggestion> Cmaes::Next(const CmaReplay& replay, const Space& space,
-                                      Unvisited& unvisited, Rng& rng) const {
+// The first draw that is untried; where the likely ones have all been tried, any untried point.
+std::optional<Point> Cmaes::Next(const CmaSearch& search, Unvisited& unvisited, Rng rng,
+                                 CmaFrame& frame) const {
   if (unvisited.Exhausted()) return std::nullopt;
-  const CmaTag& tag = replay.tag();
-  Suggestion suggestion{
-      .labels = {{CmaReplay::kLabel, replay.label()}},
-      .explanation = absl::StrFormat(
-          "generation %d of run %d: drawn around the mean with a step of %.2g of each range",
-          tag.number + 1, tag.run + 1, replay.search().distribution().sigma())};
   for (int attempt = 0; attempt < CmaReplay::kAttempts; ++attempt) {
-    suggestion.point = layout_.PointOf(space, replay.search().Draw(rng));
-    if (unvisited.Take(suggestion.point)) return suggestion;
+    const CmaDraw draw = search.Draw(rng, frame);
+    Point point = layout_.PointOf(space_, draw);
+    if (!unvisited.Take(point)) continue;
+    frame.Add(draw.z);
+    return point;
   }
   std::optional<Point> point = unvisited.Draw(rng);
   if (!point) return std::nullopt;
-  suggestion.point = *std::move(point);
-  suggestion.explanation =
-      absl::StrFormat("generation %d of run %d: drawn at random, as what is likely has been tried",
-                      tag.number + 1, tag.run + 1);
-  return suggestion;
+  frame.Add(search.Injected(layout_.Numbers(*point), layout_.Categories(*point)).z);
+  return point;
 }
 
 std::vector<SettingInfo> KnownSettings() {

@@ -184,6 +184,24 @@ TEST(Cma, AFarPointCountsNoMoreThanTheFarthestItCouldDraw) {
   EXPECT_NEAR(cma.Injected(far).norm(), 2 + 8.0 / 6, 1e-9);
 }
 
+TEST(CmaFrame, TurnsDrawsAtRightAnglesAndKeepsTheirLengths) {
+  Rng rng(4);
+  CmaFrame frame;
+  std::vector<Eigen::VectorXd> block;
+  for (int i = 0; i < 7; ++i) {
+    Eigen::VectorXd z(5);
+    for (double& value : z) value = rng.Normal();
+    const Eigen::VectorXd turned = frame.Turned(z);
+    EXPECT_NEAR(turned.norm(), z.norm(), 1e-12);
+    if (i == 5) block.clear();  // a new block: d directions are all there are
+    for (const Eigen::VectorXd& other : block) EXPECT_NEAR(turned.dot(other), 0, 1e-9);
+    block.push_back(turned);
+    frame.Add(turned);
+    frame.Add(2 * turned);  // no new direction
+    frame.Add(Eigen::VectorXd::Zero(5));
+  }
+}
+
 TEST(CmaMargin, AnInnerLevelKeepsAWayOutOnBothSides) {
   const double alpha = 0.02;
   const CmaEdges edges{.below = 0.3, .above = 0.5};
@@ -319,7 +337,7 @@ TEST(CmaRecord, GivesBackToTheBitWhatItWasGiven) {
                    {.sigma = 0.2, .population = 6, .adapt_rates = true});
   Rng rng(2);
   std::vector<CmaMember> members;
-  for (int i = 0; i < 6; ++i) members.push_back({search.Draw(rng), Tier::kCompleted, 1.0 * i});
+  for (int i = 0; i < 6; ++i) members.push_back({search.Draw(rng, {}), Tier::kCompleted, 1.0 * i});
   search.Tell(members, 6, [](int, double) { return CmaEdges{.below = 0.4}; });
   CmaRecord writer;
   search.Fields(writer);
@@ -329,7 +347,7 @@ TEST(CmaRecord, GivesBackToTheBitWhatItWasGiven) {
   copy.Fields(reader);
   ASSERT_TRUE(reader.ok() && reader.AtEnd());
   Rng one(9), other(9);
-  EXPECT_EQ(search.Draw(one).x, copy.Draw(other).x);
+  EXPECT_EQ(search.Draw(one, {}).x, copy.Draw(other, {}).x);
   for (size_t length = 0; length < writer.text().size(); length += 7) {
     CmaRecord torn(writer.text().substr(0, length));
     copy.Fields(torn);
@@ -346,7 +364,7 @@ TEST(CmaSearch, ABoundIsReachedAndNotLeftFarBehind) {
   for (int t = 0; t < 200; ++t) {
     std::vector<CmaMember> members;
     for (int i = 0; i < 10; ++i) {
-      CmaDraw draw = search.Draw(rng);
+      CmaDraw draw = search.Draw(rng, {});
       const Eigen::VectorXd u = draw.x.cwiseMax(0).cwiseMin(1);
       const double loss = 1 - u[0] + u[1] + std::pow(u[2] - 0.5, 2);
       best = std::min(best, loss);
@@ -368,7 +386,7 @@ TEST(CmaSearch, InfeasibleMembersAreWorseThanStoppedAndThoseThanCompleted) {
     Rng rng(2);
     std::vector<CmaMember> members;
     for (int i = 0; i < 40; ++i) {
-      CmaDraw draw = search.Draw(rng);
+      CmaDraw draw = search.Draw(rng, {});
       const bool is_left = draw.x[0] < 0.5;
       members.push_back({std::move(draw), is_left ? left : Tier::kCompleted, is_left ? -1.0 : 1.0});
     }
