@@ -4,10 +4,14 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <string>
+
+#include "base/number.h"
 
 namespace shirabe::suggestion {
 namespace {
 
+constexpr char kPopulation[] = "population_size";
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // The spread factor β of a child on the side of a bound that is `room` away, in units of the
@@ -67,9 +71,9 @@ std::vector<double> CrowdingDistances(const std::vector<Individual>& sorted, con
       return sorted[front[a]].losses[k] < sorted[front[b]].losses[k];
     });
     const size_t last = front.size() - 1;
-    distance[order[0]] = distance[order[last]] = kInfinity;
     const double range = loss(last) / 2 - loss(0) / 2;  // halves: losses may be huge
     if (!(range > 0)) continue;
+    distance[order[0]] = distance[order[last]] = kInfinity;
     for (size_t i = 1; i < last; ++i) {
       distance[order[i]] += (loss(i + 1) / 2 - loss(i - 1) / 2) / range;
     }
@@ -78,6 +82,26 @@ std::vector<double> CrowdingDistances(const std::vector<Individual>& sorted, con
 }
 
 }  // namespace
+
+SettingInfo PopulationSetting(int least) {
+  return {.name = kPopulation,
+          .type = SettingInfo::Type::kInt,
+          .min = static_cast<double>(least),
+          .max = 1000,
+          .help =
+              "how many points evolve, after as many first ones that are spread evenly; the "
+              "square root of maxTrialCount, at least 8, if not given (20 without a limit)"};
+}
+
+int PopulationSize(const Problem& problem) {
+  constexpr int kLeast = 8, kMost = 1000, kUnlimited = 20;
+  if (const std::string* given = FindSetting(problem.settings, kPopulation)) {
+    return static_cast<int>(*ParseNumber(*given));
+  }
+  if (problem.max_trials <= 0) return kUnlimited;
+  const double root = std::sqrt(static_cast<double>(problem.max_trials));
+  return static_cast<int>(std::clamp<double>(std::round(root), kLeast, kMost));
+}
 
 std::pair<double, double> SimulatedBinary(double a, double b, Rng& rng) {
   const double u = rng.Uniform();

@@ -11,11 +11,18 @@
 #include <vector>
 
 #include "base/rng.h"
+#include "suggestion/algorithm.h"
 #include "suggestion/history.h"
 
 namespace shirabe::suggestion {
 
 constexpr double kDistributionIndex = 20;
+
+// The setting population_size, which has no default of its own, and its value: where it is not
+// given √maxTrialCount, so that there are as many generations as individuals; at least 8, and 20
+// for an experiment without a limit.
+SettingInfo PopulationSetting(int least);
+int PopulationSize(const Problem& problem);
 
 // Simulated binary crossover within [0, 1] (Deb & Agrawal 1995; bounded as in Deb & Jain 2011):
 // two children around two parents, as near to them as η is great.

@@ -19,7 +19,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "base/number.h"
 #include "suggestion/algorithm.h"
 #include "suggestion/start.h"
 #include "suggestion/success_history.h"
@@ -37,8 +36,7 @@ class De : public Algorithm {
   De(int slots, int axes) : slots_(slots), start_(axes) {}
 
   static StatusOr<std::unique_ptr<Algorithm>> Create(const Problem& problem) {
-    const auto slots = ParseNumber(*FindSetting(problem.settings, "population_size"));
-    return std::make_unique<De>(static_cast<int>(*slots), problem.space.size());
+    return std::make_unique<De>(PopulationSize(problem), problem.space.size());
   }
 
   StatusOr<Proposal> Propose(const History& history, int count, const Rng& root) override {
@@ -151,13 +149,7 @@ SHIRABE_REGISTER(AlgorithmInfo,
                  {.name = "de",
                   .help = "Differential evolution that adapts itself (SHADE): for hundreds of "
                           "trials or more over numeric parameters, many of them at once.",
-                  .settings = {{.name = "population_size",
-                                .type = SettingInfo::Type::kInt,
-                                .default_value = "20",
-                                .min = 4,
-                                .max = 1000,
-                                .help = "points that evolve; as many first ones are spread "
-                                        "evenly"}},
+                  .settings = {PopulationSetting(4)},
                   .create = &De::Create});
 
 }  // namespace

@@ -16,7 +16,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/number.h"
 #include "suggestion/algorithm.h"
 #include "suggestion/evolution.h"
 #include "suggestion/start.h"
@@ -33,8 +32,7 @@ class Nsga2 : public Algorithm {
   Nsga2(int64_t population, int axes) : population_(population), start_(axes) {}
 
   static StatusOr<std::unique_ptr<Algorithm>> Create(const Problem& problem) {
-    const auto population = ParseNumber(*FindSetting(problem.settings, "population_size"));
-    return std::make_unique<Nsga2>(static_cast<int64_t>(*population), problem.space.size());
+    return std::make_unique<Nsga2>(PopulationSize(problem), problem.space.size());
   }
 
   StatusOr<Proposal> Propose(const History& history, int count, const Rng& root) override {
@@ -107,13 +105,7 @@ SHIRABE_REGISTER(AlgorithmInfo,
                  {.name = "nsga2",
                   .help = "NSGA-II, a genetic algorithm: for hundreds of trials or more, many of "
                           "them at once, and categories that do not suit a model.",
-                  .settings = {{.name = "population_size",
-                                .type = SettingInfo::Type::kInt,
-                                .default_value = "20",
-                                .min = 2,
-                                .max = 10000,
-                                .help = "how many of the best trials have children; as many "
-                                        "first ones are spread evenly"}},
+                  .settings = {PopulationSetting(2)},
                   .create = &Nsga2::Create});
 
 }  // namespace

@@ -1,0 +1,205 @@
+// What is particular to TPE and to the ranking of trials. What holds for every algorithm is in
+// tests/contract/algorithm_contract_test.cc.
+#include "suggestion/tpe.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "suggestion/ranking.h"
+#include "tests/suggestion/spaces.h"
+
+namespace shirabe::suggestion {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TrialView Completed(double loss) { return {.state = TrialState::kCompleted, .loss = loss}; }
+
+TrialView Stopped(double loss, int64_t step) {
+  return {.state = TrialState::kCompleted, .early_stopped = true, .loss = loss, .last_step = step};
+}
+
+std::unique_ptr<Algorithm> Build(const std::string& name, const Space& space,
+                                 const Settings& settings = {}) {
+  auto algorithm = CreateAlgorithm(name, {.space = space, .settings = settings});
+  EXPECT_TRUE(algorithm.ok()) << algorithm.status();
+  return *std::move(algorithm);
+}
+
+std::vector<Suggestion> Ask(Algorithm& algorithm, const History& history, int count) {
+  return algorithm.Propose(history, count, Rng(1))->suggestions;
+}
+
+const char* const kBoth[] = {"tpe", "multivariate-tpe"};
+
+TEST(Ranking, CompletedThenStoppedEarlyByHowFarThenFailed) {
+  History history(Make({Double("x", {0, 1})}));
+  const double nan = std::nan(""), infinity = std::numeric_limits<double>::infinity();
+  const TrialView views[] = {Stopped(0, 5),   Completed(2),  {},
+                             Completed(nan),  Stopped(1, 9), Completed(-infinity),
+                             Stopped(0.5, 9), Completed(1),  {TrialState::kInfeasible}};
+  for (const TrialView& view : views) history.Add({0.1}, view);
+  const Ranking ranking = RankTrials(history);
+  EXPECT_THAT(ranking.ranked, ElementsAre(7, 1, 6, 4, 0));
+  EXPECT_THAT(ranking.failed, ElementsAre(3, 5, 8));
+  EXPECT_THAT(ranking.pending, ElementsAre(2));
+  EXPECT_EQ(ranking.ended(), 8);
+}
+
+TEST(Tpe, StartsSpreadUntilEnoughTrialsHaveEnded) {
+  const Space space = Make({Double("x", {0, 1})});
+  for (const char* name : kBoth) {
+    const auto tpe = Build(name, space, {{"n_startup_trials", "4"}});
+    History history(space);
+    const std::vector<Suggestion> first = Ask(*tpe, history, 8);
+    for (const Suggestion& s : first) history.Add(s.point, TrialView{});
+    std::vector<bool> eighth(8);
+    for (const Suggestion& s : first) eighth[static_cast<size_t>(s.point[0] * 8)] = true;
+    EXPECT_THAT(eighth, ::testing::Each(true)) << name;
+    for (int i = 0; i < 3; ++i) history.Update(i, Completed(i));
+    EXPECT_THAT(Ask(*tpe, history, 1)[0].explanation, HasSubstr("first points"));
+    history.Update(3, {.state = TrialState::kInfeasible});
+    EXPECT_THAT(Ask(*tpe, history, 1)[0].explanation,
+                HasSubstr("times as likely among the 1 best"));
+  }
+}
+
+// Twenty good trials in a corner, eighty others anywhere else.
+History Corner(const Space& space) {
+  History history(space);
+  Rng rng(3);
+  for (int i = 0; i < 20; ++i) {
+    history.Add(space.FromUnit({0.2 * rng.Uniform(), 0.2 * rng.Uniform()}), Completed(0.01 * i));
+  }
+  while (history.size() < 100) {
+    const Point point = space.Sample(rng);
+    if (point[0] > 0.2 || point[1] > 0.2) history.Add(point, Completed(1));
+  }
+  return history;
+}
+
+TEST(Tpe, GoesWhereTheGoodTrialsAre) {
+  const Space space = Make({Double("x", {0, 1}), Double("y", {0, 1})});
+  for (const char* name : kBoth) {
+    const auto tpe = Build(name, space);
+    int near = 0;
+    for (int seed = 0; seed < 40; ++seed) {
+      const Point point = tpe->Propose(Corner(space), 1, Rng(seed))->suggestions[0].point;
+      near += point[0] < 0.3 && point[1] < 0.3 ? 1 : 0;
+    }
+    EXPECT_GT(near, 36) << name;
+  }
+}
+
+TEST(Tpe, ABatchIsSpreadAndPendingTrialsKeepOthersAway) {
+  const Space space = Make({Double("x", {0, 1}), Double("y", {0, 1})});
+  const auto tpe = Build("multivariate-tpe", space);
+  History history = Corner(space);
+  const auto spread = [](const std::vector<Suggestion>& suggestions) {
+    double sum = 0;
+    for (const Suggestion& a : suggestions) {
+      for (const Suggestion& b : suggestions) {
+        sum += std::hypot(a.point[0] - b.point[0], a.point[1] - b.point[1]);
+      }
+    }
+    return sum;
+  };
+  std::vector<Suggestion> alone;
+  for (int seed = 0; seed < 16; ++seed) {
+    alone.push_back(tpe->Propose(history, 1, Rng(seed))->suggestions[0]);
+  }
+  EXPECT_GT(spread(Ask(*tpe, history, 16)), 1.2 * spread(alone));
+}
+
+TEST(Tpe, FailuresAreAvoided) {
+  const Space space = Make({Double("x", {0, 1})});
+  for (const char* name : kBoth) {
+    History history(space);
+    Rng rng(4);
+    for (int i = 0; i < 40; ++i) {
+      history.Add({0.5 + 0.5 * rng.Uniform()}, {.state = TrialState::kInfeasible});
+    }
+    int low = 0;
+    for (int seed = 0; seed < 40; ++seed) {
+      low +=
+          Build(name, space)->Propose(history, 1, Rng(seed))->suggestions[0].point[0] < 0.5 ? 1 : 0;
+    }
+    EXPECT_GT(low, 36) << name;
+  }
+}
+
+TEST(Tpe, JointKernelsSeeWhatSingleOnesCannot) {
+  // Good where both categories agree: each alone says nothing.
+  const Space space = Make(
+      {Categorical("a", {"p", "q", "r"}), Categorical("b", {"p", "q", "r"}), Double("x", {0, 1})});
+  History history(space);
+  Rng rng(5);
+  for (int i = 0; i < 90; ++i) {
+    const Point point = space.Sample(rng);
+    history.Add(point, Completed(point[0] == point[1] ? 0.01 * i : 10 + i));
+  }
+  int agree = 0;
+  for (int seed = 0; seed < 60; ++seed) {
+    const Point point =
+        Build("multivariate-tpe", space)->Propose(history, 1, Rng(seed))->suggestions[0].point;
+    agree += point[0] == point[1] ? 1 : 0;
+  }
+  EXPECT_GT(agree, 54);
+}
+
+TEST(Tpe, ASmallSpaceIsSearchedBestFirstToItsLastPoint) {
+  const Space space = Make({Int("n", {1, 8}), Categorical("c", {"a", "b"})});
+  for (const char* name : kBoth) {
+    const auto tpe = Build(name, space, {{"n_startup_trials", "3"}, {"n_EI_candidates", "2"}});
+    History history(space);
+    for (int i = 0; i < 16; ++i) {
+      const auto next = Ask(*tpe, history, 1);
+      ASSERT_EQ(next.size(), 1u) << i;
+      history.Add(next[0].point, Completed(next[0].point[0]));
+    }
+    EXPECT_EQ(tpe->Propose(history, 1, Rng(1))->outcome, Proposal::Outcome::kExhausted);
+  }
+}
+
+TEST(Tpe, BothSpellingsOfASettingAreOne) {
+  const Space space = Make({Double("x", {0, 1}), Double("y", {0, 1})});
+  const History history = Corner(space);
+  for (const char* name : kBoth) {
+    const auto point = [&](const Settings& settings) {
+      return Ask(*Build(name, space, settings), history, 1)[0].point;
+    };
+    EXPECT_EQ(point({{"n_EI_candidates", "24"}}), point({}));
+    EXPECT_EQ(point({{"n_EI_candidates", "5"}}), point({{"n_ei_candidates", "5"}}));
+    EXPECT_NE(point({{"n_EI_candidates", "5"}}), point({}));
+    const auto both = CreateAlgorithm(
+        name, {.space = space, .settings = {{"n_EI_candidates", "5"}, {"n_ei_candidates", "5"}}});
+    EXPECT_TRUE(absl::IsInvalidArgument(both.status()));
+    EXPECT_THAT(Message(both.status()), HasSubstr("remove one"));
+  }
+}
+
+TEST(Tpe, KatibsSettingsAreTakenAndNonsenseIsRefused) {
+  const Space space = Make({Double("x", {0, 1})});
+  for (const char* name : kBoth) {
+    Build(name, space,
+          {{"gamma", "0.25"},
+           {"prior_weight", "1.0"},
+           {"n_EI_candidates", "24"},
+           {"n_startup_trials", "10"},
+           {"random_state", "7"}});
+    for (const Settings& settings :
+         {Settings{{"gamma", "0"}}, Settings{{"gamma", "1.5"}}, Settings{{"prior_weight", "0"}},
+          Settings{{"n_ei_candidates", "0"}}}) {
+      EXPECT_TRUE(absl::IsInvalidArgument(
+          CreateAlgorithm(name, {.space = space, .settings = settings}).status()))
+          << settings[0].first;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace shirabe::suggestion
