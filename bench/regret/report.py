@@ -6,7 +6,7 @@ For every other method, over the curves (problem and seed) that both have: the m
 after 25, 50, 100 and 200 trials; the difference to --of, where less is better for --of; on how many
 functions --of is better, and the exact two-sided Wilcoxon signed-rank test over functions, with
 Holm's correction over the peers; and the group of functions in which --of does worst. A function
-counts once: dimensions, instances, noises and seeds are averaged first. Regrets are cut off at 1e-8.
+counts once: dimensions, instances, noises and seeds are averaged first. Regrets below 1e-8 are 1e-8.
 Models have no known optimum: their regret is that over the best loss which anybody has found, in
 units of what random search leaves after 25 trials.
 """
@@ -18,8 +18,8 @@ import math
 import pathlib
 
 import problems
+import run
 
-HERE = pathlib.Path(__file__).resolve().parent
 FLOOR = 1e-8
 MODEL_FLOOR = 1e-3
 AT = (25, 50, 100, 200)
@@ -230,13 +230,13 @@ def parse():
                         help="one table: Δ, functions on which --of is better, Holm's p")
     parser.add_argument("--by-function", metavar="METHOD")
     parser.add_argument("--curves", type=pathlib.Path, action="append",
-                        help=f"folders; by default {HERE / 'curves'}")
+                        help="folders; by default those of run.py")
     return parser.parse_args()
 
 
 def main():
     args = parse()
-    methods = chosen(read(args.curves or [HERE / "curves"], args.track), args)
+    methods = chosen(read(args.curves or [run.KEPT, run.OWN], args.track), args)
     scale = scales(methods)
     if args.against:
         methods = {m: rows for m, rows in methods.items() if m in [*args.against, args.of]}

@@ -5,7 +5,8 @@ problems (see run.sh), or by hand:
 
 A method is a process that speaks the protocol of ask.cc. Its name is a peer of peers.py, or an
 algorithm of Shirabe (kept as shirabe-NAME), or anything with --command. One line of JSON a curve is
-appended to curves/TRACK/METHOD.jsonl, and what is there is not run again, unless with --fresh:
+kept in TRACK/METHOD.jsonl, and what is there is not run again, unless with --fresh. Peers' curves
+lie in curves/, those of Shirabe, which change from day to day, in build/curves/. A line has
   at        trials, of which the first `start` are random points that all methods share
   regret    best true loss among so many trials, less the optimum; under noise that of the point
             which the method recommends after so many
@@ -27,6 +28,8 @@ import numpy
 import problems
 
 HERE = pathlib.Path(__file__).resolve().parent
+KEPT = HERE / "curves"
+OWN = HERE.parents[1] / "build" / "curves"
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache"))
 ENVIRONMENTS = CACHE / "shirabe" / "bench"
 PEERS = {"random": "problems", "optuna-gp": "torch", "optuna-tpe": "torch",
@@ -210,7 +213,7 @@ def parse():
     parser.add_argument("--command", help="a program that speaks the protocol, for --method NAME")
     parser.add_argument("--set", action="append", default=[], metavar="SETTING=VALUE")
     parser.add_argument("--name", help="keep the curves under this name")
-    parser.add_argument("--curves", type=pathlib.Path, default=HERE / "curves")
+    parser.add_argument("--curves", type=pathlib.Path, help="folder")
     parser.add_argument("--problems", nargs="*", help="parts of names: f003 svm -m30")
     parser.add_argument("--dims", type=numbers)
     parser.add_argument("--instances", type=numbers, default=[1])
@@ -225,7 +228,8 @@ def parse():
 def main():
     args = parse()
     name = args.name or command_of(args)[0]
-    path = args.curves / args.track / f"{name}.jsonl"
+    folder = args.curves or (OWN if name.startswith("shirabe-") else KEPT)
+    path = folder / args.track / f"{name}.jsonl"
     jobs = list(jobs_of(args, read(path)))
     failed, begin = 0, time.monotonic()
     with concurrent.futures.ProcessPoolExecutor(args.jobs) as pool:

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # The quality of Shirabe's suggestions beside that of its peers, whose curves are kept in curves/:
 #   bench/regret/run.sh [METHOD] [OPTION of run.py …]     METHOD: gp (default), tpe, cmaes, …
-# Runs what is not kept of METHOD on every track and prints the tables of bench/RESULTS.md. With a
-# peer's name (optuna-gp, ax, …) its curves are run instead, in an environment of its own under the
-# user's cache folder; every peer at once takes some 7 GB there, most of it torch.
+# Runs METHOD on every track and prints the tables of bench/RESULTS.md. With a peer's name (optuna-gp,
+# ax, …) its curves are run instead, in an environment of its own under the user's cache folder; all
+# peers together take some 8 GB there, most of it torch.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -33,17 +33,19 @@ esac
 
 python=$peers/problems/bin/python3
 kept=$method
+again=()
 case $method in
   random | optuna-* | ax | skopt | vizier | hyperopt | pycma | cmaes-package | pymoo-*) ;;
   *)
     kept=shirabe-$method
+    again=(--fresh)
     cmake --preset release >/dev/null
     cmake --build --preset release --target regret_ask >/dev/null
     ;;
 esac
 for track in A C D E; do
-  "$python" bench/regret/run.py --track "$track" --method "$method" "$@"
+  "$python" bench/regret/run.py --track "$track" --method "$method" "${again[@]}" "$@"
   echo
   echo "# Track $track"
-  "$python" bench/regret/report.py --track "$track" --of "$kept"
+  "$python" bench/regret/report.py --brief --track "$track" --of "$kept"
 done
