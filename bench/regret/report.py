@@ -6,7 +6,7 @@ For every other method, over the curves (problem and seed) that both have: the m
 after 25, 50, 100 and 200 trials; the difference to --of, where less is better for --of; on how many
 functions --of is better, and the exact two-sided Wilcoxon signed-rank test over functions, with
 Holm's correction over the peers; and the group of functions in which --of does worst. A function
-counts once: dimensions, instances, noises and seeds are averaged first. Regrets below 1e-8 are 1e-8.
+counts once: dimensions, instances, noises, seeds are averaged first. Regrets below 1e-8 are 1e-8.
 Models have no known optimum: their regret is that over the best loss which anybody has found, in
 units of what random search leaves after 25 trials.
 """

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # The quality of Shirabe's suggestions beside that of its peers, whose curves are kept in curves/:
 #   bench/regret/run.sh [METHOD] [OPTION of run.py …]     METHOD: gp (default), tpe, cmaes, …
-# Runs METHOD on every track and prints the tables of bench/RESULTS.md. With a peer's name (optuna-gp,
-# ax, …) its curves are run instead, in an environment of its own under the user's cache folder; all
-# peers together take some 8 GB there, most of it torch.
+# Runs METHOD on every track and prints the tables of bench/RESULTS.md. With the name of a peer
+# (optuna-gp, ax, …) its curves are run instead, in an environment of its own under the user's cache
+# folder; all peers together take some 8 GB there, most of it torch.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
