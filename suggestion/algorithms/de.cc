@@ -58,6 +58,7 @@ class De : public Algorithm {
   // The points that make a child.
   struct Parents {
     Point self, best, first, second;
+    size_t population = 0;  // N that are there
   };
 
   static std::optional<Suggestion> Breed(const History& history, SuccessHistory& past, Rng rng,
@@ -69,8 +70,7 @@ class De : public Algorithm {
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
       const Control control = past.Draw(slot, rng);
       const Parents parents = Choose(history, past, self, rng);
-      Point child = history.space().Canonical(
-          Cross(history.space(), parents, control, past.ranked().size(), rng));
+      Point child = history.space().Canonical(Cross(history.space(), parents, control, rng));
       if (!unvisited.Take(child)) continue;
       return Suggestion{
           .point = std::move(child),
@@ -100,18 +100,17 @@ class De : public Algorithm {
     others.insert(others.end(), past.archive().begin(), past.archive().end());
     int64_t second = first;
     while (second == first) second = Any(others, rng);
-    return {history.point(self), history.point(leader), history.point(first),
-            history.point(second)};
+    return {history.point(self), history.point(leader), history.point(first), history.point(second),
+            all.size()};
   }
 
-  static Point Cross(const Space& space, const Parents& parents, const Control& control,
-                     size_t population, Rng& rng) {
+  static Point Cross(const Space& space, const Parents& parents, const Control& control, Rng& rng) {
     Point child = parents.self;
     const auto always = static_cast<int>(rng.Below(space.size()));
     for (int j = 0; j < space.size(); ++j) {
       if (j != always && rng.Uniform() >= control.cr) continue;
       child[j] = space.axis(j).categorical()
-                     ? MutateCategory(space.axis(j), parents, {j, control.f, population}, rng)
+                     ? MutateCategory(space.axis(j), parents, {j, control.f}, rng)
                      : MutateNumber(parents, j, control.f);
     }
     return child;
@@ -129,7 +128,6 @@ class De : public Algorithm {
   struct CategoryStep {
     int axis;
     double f;
-    size_t population;
   };
   static double MutateCategory(const Axis& axis, const Parents& parents, const CategoryStep& step,
                                Rng& rng) {
@@ -137,7 +135,7 @@ class De : public Algorithm {
     double mutant = parents.self[j];
     if (rng.Uniform() < step.f) mutant = parents.best[j];
     if (parents.first[j] != parents.second[j] && rng.Uniform() < step.f) mutant = parents.first[j];
-    if (rng.Below(step.population) == 0) mutant = static_cast<double>(rng.Below(axis.levels()));
+    if (rng.Below(parents.population) == 0) mutant = static_cast<double>(rng.Below(axis.levels()));
     return mutant;
   }
 

@@ -5,16 +5,18 @@
 namespace shirabe::suggestion {
 namespace {
 
+constexpr char kHelp[] =
+    "TPE, one joint density: for any mix of types, dozens to thousands of "
+    "trials, and parameters that act together.";
+
 StatusOr<std::unique_ptr<Algorithm>> Create(const Problem& problem) {
   return CreateTpe(TpeKind::kMultivariate, problem);
 }
 
-SHIRABE_REGISTER(AlgorithmInfo,
-                 {.name = "multivariate-tpe",
-                  .help = "TPE, one joint density: for any mix of types, dozens to thousands of "
-                          "trials, and parameters that act together.",
-                  .settings = TpeSettings(TpeKind::kMultivariate),
-                  .create = &Create});
+SHIRABE_REGISTER(AlgorithmInfo, {.name = "multivariate-tpe",
+                                 .help = kHelp,
+                                 .settings = TpeSettings(TpeKind::kMultivariate),
+                                 .create = &Create});
 
 }  // namespace
 }  // namespace shirabe::suggestion

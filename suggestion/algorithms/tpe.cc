@@ -5,17 +5,18 @@
 namespace shirabe::suggestion {
 namespace {
 
+constexpr char kHelp[] =
+    "TPE, a density per parameter: for any mix of types, dozens to thousands of "
+    "trials, and parameters that act on their own.";
+
 StatusOr<std::unique_ptr<Algorithm>> Create(const Problem& problem) {
   return CreateTpe(TpeKind::kUnivariate, problem);
 }
 
-SHIRABE_REGISTER(
-    AlgorithmInfo,
-    {.name = "tpe",
-     .help = "TPE, a density per parameter: for any mix of types, dozens to thousands of "
-             "trials, and parameters that act on their own.",
-     .settings = TpeSettings(TpeKind::kUnivariate),
-     .create = &Create});
+SHIRABE_REGISTER(AlgorithmInfo, {.name = "tpe",
+                                 .help = kHelp,
+                                 .settings = TpeSettings(TpeKind::kUnivariate),
+                                 .create = &Create});
 
 }  // namespace
 }  // namespace shirabe::suggestion
