@@ -3,6 +3,8 @@
 #include <benchmark/benchmark.h>
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "suggestion/algorithm.h"
 #include "tests/suggestion/spaces.h"
@@ -14,6 +16,12 @@ Space Continuous() {
   return Make({Double("lr", {1e-5, 1e-1}, v1::LOG_UNIFORM), Double("momentum", {0, 1}),
                Double("drop", {0, 0.5, 0.05}), Int("width", {16, 1024}, v1::LOG_UNIFORM),
                Categorical("opt", {"sgd", "adam", "lion"})});
+}
+
+Space TenReals() {
+  std::vector<v1::ParameterSpec> parameters;
+  for (int i = 0; i < 10; ++i) parameters.push_back(Double("x" + std::to_string(i), {0, 1}));
+  return Make(parameters);
 }
 
 Space Finite() {
@@ -59,6 +67,15 @@ const bool registered = [] {
             ->Arg(n)
             ->Unit(benchmark::kMicrosecond);
       }
+    }
+  }
+  // The sizes at which the peers were timed.
+  for (const char* name : {"tpe", "multivariate-tpe", "de", "nsga2"}) {
+    for (int n : {100, 1000}) {
+      const std::string label = std::string("suggest/") + name + "/ten_reals";
+      benchmark::RegisterBenchmark(label.c_str(), Propose, name, TenReals(), true)
+          ->Arg(n)
+          ->Unit(benchmark::kMicrosecond);
     }
   }
   benchmark::RegisterBenchmark("suggest/history_add", AddTrial, Continuous());
