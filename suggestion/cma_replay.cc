@@ -139,7 +139,7 @@ void CmaReplay::RunByLabel() {
   for (const auto& [tag, members] : generations) {
     MoveTo(tag);
     --left;
-    const bool open = left == 0 && Ended(members) < search_.population();
+    const bool open = left == 0 && IsOpen(members);
     if (settled_ && left <= kPatience && (open || AnyActive(members))) Settle(members.front());
     if (open) return Open(members);
     Close(members);
@@ -168,7 +168,7 @@ void CmaReplay::RunInBlocks() {
     const int64_t ahead = in_.history.size() - end;
     Indices members;
     for (int64_t i = first; i < std::min(end, in_.history.size()); ++i) members.push_back(i);
-    const bool open = ahead <= 0 && Ended(members) < search_.population();
+    const bool open = ahead <= 0 && IsOpen(members);
     const bool waits = ahead <= kPatience * search_.population() && AnyActive(members);
     if (settled_ && (open || waits)) Settle(first);
     if (open) return Open(members);
@@ -221,6 +221,13 @@ int64_t CmaReplay::Ended(const Indices& members) const {
   return std::count_if(members.begin(), members.end(), [this](int64_t i) {
     return in_.history.trial(i).state != TrialState::kActive;
   });
+}
+
+// Half of λ, since the better half decides where the mean goes. Waiting for all of them would fill
+// the slots with draws from a distribution that is already known to be old.
+bool CmaReplay::IsOpen(const Indices& members) const {
+  const int64_t wanted = search_.population();
+  return static_cast<int64_t>(members.size()) < wanted || 2 * Ended(members) < wanted;
 }
 
 bool CmaReplay::AnyActive(const Indices& members) const {

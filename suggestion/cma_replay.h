@@ -4,8 +4,8 @@
 //
 //   generation   the trials with the same label "cmaes-generation", "<run>.<number>", both from 0;
 //                a trial without the label belongs to the generation of the one before it
-//   λ            members of a generation that must have ended before the next one begins; while
-//                they run, whoever asks gets one more member, so that no slot waits
+//   λ            members of a generation; half of them must have ended before the next one begins,
+//                and until then whoever asks gets one more member, so that no slot waits
 //   sources      the trials before the first label (start points, another algorithm) and those of
 //                earlier experiments: where the search begins, by suggestion/cma_start.h
 //
@@ -78,6 +78,7 @@ class CmaReplay {
   CmaDraw DrawnAs(int64_t index, const CmaFrame& frame) const;
   void Open(const Indices& members);
   int64_t Ended(const Indices& members) const;
+  bool IsOpen(const Indices& members) const;
   bool AnyActive(const Indices& members) const;
   void Settle(int64_t next);
   bool ReadMemo();

@@ -201,7 +201,7 @@ TEST(Cmaes, AMemoOfAnotherHistoryIsIgnored) {
   EXPECT_TRUE(algorithm->Propose(shorter, 1, Rng(1)).ok());
 }
 
-TEST(Cmaes, AsksForAnotherMemberWhileAGenerationRuns) {
+TEST(Cmaes, AsksForAnotherMemberUntilHalfOfAGenerationHasEnded) {
   const Space space = Reals(3);
   const auto algorithm = Build(space, {{"popsize", "6"}});
   History history(space);
@@ -210,7 +210,7 @@ TEST(Cmaes, AsksForAnotherMemberWhileAGenerationRuns) {
     return algorithm->Propose(history, 1, Rng(1))->suggestions.at(0).labels.at(0);
   };
   EXPECT_EQ(label(), std::make_pair(std::string(kLabel), std::string("0.0")));
-  for (int i = 0; i < 5; ++i) history.Update(i, Completed(i));
+  for (int i = 0; i < 2; ++i) history.Update(i, Completed(i));
   AddAll(history, *algorithm->Propose(history, 1, Rng(1)), {});
   EXPECT_EQ(label().second, "0.0");
   history.Update(6, Completed(1));
