@@ -146,7 +146,9 @@ StatusOr<TrialRecords> Read(Client& client, const TrialKey& key) {
 
 std::string ParentLine(const TrialKey& key, const v1::Parent& parent) {
   if (parent.trial() == 0) return "";
-  return absl::StrCat(TrialName({key.experiment, parent.trial()}), ", from step ", parent.step());
+  const std::string name = TrialName({key.experiment, parent.trial()});
+  if (parent.step() == 0) return name + ", from its newest checkpoint";
+  return absl::StrCat(name, ", from step ", parent.step());
 }
 
 }  // namespace

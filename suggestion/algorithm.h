@@ -23,7 +23,8 @@ namespace shirabe::suggestion {
 
 struct Suggestion {
   Point point;
-  std::optional<v1::Parent> parent = {};  // continue from this trial's checkpoint
+  // Go on from this trial's checkpoint at this step; from its newest one where step is 0.
+  std::optional<v1::Parent> parent = {};
   std::vector<std::pair<std::string, std::string>> labels = {};
   std::string explanation = {};  // one line for people: why this point
 };

@@ -65,6 +65,9 @@ def load(args):
         return new_model(args), 0
     with open(folder / "model.pickle", "rb") as file:
         model = pickle.load(file)
+    # What may change in training has changed if the checkpoint is that of another trial.
+    model.set_params(learning_rate_init=args.lr, alpha=args.alpha, batch_size=args.batch_size)
+    model._optimizer.learning_rate_init = args.lr
     print(f"going on after epoch {folder.name}", flush=True)
     return model, int(folder.name)
 
