@@ -89,6 +89,7 @@ void RungBook::Plan(int64_t index, int bracket) {
   if (told_[bracket]) return;
   const auto size = NumberLabel(history_, index, kSize);
   if (size) brackets_[bracket].planned = *size;
+  if (size && !ParentOf(history_, index)) brackets_[bracket].first = RungOf(index);
   told_[bracket] = true;
 }
 

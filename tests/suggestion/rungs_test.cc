@@ -266,6 +266,15 @@ TEST(Hyperband, ALimitRaisedLaterIsUsed) {
   EXPECT_EQ(crew.history().size(), 40);
 }
 
+TEST(Hyperband, ABracketStaysAsItWasBegunWhenTheLimitIsRaised) {
+  Crew crew("hyperband", KatibProblem({{"r_l", "9"}}, 6));  // five with 3 epochs, one with 9
+  crew.Run(4, 3, Honest);
+  const auto raised = *CreateAlgorithm("hyperband", KatibProblem({{"r_l", "9"}}, 100));
+  const auto proposal = raised->Propose(crew.history(), 2, Rng(1));
+  ASSERT_EQ(proposal->suggestions.size(), 2u);
+  for (const Suggestion& made : proposal->suggestions) EXPECT_EQ(EpochsOf(crew, made), 3);
+}
+
 TEST(Hyperband, WhatIsPromotedSurvivesARestartAndIsNotPromotedAgain) {
   const Problem problem = KatibProblem({{"r_l", "9"}}, 13);
   Crew crew("hyperband", problem);
