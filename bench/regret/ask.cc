@@ -140,15 +140,16 @@ class Session {
     const double start = ProcessorSeconds();
     const Proposal proposal = algorithm_->Propose(history_, count, root_).value();
     const double seconds = ProcessorSeconds() - start;
-    Json points = Json::array();
+    Json points = Json::array(), whys = Json::array();
     for (const suggestion::Suggestion& suggestion : proposal.suggestions) {
       points.push_back(JsonOf(space_.Decode(suggestion.point)));
+      whys.push_back(suggestion.explanation);
       asked_.push_back(history_.size());
       history_.Add(suggestion.point, {});
       history_.SetLabels(history_.size() - 1, suggestion.labels);
     }
     if (!proposal.suggestions.empty()) history_.memo = proposal.memo;
-    return {{"points", points}, {"seconds", seconds}, {"reason", proposal.reason}};
+    return {{"points", points}, {"seconds", seconds}, {"reason", proposal.reason}, {"why", whys}};
   }
 
   // The best told.
