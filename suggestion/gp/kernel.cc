@@ -1,0 +1,137 @@
+#include "suggestion/gp/kernel.h"
+
+#include <cmath>
+
+namespace shirabe::suggestion::gp {
+namespace {
+
+using Eigen::ArrayXd;
+using Eigen::Index;
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+
+// x / ℓ about the centre of the cube, which keeps what cancels in SquaredDistances small.
+MatrixXd Scaled(const Theta& theta, const Inputs& a) {
+  const VectorXd inverse = (-theta.values.head(a.numeric())).array().exp();
+  return (a.x.array() - 0.5).matrix() * inverse.asDiagonal();
+}
+
+// r² by |z|² + |z'|² - 2 zᵀz', one matrix product.
+MatrixXd SquaredDistances(const MatrixXd& a, const MatrixXd& b) {
+  const VectorXd a2 = a.rowwise().squaredNorm(), b2 = b.rowwise().squaredNorm();
+  MatrixXd r2 = -2.0 * a * b.transpose();
+  for (Index j = 0; j < r2.cols(); ++j) {
+    r2.col(j) = (r2.col(j) + a2).array().max(-b2[j]) + b2[j];
+  }
+  return r2;
+}
+
+// k_x in place of r², and ∂k_x/∂r² = -5/6 (1 + √5 r) exp(-√5 r).
+void Matern(MatrixXd& r2, MatrixXd* slope) {
+  if (slope != nullptr) slope->resize(r2.rows(), r2.cols());
+  for (Index j = 0; j < r2.cols(); ++j) {
+    const ArrayXd root = (5.0 * r2.col(j).array()).sqrt();
+    const ArrayXd decay = (-root).exp();
+    if (slope != nullptr) slope->col(j) = -5.0 / 6 * (1 + root) * decay;
+    r2.col(j) = (1 + root + root.square() / 3) * decay;
+  }
+}
+
+MatrixXd Hamming(const Theta& theta, const Inputs& a, const Inputs& b) {
+  MatrixXd k = MatrixXd::Zero(a.rows(), b.rows());
+  for (int c = 0; c < a.categorical(); ++c) {
+    const double weight = std::exp(-theta.values[a.numeric() + c]);
+    for (Index j = 0; j < b.rows(); ++j) {
+      const double category = b.u(j, c);
+      for (Index i = 0; i < a.rows(); ++i) k(i, j) += a.u(i, c) != category ? weight : 0;
+    }
+  }
+  return (-k.array()).exp();
+}
+
+// How k depends on its parts: k = constant parts of k_x and k_u by `sum`, both by `product`.
+struct Mix {
+  double sum, product;
+};
+
+Mix MixOf(const Theta& theta) {
+  const double w = theta.mix(), scale = theta.scale();
+  return {0.5 * (1 - w) * scale, w * scale};
+}
+
+}  // namespace
+
+Covariance Covary(const Theta& theta, const Inputs& a, const Inputs& b, Slopes slopes) {
+  Covariance result;
+  if (a.numeric() == 0) {
+    result.k = theta.scale() * Hamming(theta, a, b);
+    if (slopes == Slopes::kYes) result.slope = MatrixXd::Zero(a.rows(), b.rows());
+    return result;
+  }
+  result.k = SquaredDistances(Scaled(theta, a), Scaled(theta, b));
+  Matern(result.k, slopes == Slopes::kYes ? &result.slope : nullptr);
+  if (a.categorical() == 0) {
+    result.k *= theta.scale();
+    result.slope *= theta.scale();
+    return result;
+  }
+  const Mix mix = MixOf(theta);
+  const MatrixXd k_u = Hamming(theta, a, b);
+  if (slopes == Slopes::kYes) result.slope.array() *= mix.sum + mix.product * k_u.array();
+  result.k = mix.sum * (result.k + k_u) + mix.product * result.k.cwiseProduct(k_u);
+  return result;
+}
+
+Gram::Gram(const Theta& theta, const Inputs& a) : theta_(theta), inputs_(a) {
+  const bool numeric = a.numeric() > 0, categorical = a.categorical() > 0;
+  const double scale = theta.scale();
+  if (categorical) k_u_ = Hamming(theta, a, a);
+  if (!numeric) {
+    k_ = k_u_slope_ = scale * k_u_;
+    return;
+  }
+  z_ = Scaled(theta, a);
+  k_ = SquaredDistances(z_, z_);
+  Matern(k_, &slope_);
+  if (!categorical) {
+    k_ *= scale;
+    slope_ *= scale;
+    return;
+  }
+  const Mix mix = MixOf(theta);
+  const double w = theta.mix();
+  slope_.array() *= mix.sum + mix.product * k_u_.array();
+  k_u_slope_ = (mix.sum + mix.product * k_.array()) * k_u_.array();
+  mix_slope_ = scale * w * (1 - w) * (k_.cwiseProduct(k_u_) - 0.5 * (k_ + k_u_));
+  k_ = mix.sum * (k_ + k_u_) + mix.product * k_.cwiseProduct(k_u_);
+}
+
+VectorXd Gram::Pullback(const MatrixXd& weights) const {
+  const int p = inputs_.numeric(), c = inputs_.categorical();
+  VectorXd gradient = VectorXd::Zero(Theta::Size(p, c));
+  if (p > 0) {
+    // Σ_ij q_ij (z_i - z_j)² = 2 (Σ_i z_i² Σ_j q_ij - zᵀ q z), and ∂r²/∂log ℓ = -2 (z_i - z_j)².
+    const MatrixXd q = weights.cwiseProduct(slope_);
+    const VectorXd sums = q.rowwise().sum();
+    const MatrixXd qz = q * z_;
+    for (int j = 0; j < p; ++j) {
+      gradient[j] = -2 * (sums.dot(z_.col(j).cwiseAbs2()) - z_.col(j).dot(qz.col(j)));
+    }
+  }
+  for (int j = 0; j < c; ++j) {
+    // ∂k_u/∂log ℓ_j = k_u [u_j ≠ u'_j] / ℓ_j.
+    const auto& u = inputs_.u.col(j);
+    double sum = 0;
+    for (Index b = 0; b < u.size(); ++b) {
+      for (Index a = 0; a < b; ++a) {
+        if (u[a] != u[b]) sum += weights(a, b) * k_u_slope_(a, b);
+      }
+    }
+    gradient[p + j] = sum * std::exp(-theta_.values[p + j]);
+  }
+  gradient[p + c] = 0.5 * weights.cwiseProduct(k_).sum();
+  if (p > 0 && c > 0) gradient[p + c + 2] = 0.5 * weights.cwiseProduct(mix_slope_).sum();
+  return gradient;
+}
+
+}  // namespace shirabe::suggestion::gp

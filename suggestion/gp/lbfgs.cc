@@ -1,0 +1,115 @@
+#include "suggestion/gp/lbfgs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+namespace shirabe::suggestion::gp {
+namespace {
+
+using Eigen::VectorXd;
+
+constexpr size_t kMemory = 10;      // pairs kept
+constexpr int kMaxBacktracks = 20;  // within one line search
+constexpr double kArmijo = 1e-4;    // share of the predicted decrease that is enough
+constexpr double kCurvature = 1e-10;
+
+}  // namespace
+
+Lbfgs::Lbfgs(const VectorXd& start, Box box, const Options& options)
+    : box_(std::move(box)), options_(options), x_(box_.Clamp(start)), trial_(x_) {}
+
+void Lbfgs::Tell(double f, const VectorXd& gradient) {
+  if (!started_) {
+    started_ = true;
+    x_ = trial_;
+    f_ = f;
+    g_ = gradient;
+    if (!std::isfinite(f) || !gradient.allFinite()) done_ = true;
+    if (!done_) Propose();
+    return;
+  }
+  const double predicted = g_.dot(trial_ - x_);
+  if (std::isfinite(f) && gradient.allFinite() && f <= f_ + kArmijo * predicted) {
+    return Accept(f, gradient);
+  }
+  if (++backtracks_ >= kMaxBacktracks) {
+    done_ = true;
+    return;
+  }
+  // The minimum of the parabola through f, its slope and the value found, kept away from both ends.
+  double factor = 0.1;
+  const double rise = f - f_ - predicted;
+  if (std::isfinite(f) && rise > 0) factor = std::clamp(-0.5 * predicted / rise, 0.1, 0.5);
+  step_ *= factor;
+  trial_ = box_.Clamp(x_ + step_ * direction_);
+}
+
+void Lbfgs::Accept(double f, const VectorXd& gradient) {
+  Pair pair{trial_ - x_, gradient - g_, 0};
+  const double decrease = f_ - f;
+  const double sy = pair.s.dot(pair.y);
+  x_ = trial_;
+  f_ = f;
+  g_ = gradient;
+  if (sy > kCurvature * pair.s.norm() * pair.y.norm()) {
+    pair.rho = 1 / sy;
+    pairs_.push_back(std::move(pair));
+    if (pairs_.size() > kMemory) pairs_.pop_front();
+  }
+  ++iterations_;
+  const bool stalled = decrease < options_.decrease_tolerance * std::max(1.0, std::abs(f_));
+  if (stalled || iterations_ >= options_.max_iterations) {
+    done_ = true;
+    return;
+  }
+  Propose();
+}
+
+bool Lbfgs::AtBound(int i) const {
+  return (x_[i] <= box_.lower[i] && g_[i] > 0) || (x_[i] >= box_.upper[i] && g_[i] < 0);
+}
+
+// -H·g over the coordinates that are free.
+VectorXd Lbfgs::Direction() {
+  VectorXd q = g_;
+  const auto hold = [&] {
+    for (int i = 0; i < q.size(); ++i) {
+      if (AtBound(i)) q[i] = 0;
+    }
+  };
+  hold();
+  const VectorXd steepest = -q;
+  std::vector<double> a(pairs_.size());
+  for (size_t k = pairs_.size(); k-- > 0;) {
+    a[k] = pairs_[k].rho * pairs_[k].s.dot(q);
+    q -= a[k] * pairs_[k].y;
+  }
+  if (pairs_.empty()) {
+    q *= std::min(1.0, 1 / (g_.norm() + 1e-12));
+  } else {
+    q *= pairs_.back().s.dot(pairs_.back().y) / pairs_.back().y.squaredNorm();
+  }
+  for (size_t k = 0; k < pairs_.size(); ++k) {
+    q += (a[k] - pairs_[k].rho * pairs_[k].y.dot(q)) * pairs_[k].s;
+  }
+  hold();
+  if (q.dot(g_) > 0) return -q;
+  pairs_.clear();
+  return steepest;
+}
+
+void Lbfgs::Propose() {
+  const VectorXd projected = x_ - box_.Clamp(x_ - g_);
+  if (projected.size() == 0 || projected.cwiseAbs().maxCoeff() < options_.gradient_tolerance) {
+    done_ = true;
+    return;
+  }
+  direction_ = Direction();
+  step_ = 1;
+  backtracks_ = 0;
+  trial_ = box_.Clamp(x_ + direction_);
+}
+
+}  // namespace shirabe::suggestion::gp

@@ -1,0 +1,85 @@
+// A Gaussian process over what was observed: the prior of its parameters, their most probable
+// values, and the posterior of the function. Larger y is better. Pure but for Posterior::Append;
+// any thread, one call at a time per object.
+//
+//   n   observed points                     y   their values, standardised    n × m (m scenarios)
+//   K   k(X, X) + σ²I         n × n         L   its Cholesky factor           n × n
+//   β   mean of the process, (1ᵀK⁻¹y) / (1ᵀK⁻¹1) by generalised least squares
+//   α   K⁻¹ (y - β)           n × m         p, c, θ, ℓ   as in suggestion/gp/kernel.h
+//
+//   log p(y, θ) = -½ (y-β)ᵀα - Σ log L_ii + log p(θ)           Rasmussen & Williams (2006), (2.30)
+//   μ(x) = β + k(x,X) α         v(x) = k(x,x) - |L⁻¹ k(X,x)|²                         (2.25),
+//   (2.26) left out, the i-th point is predicted as y_i - α_i / (K⁻¹)_ii (5.12)
+//
+// Lengths grow with √p a priori, because distances do: C. Hvarfner et al., "Vanilla Bayesian
+// optimization performs great in high dimensions", ICML 2024.
+#pragma once
+
+#include <Eigen/Dense>
+#include <optional>
+
+#include "suggestion/gp/kernel.h"
+#include "suggestion/gp/lbfgs.h"
+
+namespace shirabe::suggestion::gp {
+
+// Of θ: where it starts without any other word, and the box it is kept in.
+Theta DefaultTheta(int numeric, int categorical);
+Box ThetaBox(int numeric, int categorical);
+
+// -log p(y, θ) up to a constant, and its gradient; an infinite value where K cannot be factored.
+double NegativeLogPosterior(const Theta& theta, const Inputs& inputs, const Eigen::VectorXd& y,
+                            Eigen::VectorXd& gradient);
+
+struct Fitted {
+  Theta theta;
+  double value;  // NegativeLogPosterior
+};
+// The most probable θ near `start`.
+Fitted Fit(const Inputs& inputs, const Eigen::VectorXd& y, const Theta& start);
+
+class Posterior {
+ public:
+  // A K that cannot be factored gets a growing multiple of I added: 1e-10 of s² first, then ten
+  // times more each time.
+  Posterior(const Theta& theta, const Inputs& inputs);
+
+  // Values of the points so far, in one scenario or several. β is that of the first.
+  void SetTargets(const Eigen::MatrixXd& y);
+  // The same in `scenarios` scenarios, from one.
+  void Split(Eigen::Index scenarios);
+  // One more point; O(n²). `y`: its value in each scenario.
+  void Append(const Inputs& point, const Eigen::RowVectorXd& y);
+
+  struct Prediction {
+    Eigen::MatrixXd mean;      // points × m
+    Eigen::VectorXd variance;  // points, of the function without noise, > 0
+    Covariance cross;          // with the observed points
+    Eigen::MatrixXd solved;    // L⁻¹ k(X, x), n × points
+  };
+  Prediction Predict(const Inputs& points, Slopes slopes = Slopes::kNo) const;
+  // With respect to the numeric coordinates of each point, the gradient of Σ mean_bar · mean +
+  // variance_bar · variance; points × p. The prediction must have slopes.
+  Eigen::MatrixXd Pullback(const Inputs& points, const Prediction& prediction,
+                           const Eigen::MatrixXd& mean_bar,
+                           const Eigen::VectorXd& variance_bar) const;
+
+  // Each observed point as the others predict it, in the first scenario.
+  Eigen::VectorXd LeaveOneOut() const;
+
+  const Theta& theta() const { return theta_; }
+  const Inputs& inputs() const { return inputs_; }
+  Eigen::Index size() const { return inverse_.rows(); }
+  Eigen::Index scenarios() const { return alpha_.cols(); }
+
+ private:
+  Theta theta_;
+  Inputs inputs_;
+  Eigen::MatrixXd inverse_;   // L⁻¹
+  Eigen::MatrixXd whitened_;  // L⁻¹ (y - β)
+  Eigen::MatrixXd alpha_;
+  Eigen::VectorXd y_;  // of the first scenario
+  double mean_ = 0;    // β
+};
+
+}  // namespace shirabe::suggestion::gp

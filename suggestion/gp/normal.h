@@ -1,0 +1,29 @@
+// Functions of the standard normal distribution that the acquisition functions need, accurate in
+// the tails, where the textbook forms lose all their digits. Pure; any thread.
+//
+//   z     real                                  φ, Φ   density and distribution function
+//   h(z)  φ(z) + z·Φ(z): the expected improvement in units of the standard deviation
+//
+// The tail of h by 1 - t·R(t) = 1/t² - 3/t⁴ + 15/t⁶ - …, with t = -z and Mills' ratio
+// R(t) = Φ(-t)/φ(t) (Abramowitz & Stegun 26.2.12). Why its logarithm is what should be maximised:
+// S. Ament et al., "Unexpected improvements to expected improvement", NeurIPS 2023.
+#pragma once
+
+namespace shirabe::suggestion::gp {
+
+double Cdf(double z);
+// Inverse of Cdf; 0 < p < 1.
+double Quantile(double p);
+
+// A function with its derivative.
+struct Value {
+  double value;
+  double slope;
+};
+
+// log h(z), for every finite z. Relative error of h below 1e-11.
+Value LogH(double z);
+// log Φ(z), for every finite z.
+Value LogCdf(double z);
+
+}  // namespace shirabe::suggestion::gp

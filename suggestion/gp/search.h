@@ -1,0 +1,62 @@
+// Finds the points where an acquisition function is largest. One object serves one suggestion.
+//
+//   1. a pool: half a Sobol sequence over the region, half the incumbent with a few coordinates
+//      changed (random axis-aligned subspace perturbations: R. Regis, C. Shoemaker, "Combining
+//      radial basis function surrogates and dynamic coordinate search", 2013)
+//   2. the best of it, some by lot, and the incumbent climb in lock-step, each by L-BFGS in x / ℓ
+//   3. in discrete spaces: ordered coordinates are rounded, then each point moves to its best
+//      neighbour that differs in one coordinate, and climbs again, while that helps
+//
+// A space of few points is enumerated instead.
+#pragma once
+
+#include <vector>
+
+#include "base/rng.h"
+#include "suggestion/gp/acquisition.h"
+#include "suggestion/gp/layout.h"
+
+namespace shirabe::suggestion::gp {
+
+// Where to look: a box over the numeric coordinates, around a point to start from. `reach` is the
+// probability that a category of the pool's first half is not the incumbent's.
+struct Region {
+  Box box;
+  Inputs incumbent;  // one row
+  double reach = 1;
+};
+
+struct Ranked {
+  Point point;  // not canonical in its continuous coordinates
+  double value;
+};
+
+class Search {
+ public:
+  static constexpr uint64_t kEnumerable = 4096;
+
+  Search(const Layout& layout, const Acquisition& acquisition, const Region& region, Rng rng);
+
+  // Best first; never empty. Without `climb` only the pool is looked at.
+  std::vector<Ranked> Run(bool climb);
+
+ private:
+  Inputs All() const;
+  Inputs Pool();
+  void Spread(Inputs& pool, Eigen::Index begin, Eigen::Index count);
+  void Perturb(Inputs& pool, Eigen::Index row);
+  Inputs ChooseStarts(const Inputs& pool, const Eigen::VectorXd& values);
+  void Climb(Inputs& points) const;
+  bool StepToNeighbours(Inputs& points, Eigen::VectorXd& values);
+  Inputs Neighbours(const Inputs& point);
+  void Append(const Inputs& points, const Eigen::VectorXd& values,
+              std::vector<Ranked>& ranked) const;
+
+  const Layout& layout_;
+  const Acquisition& acquisition_;
+  const Region& region_;
+  Rng rng_;
+  Eigen::VectorXd lengths_;  // by which numeric coordinates are divided while climbing
+};
+
+}  // namespace shirabe::suggestion::gp

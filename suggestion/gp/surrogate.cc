@@ -1,0 +1,156 @@
+#include "suggestion/gp/surrogate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "base/rng.h"
+
+namespace shirabe::suggestion::gp {
+namespace {
+
+using Eigen::Index;
+using Eigen::VectorXd;
+
+constexpr char kMagic[8] = {'g', 'p', ' ', 'm', 'e', 'm', 'o', '1'};
+// So many points more than at the last fit ask for another: each of them up to 200, then 3 %.
+constexpr int64_t kEveryTime = 200;
+constexpr double kGrowth = 1.03;
+// The parameters are fitted to no more points than this, because each step costs their cube.
+constexpr Index kMaxFitted = 400;
+// Of labels of variance 1: how far one odd trial is believed.
+constexpr double kLabelNoise = 0.1;
+// A warp that is not better by this share of ordered pairs does not replace the last one.
+constexpr double kHysteresis = 0.005;
+
+bool NeedsFit(int64_t n, const Memory& memory) {
+  if (memory.fitted_at <= 0 || n < memory.fitted_at) return true;
+  if (memory.thetas[static_cast<int>(memory.warp)].values.size() == 0) return true;
+  if (n <= kEveryTime) return n > memory.fitted_at;
+  return static_cast<double>(n) >= kGrowth * static_cast<double>(memory.fitted_at);
+}
+
+// Which points the parameters are fitted to: all of them, or the better half of what is allowed and
+// others evenly from the rest.
+std::vector<Index> ChooseForFit(const VectorXd& scores) {
+  std::vector<Index> order(scores.size());
+  std::iota(order.begin(), order.end(), 0);
+  if (scores.size() <= kMaxFitted) return order;
+  std::stable_sort(order.begin(), order.end(),
+                   [&](Index a, Index b) { return scores[a] > scores[b]; });
+  std::vector<Index> chosen(order.begin(), order.begin() + kMaxFitted / 2);
+  std::sort(order.begin() + kMaxFitted / 2, order.end());
+  const Index rest = scores.size() - kMaxFitted / 2, wanted = kMaxFitted - kMaxFitted / 2;
+  for (Index i = 0; i < wanted; ++i) chosen.push_back(order[kMaxFitted / 2 + i * rest / wanted]);
+  std::sort(chosen.begin(), chosen.end());
+  return chosen;
+}
+
+Theta FitTo(const std::vector<Index>& chosen, const Inputs& inputs, const VectorXd& y,
+            const Theta& start) {
+  if (static_cast<Index>(chosen.size()) == y.size()) return Fit(inputs, y, start).theta;
+  return Fit({inputs.x(chosen, Eigen::all), inputs.u(chosen, Eigen::all)}, y(chosen), start).theta;
+}
+
+Theta StartOf(const Theta& last, const Inputs& inputs) {
+  if (last.values.size() > 0) return last;
+  return DefaultTheta(inputs.numeric(), inputs.categorical());
+}
+
+Posterior Condition(const Theta& theta, const Inputs& inputs, const VectorXd& y) {
+  Posterior posterior(theta, inputs);
+  posterior.SetTargets(y);
+  return posterior;
+}
+
+void Put(std::string& text, double value) {
+  char bytes[sizeof value];
+  std::memcpy(bytes, &value, sizeof value);
+  text.append(bytes, sizeof bytes);
+}
+
+double Get(const std::string& text, size_t at) {
+  double value = 0;
+  std::memcpy(&value, text.data() + at, sizeof value);
+  return value;
+}
+
+// As a double of 48 whole bits, so that every field has the same form.
+double Checksum(const std::string& text) { return static_cast<double>(Fingerprint(text) >> 16); }
+
+}  // namespace
+
+std::string Memory::Serialize() const {
+  std::string text(kMagic, sizeof kMagic);
+  Put(text, static_cast<double>(fitted_at));
+  Put(text, static_cast<double>(static_cast<int>(warp)));
+  for (const Theta& theta : thetas) {
+    Put(text, static_cast<double>(theta.values.size()));
+    for (const double value : theta.values) Put(text, value);
+  }
+  Put(text, Checksum(text));
+  return text;
+}
+
+Memory Memory::Parse(const std::string& text, int theta_size) {
+  constexpr size_t kField = sizeof(double);
+  if (text.size() < sizeof kMagic + kField || text.size() % kField != 0) return {};
+  if (std::memcmp(text.data(), kMagic, sizeof kMagic) != 0) return {};
+  const size_t end = text.size() - kField;
+  if (Get(text, end) != Checksum(text.substr(0, end))) return {};
+  Memory memory;
+  size_t at = sizeof kMagic;
+  const auto next = [&] {
+    const double value = at < end ? Get(text, at) : 0;
+    at += kField;
+    return value;
+  };
+  memory.fitted_at = static_cast<int64_t>(next());
+  memory.warp = static_cast<WarpKind>(static_cast<int>(next()));
+  for (Theta& theta : memory.thetas) {
+    const auto size = static_cast<int>(next());
+    if (size != 0 && size != theta_size) return {};  // of another space
+    theta.values.resize(size);
+    for (double& value : theta.values) value = next();
+  }
+  return at == end ? memory : Memory();
+}
+
+Surrogate Learn(const Inputs& inputs, const VectorXd& scores, Memory& memory) {
+  if (!NeedsFit(inputs.rows(), memory)) {
+    Warp warp(memory.warp, scores);
+    Posterior posterior =
+        Condition(memory.thetas[static_cast<int>(memory.warp)], inputs, warp.warped());
+    return {std::move(warp), std::move(posterior)};
+  }
+  std::optional<Surrogate> best;
+  double best_order = -1;
+  const WarpKind last = memory.warp;
+  const bool has_last = memory.fitted_at > 0;
+  const std::vector<Index> chosen = ChooseForFit(scores);
+  for (const WarpKind kind : kWarpKinds) {
+    Warp warp(kind, scores);
+    Theta& theta = memory.thetas[static_cast<int>(kind)];
+    theta = FitTo(chosen, inputs, warp.warped(), StartOf(theta, inputs));
+    Posterior posterior = Condition(theta, inputs, warp.warped());
+    double order = Concordance(scores, posterior.LeaveOneOut());
+    if (has_last && kind == last) order += kHysteresis;
+    if (order <= best_order) continue;
+    best_order = order;
+    memory.warp = kind;
+    best = Surrogate{std::move(warp), std::move(posterior)};
+  }
+  memory.fitted_at = inputs.rows();
+  return *std::move(best);
+}
+
+Posterior LearnFeasibility(const Inputs& inputs, const VectorXd& labels) {
+  Theta theta = DefaultTheta(inputs.numeric(), inputs.categorical());
+  theta.values[theta.values.size() - 2] = std::log(kLabelNoise);
+  return Condition(theta, inputs, labels);
+}
+
+}  // namespace shirabe::suggestion::gp

@@ -1,0 +1,56 @@
+#include "suggestion/gp/trust_region.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace shirabe::suggestion::gp {
+namespace {
+
+using Eigen::ArrayXd;
+using Eigen::Index;
+using Eigen::VectorXd;
+
+constexpr double kFirst = 0.8, kMost = 1.6, kLeast = 0.0078125;  // 2^-7
+constexpr int kSuccesses = 3;                                    // in a row, to grow
+constexpr int kLeastFailures = 4;                                // in a row, to shrink
+// A success is better by this share of the distance between the best and the median so far.
+constexpr double kWorthwhile = 1e-3;
+
+}  // namespace
+
+double TrustRegionSide(const VectorXd& scores, int dimensions, Index initial) {
+  const int patience = std::max(kLeastFailures, dimensions);
+  double side = kFirst;
+  int successes = 0, failures = 0;
+  std::vector<double> sorted;  // the scores so far
+  for (Index i = 0; i < scores.size(); ++i) {
+    if (i >= initial && i > 0) {
+      const double best = sorted.back(), spread = best - sorted[sorted.size() / 2];
+      const bool better = scores[i] > best + (std::isfinite(spread) ? kWorthwhile * spread : 0);
+      successes = better ? successes + 1 : 0;
+      failures = better ? 0 : failures + 1;
+    }
+    sorted.insert(std::upper_bound(sorted.begin(), sorted.end(), scores[i]), scores[i]);
+    if (successes >= kSuccesses) {
+      side = std::min(kMost, 2 * side);
+      successes = 0;
+    }
+    if (failures >= patience) {
+      side /= 2;
+      failures = 0;
+      if (side < kLeast) side = kFirst;
+    }
+  }
+  return side;
+}
+
+Box TrustRegion(double side, const VectorXd& centre, const ArrayXd& lengths) {
+  constexpr double kLongest = 10, kLeastHalf = 1e-6;
+  ArrayXd shape = lengths / lengths.mean();
+  shape /= std::exp(shape.log().mean());
+  const ArrayXd half = (0.5 * side * shape.min(kLongest)).max(kLeastHalf);
+  return {(centre.array() - half).max(0), (centre.array() + half).min(1)};
+}
+
+}  // namespace shirabe::suggestion::gp

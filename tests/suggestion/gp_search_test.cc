@@ -1,0 +1,267 @@
+// Warps, minimisation, acquisition, trust region and what is remembered.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "suggestion/gp/acquisition.h"
+#include "suggestion/gp/lbfgs.h"
+#include "suggestion/gp/search.h"
+#include "suggestion/gp/surrogate.h"
+#include "suggestion/gp/trust_region.h"
+#include "suggestion/gp/warp.h"
+#include "tests/suggestion/gp_data.h"
+#include "tests/suggestion/spaces.h"
+
+namespace shirabe::suggestion::gp {
+namespace {
+
+using Eigen::Index;
+using Eigen::MatrixXd;
+using Eigen::RowVectorXd;
+using Eigen::VectorXd;
+
+// ---- minimisation -------------------------------------------------------------------------------
+
+Box UnitBox(int d) { return {VectorXd::Constant(d, -2), VectorXd::Constant(d, 2)}; }
+
+double Rosenbrock(const VectorXd& x, VectorXd& g) {
+  const double a = 1 - x[0], b = x[1] - x[0] * x[0];
+  g.resize(2);
+  g << -2 * a - 400 * x[0] * b, 200 * b;
+  return a * a + 100 * b * b;
+}
+
+TEST(GpLbfgs, FindsTheEndOfACurvedValley) {
+  Lbfgs search(VectorXd::Constant(2, -1.5), UnitBox(2),
+               {.max_iterations = 200, .gradient_tolerance = 1e-8, .decrease_tolerance = 0});
+  VectorXd gradient;
+  while (!search.done()) {
+    const double f = Rosenbrock(search.next(), gradient);
+    search.Tell(f, gradient);
+  }
+  EXPECT_LT((search.x() - VectorXd::Ones(2)).norm(), 1e-5);
+}
+
+TEST(GpLbfgs, StopsAtTheWallOfTheBox) {
+  Box box = UnitBox(3);
+  box.lower[1] = box.upper[1] = 0.25;  // held
+  Lbfgs search(VectorXd::Zero(3), box, {});
+  const VectorXd target = VectorXd::Constant(3, 5);
+  while (!search.done()) {
+    const VectorXd x = search.next();
+    search.Tell((x - target).squaredNorm(), 2 * (x - target));
+  }
+  EXPECT_EQ(search.x(), (VectorXd(3) << 2, 0.25, 2).finished());
+}
+
+TEST(GpLbfgs, ANumberThatIsNoneEndsItOrIsAvoided) {
+  Lbfgs nowhere(VectorXd::Zero(1), UnitBox(1), {});
+  nowhere.Tell(NAN, VectorXd::Zero(1));
+  EXPECT_TRUE(nowhere.done());
+  // log(1 + x) cannot be evaluated left of -1, which is where a first step leads.
+  Lbfgs search(VectorXd::Zero(1), UnitBox(1), {.gradient_tolerance = 1e-9});
+  int evaluations = 0;
+  while (!search.done() && ++evaluations < 1000) {
+    const double x = search.next()[0];
+    search.Tell(x - 0.5 * std::log(1 + x), VectorXd::Constant(1, 1 - 0.5 / (1 + x)));
+  }
+  EXPECT_NEAR(search.x()[0], -0.5, 1e-6);
+}
+
+// ---- warps --------------------------------------------------------------------------------------
+
+TEST(GpWarp, KeepsTheOrderAndCanBeUndone) {
+  Rng rng(1);
+  for (const WarpKind kind : kWarpKinds) {
+    VectorXd scores(40);
+    for (double& score : scores) score = -std::exp(6 * rng.Normal());
+    scores[7] = scores[3];
+    const Warp warp(kind, scores);
+    EXPECT_NEAR(warp.warped().mean(), 0, 1e-12);
+    EXPECT_NEAR(warp.warped().squaredNorm() / 40, 1, 1e-12);
+    for (Index i = 0; i < 40; ++i) {
+      for (Index j = 0; j < 40; ++j) {
+        if (scores[i] < scores[j]) {
+          EXPECT_LE(warp.warped()[i], warp.warped()[j]);
+        }
+      }
+    }
+    const Index best = std::max_element(scores.begin(), scores.end()) - scores.begin();
+    EXPECT_NEAR(warp.Unwarp(warp.warped()[best]), scores[best], 1e-9 * std::abs(scores[best]));
+    EXPECT_GT(warp.Unwarp(warp.warped().maxCoeff() + 1), scores.maxCoeff());
+  }
+}
+
+TEST(GpWarp, SurvivesWhatHistoriesHold) {
+  const VectorXd extreme = (VectorXd(4) << -1e308, 1e308, 1e-308, 0).finished();
+  const VectorXd two = (VectorXd(2) << 1, 2).finished();
+  const VectorXd same_below = (VectorXd(5) << 0, 0, 0, 0, 1).finished();
+  for (const WarpKind kind : kWarpKinds) {
+    for (const VectorXd& scores : {extreme, two, same_below}) {
+      const Warp warp(kind, scores);
+      EXPECT_TRUE(warp.warped().allFinite());
+      Index best = 0;
+      scores.maxCoeff(&best);
+      EXPECT_EQ(warp.warped()[best], warp.warped().maxCoeff());
+    }
+  }
+  EXPECT_EQ(Standardize(VectorXd::Constant(3, 0.1)), VectorXd::Zero(3));
+}
+
+TEST(GpWarp, ConcordanceTellsGoodFromBadOrders) {
+  const VectorXd scores = VectorXd::LinSpaced(20, 0, 1);
+  EXPECT_EQ(Concordance(scores, scores), 1);
+  EXPECT_EQ(Concordance(scores, -scores), 0);
+}
+
+// ---- acquisition --------------------------------------------------------------------------------
+
+TEST(GpAcquisition, ItsGradientIsThatOfItsValue) {
+  for (const Shape& shape : {Shape{12, 3, 0}, Shape{15, 2, 2}}) {
+    const Inputs inputs = RandomInputs(shape, 20);
+    Posterior objective(RandomTheta(shape, 21), inputs), labels(RandomTheta(shape, 22), inputs);
+    objective.SetTargets(ValuesAt(inputs));
+    objective.Split(3);
+    objective.Append(RandomInputs({1, shape.numeric, shape.categorical}, 23),
+                     (RowVectorXd(3) << -1, 0.2, 1.5).finished());
+    labels.SetTargets(ValuesAt(inputs).array().sign().matrix());
+    const RowVectorXd incumbents = (RowVectorXd(3) << 1, 1.2, 3).finished();
+    for (const Utility utility : {Utility::kLogEi, Utility::kLogPi, Utility::kUcb}) {
+      const Acquisition acquisition(utility, objective, incumbents, &labels);
+      const Inputs points = RandomInputs({8, shape.numeric, shape.categorical}, 24);
+      MatrixXd gradient;
+      const VectorXd values = acquisition.Evaluate(points, &gradient);
+      EXPECT_EQ(values, acquisition.Evaluate(points));
+      for (int j = 0; j < shape.numeric; ++j) {
+        constexpr double kStep = 1e-6;
+        Inputs up = points, down = points;
+        up.x.col(j).array() += kStep;
+        down.x.col(j).array() -= kStep;
+        const VectorXd central =
+            (acquisition.Evaluate(up) - acquisition.Evaluate(down)) / (2 * kStep);
+        for (Index i = 0; i < points.rows(); ++i) {
+          EXPECT_NEAR(gradient(i, j), central[i], 1e-5 * std::max(1.0, std::abs(central[i])));
+        }
+      }
+    }
+  }
+}
+
+TEST(GpAcquisition, NeverLosesItsSlopeFarFromTheIncumbent) {
+  const Shape shape{10, 2, 0};
+  const Inputs inputs = RandomInputs(shape, 25);
+  Posterior objective(DefaultTheta(2, 0), inputs);
+  objective.SetTargets(ValuesAt(inputs));
+  const Acquisition acquisition(Utility::kLogEi, objective, RowVectorXd::Constant(1, 1e6), nullptr);
+  MatrixXd gradient;
+  EXPECT_TRUE(acquisition.Evaluate(RandomInputs({5, 2, 0}, 26), &gradient).allFinite());
+  EXPECT_GT(gradient.rowwise().norm().minCoeff(), 0);
+}
+
+// ---- search -------------------------------------------------------------------------------------
+
+// The largest acquisition on a fine lattice is not larger than what the search finds.
+TEST(GpSearch, FindsWhatALatticeFinds) {
+  const Space space = Make({Double("a", {0, 1}), Double("b", {0, 1})});
+  const Layout layout(space);
+  for (uint64_t seed = 0; seed < 5; ++seed) {
+    const Inputs inputs = RandomInputs({12, 2, 0}, 30 + seed);
+    Posterior objective(RandomTheta({12, 2, 0}, seed), inputs);
+    const VectorXd y = ValuesAt(inputs);
+    objective.SetTargets(y);
+    Index best = 0;
+    const Acquisition acquisition(Utility::kLogEi, objective,
+                                  RowVectorXd::Constant(1, y.maxCoeff(&best)), nullptr);
+    const Region region{{VectorXd::Zero(2), VectorXd::Ones(2)}, inputs.Row(best), 1};
+    const double found = Search(layout, acquisition, region, Rng(seed)).Run(true).front().value;
+    Inputs lattice = layout.Empty(101 * 101);
+    for (Index i = 0; i < lattice.rows(); ++i) {
+      lattice.x.row(i) << static_cast<double>(i % 101) / 100, static_cast<double>(i / 101) / 100;
+    }
+    EXPECT_GE(found, acquisition.Evaluate(lattice).maxCoeff() - 1e-3);
+  }
+}
+
+TEST(GpSearch, MovesThroughDiscreteSpacesByNeighbours) {
+  const Space space = Make({Int("n", {1, 1000}), Int("m", {1, 6}),
+                            Categorical("c", {"a", "b", "d"}), Double("x", {0, 1})});
+  const Layout layout(space);
+  Rng rng(40);
+  std::vector<Point> points;
+  for (int i = 0; i < 20; ++i) points.push_back(space.Sample(rng));
+  const Inputs inputs = layout.From(points);
+  Posterior objective(DefaultTheta(3, 1), inputs);
+  const VectorXd y = ValuesAt(inputs);
+  objective.SetTargets(y);
+  Index best = 0;
+  const Acquisition acquisition(Utility::kLogEi, objective,
+                                RowVectorXd::Constant(1, y.maxCoeff(&best)), nullptr);
+  const Region region{{VectorXd::Zero(3), VectorXd::Ones(3)}, inputs.Row(best), 1};
+  const std::vector<Ranked> ranked = Search(layout, acquisition, region, Rng(41)).Run(true);
+  double by_lot = -HUGE_VAL;
+  for (int i = 0; i < 20000; ++i) {
+    by_lot = std::max(by_lot, acquisition.Evaluate(layout.From({space.Sample(rng)}))[0]);
+  }
+  EXPECT_GE(ranked.front().value, by_lot - 1e-3);
+  EXPECT_EQ(space.Canonical(ranked.front().point)[0], ranked.front().point[0]);
+}
+
+// ---- trust region -------------------------------------------------------------------------------
+
+TEST(GpTrustRegion, GrowsWithSuccessAndShrinksWithout) {
+  EXPECT_EQ(TrustRegionSide(VectorXd::LinSpaced(10, 0, 1), 2, 10), 0.8);
+  EXPECT_EQ(TrustRegionSide(VectorXd::LinSpaced(13, 0, 1), 2, 10), 1.6);
+  EXPECT_EQ(TrustRegionSide(VectorXd::LinSpaced(14, 1, 0), 2, 10), 0.4);
+  EXPECT_EQ(TrustRegionSide(VectorXd::LinSpaced(14, 1, 0), 9, 10), 0.8);
+  EXPECT_EQ(TrustRegionSide(VectorXd::LinSpaced(10 + 4 * 7, 1, 0), 2, 10), 0.8);  // anew
+  // Whatever is added to or multiplied with all scores.
+  const VectorXd scores = (VectorXd(9) << 1, 2, 0, 3, 3.1, 3.2, 3.3, 3.4, 3.5).finished();
+  EXPECT_EQ(TrustRegionSide(scores, 2, 2), TrustRegionSide(1e6 + 1e3 * scores.array(), 2, 2));
+}
+
+TEST(GpTrustRegion, IsLongerWhereTheFunctionIsFlat) {
+  const Box box = TrustRegion(0.2, VectorXd::Constant(2, 0.5), (VectorXd(2) << 1, 4).finished());
+  const VectorXd width = box.upper - box.lower;
+  EXPECT_NEAR(width[1] / width[0], 4, 1e-12);
+  EXPECT_NEAR(width.prod(), 0.04, 1e-12);
+  const Box edge = TrustRegion(1.6, VectorXd::Ones(1), VectorXd::Ones(1));
+  EXPECT_EQ(edge.upper[0], 1);
+}
+
+// ---- memory -------------------------------------------------------------------------------------
+
+TEST(GpMemory, ReadsBackWhatItWrote) {
+  Memory memory;
+  memory.fitted_at = 17;
+  memory.warp = WarpKind::kHalfRank;
+  memory.thetas[2] = RandomTheta({5, 3, 1}, 50);
+  const std::string text = memory.Serialize();
+  const Memory back = Memory::Parse(text, Theta::Size(3, 1));
+  EXPECT_EQ(back.fitted_at, 17);
+  EXPECT_EQ(back.warp, WarpKind::kHalfRank);
+  EXPECT_EQ(back.thetas[2].values, memory.thetas[2].values);
+  EXPECT_EQ(back.thetas[0].values.size(), 0);
+  EXPECT_EQ(Memory::Parse(text, Theta::Size(4, 1)).fitted_at, 0) << "of another space";
+  for (size_t i = 0; i < text.size(); ++i) {
+    std::string damaged = text;
+    damaged[i] = static_cast<char>(damaged[i] ^ 0x10);
+    EXPECT_EQ(Memory::Parse(damaged, Theta::Size(3, 1)).fitted_at, 0) << i;
+    EXPECT_EQ(Memory::Parse(text.substr(0, i), Theta::Size(3, 1)).fitted_at, 0) << i;
+  }
+}
+
+TEST(GpMemory, MakesTheNextFitQuickAndNoWorse) {
+  const Inputs inputs = RandomInputs({40, 3, 0}, 51);
+  const VectorXd y = ValuesAt(inputs);
+  Memory cold, warm;
+  Learn(inputs.Rows(0, 39), y.head(39), warm);
+  EXPECT_EQ(warm.fitted_at, 39);
+  const Inputs points = RandomInputs({50, 3, 0}, 52);
+  const VectorXd one = Learn(inputs, y, cold).posterior.Predict(points).mean.col(0);
+  const VectorXd other = Learn(inputs, y, warm).posterior.Predict(points).mean.col(0);
+  EXPECT_EQ(warm.fitted_at, 40);
+  EXPECT_LT((one - other).cwiseAbs().mean(), 0.1);
+}
+
+}  // namespace
+}  // namespace shirabe::suggestion::gp
