@@ -26,11 +26,14 @@ std::string ObjectiveLine(const v1::ObjectiveSpec& objective) {
   return text;
 }
 
-std::string AlgorithmLine(const v1::ExperimentSpec& spec) {
+std::string AlgorithmLine(const v1::Experiment& experiment) {
+  const v1::ExperimentSpec& spec = experiment.spec();
   std::string text = spec.algorithm().algorithm_name();
   for (const v1::Setting& setting : spec.algorithm().algorithm_settings()) {
     absl::StrAppend(&text, " ", setting.name(), "=", setting.value());
   }
+  const std::string& chosen = experiment.status().shirabe().algorithm();
+  if (!chosen.empty()) absl::StrAppend(&text, ": ", chosen);
   return text;
 }
 
@@ -127,7 +130,7 @@ StatusOr<std::string> DescribeExperiment(Client& client, const ExperimentKey& ke
   page.Line("Ended", When(experiment.status().completion_time(), now));
   page.Line("Run by", OwnerLine(experiment, holder));
   page.Line("Objective", ObjectiveLine(spec.objective()));
-  page.Line("Algorithm", AlgorithmLine(spec));
+  page.Line("Algorithm", AlgorithmLine(experiment));
   page.Line("Early stop", spec.early_stopping().algorithm_name());
   page.Line("Trials", TrialsLine(experiment));
   page.Line("Limits", LimitsLine(spec));

@@ -41,7 +41,7 @@ void AddQuick(Options& options, RunFlags* flags) {
   options.Text("--minimize", &quick->minimize, "METRIC", "the metric to make small");
   options.Text("--maximize", &quick->maximize, "METRIC", "the metric to make large");
   options.Text("--name", &quick->name, "NAME", "of the experiment (default from the command)");
-  options.Text("--algorithm", &flags->algorithm, "NAME", "default random; see shirabe algorithms");
+  options.Text("--algorithm", &flags->algorithm, "NAME", "default auto; see shirabe algorithms");
   options.Number("--max-trials", &flags->max_trials, 1, "trials in all (default 12)");
   options.Number("--parallel", &flags->parallel, 1, "trials at the same time (default 1)");
   options.Number("--seed", &quick->seed, 0, "of every random choice");

@@ -145,7 +145,7 @@ void SetDefaults(v1::Experiment& experiment) {
   }
   if (spec.resume_policy() == v1::RESUME_POLICY_UNSPECIFIED) spec.set_resume_policy(v1::NEVER);
   if (spec.algorithm().algorithm_name().empty()) {
-    spec.mutable_algorithm()->set_algorithm_name("random");
+    spec.mutable_algorithm()->set_algorithm_name("auto");
   }
   if (spec.has_objective()) DefaultObjective(*spec.mutable_objective());
   for (auto& parameter : *spec.mutable_parameters()) DefaultNumbers(parameter);

@@ -267,6 +267,9 @@ void Pass::TakeProposal(suggestion::Proposal proposal) {
   if (!proposal.suggestions.empty()) {
     NoteStarted();
     state_.SetMemo(proposal.memo);
+    if (proposal.algorithm != state_.experiment().status().shirabe().algorithm()) {
+      state_.mutable_status().mutable_shirabe()->set_algorithm(proposal.algorithm);
+    }
   }
   state_.wait_for_change = proposal.outcome == Outcome::kWait;
   SetWaiting(proposal.outcome == Outcome::kOk ? "" : proposal.reason);

@@ -13,7 +13,8 @@ suggestion::Settings SettingsOf(const google::protobuf::RepeatedPtrField<v1::Set
 StatusOr<suggestion::Problem> ProblemOf(const v1::ExperimentSpec& spec) {
   ASSIGN_OR_RETURN(suggestion::Space space, suggestion::Space::Create(spec.parameters()));
   return suggestion::Problem{std::move(space), SettingsOf(spec.algorithm().algorithm_settings()),
-                             spec.max_trial_count(), spec.parallel_trial_count()};
+                             spec.max_trial_count(), spec.parallel_trial_count(),
+                             spec.objective().type() == v1::MAXIMIZE};
 }
 
 StatusOr<suggestion::Space> SearchSpaceOf(const v1::ExperimentSpec& spec) {

@@ -21,6 +21,8 @@
 
 namespace shirabe::suggestion {
 
+inline constexpr size_t kMaxMemo = 64 << 10;
+
 struct Suggestion {
   Point point;
   // Go on from this trial's checkpoint at this step; from its newest one where step is 0.
@@ -38,7 +40,8 @@ struct Proposal {
   std::vector<Suggestion> suggestions;
   Outcome outcome = Outcome::kOk;
   std::string reason;
-  std::string memo;  // opaque, versioned, at most 64 KiB; part of the next History
+  std::string memo;       // opaque, versioned, at most kMaxMemo bytes; part of the next History
+  std::string algorithm;  // which one made it and why, where that was chosen for the user
 };
 
 class Algorithm {
@@ -71,6 +74,7 @@ struct Problem {
   Settings settings = {};
   int64_t max_trials = 0;  // 0 = no limit given
   int parallel = 1;
+  bool maximize = false;  // for words only: losses are the objective's negatives
 };
 
 struct AlgorithmInfo {

@@ -30,8 +30,8 @@ struct TrialView {
 };
 
 // What an earlier experiment found (spec.shirabe.warmStart): a canonical point of this space and
-// its finite loss. Losses of one source may be compared with each other; those of different sources, or
-// of this experiment, only by an algorithm that allows for another scale or an offset.
+// its finite loss. Losses of one source may be compared with each other; those of different
+// sources, or of this experiment, only by an algorithm that allows for another scale or an offset.
 struct PriorTrial {
   Point point;
   double loss = 0;

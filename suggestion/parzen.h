@@ -53,8 +53,8 @@ class Parzen {
   // those of continuous axes are not canonical yet.
   void Sample(Rng& rng, Point& point) const;
 
-  // log f for each point, within 10^-6; only the coordinates of its axes are read. Finite: the prior
-  // is everywhere.
+  // log f for each point, within 10^-6; only the coordinates of its axes are read. Finite: the
+  // prior is everywhere.
   Eigen::ArrayXd LogDensity(const std::vector<Point>& points) const;
 
   // σ_ij, j counting its axes; 0 where that is categorical.

@@ -29,21 +29,13 @@ Acquisition::Acquisition(Utility utility, const Posterior& objective, RowVectorX
       incumbents_(std::move(incumbents)),
       feasibility_(feasibility) {}
 
-// The utility of one scenario and its derivatives by μ and σ.
-double Acquisition::Score(double mean, double sigma, double incumbent, double& by_mean,
-                          double& by_sigma) const {
-  if (utility_ == Utility::kUcb) {
-    by_mean = 1;
-    by_sigma = kConfidence;
-    return mean + kConfidence * sigma;
-  }
+Acquisition::Score Acquisition::ScoreOf(double mean, double sigma, double incumbent) const {
+  if (utility_ == Utility::kUcb) return {mean + kConfidence * sigma, 1, kConfidence};
   const double z = (mean - incumbent) / sigma;
   const Value log = utility_ == Utility::kLogEi ? LogH(z) : LogCdf(z);
-  by_mean = log.slope / sigma;
-  by_sigma = -log.slope * z / sigma;
-  if (utility_ == Utility::kLogPi) return log.value;
-  by_sigma += 1 / sigma;
-  return log.value + std::log(sigma);
+  const Score score{log.value, log.slope / sigma, -log.slope * z / sigma};
+  if (utility_ == Utility::kLogPi) return score;
+  return {score.value + std::log(sigma), score.by_mean, score.by_sigma + 1 / sigma};
 }
 
 VectorXd Acquisition::Combine(const Posterior::Prediction& prediction,
@@ -54,7 +46,10 @@ VectorXd Acquisition::Combine(const Posterior::Prediction& prediction,
   for (Index i = 0; i < points; ++i) {
     const double sigma = std::sqrt(prediction.variance[i]);
     for (Index k = 0; k < scenarios; ++k) {
-      score[k] = Score(prediction.mean(i, k), sigma, incumbents_[k], by_mean[k], by_sigma[k]);
+      const Score one = ScoreOf(prediction.mean(i, k), sigma, incumbents_[k]);
+      score[k] = one.value;
+      by_mean[k] = one.by_mean;
+      by_sigma[k] = one.by_sigma;
     }
     // The weight of each scenario in the derivative; the mean of logarithms' exponentials, taken
     // about the largest, or the plain mean.

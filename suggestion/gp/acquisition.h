@@ -44,8 +44,11 @@ class Acquisition {
     Eigen::MatrixXd mean;      // points × m
     Eigen::VectorXd variance;  // points
   };
-  double Score(double mean, double sigma, double incumbent, double& by_mean,
-               double& by_sigma) const;
+  // Of one scenario, with its derivatives by μ and σ.
+  struct Score {
+    double value, by_mean, by_sigma;
+  };
+  Score ScoreOf(double mean, double sigma, double incumbent) const;
   Eigen::VectorXd Combine(const Posterior::Prediction& prediction, Derivatives* derivatives) const;
   void AddFeasibility(const Inputs& points, Eigen::VectorXd& values,
                       Eigen::MatrixXd* gradient) const;

@@ -205,7 +205,7 @@ TEST(Defaults, AreThoseOfKatib) {
   EXPECT_EQ(ParseOnly(kGood).metadata().namespace_(), "default");
   EXPECT_EQ(spec.parallel_trial_count(), 3);
   EXPECT_EQ(spec.resume_policy(), v1::NEVER);
-  EXPECT_EQ(spec.algorithm().algorithm_name(), "random");
+  EXPECT_EQ(spec.algorithm().algorithm_name(), "auto");
   ASSERT_EQ(spec.objective().metric_strategies_size(), 2);
   EXPECT_EQ(spec.objective().metric_strategies(0).name(), "loss");
   EXPECT_EQ(spec.objective().metric_strategies(1).value(), v1::MIN);

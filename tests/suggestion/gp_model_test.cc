@@ -25,16 +25,16 @@ Posterior Conditioned(const Theta& theta, const Inputs& inputs, const VectorXd& 
   return posterior;
 }
 
-// Written from the formulas of kernel.h, a pair at a time.
-double PlainCovariance(const Theta& theta, const Inputs& a, Index i, const Inputs& b, Index j) {
+// Written from the formulas of kernel.h, for one row each.
+double PlainCovariance(const Theta& theta, const Inputs& a, const Inputs& b) {
   const int p = a.numeric(), c = a.categorical();
   double r2 = 0, h = 0;
   for (int k = 0; k < p; ++k) {
-    const double z = (a.x(i, k) - b.x(j, k)) / std::exp(theta.values[k]);
+    const double z = (a.x(0, k) - b.x(0, k)) / std::exp(theta.values[k]);
     r2 += z * z;
   }
   for (int k = 0; k < c; ++k) {
-    if (a.u(i, k) != b.u(j, k)) h += 1 / std::exp(theta.values[p + k]);
+    if (a.u(0, k) != b.u(0, k)) h += 1 / std::exp(theta.values[p + k]);
   }
   const double r = std::sqrt(5 * r2);
   const double k_x = (1 + r + r * r / 3) * std::exp(-r), k_u = std::exp(-h), w = theta.mix();
@@ -47,7 +47,7 @@ MatrixXd PlainGram(const Theta& theta, const Inputs& inputs) {
   const Index n = inputs.rows();
   MatrixXd k(n, n);
   for (Index i = 0; i < n; ++i) {
-    for (Index j = 0; j < n; ++j) k(i, j) = PlainCovariance(theta, inputs, i, inputs, j);
+    for (Index j = 0; j < n; ++j) k(i, j) = PlainCovariance(theta, inputs.Row(i), inputs.Row(j));
   }
   k.diagonal().array() += theta.noise() + 1e-9;
   return k;
@@ -61,7 +61,7 @@ TEST(GpModel, CovarianceFollowsItsFormula) {
     const MatrixXd k = Covary(theta, a, b, Slopes::kYes).k;
     for (Index i = 0; i < a.rows(); ++i) {
       for (Index j = 0; j < b.rows(); ++j) {
-        EXPECT_NEAR(k(i, j), PlainCovariance(theta, a, i, b, j), 1e-12);
+        EXPECT_NEAR(k(i, j), PlainCovariance(theta, a.Row(i), b.Row(j)), 1e-12);
       }
     }
     EXPECT_LT((Gram(theta, a).k() - Covary(theta, a, a, Slopes::kNo).k).cwiseAbs().maxCoeff(),
@@ -115,7 +115,8 @@ TEST(GpModel, PredictionsAreThoseOfTheTextbook) {
     const double beta = ones.dot(precision * y) / ones.dot(precision * ones);
     for (Index i = 0; i < points.rows(); ++i) {
       VectorXd k(y.size());
-      for (Index j = 0; j < y.size(); ++j) k[j] = PlainCovariance(theta, inputs, j, points, i);
+      for (Index j = 0; j < y.size(); ++j)
+        k[j] = PlainCovariance(theta, inputs.Row(j), points.Row(i));
       EXPECT_NEAR(prediction.mean(i, 0), beta + k.dot(precision * (y.array() - beta).matrix()),
                   1e-8);
       EXPECT_NEAR(prediction.variance[i], theta.scale() - k.dot(precision * k), 1e-8);

@@ -1,0 +1,398 @@
+// Bayesian optimisation: a Gaussian process learns from the trials so far which points promise
+// most. For trials that cost minutes or more, up to some twenty parameters and a thousand trials.
+//
+// One suggestion, step by step:
+//   1. gather   results, failures and running trials from the history     Gather
+//   2. learn    warp and process of the objective, and of feasibility     gp/surrogate.h
+//   3. imagine  what the running trials may give, in scenarios            Chooser::Imagine
+//   4. search   the largest log expected improvement in a trust region    gp/search.h
+//   5. take     the best point that nobody has tried                      Chooser::Take
+//   6. explain  and imagine its result too, for the next of the batch
+//
+// The first points, while there is nothing to learn from, are quasi-random.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/number.h"
+#include "suggestion/algorithm.h"
+#include "suggestion/gp/normal.h"
+#include "suggestion/gp/search.h"
+#include "suggestion/gp/surrogate.h"
+#include "suggestion/gp/trust_region.h"
+#include "suggestion/sobol_sequence.h"
+#include "suggestion/unvisited.h"
+
+namespace shirabe::suggestion {
+namespace {
+
+using Eigen::Index;
+using Eigen::MatrixXd;
+using Eigen::RowVectorXd;
+using Eigen::VectorXd;
+
+constexpr int64_t kMaxPoints = 1000;  // that a process learns from; its cost grows with the cube
+constexpr int64_t kMaxPending = 256;
+constexpr Index kScenarios = 32;
+// Noise of more than this share of the function's variance makes single results untrustworthy.
+constexpr double kNoisy = 0.05;
+// Points nearer than this in every coordinate teach nothing new.
+constexpr double kTooClose = 1e-9, kAside = 1e-3;
+
+// What the history says, each list in the order of the trials.
+struct Data {
+  std::vector<Point> points;  // of trials with a result
+  std::vector<double> scores;
+  std::vector<int64_t> numbers;
+  std::vector<Point> failed;  // of trials without
+  std::vector<Point> pending;
+  std::vector<double> ends;  // the scores of all that ended; -infinity for the failed
+  Index initial = 0;         // the first of those, not chosen by looking at results
+};
+
+struct Config {
+  gp::Utility utility = gp::Utility::kLogEi;
+  bool climb = true;
+  int64_t initial = 10;
+  bool maximize = false;
+};
+
+// The better half of what is allowed and the latest half, in order.
+void Thin(Data& data) {
+  if (static_cast<int64_t>(data.points.size()) <= kMaxPoints) return;
+  const size_t n = data.points.size();
+  std::vector<double> sorted = data.scores;
+  const auto cut = sorted.begin() + kMaxPoints / 2;
+  std::nth_element(sorted.begin(), cut, sorted.end(), std::greater<>());
+  Data kept;
+  for (size_t i = 0; i < n; ++i) {
+    const bool late = i + kMaxPoints / 2 >= n;
+    const bool room = static_cast<int64_t>(kept.points.size() + (n - i)) > 0 &&
+                      static_cast<int64_t>(kept.points.size()) < kMaxPoints;
+    if (!room || (!late && data.scores[i] <= *cut)) continue;
+    if (!late && static_cast<int64_t>(kept.points.size()) >= kMaxPoints / 2) continue;
+    kept.points.push_back(std::move(data.points[i]));
+    kept.scores.push_back(data.scores[i]);
+    kept.numbers.push_back(data.numbers[i]);
+  }
+  data.points = std::move(kept.points);
+  data.scores = std::move(kept.scores);
+  data.numbers = std::move(kept.numbers);
+}
+
+Data Gather(const History& history, int64_t initial) {
+  Data data;
+  for (int64_t i = 0; i < history.size(); ++i) {
+    const TrialView& trial = history.trial(i);
+    const bool result = trial.state == TrialState::kCompleted && std::isfinite(trial.loss);
+    if (trial.state == TrialState::kActive) {
+      data.pending.push_back(history.point(i));
+    } else if (result) {
+      data.points.push_back(history.point(i));
+      data.scores.push_back(-trial.loss);
+      data.numbers.push_back(i + 1);
+      data.ends.push_back(-trial.loss);
+    } else {
+      data.failed.push_back(history.point(i));
+      data.ends.push_back(-std::numeric_limits<double>::infinity());
+    }
+    if (i < initial && trial.state != TrialState::kActive) ++data.initial;
+  }
+  Thin(data);
+  const auto last = [](std::vector<Point>& points, int64_t most) {
+    const auto surplus = static_cast<int64_t>(points.size()) - most;
+    if (surplus > 0) points.erase(points.begin(), points.begin() + surplus);
+  };
+  last(data.pending, kMaxPending);
+  last(data.failed, kMaxPending);
+  return data;
+}
+
+// Two different results, or there is nothing to learn.
+bool Learnable(const Data& data) {
+  if (data.scores.size() < 2) return false;
+  const Eigen::Map<const VectorXd> scores(data.scores.data(),
+                                          static_cast<Index>(data.scores.size()));
+  return gp::Standardize(scores).squaredNorm() > 0;
+}
+
+// Chooses the points of one proposal, each in the knowledge of those before it.
+class Chooser {
+ public:
+  Chooser(const Config& config, const Space& space, const Data& data, gp::Memory& memory);
+
+  // nullopt if every point has been tried.
+  std::optional<Suggestion> Next(Unvisited& unvisited, Rng rng);
+  // In several scenarios from now on, because the trials at these points are still running.
+  void Imagine(const std::vector<Point>& points, Rng rng);
+
+ private:
+  void FindIncumbent();
+  void LearnFailures();
+  gp::Region MakeRegion() const;
+  std::optional<Point> Take(const std::vector<gp::Ranked>& ranked, Unvisited& unvisited, Rng& rng);
+  bool TooClose(const gp::Inputs& point) const;
+  std::string Explain(const Point& point, const gp::Acquisition& acquisition) const;
+  std::string Words(double y) const;
+
+  const Config& config_;
+  const Data& data_;
+  gp::Layout layout_;
+  VectorXd scores_;
+  gp::Surrogate surrogate_;
+  gp::WarpKind warp_kind_;
+  std::optional<gp::Posterior> feasibility_;
+  Index best_ = 0;         // the incumbent among data_.points
+  RowVectorXd incumbent_;  // its y, or what a scenario imagines to be better
+};
+
+Chooser::Chooser(const Config& config, const Space& space, const Data& data, gp::Memory& memory)
+    : config_(config),
+      data_(data),
+      layout_(space),
+      scores_(Eigen::Map<const VectorXd>(data.scores.data(), data.scores.size())),
+      surrogate_(gp::Learn(layout_.From(data.points), scores_, memory)),
+      warp_kind_(memory.warp) {
+  FindIncumbent();
+  LearnFailures();
+}
+
+// By what was observed, or, where that is mostly noise, by what the process makes of it.
+void Chooser::FindIncumbent() {
+  const gp::Theta& theta = surrogate_.posterior.theta();
+  VectorXd y = surrogate_.warp.warped();
+  if (theta.noise() > kNoisy * theta.scale()) {
+    y = surrogate_.posterior.Predict(surrogate_.posterior.inputs()).mean.col(0);
+  }
+  incumbent_ = RowVectorXd::Constant(1, y.maxCoeff(&best_));
+}
+
+// A failure among successes was bad luck. One among failures is a place where nothing is to be
+// gained: a result in the middle of all, y = 0, whatever the successes beside it promise.
+void Chooser::LearnFailures() {
+  if (data_.failed.empty()) return;
+  std::vector<Point> points = data_.points;
+  points.insert(points.end(), data_.failed.begin(), data_.failed.end());
+  VectorXd labels = VectorXd::Ones(static_cast<Index>(points.size()));
+  labels.tail(static_cast<Index>(data_.failed.size())).setConstant(-1);
+  feasibility_ = gp::LearnFeasibility(layout_.From(points), labels);
+  const VectorXd by_others = feasibility_->LeaveOneOut();
+  const Index results = surrogate_.warp.warped().size();
+  for (size_t i = 0; i < data_.failed.size(); ++i) {
+    if (by_others[results + static_cast<Index>(i)] >= 0) continue;
+    surrogate_.posterior.Append(layout_.From({data_.failed[i]}), RowVectorXd::Constant(1, 0));
+  }
+}
+
+void Chooser::Imagine(const std::vector<Point>& points, Rng rng) {
+  if (points.empty()) return;
+  gp::Posterior& posterior = surrogate_.posterior;
+  if (posterior.scenarios() == 1) {
+    posterior.Split(kScenarios);
+    incumbent_ = RowVectorXd::Constant(kScenarios, incumbent_[0]);
+  }
+  const SobolSequence sequence(1);
+  for (const Point& point : points) {
+    const gp::Inputs inputs = layout_.From({point});
+    const gp::Posterior::Prediction prediction = posterior.Predict(inputs);
+    const double deviation = std::sqrt(prediction.variance[0]);
+    const uint64_t seed = rng.Next();
+    RowVectorXd y = prediction.mean.row(0);
+    for (Index k = 0; k < y.size(); ++k) {
+      const double u = sequence.At(static_cast<uint64_t>(k), seed)[0];
+      y[k] += deviation * gp::Quantile(std::clamp(u, 1e-9, 1 - 1e-9));
+    }
+    posterior.Append(inputs, y);
+    incumbent_ = incumbent_.cwiseMax(y);
+  }
+}
+
+gp::Region Chooser::MakeRegion() const {
+  const gp::Inputs centre = layout_.From({data_.points[best_]});
+  const Index p = centre.x.cols();
+  gp::Region region{{VectorXd::Zero(p), VectorXd::Ones(p)}, centre, 1};
+  // A failure nearby may be the end of the road there.
+  if (p == 0 || std::isinf(data_.ends.back())) return region;
+  const int dimensions = layout_.space().size();
+  const Eigen::Map<const VectorXd> ends(data_.ends.data(), static_cast<Index>(data_.ends.size()));
+  const double side = gp::TrustRegionSide(ends, dimensions, data_.initial);
+  region.box = gp::TrustRegion(side, centre.x.row(0).transpose(),
+                               surrogate_.posterior.theta().Lengths(static_cast<int>(p)));
+  region.reach = std::min(1.0, side);
+  return region;
+}
+
+std::optional<Suggestion> Chooser::Next(Unvisited& unvisited, Rng rng) {
+  const gp::Acquisition acquisition(config_.utility, surrogate_.posterior, incumbent_,
+                                    feasibility_ ? &*feasibility_ : nullptr);
+  const gp::Region region = MakeRegion();
+  gp::Search search(layout_, acquisition, region, rng.Fork(0));
+  rng = rng.Fork(1);
+  std::optional<Point> point = Take(search.Run(config_.climb), unvisited, rng);
+  if (!point) return std::nullopt;
+  std::string why = Explain(*point, acquisition);
+  return Suggestion{.point = *std::move(point), .explanation = std::move(why)};
+}
+
+bool Chooser::TooClose(const gp::Inputs& point) const {
+  const gp::Inputs& seen = surrogate_.posterior.inputs();
+  for (Index i = 0; i < seen.rows(); ++i) {
+    const bool same_x =
+        point.x.cols() == 0 || (seen.x.row(i) - point.x.row(0)).cwiseAbs().maxCoeff() < kTooClose;
+    if (same_x && (seen.u.row(i).array() == point.u.row(0).array()).all()) return true;
+  }
+  return false;
+}
+
+std::optional<Point> Chooser::Take(const std::vector<gp::Ranked>& ranked, Unvisited& unvisited,
+                                   Rng& rng) {
+  const Space& space = layout_.space();
+  for (const gp::Ranked& candidate : ranked) {
+    gp::Inputs inputs = layout_.From({candidate.point});
+    if (!space.cardinality().finite && TooClose(inputs)) {
+      for (double& x : inputs.x.row(0)) x = std::clamp(x + kAside * rng.Normal(), 0.0, 1.0);
+    }
+    const Point point = space.Canonical(layout_.ToPoint(inputs, 0));
+    if (unvisited.Take(point)) return point;
+  }
+  return unvisited.Draw(rng);
+}
+
+// A warped score in the units of the objective.
+std::string Chooser::Words(double y) const {
+  const double score = surrogate_.warp.Unwarp(y);
+  return absl::StrFormat("%.4g", config_.maximize ? score : -score);
+}
+
+std::string Chooser::Explain(const Point& point, const gp::Acquisition& acquisition) const {
+  const gp::Inputs inputs = layout_.From({point});
+  const gp::Posterior& posterior = surrogate_.posterior;
+  const gp::Posterior::Prediction prediction = posterior.Predict(inputs);
+  const double mean = prediction.mean.mean(), deviation = std::sqrt(prediction.variance[0]);
+  const double best = incumbent_.mean();
+  // Whether it is taken for what is known there, or for what is not.
+  const bool explores = prediction.variance[0] > 0.25 * posterior.theta().scale();
+  Index nearest = 0;
+  prediction.cross.k.col(0).head(static_cast<Index>(data_.numbers.size())).maxCoeff(&nearest);
+  std::string text = absl::StrCat(
+      "predicts ", Words(mean), " (", Words(mean - deviation), " to ", Words(mean + deviation),
+      "), best so far ", Words(surrogate_.warp.warped()[best_]), ", ",
+      absl::StrFormat("%.0f", 100 * gp::Cdf((mean - best) / deviation)), " % likely to beat it; ",
+      explores ? "explores, nearest to trial " : "exploits what trial ", data_.numbers[nearest],
+      explores ? "" : " found", "; ", gp::NameOf(warp_kind_));
+  if (feasibility_) {
+    absl::StrAppendFormat(&text, "; %.0f %% likely to give a result",
+                          100 * acquisition.Feasibility(inputs)[0]);
+  }
+  return text;
+}
+
+// ---- the algorithm ------------------------------------------------------------------------------
+
+class Bayesian : public Algorithm {
+ public:
+  Bayesian(const Config& config, int dimensions)
+      : config_(config), sequence_(std::min(dimensions, SobolSequence::kMaxDimensions)) {}
+
+  static StatusOr<std::unique_ptr<Algorithm>> Create(const Problem& problem);
+  StatusOr<Proposal> Propose(const History& history, int count, const Rng& root) override;
+
+ private:
+  std::optional<Suggestion> First(const History& history, Unvisited& unvisited, uint64_t ordinal,
+                                  const Rng& root) const;
+
+  Config config_;
+  SobolSequence sequence_;
+};
+
+// A point of the sequence, or any other where that one has been tried.
+std::optional<Suggestion> Bayesian::First(const History& history, Unvisited& unvisited,
+                                          uint64_t ordinal, const Rng& root) const {
+  std::vector<double> unit = sequence_.At(ordinal, root.seed());
+  Rng rng = root.Fork(ordinal);
+  while (static_cast<int>(unit.size()) < history.space().size()) unit.push_back(rng.Uniform());
+  std::optional<Point> point = history.space().FromUnit(unit);
+  if (!unvisited.Take(*point)) point = unvisited.Draw(rng);
+  if (!point) return std::nullopt;
+  return Suggestion{.point = *std::move(point),
+                    .explanation = "one of the first points, which are spread evenly"};
+}
+
+StatusOr<Proposal> Bayesian::Propose(const History& history, int count, const Rng& root) {
+  const Data data = Gather(history, config_.initial);
+  const int theta_size = gp::Theta::Size(0, 0) + history.space().size();
+  gp::Memory memory = gp::Memory::Parse(history.memo, theta_size);
+  Unvisited unvisited(history);
+  std::vector<Suggestion> suggestions;
+  std::optional<Chooser> chooser;
+  std::vector<Point> pending = data.pending;
+  while (static_cast<int>(suggestions.size()) < count && !unvisited.Exhausted()) {
+    const auto ordinal = static_cast<uint64_t>(history.size()) + suggestions.size();
+    const bool first = static_cast<int64_t>(ordinal) < config_.initial || !Learnable(data);
+    if (!first && !chooser) chooser.emplace(config_, history.space(), data, memory);
+    if (chooser) chooser->Imagine(std::exchange(pending, {}), root.Fork(ordinal).Fork(2));
+    std::optional<Suggestion> next = first ? First(history, unvisited, ordinal, root)
+                                           : chooser->Next(unvisited, root.Fork(ordinal));
+    if (!next) break;
+    pending.push_back(next->point);
+    suggestions.push_back(*std::move(next));
+  }
+  Proposal proposal = unvisited.Finish(std::move(suggestions));
+  proposal.memo = memory.Serialize();
+  if (proposal.memo.size() > kMaxMemo) proposal.memo.clear();
+  return proposal;
+}
+
+StatusOr<std::unique_ptr<Algorithm>> Bayesian::Create(const Problem& problem) {
+  Config config;
+  const auto setting = [&](const char* name) {
+    const std::string* value = FindSetting(problem.settings, name);
+    return value != nullptr ? *value : std::string();
+  };
+  if (!absl::SimpleAtoi(setting("n_initial_points"), &config.initial)) config.initial = 10;
+  const std::string utility = setting("acq_func");
+  if (utility == "LCB") config.utility = gp::Utility::kUcb;
+  if (utility == "PI" || utility == "PIps") config.utility = gp::Utility::kLogPi;
+  config.maximize = problem.maximize;
+  config.climb = setting("acq_optimizer") != "sampling";
+  return std::make_unique<Bayesian>(config, problem.space.size());
+}
+
+std::vector<SettingInfo> KnownSettings() {
+  return {{.name = "base_estimator",
+           .default_value = "GP",
+           .words = {"GP", "RF", "ET", "GBRT"},
+           .help = "accepted for Katib; a Gaussian process answers for all of them"},
+          {.name = "n_initial_points",
+           .type = SettingInfo::Type::kInt,
+           .default_value = "10",
+           .min = 1,
+           .max = 1e6,
+           .help = "quasi-random trials before the first that learns from results"},
+          {.name = "acq_func",
+           .default_value = "gp_hedge",
+           .words = {"gp_hedge", "EI", "LCB", "PI", "EIps", "PIps"},
+           .help = "what makes a point promising: gp_hedge and EI the logarithm of the expected "
+                   "improvement, PI its probability, LCB a confidence bound"},
+          {.name = "acq_optimizer",
+           .default_value = "auto",
+           .words = {"auto", "sampling", "lbfgs"},
+           .help = "sampling: the best of 2048 points; otherwise they are climbed from"}};
+}
+
+SHIRABE_REGISTER(AlgorithmInfo, {.name = "bayesianoptimization",
+                                 .aliases = {"gp"},
+                                 .help = "A Gaussian process learns which points promise most; "
+                                         "for trials that cost minutes.",
+                                 .settings = KnownSettings(),
+                                 .create = &Bayesian::Create});
+
+}  // namespace
+}  // namespace shirabe::suggestion

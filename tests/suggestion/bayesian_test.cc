@@ -1,0 +1,211 @@
+// What is expected of Bayesian optimisation as a whole; the contract suite checks the rest.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <set>
+
+#include "suggestion/algorithm.h"
+#include "tests/suggestion/spaces.h"
+
+namespace shirabe::suggestion {
+namespace {
+
+using ::testing::HasSubstr;
+
+using Objective = std::function<double(const Point&)>;  // NaN = the trial fails
+
+std::unique_ptr<Algorithm> Build(const Space& space, const Settings& settings = {}) {
+  return CreateAlgorithm("gp", {.space = space, .settings = settings}).value();
+}
+
+struct Run {
+  int trials = 40;
+  int at_once = 1;
+  uint64_t seed = 1;
+  bool memo = true;
+};
+
+History Optimize(const Space& space, const Objective& objective, const Run& run,
+                 const Settings& settings = {}) {
+  const auto algorithm = Build(space, settings);
+  History history(space);
+  while (history.size() < run.trials) {
+    const Proposal proposal = algorithm->Propose(history, run.at_once, Rng(run.seed)).value();
+    if (proposal.suggestions.empty()) break;
+    for (const Suggestion& suggestion : proposal.suggestions) {
+      const double loss = objective(suggestion.point);
+      history.Add(suggestion.point,
+                  {.state = std::isnan(loss) ? TrialState::kInfeasible : TrialState::kCompleted,
+                   .loss = loss});
+    }
+    if (run.memo) history.memo = proposal.memo;
+  }
+  return history;
+}
+
+double Best(const History& history) {
+  double best = std::numeric_limits<double>::infinity();
+  for (int64_t i = 0; i < history.size(); ++i) {
+    if (history.trial(i).state == TrialState::kCompleted) {
+      best = std::min(best, history.trial(i).loss);
+    }
+  }
+  return best;
+}
+
+double Bowl(const Point& point) {
+  double sum = 0;
+  for (size_t i = 0; i < point.size(); ++i) {
+    sum += std::pow(point[i] - 0.3 - 0.1 * static_cast<double>(i), 2);
+  }
+  return sum;
+}
+
+Space Cube(int dimensions) {
+  std::vector<v1::ParameterSpec> parameters;
+  for (int i = 0; i < dimensions; ++i) parameters.push_back(Double("x" + std::to_string(i), {}));
+  return Make(parameters);
+}
+
+TEST(Bayesian, ConvergesOnASmoothFunction) {
+  EXPECT_LT(Best(Optimize(Cube(3), Bowl, {.trials = 40})), 1e-5);
+  // As well without a memo, whatever is thought promising, and with half of it climbing.
+  EXPECT_LT(Best(Optimize(Cube(3), Bowl, {.trials = 40, .memo = false})), 1e-5);
+  EXPECT_LT(Best(Optimize(Cube(3), Bowl, {.trials = 40}, {{"acq_func", "PI"}})), 1e-2);
+  EXPECT_LT(Best(Optimize(Cube(3), Bowl, {.trials = 40}, {{"acq_func", "LCB"}})), 1e-2);
+  EXPECT_LT(Best(Optimize(Cube(3), Bowl, {.trials = 40}, {{"acq_optimizer", "sampling"}})), 1e-2);
+}
+
+TEST(Bayesian, FindsTheBestOfAMixedSpace) {
+  const Space space = Make({Double("lr", {1e-5, 1}, v1::LOG_UNIFORM), Int("n", {1, 200}),
+                            Discrete("bs", {16, 32, 64, 128}),
+                            Categorical("opt", {"sgd", "adam", "lion", "rmsprop"})});
+  const Objective objective = [](const Point& p) {
+    const double shift = p[3] == 2 ? 0 : 0.3 + 0.1 * p[3];
+    return shift + std::pow(p[0] - 0.6, 2) + std::pow(p[1] - 0.25, 2) + 0.2 * std::abs(p[2] - 0.4);
+  };
+  const double best = objective({0.6, 0.25, space.axis(2).Coordinate(1), 2});
+  EXPECT_LT(Best(Optimize(space, objective, {.trials = 50})) - best, 1e-3);
+}
+
+// The unconstrained best is where everything fails; the best that can be run is far from there.
+TEST(Bayesian, LearnsWhereTrialsFail) {
+  const Objective objective = [](const Point& p) {
+    if (std::hypot(p[0] - 0.8, p[1] - 0.8) < 0.3) return std::nan("");
+    const double trap = std::hypot(p[0] - 0.8, p[1] - 0.8);
+    return std::min(trap, 0.1 + 0.8 * std::hypot(p[0] - 0.2, p[1] - 0.3));
+  };
+  const History history = Optimize(Cube(2), objective, {.trials = 60});
+  int failed = 0;
+  for (int64_t i = 30; i < 60; ++i) {
+    failed += history.trial(i).state == TrialState::kInfeasible ? 1 : 0;
+  }
+  EXPECT_LT(Best(history), 0.12);
+  EXPECT_LT(failed, 10);
+}
+
+// 64 at once, and 64 again while those run: no two the same, and no heap of them in one place.
+TEST(Bayesian, ABatchDoesNotCollapse) {
+  const Space space = Cube(4);
+  History history = Optimize(space, Bowl, {.trials = 12});
+  const auto algorithm = Build(space);
+  for (int round = 0; round < 2; ++round) {
+    const Proposal proposal = algorithm->Propose(history, 64, Rng(1)).value();
+    ASSERT_EQ(proposal.suggestions.size(), 64u);
+    for (const Suggestion& suggestion : proposal.suggestions) history.Add(suggestion.point, {});
+    history.memo = proposal.memo;
+  }
+  int close = 0;
+  for (int64_t i = 12; i < history.size(); ++i) {
+    for (int64_t j = 12; j < i; ++j) {
+      double distance = 0;
+      for (int axis = 0; axis < 4; ++axis) {
+        distance =
+            std::max(distance, std::abs(history.coordinate(i, axis) - history.coordinate(j, axis)));
+      }
+      close += distance < 1e-3 ? 1 : 0;
+    }
+  }
+  EXPECT_LE(close, 2);
+}
+
+TEST(Bayesian, BatchesGetThereTooWhileTrialsRun) {
+  EXPECT_LT(Best(Optimize(Cube(3), Bowl, {.trials = 80, .at_once = 8})), 1e-3);
+}
+
+TEST(Bayesian, TheSameHistoryGivesTheSameBits) {
+  const History one = Optimize(Cube(5), Bowl, {.trials = 30, .seed = 7});
+  const History other = Optimize(Cube(5), Bowl, {.trials = 30, .seed = 7});
+  for (int64_t i = 0; i < 30; ++i) EXPECT_EQ(one.point(i), other.point(i));
+  EXPECT_NE(one.point(29), Optimize(Cube(5), Bowl, {.trials = 30, .seed = 8}).point(29));
+}
+
+TEST(Bayesian, HasNothingToLearnFromEqualOrMissingResults) {
+  const Objective constant = [](const Point&) { return 0.1; };
+  const Objective nothing = [](const Point&) { return std::nan(""); };
+  for (const Objective& objective : {constant, nothing}) {
+    const History history = Optimize(Cube(2), objective, {.trials = 30});
+    EXPECT_EQ(history.distinct(), 30);
+  }
+}
+
+TEST(Bayesian, EndsAtTheEdgesOfRanges) {
+  const Space space = Make({Double("lr", {1e-300, 1e300}, v1::LOG_UNIFORM), Int("n", {0, 1023}),
+                            Double("s", {0.1, 0.9, 0.1})});
+  const Objective objective = [](const Point& p) { return -p[0] + p[1] - p[2]; };
+  const History history = Optimize(space, objective, {.trials = 40});
+  int64_t best = 0;
+  for (int64_t i = 0; i < history.size(); ++i) {
+    if (history.trial(i).loss < history.trial(best).loss) best = i;
+  }
+  const auto values = space.Decode(history.point(best));
+  EXPECT_EQ(values[0].number(), 1e300);
+  EXPECT_EQ(values[1].integer(), 0);
+  EXPECT_EQ(values[2].number(), 0.9);
+}
+
+TEST(Bayesian, SaysWhy) {
+  const Space space = Cube(2);
+  const History history = Optimize(space, Bowl, {.trials = 11});
+  const auto why = [&](bool maximize) {
+    const auto algorithm = CreateAlgorithm("gp", {.space = space, .maximize = maximize}).value();
+    return algorithm->Propose(history, 1, Rng(3)).value().suggestions[0].explanation;
+  };
+  EXPECT_THAT(why(false), HasSubstr("predicts "));
+  EXPECT_THAT(why(false), HasSubstr("best so far 0."));
+  EXPECT_THAT(why(true), HasSubstr("best so far -0."));
+  EXPECT_THAT(why(false), HasSubstr("trial "));
+}
+
+TEST(Auto, SaysWhatItChoseAndGoesOnWithIt) {
+  const Space space = Cube(2);
+  const auto choose = [](const Space& of, int64_t trials, int parallel) {
+    const auto algorithm =
+        CreateAlgorithm("auto", {.space = of, .max_trials = trials, .parallel = parallel}).value();
+    return algorithm->Propose(History(of), 1, Rng(1)).value().algorithm;
+  };
+  EXPECT_THAT(choose(space, 100, 4), HasSubstr("bayesianoptimization ("));
+  EXPECT_THAT(choose(space, 16, 16), HasSubstr("sobol (all 16 trials may run at once"));
+  // Its points are those of the one it chose, memo and all.
+  const auto automatic = CreateAlgorithm("auto", {.space = space}).value();
+  const auto chosen = Build(space);
+  History history = Optimize(space, Bowl, {.trials = 12, .memo = false});
+  History same = history;
+  for (int i = 0; i < 3; ++i) {
+    const Proposal one = automatic->Propose(history, 1, Rng(5)).value();
+    const Proposal other = chosen->Propose(same, 1, Rng(5)).value();
+    ASSERT_EQ(one.suggestions[0].point, other.suggestions[0].point);
+    const TrialView view{.state = TrialState::kCompleted, .loss = Bowl(one.suggestions[0].point)};
+    history.Add(one.suggestions[0].point, view);
+    same.Add(one.suggestions[0].point, view);
+    history.memo = one.memo;
+    same.memo = other.memo;
+  }
+}
+
+}  // namespace
+}  // namespace shirabe::suggestion
