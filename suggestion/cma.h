@@ -1,6 +1,7 @@
 // The covariance matrix adaptation evolution strategy: a normal distribution over the numeric
-// coordinates that moves, widens and turns towards where losses are low. It knows no bounds, no
-// trials and no files. Used by suggestion/cma_run.h. A value type; it draws no random numbers.
+// coordinates that moves, widens and turns towards where losses are low. It knows the width
+// of the unit cube, but no bounds, no trials and no files. Used by suggestion/cma_run.h. A value
+// type; it draws no random numbers.
 //
 //   d        dimensions                     n        members of a generation
 //   m        mean, ℝ^d                      σ        step size, in widths of the unit cube

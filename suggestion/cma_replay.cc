@@ -14,6 +14,7 @@ namespace {
 using Tier = CmaMember::Tier;
 
 constexpr char kMemo[] = "cmaes 1 ";
+constexpr size_t kLongestMemo = 64 << 10;
 
 // "<run>.<number>". Trial `index` cannot be of a later generation than there are trials before it.
 std::optional<CmaTag> Parse(const std::string& label, int64_t index) {
@@ -240,7 +241,8 @@ void CmaReplay::Settle(int64_t next) {
   settled_ = false;
 }
 
-// Memo: "cmaes 1 ", the fields, and a checksum of both.
+// Memo: "cmaes 1 ", the fields, and a checksum of both; none where it would be too long (beyond
+// some thousand dimensions or categories), and then every state is computed from the beginning.
 void CmaReplay::WriteMemo(int64_t next) {
   next_ = next;
   CmaRecord record;
@@ -250,6 +252,7 @@ void CmaReplay::WriteMemo(int64_t next) {
   uint64_t word = Fingerprint(memo_);
   sum.Word(word);
   memo_ += sum.text();
+  if (memo_.size() > kLongestMemo) memo_.clear();
 }
 
 // False, and nothing has changed, if there is no memo, or none of this history.

@@ -141,6 +141,9 @@ TEST(Cmaes, SlotsThatRunAtOnceStillConverge) {
 TEST(Cmaes, WithoutLabelsItsGenerationsFollowFromTheOrder) {
   const Way way{.trials = 400, .memo = false, .labels = false};
   EXPECT_LT(RunExperiment(*Build(Reals(4)), History(Reals(4)), Bowl, way).best, 1e-5);
+  const Way memo{.trials = 400, .labels = false};
+  EXPECT_EQ(RunExperiment(*Build(Reals(4)), History(Reals(4)), Bowl, way).points,
+            RunExperiment(*Build(Reals(4)), History(Reals(4)), Bowl, memo).points);
   const Way labelled{.trials = 400};
   EXPECT_EQ(RunExperiment(*Build(Reals(4)), History(Reals(4)), Bowl, way).points,
             RunExperiment(*Build(Reals(4)), History(Reals(4)), Bowl, labelled).points);
@@ -278,6 +281,37 @@ TEST(Cmaes, RestartsOnceNothingIsLeftToFind) {
   EXPECT_EQ(runs("none"), 1u);
   EXPECT_GT(runs("ipop"), 1u);
   EXPECT_GT(runs("bipop"), 1u);
+}
+
+// A trial that hangs holds up neither the search nor, for long, the memo.
+TEST(Cmaes, ATrialThatHangsIsNotWaitedForForEver) {
+  const Space space = Reals(3);
+  const auto algorithm = Build(space);
+  History history(space);
+  std::set<std::string> memos;
+  for (int round = 0; round < 60; ++round) {
+    const Proposal proposal = *algorithm->Propose(history, 7, Rng(1));
+    memos.insert(proposal.memo);
+    AddAll(history, proposal, {});
+    for (int64_t i = history.size() - 7; i < history.size(); ++i) {
+      if (i != 3) history.Update(i, Completed(Bowl(history.point(i))));
+    }
+  }
+  EXPECT_GT(memos.size(), 30u);
+  EXPECT_LT(memos.size(), 45u);  // it stood still for twenty generations
+  double best = 1;
+  for (int64_t i = 0; i < history.size(); ++i) {
+    if (i != 3) best = std::min(best, history.trial(i).loss);
+  }
+  EXPECT_LT(best, 1e-6);
+}
+
+TEST(Cmaes, ThousandsOfCategoriesNeedNoMemo) {
+  std::vector<std::string> names(9000);
+  for (size_t i = 0; i < names.size(); ++i) names[i] = "c" + std::to_string(i);
+  const Space space = Make({Double("x", {0, 1}), Double("y", {0, 1}), Categorical("c", names)});
+  const auto outcome = RunExperiment(*Build(space), History(space), Bowl, {.trials = 40});
+  EXPECT_EQ(outcome.points.size(), 40u);
 }
 
 TEST(Cmaes, FewerThanTwoNumbersAreRefusedByCount) {
