@@ -1,6 +1,6 @@
 // The covariance matrix adaptation evolution strategy: a normal distribution over the numeric
 // coordinates that moves, widens and turns towards where losses are low. It knows the width
-// of the unit cube, but no bounds, no trials and no files. Used by suggestion/cma_run.h. A value
+// of the unit cube, but no bounds, no trials and no files. Used by suggestion/cma_search.h. A value
 // type; it draws no random numbers.
 //
 //   d        dimensions                     n        members of a generation

@@ -43,7 +43,7 @@ Tier TierOf(const TrialView& view) {
 }
 
 // Trials of several experiments, whose losses may not be compared: each gets instead of its loss
-// the share of its own experiment's trials that are better.
+// its rank among its own, as a share of them.
 class Sources {
  public:
   explicit Sources(const CmaLayout& layout) : layout_(layout) {}

@@ -9,7 +9,7 @@
 //
 // lr_adapt is off by default: with the noise of track D of bench/regret, smaller steps cost more
 // than they saved in the first 600 trials.
-#include <algorithm>
+#include <cmath>
 #include <optional>
 #include <string>
 #include <utility>
@@ -26,11 +26,13 @@
 namespace shirabe::suggestion {
 namespace {
 
-std::string Explanation(const CmaReplay& replay) {
-  return absl::StrFormat(
-      "generation %d of run %d: around the mean of the best so far, with a step of %.2g of each "
-      "range",
-      replay.tag().number + 1, replay.tag().run + 1, replay.search().distribution().sigma());
+std::string Explanation(const CmaReplay& replay, bool likely) {
+  const std::string generation =
+      absl::StrCat("generation ", replay.tag().number + 1, " of run ", replay.tag().run + 1);
+  if (!likely) return generation + ": anywhere, since what is likely to be good has been tried";
+  const Eigen::VectorXd deviations = replay.search().distribution().Deviations();
+  return absl::StrFormat("%s: around the mean of the best so far, by about %.2g of each range",
+                         generation, std::exp(deviations.array().log().mean()));
 }
 
 class Cmaes : public Algorithm {
@@ -50,11 +52,13 @@ class Cmaes : public Algorithm {
     std::vector<Suggestion> suggestions;
     while (static_cast<int>(suggestions.size()) < count) {
       const Rng rng = root.Fork(history.size() + suggestions.size());
-      std::optional<Point> point = Next(replay.search(), unvisited, rng, frame);
+      std::optional<Point> point = Likely(replay.search(), unvisited, rng, frame);
+      const std::string explanation = Explanation(replay, point.has_value());
+      if (!point) point = Untried(replay.search(), unvisited, rng, frame);
       if (!point) break;
       suggestions.push_back({.point = *std::move(point),
                              .labels = {{CmaReplay::kLabel, replay.label()}},
-                             .explanation = Explanation(replay)});
+                             .explanation = explanation});
     }
     Proposal proposal = unvisited.Finish(std::move(suggestions));
     proposal.memo = replay.memo();
@@ -63,8 +67,10 @@ class Cmaes : public Algorithm {
 
  private:
   static uint64_t FingerprintOf(const Problem& problem);
-  std::optional<Point> Next(const CmaSearch& search, Unvisited& unvisited, Rng rng,
-                            CmaFrame& frame) const;
+  std::optional<Point> Likely(const CmaSearch& search, Unvisited& unvisited, Rng rng,
+                              CmaFrame& frame) const;
+  std::optional<Point> Untried(const CmaSearch& search, Unvisited& unvisited, Rng rng,
+                               CmaFrame& frame) const;
 
   Space space_;
   CmaLayout layout_;
@@ -110,9 +116,9 @@ uint64_t Cmaes::FingerprintOf(const Problem& problem) {
   return Fingerprint(text);
 }
 
-// The first draw that is untried; where the likely ones have all been tried, any untried point.
-std::optional<Point> Cmaes::Next(const CmaSearch& search, Unvisited& unvisited, Rng rng,
-                                 CmaFrame& frame) const {
+// The first draw that is untried, if it comes soon.
+std::optional<Point> Cmaes::Likely(const CmaSearch& search, Unvisited& unvisited, Rng rng,
+                                   CmaFrame& frame) const {
   if (unvisited.Exhausted()) return std::nullopt;
   for (int attempt = 0; attempt < CmaReplay::kAttempts; ++attempt) {
     const CmaDraw draw = search.Draw(rng, frame);
@@ -121,6 +127,12 @@ std::optional<Point> Cmaes::Next(const CmaSearch& search, Unvisited& unvisited, 
     frame.Add(draw.z);
     return point;
   }
+  return std::nullopt;
+}
+
+// Any point that is left.
+std::optional<Point> Cmaes::Untried(const CmaSearch& search, Unvisited& unvisited, Rng rng,
+                                    CmaFrame& frame) const {
   std::optional<Point> point = unvisited.Draw(rng);
   if (!point) return std::nullopt;
   frame.Add(search.Injected(layout_.Numbers(*point), layout_.Categories(*point)).z);
