@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "base/number.h"
 
@@ -26,12 +28,51 @@ int64_t StartupOf(const AlgorithmInfo& info) {
 
 }  // namespace
 
+std::vector<int64_t> RankAcrossRungs(const std::vector<RungLosses>& configurations) {
+  const auto count = static_cast<int64_t>(configurations.size());
+  const int rungs = count == 0 ? 0 : static_cast<int>(configurations[0].size());
+  std::vector<int64_t> order;
+  std::vector<bool> placed(count);
+  for (int rung = rungs - 1; rung >= 0; --rung) {
+    const auto loss = [&](int64_t c) { return configurations[c][rung]; };
+    std::vector<int64_t> here;
+    for (int64_t c = 0; c < count; ++c) {
+      if (!placed[c] && !std::isnan(loss(c))) here.push_back(c);
+    }
+    std::stable_sort(here.begin(), here.end(),
+                     [&](int64_t a, int64_t b) { return loss(a) < loss(b); });
+    std::vector<double> common;        // losses here of those placed already
+    std::vector<size_t> common_place;  // and their places, ascending
+    for (size_t place = 0; place < order.size(); ++place) {
+      if (std::isnan(loss(order[place]))) continue;
+      common.push_back(loss(order[place]));
+      common_place.push_back(place);
+    }
+    std::sort(common.begin(), common.end());
+    std::vector<int64_t> merged;
+    size_t taken = 0;  // of `order`
+    for (const int64_t c : here) {
+      const size_t better =
+          std::upper_bound(common.begin(), common.end(), loss(c)) - common.begin();
+      const size_t behind = common.empty() ? order.size()
+                            : better == 0  ? 0
+                                           : common_place[better - 1] + 1;
+      while (taken < behind) merged.push_back(order[taken++]);
+      merged.push_back(c);
+      placed[c] = true;
+    }
+    while (taken < order.size()) merged.push_back(order[taken++]);
+    order = std::move(merged);
+  }
+  return order;
+}
+
 std::vector<SettingInfo> SearcherSettings(const std::string& searcher) {
   return {
       {.name = "searcher",
        .default_value = searcher,
-       .help = "the algorithm that chooses configurations, from the results of the highest rung "
-               "that has enough of them"},
+       .help = "the algorithm that chooses configurations, from the ranks of those that were "
+               "trained"},
       {.name = "random_fraction",
        .type = SettingInfo::Type::kDouble,
        .default_value = "0.3333",
@@ -79,29 +120,48 @@ int Newcomers::RungOf(const Point& point) const {
   return static_cast<int>(history_.space().axis(rungs_.axis()).Level(point[rungs_.axis()]));
 }
 
+Newcomers::Known Newcomers::Collect() const {
+  Known known;
+  absl::flat_hash_map<uint64_t, size_t> place;  // by Space::Key
+  for (int64_t i = 0; i < history_.size(); ++i) {
+    const uint64_t key = configurations_.space().Key(configurations_.at(i));
+    if (history_.trial(i).state == TrialState::kInfeasible) known.failed.insert(key);
+    if (!HasLoss(history_.trial(i))) {
+      known.without.push_back(i);
+      continue;
+    }
+    const auto [it, fresh] = place.emplace(key, known.losses.size());
+    if (fresh) {
+      known.losses.emplace_back(rungs_.top() + 1, std::numeric_limits<double>::quiet_NaN());
+      known.trial.push_back(i);
+    }
+    known.losses[it->second][RungOf(history_.point(i))] = history_.trial(i).loss;
+  }
+  return known;
+}
+
+// Every configuration once: with its rank, as failed, or as still to come.
 void Newcomers::BuildModel() {
-  std::vector<int64_t> results(rungs_.top() + 1);
-  std::vector<int> rung_of(history_.size());
-  for (int64_t i = 0; i < history_.size(); ++i) {
-    rung_of[i] = RungOf(history_.point(i));
-    if (HasLoss(history_.trial(i))) ++results[rung_of[i]];
-  }
-  for (int rung = 0; rung <= rungs_.top(); ++rung) {
-    if (results[rung] >= searcher_.enough) model_rung_ = rung;
-  }
   AddPrior();
-  informed_ = model_rung_ || !model_.prior().empty();
+  const Known known = Collect();
+  ranked_ = static_cast<int64_t>(known.losses.size());
+  informed_ = ranked_ >= searcher_.enough || !model_.prior().empty();
   if (!informed_) return;
-  for (int64_t i = 0; i < history_.size(); ++i) {
-    if (rung_of[i] == model_rung_.value_or(0) && history_.trial(i).state != TrialState::kActive) {
-      model_.Add(configurations_.at(i), history_.trial(i));
-    }
+  std::vector<double> rank(known.losses.size());
+  double place = 0;
+  for (const int64_t c : RankAcrossRungs(known.losses)) rank[c] = place++;
+  // In the order in which they were trained: some searchers give older ones less weight.
+  for (size_t c = 0; c < known.trial.size(); ++c) {
+    const Point point = configurations_.at(known.trial[c]);
+    const bool failed = known.failed.contains(model_.space().Key(point));
+    model_.Add(point, {.state = failed ? TrialState::kInfeasible : TrialState::kCompleted,
+                       .loss = rank[c]});
   }
-  for (int64_t i = 0; i < history_.size(); ++i) {
-    const bool result = history_.trial(i).state == TrialState::kCompleted;
-    if (!result && !model_.Visited(configurations_.at(i))) {
-      model_.Add(configurations_.at(i), {.state = history_.trial(i).state});
-    }
+  for (const int64_t i : known.without) {
+    if (model_.Visited(configurations_.at(i))) continue;
+    const bool active = history_.trial(i).state == TrialState::kActive;
+    model_.Add(configurations_.at(i),
+               {.state = active ? TrialState::kActive : TrialState::kInfeasible});
   }
 }
 
@@ -126,8 +186,9 @@ std::optional<Suggestion> Newcomers::AskSearcher(const Rng& root) {
   if (!proposal.ok() || proposal->suggestions.empty()) return std::nullopt;
   Suggestion& asked = proposal->suggestions[0];
   if (asked.parent || !configurations_.Take(asked.point)) return std::nullopt;
-  const std::string what = model_rung_ ? "the results with " + rungs_.Describe(*model_rung_)
-                                       : std::string("what earlier experiments found");
+  const std::string what = ranked_ >= searcher_.enough
+                               ? absl::StrCat("the ranks of ", ranked_, " configurations")
+                               : std::string("what earlier experiments found");
   return Suggestion{
       .point = asked.point,
       .explanation = absl::StrCat(searcher_.name, " on ", what, ": ", asked.explanation)};

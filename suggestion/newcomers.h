@@ -2,12 +2,14 @@
 // any amount of it. They come at random or from another algorithm, the searcher, which sees what
 // all brackets together have learned, as the history of a space without the resource.
 //
-// Which results the searcher sees is the rule of BOHB (S. Falkner, A. Klein, F. Hutter, "BOHB:
-// Robust and Efficient Hyperparameter Optimization at Scale", ICML 2018, section 3.2): those of the
-// highest rung that has enough of them, since rungs cannot be compared with each other; and a fixed
-// fraction of the configurations stays random, since what little training shows can mislead.
-// Configurations that failed, on any rung, and those without a result yet are shown as such. Of an
-// earlier experiment (warm start) the results of its own highest rung are shown.
+// The searcher is shown every configuration once, with its rank among all as the loss: losses of
+// different rungs cannot be compared, ranks can (see RankAcrossRungs). BOHB (S. Falkner, A. Klein,
+// F. Hutter, "BOHB: Robust and Efficient Hyperparameter Optimization at Scale", ICML 2018, section
+// 3.2) shows only the highest rung that has enough results, and so forgets most of what was
+// trained; as there, a fixed fraction of the configurations stays random, since what little
+// training shows can mislead. Those that failed, on any rung, and those without a result yet are
+// shown as such. Of an earlier experiment (warm start) the results of its own highest rung are
+// shown.
 #pragma once
 
 #include <memory>
@@ -15,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "suggestion/configurations.h"
 #include "suggestion/rungs.h"
 
@@ -25,7 +28,7 @@ struct Searcher {
   std::unique_ptr<Algorithm> algorithm;
   std::string name;
   double random_fraction = 0;
-  int64_t enough = 0;  // results on one rung before it is asked
+  int64_t enough = 0;  // configurations with a result before it is asked
 
   // From the settings below. kInvalidArgument if it is no algorithm of points alone.
   static StatusOr<Searcher> Create(const Problem& problem, const Rungs& rungs);
@@ -33,6 +36,16 @@ struct Searcher {
 
 // searcher, with this default, and random_fraction.
 std::vector<SettingInfo> SearcherSettings(const std::string& searcher);
+
+// What is known of a configuration: its loss by rung, NaN where there is none.
+using RungLosses = std::vector<double>;
+
+// The places 0 … n-1 of n configurations, each with one loss at least, best first. Those that have
+// reached the top rung are ordered by their losses there. Then rung by rung downwards: whoever got
+// no further than this rung is compared, on this rung, with those placed already that were on it as
+// well; the one that does better than all but m of them comes right behind the m-th in order. Of a
+// bracket that means behind those that were promoted, except for whom they were luckier than.
+std::vector<int64_t> RankAcrossRungs(const std::vector<RungLosses>& configurations);
 
 // Serves one proposal; what it is made from must outlive it.
 class Newcomers {
@@ -44,7 +57,16 @@ class Newcomers {
   std::optional<Suggestion> Next(int rung, uint64_t ordinal, const Rng& root);
 
  private:
+  // What the history says of each configuration.
+  struct Known {
+    std::vector<RungLosses> losses;        // of those with one
+    std::vector<int64_t> trial;            // one of theirs, to find the point by
+    std::vector<int64_t> without;          // trials without a loss
+    absl::flat_hash_set<uint64_t> failed;  // Space::Key of those that failed on some rung
+  };
+
   int RungOf(const Point& point) const;
+  Known Collect() const;
   void BuildModel();
   void AddPrior();
   std::optional<Suggestion> AskSearcher(const Rng& root);
@@ -53,9 +75,9 @@ class Newcomers {
   const Rungs& rungs_;
   const Searcher& searcher_;
   Configurations configurations_;
-  std::optional<int> model_rung_;  // nullopt while no rung has enough results
-  History model_;                  // what the searcher sees
-  bool informed_ = false;          // there is something to see
+  int64_t ranked_ = 0;     // configurations with a result
+  History model_;          // what the searcher sees
+  bool informed_ = false;  // there is enough to see
 };
 
 }  // namespace shirabe::suggestion

@@ -5,16 +5,19 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
+#include "suggestion/newcomers.h"
 #include "tests/suggestion/crew.h"
 #include "tests/suggestion/spaces.h"
 
 namespace shirabe::suggestion {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr char kModelled[] = "multivariate-tpe on the results with epochs=";
+constexpr char kModelled[] = "multivariate-tpe on the ranks of ";
 
 Problem BohbProblem(const Settings& more = {}) {
   Problem problem{.space = Make({Double("x", {0, 1}), Int("epochs", {1, 9}), Double("y", {0, 1})}),
@@ -54,22 +57,57 @@ TEST(Bohb, ConfigurationsComeCloserAndAThirdStaysRandom) {
   EXPECT_NEAR(random_count / double(random_count + modelled_count), 1 / 3.0, 0.12);
 }
 
-TEST(Bohb, TheModelSeesTheHighestRungThatHasEnough) {
+TEST(Bohb, TheSearcherIsAskedAsSoonAsItHasEnough) {
   Crew crew("bohb", BohbProblem({{"random_fraction", "0"}}));
-  crew.Run(1, 150, Train);
-  std::map<int64_t, int> results;  // by epochs; one worker, so that all before have ended
+  crew.Run(1, 60, Train);
+  int begun = 0;  // one worker, so that all before have ended
   for (const Suggestion& made : crew.made()) {
-    if (IsNew(made) && IsModelled(made)) {
-      const size_t at = made.explanation.find(kModelled) + sizeof(kModelled) - 1;
-      const int64_t shown = std::stoi(made.explanation.substr(at));
-      EXPECT_GE(results[shown], 10);
-      if (shown < 9) EXPECT_LT(results[3 * shown], 10);
-    } else if (IsNew(made)) {
-      EXPECT_LT(results[1], 10) << "at random, though there are results";
-    }
-    ++results[crew.history().space().Decode(made.point)[1].integer()];
+    if (!IsNew(made)) continue;
+    EXPECT_EQ(IsModelled(made), begun >= 10) << begun;
+    ++begun;
   }
-  EXPECT_GT(results[9], 10);
+}
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
+TEST(RankAcrossRungs, TheTopRungDecidesAmongThoseWhoReachedIt) {
+  EXPECT_THAT(RankAcrossRungs({{1, 5}, {2, 4}, {3, 6}}), ElementsAre(1, 0, 2));
+  EXPECT_THAT(RankAcrossRungs({{3, kNone}, {1, kNone}, {2, kNone}}), ElementsAre(1, 2, 0));
+  EXPECT_THAT(RankAcrossRungs({}), ElementsAre());
+}
+
+TEST(RankAcrossRungs, WhoWasNotPromotedComesBehindThoseWhoWere) {
+  // 0 and 1 were the best of rung 0, and changed places on rung 1.
+  EXPECT_THAT(RankAcrossRungs({{1, 9}, {2, 8}, {3, kNone}, {4, kNone}}), ElementsAre(1, 0, 2, 3));
+  // 2 ended when the two had been promoted, with a loss between theirs.
+  EXPECT_THAT(RankAcrossRungs({{1, 9}, {2, 8}, {1.5, kNone}}), ElementsAre(1, 2, 0));
+  // 2 is luckier than both.
+  EXPECT_THAT(RankAcrossRungs({{1, 9}, {2, 8}, {0, kNone}}), ElementsAre(2, 1, 0));
+}
+
+TEST(RankAcrossRungs, BracketsThatBeganHigherAreComparedWhereTheyMeet) {
+  // 0 was promoted from rung 0, where 1 was not; 2 and 3 began on rung 1, 3 with nothing to show.
+  EXPECT_THAT(RankAcrossRungs({{1, 5}, {2, kNone}, {kNone, 4}, {kNone, 9}}),
+              ElementsAre(2, 0, 1, 3));
+  // Nobody above was ever on rung 0.
+  EXPECT_THAT(RankAcrossRungs({{2, kNone}, {1, kNone}, {kNone, 4}}), ElementsAre(2, 1, 0));
+}
+
+// A loss that is no number is worse than any, on whatever rung.
+TEST(Bohb, WhatDivergesIsLeftAlone) {
+  Crew crew("bohb", BohbProblem({{"random_fraction", "0"}}));
+  crew.Run(4, 200, [](const Crew& crew, const Suggestion& made) {
+    Crew::Work work = Train(crew, made);
+    if (made.point[0] > 0.5) work.result.loss = kNone;
+    return work;
+  });
+  int diverged = 0, modelled = 0;
+  for (const Suggestion& made : crew.made()) {
+    if (!IsNew(made) || !IsModelled(made)) continue;
+    ++modelled;
+    diverged += made.point[0] > 0.5 ? 1 : 0;
+  }
+  EXPECT_LT(diverged, modelled / 4);
 }
 
 TEST(Bohb, BracketsShareWhatHasBeenLearned) {
