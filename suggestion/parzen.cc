@@ -94,6 +94,14 @@ ArrayXd Gaps(const ArrayXd& x) {
   return gaps;
 }
 
+// How many kernels are at each place; one each where `place` is empty.
+ArrayXd Counts(const std::vector<Index>& place, Index places) {
+  if (place.empty()) return ArrayXd::Ones(places);
+  ArrayXd counts = ArrayXd::Zero(places);
+  for (Index i : place) counts[i] += 1;
+  return counts;
+}
+
 struct Scott {
   double prior = 0;  // share of the prior kernel
   double axes = 1;
@@ -203,7 +211,7 @@ void Parzen::Smooth(Column& column) const {
 
 void Parzen::Widen(Column& column, const ArrayXd& x, const Options& options) {
   if (options.bandwidth == Bandwidth::kGaps) {
-    column.sigma = Gaps(column.centre);
+    column.sigma = Gaps(column.centre) / Counts(column.place, column.centre.size());
   } else {
     const Scott scott{.prior = prior_, .axes = static_cast<double>(columns_.size())};
     column.sigma =

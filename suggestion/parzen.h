@@ -32,7 +32,8 @@ class Parzen {
  public:
   // How wide the kernels are.
   enum class Bandwidth {
-    kGaps,   // σ_ij = the wider gap to the next centre that differs; for one axis alone
+    kGaps,   // σ_ij = the wider gap to the next centre that differs, divided by how many have this
+             // value where values are levels; for one axis alone
     kScott,  // σ_ij = s_j n^(-1/(a+4)), s_j the deviation of f on axis j (Scott 1992, eq. 6.42)
   };
   struct Options {

@@ -175,6 +175,16 @@ TEST(Parzen, GapsAreTheWiderNeighbourInAnyOrder) {
   for (int i = 0; i < 4; ++i) EXPECT_NEAR(parzen.bandwidth(i, 0), expected[i], 1e-12);
 }
 
+TEST(Parzen, KernelsOfOneLevelShareItsGap) {
+  const Space space = Make({Int("n", {1, 100})});
+  const auto at = [&](int value) { return space.axis(0).Coordinate(value - 1); };
+  Parzen::Kernels kernels{.centres = ArrayXXd(5, 1)};
+  kernels.centres << at(10), at(30), at(10), at(10), at(30);
+  const Parzen parzen = Fit(space, kernels, {.bandwidth = Parzen::Bandwidth::kGaps});
+  EXPECT_NEAR(parzen.bandwidth(0, 0), 0.2 / 3, 1e-9);
+  EXPECT_NEAR(parzen.bandwidth(4, 0), 0.2 / 2, 1e-9);
+}
+
 TEST(Parzen, IsFiniteWhereKernelsAreAsNarrowAsCanBe) {
   const Space space = Make(
       {Double("x", {0, 1}), Int("n", {0, 0x1p53}), Int("m", {1, 3}), Categorical("c", {"a", "b"})});
