@@ -4,7 +4,7 @@ turn, one core, in one run. In the environment of the problems (bench/regret/run
   bench/latency/run.py [--methods gp,optuna-gp] [--ask build/release/bin/regret_ask]
 
 Each method is given n random trials of a smooth function in d = 10, then asked for one point after
-the other, each told at once, until n has grown by a tenth (at least 40 points): a model that is
+the other, each told at once, until n has grown by a twentieth (at least 40 points): a model that is
 refitted whenever the data have grown by some per cent is refitted here several times. The first of
 them, which knows of no earlier model, stands apart as `cold`. Processor time is counted.
 
@@ -37,16 +37,16 @@ def smooth(point):
 
 
 def matrix_rate():
-    """Flops a second of a product that fits the cache."""
+    """Flops a second of processor time, of a product that fits the cache."""
     a = numpy.random.default_rng(1).random((500, 500))
     best = min(_seconds(lambda: a @ a) for _ in range(20))
     return 2 * 500**3 / best
 
 
 def _seconds(work):
-    start = time.perf_counter()
+    start = time.process_time()
     work()
-    return time.perf_counter() - start
+    return time.process_time() - start
 
 
 def floors(n, rate):
@@ -97,7 +97,7 @@ def main():
     print("| n | method | mean | p50 | p99 | cold | floor, with a refit | times faster |")
     print("| ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: |")
     for n in args.sizes:
-        ms = {m: 1e3 * numpy.array(times(command_of(args, m), n, max(40, n // 10) + 1))
+        ms = {m: 1e3 * numpy.array(times(command_of(args, m), n, max(40, n // 20) + 1))
               for m in methods}
         low, high = (1e3 * s for s in floors(n, rate))
         base = ms[methods[-1]][1:].mean()
