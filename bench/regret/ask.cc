@@ -105,13 +105,17 @@ double ProcessorSeconds() {
 class Session {
  public:
   Session(const std::string& name, const suggestion::Settings& settings, const Json& header)
-      : space_(SpaceOf(header.at("space"))), history_(space_), root_(header.at("seed")) {
-    algorithm_ = suggestion::CreateAlgorithm(name, {.space = space_,
-                                                    .settings = settings,
-                                                    .max_trials = header.at("max_trials"),
-                                                    .parallel = header.at("parallel")})
-                     .value();
-  }
+      : Session({.space = SpaceOf(header.at("space")),
+                 .settings = settings,
+                 .max_trials = header.at("max_trials"),
+                 .parallel = header.at("parallel")},
+                name, header.at("seed")) {}
+
+  Session(const suggestion::Problem& problem, const std::string& name, uint64_t seed)
+      : space_(suggestion::SearchSpace(name, problem).value()),
+        history_(space_),
+        root_(seed),
+        algorithm_(suggestion::CreateAlgorithm(name, problem).value()) {}
 
   // What to answer; null where nothing is to be.
   Json Handle(const Json& request) {
