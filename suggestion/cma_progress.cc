@@ -7,7 +7,7 @@
 namespace shirabe::suggestion {
 namespace {
 
-constexpr double kFlat = 1e-9;
+constexpr double kFlat = 1e-11;
 constexpr double kNarrow = 1e-9;
 
 // b - a ≥ 0 for finite numbers, without overflow to infinity.

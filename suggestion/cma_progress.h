@@ -7,7 +7,7 @@
 // The tests are those of N. Hansen, "Benchmarking a BI-Population CMA-ES on the BBOB-2009 Function
 // Testbed" (2009), Table 1, but in units of the experiment, because losses come in every scale and
 // coordinates in one: flat, where b_t of the last 10 + 30 d/λ generations and the losses of the
-// latest lie within 1e-9 R, beyond which no tuning looks (there 1e-12); narrow, where the deviation
+// latest lie within 1e-11 R (there 1e-12, whatever the losses); narrow, where the deviation
 // of every continuous coordinate is below 1e-9 of its range; stagnant, where of the last 120 + 30
 // d/λ b_t the median of the latest 30 % is no better than that of the earliest 30 %.
 #pragma once
