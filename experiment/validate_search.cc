@@ -39,18 +39,12 @@ const std::vector<std::string>& AlgorithmsElsewhere() {
   return names;
 }
 
-const std::vector<std::string>& StoppersElsewhere() {
-  static const std::vector<std::string> names = {"medianstop", "asha", "percentile", "threshold"};
-  return names;
-}
-
 // Fields that this version reads and does not act on. A line goes when its feature comes.
 struct Unused {
   const char* path;  // below spec.shirabe, names of the .proto
 };
 constexpr Unused kUnused[] = {
     {"algorithm.endpoint"},
-    {"warm_start"},
     {"checkpoint.volume"},
 };
 
@@ -108,15 +102,22 @@ std::string PathFor(const std::string& message, const RepeatedPtrField<v1::Setti
   return ChildPath(path, "algorithmName");
 }
 
+Status CheckAgainst(const suggestion::AlgorithmInfo& info, const suggestion::Settings& settings) {
+  return suggestion::ValidateSettings(info.settings, settings);
+}
+
+Status CheckAgainst(const suggestion::StopperInfo& info, const suggestion::Settings& settings) {
+  return suggestion::ValidateStopperSettings(info.settings, settings);
+}
+
 // Each setting alone against the table first, so that several bad ones are all found.
-bool CheckSettings(const std::vector<suggestion::SettingInfo>& known,
-                   const RepeatedPtrField<v1::Setting>& settings, const std::string& path,
-                   Findings& findings) {
+template <class Info>
+bool CheckSettings(const Info& info, const RepeatedPtrField<v1::Setting>& settings,
+                   const std::string& path, Findings& findings) {
   bool good = true;
   const std::string list = ChildPath(path, "algorithmSettings");
   for (int i = 0; i < settings.size(); ++i) {
-    const Status status =
-        suggestion::ValidateSettings(known, {{settings[i].name(), settings[i].value()}});
+    const Status status = CheckAgainst(info, {{settings[i].name(), settings[i].value()}});
     if (status.ok() || settings[i].name().empty()) continue;
     findings.Error(ItemPath(list, i) + ".name", Message(status));
     good = false;
@@ -139,7 +140,7 @@ void CheckAlgorithm(const v1::ExperimentSpec& spec, const std::optional<suggesti
                                          " does not search architectures: give parameters instead");
   }
   const int errors = findings.errors();
-  if (!CheckSettings(info->settings, algorithm.algorithm_settings(), path, findings)) return;
+  if (!CheckSettings(*info, algorithm.algorithm_settings(), path, findings)) return;
   if (!space || findings.errors() > errors || findings.Unread(path)) return;
   const suggestion::Problem problem{*space, SettingsOf(algorithm.algorithm_settings()),
                                     spec.max_trial_count(), spec.parallel_trial_count()};
@@ -149,15 +150,20 @@ void CheckAlgorithm(const v1::ExperimentSpec& spec, const std::optional<suggesti
   findings.Error(PathFor(message, algorithm.algorithm_settings(), path), message);
 }
 
-void CheckStopper(const v1::EarlyStoppingSpec& stopping, Findings& findings) {
+void CheckStopper(const v1::ExperimentSpec& spec, Findings& findings) {
   const std::string path = "spec.earlyStopping";
+  const v1::EarlyStoppingSpec& stopping = spec.early_stopping();
   if (stopping.algorithm_name().empty()) return;  // the table has said so
+  const int errors = findings.errors();
   CheckTwice(stopping.algorithm_settings(), ChildPath(path, "algorithmSettings"), findings);
   const auto* info = FindVariant<suggestion::StopperInfo>(
-      stopping.algorithm_name(), ChildPath(path, "algorithmName"), StoppersElsewhere(), findings);
+      stopping.algorithm_name(), ChildPath(path, "algorithmName"), {}, findings);
   if (info == nullptr) return;
-  if (!CheckSettings(info->settings, stopping.algorithm_settings(), path, findings)) return;
-  const auto created = info->create(SettingsOf(stopping.algorithm_settings()));
+  if (!CheckSettings(*info, stopping.algorithm_settings(), path, findings)) return;
+  if (findings.errors() > errors) return;
+  const auto created =
+      suggestion::CreateStopper(info->name, {.settings = SettingsOf(stopping.algorithm_settings()),
+                                             .maximize = spec.objective().type() == v1::MAXIMIZE});
   if (created.ok()) return;
   const std::string message = Message(created.status());
   findings.Error(PathFor(message, stopping.algorithm_settings(), path), message);
@@ -173,6 +179,16 @@ void CheckStart(const v1::ExperimentSpec& spec, std::optional<suggestion::Space>
     const auto values = StartPoint(spec, i);
     const Status status = values.ok() ? space->Encode(*values).status() : values.status();
     if (!status.ok()) findings.Error(path, Message(status));
+  }
+}
+
+void CheckWarmStartNames(const v1::ShirabeSpec& shirabe, Findings& findings) {
+  const auto& experiments = shirabe.warm_start().experiments();
+  std::set<std::string> names;
+  for (int i = 0; i < experiments.size(); ++i) {
+    if (names.insert(experiments[i]).second) continue;
+    findings.Error(ItemPath("spec.shirabe.warmStart.experiments", i),
+                   Quoted(experiments[i]) + " is given twice: remove one");
   }
 }
 
@@ -205,8 +221,9 @@ void CheckUnused(const v1::ShirabeSpec& shirabe, Findings& findings) {
 void CheckSearch(const v1::ExperimentSpec& spec, const std::optional<suggestion::Space>& space,
                  Findings& findings) {
   CheckAlgorithm(spec, space, findings);
-  if (spec.has_early_stopping()) CheckStopper(spec.early_stopping(), findings);
+  if (spec.has_early_stopping()) CheckStopper(spec, findings);
   CheckStart(spec, space, findings);
+  CheckWarmStartNames(spec.shirabe(), findings);
   CheckUnused(spec.shirabe(), findings);
 }
 

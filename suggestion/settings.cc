@@ -1,3 +1,5 @@
+#include "suggestion/settings.h"
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -9,7 +11,6 @@
 #include "absl/strings/str_join.h"
 #include "base/did_you_mean.h"
 #include "base/number.h"
-#include "suggestion/algorithm.h"
 
 namespace shirabe::suggestion {
 namespace {
@@ -41,6 +42,11 @@ const SettingInfo* FindInfo(const std::vector<SettingInfo>& known, const std::st
     if (info.name == name) return &info;
   }
   return nullptr;
+}
+
+std::vector<SettingInfo> WithRandomState(std::vector<SettingInfo> known) {
+  if (FindInfo(known, "random_state") == nullptr) known.push_back(RandomState());
+  return known;
 }
 
 Status CheckBounds(const SettingInfo& info, double number) {
@@ -109,6 +115,15 @@ Settings WithDefaults(const std::vector<SettingInfo>& known, Settings settings) 
   return settings;
 }
 
+template <class Info>
+Status NotFound(const std::string& what, const std::string& name) {
+  std::vector<std::string> names = Registry<Info>::Get().Names();
+  const std::string list = absl::StrJoin(names, ", ");
+  for (const std::string& alias : Registry<Info>::Get().Aliases()) names.push_back(alias);
+  return absl::NotFoundError(what + " \"" + name + "\" is not known; " + Guess(name, names) +
+                             "known: " + list);
+}
+
 // An algorithm, and a problem as it takes it: with all settings, and the space that it searches.
 struct Chosen {
   const AlgorithmInfo* info;
@@ -116,15 +131,8 @@ struct Chosen {
 };
 
 StatusOr<Chosen> Choose(const std::string& name, const Problem& problem) {
-  const auto& registry = Registry<AlgorithmInfo>::Get();
-  const AlgorithmInfo* info = registry.Find(name);
-  if (info == nullptr) {
-    std::vector<std::string> names = registry.Names();
-    const std::string list = absl::StrJoin(names, ", ");
-    for (const std::string& alias : registry.Aliases()) names.push_back(alias);
-    return absl::NotFoundError("algorithm \"" + name + "\" is not known; " + Guess(name, names) +
-                               "known: " + list);
-  }
+  const AlgorithmInfo* info = Registry<AlgorithmInfo>::Get().Find(name);
+  if (info == nullptr) return NotFound<AlgorithmInfo>("algorithm", name);
   RETURN_IF_ERROR(
       Prefix("algorithm " + info->name, ValidateSettings(info->settings, problem.settings)));
   Chosen chosen{info, problem};
@@ -137,13 +145,22 @@ StatusOr<Chosen> Choose(const std::string& name, const Problem& problem) {
 
 }  // namespace
 
+std::vector<SettingInfo> KnownSettings(const AlgorithmInfo& info) {
+  return WithRandomState(info.settings);
+}
+
+std::vector<SettingInfo> KnownSettings(const StopperInfo& info) { return info.settings; }
+
 Status ValidateSettings(const std::vector<SettingInfo>& known, const Settings& settings) {
-  std::vector<SettingInfo> all = known;
-  if (FindInfo(known, "random_state") == nullptr) all.push_back(RandomState());
+  return ValidateStopperSettings(WithRandomState(known), settings);
+}
+
+// A rule draws nothing, so it has no seed: exactly the table.
+Status ValidateStopperSettings(const std::vector<SettingInfo>& known, const Settings& settings) {
   std::set<std::string> names;
   for (const auto& [name, value] : settings) {
-    const SettingInfo* info = FindInfo(all, name);
-    if (info == nullptr) return Unknown(name, all);
+    const SettingInfo* info = FindInfo(known, name);
+    if (info == nullptr) return Unknown(name, known);
     if (!names.insert(name).second) return Twice(name);
     RETURN_IF_ERROR(Prefix(absl::StrCat("setting \"", name, "\" is \"", value, "\""),
                            CheckValue(*info, value)));
@@ -160,6 +177,17 @@ StatusOr<std::unique_ptr<Algorithm>> CreateAlgorithm(const std::string& name,
                                                      const Problem& problem) {
   ASSIGN_OR_RETURN(const Chosen chosen, Choose(name, problem));
   return chosen.info->create(chosen.problem);
+}
+
+StatusOr<std::unique_ptr<Stopper>> CreateStopper(const std::string& name,
+                                                 const StopProblem& problem) {
+  const StopperInfo* info = Registry<StopperInfo>::Get().Find(name);
+  if (info == nullptr) return NotFound<StopperInfo>("early-stopping rule", name);
+  RETURN_IF_ERROR(Prefix("early-stopping rule " + info->name,
+                         ValidateStopperSettings(info->settings, problem.settings)));
+  StopProblem complete = problem;
+  complete.settings = WithDefaults(info->settings, problem.settings);
+  return info->create(complete);
 }
 
 const std::string* FindSetting(const Settings& settings, const std::string& name) {

@@ -243,11 +243,37 @@ TEST(Rules, OfStartPoints) {
 }
 
 TEST(Rules, WhatHasNoEffectYetIsSaid) {
+  EXPECT_THAT(FindingsOf(std::string(kGood) + "  shirabe: {checkpoint: {volume: {claim: c}}}\n"),
+              ElementsAre(HasSubstr("warning: spec.shirabe.checkpoint.volume: has no effect yet")));
+}
+
+TEST(Rules, WarmStartsNameEachExperimentOnce) {
+  const auto with = [](const std::string& names) {
+    return FindingsOf(std::string(kGood) + "  shirabe: {warmStart: {experiments: " + names +
+                      "}}\n");
+  };
+  EXPECT_THAT(with("[a, b]"), IsEmpty());
+  EXPECT_THAT(with("[a, b, a]"),
+              ElementsAre(HasSubstr("experiments[2]: \"a\" is given twice: remove one")));
+}
+
+TEST(Rules, EarlyStoppingSettingsAreThoseOfTheRule) {
+  const auto with = [](const std::string& rule) {
+    return FindingsOf(std::string(kGood) + "  earlyStopping: " + rule + "\n");
+  };
   EXPECT_THAT(
-      FindingsOf(std::string(kGood) +
-                 "  shirabe: {warmStart: {experiments: [a]}, checkpoint: {volume: {claim: c}}}\n"),
-      ElementsAre(HasSubstr("warning: spec.shirabe.warmStart: has no effect yet"),
-                  HasSubstr("warning: spec.shirabe.checkpoint.volume: has no effect yet")));
+      with("{algorithmName: medianstop, algorithmSettings: [{name: start_step, value: 5}]}"),
+      IsEmpty());
+  EXPECT_THAT(
+      with("{algorithmName: medianstop, algorithmSettings: [{name: start_steps, value: 5},"
+           " {name: min_trials_required, value: 0}]}"),
+      ElementsAre(HasSubstr("did you mean \"start_step\"?"), HasSubstr("it must be at least 1")));
+  EXPECT_THAT(
+      with("{algorithmName: medianstop, algorithmSettings: [{name: random_state, value: 5}]}"),
+      ElementsAre(HasSubstr("setting \"random_state\" is not known")));
+  EXPECT_THAT(with("{algorithmName: threshold, algorithmSettings: [{name: lower, value: 2},"
+                   " {name: upper, value: 1}]}"),
+              ElementsAre(HasSubstr("\"lower\" is 2 and must not be greater than \"upper\"")));
 }
 
 TEST(Rules, HoldForMessagesToo) {

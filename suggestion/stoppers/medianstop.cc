@@ -1,0 +1,76 @@
+// Stops a trial whose best so far is worse than what half of the others had on average by then.
+//
+//   symbol  shape  meaning
+//   s       1      the step that trial t has reached
+//   b_t(s)  1      its best loss at the steps up to s
+//   m_i(s)  n      the running average of the losses of trial i at the steps up to s, for the n
+//                  trials that have ended and reached s
+//
+//   stop t  ⇔  b_t(s) > median_i m_i(s)
+//
+// The rule of Golovin et al., "Google Vizier" (KDD 2017), §3.2.1. Best against averages favours the
+// trial that is judged: only what was never as good as the others usually were is given up. The
+// median is the middle value, or the mean of the two middle ones. Katib's program of this name
+// compares with a mean of averages over the first start_step reports, whatever the step.
+#include <algorithm>
+#include <numeric>
+
+#include "absl/strings/str_format.h"
+#include "suggestion/stopper.h"
+
+namespace shirabe::suggestion {
+namespace {
+
+// Of at least one value; those that are infinite come last.
+double Median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<int64_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  if (values.size() % 2 == 1) return *middle;
+  return std::midpoint(*std::max_element(values.begin(), middle), *middle);
+}
+
+class MedianStop : public Stopper {
+ public:
+  explicit MedianStop(const StopProblem& problem)
+      : min_trials_(IntSetting(problem.settings, "min_trials_required")),
+        start_step_(IntSetting(problem.settings, "start_step")),
+        sense_{problem.maximize} {}
+
+  static StatusOr<std::unique_ptr<Stopper>> Create(const StopProblem& problem) {
+    return std::make_unique<MedianStop>(problem);
+  }
+
+  StatusOr<std::optional<std::string>> ShouldStop(int64_t index, const History& history,
+                                                  const Curves& curves) override {
+    const Curve* curve = FindCurve(curves, index);
+    if (curve == nullptr || curve->last().reports < start_step_) return std::nullopt;
+    const Curve::Point& now = curve->last();
+    std::vector<double> means;
+    for (const Curve::Point& peer : EndedPeers(index, now.step, history, curves)) {
+      means.push_back(peer.mean);
+    }
+    if (static_cast<int64_t>(means.size()) < min_trials_) return std::nullopt;
+    const double median = Median(means);
+    if (!(now.best > median)) return std::nullopt;
+    return absl::StrFormat("at step %d best %s %s median %s of %d trials", now.step,
+                           sense_.Show(now.best), sense_.Worse(), sense_.Show(median),
+                           means.size());
+  }
+
+ private:
+  const int64_t min_trials_;
+  const int64_t start_step_;
+  const Sense sense_;
+};
+
+SHIRABE_REGISTER(
+    StopperInfo,
+    {.name = "medianstop",
+     .aliases = {"median"},
+     .help = "Stops a trial whose best is worse than the median of the others' running "
+             "averages at the same step; for curves that rarely cross.",
+     .settings = {MinTrialsRequired("3"), StartStep("4")},
+     .create = &MedianStop::Create});
+
+}  // namespace
+}  // namespace shirabe::suggestion

@@ -1,0 +1,136 @@
+// Stops a trial that has left the range where results make sense: past a bound, no longer a number,
+// or diverging. It looks at nothing but the trial itself, so it works from the first trial on.
+//
+//   symbol   shape  meaning
+//   v        1      the metric's newest value; its loss is l
+//   l_1      1      the loss of the first report, or of the first that was finite
+//   b        1      the best loss so far
+//   f        1      divergence
+//
+//   stop  ⇔  v < lower  or  v > upper                                     past a bound
+//         or nan_reports reports in a row were NaN or infinite            no longer a number
+//         or l − b > f · max(l_1 − b, |b|)                                diverging
+//
+// The scale of a divergence is what the trial had gained, and at least the size of its best loss:
+// a trial that has gained little is not stopped for noise, whatever the units of the metric.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/str_format.h"
+#include "suggestion/stopper.h"
+
+namespace shirabe::suggestion {
+namespace {
+
+using Points = std::vector<Curve::Point>;
+
+int64_t NotFiniteAtEnd(const Points& points) {
+  const auto finite = std::find_if(points.rbegin(), points.rend(),
+                                   [](const auto& point) { return std::isfinite(point.loss); });
+  const int64_t before = finite == points.rend() ? 0 : finite->reports;
+  return points.back().reports - before;
+}
+
+double FirstFinite(const Points& points) {
+  return std::find_if(points.begin(), points.end(),
+                      [](const auto& point) { return std::isfinite(point.loss); })
+      ->loss;
+}
+
+class Threshold : public Stopper {
+ public:
+  explicit Threshold(const StopProblem& problem)
+      : lower_(NumberSetting(problem.settings, "lower")),
+        upper_(NumberSetting(problem.settings, "upper")),
+        divergence_(*NumberSetting(problem.settings, "divergence")),
+        nan_reports_(IntSetting(problem.settings, "nan_reports")),
+        start_step_(IntSetting(problem.settings, "start_step")),
+        sense_{problem.maximize} {}
+
+  static StatusOr<std::unique_ptr<Stopper>> Create(const StopProblem& problem) {
+    const auto lower = NumberSetting(problem.settings, "lower");
+    const auto upper = NumberSetting(problem.settings, "upper");
+    if (lower && upper && *lower > *upper) {
+      return absl::InvalidArgumentError(
+          absl::StrFormat("early-stopping rule threshold: setting \"lower\" is %g and must not be "
+                          "greater than \"upper\", %g",
+                          *lower, *upper));
+    }
+    return std::make_unique<Threshold>(problem);
+  }
+
+  StatusOr<std::optional<std::string>> ShouldStop(int64_t index, const History&,
+                                                  const Curves& curves) override {
+    const Curve* curve = FindCurve(curves, index);
+    if (curve == nullptr || curve->last().reports < start_step_) return std::nullopt;
+    if (!std::isfinite(curve->last().loss)) return WhyNotFinite(curve->points());
+    const Curve::Point& now = curve->last();
+    const double value = sense_.maximize ? -now.loss : now.loss;
+    if (lower_ && value < *lower_) {
+      return absl::StrFormat("at step %d %.4g < lower bound %.4g", now.step, value, *lower_);
+    }
+    if (upper_ && value > *upper_) {
+      return absl::StrFormat("at step %d %.4g > upper bound %.4g", now.step, value, *upper_);
+    }
+    return WhyDiverging(curve->points());
+  }
+
+ private:
+  std::optional<std::string> WhyNotFinite(const Points& points) const {
+    const int64_t reports = NotFiniteAtEnd(points);
+    if (nan_reports_ == 0 || reports < nan_reports_) return std::nullopt;
+    return absl::StrFormat("at step %d the last %d %s not finite", points.back().step, reports,
+                           reports == 1 ? "report was" : "reports were");
+  }
+
+  std::optional<std::string> WhyDiverging(const Points& points) const {
+    const Curve::Point& now = points.back();
+    const double scale = std::max(FirstFinite(points) - now.best, std::abs(now.best));
+    // Halves, so that no difference of two losses is too large.
+    if (divergence_ == 0 || !(now.loss / 2 - now.best / 2 > divergence_ * (scale / 2))) {
+      return std::nullopt;
+    }
+    return absl::StrFormat("at step %d diverging: %s after best %s, further than %g times the gain",
+                           now.step, sense_.Show(now.loss), sense_.Show(now.best), divergence_);
+  }
+
+  const std::optional<double> lower_;
+  const std::optional<double> upper_;
+  const double divergence_;
+  const int64_t nan_reports_;
+  const int64_t start_step_;
+  const Sense sense_;
+};
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+SHIRABE_REGISTER(
+    StopperInfo,
+    {.name = "threshold",
+     .help = "Stops a trial whose metric leaves a range, is no longer a number, or diverges; a "
+             "safeguard that needs no other trials.",
+     .settings = {{.name = "lower",
+                   .type = SettingInfo::Type::kDouble,
+                   .help = "stop at a value of the metric below this one"},
+                  {.name = "upper",
+                   .type = SettingInfo::Type::kDouble,
+                   .help = "stop at a value of the metric above this one"},
+                  {.name = "nan_reports",
+                   .type = SettingInfo::Type::kInt,
+                   .default_value = "1",
+                   .min = 0,
+                   .max = kInfinity,
+                   .help = "stop after so many NaN or infinite values in a row; 0 = never"},
+                  {.name = "divergence",
+                   .type = SettingInfo::Type::kDouble,
+                   .default_value = "0",
+                   .min = 0,
+                   .max = kInfinity,
+                   .help = "stop once it is this many times its gain worse than its best; 0 = "
+                           "never"},
+                  StartStep("1")},
+     .create = &Threshold::Create});
+
+}  // namespace
+}  // namespace shirabe::suggestion

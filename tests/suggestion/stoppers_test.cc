@@ -1,0 +1,398 @@
+// Each early-stopping rule on curves whose right answer can be worked out by hand.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "suggestion/stopper.h"
+#include "tests/suggestion/spaces.h"
+
+namespace shirabe::suggestion {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+using Losses = std::vector<double>;
+
+// Trials with their losses at steps 1, 2, …; the last one added is the one that runs.
+class Trials {
+ public:
+  void Ended(const Losses& losses, bool early = false) {
+    Add(losses, {.state = TrialState::kCompleted, .early_stopped = early});
+  }
+  void Infeasible(const Losses& losses) { Add(losses, {.state = TrialState::kInfeasible}); }
+  void Active(const Losses& losses) { Add(losses, {}); }
+  void Add(const Losses& losses, TrialView view, int64_t first = 1) {
+    history.Add({0.5}, view);
+    curves.emplace_back();
+    for (const double loss : losses) curves.back().Append(first++, loss);
+  }
+
+  // The reason to stop the last trial; "" if there is none.
+  std::string Ask(const std::string& rule, const Settings& settings = {},
+                  bool maximize = false) const {
+    const auto stopper = CreateStopper(rule, {.settings = settings, .maximize = maximize});
+    EXPECT_TRUE(stopper.ok()) << stopper.status();
+    const auto reason = (*stopper)->ShouldStop(history.size() - 1, history, curves);
+    EXPECT_TRUE(reason.ok()) << reason.status();
+    return reason->value_or("");
+  }
+
+  History history{Make({Double("x", {0, 1})})};
+  Curves curves;
+};
+
+// ---- medianstop --------------------------------------------------------------------------------
+
+TEST(MedianStop, ComparesTheBestWithTheMedianOfRunningAverages) {
+  Trials trials;
+  trials.Ended({4, 3, 2, 1, 0});  // running average up to step 4: 2.5
+  trials.Ended({8, 8, 8, 8});     // 8
+  trials.Ended({2, 2, 2, 2});     // 2
+  trials.Active({9, 9, 2.6, 9});
+  EXPECT_EQ(trials.Ask("medianstop"), "at step 4 best 2.6 > median 2.5 of 3 trials");
+  trials.curves.back() = CurveOf({{1, 9}, {2, 9}, {3, 2.5}, {4, 9}});
+  EXPECT_EQ(trials.Ask("medianstop"), "") << "as good as the median is good enough";
+}
+
+// Katib's program takes the mean of the averages: one very bad trial makes it let everything pass.
+TEST(MedianStop, IsAMedianAndNoMean) {
+  Trials trials;
+  for (const double loss : {1.0, 2.0, 1000.0}) trials.Ended(Losses(4, loss));
+  trials.Active(Losses(4, 3));
+  EXPECT_THAT(trials.Ask("medianstop"), HasSubstr("median 2 of 3"));
+}
+
+TEST(MedianStop, OfAnEvenNumberIsTheMiddleOfTwo) {
+  Trials trials;
+  for (const double loss : {1.0, 2.0, 4.0, 9.0}) trials.Ended(Losses(4, loss));
+  trials.Active(Losses(4, 3.1));
+  EXPECT_THAT(trials.Ask("medianstop"), HasSubstr("best 3.1 > median 3 of 4"));
+}
+
+TEST(MedianStop, ComparesAtEqualStepsOnly) {
+  Trials trials;
+  for (int i = 0; i < 3; ++i) trials.Ended({9, 1, 1, 1, 1});
+  trials.Ended({0, 0});  // ended before step 4: says nothing about it
+  trials.Active({9, 9, 9, 2});
+  EXPECT_EQ(trials.Ask("medianstop"), "") << "the others had 3 on average at step 4, not 2.6";
+  trials.curves.back() = CurveOf({{1, 9}, {2, 9}, {3, 9}, {4, 3.1}});
+  EXPECT_EQ(trials.Ask("medianstop"), "at step 4 best 3.1 > median 3 of 3 trials");
+}
+
+TEST(MedianStop, WaitsForReportsAndForTrials) {
+  Trials trials;
+  trials.Ended(Losses(9, 1));
+  trials.Ended(Losses(9, 1));
+  trials.Active(Losses(9, 5));
+  EXPECT_EQ(trials.Ask("medianstop"), "") << "two trials are fewer than three";
+  EXPECT_NE(trials.Ask("medianstop", {{"min_trials_required", "2"}}), "");
+  EXPECT_EQ(trials.Ask("medianstop", {{"min_trials_required", "2"}, {"start_step", "10"}}), "");
+  EXPECT_NE(trials.Ask("medianstop", {{"min_trials_required", "2"}, {"start_step", "9"}}), "");
+}
+
+TEST(MedianStop, CountsStoppedTrialsAsFarAsTheyGotAndFailedOnesNever) {
+  Trials trials;
+  trials.Ended(Losses(9, 1));
+  trials.Ended(Losses(4, 1), /*early=*/true);
+  trials.Infeasible(Losses(9, 1));
+  trials.Add(Losses(9, 1), {});  // still running
+  trials.Active(Losses(4, 5));
+  const Settings two = {{"min_trials_required", "2"}};
+  EXPECT_THAT(trials.Ask("medianstop", two), HasSubstr("of 2 trials"));
+  trials.curves.back().Append(5, 5);
+  EXPECT_EQ(trials.Ask("medianstop", two), "");
+}
+
+TEST(MedianStop, SpeaksInTheMetricsOwnValues) {
+  Trials trials;  // accuracies, as losses
+  for (int i = 0; i < 3; ++i) trials.Ended(Losses(4, -0.9));
+  trials.Active(Losses(4, -0.61));
+  EXPECT_EQ(trials.Ask("medianstop", {}, /*maximize=*/true),
+            "at step 4 best 0.61 < median 0.9 of 3 trials");
+}
+
+TEST(MedianStop, NotANumberIsTheWorst) {
+  Trials trials;
+  for (int i = 0; i < 3; ++i) trials.Ended(Losses(4, 1));
+  trials.Active(Losses(4, kNan));
+  EXPECT_EQ(trials.Ask("medianstop"), "at step 4 best no finite value > median 1 of 3 trials");
+  Trials diverged;
+  for (int i = 0; i < 3; ++i) diverged.Ended({1, 1, kNan, kInfinity});
+  diverged.Active(Losses(4, 5));
+  EXPECT_EQ(diverged.Ask("medianstop"), "") << "a median that is no number stops nobody";
+}
+
+// Rounding must not make one of two equal trials the worse one.
+TEST(MedianStop, NeverStopsATrialThatIsLikeTheOthers) {
+  for (const double loss : {0.1, 1.0 / 3, 0.7, 1e-300, 1e300}) {
+    Trials trials;
+    for (int i = 0; i < 4; ++i) trials.Ended(Losses(1000, loss));
+    trials.Active(Losses(1000, loss));
+    EXPECT_EQ(trials.Ask("medianstop"), "") << loss;
+    EXPECT_EQ(trials.Ask("percentile"), "") << loss;
+  }
+}
+
+TEST(MedianStop, TakesHugeLosses) {
+  Trials trials;
+  for (int i = 0; i < 4; ++i) trials.Ended(Losses(4, i < 2 ? 1e308 : 1.5e308));
+  trials.Active(Losses(4, 1.7e308));
+  EXPECT_THAT(trials.Ask("medianstop"), HasSubstr("median 1.25e+308"));
+}
+
+// ---- percentile --------------------------------------------------------------------------------
+
+TEST(Percentile, KeepsThatManyPercent) {
+  Trials trials;
+  for (const double loss : {1.0, 2.0, 3.0, 4.0, 5.0}) trials.Ended({9, 9, 9, loss});
+  trials.Active({9, 9, 9, 4});
+  EXPECT_EQ(trials.Ask("percentile"), "") << "4 is the 75 % quantile of 1 … 5";
+  EXPECT_EQ(trials.Ask("percentile", {{"percentile", "50"}}),
+            "at step 4 best 4 > 3, the limit of the best 50 % of 5 trials");
+  EXPECT_THAT(trials.Ask("percentile", {{"percentile", "60"}}), HasSubstr("> 3.4,"));
+  EXPECT_EQ(trials.Ask("percentile", {{"percentile", "100"}}), "");
+  EXPECT_THAT(trials.Ask("percentile", {{"percentile", "0"}}), HasSubstr("> 1,"));
+}
+
+TEST(Percentile, OfTrialsThatDivergedLetsTheRestPass) {
+  Trials trials;
+  for (int i = 0; i < 3; ++i) trials.Ended(Losses(4, 1));
+  for (int i = 0; i < 3; ++i) trials.Ended(Losses(4, kInfinity));
+  trials.Active(Losses(4, 1e300));
+  EXPECT_EQ(trials.Ask("percentile"), "");
+  EXPECT_THAT(trials.Ask("percentile", {{"percentile", "40"}}), HasSubstr("> 1,"));
+}
+
+// ---- asha-stop ---------------------------------------------------------------------------------
+
+TEST(AshaStop, LetsTheBestThirdPassEachRung) {
+  Trials trials;
+  trials.Active({5});
+  EXPECT_EQ(trials.Ask("asha-stop"), "") << "nobody else has been there";
+  trials.Active({6});
+  EXPECT_EQ(trials.Ask("asha-stop"), "") << "two cannot say which the best third is";
+  trials.Active({7});
+  EXPECT_EQ(trials.Ask("asha-stop"), "at step 1 best 7 up to step 1 is number 3 of 3, and 1 go on");
+  trials.Active({4});
+  EXPECT_EQ(trials.Ask("asha-stop"), "");
+}
+
+TEST(AshaStop, JudgesAtTheHighestRungReached) {
+  Trials trials;
+  trials.Ended(Losses(9, 1));
+  trials.Ended({2, 2, 5});
+  trials.Active({3, 3, 3, 0});  // at step 3 its best is number 3: the 0 came after the rung
+  EXPECT_THAT(trials.Ask("asha-stop"), HasSubstr("at step 4 best 3 up to step 3 is number 3 of 3"));
+  trials.curves.back() = CurveOf({{1, 3}, {2, 0.5}, {3, 3}, {4, 9}});
+  EXPECT_EQ(trials.Ask("asha-stop"), "");
+}
+
+TEST(AshaStop, RungsAreIntegersAndSettingsMoveThem) {
+  Trials trials;
+  for (int i = 0; i < 4; ++i) trials.Ended(Losses(100, 1));
+  trials.Active(Losses(99, 2));
+  EXPECT_THAT(trials.Ask("asha-stop"), HasSubstr("up to step 81 "));
+  EXPECT_THAT(trials.Ask("asha-stop", {{"eta", "4"}}), HasSubstr("up to step 64 "));
+  EXPECT_THAT(trials.Ask("asha-stop", {{"min_resource", "33"}}), HasSubstr("up to step 99 "));
+  EXPECT_EQ(trials.Ask("asha-stop", {{"min_resource", "100"}}), "");
+  EXPECT_EQ(trials.Ask("asha-stop", {{"min_resource", "9000000000000000000"}}), "");
+}
+
+TEST(AshaStop, EqualTrialsGoOnTogether) {
+  Trials trials;
+  for (int i = 0; i < 9; ++i) trials.Active({1});
+  EXPECT_EQ(trials.Ask("asha-stop"), "");
+}
+
+// Rungs below the step that it went on from are not its own.
+TEST(AshaStop, LeavesATrialAloneThatStartedPastTheRung) {
+  Trials trials;
+  for (int i = 0; i < 5; ++i) trials.Ended(Losses(30, 1));
+  trials.Add({2, 2}, {.parent = 1}, /*first=*/28);
+  EXPECT_EQ(trials.Ask("asha-stop"), "");
+}
+
+// ---- threshold ---------------------------------------------------------------------------------
+
+TEST(Threshold, StopsOutsideOfItsBounds) {
+  Trials trials;
+  trials.Active({3, 11});
+  EXPECT_EQ(trials.Ask("threshold"), "");
+  EXPECT_EQ(trials.Ask("threshold", {{"upper", "10"}}), "at step 2 11 > upper bound 10");
+  EXPECT_EQ(trials.Ask("threshold", {{"upper", "10"}, {"start_step", "3"}}), "");
+  EXPECT_EQ(trials.Ask("threshold", {{"lower", "12"}}), "at step 2 11 < lower bound 12");
+}
+
+TEST(Threshold, BoundsAreOfTheMetric) {
+  Trials trials;
+  trials.Active({-0.2});
+  EXPECT_EQ(trials.Ask("threshold", {{"lower", "0.3"}}, /*maximize=*/true),
+            "at step 1 0.2 < lower bound 0.3");
+}
+
+TEST(Threshold, StopsWhatIsNoNumber) {
+  Trials trials;
+  trials.Active({1, kNan});
+  EXPECT_EQ(trials.Ask("threshold"), "at step 2 the last 1 report was not finite");
+  EXPECT_EQ(trials.Ask("threshold", {{"nan_reports", "0"}}), "");
+  EXPECT_EQ(trials.Ask("threshold", {{"nan_reports", "2"}}), "");
+  trials.curves.back().Append(3, -kInfinity);
+  EXPECT_EQ(trials.Ask("threshold", {{"nan_reports", "2"}}),
+            "at step 3 the last 2 reports were not finite");
+  trials.curves.back().Append(4, 1);
+  EXPECT_EQ(trials.Ask("threshold", {{"nan_reports", "2"}}), "");
+}
+
+TEST(Threshold, DivergenceIsMeasuredByTheGain) {
+  Trials trials;
+  trials.Active({10, 2, 60});  // it had gained 8
+  EXPECT_EQ(trials.Ask("threshold"), "");
+  EXPECT_THAT(trials.Ask("threshold", {{"divergence", "5"}}),
+              HasSubstr("at step 3 diverging: 60 after best 2"));
+  EXPECT_EQ(trials.Ask("threshold", {{"divergence", "8"}}), "");
+  Trials flat;
+  flat.Active({100, 99.9, 101});  // a gain of 0.1 is noise where losses are about 100
+  EXPECT_EQ(flat.Ask("threshold", {{"divergence", "1"}}), "");
+}
+
+TEST(Threshold, BoundsInTheWrongOrderAreRefused) {
+  const auto stopper = CreateStopper("threshold", {.settings = {{"lower", "2"}, {"upper", "1"}}});
+  ASSERT_TRUE(absl::IsInvalidArgument(stopper.status()));
+  EXPECT_THAT(Message(stopper.status()), HasSubstr("\"lower\" is 2"));
+}
+
+// ---- patience ----------------------------------------------------------------------------------
+
+TEST(Patience, StopsAfterSoManyReportsWithoutAGain) {
+  Trials trials;
+  trials.Active({5, 4, 4, 4});
+  EXPECT_EQ(trials.Ask("patience", {{"patience", "3"}}), "");
+  EXPECT_EQ(trials.Ask("patience", {{"patience", "2"}}),
+            "at step 4 no report of the last 2 was better than 4 of step 2");
+  EXPECT_EQ(trials.Ask("patience", {{"patience", "2"}, {"start_step", "5"}}), "");
+}
+
+TEST(Patience, SmallGainsAddUp) {
+  Trials trials;
+  trials.Active({5, 4.6, 4.2, 3.8, 3.4});
+  const Settings settings = {{"patience", "2"}, {"min_delta", "0.5"}};
+  EXPECT_EQ(trials.Ask("patience", settings), "");
+  Trials slow;
+  slow.Active({5, 4.9, 4.8});
+  EXPECT_THAT(slow.Ask("patience", settings),
+              HasSubstr("the last 2 was better by more than 0.5 than 5 of step 1"));
+}
+
+TEST(Patience, NotANumberIsNoGain) {
+  Trials trials;
+  trials.Active({kNan, -kInfinity, kNan});
+  EXPECT_EQ(trials.Ask("patience", {{"patience", "3"}}),
+            "at step 3 no report of the last 3 was better than no finite value of step 0");
+}
+
+// ---- wilcoxon ----------------------------------------------------------------------------------
+
+TEST(Wilcoxon, StopsOnceFoldsAgree) {
+  Trials trials;
+  trials.Ended({1, 5, 2, 7, 3});  // the folds differ more than the trials do
+  trials.Active({1.1, 5.2, 2.3});
+  EXPECT_EQ(trials.Ask("wilcoxon"), "") << "p = 1/8 with three folds lost";
+  trials.curves.back().Append(4, 7.4);
+  EXPECT_EQ(trials.Ask("wilcoxon"), "at step 4 worse than trial 1 on 4 folds, p = 0.062 < 0.1");
+  EXPECT_EQ(trials.Ask("wilcoxon", {{"p_threshold", "0.05"}}), "");
+  EXPECT_EQ(trials.Ask("wilcoxon", {{"start_step", "5"}}), "");
+}
+
+TEST(Wilcoxon, KeepsATrialWhoseMeanIsBetter) {
+  Trials trials;
+  trials.Ended({1, 1, 1, 1, 1, 9});
+  trials.Active({1.1, 1.2, 1.3, 1.4, 1.5, 0});
+  EXPECT_EQ(trials.Ask("wilcoxon", {{"p_threshold", "1"}}), "");
+}
+
+// By scipy.stats.wilcoxon(d, alternative="greater", zero_method="zsplit"), exact by enumeration.
+TEST(Wilcoxon, ProbabilitiesAreExact) {
+  Trials trials;
+  trials.Ended({0, 0, 0, 0, 0, 0});
+  trials.Active({1, 2, 3, 4, 5, -6});
+  // 64 sign patterns; W = 1 + 2 + 3 + 4 + 5 = 15 or more in 14 of them.
+  EXPECT_EQ(trials.Ask("wilcoxon", {{"p_threshold", "0.21"}}), "");
+  EXPECT_THAT(trials.Ask("wilcoxon", {{"p_threshold", "0.25"}}), HasSubstr("p = 0.22 <"));
+}
+
+TEST(Wilcoxon, SplitsZerosAndSharesRanks) {
+  Trials trials;
+  trials.Ended({0, 0, 0, 0, 0});
+  trials.Active({0, 2, 2, 2, 2});  // four equal gains: p = 1/16 whatever the zero
+  EXPECT_THAT(trials.Ask("wilcoxon"), HasSubstr("p = 0.062"));
+  trials.curves.back() = CurveOf({{1, 0}, {2, 0}, {3, 0}});
+  EXPECT_EQ(trials.Ask("wilcoxon", {{"p_threshold", "1"}}), "") << "no fold differs";
+}
+
+TEST(Wilcoxon, ManyFoldsAreNormal) {
+  Trials trials;
+  trials.Ended(Losses(200, 0));
+  Losses losses;
+  for (int i = 0; i < 200; ++i) losses.push_back(i % 3 == 0 ? -1.0 - i : 1.0 + i);
+  trials.Active(losses);
+  EXPECT_THAT(trials.Ask("wilcoxon"), HasSubstr("on 200 folds"));
+}
+
+TEST(Wilcoxon, ComparesWithTheBestThatEndedByItself) {
+  Trials trials;
+  trials.Ended(Losses(9, 3));
+  trials.Ended(Losses(9, 2));
+  trials.Ended(Losses(9, 1), /*early=*/true);
+  trials.Ended(Losses(9, kNan));
+  trials.Active(Losses(9, 4));
+  EXPECT_THAT(trials.Ask("wilcoxon"), HasSubstr("worse than trial 2 on 9 folds"));
+}
+
+TEST(Wilcoxon, OnlyFoldsThatBothHaveCount) {
+  Trials trials;
+  trials.Ended({1, 1, 1});
+  trials.Active({2, 2, 2, 2, 2, 2, 2});
+  EXPECT_EQ(trials.Ask("wilcoxon"), "");
+}
+
+// ---- all of them -------------------------------------------------------------------------------
+
+TEST(Stoppers, SettingsAreRefusedByName) {
+  const auto unknown = CreateStopper("medianstop", {.settings = {{"start_steps", "3"}}});
+  EXPECT_EQ(Message(unknown.status()),
+            "early-stopping rule medianstop: setting \"start_steps\" is not known; did you mean "
+            "\"start_step\"? known: min_trials_required, start_step");
+  EXPECT_FALSE(CreateStopper("medianstop", {.settings = {{"random_state", "3"}}}).ok());
+  EXPECT_FALSE(CreateStopper("medianstop", {.settings = {{"start_step", "0"}}}).ok());
+  EXPECT_FALSE(CreateStopper("medianstop", {.settings = {{"min_trials_required", "0"}}}).ok());
+  EXPECT_FALSE(CreateStopper("percentile", {.settings = {{"percentile", "101"}}}).ok());
+  const auto missing = CreateStopper("medianstopp", {});
+  EXPECT_TRUE(absl::IsNotFound(missing.status()));
+  EXPECT_THAT(Message(missing.status()), HasSubstr("did you mean \"medianstop\"?"));
+}
+
+TEST(Curve, KeepsWhatIsExactWhereItIsThinned) {
+  Curve curve;
+  for (int64_t step = 1; step <= 100'000; ++step) {
+    curve.Append(step, static_cast<double>(100'000 - step));
+  }
+  EXPECT_LE(static_cast<int64_t>(curve.points().size()), Curve::kMost);
+  EXPECT_EQ(curve.last().reports, 100'000);
+  EXPECT_NEAR(curve.last().mean, 49'999.5, 1e-6);
+  for (const Curve::Point& point : curve.points()) {
+    EXPECT_EQ(point.reports, point.step);
+    EXPECT_EQ(point.best, 100'000 - static_cast<double>(point.step));
+  }
+  const int64_t step = 54'321;
+  EXPECT_LE(curve.At(step)->step, step);
+  EXPECT_GT(curve.At(step)->step, step - 200);
+  EXPECT_EQ(curve.At(0), nullptr);
+}
+
+}  // namespace
+}  // namespace shirabe::suggestion
