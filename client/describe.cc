@@ -26,15 +26,31 @@ std::string ObjectiveLine(const v1::ObjectiveSpec& objective) {
   return text;
 }
 
-std::string AlgorithmLine(const v1::Experiment& experiment) {
-  const v1::ExperimentSpec& spec = experiment.spec();
-  std::string text = spec.algorithm().algorithm_name();
-  for (const v1::Setting& setting : spec.algorithm().algorithm_settings()) {
+// An algorithm or an early-stopping rule, with the settings that were given.
+template <class Spec>
+std::string ChoiceLine(const Spec& spec) {
+  std::string text = spec.algorithm_name();
+  for (const v1::Setting& setting : spec.algorithm_settings()) {
     absl::StrAppend(&text, " ", setting.name(), "=", setting.value());
   }
+  return text;
+}
+
+std::string AlgorithmLine(const v1::Experiment& experiment) {
+  std::string text = ChoiceLine(experiment.spec().algorithm());
   const std::string& chosen = experiment.status().shirabe().algorithm();
   if (!chosen.empty()) absl::StrAppend(&text, ": ", chosen);
   return text;
+}
+
+// "38 trials of a, b; 4 outside of this space left out"
+std::string WarmStartLine(const v1::Experiment& experiment) {
+  const auto& names = experiment.spec().shirabe().warm_start().experiments();
+  const v1::ShirabeStatus& status = experiment.status().shirabe();
+  if (names.empty() || !status.has_prior_trials()) return absl::StrJoin(names, ", ");
+  std::string text = absl::StrCat(status.prior_trials(), " trials of ", absl::StrJoin(names, ", "));
+  if (status.prior_left_out() == 0) return text;
+  return absl::StrCat(text, "; ", status.prior_left_out(), " outside of this space left out");
 }
 
 std::string TrialsLine(const v1::Experiment& experiment) {
@@ -131,7 +147,8 @@ StatusOr<std::string> DescribeExperiment(Client& client, const ExperimentKey& ke
   page.Line("Run by", OwnerLine(experiment, holder));
   page.Line("Objective", ObjectiveLine(spec.objective()));
   page.Line("Algorithm", AlgorithmLine(experiment));
-  page.Line("Early stop", spec.early_stopping().algorithm_name());
+  page.Line("Early stop", ChoiceLine(spec.early_stopping()));
+  page.Line("Warm start", WarmStartLine(experiment));
   page.Line("Trials", TrialsLine(experiment));
   page.Line("Limits", LimitsLine(spec));
   page.Line("Best", BestLine(experiment));

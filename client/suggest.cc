@@ -4,6 +4,7 @@
 
 #include "experiment/spec.h"
 #include "experiment/state.h"
+#include "experiment/warm_start.h"
 
 namespace shirabe::client {
 namespace {
@@ -46,6 +47,7 @@ StatusOr<Candidates> SuggestNext(db::Store& store, const v1::Experiment& experim
   const ExperimentKey key = experiment::KeyOf(experiment);
   std::unique_ptr<db::Store> own;
   if (absl::IsNotFound(store.GetExperiment(key).status())) {
+    RETURN_IF_ERROR(experiment::CheckWarmStart(store, experiment));
     ASSIGN_OR_RETURN(own, StoreWith(experiment));
   }
   ASSIGN_OR_RETURN(const auto state, State::Load(own ? *own : store, key, /*epoch=*/0));
@@ -53,9 +55,13 @@ StatusOr<Candidates> SuggestNext(db::Store& store, const v1::Experiment& experim
   RETURN_IF_ERROR(AddStartPoints(*state, count, candidates));
   const int left = count - static_cast<int>(candidates.points.size());
   if (left == 0) return candidates;
-  ASSIGN_OR_RETURN(
-      const suggestion::Proposal proposal,
-      state->algorithm->Propose(HistoryWith(*state, candidates), left, Rng(state->seed)));
+  suggestion::History history = HistoryWith(*state, candidates);
+  if (own != nullptr) {  // earlier experiments are in the other store
+    ASSIGN_OR_RETURN(auto known, experiment::ReadWarmStart(store, experiment, state->space()));
+    history.SetPrior(std::move(known.trials));
+  }
+  ASSIGN_OR_RETURN(const suggestion::Proposal proposal,
+                   state->algorithm->Propose(history, left, Rng(state->seed)));
   for (const suggestion::Suggestion& suggestion : proposal.suggestions) {
     candidates.points.push_back({state->space().Decode(suggestion.point), suggestion.explanation});
   }

@@ -3,6 +3,7 @@
 #include "absl/strings/escaping.h"
 #include "base/rng.h"
 #include "experiment/spec.h"
+#include "experiment/warm_start.h"
 
 namespace shirabe::experiment {
 namespace {
@@ -79,6 +80,7 @@ StatusOr<Submitted> Submit(db::Store& store, Clock& clock, const v1::Experiment&
   RETURN_IF_ERROR(ValidateNamespace(key.ns));
   const auto existing = store.GetExperiment(key);
   if (absl::IsNotFound(existing.status())) {
+    RETURN_IF_ERROR(CheckWarmStart(store, experiment));
     RETURN_IF_ERROR(Create(store, clock, experiment));
     return Submitted{.created = true, .changed = false};
   }
