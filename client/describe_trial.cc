@@ -94,7 +94,8 @@ std::string LastStop(const v1::Trial& trial, const std::vector<v1::Attempt>& att
   const v1::Attempt& last = attempts.back();
   if (last.state() != v1::ATTEMPT_CLOSED) {
     if (!last.has_stop()) return "";
-    return absl::StrCat("being stopped: ", CauseWord(last.stop().cause()));
+    return absl::StrCat("being stopped: ", CauseWord(last.stop().cause()),
+                        last.stop().reason().empty() ? "" : ": " + last.stop().reason());
   }
   return absl::StrCat("attempt ", last.number(), ": ", CauseWord(last.cause()),
                       last.message().empty() ? "" : ": " + last.message(), ", ",

@@ -43,7 +43,8 @@ class QueueController : public Controller {
     if (info == nullptr) {
       return absl::NotFoundError("there is no executor \"" + options_.executor + "\"");
     }
-    proposer_ = std::make_unique<Proposer>(1);
+    // Two: early stops need not wait for an algorithm that takes its time.
+    proposer_ = std::make_unique<Proposer>(2);
     options_.executor_options.on_change = [this](const ExperimentKey& key) { Poke(key); };
     ASSIGN_OR_RETURN(executor_, info->create(options_.executor_options));
     reconciler_ = std::make_unique<Reconciler>(

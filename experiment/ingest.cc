@@ -56,6 +56,34 @@ void Fold(const Rows& rows, v1::Trial& trial) {
   }
 }
 
+// As the early-stopping rules see the rows: a later attempt's row of a step is the one that counts.
+suggestion::Curve CurveFrom(const v1::ObjectiveSpec& objective, const Rows& rows) {
+  std::map<int64_t, double> losses;
+  for (const auto& [key, value] : rows) {
+    if (std::get<2>(key) != objective.objective_metric_name()) continue;
+    losses[std::get<1>(key)] = LossOf(objective, value);
+  }
+  return suggestion::CurveOf(losses);
+}
+
+void GrowCurve(State& state, Live& live, const std::vector<metrics::Point>& points) {
+  if (state.stopper == nullptr) return;
+  const v1::ObjectiveSpec& objective = state.experiment().spec().objective();
+  for (const metrics::Point& point : points) {
+    if (point.metric != objective.objective_metric_name()) continue;
+    state.MutableCurve(live.trial.record.number())
+        .Append(point.step, LossOf(objective, point.value));
+    live.judge = true;
+  }
+}
+
+void RedrawCurve(State& state, Live& live, const Rows& rows) {
+  if (state.stopper == nullptr) return;
+  state.MutableCurve(live.trial.record.number()) =
+      CurveFrom(state.experiment().spec().objective(), rows);
+  live.judge = true;
+}
+
 // A value that replaces another one can take a minimum away: then the rows are folded afresh.
 Status Refold(State& state, Live& live, const std::vector<metrics::Point>& points,
               db::Store& store) {
@@ -65,6 +93,7 @@ Status Refold(State& state, Live& live, const std::vector<metrics::Point>& point
     rows[{live.open->record.number(), point.step, point.metric}] = point.value;
   }
   Fold(rows, trial);
+  RedrawCurve(state, live, rows);
   return absl::OkStatus();
 }
 
@@ -124,6 +153,7 @@ StatusOr<Ingested> Ingest(State& state, Live& live, const metrics::Source& sourc
     for (const metrics::Point& point : collected.points) {
       AddValue(*trial.mutable_observation(), point.metric, point.step, point.value);
     }
+    GrowCurve(state, live, collected.points);
   }
   for (const metrics::Point& point : collected.points) {
     trial.set_last_step(std::max(trial.last_step(), point.step));
@@ -150,6 +180,7 @@ Status Supersede(State& state, Live& live, const v1::Checkpoint* resumed, db::St
   state.batch().supersede.push_back(std::move(supersede));
   ASSIGN_OR_RETURN(const Rows rows, CountedRows(state, trial.number(), store));
   Fold(rows, trial);
+  RedrawCurve(state, live, rows);
   trial.set_last_step(0);
   for (const auto& [key, value] : rows) {
     trial.set_last_step(std::max(trial.last_step(), std::get<1>(key)));

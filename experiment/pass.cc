@@ -28,9 +28,11 @@ Pass::Pass(const ReconcilerOptions& options, State& state, PassMode mode)
 
 StatusOr<ReconcileResult> Pass::Run() {
   Step();
+  state_.ReleaseAnswered();
   RETURN_IF_ERROR(TakeIntents());
   RETURN_IF_ERROR(ObserveAttempts());
   Decide();
+  StopEarly();
   Propose();
   Step();
   RETURN_IF_ERROR(CommitOrCheckLease());
@@ -111,6 +113,7 @@ Status Pass::ObserveOpen(Live& live, const trial::Sighting* sighting) {
     live.started = false;
     return absl::OkStatus();
   }
+  live.exited = true;
   if (sighting->placement.has_start_time()) RETURN_IF_ERROR(NoteRunning(live, *sighting));
   ASSIGN_OR_RETURN(const bool complete, CollectRest(live));
   RETURN_IF_ERROR(NoteCheckpoints(live, *sighting));
@@ -204,13 +207,14 @@ Status Pass::Act() {
 }
 
 Status Pass::SendStop(Live& live) {
-  if (live.stop_sent) return absl::OkStatus();
   const v1::Attempt& attempt = live.open->record;
   const bool at_once = mode_.stop_now || state_.ending_verb == v1::Intent::CANCEL ||
                        state_.ending_verb == v1::Intent::DELETE;
+  if (live.stop_sent && (live.stop_now || !at_once)) return absl::OkStatus();
   const absl::Duration grace = at_once ? absl::ZeroDuration() : GraceOf(state_.experiment());
   RETURN_IF_ERROR(options_.executor->Stop(KeyOf(state_, attempt), attempt.stop().cause(), grace));
-  live.stop_sent = !mode_.suspended || mode_.stop_now;  // a second request may shorten it
+  live.stop_sent = true;
+  live.stop_now = at_once;  // until then a second request may shorten it
   Requeue(kMinCollectInterval);
   return absl::OkStatus();
 }

@@ -27,7 +27,7 @@ class Pass {
  public:
   Pass(const ReconcilerOptions& options, State& state, PassMode mode);
 
-  // TakeIntents → ObserveAttempts → Decide → Propose → Commit → Act.
+  // TakeIntents → ObserveAttempts → Decide → StopEarly → Propose → Commit → Act.
   StatusOr<ReconcileResult> Run();
 
  private:
@@ -63,10 +63,16 @@ class Pass {
   trial::Offer Quote() const;
   Money CountMoney() const;
   void SayWhyWaiting();
-  void RequestStop(Live& live, v1::Cause cause);
+  void RequestStop(Live& live, v1::Cause cause, const std::string& reason = "");
   void Conclude(const Plan::Ending& ending);
   void SetCondition(const std::string& type, const std::string& reason, const std::string& message);
   void Open(Live& live);
+
+  // Poor trials that end early.
+  void StopEarly();
+  bool AskStopper();
+  void TakeVerdicts(const StopTicket& ticket);
+  void NoteEarlyStop(Live& live);
 
   // More trials from the algorithm.
   void Propose();

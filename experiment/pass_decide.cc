@@ -11,9 +11,6 @@
 namespace shirabe::experiment {
 namespace {
 
-// A fast algorithm answers within the pass, so that one commit holds what was seen and what comes
-// next; a slow one is left to its worker.
-constexpr absl::Duration kPatience = absl::Milliseconds(5);
 constexpr absl::Duration kAskAgain = absl::Seconds(2);
 
 }  // namespace
@@ -145,10 +142,11 @@ void Pass::SayWhyWaiting() {
   }
 }
 
-void Pass::RequestStop(Live& live, v1::Cause cause) {
+void Pass::RequestStop(Live& live, v1::Cause cause, const std::string& reason) {
   v1::Attempt& attempt = live.open->record;
   if (!attempt.has_stop()) {
     attempt.mutable_stop()->set_cause(cause);
+    attempt.mutable_stop()->set_reason(reason);
     *attempt.mutable_stop()->mutable_requested() = ToProto(now_);
     *attempt.mutable_stop()->mutable_deadline() = ToProto(now_ + GraceOf(state_.experiment()));
     live.open_changed = true;
@@ -214,9 +212,10 @@ void Pass::Propose() {
       return Requeue(absl::Seconds(1));
     }
     AskAlgorithm();
-    if (!state_.ticket->Wait(kPatience)) return;
+    if (!state_.ticket->Wait(options_.patience)) return;
   }
   const auto ticket = std::exchange(state_.ticket, nullptr);
+  ticket->history = nullptr;  // ours alone again: adding to it makes no copy
   if (ticket->result->ok()) return TakeProposal(std::move(**ticket->result));
   SetWaiting("the algorithm failed: " + Message(ticket->result->status()));
   Event(nullptr, true, "SuggestionFailed", Message(ticket->result->status()));

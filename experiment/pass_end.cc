@@ -124,6 +124,7 @@ void Pass::FinishTrial(Live& live, const NextStep& next) {
   trial.set_reason(next.reason);
   *trial.mutable_completion_time() = attempt.end_time();
   if (charged) Event(&live, true, next.reason, EndMessage(attempt));
+  if (next.phase == v1::TRIAL_EARLY_STOPPED) NoteEarlyStop(live);
   state_.CloseAttempt(live);
   state_.SetPhase(live, next.phase);
 }

@@ -4,21 +4,25 @@
 
 namespace shirabe::experiment {
 
-void ProposalTicket::Run() {
-  StatusOr<suggestion::Proposal> proposal = algorithm->Propose(*history, count, Rng(seed));
+void Ticket::Run() {
+  Call();
   {
-    std::lock_guard lock(mutex);
-    result = std::move(proposal);
-    history = nullptr;  // the owner may change it in place again
-    changed.notify_all();
+    std::lock_guard lock(mutex_);
+    done_ = true;
+    changed_.notify_all();
   }
   if (on_done) on_done();
 }
 
-bool ProposalTicket::Wait(absl::Duration patience) {
-  std::unique_lock lock(mutex);
-  return changed.wait_for(lock, absl::ToChronoMicroseconds(patience),
-                          [this] { return result.has_value(); });
+bool Ticket::Wait(absl::Duration patience) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, absl::ToChronoMicroseconds(patience), [this] { return done_; });
+}
+
+void StopTicket::Call() {
+  for (Question& question : questions) {
+    question.reason = stopper->ShouldStop(question.trial - 1, *history, *curves);
+  }
 }
 
 Proposer::Proposer(int threads) {
@@ -32,7 +36,7 @@ Proposer::~Proposer() {
   changed_.notify_all();
 }
 
-void Proposer::Submit(std::shared_ptr<ProposalTicket> ticket) {  // shared: see the header
+void Proposer::Submit(std::shared_ptr<Ticket> ticket) {  // shared: see the header
   if (threads_.empty()) {
     ticket->Run();
     return;

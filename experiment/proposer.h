@@ -1,5 +1,6 @@
-// Runs Algorithm::Propose away from the reconciler, so that a slow algorithm delays nobody. A
-// ticket is shared by the reconciler, which may drop it, and the worker, which may still run.
+// Runs Algorithm::Propose and Stopper::ShouldStop away from the reconciler, so that a slow one
+// delays nobody. A ticket is shared by the reconciler, which may drop it, and the worker, which may
+// still run.
 #pragma once
 
 #include <condition_variable>
@@ -8,48 +9,79 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "absl/time/time.h"
 #include "base/rng.h"
 #include "suggestion/algorithm.h"
+#include "suggestion/stopper.h"
 
 namespace shirabe::experiment {
 
-// One call of Propose, under way or done. The history must not change while it is under way: the
-// owner copies it first if somebody else still holds it.
-struct ProposalTicket {
+// One call, under way or done. What it was asked with must not change until it is done and the
+// owner has let go of it: the owner copies first what somebody else still holds.
+class Ticket {
+ public:
+  virtual ~Ticket() = default;
+  // Runs the call in this thread.
+  void Run();
+  // Whether it is done, after waiting at most `patience` for it. Once it is, the answer may be
+  // read.
+  bool Wait(absl::Duration patience);
+
+  std::function<void()> on_done;  // from the worker's thread
+
+ private:
+  virtual void Call() = 0;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool done_ = false;  // guarded by mutex_
+};
+
+struct ProposalTicket : public Ticket {
   std::shared_ptr<suggestion::Algorithm> algorithm;    // shared: outlives a dropped experiment
   std::shared_ptr<const suggestion::History> history;  // shared: a snapshot, not copied
   int count = 0;
   uint64_t seed = 0;
-  std::function<void()> on_done;  // from the worker's thread
+  std::optional<StatusOr<suggestion::Proposal>> result;  // once it is done
 
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::optional<StatusOr<suggestion::Proposal>> result;  // guarded by mutex
+ private:
+  void Call() override { result = algorithm->Propose(*history, count, Rng(seed)); }
+};
 
-  // Runs the call in this thread.
-  void Run();
-  // Whether the result is there, after waiting at most `patience` for it.
-  bool Wait(absl::Duration patience);
+// Whether these trials, each in this attempt of it, should be stopped early.
+struct StopTicket : public Ticket {
+  struct Question {
+    int64_t trial = 0;
+    int32_t attempt = 0;
+    StatusOr<std::optional<std::string>> reason = std::nullopt;  // once it is done
+  };
+  std::shared_ptr<suggestion::Stopper> stopper;        // shared: outlives a dropped experiment
+  std::shared_ptr<const suggestion::History> history;  // shared: snapshots, not copied
+  std::shared_ptr<const suggestion::Curves> curves;    // shared
+  std::vector<Question> questions;
+
+ private:
+  void Call() override;
 };
 
 class Proposer {
  public:
   // No threads: Submit runs the call at once (simulations, tests, the command line's dry runs).
   explicit Proposer(int threads);
-  ~Proposer();
-  void Submit(std::shared_ptr<ProposalTicket> ticket);  // shared: see above
+  virtual ~Proposer();
+  virtual void Submit(std::shared_ptr<Ticket> ticket);  // shared: see above
 
  private:
   void Work(std::stop_token stop);
 
   std::mutex mutex_;
   std::condition_variable_any changed_;
-  std::deque<std::shared_ptr<ProposalTicket>> queue_;  // guarded by mutex_; shared: see above
-  std::vector<std::jthread> threads_;                  // last: joined before the rest goes
+  std::deque<std::shared_ptr<Ticket>> queue_;  // guarded by mutex_; shared: see above
+  std::vector<std::jthread> threads_;          // last: joined before the rest goes
 };
 
 }  // namespace shirabe::experiment

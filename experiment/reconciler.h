@@ -24,6 +24,10 @@
 
 namespace shirabe::experiment {
 
+// A fast algorithm or rule answers within the pass, so that one commit holds what was seen and what
+// comes next; a slow one is left to its worker.
+inline constexpr absl::Duration kPatience = absl::Milliseconds(5);
+
 struct ReconcilerOptions {
   db::Store* store = nullptr;  // these four outlive the reconciler
   trial::Executor* executor = nullptr;
@@ -31,6 +35,7 @@ struct ReconcilerOptions {
   Proposer* proposer = nullptr;
   std::string working_dir;                            // of trials whose template names none
   std::function<void(const ExperimentKey&)> enqueue;  // reconcile it soon; any thread
+  absl::Duration patience = kPatience;                // for an answer within the pass
   std::function<void()> at_step;  // for tests: called between any two effects of a pass
 };
 

@@ -68,10 +68,13 @@ StatusOr<std::unique_ptr<State>> State::Load(db::Store& store, const ExperimentK
   ASSIGN_OR_RETURN(state->space_, suggestion::SearchSpace(algorithm, problem));
   state->history_ =
       std::make_shared<suggestion::History>(*state->space_);  // shared: see the header
+  state->curves_ = std::make_shared<suggestion::Curves>();    // shared: see the header
   state->history_->memo = state->experiment().status().shirabe().memo();
   state->seed = SeedOf(state->experiment());
   ASSIGN_OR_RETURN(state->collector, metrics::CreateCollector(spec.metrics_collector_spec()));
   RETURN_IF_ERROR(state->LoadTrials(store));
+  RETURN_IF_ERROR(state->LoadStopper(store));
+  RETURN_IF_ERROR(state->LoadPrior(store));
   return state;
 }
 
@@ -130,6 +133,20 @@ suggestion::History& State::MutableHistory() {
   if (history_.use_count() > 1)
     history_ = std::make_shared<suggestion::History>(*history_);  // shared
   return *history_;
+}
+
+suggestion::Curve& State::MutableCurve(int64_t trial) {
+  if (curves_.use_count() > 1) curves_ = std::make_shared<suggestion::Curves>(*curves_);  // shared
+  if (static_cast<int64_t>(curves_->size()) < trial) curves_->resize(trial);
+  return (*curves_)[trial - 1];
+}
+
+void State::ReleaseAnswered() {
+  if (ticket != nullptr && ticket->Wait(absl::ZeroDuration())) ticket->history = nullptr;
+  if (stop_ticket != nullptr && stop_ticket->Wait(absl::ZeroDuration())) {
+    stop_ticket->history = nullptr;
+    stop_ticket->curves = nullptr;
+  }
 }
 
 // Adds `by` to the count of trials in this phase; 0 clears it.
@@ -212,7 +229,7 @@ v1::Attempt& State::OpenAttempt(Live& live, absl::Time now) {
   trial.clear_not_before();
   trial.clear_waiting();
   live.trial_changed = true;
-  live.started = live.stop_sent = false;
+  live.started = live.stop_sent = live.stop_now = live.exited = live.judge = false;
   live.start_again = live.collect_at = live.ran_before = absl::ZeroDuration();
   live.running_since.reset();
   live.told_at.reset();

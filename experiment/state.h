@@ -39,6 +39,13 @@ class State {
   // Stays as it is while somebody holds it: a change then makes a copy first.
   using HistoryPtr = std::shared_ptr<const suggestion::History>;  // shared with a proposal
   HistoryPtr history_snapshot() const { return history_; }
+  // What the trials have reported, by trial, in the same way; empty without early stopping.
+  const suggestion::Curves& curves() const { return *curves_; }
+  using CurvesPtr = std::shared_ptr<const suggestion::Curves>;  // shared with a question
+  CurvesPtr curves_snapshot() const { return curves_; }
+  suggestion::Curve& MutableCurve(int64_t trial);
+  // A call that is done has read what it was asked with: that may change in place again.
+  void ReleaseAnswered();
 
   // A new trial with the next number; the history and the counts follow.
   Live& AddTrial(const suggestion::Suggestion& suggestion, absl::Time now);
@@ -67,15 +74,20 @@ class State {
   std::shared_ptr<suggestion::Algorithm> algorithm;  // shared with a call that is under way
   std::unique_ptr<metrics::Collector> collector;
   uint64_t seed = 0;
-  std::shared_ptr<ProposalTicket> ticket;  // shared with the worker that runs it
-  bool wait_for_change = false;            // the algorithm said: ask again when a trial has ended
-  absl::Duration next_intents;             // monotonic
+  std::shared_ptr<ProposalTicket> ticket;        // shared with the worker that runs it
+  std::shared_ptr<suggestion::Stopper> stopper;  // shared in the same way; null = no early stopping
+  std::shared_ptr<StopTicket> stop_ticket;       // shared with the worker that runs it
+  std::string stopper_trouble;                   // the last error of it that was told
+  bool wait_for_change = false;  // the algorithm said: ask again when a trial has ended
+  absl::Duration next_intents;   // monotonic
   std::optional<v1::Intent::Verb> ending_verb;  // STOP, CANCEL or DELETE, once asked for
 
  private:
   explicit State(const ExperimentKey& key, int64_t epoch);
   Status LoadTrials(db::Store& store);
   Status LoadLive(db::Store& store);
+  Status LoadStopper(db::Store& store);
+  Status LoadPrior(db::Store& store);
   void AddFences();
   void Remember(const v1::Trial& trial);
   void Recount(v1::TrialPhase phase, int64_t by);
@@ -89,6 +101,7 @@ class State {
   std::map<int64_t, Live> live_;
   std::optional<suggestion::Space> space_;
   std::shared_ptr<suggestion::History> history_;  // shared with a proposal under way: copied first
+  std::shared_ptr<suggestion::Curves> curves_;    // shared with a question under way: copied first
   std::set<AttemptKey> refused_;
   db::Batch batch_;
 };

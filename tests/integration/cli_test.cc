@@ -52,8 +52,9 @@ TEST_F(CliTest, VersionAndHelp) {
   const Outcome help = cli_.Run({"--help"});
   EXPECT_EQ(help.code, 0);
   EXPECT_THAT(help.out, HasSubstr("Usage: shirabe VERB"));
-  for (const char* verb : {"run", "validate", "get", "describe", "best", "logs", "events", "export",
-                           "delete", "suggest", "scale", "version", "completion", "algorithms"}) {
+  for (const char* verb :
+       {"run", "validate", "get", "describe", "best", "logs", "events", "export", "delete",
+        "suggest", "scale", "version", "completion", "algorithms", "explain"}) {
     const Outcome outcome = cli_.Run({verb, "--help"});
     EXPECT_EQ(outcome.code, 0) << verb << outcome.err;
     EXPECT_THAT(outcome.out, HasSubstr(std::string("Usage: shirabe ") + verb));
@@ -75,6 +76,23 @@ TEST_F(CliTest, WrongUsageExitsWith2AndSaysWhatWasMeant) {
   EXPECT_EQ(cli_.Run({"--db", "mysql:x", "get", "exp"}).code, 2);
   EXPECT_EQ(cli_.Run({"-n", "No_Namespace", "get", "exp"}).code, 2);
   EXPECT_EQ(cli_.Run({"get", "exp", "--filter", "nonsense"}).code, 2);
+}
+
+TEST_F(CliTest, ExplainsWhatTheRegistriesHold) {
+  const Outcome page = cli_.Run({"explain", "stopper", "medianstop"});
+  EXPECT_EQ(page.code, 0) << page.err;
+  EXPECT_THAT(page.out, StartsWith("medianstop (early stopping; also called median)\n"));
+  EXPECT_THAT(page.out, HasSubstr("start_step            int    at least 1   4"));
+  EXPECT_THAT(page.out, HasSubstr("  earlyStopping:\n    algorithmName: medianstop\n"));
+  const auto random = cli_.Json({"explain", "algorithm", "random", "-o", "json"});
+  EXPECT_EQ(random["kind"], "algorithm");
+  EXPECT_EQ(random["settings"].back()["name"], "random_state");
+  EXPECT_EQ(random["settings"].back()["type"], "int");
+  EXPECT_THAT(cli_.Run({"explain", "stopper"}).out, HasSubstr("wilcoxon"));
+  const Outcome unknown = cli_.Run({"explain", "stopper", "medianstopp"});
+  EXPECT_EQ(unknown.code, 3);
+  EXPECT_THAT(unknown.err, HasSubstr("did you mean \"medianstop\"?"));
+  EXPECT_EQ(cli_.Run({"explain", "weather"}).code, 2);
 }
 
 TEST_F(CliTest, TheQuickFormEndsWithTheBestTrial) {

@@ -23,6 +23,7 @@ spec:
   parameters:
     - {name: lr, parameterType: double, feasibleSpace: {min: "0.1", max: "0.9"}}
   shirabe: {seed: 7}
+EARLY_STOPPING
   trialTemplate:
     primaryContainerName: main
     trialParameters: [{name: lr, reference: lr}]
@@ -56,9 +57,12 @@ std::string MakeHome(const SmallExperiment& small) {
       kTrainer,
       {{"STEPS", std::to_string(small.steps)}, {"sleep SECONDS", "sleep " + small.seconds}});
   CHECK(WriteFileAtomic(home + "/train.sh", small.first_line + "\n" + trainer).ok());
+  const std::string stopping =
+      small.early_stopping.empty() ? "" : "  earlyStopping: " + small.early_stopping;
   const auto parsed =
       ParseExperiments(absl::StrReplaceAll(kSpec, {{"HOME", home},
                                                    {"ALGORITHM", small.algorithm},
+                                                   {"EARLY_STOPPING", stopping},
                                                    {"PARALLEL", std::to_string(small.parallel)},
                                                    {"TRIALS", std::to_string(small.trials)}}));
   for (const Finding& finding : parsed[0].findings) {

@@ -40,6 +40,7 @@ struct SmallExperiment {
   std::string seconds = "0.02";  // that a step takes
   std::string first_line = ":";  // of the trainer, before all else; may set LAST
   std::string algorithm = "sobol";
+  std::string early_stopping = "";  // of the specification, in YAML on one line
 };
 
 // A new folder with the trainer, a database and the experiment in it.

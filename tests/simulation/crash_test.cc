@@ -10,6 +10,7 @@ namespace shirabe::simulation {
 namespace {
 
 constexpr uint64_t kSeeds[] = {4, 11};
+constexpr uint64_t kStoppingSeeds[] = {1, 2, 3};
 
 TEST(CrashPoints, EveryOneEndsInTheSameState) {
   SetLogLevel(LogLevel::kError);
@@ -25,6 +26,23 @@ TEST(CrashPoints, EveryOneEndsInTheSameState) {
       ASSERT_EQ(crashed.Ledger(), whole.Ledger()) << "seed " << seed << ", step " << step;
     }
   }
+}
+
+// A crash moves a stop by a millisecond, and with it what a trial cost; nothing else may change.
+TEST(CrashPoints, EarlyStopsSurviveEachOfThem) {
+  SetLogLevel(LogLevel::kError);
+  int64_t stopped = 0;
+  for (const uint64_t seed : kStoppingSeeds) {
+    Scenario whole(seed, Faults::kAll);
+    ASSERT_EQ(whole.RunScripted(), "") << "seed " << seed;
+    stopped += whole.Experiment().status().trials_early_stopped();
+    for (int64_t step = 1; step <= whole.steps(); ++step) {
+      Scenario crashed(seed, Faults::kAll);
+      crashed.crash_at = step;
+      ASSERT_EQ(crashed.RunScripted(), "") << "seed " << seed << ", crash at step " << step;
+    }
+  }
+  EXPECT_GT(stopped, 0);
 }
 
 }  // namespace

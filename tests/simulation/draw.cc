@@ -8,7 +8,7 @@ namespace shirabe::simulation {
 namespace {
 
 // Streams of a seed.
-enum Stream : uint64_t { kExperiment = 3, kPools, kHazards, kTraining, kMoney };
+enum Stream : uint64_t { kExperiment = 3, kPools, kHazards, kTraining, kMoney, kStopping };
 
 constexpr int kUnlimited = 1'000'000;
 
@@ -60,6 +60,22 @@ void DrawMoney(v1::ShirabeSpec& spec, Rng& rng, const v1::NodePools& pools) {
   if (Chance(rng, 0.3)) spec.mutable_budget()->set_max_cost(rng.Uniform() * rng.Uniform());
 }
 
+// Rules that decide soon, so that their stops meet everything else that may end an attempt.
+void DrawStopping(v1::ExperimentSpec& spec, Rng& rng) {
+  if (Chance(rng, 0.4)) return;
+  constexpr const char* kRules[][2] = {{"medianstop", "start_step"},
+                                       {"percentile", "start_step"},
+                                       {"asha-stop", "min_resource"},
+                                       {"patience", "patience"},
+                                       {"threshold", "start_step"}};
+  const auto [name, setting] = kRules[rng.Below(5)];
+  v1::EarlyStoppingSpec& stopping = *spec.mutable_early_stopping();
+  stopping.set_algorithm_name(name);
+  v1::Setting& number = *stopping.add_algorithm_settings();
+  number.set_name(setting);
+  number.set_value(std::to_string(1 + rng.Below(4)));
+}
+
 }  // namespace
 
 v1::Experiment DrawExperiment(uint64_t seed, const ExperimentKey& key, Faults faults) {
@@ -82,6 +98,8 @@ v1::Experiment DrawExperiment(uint64_t seed, const ExperimentKey& key, Faults fa
   DrawPolicy(*spec.mutable_shirabe(), rng, faults);
   Rng money(Mix(seed, kMoney));
   if (faults == Faults::kAll) DrawMoney(*spec.mutable_shirabe(), money, DrawPools(seed));
+  Rng stopping(Mix(seed, kStopping));
+  if (faults == Faults::kAll) DrawStopping(spec, stopping);
   spec.mutable_metrics_collector_spec()->mutable_collector()->set_kind(v1::CUSTOM);
   spec.mutable_trial_template()->set_primary_container_name("c");
   auto& fields = *spec.mutable_trial_template()->mutable_trial_spec()->mutable_fields();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <tuple>
 
 #include "absl/strings/str_format.h"
@@ -126,10 +127,30 @@ std::string Invariants::CheckPhase(const v1::Trial& trial, const Attempts& attem
   if (!experiment::IsTerminal(trial.phase())) return "";
   terminal_[trial.number()] = trial.phase();
   if (open > 0) return "I2: an open attempt of an ended trial";
+  if (std::string broken = CheckEarlyStop(trial, attempts); !broken.empty()) return broken;
   if (trial.phase() != v1::TRIAL_FAILED) return "";
   const v1::Cause cause = attempts.back().record.cause();
   if (cause == v1::APP_ERROR || cause == v1::OOM || cause == v1::YIELDED) return "";
   return "it counts as failed, and its last attempt ended " + experiment::CauseWord(cause);
+}
+
+// F25: whoever came first, a trial that was stopped early ended by that, and says why.
+std::string Invariants::CheckEarlyStop(const v1::Trial& trial, const Attempts& attempts) {
+  const bool stopped = trial.phase() == v1::TRIAL_EARLY_STOPPED;
+  for (const auto& [attempt, revision] : attempts) {
+    const bool last = attempt.number() == trial.attempts();
+    if ((attempt.cause() == v1::EARLY_STOPPED) != (stopped && last)) {
+      return absl::StrFormat("F25: attempt %d ended %s", attempt.number(),
+                             experiment::CauseWord(attempt.cause()));
+    }
+  }
+  if (!stopped) return "";
+  const std::string& why = attempts.back().record.stop().reason();
+  int64_t step = 0;
+  if (trial.message() != why || std::sscanf(why.c_str(), "at step %ld", &step) != 1) {
+    return "F25: it does not say why it was stopped: " + trial.message();
+  }
+  return step <= trial.last_step() ? "" : "F25: it was stopped for a step that does not count";
 }
 
 std::string Invariants::CheckLedger(const v1::Trial& trial, const Attempts& attempts) {
@@ -192,8 +213,9 @@ std::string Invariants::CheckCause(const v1::Attempt& attempt, const Program& pr
   const v1::Cause cause = attempt.cause();
   const std::string word = experiment::CauseWord(cause);
   // Who has said to be done has finished, whatever came then; a zombie, if it said so in time.
-  const bool ending = attempt.stop().cause() == v1::USER ||
-                      attempt.stop().cause() == v1::EXPERIMENT_ENDED;  // it is not to run again
+  const v1::Cause stop = attempt.stop().cause();
+  const bool ending = stop == v1::USER || stop == v1::EXPERIMENT_ENDED ||
+                      stop == v1::EARLY_STOPPED;  // it is not to run again
   if (program.done && program.SeenEnd() == program.end && !ending) {
     return cause == v1::COMPLETED ? "" : "it was done: " + word;
   }
@@ -244,6 +266,12 @@ std::string Invariants::AtEnd() {
   if (world_->RunningCount() > 0) return "I8: a program was left running";
   std::optional<double> best;
   std::set<std::string> points;
+  std::set<int64_t> stops_told;
+  const auto events = store_->ListEvents({.experiment = key_});
+  for (const v1::Event& event : *events) {
+    if (event.reason() != "TrialEarlyStopped") continue;
+    if (!stops_told.insert(event.trial()).second) return "F25: an early stop was told twice";
+  }
   const auto trials = store_->ListTrials({.experiment = key_});
   for (const auto& [trial, revision] : *trials) {
     if (!experiment::IsTerminal(trial.phase())) return "I1: a trial never ended";
@@ -251,7 +279,9 @@ std::string Invariants::AtEnd() {
     std::string broken = CheckRows(trial);
     if (broken.empty()) broken = CheckCheckpoints(trial);
     if (!broken.empty()) return absl::StrFormat("trial %d: %s", trial.number(), broken);
-    if (trial.phase() != v1::TRIAL_SUCCEEDED || !trial.has_objective()) continue;
+    const bool stopped = trial.phase() == v1::TRIAL_EARLY_STOPPED;
+    if (stopped && !stops_told.contains(trial.number())) return "F25: no event of its early stop";
+    if ((trial.phase() != v1::TRIAL_SUCCEEDED && !stopped) || !trial.has_objective()) continue;
     best = std::min(best.value_or(trial.objective()), trial.objective());
   }
   const v1::ExperimentStatus& status = experiment.status();
@@ -269,6 +299,7 @@ std::string Invariants::CheckCounts(const v1::ExperimentStatus& status) {
   if (status.trials_succeeded() == counts[v1::TRIAL_SUCCEEDED] &&
       status.trials_failed() == counts[v1::TRIAL_FAILED] &&
       status.trials_killed() == counts[v1::TRIAL_KILLED] &&
+      status.trials_early_stopped() == counts[v1::TRIAL_EARLY_STOPPED] &&
       status.trial_metrics_unavailable() == counts[v1::TRIAL_METRICS_UNAVAILABLE] &&
       status.trials_running() == 0 && status.trials_pending() == 0) {
     return "";

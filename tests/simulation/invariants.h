@@ -33,6 +33,7 @@ class Invariants {
 
   std::string CheckTrial(const v1::Trial& trial);
   std::string CheckPhase(const v1::Trial& trial, const Attempts& attempts);
+  std::string CheckEarlyStop(const v1::Trial& trial, const Attempts& attempts);
   std::string CheckLedger(const v1::Trial& trial, const Attempts& attempts);
   std::string CheckClosed(const v1::Attempt& attempt);
   std::string CheckCause(const v1::Attempt& attempt, const Program& program);

@@ -22,6 +22,7 @@ Scenario::Scenario(uint64_t seed, Faults faults)
       world_(Mix(seed, 2), &clock_),
       disk_(*db::Open("memory:")),
       store_(std::make_unique<FaultyStore>(disk_.get(), &rng_)),
+      pool_(Mix(seed, 9)),
       invariants_(key_, disk_.get(), &world_) {
   SetCollectedWorld(&world_);
   world_.SetCode([seed, faults](int64_t trial) { return DrawTraining(seed, trial, faults); });
@@ -42,7 +43,8 @@ void Scenario::Boot() {
       experiment::ReconcilerOptions{.store = store_.get(),
                                     .executor = executor_.get(),
                                     .clock = &clock_,
-                                    .proposer = &proposer_,
+                                    .proposer = &pool_,
+                                    .patience = absl::ZeroDuration(),
                                     .at_step = [this] { CountStep(); }});
   reconciler_->Own(key_, epoch_);
   suspended_ = false;
@@ -105,7 +107,9 @@ std::string Scenario::Calm() {
 // ---- one step ----------------------------------------------------------------------------------
 
 std::string Scenario::Step() {
+  pool_.late = !quiet_;
   if (!quiet_) Disturb();
+  pool_.Answer();
   Sleep(absl::Seconds(20));
   const auto result = reconciler_->Reconcile(key_);
   if (std::exchange(store_->dead, false)) {

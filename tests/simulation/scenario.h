@@ -12,6 +12,7 @@
 #include "tests/simulation/draw.h"
 #include "tests/simulation/faulty_store.h"
 #include "tests/simulation/invariants.h"
+#include "tests/simulation/late_pool.h"
 #include "tests/simulation/sim_executor.h"
 #include "tests/simulation/tally.h"
 
@@ -61,7 +62,7 @@ class Scenario {
   World world_;
   std::unique_ptr<db::Store> disk_;
   std::unique_ptr<FaultyStore> store_;
-  experiment::Proposer proposer_{0};
+  LatePool pool_;
   Invariants invariants_;
 
   std::unique_ptr<SimExecutor> executor_;

@@ -14,6 +14,11 @@ void CountAttempt(const v1::Attempt& attempt, const Program* program, Tally& tal
   if (attempt.number() > 1) ++tally[program->from > 0 ? "resumed" : "restarted from 0"];
   if (program->from > 0 && !program->damaged.empty()) ++tally["fell back to an older one"];
   if (program->from == program->training.steps) ++tally["done twice"];
+  if (attempt.cause() == v1::EARLY_STOPPED) {
+    if (program->done) ++tally["early stops of what was done"];
+    if (program->platform != v1::CAUSE_NONE) ++tally["early stops of what was preempted"];
+    if (attempt.number() > 1) ++tally["early stops after an earlier attempt"];
+  }
   if (attempt.cause() == v1::COMPLETED && program->platform != v1::CAUSE_NONE) {
     ++tally["finished although noticed"];
   }

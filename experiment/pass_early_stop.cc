@@ -1,0 +1,81 @@
+// Early stopping: the rule is asked about every trial that has reported something new, away from
+// this thread, and an attempt whose trial it gives up on is asked to end.
+//
+// The trial reaches its phase in one place whatever comes first, FinishTrial: if the program ends
+// by itself before the request is stored, there is no attempt left to ask; once it is stored, the
+// cause of the attempt's end is ours, and a preemption or a completion in between changes nothing.
+#include <utility>
+
+#include "experiment/pass.h"
+
+namespace shirabe::experiment {
+namespace {
+
+bool MayBeJudged(const Live& live) {
+  return live.open && live.open->record.state() == v1::ATTEMPT_RUNNING && !live.exited &&
+         !live.open->record.has_stop();
+}
+
+}  // namespace
+
+void Pass::StopEarly() {
+  if (state_.stopper == nullptr) return;
+  if (state_.stop_ticket != nullptr) {
+    if (!state_.stop_ticket->Wait(absl::ZeroDuration())) return;  // it will enqueue us
+    TakeVerdicts(*std::exchange(state_.stop_ticket, nullptr));
+  }
+  if (!AskStopper() || !state_.stop_ticket->Wait(options_.patience)) return;
+  TakeVerdicts(*std::exchange(state_.stop_ticket, nullptr));
+}
+
+// False if there is nothing to ask.
+bool Pass::AskStopper() {
+  auto ticket = std::make_shared<StopTicket>();  // shared: see experiment/proposer.h
+  for (auto& [number, live] : state_.live()) {
+    if (!std::exchange(live.judge, false) || !MayBeJudged(live)) continue;
+    ticket->questions.push_back({.trial = number, .attempt = live.open->record.number()});
+  }
+  if (ticket->questions.empty()) return false;
+  ticket->stopper = state_.stopper;
+  ticket->history = state_.history_snapshot();
+  ticket->curves = state_.curves_snapshot();
+  ticket->on_done = [enqueue = options_.enqueue, key = state_.key()] {
+    if (enqueue) enqueue(key);
+  };
+  state_.stop_ticket = ticket;
+  options_.proposer->Submit(std::move(ticket));
+  return true;
+}
+
+// An answer holds for the attempt that it was about: another one has gone back to a checkpoint, and
+// what it was judged by may no longer count.
+void Pass::TakeVerdicts(const StopTicket& ticket) {
+  for (const StopTicket::Question& question : ticket.questions) {
+    const auto found = state_.live().find(question.trial);
+    if (found == state_.live().end() || !MayBeJudged(found->second)) continue;
+    Live& live = found->second;
+    if (live.open->record.number() != question.attempt) continue;
+    if (question.reason.ok()) {
+      if (*question.reason) RequestStop(live, v1::EARLY_STOPPED, **question.reason);
+      continue;
+    }
+    const std::string trouble = Message(question.reason.status());
+    if (std::exchange(state_.stopper_trouble, trouble) != trouble) {
+      Event(&live, true, "EarlyStoppingFailed", trouble);
+    }
+  }
+}
+
+// Its observations count as those of a trial that succeeded; without a finite one it is of no use
+// to the algorithm, as there.
+void Pass::NoteEarlyStop(Live& live) {
+  v1::Trial& trial = live.trial.record;
+  trial.set_message(live.open->record.stop().reason());
+  Event(&live, false, trial.reason(), trial.message());
+  if (trial.has_objective()) return;
+  trial.set_infeasible(true);
+  v1::ShirabeStatus& status = *state_.mutable_status().mutable_shirabe();
+  status.set_trials_infeasible(status.trials_infeasible() + 1);
+}
+
+}  // namespace shirabe::experiment

@@ -1,0 +1,43 @@
+// A pool whose answers come when the seed says: within the call, or some steps later, when the
+// trials that were asked about may have ended, or begun anew. One thread.
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "base/rng.h"
+#include "experiment/proposer.h"
+
+namespace shirabe::simulation {
+
+class LatePool : public experiment::Proposer {
+ public:
+  explicit LatePool(uint64_t seed) : Proposer(0), rng_(seed) {}
+
+  bool late = false;  // whether answers may be
+
+  void Submit(std::shared_ptr<experiment::Ticket> ticket) override {  // shared, as in the base
+    if (late && rng_.Below(2) == 0) {
+      waiting_.push_back(std::move(ticket));
+    } else {
+      ticket->Run();
+    }
+  }
+
+  // Answers one of those that wait, now and then; all of them where nothing may be late.
+  void Answer() {
+    while (!waiting_.empty() && (!late || rng_.Below(3) == 0)) {
+      std::swap(waiting_[rng_.Below(waiting_.size())], waiting_.back());
+      const auto ticket = std::move(waiting_.back());
+      waiting_.pop_back();
+      ticket->Run();
+    }
+  }
+
+ private:
+  Rng rng_;
+  std::vector<std::shared_ptr<experiment::Ticket>> waiting_;  // shared, as in the base
+};
+
+}  // namespace shirabe::simulation
