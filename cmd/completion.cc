@@ -8,6 +8,7 @@
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
 #include "suggestion/algorithm.h"
+#include "suggestion/stopper.h"
 
 namespace shirabe::cmd {
 namespace {
@@ -79,6 +80,11 @@ std::vector<std::string> Candidates(const Arguments& words) {
   if (before == "--algorithm" || verb == "algorithms") {
     return Registry<suggestion::AlgorithmInfo>::Get().Names();
   }
+  if (verb == "explain" && words.size() == 2) return {"algorithm", "stopper"};
+  if (verb == "explain" && before == "algorithm") {
+    return Registry<suggestion::AlgorithmInfo>::Get().Names();
+  }
+  if (verb == "explain") return Registry<suggestion::StopperInfo>::Get().Names();
   if (verb == "completion") return {"bash", "zsh", "fish"};
   if (verb == "get" && words.size() == 2) {
     return {"exp", "trials", "attempts", "checkpoints", "metrics"};

@@ -41,6 +41,7 @@ StatusOr<int> Stop(const Arguments& arguments);
 StatusOr<int> Cancel(const Arguments& arguments);
 StatusOr<int> Delete(const Arguments& arguments);
 StatusOr<int> Algorithms(const Arguments& arguments);
+StatusOr<int> Explain(const Arguments& arguments);
 StatusOr<int> Completion(const Arguments& arguments);
 StatusOr<int> Complete(const Arguments& arguments);
 StatusOr<int> Version(const Arguments& arguments);

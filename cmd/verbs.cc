@@ -21,7 +21,10 @@ const std::vector<Verb>& Verbs() {
       {"stop", "EXPERIMENT", "end it: running trials save and stop", Stop},
       {"cancel", "EXPERIMENT", "end it at once", Cancel},
       {"delete", "EXPERIMENT", "end it, and remove its records and files", Delete},
-      {"algorithms", "[NAME]", "list the algorithms, or the settings of one", Algorithms},
+      {"algorithms", "[NAME]", "list the algorithms and early-stopping rules, or explain one",
+       Algorithms},
+      {"explain", "algorithm|stopper NAME", "say when to use it, and what its settings are",
+       Explain},
       {"completion", "bash|zsh|fish", "print the script that completes commands", Completion},
       {"version", "", "print the version", Version},
   };

@@ -1,0 +1,39 @@
+// explain: when to use an algorithm or an early-stopping rule, and what its settings are.
+#include "cmd/context.h"
+#include "cmd/variants.h"
+#include "cmd/verb.h"
+
+namespace shirabe::cmd {
+namespace {
+
+// What is asked about, as people may call it; "" if it is neither.
+std::string KindNamed(const std::string& word) {
+  if (word == kAlgorithm || word == "algorithms") return kAlgorithm;
+  if (word == kStopper || word == "stoppers" || word == "earlyStopping") return kStopper;
+  return "";
+}
+
+}  // namespace
+
+StatusOr<int> Explain(const Arguments& arguments) {
+  Globals globals;
+  ListFlags flags;
+  std::vector<std::string> words;
+  Options options("explain algorithm|stopper [NAME]",
+                  "Says when to use an algorithm or an early-stopping rule, and what its settings "
+                  "are; without a name, lists them.");
+  options.Arguments("KIND NAME", &words, 1, 2);
+  options.Word("-o,--output", &flags.output, {"table", "json", "yaml"}, "how to print");
+  options.Flag("--no-headers", &flags.no_headers, "a table without its first line");
+  AddGlobals(options, &globals);
+  ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
+  if (done) return 0;
+  const std::string kind = KindNamed(words[0]);
+  if (kind.empty()) {
+    return UsageError("\"" + words[0] + "\" cannot be explained: ask for algorithm or stopper");
+  }
+  RETURN_IF_ERROR(PrintVariants(flags, Variants(kind), words.size() == 1 ? "" : words[1]));
+  return 0;
+}
+
+}  // namespace shirabe::cmd
