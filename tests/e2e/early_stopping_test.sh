@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# Early stopping with real training: poor trials end early, each says why, and the best trial is as
+# good as without the rule.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+PATH=$PWD/build/release/bin:${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/python/bin:$PATH
+
+sed '/earlyStopping:/,/value: "4"/d' deploy/examples/early-stopping.yaml >"$work/plain.yaml"
+SHIRABE_HOME=$work/plain timeout 600 shirabe run -f "$work/plain.yaml" >/dev/null 2>&1
+SHIRABE_HOME=$work/early timeout 600 shirabe run -f deploy/examples/early-stopping.yaml \
+  >/dev/null 2>&1
+for home in plain early; do
+  SHIRABE_HOME=$work/$home shirabe get trials early-stopping -o json >"$work/$home.json"
+  SHIRABE_HOME=$work/$home shirabe get attempts early-stopping -o json >"$work/$home-attempts.json"
+done
+SHIRABE_HOME=$work/early shirabe events early-stopping >"$work/events.txt"
+python3 - "$work" <<'END'
+import json, sys
+
+work = sys.argv[1]
+
+
+def items(name):
+    return json.load(open(f"{work}/{name}.json"))["items"]
+
+
+def conditions(trial):
+    return {c["type"]: c for c in trial["status"]["conditions"] if c["status"] == "True"}
+
+
+def best(trials):
+    return max(
+        float(m["max"]) for t in trials for m in t["status"]["observation"]["metrics"]
+        if m["name"] == "validation-accuracy"
+    )
+
+
+def epochs(name):
+    return sum(attempt["stepsGained"] for attempt in items(name + "-attempts"))
+
+
+plain, early = items("plain"), items("early")
+stopped = [trial for trial in early if "EarlyStopped" in conditions(trial)]
+assert len(plain) == len(early) == 16
+assert stopped, "nothing was stopped"
+events = open(work + "/events.txt").read()
+for trial in stopped:
+    message = conditions(trial)["EarlyStopped"]["message"]
+    assert message.startswith("at step ") and " < median " in message, message
+    assert message in events, message
+assert best(early) >= best(plain) - 0.005, (best(early), best(plain))
+saved = 1 - epochs("early") / epochs("plain")
+assert saved > 0, saved
+print(f"{len(stopped)} of 16 trials stopped early, {saved:.0%} of the epochs saved, "
+      f"best {best(early):.4f} instead of {best(plain):.4f}")
+END
