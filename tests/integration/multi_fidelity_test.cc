@@ -61,6 +61,7 @@ fi
 echo "$SHIRABE_TRIAL from $step to $2 way$way" >> "$MARKS/starts"
 FAIL
 while [ $step -lt $2 ]; do
+  PAUSE
   step=$((step + 1))
   echo "$SHIRABE_TRIAL" >> "$MARKS/steps"
   echo "{\"step\":$step,\"metrics\":{\"score\":$1}}" >> "$SHIRABE_METRICS_FILE"
@@ -78,7 +79,9 @@ struct Search {
   int trials = 13;
   int parallel = 3;
   std::string feasible = "{min: \"20\", max: \"20\"}";
-  std::string fail = ":";  // a line of the trainer, before the first step
+  std::string fail = ":";   // a line of the trainer, before the first step
+  std::string pause = ":";  // before each step
+  v1::NodePools pools = {};
 };
 
 class MultiFidelity : public testing::Test {
@@ -93,7 +96,8 @@ class MultiFidelity : public testing::Test {
     ASSERT_NE(mkdtemp(name), nullptr);
     home_ = name;
     ASSERT_TRUE(MakeDirs(home_ + "/marks").ok());
-    const std::string trainer = absl::StrReplaceAll(kTrainer, {{"FAIL", search.fail}});
+    const std::string trainer =
+        absl::StrReplaceAll(kTrainer, {{"FAIL", search.fail}, {"PAUSE", search.pause}});
     ASSERT_TRUE(WriteFileAtomic(home_ + "/train.sh", trainer).ok());
     const auto parsed =
         ParseExperiments(absl::StrReplaceAll(kSpec, {{"HOME", home_},
@@ -107,7 +111,7 @@ class MultiFidelity : public testing::Test {
     }
     store_ = OpenHome(home_);
     ASSERT_TRUE(Submit(*store_, *RealClock(), parsed[0].experiment).ok());
-    const Status status = RunSmall(home_, {});
+    const Status status = RunSmall(home_, {.pools = search.pools});
     ASSERT_TRUE(status.ok()) << status;
     const auto trials = store_->ListTrials({.experiment = kSmall});
     for (const auto& [trial, revision] : *trials) trials_[trial.number()] = trial;
@@ -169,6 +173,30 @@ TEST_F(MultiFidelity, HyperbandGoesOnFromTheCheckpointsOfWhomItPromotes) {
     EXPECT_EQ(trial.labels().at("promoted-from"), std::to_string(parent.number()));
   }
   EXPECT_EQ(trials_.rbegin()->second.objective(), best) << "the best was trained to the end";
+}
+
+// Machines that are taken away cost no rung: a promoted trial goes on from its own checkpoint once
+// it has one, and stops where its rung ends.
+TEST_F(MultiFidelity, RungsSurviveMachinesThatVanish) {
+  Search search{.algorithm = "hyperband",
+                .settings = "{name: resource_name, value: epochs}, {name: r_l, value: \"9\"}",
+                .pause = "sleep 0.05"};
+  v1::NodePool& pool = *search.pools.add_pools();
+  pool.set_name("spot");
+  pool.set_capacity(v1::SPOT);
+  pool.set_slots(3);
+  for (int i = 1; i <= 6; ++i) pool.mutable_reclaim()->add_times(0.3 * i);
+  Run(search);
+  EXPECT_EQ(CountByEpochs(), (std::map<int64_t, int>{{1, 9}, {3, 3}, {9, 1}}));
+  int32_t preemptions = 0;
+  for (const auto& [number, trial] : trials_) {
+    EXPECT_EQ(trial.phase(), v1::TRIAL_SUCCEEDED) << number;
+    EXPECT_EQ(trial.last_step(), trial.assignments(1).integer()) << number;
+    preemptions += trial.preemptions();
+  }
+  EXPECT_GE(preemptions, 1);
+  EXPECT_GE(Steps(), 21);
+  EXPECT_LE(Steps(), 21 + preemptions) << "a step at most for each machine that was taken";
 }
 
 TEST_F(MultiFidelity, AshaPromotesPastFailuresAndNeverThem) {
