@@ -10,7 +10,8 @@
 // by coordinate. Trials that run count among the others, and so do failed ones: both keep the
 // search away from where they are. The i-th best of μ good trials weighs log(μ + ½) - log(i), as
 // parents do in an evolution strategy (Hansen & Ostermeier 2001): where the best are says more than
-// where the border to the others lies, and least under noise, which moves trials over that border.
+// where the border to the others lies. So noise, which moves trials over that border, moves only
+// those that weigh least.
 #include "suggestion/tpe.h"
 
 #include <algorithm>
@@ -158,6 +159,10 @@ class Tpe : public Algorithm {
   // The gaps between the good values of one parameter are narrow where many of them lie; no kernel
   // is narrower than an even share of the interval, so that the search of one coordinate does not
   // end in the first place that was good (hyperopt and Optuna do the same, with at most 100).
+  //
+  // Scott's rule suits one normal distribution and is too wide for the several of a function with
+  // several basins, for which Silverman (1986, §3.4.2) narrows it as well. By 0.7, because in 100
+  // trials it left less regret than 1 on bbob-mixint, and as much on bbob (d = 5, odd functions).
   Parzen Fit(const Space& space, const std::vector<int>& axes, Parzen::Kernels kernels) const {
     Parzen::Options options{.prior_weight = options_.prior_weight};
     if (options_.kind == TpeKind::kUnivariate) {
