@@ -40,7 +40,8 @@ StatusOr<int> ResourceAxis(const Problem& problem, const std::string* name) {
   if (name == nullptr || name->empty()) {
     return Invalid(
         "resource_name is missing; give the name of the parameter that says for how long a trial "
-        "trains, such as epochs");
+        "trains, such as epochs; to stop trials that have no such parameter while they run, use "
+        "earlyStopping asha-stop with any algorithm");
   }
   std::vector<std::string> names;
   for (int i = 0; i < space.size(); ++i) {
