@@ -60,7 +60,7 @@ struct Data {
 struct Config {
   gp::Utility utility = gp::Utility::kLogEi;
   bool climb = true;
-  int64_t initial = 10;
+  int64_t initial = 5;
   bool maximize = false;
 };
 
@@ -356,7 +356,7 @@ StatusOr<std::unique_ptr<Algorithm>> Bayesian::Create(const Problem& problem) {
     const std::string* value = FindSetting(problem.settings, name);
     return value != nullptr ? *value : std::string();
   };
-  if (!absl::SimpleAtoi(setting("n_initial_points"), &config.initial)) config.initial = 10;
+  if (!absl::SimpleAtoi(setting("n_initial_points"), &config.initial)) config.initial = 5;
   const std::string utility = setting("acq_func");
   if (utility == "LCB") config.utility = gp::Utility::kUcb;
   if (utility == "PI" || utility == "PIps") config.utility = gp::Utility::kLogPi;
@@ -372,7 +372,7 @@ std::vector<SettingInfo> KnownSettings() {
            .help = "accepted for Katib; a Gaussian process answers for all of them"},
           {.name = "n_initial_points",
            .type = SettingInfo::Type::kInt,
-           .default_value = "10",
+           .default_value = "5",
            .min = 1,
            .max = 1e6,
            .help = "quasi-random trials before the first that learns from results"},
