@@ -56,7 +56,9 @@ uint64_t Rng::Below(uint64_t bound) {
 double Rng::Normal() {
   double u = Uniform();
   while (u == 0) u = Uniform();
-  return -std::sqrt(2.0) * boost::math::erfc_inv(2 * u);
+  // In doubles all through: a long double is another type on another processor.
+  using Policy = boost::math::policies::policy<boost::math::policies::promote_double<false>>;
+  return -std::sqrt(2.0) * boost::math::erfc_inv(2 * u, Policy());
 }
 
 std::vector<int> Rng::Permutation(int count) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/did_you_mean.h"
+#include "base/memory.h"
 #include "cmd/exit_code.h"
 #include "cmd/options.h"
 #include "cmd/terminal.h"
@@ -69,6 +70,7 @@ StatusOr<int> Dispatch(const Arguments& words) {
 }
 
 int Main(int argc, char** argv) {
+  KeepFreedMemory();
   SetColor("auto");
   const StatusOr<int> outcome = Dispatch(Arguments(argv + 1, argv + argc));
   if (!outcome.ok()) PrintError(outcome.status());
