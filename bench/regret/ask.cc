@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/memory.h"
 #include "suggestion/algorithm.h"
 
 namespace shirabe::bench {
@@ -204,4 +205,7 @@ int Run(int argc, char** argv) {
 }  // namespace
 }  // namespace shirabe::bench
 
-int main(int argc, char** argv) { return shirabe::bench::Run(argc, argv); }
+int main(int argc, char** argv) {
+  shirabe::KeepFreedMemory();
+  return shirabe::bench::Run(argc, argv);
+}

@@ -25,7 +25,7 @@
 #include "suggestion/algorithm.h"
 #include "suggestion/gp/normal.h"
 #include "suggestion/gp/search.h"
-#include "suggestion/gp/surrogate.h"
+#include "suggestion/gp/surrogate_cache.h"
 #include "suggestion/gp/trust_region.h"
 #include "suggestion/sobol_sequence.h"
 #include "suggestion/unvisited.h"
@@ -146,8 +146,8 @@ class Chooser {
   const Data& data_;
   gp::Layout layout_;
   VectorXd scores_;
-  gp::Surrogate surrogate_;
-  gp::WarpKind warp_kind_;
+  gp::SurrogateCache::Answer learned_;
+  gp::Surrogate surrogate_;  // the same, grown by what is imagined
   std::optional<gp::Posterior> feasibility_;
   Index best_ = 0;         // the incumbent among data_.points
   RowVectorXd incumbent_;  // its y, or what a scenario imagines to be better
@@ -158,8 +158,9 @@ Chooser::Chooser(const Config& config, const Space& space, const Data& data, gp:
       data_(data),
       layout_(space),
       scores_(Eigen::Map<const VectorXd>(data.scores.data(), data.scores.size())),
-      surrogate_(gp::Learn(layout_.From(data.points), scores_, memory)),
-      warp_kind_(memory.warp) {
+      learned_(gp::SurrogateCache::Shared().Learn(layout_.From(data.points), scores_, memory)),
+      surrogate_(learned_->surrogate) {
+  memory = learned_->memory;
   FindIncumbent();
   LearnFailures();
 }
@@ -217,15 +218,15 @@ void Chooser::Imagine(const std::vector<Point>& points, Rng rng) {
 gp::Region Chooser::MakeRegion() const {
   const gp::Inputs centre = layout_.From({data_.points[best_]});
   const Index p = centre.x.cols();
-  gp::Region region{{VectorXd::Zero(p), VectorXd::Ones(p)}, centre, 1};
-  // A failure nearby may be the end of the road there.
-  if (p == 0 || std::isinf(data_.ends.back())) return region;
+  gp::Region region{{VectorXd::Zero(p), VectorXd::Ones(p)}, centre};
+  // Where a coordinate has steps, a box soon holds one step only. And a failure nearby may be the
+  // end of the road there.
+  if (layout_.discrete() || std::isinf(data_.ends.back())) return region;
   const int dimensions = layout_.space().size();
   const Eigen::Map<const VectorXd> ends(data_.ends.data(), static_cast<Index>(data_.ends.size()));
   const double side = gp::TrustRegionSide(ends, dimensions, data_.initial);
   region.box = gp::TrustRegion(side, centre.x.row(0).transpose(),
                                surrogate_.posterior.theta().Lengths(static_cast<int>(p)));
-  region.reach = std::min(1.0, side);
   return region;
 }
 
@@ -286,7 +287,7 @@ std::string Chooser::Explain(const Point& point, const gp::Acquisition& acquisit
       "), best so far ", Words(surrogate_.warp.warped()[best_]), ", ",
       absl::StrFormat("%.0f", 100 * gp::Cdf((mean - best) / deviation)), " % likely to beat it; ",
       explores ? "explores, nearest to trial " : "exploits what trial ", data_.numbers[nearest],
-      explores ? "" : " found", "; ", gp::NameOf(warp_kind_));
+      explores ? "" : " found", "; ", gp::NameOf(learned_->memory.warp));
   if (feasibility_) {
     absl::StrAppendFormat(&text, "; %.0f %% likely to give a result",
                           100 * acquisition.Feasibility(inputs)[0]);

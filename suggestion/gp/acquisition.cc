@@ -1,5 +1,6 @@
 #include "suggestion/gp/acquisition.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -65,6 +66,16 @@ VectorXd Acquisition::Combine(const Posterior::Prediction& prediction,
     if (derivatives == nullptr) continue;
     derivatives->mean.row(i) = weights.cwiseProduct(by_mean);
     derivatives->variance[i] = weights.dot(by_sigma) / (2 * sigma);
+  }
+  return values;
+}
+
+VectorXd Acquisition::EvaluateAll(const Inputs& points) const {
+  constexpr Index kBlock = 128;
+  VectorXd values(points.rows());
+  for (Index begin = 0; begin < points.rows(); begin += kBlock) {
+    const Index count = std::min(kBlock, points.rows() - begin);
+    values.segment(begin, count) = Evaluate(points.Rows(begin, count));
   }
   return values;
 }

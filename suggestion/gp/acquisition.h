@@ -29,6 +29,8 @@ class Acquisition {
   Acquisition(Utility utility, const Posterior& objective, Eigen::RowVectorXd incumbents,
               const Posterior* feasibility);
 
+  // One value a point, of many: in blocks that stay in the processor's cache.
+  Eigen::VectorXd EvaluateAll(const Inputs& points) const;
   // One value a point; with `gradient`, also by the numeric coordinates, points × p.
   Eigen::VectorXd Evaluate(const Inputs& points, Eigen::MatrixXd* gradient = nullptr) const;
 

@@ -26,15 +26,30 @@ MatrixXd SquaredDistances(const MatrixXd& a, const MatrixXd& b) {
   return r2;
 }
 
+// Which entries of a matrix are wanted.
+enum class Part { kAll, kLower };
+
 // k_x in place of r², and ∂k_x/∂r² = -5/6 (1 + √5 r) exp(-√5 r).
-void Matern(MatrixXd& r2, MatrixXd* slope) {
+void Matern(MatrixXd& r2, MatrixXd* slope, Part part) {
   if (slope != nullptr) slope->resize(r2.rows(), r2.cols());
   for (Index j = 0; j < r2.cols(); ++j) {
-    const ArrayXd root = (5.0 * r2.col(j).array()).sqrt();
+    const Index count = part == Part::kLower ? r2.rows() - j : r2.rows();
+    auto column = r2.col(j).tail(count).array();
+    const ArrayXd root = (5.0 * column).sqrt();
     const ArrayXd decay = (-root).exp();
-    if (slope != nullptr) slope->col(j) = -5.0 / 6 * (1 + root) * decay;
-    r2.col(j) = (1 + root + root.square() / 3) * decay;
+    if (slope != nullptr) slope->col(j).tail(count) = -5.0 / 6 * (1 + root) * decay;
+    column = (1 + root + root.square() / 3) * decay;
   }
+}
+
+// Of a symmetric matrix of which only the lower half counts.
+double SumOfProducts(const MatrixXd& a, const MatrixXd& b) {
+  double below = 0;
+  for (Index j = 0; j + 1 < a.cols(); ++j) {
+    const Index count = a.rows() - j - 1;
+    below += a.col(j).tail(count).dot(b.col(j).tail(count));
+  }
+  return 2 * below + a.diagonal().dot(b.diagonal());
 }
 
 MatrixXd Hamming(const Theta& theta, const Inputs& a, const Inputs& b) {
@@ -69,7 +84,7 @@ Covariance Covary(const Theta& theta, const Inputs& a, const Inputs& b, Slopes s
     return result;
   }
   result.k = SquaredDistances(Scaled(theta, a), Scaled(theta, b));
-  Matern(result.k, slopes == Slopes::kYes ? &result.slope : nullptr);
+  Matern(result.k, slopes == Slopes::kYes ? &result.slope : nullptr, Part::kAll);
   if (a.categorical() == 0) {
     result.k *= theta.scale();
     result.slope *= theta.scale();
@@ -92,7 +107,7 @@ Gram::Gram(const Theta& theta, const Inputs& a) : theta_(theta), inputs_(a) {
   }
   z_ = Scaled(theta, a);
   k_ = SquaredDistances(z_, z_);
-  Matern(k_, &slope_);
+  Matern(k_, &slope_, Part::kLower);
   if (!categorical) {
     k_ *= scale;
     slope_ *= scale;
@@ -112,8 +127,9 @@ VectorXd Gram::Pullback(const MatrixXd& weights) const {
   if (p > 0) {
     // Σ_ij q_ij (z_i - z_j)² = 2 (Σ_i z_i² Σ_j q_ij - zᵀ q z), and ∂r²/∂log ℓ = -2 (z_i - z_j)².
     const MatrixXd q = weights.cwiseProduct(slope_);
-    const VectorXd sums = q.rowwise().sum();
-    const MatrixXd qz = q * z_;
+    const auto symmetric = q.selfadjointView<Eigen::Lower>();
+    const VectorXd sums = symmetric * VectorXd::Ones(q.rows());
+    const MatrixXd qz = symmetric * z_;
     for (int j = 0; j < p; ++j) {
       gradient[j] = -2 * (sums.dot(z_.col(j).cwiseAbs2()) - z_.col(j).dot(qz.col(j)));
     }
@@ -123,14 +139,14 @@ VectorXd Gram::Pullback(const MatrixXd& weights) const {
     const auto& u = inputs_.u.col(j);
     double sum = 0;
     for (Index b = 0; b < u.size(); ++b) {
-      for (Index a = 0; a < b; ++a) {
+      for (Index a = b + 1; a < u.size(); ++a) {
         if (u[a] != u[b]) sum += weights(a, b) * k_u_slope_(a, b);
       }
     }
     gradient[p + j] = sum * std::exp(-theta_.values[p + j]);
   }
-  gradient[p + c] = 0.5 * weights.cwiseProduct(k_).sum();
-  if (p > 0 && c > 0) gradient[p + c + 2] = 0.5 * weights.cwiseProduct(mix_slope_).sum();
+  gradient[p + c] = 0.5 * SumOfProducts(weights, k_);
+  if (p > 0 && c > 0) gradient[p + c + 2] = 0.5 * SumOfProducts(weights, mix_slope_);
   return gradient;
 }
 

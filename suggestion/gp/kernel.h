@@ -62,12 +62,12 @@ enum class Slopes { kNo, kYes };
 Covariance Covary(const Theta& theta, const Inputs& a, const Inputs& b, Slopes slopes);
 
 // k of the rows of `a` among themselves, with ½ Σ_ij weights_ij ∂k_ij/∂θ_t for all θ but the noise
-// (whose place is 0). Both for one n × n pass.
+// (whose place is 0). Of symmetric matrices only the lower half is computed and read.
 class Gram {
  public:
   Gram(const Theta& theta, const Inputs& a);
   const Eigen::MatrixXd& k() const { return k_; }
-  // `weights` symmetric, n × n.
+  // `weights`: n × n.
   Eigen::VectorXd Pullback(const Eigen::MatrixXd& weights) const;
 
  private:

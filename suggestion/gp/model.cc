@@ -44,11 +44,32 @@ double NegativeLogPrior(const Theta& theta, int p, int c, VectorXd& gradient) {
   return value;
 }
 
+// Columns that are worked on together below, so that the zeros of triangles cost little.
+constexpr Index kBlock = 32;
+
 // Of a lower-triangular matrix.
 MatrixXd TriangularInverse(const MatrixXd& l) {
-  MatrixXd inverse = MatrixXd::Identity(l.rows(), l.cols());
-  l.triangularView<Eigen::Lower>().solveInPlace(inverse);
+  const Index n = l.rows();
+  MatrixXd inverse = MatrixXd::Identity(n, n);
+  for (Index j = 0; j < n; j += kBlock) {
+    const Index rest = n - j;
+    auto columns = inverse.block(j, j, rest, std::min(kBlock, rest));
+    l.bottomRightCorner(rest, rest).triangularView<Eigen::Lower>().solveInPlace(columns);
+  }
   return inverse;
+}
+
+// The lower half of lᵀl, and a little more, of a lower-triangular l: K⁻¹ from L⁻¹.
+MatrixXd LowerHalfOfSquare(const MatrixXd& l) {
+  const Index n = l.rows();
+  MatrixXd square(n, n);
+  for (Index j = 0; j < n; j += kBlock) {
+    const Index rest = n - j, width = std::min(kBlock, rest);
+    square.block(j, j, rest, width).noalias() =
+        l.bottomRightCorner(rest, rest).transpose().triangularView<Eigen::Upper>() *
+        l.block(j, j, rest, width);
+  }
+  return square;
 }
 
 // L⁻¹ of k with noise, after as much jitter as it takes.
@@ -59,7 +80,7 @@ MatrixXd InverseFactor(MatrixXd k, const Theta& theta) {
     k.diagonal().array() += jitter * theta.scale();
     factor.compute(k);
   }
-  return TriangularInverse(factor.matrixL());
+  return TriangularInverse(factor.matrixLLT());
 }
 
 }  // namespace
@@ -94,19 +115,16 @@ double NegativeLogPosterior(const Theta& theta, const Inputs& inputs, const Vect
     gradient = VectorXd::Zero(theta.values.size());
     return std::numeric_limits<double>::infinity();
   }
-  const MatrixXd inverse = TriangularInverse(factor.matrixL());
-  MatrixXd precision = MatrixXd::Zero(n, n);
-  precision.selfadjointView<Eigen::Lower>().rankUpdate(inverse.transpose());
-  precision.triangularView<Eigen::StrictlyUpper>() = precision.transpose();
-
-  const VectorXd ones = precision.rowwise().sum();
+  MatrixXd precision = LowerHalfOfSquare(TriangularInverse(factor.matrixLLT()));
+  const auto symmetric = precision.selfadjointView<Eigen::Lower>();
+  const VectorXd ones = symmetric * VectorXd::Ones(n);
   const VectorXd residual = y.array() - ones.dot(y) / ones.sum();
-  const VectorXd alpha = precision * residual;
+  const VectorXd alpha = symmetric * residual;
   const double log_determinant = factor.matrixLLT().diagonal().array().log().sum();
   const double value = 0.5 * residual.dot(alpha) + log_determinant;
 
   // ∂(-log p)/∂K = ½ (K⁻¹ - α αᵀ); β needs no term of its own, being the best one.
-  precision.noalias() -= alpha * alpha.transpose();
+  precision.selfadjointView<Eigen::Lower>().rankUpdate(alpha, -1);
   gradient = gram.Pullback(precision);
   gradient[p + c + 1] = 0.5 * precision.trace() * theta.noise();
   return value + NegativeLogPrior(theta, p, c, gradient);

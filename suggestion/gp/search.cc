@@ -52,7 +52,7 @@ std::vector<Ranked> Search::Run(bool climb) {
   const Cardinality all = layout_.space().cardinality();
   const bool few = all.finite && all.count <= kEnumerable;
   const Inputs pool = few ? All() : Pool();
-  const VectorXd pool_values = acquisition_.Evaluate(pool);
+  const VectorXd pool_values = acquisition_.EvaluateAll(pool);
   std::vector<Ranked> ranked;
   if (climb && !few) {
     Inputs starts = ChooseStarts(pool, pool_values);
@@ -102,9 +102,7 @@ void Search::Spread(Inputs& pool, Index begin, Index count) {
     }
     for (int j = 0; j < c; ++j) {
       const auto categories = static_cast<double>(layout_.categorical_axis(j).levels());
-      const bool moves = region_.reach >= 1 || rng_.Uniform() < region_.reach;
-      pool.u(begin + i, j) =
-          moves ? std::floor(unit[p + j] * categories) : region_.incumbent.u(0, j);
+      pool.u(begin + i, j) = std::floor(unit[p + j] * categories);
     }
   }
 }

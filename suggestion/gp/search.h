@@ -18,12 +18,10 @@
 
 namespace shirabe::suggestion::gp {
 
-// Where to look: a box over the numeric coordinates, around a point to start from. `reach` is the
-// probability that a category of the pool's first half is not the incumbent's.
+// Where to look: a box over the numeric coordinates, around a point to start from.
 struct Region {
   Box box;
   Inputs incumbent;  // one row
-  double reach = 1;
 };
 
 struct Ranked {

@@ -6,7 +6,7 @@
 #include "suggestion/gp/acquisition.h"
 #include "suggestion/gp/lbfgs.h"
 #include "suggestion/gp/search.h"
-#include "suggestion/gp/surrogate.h"
+#include "suggestion/gp/surrogate_cache.h"
 #include "suggestion/gp/trust_region.h"
 #include "suggestion/gp/warp.h"
 #include "tests/suggestion/gp_data.h"
@@ -172,7 +172,7 @@ TEST(GpSearch, FindsWhatALatticeFinds) {
     Index best = 0;
     const Acquisition acquisition(Utility::kLogEi, objective,
                                   RowVectorXd::Constant(1, y.maxCoeff(&best)), nullptr);
-    const Region region{{VectorXd::Zero(2), VectorXd::Ones(2)}, inputs.Row(best), 1};
+    const Region region{{VectorXd::Zero(2), VectorXd::Ones(2)}, inputs.Row(best)};
     const double found = Search(layout, acquisition, region, Rng(seed)).Run(true).front().value;
     Inputs lattice = layout.Empty(101 * 101);
     for (Index i = 0; i < lattice.rows(); ++i) {
@@ -196,7 +196,7 @@ TEST(GpSearch, MovesThroughDiscreteSpacesByNeighbours) {
   Index best = 0;
   const Acquisition acquisition(Utility::kLogEi, objective,
                                 RowVectorXd::Constant(1, y.maxCoeff(&best)), nullptr);
-  const Region region{{VectorXd::Zero(3), VectorXd::Ones(3)}, inputs.Row(best), 1};
+  const Region region{{VectorXd::Zero(3), VectorXd::Ones(3)}, inputs.Row(best)};
   const std::vector<Ranked> ranked = Search(layout, acquisition, region, Rng(41)).Run(true);
   double by_lot = -HUGE_VAL;
   for (int i = 0; i < 20000; ++i) {
@@ -261,6 +261,45 @@ TEST(GpMemory, MakesTheNextFitQuickAndNoWorse) {
   const VectorXd other = Learn(inputs, y, warm).posterior.Predict(points).mean.col(0);
   EXPECT_EQ(warm.fitted_at, 40);
   EXPECT_LT((one - other).cwiseAbs().mean(), 0.1);
+}
+
+// ---- cache --------------------------------------------------------------------------------------
+
+TEST(GpCache, AnswersAsIfItWereNotThere) {
+  const Inputs inputs = RandomInputs({30, 3, 1}, 60);
+  const VectorXd y = ValuesAt(inputs);
+  Memory memory;
+  const Surrogate fresh = Learn(inputs, y, memory);
+  SurrogateCache cache(1 << 20);
+  const auto first = cache.Learn(inputs, y, Memory());
+  const auto again = cache.Learn(inputs, y, Memory());
+  EXPECT_EQ(first, again) << "fitted twice";
+  EXPECT_EQ(first->memory.Serialize(), memory.Serialize());
+  const Inputs points = RandomInputs({20, 3, 1}, 61);
+  EXPECT_EQ(first->surrogate.posterior.Predict(points).mean, fresh.posterior.Predict(points).mean);
+  // Another value, another point or another memory is another question.
+  VectorXd other = y;
+  other[29] += 1e-9;
+  EXPECT_NE(cache.Learn(inputs, other, Memory()), first);
+  EXPECT_NE(cache.Learn(inputs, y, memory), first);
+  EXPECT_EQ(cache.Learn(inputs, y, Memory()), first);
+}
+
+TEST(GpCache, HoldsTheLastOnesThatFit) {
+  const Inputs inputs = RandomInputs({20, 2, 0}, 62);
+  const VectorXd y = ValuesAt(inputs);
+  SurrogateCache cache(10000);
+  const auto first = cache.Learn(inputs.Rows(0, 15), y.head(15), Memory());
+  for (int n = 16; n <= 20; ++n) {
+    cache.Learn(inputs.Rows(0, n), y.head(n), Memory());
+    EXPECT_LE(cache.bytes(), 10000);
+    EXPECT_GT(cache.bytes(), 0);
+  }
+  EXPECT_NE(cache.Learn(inputs.Rows(0, 15), y.head(15), Memory()), first) << "it was kept";
+  // One that is larger than all there is room for is answered, and not kept.
+  SurrogateCache none(0);
+  EXPECT_NE(none.Learn(inputs, y, Memory()), nullptr);
+  EXPECT_EQ(none.bytes(), 0);
 }
 
 }  // namespace
