@@ -12,6 +12,8 @@
 // parents do in an evolution strategy (Hansen & Ostermeier 2001): where the best are says more than
 // where the border to the others lies. So noise, which moves trials over that border, moves only
 // those that weigh least.
+//
+// Trials of earlier experiments (warm start) take part in both densities, and count as first ones.
 #include "suggestion/tpe.h"
 
 #include <algorithm>
@@ -43,10 +45,21 @@ struct Options {
   int64_t startup = 0;
 };
 
-// The trials behind l, best first, and behind g.
+// What a density is made of: the index of a trial, or ~k for trial k of earlier experiments.
+struct Rows {
+  std::vector<int64_t> rows;
+  std::vector<double> weights;
+
+  void Add(int64_t row, double weight) {
+    rows.push_back(row);
+    weights.push_back(weight);
+  }
+};
+
+// What is behind l and behind g.
 struct Split {
-  std::vector<int64_t> good;
-  std::vector<int64_t> others;
+  Rows good;
+  Rows others;
 };
 
 // A point and its gain, summed over the groups of axes.
@@ -69,9 +82,8 @@ std::vector<std::vector<int>> GroupsOf(TpeKind kind, int axes) {
   return groups;
 }
 
-ArrayXd RankWeights(Index n) {
-  return std::log(static_cast<double>(n) + 0.5) -
-         ArrayXd::LinSpaced(n, 1, static_cast<double>(n)).log();
+double RankWeight(size_t rank, size_t of) {
+  return std::log(static_cast<double>(of) + 0.5) - std::log(static_cast<double>(rank) + 1);
 }
 
 class Tpe : public Algorithm {
@@ -81,13 +93,14 @@ class Tpe : public Algorithm {
 
   StatusOr<Proposal> Propose(const History& history, int count, const Rng& root) override {
     const Ranking ranking = RankTrials(history);
-    const Split split = SplitTrials(ranking);
+    const Split split = SplitTrials(history, ranking);
+    const int64_t known = ranking.ended() + static_cast<int64_t>(history.prior().size());
     Unvisited unvisited(history);
     std::vector<Suggestion> suggestions;
     while (static_cast<int>(suggestions.size()) < count && !unvisited.Exhausted()) {
       const uint64_t ordinal = history.size() + suggestions.size();
       std::optional<Suggestion> next =
-          ranking.ended() < options_.startup
+          known < options_.startup
               ? start_.Next(history.space(), ordinal, root, unvisited)
               : Improve(Densities(history, split, suggestions), root.Fork(ordinal), unvisited);
       if (!next) break;
@@ -113,47 +126,81 @@ class Tpe : public Algorithm {
     std::vector<Pair> pairs;
   };
 
-  Split SplitTrials(const Ranking& ranking) const {
-    const double fraction = std::ceil(options_.gamma * static_cast<double>(ranking.ended()));
-    const auto good = static_cast<int64_t>(
-        std::min({fraction, kMostGood, static_cast<double>(ranking.ranked.size())}));
-    const auto border = ranking.ranked.begin() + good;
-    Split split{.good{ranking.ranked.begin(), border}, .others{border, ranking.ranked.end()}};
-    for (const auto* rest : {&ranking.failed, &ranking.pending}) {
-      split.others.insert(split.others.end(), rest->begin(), rest->end());
-    }
+  Split SplitTrials(const History& history, const Ranking& ranking) const {
+    Split split;
+    Divide(ranking.ranked, ranking.ended(), 1, split);
+    for (int64_t trial : ranking.failed) split.others.Add(trial, 1);
+    for (int64_t trial : ranking.pending) split.others.Add(trial, 1);
+    AddEarlier(history, ranking.ended(), split);
     return split;
+  }
+
+  // The best of `ended` are good; `ranked` are those that have a loss, best first.
+  void Divide(const std::vector<int64_t>& ranked, int64_t ended, double weight,
+              Split& split) const {
+    const double fraction = std::ceil(options_.gamma * static_cast<double>(ended));
+    const auto good = std::min(static_cast<size_t>(std::min(fraction, kMostGood)), ranked.size());
+    for (size_t i = 0; i < ranked.size(); ++i) {
+      if (i < good) {
+        split.good.Add(ranked[i], weight * RankWeight(i, good));
+      } else {
+        split.others.Add(ranked[i], weight);
+      }
+    }
+  }
+
+  // The trials of an earlier experiment are divided among themselves, since its losses may have
+  // another scale. Together they weigh as much as the first trials that they spare, and less, the
+  // more is known of this experiment.
+  void AddEarlier(const History& history, int64_t ended, Split& split) const {
+    const std::vector<PriorTrial>& prior = history.prior();
+    const double start = std::max(1.0, static_cast<double>(options_.startup));
+    const double trust = start / (start + static_cast<double>(ended));
+    for (size_t first = 0, next = 0; first < prior.size(); first = next) {
+      while (next < prior.size() && prior[next].source == prior[first].source) ++next;
+      std::vector<int64_t> ranked(next - first);
+      for (size_t i = 0; i < ranked.size(); ++i) ranked[i] = ~static_cast<int64_t>(first + i);
+      std::stable_sort(ranked.begin(), ranked.end(),
+                       [&](int64_t a, int64_t b) { return prior[~a].loss < prior[~b].loss; });
+      const auto count = static_cast<double>(ranked.size());
+      Divide(ranked, static_cast<int64_t>(ranked.size()), trust * std::min(1.0, start / count),
+             split);
+    }
   }
 
   // The points of this proposal are as pending as those of earlier ones.
   Model Densities(const History& history, const Split& split,
                   const std::vector<Suggestion>& own) const {
     Model model{.space = history.space(),
-                .good = split.good.size(),
-                .others = split.others.size() + own.size()};
+                .good = split.good.rows.size(),
+                .others = split.others.rows.size() + own.size()};
     for (const std::vector<int>& axes : groups_) {
-      Parzen::Kernels good{.centres = Centres(history, split.good, {}, axes),
-                           .weights = RankWeights(static_cast<Index>(split.good.size()))};
-      Parzen::Kernels others{.centres = Centres(history, split.others, own, axes)};
-      model.pairs.push_back({axes, Fit(history.space(), axes, std::move(good)),
-                             Fit(history.space(), axes, std::move(others))});
+      model.pairs.push_back(
+          {axes, Fit(history.space(), axes, KernelsOf(history, split.good, {}, axes)),
+           Fit(history.space(), axes, KernelsOf(history, split.others, own, axes))});
     }
     return model;
   }
 
-  static Eigen::ArrayXXd Centres(const History& history, const std::vector<int64_t>& trials,
-                                 const std::vector<Suggestion>& own, const std::vector<int>& axes) {
-    const size_t n = trials.size() + own.size();
-    Eigen::ArrayXXd centres(n, axes.size());
+  static Parzen::Kernels KernelsOf(const History& history, const Rows& rows,
+                                   const std::vector<Suggestion>& own,
+                                   const std::vector<int>& axes) {
+    const size_t known = rows.rows.size(), n = known + own.size();
+    Parzen::Kernels kernels{.centres = Eigen::ArrayXXd(n, axes.size()), .weights = ArrayXd(n)};
+    for (size_t i = 0; i < n; ++i) {
+      kernels.weights[static_cast<Index>(i)] = i < known ? rows.weights[i] : 1;
+    }
     for (size_t j = 0; j < axes.size(); ++j) {
-      const auto column = static_cast<Index>(j);
       for (size_t i = 0; i < n; ++i) {
-        centres(static_cast<Index>(i), column) = i < trials.size()
-                                                     ? history.coordinate(trials[i], axes[j])
-                                                     : own[i - trials.size()].point[axes[j]];
+        kernels.centres(static_cast<Index>(i), static_cast<Index>(j)) =
+            i < known ? Coordinate(history, rows.rows[i], axes[j]) : own[i - known].point[axes[j]];
       }
     }
-    return centres;
+    return kernels;
+  }
+
+  static double Coordinate(const History& history, int64_t row, int axis) {
+    return row >= 0 ? history.coordinate(row, axis) : history.prior()[~row].point[axis];
   }
 
   // The gaps between the good values of one parameter are narrow where many of them lie; no kernel

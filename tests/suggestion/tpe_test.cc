@@ -115,6 +115,38 @@ TEST(Tpe, ABatchIsSpreadAndPendingTrialsKeepOthersAway) {
   EXPECT_GT(spread(Ask(*tpe, history, 16)), 1.2 * spread(alone));
 }
 
+TEST(Tpe, EarlierExperimentsSpareTheFirstTrialsAndFade) {
+  const Space space = Make({Double("x", {0, 1}), Double("y", {0, 1})});
+  const History corner = Corner(space);
+  std::vector<PriorTrial> prior;
+  for (int source = 0; source < 2; ++source) {  // the same landscape on two scales
+    for (int64_t i = 0; i < corner.size(); ++i) {
+      const double loss = corner.trial(i).loss * (source == 0 ? 1 : 1e6) - 100 * source;
+      prior.push_back({.point = corner.point(i), .loss = loss, .source = source});
+    }
+  }
+  for (const char* name : kBoth) {
+    const auto tpe = Build(name, space);
+    const auto near = [&](const History& history, double corner_x) {
+      int count = 0;
+      for (int seed = 0; seed < 40; ++seed) {
+        const Point point = tpe->Propose(history, 1, Rng(seed))->suggestions[0].point;
+        count += std::abs(point[0] - corner_x) < 0.3 && std::abs(point[1] - corner_x) < 0.3 ? 1 : 0;
+      }
+      return count;
+    };
+    History history(space);
+    history.SetPrior(prior);
+    EXPECT_GT(near(history, 0), 32) << name;
+    Rng rng(6);  // here the other corner is the good one
+    for (int i = 0; i < 200; ++i) {
+      const Point point = space.Sample(rng);
+      history.Add(point, Completed(2 - point[0] - point[1]));
+    }
+    EXPECT_GT(near(history, 1), 24) << name;
+  }
+}
+
 TEST(Tpe, FailuresAreAvoided) {
   const Space space = Make({Double("x", {0, 1})});
   for (const char* name : kBoth) {
