@@ -9,7 +9,8 @@
 //   5. take     the best point that nobody has tried                      Chooser::Take
 //   6. explain  and imagine its result too, for the next of the batch
 //
-// The first points, while there is nothing to learn from, are quasi-random.
+// The first points, while there is nothing to learn from, are quasi-random; every other one of them
+// is the best of an earlier experiment, where there are any (spec.shirabe.warmStart).
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -313,9 +314,42 @@ class Bayesian : public Algorithm {
   SobolSequence sequence_;
 };
 
+// The best points of earlier experiments, each by its rank among those of its own, whose losses
+// may have another scale.
+std::vector<const PriorTrial*> ByRank(const std::vector<PriorTrial>& prior) {
+  std::vector<const PriorTrial*> order;
+  for (const PriorTrial& trial : prior) order.push_back(&trial);
+  std::stable_sort(order.begin(), order.end(), [](const PriorTrial* a, const PriorTrial* b) {
+    return a->source != b->source ? a->source < b->source : a->loss < b->loss;
+  });
+  std::vector<int64_t> rank(order.size(), 0);
+  std::vector<std::pair<int64_t, const PriorTrial*>> ranked;
+  for (size_t i = 0; i < order.size(); ++i) {
+    const bool same = i > 0 && order[i]->source == order[i - 1]->source;
+    rank[i] = same ? rank[i - 1] + 1 : 0;
+    ranked.emplace_back(rank[i], order[i]);
+  }
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (size_t i = 0; i < order.size(); ++i) order[i] = ranked[i].second;
+  return order;
+}
+
+std::optional<Suggestion> FromEarlier(const History& history, Unvisited& unvisited) {
+  for (const PriorTrial* trial : ByRank(history.prior())) {
+    if (!unvisited.Take(trial->point)) continue;
+    return Suggestion{.point = trial->point,
+                      .explanation = "among the best of an earlier experiment"};
+  }
+  return std::nullopt;
+}
+
 // A point of the sequence, or any other where that one has been tried.
 std::optional<Suggestion> Bayesian::First(const History& history, Unvisited& unvisited,
                                           uint64_t ordinal, const Rng& root) const {
+  if (ordinal % 2 == 0) {
+    if (std::optional<Suggestion> earlier = FromEarlier(history, unvisited)) return earlier;
+  }
   std::vector<double> unit = sequence_.At(ordinal, root.seed());
   Rng rng = root.Fork(ordinal);
   while (static_cast<int>(unit.size()) < history.space().size()) unit.push_back(rng.Uniform());

@@ -169,6 +169,20 @@ TEST(Bayesian, EndsAtTheEdgesOfRanges) {
   EXPECT_EQ(values[2].number(), 0.9);
 }
 
+TEST(Bayesian, BeginsWithTheBestOfEarlierExperiments) {
+  History history(Cube(2));
+  // The second source's losses have another scale: only their order counts.
+  history.SetPrior({{{0.5, 0.5}, 3, 0}, {{0.25, 0.5}, 1, 0}, {{0.75, 0.5}, 1000, 1}});
+  const auto algorithm = Build(history.space());
+  const Proposal proposal = algorithm->Propose(history, 5, Rng(1)).value();
+  ASSERT_EQ(proposal.suggestions.size(), 5u);
+  EXPECT_EQ(proposal.suggestions[0].point, (Point{0.25, 0.5}));
+  EXPECT_EQ(proposal.suggestions[2].point, (Point{0.75, 0.5}));
+  EXPECT_EQ(proposal.suggestions[4].point, (Point{0.5, 0.5}));
+  EXPECT_THAT(proposal.suggestions[2].explanation, HasSubstr("earlier experiment"));
+  EXPECT_THAT(proposal.suggestions[1].explanation, HasSubstr("spread evenly"));
+}
+
 TEST(Bayesian, SaysWhy) {
   const Space space = Cube(2);
   const History history = Optimize(space, Bowl, {.trials = 6});

@@ -83,7 +83,8 @@ TEST(Tree, EveryVariantIsRegistered) {
     const size_t at = file.source.code.find(word);
     if (at != std::string::npos) {
       const size_t end = file.source.code.find(',', at);
-      ++registrations[file.source.code.substr(at + word.size(), end - at - word.size())];
+      const std::string info = file.source.code.substr(at + word.size(), end - at - word.size());
+      ++registrations[info.substr(info.find_first_not_of(" \n"))];
     }
     const std::string folder = fs::path(path).parent_path().string();
     const bool variant = folder == "suggestion/algorithms" || folder == "suggestion/stoppers" ||
