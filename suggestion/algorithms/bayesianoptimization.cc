@@ -2,7 +2,7 @@
 // most. For trials that cost minutes or more, up to some twenty parameters and a thousand trials.
 //
 // One suggestion, step by step:
-//   1. gather   results, failures and running trials from the history     Gather
+//   1. gather   results, failures and running trials from the history     gp/results.h
 //   2. learn    warp and process of the objective, and of feasibility     gp/surrogate.h
 //   3. imagine  what the running trials may give, in scenarios            Chooser::Imagine
 //   4. search   the largest log expected improvement in a trust region    gp/search.h
@@ -13,7 +13,6 @@
 // is the best of an earlier experiment, where there are any (spec.shirabe.warmStart).
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -25,6 +24,7 @@
 #include "base/number.h"
 #include "suggestion/algorithm.h"
 #include "suggestion/gp/normal.h"
+#include "suggestion/gp/results.h"
 #include "suggestion/gp/search.h"
 #include "suggestion/gp/surrogate_cache.h"
 #include "suggestion/gp/trust_region.h"
@@ -39,24 +39,11 @@ using Eigen::MatrixXd;
 using Eigen::RowVectorXd;
 using Eigen::VectorXd;
 
-constexpr int64_t kMaxPoints = 1000;  // that a process learns from; its cost grows with the cube
-constexpr int64_t kMaxPending = 256;
 constexpr Index kScenarios = 32;
 // Noise of more than this share of the function's variance makes single results untrustworthy.
 constexpr double kNoisy = 0.05;
 // Points nearer than this in every coordinate teach nothing new.
 constexpr double kTooClose = 1e-9, kAside = 1e-3;
-
-// What the history says, each list in the order of the trials.
-struct Data {
-  std::vector<Point> points;  // of trials with a result
-  std::vector<double> scores;
-  std::vector<int64_t> numbers;
-  std::vector<Point> failed;  // of trials without
-  std::vector<Point> pending;
-  std::vector<double> ends;  // the scores of all that ended; -infinity for the failed
-  Index initial = 0;         // the first of those, not chosen by looking at results
-};
 
 struct Config {
   gp::Utility utility = gp::Utility::kLogEi;
@@ -65,69 +52,10 @@ struct Config {
   bool maximize = false;
 };
 
-// The better half of what is allowed and the latest half, in order.
-void Thin(Data& data) {
-  if (static_cast<int64_t>(data.points.size()) <= kMaxPoints) return;
-  const size_t n = data.points.size();
-  std::vector<double> sorted = data.scores;
-  const auto cut = sorted.begin() + kMaxPoints / 2;
-  std::nth_element(sorted.begin(), cut, sorted.end(), std::greater<>());
-  Data kept;
-  for (size_t i = 0; i < n; ++i) {
-    const bool late = i + kMaxPoints / 2 >= n;
-    const bool room = static_cast<int64_t>(kept.points.size() + (n - i)) > 0 &&
-                      static_cast<int64_t>(kept.points.size()) < kMaxPoints;
-    if (!room || (!late && data.scores[i] <= *cut)) continue;
-    if (!late && static_cast<int64_t>(kept.points.size()) >= kMaxPoints / 2) continue;
-    kept.points.push_back(std::move(data.points[i]));
-    kept.scores.push_back(data.scores[i]);
-    kept.numbers.push_back(data.numbers[i]);
-  }
-  data.points = std::move(kept.points);
-  data.scores = std::move(kept.scores);
-  data.numbers = std::move(kept.numbers);
-}
-
-Data Gather(const History& history, int64_t initial) {
-  Data data;
-  for (int64_t i = 0; i < history.size(); ++i) {
-    const TrialView& trial = history.trial(i);
-    const bool result = trial.state == TrialState::kCompleted && std::isfinite(trial.loss);
-    if (trial.state == TrialState::kActive) {
-      data.pending.push_back(history.point(i));
-    } else if (result) {
-      data.points.push_back(history.point(i));
-      data.scores.push_back(-trial.loss);
-      data.numbers.push_back(i + 1);
-      data.ends.push_back(-trial.loss);
-    } else {
-      data.failed.push_back(history.point(i));
-      data.ends.push_back(-std::numeric_limits<double>::infinity());
-    }
-    if (i < initial && trial.state != TrialState::kActive) ++data.initial;
-  }
-  Thin(data);
-  const auto last = [](std::vector<Point>& points, int64_t most) {
-    const auto surplus = static_cast<int64_t>(points.size()) - most;
-    if (surplus > 0) points.erase(points.begin(), points.begin() + surplus);
-  };
-  last(data.pending, kMaxPending);
-  last(data.failed, kMaxPending);
-  return data;
-}
-
-// Two different results, or there is nothing to learn.
-bool Learnable(const Data& data) {
-  if (data.scores.size() < 2) return false;
-  const Eigen::Map<const VectorXd> scores(data.scores.data(),
-                                          static_cast<Index>(data.scores.size()));
-  return gp::Standardize(scores).squaredNorm() > 0;
-}
-
 // Chooses the points of one proposal, each in the knowledge of those before it.
 class Chooser {
  public:
-  Chooser(const Config& config, const Space& space, const Data& data, gp::Memory& memory);
+  Chooser(const Config& config, const Space& space, const gp::Results& data, gp::Memory& memory);
 
   // nullopt if every point has been tried.
   std::optional<Suggestion> Next(Unvisited& unvisited, Rng rng);
@@ -144,7 +72,7 @@ class Chooser {
   std::string Words(double y) const;
 
   const Config& config_;
-  const Data& data_;
+  const gp::Results& data_;
   gp::Layout layout_;
   VectorXd scores_;
   gp::SurrogateCache::Answer learned_;
@@ -154,7 +82,8 @@ class Chooser {
   RowVectorXd incumbent_;  // its y, or what a scenario imagines to be better
 };
 
-Chooser::Chooser(const Config& config, const Space& space, const Data& data, gp::Memory& memory)
+Chooser::Chooser(const Config& config, const Space& space, const gp::Results& data,
+                 gp::Memory& memory)
     : config_(config),
       data_(data),
       layout_(space),
@@ -361,7 +290,7 @@ std::optional<Suggestion> Bayesian::First(const History& history, Unvisited& unv
 }
 
 StatusOr<Proposal> Bayesian::Propose(const History& history, int count, const Rng& root) {
-  const Data data = Gather(history, config_.initial);
+  const gp::Results data = gp::Gather(history, config_.initial);
   const int theta_size = gp::Theta::Size(0, 0) + history.space().size();
   gp::Memory memory = gp::Memory::Parse(history.memo, theta_size);
   Unvisited unvisited(history);
@@ -370,7 +299,7 @@ StatusOr<Proposal> Bayesian::Propose(const History& history, int count, const Rn
   std::vector<Point> pending = data.pending;
   while (static_cast<int>(suggestions.size()) < count && !unvisited.Exhausted()) {
     const auto ordinal = static_cast<uint64_t>(history.size()) + suggestions.size();
-    const bool first = static_cast<int64_t>(ordinal) < config_.initial || !Learnable(data);
+    const bool first = static_cast<int64_t>(ordinal) < config_.initial || !data.Learnable();
     if (!first && !chooser) chooser.emplace(config_, history.space(), data, memory);
     if (chooser) chooser->Imagine(std::exchange(pending, {}), root.Fork(ordinal).Fork(2));
     std::optional<Suggestion> next = first ? First(history, unvisited, ordinal, root)
