@@ -16,9 +16,9 @@ using Eigen::Index;
 using Eigen::VectorXd;
 
 constexpr char kMagic[8] = {'g', 'p', ' ', 'm', 'e', 'm', 'o', '1'};
-// So many points more than at the last fit ask for another: each of them up to 60, then 5 %.
+// So many points more than at the last fit ask for another: each of them up to 60, then 2 %.
 constexpr int64_t kEveryTime = 60;
-constexpr double kGrowth = 1.05;
+constexpr double kGrowth = 1.02;
 // The parameters are fitted to no more points than this, because each step costs their cube.
 constexpr Index kMaxFitted = 400;
 // Of labels of variance 1: how far one odd trial is believed.

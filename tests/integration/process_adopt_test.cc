@@ -181,6 +181,8 @@ TEST_F(ProcessAdoptTest, AReusedPidIsNeitherAdoptedNorKilled) {
 TEST_F(ProcessAdoptTest, HowLongItHasRunDoesNotGoByTheWallClock) {
   const absl::Duration before = RealClock()->Monotonic();
   ASSERT_TRUE(harness_.Start(Attempt(1), {.argv = {"sleep", "1000"}}).ok());
+  ASSERT_TRUE(harness_.See(Attempt(1))->ran.has_value());
+  EXPECT_LE(*harness_.See(Attempt(1))->ran, RealClock()->Monotonic() - before);
   const absl::Time hours_ago = RealClock()->Now() - absl::Hours(3);
   Forge(Attempt(1), "began", absl::StrCat(absl::ToUnixNanos(hours_ago)));
   ASSERT_NE(harness_.Open(), nullptr);

@@ -241,10 +241,11 @@ void ProcessExecutor::Apply(Entry& entry, Found found) {
 
 // An attempt that runs has what its record names, whoever gave it that.
 void ProcessExecutor::Hold(const Found& found, Entry& entry) {
-  const bool known = found.pid.pid != 0;
-  const absl::Duration age = known ? AgeOf(found.pid.start) : absl::ZeroDuration();
+  // One that was launched just now has a pid, but no record that was read back yet.
+  const bool read = found.pid.start > 0;
+  const absl::Duration age = read ? AgeOf(found.pid.start) : absl::ZeroDuration();
   if (!entry.since) entry.since = options_.clock->Monotonic() - age;
-  if (!known) return;
+  if (found.pid.pid == 0) return;
   entry.devices = absl::StrSplit(found.pid.devices, ',', absl::SkipEmpty());
   gpus_.Mark(entry.devices);
   if (entry.sighting.placement.pool().empty()) return;
