@@ -149,9 +149,10 @@ gp::Region Chooser::MakeRegion() const {
   const gp::Inputs centre = layout_.From({data_.points[best_]});
   const Index p = centre.x.cols();
   gp::Region region{{VectorXd::Zero(p), VectorXd::Ones(p)}, centre};
-  // Where a coordinate has steps, a box soon holds one step only. And a failure nearby may be the
-  // end of the road there.
-  if (layout_.discrete() || std::isinf(data_.ends.back())) return region;
+  // Where a coordinate has steps, a box soon holds one step only; a failure nearby may be the end
+  // of the road there; and while others run in the box, the next one may look beyond it.
+  const bool alone = surrogate_.posterior.scenarios() == 1;
+  if (layout_.discrete() || std::isinf(data_.ends.back()) || !alone) return region;
   const int dimensions = layout_.space().size();
   const Eigen::Map<const VectorXd> ends(data_.ends.data(), static_cast<Index>(data_.ends.size()));
   const double side = gp::TrustRegionSide(ends, dimensions, data_.initial);
