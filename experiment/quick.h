@@ -20,7 +20,7 @@ struct QuickOptions {
   std::vector<std::string> params;  // NAME=RANGE
   std::string minimize;             // exactly one of the two
   std::string maximize;
-  std::string algorithm = "random";
+  std::string algorithm = "auto";
   std::optional<int> max_trials;  // default 12 (or fewer, if the space is smaller)
   std::optional<int> parallel;    // default 1
   std::optional<int64_t> seed;

@@ -36,7 +36,8 @@ class Bench:
 
     def start(self, environment, name, trials, *command, parallel=2):
         return subprocess.Popen(
-            [self.options.shirabe, "run", "--name", name, "--param", "x=0..1", "--minimize",
+            [self.options.shirabe, "run", "--name", name, "--algorithm", "random",
+             "--param", "x=0..1", "--minimize",
              "loss", "--max-trials", str(trials), "--parallel", str(min(parallel, trials)), "--",
              *command],
             env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
