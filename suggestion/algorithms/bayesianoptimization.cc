@@ -13,6 +13,7 @@
 // is the best of an earlier experiment, where there are any (spec.shirabe.warmStart).
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -21,7 +22,6 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "base/number.h"
 #include "suggestion/algorithm.h"
 #include "suggestion/gp/normal.h"
 #include "suggestion/gp/results.h"
@@ -29,13 +29,13 @@
 #include "suggestion/gp/surrogate_cache.h"
 #include "suggestion/gp/trust_region.h"
 #include "suggestion/sobol_sequence.h"
+#include "suggestion/start.h"
 #include "suggestion/unvisited.h"
 
 namespace shirabe::suggestion {
 namespace {
 
 using Eigen::Index;
-using Eigen::MatrixXd;
 using Eigen::RowVectorXd;
 using Eigen::VectorXd;
 
@@ -230,8 +230,7 @@ std::string Chooser::Explain(const Point& point, const gp::Acquisition& acquisit
 
 class Bayesian : public Algorithm {
  public:
-  Bayesian(const Config& config, int dimensions)
-      : config_(config), sequence_(std::min(dimensions, SobolSequence::kMaxDimensions)) {}
+  Bayesian(const Config& config, int dimensions) : config_(config), start_(dimensions) {}
 
   static StatusOr<std::unique_ptr<Algorithm>> Create(const Problem& problem);
   StatusOr<Proposal> Propose(const History& history, int count, const Rng& root) override;
@@ -241,7 +240,7 @@ class Bayesian : public Algorithm {
                                   const Rng& root) const;
 
   Config config_;
-  SobolSequence sequence_;
+  Start start_;
 };
 
 // The best points of earlier experiments, each by its rank among those of its own, whose losses
@@ -249,19 +248,14 @@ class Bayesian : public Algorithm {
 std::vector<const PriorTrial*> ByRank(const std::vector<PriorTrial>& prior) {
   std::vector<const PriorTrial*> order;
   for (const PriorTrial& trial : prior) order.push_back(&trial);
-  std::stable_sort(order.begin(), order.end(), [](const PriorTrial* a, const PriorTrial* b) {
-    return a->source != b->source ? a->source < b->source : a->loss < b->loss;
+  std::stable_sort(order.begin(), order.end(),
+                   [](const PriorTrial* a, const PriorTrial* b) { return a->loss < b->loss; });
+  std::map<int, int64_t> ranked;  // so many of each source
+  std::map<const PriorTrial*, int64_t> rank;
+  for (const PriorTrial* trial : order) rank[trial] = ranked[trial->source]++;
+  std::stable_sort(order.begin(), order.end(), [&rank](const PriorTrial* a, const PriorTrial* b) {
+    return std::pair(rank[a], a->source) < std::pair(rank[b], b->source);
   });
-  std::vector<int64_t> rank(order.size(), 0);
-  std::vector<std::pair<int64_t, const PriorTrial*>> ranked;
-  for (size_t i = 0; i < order.size(); ++i) {
-    const bool same = i > 0 && order[i]->source == order[i - 1]->source;
-    rank[i] = same ? rank[i - 1] + 1 : 0;
-    ranked.emplace_back(rank[i], order[i]);
-  }
-  std::stable_sort(ranked.begin(), ranked.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
-  for (size_t i = 0; i < order.size(); ++i) order[i] = ranked[i].second;
   return order;
 }
 
@@ -274,20 +268,12 @@ std::optional<Suggestion> FromEarlier(const History& history, Unvisited& unvisit
   return std::nullopt;
 }
 
-// A point of the sequence, or any other where that one has been tried.
 std::optional<Suggestion> Bayesian::First(const History& history, Unvisited& unvisited,
                                           uint64_t ordinal, const Rng& root) const {
   if (ordinal % 2 == 0) {
     if (std::optional<Suggestion> earlier = FromEarlier(history, unvisited)) return earlier;
   }
-  std::vector<double> unit = sequence_.At(ordinal, root.seed());
-  Rng rng = root.Fork(ordinal);
-  while (static_cast<int>(unit.size()) < history.space().size()) unit.push_back(rng.Uniform());
-  std::optional<Point> point = history.space().FromUnit(unit);
-  if (!unvisited.Take(*point)) point = unvisited.Draw(rng);
-  if (!point) return std::nullopt;
-  return Suggestion{.point = *std::move(point),
-                    .explanation = "one of the first points, which are spread evenly"};
+  return start_.Next(history.space(), ordinal, root, unvisited);
 }
 
 StatusOr<Proposal> Bayesian::Propose(const History& history, int count, const Rng& root) {
@@ -296,11 +282,12 @@ StatusOr<Proposal> Bayesian::Propose(const History& history, int count, const Rn
   gp::Memory memory = gp::Memory::Parse(history.memo, theta_size);
   Unvisited unvisited(history);
   std::vector<Suggestion> suggestions;
+  const bool learnable = data.Learnable();
   std::optional<Chooser> chooser;
   std::vector<Point> pending = data.pending;
   while (static_cast<int>(suggestions.size()) < count && !unvisited.Exhausted()) {
     const auto ordinal = static_cast<uint64_t>(history.size()) + suggestions.size();
-    const bool first = static_cast<int64_t>(ordinal) < config_.initial || !data.Learnable();
+    const bool first = static_cast<int64_t>(ordinal) < config_.initial || !learnable;
     if (!first && !chooser) chooser.emplace(config_, history.space(), data, memory);
     if (chooser) chooser->Imagine(std::exchange(pending, {}), root.Fork(ordinal).Fork(2));
     std::optional<Suggestion> next = first ? First(history, unvisited, ordinal, root)
