@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <queue>
 #include <vector>
 
 namespace shirabe::suggestion::gp {
@@ -17,21 +19,43 @@ constexpr int kLeastFailures = 4;                                // in a row, to
 // A success is better by this share of the distance between the best and the median so far.
 constexpr double kWorthwhile = 1e-3;
 
+// The largest and the (upper) median of a growing list, each value in O(log n).
+class Order {
+ public:
+  void Add(double value) {
+    best_ = empty() ? value : std::max(best_, value);
+    upper_.push(value);
+    lower_.push(upper_.top());
+    upper_.pop();
+    if (lower_.size() <= upper_.size()) return;
+    upper_.push(lower_.top());
+    lower_.pop();
+  }
+  bool empty() const { return upper_.empty(); }
+  double best() const { return best_; }
+  double median() const { return upper_.top(); }
+
+ private:
+  double best_ = 0;
+  std::priority_queue<double> lower_;  // the smaller half
+  std::priority_queue<double, std::vector<double>, std::greater<>> upper_;
+};
+
 }  // namespace
 
 double TrustRegionSide(const VectorXd& scores, int dimensions, Index initial) {
   const int patience = std::max(kLeastFailures, dimensions);
   double side = kFirst;
   int successes = 0, failures = 0;
-  std::vector<double> sorted;  // the scores so far
+  Order seen;
   for (Index i = 0; i < scores.size(); ++i) {
     if (i >= initial && i > 0) {
-      const double best = sorted.back(), spread = best - sorted[sorted.size() / 2];
+      const double best = seen.best(), spread = best - seen.median();
       const bool better = scores[i] > best + (std::isfinite(spread) ? kWorthwhile * spread : 0);
       successes = better ? successes + 1 : 0;
       failures = better ? 0 : failures + 1;
     }
-    sorted.insert(std::upper_bound(sorted.begin(), sorted.end(), scores[i]), scores[i]);
+    seen.Add(scores[i]);
     if (successes >= kSuccesses) {
       side = std::min(kMost, 2 * side);
       successes = 0;

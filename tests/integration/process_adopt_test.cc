@@ -221,7 +221,9 @@ TEST_F(ProcessAdoptTest, ARecordThatNobodyCanReadIsNotOurs) {
 
 TEST_F(ProcessAdoptTest, AKillByTheKernelForWantOfMemoryIsTold) {
   const std::string group = MakeSmallGroup();
-  if (group.empty()) GTEST_SKIP() << "may not make a control group with little memory";
+  if (group.empty())
+    GTEST_SKIP() << "making a control group is not permitted here: running out of memory is "
+                    "not tried";
   StartElsewhereAndKill({MakeRequest(Attempt(1), {.argv = {"tail", "/dev/zero"}}),
                          MakeRequest(Attempt(2), {.argv = Shell("tail /dev/zero; exit 137")}),
                          MakeRequest(Attempt(3), {.argv = {"sleep", "1000"}})},

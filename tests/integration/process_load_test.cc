@@ -123,7 +123,7 @@ TEST_F(ProcessLoadTest, AFullDiskLosesNoExit) {
   const std::string disk = harness_.home() + "/trials";
   ASSERT_TRUE(MakeDirs(disk).ok());
   if (mount("none", disk.c_str(), "tmpfs", 0, "size=256k") != 0) {
-    GTEST_SKIP() << "may not mount a small disk";
+    GTEST_SKIP() << "mounting a tmpfs is not permitted here: a full disk is not tried";
   }
   const std::string script = "cat /dev/zero > $SHIRABE_OUTPUT_DIR/fill; exit 11";
   const Status status = harness_.Start(Attempt(1), {.argv = Shell(script)});
