@@ -9,9 +9,11 @@ BUILD_PACKAGES=(
   build-essential cmake ninja-build ccache pkg-config musl-tools
   libgrpc++-dev protobuf-compiler-grpc libprotobuf-dev protobuf-compiler
   libyaml-dev libsqlite3-dev nlohmann-json3-dev libcli11-dev libboost1.81-dev libeigen3-dev
+  libssl-dev libpq-dev
   libgtest-dev libgmock-dev libbenchmark-dev
 )
-TEST_PACKAGES=(clang-14 clang-tidy-14 clang-format-14 libclang-rt-14-dev shellcheck git)
+TEST_PACKAGES=(clang-14 clang-tidy-14 clang-format-14 libclang-rt-14-dev shellcheck git
+               postgresql-15)
 # A Python with scikit-learn, made if the python3 of PATH has none.
 PYTHON_DIR=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/python
 

@@ -1,4 +1,4 @@
-// The include table of the house: cmd → {service, client} → experiment → {suggestion | trial |
+// The include table of the house: cmd → service → client → experiment → {suggestion | trial |
 // metrics | db} → proto; trial and experiment may use kube; everyone may use base. A folder may
 // include what stands to its right, never its sibling.
 #include <map>
@@ -22,7 +22,8 @@ const std::map<std::string, Names>& Table() {
       {"metrics", {"base", "proto"}},
       {"trial", {"base", "proto", "kube"}},
       {"experiment", {"base", "proto", "kube", "db", "suggestion", "metrics", "trial"}},
-      {"service", {"base", "proto", "db", "suggestion", "metrics", "trial", "experiment"}},
+      {"service",
+       {"base", "proto", "db", "suggestion", "metrics", "trial", "experiment", "client"}},
       {"client", {"base", "proto", "db", "suggestion", "metrics", "trial", "experiment"}},
       {"cmd",
        {"base", "proto", "suggestion", "metrics", "trial", "experiment", "service", "client"}},
