@@ -1,11 +1,14 @@
-// What the command line can ask of a Shirabe: one interface over a store of this machine
-// (local_client.h) or over a server. It speaks in records and plain values, so that a remote one
-// can do all of it: no SQL, no open files. Implementations are thread-safe. Errors are those of
-// db/store.h and experiment/submit.h; tokens of attempts are never handed out.
+// What can be asked of a Shirabe: one interface over a store of this machine (local_client.h), over
+// a server (remote_client.h), and, within the server, over another one for a caller who may not do
+// everything (service/guarded_client.h). It speaks in records and plain values, so that a remote
+// one can do all of it: no SQL, no open files. Implementations are thread-safe. Errors are those of
+// db/store.h and experiment/submit.h, and kPermissionDenied; tokens of attempts are never handed
+// out, except by Ask to whoever runs the trial.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +16,7 @@
 #include "base/names.h"
 #include "base/status.h"
 #include "db/store.h"
+#include "experiment/inbox.h"
 #include "experiment/submit.h"
 #include "proto/shirabe/v1/experiment.pb.h"
 #include "proto/shirabe/v1/records.pb.h"
@@ -37,6 +41,15 @@ struct Candidates {
   std::string reason;  // why there are fewer than asked for; "" if there are not
 };
 
+// The trial that whoever asked is to run; or, without one, why there is none.
+struct Asked {
+  std::optional<v1::Trial> trial;
+  int32_t attempt = 0;
+  std::string token;   // of that attempt: authenticates Tell
+  std::string reason;  // "the experiment has ended: 20 trials are done"
+  bool ended = false;  // there will never be one
+};
+
 // Waits for the given time; false if the user interrupted it. The one way in which a client waits.
 using Wait = std::function<bool(absl::Duration)>;
 
@@ -58,6 +71,8 @@ class Client {
   // To follow: the revision now, and what has changed since one. See db/store.h.
   virtual StatusOr<int64_t> Revision() = 0;
   virtual StatusOr<std::vector<db::Change>> Changes(int64_t after) = 0;
+  // The revision, once it is greater than `after` or `timeout` has passed.
+  virtual StatusOr<int64_t> AwaitChange(int64_t after, absl::Duration timeout) = 0;
 
   // Who runs the experiment, in words ("process 4711 on host a"); "" if nobody does.
   virtual StatusOr<std::string> Holder(const ExperimentKey& key) = 0;
@@ -70,11 +85,22 @@ class Client {
   // The next points for an experiment, stored or not (then as if it had just been created).
   virtual StatusOr<Candidates> Suggest(const v1::Experiment& experiment, int count) = 0;
 
-  virtual StatusOr<experiment::Submitted> Submit(const v1::Experiment& experiment) = 0;
+  // A new experiment, or the same search with other counts: then, where `generation` is not 0, only
+  // if the stored one still has this metadata.generation; else kAborted.
+  virtual StatusOr<experiment::Submitted> Submit(const v1::Experiment& experiment,
+                                                 int64_t generation) = 0;
   virtual Status Send(const ExperimentKey& key, const v1::Intent& intent) = 0;
   // Ends it, waits until nothing of it runs, and removes its records and files. kDeadlineExceeded,
   // naming who runs it, if that takes longer than `patience`; kCancelled if `wait` was interrupted.
   virtual Status Delete(const ExperimentKey& key, absl::Duration patience, const Wait& wait) = 0;
+
+  // The trial of an ask-and-tell experiment that the caller of this name has open, or a new one:
+  // asking again after a lost answer gives the same trial. Waits for the algorithm.
+  virtual StatusOr<Asked> Ask(const ExperimentKey& key, const std::string& caller,
+                              absl::Duration patience) = 0;
+  // Durable when it returns; doing it again changes nothing. kPermissionDenied if the attempt is no
+  // longer the current one.
+  virtual StatusOr<experiment::Reported> Tell(const experiment::Report& report) = 0;
 };
 
 }  // namespace shirabe::client

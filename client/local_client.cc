@@ -3,7 +3,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <condition_variable>
+#include <mutex>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -18,6 +21,16 @@ namespace shirabe::client {
 namespace {
 
 constexpr absl::Duration kPoll = absl::Milliseconds(50);
+constexpr absl::Duration kLook = absl::Milliseconds(10);  // for changes
+constexpr absl::Duration kTellPatience = absl::Seconds(20);
+
+// Nobody wakes it: other processes write to the store as well.
+void Pause(absl::Duration time) {
+  std::mutex mutex;
+  std::condition_variable never;
+  std::unique_lock lock(mutex);
+  never.wait_for(lock, absl::ToChronoMicroseconds(time), [] { return false; });
+}
 
 // The records of a list, without their revisions.
 template <class Record>
@@ -47,6 +60,13 @@ StatusOr<LogChunk> ReadChunk(const std::string& path, int64_t offset, int64_t ma
   chunk.at_end = got < max_bytes;
   return chunk;
 }
+
+// Who runs an experiment while something is asked of it: the attached controller, one of our own
+// for that time, or (null) another process.
+struct Owner {
+  std::unique_ptr<experiment::Controller> own;
+  experiment::Controller* controller = nullptr;
+};
 
 class StoreClient : public LocalClient {
  public:
@@ -85,6 +105,7 @@ class StoreClient : public LocalClient {
   StatusOr<std::vector<db::Change>> Changes(int64_t after) override {
     return store_->Changes(after, -1);
   }
+  StatusOr<int64_t> AwaitChange(int64_t after, absl::Duration timeout) override;
 
   // A lease that has run out, or whose process is gone, holds nobody up.
   StatusOr<std::string> Holder(const ExperimentKey& key) override {
@@ -104,14 +125,22 @@ class StoreClient : public LocalClient {
     return SuggestNext(*store_, experiment, count);
   }
 
-  StatusOr<experiment::Submitted> Submit(const v1::Experiment& experiment) override {
+  StatusOr<experiment::Submitted> Submit(const v1::Experiment& experiment,
+                                         int64_t generation) override {
     RETURN_IF_ERROR(CheckNoLeftovers(experiment::KeyOf(experiment)));
-    return experiment::Submit(*store_, *options_.clock, experiment);
+    return experiment::Submit(*store_, *options_.clock, experiment, generation);
   }
   Status Send(const ExperimentKey& key, const v1::Intent& intent) override {
-    return experiment::Send(*store_, *options_.clock, key, intent);
+    RETURN_IF_ERROR(experiment::Send(*store_, *options_.clock, key, intent));
+    if (controller_ != nullptr) controller_->Poke(key);
+    return absl::OkStatus();
   }
   Status Delete(const ExperimentKey& key, absl::Duration patience, const Wait& wait) override;
+  StatusOr<Asked> Ask(const ExperimentKey& key, const std::string& caller,
+                      absl::Duration patience) override;
+  StatusOr<experiment::Reported> Tell(const experiment::Report& report) override;
+
+  void Attach(experiment::Controller* controller) override { controller_ = controller; }
 
   StatusOr<std::unique_ptr<experiment::Controller>> MakeController(Machines machines) override {
     return experiment::Controller::Create(
@@ -126,10 +155,13 @@ class StoreClient : public LocalClient {
 
  private:
   Status CheckNoLeftovers(const ExperimentKey& key);
+  StatusOr<Owner> FindOwner(const ExperimentKey& key);
+  StatusOr<Asked> OpenTrialOf(const ExperimentKey& key, const std::string& caller);
 
   std::unique_ptr<db::Store> store_;
   const LocalOptions options_;
   const trial::Layout layout_;
+  experiment::Controller* controller_ = nullptr;
 };
 
 // Files of a new experiment's name belong to one in another database, or to one whose database is
@@ -173,6 +205,111 @@ Status StoreClient::Delete(const ExperimentKey& key, absl::Duration patience, co
   }
   // The records go first; Await returns once the files have gone as well.
   return owned ? controller->Await(key, patience) : absl::OkStatus();
+}
+
+StatusOr<int64_t> StoreClient::AwaitChange(int64_t after, absl::Duration timeout) {
+  const absl::Duration deadline = options_.clock->Monotonic() + timeout;
+  for (;;) {
+    ASSIGN_OR_RETURN(const int64_t revision, store_->Revision());
+    const absl::Duration left = deadline - options_.clock->Monotonic();
+    if (revision > after || left <= absl::ZeroDuration()) return revision;
+    Pause(std::min(kLook, left));
+  }
+}
+
+// ---- ask and tell ------------------------------------------------------------------------------
+
+StatusOr<Owner> StoreClient::FindOwner(const ExperimentKey& key) {
+  Owner owner;
+  owner.controller = controller_;
+  if (controller_ == nullptr) {
+    ASSIGN_OR_RETURN(owner.own, MakeController({}));
+    owner.controller = owner.own.get();
+  }
+  const Status own = owner.controller->Own(key);
+  if (absl::IsAlreadyExists(own)) owner.controller = nullptr;
+  if (!own.ok() && !absl::IsAlreadyExists(own)) return own;
+  return owner;
+}
+
+// Its open trial, running; else why there is none and will not be.
+StatusOr<Asked> StoreClient::OpenTrialOf(const ExperimentKey& key, const std::string& caller) {
+  // In this order: a trial that is made in between is seen.
+  ASSIGN_OR_RETURN(const auto experiment, store_->GetExperiment(key));
+  ASSIGN_OR_RETURN(const auto live, store_->ListTrials({.experiment = key, .live_only = true}));
+  Asked asked;
+  for (const auto& [trial, revision] : live) {
+    if (trial.caller() != caller) continue;
+    if (trial.phase() != v1::TRIAL_RUNNING) return asked;  // it soon is
+    ASSIGN_OR_RETURN(
+        const auto attempts,
+        store_->ListAttempts({.experiment = key, .trial = trial.number(), .open_only = true}));
+    if (attempts.empty() || attempts[0].record.state() != v1::ATTEMPT_RUNNING) return asked;
+    asked.trial = trial;
+    asked.attempt = attempts[0].record.number();
+    asked.token = attempts[0].record.token();
+    return asked;
+  }
+  const v1::Experiment& record = experiment.record;
+  if (experiment::IsEnded(record)) {
+    asked.ended = true;
+    asked.reason = "the experiment has ended: " + experiment::CurrentCondition(record).message();
+  } else if (record.spec().has_max_trial_count() &&
+             record.status().trials() >= record.spec().max_trial_count()) {
+    asked.reason = absl::StrCat("all ", record.status().trials(), " trials have been given out, ",
+                                live.size(), " of them have not been told yet");
+  } else if (record.status().shirabe().exhausted()) {
+    asked.reason = "the algorithm has no further point; " + std::to_string(live.size()) +
+                   " trials have not been told yet";
+  }
+  return asked;
+}
+
+StatusOr<Asked> StoreClient::Ask(const ExperimentKey& key, const std::string& caller,
+                                 absl::Duration patience) {
+  if (caller.empty()) return absl::InvalidArgumentError("who asks must have a name");
+  ASSIGN_OR_RETURN(const auto experiment, store_->GetExperiment(key));
+  if (!experiment.record.spec().shirabe().ask_and_tell()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("experiment ", ToString(key),
+                     " runs its trials itself: only one with "
+                     "spec.shirabe.askAndTell: true is asked for them"));
+  }
+  ASSIGN_OR_RETURN(int64_t revision, store_->Revision());
+  ASSIGN_OR_RETURN(Asked asked, OpenTrialOf(key, caller));
+  if (asked.trial || !asked.reason.empty()) return asked;
+  v1::Intent intent;
+  intent.set_verb(v1::Intent::ASK);
+  intent.set_caller(caller);
+  RETURN_IF_ERROR(Send(key, intent));
+  const absl::Duration deadline = options_.clock->Monotonic() + patience;
+  ASSIGN_OR_RETURN(const Owner owner, FindOwner(key));
+  while (!asked.trial && asked.reason.empty() && options_.clock->Monotonic() < deadline) {
+    ASSIGN_OR_RETURN(revision, AwaitChange(revision, deadline - options_.clock->Monotonic()));
+    ASSIGN_OR_RETURN(asked, OpenTrialOf(key, caller));
+  }
+  if (asked.trial || !asked.reason.empty()) return asked;
+  ASSIGN_OR_RETURN(const auto now, store_->GetExperiment(key));
+  asked.reason = now.record.status().shirabe().waiting();
+  if (asked.reason.empty()) {
+    asked.reason = "no point after " + absl::FormatDuration(patience) + ": ask again";
+  }
+  return asked;
+}
+
+StatusOr<experiment::Reported> StoreClient::Tell(const experiment::Report& report) {
+  const ExperimentKey& key = report.trial.experiment;
+  ASSIGN_OR_RETURN(const auto experiment, store_->GetExperiment(key));
+  if (controller_ == nullptr && !experiment.record.spec().shirabe().ask_and_tell()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("experiment ", ToString(key),
+                     " runs its trials itself: its programs report "
+                     "through $SHIRABE_METRICS_FILE, or to the server that runs it"));
+  }
+  ASSIGN_OR_RETURN(const Owner owner, FindOwner(key));
+  if (owner.controller != nullptr) return owner.controller->Tell(report, kTellPatience);
+  return absl::UnavailableError(absl::StrCat(Holder(key).value_or("another process"), " runs ",
+                                             ToString(key), ": tell it there"));
 }
 
 // A database that nobody named, in the usual place, where there is none.

@@ -45,7 +45,7 @@ class QueueController : public Controller {
     }
     // Two: early stops need not wait for an algorithm that takes its time.
     proposer_ = std::make_unique<Proposer>(2);
-    options_.executor_options.on_change = [this](const ExperimentKey& key) { Poke(key); };
+    options_.executor_options.on_change = [this](const ExperimentKey& key) { Enqueue(key); };
     ASSIGN_OR_RETURN(executor_, info->create(options_.executor_options));
     reconciler_ = std::make_unique<Reconciler>(
         ReconcilerOptions{.store = options_.store,
@@ -53,7 +53,7 @@ class QueueController : public Controller {
                           .clock = options_.clock,
                           .proposer = proposer_.get(),
                           .working_dir = options_.working_dir,
-                          .enqueue = [this](const ExperimentKey& key) { Poke(key); },
+                          .enqueue = [this](const ExperimentKey& key) { Enqueue(key); },
                           .at_step = options_.at_step});
     for (int i = 0; i < std::max(1, options_.workers); ++i) {
       threads_.emplace_back([this](std::stop_token stop) { Work(stop); });
@@ -66,7 +66,7 @@ class QueueController : public Controller {
     for (std::jthread& thread : threads_) thread.request_stop();
     changed_.notify_all();
     threads_.clear();
-    // Their threads call Poke: they go while it still works.
+    // Their threads call Enqueue: they go while it still works.
     proposer_ = nullptr;
     reconciler_ = nullptr;
     executor_ = nullptr;
@@ -78,7 +78,18 @@ class QueueController : public Controller {
   Status Own(const ExperimentKey& key) override {
     RETURN_IF_ERROR(options_.store->GetExperiment(key).status());
     ASSIGN_OR_RETURN(const v1::Lease lease, Acquire(key));
-    std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
+    const auto found = entries_.find(key);
+    if (found != entries_.end()) {
+      Entry& entry = found->second;
+      if (entry.lost.ok() && entry.epoch == lease.epoch()) {
+        EnqueueLocked(entry);
+        return absl::OkStatus();
+      }
+      // It went to another process and came back; its last pass may not have noticed yet.
+      entry.lost = absl::AbortedError("owned anew");
+      changed_.wait(lock, [&] { return !entry.running; });
+    }
     reconciler_->Own(key, lease.epoch());
     entries_[key] = Entry{.epoch = lease.epoch(), .due = options_.clock->Monotonic()};
     ++revision_;
@@ -112,9 +123,31 @@ class QueueController : public Controller {
   }
 
   void Poke(const ExperimentKey& key) override {
-    std::lock_guard lock(mutex_);
+    reconciler_->Heed(key);
+    Enqueue(key);
+  }
+
+  StatusOr<Reported> Tell(const Report& report, absl::Duration timeout) override {
+    const ExperimentKey& key = report.trial.experiment;
+    const auto inbox = reconciler_->InboxOf(key);
+    if (inbox == nullptr) {
+      return absl::FailedPreconditionError("experiment " + ToString(key) + " is not run here");
+    }
+    const auto letter = std::make_shared<Letter>(Letter{.report = report});  // shared: see inbox.h
+    RETURN_IF_ERROR(inbox->Put(letter));
+    Enqueue(key);
+    return inbox->Await(letter, timeout);
+  }
+
+  void Disown(const ExperimentKey& key) override {
+    std::unique_lock lock(mutex_);
     const auto found = entries_.find(key);
-    if (found != entries_.end()) EnqueueLocked(found->second);
+    if (found == entries_.end() || found->second.running) return;
+    const Entry entry = found->second;
+    entries_.erase(found);
+    lock.unlock();
+    reconciler_->Disown(key);
+    if (entry.lost.ok()) options_.store->ReleaseLease({key, entry.epoch}).IgnoreError();
   }
 
   std::string Trouble(const ExperimentKey& key) override {
@@ -126,8 +159,15 @@ class QueueController : public Controller {
  private:
   using Item = std::map<ExperimentKey, Entry>::iterator;
 
+  void Enqueue(const ExperimentKey& key) {
+    std::lock_guard lock(mutex_);
+    const auto found = entries_.find(key);
+    if (found != entries_.end()) EnqueueLocked(found->second);
+  }
+
   void EnqueueLocked(Entry& entry) {
     entry.due = options_.clock->Monotonic();
+    entry.ended = false;  // a pass will say so again, if nothing has changed that
     entry.again = entry.running;
     ++revision_;
     changed_.notify_all();

@@ -12,6 +12,7 @@
 #include "base/names.h"
 #include "base/status.h"
 #include "db/store.h"
+#include "experiment/inbox.h"
 #include "trial/executor.h"
 
 namespace shirabe::experiment {
@@ -33,8 +34,9 @@ class Controller {
   virtual ~Controller() = default;
 
   // Takes the experiment's lease (also from a holder on this machine that is dead), adopts what
-  // still runs of it, and begins to reconcile it. kAlreadyExists, naming the holder, if another
-  // process owns it. kNotFound if the store has no such experiment.
+  // still runs of it, and begins to reconcile it; does nothing if it is owned already.
+  // kAlreadyExists, naming the holder, if another process owns it. kNotFound if the store has no
+  // such experiment.
   virtual Status Own(const ExperimentKey& key) = 0;
 
   // Until the experiment has ended and nothing of it runs, the lease is lost (kAborted), or
@@ -45,8 +47,16 @@ class Controller {
   // trial waits, and the experiment goes on when somebody owns it again. Await then returns OK.
   virtual void Suspend(const ExperimentKey& key, bool now) = 0;
 
-  // Reconcile it soon: an intent was written by this process.
+  // Reconcile it soon: an intent was written.
   virtual void Poke(const ExperimentKey& key) = 0;
+
+  // Waits, at most `timeout`, until the report is stored. kFailedPrecondition if the experiment is
+  // not owned here; kPermissionDenied if it comes from an attempt that is not current; kUnavailable
+  // or kResourceExhausted: tell it again.
+  virtual StatusOr<Reported> Tell(const Report& report, absl::Duration timeout) = 0;
+
+  // Gives one back whose Await would return: its lease, and what is kept of it here.
+  virtual void Disown(const ExperimentKey& key) = 0;
 
   // What keeps it from going on (a full disk, a locked database), for people; "" if nothing does.
   virtual std::string Trouble(const ExperimentKey& key) = 0;

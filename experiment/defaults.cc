@@ -153,6 +153,10 @@ void SetDefaults(v1::Experiment& experiment) {
     DefaultTemplate(*spec.mutable_trial_template());
     DefaultRetries(spec);
   }
+  auto& collector = *spec.mutable_metrics_collector_spec()->mutable_collector();
+  if (spec.shirabe().ask_and_tell() && collector.kind() == v1::COLLECTOR_KIND_UNSPECIFIED) {
+    collector.set_kind(v1::NONE);
+  }
   DefaultCollector(*spec.mutable_metrics_collector_spec());
 }
 

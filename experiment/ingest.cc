@@ -134,12 +134,64 @@ void UpdateObjective(const State& state, v1::Trial& trial) {
   trial.set_objective_step(objective->step);
 }
 
+// The points into the batch, the trial's observation and what the attempt has reached.
+Status TakePoints(State& state, Live& live, std::vector<metrics::Point> points, db::Store& store) {
+  v1::Attempt& attempt = live.open->record;
+  v1::Trial& trial = live.trial.record;
+  if (StepsGoBack(trial.observation(), points)) {
+    RETURN_IF_ERROR(Refold(state, live, points, store));
+  } else {
+    for (const metrics::Point& point : points) {
+      AddValue(*trial.mutable_observation(), point.metric, point.step, point.value);
+    }
+    GrowCurve(state, live, points);
+  }
+  for (const metrics::Point& point : points) {
+    trial.set_last_step(std::max(trial.last_step(), point.step));
+    attempt.set_last_step(std::max(attempt.last_step(), point.step));
+  }
+  UpdateObjective(state, trial);
+  attempt.set_rows(attempt.rows() + static_cast<int64_t>(points.size()));
+  AddRows(state, attempt, std::move(points));
+  live.open_changed = live.trial_changed = true;
+  return absl::OkStatus();
+}
+
+// The counted points that the attempt has reported, so that one that comes again is known.
+Status LoadPushed(State& state, Live& live, db::Store& store) {
+  if (live.pushed) return absl::OkStatus();
+  const v1::Attempt& attempt = live.open->record;
+  ASSIGN_OR_RETURN(const auto rows,
+                   store.ListObservations({.trial = {state.key(), attempt.trial()}}));
+  live.pushed.emplace();
+  for (const db::ObservationRow& row : rows) {
+    if (row.attempt == attempt.number() && row.implicit_step) {
+      live.pushed->insert({row.metric, absl::ToUnixMicros(row.time)});
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
+
+Status IngestPoints(State& state, Live& live, std::vector<metrics::Point> points,
+                    db::Store& store) {
+  std::vector<metrics::Point> fresh;
+  auto& counts = *live.open->record.mutable_cursor()->mutable_counts();
+  for (metrics::Point& point : points) {
+    if (point.implicit_step) {
+      RETURN_IF_ERROR(LoadPushed(state, live, store));
+      if (!live.pushed->insert({point.metric, absl::ToUnixMicros(point.time)}).second) continue;
+      point.step = ++counts[point.metric];
+    }
+    fresh.push_back(std::move(point));
+  }
+  return fresh.empty() ? absl::OkStatus() : TakePoints(state, live, std::move(fresh), store);
+}
 
 StatusOr<Ingested> Ingest(State& state, Live& live, const metrics::Source& source,
                           db::Store& store) {
   v1::Attempt& attempt = live.open->record;
-  v1::Trial& trial = live.trial.record;
   ASSIGN_OR_RETURN(metrics::Collected collected,
                    state.collector->Collect(source, attempt.cursor()));
   Ingested result{.news = !collected.points.empty(), .more = collected.more};
@@ -147,23 +199,8 @@ StatusOr<Ingested> Ingest(State& state, Live& live, const metrics::Source& sourc
   // and again; it is written with the next news, and until then an old cursor does no harm.
   *attempt.mutable_cursor() = std::move(collected.cursor);
   if (!result.news && !result.more && collected.bad_lines == 0) return result;
-  if (StepsGoBack(trial.observation(), collected.points)) {
-    RETURN_IF_ERROR(Refold(state, live, collected.points, store));
-  } else {
-    for (const metrics::Point& point : collected.points) {
-      AddValue(*trial.mutable_observation(), point.metric, point.step, point.value);
-    }
-    GrowCurve(state, live, collected.points);
-  }
-  for (const metrics::Point& point : collected.points) {
-    trial.set_last_step(std::max(trial.last_step(), point.step));
-    attempt.set_last_step(std::max(attempt.last_step(), point.step));
-  }
-  UpdateObjective(state, trial);
   NoteBadLines(state, attempt, collected, source.now);
-  attempt.set_rows(attempt.rows() + static_cast<int64_t>(collected.points.size()));
-  AddRows(state, attempt, std::move(collected.points));
-  live.open_changed = live.trial_changed = true;
+  RETURN_IF_ERROR(TakePoints(state, live, std::move(collected.points), store));
   return result;
 }
 

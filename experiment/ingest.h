@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "base/status.h"
 #include "db/store.h"
@@ -19,6 +20,9 @@ struct Ingested {
 // Reads on from the attempt's cursor. `source` says where, and whether the program has ended.
 StatusOr<Ingested> Ingest(State& state, Live& live, const metrics::Source& source,
                           db::Store& store);
+
+// The same for points that were reported, not read. A point without a step gets its ordinal.
+Status IngestPoints(State& state, Live& live, std::vector<metrics::Point> points, db::Store& store);
 
 // The open attempt resumes from this checkpoint (null: from the beginning): what earlier attempts
 // reported past it no longer counts, and counted steps go on from its counts. Before the first

@@ -5,6 +5,8 @@
 
 #include <optional>
 #include <set>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -33,6 +35,14 @@ struct Live {
   absl::Duration saved_at;                      // monotonic; its start, or its last checkpoint
   std::optional<absl::Duration> told_at;  // monotonic; the last event about a checkpoint of it
   bool overdue = false;                   // it was said that the next one is late
+  // Its end, as its caller told it; ask-and-tell.
+  struct Told {
+    bool completed = false;
+    std::string message;
+  };
+  std::optional<Told> told;
+  // Metric and time (µs) of the points without a step that it has reported, once one was.
+  std::optional<std::set<std::pair<std::string, int64_t>>> pushed;
 
   // How long the open attempt has run.
   absl::Duration Ran(absl::Duration monotonic) const {

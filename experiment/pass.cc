@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_format.h"
 #include "base/log.h"
+#include "experiment/asks.h"
 #include "experiment/ingest.h"
 #include "experiment/request.h"
 #include "experiment/submit.h"
@@ -17,6 +18,15 @@ constexpr absl::Duration kMaxCollectInterval = absl::Seconds(1);
 constexpr absl::Duration kNoteStartAfter = absl::Milliseconds(50);
 constexpr absl::Duration kStartPause = absl::Seconds(1);          // nothing was free
 constexpr absl::Duration kVerifyPause = absl::Milliseconds(100);  // a checkpoint is being verified
+
+// The end of an attempt that was told is as good as one that was seen.
+void SeeTold(const Live& live, absl::Duration monotonic, trial::Sighting& sighting) {
+  sighting.state = trial::Sighting::State::kExited;
+  sighting.exit_code = live.told->completed ? 0 : 1;
+  sighting.ran = live.Ran(monotonic);
+  sighting.message = live.told->message;
+}
+
 }  // namespace
 
 Pass::Pass(const ReconcilerOptions& options, State& state, PassMode mode)
@@ -30,6 +40,7 @@ StatusOr<ReconcileResult> Pass::Run() {
   Step();
   state_.ReleaseAnswered();
   RETURN_IF_ERROR(TakeIntents());
+  TakeReports();
   RETURN_IF_ERROR(ObserveAttempts());
   Decide();
   StopEarly();
@@ -58,6 +69,12 @@ Status Pass::CommitOrCheckLease() {
   return absl::FailedPreconditionError("the lease went to " + lease.holder());
 }
 
+void Pass::TakeReports() {
+  for (const LetterPtr& letter : mode_.letters) {
+    letter->answer = TakeReport(state_, letter->report, *options_.store, now_);
+  }
+}
+
 // ---- what happened to the open attempts --------------------------------------------------------
 
 Status Pass::ObserveAttempts() {
@@ -67,6 +84,7 @@ Status Pass::ObserveAttempts() {
   }
   for (auto& [number, live] : state_.live()) {
     if (!live.open) continue;
+    if (live.told) SeeTold(live, monotonic_, sightings[KeyOf(state_, live.open->record)]);
     const auto found = sightings.find(KeyOf(state_, live.open->record));
     RETURN_IF_ERROR(ObserveOpen(live, found == sightings.end() ? nullptr : &found->second));
     if (found != sightings.end()) sightings.erase(found);

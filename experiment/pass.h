@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "experiment/inbox.h"
 #include "experiment/ledger.h"
 #include "experiment/plan.h"
 #include "experiment/policy.h"
@@ -19,22 +20,26 @@ namespace shirabe::experiment {
 inline constexpr absl::Duration kIntentInterval = absl::Milliseconds(400);
 
 struct PassMode {
-  bool suspended = false;  // stop what runs, keep it for later
-  bool stop_now = false;   // without grace
+  bool suspended = false;               // stop what runs, keep it for later
+  bool stop_now = false;                // without grace
+  bool heed = false;                    // a wish was written just now
+  std::vector<LetterPtr> letters = {};  // reports to take; the caller answers them
 };
 
 class Pass {
  public:
   Pass(const ReconcilerOptions& options, State& state, PassMode mode);
 
-  // TakeIntents → ObserveAttempts → Decide → StopEarly → Propose → Commit → Act.
+  // TakeIntents → TakeReports → ObserveAttempts → Decide → StopEarly → Propose → Commit → Act.
   StatusOr<ReconcileResult> Run();
 
  private:
-  // What other processes want.
+  // What other processes want, and what programs report of their own accord.
   Status TakeIntents();
   void Apply(const v1::Intent& intent);
   void Scale(const v1::Intent& intent);
+  void Retry(const v1::Intent& intent);
+  void TakeReports();
 
   // What happened to the open attempts, and their metrics.
   Status ObserveAttempts();
@@ -78,13 +83,12 @@ class Pass {
   void Propose();
   bool AddStartPoints();
   void AskAlgorithm();
+  void AddTrial(const suggestion::Suggestion& suggestion);
   void TakeProposal(suggestion::Proposal proposal);
   void SetWaiting(const std::string& why);
   void NoteStarted();
-
+  // The commit, and what comes after it.
   Status CommitOrCheckLease();
-
-  // After the commit.
   Status Act();
   Status SendStop(Live& live);
   void StartOpen(Live& live);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "experiment/asks.h"
 #include "experiment/pass.h"
 #include "experiment/request.h"
 #include "experiment/spec.h"
@@ -18,13 +19,14 @@ constexpr absl::Duration kAskAgain = absl::Seconds(2);
 // ---- intents -----------------------------------------------------------------------------------
 
 Status Pass::TakeIntents() {
-  if (monotonic_ < state_.next_intents) return absl::OkStatus();
+  if (monotonic_ < state_.next_intents && !mode_.heed) return absl::OkStatus();
   ASSIGN_OR_RETURN(const auto intents, options_.store->ListIntents(state_.key()));
   state_.next_intents = monotonic_ + kIntentInterval;
   for (const v1::Intent& intent : intents) {
     Apply(intent);
-    // A deletion stays written until it is carried out, in case we die in between.
-    if (intent.verb() != v1::Intent::DELETE) state_.batch().intents_done.push_back(intent.id());
+    // A deletion and a question stay written until they are carried out, in case we die before.
+    const bool stays = intent.verb() == v1::Intent::DELETE || intent.verb() == v1::Intent::ASK;
+    if (!stays) state_.batch().intents_done.push_back(intent.id());
   }
   return absl::OkStatus();
 }
@@ -35,6 +37,8 @@ void Pass::Apply(const v1::Intent& intent) {
     case v1::Intent::PAUSE: status.set_paused(true); break;
     case v1::Intent::RESUME: status.set_paused(false); break;
     case v1::Intent::SCALE: Scale(intent); break;
+    case v1::Intent::ASK: TakeAsk(state_, intent); break;
+    case v1::Intent::RETRY: Retry(intent); break;
     case v1::Intent::STOP:
     case v1::Intent::CANCEL:
     case v1::Intent::DELETE:
@@ -47,10 +51,16 @@ void Pass::Apply(const v1::Intent& intent) {
   }
 }
 
+void Pass::Retry(const v1::Intent& intent) {
+  const Status status = TryAgain(state_, intent.trial(), *options_.store, now_);
+  if (!status.ok()) Event(nullptr, true, "RetryRefused", Message(status));
+}
+
 // Changes the counts; an experiment that ended at maxTrialCount goes on if it may.
 void Pass::Scale(const v1::Intent& intent) {
   v1::Experiment& experiment = state_.mutable_experiment();
   v1::ExperimentSpec& spec = *experiment.mutable_spec();
+  experiment.mutable_metadata()->set_generation(experiment.metadata().generation() + 1);
   if (intent.replace()) {
     spec.clear_max_trial_count();
     spec.clear_max_failed_trial_count();
@@ -84,6 +94,9 @@ void Pass::Decide() {
     if (IsTerminal(live.trial.record.phase())) continue;
     input.live.push_back({&live.trial.record, live.open ? &live.open->record : nullptr});
   }
+  if (state_.experiment().spec().shirabe().ask_and_tell()) {
+    input.asked = static_cast<int>(state_.asks.size());
+  }
   plan_ = MakePlan(input);
   for (const int64_t number : plan_.kill) {
     Live& live = state_.live().at(number);
@@ -95,6 +108,7 @@ void Pass::Decide() {
   for (const int64_t number : plan_.start) Open(state_.live().at(number));
   SayWhyWaiting();
   if (plan_.conclude) Conclude(*plan_.ending);
+  if (plan_.ending || plan_.full) DropAsks(state_);
   delete_ = state_.ending_verb == v1::Intent::DELETE && IsEnded(state_.experiment()) &&
             plan_.stop.empty();
   if (delete_) {
@@ -234,7 +248,7 @@ bool Pass::AddStartPoints() {
     suggestion.point = point.ok() ? *point : suggestion::Point(state_.space().size(), 0.0);
     suggestion.explanation = point.ok() ? "a start point of the specification"
                                         : "in place of a start point: " + Message(point.status());
-    Open(state_.AddTrial(suggestion, now_));
+    AddTrial(suggestion);
     added = true;
   }
   if (added) {
@@ -242,6 +256,12 @@ bool Pass::AddStartPoints() {
     Requeue(absl::ZeroDuration());
   }
   return added;
+}
+
+void Pass::AddTrial(const suggestion::Suggestion& suggestion) {
+  Live& live = state_.AddTrial(suggestion, now_);
+  GiveToCaller(state_, live);
+  Open(live);
 }
 
 void Pass::AskAlgorithm() {
@@ -261,7 +281,7 @@ void Pass::TakeProposal(suggestion::Proposal proposal) {
   const size_t room = static_cast<size_t>(std::max(0, plan_.suggest));
   if (proposal.suggestions.size() > room) proposal.suggestions.resize(room);
   for (const suggestion::Suggestion& suggestion : proposal.suggestions) {
-    Open(state_.AddTrial(suggestion, now_));
+    AddTrial(suggestion);
   }
   if (!proposal.suggestions.empty()) {
     NoteStarted();

@@ -125,15 +125,29 @@ std::string WhyNothingRuns(const PlanInput& input, const Plan& plan) {
                                                                       : "";
 }
 
+bool IsFull(const v1::Experiment& experiment) {
+  const v1::ExperimentSpec& spec = experiment.spec();
+  const v1::ExperimentStatus& status = experiment.status();
+  return status.shirabe().exhausted() ||
+         (spec.has_max_trial_count() && status.trials() >= spec.max_trial_count());
+}
+
 int64_t NewTrials(const PlanInput& input, int64_t parallel) {
+  if (IsFull(*input.experiment)) return 0;
   const v1::ExperimentSpec& spec = input.experiment->spec();
-  const v1::ExperimentStatus& status = input.experiment->status();
-  if (status.shirabe().exhausted()) return 0;
-  int64_t wanted = parallel - static_cast<int64_t>(input.live.size());
+  int64_t wanted = input.asked.value_or(parallel - static_cast<int64_t>(input.live.size()));
   if (spec.has_max_trial_count()) {
-    wanted = std::min<int64_t>(wanted, spec.max_trial_count() - status.trials());
+    wanted =
+        std::min<int64_t>(wanted, spec.max_trial_count() - input.experiment->status().trials());
   }
   return std::max<int64_t>(0, wanted);
+}
+
+// How many attempts may run at once: those who ask decide for themselves.
+int Parallel(const PlanInput& input) {
+  const v1::ExperimentSpec& spec = input.experiment->spec();
+  if (input.asked) return static_cast<int>(input.live.size()) + *input.asked;
+  return spec.has_parallel_trial_count() ? spec.parallel_trial_count() : kDefaultParallel;
 }
 
 }  // namespace
@@ -159,14 +173,13 @@ Plan MakePlan(const PlanInput& input) {
     plan.waiting = "paused: `shirabe resume` lets it go on";
     return plan;
   }
-  const v1::ExperimentSpec& spec = input.experiment->spec();
-  const int parallel =
-      spec.has_parallel_trial_count() ? spec.parallel_trial_count() : kDefaultParallel;
+  const int parallel = Parallel(input);
   const auto open = std::count_if(input.live.begin(), input.live.end(),
                                   [](const LiveTrial& live) { return live.open != nullptr; });
   const int affordable = input.money.Affordable(parallel);
   StartWaiting(input, parallel - static_cast<int>(open), affordable, plan);
   const int64_t wanted = NewTrials(input, parallel);
+  plan.full = IsFull(*input.experiment);
   plan.suggest =
       static_cast<int>(std::min<int64_t>(wanted, affordable - static_cast<int>(plan.start.size())));
   if (plan.suggest < wanted) plan.waiting = "spec.shirabe.budget: what runs may use up the rest";

@@ -23,7 +23,8 @@ struct LiveTrial {
 struct PlanInput {
   const v1::Experiment* experiment = nullptr;  // with its counts and best trial up to date
   std::vector<LiveTrial> live;                 // by number
-  bool suspended = false;  // by us: stop what runs, start nothing, keep it for later
+  bool suspended = false;    // by us: stop what runs, start nothing, keep it for later
+  std::optional<int> asked;  // trials are run by whoever asks: how many ask now
   Money money;
   absl::Time now;
 };
@@ -42,10 +43,11 @@ struct Plan {
   };
   std::optional<Ending> ending;
   bool conclude = false;
-  std::vector<Stop> stop;                          // ask these open attempts to end
-  std::vector<int64_t> kill;                       // trials that wait and will never start
-  std::vector<int64_t> start;                      // make the next attempt of these trials
-  int suggest = 0;                                 // ask the algorithm for so many more trials
+  std::vector<Stop> stop;      // ask these open attempts to end
+  std::vector<int64_t> kill;   // trials that wait and will never start
+  std::vector<int64_t> start;  // make the next attempt of these trials
+  int suggest = 0;             // ask the algorithm for so many more trials
+  bool full = false;  // there will be no more trials than there are, unless somebody raises a count
   absl::Duration wake = absl::InfiniteDuration();  // until a waiting trial's time comes
   std::string waiting;  // why nothing new starts, in words, where that needs explaining
   std::map<int64_t, std::string> why;  // why each trial that waits does, in words

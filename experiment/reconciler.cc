@@ -6,6 +6,15 @@
 
 namespace shirabe::experiment {
 
+Reconciler::Reconciler(ReconcilerOptions options)
+    : options_(std::move(options)), asked_(options_.clock), asked_options_(options_) {
+  asked_options_.executor = &asked_;
+}
+
+const ReconcilerOptions& Reconciler::OptionsFor(const v1::Experiment& experiment) const {
+  return experiment.spec().shirabe().ask_and_tell() ? asked_options_ : options_;
+}
+
 void Reconciler::Own(const ExperimentKey& key, int64_t epoch) {
   std::lock_guard lock(mutex_);
   owned_.erase(key);
@@ -15,6 +24,18 @@ void Reconciler::Own(const ExperimentKey& key, int64_t epoch) {
 void Reconciler::Disown(const ExperimentKey& key) {
   std::lock_guard lock(mutex_);
   owned_.erase(key);
+}
+
+void Reconciler::Heed(const ExperimentKey& key) {
+  std::lock_guard lock(mutex_);
+  const auto found = owned_.find(key);
+  if (found != owned_.end()) found->second.heed = true;
+}
+
+std::shared_ptr<Inbox> Reconciler::InboxOf(const ExperimentKey& key) {  // shared: see the header
+  std::lock_guard lock(mutex_);
+  const auto found = owned_.find(key);
+  return found == owned_.end() ? nullptr : found->second.inbox;
 }
 
 void Reconciler::Suspend(const ExperimentKey& key, bool now) {
@@ -36,8 +57,10 @@ StatusOr<ReconcileResult> Reconciler::Reconcile(const ExperimentKey& key) {
     owned = &found->second;  // stays where it is until Disown, which waits for this call
   }
   if (owned->state == nullptr) RETURN_IF_ERROR(Load(key, *owned));
-  Pass pass(options_, *owned->state, {.suspended = owned->suspended, .stop_now = owned->stop_now});
-  auto result = pass.Run();
+  const std::vector<LetterPtr> letters = owned->inbox->Take();
+  auto result = RunPass(*owned, letters);
+  owned->inbox->Answer(letters, result.status());
+  if (result.ok() && !owned->inbox->empty()) result->requeue_after = absl::ZeroDuration();
   // What was about to be written is not known to be there: begin again from the store.
   if (!result.ok() || (result->ended && owned->state->batch().delete_experiment)) {
     owned->state = nullptr;
@@ -45,18 +68,28 @@ StatusOr<ReconcileResult> Reconciler::Reconcile(const ExperimentKey& key) {
   return result;
 }
 
+StatusOr<ReconcileResult> Reconciler::RunPass(Owned& owned, const std::vector<LetterPtr>& letters) {
+  Pass pass(OptionsFor(owned.state->experiment()), *owned.state,
+            {.suspended = owned.suspended,
+             .stop_now = owned.stop_now,
+             .heed = owned.heed.exchange(false),
+             .letters = letters});
+  return pass.Run();
+}
+
 Status Reconciler::Load(const ExperimentKey& key, Owned& owned) {
   ASSIGN_OR_RETURN(owned.state, State::Load(*options_.store, key, owned.epoch));
   if (owned.adopted) return absl::OkStatus();
+  trial::Executor* const executor = OptionsFor(owned.state->experiment()).executor;
   std::vector<v1::Attempt> open;
   for (const auto& [number, live] : owned.state->live()) {
     if (live.open) open.push_back(live.open->record);
   }
-  if (!open.empty()) options_.executor->Adopt(open);
+  if (!open.empty()) executor->Adopt(open);
   // A crash may have come between the record and the deed.
   for (const auto& [number, live] : owned.state->live()) {
     for (const auto& [checkpoint, revision] : live.checkpoints) {
-      if (checkpoint.gone() == kPruned) options_.executor->Prune(checkpoint);
+      if (checkpoint.gone() == kPruned) executor->Prune(checkpoint);
     }
   }
   owned.adopted = true;

@@ -12,14 +12,17 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/names.h"
 #include "base/status.h"
 #include "db/store.h"
+#include "experiment/inbox.h"
 #include "experiment/proposer.h"
 #include "experiment/state.h"
+#include "trial/asked.h"
 #include "trial/executor.h"
 
 namespace shirabe::experiment {
@@ -47,7 +50,7 @@ struct ReconcileResult {
 
 class Reconciler {
  public:
-  explicit Reconciler(ReconcilerOptions options) : options_(std::move(options)) {}
+  explicit Reconciler(ReconcilerOptions options);
 
   // From now on this process owns the experiment, under the lease of this epoch.
   void Own(const ExperimentKey& key, int64_t epoch);
@@ -55,6 +58,11 @@ class Reconciler {
   void Disown(const ExperimentKey& key);
   // Stop what runs and start nothing, until it is owned anew. With `now`, without grace.
   void Suspend(const ExperimentKey& key, bool now);
+
+  // The next pass looks for intents, however recently the last one did.
+  void Heed(const ExperimentKey& key);
+  // Where reports for it are put, to be taken by the next pass; null if it is not owned.
+  std::shared_ptr<Inbox> InboxOf(const ExperimentKey& key);  // shared with who waits at it
 
   // One pass. kFailedPrecondition: the lease is lost, disown it. Other errors: nothing was done
   // that a later call would not do again; call again after a while.
@@ -66,11 +74,17 @@ class Reconciler {
     bool adopted = false;
     std::atomic<bool> suspended = false;  // set by Suspend while a call may be under way
     std::atomic<bool> stop_now = false;
-    std::unique_ptr<State> state;  // null: to be loaded
+    std::atomic<bool> heed = false;
+    std::shared_ptr<Inbox> inbox = std::make_shared<Inbox>();  // shared with who waits at it
+    std::unique_ptr<State> state;                              // null: to be loaded
   };
   Status Load(const ExperimentKey& key, Owned& owned);
+  StatusOr<ReconcileResult> RunPass(Owned& owned, const std::vector<LetterPtr>& letters);
+  const ReconcilerOptions& OptionsFor(const v1::Experiment& experiment) const;
 
-  ReconcilerOptions options_;
+  const ReconcilerOptions options_;
+  trial::AskedTrials asked_;
+  ReconcilerOptions asked_options_;  // the same, for trials that somebody else runs
   std::mutex mutex_;
   std::map<ExperimentKey, Owned> owned_;  // guarded by mutex_; an entry's content by its one caller
 };

@@ -70,9 +70,11 @@ StatusOr<trial::AttemptRequest> RequestFor(const State& state, const Live& live,
   trial::AttemptRequest request;
   request.key = KeyOf(state, attempt);
   request.token = attempt.token();
-  ASSIGN_OR_RETURN(request.trial_spec,
-                   trial::Render(trial_template, request.key.trial,
-                                 {trial.assignments().begin(), trial.assignments().end()}));
+  if (!state.experiment().spec().shirabe().ask_and_tell()) {
+    ASSIGN_OR_RETURN(request.trial_spec,
+                     trial::Render(trial_template, request.key.trial,
+                                   {trial.assignments().begin(), trial.assignments().end()}));
+  }
   request.primary_container = trial_template.primary_container_name();
   request.environment = Environment(state, trial, attempt);
   request.parameters_json = ParametersJson(trial);

@@ -233,6 +233,8 @@ v1::Attempt& State::OpenAttempt(Live& live, absl::Time now) {
   live.start_again = live.collect_at = live.ran_before = absl::ZeroDuration();
   live.running_since.reset();
   live.told_at.reset();
+  live.pushed.reset();
+  live.told.reset();
   live.overdue = false;
   v1::Attempt& attempt = live.open.emplace().record;
   attempt.set_namespace_(key_.ns);

@@ -4,6 +4,7 @@
 // of the history. Used by one thread at a time.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -80,6 +81,7 @@ class State {
   std::string stopper_trouble;                   // the last error of it that was told
   bool wait_for_change = false;  // the algorithm said: ask again when a trial has ended
   absl::Duration next_intents;   // monotonic
+  std::deque<v1::Intent> asks;   // for trials (ask-and-tell), the oldest first
   std::optional<v1::Intent::Verb> ending_verb;  // STOP, CANCEL or DELETE, once asked for
 
  private:

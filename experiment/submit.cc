@@ -1,6 +1,7 @@
 #include "experiment/submit.h"
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
 #include "base/rng.h"
 #include "experiment/spec.h"
 #include "experiment/warm_start.h"
@@ -34,6 +35,7 @@ v1::Intent ScaleTo(const v1::ExperimentSpec& spec) {
 Status Create(db::Store& store, Clock& clock, v1::Experiment experiment) {
   const google::protobuf::Timestamp now = ToProto(clock.Now());
   experiment.clear_status();
+  experiment.mutable_metadata()->set_generation(1);
   experiment.mutable_metadata()->set_uid(absl::BytesToHexString(RandomBytes(16)));
   *experiment.mutable_metadata()->mutable_creation_timestamp() = now;
   v1::Condition* created = experiment.mutable_status()->add_conditions();
@@ -74,7 +76,8 @@ v1::Condition CurrentCondition(const v1::Experiment& experiment) {
   return created;
 }
 
-StatusOr<Submitted> Submit(db::Store& store, Clock& clock, const v1::Experiment& experiment) {
+StatusOr<Submitted> Submit(db::Store& store, Clock& clock, const v1::Experiment& experiment,
+                           int64_t generation) {
   const ExperimentKey key = KeyOf(experiment);
   RETURN_IF_ERROR(ValidateExperimentName(key.name));
   RETURN_IF_ERROR(ValidateNamespace(key.ns));
@@ -85,6 +88,12 @@ StatusOr<Submitted> Submit(db::Store& store, Clock& clock, const v1::Experiment&
     return Submitted{.created = true, .changed = false};
   }
   RETURN_IF_ERROR(existing.status());
+  const int64_t stored = existing->record.metadata().generation();
+  if (generation != 0 && generation != stored) {
+    return absl::AbortedError(absl::StrCat("experiment ", ToString(key), " was changed meanwhile (",
+                                           "generation ", stored, ", not ", generation,
+                                           "): read it again"));
+  }
   RETURN_IF_ERROR(CheckSameExperiment(existing->record, experiment));
   if (SameCounts(existing->record.spec(), experiment.spec())) return Submitted{};
   RETURN_IF_ERROR(Send(store, clock, key, ScaleTo(experiment.spec())));

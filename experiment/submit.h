@@ -15,8 +15,10 @@ struct Submitted {
 
 // Stores a new experiment (uid, times and the condition Created are set), or, where one of that
 // name exists, checks that it is the same search and sends a SCALE intent for changed counts.
-// kAlreadyExists, with the field that differs, if it is another search.
-StatusOr<Submitted> Submit(db::Store& store, Clock& clock, const v1::Experiment& experiment);
+// kAlreadyExists, with the field that differs, if it is another search; kAborted if `generation` is
+// not 0 and the stored one's is another.
+StatusOr<Submitted> Submit(db::Store& store, Clock& clock, const v1::Experiment& experiment,
+                           int64_t generation = 0);
 
 // Adds an intent for whoever owns the experiment. kNotFound if there is no such experiment.
 Status Send(db::Store& store, Clock& clock, const ExperimentKey& key, v1::Intent intent);

@@ -232,6 +232,16 @@ void CheckUnusedParameters(const v1::ExperimentSpec& spec, Findings& findings) {
 }  // namespace
 
 void CheckTemplate(const v1::ExperimentSpec& spec, Findings& findings) {
+  const bool asked = spec.shirabe().ask_and_tell();
+  if (asked && spec.has_trial_template()) {
+    findings.Error(kTemplate,
+                   "does not go with spec.shirabe.askAndTell, where the callers run the trials: "
+                   "remove one of the two");
+  } else if (!asked && !spec.has_trial_template()) {
+    findings.Error(kTemplate,
+                   "is required: what one trial runs (or spec.shirabe.askAndTell: true, "
+                   "where the callers run the trials)");
+  }
   if (!spec.has_trial_template()) return;
   const v1::TrialTemplate& trial = spec.trial_template();
   const int errors = findings.errors();

@@ -1,0 +1,143 @@
+#include "experiment/asks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "experiment/ingest.h"
+
+namespace shirabe::experiment {
+namespace {
+
+Status NotCurrent(const TrialKey& trial, int32_t attempt) {
+  return absl::PermissionDeniedError(
+      absl::StrCat("attempt ", attempt, " of trial ", TrialName(trial),
+                   " is not its current one: what it reports no longer counts"));
+}
+
+bool SameValue(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
+
+Status CheckPoints(const v1::ObjectiveSpec& objective, const std::vector<metrics::Point>& points) {
+  const auto& others = objective.additional_metric_names();
+  for (const metrics::Point& point : points) {
+    if (point.metric != objective.objective_metric_name() &&
+        std::find(others.begin(), others.end(), point.metric) == others.end()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("metric \"", point.metric, "\" is not one of this experiment's: ",
+                       objective.objective_metric_name(), others.empty() ? "" : ", ",
+                       absl::StrJoin(others, ", "), " (spec.objective.additionalMetricNames)"));
+    }
+    if (point.step < 0) {
+      return absl::InvalidArgumentError(absl::StrCat("the step of metric \"", point.metric,
+                                                     "\" must be at least 0, not ", point.step));
+    }
+  }
+  return absl::OkStatus();
+}
+
+Status CheckEnd(const v1::ExperimentSpec& spec, const Report& report) {
+  if (report.end == Report::End::kNone || spec.shirabe().ask_and_tell()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("trial ", TrialName(report.trial),
+                   " is run by Shirabe and ends with its program: only trials of an experiment "
+                   "with spec.shirabe.askAndTell are told to end"));
+}
+
+bool IsKnown(const std::vector<db::ObservationRow>& rows, const metrics::Point& point) {
+  return std::any_of(rows.begin(), rows.end(), [&](const db::ObservationRow& row) {
+    return row.metric == point.metric && SameValue(row.value, point.value) &&
+           (point.implicit_step || row.step == point.step);
+  });
+}
+
+// Of a trial that has ended: the same report again, whose answer was lost, is no mistake.
+StatusOr<Reported> TakeLate(const Report& report, db::Store& store) {
+  ASSIGN_OR_RETURN(const auto stored, store.GetTrial(report.trial));
+  const v1::Trial& trial = stored.record;
+  const bool wrong_attempt = report.attempt != 0 && report.attempt != trial.attempts();
+  if (!IsTerminal(trial.phase()) || report.end == Report::End::kNone || wrong_attempt) {
+    return NotCurrent(report.trial, report.attempt);
+  }
+  ASSIGN_OR_RETURN(const auto rows, store.ListObservations({.trial = report.trial}));
+  const bool same_end = (report.end == Report::End::kFailed) == (trial.phase() == v1::TRIAL_FAILED);
+  const bool same_points =
+      std::all_of(report.points.begin(), report.points.end(),
+                  [&](const metrics::Point& point) { return IsKnown(rows, point); });
+  if (same_end && same_points) return Reported{};
+  return absl::AlreadyExistsError(absl::StrCat("trial ", TrialName(report.trial),
+                                               " has ended already: ", trial.reason(),
+                                               "; what it was told first stays"));
+}
+
+}  // namespace
+
+StatusOr<Reported> TakeReport(State& state, const Report& report, db::Store& store,
+                              absl::Time now) {
+  const v1::ExperimentSpec& spec = state.experiment().spec();
+  RETURN_IF_ERROR(CheckPoints(spec.objective(), report.points));
+  RETURN_IF_ERROR(CheckEnd(spec, report));
+  const auto found = state.live().find(report.trial.number);
+  if (found == state.live().end() || !found->second.open) return TakeLate(report, store);
+  Live& live = found->second;
+  const v1::Attempt& attempt = live.open->record;
+  const bool other = (report.attempt != 0 && report.attempt != attempt.number()) ||
+                     (!report.token.empty() && report.token != attempt.token());
+  if (other || live.told || attempt.state() != v1::ATTEMPT_RUNNING) {
+    return NotCurrent(report.trial, report.attempt == 0 ? attempt.number() : report.attempt);
+  }
+  std::vector<metrics::Point> points = report.points;
+  for (metrics::Point& point : points) {
+    if (point.time == absl::Time()) point.time = now;
+  }
+  RETURN_IF_ERROR(IngestPoints(state, live, std::move(points), store));
+  if (report.end != Report::End::kNone) {
+    live.told = Live::Told{report.end == Report::End::kCompleted, report.message};
+  }
+  return Reported{.stop = attempt.has_stop() ? attempt.stop().reason() : ""};
+}
+
+// A caller who has a trial open already needs no other: his first answer was lost. One that waits
+// for nobody, a retry, is as good as a new one.
+void TakeAsk(State& state, const v1::Intent& intent) {
+  const auto is_same = [&](const v1::Intent& ask) { return ask.caller() == intent.caller(); };
+  const auto of_caller = [&](const std::string& caller) {
+    return std::find_if(state.live().begin(), state.live().end(), [&](const auto& entry) {
+      return entry.second.trial.record.caller() == caller;
+    });
+  };
+  if (std::any_of(state.asks.begin(), state.asks.end(), is_same)) return;
+  const bool asked = state.experiment().spec().shirabe().ask_and_tell();
+  if (!asked || of_caller(intent.caller()) != state.live().end()) {
+    return state.batch().intents_done.push_back(intent.id());
+  }
+  state.asks.push_back(intent);
+  const auto free = of_caller("");
+  if (free != state.live().end()) GiveToCaller(state, free->second);
+}
+
+void GiveToCaller(State& state, Live& live) {
+  if (state.asks.empty()) return;
+  live.trial.record.set_caller(state.asks.front().caller());
+  live.trial_changed = true;
+  state.batch().intents_done.push_back(state.asks.front().id());
+  state.asks.pop_front();
+}
+
+void DropAsks(State& state) {
+  for (const v1::Intent& ask : state.asks) state.batch().intents_done.push_back(ask.id());
+  state.asks.clear();
+}
+
+Status TryAgain(State& state, int64_t number, db::Store& store, absl::Time now) {
+  ASSIGN_OR_RETURN(const auto old, store.GetTrial({state.key(), number}));
+  suggestion::Suggestion again;
+  again.point.assign(old.record.point().x().begin(), old.record.point().x().end());
+  again.labels.assign(old.record.labels().begin(), old.record.labels().end());
+  again.explanation = absl::StrCat("the point of trial ", number, ", tried again");
+  state.AddTrial(again, now);
+  return absl::OkStatus();
+}
+
+}  // namespace shirabe::experiment

@@ -1,0 +1,67 @@
+// What programs report of their own accord, on its way to the owner of their experiment: a report
+// waits here until a pass of the reconciler has taken it and committed it. The inbox of one
+// experiment lives as long as somebody waits at it. Thread-safe.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "base/names.h"
+#include "base/status.h"
+#include "metrics/collector.h"
+
+namespace shirabe::experiment {
+
+// Metric values, with or without the end of their trial. All of it counts, or nothing. A point
+// without a step (implicit_step) gets its metric's ordinal; the same point with the same time is
+// the same point.
+struct Report {
+  TrialKey trial{};
+  int32_t attempt = 0;  // 0 = the current one
+  std::string token{};  // of the attempt; "" = the caller has been found to be allowed to
+  std::vector<metrics::Point> points{};
+  // Ends a trial of an ask-and-tell experiment: it has done its work, or failed.
+  enum class End { kNone, kCompleted, kFailed } end = End::kNone;
+  std::string message{};  // of the end, for people
+};
+
+struct Reported {
+  std::string stop;  // why the trial should end now, in words; "" = it may go on
+};
+
+// One report that waits. The pass that takes it sets its answer; it counts once that pass has
+// committed.
+struct Letter {
+  Report report;
+  StatusOr<Reported> answer = Reported{};
+  bool answered = false;  // guarded by the inbox
+};
+using LetterPtr = std::shared_ptr<Letter>;  // shared: whoever waits for the answer may give up
+
+class Inbox {
+ public:
+  // Puts it in. kResourceExhausted if too many wait: try again.
+  Status Put(const LetterPtr& letter);
+  // Its answer, once there is one. kUnavailable, for it is not known whether it counts, if that
+  // takes longer than `timeout`: tell it again.
+  StatusOr<Reported> Await(const LetterPtr& letter, absl::Duration timeout);
+
+  // For the pass: the oldest letters, some 100,000 points at most, but at least one.
+  std::vector<LetterPtr> Take();
+  bool empty() const;
+  // Each of these is answered: as it says itself if `committed` is OK.
+  void Answer(const std::vector<LetterPtr>& letters, const Status& committed);
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<LetterPtr> waiting_;  // guarded by mutex_
+};
+
+}  // namespace shirabe::experiment

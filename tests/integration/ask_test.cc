@@ -1,0 +1,203 @@
+// Ask and tell over a real database: the callers run the trials, and may die, repeat themselves, or
+// tell what nobody asked for.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <set>
+#include <thread>
+
+#include "client/local_client.h"
+#include "experiment/spec.h"
+#include "experiment/submit.h"
+
+namespace shirabe::client {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr absl::Duration kPatience = absl::Seconds(20);
+const ExperimentKey kAsked{"default", "asked"};
+
+constexpr char kSpec[] = R"(apiVersion: kubeflow.org/v1beta1
+kind: Experiment
+metadata: {name: asked}
+spec:
+  objective: {type: minimize, objectiveMetricName: loss}
+  algorithm: {algorithmName: random}
+  maxTrialCount: 6
+  parameters:
+    - {name: x, parameterType: double, feasibleSpace: {min: "0", max: "1"}}
+  shirabe: {askAndTell: true, seed: 3}
+)";
+
+class AskTest : public testing::Test {
+ protected:
+  AskTest() : home_(testing::TempDir() + "ask-" + std::to_string(getpid())) {
+    std::filesystem::remove_all(home_);
+    std::filesystem::create_directories(home_);
+    Open();
+    auto parsed = experiment::ParseExperiments(kSpec);
+    for (const auto& finding : parsed[0].findings) {
+      EXPECT_TRUE(finding.warning) << experiment::FormatFinding(finding, "spec");
+    }
+    EXPECT_TRUE(client_->Submit(parsed[0].experiment, 0).ok());
+  }
+  ~AskTest() override {
+    client_ = nullptr;
+    std::filesystem::remove_all(home_);
+  }
+
+  // As a new process would.
+  void Open() {
+    client_ = nullptr;
+    auto opened = LocalClient::Open({.place = {.home = home_, .db = "sqlite:" + home_ + "/db"},
+                                     .read_only = false,
+                                     .clock = RealClock()});
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    client_ = std::move(*opened);
+  }
+
+  Asked Ask(const std::string& caller) {
+    const auto asked = client_->Ask(kAsked, caller, kPatience);
+    EXPECT_TRUE(asked.ok()) << asked.status();
+    return asked.ok() ? *asked : Asked{};
+  }
+
+  static experiment::Report End(const Asked& asked, double loss) {
+    return {.trial = {kAsked, asked.trial->number()},
+            .attempt = asked.attempt,
+            .token = asked.token,
+            .points = {{.metric = "loss", .value = loss, .implicit_step = true}},
+            .end = experiment::Report::End::kCompleted};
+  }
+  Status Tell(const experiment::Report& report) { return client_->Tell(report).status(); }
+
+  const std::string home_;
+  std::unique_ptr<LocalClient> client_;
+};
+
+TEST_F(AskTest, GivesOutEveryTrialOnceAndEnds) {
+  std::set<int64_t> seen;
+  for (int i = 0; i < 6; ++i) {
+    const Asked asked = Ask("w" + std::to_string(i % 2));
+    ASSERT_TRUE(asked.trial) << asked.reason;
+    EXPECT_TRUE(seen.insert(asked.trial->number()).second);
+    ASSERT_TRUE(Tell(End(asked, 1.0 / (i + 1))).ok());
+  }
+  const Asked none = Ask("w0");
+  EXPECT_FALSE(none.trial);
+  EXPECT_TRUE(none.ended) << none.reason;
+  const auto experiment = client_->GetExperiment(kAsked);
+  ASSERT_TRUE(experiment.ok());
+  EXPECT_EQ(experiment->status().trials_succeeded(), 6);
+  EXPECT_DOUBLE_EQ(experiment->status().current_optimal_trial().objective(), 1.0 / 6);
+}
+
+TEST_F(AskTest, GivesACallerWhoAsksAgainTheSameTrial) {
+  const Asked first = Ask("w");
+  ASSERT_TRUE(first.trial);
+  Open();  // the caller's first answer was lost, and so is the process
+  const Asked again = Ask("w");
+  ASSERT_TRUE(again.trial);
+  EXPECT_EQ(again.trial->number(), first.trial->number());
+  EXPECT_EQ(again.token, first.token);
+  const Asked other = Ask("v");
+  ASSERT_TRUE(other.trial);
+  EXPECT_NE(other.trial->number(), first.trial->number());
+}
+
+TEST_F(AskTest, CountsWhatIsToldTwiceOnce) {
+  const Asked asked = Ask("w");
+  ASSERT_TRUE(asked.trial);
+  experiment::Report progress = End(asked, 0.5);
+  progress.end = experiment::Report::End::kNone;
+  progress.points[0].step = 3;
+  progress.points[0].implicit_step = false;
+  ASSERT_TRUE(Tell(progress).ok());
+  ASSERT_TRUE(Tell(progress).ok());
+  ASSERT_TRUE(Tell(End(asked, 0.25)).ok());
+  ASSERT_TRUE(Tell(End(asked, 0.25)).ok());
+  const auto rows = client_->ListObservations({.trial = {kAsked, asked.trial->number()}});
+  ASSERT_TRUE(rows.ok());
+  EXPECT_EQ(rows->size(), 2u);
+  EXPECT_EQ(Tell(End(asked, 0.75)).code(), absl::StatusCode::kAlreadyExists);
+}
+
+TEST_F(AskTest, AFailedTrialIsNoSuccess) {
+  const Asked asked = Ask("w");
+  ASSERT_TRUE(asked.trial);
+  experiment::Report report = End(asked, 0);
+  report.points.clear();
+  report.end = experiment::Report::End::kFailed;
+  report.message = "the loss exploded";
+  ASSERT_TRUE(Tell(report).ok());
+  ASSERT_TRUE(Tell(report).ok());
+  const auto trial = client_->GetTrial({kAsked, asked.trial->number()});
+  ASSERT_TRUE(trial.ok());
+  EXPECT_EQ(trial->phase(), v1::TRIAL_FAILED);
+  EXPECT_THAT(trial->message(), HasSubstr("the loss exploded"));
+  const Asked nan = Ask("w");
+  ASSERT_TRUE(Tell(End(nan, std::numeric_limits<double>::quiet_NaN())).ok());
+  EXPECT_EQ(client_->GetTrial({kAsked, nan.trial->number()})->reason(), "ObjectiveNotFinite");
+}
+
+TEST_F(AskTest, RefusesWhatDoesNotBelongThere) {
+  const Asked asked = Ask("w");
+  ASSERT_TRUE(asked.trial);
+  experiment::Report report = End(asked, 1);
+  report.points[0].metric = "los";
+  EXPECT_EQ(Tell(report).code(), absl::StatusCode::kInvalidArgument);
+  report = End(asked, 1);
+  report.token = "guessed";
+  EXPECT_EQ(Tell(report).code(), absl::StatusCode::kPermissionDenied);
+  report = End(asked, 1);
+  report.trial.number = 77;
+  EXPECT_EQ(Tell(report).code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(client_->Ask(kAsked, "", kPatience).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(client_->GetTrial({kAsked, asked.trial->number()})->phase(), v1::TRIAL_RUNNING);
+}
+
+TEST_F(AskTest, EightCallersAtOnceGetATrialEachAndNoMoreThanThereAre) {
+  auto controller = client_->MakeController({});
+  ASSERT_TRUE(controller.ok());
+  client_->Attach(controller->get());
+  std::mutex mutex;
+  std::multiset<int64_t> told;
+  {
+    std::vector<std::jthread> callers;
+    for (int i = 0; i < 8; ++i) {
+      callers.emplace_back([&, i] {
+        for (;;) {
+          const Asked asked = Ask("w" + std::to_string(i));
+          if (!asked.trial) break;
+          EXPECT_TRUE(Tell(End(asked, i)).ok());
+          std::lock_guard lock(mutex);
+          told.insert(asked.trial->number());
+        }
+      });
+    }
+  }
+  client_->Attach(nullptr);
+  EXPECT_EQ(told, (std::multiset<int64_t>{1, 2, 3, 4, 5, 6}));
+}
+
+TEST_F(AskTest, ARetryIsGivenToTheNextWhoAsks) {
+  const Asked asked = Ask("w");
+  ASSERT_TRUE(asked.trial);
+  ASSERT_TRUE(Tell(End(asked, 1)).ok());
+  v1::Intent again;
+  again.set_verb(v1::Intent::RETRY);
+  again.set_trial(asked.trial->number());
+  ASSERT_TRUE(client_->Send(kAsked, again).ok());
+  const Asked second = Ask("v");
+  ASSERT_TRUE(second.trial);
+  EXPECT_EQ(second.trial->point().x(0), asked.trial->point().x(0));
+  EXPECT_THAT(second.trial->explanation(), HasSubstr("trial 1"));
+}
+
+}  // namespace
+}  // namespace shirabe::client
