@@ -140,6 +140,7 @@ class StoreClient : public LocalClient {
                       absl::Duration patience) override;
   StatusOr<experiment::Reported> Tell(const experiment::Report& report) override;
 
+  Status CheckToken(const TrialKey& key, const std::string& token) override;
   void Attach(experiment::Controller* controller) override { controller_ = controller; }
 
   StatusOr<std::unique_ptr<experiment::Controller>> MakeController(Machines machines) override {
@@ -295,6 +296,17 @@ StatusOr<Asked> StoreClient::Ask(const ExperimentKey& key, const std::string& ca
     asked.reason = "no point after " + absl::FormatDuration(patience) + ": ask again";
   }
   return asked;
+}
+
+Status StoreClient::CheckToken(const TrialKey& key, const std::string& token) {
+  ASSIGN_OR_RETURN(const auto attempts,
+                   store_->ListAttempts({.experiment = key.experiment, .trial = key.number}));
+  const bool known = std::any_of(attempts.begin(), attempts.end(), [&](const auto& attempt) {
+    return !token.empty() && attempt.record.token() == token;
+  });
+  if (known) return absl::OkStatus();
+  return absl::PermissionDeniedError("this token is not that of an attempt of trial " +
+                                     TrialName(key));
 }
 
 StatusOr<experiment::Reported> StoreClient::Tell(const experiment::Report& report) {

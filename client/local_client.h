@@ -35,6 +35,9 @@ class LocalClient : public Client {
   // Runs experiments of this store as processes of this machine. The client must outlive it.
   virtual StatusOr<std::unique_ptr<experiment::Controller>> MakeController(Machines machines) = 0;
 
+  // kPermissionDenied unless an attempt of this trial has this token.
+  virtual Status CheckToken(const TrialKey& key, const std::string& token) = 0;
+
   // From now on this controller, which lasts as long as the client is used, is told at once what is
   // asked of the experiments that it owns; null = nobody is.
   virtual void Attach(experiment::Controller* controller) = 0;

@@ -1,0 +1,22 @@
+// A client for one caller: what he may not do is refused (kPermissionDenied) before anything is
+// looked at, and what he may not see is not in his lists. Made by the server's doors for a call,
+// over the client of its store, which outlives it. As thread-safe as that one.
+#pragma once
+
+#include <memory>
+
+#include "client/local_client.h"
+#include "service/auth.h"
+
+namespace shirabe::service {
+
+struct Rights {
+  // Whether a user who is no administrator may run programs: not where they are processes of the
+  // server's own machine.
+  bool users_run_programs = false;
+};
+
+std::unique_ptr<client::Client> Guard(client::LocalClient& client, Principal principal,
+                                      Rights rights);
+
+}  // namespace shirabe::service
