@@ -1,5 +1,7 @@
 #include "base/clock.h"
 
+#include "absl/time/clock.h"
+
 #include <ctime>
 
 #include "base/status.h"
@@ -18,6 +20,8 @@ class SystemClock : public Clock {
 };
 
 }  // namespace
+
+void Pause(absl::Duration time) { absl::SleepFor(time); }
 
 Clock* RealClock() {
   static SystemClock clock;

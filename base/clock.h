@@ -19,6 +19,9 @@ class Clock {
   virtual absl::Duration Monotonic() = 0;
 };
 
+// Lets real time pass, in this thread. For what nothing can wake.
+void Pause(absl::Duration time);
+
 // The machine's clock; lives as long as the process.
 Clock* RealClock();
 

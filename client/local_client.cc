@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <condition_variable>
-#include <mutex>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -23,14 +21,6 @@ namespace {
 constexpr absl::Duration kPoll = absl::Milliseconds(50);
 constexpr absl::Duration kLook = absl::Milliseconds(10);  // for changes
 constexpr absl::Duration kTellPatience = absl::Seconds(20);
-
-// Nobody wakes it: other processes write to the store as well.
-void Pause(absl::Duration time) {
-  std::mutex mutex;
-  std::condition_variable never;
-  std::unique_lock lock(mutex);
-  never.wait_for(lock, absl::ToChronoMicroseconds(time), [] { return false; });
-}
 
 // The records of a list, without their revisions.
 template <class Record>
@@ -143,7 +133,8 @@ class StoreClient : public LocalClient {
   Status CheckToken(const TrialKey& key, const std::string& token) override;
   void Attach(experiment::Controller* controller) override { controller_ = controller; }
 
-  StatusOr<std::unique_ptr<experiment::Controller>> MakeController(Machines machines) override {
+  StatusOr<std::unique_ptr<experiment::Controller>> MakeController(Machines machines,
+                                                                   int workers) override {
     return experiment::Controller::Create(
         {.store = store_.get(),
          .clock = options_.clock,
@@ -151,6 +142,7 @@ class StoreClient : public LocalClient {
                               .clock = options_.clock,
                               .devices = std::move(machines.devices),
                               .pools = std::move(machines.pools)},
+         .workers = workers,
          .working_dir = std::move(machines.working_dir)});
   }
 
@@ -183,7 +175,12 @@ Status StoreClient::Delete(const ExperimentKey& key, absl::Duration patience, co
   v1::Intent intent;
   intent.set_verb(v1::Intent::DELETE);
   RETURN_IF_ERROR(Send(key, intent));
-  ASSIGN_OR_RETURN(const auto controller, MakeController({}));
+  std::unique_ptr<experiment::Controller> own_controller;
+  if (controller_ == nullptr) {
+    ASSIGN_OR_RETURN(own_controller, MakeController({}, 1));
+  }
+  experiment::Controller* const controller =
+      controller_ == nullptr ? own_controller.get() : controller_;
   const absl::Duration deadline = options_.clock->Monotonic() + patience;
   bool owned = false;
   for (;;) {
@@ -224,7 +221,7 @@ StatusOr<Owner> StoreClient::FindOwner(const ExperimentKey& key) {
   Owner owner;
   owner.controller = controller_;
   if (controller_ == nullptr) {
-    ASSIGN_OR_RETURN(owner.own, MakeController({}));
+    ASSIGN_OR_RETURN(owner.own, MakeController({}, 1));
     owner.controller = owner.own.get();
   }
   const Status own = owner.controller->Own(key);

@@ -32,8 +32,10 @@ class LocalClient : public Client {
   // errors of db::Open: kNotFound, kPermissionDenied, kDataLoss, kUnimplemented (newer schema), ….
   static StatusOr<std::unique_ptr<LocalClient>> Open(LocalOptions options);
 
-  // Runs experiments of this store as processes of this machine. The client must outlive it.
-  virtual StatusOr<std::unique_ptr<experiment::Controller>> MakeController(Machines machines) = 0;
+  // Runs experiments of this store as processes of this machine, so many at the same time. The
+  // client must outlive it.
+  virtual StatusOr<std::unique_ptr<experiment::Controller>> MakeController(Machines machines,
+                                                                           int workers) = 0;
 
   // kPermissionDenied unless an attempt of this trial has this token.
   virtual Status CheckToken(const TrialKey& key, const std::string& token) = 0;

@@ -134,7 +134,8 @@ Status RunToItsEnd(const RehearsalOptions& options, LocalClient& client, const E
   ASSIGN_OR_RETURN(const auto controller,
                    client.MakeController({.devices = options.devices,
                                           .pools = std::move(pools),
-                                          .working_dir = options.working_dir}));
+                                          .working_dir = options.working_dir},
+                                         1));
   RETURN_IF_ERROR(controller->Own(key));
   bool interrupted = false;
   Status over;

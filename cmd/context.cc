@@ -1,10 +1,15 @@
 #include "cmd/context.h"
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/process_id.h"
+#include "client/remote_client.h"
 #include "cmd/terminal.h"
+#include "trial/gpus.h"
 
 namespace shirabe::cmd {
 namespace {
@@ -23,6 +28,12 @@ std::string WithoutNoun(const std::string& text, std::initializer_list<const cha
 void AddGlobals(Options& options, Globals* globals) {
   options.Text("--db", &globals->db, "ADDRESS",
                "the store: sqlite:PATH or memory: (default $SHIRABE_DB, else in $SHIRABE_HOME)");
+  options.Text("--server", &globals->server, "HOST:PORT",
+               "a server (shirabe serve); tls://HOST:PORT with TLS (default $SHIRABE_SERVER)");
+  options.Text("--token-file", &globals->token_file, "FILE",
+               "token for the server (default $SHIRABE_TOKEN_FILE, else token in $SHIRABE_HOME)");
+  options.Text("--ca", &globals->ca, "FILE",
+               "whom to trust as the server, PEM (default $SHIRABE_CA, else the system's)");
   options.Text("-n,--namespace", &globals->ns, "NAME",
                "namespace (default $SHIRABE_NAMESPACE, else default)");
   options.Word("--color", &globals->color, {"auto", "always", "never"}, "colours on the terminal");
@@ -67,12 +78,76 @@ StatusOr<client::Place> FindPlaceOf(const Globals& globals) {
   return place;
 }
 
+namespace {
+
+// The flag, else the environment.
+std::string Chosen(const std::string& flag, const std::string& variable) {
+  return flag.empty() ? client::ProcessEnvironment()(variable).value_or("") : flag;
+}
+
+// Named, else the one that a server of this user makes.
+StatusOr<std::string> FindToken(const Globals& globals, const client::Place& place) {
+  const std::string named = Chosen(globals.token_file, "SHIRABE_TOKEN_FILE");
+  const auto text = ReadFile(named.empty() ? place.home + "/token" : named, 1 << 20);
+  if (named.empty() && !text.ok()) return "";
+  RETURN_IF_ERROR(Prefix("--token-file", text.status()));
+  // The last word of its first line: a file of one token, or a server's own.
+  const std::string line = text->substr(0, text->find('\n'));
+  return std::string(absl::StripAsciiWhitespace(line.substr(line.rfind(' ') + 1)));
+}
+
+StatusOr<std::unique_ptr<client::Client>> OpenRemote(const Globals& globals,
+                                                     const client::Place& place) {
+  client::RemoteOptions options{.server = Chosen(globals.server, "SHIRABE_SERVER"),
+                                .clock = RealClock()};
+  constexpr char kTls[] = "tls://";
+  const std::string ca = Chosen(globals.ca, "SHIRABE_CA");
+  options.tls = absl::StartsWith(options.server, kTls) || !ca.empty();
+  if (absl::StartsWith(options.server, kTls)) options.server.erase(0, sizeof kTls - 1);
+  if (!ca.empty()) {
+    auto text = ReadFile(ca, 1 << 20);
+    RETURN_IF_ERROR(Prefix("--ca", text.status()));
+    options.ca = *std::move(text);
+  }
+  ASSIGN_OR_RETURN(options.token, FindToken(globals, place));
+  auto client = client::Connect(options);
+  if (!client.ok()) return AsUsage(client.status());
+  return client;
+}
+
+}  // namespace
+
 StatusOr<Session> OpenSession(const Globals& globals, bool read_only) {
+  ASSIGN_OR_RETURN(const client::Place place, FindPlaceOf(globals));
+  if (!Chosen(globals.server, "SHIRABE_SERVER").empty() && globals.db.empty()) {
+    ASSIGN_OR_RETURN(auto client, OpenRemote(globals, place));
+    return Session{std::move(client), place.ns};
+  }
+  if (!globals.server.empty()) return UsageError("--db and --server do not go together");
+  ASSIGN_OR_RETURN(LocalSession local, OpenLocal(globals, read_only));
+  return Session{std::move(local.client), place.ns};
+}
+
+StatusOr<LocalSession> OpenLocal(const Globals& globals, bool read_only) {
+  if (!globals.server.empty()) {
+    return UsageError(
+        "this verb works on this machine: leave --server out (shirabe apply -f FILE hands an "
+        "experiment to a server)");
+  }
   ASSIGN_OR_RETURN(client::Place place, FindPlaceOf(globals));
   auto opened =
       client::LocalClient::Open({.place = place, .read_only = read_only, .clock = RealClock()});
   if (!opened.ok()) return AsUsage(opened.status());
-  return Session{std::move(*opened), place.ns, place};
+  return LocalSession{std::move(*opened), std::move(place)};
+}
+
+std::vector<std::string> ChooseDevices(const std::string& gpus, const v1::Experiment* experiment) {
+  if (!gpus.empty()) return absl::StrSplit(gpus, ',', absl::SkipWhitespace());
+  if (experiment != nullptr) {
+    const auto& trial_spec = experiment->spec().trial_template().trial_spec();
+    if (trial::RequestedGpus(trial_spec) == 0) return {};
+  }
+  return trial::DetectDevices(RealClock());
 }
 
 StatusOr<ExperimentKey> ExperimentArgument(const std::string& text, const std::string& ns) {

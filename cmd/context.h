@@ -21,6 +21,9 @@ namespace shirabe::cmd {
 // Of every verb.
 struct Globals {
   std::string db;
+  std::string server;
+  std::string token_file;
+  std::string ca;
   std::string ns;
   std::string color = "auto";
   bool quiet = false;
@@ -45,14 +48,25 @@ void AddListing(Options& options, ListFlags* flags);
 StatusOr<bool> ParseAll(Options& options, const Globals& globals,
                         const std::vector<std::string>& arguments);
 
-// A client and the namespace that names without one are in.
+// A client, of a server or of this machine's store, and the namespace that names without one are
+// in.
 struct Session {
-  std::unique_ptr<client::LocalClient> client;
+  std::unique_ptr<client::Client> client;
   std::string ns;
+};
+StatusOr<Session> OpenSession(const Globals& globals, bool read_only);
+
+// For the verbs that run something here.
+struct LocalSession {
+  std::unique_ptr<client::LocalClient> client;
   client::Place place;
 };
 StatusOr<client::Place> FindPlaceOf(const Globals& globals);
-StatusOr<Session> OpenSession(const Globals& globals, bool read_only);
+StatusOr<LocalSession> OpenLocal(const Globals& globals, bool read_only);
+
+// The GPUs that trials here may be given: the list of --gpus, else all there are; none for an
+// experiment (null = any) that asks for none.
+std::vector<std::string> ChooseDevices(const std::string& gpus, const v1::Experiment* experiment);
 
 // "digits", or "exp/digits" as `-o name` prints it. kInvalidArgument for what cannot be a name.
 StatusOr<ExperimentKey> ExperimentArgument(const std::string& text, const std::string& ns);

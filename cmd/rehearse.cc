@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "absl/strings/str_split.h"
 #include "client/rehearsal.h"
 #include "client/rehearsal_report.h"
 #include "cmd/context.h"
@@ -11,7 +10,7 @@
 #include "cmd/spec_file.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
-#include "trial/gpus.h"
+#include "experiment/runnable.h"
 
 namespace shirabe::cmd {
 namespace {
@@ -48,13 +47,6 @@ void AddRequest(Options& options, Request* request) {
   options.Arguments("nothing", nullptr, 0, 0);
 }
 
-std::vector<std::string> Devices(const Request& request, const v1::Experiment& experiment) {
-  if (!request.gpus.empty()) return absl::StrSplit(request.gpus, ',', absl::SkipWhitespace());
-  const auto& trial_spec = experiment.spec().trial_template().trial_spec();
-  if (trial::RequestedGpus(trial_spec) == 0) return {};
-  return trial::DetectDevices(RealClock());
-}
-
 void Print(const Request& request, const client::RehearsalReport& report) {
   if (request.output == "json") return Out(client::PrintJson(client::ReportJson(report)));
   if (request.output == "yaml") return Out(client::PrintYaml(client::ReportJson(report)));
@@ -68,7 +60,7 @@ client::RehearsalOptions OptionsFor(const Request& request, const v1::Experiment
           .reclaims = static_cast<int>(std::min(request.reclaims.value_or(2), kMostReclaims)),
           .notice = request.notice,
           .seed = static_cast<uint64_t>(request.seed.value_or(0)),
-          .devices = Devices(request, experiment),
+          .devices = ChooseDevices(request.gpus, &experiment),
           .working_dir = std::filesystem::current_path().string(),
           .clock = RealClock(),
           .say = ProgressLine,
@@ -91,7 +83,7 @@ StatusOr<int> Rehearse(const Arguments& arguments) {
   if (done) return 0;
   if (request.file.empty()) return UsageError("give -f FILE; see shirabe rehearse --help");
   ASSIGN_OR_RETURN(const v1::Experiment experiment, LoadExperiment(request.file));
-  RETURN_IF_ERROR(CheckRunnable(experiment));
+  RETURN_IF_ERROR(experiment::CheckRunnable(experiment));
   // Before anything starts a thread: the signals are to reach none of them.
   Interrupts interrupts;
   const auto rehearsal = client::Rehearse(OptionsFor(request, experiment, interrupts));

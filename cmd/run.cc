@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "client/best.h"
 #include "client/rows.h"
 #include "client/words.h"
@@ -17,7 +16,7 @@
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
 #include "experiment/quick.h"
-#include "trial/gpus.h"
+#include "experiment/runnable.h"
 #include "trial/nodes.h"
 
 namespace shirabe::cmd {
@@ -104,13 +103,6 @@ std::string Again(const Arguments& arguments, const Arguments& command) {
   return absl::StrJoin(words, " ");
 }
 
-std::vector<std::string> Devices(const RunFlags& flags, const v1::Experiment& experiment) {
-  if (!flags.gpus.empty()) return absl::StrSplit(flags.gpus, ',', absl::SkipWhitespace());
-  const auto& trial_spec = experiment.spec().trial_template().trial_spec();
-  if (trial::RequestedGpus(trial_spec) == 0) return {};
-  return trial::DetectDevices(RealClock());
-}
-
 // What trials get here. A nodes file that leaves the experiment no machine is an error at once, not
 // one of each trial.
 StatusOr<client::Machines> MachinesFor(const RunFlags& flags, const v1::Experiment& experiment) {
@@ -122,7 +114,7 @@ StatusOr<client::Machines> MachinesFor(const RunFlags& flags, const v1::Experime
         trial::Nodes(machines.pools).Check({.policy = experiment.spec().shirabe().capacity()});
     RETURN_IF_ERROR(Prefix(flags.nodes, usable));
   }
-  machines.devices = Devices(flags, experiment);
+  machines.devices = ChooseDevices(flags.gpus, &experiment);
   return machines;
 }
 
@@ -237,11 +229,11 @@ StatusOr<int> RunExperiment(const Arguments& given) {
   RETURN_IF_ERROR(CheckFlags(flags));
   ASSIGN_OR_RETURN(const client::Place place, FindPlaceOf(globals));
   ASSIGN_OR_RETURN(v1::Experiment experiment, MakeExperiment(flags, place));
-  RETURN_IF_ERROR(CheckRunnable(experiment));
+  RETURN_IF_ERROR(experiment::CheckRunnable(experiment));
   ASSIGN_OR_RETURN(const client::Machines machines, MachinesFor(flags, experiment));
   // Before anything starts a thread: the signals are to reach none of them.
   Interrupts interrupts;
-  ASSIGN_OR_RETURN(const Session session, OpenSession(globals, /*read_only=*/false));
+  ASSIGN_OR_RETURN(const LocalSession session, OpenLocal(globals, /*read_only=*/false));
   client::LocalClient& client = *session.client;
   const ExperimentKey key = experiment::KeyOf(experiment);
   ASSIGN_OR_RETURN(const experiment::Submitted submitted, client.Submit(experiment, 0));

@@ -120,7 +120,7 @@ StatusOr<RunEnd> RunUntilEnd(client::LocalClient& client, const RunLoopOptions& 
   client::Progress progress(&client, options.key);
   RETURN_IF_ERROR(progress.Update());
   Display display(&progress);
-  ASSIGN_OR_RETURN(const auto controller, client.MakeController(options.machines));
+  ASSIGN_OR_RETURN(const auto controller, client.MakeController(options.machines, 1));
   RETURN_IF_ERROR(controller->Own(options.key));
   Stopper stopper(controller.get(), options.key, &display);
   Status over;

@@ -5,16 +5,9 @@
 #include <cerrno>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "base/did_you_mean.h"
 #include "base/file.h"
-#include "base/registry.h"
 #include "cmd/terminal.h"
 #include "experiment/nodes.h"
-#include "metrics/collector.h"
-#include "suggestion/algorithm.h"
-#include "suggestion/stopper.h"
-#include "trial/template.h"
 
 namespace shirabe::cmd {
 namespace {
@@ -34,19 +27,6 @@ StatusOr<std::string> ReadStdin() {
   }
   text.resize(size);
   return text;
-}
-
-// "x" is not in this build; did you mean "y"? It has: a, b.
-template <class Info>
-Status CheckRegistered(const std::string& what, const std::string& name) {
-  const Registry<Info>& registry = Registry<Info>::Get();
-  if (registry.Find(name) != nullptr) return absl::OkStatus();
-  const std::vector<std::string> names = registry.Names();
-  const auto nearest = Nearest(name, names);
-  return absl::InvalidArgumentError(
-      absl::StrCat(what, " \"", name, "\" is not in this build", nearest ? "; did you mean \"" : "",
-                   nearest.value_or(""), nearest ? "\"?" : "",
-                   "; it has: ", names.empty() ? "none" : absl::StrJoin(names, ", ")));
 }
 
 // Returns how many are errors.
@@ -89,27 +69,19 @@ StatusOr<v1::NodePools> LoadNodes(const std::string& path) {
   return std::move(nodes.pools);
 }
 
-StatusOr<v1::Experiment> LoadExperiment(const std::string& path) {
+StatusOr<std::vector<v1::Experiment>> LoadExperiments(const std::string& path) {
   ASSIGN_OR_RETURN(SpecFile file, ReadSpecFile(path));
   RETURN_IF_ERROR(ReportFindings(file));
-  if (file.documents.size() == 1) return std::move(file.documents[0].experiment);
-  return absl::InvalidArgumentError(absl::StrCat(file.shown_name, " holds ", file.documents.size(),
-                                                 " experiments: give each a file of its own"));
+  std::vector<v1::Experiment> experiments;
+  for (auto& document : file.documents) experiments.push_back(std::move(document.experiment));
+  return experiments;
 }
 
-Status CheckRunnable(const v1::Experiment& experiment) {
-  const v1::ExperimentSpec& spec = experiment.spec();
-  RETURN_IF_ERROR(
-      CheckRegistered<suggestion::AlgorithmInfo>("algorithm", spec.algorithm().algorithm_name()));
-  if (spec.has_early_stopping()) {
-    RETURN_IF_ERROR(CheckRegistered<suggestion::StopperInfo>(
-        "early-stopping rule", spec.early_stopping().algorithm_name()));
-  }
-  const Status collector = metrics::CreateCollector(spec.metrics_collector_spec()).status();
-  if (!collector.ok()) return absl::InvalidArgumentError(Message(collector));
-  return trial::ReadCommand(spec.trial_template().trial_spec(),
-                            spec.trial_template().primary_container_name(), {})
-      .status();
+StatusOr<v1::Experiment> LoadExperiment(const std::string& path) {
+  ASSIGN_OR_RETURN(auto experiments, LoadExperiments(path));
+  if (experiments.size() == 1) return std::move(experiments[0]);
+  return absl::InvalidArgumentError(absl::StrCat(path, " holds ", experiments.size(),
+                                                 " experiments: give each a file of its own"));
 }
 
 }  // namespace shirabe::cmd

@@ -21,14 +21,13 @@ StatusOr<SpecFile> ReadSpecFile(const std::string& path);
 // Prints every finding. kInvalidArgument, with their number, if some are errors.
 Status ReportFindings(const SpecFile& file);
 
+// All experiments of a file, without errors, at least one. Warnings are printed.
+StatusOr<std::vector<v1::Experiment>> LoadExperiments(const std::string& path);
+
 // The one experiment of a file, without errors. Warnings are printed.
 StatusOr<v1::Experiment> LoadExperiment(const std::string& path);
 
 // The pools of a nodes file, without errors. Warnings are printed.
 StatusOr<v1::NodePools> LoadNodes(const std::string& path);
-
-// Whether this build can run it on this machine: the algorithm, the stopping rule and the collector
-// are there, and the template says what to execute. kInvalidArgument, with what is at hand.
-Status CheckRunnable(const v1::Experiment& experiment);
 
 }  // namespace shirabe::cmd

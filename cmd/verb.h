@@ -25,6 +25,9 @@ const Verb* FindVerb(const std::string& name);
 std::vector<std::string> VerbNames();
 
 StatusOr<int> RunExperiment(const Arguments& arguments);
+StatusOr<int> Serve(const Arguments& arguments);
+StatusOr<int> Apply(const Arguments& arguments);
+StatusOr<int> Create(const Arguments& arguments);
 StatusOr<int> Rehearse(const Arguments& arguments);
 StatusOr<int> Validate(const Arguments& arguments);
 StatusOr<int> Get(const Arguments& arguments);

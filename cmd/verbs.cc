@@ -6,6 +6,9 @@ const std::vector<Verb>& Verbs() {
   static const std::vector<Verb> verbs = {
       {"run", "-f FILE | --param … -- COMMAND", "run an experiment here and show its best trial",
        RunExperiment},
+      {"serve", "", "run the experiments of a store, for many users", Serve},
+      {"apply", "-f FILE", "hand an experiment to a server, or change its counts", Apply},
+      {"create", "-f FILE", "hand a new experiment to a server", Create},
       {"rehearse", "-f FILE", "take machines away from one trial: is the program safe?", Rehearse},
       {"validate", "-f FILE", "check a file: every mistake with its line and column", Validate},
       {"get", "exp|trials|attempts|checkpoints|metrics [NAME]", "list records", Get},

@@ -2,7 +2,9 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "experiment/runnable.h"
+#include "experiment/spec.h"
 
 namespace shirabe::service {
 namespace {
@@ -10,6 +12,19 @@ namespace {
 using client::Asked;
 using client::Candidates;
 using client::LogChunk;
+
+// With defaults; kInvalidArgument, with every mistake, if it is no valid specification, or one
+// whose trials cannot run here.
+StatusOr<v1::Experiment> Admit(v1::Experiment experiment) {
+  experiment::SetDefaults(experiment);
+  std::vector<std::string> errors;
+  for (const experiment::Finding& finding : experiment::Validate(experiment)) {
+    if (!finding.warning) errors.push_back(experiment::FormatFinding(finding, ""));
+  }
+  if (!errors.empty()) return absl::InvalidArgumentError(absl::StrJoin(errors, "\n"));
+  RETURN_IF_ERROR(experiment::CheckRunnable(experiment));
+  return experiment;
+}
 
 class GuardedClient : public client::Client {
  public:
@@ -93,7 +108,8 @@ class GuardedClient : public client::Client {
       RETURN_IF_ERROR(principal_.MustBeAdmin(
           "an experiment whose trials are processes of the server's own machine"));
     }
-    return client_.Submit(experiment, generation);
+    ASSIGN_OR_RETURN(const v1::Experiment valid, Admit(experiment));
+    return client_.Submit(valid, generation);
   }
   Status Send(const ExperimentKey& key, const v1::Intent& intent) override {
     RETURN_IF_ERROR(principal_.MayUse(key.ns));

@@ -162,7 +162,7 @@ TEST_F(AskTest, RefusesWhatDoesNotBelongThere) {
 }
 
 TEST_F(AskTest, EightCallersAtOnceGetATrialEachAndNoMoreThanThereAre) {
-  auto controller = client_->MakeController({});
+  auto controller = client_->MakeController({}, 1);
   ASSERT_TRUE(controller.ok());
   client_->Attach(controller->get());
   std::mutex mutex;

@@ -1,0 +1,27 @@
+// The client over a server (shirabe serve), by gRPC. Calls that a lost connection has interrupted
+// are made again, for a while, where doing so changes nothing; kUnavailable, naming the address,
+// if it stays lost. Thread-safe.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/clock.h"
+#include "client/client.h"
+
+namespace shirabe::client {
+
+struct RemoteOptions {
+  std::string server;      // HOST:PORT
+  std::string token = {};  // bearer token; "" = none (serve --insecure)
+  bool tls = false;
+  std::string ca = {};           // PEM: whom to trust; "" = the system's
+  std::string certificate = {};  // PEM, of this client, where the server asks for one
+  std::string key = {};          // PEM
+  Clock* clock = nullptr;        // outlives the client
+};
+
+// Does not connect yet. kInvalidArgument for what is no address.
+StatusOr<std::unique_ptr<Client>> Connect(const RemoteOptions& options);
+
+}  // namespace shirabe::client

@@ -1,0 +1,243 @@
+#include "client/wire.h"
+
+#include <algorithm>
+
+namespace shirabe::client {
+namespace {
+
+using Kind = db::Change::Kind;
+using End = experiment::Report::End;
+
+constexpr int64_t kAll = -1;  // in the store's queries; on the wire nothing is said
+
+int64_t LimitFrom(int64_t limit) { return limit > 0 ? limit : kAll; }
+int64_t LimitTo(int64_t limit) { return std::max<int64_t>(limit, 0); }
+
+}  // namespace
+
+v1::ExperimentRef ToWire(const ExperimentKey& key) {
+  v1::ExperimentRef ref;
+  ref.set_namespace_(key.ns);
+  ref.set_name(key.name);
+  return ref;
+}
+ExperimentKey FromWire(const v1::ExperimentRef& ref) { return {ref.namespace_(), ref.name()}; }
+
+v1::TrialRef ToWire(const TrialKey& key) {
+  v1::TrialRef ref;
+  ref.set_namespace_(key.experiment.ns);
+  ref.set_experiment(key.experiment.name);
+  ref.set_number(key.number);
+  return ref;
+}
+TrialKey FromWire(const v1::TrialRef& ref) {
+  return {{ref.namespace_(), ref.experiment()}, ref.number()};
+}
+
+v1::ListTrialsRequest ToWire(const db::TrialQuery& query) {
+  v1::ListTrialsRequest request;
+  *request.mutable_experiment() = ToWire(query.experiment);
+  request.set_live_only(query.live_only);
+  request.set_after_number(query.after_number);
+  request.set_changed_after(query.changed_after);
+  request.set_limit(LimitTo(query.limit));
+  return request;
+}
+db::TrialQuery FromWire(const v1::ListTrialsRequest& request) {
+  return {.experiment = FromWire(request.experiment()),
+          .live_only = request.live_only(),
+          .after_number = request.after_number(),
+          .changed_after = request.changed_after(),
+          .limit = LimitFrom(request.limit())};
+}
+
+v1::ListAttemptsRequest ToWire(const db::AttemptQuery& query) {
+  v1::ListAttemptsRequest request;
+  *request.mutable_experiment() = ToWire(query.experiment);
+  request.set_trial(query.trial);
+  request.set_open_only(query.open_only);
+  return request;
+}
+db::AttemptQuery FromWire(const v1::ListAttemptsRequest& request) {
+  return {.experiment = FromWire(request.experiment()),
+          .trial = request.trial(),
+          .open_only = request.open_only()};
+}
+
+v1::ListObservationsRequest ToWire(const db::ObservationQuery& query) {
+  v1::ListObservationsRequest request;
+  *request.mutable_trial() = ToWire(query.trial);
+  request.set_metric(query.metric);
+  request.set_include_superseded(query.include_superseded);
+  return request;
+}
+db::ObservationQuery FromWire(const v1::ListObservationsRequest& request) {
+  return {.trial = FromWire(request.trial()),
+          .metric = request.metric(),
+          .include_superseded = request.include_superseded()};
+}
+
+v1::ListEventsRequest ToWire(const db::EventQuery& query) {
+  v1::ListEventsRequest request;
+  *request.mutable_experiment() = ToWire(query.experiment);
+  request.set_after_id(query.after_id);
+  request.set_limit(LimitTo(query.limit));
+  return request;
+}
+db::EventQuery FromWire(const v1::ListEventsRequest& request) {
+  return {.experiment = FromWire(request.experiment()),
+          .after_id = request.after_id(),
+          .limit = LimitFrom(request.limit())};
+}
+
+v1::ObservationRecord ToWire(const db::ObservationRow& row) {
+  v1::ObservationRecord record;
+  record.set_trial(row.trial);
+  record.set_attempt(row.attempt);
+  record.set_metric(row.metric);
+  record.set_step(row.step);
+  record.set_value(row.value);
+  *record.mutable_time() = ToProto(row.time);
+  record.set_implicit_step(row.implicit_step);
+  record.set_superseded(row.superseded);
+  return record;
+}
+db::ObservationRow FromWire(const v1::ObservationRecord& record) {
+  return {.trial = record.trial(),
+          .attempt = record.attempt(),
+          .metric = record.metric(),
+          .step = record.step(),
+          .value = record.value(),
+          .time = FromProto(record.time()),
+          .implicit_step = record.implicit_step(),
+          .superseded = record.superseded()};
+}
+
+v1::ChangeRecord ToWire(const db::Change& change) {
+  v1::ChangeRecord record;
+  switch (change.kind) {
+    case Kind::kExperiment: record.set_kind(v1::ChangeRecord::EXPERIMENT); break;
+    case Kind::kTrial: record.set_kind(v1::ChangeRecord::TRIAL); break;
+    case Kind::kAttempt: record.set_kind(v1::ChangeRecord::ATTEMPT); break;
+    case Kind::kIntent: record.set_kind(v1::ChangeRecord::INTENT); break;
+    case Kind::kDeleted: record.set_kind(v1::ChangeRecord::DELETED); break;
+  }
+  record.set_namespace_(change.experiment.ns);
+  record.set_experiment(change.experiment.name);
+  record.set_trial(change.trial);
+  record.set_revision(change.revision);
+  return record;
+}
+db::Change FromWire(const v1::ChangeRecord& record) {
+  db::Change change{.experiment = {record.namespace_(), record.experiment()},
+                    .trial = record.trial(),
+                    .revision = record.revision()};
+  switch (record.kind()) {
+    case v1::ChangeRecord::TRIAL: change.kind = Kind::kTrial; break;
+    case v1::ChangeRecord::ATTEMPT: change.kind = Kind::kAttempt; break;
+    case v1::ChangeRecord::INTENT: change.kind = Kind::kIntent; break;
+    case v1::ChangeRecord::DELETED: change.kind = Kind::kDeleted; break;
+    default: change.kind = Kind::kExperiment; break;
+  }
+  return change;
+}
+
+v1::LogChunk ToWire(const LogChunk& chunk) {
+  v1::LogChunk wire;
+  wire.set_text(chunk.text);
+  wire.set_next(chunk.next);
+  wire.set_at_end(chunk.at_end);
+  return wire;
+}
+LogChunk FromWire(const v1::LogChunk& chunk) {
+  return {.text = chunk.text(), .next = chunk.next(), .at_end = chunk.at_end()};
+}
+
+v1::SuggestReply ToWire(const Candidates& candidates) {
+  v1::SuggestReply reply;
+  for (const Candidate& candidate : candidates.points) {
+    v1::SuggestReply::Point& point = *reply.add_points();
+    point.mutable_assignments()->Assign(candidate.assignments.begin(), candidate.assignments.end());
+    point.set_explanation(candidate.explanation);
+  }
+  reply.set_reason(candidates.reason);
+  return reply;
+}
+Candidates FromWire(const v1::SuggestReply& reply) {
+  Candidates candidates;
+  for (const v1::SuggestReply::Point& point : reply.points()) {
+    candidates.points.push_back(
+        {{point.assignments().begin(), point.assignments().end()}, point.explanation()});
+  }
+  candidates.reason = reply.reason();
+  return candidates;
+}
+
+v1::AskReply ToWire(const Asked& asked) {
+  v1::AskReply reply;
+  if (asked.trial) *reply.mutable_trial() = *asked.trial;
+  reply.set_attempt(asked.attempt);
+  reply.set_token(asked.token);
+  reply.set_reason(asked.reason);
+  reply.set_ended(asked.ended);
+  return reply;
+}
+Asked FromWire(const v1::AskReply& reply) {
+  Asked asked;
+  if (reply.has_trial()) asked.trial = reply.trial();
+  asked.attempt = reply.attempt();
+  asked.token = reply.token();
+  asked.reason = reply.reason();
+  asked.ended = reply.ended();
+  return asked;
+}
+
+v1::TellRequest ToWire(const experiment::Report& report) {
+  v1::TellRequest request;
+  *request.mutable_trial() = ToWire(report.trial);
+  request.set_attempt(report.attempt);
+  request.set_token(report.token);
+  for (const metrics::Point& point : report.points) {
+    v1::TellRequest::Point& wire = *request.add_points();
+    wire.set_metric(point.metric);
+    wire.set_value(point.value);
+    if (!point.implicit_step) wire.set_step(point.step);
+    if (point.time != absl::Time()) *wire.mutable_time() = ToProto(point.time);
+  }
+  request.set_end(report.end == End::kNone        ? v1::TellRequest::NONE
+                  : report.end == End::kCompleted ? v1::TellRequest::COMPLETED
+                                                  : v1::TellRequest::FAILED);
+  request.set_message(report.message);
+  return request;
+}
+experiment::Report FromWire(const v1::TellRequest& request) {
+  experiment::Report report{
+      .trial = FromWire(request.trial()), .attempt = request.attempt(), .token = request.token()};
+  for (const v1::TellRequest::Point& wire : request.points()) {
+    metrics::Point point{.metric = wire.metric(),
+                         .value = wire.value(),
+                         .step = wire.step(),
+                         .implicit_step = !wire.has_step()};
+    if (wire.has_time()) point.time = FromProto(wire.time());
+    report.points.push_back(std::move(point));
+  }
+  report.end = request.end() == v1::TellRequest::COMPLETED ? End::kCompleted
+               : request.end() == v1::TellRequest::FAILED  ? End::kFailed
+                                                           : End::kNone;
+  report.message = request.message();
+  return report;
+}
+
+absl::Duration FromWire(const google::protobuf::Duration& duration) {
+  const absl::Duration time =
+      absl::Seconds(duration.seconds()) + absl::Nanoseconds(duration.nanos());
+  return std::max(absl::ZeroDuration(), time);
+}
+google::protobuf::Duration ToWire(absl::Duration duration) {
+  google::protobuf::Duration wire;
+  wire.set_seconds(absl::IDivDuration(duration, absl::Seconds(1), &duration));
+  wire.set_nanos(static_cast<int32_t>(absl::ToInt64Nanoseconds(duration)));
+  return wire;
+}
+
+}  // namespace shirabe::client

@@ -1,0 +1,40 @@
+// The plain values of client.h as the messages of proto/shirabe/v1/api.proto, and back: what the
+// remote client sends and the server's gRPC door reads. Pure functions, any thread.
+#pragma once
+
+#include "client/client.h"
+#include "proto/shirabe/v1/api.pb.h"
+
+namespace shirabe::client {
+
+v1::ExperimentRef ToWire(const ExperimentKey& key);
+v1::TrialRef ToWire(const TrialKey& key);
+v1::ListTrialsRequest ToWire(const db::TrialQuery& query);
+v1::ListAttemptsRequest ToWire(const db::AttemptQuery& query);
+v1::ListObservationsRequest ToWire(const db::ObservationQuery& query);
+v1::ListEventsRequest ToWire(const db::EventQuery& query);
+v1::ObservationRecord ToWire(const db::ObservationRow& row);
+v1::ChangeRecord ToWire(const db::Change& change);
+v1::LogChunk ToWire(const LogChunk& chunk);
+v1::SuggestReply ToWire(const Candidates& candidates);
+v1::AskReply ToWire(const Asked& asked);
+v1::TellRequest ToWire(const experiment::Report& report);
+
+ExperimentKey FromWire(const v1::ExperimentRef& ref);
+TrialKey FromWire(const v1::TrialRef& ref);
+db::TrialQuery FromWire(const v1::ListTrialsRequest& request);
+db::AttemptQuery FromWire(const v1::ListAttemptsRequest& request);
+db::ObservationQuery FromWire(const v1::ListObservationsRequest& request);
+db::EventQuery FromWire(const v1::ListEventsRequest& request);
+db::ObservationRow FromWire(const v1::ObservationRecord& record);
+db::Change FromWire(const v1::ChangeRecord& record);
+LogChunk FromWire(const v1::LogChunk& chunk);
+Candidates FromWire(const v1::SuggestReply& reply);
+Asked FromWire(const v1::AskReply& reply);
+experiment::Report FromWire(const v1::TellRequest& request);
+
+// At least zero; what is no duration is zero.
+absl::Duration FromWire(const google::protobuf::Duration& duration);
+google::protobuf::Duration ToWire(absl::Duration duration);
+
+}  // namespace shirabe::client

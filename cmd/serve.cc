@@ -1,0 +1,117 @@
+// serve: everything of `run`, for every experiment of a store, until it is told to stop.
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/process_id.h"
+#include "cmd/context.h"
+#include "cmd/spec_file.h"
+#include "cmd/terminal.h"
+#include "cmd/verb.h"
+#include "service/server.h"
+
+namespace shirabe::cmd {
+namespace {
+
+constexpr absl::Duration kPoll = absl::Milliseconds(200);
+
+struct ServeFlags {
+  std::string grpc = "127.0.0.1:7450";
+  std::string ready_file;
+  service::TlsFiles tls;
+  bool insecure = false;
+  std::string gpus;
+  std::string nodes;
+};
+
+Status CheckFlags(const Globals& globals, const ServeFlags& flags) {
+  if (flags.tls.certificate.empty() != flags.tls.key.empty()) {
+    return UsageError("--tls-cert and --tls-key go together");
+  }
+  if (!flags.tls.client_ca.empty() && flags.tls.certificate.empty()) {
+    return UsageError("--client-ca needs --tls-cert and --tls-key");
+  }
+  if (flags.insecure && !globals.token_file.empty()) {
+    return UsageError("--insecure asks for no token: leave --token-file out");
+  }
+  return absl::OkStatus();
+}
+
+StatusOr<client::Machines> MachinesFor(const ServeFlags& flags) {
+  client::Machines machines;
+  machines.working_dir = std::filesystem::current_path().string();
+  if (!flags.nodes.empty()) {
+    ASSIGN_OR_RETURN(machines.pools, LoadNodes(flags.nodes));
+  }
+  machines.devices = ChooseDevices(flags.gpus, nullptr);
+  return machines;
+}
+
+std::string TokenFile(const Globals& globals, const client::Place& place) {
+  return globals.token_file.empty() ? place.home + "/token" : globals.token_file;
+}
+
+// One object, for whoever started us and waits: written once everything answers.
+Status TellReady(const ServeFlags& flags, const service::Server& server,
+                 const std::string& token_file) {
+  client::Json ready;
+  ready["grpc"] = server.grpc_address();
+  ready["pid"] = ThisProcess().pid;
+  ready["tokenFile"] = token_file;
+  return WriteFileAtomic(flags.ready_file, client::PrintJson(ready));
+}
+
+}  // namespace
+
+StatusOr<int> Serve(const Arguments& arguments) {
+  Globals globals;
+  ServeFlags flags;
+  Options options("serve [--grpc HOST:PORT]",
+                  "Runs every experiment of the store, as they come, and answers the commands that "
+                  "are given --server. SIGTERM ends it; the trials run on, and the next server "
+                  "takes them up. The token file (made where it is missing) has an "
+                  "administrator's token, and lines `user NAMESPACE TOKEN`.");
+  options.Text("--grpc", &flags.grpc, "HOST:PORT", "where to listen (default 127.0.0.1:7450)");
+  options.Flag("--insecure", &flags.insecure, "no token; on loopback only");
+  options.Text("--tls-cert", &flags.tls.certificate, "FILE", "certificate of this server, PEM");
+  options.Text("--tls-key", &flags.tls.key, "FILE", "its key, PEM");
+  options.Text("--client-ca", &flags.tls.client_ca, "FILE",
+               "callers must show a certificate of this authority, PEM");
+  options.Text("--ready-file", &flags.ready_file, "FILE",
+               "written once it answers: {\"grpc\", \"pid\", \"tokenFile\"}");
+  options.Text("--gpus", &flags.gpus, "LIST",
+               "GPUs for trials that ask for some: 0,1 (default all)");
+  options.Text("--nodes", &flags.nodes, "FILE",
+               "pools of machines with prices and reclaims to play, in YAML");
+  options.Arguments("nothing", nullptr, 0, 0);
+  AddGlobals(options, &globals);
+  ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
+  if (done) return 0;
+  RETURN_IF_ERROR(CheckFlags(globals, flags));
+  if (!globals.verbose) SetLogLevel(LogLevel::kInfo);
+  ASSIGN_OR_RETURN(const client::Machines machines, MachinesFor(flags));
+  // Before anything starts a thread: the signals are to reach none of them.
+  Interrupts interrupts;
+  ASSIGN_OR_RETURN(const LocalSession session, OpenLocal(globals, /*read_only=*/false));
+  const std::string token_file = flags.insecure ? "" : TokenFile(globals, session.place);
+  service::Tokens tokens = service::Tokens::Open();
+  if (!flags.insecure) {
+    ASSIGN_OR_RETURN(tokens, service::Tokens::Load(token_file));
+  }
+  ASSIGN_OR_RETURN(const auto server, service::Server::Start({.client = session.client.get(),
+                                                              .clock = RealClock(),
+                                                              .machines = machines,
+                                                              .grpc = flags.grpc,
+                                                              .tls = flags.tls,
+                                                              .tokens = std::move(tokens)}));
+  ProgressLine(absl::StrCat("serving ", session.place.db, " on ", server->grpc_address(),
+                            flags.insecure ? ", without a token" : ", token in " + token_file));
+  if (!flags.ready_file.empty()) RETURN_IF_ERROR(TellReady(flags, *server, token_file));
+  while (interrupts.Wait(kPoll) == 0) {
+  }
+  ProgressLine("stopping: trials that run are left to the next server");
+  return 0;
+}
+
+}  // namespace shirabe::cmd

@@ -1,0 +1,49 @@
+#include "experiment/runnable.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/did_you_mean.h"
+#include "base/registry.h"
+#include "metrics/collector.h"
+#include "suggestion/algorithm.h"
+#include "suggestion/stopper.h"
+#include "trial/template.h"
+
+namespace shirabe::experiment {
+namespace {
+
+// "x" is not in this build; did you mean "y"? It has: a, b.
+template <class Info>
+Status CheckRegistered(const std::string& what, const std::string& name) {
+  const Registry<Info>& registry = Registry<Info>::Get();
+  if (registry.Find(name) != nullptr) return absl::OkStatus();
+  const std::vector<std::string> names = registry.Names();
+  const auto nearest = Nearest(name, names);
+  return absl::InvalidArgumentError(
+      absl::StrCat(what, " \"", name, "\" is not in this build", nearest ? "; did you mean \"" : "",
+                   nearest.value_or(""), nearest ? "\"?" : "",
+                   "; it has: ", names.empty() ? "none" : absl::StrJoin(names, ", ")));
+}
+
+}  // namespace
+
+Status CheckRunnable(const v1::Experiment& experiment) {
+  const v1::ExperimentSpec& spec = experiment.spec();
+  RETURN_IF_ERROR(
+      CheckRegistered<suggestion::AlgorithmInfo>("algorithm", spec.algorithm().algorithm_name()));
+  if (spec.has_early_stopping()) {
+    RETURN_IF_ERROR(CheckRegistered<suggestion::StopperInfo>(
+        "early-stopping rule", spec.early_stopping().algorithm_name()));
+  }
+  const Status collector = metrics::CreateCollector(spec.metrics_collector_spec()).status();
+  if (!collector.ok()) return absl::InvalidArgumentError(Message(collector));
+  if (spec.shirabe().ask_and_tell()) return absl::OkStatus();
+  return trial::ReadCommand(spec.trial_template().trial_spec(),
+                            spec.trial_template().primary_container_name(), {})
+      .status();
+}
+
+}  // namespace shirabe::experiment

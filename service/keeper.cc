@@ -1,0 +1,117 @@
+#include "service/keeper.h"
+
+#include <vector>
+
+#include "base/log.h"
+#include "experiment/submit.h"
+
+namespace shirabe::service {
+namespace {
+
+constexpr absl::Duration kLook = absl::Milliseconds(200);
+constexpr absl::Duration kBreath = absl::Milliseconds(20);  // between two looks, at least
+constexpr absl::Duration kTryAgain = absl::Seconds(2);
+
+}  // namespace
+
+Keeper::Keeper(client::LocalClient* client, experiment::Controller* controller, Clock* clock)
+    : client_(client),
+      controller_(controller),
+      clock_(clock),
+      thread_([this](std::stop_token stop) { Run(stop); }) {}
+
+Keeper::~Keeper() {
+  thread_.request_stop();
+  thread_.join();
+}
+
+std::string Keeper::Trouble() const {
+  std::lock_guard lock(mutex_);
+  return trouble_;
+}
+
+bool Keeper::Ready() const {
+  std::lock_guard lock(mutex_);
+  return ready_;
+}
+
+void Keeper::Run(std::stop_token stop) {
+  while (!stop.stop_requested()) {
+    const Status looked = Look();
+    {
+      std::lock_guard lock(mutex_);
+      if (!looked.ok() && trouble_.empty()) {
+        Log(LogLevel::kWarning, "the store cannot be read", {{"error", Message(looked)}});
+      }
+      trouble_ = looked.ok() ? "" : Message(looked);
+      ready_ = ready_ || looked.ok();
+    }
+    if (looked.ok()) {
+      TryOwn();
+      GiveBack();
+    }
+    Pause(kBreath);
+    // An error here shows again in Look, after a while.
+    if (!client_->AwaitChange(revision_, kLook).ok()) Pause(kLook);
+  }
+}
+
+// What has changed since the last look: an experiment that has not ended, or one of which somebody
+// wants something.
+Status Keeper::Look() {
+  ASSIGN_OR_RETURN(const auto changes, client_->Changes(revision_));
+  const size_t known = wanted_.size();
+  std::set<ExperimentKey> changed;
+  for (const db::Change& change : changes) {
+    const ExperimentKey& key = change.experiment;
+    if (change.kind == db::Change::Kind::kIntent && owned_.count(key) == 0) wanted_.insert(key);
+    if (change.kind == db::Change::Kind::kIntent) controller_->Poke(key);
+    if (change.kind == db::Change::Kind::kExperiment && owned_.count(key) == 0) {
+      changed.insert(key);
+    }
+  }
+  for (const ExperimentKey& key : changed) {
+    const auto experiment = client_->GetExperiment(key);
+    if (!experiment.ok() && !absl::IsNotFound(experiment.status())) return experiment.status();
+    if (experiment.ok() && !experiment::IsEnded(*experiment)) wanted_.insert(key);
+  }
+  if (wanted_.size() > known) try_at_ = absl::ZeroDuration();  // a new one need not wait
+  if (!changes.empty()) revision_ = changes.back().revision;
+  return absl::OkStatus();
+}
+
+// Those that another process owns are tried again: it may die, or end.
+void Keeper::TryOwn() {
+  if (wanted_.empty() || clock_->Monotonic() < try_at_) return;
+  bool held = false;
+  for (auto it = wanted_.begin(); it != wanted_.end();) {
+    const Status own = controller_->Own(*it);
+    if (own.ok()) owned_.insert(*it);
+    if (own.ok() || absl::IsNotFound(own)) {
+      it = wanted_.erase(it);
+      continue;
+    }
+    if (!absl::IsAlreadyExists(own)) {
+      Log(LogLevel::kWarning, "an experiment cannot be taken up; trying again",
+          {{"experiment", ToString(*it)}, {"error", Message(own)}});
+    }
+    held = true;
+    ++it;
+  }
+  if (held) try_at_ = clock_->Monotonic() + kTryAgain;
+}
+
+void Keeper::GiveBack() {
+  for (auto it = owned_.begin(); it != owned_.end();) {
+    const Status over = controller_->Await(*it, absl::ZeroDuration());
+    if (absl::IsDeadlineExceeded(over)) {
+      ++it;
+      continue;
+    }
+    if (!over.ok()) wanted_.insert(*it);  // the lease went to another process
+    controller_->Disown(*it);
+    it = owned_.erase(it);
+  }
+}
+
+}  // namespace shirabe::service

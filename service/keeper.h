@@ -1,0 +1,47 @@
+// Keeps every experiment of a store going: owns those that have not ended, those that come, and
+// those whose owner has died; gives back what has ended. One thread of its own. The client and the
+// controller outlive it.
+#pragma once
+
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "base/clock.h"
+#include "client/local_client.h"
+#include "experiment/controller.h"
+
+namespace shirabe::service {
+
+class Keeper {
+ public:
+  Keeper(client::LocalClient* client, experiment::Controller* controller, Clock* clock);
+  // What it owns stays with the controller.
+  ~Keeper();
+
+  // Why the store cannot be read, in words; "" if it can. For /readyz.
+  std::string Trouble() const;
+  // Whether all experiments that were there at the start have been looked at.
+  bool Ready() const;
+
+ private:
+  void Run(std::stop_token stop);
+  Status Look();
+  void TryOwn();
+  void GiveBack();
+
+  client::LocalClient* const client_;
+  experiment::Controller* const controller_;
+  Clock* const clock_;
+  int64_t revision_ = 0;            // of the last look
+  std::set<ExperimentKey> wanted_;  // to be owned
+  std::set<ExperimentKey> owned_;
+  absl::Duration try_at_;  // monotonic; those that another process owns
+  mutable std::mutex mutex_;
+  std::string trouble_;  // guarded by mutex_
+  bool ready_ = false;   // guarded by mutex_
+  std::jthread thread_;  // last: it uses the rest
+};
+
+}  // namespace shirabe::service

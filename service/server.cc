@@ -1,0 +1,132 @@
+#include "service/server.h"
+
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/impl/service_type.h>
+
+#include <atomic>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "service/keeper.h"
+#include "service/shirabe_grpc.h"
+
+namespace shirabe::service {
+namespace {
+
+constexpr int kWorkers = 4;            // experiments that are reconciled at the same time
+constexpr int kThreads = 512;          // calls under way, waiting ones included
+constexpr int kMaxMessage = 16 << 20;  // bytes that a caller may send
+constexpr absl::Duration kDrain = absl::Seconds(5);
+
+std::string HostOf(const std::string& address) { return address.substr(0, address.rfind(':')); }
+
+bool IsLoopback(const std::string& address) {
+  const std::string host = HostOf(address);
+  return host == "localhost" || host == "[::1]" || absl::StartsWith(host, "127.");
+}
+
+StatusOr<std::string> ReadPem(const std::string& option, const std::string& path) {
+  auto text = ReadFile(path, 1 << 20);
+  if (!text.ok()) return absl::InvalidArgumentError(option + ": " + Message(text.status()));
+  if (absl::StrContains(*text, "-----BEGIN ")) return text;
+  return absl::InvalidArgumentError(option + ": " + path + " is no PEM file");
+}
+
+using Credentials = std::shared_ptr<grpc::ServerCredentials>;  // shared: gRPC's own
+
+StatusOr<Credentials> CredentialsFor(const TlsFiles& tls) {
+  if (tls.certificate.empty()) return grpc::InsecureServerCredentials();
+  ASSIGN_OR_RETURN(const std::string certificate, ReadPem("--tls-cert", tls.certificate));
+  ASSIGN_OR_RETURN(const std::string key, ReadPem("--tls-key", tls.key));
+  grpc::SslServerCredentialsOptions options;
+  options.pem_key_cert_pairs.push_back({key, certificate});
+  if (!tls.client_ca.empty()) {
+    ASSIGN_OR_RETURN(options.pem_root_certs, ReadPem("--client-ca", tls.client_ca));
+    options.client_certificate_request = GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY;
+  }
+  return grpc::SslServerCredentials(options);
+}
+
+class DoorsServer : public Server {
+ public:
+  explicit DoorsServer(ServerOptions options) : options_(std::move(options)) {}
+
+  Status Init() {
+    RETURN_IF_ERROR(CheckOpenness());
+    ASSIGN_OR_RETURN(controller_, options_.client->MakeController(options_.machines, kWorkers));
+    options_.client->Attach(controller_.get());
+    RETURN_IF_ERROR(OpenGrpc());
+    keeper_ = std::make_unique<Keeper>(options_.client, controller_.get(), options_.clock);
+    while (!keeper_->Ready() && keeper_->Trouble().empty()) Pause(absl::Milliseconds(1));
+    return absl::OkStatus();
+  }
+
+  ~DoorsServer() override {
+    closing_ = true;
+    if (grpc_ != nullptr) grpc_->Shutdown(absl::ToChronoTime(options_.clock->Now() + kDrain));
+    keeper_ = nullptr;
+    options_.client->Attach(nullptr);
+    controller_ = nullptr;
+  }
+
+  std::string grpc_address() const override {
+    return absl::StrCat(HostOf(options_.grpc), ":", grpc_port_);
+  }
+  std::string Trouble() const override { return keeper_->Trouble(); }
+
+ private:
+  // Without TLS a token can be read on the wire, and without a token anybody may run programs.
+  Status CheckOpenness() const {
+    const bool open = options_.tokens.admin_token().empty();
+    if (IsLoopback(options_.grpc) || (!open && !options_.tls.certificate.empty())) {
+      return absl::OkStatus();
+    }
+    return absl::InvalidArgumentError(
+        absl::StrCat("--grpc ", options_.grpc, " can be reached from the network: ",
+                     open ? "leave --insecure out" : "give --tls-cert and --tls-key",
+                     ", or listen on 127.0.0.1"));
+  }
+
+  Status OpenGrpc() {
+    ASSIGN_OR_RETURN(const Credentials credentials, CredentialsFor(options_.tls));
+    service_ = MakeShirabeService({.client = options_.client,
+                                   .tokens = &options_.tokens,
+                                   .rights = {},
+                                   .clock = options_.clock,
+                                   .closing = &closing_});
+    grpc::EnableDefaultHealthCheckService(true);
+    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort(options_.grpc, credentials, &grpc_port_);
+    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+    builder.SetMaxReceiveMessageSize(kMaxMessage);
+    builder.SetResourceQuota(grpc::ResourceQuota("calls").SetMaxThreads(kThreads));
+    builder.RegisterService(service_.get());
+    grpc_ = builder.BuildAndStart();
+    if (grpc_ != nullptr && grpc_port_ != 0) return absl::OkStatus();
+    return absl::UnavailableError("cannot listen on --grpc " + options_.grpc +
+                                  ": is it in use, or no address of this machine?");
+  }
+
+  const ServerOptions options_;
+  std::atomic<bool> closing_ = false;
+  std::unique_ptr<experiment::Controller> controller_;
+  std::unique_ptr<grpc::Service> service_;
+  std::unique_ptr<grpc::Server> grpc_;
+  int grpc_port_ = 0;
+  std::unique_ptr<Keeper> keeper_;
+};
+
+}  // namespace
+
+StatusOr<std::unique_ptr<Server>> Server::Start(ServerOptions options) {
+  auto server = std::make_unique<DoorsServer>(std::move(options));
+  RETURN_IF_ERROR(server->Init());
+  return server;
+}
+
+}  // namespace shirabe::service

@@ -1,0 +1,45 @@
+// shirabe serve: the doors of a store (gRPC now and HTTP), and the owner of its experiments, as one
+// object. Start returns once every door answers; the destructor closes them, gives the calls under
+// way a few seconds, and gives the experiments back: their attempts run on, to be adopted by the
+// next server.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "client/local_client.h"
+#include "service/auth.h"
+
+namespace shirabe::service {
+
+struct TlsFiles {
+  std::string certificate;  // PEM; "" = plaintext
+  std::string key;          // PEM
+  std::string client_ca;    // PEM; callers must show a certificate of it; "" = they need none
+};
+
+struct ServerOptions {
+  client::LocalClient* client = nullptr;  // outlives the server
+  Clock* clock = nullptr;
+  client::Machines machines;  // what trials get here
+  std::string grpc = "127.0.0.1:0";
+  TlsFiles tls;
+  Tokens tokens = Tokens::Open();
+};
+
+class Server {
+ public:
+  // kInvalidArgument, naming the option and the fix: a door that is open to the network without
+  // TLS and a token, files that are no certificate. kUnavailable: an address that is in use.
+  static StatusOr<std::unique_ptr<Server>> Start(ServerOptions options);
+  virtual ~Server() = default;
+
+  // HOST:PORT, with the port that was found free where 0 was asked for.
+  virtual std::string grpc_address() const = 0;
+  // Why it cannot do its work just now, in words; "" if it can.
+  virtual std::string Trouble() const = 0;
+};
+
+}  // namespace shirabe::service

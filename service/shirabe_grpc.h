@@ -1,0 +1,31 @@
+// The gRPC door: proto/shirabe/v1/api.proto over a client. Each call shows its token, gets a client
+// for that caller (guarded_client.h), and is answered in its own thread. What `Door` points to
+// outlives the service.
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include "base/clock.h"
+#include "client/local_client.h"
+#include "service/auth.h"
+#include "service/guarded_client.h"
+
+namespace grpc {
+class Service;
+}
+
+namespace shirabe::service {
+
+// What every door of the server needs.
+struct Door {
+  client::LocalClient* client = nullptr;
+  const Tokens* tokens = nullptr;
+  Rights rights;
+  Clock* clock = nullptr;
+  const std::atomic<bool>* closing = nullptr;  // true: calls that wait return at once
+};
+
+std::unique_ptr<grpc::Service> MakeShirabeService(const Door& door);
+
+}  // namespace shirabe::service
