@@ -1,0 +1,291 @@
+// shirabe serve as its users have it: a process that is killed, stopped, called by strangers and
+// joined by a second one, with real trials under it. BINARY_DIR is where the program under test
+// lies.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "base/process_id.h"
+#include "client/remote_client.h"
+#include "experiment/spec.h"
+#include "tests/integration/cli.h"
+
+namespace shirabe::cmd {
+namespace {
+
+using ::testing::HasSubstr;
+
+// A trial reports, then waits for the file `go`.
+constexpr char kSpec[] = R"(apiVersion: kubeflow.org/v1beta1
+kind: Experiment
+metadata: {name: NAME}
+spec:
+  objective: {type: minimize, objectiveMetricName: loss}
+  algorithm: {algorithmName: sobol}
+  parallelTrialCount: 2
+  maxTrialCount: 4
+  parameters:
+    - {name: lr, parameterType: double, feasibleSpace: {min: "0", max: "1"}}
+  trialTemplate:
+    primaryContainerName: main
+    trialParameters: [{name: lr, reference: lr}]
+    trialSpec:
+      apiVersion: batch/v1
+      kind: Job
+      spec:
+        template:
+          spec:
+            containers:
+              - name: main
+                command: [/bin/sh, DIR/trial.sh, "${trialParameters.lr}"]
+)";
+constexpr char kTrial[] = R"(
+echo "loss=$1"
+echo "$SHIRABE_TRIAL-a$SHIRABE_ATTEMPT" >> "$DIR/starts"
+while [ ! -e "$DIR/go" ]; do sleep 0.05; done
+)";
+constexpr char kAsked[] = R"(apiVersion: kubeflow.org/v1beta1
+kind: Experiment
+metadata: {name: asked, namespace: NAMESPACE}
+spec:
+  objective: {type: minimize, objectiveMetricName: loss}
+  algorithm: {algorithmName: random}
+  maxTrialCount: 3
+  parameters:
+    - {name: x, parameterType: double, feasibleSpace: {min: "0", max: "1"}}
+  shirabe: {askAndTell: true}
+)";
+
+class ServeTest : public testing::Test {
+ protected:
+  ServeTest() { cli_.Write("trial.sh", kTrial); }
+
+  // A server, once it answers.
+  std::unique_ptr<Running> Serve(std::vector<std::string> more = {}) {
+    const std::string ready = cli_.Path("ready" + std::to_string(++servers_));
+    std::vector<std::string> words = {"serve", "--grpc", "127.0.0.1:0", "--ready-file", ready};
+    words.insert(words.end(), more.begin(), more.end());
+    auto server = cli_.Start(words);
+    EXPECT_TRUE(Eventually([&] { return std::filesystem::exists(ready); })) << server->Err();
+    const auto json = nlohmann::json::parse(ReadFile(ready).value_or("{}"));
+    address_ = json.value("grpc", "");
+    return server;
+  }
+
+  std::vector<std::string> Remote(std::vector<std::string> words) const {
+    words.insert(words.end(), {"--server", address_});
+    return words;
+  }
+
+  std::string Spec(const std::string& name) {
+    return cli_.Write(name + ".yaml",
+                      absl::StrReplaceAll(kSpec, {{"NAME", name}, {"DIR", cli_.Path("")}}));
+  }
+  Outcome Apply(const std::string& file) { return cli_.Run(Remote({"apply", "-f", file})); }
+
+  nlohmann::json Trials(const std::string& name) {
+    return cli_.Json(Remote({"get", "trials", name, "-o", "json"}))["items"];
+  }
+  bool HasStarted(size_t trials) {
+    const std::string text = ReadFile(cli_.Path("starts")).value_or("");
+    return static_cast<size_t>(std::count(text.begin(), text.end(), '\n')) >= trials;
+  }
+  bool HasSucceeded(const std::string& name) {
+    const Outcome outcome = cli_.Run(Remote({"get", "exp", name}));
+    return outcome.out.find("Succeeded") != std::string::npos;
+  }
+  // Every trial ran once, and once only.
+  void ExpectOneAttemptEach() {
+    std::vector<std::string> starts =
+        absl::StrSplit(ReadFile(cli_.Path("starts")).value_or(""), '\n', absl::SkipEmpty());
+    std::sort(starts.begin(), starts.end());
+    EXPECT_THAT(starts, testing::ElementsAre("one-1-a1", "one-2-a1", "one-3-a1", "one-4-a1"));
+  }
+
+  std::unique_ptr<client::Client> Connect(const std::string& token) {
+    auto client = client::Connect({.server = address_, .token = token, .clock = RealClock()});
+    EXPECT_TRUE(client.ok()) << client.status();
+    return std::move(*client);
+  }
+
+  Cli cli_;
+  int servers_ = 0;
+  std::string address_;
+};
+
+TEST_F(ServeTest, RunsWhatIsApplied) {
+  cli_.Write("go", "");
+  const auto server = Serve();
+  EXPECT_THAT(Apply(Spec("one")).out, HasSubstr("one created"));
+  EXPECT_THAT(Apply(Spec("one")).out, HasSubstr("one unchanged"));
+  EXPECT_EQ(cli_.Run(Remote({"create", "-f", Spec("one")})).code, 4);
+  Apply(Spec("two"));
+  EXPECT_TRUE(Eventually([&] { return HasSucceeded("one") && HasSucceeded("two"); }));
+  EXPECT_THAT(cli_.Run(Remote({"best", "one"})).out, HasSubstr("loss"));
+  EXPECT_THAT(cli_.Run(Remote({"logs", "one-1"})).out, HasSubstr("loss="));
+  EXPECT_EQ(cli_.Run(Remote({"delete", "one"})).code, 0);
+  EXPECT_EQ(cli_.Run(Remote({"describe", "exp", "one"})).code, 3);
+  EXPECT_FALSE(std::filesystem::exists(cli_.state() + "/default/one"));
+}
+
+TEST_F(ServeTest, AKilledServerLosesNothing) {
+  auto server = Serve();
+  Apply(Spec("one"));
+  ASSERT_TRUE(Eventually([&] { return HasStarted(2); }));
+  server->Signal(SIGKILL);
+  server->Wait();
+  const absl::Duration began = RealClock()->Monotonic();
+  server = Serve();
+  EXPECT_TRUE(Eventually([&] {
+    return cli_.Run(Remote({"get", "exp", "one"})).out.find("Running") != std::string::npos;
+  }));
+  EXPECT_LT(RealClock()->Monotonic() - began, absl::Seconds(30));
+  cli_.Write("go", "");
+  EXPECT_TRUE(Eventually([&] { return HasSucceeded("one"); }));
+  ExpectOneAttemptEach();
+}
+
+TEST_F(ServeTest, AStoppedServerLeavesItsTrialsToTheNext) {
+  auto server = Serve();
+  Apply(Spec("one"));
+  ASSERT_TRUE(Eventually([&] { return HasStarted(2); }));
+  server->Signal(SIGTERM);
+  EXPECT_EQ(server->Wait().code, 0);
+  server = Serve();
+  cli_.Write("go", "");
+  EXPECT_TRUE(Eventually([&] { return HasSucceeded("one"); }));
+  ExpectOneAttemptEach();
+}
+
+TEST_F(ServeTest, ASecondServerTakesOverWhenTheFirstDies) {
+  auto first = Serve();
+  Apply(Spec("one"));
+  ASSERT_TRUE(Eventually([&] { return HasStarted(2); }));
+  auto second = Serve();
+  first->Signal(SIGKILL);
+  first->Wait();
+  cli_.Write("go", "");
+  EXPECT_TRUE(Eventually([&] { return HasSucceeded("one"); }));
+  ExpectOneAttemptEach();
+}
+
+TEST_F(ServeTest, ASecondServerHandsWishesToTheOwner) {
+  auto first = Serve();
+  Apply(Spec("one"));
+  ASSERT_TRUE(Eventually([&] { return HasStarted(2); }));
+  auto second = Serve();
+  EXPECT_EQ(cli_.Run(Remote({"cancel", "one"})).code, 0);
+  EXPECT_TRUE(Eventually([&] {
+    return cli_.Run(Remote({"get", "exp", "one"})).out.find("Failed") != std::string::npos ||
+           HasSucceeded("one");
+  }));
+  for (const auto& trial : Trials("one")) {
+    EXPECT_NE(trial["status"]["conditions"].back()["type"], "Running") << trial;
+  }
+}
+
+TEST_F(ServeTest, ShowsEachCallerHisOwnNamespaceOnly) {
+  cli_.Write("tokens", "admin-0123456789abcdef\nuser team team-0123456789abcdef\n");
+  std::filesystem::permissions(cli_.Path("tokens"), std::filesystem::perms::owner_read);
+  const auto server = Serve({"--token-file", cli_.Path("tokens")});
+  cli_.Write("team", "team-0123456789abcdef");
+  cli_.Write("wrong", "no-such-0123456789abcdef");
+  const auto as = [&](const std::string& token, std::vector<std::string> words) {
+    words.insert(words.end(), {"--token-file", cli_.Path(token)});
+    return cli_.Run(Remote(words));
+  };
+  EXPECT_EQ(as("tokens", {"apply", "-f", Spec("one")}).code, 0);
+  EXPECT_EQ(as("team", {"get", "exp"}).code, 6);
+  EXPECT_EQ(as("team", {"get", "exp", "-A"}).code, 6);
+  EXPECT_EQ(as("team", {"describe", "exp", "one"}).code, 6);
+  EXPECT_EQ(as("team", {"cancel", "one"}).code, 6);
+  EXPECT_EQ(as("team", {"logs", "one-1"}).code, 6);
+  EXPECT_EQ(as("team", {"get", "exp", "-n", "team"}).code, 0);
+  // His own programs would run as this server's processes.
+  const Outcome refused = as("team", {"apply", "-f", Spec("two"), "-n", "team"});
+  EXPECT_EQ(refused.code, 6);
+  EXPECT_THAT(refused.err, HasSubstr("administrator"));
+  const std::string asked =
+      cli_.Write("asked.yaml", absl::StrReplaceAll(kAsked, {{"NAMESPACE", "team"}}));
+  EXPECT_EQ(as("team", {"apply", "-f", asked}).code, 0);
+  EXPECT_EQ(as("wrong", {"get", "exp", "-n", "team"}).code, 6);
+  EXPECT_EQ(cli_.Run(Remote({"get", "exp", "-n", "team"})).code, 6);
+}
+
+TEST_F(ServeTest, ATrialReportsForItselfOnly) {
+  const auto server = Serve();
+  const std::string admin(absl::StripAsciiWhitespace(*ReadFile(cli_.state() + "/token")));
+  const auto client = Connect(admin);
+  const std::string yaml = absl::StrReplaceAll(kAsked, {{"NAMESPACE", "default"}});
+  const auto parsed = experiment::ParseExperiments(yaml);
+  ASSERT_TRUE(client->Submit(parsed[0].experiment, 0).ok());
+  const ExperimentKey key{"default", "asked"};
+  const auto first = client->Ask(key, "a", absl::Seconds(20));
+  const auto second = client->Ask(key, "b", absl::Seconds(20));
+  ASSERT_TRUE(first.ok() && first->trial && second.ok() && second->trial) << first.status();
+  const auto trial = Connect(absl::BytesToHexString(first->token));
+  const TrialKey own{key, first->trial->number()}, other{key, second->trial->number()};
+  const auto report = [&](const TrialKey& target) {
+    return trial
+        ->Tell({.trial = target,
+                .points = {{.metric = "loss", .value = 0.5, .step = 1}},
+                .end = experiment::Report::End::kNone})
+        .status();
+  };
+  EXPECT_TRUE(report(own).ok()) << report(own);
+  EXPECT_EQ(report(other).code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_EQ(report({{"default", "elsewhere"}, 1}).code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_TRUE(trial->GetTrial(own).ok());
+  EXPECT_TRUE(trial->ListObservations({.trial = own}).ok());
+  EXPECT_EQ(trial->GetTrial(other).status().code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_EQ(trial->GetExperiment(key).status().code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_EQ(trial->ListTrials({.experiment = key}).status().code(),
+            absl::StatusCode::kPermissionDenied);
+  EXPECT_EQ(trial->Changes(0).status().code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_EQ(trial->Send(key, {}).code(), absl::StatusCode::kPermissionDenied);
+}
+
+TEST_F(ServeTest, RefusesABadSpecificationWithItsField) {
+  const auto server = Serve({"--insecure"});
+  const auto client = Connect("");
+  const auto parsed =
+      experiment::ParseExperiments(absl::StrReplaceAll(kAsked, {{"NAMESPACE", "default"}}));
+  v1::Experiment bad = parsed[0].experiment;
+  bad.mutable_spec()->mutable_parameters(0)->mutable_feasible_space()->set_min(2);
+  const Status refused = client->Submit(bad, 0).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(Message(refused), HasSubstr("spec.parameters[0].feasibleSpace"));
+  ASSERT_TRUE(client->Submit(parsed[0].experiment, 0).ok());
+  EXPECT_EQ(client->Submit(parsed[0].experiment, 7).status().code(), absl::StatusCode::kAborted);
+}
+
+TEST_F(ServeTest, IsOpenToTheNetworkOnlyWithTlsAndAToken) {
+  EXPECT_EQ(cli_.Run({"serve", "--insecure", "--grpc", "0.0.0.0:0"}).code, 5);
+  const Outcome plain = cli_.Run({"serve", "--grpc", "0.0.0.0:0"});
+  EXPECT_EQ(plain.code, 5);
+  EXPECT_THAT(plain.err, HasSubstr("--tls-cert"));
+  EXPECT_EQ(cli_.Run({"serve", "--tls-cert", "a"}).code, 2);
+  const Outcome torn =
+      cli_.Run({"serve", "--tls-cert", cli_.Write("c.pem", "x"), "--tls-key", cli_.Path("c.pem")});
+  EXPECT_THAT(torn.err, HasSubstr("c.pem is no PEM file"));
+}
+
+TEST_F(ServeTest, SpeaksTls) {
+  const std::string command =
+      "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 "
+      "-subj /CN=localhost -addext subjectAltName=IP:127.0.0.1,DNS:localhost -keyout " +
+      cli_.Path("key.pem") + " -out " + cli_.Path("cert.pem") + " 2>/dev/null";
+  if (system(command.c_str()) != 0) GTEST_SKIP() << "there is no openssl to make a certificate";
+  const auto server =
+      Serve({"--tls-cert", cli_.Path("cert.pem"), "--tls-key", cli_.Path("key.pem")});
+  EXPECT_EQ(cli_.Run(Remote({"get", "exp", "--ca", cli_.Path("cert.pem")})).code, 0);
+  EXPECT_EQ(cli_.Run(Remote({"get", "exp"})).code, 7);
+}
+
+}  // namespace
+}  // namespace shirabe::cmd
