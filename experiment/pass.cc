@@ -263,7 +263,9 @@ void Pass::StartOpen(Live& live) {
   }
   if (status.ok()) {
     live.started = true;
-    return Requeue(kNoteStartAfter);
+    // A caller waits for his trial; a program's start is not to be seen sooner.
+    const bool asked = state_.experiment().spec().shirabe().ask_and_tell();
+    return Requeue(asked ? absl::ZeroDuration() : kNoteStartAfter);
   }
   if (absl::IsResourceExhausted(status) || absl::IsUnavailable(status)) {
     if (live.trial.record.waiting() != Message(status)) live.trial_changed = true;
