@@ -1,4 +1,7 @@
 // serve: everything of `run`, for every experiment of a store, until it is told to stop.
+#include <sys/resource.h>
+
+#include <algorithm>
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
@@ -48,6 +51,15 @@ StatusOr<client::Machines> MachinesFor(const ServeFlags& flags) {
   return machines;
 }
 
+// Callers and trials have a descriptor or two each, and the usual limit is 1,024.
+void AllowManyDescriptors() {
+  constexpr rlim_t kEnough = 65536;
+  rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= kEnough) return;
+  limit.rlim_cur = std::min(kEnough, limit.rlim_max);
+  setrlimit(RLIMIT_NOFILE, &limit);  // where it is refused, the old limit does for fewer
+}
+
 std::string TokenFile(const Globals& globals, const client::Place& place) {
   return globals.token_file.empty() ? place.home + "/token" : globals.token_file;
 }
@@ -89,6 +101,7 @@ StatusOr<int> Serve(const Arguments& arguments) {
   ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
   if (done) return 0;
   RETURN_IF_ERROR(CheckFlags(globals, flags));
+  AllowManyDescriptors();
   if (!globals.verbose) SetLogLevel(LogLevel::kInfo);
   ASSIGN_OR_RETURN(const client::Machines machines, MachinesFor(flags));
   // Before anything starts a thread: the signals are to reach none of them.

@@ -17,9 +17,11 @@
 namespace shirabe::service {
 namespace {
 
-constexpr int kWorkers = 4;            // experiments that are reconciled at the same time
-constexpr int kThreads = 512;          // calls under way, waiting ones included
-constexpr int kMaxMessage = 16 << 20;  // bytes that a caller may send
+constexpr int kWorkers = 4;              // experiments that are reconciled at the same time
+constexpr int kThreads = 512;            // calls under way, waiting ones included
+constexpr int kStreams = 100;            // calls of one connection at the same time
+constexpr int kMaxMessage = 16 << 20;    // bytes that a caller may send at once
+constexpr size_t kCallMemory = 1 << 29;  // bytes of all that is being received and sent
 constexpr absl::Duration kDrain = absl::Seconds(5);
 
 std::string HostOf(const std::string& address) { return address.substr(0, address.rfind(':')); }
@@ -49,6 +51,19 @@ StatusOr<Credentials> CredentialsFor(const TlsFiles& tls) {
     options.client_certificate_request = GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY;
   }
   return grpc::SslServerCredentials(options);
+}
+
+// So that no caller holds the others up: connections whose other end is gone are noticed, those
+// that nobody uses are closed, and what a caller sends and asks at the same time has a limit.
+void LimitCalls(grpc::ServerBuilder& builder) {
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, 10 * 60'000);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kStreams);
+  builder.SetMaxReceiveMessageSize(kMaxMessage);
+  builder.SetResourceQuota(
+      grpc::ResourceQuota("calls").SetMaxThreads(kThreads).Resize(kCallMemory));
 }
 
 class DoorsServer : public Server {
@@ -102,9 +117,7 @@ class DoorsServer : public Server {
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
     grpc::ServerBuilder builder;
     builder.AddListeningPort(options_.grpc, credentials, &grpc_port_);
-    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-    builder.SetMaxReceiveMessageSize(kMaxMessage);
-    builder.SetResourceQuota(grpc::ResourceQuota("calls").SetMaxThreads(kThreads));
+    LimitCalls(builder);
     builder.RegisterService(service_.get());
     grpc_ = builder.BuildAndStart();
     if (grpc_ != nullptr && grpc_port_ != 0) return absl::OkStatus();
