@@ -53,7 +53,8 @@ class Load {
     {
       std::vector<std::jthread> callers;
       for (int i = 0; i < plan_.callers; ++i) {
-        callers.emplace_back([this, i] { Call(absl::StrCat("caller-", ThisProcess().pid, "-", i)); });
+        callers.emplace_back(
+            [this, i] { Call(absl::StrCat("caller-", ThisProcess().pid, "-", i)); });
       }
     }
     Print(RealClock()->Monotonic() - began);

@@ -84,7 +84,8 @@ class Server:
         self.run("apply", *words)
 
     def statuses(self):
-        return [item["status"] for item in json.loads(self.run("get", "exp", "-o", "json"))["items"]]
+        experiments = json.loads(self.run("get", "exp", "-o", "json"))["items"]
+        return [experiment["status"] for experiment in experiments]
 
     def usage(self):
         """MB resident, open descriptors, threads."""
@@ -183,8 +184,8 @@ def soak(server, options):
     spread = sum((i - middle) ** 2 for i in range(len(half))) or 1
     slope = sum((i - middle) * value for i, value in enumerate(half)) / spread
     print(f"| soak, {options.minutes} min, {round_number * 5} experiments of 20 trials | "
-          f"{samples[0][0]:.0f} MB first, {samples[-1][0]:.0f} MB last, {slope * 60:+.2f} MB/h over "
-          f"the second half | {samples[0][1]} to {samples[-1][1]} descriptors |")
+          f"{samples[0][0]:.0f} MB first, {samples[-1][0]:.0f} MB last, {slope * 60:+.2f} MB/h "
+          f"over the second half | {samples[0][1]} to {samples[-1][1]} descriptors |")
 
 
 def main():
