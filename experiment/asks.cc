@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "experiment/ingest.h"
+#include "experiment/submit.h"
 
 namespace shirabe::experiment {
 namespace {
@@ -52,14 +53,26 @@ bool IsKnown(const std::vector<db::ObservationRow>& rows, const metrics::Point& 
   });
 }
 
-// Of a trial that has ended: the same report again, whose answer was lost, is no mistake.
+// Whether it comes from the last attempt of a trial that has none open.
+StatusOr<bool> IsOfLast(const Report& report, const v1::Trial& trial, db::Store& store) {
+  if (report.attempt != 0 && report.attempt != trial.attempts()) return false;
+  if (report.token.empty()) return true;
+  ASSIGN_OR_RETURN(const auto attempts, store.ListAttempts({.experiment = report.trial.experiment,
+                                                            .trial = report.trial.number}));
+  return !attempts.empty() && attempts.back().record.token() == report.token;
+}
+
+// Of a trial that has ended: the same report again, whose answer was lost, is no mistake, and a
+// caller who does not know yet that his trial was stopped is told so.
 StatusOr<Reported> TakeLate(const Report& report, db::Store& store) {
   ASSIGN_OR_RETURN(const auto stored, store.GetTrial(report.trial));
   const v1::Trial& trial = stored.record;
-  const bool wrong_attempt = report.attempt != 0 && report.attempt != trial.attempts();
-  if (!IsTerminal(trial.phase()) || report.end == Report::End::kNone || wrong_attempt) {
-    return NotCurrent(report.trial, report.attempt);
+  ASSIGN_OR_RETURN(const bool is_of_last, IsOfLast(report, trial, store));
+  if (!IsTerminal(trial.phase()) || !is_of_last) return NotCurrent(report.trial, report.attempt);
+  if (trial.phase() == v1::TRIAL_EARLY_STOPPED || trial.phase() == v1::TRIAL_KILLED) {
+    return Reported{.stop = trial.message().empty() ? trial.reason() : trial.message()};
   }
+  if (report.end == Report::End::kNone) return NotCurrent(report.trial, report.attempt);
   ASSIGN_OR_RETURN(const auto rows, store.ListObservations({.trial = report.trial}));
   const bool same_end = (report.end == Report::End::kFailed) == (trial.phase() == v1::TRIAL_FAILED);
   const bool same_points =
@@ -131,6 +144,10 @@ void DropAsks(State& state) {
 }
 
 Status TryAgain(State& state, int64_t number, db::Store& store, absl::Time now) {
+  if (IsEnded(state.experiment())) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("trial ", number, " is not tried again: the experiment has ended"));
+  }
   ASSIGN_OR_RETURN(const auto old, store.GetTrial({state.key(), number}));
   suggestion::Suggestion again;
   again.point.assign(old.record.point().x().begin(), old.record.point().x().end());

@@ -156,6 +156,7 @@ Plan MakePlan(const PlanInput& input) {
   CHECK(input.experiment != nullptr);
   Plan plan;
   if (IsEnded(*input.experiment)) {
+    plan.full = true;
     StopEverything(input, v1::EXPERIMENT_ENDED, plan);
     return plan;
   }

@@ -34,6 +34,7 @@ spec:
   maxTrialCount: {trials}
   parameters:
     - {{name: lr, parameterType: double, feasibleSpace: {{min: "0", max: "1"}}}}
+    - {{name: wd, parameterType: double, feasibleSpace: {{min: "0", max: "1"}}}}
   trialTemplate:
     primaryContainerName: main
     trialParameters: [{{name: lr, reference: lr}}]

@@ -185,6 +185,25 @@ TEST_F(AskTest, EightCallersAtOnceGetATrialEachAndNoMoreThanThereAre) {
   EXPECT_EQ(told, (std::multiset<int64_t>{1, 2, 3, 4, 5, 6}));
 }
 
+TEST_F(AskTest, ACallerIsToldThatHisTrialWasStopped) {
+  const Asked asked = Ask("w");
+  ASSERT_TRUE(asked.trial);
+  v1::Intent cancel;
+  cancel.set_verb(v1::Intent::CANCEL);
+  ASSERT_TRUE(client_->Send(kAsked, cancel).ok());
+  EXPECT_TRUE(Ask("v").ended);
+  const auto told = client_->Tell(End(asked, 0.5));
+  ASSERT_TRUE(told.ok()) << told.status();
+  EXPECT_FALSE(told->stop.empty());
+  EXPECT_EQ(client_->GetTrial({kAsked, asked.trial->number()})->phase(), v1::TRIAL_KILLED);
+  v1::Intent again;
+  again.set_verb(v1::Intent::RETRY);
+  again.set_trial(1);
+  ASSERT_TRUE(client_->Send(kAsked, again).ok());
+  EXPECT_TRUE(Ask("v").ended);
+  EXPECT_EQ(client_->ListTrials({.experiment = kAsked})->size(), 1u);
+}
+
 TEST_F(AskTest, ARetryIsGivenToTheNextWhoAsks) {
   const Asked asked = Ask("w");
   ASSERT_TRUE(asked.trial);
