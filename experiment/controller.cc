@@ -142,7 +142,8 @@ class QueueController : public Controller {
   void Disown(const ExperimentKey& key) override {
     std::unique_lock lock(mutex_);
     const auto found = entries_.find(key);
-    if (found == entries_.end() || found->second.running) return;
+    if (found == entries_.end()) return;
+    changed_.wait(lock, [&] { return !found->second.running; });
     const Entry entry = found->second;
     entries_.erase(found);
     lock.unlock();
