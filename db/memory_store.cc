@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "db/change_signal.h"
 #include "db/rules.h"
 #include "db/store.h"
 
@@ -74,6 +75,9 @@ class MemoryStore : public Store {
   StatusOr<std::vector<v1::Intent>> ListIntents(const ExperimentKey& key) override;
   StatusOr<int64_t> Revision() override;
   StatusOr<std::vector<Change>> Changes(int64_t after, int64_t limit) override;
+  StatusOr<int64_t> AwaitChange(int64_t after, absl::Duration timeout) override {
+    return signal_.Await(after, timeout);
+  }
   StatusOr<int64_t> Commit(const Batch& batch) override;
   StatusOr<v1::Lease> AcquireLease(const LeaseRequest& request) override;
   StatusOr<v1::Lease> GetLease(const ExperimentKey& key) override;
@@ -93,6 +97,7 @@ class MemoryStore : public Store {
   void Put(const Record& record, const ChangeId& id, Versioned<Record>* row);
 
   const bool read_only_;
+  ChangeSignal signal_;
   std::mutex mutex_;
   int64_t revision_ = 0;
   int64_t last_id_ = 0;  // of events and intents
@@ -233,6 +238,7 @@ StatusOr<int64_t> MemoryStore::Commit(const Batch& batch) {
   RETURN_IF_ERROR(Check(batch));
   ++revision_;
   batch.delete_experiment ? Delete(batch.experiment) : Apply(batch);
+  signal_.Raise(revision_);
   return revision_;
 }
 

@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "db/change_signal.h"
 #include "db/rules.h"
 #include "db/sqlite_commit.h"
 #include "db/sqlite_reader.h"
@@ -70,9 +71,15 @@ class SqliteStore : public Store {
   StatusOr<std::vector<Change>> Changes(int64_t after, int64_t limit) override {
     return Read([&](Connection* db) { return ListChanges(after, limit, db); });
   }
+  StatusOr<int64_t> AwaitChange(int64_t after, absl::Duration timeout) override {
+    return AwaitByAsking(this, &signal_, after, timeout);
+  }
   StatusOr<int64_t> Commit(const Batch& batch) override {
     RETURN_IF_ERROR(ValidateBatch(batch));
-    return Write<int64_t>([&](WriteSession* session) { return CommitBatch(batch, session); });
+    const auto revision =
+        Write<int64_t>([&](WriteSession* session) { return CommitBatch(batch, session); });
+    if (revision.ok()) signal_.Raise(*revision);
+    return revision;
   }
   StatusOr<v1::Lease> AcquireLease(const LeaseRequest& request) override {
     return Write<v1::Lease>(
@@ -101,6 +108,7 @@ class SqliteStore : public Store {
 
   const SqliteOptions options_;
   Mode read_mode_ = Mode::kRead;  // fixed by Open
+  ChangeSignal signal_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<Connection>> idle_readers_;
   std::unique_ptr<SqliteWriter> writer_;

@@ -172,6 +172,11 @@ class Store {
   // Commit are never parted, so that asking again after the last revision misses none: if the
   // first Commit alone has more than `limit`, it comes whole.
   virtual StatusOr<std::vector<Change>> Changes(int64_t after, int64_t limit) = 0;
+  // Returns the revision as soon as it is greater than `after`, or else what it is when `timeout`
+  // has passed. Whichever process commits: in this one it wakes at once, in others within 0.2 s.
+  // Any number of threads may wait; the store must outlive them. By default it asks again and
+  // again.
+  virtual StatusOr<int64_t> AwaitChange(int64_t after, absl::Duration timeout);
 
   // Durable and atomic; returns its revision. See above for refusals.
   virtual StatusOr<int64_t> Commit(const Batch& batch) = 0;
@@ -186,8 +191,9 @@ class Store {
 };
 
 struct StoreInfo {
-  std::string name;  // the scheme of its address: sqlite, memory
+  std::string name;  // the scheme of its address: sqlite, memory, postgres
   std::string help;
+  std::vector<std::string> aliases{};  // other schemes that mean the same
   // `address` is what follows "<scheme>:", "read_only" never writes nor migrates.
   StatusOr<std::unique_ptr<Store>> (*open)(const std::string& address, bool read_only);
   // For the contract suite: an address (after the scheme) of an empty store, in `folder` if it
@@ -195,7 +201,8 @@ struct StoreInfo {
   std::optional<std::string> (*scratch)(const std::string& folder);
 };
 
-// "sqlite:PATH", "memory:". kInvalidArgument, naming the schemes, for any other.
+// "sqlite:PATH", "postgres://USER@HOST:PORT/DATABASE", "memory:". kInvalidArgument, naming the
+// schemes, for any other.
 StatusOr<std::unique_ptr<Store>> Open(const std::string& address, bool read_only = false);
 
 }  // namespace shirabe::db
