@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "db/store.h"
+#include "tests/db/postgres_server.h"
 
 namespace shirabe::db {
 
@@ -97,13 +98,24 @@ class StoreContract : public ::testing::TestWithParam<std::string> {
     char folder[] = "/tmp/shirabe-contract-XXXXXX";
     ASSERT_NE(mkdtemp(folder), nullptr);
     folder_ = folder;
+    if (GetParam() == "postgres" && SharedPostgres() == nullptr) {
+      GTEST_SKIP() << "there is no PostgreSQL here (package postgresql-15)";
+    }
     const StoreInfo* info = Registry<StoreInfo>::Get().Find(GetParam());
     const auto address = info->scratch(folder_);
     if (!address) GTEST_SKIP() << "this machine has no " << GetParam() << " to test with";
-    auto opened = Open(GetParam() + ":" + *address);
-    ASSERT_TRUE(opened.ok()) << opened.status();
-    store_ = *std::move(opened);
+    address_ = GetParam() + ":" + *address;
+    store_ = OpenAgain();
+    ASSERT_NE(store_, nullptr);
   }
+  // The same records from a second store, as another process has one.
+  std::unique_ptr<Store> OpenAgain(bool read_only = false) {
+    auto opened = Open(address_, read_only);
+    EXPECT_TRUE(opened.ok()) << opened.status();
+    return opened.ok() ? *std::move(opened) : nullptr;
+  }
+  // Whether it does: what is in memory is this store's alone.
+  bool CanShare() const { return GetParam() != "memory"; }
   void TearDown() override {
     store_.reset();
     ASSERT_TRUE(RemoveAll(folder_).ok());
@@ -162,6 +174,7 @@ class StoreContract : public ::testing::TestWithParam<std::string> {
   }
 
   std::string folder_;
+  std::string address_;
   std::unique_ptr<Store> store_;
 };
 
