@@ -96,6 +96,8 @@ metrics::Source SourceFor(const State& state, const Live& live, const trial::Att
   }
   source.log = paths.log;
   source.metrics_file = paths.metrics_file;
+  source.hypertune_file = paths.hypertune_file;
+  source.scrapes_file = paths.scrapes_file;
   source.working_dir = working_dir;
   // Trials that share a machine need a file each: the path may name the trial's own folder.
   std::string& path = *source.spec.mutable_source()->mutable_file_system_path()->mutable_path();

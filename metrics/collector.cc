@@ -37,19 +37,25 @@ StatusOr<std::unique_ptr<Collector>> CreateCollector(const v1::MetricsCollectorS
 v1::CollectorCursor StartCursor(const Source& source) {
   v1::CollectorCursor cursor;
   const CollectorInfo* info = FindCollector(source.spec);
-  const std::string path = info == nullptr ? "" : info->shared_file(source);
-  if (path.empty()) return cursor;
-  v1::FileCursor file = EndOfFile(path);
-  if (file.inode() != 0) *cursor.add_files() = std::move(file);
+  if (info == nullptr) return cursor;
+  for (const std::string& path : info->shared_files(source)) {
+    v1::FileCursor file = EndOfFile(path);
+    if (file.inode() != 0) *cursor.add_files() = std::move(file);
+  }
   return cursor;
 }
 
 std::string DescribeSource(const Source& source) {
   const CollectorInfo* info = FindCollector(source.spec);
   const std::string elsewhere = info == nullptr ? "" : info->describe(source);
-  return absl::StrCat("looked for ", MetricNames(source), elsewhere.empty() ? "" : " ", elsewhere,
-                      elsewhere.empty() ? "" : " and", " in the metrics file (",
-                      LineCount(source.metrics_file), ")");
+  std::string text = absl::StrCat("looked for ", MetricNames(source), elsewhere.empty() ? "" : " ",
+                                  elsewhere, elsewhere.empty() ? "" : " and",
+                                  " in the metrics file (", LineCount(source.metrics_file), ")");
+  // Few programs write it: it is named where it is there.
+  const int64_t reports = source.hypertune_file.empty() ? -1 : CountLines(source.hypertune_file);
+  if (reports < 0) return text;
+  return absl::StrCat(text, " and in hypertune's file (", LineCount(source.hypertune_file),
+                      OtherNames(source.hypertune_file), ")");
 }
 
 }  // namespace shirabe::metrics

@@ -31,7 +31,9 @@ struct Source {
   v1::MetricsCollectorSpec spec;
   std::vector<std::string> metrics;  // wanted: the objective and the additional ones
   std::string log;                   // stdout and stderr of the attempt
-  std::string metrics_file;          // the contract's own file, always read as well
+  std::string metrics_file;          // the contract's own files, always read as well: JSON lines,
+  std::string hypertune_file;        // and what the library hypertune writes; "" = none
+  std::string scrapes_file;          // where what an HTTP endpoint said is kept; see scrape.h
   std::string working_dir;           // for a relative fileSystemPath
   absl::Time now;                    // time of lines that carry none
   bool ended = false;                // the program is gone: a last line without newline counts
@@ -54,15 +56,15 @@ class Collector {
 };
 
 struct CollectorInfo {
-  std::string name;  // Katib's kind: StdOut, File, None
+  std::string name;  // Katib's kind: StdOut, File, TensorFlowEvent, …
   std::string help;
   // kInvalidArgument, naming the field and the fix: a regular expression RE2 refuses, no path, …
   StatusOr<std::unique_ptr<Collector>> (*create)(const v1::MetricsCollectorSpec& spec);
   // Where it looked besides the metrics file, for a person whose trial had no metric: "in the
   // output as `loss=<number>` …"; "" = nowhere.
   std::string (*describe)(const Source& source);
-  // The file it reads that may hold lines of an earlier attempt; "" = none.
-  std::string (*shared_file)(const Source& source);
+  // The files it reads that are there and may hold what an earlier attempt wrote.
+  std::vector<std::string> (*shared_files)(const Source& source);
 };
 
 // The collector of `spec.collector.kind` (StdOut where none is given). kUnimplemented, naming the

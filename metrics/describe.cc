@@ -1,6 +1,5 @@
 #include "metrics/describe.h"
 
-#include <algorithm>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -20,6 +19,12 @@ constexpr int64_t kTailBytes = 1 << 16;
 std::string Quoted(const std::string& name) { return absl::StrCat("\"", Excerpt(name, 63), "\""); }
 
 }  // namespace
+
+std::string QuotedList(const std::vector<std::string>& names) {
+  return absl::StrJoin(names, ", ", [](std::string* out, const std::string& name) {
+    absl::StrAppend(out, Quoted(name));
+  });
+}
 
 std::string MetricNames(const Source& source) {
   std::vector<std::string> names;
@@ -47,10 +52,8 @@ std::string LineCount(const std::string& path) {
 }
 
 std::string OtherNames(const std::string& path) {
-  std::vector<std::string> names = NamesIn(Tail(path, kTailLines, kTailBytes), kMaxNames);
-  if (names.empty()) return "";
-  std::transform(names.begin(), names.end(), names.begin(), Quoted);
-  return absl::StrCat("; it has values named ", absl::StrJoin(names, ", "));
+  const std::vector<std::string> names = NamesIn(Tail(path, kTailLines, kTailBytes), kMaxNames);
+  return names.empty() ? "" : absl::StrCat("; it has values named ", QuotedList(names));
 }
 
 }  // namespace shirabe::metrics

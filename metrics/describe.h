@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "metrics/collector.h"
 
@@ -10,6 +11,9 @@ namespace shirabe::metrics {
 
 // metric "loss", or: metrics "loss" and "accuracy".
 std::string MetricNames(const Source& source);
+
+// "a", "b": each as text for people.
+std::string QuotedList(const std::vector<std::string>& names);
 
 // How text is searched: as `loss=<number>` or `loss: <number>`, or: with metricsFormat `…`.
 std::string TextFormat(const Source& source);

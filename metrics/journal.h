@@ -1,24 +1,33 @@
-// Reads one attempt: first the metrics file of the contract (JSON lines, see json_line.h), to its
-// end, then what else its collector reads. A metric that the metrics file has named is taken from
-// nowhere else: whoever reports it there means it. Every collector is a call of Collect here.
+// Reads one attempt: first the files of the contract with training code, to their ends, then what
+// else its collector reads. The contract's files are the metrics file (JSON lines, json_line.h) and
+// the file of the library hypertune (hypertune.h); a metric that they have named is taken from
+// nowhere else: whoever reports it there means it. Every collector is a call of ReadAttempt.
 // Stateless and thread-safe.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "base/status.h"
 #include "metrics/collector.h"
+#include "metrics/intake.h"
 #include "metrics/parse.h"
 
 namespace shirabe::metrics {
 
-// What a collector reads besides the metrics file.
-struct Feed {
-  std::string path;  // "" = nothing
-  ParserMaker make_parser;
-};
+// What a collector reads besides the contract's files: puts what it finds of intake.Unclaimed(),
+// which is not empty, into the intake. Called only when a line of the greatest length fits into
+// what the call may still read. Null = nothing.
+using Feed = std::function<Status(Intake&)>;
+
+// The lines of a file. `path` is the same at each call for an attempt.
+Feed LineFeed(std::string path, ParserMaker make_parser);
 
 StatusOr<Collected> ReadAttempt(const Source& source, const Feed& feed,
                                 const v1::CollectorCursor& cursor);
+
+// Where the file, or the folder, of source.fileSystemPath lies: as it stands if it is absolute,
+// else in the trial's working directory.
+std::string SourcePath(const Source& source);
 
 }  // namespace shirabe::metrics

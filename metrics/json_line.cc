@@ -88,8 +88,12 @@ struct Scalar {
 // Reads one line by descent; every function returns false once the line turns out to be no JSON.
 class Scanner {
  public:
-  Scanner(const std::vector<std::string>& metrics, std::string_view line, ParsedLine& out)
-      : metrics_(metrics), line_(line), out_(out) {}
+  struct Wanted {
+    std::vector<std::string> metrics;
+    std::string step;  // the key that holds it
+  };
+  Scanner(const Wanted& wanted, std::string_view line, ParsedLine& out)
+      : wanted_(wanted), line_(line), out_(out) {}
 
   // All of the line: objects, usually one. Two writers that share a file may put two on a line.
   bool Line() {
@@ -207,7 +211,7 @@ class Scanner {
   }
 
   void NoteTop(std::string_view key, const Scalar& value) {
-    if (key == "step") NoteStep(value);
+    if (key == wanted_.step) NoteStep(value);
     if (key == "timestamp") NoteTime(value);
     if (key == "done" && value.kind == Scalar::Kind::kTrue) out_.done = true;
   }
@@ -220,7 +224,7 @@ class Scanner {
     if (step_ok_) {
       step_ = static_cast<int64_t>(*number);
     } else {
-      Bad("step", value, "not a whole number from 0");
+      Bad(wanted_.step, value, "not a whole number from 0");
     }
   }
 
@@ -233,7 +237,7 @@ class Scanner {
   }
 
   void NoteMetric(std::string_view key, const Scalar& value) {
-    const int metric = FindMetric(metrics_, key);
+    const int metric = FindMetric(wanted_.metrics, key);
     if (metric < 0 || value.kind == Scalar::Kind::kNull) return;
     if (const std::optional<double> number = Number(value)) {
       out_.readings.push_back({metric, *number, std::nullopt, std::nullopt});
@@ -272,7 +276,7 @@ class Scanner {
       ++at_;
   }
 
-  const std::vector<std::string>& metrics_;
+  const Wanted& wanted_;
   const std::string_view line_;
   ParsedLine& out_;
   size_t at_ = 0;
@@ -291,13 +295,13 @@ std::string_view Contents(std::string_view line) {
 
 class JsonParser : public LineParser {
  public:
-  explicit JsonParser(std::vector<std::string> metrics) : metrics_(std::move(metrics)) {}
+  explicit JsonParser(Scanner::Wanted wanted) : wanted_(std::move(wanted)) {}
 
   void Parse(std::string_view line, ParsedLine& out) const override {
     out.Clear();
     line = Contents(line);
     if (line.empty()) return;
-    Scanner scanner(metrics_, line, out);
+    Scanner scanner(wanted_, line, out);
     if (scanner.Line()) return;
     out.Clear();
     out.bad = absl::StrCat(Excerpt(line), ": not a JSON object (byte ", scanner.at() + 1, ")");
@@ -307,13 +311,17 @@ class JsonParser : public LineParser {
   bool ReturnEndsLine() const override { return false; }
 
  private:
-  const std::vector<std::string> metrics_;
+  const Scanner::Wanted wanted_;
 };
 
 }  // namespace
 
 std::unique_ptr<LineParser> MakeJsonParser(std::vector<std::string> metrics) {
-  return std::make_unique<JsonParser>(std::move(metrics));
+  return std::make_unique<JsonParser>(Scanner::Wanted{std::move(metrics), "step"});
+}
+
+std::unique_ptr<LineParser> MakeHypertuneParser(std::vector<std::string> metrics) {
+  return std::make_unique<JsonParser>(Scanner::Wanted{std::move(metrics), "global_step"});
 }
 
 }  // namespace shirabe::metrics

@@ -17,6 +17,8 @@ class Ordinals {
 
   // The step of the next point of this metric, one of those above, that has none.
   int64_t Next(const std::string& metric) { return ++counts_.find(metric)->second; }
+  // Its last one; 0 if there was none.
+  int64_t Last(const std::string& metric) const { return counts_.find(metric)->second; }
   // Writes the counts that are not zero.
   void Save(v1::CollectorCursor& cursor) const;
 

@@ -1,84 +1,17 @@
 #include "metrics/tail.h"
 
 #include <dirent.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <utility>
 
-#include "base/file.h"
+#include "metrics/follow.h"
 
 namespace shirabe::metrics {
 namespace {
-
-constexpr uint64_t kEdgeBytes = 64;  // at each end of what was read, kept to recognise the file
-
-struct OpenFile {
-  Fd fd;
-  uint64_t inode = 0;
-  uint64_t size = 0;
-};
-
-// Nullopt if there is no such file.
-StatusOr<std::optional<OpenFile>> Open(const std::string& path) {
-  // O_NONBLOCK, or opening a named pipe would wait for its writer.
-  Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!fd.valid() && (errno == ENOENT || errno == ENOTDIR)) return std::nullopt;
-  if (!fd.valid()) return ErrnoStatus("cannot open " + path, errno);
-  struct stat info;
-  if (fstat(fd.get(), &info) != 0) return ErrnoStatus("cannot examine " + path, errno);
-  if (!S_ISREG(info.st_mode)) {
-    return absl::FailedPreconditionError(
-        "cannot read metrics from " + path + ": it is " +
-        (S_ISDIR(info.st_mode) ? "a directory" : "not a regular file") +
-        "; name the file that the program writes");
-  }
-  OpenFile file;
-  file.fd = std::move(fd);
-  file.inode = info.st_ino;
-  file.size = static_cast<uint64_t>(info.st_size);
-  return std::optional<OpenFile>(std::move(file));
-}
-
-// Up to `bytes` at `offset`; fewer at the end of the file.
-StatusOr<std::string> ReadAt(const OpenFile& file, uint64_t offset, uint64_t bytes,
-                             const std::string& path) {
-  std::string data(bytes, '\0');
-  size_t done = 0;
-  while (done < bytes) {
-    const ssize_t n =
-        pread(file.fd.get(), data.data() + done, bytes - done, static_cast<off_t>(offset + done));
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return ErrnoStatus("cannot read " + path, errno);
-    if (n == 0) break;
-    done += static_cast<size_t>(n);
-  }
-  data.resize(done);
-  return data;
-}
-
-StatusOr<std::string> Edges(const OpenFile& file, const v1::FileCursor& cursor) {
-  const uint64_t bytes = std::min(kEdgeBytes, cursor.offset());
-  ASSIGN_OR_RETURN(std::string head, ReadAt(file, 0, bytes, cursor.path()));
-  ASSIGN_OR_RETURN(const std::string last,
-                   ReadAt(file, cursor.offset() - bytes, bytes, cursor.path()));
-  return head + last;
-}
-
-// Whether the file still holds what was read of it, as far as its edges tell.
-StatusOr<bool> IsContinued(const OpenFile& file, const v1::FileCursor& cursor) {
-  if (file.inode != cursor.inode() || file.size < cursor.offset()) return false;
-  if (cursor.head().empty()) return true;
-  ASSIGN_OR_RETURN(const std::string edges, Edges(file, cursor));
-  return edges == cursor.head();
-}
 
 // The file of the cursor under another name in its folder, where rotation has put it.
 StatusOr<std::optional<OpenFile>> FindRenamed(const v1::FileCursor& cursor) {
@@ -88,7 +21,7 @@ StatusOr<std::optional<OpenFile>> FindRenamed(const v1::FileCursor& cursor) {
   if (dir == nullptr) return std::nullopt;
   while (const dirent* entry = readdir(dir.get())) {
     if (entry->d_ino != cursor.inode() || entry->d_type == DT_DIR) continue;
-    auto file = Open((folder / entry->d_name).string());
+    auto file = OpenToFollow((folder / entry->d_name).string());
     if (!file.ok() || !*file) continue;
     ASSIGN_OR_RETURN(const bool continued, IsContinued(**file, cursor));
     if (continued) return std::move(*file);
@@ -106,7 +39,7 @@ class Reader {
 
   StatusOr<TailResult> Run() {
     v1::FileCursor& cursor = result_.cursor;
-    ASSIGN_OR_RETURN(std::optional<OpenFile> file, Open(cursor.path()));
+    ASSIGN_OR_RETURN(std::optional<OpenFile> file, OpenToFollow(cursor.path()));
     if (cursor.inode() != 0 && (!file || cursor.inode() != file->inode)) {
       ASSIGN_OR_RETURN(const std::optional<OpenFile> renamed, FindRenamed(cursor));
       if (renamed) RETURN_IF_ERROR(ReadOn(*renamed, file.has_value() || request_.ended));
@@ -135,13 +68,34 @@ class Reader {
     const uint64_t available = file.size - begin;
     ASSIGN_OR_RETURN(const std::string data,
                      ReadAt(file, begin, std::min(left, available), cursor.path()));
+    if (request_.rewritten && !ended) {
+      ASSIGN_OR_RETURN(const bool settled, IsSettled(file, begin, data));
+      if (!settled) return absl::OkStatus();
+    }
     cursor.set_offset(begin + TakeLines(data, ended && available <= left));
     result_.bytes += static_cast<int64_t>(cursor.offset() - begin);
     result_.more = stopped_ || available > left;
     if (cursor.offset() == begin) return absl::OkStatus();
     ASSIGN_OR_RETURN(std::string edges, Edges(file, cursor));
+    if (request_.rewritten && !EndsAlike(edges, data.substr(0, cursor.offset() - begin))) {
+      edges = "rewritten while it was read";  // which no file's edges are: read it anew
+    }
     cursor.set_head(std::move(edges));
     return absl::OkStatus();
+  }
+
+  static bool EndsAlike(std::string_view a, std::string_view b) {
+    const size_t bytes = std::min({a.size() / 2, b.size(), size_t{32}});
+    return a.substr(a.size() - bytes) == b.substr(b.size() - bytes);
+  }
+
+  // Whether `data` is what the file holds, from a line's beginning on: not half of what its writer
+  // has just replaced and half of what it put there.
+  StatusOr<bool> IsSettled(const OpenFile& file, uint64_t begin, const std::string& data) {
+    ASSIGN_OR_RETURN(const std::string again,
+                     ReadAt(file, begin, data.size(), result_.cursor.path()));
+    if (again != data) return false;
+    return IsContinued(file, result_.cursor);
   }
 
   // How many bytes of `data` are done with.
@@ -195,7 +149,7 @@ StatusOr<TailResult> ReadLines(const TailRequest& request,
 v1::FileCursor EndOfFile(const std::string& path) {
   v1::FileCursor cursor;
   cursor.set_path(path);
-  const auto file = Open(path);
+  const auto file = OpenToFollow(path);
   if (!file.ok() || !*file) return cursor;
   cursor.set_inode((*file)->inode);
   cursor.set_offset((*file)->size);
@@ -205,7 +159,7 @@ v1::FileCursor EndOfFile(const std::string& path) {
 }
 
 int64_t CountLines(const std::string& path, int64_t max_bytes) {
-  const auto file = Open(path);
+  const auto file = OpenToFollow(path);
   if (!file.ok() || !*file) return -1;
   int64_t lines = 0;
   bool open_line = false;

@@ -24,7 +24,10 @@ struct TailRequest {
   v1::FileCursor cursor;         // with its path
   bool ended = false;            // a last line without its end counts
   bool return_ends_line = true;  // so does \r end a line, not only \n
-  int64_t max_bytes = 4 << 20;   // at least 2 * kMaxLineBytes
+  // Its writer truncates it and writes it anew, again and again: what changes while it is read is
+  // left to the next call.
+  bool rewritten = false;
+  int64_t max_bytes = 4 << 20;  // at least 2 * kMaxLineBytes
 };
 
 struct TailResult {

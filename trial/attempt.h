@@ -38,9 +38,11 @@ struct AttemptRequest {
 // Where an attempt keeps its files. The directories, the log and the parameters exist once Start
 // has returned; the metrics and control files when they are first written.
 struct AttemptPaths {
-  std::string dir;           // of the attempt
-  std::string log;           // stdout and stderr, interleaved
-  std::string metrics_file;  // {"step":…,"metrics":{…}} lines
+  std::string dir;             // of the attempt
+  std::string log;             // stdout and stderr, interleaved
+  std::string metrics_file;    // {"step":…,"metrics":{…}} lines
+  std::string hypertune_file;  // which the library hypertune rewrites with each report
+  std::string scrapes_file;    // what was seen at the program's HTTP endpoint
   std::string params_file;
   std::string control_file;
   std::string checkpoint_dir;

@@ -28,7 +28,7 @@ Environment ContractEnvironment(const AttemptRequest& request, const AttemptPath
   environment["SHIRABE_CHECKPOINT_DIR"] = paths.checkpoint_dir;
   environment["SHIRABE_OUTPUT_DIR"] = paths.output_dir;
   environment["SHIRABE_CONTROL_FILE"] = paths.control_file;
-  environment["CLOUD_ML_HP_METRIC_FILE"] = paths.metrics_file;
+  environment["CLOUD_ML_HP_METRIC_FILE"] = paths.hypertune_file;
   return environment;
 }
 

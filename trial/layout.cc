@@ -66,6 +66,8 @@ AttemptPaths Layout::Paths(const AttemptKey& key) const {
   return {.dir = dir,
           .log = dir + "/log",
           .metrics_file = dir + "/metrics.jsonl",
+          .hypertune_file = dir + "/hypertune.jsonl",
+          .scrapes_file = dir + "/scrapes.jsonl",
           .params_file = dir + "/params.json",
           .control_file = dir + "/control.json",
           .checkpoint_dir = dir + "/checkpoints",

@@ -1,9 +1,10 @@
 // Where attempts that run on this machine keep their files, under $SHIRABE_HOME:
 //   trials/<namespace>/<experiment>/reclaims.json           what of its trace was played
 //   trials/<namespace>/<experiment>/<trial>/output/         shared by the trial's attempts
-//   trials/<namespace>/<experiment>/<trial>/<attempt>/      log, metrics.jsonl, params.json,
-//       control.json, checkpoints/, the supervisor's records pid and exit (trial/records.h), and
-//       reclaim once its machine is taken away (trial/reclaims.h)
+//   trials/<namespace>/<experiment>/<trial>/<attempt>/      log, metrics.jsonl,
+//       hypertune.jsonl, scrapes.jsonl, params.json, control.json, checkpoints/, the supervisor's
+//       records pid and exit (trial/records.h), and reclaim once its machine is taken away
+//       (trial/reclaims.h)
 // Used by executors and by whoever shows or deletes those files. Thread-safe: no state but a path.
 #pragma once
 

@@ -1,7 +1,8 @@
 // Katib's File: the metrics are in a file that the program writes, as text or as JSON lines.
-#include <filesystem>
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "metrics/collector.h"
@@ -19,21 +20,13 @@ bool IsJson(const v1::MetricsCollectorSpec& spec) {
   return spec.source().file_system_path().format() == v1::JSON;
 }
 
-// An absolute path stays as it is.
-std::string PathOf(const Source& source) {
-  const std::filesystem::path path = source.spec.source().file_system_path().path();
-  return (std::filesystem::path(source.working_dir) / path).lexically_normal().string();
-}
-
 class FileCollector : public Collector {
  public:
   FileCollector(bool json, PatternsPtr patterns) : json_(json), patterns_(std::move(patterns)) {}
 
   StatusOr<Collected> Collect(const Source& source, const v1::CollectorCursor& cursor) override {
-    Feed feed;
-    feed.path = PathOf(source);
-    feed.make_parser = json_ ? MakeJsonParser : TextParserMaker(patterns_);
-    return ReadAttempt(source, feed, cursor);
+    const ParserMaker maker = json_ ? MakeJsonParser : TextParserMaker(patterns_);
+    return ReadAttempt(source, LineFeed(SourcePath(source), maker), cursor);
   }
 
  private:
@@ -65,11 +58,13 @@ StatusOr<std::unique_ptr<Collector>> Create(const v1::MetricsCollectorSpec& spec
 }
 
 std::string Describe(const Source& source) {
-  const std::string path = PathOf(source);
+  const std::string path = SourcePath(source);
   const std::string format = IsJson(source.spec) ? "as a key of JSON lines" : TextFormat(source);
   return absl::StrCat("in the file ", path, " ", format, " (", LineCount(path), OtherNames(path),
                       ")");
 }
+
+std::vector<std::string> SharedFiles(const Source& source) { return {SourcePath(source)}; }
 
 }  // namespace
 
@@ -77,6 +72,6 @@ SHIRABE_REGISTER(CollectorInfo, {.name = "File",
                                  .help = "a file that the program writes, text or JSON lines",
                                  .create = Create,
                                  .describe = Describe,
-                                 .shared_file = PathOf});
+                                 .shared_files = SharedFiles});
 
 }  // namespace shirabe::metrics

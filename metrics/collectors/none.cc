@@ -1,5 +1,7 @@
 // Katib's None: nothing is searched. What the program writes to the metrics file still counts.
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "metrics/collector.h"
 #include "metrics/journal.h"
@@ -10,7 +12,7 @@ namespace {
 class NoneCollector : public Collector {
  public:
   StatusOr<Collected> Collect(const Source& source, const v1::CollectorCursor& cursor) override {
-    return ReadAttempt(source, {}, cursor);
+    return ReadAttempt(source, nullptr, cursor);
   }
 };
 
@@ -20,12 +22,14 @@ StatusOr<std::unique_ptr<Collector>> Create(const v1::MetricsCollectorSpec&) {
 
 std::string Nowhere(const Source&) { return ""; }
 
+std::vector<std::string> SharedFiles(const Source&) { return {}; }
+
 }  // namespace
 
 SHIRABE_REGISTER(CollectorInfo, {.name = "None",
                                  .help = "nothing but the metrics file",
                                  .create = Create,
                                  .describe = Nowhere,
-                                 .shared_file = Nowhere});
+                                 .shared_files = SharedFiles});
 
 }  // namespace shirabe::metrics

@@ -1,6 +1,8 @@
 // Katib's StdOut: the metrics are in what the program prints, on stdout or stderr.
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "metrics/collector.h"
@@ -16,7 +18,7 @@ class StdOutCollector : public Collector {
   explicit StdOutCollector(PatternsPtr patterns) : patterns_(std::move(patterns)) {}
 
   StatusOr<Collected> Collect(const Source& source, const v1::CollectorCursor& cursor) override {
-    return ReadAttempt(source, {source.log, TextParserMaker(patterns_)}, cursor);
+    return ReadAttempt(source, LineFeed(source.log, TextParserMaker(patterns_)), cursor);
   }
 
  private:
@@ -34,7 +36,7 @@ std::string Describe(const Source& source) {
 }
 
 // The log is the attempt's own.
-std::string SharedFile(const Source&) { return ""; }
+std::vector<std::string> SharedFiles(const Source&) { return {}; }
 
 }  // namespace
 
@@ -42,6 +44,6 @@ SHIRABE_REGISTER(CollectorInfo, {.name = "StdOut",
                                  .help = "what the program prints",
                                  .create = Create,
                                  .describe = Describe,
-                                 .shared_file = SharedFile});
+                                 .shared_files = SharedFiles});
 
 }  // namespace shirabe::metrics

@@ -117,7 +117,7 @@ TEST_F(ProcessExecutorTest, GivesTheContract) {
   EXPECT_EQ(printed, absl::StrCat("exp-", trials_, "|0.5|10|of exp-", trials_, "|\n",
                                   absl::StrCat(paths.params_file, "\n", paths.metrics_file, "\n",
                                                paths.checkpoint_dir, "\n", paths.output_dir),
-                                  "\n", paths.control_file, "\n\n", paths.metrics_file,
+                                  "\n", paths.control_file, "\n\n", paths.hypertune_file,
                                   "\ninherited\nx=y z\n"));
 }
 

@@ -197,10 +197,29 @@ TEST_F(CollectorTest, RefusesASpecificationAndNamesTheField) {
 }
 
 TEST_F(CollectorTest, NamesTheKindsAtHand) {
-  source_.spec.mutable_collector()->set_kind(v1::CUSTOM);
+  source_.spec.mutable_collector()->set_kind(static_cast<v1::CollectorKind>(99));
   const Status status = CreateCollector(source_.spec).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
-  EXPECT_THAT(Message(status), AllOf(HasSubstr("\"Custom\""), HasSubstr("File, None, StdOut")));
+  EXPECT_THAT(Message(status), AllOf(HasSubstr("\"99\""), HasSubstr("File, None, Prometheus")));
+}
+
+TEST_F(CollectorTest, ReadsNothingElseOfWhatIsPushed) {
+  Write(source_.log, "loss=1\n");
+  Write(source_.metrics_file, "{\"step\": 2, \"metrics\": {\"loss\": 3}}\n");
+  source_.spec.mutable_collector()->set_kind(v1::PUSH);
+  EXPECT_EQ(Collect(), "loss@2=3");
+  EXPECT_THAT(DescribeSource(source_), HasSubstr("among what was pushed (it was not there)"));
+}
+
+TEST_F(CollectorTest, WantsTheContainerThatCollects) {
+  source_.spec.mutable_collector()->set_kind(v1::CUSTOM);
+  EXPECT_THAT(Message(CreateCollector(source_.spec).status()),
+              AllOf(HasSubstr("collector.customCollector"), HasSubstr("kind: Push")));
+  auto& container = *source_.spec.mutable_collector()->mutable_custom_collector();
+  (*container.mutable_fields())["name"].set_string_value("csv");
+  Write(source_.metrics_file, "{\"step\": 2, \"metrics\": {\"loss\": 3}}\n");
+  EXPECT_EQ(Collect(), "loss@2=3");
+  EXPECT_THAT(DescribeSource(source_), HasSubstr("the container csv of customCollector pushed"));
 }
 
 TEST_F(CollectorTest, DescribesWhereItLooked) {

@@ -1,0 +1,69 @@
+#include "metrics/follow.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+namespace shirabe::metrics {
+namespace {
+
+constexpr uint64_t kEdgeBytes = 64;  // at each end of what was read, kept to recognise the file
+
+}  // namespace
+
+StatusOr<std::optional<OpenFile>> OpenToFollow(const std::string& path) {
+  // O_NONBLOCK, or opening a named pipe would wait for its writer.
+  Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd.valid() && (errno == ENOENT || errno == ENOTDIR)) return std::nullopt;
+  if (!fd.valid()) return ErrnoStatus("cannot open " + path, errno);
+  struct stat info;
+  if (fstat(fd.get(), &info) != 0) return ErrnoStatus("cannot examine " + path, errno);
+  if (!S_ISREG(info.st_mode)) {
+    return absl::FailedPreconditionError(
+        "cannot read metrics from " + path + ": it is " +
+        (S_ISDIR(info.st_mode) ? "a directory" : "not a regular file") +
+        "; name the file that the program writes");
+  }
+  OpenFile file;
+  file.fd = std::move(fd);
+  file.inode = info.st_ino;
+  file.size = static_cast<uint64_t>(info.st_size);
+  return std::optional<OpenFile>(std::move(file));
+}
+
+StatusOr<std::string> ReadAt(const OpenFile& file, uint64_t offset, uint64_t bytes,
+                             const std::string& path) {
+  std::string data(bytes, '\0');
+  size_t done = 0;
+  while (done < bytes) {
+    const ssize_t n =
+        pread(file.fd.get(), data.data() + done, bytes - done, static_cast<off_t>(offset + done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return ErrnoStatus("cannot read " + path, errno);
+    if (n == 0) break;
+    done += static_cast<size_t>(n);
+  }
+  data.resize(done);
+  return data;
+}
+
+StatusOr<std::string> Edges(const OpenFile& file, const v1::FileCursor& cursor) {
+  const uint64_t bytes = std::min(kEdgeBytes, cursor.offset());
+  ASSIGN_OR_RETURN(std::string head, ReadAt(file, 0, bytes, cursor.path()));
+  ASSIGN_OR_RETURN(const std::string last,
+                   ReadAt(file, cursor.offset() - bytes, bytes, cursor.path()));
+  return head + last;
+}
+
+StatusOr<bool> IsContinued(const OpenFile& file, const v1::FileCursor& cursor) {
+  if (file.inode != cursor.inode() || file.size < cursor.offset()) return false;
+  if (cursor.head().empty()) return true;
+  ASSIGN_OR_RETURN(const std::string edges, Edges(file, cursor));
+  return edges == cursor.head();
+}
+
+}  // namespace shirabe::metrics

@@ -1,0 +1,109 @@
+#include "metrics/intake.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "metrics/text.h"
+
+namespace shirabe::metrics {
+namespace {
+
+constexpr int64_t kMaxBytes = 4 << 20;
+constexpr size_t kMaxPoints = 50'000;
+
+// The wanted metrics, once each: the objective may be among the additional ones.
+std::vector<std::string> Distinct(const std::vector<std::string>& metrics) {
+  std::vector<std::string> distinct;
+  for (const std::string& metric : metrics) {
+    if (!metric.empty() && FindMetric(distinct, metric) < 0) distinct.push_back(metric);
+  }
+  return distinct;
+}
+
+bool Contains(const google::protobuf::RepeatedPtrField<std::string>& names,
+              const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+}  // namespace
+
+Intake::Intake(const Source& source, const v1::CollectorCursor& cursor)
+    : source_(source), metrics_(Distinct(source.metrics)), ordinals_(metrics_, cursor) {
+  collected_.cursor = cursor;
+}
+
+std::vector<std::string> Intake::Unclaimed() const {
+  std::vector<std::string> left;
+  for (const std::string& metric : metrics_) {
+    if (!Contains(collected_.cursor.journalled(), metric)) left.push_back(metric);
+  }
+  return left;
+}
+
+void Intake::ClaimAll() {
+  for (const Point& point : collected_.points) {
+    if (Contains(collected_.cursor.journalled(), point.metric)) continue;
+    collected_.cursor.add_journalled(point.metric);
+  }
+}
+
+void Intake::Add(const std::string& metric, const Reading& reading) {
+  Point& point = collected_.points.emplace_back();
+  point.metric = metric;
+  point.value = reading.value;
+  point.implicit_step = !reading.step;
+  point.step = reading.step ? *reading.step : ordinals_.Next(metric);
+  point.time = reading.time.value_or(source_.now);
+}
+
+void Intake::AddBad(int64_t count, const std::string& what, const std::string& path) {
+  collected_.bad_lines += count;
+  if (!collected_.bad_sample.empty()) return;
+  collected_.bad_sample = absl::StrCat(what, " (in ", Excerpt(path, 200), ")");
+}
+
+bool Intake::IsFirst(const std::string& metric) const {
+  if (ordinals_.Last(metric) > 0) return false;
+  if (Contains(collected_.cursor.journalled(), metric)) return false;
+  return std::none_of(collected_.points.begin(), collected_.points.end(),
+                      [&](const Point& point) { return point.metric == metric; });
+}
+
+v1::FileCursor Intake::CursorOf(const std::string& path) const {
+  for (const v1::FileCursor& file : collected_.cursor.files()) {
+    if (file.path() == path) return file;
+  }
+  v1::FileCursor file;
+  file.set_path(path);
+  return file;
+}
+
+void Intake::Save(v1::FileCursor file) {
+  if (file.inode() == 0) return;
+  for (v1::FileCursor& known : *collected_.cursor.mutable_files()) {
+    if (known.path() != file.path()) continue;
+    known = std::move(file);
+    return;
+  }
+  *collected_.cursor.add_files() = std::move(file);
+}
+
+void Intake::CountTail(const TailResult& result, const std::string& path) {
+  if (result.long_lines > 0) {
+    AddBad(result.long_lines, absl::StrCat("a line of more than ", kMaxLineBytes, " bytes"), path);
+  }
+  CountBytes(result.bytes);
+  if (result.more) StopHere();
+}
+
+int64_t Intake::BytesLeft() const { return kMaxBytes - bytes_; }
+
+bool Intake::Full() const { return collected_.points.size() >= kMaxPoints; }
+
+Collected Intake::Finish() {
+  ordinals_.Save(collected_.cursor);
+  return std::move(collected_);
+}
+
+}  // namespace shirabe::metrics
