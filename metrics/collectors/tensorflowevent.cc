@@ -1,0 +1,58 @@
+// Katib's TensorFlowEvent: the metrics are scalars in TensorBoard's event files.
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "metrics/collector.h"
+#include "metrics/describe.h"
+#include "metrics/journal.h"
+#include "metrics/tf_events.h"
+
+namespace shirabe::metrics {
+namespace {
+
+constexpr size_t kShownTags = 5;
+
+class TensorFlowEventCollector : public Collector {
+ public:
+  StatusOr<Collected> Collect(const Source& source, const v1::CollectorCursor& cursor) override {
+    const std::string root = SourcePath(source);
+    return ReadAttempt(
+        source, [&root](Intake& intake) { return ReadEvents(root, intake); }, cursor);
+  }
+};
+
+StatusOr<std::unique_ptr<Collector>> Create(const v1::MetricsCollectorSpec& spec) {
+  if (!spec.source().file_system_path().path().empty()) {
+    return std::make_unique<TensorFlowEventCollector>();
+  }
+  return absl::InvalidArgumentError(
+      "spec.metricsCollectorSpec.source.fileSystemPath.path: the TensorFlowEvent collector needs "
+      "the folder of the event files");
+}
+
+std::string Describe(const Source& source) {
+  const std::string root = SourcePath(source);
+  const size_t files = FindEventFiles(root).size();
+  const std::vector<std::string> tags = TagsIn(root, kShownTags);
+  return absl::StrCat("as the tag of a scalar in the event files of ", root, " (", files,
+                      files == 1 ? " file" : " files", tags.empty() ? "" : "; they have the tags ",
+                      QuotedList(tags), ")");
+}
+
+std::vector<std::string> SharedFiles(const Source& source) {
+  return FindEventFiles(SourcePath(source));
+}
+
+}  // namespace
+
+SHIRABE_REGISTER(CollectorInfo, {.name = "TensorFlowEvent",
+                                 .help = "scalars in TensorBoard's event files",
+                                 .create = Create,
+                                 .describe = Describe,
+                                 .shared_files = SharedFiles});
+
+}  // namespace shirabe::metrics
