@@ -1,0 +1,152 @@
+// Katib's PrometheusMetric: the program serves its metrics itself, at the URL of source.httpGet,
+// and is asked for them while it runs; see scraper.h.
+#include <boost/asio/ip/address.hpp>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/number.h"
+#include "metrics/collector.h"
+#include "metrics/describe.h"
+#include "metrics/journal.h"
+#include "metrics/scraper.h"
+#include "metrics/text.h"
+
+namespace shirabe::metrics {
+namespace {
+
+constexpr char kField[] = "spec.metricsCollectorSpec.source.httpGet.";
+
+Status Refuse(const std::string& field, const std::string& why) {
+  return absl::InvalidArgumentError(absl::StrCat(kField, field, ": ", why));
+}
+
+StatusOr<uint16_t> PortOf(const google::protobuf::Value& port) {
+  const std::optional<double> number = port.has_string_value() ? ParseNumber(port.string_value())
+                                                               : std::optional(port.number_value());
+  if (number && *number >= 1 && *number <= 65535 && *number == static_cast<int>(*number)) {
+    return static_cast<uint16_t>(*number);
+  }
+  return Refuse("port", "must be a number from 1 to 65535");
+}
+
+// The machine's own programs are asked; a name would have to be looked up, which takes its time.
+StatusOr<std::string> AddressOf(const std::string& host) {
+  if (host.empty() || host == "localhost") return std::string("127.0.0.1");
+  boost::system::error_code error;
+  const auto address = boost::asio::ip::make_address(host, error);
+  if (!error) return address.to_string();
+  return Refuse("host", absl::StrCat("\"", Excerpt(host),
+                                     "\" must be an IP address; leave it out for the trial's own"));
+}
+
+bool IsPlain(const std::string& text) {
+  for (const char c : text) {
+    if (c < 0x20 || c == 0x7f) return false;
+  }
+  return !text.empty();
+}
+
+// Kubernetes' list of {name, value}.
+Status ReadHeaders(const google::protobuf::Value& list, ScrapeTarget& target) {
+  for (const google::protobuf::Value& item : list.list_value().values()) {
+    const auto& fields = item.struct_value().fields();
+    const auto name = fields.find("name");
+    const auto value = fields.find("value");
+    if (name == fields.end() || value == fields.end() || !IsPlain(name->second.string_value()) ||
+        !IsPlain(value->second.string_value()) ||
+        name->second.string_value().find_first_of(" :") != std::string::npos) {
+      return Refuse("httpHeaders", "must be a list of {name: …, value: …} of plain text");
+    }
+    target.headers.emplace_back(name->second.string_value(), value->second.string_value());
+  }
+  return absl::OkStatus();
+}
+
+StatusOr<ScrapeTarget> TargetOf(const v1::HttpGetAction& http) {
+  ScrapeTarget target;
+  if (http.has_port()) {
+    ASSIGN_OR_RETURN(target.port, PortOf(http.port()));
+  }
+  ASSIGN_OR_RETURN(target.address, AddressOf(http.host()));
+  if (!http.path().empty()) target.path = http.path();
+  if (target.path.front() != '/' || !IsPlain(target.path) ||
+      target.path.find(' ') != std::string::npos) {
+    return Refuse("path", absl::StrCat("\"", Excerpt(target.path),
+                                       "\" must begin with '/' and hold no spaces"));
+  }
+  if (!http.scheme().empty() && !absl::EqualsIgnoreCase(http.scheme(), "http")) {
+    return Refuse("scheme", absl::StrCat("\"", Excerpt(http.scheme()),
+                                         "\" is not supported: serve the metrics over HTTP"));
+  }
+  RETURN_IF_ERROR(ReadHeaders(http.http_headers(), target));
+  return target;
+}
+
+class PrometheusCollector : public Collector {
+ public:
+  explicit PrometheusCollector(ScrapeTarget target) : target_(std::move(target)) {}
+
+  StatusOr<Collected> Collect(const Source& source, const v1::CollectorCursor& cursor) override {
+    if (!source.scrapes_file.empty()) Follow(source);
+    return ReadAttempt(source, LineFeed(source.scrapes_file, MakeScrapeParser), cursor);
+  }
+
+ private:
+  // Most collectors are only made to see whether the specification is right.
+  Scraper& scraper() {
+    std::lock_guard lock(mutex_);
+    if (scraper_ == nullptr) scraper_ = MakeScraper();
+    return *scraper_;
+  }
+
+  void Follow(const Source& source) {
+    if (source.ended) return scraper().Drop(source.scrapes_file);
+    ScrapeTarget target = target_;
+    target.file = source.scrapes_file;
+    for (const std::string& metric : source.metrics) {
+      if (!metric.empty() && FindMetric(target.metrics, metric) < 0) {
+        target.metrics.push_back(metric);
+      }
+    }
+    scraper().Watch(target);
+  }
+
+  const ScrapeTarget target_;
+  std::mutex mutex_;
+  std::unique_ptr<Scraper> scraper_;  // guarded by mutex_
+};
+
+StatusOr<std::unique_ptr<Collector>> Create(const v1::MetricsCollectorSpec& spec) {
+  ASSIGN_OR_RETURN(ScrapeTarget target, TargetOf(spec.source().http_get()));
+  return std::make_unique<PrometheusCollector>(std::move(target));
+}
+
+std::string Describe(const Source& source) {
+  const auto target = TargetOf(source.spec.source().http_get());
+  if (!target.ok()) return "";
+  const std::string last = Tail(source.scrapes_file, 1, 1024);
+  const std::string answer = last.empty()          ? "nothing answered there while it ran"
+                             : last.front() == '{' ? "it answered"
+                             : last.substr(0, 2) == "# "
+                                 ? last.substr(2)
+                                 : last.substr(std::min<size_t>(2, last.size()));
+  return absl::StrCat("at ", UrlOf(*target), " (", Excerpt(answer, 400), ")");
+}
+
+std::vector<std::string> SharedFiles(const Source&) { return {}; }
+
+}  // namespace
+
+SHIRABE_REGISTER(CollectorInfo, {.name = "PrometheusMetric",
+                                 .help = "what the program serves at a URL, asked while it runs",
+                                 .create = Create,
+                                 .describe = Describe,
+                                 .shared_files = SharedFiles});
+
+}  // namespace shirabe::metrics

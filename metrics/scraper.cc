@@ -1,0 +1,257 @@
+#include "metrics/scraper.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <boost/asio/connect.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/core/tcp_stream.hpp>
+#include <boost/beast/http.hpp>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "metrics/text.h"
+
+namespace shirabe::metrics {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = beast::http;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+constexpr std::chrono::milliseconds kUntilFirst(250);  // between two askings before an answer
+constexpr std::chrono::milliseconds kInterval(1000);   // and after one
+constexpr std::chrono::seconds kDeadline(2);
+constexpr absl::Duration kLease = absl::Seconds(10);
+constexpr uint64_t kMaxPage = 4 << 20;
+
+// Which program of this machine is asked, and for whom: two trials that both believe to own a port
+// would otherwise get the values of the one that really does.
+class Claims {
+ public:
+  static Claims& Get() {
+    static Claims claims;
+    return claims;
+  }
+
+  // True if it is the file's now.
+  bool Take(const std::string& address, const std::string& file) {
+    std::lock_guard lock(mutex_);
+    return owners_.try_emplace(address, file).first->second == file;
+  }
+
+  void Release(const std::string& address, const std::string& file) {
+    std::lock_guard lock(mutex_);
+    const auto found = owners_.find(address);
+    if (found != owners_.end() && found->second == file) owners_.erase(found);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, std::string> owners_;  // guarded by mutex_
+};
+
+// Appends whole lines. A line that an earlier process was killed in the midst of is ended first.
+class Journal {
+ public:
+  explicit Journal(std::string path) : path_(std::move(path)) {}
+
+  void Append(std::string lines) {
+    if (lines.empty()) return;
+    const Fd fd(open(path_.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0644));
+    if (!fd.valid()) return Complain("cannot open it");
+    char last = '\n';
+    const off_t size = lseek(fd.get(), 0, SEEK_END);
+    if (size > 0 && pread(fd.get(), &last, 1, size - 1) != 1) return Complain("cannot read it");
+    if (last != '\n') lines.insert(0, "\n");
+    const ssize_t written = write(fd.get(), lines.data(), lines.size());
+    if (written != static_cast<ssize_t>(lines.size())) Complain("cannot write to it");
+  }
+
+ private:
+  void Complain(const char* what) {
+    if (std::exchange(complained_, true)) return;
+    Log(LogLevel::kWarning, "metrics that a program serves cannot be kept",
+        {{"file", path_}, {"error", ErrnoStatus(what, errno).ToString()}});
+  }
+
+  const std::string path_;
+  bool complained_ = false;
+};
+
+// One target. Its operations run in the scraper's thread; Drop and Renew may come from any.
+class Probe : public std::enable_shared_from_this<Probe> {
+ public:
+  Probe(asio::io_context& context, ScrapeTarget target)
+      : target_(std::move(target)),
+        address_(absl::StrCat(target_.address, ":", target_.port)),
+        stream_(context),
+        timer_(context),
+        journal_(target_.file),
+        memory_(target_.metrics, target_.file) {
+    Renew();
+  }
+  ~Probe() { Claims::Get().Release(address_, target_.file); }
+
+  void Renew() {
+    std::lock_guard lock(mutex_);
+    renewed_ = RealClock()->Monotonic();
+  }
+
+  bool Expired() {
+    std::lock_guard lock(mutex_);
+    return dropped_ || RealClock()->Monotonic() - renewed_ > kLease;
+  }
+
+  // From then on nothing is appended.
+  void Drop() {
+    std::lock_guard lock(mutex_);
+    dropped_ = true;
+    Claims::Get().Release(address_, target_.file);
+  }
+
+  // In the scraper's thread, like all that follows.
+  void Ask() {
+    if (Expired()) return Drop();
+    if (!Claims::Get().Take(address_, target_.file)) {
+      Keep(memory_.Remark(absl::StrCat("! another trial of this machine is asked at ",
+                                       UrlOf(target_), ": give each a port of its own")));
+      return Wait();
+    }
+    error_code error;
+    const auto address = asio::ip::make_address(target_.address, error);
+    stream_.expires_after(kDeadline);
+    stream_.async_connect(tcp::endpoint(address, target_.port),
+                          [self = shared_from_this()](error_code failed) {
+                            if (failed) return self->Wait();  // not listening yet, or no more
+                            self->Send();
+                          });
+  }
+
+ private:
+  void Send() {
+    request_ = {http::verb::get, target_.path, 11};
+    request_.set(http::field::host, address_);
+    request_.set(http::field::user_agent, "shirabe");
+    request_.set(http::field::accept, "text/plain;version=0.0.4;q=1,*/*;q=0.1");
+    request_.set(http::field::connection, "close");
+    for (const auto& [name, value] : target_.headers) request_.set(name, value);
+    http::async_write(stream_, request_, [self = shared_from_this()](error_code failed, size_t) {
+      if (failed) return self->Finish(failed);
+      self->Receive();
+    });
+  }
+
+  void Receive() {
+    buffer_.clear();
+    answer_.emplace();
+    answer_->body_limit(kMaxPage);
+    http::async_read(
+        stream_, buffer_, *answer_,
+        [self = shared_from_this()](error_code failed, size_t) { self->Finish(failed); });
+  }
+
+  void Finish(error_code failed) {
+    if (failed) {
+      Keep(memory_.Remark(absl::StrCat("# no answer: ", Excerpt(failed.message()))));
+    } else if (answer_->get().result() != http::status::ok) {
+      const std::string reason(answer_->get().reason());
+      Keep(memory_.Remark(
+          absl::StrCat("# answered ", answer_->get().result_int(), " ", Excerpt(reason))));
+    } else {
+      const std::string type(answer_->get()[http::field::content_type]);
+      const bool open_metrics = type.find("openmetrics") != std::string::npos;
+      Keep(memory_.LinesFor(answer_->get().body(), open_metrics, RealClock()->Now()));
+      answered_ = true;
+    }
+    Wait();
+  }
+
+  void Wait() {
+    stream_.close();
+    timer_.expires_after(answered_ ? kInterval : kUntilFirst);
+    timer_.async_wait([self = shared_from_this()](error_code stopped) {
+      if (!stopped) self->Ask();
+    });
+  }
+
+  void Keep(std::string lines) {
+    std::lock_guard lock(mutex_);
+    if (!dropped_) journal_.Append(std::move(lines));
+  }
+
+  const ScrapeTarget target_;
+  const std::string address_;
+  beast::tcp_stream stream_;
+  asio::steady_timer timer_;
+  http::request<http::empty_body> request_;
+  std::optional<http::response_parser<http::string_body>> answer_;
+  beast::flat_buffer buffer_;
+  Journal journal_;  // guarded by mutex_
+  ScrapeMemory memory_;
+  bool answered_ = false;
+  std::mutex mutex_;
+  bool dropped_ = false;    // guarded by mutex_
+  absl::Duration renewed_;  // guarded by mutex_; monotonic
+};
+
+class HttpScraper : public Scraper {
+ public:
+  ~HttpScraper() override {
+    {
+      std::lock_guard lock(mutex_);
+      for (const auto& [file, probe] : probes_) probe->Drop();
+    }
+    context_.stop();
+  }
+
+  void Watch(const ScrapeTarget& target) override {
+    std::lock_guard lock(mutex_);
+    auto& probe = probes_[target.file];
+    if (probe != nullptr && !probe->Expired()) return probe->Renew();
+    probe = std::make_shared<Probe>(context_, target);  // shared with its pending operations
+    asio::post(context_, [probe = probe] { probe->Ask(); });
+    if (!thread_.joinable()) thread_ = std::jthread([this] { context_.run(); });
+  }
+
+  void Drop(const std::string& file) override {
+    std::lock_guard lock(mutex_);
+    const auto found = probes_.find(file);
+    if (found == probes_.end()) return;
+    found->second->Drop();
+    probes_.erase(found);
+  }
+
+ private:
+  asio::io_context context_{1};
+  asio::executor_work_guard<asio::io_context::executor_type> work_ =
+      asio::make_work_guard(context_);
+  std::mutex mutex_;
+  using ProbePtr = std::shared_ptr<Probe>;  // shared with its pending operations
+  std::map<std::string, ProbePtr> probes_;  // guarded by mutex_
+  std::jthread thread_;                     // last: joined before the rest goes
+};
+
+}  // namespace
+
+std::string UrlOf(const ScrapeTarget& target) {
+  const bool v6 = target.address.find(':') != std::string::npos;
+  return absl::StrCat("http://", v6 ? "[" : "", target.address, v6 ? "]" : "", ":", target.port,
+                      target.path);
+}
+
+std::unique_ptr<Scraper> MakeScraper() { return std::make_unique<HttpScraper>(); }
+
+}  // namespace shirabe::metrics
