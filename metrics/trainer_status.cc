@@ -1,0 +1,129 @@
+#include "metrics/trainer_status.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "base/number.h"
+#include "metrics/parse.h"
+#include "metrics/text.h"
+
+namespace shirabe::metrics {
+namespace {
+
+using Json = nlohmann::json;
+
+Status Refuse(const std::string& field, const std::string& why) {
+  return absl::InvalidArgumentError(absl::StrCat("trainerStatus", field, ": ", why));
+}
+
+// Numbers may be quoted, as the specification has them.
+std::optional<double> NumberOf(const Json& value) {
+  if (value.is_number()) return value.get<double>();
+  if (!value.is_string()) return std::nullopt;
+  return ParseNumber(value.get_ref<const std::string&>());
+}
+
+StatusOr<std::optional<double>> Between(const Json& status, const char* key, double most) {
+  const auto found = status.find(key);
+  if (found == status.end() || found->is_null()) return std::nullopt;
+  const std::optional<double> number = NumberOf(*found);
+  if (number && *number >= 0 && *number <= most && *number == std::floor(*number)) return number;
+  return Refuse(absl::StrCat(".", key),
+                absl::StrCat("must be a whole number from 0 to ", FormatNumber(most)));
+}
+
+// The names under which programs give their step.
+bool IsStep(const std::string& name) {
+  return name == "current_step" || name == "global_step" || name == "step";
+}
+
+// Grows with every step, whatever is logged.
+bool IsProgress(const std::string& name) {
+  return name == "total_steps" || name == "current_epoch" || name == "epoch";
+}
+
+bool IsEvaluation(const std::string& name) {
+  return name.compare(0, 5, "eval_") == 0 || name.compare(0, 5, "test_") == 0;
+}
+
+Status TakeMetric(const Json& item, size_t index, TrainerStatus& status) {
+  const std::string field = absl::StrCat(".metrics[", index, "]");
+  if (!item.is_object()) return Refuse(field, "must be {name: …, value: …}");
+  const auto name = item.find("name");
+  const auto value = item.find("value");
+  if (name == item.end() || !name->is_string() || value == item.end()) {
+    return Refuse(field, "must be {name: …, value: …}");
+  }
+  const auto& word = name->get_ref<const std::string&>();
+  const std::optional<double> number = NumberOf(*value);
+  if (!number) return absl::OkStatus();  // programs log words too
+  if (!IsStep(word)) {
+    status.metrics.emplace_back(word, *number);
+  } else if (*number >= 0 && *number < 0x1p62) {
+    status.step = static_cast<int64_t>(*number);
+  } else {
+    return Refuse(field, absl::StrCat(word, " must be a whole number from 0"));
+  }
+  return absl::OkStatus();
+}
+
+bool SameNumber(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
+
+// What is logged together.
+using Cohort = std::pair<bool, int64_t>;
+
+}  // namespace
+
+StatusOr<TrainerStatus> ParseTrainerStatus(std::string_view body) {
+  if (body.size() > kMaxTrainerStatusBytes) {
+    return Refuse("", absl::StrCat("is larger than ", kMaxTrainerStatusBytes, " bytes"));
+  }
+  const Json json = Json::parse(body.begin(), body.end(), nullptr, false);
+  if (!json.is_object() || !json.contains("trainerStatus")) {
+    return Refuse("", absl::StrCat("is missing in ", Excerpt(body)));
+  }
+  const Json& fields = json["trainerStatus"];
+  if (!fields.is_object()) return Refuse("", "must be an object");
+  TrainerStatus status;
+  ASSIGN_OR_RETURN(const auto percent, Between(fields, "progressPercentage", 100));
+  if (percent) status.progress_percent = static_cast<int>(*percent);
+  ASSIGN_OR_RETURN(const auto rest, Between(fields, "estimatedRemainingSeconds", 1e12));
+  if (rest) status.remaining_seconds = static_cast<int64_t>(*rest);
+  const auto time = fields.find("lastUpdatedTime");
+  if (time != fields.end() && time->is_string()) {
+    status.time = ParseTime(time->get_ref<const std::string&>());
+  }
+  const auto metrics = fields.find("metrics");
+  if (metrics == fields.end() || metrics->is_null()) return status;
+  if (!metrics->is_array()) return Refuse(".metrics", "must be a list of {name: …, value: …}");
+  for (size_t i = 0; i < metrics->size(); ++i) {
+    RETURN_IF_ERROR(TakeMetric((*metrics)[i], i, status));
+  }
+  return status;
+}
+
+std::vector<TrainerPoint> NewPoints(const TrainerStatus& status, TrainerMemory& memory) {
+  ++memory.calls;
+  if (status.step) memory.step = status.step;
+  std::set<Cohort> fresh;
+  const auto cohort_of = [&](const std::string& name) {
+    return Cohort{IsEvaluation(name), memory.metrics.at(name).since};
+  };
+  for (const auto& [name, value] : status.metrics) {
+    const auto [seen, first] = memory.metrics.try_emplace(name, TrainerMemory::Seen{});
+    if (first) seen->second.since = memory.calls;
+    const bool changed = first || !SameNumber(seen->second.value, value);
+    seen->second.value = value;
+    if (changed && !IsProgress(name)) fresh.insert(cohort_of(name));
+  }
+  std::vector<TrainerPoint> points;
+  for (const auto& [name, value] : status.metrics) {
+    if (fresh.contains(cohort_of(name))) points.push_back({name, value, memory.step});
+  }
+  return points;
+}
+
+}  // namespace shirabe::metrics

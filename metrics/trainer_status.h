@@ -1,0 +1,61 @@
+// What a program tells of itself by Kubeflow Trainer's status call (KEP-2779), which Hugging Face's
+// Trainer makes without any code of the user's:
+//   POST {"trainerStatus": {"progressPercentage": 40, "estimatedRemainingSeconds": 60,
+//         "lastUpdatedTime": "2026-11-21T08:30:00Z",
+//         "metrics": [{"name": "loss", "value": "0.25"}, {"name": "current_step", "value": "20"}]}}
+// Each call holds the last value of everything that was ever logged, under the step of the call: an
+// eval_loss of step 500 is sent again at 501, 502, …. Those are not new points. A metric has a new
+// point when its value has changed, or when one has that is logged together with it: of the same
+// kind (evaluation or not) and first seen in the same call. The last call has no step, and is about
+// the step before it.
+//
+// Used by the server's door for such calls. Pure: what must be remembered of an attempt between two
+// calls is in a TrainerMemory, which its owner keeps; one that was lost costs one repeated point.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "base/status.h"
+
+namespace shirabe::metrics {
+
+constexpr size_t kMaxTrainerStatusBytes = 1 << 20;
+
+struct TrainerStatus {
+  std::optional<int> progress_percent;
+  std::optional<int64_t> remaining_seconds;
+  std::optional<absl::Time> time;
+  std::optional<int64_t> step;
+  std::vector<std::pair<std::string, double>> metrics;  // those that are numbers, without the step
+};
+
+// kInvalidArgument, naming the field, for what is no such call.
+StatusOr<TrainerStatus> ParseTrainerStatus(std::string_view body);
+
+struct TrainerMemory {
+  struct Seen {
+    double value = 0;
+    int64_t since = 0;  // the call that it was first seen in
+  };
+  std::map<std::string, Seen> metrics;
+  std::optional<int64_t> step;
+  int64_t calls = 0;
+};
+
+struct TrainerPoint {
+  std::string metric;
+  double value = 0;
+  std::optional<int64_t> step;  // nullopt: no call has named one
+};
+
+// What is new in a call, in its order.
+std::vector<TrainerPoint> NewPoints(const TrainerStatus& status, TrainerMemory& memory);
+
+}  // namespace shirabe::metrics

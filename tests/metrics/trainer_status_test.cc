@@ -1,0 +1,109 @@
+#include "metrics/trainer_status.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "base/number.h"
+
+namespace shirabe::metrics {
+namespace {
+
+using testing::HasSubstr;
+
+// {"a": "1"} as the list of the call.
+std::string Call(const std::vector<std::pair<std::string, std::string>>& metrics) {
+  std::string list;
+  for (const auto& [name, value] : metrics) {
+    absl::StrAppend(&list, list.empty() ? "" : ", ", "{\"name\": \"", name, "\", \"value\": \"",
+                    value, "\"}");
+  }
+  return absl::StrCat("{\"trainerStatus\": {\"metrics\": [", list, "]}}");
+}
+
+class TrainerStatusTest : public testing::Test {
+ protected:
+  // "loss@3=0.5 lr@3=0.1"
+  std::string Tell(const std::vector<std::pair<std::string, std::string>>& metrics) {
+    const auto status = ParseTrainerStatus(Call(metrics));
+    EXPECT_TRUE(status.ok()) << status.status();
+    std::string text;
+    for (const TrainerPoint& point : NewPoints(*status, memory_)) {
+      absl::StrAppend(&text, text.empty() ? "" : " ", point.metric, "@",
+                      point.step ? absl::StrCat(*point.step) : "?", "=", FormatNumber(point.value));
+    }
+    return text;
+  }
+
+  TrainerMemory memory_;
+};
+
+TEST_F(TrainerStatusTest, ReadsACall) {
+  const auto status = ParseTrainerStatus(
+      R"({"trainerStatus": {"progressPercentage": 40, "estimatedRemainingSeconds": 61,
+          "lastUpdatedTime": "2026-11-21T08:30:00.5+00:00", "metrics": [
+          {"name": "loss", "value": "0.25"}, {"name": "current_step", "value": "20"},
+          {"name": "note", "value": "warm"}, {"name": "lr", "value": 1e-05},
+          {"name": "gap", "value": "nan"}]}})");
+  ASSERT_TRUE(status.ok()) << status.status();
+  EXPECT_EQ(status->progress_percent, 40);
+  EXPECT_EQ(status->remaining_seconds, 61);
+  EXPECT_EQ(status->time, absl::FromUnixMillis(1'795'249'800'500));
+  EXPECT_EQ(status->step, 20);
+  ASSERT_EQ(status->metrics.size(), 3u);
+  EXPECT_EQ(status->metrics[1], (std::pair<std::string, double>("lr", 1e-5)));
+}
+
+TEST_F(TrainerStatusTest, NamesTheFieldThatIsWrong) {
+  const auto error = [](std::string_view body) {
+    return Message(ParseTrainerStatus(body).status());
+  };
+  EXPECT_THAT(error("nonsense"), HasSubstr("trainerStatus: is missing in nonsense"));
+  EXPECT_THAT(error("{\"trainerStatus\": 1}"), HasSubstr("must be an object"));
+  EXPECT_THAT(error("{\"trainerStatus\": {\"progressPercentage\": 101}}"),
+              HasSubstr("trainerStatus.progressPercentage: must be a whole number from 0 to 100"));
+  EXPECT_THAT(error("{\"trainerStatus\": {\"metrics\": {}}}"), HasSubstr(".metrics: must be"));
+  EXPECT_THAT(error("{\"trainerStatus\": {\"metrics\": [{\"name\": 1}]}}"),
+              HasSubstr(".metrics[0]: must be {name"));
+  EXPECT_THAT(error(Call({{"current_step", "-1"}})), HasSubstr("must be a whole number from 0"));
+  EXPECT_THAT(error(std::string(kMaxTrainerStatusBytes + 1, ' ')), HasSubstr("larger than"));
+  EXPECT_TRUE(ParseTrainerStatus("{\"trainerStatus\": {}}").ok());
+}
+
+TEST_F(TrainerStatusTest, DoesNotTakeWhatIsSentAgainForNew) {
+  EXPECT_EQ(Tell({{"loss", "1"}, {"lr", "0.1"}, {"current_step", "10"}}), "loss@10=1 lr@10=0.1");
+  EXPECT_EQ(Tell({{"loss", "1"}, {"lr", "0.1"}, {"current_step", "15"}}), "");
+  EXPECT_EQ(Tell({{"loss", "1"}, {"lr", "0.1"}, {"eval_loss", "2"}, {"current_step", "17"}}),
+            "eval_loss@17=2");
+  EXPECT_EQ(Tell({{"loss", "0.5"}, {"lr", "0.1"}, {"eval_loss", "2"}, {"current_step", "20"}}),
+            "loss@20=0.5 lr@20=0.1");
+}
+
+// The same loss twice is two points if something else of the same log line has moved on.
+TEST_F(TrainerStatusTest, TakesAnEqualValueThatIsLoggedAnew) {
+  Tell({{"loss", "1"}, {"lr", "0.1"}, {"current_step", "10"}});
+  EXPECT_EQ(Tell({{"loss", "1"}, {"lr", "0.05"}, {"current_step", "20"}}), "loss@20=1 lr@20=0.05");
+  Tell({{"eval_loss", "3"}, {"eval_runtime", "1.1"}, {"current_step", "30"}});
+  EXPECT_EQ(Tell({{"eval_loss", "3"}, {"eval_runtime", "1.2"}, {"current_step", "40"}}),
+            "eval_loss@40=3 eval_runtime@40=1.2");
+}
+
+TEST_F(TrainerStatusTest, TheLastCallIsAboutTheStepBeforeIt) {
+  Tell({{"loss", "1"}, {"current_step", "10"}});
+  EXPECT_EQ(Tell({{"loss", "1"}, {"train_loss", "1.5"}}), "train_loss@10=1.5");
+}
+
+TEST_F(TrainerStatusTest, ProgressAloneIsNoNews) {
+  EXPECT_EQ(Tell({{"total_steps", "100"}}), "");
+  Tell({{"loss", "1"}, {"epoch", "0.1"}, {"current_step", "1"}});
+  EXPECT_EQ(Tell({{"loss", "1"}, {"epoch", "0.2"}, {"current_epoch", "0.2"}, {"step", "2"}}), "");
+}
+
+TEST_F(TrainerStatusTest, KnowsNoStepWhereNobodyNamedOne) {
+  EXPECT_EQ(Tell({{"loss", "1"}}), "loss@?=1");
+  EXPECT_EQ(Tell({{"loss", "nan"}}), "loss@?=NaN");
+  EXPECT_EQ(Tell({{"loss", "nan"}}), "");
+}
+
+}  // namespace
+}  // namespace shirabe::metrics
