@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <limits>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/best.h"
@@ -128,12 +129,14 @@ void WarnOfThisMachine(const v1::Experiment& experiment, const client::Machines&
   }
   const v1::MetricsCollectorSpec& collector = spec.metrics_collector_spec();
   const std::string& path = collector.source().file_system_path().path();
-  const bool is_file = collector.collector().kind() == v1::FILE_COLLECTOR && !path.empty();
-  if (is_file && path.front() == '/' && spec.parallel_trial_count() > 1) {
-    Warn(absl::StrCat("spec.metricsCollectorSpec.source.fileSystemPath.path: ", path,
-                      " is one file for ", spec.parallel_trial_count(),
-                      " trials at the same time on this machine: a relative path, or "
-                      "$(SHIRABE_OUTPUT_DIR)/…, is a file for each"));
+  const bool is_file = collector.collector().kind() == v1::FILE_COLLECTOR;
+  const bool is_folder = collector.collector().kind() == v1::TENSOR_FLOW_EVENT;
+  const bool shared = !absl::StrContains(path, "$(SHIRABE_") && !path.empty();
+  if ((is_file || is_folder) && shared && spec.parallel_trial_count() > 1) {
+    Warn(absl::StrCat("spec.metricsCollectorSpec.source.fileSystemPath.path: ", path, " is one ",
+                      is_file ? "file" : "folder", " for ", spec.parallel_trial_count(),
+                      " trials at the same time on this machine, which would count each other's "
+                      "values: $(SHIRABE_OUTPUT_DIR)/… is one for each"));
   }
 }
 

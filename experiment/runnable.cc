@@ -41,6 +41,12 @@ Status CheckRunnable(const v1::Experiment& experiment) {
   const Status collector = metrics::CreateCollector(spec.metrics_collector_spec()).status();
   if (!collector.ok()) return absl::InvalidArgumentError(Message(collector));
   if (spec.shirabe().ask_and_tell()) return absl::OkStatus();
+  if (spec.metrics_collector_spec().collector().kind() == v1::CUSTOM) {
+    return absl::InvalidArgumentError(
+        "spec.metricsCollectorSpec.collector.kind: Custom collects by a container beside the "
+        "trial, which a process of this machine has not; use StdOut, File, TensorFlowEvent or "
+        "PrometheusMetric, or Push if the program reports its metrics itself");
+  }
   return trial::ReadCommand(spec.trial_template().trial_spec(),
                             spec.trial_template().primary_container_name(), {})
       .status();

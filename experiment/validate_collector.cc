@@ -46,8 +46,8 @@ void CheckTensorBoard(const v1::MetricsCollectorSpec& spec, Findings& findings) 
   }
 }
 
-void CheckPrometheus(const v1::MetricsCollectorSpec& spec, Findings& findings) {
-  const v1::HttpGetAction& http = spec.source().http_get();
+void CheckPrometheus(const v1::ExperimentSpec& experiment, Findings& findings) {
+  const v1::HttpGetAction& http = experiment.metrics_collector_spec().source().http_get();
   const auto port = http.port().has_string_value() ? ParseNumber(http.port().string_value())
                                                    : std::optional(http.port().number_value());
   if (!port || !(*port >= 1 && *port <= 65535) || *port != static_cast<int>(*port)) {
@@ -55,6 +55,14 @@ void CheckPrometheus(const v1::MetricsCollectorSpec& spec, Findings& findings) {
   }
   if (http.path().empty() || http.path()[0] != '/') {
     findings.Error(ChildPath(kHttp, "path"), "\"" + http.path() + "\" must begin with '/'");
+  }
+  // A pod has an address of its own; the trials of one machine share its.
+  const int parallel = experiment.parallel_trial_count();
+  if (port && parallel > 1) {
+    findings.Warn(ChildPath(kHttp, "port"),
+                  "as processes of one machine the " + std::to_string(parallel) +
+                      " trials at a time would all serve port " + FormatNumber(*port) +
+                      ", and only one of them is asked: set parallelTrialCount to 1 there");
   }
 }
 
@@ -73,11 +81,19 @@ void CheckCustom(const v1::MetricsCollectorSpec& spec, Findings& findings) {
   }
 }
 
-void CheckKind(const v1::MetricsCollectorSpec& spec, Findings& findings) {
+void WarnCustom(Findings& findings) {
+  findings.Warn(ChildPath(ChildPath(kSpec, "collector"), "kind"),
+                "Custom collects by a container beside the trial, which a process of this machine "
+                "has not: `run` will refuse it; a program that reports its metrics itself needs "
+                "only Push");
+}
+
+void CheckKind(const v1::ExperimentSpec& experiment, Findings& findings) {
+  const v1::MetricsCollectorSpec& spec = experiment.metrics_collector_spec();
   switch (spec.collector().kind()) {
     case v1::FILE_COLLECTOR: return CheckFile(spec, findings);
     case v1::TENSOR_FLOW_EVENT: return CheckTensorBoard(spec, findings);
-    case v1::PROMETHEUS_METRIC: return CheckPrometheus(spec, findings);
+    case v1::PROMETHEUS_METRIC: return CheckPrometheus(experiment, findings);
     case v1::CUSTOM: return CheckCustom(spec, findings);
     default: break;
   }
@@ -177,6 +193,7 @@ void CheckBuild(const v1::MetricsCollectorSpec& spec, Findings& findings) {
   }
   const auto collector = info->create(spec);
   if (!collector.ok()) findings.Error(kSpec, Message(collector.status()));
+  if (collector.ok() && spec.collector().kind() == v1::CUSTOM) WarnCustom(findings);
 }
 
 }  // namespace
@@ -185,7 +202,7 @@ void CheckCollector(const v1::ExperimentSpec& spec, Findings& findings) {
   const v1::MetricsCollectorSpec& collector = spec.metrics_collector_spec();
   if (findings.Unread(ChildPath(ChildPath(kSpec, "collector"), "kind"))) return;
   const int errors = findings.errors();
-  CheckKind(collector, findings);
+  CheckKind(spec, findings);
   CheckFilter(spec, findings);
   if (findings.errors() == errors && !findings.Unread(kSpec)) CheckBuild(collector, findings);
 }
