@@ -11,9 +11,13 @@
 
 #include "base/status.h"
 #include "metrics/collector.h"
+#include "metrics/exposition.h"
 #include "metrics/json_line.h"
 #include "metrics/parse.h"
 #include "metrics/pattern.h"
+#include "metrics/tf_event.h"
+#include "metrics/tf_record.h"
+#include "tests/metrics/tf_records.h"
 
 namespace shirabe::metrics {
 namespace {
@@ -58,6 +62,67 @@ BENCHMARK(BM_PatternWithMetrics);
 
 void BM_Json(benchmark::State& state) { ParseLines(state, *MakeJsonParser(Metrics()), kJsonLine); }
 BENCHMARK(BM_Json);
+
+// Page after page of what a program serves: eight series of its own, and fifty of its runtime.
+void BM_Exposition(benchmark::State& state) {
+  std::string page = "# HELP loss what is left to lose\n# TYPE loss gauge\n";
+  for (int i = 0; i < 8; ++i)
+    page += "loss{split=\"valid\",fold=\"" + std::to_string(i) + "\"} 0.25\n";
+  for (int i = 0; i < 50; ++i)
+    page += "process_resident_memory_" + std::to_string(i) + " 1.5e+08\n";
+  for (auto _ : state) benchmark::DoNotOptimize(ParseExposition(page, false).samples.size());
+  state.SetItemsProcessed(state.iterations() * 58);
+  state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(page.size()));
+}
+BENCHMARK(BM_Exposition);
+
+// One event with a scalar: framing, checksums, decoding.
+void BM_TfScalarEvent(benchmark::State& state) {
+  const std::string bytes = ScalarRecord("loss/valid", 1200, 0.25f);
+  TfEvent event;
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(DecodeEvent(RecordAt(bytes).data, event));
+  }
+  state.SetItemsProcessed(state.iterations());
+  state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(bytes.size()));
+}
+BENCHMARK(BM_TfScalarEvent);
+
+// One event with an image, which is only checked and stepped over.
+void BM_TfImageEvent(benchmark::State& state) {
+  const std::string image = BytesField(4, std::string(1 << 20, 'i'));
+  const std::string bytes = TfRecordOf(BytesField(5, BytesField(1, BytesField(1, "x") + image)));
+  TfEvent event;
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(DecodeEvent(RecordAt(bytes).data, event));
+  }
+  state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(bytes.size()));
+}
+BENCHMARK(BM_TfImageEvent);
+
+// The whole way: a file of events to points, in as many calls as it takes.
+void BM_CollectEvents(benchmark::State& state) {
+  const auto dir = std::filesystem::temp_directory_path() / "shirabe-events-bench";
+  std::filesystem::create_directories(dir);
+  std::string events;
+  for (uint64_t i = 0; i < kFileLines; ++i) events += ScalarRecord("loss", i, 0.25f);
+  std::ofstream(dir / "events.tfevents.1", std::ios::binary) << events;
+  Source source;
+  source.metrics = Metrics();
+  source.spec.mutable_collector()->set_kind(v1::TENSOR_FLOW_EVENT);
+  source.spec.mutable_source()->mutable_file_system_path()->set_path(dir.string());
+  const auto collector = CreateCollector(source.spec).value();
+  for (auto _ : state) {
+    Collected collected;
+    do {
+      collected = collector->Collect(source, collected.cursor).value();
+    } while (collected.more);
+  }
+  state.SetItemsProcessed(state.iterations() * kFileLines);
+  state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(events.size()));
+  std::filesystem::remove_all(dir);
+}
+BENCHMARK(BM_CollectEvents)->Unit(benchmark::kMillisecond);
 
 // The whole way: file to points, in as many calls as it takes. `items` are points, or lines where
 // there is none.
