@@ -52,18 +52,20 @@ install_packages() {
     "${packages[@]}" >/dev/null
 }
 
-# Looks for it without importing it, which takes a second.
-has_sklearn() {
-  [ -n "$1" ] && "$1" - 2>/dev/null <<<'
+# has PYTHON MODULE…: looks for them without importing them, which takes a second.
+has() {
+  local python=$1
+  shift
+  [ -n "$python" ] && "$python" -c '
 import importlib.util, sys
-sys.exit(importlib.util.find_spec("sklearn") is None)'
+sys.exit(any(importlib.util.find_spec(name) is None for name in sys.argv[1:]))' "$@" 2>/dev/null
 }
 
 # The examples run `python3` with scikit-learn. Debian's python3-sklearn pulls in libboost1.74-dev,
 # which cannot stand beside 1.81, so it comes from PyPI, into an environment of its own.
 install_python() {
-  if has_sklearn "$(command -v python3 || true)"; then return 0; fi
-  if has_sklearn "$(command -v "$PYTHON_DIR/bin/python3" || true)"; then return 0; fi
+  if has "$(command -v python3 || true)" sklearn; then return 0; fi
+  if has "$(command -v "$PYTHON_DIR/bin/python3" || true)" sklearn; then return 0; fi
   local python
   python=$(command -v python3 || true)
   if [ -z "$python" ] || ! "$python" -c 'import venv, ensurepip' 2>/dev/null; then
@@ -76,6 +78,19 @@ install_python() {
     { say "no scikit-learn from PyPI (see above); only the digits examples need it" && return 1; }
 }
 
+# What other people's programs report with: the tests of the collectors run the real ones.
+install_reporters() {
+  local python
+  python=$(command -v python3 || true)
+  if has "$python" tensorboardX hypertune prometheus_client; then return 0; fi
+  [ -x "$PYTHON_DIR/bin/python3" ] || "$python" -m venv --system-site-packages "$PYTHON_DIR"
+  if has "$PYTHON_DIR/bin/python3" tensorboardX hypertune prometheus_client; then return 0; fi
+  say "installing tensorboardX, cloudml-hypertune and prometheus_client into $PYTHON_DIR"
+  "$PYTHON_DIR/bin/python3" -m pip install -q --disable-pip-version-check \
+    "tensorboardX>=2.6" cloudml-hypertune prometheus_client ||
+    { say "none of them from PyPI (see above); only tests of collectors need them" && return 1; }
+}
+
 case "${1:-}" in
   "")
     install_packages "${BUILD_PACKAGES[@]}"
@@ -84,6 +99,7 @@ case "${1:-}" in
   test)
     install_packages "${BUILD_PACKAGES[@]}" "${TEST_PACKAGES[@]}"
     install_python
+    install_reporters
     ;;
   *)
     echo "usage: deploy/setup.sh [test]" >&2
