@@ -44,7 +44,7 @@ Eigen::VectorXd Cma::Injected(const Eigen::VectorXd& x) const {
   const Eigen::VectorXd y = (x - mean_).cwiseQuotient(stretch_) / sigma_;
   const Eigen::VectorXd z = covariance_.InverseRoot(y);
   const double longest = LongestInjected(dimensions());
-  return z * std::min(1.0, longest / std::max(z.norm(), longest));
+  return z * (longest / std::max(z.norm(), longest));
 }
 
 void Cma::Tell(const Eigen::MatrixXd& z, const Eigen::VectorXd& ranks) {
@@ -54,37 +54,40 @@ void Cma::Tell(const Eigen::MatrixXd& z, const Eigen::VectorXd& ranks) {
     return LimitSigma();
   }
   const Eigen::VectorXd z_mean = z * weights.w.cwiseMax(0);
-  FollowPaths(weights, z_mean);
   ++generations_;
+  const bool follows = FollowPaths(weights, z_mean);
   const double growth = weights.c_sigma / weights.d_sigma *
                         (path_sigma_.norm() / Chi(dimensions()) - 1);  // equation 44
   Go({.mean = At(z_mean),
       .sigma = sigma_ * std::exp(std::min(1.0, growth)),
-      .covariance = NextCovariance(weights, z)},
+      .covariance = NextCovariance(weights, z, follows)},
      z_mean);
   LimitSigma();
 }
 
-// Equations 43 and 45.
-void Cma::FollowPaths(const CmaWeights& weights, const Eigen::VectorXd& z_mean) {
+// Equations 43 and 45; h_σ.
+bool Cma::FollowPaths(const CmaWeights& weights, const Eigen::VectorXd& z_mean) {
   const double c = weights.c_sigma;
   path_sigma_ = (1 - c) * path_sigma_ + std::sqrt(c * (2 - c) * weights.mu_eff) * z_mean;
   const double cc = weights.c_c;
+  const bool follows = PathLength(weights) < 1.4 + 2.0 / (dimensions() + 1);
   path_covariance_ *= 1 - cc;
-  if (PathLength(weights) < 1.4 + 2.0 / (dimensions() + 1)) {  // h_σ = 1
+  if (follows) {
     path_covariance_ += std::sqrt(cc * (2 - cc) * weights.mu_eff) * covariance_.Root(z_mean);
   }
+  return follows;
 }
 
 // ‖p_σ‖ in units of what it would be under random selection, at its age.
 double Cma::PathLength(const CmaWeights& weights) const {
-  const double age = 2.0 * static_cast<double>(generations_ + 1);
+  const double age = 2.0 * static_cast<double>(generations_);
   const double young = std::sqrt(1 - std::pow(1 - weights.c_sigma, age));
   return path_sigma_.norm() / young / Chi(dimensions());
 }
 
 // Equation 47, for σ = 1.
-Eigen::MatrixXd Cma::NextCovariance(const CmaWeights& weights, const Eigen::MatrixXd& z) const {
+Eigen::MatrixXd Cma::NextCovariance(const CmaWeights& weights, const Eigen::MatrixXd& z,
+                                    bool follows) const {
   const auto n = z.cols();
   Eigen::MatrixXd steps(dimensions(), n + 1);
   Eigen::VectorXd factors(n + 1);
@@ -96,7 +99,6 @@ Eigen::MatrixXd Cma::NextCovariance(const CmaWeights& weights, const Eigen::Matr
   }
   steps.col(n) = path_covariance_;
   factors[n] = weights.c_1;
-  const bool follows = PathLength(weights) < 1.4 + 2.0 / (dimensions() + 1);
   const double missing = follows ? 0 : weights.c_1 * weights.c_c * (2 - weights.c_c);
   const double keep = 1 - weights.c_1 - weights.c_mu * weights.w.sum() + missing;
   return covariance_.Blend(keep, steps, factors);

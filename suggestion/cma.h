@@ -9,7 +9,8 @@
 //   z        normal vector, N(0, I)         y        step, C^½ z
 //   x        point, m + σ a∘y               w_i      weight of member i by its rank
 //   p_σ, p_c evolution paths of σ and C     χ        E‖N(0, I)‖
-//   t        generations told so far
+//   t        generations told so far        h_σ    1, or 0 while ‖p_σ‖ is so long that C would
+//                                                  learn from a σ that is still far too small
 //
 // N. Hansen, "The CMA Evolution Strategy: A Tutorial" (2016, arXiv 1604.00772), Figure 6; active
 // weights and all constants as there. C^-½ is symmetric and C^½ too, so that z is what equation 43
@@ -72,9 +73,10 @@ class Cma {
     Eigen::MatrixXd covariance;
   };
 
-  void FollowPaths(const CmaWeights& weights, const Eigen::VectorXd& z_mean);
+  bool FollowPaths(const CmaWeights& weights, const Eigen::VectorXd& z_mean);
   double PathLength(const CmaWeights& weights) const;
-  Eigen::MatrixXd NextCovariance(const CmaWeights& weights, const Eigen::MatrixXd& z) const;
+  Eigen::MatrixXd NextCovariance(const CmaWeights& weights, const Eigen::MatrixXd& z,
+                                 bool follows) const;
   void Go(Target target, const Eigen::VectorXd& z_mean);
   void StartOver();
   Target Slowed(const Target& target, const Eigen::VectorXd& z_mean);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "suggestion/algorithm.h"
 
 namespace shirabe::suggestion {
 namespace {
@@ -14,7 +15,6 @@ namespace {
 using Tier = CmaMember::Tier;
 
 constexpr char kMemo[] = "cmaes 1 ";
-constexpr size_t kLongestMemo = 64 << 10;
 
 // "<run>.<number>". Trial `index` cannot be of a later generation than there are trials before it.
 std::optional<CmaTag> Parse(const std::string& label, int64_t index) {
@@ -252,7 +252,7 @@ void CmaReplay::WriteMemo(int64_t next) {
   uint64_t word = Fingerprint(memo_);
   sum.Word(word);
   memo_ += sum.text();
-  if (memo_.size() > kLongestMemo) memo_.clear();
+  if (memo_.size() > kMaxMemo) memo_.clear();
 }
 
 // False, and nothing has changed, if there is no memo, or none of this history.

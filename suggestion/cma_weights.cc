@@ -13,7 +13,7 @@ double Effective(const Eigen::ArrayXd& w) {
   return squares > 0 ? w.sum() * w.sum() / squares : 0;
 }
 
-// Equations 54–56: c_σ and d_σ, c_c, c_1 and c_μ from μ_eff.
+// Equations 55–58: c_σ and d_σ, c_c, c_1 and c_μ from μ_eff.
 void SetRates(double d, bool separable, CmaWeights& weights) {
   const double mu = weights.mu_eff;
   weights.c_sigma = (mu + 2) / (d + mu + 5);

@@ -107,9 +107,9 @@ struct Scott {
   double axes = 1;
 };
 
-// The deviation is that of the whole density, the prior kernel included, whose variance is that of
-// a uniform distribution: few kernels, or kernels all in one place, say little about how far the
-// next good point may be.
+// The deviation is that of the centres with that of the prior kernel, a uniform distribution's, in
+// their middle: few kernels, or kernels all in one place, say little about how far the next good
+// point may be.
 double ScottWidth(const ArrayXd& x, const ArrayXd& shares, const Scott& scott) {
   const double sum = shares.sum();
   if (!(sum > 0)) return 1;

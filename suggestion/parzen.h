@@ -34,7 +34,7 @@ class Parzen {
   enum class Bandwidth {
     kGaps,   // σ_ij = the wider gap to the next centre that differs, divided by how many have this
              // value where values are levels; for one axis alone
-    kScott,  // σ_ij = s_j n^(-1/(a+4)), s_j the deviation of f on axis j (Scott 1992, eq. 6.42)
+    kScott,  // σ_ij = s_j n^(-1/(a+4)), s_j a deviation on axis j (Scott 1992, eq. 6.42)
   };
   struct Options {
     Bandwidth bandwidth = Bandwidth::kScott;

@@ -35,11 +35,11 @@ bool CanBePromoted(const TrialView& trial) {
 }
 
 std::string Ordinal(int64_t place) {
-  const int64_t tens = place % 100, ones = place % 10;
+  const int64_t last_two = place % 100, ones = place % 10;
   if (place == 1) return "best";
-  if (ones == 2 && tens != 12) return absl::StrCat(place, "nd best");
-  if (ones == 3 && tens != 13) return absl::StrCat(place, "rd best");
-  if (ones == 1 && tens != 11) return absl::StrCat(place, "st best");
+  if (ones == 2 && last_two != 12) return absl::StrCat(place, "nd best");
+  if (ones == 3 && last_two != 13) return absl::StrCat(place, "rd best");
+  if (ones == 1 && last_two != 11) return absl::StrCat(place, "st best");
   return absl::StrCat(place, "th best");
 }
 

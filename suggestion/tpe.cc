@@ -301,7 +301,7 @@ double Number(const Settings& settings, const std::string& name, const std::stri
 
 }  // namespace
 
-std::vector<SettingInfo> TpeSettings(TpeKind) {
+std::vector<SettingInfo> TpeSettings() {
   using Type = SettingInfo::Type;
   return {
       {.name = "gamma",

@@ -15,7 +15,7 @@ enum class TpeKind {
   kMultivariate,  // all together: Falkner et al. 2018
 };
 
-std::vector<SettingInfo> TpeSettings(TpeKind kind);
+std::vector<SettingInfo> TpeSettings();
 // kInvalidArgument if both spellings of a setting are given.
 StatusOr<std::unique_ptr<Algorithm>> CreateTpe(TpeKind kind, const Problem& problem);
 

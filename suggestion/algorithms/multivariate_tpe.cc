@@ -15,7 +15,7 @@ StatusOr<std::unique_ptr<Algorithm>> Create(const Problem& problem) {
 
 SHIRABE_REGISTER(AlgorithmInfo, {.name = "multivariate-tpe",
                                  .help = kHelp,
-                                 .settings = TpeSettings(TpeKind::kMultivariate),
+                                 .settings = TpeSettings(),
                                  .create = &Create});
 
 }  // namespace

@@ -13,10 +13,8 @@ StatusOr<std::unique_ptr<Algorithm>> Create(const Problem& problem) {
   return CreateTpe(TpeKind::kUnivariate, problem);
 }
 
-SHIRABE_REGISTER(AlgorithmInfo, {.name = "tpe",
-                                 .help = kHelp,
-                                 .settings = TpeSettings(TpeKind::kUnivariate),
-                                 .create = &Create});
+SHIRABE_REGISTER(AlgorithmInfo,
+                 {.name = "tpe", .help = kHelp, .settings = TpeSettings(), .create = &Create});
 
 }  // namespace
 }  // namespace shirabe::suggestion
