@@ -132,13 +132,16 @@ void Pass::WarnOverdue(Live& live) {
                         absl::ToDoubleSeconds(since), interval));
 }
 
+// Its own; after them, should none be intact, those of its parent.
 StatusOr<std::vector<v1::Checkpoint>> Pass::ResumeFrom(const Live& live) {
   std::vector<v1::Checkpoint> candidates = Candidates(RecordsOf(live.checkpoints), 0);
   const v1::Parent& parent = live.trial.record.parent();
-  if (!candidates.empty() || parent.trial() == 0) return candidates;
-  ASSIGN_OR_RETURN(const auto theirs,
+  if (parent.trial() == 0) return candidates;
+  ASSIGN_OR_RETURN(const auto rows,
                    options_.store->ListCheckpoints({state_.key(), parent.trial()}));
-  return Candidates(RecordsOf(theirs), parent.step());
+  const std::vector<v1::Checkpoint> theirs = Candidates(RecordsOf(rows), parent.step());
+  candidates.insert(candidates.end(), theirs.begin(), theirs.end());
+  return candidates;
 }
 
 }  // namespace shirabe::experiment
