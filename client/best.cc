@@ -12,6 +12,16 @@
 namespace shirabe::client {
 namespace {
 
+using Assignments = google::protobuf::RepeatedPtrField<v1::Assignment>;
+
+Json AssignmentsJson(const Assignments& assignments) {
+  Json tree = Json::object();
+  for (const v1::Assignment& assignment : assignments) {
+    tree[assignment.name()] = TypedValue(assignment);
+  }
+  return tree;
+}
+
 bool IsSafe(char c) {
   return absl::ascii_isalnum(c) || std::string_view("_-./:=,+@%").find(c) != std::string_view::npos;
 }
@@ -29,22 +39,50 @@ Status CheckHasBest(const v1::Experiment& experiment) {
 
 Json BestJson(const v1::Experiment& experiment) {
   const v1::OptimalTrial& best = experiment.status().current_optimal_trial();
-  Json assignments = Json::object();
-  for (const v1::Assignment& assignment : best.parameter_assignments()) {
-    assignments[assignment.name()] = TypedValue(assignment);
-  }
-  return {{"trial", best.best_trial_name()},
-          {"objective", experiment.spec().objective().objective_metric_name()},
-          {"value", NumberJson(best.objective())},
-          {"step", best.step()},
-          {"assignments", std::move(assignments)}};
+  Json tree = {{"trial", best.best_trial_name()},
+               {"objective", experiment.spec().objective().objective_metric_name()},
+               {"value", NumberJson(best.objective())},
+               {"step", best.has_step() ? Json(best.step()) : Json()},
+               {"assignments", AssignmentsJson(best.parameter_assignments())}};
+  const v1::ShirabeStatus& status = experiment.status().shirabe();
+  if (!status.has_recommended_trial()) return tree;
+  const v1::RecommendedTrial& recommended = status.recommended_trial();
+  tree["recommended"] = {{"trial", recommended.trial_name()},
+                         {"value", NumberJson(recommended.predicted())},
+                         {"deviation", NumberJson(recommended.deviation())},
+                         {"reason", recommended.reason()},
+                         {"assignments", AssignmentsJson(recommended.parameter_assignments())}};
+  return tree;
+}
+
+std::string RecommendedLine(const v1::Experiment& experiment) {
+  const v1::ShirabeStatus& status = experiment.status().shirabe();
+  if (!status.has_recommended_trial()) return "";
+  const v1::RecommendedTrial& recommended = status.recommended_trial();
+  return absl::StrCat("trial ", recommended.trial_name(), ", predicted ",
+                      ShortNumber(recommended.predicted()), " ± ",
+                      ShortNumber(recommended.deviation()), ": ", recommended.reason());
+}
+
+v1::Experiment WithRecommended(v1::Experiment experiment) {
+  v1::ShirabeStatus& status = *experiment.mutable_status()->mutable_shirabe();
+  if (!status.has_recommended_trial()) return experiment;
+  const v1::RecommendedTrial& recommended = status.recommended_trial();
+  v1::OptimalTrial& best = *experiment.mutable_status()->mutable_current_optimal_trial();
+  best.Clear();
+  best.set_best_trial_name(recommended.trial_name());
+  best.set_number(recommended.number());
+  best.set_objective(recommended.predicted());
+  *best.mutable_parameter_assignments() = recommended.parameter_assignments();
+  status.clear_recommended_trial();
+  return experiment;
 }
 
 std::string BestTable(const v1::Experiment& experiment, bool with_header) {
   const v1::OptimalTrial& best = experiment.status().current_optimal_trial();
   Cells header = {"TRIAL", experiment.spec().objective().objective_metric_name(), "STEP"};
   Cells cells = {best.best_trial_name(), ShortNumber(best.objective()),
-                 std::to_string(best.step())};
+                 best.has_step() ? std::to_string(best.step()) : ""};
   for (const v1::Assignment& assignment : best.parameter_assignments()) {
     header.push_back(assignment.name());
     cells.push_back(trial::FormatAssignment(assignment));

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/clock.h"
+#include "client/best.h"
 #include "client/money.h"
 #include "client/page.h"
 #include "client/rows.h"
@@ -152,6 +153,7 @@ StatusOr<std::string> DescribeExperiment(Client& client, const ExperimentKey& ke
   page.Line("Trials", TrialsLine(experiment));
   page.Line("Limits", LimitsLine(spec));
   page.Line("Best", BestLine(experiment));
+  page.Line("Recommended", RecommendedLine(experiment));
   for (const auto& [label, text] : SpentLines(experiment)) page.Line(label, text);
   if (const int64_t bad = experiment.status().shirabe().bad_metric_lines(); bad > 0) {
     page.Line("Bad lines", absl::StrCat(bad, " lines named a metric and had no number"));

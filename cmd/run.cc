@@ -190,6 +190,8 @@ StatusOr<int> Conclude(client::Client& client, const ExperimentKey& key,
   if (has_best.ok()) {
     PrintBest(experiment, output);
     RETURN_IF_ERROR(FlushOut());
+    const std::string recommended = client::RecommendedLine(experiment);
+    if (!recommended.empty()) ProgressLine("recommended: " + recommended);
     const std::string logs =
         LogsLine(client, key, experiment.status().current_optimal_trial().number());
     if (!logs.empty()) ProgressLine(logs);

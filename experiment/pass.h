@@ -69,6 +69,8 @@ class Pass {
   Money CountMoney() const;
   void SayWhyWaiting();
   void RequestStop(Live& live, v1::Cause cause, const std::string& reason = "");
+  bool Recommended();
+  void TakeRecommendation(const RecommendTicket& ticket);
   void Conclude(const Plan::Ending& ending);
   void SetCondition(const std::string& type, const std::string& reason, const std::string& message);
   void Open(Live& live);

@@ -80,6 +80,7 @@ void Pass::Scale(const v1::Intent& intent) {
   if (current.reason() != "ExperimentMaxTrialsReached" || !more) return;
   if (spec.resume_policy() != v1::LONG_RUNNING && spec.resume_policy() != v1::FROM_VOLUME) return;
   experiment.mutable_status()->clear_completion_time();
+  experiment.mutable_status()->mutable_shirabe()->clear_recommended_trial();
   SetCondition("Restarting", "ExperimentRestarting", "maxTrialCount was raised");
 }
 
@@ -107,7 +108,8 @@ void Pass::Decide() {
   for (const Plan::Stop& stop : plan_.stop) RequestStop(state_.live().at(stop.trial), stop.cause);
   for (const int64_t number : plan_.start) Open(state_.live().at(number));
   SayWhyWaiting();
-  if (plan_.conclude) Conclude(*plan_.ending);
+  if (!plan_.conclude) state_.recommend_ticket = nullptr;  // asked before there were more trials
+  if (plan_.conclude && Recommended()) Conclude(*plan_.ending);
   if (plan_.ending || plan_.full) DropAsks(state_);
   delete_ = state_.ending_verb == v1::Intent::DELETE && IsEnded(state_.experiment()) &&
             plan_.stop.empty();

@@ -1,6 +1,6 @@
-// Runs Algorithm::Propose and Stopper::ShouldStop away from the reconciler, so that a slow one
-// delays nobody. A ticket is shared by the reconciler, which may drop it, and the worker, which may
-// still run.
+// Runs Algorithm::Propose and Recommend and Stopper::ShouldStop away from the reconciler, so that a
+// slow one delays nobody. A ticket is shared by the reconciler, which may drop it, and the worker,
+// which may still run.
 #pragma once
 
 #include <condition_variable>
@@ -50,6 +50,16 @@ struct ProposalTicket : public Ticket {
 
  private:
   void Call() override { result = algorithm->Propose(*history, count, Rng(seed)); }
+};
+
+// Which trial to use, once all have ended.
+struct RecommendTicket : public Ticket {
+  std::shared_ptr<const suggestion::Algorithm> algorithm;  // shared: outlives the experiment
+  std::shared_ptr<const suggestion::History> history;      // shared: a snapshot, not copied
+  std::optional<StatusOr<std::optional<suggestion::Recommendation>>> result;  // once it is done
+
+ private:
+  void Call() override { result = algorithm->Recommend(*history); }
 };
 
 // Whether these trials, each in this attempt of it, should be stopped early.

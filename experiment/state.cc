@@ -143,6 +143,9 @@ suggestion::Curve& State::MutableCurve(int64_t trial) {
 
 void State::ReleaseAnswered() {
   if (ticket != nullptr && ticket->Wait(absl::ZeroDuration())) ticket->history = nullptr;
+  if (recommend_ticket != nullptr && recommend_ticket->Wait(absl::ZeroDuration())) {
+    recommend_ticket->history = nullptr;
+  }
   if (stop_ticket != nullptr && stop_ticket->Wait(absl::ZeroDuration())) {
     stop_ticket->history = nullptr;
     stop_ticket->curves = nullptr;

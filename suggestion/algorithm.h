@@ -17,6 +17,7 @@
 #include "base/registry.h"
 #include "base/rng.h"
 #include "suggestion/history.h"
+#include "suggestion/recommendation.h"
 #include "suggestion/space.h"
 
 namespace shirabe::suggestion {
@@ -53,6 +54,11 @@ class Algorithm {
   // says what a trial continues: then every configuration, the point without its resource, has
   // been tried. kInvalidArgument for what the settings' check could not see.
   virtual StatusOr<Proposal> Propose(const History& history, int count, const Rng& root) = 0;
+  // Which trial to use, asked once all have ended; pure as Propose, which it may run beside.
+  // nullopt: the one with the least loss.
+  virtual StatusOr<std::optional<Recommendation>> Recommend(const History&) const {
+    return std::nullopt;
+  }
 };
 
 using Settings = std::vector<std::pair<std::string, std::string>>;  // as in the YAML

@@ -157,9 +157,11 @@ class Session {
     return {{"points", points}, {"seconds", seconds}, {"reason", proposal.reason}, {"why", whys}};
   }
 
-  // The best told.
-  Json Recommend() const {
-    int64_t best = -1;
+  // What the algorithm says; else the best told.
+  Json Recommend() {
+    const auto recommended = algorithm_->Recommend(history_).value();
+    int64_t best = recommended ? recommended->trial : -1;
+    if (recommended) return {{"point", JsonOf(space_.Decode(history_.point(best)))}};
     for (int64_t i = 0; i < history_.size(); ++i) {
       if (history_.trial(i).state != TrialState::kCompleted) continue;
       if (best < 0 || history_.trial(i).loss < history_.trial(best).loss) best = i;

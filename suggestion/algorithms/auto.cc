@@ -1,7 +1,9 @@
 // The default: chooses another algorithm by the space, the budget and the history, and says which
 // and why. The choice is a pure function of those, so it is the same after a restart; it changes
 // only with the number of trials, and the next algorithm then starts from all that was found.
+#include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -53,25 +55,44 @@ class Auto : public Algorithm {
   StatusOr<Proposal> Propose(const History& history, int count, const Rng& root) override {
     const Choice choice = Choose(problem_, history.size());
     ASSIGN_OR_RETURN(Algorithm * algorithm, Member(choice.name));
-    const std::string head = choice.name + "\n";
-    const bool own = history.memo.compare(0, head.size(), head) == 0;
-    History mine = history;
-    mine.memo = own ? history.memo.substr(head.size()) : "";
-    ASSIGN_OR_RETURN(Proposal proposal, algorithm->Propose(mine, count, root));
-    if (!proposal.memo.empty()) proposal.memo = head + proposal.memo;
+    ASSIGN_OR_RETURN(Proposal proposal, algorithm->Propose(Own(history, choice), count, root));
+    if (!proposal.memo.empty()) proposal.memo = Head(choice) + proposal.memo;
     if (proposal.memo.size() > kMaxMemo) proposal.memo.clear();
     proposal.algorithm = absl::StrCat(choice.name, " (", choice.why, ")");
     return proposal;
   }
 
+  // By the one that chose the last trial; of its own, since Propose may be using the members.
+  StatusOr<std::optional<Recommendation>> Recommend(const History& history) const override {
+    const Choice choice = Choose(problem_, std::max<int64_t>(0, history.size() - 1));
+    ASSIGN_OR_RETURN(const std::unique_ptr<Algorithm> algorithm, Make(choice.name));
+    return algorithm->Recommend(Own(history, choice));
+  }
+
  private:
+  static std::string Head(const Choice& choice) { return choice.name + "\n"; }
+
+  // The history with the chosen one's own memo.
+  static History Own(const History& history, const Choice& choice) {
+    const std::string head = Head(choice);
+    const bool own = history.memo.compare(0, head.size(), head) == 0;
+    History mine = history;
+    mine.memo = own ? history.memo.substr(head.size()) : "";
+    return mine;
+  }
+
   StatusOr<Algorithm*> Member(const std::string& name) {
     std::unique_ptr<Algorithm>& member = members_[name];
-    if (member != nullptr) return member.get();
+    if (member == nullptr) {
+      ASSIGN_OR_RETURN(member, Make(name));
+    }
+    return member.get();
+  }
+
+  StatusOr<std::unique_ptr<Algorithm>> Make(const std::string& name) const {
     Problem problem = problem_;
     problem.settings.clear();
-    ASSIGN_OR_RETURN(member, CreateAlgorithm(name, problem));
-    return member.get();
+    return CreateAlgorithm(name, problem);
   }
 
   Problem problem_;

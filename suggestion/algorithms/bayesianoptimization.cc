@@ -10,7 +10,8 @@
 //   6. explain  and imagine its result too, for the next of the batch
 //
 // The first points, while there is nothing to learn from, are quasi-random; every other one of them
-// is the best of an earlier experiment, where there are any (spec.shirabe.warmStart).
+// is the best of an earlier experiment, where there are any (spec.shirabe.warmStart). In the end,
+// where results are noisy, it says which trial is the best in the mean (gp/recommend.h).
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -24,6 +25,7 @@
 #include "absl/strings/str_format.h"
 #include "suggestion/algorithm.h"
 #include "suggestion/gp/normal.h"
+#include "suggestion/gp/recommend.h"
 #include "suggestion/gp/results.h"
 #include "suggestion/gp/search.h"
 #include "suggestion/gp/surrogate_cache.h"
@@ -234,6 +236,7 @@ class Bayesian : public Algorithm {
 
   static StatusOr<std::unique_ptr<Algorithm>> Create(const Problem& problem);
   StatusOr<Proposal> Propose(const History& history, int count, const Rng& root) override;
+  StatusOr<std::optional<Recommendation>> Recommend(const History& history) const override;
 
  private:
   std::optional<Suggestion> First(const History& history, Unvisited& unvisited, uint64_t ordinal,
@@ -276,10 +279,13 @@ std::optional<Suggestion> Bayesian::First(const History& history, Unvisited& unv
   return start_.Next(history.space(), ordinal, root, unvisited);
 }
 
+gp::Memory MemoryOf(const History& history) {
+  return gp::Memory::Parse(history.memo, gp::Theta::Size(0, 0) + history.space().size());
+}
+
 StatusOr<Proposal> Bayesian::Propose(const History& history, int count, const Rng& root) {
   const gp::Results data = gp::Gather(history, config_.initial);
-  const int theta_size = gp::Theta::Size(0, 0) + history.space().size();
-  gp::Memory memory = gp::Memory::Parse(history.memo, theta_size);
+  gp::Memory memory = MemoryOf(history);
   Unvisited unvisited(history);
   std::vector<Suggestion> suggestions;
   const bool learnable = data.Learnable();
@@ -300,6 +306,26 @@ StatusOr<Proposal> Bayesian::Propose(const History& history, int count, const Rn
   proposal.memo = memory.Serialize();
   if (proposal.memo.size() > kMaxMemo) proposal.memo.clear();
   return proposal;
+}
+
+StatusOr<std::optional<Recommendation>> Bayesian::Recommend(const History& history) const {
+  const gp::Results data = gp::Gather(history, config_.initial);
+  if (!data.Learnable()) return std::nullopt;
+  const Eigen::Map<const VectorXd> scores(data.scores.data(),
+                                          static_cast<Index>(data.scores.size()));
+  const gp::Inputs inputs = gp::Layout(history.space()).From(data.points);
+  const auto learned = gp::SurrogateCache::Shared().Learn(inputs, scores, MemoryOf(history));
+  const auto found = gp::Recommend(learned->surrogate, scores);
+  if (!found) return std::nullopt;
+  const double sign = config_.maximize ? 1 : -1;
+  return Recommendation{
+      .trial = data.numbers[found->point] - 1,
+      .loss = -found->score,
+      .deviation = found->deviation,
+      .reason = absl::StrFormat("the best result, %.4g of trial %d, was luck, %.4g is predicted "
+                                "there; this one is the best in the mean",
+                                sign * scores[found->best], data.numbers[found->best],
+                                sign * found->at_best)};
 }
 
 StatusOr<std::unique_ptr<Algorithm>> Bayesian::Create(const Problem& problem) {

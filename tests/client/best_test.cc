@@ -36,6 +36,37 @@ TEST(BestTest, ArgumentsAndVariablesAreQuotedForAShell) {
             "SHIRABE_PARAM_OPT='it'\\''s, \"adam\"'\n");
 }
 
+v1::Experiment WithAnotherRecommended() {
+  v1::Experiment experiment = WithBest();
+  v1::RecommendedTrial& recommended =
+      *experiment.mutable_status()->mutable_shirabe()->mutable_recommended_trial();
+  recommended.set_trial_name("digits-9");
+  recommended.set_number(9);
+  recommended.set_predicted(0.25);
+  recommended.set_deviation(0.01);
+  recommended.set_reason("the best was lucky");
+  AddAssignments({.lr = 0.01}, *recommended.mutable_parameter_assignments());
+  return experiment;
+}
+
+TEST(BestTest, TellsOfARecommendedTrialAndCanPrintIt) {
+  const v1::Experiment experiment = WithAnotherRecommended();
+  EXPECT_EQ(RecommendedLine(WithBest()), "");
+  EXPECT_EQ(RecommendedLine(experiment),
+            "trial digits-9, predicted 0.25 ± 0.01: the best was lucky");
+  EXPECT_EQ(PrintJsonLine(BestJson(experiment)["recommended"]),
+            R"({"trial":"digits-9","value":0.25,"deviation":0.01,"reason":"the best was lucky",)"
+            R"("assignments":{"lr":0.01,"bs":32,"opt":"sgd"}})");
+  EXPECT_EQ(BestTable(experiment, false), BestTable(WithBest(), false));
+  const v1::Experiment instead = WithRecommended(experiment);
+  EXPECT_EQ(BestArguments(instead), "--lr=0.01 --bs=32 --opt=sgd\n");
+  EXPECT_EQ(BestTable(instead, false), "digits-9   0.25          0.01   32   sgd\n");
+  EXPECT_EQ(PrintJsonLine(BestJson(instead)),
+            R"({"trial":"digits-9","objective":"loss","value":0.25,"step":null,)"
+            R"("assignments":{"lr":0.01,"bs":32,"opt":"sgd"}})");
+  EXPECT_EQ(BestTable(WithRecommended(WithBest()), true), BestTable(WithBest(), true));
+}
+
 TEST(BestTest, QuotesOnlyWhereNeeded) {
   EXPECT_EQ(ShellQuote("a/b-c_d.e:f=1e-5"), "a/b-c_d.e:f=1e-5");
   EXPECT_EQ(ShellQuote(""), "''");

@@ -35,6 +35,12 @@ TEST(DescribeTest, AnExperimentSaysHowItIsAndWhy) {
   stored.experiment.mutable_status()->set_trials_running(2);
   stored.experiment.mutable_status()->mutable_shirabe()->set_waiting("no GPU is free");
   SetBest(MakeTrial(1, v1::TRIAL_SUCCEEDED, 0.5), stored.experiment);
+  v1::RecommendedTrial& recommended =
+      *stored.experiment.mutable_status()->mutable_shirabe()->mutable_recommended_trial();
+  recommended.set_trial_name("digits-9");
+  recommended.set_predicted(0.625);
+  recommended.set_deviation(0.0625);
+  recommended.set_reason("it was luck");
   stored.PutExperiment();
   const auto text = DescribeExperiment(stored.client(), stored.key(), At(100));
   ASSERT_TRUE(text.ok()) << text.status();
@@ -44,6 +50,7 @@ TEST(DescribeTest, AnExperimentSaysHowItIsAndWhy) {
         "Objective:    minimize loss; also acc\n", "Trials:       0/32 finished: 2 running\n",
         "Limits:       2 at the same time, at most 32 trials\n",
         "Best:         loss=0.5 (trial digits-1, step 2): lr=0.0031 bs=32 opt=sgd\n",
+        "Recommended:  trial digits-9, predicted 0.625 ± 0.0625: it was luck\n",
         "  lr     double        1e-05 .. 0.1, logUniform\n"}) {
     EXPECT_THAT(*text, HasSubstr(line));
   }

@@ -260,6 +260,21 @@ TEST_P(AlgorithmContract, IsAFunctionOfHistoryAndSeedAlone) {
   });
 }
 
+TEST_P(AlgorithmContract, RecommendsATrialThatHasAResult) {
+  ForAll([](const Space& space, const History& history) {
+    const auto found = Build(space)->Recommend(history);
+    ASSERT_TRUE(found.ok()) << found.status();
+    if (!found->has_value()) return;
+    const Recommendation& recommended = **found;
+    ASSERT_GE(recommended.trial, 0);
+    ASSERT_LT(recommended.trial, history.size());
+    EXPECT_EQ(history.trial(recommended.trial).state, TrialState::kCompleted);
+    EXPECT_TRUE(std::isfinite(recommended.loss));
+    EXPECT_GE(recommended.deviation, 0);
+    EXPECT_FALSE(recommended.reason.empty());
+  });
+}
+
 // Counts from 1 to 64, each time with what came of the one before.
 TEST_P(AlgorithmContract, HonoursTheCount) {
   for (const auto& [name, space] : Accepted()) {

@@ -196,6 +196,73 @@ TEST(Bayesian, SaysWhy) {
   EXPECT_THAT(why(false), HasSubstr("trial "));
 }
 
+// ---- what it recommends -------------------------------------------------------------------------
+
+// Each result is off by its own draw: a point that was measured has no second one.
+Objective Noisy(const Objective& objective, double deviation, Rng& rng) {
+  return [=, &rng](const Point& point) { return objective(point) + deviation * rng.Normal(); };
+}
+
+std::optional<Recommendation> Recommend(const History& history) {
+  return Build(history.space())->Recommend(history).value();
+}
+
+TEST(BayesianRecommends, TheBestInTheMeanWhereResultsAreNoisy) {
+  double told = 0, recommended = 0;
+  int others = 0;
+  for (uint64_t seed = 1; seed <= 12; ++seed) {
+    Rng rng(Mix(seed, 7));
+    const History history = Optimize(Cube(2), Noisy(Bowl, 0.1, rng), {.trials = 50, .seed = seed});
+    int64_t best = 0;
+    for (int64_t i = 1; i < history.size(); ++i) {
+      if (history.trial(i).loss < history.trial(best).loss) best = i;
+    }
+    const auto found = Recommend(history);
+    told += Bowl(history.point(best));
+    recommended += Bowl(history.point(found ? found->trial : best));
+    if (!found) continue;
+    ++others;
+    EXPECT_NE(found->trial, best);
+    EXPECT_THAT(found->reason, HasSubstr("of trial " + std::to_string(best + 1) + ", is "));
+    // The best result is about two deviations too low; the prediction is not.
+    EXPECT_LT(history.trial(best).loss, found->loss - 0.1);
+    EXPECT_NEAR(found->loss, Bowl(history.point(found->trial)), 0.15);
+    EXPECT_GT(found->deviation, 0);
+    EXPECT_LT(found->deviation, 0.1);
+  }
+  EXPECT_GE(others, 6);
+  EXPECT_LT(recommended, 0.8 * told);
+}
+
+TEST(BayesianRecommends, NothingElseWhereResultsAreExact) {
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    EXPECT_FALSE(Recommend(Optimize(Cube(3), Bowl, {.trials = 30, .seed = seed})).has_value());
+  }
+}
+
+TEST(BayesianRecommends, NothingWhereThereIsNothingToLearnFrom) {
+  const auto nothing = [](double loss, int trials) {
+    return Recommend(Optimize(Cube(2), [=](const Point&) { return loss; }, {.trials = trials}));
+  };
+  EXPECT_FALSE(Recommend(History(Cube(2))).has_value());
+  EXPECT_FALSE(nothing(1, 1).has_value());
+  EXPECT_FALSE(nothing(1, 12).has_value());             // all equal
+  EXPECT_FALSE(nothing(std::nan(""), 12).has_value());  // all failed
+}
+
+TEST(BayesianRecommends, AsAutoDoes) {
+  Rng rng(7);
+  History history = Optimize(Cube(2), Noisy(Bowl, 0.1, rng), {.trials = 50});
+  const auto own = Recommend(history);
+  ASSERT_TRUE(own.has_value());
+  const auto automatic = CreateAlgorithm("auto", {.space = history.space()}).value();
+  history.memo = "bayesianoptimization\n" + history.memo;
+  const auto its = automatic->Recommend(history).value();
+  ASSERT_TRUE(its.has_value());
+  EXPECT_EQ(its->trial, own->trial);
+  EXPECT_EQ(its->loss, own->loss);
+}
+
 TEST(Auto, SaysWhatItChoseAndGoesOnWithIt) {
   const Space space = Cube(2);
   const auto choose = [](const Space& of, int64_t trials, int parallel) {
