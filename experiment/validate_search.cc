@@ -125,6 +125,20 @@ bool CheckSettings(const Info& info, const RepeatedPtrField<v1::Setting>& settin
   return good;
 }
 
+// Values that are accepted from Katib's files and mean something else here.
+void WarnOfReplaced(const suggestion::AlgorithmInfo& info,
+                    const RepeatedPtrField<v1::Setting>& settings, const std::string& path,
+                    Findings& findings) {
+  const std::string list = ChildPath(path, "algorithmSettings");
+  for (const suggestion::SettingInfo& known : info.settings) {
+    for (int i = 0; i < settings.size(); ++i) {
+      if (settings[i].name() != known.name || !Holds(known.replaced, settings[i].value())) continue;
+      findings.Warn(ItemPath(list, i) + ".value", known.name + " " + Quoted(settings[i].value()) +
+                                                      " is answered by another: " + known.help);
+    }
+  }
+}
+
 void CheckAlgorithm(const v1::ExperimentSpec& spec, const std::optional<suggestion::Space>& space,
                     Findings& findings) {
   const std::string path = "spec.algorithm";
@@ -141,6 +155,7 @@ void CheckAlgorithm(const v1::ExperimentSpec& spec, const std::optional<suggesti
   }
   const int errors = findings.errors();
   if (!CheckSettings(*info, algorithm.algorithm_settings(), path, findings)) return;
+  WarnOfReplaced(*info, algorithm.algorithm_settings(), path, findings);
   if (!space || findings.errors() > errors || findings.Unread(path)) return;
   const suggestion::Problem problem{*space, SettingsOf(algorithm.algorithm_settings()),
                                     spec.max_trial_count(), spec.parallel_trial_count()};

@@ -71,6 +71,9 @@ struct SettingInfo {
   std::string default_value = {};
   double min = 0, max = 0;              // kInt, kDouble; no bounds where equal; max may be infinite
   std::vector<std::string> words = {};  // kWord: the ones allowed, any where empty
+  // Words that are accepted for the sake of other tools' files and answered by another one, as
+  // `help` says: `validate` warns of them.
+  std::vector<std::string> replaced = {};
   std::string help = {};
 };
 

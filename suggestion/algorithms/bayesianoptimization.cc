@@ -52,6 +52,7 @@ struct Config {
   bool climb = true;
   int64_t initial = 5;
   bool maximize = false;
+  std::string replaces;  // the base_estimator that it answers for, "" where that is GP
 };
 
 // Chooses the points of one proposal, each in the knowledge of those before it.
@@ -305,6 +306,9 @@ StatusOr<Proposal> Bayesian::Propose(const History& history, int count, const Rn
   Proposal proposal = unvisited.Finish(std::move(suggestions));
   proposal.memo = memory.Serialize();
   if (proposal.memo.size() > kMaxMemo) proposal.memo.clear();
+  if (!config_.replaces.empty()) {
+    proposal.algorithm = "a Gaussian process answers for base_estimator " + config_.replaces;
+  }
   return proposal;
 }
 
@@ -338,6 +342,7 @@ StatusOr<std::unique_ptr<Algorithm>> Bayesian::Create(const Problem& problem) {
   const std::string utility = setting("acq_func");
   if (utility == "LCB") config.utility = gp::Utility::kUcb;
   if (utility == "PI" || utility == "PIps") config.utility = gp::Utility::kLogPi;
+  if (setting("base_estimator") != "GP") config.replaces = setting("base_estimator");
   config.maximize = problem.maximize;
   config.climb = setting("acq_optimizer") != "sampling";
   return std::make_unique<Bayesian>(config, problem.space.size());
@@ -347,7 +352,8 @@ std::vector<SettingInfo> KnownSettings() {
   return {{.name = "base_estimator",
            .default_value = "GP",
            .words = {"GP", "RF", "ET", "GBRT"},
-           .help = "accepted for Katib; a Gaussian process answers for all of them"},
+           .replaced = {"RF", "ET", "GBRT"},
+           .help = "the model; a Gaussian process answers for Katib's forests and trees too"},
           {.name = "n_initial_points",
            .type = SettingInfo::Type::kInt,
            .default_value = "5",
@@ -357,8 +363,10 @@ std::vector<SettingInfo> KnownSettings() {
           {.name = "acq_func",
            .default_value = "gp_hedge",
            .words = {"gp_hedge", "EI", "LCB", "PI", "EIps", "PIps"},
+           .replaced = {"EIps", "PIps"},
            .help = "what makes a point promising: gp_hedge and EI the logarithm of the expected "
-                   "improvement, PI its probability, LCB a confidence bound"},
+                   "improvement, PI its probability, LCB a confidence bound; EIps and PIps are EI "
+                   "and PI, without regard to seconds"},
           {.name = "acq_optimizer",
            .default_value = "auto",
            .words = {"auto", "sampling", "lbfgs"},

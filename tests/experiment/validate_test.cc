@@ -10,6 +10,7 @@
 namespace shirabe::experiment {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -211,6 +212,16 @@ TEST(Rules, OfAlgorithms) {
       with(
           "{algorithmName: random, algorithmSettings: [{name: a, value: 1}, {name: a, value: 2}]}"),
       Contains(HasSubstr("algorithmSettings[1].name: \"a\" is given twice")));
+  const auto katibs = [&](const std::string& name, const std::string& value) {
+    return with("{algorithmName: bayesianoptimization, algorithmSettings: [{name: " + name +
+                ", value: " + value + "}]}");
+  };
+  EXPECT_THAT(katibs("base_estimator", "GP"), IsEmpty());
+  EXPECT_THAT(katibs("base_estimator", "RF"),
+              ElementsAre(AllOf(HasSubstr("warning: spec.algorithm.algorithmSettings[0].value: "
+                                          "base_estimator \"RF\" is answered by another: "),
+                                HasSubstr("Gaussian process"))));
+  EXPECT_THAT(katibs("acq_func", "EIps"), ElementsAre(HasSubstr("warning: ")));
   EXPECT_THAT(with("{algorithmName: grid}"),
               ElementsAre(HasSubstr("error: spec.algorithm.algorithmName")));
   EXPECT_THAT(FindingsOf(std::string(kGood) + "  earlyStopping: {algorithmName: medianstopp}\n"),

@@ -196,6 +196,17 @@ TEST(Bayesian, SaysWhy) {
   EXPECT_THAT(why(false), HasSubstr("trial "));
 }
 
+// Katib's other models are accepted, and it is told that they are not there.
+TEST(Bayesian, SaysWhomItAnswersFor) {
+  const Space space = Cube(2);
+  const auto told = [&](const Settings& settings) {
+    return Build(space, settings)->Propose(History(space), 1, Rng(1)).value().algorithm;
+  };
+  EXPECT_EQ(told({}), "");
+  EXPECT_EQ(told({{"base_estimator", "GP"}}), "");
+  EXPECT_EQ(told({{"base_estimator", "RF"}}), "a Gaussian process answers for base_estimator RF");
+}
+
 // ---- what it recommends -------------------------------------------------------------------------
 
 // Each result is off by its own draw: a point that was measured has no second one.
