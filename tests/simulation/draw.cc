@@ -8,9 +8,18 @@ namespace shirabe::simulation {
 namespace {
 
 // Streams of a seed.
-enum Stream : uint64_t { kExperiment = 3, kPools, kHazards, kTraining, kMoney, kStopping };
+enum Stream : uint64_t {
+  kExperiment = 3,
+  kPools,
+  kHazards,
+  kTraining,
+  kMoney,
+  kStopping,
+  kAdaptive
+};
 
 constexpr int kUnlimited = 1'000'000;
+constexpr char kResource[] = "epochs";
 
 bool Chance(Rng& rng, double probability) { return rng.Uniform() < probability; }
 
@@ -34,6 +43,58 @@ void DrawSpace(v1::ExperimentSpec& spec, Rng& rng) {
   if (algorithm != "grid" && rng.Below(2) == 0) AddParameter(spec, v1::DOUBLE, 1);
   AddParameter(spec, v1::INT, static_cast<double>(rng.Below(6)));
   if (rng.Below(2) == 0) AddParameter(spec, v1::CATEGORICAL, 2);
+}
+
+void Set(v1::ExperimentSpec& spec, const std::string& name, const std::string& value) {
+  v1::Setting& setting = *spec.mutable_algorithm()->add_algorithm_settings();
+  setting.set_name(name);
+  setting.set_value(value);
+}
+
+void AddResource(v1::ExperimentSpec& spec, int max, int step) {
+  AddParameter(spec, v1::INT, max);
+  v1::ParameterSpec& parameter = *spec.mutable_parameters()->rbegin();
+  parameter.set_name(kResource);
+  parameter.mutable_feasible_space()->set_min(step);
+  parameter.mutable_feasible_space()->set_step(step);
+}
+
+void DrawHalving(v1::ExperimentSpec& spec, Rng& rng) {
+  const int eta = 2 + static_cast<int>(rng.Below(2));
+  const int most = eta * eta * (1 + static_cast<int>(rng.Below(2)));
+  Set(spec, "eta", std::to_string(eta));
+  Set(spec, "r_l", std::to_string(most));
+  Set(spec, "resource_name", kResource);
+  AddResource(spec, most, 1);
+}
+
+void DrawPopulation(v1::ExperimentSpec& spec, Rng& rng) {
+  Set(spec, "n_population", std::to_string(2 + rng.Below(4)));
+  Set(spec, "truncation_threshold", Chance(rng, 0.5) ? "0.5" : "0.25");
+  if (Chance(rng, 0.5)) Set(spec, "resample_probability", "0.3");
+  if (Chance(rng, 0.5)) return;  // the program knows how far to go
+  Set(spec, "resource_name", kResource);
+  AddResource(spec, 12, 3);
+}
+
+// In place of the space of the seed.
+void DrawAdaptive(v1::ExperimentSpec& spec, Rng& rng) {
+  constexpr const char* kAlgorithms[] = {"hyperband", "asha", "bohb", "pbt", "pbt", "gp", "tpe"};
+  const std::string algorithm = kAlgorithms[rng.Below(7)];
+  spec.clear_parameters();
+  AddParameter(spec, v1::DOUBLE, 1);
+  if (Chance(rng, 0.5)) AddParameter(spec, v1::CATEGORICAL, 2);
+  spec.mutable_algorithm()->set_algorithm_name(algorithm);
+  if (algorithm == "pbt") {
+    DrawPopulation(spec, rng);
+  } else if (algorithm != "gp" && algorithm != "tpe") {
+    DrawHalving(spec, rng);
+  }
+  spec.set_max_trial_count(spec.max_trial_count() + 10);
+  // The last value does not depend on where a trial began.
+  v1::MetricStrategy& strategy = *spec.mutable_objective()->add_metric_strategies();
+  strategy.set_name("loss");
+  strategy.set_value(v1::LATEST);
 }
 
 void DrawPolicy(v1::ShirabeSpec& spec, Rng& rng, Faults faults) {
@@ -78,6 +139,8 @@ void DrawStopping(v1::ExperimentSpec& spec, Rng& rng) {
 
 }  // namespace
 
+bool IsAdaptive(uint64_t seed) { return Rng(Mix(seed, kAdaptive)).Below(3) == 0; }
+
 v1::Experiment DrawExperiment(uint64_t seed, const ExperimentKey& key, Faults faults) {
   Rng rng(Mix(seed, kExperiment));
   v1::Experiment experiment;
@@ -93,6 +156,11 @@ v1::Experiment DrawExperiment(uint64_t seed, const ExperimentKey& key, Faults fa
   if (goal && faults == Faults::kAll) spec.mutable_objective()->set_goal(0.01);
   spec.set_parallel_trial_count(1 + static_cast<int>(rng.Below(6)));
   spec.set_max_trial_count(1 + static_cast<int>(rng.Below(20)));
+  if (IsAdaptive(seed)) {
+    Rng adaptive(Mix(seed + 1, kAdaptive));
+    DrawAdaptive(spec, adaptive);
+    if (faults != Faults::kAll) spec.set_parallel_trial_count(1);
+  }
   const bool limited = rng.Below(3) == 0;
   if (limited) spec.set_max_failed_trial_count(static_cast<int>(rng.Below(4)));
   DrawPolicy(*spec.mutable_shirabe(), rng, faults);
@@ -146,8 +214,20 @@ Hazards DrawHazards(uint64_t seed, Faults faults) {
   return hazards;
 }
 
-Training DrawTraining(uint64_t seed, int64_t trial, Faults faults) {
-  Rng rng(Mix(Mix(seed, kTraining), static_cast<uint64_t>(trial)));
+namespace {
+
+// The whole number that it was given as its resource; 0 where there is none.
+int64_t ResourceOf(const v1::Trial& trial) {
+  for (const v1::Assignment& assignment : trial.assignments()) {
+    if (assignment.name() == kResource) return assignment.integer();
+  }
+  return 0;
+}
+
+}  // namespace
+
+Training DrawTraining(uint64_t seed, const v1::Trial& trial, int64_t parent_steps, Faults faults) {
+  Rng rng(Mix(Mix(seed, kTraining), static_cast<uint64_t>(trial.number())));
   constexpr int kExits[] = {75, 0, 137, 143};
   Training training;
   training.seed = rng.Next();
@@ -160,10 +240,13 @@ Training DrawTraining(uint64_t seed, int64_t trial, Faults faults) {
   training.notice_exit = kExits[rng.Below(4)];
   training.says_done = Chance(rng, 0.7);
   const double odd = rng.Uniform();
+  if (parent_steps > 0) training.steps = parent_steps + 1 + training.steps / 4;
+  if (const int64_t resource = ResourceOf(trial); resource > 0) training.steps = resource;
   if (faults != Faults::kAll) return training;
   training.nan = odd < 0.05;
   training.silent = odd > 0.97;
-  training.implicit = odd > 0.5 && odd < 0.6;
+  // A child goes on counting where its parent was, so all of them count, or none does.
+  training.implicit = IsAdaptive(seed) ? seed % 7 == 0 : odd > 0.5 && odd < 0.6;
   return training;
 }
 

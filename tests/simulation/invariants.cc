@@ -109,6 +109,9 @@ std::string Invariants::CheckStatus(const v1::ExperimentStatus& status) {
 std::string Invariants::CheckTrial(const v1::Trial& trial) {
   const auto [known, fresh] = points_.emplace(trial.number(), PointText(trial));
   if (!fresh && known->second != PointText(trial)) return "I3: it changed its point";
+  if (fresh) {
+    if (std::string broken = CheckLineage(trial); !broken.empty()) return broken;
+  }
   const auto attempts = store_->ListAttempts({.experiment = key_, .trial = trial.number()});
   if (static_cast<int>(attempts->size()) != trial.attempts()) return "an attempt is missing";
   if (std::string broken = CheckPhase(trial, *attempts); !broken.empty()) return broken;
@@ -155,7 +158,7 @@ std::string Invariants::CheckEarlyStop(const v1::Trial& trial, const Attempts& a
 
 std::string Invariants::CheckLedger(const v1::Trial& trial, const Attempts& attempts) {
   Sums& sums = sums_[trial.number()] = Sums{};
-  int64_t reached = 0, gained = 0;
+  int64_t reached = 0, gained = 0;  // reached: also what was inherited from a parent
   for (const auto& [attempt, revision] : attempts) {
     if (attempt.state() != v1::ATTEMPT_CLOSED) continue;
     if (std::string broken = CheckClosed(attempt); !broken.empty()) {
@@ -168,6 +171,12 @@ std::string Invariants::CheckLedger(const v1::Trial& trial, const Attempts& atte
       sums.on_demand_cost += attempt.seconds() * placement.on_demand_price_per_hour() / 3600;
     }
     const int64_t last = attempt.last_step();
+    const int64_t inherited = std::max<int64_t>(0, attempt.resumed_from_step() - reached);
+    reached += inherited;
+    gained += inherited;
+    if (inherited > 0 && attempt.resumed_from_trial() != trial.parent().trial()) {
+      return "I6: it resumed beyond what it had reached";
+    }
     const int64_t redone =
         std::max<int64_t>(0, std::min(last, reached) - attempt.resumed_from_step());
     if (attempt.steps_gained() != std::max<int64_t>(0, last - reached)) return "wrong stepsGained";
@@ -231,33 +240,6 @@ std::string Invariants::CheckCause(const v1::Attempt& attempt, const Program& pr
   return cause == v1::COMPLETED ? "it did not finish: " + word : "";
 }
 
-// I6: it resumed at a committed checkpoint that was intact, or at 0, and says so.
-std::string Invariants::CheckResume(const v1::Attempt& attempt, const Program& program) {
-  if (attempt.resumed_from_step() != program.from) {
-    return absl::StrFormat("I6: it resumed at step %d and says %d", program.from,
-                           attempt.resumed_from_step());
-  }
-  int64_t newest = 0;
-  bool found = program.from == 0;
-  const auto checkpoints = store_->ListCheckpoints({key_, attempt.trial()});
-  for (const auto& [checkpoint, revision] : *checkpoints) {
-    if (checkpoint.attempt() >= attempt.number()) continue;
-    const Program* saver = world_->Find({{key_, attempt.trial()}, checkpoint.attempt()});
-    const Save* save = saver == nullptr ? nullptr : saver->FindSave(checkpoint.step());
-    if (save == nullptr) return "I6: a checkpoint that nobody saved";
-    if (save->damaged) continue;
-    // It may have been pruned since, once there was a newer one; at least the record says so.
-    const bool gone = save->pruned || checkpoint.gone() == "pruned";
-    if (!gone) newest = std::max(newest, checkpoint.step());
-    found = found || (checkpoint.step() == attempt.resumed_from_step() &&
-                      checkpoint.attempt() == attempt.resumed_from_attempt());
-  }
-  if (!found) return "I6: the checkpoint that it resumed from is not in the store, or was damaged";
-  if (newest <= program.from) return "";
-  return absl::StrFormat("I6: it resumed at step %d, and there was a good checkpoint of %d",
-                         program.from, newest);
-}
-
 // ---- the end -----------------------------------------------------------------------------------
 
 std::string Invariants::AtEnd() {
@@ -275,7 +257,8 @@ std::string Invariants::AtEnd() {
   const auto trials = store_->ListTrials({.experiment = key_});
   for (const auto& [trial, revision] : *trials) {
     if (!experiment::IsTerminal(trial.phase())) return "I1: a trial never ended";
-    if (!points.insert(PointText(trial)).second) return "I3: a point was tried twice";
+    const bool fresh = points.insert(PointText(trial)).second;
+    if (!fresh && !trial.has_parent()) return "I3: a point was tried twice";
     std::string broken = CheckRows(trial);
     if (broken.empty()) broken = CheckCheckpoints(trial);
     if (!broken.empty()) return absl::StrFormat("trial %d: %s", trial.number(), broken);
@@ -290,6 +273,7 @@ std::string Invariants::AtEnd() {
     return "I5: the best trial is not the best of the trials";
   }
   if (std::string broken = CheckCounts(status); !broken.empty()) return broken;
+  if (std::string broken = CheckRecommended(status); !broken.empty()) return broken;
   return CheckBudget(experiment);
 }
 
@@ -307,8 +291,8 @@ std::string Invariants::CheckCounts(const v1::ExperimentStatus& status) {
   return "the counts of the status are not those of the trials";
 }
 
-// Every point once, with the value reported; what counts is every step from 1 to the last, each
-// from the attempt that the trial went on from, and nothing of a zombie.
+// Every point once, with the value reported; what counts is every step from where the trial
+// began to the last, each from the attempt that it went on from, and nothing of a zombie.
 std::string Invariants::CheckRows(const v1::Trial& trial) {
   const TrialKey key{key_, trial.number()};
   std::map<int32_t, int64_t> limit;  // of the rows of an attempt: where a later one resumed
@@ -318,6 +302,7 @@ std::string Invariants::CheckRows(const v1::Trial& trial) {
     const Program* program = world_->Find({key, number});
     if (program != nullptr) least = std::min(least, program->from);
   }
+  const int64_t begun = least == INT64_MAX ? 0 : least;  // in its parent, where that is not 0
   std::set<std::tuple<int32_t, int64_t, std::string>> keys;
   std::set<int64_t> counted;
   const auto rows = store_->ListObservations({.trial = key, .include_superseded = true});
@@ -338,13 +323,15 @@ std::string Invariants::CheckRows(const v1::Trial& trial) {
     if (counts && !counted.insert(row.step).second) return "I4: a step counts twice";
   }
   const auto count = static_cast<int64_t>(counted.size());
-  if (count > 0 && *counted.rbegin() != count) return "I4: a step is missing";
+  if (count > 0 && *counted.rbegin() - *counted.begin() != count - 1)
+    return "I4: a step is missing";
   const Program* last = world_->Find({key, trial.attempts()});
   if (last != nullptr && !last->training.silent && !last->training.implicit) {
     const auto reported =
         std::upper_bound(last->reported.begin(), last->reported.end(), last->SeenEnd()) -
         last->reported.begin();
-    if (count < last->from + reported) return "I4: a step that was reported is missing";
+    if (count < last->from - begun + reported) return "I4: a step that was reported is missing";
+    if (count > 0 && *counted.begin() != begun + 1) return "I4: its first step is missing";
   }
   if (trial.observation().metrics().empty()) return count == 0 ? "" : "its rows are not counted";
   const v1::Metric& metric = trial.observation().metrics(0);

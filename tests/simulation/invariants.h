@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "db/store.h"
@@ -38,9 +39,12 @@ class Invariants {
   std::string CheckClosed(const v1::Attempt& attempt);
   std::string CheckCause(const v1::Attempt& attempt, const Program& program);
   std::string CheckResume(const v1::Attempt& attempt, const Program& program);
+  std::string CheckLineage(const v1::Trial& trial);
+  int64_t NewestGood(const TrialKey& of, const v1::Attempt& before, int64_t at_most) const;
   std::string CheckStatus(const v1::ExperimentStatus& status);
   // At the end.
   std::string CheckRows(const v1::Trial& trial);
+  std::string CheckRecommended(const v1::ExperimentStatus& status);
   std::string CheckCheckpoints(const v1::Trial& trial);
   std::string CheckCounts(const v1::ExperimentStatus& status);
   std::string CheckBudget(const v1::Experiment& experiment);
@@ -51,9 +55,10 @@ class Invariants {
   int64_t seen_ = 0;  // revision
   std::map<int64_t, v1::TrialPhase> terminal_;
   std::map<int64_t, std::string> points_;
-  std::map<AttemptKey, std::string> closed_;  // as they were when first seen closed
-  std::map<int64_t, Sums> sums_;              // by trial, of its closed attempts
-  std::map<int64_t, int> open_;               // by trial
+  std::set<std::pair<int64_t, std::string>> promoted_;  // trial, to which rung
+  std::map<AttemptKey, std::string> closed_;            // as they were when first seen closed
+  std::map<int64_t, Sums> sums_;                        // by trial, of its closed attempts
+  std::map<int64_t, int> open_;                         // by trial
   std::optional<double> best_;
 };
 

@@ -25,9 +25,17 @@ Scenario::Scenario(uint64_t seed, Faults faults)
       pool_(Mix(seed, 9)),
       invariants_(key_, disk_.get(), &world_) {
   SetCollectedWorld(&world_);
-  world_.SetCode([seed, faults](int64_t trial) { return DrawTraining(seed, trial, faults); });
+  world_.SetCode([this](int64_t trial) { return TrainingOf(trial); });
   world_.SetPools(DrawPools(seed));
   world_.hazards() = DrawHazards(seed, faults);
+}
+
+// A parent's number is less than its child's.
+Training Scenario::TrainingOf(int64_t number) {
+  const v1::Trial trial = disk_->GetTrial({key_, number})->record;
+  const int64_t parent = trial.parent().trial();
+  const int64_t parent_steps = parent > 0 ? TrainingOf(parent).steps : 0;
+  return DrawTraining(seed_, trial, parent_steps, faults_);
 }
 
 void Scenario::Boot() {

@@ -53,6 +53,7 @@ class Scenario {
   void Sleep(absl::Duration most);
   std::string Describe();  // what is in the store, for a failure's message
   std::string CheckZombie();
+  Training TrainingOf(int64_t trial);
 
   uint64_t seed_;
   Faults faults_;

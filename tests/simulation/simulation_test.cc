@@ -40,11 +40,13 @@ TEST(Simulation, InvariantsHoldUnderFaults) {
   for (const auto& [what, count] : tally) RecordProperty(what, std::to_string(count));
 }
 
-// I10: faults delay suggestions, they do not change them.
+// I10: faults delay suggestions, they do not change them; but which trial ends first is theirs, so
+// only what does not depend on results is compared.
 TEST(Simulation, FaultsDoNotChangeWhatIsTried) {
   SetLogLevel(LogLevel::kError);
   const auto [first, last] = Seeds();
-  for (uint64_t seed = first; seed < std::min(last, first + 200); ++seed) {
+  for (uint64_t seed = first; seed < std::min(last, first + 300); ++seed) {
+    if (IsAdaptive(seed)) continue;
     Scenario disturbed(seed);
     ASSERT_EQ(disturbed.Run(), "") << "seed " << seed;
     Scenario undisturbed(seed, Faults::kNone);

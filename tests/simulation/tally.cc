@@ -12,6 +12,11 @@ void CountAttempt(const v1::Attempt& attempt, const Program* program, Tally& tal
   ++tally["attempts " + experiment::CauseWord(attempt.cause())];
   if (program == nullptr) return;
   if (attempt.number() > 1) ++tally[program->from > 0 ? "resumed" : "restarted from 0"];
+  const bool parents = program->resumed && program->resumed->trial() != attempt.trial();
+  if (parents) ++tally[attempt.number() == 1 ? "started from a parent" : "went back to the parent"];
+  for (const v1::Checkpoint& damaged : program->damaged) {
+    tally["parents' checkpoints found damaged"] += damaged.trial() != attempt.trial();
+  }
   if (program->from > 0 && !program->damaged.empty()) ++tally["fell back to an older one"];
   if (program->from == program->training.steps) ++tally["done twice"];
   if (attempt.cause() == v1::EARLY_STOPPED) {
@@ -68,11 +73,17 @@ void Count(const ExperimentKey& key, db::Store& store, World& world, Tally& tall
   for (const auto& [trial, revision] : *trials) {
     const auto checkpoints = store.ListCheckpoints({key, trial.number()});
     CountCheckpoints(*checkpoints, tally);
+    const Program* first = world.Find({{key, trial.number()}, 1});
+    const bool parent = trial.has_parent();
+    tally["trials of a parent"] += parent;
+    tally["started without the parent's checkpoint"] += parent && first && first->from == 0;
     tally["trials killed"] += trial.phase() == v1::TRIAL_KILLED;
     tally["trials failed"] += trial.phase() == v1::TRIAL_FAILED;
   }
-  const v1::Condition end = experiment::CurrentCondition(store.GetExperiment(key)->record);
+  const v1::Experiment experiment = store.GetExperiment(key)->record;
+  const v1::Condition end = experiment::CurrentCondition(experiment);
   tally["budgets reached"] += end.reason() == "BudgetReached";
+  tally["trials recommended"] += experiment.status().shirabe().has_recommended_trial();
 }
 
 }  // namespace shirabe::simulation

@@ -43,6 +43,12 @@ inline constexpr const char* kExpected[] = {"attempts completed",
                                             "trials killed",
                                             "trials failed",
                                             "on-demand after spot",
-                                            "done twice"};
+                                            "done twice",
+                                            "trials of a parent",
+                                            "started from a parent",
+                                            "started without the parent's checkpoint",
+                                            "went back to the parent",
+                                            "parents' checkpoints found damaged",
+                                            "trials recommended"};
 
 }  // namespace shirabe::simulation
