@@ -1,10 +1,11 @@
-"""Quality by training spent: successive halving of Shirabe beside that of Optuna, one worker.
+"""Quality by training spent: successive halving of Shirabe beside that of Optuna, Ray Tune and Syne
+Tune, one worker.
 
     bench/fidelity/fidelity.py --problem sgd --budget 20 --seeds 5
 
 A problem is trained epoch by epoch, at most R = 27; all methods search the same space with the same
 budget of epochs, counted as they are run: a promoted trial of Shirabe goes on from where its parent
-stopped, a trial that Optuna prunes has cost the epochs it had. What counts is the best loss of a
+stopped, a trial that a peer stops has cost the epochs it had. What counts is the best loss of a
 configuration that was trained to the end, after so many epochs. Prints the mean and its standard
 error over the seeds, after a quarter, a half and all of the budget.
 
@@ -152,6 +153,62 @@ def run_optuna(sampler, pruner, meter):
                    optuna.trial.TrialState.PRUNED if pruned else optuna.trial.TrialState.COMPLETE)
 
 
+def draw(random):
+    return {p["name"]: p["min"] * (p["max"] / p["min"]) ** random.random() if "log" in p
+            else random.uniform(p["min"], p["max"]) for p in SPACE}
+
+
+def run_ray(meter, seed):
+    """Its ASHA stops trials, and its searcher by default is random."""
+    from random import Random
+    from types import SimpleNamespace
+
+    from ray.tune.schedulers import ASHAScheduler
+
+    scheduler = ASHAScheduler(time_attr="epoch", metric="loss", mode="min", max_t=R,
+                              reduction_factor=ETA)
+    numbers, number = Random(seed), 0
+    while meter.left > 0:
+        number += 1
+        training = meter.make(draw(numbers))
+        trial = SimpleNamespace(trial_id=str(number))
+        scheduler.on_trial_add(None, trial)
+        for epoch in range(1, R + 1):
+            loss = meter.epoch(training)
+            result = {"epoch": epoch, "loss": loss}
+            if scheduler.on_trial_result(None, trial, result) == scheduler.STOP:
+                break
+        scheduler.on_trial_complete(None, trial, result)
+        meter.count(epoch, loss)
+
+
+def run_syne(name, meter, seed):
+    import datetime
+
+    from syne_tune.backend.trial_status import Trial
+    from syne_tune.config_space import loguniform, uniform
+    from syne_tune.optimizer import baselines
+
+    space = {p["name"]: (loguniform if "log" in p else uniform)(p["min"], p["max"]) for p in SPACE}
+    np.random.seed(seed)
+    scheduler = getattr(baselines, name)(space, metric="loss", time_attr="epoch", max_t=R,
+                                         random_seed=seed, reduction_factor=ETA)
+    number = 0
+    while meter.left > 0:
+        config = scheduler.suggest().config
+        trial = Trial(number, config, datetime.datetime.now())
+        scheduler.on_trial_add(trial)
+        training = meter.make(config)
+        for epoch in range(1, R + 1):
+            loss = meter.epoch(training)
+            result = {"epoch": epoch, "loss": loss}
+            if scheduler.on_trial_result(trial, result) == "STOP":
+                break
+        scheduler.on_trial_complete(trial, result)
+        meter.count(epoch, loss)
+        number += 1
+
+
 def halving():
     return optuna.pruners.SuccessiveHalvingPruner(min_resource=1, reduction_factor=ETA)
 
@@ -180,6 +237,9 @@ METHODS = {
     "optuna random + asha": lambda m, s: run_optuna(random(s), halving(), m),
     "optuna tpe + hyperband": lambda m, s: run_optuna(tpe(s), hyperband(), m),
     "optuna tpe + asha": lambda m, s: run_optuna(tpe(s), halving(), m),
+    "ray random + asha": run_ray,
+    "syne-tune ASHA": lambda m, s: run_syne("ASHA", m, s),
+    "syne-tune BOHB": lambda m, s: run_syne("BOHB", m, s),
 }
 
 

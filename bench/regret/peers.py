@@ -99,6 +99,49 @@ def optuna_cmaes(samplers, peer):
     return samplers.CmaEsSampler(seed=peer.seed)
 
 
+class Rustuna(Peer):
+    """Optuna's algorithms in Rust; trials are asked parameter by parameter."""
+
+    def __init__(self, header, sampler):
+        super().__init__(header)
+        import rustuna
+        self.rustuna, self.open = rustuna, []
+        self.study = rustuna.create_study(
+            sampler=getattr(rustuna.samplers, sampler)(seed=self.seed), direction="minimize")
+
+    def suggest(self, trial, p):
+        name, log, step = p["name"], p.get("log", False), p.get("step")
+        if p["type"] in ("categorical", "discrete"):
+            return trial.suggest_categorical(name, p["values"])
+        if p["type"] == "int":
+            return trial.suggest_int(name, p["min"], p["max"], step=step, log=log)
+        return trial.suggest_float(name, p["min"], p["max"], step=step, log=log)
+
+    def distribution(self, p):
+        made = self.rustuna.distributions
+        if p["type"] in ("categorical", "discrete"):
+            return made.CategoricalDistribution(p["values"])
+        kind = made.IntDistribution if p["type"] == "int" else made.FloatDistribution
+        return kind(p["min"], p["max"], log=p.get("log", False), step=p.get("step"))
+
+    def add(self, point, loss):
+        self.study.add_trial(self.rustuna.create_trial(
+            params=point, value=loss,
+            distributions={p["name"]: self.distribution(p) for p in self.space}))
+
+    def ask(self, count):
+        trials = [self.study.ask() for _ in range(count)]
+        self.open += trials
+        return [{p["name"]: self.suggest(trial, p) for p in self.space} for trial in trials]
+
+    def tell(self, identity, point, loss):
+        number = self.open[identity].number
+        if loss is None:
+            self.study.tell(number, state=self.rustuna.trial.TrialState.FAIL)
+        else:
+            self.study.tell(number, loss)
+
+
 class Skopt(Peer):
     """As Katib makes it, but with the scale that the space asks for."""
 
@@ -253,6 +296,9 @@ PEERS = {
     "optuna-tpe": lambda header: Optuna(header, optuna_tpe),
     "optuna-tpe-mv": lambda header: Optuna(header, optuna_tpe_mv),
     "optuna-cmaes": lambda header: Optuna(header, optuna_cmaes),
+    "rustuna-tpe": lambda header: Rustuna(header, "TPESampler"),
+    "rustuna-cmaes": lambda header: Rustuna(header, "CmaEsSampler"),
+    "rustuna-nsga2": lambda header: Rustuna(header, "NSGAIISampler"),
     "skopt": Skopt,
     "ax": Ax,
     "vizier": Vizier,

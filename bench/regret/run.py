@@ -35,10 +35,11 @@ ENVIRONMENTS = CACHE / "shirabe" / "bench"
 PEERS = {"random": "problems", "optuna-gp": "torch", "optuna-tpe": "torch",
          "optuna-tpe-mv": "torch", "optuna-cmaes": "torch", "ax": "torch", "skopt": "skopt",
          "vizier": "vizier", "hyperopt": "classics", "cmaes-package": "classics",
+         "rustuna-tpe": "rustuna", "rustuna-cmaes": "rustuna", "rustuna-nsga2": "rustuna",
          "pycma": "classics", "pymoo-de": "classics", "pymoo-nsga2": "classics"}
 # Populations cannot be given points of others by their own interfaces: these start by themselves.
-ALONE = {"optuna-cmaes", "cmaes-package", "pycma", "pymoo-de", "pymoo-nsga2", "shirabe-cmaes",
-         "shirabe-de", "shirabe-nsga2"}
+ALONE = {"optuna-cmaes", "rustuna-cmaes", "rustuna-nsga2", "cmaes-package", "pycma", "pymoo-de",
+         "pymoo-nsga2", "shirabe-cmaes", "shirabe-de", "shirabe-nsga2"}
 ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
 
 

@@ -26,6 +26,7 @@ case $method in
   optuna-* | ax) environment torch optuna torch scipy cmaes ax-platform ;;
   skopt) environment skopt scikit-optimize ;;
   vizier) environment vizier 'google-vizier[jax]==0.1.24' jax==0.4.35 jaxlib==0.4.35 ;;
+  rustuna-*) environment rustuna rustuna numpy cmaes ;;
   hyperopt | pycma | cmaes-package | pymoo-*)
     environment classics hyperopt cma pymoo cmaes setuptools
     ;;
@@ -35,7 +36,8 @@ python=$peers/problems/bin/python3
 kept=$method
 again=()
 case $method in
-  random | optuna-* | ax | skopt | vizier | hyperopt | pycma | cmaes-package | pymoo-*) ;;
+  random | optuna-* | rustuna-* | ax | skopt | vizier) ;;
+  hyperopt | pycma | cmaes-package | pymoo-*) ;;
   *)
     kept=shirabe-$method
     again=(--fresh)

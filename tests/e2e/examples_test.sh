@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Every example of an algorithm runs to its end and finds something, with at most twelve trials each
+# where its file has more; the others have tests of their own.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+SHIRABE_HOME=$(mktemp -d)
+export SHIRABE_HOME
+trap 'rm -rf "$SHIRABE_HOME"' EXIT
+shirabe=build/release/bin/shirabe
+out=$SHIRABE_HOME/out
+
+fail() {
+  echo "FAILED: $*" >&2
+  [ ! -s "$out" ] || tail -n 40 "$out" >&2
+  exit 1
+}
+
+for example in deploy/examples/cmaes.yaml deploy/examples/digits-*.yaml; do
+  case $example in
+    *-spot.yaml | *-sobol.yaml) continue ;; # preemption_test.sh
+  esac
+  few=$SHIRABE_HOME/$(basename "$example")
+  awk '$1 == "maxTrialCount:" && $2 > 12 {sub($2, 12)} {print}' "$example" >"$few"
+  timeout 600 "$shirabe" run -f "$few" >"$out" 2>&1 || fail "run -f $example"
+  name=$(awk '$1 == "name:" {print $2; exit}' "$few")
+  accuracy=$("$shirabe" best "$name" -o json | sed -n 's/^ *"value": *\([0-9.]*\).*/\1/p')
+  awk -v a="$accuracy" 'BEGIN {exit !(a > 0.5 && a <= 1)}' || fail "$name: accuracy \"$accuracy\""
+  echo "$name $accuracy"
+done
