@@ -1,0 +1,166 @@
+#include "service/http_message.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+
+namespace shirabe::service {
+namespace {
+
+constexpr size_t kMostSegments = 32;
+
+int HexDigit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+// Control characters never belong into a name or a value of ours.
+std::optional<std::string> Decode(const std::string& text, bool plus_is_blank) {
+  std::string out;
+  out.reserve(text.size());
+  for (size_t i = 0; i < text.size(); ++i) {
+    char c = text[i];
+    if (c == '%') {
+      const int high = i + 2 < text.size() ? HexDigit(text[i + 1]) : -1;
+      const int low = i + 2 < text.size() ? HexDigit(text[i + 2]) : -1;
+      if (high < 0 || low < 0) return std::nullopt;
+      c = static_cast<char>(high * 16 + low);
+      i += 2;
+    } else if (c == '+' && plus_is_blank) {
+      c = ' ';
+    }
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) return std::nullopt;
+    out += c;
+  }
+  return out;
+}
+
+Status BadEscape(const std::string& text) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      "\"", text, "\" in the URL is not percent-encoded as it should be: write % as %25"));
+}
+
+Status ParsePath(const std::string& path, HttpTarget& out) {
+  if (path.empty() || path[0] != '/') {
+    return absl::InvalidArgumentError("the path of the request must begin with /");
+  }
+  size_t begin = 1;
+  while (begin < path.size()) {
+    const size_t slash = std::min(path.find('/', begin), path.size());
+    auto segment = Decode(path.substr(begin, slash - begin), false);
+    if (!segment) return BadEscape(path.substr(begin, slash - begin));
+    out.segments.push_back(std::move(*segment));
+    if (out.segments.size() > kMostSegments) {
+      return absl::InvalidArgumentError("the path of the request has too many parts");
+    }
+    begin = slash + 1;
+  }
+  return absl::OkStatus();
+}
+
+Status ParseQuery(const std::string& query, HttpTarget& out) {
+  size_t begin = 0;
+  while (begin < query.size()) {
+    const size_t end = std::min(query.find('&', begin), query.size());
+    const std::string part = query.substr(begin, end - begin);
+    begin = end + 1;
+    if (part.empty()) continue;
+    const size_t equals = std::min(part.find('='), part.size());
+    auto name = Decode(part.substr(0, equals), true);
+    auto value = Decode(equals < part.size() ? part.substr(equals + 1) : "", true);
+    if (!name || !value) return BadEscape(part);
+    out.query.emplace_back(std::move(*name), std::move(*value));
+  }
+  return absl::OkStatus();
+}
+
+void AddHeader(std::string& head, const std::string& name, const std::string& value) {
+  absl::StrAppend(&head, name, ": ");
+  for (const char c : value) {
+    const bool control = static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+    head += control ? ' ' : c;
+  }
+  head += "\r\n";
+}
+
+struct Reason {
+  int status;
+  const char* words;
+};
+constexpr Reason kReasons[] = {{200, "OK"},
+                               {201, "Created"},
+                               {202, "Accepted"},
+                               {204, "No Content"},
+                               {304, "Not Modified"},
+                               {400, "Bad Request"},
+                               {401, "Unauthorized"},
+                               {403, "Forbidden"},
+                               {404, "Not Found"},
+                               {405, "Method Not Allowed"},
+                               {406, "Not Acceptable"},
+                               {408, "Request Timeout"},
+                               {409, "Conflict"},
+                               {410, "Gone"},
+                               {411, "Length Required"},
+                               {412, "Precondition Failed"},
+                               {413, "Content Too Large"},
+                               {414, "URI Too Long"},
+                               {415, "Unsupported Media Type"},
+                               {429, "Too Many Requests"},
+                               {431, "Request Header Fields Too Large"},
+                               {499, "Client Closed Request"},
+                               {500, "Internal Server Error"},
+                               {501, "Not Implemented"},
+                               {503, "Service Unavailable"},
+                               {504, "Gateway Timeout"}};
+
+}  // namespace
+
+const std::string& HttpRequest::Header(const std::string& lower_case_name) const {
+  static const std::string none;
+  const auto found = std::find_if(headers.begin(), headers.end(), [&](const auto& header) {
+    return header.first == lower_case_name;
+  });
+  return found == headers.end() ? none : found->second;
+}
+
+StatusOr<HttpTarget> ParseTarget(const std::string& target) {
+  HttpTarget out;
+  const size_t mark = std::min(target.find('?'), target.size());
+  RETURN_IF_ERROR(ParsePath(target.substr(0, mark), out));
+  if (mark < target.size()) RETURN_IF_ERROR(ParseQuery(target.substr(mark + 1), out));
+  return out;
+}
+
+const char* ReasonPhrase(int status) {
+  for (const Reason& reason : kReasons) {
+    if (reason.status == status) return reason.words;
+  }
+  return "Status";
+}
+
+std::string HeadOf(const HttpReply& reply, const ReplyFrame& frame) {
+  std::string head =
+      absl::StrCat("HTTP/1.1 ", reply.status, " ", ReasonPhrase(reply.status), "\r\n");
+  head.reserve(512);
+  if (!frame.date.empty()) AddHeader(head, "Date", frame.date);
+  AddHeader(head, "Server", "shirabe/" SHIRABE_VERSION);
+  if (!reply.type.empty()) {
+    AddHeader(head, "Content-Type", reply.type);
+    AddHeader(head, "X-Content-Type-Options", "nosniff");
+  }
+  AddHeader(head, "Cache-Control", "no-store");
+  for (const auto& [name, value] : reply.headers) AddHeader(head, name, value);
+  if (frame.chunked) {
+    AddHeader(head, "Transfer-Encoding", "chunked");
+  } else if (reply.source == nullptr && reply.status != 204) {
+    AddHeader(head, "Content-Length", std::to_string(reply.body.size()));
+  }
+  AddHeader(head, "Connection", frame.keep_alive ? "keep-alive" : "close");
+  return head + "\r\n";
+}
+
+}  // namespace shirabe::service

@@ -1,0 +1,74 @@
+// What goes through the HTTP door, free of sockets: requests as they were read, replies as they are
+// to be written. The router (routes.h) makes one of the other; the server (http_server.h) and the
+// tests are its callers. Plain values; a PieceSource is used by one thread at a time.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "base/status.h"
+
+namespace shirabe::service {
+
+using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
+
+struct HttpRequest {
+  std::string method;    // GET, as sent
+  std::string target;    // path and query, as sent
+  HttpHeaders headers;   // names in lower case, in the order of the request
+  std::string body = {};
+  std::string peer = {};  // the address it came from
+
+  // The value of a header; "" if it is not there. Of several, the first.
+  const std::string& Header(const std::string& lower_case_name) const;
+};
+
+// A part of a reply that is made as it goes.
+struct Piece {
+  std::string text = {};
+  bool end = false;
+};
+
+// The body of a long or endless reply. It owns all that it needs.
+class PieceSource {
+ public:
+  virtual ~PieceSource() = default;
+  // The next part, at most some 64 KiB. Where there is none now, an empty one: Next is called again
+  // once the store has changed or Poll has passed. An error ends the reply in the middle, so that
+  // its reader sees that it is not complete.
+  virtual StatusOr<Piece> Next() = 0;
+  // A stream of events: kept alive by comments, ended when the server stops.
+  virtual bool live() const { return false; }
+  virtual absl::Duration Poll() const { return absl::InfiniteDuration(); }
+};
+
+struct HttpReply {
+  int status = 200;
+  std::string type = "application/json";  // "" = there is no body
+  std::string body = {};
+  HttpHeaders headers = {};
+  std::unique_ptr<PieceSource> source = nullptr;  // instead of `body`
+};
+
+// The path and query of a target. kInvalidArgument if an escape or the encoding is wrong.
+struct HttpTarget {
+  std::vector<std::string> segments;  // decoded, without the empty one before the first '/'
+  std::vector<std::pair<std::string, std::string>> query;
+};
+StatusOr<HttpTarget> ParseTarget(const std::string& target);
+
+// How a connection goes on after a reply.
+struct ReplyFrame {
+  bool keep_alive = true;
+  bool chunked = false;  // for replies with a source; else their end is that of the connection
+  std::string date = {};  // of the Date header
+};
+// Everything before the body, with the empty line. Values that would break a header are blanked.
+std::string HeadOf(const HttpReply& reply, const ReplyFrame& frame);
+// The standard's word for a status.
+const char* ReasonPhrase(int status);
+
+}  // namespace shirabe::service

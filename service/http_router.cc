@@ -1,0 +1,188 @@
+#include "service/http_router.h"
+
+#include <exception>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+#include "service/http_errors.h"
+#include "service/http_match.h"
+#include "service/metrics.h"
+#include "trial/sha256.h"
+
+namespace shirabe::service {
+namespace {
+
+constexpr size_t kMostCallers = 10'000;
+
+// What a body may be called; all of it is read as YAML, of which JSON is a part.
+constexpr const char* kBodyTypes[] = {
+    "application/json",   "application/merge-patch+json", "application/yaml",
+    "application/x-yaml", "text/yaml",                    "text/x-yaml"};
+
+bool IsBodyType(const std::string& content_type) {
+  const std::string type(absl::StripAsciiWhitespace(
+      absl::AsciiStrToLower(content_type.substr(0, content_type.find(';')))));
+  for (const char* known : kBodyTypes) {
+    if (type == known) return true;
+  }
+  return type.empty();
+}
+
+Status CheckBody(const Route& route, const HttpRequest& request) {
+  if (route.request == nullptr) {
+    if (request.body.empty() || request.body == "{}") return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(route.method, " ", route.path,
+                                                   " takes no body"));
+  }
+  const std::string& type = request.Header("content-type");
+  if (IsBodyType(type)) return absl::OkStatus();
+  return WithHttpStatus(
+      absl::InvalidArgumentError(
+          absl::StrCat("a body of type ", type, " is not read here: send application/json or ",
+                       "application/yaml (curl: -H 'Content-Type: application/yaml' "
+                       "--data-binary @FILE)")),
+      415);
+}
+
+// HOST of HOST:PORT and [HOST]:PORT.
+std::string HostOf(const std::string& authority) {
+  if (!authority.empty() && authority[0] == '[') return authority.substr(0, authority.find(']') + 1);
+  return authority.substr(0, authority.find(':'));
+}
+
+bool IsLoopback(const std::string& host) {
+  return host.empty() || host == "localhost" || host == "[::1]" ||
+         absl::StartsWith(host, "127.");
+}
+
+// A page of another site, open in a browser of this machine, may send requests here. Where no token
+// is asked for, nothing else would keep it from starting programs: so requests that a page of
+// another site makes are refused, and names under which an attacker could publish our address.
+Status CheckOrigin(const HttpRequest& request, bool loopback_only) {
+  const std::string& host = request.Header("host");
+  if (loopback_only && !IsLoopback(HostOf(host))) {
+    return absl::PermissionDeniedError(absl::StrCat(
+        "without tokens, this server is called by localhost or 127.0.0.1, not by ", host));
+  }
+  const std::string& origin = request.Header("origin");
+  if (origin.empty()) return absl::OkStatus();
+  const size_t scheme = origin.find("://");
+  if (scheme != std::string::npos && origin.substr(scheme + 3) == host) return absl::OkStatus();
+  return absl::PermissionDeniedError("pages of another site (" + origin + ") may not call this");
+}
+
+std::string CallerOf(const Principal& principal, const HttpRequest& request) {
+  if (principal.role == Principal::Role::kTrial) return request.peer;
+  return trial::HexSha256(request.Header("authorization"));
+}
+
+Status NotForTrials(const Route& route, const Principal& principal) {
+  const bool trial = principal.role == Principal::Role::kTrial;
+  return trial && route.access != Route::Access::kTrial ? principal.MayUse("") : absl::OkStatus();
+}
+
+HttpReply OptionsReply(std::string allow) {
+  HttpReply reply{.status = 204, .type = ""};
+  reply.headers.emplace_back("Allow", std::move(allow));
+  return reply;
+}
+
+}  // namespace
+
+Status RateLimiter::Take(const std::string& caller) {
+  if (limits_.requests_per_second <= 0) return absl::OkStatus();
+  const absl::Duration now = clock_->Monotonic();
+  std::lock_guard lock(mutex_);
+  if (buckets_.size() >= kMostCallers) ForgetTheIdle(now);
+  auto [bucket, is_new] = buckets_.try_emplace(caller, Bucket{limits_.burst, now});
+  Bucket& mine = bucket->second;
+  const double seconds = absl::ToDoubleSeconds(now - mine.filled);
+  mine.tokens = std::min(limits_.burst, mine.tokens + seconds * limits_.requests_per_second);
+  mine.filled = now;
+  if (mine.tokens < 1) {
+    return WithHttpStatus(
+        absl::ResourceExhaustedError(absl::StrCat("more than ", limits_.requests_per_second,
+                                                  " requests a second: wait a second")),
+        429);
+  }
+  mine.tokens -= 1;
+  return absl::OkStatus();
+}
+
+// A full bucket is as good as none.
+void RateLimiter::ForgetTheIdle(absl::Duration now) {
+  const absl::Duration full = absl::Seconds(limits_.burst / limits_.requests_per_second);
+  std::erase_if(buckets_, [&](const auto& entry) { return now - entry.second.filled >= full; });
+}
+
+Router::Router(HttpContext context, RouterLimits limits)
+    : context_(context), limiter_(limits, context.clock) {}
+
+bool Router::IsSlow(const HttpRequest& request) const {
+  const auto target = ParseTarget(request.target);
+  if (!target.ok()) return false;
+  std::string allow;
+  const auto match = FindRoute(request.method, *target, &allow);
+  return match.ok() && match->route->slow;
+}
+
+Status Router::Admit(const Route& route, Call& call) {
+  const HttpRequest& request = call.request;
+  RETURN_IF_ERROR(CheckOrigin(request, context_.loopback_only));
+  if (route.access == Route::Access::kOpen) return limiter_.Take(request.peer);
+  ASSIGN_OR_RETURN(call.principal, context_.tokens->Check(request.Header("authorization")));
+  RETURN_IF_ERROR(limiter_.Take(CallerOf(call.principal, request)));
+  RETURN_IF_ERROR(NotForTrials(route, call.principal));
+  call.client = Guard(*context_.client, call.principal, context_.rights);
+  return absl::OkStatus();
+}
+
+StatusOr<HttpReply> Router::Answer(const HttpRequest& request, const Route*& route) {
+  ASSIGN_OR_RETURN(const HttpTarget target, ParseTarget(request.target));
+  std::string allow;
+  auto match = FindRoute(request.method, target, &allow);
+  if (!match.ok()) {
+    if (allow.empty()) return match.status();
+    if (request.method == "OPTIONS") return OptionsReply(allow);
+    HttpReply reply = ErrorReply(match.status());
+    reply.headers.emplace_back("Allow", allow);
+    return reply;
+  }
+  route = match->route;
+  Call call{.request = request, .context = context_};
+  RETURN_IF_ERROR(Admit(*route, call));
+  RETURN_IF_ERROR(TakeParameters(target, *match));
+  call.parameters = std::move(match->parameters);
+  // A namespace that is not the caller's is refused before his body is looked at.
+  if (call.client != nullptr && call.principal.role == Principal::Role::kUser &&
+      call.parameters.contains("namespace") && !call.Text("namespace").empty()) {
+    RETURN_IF_ERROR(call.principal.MayUse(call.Text("namespace")));
+  }
+  RETURN_IF_ERROR(CheckBody(*route, request));
+  return route->handle(call);
+}
+
+HttpReply Router::Handle(const HttpRequest& request) {
+  const absl::Duration began = context_.clock->Monotonic();
+  const Route* route = nullptr;
+  HttpReply reply;
+  try {
+    auto answer = Answer(request, route);
+    reply = answer.ok() ? std::move(*answer) : ErrorReply(answer.status());
+  } catch (const std::exception& error) {  // a library's, at its edge: memory has run out
+    Log(LogLevel::kError, "a request failed", {{"target", request.target}, {"why", error.what()}});
+    reply = ErrorReply(absl::InternalError("the server has failed at this request; its log says "
+                                           "why"));
+  }
+  if (context_.metrics != nullptr) {
+    context_.metrics->NoteHttp({.method = route == nullptr ? "" : route->method,
+                                .route = route == nullptr ? "" : route->path,
+                                .status = reply.status,
+                                .took = context_.clock->Monotonic() - began});
+  }
+  return reply;
+}
+
+}  // namespace shirabe::service

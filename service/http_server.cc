@@ -1,0 +1,265 @@
+#include "service/http_server.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "service/http_errors.h"
+#include "service/http_hub.h"
+#include "service/http_patience.h"
+#include "service/http_session.h"
+#include "service/metrics.h"
+#include "service/server.h"
+
+namespace shirabe::service {
+namespace {
+
+using asio::ip::tcp;
+using Error = boost::system::error_code;
+using Acceptor = asio::basic_socket_acceptor<tcp, AnyStream::executor_type>;
+using Timer = asio::basic_waitable_timer<std::chrono::steady_clock,
+                                         asio::wait_traits<std::chrono::steady_clock>,
+                                         AnyStream::executor_type>;
+
+constexpr absl::Duration kAcceptAgain = absl::Milliseconds(100);
+constexpr size_t kQueue = 4096;
+
+// Sockets are files: as many as the system lets us have.
+void RaiseFileLimit() {
+  rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+  limit.rlim_cur = limit.rlim_max;
+  if (setrlimit(RLIMIT_NOFILE, &limit) != 0) {
+    Log(LogLevel::kWarning, "cannot raise the limit of open files");
+  }
+}
+
+StatusOr<tcp::endpoint> ParseAddress(const std::string& address) {
+  const size_t colon = address.rfind(':');
+  int port = -1;
+  if (colon == std::string::npos || !absl::SimpleAtoi(address.substr(colon + 1), &port) ||
+      port < 0 || port > 65535) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--http: \"", address, "\" is no HOST:PORT, such as 127.0.0.1:8080"));
+  }
+  std::string host = address.substr(0, colon);
+  if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
+    host = host.substr(1, host.size() - 2);
+  }
+  if (host == "localhost") host = "127.0.0.1";
+  Error error;
+  const auto parsed =
+      host.empty() ? asio::ip::address_v4::any() : asio::ip::make_address(host, error);
+  if (!error) return tcp::endpoint(parsed, static_cast<uint16_t>(port));
+  return absl::InvalidArgumentError(
+      absl::StrCat("--http: \"", host, "\" is no address of this machine: write its number"));
+}
+
+Status ListenProblem(const std::string& address, const Error& error) {
+  const std::string text = absl::StrCat("cannot listen on ", address, ": ", error.message());
+  if (error == asio::error::address_in_use) return absl::AlreadyExistsError(text);
+  return ErrnoStatus("cannot listen on " + address, error.value());
+}
+
+Status LoadTls(const TlsFiles& files, asio::ssl::context& context) {
+  using Context = asio::ssl::context;
+  Error error;
+  const auto bad = [&](const char* option, const std::string& path) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(option, ": ", path, " cannot be used: ", error.message()));
+  };
+  context.set_options(Context::default_workarounds | Context::no_sslv2 | Context::no_sslv3 |
+                          Context::no_tlsv1 | Context::no_tlsv1_1,
+                      error);
+  if (context.use_certificate_chain_file(files.certificate, error)) {
+    return bad("--tls-cert", files.certificate);
+  }
+  if (context.use_private_key_file(files.key, Context::pem, error)) {
+    return bad("--tls-key", files.key);
+  }
+  if (files.client_ca.empty()) return absl::OkStatus();
+  if (context.load_verify_file(files.client_ca, error)) {
+    return bad("--client-ca", files.client_ca);
+  }
+  context.set_verify_mode(asio::ssl::verify_peer | asio::ssl::verify_fail_if_no_peer_cert, error);
+  return absl::OkStatus();
+}
+
+class BeastServer : public HttpServer {
+ public:
+  explicit BeastServer(HttpOptions options)
+      : options_(std::move(options)),
+        acceptor_(io_.get_executor()),
+        again_(io_.get_executor()),
+        deadline_(io_.get_executor()),
+        tls_(asio::ssl::context::tls_server) {}
+  ~BeastServer() override;
+
+  Status Listen();
+  void Run();
+
+  std::string address() const override { return address_; }
+  int port() const override { return port_; }
+
+ private:
+  void Accept();
+  void OnAccept(Error error, AnyStream::Socket socket);
+  void TurnAway(AnyStream::Socket socket);
+  void Drain();
+  void WakeStreams();
+
+  HttpOptions options_;
+  asio::io_context io_{1};
+  Acceptor acceptor_;
+  Timer again_;
+  Timer deadline_;
+  asio::ssl::context tls_;
+  bool with_tls_ = false;
+  std::string address_;
+  int port_ = 0;
+  Patience patience_;
+  std::unique_ptr<Router> router_;
+  SessionHost host_;
+  std::atomic<bool> wake_posted_ = false;
+  int listener_ = 0;  // at the hub
+  std::unique_ptr<Workers> quick_;
+  std::unique_ptr<Workers> slow_;
+  std::thread thread_;
+};
+
+Status BeastServer::Listen() {
+  with_tls_ = options_.tls != nullptr && !options_.tls->certificate.empty();
+  if (with_tls_) RETURN_IF_ERROR(LoadTls(*options_.tls, tls_));
+  ASSIGN_OR_RETURN(const tcp::endpoint endpoint, ParseAddress(options_.address));
+  Error error;
+  acceptor_.open(endpoint.protocol(), error);
+  if (!error) acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
+  if (!error) acceptor_.bind(endpoint, error);
+  if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
+  if (error) return ListenProblem(options_.address, error);
+  port_ = acceptor_.local_endpoint(error).port();
+  address_ = absl::StrCat(options_.address.substr(0, options_.address.rfind(':')), ":", port_);
+  return absl::OkStatus();
+}
+
+void BeastServer::Run() {
+  RaiseFileLimit();
+  options_.context.patience = &patience_;
+  const HttpLimits& limits = options_.limits;
+  router_ = std::make_unique<Router>(options_.context, limits.rate);
+  quick_ = std::make_unique<Workers>(Workers::Limits{limits.workers, kQueue});
+  slow_ = std::make_unique<Workers>(Workers::Limits{limits.slow_workers, kQueue});
+  host_ = {.limits = limits,
+           .io = &io_,
+           .tls = with_tls_ ? &tls_ : nullptr,
+           .router = router_.get(),
+           .quick = quick_.get(),
+           .slow = slow_.get(),
+           .metrics = options_.context.metrics,
+           .clock = options_.context.clock};
+  listener_ = options_.context.hub->Listen([this](const auto&) {
+    if (!wake_posted_.exchange(true)) asio::post(io_, [this] { WakeStreams(); });
+  });
+  Accept();
+  thread_ = std::thread([this] { io_.run(); });
+}
+
+void BeastServer::Accept() {
+  acceptor_.async_accept(io_.get_executor(), [this](Error error, AnyStream::Socket socket) {
+    OnAccept(error, std::move(socket));
+  });
+}
+
+void BeastServer::OnAccept(Error error, AnyStream::Socket socket) {
+  if (host_.draining) return;
+  if (error) {
+    // No file is left for it, most likely: those who are here are served, and may go.
+    Log(LogLevel::kWarning, "cannot accept a connection", {{"why", error.message()}});
+    again_.expires_after(absl::ToChronoMilliseconds(kAcceptAgain));
+    return again_.async_wait([this](Error) {
+      if (!host_.draining) Accept();
+    });
+  }
+  if (host_.sessions.size() >= static_cast<size_t>(options_.limits.connections)) {
+    TurnAway(std::move(socket));
+  } else {
+    socket.set_option(tcp::no_delay(true), error);
+    const std::string peer = socket.remote_endpoint(error).address().to_string();
+    std::make_shared<Session>(std::move(socket), host_, peer)->Start();
+  }
+  Accept();
+}
+
+// Said without waiting: what does not fit into the socket's buffer is not said.
+void BeastServer::TurnAway(AnyStream::Socket socket) {
+  if (host_.metrics != nullptr) host_.metrics->Add("shirabe_http_connections_refused_total", {});
+  if (host_.tls != nullptr) return;
+  HttpReply reply = ErrorReply(absl::UnavailableError(
+      absl::StrCat("there are ", options_.limits.connections, " connections already: try again")));
+  const std::string text = HeadOf(reply, {.keep_alive = false}) + reply.body;
+  Error ignored;
+  socket.non_blocking(true, ignored);
+  socket.write_some(asio::buffer(text), ignored);
+  socket.shutdown(tcp::socket::shutdown_send, ignored);
+}
+
+void BeastServer::WakeStreams() {
+  wake_posted_ = false;
+  ++host_.wakes;
+  std::vector<SessionPtr> waiting;  // one that is woken may leave the set
+  for (const SessionPtr& session : host_.sessions) {
+    if (session->waits()) waiting.push_back(session);
+  }
+  for (const SessionPtr& session : waiting) session->Wake();
+}
+
+void BeastServer::Drain() {
+  host_.draining = true;
+  Error ignored;
+  acceptor_.close(ignored);
+  again_.cancel();
+  host_.on_last_gone = [this] { deadline_.cancel(); };
+  const std::set<SessionPtr> all = host_.sessions;
+  for (const SessionPtr& session : all) session->Drain();
+  if (host_.sessions.empty()) return;
+  deadline_.expires_after(absl::ToChronoMilliseconds(options_.limits.drain));
+  deadline_.async_wait([this](Error error) {
+    if (error) return;
+    const std::set<SessionPtr> left = host_.sessions;
+    for (const SessionPtr& session : left) session->Close();
+  });
+}
+
+BeastServer::~BeastServer() {
+  if (!thread_.joinable()) return;
+  patience_.End();
+  options_.context.hub->Unlisten(listener_);
+  asio::post(io_, [this] { Drain(); });
+  thread_.join();
+  // Handlers that still wait for the store end by themselves; nobody hears them.
+  quick_ = nullptr;
+  slow_ = nullptr;
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(HttpOptions options) {
+  auto server = std::make_unique<BeastServer>(std::move(options));
+  RETURN_IF_ERROR(server->Listen());
+  server->Run();
+  return std::unique_ptr<HttpServer>(std::move(server));
+}
+
+}  // namespace shirabe::service

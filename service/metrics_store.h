@@ -1,0 +1,63 @@
+// What Prometheus is told of experiments, trials and attempts, from the store: how many there are
+// in each state, looked up when somebody asks, at most once a second; and what has happened since
+// the server began, from the differences of experiments' own counts and from the attempts that
+// change. Made by the server over its metrics and its hub. Thread-safe.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "client/client.h"
+#include "service/http_hub.h"
+#include "service/metrics.h"
+
+namespace shirabe::service {
+
+class StoreMetrics {
+ public:
+  // All outlive it; the hub has not started yet, or its first changes are missed.
+  struct Options {
+    client::Client* client = nullptr;
+    ChangeHub* hub = nullptr;
+    Metrics* metrics = nullptr;
+    Clock* clock = nullptr;
+  };
+  // What is there by now has happened before.
+  explicit StoreMetrics(Options options);
+  ~StoreMetrics();
+
+ private:
+  // Of an experiment, as it was seen last.
+  struct Seen {
+    std::string uid;
+    v1::ExperimentStatus status;
+  };
+  // Attempts of a trial, by number: those counted as started and as closed.
+  struct Counted {
+    int32_t started = 0;
+    int32_t closed = 0;
+  };
+
+  void Refresh();                            // before the text is made
+  void Read(bool count);                     // experiments
+  void Compare(const v1::Experiment& now, const Seen& before);
+  void SetGauges(const std::vector<v1::Experiment>& experiments);
+  void OnChanges(const std::vector<db::Change>& changes);
+  void CountAttempts(const TrialKey& trial);
+  void CountStart(const std::vector<v1::Attempt>& attempts, size_t i);
+  void CountEnd(const v1::Attempt& attempt);
+
+  const Options options_;
+  const absl::Time began_;
+  int listener_ = 0;
+  std::mutex mutex_;
+  absl::Duration read_ = -absl::InfiniteDuration();  // when
+  std::map<ExperimentKey, Seen> seen_;
+  std::map<TrialKey, Counted> counted_;  // of experiments that have not ended
+};
+
+}  // namespace shirabe::service

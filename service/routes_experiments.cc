@@ -1,0 +1,239 @@
+// Experiments: list, create, get, apply, change counts, delete.
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "client/field.h"
+#include "experiment/spec.h"
+#include "experiment/submit.h"
+#include "proto/shirabe/v1/http.pb.h"
+#include "service/http_body.h"
+#include "service/http_errors.h"
+#include "service/http_page.h"
+#include "service/http_patience.h"
+#include "service/routes.h"
+
+namespace shirabe::service {
+namespace {
+
+constexpr char kList[] = "/api/v1/experiments";
+constexpr char kListIn[] = "/api/v1/namespaces/{namespace}/experiments";
+constexpr char kOne[] = "/api/v1/namespaces/{namespace}/experiments/{name}";
+constexpr int64_t kDeletePatience = 30;   // seconds
+constexpr int64_t kLongestPatience = 300;
+
+// What `If-Match: "3"` asks for; 0 = nothing. "*" asks that it is there.
+StatusOr<int64_t> WantedGeneration(const Call& call) {
+  const std::string& tag = call.request.Header("if-match");
+  if (tag.empty() || tag == "*") return 0;
+  int64_t generation = 0;
+  const bool quoted = tag.size() > 2 && tag.front() == '"' && tag.back() == '"';
+  if (quoted && absl::SimpleAtoi(tag.substr(1, tag.size() - 2), &generation) && generation > 0) {
+    return generation;
+  }
+  return BadField("If-Match", "must be the ETag of the experiment, such as \"1\", not " + tag);
+}
+
+// A condition of the request that does not hold.
+Status Failed(const Status& status) { return WithHttpStatus(status, 412); }
+
+Status CheckConditions(const Call& call, const Status& found) {
+  if (!call.request.Header("if-match").empty() && absl::IsNotFound(found)) return Failed(found);
+  if (call.request.Header("if-none-match") == "*" && found.ok()) {
+    return Failed(absl::AlreadyExistsError("If-None-Match: * was asked for, and experiment " +
+                                           ToString(call.Experiment()) + " is there"));
+  }
+  return absl::OkStatus();
+}
+
+StatusOr<HttpReply> ListThem(Call& call) {
+  std::string ns = call.Text("namespace");
+  if (ns.empty()) ns = call.principal.ns;  // of a user: what he may see
+  ASSIGN_OR_RETURN(const int64_t revision, call.client->Revision());
+  ASSIGN_OR_RETURN(const auto selection,
+                   SelectionOf(call, client::ExperimentFields(call.context.clock->Now())));
+  ASSIGN_OR_RETURN(auto experiments, call.client->ListExperiments(ns));
+  selection.Apply(experiments, -1);
+  ASSIGN_OR_RETURN(Page page, SlicePage(call, experiments, client::ExperimentJson));
+  return PageReply(std::move(page), revision);
+}
+
+StatusOr<HttpReply> GetOne(Call& call) {
+  ASSIGN_OR_RETURN(const v1::Experiment experiment, call.client->GetExperiment(call.Experiment()));
+  return ExperimentReply(experiment);
+}
+
+struct Submission {
+  v1::Experiment experiment;
+  HttpHeaders warnings;
+  int64_t generation = 0;
+};
+
+// 201 if it is new, 202 if its owner has been asked to change it, 200 if nothing is to be done.
+StatusOr<HttpReply> SubmitIt(Call& call, const Submission& submission) {
+  const ExperimentKey key = experiment::KeyOf(submission.experiment);
+  const auto submitted = call.client->Submit(submission.experiment, submission.generation);
+  if (absl::IsAborted(submitted.status()) && submission.generation > 0) {
+    return Failed(submitted.status());
+  }
+  RETURN_IF_ERROR(submitted.status());
+  ASSIGN_OR_RETURN(const v1::Experiment stored, call.client->GetExperiment(key));
+  HttpReply reply = ExperimentReply(stored, submitted->created ? 201 : submitted->changed ? 202
+                                                                                          : 200);
+  if (submitted->created) {
+    reply.headers.emplace_back("Location", absl::StrCat("/api/v1/namespaces/", key.ns,
+                                                        "/experiments/", key.name));
+  }
+  for (const auto& warning : submission.warnings) reply.headers.push_back(warning);
+  return reply;
+}
+
+StatusOr<HttpReply> Create(Call& call) {
+  std::string ns = call.Text("namespace");
+  if (ns.empty()) ns = call.principal.ns;
+  ASSIGN_OR_RETURN(ReadExperiment read, ReadExperimentBody(call.request, ns));
+  const ExperimentKey key = experiment::KeyOf(read.experiment);
+  RETURN_IF_ERROR(call.principal.MayUse(key.ns));
+  const Status found = call.client->GetExperiment(key).status();
+  if (found.ok()) {
+    return absl::AlreadyExistsError("experiment " + ToString(key) +
+                                    " is there already: PUT applies changes, or give another name");
+  }
+  if (!absl::IsNotFound(found)) return found;
+  return SubmitIt(call, {std::move(read.experiment), std::move(read.warnings)});
+}
+
+StatusOr<HttpReply> Apply(Call& call) {
+  ASSIGN_OR_RETURN(const int64_t generation, WantedGeneration(call));
+  ASSIGN_OR_RETURN(ReadExperiment read, ReadExperimentBody(call.request, call.Text("namespace")));
+  if (read.experiment.metadata().name() != call.Text("name")) {
+    return BadField("metadata.name", absl::StrCat("is ", read.experiment.metadata().name(),
+                                                  ", but the URL says ", call.Text("name")));
+  }
+  const Status found = call.client->GetExperiment(call.Experiment()).status();
+  RETURN_IF_ERROR(CheckConditions(call, found));
+  return SubmitIt(call, {std::move(read.experiment), std::move(read.warnings), generation});
+}
+
+// RFC 7396 on the experiment as it is printed; what may change is decided as for PUT.
+StatusOr<HttpReply> Patch(Call& call) {
+  ASSIGN_OR_RETURN(const int64_t generation, WantedGeneration(call));
+  ASSIGN_OR_RETURN(const v1::Experiment stored, call.client->GetExperiment(call.Experiment()));
+  Json patch = Json::parse(call.request.body, nullptr, /*allow_exceptions=*/false);
+  if (!patch.is_object()) {
+    return absl::InvalidArgumentError(
+        "the body must be a JSON merge patch, such as {\"spec\": {\"maxTrialCount\": 50}}");
+  }
+  Json wanted = client::ExperimentJson(stored);
+  wanted.erase("status");
+  patch.erase("status");
+  wanted.merge_patch(patch);
+  experiment::ParsedExperiment parsed = ParseOne(client::PrintJsonLine(wanted));
+  if (experiment::HasErrors(parsed.findings)) {
+    return BadSpec("the patched experiment is not valid", parsed.findings);
+  }
+  if (experiment::KeyOf(parsed.experiment) != call.Experiment()) {
+    return BadField("metadata", "of an experiment cannot change: its name and namespace stay");
+  }
+  return SubmitIt(call, {std::move(parsed.experiment), {}, generation});
+}
+
+StatusOr<HttpReply> Delete(Call& call) {
+  const ExperimentKey key = call.Experiment();
+  const int64_t seconds = call.Integer("waitSeconds", kDeletePatience);
+  RETURN_IF_ERROR(call.client->GetExperiment(key).status());
+  if (seconds == 0) {
+    v1::Intent intent;
+    intent.set_verb(v1::Intent::DELETE);
+    RETURN_IF_ERROR(call.client->Send(key, intent));
+    return HttpReply{.status = 202, .type = ""};
+  }
+  RETURN_IF_ERROR(call.client->Delete(
+      key, absl::Seconds(seconds),
+      [&](absl::Duration time) { return call.context.patience->Wait(time); }));
+  return HttpReply{.status = 204, .type = ""};
+}
+
+const Parameter kIfMatch{.name = "If-Match",
+                         .help = "ETag of the experiment: only if it is still that",
+                         .in = Parameter::In::kHeader};
+const Parameter kIfNoneMatch{.name = "If-None-Match",
+                             .help = "*: only if there is none yet",
+                             .in = Parameter::In::kHeader,
+                             .words = {"*"}};
+
+Route ListRoute(const char* path, const char* id, const char* summary) {
+  return {.method = "GET",
+          .path = path,
+          .id = id,
+          .summary = summary,
+          .parameters = PageParameters(true),
+          .results = {{.body = v1::Experiment::descriptor(), .list = true}},
+          .handle = ListThem};
+}
+
+Route CreateRoute(const char* path, const char* id) {
+  return {.method = "POST",
+          .path = path,
+          .id = id,
+          .summary = "Creates an experiment from YAML or JSON; refuses if there is one of its name",
+          .request = v1::Experiment::descriptor(),
+          .results = {{.status = 201, .body = v1::Experiment::descriptor()}},
+          .handle = Create};
+}
+
+std::vector<Result> SubmitResults(bool created) {
+  std::vector<Result> results = {{.status = 200, .body = v1::Experiment::descriptor()},
+                                 {.status = 202, .body = v1::Experiment::descriptor()}};
+  if (created) results.push_back({.status = 201, .body = v1::Experiment::descriptor()});
+  return results;
+}
+
+}  // namespace
+
+std::vector<Route> ExperimentRoutes() {
+  const auto* experiment = v1::Experiment::descriptor();
+  return {
+      ListRoute(kList, "listAllExperiments",
+                "Lists the experiments of all namespaces, or of the caller's"),
+      ListRoute(kListIn, "listExperiments", "Lists the experiments of a namespace"),
+      CreateRoute(kList, "createExperimentAnywhere"),
+      CreateRoute(kListIn, "createExperiment"),
+      {.method = "GET",
+       .path = kOne,
+       .id = "getExperiment",
+       .summary = "An experiment, with its status",
+       .results = {{.body = experiment}},
+       .handle = GetOne},
+      {.method = "PUT",
+       .path = kOne,
+       .id = "applyExperiment",
+       .summary = "Creates the experiment, or changes its counts and goal to these; refuses "
+                  "another search of the same name",
+       .parameters = {kIfMatch, kIfNoneMatch},
+       .request = experiment,
+       .results = SubmitResults(true),
+       .handle = Apply},
+      {.method = "PATCH",
+       .path = kOne,
+       .id = "patchExperiment",
+       .summary = "Changes the counts and the goal by a JSON merge patch",
+       .parameters = {kIfMatch},
+       .request = experiment,
+       .results = SubmitResults(false),
+       .handle = Patch},
+      {.method = "DELETE",
+       .path = kOne,
+       .id = "deleteExperiment",
+       .summary = "Ends an experiment and removes its records and files",
+       .parameters = {{.name = "waitSeconds",
+                       .help = "how long to wait until it is gone; 0 = only ask for it",
+                       .type = Parameter::Type::kInteger,
+                       .min = 0,
+                       .max = kLongestPatience,
+                       .default_value = std::to_string(kDeletePatience)}},
+       .results = {{.status = 204, .type = ""}, {.status = 202, .type = ""}},
+       .slow = true,
+       .handle = Delete},
+  };
+}
+
+}  // namespace shirabe::service

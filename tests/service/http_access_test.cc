@@ -1,0 +1,126 @@
+// Who may do what: every route of the table, called with tokens that are wrong, missing, of another
+// namespace or of a trial. Nothing of one namespace is seen from another.
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "tests/service/http_fixture.h"
+
+namespace shirabe::service {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+// Of namespace a, with an experiment that is there.
+std::string TargetOf(const Route& route) {
+  return absl::StrReplaceAll(route.path, {{"{namespace}", "a"},
+                                          {"{name}", "secret"},
+                                          {"{trial}", "1"},
+                                          {"{attempt}", "1"}});
+}
+
+class HttpAccessTest : public testing::Test {
+ protected:
+  HttpAccessTest() {
+    http_.Create("a", "secret");
+    http_.RunTrials("a", "secret", 1);
+    http_.Create("b", "mine");
+  }
+  HttpReply Call(const Route& route, const std::string& token) {
+    return http_.Send(route.method, TargetOf(route),
+                      route.request == nullptr ? "" : AskedSpec("secret"), token);
+  }
+  HttpFixture http_;
+};
+
+TEST_F(HttpAccessTest, NothingButWhatIsOpenAnswersWithoutAToken) {
+  for (const Route& route : Routes()) {
+    if (route.access == Route::Access::kOpen) continue;
+    const HttpReply reply = Call(route, "");
+    EXPECT_EQ(reply.status, 401) << route.id;
+    EXPECT_THAT(reply.headers, testing::Contains(testing::Pair("WWW-Authenticate", "Bearer")));
+    EXPECT_THAT(reply.body, Not(HasSubstr("secret"))) << route.id;
+  }
+}
+
+TEST_F(HttpAccessTest, AWrongTokenGetsNowhere) {
+  for (const Route& route : Routes()) {
+    if (route.access == Route::Access::kOpen) continue;
+    // What any token may be shown is the same for everybody.
+    const HttpReply reply = Call(route, "0123456789abcdef0123456789abcdef");
+    EXPECT_EQ(reply.status, 403) << route.id << " " << reply.body;
+  }
+}
+
+TEST_F(HttpAccessTest, NothingOfOneNamespaceIsSeenFromAnother) {
+  for (const Route& route : Routes()) {
+    if (route.access == Route::Access::kOpen) continue;
+    HttpReply reply = Call(route, kOtherToken);
+    if (absl::StrContains(route.path, "{namespace}")) {
+      EXPECT_EQ(reply.status, 403) << route.id << " " << reply.body;
+    }
+    // The spec that was sent itself has the name.
+    if (route.request == nullptr) {
+      const std::string text = absl::StrReplaceAll(reply.body, {{TargetOf(route), ""}});
+      EXPECT_THAT(text, Not(HasSubstr("secret"))) << route.id;
+    }
+  }
+}
+
+TEST_F(HttpAccessTest, AListOfAllIsAListOfWhatIsTheCallers) {
+  const auto list = BodyOf(http_.Get("/api/v1/experiments", kOtherToken));
+  ASSERT_EQ(list["items"].size(), 1u);
+  EXPECT_EQ(list["items"][0]["metadata"]["name"], "mine");
+  EXPECT_EQ(BodyOf(http_.Get("/api/v1/experiments", kAdminToken))["items"].size(), 2u);
+  const HttpReply made = http_.Send("POST", "/api/v1/experiments", AskedSpec("new"), kOtherToken);
+  EXPECT_EQ(made.status, 201);
+  EXPECT_EQ(BodyOf(made)["metadata"]["namespace"], "b");
+}
+
+TEST_F(HttpAccessTest, LearningFromAnotherNamespaceIsRefused) {
+  const std::string spec = absl::StrReplaceAll(
+      AskedSpec("thief"), {{"seed: 3", "seed: 3, warmStart: {experiments: [a/secret]}"}});
+  EXPECT_EQ(http_.Send("POST", "/api/v1/experiments", spec, kOtherToken).status, 403);
+  EXPECT_EQ(http_.Send("POST", "/api/v1/suggest", spec, kOtherToken).status, 403);
+}
+
+TEST_F(HttpAccessTest, ProgramsOnTheServersMachineAreForTheAdministrator) {
+  const std::string spec = absl::StrReplaceAll(AskedSpec("runs"), {{"askAndTell: true, ", ""}}) + R"(
+  trialTemplate:
+    primaryContainerName: main
+    trialParameters: [{name: x, reference: x}]
+    trialSpec:
+      apiVersion: batch/v1
+      kind: Job
+      spec: {template: {spec: {containers: [{name: main, image: i, command: [/bin/true]}]}}}
+)";
+  const HttpReply refused = http_.Send("POST", "/api/v1/experiments", spec, kTeamToken);
+  EXPECT_EQ(refused.status, 403) << refused.body;
+  EXPECT_THAT(refused.body, HasSubstr("administrator"));
+}
+
+TEST_F(HttpAccessTest, WatchersSeeTheirOwnNamespace) {
+  const int64_t before = *http_.client().Revision();
+  http_.Create("a", "secret-too");
+  http_.Create("b", "mine-too");
+  HttpReply reply = http_.Get(absl::StrCat("/api/v1/watch?after=", before), kOtherToken);
+  ASSERT_EQ(reply.status, 200);
+  const auto piece = reply.source->Next();
+  ASSERT_TRUE(piece.ok());
+  EXPECT_THAT(piece->text, HasSubstr("mine-too"));
+  EXPECT_THAT(piece->text, Not(HasSubstr("secret")));
+}
+
+TEST_F(HttpAccessTest, MetricsMayBeForTheAdministratorOnly) {
+  HttpContext context = http_.context();
+  context.metrics_need_token = true;
+  Router router(context, {});
+  HttpRequest request{.method = "GET", .target = "/metrics"};
+  EXPECT_EQ(router.Handle(request).status, 401);
+  request.headers = {{"authorization", absl::StrCat("Bearer ", kTeamToken)}};
+  EXPECT_EQ(router.Handle(request).status, 403);
+  request.headers = {{"authorization", absl::StrCat("Bearer ", kAdminToken)}};
+  EXPECT_EQ(router.Handle(request).status, 200);
+}
+
+}  // namespace
+}  // namespace shirabe::service
