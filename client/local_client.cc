@@ -19,7 +19,6 @@ namespace shirabe::client {
 namespace {
 
 constexpr absl::Duration kPoll = absl::Milliseconds(50);
-constexpr absl::Duration kLook = absl::Milliseconds(10);  // for changes
 constexpr absl::Duration kTellPatience = absl::Seconds(20);
 
 // The records of a list, without their revisions.
@@ -95,7 +94,9 @@ class StoreClient : public LocalClient {
   StatusOr<std::vector<db::Change>> Changes(int64_t after) override {
     return store_->Changes(after, -1);
   }
-  StatusOr<int64_t> AwaitChange(int64_t after, absl::Duration timeout) override;
+  StatusOr<int64_t> AwaitChange(int64_t after, absl::Duration timeout) override {
+    return store_->AwaitChange(after, timeout);
+  }
 
   // A lease that has run out, or whose process is gone, holds nobody up.
   StatusOr<std::string> Holder(const ExperimentKey& key) override {
@@ -203,16 +204,6 @@ Status StoreClient::Delete(const ExperimentKey& key, absl::Duration patience, co
   }
   // The records go first; Await returns once the files have gone as well.
   return owned ? controller->Await(key, patience) : absl::OkStatus();
-}
-
-StatusOr<int64_t> StoreClient::AwaitChange(int64_t after, absl::Duration timeout) {
-  const absl::Duration deadline = options_.clock->Monotonic() + timeout;
-  for (;;) {
-    ASSIGN_OR_RETURN(const int64_t revision, store_->Revision());
-    const absl::Duration left = deadline - options_.clock->Monotonic();
-    if (revision > after || left <= absl::ZeroDuration()) return revision;
-    Pause(std::min(kLook, left));
-  }
 }
 
 // ---- ask and tell ------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ constexpr absl::Duration kPoll = absl::Milliseconds(200);
 
 struct ServeFlags {
   std::string grpc = "127.0.0.1:7450";
+  std::string http = "127.0.0.1:7451";
   std::string ready_file;
   service::TlsFiles tls;
   bool insecure = false;
@@ -69,6 +70,7 @@ Status TellReady(const ServeFlags& flags, const service::Server& server,
                  const std::string& token_file) {
   client::Json ready;
   ready["grpc"] = server.grpc_address();
+  ready["http"] = server.http_address();
   ready["pid"] = ThisProcess().pid;
   ready["tokenFile"] = token_file;
   return WriteFileAtomic(flags.ready_file, client::PrintJson(ready));
@@ -79,19 +81,22 @@ Status TellReady(const ServeFlags& flags, const service::Server& server,
 StatusOr<int> Serve(const Arguments& arguments) {
   Globals globals;
   ServeFlags flags;
-  Options options("serve [--grpc HOST:PORT]",
+  Options options("serve [--grpc HOST:PORT] [--http HOST:PORT]",
                   "Runs every experiment of the store, as they come, and answers the commands that "
                   "are given --server. SIGTERM ends it; the trials run on, and the next server "
                   "takes them up. The token file (made where it is missing) has an "
                   "administrator's token, and lines `user NAMESPACE TOKEN`.");
-  options.Text("--grpc", &flags.grpc, "HOST:PORT", "where to listen (default 127.0.0.1:7450)");
+  options.Text("--grpc", &flags.grpc, "HOST:PORT",
+               "where to listen; port 0 for any free one (default 127.0.0.1:7450)");
+  options.Text("--http", &flags.http, "HOST:PORT",
+               "the same for JSON, /metrics and /readyz (default 127.0.0.1:7451)");
   options.Flag("--insecure", &flags.insecure, "no token; on loopback only");
   options.Text("--tls-cert", &flags.tls.certificate, "FILE", "certificate of this server, PEM");
   options.Text("--tls-key", &flags.tls.key, "FILE", "its key, PEM");
   options.Text("--client-ca", &flags.tls.client_ca, "FILE",
                "callers must show a certificate of this authority, PEM");
   options.Text("--ready-file", &flags.ready_file, "FILE",
-               "written once it answers: {\"grpc\", \"pid\", \"tokenFile\"}");
+               "written once it answers: {\"grpc\", \"http\", \"pid\", \"tokenFile\"}");
   options.Text("--gpus", &flags.gpus, "LIST",
                "GPUs for trials that ask for some: 0,1 (default all)");
   options.Text("--nodes", &flags.nodes, "FILE",
@@ -116,9 +121,11 @@ StatusOr<int> Serve(const Arguments& arguments) {
                                                               .clock = RealClock(),
                                                               .machines = machines,
                                                               .grpc = flags.grpc,
+                                                              .http = flags.http,
                                                               .tls = flags.tls,
                                                               .tokens = std::move(tokens)}));
   ProgressLine(absl::StrCat("serving ", session.place.db, " on ", server->grpc_address(),
+                            " (gRPC) and ", server->http_address(), " (HTTP)",
                             flags.insecure ? ", without a token" : ", token in " + token_file));
   if (!flags.ready_file.empty()) RETURN_IF_ERROR(TellReady(flags, *server, token_file));
   while (interrupts.Wait(kPoll) == 0) {

@@ -38,7 +38,7 @@ class Tokens {
   // `authorization` is the value of that header: "Bearer …". kUnauthenticated without one. A token
   // that is not in the file is taken for an attempt's.
   StatusOr<Principal> Check(const std::string& authorization) const;
-  const std::string& admin_token() const { return admin_; }
+  bool open() const { return open_; }
 
  private:
   bool open_ = false;

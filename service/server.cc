@@ -11,7 +11,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "service/http_hub.h"
+#include "service/http_server.h"
 #include "service/keeper.h"
+#include "service/metrics.h"
+#include "service/metrics_store.h"
 #include "service/shirabe_grpc.h"
 
 namespace shirabe::service {
@@ -71,18 +75,28 @@ class DoorsServer : public Server {
   explicit DoorsServer(ServerOptions options) : options_(std::move(options)) {}
 
   Status Init() {
-    RETURN_IF_ERROR(CheckOpenness());
+    RETURN_IF_ERROR(CheckOpenness("--grpc", options_.grpc));
+    RETURN_IF_ERROR(CheckOpenness("--http", options_.http));
     ASSIGN_OR_RETURN(controller_, options_.client->MakeController(options_.machines, kWorkers));
     options_.client->Attach(controller_.get());
-    RETURN_IF_ERROR(OpenGrpc());
     keeper_ = std::make_unique<Keeper>(options_.client, controller_.get(), options_.clock);
+    hub_ = std::make_unique<ChangeHub>(*options_.client);
+    store_metrics_ = std::make_unique<StoreMetrics>(StoreMetrics::Options{.client = options_.client,
+                                                                          .hub = hub_.get(),
+                                                                          .metrics = &metrics_,
+                                                                          .clock = options_.clock});
+    hub_->Start();
     while (!keeper_->Ready() && keeper_->Trouble().empty()) Pause(absl::Milliseconds(1));
-    return absl::OkStatus();
+    RETURN_IF_ERROR(OpenGrpc());
+    return OpenHttp();
   }
 
   ~DoorsServer() override {
     closing_ = true;
     if (grpc_ != nullptr) grpc_->Shutdown(absl::ToChronoTime(options_.clock->Now() + kDrain));
+    http_ = nullptr;
+    store_metrics_ = nullptr;
+    hub_ = nullptr;
     keeper_ = nullptr;
     options_.client->Attach(nullptr);
     controller_ = nullptr;
@@ -91,17 +105,17 @@ class DoorsServer : public Server {
   std::string grpc_address() const override {
     return absl::StrCat(HostOf(options_.grpc), ":", grpc_port_);
   }
-  std::string Trouble() const override { return keeper_->Trouble(); }
+  std::string http_address() const override { return http_->address(); }
 
  private:
   // Without TLS a token can be read on the wire, and without a token anybody may run programs.
-  Status CheckOpenness() const {
-    const bool open = options_.tokens.admin_token().empty();
-    if (IsLoopback(options_.grpc) || (!open && !options_.tls.certificate.empty())) {
+  Status CheckOpenness(const std::string& option, const std::string& address) const {
+    const bool open = options_.tokens.open();
+    if (IsLoopback(address) || (!open && !options_.tls.certificate.empty())) {
       return absl::OkStatus();
     }
     return absl::InvalidArgumentError(
-        absl::StrCat("--grpc ", options_.grpc, " can be reached from the network: ",
+        absl::StrCat(option, " ", address, " can be reached from the network: ",
                      open ? "leave --insecure out" : "give --tls-cert and --tls-key",
                      ", or listen on 127.0.0.1"));
   }
@@ -125,6 +139,19 @@ class DoorsServer : public Server {
                                   ": is it in use, or no address of this machine?");
   }
 
+  Status OpenHttp() {
+    HttpOptions http{.address = options_.http, .tls = &options_.tls};
+    http.context = {.client = options_.client,
+                    .tokens = &options_.tokens,
+                    .clock = options_.clock,
+                    .hub = hub_.get(),
+                    .metrics = &metrics_,
+                    .checks = {{"experiments", [this] { return keeper_->Trouble(); }}},
+                    .loopback_only = options_.tokens.open()};
+    ASSIGN_OR_RETURN(http_, HttpServer::Start(std::move(http)));
+    return absl::OkStatus();
+  }
+
   const ServerOptions options_;
   std::atomic<bool> closing_ = false;
   std::unique_ptr<experiment::Controller> controller_;
@@ -132,6 +159,10 @@ class DoorsServer : public Server {
   std::unique_ptr<grpc::Server> grpc_;
   int grpc_port_ = 0;
   std::unique_ptr<Keeper> keeper_;
+  Metrics metrics_;
+  std::unique_ptr<ChangeHub> hub_;
+  std::unique_ptr<StoreMetrics> store_metrics_;
+  std::unique_ptr<HttpServer> http_;
 };
 
 }  // namespace

@@ -25,6 +25,7 @@ struct ServerOptions {
   Clock* clock = nullptr;
   client::Machines machines;  // what trials get here
   std::string grpc = "127.0.0.1:0";
+  std::string http = "127.0.0.1:0";
   TlsFiles tls;
   Tokens tokens = Tokens::Open();
 };
@@ -38,8 +39,7 @@ class Server {
 
   // HOST:PORT, with the port that was found free where 0 was asked for.
   virtual std::string grpc_address() const = 0;
-  // Why it cannot do its work just now, in words; "" if it can.
-  virtual std::string Trouble() const = 0;
+  virtual std::string http_address() const = 0;
 };
 
 }  // namespace shirabe::service

@@ -68,7 +68,8 @@ class ServeTest : public testing::Test {
   // A server, once it answers.
   std::unique_ptr<Running> Serve(std::vector<std::string> more = {}) {
     const std::string ready = cli_.Path("ready" + std::to_string(++servers_));
-    std::vector<std::string> words = {"serve", "--grpc", "127.0.0.1:0", "--ready-file", ready};
+    std::vector<std::string> words = {"serve",       "--grpc",       "127.0.0.1:0", "--http",
+                                      "127.0.0.1:0", "--ready-file", ready};
     words.insert(words.end(), more.begin(), more.end());
     auto server = cli_.Start(words);
     EXPECT_TRUE(Eventually([&] { return std::filesystem::exists(ready); })) << server->Err();
@@ -265,7 +266,7 @@ TEST_F(ServeTest, RefusesABadSpecificationWithItsField) {
 }
 
 TEST_F(ServeTest, IsOpenToTheNetworkOnlyWithTlsAndAToken) {
-  EXPECT_EQ(cli_.Run({"serve", "--insecure", "--grpc", "0.0.0.0:0"}).code, 5);
+  EXPECT_EQ(cli_.Run({"serve", "--insecure", "--http", "0.0.0.0:0"}).code, 5);
   const Outcome plain = cli_.Run({"serve", "--grpc", "0.0.0.0:0"});
   EXPECT_EQ(plain.code, 5);
   EXPECT_THAT(plain.err, HasSubstr("--tls-cert"));
