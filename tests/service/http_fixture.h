@@ -16,6 +16,7 @@
 #include "absl/strings/str_replace.h"
 #include "base/file.h"
 #include "client/local_client.h"
+#include "client/view.h"
 #include "experiment/spec.h"
 #include "service/http_hub.h"
 #include "service/http_patience.h"
