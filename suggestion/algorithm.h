@@ -4,8 +4,8 @@
 // Propose is a pure function of its arguments: no clock, no I/O, no threads of its own, no state
 // that changes an answer. The same history and root give the same proposal, after a restart and on
 // another machine. Randomness for the i-th suggestion of an experiment comes from root.Fork(i),
-// i = history.size() + its place in this proposal. It may be called from any thread, one call at a
-// time per object.
+// i = history.next_ordinal() + its place in this proposal. It may be called from any thread, one
+// call at a time per object. Only one in another process (remote_algorithm.h) is less pure.
 #pragma once
 
 #include <memory>
@@ -59,6 +59,8 @@ class Algorithm {
   virtual StatusOr<std::optional<Recommendation>> Recommend(const History&) const {
     return std::nullopt;
   }
+  // Asks a call under way, and later ones, to return soon with kCancelled. From any thread.
+  virtual void Cancel() {}
 };
 
 using Settings = std::vector<std::pair<std::string, std::string>>;  // as in the YAML

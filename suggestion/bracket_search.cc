@@ -34,7 +34,7 @@ StatusOr<Proposal> BracketSearch::Propose(const History& history, int count, con
     const std::optional<int> room = next ? std::nullopt : Room(book, left - book.made());
     if (room) {
       const int first = book.brackets()[*room].first;
-      next = newcomers.Next(first, history.size() + suggestions.size(), root);
+      next = newcomers.Next(first, history.next_ordinal() + suggestions.size(), root);
       if (!next) {
         book.Close();
         continue;

@@ -38,10 +38,14 @@ Point History::point(int64_t index) const {
   return Point(first, first + dimensions_);
 }
 
-std::optional<std::string> History::label(int64_t index, const std::string& name) const {
+const std::vector<std::pair<std::string, std::string>>& History::labels(int64_t index) const {
+  static const std::vector<std::pair<std::string, std::string>> none;
   const auto found = labels_.find(index);
-  if (found == labels_.end()) return std::nullopt;
-  for (const auto& [key, value] : found->second) {
+  return found == labels_.end() ? none : found->second;
+}
+
+std::optional<std::string> History::label(int64_t index, const std::string& name) const {
+  for (const auto& [key, value] : labels(index)) {
     if (key == name) return value;
   }
   return std::nullopt;

@@ -3,10 +3,12 @@
 // reconciler keeps one per experiment and hands it out read-only.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -55,6 +57,13 @@ class History {
   Point point(int64_t index) const;
   double coordinate(int64_t index, int axis) const { return x_[index * dimensions_ + axis]; }
   std::optional<std::string> label(int64_t index, const std::string& name) const;
+  // All of them; empty where it has none.
+  const std::vector<std::pair<std::string, std::string>>& labels(int64_t index) const;
+
+  // The ordinal in the experiment of the next suggestion, from 0. It is size(), except where
+  // somebody else keeps the trials and this history is known to lack some of them (Katib's wire).
+  int64_t next_ordinal() const { return std::max(size(), next_ordinal_); }
+  void SetNextOrdinal(int64_t ordinal) { next_ordinal_ = ordinal; }
 
   // From earlier experiments: by source, then in the order of creation; empty where there are none.
   // It never changes while an experiment lasts. They are no trials of this one: not visited, and a
@@ -78,6 +87,7 @@ class History {
   std::vector<TrialView> views_;
   absl::flat_hash_map<uint64_t, int64_t> visited_;  // Space::Key → index of the first such trial
   absl::flat_hash_map<int64_t, std::vector<std::pair<std::string, std::string>>> labels_;
+  int64_t next_ordinal_ = 0;
   std::shared_ptr<const std::vector<PriorTrial>> prior_;  // shared by copies; null = none
 };
 

@@ -98,7 +98,7 @@ class Tpe : public Algorithm {
     Unvisited unvisited(history);
     std::vector<Suggestion> suggestions;
     while (static_cast<int>(suggestions.size()) < count && !unvisited.Exhausted()) {
-      const uint64_t ordinal = history.size() + suggestions.size();
+      const uint64_t ordinal = history.next_ordinal() + suggestions.size();
       std::optional<Suggestion> next =
           known < options_.startup
               ? start_.Next(history.space(), ordinal, root, unvisited)

@@ -44,8 +44,8 @@ class Asha : public Algorithm {
       std::optional<Suggestion> next = Promote(book);
       if (!next && !book.closed()) {
         const int bracket = NextBracket(book);
-        next = newcomers.Next(book.brackets()[bracket].first, history.size() + suggestions.size(),
-                              root);
+        next = newcomers.Next(book.brackets()[bracket].first,
+                              history.next_ordinal() + suggestions.size(), root);
         if (!next) {
           book.Close();
           continue;

@@ -293,7 +293,7 @@ StatusOr<Proposal> Bayesian::Propose(const History& history, int count, const Rn
   std::optional<Chooser> chooser;
   std::vector<Point> pending = data.pending;
   while (static_cast<int>(suggestions.size()) < count && !unvisited.Exhausted()) {
-    const auto ordinal = static_cast<uint64_t>(history.size()) + suggestions.size();
+    const auto ordinal = static_cast<uint64_t>(history.next_ordinal()) + suggestions.size();
     const bool first = static_cast<int64_t>(ordinal) < config_.initial || !learnable;
     if (!first && !chooser) chooser.emplace(config_, history.space(), data, memory);
     if (chooser) chooser->Imagine(std::exchange(pending, {}), root.Fork(ordinal).Fork(2));

@@ -51,7 +51,7 @@ class Cmaes : public Algorithm {
     Unvisited unvisited(history);
     std::vector<Suggestion> suggestions;
     while (static_cast<int>(suggestions.size()) < count) {
-      const Rng rng = root.Fork(history.size() + suggestions.size());
+      const Rng rng = root.Fork(history.next_ordinal() + suggestions.size());
       std::optional<Point> point = Likely(replay.search(), unvisited, rng, frame);
       const std::string explanation = Explanation(replay, point.has_value());
       if (!point) point = Untried(replay.search(), unvisited, rng, frame);

@@ -44,7 +44,7 @@ class De : public Algorithm {
     Unvisited unvisited(history);
     std::vector<Suggestion> suggestions;
     while (static_cast<int>(suggestions.size()) < count && !unvisited.Exhausted()) {
-      const int64_t ordinal = history.size() + static_cast<int64_t>(suggestions.size());
+      const int64_t ordinal = history.next_ordinal() + static_cast<int64_t>(suggestions.size());
       std::optional<Suggestion> next = ordinal < slots_ || past.ranked().size() < kLeast
                                            ? start_.Next(history.space(), ordinal, root, unvisited)
                                            : Breed(history, past, root.Fork(ordinal), unvisited);

@@ -3,7 +3,8 @@
 // A proposal is the first `count` points, by index, that history has not visited; so points tried
 // out of order (given at the start, tried again) are left out, and nothing else is. The memo
 // "grid 1 <n>" says that every point below n has been visited or is in this proposal, which saves
-// walking over them again; without it the walk starts at 0 and ends at the same point.
+// walking over them again; without it the walk starts at 0 and ends at the same point. Trials that
+// exist and are not in history (Katib's wire) were given the first of the points it lacks.
 #include <algorithm>
 #include <charconv>
 #include <string>
@@ -46,6 +47,9 @@ class Grid : public Algorithm {
     Unvisited unvisited(history);
     std::vector<Suggestion> suggestions;
     uint64_t index = FirstCandidate(history);
+    for (int64_t unseen = history.next_ordinal() - history.size(); unseen > 0 && index < all;) {
+      if (unvisited.Take(space.At(index++))) --unseen;
+    }
     for (; index < all && static_cast<int>(suggestions.size()) < count; ++index) {
       Point point = space.At(index);
       if (!unvisited.Take(point)) continue;

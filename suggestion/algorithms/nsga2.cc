@@ -40,7 +40,7 @@ class Nsga2 : public Algorithm {
     Unvisited unvisited(history);
     std::vector<Suggestion> suggestions;
     while (static_cast<int>(suggestions.size()) < count && !unvisited.Exhausted()) {
-      const int64_t ordinal = history.size() + static_cast<int64_t>(suggestions.size());
+      const int64_t ordinal = history.next_ordinal() + static_cast<int64_t>(suggestions.size());
       std::optional<Suggestion> next = ordinal < population_ || parents.size() < 2
                                            ? start_.Next(history.space(), ordinal, root, unvisited)
                                            : Breed(history, parents, root.Fork(ordinal), unvisited);

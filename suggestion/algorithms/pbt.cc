@@ -68,7 +68,7 @@ class Pbt : public Algorithm {
     Configurations configurations(history, options_.resource);
     Proposal proposal;
     while (static_cast<int>(proposal.suggestions.size()) < count) {
-      Rng rng = root.Fork(history.size() + proposal.suggestions.size());
+      Rng rng = root.Fork(history.next_ordinal() + proposal.suggestions.size());
       const auto step = population.Next(rng);
       if (!step) break;
       auto suggestion = step->parent ? Continue(history, configurations, *step, rng)

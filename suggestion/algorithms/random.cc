@@ -18,7 +18,7 @@ class Random : public Algorithm {
     Unvisited unvisited(history);
     std::vector<Suggestion> suggestions;
     while (static_cast<int>(suggestions.size()) < count) {
-      Rng rng = root.Fork(history.size() + suggestions.size());
+      Rng rng = root.Fork(history.next_ordinal() + suggestions.size());
       std::optional<Point> point = unvisited.Draw(rng);
       if (!point) break;
       suggestions.push_back(

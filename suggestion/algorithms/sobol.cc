@@ -29,7 +29,7 @@ class Sobol : public Algorithm {
     Unvisited unvisited(history);
     std::vector<Suggestion> suggestions;
     while (static_cast<int>(suggestions.size()) < count) {
-      const uint64_t ordinal = history.size() + suggestions.size();
+      const uint64_t ordinal = history.next_ordinal() + suggestions.size();
       std::optional<Suggestion> suggestion = Next(history.space(), unvisited, ordinal, root);
       if (!suggestion) break;
       suggestions.push_back(*std::move(suggestion));
