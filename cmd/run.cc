@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <limits>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -18,6 +19,7 @@
 #include "cmd/verb.h"
 #include "experiment/quick.h"
 #include "experiment/runnable.h"
+#include "suggestion/remote_table.h"
 #include "trial/nodes.h"
 
 namespace shirabe::cmd {
@@ -41,7 +43,9 @@ void AddQuick(Options& options, RunFlags* flags) {
   options.Text("--minimize", &quick->minimize, "METRIC", "the metric to make small");
   options.Text("--maximize", &quick->maximize, "METRIC", "the metric to make large");
   options.Text("--name", &quick->name, "NAME", "of the experiment (default from the command)");
-  options.Text("--algorithm", &flags->algorithm, "NAME", "default auto; see shirabe algorithms");
+  options.Text("--algorithm", &flags->algorithm, "NAME[=HOST:PORT]",
+               "default auto; see shirabe algorithms. With an address, also with -f, this name is "
+               "an algorithm that runs there");
   options.Number("--max-trials", &flags->max_trials, 1, "trials in all (default 12)");
   options.Number("--parallel", &flags->parallel, 1, "trials at the same time (default 1)");
   options.Number("--seed", &quick->seed, 0, "of every random choice");
@@ -79,6 +83,17 @@ StatusOr<v1::Experiment> MakeExperiment(const RunFlags& flags, const client::Pla
   ASSIGN_OR_RETURN(v1::Experiment experiment, LoadExperiment(flags.file));
   if (!place.ns_is_usual) experiment.mutable_metadata()->set_namespace_(place.ns);
   return experiment;
+}
+
+// NAME=HOST:PORT says where an algorithm runs; without a file it also chooses it.
+Status TakeRemoteAlgorithm(RunFlags& flags) {
+  const size_t equals = flags.algorithm.find('=');
+  if (equals == std::string::npos) return absl::OkStatus();
+  suggestion::RemoteTable table = suggestion::GetRemoteTable();
+  const Status added = suggestion::AddRemoteAlgorithm(flags.algorithm, table);
+  if (!added.ok()) return UsageError("--algorithm: " + Message(added));
+  flags.algorithm = flags.file.empty() ? flags.algorithm.substr(0, equals) : "";
+  return suggestion::SetRemoteTable(std::move(table));
 }
 
 Status CheckFlags(const RunFlags& flags) {
@@ -231,6 +246,7 @@ StatusOr<int> RunExperiment(const Arguments& given) {
   AddGlobals(options, &globals);
   ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
   if (done) return 0;
+  RETURN_IF_ERROR(TakeRemoteAlgorithm(flags));
   RETURN_IF_ERROR(CheckFlags(flags));
   ASSIGN_OR_RETURN(const client::Place place, FindPlaceOf(globals));
   ASSIGN_OR_RETURN(v1::Experiment experiment, MakeExperiment(flags, place));

@@ -52,4 +52,11 @@ struct Live {
 
 std::vector<v1::Checkpoint> RecordsOf(const std::vector<db::Versioned<v1::Checkpoint>>& rows);
 
+// What is remembered of an algorithm that fails.
+struct AlgorithmTrouble {
+  int failures = 0;          // in a row
+  absl::Duration ask_again;  // when it is asked again (monotonic)
+  std::string told;          // the last error of it that an event has told
+};
+
 }  // namespace shirabe::experiment

@@ -280,6 +280,14 @@ void Pass::StartOpen(Live& live) {
   Requeue(absl::ZeroDuration());
 }
 
+void Pass::Step() {
+  if (options_.at_step) options_.at_step();
+}
+
+void Pass::Requeue(absl::Duration after) {
+  result_.requeue_after = std::min(result_.requeue_after, after);
+}
+
 void Pass::Event(const Live* live, bool warning, const std::string& reason,
                  const std::string& message) {
   v1::Event event;

@@ -2,7 +2,6 @@
 // thrown away; everything that must be remembered is in State, and through it in the store.
 #pragma once
 
-#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
@@ -87,8 +86,10 @@ class Pass {
   void AskAlgorithm();
   void AddTrial(const suggestion::Suggestion& suggestion);
   void TakeProposal(suggestion::Proposal proposal);
+  void NoteFailure(const Status& status);
   void SetWaiting(const std::string& why);
   void NoteStarted();
+
   // The commit, and what comes after it.
   Status CommitOrCheckLease();
   Status Act();
@@ -98,14 +99,10 @@ class Pass {
   StatusOr<std::vector<v1::Checkpoint>> ResumeFrom(const Live& live);
 
   // A crash may come between any two effects: tests stop the world here.
-  void Step() {
-    if (options_.at_step) options_.at_step();
-  }
+  void Step();
   void Event(const Live* live, bool warning, const std::string& reason, const std::string& message);
   metrics::Source SourceOf(const Live& live) const;
-  void Requeue(absl::Duration after) {
-    result_.requeue_after = std::min(result_.requeue_after, after);
-  }
+  void Requeue(absl::Duration after);
 
   const ReconcilerOptions& options_;
   State& state_;

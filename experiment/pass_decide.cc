@@ -12,7 +12,9 @@
 namespace shirabe::experiment {
 namespace {
 
-constexpr absl::Duration kAskAgain = absl::Seconds(2);
+// An algorithm that failed is asked again after so long, twice as long each time it fails again.
+constexpr absl::Duration kAskAgain = absl::Seconds(1);
+constexpr absl::Duration kAskAgainAtMost = absl::Minutes(1);
 
 }  // namespace
 
@@ -222,6 +224,9 @@ void Pass::Propose() {
       return;
     }
     if (AddStartPoints()) return;
+    if (monotonic_ < state_.trouble.ask_again) {
+      return Requeue(state_.trouble.ask_again - monotonic_);
+    }
     const trial::Offer offer = Quote();
     if (!offer.waiting.empty()) {
       SetWaiting(offer.waiting);
@@ -232,10 +237,25 @@ void Pass::Propose() {
   }
   const auto ticket = std::exchange(state_.ticket, nullptr);
   ticket->history = nullptr;  // ours alone again: adding to it makes no copy
-  if (ticket->result->ok()) return TakeProposal(std::move(**ticket->result));
-  SetWaiting("the algorithm failed: " + Message(ticket->result->status()));
-  Event(nullptr, true, "SuggestionFailed", Message(ticket->result->status()));
-  Requeue(kAskAgain);
+  if (!ticket->result->ok()) return NoteFailure(ticket->result->status());
+  state_.trouble = {};
+  TakeProposal(std::move(**ticket->result));
+}
+
+// The experiment is degraded, not dead: what runs goes on, nothing of the answer is used, and the
+// algorithm is asked again after a while, however long it takes somebody to repair it. An event
+// says what was wrong with it, once for each kind of trouble.
+void Pass::NoteFailure(const Status& status) {
+  const int doublings = std::min(state_.trouble.failures++, 10);
+  const absl::Duration pause = std::min(kAskAgain * (1 << doublings), kAskAgainAtMost);
+  state_.trouble.ask_again = monotonic_ + pause;
+  const std::string trouble = Message(status);
+  SetWaiting(trouble + "; trying again in " + FormatAge(pause));
+  if (std::exchange(state_.trouble.told, trouble) != trouble) {
+    Event(nullptr, true, absl::IsDataLoss(status) ? "AlgorithmAnswerRefused" : "SuggestionFailed",
+          trouble);
+  }
+  Requeue(pause);
 }
 
 // The points that the user wants tried first are trials like any other.
@@ -272,6 +292,7 @@ void Pass::AskAlgorithm() {
   state_.ticket->history = state_.history_snapshot();
   state_.ticket->count = plan_.suggest;
   state_.ticket->seed = state_.seed;
+  state_.ticket->lane = state_.endpoint;
   state_.ticket->on_done = [enqueue = options_.enqueue, key = state_.key()] {
     if (enqueue) enqueue(key);
   };

@@ -1,8 +1,14 @@
 #include "experiment/proposer.h"
 
+#include <iterator>
 #include <utility>
 
 namespace shirabe::experiment {
+namespace {
+
+constexpr int kRemoteCalls = 4;  // that one service is asked at the same time
+
+}  // namespace
 
 void Ticket::Run() {
   Call();
@@ -25,36 +31,44 @@ void StopTicket::Call() {
   }
 }
 
-Proposer::Proposer(int threads) {
-  for (int i = 0; i < threads; ++i) {
-    threads_.emplace_back([this](std::stop_token stop) { Work(stop); });
-  }
-}
-
 Proposer::~Proposer() {
-  for (std::jthread& thread : threads_) thread.request_stop();
-  changed_.notify_all();
+  {
+    std::lock_guard lock(mutex_);
+    for (auto& [name, lane] : lanes_) {
+      lane.queue.clear();
+      for (const auto& ticket : lane.running) ticket->Cancel();
+    }
+  }
+  for (auto& [name, lane] : lanes_) lane.workers.clear();  // each is joined
 }
 
 void Proposer::Submit(std::shared_ptr<Ticket> ticket) {  // shared: see the header
-  if (threads_.empty()) {
+  if (threads_ == 0) {
     ticket->Run();
     return;
   }
   std::lock_guard lock(mutex_);
-  queue_.push_back(std::move(ticket));
-  changed_.notify_one();
+  Lane& lane = lanes_[ticket->lane];
+  const auto most = static_cast<size_t>(ticket->lane.empty() ? threads_ : kRemoteCalls);
+  lane.queue.push_back(std::move(ticket));
+  lane.workers.remove_if([](const Worker& worker) { return worker.done; });
+  if (lane.workers.size() == most) return;  // each takes the next call before it ends
+  Worker& worker = lane.workers.emplace_back();
+  worker.thread = std::jthread([this, &lane, &worker] { Work(lane, worker); });
 }
 
-void Proposer::Work(std::stop_token stop) {
+void Proposer::Work(Lane& lane, Worker& worker) {
   std::unique_lock lock(mutex_);
-  while (changed_.wait(lock, stop, [this] { return !queue_.empty(); })) {
-    const auto ticket = std::move(queue_.front());
-    queue_.pop_front();
+  while (!lane.queue.empty()) {
+    lane.running.push_back(std::move(lane.queue.front()));
+    const auto ticket = std::prev(lane.running.end());
+    lane.queue.pop_front();
     lock.unlock();
-    ticket->Run();
+    (*ticket)->Run();
     lock.lock();
+    lane.running.erase(ticket);
   }
+  worker.done = true;
 }
 
 }  // namespace shirabe::experiment

@@ -1,11 +1,17 @@
 // Runs Algorithm::Propose and Recommend and Stopper::ShouldStop away from the reconciler, so that a
 // slow one delays nobody. A ticket is shared by the reconciler, which may drop it, and the worker,
 // which may still run.
+//
+// Calls wait in lanes, each with a few threads of its own: one lane for what is computed here, and
+// one for each remote algorithm, so that a service that hangs delays nobody who does not ask it.
+// Threads come with the first call of a lane and go when it has none left.
 #pragma once
 
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <list>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -30,8 +36,11 @@ class Ticket {
   // Whether it is done, after waiting at most `patience` for it. Once it is, the answer may be
   // read.
   bool Wait(absl::Duration patience);
+  // Asks the call to end soon; nobody waits for its answer.
+  virtual void Cancel() {}
 
   std::function<void()> on_done;  // from the worker's thread
+  std::string lane;               // "host:port" of a remote algorithm; "" = computed here
 
  private:
   virtual void Call() = 0;
@@ -47,6 +56,8 @@ struct ProposalTicket : public Ticket {
   int count = 0;
   uint64_t seed = 0;
   std::optional<StatusOr<suggestion::Proposal>> result;  // once it is done
+
+  void Cancel() override { algorithm->Cancel(); }
 
  private:
   void Call() override { result = algorithm->Propose(*history, count, Rng(seed)); }
@@ -80,18 +91,28 @@ struct StopTicket : public Ticket {
 
 class Proposer {
  public:
-  // No threads: Submit runs the call at once (simulations, tests, the command line's dry runs).
-  explicit Proposer(int threads);
+  // So many threads for what is computed here. 0: none at all, Submit runs the call at once
+  // (simulations, tests, the command line's dry runs).
+  explicit Proposer(int threads) : threads_(threads) {}
+  // Cancels what runs and waits for it; what has not begun never will.
   virtual ~Proposer();
   virtual void Submit(std::shared_ptr<Ticket> ticket);  // shared: see above
 
  private:
-  void Work(std::stop_token stop);
+  struct Worker {
+    bool done = false;    // guarded by mutex_: it touches nothing any more
+    std::jthread thread;  // last: joined before the rest goes
+  };
+  struct Lane {
+    std::deque<std::shared_ptr<Ticket>> queue;   // shared: see above
+    std::list<std::shared_ptr<Ticket>> running;  // shared: see above
+    std::list<Worker> workers;
+  };
+  void Work(Lane& lane, Worker& worker);
 
+  const int threads_;
   std::mutex mutex_;
-  std::condition_variable_any changed_;
-  std::deque<std::shared_ptr<Ticket>> queue_;  // guarded by mutex_; shared: see above
-  std::vector<std::jthread> threads_;          // last: joined before the rest goes
+  std::map<std::string, Lane> lanes_;  // guarded by mutex_; a lane stays where it is
 };
 
 }  // namespace shirabe::experiment

@@ -57,15 +57,19 @@ State::State(const ExperimentKey& key, int64_t epoch) : key_(key), epoch_(epoch)
   batch_.experiment = key;
 }
 
+State::~State() {
+  if (ticket != nullptr) ticket->Cancel();
+}
+
 StatusOr<std::unique_ptr<State>> State::Load(db::Store& store, const ExperimentKey& key,
                                              int64_t epoch) {
   std::unique_ptr<State> state(new State(key, epoch));  // the constructor is private
   ASSIGN_OR_RETURN(state->experiment_, store.GetExperiment(key));
   const v1::ExperimentSpec& spec = state->experiment().spec();
-  const std::string& algorithm = spec.algorithm().algorithm_name();
-  ASSIGN_OR_RETURN(const suggestion::Problem problem, ProblemOf(spec));
-  ASSIGN_OR_RETURN(state->algorithm, suggestion::CreateAlgorithm(algorithm, problem));
-  ASSIGN_OR_RETURN(state->space_, suggestion::SearchSpace(algorithm, problem));
+  ASSIGN_OR_RETURN(Searcher searcher, MakeSearcher(state->experiment()));
+  state->algorithm = std::move(searcher.algorithm);
+  state->space_ = std::move(searcher.space);
+  state->endpoint = std::move(searcher.endpoint);
   state->history_ =
       std::make_shared<suggestion::History>(*state->space_);  // shared: see the header
   state->curves_ = std::make_shared<suggestion::Curves>();    // shared: see the header

@@ -26,12 +26,12 @@ class State {
  public:
   static StatusOr<std::unique_ptr<State>> Load(db::Store& store, const ExperimentKey& key,
                                                int64_t epoch);
+  ~State();  // nobody waits for a proposal any more
 
   const ExperimentKey& key() const { return key_; }
   int64_t epoch() const { return epoch_; }
   const v1::Experiment& experiment() const { return experiment_.record; }
-  // Marks it changed.
-  v1::Experiment& mutable_experiment();
+  v1::Experiment& mutable_experiment();  // marks it changed
   v1::ExperimentStatus& mutable_status() { return *mutable_experiment().mutable_status(); }
 
   std::map<int64_t, Live>& live() { return live_; }
@@ -73,6 +73,7 @@ class State {
 
   // Built from the experiment when it was loaded.
   std::shared_ptr<suggestion::Algorithm> algorithm;  // shared with a call that is under way
+  std::string endpoint;                              // of a remote one; see experiment/problem.h
   std::unique_ptr<metrics::Collector> collector;
   uint64_t seed = 0;
   std::shared_ptr<ProposalTicket> ticket;        // shared with the worker that runs it
@@ -80,6 +81,7 @@ class State {
   std::shared_ptr<StopTicket> stop_ticket;       // shared with the worker that runs it
   std::shared_ptr<RecommendTicket> recommend_ticket;  // shared with the worker that runs it
   std::string stopper_trouble;                        // the last error of it that was told
+  AlgorithmTrouble trouble;                           // of an algorithm that fails
   bool wait_for_change = false;  // the algorithm said: ask again when a trial has ended
   absl::Duration next_intents;   // monotonic
   std::deque<v1::Intent> asks;   // for trials (ask-and-tell), the oldest first

@@ -9,6 +9,7 @@
 #include "experiment/schema.h"
 #include "experiment/validate.h"
 #include "suggestion/algorithm.h"
+#include "suggestion/remote_table.h"
 #include "suggestion/stopper.h"
 
 namespace shirabe::experiment {
@@ -44,7 +45,6 @@ struct Unused {
   const char* path;  // below spec.shirabe, names of the .proto
 };
 constexpr Unused kUnused[] = {
-    {"algorithm.endpoint"},
     {"checkpoint.volume"},
 };
 
@@ -139,6 +139,15 @@ void WarnOfReplaced(const suggestion::AlgorithmInfo& info,
   }
 }
 
+// Whether the algorithm is another process, whose settings are its own to judge; true too after
+// saying why it may not be asked.
+bool IsRemote(const v1::ExperimentSpec& spec, Findings& findings) {
+  const auto endpoint = suggestion::RemoteEndpoint(spec);
+  if (endpoint.ok()) return !endpoint->empty();
+  findings.Error("spec.shirabe.algorithm.endpoint", Message(endpoint.status()));
+  return true;
+}
+
 void CheckAlgorithm(const v1::ExperimentSpec& spec, const std::optional<suggestion::Space>& space,
                     Findings& findings) {
   const std::string path = "spec.algorithm";
@@ -146,6 +155,7 @@ void CheckAlgorithm(const v1::ExperimentSpec& spec, const std::optional<suggesti
   const v1::AlgorithmSpec& algorithm = spec.algorithm();
   const std::string& name = algorithm.algorithm_name();
   CheckTwice(algorithm.algorithm_settings(), ChildPath(path, "algorithmSettings"), findings);
+  if (IsRemote(spec, findings)) return;
   const auto* info = FindVariant<suggestion::AlgorithmInfo>(name, ChildPath(path, "algorithmName"),
                                                             AlgorithmsElsewhere(), findings);
   if (info == nullptr) return;
