@@ -16,6 +16,8 @@ TEST_PACKAGES=(clang-14 clang-tidy-14 clang-format-14 libclang-rt-14-dev shellch
                postgresql-15)
 # A Python with scikit-learn, made if the python3 of PATH has none.
 PYTHON_DIR=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/python
+# One with gRPC, for the plug-in algorithm of deploy/examples/plugin.
+PLUGIN_DIR=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/plugin
 
 say() { echo "setup: $*" >&2; }
 
@@ -61,17 +63,24 @@ import importlib.util, sys
 sys.exit(any(importlib.util.find_spec(name) is None for name in sys.argv[1:]))' "$@" 2>/dev/null
 }
 
-# The examples run `python3` with scikit-learn. Debian's python3-sklearn pulls in libboost1.74-dev,
-# which cannot stand beside 1.81, so it comes from PyPI, into an environment of its own.
-install_python() {
-  if has "$(command -v python3 || true)" sklearn; then return 0; fi
-  if has "$(command -v "$PYTHON_DIR/bin/python3" || true)" sklearn; then return 0; fi
+# A python3 that can make environments, installed if there is none.
+find_python() {
   local python
   python=$(command -v python3 || true)
   if [ -z "$python" ] || ! "$python" -c 'import venv, ensurepip' 2>/dev/null; then
     install_packages python3 python3-venv
     python=/usr/bin/python3
   fi
+  echo "$python"
+}
+
+# The examples run `python3` with scikit-learn. Debian's python3-sklearn pulls in libboost1.74-dev,
+# which cannot stand beside 1.81, so it comes from PyPI, into an environment of its own.
+install_python() {
+  if has "$(command -v python3 || true)" sklearn; then return 0; fi
+  if has "$(command -v "$PYTHON_DIR/bin/python3" || true)" sklearn; then return 0; fi
+  local python
+  python=$(find_python)
   say "installing scikit-learn into $PYTHON_DIR"
   "$python" -m venv --clear "$PYTHON_DIR"
   "$PYTHON_DIR/bin/python3" -m pip install -q --disable-pip-version-check "scikit-learn>=1.2" ||
@@ -91,6 +100,16 @@ install_reporters() {
     { say "none of them from PyPI (see above); only tests of collectors need them" && return 1; }
 }
 
+install_plugin_python() {
+  if has "$(command -v "$PLUGIN_DIR/bin/python3" || true)" grpc grpc_tools; then return 0; fi
+  local python
+  python=$(find_python)
+  say "installing grpcio into $PLUGIN_DIR"
+  "$python" -m venv --clear "$PLUGIN_DIR"
+  "$PLUGIN_DIR/bin/python3" -m pip install -q --disable-pip-version-check grpcio grpcio-tools ||
+    { say "no grpcio from PyPI (see above); only the plug-in example needs it" && return 1; }
+}
+
 case "${1:-}" in
   "")
     install_packages "${BUILD_PACKAGES[@]}"
@@ -100,6 +119,7 @@ case "${1:-}" in
     install_packages "${BUILD_PACKAGES[@]}" "${TEST_PACKAGES[@]}"
     install_python
     install_reporters
+    install_plugin_python
     ;;
   *)
     echo "usage: deploy/setup.sh [test]" >&2

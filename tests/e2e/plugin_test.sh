@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# An algorithm in Python, in another process, drives an experiment; it is killed in the middle, and
+# the experiment waits for it and goes on.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+SHIRABE_HOME=$(mktemp -d)
+export SHIRABE_HOME
+python=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/plugin/bin/python3
+shirabe=build/release/bin/shirabe
+plugin=
+running=
+trap 'kill $plugin $running 2>/dev/null || true; rm -rf "$SHIRABE_HOME"' EXIT
+
+fail() {
+  echo "FAILED: $*" >&2
+  tail -n 40 "$SHIRABE_HOME"/*.out >&2 || true
+  exit 1
+}
+
+# until_true SECONDS COMMAND…
+until_true() {
+  local tries=$(($1 * 10))
+  shift
+  until "$@"; do
+    tries=$((tries - 1))
+    [ "$tries" -gt 0 ] || return 1
+    sleep 0.1
+  done
+}
+
+start_plugin() {
+  "$python" deploy/examples/plugin/plugin.py "127.0.0.1:${port:-0}" \
+    >"$SHIRABE_HOME/plugin.out" 2>&1 &
+  plugin=$!
+  until_true 60 grep -q "^ready" "$SHIRABE_HOME/plugin.out" || fail "the plug-in does not start"
+  port=$(sed -n 's/^ready on port //p' "$SHIRABE_HOME/plugin.out")
+}
+
+succeeded() { [ "$("$shirabe" get trials plugin -o name 2>/dev/null | wc -l)" -ge "$1" ]; }
+waits() { "$shirabe" describe experiment plugin 2>/dev/null | grep -q "trying again in"; }
+
+[ -x "$python" ] || fail "no $python: run deploy/setup.sh test"
+start_plugin
+sed "s/127.0.0.1:6789/127.0.0.1:$port/" deploy/examples/plugin.yaml >"$SHIRABE_HOME/plugin.yaml"
+"$shirabe" run -f "$SHIRABE_HOME/plugin.yaml" >"$SHIRABE_HOME/run.out" 2>&1 &
+running=$!
+until_true 60 succeeded 2 || fail "no trials"
+kill -9 "$plugin"
+wait "$plugin" 2>/dev/null || true
+until_true 60 waits || fail "describe does not say that the algorithm is gone"
+start_plugin
+wait "$running" || fail "the experiment has failed"
+running=
+
+[ "$("$shirabe" get trials plugin -o name | wc -l)" = 16 ] || fail "not 16 trials"
+loss=$("$shirabe" best plugin -o json | sed -n 's/.*"value": *\([0-9.]*\).*/\1/p')
+awk -v loss="$loss" 'BEGIN {exit !(loss > 0 && loss < 5)}' || fail "the best loss is \"$loss\""
+"$shirabe" events plugin >"$SHIRABE_HOME/events.out"
+grep -q "SuggestionFailed.*algorithm hill at 127.0.0.1:$port: cannot be reached" \
+  "$SHIRABE_HOME/events.out" || fail "no event of the crash"
+echo "best loss $loss"
