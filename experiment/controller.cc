@@ -157,6 +157,13 @@ class QueueController : public Controller {
     return found == entries_.end() ? "" : found->second.trouble;
   }
 
+  std::set<ExperimentKey> Owned() override {
+    std::lock_guard lock(mutex_);
+    std::set<ExperimentKey> keys;
+    for (const auto& [key, entry] : entries_) keys.insert(key);
+    return keys;
+  }
+
  private:
   using Item = std::map<ExperimentKey, Entry>::iterator;
 

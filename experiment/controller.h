@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "absl/time/time.h"
@@ -57,6 +58,8 @@ class Controller {
 
   // Gives one back whose Await would return: its lease, and what is kept of it here.
   virtual void Disown(const ExperimentKey& key) = 0;
+  // All that were owned and have not been given back, whether or not they have ended.
+  virtual std::set<ExperimentKey> Owned() = 0;
 
   // What keeps it from going on (a full disk, a locked database), for people; "" if nothing does.
   virtual std::string Trouble(const ExperimentKey& key) = 0;

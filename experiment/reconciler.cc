@@ -23,7 +23,11 @@ void Reconciler::Own(const ExperimentKey& key, int64_t epoch) {
 
 void Reconciler::Disown(const ExperimentKey& key) {
   std::lock_guard lock(mutex_);
-  owned_.erase(key);
+  const auto found = owned_.find(key);
+  if (found == owned_.end()) return;
+  Inbox& inbox = *found->second.inbox;
+  inbox.Answer(inbox.Take(), absl::UnavailableError("the experiment was given back"));
+  owned_.erase(found);
 }
 
 void Reconciler::Heed(const ExperimentKey& key) {

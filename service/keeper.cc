@@ -61,14 +61,14 @@ void Keeper::Run(std::stop_token stop) {
 Status Keeper::Look() {
   ASSIGN_OR_RETURN(const auto changes, client_->Changes(revision_));
   const size_t known = wanted_.size();
+  const std::set<ExperimentKey> owned = controller_->Owned();
   std::set<ExperimentKey> changed;
   for (const db::Change& change : changes) {
     const ExperimentKey& key = change.experiment;
-    if (change.kind == db::Change::Kind::kIntent && owned_.count(key) == 0) wanted_.insert(key);
-    if (change.kind == db::Change::Kind::kIntent) controller_->Poke(key);
-    if (change.kind == db::Change::Kind::kExperiment && owned_.count(key) == 0) {
-      changed.insert(key);
-    }
+    const bool ours = owned.count(key) > 0;
+    if (change.kind == db::Change::Kind::kIntent && ours) controller_->Poke(key);
+    if (change.kind == db::Change::Kind::kIntent && !ours) wanted_.insert(key);
+    if (change.kind == db::Change::Kind::kExperiment && !ours) changed.insert(key);
   }
   for (const ExperimentKey& key : changed) {
     const auto experiment = client_->GetExperiment(key);
@@ -86,7 +86,6 @@ void Keeper::TryOwn() {
   bool held = false;
   for (auto it = wanted_.begin(); it != wanted_.end();) {
     const Status own = controller_->Own(*it);
-    if (own.ok()) owned_.insert(*it);
     if (own.ok() || absl::IsNotFound(own)) {
       it = wanted_.erase(it);
       continue;
@@ -102,15 +101,11 @@ void Keeper::TryOwn() {
 }
 
 void Keeper::GiveBack() {
-  for (auto it = owned_.begin(); it != owned_.end();) {
-    const Status over = controller_->Await(*it, absl::ZeroDuration());
-    if (absl::IsDeadlineExceeded(over)) {
-      ++it;
-      continue;
-    }
-    if (!over.ok()) wanted_.insert(*it);  // the lease went to another process
-    controller_->Disown(*it);
-    it = owned_.erase(it);
+  for (const ExperimentKey& key : controller_->Owned()) {
+    const Status over = controller_->Await(key, absl::ZeroDuration());
+    if (absl::IsDeadlineExceeded(over)) continue;
+    if (!over.ok()) wanted_.insert(key);  // the lease went to another process
+    controller_->Disown(key);
   }
 }
 

@@ -36,8 +36,7 @@ class Keeper {
   Clock* const clock_;
   int64_t revision_ = 0;            // of the last look
   std::set<ExperimentKey> wanted_;  // to be owned
-  std::set<ExperimentKey> owned_;
-  absl::Duration try_at_;  // monotonic; those that another process owns
+  absl::Duration try_at_;           // monotonic; those that another process owns
   mutable std::mutex mutex_;
   std::string trouble_;  // guarded by mutex_
   bool ready_ = false;   // guarded by mutex_
