@@ -1,0 +1,1 @@
+"""Other tools' names over a Shirabe server: `compat.katib`."""

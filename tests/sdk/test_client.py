@@ -1,0 +1,307 @@
+"""The Python client, and Katib's names over it, against a real server with real trials."""
+
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "sdk" / "python"))
+BINARY = Path(os.environ.get("SHIRABE_BINARY", ROOT / "build" / "release" / "bin" / "shirabe"))
+
+from shirabe_client import (  # noqa: E402
+    Client,
+    Conflict,
+    Denied,
+    Invalid,
+    NotFound,
+    Unavailable,
+    WaitTimeout,
+)
+from shirabe_client.compat.katib import KatibClient, search  # noqa: E402
+
+PATIENCE = 60  # seconds
+
+
+def asked(name, **spec):
+    """An experiment whose caller runs the trials."""
+    return {
+        "apiVersion": "kubeflow.org/v1beta1",
+        "kind": "Experiment",
+        "metadata": {"name": name},
+        "spec": {
+            "objective": {"type": "minimize", "objectiveMetricName": "loss"},
+            "algorithm": {"algorithmName": "random"},
+            "maxTrialCount": 3,
+            "parameters": [
+                {
+                    "name": "x",
+                    "parameterType": "double",
+                    "feasibleSpace": {"min": "0", "max": "1"},
+                },
+                {"name": "n", "parameterType": "int", "feasibleSpace": {"min": "1", "max": "9"}},
+                {
+                    "name": "kind",
+                    "parameterType": "categorical",
+                    "feasibleSpace": {"list": ["a", "b c"]},
+                },
+            ],
+            "shirabe": {"askAndTell": True, "seed": 5},
+            **spec,
+        },
+    }
+
+
+def objective(parameters):
+    print(f"loss={parameters['x'] + parameters['bias']}")
+
+
+@unittest.skipUnless(BINARY.exists(), f"{BINARY} is not built")
+class ClientTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        home = Path(cls.folder.name)
+        kept = {k: v for k, v in os.environ.items() if not k.startswith("SHIRABE_")}
+        ready = home / "ready"
+        words = ["serve", "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0", "--ready-file", ready]
+        cls.server = subprocess.Popen(
+            [BINARY, *words],
+            env={**kept, "SHIRABE_HOME": str(home)},
+            stderr=subprocess.DEVNULL,
+        )
+        deadline = time.monotonic() + PATIENCE
+        while not ready.exists():
+            if cls.server.poll() is not None or time.monotonic() > deadline:
+                raise AssertionError("the server does not start")
+            time.sleep(0.02)
+        found = json.loads(ready.read_text())
+        cls.url = f"http://{found['http']}"
+        cls.token_file = found["tokenFile"]
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.terminate()
+        cls.server.wait(PATIENCE)
+        cls.folder.cleanup()
+
+    def setUp(self):
+        self.client = Client(self.url, token_file=self.token_file)
+
+    def test_ask_and_tell_to_the_end(self):
+        experiment = self.client.create(asked("told"))
+        self.assertEqual(experiment.state, "Created")
+        seen = []
+        while trial := experiment.ask("w"):
+            self.assertEqual(experiment.ask("w").number, trial.number)
+            self.assertIsInstance(trial.parameters["x"], float)
+            self.assertIsInstance(trial.parameters["n"], int)
+            self.assertIn(trial.parameters["kind"], ("a", "b c"))
+            self.assertIsNone(trial.report(1, loss=2.0))
+            trial.tell(trial.parameters["x"])
+            trial.tell(trial.parameters["x"])  # the answer was lost
+            self.assertEqual(trial.phase, "Succeeded")
+            self.assertEqual(trial.objective, trial.parameters["x"])
+            seen.append(trial.parameters["x"])
+            with self.assertRaises(Conflict) as refused:
+                trial.tell(7.0)
+            self.assertEqual(refused.exception.code, "ALREADY_EXISTS")
+        self.assertEqual(len(seen), 3)
+        experiment.wait("succeeded", PATIENCE)
+        self.assertEqual(experiment.best.value, min(seen))
+        self.assertEqual(experiment.best.parameters["x"], min(seen))
+        trials = experiment.trials(sort="objective")
+        self.assertEqual([t.objective for t in trials], sorted(seen))
+        points = trials[0].observations("loss")
+        self.assertEqual([(p.step, p.value) for p in points], [(1, 2.0), (2, trials[0].objective)])
+        self.assertTrue(any(e["reason"] for e in experiment.events()))
+
+    def test_failures_and_numbers_that_json_lacks(self):
+        experiment = self.client.create(asked("failing"))
+        self.assertEqual(experiment.ask("w").tell(failed=True, message="it burns").phase, "Failed")
+        trial = experiment.ask("w")
+        self.assertEqual(trial.tell(math.nan).objective, None)
+        self.assertTrue(math.isnan(trial.observations()[0].value))
+        self.assertEqual(experiment.trial(1).phase, "Failed")
+
+    def test_errors_say_code_message_and_field(self):
+        with self.assertRaises(NotFound) as missing:
+            self.client.get("nobody")
+        self.assertEqual((missing.exception.status, missing.exception.code), (404, "NOT_FOUND"))
+        wrong = asked("wrong")
+        wrong["spec"]["maxTrialCount"] = 0
+        with self.assertRaises(Invalid) as invalid:
+            self.client.create(wrong)
+        self.assertEqual(invalid.exception.details[0].field, "spec.maxTrialCount")
+        self.client.create(asked("twice"))
+        with self.assertRaises(Conflict):
+            self.client.create(asked("twice"))
+        with self.assertRaises(Denied):
+            Client(self.url, "0123456789abcdef0123456789abcdef").list()
+        with self.assertRaises(Denied):
+            Client(self.url, "").list()
+        with self.assertRaises(Unavailable):
+            Client("http://127.0.0.1:1", "").list()
+        with self.assertRaises(ValueError):
+            Client("127.0.0.1:1")
+
+    def test_apply_takes_yaml_and_changes_counts(self):
+        path = Path(self.folder.name) / "applied.yaml"
+        text = (ROOT / "deploy" / "examples" / "ask-and-tell.yaml").read_text()
+        text = text.replace("name: ask-and-tell", "name: applied", 1)
+        path.write_text(text)
+        first = self.client.apply(path)
+        self.assertEqual(self.client.apply(text).name, first.name)
+        wanted = asked("counts")
+        experiment = self.client.apply(wanted)
+        experiment.scale(max_trials=2)
+        experiment.ask("w").tell(1.0)
+        experiment.ask("w").tell(2.0)
+        experiment.wait("succeeded", PATIENCE)
+        self.assertIn("counts", [e.name for e in self.client.list()])
+        self.assertEqual([e.name for e in self.client.list(filter="name=counts")], ["counts"])
+        experiment.delete()
+        experiment.delete()
+        with self.assertRaises(NotFound):
+            experiment.refresh()
+
+    def test_pause_resume_stop_and_suggest(self):
+        experiment = self.client.create(asked("steered"))
+        self.assertEqual(len(experiment.suggest(2)), 2)
+        self.assertIsInstance(experiment.suggest(1)[0]["n"], int)
+        experiment.pause()
+        experiment.resume()
+        experiment.ask("w").tell(1.0)
+        with self.assertRaises(WaitTimeout):
+            experiment.wait("completed", 0.05)
+        experiment.stop()
+        self.assertTrue(experiment.wait("completed", PATIENCE).ended)
+        self.assertIsNone(experiment.ask("w"))
+
+    def test_watch_goes_on_after_a_revision(self):
+        experiment = self.client.create(asked("watched"))
+        seen = []
+
+        def look():
+            for change in experiment.watch(after=0):
+                seen.append(change.kind)
+                if change.kind == "deleted":
+                    return
+
+        watcher = threading.Thread(target=look, daemon=True)
+        watcher.start()
+        experiment.ask("w").tell(1.0)
+        experiment.delete()
+        watcher.join(PATIENCE)
+        self.assertFalse(watcher.is_alive())
+        self.assertIn("experiment", seen)
+
+    def test_pages_of_many_trials(self):
+        experiment = self.client.create(asked("many", maxTrialCount=12))
+        while trial := experiment.ask("w"):
+            trial.tell(1.0)
+        path = experiment.client.path("many") + "/trials"
+        self.assertEqual(len(list(self.client.pages(path, pageSize=5))), 12)
+        rows = [t.row() for t in experiment.trials()]
+        self.assertEqual(rows[0]["param.kind"], experiment.trial(1).parameters["kind"])
+        try:
+            import pandas  # noqa: F401
+        except ImportError:
+            with self.assertRaises(ImportError):
+                experiment.to_pandas()
+        else:
+            frame = experiment.to_pandas()
+            self.assertEqual(len(frame), 12)
+            self.assertIn("param.x", frame.columns)
+
+    def test_the_example_runs_to_its_end(self):
+        examples = ROOT / "deploy" / "examples"
+        experiment = self.client.create(examples / "ask-and-tell.yaml")
+        program = subprocess.run(
+            [sys.executable, examples / "ask-and-tell.py", self.url, "w"],
+            env={**os.environ, "SHIRABE_TOKEN_FILE": self.token_file},
+            stdout=subprocess.PIPE,
+            text=True,
+            timeout=PATIENCE,
+            check=True,
+        )
+        self.assertRegex(program.stdout, r"\nbest: ask-and-tell-\d+ loss=")
+        self.assertEqual(experiment.refresh().state, "Succeeded")
+        experiment.delete()
+
+    def test_katib_tune_runs_a_function(self):
+        katib = KatibClient(client=self.client)
+        katib.tune(
+            "tuned",
+            objective=objective,
+            parameters={"x": search.double(0, 1), "bias": search.double(0.5, 0.75)},
+            objective_metric_name="loss",
+            objective_type="minimize",
+            max_trial_count=2,
+            parallel_trial_count=1,
+        )
+        record = katib.wait_for_experiment_condition("tuned", timeout=PATIENCE)
+        self.assertEqual(record.status.trials_succeeded, 2)
+        self.assertTrue(katib.is_experiment_succeeded("tuned"))
+        self.assertFalse(katib.is_experiment_running("tuned"))
+        best = katib.get_optimal_hyperparameters("tuned")
+        self.assertRegex(best.best_trial_name, "^tuned-[12]$")
+        self.assertEqual(best.parameter_assignments[0].name, "x")
+        details = katib.get_success_trial_details("tuned")
+        self.assertEqual(len(details), 2)
+        self.assertEqual(details[0]["metrics"][0].name, "loss")
+        self.assertIn("loss=", katib.get_job_logs("tuned-1"))
+        self.assertIn("loss=", "".join(self.client.get("tuned").trial(1).logs(follow=True)))
+        metrics = katib.get_trial_metrics("tuned-1")
+        self.assertEqual(metrics[0].metric.name, "loss")
+        self.assertEqual(katib.get_suggestion("tuned").status.suggestion_count, 2)
+        self.assertEqual(len(katib.list_trials("tuned")), 2)
+        self.assertIn("tuned", [e.metadata.name for e in katib.list_experiments()])
+        katib.delete_experiment("tuned")
+        with self.assertRaises(NotFound):
+            katib.get_experiment("tuned")
+
+    def test_katib_refuses_in_words(self):
+        katib = KatibClient(client=self.client)
+        with self.assertRaisesRegex(ValueError, "storage-initializer"):
+            katib.tune("x", model_provider_parameters=object())
+        with self.assertRaisesRegex(ValueError, "packages_to_install"):
+            katib.tune(
+                "x",
+                objective=objective,
+                parameters={"x": search.int(1, 2)},
+                objective_metric_name="loss",
+                packages_to_install=["torch"],
+            )
+        with self.assertRaisesRegex(ValueError, "objective_metric_name"):
+            katib.tune("x", objective=objective, parameters={"x": search.int(1, 2)})
+        with self.assertRaisesRegex(NotFound, "EXPERIMENT-7"):
+            katib.get_trial("x")
+
+    def test_katib_models_are_taken_as_they_are(self):
+        class V1beta1Experiment:
+            attribute_map = {"api_version": "apiVersion", "metadata": "metadata", "spec": "spec"}
+
+            def __init__(self):
+                self.api_version = None
+                self.metadata = {"name": "modelled"}
+                self.spec = asked("modelled")["spec"]
+
+        katib = KatibClient(client=self.client)
+        katib.create_experiment(V1beta1Experiment())
+        self.assertTrue(katib.is_experiment_created("modelled"))
+        katib.edit_experiment_budget("modelled", max_trial_count=5)
+        self.client.get("modelled").ask("w").tell(1.0)  # by now it has been done
+        self.assertEqual(katib.get_experiment("modelled").spec.max_trial_count, 5)
+        with self.assertRaises(ValueError):
+            katib.edit_experiment_budget("modelled")
+
+
+if __name__ == "__main__":
+    unittest.main()
