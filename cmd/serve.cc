@@ -13,6 +13,7 @@
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
 #include "service/server.h"
+#include "suggestion/remote_table.h"
 
 namespace shirabe::cmd {
 namespace {
@@ -24,6 +25,9 @@ struct ServeFlags {
   std::string http = "127.0.0.1:7451";
   std::string ready_file;
   service::TlsFiles tls;
+  std::string katib_listen;
+  std::vector<std::string> algorithms;
+  std::vector<std::string> endpoints;
   bool insecure = false;
   std::string gpus;
   std::string nodes;
@@ -52,6 +56,15 @@ StatusOr<client::Machines> MachinesFor(const ServeFlags& flags) {
   return machines;
 }
 
+// A server has tenants: they connect it only where its administrator says.
+Status SetRemoteAlgorithms(const ServeFlags& flags) {
+  suggestion::RemoteTable table{.allowed = flags.endpoints, .allow_loopback = false};
+  for (const std::string& text : flags.algorithms) {
+    if (const Status added = AddRemoteAlgorithm(text, table); !added.ok()) return AsUsage(added);
+  }
+  return AsUsage(suggestion::SetRemoteTable(std::move(table)));
+}
+
 // Callers and trials have a descriptor or two each, and the usual limit is 1,024.
 void AllowManyDescriptors() {
   constexpr rlim_t kEnough = 65536;
@@ -71,6 +84,7 @@ Status TellReady(const ServeFlags& flags, const service::Server& server,
   client::Json ready;
   ready["grpc"] = server.grpc_address();
   ready["http"] = server.http_address();
+  if (!server.katib_address().empty()) ready["katib"] = server.katib_address();
   ready["pid"] = ThisProcess().pid;
   ready["tokenFile"] = token_file;
   return WriteFileAtomic(flags.ready_file, client::PrintJson(ready));
@@ -95,6 +109,14 @@ StatusOr<int> Serve(const Arguments& arguments) {
   options.Text("--tls-key", &flags.tls.key, "FILE", "its key, PEM");
   options.Text("--client-ca", &flags.tls.client_ca, "FILE",
                "callers must show a certificate of this authority, PEM");
+  options.Texts("--algorithm", &flags.algorithms, "NAME=HOST:PORT",
+                "an algorithm in another process, by Katib's Suggestion service; may be repeated");
+  options.Texts("--allow-endpoint", &flags.endpoints, "HOST:PORT",
+                "where experiments may look for one themselves (spec.shirabe.algorithm.endpoint); "
+                "*.DOMAIN:PORT for all hosts of a domain");
+  options.Text("--katib-listen", &flags.katib_listen, "HOST:PORT",
+               "Katib's DBManager for programs that push metrics as to Katib: plaintext, and "
+               "whoever reaches it is believed");
   options.Text("--ready-file", &flags.ready_file, "FILE",
                "written once it answers: {\"grpc\", \"http\", \"pid\", \"tokenFile\"}");
   options.Text("--gpus", &flags.gpus, "LIST",
@@ -106,6 +128,7 @@ StatusOr<int> Serve(const Arguments& arguments) {
   ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
   if (done) return 0;
   RETURN_IF_ERROR(CheckFlags(globals, flags));
+  RETURN_IF_ERROR(SetRemoteAlgorithms(flags));
   AllowManyDescriptors();
   if (!globals.verbose) SetLogLevel(LogLevel::kInfo);
   ASSIGN_OR_RETURN(const client::Machines machines, MachinesFor(flags));
@@ -122,6 +145,7 @@ StatusOr<int> Serve(const Arguments& arguments) {
                                                               .machines = machines,
                                                               .grpc = flags.grpc,
                                                               .http = flags.http,
+                                                              .katib_listen = flags.katib_listen,
                                                               .tls = flags.tls,
                                                               .tokens = std::move(tokens)}));
   ProgressLine(absl::StrCat("serving ", session.place.db, " on ", server->grpc_address(),

@@ -121,7 +121,9 @@ Interrupts::Interrupts() {
   CHECK(fd_ >= 0);
 }
 
+// One that came while the program was ending already changes nothing more.
 Interrupts::~Interrupts() {
+  Wait(absl::ZeroDuration());
   close(fd_);
   const sigset_t set = InterruptSet();
   pthread_sigmask(SIG_UNBLOCK, &set, nullptr);

@@ -33,10 +33,9 @@ HttpHeaders WarningsOf(const std::vector<Finding>& findings) {
   for (const Finding& finding : findings) {
     if (!finding.warning || headers.size() == kMostWarnings) continue;
     const std::string text = finding.path + ": " + finding.message;
-    headers.emplace_back("Warning",
-                         absl::StrCat("299 - \"",
-                                      absl::StrReplaceAll(text, {{"\\", "\\\\"}, {"\"", "\\\""}}),
-                                      "\""));
+    headers.emplace_back(
+        "Warning", absl::StrCat("299 - \"",
+                                absl::StrReplaceAll(text, {{"\\", "\\\\"}, {"\"", "\\\""}}), "\""));
   }
   return headers;
 }
@@ -96,8 +95,7 @@ HttpReply JsonReply(const Json& body, int status) {
 
 HttpReply ExperimentReply(const v1::Experiment& experiment, int status) {
   HttpReply reply = JsonReply(client::ExperimentJson(experiment), status);
-  reply.headers.emplace_back("ETag",
-                             absl::StrCat("\"", experiment.metadata().generation(), "\""));
+  reply.headers.emplace_back("ETag", absl::StrCat("\"", experiment.metadata().generation(), "\""));
   return reply;
 }
 

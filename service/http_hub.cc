@@ -98,8 +98,9 @@ StatusOr<std::vector<db::Change>> ChangeHub::After(int64_t revision) {
   }
   ASSIGN_OR_RETURN(const int64_t now, client_.Revision());
   if (revision > now) {
-    return absl::OutOfRangeError(absl::StrCat("revision ", revision, " is not of this store, which ",
-                                              "is at ", now, ": list again, and watch from there"));
+    return absl::OutOfRangeError(absl::StrCat("revision ", revision,
+                                              " is not of this store, which ", "is at ", now,
+                                              ": list again, and watch from there"));
   }
   return client_.Changes(revision);
 }

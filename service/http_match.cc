@@ -106,12 +106,11 @@ Status CheckInteger(const Parameter& parameter, const std::string& value) {
   const bool in_range = absl::SimpleAtoi(value, &number) && number >= parameter.min &&
                         (parameter.max == parameter.min || number <= parameter.max);
   if (in_range) return absl::OkStatus();
-  return BadField(parameter.name,
-                  absl::StrCat("must be an integer from ", parameter.min,
-                               parameter.max > parameter.min
-                                   ? absl::StrCat(" to ", parameter.max)
-                                   : "",
-                               ", not \"", value, "\""));
+  return BadField(
+      parameter.name,
+      absl::StrCat("must be an integer from ", parameter.min,
+                   parameter.max > parameter.min ? absl::StrCat(" to ", parameter.max) : "",
+                   ", not \"", value, "\""));
 }
 
 Status CheckValue(const Parameter& parameter, const std::string& value) {
@@ -134,10 +133,10 @@ Status UnknownParameter(const Route& route, const std::string& name) {
     if (parameter.in == Parameter::In::kQuery) known.push_back(parameter.name);
   }
   const auto nearest = Nearest(name, known);
-  return BadField(name, nearest         ? "is no parameter here; did you mean \"" + *nearest + "\"?"
-                        : known.empty() ? "is no parameter here: there are none"
-                                        : "is no parameter here: there are " +
-                                              absl::StrJoin(known, ", "));
+  return BadField(name, nearest ? "is no parameter here; did you mean \"" + *nearest + "\"?"
+                        : known.empty()
+                            ? "is no parameter here: there are none"
+                            : "is no parameter here: there are " + absl::StrJoin(known, ", "));
 }
 
 const Parameter* FindQuery(const Route& route, const std::string& name) {
@@ -161,8 +160,7 @@ Status CheckPath(const Match& match) {
 
 }  // namespace
 
-StatusOr<Match> FindRoute(const std::string& method, const HttpTarget& target,
-                          std::string* allow) {
+StatusOr<Match> FindRoute(const std::string& method, const HttpTarget& target, std::string* allow) {
   std::set<std::string> methods;
   for (const Pattern& pattern : Patterns()) {
     size_t odd = 0;

@@ -16,9 +16,9 @@ namespace shirabe::service {
 using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
 
 struct HttpRequest {
-  std::string method;    // GET, as sent
-  std::string target;    // path and query, as sent
-  HttpHeaders headers;   // names in lower case, in the order of the request
+  std::string method;   // GET, as sent
+  std::string target;   // path and query, as sent
+  HttpHeaders headers;  // names in lower case, in the order of the request
   std::string body = {};
   std::string peer = {};  // the address it came from
 
@@ -63,7 +63,7 @@ StatusOr<HttpTarget> ParseTarget(const std::string& target);
 // How a connection goes on after a reply.
 struct ReplyFrame {
   bool keep_alive = true;
-  bool chunked = false;  // for replies with a source; else their end is that of the connection
+  bool chunked = false;   // for replies with a source; else their end is that of the connection
   std::string date = {};  // of the Date header
 };
 // Everything before the body, with the empty line. Values that would break a header are blanked.

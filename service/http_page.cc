@@ -35,8 +35,9 @@ StatusOr<int64_t> ReadPageToken(const Call& call) {
   const std::string token = call.Text("pageToken");
   if (token.empty()) return 0;
   int64_t after = 0;
-  const bool read = token.rfind(kTokenPrefix, 0) == 0 && absl::SimpleAtoi(token.substr(1), &after) &&
-                    after >= 0 && PageToken(after) == token;
+  const bool read = token.rfind(kTokenPrefix, 0) == 0 &&
+                    absl::SimpleAtoi(token.substr(1), &after) && after >= 0 &&
+                    PageToken(after) == token;
   if (read) return after;
   return BadField("pageToken", "is none of ours: take nextPageToken of the page before");
 }

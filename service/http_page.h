@@ -54,8 +54,7 @@ StatusOr<client::Selection<Record>> SelectionOf(const Call& call,
       client::Selection<Record>::Create(fields, call.Text("filter"), call.Text("sort"));
   if (selection.ok()) return selection;
   // Which of the two it is shows in trying them apart.
-  const bool filter =
-      !client::Selection<Record>::Create(fields, call.Text("filter"), "").ok();
+  const bool filter = !client::Selection<Record>::Create(fields, call.Text("filter"), "").ok();
   return BadField(filter ? "filter" : "sort", Message(selection.status()));
 }
 

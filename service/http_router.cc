@@ -17,9 +17,9 @@ namespace {
 constexpr size_t kMostCallers = 10'000;
 
 // What a body may be called; all of it is read as YAML, of which JSON is a part.
-constexpr const char* kBodyTypes[] = {
-    "application/json",   "application/merge-patch+json", "application/yaml",
-    "application/x-yaml", "text/yaml",                    "text/x-yaml"};
+constexpr const char* kBodyTypes[] = {"application/json", "application/merge-patch+json",
+                                      "application/yaml", "application/x-yaml",
+                                      "text/yaml",        "text/x-yaml"};
 
 bool IsBodyType(const std::string& content_type) {
   const std::string type(absl::StripAsciiWhitespace(
@@ -33,28 +33,27 @@ bool IsBodyType(const std::string& content_type) {
 Status CheckBody(const Route& route, const HttpRequest& request) {
   if (route.request == nullptr) {
     if (request.body.empty() || request.body == "{}") return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat(route.method, " ", route.path,
-                                                   " takes no body"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(route.method, " ", route.path, " takes no body"));
   }
   const std::string& type = request.Header("content-type");
   if (IsBodyType(type)) return absl::OkStatus();
-  return WithHttpStatus(
-      absl::InvalidArgumentError(
-          absl::StrCat("a body of type ", type, " is not read here: send application/json or ",
-                       "application/yaml (curl: -H 'Content-Type: application/yaml' "
-                       "--data-binary @FILE)")),
-      415);
+  return WithHttpStatus(absl::InvalidArgumentError(absl::StrCat(
+                            "a body of type ", type, " is not read here: send application/json or ",
+                            "application/yaml (curl: -H 'Content-Type: application/yaml' "
+                            "--data-binary @FILE)")),
+                        415);
 }
 
 // HOST of HOST:PORT and [HOST]:PORT.
 std::string HostOf(const std::string& authority) {
-  if (!authority.empty() && authority[0] == '[') return authority.substr(0, authority.find(']') + 1);
+  if (!authority.empty() && authority[0] == '[')
+    return authority.substr(0, authority.find(']') + 1);
   return authority.substr(0, authority.find(':'));
 }
 
 bool IsLoopback(const std::string& host) {
-  return host.empty() || host == "localhost" || host == "[::1]" ||
-         absl::StartsWith(host, "127.");
+  return host.empty() || host == "localhost" || host == "[::1]" || absl::StartsWith(host, "127.");
 }
 
 // A page of another site, open in a browser of this machine, may send requests here. Where no token
@@ -173,8 +172,9 @@ HttpReply Router::Handle(const HttpRequest& request) {
     reply = answer.ok() ? std::move(*answer) : ErrorReply(answer.status());
   } catch (const std::exception& error) {  // a library's, at its edge: memory has run out
     Log(LogLevel::kError, "a request failed", {{"target", request.target}, {"why", error.what()}});
-    reply = ErrorReply(absl::InternalError("the server has failed at this request; its log says "
-                                           "why"));
+    reply =
+        ErrorReply(absl::InternalError("the server has failed at this request; its log says "
+                                       "why"));
   }
   if (context_.metrics != nullptr) {
     context_.metrics->NoteHttp({.method = route == nullptr ? "" : route->method,

@@ -16,18 +16,18 @@
 namespace shirabe::service {
 
 struct HttpLimits {
-  int connections = 12'000;       // beyond them: 503, and closed
+  int connections = 12'000;  // beyond them: 503, and closed
   size_t header_bytes = 16 << 10;
-  size_t body_bytes = 4 << 20;    // beyond: 413
+  size_t body_bytes = 4 << 20;  // beyond: 413
   absl::Duration handshake = absl::Seconds(10);
-  absl::Duration header = absl::Seconds(60);   // to wait for a request, and to read its header
-  absl::Duration body = absl::Seconds(30);     // to read its body
-  absl::Duration write = absl::Seconds(30);    // of a reply, or of a part of a long one
+  absl::Duration header = absl::Seconds(60);     // to wait for a request, and to read its header
+  absl::Duration body = absl::Seconds(30);       // to read its body
+  absl::Duration write = absl::Seconds(30);      // of a reply, or of a part of a long one
   absl::Duration heartbeat = absl::Seconds(15);  // of event streams
   absl::Duration drain = absl::Seconds(10);      // for requests at work, when the server ends
   RouterLimits rate = {.requests_per_second = 0, .burst = 0};  // 0 = any
-  int workers = 8;        // for what the store answers at once
-  int slow_workers = 64;  // for what may wait
+  int workers = 8;                                             // for what the store answers at once
+  int slow_workers = 64;                                       // for what may wait
 };
 
 struct TlsFiles;  // server.h

@@ -42,13 +42,13 @@ std::chrono::microseconds ToTimer(absl::Duration time) { return absl::ToChronoMi
 // Why a request could not be read, for whoever sent it; OK where there is nobody to tell.
 Status ReadProblem(const boost::system::error_code& error, const HttpLimits& limits) {
   if (error == http::error::body_limit) {
-    return WithHttpStatus(absl::InvalidArgumentError(absl::StrCat(
-                              "the body has more than ", limits.body_bytes, " bytes")),
+    return WithHttpStatus(absl::InvalidArgumentError(
+                              absl::StrCat("the body has more than ", limits.body_bytes, " bytes")),
                           413);
   }
   if (error == http::error::header_limit) {
-    return WithHttpStatus(absl::InvalidArgumentError(absl::StrCat(
-                              "the header has more than ", limits.header_bytes, " bytes")),
+    return WithHttpStatus(absl::InvalidArgumentError(absl::StrCat("the header has more than ",
+                                                                  limits.header_bytes, " bytes")),
                           431);
   }
   const bool ended = error == http::error::end_of_stream || error == http::error::partial_message;
@@ -193,9 +193,9 @@ void Session::Send(HttpReply reply) {
   const bool head_only = request_.method == "HEAD";
   if (reply_.source == nullptr) chunked_ = false;
   if (reply_.source != nullptr && !chunked_) keep_alive_ = false;
-  out_ = HeadOf(reply_, {.keep_alive = keep_alive_,
-                         .chunked = chunked_,
-                         .date = HttpDate(host_.clock->Now())});
+  out_ = HeadOf(
+      reply_,
+      {.keep_alive = keep_alive_, .chunked = chunked_, .date = HttpDate(host_.clock->Now())});
   if (head_only) reply_.source = nullptr;
   if (!head_only && reply_.source == nullptr) out_ += reply_.body;
   reply_.body = {};

@@ -36,8 +36,8 @@ struct SessionHost {
   Metrics* metrics = nullptr;  // may be null
   Clock* clock = nullptr;
   std::set<SessionPtr> sessions = {};  // all that are open
-  int64_t wakes = 0;       // how often the store has changed
-  int streams = 0;         // event streams open
+  int64_t wakes = 0;                   // how often the store has changed
+  int streams = 0;                     // event streams open
   bool draining = false;
   std::function<void()> on_last_gone = {};
 
@@ -108,8 +108,7 @@ class Session : public std::enable_shared_from_this<Session> {
   int64_t wakes_seen_ = 0;
   absl::Duration last_write_ = absl::ZeroDuration();
   asio::basic_waitable_timer<std::chrono::steady_clock,
-                             asio::wait_traits<std::chrono::steady_clock>,
-                             AnyStream::executor_type>
+                             asio::wait_traits<std::chrono::steady_clock>, AnyStream::executor_type>
       timer_;
 };
 

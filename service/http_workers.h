@@ -1,5 +1,5 @@
-// Threads that run what blocks: handlers call the store, and wait. They are made as they are needed,
-// up to a limit, and end with the object. Thread-safe.
+// Threads that run what blocks: handlers call the store, and wait. They are made as they are
+// needed, up to a limit, and end with the object. Thread-safe.
 #pragma once
 
 #include <condition_variable>

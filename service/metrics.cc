@@ -56,10 +56,10 @@ constexpr FamilyInfo kFamilies[] = {
      "Seconds that attempts ran, by the machine's capacity"},
     {"shirabe_attempt_lost_work_seconds_total", Type::kCounter, "namespace",
      "Seconds of work lost with attempts, after their last checkpoint"},
-    {"shirabe_cost_total", Type::kCounter, "namespace", "What attempts cost, in the currency of "
-                                                        "their prices"},
-    {"shirabe_preemptions_total", Type::kCounter, "namespace",
-     "Attempts lost to the platform"},
+    {"shirabe_cost_total", Type::kCounter, "namespace",
+     "What attempts cost, in the currency of "
+     "their prices"},
+    {"shirabe_preemptions_total", Type::kCounter, "namespace", "Attempts lost to the platform"},
     {"shirabe_preemption_recovery_seconds", Type::kHistogram, "namespace",
      "From the loss of an attempt to the start of the next one", kLong, std::size(kLong)},
     {"shirabe_trial_queue_wait_seconds", Type::kHistogram, "namespace",
@@ -196,8 +196,7 @@ void Metrics::NoteHttp(const HttpNote& note) {
 
 void Metrics::NoteGrpc(const GrpcNote& note) {
   Add("shirabe_grpc_requests_total", {note.method, note.code});
-  Observe("shirabe_grpc_request_duration_seconds", {note.method},
-          absl::ToDoubleSeconds(note.took));
+  Observe("shirabe_grpc_request_duration_seconds", {note.method}, absl::ToDoubleSeconds(note.took));
 }
 
 void Metrics::BeforeText(std::function<void(Metrics&)> refresh) {

@@ -47,8 +47,7 @@ constexpr TrialCounter kTrialCounters[] = {
     {"katib_trial_created_total", &v1::ExperimentStatus::trials},
     {"katib_trial_succeeded_total", &v1::ExperimentStatus::trials_succeeded},
     {"katib_trial_failed_total", &v1::ExperimentStatus::trials_failed},
-    {"katib_trial_metrics_unavailable_total",
-     &v1::ExperimentStatus::trial_metrics_unavailable},
+    {"katib_trial_metrics_unavailable_total", &v1::ExperimentStatus::trial_metrics_unavailable},
     {"shirabe_trial_early_stopped_total", &v1::ExperimentStatus::trials_early_stopped},
     {"shirabe_trial_killed_total", &v1::ExperimentStatus::trials_killed},
 };
@@ -125,8 +124,8 @@ StoreMetrics::StoreMetrics(Options options) : options_(options), began_(options.
   options_.metrics->Set("process_start_time_seconds", {},
                         static_cast<double>(absl::ToUnixSeconds(began_)));
   Read(/*count=*/false);
-  listener_ = options_.hub->Listen(
-      [this](const std::vector<db::Change>& changes) { OnChanges(changes); });
+  listener_ =
+      options_.hub->Listen([this](const std::vector<db::Change>& changes) { OnChanges(changes); });
   options_.metrics->BeforeText([this](Metrics&) { Refresh(); });
 }
 
@@ -187,8 +186,8 @@ void StoreMetrics::Compare(const v1::Experiment& now, const Seen& before) {
   }
   for (const char* how : {"Succeeded", "Failed"}) {
     if (!Ended(now.status(), how) || Ended(before.status, how)) continue;
-    metrics.Add(how[0] == 'S' ? "katib_experiment_succeeded_total" : "katib_experiment_failed_total",
-                {ns});
+    metrics.Add(
+        how[0] == 'S' ? "katib_experiment_succeeded_total" : "katib_experiment_failed_total", {ns});
   }
 }
 
@@ -249,13 +248,11 @@ void StoreMetrics::CountStart(const std::vector<v1::Attempt>& attempts, size_t i
   const v1::Attempt& attempt = attempts[i];
   const absl::Time start = FromProto(attempt.start_time());
   if (i == 0) {
-    options_.metrics->Observe(
-        "shirabe_trial_queue_wait_seconds", {attempt.namespace_()},
-        absl::ToDoubleSeconds(start - FromProto(attempt.creation_time())));
+    options_.metrics->Observe("shirabe_trial_queue_wait_seconds", {attempt.namespace_()},
+                              absl::ToDoubleSeconds(start - FromProto(attempt.creation_time())));
   } else if (IsPreempted(attempts[i - 1].cause())) {
-    options_.metrics->Observe(
-        "shirabe_preemption_recovery_seconds", {attempt.namespace_()},
-        absl::ToDoubleSeconds(start - FromProto(attempts[i - 1].end_time())));
+    options_.metrics->Observe("shirabe_preemption_recovery_seconds", {attempt.namespace_()},
+                              absl::ToDoubleSeconds(start - FromProto(attempts[i - 1].end_time())));
   }
 }
 
@@ -267,8 +264,7 @@ void StoreMetrics::CountEnd(const v1::Attempt& attempt) {
       attempt.placements().empty() ? "" : attempt.placements().rbegin()->capacity();
   metrics.Add("shirabe_attempt_seconds_total", {ns, capacity.empty() ? "on-demand" : capacity},
               attempt.seconds());
-  AddGrowth(metrics, "shirabe_metric_ingest_points_total", ns,
-            static_cast<double>(attempt.rows()));
+  AddGrowth(metrics, "shirabe_metric_ingest_points_total", ns, static_cast<double>(attempt.rows()));
 }
 
 }  // namespace shirabe::service

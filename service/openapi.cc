@@ -61,8 +61,8 @@ void PutDefault(const FieldDescriptor& field, Json& schema) {
   if (numeric && number) {
     schema["default"] = client::NumberJson(*number);
   } else if (numeric || experiment::IsValue(field)) {
-    schema["description"] = absl::StrCat(schema["description"].get<std::string>(),
-                                         " (default: ", text, ")");
+    schema["description"] =
+        absl::StrCat(schema["description"].get<std::string>(), " (default: ", text, ")");
   } else {
     schema["default"] = text;
   }
@@ -197,9 +197,8 @@ void PutErrors(const Route& route, Json& responses) {
 }
 
 Json OperationJson(const Route& route) {
-  Json operation = {{"operationId", route.id},
-                    {"summary", route.summary},
-                    {"parameters", ParametersJson(route)}};
+  Json operation = {
+      {"operationId", route.id}, {"summary", route.summary}, {"parameters", ParametersJson(route)}};
   if (route.request != nullptr) {
     Json content = Json::object();
     const Json schema = {{"schema", Reference(SchemaName(*route.request))}};

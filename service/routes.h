@@ -33,7 +33,7 @@ struct HttpContext {
   // For /readyz, beside the store: a name, and why it is not ready ("" = it is). Quick.
   std::map<std::string, std::function<std::string()>> checks = {};
   bool metrics_need_token = false;
-  bool loopback_only = false;      // no tokens: who calls must be on this machine, not a web page
+  bool loopback_only = false;  // no tokens: who calls must be on this machine, not a web page
 };
 
 struct Parameter {
@@ -43,8 +43,8 @@ struct Parameter {
   std::string help = {};
   In in = In::kQuery;
   Type type = Type::kText;
-  int64_t min = 0, max = 0;              // kInteger
-  std::vector<std::string> words = {};   // kText: the ones allowed, any where empty
+  int64_t min = 0, max = 0;             // kInteger
+  std::vector<std::string> words = {};  // kText: the ones allowed, any where empty
   std::string default_value = {};
 };
 
@@ -66,9 +66,9 @@ struct Call {
 // What a route answers when all is well. Errors are the same for all of them.
 struct Result {
   int status = 200;
-  std::string type = "application/json";                // "" = no body
-  const google::protobuf::Descriptor* body = nullptr;   // its shape, where it is JSON
-  bool list = false;                                    // {items: [body…]}
+  std::string type = "application/json";               // "" = no body
+  const google::protobuf::Descriptor* body = nullptr;  // its shape, where it is JSON
+  bool list = false;                                   // {items: [body…]}
 };
 
 struct Route {
@@ -82,7 +82,7 @@ struct Route {
   std::string id;       // a name of its own: pauseExperiment
   std::string summary;  // one sentence
   Access access = Access::kUser;
-  std::vector<Parameter> parameters = {};  // beside those of the path
+  std::vector<Parameter> parameters = {};                 // beside those of the path
   const google::protobuf::Descriptor* request = nullptr;  // the shape of its body; null = none
   std::vector<Result> results = {};
   bool slow = false;  // may wait: for a point, a commit, a deletion

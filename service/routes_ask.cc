@@ -36,8 +36,8 @@ StatusOr<HttpReply> Ask(Call& call) {
   RETURN_IF_ERROR(ReadBody(call.request, request));
   const double wait = request.has_wait_seconds() ? request.wait_seconds() : kUsualWait;
   if (wait > kLongestWait) return BadField("waitSeconds", "must be at most 60: ask again after it");
-  ASSIGN_OR_RETURN(const client::Asked asked, call.client->Ask(call.Experiment(), request.caller(),
-                                                               absl::Seconds(wait)));
+  ASSIGN_OR_RETURN(const client::Asked asked,
+                   call.client->Ask(call.Experiment(), request.caller(), absl::Seconds(wait)));
   Json body = Json::object();
   if (asked.trial) {
     ASSIGN_OR_RETURN(const auto experiment, call.client->GetExperiment(call.Experiment()));
@@ -96,10 +96,10 @@ Status TakePoints(const v1::http::TellRequest& request, absl::Time now,
 
 // Hexadecimal, as ask gave it.
 Status TakeToken(const std::string& text, experiment::Report& report) {
-  const bool hex = text.size() % 2 == 0 && std::all_of(text.begin(), text.end(), [](char c) {
-                     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') ||
-                            (c >= 'A' && c <= 'F');
-                   });
+  const bool hex =
+      text.size() % 2 == 0 && std::all_of(text.begin(), text.end(), [](char c) {
+        return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+      });
   if (!hex) return BadField("token", "must be what ask gave: hexadecimal digits");
   report.token = absl::HexStringToBytes(text);
   return absl::OkStatus();

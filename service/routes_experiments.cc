@@ -17,7 +17,7 @@ namespace {
 constexpr char kList[] = "/api/v1/experiments";
 constexpr char kListIn[] = "/api/v1/namespaces/{namespace}/experiments";
 constexpr char kOne[] = "/api/v1/namespaces/{namespace}/experiments/{name}";
-constexpr int64_t kDeletePatience = 30;   // seconds
+constexpr int64_t kDeletePatience = 30;  // seconds
 constexpr int64_t kLongestPatience = 300;
 
 // What `If-Match: "3"` asks for; 0 = nothing. "*" asks that it is there.
@@ -76,11 +76,12 @@ StatusOr<HttpReply> SubmitIt(Call& call, const Submission& submission) {
   }
   RETURN_IF_ERROR(submitted.status());
   ASSIGN_OR_RETURN(const v1::Experiment stored, call.client->GetExperiment(key));
-  HttpReply reply = ExperimentReply(stored, submitted->created ? 201 : submitted->changed ? 202
-                                                                                          : 200);
+  HttpReply reply = ExperimentReply(stored, submitted->created   ? 201
+                                            : submitted->changed ? 202
+                                                                 : 200);
   if (submitted->created) {
-    reply.headers.emplace_back("Location", absl::StrCat("/api/v1/namespaces/", key.ns,
-                                                        "/experiments/", key.name));
+    reply.headers.emplace_back(
+        "Location", absl::StrCat("/api/v1/namespaces/", key.ns, "/experiments/", key.name));
   }
   for (const auto& warning : submission.warnings) reply.headers.push_back(warning);
   return reply;
@@ -146,9 +147,9 @@ StatusOr<HttpReply> Delete(Call& call) {
     RETURN_IF_ERROR(call.client->Send(key, intent));
     return HttpReply{.status = 202, .type = ""};
   }
-  RETURN_IF_ERROR(call.client->Delete(
-      key, absl::Seconds(seconds),
-      [&](absl::Duration time) { return call.context.patience->Wait(time); }));
+  RETURN_IF_ERROR(call.client->Delete(key, absl::Seconds(seconds), [&](absl::Duration time) {
+    return call.context.patience->Wait(time);
+  }));
   return HttpReply{.status = 204, .type = ""};
 }
 

@@ -16,9 +16,10 @@ StatusOr<HttpReply> Send(Call& call, const v1::Intent& intent) {
   const ExperimentKey key = call.Experiment();
   RETURN_IF_ERROR(call.client->Send(key, intent));
   ASSIGN_OR_RETURN(const std::string holder, call.client->Holder(key));
-  Json body = {{"message", holder.empty()
-                               ? "noted; nobody runs the experiment now: it counts once somebody does"
-                               : "noted; who runs the experiment acts on it within a second"}};
+  Json body = {
+      {"message", holder.empty()
+                      ? "noted; nobody runs the experiment now: it counts once somebody does"
+                      : "noted; who runs the experiment acts on it within a second"}};
   if (!holder.empty()) body["holder"] = holder;
   return JsonReply(body, 202);
 }
@@ -82,8 +83,7 @@ std::vector<Route> IntentRoutes() {
                   "Ends an experiment: running trials may save, then stop. Final",
                   SendVerb<v1::Intent::STOP>),
       IntentRoute(one + ":cancel", "cancelExperiment",
-                  "Ends an experiment and its trials at once. Final",
-                  SendVerb<v1::Intent::CANCEL>),
+                  "Ends an experiment and its trials at once. Final", SendVerb<v1::Intent::CANCEL>),
       IntentRoute(one + ":scale", "scaleExperiment",
                   "Changes the counts of an experiment, also while it runs", Scale),
       IntentRoute(one + "/trials/{trial}:retry", "retryTrial",

@@ -72,8 +72,8 @@ StatusOr<HttpReply> Validate(Call& call) {
   const experiment::ParsedExperiment parsed = ParseOne(call.request.body);
   Json findings = Json::array();
   for (const auto& finding : parsed.findings) findings.push_back(FindingJson(finding));
-  return JsonReply({{"valid", !experiment::HasErrors(parsed.findings)},
-                    {"findings", std::move(findings)}});
+  return JsonReply(
+      {{"valid", !experiment::HasErrors(parsed.findings)}, {"findings", std::move(findings)}});
 }
 
 template <const char* kKind>
@@ -89,11 +89,8 @@ StatusOr<HttpReply> GetVariant(Call& call) {
 }
 
 Route Get(const char* path, const char* id, const char* summary, Result result) {
-  return {.method = "GET",
-          .path = path,
-          .id = id,
-          .summary = summary,
-          .results = {std::move(result)}};
+  return {
+      .method = "GET", .path = path, .id = id, .summary = summary, .results = {std::move(result)}};
 }
 
 Route OpenRoute(Route route, StatusOr<HttpReply> (*handle)(Call&)) {
@@ -103,12 +100,11 @@ Route OpenRoute(Route route, StatusOr<HttpReply> (*handle)(Call&)) {
 }
 
 Route ReadyRoute() {
-  Route route = OpenRoute(Get("/readyz", "readyz", "Whether the server can do its work",
-                              {.type = "text/plain"}),
-                          Readyz);
-  route.parameters = {{.name = "verbose",
-                       .help = "say what was looked at",
-                       .type = Parameter::Type::kBoolean}};
+  Route route = OpenRoute(
+      Get("/readyz", "readyz", "Whether the server can do its work", {.type = "text/plain"}),
+      Readyz);
+  route.parameters = {
+      {.name = "verbose", .help = "say what was looked at", .type = Parameter::Type::kBoolean}};
   route.results.push_back({.status = 503, .type = "text/plain"});
   return route;
 }
@@ -148,9 +144,9 @@ std::vector<Route> ServerRoutes() {
       VariantRoute(Get("/api/v1/stoppers", "listStoppers", "Lists the early-stopping rules",
                        {.body = variant, .list = true}),
                    ListVariants<client::kStopper>),
-      VariantRoute(Get("/api/v1/stoppers/{name}", "getStopper", "An early-stopping rule",
-                       {.body = variant}),
-                   GetVariant<client::kStopper>),
+      VariantRoute(
+          Get("/api/v1/stoppers/{name}", "getStopper", "An early-stopping rule", {.body = variant}),
+          GetVariant<client::kStopper>),
   };
 }
 

@@ -149,9 +149,9 @@ class LogSource : public PieceSource {
 
  private:
   StatusOr<bool> IsOver() {
-    ASSIGN_OR_RETURN(const auto attempts,
-                     client_->ListAttempts(
-                         {.experiment = key_.trial.experiment, .trial = key_.trial.number}));
+    ASSIGN_OR_RETURN(
+        const auto attempts,
+        client_->ListAttempts({.experiment = key_.trial.experiment, .trial = key_.trial.number}));
     for (const v1::Attempt& attempt : attempts) {
       if (attempt.number() == key_.number) return attempt.state() == v1::ATTEMPT_CLOSED;
     }
@@ -175,9 +175,8 @@ class LogSource : public PieceSource {
 Status AttemptExists(Call& call, const AttemptKey& key) {
   ASSIGN_OR_RETURN(const v1::Trial trial, call.client->GetTrial(key.trial));
   if (key.number <= trial.attempts()) return absl::OkStatus();
-  return absl::NotFoundError(absl::StrCat("trial ", TrialName(key.trial), " has ",
-                                          trial.attempts(), " attempts; there is no attempt ",
-                                          key.number));
+  return absl::NotFoundError(absl::StrCat("trial ", TrialName(key.trial), " has ", trial.attempts(),
+                                          " attempts; there is no attempt ", key.number));
 }
 
 // All of it, or what comes after an offset.
@@ -232,7 +231,8 @@ class ExportSource : public PieceSource {
     Piece piece;
     if (csv_ && after_ == 0) piece.text = client::CsvHeader(experiment_);
     for (const v1::Trial& trial : trials) {
-      piece.text += csv_ ? client::CsvLine(experiment_, trial) : client::JsonLine(experiment_, trial);
+      piece.text +=
+          csv_ ? client::CsvLine(experiment_, trial) : client::JsonLine(experiment_, trial);
       after_ = trial.number();
     }
     piece.end = static_cast<int64_t>(trials.size()) < kPageTrials;
@@ -250,9 +250,9 @@ StatusOr<HttpReply> Export(Call& call) {
   ASSIGN_OR_RETURN(v1::Experiment experiment, call.client->GetExperiment(call.Experiment()));
   const bool csv = call.Text("format") != "jsonl";
   HttpReply reply{.type = csv ? "text/csv; charset=utf-8; header=present" : "application/x-ndjson"};
-  reply.headers.emplace_back("Content-Disposition",
-                             absl::StrCat("attachment; filename=\"", call.Text("name"),
-                                          csv ? ".csv\"" : ".jsonl\""));
+  reply.headers.emplace_back(
+      "Content-Disposition",
+      absl::StrCat("attachment; filename=\"", call.Text("name"), csv ? ".csv\"" : ".jsonl\""));
   reply.source = std::make_unique<ExportSource>(std::move(call.client), std::move(experiment), csv);
   return reply;
 }
@@ -279,8 +279,9 @@ Route WatchRoute(const char* path, const char* id, const char* summary) {
 
 Route LogRoute() {
   return {.method = "GET",
-          .path = "/api/v1/namespaces/{namespace}/experiments/{name}/trials/{trial}/attempts/"
-                  "{attempt}/log",
+          .path =
+              "/api/v1/namespaces/{namespace}/experiments/{name}/trials/{trial}/attempts/"
+              "{attempt}/log",
           .id = "getLog",
           .summary = "What an attempt has printed; with follow, as events until it has ended",
           .parameters = {{.name = "offset",

@@ -49,8 +49,7 @@ StatusOr<HttpReply> ListThem(Call& call) {
   const ExperimentKey key = call.Experiment();
   ASSIGN_OR_RETURN(const int64_t revision, call.client->Revision());
   ASSIGN_OR_RETURN(const v1::Experiment experiment, call.client->GetExperiment(key));
-  ASSIGN_OR_RETURN(const Selection selection,
-                   SelectionOf(call, client::TrialFields(experiment)));
+  ASSIGN_OR_RETURN(const Selection selection, SelectionOf(call, client::TrialFields(experiment)));
   const client::TrialView view(experiment);
   if (selection.sorts()) {
     ASSIGN_OR_RETURN(auto trials, call.client->ListTrials({.experiment = key}));
@@ -85,8 +84,8 @@ StatusOr<HttpReply> Attempts(Call& call) {
   ASSIGN_OR_RETURN(Page page, SlicePage(call, attempts, [&](const v1::Attempt& attempt) {
                      const TrialKey trial{call.Experiment(), attempt.trial()};
                      return client::AttemptJson(
-                         attempt, {.log = call.client->LogPlace({trial, attempt.number()}),
-                                   .now = now});
+                         attempt,
+                         {.log = call.client->LogPlace({trial, attempt.number()}), .now = now});
                    }));
   return PageReply(std::move(page), revision);
 }
@@ -103,10 +102,10 @@ StatusOr<HttpReply> Observations(Call& call) {
   const TrialKey trial = call.Trial();
   ASSIGN_OR_RETURN(const int64_t revision, call.context.client->Revision());
   RETURN_IF_ERROR(call.client->GetTrial(trial).status());
-  ASSIGN_OR_RETURN(const auto rows, call.client->ListObservations(
-                                        {.trial = trial,
-                                         .metric = call.Text("metric"),
-                                         .include_superseded = call.Flag("allAttempts")}));
+  ASSIGN_OR_RETURN(const auto rows,
+                   call.client->ListObservations({.trial = trial,
+                                                  .metric = call.Text("metric"),
+                                                  .include_superseded = call.Flag("allAttempts")}));
   ASSIGN_OR_RETURN(Page page, SlicePage(call, rows, [&](const db::ObservationRow& row) {
                      return client::ObservationJson(trial, row);
                    }));
@@ -120,8 +119,8 @@ StatusOr<HttpReply> Events(Call& call) {
   ASSIGN_OR_RETURN(const int64_t after, ReadPageToken(call));
   const int64_t trial = call.Integer("trial", 0);
   const auto size = static_cast<size_t>(call.Integer("pageSize", kUsualPage));
-  ASSIGN_OR_RETURN(const auto events, call.client->ListEvents({.experiment = call.Experiment(),
-                                                               .after_id = after}));
+  ASSIGN_OR_RETURN(const auto events,
+                   call.client->ListEvents({.experiment = call.Experiment(), .after_id = after}));
   Page page;
   int64_t last = 0;
   for (const v1::Event& event : events) {

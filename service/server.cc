@@ -7,12 +7,17 @@
 
 #include <atomic>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "service/http_hub.h"
 #include "service/http_server.h"
+#include "service/katib_client_observations.h"
+#include "service/katib_db_manager.h"
+#include "service/katib_early_stopping.h"
+#include "service/katib_suggestion.h"
 #include "service/keeper.h"
 #include "service/metrics.h"
 #include "service/metrics_store.h"
@@ -88,12 +93,15 @@ class DoorsServer : public Server {
     hub_->Start();
     while (!keeper_->Ready() && keeper_->Trouble().empty()) Pause(absl::Milliseconds(1));
     RETURN_IF_ERROR(OpenGrpc());
+    RETURN_IF_ERROR(OpenKatib());
     return OpenHttp();
   }
 
   ~DoorsServer() override {
     closing_ = true;
-    if (grpc_ != nullptr) grpc_->Shutdown(absl::ToChronoTime(options_.clock->Now() + kDrain));
+    const auto deadline = absl::ToChronoTime(options_.clock->Now() + kDrain);
+    if (grpc_ != nullptr) grpc_->Shutdown(deadline);
+    if (katib_ != nullptr) katib_->Shutdown(deadline);
     http_ = nullptr;
     store_metrics_ = nullptr;
     hub_ = nullptr;
@@ -106,6 +114,10 @@ class DoorsServer : public Server {
     return absl::StrCat(HostOf(options_.grpc), ":", grpc_port_);
   }
   std::string http_address() const override { return http_->address(); }
+  std::string katib_address() const override {
+    if (katib_ == nullptr) return "";
+    return absl::StrCat(HostOf(options_.katib_listen), ":", katib_port_);
+  }
 
  private:
   // Without TLS a token can be read on the wire, and without a token anybody may run programs.
@@ -122,21 +134,60 @@ class DoorsServer : public Server {
 
   Status OpenGrpc() {
     ASSIGN_OR_RETURN(const Credentials credentials, CredentialsFor(options_.tls));
-    service_ = MakeShirabeService({.client = options_.client,
-                                   .tokens = &options_.tokens,
-                                   .rights = {},
-                                   .clock = options_.clock,
-                                   .closing = &closing_});
+    MakeServices();
     grpc::EnableDefaultHealthCheckService(true);
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
     grpc::ServerBuilder builder;
     builder.AddListeningPort(options_.grpc, credentials, &grpc_port_);
     LimitCalls(builder);
-    builder.RegisterService(service_.get());
+    for (const auto& service : services_) builder.RegisterService(service.get());
     grpc_ = builder.BuildAndStart();
-    if (grpc_ != nullptr && grpc_port_ != 0) return absl::OkStatus();
-    return absl::UnavailableError("cannot listen on --grpc " + options_.grpc +
+    return CheckListens("--grpc", options_.grpc, grpc_port_);
+  }
+
+  static Status CheckListens(const std::string& option, const std::string& address, int port) {
+    if (port > 0) return absl::OkStatus();
+    return absl::UnavailableError("cannot listen on " + option + " " + address +
                                   ": is it in use, or no address of this machine?");
+  }
+
+  // Ours, and Katib's three.
+  void MakeServices() {
+    services_.push_back(MakeShirabeService({.client = options_.client,
+                                            .tokens = &options_.tokens,
+                                            .rights = {},
+                                            .clock = options_.clock,
+                                            .closing = &closing_}));
+    // Algorithms learn from the request alone: whoever has a token may ask.
+    services_.push_back(MakeKatibSuggestion([this](const grpc::ServerContext& context) {
+      return CallerOf(context, options_.tokens).status();
+    }));
+    const KatibAccess access = [this](const grpc::ServerContext& context) {
+      return KatibObservationsOf(context);
+    };
+    services_.push_back(MakeKatibEarlyStopping(access));
+    services_.push_back(MakeKatibDbManager(access, options_.clock));
+  }
+
+  StatusOr<std::unique_ptr<KatibObservations>> KatibObservationsOf(
+      const grpc::ServerContext& context) {
+    ASSIGN_OR_RETURN(const Principal principal, CallerOf(context, options_.tokens));
+    return MakeClientObservations(Guard(*options_.client, principal, {}), principal.ns);
+  }
+
+  // Katib's own pushers have no token: who may reach this address is believed.
+  Status OpenKatib() {
+    if (options_.katib_listen.empty()) return absl::OkStatus();
+    believed_ = MakeKatibDbManager(
+        [this](const grpc::ServerContext&) { return MakeClientObservations(*options_.client, ""); },
+        options_.clock);
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort(options_.katib_listen, grpc::InsecureServerCredentials(),
+                             &katib_port_);
+    LimitCalls(builder);
+    builder.RegisterService(believed_.get());
+    katib_ = builder.BuildAndStart();
+    return CheckListens("--katib-listen", options_.katib_listen, katib_port_);
   }
 
   Status OpenHttp() {
@@ -155,9 +206,12 @@ class DoorsServer : public Server {
   const ServerOptions options_;
   std::atomic<bool> closing_ = false;
   std::unique_ptr<experiment::Controller> controller_;
-  std::unique_ptr<grpc::Service> service_;
+  std::vector<std::unique_ptr<grpc::Service>> services_;
   std::unique_ptr<grpc::Server> grpc_;
   int grpc_port_ = 0;
+  std::unique_ptr<grpc::Service> believed_;
+  std::unique_ptr<grpc::Server> katib_;
+  int katib_port_ = 0;
   std::unique_ptr<Keeper> keeper_;
   Metrics metrics_;
   std::unique_ptr<ChangeHub> hub_;

@@ -26,6 +26,7 @@ struct ServerOptions {
   client::Machines machines;  // what trials get here
   std::string grpc = "127.0.0.1:0";
   std::string http = "127.0.0.1:0";
+  std::string katib_listen = {};  // Katib's DBManager, plaintext and without a token; "" = nowhere
   TlsFiles tls;
   Tokens tokens = Tokens::Open();
 };
@@ -40,6 +41,7 @@ class Server {
   // HOST:PORT, with the port that was found free where 0 was asked for.
   virtual std::string grpc_address() const = 0;
   virtual std::string http_address() const = 0;
+  virtual std::string katib_address() const = 0;  // "" = none
 };
 
 }  // namespace shirabe::service

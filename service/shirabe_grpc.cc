@@ -28,12 +28,6 @@ grpc::Status ToGrpc(const Status& status) {
   return {static_cast<grpc::StatusCode>(status.code()), Message(status)};
 }
 
-std::string Authorization(const ServerContext& context) {
-  const auto& metadata = context.client_metadata();
-  const auto found = metadata.find("authorization");
-  return found == metadata.end() ? "" : std::string(found->second.data(), found->second.size());
-}
-
 class ShirabeService : public v1::Shirabe::Service {
  public:
   explicit ShirabeService(const Door& door) : door_(door) {}
@@ -166,7 +160,7 @@ class ShirabeService : public v1::Shirabe::Service {
   // Every call begins here: who is it, and what may he do?
   template <class Call>
   grpc::Status Serve(Context context, const Call& call) {
-    const auto principal = door_.tokens->Check(Authorization(*context));
+    const auto principal = CallerOf(*context, *door_.tokens);
     if (!principal.ok()) return ToGrpc(principal.status());
     const auto client = Guard(*door_.client, *principal, door_.rights);
     return ToGrpc(call(*client));
@@ -256,6 +250,13 @@ grpc::Status ShirabeService::AwaitChange(Context context, const v1::AwaitChangeR
 }
 
 }  // namespace
+
+StatusOr<Principal> CallerOf(const ServerContext& context, const Tokens& tokens) {
+  const auto& metadata = context.client_metadata();
+  const auto found = metadata.find("authorization");
+  return tokens.Check(
+      found == metadata.end() ? "" : std::string(found->second.data(), found->second.size()));
+}
 
 std::unique_ptr<grpc::Service> MakeShirabeService(const Door& door) {
   return std::make_unique<ShirabeService>(door);

@@ -12,8 +12,9 @@
 #include "service/guarded_client.h"
 
 namespace grpc {
+class ServerContext;
 class Service;
-}
+}  // namespace grpc
 
 namespace shirabe::service {
 
@@ -27,5 +28,8 @@ struct Door {
 };
 
 std::unique_ptr<grpc::Service> MakeShirabeService(const Door& door);
+
+// The principal that the token of a call shows; kUnauthenticated.
+StatusOr<Principal> CallerOf(const grpc::ServerContext& context, const Tokens& tokens);
 
 }  // namespace shirabe::service
