@@ -48,21 +48,20 @@ void CheckTensorBoard(const v1::MetricsCollectorSpec& spec, Findings& findings) 
 
 void CheckPrometheus(const v1::ExperimentSpec& experiment, Findings& findings) {
   const v1::HttpGetAction& http = experiment.metrics_collector_spec().source().http_get();
+  const int parallel = experiment.parallel_trial_count();
   const auto port = http.port().has_string_value() ? ParseNumber(http.port().string_value())
                                                    : std::optional(http.port().number_value());
   if (!port || !(*port >= 1 && *port <= 65535) || *port != static_cast<int>(*port)) {
     findings.Error(ChildPath(kHttp, "port"), "must be a port number from 1 to 65535");
-  }
-  if (http.path().empty() || http.path()[0] != '/') {
-    findings.Error(ChildPath(kHttp, "path"), "\"" + http.path() + "\" must begin with '/'");
-  }
-  // A pod has an address of its own; the trials of one machine share its.
-  const int parallel = experiment.parallel_trial_count();
-  if (port && parallel > 1) {
+  } else if (parallel > 1) {
+    // A pod has an address of its own; the trials of one machine share its.
     findings.Warn(ChildPath(kHttp, "port"),
                   "as processes of one machine the " + std::to_string(parallel) +
                       " trials at a time would all serve port " + FormatNumber(*port) +
                       ", and only one of them is asked: set parallelTrialCount to 1 there");
+  }
+  if (http.path().empty() || http.path()[0] != '/') {
+    findings.Error(ChildPath(kHttp, "path"), "\"" + http.path() + "\" must begin with '/'");
   }
 }
 

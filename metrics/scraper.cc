@@ -37,6 +37,11 @@ constexpr std::chrono::seconds kDeadline(2);
 constexpr absl::Duration kLease = absl::Seconds(10);
 constexpr uint64_t kMaxPage = 4 << 20;
 
+std::string HostOf(const ScrapeTarget& target) {
+  const bool v6 = target.address.find(':') != std::string::npos;
+  return absl::StrCat(v6 ? "[" : "", target.address, v6 ? "]" : "", ":", target.port);
+}
+
 // Which program of this machine is asked, and for whom: two trials that both believe to own a port
 // would otherwise get the values of the one that really does.
 class Claims {
@@ -96,7 +101,7 @@ class Probe : public std::enable_shared_from_this<Probe> {
  public:
   Probe(asio::io_context& context, ScrapeTarget target)
       : target_(std::move(target)),
-        address_(absl::StrCat(target_.address, ":", target_.port)),
+        address_(HostOf(target_)),
         stream_(context),
         timer_(context),
         journal_(target_.file),
@@ -247,9 +252,7 @@ class HttpScraper : public Scraper {
 }  // namespace
 
 std::string UrlOf(const ScrapeTarget& target) {
-  const bool v6 = target.address.find(':') != std::string::npos;
-  return absl::StrCat("http://", v6 ? "[" : "", target.address, v6 ? "]" : "", ":", target.port,
-                      target.path);
+  return absl::StrCat("http://", HostOf(target), target.path);
 }
 
 std::unique_ptr<Scraper> MakeScraper() { return std::make_unique<HttpScraper>(); }

@@ -86,15 +86,15 @@ class EventReader {
         intake_.StopHere();
         break;
       }
-      const uint64_t available = file.size - cursor_.offset();
+      available_ = file.size - cursor_.offset();
       ASSIGN_OR_RETURN(const std::string data,
-                       ReadAt(file, cursor_.offset(), std::min(window, available), path_));
-      at_end_ = data.size() == available;
+                       ReadAt(file, cursor_.offset(), std::min(window, available_), path_));
+      at_end_ = data.size() == available_;
       const size_t taken = TakeRecords(data);
       cursor_.set_offset(cursor_.offset() + taken);
       intake_.CountBytes(static_cast<int64_t>(taken));
       // A record that is larger than the window is read whole, once all of it is there.
-      if (taken == 0 && (wanted_ <= window || wanted_ > available)) break;
+      if (taken == 0 && (wanted_ <= window || wanted_ > available_)) break;
       window = std::max(kWindowBytes, wanted_);
     }
     return absl::OkStatus();
@@ -115,7 +115,7 @@ class EventReader {
         continue;
       }
       const Record record = RecordAt(rest);
-      if (record.state == Record::State::kPartial) return at + TakePartial(record, rest.size());
+      if (record.state == Record::State::kPartial) return at + TakePartial(record, at);
       if (MayYetChange(record, rest)) return at;
       if (record.state == Record::State::kBadLength) {
         AddBad(at, "the event file is damaged: a length with a wrong checksum");
@@ -135,9 +135,10 @@ class EventReader {
     return rest.size() - std::min<size_t>(rest.size(), kRecordHeaderBytes - 1);
   }
 
-  size_t TakePartial(const Record& record, size_t left) {
+  size_t TakePartial(const Record& record, size_t at) {
     wanted_ = record.bytes;
-    if (!at_end_ || !intake_.source().ended) return 0;
+    const uint64_t left = available_ - at;
+    if (record.bytes <= left || !intake_.source().ended) return 0;
     intake_.AddBad(
         1, absl::StrCat("the last record is cut off: ", left, " of ", record.bytes, " bytes"),
         path_);
@@ -209,6 +210,7 @@ class EventReader {
   std::vector<Target> targets_;
   v1::FileCursor cursor_;
   TfEvent event_;
+  uint64_t available_ = 0;  // from the cursor to the end of the file
   uint64_t wanted_ = 0;
   bool at_end_ = false;  // the data at hand goes to the end of the file
 };

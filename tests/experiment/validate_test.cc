@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "absl/strings/str_cat.h"
+#include "experiment/runnable.h"
 #include "experiment/spec.h"
 #include "tests/experiment/specs.h"
 
@@ -173,11 +175,43 @@ TEST(Rules, OfCollectors) {
   EXPECT_THAT(with("{collector: {kind: Custom}, source: {fileSystemPath: {path: a}}}"),
               ElementsAre(HasSubstr("customCollector: is required"), HasSubstr("kind: is required"),
                           HasSubstr("must be absolute")));
+  EXPECT_THAT(with("{collector: {kind: PrometheusMetric}, source: {httpGet: {scheme: HTTPS}}}"),
+              Contains(HasSubstr("\"HTTPS\" is not supported: serve the metrics over HTTP")));
   EXPECT_THAT(with("{collector: {kind: Stdout}}"),
               ElementsAre(HasSubstr("did you mean \"StdOut\"?")));
   EXPECT_THAT(with("{source: {fileSystemPath: {path: /a}}}"),
               ElementsAre(HasSubstr(
                   "warning: spec.metricsCollectorSpec.source.fileSystemPath: has no effect")));
+}
+
+// What is right in itself, and does not do on one machine what it does in a cluster.
+TEST(Rules, OfCollectorsOnOneMachine) {
+  const auto with = [](int parallel, const std::string& spec) {
+    return FindingsOf(absl::StrCat(kGood, "  parallelTrialCount: ", parallel,
+                                   "\n  metricsCollectorSpec: ", spec, "\n"));
+  };
+  const std::string served = "{collector: {kind: PrometheusMetric}, source: {httpGet: {port: 9}}}";
+  EXPECT_THAT(with(1, served), IsEmpty());
+  EXPECT_THAT(with(3, served),
+              ElementsAre(HasSubstr("warning: spec.metricsCollectorSpec.source.httpGet.port: as "
+                                    "processes of one machine the 3 trials at a time would all "
+                                    "serve port 9, and only one of them is asked")));
+  EXPECT_THAT(with(1, "{collector: {kind: Custom, customCollector: {name: csv}}}"),
+              ElementsAre(HasSubstr("warning: spec.metricsCollectorSpec.collector.kind: Custom "
+                                    "collects by a container beside the trial")));
+  EXPECT_THAT(with(3, "{collector: {kind: TensorFlowEvent}}"), IsEmpty());
+  EXPECT_THAT(with(3, "{collector: {kind: Push}}"), IsEmpty());
+}
+
+TEST(Rules, WhatCollectsByAContainerDoesNotRunHere) {
+  const v1::Experiment custom = ParseOnly(ReadTestFile("katib/collector-custom.yaml"));
+  const Status status = CheckRunnable(custom);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(Message(status), HasSubstr("a container beside the trial"));
+  for (const char* name : {"tfevent", "prometheus", "push", "none", "json"}) {
+    const auto file = absl::StrCat("katib/collector-", name, ".yaml");
+    EXPECT_TRUE(CheckRunnable(ParseOnly(ReadTestFile(file))).ok()) << name;
+  }
 }
 
 TEST(Rules, OfFilters) {

@@ -189,6 +189,18 @@ TEST_F(TfEventsTest, ReadsARecordThatIsLargerThanItsWindow) {
   EXPECT_EQ(last_.bad_lines, 0);
 }
 
+TEST_F(TfEventsTest, SaysThatALargeRecordIsCutOff) {
+  const std::string record = TfRecordOf(std::string(6 << 20, 'i'));
+  Write(File("1"), record.substr(0, 3 << 20));
+  EXPECT_EQ(Collect(), "");
+  EXPECT_EQ(last_.bad_lines, 0);
+  Collect(true);
+  EXPECT_EQ(last_.bad_lines, 1);
+  EXPECT_THAT(last_.bad_sample, HasSubstr("cut off: 3145728 of 6291472 bytes"));
+  Collect(true);
+  EXPECT_EQ(last_.bad_lines, 0);
+}
+
 TEST_F(TfEventsTest, StopsAtItsLimitsAndGoesOn) {
   std::string contents;
   for (uint64_t i = 0; i < 120'000; ++i) contents += ScalarRecord("loss", i, 0.5f);
