@@ -30,7 +30,10 @@ done
 run tensorboard deploy/examples/tensorboard.yaml
 run hypertune deploy/examples/hypertune.yaml
 # A port that is free now: tests run side by side.
-port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+port=$(python3 -c 'import socket
+s = socket.socket()
+s.bind(("127.0.0.1", 0))
+print(s.getsockname()[1])')
 sed "s/9464/$port/" deploy/examples/prometheus.yaml >"$work/prometheus.yaml"
 run prometheus "$work/prometheus.yaml"
 

@@ -52,16 +52,15 @@ class Endpoint {
     answer_ = answer;
   }
   void SayPage(const std::string& page, const std::string& type = "text/plain; version=0.0.4") {
-    Say(absl::StrCat("HTTP/1.1 200 OK\r\nContent-Type: ", type, "\r\nContent-Length: ",
-                     page.size(), "\r\n\r\n", page));
+    Say(absl::StrCat("HTTP/1.1 200 OK\r\nContent-Type: ", type, "\r\nContent-Length: ", page.size(),
+                     "\r\n\r\n", page));
   }
 
   // Waits until it has been asked so many times more.
   bool Asked(int times) {
     std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, kPatience, [&, until = asked_ + times] {
-      return asked_ >= until;
-    });
+    return changed_.wait_for(lock, kPatience,
+                             [&, until = asked_ + times] { return asked_ >= until; });
   }
   std::string request() {
     std::lock_guard lock(mutex_);
