@@ -2,6 +2,7 @@
 // joined by a second one, with real trials under it. BINARY_DIR is where the program under test
 // lies.
 #include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include "base/process_id.h"
 #include "client/remote_client.h"
 #include "experiment/spec.h"
+#include "proto/katib/v1beta1/api.grpc.pb.h"
 #include "tests/integration/cli.h"
 
 namespace shirabe::cmd {
@@ -75,6 +77,7 @@ class ServeTest : public testing::Test {
     EXPECT_TRUE(Eventually([&] { return std::filesystem::exists(ready); })) << server->Err();
     const auto json = nlohmann::json::parse(ReadFile(ready).value_or("{}"));
     address_ = json.value("grpc", "");
+    katib_address_ = json.value("katib", "");
     return server;
   }
 
@@ -117,6 +120,7 @@ class ServeTest : public testing::Test {
   Cli cli_;
   int servers_ = 0;
   std::string address_;
+  std::string katib_address_;
 };
 
 TEST_F(ServeTest, RunsWhatIsApplied) {
@@ -274,6 +278,34 @@ TEST_F(ServeTest, IsOpenToTheNetworkOnlyWithTlsAndAToken) {
   const Outcome torn =
       cli_.Run({"serve", "--tls-cert", cli_.Write("c.pem", "x"), "--tls-key", cli_.Path("c.pem")});
   EXPECT_THAT(torn.err, HasSubstr("c.pem is no PEM file"));
+}
+
+TEST_F(ServeTest, TakesWhatKatibsPushersSend) {
+  const auto server = Serve({"--katib-listen", "127.0.0.1:0"});
+  std::string yaml = absl::StrReplaceAll(kSpec, {{"NAME", "one"}, {"DIR", cli_.Path("")}});
+  yaml += "  metricsCollectorSpec: {collector: {kind: Push}}\n";
+  EXPECT_EQ(Apply(cli_.Write("one.yaml", yaml)).code, 0);
+  ASSERT_TRUE(Eventually([&] { return HasStarted(2); }));
+  auto channel = grpc::CreateChannel(katib_address_, grpc::InsecureChannelCredentials());
+  const auto stub = api::v1::beta1::DBManager::NewStub(channel);
+  const auto push = [&](const std::string& trial, const std::string& value) {
+    api::v1::beta1::ReportObservationLogRequest request;
+    request.set_trial_name(trial);
+    auto& log = *request.mutable_observation_log()->add_metric_logs();
+    log.set_time_stamp("2026-11-21T10:00:00Z");
+    log.mutable_metric()->set_name("loss");
+    log.mutable_metric()->set_value(value);
+    api::v1::beta1::ReportObservationLogReply reply;
+    grpc::ClientContext context;
+    return stub->ReportObservationLog(&context, request, &reply).error_code();
+  };
+  EXPECT_TRUE(Eventually([&] { return push("one-1", "0.25") == grpc::StatusCode::OK; }));
+  EXPECT_EQ(push("one-1", "0.25"), grpc::StatusCode::OK);  // sent again
+  EXPECT_EQ(push("one-9", "0.25"), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(push("one-1", "low"), grpc::StatusCode::INVALID_ARGUMENT);
+  const auto rows = cli_.Json(Remote({"get", "metrics", "one/1", "-o", "json"}))["items"];
+  ASSERT_EQ(rows.size(), 1u) << rows;
+  EXPECT_EQ(rows[0]["value"], 0.25);
 }
 
 TEST_F(ServeTest, SpeaksTls) {
