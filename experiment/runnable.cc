@@ -9,6 +9,7 @@
 #include "base/registry.h"
 #include "metrics/collector.h"
 #include "suggestion/algorithm.h"
+#include "suggestion/remote_table.h"
 #include "suggestion/stopper.h"
 #include "trial/template.h"
 
@@ -32,8 +33,12 @@ Status CheckRegistered(const std::string& what, const std::string& name) {
 
 Status CheckRunnable(const v1::Experiment& experiment) {
   const v1::ExperimentSpec& spec = experiment.spec();
-  RETURN_IF_ERROR(
-      CheckRegistered<suggestion::AlgorithmInfo>("algorithm", spec.algorithm().algorithm_name()));
+  // Whatever a remote one is called is known to it.
+  ASSIGN_OR_RETURN(const std::string endpoint, suggestion::RemoteEndpoint(spec));
+  if (endpoint.empty()) {
+    RETURN_IF_ERROR(
+        CheckRegistered<suggestion::AlgorithmInfo>("algorithm", spec.algorithm().algorithm_name()));
+  }
   if (spec.has_early_stopping()) {
     RETURN_IF_ERROR(CheckRegistered<suggestion::StopperInfo>(
         "early-stopping rule", spec.early_stopping().algorithm_name()));
