@@ -60,7 +60,7 @@ StatusOr<std::unique_ptr<metrics::Collector>> CreateSimCollector(const v1::Metri
 }
 
 std::string DescribeSim(const metrics::Source&) { return "in the points of the simulation"; }
-std::string NoFile(const metrics::Source&) { return ""; }
+std::vector<std::string> NoFiles(const metrics::Source&) { return {}; }
 
 }  // namespace
 
@@ -177,5 +177,5 @@ SHIRABE_REGISTER(CollectorInfo, {.name = "Custom",
                                  .help = "points of the simulation",
                                  .create = simulation::CreateSimCollector,
                                  .describe = simulation::DescribeSim,
-                                 .shared_file = simulation::NoFile});
+                                 .shared_files = simulation::NoFiles});
 }  // namespace shirabe::metrics
