@@ -13,7 +13,7 @@ namespace shirabe::client {
 
 struct Place {
   std::string home;         // directory of outputs, logs and checkpoints
-  std::string db;           // address of the store: sqlite:PATH, memory:
+  std::string db;           // address of the store: sqlite:PATH, postgres://…, memory:
   bool db_is_usual = true;  // nobody named it, so that it may not be there yet
   std::string ns;
   bool ns_is_usual = true;  // nobody named it: a file may

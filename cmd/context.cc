@@ -27,7 +27,8 @@ std::string WithoutNoun(const std::string& text, std::initializer_list<const cha
 
 void AddGlobals(Options& options, Globals* globals) {
   options.Text("--db", &globals->db, "ADDRESS",
-               "the store: sqlite:PATH or memory: (default $SHIRABE_DB, else in $SHIRABE_HOME)");
+               "the store: sqlite:PATH, postgres://USER@HOST/DATABASE or memory: "
+               "(default $SHIRABE_DB, else in $SHIRABE_HOME)");
   options.Text("--server", &globals->server, "HOST:PORT",
                "a server (shirabe serve); tls://HOST:PORT with TLS (default $SHIRABE_SERVER)");
   options.Text("--token-file", &globals->token_file, "FILE",

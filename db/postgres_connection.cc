@@ -25,7 +25,7 @@ constexpr int kOldestServer = 140000;
 // A writer that was stopped in the middle (by SIGSTOP, by a lost network) must not keep the others
 // out: the server ends its transaction after idle_in_transaction_session_timeout.
 constexpr char kSettings[] = R"sql(
-SET search_path = shirabe, pg_catalog;
+SET search_path = shirabe;
 SET default_transaction_isolation = 'read committed';
 SET enable_seqscan = off;
 SET enable_hashjoin = off;

@@ -59,6 +59,13 @@ struct PostgresOptions {
   absl::Duration answer_patience = absl::Seconds(60);
 };
 
+// A statement of ours, for tests: its plan must find its rows by this index.
+struct PostgresStatement {
+  std::string name;
+  std::string sql;
+  std::string index;
+};
+
 class PostgresConnection {
  public:
   // Connected, in the settings that the store's statements rely on. `why`, if given, gets the error

@@ -36,21 +36,24 @@ bool PostgresListener::Stopped(absl::Duration wait) const {
 }
 
 void PostgresListener::Loop() {
-  for (int failures = 0; !Stopped(failures == 0 ? absl::ZeroDuration() : PostgresBackoff(failures));
-       ++failures) {
-    const Status status = Listen();
+  int failures = 0;  // in a row
+  while (!Stopped(failures == 0 ? absl::ZeroDuration() : PostgresBackoff(failures))) {
+    bool connected = false;
+    const Status status = Listen(&connected);
     if (status.ok()) return;
-    if (failures == 0) {
+    failures = connected ? 1 : failures + 1;
+    if (failures == 1) {
       Log(LogLevel::kWarning, "the feed of changes is interrupted; connecting again",
           {{"database", options_.address.shown}, {"error", Message(status)}});
     }
   }
 }
 
-Status PostgresListener::Listen() {
+Status PostgresListener::Listen(bool* connected) {
   ASSIGN_OR_RETURN(const auto db, PostgresConnection::Open(options_));
   RETURN_IF_ERROR(db->Query("LISTEN shirabe").status());
   RETURN_IF_ERROR(Look(db.get()));  // what was committed before
+  *connected = true;
   while (!Stopped(absl::ZeroDuration())) {
     ASSIGN_OR_RETURN(const auto payloads, db->AwaitNotifications(stop_.get(), kLookEvery));
     for (const std::string& payload : payloads) {

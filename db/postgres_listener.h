@@ -22,7 +22,7 @@ class PostgresListener {
  private:
   void Loop();
   // Until the connection breaks or the listener stops.
-  Status Listen();
+  Status Listen(bool* connected);
   Status Look(PostgresConnection* db);
   bool Stopped(absl::Duration wait) const;
 

@@ -1,6 +1,10 @@
 // The connections on which a PostgreSQL store reads: as many as there are reads at once, up to a
-// limit, for the server has a limit of its own. After a restart of the server all of them are dead,
-// which shows when they are used; then they are dropped and made anew. Thread-safe.
+// limit, for the server has a limit of its own. Whoever comes when all are taken waits until one
+// is given back. Held by db/postgres_store, and lives as long; thread-safe.
+//
+// After a restart of the server all of them are dead, which shows only when they are used. So the
+// first that breaks takes all idle ones with it, and the read is made again on a new one: callers
+// do not notice a server that is away for less than their patience.
 #pragma once
 
 #include <condition_variable>
@@ -38,7 +42,8 @@ class PostgresPool {
 
  private:
   static absl::Duration Deadline(absl::Duration patience);
-  // `*again` if it can be tried again.
+  // An idle connection or a new one; `*again` if there is none but trying again may help, as it
+  // does not with a wrong password.
   StatusOr<std::unique_ptr<PostgresConnection>> Take(absl::Duration deadline, bool* again);
   void GiveBack(std::unique_ptr<PostgresConnection> db);
   // A moment, longer with each failure; false if the deadline has passed.

@@ -14,14 +14,16 @@ namespace {
   "experiment = (SELECT id FROM name WHERE namespace = $1::text AND name = $2::text)"
 
 constexpr char kExperiment[] =
-    "SELECT revision, body FROM name JOIN experiment USING (id)"
-    " WHERE namespace = $1::text AND name = $2::text";
+    "SELECT revision, body FROM experiment"
+    " WHERE id = (SELECT id FROM name WHERE namespace = $1::text AND name = $2::text)";
+// OFFSET 0, here and below, keeps the planner from joining in another order: it may plan while the
+// tables are empty or have one row, and think then that any order will do.
+#define SHIRABE_OF_NAME \
+  " LATERAL (SELECT revision, body FROM experiment WHERE id = n.id OFFSET 0) e"
 constexpr char kExperiments[] =
-    "SELECT revision, body FROM name JOIN experiment USING (id)"
-    " ORDER BY namespace, name";
-constexpr char kExperimentsOfNamespace[] =
-    "SELECT revision, body FROM name JOIN experiment USING (id)"
-    " WHERE namespace = $1::text ORDER BY name";
+    "SELECT e.revision, e.body FROM name n," SHIRABE_OF_NAME " ORDER BY n.namespace, n.name";
+constexpr char kExperimentsOfNamespace[] = "SELECT e.revision, e.body FROM name n," SHIRABE_OF_NAME
+                                           " WHERE n.namespace = $1::text ORDER BY n.name";
 
 constexpr char kTrial[] =
     "SELECT revision, body FROM trial WHERE " SHIRABE_EXPERIMENT " AND number = $3::int8";
@@ -47,9 +49,9 @@ constexpr char kCheckpoints[] = "SELECT revision, body FROM checkpoint WHERE " S
                                 " AND trial = $3::int8 ORDER BY attempt, step";
 
 constexpr char kObservations[] =
-    "SELECT attempt, step, m.name, value, time, implicit, superseded"
-    " FROM observation JOIN metric m ON m.id = metric WHERE " SHIRABE_EXPERIMENT
-    " AND trial = $3::int8 AND superseded <= $4::bool ORDER BY attempt, step, m.name";
+    "SELECT attempt, step, (SELECT m.name FROM metric m WHERE m.id = o.metric) AS named, value,"
+    " time, implicit, superseded FROM observation o WHERE " SHIRABE_EXPERIMENT
+    " AND trial = $3::int8 AND superseded <= $4::bool ORDER BY attempt, step, named";
 constexpr char kObservationsOfMetric[] =
     "SELECT attempt, step, NULL::bytea, value, time, implicit, superseded FROM observation"
     " WHERE " SHIRABE_EXPERIMENT
@@ -61,12 +63,12 @@ constexpr char kEvents[] = "SELECT body FROM event WHERE " SHIRABE_EXPERIMENT
                            " AND id > $3::int8 ORDER BY id LIMIT $4::int8";
 constexpr char kIntents[] = "SELECT body FROM intent WHERE " SHIRABE_EXPERIMENT " ORDER BY id";
 constexpr char kLease[] =
-    "SELECT epoch, holder, expiry FROM name JOIN experiment USING (id)"
-    " WHERE namespace = $1::text AND name = $2::text";
+    "SELECT epoch, holder, expiry, (SELECT revision FROM experiment e WHERE e.id = n.id)"
+    " FROM name n WHERE namespace = $1::text AND name = $2::text";
 constexpr char kRevision[] = "SELECT revision FROM store WHERE id = 1";
 
 // First the revision of the last row that is wanted, from the heads of the indexes; then all rows
-// up to it, so that the last Commit is whole. In the order of Change::Kind.
+// up to it, so that the last Commit is whole; then their names. In the order of Change::Kind.
 #define SHIRABE_HEAD(table) \
   "(SELECT revision FROM " table " WHERE revision > $1 ORDER BY revision LIMIT $2)"
 #define SHIRABE_RANGE(column) \
@@ -79,16 +81,16 @@ constexpr char kChanges[] =
     " UNION ALL " SHIRABE_HEAD("intent")
     " UNION ALL (SELECT deleted FROM name WHERE deleted > $1 AND deleted > 0"
     " ORDER BY deleted LIMIT $2)) heads ORDER BY revision LIMIT $2) wanted)"
-    " SELECT revision, 0 AS kind, namespace, name, 0::int8 AS trial, 0::int8 AS item"
-    " FROM experiment JOIN name USING (id)" SHIRABE_RANGE("revision")
-    " UNION ALL SELECT revision, 1, namespace, name, number, 0"
-    " FROM trial t JOIN name n ON n.id = t.experiment" SHIRABE_RANGE("revision")
-    " UNION ALL SELECT revision, 2, namespace, name, trial, number"
-    " FROM attempt a JOIN name n ON n.id = a.experiment" SHIRABE_RANGE("revision")
-    " UNION ALL SELECT revision, 3, namespace, name, 0, i.id"
-    " FROM intent i JOIN name n ON n.id = i.experiment" SHIRABE_RANGE("revision")
-    " UNION ALL SELECT deleted, 4, namespace, name, 0, 0"
-    " FROM name" SHIRABE_RANGE("deleted") " AND deleted > 0"
+    " SELECT revision, kind, namespace, name, trial FROM"
+    " (SELECT revision, 0 AS kind, id AS experiment, 0::int8 AS trial, 0::int8 AS item"
+    " FROM experiment" SHIRABE_RANGE("revision")
+    " UNION ALL SELECT revision, 1, experiment, number, 0 FROM trial" SHIRABE_RANGE("revision")
+    " UNION ALL SELECT revision, 2, experiment, trial, number"
+    " FROM attempt" SHIRABE_RANGE("revision")
+    " UNION ALL SELECT revision, 3, experiment, 0, id FROM intent" SHIRABE_RANGE("revision")
+    " UNION ALL SELECT deleted, 4, id, 0, 0 FROM name" SHIRABE_RANGE("deleted")
+    " AND deleted > 0 OFFSET 0) rows,"
+    " LATERAL (SELECT namespace, name FROM name WHERE id = rows.experiment OFFSET 0) names"
     " ORDER BY revision, kind, trial, item";
 
 template <class Record>
@@ -213,7 +215,7 @@ StatusOr<std::vector<v1::Intent>> ListIntents(const ExperimentKey& key, Postgres
 
 StatusOr<v1::Lease> GetLease(const ExperimentKey& key, PostgresConnection* db) {
   ASSIGN_OR_RETURN(const PostgresResult result, db->Query(kLease, Params(key)));
-  if (result.rows() == 0) return NoExperiment(key);
+  if (result.rows() == 0 || result.IsNull(0, 3)) return NoExperiment(key);
   return LeaseOfRow(key, result.Int(0, 0), result.Bytes(0, 1), result.Int(0, 2));
 }
 
@@ -238,24 +240,24 @@ StatusOr<std::vector<Change>> ListChanges(int64_t after, int64_t limit, Postgres
   return changes;
 }
 
-std::vector<std::pair<std::string, std::string>> PostgresReadStatements() {
-  return {{"experiment", kExperiment},
-          {"experiments", kExperiments},
-          {"experiments of a namespace", kExperimentsOfNamespace},
-          {"trial", kTrial},
-          {"trials", kTrials},
-          {"live trials", kLiveTrials},
-          {"changed trials", kChangedTrials},
-          {"attempts", kAttempts},
-          {"open attempts", kOpenAttempts},
-          {"attempts of a trial", kTrialsAttempts},
-          {"checkpoints", kCheckpoints},
-          {"observations", kObservations},
-          {"observations of a metric", kObservationsOfMetric},
-          {"events", kEvents},
-          {"intents", kIntents},
-          {"lease", kLease},
-          {"changes", kChanges}};
+std::vector<PostgresStatement> PostgresReadStatements() {
+  return {{"experiment", kExperiment, "name_namespace_name_key"},
+          {"experiments", kExperiments, "experiment_pkey"},
+          {"experiments of a namespace", kExperimentsOfNamespace, "name_namespace_name_key"},
+          {"trial", kTrial, "trial_pkey"},
+          {"trials", kTrials, "trial_pkey"},
+          {"live trials", kLiveTrials, "trial_live"},
+          {"changed trials", kChangedTrials, "trial_by_revision"},
+          {"attempts", kAttempts, "attempt_pkey"},
+          {"open attempts", kOpenAttempts, "attempt_open"},
+          {"attempts of a trial", kTrialsAttempts, "attempt_pkey"},
+          {"checkpoints", kCheckpoints, "checkpoint_pkey"},
+          {"observations", kObservations, "observation_pkey"},
+          {"observations of a metric", kObservationsOfMetric, "observation_pkey"},
+          {"events", kEvents, "event_pkey"},
+          {"intents", kIntents, "intent_pkey"},
+          {"lease", kLease, "name_namespace_name_key"},
+          {"changes", kChanges, "trial_by_revision"}};
 }
 
 }  // namespace shirabe::db

@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "db/postgres_connection.h"
@@ -35,7 +34,7 @@ StatusOr<std::vector<Change>> ListChanges(int64_t after, int64_t limit, Postgres
 v1::Lease LeaseOfRow(const ExperimentKey& key, int64_t epoch, const std::string& holder,
                      int64_t expiry);
 
-// For tests: every statement above by a name, to be explained.
-std::vector<std::pair<std::string, std::string>> PostgresReadStatements();
+// Every statement above, for tests.
+std::vector<PostgresStatement> PostgresReadStatements();
 
 }  // namespace shirabe::db

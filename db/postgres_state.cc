@@ -12,30 +12,37 @@ namespace {
 
 // Each looks a list of keys up, and answers with their places in that list, counted from 1. An
 // experiment is given by its place in the lists of names, $1 and $2.
+//
+// OFFSET 0 keeps the planner from joining in another order: it may plan while the tables are empty,
+// and think then that all trials of an experiment are as good as one.
 constexpr char kNames[] =
-    "SELECT q.place, n.id, epoch, holder, expiry, coalesce(revision, 0)"
-    " FROM unnest($1::text[], $2::text[]) WITH ORDINALITY q(namespace, name, place)"
-    " JOIN name n ON n.namespace = q.namespace AND n.name = q.name"
-    " LEFT JOIN experiment e ON e.id = n.id";
-#define SHIRABE_NAME_OF_Q \
-  " JOIN name n ON n.namespace = ($1::text[])[q.which] AND n.name = ($2::text[])[q.which]"
+    "SELECT q.place, n.id, epoch, holder, expiry,"
+    " coalesce((SELECT revision FROM experiment e WHERE e.id = n.id), 0)"
+    " FROM unnest($1::text[], $2::text[]) WITH ORDINALITY q(namespace, name, place),"
+    " LATERAL (SELECT * FROM name WHERE name.namespace = q.namespace AND name.name = q.name"
+    " OFFSET 0) n";
+#define SHIRABE_EXPERIMENT_OF_Q       \
+  "experiment = (SELECT id FROM name" \
+  " WHERE namespace = ($1::text[])[q.which] AND name = ($2::text[])[q.which])"
 constexpr char kTrials[] =
-    "SELECT q.place, revision"
-    " FROM unnest($3::int4[], $4::int8[]) WITH ORDINALITY q(which, trial, place)" SHIRABE_NAME_OF_Q
-    " JOIN trial t ON t.experiment = n.id AND t.number = q.trial";
+    "SELECT q.place, t.revision"
+    " FROM unnest($3::int4[], $4::int8[]) WITH ORDINALITY q(which, trial, place),"
+    " LATERAL (SELECT revision FROM trial WHERE " SHIRABE_EXPERIMENT_OF_Q
+    " AND number = q.trial OFFSET 0) t";
 constexpr char kAttempts[] =
-    "SELECT q.place, revision, CASE WHEN fenced THEN body END"
+    "SELECT q.place, a.revision, CASE WHEN q.fenced THEN a.body END"
     " FROM unnest($3::int4[], $4::int8[], $5::int4[], $6::bool[])"
-    " WITH ORDINALITY q(which, trial, attempt, fenced, place)" SHIRABE_NAME_OF_Q
-    " JOIN attempt a ON a.experiment = n.id AND a.trial = q.trial AND a.number = q.attempt";
+    " WITH ORDINALITY q(which, trial, attempt, fenced, place),"
+    " LATERAL (SELECT revision, body FROM attempt WHERE " SHIRABE_EXPERIMENT_OF_Q
+    " AND attempt.trial = q.trial AND number = q.attempt OFFSET 0) a";
 constexpr char kCheckpoints[] =
-    "SELECT q.place, revision FROM unnest($3::int4[], $4::int8[], $5::int4[], $6::int8[])"
-    " WITH ORDINALITY q(which, trial, attempt, step, place)" SHIRABE_NAME_OF_Q
-    " JOIN checkpoint c ON c.experiment = n.id AND c.trial = q.trial"
-    " AND c.attempt = q.attempt AND c.step = q.step";
+    "SELECT q.place, c.revision FROM unnest($3::int4[], $4::int8[], $5::int4[], $6::int8[])"
+    " WITH ORDINALITY q(which, trial, attempt, step, place),"
+    " LATERAL (SELECT revision FROM checkpoint k WHERE " SHIRABE_EXPERIMENT_OF_Q
+    " AND k.trial = q.trial AND k.attempt = q.attempt AND k.step = q.step OFFSET 0) c";
 constexpr char kMetrics[] =
-    "SELECT q.place, m.id FROM unnest($1::bytea[]) WITH ORDINALITY q(name, place)"
-    " JOIN metric m ON sha256(m.name) = sha256(q.name)";
+    "SELECT q.place, m.id FROM unnest($1::bytea[]) WITH ORDINALITY q(name, place),"
+    " LATERAL (SELECT id FROM metric WHERE sha256(metric.name) = sha256(q.name) OFFSET 0) m";
 
 using Type = PostgresArray::Type;
 
@@ -289,6 +296,14 @@ std::vector<std::string> PostgresState::new_metrics(const Batch& batch) const {
 int64_t PostgresState::MetricId(const std::string& name) const {
   const auto found = metrics_->find(name);
   return found == metrics_->end() ? 0 : found->second;
+}
+
+std::vector<PostgresStatement> PostgresState::Statements() {
+  return {{"names", kNames, "name_namespace_name_key"},
+          {"trials wanted", kTrials, "trial_pkey"},
+          {"attempts wanted", kAttempts, "attempt_pkey"},
+          {"checkpoints wanted", kCheckpoints, "checkpoint_pkey"},
+          {"metrics wanted", kMetrics, "metric_by_name"}};
 }
 
 }  // namespace shirabe::db

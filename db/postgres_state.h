@@ -50,6 +50,8 @@ class PostgresState {
   int64_t MetricId(const std::string& name) const;  // 0: unknown
   void SetMetricId(const std::string& name, int64_t id) { (*metrics_)[name] = id; }
 
+  static std::vector<PostgresStatement> Statements();  // for tests
+
  private:
   struct AttemptState {
     int64_t revision = 0;

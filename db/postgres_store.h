@@ -1,5 +1,6 @@
 // The store in a PostgreSQL database, to be shared by any number of servers. Most callers say
-// db::Open("postgres://…"); this header is for tests and tools that need other options.
+// db::Open("postgres://…"); this header is for tests and tools that need other options. A proxy in
+// between must leave sessions whole: statements are prepared, and changes come by LISTEN.
 #pragma once
 
 #include <memory>

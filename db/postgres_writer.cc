@@ -147,8 +147,8 @@ Status PostgresWriter::Try(const Group& group, bool* again) {
   }
   Log(LogLevel::kWarning, "the connection broke during COMMIT; looking whether it took effect",
       {{"database", options_.connection.address.shown}, {"error", Message(status)}});
+  // Refusals, too: they may have been made because of what another write of this group did.
   for (Waiting* waiting : group) {
-    if (!waiting->request->status.ok()) continue;  // refused, whatever became of the others
     waiting->session = broken.id;
     waiting->sequence = broken.sequence;
   }
@@ -163,9 +163,11 @@ Status PostgresWriter::Connect(bool* again) {
     *again = absl::IsUnavailable(opened.status()) && IsConnectionLost(why);
     return opened.status();
   }
-  session_.db = *std::move(opened);
   session_.id = RandomId();
-  return ForgetOldWriters(session_.db.get());
+  const Status status = ForgetOldWriters(opened->get());
+  *again = (*opened)->lost();
+  if (status.ok()) session_.db = *std::move(opened);
+  return status;
 }
 
 void PostgresWriter::Pause(int failures) {

@@ -39,6 +39,7 @@ class PostgresWrites {
  public:
   explicit PostgresWrites(PostgresConnection* db) : db_(db) {}
 
+  // Each adds one row, or replaces it: the caller has checked which is right.
   void AddName(int64_t id, const ExperimentKey& key);
   void AddMetric(int64_t id, const std::string& name);
   void SaveLease(int64_t id, const v1::Lease& lease);
