@@ -127,6 +127,15 @@ bool Router::IsSlow(const HttpRequest& request) const {
   return match.ok() && match->route->slow;
 }
 
+Status Router::CheckHead(const HttpRequest& request) const {
+  ASSIGN_OR_RETURN(const HttpTarget target, ParseTarget(request.target));
+  std::string allow;
+  ASSIGN_OR_RETURN(const Match match, FindRoute(request.method, target, &allow));
+  if (match.route->access == Route::Access::kOpen) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const Principal caller, context_.tokens->Check(request.Header("authorization")));
+  return NotForTrials(*match.route, caller);
+}
+
 Status Router::Admit(const Route& route, Call& call) {
   const HttpRequest& request = call.request;
   RETURN_IF_ERROR(CheckOrigin(request, context_.loopback_only));
@@ -158,6 +167,10 @@ StatusOr<HttpReply> Router::Answer(const HttpRequest& request, const Route*& rou
   if (call.client != nullptr && call.principal.role == Principal::Role::kUser &&
       call.parameters.contains("namespace") && !call.Text("namespace").empty()) {
     RETURN_IF_ERROR(call.principal.MayUse(call.Text("namespace")));
+  }
+  // Nor is that of somebody with no token that we know.
+  if (call.client != nullptr && call.principal.role == Principal::Role::kTrial) {
+    RETURN_IF_ERROR(context_.client->CheckToken(call.Trial(), call.principal.token));
   }
   RETURN_IF_ERROR(CheckBody(*route, request));
   return route->handle(call);

@@ -42,6 +42,9 @@ class Router {
   Router(HttpContext context, RouterLimits limits);
 
   HttpReply Handle(const HttpRequest& request);
+  // Whether a request, without its body yet, is for nothing, or from nobody who is known: its body
+  // need not be read then. OK says nothing about the rest.
+  Status CheckHead(const HttpRequest& request) const;
   // Whether it may take long, so that it should not hold up those who do not wait.
   bool IsSlow(const HttpRequest& request) const;
 

@@ -21,6 +21,7 @@
 #include "service/http_patience.h"
 #include "service/http_session.h"
 #include "service/metrics.h"
+#include "service/metrics_store.h"
 #include "service/server.h"
 
 namespace shirabe::service {
@@ -69,8 +70,8 @@ StatusOr<tcp::endpoint> ParseAddress(const std::string& address) {
 
 Status ListenProblem(const std::string& address, const Error& error) {
   const std::string text = absl::StrCat("cannot listen on ", address, ": ", error.message());
-  if (error == asio::error::address_in_use) return absl::AlreadyExistsError(text);
-  return ErrnoStatus("cannot listen on " + address, error.value());
+  return error == asio::error::access_denied ? absl::PermissionDeniedError(text)
+                                             : absl::UnavailableError(text);
 }
 
 Status LoadTls(const TlsFiles& files, asio::ssl::context& context) {
@@ -109,6 +110,8 @@ class BeastServer : public HttpServer {
 
   Status Listen();
   void Run();
+  // What the options did not bring.
+  void MakeTheRest();
 
   std::string address() const override { return address_; }
   int port() const override { return port_; }
@@ -121,6 +124,9 @@ class BeastServer : public HttpServer {
   void WakeStreams();
 
   HttpOptions options_;
+  std::unique_ptr<Metrics> own_metrics_;
+  std::unique_ptr<ChangeHub> own_hub_;
+  std::unique_ptr<StoreMetrics> own_store_metrics_;
   asio::io_context io_{1};
   Acceptor acceptor_;
   Timer again_;
@@ -154,9 +160,27 @@ Status BeastServer::Listen() {
   return absl::OkStatus();
 }
 
+void BeastServer::MakeTheRest() {
+  HttpContext& context = options_.context;
+  context.patience = &patience_;
+  if (context.hub == nullptr) {
+    own_hub_ = std::make_unique<ChangeHub>(*context.client);
+    context.hub = own_hub_.get();
+  }
+  if (context.metrics == nullptr) {
+    own_metrics_ = std::make_unique<Metrics>();
+    context.metrics = own_metrics_.get();
+    own_store_metrics_ =
+        std::make_unique<StoreMetrics>(StoreMetrics::Options{.client = context.client,
+                                                             .hub = context.hub,
+                                                             .metrics = context.metrics,
+                                                             .clock = context.clock});
+  }
+}
+
 void BeastServer::Run() {
   RaiseFileLimit();
-  options_.context.patience = &patience_;
+  MakeTheRest();
   const HttpLimits& limits = options_.limits;
   router_ = std::make_unique<Router>(options_.context, limits.rate);
   quick_ = std::make_unique<Workers>(Workers::Limits{limits.workers, kQueue});
@@ -172,6 +196,7 @@ void BeastServer::Run() {
   listener_ = options_.context.hub->Listen([this](const auto&) {
     if (!wake_posted_.exchange(true)) asio::post(io_, [this] { WakeStreams(); });
   });
+  if (own_hub_ != nullptr) own_hub_->Start();
   Accept();
   thread_ = std::thread([this] { io_.run(); });
 }

@@ -25,16 +25,18 @@ struct HttpLimits {
   absl::Duration write = absl::Seconds(30);      // of a reply, or of a part of a long one
   absl::Duration heartbeat = absl::Seconds(15);  // of event streams
   absl::Duration drain = absl::Seconds(10);      // for requests at work, when the server ends
-  RouterLimits rate = {.requests_per_second = 0, .burst = 0};  // 0 = any
-  int workers = 8;                                             // for what the store answers at once
-  int slow_workers = 64;                                       // for what may wait
+  RouterLimits rate = {.requests_per_second = 2000, .burst = 4000};  // of one caller; 0 = any
+  int workers = 8;        // for what the store answers at once
+  int slow_workers = 64;  // for what may wait
 };
 
 struct TlsFiles;  // server.h
 
 struct HttpOptions {
   std::string address = "127.0.0.1:0";  // HOST:PORT; 0 = any free one
-  HttpContext context = {};             // its `patience` is set by the server
+  // Of the context, `client`, `tokens` and `clock` must be there; hub and metrics are made where
+  // they are not, and `patience` is set.
+  HttpContext context = {};
   HttpLimits limits = {};
   const TlsFiles* tls = nullptr;  // until Start returns; null, or without a certificate: plaintext
 };
@@ -42,7 +44,7 @@ struct HttpOptions {
 class HttpServer {
  public:
   // Listens when it returns. kInvalidArgument, naming the option, for what is no address and for
-  // files that are no certificate or key; kAlreadyExists if the port is taken; kPermissionDenied.
+  // files that are no certificate or key; kUnavailable if the port is taken; kPermissionDenied.
   static StatusOr<std::unique_ptr<HttpServer>> Start(HttpOptions options);
   // Takes no more connections, ends event streams and what waits, lets requests at work finish,
   // and closes all that is left after limits.drain.

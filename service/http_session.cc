@@ -22,7 +22,8 @@ namespace http = beast::http;
 
 constexpr absl::Duration kLinger = absl::Seconds(2);
 constexpr size_t kMostSkipped = 8 << 20;
-constexpr size_t kLargeBuffer = 16 << 10;  // what a waiting connection need not keep
+constexpr size_t kMostBodyBytes = 256 << 20;  // of all requests under way
+constexpr size_t kLargeBuffer = 16 << 10;     // what a waiting connection need not keep
 
 std::string HttpDate(absl::Time now) {
   return absl::FormatTime("%a, %d %b %Y %H:%M:%S GMT", now, absl::UTCTimeZone());
@@ -104,6 +105,7 @@ void Session::Start() {
 
 void Session::ReadHeader() {
   if (host_.draining) return End();
+  request_ = {};
   state_ = State::kReading;
   parser_.emplace();
   parser_->header_limit(static_cast<uint32_t>(host_.limits.header_bytes));
@@ -116,9 +118,38 @@ void Session::ReadHeader() {
 
 void Session::OnHeader(Error error) {
   if (error) return Refuse(error);
+  TakeHead();
+  if (const Status problem = CheckBody(); !problem.ok()) return RefuseWith(problem);
   const auto expect = parser_->get()[http::field::expect];
   if (beast::iequals(expect, "100-continue") && !parser_->is_done()) return Continue();
   ReadBody();
+}
+
+void Session::TakeHead() {
+  const auto& message = parser_->get();
+  request_ = {};
+  request_.method = std::string(message.method_string());
+  request_.target = std::string(message.target());
+  for (const auto& field : message) {
+    request_.headers.emplace_back(absl::AsciiStrToLower(std::string(field.name_string())),
+                                  std::string(field.value()));
+  }
+  request_.peer = peer_;
+  keep_alive_ = message.keep_alive();
+  chunked_ = message.version() >= 11;
+}
+
+// Before a body is read: nobody unknown fills our memory, and all together only so much of it.
+Status Session::CheckBody() {
+  if (parser_->is_done()) return absl::OkStatus();
+  RETURN_IF_ERROR(host_.router->CheckHead(request_));
+  const size_t bytes = parser_->content_length().value_or(host_.limits.body_bytes);
+  if (host_.body_bytes + bytes > kMostBodyBytes) {
+    return absl::UnavailableError("the server is reading too much already: try again");
+  }
+  body_bytes_ = bytes;
+  host_.body_bytes += bytes;
+  return absl::OkStatus();
 }
 
 void Session::Continue() {
@@ -137,7 +168,8 @@ void Session::ReadBody() {
 
 void Session::OnBody(Error error) {
   if (error) return Refuse(error);
-  TakeRequest();
+  request_.body = std::move(parser_->get().body());
+  parser_.reset();
   Work();
 }
 
@@ -147,26 +179,14 @@ void Session::Refuse(Error error) {
     // The other side has ended in order, or is silent, gone, or in the middle of a request.
     return error == http::error::end_of_stream ? End() : Close();
   }
-  request_ = {};
+  RefuseWith(problem);
+}
+
+// What follows of the request is not read, so there can be no other after it.
+void Session::RefuseWith(const Status& problem) {
   keep_alive_ = false;
   chunked_ = false;
   Send(ErrorReply(problem));
-}
-
-void Session::TakeRequest() {
-  auto& message = parser_->get();
-  request_ = {};
-  request_.method = std::string(message.method_string());
-  request_.target = std::string(message.target());
-  for (const auto& field : message) {
-    request_.headers.emplace_back(absl::AsciiStrToLower(std::string(field.name_string())),
-                                  std::string(field.value()));
-  }
-  request_.body = std::move(message.body());
-  request_.peer = peer_;
-  keep_alive_ = message.keep_alive();
-  chunked_ = message.version() >= 11;
-  parser_.reset();
 }
 
 void Session::Work() {
@@ -190,6 +210,7 @@ void Session::Send(HttpReply reply) {
   state_ = State::kWriting;
   reply_ = std::move(reply);
   if (host_.draining) keep_alive_ = false;
+  host_.body_bytes -= std::exchange(body_bytes_, 0);
   const bool head_only = request_.method == "HEAD";
   if (reply_.source == nullptr) chunked_ = false;
   if (reply_.source != nullptr && !chunked_) keep_alive_ = false;
@@ -327,6 +348,7 @@ void Session::SkipRest(size_t skipped) {
 void Session::Close() {
   if (std::exchange(state_, State::kClosed) == State::kClosed) return;
   if (std::exchange(streaming_, false)) --host_.streams;
+  host_.body_bytes -= std::exchange(body_bytes_, 0);
   Error ignored;
   timer_.cancel();
   stream_.lowest().cancel();

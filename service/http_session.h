@@ -38,6 +38,7 @@ struct SessionHost {
   std::set<SessionPtr> sessions = {};  // all that are open
   int64_t wakes = 0;                   // how often the store has changed
   int streams = 0;                     // event streams open
+  size_t body_bytes = 0;               // of the bodies of requests under way
   bool draining = false;
   std::function<void()> on_last_gone = {};
 
@@ -54,7 +55,7 @@ class Session : public std::enable_shared_from_this<Session> {
   bool waits() const { return state_ == State::kWaiting; }
   // The server ends: what waits for the other side is ended, requests at work are not.
   void Drain();
-  // At once, whatever is under way.
+  // At once, whatever is under way. Nothing is called after it.
   void Close();
 
  private:
@@ -64,10 +65,12 @@ class Session : public std::enable_shared_from_this<Session> {
 
   void ReadHeader();
   void OnHeader(Error error);
+  void TakeHead();
+  Status CheckBody();
+  void RefuseWith(const Status& problem);
   void Continue();
   void ReadBody();
   void OnBody(Error error);
-  void TakeRequest();
   void Work();
   void Refuse(Error error);  // a request that cannot be read
 
@@ -99,9 +102,10 @@ class Session : public std::enable_shared_from_this<Session> {
   std::optional<Parser> parser_;
   HttpRequest request_;
   HttpReply reply_;
-  std::string out_;
+  std::string out_;        // what is being written
+  size_t body_bytes_ = 0;  // counted among host_.body_bytes
   bool keep_alive_ = false;
-  bool chunked_ = false;
+  bool chunked_ = false;    // of a reply with a source
   bool streaming_ = false;  // counted among host_.streams
   bool watched_ = false;    // for the other side's end
   bool last_piece_ = false;

@@ -83,9 +83,8 @@ TEST_F(HttpTlsTest, SpeaksTlsToThoseWhoDo) {
 }
 
 TEST_F(HttpTlsTest, AsksClientsForACertificate) {
-  const auto server = Start({.certificate = File("server.pem"),
-                             .key = File("server.key"),
-                             .client_ca = File("ca.pem")});
+  const auto server = Start(
+      {.certificate = File("server.pem"), .key = File("server.key"), .client_ca = File("ca.pem")});
   ASSERT_TRUE(server.ok()) << server.status();
   EXPECT_THAT(Ask((*server)->port(), true), HasSubstr("200 OK"));
   EXPECT_EQ(Ask((*server)->port(), false), "");

@@ -36,8 +36,7 @@ class Wire {
     address.sin_family = AF_INET;
     address.sin_port = htons(static_cast<uint16_t>(port));
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    connected_ =
-        connect(socket_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+    connected_ = connect(socket_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
   }
 
   bool connected() const { return connected_; }

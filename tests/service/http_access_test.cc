@@ -1,5 +1,6 @@
 // Who may do what: every route of the table, called with tokens that are wrong, missing, of another
 // namespace or of a trial. Nothing of one namespace is seen from another.
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "tests/service/http_fixture.h"
@@ -12,10 +13,9 @@ using testing::Not;
 
 // Of namespace a, with an experiment that is there.
 std::string TargetOf(const Route& route) {
-  return absl::StrReplaceAll(route.path, {{"{namespace}", "a"},
-                                          {"{name}", "secret"},
-                                          {"{trial}", "1"},
-                                          {"{attempt}", "1"}});
+  return absl::StrReplaceAll(
+      route.path,
+      {{"{namespace}", "a"}, {"{name}", "secret"}, {"{trial}", "1"}, {"{attempt}", "1"}});
 }
 
 class HttpAccessTest : public testing::Test {
@@ -84,14 +84,18 @@ TEST_F(HttpAccessTest, LearningFromAnotherNamespaceIsRefused) {
 }
 
 TEST_F(HttpAccessTest, ProgramsOnTheServersMachineAreForTheAdministrator) {
-  const std::string spec = absl::StrReplaceAll(AskedSpec("runs"), {{"askAndTell: true, ", ""}}) + R"(
+  const std::string spec =
+      absl::StrReplaceAll(AskedSpec("runs"), {{"askAndTell: true, ", ""}}) + R"(
   trialTemplate:
     primaryContainerName: main
     trialParameters: [{name: x, reference: x}]
     trialSpec:
       apiVersion: batch/v1
       kind: Job
-      spec: {template: {spec: {containers: [{name: main, image: i, command: [/bin/true]}]}}}
+      spec:
+        template:
+          spec:
+            containers: [{name: main, image: i, command: [echo, "${trialParameters.x}"]}]
 )";
   const HttpReply refused = http_.Send("POST", "/api/v1/experiments", spec, kTeamToken);
   EXPECT_EQ(refused.status, 403) << refused.body;

@@ -52,6 +52,7 @@ class HttpFixture {
   client::LocalClient& client() { return *client_; }
   ChangeHub& hub() { return *hub_; }
   Metrics& metrics() { return metrics_; }
+  const Metrics& metrics() const { return metrics_; }
 
  private:
   const std::string home_;
@@ -140,7 +141,7 @@ inline HttpReply HttpFixture::Get(const std::string& target, const std::string& 
 }
 
 inline HttpReply HttpFixture::Send(const std::string& method, const std::string& target,
-                            const std::string& body, const std::string& token) {
+                                   const std::string& body, const std::string& token) {
   HttpRequest request{.method = method, .target = target, .body = body, .peer = "127.0.0.1"};
   if (!token.empty()) request.headers.emplace_back("authorization", "Bearer " + token);
   return router_->Handle(request);

@@ -47,8 +47,8 @@ TEST_F(HttpRoutesTest, CreatesGetsAndDeletesAnExperiment) {
 }
 
 TEST_F(HttpRoutesTest, SaysEveryMistakeOfAnExperimentWithItsPlace) {
-  const std::string bad = absl::StrReplaceAll(
-      AskedSpec("one"), {{"maxTrialCount", "maxTrials"}, {"random", "randm"}});
+  const std::string bad =
+      absl::StrReplaceAll(AskedSpec("one"), {{"maxTrialCount", "maxTrials"}, {"random", "randm"}});
   const HttpReply reply = http_.Send("POST", kA, bad);
   ASSERT_EQ(reply.status, 400);
   const Json body = BodyOf(reply);
@@ -172,11 +172,11 @@ TEST_F(HttpRoutesTest, AsksAndTells) {
   EXPECT_EQ(again["token"], asked["token"]);
   const std::string tell = one + "/trials/1:tell";
   EXPECT_EQ(http_.Send("POST", tell, R"({"metrics": {"loss": 0.5}, "step": 1})").status, 200);
-  EXPECT_EQ(http_.Send("POST", tell, R"({"points": [{"metrics": {"loss": "NaN"}, "step": 2}]})")
-                .status,
-            200);
-  const Json end = {{"end", "completed"}, {"metrics", {{"loss", 0.25}}}, {"step", 3},
-                    {"token", asked["token"]}};
+  EXPECT_EQ(
+      http_.Send("POST", tell, R"({"points": [{"metrics": {"loss": "NaN"}, "step": 2}]})").status,
+      200);
+  const Json end = {
+      {"end", "completed"}, {"metrics", {{"loss", 0.25}}}, {"step", 3}, {"token", asked["token"]}};
   EXPECT_EQ(http_.Send("POST", tell, end.dump()).status, 200);
   EXPECT_EQ(http_.Send("POST", tell, end.dump()).status, 200);
   EXPECT_EQ(BodyOf(http_.Get(one + "/trials/1"))["status"]["shirabe"]["phase"], "Succeeded");
@@ -213,11 +213,14 @@ TEST_F(HttpRoutesTest, NotesWhatIsAskedOfTheOwner) {
   http_.RunTrials("a", "one", 1);
   for (const char* verb : {":pause", ":resume", ":scale", ":stop", ":cancel"}) {
     const bool scale = std::string(verb) == ":scale";
-    const HttpReply reply = http_.Send("POST", absl::StrCat(kA, "/one", verb),
-                                       scale ? R"({"maxTrialCount": 9})" : "");
+    const HttpReply reply =
+        http_.Send("POST", absl::StrCat(kA, "/one", verb), scale ? R"({"maxTrialCount": 9})" : "");
     EXPECT_EQ(reply.status, 202) << verb << reply.body;
     EXPECT_THAT(BodyOf(reply)["message"].get<std::string>(), HasSubstr("noted"));
-    EXPECT_EQ(http_.Send("POST", absl::StrCat(kA, "/none", verb), scale ? R"({"maxTrialCount": 9})" : "").status, 404);
+    EXPECT_EQ(
+        http_.Send("POST", absl::StrCat(kA, "/none", verb), scale ? R"({"maxTrialCount": 9})" : "")
+            .status,
+        404);
   }
   EXPECT_EQ(http_.Send("POST", absl::StrCat(kA, "/one/trials/1:retry"), "").status, 202);
   EXPECT_EQ(http_.Send("POST", absl::StrCat(kA, "/one/trials/9:retry"), "").status, 404);
