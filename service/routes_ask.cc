@@ -9,6 +9,7 @@
 #include "proto/shirabe/v1/http.pb.h"
 #include "service/http_body.h"
 #include "service/http_errors.h"
+#include "service/http_patience.h"
 #include "service/routes.h"
 
 namespace shirabe::service {
@@ -20,6 +21,7 @@ using google::protobuf::Value;
 const char* const kOne = "/api/v1/namespaces/{namespace}/experiments/{name}";
 constexpr double kUsualWait = 20;  // seconds
 constexpr double kLongestWait = 60;
+constexpr absl::Duration kAskPiece = absl::Seconds(5);
 constexpr int64_t kUsualCount = 5;
 constexpr int64_t kLargestCount = 1000;
 
@@ -31,13 +33,27 @@ Json ParametersJson(const v1::Trial& trial) {
   return parameters;
 }
 
+// In pieces, so that the end of the server need not wait for a point. Asking again is free.
+StatusOr<client::Asked> AskPatiently(Call& call, const std::string& caller, absl::Duration wait) {
+  Clock& clock = *call.context.clock;
+  const absl::Duration deadline = clock.Monotonic() + wait;
+  for (;;) {
+    const absl::Duration began = clock.Monotonic();
+    const absl::Duration piece = std::clamp(deadline - began, absl::ZeroDuration(), kAskPiece);
+    ASSIGN_OR_RETURN(client::Asked asked, call.client->Ask(call.Experiment(), caller, piece));
+    const absl::Duration now = clock.Monotonic();
+    const bool answered = asked.trial || asked.ended || now - began < piece;
+    if (answered || now >= deadline || call.context.patience->over()) return asked;
+  }
+}
+
 StatusOr<HttpReply> Ask(Call& call) {
   v1::http::AskRequest request;
   RETURN_IF_ERROR(ReadBody(call.request, request));
   const double wait = request.has_wait_seconds() ? request.wait_seconds() : kUsualWait;
   if (wait > kLongestWait) return BadField("waitSeconds", "must be at most 60: ask again after it");
   ASSIGN_OR_RETURN(const client::Asked asked,
-                   call.client->Ask(call.Experiment(), request.caller(), absl::Seconds(wait)));
+                   AskPatiently(call, request.caller(), absl::Seconds(wait)));
   Json body = Json::object();
   if (asked.trial) {
     ASSIGN_OR_RETURN(const auto experiment, call.client->GetExperiment(call.Experiment()));
