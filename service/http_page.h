@@ -24,7 +24,8 @@ std::string PageToken(int64_t after);
 // 0 without one. kInvalidArgument if it is none of ours.
 StatusOr<int64_t> ReadPageToken(const Call& call);
 
-// Whether more follows is said by `next`.
+// A part of a list, as it is sent. Whether more follows is said by `next`, which the next page's
+// token is made of.
 struct Page {
   std::vector<Json> items;
   int64_t next = 0;  // 0 = this is the last

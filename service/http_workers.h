@@ -1,5 +1,6 @@
 // Threads that run what blocks: handlers call the store, and wait. They are made as they are
-// needed, up to a limit, and end with the object. Thread-safe.
+// needed, up to a limit, and end with the object. Made by the server, one object for what is quick
+// and one for what may wait, so that those who wait do not hold up the others. Thread-safe.
 #pragma once
 
 #include <condition_variable>
@@ -23,7 +24,8 @@ class Workers {
   // Finishes what was taken.
   ~Workers();
 
-  // False if too much waits already.
+  // In one of the threads, soon; in the order of the calls where all are busy. False, and then it
+  // is not run, if too much waits already.
   bool Run(Work work);
 
  private:
@@ -34,7 +36,7 @@ class Workers {
   std::condition_variable more_;
   std::deque<Work> queue_;
   std::vector<std::thread> threads_;
-  int idle_ = 0;
+  int idle_ = 0;  // threads that wait for work
   bool ending_ = false;
 };
 

@@ -24,7 +24,9 @@ Json Reference(const std::string& name) { return {{"$ref", "#/components/schemas
 Json NumberSchema(const FieldDescriptor& field, const char* type) {
   const v1::FieldRule& rule = experiment::RuleOf(field);
   Json schema = {{"type", type}};
-  if (rule.text()) schema["type"] = {type, "string"};
+  // A metric's values are text in replies, as Katib has them.
+  const bool text = rule.text() || field.containing_type() == v1::Metric::descriptor();
+  if (text) schema["type"] = {type, "string"};
   if (rule.has_min()) schema["minimum"] = client::NumberJson(rule.min());
   return schema;
 }
@@ -235,6 +237,8 @@ void AddShapes(const Route& route, Json& schemas) {
 }  // namespace
 
 std::string SchemaName(const Descriptor& message) {
+  // Typed in the records, and text wherever people and programs see it.
+  if (&message == v1::Assignment::descriptor()) return "TextAssignment";
   // Katib's objects and our views of them may have one name.
   const bool reply = message.file() == v1::http::Error::descriptor()->file();
   const bool shared = reply && v1::Experiment::descriptor()->file()->FindMessageTypeByName(
@@ -243,6 +247,9 @@ std::string SchemaName(const Descriptor& message) {
 }
 
 void AddSchemas(const Descriptor& message, Json& schemas) {
+  if (&message == v1::Assignment::descriptor()) {
+    return AddSchemas(*v1::http::TextAssignment::descriptor(), schemas);
+  }
   const std::string name = SchemaName(message);
   if (schemas.contains(name)) return;
   schemas[name] = Json::object();

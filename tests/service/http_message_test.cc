@@ -24,8 +24,8 @@ TEST(HttpMessageTest, TakesATargetApart) {
 }
 
 TEST(HttpMessageTest, RefusesWhatIsNoTarget) {
-  for (const char* bad : {"", "*", "a/b", "http://host/a", "/%", "/%1", "/%zz", "/a?x=%0g",
-                          "/%00", "/%0a", "/a?%7f"}) {
+  for (const char* bad : {"", "*", "a/b", "http://host/a", "/%", "/%1", "/%zz", "/a?x=%0g", "/%00",
+                          "/%0a", "/a?%7f"}) {
     EXPECT_EQ(ParseTarget(bad).status().code(), absl::StatusCode::kInvalidArgument) << bad;
   }
   EXPECT_FALSE(ParseTarget(std::string(200, '/')).ok());
