@@ -81,7 +81,26 @@ TEST(HttpMetricsTest, PrintsWhatPrometheusReads) {
   EXPECT_THAT(text, HasSubstr("_bucket{method=\"/a/b\",le=\"+Inf\"} 1"));
 }
 
-TEST(HttpMetricsTest, HasNoEndOfSeriesOnlyInTheory) {
+TEST(HttpMetricsTest, DashboardAndAlertsNameOnlyWhatThereIs) {
+  const auto table = ReadFile(absl::StrCat(SOURCE_DIR, "/service/metrics.cc"));
+  ASSERT_TRUE(table.ok()) << table.status();
+  static const RE2 name(R"(\b((?:katib|shirabe|process)_\w+))");
+  for (const char* file : {"dashboard.json", "alerts.yaml"}) {
+    const auto text = ReadFile(absl::StrCat(SOURCE_DIR, "/deploy/grafana/", file));
+    ASSERT_TRUE(text.ok()) << text.status();
+    re2::StringPiece rest(*text);
+    std::string found;
+    int count = 0;
+    while (RE2::FindAndConsume(&rest, name, &found)) {
+      if (absl::EndsWith(found, "_bucket")) found.resize(found.size() - 7);
+      EXPECT_THAT(*table, HasSubstr(absl::StrCat("\"", found, "\""))) << file;
+      ++count;
+    }
+    EXPECT_GT(count, 5) << file;
+  }
+}
+
+TEST(HttpMetricsTest, HasAnEndOfSeries) {
   Metrics metrics;
   for (int i = 0; i < 6000; ++i) {
     metrics.Add("katib_trial_created_total", {absl::StrCat("ns", i)});
