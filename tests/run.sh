@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # All tests, or one tier of them:
-#   tests/run.sh [tidy|unit|contract|simulation|integration|cluster|e2e|lint|sanitizers|fuzz|soak]…
-# Without an argument: tidy to e2e, as far as this machine can carry them; lint (clang-tidy),
-# sanitizers, fuzz and soak run when they are named. What is skipped is said at the end, with the
-# reason. Installs what is missing first (deploy/setup.sh test).
+#   tests/run.sh [tidy|unit|contract|simulation|integration|cluster|e2e]…
+#   tests/run.sh [api|lint|sanitizers|fuzz|soak]…
+# Without an argument: the first line, as far as this machine can carry them; api (Schemathesis), lint
+# (clang-tidy), sanitizers, fuzz and soak run when they are named. What is skipped is said at the
+# end, with the reason. Installs what is missing first (deploy/setup.sh test).
 #
 # JOBS=n: how many at a time (default: as many as processors and memory allow).
 set -euo pipefail
@@ -175,6 +176,16 @@ tier_contract() { run_ctest release contract "$JOBS"; }
 tier_simulation() { run_ctest release simulation 1; }
 tier_integration() { run_ctest release integration 1; }
 
+# From PyPI, and large: installed by whoever wants it.
+tier_api() {
+  local folder=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/schemathesis
+  if [ ! -x "$folder/bin/st" ]; then
+    skip "api: no Schemathesis (python3 -m venv $folder; $folder/bin/pip install schemathesis)"
+    return
+  fi
+  check_quietly "the HTTP interface is what /openapi.json says" tests/api/schemathesis.sh
+}
+
 tier_cluster() {
   if [ ! -x tests/cluster/run.sh ]; then
     skip "cluster: this version runs trials as local processes only"
@@ -244,12 +255,12 @@ usage() {
 main() {
   local tier all="tidy unit contract simulation integration cluster e2e"
   for tier in "$@"; do
-    [[ " $all lint sanitizers fuzz soak " == *" $tier "* ]] || usage
+    [[ " $all api lint sanitizers fuzz soak " == *" $tier "* ]] || usage
   done
   if [ $# = 0 ]; then
     # shellcheck disable=SC2086 # a list of words
     set -- $all
-    skip "sanitizers, fuzz, soak: each builds everything again or runs for hours; name them to run"
+    skip "api, sanitizers, fuzz, soak: they build everything again or run long; name them to run"
   fi
   mkdir -p "$RESULTS"
   headline "set-up"
