@@ -13,9 +13,11 @@ using testing::Not;
 
 // Of namespace a, with an experiment that is there.
 std::string TargetOf(const Route& route) {
-  return absl::StrReplaceAll(
-      route.path,
-      {{"{namespace}", "a"}, {"{name}", "secret"}, {"{trial}", "1"}, {"{attempt}", "1"}});
+  const bool experiment = absl::StrContains(route.path, "{namespace}");
+  return absl::StrReplaceAll(route.path, {{"{namespace}", "a"},
+                                          {"{name}", experiment ? "secret" : "tpe"},
+                                          {"{trial}", "1"},
+                                          {"{attempt}", "1"}});
 }
 
 class HttpAccessTest : public testing::Test {
