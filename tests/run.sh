@@ -2,7 +2,7 @@
 # All tests, or one tier of them:
 #   tests/run.sh [tidy|unit|contract|simulation|integration|cluster|e2e]…
 #   tests/run.sh [api|lint|sanitizers|fuzz|soak]…
-# Without an argument: the first line, as far as this machine can carry them; api (Schemathesis), lint
+# Without an argument: the first line, as far as this machine can carry it; api (Schemathesis), lint
 # (clang-tidy), sanitizers, fuzz and soak run when they are named. What is skipped is said at the
 # end, with the reason. Installs what is missing first (deploy/setup.sh test).
 #
