@@ -114,15 +114,17 @@ class Rustuna(Peer):
         if p["type"] in ("categorical", "discrete"):
             return trial.suggest_categorical(name, p["values"])
         if p["type"] == "int":
-            return trial.suggest_int(name, p["min"], p["max"], step=step, log=log)
+            return trial.suggest_int(name, p["min"], p["max"], step=step or 1, log=log)
         return trial.suggest_float(name, p["min"], p["max"], step=step, log=log)
 
     def distribution(self, p):
         made = self.rustuna.distributions
         if p["type"] in ("categorical", "discrete"):
             return made.CategoricalDistribution(p["values"])
-        kind = made.IntDistribution if p["type"] == "int" else made.FloatDistribution
-        return kind(p["min"], p["max"], log=p.get("log", False), step=p.get("step"))
+        log, step = p.get("log", False), p.get("step")
+        if p["type"] == "int":
+            return made.IntDistribution(p["min"], p["max"], log=log, step=step or 1)
+        return made.FloatDistribution(p["min"], p["max"], log=log, step=step)
 
     def add(self, point, loss):
         self.study.add_trial(self.rustuna.create_trial(

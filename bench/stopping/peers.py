@@ -1,6 +1,7 @@
 """What the early-stopping rules of Optuna and Ray Tune save on the curves of curves.jsonl: the same
 replay as replay.cc, on so many workers in lock-step, in many orders; prints rows of the same table.
-Each rule is asked through its own interface, with its defaults where nothing else is said.
+Each rule is asked through its own interface, with its defaults where nothing else is said. Optuna's
+WilcoxonPruner is left out, as ours is in replay.cc: it compares folds, not epochs.
 
     python3 bench/stopping/peers.py bench/stopping/curves.jsonl [WORKERS] [ORDERS] [PART]
 
@@ -83,7 +84,6 @@ RULES = {
         lambda p: p.PatientPruner(None, patience=10)),
     "Optuna ThresholdPruner, lower 0.5, 5 warm-up steps": lambda: OptunaRule(
         lambda p: p.ThresholdPruner(lower=0.5, n_warmup_steps=5)),
-    "Optuna WilcoxonPruner": lambda: OptunaRule(lambda p: p.WilcoxonPruner()),
     "Ray ASHAScheduler": lambda: RayRule(lambda s: s.ASHAScheduler(max_t=EPOCHS, **TUNE)),
     "Ray ASHAScheduler, grace_period 4": lambda: RayRule(
         lambda s: s.ASHAScheduler(max_t=EPOCHS, grace_period=4, **TUNE)),
