@@ -60,7 +60,7 @@ TEST(BestTest, TellsOfARecommendedTrialAndCanPrintIt) {
   EXPECT_EQ(BestTable(experiment, false), BestTable(WithBest(), false));
   const v1::Experiment instead = WithRecommended(experiment);
   EXPECT_EQ(BestArguments(instead), "--lr=0.01 --bs=32 --opt=sgd\n");
-  EXPECT_EQ(BestTable(instead, false), "digits-9   0.25          0.01   32   sgd\n");
+  EXPECT_EQ(BestTable(instead, false), "digits-9   0.25   -   0.01   32   sgd\n");
   EXPECT_EQ(PrintJsonLine(BestJson(instead)),
             R"({"trial":"digits-9","objective":"loss","value":0.25,"step":null,)"
             R"("assignments":{"lr":0.01,"bs":32,"opt":"sgd"}})");
