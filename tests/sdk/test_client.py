@@ -1,5 +1,6 @@
 """The Python client, and Katib's names over it, against a real server with real trials."""
 
+import importlib.util
 import json
 import math
 import os
@@ -301,6 +302,20 @@ class ClientTest(unittest.TestCase):
         self.assertEqual(katib.get_experiment("modelled").spec.max_trial_count, 5)
         with self.assertRaises(ValueError):
             katib.edit_experiment_budget("modelled")
+
+
+class TypesTest(unittest.TestCase):
+    @unittest.skipUnless(importlib.util.find_spec("mypy"), "mypy is not installed")
+    def test_the_client_is_typed(self):
+        command = [sys.executable, "-m", "mypy", "--strict", "-p", "shirabe_client"]
+        checked = subprocess.run(
+            command, cwd=ROOT / "sdk" / "python", stdout=subprocess.PIPE, text=True
+        )
+        self.assertEqual(checked.returncode, 0, checked.stdout)
+
+    def test_the_trial_helper_needs_no_client(self):
+        text = (ROOT / "sdk" / "python" / "shirabe.py").read_text()
+        self.assertNotIn("shirabe_client", text)
 
 
 if __name__ == "__main__":
