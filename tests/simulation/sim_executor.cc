@@ -62,9 +62,24 @@ StatusOr<std::unique_ptr<metrics::Collector>> CreateSimCollector(const v1::Metri
 std::string DescribeSim(const metrics::Source&) { return "in the points of the simulation"; }
 std::vector<std::string> NoFiles(const metrics::Source&) { return {}; }
 
+// Programs of the simulation have no files: their points are taken from the world. The registry is
+// read-only once main runs, for everybody but this test program, before anything reads it.
+void PlayCustomCollector() {
+  const auto* custom = Registry<metrics::CollectorInfo>::Get().Find("Custom");
+  CHECK(custom != nullptr);
+  const_cast<metrics::CollectorInfo&>(*custom) = {.name = "Custom",
+                                                  .help = "points of the simulation",
+                                                  .create = CreateSimCollector,
+                                                  .describe = DescribeSim,
+                                                  .shared_files = NoFiles};
+}
+
 }  // namespace
 
-void SetCollectedWorld(World* world) { collected_world = world; }
+void SetCollectedWorld(World* world) {
+  PlayCustomCollector();
+  collected_world = world;
+}
 
 Status SimExecutor::Start(const trial::AttemptRequest& request) {
   if (dead_) return absl::UnavailableError("dead");
@@ -171,11 +186,3 @@ void SimExecutor::Prune(const v1::Checkpoint& checkpoint) {
 }
 
 }  // namespace shirabe::simulation
-
-namespace shirabe::metrics {
-SHIRABE_REGISTER(CollectorInfo, {.name = "Custom",
-                                 .help = "points of the simulation",
-                                 .create = simulation::CreateSimCollector,
-                                 .describe = simulation::DescribeSim,
-                                 .shared_files = simulation::NoFiles});
-}  // namespace shirabe::metrics
