@@ -117,6 +117,7 @@ std::vector<double> RunClient(const Load& load, int client) {
     }
     request.set_total_request_number(load.trials + 1);
     grpc::ClientContext context;
+    context.set_wait_for_ready(true);
     katib::GetSuggestionsReply reply;
     const absl::Duration start = RealClock()->Monotonic();
     const grpc::Status status = stub->GetSuggestions(&context, request, &reply);

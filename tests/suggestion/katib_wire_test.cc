@@ -55,7 +55,8 @@ TEST(KatibWire, AnExperimentComesBackAsItWas) {
 }
 
 TEST(KatibWire, NumbersAreTheShortestTextThatReadsBack) {
-  const auto& parameters = ToKatib(Full()).spec().parameter_specs().parameters();
+  const katib::Experiment wire = ToKatib(Full());
+  const auto& parameters = wire.spec().parameter_specs().parameters();
   EXPECT_EQ(parameters[0].feasible_space().min(), "1e-05");
   EXPECT_EQ(parameters[1].feasible_space().step(), "0.1");
   EXPECT_EQ(parameters[1].feasible_space().distribution(), katib::NORMAL);
