@@ -1,7 +1,8 @@
 // The store: commits alone and together, observations, opening, listing. Figures mean something
 // only beside BM_Fsync, the machine's floor for one durable write. Run with
 //   build/release/bin/micro_bench --benchmark_filter=Store
-// SHIRABE_BENCH_DIR chooses the disk (by default the working directory).
+// SHIRABE_BENCH_DIR chooses the disk (by default the working directory); PostgreSQL, where its
+// package is installed, is started on a Unix socket with its tables under /tmp.
 #include <benchmark/benchmark.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "db/store.h"
+#include "tests/db/postgres_server.h"
 
 namespace shirabe::db {
 namespace {
@@ -75,7 +77,9 @@ v1::Trial Trial(int64_t number) {
 // One store for all threads of a benchmark, with one experiment in it.
 struct Bench {
   explicit Bench(const std::string& scheme) {
-    address = scheme + (scheme == "sqlite:" ? folder.File("bench.db") : "");
+    const StoreInfo* info = Registry<StoreInfo>::Get().Find(scheme);
+    if (scheme == "postgres") CHECK(SharedPostgres() != nullptr);
+    address = scheme + ":" + *info->scratch(folder.File(""));
     auto opened = Open(address);
     CHECK(opened.ok());
     store = *std::move(opened);
@@ -94,6 +98,13 @@ struct Bench {
   std::atomic<int64_t> trials = 0;
 };
 
+// Whether the store can be measured here; else the benchmark says why not.
+bool IsHere(const std::string& scheme, benchmark::State* state) {
+  if (scheme != "postgres" || PostgresServer::IsInstalled()) return true;
+  state->SkipWithError("there is no PostgreSQL here (package postgresql-15)");
+  return false;
+}
+
 // The floor: 4 KiB appended to a file and made durable.
 void BM_Fsync(benchmark::State& state) {
   const Folder folder;
@@ -110,6 +121,7 @@ BENCHMARK(BM_Fsync)->Name("Store/fsync floor")->UseRealTime();
 // A trial that ends: the trial and ten observations in one Commit. Threads share fsyncs.
 void BM_Commit(benchmark::State& state, const std::string& scheme) {
   static std::unique_ptr<Bench> bench;
+  if (!IsHere(scheme, &state)) return;
   if (state.thread_index() == 0) bench = std::make_unique<Bench>(scheme);
   for (auto _ : state) {
     const int64_t number = ++bench->trials;
@@ -122,15 +134,20 @@ void BM_Commit(benchmark::State& state, const std::string& scheme) {
   state.SetItemsProcessed(state.iterations());
   if (state.thread_index() == 0) bench.reset();
 }
-BENCHMARK_CAPTURE(BM_Commit, sqlite, "sqlite:")
+BENCHMARK_CAPTURE(BM_Commit, sqlite, "sqlite")
     ->Name("Store/commit sqlite")
     ->ThreadRange(1, 8)
     ->UseRealTime();
-BENCHMARK_CAPTURE(BM_Commit, memory, "memory:")->Name("Store/commit memory")->UseRealTime();
+BENCHMARK_CAPTURE(BM_Commit, postgres, "postgres")
+    ->Name("Store/commit postgres")
+    ->ThreadRange(1, 8)
+    ->UseRealTime();
+BENCHMARK_CAPTURE(BM_Commit, memory, "memory")->Name("Store/commit memory")->UseRealTime();
 
 // Rows a second, durable, in batches of the size given.
-void BM_Observations(benchmark::State& state) {
-  Bench bench("sqlite:");
+void BM_Observations(benchmark::State& state, const std::string& scheme) {
+  if (!IsHere(scheme, &state)) return;
+  Bench bench(scheme);
   bench.AddTrials(1);
   int64_t step = 0;
   for (auto _ : state) {
@@ -146,15 +163,46 @@ void BM_Observations(benchmark::State& state) {
   }
   state.SetItemsProcessed(state.iterations() * state.range(0));
 }
-BENCHMARK(BM_Observations)
-    ->Name("Store/observations")
-    ->Arg(10)
+BENCHMARK_CAPTURE(BM_Observations, sqlite, "sqlite")
+    ->Name("Store/observations sqlite")
+    ->Arg(1)
+    ->Arg(100)
+    ->Arg(10000)
+    ->UseRealTime();
+BENCHMARK_CAPTURE(BM_Observations, postgres, "postgres")
+    ->Name("Store/observations postgres")
+    ->Arg(1)
+    ->Arg(100)
+    ->Arg(10000)
+    ->UseRealTime();
+
+// The floor of PostgreSQL's: as many rows in the same table and its index, without a check.
+void BM_InsertFloor(benchmark::State& state) {
+  if (!IsHere("postgres", &state)) return;
+  Bench bench("postgres");
+  const std::string name = bench.address.substr(bench.address.find("dbname=") + 7);
+  auto db = SharedPostgres()->Connect(name);
+  CHECK(db.ok());
+  int64_t first = 0;
+  for (auto _ : state) {
+    // Made by the server itself: nothing is sent, parsed or compared.
+    const Status status = (*db)->Execute(absl::StrCat(
+        "INSERT INTO observation SELECT 7, 1, n, 1, 0.5, 0, 1, false, false FROM generate_series(",
+        first, ", ", first + state.range(0) - 1, ") n"));
+    CHECK(status.ok());
+    first += state.range(0);
+  }
+  state.SetItemsProcessed(state.iterations() * state.range(0));
+}
+BENCHMARK(BM_InsertFloor)
+    ->Name("Store/observations postgres floor")
+    ->Arg(1)
     ->Arg(100)
     ->Arg(10000)
     ->UseRealTime();
 
 void BM_Open(benchmark::State& state) {
-  Bench bench("sqlite:");
+  Bench bench("sqlite");
   bench.AddTrials(10'000);
   for (auto _ : state) {
     auto store = Open(bench.address, true);
@@ -164,14 +212,14 @@ void BM_Open(benchmark::State& state) {
 BENCHMARK(BM_Open)->Name("Store/open and get of 10k trials")->Unit(benchmark::kMicrosecond);
 
 void BM_ListTrials(benchmark::State& state) {
-  Bench bench("sqlite:");
+  Bench bench("sqlite");
   bench.AddTrials(state.range(0));
   for (auto _ : state) CHECK(bench.store->ListTrials({.experiment = kKey}).ok());
 }
 BENCHMARK(BM_ListTrials)->Name("Store/list trials")->Arg(10'000)->Unit(benchmark::kMillisecond);
 
 void BM_ListObservations(benchmark::State& state) {
-  Bench bench("sqlite:");
+  Bench bench("sqlite");
   bench.AddTrials(1);
   Batch batch{.experiment = kKey};
   for (int64_t step = 0; step < state.range(0); ++step) {
