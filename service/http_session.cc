@@ -119,6 +119,11 @@ void Session::ReadHeader() {
 void Session::OnHeader(Error error) {
   if (error) return Refuse(error);
   TakeHead();
+  if (!parser_->is_done() && !host_.router->CheckHead(request_).ok()) {
+    // Answered as it is, without its body, after which nothing more can be read.
+    keep_alive_ = false;
+    return Work();
+  }
   if (const Status problem = CheckBody(); !problem.ok()) return RefuseWith(problem);
   const auto expect = parser_->get()[http::field::expect];
   if (beast::iequals(expect, "100-continue") && !parser_->is_done()) return Continue();
@@ -139,10 +144,9 @@ void Session::TakeHead() {
   chunked_ = message.version() >= 11;
 }
 
-// Before a body is read: nobody unknown fills our memory, and all together only so much of it.
+// Before a body is read: all together may fill only so much of our memory.
 Status Session::CheckBody() {
   if (parser_->is_done()) return absl::OkStatus();
-  RETURN_IF_ERROR(host_.router->CheckHead(request_));
   const size_t bytes = parser_->content_length().value_or(host_.limits.body_bytes);
   if (host_.body_bytes + bytes > kMostBodyBytes) {
     return absl::UnavailableError("the server is reading too much already: try again");

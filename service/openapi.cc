@@ -179,8 +179,10 @@ Json ErrorResult(const char* description) {
 }
 
 void PutErrors(const Route& route, Json& responses) {
+  if (route.access != Route::Access::kOpen || !route.parameters.empty()) {
+    responses["400"] = ErrorResult("something in the request is not as it should be");
+  }
   if (route.access == Route::Access::kOpen) return;
-  responses["400"] = ErrorResult("something in the request is not as it should be");
   responses["401"] = ErrorResult("there is no token");
   responses["403"] = ErrorResult("the token is not for this");
   if (absl::StrContains(route.path, "{name}")) responses["404"] = ErrorResult("it is not there");
