@@ -269,23 +269,35 @@ class QueueController : public Controller {
       changed_.wait_for(lock, stop, absl::ToChronoMilliseconds(kLeaseRenewal),
                         [] { return false; });
       if (stop.stop_requested()) return;
-      std::vector<ExperimentKey> keys;
+      std::vector<db::LeaseClaim> claims;
       for (const auto& [key, entry] : entries_) {
-        if (entry.lost.ok() && !entry.ended) keys.push_back(key);
+        if (entry.lost.ok() && !entry.ended) claims.push_back({key, entry.epoch});
       }
       lock.unlock();
-      for (const ExperimentKey& key : keys) {
-        const auto lease = options_.store->AcquireLease({.experiment = key,
-                                                         .holder = ToString(ThisProcess()),
-                                                         .now = options_.clock->Now(),
-                                                         .ttl = kLeaseTtl});
-        if (!lease.ok()) {
-          Log(LogLevel::kWarning, "the lease could not be renewed",
-              {{"experiment", ToString(key)}, {"error", Message(lease.status())}});
-        }
-      }
+      for (const db::LeaseClaim& claim : claims) Renew(claim);
       lock.lock();
     }
+  }
+
+  // One that slept while another process had the lease, and gave it up, gets a new one here: what
+  // it knows is old, so it begins again from the store.
+  void Renew(const db::LeaseClaim& claim) {
+    const auto lease = options_.store->AcquireLease({.experiment = claim.experiment,
+                                                     .holder = ToString(ThisProcess()),
+                                                     .now = options_.clock->Now(),
+                                                     .ttl = kLeaseTtl});
+    if (!lease.ok()) {
+      return Log(LogLevel::kWarning, "the lease could not be renewed",
+                 {{"experiment", ToString(claim.experiment)}, {"error", Message(lease.status())}});
+    }
+    if (lease->epoch() == claim.epoch) return;
+    options_.store->ReleaseLease({claim.experiment, lease->epoch()}).IgnoreError();
+    std::lock_guard lock(mutex_);
+    const auto found = entries_.find(claim.experiment);
+    if (found == entries_.end() || found->second.epoch != claim.epoch) return;
+    found->second.lost = absl::AbortedError("the lease went to another process meanwhile");
+    ++revision_;
+    changed_.notify_all();
   }
 
   ControllerOptions options_;
