@@ -21,14 +21,14 @@ api, services = grpc.protos_and_services("proto/katib/v1beta1/api.proto")
 
 def suggest(ranges, results, count):
     """Steps at random from the best point so far; the steps become shorter with time."""
-    rng = random.Random(len(results))
     best = min(results, key=lambda result: result[1])[0] if results else None
     for _ in range(count):
         point = {}
         for name, (low, high) in ranges.items():
-            start = best[name] if best else rng.uniform(low, high)
-            step = rng.gauss(0, (high - low) / (2 + len(results)))
-            point[name] = min(max(start + step, low), high)
+            start = best[name] if best else random.uniform(low, high)
+            value = start + random.gauss(0, (high - low) / (2 + len(results)))
+            # Outside of its range it is drawn anew: a bound would be suggested twice.
+            point[name] = value if low <= value <= high else random.uniform(low, high)
         yield point
 
 
