@@ -18,6 +18,8 @@ namespace shirabe::service {
 namespace {
 
 constexpr absl::Duration kFresh = absl::Seconds(1);
+// Also where nobody asks: what is counted of experiments that have ended is forgotten then.
+constexpr absl::Duration kReadAtLeast = absl::Minutes(1);
 
 bool IsPreempted(v1::Cause cause) {
   return cause == v1::PREEMPTED_SCHEDULER || cause == v1::PREEMPTED_EVICTION ||
@@ -139,8 +141,12 @@ void StoreMetrics::Refresh() {
   options_.metrics->Set("shirabe_store_revision", {},
                         static_cast<double>(options_.hub->revision()));
   std::lock_guard lock(mutex_);
+  ReadIfOlder(kFresh);
+}
+
+void StoreMetrics::ReadIfOlder(absl::Duration age) {
   const absl::Duration now = options_.clock->Monotonic();
-  if (now - read_ < kFresh) return;
+  if (now - read_ < age) return;
   read_ = now;
   Read(/*count=*/true);
 }
@@ -224,6 +230,7 @@ void StoreMetrics::OnChanges(const std::vector<db::Change>& changes) {
   }
   std::lock_guard lock(mutex_);
   for (const TrialKey& trial : trials) CountAttempts(trial);
+  ReadIfOlder(kReadAtLeast);
 }
 
 void StoreMetrics::CountAttempts(const TrialKey& trial) {

@@ -43,8 +43,9 @@ class StoreMetrics {
     int32_t closed = 0;
   };
 
-  void Refresh();         // before the text is made
-  void Read(bool count);  // experiments
+  void Refresh();                        // before the text is made
+  void ReadIfOlder(absl::Duration age);  // with mutex_ held
+  void Read(bool count);                 // experiments
   void Compare(const v1::Experiment& now, const Seen& before);
   void SetGauges(const std::vector<v1::Experiment>& experiments);
   void OnChanges(const std::vector<db::Change>& changes);
