@@ -92,8 +92,8 @@ std::string BestTable(const v1::Experiment& experiment, bool with_header) {
   return table.Take(with_header);
 }
 
-std::string BestArguments(const v1::Experiment& experiment) {
-  return absl::StrJoin(experiment.status().current_optimal_trial().parameter_assignments(), " ",
+std::string ArgumentsOf(const Assignments& assignments) {
+  return absl::StrJoin(assignments, " ",
                        [](std::string* out, const v1::Assignment& assignment) {
                          absl::StrAppend(out, "--",
                                          ShellQuote(assignment.name() + "=" +
@@ -102,14 +102,21 @@ std::string BestArguments(const v1::Experiment& experiment) {
          "\n";
 }
 
-std::string BestVariables(const v1::Experiment& experiment) {
+std::string VariablesOf(const Assignments& assignments) {
   std::string text;
-  for (const auto& assignment :
-       experiment.status().current_optimal_trial().parameter_assignments()) {
+  for (const v1::Assignment& assignment : assignments) {
     absl::StrAppend(&text, ParameterVariable(assignment.name()), "=",
                     ShellQuote(trial::FormatAssignment(assignment)), "\n");
   }
   return text;
+}
+
+std::string BestArguments(const v1::Experiment& experiment) {
+  return ArgumentsOf(experiment.status().current_optimal_trial().parameter_assignments());
+}
+
+std::string BestVariables(const v1::Experiment& experiment) {
+  return VariablesOf(experiment.status().current_optimal_trial().parameter_assignments());
 }
 
 std::string BestAs(const v1::Experiment& experiment, const std::string& output) {

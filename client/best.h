@@ -29,6 +29,11 @@ std::string RecommendedLine(const v1::Experiment& experiment);
 // The same experiment with the recommended trial, if there is one, in place of the best.
 v1::Experiment WithRecommended(v1::Experiment experiment);
 
+// The same of any assignments: those of a trial that was asked for.
+using Assignments = google::protobuf::RepeatedPtrField<v1::Assignment>;
+std::string ArgumentsOf(const Assignments& assignments);
+std::string VariablesOf(const Assignments& assignments);
+
 // As `-o json|yaml|args|env` prints it; "" for a table, which each verb makes its own.
 std::string BestAs(const v1::Experiment& experiment, const std::string& output);
 

@@ -44,17 +44,12 @@ StatusOr<int> Hand(const Arguments& arguments, Options& options, bool only_new) 
   ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
   if (done) return 0;
   if (flags.files.empty()) return UsageError("give -f FILE");
-  ASSIGN_OR_RETURN(const client::Place place, FindPlaceOf(globals));
-  std::vector<v1::Experiment> experiments;
-  for (const std::string& file : flags.files) {
-    ASSIGN_OR_RETURN(auto some, LoadExperiments(file));
-    for (v1::Experiment& experiment : some) {
-      if (!place.ns_is_usual) experiment.mutable_metadata()->set_namespace_(place.ns);
-      experiments.push_back(std::move(experiment));
-    }
+  if (flags.dry_run) {
+    for (const std::string& file : flags.files) RETURN_IF_ERROR(LoadExperiments(file).status());
+    return 0;
   }
-  if (flags.dry_run) return 0;
   ASSIGN_OR_RETURN(const Session session, OpenSession(globals, /*read_only=*/false));
+  ASSIGN_OR_RETURN(const auto experiments, LoadFor(session, flags.files));
   std::vector<client::Json> trees;
   for (const v1::Experiment& experiment : experiments) {
     const ExperimentKey key = experiment::KeyOf(experiment);

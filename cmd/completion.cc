@@ -42,7 +42,8 @@ complete -c shirabe -a '(__shirabe_complete)'
 // Verbs whose argument is an experiment.
 bool TakesExperiment(const std::string& verb) {
   static const std::set<std::string> verbs = {"best",  "events", "export", "suggest", "scale",
-                                              "pause", "resume", "stop",   "cancel",  "delete"};
+                                              "pause", "resume", "stop",   "cancel",  "delete",
+                                              "edit",  "wait",   "ask",    "compare"};
   return verbs.contains(verb);
 }
 
@@ -52,6 +53,10 @@ std::vector<std::string> ExperimentNames(const Arguments& words) {
   for (size_t i = 0; i + 1 < words.size(); ++i) {
     if (words[i] == "-n" || words[i] == "--namespace") globals.ns = words[i + 1];
     if (words[i] == "--db") globals.db = words[i + 1];
+    if (words[i] == "--server") globals.server = words[i + 1];
+    if (words[i] == "--context") globals.context = words[i + 1];
+    if (words[i] == "--token-file") globals.token_file = words[i + 1];
+    if (words[i] == "--ca") globals.ca = words[i + 1];
   }
   const auto session = OpenSession(globals, /*read_only=*/true);
   if (!session.ok()) return {};
@@ -62,9 +67,24 @@ std::vector<std::string> ExperimentNames(const Arguments& words) {
   return names;
 }
 
+std::vector<std::string> ContextNames() {
+  const auto path = client::ContextsPath(client::ProcessEnvironment());
+  const auto contexts = path.ok() ? client::LoadContexts(*path) : client::Contexts{};
+  std::vector<std::string> names;
+  if (!contexts.ok()) return names;
+  for (const client::Context& context : contexts->all) names.push_back(context.name);
+  return names;
+}
+
 std::vector<std::string> Slashed(std::vector<std::string> names) {
   for (std::string& name : names) name += "/";
   return names;
+}
+
+std::vector<std::string> Outputs(const std::string& verb) {
+  if (verb == "best" || verb == "ask") return {"table", "json", "yaml", "args", "env"};
+  if (verb == "export") return {"csv", "jsonl"};
+  return {"table", "wide", "json", "yaml", "name"};
 }
 
 // What may stand as the last of `words`, the first of which is the verb.
@@ -72,11 +92,10 @@ std::vector<std::string> Candidates(const Arguments& words) {
   if (words.size() <= 1) return VerbNames();
   const std::string& verb = words[0];
   const std::string& before = words[words.size() - 2];
-  if (before == "-o" || before == "--output") {
-    if (verb == "best") return {"table", "json", "yaml", "args", "env"};
-    if (verb == "export") return {"csv", "jsonl"};
-    return {"table", "wide", "json", "yaml", "name"};
-  }
+  if (before == "-o" || before == "--output") return Outputs(verb);
+  if (before == "--context") return ContextNames();
+  if (before == "--for") return {"succeeded", "failed", "completed", "running", "deleted"};
+  if (verb == "config") return words.size() == 2 ? ConfigNouns() : ContextNames();
   if (before == "--algorithm" || verb == "algorithms") {
     return Registry<suggestion::AlgorithmInfo>::Get().Names();
   }
@@ -90,7 +109,8 @@ std::vector<std::string> Candidates(const Arguments& words) {
     return {"exp", "trials", "attempts", "checkpoints", "metrics"};
   }
   if (verb == "describe" && words.size() == 2) return {"exp", "trial"};
-  if (verb == "logs" || before == "trial" || before == "metrics" || before == "checkpoints") {
+  if (verb == "logs" || verb == "tell" || verb == "report" || verb == "retry" ||
+      before == "trial" || before == "metrics" || before == "checkpoints") {
     return Slashed(ExperimentNames(words));
   }
   if (TakesExperiment(verb) || verb == "get" || verb == "describe") return ExperimentNames(words);

@@ -31,6 +31,8 @@ void AddGlobals(Options& options, Globals* globals) {
                "(default $SHIRABE_DB, else in $SHIRABE_HOME)");
   options.Text("--server", &globals->server, "HOST:PORT",
                "a server (shirabe serve); tls://HOST:PORT with TLS (default $SHIRABE_SERVER)");
+  options.Text("--context", &globals->context, "NAME",
+               "a server from the user's file (default $SHIRABE_CONTEXT, else the current one)");
   options.Text("--token-file", &globals->token_file, "FILE",
                "token for the server (default $SHIRABE_TOKEN_FILE, else token in $SHIRABE_HOME)");
   options.Text("--ca", &globals->ca, "FILE",
@@ -81,14 +83,16 @@ StatusOr<client::Place> FindPlaceOf(const Globals& globals) {
 
 namespace {
 
-// The flag, else the environment.
-std::string Chosen(const std::string& flag, const std::string& variable) {
-  return flag.empty() ? client::ProcessEnvironment()(variable).value_or("") : flag;
+// Only a server of this machine is given the token that one of this user makes here.
+bool IsOnThisMachine(const std::string& server) {
+  const std::string host = server.substr(0, server.rfind(':'));
+  return host == "localhost" || host == "[::1]" || absl::StartsWith(host, "127.");
 }
 
 // Named, else the one that a server of this user makes.
-StatusOr<std::string> FindToken(const Globals& globals, const client::Place& place) {
-  const std::string named = Chosen(globals.token_file, "SHIRABE_TOKEN_FILE");
+StatusOr<std::string> FindToken(const client::Access& access, const client::Place& place) {
+  const std::string& named = access.token_file;
+  if (named.empty() && !IsOnThisMachine(access.server)) return "";
   const auto text = ReadFile(named.empty() ? place.home + "/token" : named, 1 << 20);
   if (named.empty() && !text.ok()) return "";
   RETURN_IF_ERROR(Prefix("--token-file", text.status()));
@@ -97,20 +101,26 @@ StatusOr<std::string> FindToken(const Globals& globals, const client::Place& pla
   return std::string(absl::StripAsciiWhitespace(line.substr(line.rfind(' ') + 1)));
 }
 
-StatusOr<std::unique_ptr<client::Client>> OpenRemote(const Globals& globals,
+// The text of a PEM file; "" where none is named.
+StatusOr<std::string> ReadPem(const std::string& what, const std::string& path) {
+  if (path.empty()) return "";
+  auto text = ReadFile(path, 1 << 20);
+  RETURN_IF_ERROR(Prefix(what, text.status()));
+  return *std::move(text);
+}
+
+StatusOr<std::unique_ptr<client::Client>> OpenRemote(client::Access access,
                                                      const client::Place& place) {
-  client::RemoteOptions options{.server = Chosen(globals.server, "SHIRABE_SERVER"),
-                                .clock = RealClock()};
   constexpr char kTls[] = "tls://";
-  const std::string ca = Chosen(globals.ca, "SHIRABE_CA");
-  options.tls = absl::StartsWith(options.server, kTls) || !ca.empty();
-  if (absl::StartsWith(options.server, kTls)) options.server.erase(0, sizeof kTls - 1);
-  if (!ca.empty()) {
-    auto text = ReadFile(ca, 1 << 20);
-    RETURN_IF_ERROR(Prefix("--ca", text.status()));
-    options.ca = *std::move(text);
-  }
-  ASSIGN_OR_RETURN(options.token, FindToken(globals, place));
+  client::RemoteOptions options{.clock = RealClock()};
+  options.tls =
+      absl::StartsWith(access.server, kTls) || !access.ca.empty() || !access.certificate.empty();
+  if (absl::StartsWith(access.server, kTls)) access.server.erase(0, sizeof kTls - 1);
+  options.server = access.server;
+  ASSIGN_OR_RETURN(options.ca, ReadPem("--ca", access.ca));
+  ASSIGN_OR_RETURN(options.certificate, ReadPem("client certificate", access.certificate));
+  ASSIGN_OR_RETURN(options.key, ReadPem("client key", access.key));
+  ASSIGN_OR_RETURN(options.token, FindToken(access, place));
   auto client = client::Connect(options);
   if (!client.ok()) return AsUsage(client.status());
   return client;
@@ -118,22 +128,40 @@ StatusOr<std::unique_ptr<client::Client>> OpenRemote(const Globals& globals,
 
 }  // namespace
 
-StatusOr<Session> OpenSession(const Globals& globals, bool read_only) {
-  ASSIGN_OR_RETURN(const client::Place place, FindPlaceOf(globals));
-  if (!Chosen(globals.server, "SHIRABE_SERVER").empty() && globals.db.empty()) {
-    ASSIGN_OR_RETURN(auto client, OpenRemote(globals, place));
-    return Session{std::move(client), place.ns};
+StatusOr<client::Access> FindAccessOf(const Globals& globals) {
+  if (!globals.db.empty()) {
+    if (globals.server.empty() && globals.context.empty()) return client::Access{};
+    return UsageError("--db is a store of this machine: leave --server and --context out");
   }
-  if (!globals.server.empty()) return UsageError("--db and --server do not go together");
-  ASSIGN_OR_RETURN(LocalSession local, OpenLocal(globals, read_only));
-  return Session{std::move(local.client), place.ns};
+  const client::Environment environment = client::ProcessEnvironment();
+  auto access = client::FindAccess({.flags = {.server = globals.server,
+                                              .token_file = globals.token_file,
+                                              .ca = globals.ca,
+                                              .ns = globals.ns},
+                                    .context = globals.context,
+                                    .is_placed = !environment("SHIRABE_DB").value_or("").empty()},
+                                   environment);
+  return access.ok() ? access : AsUsage(access.status());
+}
+
+StatusOr<Session> OpenSession(const Globals& globals, bool read_only) {
+  ASSIGN_OR_RETURN(const client::Access access, FindAccessOf(globals));
+  if (access.server.empty()) {
+    ASSIGN_OR_RETURN(LocalSession local, OpenLocal(globals, read_only));
+    return Session{std::move(local.client), local.place.ns, local.place.ns_is_usual};
+  }
+  Globals named = globals;
+  named.ns = access.ns;
+  ASSIGN_OR_RETURN(const client::Place place, FindPlaceOf(named));
+  ASSIGN_OR_RETURN(auto client, OpenRemote(access, place));
+  return Session{std::move(client), place.ns, place.ns_is_usual};
 }
 
 StatusOr<LocalSession> OpenLocal(const Globals& globals, bool read_only) {
-  if (!globals.server.empty()) {
+  if (!globals.server.empty() || !globals.context.empty()) {
     return UsageError(
-        "this verb works on this machine: leave --server out (shirabe apply -f FILE hands an "
-        "experiment to a server)");
+        "this verb works on this machine: leave --server and --context out (shirabe apply -f FILE "
+        "hands an experiment to a server)");
   }
   ASSIGN_OR_RETURN(client::Place place, FindPlaceOf(globals));
   auto opened =

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/names.h"
 #include "base/status.h"
+#include "client/contexts.h"
 #include "client/local_client.h"
 #include "client/rows.h"
 #include "client/view.h"
@@ -22,6 +23,7 @@ namespace shirabe::cmd {
 struct Globals {
   std::string db;
   std::string server;
+  std::string context;
   std::string token_file;
   std::string ca;
   std::string ns;
@@ -48,11 +50,15 @@ void AddListing(Options& options, ListFlags* flags);
 StatusOr<bool> ParseAll(Options& options, const Globals& globals,
                         const std::vector<std::string>& arguments);
 
+// How to reach the server that is meant; none (server == "") where this machine's store is.
+StatusOr<client::Access> FindAccessOf(const Globals& globals);
+
 // A client, of a server or of this machine's store, and the namespace that names without one are
 // in.
 struct Session {
   std::unique_ptr<client::Client> client;
   std::string ns;
+  bool ns_is_usual = true;  // nobody named it: a file may
 };
 StatusOr<Session> OpenSession(const Globals& globals, bool read_only);
 

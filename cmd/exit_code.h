@@ -15,6 +15,7 @@ enum ExitCode {
   kDenied = 6,
   kUnreachable = 7,  // locked, full or gone for now: try again
   kNoSuccess = 8,    // the experiment ended without success
+  kShouldStop = 9,   // the trial that reported should stop now
   kTimedOut = 124,
   kInterrupted = 130,
 };

@@ -1,4 +1,5 @@
 // get: finds what is to be listed. get_*.cc list it.
+#include "absl/strings/match.h"
 #include "base/did_you_mean.h"
 #include "cmd/get_nouns.h"
 #include "cmd/verb.h"
@@ -48,6 +49,10 @@ void SplitNoun(std::vector<std::string>& words) {
 
 StatusOr<std::optional<TrialKey>> TrialUnlessExperiment(const Session& session,
                                                         const std::string& text) {
+  if (absl::StartsWith(text, "trial/")) {
+    ASSIGN_OR_RETURN(const TrialKey key, TrialArgument(text, session.ns));
+    return std::optional<TrialKey>(key);
+  }
   const auto trial = ParseTrialName(text, session.ns);
   if (!trial || text.find('/') != std::string::npos) return trial;
   const Status found = session.client->GetExperiment({session.ns, text}).status();

@@ -10,7 +10,7 @@ namespace {
 
 using Selection = client::Selection<v1::Experiment>;
 
-constexpr absl::Duration kWatchPoll = absl::Milliseconds(200);
+constexpr absl::Duration kLongestLook = absl::Minutes(1);
 
 Printer<v1::Experiment> MakePrinter(const ListFlags& flags) {
   return {.header = client::ExperimentHeader(StyleOf(flags)),
@@ -58,7 +58,7 @@ StatusOr<int> Watch(const Session& session, const GetRequest& request, int64_t r
                     Listing<v1::Experiment>& listing) {
   for (;;) {
     RETURN_IF_ERROR(FlushOut());
-    PlainWait(kWatchPoll);
+    RETURN_IF_ERROR(session.client->AwaitChange(revision, kLongestLook).status());
     ASSIGN_OR_RETURN(const auto changes, session.client->Changes(revision));
     if (changes.empty()) continue;
     revision = changes.back().revision;

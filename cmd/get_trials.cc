@@ -10,7 +10,7 @@ namespace {
 
 using Selection = client::Selection<v1::Trial>;
 
-constexpr absl::Duration kWatchPoll = absl::Milliseconds(200);
+constexpr absl::Duration kLongestLook = absl::Minutes(1);
 
 // The experiment must outlive the printer.
 Printer<v1::Trial> MakePrinter(const v1::Experiment& experiment, const ListFlags& flags) {
@@ -41,10 +41,7 @@ StatusOr<int> Watch(client::Client& client, const ExperimentKey& key, const Sele
     RETURN_IF_ERROR(FlushOut());
     if (experiment::IsEnded(experiment)) return 0;
     seen = revision;
-    do {
-      PlainWait(kWatchPoll);
-      ASSIGN_OR_RETURN(revision, client.Revision());
-    } while (revision == seen);
+    ASSIGN_OR_RETURN(revision, client.AwaitChange(seen, kLongestLook));
   }
 }
 

@@ -40,7 +40,7 @@ Status UnknownVerb(const std::string& word) {
 // Global options that take a value may come before the verb.
 bool TakesValue(const std::string& word) {
   return word == "--db" || word == "--server" || word == "--token-file" || word == "--ca" ||
-         word == "-n" || word == "--namespace" || word == "--color";
+         word == "--context" || word == "-n" || word == "--namespace" || word == "--color";
 }
 
 // Moves what stands before the verb behind it: `shirabe -n a get exp` is `shirabe get -n a exp`.

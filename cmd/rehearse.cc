@@ -81,6 +81,9 @@ StatusOr<int> Rehearse(const Arguments& arguments) {
   AddGlobals(options, &globals);
   ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
   if (done) return 0;
+  if (!globals.server.empty() || !globals.context.empty()) {
+    return UsageError("rehearse works on this machine: leave --server and --context out");
+  }
   if (request.file.empty()) return UsageError("give -f FILE; see shirabe rehearse --help");
   ASSIGN_OR_RETURN(const v1::Experiment experiment, LoadExperiment(request.file));
   RETURN_IF_ERROR(experiment::CheckRunnable(experiment));

@@ -77,6 +77,19 @@ StatusOr<std::vector<v1::Experiment>> LoadExperiments(const std::string& path) {
   return experiments;
 }
 
+StatusOr<std::vector<v1::Experiment>> LoadFor(const Session& session,
+                                              const std::vector<std::string>& paths) {
+  std::vector<v1::Experiment> all;
+  for (const std::string& path : paths) {
+    ASSIGN_OR_RETURN(auto some, LoadExperiments(path));
+    for (v1::Experiment& experiment : some) {
+      if (!session.ns_is_usual) experiment.mutable_metadata()->set_namespace_(session.ns);
+      all.push_back(std::move(experiment));
+    }
+  }
+  return all;
+}
+
 StatusOr<v1::Experiment> LoadExperiment(const std::string& path) {
   ASSIGN_OR_RETURN(auto experiments, LoadExperiments(path));
   if (experiments.size() == 1) return std::move(experiments[0]);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "cmd/context.h"
 #include "experiment/spec.h"
 
 namespace shirabe::cmd {
@@ -23,6 +24,11 @@ Status ReportFindings(const SpecFile& file);
 
 // All experiments of a file, without errors, at least one. Warnings are printed.
 StatusOr<std::vector<v1::Experiment>> LoadExperiments(const std::string& path);
+
+// All experiments of these files, as LoadExperiments, in the namespace that was chosen for the
+// session if one was: it wins over the one in a file.
+StatusOr<std::vector<v1::Experiment>> LoadFor(const Session& session,
+                                              const std::vector<std::string>& paths);
 
 // The one experiment of a file, without errors. Warnings are printed.
 StatusOr<v1::Experiment> LoadExperiment(const std::string& path);

@@ -23,11 +23,15 @@ const std::vector<Verb>& Verbs();
 // Null if there is none of that name.
 const Verb* FindVerb(const std::string& name);
 std::vector<std::string> VerbNames();
+// What `config` can do.
+std::vector<std::string> ConfigNouns();
 
 StatusOr<int> RunExperiment(const Arguments& arguments);
 StatusOr<int> Serve(const Arguments& arguments);
 StatusOr<int> Apply(const Arguments& arguments);
 StatusOr<int> Create(const Arguments& arguments);
+StatusOr<int> Diff(const Arguments& arguments);
+StatusOr<int> Edit(const Arguments& arguments);
 StatusOr<int> Rehearse(const Arguments& arguments);
 StatusOr<int> Validate(const Arguments& arguments);
 StatusOr<int> Get(const Arguments& arguments);
@@ -37,12 +41,21 @@ StatusOr<int> Logs(const Arguments& arguments);
 StatusOr<int> Events(const Arguments& arguments);
 StatusOr<int> Export(const Arguments& arguments);
 StatusOr<int> Suggest(const Arguments& arguments);
+StatusOr<int> Compare(const Arguments& arguments);
+StatusOr<int> Wait(const Arguments& arguments);
+StatusOr<int> Ask(const Arguments& arguments);
+StatusOr<int> ReportMetrics(const Arguments& arguments);
+StatusOr<int> Tell(const Arguments& arguments);
 StatusOr<int> Scale(const Arguments& arguments);
 StatusOr<int> Pause(const Arguments& arguments);
 StatusOr<int> Resume(const Arguments& arguments);
 StatusOr<int> Stop(const Arguments& arguments);
 StatusOr<int> Cancel(const Arguments& arguments);
+StatusOr<int> Retry(const Arguments& arguments);
 StatusOr<int> Delete(const Arguments& arguments);
+StatusOr<int> Top(const Arguments& arguments);
+StatusOr<int> Doctor(const Arguments& arguments);
+StatusOr<int> Config(const Arguments& arguments);
 StatusOr<int> Algorithms(const Arguments& arguments);
 StatusOr<int> Explain(const Arguments& arguments);
 StatusOr<int> Completion(const Arguments& arguments);

@@ -1,0 +1,393 @@
+// Every verb that speaks to a client, twice: over a store of this machine, and over a server in
+// another process, with another home. Each script is a list of commands with the exit codes that
+// they must have both times; what they print must be the same, but for times, tokens and processes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <re2/re2.h>
+
+#include "tests/integration/cli.h"
+
+namespace shirabe::cmd {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+using Words = std::vector<std::string>;
+
+struct Step {
+  Words words;
+  int code = 0;
+};
+
+constexpr char kAsked[] = R"(apiVersion: kubeflow.org/v1beta1
+kind: Experiment
+metadata: {name: asked}
+spec:
+  objective: {type: minimize, objectiveMetricName: loss}
+  algorithm: {algorithmName: random}
+  maxTrialCount: 4
+  parameters:
+    - {name: x, parameterType: double, feasibleSpace: {min: "0", max: "1"}}
+    - {name: kind, parameterType: categorical, feasibleSpace: {list: [plain, "with blank"]}}
+  shirabe: {askAndTell: true, seed: 3}
+)";
+
+std::string Replaced(std::string text, const std::string& what, const std::string& by) {
+  const size_t at = text.find(what);
+  EXPECT_NE(at, std::string::npos) << what;
+  return at == std::string::npos ? text : text.replace(at, what.size(), by);
+}
+
+// Without what differs from run to run.
+std::string Settled(std::string text) {
+  RE2::GlobalReplace(&text, R"(\d{4}-\d\d-\d\dT[0-9:.]+Z)", "TIME");
+  RE2::GlobalReplace(&text, R"([0-9a-f]{32,})", "HEX");
+  RE2::GlobalReplace(&text, R"(\b\d+(\.\d+)?(ms|s|m|h)\b)", "AGE");
+  RE2::GlobalReplace(&text, R"re("(seconds|wastedSeconds)": [0-9.e-]+,\n *)re", "");
+  RE2::GlobalReplace(&text, R"(\bseconds: [0-9.e-]+)", "seconds: N");
+  RE2::GlobalReplace(&text, R"(process \d+ on \S+)", "PROCESS");
+  RE2::GlobalReplace(&text, R"( +)", " ");
+  return text;
+}
+
+// One of the two ways: a home, and what every command is given on top.
+class Way {
+ public:
+  virtual ~Way() = default;
+  virtual Outcome Run(Words words) = 0;
+};
+
+class Local : public Way {
+ public:
+  Outcome Run(Words words) override { return cli_.Run(words); }
+
+ private:
+  Cli cli_;
+};
+
+class Remote : public Way {
+ public:
+  Remote() {
+    const std::string ready = server_home_.Path("ready");
+    server_ = server_home_.Start({"serve", "--grpc", "127.0.0.1:0", "--ready-file", ready});
+    EXPECT_TRUE(Eventually([&] { return server_home_.Exists("ready"); })) << server_->Err();
+    const auto tree = nlohmann::json::parse(ReadFile(ready).value_or("{}"));
+    address_ = tree.value("grpc", "");
+    token_file_ = tree.value("tokenFile", "");
+  }
+
+  Outcome Run(Words words) override {
+    words.insert(words.begin(), {"--server", address_, "--token-file", token_file_});
+    return cli_.Run(words);
+  }
+
+  const std::string& address() const { return address_; }
+  const std::string& token_file() const { return token_file_; }
+  Cli& cli() { return cli_; }
+  void EndServer() {
+    server_->Signal(SIGKILL);
+    server_->Wait();
+  }
+
+ private:
+  Cli server_home_;
+  Cli cli_;
+  std::string address_;
+  std::string token_file_;
+  std::unique_ptr<Running> server_;
+};
+
+class VerbsTest : public testing::Test {
+ protected:
+  VerbsTest() {
+    asked_ = files_.Write("asked.yaml", kAsked);
+    larger_ = files_.Write("larger.yaml", Replaced(kAsked, "maxTrialCount: 4", "maxTrialCount: 9"));
+    other_ = files_.Write("other.yaml", Replaced(kAsked, "max: \"1\"", "max: \"2\""));
+    wrong_ = files_.Write("wrong.yaml", Replaced(kAsked, "minimize", "minimise"));
+  }
+
+  // The outputs of the steps, which were the same both ways.
+  std::vector<std::string> Both(const std::vector<Step>& steps) {
+    const std::vector<std::string> local = Play(local_, steps, "local");
+    const std::vector<std::string> remote = Play(remote_, steps, "remote");
+    for (size_t i = 0; i < steps.size(); ++i) {
+      EXPECT_EQ(local[i], remote[i]) << testing::PrintToString(steps[i].words);
+    }
+    return local;
+  }
+  std::string One(const Words& words, int code = 0) {
+    return Both(std::vector<Step>{{words, code}})[0];
+  }
+
+  static std::vector<std::string> Play(Way& way, const std::vector<Step>& steps,
+                                       const std::string& name) {
+    std::vector<std::string> outputs;
+    for (const Step& step : steps) {
+      const Outcome outcome = way.Run(step.words);
+      EXPECT_EQ(outcome.code, step.code)
+          << name << " " << testing::PrintToString(step.words) << outcome.out << outcome.err;
+      if (step.code == 0) EXPECT_THAT(outcome.err, Not(HasSubstr("error:")));
+      outputs.push_back(Settled(outcome.out));
+    }
+    return outputs;
+  }
+
+  // Three trials, of which the second has failed and the third is the best.
+  void PlayThreeTrials() {
+    Both({{{"apply", "-f", asked_}},
+          {{"ask", "asked", "--caller", "w"}},
+          {{"report", "asked/1", "loss=0.5", "--step", "1"}},
+          {{"tell", "asked/1", "loss=0.4", "--step", "2"}},
+          {{"ask", "asked", "--caller", "w"}},
+          {{"tell", "asked/2", "--failed", "--message", "it burns"}},
+          {{"ask", "asked", "--caller", "w"}},
+          {{"tell", "asked-3", "loss=0.1"}}});
+  }
+
+  Cli files_;
+  std::string asked_, larger_, other_, wrong_;
+  Local local_;
+  Remote remote_;
+};
+
+TEST_F(VerbsTest, ApplyDiffAndScaleSayWhatChanges) {
+  EXPECT_THAT(One({"diff", "-f", asked_}, 1), HasSubstr("does not exist"));
+  EXPECT_EQ(One({"apply", "-f", asked_}), "experiment/asked created\n");
+  EXPECT_EQ(One({"apply", "-f", asked_}), "experiment/asked unchanged\n");
+  One({"create", "-f", asked_}, 4);
+  EXPECT_EQ(One({"diff", "-f", asked_}), "");
+  EXPECT_EQ(One({"diff", "-f", larger_}, 1),
+            "--- default/asked\n- spec.maxTrialCount: 4\n+ spec.maxTrialCount: 9\n");
+  EXPECT_THAT(One({"diff", "-f", other_}, 1), HasSubstr("another search"));
+  EXPECT_THAT(One({"diff", "-f", larger_, "-o", "json"}, 1), HasSubstr("\"changeable\": true"));
+  One({"diff", "-f", wrong_}, 5);
+  One({"diff", "-f", "/nowhere.yaml"}, 3);
+  One({"diff"}, 2);
+  One({"apply", "-f", other_}, 4);
+  One({"apply", "-f", wrong_}, 5);
+  Both({{{"scale", "asked", "--max-trials", "9"}}, {{"scale", "asked"}, 2}});
+  One({"scale", "nobody", "--parallel", "2"}, 3);
+}
+
+TEST_F(VerbsTest, AskReportAndTellRunAnExperiment) {
+  One({"apply", "-f", asked_});
+  const std::string first = One({"ask", "asked", "--caller", "w", "-o", "json"});
+  EXPECT_THAT(first, HasSubstr("\"trial\": \"asked-1\""));
+  EXPECT_THAT(first, HasSubstr("\"token\": \"HEX\""));
+  EXPECT_EQ(One({"ask", "asked", "--caller", "w", "-o", "json"}), first);
+  EXPECT_THAT(One({"ask", "asked", "--caller", "w", "-o", "env"}),
+              MatchesRegex("SHIRABE_TRIAL=asked-1\nSHIRABE_ATTEMPT=1\nSHIRABE_TRIAL_TOKEN=HEX\n"
+                           "SHIRABE_PARAM_X=0[.0-9]*\nSHIRABE_PARAM_KIND=.*\n"));
+  EXPECT_THAT(One({"ask", "asked", "--caller", "w", "-o", "args"}), StartsWith("--x="));
+  EXPECT_EQ(One({"report", "asked/1", "loss=0.5", "--step", "3"}), "");
+  EXPECT_THAT(One({"report", "asked/1", "loss=0.4", "--step", "4", "-o", "json"}),
+              HasSubstr("\"stop\": false"));
+  One({"report", "asked/1"}, 2);
+  One({"report", "asked/1", "loss"}, 2);
+  One({"report", "asked/1", "los=1"}, 5);
+  EXPECT_EQ(One({"tell", "asked/1", "loss=0.25"}), "trial/asked-1 Succeeded loss=0.25\n");
+  EXPECT_EQ(One({"tell", "asked/1", "loss=0.25"}), "trial/asked-1 Succeeded loss=0.25\n");
+  One({"tell", "asked/1", "loss=0.75"}, 4);
+  One({"tell", "asked/1", "loss=0.25", "--token", "00"}, 6);
+  One({"tell", "asked/9", "loss=1"}, 3);
+  One({"tell", "asked/1", "--failed", "--completed"}, 2);
+}
+
+TEST_F(VerbsTest, AnExperimentThatIsToldToItsEndHasNoFurtherTrial) {
+  PlayThreeTrials();
+  Both({{{"ask", "asked", "--caller", "v"}},
+        {{"ask", "asked", "--caller", "u", "--wait", "1s"}, 124},
+        {{"tell", "asked/4", "loss=nan"}},
+        {{"wait", "asked", "--timeout", "20s"}},
+        {{"ask", "asked", "--caller", "v"}, 3}});
+  EXPECT_THAT(One({"ask", "asked", "-o", "json"}, 3), HasSubstr("\"ended\": true"));
+  One({"retry", "asked/2"}, 4);
+  Both({{{"stop", "asked"}}, {{"stop", "asked"}}, {{"cancel", "asked"}}});
+}
+
+TEST_F(VerbsTest, WaitKnowsItsConditions) {
+  One({"wait", "asked"}, 3);
+  EXPECT_EQ(One({"wait", "asked", "--for", "deleted"}), "experiment/asked deleted\n");
+  PlayThreeTrials();
+  EXPECT_EQ(One({"wait", "asked/1", "asked/3", "--for", "succeeded"}),
+            "trial/asked-1 succeeded\ntrial/asked-3 succeeded\n");
+  Both({{{"wait", "asked/2", "--for", "failed"}},
+        {{"wait", "asked/2", "--for", "succeeded"}, 8},
+        {{"wait", "asked/2", "--for", "completed"}},
+        {{"wait", "asked", "--for", "best<0.2"}},
+        {{"wait", "asked", "--for", "best=loss<0.2"}},
+        {{"wait", "asked", "--for", "metric=loss<0.2"}},
+        {{"wait", "asked/3", "--for", "loss<=0.1"}},
+        {{"wait", "asked/1", "--for", "loss<=0.1"}, 8},
+        {{"wait", "asked", "--for", "best<0.01", "--timeout", "100ms"}, 124},
+        {{"wait", "asked", "--timeout", "0.1"}, 124},
+        {{"wait", "asked", "--for", "acc>1"}, 2},
+        {{"wait", "asked", "--for", "weather"}, 2},
+        {{"wait", "asked", "--timeout", "soon"}, 2},
+        {{"wait", "asked/7"}, 3}});
+}
+
+TEST_F(VerbsTest, RetryGivesThePointToTheNextWhoAsks) {
+  PlayThreeTrials();
+  const auto printed = Both({{{"ask", "asked", "--caller", "v"}},
+                             {{"retry", "asked/4"}, 4},
+                             {{"retry", "asked/1"}},
+                             {{"retry", "asked/77"}, 3},
+                             {{"retry", "asked"}, 2}});
+  EXPECT_THAT(printed[0], HasSubstr("asked-4"));
+}
+
+TEST_F(VerbsTest, CompareShowsWhatDiffers) {
+  PlayThreeTrials();
+  const std::string table = One({"compare", "asked/1", "asked/3"});
+  EXPECT_THAT(table, HasSubstr("FIELD asked-1 asked-3\nstate Succeeded Succeeded\nloss 0.4 0.1\n"));
+  EXPECT_THAT(One({"compare", "asked/1", "asked/3", "-o", "json"}),
+              HasSubstr("\"kind\": \"Comparison\""));
+  Both({{{"apply", "-f", files_.Write("b.yaml", Replaced(kAsked, "asked", "second"))}},
+        {{"ask", "second", "--caller", "w"}},
+        {{"tell", "second/1", "loss=0.3"}}});
+  EXPECT_THAT(One({"compare", "asked", "second"}), HasSubstr("\nbest of 1 0.4 0.3\n"));
+  Both({{{"compare", "asked", "second/1"}, 2},
+        {{"compare", "asked"}, 2},
+        {{"compare", "asked/1", "asked/9"}, 3}});
+}
+
+TEST_F(VerbsTest, EveryReaderReadsTheSame) {
+  PlayThreeTrials();
+  const std::vector<Words> readers = {{"get", "exp"},
+                                      {"get", "exp", "-A"},
+                                      {"get", "exp", "asked", "-o", "name"},
+                                      {"get", "trials", "asked"},
+                                      {"get", "trials", "asked", "-o", "wide"},
+                                      {"get", "trials", "asked", "-o", "json"},
+                                      {"get", "trials", "asked", "--sort-by", "loss"},
+                                      {"get", "checkpoints", "asked/1"},
+                                      {"get", "metrics", "asked/1", "-o", "yaml"},
+                                      {"best", "asked"},
+                                      {"best", "asked", "-o", "args"},
+                                      {"export", "asked"},
+                                      {"export", "asked", "-o", "jsonl"},
+                                      {"suggest", "asked", "--dry-run", "-k", "2"},
+                                      {"events", "asked"},
+                                      {"events", "-A", "-o", "json"},
+                                      {"top"},
+                                      {"top", "-o", "json"},
+                                      {"top", "-A"}};
+  for (const Words& words : readers) One(words);
+  One({"get", "exp", "nobody"}, 3);
+  One({"logs", "asked/9"}, 3);
+  One({"events", "asked", "-A"}, 2);
+}
+
+TEST_F(VerbsTest, PausingResumingAndDeletingMayBeRepeated) {
+  One({"apply", "-f", asked_});
+  Both({{{"pause", "asked"}},
+        {{"pause", "asked"}},
+        {{"resume", "asked"}},
+        {{"resume", "asked"}},
+        {{"delete", "asked"}},
+        {{"delete", "asked"}, 3},
+        {{"delete", "asked", "--ignore-not-found"}},
+        {{"pause", "asked"}, 3},
+        {{"wait", "asked", "--for", "deleted"}}});
+}
+
+// An editor that changes one line of its file.
+TEST_F(VerbsTest, EditChangesWhatMayChange) {
+  One({"apply", "-f", asked_});
+  unsetenv("VISUAL");
+  setenv("EDITOR", "sed -i 's/maxTrialCount: 4/maxTrialCount: 7/'", 1);
+  EXPECT_THAT(One({"edit", "asked"}), HasSubstr("+ spec.maxTrialCount: 7\n"));
+  setenv("EDITOR", "true", 1);
+  EXPECT_EQ(One({"edit", "asked"}), "experiment/asked unchanged\n");
+  setenv("EDITOR", "sed -i 's/maxTrialCount:.*/maxTrialCount: -1/'", 1);
+  One({"edit", "asked"}, 5);
+  setenv("EDITOR", "sed -i 's/maxTrialCount:.*/resumePolicy: Never/'", 1);
+  One({"edit", "asked"}, 5);
+  setenv("EDITOR", "false", 1);
+  One({"edit", "asked"}, 1);
+  One({"edit", "nobody"}, 3);
+  unsetenv("EDITOR");
+}
+
+// ---- what only a server can do -----------------------------------------------------------------
+
+TEST_F(VerbsTest, AServerThatIsStrangeGoneOrDenyingHasACodeOfItsOwn) {
+  const std::string wrong = files_.Write("wrong.token", "0123456789abcdef0123456789abcdef\n");
+  Cli& cli = remote_.cli();
+  const Words get = {"get", "exp"};
+  EXPECT_EQ(remote_.Run(get).code, 0);
+  EXPECT_EQ(cli.Run({"get", "exp", "--server", remote_.address(), "--token-file", wrong}).code, 6);
+  EXPECT_EQ(cli.Run({"get", "exp", "--server", remote_.address()}).code, 6);
+  EXPECT_EQ(cli.Run({"get", "exp", "--server", "nonsense"}).code, 2);
+  EXPECT_EQ(cli.Run({"get", "exp", "--server", remote_.address(), "--db", "memory:"}).code, 2);
+  for (const char* verb : {"run", "rehearse"}) {
+    const Outcome refused = cli.Run({verb, "-f", asked_, "--server", remote_.address()});
+    EXPECT_EQ(refused.code, 2) << verb;
+    EXPECT_THAT(refused.err, HasSubstr("works on this machine")) << verb;
+  }
+  remote_.EndServer();
+  const Outcome gone = remote_.Run(get);
+  EXPECT_EQ(gone.code, 7);
+  EXPECT_THAT(gone.err, HasSubstr(remote_.address()));
+}
+
+TEST_F(VerbsTest, AContextStandsForItsServer) {
+  Cli& cli = remote_.cli();
+  setenv("XDG_CONFIG_HOME", files_.Path("config").c_str(), 1);
+  const auto set = [&](const Words& more) {
+    Words words = {"config", "set-context"};
+    words.insert(words.end(), more.begin(), more.end());
+    return cli.Run(words);
+  };
+  EXPECT_EQ(cli.Run({"config", "current-context"}).code, 3);
+  EXPECT_EQ(set({"here"}).code, 2);
+  EXPECT_EQ(set({"here", "--server", remote_.address(), "--token-file", remote_.token_file()}).out,
+            "context/here created\n");
+  EXPECT_EQ(remote_.Run({"apply", "-f", asked_}).code, 0);
+  EXPECT_THAT(cli.Run({"get", "exp", "--context", "here"}).out, HasSubstr("asked"));
+  EXPECT_EQ(cli.Run({"get", "exp"}).out, "");
+  EXPECT_EQ(cli.Run({"get", "exp", "--context", "here2"}).code, 3);
+  EXPECT_EQ(cli.Run({"config", "use-context", "here"}).code, 0);
+  EXPECT_THAT(cli.Run({"get", "exp"}).out, HasSubstr("asked"));
+  EXPECT_EQ(cli.Run({"config", "current-context"}).out, "here\n");
+  EXPECT_THAT(cli.Run({"__complete", "--context", ""}).out, HasSubstr("here"));
+  // A flag and the environment win over the file.
+  EXPECT_EQ(cli.Run({"get", "exp", "--db", "memory:"}).out, "");
+  EXPECT_EQ(set({"here", "-n", "elsewhere"}).out, "context/here changed\n");
+  EXPECT_EQ(cli.Run({"get", "exp"}).out, "");
+  EXPECT_THAT(cli.Run({"get", "exp", "-n", "default"}).out, HasSubstr("asked"));
+  const auto list = cli.Json({"config", "get-contexts", "-o", "json"});
+  EXPECT_EQ(list["items"][0]["server"], remote_.address());
+  EXPECT_EQ(cli.Run({"config", "delete-context", "here"}).code, 0);
+  EXPECT_EQ(cli.Run({"config", "delete-context", "here"}).code, 3);
+  std::ofstream(files_.Path("config") + "/shirabe/config.yaml") << "contexts:\n- nmae: x\n";
+  const Outcome broken = cli.Run({"get", "exp"});
+  EXPECT_EQ(broken.code, 2);
+  EXPECT_THAT(broken.err, HasSubstr("config.yaml:2:3: unknown field \"nmae\""));
+  unsetenv("XDG_CONFIG_HOME");
+}
+
+TEST_F(VerbsTest, DoctorSaysWhatIsWrong) {
+  const Outcome well = remote_.Run({"doctor"});
+  EXPECT_EQ(well.code, 0) << well.out << well.err;
+  EXPECT_THAT(well.out, HasSubstr("may use every namespace"));
+  const auto checks = remote_.cli().Json({"doctor", "-o", "json"});
+  EXPECT_EQ(checks["items"][0]["check"], "home");
+  EXPECT_EQ(checks["items"][0]["state"], "ok");
+  const std::string wrong = files_.Write("wrong.token", "0123456789abcdef0123456789abcdef\n");
+  const Outcome denied =
+      remote_.cli().Run({"doctor", "--server", remote_.address(), "--token-file", wrong});
+  EXPECT_EQ(denied.code, 1);
+  EXPECT_THAT(denied.out, HasSubstr("--token-file FILE"));
+  remote_.EndServer();
+  const Outcome gone = remote_.Run({"doctor"});
+  EXPECT_EQ(gone.code, 1);
+  EXPECT_THAT(gone.out, HasSubstr("shirabe serve"));
+}
+
+}  // namespace
+}  // namespace shirabe::cmd
