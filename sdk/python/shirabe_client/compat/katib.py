@@ -15,9 +15,6 @@ those of `shirabe_client.errors`, with the server's reason. Arguments that speak
 
 from __future__ import annotations
 
-import inspect
-import json
-import textwrap
 import time
 from typing import Any, Callable, Dict, List, Mapping, Optional, Union
 
@@ -25,6 +22,7 @@ from ..client import Client, Experiment, Trial
 from ..errors import NotFound, WaitTimeout
 from . import search
 from .records import Record, plain
+from .template import algorithm, collector, container, space, template
 
 __all__ = ["KatibClient", "Record", "search"]
 
@@ -35,16 +33,6 @@ _STORAGE_INITIALIZER = (
     "volume and the Kubeflow trainer: give objective= and parameters= instead, or "
     "create_experiment with a trialTemplate of your own"
 )
-
-# Reads name=value arguments by the types of the search space, and calls the objective with them.
-_MAIN = """
-
-import json as _json, sys as _sys
-_types = {types}
-_values = dict(_word.split("=", 1) for _word in _sys.argv[1:])
-_readers = {{"int": int, "double": float}}
-{name}({{_k: _readers.get(_types.get(_k), str)(_v) for _k, _v in _values.items()}})
-"""
 
 
 class KatibClient:
@@ -100,7 +88,7 @@ class KatibClient:
         resources_per_trial: Optional[Mapping[str, Any]] = None,
         retain_trials: bool = False,
         packages_to_install: Optional[List[str]] = None,
-        pip_index_url: str = "https://pypi.org/simple",
+        pip_index_url: Optional[str] = None,
         metrics_collector_config: Optional[Mapping[str, Any]] = None,
     ) -> Record:
         """An experiment whose trials call `objective` with their parameters.
@@ -120,15 +108,7 @@ class KatibClient:
             raise ValueError(
                 "tune() needs objective= (a function) and parameters= (its search space)"
             )
-        if not objective_metric_name:
-            raise ValueError(
-                "tune() needs objective_metric_name=, the metric that objective prints"
-            )
-        if packages_to_install:
-            raise ValueError(
-                "packages_to_install: trials do not install packages; put "
-                f"{', '.join(packages_to_install)} into the image, or into the server's Python"
-            )
+        _check(objective_metric_name, packages_to_install)
         spec: Json = {
             "objective": {
                 "type": objective_type,
@@ -136,25 +116,16 @@ class KatibClient:
                 "additionalMetricNames": additional_metric_names or None,
                 "goal": objective_goal,
             },
-            "algorithm": {
-                "algorithmName": algorithm_name,
-                "algorithmSettings": _settings(algorithm_settings),
-            },
+            "algorithm": algorithm(algorithm_name, algorithm_settings),
             "parallelTrialCount": parallel_trial_count,
             "maxTrialCount": max_trial_count,
             "maxFailedTrialCount": max_failed_trial_count,
-            "metricsCollectorSpec": {
-                "collector": dict(metrics_collector_config or {"kind": "StdOut"})
-            },
-            "parameters": [{"name": k, **plain(v)} for k, v in parameters.items() if _is_space(v)],
-            "trialTemplate": _template(
+            "metricsCollectorSpec": collector(metrics_collector_config),
+            "parameters": space(parameters),
+            "trialTemplate": template(
                 objective,
                 parameters,
-                {
-                    "image": base_image or "docker.io/library/python:3.11",
-                    "env": _environment(env_per_trial),
-                    "resources": _resources(resources_per_trial),
-                },
+                container(base_image, env_per_trial, resources_per_trial),
                 retain_trials,
             ),
         }
@@ -371,63 +342,14 @@ class KatibClient:
         return any(c.type == kind and c.status == "True" for c in conditions)
 
 
-def _is_space(value: Any) -> bool:
-    return isinstance(plain(value), dict) and "feasibleSpace" in plain(value)
-
-
-def _settings(settings: Union[Mapping[str, Any], List[Any], None]) -> Optional[List[Json]]:
-    if not settings:
-        return None
-    if isinstance(settings, Mapping):
-        return [{"name": name, "value": str(value)} for name, value in settings.items()]
-    return [plain(setting) for setting in settings]
-
-
-def _environment(variables: Union[Mapping[str, str], List[Any], None]) -> Optional[List[Json]]:
-    if not variables:
-        return None
-    if isinstance(variables, Mapping):
-        return [{"name": name, "value": str(value)} for name, value in variables.items()]
-    return [plain(variable) for variable in variables]
-
-
-def _resources(resources: Optional[Mapping[str, Any]]) -> Optional[Json]:
-    if not resources:
-        return None
-    amounts = {("nvidia.com/gpu" if k == "gpu" else k): str(v) for k, v in resources.items()}
-    return {"requests": amounts, "limits": amounts}
-
-
-def _template(
-    objective: Callable[[Dict[str, Any]], Any],
-    parameters: Mapping[str, Any],
-    container: Json,
-    retain: bool,
-) -> Json:
-    """A Job whose container runs the function's source with the trial's parameters."""
-    spaces = {name: plain(space) for name, space in parameters.items() if _is_space(space)}
-    types = {name: space.get("parameterType", "categorical") for name, space in spaces.items()}
-    code = textwrap.dedent(inspect.getsource(objective)) + _MAIN.format(
-        types=json.dumps(types), name=objective.__name__
-    )
-    fixed = [f"{name}={value}" for name, value in parameters.items() if name not in spaces]
-    searched = [f"{name}=${{trialParameters.{name}}}" for name in spaces]
-    main = {
-        "name": "training-container",
-        "command": ["python3", "-u", "-c", code],
-        "args": searched + fixed,
-        **{key: value for key, value in container.items() if value is not None},
-    }
-    return {
-        "retain": retain,
-        "primaryContainerName": "training-container",
-        "trialParameters": [{"name": name, "reference": name} for name in spaces],
-        "trialSpec": {
-            "apiVersion": "batch/v1",
-            "kind": "Job",
-            "spec": {"template": {"spec": {"containers": [main], "restartPolicy": "Never"}}},
-        },
-    }
+def _check(objective_metric_name: Optional[str], packages_to_install: Optional[List[str]]) -> None:
+    if not objective_metric_name:
+        raise ValueError("tune() needs objective_metric_name=, the metric that objective prints")
+    if packages_to_install:
+        raise ValueError(
+            "packages_to_install: trials do not install packages; put "
+            f"{', '.join(packages_to_install)} into the image, or into the server's Python"
+        )
 
 
 def _suggestion(experiment: Experiment) -> Record:

@@ -1,0 +1,240 @@
+"""An experiment of a server: its state and its trials, and what can be asked of it."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import socket
+import time
+from getpass import getuser
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, NamedTuple, Optional, Union
+
+from .errors import WaitTimeout
+from .trial import Json, Trial, Value
+
+if TYPE_CHECKING:
+    from .client import Client
+
+_ENDED = ("Succeeded", "Failed")
+_FIRST_LOOK, _LAST_LOOK = 0.1, 2.0  # seconds between two looks of wait()
+
+
+class Best(NamedTuple):
+    """The best trial so far: its name, the value of the objective, at which step, its point."""
+
+    trial: str
+    value: float
+    step: int
+    parameters: Dict[str, Value]
+
+
+class Change(NamedTuple):
+    """Something has changed: kind is experiment, trial, attempt or deleted."""
+
+    kind: str
+    namespace: str
+    experiment: str
+    trial: Optional[str]
+    revision: int
+
+
+class Experiment:
+    """An experiment as the server last described it in `raw`, shaped as Katib's objects are."""
+
+    def __init__(self, client: Client, raw: Json) -> None:
+        self.client = client
+        self.raw = raw
+
+    def __repr__(self) -> str:
+        return f"<Experiment {self.namespace}/{self.name} {self.state}>"
+
+    @property
+    def name(self) -> str:
+        return str(self.raw["metadata"]["name"])
+
+    @property
+    def namespace(self) -> str:
+        return str(self.raw["metadata"].get("namespace", "default"))
+
+    @property
+    def spec(self) -> Json:
+        spec: Json = self.raw["spec"]
+        return spec
+
+    @property
+    def status(self) -> Json:
+        status: Json = self.raw.get("status") or {}
+        return status
+
+    @property
+    def objective(self) -> str:
+        """Name of the metric that is optimised."""
+        return str(self.spec["objective"]["objectiveMetricName"])
+
+    @property
+    def state(self) -> str:
+        """Created, Running, Succeeded or Failed."""
+        held = [c["type"] for c in self.status.get("conditions", []) if c["status"] == "True"]
+        return str(held[-1]) if held else "Created"
+
+    @property
+    def ended(self) -> bool:
+        return self.state in _ENDED
+
+    @property
+    def best(self) -> Optional[Best]:
+        """None while no trial has a value that counts."""
+        found = self.status.get("currentOptimalTrial") or {}
+        metrics = {m["name"]: m for m in found.get("observation", {}).get("metrics", [])}
+        metric = metrics.get(self.objective)
+        if not found.get("bestTrialName") or metric is None:
+            return None
+        which = self._strategy()
+        return Best(
+            str(found["bestTrialName"]),
+            float(metric.get(which, "nan")),
+            int(metric.get(which + "Step", 0)),
+            self.typed(found.get("parameterAssignments", [])),
+        )
+
+    def refresh(self) -> Experiment:
+        """Asks the server again; the same object."""
+        self.raw = self.client.transport.call("GET", self._path())
+        return self
+
+    def wait(self, until: str = "completed", timeout: Optional[float] = None) -> Experiment:
+        """Returns once it is succeeded, completed (ended in whatever way) or running.
+
+        timeout: seconds; None waits for ever. WaitTimeout after it, and at once if an experiment
+        that was to succeed has failed.
+        """
+        if until not in ("succeeded", "completed", "running"):
+            raise ValueError(f'until="{until}" is none of succeeded, completed and running')
+        deadline = None if timeout is None else time.monotonic() + timeout
+        pause = _FIRST_LOOK
+        while True:
+            state = self.refresh().state
+            if self.ended and (until != "succeeded" or state == "Succeeded"):
+                return self
+            if until == "running" and state == "Running":
+                return self
+            if self.ended:
+                raise WaitTimeout(f"{self.name} has ended {state}: it will never be {until}")
+            left = pause if deadline is None else deadline - time.monotonic()
+            if left <= 0:
+                raise WaitTimeout(f"{self.name} is {state} after {timeout} s, not yet {until}")
+            time.sleep(min(pause, left))
+            pause = min(2 * pause, _LAST_LOOK)
+
+    def delete(self, timeout: float = 60.0) -> None:
+        self.client.delete(f"{self.namespace}/{self.name}", timeout)
+
+    def pause(self) -> None:
+        """Starts no new trials; running ones go on."""
+        self._send("pause")
+
+    def resume(self) -> None:
+        self._send("resume")
+
+    def stop(self) -> None:
+        """Ends it: running trials may save, then stop. Final."""
+        self._send("stop")
+
+    def cancel(self) -> None:
+        """Ends it and its trials at once. Final."""
+        self._send("cancel")
+
+    def scale(
+        self,
+        parallel: Optional[int] = None,
+        max_trials: Optional[int] = None,
+        max_failed: Optional[int] = None,
+    ) -> None:
+        """Changes the counts, also while it runs; None leaves one as it is."""
+        counts = {
+            "parallelTrialCount": parallel,
+            "maxTrialCount": max_trials,
+            "maxFailedTrialCount": max_failed,
+        }
+        self._send("scale", {name: count for name, count in counts.items() if count is not None})
+
+    def trials(self, filter: Optional[str] = None, sort: Optional[str] = None) -> List[Trial]:
+        """filter: 'state=Failed,param.lr<1e-3'; sort: a field, '~objective' for descending."""
+        items = self.client.pages(self._path() + "/trials", filter=filter, sort=sort)
+        return [Trial(self, item) for item in items]
+
+    def trial(self, number: int) -> Trial:
+        return Trial(self, self.client.transport.call("GET", f"{self._path()}/trials/{number}"))
+
+    def ask(self, caller: Optional[str] = None, wait: float = 20.0) -> Optional[Trial]:
+        """The next trial for the caller to run, with spec.shirabe.askAndTell; None once the
+        experiment has ended.
+
+        caller: one name a worker (default: user, host and process). Who asks again is given the
+            same trial until it has been told, so that nothing is lost with an answer.
+        wait: seconds for one request; asks again until there is a trial, or the end.
+        """
+        caller = caller or f"{getuser()}@{socket.gethostname()}-{os.getpid()}"
+        wait = min(max(wait, 0.0), 60.0)
+        while True:
+            reply = self.client.transport.call(
+                "POST",
+                self._path() + ":ask",
+                {"caller": caller, "waitSeconds": wait},
+                timeout=wait + 20,
+                idempotent=True,
+            )
+            if reply.get("trial"):
+                return Trial(self, reply["trial"], reply["parameters"], reply["token"])
+            if reply["ended"]:
+                return None
+            time.sleep(_FIRST_LOOK if wait else 1.0)
+
+    def suggest(self, count: int = 5) -> List[Dict[str, Value]]:
+        """The points that would be tried next. Nothing is stored."""
+        reply = self.client.transport.call(
+            "GET", self._path() + "/suggestions", query={"count": count}
+        )
+        return [self.typed(item["parameterAssignments"]) for item in reply["items"]]
+
+    def events(self) -> List[Json]:
+        """What happened, oldest first, each {type, reason, message, trial, time, …}."""
+        return list(self.client.pages(self._path() + "/events"))
+
+    def watch(self, after: Optional[int] = None) -> Iterator[Change]:
+        """As Client.watch, of this experiment."""
+        return self.client.watch(f"{self.namespace}/{self.name}", after)
+
+    def to_pandas(self) -> Any:
+        """A pandas.DataFrame with a row a trial: trial, state, objective, step, seconds, cost, and
+        param.NAME and metric.NAME for each parameter and metric. ImportError without pandas."""
+        pandas: Any = importlib.import_module("pandas")
+        return pandas.DataFrame([trial.row() for trial in self.trials()])
+
+    def typed(self, assignments: List[Json]) -> Dict[str, Value]:
+        """Katib's list of {name, value: text} as numbers and text, by the types of the space."""
+        kinds = {p["name"]: p.get("parameterType", "") for p in self.spec.get("parameters", [])}
+        return {a["name"]: _typed(kinds.get(a["name"], ""), str(a["value"])) for a in assignments}
+
+    def _strategy(self) -> str:
+        """min, max or latest: which value of the objective counts."""
+        objective = self.spec["objective"]
+        for strategy in objective.get("metricStrategies", []):
+            if strategy["name"] == self.objective:
+                return str(strategy["value"])
+        return "max" if objective["type"] == "maximize" else "min"
+
+    def _send(self, verb: str, body: Optional[Json] = None) -> None:
+        self.client.transport.call("POST", f"{self._path()}:{verb}", body, idempotent=True)
+
+    def _path(self) -> str:
+        return self.client.path(f"{self.namespace}/{self.name}")
+
+
+def _typed(kind: str, text: str) -> Value:
+    if kind == "int":
+        return int(text)
+    if kind in ("double", "discrete"):
+        number = float(text)
+        return int(number) if kind == "discrete" and text.lstrip("-").isdigit() else number
+    return text
