@@ -207,6 +207,11 @@ Status Pass::Act() {
     options_.executor->Forget(key);
   }
   if (delete_) return options_.executor->RemoveFiles(state_.key());
+  // What has ended has left its place: whoever waits longest asks for it first, in his pause or
+  // not, or a newer trial would take it each time.
+  if (!forget_.empty()) {
+    for (auto& [number, live] : state_.live()) live.start_again = absl::ZeroDuration();
+  }
   for (const v1::Checkpoint& checkpoint : prune_) {
     Step();
     options_.executor->Prune(checkpoint);
