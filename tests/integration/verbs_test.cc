@@ -1,6 +1,7 @@
 // Every verb that speaks to a client, twice: over a store of this machine, and over a server in
 // another process, with another home. Each script is a list of commands with the exit codes that
 // they must have both times; what they print must be the same, but for times, tokens and processes.
+// BINARY_DIR is where the program under test lies.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <re2/re2.h>
@@ -129,7 +130,9 @@ class VerbsTest : public testing::Test {
       const Outcome outcome = way.Run(step.words);
       EXPECT_EQ(outcome.code, step.code)
           << name << " " << testing::PrintToString(step.words) << outcome.out << outcome.err;
-      if (step.code == 0) EXPECT_THAT(outcome.err, Not(HasSubstr("error:")));
+      if (step.code == 0) {
+        EXPECT_THAT(outcome.err, Not(HasSubstr("error:")));
+      }
       outputs.push_back(Settled(outcome.out));
     }
     return outputs;
