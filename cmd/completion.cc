@@ -95,6 +95,7 @@ std::vector<std::string> Candidates(const Arguments& words) {
   if (before == "-o" || before == "--output") return Outputs(verb);
   if (before == "--context") return ContextNames();
   if (before == "--for") return {"succeeded", "failed", "completed", "running", "deleted"};
+  if (verb == "import" && words.size() == 2) return ImportFormats();
   if (verb == "config") return words.size() == 2 ? ConfigNouns() : ContextNames();
   if (before == "--algorithm" || verb == "algorithms") {
     return Registry<suggestion::AlgorithmInfo>::Get().Names();

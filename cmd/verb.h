@@ -23,8 +23,9 @@ const std::vector<Verb>& Verbs();
 // Null if there is none of that name.
 const Verb* FindVerb(const std::string& name);
 std::vector<std::string> VerbNames();
-// What `config` can do.
+// What `config` can do, and what `import` reads.
 std::vector<std::string> ConfigNouns();
+std::vector<std::string> ImportFormats();
 
 StatusOr<int> RunExperiment(const Arguments& arguments);
 StatusOr<int> Serve(const Arguments& arguments);
@@ -56,6 +57,7 @@ StatusOr<int> Delete(const Arguments& arguments);
 StatusOr<int> Top(const Arguments& arguments);
 StatusOr<int> Doctor(const Arguments& arguments);
 StatusOr<int> Config(const Arguments& arguments);
+StatusOr<int> Import(const Arguments& arguments);
 StatusOr<int> Algorithms(const Arguments& arguments);
 StatusOr<int> Explain(const Arguments& arguments);
 StatusOr<int> Completion(const Arguments& arguments);

@@ -35,6 +35,7 @@ const std::vector<Verb>& Verbs() {
       {"delete", "EXPERIMENT", "end it, and remove its records and files", Delete},
       {"top", "", "what runs now, and what it takes", Top},
       {"doctor", "", "is everything there that the others need?", Doctor},
+      {"import", "optuna|katib|csv FILE", "results of other tools as ended experiments", Import},
       {"config", "get-contexts|use-context|…", "the servers that you use, by name", Config},
       {"algorithms", "[NAME]", "list the algorithms and early-stopping rules, or explain one",
        Algorithms},

@@ -1,5 +1,6 @@
 // SQLite's C interface with owners, statuses and names: a Connection and the Statements prepared on
-// it. Used by db/sqlite_*.cc only, so that no other file sees a result code.
+// it. Used by db/sqlite_*.cc, and by client/import_optuna.cc for another program's file, so that no
+// other file sees a result code.
 //
 // A Connection and its statements belong to one thread at a time. A Statement is a use of a
 // prepared statement: bind, step, read columns; it resets itself at the end of its scope and must

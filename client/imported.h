@@ -1,0 +1,61 @@
+// What `import` makes of other tools' results, before it is stored: a search that has ended, with
+// its trials. Readers (import_*.cc) fill it in, StoreImported writes it into a store of this
+// machine, in one commit. Values are text here, as the files have them; they become typed by the
+// specification, as everything that is read. Plain values; one thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/status.h"
+#include "client/place.h"
+#include "client/view.h"
+#include "db/store.h"
+
+namespace shirabe::client {
+
+struct ImportedPoint {
+  std::string metric;
+  int64_t step = 0;
+  double value = 0;
+};
+
+struct ImportedTrial {
+  std::string name;  // what it is called there
+  std::vector<std::pair<std::string, std::string>> values;
+  std::vector<ImportedPoint> points;
+  v1::TrialPhase phase = v1::TRIAL_SUCCEEDED;  // a terminal one
+  std::string message;
+  absl::Time start = absl::InfinitePast();  // where it is known
+  absl::Time end = absl::InfinitePast();
+};
+
+struct Imported {
+  std::string name;    // a valid one of an experiment
+  std::string source;  // "Optuna study mnist", for people
+  Json objective;      // as in Katib's YAML, as is the next one
+  Json parameters;
+  std::vector<ImportedTrial> trials;
+  std::vector<std::string> notes;  // what was left out, in words
+};
+
+// The text in lower case, with '-' for what a name may not have, cut to its length; "imported" if
+// nothing is left.
+std::string ExperimentNameFrom(const std::string& text);
+
+// The search space that just holds these values: whole numbers make an int, other numbers a
+// double, the rest a categorical parameter, as does a number that is always the same.
+Json SpaceAround(const std::string& name, const std::vector<std::string>& values);
+
+// The experiment as it is stored, ended and successful; trials whose point is not in the space are
+// left out, with a note. kInvalidArgument if nothing is left.
+StatusOr<db::Batch> MakeBatch(const std::string& ns, Imported& imported, absl::Time now);
+
+// kAlreadyExists if there is an experiment of that name.
+Status StoreImported(const Place& place, Clock& clock, Imported& imported);
+
+}  // namespace shirabe::client

@@ -1,0 +1,213 @@
+// Results of other tools, from the bytes that they leave behind to records.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+
+#include <filesystem>
+
+#include "client/import_readers.h"
+#include "client/local_client.h"
+#include "experiment/submit.h"
+
+namespace shirabe::client {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class ImportTest : public testing::Test {
+ protected:
+  ImportTest() {
+    folder_ = testing::TempDir() + "/shirabe-import-XXXXXX";
+    CHECK(mkdtemp(folder_.data()) != nullptr);
+    place_ = {.home = folder_, .db = "sqlite:" + folder_ + "/shirabe.db", .ns = "default"};
+  }
+  ~ImportTest() override { std::filesystem::remove_all(folder_); }
+
+  // As a client reads it after it was stored.
+  std::unique_ptr<LocalClient> Store(Imported& imported) {
+    const Status stored = StoreImported(place_, *RealClock(), imported);
+    EXPECT_TRUE(stored.ok()) << stored;
+    return LocalClient::Open({.place = place_, .clock = RealClock()}).value();
+  }
+
+  std::string Sqlite(const std::string& name, const std::string& sql) const {
+    const std::string path = folder_ + "/" + name;
+    sqlite3* db = nullptr;
+    EXPECT_EQ(sqlite3_open(path.c_str(), &db), SQLITE_OK);
+    char* error = nullptr;
+    EXPECT_EQ(sqlite3_exec(db, sql.c_str(), nullptr, nullptr, &error), SQLITE_OK)
+        << (error == nullptr ? "" : error);
+    sqlite3_close(db);
+    return path;
+  }
+
+  std::string folder_;
+  Place place_;
+};
+
+constexpr char kOptunaTables[] = R"sql(
+CREATE TABLE studies (study_id INTEGER PRIMARY KEY, study_name TEXT);
+CREATE TABLE study_directions (study_id INTEGER, direction TEXT, objective INTEGER);
+CREATE TABLE trials (trial_id INTEGER PRIMARY KEY, number INTEGER, study_id INTEGER, state TEXT,
+                     datetime_start TEXT, datetime_complete TEXT);
+CREATE TABLE trial_params (param_id INTEGER PRIMARY KEY, trial_id INTEGER, param_name TEXT,
+                           param_value REAL, distribution_json TEXT);
+CREATE TABLE trial_values (trial_id INTEGER, objective INTEGER, value REAL, value_type TEXT);
+CREATE TABLE trial_intermediate_values (trial_id INTEGER, step INTEGER, intermediate_value REAL,
+                                        intermediate_value_type TEXT);
+)sql";
+
+constexpr char kOptunaRows[] = R"sql(
+INSERT INTO studies VALUES (1, 'My Study_1');
+INSERT INTO study_directions VALUES (1, 'MAXIMIZE', 0);
+INSERT INTO trials VALUES
+  (1, 0, 1, 'COMPLETE', '2026-01-01 00:00:00.000000', '2026-01-01 00:00:10.500000'),
+  (2, 1, 1, 'PRUNED', '2026-01-01 00:00:00', '2026-01-01 00:00:02'),
+  (3, 2, 1, 'FAIL', '2026-01-01 00:00:00', '2026-01-01 00:00:01'),
+  (4, 3, 1, 'RUNNING', '2026-01-01 00:00:00', NULL);
+INSERT INTO trial_params (trial_id, param_name, param_value, distribution_json) SELECT
+  t.trial_id, p.name, p.value, p.distribution FROM trials t, (
+  SELECT 'lr' AS name, 0.01 AS value,
+    '{"name": "FloatDistribution",
+      "attributes": {"low": 0.001, "high": 0.1, "log": true, "step": null}}' AS distribution
+  UNION ALL SELECT 'n', 4,
+    '{"name": "IntDistribution", "attributes": {"low": 1, "high": 9, "log": false, "step": 1}}'
+  UNION ALL SELECT 'opt', 1,
+    '{"name": "CategoricalDistribution", "attributes": {"choices": ["sgd", null, 3]}}') p;
+INSERT INTO trial_params (trial_id, param_name, param_value, distribution_json) VALUES (1, 'extra',
+  1, '{"name": "IntDistribution", "attributes": {"low": 0, "high": 2, "log": false, "step": 1}}');
+INSERT INTO trial_intermediate_values VALUES (1, 1, 0.5, 'FINITE'), (1, 2, 0.6, 'FINITE'),
+  (2, 1, 0.2, 'FINITE'), (2, 2, NULL, 'NAN');
+INSERT INTO trial_values VALUES (1, 0, 0.9, 'FINITE');
+)sql";
+
+TEST_F(ImportTest, AStudyOfOptunaBecomesAnEndedExperiment) {
+  const std::string path = Sqlite("optuna.db", std::string(kOptunaTables) + kOptunaRows);
+  auto studies = ReadOptuna(path, "");
+  ASSERT_TRUE(studies.ok()) << studies.status();
+  ASSERT_EQ(studies->size(), 1u);
+  Imported& study = (*studies)[0];
+  EXPECT_EQ(study.name, "my-study-1");
+  EXPECT_THAT(study.notes, ElementsAre("1 trials had not ended",
+                                       "parameter extra is left out: 1 of 3 trials have it"));
+  const auto client = Store(study);
+  const ExperimentKey key{"default", "my-study-1"};
+  const auto experiment = client->GetExperiment(key);
+  ASSERT_TRUE(experiment.ok()) << experiment.status();
+  EXPECT_TRUE(experiment::IsEnded(*experiment));
+  EXPECT_EQ(experiment->spec().objective().type(), v1::MAXIMIZE);
+  EXPECT_EQ(experiment->status().trials(), 3);
+  EXPECT_EQ(experiment->status().trials_early_stopped(), 1);
+  EXPECT_EQ(experiment->status().trials_failed(), 1);
+  EXPECT_DOUBLE_EQ(experiment->status().current_optimal_trial().objective(), 0.9);
+  const auto trials = client->ListTrials({.experiment = key});
+  ASSERT_TRUE(trials.ok());
+  ASSERT_EQ(trials->size(), 3u);
+  EXPECT_DOUBLE_EQ((*trials)[0].assignments(0).number(), 0.01);
+  EXPECT_EQ((*trials)[0].assignments(1).integer(), 4);
+  EXPECT_EQ((*trials)[0].assignments(2).category(), "null");
+  EXPECT_DOUBLE_EQ((*trials)[0].point().x(0), 0.5);
+  EXPECT_DOUBLE_EQ((*trials)[0].seconds(), 10.5);
+  EXPECT_EQ((*trials)[1].phase(), v1::TRIAL_EARLY_STOPPED);
+  EXPECT_EQ(client->ListObservations({.trial = {key, 1}})->size(), 3u);
+  EXPECT_EQ(client->ListAttempts({.experiment = key})->size(), 3u);
+  // A second time there is no room for it.
+  const Status again = StoreImported(place_, *RealClock(), study);
+  EXPECT_EQ(again.code(), absl::StatusCode::kAlreadyExists);
+}
+
+TEST_F(ImportTest, WhatIsNoStudyIsRefusedInWords) {
+  EXPECT_EQ(ReadOptuna(folder_ + "/nothing", "").status().code(), absl::StatusCode::kNotFound);
+  const std::string other = Sqlite("other.db", "CREATE TABLE t (x)");
+  EXPECT_THAT(Message(ReadOptuna(other, "").status()), HasSubstr("no storage of Optuna"));
+  const std::string optuna = Sqlite("optuna.db", std::string(kOptunaTables) + kOptunaRows);
+  EXPECT_THAT(Message(ReadOptuna(optuna, "yours").status()), HasSubstr("it has My Study_1"));
+  Sqlite("optuna.db", "INSERT INTO study_directions VALUES (1, 'MINIMIZE', 1)");
+  EXPECT_THAT(Message(ReadOptuna(optuna, "").status()), HasSubstr("2 objectives"));
+}
+
+constexpr char kKatib[] = R"(apiVersion: v1
+kind: List
+items:
+- apiVersion: kubeflow.org/v1beta1
+  kind: Experiment
+  metadata: {name: random, namespace: kubeflow, uid: u, labels: {a: b}}
+  spec:
+    objective: {type: minimize, objectiveMetricName: loss, additionalMetricNames: [acc]}
+    algorithm: {algorithmName: random}
+    nasConfig: {graphConfig: {numLayers: 3}}
+    parameters:
+    - {name: lr, parameterType: double, feasibleSpace: {min: "0.01", max: "0.05"}}
+- apiVersion: kubeflow.org/v1beta1
+  kind: Trial
+  metadata: {name: random-abc, labels: {katib.kubeflow.org/experiment: random}}
+  spec: {parameterAssignments: [{name: lr, value: "0.02"}]}
+  status:
+    startTime: "2026-01-01T00:00:00Z"
+    completionTime: "2026-01-01T00:01:00Z"
+    conditions: [{type: Created, status: "True"}, {type: Succeeded, status: "True"}]
+    observation:
+      metrics: [{name: loss, min: "0.2", max: "0.9", latest: "0.3"},
+                {name: acc, min: "0.1", max: "0.2", latest: unavailable}]
+- apiVersion: kubeflow.org/v1beta1
+  kind: Trial
+  metadata: {name: random-def, labels: {katib.kubeflow.org/experiment: random}}
+  spec: {parameterAssignments: [{name: lr, value: "0.03"}]}
+  status: {conditions: [{type: Running, status: "True"}]}
+)";
+
+TEST_F(ImportTest, ADumpOfKatibBecomesExperiments) {
+  auto read = ReadKatib("dump.yaml", kKatib);
+  ASSERT_TRUE(read.ok()) << read.status();
+  ASSERT_EQ(read->size(), 1u);
+  ASSERT_EQ((*read)[0].trials.size(), 1u);
+  const auto client = Store((*read)[0]);
+  const auto trial = client->GetTrial({{"default", "random"}, 1});
+  ASSERT_TRUE(trial.ok()) << trial.status();
+  EXPECT_DOUBLE_EQ(trial->objective(), 0.2);
+  EXPECT_DOUBLE_EQ(trial->seconds(), 60);
+  EXPECT_THAT(trial->explanation(), HasSubstr("random-abc"));
+  EXPECT_THAT(Message(ReadKatib("dump.yaml", "kind: List\nitems: []\n").status()),
+              HasSubstr("has no Experiment"));
+  EXPECT_THAT(Message(ReadKatib("dump.yaml", "a: [\n").status()), HasSubstr("dump.yaml:"));
+}
+
+TEST_F(ImportTest, ATableBecomesTheSpaceThatHoldsIt) {
+  const std::string text =
+      "lr,n,opt,fixed,loss\n0.5,1,a,7,0.25\n0.75,3,\"b, \"\"c\"\"\",7,0.5\r\n\n1.5,2,a,7,\n";
+  auto read = ReadCsv("t.csv", text, {.name = "table", .metric = "loss"});
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->parameters[0]["parameterType"], "double");
+  EXPECT_EQ(read->parameters[1]["parameterType"], "int");
+  EXPECT_EQ(read->parameters[2]["feasibleSpace"]["list"][1], "b, \"c\"");
+  EXPECT_EQ(read->parameters[3]["parameterType"], "categorical");
+  const auto client = Store(*read);
+  const auto experiment = client->GetExperiment({"default", "table"});
+  ASSERT_TRUE(experiment.ok());
+  EXPECT_EQ(experiment->status().trials_succeeded(), 2);
+  EXPECT_EQ(experiment->status().trials_failed(), 1);
+  EXPECT_DOUBLE_EQ(experiment->status().current_optimal_trial().objective(), 0.25);
+}
+
+TEST_F(ImportTest, ATableWithMistakesNamesTheLine) {
+  const CsvOptions options{.name = "t", .metric = "loss"};
+  const auto message = [&](const std::string& text) {
+    return Message(ReadCsv("t.csv", text, options).status());
+  };
+  EXPECT_THAT(message("lr,los\n1,2\n"), HasSubstr("did you mean los?"));
+  EXPECT_THAT(message("lr,loss\n1\n"), HasSubstr("t.csv:2: 1 cells, but the header has 2"));
+  EXPECT_THAT(message("lr,loss\n1,x\n"), HasSubstr("t.csv:2: loss is no number: \"x\""));
+  EXPECT_THAT(message("lr,loss\n\"1,2\n"), HasSubstr("t.csv:2: a quote is not closed"));
+  EXPECT_THAT(message("lr,loss\n"), HasSubstr("no rows"));
+  EXPECT_THAT(message("loss\n1\n"), HasSubstr("no column of a parameter"));
+}
+
+TEST(ExperimentName, IsMadeOfWhatThereIs) {
+  EXPECT_EQ(ExperimentNameFrom("My Study_1"), "my-study-1");
+  EXPECT_EQ(ExperimentNameFrom("--"), "imported");
+  EXPECT_EQ(ExperimentNameFrom(std::string(60, 'a')).size(), 40u);
+}
+
+}  // namespace
+}  // namespace shirabe::client
