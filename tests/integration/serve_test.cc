@@ -49,7 +49,7 @@ spec:
 constexpr char kTrial[] = R"(
 echo "loss=$1"
 echo "$SHIRABE_TRIAL-a$SHIRABE_ATTEMPT" >> "$DIR/starts"
-while [ ! -e "$DIR/go" ]; do sleep 0.05; done
+while [ -d "$DIR" ] && [ ! -e "$DIR/go" ]; do sleep 0.05; done
 )";
 constexpr char kAsked[] = R"(apiVersion: kubeflow.org/v1beta1
 kind: Experiment
