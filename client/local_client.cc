@@ -149,6 +149,7 @@ class StoreClient : public LocalClient {
 
  private:
   Status CheckNoLeftovers(const ExperimentKey& key);
+  StatusOr<Owner> MayOwn();
   StatusOr<Owner> FindOwner(const ExperimentKey& key);
   StatusOr<Asked> OpenTrialOf(const ExperimentKey& key, const std::string& caller);
 
@@ -176,12 +177,7 @@ Status StoreClient::Delete(const ExperimentKey& key, absl::Duration patience, co
   v1::Intent intent;
   intent.set_verb(v1::Intent::DELETE);
   RETURN_IF_ERROR(Send(key, intent));
-  std::unique_ptr<experiment::Controller> own_controller;
-  if (controller_ == nullptr) {
-    ASSIGN_OR_RETURN(own_controller, MakeController({}, 1));
-  }
-  experiment::Controller* const controller =
-      controller_ == nullptr ? own_controller.get() : controller_;
+  ASSIGN_OR_RETURN(const Owner owner, MayOwn());
   const absl::Duration deadline = options_.clock->Monotonic() + patience;
   bool owned = false;
   for (;;) {
@@ -189,7 +185,7 @@ Status StoreClient::Delete(const ExperimentKey& key, absl::Duration patience, co
     if (absl::IsNotFound(gone)) break;
     RETURN_IF_ERROR(gone);
     if (!owned) {
-      Status own = controller->Own(key);
+      Status own = owner.controller->Own(key);
       owned = own.ok();
       if (!owned && !absl::IsAlreadyExists(own) && !absl::IsNotFound(own)) return own;
     }
@@ -203,18 +199,23 @@ Status StoreClient::Delete(const ExperimentKey& key, absl::Duration patience, co
     if (!wait(kPoll)) return absl::CancelledError("interrupted; the deletion has been asked for");
   }
   // The records go first; Await returns once the files have gone as well.
-  return owned ? controller->Await(key, patience) : absl::OkStatus();
+  return owned ? owner.controller->Await(key, patience) : absl::OkStatus();
 }
 
 // ---- ask and tell ------------------------------------------------------------------------------
 
-StatusOr<Owner> StoreClient::FindOwner(const ExperimentKey& key) {
-  Owner owner;
-  owner.controller = controller_;
+// One that owns nothing yet.
+StatusOr<Owner> StoreClient::MayOwn() {
+  Owner owner{.controller = controller_};
   if (controller_ == nullptr) {
     ASSIGN_OR_RETURN(owner.own, MakeController({}, 1));
     owner.controller = owner.own.get();
   }
+  return owner;
+}
+
+StatusOr<Owner> StoreClient::FindOwner(const ExperimentKey& key) {
+  ASSIGN_OR_RETURN(Owner owner, MayOwn());
   const Status own = owner.controller->Own(key);
   if (absl::IsAlreadyExists(own)) owner.controller = nullptr;
   if (!own.ok() && !absl::IsAlreadyExists(own)) return own;

@@ -4,6 +4,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/address.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/process_id.h"
@@ -83,16 +84,10 @@ StatusOr<client::Place> FindPlaceOf(const Globals& globals) {
 
 namespace {
 
-// Only a server of this machine is given the token that one of this user makes here.
-bool IsOnThisMachine(const std::string& server) {
-  const std::string host = server.substr(0, server.rfind(':'));
-  return host == "localhost" || host == "[::1]" || absl::StartsWith(host, "127.");
-}
-
-// Named, else the one that a server of this user makes.
+// Named, else the one that a server of this user makes, which no other machine is given.
 StatusOr<std::string> FindToken(const client::Access& access, const client::Place& place) {
   const std::string& named = access.token_file;
-  if (named.empty() && !IsOnThisMachine(access.server)) return "";
+  if (named.empty() && !IsLoopback(HostOf(access.server))) return "";
   const auto text = ReadFile(named.empty() ? place.home + "/token" : named, 1 << 20);
   if (named.empty() && !text.ok()) return "";
   RETURN_IF_ERROR(Prefix("--token-file", text.status()));

@@ -1,7 +1,4 @@
 // serve: everything of `run`, for every experiment of a store, until it is told to stop.
-#include <sys/resource.h>
-
-#include <algorithm>
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
@@ -65,15 +62,6 @@ Status SetRemoteAlgorithms(const ServeFlags& flags) {
   return AsUsage(suggestion::SetRemoteTable(std::move(table)));
 }
 
-// Callers and trials have a descriptor or two each, and the usual limit is 1,024.
-void AllowManyDescriptors() {
-  constexpr rlim_t kEnough = 65536;
-  rlimit limit;
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= kEnough) return;
-  limit.rlim_cur = std::min(kEnough, limit.rlim_max);
-  setrlimit(RLIMIT_NOFILE, &limit);  // where it is refused, the old limit does for fewer
-}
-
 std::string TokenFile(const Globals& globals, const client::Place& place) {
   return globals.token_file.empty() ? place.home + "/token" : globals.token_file;
 }
@@ -129,7 +117,6 @@ StatusOr<int> Serve(const Arguments& arguments) {
   if (done) return 0;
   RETURN_IF_ERROR(CheckFlags(globals, flags));
   RETURN_IF_ERROR(SetRemoteAlgorithms(flags));
-  AllowManyDescriptors();
   if (!globals.verbose) SetLogLevel(LogLevel::kInfo);
   ASSIGN_OR_RETURN(const client::Machines machines, MachinesFor(flags));
   // Before anything starts a thread: the signals are to reach none of them.

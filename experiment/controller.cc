@@ -76,6 +76,7 @@ class QueueController : public Controller {
   }
 
   Status Own(const ExperimentKey& key) override {
+    if (IsOwned(key)) return absl::OkStatus();
     RETURN_IF_ERROR(options_.store->GetExperiment(key).status());
     ASSIGN_OR_RETURN(const v1::Lease lease, Acquire(key));
     std::unique_lock lock(mutex_);
@@ -165,6 +166,13 @@ class QueueController : public Controller {
   }
 
  private:
+  // And going on: its lease is being renewed, which need not be done here, with a durable write.
+  bool IsOwned(const ExperimentKey& key) {
+    std::lock_guard lock(mutex_);
+    const auto found = entries_.find(key);
+    return found != entries_.end() && found->second.lost.ok() && !found->second.ended;
+  }
+
   using Item = std::map<ExperimentKey, Entry>::iterator;
 
   void Enqueue(const ExperimentKey& key) {

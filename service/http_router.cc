@@ -3,8 +3,8 @@
 #include <exception>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/address.h"
 #include "base/log.h"
 #include "service/http_errors.h"
 #include "service/http_match.h"
@@ -45,23 +45,12 @@ Status CheckBody(const Route& route, const HttpRequest& request) {
                         415);
 }
 
-// HOST of HOST:PORT and [HOST]:PORT.
-std::string HostOf(const std::string& authority) {
-  if (!authority.empty() && authority[0] == '[')
-    return authority.substr(0, authority.find(']') + 1);
-  return authority.substr(0, authority.find(':'));
-}
-
-bool IsLoopback(const std::string& host) {
-  return host.empty() || host == "localhost" || host == "[::1]" || absl::StartsWith(host, "127.");
-}
-
 // A page of another site, open in a browser of this machine, may send requests here. Where no token
 // is asked for, nothing else would keep it from starting programs: so requests that a page of
 // another site makes are refused, and names under which an attacker could publish our address.
 Status CheckOrigin(const HttpRequest& request, bool loopback_only) {
   const std::string& host = request.Header("host");
-  if (loopback_only && !IsLoopback(HostOf(host))) {
+  if (loopback_only && !host.empty() && !IsLoopback(HostOf(host))) {
     return absl::PermissionDeniedError(absl::StrCat(
         "without tokens, this server is called by localhost or 127.0.0.1, not by ", host));
   }

@@ -11,6 +11,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/address.h"
 #include "base/file.h"
 #include "service/http_hub.h"
 #include "service/http_server.h"
@@ -32,13 +33,6 @@ constexpr int kStreams = 100;            // calls of one connection at the same 
 constexpr int kMaxMessage = 16 << 20;    // bytes that a caller may send at once
 constexpr size_t kCallMemory = 1 << 29;  // bytes of all that is being received and sent
 constexpr absl::Duration kDrain = absl::Seconds(5);
-
-std::string HostOf(const std::string& address) { return address.substr(0, address.rfind(':')); }
-
-bool IsLoopback(const std::string& address) {
-  const std::string host = HostOf(address);
-  return host == "localhost" || host == "[::1]" || absl::StartsWith(host, "127.");
-}
 
 StatusOr<std::string> ReadPem(const std::string& option, const std::string& path) {
   auto text = ReadFile(path, 1 << 20);
@@ -123,7 +117,7 @@ class DoorsServer : public Server {
   // Without TLS a token can be read on the wire, and without a token anybody may run programs.
   Status CheckOpenness(const std::string& option, const std::string& address) const {
     const bool open = options_.tokens.open();
-    if (IsLoopback(address) || (!open && !options_.tls.certificate.empty())) {
+    if (IsLoopback(HostOf(address)) || (!open && !options_.tls.certificate.empty())) {
       return absl::OkStatus();
     }
     return absl::InvalidArgumentError(

@@ -7,6 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
+#include "base/address.h"
 
 namespace shirabe::suggestion {
 namespace {
@@ -48,13 +49,6 @@ StatusOr<Address> ParseAddress(const std::string& text, bool pattern) {
   });
   if (!good) return bad;
   return address;
-}
-
-bool IsLoopback(const Address& address) {
-  return address.host == "localhost" || address.host == "::1" ||
-         (absl::StartsWith(address.host, "127.") &&
-          std::all_of(address.host.begin(), address.host.end(),
-                      [](char c) { return absl::ascii_isdigit(c) || c == '.'; }));
 }
 
 // A pattern is an address whose first label may be "*".
@@ -102,7 +96,7 @@ Status CheckRemoteAddress(const std::string& endpoint) {
   const RemoteTable table = GetRemoteTable();
   ASSIGN_OR_RETURN(const Address address, ParseAddress(endpoint, false));
   const bool allowed =
-      (table.allow_loopback && IsLoopback(address)) ||
+      (table.allow_loopback && IsLoopback(address.host)) ||
       std::any_of(table.allowed.begin(), table.allowed.end(),
                   [&endpoint](const std::string& pattern) { return Matches(pattern, endpoint); });
   if (allowed) return absl::OkStatus();

@@ -209,8 +209,7 @@ def find_token(token: Optional[str], token_file: Optional[str], url: str) -> str
     if token is not None:
         return token
     named = token_file or os.environ.get("SHIRABE_TOKEN_FILE")
-    host = urllib.parse.urlsplit(url).hostname or ""
-    if not named and host not in ("localhost", "::1") and not host.startswith("127."):
+    if not named and not _is_loopback(urllib.parse.urlsplit(url).hostname or ""):
         return ""
     path = Path(named) if named else _home() / "token"
     try:
@@ -220,6 +219,12 @@ def find_token(token: Optional[str], token_file: Optional[str], url: str) -> str
             raise
         return ""
     return words[-1] if words else ""
+
+
+def _is_loopback(host: str) -> bool:
+    # A name that merely begins with 127. belongs to whoever registered it.
+    digits = host.replace(".", "").isdigit()
+    return host in ("localhost", "::1") or (digits and host.startswith("127."))
 
 
 def _home() -> Path:
