@@ -139,10 +139,12 @@ class StoreClient : public LocalClient {
     return experiment::Controller::Create(
         {.store = store_.get(),
          .clock = options_.clock,
+         .executor = std::move(machines.executor),
          .executor_options = {.home = options_.place.home,
                               .clock = options_.clock,
                               .devices = std::move(machines.devices),
-                              .pools = std::move(machines.pools)},
+                              .pools = std::move(machines.pools),
+                              .pods = std::move(machines.pods)},
          .workers = workers,
          .working_dir = std::move(machines.working_dir)});
   }

@@ -24,6 +24,8 @@ struct Machines {
   std::vector<std::string> devices;  // GPUs that trials may be given
   v1::NodePools pools;               // none: this machine, without a price or a limit
   std::string working_dir;           // where trials without one start
+  std::string executor = "process";  // or kubernetes, with `pods`
+  trial::PodOptions pods = {};
 };
 
 class LocalClient : public Client {

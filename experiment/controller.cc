@@ -140,6 +140,10 @@ class QueueController : public Controller {
     return inbox->Await(letter, timeout);
   }
 
+  StatusOr<v1::SyncReply> Sync(const v1::SyncRequest& request) override {
+    return executor_->Sync(request);
+  }
+
   void Disown(const ExperimentKey& key) override {
     std::unique_lock lock(mutex_);
     const auto found = entries_.find(key);

@@ -56,6 +56,9 @@ class Controller {
   // or kResourceExhausted: tell it again.
   virtual StatusOr<Reported> Tell(const Report& report, absl::Duration timeout) = 0;
 
+  // From a pod: see trial::Executor::Sync.
+  virtual StatusOr<v1::SyncReply> Sync(const v1::SyncRequest& request) = 0;
+
   // Gives one back whose Await would return: its lease, and what is kept of it here.
   virtual void Disown(const ExperimentKey& key) = 0;
   // All that were owned and have not been given back, whether or not they have ended.

@@ -46,6 +46,14 @@ std::map<std::string, std::string> Environment(const State& state, const v1::Tri
   return environment;
 }
 
+std::vector<std::string> WantedMetrics(const v1::ExperimentSpec& spec) {
+  std::vector<std::string> metrics = {spec.objective().objective_metric_name()};
+  for (const std::string& name : spec.objective().additional_metric_names()) {
+    metrics.push_back(name);
+  }
+  return metrics;
+}
+
 // Where the program itself stands, for a path that is relative to it.
 std::string WorkingDirOf(const State& state, const Live& live, const std::string& otherwise) {
   const auto request = RequestFor(state, live, otherwise);
@@ -80,6 +88,14 @@ StatusOr<trial::AttemptRequest> RequestFor(const State& state, const Live& live,
   request.parameters_json = ParametersJson(trial);
   request.working_dir = working_dir;
   request.grace = GraceOf(state.experiment());
+  request.cluster.trial_template = trial_template;
+  request.cluster.trial_template.clear_trial_spec();
+  request.cluster.collector = state.experiment().spec().metrics_collector_spec();
+  request.cluster.metrics = WantedMetrics(state.experiment().spec());
+  request.cluster.volume = state.experiment().spec().shirabe().checkpoint().volume();
+  const auto& annotations = state.experiment().metadata().annotations();
+  const auto owner = annotations.find(kObjectUid);
+  if (owner != annotations.end()) request.cluster.owner = owner->second;
   request.placing = {.policy = state.experiment().spec().shirabe().capacity(),
                      .on_demand = WantsOnDemand(trial, state.experiment().spec().shirabe())};
   return request;
@@ -90,10 +106,7 @@ metrics::Source SourceFor(const State& state, const Live& live, const trial::Att
   const v1::ExperimentSpec& spec = state.experiment().spec();
   metrics::Source source;
   source.spec = spec.metrics_collector_spec();
-  source.metrics.push_back(spec.objective().objective_metric_name());
-  for (const std::string& name : spec.objective().additional_metric_names()) {
-    source.metrics.push_back(name);
-  }
+  source.metrics = WantedMetrics(spec);
   source.log = paths.log;
   source.metrics_file = paths.metrics_file;
   source.hypertune_file = paths.hypertune_file;

@@ -10,6 +10,9 @@
 
 namespace shirabe::experiment {
 
+// The annotation of an experiment that came as an object of a cluster: that object's uid.
+inline constexpr char kObjectUid[] = "shirabe.dev/object-uid";
+
 AttemptKey KeyOf(const State& state, const v1::Attempt& attempt);
 
 // The template rendered with the trial's assignments, and the environment of the contract with

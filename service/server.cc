@@ -22,6 +22,7 @@
 #include "service/keeper.h"
 #include "service/metrics.h"
 #include "service/metrics_store.h"
+#include "service/pods_grpc.h"
 #include "service/shirabe_grpc.h"
 
 namespace shirabe::service {
@@ -161,6 +162,7 @@ class DoorsServer : public Server {
     };
     services_.push_back(MakeKatibEarlyStopping(access));
     services_.push_back(MakeKatibDbManager(access, options_.clock));
+    services_.push_back(MakePodsService(controller_.get()));
   }
 
   StatusOr<std::unique_ptr<KatibObservations>> KatibObservationsOf(

@@ -33,6 +33,15 @@ struct AttemptRequest {
   // Checkpoints to go on from, the newest first; the first that proves intact is used. None, or
   // none intact: from the beginning.
   std::vector<v1::Checkpoint> resume;
+  // What only attempts in a cluster need to be told; see trial/executors/kubernetes.h.
+  struct Cluster {
+    v1::TrialTemplate trial_template;  // its conditions, labels and retain; without trial_spec
+    v1::MetricsCollectorSpec collector;
+    std::vector<std::string> metrics;  // wanted
+    v1::CheckpointVolume volume;
+    std::string owner;  // uid of the Experiment object, "" = it has none in the cluster
+  };
+  Cluster cluster;
 };
 
 // Where an attempt keeps its files. The directories, the log and the parameters exist once Start
@@ -47,6 +56,9 @@ struct AttemptPaths {
   std::string control_file;
   std::string checkpoint_dir;
   std::string output_dir;  // of the trial, shared by its attempts
+  // Set where all of these are copies, made of what a program elsewhere writes: below it lie the
+  // files that it names by an absolute path of its own.
+  std::string root;
 };
 
 // What is known of an attempt that was started, or adopted, here.

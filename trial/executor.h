@@ -15,8 +15,13 @@
 #include "base/status.h"
 #include "google/protobuf/struct.pb.h"
 #include "proto/shirabe/v1/experiment.pb.h"
+#include "proto/shirabe/v1/pod.pb.h"
 #include "proto/shirabe/v1/records.pb.h"
 #include "trial/attempt.h"
+
+namespace shirabe::kube {
+class Client;
+}
 
 namespace shirabe::trial {
 
@@ -54,6 +59,20 @@ class Executor {
 
   // Deletes a committed checkpoint, soon. No attempt may be resuming from it.
   virtual void Prune(const v1::Checkpoint& checkpoint) = 0;
+
+  // What stands beside a program that runs elsewhere brings its files and its state, and is told
+  // what to do. kPermissionDenied unless it is of an attempt that was started or adopted here, with
+  // its token; kUnimplemented where programs run on this machine.
+  virtual StatusOr<v1::SyncReply> Sync(const v1::SyncRequest& request);
+};
+
+// What attempts in a cluster need besides.
+struct PodOptions {
+  kube::Client* client = nullptr;  // outlives the executor
+  std::string image;               // of our init and sidecar containers: this program
+  std::string image_pull_policy;   // of it; "" = the cluster's default
+  std::string server;              // HOST:PORT where sidecars reach us by gRPC
+  std::string ca;                  // PEM; "" = plaintext
 };
 
 struct ExecutorOptions {
@@ -61,12 +80,13 @@ struct ExecutorOptions {
   Clock* clock = nullptr;
   std::vector<std::string> devices;  // GPUs that may be given out
   v1::NodePools pools;               // none: this machine, without a price or a limit
+  PodOptions pods = {};              // for the executor `kubernetes`
   // Called, from any thread and never under a lock, when something about the experiment changed.
   std::function<void(const ExperimentKey&)> on_change;
 };
 
 struct ExecutorInfo {
-  std::string name;  // process
+  std::string name;  // process, kubernetes
   std::string help;
   StatusOr<std::unique_ptr<Executor>> (*create)(const ExecutorOptions& options);
 };

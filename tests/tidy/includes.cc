@@ -1,6 +1,6 @@
-// The include table of the house: cmd → service → client → experiment → {suggestion | trial |
-// metrics | db} → proto; trial and experiment may use kube; everyone may use base. A folder may
-// include what stands to its right, never its sibling.
+// The include table of the house: cmd → {crd | service | sidecar} → client → experiment →
+// {suggestion | trial | metrics | db} → proto; trial, experiment and crd may use kube;
+// everyone may use base. A folder may include what stands to its right, never its sibling.
 #include <map>
 #include <set>
 
@@ -25,8 +25,12 @@ const std::map<std::string, Names>& Table() {
       {"service",
        {"base", "proto", "db", "suggestion", "metrics", "trial", "experiment", "client"}},
       {"client", {"base", "proto", "db", "suggestion", "metrics", "trial", "experiment"}},
+      {"crd",
+       {"base", "proto", "kube", "db", "suggestion", "metrics", "trial", "experiment", "client"}},
+      {"sidecar", {"base", "proto", "metrics", "trial"}},
       {"cmd",
-       {"base", "proto", "suggestion", "metrics", "trial", "experiment", "service", "client"}},
+       {"base", "proto", "kube", "suggestion", "metrics", "trial", "experiment", "service",
+        "client", "crd", "sidecar"}},
       {"proto", {}},
       {"tests", {}},
       {"bench", {}},

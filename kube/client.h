@@ -1,0 +1,115 @@
+// Calls of a Kubernetes API server: get, list, create, server-side apply, patch, delete, read a
+// pod's log, watch. One object serves a process; thread-safe, with a few connections that are kept
+// open. Objects travel as JSON, so that fields we do not know are carried along.
+//
+// A call is tried again, a bounded number of times with jitter, when the server was not reached,
+// is starting, or is busy (429, 503, with its Retry-After); after an answer that was lost, only if
+// doing it twice is doing it once. Errors say what was asked and what the server said:
+//   kNotFound          no such object, or no such resource on this server
+//   kAlreadyExists     an object of that name exists (create)
+//   kAborted           it has changed since it was read (409 Conflict, a failed `test` of a patch)
+//   kOutOfRange        the resource version is too old (410 Gone): list again
+//   kInvalidArgument   the server refuses the object: 400 or 422, with the field it names
+//   kPermissionDenied  401 or 403: RBAC, quota and admission; the server's words say which
+//   kResourceExhausted 429 all the same     kUnavailable, kDeadlineExceeded  try again later
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <stop_token>
+#include <string>
+
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/status.h"
+#include "kube/config.h"
+
+namespace shirabe::kube {
+
+using Json = nlohmann::json;
+
+// A kind of objects: {"batch", "v1", "jobs", "Job"}. The core group is "".
+struct Resource {
+  std::string group;
+  std::string version;
+  std::string plural;
+  std::string kind;
+  bool namespaced = true;
+  std::string ApiVersion() const { return group.empty() ? version : group + "/" + version; }
+};
+
+// One object.
+struct Ref {
+  Resource resource;
+  std::string namespace_name;  // "" for what is not namespaced
+  std::string name;
+};
+
+struct Query {
+  Resource resource;
+  std::string namespace_name;  // "" = all namespaces
+  std::string label_selector;
+  std::string field_selector;
+};
+
+enum class PatchType { kMerge, kJson };  // RFC 7396; RFC 6902
+
+struct DeleteOptions {
+  std::string uid;                         // only if it is this one; "" = whichever
+  std::string propagation = "Background";  // or Foreground, Orphan
+  std::optional<absl::Duration> grace;
+};
+
+struct LogOptions {
+  std::string container;
+  bool follow = false;
+  bool previous = false;
+  std::optional<int64_t> tail_lines;
+  std::optional<int64_t> limit_bytes;
+};
+
+// A line of a watch. kBookmark has an object with nothing but its resource version.
+struct WatchEvent {
+  enum class Type { kAdded, kModified, kDeleted, kBookmark } type = Type::kAdded;
+  Json object;
+};
+
+class Client {
+ public:
+  // Reads nothing from the network yet.
+  static StatusOr<std::unique_ptr<Client>> Create(Config config, Clock* clock);
+  virtual ~Client() = default;
+
+  virtual StatusOr<Json> Get(const Ref& ref) = 0;
+  // All of them, page by page, as one list with its resource version.
+  virtual StatusOr<Json> List(const Query& query) = 0;
+  virtual StatusOr<Json> Create(const Resource& resource, const Json& object) = 0;
+  // Server-side apply of the object's own name and namespace, as `manager`, taking fields over from
+  // others. `subresource`: "status", or "" for the object itself.
+  virtual StatusOr<Json> Apply(const Resource& resource, const Json& object,
+                               const std::string& manager, const std::string& subresource) = 0;
+  virtual StatusOr<Json> Patch(const Ref& ref, PatchType type, const Json& patch,
+                               const std::string& subresource) = 0;
+  virtual Status Delete(const Ref& ref, const DeleteOptions& options) = 0;
+
+  // The log of a container, piece by piece; `sink` returns false to end it. Until the container
+  // ends with `follow`, or `stop` is asked for (kCancelled).
+  virtual Status ReadLog(const Ref& pod, const LogOptions& options,
+                         const std::function<bool(std::string_view)>& sink,
+                         std::stop_token stop) = 0;
+  // One watch from this version on, until the server ends it (OK), an error, `stop` (kCancelled),
+  // or a silence longer than `stall` (kDeadlineExceeded). kube/cache.h is what most callers want.
+  virtual Status Watch(const Query& query, const std::string& version, absl::Duration stall,
+                       const std::function<void(const WatchEvent&)>& sink,
+                       std::stop_token stop) = 0;
+
+  // The resource of a kind, asked of the server and remembered. kNotFound, naming both, if the
+  // server has none: its CRD is not installed.
+  virtual StatusOr<Resource> FindResource(const std::string& api_version,
+                                          const std::string& kind) = 0;
+  // GET of any path that answers JSON: "/version".
+  virtual StatusOr<Json> GetPath(const std::string& path) = 0;
+};
+
+}  // namespace shirabe::kube

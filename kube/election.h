@@ -1,0 +1,39 @@
+// Leader election by a coordination.k8s.io Lease, as controllers do: one of several replicas leads.
+// The lease is no fence: what the leader writes to the database carries the epoch of the database's
+// own lease. One thread of its own.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "kube/client.h"
+
+namespace shirabe::kube {
+
+struct ElectionOptions {
+  Client* client = nullptr;  // outlives the election
+  Clock* clock = nullptr;
+  std::string namespace_name;
+  std::string name;
+  std::string identity;  // of this replica: its pod's name
+  absl::Duration lease = absl::Seconds(15);
+  absl::Duration renew = absl::Seconds(10);  // leadership is given up when not renewed for so long
+  absl::Duration retry = absl::Seconds(2);
+};
+
+class Election {
+ public:
+  static std::unique_ptr<Election> Start(ElectionOptions options);
+  // Gives the lease up, if it holds it: call when nothing is led any more.
+  virtual ~Election() = default;
+
+  // True once this replica leads; false if `timeout` passed first.
+  virtual bool Await(absl::Duration timeout) = 0;
+  virtual bool leads() const = 0;
+  virtual std::string holder() const = 0;   // as last seen; "" = nobody
+  virtual int64_t transitions() const = 0;  // of the lease: grows when it changes hands
+  virtual std::string Trouble() const = 0;
+};
+
+}  // namespace shirabe::kube
