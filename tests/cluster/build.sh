@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# Builds a real Kubernetes from its Go modules: API server, controller manager, scheduler, kubelet,
+# kube-proxy, kubectl and etcd, with CoreDNS and kwok (fake nodes) beside them. What is there
+# already is left. Prints the folder.
+#
+#   tests/cluster/build.sh          into ~/.cache/shirabe/kubernetes-VERSION, or $KUBERNETES_BIN
+#
+# Cold, on two cores: ten minutes, most of it the API server, the kubelet and CoreDNS.
+# Debian's etcd 3.4 is too old for this API server: it has no progress requests for watches.
+set -euo pipefail
+# shellcheck source=tests/cluster/paths.sh
+source "$(dirname "$0")/paths.sh"
+COREDNS_VERSION=${COREDNS_VERSION:-v1.11.4}
+KWOK_VERSION=${KWOK_VERSION:-v0.7.0}
+MODULE_PARTS="etcd kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy kubectl"
+
+package_of() {
+  case $1 in
+    etcd) echo go.etcd.io/etcd/server/v3 ;;
+    *) echo "k8s.io/kubernetes/cmd/$1" ;;
+  esac
+}
+
+# Kubernetes points its k8s.io/* requirements at folders that its module does not hold. The same
+# modules are published as v0.MINOR.PATCH: a module of ours puts those in their place.
+write_module() {
+  local source part
+  source=$("$GO" mod download -json "k8s.io/kubernetes@$KUBERNETES_VERSION" |
+    sed -n 's/^\t"Dir": "\(.*\)",$/\1/p')
+  {
+    echo "module shirabe.test/kubernetes"
+    grep -E '^go [0-9]' "$source/go.mod"
+    echo "require k8s.io/kubernetes $KUBERNETES_VERSION"
+    echo "replace ("
+    sed -nE "s#^\s*(k8s\.io/[a-z-]+) => \./staging.*#\t\1 => \1 v0.${KUBERNETES_VERSION#v1.}#p" \
+      "$source/go.mod"
+    echo ")"
+  } >go.mod
+  {
+    echo '//go:build tools'
+    echo 'package tools'
+    for part in $MODULE_PARTS; do echo "import _ \"$(package_of "$part")\""; done
+  } >tools.go
+  quietly "$GO" mod tidy
+}
+
+# Go tells each module that it downloads; that is of interest only when it fails.
+quietly() {
+  "$@" >output.log 2>&1 || {
+    tail -n 20 output.log >&2
+    return 1
+  }
+}
+
+build_part() {
+  local began=$SECONDS version=k8s.io/component-base/version
+  local minor=${KUBERNETES_VERSION#v1.}
+  [ ! -x "$KUBERNETES_BIN/$1" ] || return 0
+  case $1 in
+    kwok) install_part "sigs.k8s.io/kwok/cmd/kwok@$KWOK_VERSION" ;;
+    coredns) install_part "github.com/coredns/coredns@$COREDNS_VERSION" ;;
+    *)
+      [ -f go.mod ] || write_module
+      # A version without numbers is refused by clients that compare them.
+      quietly "$GO" build -trimpath -o "$KUBERNETES_BIN/$1.new" -ldflags "-s -w
+        -X $version.gitVersion=$KUBERNETES_VERSION -X $version.gitMajor=1
+        -X $version.gitMinor=${minor%%.*}" "$(package_of "$1")"
+      mv "$KUBERNETES_BIN/$1.new" "$KUBERNETES_BIN/$1"
+      ;;
+  esac
+  echo "built $1 in $((SECONDS - began)) s" >&2
+}
+
+install_part() {
+  GOBIN=$KUBERNETES_BIN quietly "$GO" install -trimpath "$1"
+}
+
+main() {
+  mkdir -p "$KUBERNETES_BIN"
+  if [ -n "$(missing_parts)" ]; then
+    GO=$(find_go) || {
+      echo "build.sh: no Go 1.21 or newer is here; put one from https://go.dev/dl in PATH" >&2
+      exit 1
+    }
+    export CGO_ENABLED=0 GOTOOLCHAIN=auto GOFLAGS=
+    work=$(mktemp -d)
+    trap 'rm -rf "$work"' EXIT
+    cd "$work"
+    local part
+    for part in $KUBERNETES_PARTS; do build_part "$part"; done
+  fi
+  echo "$KUBERNETES_BIN"
+}
+
+main
