@@ -2,6 +2,8 @@
 # Installs the Debian 12 packages that are missing; does nothing, fast, where all are there.
 #   deploy/setup.sh        what building and the examples need
 #   deploy/setup.sh test   also what the checks of tests/run.sh need beyond that
+#   deploy/setup.sh build  only the packages for building, without a Python for the examples
+#   deploy/setup.sh cluster  what tests/cluster needs to run a Kubernetes here
 # Packages are named here and nowhere else.
 set -euo pipefail
 
@@ -14,6 +16,9 @@ BUILD_PACKAGES=(
 )
 TEST_PACKAGES=(clang-14 clang-tidy-14 clang-format-14 libclang-rt-14-dev shellcheck git
                postgresql-15)
+# Containers, their network and their images. No Go: Debian's is too old (tests/cluster/build.sh).
+CLUSTER_PACKAGES=(containerd runc buildah containernetworking-plugins nftables conntrack iproute2
+                  openssl debootstrap procps)
 # A Python with scikit-learn, made if the python3 of PATH has none.
 PYTHON_DIR=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/python
 # One with gRPC, for the plug-in algorithm of deploy/examples/plugin.
@@ -121,8 +126,14 @@ case "${1:-}" in
     install_reporters
     install_plugin_python
     ;;
+  build)
+    install_packages "${BUILD_PACKAGES[@]}"
+    ;;
+  cluster)
+    install_packages "${CLUSTER_PACKAGES[@]}"
+    ;;
   *)
-    echo "usage: deploy/setup.sh [test]" >&2
+    echo "usage: deploy/setup.sh [test|build|cluster]" >&2
     exit 2
     ;;
 esac

@@ -12,10 +12,11 @@ no() {
 
 # What only a machine of one's own gives: namespaces, a bridge, nftables, mounts, control groups.
 try_kernel() {
-  unshare -n -m true 2>/dev/null || no "no network namespaces may be made here (a container without
-    privileges?)"
+  unshare -n -m true 2>/dev/null ||
+    no "no network namespaces may be made here (a container without privileges?)"
   unshare -n ip link add probe type bridge 2>/dev/null || no "the kernel makes no bridges"
-  unshare -n ip link add a0 type veth peer name a1 2>/dev/null || no "the kernel makes no veth pairs"
+  unshare -n ip link add a0 type veth peer name a1 2>/dev/null ||
+    no "the kernel makes no veth pairs"
   ! command -v nft >/dev/null || unshare -n nft add table ip probe 2>/dev/null ||
     no "the kernel has no nftables"
   local work
