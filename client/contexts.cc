@@ -7,13 +7,11 @@
 #include "base/did_you_mean.h"
 #include "base/file.h"
 #include "base/names.h"
+#include "base/yaml_tree.h"
 #include "client/view.h"
-#include "experiment/yaml_tree.h"
 
 namespace shirabe::client {
 namespace {
-
-using experiment::YamlNode;
 
 constexpr int64_t kMaxBytes = 1 << 20;
 
@@ -28,7 +26,7 @@ struct Reader {
 
   StatusOr<std::string> Text(const YamlNode& node, const std::string& field) const {
     if (node.kind == YamlNode::Kind::kString) return node.text;
-    return Error(node, field + " must be text, not " + experiment::Describe(node));
+    return Error(node, field + " must be text, not " + Describe(node));
   }
 
   Status Unknown(const YamlNode& key, std::vector<std::string> known) const {
@@ -149,10 +147,10 @@ StatusOr<Contexts> LoadContexts(const std::string& path) {
   const auto text = ReadFile(path, kMaxBytes);
   if (absl::IsNotFound(text.status())) return Contexts{};
   RETURN_IF_ERROR(text.status());
-  const auto documents = experiment::ParseYaml(*text);
+  const auto documents = ParseYaml(*text);
   if (documents.empty()) return Contexts{};
   if (!documents[0].problems.empty()) {
-    const experiment::YamlProblem& problem = documents[0].problems[0];
+    const YamlProblem& problem = documents[0].problems[0];
     return absl::InvalidArgumentError(absl::StrCat(path, ":", problem.mark.line, ":",
                                                    problem.mark.column, ": ", problem.message));
   }

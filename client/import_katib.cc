@@ -4,13 +4,11 @@
 #include "absl/strings/str_cat.h"
 #include "base/names.h"
 #include "base/number.h"
+#include "base/yaml_tree.h"
 #include "client/import_readers.h"
-#include "experiment/yaml_tree.h"
 
 namespace shirabe::client {
 namespace {
-
-using experiment::YamlNode;
 
 constexpr char kExperimentLabel[] = "katib.kubeflow.org/experiment";
 
@@ -136,9 +134,9 @@ StatusOr<Imported> ReadExperiment(const std::string& path, const YamlNode& node)
 }  // namespace
 
 StatusOr<std::vector<Imported>> ReadKatib(const std::string& path, const std::string& text) {
-  const auto documents = experiment::ParseYaml(text);
+  const auto documents = ParseYaml(text);
   std::vector<const YamlNode*> objects;
-  for (const experiment::YamlDocument& document : documents) {
+  for (const YamlDocument& document : documents) {
     if (!document.problems.empty()) {
       const auto& problem = document.problems[0];
       return absl::InvalidArgumentError(absl::StrCat(path, ":", problem.mark.line, ":",

@@ -89,9 +89,9 @@ Status FirstError(const std::string& path, const std::vector<experiment::Finding
 StatusOr<v1::Experiment> Parse(const std::string& path, const std::string& text) {
   v1::Experiment edited;
   experiment::Findings findings;
-  for (const experiment::YamlDocument& document : experiment::ParseYaml(text)) {
+  for (const YamlDocument& document : ParseYaml(text)) {
     for (const auto& problem : document.problems) findings.Problem(problem.mark, problem.message);
-    if (document.root.kind == experiment::YamlNode::Kind::kMapping) {
+    if (document.root.kind == YamlNode::Kind::kMapping) {
       experiment::Walk(document.root, edited, findings);
     }
   }

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/yaml_tree.h"
 #include "experiment/spec.h"
-#include "experiment/yaml_tree.h"
 
 namespace shirabe::experiment {
 

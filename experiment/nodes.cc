@@ -5,10 +5,10 @@
 
 #include "base/names.h"
 #include "base/number.h"
+#include "base/yaml_tree.h"
 #include "experiment/findings.h"
 #include "experiment/validate.h"
 #include "experiment/walker.h"
-#include "experiment/yaml_tree.h"
 
 namespace shirabe::experiment {
 namespace {

@@ -5,8 +5,8 @@
 #include <cstdio>
 
 #include "base/number.h"
+#include "base/yaml_tree.h"
 #include "experiment/print.h"
-#include "experiment/yaml_tree.h"
 
 namespace shirabe::experiment {
 namespace {

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/yaml_tree.h"
 #include "experiment/findings.h"
 #include "experiment/validate.h"
 #include "experiment/walker.h"
-#include "experiment/yaml_tree.h"
 
 namespace shirabe::experiment {
 namespace {

@@ -2,8 +2,8 @@
 // else. It knows names, types and words; what a value must be beside that is for validate.cc.
 #pragma once
 
+#include "base/yaml_tree.h"
 #include "experiment/findings.h"
-#include "experiment/yaml_tree.h"
 #include "google/protobuf/message.h"
 
 namespace shirabe::experiment {

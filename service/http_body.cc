@@ -4,11 +4,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "base/yaml_tree.h"
 #include "experiment/findings.h"
 #include "experiment/spec.h"
 #include "experiment/validate.h"
 #include "experiment/walker.h"
-#include "experiment/yaml_tree.h"
 #include "service/http_errors.h"
 
 namespace shirabe::service {
@@ -21,7 +21,7 @@ constexpr size_t kMostWarnings = 10;
 
 // The namespace that the text itself names; "" if it names none.
 std::string NamedNamespace(const std::string& text) {
-  const auto documents = experiment::ParseYaml(text);
+  const auto documents = ParseYaml(text);
   if (documents.empty()) return "";
   const auto* metadata = documents[0].root.Find("metadata");
   const auto* ns = metadata == nullptr ? nullptr : metadata->Find("namespace");
@@ -44,7 +44,7 @@ HttpHeaders WarningsOf(const std::vector<Finding>& findings) {
 
 Status ReadBody(const HttpRequest& request, google::protobuf::Message& message) {
   Findings findings;
-  const auto documents = experiment::ParseYaml(request.body);
+  const auto documents = ParseYaml(request.body);
   if (documents.size() > 1) {
     return absl::InvalidArgumentError("the body must be one object, not several documents");
   }
@@ -52,9 +52,9 @@ Status ReadBody(const HttpRequest& request, google::protobuf::Message& message) 
     for (const auto& problem : documents[0].problems) {
       findings.Problem(problem.mark, problem.message);
     }
-    if (!documents[0].broken && documents[0].root.kind != experiment::YamlNode::Kind::kMapping) {
+    if (!documents[0].broken && documents[0].root.kind != YamlNode::Kind::kMapping) {
       return absl::InvalidArgumentError("the body must be an object, not " +
-                                        experiment::Describe(documents[0].root));
+                                        Describe(documents[0].root));
     }
     if (!documents[0].broken) experiment::Walk(documents[0].root, message, findings);
   }

@@ -4,14 +4,14 @@
 #include <string_view>
 
 #include "base/status.h"
-#include "experiment/yaml_tree.h"
+#include "base/yaml_tree.h"
 
 namespace {
 
-using shirabe::experiment::YamlNode;
+using shirabe::YamlNode;
 
 int CheckNode(const YamlNode& node, int level) {
-  CHECK(level <= shirabe::experiment::kMaxYamlDepth);
+  CHECK(level <= shirabe::kMaxYamlDepth);
   CHECK(node.mark.line > 0 && node.mark.column > 0);
   CHECK(node.kind == YamlNode::Kind::kMapping ? node.keys.size() == node.items.size()
                                               : node.keys.empty());
@@ -28,9 +28,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto lines = 1 + 2 * std::count_if(text.begin(), text.end(), [](char c) {
                            return c == '\n' || c == '\r' || (c & 0x80) != 0;
                          });
-  for (const auto& document : shirabe::experiment::ParseYaml(text)) {
+  for (const auto& document : shirabe::ParseYaml(text)) {
     if (!document.broken) {
-      CHECK(CheckNode(document.root, 1) <= shirabe::experiment::kMaxYamlNodes);
+      CHECK(CheckNode(document.root, 1) <= shirabe::kMaxYamlNodes);
     }
     CHECK(!document.broken || !document.problems.empty());
     for (const auto& problem : document.problems) {

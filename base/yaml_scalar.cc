@@ -7,9 +7,9 @@
 #include <limits>
 
 #include "base/number.h"
-#include "experiment/yaml_tree.h"
+#include "base/yaml_tree.h"
 
-namespace shirabe::experiment {
+namespace shirabe {
 namespace {
 
 using Kind = YamlNode::Kind;
@@ -153,4 +153,4 @@ std::string Describe(const YamlNode& node) {
   return "";
 }
 
-}  // namespace shirabe::experiment
+}  // namespace shirabe

@@ -1,4 +1,4 @@
-#include "experiment/yaml_tree.h"
+#include "base/yaml_tree.h"
 
 #include <yaml.h>
 
@@ -9,7 +9,7 @@
 #include <set>
 #include <utility>
 
-namespace shirabe::experiment {
+namespace shirabe {
 namespace {
 
 using Kind = YamlNode::Kind;
@@ -384,4 +384,4 @@ std::vector<YamlDocument> ParseYaml(std::string_view text) {
   return documents;
 }
 
-}  // namespace shirabe::experiment
+}  // namespace shirabe

@@ -1,10 +1,10 @@
-#include "experiment/yaml_tree.h"
+#include "base/yaml_tree.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-namespace shirabe::experiment {
+namespace shirabe {
 namespace {
 
 using Kind = YamlNode::Kind;
@@ -269,4 +269,4 @@ TEST(YamlTree, AliasesCannotMakeASmallTextLarge) {
 }
 
 }  // namespace
-}  // namespace shirabe::experiment
+}  // namespace shirabe

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-namespace shirabe::experiment {
+namespace shirabe {
 
 // A place in the text: from 1, columns in characters; 0 = nowhere.
 struct Mark {
@@ -64,4 +64,4 @@ void ResolvePlain(YamlNode& scalar);
 // "a mapping", "the number 5", "the boolean yes": for messages.
 std::string Describe(const YamlNode& node);
 
-}  // namespace shirabe::experiment
+}  // namespace shirabe

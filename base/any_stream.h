@@ -1,6 +1,6 @@
-// A connection with or without TLS, as one type: what reads and writes HTTP is then compiled once.
-// For http_session.cc and http_server.cc only, which are the files that include Boost.Beast. Used
-// by the io thread.
+// A connection with or without TLS, as one type: what reads and writes HTTP over it is compiled
+// once. For the few files that include Boost.Beast: service/http_session.cc and http_server.cc,
+// kube/connection.cc. Used by the thread that runs its io_context.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@
 #include <boost/beast/core/basic_stream.hpp>
 #include <boost/beast/ssl/ssl_stream.hpp>
 
-namespace shirabe::service {
+namespace shirabe {
 
 namespace asio = boost::asio;
 namespace beast = boost::beast;
@@ -60,4 +60,4 @@ class AnyStream {
   std::unique_ptr<Tls> tls_;
 };
 
-}  // namespace shirabe::service
+}  // namespace shirabe
