@@ -16,8 +16,8 @@
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
 
+#include "base/any_stream.h"
 #include "service/http_server.h"
-#include "service/http_stream.h"
 #include "service/http_workers.h"
 
 namespace shirabe::service {
