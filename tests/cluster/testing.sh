@@ -27,7 +27,7 @@ expect() {
 # equal WHAT WANTED GOT
 equal() { [ "$2" = "$3" ] || fail "$1: wanted '$2', got '$3'"; }
 
-# eventually SECONDS WHAT COMMAND…: until it succeeds; its last output is shown when it never does.
+# eventually SECONDS WHAT COMMAND…: until it succeeds; else its last output is shown.
 eventually() {
   local until=$((SECONDS + $1)) what=$2 output
   shift 2

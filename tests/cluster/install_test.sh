@@ -1,0 +1,121 @@
+#!/usr/bin/env bash
+# cluster: --real 1
+# Installing, the rights of the controller, a first experiment, a wrong one, and uninstalling.
+set -euo pipefail
+# shellcheck source=tests/cluster/testing.sh
+source "$(dirname "$0")/testing.sh"
+# shellcheck source=tests/cluster/installing.sh
+source "$HERE/installing.sh"
+trap show_state EXIT
+
+status_of() { kubectl get experiments.kubeflow.org "$1" -o "jsonpath={.status.$2}"; }
+ACCOUNT=system:serviceaccount:$SYSTEM:shirabe-controller
+
+may() { kubectl auth can-i --quiet --as "$ACCOUNT" "$@"; }
+may_not() { ! may "$@" 2>/dev/null; }
+
+check_rights() {
+  local right
+  while read -r right; do
+    # shellcheck disable=SC2086 # words
+    expect "the controller may" may $right
+  done <<'END'
+watch experiments.kubeflow.org -A
+patch experiments.kubeflow.org --subresource=status -n team
+create trials.kubeflow.org -n team
+create jobs.batch -n team
+delete jobs.batch -n team
+patch pods -n team
+get pods --subresource=log -n team
+watch nodes
+create events.events.k8s.io -n team
+get configmaps -n team
+create persistentvolumeclaims -n team
+create pytorchjobs.kubeflow.org -n team
+update leases.coordination.k8s.io/shirabe-controller -n shirabe-system
+get secrets/shirabe-tls -n shirabe-system
+END
+  while read -r right; do
+    # shellcheck disable=SC2086 # words
+    expect "the controller may not" may_not $right
+  done <<'END'
+get secrets -n team
+list secrets -n shirabe-system
+create pods --subresource=exec -n team
+patch nodes
+delete namespaces
+delete configmaps -n team
+patch experiments.kubeflow.org --subresource=finalizers -n team
+create deployments.apps -n shirabe-system
+create clusterroles.rbac.authorization.k8s.io
+delete customresourcedefinitions.apiextensions.k8s.io
+impersonate users
+END
+}
+
+# Three trials of a shell: no training, but all of the way there and back.
+small_experiment() {
+  sed "s/NAME/$1/; s/ALGORITHM/$2/" <<'END'
+apiVersion: kubeflow.org/v1beta1
+kind: Experiment
+metadata: {name: NAME, namespace: default}
+spec:
+  objective: {type: minimize, objectiveMetricName: loss}
+  algorithm: {algorithmName: ALGORITHM}
+  parallelTrialCount: 2
+  maxTrialCount: 3
+  parameters:
+    - {name: x, parameterType: double, feasibleSpace: {min: "-1", max: "1"}}
+  trialTemplate:
+    primaryContainerName: main
+    trialParameters: [{name: x, reference: x}]
+    trialSpec:
+      apiVersion: batch/v1
+      kind: Job
+      spec:
+        template:
+          spec:
+            restartPolicy: Never
+            containers:
+              - name: main
+                image: localhost/tiny:1
+                command: [sh, -c, "echo x=${trialParameters.x}; echo loss=0.5"]
+END
+}
+
+step "every overlay renders, and a real API server takes it"
+for overlay in "$SOURCE"/deploy/kubernetes/{.,crds,overlays/*/}; do
+  kubectl kustomize "$overlay" >"$CLUSTER/rendered.yaml"
+done
+expect "a namespace for the user" kubectl create namespace team
+cluster load "$("$HERE/images.sh" tiny)"
+install_shirabe
+expect "applying it again changes nothing" kubectl diff --server-side -f "$CLUSTER/install.yaml"
+
+step "its rights"
+check_rights
+
+step "a first experiment"
+small_experiment first random | kubectl apply -f - >/dev/null
+eventually 120 "its success" is True condition first Succeeded
+kubectl get experiments.kubeflow.org
+kubectl describe experiment.kubeflow.org first | tail -n 40
+equal "trials" 3 "$(status_of first trialsSucceeded)"
+eventually 30 "that no pod is left" is "" kubectl get pods -o name
+expect "the log outlives the pod" has '^loss=0.5' inside_controller logs first/1
+
+step "a wrong one says why, and starts nothing"
+small_experiment wrong nosuch | kubectl apply -f - >/dev/null
+eventually 30 "its failure" is True condition wrong Failed
+expect "which field" has algorithmName kubectl get experiments.kubeflow.org wrong -o yaml
+eventually 10 "an event" has 'wrong.*algorithmName' kubectl get events -o wide
+
+step "uninstalling takes what is ours and nothing else"
+kubectl create configmap mine --from-literal=a=b >/dev/null
+small_experiment second random | kubectl apply -f - >/dev/null
+eventually 60 "a pod of it" has . kubectl get pods -o name
+"$HERE/cluster.sh" exec "$CLUSTER" "$SOURCE/deploy/kubernetes/uninstall.sh" --experiments --crds
+equal "pods" "" "$(kubectl get pods,jobs -A -o name)"
+equal "rights" "" "$(kubectl get clusterroles,clusterrolebindings -o name | grep shirabe || true)"
+equal "CRDs" "" "$(kubectl get crds -o name)"
+equal "what is not ours" b "$(kubectl get configmap mine -o 'jsonpath={.data.a}')"
