@@ -1,0 +1,106 @@
+// The definitions: what is written beside them in the tree is what they are, and they keep what the
+// API server asks of a structural schema.
+#include "crd/definitions.h"
+
+#include <gtest/gtest.h>
+
+#include "base/file.h"
+#include "client/view.h"
+
+namespace shirabe::crd {
+namespace {
+
+const OrderedJson& SchemaOf(const Definition& definition) {
+  return definition.object["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+}
+
+OrderedJson ExperimentSpec() { return SchemaOf(Definitions()[0])["properties"]["spec"]; }
+
+// Calls `visit` for every schema in it, with its path.
+template <class Visit>
+void ForEach(const OrderedJson& schema, const std::string& path, const Visit& visit) {
+  visit(schema, path);
+  const OrderedJson properties = schema.value("properties", OrderedJson::object());
+  for (const auto& [name, child] : properties.items()) {
+    ForEach(child, path + "." + name, visit);
+  }
+  if (schema.contains("items")) ForEach(schema["items"], path + "[]", visit);
+}
+
+TEST(DefinitionsTest, AreWhatTheFilesHold) {
+  for (const Definition& definition : Definitions()) {
+    const std::string path =
+        std::string(SOURCE_DIR) + "/deploy/kubernetes/crds/" + definition.plural + ".yaml";
+    const auto file = ReadFile(path);
+    ASSERT_TRUE(file.ok()) << file.status();
+    EXPECT_EQ(*file, client::PrintYaml(definition.object))
+        << "write it anew: shirabe crds " << definition.plural << " > " << path;
+  }
+}
+
+TEST(DefinitionsTest, EveryValueHasATypeOrTakesAny) {
+  for (const Definition& definition : Definitions()) {
+    ForEach(SchemaOf(definition), definition.plural,
+            [](const OrderedJson& schema, const std::string& path) {
+              const bool any = schema.value("x-kubernetes-preserve-unknown-fields", false);
+              const bool number = schema.value("x-kubernetes-int-or-string", false);
+              EXPECT_TRUE(schema.contains("type") || any || number) << path;
+              EXPECT_FALSE(schema.contains("type") && number) << path;
+            });
+  }
+}
+
+TEST(DefinitionsTest, ObjectsKeepWhatTheyDoNotKnow) {
+  for (const Definition& definition : Definitions()) {
+    ForEach(SchemaOf(definition), definition.plural,
+            [](const OrderedJson& schema, const std::string& path) {
+              if (schema.value("type", "") != "object" || schema.contains("additionalProperties") ||
+                  path.ends_with(".metadata")) {
+                return;
+              }
+              EXPECT_TRUE(schema.value("x-kubernetes-preserve-unknown-fields", false)) << path;
+            });
+  }
+}
+
+TEST(DefinitionsTest, EveryFieldIsDescribed) {
+  ForEach(ExperimentSpec(), "spec", [](const OrderedJson& schema, const std::string& path) {
+    if (path.ends_with("[]")) return;
+    EXPECT_NE(schema.value("description", ""), "") << path;
+  });
+}
+
+TEST(DefinitionsTest, NumbersMayBeText) {
+  const OrderedJson spec = ExperimentSpec()["properties"];
+  EXPECT_TRUE(spec["maxTrialCount"]["x-kubernetes-int-or-string"]);
+  EXPECT_EQ(spec["maxTrialCount"]["minimum"], 1);
+  const OrderedJson space =
+      spec["parameters"]["items"]["properties"]["feasibleSpace"]["properties"];
+  for (const char* name : {"min", "max", "step"}) EXPECT_FALSE(space[name].contains("type"));
+  EXPECT_FALSE(space["list"]["items"].contains("type"));
+  const OrderedJson setting =
+      spec["algorithm"]["properties"]["algorithmSettings"]["items"]["properties"];
+  EXPECT_FALSE(setting["value"].contains("type"));
+  EXPECT_EQ(setting["name"]["type"], "string");
+}
+
+TEST(DefinitionsTest, WordsAndRequiredFieldsAreRefusedAtTheDoor) {
+  const OrderedJson objective = ExperimentSpec()["properties"]["objective"];
+  EXPECT_EQ(objective["properties"]["type"]["enum"], OrderedJson({"minimize", "maximize"}));
+  EXPECT_EQ(objective["required"], OrderedJson({"type", "objectiveMetricName"}));
+  EXPECT_FALSE(objective.contains("nullable"));
+  EXPECT_TRUE(ExperimentSpec()["properties"]["nasConfig"]["nullable"]);
+}
+
+TEST(DefinitionsTest, WhatOnlyWeWriteRequiresNothing) {
+  for (const Definition& definition : Definitions()) {
+    const OrderedJson& properties = SchemaOf(definition)["properties"];
+    ForEach(properties["status"], definition.plural + ".status",
+            [](const OrderedJson& schema, const std::string& path) {
+              EXPECT_FALSE(schema.contains("required")) << path;
+            });
+  }
+}
+
+}  // namespace
+}  // namespace shirabe::crd
