@@ -16,42 +16,19 @@
 
 #include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
+#include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/status.h"
 #include "kube/config.h"
+#include "kube/object.h"
+#include "kube/resource.h"
 
 namespace shirabe::kube {
-
-using Json = nlohmann::json;
-
-// A kind of objects: {"batch", "v1", "jobs", "Job"}. The core group is "".
-struct Resource {
-  std::string group;
-  std::string version;
-  std::string plural;
-  std::string kind;
-  bool namespaced = true;
-  std::string ApiVersion() const { return group.empty() ? version : group + "/" + version; }
-};
-
-// One object.
-struct Ref {
-  Resource resource;
-  std::string namespace_name;  // "" for what is not namespaced
-  std::string name;
-};
-
-struct Query {
-  Resource resource;
-  std::string namespace_name;  // "" = all namespaces
-  std::string label_selector;
-  std::string field_selector;
-};
 
 enum class PatchType { kMerge, kJson };  // RFC 7396; RFC 6902
 
@@ -69,21 +46,44 @@ struct LogOptions {
   std::optional<int64_t> limit_bytes;
 };
 
+struct WatchOptions {
+  std::string version;  // what happened after it is told
+  absl::Duration stall = absl::Minutes(2);
+};
+
 // A line of a watch. kBookmark has an object with nothing but its resource version.
 struct WatchEvent {
   enum class Type { kAdded, kModified, kDeleted, kBookmark } type = Type::kAdded;
   Json object;
 };
 
+// How patient a client is. Whoever must know soon (kube/election.h) has one of its own.
+struct ClientOptions {
+  absl::Duration connect = absl::Seconds(10);        // to the server, TLS included
+  absl::Duration answer = absl::Seconds(30);         // of one try
+  absl::Duration patience = absl::Seconds(60);       // of a call: no try begins later
+  absl::Duration backoff = absl::Milliseconds(100);  // before the second try; then doubled
+  int tries = 6;
+  int page = 500;  // objects in a page of a list
+};
+
 class Client {
  public:
-  // Reads nothing from the network yet.
-  static StatusOr<std::unique_ptr<Client>> Create(Config config, Clock* clock);
+  // Reads nothing from the network yet. The clock outlives the client.
+  static StatusOr<std::unique_ptr<Client>> Create(Config config, Clock* clock,
+                                                  ClientOptions options = {});
   virtual ~Client() = default;
 
   virtual StatusOr<Json> Get(const Ref& ref) = 0;
-  // All of them, page by page, as one list with its resource version.
+  // All of them, page by page, as one list with its resource version; each has its apiVersion and
+  // kind, which the server leaves out.
   virtual StatusOr<Json> List(const Query& query) = 0;
+  // The same, told one by one, so that they need not be in memory together; returns the resource
+  // version. kOutOfRange if the list has become too old before its end: begin again.
+  virtual StatusOr<std::string> ListEach(const Query& query,
+                                         const std::function<void(Json&&)>& sink) = 0;
+  // An object with a name is created at most once, but kAlreadyExists may be an answer to our own
+  // first try: look whose it is.
   virtual StatusOr<Json> Create(const Resource& resource, const Json& object) = 0;
   // Server-side apply of the object's own name and namespace, as `manager`, taking fields over from
   // others. `subresource`: "status", or "" for the object itself.
@@ -98,9 +98,9 @@ class Client {
   virtual Status ReadLog(const Ref& pod, const LogOptions& options,
                          const std::function<bool(std::string_view)>& sink,
                          std::stop_token stop) = 0;
-  // One watch from this version on, until the server ends it (OK), an error, `stop` (kCancelled),
-  // or a silence longer than `stall` (kDeadlineExceeded). kube/cache.h is what most callers want.
-  virtual Status Watch(const Query& query, const std::string& version, absl::Duration stall,
+  // One watch, until the server ends it (OK), an error, `stop` (kCancelled), or a silence longer
+  // than options.stall (kDeadlineExceeded). kube/cache.h is what most callers want.
+  virtual Status Watch(const Query& query, const WatchOptions& options,
                        const std::function<void(const WatchEvent&)>& sink,
                        std::stop_token stop) = 0;
 

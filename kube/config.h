@@ -1,5 +1,7 @@
 // How to reach an API server and who we are there: from a kubeconfig file, or, in a pod, from its
-// service account. Files named in it are read again when they change: tokens are rotated.
+// service account. Read once; the token file alone is read again when it changes, because such
+// tokens are rotated. A Config holds secrets: no message and no log line repeats a value of it but
+// the server's address. Pure data, and functions that read files; any thread.
 #pragma once
 
 #include <map>
@@ -42,6 +44,9 @@ StatusOr<Config> LoadKubeconfig(const std::string& path, const std::string& cont
 
 // Of the pod that this process runs in. kNotFound if it runs in none.
 StatusOr<Config> InClusterConfig();
+// Of the service account whose files lie in `folder`, as Kubernetes mounts them in a pod.
+StatusOr<Config> ServiceAccountConfig(const std::string& folder, const std::string& host,
+                                      const std::string& port);
 
 // `path` if it is given, else the pod's, else $KUBECONFIG, else ~/.kube/config.
 StatusOr<Config> FindConfig(const std::string& path, const std::string& context);

@@ -1,0 +1,265 @@
+#include "kube/client.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "kube/errors.h"
+#include "kube/transport.h"
+#include "kube/url.h"
+#include "kube/watch_lines.h"
+
+namespace shirabe::kube {
+namespace {
+
+using Parameters = std::vector<std::pair<std::string, std::string>>;
+
+constexpr int kListTries = 4;
+constexpr absl::Duration kWatchAtLeast = absl::Minutes(5);
+
+// "get Job default/digits-1-a1", for messages.
+std::string What(const std::string& verb, const Ref& ref) {
+  const std::string place = ref.namespace_name.empty() ? "" : ref.namespace_name + "/";
+  return absl::StrCat(verb, " ", ref.resource.kind, " ", place, ref.name);
+}
+
+std::string What(const std::string& verb, const Query& query) {
+  const std::string place = query.namespace_name.empty() ? "" : " in " + query.namespace_name;
+  return absl::StrCat(verb, " ", query.resource.plural, place);
+}
+
+std::string NumberOrNone(const std::optional<int64_t>& number) {
+  return number ? absl::StrCat(*number) : "";
+}
+
+// Merging twice is merging once, and a `test` refuses what has been done already; other JSON
+// patches (an element added to a list) are not tried again once they may have been done.
+Repeat RepeatOf(PatchType type, const Json& patch) {
+  if (type == PatchType::kMerge) return Repeat::kSafe;
+  const bool tests = std::any_of(patch.begin(), patch.end(), [](const Json& operation) {
+    return TextAt(operation, {"op"}) == "test";
+  });
+  return tests ? Repeat::kSafe : Repeat::kOnce;
+}
+
+Json DeleteBody(const DeleteOptions& options) {
+  Json body = {
+      {"apiVersion", "v1"}, {"kind", "DeleteOptions"}, {"propagationPolicy", options.propagation}};
+  if (!options.uid.empty()) body["preconditions"] = {{"uid", options.uid}};
+  if (options.grace) body["gracePeriodSeconds"] = absl::ToInt64Seconds(*options.grace);
+  return body;
+}
+
+class HttpClient : public Client {
+ public:
+  HttpClient(std::unique_ptr<Transport> transport, const ClientOptions& options)
+      : transport_(std::move(transport)), options_(options) {}
+
+  StatusOr<Json> Get(const Ref& ref) override;
+  StatusOr<Json> List(const Query& query) override;
+  StatusOr<std::string> ListEach(const Query& query,
+                                 const std::function<void(Json&&)>& sink) override;
+  StatusOr<Json> Create(const Resource& resource, const Json& object) override;
+  StatusOr<Json> Apply(const Resource& resource, const Json& object, const std::string& manager,
+                       const std::string& subresource) override;
+  StatusOr<Json> Patch(const Ref& ref, PatchType type, const Json& patch,
+                       const std::string& subresource) override;
+  Status Delete(const Ref& ref, const DeleteOptions& options) override;
+  Status ReadLog(const Ref& pod, const LogOptions& options,
+                 const std::function<bool(std::string_view)>& sink, std::stop_token stop) override;
+  Status Watch(const Query& query, const WatchOptions& options,
+               const std::function<void(const WatchEvent&)>& sink, std::stop_token stop) override;
+  StatusOr<Resource> FindResource(const std::string& api_version, const std::string& kind) override;
+  StatusOr<Json> GetPath(const std::string& path) override;
+
+ private:
+  // One call that answers JSON. `maybe_done`, if it is not null, is told even with an error.
+  StatusOr<Json> Call(const std::string& what, const HttpRequest& request, Repeat repeat,
+                      bool* maybe_done = nullptr);
+  StatusOr<Json> Page(const Query& query, const std::string& from);
+
+  const std::unique_ptr<Transport> transport_;
+  const ClientOptions options_;
+  std::mutex mutex_;
+  std::map<std::pair<std::string, std::string>, Resource> resources_;  // by version and kind
+};
+
+StatusOr<Json> HttpClient::Call(const std::string& what, const HttpRequest& request, Repeat repeat,
+                                bool* maybe_done) {
+  auto reply = transport_->Call(request, repeat);
+  RETURN_IF_ERROR(Prefix(what, reply.status()));
+  if (maybe_done != nullptr) *maybe_done = reply->maybe_done;
+  if (reply->answer.status / 100 != 2) return ToStatus(what, reply->answer);
+  Json json = Json::parse(reply->answer.body, nullptr, false);
+  if (!json.is_discarded()) return json;
+  return absl::UnavailableError(what + ": the server's answer is no JSON");
+}
+
+StatusOr<Json> HttpClient::Get(const Ref& ref) {
+  const std::string path = PathOf(ref.resource, ref.namespace_name, ref.name, "");
+  return Call(What("get", ref), {"GET", path}, Repeat::kSafe);
+}
+
+StatusOr<Json> HttpClient::GetPath(const std::string& path) {
+  return Call("GET " + path, {"GET", path}, Repeat::kSafe);
+}
+
+// ---- lists -------------------------------------------------------------------------------------
+
+StatusOr<Json> HttpClient::Page(const Query& query, const std::string& from) {
+  const std::string path = WithQuery(PathOf(query.resource, query.namespace_name, "", ""),
+                                     {{"labelSelector", query.label_selector},
+                                      {"fieldSelector", query.field_selector},
+                                      {"limit", absl::StrCat(options_.page)},
+                                      {"continue", from}});
+  return Call(What("list", query), {"GET", path}, Repeat::kSafe);
+}
+
+StatusOr<std::string> HttpClient::ListEach(const Query& query,
+                                           const std::function<void(Json&&)>& sink) {
+  std::string from;
+  for (;;) {
+    ASSIGN_OR_RETURN(Json page, Page(query, from));
+    const std::string version = VersionOf(page);
+    const auto items = page.find("items");
+    if (version.empty() || items == page.end() || !(items->is_array() || items->is_null())) {
+      return absl::UnavailableError(What("list", query) + ": the server's answer is no list");
+    }
+    for (Json& item : *items) {
+      item["apiVersion"] = query.resource.ApiVersion();
+      item["kind"] = query.resource.kind;
+      sink(std::move(item));
+    }
+    from = TextAt(page, {"metadata", "continue"});
+    if (from.empty()) return version;
+  }
+}
+
+StatusOr<Json> HttpClient::List(const Query& query) {
+  for (int tried = 1;; ++tried) {
+    Json items = Json::array();
+    const auto version = ListEach(query, [&](Json&& item) { items.push_back(std::move(item)); });
+    if (absl::IsOutOfRange(version.status()) && tried < kListTries) continue;
+    RETURN_IF_ERROR(version.status());
+    return Json{{"apiVersion", query.resource.ApiVersion()},
+                {"kind", query.resource.kind + "List"},
+                {"metadata", {{"resourceVersion", *version}}},
+                {"items", std::move(items)}};
+  }
+}
+
+// ---- writes ------------------------------------------------------------------------------------
+
+StatusOr<Json> HttpClient::Create(const Resource& resource, const Json& object) {
+  const Ref ref{resource, NamespaceOf(object), NameOf(object)};
+  const std::string path = PathOf(resource, ref.namespace_name, "", "");
+  // The server makes up another name each time where there is only a prefix of one.
+  const Repeat repeat = ref.name.empty() ? Repeat::kOnce : Repeat::kSafe;
+  return Call(What("create", ref), {"POST", path, "application/json", Dump(object)}, repeat);
+}
+
+StatusOr<Json> HttpClient::Apply(const Resource& resource, const Json& object,
+                                 const std::string& manager, const std::string& subresource) {
+  const Ref ref{resource, NamespaceOf(object), NameOf(object)};
+  const std::string path = WithQuery(PathOf(resource, ref.namespace_name, ref.name, subresource),
+                                     {{"fieldManager", manager}, {"force", "true"}});
+  return Call(What("apply", ref), {"PATCH", path, "application/apply-patch+yaml", Dump(object)},
+              Repeat::kSafe);
+}
+
+StatusOr<Json> HttpClient::Patch(const Ref& ref, PatchType type, const Json& patch,
+                                 const std::string& subresource) {
+  const std::string path = PathOf(ref.resource, ref.namespace_name, ref.name, subresource);
+  const char* content =
+      type == PatchType::kMerge ? "application/merge-patch+json" : "application/json-patch+json";
+  return Call(What("patch", ref), {"PATCH", path, content, Dump(patch)}, RepeatOf(type, patch));
+}
+
+Status HttpClient::Delete(const Ref& ref, const DeleteOptions& options) {
+  const std::string path = PathOf(ref.resource, ref.namespace_name, ref.name, "");
+  bool maybe_done = false;
+  const auto answer =
+      Call(What("delete", ref), {"DELETE", path, "application/json", Dump(DeleteBody(options))},
+           Repeat::kSafe, &maybe_done);
+  // What we asked for twice was there the first time.
+  if (absl::IsNotFound(answer.status()) && maybe_done) return absl::OkStatus();
+  return answer.status();
+}
+
+// ---- streams -----------------------------------------------------------------------------------
+
+Status HttpClient::ReadLog(const Ref& pod, const LogOptions& options,
+                           const std::function<bool(std::string_view)>& sink,
+                           std::stop_token stop) {
+  const std::string path = WithQuery(PathOf(pod.resource, pod.namespace_name, pod.name, "log"),
+                                     {{"container", options.container},
+                                      {"follow", options.follow ? "true" : ""},
+                                      {"previous", options.previous ? "true" : ""},
+                                      {"tailLines", NumberOrNone(options.tail_lines)},
+                                      {"limitBytes", NumberOrNone(options.limit_bytes)}});
+  const std::string what = What("read the log of", pod);
+  const absl::Duration silence = options.follow ? absl::InfiniteDuration() : options_.answer;
+  const auto answer = transport_->Stream({"GET", path}, silence, sink, std::move(stop));
+  RETURN_IF_ERROR(Prefix(what, answer.status()));
+  return answer->status == 200 ? absl::OkStatus() : ToStatus(what, *answer);
+}
+
+Status HttpClient::Watch(const Query& query, const WatchOptions& options,
+                         const std::function<void(const WatchEvent&)>& sink, std::stop_token stop) {
+  const std::string path =
+      WithQuery(PathOf(query.resource, query.namespace_name, "", ""),
+                {{"labelSelector", query.label_selector},
+                 {"fieldSelector", query.field_selector},
+                 {"watch", "true"},
+                 {"allowWatchBookmarks", "true"},
+                 {"resourceVersion", options.version},
+                 {"timeoutSeconds", absl::StrCat(absl::ToInt64Seconds(kWatchAtLeast))}});
+  const std::string what = What("watch", query);
+  WatchLines lines(what, sink);
+  const auto answer = transport_->Stream(
+      {"GET", path}, options.stall, [&](std::string_view piece) { return lines.Add(piece); },
+      std::move(stop));
+  RETURN_IF_ERROR(lines.status());
+  RETURN_IF_ERROR(Prefix(what, answer.status()));
+  return answer->status == 200 ? lines.End() : ToStatus(what, *answer);
+}
+
+// ---- discovery ---------------------------------------------------------------------------------
+
+StatusOr<Resource> HttpClient::FindResource(const std::string& api_version,
+                                            const std::string& kind) {
+  const std::lock_guard lock(mutex_);
+  const auto known = resources_.find({api_version, kind});
+  if (known != resources_.end()) return known->second;
+  const size_t slash = api_version.find('/');
+  const bool core = slash == std::string::npos;
+  Resource resource{.group = core ? "" : api_version.substr(0, slash),
+                    .version = core ? api_version : api_version.substr(slash + 1),
+                    .kind = kind};
+  const auto list = GetPath(absl::StrCat(core ? "/api/" : "/apis/", api_version));
+  if (!list.ok() && !absl::IsNotFound(list.status())) return list.status();
+  const Json* resources = list.ok() ? FindAt(*list, {"resources"}) : nullptr;
+  for (const Json& found : resources == nullptr ? Json::array() : *resources) {
+    const std::string name = TextAt(found, {"name"});
+    // pods/log and the like are parts of one.
+    if (TextAt(found, {"kind"}) != kind || name.find('/') != std::string::npos) continue;
+    const Json* namespaced = FindAt(found, {"namespaced"});
+    resource.plural = name;
+    resource.namespaced = namespaced != nullptr && *namespaced == true;
+    return resources_[{api_version, kind}] = resource;
+  }
+  return absl::NotFoundError(absl::StrCat("this cluster has no kind ", kind, " in ", api_version,
+                                          ": install the operator that brings its CRD"));
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<Client>> Client::Create(Config config, Clock* clock,
+                                                 ClientOptions options) {
+  ASSIGN_OR_RETURN(std::unique_ptr<Transport> transport, Transport::Create(config, clock, options));
+  return std::make_unique<HttpClient>(std::move(transport), options);
+}
+
+}  // namespace shirabe::kube

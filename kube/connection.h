@@ -1,0 +1,77 @@
+// One connection to an API server, over which one exchange at a time goes: kube/transport.h opens,
+// keeps and reuses them. Every call blocks its thread, at most as long as it is told, and ends at
+// once when `stop` is asked for. One thread at a time.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+
+#include "absl/time/time.h"
+#include "base/status.h"
+#include "kube/url.h"
+
+namespace boost::asio::ssl {
+class context;
+}
+
+namespace shirabe::kube {
+
+struct HttpRequest {
+  std::string method;
+  std::string target;  // path and query
+  std::string content_type = {};
+  std::string body = {};
+  std::string authorization = {};  // the header's value, "" = none
+};
+
+struct HttpAnswer {
+  int status = 0;
+  std::string body;
+  std::optional<absl::Duration> retry_after;
+};
+
+// How far an exchange came: what may be sent again depends on it.
+enum class Stage {
+  kNotSent,    // nothing of it reached the server
+  kSent,       // it may have been received and done, and no byte came back
+  kAnswering,  // the answer broke off
+  kAnswered,
+};
+
+struct Exchange {
+  Status status;  // OK once answered, whatever the answer says
+  Stage stage = Stage::kNotSent;
+  HttpAnswer answer;
+};
+
+// A piece of a body; false ends the exchange in order.
+using Sink = std::function<bool(std::string_view)>;
+
+struct Waits {
+  absl::Duration answer = absl::Seconds(30);          // for all of an ordinary answer, or a header
+  absl::Duration silence = absl::InfiniteDuration();  // between pieces of a streamed body
+  size_t body_bytes = 256 << 20;                      // the most that is kept of an answer
+};
+
+class Connection {
+ public:
+  // Connected, and with TLS if `tls` is not null; it need not outlive this call. kUnavailable or
+  // kDeadlineExceeded if the server cannot be reached, kFailedPrecondition if it is not the one
+  // that the certificate authority vouches for, kCancelled.
+  static StatusOr<std::unique_ptr<Connection>> Open(const Endpoint& endpoint,
+                                                    boost::asio::ssl::context* tls,
+                                                    absl::Duration patience, std::stop_token stop);
+  virtual ~Connection() = default;
+
+  // With a sink, the body of an answer 200 is told to it as it comes, and nothing of it is kept.
+  virtual Exchange Do(const HttpRequest& request, const Waits& waits, const Sink* sink,
+                      std::stop_token stop) = 0;
+  // Whether another exchange may be tried: the last one is over, and the server has not hung up.
+  virtual bool reusable() = 0;
+};
+
+}  // namespace shirabe::kube

@@ -1,0 +1,45 @@
+// Who we are to the API server, now: the token of a file that is rotated, what a plugin gives until
+// it expires, or what the configuration says. Called by kube/transport.cc before each exchange.
+// Thread-safe; a plugin runs once for all who wait.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "kube/config.h"
+
+namespace shirabe::kube {
+
+struct Credential {
+  std::string authorization;  // the header's value; "" = none
+  std::string certificate;    // PEM; "" = none
+  std::string key;
+  int64_t generation = 0;  // grows whenever something of it changes
+};
+
+class Credentials {
+ public:
+  Credentials(const Config& config, Clock* clock) : config_(config), clock_(clock) {}
+
+  StatusOr<Credential> Current();
+  // The server has refused that generation (401). True if there may be another one to try.
+  bool Renew(int64_t refused);
+
+ private:
+  Status ReadToken();
+  Status RunPlugin();
+  void Take(Credential credential);
+
+  const Config config_;
+  Clock* const clock_;
+  std::mutex mutex_;
+  Credential current_;
+  bool ready_ = false;  // current_ has been made
+  std::string stamp_;   // of the token file that was read
+  absl::Time expires_ = absl::InfiniteFuture();
+};
+
+}  // namespace shirabe::kube

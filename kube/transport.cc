@@ -1,0 +1,162 @@
+#include "kube/transport.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "kube/tls.h"
+
+namespace shirabe::kube {
+namespace {
+
+constexpr size_t kMostIdle = 8;
+// API servers close what is idle for 90 seconds or more; ours are closed before.
+constexpr absl::Duration kIdle = absl::Seconds(60);
+constexpr absl::Duration kMostBackOff = absl::Seconds(10);
+
+uint64_t Seed() {
+  uint64_t seed = 0;
+  const std::string bytes = RandomBytes(sizeof seed);
+  std::memcpy(&seed, bytes.data(), sizeof seed);
+  return seed;
+}
+
+bool IsBusy(int status) { return status == 429 || status == 503; }
+// The server is at fault, or whoever stands before it, and nobody knows how far it came.
+bool IsBroken(int status) { return status == 500 || status == 502 || status == 504; }
+
+bool MayHaveBeenDone(const Exchange& exchange) {
+  if (exchange.stage == Stage::kAnswered) return IsBroken(exchange.answer.status);
+  return exchange.stage != Stage::kNotSent;
+}
+
+bool MayBeTriedAgain(const Exchange& exchange, Repeat repeat) {
+  if (exchange.stage == Stage::kAnswered) {
+    const int status = exchange.answer.status;
+    return IsBusy(status) || (IsBroken(status) && repeat == Repeat::kSafe);
+  }
+  // What was not reached may be there in a moment; a wrong certificate, credential or a too large
+  // answer will be the same.
+  const bool passing =
+      absl::IsUnavailable(exchange.status) || absl::IsDeadlineExceeded(exchange.status);
+  return passing && (exchange.stage == Stage::kNotSent || repeat == Repeat::kSafe);
+}
+
+Exchange Failed(const Status& status) {
+  Exchange exchange;
+  exchange.status = status;
+  return exchange;
+}
+
+}  // namespace
+
+Transport::Transport(const Config& config, Clock* clock, const ClientOptions& options)
+    : config_(config),
+      clock_(clock),
+      options_(options),
+      credentials_(config, clock),
+      rng_(Seed()) {}
+
+StatusOr<std::unique_ptr<Transport>> Transport::Create(const Config& config, Clock* clock,
+                                                       const ClientOptions& options) {
+  auto* made = new Transport(config, clock, options);  // make_unique sees no private constructor
+  std::unique_ptr<Transport> transport(made);
+  ASSIGN_OR_RETURN(transport->endpoint_, ParseServer(config));
+  // A plugin may bring another certificate, but those of the file show now whether they are good.
+  const Credential told{.certificate = config.certificate, .key = config.key};
+  RETURN_IF_ERROR(transport->TlsFor(told).status());
+  return transport;
+}
+
+// Shared, because a connection may be about to be made with the one before when a plugin has
+// brought another certificate; what was connected with that is closed.
+StatusOr<Transport::TlsPtr> Transport::TlsFor(const Credential& credential) {
+  const std::lock_guard lock(mutex_);
+  if (!endpoint_.tls || (tls_ != nullptr && certificate_ == credential.certificate)) return tls_;
+  ASSIGN_OR_RETURN(tls_, MakeTls(config_, credential.certificate, credential.key));
+  certificate_ = credential.certificate;
+  idle_.clear();
+  return tls_;
+}
+
+std::unique_ptr<Connection> Transport::TakeIdle() {
+  const std::lock_guard lock(mutex_);
+  while (!idle_.empty()) {
+    Idle last = std::move(idle_.back());
+    idle_.pop_back();
+    if (clock_->Monotonic() - last.since < kIdle && last.connection->reusable()) {
+      return std::move(last.connection);
+    }
+  }
+  return nullptr;
+}
+
+void Transport::Keep(std::unique_ptr<Connection> connection, const TlsPtr& made_with) {
+  if (!connection->reusable()) return;
+  const std::lock_guard lock(mutex_);
+  if (made_with != tls_ || idle_.size() >= kMostIdle) return;
+  idle_.push_back({std::move(connection), clock_->Monotonic()});
+}
+
+Exchange Transport::OnceAs(HttpRequest request, const Credential& credential, const Try& attempt) {
+  auto tls = TlsFor(credential);
+  if (!tls.ok()) return Failed(tls.status());
+  std::unique_ptr<Connection> connection = attempt.sink == nullptr ? TakeIdle() : nullptr;
+  if (connection == nullptr) {
+    auto opened = Connection::Open(endpoint_, tls->get(), options_.connect, attempt.stop);
+    if (!opened.ok()) return Failed(opened.status());
+    connection = *std::move(opened);
+  }
+  request.authorization = credential.authorization;
+  Exchange exchange = connection->Do(request, attempt.waits, attempt.sink, attempt.stop);
+  Keep(std::move(connection), *tls);
+  return exchange;
+}
+
+Exchange Transport::Once(const HttpRequest& request, const Try& attempt) {
+  for (int tried = 1;; ++tried) {
+    const auto credential = credentials_.Current();
+    if (!credential.ok()) return Failed(credential.status());
+    Exchange exchange = OnceAs(request, *credential, attempt);
+    const bool refused = exchange.stage == Stage::kAnswered && exchange.answer.status == 401;
+    if (!refused || tried == 2 || !credentials_.Renew(credential->generation)) return exchange;
+  }
+}
+
+absl::Duration Transport::BackOff(int tried, const HttpAnswer& answer) {
+  const std::lock_guard lock(mutex_);
+  absl::Duration wait = options_.backoff * (1 << std::min(tried - 1, 10));
+  wait = std::max(wait, answer.retry_after.value_or(absl::ZeroDuration()));
+  // With jitter, so that those who were refused together do not come back together.
+  return std::min(wait, kMostBackOff) * (1 + 0.5 * rng_.Uniform());
+}
+
+StatusOr<Transport::Reply> Transport::Call(const HttpRequest& request, Repeat repeat) {
+  const absl::Duration deadline = clock_->Monotonic() + options_.patience;
+  Try attempt;
+  attempt.waits.answer = options_.answer;
+  bool maybe_done = false;
+  for (int tried = 1;; ++tried) {
+    Exchange exchange = Once(request, attempt);
+    const bool again = MayBeTriedAgain(exchange, repeat);
+    const absl::Duration wait = again ? BackOff(tried, exchange.answer) : absl::ZeroDuration();
+    if (!again || tried >= options_.tries || clock_->Monotonic() + wait > deadline) {
+      RETURN_IF_ERROR(exchange.status);
+      return Reply{std::move(exchange.answer), maybe_done};
+    }
+    maybe_done |= MayHaveBeenDone(exchange);
+    Pause(wait);
+  }
+}
+
+StatusOr<HttpAnswer> Transport::Stream(const HttpRequest& request, absl::Duration silence,
+                                       const Sink& sink, std::stop_token stop) {
+  Try attempt{.sink = &sink, .stop = std::move(stop)};
+  attempt.waits.answer = options_.answer;
+  attempt.waits.silence = silence;
+  Exchange exchange = Once(request, attempt);
+  RETURN_IF_ERROR(exchange.status);
+  return std::move(exchange.answer);
+}
+
+}  // namespace shirabe::kube

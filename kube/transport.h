@@ -1,0 +1,77 @@
+// The exchanges of a client: keeps a few connections open, says who we are, and tries again what
+// may be tried again (see client.h). Called by client.cc. Thread-safe; calls block.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/rng.h"
+#include "kube/client.h"
+#include "kube/connection.h"
+#include "kube/credentials.h"
+
+namespace shirabe::kube {
+
+enum class Repeat {
+  kSafe,  // doing it twice is doing it once
+  kOnce,
+};
+
+class Transport {
+ public:
+  // kInvalidArgument for a configuration that cannot work.
+  static StatusOr<std::unique_ptr<Transport>> Create(const Config& config, Clock* clock,
+                                                     const ClientOptions& options);
+
+  struct Reply {
+    HttpAnswer answer;  // whatever the server said at last
+    // An earlier try may have been done although its answer was lost.
+    bool maybe_done = false;
+  };
+  // An error only if no answer came.
+  StatusOr<Reply> Call(const HttpRequest& request, Repeat repeat);
+
+  // A long answer, told as it comes, over a connection of its own. Tried once.
+  StatusOr<HttpAnswer> Stream(const HttpRequest& request, absl::Duration silence, const Sink& sink,
+                              std::stop_token stop);
+
+ private:
+  // Of one call: which connection, and what it may take.
+  struct Try {
+    Waits waits;
+    const Sink* sink = nullptr;
+    std::stop_token stop = {};
+  };
+  struct Idle {
+    std::unique_ptr<Connection> connection;
+    absl::Duration since;
+  };
+  using TlsPtr = std::shared_ptr<boost::asio::ssl::context>;  // shared: see MakeTls in the .cc
+
+  Transport(const Config& config, Clock* clock, const ClientOptions& options);
+
+  Exchange Once(const HttpRequest& request, const Try& attempt);
+  Exchange OnceAs(HttpRequest request, const Credential& credential, const Try& attempt);
+  // A connection that stands, or null.
+  std::unique_ptr<Connection> TakeIdle();
+  void Keep(std::unique_ptr<Connection> connection, const TlsPtr& made_with);
+  StatusOr<TlsPtr> TlsFor(const Credential& credential);
+  absl::Duration BackOff(int tried, const HttpAnswer& answer);
+
+  const Config config_;
+  Clock* const clock_;
+  const ClientOptions options_;
+  Endpoint endpoint_;
+  Credentials credentials_;
+
+  std::mutex mutex_;
+  std::vector<Idle> idle_;
+  TlsPtr tls_;               // null without TLS
+  std::string certificate_;  // that tls_ was made with
+  Rng rng_;
+};
+
+}  // namespace shirabe::kube

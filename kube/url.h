@@ -1,0 +1,41 @@
+// Where an API server is, and the path of everything on it. Pure functions.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "kube/config.h"
+#include "kube/resource.h"
+
+namespace shirabe::kube {
+
+struct Endpoint {
+  bool tls = true;
+  std::string host;  // without brackets
+  std::string port;
+  std::string prefix;  // "" or "/PATH" without a slash at its end
+  std::string name;    // whom the certificate must name
+
+  // HOST:PORT, as the Host header and messages have it.
+  std::string Address() const;
+};
+
+// Of config.server. kInvalidArgument for what is no http:// or https:// address.
+StatusOr<Endpoint> ParseServer(const Config& config);
+
+// /api/v1/namespaces/NS/pods/NAME/SUB: the collection without a name, of all namespaces without
+// one. Every piece is escaped.
+std::string PathOf(const Resource& resource, const std::string& namespace_name,
+                   const std::string& name, const std::string& subresource);
+
+// PATH?a=b&c=d, with the values escaped, without those that are empty.
+std::string WithQuery(const std::string& path,
+                      const std::vector<std::pair<std::string, std::string>>& query);
+
+// Percent-encoding of everything but RFC 3986's unreserved characters.
+std::string Escape(std::string_view text);
+
+}  // namespace shirabe::kube
