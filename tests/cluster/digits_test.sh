@@ -55,8 +55,6 @@ on_a_laptop >"$CLUSTER/wanted.json"
 step "install"
 cluster load "$("$HERE/images.sh" digits)"
 install_shirabe
-mkdir -p "$CLUSTER/checkpoints"
-chmod 1777 "$CLUSTER/checkpoints"
 
 step "train, and take the power from a node"
 experiment "$CLUSTER/checkpoints" | kubectl apply -f - >/dev/null

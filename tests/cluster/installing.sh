@@ -6,17 +6,23 @@ SYSTEM=shirabe-system
 # The test overlay, with the volume in the folder of the cluster, so that several can be side by
 # side and nothing is left of it.
 render() {
-  kubectl kustomize "$SOURCE/deploy/kubernetes/overlays/hostpath-test" |
+  kubectl kustomize "${KUSTOMIZATION:-$SOURCE/deploy/kubernetes/overlays/hostpath-test}" |
     sed "s#/tmp/shirabe-test-home#$CLUSTER/home#"
 }
 
 install_shirabe() {
-  mkdir -p "$CLUSTER/home"
+  mkdir -p "$CLUSTER"/{home,checkpoints}
   chown 65532:65532 "$CLUSTER/home"
+  chmod 1777 "$CLUSTER/checkpoints"
   cluster load "$("$HERE/images.sh" shirabe)"
   render >"$CLUSTER/install.yaml"
   kubectl apply --server-side -f "$CLUSTER/install.yaml" >/dev/null
   kubectl wait --for=condition=Established --timeout=30s crd/experiments.kubeflow.org >/dev/null
+  controller_is_ready
+}
+
+# One that leads; a standby is not ready.
+controller_is_ready() {
   eventually 90 "the controller" is 1 kubectl -n "$SYSTEM" get deployment shirabe-controller \
     -o 'jsonpath={.status.readyReplicas}'
 }

@@ -1,0 +1,80 @@
+# shellcheck shell=bash
+# Experiments that the tests of faults put through them; sourced after installing.sh.
+
+# experiment NAME [NAMESPACE]: two trials at a time, three in all, of fifteen steps of a second,
+# each of which is saved; the program goes on from the newest. Two seconds to stop in.
+experiment() {
+  sed "s/NAME/$1/; s/SPACE/${2:-default}/; s#FOLDER#$CLUSTER/checkpoints#" <<'END' |
+apiVersion: kubeflow.org/v1beta1
+kind: Experiment
+metadata: {name: NAME, namespace: SPACE}
+spec:
+  objective: {type: minimize, objectiveMetricName: loss}
+  algorithm: {algorithmName: random}
+  parallelTrialCount: 2
+  maxTrialCount: 3
+  maxFailedTrialCount: 0
+  shirabe:
+    attempts: {gracePeriodSeconds: 5}
+    checkpoint: {volume: {hostPath: FOLDER}}
+  parameters:
+    - {name: x, parameterType: double, feasibleSpace: {min: "-1", max: "1"}}
+  trialTemplate:
+    primaryContainerName: main
+    trialParameters: [{name: x, reference: x}]
+    trialSpec:
+      apiVersion: batch/v1
+      kind: Job
+      spec:
+        template:
+          spec:
+            restartPolicy: Never
+            containers:
+              - name: main
+                image: localhost/tiny:1
+                args: ["--x=${trialParameters.x}"]
+                command:
+                  - sh
+                  - -c
+                  - |
+                    step=0
+                    [ -z "$SHIRABE_RESUME_FROM" ] || step=$(cat "$SHIRABE_RESUME_FROM/step")
+                    trap 'exit 75' TERM
+                    while [ "$step" -lt 15 ]; do
+                      sleep 1
+                      step=$((step + 1))
+                      echo "{\"step\": $step, \"metrics\": {\"loss\": $((100 - step))}}" \
+                        >>"$SHIRABE_METRICS_FILE"
+                      mkdir "$SHIRABE_CHECKPOINT_DIR/$step.tmp"
+                      echo "$step" >"$SHIRABE_CHECKPOINT_DIR/$step.tmp/step"
+                      mv "$SHIRABE_CHECKPOINT_DIR/$step.tmp" "$SHIRABE_CHECKPOINT_DIR/$step"
+                    done
+                  - program
+END
+    kubectl apply -f - >/dev/null
+}
+
+pods_of() {
+  kubectl get pods -l "katib.kubeflow.org/experiment=$1" --field-selector=status.phase=Running \
+    -o name
+}
+
+# begun NAME: runs it until its trials are on their way.
+begun() {
+  experiment "$@"
+  eventually 60 "two running trials of $1" is 2 bash -c \
+    "$HERE/cluster.sh exec $CLUSTER kubectl get pods -n ${2:-default} \
+      -l katib.kubeflow.org/experiment=$1 --field-selector=status.phase=Running -o name | wc -l"
+  eventually 30 "a checkpoint of $1" compgen -G \
+    "$CLUSTER/checkpoints/trials/${2:-default}/$1/*/*/checkpoints/[0-9]*"
+}
+
+# ended_well NAME CAUSE…
+ended_well() {
+  local name=$1
+  shift
+  eventually 240 "the success of $name" is True condition "$name" Succeeded
+  inside_controller get attempts "$name" -o json >"$CLUSTER/attempts.json"
+  inside_controller get trials "$name" -o json >"$CLUSTER/trials.json"
+  python3 "$HERE/ledger.py" "$CLUSTER/attempts.json" "$CLUSTER/trials.json" 3 "$@"
+}
