@@ -58,12 +58,15 @@ signal() {
   [ ! -f "$DIR/run/$1.pid" ] || kill "-$2" "$(cat "$DIR/run/$1.pid")" 2>/dev/null || true
 }
 
+# Also a zombie is, where nobody takes note of orphans that end.
+is_gone() { [ ! -e "/proc/$1" ] || grep -q '^State:.*Z' "/proc/$1/status"; }
+
 stop_daemon() {
   local pid
   [ -f "$DIR/run/$1.pid" ] || return 0
   pid=$(cat "$DIR/run/$1.pid")
   kill -KILL "$pid" 2>/dev/null || true
-  await "the end of $1" 10 bash -c "! kill -0 $pid 2>/dev/null"
+  await "the end of $1" 10 is_gone "$pid"
   rm -f "$DIR/run/$1.pid"
 }
 
