@@ -23,6 +23,8 @@
 
 namespace shirabe::client {
 
+struct Imported;
+
 // A piece of an attempt's log. Logs only grow; reading on from `next` never misses a byte.
 struct LogChunk {
   std::string text;
@@ -89,6 +91,10 @@ class Client {
   // if the stored one still has this metadata.generation; else kAborted.
   virtual StatusOr<experiment::Submitted> Submit(const v1::Experiment& experiment,
                                                  int64_t generation) = 0;
+  // Stores it as an experiment that has ended; kAlreadyExists if there is one of its name. Returns
+  // what was left out, in words.
+  virtual StatusOr<std::vector<std::string>> Import(const std::string& ns,
+                                                    const Imported& imported) = 0;
   virtual Status Send(const ExperimentKey& key, const v1::Intent& intent) = 0;
   // Ends it, waits until nothing of it runs, and removes its records and files. kDeadlineExceeded,
   // naming who runs it, if that takes longer than `patience`; kCancelled if `wait` was interrupted.

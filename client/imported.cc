@@ -290,17 +290,4 @@ StatusOr<db::Batch> MakeBatch(const std::string& ns, Imported& imported, absl::T
   return std::move(builder.batch);
 }
 
-Status StoreImported(const Place& place, Clock& clock, Imported& imported) {
-  ASSIGN_OR_RETURN(const auto store, db::Open(place.db));
-  const ExperimentKey key{place.ns, imported.name};
-  const Status found = store->GetExperiment(key).status();
-  if (found.ok()) {
-    return absl::AlreadyExistsError("experiment " + ToString(key) +
-                                    " exists: give this one another name (--name)");
-  }
-  if (!absl::IsNotFound(found)) return found;
-  ASSIGN_OR_RETURN(const db::Batch batch, MakeBatch(place.ns, imported, clock.Now()));
-  return store->Commit(batch).status();
-}
-
 }  // namespace shirabe::client

@@ -1,7 +1,7 @@
 // What `import` makes of other tools' results, before it is stored: a search that has ended, with
-// its trials. Readers (import_*.cc) fill it in, StoreImported writes it into a store of this
-// machine, in one commit. Values are text here, as the files have them; they become typed by the
-// specification, as everything that is read. Plain values; one thread.
+// its trials. Readers (import_*.cc) fill it in, Client::Import stores it in one commit. Values are
+// text here, as the files have them; they become typed by the specification, as everything that is
+// read. Plain values; one thread.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "base/clock.h"
 #include "base/status.h"
-#include "client/place.h"
 #include "client/view.h"
 #include "db/store.h"
 
@@ -54,8 +52,5 @@ Json SpaceAround(const std::string& name, const std::vector<std::string>& values
 // The experiment as it is stored, ended and successful; trials whose point is not in the space are
 // left out, with a note. kInvalidArgument if nothing is left.
 StatusOr<db::Batch> MakeBatch(const std::string& ns, Imported& imported, absl::Time now);
-
-// kAlreadyExists if there is an experiment of that name.
-Status StoreImported(const Place& place, Clock& clock, Imported& imported);
 
 }  // namespace shirabe::client

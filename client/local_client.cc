@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/process_id.h"
+#include "client/imported.h"
 #include "client/suggest.h"
 #include "client/words.h"
 #include "trial/layout.h"
@@ -121,6 +122,8 @@ class StoreClient : public LocalClient {
     RETURN_IF_ERROR(CheckNoLeftovers(experiment::KeyOf(experiment)));
     return experiment::Submit(*store_, *options_.clock, experiment, generation);
   }
+  StatusOr<std::vector<std::string>> Import(const std::string& ns,
+                                            const Imported& imported) override;
   Status Send(const ExperimentKey& key, const v1::Intent& intent) override {
     RETURN_IF_ERROR(experiment::Send(*store_, *options_.clock, key, intent));
     if (controller_ != nullptr) controller_->Poke(key);
@@ -202,6 +205,22 @@ Status StoreClient::Delete(const ExperimentKey& key, absl::Duration patience, co
   }
   // The records go first; Await returns once the files have gone as well.
   return owned ? owner.controller->Await(key, patience) : absl::OkStatus();
+}
+
+StatusOr<std::vector<std::string>> StoreClient::Import(const std::string& ns,
+                                                       const Imported& imported) {
+  const ExperimentKey key{ns, imported.name};
+  RETURN_IF_ERROR(CheckNoLeftovers(key));
+  const Status found = store_->GetExperiment(key).status();
+  if (found.ok()) {
+    return absl::AlreadyExistsError("experiment " + ToString(key) +
+                                    " exists: give this one another name (--name)");
+  }
+  if (!absl::IsNotFound(found)) return found;
+  Imported stored = imported;
+  ASSIGN_OR_RETURN(const db::Batch batch, MakeBatch(ns, stored, options_.clock->Now()));
+  RETURN_IF_ERROR(store_->Commit(batch).status());
+  return std::vector<std::string>(stored.notes.begin() + imported.notes.size(), stored.notes.end());
 }
 
 // ---- ask and tell ------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ namespace shirabe::client {
 namespace {
 
 constexpr absl::Duration kCallTimeout = absl::Seconds(30);
+constexpr absl::Duration kImportTimeout = absl::Minutes(5);
 constexpr absl::Duration kRetryFor = absl::Seconds(10);
 constexpr absl::Duration kSlack = absl::Seconds(10);  // beyond what the server was asked to wait
 constexpr int kMaxMessage = 64 << 20;
@@ -115,6 +116,15 @@ class RemoteClient : public Client {
     v1::SubmitReply reply;
     RETURN_IF_ERROR(Once(&v1::Shirabe::Stub::SubmitExperiment, request, kCallTimeout, &reply));
     return experiment::Submitted{.created = reply.created(), .changed = reply.changed()};
+  }
+  // Large ones take the server a while, and the way there as well.
+  StatusOr<std::vector<std::string>> Import(const std::string& ns,
+                                            const Imported& imported) override {
+    v1::ImportRequest request = ToWire(imported);
+    request.set_namespace_(ns);
+    v1::ImportReply reply;
+    RETURN_IF_ERROR(Once(&v1::Shirabe::Stub::ImportExperiment, request, kImportTimeout, &reply));
+    return std::vector<std::string>(reply.notes().begin(), reply.notes().end());
   }
   Status Send(const ExperimentKey& key, const v1::Intent& intent) override {
     v1::Intent request = intent;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "client/client.h"
+#include "client/imported.h"
 #include "proto/shirabe/v1/api.pb.h"
 
 namespace shirabe::client {
@@ -19,6 +20,7 @@ v1::LogChunk ToWire(const LogChunk& chunk);
 v1::SuggestReply ToWire(const Candidates& candidates);
 v1::AskReply ToWire(const Asked& asked);
 v1::TellRequest ToWire(const experiment::Report& report);
+v1::ImportRequest ToWire(const Imported& imported);
 
 ExperimentKey FromWire(const v1::ExperimentRef& ref);
 TrialKey FromWire(const v1::TrialRef& ref);
@@ -32,6 +34,8 @@ LogChunk FromWire(const v1::LogChunk& chunk);
 Candidates FromWire(const v1::SuggestReply& reply);
 Asked FromWire(const v1::AskReply& reply);
 experiment::Report FromWire(const v1::TellRequest& request);
+// kInvalidArgument, naming the field, for what is no JSON or no name.
+StatusOr<Imported> FromWire(const v1::ImportRequest& request);
 
 // At least zero; what is no duration is zero.
 absl::Duration FromWire(const google::protobuf::Duration& duration);

@@ -67,11 +67,12 @@ StatusOr<std::vector<Imported>> Read(const Request& request) {
                     (nearest ? "; did you mean " + *nearest + "?" : ""));
 }
 
-Status StoreOne(const client::Place& place, const Request& request, Imported& imported) {
+Status StoreOne(const Session& session, const Request& request, Imported& imported) {
   if (!request.dry_run) {
-    RETURN_IF_ERROR(client::StoreImported(place, *RealClock(), imported));
+    ASSIGN_OR_RETURN(const auto notes, session.client->Import(session.ns, imported));
+    imported.notes.insert(imported.notes.end(), notes.begin(), notes.end());
   } else {
-    RETURN_IF_ERROR(client::MakeBatch(place.ns, imported, RealClock()->Now()).status());
+    RETURN_IF_ERROR(client::MakeBatch(session.ns, imported, RealClock()->Now()).status());
   }
   for (const std::string& note : imported.notes) Warn(imported.source + ": " + note);
   Out(absl::StrCat("experiment/", imported.name, request.dry_run ? " would be" : "",
@@ -106,13 +107,8 @@ StatusOr<int> Import(const Arguments& arguments) {
   AddGlobals(options, &globals);
   ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
   if (done) return 0;
-  if (!globals.server.empty() || !globals.context.empty()) {
-    return UsageError(
-        "import writes into a store itself: give it on the server's machine, with the server's "
-        "--db, and leave --server and --context out");
-  }
-  ASSIGN_OR_RETURN(const client::Place place, FindPlaceOf(globals));
   ASSIGN_OR_RETURN(std::vector<Imported> all, Read(request));
+  ASSIGN_OR_RETURN(const Session session, OpenSession(globals, /*read_only=*/request.dry_run));
   if (!request.name.empty() && all.size() > 1) {
     return UsageError(absl::StrCat("--name is for one experiment, and ", request.words[1], " has ",
                                    all.size(), ": choose one with --study"));
@@ -120,7 +116,7 @@ StatusOr<int> Import(const Arguments& arguments) {
   for (Imported& imported : all) {
     if (!request.name.empty()) imported.name = request.name;
     RETURN_IF_ERROR(AsUsage(ValidateExperimentName(imported.name)));
-    RETURN_IF_ERROR(StoreOne(place, request, imported));
+    RETURN_IF_ERROR(StoreOne(session, request, imported));
   }
   return kOk;
 }

@@ -16,6 +16,7 @@ namespace shirabe::cmd {
 namespace {
 
 constexpr absl::Duration kPoll = absl::Milliseconds(200);
+constexpr double kRequestsPerSecond = 2000;
 
 struct ServeFlags {
   std::string grpc = "127.0.0.1:7450";
@@ -28,6 +29,7 @@ struct ServeFlags {
   bool insecure = false;
   std::string gpus;
   std::string nodes;
+  std::optional<int64_t> rate;
 };
 
 Status CheckFlags(const Globals& globals, const ServeFlags& flags) {
@@ -105,6 +107,9 @@ StatusOr<int> Serve(const Arguments& arguments) {
   options.Text("--katib-listen", &flags.katib_listen, "HOST:PORT",
                "Katib's DBManager for programs that push metrics as to Katib: plaintext, and "
                "whoever reaches it is believed");
+  options.Number("--rate", &flags.rate, 0,
+                 "requests a second that one caller may make in the long run, by gRPC and HTTP "
+                 "together; 0 for any number (default 2000)");
   options.Text("--ready-file", &flags.ready_file, "FILE",
                "written once it answers: {\"grpc\", \"http\", \"pid\", \"tokenFile\"}");
   options.Text("--gpus", &flags.gpus, "LIST",
@@ -127,6 +132,7 @@ StatusOr<int> Serve(const Arguments& arguments) {
   if (!flags.insecure) {
     ASSIGN_OR_RETURN(tokens, service::Tokens::Load(token_file));
   }
+  const double rate = flags.rate ? static_cast<double>(*flags.rate) : kRequestsPerSecond;
   ASSIGN_OR_RETURN(const auto server, service::Server::Start({.client = session.client.get(),
                                                               .clock = RealClock(),
                                                               .machines = machines,
@@ -134,7 +140,8 @@ StatusOr<int> Serve(const Arguments& arguments) {
                                                               .http = flags.http,
                                                               .katib_listen = flags.katib_listen,
                                                               .tls = flags.tls,
-                                                              .tokens = std::move(tokens)}));
+                                                              .tokens = std::move(tokens),
+                                                              .requests_per_second = rate}));
   ProgressLine(absl::StrCat("serving ", session.place.db, " on ", server->grpc_address(),
                             " (gRPC) and ", server->http_address(), " (HTTP)",
                             flags.insecure ? ", without a token" : ", token in " + token_file));

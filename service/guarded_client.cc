@@ -111,6 +111,11 @@ class GuardedClient : public client::Client {
     ASSIGN_OR_RETURN(const v1::Experiment valid, Admit(experiment));
     return client_.Submit(valid, generation);
   }
+  StatusOr<std::vector<std::string>> Import(const std::string& ns,
+                                            const client::Imported& imported) override {
+    RETURN_IF_ERROR(principal_.MayUse(ns));
+    return client_.Import(ns, imported);
+  }
   Status Send(const ExperimentKey& key, const v1::Intent& intent) override {
     RETURN_IF_ERROR(principal_.MayUse(key.ns));
     return client_.Send(key, intent);

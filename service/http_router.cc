@@ -9,12 +9,11 @@
 #include "service/http_errors.h"
 #include "service/http_match.h"
 #include "service/metrics.h"
+#include "service/rate_limiter.h"
 #include "trial/sha256.h"
 
 namespace shirabe::service {
 namespace {
-
-constexpr size_t kMostCallers = 10'000;
 
 // What a body may be called; all of it is read as YAML, of which JSON is a part.
 constexpr const char* kBodyTypes[] = {"application/json", "application/merge-patch+json",
@@ -66,6 +65,12 @@ std::string CallerOf(const Principal& principal, const HttpRequest& request) {
   return trial::HexSha256(request.Header("authorization"));
 }
 
+Status TakeTurn(RateLimiter* limiter, const std::string& caller) {
+  if (limiter == nullptr) return absl::OkStatus();
+  const Status status = limiter->Take(caller);
+  return status.ok() ? status : WithHttpStatus(status, 429);
+}
+
 Status NotForTrials(const Route& route, const Principal& principal) {
   const bool trial = principal.role == Principal::Role::kTrial;
   return trial && route.access != Route::Access::kTrial ? principal.MayUse("") : absl::OkStatus();
@@ -78,35 +83,6 @@ HttpReply OptionsReply(std::string allow) {
 }
 
 }  // namespace
-
-Status RateLimiter::Take(const std::string& caller) {
-  if (limits_.requests_per_second <= 0) return absl::OkStatus();
-  const absl::Duration now = clock_->Monotonic();
-  std::lock_guard lock(mutex_);
-  if (buckets_.size() >= kMostCallers) ForgetTheIdle(now);
-  auto [bucket, is_new] = buckets_.try_emplace(caller, Bucket{limits_.burst, now});
-  Bucket& mine = bucket->second;
-  const double seconds = absl::ToDoubleSeconds(now - mine.filled);
-  mine.tokens = std::min(limits_.burst, mine.tokens + seconds * limits_.requests_per_second);
-  mine.filled = now;
-  if (mine.tokens < 1) {
-    return WithHttpStatus(
-        absl::ResourceExhaustedError(absl::StrCat("more than ", limits_.requests_per_second,
-                                                  " requests a second: wait a second")),
-        429);
-  }
-  mine.tokens -= 1;
-  return absl::OkStatus();
-}
-
-// A full bucket is as good as none.
-void RateLimiter::ForgetTheIdle(absl::Duration now) {
-  const absl::Duration full = absl::Seconds(limits_.burst / limits_.requests_per_second);
-  std::erase_if(buckets_, [&](const auto& entry) { return now - entry.second.filled >= full; });
-}
-
-Router::Router(HttpContext context, RouterLimits limits)
-    : context_(context), limiter_(limits, context.clock) {}
 
 bool Router::IsSlow(const HttpRequest& request) const {
   const auto target = ParseTarget(request.target);
@@ -128,9 +104,9 @@ Status Router::CheckHead(const HttpRequest& request) const {
 Status Router::Admit(const Route& route, Call& call) {
   const HttpRequest& request = call.request;
   RETURN_IF_ERROR(CheckOrigin(request, context_.loopback_only));
-  if (route.access == Route::Access::kOpen) return limiter_.Take(request.peer);
+  if (route.access == Route::Access::kOpen) return TakeTurn(context_.limiter, request.peer);
   ASSIGN_OR_RETURN(call.principal, context_.tokens->Check(request.Header("authorization")));
-  RETURN_IF_ERROR(limiter_.Take(CallerOf(call.principal, request)));
+  RETURN_IF_ERROR(TakeTurn(context_.limiter, CallerOf(call.principal, request)));
   RETURN_IF_ERROR(NotForTrials(route, call.principal));
   call.client = Guard(*context_.client, call.principal, context_.rights);
   return absl::OkStatus();

@@ -182,7 +182,7 @@ void BeastServer::Run() {
   RaiseFileLimit();
   MakeTheRest();
   const HttpLimits& limits = options_.limits;
-  router_ = std::make_unique<Router>(options_.context, limits.rate);
+  router_ = std::make_unique<Router>(options_.context);
   quick_ = std::make_unique<Workers>(Workers::Limits{limits.workers, kQueue});
   slow_ = std::make_unique<Workers>(Workers::Limits{limits.slow_workers, kQueue});
   host_ = {.limits = limits,

@@ -25,7 +25,6 @@ struct HttpLimits {
   absl::Duration write = absl::Seconds(30);      // of a reply, or of a part of a long one
   absl::Duration heartbeat = absl::Seconds(15);  // of event streams
   absl::Duration drain = absl::Seconds(10);      // for requests at work, when the server ends
-  RouterLimits rate = {.requests_per_second = 2000, .burst = 4000};  // of one caller; 0 = any
   int workers = 8;        // for what the store answers at once
   int slow_workers = 64;  // for what may wait
 };

@@ -19,6 +19,7 @@ namespace shirabe::service {
 
 class ChangeHub;
 class Metrics;
+class RateLimiter;
 class Patience;
 
 // What the handlers work with. All of it outlives them.
@@ -29,7 +30,8 @@ struct HttpContext {
   Clock* clock = nullptr;
   ChangeHub* hub = nullptr;
   Metrics* metrics = nullptr;
-  Patience* patience = nullptr;  // waits that the end of the server interrupts
+  RateLimiter* limiter = nullptr;  // null = anybody may ask as often as he likes
+  Patience* patience = nullptr;    // waits that the end of the server interrupts
   // For /readyz, beside the store: a name, and why it is not ready ("" = it is). Quick.
   std::map<std::string, std::function<std::string()>> checks = {};
   bool metrics_need_token = false;

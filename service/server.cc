@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/address.h"
 #include "base/file.h"
+#include "service/grpc_counts.h"
 #include "service/http_hub.h"
 #include "service/http_server.h"
 #include "service/katib_client_observations.h"
@@ -72,7 +73,17 @@ void LimitCalls(grpc::ServerBuilder& builder) {
 
 class DoorsServer : public Server {
  public:
-  explicit DoorsServer(ServerOptions options) : options_(std::move(options)) {}
+  explicit DoorsServer(ServerOptions options)
+      : options_(std::move(options)),
+        limiter_({.requests_per_second = options_.requests_per_second,
+                  .burst = 2 * options_.requests_per_second},
+                 options_.clock),
+        door_{.client = options_.client,
+              .tokens = &options_.tokens,
+              .rights = {.users_run_programs = options_.machines.executor != "process"},
+              .clock = options_.clock,
+              .closing = &closing_,
+              .limiter = &limiter_} {}
 
   Status Init() {
     RETURN_IF_ERROR(CheckOpenness("--grpc", options_.grpc));
@@ -135,6 +146,7 @@ class DoorsServer : public Server {
     grpc::ServerBuilder builder;
     builder.AddListeningPort(options_.grpc, credentials, &grpc_port_);
     LimitCalls(builder);
+    CountCalls(builder, &metrics_);
     for (const auto& service : services_) builder.RegisterService(service.get());
     grpc_ = builder.BuildAndStart();
     return CheckListens("--grpc", options_.grpc, grpc_port_);
@@ -148,15 +160,10 @@ class DoorsServer : public Server {
 
   // Ours, and Katib's three.
   void MakeServices() {
-    services_.push_back(MakeShirabeService({.client = options_.client,
-                                            .tokens = &options_.tokens,
-                                            .rights = {},
-                                            .clock = options_.clock,
-                                            .closing = &closing_}));
+    services_.push_back(MakeShirabeService(door_));
     // Algorithms learn from the request alone: whoever has a token may ask.
-    services_.push_back(MakeKatibSuggestion([this](const grpc::ServerContext& context) {
-      return CallerOf(context, options_.tokens).status();
-    }));
+    services_.push_back(MakeKatibSuggestion(
+        [this](const grpc::ServerContext& context) { return CallerOf(context, door_).status(); }));
     const KatibAccess access = [this](const grpc::ServerContext& context) {
       return KatibObservationsOf(context);
     };
@@ -167,8 +174,8 @@ class DoorsServer : public Server {
 
   StatusOr<std::unique_ptr<KatibObservations>> KatibObservationsOf(
       const grpc::ServerContext& context) {
-    ASSIGN_OR_RETURN(const Principal principal, CallerOf(context, options_.tokens));
-    return MakeClientObservations(Guard(*options_.client, principal, {}), principal.ns);
+    ASSIGN_OR_RETURN(const Principal principal, CallerOf(context, door_));
+    return MakeClientObservations(Guard(*options_.client, principal, door_.rights), principal.ns);
   }
 
   // Katib's own pushers have no token: who may reach this address is believed.
@@ -181,6 +188,7 @@ class DoorsServer : public Server {
     builder.AddListeningPort(options_.katib_listen, grpc::InsecureServerCredentials(),
                              &katib_port_);
     LimitCalls(builder);
+    CountCalls(builder, &metrics_);
     builder.RegisterService(believed_.get());
     katib_ = builder.BuildAndStart();
     return CheckListens("--katib-listen", options_.katib_listen, katib_port_);
@@ -190,9 +198,11 @@ class DoorsServer : public Server {
     HttpOptions http{.address = options_.http, .tls = &options_.tls};
     http.context = {.client = options_.client,
                     .tokens = &options_.tokens,
+                    .rights = door_.rights,
                     .clock = options_.clock,
                     .hub = hub_.get(),
                     .metrics = &metrics_,
+                    .limiter = &limiter_,
                     .checks = {{"experiments", [this] { return keeper_->Trouble(); }}},
                     .loopback_only = options_.tokens.open()};
     ASSIGN_OR_RETURN(http_, HttpServer::Start(std::move(http)));
@@ -201,6 +211,9 @@ class DoorsServer : public Server {
 
   const ServerOptions options_;
   std::atomic<bool> closing_ = false;
+  RateLimiter limiter_;
+  const Door door_;
+  Metrics metrics_;
   std::unique_ptr<experiment::Controller> controller_;
   std::vector<std::unique_ptr<grpc::Service>> services_;
   std::unique_ptr<grpc::Server> grpc_;
@@ -209,7 +222,6 @@ class DoorsServer : public Server {
   std::unique_ptr<grpc::Server> katib_;
   int katib_port_ = 0;
   std::unique_ptr<Keeper> keeper_;
-  Metrics metrics_;
   std::unique_ptr<ChangeHub> hub_;
   std::unique_ptr<StoreMetrics> store_metrics_;
   std::unique_ptr<HttpServer> http_;

@@ -29,6 +29,7 @@ struct ServerOptions {
   std::string katib_listen = {};  // Katib's DBManager, plaintext and without a token; "" = nowhere
   TlsFiles tls;
   Tokens tokens = Tokens::Open();
+  double requests_per_second = 0;  // of one caller, twice as many at once; 0 = any
 };
 
 class Server {

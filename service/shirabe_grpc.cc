@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/address.h"
 #include "client/wire.h"
 #include "proto/shirabe/v1/api.grpc.pb.h"
+#include "trial/sha256.h"
 
 namespace shirabe::service {
 namespace {
@@ -52,6 +54,15 @@ class ShirabeService : public v1::Shirabe::Service {
                        client.Submit(request->experiment(), request->generation()));
       reply->set_created(submitted.created);
       reply->set_changed(submitted.changed);
+      return absl::OkStatus();
+    });
+  }
+  grpc::Status ImportExperiment(Context context, const v1::ImportRequest* request,
+                                v1::ImportReply* reply) override {
+    return Serve(context, [&](client::Client& client) -> Status {
+      ASSIGN_OR_RETURN(const client::Imported imported, FromWire(*request));
+      ASSIGN_OR_RETURN(const auto notes, client.Import(request->namespace_(), imported));
+      for (const std::string& note : notes) reply->add_notes(note);
       return absl::OkStatus();
     });
   }
@@ -160,7 +171,7 @@ class ShirabeService : public v1::Shirabe::Service {
   // Every call begins here: who is it, and what may he do?
   template <class Call>
   grpc::Status Serve(Context context, const Call& call) {
-    const auto principal = CallerOf(*context, *door_.tokens);
+    const auto principal = CallerOf(*context, door_);
     if (!principal.ok()) return ToGrpc(principal.status());
     const auto client = Guard(*door_.client, *principal, door_.rights);
     return ToGrpc(call(*client));
@@ -251,11 +262,18 @@ grpc::Status ShirabeService::AwaitChange(Context context, const v1::AwaitChangeR
 
 }  // namespace
 
-StatusOr<Principal> CallerOf(const ServerContext& context, const Tokens& tokens) {
+StatusOr<Principal> CallerOf(const ServerContext& context, const Door& door) {
   const auto& metadata = context.client_metadata();
   const auto found = metadata.find("authorization");
-  return tokens.Check(
-      found == metadata.end() ? "" : std::string(found->second.data(), found->second.size()));
+  const std::string shown =
+      found == metadata.end() ? "" : std::string(found->second.data(), found->second.size());
+  ASSIGN_OR_RETURN(Principal principal, door.tokens->Check(shown));
+  if (door.limiter == nullptr) return principal;
+  // What is taken for an attempt's token may be any text: those are told apart by their address.
+  const bool trial = principal.role == Principal::Role::kTrial;
+  const std::string peer = HostOf(context.peer());
+  RETURN_IF_ERROR(door.limiter->Take(trial || shown.empty() ? peer : trial::HexSha256(shown)));
+  return principal;
 }
 
 std::unique_ptr<grpc::Service> MakeShirabeService(const Door& door) {

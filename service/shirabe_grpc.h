@@ -10,6 +10,7 @@
 #include "client/local_client.h"
 #include "service/auth.h"
 #include "service/guarded_client.h"
+#include "service/rate_limiter.h"
 
 namespace grpc {
 class ServerContext;
@@ -25,11 +26,13 @@ struct Door {
   Rights rights;
   Clock* clock = nullptr;
   const std::atomic<bool>* closing = nullptr;  // true: calls that wait return at once
+  RateLimiter* limiter = nullptr;              // null = anybody may call as often as he likes
 };
 
 std::unique_ptr<grpc::Service> MakeShirabeService(const Door& door);
 
-// The principal that the token of a call shows; kUnauthenticated.
-StatusOr<Principal> CallerOf(const grpc::ServerContext& context, const Tokens& tokens);
+// The principal that the token of a call shows; kUnauthenticated. kResourceExhausted: he calls too
+// often.
+StatusOr<Principal> CallerOf(const grpc::ServerContext& context, const Door& door);
 
 }  // namespace shirabe::service

@@ -60,6 +60,7 @@ class Server:
         ready.unlink(missing_ok=True)
         self.process = subprocess.Popen(
             [self.shirabe, "serve", "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0", "--insecure",
+             "--rate", "0",
              "--ready-file", str(ready)],
             env=self.environment, stderr=open(self.home / "log", "a"))
         while not ready.exists():

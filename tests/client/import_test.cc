@@ -26,9 +26,12 @@ class ImportTest : public testing::Test {
 
   // As a client reads it after it was stored.
   std::unique_ptr<LocalClient> Store(Imported& imported) {
-    const Status stored = StoreImported(place_, *RealClock(), imported);
-    EXPECT_TRUE(stored.ok()) << stored;
-    return LocalClient::Open({.place = place_, .clock = RealClock()}).value();
+    auto client =
+        LocalClient::Open({.place = place_, .read_only = false, .clock = RealClock()}).value();
+    const auto notes = client->Import("default", imported);
+    EXPECT_TRUE(notes.ok()) << notes.status();
+    imported.notes.insert(imported.notes.end(), notes->begin(), notes->end());
+    return client;
   }
 
   std::string Sqlite(const std::string& name, const std::string& sql) const {
@@ -113,7 +116,7 @@ TEST_F(ImportTest, AStudyOfOptunaBecomesAnEndedExperiment) {
   EXPECT_EQ(client->ListObservations({.trial = {key, 1}})->size(), 3u);
   EXPECT_EQ(client->ListAttempts({.experiment = key})->size(), 3u);
   // A second time there is no room for it.
-  const Status again = StoreImported(place_, *RealClock(), study);
+  const Status again = client->Import("default", study).status();
   EXPECT_EQ(again.code(), absl::StatusCode::kAlreadyExists);
 }
 

@@ -16,6 +16,7 @@
 #include "experiment/spec.h"
 #include "proto/katib/v1beta1/api.grpc.pb.h"
 #include "tests/integration/cli.h"
+#include "tests/integration/http_wire.h"
 
 namespace shirabe::cmd {
 namespace {
@@ -78,6 +79,8 @@ class ServeTest : public testing::Test {
     const auto json = nlohmann::json::parse(ReadFile(ready).value_or("{}"));
     address_ = json.value("grpc", "");
     katib_address_ = json.value("katib", "");
+    http_port_ =
+        std::stoi("0" + json.value("http", ":").substr(json.value("http", ":").rfind(':') + 1));
     return server;
   }
 
@@ -121,6 +124,7 @@ class ServeTest : public testing::Test {
   int servers_ = 0;
   std::string address_;
   std::string katib_address_;
+  int http_port_ = 0;
 };
 
 TEST_F(ServeTest, RunsWhatIsApplied) {
@@ -267,6 +271,21 @@ TEST_F(ServeTest, RefusesABadSpecificationWithItsField) {
   EXPECT_THAT(Message(refused), HasSubstr("spec.parameters[0].feasibleSpace"));
   ASSERT_TRUE(client->Submit(parsed[0].experiment, 0).ok());
   EXPECT_EQ(client->Submit(parsed[0].experiment, 7).status().code(), absl::StatusCode::kAborted);
+}
+
+TEST_F(ServeTest, AnswersOneCallerOnlySoOftenAndCountsTheCalls) {
+  const auto server = Serve({"--insecure", "--rate", "1"});
+  const auto client = Connect("");
+  EXPECT_TRUE(client->ListExperiments("").ok());
+  Status refused;
+  for (int i = 0; i < 100 && refused.ok(); ++i) refused = client->ListExperiments("").status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted) << refused;
+  EXPECT_THAT(Message(refused), HasSubstr("more than 1 requests a second"));
+  service::Wire wire(http_port_);
+  ASSERT_TRUE(wire.Send("GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"));
+  EXPECT_TRUE(
+      wire.ReadUntil("shirabe_grpc_requests_total{method=\"/shirabe.v1.Shirabe/"
+                     "ListExperiments\",code=\"RESOURCE_EXHAUSTED\"} 1"));
 }
 
 TEST_F(ServeTest, IsOpenToTheNetworkOnlyWithTlsAndAToken) {

@@ -119,7 +119,7 @@ TEST_F(HttpAccessTest, WatchersSeeTheirOwnNamespace) {
 TEST_F(HttpAccessTest, MetricsMayBeForTheAdministratorOnly) {
   HttpContext context = http_.context();
   context.metrics_need_token = true;
-  Router router(context, {});
+  Router router(context);
   HttpRequest request{.method = "GET", .target = "/metrics"};
   EXPECT_EQ(router.Handle(request).status, 401);
   request.headers = {{"authorization", absl::StrCat("Bearer ", kTeamToken)}};

@@ -115,7 +115,7 @@ inline HttpFixture::HttpFixture() : home_(NewHome()) {
   tokens_ = std::make_unique<Tokens>(std::move(*tokens));
   hub_ = std::make_unique<ChangeHub>(*client_);
   hub_->Start();
-  router_ = std::make_unique<Router>(context(), RouterLimits{});
+  router_ = std::make_unique<Router>(context());
 }
 
 inline HttpFixture::~HttpFixture() {

@@ -3,6 +3,7 @@
 #include "absl/strings/str_replace.h"
 #include "experiment/submit.h"
 #include "service/http_match.h"
+#include "service/rate_limiter.h"
 #include "tests/service/http_fixture.h"
 
 namespace shirabe::service {
@@ -292,7 +293,7 @@ TEST_F(HttpRoutesTest, RefusesPagesOfOtherSites) {
   EXPECT_EQ(http_.Handle(request).status, 200);
   HttpContext open = http_.context();
   open.loopback_only = true;
-  Router router(open, {});
+  Router router(open);
   request.headers = {{"host", "evil.example"}};
   EXPECT_EQ(router.Handle(request).status, 403);
   request.headers = {{"host", "localhost:8080"}};
@@ -315,7 +316,9 @@ TEST_F(HttpRoutesTest, LimitsHowOftenOneCallerAsks) {
   ManualClock clock;
   HttpContext context = http_.context();
   context.clock = &clock;
-  Router router(context, {.requests_per_second = 10, .burst = 3});
+  RateLimiter limiter({.requests_per_second = 10, .burst = 3}, context.clock);
+  context.limiter = &limiter;
+  Router router(context);
   const auto ask = [&](const char* token) {
     HttpRequest request{.method = "GET", .target = "/api/v1/algorithms"};
     request.headers = {{"authorization", absl::StrCat("Bearer ", token)}};
