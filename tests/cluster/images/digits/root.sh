@@ -4,7 +4,7 @@
 set -euo pipefail
 root=$1
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe
-base=$cache/images/digits-root-$(sha256sum <"$0" | cut -c1-12).tar
+base=$cache/images/digits-root-$(sed -n "/^make_base/,/^}/p" "$0" | sha256sum | cut -c1-12).tar
 source=$(cd "$(dirname "$0")/../../../.." && pwd)
 PATH=$PATH:$cache/python/bin
 
@@ -44,6 +44,6 @@ if [ ! -f "$base" ]; then
   make_base "$work"
 fi
 tar -C "$root" -xf "$base"
-install -D -m 644 "$source/sdk/python/shirabe.py" "$root/shirabe/sdk/python/shirabe.py"
+install -D -m 644 "$source/sdk/python/shirabe.py" "$root/example/sdk/python/shirabe.py"
 install -D -m 644 "$source/deploy/examples/digits/train.py" \
-  "$root/shirabe/deploy/examples/digits/train.py"
+  "$root/example/deploy/examples/digits/train.py"
