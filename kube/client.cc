@@ -34,14 +34,23 @@ std::string NumberOrNone(const std::optional<int64_t>& number) {
   return number ? absl::StrCat(*number) : "";
 }
 
+bool HasTest(PatchType type, const Json& patch) {
+  return type == PatchType::kJson &&
+         std::any_of(patch.begin(), patch.end(),
+                     [](const Json& operation) { return TextAt(operation, {"op"}) == "test"; });
+}
+
 // Merging twice is merging once, and a `test` refuses what has been done already; other JSON
 // patches (an element added to a list) are not tried again once they may have been done.
 Repeat RepeatOf(PatchType type, const Json& patch) {
-  if (type == PatchType::kMerge) return Repeat::kSafe;
-  const bool tests = std::any_of(patch.begin(), patch.end(), [](const Json& operation) {
-    return TextAt(operation, {"op"}) == "test";
-  });
-  return tests ? Repeat::kSafe : Repeat::kOnce;
+  return type == PatchType::kMerge || HasTest(type, patch) ? Repeat::kSafe : Repeat::kOnce;
+}
+
+// A `test` that fails is answered 422 without a word of what it was; an object that is invalid
+// once it is patched is named: `Job.batch "x" is invalid: …`.
+bool IsFailedTest(const Status& status) {
+  return absl::IsInvalidArgument(status) &&
+         Message(status).find("the server rejected our request") != std::string::npos;
 }
 
 Json DeleteBody(const DeleteOptions& options) {
@@ -174,7 +183,10 @@ StatusOr<Json> HttpClient::Patch(const Ref& ref, PatchType type, const Json& pat
   const std::string path = PathOf(ref.resource, ref.namespace_name, ref.name, subresource);
   const char* content =
       type == PatchType::kMerge ? "application/merge-patch+json" : "application/json-patch+json";
-  return Call(What("patch", ref), {"PATCH", path, content, Dump(patch)}, RepeatOf(type, patch));
+  auto patched =
+      Call(What("patch", ref), {"PATCH", path, content, Dump(patch)}, RepeatOf(type, patch));
+  if (!HasTest(type, patch) || !IsFailedTest(patched.status())) return patched;
+  return absl::AbortedError(What("patch", ref) + ": it is not what the patch's test says (422)");
 }
 
 Status HttpClient::Delete(const Ref& ref, const DeleteOptions& options) {

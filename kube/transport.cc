@@ -50,18 +50,19 @@ Exchange Failed(const Status& status) {
 
 }  // namespace
 
-Transport::Transport(const Config& config, Clock* clock, const ClientOptions& options)
+Transport::Transport(const Config& config, Endpoint endpoint, Clock* clock,
+                     const ClientOptions& options)
     : config_(config),
       clock_(clock),
       options_(options),
+      endpoint_(std::move(endpoint)),
       credentials_(config, clock),
       rng_(Seed()) {}
 
 StatusOr<std::unique_ptr<Transport>> Transport::Create(const Config& config, Clock* clock,
                                                        const ClientOptions& options) {
-  auto* made = new Transport(config, clock, options);  // make_unique sees no private constructor
-  std::unique_ptr<Transport> transport(made);
-  ASSIGN_OR_RETURN(transport->endpoint_, ParseServer(config));
+  ASSIGN_OR_RETURN(Endpoint endpoint, ParseServer(config));
+  auto transport = std::make_unique<Transport>(config, std::move(endpoint), clock, options);
   // A plugin may bring another certificate, but those of the file show now whether they are good.
   const Credential told{.certificate = config.certificate, .key = config.key};
   RETURN_IF_ERROR(transport->TlsFor(told).status());

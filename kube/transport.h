@@ -22,6 +22,8 @@ enum class Repeat {
 
 class Transport {
  public:
+  // Of a configuration that is good; Create asks.
+  Transport(const Config& config, Endpoint endpoint, Clock* clock, const ClientOptions& options);
   // kInvalidArgument for a configuration that cannot work.
   static StatusOr<std::unique_ptr<Transport>> Create(const Config& config, Clock* clock,
                                                      const ClientOptions& options);
@@ -51,8 +53,6 @@ class Transport {
   };
   using TlsPtr = std::shared_ptr<boost::asio::ssl::context>;  // shared: see MakeTls in the .cc
 
-  Transport(const Config& config, Clock* clock, const ClientOptions& options);
-
   Exchange Once(const HttpRequest& request, const Try& attempt);
   Exchange OnceAs(HttpRequest request, const Credential& credential, const Try& attempt);
   // A connection that stands, or null.
@@ -64,7 +64,7 @@ class Transport {
   const Config config_;
   Clock* const clock_;
   const ClientOptions options_;
-  Endpoint endpoint_;
+  const Endpoint endpoint_;
   Credentials credentials_;
 
   std::mutex mutex_;
