@@ -25,31 +25,38 @@
 // The command gets descriptors 0, 1 and 2 of the supervisor and no other, a process group of its
 // own, and signals as they are by default. It is killed if the supervisor is. The supervisor is a
 // subreaper: a descendant whose parent ends becomes its child, whatever session or group it moved
-// to, so that following parents finds them all. No shell, no copies of output, no cgroups.
+// to, so that following parents finds them all. No shell, no cgroups.
+//
+// As the first process of a container (trial/pod_paths.h):
+//   --log FILE       the command's output goes to FILE and to our standard output (output.h)
+//   --env-file FILE  NAME=value lines for its environment
+//   --control FILE   where a SIGTERM is announced as {"reason": "preempt"} before it is passed on
+// and DIR/alive is held locked.
 //
 // The exit code is the command's; 125 if the supervisor could not start its work.
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "trial/supervisor/command.h"
 #include "trial/supervisor/descendants.h"
+#include "trial/supervisor/output.h"
+#include "trial/supervisor/pod.h"
 #include "trial/supervisor/records.h"
 #include "trial/supervisor/system.h"
 
 enum {
-  kCannotRun = 126,
-  kNotFound = 127,
-  kNoSupervisor = 125,
   kStopSignal = 40,
-  kMessageBytes = 512,
   kLeftoverGraceMs = 2000,  // for what the command leaves behind when it ends by itself
   kGiveUpMs = 10000,        // a process that SIGKILL does not end in this time hangs in the kernel
 };
@@ -57,124 +64,34 @@ enum {
 struct Options {
   const char* dir;
   const char* id;
-  const char* cwd;
   const char* devices;
   const char* place;  // for the record, as are the devices
+  const char* log;    // NULL = the command writes where we do
+  const char* env_file;
+  const char* control;
   long grace_ms;
   int ready_fd;  // -1 = nobody waits
-  char** argv;
+  struct Command command;
 };
 
 // Everything that changes while the command runs.
 struct State {
   pid_t child;
-  int status;         // of the command, once ended
-  int ended;          // the command itself was reaped
-  int alone;          // no descendant is left
-  int stopping;       // we were asked to stop it
-  int cleaning;       // what it left behind has been told to end
-  int killed;         // we used SIGKILL before the command had ended
-  int told;           // we were asked to end it before it had
-  long deadline_ms;   // when to use SIGKILL; monotonic, -1 = never
-  long kill_from_ms;  // when SIGKILL was first used, 0 = not yet
-  int pause_ms;       // until the next round of SIGKILL
+  int status;             // of the command, once ended
+  int ended;              // the command itself was reaped
+  int alone;              // no descendant is left
+  int stopping;           // we were asked to stop it
+  int cleaning;           // what it left behind has been told to end
+  int killed;             // we used SIGKILL before the command had ended
+  int told;               // we were asked to end it before it had
+  long deadline_ms;       // when to use SIGKILL; monotonic, -1 = never
+  long kill_from_ms;      // when SIGKILL was first used, 0 = not yet
+  int pause_ms;           // until the next round of SIGKILL
+  int signal_fd;          // with output to copy, signals come this way
+  struct Output* output;  // NULL = none to copy
   long long began_ns, ended_ns;
   long long from_ns, ran_ns;  // monotonic
 };
-
-// Written by the child between vfork and exec, which share memory.
-static volatile struct {
-  int error;
-  int in_cwd;
-} failure;
-
-// ---- the command --------------------------------------------------------------------------------
-
-// execvp without its shell for files that have no interpreter line.
-static void execute(char** argv) {
-  extern char** environ;
-  char file[kPathBytes];
-  int error = ENOENT;
-  if (strchr(argv[0], '/') != NULL) {
-    execve(argv[0], argv, environ);
-    return;
-  }
-  const char* path = getenv("PATH");
-  if (path == NULL) path = "/usr/local/bin:/usr/bin:/bin";
-  for (;; ++path) {
-    const int length = (int)strcspn(path, ":");
-    const int size =
-        snprintf(file, sizeof file, "%.*s%s%s", length, path, length > 0 ? "/" : "", argv[0]);
-    if (size < (int)sizeof file) {
-      execve(file, argv, environ);
-      if (errno == EACCES) error = EACCES;
-      if (errno != EACCES && errno != ENOENT && errno != ENOTDIR) return;
-    }
-    path += length;
-    if (*path == '\0') break;
-  }
-  errno = error;
-}
-
-// In the child, which shares our memory until it has become the command.
-static _Noreturn void become_command(const struct Options* options, pid_t supervisor) {
-  sigset_t none;
-  setpgid(0, 0);
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != supervisor) _exit(kNoSupervisor);
-  for (int signal_number = 1; signal_number < NSIG; ++signal_number) {
-    signal(signal_number, SIG_DFL);
-  }
-  sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, NULL);
-  if (options->cwd != NULL && chdir(options->cwd) != 0) {
-    failure.in_cwd = 1;
-  } else {
-    execute(options->argv);
-  }
-  failure.error = errno;
-  _exit(kNotFound);
-}
-
-// vfork: the supervisor sleeps until the command's program is in place, or failed to be.
-static pid_t start_command(const struct Options* options) {
-  const pid_t supervisor = getpid();
-  const pid_t child = vfork();
-  if (child == 0) become_command(options, supervisor);
-  return child;
-}
-
-// How much of `text` fits into `max` bytes without cutting a UTF-8 character in two.
-static int whole_characters(const char* text, int max) {
-  int length = (int)strnlen(text, (size_t)max);
-  while (length > 0 && ((unsigned char)text[length] & 0xC0) == 0x80) --length;
-  return length;
-}
-
-// Why the command did not start, in one line; empty if it did.
-static void describe_failure(const struct Options* options, char* message) {
-  const char* name = failure.in_cwd ? options->cwd : options->argv[0];
-  struct stat info;
-  message[0] = '\0';
-  if (failure.error == 0) return;
-  const int script = !failure.in_cwd && failure.error == ENOENT && strchr(name, '/') != NULL &&
-                     stat(name, &info) == 0;
-  snprintf(message, kMessageBytes, "cannot %s '%.*s': %s",
-           failure.in_cwd ? "enter workingDir" : "start", whole_characters(name, 300), name,
-           script ? "the interpreter that its first line names does not exist"
-                  : strerror(failure.error));
-  for (char* c = message; *c != '\0'; ++c) {
-    if ((unsigned char)*c < ' ') *c = '?';
-  }
-}
-
-static int exit_code(int status) {
-  if (failure.error != 0) {
-    const int absent = failure.error == ENOENT || failure.error == ENOTDIR;
-    return absent && !failure.in_cwd ? kNotFound : kCannotRun;
-  }
-  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-}
 
 // ---- supervision --------------------------------------------------------------------------------
 
@@ -206,6 +123,7 @@ static void handle(struct State* state, const struct Options* options, const sig
   if (signal == SIGTERM || signal == SIGINT) shorten(state, options->grace_ms);
   if (again || (signal != kStopSignal && signal != SIGTERM && signal != SIGINT)) return;
   state->stopping = 1;
+  if (options->control != NULL && !state->ended) write_notice(options->control, options->grace_ms);
   // Until it is reaped, the command's number, and so its group's, is nobody else's.
   if (!state->ended) kill(-state->child, signal == SIGINT ? SIGINT : SIGTERM);
 }
@@ -226,6 +144,26 @@ static void kill_all(struct State* state, long now) {
   state->pause_ms = state->pause_ms == 0 ? 1 : state->pause_ms < 100 ? 2 * state->pause_ms : 100;
 }
 
+// The next signal within so many milliseconds (-1 = for ever), as sigtimedwait; meanwhile copies
+// what the command says. May come back with nothing before the time is over.
+static int await_signal(struct State* state, const sigset_t* signals, long wait_ms,
+                        siginfo_t* info) {
+  const struct timespec timeout = {wait_ms / 1000, wait_ms % 1000 * 1000000};
+  struct Output* output = state->output;
+  if (output == NULL) return sigtimedwait(signals, info, wait_ms < 0 ? NULL : &timeout);
+  struct pollfd ready[] = {{.fd = state->signal_fd, .events = POLLIN},
+                           {.fd = output->from, .events = POLLIN},
+                           {.fd = output->waiting > 0 ? output->stream : -1, .events = POLLOUT}};
+  struct signalfd_siginfo word;
+  if (poll(ready, 3, (int)wait_ms) <= 0) return -1;
+  pump_output(output);
+  if (read(state->signal_fd, &word, sizeof word) != sizeof word) return -1;
+  memset(info, 0, sizeof *info);
+  info->si_signo = (int)word.ssi_signo;
+  info->si_value.sival_int = word.ssi_int;
+  return info->si_signo;
+}
+
 static void supervise(struct State* state, const struct Options* options, const sigset_t* signals) {
   for (;;) {
     reap(state);
@@ -235,10 +173,9 @@ static void supervise(struct State* state, const struct Options* options, const 
     if (state->ended && !state->cleaning) clean(state);
     const int due = state->deadline_ms >= 0 && now >= state->deadline_ms;
     if (due) kill_all(state, now);
-    const long wait_ms = due ? state->pause_ms : state->deadline_ms - now;
-    const struct timespec timeout = {wait_ms / 1000, wait_ms % 1000 * 1000000};
+    const long left_ms = due ? state->pause_ms : state->deadline_ms - now;
     siginfo_t info;
-    if (sigtimedwait(signals, &info, state->deadline_ms < 0 ? NULL : &timeout) > 0) {
+    if (await_signal(state, signals, state->deadline_ms < 0 ? -1 : left_ms, &info) > 0) {
       handle(state, options, &info);
     }
   }
@@ -250,25 +187,36 @@ static int parse(int argc, char** argv, struct Options* options) {
   *options = (struct Options){.devices = "", .place = "", .grace_ms = 15000, .ready_fd = -1};
   for (int i = 1; i + 1 < argc; i += 2) {
     if (strcmp(argv[i], "--") == 0) {
-      options->argv = argv + i + 1;
+      options->command.argv = argv + i + 1;
       break;
     }
     if (strcmp(argv[i], "--dir") == 0) options->dir = argv[i + 1];
     if (strcmp(argv[i], "--id") == 0) options->id = argv[i + 1];
-    if (strcmp(argv[i], "--cwd") == 0) options->cwd = argv[i + 1];
+    if (strcmp(argv[i], "--cwd") == 0) options->command.cwd = argv[i + 1];
     if (strcmp(argv[i], "--devices") == 0) options->devices = argv[i + 1];
     if (strcmp(argv[i], "--place") == 0) options->place = argv[i + 1];
+    if (strcmp(argv[i], "--log") == 0) options->log = argv[i + 1];
+    if (strcmp(argv[i], "--env-file") == 0) options->env_file = argv[i + 1];
+    if (strcmp(argv[i], "--control") == 0) options->control = argv[i + 1];
     if (strcmp(argv[i], "--ready-fd") == 0) options->ready_fd = atoi(argv[i + 1]);
     if (strcmp(argv[i], "--grace-ms") == 0) options->grace_ms = strtol(argv[i + 1], NULL, 10);
   }
-  return options->dir != NULL && options->id != NULL && options->argv != NULL;
+  return options->dir != NULL && options->id != NULL && options->command.argv != NULL;
+}
+
+// A line for people, where the command's own output goes.
+static void complain(const struct State* state, const char* line) {
+  if (state->output == NULL) dprintf(STDERR_FILENO, "%s", line);
+  if (state->output != NULL) say(state->output, line);
 }
 
 // Tells how it ended, in the record and, where it never began, in the log.
 static void report(const struct Options* options, const struct State* state, int fd, int oom) {
-  char message[kMessageBytes];
-  describe_failure(options, message);
-  if (message[0] != '\0') dprintf(STDERR_FILENO, "shirabe: %s\n", message);
+  char message[kMessageBytes], line[kPathBytes + kMessageBytes];
+  describe_failure(&options->command, message);
+  snprintf(line, sizeof line, "shirabe: %s\n", message);
+  if (message[0] != '\0') complain(state, line);
+  if (state->output != NULL) finish_output(state->output);
   const struct ExitRecord record = {
       .id = options->id,
       .code = exit_code(state->status),
@@ -282,7 +230,9 @@ static void report(const struct Options* options, const struct State* state, int
       .message = message,
   };
   if (publish_exit(options->dir, &record, fd) != 0) {
-    dprintf(STDERR_FILENO, "shirabe: cannot write %s/exit: %s\n", options->dir, strerror(errno));
+    snprintf(line, sizeof line, "shirabe: cannot write %s/exit: %s\n", options->dir,
+             strerror(errno));
+    complain(state, line);
   }
 }
 
@@ -316,7 +266,8 @@ static int begin(const struct Options* options, struct State* state, int* exit_r
   const int fd = publish_pid(options->dir, &record, &child_field);
   if (fd < 0) return errno;
   *exit_record = reserve_exit(options->dir);
-  state->child = start_command(options);
+  state->child = start_command(&options->command);
+  if (state->output != NULL) hand_over_output(state->output);
   if (state->child > 0) {
     write_child(fd, child_field, state->child);
     return 0;
@@ -327,6 +278,28 @@ static int begin(const struct Options* options, struct State* state, int* exit_r
   return error;
 }
 
+// Nobody waits for word of a start that failed in a container: it is said in the container's log.
+static int refuse(const struct Options* options, int error) {
+  if (options->log != NULL) {
+    dprintf(STDERR_FILENO, "shirabe: cannot take up the attempt in %s: %s\n", options->dir,
+            strerror(error));
+  }
+  return kNoSupervisor;
+}
+
+// For a container; see above.
+static int prepare_pod(struct Options* options, const sigset_t* signals, struct State* state) {
+  static struct Output output;
+  if (options->env_file != NULL) read_environment(options->env_file);
+  if (options->log == NULL) return 0;
+  lock_alive(options->dir);
+  state->signal_fd = signalfd(-1, signals, SFD_NONBLOCK | SFD_CLOEXEC);
+  if (state->signal_fd < 0 || open_output(&output, options->log) != 0) return errno;
+  state->output = &output;
+  options->command.output = &output;
+  return 0;
+}
+
 int main(int argc, char** argv) {
   struct Options options;
   struct State state = {.deadline_ms = -1};
@@ -335,12 +308,15 @@ int main(int argc, char** argv) {
   if (!parse(argc, argv, &options)) {
     dprintf(STDERR_FILENO,
             "usage: shirabe-supervisor --dir DIR --id ID [--grace-ms N] [--cwd DIR] "
-            "[--devices LIST] [--place TEXT] [--ready-fd N] -- COMMAND ARG...\n");
+            "[--devices LIST] [--place TEXT] [--ready-fd N] [--log FILE] [--env-file FILE] "
+            "[--control FILE] -- COMMAND ARG...\n");
     return kNoSupervisor;
   }
   prepare(&options, &signals);
   const long oom_before = oom_kills();
-  if (tell(&options, begin(&options, &state, &exit_record)) != 0) return kNoSupervisor;
+  int error = prepare_pod(&options, &signals, &state);
+  if (error == 0) error = begin(&options, &state, &exit_record);
+  if (tell(&options, error) != 0) return refuse(&options, error);
   supervise(&state, &options, &signals);
   const int by_kill = exit_code(state.status) == 128 + SIGKILL;
   const int oom = by_kill && !state.killed && oom_before >= 0 && oom_kills() > oom_before;
