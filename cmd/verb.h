@@ -63,6 +63,7 @@ StatusOr<int> Algorithms(const Arguments& arguments);
 StatusOr<int> Explain(const Arguments& arguments);
 StatusOr<int> Completion(const Arguments& arguments);
 StatusOr<int> Complete(const Arguments& arguments);
+StatusOr<int> Pod(const Arguments& arguments);
 StatusOr<int> Version(const Arguments& arguments);
 
 }  // namespace shirabe::cmd

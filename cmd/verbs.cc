@@ -49,9 +49,11 @@ const std::vector<Verb>& Verbs() {
 }
 
 const Verb* FindVerb(const std::string& name) {
-  // Called by the completion scripts, not by people.
+  // Called by the completion scripts, and by containers of ours, not by people.
   static constexpr Verb kComplete = {"__complete", "", "", Complete};
   if (name == kComplete.name) return &kComplete;
+  static constexpr Verb kPod = {"pod", "init|sidecar|stop", "", Pod};
+  if (name == kPod.name) return &kPod;
   for (const Verb& verb : Verbs()) {
     if (name == verb.name) return &verb;
   }

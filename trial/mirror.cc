@@ -251,7 +251,9 @@ std::mutex& Mirror::LockOf(const AttemptKey& key) {
   return locks_[std::hash<std::string>()(AttemptName(key)) % locks_.size()];
 }
 
-bool Mirror::IsFull(const AttemptKey& key, const std::string& name) {
+// A log that is full is so after a restart as well: it ends with a line of ours.
+bool Mirror::IsFull(const AttemptKey& key, const std::string& name, int64_t size) {
+  if (name == "log" && size >= options_.max_bytes) return true;
   std::lock_guard lock(mutex_);
   const auto found = full_.find(key);
   return found != full_.end() && found->second.contains(name);
@@ -271,7 +273,7 @@ Status Mirror::TakePiece(const AttemptKey& key, const v1::FilePiece& piece, Take
   const Sizes sizes = Look(dir);
   const bool is_new = !sizes.contains(name);
   const int64_t size = is_new ? 0 : sizes.at(name);
-  if (piece.offset() > size || IsFull(key, name)) return absl::OkStatus();
+  if (piece.offset() > size || IsFull(key, name, size)) return absl::OkStatus();
   const int group = GroupOf(name);
   if (is_new && group == 2 && CountOf(sizes, group) >= options_.max_files) {
     Close(key, name, absl::StrCat("is not kept: there are ", options_.max_files, " others"), taken);
@@ -287,7 +289,7 @@ Status Mirror::TakePiece(const AttemptKey& key, const v1::FilePiece& piece, Take
                                        group == 0 ? "an attempt's log" : "an attempt's files",
                                        " may have ", options_.max_bytes >> 20, " MiB");
   Close(key, name, why, taken);
-  if (group != 0 || size >= options_.max_bytes) return absl::OkStatus();
+  if (group != 0) return absl::OkStatus();
   ASSIGN_OR_RETURN(Copy copy, Copy::Open(dir, name));
   const std::string_view rest = std::string_view(piece.data())
                                     .substr(static_cast<size_t>(size - piece.offset()),
@@ -310,7 +312,7 @@ StatusOr<Mirror::Taken> Mirror::Take(const AttemptKey& key, const v1::SyncReques
   for (const auto& [name, size] : sizes) {
     v1::FileHave have;
     have.set_name(name);
-    have.set_size(IsFull(key, name) ? kEverything : size);
+    have.set_size(IsFull(key, name, size) ? kEverything : size);
     taken.have.push_back(std::move(have));
   }
   return taken;

@@ -62,7 +62,7 @@ class Mirror {
  private:
   Status TakePiece(const AttemptKey& key, const v1::FilePiece& piece, Taken& taken);
   std::mutex& LockOf(const AttemptKey& key);
-  bool IsFull(const AttemptKey& key, const std::string& name);
+  bool IsFull(const AttemptKey& key, const std::string& name, int64_t size);
   void Close(const AttemptKey& key, const std::string& name, const std::string& why, Taken& taken);
 
   const MirrorOptions options_;

@@ -1,0 +1,83 @@
+#include "sidecar/errands.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/timestamp.h"
+#include "trial/control.h"
+
+namespace shirabe::sidecar {
+namespace {
+
+constexpr int64_t kMaxControlBytes = 1 << 16;
+
+bool Stands(const v1::PodRequest& request, const std::string& control_file) {
+  const auto text = ReadFile(control_file, kMaxControlBytes);
+  if (!text.ok()) return false;
+  const auto json = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object() || !json.contains("reason") || !json.contains("deadline")) return false;
+  return json["reason"] == request.reason() &&
+         json["deadline"] == absl::ToUnixSeconds(FromProto(request.deadline()));
+}
+
+bool Same(const v1::Checkpoint& a, const v1::Checkpoint& b) {
+  return a.namespace_() == b.namespace_() && a.experiment() == b.experiment() &&
+         a.trial() == b.trial() && a.attempt() == b.attempt() && a.step() == b.step();
+}
+
+}  // namespace
+
+Status PassOn(const v1::PodRequest& request, const std::string& control_file) {
+  if (Stands(request, control_file)) return absl::OkStatus();
+  return trial::WriteControl(
+      control_file, {.reason = request.reason(), .deadline = FromProto(request.deadline())});
+}
+
+void Pruner::Prune(const v1::Checkpoint& checkpoint) {
+  {
+    std::lock_guard lock(mutex_);
+    for (const Task& task : tasks_) {
+      if (Same(task.checkpoint, checkpoint)) return;
+    }
+    tasks_.push_back({checkpoint});
+  }
+  background_.Run([this, checkpoint] {
+    const Status status = store_->Prune(checkpoint);
+    const bool gone = status.ok() || absl::IsNotFound(status);
+    if (!gone) {
+      Log(LogLevel::kWarning, "a checkpoint that nobody needs could not be deleted",
+          {{"checkpoint", checkpoint.location()}, {"error", Message(status)}});
+    }
+    Finish(checkpoint, gone);
+  });
+}
+
+// One that failed is forgotten: the server asks again.
+void Pruner::Finish(const v1::Checkpoint& checkpoint, bool done) {
+  std::lock_guard lock(mutex_);
+  const auto task = std::find_if(tasks_.begin(), tasks_.end(),
+                                 [&](const Task& one) { return Same(one.checkpoint, checkpoint); });
+  if (task == tasks_.end()) return;
+  task->done = done;
+  if (!done) tasks_.erase(task);
+}
+
+std::vector<v1::Checkpoint> Pruner::Done() const {
+  std::vector<v1::Checkpoint> done;
+  std::lock_guard lock(mutex_);
+  for (const Task& task : tasks_) {
+    if (task.done) done.push_back(task.checkpoint);
+  }
+  return done;
+}
+
+void Pruner::Told(const v1::PodState& state) {
+  std::lock_guard lock(mutex_);
+  for (const v1::Checkpoint& told : state.pruned()) {
+    std::erase_if(tasks_, [&](const Task& task) { return Same(task.checkpoint, told); });
+  }
+}
+
+}  // namespace shirabe::sidecar

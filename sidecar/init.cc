@@ -1,0 +1,172 @@
+#include "sidecar/init.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <condition_variable>
+#include <mutex>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/rng.h"
+#include "sidecar/door.h"
+#include "trial/background.h"
+#include "trial/checkpoint.h"
+#include "trial/resumer.h"
+#include "trial/supervisor_file.h"
+
+namespace shirabe::sidecar {
+namespace {
+
+// A volume that was just attached may not answer at once, and nobody would start us again.
+constexpr int kTries = 30;
+constexpr absl::Duration kBetweenTries = absl::Seconds(2);
+constexpr int kTokenBytes = 24;
+
+// The program may run as another user. What is another user's already, and open, is left.
+Status OpenToAll(const std::string& dir) {
+  struct stat info;
+  if (stat(dir.c_str(), &info) != 0) return ErrnoStatus("cannot look at " + dir, errno);
+  if ((info.st_mode & 0777) == 0777 || chmod(dir.c_str(), 0777) == 0) return absl::OkStatus();
+  if (access(dir.c_str(), W_OK) == 0) return absl::OkStatus();
+  return ErrnoStatus("cannot open folder " + dir + " to the program's user", errno);
+}
+
+// Later attempts, and other trials, make theirs beside: each folder of the way is open.
+Status MakeFolders(const Pod& pod, const trial::Layout& layout) {
+  RETURN_IF_ERROR(MakeDirs(pod.paths.dir));
+  RETURN_IF_ERROR(OpenToAll(pod.paths.dir));
+  RETURN_IF_ERROR(layout.Create(pod.key).status());
+  RETURN_IF_ERROR(MakeDirs(pod.paths.output_dir));
+  const ExperimentKey& experiment = pod.key.trial.experiment;
+  const std::string trials = layout.home() + "/trials";
+  for (const std::string& dir :
+       {trials, trials + "/" + experiment.ns, layout.ExperimentDir(experiment),
+        layout.TrialDir(pod.key.trial), layout.Paths(pod.key).dir, pod.paths.checkpoint_dir,
+        pod.paths.output_dir}) {
+    RETURN_IF_ERROR(OpenToAll(dir));
+  }
+  return absl::OkStatus();
+}
+
+Status PlaceSupervisor(const Pod& pod) {
+  const std::string dir = pod.root + "/bin";
+  RETURN_IF_ERROR(MakeDirs(dir));
+  const std::string path = dir + "/supervisor";
+  RETURN_IF_ERROR(WriteFileAtomic(path, std::string(trial::SupervisorProgram())));
+  if (chmod(path.c_str(), 0755) == 0) return absl::OkStatus();
+  return ErrnoStatus("cannot chmod " + path, errno);
+}
+
+// Tries until a candidate is in place, or all are found damaged.
+class Resuming {
+ public:
+  Resuming(const Pod& pod, const trial::Layout* layout)
+      : store_(layout), resumer_(layout, &store_, &background_, [this](const AttemptKey&) {
+          std::lock_guard lock(mutex_);
+          ++ready_;
+          changed_.notify_all();
+        }) {
+    request_.key = pod.key;
+    request_.resume = {pod.config.resume().begin(), pod.config.resume().end()};
+  }
+
+  StatusOr<std::string> Run() {
+    for (int tries = 1;; ++tries) {
+      const int before = ready();
+      auto path = resumer_.Prepare(request_);
+      if (path.ok() || !absl::IsUnavailable(path.status())) return path;
+      if (resumer_.Busy(request_.key.trial.experiment, request_.key.trial.number)) {
+        Await(before);
+        path = resumer_.Prepare(request_);
+        if (path.ok()) return path;
+      }
+      if (tries == kTries) return path;
+      Log(LogLevel::kWarning, "the checkpoint cannot be read yet",
+          {{"error", Message(path.status())}});
+      Pause(kBetweenTries);
+    }
+  }
+
+ private:
+  int ready() {
+    std::lock_guard lock(mutex_);
+    return ready_;
+  }
+  void Await(int before) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return ready_ > before; });
+  }
+
+  trial::AttemptRequest request_;
+  trial::CheckpointStore store_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int ready_ = 0;  // guarded by mutex_
+  trial::Resumer resumer_;
+  trial::Background background_{1};  // last: its thread uses all of the above
+};
+
+// One that nobody listens at now; with the host's network others are there.
+uint16_t FreePort() {
+  const Fd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  auto* generic = reinterpret_cast<sockaddr*>(&address);
+  if (!fd.valid() || bind(fd.get(), generic, size) != 0 ||
+      getsockname(fd.get(), generic, &size) != 0) {
+    return kDoorPort;
+  }
+  return ntohs(address.sin_port);
+}
+
+// Where the program may tell its status (door.h), and what it needs for that.
+StatusOr<std::string> PrepareDoor(const Pod& pod) {
+  const std::string token_file = pod.run(kDoorTokenFile);
+  const std::string token = absl::BytesToHexString(RandomBytes(kTokenBytes));
+  RETURN_IF_ERROR(WriteFileAtomic(token_file, token));
+  const std::string url = absl::StrCat("http://127.0.0.1:", FreePort(), "/trainer-status");
+  RETURN_IF_ERROR(WriteFileAtomic(pod.run(kDoorUrlFile), url));
+  std::string lines = absl::StrCat("KUBEFLOW_TRAINER_SERVER_URL=", url, "\n",
+                                   "KUBEFLOW_TRAINER_SERVER_TOKEN=", token_file, "\n");
+  if (pod.config.ca().empty()) return lines;
+  // Programs load it before they look whether the address needs it.
+  const std::string ca_file = pod.run("door-ca.pem");
+  RETURN_IF_ERROR(WriteFileAtomic(ca_file, pod.config.ca()));
+  return absl::StrCat(lines, "KUBEFLOW_TRAINER_SERVER_CA_CERT=", ca_file, "\n");
+}
+
+// What came of the candidates, for the sidecar, and for whoever runs this again.
+Status WriteBegin(const Pod& pod, const trial::Layout& layout) {
+  const trial::Resume resume = trial::ReadResume(layout.Paths(pod.key).dir);
+  v1::PodState begin;
+  if (resume.from) *begin.mutable_resumed() = *resume.from;
+  for (const v1::Checkpoint& checkpoint : resume.damaged) *begin.add_damaged() = checkpoint;
+  return WriteMessage(pod.run("begin"), begin);
+}
+
+}  // namespace
+
+Status Init(const Pod& pod) {
+  const trial::Layout layout(pod.home());
+  RETURN_IF_ERROR(MakeFolders(pod, layout));
+  // The program has started, or may have: what it saved since stands where a copy would go.
+  if (access(pod.run("begin").c_str(), F_OK) == 0) return absl::OkStatus();
+  RETURN_IF_ERROR(PlaceSupervisor(pod));
+  RETURN_IF_ERROR(WriteFileAtomic(pod.paths.params_file, pod.config.parameters_json()));
+  ASSIGN_OR_RETURN(const std::string resume_from, Resuming(pod, &layout).Run());
+  ASSIGN_OR_RETURN(const std::string door, PrepareDoor(pod));
+  RETURN_IF_ERROR(WriteFileAtomic(pod.run("env"),
+                                  absl::StrCat("SHIRABE_RESUME_FROM=", resume_from, "\n", door)));
+  return WriteBegin(pod, layout);
+}
+
+}  // namespace shirabe::sidecar

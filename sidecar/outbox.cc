@@ -1,0 +1,208 @@
+#include "sidecar/outbox.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "metrics/tf_events.h"
+
+namespace shirabe::sidecar {
+namespace {
+
+constexpr int64_t kEdgeBytes = 64;
+constexpr size_t kMaxNameBytes = 1000;  // the server takes no longer ones
+
+// Where the collector's file or folder lies here: the paths that a specification may name by their
+// variables are the pod's.
+std::string CollectedPath(const Pod& pod) {
+  const std::string path =
+      absl::StrReplaceAll(pod.config.collector().source().file_system_path().path(),
+                          {{"$(SHIRABE_OUTPUT_DIR)", pod.paths.output_dir},
+                           {"$(SHIRABE_CHECKPOINT_DIR)", pod.paths.checkpoint_dir},
+                           {"$(SHIRABE_METRICS_FILE)", pod.paths.metrics_file}});
+  if (path.empty()) return "";
+  return (std::filesystem::path(pod.config.working_dir()) / path).lexically_normal().string();
+}
+
+std::string ReadFrom(int fd, int64_t offset, int64_t bytes) {
+  std::string data(static_cast<size_t>(std::max<int64_t>(bytes, 0)), '\0');
+  size_t done = 0;
+  while (done < data.size()) {
+    const ssize_t n =
+        pread(fd, data.data() + done, data.size() - done, offset + static_cast<int64_t>(done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    done += static_cast<size_t>(n);
+  }
+  data.resize(done);
+  return data;
+}
+
+// Changes whenever the file is written.
+std::string VersionOf(const struct stat& info) {
+  return absl::StrCat(info.st_ino, " ", info.st_size, " ", info.st_mtim.tv_sec, " ",
+                      info.st_mtim.tv_nsec);
+}
+
+}  // namespace
+
+void Outbox::Watch(const std::string& name, const std::string& path, bool rewritten) {
+  File& file = files_[name];
+  file.path = path;
+  file.rewritten = rewritten;
+}
+
+// What the collector reads besides the contract's own files.
+void Outbox::WatchCollected() {
+  const v1::CollectorKind kind = pod_->config.collector().collector().kind();
+  if (kind != v1::FILE_COLLECTOR && kind != v1::TENSOR_FLOW_EVENT) return;
+  const std::string path = CollectedPath(*pod_);
+  if (path.empty() || path == pod_->paths.metrics_file) return;
+  if (path.front() != '/') {
+    trouble_ = absl::StrCat("the collector's path \"", path,
+                            "\" is relative and the container has no workingDir: give either");
+    return;
+  }
+  const std::vector<std::string> found =
+      kind == v1::FILE_COLLECTOR ? std::vector<std::string>{path} : metrics::FindEventFiles(path);
+  for (const std::string& one : found) {
+    if (one.size() <= kMaxNameBytes) Watch("files" + one, one, /*rewritten=*/false);
+  }
+}
+
+bool Outbox::Open(File& file) {
+  Fd fd(open(file.path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat info;
+  if (!fd.valid() || fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) return false;
+  file.fd = std::move(fd);
+  file.inode = info.st_ino;
+  file.moved = false;
+  return true;
+}
+
+// Whether the bytes that were sent last are not there any more.
+bool Outbox::WasRewritten(const File& file) const {
+  if (file.size < file.have) return true;
+  const auto bytes = static_cast<int64_t>(file.edge.size());
+  return file.edge != ReadFrom(file.fd.get(), file.have - bytes, bytes);
+}
+
+void Outbox::LookAt(const std::string& name, File& file) {
+  struct stat there, open_one;
+  if (!file.fd.valid() && !Open(file)) {
+    if (access(file.path.c_str(), F_OK) == 0) {
+      trouble_ = absl::StrCat(name, ": ", file.path, " cannot be read");
+    }
+    return;
+  }
+  const bool next = file.moved && file.have >= file.size;
+  if (next && Open(file)) file.again = true;
+  const bool shut = next && file.moved;
+  if (shut) trouble_ = absl::StrCat(name, ": ", file.path, " cannot be read");
+  if (fstat(file.fd.get(), &open_one) != 0) return;
+  file.moved = !shut && stat(file.path.c_str(), &there) == 0 && there.st_ino != file.inode;
+  file.size = open_one.st_size;
+  if (!file.rewritten) {
+    if (file.have != std::numeric_limits<int64_t>::max() && WasRewritten(file)) file.again = true;
+    return;
+  }
+  if (file.moved && Open(file)) fstat(file.fd.get(), &open_one);
+  file.size = open_one.st_size;
+  file.version = VersionOf(open_one);
+  if (file.version != file.sent) file.again = true;
+}
+
+bool Outbox::Wants(const File& file) {
+  return file.fd.valid() && (file.again || file.moved || file.have < file.size);
+}
+
+bool Outbox::Look() {
+  trouble_.clear();
+  Watch("log", pod_->paths.log, false);
+  Watch("metrics.jsonl", pod_->paths.metrics_file, false);
+  Watch("hypertune.jsonl", pod_->paths.hypertune_file, true);
+  Watch("scrapes.jsonl", pod_->paths.scrapes_file, false);
+  WatchCollected();
+  for (auto& [name, file] : files_) LookAt(name, file);
+  return std::any_of(files_.begin(), files_.end(),
+                     [](const auto& entry) { return Wants(entry.second); });
+}
+
+// Returns how much data the piece has.
+int64_t Outbox::Cut(const std::string& name, File& file, int64_t bytes, v1::SyncRequest& request) {
+  const int64_t offset = file.again ? 0 : file.have;
+  std::string data = ReadFrom(file.fd.get(), offset, std::min(bytes, file.size - offset));
+  v1::FilePiece& piece = *request.add_files();
+  piece.set_name(name);
+  piece.set_offset(offset);
+  piece.set_size(file.size);
+  file.pending = file.version;
+  const auto size = static_cast<int64_t>(data.size());
+  piece.set_data(std::move(data));
+  return size;
+}
+
+bool Outbox::Fill(int64_t bytes, v1::SyncRequest& request) {
+  bool all = true;
+  // The names' order puts the log before the metrics: those are small, and go first.
+  for (const bool log : {false, true}) {
+    for (auto& [name, file] : files_) {
+      if ((name == "log") != log || !Wants(file)) continue;
+      if (!file.again && file.have >= file.size) {  // only to be looked at again
+        all = false;
+        continue;
+      }
+      if (bytes > 0) bytes -= Cut(name, file, bytes, request);
+      const v1::FilePiece* last =
+          request.files_size() > 0 ? &request.files(request.files_size() - 1) : nullptr;
+      const bool whole = last != nullptr && last->name() == name && !file.moved &&
+                         last->offset() + static_cast<int64_t>(last->data().size()) >= file.size;
+      all = all && whole;
+    }
+  }
+  return all;
+}
+
+void Outbox::Acknowledge(const v1::SyncReply& reply, const v1::SyncRequest& request) {
+  std::map<std::string, int64_t> have;
+  for (const v1::FileHave& one : reply.files()) have[one.name()] = one.size();
+  for (const v1::FilePiece& piece : request.files()) {
+    File& file = files_[piece.name()];
+    if (piece.offset() > 0) continue;
+    file.again = false;
+    file.sent = file.pending;
+  }
+  for (auto& [name, file] : files_) {
+    const int64_t now = have.count(name) > 0 ? have[name] : 0;
+    if (now != file.have) file.edge.clear();
+    file.have = now;
+  }
+  for (const v1::FilePiece& piece : request.files()) {
+    File& file = files_[piece.name()];
+    const auto size = static_cast<int64_t>(piece.data().size());
+    if (piece.offset() + size != file.have) continue;
+    file.edge = piece.data().substr(static_cast<size_t>(size - std::min(size, kEdgeBytes)));
+  }
+}
+
+void Outbox::Assume(const v1::SyncRequest& request) {
+  v1::SyncReply reply;
+  for (const auto& [name, file] : files_) {
+    v1::FileHave& have = *reply.add_files();
+    have.set_name(name);
+    have.set_size(file.have);
+    for (const v1::FilePiece& piece : request.files()) {
+      if (piece.name() != name) continue;
+      have.set_size(piece.offset() + static_cast<int64_t>(piece.data().size()));
+    }
+  }
+  Acknowledge(reply, request);
+}
+
+}  // namespace shirabe::sidecar

@@ -1,0 +1,53 @@
+#include "sidecar/pod.h"
+
+#include <google/protobuf/util/json_util.h>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "trial/layout.h"
+
+namespace shirabe::sidecar {
+namespace {
+
+Status Parse(const std::string& json, google::protobuf::Message& message) {
+  google::protobuf::util::JsonParseOptions options;
+  options.ignore_unknown_fields = true;  // of a newer server
+  const auto parsed = google::protobuf::util::JsonStringToMessage(json, &message, options);
+  if (parsed.ok()) return absl::OkStatus();
+  return absl::InvalidArgumentError(parsed.ToString());
+}
+
+}  // namespace
+
+std::string Pod::home() const { return config.home().empty() ? root + "/home" : config.home(); }
+
+StatusOr<Pod> ReadPod(const std::string& json, const std::string& root) {
+  if (json.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "$", trial::kPodVariable, " is not set: `shirabe pod` runs in the pods of trials only"));
+  }
+  Pod pod;
+  RETURN_IF_ERROR(Prefix(absl::StrCat("$", trial::kPodVariable), Parse(json, pod.config)));
+  const v1::PodConfig& config = pod.config;
+  pod.key = {{{config.namespace_(), config.experiment()}, config.trial()}, config.attempt()};
+  RETURN_IF_ERROR(Prefix(absl::StrCat("$", trial::kPodVariable), trial::ValidateKey(pod.key)));
+  pod.root = root;
+  pod.paths = trial::PodPaths(pod.key, root);
+  const trial::AttemptPaths home = trial::Layout(pod.home()).Paths(pod.key);
+  pod.paths.checkpoint_dir = home.checkpoint_dir;
+  pod.paths.output_dir = home.output_dir;
+  return pod;
+}
+
+Status WriteMessage(const std::string& path, const google::protobuf::Message& message) {
+  std::string json;
+  CHECK(google::protobuf::util::MessageToJsonString(message, &json).ok());
+  return WriteFileAtomic(path, json + "\n");
+}
+
+Status ReadMessage(const std::string& path, google::protobuf::Message& message) {
+  ASSIGN_OR_RETURN(const std::string json, ReadFile(path));
+  return Prefix(path, Parse(json, message));
+}
+
+}  // namespace shirabe::sidecar

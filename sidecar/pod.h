@@ -1,0 +1,32 @@
+// The pod that our containers stand in: what they were told, and where things lie. Read once at the
+// start of each of them; a value.
+#pragma once
+
+#include <string>
+
+#include "base/names.h"
+#include "base/status.h"
+#include "proto/shirabe/v1/pod.pb.h"
+#include "trial/attempt.h"
+#include "trial/pod_paths.h"
+
+namespace shirabe::sidecar {
+
+struct Pod {
+  v1::PodConfig config;
+  AttemptKey key;
+  trial::AttemptPaths paths;  // in the pod
+  std::string root;           // /shirabe; another one in tests
+
+  std::string home() const;  // of checkpoints and outputs
+  std::string run(const std::string& name) const { return paths.dir + "/" + name; }
+};
+
+// `json` is the value of SHIRABE_POD. kInvalidArgument, naming the field, if it cannot be used.
+StatusOr<Pod> ReadPod(const std::string& json, const std::string& root);
+
+// A message as a JSON file, and back.
+Status WriteMessage(const std::string& path, const google::protobuf::Message& message);
+Status ReadMessage(const std::string& path, google::protobuf::Message& message);
+
+}  // namespace shirabe::sidecar

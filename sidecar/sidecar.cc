@@ -1,0 +1,317 @@
+#include "sidecar/sidecar.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/rng.h"
+#include "sidecar/door.h"
+#include "sidecar/errands.h"
+#include "sidecar/outbox.h"
+#include "sidecar/program.h"
+#include "sidecar/scrape.h"
+#include "trial/checkpoint_keeper.h"
+#include "trial/last_words.h"
+
+namespace shirabe::sidecar {
+namespace {
+
+constexpr std::chrono::milliseconds kTick(250);
+constexpr std::chrono::milliseconds kLastTick(50);  // once we are to end
+constexpr int64_t kPieceBytes = 1 << 20;            // of data, in a request
+constexpr absl::Duration kNext = absl::Seconds(2);  // where the server names none
+constexpr absl::Duration kMinBackoff = absl::Milliseconds(250);
+constexpr absl::Duration kMaxBackoff = absl::Seconds(15);
+constexpr absl::Duration kMaxUrgentBackoff = absl::Milliseconds(500);
+constexpr int kMaxShift = 6;
+// Between SIGTERM and SIGKILL where the program has used up the grace.
+constexpr absl::Duration kShortFlush = absl::Milliseconds(1500);
+constexpr int64_t kWordsBytes = 6 << 20;  // of all last words; kubelets keep 10 MiB of a log
+constexpr int64_t kWordsPieceBytes = 256 << 10;
+
+std::string StopFile(const Pod& pod) { return pod.run("stopping"); }
+
+class Sidecar {
+ public:
+  Sidecar(const SidecarOptions& options, std::stop_token stop)
+      : options_(options),
+        pod_(*options.pod),
+        stop_(std::move(stop)),
+        rng_(Fingerprint(RandomBytes(8))),
+        layout_(pod_.home()),
+        store_(&layout_),
+        pruner_(&store_),
+        outbox_(&pod_),
+        scrape_(pod_),
+        keeper_(&layout_, options.clock, [this](const ExperimentKey&) { Wake(); }) {
+    keeper_.Watch(pod_.key);
+    auto door = OpenDoor(pod_, [this] { Wake(); });
+    if (door.ok()) door_ = *std::move(door);
+    if (!door.ok()) {
+      Log(LogLevel::kWarning, "programs cannot tell their status by HTTP",
+          {{"error", Message(door.status())}});
+    }
+  }
+
+  void Run() {
+    for (;;) {
+      Observe();
+      const bool fresh = outbox_.Look();
+      if (Due(fresh)) Exchange();
+      if (Over()) return;
+      Wait();
+    }
+  }
+
+ private:
+  absl::Duration Now() { return options_.clock->Monotonic(); }
+
+  void Wake() {
+    std::lock_guard lock(mutex_);
+    woken_ = true;
+    changed_.notify_all();
+  }
+
+  void Wait() {
+    std::unique_lock lock(mutex_);
+    if (stop_.stop_requested()) {
+      changed_.wait_for(lock, kLastTick, [this] { return woken_; });
+    } else {
+      changed_.wait_for(lock, stop_, kTick, [this] { return woken_; });
+    }
+    woken_ = false;
+  }
+
+  // ---- what is the case -------------------------------------------------------------------------
+
+  // Before the files are looked at: what the program has written by its end is seen then.
+  void Observe() {
+    program_ = LookAtProgram(pod_);
+    const bool told = stop_.stop_requested();
+    if (told && !told_at_) told_at_ = Now();
+    if (!ending_at_) ending_at_ = BeginOfEnd(told);
+    const bool over = program_.ended || (told && !program_.started);
+    scrape_.Tick(over);
+    if (over && !ended_) keeper_.End(pod_.key);
+    ended_ = over;
+  }
+
+  // When the grace of the pod began to run, as far as we know.
+  std::optional<absl::Duration> BeginOfEnd(bool told) {
+    struct stat info;
+    if (stat(StopFile(pod_).c_str(), &info) != 0) {
+      return told ? std::optional(Now()) : std::nullopt;
+    }
+    const absl::Duration age = options_.clock->Now() - absl::TimeFromTimespec(info.st_mtim);
+    return Now() - std::clamp(age, absl::ZeroDuration(), Grace());
+  }
+
+  absl::Duration Grace() const {
+    return absl::Seconds(pod_.config.grace().seconds()) +
+           absl::Nanoseconds(pod_.config.grace().nanos());
+  }
+
+  bool urgent() const { return ended_ || ending_at_.has_value(); }
+
+  v1::PodState State(bool& committed) {
+    trial::Sighting sighting;
+    sighting.key = pod_.key;
+    sighting.state = ended_ ? trial::Sighting::State::kExited : trial::Sighting::State::kRunning;
+    keeper_.Describe(sighting);
+    committed = sighting.state == trial::Sighting::State::kExited;
+    v1::PodState state;
+    if (sighting.resumed) *state.mutable_resumed() = *sighting.resumed;
+    for (const v1::Checkpoint& one : sighting.damaged) *state.add_damaged() = one;
+    for (const v1::Checkpoint& one : sighting.checkpoints) *state.add_checkpoints() = one;
+    for (const std::string& one : sighting.refused) state.add_refused(one);
+    for (const v1::Checkpoint& one : pruner_.Done()) *state.add_pruned() = one;
+    if (program_.exit) *state.mutable_exit() = *program_.exit;
+    state.set_heeded(heeded_);
+    state.set_trouble(Trouble());
+    return state;
+  }
+
+  std::string Trouble() const {
+    std::vector<std::string> troubles = {outbox_.trouble(), scrape_.trouble(), errand_trouble_};
+    if (program_.ended && !program_.exit) {
+      troubles.push_back("its supervisor is gone and has left no exit record");
+    }
+    std::erase(troubles, "");
+    return absl::StrJoin(troubles, "; ");
+  }
+
+  // ---- the exchange -----------------------------------------------------------------------------
+
+  bool Due(bool fresh) {
+    const absl::Duration since = Now() - last_;
+    if (denied_ || Now() < retry_at_) return false;
+    if (!met_ || hurry_) return true;
+    bool committed = false;
+    const bool news =
+        fresh || State(committed).SerializeAsString() != told_state_ || (committed && !completed_);
+    return since >= (news ? urgent() ? options_.urgent : options_.interval : next_);
+  }
+
+  v1::SyncRequest Request(int64_t bytes, bool& all) {
+    v1::SyncRequest request;
+    request.set_namespace_(pod_.config.namespace_());
+    request.set_experiment(pod_.config.experiment());
+    request.set_trial(pod_.config.trial());
+    request.set_attempt(pod_.config.attempt());
+    request.set_token(pod_.config.token());
+    bool committed = false;
+    *request.mutable_state() = State(committed);
+    all = outbox_.Fill(bytes, request);
+    request.mutable_state()->set_complete(committed && all);
+    return request;
+  }
+
+  // Until all is sent that was there when it was looked at. The first question brings nothing: how
+  // much the server has is not known yet.
+  void Exchange() {
+    hurry_ = false;
+    for (bool all = false; !all && !TimeIsOver();) {
+      v1::SyncRequest request = Request(met_ ? kPieceBytes : 0, all);
+      if (!met_) request.mutable_state()->set_complete(false);
+      const bool stuck = met_ && request.files().empty();  // what is left needs another look
+      const auto reply = options_.link->Sync(request, Patience());
+      last_ = Now();
+      if (!reply.ok()) return Fail(reply.status());
+      all = all && met_;
+      Accept(request, *reply);
+      if (stuck) return;
+    }
+  }
+
+  void Accept(const v1::SyncRequest& request, const v1::SyncReply& reply) {
+    met_ = true;
+    failures_ = 0;
+    retry_at_ = absl::ZeroDuration();
+    outbox_.Acknowledge(reply, request);
+    pruner_.Told(request.state());
+    completed_ = request.state().complete() && !outbox_.Look();
+    v1::PodState told = request.state();
+    told.set_complete(false);
+    told_state_ = told.SerializeAsString();
+    next_ = reply.has_next()
+                ? absl::Seconds(reply.next().seconds()) + absl::Nanoseconds(reply.next().nanos())
+                : kNext;
+    next_ = std::clamp(next_, options_.urgent, absl::Minutes(1));
+    for (const v1::Checkpoint& checkpoint : reply.prune()) pruner_.Prune(checkpoint);
+    if (reply.has_request() && reply.request().id() != heeded_) Heed(reply.request());
+  }
+
+  void Heed(const v1::PodRequest& request) {
+    const Status passed = PassOn(request, pod_.paths.control_file);
+    errand_trouble_ = Message(passed);
+    if (!passed.ok()) return;
+    heeded_ = request.id();
+    hurry_ = true;  // whoever asked waits for our word before the pod is told to end
+  }
+
+  void Fail(const Status& status) {
+    if (absl::IsPermissionDenied(status) || absl::IsUnauthenticated(status)) {
+      denied_ = true;
+      Log(LogLevel::kWarning, "the attempt is not current any more: nothing more is sent",
+          {{"error", Message(status)}});
+      return;
+    }
+    if (failures_ == 0) {
+      Log(LogLevel::kWarning, "the server does not answer; it is tried again",
+          {{"server", pod_.config.server()}, {"error", Message(status)}});
+    }
+    const absl::Duration most = urgent() ? kMaxUrgentBackoff : kMaxBackoff;
+    const absl::Duration pause =
+        std::min(most, kMinBackoff * (1 << std::min(failures_, kMaxShift)));
+    ++failures_;
+    retry_at_ = Now() + pause * (0.5 + rng_.Uniform() / 2);
+  }
+
+  absl::Duration Patience() {
+    if (!ending_at_) return options_.patience;
+    return std::clamp(Deadline() - Now(), options_.urgent, options_.patience);
+  }
+
+  // ---- the end ----------------------------------------------------------------------------------
+
+  // Of what the pod has left, once it is to end. A program that still runs at SIGTERM has used up
+  // its share, and ours.
+  absl::Duration Deadline() const {
+    const absl::Duration by_grace = *ending_at_ + trial::FlushGrace(Grace());
+    if (!told_at_) return by_grace;
+    const absl::Duration least = *told_at_ + kShortFlush;
+    return ended_ ? std::max(by_grace, least) : least;
+  }
+
+  bool TimeIsOver() { return told_at_.has_value() && Now() >= Deadline(); }
+
+  bool Over() {
+    if (!told_at_) return false;
+    if (completed_ || denied_) return true;
+    // Asked to end alone, beside a program that runs on: our successor sends the rest.
+    const bool nothing_left = met_ && failures_ == 0 && !ended_ && !outbox_.Look();
+    if (nothing_left) return true;
+    if (!TimeIsOver()) return false;
+    PrintLastWords();
+    return true;
+  }
+
+  void PrintLastWords() {
+    outbox_.Look();
+    bool all = false;
+    for (int64_t left = kWordsBytes; left > 0 && !all; left -= kWordsPieceBytes) {
+      const v1::SyncRequest request = Request(kWordsPieceBytes, all);
+      options_.print(trial::LastWordsLine(request));
+      outbox_.Assume(request);
+    }
+    Log(LogLevel::kError, "the server could not be reached: what was not sent is printed above",
+        {{"server", pod_.config.server()}, {"complete", all ? "yes" : "no"}});
+  }
+
+  const SidecarOptions options_;
+  const Pod& pod_;
+  const std::stop_token stop_;
+  Rng rng_;
+  const trial::Layout layout_;
+  const trial::CheckpointStore store_;
+  Pruner pruner_;
+  Outbox outbox_;
+  Scrape scrape_;
+  Program program_;
+  bool ended_ = false;                       // nothing more will come of the program
+  std::optional<absl::Duration> ending_at_;  // the pod's grace runs since
+  std::optional<absl::Duration> told_at_;    // SIGTERM
+  bool met_ = false;                         // the server has told what it has
+  bool denied_ = false;                      // it wants nothing of us
+  bool completed_ = false;                   // it has all
+  bool hurry_ = false;
+  int failures_ = 0;  // in a row
+  absl::Duration last_, next_ = kNext, retry_at_;
+  std::string told_state_;  // what the server knows
+  int64_t heeded_ = 0;
+  std::string errand_trouble_;
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  bool woken_ = false;  // guarded by mutex_
+  // Last, because their threads use all of the above.
+  trial::CheckpointKeeper keeper_;
+  std::unique_ptr<Door> door_;
+};
+
+}  // namespace
+
+void RunSidecar(const SidecarOptions& options, std::stop_token stop) {
+  Sidecar(options, std::move(stop)).Run();
+}
+
+Status AnnounceStop(const Pod& pod) { return WriteFileAtomic(StopFile(pod), ""); }
+
+}  // namespace shirabe::sidecar

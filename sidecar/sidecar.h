@@ -1,0 +1,39 @@
+// `shirabe pod sidecar`: stands beside the program of an attempt for as long as the pod lives. It
+// sends what the program writes to the server, commits the checkpoints that it saves, tells how it
+// ended, and passes on what the server wants of it. It has no memory of its own: killed at any
+// moment, its successor asks the server how much it has and goes on there.
+//
+// The program never waits for it. If the server is away, nothing is lost as long as the pod lives;
+// when the pod's grace is nearly over, what was not sent is printed (trial/last_words.h).
+#pragma once
+
+#include <functional>
+#include <stop_token>
+#include <string>
+
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "sidecar/link.h"
+#include "sidecar/pod.h"
+
+namespace shirabe::sidecar {
+
+struct SidecarOptions {
+  const Pod* pod = nullptr;
+  Link* link = nullptr;
+  Clock* clock = nullptr;
+  std::function<void(const std::string&)> print;    // to our own log
+  absl::Duration interval = absl::Seconds(1);       // new bytes are sent once in so long,
+  absl::Duration urgent = absl::Milliseconds(250);  // and near the end
+  absl::Duration patience = absl::Seconds(5);       // with one call
+};
+
+// Until `stop` (SIGTERM) is asked for and all has been sent, or the time for it is over. All three
+// pointers outlive the call.
+void RunSidecar(const SidecarOptions& options, std::stop_token stop);
+
+// `shirabe pod stop`: tells the sidecar of this pod that the pod is about to end, so that it sends
+// more often.
+Status AnnounceStop(const Pod& pod);
+
+}  // namespace shirabe::sidecar
