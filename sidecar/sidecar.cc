@@ -55,7 +55,7 @@ class Sidecar {
     keeper_.Watch(pod_.key);
     auto door = OpenDoor(pod_, [this] { Wake(); });
     if (door.ok()) door_ = *std::move(door);
-    if (!door.ok()) {
+    if (!door.ok() && !absl::IsNotFound(door.status())) {
       Log(LogLevel::kWarning, "programs cannot tell their status by HTTP",
           {{"error", Message(door.status())}});
     }

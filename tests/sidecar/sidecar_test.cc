@@ -1,0 +1,281 @@
+// What sidecar/sidecar.h promises: every byte once and in order, however the server behaves.
+#include "sidecar/sidecar.h"
+
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include "tests/sidecar/pod_harness.h"
+#include "trial/last_words.h"
+
+namespace shirabe::sidecar {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string Lines(int from, int to) {
+  std::string text;
+  for (int i = from; i < to; ++i) absl::StrAppend(&text, "line ", i, " loss=", i * 0.5, "\n");
+  return text;
+}
+
+class SidecarTest : public testing::Test {
+ protected:
+  SidecarTest() : pod_(PodAt(folder_, ConfigOf(server_.address()))), program_(pod_) {}
+  ~SidecarTest() override { Stop(); }
+
+  void Start() {
+    link_ = MakeLink(pod_.config);
+    SidecarOptions options;
+    options.pod = &pod_;
+    options.link = link_.get();
+    options.clock = RealClock();
+    options.print = [this](const std::string& line) { words_ += line; };
+    options.interval = absl::Milliseconds(20);
+    options.urgent = absl::Milliseconds(20);
+    options.patience = absl::Seconds(2);
+    thread_ = std::jthread([options](const std::stop_token& stop) { RunSidecar(options, stop); });
+  }
+  // SIGTERM; returns once it has ended.
+  void Stop() {
+    if (!thread_.joinable()) return;
+    thread_.request_stop();
+    thread_.join();
+  }
+  void EndProgram(int code = 0) { program_.End(code); }
+
+  Folder folder_;
+  FakeServer server_;
+  Pod pod_;
+  const FakeProgram program_;
+  std::unique_ptr<Link> link_;
+  std::string words_;
+  std::jthread thread_;
+};
+
+TEST_F(SidecarTest, ALifeOfAProgram) {
+  Start();
+  program_.Begin();
+  program_.Print("hello\n");
+  program_.Report("{\"step\":1,\"metrics\":{\"loss\":1}}\n");
+  EXPECT_TRUE(Eventually([this] { return server_.Copy("log") == "hello\n"; }));
+  program_.Save(10, "weights");
+  EXPECT_TRUE(Eventually([this] { return server_.state().checkpoints_size() == 1; }));
+  EXPECT_EQ(server_.state().checkpoints(0).step(), 10);
+  EXPECT_FALSE(server_.state().has_exit());
+  program_.Print("bye");
+  program_.Save(20, "more");
+  EndProgram(3);
+  EXPECT_TRUE(Eventually([this] { return server_.complete(); }));
+  const v1::PodState state = server_.state();
+  EXPECT_EQ(state.exit().code(), 3);
+  EXPECT_EQ(state.exit().ran().seconds(), 2);
+  EXPECT_EQ(state.checkpoints_size(), 2);
+  EXPECT_EQ(server_.Copy("log"), "hello\nbye");
+  EXPECT_EQ(server_.Copy("metrics.jsonl"), "{\"step\":1,\"metrics\":{\"loss\":1}}\n");
+  Stop();
+  EXPECT_EQ(words_, "");
+}
+
+TEST_F(SidecarTest, AProgramThatEndsFirstIsTakenWhole) {
+  program_.Begin();
+  program_.Print(Lines(0, 1000));
+  EndProgram();
+  Start();
+  EXPECT_TRUE(Eventually([this] { return server_.complete(); }));
+  EXPECT_EQ(server_.Copy("log"), Lines(0, 1000));
+}
+
+TEST_F(SidecarTest, EveryByteOnceWhateverTheServerDoes) {
+  server_.refuse = 3;
+  Start();
+  program_.Begin();
+  std::string written;
+  for (int i = 0; i < 40; ++i) {
+    const std::string lines = Lines(i * 100, i * 100 + 100);
+    program_.Print(lines);
+    written += lines;
+    if (i % 7 == 1) server_.refuse = 1;
+    if (i % 5 == 2) server_.swallow = 2;
+    if (i == 15) server_.LoseCopies();
+    if (i == 25) server_.Stop();
+    if (i == 30) server_.Restart();
+    server_.delay_ms = i % 3 == 0 ? 30 : 0;
+    Pause(absl::Milliseconds(15));
+  }
+  server_.delay_ms = 0;
+  EndProgram();
+  EXPECT_TRUE(Eventually([this] { return server_.complete(); }));
+  EXPECT_TRUE(server_.Copy("log") == written);
+}
+
+TEST_F(SidecarTest, ItsSuccessorGoesOnWhereTheServerIs) {
+  Start();
+  program_.Begin();
+  program_.Print(Lines(0, 500));
+  EXPECT_TRUE(Eventually([this] { return server_.Copy("log").size() == Lines(0, 500).size(); }));
+  Stop();
+  EXPECT_EQ(words_, "") << "the program runs on, and so does its log";
+  program_.Print(Lines(500, 900));
+  Start();
+  EndProgram();
+  EXPECT_TRUE(Eventually([this] { return server_.complete(); }));
+  EXPECT_EQ(server_.Copy("log"), Lines(0, 900));
+}
+
+TEST_F(SidecarTest, LongLinesAndManyBytesPass) {
+  program_.Begin();
+  Start();
+  std::string written;
+  for (int i = 0; i < 24; ++i) {
+    const std::string line = std::string(1 << 20, static_cast<char>('a' + i)) + "\n";
+    program_.Print(line);
+    written += line;
+  }
+  EndProgram();
+  EXPECT_TRUE(Eventually([this] { return server_.complete(); }));
+  EXPECT_TRUE(server_.Copy("log") == written);
+}
+
+TEST_F(SidecarTest, AFileThatIsRewrittenReplacesItsCopy) {
+  program_.Begin();
+  Start();
+  ASSERT_TRUE(WriteFileAtomic(pod_.paths.hypertune_file, "report 1\nreport 2\n").ok());
+  EXPECT_TRUE(Eventually([this] { return server_.Copy("hypertune.jsonl").size() == 18; }));
+  AppendTo(pod_.paths.hypertune_file, "report 3\n");
+  EXPECT_TRUE(Eventually([this] { return server_.Copy("hypertune.jsonl").size() == 27; }));
+  std::ofstream(pod_.paths.hypertune_file, std::ios::trunc) << "report 2\nreport 3\nreport 4\n";
+  EXPECT_TRUE(Eventually(
+      [this] { return server_.Copy("hypertune.jsonl") == "report 2\nreport 3\nreport 4\n"; }));
+}
+
+TEST_F(SidecarTest, AFileOfTheProgramIsFollowedThroughRotation) {
+  const std::string path = folder_.path() + "/out/metrics.log";
+  ASSERT_TRUE(MakeDirs(folder_.path() + "/out").ok());
+  pod_.config.mutable_collector()->mutable_collector()->set_kind(v1::FILE_COLLECTOR);
+  pod_.config.mutable_collector()->mutable_source()->mutable_file_system_path()->set_path(path);
+  program_.Begin();
+  Start();
+  AppendTo(path, "loss=1\n");
+  EXPECT_TRUE(Eventually([&] { return server_.Copy("files" + path) == "loss=1\n"; }));
+  AppendTo(path, "loss=2\n");
+  ASSERT_EQ(rename(path.c_str(), (path + ".1").c_str()), 0);
+  AppendTo(path, "loss=3\n");
+  EndProgram();
+  EXPECT_TRUE(Eventually([this] { return server_.complete(); }));
+  EXPECT_EQ(server_.Copy("files" + path), "loss=3\n");
+}
+
+TEST_F(SidecarTest, RequestsReachTheProgramAndAreAnswered) {
+  program_.Begin();
+  Start();
+  v1::PodRequest request;
+  request.set_id(7);
+  request.set_reason("early-stop");
+  request.mutable_deadline()->set_seconds(1'800'000'000);
+  server_.Ask(request);
+  EXPECT_TRUE(Eventually([this] { return server_.state().heeded() == 7; }));
+  const std::string control = *ReadFile(pod_.paths.control_file);
+  EXPECT_THAT(control, HasSubstr("\"reason\":\"early-stop\""));
+  EXPECT_THAT(control, HasSubstr("\"deadline\":1800000000"));
+  Stop();
+  Start();
+  EXPECT_TRUE(Eventually([this] { return server_.state().heeded() == 7; }));
+  EXPECT_EQ(*ReadFile(pod_.paths.control_file), control) << "told again, not asked again";
+}
+
+TEST_F(SidecarTest, PrunesWhatTheServerNames) {
+  program_.Begin();
+  Start();
+  program_.Save(10, "old");
+  program_.Save(20, "new");
+  EXPECT_TRUE(Eventually([this] { return server_.state().checkpoints_size() == 2; }));
+  server_.AskToPrune(server_.state().checkpoints(0));
+  EXPECT_TRUE(Eventually([this] { return server_.state().pruned_size() == 1; }));
+  EXPECT_NE(access((pod_.paths.checkpoint_dir + "/10").c_str(), F_OK), 0);
+  EXPECT_EQ(access((pod_.paths.checkpoint_dir + "/20").c_str(), F_OK), 0);
+}
+
+TEST_F(SidecarTest, DeniedItSendsNothingMoreAndEndsWhenTold) {
+  server_.deny = true;
+  program_.Begin();
+  program_.Print("secret\n");
+  Start();
+  EXPECT_TRUE(Eventually([this] { return server_.calls() > 0; }));
+  Pause(absl::Milliseconds(600));
+  EXPECT_EQ(server_.calls(), 1);
+  EXPECT_TRUE(thread_.joinable());
+  Stop();
+  EXPECT_EQ(words_, "");
+  EXPECT_EQ(server_.Copy("log"), "");
+}
+
+TEST_F(SidecarTest, WithoutAServerItPrintsItsLastWords) {
+  server_.Stop();
+  pod_.config.mutable_grace()->set_seconds(2);
+  program_.Begin();
+  program_.Print(Lines(0, 50'000));
+  program_.Report("{\"step\":1,\"metrics\":{\"loss\":1}}\n");
+  program_.Save(5, "weights");
+  EndProgram(1);
+  Start();
+  Stop();
+  std::map<std::string, std::string> files;
+  const auto words = trial::ParseLastWords(words_);
+  ASSERT_FALSE(words.empty());
+  for (const v1::SyncRequest& request : words) {
+    EXPECT_EQ(request.token(), "");
+    for (const v1::FilePiece& piece : request.files()) {
+      EXPECT_EQ(piece.offset(), static_cast<int64_t>(files[piece.name()].size()));
+      files[piece.name()] += piece.data();
+    }
+  }
+  EXPECT_EQ(words.front().state().exit().code(), 1);
+  EXPECT_EQ(words.front().state().checkpoints_size(), 1);
+  EXPECT_TRUE(words.back().state().complete());
+  EXPECT_EQ(files["log"], Lines(0, 50'000));
+  EXPECT_EQ(files["metrics.jsonl"], "{\"step\":1,\"metrics\":{\"loss\":1}}\n");
+}
+
+TEST_F(SidecarTest, APodWhoseProgramNeverStartedIsComplete) {
+  Start();
+  EXPECT_TRUE(Eventually([this] { return server_.calls() > 0; }));
+  Stop();
+  EXPECT_TRUE(server_.complete());
+  EXPECT_FALSE(server_.state().has_exit());
+}
+
+TEST_F(SidecarTest, ASupervisorThatWasKilledIsSeen) {
+  program_.Begin();
+  ASSERT_TRUE(WriteFileAtomic(pod_.run("alive"), "").ok());  // and nobody holds it
+  program_.Print("killed in mid-sen");
+  Start();
+  EXPECT_TRUE(Eventually([this] { return server_.complete(); }));
+  EXPECT_FALSE(server_.state().has_exit());
+  EXPECT_THAT(server_.state().trouble(), HasSubstr("has left no exit record"));
+  EXPECT_EQ(server_.Copy("log"), "killed in mid-sen");
+}
+
+TEST_F(SidecarTest, ALogThatGrowsFasterThanMostDisks) {
+  program_.Begin();
+  Start();
+  const std::string chunk(1 << 20, 'x');
+  const absl::Duration from = RealClock()->Monotonic();
+  int64_t written = 0;
+  while (written < int64_t{100} << 20) {
+    program_.Print(chunk);
+    written += static_cast<int64_t>(chunk.size());
+    const absl::Duration due = absl::Seconds(written / (50.0 * (1 << 20)));
+    const absl::Duration ahead = due - (RealClock()->Monotonic() - from);
+    if (ahead > absl::ZeroDuration()) Pause(ahead);
+  }
+  EndProgram();
+  EXPECT_TRUE(Eventually([this] { return server_.complete(); }));
+  const absl::Duration took = RealClock()->Monotonic() - from;
+  EXPECT_EQ(static_cast<int64_t>(server_.Copy("log").size()), written);
+  RecordProperty("seconds", absl::StrCat(absl::ToDoubleSeconds(took)));
+}
+
+}  // namespace
+}  // namespace shirabe::sidecar
