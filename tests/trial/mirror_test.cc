@@ -25,13 +25,15 @@ namespace fs = std::filesystem;
 constexpr int64_t kEverything = std::numeric_limits<int64_t>::max();
 const AttemptKey kKey = {{{"default", "exp"}, 1}, 1};
 
-void Add(v1::SyncRequest& request, const std::string& name, int64_t offset, const std::string& data,
-         int64_t size = -1) {
-  v1::FilePiece& piece = *request.add_files();
+// `size` of the whole file; -1 = it ends with the piece.
+v1::FilePiece Piece(const std::string& name, int64_t offset, const std::string& data,
+                    int64_t size = -1) {
+  v1::FilePiece piece;
   piece.set_name(name);
   piece.set_offset(offset);
   piece.set_data(data);
   piece.set_size(size >= 0 ? size : offset + static_cast<int64_t>(data.size()));
+  return piece;
 }
 
 class MirrorTest : public testing::Test {
@@ -64,7 +66,7 @@ class MirrorTest : public testing::Test {
   int64_t Send(const std::string& name, int64_t offset, const std::string& data,
                int64_t size = -1) {
     v1::SyncRequest request;
-    Add(request, name, offset, data, size);
+    *request.add_files() = Piece(name, offset, data, size);
     for (const v1::FileHave& have : Take(request).have) {
       if (have.name() == name) return have.size();
     }
@@ -72,8 +74,8 @@ class MirrorTest : public testing::Test {
   }
   void ExpectRefused(const std::string& name) {
     v1::SyncRequest request;
-    Add(request, "log", 0, "before");
-    Add(request, name, 0, "x");
+    *request.add_files() = Piece("log", 0, "before");
+    *request.add_files() = Piece(name, 0, "x");
     EXPECT_EQ(mirror_->Take(kKey, request, false).status().code(), Code::kInvalidArgument) << name;
     EXPECT_EQ(Read("log"), "none") << "nothing is taken of a request that is refused";
   }
@@ -169,7 +171,7 @@ TEST_F(MirrorTest, NamesThatLeadElsewhereAreRefused) {
 TEST_F(MirrorTest, ImpossibleOffsetsAreRefused) {
   for (const int64_t offset : {int64_t{-1}, kEverything}) {
     v1::SyncRequest request;
-    Add(request, "log", offset, "xx", 2);
+    *request.add_files() = Piece("log", offset, "xx", 2);
     EXPECT_EQ(mirror_->Take(kKey, request, false).status().code(), Code::kInvalidArgument);
   }
 }
@@ -182,7 +184,7 @@ TEST_F(MirrorTest, NoLinkIsFollowed) {
   ASSERT_EQ(symlink(home_.c_str(), (Dir() + "/files/away").c_str()), 0);
   for (const char* name : {"log", "files/away/secret"}) {
     v1::SyncRequest request;
-    Add(request, name, 0, "overwritten");
+    *request.add_files() = Piece(name, 0, "overwritten");
     EXPECT_FALSE(mirror_->Take(kKey, request, false).ok()) << name;
   }
   EXPECT_EQ(*ReadFile(secret), "secret");
@@ -193,7 +195,7 @@ TEST_F(MirrorTest, AFullLogEndsWithALineAndWantsNoMore) {
   Restart();
   EXPECT_EQ(Send("log", 0, "12345"), 5);
   v1::SyncRequest request;
-  Add(request, "log", 5, "67890abc");
+  *request.add_files() = Piece("log", 5, "67890abc");
   const Mirror::Taken taken = Take(request);
   EXPECT_THAT(taken.trouble, HasSubstr("log is kept no further"));
   EXPECT_EQ(taken.have[0].size(), kEverything);
@@ -222,8 +224,8 @@ TEST_F(MirrorTest, TooManyFilesAreNotKept) {
 
 TEST_F(MirrorTest, WhatIsCompleteIsOnDisk) {
   v1::SyncRequest request;
-  Add(request, "log", 0, "end\n");
-  Add(request, "files/a/b/c", 0, "x");
+  *request.add_files() = Piece("log", 0, "end\n");
+  *request.add_files() = Piece("files/a/b/c", 0, "x");
   EXPECT_EQ(Take(request, /*durable=*/true).have.size(), 2u);
 }
 
@@ -240,7 +242,7 @@ TEST_F(MirrorTest, AttemptsAreTakenAtTheSameTime) {
       const AttemptKey key = {kKey.trial, attempt};
       for (int64_t i = 0; i < 100; ++i) {
         v1::SyncRequest request;
-        Add(request, "log", i, "x");
+        *request.add_files() = Piece("log", i, "x");
         EXPECT_TRUE(mirror_->Take(key, request, false).ok());
       }
     });
@@ -257,7 +259,7 @@ TEST(LastWords, AreFoundAmongOtherLines) {
   v1::SyncRequest first, second;
   first.set_token("secret");
   first.mutable_state()->mutable_exit()->set_code(3);
-  Add(second, "log", 7, std::string("\0\n\xff", 3));
+  *second.add_files() = Piece("log", 7, std::string("\0\n\xff", 3));
   const std::string log = "a line\n" + LastWordsLine(first) + "another " + LastWordsLine(second);
   const auto words = ParseLastWords(log + LastWordsLine(second).substr(0, 30));
   ASSERT_EQ(words.size(), 2u);
