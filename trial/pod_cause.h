@@ -2,11 +2,11 @@
 // program's own failure from a machine that was taken away, and the platform's words are incomplete
 // (a node can vanish without any) and sometimes stale; so all of it is read together, here and
 // nowhere else. Pure: the same pod and facts give the same verdict.
-//   DisruptionTarget counts only once the pod is really ending (deletionTimestamp, or Failed), and
-//   not against a program that had ended by itself before.
-//   Its reasons: PreemptionByScheduler, EvictionByEvictionAPI; DeletionByTaintManager,
-//   DeletionByPodGC and TerminationByKubelet are the node's, or the spot market's on a spot node.
-//   A container that never ran costs no attempt. Sidecars' exit codes are ignored.
+//   DisruptionTarget counts only once the pod is really ending: deleted, or failed by the kubelet
+//   or the garbage collector; and not against a program that had ended by itself before. Its
+//   reasons: PreemptionByScheduler, EvictionByEvictionAPI; DeletionByTaintManager, DeletionByPodGC
+//   and TerminationByKubelet are the node's, or the spot market's on a spot node. A container that
+//   never ran costs no attempt. Sidecars' exit codes are ignored.
 #pragma once
 
 #include <optional>
@@ -24,6 +24,9 @@ struct PodFacts {
   bool spot = false;    // its node is, or was, of spot capacity
   // kDead: its object is gone, or it has been silent for longer than we wait.
   enum class Node { kUnknown, kAlive, kDead } node = Node::kUnknown;
+  // From the supervisor's own record: whether it was asked to end before the program did. One that
+  // was not ended by itself, whatever happened to the pod then.
+  std::optional<bool> told;
   bool vanished = false;   // the API server has it no more; the pod is as it was last seen
   bool suspended = false;  // its Job is, as Kueue does to take its quota away
 };

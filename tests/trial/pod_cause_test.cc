@@ -1,0 +1,336 @@
+#include "trial/pod_cause.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/file.h"
+#include "experiment/policy.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/trial/pod_samples.h"
+
+namespace shirabe::trial {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using Phase = PodVerdict::Phase;
+using Node = PodFacts::Node;
+
+PodFacts Facts(bool spot = false) { return {.primary = "main", .spot = spot}; }
+
+std::string PhaseWord(Phase phase) {
+  switch (phase) {
+    case Phase::kWaiting: return "waiting";
+    case Phase::kRunning: return "running";
+    case Phase::kEnded: return "ended";
+    case Phase::kLost: return "lost";
+  }
+  return "?";
+}
+
+// What goes into the ledger for it.
+std::string Cause(const PodVerdict& verdict) {
+  const v1::Cause cause = experiment::Classify({}, {.platform = verdict.cause,
+                                                    .lost = verdict.phase == Phase::kLost,
+                                                    .exit_code = verdict.exit_code,
+                                                    .signal = verdict.signal,
+                                                    .out_of_memory = verdict.out_of_memory});
+  return experiment::CauseWord(cause);
+}
+
+// "ended app-error": both, as the tests below compare them.
+std::string Read(const Json& pod, const PodFacts& facts = Facts()) {
+  const PodVerdict verdict = ReadPod(pod, facts);
+  const bool over = verdict.phase == Phase::kEnded || verdict.phase == Phase::kLost;
+  return over ? PhaseWord(verdict.phase) + " " + Cause(verdict) : PhaseWord(verdict.phase);
+}
+
+// ---- the matrix ---------------------------------------------------------------------------------
+
+struct Exit {
+  int code;
+  const char* reason;
+};
+
+std::string Row(const Exit& exit, const char* notice, bool deleted) {
+  PodSample sample;
+  sample.Ended(exit.code, exit.reason);
+  if (notice[0] != '\0') sample.Disrupted(notice);
+  if (deleted) sample.Deleted();
+  return absl::StrFormat("%4d %-22s %-22s %-7s  %-26s %s\n", exit.code, exit.reason,
+                         notice[0] == '\0' ? "-" : notice, deleted ? "deleted" : "-",
+                         Read(sample.pod, Facts(/*spot=*/false)),
+                         Read(sample.pod, Facts(/*spot=*/true)));
+}
+
+std::string Matrix() {
+  std::string table =
+      "exit reason                 DisruptionTarget       pod      on-demand node             "
+      "spot node\n";
+  for (const Exit& exit : std::vector<Exit>{{0, "Completed"},
+                                            {1, "Error"},
+                                            {2, "Error"},
+                                            {42, "Error"},
+                                            {75, "Error"},
+                                            {126, "Error"},
+                                            {127, "Error"},
+                                            {128, "StartError"},
+                                            {134, "Error"},
+                                            {137, "OOMKilled"},
+                                            {137, "Error"},
+                                            {137, "ContainerStatusUnknown"},
+                                            {139, "Error"},
+                                            {143, "Error"},
+                                            {255, "Error"}}) {
+    for (const char* notice : {"", "DeletionByTaintManager", "TerminationByKubelet"}) {
+      for (const bool deleted : {false, true}) table += Row(exit, notice, deleted);
+    }
+  }
+  return table;
+}
+
+TEST(PodCause, MatrixIsAsWrittenDown) {
+  const auto golden = ReadFile(SOURCE_DIR "/tests/testdata/pod_causes.golden");
+  EXPECT_EQ(Matrix(), golden.value_or("")) << "the table as it is now:\n" << Matrix();
+}
+
+// ---- the reasons --------------------------------------------------------------------------------
+
+std::string Disrupted(const char* reason, bool spot) {
+  return Read(PodSample().Ended(143, "Error").Disrupted(reason).Deleted().pod, Facts(spot));
+}
+
+TEST(PodCause, ReasonsMapAsTheDesignSays) {
+  for (const bool spot : {false, true}) {
+    EXPECT_EQ(Disrupted("PreemptionByScheduler", spot), "ended preempted-scheduler");
+    EXPECT_EQ(Disrupted("EvictionByEvictionAPI", spot), "ended preempted-eviction");
+    EXPECT_EQ(Disrupted("SomethingNew", spot), "ended infrastructure");
+    for (const char* node : {"DeletionByTaintManager", "DeletionByPodGC", "TerminationByKubelet"}) {
+      EXPECT_EQ(Disrupted(node, spot), spot ? "ended preempted-spot" : "ended preempted-node");
+    }
+  }
+}
+
+TEST(PodCause, MessagesCarryThePlatformsWords) {
+  const Json pod = PodSample().Ended(143, "Error").Disrupted("PreemptionByScheduler").Deleted().pod;
+  EXPECT_THAT(ReadPod(pod, Facts()).message,
+              AllOf(HasSubstr("preempted by the scheduler"), HasSubstr("as the platform says")));
+}
+
+// F9: the condition was written, the delete never came, and the program failed by itself.
+TEST(PodCause, AStaleDisruptionIsNoExcuse) {
+  for (const char* reason :
+       {"PreemptionByScheduler", "EvictionByEvictionAPI", "DeletionByTaintManager"}) {
+    EXPECT_EQ(Read(PodSample().Ended(1, "Error").Disrupted(reason).pod), "ended app-error");
+    EXPECT_EQ(Read(PodSample().Running().Disrupted(reason).pod), "running");
+  }
+}
+
+TEST(PodCause, ADisruptionThatWasClearedIsNone) {
+  Json pod = PodSample().Ended(1, "Error").Disrupted("EvictionByEvictionAPI").Deleted().pod;
+  pod["status"]["conditions"][0]["status"] = "False";
+  EXPECT_EQ(Read(pod), "ended unknown");  // deleted all the same, and nobody says why
+}
+
+TEST(PodCause, AProgramThatEndedBeforeItWasEvictedEndedByItself) {
+  PodSample sample;
+  sample.Ended(1, "Error").Disrupted("EvictionByEvictionAPI").Deleted();
+  sample.pod["status"]["containerStatuses"][0]["state"]["terminated"]["finishedAt"] =
+      "2026-11-21T11:59:30Z";
+  EXPECT_EQ(Read(sample.pod), "ended app-error");
+}
+
+TEST(PodCause, TheSupervisorKnowsWhetherItWasToldToEnd) {
+  const Json pod = PodSample().Ended(1, "Error").Disrupted("EvictionByEvictionAPI").Deleted().pod;
+  PodFacts facts = Facts();
+  facts.told = false;
+  EXPECT_EQ(Read(pod, facts), "ended app-error");
+  facts.told = true;
+  EXPECT_EQ(Read(pod, facts), "ended preempted-eviction");
+}
+
+// ---- nodes --------------------------------------------------------------------------------------
+
+TEST(PodCause, NodeShutdownWithoutACondition) {
+  Json pod = PodSample().Ended(143, "Error").pod;
+  pod["status"]["reason"] = "Terminated";
+  pod["status"]["message"] = "Pod was terminated in response to imminent node shutdown.";
+  EXPECT_EQ(Read(pod), "ended preempted-node");
+  EXPECT_EQ(Read(pod, Facts(/*spot=*/true)), "ended preempted-spot");
+}
+
+// F10: its node is gone, and nobody told how the program ended.
+TEST(PodCause, ANodeThatIsGoneTakesItsPodsAlong) {
+  PodFacts facts = Facts();
+  facts.node = Node::kDead;
+  EXPECT_EQ(Read(PodSample().Running().pod, facts), "lost preempted-node");
+  facts.spot = true;
+  EXPECT_EQ(Read(PodSample().Running().pod, facts), "lost preempted-spot");
+  facts.vanished = true;
+  EXPECT_EQ(Read(PodSample().Running().pod, facts), "lost preempted-spot");
+  EXPECT_EQ(Read(PodSample().Scheduled().pod, facts), "ended never-ran");
+}
+
+TEST(PodCause, WhatEndedBeforeTheNodeWasLostCounts) {
+  PodFacts facts = Facts();
+  facts.node = Node::kDead;
+  EXPECT_EQ(Read(PodSample().Ended(0, "Completed").pod, facts), "ended completed");
+  EXPECT_EQ(Read(PodSample().Ended(1, "Error").pod, facts), "ended app-error");
+  EXPECT_EQ(Read(PodSample().Ended(137, "Error").pod, facts), "ended preempted-node");
+}
+
+TEST(PodCause, GarbageCollectedWithItsContainersStillRunning) {
+  Json pod = PodSample().Running().Disrupted("DeletionByPodGC").pod;
+  pod["status"]["phase"] = "Failed";
+  EXPECT_EQ(Read(pod), "lost preempted-node");
+}
+
+TEST(PodCause, APodThatVanishedWithoutAWord) {
+  PodFacts facts = Facts();
+  facts.vanished = true;
+  EXPECT_EQ(Read(PodSample().Running().pod, facts), "lost unknown");
+  EXPECT_EQ(Read(PodSample().Scheduled().pod, facts), "ended never-ran");
+  EXPECT_EQ(Read(PodSample().pod, facts), "ended never-ran");
+  EXPECT_EQ(Read(PodSample().Ended(0, "Completed").pod, facts), "ended completed");
+}
+
+// ---- the kubelet's evictions --------------------------------------------------------------------
+
+Json Evicted(const std::string& message) {
+  Json pod = PodSample().Ended(137, "Error").pod;
+  pod["status"]["reason"] = "Evicted";
+  pod["status"]["message"] = message;
+  return pod;
+}
+
+TEST(PodCause, NodePressureIsThePlatforms) {
+  const std::string words =
+      "The node was low on resource: memory. Threshold quantity: 100Mi, available: 84Mi. Container "
+      "main was using 5Gi, request is 1Gi, has larger consumption of memory.";
+  EXPECT_EQ(Read(Evicted(words)), "ended preempted-node");
+  EXPECT_THAT(ReadPod(Evicted(words), Facts()).message, HasSubstr("request is 1Gi"));
+}
+
+TEST(PodCause, ADiskLimitOfItsOwnIsTheProgramsFault) {
+  for (const char* words :
+       {"Pod ephemeral local storage usage exceeds the total limit of containers 1Gi.",
+        "Container main exceeded its local ephemeral storage limit \"1Gi\".",
+        "Usage of EmptyDir volume \"scratch\" exceeds the limit \"1Gi\"."}) {
+    EXPECT_EQ(Read(Evicted(words)), "ended app-error") << words;
+    EXPECT_THAT(ReadPod(Evicted(words), Facts()).message, HasSubstr("ephemeral-storage"));
+  }
+}
+
+TEST(PodCause, DeadlineIsTheUsersOwn) {
+  Json pod = PodSample().Ended(143, "Error").pod;
+  pod["status"]["reason"] = "DeadlineExceeded";
+  EXPECT_EQ(Read(pod), "ended app-error");
+}
+
+// ---- pods that never ran (F20) ------------------------------------------------------------------
+
+TEST(PodCause, WhatNeverStartedCostsNothing) {
+  for (const char* reason : {"UnexpectedAdmissionError", "OutOfcpu", "OutOfmemory", "OutOfpods",
+                             "NodeAffinity", "TopologyAffinityError", "Evicted"}) {
+    Json pod = PodSample().Scheduled().pod;
+    pod["status"] = {{"phase", "Failed"}, {"reason", reason}, {"message", "Node had no room"}};
+    EXPECT_EQ(Read(pod), "ended never-ran") << reason;
+    EXPECT_THAT(ReadPod(pod, Facts()).message, HasSubstr("Node had no room"));
+  }
+}
+
+TEST(PodCause, DeletedWhilePending) {
+  Json pod = PodSample().Scheduled().Deleted().pod;
+  EXPECT_EQ(Read(pod), "waiting");  // the kubelet has yet to let go
+  EXPECT_TRUE(ReadPod(pod, Facts()).ending);
+  pod["status"]["phase"] = "Failed";
+  pod["status"]["reason"] = "Deleted";
+  pod["status"]["message"] = "Deleted while pending";
+  EXPECT_EQ(Read(pod), "ended never-ran");
+  EXPECT_EQ(Read(PodSample().Deleted().pod), "ended never-ran");  // there is no kubelet
+}
+
+TEST(PodCause, FailedInitContainers) {
+  EXPECT_EQ(Read(PodSample().InitFailed("download", 1).pod), "ended app-error");
+  EXPECT_EQ(Read(PodSample().InitFailed("shirabe-init", 1).pod), "ended infrastructure");
+  EXPECT_THAT(ReadPod(PodSample().InitFailed("download", 3).pod, Facts()).message,
+              AllOf(HasSubstr("download"), HasSubstr("exit code 3"), HasSubstr("no such bucket")));
+  EXPECT_EQ(
+      Read(
+          PodSample().InitFailed("download", 143).Disrupted("EvictionByEvictionAPI").Deleted().pod),
+      "ended never-ran");
+}
+
+TEST(PodCause, SidecarsMayFailAsTheyLike) {
+  Json pod = PodSample().Ended(0, "Completed").pod;
+  pod["spec"]["initContainers"] =
+      Json::array({Json{{"name", "shirabe-sidecar"}, {"restartPolicy", "Always"}}});
+  pod["status"]["initContainerStatuses"] = Json::array(
+      {Json{{"name", "shirabe-sidecar"}, {"state", {{"terminated", {{"exitCode", 137}}}}}}});
+  pod["status"]["phase"] = "Failed";
+  EXPECT_EQ(Read(pod), "ended completed");
+}
+
+// ---- memory -------------------------------------------------------------------------------------
+
+TEST(PodCause, OutOfMemoryIsSaidWithTheFix) {
+  const PodVerdict verdict = ReadPod(PodSample().Ended(137, "OOMKilled").pod, Facts());
+  EXPECT_TRUE(verdict.out_of_memory);
+  EXPECT_EQ(verdict.signal, 9);
+  EXPECT_THAT(verdict.message, HasSubstr("resources.limits.memory"));
+}
+
+// A child was killed, and the program went on and ended well.
+TEST(PodCause, AProgramThatSurvivedItsChildIsNotOutOfMemory) {
+  EXPECT_EQ(Read(PodSample().Ended(0, "OOMKilled").pod), "ended completed");
+  EXPECT_EQ(Read(PodSample().Ended(75, "OOMKilled").pod), "ended yielded");
+}
+
+// ---- suspension (F22) ---------------------------------------------------------------------------
+
+TEST(PodCause, ASuspendedJobWasPreempted) {
+  PodFacts facts = Facts();
+  facts.suspended = true;
+  EXPECT_EQ(Read(PodSample().Ended(143, "Error").Deleted().pod, facts), "ended suspended");
+  EXPECT_EQ(Read(PodSample().Ended(0, "Completed").Deleted().pod, facts), "ended suspended");
+  EXPECT_EQ(Read(PodSample().Ended(0, "Completed").pod, facts), "ended completed");
+  facts.vanished = true;
+  EXPECT_EQ(Read(PodSample().Running().pod, facts), "lost suspended");
+  EXPECT_EQ(Read(PodSample().pod, facts), "ended suspended");
+}
+
+TEST(PodCause, Jobs) {
+  EXPECT_TRUE(ReadJob(Json::parse(R"({"spec": {"suspend": true}})")).suspended);
+  const Json late = Json::parse(R"({"status": {"conditions": [{"type": "Failed", "status": "True",
+      "reason": "DeadlineExceeded", "message": "Job was active too long"}]}})");
+  EXPECT_EQ(ReadJob(late).cause, v1::APP_ERROR);
+  EXPECT_THAT(ReadJob(late).message, HasSubstr("activeDeadlineSeconds"));
+  EXPECT_EQ(ReadJob(Json()).cause, v1::CAUSE_NONE);
+}
+
+// ---- phases and times ---------------------------------------------------------------------------
+
+TEST(PodCause, PhasesAndTimes) {
+  EXPECT_EQ(Read(PodSample().pod), "waiting");
+  EXPECT_EQ(Read(PodSample().Scheduled().pod), "waiting");
+  const PodVerdict running = ReadPod(PodSample().Running().pod, Facts());
+  EXPECT_EQ(running.phase, Phase::kRunning);
+  EXPECT_EQ(running.node, "node-0");
+  ASSERT_TRUE(running.start.has_value());
+  EXPECT_FALSE(running.end.has_value());
+  const PodVerdict ended = ReadPod(PodSample().Ended(0, "Completed").pod, Facts());
+  EXPECT_EQ(*ended.end - *ended.start, absl::Seconds(10));
+}
+
+TEST(PodCause, AnyShapeIsRead) {
+  for (const char* text : {"null", "[]", R"({"status": 7})", R"({"status": {"phase": "Failed"}})",
+                           R"({"status": {"containerStatuses": [1, {"name": "main"}]}})",
+                           R"({"status": {"phase": "Failed", "containerStatuses": [
+                               {"name": "main", "state": {"terminated": {"exitCode": "x"}}}]}})"}) {
+    ReadPod(Json::parse(text), Facts());
+    ReadJob(Json::parse(text));
+  }
+}
+
+}  // namespace
+}  // namespace shirabe::trial
