@@ -1,0 +1,155 @@
+#include "trial/pod_waiting.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/trial/pod_samples.h"
+
+namespace shirabe::trial {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+Json Event(const char* reason, const char* message, const char* time = "2026-11-21T12:00:00Z") {
+  return {{"reason", reason}, {"message", message}, {"lastTimestamp", time}};
+}
+
+std::optional<PodWaiting> Why(const Json& pod, std::vector<Json> events = {}) {
+  return WhyWaiting({.pod = &pod, .events = std::move(events), .primary = "main"});
+}
+
+Json Unschedulable(const std::string& message) {
+  Json pod = PodSample().pod;
+  pod["status"]["conditions"] = Json::array({Json{{"type", "PodScheduled"},
+                                                  {"status", "False"},
+                                                  {"reason", "Unschedulable"},
+                                                  {"message", message}}});
+  return pod;
+}
+
+Json WaitingFor(const char* reason, const char* message) {
+  Json pod = PodSample().Scheduled().pod;
+  const Json waiting = {{"reason", reason}, {"message", message}};
+  pod["status"]["containerStatuses"] =
+      Json::array({Json{{"name", "main"}, {"state", {{"waiting", waiting}}}}});
+  return pod;
+}
+
+TEST(PodWaiting, NothingIsWrongWhileThingsTakeTheirTime) {
+  EXPECT_FALSE(Why(PodSample().pod).has_value());
+  EXPECT_FALSE(Why(PodSample().Scheduled().pod).has_value());
+  EXPECT_FALSE(Why(WaitingFor("ContainerCreating", "")).has_value());
+  EXPECT_FALSE(Why(WaitingFor("PodInitializing", "")).has_value());
+  EXPECT_FALSE(Why(PodSample().Running().pod).has_value());
+  EXPECT_FALSE(Why(PodSample().Ended(1, "Error").pod).has_value());
+}
+
+// The scheduler's own sentence, and what to do; it may wait as long as it likes.
+TEST(PodWaiting, SchedulersSentencesGetANextStep) {
+  const std::vector<std::pair<const char*, const char*>> hints = {
+      {"0/3 nodes are available: 3 Insufficient nvidia.com/gpu.", "All GPUs are in use"},
+      {"0/3 nodes are available: 1 node(s) had untolerated taint {spot: true}.", "tolerations"},
+      {"0/3 nodes are available: pod has unbound immediate PersistentVolumeClaims.",
+       "kubectl describe pvc"},
+      {"persistentvolumeclaim \"ckpt\" not found", "Create the claim"},
+      {"0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector.",
+       "--show-labels"},
+      {"0/3 nodes are available: 3 Insufficient cpu.", "parallelTrialCount"}};
+  for (const auto& [sentence, next] : hints) {
+    const auto why = Why(Unschedulable(sentence));
+    ASSERT_TRUE(why.has_value()) << sentence;
+    EXPECT_EQ(why->reason, "Unschedulable");
+    EXPECT_THAT(why->text, AllOf(HasSubstr(sentence), HasSubstr(next)));
+    EXPECT_FALSE(why->never_starts);
+    EXPECT_EQ(why->give_up, absl::InfiniteDuration());
+  }
+}
+
+TEST(PodWaiting, GatesOfAQueue) {
+  Json pod = Unschedulable("Scheduling is blocked due to non-empty scheduling gates");
+  pod["status"]["conditions"][0]["reason"] = "SchedulingGated";
+  pod["spec"]["schedulingGates"] = Json::array({Json{{"name", "kueue.x-k8s.io/admission"}}});
+  EXPECT_EQ(Why(pod)->reason, "SchedulingGated");
+  EXPECT_THAT(Why(pod)->text, HasSubstr("kueue.x-k8s.io/admission"));
+}
+
+TEST(PodWaiting, ImagesThatCannotBePulled) {
+  const Json pod = WaitingFor("ImagePullBackOff", "Back-off pulling image \"nope:1\"");
+  const auto why = Why(pod, {Event("Failed", "Failed to pull image \"nope:1\": not found"),
+                             Event("Failed", "Error: ErrImagePull")});
+  EXPECT_EQ(why->reason, "ImagePullBackOff");
+  EXPECT_THAT(why->text, AllOf(HasSubstr("nope:1\": not found"), HasSubstr("imagePullSecrets")));
+  EXPECT_TRUE(why->never_starts);
+  EXPECT_EQ(why->give_up, absl::Minutes(10));
+  EXPECT_THAT(Why(pod)->text, HasSubstr("Back-off pulling"));  // without the events
+  EXPECT_EQ(Why(WaitingFor("InvalidImageName", "invalid reference format"))->give_up,
+            absl::ZeroDuration());
+}
+
+TEST(PodWaiting, MissingConfigurationIsNamed) {
+  const auto why = Why(WaitingFor("CreateContainerConfigError",
+                                  "couldn't find key lr in ConfigMap default/settings"));
+  EXPECT_THAT(why->text, AllOf(HasSubstr("key lr in ConfigMap default/settings"),
+                               HasSubstr("or correct its name")));
+  EXPECT_TRUE(why->never_starts);
+}
+
+TEST(PodWaiting, AnInitContainerIsNamed) {
+  Json pod = PodSample().Scheduled().pod;
+  pod["status"]["initContainerStatuses"] = Json::array(
+      {Json{{"name", "fetch"}, {"state", {{"waiting", {{"reason", "ErrImagePull"}}}}}}});
+  EXPECT_THAT(Why(pod)->text, HasSubstr("container fetch"));
+  pod["status"]["initContainerStatuses"][0]["state"] = {{"running", Json::object()}};
+  EXPECT_EQ(Why(pod)->reason, "Initializing");
+  pod["status"]["initContainerStatuses"][0]["name"] = "shirabe-init";
+  EXPECT_EQ(Why(pod)->reason, "PreparingCheckpoint");
+  pod["status"]["initContainerStatuses"][0]["started"] = true;  // a sidecar, up and running
+  EXPECT_FALSE(Why(pod).has_value());
+}
+
+TEST(PodWaiting, VolumesAreKnownByTheirEvents) {
+  const Json pod = PodSample().Scheduled().pod;
+  const auto missing =
+      Why(pod, {Event("FailedMount", "old news", "2026-11-21T11:00:00Z"),
+                Event("FailedMount", "MountVolume.SetUp failed: configmap \"c\" not found")});
+  EXPECT_THAT(missing->text, HasSubstr("configmap \"c\" not found"));
+  EXPECT_TRUE(missing->never_starts);
+  const auto held = Why(pod, {Event("FailedAttachVolume", "Multi-Attach error for volume")});
+  EXPECT_THAT(held->text, HasSubstr("another node holds"));
+  EXPECT_FALSE(held->never_starts);
+  Json ready = pod;
+  ready["status"]["conditions"] =
+      Json::array({Json{{"type", "PodReadyToStartContainers"}, {"status", "True"}}});
+  EXPECT_FALSE(Why(ready, {Event("FailedMount", "it is mounted by now")}).has_value());
+}
+
+TEST(PodWaiting, WithoutAPodTheJobTells) {
+  Json job = Json::parse(R"({"spec": {"suspend": true}})");
+  WaitingFacts facts{.object = &job, .primary = "main"};
+  EXPECT_EQ(WhyWaiting(facts)->reason, "Suspended");
+  job["spec"]["suspend"] = false;
+  EXPECT_FALSE(WhyWaiting(facts).has_value());
+  facts.events = {Event("FailedCreate",
+                        "Error creating: pods \"x\" is forbidden: exceeded quota: q, "
+                        "requested: pods=1, used: pods=4, limited: pods=4")};
+  EXPECT_EQ(WhyWaiting(facts)->reason, "QuotaExceeded");
+  EXPECT_THAT(WhyWaiting(facts)->text, HasSubstr("used: pods=4"));
+  EXPECT_EQ(WhyWaiting(facts)->give_up, absl::InfiniteDuration());
+}
+
+TEST(PodWaiting, Refusals) {
+  const auto reason = [](const char* words) { return WhyRefused(words).reason; };
+  EXPECT_EQ(reason("admission webhook \"policy.io\" denied the request: no latest tags"),
+            "AdmissionDenied");
+  EXPECT_EQ(reason("failed calling webhook \"policy.io\": connection refused"),
+            "WebhookUnavailable");
+  EXPECT_EQ(reason("pods \"x\" is forbidden: violates PodSecurity \"restricted:latest\""),
+            "PodSecurity");
+  EXPECT_EQ(reason("something else"), "FailedCreate");
+  const PodWaiting unsaid = WhyRefused("failed quota: q: must specify limits.cpu for: main");
+  EXPECT_TRUE(unsaid.never_starts);
+  EXPECT_THAT(unsaid.text, HasSubstr("requests and limits"));
+}
+
+}  // namespace
+}  // namespace shirabe::trial
