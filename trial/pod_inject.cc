@@ -1,0 +1,277 @@
+#include "trial/pod_inject.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "base/number.h"
+#include "google/protobuf/util/json_util.h"
+#include "google/protobuf/util/time_util.h"
+#include "trial/environment.h"
+#include "trial/pod_labels.h"
+#include "trial/pod_paths.h"
+#include "trial/pod_volumes.h"
+#include "trial/records.h"
+
+namespace shirabe::trial {
+namespace {
+
+constexpr char kProgram[] = "shirabe";  // found by the PATH of our image
+// One variable may hold 128 KiB; a candidate takes a few hundred bytes.
+constexpr int kMostCandidates = 100;
+
+Status Invalid(const std::string& path, const std::string& what) {
+  return absl::InvalidArgumentError(absl::StrCat(path, ": ", what));
+}
+
+// ---- names and paths that we need ---------------------------------------------------------------
+
+Status CheckNames(const Json& list, const std::string& path,
+                  std::initializer_list<const char*> taken) {
+  for (size_t i = 0; i < Items(list).size(); ++i) {
+    const std::string name = Text(list[i], {"name"});
+    if (std::none_of(taken.begin(), taken.end(), [&](const char* t) { return name == t; })) {
+      continue;
+    }
+    return Invalid(absl::StrCat(path, "[", i, "].name"),
+                   absl::StrCat("\"", name, "\" is the name of something that Shirabe adds to the ",
+                                "pod: choose another"));
+  }
+  return absl::OkStatus();
+}
+
+Status CheckFree(const Injection& injection) {
+  const Json& spec = injection.pod.spec();
+  const std::string path = injection.pod.path + ".spec";
+  RETURN_IF_ERROR(CheckNames(At(spec, "volumes"), path + ".volumes",
+                             {kOurVolume, kHomeVolume, kMetricsVolume}));
+  for (const char* list : {"containers", "initContainers"}) {
+    RETURN_IF_ERROR(CheckNames(At(spec, list), absl::StrCat(path, ".", list),
+                               {kInitContainer, kSidecarContainer}));
+  }
+  const Json& mounts = At(spec["containers"][injection.container], "volumeMounts");
+  for (size_t i = 0; i < Items(mounts).size(); ++i) {
+    const std::string at = Text(mounts[i], {"mountPath"}) + "/";
+    if (!absl::StartsWith(at, std::string(kPodRoot) + "/")) continue;
+    return Invalid(
+        absl::StrCat(injection.pod.ContainerPath(injection.container), ".volumeMounts[", i,
+                     "].mountPath"),
+        absl::StrCat("Shirabe uses ", kPodRoot, " itself: mount it elsewhere; for checkpoints on ",
+                     "a volume give spec.shirabe.checkpoint.volume"));
+  }
+  return absl::OkStatus();
+}
+
+// ---- variables ----------------------------------------------------------------------------------
+
+// The cluster replaces $(NAME) in a value, and $$ by $.
+std::string Literal(const std::string& value) { return absl::StrReplaceAll(value, {{"$", "$$"}}); }
+
+// Before the user's own, so that his may refer to them; one that he sets is his.
+void AddEnvironment(const Environment& contract, Json& container) {
+  Json env = Json::array();
+  const Json theirs = Items(At(container, "env"));
+  for (const auto& [name, value] : contract) {
+    if (!Named(theirs, name).is_null()) continue;
+    env.push_back({{"name", name}, {"value", Literal(value)}});
+  }
+  env.insert(env.end(), theirs.begin(), theirs.end());
+  container["env"] = std::move(env);
+}
+
+Environment PodEnvironment(const AttemptRequest& request, absl::Duration grace) {
+  Environment contract = ContractEnvironment(request, PodPaths(request.key));
+  contract["SHIRABE_GRACE_SECONDS"] = FormatNumber(absl::ToDoubleSeconds(ProgramGrace(grace)));
+  return contract;
+}
+
+// ---- the configuration of our containers --------------------------------------------------------
+
+v1::PodConfig CommonConfig(const Injection& injection) {
+  const AttemptRequest& request = injection.request;
+  v1::PodConfig config;
+  config.set_namespace_(request.key.trial.experiment.ns);
+  config.set_experiment(request.key.trial.experiment.name);
+  config.set_trial(request.key.trial.number);
+  config.set_attempt(request.key.number);
+  config.set_home(kPodHome);
+  config.set_ca(injection.options.ca);
+  const absl::Duration grace = WholeGrace(request, injection.pod.spec());
+  *config.mutable_grace() =
+      google::protobuf::util::TimeUtil::MillisecondsToDuration(absl::ToInt64Milliseconds(grace));
+  return config;
+}
+
+v1::PodConfig InitConfig(const Injection& injection) {
+  v1::PodConfig config = CommonConfig(injection);
+  const auto& resume = injection.request.resume;
+  const size_t most = std::min<size_t>(resume.size(), kMostCandidates);
+  for (size_t i = 0; i < most; ++i) *config.add_resume() = resume[i];
+  config.set_parameters_json(injection.request.parameters_json);
+  return config;
+}
+
+v1::PodConfig SidecarConfig(const Injection& injection, const std::string& collector_path) {
+  const AttemptRequest& request = injection.request;
+  v1::PodConfig config = CommonConfig(injection);
+  config.set_token(request.token);
+  config.set_server(injection.options.server);
+  *config.mutable_collector() = request.cluster.collector;
+  if (!collector_path.empty()) {
+    config.mutable_collector()->mutable_source()->mutable_file_system_path()->set_path(
+        collector_path);
+  }
+  for (const std::string& metric : request.cluster.metrics) config.add_metrics(metric);
+  const Json& container = injection.pod.spec()["containers"][injection.container];
+  config.set_working_dir(Text(container, {"workingDir"}));
+  return config;
+}
+
+Json ConfigVariable(const v1::PodConfig& config) {
+  std::string text;
+  const auto status = google::protobuf::util::MessageToJsonString(config, &text);
+  CHECK(status.ok());
+  return Json::array({Json{{"name", kPodVariable}, {"value", Literal(text)}}});
+}
+
+// ---- our containers -----------------------------------------------------------------------------
+
+// As the program's user, so that each may read and write the other's files. Where nobody says who
+// that is, it is the image's, perhaps root: then as root with no more than the right to its files.
+Json Security(const Json& pod_spec, const Json& program) {
+  Json security = {{"allowPrivilegeEscalation", false},
+                   {"readOnlyRootFilesystem", true},
+                   {"capabilities", {{"drop", Json::array({"ALL"})}}}};
+  const Json& theirs = At(program, "securityContext");
+  const Json& pods = At(pod_spec, "securityContext");
+  for (const char* key :
+       {"runAsUser", "runAsGroup", "runAsNonRoot", "seccompProfile", "seLinuxOptions"}) {
+    if (!At(theirs, key).is_null()) security[key] = At(theirs, key);
+  }
+  bool known = false;
+  for (const Json* context : {&theirs, &pods}) {
+    known |= !At(*context, "runAsUser").is_null() || IsTrue(At(*context, "runAsNonRoot"));
+  }
+  if (known) return security;
+  security["runAsUser"] = 0;
+  security["capabilities"]["add"] = Json::array({"CHOWN", "DAC_OVERRIDE", "FOWNER"});
+  return security;
+}
+
+// Whether the kubelet would call the pod Guaranteed: every container has the same requests and
+// limits of both.
+bool IsGuaranteed(const Json& pod_spec) {
+  for (const char* list : {"containers", "initContainers"}) {
+    for (const Json& container : Items(At(pod_spec, list))) {
+      const Json& requests = At(container, {"resources", "requests"});
+      for (const char* resource : {"cpu", "memory"}) {
+        const Json& limit = At(container, {"resources", "limits", resource});
+        const Json& request = At(requests, resource);
+        if (limit.is_null() || (!request.is_null() && request != limit)) return false;
+      }
+    }
+  }
+  return true;
+}
+
+// Small, and such that the pod keeps its class.
+Json Resources(bool guaranteed) {
+  const Json limits = {{"cpu", guaranteed ? "100m" : "1"},
+                       {"memory", guaranteed ? "128Mi" : "256Mi"}};
+  return {{"limits", limits},
+          {"requests", guaranteed ? limits : Json{{"cpu", "10m"}, {"memory", "32Mi"}}}};
+}
+
+Json OurContainer(const Injection& injection, const char* name, const char* verb) {
+  Json container = {{"name", name},
+                    {"image", injection.options.image},
+                    {"command", Json::array({kProgram, "pod", verb})}};
+  if (!injection.options.image_pull_policy.empty()) {
+    container["imagePullPolicy"] = injection.options.image_pull_policy;
+  }
+  const Json& spec = injection.pod.spec();
+  container["resources"] = Resources(IsGuaranteed(spec));
+  container["securityContext"] = Security(spec, spec["containers"][injection.container]);
+  return container;
+}
+
+Json InitContainer(const Injection& injection, const PodVolumes& volumes) {
+  Json container = OurContainer(injection, kInitContainer, "init");
+  container["env"] = ConfigVariable(InitConfig(injection));
+  container["volumeMounts"] = volumes.shared;
+  return container;
+}
+
+void Append(const Json& items, Json& list) { list.insert(list.end(), items.begin(), items.end()); }
+
+// It ends after the program: until then it sends what the program writes; the hook tells it early
+// that the end is near.
+Json Sidecar(const Injection& injection, const PodVolumes& volumes, const std::string& path) {
+  Json container = OurContainer(injection, kSidecarContainer, "sidecar");
+  container["restartPolicy"] = "Always";
+  container["env"] = ConfigVariable(SidecarConfig(injection, path));
+  container["volumeMounts"] = volumes.shared;
+  Append(volumes.sidecar, container["volumeMounts"]);
+  container["lifecycle"] = {
+      {"preStop", {{"exec", {{"command", Json::array({kProgram, "pod", "stop"})}}}}}};
+  return container;
+}
+
+// The user's own collector, as a native sidecar too: it ends when the program has.
+void AddCustomCollector(const Injection& injection, const PodVolumes& volumes, Json& containers) {
+  const auto& collector = injection.request.cluster.collector.collector();
+  if (collector.kind() != v1::CUSTOM || !collector.has_custom_collector()) return;
+  Json container = FromStruct(collector.custom_collector());
+  if (Text(container, {"name"}).empty()) container["name"] = "metrics-collector";
+  container["restartPolicy"] = "Always";
+  Append(volumes.sidecar, ListIn(container, "volumeMounts"));
+  AddPlainEnvironment(injection.request, container);
+  containers.push_back(std::move(container));
+}
+
+// ---- the program --------------------------------------------------------------------------------
+
+void WrapCommand(const AttemptRequest& request, absl::Duration grace, Json& container) {
+  Json command = PodCommand(AttemptId(request.key, request.token), grace);
+  for (const char* list : {"command", "args"}) Append(Items(At(container, list)), command);
+  container["command"] = std::move(command);
+  container.erase("args");
+}
+
+}  // namespace
+
+absl::Duration WholeGrace(const AttemptRequest& request, const Json& pod_spec) {
+  const int64_t theirs = Number(At(pod_spec, "terminationGracePeriodSeconds"));
+  return std::max(request.grace, absl::Seconds(theirs));
+}
+
+void AddPlainEnvironment(const AttemptRequest& request, Json& container) {
+  AddEnvironment(request.environment, container);
+}
+
+Status Inject(const Injection& injection) {
+  RETURN_IF_ERROR(CheckFree(injection));
+  const AttemptRequest& request = injection.request;
+  Json& spec = injection.pod.spec();
+  Json& program = spec["containers"][injection.container];
+  ASSIGN_OR_RETURN(const std::string path, CollectorPath(request, program));
+  ASSIGN_OR_RETURN(const PodVolumes volumes, MakeVolumes(request, program, path));
+
+  Json containers = Json::array({InitContainer(injection, volumes)});
+  Append(Items(At(spec, "initContainers")), containers);
+  containers.push_back(Sidecar(injection, volumes, path));
+  AddCustomCollector(injection, volumes, containers);
+
+  const absl::Duration grace = WholeGrace(request, spec);
+  WrapCommand(request, grace, program);
+  AddEnvironment(PodEnvironment(request, grace), program);
+  Append(volumes.shared, ListIn(program, "volumeMounts"));
+  Append(volumes.program, program["volumeMounts"]);
+  Append(volumes.volumes, ListIn(spec, "volumes"));
+  spec["initContainers"] = std::move(containers);
+  return absl::OkStatus();
+}
+
+}  // namespace shirabe::trial

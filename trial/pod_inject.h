@@ -1,0 +1,27 @@
+// Puts our containers around a program in a pod template. Used by pod_build.cc alone. Pure.
+#pragma once
+
+#include "base/status.h"
+#include "trial/attempt.h"
+#include "trial/executor.h"
+#include "trial/pod_templates.h"
+
+namespace shirabe::trial {
+
+struct Injection {
+  const AttemptRequest& request;
+  const PodOptions& options;
+  const PodTemplate& pod;
+  size_t container = 0;  // index of the primary one
+};
+
+// kInvalidArgument, with the path of the field and the fix.
+Status Inject(const Injection& injection);
+
+// The contract's variables for a program without our containers: names and numbers, no paths.
+void AddPlainEnvironment(const AttemptRequest& request, Json& container);
+
+// How long the pod has from SIGTERM to SIGKILL: the experiment's grace, or the user's longer one.
+absl::Duration WholeGrace(const AttemptRequest& request, const Json& pod_spec);
+
+}  // namespace shirabe::trial
