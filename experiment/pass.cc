@@ -118,6 +118,10 @@ Status Pass::ObserveOpen(Live& live, const trial::Sighting* sighting) {
     return absl::OkStatus();
   }
   if (sighting->state == trial::Sighting::State::kRunning) {
+    if (!sighting->placement.has_start_time()) {
+      NoteOnItsWay(live, *sighting);
+      return absl::OkStatus();
+    }
     RETURN_IF_ERROR(NoteRunning(live, *sighting));
     // What it reported before it saved is to be known when the save is recorded.
     if (HasNewCheckpoint(live, *sighting)) live.collect_at = absl::ZeroDuration();
@@ -141,6 +145,17 @@ Status Pass::ObserveOpen(Live& live, const trial::Sighting* sighting) {
     Requeue(absl::ZeroDuration());
   }
   return absl::OkStatus();
+}
+
+// Its object exists, its program does not run yet; or, after a restart, it is not known whether it
+// does.
+void Pass::NoteOnItsWay(Live& live, const trial::Sighting& sighting) {
+  live.started = true;
+  if (live.open->record.state() == v1::ATTEMPT_RUNNING) return;
+  v1::Trial& trial = live.trial.record;
+  if (trial.waiting() == sighting.waiting) return;
+  trial.set_waiting(sighting.waiting);
+  live.trial_changed = true;
 }
 
 Status Pass::NoteRunning(Live& live, const trial::Sighting& sighting) {

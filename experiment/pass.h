@@ -43,6 +43,7 @@ class Pass {
   // What happened to the open attempts, and their metrics.
   Status ObserveAttempts();
   Status ObserveOpen(Live& live, const trial::Sighting* sighting);
+  void NoteOnItsWay(Live& live, const trial::Sighting& sighting);
   Status NoteRunning(Live& live, const trial::Sighting& sighting);
   void StopStray(const trial::Sighting& sighting);
   Status CollectLive(Live& live);

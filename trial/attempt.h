@@ -64,9 +64,9 @@ struct AttemptPaths {
 // What is known of an attempt that was started, or adopted, here.
 struct Sighting {
   enum class State {
-    kRunning,
-    kExited,  // it ended and its exit was seen: exit_code or signal
-    kLost,    // it is gone and nobody saw how
+    kRunning,  // or on its way: as long as `placement` has no start_time
+    kExited,   // it ended and its exit was seen: exit_code or signal
+    kLost,     // it is gone and nobody saw how
   };
   AttemptKey key;
   State state = State::kRunning;
@@ -75,6 +75,7 @@ struct Sighting {
   bool out_of_memory = false;
   v1::Placement placement;  // with start_time, and end_time once it ended
   std::string message;      // for people: "cannot start …: No such file or directory"
+  std::string waiting;      // why it is not running yet, and what to do about it
   // PREEMPTED_* once the platform, not we, takes its machine away; whatever the exit code.
   v1::Cause platform = v1::CAUSE_NONE;
   // By a clock that is never set. Once ended; of a running one where it is known.
