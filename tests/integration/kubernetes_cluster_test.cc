@@ -1,0 +1,292 @@
+// The executor `kubernetes` on a real API server with real kubelets: what the platform does to a
+// pod, and what becomes of its attempt. Skipped where SHIRABE_TEST_KUBECONFIG names none;
+// tests/cluster/run.sh does. The image is tests/cluster/images/tiny, started without a command, so
+// that nothing of ours is needed in it.
+#include <stdlib.h>
+
+#include <condition_variable>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "base/file.h"
+#include "base/rng.h"
+#include "gmock/gmock.h"
+#include "google/protobuf/util/json_util.h"
+#include "gtest/gtest.h"
+#include "trial/executors/kubernetes_executor.h"
+
+namespace shirabe::trial {
+namespace {
+
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+
+const kube::Resource kNamespaces{"", "v1", "namespaces", "Namespace", /*namespaced=*/false};
+const kube::Resource kQuotas{"", "v1", "resourcequotas", "ResourceQuota"};
+
+class KubernetesCluster : public testing::Test {
+ protected:
+  void SetUp() override {
+    const char* kubeconfig = getenv("SHIRABE_TEST_KUBECONFIG");
+    if (kubeconfig == nullptr) GTEST_SKIP() << "SHIRABE_TEST_KUBECONFIG names no cluster";
+    const auto config = kube::FindConfig(kubeconfig, "");
+    ASSERT_TRUE(config.ok()) << config.status();
+    client_ = *kube::Client::Create(*config, RealClock());
+    std::string path = testing::TempDir() + "shirabe-cluster-XXXXXX";
+    ASSERT_NE(mkdtemp(path.data()), nullptr);
+    home_ = path;
+    experiment_ = {"attempts-" + std::to_string(absl::ToUnixMicros(RealClock()->Now())), "tuning"};
+    const Json made = {
+        {"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", experiment_.ns}}}};
+    ASSERT_TRUE(client_->Create(kNamespaces, made).ok());
+    Reopen();
+  }
+
+  void TearDown() override {
+    if (client_ == nullptr) return;
+    executor_->RemoveFiles(experiment_, 0).IgnoreError();
+    for (const Sighting& sighting : executor_->Observe(experiment_)) {
+      executor_->Stop(sighting.key, v1::USER, absl::ZeroDuration()).IgnoreError();
+      executor_->Forget(sighting.key);
+    }
+    EXPECT_TRUE(Await([&] { return Pods().empty(); })) << "pods are held";
+    executor_.reset();
+    client_->Delete({kNamespaces, "", experiment_.ns}, {}).IgnoreError();
+    EXPECT_TRUE(RemoveAll(home_).ok());
+  }
+
+  void Reopen() {
+    executor_.reset();
+    ExecutorOptions options;
+    options.home = home_;
+    options.clock = RealClock();
+    options.pods.client = client_.get();
+    options.pods.image = "localhost/shirabe:test";
+    options.pods.server = "10.99.0.1:7450";
+    options.on_change = [this](const ExperimentKey&) {
+      std::lock_guard lock(mutex_);
+      changed_.notify_all();
+    };
+    PodTimes times;
+    times.ask_events = absl::Seconds(1);
+    times.events_again = absl::Seconds(2);
+    executor_ = std::make_unique<KubernetesExecutor>(options, times);
+  }
+
+  AttemptKey Nth(int64_t trial) const { return {{experiment_, trial}, 1}; }
+
+  // `fields` are merged into the container, or, under "pod", into the pod's specification.
+  Status Start(const AttemptKey& key, const std::string& script, const Json& fields = {}) {
+    Json container = {{"name", "main"},
+                      {"image", "localhost/tiny:1"},
+                      {"imagePullPolicy", "Never"},
+                      {"args", {"sh", "-c", script}}};
+    Json pod = {{"restartPolicy", "Never"}};
+    for (const auto& [name, value] : fields.items()) {
+      if (name == "pod") pod.merge_patch(value);
+      if (name != "pod") container[name] = value;
+    }
+    pod["containers"] = {container};
+    const Json job = {
+        {"apiVersion", "batch/v1"}, {"kind", "Job"}, {"spec", {{"template", {{"spec", pod}}}}}};
+    AttemptRequest request;
+    request.key = key;
+    request.token = "secret";
+    request.primary_container = "main";
+    request.grace = absl::Seconds(5);
+    request.parameters_json = "{}";
+    request.cluster.trial_template.set_primary_container_name("main");
+    CHECK(google::protobuf::util::JsonStringToMessage(job.dump(), &request.trial_spec).ok());
+    return executor_->Start(request);
+  }
+
+  std::vector<Json> Pods() {
+    kube::Query query;
+    query.resource = trial::Pods();
+    query.namespace_name = experiment_.ns;
+    const auto list = client_->List(query);
+    if (!list.ok()) return {Json::object()};
+    return {(*list)["items"].begin(), (*list)["items"].end()};
+  }
+
+  Sighting See(const AttemptKey& key) {
+    for (Sighting& sighting : executor_->Observe(experiment_)) {
+      if (sighting.key == key) return std::move(sighting);
+    }
+    return {};
+  }
+
+  bool Await(const std::function<bool()>& condition) {
+    const absl::Duration deadline = RealClock()->Monotonic() + absl::Seconds(90);
+    while (!condition()) {
+      if (RealClock()->Monotonic() > deadline) return false;
+      std::unique_lock lock(mutex_);
+      changed_.wait_for(lock, std::chrono::milliseconds(50));
+    }
+    return true;
+  }
+
+  void AwaitRunning(const AttemptKey& key) {
+    ASSERT_TRUE(Await([&] { return See(key).placement.has_start_time(); })) << See(key).waiting;
+    EXPECT_EQ(See(key).state, Sighting::State::kRunning);
+  }
+
+  bool AwaitWaiting(const AttemptKey& key, const std::string& words) {
+    const bool said = Await([&] { return See(key).waiting.find(words) != std::string::npos; });
+    EXPECT_TRUE(said) << See(key).waiting;
+    return said;
+  }
+
+  Sighting AwaitEnd(const AttemptKey& key) {
+    Sighting last;
+    EXPECT_TRUE(Await([&] {
+      last = See(key);
+      return last.key == key && last.state != Sighting::State::kRunning;
+    })) << last.waiting;
+    return last;
+  }
+
+  std::string LogOf(const AttemptKey& key) {
+    return ReadFile(executor_->Paths(key).log).value_or("(no log)");
+  }
+
+  std::unique_ptr<kube::Client> client_;
+  std::string home_;
+  ExperimentKey experiment_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::unique_ptr<KubernetesExecutor> executor_;
+};
+
+TEST_F(KubernetesCluster, AnAttemptRunsEndsAndLeavesNothing) {
+  const Status started = Start(Nth(1), "echo loss=0.25; exit 3");
+  ASSERT_TRUE(started.ok()) << started;
+  EXPECT_TRUE(Start(Nth(1), "echo again").ok());
+  const Sighting end = AwaitEnd(Nth(1));
+  EXPECT_EQ(end.exit_code, 3) << end.message;
+  EXPECT_EQ(end.platform, v1::CAUSE_NONE);
+  EXPECT_NE(end.placement.node(), "");
+  EXPECT_GE(FromProto(end.placement.end_time()), FromProto(end.placement.start_time()));
+  EXPECT_EQ(LogOf(Nth(1)), "loss=0.25\n");
+  executor_->Forget(Nth(1));
+  EXPECT_TRUE(Await([&] { return Pods().empty(); }));
+  EXPECT_TRUE(
+      absl::IsNotFound(client_->Get({Jobs(), experiment_.ns, AttemptName(Nth(1))}).status()));
+}
+
+TEST_F(KubernetesCluster, AStopEndsItWithinItsGrace) {
+  ASSERT_TRUE(Start(Nth(1), "trap 'echo told; exit 0' TERM; while :; do sleep 0.1; done").ok());
+  AwaitRunning(Nth(1));
+  ASSERT_TRUE(executor_->Stop(Nth(1), v1::EARLY_STOPPED, absl::Seconds(10)).ok());
+  EXPECT_EQ(AwaitEnd(Nth(1)).exit_code, 0);
+  EXPECT_EQ(LogOf(Nth(1)), "told\n");
+}
+
+TEST_F(KubernetesCluster, ARestartFindsWhatRunsAndWhatHasEnded) {
+  ASSERT_TRUE(Start(Nth(1), "sleep 1000").ok());
+  ASSERT_TRUE(Start(Nth(2), "exit 7").ok());
+  AwaitRunning(Nth(1));
+  AwaitEnd(Nth(2));
+  Reopen();
+  std::vector<v1::Attempt> open(3);
+  for (int i = 0; i < 3; ++i) {
+    open[i].set_namespace_(experiment_.ns);
+    open[i].set_experiment(experiment_.name);
+    open[i].set_trial(i + 1);
+    open[i].set_number(1);
+    open[i].set_token("secret");
+  }
+  executor_->Adopt(open);
+  AwaitRunning(Nth(1));
+  EXPECT_EQ(AwaitEnd(Nth(2)).exit_code, 7);
+  EXPECT_EQ(AwaitEnd(Nth(3)).state, Sighting::State::kLost);
+}
+
+TEST_F(KubernetesCluster, AnEvictionIsThePlatformsDoing) {
+  ASSERT_TRUE(Start(Nth(1), "sleep 1000").ok());
+  AwaitRunning(Nth(1));
+  const std::string pod = NameOf(Pods().at(0));
+  const kube::Resource evictions{"", "v1", "pods/" + pod + "/eviction", "Eviction"};
+  const auto evicted =
+      client_->Create(evictions, {{"apiVersion", "policy/v1"},
+                                  {"kind", "Eviction"},
+                                  {"metadata", {{"name", pod}, {"namespace", experiment_.ns}}},
+                                  {"deleteOptions", {{"gracePeriodSeconds", 1}}}});
+  ASSERT_TRUE(evicted.ok()) << evicted.status();
+  const Sighting end = AwaitEnd(Nth(1));
+  EXPECT_EQ(end.platform, v1::PREEMPTED_EVICTION) << end.message;
+}
+
+TEST_F(KubernetesCluster, ATaintThatEvictsIsTheNodesDoing) {
+  ASSERT_TRUE(Start(Nth(1), "sleep 1000", {{"pod", {{"terminationGracePeriodSeconds", 1}}}}).ok());
+  AwaitRunning(Nth(1));
+  const kube::Ref node{Nodes(), "", See(Nth(1)).placement.node()};
+  const auto taint = [&](const Json& taints) {
+    return client_->Patch(node, kube::PatchType::kMerge, {{"spec", {{"taints", taints}}}}, "")
+        .status();
+  };
+  ASSERT_TRUE(taint({{{"key", "going"}, {"effect", "NoExecute"}}}).ok());
+  const Sighting end = AwaitEnd(Nth(1));
+  EXPECT_TRUE(taint(nullptr).ok());
+  EXPECT_EQ(end.platform, v1::PREEMPTED_NODE) << end.message;
+}
+
+TEST_F(KubernetesCluster, APodDeletedByHandIsNoFailureOfItsProgram) {
+  ASSERT_TRUE(Start(Nth(1), "sleep 1000").ok());
+  AwaitRunning(Nth(1));
+  kube::DeleteOptions options;
+  options.grace = absl::Seconds(1);
+  const kube::Ref pod{trial::Pods(), experiment_.ns, NameOf(Pods().at(0))};
+  ASSERT_TRUE(client_->Delete(pod, options).ok());
+  const Sighting end = AwaitEnd(Nth(1));
+  EXPECT_TRUE(end.platform != v1::CAUSE_NONE || end.signal == 9 || end.signal == 15) << end.message;
+  EXPECT_NE(end.platform, v1::APP_ERROR);
+}
+
+TEST_F(KubernetesCluster, AJobDeletedByHandIsNoFailureEither) {
+  ASSERT_TRUE(Start(Nth(1), "sleep 1000", {{"pod", {{"terminationGracePeriodSeconds", 1}}}}).ok());
+  AwaitRunning(Nth(1));
+  kube::DeleteOptions options;
+  ASSERT_TRUE(client_->Delete({Jobs(), experiment_.ns, AttemptName(Nth(1))}, options).ok());
+  const Sighting end = AwaitEnd(Nth(1));
+  EXPECT_NE(end.platform, v1::APP_ERROR) << end.message;
+  EXPECT_NE(end.platform, v1::USER);
+}
+
+TEST_F(KubernetesCluster, OutOfMemoryIsToldAsSuch) {
+  ASSERT_TRUE(
+      Start(Nth(1), "exec tail /dev/zero", {{"resources", {{"limits", {{"memory", "24Mi"}}}}}})
+          .ok());
+  EXPECT_TRUE(AwaitEnd(Nth(1)).out_of_memory);
+}
+
+TEST_F(KubernetesCluster, ItSaysWhyItDoesNotStartAndCanBeStopped) {
+  ASSERT_TRUE(Start(Nth(1), "true", {{"image", "localhost/none:1"}}).ok());
+  ASSERT_TRUE(Start(Nth(2), "true", {{"resources", {{"requests", {{"cpu", "1000"}}}}}}).ok());
+  AwaitWaiting(Nth(1), "localhost/none:1");
+  AwaitWaiting(Nth(2), "Insufficient cpu");
+  for (int64_t trial : {1, 2}) {
+    ASSERT_TRUE(executor_->Stop(Nth(trial), v1::USER, absl::ZeroDuration()).ok());
+    EXPECT_FALSE(AwaitEnd(Nth(trial)).placement.has_start_time());
+  }
+}
+
+TEST_F(KubernetesCluster, AQuotaIsWaitedForAndSaid) {
+  const Json quota = {{"apiVersion", "v1"},
+                      {"kind", "ResourceQuota"},
+                      {"metadata", {{"name", "none"}, {"namespace", experiment_.ns}}},
+                      {"spec", {{"hard", {{"pods", "0"}}}}}};
+  ASSERT_TRUE(client_->Create(kQuotas, quota).ok());
+  ASSERT_TRUE(Await([&] {
+    const auto seen = client_->Get({kQuotas, experiment_.ns, "none"});
+    return seen.ok() && seen->contains("status") && (*seen)["status"].contains("hard");
+  }));
+  ASSERT_TRUE(Start(Nth(1), "exit 0").ok());
+  AwaitWaiting(Nth(1), "quota");
+}
+
+}  // namespace
+}  // namespace shirabe::trial

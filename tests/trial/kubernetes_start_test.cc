@@ -1,0 +1,231 @@
+// How attempts in a cluster begin, are found again after a restart, and what stands in their way.
+#include <algorithm>
+
+#include "tests/trial/kubernetes_fixture.h"
+
+namespace shirabe::trial {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using SeenState = Sighting::State;
+
+TEST_F(KubernetesTest, AnAttemptIsOneJobAndOnItsWayUntilItsProgramRuns) {
+  ASSERT_TRUE(executor().Start(PodRequestFor(Nth(1))).ok());
+  EXPECT_TRUE(HasJob(Nth(1)));
+  EXPECT_EQ(See(Nth(1)).state, SeenState::kRunning);
+  EXPECT_FALSE(See(Nth(1)).placement.has_start_time());
+  MakePod(Nth(1));
+  EXPECT_FALSE(See(Nth(1)).placement.has_start_time());
+  RunPod(Nth(1));
+  ASSERT_TRUE(Await([&] { return See(Nth(1)).placement.has_start_time(); }));
+  EXPECT_EQ(See(Nth(1)).placement.node(), "node-0");
+  EXPECT_GE(changes_, 1);
+}
+
+TEST_F(KubernetesTest, ThePathsExistOnceStartedAndAreCopies) {
+  ASSERT_TRUE(executor().Start(PodRequestFor(Nth(1))).ok());
+  const AttemptPaths paths = executor().Paths(Nth(1));
+  EXPECT_EQ(*ReadFile(paths.params_file), R"({"lr": 0.5})");
+  EXPECT_EQ(paths.root, paths.dir + "/files");
+  EXPECT_TRUE(std::filesystem::exists(paths.output_dir));
+}
+
+TEST_F(KubernetesTest, StartingAgainChangesNothing) {
+  ASSERT_TRUE(executor().Start(PodRequestFor(Nth(1))).ok());
+  EXPECT_TRUE(executor().Start(PodRequestFor(Nth(1))).ok());
+  Reopen();
+  EXPECT_THAT(executor().Observe(kTuning), IsEmpty());
+  EXPECT_TRUE(executor().Start(PodRequestFor(Nth(1))).ok());
+  EXPECT_THAT(executor().Observe(kTuning), SizeIs(1));
+  EXPECT_THAT(cluster_.All(Jobs()), SizeIs(1));
+}
+
+TEST_F(KubernetesTest, AnotherTokenIsRefused) {
+  ASSERT_TRUE(executor().Start(PodRequestFor(Nth(1))).ok());
+  EXPECT_TRUE(absl::IsAlreadyExists(executor().Start(PodRequestFor(Nth(1), "other"))));
+  Reopen();
+  const Status status = executor().Start(PodRequestFor(Nth(1), "other"));
+  EXPECT_TRUE(absl::IsAlreadyExists(status)) << status;
+  EXPECT_THAT(Message(status), HasSubstr("somebody else"));
+}
+
+// F7: the object is made, and the answer says that it is not.
+TEST_F(KubernetesTest, ALostAnswerIsNoSecondJobAndSendsNoSidecarAway) {
+  executor().Observe(kTuning);
+  cluster_.after = [](const std::string& verb, const kube::Ref&) {
+    return verb == "create" ? absl::InternalError("etcd is away") : absl::OkStatus();
+  };
+  EXPECT_TRUE(absl::IsUnavailable(executor().Start(PodRequestFor(Nth(1)))));
+  cluster_.after = nullptr;
+  EXPECT_THAT(executor().Observe(kTuning), IsEmpty());
+  EXPECT_TRUE(absl::IsUnavailable(executor().Sync(Request(Nth(1))).status()));
+  ASSERT_TRUE(Await([&] { return executor().Start(PodRequestFor(Nth(1))).ok(); }));
+  EXPECT_THAT(cluster_.All(Jobs()), SizeIs(1));
+  EXPECT_TRUE(executor().Sync(Request(Nth(1))).ok());
+}
+
+TEST_F(KubernetesTest, WhatTheServerRefusesIsToldAsWhatItIs) {
+  struct Case {
+    Status answer;
+    absl::StatusCode told;
+  };
+  const Case cases[] = {
+      {absl::PermissionDeniedError("exceeded quota: gpus"), absl::StatusCode::kResourceExhausted},
+      {absl::NotFoundError("namespaces \"lab\" not found"), absl::StatusCode::kResourceExhausted},
+      {absl::InvalidArgumentError("admission webhook \"x\" denied the request"),
+       absl::StatusCode::kResourceExhausted},
+      {absl::InvalidArgumentError("spec.template: bad"), absl::StatusCode::kInvalidArgument},
+      {absl::DeadlineExceededError("too slow"), absl::StatusCode::kUnavailable}};
+  for (const Case& c : cases) {
+    cluster_.before = [&](const std::string& verb, const kube::Ref&) {
+      return verb == "create" ? c.answer : absl::OkStatus();
+    };
+    const Status status = executor().Start(PodRequestFor(Nth(1)));
+    EXPECT_EQ(status.code(), c.told) << status;
+    EXPECT_THAT(Message(status), HasSubstr(Message(c.answer)));
+    EXPECT_THAT(executor().Observe(kTuning), IsEmpty());
+  }
+}
+
+TEST_F(KubernetesTest, WhileTheServerIsAwayNobodyWaitsForItAgainAndAgain) {
+  cluster_.before = [](const std::string& verb, const kube::Ref&) {
+    return verb == "create" ? absl::UnavailableError("connection refused") : absl::OkStatus();
+  };
+  for (int64_t trial = 1; trial <= 20; ++trial) {
+    EXPECT_TRUE(absl::IsUnavailable(executor().Start(PodRequestFor(Nth(trial)))));
+  }
+  cluster_.before = nullptr;
+  EXPECT_EQ(cluster_.Calls("create"), 0);
+  EXPECT_TRUE(Await([&] { return executor().Start(PodRequestFor(Nth(1))).ok(); }));
+}
+
+TEST_F(KubernetesTest, AKindThatTheClusterDoesNotKnowIsAnErrorOfTheTemplate) {
+  AttemptRequest request = PodRequestFor(Nth(1));
+  (*request.trial_spec.mutable_fields())["apiVersion"].set_string_value("kubeflow.org/v1");
+  (*request.trial_spec.mutable_fields())["kind"].set_string_value("PyTorchJob");
+  const Status status = executor().Start(request);
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_THAT(Message(status), HasSubstr("PyTorchJob"));
+}
+
+// ---- after a restart ----------------------------------------------------------------------------
+
+TEST_F(KubernetesTest, AdoptTellsRunningEndedAndNeverStarted) {
+  Run(Nth(1));
+  Run(Nth(2));
+  Reopen();
+  EndPod(Nth(2), 42);
+  executor().Adopt({RecordOf(Nth(1)), RecordOf(Nth(2)), RecordOf(Nth(3))});
+  EXPECT_TRUE(Await([&] { return See(Nth(1)).placement.has_start_time(); }));
+  EXPECT_EQ(AwaitEnd(Nth(2)).exit_code, 42);
+  EXPECT_EQ(AwaitEnd(Nth(3)).state, SeenState::kLost);
+  EXPECT_THAT(See(Nth(3)).message, HasSubstr("never started"));
+  EXPECT_FALSE(See(Nth(3)).placement.has_start_time());
+  executor().Forget(Nth(3));
+  EXPECT_TRUE(executor().Start(PodRequestFor(Nth(3))).ok());
+  EXPECT_TRUE(HasJob(Nth(3)));
+}
+
+TEST_F(KubernetesTest, AnAttemptOfAnotherTokenIsNotAdopted) {
+  Run(Nth(1));
+  Reopen();
+  executor().Adopt({RecordOf(Nth(1), "other")});
+  EXPECT_EQ(AwaitEnd(Nth(1)).state, SeenState::kLost);
+}
+
+TEST_F(KubernetesTest, WhatTheSidecarToldIsKnownAfterARestart) {
+  Run(Nth(1));
+  v1::SyncRequest last = WithLog(Request(Nth(1)), 0, "loss=1\n");
+  *last.mutable_state()->add_checkpoints() = Saved(Nth(1), 7);
+  last.mutable_state()->mutable_exit()->set_code(3);
+  last.mutable_state()->set_complete(true);
+  ASSERT_TRUE(executor().Sync(last).ok());
+  Reopen();
+  EndPod(Nth(1), 3);
+  executor().Adopt({RecordOf(Nth(1))});
+  const Sighting end = AwaitEnd(Nth(1));
+  EXPECT_EQ(end.exit_code, 3);
+  ASSERT_THAT(end.checkpoints, SizeIs(1));
+  EXPECT_EQ(end.checkpoints[0].step(), 7);
+  EXPECT_EQ(LogOf(Nth(1)), "loss=1\n");
+}
+
+// F6: the cluster is not to be seen yet. Nothing is said to be lost.
+TEST_F(KubernetesTest, WhileTheClusterIsNotKnownNothingIsLostAndNoSidecarSentAway) {
+  Run(Nth(1));
+  cluster_.before = [](const std::string& verb, const kube::Ref&) {
+    return verb == "list" || verb == "get" ? absl::UnavailableError("away") : absl::OkStatus();
+  };
+  Reopen();
+  EXPECT_TRUE(absl::IsUnavailable(executor().Sync(Request(Nth(1))).status()));
+  executor().Adopt({RecordOf(Nth(1))});
+  EXPECT_EQ(See(Nth(1)).state, SeenState::kRunning);
+  EXPECT_TRUE(executor().Sync(Request(Nth(1))).ok());
+  cluster_.before = nullptr;
+  EXPECT_TRUE(Await([&] { return See(Nth(1)).placement.has_start_time(); }));
+}
+
+TEST_F(KubernetesTest, TheObjectMayBeGoneBeforeItsPod) {
+  Run(Nth(1));
+  Reopen();
+  cluster_.Remove(JobRef(Nth(1)));
+  executor().Adopt({RecordOf(Nth(1))});
+  EndPod(Nth(1), 5);
+  EXPECT_EQ(AwaitEnd(Nth(1)).exit_code, 5);
+}
+
+// ---- why it waits -------------------------------------------------------------------------------
+
+TEST_F(KubernetesTest, ItSaysWhyItWaits) {
+  ASSERT_TRUE(executor().Start(PodRequestFor(Nth(1))).ok());
+  MakePod(Nth(1));
+  Edit(Nth(1), [](Json& pod) {
+    pod["status"]["conditions"] = {{{"type", "PodScheduled"},
+                                    {"status", "False"},
+                                    {"reason", "Unschedulable"},
+                                    {"message", "0/1 nodes are available: 1 Insufficient cpu."}}};
+  });
+  EXPECT_TRUE(Await([&] {
+    return See(Nth(1)).waiting.find("Insufficient cpu") != std::string::npos;
+  })) << See(Nth(1)).waiting;
+  RunPod(Nth(1));
+  EXPECT_TRUE(Await([&] { return See(Nth(1)).waiting.empty(); }));
+}
+
+TEST_F(KubernetesTest, EventsSayWhatNothingElseDoes) {
+  cluster_.Put(Events(), {{"metadata", {{"name", "e1"}, {"namespace", "lab"}}},
+                          {"type", "Warning"},
+                          {"reason", "FailedCreate"},
+                          {"message", "pods \"x\" is forbidden: exceeded quota: small"},
+                          {"involvedObject", {{"kind", "Job"}, {"name", AttemptName(Nth(1))}}}});
+  ASSERT_TRUE(executor().Start(PodRequestFor(Nth(1))).ok());
+  EXPECT_TRUE(Await([&] { return See(Nth(1)).waiting.find("quota") != std::string::npos; }))
+      << See(Nth(1)).waiting;
+}
+
+// ---- other kinds --------------------------------------------------------------------------------
+
+TEST_F(KubernetesTest, AnotherKindEndsByItsConditions) {
+  const kube::Resource resource{"kubeflow.org", "v1", "pytorchjobs", "PyTorchJob"};
+  cluster_.AddKind(resource);
+  AttemptRequest request = PodRequestFor(Nth(1));
+  (*request.trial_spec.mutable_fields())["apiVersion"].set_string_value("kubeflow.org/v1");
+  (*request.trial_spec.mutable_fields())["kind"].set_string_value("PyTorchJob");
+  request.cluster.trial_template.set_success_condition(
+      R"(status.conditions.#(type=="Succeeded")#|#(status=="True")#)");
+  request.cluster.trial_template.set_failure_condition(
+      R"(status.conditions.#(type=="Failed")#|#(status=="True")#)");
+  const Status started = executor().Start(request);
+  ASSERT_TRUE(started.ok()) << started;
+  Json object = *cluster_.Get({resource, "lab", AttemptName(Nth(1))});
+  object["status"]["conditions"] = {{{"type", "Succeeded"}, {"status", "True"}}};
+  cluster_.Put(resource, object);
+  EXPECT_EQ(AwaitEnd(Nth(1)).exit_code, 0);
+  executor().Forget(Nth(1));
+  EXPECT_TRUE(Await([&] { return cluster_.All(resource).empty(); }));
+}
+
+}  // namespace
+}  // namespace shirabe::trial

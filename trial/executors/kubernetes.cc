@@ -1,0 +1,308 @@
+// How attempts of the executor `kubernetes` begin, are found again, and are forgotten.
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "trial/capacity.h"
+#include "trial/executors/kubernetes_executor.h"
+#include "trial/kubernetes_actions.h"
+#include "trial/kubernetes_record.h"
+#include "trial/records.h"
+
+namespace shirabe::trial {
+namespace {
+
+constexpr size_t kThreads = 8;  // for calls that nobody waits for
+constexpr absl::Duration kStayAway = absl::Seconds(1);
+
+// The kind of an object that the template describes.
+StatusOr<kube::Resource> ResourceOf(kube::Client& client, const AttemptObject& built) {
+  for (const kube::Resource& known : {Jobs(), Pods()}) {
+    if (known.kind == built.kind && known.ApiVersion() == built.api_version) return known;
+  }
+  auto found = client.FindResource(built.api_version, built.kind);
+  if (!absl::IsNotFound(found.status())) return found;
+  return absl::InvalidArgumentError(
+      absl::StrCat("spec.trialTemplate.trialSpec is a ", built.kind, " of ", built.api_version,
+                   ", which this cluster does not know: install its operator, or use a Job"));
+}
+
+Status MakeClaim(kube::Client& client, const AttemptObject& built) {
+  if (!built.claim) return absl::OkStatus();
+  const Status status = client.Create(Claims(), *built.claim).status();
+  if (status.ok() || absl::IsAlreadyExists(status)) return absl::OkStatus();
+  const Status told =
+      absl::IsPermissionDenied(status) ? absl::ResourceExhaustedError(Message(status)) : status;
+  return Prefix("the claim for its checkpoints", told);
+}
+
+// Of a pod whose object, and with it the recipe, is gone.
+AttemptRecipe RecipeFromPod(const Json& pod) {
+  AttemptRecipe recipe;
+  for (const Json& container : Items(At(pod, {"spec", "containers"}))) {
+    if (recipe.primary_container.empty()) recipe.primary_container = Text(container, {"name"});
+  }
+  recipe.instrumented = Named(At(pod, {"spec", "initContainers"}), kSidecarContainer).is_object();
+  return recipe;
+}
+
+}  // namespace
+
+KubernetesExecutor::KubernetesExecutor(const ExecutorOptions& options, const PodTimes& times)
+    : options_(options),
+      times_(times),
+      layout_(options.home),
+      client_(*options.pods.client),
+      mirror_({.layout = &layout_}),
+      began_(options.clock->Monotonic()),
+      view_({.client = options.pods.client,
+             .clock = options.clock,
+             .on_attempt = [this](const AttemptKey& key, const Json* gone) { Examine(key, gone); },
+             .on_node = [this](const std::string& name) { OnNode(name); }}) {
+  background_ = std::make_unique<Background>(kThreads);
+  alarm_ = std::make_unique<Alarm>(options_.clock, [this] { return Ring(); });
+  view_.Start();
+}
+
+// Each of the three may still call the others while it ends, so they leave one by one: what is
+// handed to one that has left is dropped.
+KubernetesExecutor::~KubernetesExecutor() {
+  view_.Stop();
+  std::unique_ptr<Alarm> alarm;
+  std::unique_ptr<Background> background;
+  {
+    std::lock_guard lock(mutex_);
+    alarm = std::move(alarm_);
+    background = std::move(background_);
+  }
+  alarm.reset();
+  background.reset();
+}
+
+StatusOr<std::unique_ptr<Executor>> KubernetesExecutor::Create(const ExecutorOptions& options) {
+  if (options.pods.client == nullptr) {
+    return absl::FailedPreconditionError(
+        "trials run in a cluster where `shirabe controller` is started, not with this verb");
+  }
+  RETURN_IF_ERROR(MakeDirs(Layout(options.home).home()));
+  return std::make_unique<KubernetesExecutor>(options);
+}
+
+// With mutex_ held, as the three below. What it does may take its time.
+void KubernetesExecutor::Do(std::function<void()> work) {
+  if (background_) background_->Run(std::move(work));
+}
+
+void KubernetesExecutor::Wake() {
+  if (alarm_) alarm_->Wake();
+}
+
+// ---- starting -----------------------------------------------------------------------------------
+
+Status KubernetesExecutor::Start(const AttemptRequest& request) {
+  RETURN_IF_ERROR(ValidateKey(request.key));
+  PodAttempt attempt;
+  attempt.key = attempt.sighting.key = request.key;
+  attempt.id = AttemptId(request.key, request.token);
+  ASSIGN_OR_RETURN(const bool reserved, Reserve(attempt));
+  if (!reserved) return absl::OkStatus();
+  const auto object = Make(request, attempt);
+  {
+    std::lock_guard lock(mutex_);
+    starting_.erase(request.key);
+    if (absl::IsUnavailable(object.status())) {
+      // It may exist all the same: its sidecar must not be sent away before we know.
+      doubtful_.insert(request.key);
+      away_ = Message(object.status());
+      away_until_ = options_.clock->Monotonic() + kStayAway;
+    }
+    if (!object.ok()) return Prefix(AttemptName(request.key), object.status());
+    doubtful_.erase(request.key);
+    PodAttempt& kept = attempts_[request.key] = std::move(attempt);
+    Bind(*object, kept);
+    Load(kept);
+  }
+  Examine(request.key, nullptr);
+  return absl::OkStatus();
+}
+
+// True if the attempt is new to us and its place is taken now; false if there is nothing to do.
+StatusOr<bool> KubernetesExecutor::Reserve(const PodAttempt& attempt) {
+  std::lock_guard lock(mutex_);
+  const std::string name = AttemptName(attempt.key);
+  const auto found = attempts_.find(attempt.key);
+  if (found != attempts_.end()) {
+    if (found->second.id == attempt.id) {
+      if (!found->second.never_began) return false;
+    } else if (!found->second.never_began) {
+      return absl::AlreadyExistsError(name + " exists with another token");
+    }
+    Drop(found);
+  }
+  const auto left = leaving_.find(attempt.key);
+  if (left != leaving_.end() && !left->second.deleted) {
+    return absl::UnavailableError(name + " is just being deleted");
+  }
+  if (options_.clock->Monotonic() < away_until_) return absl::UnavailableError(away_);
+  if (!starting_.insert(attempt.key).second) return false;
+  leaving_.erase(attempt.key);
+  return true;
+}
+
+// The object in the cluster, made now or before.
+StatusOr<Json> KubernetesExecutor::Make(const AttemptRequest& request, PodAttempt& attempt) {
+  ASSIGN_OR_RETURN(const PodPlace place, PlaceFor(request.placing, options_.pools));
+  ASSIGN_OR_RETURN(AttemptObject built, BuildAttemptObject(request, options_.pods, place));
+  ASSIGN_OR_RETURN(attempt.ref.resource, ResourceOf(client_, built));
+  attempt.ref.namespace_name = NamespaceOf(built.object);
+  attempt.ref.name = NameOf(built.object);
+  attempt.sighting.placement.set_price_per_hour(place.price_per_hour);
+  const AttemptPaths paths = layout_.Paths(request.key);
+  RETURN_IF_ERROR(layout_.Create(request.key).status());
+  RETURN_IF_ERROR(WriteFileAtomic(paths.params_file, request.parameters_json));
+  RETURN_IF_ERROR(SaveObjectRecord(paths.dir, attempt.ref));
+  for (const std::string& warning : built.warnings) {
+    Log(LogLevel::kWarning, "a trial's object may not be meant so",
+        {{"attempt", AttemptName(request.key)}, {"warning", warning}});
+  }
+  RETURN_IF_ERROR(MakeClaim(client_, built));
+  NoteScope(request);
+  view_.Follow(attempt.ref.resource);
+  return CreateOrAdopt(client_, attempt.ref.resource, built.object, attempt.id);
+}
+
+// Where checkpoints lie is the same for all attempts of an experiment.
+void KubernetesExecutor::NoteScope(const AttemptRequest& request) {
+  const v1::CheckpointVolume& volume = request.cluster.volume;
+  std::lock_guard lock(mutex_);
+  Scope& scope = prunes_[request.key.trial.experiment].scope;
+  scope = Scope::kAttempt;
+  if (!volume.size().empty()) scope = Scope::kTrial;
+  if (!volume.claim().empty() || !volume.host_path().empty()) scope = Scope::kExperiment;
+}
+
+void KubernetesExecutor::Bind(const Json& object, PodAttempt& attempt) {
+  attempt.uid = UidOf(object);
+  attempt.recipe = RecipeOf(object);
+  attempt.never_began = false;
+  attempt.object_gone = false;
+  view_.Put(attempt.ref.resource, object);
+}
+
+// What an earlier process of ours was told by its sidecar.
+void KubernetesExecutor::Load(PodAttempt& attempt) {
+  const auto state = LoadStateRecord(layout_.Paths(attempt.key).dir);
+  if (state.ok()) TakeState(*state, attempt);
+}
+
+// ---- after a restart ----------------------------------------------------------------------------
+
+void KubernetesExecutor::Adopt(const std::vector<v1::Attempt>& open) {
+  for (const v1::Attempt& record : open) {
+    PodAttempt attempt;
+    attempt.key =
+        attempt.sighting.key = {{ExperimentKeyOf(record), record.trial()}, record.number()};
+    if (!ValidateKey(attempt.key).ok()) continue;
+    attempt.id = AttemptId(attempt.key, record.token());
+    const AttemptKey key = attempt.key;
+    layout_.Create(key).IgnoreError();  // a later write says what is wrong
+    attempt.ref = LoadObjectRecord(layout_.Paths(key).dir)
+                      .value_or(kube::Ref{Jobs(), key.trial.experiment.ns, AttemptName(key)});
+    view_.Follow(attempt.ref.resource);
+    {
+      std::lock_guard lock(mutex_);
+      doubtful_.erase(key);
+      if (!attempts_.try_emplace(key, std::move(attempt)).second) continue;
+      Load(attempts_.at(key));
+    }
+    Examine(key, nullptr);
+  }
+}
+
+// Looks for the object of an attempt that was adopted.
+void KubernetesExecutor::Resolve(PodAttempt& attempt) {
+  if (!view_.Synced()) {
+    return LookAgain(attempt, options_.clock->Monotonic() + absl::Milliseconds(100));
+  }
+  const auto object = view_.FindObject(attempt.ref);
+  if (!object) return ConfirmGone(attempt);
+  if (AttemptIdOf(*object) == attempt.id) return Bind(*object, attempt);
+  attempt.never_began = true;
+  attempt.sighting.state = Sighting::State::kLost;
+  attempt.sighting.message = "another attempt has its name; this one has never started";
+}
+
+// Its object is not to be seen. That is believed once the API server itself says so.
+void KubernetesExecutor::ConfirmGone(PodAttempt& attempt) {
+  if (std::exchange(attempt.confirming, true)) return;
+  Do([this, key = attempt.key, ref = attempt.ref] {
+    const auto object = client_.Get(ref);
+    {
+      std::lock_guard lock(mutex_);
+      const auto found = attempts_.find(key);
+      if (found == attempts_.end()) return;
+      TakeConfirmed(object, found->second);
+    }
+    Examine(key, nullptr);
+  });
+}
+
+void KubernetesExecutor::TakeConfirmed(const StatusOr<Json>& object, PodAttempt& attempt) {
+  attempt.confirming = false;
+  if (object.ok()) {
+    const bool ours = AttemptIdOf(*object) == attempt.id &&
+                      (attempt.uid.empty() || attempt.uid == UidOf(*object));
+    if (ours) return Bind(*object, attempt);
+    attempt.object_gone = true;  // its name is another's by now
+  } else if (absl::IsNotFound(object.status())) {
+    attempt.object_gone = true;
+  } else {
+    return LookAgain(attempt, options_.clock->Monotonic() + times_.retry);
+  }
+  if (!attempt.uid.empty()) return;
+  for (const Json& pod : view_.PodsOf(attempt.key)) {
+    attempt.recipe = RecipeFromPod(pod);
+    attempt.uid = Text(Items(At(pod, {"metadata", "ownerReferences"})).at(0), {"uid"});
+    return;
+  }
+  attempt.never_began = !attempt.state.has_exit();
+  attempt.sighting.state = Sighting::State::kLost;
+  attempt.sighting.message = "it has never started, or nothing of it is left in the cluster";
+}
+
+// ---- looking and forgetting ---------------------------------------------------------------------
+
+std::vector<Sighting> KubernetesExecutor::Observe(const ExperimentKey& experiment) {
+  std::lock_guard lock(mutex_);
+  owned_.insert(experiment);
+  std::vector<Sighting> sightings;
+  for (auto it = attempts_.lower_bound({{experiment, 0}, 0}); it != attempts_.end(); ++it) {
+    if (it->first.trial.experiment != experiment) break;
+    sightings.push_back(it->second.sighting);
+  }
+  return sightings;
+}
+
+AttemptPaths KubernetesExecutor::Paths(const AttemptKey& key) const {
+  AttemptPaths paths = layout_.Paths(key);
+  paths.root = Mirror::RootOf(paths);
+  return paths;
+}
+
+// A cluster has room sooner or later: what waits there says so itself.
+Offer KubernetesExecutor::Quote(const google::protobuf::Struct&, const Placing& placing) {
+  const auto place = PlaceFor(placing, options_.pools);
+  Offer offer;
+  if (place.ok()) offer.price_per_hour = place->price_per_hour;
+  return offer;
+}
+
+namespace {
+
+SHIRABE_REGISTER(ExecutorInfo, {.name = "kubernetes",
+                                .help = "Jobs, or other objects, of a Kubernetes cluster",
+                                .create = KubernetesExecutor::Create});
+
+}  // namespace
+}  // namespace shirabe::trial

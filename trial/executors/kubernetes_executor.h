@@ -1,0 +1,156 @@
+// Attempts as Jobs of a cluster, or as whatever kind of object the trial's template is. The API
+// server keeps what is true of them; a PodAttempt is only what we remember. All that happens, a
+// change in the cluster, a sidecar's word, a moment that has come, leads to one function, Examine,
+// which looks at everything there is of one attempt and brings its sighting up to date. So a missed
+// or doubled event, a stale copy and a restart cost nothing but time.
+//
+// What takes long (calls of the API server, logs) is done by a few threads in the background, and
+// the object's name, uid and id make each of these harmless to do twice, or beside another replica.
+//
+// Locking: mutex_ guards everything that changes, and the view's own lock may be taken under it,
+// not the other way round. No call of the API server and no file is waited for under it. on_change
+// is called without it.
+//
+// kubernetes.cc beside it holds how attempts begin; trial/kubernetes_follow.cc how they are
+// watched, kubernetes_end.cc how they end, kubernetes_sync.cc what is exchanged with their
+// sidecars.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "trial/alarm.h"
+#include "trial/background.h"
+#include "trial/capacity.h"
+#include "trial/executor.h"
+#include "trial/kubernetes_attempt.h"
+#include "trial/kubernetes_times.h"
+#include "trial/kubernetes_view.h"
+#include "trial/layout.h"
+#include "trial/mirror.h"
+#include "trial/pod_build.h"
+
+namespace shirabe::trial {
+
+// Whose sidecars can reach a checkpoint.
+enum class Scope { kAttempt, kTrial, kExperiment };
+
+class KubernetesExecutor : public Executor {
+ public:
+  explicit KubernetesExecutor(const ExecutorOptions& options, const PodTimes& times = {});
+  ~KubernetesExecutor() override;
+  static StatusOr<std::unique_ptr<Executor>> Create(const ExecutorOptions& options);
+
+  Status Start(const AttemptRequest& request) override;
+  Status Stop(const AttemptKey& key, v1::Cause why, absl::Duration grace) override;
+  void Adopt(const std::vector<v1::Attempt>& open) override;
+  std::vector<Sighting> Observe(const ExperimentKey& experiment) override;
+  void Forget(const AttemptKey& key) override;
+  Status RemoveFiles(const ExperimentKey& experiment, int64_t trial) override;
+  AttemptPaths Paths(const AttemptKey& key) const override;
+  Offer Quote(const google::protobuf::Struct& trial_spec, const Placing& placing) override;
+  void Prune(const v1::Checkpoint& checkpoint) override;
+  StatusOr<v1::SyncReply> Sync(const v1::SyncRequest& request) override;
+
+  // Whether all there is in the cluster is known by now.
+  bool Synced() const { return view_.Synced(); }
+
+ private:
+  using Attempts = std::map<AttemptKey, PodAttempt>;
+  // An attempt that is not watched any more; what is left of it in the cluster goes.
+  struct Leaving {
+    kube::Ref ref;
+    std::string uid;
+    bool deleted = false;  // the object is, or it is to stay
+    bool busy = false;
+    absl::Duration since;
+    std::optional<absl::Duration> due;
+  };
+  // Checkpoints to be deleted, by a sidecar that can reach them.
+  struct Prunes {
+    Scope scope = Scope::kExperiment;
+    std::vector<v1::Checkpoint> queue;
+  };
+
+  // How they begin.
+  StatusOr<bool> Reserve(const PodAttempt& attempt);
+  StatusOr<Json> Make(const AttemptRequest& request, PodAttempt& attempt);
+  void NoteScope(const AttemptRequest& request);
+  // All below with mutex_ held, but for what says otherwise.
+  void Bind(const Json& object, PodAttempt& attempt);
+  void Load(PodAttempt& attempt);
+  void Resolve(PodAttempt& attempt);
+  void ConfirmGone(PodAttempt& attempt);
+  void TakeConfirmed(const StatusOr<Json>& object, PodAttempt& attempt);
+
+  // What is seen of them.
+  void Examine(const AttemptKey& key, const Json* gone);  // without mutex_
+  void OnNode(const std::string& name);                   // without mutex_
+  void Update(PodAttempt& attempt);
+  Scene Look(PodAttempt& attempt);
+  void LookAtNode(const std::string& name, Scene& scene, PodAttempt& attempt);
+  void Place(const Scene& scene, PodAttempt& attempt);
+  void Warn(const Warning& warning, PodAttempt& attempt);
+  void HearOfEnd(PodAttempt& attempt, PodVerdict& verdict);
+  void Wait(const Scene& scene, PodAttempt& attempt, PodVerdict& verdict);
+  void AskEvents(const Scene& scene, PodAttempt& attempt);
+  void LookAgain(PodAttempt& attempt, absl::Duration at);
+
+  // How they end.
+  void AwaitRest(const Scene& scene, PodAttempt& attempt);
+  void FollowLog(const Scene& scene, PodAttempt& attempt);
+  void EndPods(PodAttempt& attempt);
+  void Drop(Attempts::iterator attempt);
+  void Clear(const AttemptKey& key, Leaving& leaving);
+  void RemoveLeftovers(absl::Duration now);
+  // Without mutex_: these take their time.
+  void ReadRest(const AttemptKey& key, const Json& pod, const AttemptRecipe& recipe);
+  void TakeLastWords(const AttemptKey& key, const Json& pod);
+  Status TakeLog(const AttemptKey& key, const Json& pod, const std::string& container);
+
+  // Sidecars.
+  Status Admit(const AttemptKey& key, const std::string& id) const;
+  absl::Duration Next() const;  // between two requests of one
+  void Ask(const std::string& reason, absl::Time deadline, PodAttempt& attempt);
+  void Heed(PodAttempt& attempt);
+  void Hand(PodAttempt& attempt, v1::SyncReply& reply);
+
+  std::optional<absl::Duration> Ring();  // without mutex_
+  void Wake();
+  void Do(std::function<void()> work);
+
+  const ExecutorOptions options_;
+  const PodTimes times_;
+  const Layout layout_;
+  kube::Client& client_;
+  Mirror mirror_;
+  const absl::Duration began_;
+
+  std::mutex mutex_;
+  // These are guarded by mutex_.
+  Attempts attempts_;
+  std::set<AttemptKey> starting_;
+  std::set<AttemptKey> doubtful_;  // were to be started, and nobody knows whether they were
+  std::map<AttemptKey, Leaving> leaving_;
+  std::map<TrialKey, absl::Duration> removals_;  // what is to be deleted, and when; trial 0 = all
+  std::set<std::pair<absl::Duration, AttemptKey>> agenda_;
+  std::set<ExperimentKey> owned_;  // that were looked at: whatever runs of them was adopted before
+  std::map<ExperimentKey, Prunes> prunes_;
+  absl::Duration next_ask_;    // for events
+  absl::Duration away_until_;  // the API server did not answer; nobody waits for it before
+  std::string away_;           // what it did instead
+
+  // Their threads use all of the above; see the destructor.
+  ClusterView view_;
+  std::unique_ptr<Background> background_;
+  std::unique_ptr<Alarm> alarm_;
+};
+
+}  // namespace shirabe::trial

@@ -1,0 +1,130 @@
+#include "trial/kubernetes_actions.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "trial/pod_labels.h"
+
+namespace shirabe::trial {
+namespace {
+
+constexpr int kPatchTries = 4;
+
+kube::Ref PodRef(const Json& pod) { return {Pods(), NamespaceOf(pod), NameOf(pod)}; }
+
+Status UnlessGone(const Status& status) {
+  return absl::IsNotFound(status) ? absl::OkStatus() : status;
+}
+
+// What stands in the way of making an object, as Executor::Start tells it.
+Status AsStartError(const Status& status) {
+  const std::string words = Message(status);
+  switch (status.code()) {
+    case absl::StatusCode::kPermissionDenied:
+    case absl::StatusCode::kResourceExhausted: return absl::ResourceExhaustedError(words);
+    case absl::StatusCode::kNotFound:
+      return absl::ResourceExhaustedError(words + "; create the namespace");
+    case absl::StatusCode::kInvalidArgument:
+      // A webhook may allow the same object tomorrow.
+      if (absl::StrContains(words, "admission webhook")) {
+        return absl::ResourceExhaustedError(words);
+      }
+      return status;
+    default: return absl::UnavailableError(words);
+  }
+}
+
+Status DeleteEach(kube::Client& client, const kube::Query& query) {
+  ASSIGN_OR_RETURN(const Json list, client.List(query));
+  Status first;
+  for (const Json& item : list.value("items", Json::array())) {
+    const kube::Ref ref{query.resource, NamespaceOf(item), NameOf(item)};
+    if (query.resource.kind == Pods().kind) first.Update(LetGo(client, item));
+    first.Update(DeleteObject(client, ref, UidOf(item)));
+  }
+  return first;
+}
+
+}  // namespace
+
+StatusOr<Json> CreateOrAdopt(kube::Client& client, const kube::Resource& resource,
+                             const Json& object, const std::string& id) {
+  auto made = client.Create(resource, object);
+  if (made.ok()) return made;
+  if (!absl::IsAlreadyExists(made.status())) return AsStartError(made.status());
+  // It may have been made by us: in another life, or by a call whose answer was lost.
+  auto found = client.Get({resource, NamespaceOf(object), NameOf(object)});
+  if (absl::IsNotFound(found.status())) return absl::UnavailableError("it is just being deleted");
+  if (!found.ok()) return AsStartError(found.status());
+  if (AttemptIdOf(*found) == id) return found;
+  return absl::AlreadyExistsError(
+      absl::StrCat("there is a ", resource.kind, " ", NamespaceOf(object), "/", NameOf(object),
+                   " that belongs to somebody else; delete it, or rename the experiment"));
+}
+
+Status EndPod(kube::Client& client, const Json& pod, absl::Duration grace) {
+  kube::DeleteOptions options;
+  options.uid = UidOf(pod);
+  // 0 would take the pod out of the books before it has ended.
+  options.grace = absl::Seconds(std::max(1.0, std::ceil(absl::ToDoubleSeconds(grace))));
+  const Status status = client.Delete(PodRef(pod), options);
+  return absl::IsAborted(status) ? absl::OkStatus() : UnlessGone(status);  // another one by now
+}
+
+Status LetGo(kube::Client& client, Json pod) {
+  Status status;
+  for (int i = 0; i < kPatchTries; ++i) {
+    const int place = FinalizerAt(pod, kLogFinalizer);
+    if (place < 0) return absl::OkStatus();
+    status = client
+                 .Patch(PodRef(pod), kube::PatchType::kJson, FinalizerPatch(place, kLogFinalizer),
+                        /*subresource=*/"")
+                 .status();
+    if (status.ok() || absl::IsNotFound(status)) return absl::OkStatus();
+    // The list of finalizers is another one by now: look again.
+    if (!absl::IsAborted(status) && !absl::IsInvalidArgument(status)) return status;
+    auto again = client.Get(PodRef(pod));
+    if (!again.ok()) return UnlessGone(again.status());
+    if (UidOf(*again) != UidOf(pod)) return absl::OkStatus();
+    pod = *std::move(again);
+  }
+  return status;
+}
+
+Status DeleteObject(kube::Client& client, const kube::Ref& ref, const std::string& uid) {
+  kube::DeleteOptions options;
+  options.uid = uid;
+  const Status status = client.Delete(ref, options);
+  return absl::IsAborted(status) ? absl::OkStatus() : UnlessGone(status);
+}
+
+Status DeleteAllOf(kube::Client& client, const ExperimentKey& experiment, int64_t trial) {
+  kube::Query query;
+  query.namespace_name = experiment.ns;
+  query.label_selector = SelectorOf(experiment, trial);
+  Status first;
+  query.resource = Jobs();
+  first.Update(DeleteEach(client, query));
+  query.resource = Pods();
+  first.Update(DeleteEach(client, query));
+  return first;
+}
+
+StatusOr<std::string> ReadLogOf(kube::Client& client, const Json& pod, const std::string& container,
+                                int64_t limit) {
+  std::string text;
+  kube::LogOptions options;
+  options.container = container;
+  const auto sink = [&](std::string_view piece) {
+    text.append(piece.data(), piece.size());
+    if (static_cast<int64_t>(text.size()) > 2 * limit) text.erase(0, text.size() - limit);
+    return true;
+  };
+  RETURN_IF_ERROR(client.ReadLog(PodRef(pod), options, sink, {}));
+  if (static_cast<int64_t>(text.size()) > limit) text.erase(0, text.size() - limit);
+  return text;
+}
+
+}  // namespace shirabe::trial

@@ -1,0 +1,38 @@
+// What is done to a cluster for an attempt: make its object, end its pods, let go of what is left.
+// Each may be done twice, by anybody, after any crash. They take as long as calls of the API server
+// take, so nobody holds a lock meanwhile. Used by the executor `kubernetes`; thread-safe.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "kube/client.h"
+#include "trial/kubernetes_objects.h"
+
+namespace shirabe::trial {
+
+// The object as it stands once it exists: made now, or before if its id is `id`; kAlreadyExists if
+// it is somebody else's. Other errors are those that Executor::Start may return: kResourceExhausted
+// where quota, admission or rights stand in the way, in the server's words, and nothing was made;
+// kInvalidArgument where the server refuses the object itself; kUnavailable else.
+StatusOr<Json> CreateOrAdopt(kube::Client& client, const kube::Resource& resource,
+                             const Json& object, const std::string& id);
+
+// Ends a pod after `grace`. One that is gone is fine.
+Status EndPod(kube::Client& client, const Json& pod, absl::Duration grace);
+
+// Takes our finalizer away from a pod, which then goes if it is deleted.
+Status LetGo(kube::Client& client, Json pod);
+
+// Deletes an object and, in the background, its pods. `uid` "" = whichever has the name.
+Status DeleteObject(kube::Client& client, const kube::Ref& ref, const std::string& uid);
+
+// Deletes all Jobs, pods and claims of an experiment, or of one trial.
+Status DeleteAllOf(kube::Client& client, const ExperimentKey& experiment, int64_t trial);
+
+// What a container has printed, at most its last `limit` bytes.
+StatusOr<std::string> ReadLogOf(kube::Client& client, const Json& pod, const std::string& container,
+                                int64_t limit);
+
+}  // namespace shirabe::trial

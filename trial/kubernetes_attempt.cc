@@ -1,0 +1,214 @@
+#include "trial/kubernetes_attempt.h"
+
+#include <algorithm>
+#include <csignal>
+#include <map>
+
+#include "absl/strings/match.h"
+#include "trial/gjson.h"
+
+namespace shirabe::trial {
+namespace {
+
+bool IsTerminal(const Json& pod) {
+  const std::string phase = Text(pod, {"status", "phase"});
+  return phase == "Succeeded" || phase == "Failed";
+}
+
+// The platform's doing, whatever the program's exit code.
+bool IsPlatforms(v1::Cause cause) {
+  switch (cause) {
+    case v1::PREEMPTED_SCHEDULER:
+    case v1::PREEMPTED_EVICTION:
+    case v1::PREEMPTED_NODE:
+    case v1::PREEMPTED_SPOT:
+    case v1::SUSPENDED:
+    case v1::INFRASTRUCTURE: return true;
+    default: return false;
+  }
+}
+
+// Katib's defaults say of a Job what its pod says sooner.
+bool IsJobsOwn(const std::string& condition) {
+  return condition.empty() || absl::StrContains(condition, "\"Complete\"") ||
+         absl::StrContains(condition, "\"Failed\"");
+}
+
+bool DoesHold(const std::string& condition, const Json& object) {
+  return !condition.empty() && Holds(condition, object).value_or(false);
+}
+
+// What the conditions of the object say goes before what its pods say, but for a machine that was
+// taken away: no operator's patience is waited for then.
+PodVerdict ByConditions(const Json& object, const AttemptRecipe& recipe, PodVerdict verdict) {
+  using Phase = PodVerdict::Phase;
+  if (DoesHold(recipe.success_condition, object)) {
+    verdict.phase = Phase::kEnded;
+    verdict.exit_code = 0;
+    verdict.signal = 0;
+    verdict.cause = v1::CAUSE_NONE;
+  } else if (DoesHold(recipe.failure_condition, object)) {
+    verdict.phase = Phase::kEnded;
+    if (verdict.exit_code.value_or(0) == 0) verdict.exit_code = 1;
+    if (verdict.message.empty()) verdict.message = "its failureCondition holds";
+  } else if (verdict.phase == Phase::kEnded && !IsPlatforms(verdict.cause)) {
+    verdict.phase = verdict.start ? Phase::kRunning : Phase::kWaiting;
+  }
+  return verdict;
+}
+
+PodVerdict Lost(v1::Cause cause, const std::string& message) {
+  PodVerdict verdict;
+  verdict.phase = PodVerdict::Phase::kLost;
+  verdict.cause = cause;
+  verdict.message = message;
+  return verdict;
+}
+
+bool ExitedByItself(const v1::ProgramExit& exit) {
+  return !exit.told() && exit.signal() != SIGKILL && exit.signal() != SIGTERM;
+}
+
+void SetTimes(const PodVerdict& verdict, absl::Time now, PodAttempt& attempt) {
+  v1::Placement& placement = attempt.sighting.placement;
+  const v1::ProgramExit& exit = attempt.state.exit();
+  std::optional<absl::Time> start = verdict.start;
+  if (!start && exit.has_began()) start = FromProto(exit.began());
+  if (start && !placement.has_start_time()) *placement.mutable_start_time() = ToProto(*start);
+  if (!placement.has_start_time()) return;
+  absl::Time end = verdict.end.value_or(now);
+  if (!verdict.end && exit.has_ended()) end = FromProto(exit.ended());
+  end = std::max(end, FromProto(placement.start_time()));
+  *placement.mutable_end_time() = ToProto(end);
+  attempt.sighting.ran =
+      exit.has_ran() ? absl::Seconds(exit.ran().seconds()) + absl::Nanoseconds(exit.ran().nanos())
+                     : end - FromProto(placement.start_time());
+}
+
+}  // namespace
+
+bool ExitDecides(const PodAttempt& attempt) {
+  const AttemptRecipe& recipe = attempt.recipe;
+  const std::string& kind = attempt.ref.resource.kind;
+  if ((kind == "Job" || kind == "Pod") && IsJobsOwn(recipe.success_condition) &&
+      IsJobsOwn(recipe.failure_condition)) {
+    return true;
+  }
+  return recipe.success_condition.empty() && recipe.failure_condition.empty();
+}
+
+std::optional<Json> PrimaryPod(const std::vector<Json>& pods, const AttemptRecipe& recipe) {
+  const Json* best = nullptr;
+  const auto before = [](const Json& a, const Json& b) {
+    if (IsTerminal(a) != IsTerminal(b)) return !IsTerminal(a);
+    return Text(a, {"metadata", "creationTimestamp"}) < Text(b, {"metadata", "creationTimestamp"});
+  };
+  for (const Json& pod : pods) {
+    if (!IsPrimary(pod, recipe)) continue;
+    if (best == nullptr || before(pod, *best)) best = &pod;
+  }
+  return best == nullptr ? std::nullopt : std::optional<Json>(*best);
+}
+
+PodVerdict ReadScene(const Scene& scene, const PodAttempt& attempt) {
+  const JobVerdict job = scene.object ? ReadJob(*scene.object) : JobVerdict();
+  PodVerdict verdict;
+  if (scene.pod) {
+    PodFacts facts;
+    facts.primary = attempt.recipe.primary_container;
+    facts.spot = attempt.sighting.placement.capacity() == "spot";
+    facts.node = scene.node_state;
+    facts.vanished = scene.pod_vanished;
+    facts.suspended = job.suspended;
+    verdict = ReadPod(*scene.pod, facts);
+  }
+  const bool speaks =
+      verdict.phase == PodVerdict::Phase::kEnded || verdict.phase == PodVerdict::Phase::kLost;
+  const bool started = verdict.start || attempt.sighting.placement.has_start_time();
+  if (attempt.object_gone && !speaks && (!scene.pod || !IsDeleting(*scene.pod))) {
+    return Lost(started ? v1::INFRASTRUCTURE : v1::NEVER_RAN,
+                "its " + attempt.ref.resource.kind + " was deleted, and not by Shirabe");
+  }
+  if (scene.object && !ExitDecides(attempt)) {
+    return ByConditions(*scene.object, attempt.recipe, std::move(verdict));
+  }
+  if (!speaks && !job.message.empty() && verdict.phase == PodVerdict::Phase::kWaiting) {
+    verdict.phase = PodVerdict::Phase::kEnded;
+    verdict.cause = job.cause;
+    verdict.message = job.message;
+  }
+  return verdict;
+}
+
+bool SidecarHasEnded(const Scene& scene) {
+  if (!scene.pod || scene.pod_vanished) return false;
+  return IsTerminal(*scene.pod) ||
+         At(ContainerStatus(*scene.pod, kSidecarContainer), {"state", "terminated"}).is_object();
+}
+
+bool RestIsAwaited(const Scene& scene, const PodAttempt& attempt) {
+  if (attempt.over->phase == PodVerdict::Phase::kLost) return false;
+  if (!attempt.over->start && !attempt.sighting.placement.has_start_time()) return false;
+  if (scene.pod_vanished || scene.node_state == PodFacts::Node::kDead) return false;
+  if (attempt.recipe.instrumented && attempt.state.complete()) return false;
+  return !attempt.rest_read;
+}
+
+void Conclude(const PodVerdict& verdict, absl::Time now, PodAttempt& attempt) {
+  Sighting& sighting = attempt.sighting;
+  const v1::ProgramExit& exit = attempt.state.exit();
+  const bool recorded = attempt.state.has_exit() && ExitDecides(attempt);
+  // Lost is what the caller may begin again under the same name; this attempt has been here.
+  sighting.state = Sighting::State::kExited;
+  sighting.exit_code = verdict.exit_code;
+  sighting.signal = verdict.signal;
+  sighting.out_of_memory = verdict.out_of_memory;
+  sighting.platform = verdict.cause;
+  sighting.message = verdict.message;
+  sighting.waiting.clear();
+  if (recorded) {
+    sighting.signal = exit.signal();
+    sighting.exit_code = exit.signal() == 0 ? std::optional<int>(exit.code()) : std::nullopt;
+    sighting.out_of_memory = sighting.out_of_memory || exit.out_of_memory();
+    if (ExitedByItself(exit) && IsPlatforms(verdict.cause)) {
+      sighting.platform = v1::CAUSE_NONE;
+      sighting.message.clear();
+    }
+    if (sighting.message.empty()) sighting.message = exit.message();
+  }
+  if (sighting.signal != 0) sighting.exit_code.reset();
+  SetTimes(verdict, now, attempt);
+}
+
+bool TakeState(const v1::PodState& state, PodAttempt& attempt) {
+  const ExperimentKey& experiment = attempt.key.trial.experiment;
+  const auto ours = [&](v1::Checkpoint checkpoint) {
+    checkpoint.set_namespace_(experiment.ns);
+    checkpoint.set_experiment(experiment.name);
+    return checkpoint;
+  };
+  Sighting& sighting = attempt.sighting;
+  const size_t checkpoints_before = sighting.checkpoints.size();
+  const bool resumed_before = sighting.resumed.has_value();
+  const bool news = state.has_exit() != attempt.state.has_exit() ||
+                    state.complete() != attempt.state.complete() ||
+                    state.refused_size() != attempt.state.refused_size();
+  if (state.has_resumed()) sighting.resumed = ours(state.resumed());
+  sighting.damaged.clear();
+  for (const v1::Checkpoint& damaged : state.damaged()) sighting.damaged.push_back(ours(damaged));
+  std::map<int64_t, v1::Checkpoint> by_step;
+  for (const v1::Checkpoint& told : state.checkpoints()) {
+    v1::Checkpoint checkpoint = ours(told);
+    checkpoint.set_trial(attempt.key.trial.number);
+    checkpoint.set_attempt(attempt.key.number);
+    by_step[checkpoint.step()] = std::move(checkpoint);
+  }
+  sighting.checkpoints.clear();
+  for (auto& [step, checkpoint] : by_step) sighting.checkpoints.push_back(std::move(checkpoint));
+  sighting.refused.assign(state.refused().begin(), state.refused().end());
+  attempt.state = state;
+  return news || sighting.checkpoints.size() != checkpoints_before ||
+         sighting.resumed.has_value() != resumed_before;
+}
+
+}  // namespace shirabe::trial

@@ -1,0 +1,20 @@
+// How patient the executor `kubernetes` is. Tests are less so.
+#pragma once
+
+#include "absl/time/time.h"
+
+namespace shirabe::trial {
+
+struct PodTimes {
+  absl::Duration silence = absl::Seconds(40);      // of a node that is not ready, before it is dead
+  absl::Duration unseen = absl::Seconds(15);       // of a node that nobody has told us of
+  absl::Duration last_words = absl::Seconds(20);   // for the rest, after a program's end
+  absl::Duration heed = absl::Milliseconds(1500);  // for a sidecar to take a stop, before SIGTERM
+  absl::Duration ask_events = absl::Seconds(5);    // of waiting, before events are looked up
+  absl::Duration events_again = absl::Seconds(30);
+  absl::Duration retry = absl::Seconds(2);    // what the API server did not do
+  absl::Duration settle = absl::Minutes(10);  // for all experiments to be owned again, at the start
+  absl::Duration sync = absl::Seconds(2);     // between two requests of a sidecar
+};
+
+}  // namespace shirabe::trial
