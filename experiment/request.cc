@@ -8,6 +8,7 @@
 #include "base/rng.h"
 #include "experiment/plan.h"
 #include "experiment/policy.h"
+#include "trial/pod_paths.h"
 #include "trial/template.h"
 
 namespace shirabe::experiment {
@@ -64,6 +65,17 @@ std::string WorkingDirOf(const State& state, const Live& live, const std::string
   return (std::filesystem::path(otherwise) / command->working_dir).string();
 }
 
+// From the path as the program knows it to where that lies here: below `root`, if it is a copy.
+void Locate(const State& state, const Live& live, const std::string& root,
+            metrics::Source& source) {
+  std::string& path = *source.spec.mutable_source()->mutable_file_system_path()->mutable_path();
+  if (path.front() == '/') {
+    path = root + path;
+  } else {
+    source.working_dir = root + WorkingDirOf(state, live, root.empty() ? source.working_dir : "/");
+  }
+}
+
 }  // namespace
 
 AttemptKey KeyOf(const State& state, const v1::Attempt& attempt) {
@@ -112,14 +124,18 @@ metrics::Source SourceFor(const State& state, const Live& live, const trial::Att
   source.hypertune_file = paths.hypertune_file;
   source.scrapes_file = paths.scrapes_file;
   source.working_dir = working_dir;
+  source.copies = !paths.root.empty();
+  const trial::AttemptPaths theirs =
+      source.copies ? trial::PodPaths(KeyOf(state, live.open->record)) : paths;
   // Trials that share a machine need a file each: the path may name the trial's own folder.
   std::string& path = *source.spec.mutable_source()->mutable_file_system_path()->mutable_path();
-  path = absl::StrReplaceAll(path, {{"$(SHIRABE_OUTPUT_DIR)", paths.output_dir},
-                                    {"$(SHIRABE_CHECKPOINT_DIR)", paths.checkpoint_dir},
-                                    {"$(SHIRABE_METRICS_FILE)", paths.metrics_file}});
-  if (!path.empty() && path.front() != '/') {
-    source.working_dir = WorkingDirOf(state, live, working_dir);
-  }
+  path = absl::StrReplaceAll(path, {{"$(SHIRABE_OUTPUT_DIR)", theirs.output_dir},
+                                    {"$(SHIRABE_CHECKPOINT_DIR)", theirs.checkpoint_dir},
+                                    {"$(SHIRABE_METRICS_FILE)", theirs.metrics_file}});
+  if (path == theirs.metrics_file)
+    path = paths.metrics_file;
+  else if (!path.empty())
+    Locate(state, live, paths.root, source);
   return source;
 }
 

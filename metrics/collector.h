@@ -37,6 +37,9 @@ struct Source {
   std::string working_dir;           // for a relative fileSystemPath
   absl::Time now;                    // time of lines that carry none
   bool ended = false;                // the program is gone: a last line without newline counts
+  // The files are copies of what a program elsewhere writes: another server of ours makes new ones,
+  // so that their inodes say nothing, and what is heard over HTTP is heard beside the program.
+  bool copies = false;
 };
 
 struct Collected {

@@ -59,11 +59,20 @@ StatusOr<std::string> Edges(const OpenFile& file, const v1::FileCursor& cursor) 
   return head + last;
 }
 
-StatusOr<bool> IsContinued(const OpenFile& file, const v1::FileCursor& cursor) {
-  if (file.inode != cursor.inode() || file.size < cursor.offset()) return false;
+StatusOr<bool> IsContinued(const OpenFile& file, const v1::FileCursor& cursor, bool copies) {
+  // A cursor that has seen no file yet (inode 0) is continued by none, of copies as well.
+  const bool same = file.inode == cursor.inode() || (copies && cursor.inode() != 0);
+  if (!same || file.size < cursor.offset()) return false;
   if (cursor.head().empty()) return true;
   ASSIGN_OR_RETURN(const std::string edges, Edges(file, cursor));
   return edges == cursor.head();
+}
+
+StatusOr<bool> IsRefilled(const OpenFile& copy, const v1::FileCursor& cursor) {
+  if (copy.size >= cursor.offset()) return false;
+  const uint64_t bytes = std::min<uint64_t>(copy.size, cursor.head().size() / 2);
+  ASSIGN_OR_RETURN(const std::string begin, ReadAt(copy, 0, bytes, cursor.path()));
+  return begin == cursor.head().substr(0, bytes);
 }
 
 }  // namespace shirabe::metrics

@@ -30,7 +30,16 @@ StatusOr<std::string> ReadAt(const OpenFile& file, uint64_t offset, uint64_t byt
 // `head`: they tell a file that was rewritten in place.
 StatusOr<std::string> Edges(const OpenFile& file, const v1::FileCursor& cursor);
 
-// Whether the file still holds what was read of it, as far as inode, size and edges tell.
-StatusOr<bool> IsContinued(const OpenFile& file, const v1::FileCursor& cursor);
+// Whether the file still holds what was read of it, as far as inode, size and edges tell. The inode
+// of one of `copies` (collector.h) tells nothing.
+StatusOr<bool> IsContinued(const OpenFile& file, const v1::FileCursor& cursor, bool copies);
+
+// Whether a copy holds the beginning of what was read and not yet all of it: another server has
+// taken over, and is being sent it anew. There is nothing to read until it is longer again.
+StatusOr<bool> IsRefilled(const OpenFile& copy, const v1::FileCursor& cursor);
+
+// Whether a copy holds the beginning of what was read and not yet all of it: another server has
+// taken over, and is being sent it anew. There is nothing to read until it is longer again.
+StatusOr<bool> IsRefilled(const OpenFile& copy, const v1::FileCursor& cursor);
 
 }  // namespace shirabe::metrics

@@ -52,6 +52,7 @@ Status ReadHypertune(const std::string& path, Intake& intake) {
   request.ended = intake.source().ended;
   request.return_ends_line = parser->ReturnEndsLine();
   request.rewritten = true;
+  request.copies = intake.source().copies;
   request.max_bytes = intake.BytesLeft();
   Recent recent(request.cursor.recent());
   ParsedLine parsed;

@@ -22,6 +22,7 @@ Status TakeLines(const std::string& path, const ParserMaker& make_parser,
   TailRequest request;
   request.cursor = intake.CursorOf(path);
   request.ended = intake.source().ended;
+  request.copies = intake.source().copies;
   request.return_ends_line = parser->ReturnEndsLine();
   request.max_bytes = intake.BytesLeft();
   ParsedLine parsed;

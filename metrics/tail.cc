@@ -14,16 +14,16 @@ namespace shirabe::metrics {
 namespace {
 
 // The file of the cursor under another name in its folder, where rotation has put it.
-StatusOr<std::optional<OpenFile>> FindRenamed(const v1::FileCursor& cursor) {
+StatusOr<std::optional<OpenFile>> FindRenamed(const v1::FileCursor& cursor, bool copies) {
   const std::filesystem::path folder = std::filesystem::path(cursor.path()).parent_path();
   const std::unique_ptr<DIR, int (*)(DIR*)> dir(opendir(folder.empty() ? "." : folder.c_str()),
                                                 closedir);
   if (dir == nullptr) return std::nullopt;
   while (const dirent* entry = readdir(dir.get())) {
-    if (entry->d_ino != cursor.inode() || entry->d_type == DT_DIR) continue;
+    if (entry->d_type == DT_DIR || (!copies && entry->d_ino != cursor.inode())) continue;
     auto file = OpenToFollow((folder / entry->d_name).string());
     if (!file.ok() || !*file) continue;
-    ASSIGN_OR_RETURN(const bool continued, IsContinued(**file, cursor));
+    ASSIGN_OR_RETURN(const bool continued, IsContinued(**file, cursor, copies));
     if (continued) return std::move(*file);
   }
   return std::nullopt;
@@ -40,18 +40,34 @@ class Reader {
   StatusOr<TailResult> Run() {
     v1::FileCursor& cursor = result_.cursor;
     ASSIGN_OR_RETURN(std::optional<OpenFile> file, OpenToFollow(cursor.path()));
-    if (cursor.inode() != 0 && (!file || cursor.inode() != file->inode)) {
-      ASSIGN_OR_RETURN(const std::optional<OpenFile> renamed, FindRenamed(cursor));
+    if (file && request_.copies && !request_.ended && !request_.rewritten) {
+      ASSIGN_OR_RETURN(const bool refilled, IsRefilled(*file, cursor));
+      if (refilled) return std::move(result_);
+    }
+    ASSIGN_OR_RETURN(const bool moved, HasMoved(file));
+    if (moved) {
+      ASSIGN_OR_RETURN(const std::optional<OpenFile> renamed, FindRenamed(cursor, request_.copies));
       if (renamed) RETURN_IF_ERROR(ReadOn(*renamed, file.has_value() || request_.ended));
     }
     if (!file || result_.more) return std::move(result_);
-    ASSIGN_OR_RETURN(const bool continued, IsContinued(*file, cursor));
+    ASSIGN_OR_RETURN(const bool continued, IsContinued(*file, cursor, request_.copies));
     if (!continued) StartAgain(*file);
     RETURN_IF_ERROR(ReadOn(*file, request_.ended));
     return std::move(result_);
   }
 
  private:
+  // Whether what was read may lie under another name by now. A copy that is not what was read is
+  // another file only if something was: all that begins is alike.
+  StatusOr<bool> HasMoved(const std::optional<OpenFile>& file) const {
+    const v1::FileCursor& cursor = result_.cursor;
+    if (cursor.inode() == 0) return false;
+    if (!request_.copies) return !file || cursor.inode() != file->inode;
+    if (!file || cursor.head().empty()) return !cursor.head().empty();
+    ASSIGN_OR_RETURN(const bool continued, IsContinued(*file, cursor, /*copies=*/true));
+    return !continued;
+  }
+
   void StartAgain(const OpenFile& file) {
     const std::string path = result_.cursor.path();
     result_.cursor = {};
@@ -95,7 +111,7 @@ class Reader {
     ASSIGN_OR_RETURN(const std::string again,
                      ReadAt(file, begin, data.size(), result_.cursor.path()));
     if (again != data) return false;
-    return IsContinued(file, result_.cursor);
+    return IsContinued(file, result_.cursor, request_.copies);
   }
 
   // How many bytes of `data` are done with.

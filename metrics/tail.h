@@ -2,10 +2,10 @@
 // state but the cursor, so any thread may call it, and reading again from an old cursor gives the
 // same lines as long as the file only grew.
 //
-// A file is followed by its inode. One that was renamed away within its folder (log rotation) is
-// read to its end before the one that took its place; one that was truncated, replaced or rewritten
-// in place is read from its beginning. To notice the last, a cursor keeps in `head` the first and
-// the last min(64, offset) bytes before its offset.
+// A file is followed by its inode, a copy by what it holds. One that was renamed away within its
+// folder (log rotation) is read to its end before the one that took its place; one that was
+// truncated, replaced or rewritten in place is read from its beginning. To notice the last, a
+// cursor keeps in `head` the first and the last min(64, offset) bytes before its offset.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +27,7 @@ struct TailRequest {
   // Its writer truncates it and writes it anew, again and again: what changes while it is read is
   // left to the next call.
   bool rewritten = false;
+  bool copies = false;          // see collector.h
   int64_t max_bytes = 4 << 20;  // at least 2 * kMaxLineBytes
 };
 

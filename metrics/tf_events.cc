@@ -62,7 +62,11 @@ class EventReader {
     ASSIGN_OR_RETURN(const std::optional<OpenFile> file, OpenToFollow(path_));
     if (!file) return absl::OkStatus();
     cursor_ = intake_.CursorOf(path_);
-    ASSIGN_OR_RETURN(const bool continued, IsContinued(*file, cursor_));
+    if (intake_.source().copies && !intake_.source().ended) {
+      ASSIGN_OR_RETURN(const bool refilled, IsRefilled(*file, cursor_));
+      if (refilled) return absl::OkStatus();
+    }
+    ASSIGN_OR_RETURN(const bool continued, IsContinued(*file, cursor_, intake_.source().copies));
     if (!continued) {
       cursor_ = {};
       cursor_.set_path(path_);

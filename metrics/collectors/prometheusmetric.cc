@@ -93,7 +93,7 @@ class PrometheusCollector : public Collector {
   explicit PrometheusCollector(ScrapeTarget target) : target_(std::move(target)) {}
 
   StatusOr<Collected> Collect(const Source& source, const v1::CollectorCursor& cursor) override {
-    if (!source.scrapes_file.empty()) Follow(source);
+    if (!source.scrapes_file.empty() && !source.copies) Follow(source);
     return ReadAttempt(source, LineFeed(source.scrapes_file, MakeScrapeParser), cursor);
   }
 

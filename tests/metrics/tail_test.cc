@@ -24,6 +24,7 @@ class TailTest : public testing::Test {
     request.cursor = cursor_;
     request.cursor.set_path(path_);
     request.ended = ended;
+    request.copies = copies_;
     std::vector<std::string> lines;
     const auto result = ReadLines(request, [&](std::string_view line) {
       lines.emplace_back(line.substr(0, 20));
@@ -43,6 +44,7 @@ class TailTest : public testing::Test {
   v1::FileCursor cursor_;
   int64_t long_lines_ = 0;
   bool more_ = false;
+  bool copies_ = false;
 };
 
 TEST_F(TailTest, ReadsEachLineOnceAndHoldsAPartOfOne) {
@@ -217,6 +219,62 @@ TEST_F(TailTest, CountsLines) {
   EXPECT_EQ(CountLines(path_), 0);
   Write(path_, "a\nb");
   EXPECT_EQ(CountLines(path_), 2);
+}
+
+// ---- copies -------------------------------------------------------------------------------------
+
+class CopyTailTest : public TailTest {
+ protected:
+  CopyTailTest() { copies_ = true; }
+  // Another server makes the copy anew, with another inode.
+  void MakeAnew(const std::string& contents) {
+    Write(dir_.File("new"), contents);
+    ASSERT_EQ(rename(dir_.File("new").c_str(), path_.c_str()), 0);
+  }
+};
+
+TEST_F(CopyTailTest, AnotherInodeIsNoOtherFile) {
+  Write(path_, "one\ntwo\n");
+  EXPECT_EQ(Read(), "one|two");
+  MakeAnew("one\ntwo\nthree\n");
+  EXPECT_EQ(Read(), "three");
+}
+
+TEST_F(CopyTailTest, OneThatIsBeingRefilledIsWaitedFor) {
+  Write(path_, "one\ntwo\nthree\n");
+  EXPECT_EQ(Read(), "one|two|three");
+  MakeAnew("");
+  EXPECT_EQ(Read(), "");
+  MakeAnew("one\nt");
+  EXPECT_EQ(Read(), "");
+  MakeAnew("one\ntwo\nthree\nfour\n");
+  EXPECT_EQ(Read(), "four");
+}
+
+TEST_F(CopyTailTest, WhatTheProgramWroteAnewIsReadFromItsBeginning) {
+  Write(path_, "one\ntwo\n");
+  EXPECT_EQ(Read(), "one|two");
+  MakeAnew("uno\n");
+  EXPECT_EQ(Read(), "uno");
+  MakeAnew("un\n");
+  EXPECT_EQ(Read(), "un");
+}
+
+TEST_F(CopyTailTest, AtTheEndAShorterOneIsAnotherOne) {
+  Write(path_, "one\ntwo\n");
+  EXPECT_EQ(Read(), "one|two");
+  MakeAnew("one\n");
+  EXPECT_EQ(Read(true), "one");
+}
+
+// The server keeps what it replaces in the same folder, under a name of its own.
+TEST_F(CopyTailTest, TheEndOfOneThatWasReplacedIsRead) {
+  Write(path_, "one\n");
+  EXPECT_EQ(Read(), "one");
+  Append(path_, "two\n");
+  Rename(".replaced-1");
+  MakeAnew("three\n");
+  EXPECT_EQ(Read(), "two|three");
 }
 
 }  // namespace
