@@ -20,6 +20,8 @@ constexpr int kExitYielded = 75;
 constexpr size_t kMostWords = 500;
 // Clocks of nodes and API server differ, and their times are whole seconds.
 constexpr absl::Duration kClockMargin = absl::Seconds(5);
+// A kubelet may need so long to let go of volumes after the containers have ended.
+constexpr absl::Duration kCleanUp = absl::Minutes(1);
 
 // The platform's own words, cut to what people read.
 std::string Quote(const std::string& words) {
@@ -87,26 +89,24 @@ struct Because {
 
 // ---- the platform -------------------------------------------------------------------------------
 
-// The API server set the time of death; the request came a grace period earlier.
-std::optional<absl::Time> DeletedAt(const Json& pod) {
-  const auto time = TimeOf(At(pod, {"metadata", "deletionTimestamp"}));
-  const int64_t grace = Number(At(pod, {"metadata", "deletionGracePeriodSeconds"}));
-  return time ? std::optional(*time - absl::Seconds(grace)) : std::nullopt;
+// When somebody laid hands on the pod. The API server sets the time of death: a request to delete
+// came a grace period earlier. Once all is cleaned up the kubelet deletes again, without grace.
+std::optional<absl::Time> TouchedAt(const Facts& facts) {
+  auto touched = TimeOf(At(facts.pod, {"metadata", "deletionTimestamp"}));
+  const int64_t grace = Number(At(facts.pod, {"metadata", "deletionGracePeriodSeconds"}));
+  if (touched) *touched -= absl::Seconds(grace);
+  if (!facts.disrupted()) return touched && grace == 0 ? *touched - kCleanUp : touched;
+  const auto disrupted = TimeOf(At(facts.disruption, "lastTransitionTime"));
+  return touched && disrupted ? std::min(*touched, *disrupted) : disrupted;
 }
 
-// Whether the program had ended before anybody laid hands on the pod.
-bool EndedByItself(const Facts& facts) {
-  if (!facts.end_seen()) return false;
-  if (facts.given.told) return !*facts.given.told;
+// Whether the program had ended before that.
+bool EndedBefore(const Facts& facts) {
   // The kubelet writes its own condition as it ends the containers, not before.
   const bool by_kubelet = Text(facts.disruption, {"reason"}) == "TerminationByKubelet";
-  if (facts.disrupted() && by_kubelet) return false;
+  if (!facts.end_seen() || facts.given.told || (facts.disrupted() && by_kubelet)) return false;
   const auto ended = TimeOf(At(facts.terminated, "finishedAt"));
-  auto touched = DeletedAt(facts.pod);
-  if (facts.disrupted()) {
-    const auto disrupted = TimeOf(At(facts.disruption, "lastTransitionTime"));
-    touched = touched && disrupted ? std::min(*touched, *disrupted) : disrupted;
-  }
+  const auto touched = TouchedAt(facts);
   return ended && touched && *ended + kClockMargin < *touched;
 }
 
@@ -150,7 +150,10 @@ Because Disruption(const Facts& facts) {
 
 // What the pod or its surroundings say of an end that was not the program's; CAUSE_NONE if nothing.
 Because Platform(const Facts& facts) {
-  if (facts.given.suspended && (facts.deleting || facts.given.vanished)) {
+  // The taint manager deletes pods that have ended as well, and overwrites their condition: what
+  // the kubelet said of the end itself comes first.
+  const bool before = EndedBefore(facts);
+  if (facts.given.suspended && (facts.deleting || facts.given.vanished) && !before) {
     return {v1::SUSPENDED, "its Job was suspended: its quota was taken back"};
   }
   if (AteItsDisk(facts)) {
@@ -158,7 +161,6 @@ Because Platform(const Facts& facts) {
             "the program used more disk than its limit" + Quote(facts.message) +
                 "; raise resources.limits[\"ephemeral-storage\"] or write to a volume"};
   }
-  if (facts.disrupted()) return Disruption(facts);
   if (NodeShutDown(facts)) {
     return {facts.node_cause(), facts.node() + " shut down" + Quote(facts.message)};
   }
@@ -169,6 +171,7 @@ Because Platform(const Facts& facts) {
     return {v1::APP_ERROR,
             "it ran longer than activeDeadlineSeconds of its pod allows" + Quote(facts.message)};
   }
+  if (facts.disrupted() && !before) return Disruption(facts);
   return {};
 }
 
@@ -214,11 +217,12 @@ void ReadExit(const Json& terminated, PodVerdict& verdict) {
 void End(const Facts& facts, PodVerdict& verdict) {
   verdict.phase = Phase::kEnded;
   ReadExit(facts.terminated, verdict);
-  if (EndedByItself(facts)) return;
+  if (facts.given.told && !*facts.given.told) return;
   const bool killed = verdict.signal == SIGKILL || verdict.signal == SIGTERM;
   const bool outside = killed && !verdict.out_of_memory;
   Because because = outside ? PlatformOrNode(facts) : Platform(facts);
-  if (because.cause == v1::CAUSE_NONE && facts.deleting && !verdict.out_of_memory) {
+  const bool deleted = facts.deleting && !EndedBefore(facts) && !verdict.out_of_memory;
+  if (because.cause == v1::CAUSE_NONE && deleted) {
     because = {v1::UNKNOWN_CAUSE, "its pod was deleted by somebody else while the program ran"};
   }
   if (because.cause == v1::CAUSE_NONE) return;

@@ -1,5 +1,7 @@
 #include "trial/pod_cause.h"
 
+#include <map>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/file.h"
@@ -91,7 +93,53 @@ std::string Matrix() {
 
 TEST(PodCause, MatrixIsAsWrittenDown) {
   const auto golden = ReadFile(SOURCE_DIR "/tests/testdata/pod_causes.golden");
-  EXPECT_EQ(Matrix(), golden.value_or("")) << "the table as it is now:\n" << Matrix();
+  ASSERT_TRUE(golden.ok()) << golden.status();
+  EXPECT_TRUE(Matrix() == *golden) << "the table as it is now:\n" << Matrix();
+}
+
+// ---- pods of a real cluster ---------------------------------------------------------------------
+
+Json RealPods() {
+  const auto text = ReadFile(SOURCE_DIR "/tests/testdata/real_pods.json");
+  EXPECT_TRUE(text.ok()) << text.status();
+  return Json::parse(text.value_or("{}"))["pods"];
+}
+
+// As Kubernetes 1.34 with containerd showed them, each brought about on purpose.
+TEST(PodCause, RealPods) {
+  const std::map<std::string, std::string> expected = {
+      {"exit1", "ended app-error"},
+      {"oom", "ended oom"},
+      {"starterror", "ended app-error"},
+      {"init", "ended app-error"},
+      {"outofcpu", "ended never-ran"},
+      {"pending", "ended never-ran"},
+      {"disk", "ended app-error"},
+      {"disk, and its node tainted later", "ended app-error"},
+      {"deadline", "ended app-error"},
+      {"deadline, and its node tainted later", "ended app-error"},
+      {"deleted", "ended unknown"},
+      {"deleted, and its node tainted later", "ended preempted-node"},
+      {"evicted", "ended preempted-eviction"},
+      {"evicted, and its node tainted later", "ended preempted-node"},
+      {"low", "ended preempted-scheduler"},
+      {"tainted", "ended preempted-node"},
+      {"being evicted", "running"},
+      {"gated", "waiting"},
+      {"never", "waiting"},
+      {"noclaim", "waiting"},
+      {"noconfig", "waiting"},
+      {"nomount", "waiting"},
+      {"nopull", "waiting"}};
+  const Json pods = RealPods();
+  EXPECT_EQ(pods.size(), expected.size());
+  for (const auto& [name, pod] : pods.items()) {
+    const auto found = expected.find(name);
+    ASSERT_NE(found, expected.end()) << name;
+    EXPECT_EQ(Read(pod), found->second) << name << ": " << ReadPod(pod, Facts()).message;
+  }
+  EXPECT_TRUE(ReadPod(pods["being evicted"], Facts()).ending);
+  EXPECT_FALSE(ReadPod(pods["starterror"], Facts()).start.has_value());
 }
 
 // ---- the reasons --------------------------------------------------------------------------------
@@ -135,8 +183,14 @@ TEST(PodCause, ADisruptionThatWasClearedIsNone) {
 TEST(PodCause, AProgramThatEndedBeforeItWasEvictedEndedByItself) {
   PodSample sample;
   sample.Ended(1, "Error").Disrupted("EvictionByEvictionAPI").Deleted();
-  sample.pod["status"]["containerStatuses"][0]["state"]["terminated"]["finishedAt"] =
-      "2026-11-21T11:59:30Z";
+  Json& ended = sample.pod["status"]["containerStatuses"][0]["state"]["terminated"]["finishedAt"];
+  ended = "2026-11-21T11:59:30Z";
+  EXPECT_EQ(Read(sample.pod), "ended app-error");
+  // Deleted without grace: the kubelet does that too, some time after the end.
+  sample.pod["status"].erase("conditions");
+  sample.pod["metadata"]["deletionGracePeriodSeconds"] = 0;
+  EXPECT_EQ(Read(sample.pod), "ended unknown");
+  ended = "2026-11-21T11:58:30Z";
   EXPECT_EQ(Read(sample.pod), "ended app-error");
 }
 

@@ -1,5 +1,6 @@
 #include "trial/pod_waiting.h"
 
+#include "base/file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/trial/pod_samples.h"
@@ -135,6 +136,27 @@ TEST(PodWaiting, WithoutAPodTheJobTells) {
   EXPECT_EQ(WhyWaiting(facts)->reason, "QuotaExceeded");
   EXPECT_THAT(WhyWaiting(facts)->text, HasSubstr("used: pods=4"));
   EXPECT_EQ(WhyWaiting(facts)->give_up, absl::InfiniteDuration());
+}
+
+// As Kubernetes 1.34 with containerd showed them, each brought about on purpose.
+TEST(PodWaiting, RealPods) {
+  const auto text = ReadFile(SOURCE_DIR "/tests/testdata/real_pods.json");
+  ASSERT_TRUE(text.ok()) << text.status();
+  const Json real = Json::parse(*text);
+  const auto why = [&](const char* name) {
+    const Json& events = Items(At(real, {"events", name}));
+    const auto waiting = Why(At(real, {"pods", name}), {events.begin(), events.end()});
+    return waiting ? waiting->reason + ": " + waiting->text : "";
+  };
+  EXPECT_THAT(why("nopull"), AllOf(HasSubstr("ImagePullBackOff: container main"),
+                                   HasSubstr("connection refused")));
+  EXPECT_THAT(why("never"), HasSubstr("ErrImageNeverPull"));
+  EXPECT_THAT(why("noconfig"), HasSubstr("configmap \"settings\" not found"));
+  EXPECT_THAT(why("nomount"), AllOf(HasSubstr("FailedMount"), HasSubstr("\"nothere\" not found")));
+  EXPECT_THAT(why("noclaim"),
+              AllOf(HasSubstr("\"ckpt\" not found"), HasSubstr("Create the claim")));
+  EXPECT_THAT(why("gated"), HasSubstr("kueue.x-k8s.io/admission"));
+  for (const char* over : {"oom", "pending", "evicted", "outofcpu"}) EXPECT_EQ(why(over), "");
 }
 
 TEST(PodWaiting, Refusals) {
