@@ -61,6 +61,27 @@ Json DeleteBody(const DeleteOptions& options) {
   return body;
 }
 
+// Of an APIResourceList.
+std::optional<Resource> FindKind(const Json& list, const std::string& api_version,
+                                 const std::string& kind) {
+  const Json* resources = FindAt(list, {"resources"});
+  if (resources == nullptr || !resources->is_array()) return std::nullopt;
+  for (const Json& found : *resources) {
+    const std::string plural = TextAt(found, {"name"});
+    // pods/log and the like are parts of one.
+    if (TextAt(found, {"kind"}) != kind || plural.find('/') != std::string::npos) continue;
+    const size_t slash = api_version.find('/');
+    const bool core = slash == std::string::npos;
+    const Json* namespaced = FindAt(found, {"namespaced"});
+    return Resource{.group = core ? "" : api_version.substr(0, slash),
+                    .version = core ? api_version : api_version.substr(slash + 1),
+                    .plural = plural,
+                    .kind = kind,
+                    .namespaced = namespaced != nullptr && *namespaced == true};
+  }
+  return std::nullopt;
+}
+
 class HttpClient : public Client {
  public:
   HttpClient(std::unique_ptr<Transport> transport, const ClientOptions& options)
@@ -137,6 +158,7 @@ StatusOr<std::string> HttpClient::ListEach(const Query& query,
       return absl::UnavailableError(What("list", query) + ": the server's answer is no list");
     }
     for (Json& item : *items) {
+      if (!item.is_object()) continue;
       item["apiVersion"] = query.resource.ApiVersion();
       item["kind"] = query.resource.kind;
       sink(std::move(item));
@@ -242,28 +264,21 @@ Status HttpClient::Watch(const Query& query, const WatchOptions& options,
 
 StatusOr<Resource> HttpClient::FindResource(const std::string& api_version,
                                             const std::string& kind) {
-  const std::lock_guard lock(mutex_);
-  const auto known = resources_.find({api_version, kind});
-  if (known != resources_.end()) return known->second;
-  const size_t slash = api_version.find('/');
-  const bool core = slash == std::string::npos;
-  Resource resource{.group = core ? "" : api_version.substr(0, slash),
-                    .version = core ? api_version : api_version.substr(slash + 1),
-                    .kind = kind};
+  {
+    const std::lock_guard lock(mutex_);
+    const auto known = resources_.find({api_version, kind});
+    if (known != resources_.end()) return known->second;
+  }
+  const bool core = api_version.find('/') == std::string::npos;
   const auto list = GetPath(absl::StrCat(core ? "/api/" : "/apis/", api_version));
   if (!list.ok() && !absl::IsNotFound(list.status())) return list.status();
-  const Json* resources = list.ok() ? FindAt(*list, {"resources"}) : nullptr;
-  for (const Json& found : resources == nullptr ? Json::array() : *resources) {
-    const std::string name = TextAt(found, {"name"});
-    // pods/log and the like are parts of one.
-    if (TextAt(found, {"kind"}) != kind || name.find('/') != std::string::npos) continue;
-    const Json* namespaced = FindAt(found, {"namespaced"});
-    resource.plural = name;
-    resource.namespaced = namespaced != nullptr && *namespaced == true;
-    return resources_[{api_version, kind}] = resource;
+  auto resource = list.ok() ? FindKind(*list, api_version, kind) : std::nullopt;
+  if (!resource) {
+    return absl::NotFoundError(absl::StrCat("this cluster has no kind ", kind, " in ", api_version,
+                                            ": install the operator that brings its CRD"));
   }
-  return absl::NotFoundError(absl::StrCat("this cluster has no kind ", kind, " in ", api_version,
-                                          ": install the operator that brings its CRD"));
+  const std::lock_guard lock(mutex_);
+  return resources_[{api_version, kind}] = *std::move(resource);
 }
 
 }  // namespace

@@ -10,8 +10,11 @@
 //   kAborted           it has changed since it was read (409 Conflict, a failed `test` of a patch)
 //   kOutOfRange        the resource version is too old (410 Gone): list again
 //   kInvalidArgument   the server refuses the object: 400 or 422, with the field it names
-//   kPermissionDenied  401 or 403: RBAC, quota and admission; the server's words say which
+//   kPermissionDenied  401 or 403: RBAC, quota and admission; the server's words say which. Also
+//                      where we have no credential: no token file, a plugin that fails
+//   kFailedPrecondition  the server's certificate is not one that we trust
 //   kResourceExhausted 429 all the same     kUnavailable, kDeadlineExceeded  try again later
+// The first four are the API server's own words, never those of a proxy before it.
 #pragma once
 
 #include <functional>

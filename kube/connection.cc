@@ -1,5 +1,6 @@
 #include "kube/connection.h"
 
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -69,6 +70,8 @@ void SetOptions(int socket) {
   const auto set = [socket](int level, int option, int value) {
     (void)setsockopt(socket, level, option, &value, sizeof value);
   };
+  // Asio leaves it open to what we start; see user.exec, and trials on this machine.
+  (void)fcntl(socket, F_SETFD, FD_CLOEXEC);
   set(IPPROTO_TCP, TCP_NODELAY, 1);
   set(SOL_SOCKET, SO_KEEPALIVE, 1);
   set(IPPROTO_TCP, TCP_KEEPIDLE, 30);

@@ -1,6 +1,7 @@
 // Leader election by a coordination.k8s.io Lease, as controllers do: one of several replicas leads.
 // The lease is no fence: what the leader writes to the database carries the epoch of the database's
-// own lease. One thread of its own.
+// own lease. Clocks of replicas are never compared. One thread of its own; needs get, create and
+// patch of leases.
 #pragma once
 
 #include <functional>
@@ -12,7 +13,9 @@
 namespace shirabe::kube {
 
 struct ElectionOptions {
-  Client* client = nullptr;  // outlives the election
+  // Outlives the election. Best one of its own, with an `answer` of renew/2 and one try: a call
+  // that hangs for longer costs the leadership.
+  Client* client = nullptr;
   Clock* clock = nullptr;
   std::string namespace_name;
   std::string name;
@@ -30,6 +33,8 @@ class Election {
 
   // True once this replica leads; false if `timeout` passed first.
   virtual bool Await(absl::Duration timeout) = 0;
+  // False as soon as `renew` has passed without a renewal, even if our thread hangs; once lost,
+  // this replica is a candidate again.
   virtual bool leads() const = 0;
   virtual std::string holder() const = 0;   // as last seen; "" = nobody
   virtual int64_t transitions() const = 0;  // of the lease: grows when it changes hands

@@ -36,6 +36,11 @@ std::string Shortened(const std::string& text) {
   return words.size() <= kMaxWords ? words : words.substr(0, kMaxWords) + "…";
 }
 
+// What the API server itself says of a path that it does not have.
+bool IsUnknownPath(const HttpAnswer& answer) {
+  return answer.status == 404 && answer.body.starts_with("404 page not found");
+}
+
 }  // namespace
 
 Status ToStatus(const std::string& what, int http_status, const Json& status) {
@@ -48,8 +53,13 @@ Status ToStatus(const std::string& what, int http_status, const Json& status) {
 Status ToStatus(const std::string& what, const HttpAnswer& answer) {
   const Json said = Json::parse(answer.body, nullptr, false);
   if (TextAt(said, {"kind"}) == "Status") return ToStatus(what, answer.status, said);
-  // What stands before the server answers in words of its own, or a web page.
-  return ToStatus(what, answer.status, Json{{"message", answer.body}});
+  const Status status = ToStatus(what, answer.status, Json{{"message", answer.body}});
+  // What stands before the server answers in words of its own, or a web page, and knows nothing of
+  // what is there and what is not.
+  const bool unknowing =
+      absl::IsNotFound(status) || absl::IsAborted(status) || absl::IsOutOfRange(status);
+  if (!unknowing || IsUnknownPath(answer)) return status;
+  return absl::UnavailableError(status.message());
 }
 
 }  // namespace shirabe::kube

@@ -117,7 +117,8 @@ Exchange Transport::OnceAs(HttpRequest request, const Credential& credential, co
 Exchange Transport::Once(const HttpRequest& request, const Try& attempt) {
   for (int tried = 1;; ++tried) {
     const auto credential = credentials_.Current();
-    if (!credential.ok()) return Failed(credential.status());
+    // A token file that is not there must not look like an object that is not there.
+    if (!credential.ok()) return Failed(absl::PermissionDeniedError(credential.status().message()));
     Exchange exchange = OnceAs(request, *credential, attempt);
     const bool refused = exchange.stage == Stage::kAnswered && exchange.answer.status == 401;
     if (!refused || tried == 2 || !credentials_.Renew(credential->generation)) return exchange;

@@ -186,6 +186,19 @@ TEST(ClientTest, RepeatsWhatAProxySays) {
   EXPECT_THAT(Message(said), HasSubstr("<html>Go away"));
 }
 
+TEST(ClientTest, DoesNotBelieveAProxyThatNothingIsThere) {
+  ClientOptions once = Quick();
+  once.tries = 1;
+  for (const int status : {404, 409, 410}) {
+    FakeApiServer proxy(Script({Answer(status, "no healthy upstream")}));
+    const Status said = ClientOf(proxy, once)->Get(Pod("p")).status();
+    EXPECT_TRUE(absl::IsUnavailable(said)) << said;
+  }
+  // The API server's own words where a CRD is not installed.
+  FakeApiServer server(Script({Answer(404, "404 page not found\n")}));
+  EXPECT_TRUE(absl::IsNotFound(ClientOf(server)->Get(Pod("p")).status()));
+}
+
 TEST(ClientTest, AnswersThatBreakOffAreTriedAgain) {
   const Step broken = [](FakeExchange& exchange) {
     exchange.Raw("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"a\":");

@@ -101,7 +101,7 @@ TEST_F(TokenTest, AreSent) {
   EXPECT_EQ(Ask(config), absl::OkStatus());
   config.token = "bad\r\nX-Evil: 1";
   const Status bad = Ask(config);
-  EXPECT_TRUE(absl::IsInvalidArgument(bad)) << bad;
+  EXPECT_TRUE(absl::IsPermissionDenied(bad)) << bad;
   EXPECT_THAT(Message(bad), Not(HasSubstr("Evil")));
 }
 
@@ -120,6 +120,17 @@ TEST_F(TokenTest, AreReadAgainWhenTheirFileChanges) {
   // In the middle of an exchange of files the last one is still good.
   std::filesystem::remove(home_ + "/token");
   EXPECT_TRUE((*client)->GetPath("/version").ok());
+}
+
+// Else a Job would seem to be gone when only our token is.
+TEST_F(TokenTest, ThatAreMissingAreNoObjectThatIsMissing) {
+  Config config = server_.config();
+  config.token_file = home_ + "/none";
+  EXPECT_TRUE(absl::IsPermissionDenied(Ask(config))) << Ask(config);
+  config.token_file = "";
+  config.exec.command = "no-such-plugin-anywhere";
+  EXPECT_TRUE(absl::IsPermissionDenied(Ask(config))) << Ask(config);
+  EXPECT_EQ(server_.requests().size(), 0u);
 }
 
 TEST_F(TokenTest, ThatAreRefusedAreRefused) {
