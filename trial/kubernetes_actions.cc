@@ -109,6 +109,9 @@ Status DeleteAllOf(kube::Client& client, const ExperimentKey& experiment, int64_
   first.Update(DeleteEach(client, query));
   query.resource = Pods();
   first.Update(DeleteEach(client, query));
+  query.resource = Claims();
+  query.label_selector = ClaimSelectorOf(experiment, trial);
+  first.Update(DeleteEach(client, query));
   return first;
 }
 

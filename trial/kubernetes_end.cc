@@ -246,6 +246,33 @@ Status KubernetesExecutor::RemoveFiles(const ExperimentKey& experiment, int64_t 
   return layout_.Remove(experiment, trial);
 }
 
+// A process that dies between closing an attempt in the store and letting go of its pods leaves
+// them to nobody. Whatever of an experiment of ours is unknown for long enough was closed: what is
+// open is adopted before anybody looks at the experiment.
+void KubernetesExecutor::LookForStrays(absl::Duration now) {
+  if (now < next_strays_) return;
+  next_strays_ = now + times_.stray / 4;
+  std::map<AttemptKey, absl::Duration> still;
+  for (const AttemptKey& key : view_.Attempts()) {
+    const bool known = attempts_.count(key) > 0 || starting_.count(key) > 0 ||
+                       doubtful_.count(key) > 0 || leaving_.count(key) > 0;
+    if (known || owned_.count(key.trial.experiment) == 0) continue;
+    const auto since = strays_.find(key);
+    still[key] = since == strays_.end() ? now : since->second;
+    if (now < still[key] + times_.stray) continue;
+    Leaving& leaving = leaving_[key];
+    leaving.ref = {Jobs(), key.trial.experiment.ns, AttemptName(key)};
+    const auto job = view_.FindObject(leaving.ref);
+    if (job) leaving.uid = UidOf(*job);
+    leaving.deleted = !job || RecipeOf(*job).retain;
+    leaving.since = now;
+    Log(LogLevel::kWarning, "a pod that nobody waits for is let go",
+        {{"attempt", AttemptName(key)}});
+    Clear(key, leaving);
+  }
+  strays_ = std::move(still);
+}
+
 // Until the API server has done it: nobody asks for it again.
 void KubernetesExecutor::RemoveLeftovers(absl::Duration now) {
   for (auto& [trial, due] : removals_) {

@@ -241,6 +241,7 @@ std::optional<absl::Duration> KubernetesExecutor::Ring() {
       if (leaving.due && *leaving.due <= now) due.push_back(key);
     }
     RemoveLeftovers(now);
+    LookForStrays(now);
   }
   for (const AttemptKey& key : due) Examine(key, nullptr);
   std::lock_guard lock(mutex_);
@@ -251,6 +252,7 @@ std::optional<absl::Duration> KubernetesExecutor::Ring() {
     if (leaving.due) take(*leaving.due);
   }
   for (const auto& [key, at] : removals_) take(at);
+  take(next_strays_);
   return next;
 }
 

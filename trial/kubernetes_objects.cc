@@ -67,9 +67,14 @@ bool IsDeleting(const Json& object) {
 }
 
 std::string SelectorOf(const ExperimentKey& experiment, int64_t trial) {
-  std::string selector = absl::StrCat(kExperimentLabel, "=", experiment.name);
+  return absl::StrCat(ClaimSelectorOf(experiment, trial), ",", kAttemptLabel);
+}
+
+std::string ClaimSelectorOf(const ExperimentKey& experiment, int64_t trial) {
+  std::string selector =
+      absl::StrCat(kExperimentLabel, "=", experiment.name, ",", kManagedByLabel, "=", kManager);
   if (trial > 0) absl::StrAppend(&selector, ",", kTrialLabel, "=", TrialName({experiment, trial}));
-  return absl::StrCat(selector, ",", kAttemptLabel);
+  return selector;
 }
 
 int FinalizerAt(const Json& object, const std::string& finalizer) {

@@ -26,6 +26,8 @@ bool IsDeleting(const Json& object);
 
 // Selects the objects of an experiment, or of one trial of it.
 std::string SelectorOf(const ExperimentKey& experiment, int64_t trial);
+// The claims that were made for its trials; they are no attempt's.
+std::string ClaimSelectorOf(const ExperimentKey& experiment, int64_t trial);
 
 // A finalizer's place in the list of an object; -1 if it does not carry it.
 int FinalizerAt(const Json& object, const std::string& finalizer);

@@ -116,18 +116,10 @@ bool ClusterView::NodesKnown() const {
   return ready_ && Follows(nodes_.get());
 }
 
-std::set<AttemptKey> ClusterView::Attempts(const ExperimentKey& experiment) const {
+std::vector<AttemptKey> ClusterView::Attempts() const {
   std::lock_guard lock(mutex_);
-  std::set<AttemptKey> found;
-  if (!ready_) return found;
-  const auto first = pods_of_.lower_bound({{experiment, 0}, 0});
-  for (auto it = first; it != pods_of_.end() && it->first.trial.experiment == experiment; ++it) {
-    found.insert(it->first);
-  }
-  for (const Json& job : jobs_->All()) {
-    const auto key = KeyOf(job);
-    if (key && key->trial.experiment == experiment) found.insert(*key);
-  }
+  std::vector<AttemptKey> found;
+  for (const auto& [key, pods] : pods_of_) found.push_back(key);
   return found;
 }
 

@@ -46,8 +46,8 @@ class ClusterView {
   // nullopt also while the nodes are not known: then NodesKnown is false.
   std::optional<Json> FindNode(const std::string& name) const;
   bool NodesKnown() const;
-  // Every attempt of the experiment that a pod or a Job is there of.
-  std::set<AttemptKey> Attempts(const ExperimentKey& experiment) const;
+  // Every attempt that a pod is there of.
+  std::vector<AttemptKey> Attempts() const;
 
   // From now on objects of this kind are followed as well.
   void Follow(const kube::Resource& resource);

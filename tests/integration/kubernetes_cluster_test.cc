@@ -120,7 +120,7 @@ class KubernetesCluster : public testing::Test {
   }
 
   bool Await(const std::function<bool()>& condition) {
-    const absl::Duration deadline = RealClock()->Monotonic() + absl::Seconds(90);
+    const absl::Duration deadline = RealClock()->Monotonic() + absl::Seconds(150);
     while (!condition()) {
       if (RealClock()->Monotonic() > deadline) return false;
       std::unique_lock lock(mutex_);
@@ -254,6 +254,34 @@ TEST_F(KubernetesCluster, AJobDeletedByHandIsNoFailureEither) {
   const Sighting end = AwaitEnd(Nth(1));
   EXPECT_NE(end.platform, v1::APP_ERROR) << end.message;
   EXPECT_NE(end.platform, v1::USER);
+}
+
+// With power off nobody tells anything; the node is not ready after some 45 seconds.
+TEST_F(KubernetesCluster, APoweredOffNodeLosesItsAttemptAndNotItsTrial) {
+  const char* cluster = getenv("SHIRABE_TEST_CLUSTER");
+  kube::Query nodes;
+  nodes.resource = Nodes();
+  nodes.label_selector = "!type";  // those that kwok plays have one
+  const auto real = client_->List(nodes);
+  ASSERT_TRUE(real.ok());
+  if (cluster == nullptr || (*real)["items"].size() < 2) GTEST_SKIP() << "no node to spare";
+  ASSERT_TRUE(Start(Nth(1), "sleep 1000").ok());
+  AwaitRunning(Nth(1));
+  const std::string node = See(Nth(1)).placement.node();
+  const auto power = [&](const std::string& verb) {
+    const std::string script = std::string(SOURCE_DIR) + "/tests/cluster/cluster.sh";
+    return system((script + " " + verb + " " + cluster + " " + node + " >&2").c_str());
+  };
+  ASSERT_EQ(power("kill-node"), 0);
+  const absl::Duration off = RealClock()->Monotonic();
+  const Sighting end = AwaitEnd(Nth(1));
+  EXPECT_EQ(end.platform, v1::PREEMPTED_NODE) << end.message;
+  RecordProperty("seconds", static_cast<int>(absl::ToInt64Seconds(RealClock()->Monotonic() - off)));
+  executor_->Forget(Nth(1));
+  EXPECT_TRUE(Await([&] {
+    return absl::IsNotFound(client_->Get({Jobs(), experiment_.ns, AttemptName(Nth(1))}).status());
+  }));
+  EXPECT_EQ(power("start-node"), 0);
 }
 
 TEST_F(KubernetesCluster, OutOfMemoryIsToldAsSuch) {

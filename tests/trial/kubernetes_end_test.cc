@@ -314,8 +314,27 @@ TEST_F(KubernetesTest, LettingGoIsTriedAgain) {
   EXPECT_TRUE(Await([&] { return cluster_.All(Pods()).empty() && cluster_.All(Jobs()).empty(); }));
 }
 
+// F1: the process died after the end was stored, and before it was forgotten.
+TEST_F(KubernetesTest, WhatNobodyWaitsForAnyMoreIsLetGo) {
+  Run(Nth(1));
+  Run(Nth(2));
+  EndPod(Nth(1), 0);
+  Reopen();
+  executor().Adopt({RecordOf(Nth(2))});
+  executor().Observe(kTuning);
+  EXPECT_TRUE(Await([&] { return cluster_.All(Pods()).size() == 1 && !HasJob(Nth(1)); }));
+  EXPECT_TRUE(HasJob(Nth(2)));
+}
+
 TEST_F(KubernetesTest, RemoveFilesTakesWhatIsLeftOfTheExperiment) {
   Run(Nth(1));
+  cluster_.Put(Claims(), {{"metadata", {{"name", "mine"}, {"namespace", "lab"}}}});
+  cluster_.Put(Claims(), {{"metadata",
+                           {{"name", "tuning-1"},
+                            {"namespace", "lab"},
+                            {"labels",
+                             {{"katib.kubeflow.org/experiment", "tuning"},
+                              {"app.kubernetes.io/managed-by", "shirabe"}}}}}});
   EXPECT_TRUE(absl::IsFailedPrecondition(executor().RemoveFiles(kTuning, 0)));
   EndPod(Nth(1), 0);
   AwaitEnd(Nth(1));
@@ -324,6 +343,7 @@ TEST_F(KubernetesTest, RemoveFilesTakesWhatIsLeftOfTheExperiment) {
   EXPECT_TRUE(std::filesystem::exists(dir));
   EXPECT_TRUE(executor().RemoveFiles(kTuning, 0).ok());
   EXPECT_FALSE(std::filesystem::exists(dir));
+  EXPECT_TRUE(Await([&] { return cluster_.All(Claims()).size() == 1; }));
   EXPECT_TRUE(Await([&] { return cluster_.All(Pods()).empty() && cluster_.All(Jobs()).empty(); }));
 }
 

@@ -38,6 +38,7 @@ inline PodTimes Impatient() {
   times.events_again = absl::Milliseconds(50);
   times.retry = absl::Milliseconds(30);
   times.sync = absl::Milliseconds(100);
+  times.stray = absl::Seconds(2);
   return times;
 }
 

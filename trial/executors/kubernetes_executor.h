@@ -110,6 +110,7 @@ class KubernetesExecutor : public Executor {
   void Drop(Attempts::iterator attempt);
   void Clear(const AttemptKey& key, Leaving& leaving);
   void RemoveLeftovers(absl::Duration now);
+  void LookForStrays(absl::Duration now);
   // Without mutex_: these take their time.
   void ReadRest(const AttemptKey& key, const Json& pod, const AttemptRecipe& recipe);
   void TakeLastWords(const AttemptKey& key, const Json& pod);
@@ -139,6 +140,8 @@ class KubernetesExecutor : public Executor {
   std::set<AttemptKey> starting_;
   std::set<AttemptKey> doubtful_;  // were to be started, and nobody knows whether they were
   std::map<AttemptKey, Leaving> leaving_;
+  std::map<AttemptKey, absl::Duration> strays_;  // pods of no attempt that is known, and since when
+  absl::Duration next_strays_;
   std::map<TrialKey, absl::Duration> removals_;  // what is to be deleted, and when; trial 0 = all
   std::set<std::pair<absl::Duration, AttemptKey>> agenda_;
   std::set<ExperimentKey> owned_;  // that were looked at: whatever runs of them was adopted before
