@@ -31,7 +31,7 @@ Status CheckRegistered(const std::string& what, const std::string& name) {
 
 }  // namespace
 
-Status CheckRunnable(const v1::Experiment& experiment) {
+Status CheckVariants(const v1::Experiment& experiment) {
   const v1::ExperimentSpec& spec = experiment.spec();
   // Whatever a remote one is called is known to it.
   ASSIGN_OR_RETURN(const std::string endpoint, suggestion::RemoteEndpoint(spec));
@@ -44,7 +44,12 @@ Status CheckRunnable(const v1::Experiment& experiment) {
         "early-stopping rule", spec.early_stopping().algorithm_name()));
   }
   const Status collector = metrics::CreateCollector(spec.metrics_collector_spec()).status();
-  if (!collector.ok()) return absl::InvalidArgumentError(Message(collector));
+  return collector.ok() ? collector : absl::InvalidArgumentError(Message(collector));
+}
+
+Status CheckRunnable(const v1::Experiment& experiment) {
+  RETURN_IF_ERROR(CheckVariants(experiment));
+  const v1::ExperimentSpec& spec = experiment.spec();
   if (spec.shirabe().ask_and_tell()) return absl::OkStatus();
   if (spec.metrics_collector_spec().collector().kind() == v1::CUSTOM) {
     return absl::InvalidArgumentError(

@@ -1,5 +1,5 @@
-// Whether a valid specification can run as processes of this machine. Asked before it is stored, by
-// the command line and by the server's doors. Pure.
+// Whether a valid specification can run here. Asked before it is stored, by the command line and by
+// the server's doors. Pure.
 #pragma once
 
 #include "base/status.h"
@@ -7,8 +7,12 @@
 
 namespace shirabe::experiment {
 
-// Whether this build can run it on this machine: the algorithm, the stopping rule and the collector
-// are there, and the template says what to execute. kInvalidArgument, with what is at hand.
+// Whether this build has its algorithm, stopping rule and collector, wherever its trials run.
+// kInvalidArgument, with what is at hand.
+Status CheckVariants(const v1::Experiment& experiment);
+
+// Whether, besides, its trials can be processes of this machine: the template says what to execute.
+// kInvalidArgument, with the field and the fix.
 Status CheckRunnable(const v1::Experiment& experiment);
 
 }  // namespace shirabe::experiment

@@ -1,0 +1,101 @@
+#include "crd/event_feed.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "crd/objects.h"
+
+namespace shirabe::crd {
+namespace {
+
+using kube::Json;
+
+constexpr double kBurst = 20;
+constexpr absl::Duration kRefill = absl::Seconds(10);  // for one more
+constexpr absl::Duration kFresh = absl::Minutes(10);
+constexpr int64_t kPage = 500;
+constexpr size_t kMostNote = 1000;  // the API server takes 1 kB
+constexpr char kController[] = "shirabe.dev/controller";
+
+// Not cut inside a character.
+std::string Cut(std::string text) {
+  if (text.size() <= kMostNote) return text;
+  size_t end = kMostNote - 3;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  text.resize(end);
+  return text + "…";
+}
+
+std::string NoteOf(const v1::Event& event) {
+  if (event.trial() == 0) return event.message();
+  return absl::StrCat(TrialName({ExperimentKeyOf(event), event.trial()}), ": ", event.message());
+}
+
+}  // namespace
+
+Status TellEvent(const Context& context, const Json& object, const EventText& text) {
+  const Json event = {
+      {"apiVersion", "events.k8s.io/v1"},
+      {"kind", "Event"},
+      {"metadata",
+       {{"name", absl::StrCat(NameOf(object), ".", UidOf(object).substr(0, 8), ".", text.id)},
+        {"namespace", NamespaceOf(object)}}},
+      {"eventTime", MicroTime(text.time)},
+      {"reportingController", kController},
+      {"reportingInstance", context.instance.empty() ? "shirabe" : context.instance},
+      {"action", "Tune"},
+      {"reason", text.reason},
+      {"type", text.warning ? "Warning" : "Normal"},
+      {"note", Cut(text.note)},
+      {"regarding",
+       {{"apiVersion", kApiVersion},
+        {"kind", "Experiment"},
+        {"name", NameOf(object)},
+        {"namespace", NamespaceOf(object)},
+        {"uid", UidOf(object)}}}};
+  const Status told = context.kube->Create(Events(), event).status();
+  return absl::IsAlreadyExists(told) ? absl::OkStatus() : told;
+}
+
+bool EventFeed::MayTell(absl::Duration now) {
+  const double refilled = absl::FDivDuration(now - filled_, kRefill);
+  tokens_ = begun_ ? std::min(kBurst, tokens_ + refilled) : kBurst;
+  filled_ = now;
+  begun_ = true;
+  if (tokens_ < 1) return false;
+  tokens_ -= 1;
+  return true;
+}
+
+Status EventFeed::Forward(const Context& context, const Json& object) {
+  const ExperimentKey key = KeyOfObject(object);
+  for (;;) {
+    ASSIGN_OR_RETURN(
+        const auto events,
+        context.store->ListEvents({.experiment = key, .after_id = after_, .limit = kPage}));
+    for (const v1::Event& event : events) {
+      const absl::Time time = FromProto(event.time());
+      const bool stale = time < context.clock->Now() - kFresh;
+      if (!stale && MayTell(context.clock->Monotonic())) {
+        std::string note = NoteOf(event);
+        if (left_out_ > 0) {
+          absl::StrAppend(&note, " (", left_out_, " events before it are not here: shirabe events ",
+                          key.name, ")");
+        }
+        RETURN_IF_ERROR(TellEvent(context, object,
+                                  {.warning = event.warning(),
+                                   .reason = event.reason(),
+                                   .note = note,
+                                   .id = absl::StrCat(absl::Hex(event.id())),
+                                   .time = time}));
+        left_out_ = 0;
+      } else if (!stale) {
+        ++left_out_;
+      }
+      after_ = event.id();
+    }
+    if (static_cast<int64_t>(events.size()) < kPage) return absl::OkStatus();
+  }
+}
+
+}  // namespace shirabe::crd

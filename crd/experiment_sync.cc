@@ -1,0 +1,337 @@
+#include "crd/experiment_sync.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+#include "base/rng.h"
+#include "base/timestamp.h"
+#include "crd/admission.h"
+#include "crd/event_feed.h"
+#include "crd/objects.h"
+#include "crd/status.h"
+#include "experiment/request.h"
+#include "experiment/submit.h"
+
+namespace shirabe::crd {
+namespace {
+
+using kube::Json;
+
+constexpr absl::Duration kAskAgain = absl::Seconds(30);  // where only another's change helps
+constexpr absl::Duration kTemplateAgain = absl::Seconds(10);
+constexpr absl::Duration kUnsynced = absl::Seconds(2);
+constexpr size_t kMostProblems = 8;
+constexpr char kReconciled[] = "lastReconcileTime";
+
+std::string OwnerUid(const v1::Experiment& stored) {
+  const auto& annotations = stored.metadata().annotations();
+  const auto found = annotations.find(experiment::kObjectUid);
+  return found == annotations.end() ? "" : found->second;
+}
+
+int64_t GenerationOf(const Json& object) { return IntegerAt(object, {"metadata", "generation"}); }
+
+// Whether its records have existed: its status has their uid.
+bool WasRecorded(const Json& object) {
+  return !TextAt(object, {"status", "shirabe", "uid"}).empty();
+}
+
+Json WithoutTime(const Json& object) {
+  const Json* status = FindAt(object, {"status"});
+  if (status == nullptr) return Json::object();
+  Json copy = *status;
+  copy.erase(kReconciled);
+  return copy;
+}
+
+// When this was first said, so that saying it again changes nothing.
+std::string Since(const Json& object, const std::string& reason, absl::Time now) {
+  const Json* conditions = FindAt(object, {"status", "conditions"});
+  if (conditions != nullptr && conditions->is_array()) {
+    for (const Json& condition : *conditions) {
+      const std::string since = TextAt(condition, {"lastTransitionTime"});
+      if (TextAt(condition, {"reason"}) == reason && !since.empty()) return since;
+    }
+  }
+  return FormatTime(ToProto(now));
+}
+
+}  // namespace
+
+struct ExperimentSync::Tracked {
+  explicit Tracked(int finished) : window(finished) {}
+
+  std::string uid;             // of the object that the rest is about
+  int64_t generation = 0;      // of the spec that was looked at last
+  std::string problem;         // why it is not carried out
+  std::optional<Json> wanted;  // the status as it was last written,
+  Json written;                // and as the server then had it
+  TrialWindow window;
+  TrialObjects objects;
+  EventFeed events;
+  absl::Duration asked_to_end = -absl::InfiniteDuration();  // monotonic
+};
+
+// What an object asks for, complete; else what is waited for.
+struct ExperimentSync::Ready {
+  Admission admission;
+  std::string waits_for;
+};
+
+ExperimentSync::ExperimentSync(const Context& context) : context_(context) {}
+ExperimentSync::~ExperimentSync() = default;
+
+ExperimentSync::Tracked& ExperimentSync::Track(const ExperimentKey& key) {
+  std::lock_guard lock(mutex_);
+  std::unique_ptr<Tracked>& tracked = tracked_[key];
+  if (tracked == nullptr) tracked = std::make_unique<Tracked>(context_.finished_trials);
+  return *tracked;
+}
+
+bool ExperimentSync::IsWanted(const Json& object) const {
+  return !context_.labelled_only || LabelOf(object, kManagedLabel) == "true";
+}
+
+StatusOr<absl::Duration> ExperimentSync::Reconcile(const ExperimentKey& key) {
+  if (!context_.namespace_name.empty() && key.ns != context_.namespace_name) {
+    return absl::InfiniteDuration();
+  }
+  // In this order: an object that is there, and whose records are made meanwhile, is not mistaken.
+  std::optional<Json> object = context_.experiments->Find(key.ns, key.name);
+  if (object && FindAt(*object, {"metadata", "deletionTimestamp"}) != nullptr) object.reset();
+  const auto stored = context_.store->GetExperiment(key);
+  if (!stored.ok() && !absl::IsNotFound(stored.status())) return stored.status();
+  if (!object && !stored.ok()) {
+    std::lock_guard lock(mutex_);
+    tracked_.erase(key);
+    return absl::InfiniteDuration();
+  }
+  Tracked& tracked = Track(key);
+  if (!object) return EndOf(tracked, *stored);
+  if (!stored.ok()) return IsWanted(*object) ? Begin(tracked, *object) : absl::InfiniteDuration();
+  const std::string owner = OwnerUid(*stored);
+  if (owner == UidOf(*object)) return Follow(tracked, *object, *stored);
+  if (!owner.empty()) return EndOf(tracked, *stored);  // of an earlier object of this name
+  if (!IsWanted(*object)) return absl::InfiniteDuration();
+  RETURN_IF_ERROR(Refuse(tracked, *object, "NameInUse",
+                         absl::StrCat("metadata.name: an experiment \"", key.name,
+                                      "\" was made through the API of Shirabe: choose another "
+                                      "name, or remove that one with `shirabe delete ",
+                                      key.name, " -n ", key.ns, "`")));
+  return kAskAgain;
+}
+
+// Its object is gone, so it goes as well, with all that runs of it.
+StatusOr<absl::Duration> ExperimentSync::EndOf(Tracked& tracked, const v1::Experiment& stored) {
+  const std::string uid = OwnerUid(stored);
+  if (uid.empty()) return absl::InfiniteDuration();
+  if (!context_.experiments->Trouble().empty()) return kUnsynced;
+  // The copy may lag behind; the server itself does not.
+  const ExperimentKey key = experiment::KeyOf(stored);
+  const auto there = context_.kube->Get({Experiments(), key.ns, key.name});
+  if (!there.ok() && !absl::IsNotFound(there.status())) return there.status();
+  const bool leaving = there.ok() && FindAt(*there, {"metadata", "deletionTimestamp"}) != nullptr;
+  if (there.ok() && UidOf(*there) == uid && !leaving) {
+    context_.experiments->Put(*there);
+    return absl::ZeroDuration();
+  }
+  const absl::Duration now = context_.clock->Monotonic();
+  if (now < tracked.asked_to_end + kAskAgain) return absl::Seconds(1);
+  tracked.asked_to_end = now;
+  Log(LogLevel::kInfo, "its object was deleted: the experiment is ended and removed",
+      {{"experiment", ToString(key)}});
+  v1::Intent intent;
+  intent.set_verb(v1::Intent::DELETE);
+  const Status sent = context_.store->Send(key, intent);
+  if (!sent.ok() && !absl::IsNotFound(sent)) return sent;
+  return absl::Seconds(1);
+}
+
+// ---- an object without records -----------------------------------------------------------------
+
+StatusOr<ExperimentSync::Ready> ExperimentSync::Prepare(const Json& object) {
+  const auto source = FindTemplateSource(object);
+  if (!source) return Ready{Admit(object), ""};
+  const auto config_map = context_.kube->Get({ConfigMaps(), source->namespace_name, source->name});
+  const std::string shown = absl::StrCat("ConfigMap ", source->namespace_name, "/", source->name);
+  if (absl::IsNotFound(config_map.status())) {
+    return Ready{{}, "spec.trialTemplate.configMap: there is no " + shown + ": create it"};
+  }
+  if (absl::IsPermissionDenied(config_map.status())) {
+    return Ready{{},
+                 absl::StrCat("spec.trialTemplate.configMap: ", shown,
+                              " may not be read: ", Message(config_map.status()))};
+  }
+  RETURN_IF_ERROR(config_map.status());
+  auto whole = WithTemplate(object, *source, *config_map);
+  if (!whole.ok()) return Ready{{}, Message(whole.status())};
+  return Ready{Admit(*whole), ""};
+}
+
+StatusOr<absl::Duration> ExperimentSync::Begin(Tracked& tracked, const Json& object) {
+  if (WasRecorded(object)) {
+    RETURN_IF_ERROR(Refuse(tracked, object, "RecordsGone",
+                           "its records are not in the database of Shirabe: deleted there, or it "
+                           "is another database; to run it anew, delete this object and apply it "
+                           "again"));
+    return kAskAgain;
+  }
+  ASSIGN_OR_RETURN(const Ready ready, Prepare(object));
+  if (!ready.waits_for.empty()) {
+    RETURN_IF_ERROR(Await(tracked, object, ready.waits_for));
+    return kTemplateAgain;
+  }
+  if (!ready.admission.problems.empty()) {
+    RETURN_IF_ERROR(
+        Refuse(tracked, object, "InvalidSpec", Listed(ready.admission.problems, kMostProblems)));
+    return absl::InfiniteDuration();
+  }
+  const auto submitted = context_.store->Submit(ready.admission.experiment, 0);
+  if (absl::IsInvalidArgument(submitted.status())) {
+    RETURN_IF_ERROR(Refuse(tracked, object, "InvalidSpec", Message(submitted.status())));
+    return kAskAgain;
+  }
+  if (absl::IsAlreadyExists(submitted.status())) {
+    RETURN_IF_ERROR(Refuse(tracked, object, "NameInUse", Message(submitted.status())));
+    return kAskAgain;
+  }
+  RETURN_IF_ERROR(submitted.status());
+  Log(LogLevel::kInfo, "an experiment was taken up",
+      {{"experiment", ToString(KeyOfObject(object))}});
+  tracked.uid = UidOf(object);
+  tracked.generation = GenerationOf(object);
+  tracked.problem.clear();
+  for (const std::string& warning : ready.admission.warnings) {
+    (void)TellEvent(context_, object,
+                    {.warning = true,
+                     .reason = "SpecWarning",
+                     .note = warning,
+                     .id = absl::StrCat("spec-", absl::Hex(Fingerprint(warning))),
+                     .time = context_.clock->Now()});
+  }
+  return absl::ZeroDuration();
+}
+
+Status ExperimentSync::Refuse(Tracked& tracked, const Json& object, const std::string& reason,
+                              const std::string& message) {
+  const absl::Time now = context_.clock->Now();
+  const int64_t generation = GenerationOf(object);
+  Json status = UnrecordedStatusJson({.reason = reason,
+                                      .message = message,
+                                      .generation = generation,
+                                      .since = Since(object, reason, now)});
+  // Kept, so that what was said of its records stays said.
+  const std::string uid = TextAt(object, {"status", "shirabe", "uid"});
+  if (!uid.empty() && reason == "RecordsGone") status["shirabe"]["uid"] = uid;
+  RETURN_IF_ERROR(PutStatus(tracked, object, std::move(status)));
+  const Status told =
+      TellEvent(context_, object,
+                {.warning = true,
+                 .reason = reason,
+                 .note = message,
+                 .id = absl::StrCat(generation, "-", absl::Hex(Fingerprint(message))),
+                 .time = now});
+  if (!told.ok()) Log(LogLevel::kWarning, "an event was not written", {{"error", Message(told)}});
+  return absl::OkStatus();
+}
+
+Status ExperimentSync::Await(Tracked& tracked, const Json& object, const std::string& message) {
+  constexpr char kReason[] = "WaitingForConfigMap";
+  const absl::Time now = context_.clock->Now();
+  RETURN_IF_ERROR(PutStatus(tracked, object,
+                            UnrecordedStatusJson({.reason = kReason,
+                                                  .message = message,
+                                                  .failed = false,
+                                                  .generation = GenerationOf(object),
+                                                  .since = Since(object, kReason, now)})));
+  (void)TellEvent(context_, object,
+                  {.warning = true,
+                   .reason = kReason,
+                   .note = message,
+                   .id = absl::StrCat("template-", absl::Hex(Fingerprint(message))),
+                   .time = now});
+  return absl::OkStatus();
+}
+
+// ---- an object and its records -----------------------------------------------------------------
+
+// Carries out what has changed in the spec, as far as it may change.
+Status ExperimentSync::FollowSpec(Tracked& tracked, const Json& object,
+                                  const v1::Experiment& stored) {
+  const int64_t generation = GenerationOf(object);
+  if (tracked.uid != UidOf(object)) {
+    tracked.uid = UidOf(object);
+    tracked.generation = IntegerAt(object, {"status", "shirabe", "observedGeneration"});
+    tracked.problem = TextAt(object, {"status", "shirabe", "specProblem"});
+  }
+  if (tracked.generation == generation) return absl::OkStatus();
+  const bool borrowed = FindTemplateSource(object).has_value();
+  const Admission admission = Admit(borrowed ? WithTemplateOf(object, stored) : object);
+  std::string problem = Listed(admission.problems, kMostProblems);
+  if (problem.empty()) {
+    const Status submitted = context_.store->Submit(admission.experiment, 0).status();
+    const bool refused = absl::IsAlreadyExists(submitted) || absl::IsInvalidArgument(submitted);
+    if (!submitted.ok() && !refused) return submitted;
+    if (refused) problem = Message(submitted);
+  }
+  if (!problem.empty()) {
+    (void)TellEvent(context_, object,
+                    {.warning = true,
+                     .reason = "SpecNotApplied",
+                     .note = "the experiment goes on as it was: " + problem,
+                     .id = absl::StrCat("edit-", generation),
+                     .time = context_.clock->Now()});
+  }
+  tracked.generation = generation;
+  tracked.problem = std::move(problem);
+  return absl::OkStatus();
+}
+
+StatusOr<absl::Duration> ExperimentSync::Follow(Tracked& tracked, const Json& object,
+                                                const v1::Experiment& stored) {
+  RETURN_IF_ERROR(FollowSpec(tracked, object, stored));
+  RETURN_IF_ERROR(tracked.window.Update(*context_.store, stored));
+  RETURN_IF_ERROR(PutStatus(
+      tracked, object,
+      ExperimentStatusJson(stored, tracked.window.Names(),
+                           {.generation = tracked.generation, .problem = tracked.problem})));
+  const ExperimentKey key = KeyOfObject(object);
+  const Presence presence = context_.presence->Take(key);
+  auto again = tracked.objects.Put(context_, {stored, tracked.window, object, presence});
+  if (!again.ok()) {
+    context_.presence->GiveBack(key, presence.touched);
+    return again;
+  }
+  const Status told = tracked.events.Forward(context_, object);
+  if (!told.ok()) Log(LogLevel::kWarning, "events were not written", {{"error", Message(told)}});
+  return again;
+}
+
+// Only what has changed is written; what somebody else changed is put right, once a change.
+Status ExperimentSync::PutStatus(Tracked& tracked, const Json& object, Json wanted) {
+  const Json there = WithoutTime(object);
+  const bool same =
+      tracked.wanted ? *tracked.wanted == wanted && tracked.written == there : wanted == there;
+  if (same) return absl::OkStatus();
+  Json status = wanted;
+  status[kReconciled] = FormatTime(ToProto(context_.clock->Now()));
+  // With the uid, so that an object of the same name that came later is left alone.
+  const Json body = {
+      {"apiVersion", kApiVersion},
+      {"kind", "Experiment"},
+      {"metadata",
+       {{"name", NameOf(object)}, {"namespace", NamespaceOf(object)}, {"uid", UidOf(object)}}},
+      {"status", std::move(status)}};
+  const auto applied = context_.kube->Apply(Experiments(), body, kFieldManager, "status");
+  if (absl::IsNotFound(applied.status())) return absl::OkStatus();
+  RETURN_IF_ERROR(applied.status());
+  tracked.wanted = std::move(wanted);
+  tracked.written = WithoutTime(*applied);
+  context_.experiments->Put(*applied);
+  return absl::OkStatus();
+}
+
+}  // namespace shirabe::crd

@@ -1,0 +1,54 @@
+// One pass for one experiment between the cluster and the store. The object wants something: it is
+// admitted, its counts are followed, its end ends the experiment. The store knows what is: it is
+// written back as status, Trials, a Suggestion and Events. Level-based: a pass needs only the
+// experiment's name, and may come at any time, as often as one likes.
+//
+// An object and its records belong together by the object's uid (experiment::kObjectUid). Records
+// without one were made through the API, and are no object's; an object whose records are gone is
+// not run again by itself. Thread-safe; for one experiment, one call at a time.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "crd/context.h"
+#include "crd/trial_objects.h"
+
+namespace shirabe::crd {
+
+class ExperimentSync {
+ public:
+  explicit ExperimentSync(const Context& context);
+  ~ExperimentSync();
+
+  // When to call again, whatever happens: infinite = only when something changes.
+  StatusOr<absl::Duration> Reconcile(const ExperimentKey& key);
+
+ private:
+  struct Tracked;  // what is remembered of an experiment between two passes: never the truth
+  Tracked& Track(const ExperimentKey& key);
+  bool IsWanted(const kube::Json& object) const;
+
+  // The ways in which object and records can stand to each other.
+  StatusOr<absl::Duration> EndOf(Tracked& tracked, const v1::Experiment& stored);
+  StatusOr<absl::Duration> Begin(Tracked& tracked, const kube::Json& object);
+  StatusOr<absl::Duration> Follow(Tracked& tracked, const kube::Json& object,
+                                  const v1::Experiment& stored);
+
+  struct Ready;
+  StatusOr<Ready> Prepare(const kube::Json& object);
+  Status FollowSpec(Tracked& tracked, const kube::Json& object, const v1::Experiment& stored);
+  Status Refuse(Tracked& tracked, const kube::Json& object, const std::string& reason,
+                const std::string& message);
+  Status Await(Tracked& tracked, const kube::Json& object, const std::string& message);
+  Status PutStatus(Tracked& tracked, const kube::Json& object, kube::Json wanted);
+
+  const Context context_;
+  std::mutex mutex_;
+  // Guarded by mutex_; what an entry points to is its one caller's.
+  std::map<ExperimentKey, std::unique_ptr<Tracked>> tracked_;
+};
+
+}  // namespace shirabe::crd

@@ -1,0 +1,88 @@
+#include "crd/trial_window.h"
+
+#include <algorithm>
+
+#include "experiment/state.h"
+#include "experiment/submit.h"
+
+namespace shirabe::crd {
+
+bool HasEnded(const v1::Trial& trial) { return experiment::IsTerminal(trial.phase()); }
+
+Status TrialWindow::Update(client::Client& store, const v1::Experiment& experiment) {
+  key_ = experiment::KeyOf(experiment);
+  // Read first: what is committed between the two reads comes again.
+  ASSIGN_OR_RETURN(const int64_t now, store.Revision());
+  if (revision_ < 0) {
+    RETURN_IF_ERROR(Load(store, experiment));
+  } else {
+    ASSIGN_OR_RETURN(const auto changed,
+                     store.ListTrials({.experiment = key_, .changed_after = revision_}));
+    for (const v1::Trial& trial : changed) Take(trial);
+  }
+  RETURN_IF_ERROR(KeepBest(store, experiment));
+  revision_ = now;
+  Prune();
+  return absl::OkStatus();
+}
+
+Status TrialWindow::Load(client::Client& store, const v1::Experiment& experiment) {
+  ASSIGN_OR_RETURN(const auto live, store.ListTrials({.experiment = key_, .live_only = true}));
+  for (const v1::Trial& trial : live) Take(trial);
+  const int64_t window = static_cast<int64_t>(live.size() + std::max(finished_most_, kMostNames));
+  const int64_t after = std::max<int64_t>(0, experiment.status().trials() - window);
+  ASSIGN_OR_RETURN(const auto newest,
+                   store.ListTrials({.experiment = key_, .after_number = after}));
+  for (const v1::Trial& trial : newest) Take(trial);
+  return absl::OkStatus();
+}
+
+Status TrialWindow::KeepBest(client::Client& store, const v1::Experiment& experiment) {
+  best_ = experiment.status().current_optimal_trial().number();
+  if (best_ == 0 || trials_.count(best_) > 0) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const v1::Trial best, store.GetTrial({key_, best_}));
+  Take(best);
+  return absl::OkStatus();
+}
+
+void TrialWindow::Take(const v1::Trial& trial) {
+  trials_[trial.number()] = trial;
+  if (!HasEnded(trial)) return;
+  std::set<int64_t>& numbers = ended_[trial.phase()];
+  numbers.insert(trial.number());
+  if (numbers.size() > kMostNames) numbers.erase(numbers.begin());
+}
+
+// The newest by number: those that ended last would cost an order of their own.
+void TrialWindow::Prune() {
+  size_t kept = 0;
+  for (auto it = trials_.rbegin(); it != trials_.rend();) {
+    const bool drop = HasEnded(it->second) && it->first != best_ && ++kept > finished_most_;
+    if (!drop) {
+      ++it;
+      continue;
+    }
+    it = std::make_reverse_iterator(trials_.erase(std::prev(it.base())));
+  }
+}
+
+std::vector<v1::Trial> TrialWindow::Live() const {
+  std::vector<v1::Trial> live;
+  for (const auto& [number, trial] : trials_) {
+    if (!HasEnded(trial)) live.push_back(trial);
+  }
+  return live;
+}
+
+NamesByPhase TrialWindow::Names() const {
+  NamesByPhase names;
+  for (const auto& [phase, numbers] : ended_) {
+    for (const int64_t number : numbers) names[phase].push_back(TrialName({key_, number}));
+  }
+  for (const auto& [number, trial] : trials_) {
+    if (!HasEnded(trial)) names[trial.phase()].push_back(TrialName({key_, number}));
+  }
+  return names;
+}
+
+}  // namespace shirabe::crd

@@ -1,0 +1,287 @@
+// The door for custom resources, between a cluster in memory and a real store.
+#include "crd/sync.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "crd/definitions.h"
+#include "crd/objects.h"
+#include "experiment/request.h"
+#include "tests/client/stored.h"
+#include "tests/crd/fake_cluster.h"
+
+namespace shirabe::crd {
+namespace {
+
+using kube::Json;
+using ::testing::HasSubstr;
+
+kube::Ref ExperimentRef(const std::string& name) { return {Experiments(), "default", name}; }
+kube::Ref TrialRef(const std::string& name) { return {Trials(), "default", name}; }
+
+Json SmallExperiment(const std::string& name) {
+  return Json::parse(R"({
+    "apiVersion": "kubeflow.org/v1beta1", "kind": "Experiment",
+    "metadata": {"namespace": "default"},
+    "spec": {
+      "objective": {"type": "minimize", "objectiveMetricName": "loss"},
+      "algorithm": {"algorithmName": "random"},
+      "parallelTrialCount": 2, "maxTrialCount": 8,
+      "parameters": [{"name": "lr", "parameterType": "double",
+                      "feasibleSpace": {"min": "0.1", "max": 1}}],
+      "trialTemplate": {
+        "primaryContainerName": "main",
+        "trialParameters": [{"name": "lr", "reference": "lr"}],
+        "trialSpec": {"apiVersion": "batch/v1", "kind": "Job", "spec": {"template": {"spec": {
+          "restartPolicy": "Never",
+          "containers": [{"name": "main", "image": "x",
+                          "command": ["echo", "${trialParameters.lr}"]}]}}}}}}})",
+                     nullptr, false)
+      .patch(Json::array({{{"op", "add"}, {"path", "/metadata/name"}, {"value", name}}}));
+}
+
+class SyncTest : public ::testing::Test {
+ protected:
+  // Whose definitions the cluster has.
+  void Define(const std::string& part_of) {
+    cluster_.Put(DefinitionsResource(),
+                 {{"metadata",
+                   {{"name", "experiments.kubeflow.org"}, {"labels", {{kPartOfLabel, part_of}}}}}});
+  }
+  void Start(bool adopt_all = false) {
+    sync_ = Sync::Start({.kube = &cluster_,
+                         .store = &stored_.client(),
+                         .clock = RealClock(),
+                         .adopt_all = adopt_all,
+                         .finished_trials = 3,
+                         .interval = absl::Milliseconds(10)});
+  }
+  void DefineAndStart() {
+    Define(kPartOf);
+    Start();
+  }
+
+  StatusOr<v1::Experiment> Record(const std::string& name) {
+    return stored_.client().GetExperiment({"default", name});
+  }
+  bool AwaitRecord(const std::string& name) {
+    return cluster_.Await([&] { return Record(name).ok(); });
+  }
+  // The condition that stands last.
+  Json Condition(const std::string& name) {
+    const auto object = cluster_.Find(ExperimentRef(name));
+    const Json* list = object ? FindAt(*object, {"status", "conditions"}) : nullptr;
+    return list == nullptr || list->empty() ? Json::object() : list->back();
+  }
+  bool AwaitReason(const std::string& name, const std::string& reason) {
+    return cluster_.Await([&] { return TextAt(Condition(name), {"reason"}) == reason; });
+  }
+  // What the owner of the experiment is asked for.
+  bool AwaitIntent(const std::string& name, v1::Intent::Verb verb) {
+    return cluster_.Await([&] {
+      const auto intents = stored_.store().ListIntents({"default", name});
+      return intents.ok() && !intents->empty() && intents->back().verb() == verb;
+    });
+  }
+  bool HasEvent(const std::string& reason, const std::string& words) {
+    for (const Json& event : cluster_.All("events")) {
+      if (event["reason"] == reason &&
+          event["note"].get<std::string>().find(words) != std::string::npos) {
+        return true;
+      }
+    }
+    return false;
+  }
+  // The experiment of `stored_` becomes that of an object.
+  Json PutOwned() {
+    const Json object = cluster_.Put(Experiments(), SmallExperiment("digits"));
+    (*stored_.experiment.mutable_metadata()->mutable_annotations())[experiment::kObjectUid] =
+        UidOf(object);
+    stored_.experiment.mutable_metadata()->set_uid("record");
+    stored_.PutExperiment();
+    return object;
+  }
+  void PutTrial(int64_t number, v1::TrialPhase phase) {
+    stored_.Put(client::MakeTrial(number, phase));
+    stored_.experiment.mutable_status()->set_trials(
+        std::max(number, stored_.experiment.status().trials()));
+    stored_.PutExperiment();
+  }
+
+  client::Stored stored_{/*read_only=*/false};
+  FakeCluster cluster_;
+  std::unique_ptr<Sync> sync_;  // last: it uses the others
+};
+
+TEST_F(SyncTest, AnObjectBecomesAnExperiment) {
+  DefineAndStart();
+  const Json object = cluster_.Put(Experiments(), SmallExperiment("one"));
+  ASSERT_TRUE(AwaitReason("one", "ExperimentCreated"));
+  const auto record = Record("one");
+  ASSERT_TRUE(record.ok()) << record.status();
+  EXPECT_EQ(record->metadata().annotations().at(experiment::kObjectUid), UidOf(object));
+  EXPECT_EQ(record->spec().parallel_trial_count(), 2);
+  const Json now = *cluster_.Find(ExperimentRef("one"));
+  EXPECT_EQ(TextAt(now, {"status", "shirabe", "uid"}), record->metadata().uid());
+  EXPECT_EQ(IntegerAt(now, {"status", "shirabe", "observedGeneration"}), 1);
+  EXPECT_TRUE(cluster_.Await([&] { return !cluster_.All("suggestions").empty(); }));
+}
+
+TEST_F(SyncTest, WhatIsWrongIsSaidByNameAndNothingRuns) {
+  DefineAndStart();
+  Json object = SmallExperiment("bad");
+  object["spec"]["maxTrails"] = 3;
+  cluster_.Put(Experiments(), object);
+  ASSERT_TRUE(AwaitReason("bad", "InvalidSpec"));
+  EXPECT_EQ(TextAt(Condition("bad"), {"type"}), "Failed");
+  EXPECT_THAT(TextAt(Condition("bad"), {"message"}), HasSubstr("spec.maxTrails"));
+  EXPECT_TRUE(cluster_.Await([&] { return HasEvent("InvalidSpec", "spec.maxTrails"); }));
+  EXPECT_TRUE(absl::IsNotFound(Record("bad").status()));
+  // Put right, it is taken up.
+  cluster_.Edit(ExperimentRef("bad"), [](Json& edited) { edited["spec"].erase("maxTrails"); });
+  EXPECT_TRUE(AwaitReason("bad", "ExperimentCreated"));
+}
+
+TEST_F(SyncTest, AStatusThatStandsIsNotWrittenAgain) {
+  DefineAndStart();
+  cluster_.Put(Experiments(), SmallExperiment("one"));
+  cluster_.Put(Experiments(), SmallExperiment("two"));
+  ASSERT_TRUE(AwaitReason("one", "ExperimentCreated"));
+  ASSERT_TRUE(AwaitReason("two", "ExperimentCreated"));
+  const int before = cluster_.writes("experiments");
+  for (int i = 0; i < 3; ++i) {
+    cluster_.Edit(ExperimentRef("one"),
+                  [&](Json& edited) { edited["metadata"]["labels"]["n"] = std::to_string(i); });
+  }
+  cluster_.Edit(ExperimentRef("two"), [](Json& edited) { edited["status"]["trials"] = 99; });
+  ASSERT_TRUE(cluster_.Await([&] {
+    return IntegerAt(*cluster_.Find(ExperimentRef("two")), {"status", "trials"}) == 0;
+  }));
+  EXPECT_EQ(cluster_.writes("experiments"), before + 1) << "only what somebody else had changed";
+}
+
+TEST_F(SyncTest, CountsAreFollowedAndAnotherSearchIsRefused) {
+  DefineAndStart();
+  cluster_.Put(Experiments(), SmallExperiment("one"));
+  ASSERT_TRUE(AwaitReason("one", "ExperimentCreated"));
+  cluster_.Edit(ExperimentRef("one"), [](Json& edited) { edited["spec"]["maxTrialCount"] = 9; });
+  EXPECT_TRUE(AwaitIntent("one", v1::Intent::SCALE));
+  cluster_.Edit(ExperimentRef("one"),
+                [](Json& edited) { edited["spec"]["objective"]["type"] = "maximize"; });
+  EXPECT_TRUE(cluster_.Await([&] { return HasEvent("SpecNotApplied", "spec.objective.type"); }));
+  EXPECT_TRUE(cluster_.Await([&] {
+    return TextAt(*cluster_.Find(ExperimentRef("one")), {"status", "shirabe", "specProblem"})
+               .find("spec.objective.type") != std::string::npos;
+  }));
+}
+
+TEST_F(SyncTest, ADeletedObjectEndsItsExperiment) {
+  DefineAndStart();
+  cluster_.Put(Experiments(), SmallExperiment("one"));
+  ASSERT_TRUE(AwaitRecord("one"));
+  cluster_.Remove(ExperimentRef("one"));
+  EXPECT_TRUE(AwaitIntent("one", v1::Intent::DELETE));
+}
+
+TEST_F(SyncTest, AnObjectDeletedWhileNobodyLookedEndsItToo) {
+  PutOwned();
+  cluster_.Remove(ExperimentRef("digits"));
+  DefineAndStart();
+  EXPECT_TRUE(AwaitIntent("digits", v1::Intent::DELETE));
+}
+
+TEST_F(SyncTest, AnExperimentOfTheApiKeepsItsName) {
+  DefineAndStart();
+  cluster_.Put(Experiments(), SmallExperiment("digits"));
+  ASSERT_TRUE(AwaitReason("digits", "NameInUse"));
+  cluster_.Remove(ExperimentRef("digits"));
+  cluster_.Put(Experiments(), SmallExperiment("later"));
+  ASSERT_TRUE(AwaitRecord("later"));
+  EXPECT_TRUE(stored_.store().ListIntents({"default", "digits"})->empty());
+}
+
+TEST_F(SyncTest, WhatWasDeletedInTheStoreIsNotRunAgain) {
+  Json object = SmallExperiment("gone");
+  object["status"] = {{"shirabe", {{"uid", "some record"}}}};
+  cluster_.Put(Experiments(), object);
+  DefineAndStart();
+  ASSERT_TRUE(AwaitReason("gone", "RecordsGone"));
+  EXPECT_TRUE(absl::IsNotFound(Record("gone").status()));
+}
+
+TEST_F(SyncTest, ATemplateOfAConfigMapIsWaitedFor) {
+  Json object = SmallExperiment("mapped");
+  Json& trial_template = object["spec"]["trialTemplate"];
+  const std::string text = trial_template["trialSpec"].dump();
+  trial_template.erase("trialSpec");
+  trial_template["configMap"] = {{"configMapName", "templates"}, {"templatePath", "t.yaml"}};
+  cluster_.Put(Experiments(), object);
+  DefineAndStart();
+  ASSERT_TRUE(AwaitReason("mapped", "WaitingForConfigMap"));
+  EXPECT_THAT(TextAt(Condition("mapped"), {"message"}), HasSubstr("default/templates"));
+  cluster_.Put(ConfigMaps(), {{"metadata", {{"name", "templates"}, {"namespace", "default"}}},
+                              {"data", {{"t.yaml", text}}}});
+  cluster_.Edit(ExperimentRef("mapped"),
+                [](Json& edited) { edited["metadata"]["labels"]["look"] = "again"; });
+  ASSERT_TRUE(AwaitRecord("mapped"));
+  EXPECT_EQ(Record("mapped")->spec().trial_template().trial_spec().fields().count("kind"), 1u);
+}
+
+TEST_F(SyncTest, WithAnotherProjectsDefinitionsOnlyWhatIsLabelledIsTaken) {
+  Define("katib");
+  cluster_.Put(Experiments(), SmallExperiment("theirs"));
+  Json ours = SmallExperiment("ours");
+  ours["metadata"]["labels"][kManagedLabel] = "true";
+  cluster_.Put(Experiments(), ours);
+  Start();
+  ASSERT_TRUE(AwaitRecord("ours"));
+  EXPECT_TRUE(absl::IsNotFound(Record("theirs").status()));
+  sync_ = nullptr;
+  Start(/*adopt_all=*/true);
+  EXPECT_TRUE(AwaitRecord("theirs"));
+}
+
+TEST_F(SyncTest, WithoutDefinitionsItSaysWhatToDo) {
+  Start();
+  EXPECT_TRUE(
+      cluster_.Await([&] { return sync_->Trouble().find("shirabe crds") != std::string::npos; }));
+  Define(kPartOf);
+  EXPECT_TRUE(cluster_.Await([&] { return sync_->Trouble().empty(); }));
+}
+
+TEST_F(SyncTest, TrialsAreShownAndTheirNumberIsBounded) {
+  PutOwned();
+  for (int64_t number = 1; number <= 6; ++number) PutTrial(number, v1::TRIAL_SUCCEEDED);
+  PutTrial(7, v1::TRIAL_RUNNING);
+  DefineAndStart();
+  // The one that runs, and the newest three that have ended.
+  ASSERT_TRUE(cluster_.Await([&] { return cluster_.All("trials").size() == 4; }));
+  const Json running = *cluster_.Find(TrialRef("digits-7"));
+  EXPECT_EQ(LabelOf(running, kExperimentLabel), "digits");
+  EXPECT_EQ(running["metadata"]["ownerReferences"][0]["name"], "digits");
+  PutTrial(8, v1::TRIAL_SUCCEEDED);
+  ASSERT_TRUE(cluster_.Await(
+      [&] { return cluster_.Find(TrialRef("digits-8")) && !cluster_.Find(TrialRef("digits-4")); }));
+  EXPECT_TRUE(cluster_.Find(TrialRef("digits-7")));
+}
+
+TEST_F(SyncTest, ATrialThatSomebodyTouchedIsPutRight) {
+  PutOwned();
+  PutTrial(1, v1::TRIAL_SUCCEEDED);
+  PutTrial(2, v1::TRIAL_RUNNING);
+  DefineAndStart();
+  ASSERT_TRUE(cluster_.Await([&] {
+    const auto last = cluster_.Find(TrialRef("digits-2"));
+    return last && last->contains("status") && cluster_.Find(TrialRef("digits-1"));
+  }));
+  cluster_.Remove(TrialRef("digits-2"));
+  EXPECT_TRUE(cluster_.Await([&] { return cluster_.Find(TrialRef("digits-2")).has_value(); }));
+  cluster_.Edit(TrialRef("digits-1"),
+                [](Json& edited) { edited["spec"]["parameterAssignments"] = Json::array(); });
+  EXPECT_TRUE(cluster_.Await([&] {
+    return !(*cluster_.Find(TrialRef("digits-1")))["spec"]["parameterAssignments"].empty();
+  }));
+}
+
+}  // namespace
+}  // namespace shirabe::crd
