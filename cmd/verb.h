@@ -29,6 +29,7 @@ std::vector<std::string> ImportFormats();
 
 StatusOr<int> RunExperiment(const Arguments& arguments);
 StatusOr<int> Serve(const Arguments& arguments);
+StatusOr<int> Controller(const Arguments& arguments);
 StatusOr<int> Crds(const Arguments& arguments);
 StatusOr<int> Apply(const Arguments& arguments);
 StatusOr<int> Create(const Arguments& arguments);

@@ -7,6 +7,7 @@ const std::vector<Verb>& Verbs() {
       {"run", "-f FILE | --param … -- COMMAND", "run an experiment here and show its best trial",
        RunExperiment},
       {"serve", "", "run the experiments of a store, for many users", Serve},
+      {"controller", "--advertise HOST:PORT", "the same in a Kubernetes cluster", Controller},
       {"crds", "[RESOURCE]", "print the custom resource definitions of a cluster", Crds},
       {"apply", "-f FILE", "hand an experiment to a server, or change its counts", Apply},
       {"create", "-f FILE", "hand a new experiment to a server", Create},

@@ -16,7 +16,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/number.h"
 #include "metrics/trainer_status.h"
@@ -31,7 +30,6 @@ using asio::ip::tcp;
 using boost::system::error_code;
 
 constexpr std::chrono::seconds kPatience(10);
-constexpr absl::Duration kAcceptAgain = absl::Milliseconds(100);
 
 std::string Quoted(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -178,7 +176,6 @@ class HttpDoor : public Door {
     acceptor_.async_accept([this](error_code error, tcp::socket socket) {
       if (error == asio::error::operation_aborted) return;
       // Shared with its pending operations.
-      if (error) Pause(kAcceptAgain);  // no descriptors are left
       if (!error) std::make_shared<Call>(std::move(socket), reader_.get())->Run();
       Accept();
     });

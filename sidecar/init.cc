@@ -144,14 +144,6 @@ StatusOr<std::string> PrepareDoor(const Pod& pod) {
   return absl::StrCat(lines, "KUBEFLOW_TRAINER_SERVER_CA_CERT=", ca_file, "\n");
 }
 
-// Volumes belong to root where nobody says otherwise.
-Status Explain(const Status& status) {
-  if (!absl::IsPermissionDenied(status)) return status;
-  return absl::PermissionDeniedError(absl::StrCat(
-      Message(status), "; user ", geteuid(), " must be allowed to write to the checkpoint volume: ",
-      "set securityContext.fsGroup in the pod's template"));
-}
-
 // What came of the candidates, for the sidecar, and for whoever runs this again.
 Status WriteBegin(const Pod& pod, const trial::Layout& layout) {
   const trial::Resume resume = trial::ReadResume(layout.Paths(pod.key).dir);
@@ -165,7 +157,7 @@ Status WriteBegin(const Pod& pod, const trial::Layout& layout) {
 
 Status Init(const Pod& pod) {
   const trial::Layout layout(pod.home());
-  RETURN_IF_ERROR(Explain(MakeFolders(pod, layout)));
+  RETURN_IF_ERROR(MakeFolders(pod, layout));
   // The program has started, or may have: what it saved since stands where a copy would go.
   if (access(pod.run("begin").c_str(), F_OK) == 0) return absl::OkStatus();
   RETURN_IF_ERROR(PlaceSupervisor(pod));

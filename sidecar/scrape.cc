@@ -16,9 +16,8 @@ void Scrape::Tick(bool ended) {
   if (collector_ == nullptr) return;
   source_.ended = ended;
   // What it reads is of no interest here: the server reads its copy. Asking is a part of it.
-  auto collected = collector_->Collect(source_, cursor_);
+  const auto collected = collector_->Collect(source_, v1::CollectorCursor());
   trouble_ = Message(collected.status());
-  if (collected.ok()) cursor_ = std::move(collected->cursor);
   if (ended) collector_ = nullptr;
 }
 

@@ -21,7 +21,6 @@ class Scrape {
  private:
   std::unique_ptr<metrics::Collector> collector_;  // null = nothing to ask for
   metrics::Source source_;
-  v1::CollectorCursor cursor_;
   std::string trouble_;
 };
 

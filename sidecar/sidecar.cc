@@ -64,7 +64,8 @@ class Sidecar {
   void Run() {
     for (;;) {
       Observe();
-      if (Due()) Exchange();
+      const bool fresh = outbox_.Look();
+      if (Due(fresh)) Exchange();
       if (Over()) return;
       Wait();
     }
@@ -149,19 +150,14 @@ class Sidecar {
 
   // ---- the exchange -----------------------------------------------------------------------------
 
-  // Looks at the files as often as they may be sent: a folder of event files can be a large one.
-  bool Due() {
-    const absl::Duration now = Now();
-    if (denied_ || now < retry_at_) return false;
-    const absl::Duration interval = urgent() ? options_.urgent : options_.interval;
-    const bool at_once = !met_ || hurry_;
-    if (!at_once && now - std::max(last_, looked_at_) < interval) return false;
-    looked_at_ = now;
+  bool Due(bool fresh) {
+    const absl::Duration since = Now() - last_;
+    if (denied_ || Now() < retry_at_) return false;
+    if (!met_ || hurry_) return true;
     bool committed = false;
-    const bool fresh = outbox_.Look();
     const bool news =
         fresh || State(committed).SerializeAsString() != told_state_ || (committed && !completed_);
-    return at_once || news || now - last_ >= next_;
+    return since >= (news ? urgent() ? options_.urgent : options_.interval : next_);
   }
 
   v1::SyncRequest Request(int64_t bytes, bool& all) {
@@ -298,7 +294,7 @@ class Sidecar {
   bool completed_ = false;                   // it has all
   bool hurry_ = false;
   int failures_ = 0;  // in a row
-  absl::Duration last_, looked_at_, next_ = kNext, retry_at_;
+  absl::Duration last_, next_ = kNext, retry_at_;
   std::string told_state_;  // what the server knows
   int64_t heeded_ = 0;
   std::string errand_trouble_;

@@ -6,12 +6,6 @@
 #include "trial/layout.h"
 
 namespace shirabe::trial {
-namespace {
-
-// A little more than the server keeps of a log, so that it is the one to say so.
-constexpr int64_t kMaxLogBytes = int64_t{272} << 20;
-
-}  // namespace
 
 AttemptPaths PodPaths(const AttemptKey& key) { return PodPaths(key, kPodRoot); }
 
@@ -36,8 +30,6 @@ std::vector<std::string> PodCommand(const std::string& id, absl::Duration grace)
           id,
           "--log",
           run + "/log",
-          "--log-bytes",
-          absl::StrCat(kMaxLogBytes),
           "--env-file",
           run + "/env",
           "--control",

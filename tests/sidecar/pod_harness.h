@@ -65,20 +65,12 @@ class FakeServer : public v1::Pods::Service {
   FakeServer() : layout_(home_.path()) { Start(0); }
   ~FakeServer() override { Stop(); }
 
-  // From now on by TLS, with files in PEM.
-  void UseTls(const std::string& certificate, const std::string& key) {
-    Stop();
-    grpc::SslServerCredentialsOptions options;
-    options.pem_key_cert_pairs.push_back({*ReadFile(key), *ReadFile(certificate)});
-    credentials_ = grpc::SslServerCredentials(options);
-    Start(port_);
-  }
-
   // The port stays the same; what it knew is in its copies only.
   void Start(int port) {
     mirror_ = std::make_unique<trial::Mirror>(trial::MirrorOptions{.layout = &layout_});
     grpc::ServerBuilder builder;
-    builder.AddListeningPort(absl::StrCat("127.0.0.1:", port), credentials_, &port_);
+    builder.AddListeningPort(absl::StrCat("127.0.0.1:", port), grpc::InsecureServerCredentials(),
+                             &port_);
     builder.RegisterService(this);
     server_ = builder.BuildAndStart();
     ASSERT_NE(server_, nullptr);
@@ -142,8 +134,6 @@ class FakeServer : public v1::Pods::Service {
   const Folder home_;
   const trial::Layout layout_;
   int port_ = 0;
-  using Credentials = std::shared_ptr<grpc::ServerCredentials>;  // shared, as gRPC has it
-  Credentials credentials_ = grpc::InsecureServerCredentials();
   std::unique_ptr<trial::Mirror> mirror_;
   std::unique_ptr<grpc::Server> server_;
   std::atomic<int> calls_ = 0;

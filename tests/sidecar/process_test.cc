@@ -237,15 +237,6 @@ TEST_F(ProcessTest, AFullDiskEndsTheLogNotTheProgram) {
   EXPECT_EQ(*ReadFile(Output()), "one\ntwo\n");
 }
 
-TEST_F(ProcessTest, ALogHasALimit) {
-  Init();
-  std::vector<std::string> command = Supervised("echo 1234567; echo more; exit 7");
-  command.insert(command.begin() + 1, {"--log-bytes", "5"});
-  EXPECT_EQ(Child(command, Output()).Wait(), 7);
-  EXPECT_EQ(Log(), "12345\nshirabe: the log is too long: what follows is not kept\n");
-  EXPECT_EQ(*ReadFile(Output()), "1234567\nmore\n");
-}
-
 TEST_F(ProcessTest, ACommandThatIsNotThereIsSaidInTheLog) {
   Init();
   std::vector<std::string> command = Supervised("");

@@ -2,8 +2,6 @@
 #include "sidecar/sidecar.h"
 
 #include <gmock/gmock.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <thread>
@@ -257,84 +255,6 @@ TEST_F(SidecarTest, ASupervisorThatWasKilledIsSeen) {
   EXPECT_FALSE(server_.state().has_exit());
   EXPECT_THAT(server_.state().trouble(), HasSubstr("has left no exit record"));
   EXPECT_EQ(server_.Copy("log"), "killed in mid-sen");
-}
-
-// ---- what else it speaks to ---------------------------------------------------------------------
-
-TEST_F(SidecarTest, ByTlsTheServerMustBeTheRightOne) {
-  if (system("openssl version >/dev/null 2>&1") != 0) GTEST_SKIP() << "there is no openssl tool";
-  for (const char* name : {"right", "wrong"}) {
-    const std::string command = absl::StrCat(
-        "cd ", folder_.path(), " && openssl req -x509 -days 2 -newkey ec -pkeyopt ",
-        "ec_paramgen_curve:P-256 -nodes -subj /CN=x -addext subjectAltName=IP:127.0.0.1 -keyout ",
-        name, ".key -out ", name, ".pem >openssl.log 2>&1");
-    ASSERT_EQ(system(command.c_str()), 0) << command;
-  }
-  server_.UseTls(folder_.path() + "/right.pem", folder_.path() + "/right.key");
-  program_.Begin();
-  program_.Print("secret\n");
-  pod_.config.set_ca(*ReadFile(folder_.path() + "/wrong.pem"));
-  Start();
-  Pause(absl::Milliseconds(500));
-  Stop();
-  EXPECT_EQ(server_.calls(), 0) << "the token is for the right server only";
-  pod_.config.set_ca(*ReadFile(folder_.path() + "/right.pem"));
-  Start();
-  EXPECT_TRUE(Eventually([this] { return server_.Copy("log") == "secret\n"; }));
-}
-
-// Answers every request with the same page until it goes away.
-class Page {
- public:
-  explicit Page(const std::string& text)
-      : reply_(absl::StrCat("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: ",
-                            text.size(), "\r\nConnection: close\r\n\r\n", text)) {
-    sockaddr_in address = {};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    auto* generic = reinterpret_cast<sockaddr*>(&address);
-    EXPECT_EQ(bind(listener_.get(), generic, size), 0);
-    EXPECT_EQ(listen(listener_.get(), 8), 0);
-    EXPECT_EQ(getsockname(listener_.get(), generic, &size), 0);
-    port_ = ntohs(address.sin_port);
-    thread_ = std::jthread([this] { Serve(); });
-  }
-  ~Page() { shutdown(listener_.get(), SHUT_RDWR); }
-  int port() const { return port_; }
-
- private:
-  void Serve() const {
-    for (;;) {
-      const Fd caller(accept(listener_.get(), nullptr, nullptr));
-      if (!caller.valid()) return;
-      char request[4096];
-      if (read(caller.get(), request, sizeof request) <= 0) continue;
-      if (write(caller.get(), reply_.data(), reply_.size()) < 0) continue;
-      shutdown(caller.get(), SHUT_WR);
-      while (read(caller.get(), request, sizeof request) > 0) continue;
-    }
-  }
-
-  const std::string reply_;
-  const Fd listener_{socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
-  int port_ = 0;
-  std::jthread thread_;  // last: joined first
-};
-
-TEST_F(SidecarTest, WhatTheProgramServesIsAskedForInItsPod) {
-  const Page page("step 3\nloss 0.25\n");
-  v1::MetricsCollectorSpec& spec = *pod_.config.mutable_collector();
-  spec.mutable_collector()->set_kind(v1::PROMETHEUS_METRIC);
-  spec.mutable_source()->mutable_http_get()->mutable_port()->set_number_value(page.port());
-  pod_.config.add_metrics("loss");
-  program_.Begin();
-  Start();
-  EXPECT_TRUE(Eventually([this] { return !server_.Copy("scrapes.jsonl").empty(); }));
-  EXPECT_THAT(server_.Copy("scrapes.jsonl"), HasSubstr("\"loss\": 0.25"));
-  EXPECT_THAT(server_.Copy("scrapes.jsonl"), HasSubstr("\"step\": 3"));
-  EndProgram();
-  EXPECT_TRUE(Eventually([this] { return server_.complete(); }));
 }
 
 TEST_F(SidecarTest, ALogThatGrowsFasterThanMostDisks) {

@@ -12,11 +12,10 @@
 
 enum { kPipeBytes = 1 << 20, kReadBytes = 1 << 16, kRounds = 32, kLastFlushMs = 500 };
 
-int open_output(struct Output* output, const char* path, long long most) {
+int open_output(struct Output* output, const char* path) {
   int ends[2];
   memset(output, 0, sizeof *output);
   if (pipe2(ends, O_CLOEXEC) != 0) return -1;
-  output->room = most;
   output->from = ends[0];
   output->into = ends[1];
   fcntl(output->from, F_SETFL, O_NONBLOCK);
@@ -56,20 +55,9 @@ static ssize_t write_some(int fd, const char* data, size_t size) {
   return (ssize_t)done;
 }
 
-// The file has all that it may have.
-static void close_log(struct Output* output) {
-  static const char kNote[] = "\nshirabe: the log is too long: what follows is not kept\n";
-  write_some(output->log, kNote, sizeof kNote - 1);
-  close(output->log);
-  output->log = -1;
-}
-
 static void write_log(struct Output* output, const char* data, size_t size) {
   char note[96];
   if (output->log < 0) return;
-  const int full = (long long)size > output->room;
-  if (full) size = (size_t)output->room;
-  output->room -= (long long)size;
   if (output->lost_log > 0) {
     const int length = snprintf(
         note, sizeof note, "\nshirabe: %lld bytes of output are lost here\n", output->lost_log);
@@ -77,7 +65,6 @@ static void write_log(struct Output* output, const char* data, size_t size) {
   }
   const ssize_t done = output->lost_log > 0 ? -1 : write_some(output->log, data, size);
   if (done < (ssize_t)size) output->lost_log += (long long)size - (done > 0 ? done : 0);
-  if (full) close_log(output);
 }
 
 // Gives the reader of our standard output what it takes now.

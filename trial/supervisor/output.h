@@ -1,8 +1,7 @@
 // Where there is no file that the command could write its output to by itself, as in a container,
 // the supervisor copies it: to a file, in full, and to its own standard output, as much as whoever
 // reads that takes. A full disk or a reader that is slow, or gone, loses what it must lose and
-// says how much; it never stops the command, nor the other copy. The file ends at a limit: the disk
-// is the node's, and the server keeps no more either. Single-threaded.
+// says how much; it never stops the command, nor the other copy. Single-threaded.
 #pragma once
 
 #include <stddef.h>
@@ -10,8 +9,7 @@
 enum { kOutputBytes = 256 * 1024 };
 
 struct Output {
-  int log;                          // the file; -1 if it cannot be opened, or is full
-  long long room;                   // bytes that it may still take
+  int log;                          // the file; -1 if it cannot be opened
   int from;                         // what the command writes into, our end; -1 = closed
   int into;                         // and its end, until it has started
   int stream;                       // our standard output; -1 once nobody reads it
@@ -20,9 +18,8 @@ struct Output {
   char buffer[kOutputBytes];
 };
 
-// 0, or -1 with errno: no pipe. A file that cannot be opened is said on standard error only. It may
-// have `most` bytes, and a line more.
-int open_output(struct Output* output, const char* path, long long most);
+// 0, or -1 with errno: no pipe. A file that cannot be opened is said on standard error only.
+int open_output(struct Output* output, const char* path);
 
 // In the child: its standard output and error are the pipe's.
 void attach_output(const struct Output* output);

@@ -29,7 +29,6 @@
 //
 // As the first process of a container (trial/pod_paths.h):
 //   --log FILE       the command's output goes to FILE and to our standard output (output.h)
-//   --log-bytes N    and no more than that to FILE
 //   --env-file FILE  NAME=value lines for its environment
 //   --control FILE   where a SIGTERM is announced as {"reason": "preempt"} before it is passed on
 // and DIR/alive is held locked.
@@ -37,7 +36,6 @@
 // The exit code is the command's; 125 if the supervisor could not start its work.
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -69,7 +67,6 @@ struct Options {
   const char* devices;
   const char* place;  // for the record, as are the devices
   const char* log;    // NULL = the command writes where we do
-  long long log_bytes;
   const char* env_file;
   const char* control;
   long grace_ms;
@@ -187,8 +184,7 @@ static void supervise(struct State* state, const struct Options* options, const 
 // ---- start --------------------------------------------------------------------------------------
 
 static int parse(int argc, char** argv, struct Options* options) {
-  *options = (struct Options){
-      .devices = "", .place = "", .grace_ms = 15000, .ready_fd = -1, .log_bytes = LLONG_MAX};
+  *options = (struct Options){.devices = "", .place = "", .grace_ms = 15000, .ready_fd = -1};
   for (int i = 1; i + 1 < argc; i += 2) {
     if (strcmp(argv[i], "--") == 0) {
       options->command.argv = argv + i + 1;
@@ -200,7 +196,6 @@ static int parse(int argc, char** argv, struct Options* options) {
     if (strcmp(argv[i], "--devices") == 0) options->devices = argv[i + 1];
     if (strcmp(argv[i], "--place") == 0) options->place = argv[i + 1];
     if (strcmp(argv[i], "--log") == 0) options->log = argv[i + 1];
-    if (strcmp(argv[i], "--log-bytes") == 0) options->log_bytes = strtoll(argv[i + 1], NULL, 10);
     if (strcmp(argv[i], "--env-file") == 0) options->env_file = argv[i + 1];
     if (strcmp(argv[i], "--control") == 0) options->control = argv[i + 1];
     if (strcmp(argv[i], "--ready-fd") == 0) options->ready_fd = atoi(argv[i + 1]);
@@ -299,8 +294,7 @@ static int prepare_pod(struct Options* options, const sigset_t* signals, struct 
   if (options->log == NULL) return 0;
   lock_alive(options->dir);
   state->signal_fd = signalfd(-1, signals, SFD_NONBLOCK | SFD_CLOEXEC);
-  if (state->signal_fd < 0 || open_output(&output, options->log, options->log_bytes) != 0)
-    return errno;
+  if (state->signal_fd < 0 || open_output(&output, options->log) != 0) return errno;
   state->output = &output;
   options->command.output = &output;
   return 0;
@@ -314,8 +308,7 @@ int main(int argc, char** argv) {
   if (!parse(argc, argv, &options)) {
     dprintf(STDERR_FILENO,
             "usage: shirabe-supervisor --dir DIR --id ID [--grace-ms N] [--cwd DIR] "
-            "[--devices LIST] [--place TEXT] [--ready-fd N] [--log FILE [--log-bytes N]] "
-            "[--env-file FILE] "
+            "[--devices LIST] [--place TEXT] [--ready-fd N] [--log FILE] [--env-file FILE] "
             "[--control FILE] -- COMMAND ARG...\n");
     return kNoSupervisor;
   }

@@ -1,0 +1,292 @@
+// controller: everything of `serve`, with trials as Jobs of a cluster and experiments as its custom
+// resources. One of several replicas leads; the others wait, alive.
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/process_id.h"
+#include "client/place.h"
+#include "cmd/context.h"
+#include "cmd/exit_code.h"
+#include "cmd/identity.h"
+#include "cmd/serving.h"
+#include "cmd/spec_file.h"
+#include "cmd/terminal.h"
+#include "cmd/verb.h"
+#include "crd/sync.h"
+#include "kube/election.h"
+#include "kube/object.h"
+#include "service/http_server.h"
+
+namespace shirabe::cmd {
+namespace {
+
+constexpr absl::Duration kPoll = absl::Milliseconds(200);
+constexpr char kLease[] = "shirabe-controller";
+
+struct ControllerFlags {
+  Doors doors;
+  std::string tls_ca;
+  std::string advertise;
+  std::string image;
+  std::string kubeconfig;
+  std::string kube_context;
+  std::string lease_namespace;
+  std::string nodes;
+  bool adopt_all = false;
+};
+
+void AddFlags(Options& options, ControllerFlags* flags) {
+  AddDoors(options, &flags->doors);
+  options.Text("--advertise", &flags->advertise, "HOST:PORT",
+               "where the pods of trials reach --grpc: shirabe.shirabe-system.svc:7450");
+  options.Text("--image", &flags->image, "IMAGE",
+               "this program, for the containers beside a trial (default: that of our own pod)");
+  options.Text("--tls-ca", &flags->tls_ca, "FILE",
+               "the authority of --tls-cert, PEM; without --tls-cert a certificate is made and "
+               "kept, in the Secret shirabe-tls or in the home");
+  options.Text(
+      "--kubeconfig", &flags->kubeconfig, "FILE",
+      "how to reach the cluster (default: our pod's account, $KUBECONFIG, ~/.kube/config)");
+  options.Text("--kube-context", &flags->kube_context, "NAME", "which context of it");
+  options.Text("--lease-namespace", &flags->lease_namespace, "NAMESPACE",
+               "where the replicas elect who leads; without it there is one replica");
+  options.Flag("--adopt-all", &flags->adopt_all,
+               "where another project's CRDs are installed, take up all Experiments, not only "
+               "those labelled shirabe.dev/managed=true");
+  options.Text("--nodes", &flags->nodes, "FILE", "pools of machines with their prices, in YAML");
+}
+
+Status CheckFlags(const ControllerFlags& flags) {
+  RETURN_IF_ERROR(CheckDoors(flags.doors));
+  if (flags.advertise.empty()) {
+    return UsageError("--advertise HOST:PORT is missing: where pods reach --grpc");
+  }
+  if (flags.doors.tls.certificate.empty() != flags.tls_ca.empty()) {
+    return UsageError("--tls-cert, --tls-key and --tls-ca go together");
+  }
+  return absl::OkStatus();
+}
+
+std::string Variable(const char* name) { return client::ProcessEnvironment()(name).value_or(""); }
+
+// The containers beside a trial are of the same image as we are.
+StatusOr<kube::Json> OwnContainer(kube::Client& client, const std::string& namespace_name) {
+  const std::string pod_name = Variable("POD_NAME");
+  if (pod_name.empty()) {
+    return UsageError(
+        "--image IMAGE is missing: outside of a pod nothing says which image holds this program");
+  }
+  const std::string ns =
+      Variable("POD_NAMESPACE").empty() ? namespace_name : Variable("POD_NAMESPACE");
+  ASSIGN_OR_RETURN(const kube::Json pod, client.Get({{"", "v1", "pods", "Pod"}, ns, pod_name}));
+  const kube::Json* containers = kube::FindAt(pod, {"spec", "containers"});
+  if (containers == nullptr || containers->empty()) {
+    return absl::InternalError("pod " + pod_name + " has no container");
+  }
+  return (*containers)[0];
+}
+
+class ControllerProcess {
+ public:
+  ControllerProcess(ControllerFlags flags, Globals globals)
+      : flags_(std::move(flags)), globals_(std::move(globals)) {}
+
+  Status Open();
+  // Until a signal comes; does not return when leadership is lost.
+  StatusOr<int> Run(Interrupts& interrupts);
+
+ private:
+  Status OpenIdentity();
+  Status FillMachines();
+  Status OpenStandby();
+  StatusOr<bool> AwaitLead(Interrupts& interrupts);
+  Status Lead();
+  void CheckStillLeads() const;
+  std::string WhyNotReady() const;
+
+  const ControllerFlags flags_;
+  const Globals globals_;
+  kube::Config config_;
+  std::unique_ptr<kube::Client> client_;
+  LocalSession session_;
+  std::string token_file_;
+  std::optional<service::Tokens> tokens_;
+  service::TlsFiles tls_;
+  std::string ca_;
+  absl::Time renew_at_ = absl::InfiniteFuture();
+  client::Machines machines_;
+  std::string identity_;  // among the replicas
+  std::unique_ptr<kube::Election> election_;
+  std::unique_ptr<service::HttpServer> standby_;
+  std::unique_ptr<service::Server> server_;
+  std::unique_ptr<crd::Sync> sync_;
+};
+
+Status ControllerProcess::Open() {
+  ASSIGN_OR_RETURN(config_, kube::FindConfig(flags_.kubeconfig, flags_.kube_context));
+  ASSIGN_OR_RETURN(client_, kube::Client::Create(config_, RealClock()));
+  ASSIGN_OR_RETURN(session_, OpenLocal(globals_, /*read_only=*/false));
+  token_file_ = TokenFile(globals_, session_.place);
+  ASSIGN_OR_RETURN(tokens_, service::Tokens::Load(token_file_));
+  RETURN_IF_ERROR(OpenIdentity());
+  RETURN_IF_ERROR(FillMachines());
+  if (flags_.lease_namespace.empty()) return absl::OkStatus();
+  const std::string pod = Variable("POD_NAME");
+  identity_ = pod.empty() ? ToString(ThisProcess()) : pod;
+  election_ = kube::Election::Start({.client = client_.get(),
+                                     .clock = RealClock(),
+                                     .namespace_name = flags_.lease_namespace,
+                                     .name = kLease,
+                                     .identity = identity_});
+  return OpenStandby();
+}
+
+Status ControllerProcess::OpenIdentity() {
+  tls_ = flags_.doors.tls;
+  if (!tls_.certificate.empty()) {
+    ASSIGN_OR_RETURN(ca_, ReadFile(flags_.tls_ca, 1 << 20));
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(Identity identity, LoadIdentity({.client = client_.get(),
+                                                    .namespace_name = flags_.lease_namespace,
+                                                    .home = session_.place.home,
+                                                    .names = NamesOfServer(flags_.advertise),
+                                                    .clock = RealClock()}));
+  tls_.certificate = identity.files.certificate;
+  tls_.key = identity.files.key;
+  ca_ = std::move(identity.ca);
+  renew_at_ = identity.renew_at;
+  return absl::OkStatus();
+}
+
+Status ControllerProcess::FillMachines() {
+  machines_.executor = "kubernetes";
+  machines_.pods = {
+      .client = client_.get(), .image = flags_.image, .server = flags_.advertise, .ca = ca_};
+  if (flags_.image.empty()) {
+    ASSIGN_OR_RETURN(const kube::Json container, OwnContainer(*client_, config_.namespace_name));
+    machines_.pods.image = kube::TextAt(container, {"image"});
+    machines_.pods.image_pull_policy = kube::TextAt(container, {"imagePullPolicy"});
+  }
+  if (!flags_.nodes.empty()) {
+    ASSIGN_OR_RETURN(machines_.pools, LoadNodes(flags_.nodes));
+  }
+  return absl::OkStatus();
+}
+
+std::string ControllerProcess::WhyNotReady() const {
+  const std::string holder = election_->holder();
+  const std::string trouble = election_->Trouble();
+  if (!trouble.empty()) return trouble;
+  if (holder == identity_) return "taking the lead";
+  return holder.empty() ? "nobody leads yet" : "another replica leads: " + holder;
+}
+
+// Alive, and not ready: whoever leads answers.
+Status ControllerProcess::OpenStandby() {
+  service::HttpOptions http{.address = flags_.doors.http, .tls = &tls_};
+  http.context = {.client = session_.client.get(),
+                  .tokens = &*tokens_,
+                  .clock = RealClock(),
+                  .checks = {{"leader", [this] { return WhyNotReady(); }}}};
+  ASSIGN_OR_RETURN(standby_, service::HttpServer::Start(std::move(http)));
+  return absl::OkStatus();
+}
+
+StatusOr<bool> ControllerProcess::AwaitLead(Interrupts& interrupts) {
+  if (election_ == nullptr) return true;
+  std::string said;
+  while (!election_->leads()) {
+    if (interrupts.Wait(kPoll) > 0) return false;
+    const std::string why = WhyNotReady();
+    if (why != said) Log(LogLevel::kInfo, "waiting to lead", {{"because", why}});
+    said = why;
+  }
+  return true;
+}
+
+Status ControllerProcess::Lead() {
+  standby_ = nullptr;  // its port is needed
+  ASSIGN_OR_RETURN(server_, service::Server::Start({.client = session_.client.get(),
+                                                    .clock = RealClock(),
+                                                    .machines = machines_,
+                                                    .grpc = flags_.doors.grpc,
+                                                    .http = flags_.doors.http,
+                                                    .katib_listen = flags_.doors.katib_listen,
+                                                    .tls = tls_,
+                                                    .tokens = *tokens_,
+                                                    .requests_per_second = RateOf(flags_.doors)}));
+  sync_ = crd::Sync::Start({.kube = client_.get(),
+                            .store = session_.client.get(),
+                            .clock = RealClock(),
+                            .namespace_name = globals_.ns,
+                            .adopt_all = flags_.adopt_all,
+                            .instance = Variable("POD_NAME")});
+  Log(LogLevel::kInfo, "leading",
+      {{"database", session_.place.db},
+       {"grpc", server_->grpc_address()},
+       {"http", server_->http_address()},
+       {"cluster", config_.server},
+       {"image", machines_.pods.image}});
+  if (flags_.doors.ready_file.empty()) return absl::OkStatus();
+  return TellReady(flags_.doors, *server_, token_file_);
+}
+
+// Another replica may lead by now: whatever we would still do, it does. Nothing is put in order
+// first, since every write from here on would be one too many; the next start is clean.
+void ControllerProcess::CheckStillLeads() const {
+  if (election_ == nullptr || election_->leads()) return;
+  Log(LogLevel::kError, "leadership was lost: ending, to be started anew",
+      {{"holder", election_->holder()}, {"trouble", election_->Trouble()}});
+  std::_Exit(kUnreachable);
+}
+
+StatusOr<int> ControllerProcess::Run(Interrupts& interrupts) {
+  ASSIGN_OR_RETURN(const bool leads, AwaitLead(interrupts));
+  if (!leads) return kOk;
+  RETURN_IF_ERROR(Lead());
+  while (interrupts.Wait(kPoll) == 0) {
+    CheckStillLeads();
+    if (RealClock()->Now() < renew_at_) continue;
+    return absl::UnavailableError(
+        "the certificate ends within 30 days: ending, to be started anew with a new one");
+  }
+  Log(LogLevel::kInfo, "stopping: trials that run are left to the next controller");
+  // In this order: nothing is led any more when the lease is given up.
+  sync_ = nullptr;
+  server_ = nullptr;
+  election_ = nullptr;
+  return kOk;
+}
+
+}  // namespace
+
+StatusOr<int> Controller(const Arguments& arguments) {
+  Globals globals;
+  ControllerFlags flags;
+  Options options("controller --advertise HOST:PORT",
+                  "Runs in a cluster: Experiments of kubeflow.org/v1beta1 are taken up as they are "
+                  "applied, their trials run as Jobs, and the commands that are given --server are "
+                  "answered. With -n only that namespace is looked at. The token file (made where "
+                  "it is missing) has an administrator's token, and lines `user NAMESPACE TOKEN`.");
+  AddFlags(options, &flags);
+  options.Arguments("nothing", nullptr, 0, 0);
+  AddGlobals(options, &globals);
+  ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
+  if (done) return 0;
+  RETURN_IF_ERROR(CheckFlags(flags));
+  RETURN_IF_ERROR(SetRemoteAlgorithms(flags.doors));
+  if (!globals.verbose) SetLogLevel(LogLevel::kInfo);
+  // Before anything starts a thread: the signals are to reach none of them.
+  Interrupts interrupts;
+  ControllerProcess process(std::move(flags), std::move(globals));
+  RETURN_IF_ERROR(process.Open());
+  return process.Run(interrupts);
+}
+
+}  // namespace shirabe::cmd

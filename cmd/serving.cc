@@ -1,0 +1,68 @@
+#include "cmd/serving.h"
+
+#include "base/file.h"
+#include "base/process_id.h"
+#include "client/view.h"
+#include "suggestion/remote_table.h"
+
+namespace shirabe::cmd {
+
+void AddDoors(Options& options, Doors* doors) {
+  options.Text("--grpc", &doors->grpc, "HOST:PORT",
+               "where to listen; port 0 for any free one (default 127.0.0.1:7450)");
+  options.Text("--http", &doors->http, "HOST:PORT",
+               "the same for JSON, /metrics and /readyz (default 127.0.0.1:7451)");
+  options.Text("--tls-cert", &doors->tls.certificate, "FILE", "certificate of this server, PEM");
+  options.Text("--tls-key", &doors->tls.key, "FILE", "its key, PEM");
+  options.Text("--client-ca", &doors->tls.client_ca, "FILE",
+               "callers must show a certificate of this authority, PEM");
+  options.Texts("--algorithm", &doors->algorithms, "NAME=HOST:PORT",
+                "an algorithm in another process, by Katib's Suggestion service; may be repeated");
+  options.Texts("--allow-endpoint", &doors->endpoints, "HOST:PORT",
+                "where experiments may look for one themselves (spec.shirabe.algorithm.endpoint); "
+                "*.DOMAIN:PORT for all hosts of a domain");
+  options.Text("--katib-listen", &doors->katib_listen, "HOST:PORT",
+               "Katib's DBManager for programs that push metrics as to Katib: plaintext, and "
+               "whoever reaches it is believed");
+  options.Number("--rate", &doors->rate, 0,
+                 "requests a second that one caller may make in the long run, by gRPC and HTTP "
+                 "together; 0 for any number (default 2000)");
+  options.Text("--ready-file", &doors->ready_file, "FILE",
+               "written once it answers: {\"grpc\", \"http\", \"pid\", \"tokenFile\"}");
+}
+
+Status CheckDoors(const Doors& doors) {
+  if (doors.tls.certificate.empty() != doors.tls.key.empty()) {
+    return UsageError("--tls-cert and --tls-key go together");
+  }
+  return absl::OkStatus();
+}
+
+double RateOf(const Doors& doors) {
+  constexpr double kUsual = 2000;
+  return doors.rate ? static_cast<double>(*doors.rate) : kUsual;
+}
+
+Status SetRemoteAlgorithms(const Doors& doors) {
+  suggestion::RemoteTable table{.allowed = doors.endpoints, .allow_loopback = false};
+  for (const std::string& text : doors.algorithms) {
+    if (const Status added = AddRemoteAlgorithm(text, table); !added.ok()) return AsUsage(added);
+  }
+  return AsUsage(suggestion::SetRemoteTable(std::move(table)));
+}
+
+std::string TokenFile(const Globals& globals, const client::Place& place) {
+  return globals.token_file.empty() ? place.home + "/token" : globals.token_file;
+}
+
+Status TellReady(const Doors& doors, const service::Server& server, const std::string& token_file) {
+  client::Json ready;
+  ready["grpc"] = server.grpc_address();
+  ready["http"] = server.http_address();
+  if (!server.katib_address().empty()) ready["katib"] = server.katib_address();
+  ready["pid"] = ThisProcess().pid;
+  ready["tokenFile"] = token_file;
+  return WriteFileAtomic(doors.ready_file, client::PrintJson(ready));
+}
+
+}  // namespace shirabe::cmd

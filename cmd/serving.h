@@ -1,0 +1,43 @@
+// What `serve` and `controller` have in common: the doors and what is allowed at them. Used by the
+// main thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "client/place.h"
+#include "cmd/context.h"
+#include "cmd/options.h"
+#include "service/server.h"
+
+namespace shirabe::cmd {
+
+struct Doors {
+  std::string grpc = "127.0.0.1:7450";
+  std::string http = "127.0.0.1:7451";
+  std::string katib_listen;
+  std::string ready_file;
+  service::TlsFiles tls;
+  std::vector<std::string> algorithms;
+  std::vector<std::string> endpoints;
+  std::optional<int64_t> rate;
+};
+void AddDoors(Options& options, Doors* doors);
+// A usage error for options that do not go together.
+Status CheckDoors(const Doors& doors);
+
+// Requests a second of one caller.
+double RateOf(const Doors& doors);
+
+// A server has tenants: they connect it only where its administrator says.
+Status SetRemoteAlgorithms(const Doors& doors);
+
+std::string TokenFile(const Globals& globals, const client::Place& place);
+
+// One object, for whoever started us and waits: written once everything answers.
+Status TellReady(const Doors& doors, const service::Server& server, const std::string& token_file);
+
+}  // namespace shirabe::cmd
