@@ -215,6 +215,7 @@ class Sidecar {
     if (!passed.ok()) return;
     heeded_ = request.id();
     hurry_ = true;  // whoever asked waits for our word before the pod is told to end
+    Wake();
   }
 
   void Fail(const Status& status) {
