@@ -77,7 +77,7 @@ run_programs() {
     [[ $program == *$1* && -x build/release/bin/$program ]] || continue
     count=$("build/release/bin/$program" --gtest_list_tests --gtest_filter="$CASES" |
       grep -c '^ ') || continue
-    fresh_cluster --real 1 --fake 1
+    fresh_cluster --real 2
     "$HERE/cluster.sh" load "$SHIRABE_TEST_CLUSTER" "$("$HERE/images.sh" tiny)"
     run_test "$program, $count cases" 900 "$HERE/cluster.sh" exec "$SHIRABE_TEST_CLUSTER" \
       "build/release/bin/$program" --gtest_filter="$CASES"
