@@ -79,6 +79,10 @@ run_programs() {
       grep -c '^ ') || continue
     fresh_cluster --real 2
     "$HERE/cluster.sh" load "$SHIRABE_TEST_CLUSTER" "$("$HERE/images.sh" tiny)"
+    if [ "$program" = integration_test ]; then # it runs attempts with our containers, too
+      "$HERE/cluster.sh" load "$SHIRABE_TEST_CLUSTER" "$("$HERE/images.sh" shirabe)"
+      export SHIRABE_TEST_IMAGE=localhost/shirabe:test
+    fi
     run_test "$program, $count cases" 900 "$HERE/cluster.sh" exec "$SHIRABE_TEST_CLUSTER" \
       "build/release/bin/$program" --gtest_filter="$CASES"
   done
