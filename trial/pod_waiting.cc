@@ -129,7 +129,7 @@ struct State {
 const State* StateOf(const std::string& reason) {
   static const std::vector<State> kStates = {
       {"InvalidImageName", "its image has an impossible name",
-       "Correct the image in the trial's pod template.", absl::ZeroDuration()},
+       "Correct the image in the trial's pod template.", kConfigPatience},
       {"ErrImageNeverPull", "its image is not on the node, and imagePullPolicy is Never",
        "Load it there, or set another policy.", kPullPatience},
       {"ErrImagePull", "its image cannot be pulled",
@@ -174,7 +174,8 @@ std::optional<PodWaiting> Container(const WaitingFacts& facts, const Json& statu
   const std::string name = Text(status, {"name"});
   const std::string what =
       absl::StrCat("container ", name, ": ", state->what, words.empty() ? "" : ": ", words);
-  return PodWaiting{.reason = reason,
+  // The kubelet goes to and fro between the two; the time that is waited must not begin anew.
+  return PodWaiting{.reason = reason == "ErrImagePull" ? "ImagePullBackOff" : reason,
                     .text = Join(what, state->next),
                     .never_starts = true,
                     .give_up = state->patience};
