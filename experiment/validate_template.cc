@@ -11,6 +11,7 @@
 #include "base/names.h"
 #include "experiment/schema.h"
 #include "experiment/validate.h"
+#include "trial/gjson.h"
 #include "trial/template.h"
 
 namespace shirabe::experiment {
@@ -120,6 +121,9 @@ void CheckConditions(const v1::TrialTemplate& trial, Findings& findings) {
       findings.Error(ChildPath(kTemplate, field),
                      "is required" + why + ": a GJSON path into the object's status");
     }
+    if (text->empty()) continue;
+    const Status readable = trial::ValidateGjson(*text);
+    if (!readable.ok()) findings.Error(ChildPath(kTemplate, field), shirabe::Message(readable));
   }
 }
 
