@@ -31,7 +31,6 @@ watch nodes
 create events.events.k8s.io -n team
 get configmaps -n team
 create persistentvolumeclaims -n team
-create pytorchjobs.kubeflow.org -n team
 update leases.coordination.k8s.io/shirabe-controller -n shirabe-system
 get secrets/shirabe-tls -n shirabe-system
 END
