@@ -6,6 +6,8 @@
 set -euo pipefail
 # shellcheck source=tests/cluster/testing.sh
 source "$(dirname "$0")/testing.sh"
+# shellcheck source=tests/cluster/paths.sh
+source "$HERE/paths.sh"
 # shellcheck source=tests/cluster/installing.sh
 source "$HERE/installing.sh"
 trap show_state EXIT
