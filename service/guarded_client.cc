@@ -15,14 +15,15 @@ using client::LogChunk;
 
 // With defaults; kInvalidArgument, with every mistake, if it is no valid specification, or one
 // whose trials cannot run here.
-StatusOr<v1::Experiment> Admit(v1::Experiment experiment) {
+StatusOr<v1::Experiment> Admit(v1::Experiment experiment, const Rights& rights) {
   experiment::SetDefaults(experiment);
   std::vector<std::string> errors;
   for (const experiment::Finding& finding : experiment::Validate(experiment)) {
     if (!finding.warning) errors.push_back(experiment::FormatFinding(finding, ""));
   }
   if (!errors.empty()) return absl::InvalidArgumentError(absl::StrJoin(errors, "\n"));
-  RETURN_IF_ERROR(experiment::CheckRunnable(experiment));
+  RETURN_IF_ERROR(rights.in_cluster ? experiment::CheckVariants(experiment)
+                                    : experiment::CheckRunnable(experiment));
   return experiment;
 }
 
@@ -104,11 +105,11 @@ class GuardedClient : public client::Client {
     const ExperimentKey key = experiment::KeyOf(experiment);
     RETURN_IF_ERROR(principal_.MayUse(key.ns));
     RETURN_IF_ERROR(MayLearnFrom(experiment));
-    if (!rights_.users_run_programs && !experiment.spec().shirabe().ask_and_tell()) {
+    if (!rights_.in_cluster && !experiment.spec().shirabe().ask_and_tell()) {
       RETURN_IF_ERROR(principal_.MustBeAdmin(
           "an experiment whose trials are processes of the server's own machine"));
     }
-    ASSIGN_OR_RETURN(const v1::Experiment valid, Admit(experiment));
+    ASSIGN_OR_RETURN(const v1::Experiment valid, Admit(experiment, rights_));
     return client_.Submit(valid, generation);
   }
   StatusOr<std::vector<std::string>> Import(const std::string& ns,

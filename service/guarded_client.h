@@ -11,9 +11,10 @@
 namespace shirabe::service {
 
 struct Rights {
-  // Whether a user who is no administrator may run programs: not where they are processes of the
-  // server's own machine.
-  bool users_run_programs = false;
+  // Trials run in a cluster, under the rights of their namespace, and not as processes of the
+  // server's own machine: a user who is no administrator may run programs, and a template may name
+  // whatever the cluster knows.
+  bool in_cluster = false;
 };
 
 std::unique_ptr<client::Client> Guard(client::LocalClient& client, Principal principal,

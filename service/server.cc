@@ -80,7 +80,7 @@ class DoorsServer : public Server {
                  options_.clock),
         door_{.client = options_.client,
               .tokens = &options_.tokens,
-              .rights = {.users_run_programs = options_.machines.executor != "process"},
+              .rights = {.in_cluster = options_.machines.executor != "process"},
               .clock = options_.clock,
               .closing = &closing_,
               .limiter = &limiter_} {}

@@ -37,7 +37,8 @@ make_overlay() {
   KUSTOMIZATION=$CLUSTER/kubernetes/overlays/hostpath-test
   echo "SHIRABE_DB=postgres://shirabe@$ADDRESS:5432/shirabe" \
     >"$CLUSTER/kubernetes/overlays/postgres/database.env"
-  sed -i -e '/- ..\/..\/crds/d' -e 's#- ../../base#- ../postgres#' "$KUSTOMIZATION/kustomization.yaml"
+  sed -i -e '/- ..\/..\/crds/d' -e 's#- ../../base#- ../postgres#' \
+    "$KUSTOMIZATION/kustomization.yaml"
   sed -i 's/ReadWriteOnce/ReadWriteMany/' "$KUSTOMIZATION/volume.yaml"
 }
 
