@@ -40,14 +40,6 @@ const std::vector<std::string>& AlgorithmsElsewhere() {
   return names;
 }
 
-// Fields that this version reads and does not act on. A line goes when its feature comes.
-struct Unused {
-  const char* path;  // below spec.shirabe, names of the .proto
-};
-constexpr Unused kUnused[] = {
-    {"checkpoint.volume"},
-};
-
 std::string Quoted(const std::string& text) { return "\"" + text + "\""; }
 
 bool Holds(const std::vector<std::string>& names, const std::string& name) {
@@ -217,27 +209,22 @@ void CheckWarmStartNames(const v1::ShirabeSpec& shirabe, Findings& findings) {
   }
 }
 
-bool Has(const google::protobuf::Message& message, const std::string& path) {
-  const size_t dot = path.find('.');
-  const auto* field = message.GetDescriptor()->FindFieldByName(path.substr(0, dot));
-  CHECK(field != nullptr);
-  if (!message.GetReflection()->HasField(message, field)) return false;
-  if (dot == std::string::npos) return true;
-  return Has(message.GetReflection()->GetMessage(message, field), path.substr(dot + 1));
-}
-
-std::string YamlPath(const google::protobuf::Descriptor& type, const std::string& path) {
-  const size_t dot = path.find('.');
-  const auto* field = type.FindFieldByName(path.substr(0, dot));
-  if (dot == std::string::npos) return field->json_name();
-  return field->json_name() + "." + YamlPath(*field->message_type(), path.substr(dot + 1));
-}
-
-void CheckUnused(const v1::ShirabeSpec& shirabe, Findings& findings) {
-  for (const Unused& unused : kUnused) {
-    if (!Has(shirabe, unused.path)) continue;
-    findings.Warn("spec.shirabe." + YamlPath(*shirabe.GetDescriptor(), unused.path),
-                  "has no effect yet in this version");
+// Where checkpoints lie in a cluster; on a laptop it makes no difference.
+void CheckVolume(const v1::CheckpointPolicy& policy, Findings& findings) {
+  if (!policy.has_volume()) return;
+  const std::string path = "spec.shirabe.checkpoint.volume";
+  const v1::CheckpointVolume& volume = policy.volume();
+  const int given = !volume.claim().empty() + !volume.host_path().empty() + !volume.size().empty();
+  if (given != 1) {
+    findings.Error(path,
+                   "give one of claim (all trials share it), size (a claim for each trial) "
+                   "and hostPath");
+  }
+  if (!volume.host_path().empty() && volume.host_path().front() != '/') {
+    findings.Error(path + ".hostPath", Quoted(volume.host_path()) + " is no absolute path");
+  }
+  if (!volume.storage_class_name().empty() && volume.size().empty()) {
+    findings.Error(path + ".storageClassName", "is of claims that are made: give size as well");
   }
 }
 
@@ -249,7 +236,7 @@ void CheckSearch(const v1::ExperimentSpec& spec, const std::optional<suggestion:
   if (spec.has_early_stopping()) CheckStopper(spec, findings);
   CheckStart(spec, space, findings);
   CheckWarmStartNames(spec.shirabe(), findings);
-  CheckUnused(spec.shirabe(), findings);
+  CheckVolume(spec.shirabe().checkpoint(), findings);
 }
 
 }  // namespace shirabe::experiment

@@ -119,7 +119,7 @@ int Serve(int trials) {
     RunTrials(**opened, trials);
     const service::Tokens tokens = service::Tokens::Open();
     service::HttpContext context{.client = opened->get(), .tokens = &tokens, .clock = RealClock()};
-    const auto server = service::HttpServer::Start({.context = context, .limits = {.rate = {}}});
+    const auto server = service::HttpServer::Start({.context = context});
     CHECK(server.ok());
     std::printf("%d\n", (*server)->port());
     std::fflush(stdout);

@@ -39,17 +39,14 @@ victim() {
     grep -v "^$(controller_node)$" | sort | uniq -c | sort -rn | awk 'NR == 1 {print $2}' | grep .
 }
 
-# A checkpoint was committed by a trial on that node.
+# The controller knows a checkpoint of every trial on that node.
 saved_on() {
   local trial
   for trial in $(kubectl get pods -l shirabe.dev/attempt --field-selector="spec.nodeName=$1" \
     -o 'jsonpath={.items[*].metadata.labels.katib\.kubeflow\.org/trial}'); do
-    ! compgen -G "$CLUSTER/checkpoints/trials/default/digits-spot/$trial/*/checkpoints/[0-9]*" ||
-      return 0
+    inside_controller get checkpoints "$trial" --no-headers | grep -q . || return 1
   done
-  return 1
 }
-
 
 step "on a laptop"
 on_a_laptop >"$CLUSTER/wanted.json"
@@ -73,7 +70,7 @@ kubectl get experiments.kubeflow.org
 kubectl describe experiment.kubeflow.org digits-spot | tail -n 60
 kubectl get trials.kubeflow.org
 inside_controller get attempts digits-spot
-inside_controller describe digits-spot/1
+inside_controller describe trial digits-spot/1
 expect "logs outlive pods" has '^step=40 ' inside_controller logs digits-spot/1
 
 step "what it found"

@@ -287,9 +287,16 @@ TEST(Rules, OfStartPoints) {
               ElementsAre(HasSubstr("\"extra\" does not exist")));
 }
 
-TEST(Rules, WhatHasNoEffectYetIsSaid) {
-  EXPECT_THAT(FindingsOf(std::string(kGood) + "  shirabe: {checkpoint: {volume: {claim: c}}}\n"),
-              ElementsAre(HasSubstr("warning: spec.shirabe.checkpoint.volume: has no effect yet")));
+TEST(Rules, CheckpointsLieInOnePlace) {
+  const auto with = [](const std::string& volume) {
+    return FindingsOf(std::string(kGood) + "  shirabe: {checkpoint: {volume: {" + volume + "}}}\n");
+  };
+  EXPECT_THAT(with("claim: c"), IsEmpty());
+  EXPECT_THAT(with("hostPath: /var/lib/checkpoints"), IsEmpty());
+  EXPECT_THAT(with("size: 10Gi, storageClassName: fast"), IsEmpty());
+  EXPECT_THAT(with("claim: c, size: 10Gi"), ElementsAre(HasSubstr("volume: give one of claim")));
+  EXPECT_THAT(with("hostPath: checkpoints"), ElementsAre(HasSubstr("no absolute path")));
+  EXPECT_THAT(with("claim: c, storageClassName: fast"), ElementsAre(HasSubstr("give size")));
 }
 
 TEST(Rules, WarmStartsNameEachExperimentOnce) {
