@@ -46,8 +46,8 @@ fault_by_hand() {
   kubectl delete "$(pods_of hand | head -n 1)" --wait=false >/dev/null
   sleep 3
   kubectl delete job -l katib.kubeflow.org/experiment=hand --wait=false >/dev/null
-  ended_well hand 'preempted-node?' 'preempted-eviction?' 'infrastructure?' 'user?' 'unknown?' \
-    'yielded?'
+  ended_well hand 'never-ran?' 'preempted-node?' 'preempted-eviction?' 'infrastructure?' \
+    'user?' 'unknown?' 'yielded?'
 }
 
 fault_eviction() {
