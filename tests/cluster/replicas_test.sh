@@ -13,21 +13,24 @@ source "$HERE/training.sh"
 POSTGRES=$(find /usr/lib/postgresql -maxdepth 2 -name bin 2>/dev/null | sort | tail -n 1)
 [ -n "$POSTGRES" ] || fail "no PostgreSQL is here; run: deploy/setup.sh test"
 ADDRESS=10.99.0.1
+# Not below $CLUSTER, where nobody but root may look.
+DATABASE=$(mktemp -d)
+chown nobody "$DATABASE"
 
 as_postgres() { "$HERE/cluster.sh" exec "$CLUSTER" setpriv --reuid nobody --clear-groups "$@"; }
-stop_postgres() { as_postgres "$POSTGRES/pg_ctl" -D "$CLUSTER/postgres" -m immediate stop; }
+stop_postgres() { as_postgres "$POSTGRES/pg_ctl" -D "$DATABASE/data" -m immediate stop; }
 at_exit() {
   show_state
   stop_postgres >/dev/null 2>&1 || true
+  rm -rf "$DATABASE"
 }
 trap at_exit EXIT
 
 start_postgres() {
-  install -d -o nobody "$CLUSTER/postgres"
-  as_postgres "$POSTGRES/initdb" -D "$CLUSTER/postgres" -U shirabe --auth=trust >/dev/null
-  echo "host all all 0.0.0.0/0 trust" >>"$CLUSTER/postgres/pg_hba.conf"
-  as_postgres "$POSTGRES/pg_ctl" -D "$CLUSTER/postgres" -l "$CLUSTER/postgres/log" -w start \
-    -o "-c listen_addresses=$ADDRESS -c unix_socket_directories=$CLUSTER/postgres" >/dev/null
+  as_postgres "$POSTGRES/initdb" -D "$DATABASE/data" -U shirabe --auth=trust >/dev/null
+  echo "host all all 0.0.0.0/0 trust" >>"$DATABASE/data/pg_hba.conf"
+  as_postgres "$POSTGRES/pg_ctl" -D "$DATABASE/data" -l "$DATABASE/log" -w start \
+    -o "-c listen_addresses=$ADDRESS -c unix_socket_directories=$DATABASE" >/dev/null
   as_postgres "$POSTGRES/createdb" -h "$ADDRESS" -U shirabe shirabe
 }
 
@@ -45,7 +48,10 @@ make_overlay() {
 holder() {
   kubectl -n "$SYSTEM" get lease shirabe-controller -o 'jsonpath={.spec.holderIdentity}' | grep .
 }
-another_than() { [ "$(holder)" != "$1" ]; }
+another_than() {
+  local now
+  now=$(holder) && [ "$now" != "$1" ]
+}
 
 step "a PostgreSQL outside of the pods, and two replicas on it"
 start_postgres
@@ -75,6 +81,6 @@ step "the database goes away and comes back"
 begun outage
 stop_postgres >/dev/null
 sleep 5
-as_postgres "$POSTGRES/pg_ctl" -D "$CLUSTER/postgres" -l "$CLUSTER/postgres/log" -w start \
-  -o "-c listen_addresses=$ADDRESS -c unix_socket_directories=$CLUSTER/postgres" >/dev/null
+as_postgres "$POSTGRES/pg_ctl" -D "$DATABASE/data" -l "$DATABASE/log" -w start \
+  -o "-c listen_addresses=$ADDRESS -c unix_socket_directories=$DATABASE" >/dev/null
 ended_well outage
