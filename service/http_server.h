@@ -25,8 +25,8 @@ struct HttpLimits {
   absl::Duration write = absl::Seconds(30);      // of a reply, or of a part of a long one
   absl::Duration heartbeat = absl::Seconds(15);  // of event streams
   absl::Duration drain = absl::Seconds(10);      // for requests at work, when the server ends
-  int workers = 8;        // for what the store answers at once
-  int slow_workers = 64;  // for what may wait
+  int workers = 8;                               // for what the store answers at once
+  int slow_workers = 64;                         // for what may wait
 };
 
 struct TlsFiles;  // server.h
