@@ -103,14 +103,19 @@ TEST_F(ProcessTest, KilledInMidStreamNothingIsLostOrDoubled) {
   Init();
   auto sidecar = Pod("sidecar");
   auto program = Program("i=0; while [ $i -lt 30000 ]; do echo line $i; i=$((i+1)); done; exit 3");
+  int calls = 0;
   for (int i = 0; i < 4; ++i) {
     const size_t before = server_.Copy("log").size();
     EXPECT_TRUE(
         Eventually([&] { return server_.Copy("log").size() > before || server_.complete(); }));
     sidecar->Kill(SIGKILL);
     sidecar->Wait();
+    calls = server_.calls();
     sidecar = Pod("sidecar");
   }
+  // The last one is ready to be told to end once it is heard: of its calls the first may still be
+  // one that its predecessor died in.
+  EXPECT_TRUE(Eventually([&] { return server_.calls() >= calls + 2; }));
   EXPECT_EQ(program->Wait(), 3);
   EXPECT_TRUE(Eventually([this] { return server_.complete(); }));
   std::string expected;
