@@ -110,7 +110,8 @@ TEST_F(PostgresLeaders, AStoppedOwnerIsReplacedAndRefused) {
   const absl::Duration deadline = RealClock()->Monotonic() + absl::Minutes(2);
   const auto over = [&] {
     std::map<int64_t, v1::TrialPhase> trials;
-    for (const auto& row : *store->ListTrials({.experiment = kKey})) {
+    const auto rows = store->ListTrials({.experiment = kKey});
+    for (const auto& row : *rows) {
       if (IsOver(row.record.phase())) trials[row.record.number()] = row.record.phase();
     }
     return trials;
