@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/timestamp.h"
+
 namespace shirabe::client {
 namespace {
 
@@ -229,15 +231,8 @@ experiment::Report FromWire(const v1::TellRequest& request) {
 }
 
 absl::Duration FromWire(const google::protobuf::Duration& duration) {
-  const absl::Duration time =
-      absl::Seconds(duration.seconds()) + absl::Nanoseconds(duration.nanos());
-  return std::max(absl::ZeroDuration(), time);
+  return std::max(absl::ZeroDuration(), FromProto(duration));
 }
-google::protobuf::Duration ToWire(absl::Duration duration) {
-  google::protobuf::Duration wire;
-  wire.set_seconds(absl::IDivDuration(duration, absl::Seconds(1), &duration));
-  wire.set_nanos(static_cast<int32_t>(absl::ToInt64Nanoseconds(duration)));
-  return wire;
-}
+google::protobuf::Duration ToWire(absl::Duration duration) { return ToProto(duration); }
 
 }  // namespace shirabe::client

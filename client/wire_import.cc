@@ -2,6 +2,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/timestamp.h"
 #include "client/wire.h"
+#include "client/words.h"
 
 namespace shirabe::client {
 namespace {
@@ -47,10 +48,6 @@ StatusOr<Json> ReadJson(const std::string& field, const std::string& text) {
   return absl::InvalidArgumentError(field + " is not JSON");
 }
 
-bool IsTerminal(v1::TrialPhase phase) {
-  return v1::TrialPhase_IsValid(phase) && phase != v1::TRIAL_PENDING && phase != v1::TRIAL_RUNNING;
-}
-
 }  // namespace
 
 v1::ImportRequest ToWire(const Imported& imported) {
@@ -69,7 +66,7 @@ StatusOr<Imported> FromWire(const v1::ImportRequest& request) {
   ASSIGN_OR_RETURN(imported.objective, ReadJson("objective", request.objective()));
   ASSIGN_OR_RETURN(imported.parameters, ReadJson("parameters", request.parameters()));
   for (const v1::ImportRequest::Trial& wire : request.trials()) {
-    if (!IsTerminal(wire.phase())) {
+    if (!v1::TrialPhase_IsValid(wire.phase()) || !IsTerminal(wire.phase())) {
       return absl::InvalidArgumentError(
           absl::StrCat("trial ", wire.name(), ": phase is none of a trial that has ended"));
     }

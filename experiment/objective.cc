@@ -23,6 +23,15 @@ v1::MetricStrategyType StrategyOf(const v1::ObjectiveSpec& objective, const std:
   return objective.type() == v1::MAXIMIZE ? v1::MAX : v1::MIN;
 }
 
+std::vector<std::string> WantedMetrics(const v1::ObjectiveSpec& objective) {
+  std::vector<std::string> metrics;
+  if (!objective.objective_metric_name().empty()) {
+    metrics.push_back(objective.objective_metric_name());
+  }
+  for (const std::string& name : objective.additional_metric_names()) metrics.push_back(name);
+  return metrics;
+}
+
 void AddValue(v1::Observation& observation, const std::string& name, int64_t step, double value) {
   v1::Metric& metric = MetricOf(observation, name);
   const bool first = metric.count() == 0;

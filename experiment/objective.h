@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "proto/shirabe/v1/experiment.pb.h"
 
@@ -11,6 +12,9 @@ namespace shirabe::experiment {
 
 // The strategy of the specification for this metric; after SetDefaults every known metric has one.
 v1::MetricStrategyType StrategyOf(const v1::ObjectiveSpec& objective, const std::string& metric);
+
+// The objective's name, where it has one, and the additional ones.
+std::vector<std::string> WantedMetrics(const v1::ObjectiveSpec& objective);
 
 // Folds one more value into a trial's observation. Exact as long as no (step, metric) is replaced
 // and steps do not go back: `latest` is the value at the greatest step, or the last one given

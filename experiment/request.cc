@@ -6,6 +6,7 @@
 #include "absl/strings/str_replace.h"
 #include "base/number.h"
 #include "base/rng.h"
+#include "experiment/objective.h"
 #include "experiment/plan.h"
 #include "experiment/policy.h"
 #include "trial/pod_paths.h"
@@ -45,14 +46,6 @@ std::map<std::string, std::string> Environment(const State& state, const v1::Tri
     environment[ParameterVariable(assignment.name())] = trial::FormatAssignment(assignment);
   }
   return environment;
-}
-
-std::vector<std::string> WantedMetrics(const v1::ExperimentSpec& spec) {
-  std::vector<std::string> metrics = {spec.objective().objective_metric_name()};
-  for (const std::string& name : spec.objective().additional_metric_names()) {
-    metrics.push_back(name);
-  }
-  return metrics;
 }
 
 // Where the program itself stands, for a path that is relative to it.
@@ -103,7 +96,7 @@ StatusOr<trial::AttemptRequest> RequestFor(const State& state, const Live& live,
   request.cluster.trial_template = trial_template;
   request.cluster.trial_template.clear_trial_spec();
   request.cluster.collector = state.experiment().spec().metrics_collector_spec();
-  request.cluster.metrics = WantedMetrics(state.experiment().spec());
+  request.cluster.metrics = WantedMetrics(state.experiment().spec().objective());
   request.cluster.volume = state.experiment().spec().shirabe().checkpoint().volume();
   const auto& annotations = state.experiment().metadata().annotations();
   const auto owner = annotations.find(kObjectUid);
@@ -118,7 +111,7 @@ metrics::Source SourceFor(const State& state, const Live& live, const trial::Att
   const v1::ExperimentSpec& spec = state.experiment().spec();
   metrics::Source source;
   source.spec = spec.metrics_collector_spec();
-  source.metrics = WantedMetrics(spec);
+  source.metrics = WantedMetrics(spec.objective());
   source.log = paths.log;
   source.metrics_file = paths.metrics_file;
   source.hypertune_file = paths.hypertune_file;

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_join.h"
 #include "base/number.h"
+#include "experiment/objective.h"
 #include "experiment/schema.h"
 #include "experiment/validate.h"
 #include "metrics/collector.h"
@@ -131,15 +132,6 @@ bool FullMatch(const std::string& text, const std::string& pattern) {
   quiet.set_log_errors(false);
   const RE2 regex(pattern, quiet);
   return !regex.ok() || RE2::FullMatch(text, regex);
-}
-
-std::vector<std::string> WantedMetrics(const v1::ObjectiveSpec& objective) {
-  std::vector<std::string> metrics;
-  if (!objective.objective_metric_name().empty()) {
-    metrics.push_back(objective.objective_metric_name());
-  }
-  for (const std::string& name : objective.additional_metric_names()) metrics.push_back(name);
-  return metrics;
 }
 
 // A metric that no pattern's first group can name will never be found.

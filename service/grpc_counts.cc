@@ -1,39 +1,17 @@
 #include "service/grpc_counts.h"
 
-#include <array>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "base/clock.h"
 #include "grpcpp/support/server_interceptor.h"
+#include "service/http_errors.h"
 
 namespace shirabe::service {
 namespace {
 
 namespace x = grpc::experimental;
-
-const char* CodeName(grpc::StatusCode code) {
-  static constexpr std::array kNames = {"OK",
-                                        "CANCELLED",
-                                        "UNKNOWN",
-                                        "INVALID_ARGUMENT",
-                                        "DEADLINE_EXCEEDED",
-                                        "NOT_FOUND",
-                                        "ALREADY_EXISTS",
-                                        "PERMISSION_DENIED",
-                                        "RESOURCE_EXHAUSTED",
-                                        "FAILED_PRECONDITION",
-                                        "ABORTED",
-                                        "OUT_OF_RANGE",
-                                        "UNIMPLEMENTED",
-                                        "INTERNAL",
-                                        "UNAVAILABLE",
-                                        "DATA_LOSS",
-                                        "UNAUTHENTICATED"};
-  const size_t index = static_cast<size_t>(code);
-  return index < kNames.size() ? kNames[index] : "UNKNOWN";
-}
 
 // One call. gRPC makes it when the call comes in and destroys it when nothing of it is left.
 class CallCounter : public x::Interceptor {
@@ -43,9 +21,10 @@ class CallCounter : public x::Interceptor {
 
   void Intercept(x::InterceptorBatchMethods* methods) override {
     if (methods->QueryInterceptionHookPoint(x::InterceptionHookPoints::PRE_SEND_STATUS)) {
-      metrics_->NoteGrpc({.method = method_,
-                          .code = CodeName(methods->GetSendStatus().error_code()),
-                          .took = RealClock()->Monotonic() - began_});
+      metrics_->NoteGrpc(
+          {.method = method_,
+           .code = CodeWord(static_cast<absl::StatusCode>(methods->GetSendStatus().error_code())),
+           .took = RealClock()->Monotonic() - began_});
     }
     methods->Proceed();
   }

@@ -19,12 +19,7 @@ v1::ProgramExit ToProto(const trial::ExitRecord& record) {
   exit.set_told(record.told);
   *exit.mutable_began() = shirabe::ToProto(record.began);
   *exit.mutable_ended() = shirabe::ToProto(record.ended);
-  if (record.ran) {
-    const absl::Duration ran = *record.ran;
-    exit.mutable_ran()->set_seconds(absl::ToInt64Seconds(ran));
-    exit.mutable_ran()->set_nanos(
-        static_cast<int32_t>(absl::ToInt64Nanoseconds(ran % absl::Seconds(1))));
-  }
+  if (record.ran) *exit.mutable_ran() = shirabe::ToProto(*record.ran);
   exit.set_message(record.message);
   return exit;
 }

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/rng.h"
+#include "base/timestamp.h"
 #include "sidecar/door.h"
 #include "sidecar/errands.h"
 #include "sidecar/outbox.h"
@@ -114,10 +115,7 @@ class Sidecar {
     return Now() - std::clamp(age, absl::ZeroDuration(), Grace());
   }
 
-  absl::Duration Grace() const {
-    return absl::Seconds(pod_.config.grace().seconds()) +
-           absl::Nanoseconds(pod_.config.grace().nanos());
-  }
+  absl::Duration Grace() const { return FromProto(pod_.config.grace()); }
 
   bool urgent() const { return ended_ || ending_at_.has_value(); }
 
@@ -201,9 +199,7 @@ class Sidecar {
     v1::PodState told = request.state();
     told.set_complete(false);
     told_state_ = told.SerializeAsString();
-    next_ = reply.has_next()
-                ? absl::Seconds(reply.next().seconds()) + absl::Nanoseconds(reply.next().nanos())
-                : kNext;
+    next_ = reply.has_next() ? FromProto(reply.next()) : kNext;
     next_ = std::clamp(next_, options_.urgent, absl::Minutes(1));
     for (const v1::Checkpoint& checkpoint : reply.prune()) pruner_.Prune(checkpoint);
     if (reply.has_request() && reply.request().id() != heeded_) Heed(reply.request());

@@ -81,8 +81,7 @@ void SetTimes(const PodVerdict& verdict, absl::Time now, PodAttempt& attempt) {
   end = std::max(end, FromProto(placement.start_time()));
   *placement.mutable_end_time() = ToProto(end);
   attempt.sighting.ran =
-      exit.has_ran() ? absl::Seconds(exit.ran().seconds()) + absl::Nanoseconds(exit.ran().nanos())
-                     : end - FromProto(placement.start_time());
+      exit.has_ran() ? FromProto(exit.ran()) : end - FromProto(placement.start_time());
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/timestamp.h"
 #include "trial/executors/kubernetes_executor.h"
 #include "trial/kubernetes_record.h"
 #include "trial/records.h"
@@ -22,13 +23,6 @@ AttemptKey KeyOfRequest(const v1::SyncRequest& request) {
 
 bool SameSecret(const std::string& a, const std::string& b) {
   return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
-}
-
-google::protobuf::Duration ToProto(absl::Duration duration) {
-  google::protobuf::Duration proto;
-  proto.set_seconds(absl::IDivDuration(duration, absl::Seconds(1), &duration));
-  proto.set_nanos(static_cast<int32_t>(absl::ToInt64Nanoseconds(duration)));
-  return proto;
 }
 
 Status NotCurrent() {

@@ -39,14 +39,8 @@ Json FromValue(const Value& value) {
 }  // namespace
 
 const Json& At(const Json& object, std::initializer_list<const char*> path) {
-  const Json* here = &object;
-  for (const char* key : path) {
-    if (!here->is_object()) return Null();
-    const auto found = here->find(key);
-    if (found == here->end()) return Null();
-    here = &*found;
-  }
-  return *here;
+  const Json* found = kube::FindAt(object, path);
+  return found == nullptr ? Null() : *found;
 }
 
 std::string Text(const Json& value) {
@@ -54,7 +48,7 @@ std::string Text(const Json& value) {
 }
 
 std::string Text(const Json& object, std::initializer_list<const char*> path) {
-  return Text(At(object, path));
+  return kube::TextAt(object, path);
 }
 
 int64_t Number(const Json& value) { return value.is_number_integer() ? value.get<int64_t>() : 0; }

@@ -10,6 +10,7 @@
 
 #include "absl/time/time.h"
 #include "google/protobuf/struct.pb.h"
+#include "kube/object.h"
 
 namespace shirabe::trial {
 
