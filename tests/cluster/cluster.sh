@@ -3,9 +3,10 @@
 # Needs root, the packages of `deploy/setup.sh cluster` and the programs that build.sh makes. Any
 # number of clusters can stand side by side, each with a folder of its own.
 #
-#   cluster.sh up DIR [--real N] [--fake N] [--qps N]
+#   cluster.sh up DIR [--real N] [--fake N] [--qps N] [--kwok FILE]
 #                                 a control plane; N kubelets with containerd (node-0, …); N nodes
-#                                 that kwok plays (fake-0, …); client rates of the control plane
+#                                 that kwok plays (fake-0, …); client rates of the control plane;
+#                                 how kwok plays their pods (its Stages, in place of its own)
 #   cluster.sh exec DIR COMMAND…  inside the namespace, with KUBECONFIG set
 #   cluster.sh load DIR IMAGE.tar a docker-archive, into every real node
 #   cluster.sh kill-node DIR NODE power it off: kubelet, containerd and containers, without a word
@@ -131,7 +132,7 @@ start_etcd() {
   # Without fsync: what matters is kill -9, not the loss of power of the machine that tests.
   daemon etcd control-plane "$KUBERNETES_BIN/etcd" --data-dir "$DIR/etcd" --unsafe-no-fsync \
     --listen-client-urls http://127.0.0.1:2379 --advertise-client-urls http://127.0.0.1:2379 \
-    --listen-peer-urls http://127.0.0.1:2380
+    --listen-peer-urls http://127.0.0.1:2380 --quota-backend-bytes=$((8 << 30))
 }
 
 start_apiserver() {
@@ -154,6 +155,11 @@ rates() {
   [ "$qps" = 0 ] || echo "--kube-api-qps=$qps" "--kube-api-burst=$((2 * qps))"
 }
 
+# And how many Jobs are looked after at the same time, each with calls one after the other.
+job_workers() {
+  [ "$(cat "$DIR/qps")" = 0 ] || echo --concurrent-job-syncs=50
+}
+
 # A node that was not heard of for 20 s (Kubernetes: 50) is NotReady.
 start_controller_manager() {
   # shellcheck disable=SC2046 # words
@@ -161,7 +167,7 @@ start_controller_manager() {
     --kubeconfig="$DIR/admin.kubeconfig" --leader-elect=false --root-ca-file="$DIR/pki/ca.crt" \
     --service-account-private-key-file="$DIR/pki/accounts.key" --node-monitor-grace-period=20s \
     --cluster-signing-cert-file="$DIR/pki/ca.crt" --cluster-signing-key-file="$DIR/pki/ca.key" \
-    $(rates)
+    $(rates) $(job_workers)
 }
 
 start_scheduler() {
@@ -184,8 +190,10 @@ start_dns() {
 }
 
 start_kwok() {
+  local config=()
+  [ ! -f "$DIR/kwok.yaml" ] || config=(--config "$DIR/kwok.yaml")
   daemon kwok control-plane "$KUBERNETES_BIN/kwok" --kubeconfig "$DIR/admin.kubeconfig" \
-    --manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake
+    --manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake "${config[@]}"
 }
 
 start_part() {
@@ -220,12 +228,13 @@ END
 }
 
 up() {
-  local real=0 fake=0 qps=0 i
+  local real=0 fake=0 qps=0 kwok='' i
   while [ $# -gt 0 ]; do
     case $1 in
       --real) real=$2 ;;
       --fake) fake=$2 ;;
       --qps) qps=$2 ;;
+      --kwok) kwok=$2 ;;
       *) usage ;;
     esac
     shift 2
@@ -234,6 +243,7 @@ up() {
   [ -z "$(missing_parts)" ] || fail "not built yet: $(missing_parts)(tests/cluster/build.sh)"
   mkdir -p "$DIR"/{pki,log,run}
   echo "$qps" >"$DIR/qps"
+  [ -z "$kwok" ] || cp "$kwok" "$DIR/kwok.yaml"
   make_network
   make_keys
   for part in etcd apiserver; do start_part $part; done
