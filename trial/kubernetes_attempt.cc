@@ -5,6 +5,7 @@
 #include <map>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "trial/gjson.h"
 
 namespace shirabe::trial {
@@ -38,19 +39,42 @@ bool DoesHold(const std::string& condition, const Json& object) {
   return !condition.empty() && Holds(condition, object).value_or(false);
 }
 
+// An operator may call its object failed because a pod is about to go, long before that has ended:
+// what the platform did to any of the pods goes before, and one that is ending will say it.
+PodVerdict ByFailure(const Scene& scene, PodVerdict verdict) {
+  using Phase = PodVerdict::Phase;
+  const bool runs = verdict.phase == Phase::kRunning;
+  const bool ending = verdict.ending && (runs || verdict.phase == Phase::kWaiting);
+  if (IsPlatforms(verdict.cause) || ending) return verdict;
+  verdict.phase = Phase::kEnded;
+  if (scene.taken) {
+    verdict.cause = scene.taken->cause;
+    verdict.message = scene.taken->message;
+    return verdict;
+  }
+  verdict.unexplained = runs;
+  if (verdict.exit_code.value_or(0) == 0) verdict.exit_code = 1;
+  if (verdict.message.empty() || verdict.cause == v1::UNKNOWN_CAUSE) {
+    const std::string words = Text(Condition(*scene.object, "Failed"), {"message"});
+    verdict.message = "its failureCondition holds" + (words.empty() ? "" : ": " + words);
+  }
+  // A pod that is gone by now was deleted by the operator.
+  if (verdict.cause == v1::UNKNOWN_CAUSE) verdict.cause = v1::CAUSE_NONE;
+  return verdict;
+}
+
 // What the conditions of the object say goes before what its pods say, but for a machine that was
 // taken away: no operator's patience is waited for then.
-PodVerdict ByConditions(const Json& object, const AttemptRecipe& recipe, PodVerdict verdict) {
+PodVerdict ByConditions(const Scene& scene, const AttemptRecipe& recipe, PodVerdict verdict) {
   using Phase = PodVerdict::Phase;
+  const Json& object = *scene.object;
   if (DoesHold(recipe.success_condition, object)) {
     verdict.phase = Phase::kEnded;
     verdict.exit_code = 0;
     verdict.signal = 0;
     verdict.cause = v1::CAUSE_NONE;
   } else if (DoesHold(recipe.failure_condition, object)) {
-    verdict.phase = Phase::kEnded;
-    if (verdict.exit_code.value_or(0) == 0) verdict.exit_code = 1;
-    if (verdict.message.empty()) verdict.message = "its failureCondition holds";
+    return ByFailure(scene, std::move(verdict));
   } else if (verdict.phase == Phase::kEnded && !IsPlatforms(verdict.cause)) {
     verdict.phase = verdict.start ? Phase::kRunning : Phase::kWaiting;
   }
@@ -109,6 +133,13 @@ std::optional<Json> PrimaryPod(const std::vector<Json>& pods, const AttemptRecip
   return best == nullptr ? std::nullopt : std::optional<Json>(*best);
 }
 
+void LookAtOther(const Json& pod, const PodFacts& facts, Scene& scene) {
+  PodVerdict verdict = ReadPod(pod, facts);
+  if (!IsPlatforms(verdict.cause)) return;
+  verdict.message = absl::StrCat("pod ", NameOf(pod), ": ", verdict.message);
+  scene.taken = std::move(verdict);
+}
+
 PodVerdict ReadScene(const Scene& scene, const PodAttempt& attempt) {
   const JobVerdict job = scene.object ? ReadJob(*scene.object) : JobVerdict();
   PodVerdict verdict;
@@ -129,7 +160,7 @@ PodVerdict ReadScene(const Scene& scene, const PodAttempt& attempt) {
                 "its " + attempt.ref.resource.kind + " was deleted, and not by Shirabe");
   }
   if (scene.object && !ExitDecides(attempt)) {
-    return ByConditions(*scene.object, attempt.recipe, std::move(verdict));
+    return ByConditions(scene, attempt.recipe, std::move(verdict));
   }
   if (!speaks && !job.message.empty() && verdict.phase == PodVerdict::Phase::kWaiting) {
     verdict.phase = PodVerdict::Phase::kEnded;

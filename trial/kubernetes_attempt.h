@@ -62,10 +62,11 @@ struct PodAttempt {
   std::optional<absl::Duration> waiting_since;     // monotonic; for `waiting_reason`
   std::string waiting_reason;
   std::vector<Json> events;
-  std::optional<absl::Duration> events_at;  // monotonic; when they were asked for last
-  std::optional<PodVerdict> over;           // its program has ended; the rest is awaited
-  absl::Duration over_at;                   // monotonic
-  bool rest_read = false;                   // the log was read through the API after the end
+  std::optional<absl::Duration> events_at;          // monotonic; when they were asked for last
+  std::optional<absl::Duration> unexplained_since;  // monotonic; see PodVerdict
+  std::optional<PodVerdict> over;                   // its program has ended; the rest is awaited
+  absl::Duration over_at;                           // monotonic
+  bool rest_read = false;  // the log was read through the API after the end
 
   // Work that other threads do for it now.
   bool reading_log = false, asking = false, confirming = false;
@@ -84,7 +85,11 @@ struct Scene {
   PodFacts::Node node_state = PodFacts::Node::kUnknown;
   double price_per_hour = 0;            // of all pods of the attempt but the primary one
   double on_demand_price_per_hour = 0;  // the same
+  std::optional<PodVerdict> taken;      // the platform has taken one of these away
 };
+
+// Looks at a pod that is not the primary one.
+void LookAtOther(const Json& pod, const PodFacts& facts, Scene& scene);
 
 // The pod whose program counts: of several the oldest that has not ended, if any.
 std::optional<Json> PrimaryPod(const std::vector<Json>& pods, const AttemptRecipe& recipe);

@@ -53,6 +53,7 @@ void KubernetesExecutor::Update(PodAttempt& attempt) {
   if (verdict.start && !attempt.sighting.placement.has_start_time()) {
     *attempt.sighting.placement.mutable_start_time() = ToProto(*verdict.start);
   }
+  if (verdict.unexplained) AwaitReason(attempt, verdict);
   if (verdict.phase == Phase::kRunning) HearOfEnd(attempt, verdict);
   if (verdict.phase == Phase::kWaiting) {
     Wait(scene, attempt, verdict);
@@ -83,6 +84,16 @@ void KubernetesExecutor::HearOfEnd(PodAttempt& attempt, PodVerdict& verdict) {
   verdict.phase = Phase::kEnded;
 }
 
+// What is told of a pod may be older than what is told of its object.
+void KubernetesExecutor::AwaitReason(PodAttempt& attempt, PodVerdict& verdict) {
+  const absl::Duration now = options_.clock->Monotonic();
+  if (!attempt.unexplained_since) attempt.unexplained_since = now;
+  const absl::Duration until = *attempt.unexplained_since + times_.last_words;
+  if (now >= until) return;
+  verdict.phase = Phase::kRunning;
+  LookAgain(attempt, until);
+}
+
 // ---- what there is ------------------------------------------------------------------------------
 
 Scene KubernetesExecutor::Look(PodAttempt& attempt) {
@@ -100,8 +111,13 @@ Scene KubernetesExecutor::Look(PodAttempt& attempt) {
   if (!node.empty()) LookAtNode(node, scene, attempt);
   for (const Json& pod : pods) {
     if (UidOf(pod) == UidOf(*scene.pod)) continue;
-    const Json other = view_.FindNode(Text(pod, {"spec", "nodeName"})).value_or(Json());
-    const v1::Placement placement = PlacementOf(pod, other, options_.pools);
+    const std::optional<Json> other = view_.FindNode(Text(pod, {"spec", "nodeName"}));
+    const v1::Placement placement = PlacementOf(pod, other.value_or(Json()), options_.pools);
+    PodFacts facts;
+    facts.primary = attempt.recipe.primary_container;
+    facts.spot = placement.capacity() == "spot";
+    if (view_.NodesKnown()) facts.node = other ? PodFacts::Node::kAlive : PodFacts::Node::kDead;
+    LookAtOther(pod, facts, scene);
     scene.price_per_hour += placement.price_per_hour();
     scene.on_demand_price_per_hour += placement.on_demand_price_per_hour();
   }

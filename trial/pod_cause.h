@@ -52,6 +52,8 @@ struct PodVerdict {
   std::optional<absl::Time> end;
   // It is being deleted or has been told to end, and still runs.
   bool ending = false;
+  // Its object calls itself failed while it runs on, and no pod has said why.
+  bool unexplained = false;
 };
 
 PodVerdict ReadPod(const Json& pod, const PodFacts& facts);

@@ -205,27 +205,5 @@ TEST_F(KubernetesTest, EventsSayWhatNothingElseDoes) {
       << See(Nth(1)).waiting;
 }
 
-// ---- other kinds --------------------------------------------------------------------------------
-
-TEST_F(KubernetesTest, AnotherKindEndsByItsConditions) {
-  const kube::Resource resource{"kubeflow.org", "v1", "pytorchjobs", "PyTorchJob"};
-  cluster_.AddKind(resource);
-  AttemptRequest request = PodRequestFor(Nth(1));
-  (*request.trial_spec.mutable_fields())["apiVersion"].set_string_value("kubeflow.org/v1");
-  (*request.trial_spec.mutable_fields())["kind"].set_string_value("PyTorchJob");
-  request.cluster.trial_template.set_success_condition(
-      R"(status.conditions.#(type=="Succeeded")#|#(status=="True")#)");
-  request.cluster.trial_template.set_failure_condition(
-      R"(status.conditions.#(type=="Failed")#|#(status=="True")#)");
-  const Status started = executor().Start(request);
-  ASSERT_TRUE(started.ok()) << started;
-  Json object = *cluster_.Get({resource, "lab", AttemptName(Nth(1))});
-  object["status"]["conditions"] = {{{"type", "Succeeded"}, {"status", "True"}}};
-  cluster_.Put(resource, object);
-  EXPECT_EQ(AwaitEnd(Nth(1)).exit_code, 0);
-  executor().Forget(Nth(1));
-  EXPECT_TRUE(Await([&] { return cluster_.All(resource).empty(); }));
-}
-
 }  // namespace
 }  // namespace shirabe::trial

@@ -99,6 +99,7 @@ class KubernetesExecutor : public Executor {
   void Place(const Scene& scene, PodAttempt& attempt);
   void Warn(const Warning& warning, PodAttempt& attempt);
   void HearOfEnd(PodAttempt& attempt, PodVerdict& verdict);
+  void AwaitReason(PodAttempt& attempt, PodVerdict& verdict);
   void Wait(const Scene& scene, PodAttempt& attempt, PodVerdict& verdict);
   void AskEvents(const Scene& scene, PodAttempt& attempt);
   void LookAgain(PodAttempt& attempt, absl::Duration at);

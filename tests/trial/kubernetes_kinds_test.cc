@@ -1,0 +1,131 @@
+// Attempts that are no Jobs: an operator makes and ends their pods, and says in conditions of its
+// object what it makes of them, sometimes before the pods do.
+#include "tests/trial/kubernetes_fixture.h"
+
+namespace shirabe::trial {
+namespace {
+
+using ::testing::HasSubstr;
+using SeenState = Sighting::State;
+
+constexpr char kRole[] = "training.kubeflow.org/job-role";
+
+class OtherKindTest : public KubernetesTest {
+ protected:
+  OtherKindTest() { cluster_.AddKind(kResource); }
+
+  // An object with a master, whose program counts, and a worker, both running.
+  void Begin() {
+    AttemptRequest request = PodRequestFor(Nth(1));
+    (*request.trial_spec.mutable_fields())["apiVersion"].set_string_value("kubeflow.org/v1");
+    (*request.trial_spec.mutable_fields())["kind"].set_string_value("PyTorchJob");
+    v1::TrialTemplate& trial = request.cluster.trial_template;
+    trial.set_success_condition(R"(status.conditions.#(type=="Succeeded")#|#(status=="True")#)");
+    trial.set_failure_condition(R"(status.conditions.#(type=="Failed")#|#(status=="True")#)");
+    (*trial.mutable_primary_pod_labels())[kRole] = "master";
+    const Status started = executor().Start(request);
+    ASSERT_TRUE(started.ok()) << started;
+    Make("master", PodRef(Nth(1)).name);
+    Make("worker", kWorker.name);
+    RunPod(Nth(1));
+    ASSERT_TRUE(Await([&] { return See(Nth(1)).placement.has_start_time(); }));
+  }
+
+  void Make(const std::string& role, const std::string& name) {
+    Json pod = (*cluster_.Get(ObjectRef()))["spec"]["template"];
+    pod["metadata"]["name"] = name;
+    pod["metadata"]["namespace"] = kTuning.ns;
+    pod["metadata"]["labels"][kRole] = role;
+    pod["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z";
+    pod["spec"]["nodeName"] = "node-0";
+    pod["status"] = {
+        {"phase", "Running"},
+        {"containerStatuses",
+         {State("training-container", {{"running", {{"startedAt", "2026-01-01T00:00:10Z"}}}})}}};
+    cluster_.Put(Pods(), pod);
+  }
+
+  void Say(const std::string& condition) {
+    Json object = *cluster_.Get(ObjectRef());
+    object["status"]["conditions"] = {
+        {{"type", condition}, {"status", "True"}, {"message", "1 replica has failed"}}};
+    cluster_.Put(kResource, object);
+  }
+
+  static void Evict(Json& pod) {
+    pod["metadata"]["deletionTimestamp"] = "2026-01-01T00:01:00Z";
+    pod["status"]["conditions"] = {
+        {{"type", "DisruptionTarget"}, {"status", "True"}, {"reason", "EvictionByEvictionAPI"}}};
+  }
+
+  kube::Ref ObjectRef() const { return {kResource, kTuning.ns, AttemptName(Nth(1))}; }
+
+  const kube::Resource kResource{"kubeflow.org", "v1", "pytorchjobs", "PyTorchJob"};
+  const kube::Ref kWorker{Pods(), kTuning.ns, "worker"};
+};
+
+TEST_F(OtherKindTest, EndsByItsConditions) {
+  Begin();
+  Say("Succeeded");
+  EXPECT_EQ(AwaitEnd(Nth(1)).exit_code, 0);
+  executor().Forget(Nth(1));
+  EXPECT_TRUE(Await([&] { return cluster_.All(kResource).empty(); }));
+}
+
+TEST_F(OtherKindTest, AFailureThatNoPodExplainsIsItsOwn) {
+  Begin();
+  Say("Failed");
+  const Sighting end = AwaitEnd(Nth(1));
+  EXPECT_EQ(end.platform, v1::CAUSE_NONE);
+  EXPECT_EQ(end.exit_code, 1);
+  EXPECT_THAT(end.message, HasSubstr("failureCondition holds: 1 replica has failed"));
+}
+
+// The training operator calls its object failed at the moment a pod of it is told to go.
+TEST_F(OtherKindTest, AnEvictionIsThePlatformsDoingThoughTheOperatorCallsItAFailure) {
+  Begin();
+  Edit(Nth(1), Evict);
+  Say("Failed");
+  Pause(2 * Impatient().last_words);
+  EXPECT_EQ(See(Nth(1)).state, SeenState::kRunning) << "its pod has not ended";
+  EndPod(Nth(1), 143);
+  EXPECT_EQ(AwaitEnd(Nth(1)).platform, v1::PREEMPTED_EVICTION);
+}
+
+// The object was heard of before the pod.
+TEST_F(OtherKindTest, APodMayExplainAFailureAfterwards) {
+  Begin();
+  Say("Failed");
+  Edit(Nth(1), Evict);
+  EndPod(Nth(1), 143);
+  EXPECT_EQ(AwaitEnd(Nth(1)).platform, v1::PREEMPTED_EVICTION);
+}
+
+TEST_F(OtherKindTest, AWorkerThatIsTakenAwayExplainsTheFailureOfAll) {
+  Begin();
+  Json worker = *cluster_.Get(kWorker);
+  Evict(worker);
+  worker["status"]["phase"] = "Failed";
+  worker["status"]["containerStatuses"] = {
+      State("training-container", {{"terminated", {{"exitCode", 143}, {"reason", "Error"}}}})};
+  cluster_.Put(Pods(), worker);
+  EXPECT_EQ(See(Nth(1)).state, SeenState::kRunning) << "the operator may make it anew";
+  Say("Failed");
+  const Sighting end = AwaitEnd(Nth(1));
+  EXPECT_EQ(end.platform, v1::PREEMPTED_EVICTION);
+  EXPECT_THAT(end.message, HasSubstr("pod worker: evicted"));
+}
+
+// When a worker has failed by itself, the operator deletes the rest.
+TEST_F(OtherKindTest, WhatTheOperatorDeletesIsNoMystery) {
+  Begin();
+  Edit(Nth(1), [](Json& pod) { pod["metadata"]["deletionTimestamp"] = "2026-01-01T00:01:00Z"; });
+  Say("Failed");
+  EndPod(Nth(1), 143);
+  const Sighting end = AwaitEnd(Nth(1));
+  EXPECT_EQ(end.platform, v1::CAUSE_NONE);
+  EXPECT_THAT(end.message, HasSubstr("failureCondition holds"));
+}
+
+}  // namespace
+}  // namespace shirabe::trial
