@@ -248,7 +248,8 @@ std::optional<PodWaiting> Object(const WaitingFacts& facts) {
                    "suspended it",
                    "With Kueue look at its Workload (kubectl get workloads).");
   }
-  const std::string words = LastEvent(facts, {"FailedCreate"});
+  // A Job's controller has the one word for it, Kubeflow's training operator the other.
+  const std::string words = LastEvent(facts, {"FailedCreate", "FailedCreatePod"});
   if (words.empty()) return std::nullopt;
   return WhyRefused(words);
 }
@@ -286,6 +287,16 @@ PodWaiting WhyRefused(const std::string& words) {
             .text = Join("the namespace's pod security level refuses it: " + words,
                          "Set securityContext of the trial's pod (runAsNonRoot, runAsUser, "
                          "seccompProfile), or use another namespace."),
+            .never_starts = true,
+            .give_up = kConfigPatience};
+  }
+  if (absl::StrContains(words, "may not be set for init containers")) {
+    return {.reason = "NoNativeSidecars",
+            .text = Join("its pod is not valid: " + words,
+                         "Whatever makes the pod has dropped restartPolicy of our sidecar: it, or "
+                         "the definition of its kind, is older than Kubernetes 1.28. Bring it up to "
+                         "date (Kubeflow's training operator: 1.8), or take the image's own "
+                         "entrypoint instead of command, and nothing is put into the pod."),
             .never_starts = true,
             .give_up = kConfigPatience};
   }

@@ -137,6 +137,13 @@ TEST(PodWaiting, WithoutAPodTheJobTells) {
   EXPECT_EQ(WhyWaiting(facts)->reason, "QuotaExceeded");
   EXPECT_THAT(WhyWaiting(facts)->text, HasSubstr("used: pods=4"));
   EXPECT_EQ(WhyWaiting(facts)->give_up, absl::InfiniteDuration());
+  // The training operator 1.7 drops what it does not know, and says it in its own word.
+  facts.events = {Event("FailedCreatePod",
+                        "Error creating: Pod \"tf-1-a1-worker-0\" is invalid: "
+                        "spec.initContainers[1].lifecycle: Forbidden: may not be set for init "
+                        "containers without restartPolicy=Always")};
+  EXPECT_EQ(WhyWaiting(facts)->reason, "NoNativeSidecars");
+  EXPECT_TRUE(WhyWaiting(facts)->never_starts);
 }
 
 // As Kubernetes 1.34 with containerd showed them, each brought about on purpose.
