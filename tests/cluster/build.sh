@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds a real Kubernetes from its Go modules: API server, controller manager, scheduler, kubelet,
-# kube-proxy, kubectl and etcd, with CoreDNS and kwok (fake nodes) beside them. What is there
-# already is left. Prints the folder.
+# kube-proxy, kubectl and etcd, with CoreDNS, kwok (fake nodes) and Kubeflow's training operator
+# (PyTorchJob, TFJob and others) beside them. What is there already is left. Prints the folder.
 #
 #   tests/cluster/build.sh          into ~/.cache/shirabe/kubernetes-VERSION, or $KUBERNETES_BIN
 #
@@ -12,6 +12,7 @@ set -euo pipefail
 source "$(dirname "$0")/paths.sh"
 COREDNS_VERSION=${COREDNS_VERSION:-v1.11.4}
 KWOK_VERSION=${KWOK_VERSION:-v0.7.0}
+OPERATOR_VERSION=${OPERATOR_VERSION:-v1.8.1} # 1.7 does not know native sidecars
 MODULE_PARTS="etcd kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy kubectl"
 
 package_of() {
@@ -59,6 +60,7 @@ build_part() {
   case $1 in
     kwok) install_part "sigs.k8s.io/kwok/cmd/kwok@$KWOK_VERSION" ;;
     coredns) install_part "github.com/coredns/coredns@$COREDNS_VERSION" ;;
+    training-operator.v1) install_operator github.com/kubeflow/training-operator ;;
     *)
       [ -f go.mod ] || write_module
       # A version without numbers is refused by clients that compare them.
@@ -73,6 +75,14 @@ build_part() {
 
 install_part() {
   GOBIN=$KUBERNETES_BIN quietly "$GO" install -trimpath "$1"
+}
+
+# With the definitions of its kinds, as training-operator.v1.yaml.
+install_operator() {
+  local source
+  source=$("$GO" mod download -json "$1@$OPERATOR_VERSION" | sed -n 's/^\t"Dir": "\(.*\)",$/\1/p')
+  cat "$source"/manifests/base/crds/kubeflow.org_*.yaml >"$KUBERNETES_BIN/training-operator.v1.yaml"
+  install_part "$1/cmd/training-operator.v1@$OPERATOR_VERSION"
 }
 
 main() {

@@ -1,10 +1,10 @@
 # shellcheck shell=bash
 # Experiments that the tests of faults put through them; sourced after installing.sh.
 
-# experiment NAME [NAMESPACE]: two trials at a time, three in all, of fifteen steps of a second,
-# each of which is saved; the program goes on from the newest. Two seconds to stop in.
-experiment() {
-  sed "s/NAME/$1/; s/SPACE/${2:-default}/; s#FOLDER#$CLUSTER/checkpoints#" <<'END' |
+# manifest NAME [NAMESPACE]: two trials at a time, three in all, of fifteen steps of a second, each
+# of which is saved; the program goes on from the newest. Five seconds to stop in.
+manifest() {
+  sed "s/NAME/$1/; s/SPACE/${2:-default}/; s#FOLDER#$CLUSTER/checkpoints#" <<'END'
 apiVersion: kubeflow.org/v1beta1
 kind: Experiment
 metadata: {name: NAME, namespace: SPACE}
@@ -51,22 +51,35 @@ spec:
                     done
                   - program
 END
-    kubectl apply -f - >/dev/null
 }
+
+experiment() { manifest "$@" | kubectl apply -f - >/dev/null; }
 
 pods_of() {
   kubectl get pods -l "katib.kubeflow.org/experiment=$1" --field-selector=status.phase=Running \
     -o name
 }
 
-# begun NAME: runs it until its trials are on their way.
+# begun NAME [NAMESPACE]: runs it until its trials are on their way.
 begun() {
   experiment "$@"
+  on_its_way "$@"
+}
+
+on_its_way() {
   eventually 60 "two running trials of $1" is 2 bash -c \
     "$HERE/cluster.sh exec $CLUSTER kubectl get pods -n ${2:-default} \
       -l katib.kubeflow.org/experiment=$1 --field-selector=status.phase=Running -o name | wc -l"
   eventually 30 "a checkpoint of $1" compgen -G \
     "$CLUSTER/checkpoints/trials/${2:-default}/$1/*/*/checkpoints/[0-9]*"
+}
+
+# evict POD
+evict() {
+  kubectl create --raw "/api/v1/namespaces/default/pods/$1/eviction" -f - >/dev/null <<END
+{"apiVersion": "policy/v1", "kind": "Eviction",
+ "metadata": {"name": "$1", "namespace": "default"}}
+END
 }
 
 # ended_well NAME CAUSE…

@@ -1,0 +1,93 @@
+#!/usr/bin/env bash
+# cluster: --real 2
+# Trials that are no Jobs, by Kubeflow's own training operator: a PyTorchJob of two pods, of which
+# the master's log is read, and a TFJob of one, which has all of our injection and is evicted in the
+# middle of its training.
+set -euo pipefail
+# shellcheck source=tests/cluster/testing.sh
+source "$(dirname "$0")/testing.sh"
+# shellcheck source=tests/cluster/paths.sh
+source "$HERE/paths.sh"
+# shellcheck source=tests/cluster/installing.sh
+source "$HERE/installing.sh"
+# shellcheck source=tests/cluster/training.sh
+source "$HERE/training.sh"
+
+OPERATOR=
+CERTIFICATES=/tmp/k8s-webhook-server/serving-certs # the operator's own place for them
+at_exit() {
+  show_state
+  [ -z "$OPERATOR" ] || kill "$OPERATOR"
+}
+trap at_exit EXIT
+
+# secret_into FOLDER: what the operator has made for its webhooks, and waits to find in a volume;
+# it waits for the certificate, which comes last.
+secret_into() {
+  local key
+  for key in ca.crt tls.key tls.crt; do
+    kubectl -n kubeflow get secret training-operator-webhook-cert \
+      -o "jsonpath={.data.${key/./\\.}}" | base64 -d >"$1/new"
+    [ -s "$1/new" ] || return 1
+    mv "$1/new" "$1/$key"
+  done
+}
+
+# Outside of pods, since no image of it is here; nobody calls its webhooks.
+start_operator() {
+  mkdir -p "$CERTIFICATES" "$CLUSTER/certificates"
+  kubectl apply --server-side -f "$KUBERNETES_BIN/training-operator.v1.yaml" >/dev/null
+  kubectl create namespace kubeflow >/dev/null
+  kubectl -n kubeflow create secret generic training-operator-webhook-cert >/dev/null
+  kubectl apply -f - >/dev/null <<'END'
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: validator.training-operator.kubeflow.org}
+webhooks:
+  - name: validator.tfjob.training-operator.kubeflow.org
+    admissionReviewVersions: [v1]
+    sideEffects: None
+    clientConfig: {service: {name: training-operator, namespace: kubeflow}}
+END
+  # Workers need not wait for the name of their master: busybox asks for names in a way of its own.
+  echo '[{name: init-pytorch, image: "localhost/tiny:1", command: ["true"]}]' >"$CLUSTER/init.yaml"
+  # shellcheck disable=SC2016 # for the inner shell
+  "$HERE/cluster.sh" exec "$CLUSTER" unshare --mount \
+    bash -c 'mount --bind "$0" "$1" && exec "${@:2}"' "$CLUSTER/certificates" "$CERTIFICATES" training-operator.v1 --enable-scheme=pytorchjob \
+    --enable-scheme=tfjob --pytorch-init-container-template-file="$CLUSTER/init.yaml" \
+    >"$CLUSTER/operator.log" 2>&1 &
+  OPERATOR=$!
+  eventually 60 "the operator's certificate" secret_into "$CLUSTER/certificates"
+  eventually 60 "the operator" grep -q "Starting workers.*tfjob" "$CLUSTER/operator.log"
+}
+
+# apply_as KIND: the Experiment on the standard input, see kinds.py.
+apply_as() {
+  kubectl create --dry-run=client -o json -f - | python3 "$HERE/kinds.py" "$1" |
+    kubectl apply -f - >/dev/null
+}
+
+step "install, beside the training operator"
+cluster load "$("$HERE/images.sh" tiny)"
+install_shirabe
+start_operator
+
+step "a PyTorchJob of two pods"
+apply_as pytorch <"$SOURCE/deploy/examples/kubernetes/pytorchjob.yaml"
+eventually 60 "a master and a worker of two trials" is 4 bash -c \
+  "$HERE/cluster.sh exec $CLUSTER kubectl get pods -l katib.kubeflow.org/experiment \
+    --field-selector=status.phase=Running -o name | wc -l"
+eventually 120 "the success of torch-distributed" is True condition torch-distributed Succeeded
+inside_controller logs torch-distributed/1 >"$CLUSTER/master.log"
+expect "the log of its master" grep -q 'this is .*-master-0, of 2' "$CLUSTER/master.log"
+expect "its metric" has '"latest":"0\.' kubectl get experiments.kubeflow.org torch-distributed \
+  -o 'jsonpath={.status.currentOptimalTrial}'
+
+step "a TFJob, evicted"
+manifest tf | apply_as tensorflow
+on_its_way tf
+POD=$(pods_of tf | head -n 1)
+evict "${POD#pod/}"
+ended_well tf preempted-eviction
+eventually 60 "that nothing of them is left" is "" \
+  kubectl get pytorchjobs.kubeflow.org,tfjobs.kubeflow.org,pods -o name
