@@ -294,8 +294,8 @@ PodWaiting WhyRefused(const std::string& words) {
     return {.reason = "NoNativeSidecars",
             .text = Join("its pod is not valid: " + words,
                          "Whatever makes the pod has dropped restartPolicy of our sidecar: it, or "
-                         "the definition of its kind, is older than Kubernetes 1.28. Bring it up to "
-                         "date (Kubeflow's training operator: 1.8), or take the image's own "
+                         "the definition of its kind, is older than Kubernetes 1.28. Bring it up "
+                         "to date (Kubeflow's training operator: 1.8), or take the image's own "
                          "entrypoint instead of command, and nothing is put into the pod."),
             .never_starts = true,
             .give_up = kConfigPatience};

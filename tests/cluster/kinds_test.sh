@@ -52,9 +52,11 @@ END
   # Workers need not wait for the name of their master: busybox asks for names in a way of its own.
   echo '[{name: init-pytorch, image: "localhost/tiny:1", command: ["true"]}]' >"$CLUSTER/init.yaml"
   # shellcheck disable=SC2016 # for the inner shell
+  # shellcheck disable=SC2016 # for the inner shell
   "$HERE/cluster.sh" exec "$CLUSTER" unshare --mount \
-    bash -c 'mount --bind "$0" "$1" && exec "${@:2}"' "$CLUSTER/certificates" "$CERTIFICATES" training-operator.v1 --enable-scheme=pytorchjob \
-    --enable-scheme=tfjob --pytorch-init-container-template-file="$CLUSTER/init.yaml" \
+    bash -c 'mount --bind "$0" "$1" && exec "${@:2}"' "$CLUSTER/certificates" "$CERTIFICATES" \
+    training-operator.v1 --enable-scheme=pytorchjob --enable-scheme=tfjob \
+    --pytorch-init-container-template-file="$CLUSTER/init.yaml" \
     >"$CLUSTER/operator.log" 2>&1 &
   OPERATOR=$!
   eventually 60 "the operator's certificate" secret_into "$CLUSTER/certificates"
