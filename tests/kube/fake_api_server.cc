@@ -45,6 +45,7 @@ FakeRequest Read(const HttpRequestIn& in) {
   FakeRequest request;
   request.method = std::string(in.method_string());
   const std::string target(in.target());
+  request.target = target;
   const size_t mark = target.find('?');
   request.path = Unescape(target.substr(0, mark));
   if (mark != std::string::npos) {

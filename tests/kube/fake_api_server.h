@@ -22,6 +22,7 @@ namespace shirabe::kube {
 
 struct FakeRequest {
   std::string method;
+  std::string target;  // as it came; the two below are of it
   std::string path;
   std::map<std::string, std::string> query;
   std::map<std::string, std::string> headers;  // names in lower case
