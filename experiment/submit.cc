@@ -32,6 +32,15 @@ v1::Intent ScaleTo(const v1::ExperimentSpec& spec) {
   return intent;
 }
 
+// What may not be meant as it is written is said where everybody looks.
+std::string Acceptance(const v1::Experiment& experiment) {
+  std::string words = "the experiment was accepted";
+  for (const Finding& finding : Validate(experiment)) {
+    if (finding.warning) absl::StrAppend(&words, "; ", finding.path, ": ", finding.message);
+  }
+  return words;
+}
+
 Status Create(db::Store& store, Clock& clock, v1::Experiment experiment) {
   const google::protobuf::Timestamp now = ToProto(clock.Now());
   experiment.clear_status();
@@ -42,7 +51,7 @@ Status Create(db::Store& store, Clock& clock, v1::Experiment experiment) {
   created->set_type("Created");
   created->set_status("True");
   created->set_reason("ExperimentCreated");
-  created->set_message("the experiment was accepted");
+  created->set_message(Acceptance(experiment));
   *created->mutable_last_update_time() = now;
   *created->mutable_last_transition_time() = now;
   db::Batch batch;

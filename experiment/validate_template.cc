@@ -112,6 +112,46 @@ void CheckContainer(const v1::TrialTemplate& trial, Findings& findings) {
       "trialSpec has no container " + Quoted(trial.primary_container_name()) + "; " + known);
 }
 
+// What trains: other resources of the same vendors (network adapters, say) go well with them.
+bool IsAccelerator(const std::string& resource) {
+  for (const char* prefix : {"nvidia.com/gpu", "nvidia.com/mig-", "amd.com/gpu", "gpu.intel.com/",
+                             "google.com/tpu", "aws.amazon.com/neuron", "habana.ai/gaudi"}) {
+    if (resource.rfind(prefix, 0) == 0) return true;
+  }
+  return false;
+}
+
+void CheckDevices(const Value& container, const std::string& path, Findings& findings) {
+  const Struct& resources = Get(container.struct_value(), "resources").struct_value();
+  std::set<std::string> types;
+  for (const char* kind : {"limits", "requests"}) {
+    for (const auto& [name, count] : Get(resources, kind).struct_value().fields()) {
+      if (IsAccelerator(name)) types.insert(name);
+    }
+  }
+  if (types.size() < 2) return;
+  findings.Warn(ChildPath(path, "resources"),
+                "asks for devices of several types (" + absl::StrJoin(types, ", ") +
+                    "): a program on CUDA uses those of one alone, and hardly a node has them "
+                    "all; ask for one type");
+}
+
+// In every list of containers of the object, wherever it is.
+void CheckAllDevices(const Value& value, const std::string& path, Findings& findings) {
+  for (int i = 0; i < value.list_value().values_size(); ++i) {
+    CheckAllDevices(value.list_value().values(i), ItemPath(path, i), findings);
+  }
+  std::map<std::string, const Value*> sorted;
+  for (const auto& [key, child] : value.struct_value().fields()) sorted.emplace(key, &child);
+  for (const auto& [key, child] : sorted) {
+    CheckAllDevices(*child, ChildPath(path, key), findings);
+    if (key != "containers" && key != "initContainers") continue;
+    for (int i = 0; i < child->list_value().values_size(); ++i) {
+      CheckDevices(child->list_value().values(i), ItemPath(ChildPath(path, key), i), findings);
+    }
+  }
+}
+
 void CheckConditions(const v1::TrialTemplate& trial, Findings& findings) {
   const std::string kind = Get(trial.trial_spec(), "kind").string_value();
   const std::string why = trial.has_config_map() ? " with a configMap" : " for kind " + kind;
@@ -265,6 +305,7 @@ void CheckTemplate(const v1::ExperimentSpec& spec, Findings& findings) {
   CheckObject(trial, findings);
   if (trial.trial_spec().fields().empty()) return;
   CheckContainer(trial, findings);
+  CheckAllDevices(ObjectOf(trial), kTrialSpec, findings);
   CheckUses(spec, findings);
 }
 

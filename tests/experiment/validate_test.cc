@@ -151,6 +151,21 @@ TEST(Rules, AParameterThatNothingTakesIsAWarning) {
                             "trialParameter: a trial can only read it as SHIRABE_PARAM_UNITS")));
 }
 
+TEST(Rules, DevicesOfSeveralTypesInOneContainerAreAWarning) {
+  const auto with = [](const std::string& limits) {
+    return FindingsOf(Replaced(kGood, "image: python:3.11",
+                               "image: python:3.11\n                resources: {limits: {" +
+                                   limits + "}, requests: {cpu: 1, nvidia.com/gpu: 1}}"));
+  };
+  EXPECT_THAT(with("nvidia.com/gpu: 1, rdma/hca: 1, memory: 1Gi"), IsEmpty());
+  EXPECT_THAT(
+      with("nvidia.com/gpu: 1, nvidia.com/mig-1g.10gb: 1"),
+      ElementsAre(AllOf(HasSubstr("warning: spec.trialTemplate.trialSpec.spec.template.spec."
+                                  "containers[0].resources: asks for devices of several "
+                                  "types (nvidia.com/gpu, nvidia.com/mig-1g.10gb)"),
+                        HasSubstr("ask for one type"))));
+}
+
 TEST(Rules, OtherKindsNeedConditions) {
   const auto findings = FindingsOf(Replaced(kGood, "kind: Job", "kind: Workflow"));
   EXPECT_THAT(findings, ElementsAre(HasSubstr("successCondition: is required for kind Workflow"),
