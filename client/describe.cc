@@ -1,10 +1,13 @@
 #include "client/describe.h"
 
+#include <map>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/clock.h"
+#include "base/names.h"
 #include "client/best.h"
 #include "client/money.h"
 #include "client/page.h"
@@ -112,6 +115,22 @@ std::string ParametersTable(const v1::ExperimentSpec& spec) {
   return table.Take();
 }
 
+// Trials that are on their way or are to be, by what they wait for.
+StatusOr<std::string> WaitingTable(Client& client, const ExperimentKey& key) {
+  ASSIGN_OR_RETURN(const auto trials, client.ListTrials({.experiment = key, .live_only = true}));
+  std::map<std::string, std::vector<std::string>> by_reason;
+  for (const v1::Trial& trial : trials) {
+    if (trial.waiting().empty()) continue;
+    by_reason[trial.waiting()].push_back(TrialName({key, trial.number()}));
+  }
+  if (by_reason.empty()) return "";
+  Table table({"TRIALS", "FIRST", "WHY"});
+  for (const auto& [reason, names] : by_reason) {
+    table.Add({absl::StrCat(names.size()), names.front(), reason});
+  }
+  return table.Take();
+}
+
 std::string ConditionsTable(const v1::Experiment& experiment, absl::Time now) {
   if (experiment.status().conditions_size() == 0) return "";
   Table table({"TYPE", "STATUS", "SINCE", "REASON", "MESSAGE"});
@@ -136,6 +155,7 @@ StatusOr<std::string> DescribeExperiment(Client& client, const ExperimentKey& ke
   AddRunning(open, now, experiment);
   ASSIGN_OR_RETURN(const std::string holder, client.Holder(key));
   ASSIGN_OR_RETURN(const std::string events, EventsTable(client, {key, 0}, now));
+  ASSIGN_OR_RETURN(const std::string waiting, WaitingTable(client, key));
   const v1::ExperimentSpec& spec = experiment.spec();
   const v1::Condition condition = experiment::CurrentCondition(experiment);
   Page page;
@@ -159,6 +179,7 @@ StatusOr<std::string> DescribeExperiment(Client& client, const ExperimentKey& ke
     page.Line("Bad lines", absl::StrCat(bad, " lines named a metric and had no number"));
   }
   page.Block("Parameters", ParametersTable(spec));
+  page.Block("Waiting trials", waiting);
   page.Block("Conditions", ConditionsTable(experiment, now));
   page.Block("Events", events);
   return page.Take();

@@ -116,11 +116,16 @@ void StartWaiting(const PlanInput& input, int slots, int affordable, Plan& plan)
   }
 }
 
-// The first reason why nothing goes on, where nothing runs.
+// The first reason why nothing goes on, where nothing runs: also what is on its way may wait, for a
+// node say.
 std::string WhyNothingRuns(const PlanInput& input, const Plan& plan) {
+  const v1::Trial* first = nullptr;
   for (const LiveTrial& live : input.live) {
-    if (live.open != nullptr) return "";
+    if (live.open == nullptr) continue;
+    if (live.open->state() == v1::ATTEMPT_RUNNING || live.trial->waiting().empty()) return "";
+    if (first == nullptr) first = live.trial;
   }
+  if (first != nullptr) return first->waiting();
   return plan.start.empty() && plan.suggest == 0 && !plan.why.empty() ? plan.why.begin()->second
                                                                       : "";
 }

@@ -173,25 +173,6 @@ void RunOnce(const PodTemplate& pod) {
   }
 }
 
-// Devices that one container asks for under different names: it is given all and can use one kind.
-void WarnOfDevices(const PodTemplate& pod, AttemptObject& built) {
-  const Json& containers = Items(At(pod.spec(), "containers"));
-  for (size_t i = 0; i < containers.size(); ++i) {
-    std::vector<std::string> devices;
-    const Json& limits = At(containers[i], {"resources", "limits"});
-    if (!limits.is_object()) continue;
-    for (const auto& [resource, amount] : limits.items()) {
-      const bool device =
-          resource == "nvidia.com/gpu" || absl::StartsWith(resource, "nvidia.com/mig-");
-      if (device && ParseQuantity(amount).value_or(0) > 0) devices.push_back(resource);
-    }
-    if (devices.size() < 2) continue;
-    built.warnings.push_back(absl::StrCat(
-        pod.ContainerPath(i), ".resources.limits asks for ", absl::StrJoin(devices, " and "),
-        ": one container can use devices of one kind only; keep one of them"));
-  }
-}
-
 void WarnOfUser(const PodTemplate& pod, size_t container, AttemptObject& built) {
   const Json& theirs = At(pod.spec()["containers"][container], "securityContext");
   const Json& pods = At(pod.spec(), "securityContext");
@@ -264,7 +245,6 @@ StatusOr<AttemptObject> BuildAttemptObject(const AttemptRequest& request, const 
   RETURN_IF_ERROR(PlaceProgram(request, options, pods, built));
   for (const PodTemplate& pod : pods) {
     RETURN_IF_ERROR(Dress(request, place, pod));
-    WarnOfDevices(pod, built);
   }
   for (const PodTemplate& pod : pods) {
     if (IsJob(built) || IsPod(built)) RunOnce(pod);

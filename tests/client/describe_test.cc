@@ -56,6 +56,21 @@ TEST(DescribeTest, AnExperimentSaysHowItIsAndWhy) {
   }
 }
 
+TEST(DescribeTest, TrialsThatWaitForTheSameAreToldTogether) {
+  Stored stored;
+  for (int64_t number = 1; number <= 4; ++number) {
+    v1::Trial trial = MakeTrial(number, number == 1 ? v1::TRIAL_RUNNING : v1::TRIAL_PENDING, 0);
+    if (number > 1) trial.set_waiting(number == 3 ? "a backoff" : "no node can take it");
+    stored.Put(trial);
+  }
+  const auto text = DescribeExperiment(stored.client(), stored.key(), At(100));
+  ASSERT_TRUE(text.ok()) << text.status();
+  EXPECT_THAT(*text, HasSubstr("Waiting trials:\n"
+                               "  TRIALS   FIRST      WHY\n"
+                               "  1        digits-3   a backoff\n"
+                               "  2        digits-2   no node can take it\n"));
+}
+
 TEST(DescribeTest, AFailedTrialShowsItsLastLines) {
   Stored stored;
   v1::Trial trial = MakeTrial(1, v1::TRIAL_FAILED);

@@ -259,5 +259,16 @@ TEST_F(PlanTest, ATrialThatCannotProgressSaysSo) {
   EXPECT_EQ(plan.waiting, plan.why.at(1)) << "nothing else runs";
 }
 
+TEST_F(PlanTest, WhatIsOnItsWayAndWaitsSaysWhyNothingRuns) {
+  AddLive(true).set_waiting("no node can take it");
+  EXPECT_EQ(Make().waiting, "no node can take it");
+  v1::Trial& second = AddLive(true);
+  EXPECT_EQ(Make().waiting, "") << "the second one is about to start";
+  second.set_waiting("no node can take it");
+  EXPECT_EQ(Make().waiting, "no node can take it");
+  attempts_.back().set_state(v1::ATTEMPT_RUNNING);
+  EXPECT_EQ(Make().waiting, "");
+}
+
 }  // namespace
 }  // namespace shirabe::experiment

@@ -499,7 +499,7 @@ TEST(PodBuild, AnObjectWithoutPodTemplatesIsPassedThrough) {
   EXPECT_EQ(built.api_version, "argoproj.io/v1alpha1");
 }
 
-// ---- capacity and devices -----------------------------------------------------------------------
+// ---- capacity -----------------------------------------------------------------------------------
 
 TEST(PodBuild, ThePlaceGoesIntoThePod) {
   PodPlace place;
@@ -511,19 +511,11 @@ TEST(PodBuild, ThePlaceGoesIntoThePod) {
   EXPECT_EQ(pod.spec["tolerations"][0]["key"], "spot");
 }
 
-TEST(PodBuild, TwoKindsOfDevicesInOneContainerAreWarnedOf) {
-  Json object = Json::parse(kJob);
-  object["spec"]["template"]["spec"]["containers"][0]["resources"] = {
-      {"limits", {{"nvidia.com/gpu", 1}, {"nvidia.com/mig-1g.5gb", 1}}}};
-  EXPECT_THAT(Build(Request(object.dump())).warnings,
-              ElementsAre(HasSubstr("nvidia.com/gpu and nvidia.com/mig-1g.5gb")));
-  EXPECT_THAT(Build(Request()).warnings, IsEmpty());
-}
-
 TEST(PodBuild, AUserThatNobodyNamesIsWarnedOf) {
   Json object = Json::parse(kJob);
   object["spec"]["template"]["spec"]["securityContext"] = {{"runAsNonRoot", true}};
   EXPECT_THAT(Build(Request(object.dump())).warnings, ElementsAre(HasSubstr("set runAsUser")));
+  EXPECT_THAT(Build(Request()).warnings, IsEmpty());
 }
 
 TEST(PodLabels, OfForeignObjectsAreNone) {
