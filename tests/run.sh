@@ -195,7 +195,7 @@ tier_cluster() {
     return
   fi
   counts=$(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p' "$log" | tail -n 1)
-  if [ -z "$counts" ]; then
+  if [ -z "$counts" ] || { [ "$status" != 0 ] && [ "${counts#* }" = 0 ]; }; then
     FAILED+=("cluster: it ended with $status before all tests were run")
     return
   fi

@@ -1,54 +1,30 @@
 #!/usr/bin/env bash
 # The cluster tier: every *_test.sh of this folder, and the cases of the C++ tests that ask for a
-# real API server, on a Kubernetes of its own, which is taken down again whatever happens.
+# real API server, each on a Kubernetes of its own, which is taken down again whatever happens. Two
+# at a time, since most of what they do is to wait.
 #
 #   tests/cluster/run.sh [PATTERN]   only the tests whose name contains it
 #
-# Exits with 77 and one line where this machine cannot carry a cluster. KEEP=1 leaves the cluster
-# of a test that failed, and says how to look at it.
+# LANES=n: how many at a time. Exits with 77 and one line where this machine cannot carry a cluster.
+# KEEP=1 leaves the cluster of a test that failed, and says how to look at it.
 set -euo pipefail
 HERE=$(cd "$(dirname "$0")" && pwd)
 cd "$HERE/../.."
 # shellcheck source=tests/cluster/paths.sh
 source "$HERE/paths.sh"
 RESULTS=$PWD/build/test-results
-PASSED=0
-FAILED=0
+LANES=${LANES:-2}
 # C++ programs that know SHIRABE_TEST_KUBECONFIG, and how their cases are called.
 PROGRAMS="kube_test crd_test trial_test integration_test cmd_test"
 CASES='*Cluster*:*RealServer*:*RealCluster*'
+
+# ---- one lane -----------------------------------------------------------------------------------
 
 bring_down() {
   [ -n "${FOLDER:-}" ] || return 0
   "$HERE/cluster.sh" down "$FOLDER/cluster"
   rm -rf "$FOLDER"
-}
-trap bring_down EXIT
-trap 'exit 130' INT TERM
-
-# report NAME SECONDS STATUS LOG
-report() {
-  if [ "$3" = 0 ]; then
-    PASSED=$((PASSED + 1))
-    echo "ok: $1 ($2 s)"
-  else
-    FAILED=$((FAILED + 1))
-    tail -n 60 "$4"
-    echo "FAILED: $1 ($2 s; all of its output: $4)"
-  fi
-}
-
-# run_test NAME LIMIT COMMAND…
-run_test() {
-  local name=$1 limit=$2 log=$RESULTS/cluster-$1.log began=$SECONDS status=0
-  shift 2
-  timeout --kill-after=60 "$limit" "$@" >"$log" 2>&1 || status=$?
-  report "$name" $((SECONDS - began)) "$status" "$log"
-  if [ "$status" != 0 ] && [ -n "${KEEP:-}" ]; then
-    echo "kept: tests/cluster/cluster.sh exec $FOLDER/cluster bash, and then … down"
-    FOLDER=
-    exit 1
-  fi
+  FOLDER=
 }
 
 fresh_cluster() {
@@ -58,33 +34,81 @@ fresh_cluster() {
   "$HERE/cluster.sh" up "$SHIRABE_TEST_CLUSTER" "$@" >/dev/null
 }
 
-run_scripts() {
-  local script name nodes
-  for script in "$HERE"/*_test.sh; do
-    name=$(basename "$script" _test.sh)
-    [[ $name == *$1* ]] || continue
-    # A test says which cluster it wants: "# cluster: --real 3", or nothing.
-    nodes=$(sed -n 's/^# cluster: //p' "$script")
-    # shellcheck disable=SC2086 # words
-    [ -z "$nodes" ] || fresh_cluster $nodes
-    run_test "$name" 900 "$script"
-  done
+# report NAME SECONDS STATUS LOG
+report() {
+  if [ "$3" = 0 ]; then
+    echo "ok: $1 ($2 s)" | tee -a "$WORK/results"
+  else
+    tail -n 60 "$4"
+    echo "FAILED: $1 ($2 s; all of its output: $4)" | tee -a "$WORK/results"
+  fi
 }
 
-run_programs() {
-  local program count
+# run_test NAME COMMAND…
+run_test() {
+  local name=$1 log=$RESULTS/cluster-${1%%,*}.log began=$SECONDS status=0
+  shift
+  timeout --kill-after=60 900 "$@" >"$log" 2>&1 || status=$?
+  report "$name" $((SECONDS - began)) "$status" "$log"
+  if [ "$status" != 0 ] && [ -n "${KEEP:-}" ]; then
+    echo "kept: tests/cluster/cluster.sh exec $FOLDER/cluster bash, and then … down"
+    FOLDER=
+    exit 1
+  fi
+}
+
+# A test says which cluster it wants: "# cluster: --real 3", or nothing.
+run_script() {
+  local nodes
+  nodes=$(sed -n 's/^# cluster: //p' "$HERE/$1_test.sh")
+  # shellcheck disable=SC2086 # words
+  [ -z "$nodes" ] || fresh_cluster $nodes
+  run_test "$1" "$HERE/$1_test.sh"
+}
+
+run_program() {
+  local program=$1
+  fresh_cluster --real 2
+  "$HERE/cluster.sh" load "$SHIRABE_TEST_CLUSTER" "$("$HERE/images.sh" tiny)"
+  if [ "$program" = integration_test ]; then # it runs attempts with our containers, too
+    "$HERE/cluster.sh" load "$SHIRABE_TEST_CLUSTER" "$("$HERE/images.sh" shirabe)"
+    export SHIRABE_TEST_IMAGE=localhost/shirabe:test
+  fi
+  run_test "$program, $(count_cases "$program") cases" "$HERE/cluster.sh" exec "$SHIRABE_TEST_CLUSTER" \
+    "build/release/bin/$program" --gtest_filter="$CASES"
+}
+
+# The next one of the list that all lanes share; nothing at its end.
+next_test() {
+  (
+    flock 8
+    sed -n 1p "$WORK/tests"
+    sed -i 1d "$WORK/tests"
+  ) 8>"$WORK/lock"
+}
+
+lane() {
+  local kind name
+  trap bring_down EXIT
+  trap 'exit 130' INT TERM
+  while read -r kind name < <(next_test); do "run_$kind" "$name"; done
+}
+
+# ---- all of them --------------------------------------------------------------------------------
+
+count_cases() {
+  "build/release/bin/$1" --gtest_list_tests --gtest_filter="$CASES" | grep -c '^ '
+}
+
+# list_tests PATTERN
+list_tests() {
+  local script program
+  for script in "$HERE"/*_test.sh; do
+    [[ $(basename "$script" _test.sh) != *$1* ]] || echo "script $(basename "$script" _test.sh)"
+  done
   for program in $PROGRAMS; do
     [[ $program == *$1* && -x build/release/bin/$program ]] || continue
-    count=$("build/release/bin/$program" --gtest_list_tests --gtest_filter="$CASES" |
-      grep -c '^ ') || continue
-    fresh_cluster --real 2
-    "$HERE/cluster.sh" load "$SHIRABE_TEST_CLUSTER" "$("$HERE/images.sh" tiny)"
-    if [ "$program" = integration_test ]; then # it runs attempts with our containers, too
-      "$HERE/cluster.sh" load "$SHIRABE_TEST_CLUSTER" "$("$HERE/images.sh" shirabe)"
-      export SHIRABE_TEST_IMAGE=localhost/shirabe:test
-    fi
-    run_test "$program, $count cases" 900 "$HERE/cluster.sh" exec "$SHIRABE_TEST_CLUSTER" \
-      "build/release/bin/$program" --gtest_filter="$CASES"
+    ! count_cases "$program" >/dev/null || echo "program $program"
   done
 }
 
@@ -99,7 +123,15 @@ mkdir -p "$RESULTS"
 BUILD_LOG=$RESULTS/cluster-build.log
 "$HERE/build.sh" >"$BUILD_LOG" 2>&1 ||
   cannot "Kubernetes could not be built from its Go modules: $(tail -n 1 "$BUILD_LOG")"
-run_scripts "${1:-}"
-run_programs "${1:-}"
-echo "$PASSED passed, $FAILED failed"
-[ "$FAILED" = 0 ]
+
+WORK=$(mktemp -d)
+trap 'rm -rf "$WORK"' EXIT
+trap 'kill $(jobs -p) 2>/dev/null; wait; exit 130' INT TERM
+list_tests "${1:-}" >"$WORK/tests"
+ALL=$(wc -l <"$WORK/tests")
+touch "$WORK/results"
+for ((i = 0; i < LANES; i++)); do lane & done
+wait
+echo "$(grep -c ^ok "$WORK/results") passed, $(grep -c ^FAILED "$WORK/results") failed"
+# Of a test whose cluster did not come up there is no line.
+[ "$(grep -c ^ok "$WORK/results")" = "$ALL" ]
