@@ -111,6 +111,11 @@ std::optional<Json> ClusterView::FindNode(const std::string& name) const {
   return ready_ ? nodes_->Find("", name) : std::nullopt;
 }
 
+std::vector<Json> ClusterView::AllNodes() const {
+  std::lock_guard lock(mutex_);
+  return ready_ ? nodes_->All() : std::vector<Json>();
+}
+
 bool ClusterView::NodesKnown() const {
   std::lock_guard lock(mutex_);
   return ready_ && Follows(nodes_.get());

@@ -45,6 +45,7 @@ class ClusterView {
   std::optional<Json> FindObject(const kube::Ref& ref) const;
   // nullopt also while the nodes are not known: then NodesKnown is false.
   std::optional<Json> FindNode(const std::string& name) const;
+  std::vector<Json> AllNodes() const;
   bool NodesKnown() const;
   // Every attempt that a pod is there of.
   std::vector<AttemptKey> Attempts() const;

@@ -255,12 +255,25 @@ StatusOr<AttemptObject> BuildAttemptObject(const AttemptRequest& request, const 
   return built;
 }
 
-Json SamplePod(const Json& object, const std::string& primary_container) {
+std::vector<SamplePod> SamplePods(const Json& object) {
   Json copy = object;
-  for (const PodTemplate& pod : FindTemplates(copy)) {
-    if (IndexOfContainer(pod, primary_container) >= 0) return {{"spec", pod.spec()}};
+  std::vector<SamplePod> samples;
+  const std::vector<PodTemplate> pods = FindTemplates(copy);
+  for (const PodTemplate& pod : pods) {
+    Json spec = pod.spec();
+    const Json& containers = Items(At(spec, "containers"));
+    const bool has_command = std::any_of(containers.begin(), containers.end(), [](const Json& one) {
+      return !Items(At(one, "command")).empty();
+    });
+    // Where exactly one pod runs a command, that is the program; see WhyBare.
+    if (pods.size() == 1 && pod.pods == 1 && has_command) {
+      const Json resources = SidecarResources(spec);
+      ListIn(spec, "initContainers")
+          .push_back({{"restartPolicy", "Always"}, {"resources", resources}});
+    }
+    samples.push_back({{{"spec", std::move(spec)}}, pod.pods});
   }
-  return Json::object();
+  return samples;
 }
 
 }  // namespace shirabe::trial

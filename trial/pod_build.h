@@ -43,8 +43,12 @@ StatusOr<AttemptObject> BuildAttemptObject(const AttemptRequest& request, const 
 // Name of the claim that is made for a trial where spec.shirabe.checkpoint.volume.size is set.
 std::string ClaimName(const TrialKey& trial);
 
-// The most that one pod of the object asks of a node is charged for: a pod made of the primary
-// template, for ShareOf (capacity.h) before there is one.
-Json SamplePod(const Json& object, const std::string& primary_container);
+// A pod as it will be made of a template of the object, and how many of them: for what they cost
+// (capacity_quote.h) before there is one. What ours will ask for beside the program is in it.
+struct SamplePod {
+  Json pod;
+  int64_t count = 1;
+};
+std::vector<SamplePod> SamplePods(const Json& object);
 
 }  // namespace shirabe::trial

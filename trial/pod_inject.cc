@@ -18,7 +18,6 @@
 namespace shirabe::trial {
 namespace {
 
-constexpr char kProgram[] = "shirabe";  // found by the PATH of our image
 // One variable may hold 128 KiB; a candidate takes a few hundred bytes.
 constexpr int kMostCandidates = 100;
 
@@ -138,28 +137,6 @@ Json ConfigVariable(const v1::PodConfig& config) {
 
 // ---- our containers -----------------------------------------------------------------------------
 
-// As the program's user, so that each may read and write the other's files. Where nobody says who
-// that is, it is the image's, perhaps root: then as root with no more than the right to its files.
-Json Security(const Json& pod_spec, const Json& program) {
-  Json security = {{"allowPrivilegeEscalation", false},
-                   {"readOnlyRootFilesystem", true},
-                   {"capabilities", {{"drop", Json::array({"ALL"})}}}};
-  const Json& theirs = At(program, "securityContext");
-  const Json& pods = At(pod_spec, "securityContext");
-  for (const char* key :
-       {"runAsUser", "runAsGroup", "runAsNonRoot", "seccompProfile", "seLinuxOptions"}) {
-    if (!At(theirs, key).is_null()) security[key] = At(theirs, key);
-  }
-  bool known = false;
-  for (const Json* context : {&theirs, &pods}) {
-    known |= !At(*context, "runAsUser").is_null() || IsTrue(At(*context, "runAsNonRoot"));
-  }
-  if (known) return security;
-  security["runAsUser"] = 0;
-  security["capabilities"]["add"] = Json::array({"CHOWN", "DAC_OVERRIDE", "FOWNER"});
-  return security;
-}
-
 // Whether the kubelet would call the pod Guaranteed: every container has the same requests and
 // limits of both.
 bool IsGuaranteed(const Json& pod_spec) {
@@ -176,14 +153,6 @@ bool IsGuaranteed(const Json& pod_spec) {
   return true;
 }
 
-// Small, and such that the pod keeps its class.
-Json Resources(bool guaranteed) {
-  const Json limits = {{"cpu", guaranteed ? "100m" : "1"},
-                       {"memory", guaranteed ? "128Mi" : "256Mi"}};
-  return {{"limits", limits},
-          {"requests", guaranteed ? limits : Json{{"cpu", "10m"}, {"memory", "32Mi"}}}};
-}
-
 Json OurContainer(const Injection& injection, const char* name, const char* verb) {
   Json container = {{"name", name},
                     {"image", injection.options.image},
@@ -192,8 +161,8 @@ Json OurContainer(const Injection& injection, const char* name, const char* verb
     container["imagePullPolicy"] = injection.options.image_pull_policy;
   }
   const Json& spec = injection.pod.spec();
-  container["resources"] = Resources(IsGuaranteed(spec));
-  container["securityContext"] = Security(spec, spec["containers"][injection.container]);
+  container["resources"] = SidecarResources(spec);
+  container["securityContext"] = SecurityBeside(spec, spec["containers"][injection.container]);
   return container;
 }
 
@@ -241,6 +210,37 @@ void WrapCommand(const AttemptRequest& request, absl::Duration grace, Json& cont
 }
 
 }  // namespace
+
+// As the program's user, so that each may read and write the other's files. Where nobody says who
+// that is, it is the image's, perhaps root: then as root with no more than the right to its files.
+Json SecurityBeside(const Json& pod_spec, const Json& program) {
+  Json security = {{"allowPrivilegeEscalation", false},
+                   {"readOnlyRootFilesystem", true},
+                   {"capabilities", {{"drop", Json::array({"ALL"})}}}};
+  const Json& theirs = At(program, "securityContext");
+  const Json& pods = At(pod_spec, "securityContext");
+  for (const char* key :
+       {"runAsUser", "runAsGroup", "runAsNonRoot", "seccompProfile", "seLinuxOptions"}) {
+    if (!At(theirs, key).is_null()) security[key] = At(theirs, key);
+  }
+  bool known = false;
+  for (const Json* context : {&theirs, &pods}) {
+    known |= !At(*context, "runAsUser").is_null() || IsTrue(At(*context, "runAsNonRoot"));
+  }
+  if (known) return security;
+  security["runAsUser"] = 0;
+  security["capabilities"]["add"] = Json::array({"CHOWN", "DAC_OVERRIDE", "FOWNER"});
+  return security;
+}
+
+// Small, and such that the pod keeps its class.
+Json SidecarResources(const Json& pod_spec) {
+  const bool guaranteed = IsGuaranteed(pod_spec);
+  const Json limits = {{"cpu", guaranteed ? "100m" : "1"},
+                       {"memory", guaranteed ? "128Mi" : "256Mi"}};
+  return {{"limits", limits},
+          {"requests", guaranteed ? limits : Json{{"cpu", "10m"}, {"memory", "32Mi"}}}};
+}
 
 absl::Duration WholeGrace(const AttemptRequest& request, const Json& pod_spec) {
   const int64_t theirs = Number(At(pod_spec, "terminationGracePeriodSeconds"));

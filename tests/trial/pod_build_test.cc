@@ -461,7 +461,6 @@ TEST(PodBuild, ATrainingOperatorsObjectWithOneRole) {
   EXPECT_EQ(master["template"]["spec"]["initContainers"].size(), 2u);
   EXPECT_EQ(built.object["spec"]["runPolicy"].dump(), "{}");
   EXPECT_FALSE(built.object["spec"].contains("backoffLimit"));
-  EXPECT_EQ(SamplePod(built.object, "main")["spec"]["containers"].size(), 1u);
 }
 
 TEST(PodBuild, SeveralRolesWithTheContainerAreReadFromOutside) {
