@@ -16,6 +16,7 @@
 #include "client/words.h"
 #include "trial/layout.h"
 
+#include "trial/log_file.h"
 namespace shirabe::client {
 namespace {
 
@@ -39,16 +40,8 @@ StatusOr<Record> OneRecord(StatusOr<db::Versioned<Record>> item) {
 }
 
 StatusOr<LogChunk> ReadChunk(const std::string& path, int64_t offset, int64_t max_bytes) {
-  const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.valid()) return ErrnoStatus("cannot read " + path, errno);
-  LogChunk chunk;
-  chunk.text.resize(max_bytes);
-  const ssize_t got = pread(file.get(), chunk.text.data(), max_bytes, offset);
-  if (got < 0) return ErrnoStatus("cannot read " + path, errno);
-  chunk.text.resize(got);
-  chunk.next = offset + got;
-  chunk.at_end = got < max_bytes;
-  return chunk;
+  ASSIGN_OR_RETURN(trial::LogPiece piece, trial::ReadLog(path, offset, max_bytes));
+  return LogChunk{.text = std::move(piece.text), .next = piece.next, .at_end = piece.at_end};
 }
 
 // Who runs an experiment while something is asked of it: the attached controller, one of our own

@@ -220,6 +220,8 @@ Status ControllerProcess::Lead() {
                                                     .katib_listen = flags_.doors.katib_listen,
                                                     .tls = tls_,
                                                     .tokens = *tokens_,
+                                                    .home = session_.place.home,
+                                                    .log_bytes = LogBytesOf(flags_.doors),
                                                     .requests_per_second = RateOf(flags_.doors)}));
   sync_ = crd::Sync::Start({.kube = client_.get(),
                             .store = session_.client.get(),

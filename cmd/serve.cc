@@ -83,6 +83,8 @@ StatusOr<int> Serve(const Arguments& arguments) {
                                            .katib_listen = flags.doors.katib_listen,
                                            .tls = flags.doors.tls,
                                            .tokens = std::move(tokens),
+                                           .home = session.place.home,
+                                           .log_bytes = LogBytesOf(flags.doors),
                                            .requests_per_second = RateOf(flags.doors)}));
   ProgressLine(absl::StrCat("serving ", session.place.db, " on ", server->grpc_address(),
                             " (gRPC) and ", server->http_address(), " (HTTP)",

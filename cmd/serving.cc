@@ -27,6 +27,9 @@ void AddDoors(Options& options, Doors* doors) {
   options.Number("--rate", &doors->rate, 0,
                  "requests a second that one caller may make in the long run, by gRPC and HTTP "
                  "together; 0 for any number (default 2000)");
+  options.Number("--log-space", &doors->log_space, 0,
+                 "GiB that the logs of ended attempts may take together; the oldest go first; 0 "
+                 "keeps all (default 10)");
   options.Text("--ready-file", &doors->ready_file, "FILE",
                "written once it answers: {\"grpc\", \"http\", \"pid\", \"tokenFile\"}");
 }
@@ -41,6 +44,11 @@ Status CheckDoors(const Doors& doors) {
 double RateOf(const Doors& doors) {
   constexpr double kUsual = 2000;
   return doors.rate ? static_cast<double>(*doors.rate) : kUsual;
+}
+
+int64_t LogBytesOf(const Doors& doors) {
+  constexpr int64_t kUsual = 10;
+  return doors.log_space.value_or(kUsual) << 30;
 }
 
 Status SetRemoteAlgorithms(const Doors& doors) {

@@ -24,6 +24,7 @@ struct Doors {
   std::vector<std::string> algorithms;
   std::vector<std::string> endpoints;
   std::optional<int64_t> rate;
+  std::optional<int64_t> log_space;
 };
 void AddDoors(Options& options, Doors* doors);
 // A usage error for options that do not go together.
@@ -31,6 +32,8 @@ Status CheckDoors(const Doors& doors);
 
 // Requests a second of one caller.
 double RateOf(const Doors& doors);
+// Of logs, in bytes; 0 = all are kept.
+int64_t LogBytesOf(const Doors& doors);
 
 // A server has tenants: they connect it only where its administrator says.
 Status SetRemoteAlgorithms(const Doors& doors);

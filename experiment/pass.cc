@@ -194,7 +194,9 @@ Status Pass::CollectLive(Live& live) {
     Requeue(live.collect_at - monotonic_);
     return absl::OkStatus();
   }
-  ASSIGN_OR_RETURN(const Ingested ingested, Ingest(state_, live, SourceOf(live), *options_.store));
+  const metrics::Source source = SourceOf(live);
+  ASSIGN_OR_RETURN(const Ingested ingested, Ingest(state_, live, source, *options_.store));
+  trims_.Note(live, source);
   live.collect_interval = ingested.news
                               ? kMinCollectInterval
                               : std::min(std::max(live.collect_interval * 1.5, kMinCollectInterval),
@@ -212,12 +214,14 @@ StatusOr<bool> Pass::CollectRest(Live& live) {
   source.ended = true;
   ASSIGN_OR_RETURN(const Ingested ingested, Ingest(state_, live, source, *options_.store));
   return !ingested.more;
+  trims_.Note(live, source);
 }
 
 // ---- after the commit --------------------------------------------------------------------------
 
 Status Pass::Act() {
   for (const AttemptKey& key : forget_) {
+  trims_.Run();
     Step();
     options_.executor->Forget(key);
   }

@@ -6,8 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "experiment/inbox.h"
 #include "experiment/ledger.h"
+#include "experiment/log_trims.h"
+#include "experiment/pass_mode.h"
 #include "experiment/plan.h"
 #include "experiment/policy.h"
 #include "experiment/reconciler.h"
@@ -17,13 +18,6 @@ namespace shirabe::experiment {
 
 // How often the wishes of other processes are looked for; they are heeded within a second.
 inline constexpr absl::Duration kIntentInterval = absl::Milliseconds(400);
-
-struct PassMode {
-  bool suspended = false;               // stop what runs, keep it for later
-  bool stop_now = false;                // without grace
-  bool heed = false;                    // a wish was written just now
-  std::vector<LetterPtr> letters = {};  // reports to take; the caller answers them
-};
 
 class Pass {
  public:
@@ -113,6 +107,7 @@ class Pass {
   Plan plan_;
   std::vector<AttemptKey> forget_;     // closed in this pass
   std::vector<v1::Checkpoint> prune_;  // recorded as gone in this pass
+  LogTrims trims_;                     // after the commit
   bool delete_ = false;
   ReconcileResult result_;
 };

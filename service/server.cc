@@ -21,6 +21,7 @@
 #include "service/katib_early_stopping.h"
 #include "service/katib_suggestion.h"
 #include "service/keeper.h"
+#include "service/log_sweeper.h"
 #include "service/metrics.h"
 #include "service/metrics_store.h"
 #include "service/pods_grpc.h"
@@ -91,6 +92,7 @@ class DoorsServer : public Server {
     ASSIGN_OR_RETURN(controller_, options_.client->MakeController(options_.machines, kWorkers));
     options_.client->Attach(controller_.get());
     keeper_ = std::make_unique<Keeper>(options_.client, controller_.get(), options_.clock);
+    sweeper_ = std::make_unique<LogSweeper>(options_.client, options_.home, options_.log_bytes);
     hub_ = std::make_unique<ChangeHub>(*options_.client);
     store_metrics_ = std::make_unique<StoreMetrics>(StoreMetrics::Options{.client = options_.client,
                                                                           .hub = hub_.get(),
@@ -111,6 +113,7 @@ class DoorsServer : public Server {
     http_ = nullptr;
     store_metrics_ = nullptr;
     hub_ = nullptr;
+    sweeper_ = nullptr;
     keeper_ = nullptr;
     options_.client->Attach(nullptr);
     controller_ = nullptr;
@@ -222,6 +225,7 @@ class DoorsServer : public Server {
   std::unique_ptr<grpc::Server> katib_;
   int katib_port_ = 0;
   std::unique_ptr<Keeper> keeper_;
+  std::unique_ptr<LogSweeper> sweeper_;
   std::unique_ptr<ChangeHub> hub_;
   std::unique_ptr<StoreMetrics> store_metrics_;
   std::unique_ptr<HttpServer> http_;

@@ -29,6 +29,8 @@ struct ServerOptions {
   std::string katib_listen = {};  // Katib's DBManager, plaintext and without a token; "" = nowhere
   TlsFiles tls;
   Tokens tokens = Tokens::Open();
+  std::string home = {};           // of the client's store, with the logs
+  int64_t log_bytes = 0;           // of ended attempts' logs that are kept, the newest; 0 = all
   double requests_per_second = 0;  // of one caller, twice as many at once; 0 = any
 };
 

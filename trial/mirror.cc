@@ -18,6 +18,7 @@
 #include "absl/strings/str_split.h"
 #include "base/file.h"
 #include "base/printable.h"
+#include "trial/log_file.h"
 #include "trial/sha256.h"
 
 namespace shirabe::trial {
@@ -151,7 +152,25 @@ class Copy {
   Status Append(std::string_view data) { return WriteAt(fd_.get(), data, size_, path_); }
 
  private:
+  // What was left out of the copy by now was the same.
   StatusOr<bool> Holds(std::string_view data, int64_t offset) const {
+    while (!data.empty()) {
+      const auto most = static_cast<int64_t>(data.size());
+      const int64_t left_out = std::min(most, EndOfHole(fd_.get(), offset) - offset);
+      data.remove_prefix(static_cast<size_t>(left_out));
+      offset += left_out;
+      const off_t hole = lseek(fd_.get(), offset, SEEK_HOLE);
+      const int64_t bytes = hole > offset ? std::min<int64_t>(hole - offset, data.size())
+                                          : static_cast<int64_t>(data.size());
+      ASSIGN_OR_RETURN(const bool same, Has(data.substr(0, static_cast<size_t>(bytes)), offset));
+      if (!same) return false;
+      data.remove_prefix(static_cast<size_t>(bytes));
+      offset += bytes;
+    }
+    return true;
+  }
+
+  StatusOr<bool> Has(std::string_view data, int64_t offset) const {
     std::string there(data.size(), '\0');
     size_t done = 0;
     while (done < there.size()) {
@@ -253,7 +272,7 @@ std::mutex& Mirror::LockOf(const AttemptKey& key) {
 
 // A log that is full is so after a restart as well: it ends with a line of ours.
 bool Mirror::IsFull(const AttemptKey& key, const std::string& name, int64_t size) {
-  if (name == "log" && size >= options_.max_bytes) return true;
+  if (name == "log" && !options_.trims && size >= options_.max_bytes) return true;
   std::lock_guard lock(mutex_);
   const auto found = full_.find(key);
   return found != full_.end() && found->second.contains(name);
@@ -279,11 +298,17 @@ Status Mirror::TakePiece(const AttemptKey& key, const v1::FilePiece& piece, Take
     Close(key, name, absl::StrCat("is not kept: there are ", options_.max_files, " others"), taken);
     return absl::OkStatus();
   }
-  const int64_t after =
-      UsedBy(sizes, group) - size + piece.offset() + static_cast<int64_t>(piece.data().size());
+  const int64_t fresh = piece.offset() + static_cast<int64_t>(piece.data().size()) - size;
+  const bool trimmed = group == 0 && options_.trims;
+  const int64_t after = fresh + (trimmed ? DiskBytes(dir + "/log") : UsedBy(sizes, group));
   if (after <= options_.max_bytes) {
     ASSIGN_OR_RETURN(Copy copy, Copy::Open(dir, name));
     return copy.Take(piece);
+  }
+  if (trimmed) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the log of ", AttemptName(key), " has ", options_.max_bytes >> 20,
+                     " MiB that are still to be read: more of it is taken later"));
   }
   const std::string why = absl::StrCat("is kept no further: the copies of ",
                                        group == 0 ? "an attempt's log" : "an attempt's files",

@@ -31,7 +31,10 @@ namespace shirabe::trial {
 struct MirrorOptions {
   const Layout* layout = nullptr;  // of the server's own $SHIRABE_HOME; outlives the mirror
   int64_t max_bytes = 256 << 20;   // of an attempt's log, and again of its other copies
-  int max_files = 256;             // below RootOf, of an attempt
+  // The log is shortened by whoever has read it (trial/log_file.h): then max_bytes is what may be
+  // there unread, and more is taken later; else a log that is longer ends there.
+  bool trims = false;
+  int max_files = 256;  // below RootOf, of an attempt
 };
 
 class Mirror {
@@ -46,7 +49,8 @@ class Mirror {
   // that is full, the greatest number that there is: no more of it need be sent. With
   // `durable`, all copies have reached the disk when it returns: for the request that is complete.
   // kInvalidArgument, and nothing was taken: a name that is none of ours. Other errors are the
-  // disk's: try again. `key` is whose token it was, never what the request says.
+  // disk's, or kResourceExhausted where what is there has to be read first: try again. `key` is
+  // whose token it was, never what the request says.
   StatusOr<Taken> Take(const AttemptKey& key, const v1::SyncRequest& request, bool durable);
 
   // Puts `bytes` at the end of the attempt's log: of a pod without a sidecar, whose log is read

@@ -2,6 +2,7 @@
 #include "trial/mirror.h"
 
 #include <stdlib.h>
+#include <sys/mount.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -13,6 +14,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "trial/last_words.h"
+#include "trial/log_file.h"
 
 namespace shirabe::trial {
 namespace {
@@ -48,8 +50,8 @@ class MirrorTest : public testing::Test {
   }
 
   void Restart() {
-    mirror_ = std::make_unique<Mirror>(
-        MirrorOptions{.layout = &layout_, .max_bytes = max_bytes_, .max_files = max_files_});
+    mirror_ = std::make_unique<Mirror>(MirrorOptions{
+        .layout = &layout_, .max_bytes = max_bytes_, .trims = trims_, .max_files = max_files_});
   }
   std::string Dir() const { return layout_.Paths(kKey).dir; }
   std::string Read(const std::string& name) const {
@@ -83,6 +85,7 @@ class MirrorTest : public testing::Test {
   const std::string home_;
   const Layout layout_;
   int64_t max_bytes_ = 1 << 20;
+  bool trims_ = false;
   int max_files_ = 4;
   std::unique_ptr<Mirror> mirror_;
 };
@@ -205,6 +208,69 @@ TEST_F(MirrorTest, AFullLogEndsWithALineAndWantsNoMore) {
   Restart();
   EXPECT_EQ(Send("log", 0, "12345"), kEverything);
   EXPECT_EQ(Read("log"), before);
+}
+
+// ---- logs that are shortened once they are read -------------------------------------------------
+
+// What is sent is taken as fast as it is read, and no faster.
+TEST_F(MirrorTest, AFloodWaitsForItsReaderAndThenGoesOn) {
+  if (!CanTrim(home_)) GTEST_SKIP() << "the file system of " << home_ << " has no holes";
+  trims_ = true;
+  Restart();
+  const std::string piece(512 << 10, 'x');
+  EXPECT_EQ(Send("log", 0, piece), 512 << 10);
+  EXPECT_EQ(Send("log", 512 << 10, piece), 1 << 20);
+  v1::SyncRequest request;
+  *request.add_files() = Piece("metrics.jsonl", 0, "{}\n");
+  *request.add_files() = Piece("log", 1 << 20, piece);
+  const Status waits = mirror_->Take(kKey, request, false).status();
+  EXPECT_EQ(waits.code(), Code::kResourceExhausted) << waits;
+  EXPECT_THAT(Message(waits), HasSubstr("still to be read"));
+  EXPECT_EQ(Read("metrics.jsonl"), "{}\n") << "metrics do not wait";
+  const LogLimits limits = {.head = 64 << 10, .tail = 64 << 10, .step = 64 << 10};
+  ASSERT_TRUE(TrimLog(Dir() + "/log", 1 << 20, limits).ok());
+  EXPECT_EQ(Send("log", 1 << 20, piece), (1 << 20) + (512 << 10));
+}
+
+// A piece that comes again, late, is known although a part of its copy is left out by now.
+TEST_F(MirrorTest, ARepetitionOfWhatWasLeftOutShortensNothing) {
+  if (!CanTrim(home_)) GTEST_SKIP() << "the file system of " << home_ << " has no holes";
+  trims_ = true;
+  max_bytes_ = 16 << 20;
+  Restart();
+  const std::string log(4 << 20, 'x');
+  Send("log", 0, log);
+  const LogLimits limits = {.head = 64 << 10, .tail = 64 << 10, .step = 64 << 10};
+  ASSERT_TRUE(TrimLog(Dir() + "/log", 4 << 20, limits).ok());
+  ASSERT_LT(DiskBytes(Dir() + "/log"), 1 << 20);
+  EXPECT_EQ(Send("log", 1 << 20, log.substr(1 << 20), 4 << 20), 4 << 20);
+  EXPECT_EQ(Send("log", 0, log.substr(0, 1 << 20), 4 << 20), 4 << 20);
+  EXPECT_LT(DiskBytes(Dir() + "/log"), 1 << 20) << "and fills nothing";
+}
+
+// ---- a disk that is full (F14) ------------------------------------------------------------------
+
+TEST_F(MirrorTest, AFullDiskRefusesAndLosesNothing) {
+  ASSERT_TRUE(MakeDirs(Dir()).ok());
+  if (mount("none", Dir().c_str(), "tmpfs", 0, "size=1m") != 0) {
+    GTEST_SKIP() << "mounting a tmpfs is not permitted here: a full disk is not tried";
+  }
+  max_bytes_ = 16 << 20;
+  Restart();
+  Send("log", 0, "begin\n");
+  const std::string rest(2 << 20, 'x');
+  v1::SyncRequest request;
+  *request.add_files() = Piece("log", 6, rest);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(mirror_->Take(kKey, request, false).status().code(), Code::kResourceExhausted);
+  }
+  Restart();
+  EXPECT_EQ(mount("none", Dir().c_str(), nullptr, MS_REMOUNT, "size=8m"), 0);
+  ASSERT_EQ(Take({}).have.size(), 1u);
+  const int64_t have = Take({}).have[0].size();
+  EXPECT_EQ(Send("log", have, rest.substr(static_cast<size_t>(have - 6))), 6 + (2 << 20));
+  EXPECT_EQ(Read("log"), "begin\n" + rest);
+  EXPECT_EQ(umount(Dir().c_str()), 0);
 }
 
 TEST_F(MirrorTest, AFloodTakesNothingFromTheMetrics) {

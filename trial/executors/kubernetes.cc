@@ -10,6 +10,7 @@
 #include "trial/kubernetes_record.h"
 #include "trial/records.h"
 
+#include "trial/log_file.h"
 namespace shirabe::trial {
 namespace {
 
@@ -54,7 +55,7 @@ KubernetesExecutor::KubernetesExecutor(const ExecutorOptions& options, const Pod
       times_(times),
       layout_(options.home),
       client_(*options.pods.client),
-      mirror_({.layout = &layout_}),
+      mirror_({.layout = &layout_, .trims = CanTrim(layout_.home())}),
       began_(options.clock->Monotonic()),
       view_({.client = options.pods.client,
              .clock = options.clock,
