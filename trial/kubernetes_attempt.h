@@ -36,6 +36,7 @@ struct PodAttempt {
 
   // What its sidecar told.
   v1::PodState state;
+  bool unsaved = false;                 // the disk did not take it
   std::optional<absl::Duration> heard;  // monotonic; its last request
   std::optional<absl::Duration> told_complete;
 

@@ -55,7 +55,8 @@ StatusOr<v1::SyncReply> KubernetesExecutor::Sync(const v1::SyncRequest& request)
     RETURN_IF_ERROR(Admit(key, id));  // it may have ended meanwhile
     PodAttempt& attempt = attempts_.at(key);
     attempt.heard = options_.clock->Monotonic();
-    if (request.has_state()) news = TakeState(request.state(), attempt);
+    if (request.has_state()) news = TakeState(request.state(), attempt) || attempt.unsaved;
+    attempt.unsaved = news;
     Heed(attempt);
     Hand(attempt, reply);
   }
@@ -63,6 +64,10 @@ StatusOr<v1::SyncReply> KubernetesExecutor::Sync(const v1::SyncRequest& request)
   if (news) {
     // Before the answer: what was acknowledged is not told again.
     RETURN_IF_ERROR(SaveStateRecord(layout_.Paths(key).dir, request.state()));
+    std::unique_lock lock(mutex_);
+    const auto found = attempts_.find(key);
+    if (found != attempts_.end()) found->second.unsaved = false;
+    lock.unlock();
     if (options_.on_change) options_.on_change(key.trial.experiment);
   }
   Examine(key, nullptr);

@@ -88,6 +88,8 @@ class FakeServer : public v1::Pods::Service {
     EXPECT_TRUE(RemoveAll(layout_.Paths(kKey).dir).ok());
   }
 
+  // Where its copies lie.
+  std::string dir() const { return layout_.Paths(kKey).dir; }
   std::string address() const { return absl::StrCat("127.0.0.1:", port_); }
   std::string Copy(const std::string& name) const {
     const auto text = ReadFile(layout_.Paths(kKey).dir + "/" + name, int64_t{1} << 30);

@@ -2,6 +2,7 @@
 #include "sidecar/sidecar.h"
 
 #include <gmock/gmock.h>
+#include <sys/mount.h>
 #include <unistd.h>
 
 #include <thread>
@@ -275,6 +276,33 @@ TEST_F(SidecarTest, ALogThatGrowsFasterThanMostDisks) {
   const absl::Duration took = RealClock()->Monotonic() - from;
   EXPECT_EQ(static_cast<int64_t>(server_.Copy("log").size()), written);
   RecordProperty("seconds", absl::StrCat(absl::ToDoubleSeconds(took)));
+}
+
+// F14: what finds no room at the server stays here, until there is some.
+TEST_F(SidecarTest, AServerWhoseDiskIsFullGetsTheRestLater) {
+  const std::string disk = server_.dir();
+  ASSERT_TRUE(MakeDirs(disk).ok());
+  if (mount("none", disk.c_str(), "tmpfs", 0, "size=1m") != 0) {
+    GTEST_SKIP() << "mounting a tmpfs is not permitted here: a full disk is not tried";
+  }
+  Start();
+  program_.Begin();
+  const std::string lines = Lines(0, 200'000);  // 4 MiB
+  program_.Print(lines);
+  EXPECT_TRUE(Eventually([&] { return server_.Copy("log").size() >= 900'000; }));
+  program_.Report("{\"step\":1,\"metrics\":{\"loss\":1}}\n");
+  program_.Print("the end\n");
+  EndProgram();
+  const int calls = server_.calls();
+  EXPECT_TRUE(Eventually([&] { return server_.calls() > calls + 2; })) << "it goes on trying";
+  EXPECT_FALSE(server_.complete());
+  EXPECT_EQ(mount("none", disk.c_str(), nullptr, MS_REMOUNT, "size=32m"), 0);
+  EXPECT_TRUE(Eventually([&] { return server_.complete(); }));
+  EXPECT_TRUE(server_.Copy("log") == lines + "the end\n") << "every byte, once and in order";
+  EXPECT_EQ(server_.Copy("metrics.jsonl"), "{\"step\":1,\"metrics\":{\"loss\":1}}\n");
+  Stop();
+  EXPECT_EQ(words_, "");
+  EXPECT_EQ(umount(disk.c_str()), 0);
 }
 
 }  // namespace
