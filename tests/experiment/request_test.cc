@@ -1,0 +1,119 @@
+// Where the collector of an attempt looks: at the program's own files, or at copies of what a
+// program elsewhere names by its own paths.
+#include "experiment/request.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "experiment/submit.h"
+#include "tests/experiment/specs.h"
+#include "trial/layout.h"
+#include "trial/pod_paths.h"
+
+namespace shirabe::experiment {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::StartsWith;
+
+const absl::Time kNow = absl::FromUnixSeconds(1'700'000'000);
+
+class RequestTest : public testing::Test {
+ protected:
+  // One open attempt of the experiment, whose collector is written so.
+  void Open(const std::string& collector, const std::string& container = "") {
+    std::string text = Replaced(kGood, "  maxTrialCount",
+                                "  metricsCollectorSpec: " + collector + "\n  maxTrialCount");
+    text = Replaced(text, "image: python:3.11", "image: python:3.11" + container);
+    const v1::Experiment experiment = ParseOnly(text);
+    db::Batch batch;
+    batch.experiment = KeyOf(experiment);
+    batch.put = {experiment, 0};
+    ASSERT_TRUE(store_->Commit(batch).ok());
+    const auto lease = store_->AcquireLease(
+        {.experiment = KeyOf(experiment), .holder = "h", .now = kNow, .ttl = absl::Hours(1)});
+    auto state = State::Load(*store_, KeyOf(experiment), lease->epoch());
+    ASSERT_TRUE(state.ok()) << state.status();
+    state_ = *std::move(state);
+    suggestion::Suggestion suggestion;
+    suggestion.point = suggestion::Point(state_->space().size(), 0.5);
+    live_ = &state_->AddTrial(suggestion, kNow);
+    state_->OpenAttempt(*live_, kNow);
+  }
+
+  AttemptKey Key() const { return shirabe::experiment::KeyOf(*state_, live_->open->record); }
+  static trial::Layout Home() { return trial::Layout("/home/shirabe"); }
+
+  // As the executor `process` has them, and as the one for clusters does: copies.
+  metrics::Source Here(const std::string& working_dir = "/work") {
+    return SourceFor(*state_, *live_, Home().Paths(Key()), working_dir);
+  }
+  metrics::Source Copies() {
+    trial::AttemptPaths paths = Home().Paths(Key());
+    paths.root = paths.dir + "/files";
+    return SourceFor(*state_, *live_, paths, "/work");
+  }
+  std::string Root() const { return Home().Paths(Key()).dir + "/files"; }
+  static std::string PathOf(const metrics::Source& source) {
+    return source.spec.source().file_system_path().path();
+  }
+  static std::string File(const std::string& path) {
+    return R"({collector: {kind: File}, source: {fileSystemPath: {kind: File, path: ")" + path +
+           R"("}}})";
+  }
+
+  std::unique_ptr<db::Store> store_ = *db::Open("memory:");
+  std::unique_ptr<State> state_;
+  Live* live_ = nullptr;
+};
+
+TEST_F(RequestTest, AnAbsolutePathIsItselfHereAndBelowTheRootOfCopies) {
+  Open(File("/var/log/metrics.log"));
+  EXPECT_EQ(PathOf(Here()), "/var/log/metrics.log");
+  EXPECT_FALSE(Here().copies);
+  EXPECT_EQ(PathOf(Copies()), Root() + "/var/log/metrics.log");
+  EXPECT_TRUE(Copies().copies);
+}
+
+TEST_F(RequestTest, ARelativePathStartsWhereTheProgramDoes) {
+  Open(File("metrics.log"), "\n                workingDir: /app");
+  EXPECT_EQ(PathOf(Here()), "metrics.log");
+  EXPECT_EQ(Here().working_dir, "/app");
+  EXPECT_EQ(Copies().working_dir, Root() + "/app");
+}
+
+TEST_F(RequestTest, WithoutAWorkingDirOfItsOwnThatIsOurs) {
+  Open(File("metrics.log"));
+  EXPECT_EQ(Here("/work").working_dir, "/work/");
+}
+
+TEST_F(RequestTest, FoldersOfTheTrialAreThoseThatItsProgramSees) {
+  Open(File("$(SHIRABE_OUTPUT_DIR)/loss.log"));
+  EXPECT_EQ(PathOf(Here()), Home().Paths(Key()).output_dir + "/loss.log");
+  const std::string theirs = trial::PodPaths(Key()).output_dir;
+  EXPECT_THAT(theirs, StartsWith("/shirabe/home/"));
+  EXPECT_EQ(PathOf(Copies()), Root() + theirs + "/loss.log");
+}
+
+TEST_F(RequestTest, CheckpointsLieInAFolderOfTheAttempt) {
+  Open(File("$(SHIRABE_CHECKPOINT_DIR)/log"));
+  EXPECT_EQ(PathOf(Here()), Home().Paths(Key()).checkpoint_dir + "/log");
+  EXPECT_EQ(PathOf(Copies()), Root() + trial::PodPaths(Key()).checkpoint_dir + "/log");
+}
+
+// It has a copy of its own, which is not among those of what a program names by a path.
+TEST_F(RequestTest, TheContractsOwnFileIsTheContractsOwnCopy) {
+  Open(File("$(SHIRABE_METRICS_FILE)"));
+  EXPECT_EQ(PathOf(Here()), Home().Paths(Key()).metrics_file);
+  EXPECT_EQ(PathOf(Copies()), Home().Paths(Key()).metrics_file);
+  EXPECT_THAT(PathOf(Copies()), EndsWith("/metrics.jsonl"));
+}
+
+TEST_F(RequestTest, TheOutputNeedsNoPath) {
+  Open("{collector: {kind: StdOut}}");
+  EXPECT_EQ(PathOf(Copies()), "");
+  EXPECT_EQ(Copies().log, Home().Paths(Key()).log);
+}
+
+}  // namespace
+}  // namespace shirabe::experiment
