@@ -14,9 +14,10 @@
 #include "client/imported.h"
 #include "client/suggest.h"
 #include "client/words.h"
+#include "trial/kubernetes_volume.h"
 #include "trial/layout.h"
-
 #include "trial/log_file.h"
+
 namespace shirabe::client {
 namespace {
 
@@ -107,17 +108,21 @@ class StoreClient : public LocalClient {
   std::string LogPlace(const AttemptKey& key) override { return layout_.Paths(key).log; }
 
   StatusOr<Candidates> Suggest(const v1::Experiment& experiment, int count) override {
+    // Who asks for no points wants to know whether there could be any.
+    if (count == 0) RETURN_IF_ERROR(CheckFits(experiment));
     return SuggestNext(*store_, experiment, count);
   }
 
   StatusOr<experiment::Submitted> Submit(const v1::Experiment& experiment,
                                          int64_t generation) override {
     RETURN_IF_ERROR(CheckNoLeftovers(experiment::KeyOf(experiment)));
+    RETURN_IF_ERROR(CheckFits(experiment));
     return experiment::Submit(*store_, *options_.clock, experiment, generation);
   }
   StatusOr<std::vector<std::string>> Import(const std::string& ns,
                                             const Imported& imported) override;
   Status Send(const ExperimentKey& key, const v1::Intent& intent) override {
+    RETURN_IF_ERROR(CheckScale(key, intent));
     RETURN_IF_ERROR(experiment::Send(*store_, *options_.clock, key, intent));
     if (controller_ != nullptr) controller_->Poke(key);
     return absl::OkStatus();
@@ -132,6 +137,7 @@ class StoreClient : public LocalClient {
 
   StatusOr<std::unique_ptr<experiment::Controller>> MakeController(Machines machines,
                                                                    int workers) override {
+    cluster_ = machines.pods.client;
     return experiment::Controller::Create(
         {.store = store_.get(),
          .clock = options_.clock,
@@ -146,6 +152,8 @@ class StoreClient : public LocalClient {
   }
 
  private:
+  Status CheckFits(const v1::Experiment& experiment);
+  Status CheckScale(const ExperimentKey& key, const v1::Intent& intent);
   Status CheckNoLeftovers(const ExperimentKey& key);
   StatusOr<Owner> MayOwn();
   StatusOr<Owner> FindOwner(const ExperimentKey& key);
@@ -155,6 +163,7 @@ class StoreClient : public LocalClient {
   const LocalOptions options_;
   const trial::Layout layout_;
   experiment::Controller* controller_ = nullptr;
+  kube::Client* cluster_ = nullptr;  // where its trials run; null = here
 };
 
 // Files of a new experiment's name belong to one in another database, or to one whose database is
@@ -167,6 +176,26 @@ Status StoreClient::CheckNoLeftovers(const ExperimentKey& key) {
       absl::StrCat(folder, " has the files of an experiment \"", key.name,
                    "\" that is not in this database: "
                    "remove that folder, or choose another name, database or SHIRABE_HOME"));
+}
+
+// Only whoever runs experiments in a cluster knows what is there. What cannot be found out, and
+// what may still come, is no reason to refuse it: its trials wait, and say why.
+Status StoreClient::CheckFits(const v1::Experiment& experiment) {
+  if (cluster_ == nullptr || experiment.spec().shirabe().ask_and_tell()) return absl::OkStatus();
+  const Status fits =
+      trial::CheckSharedClaim(*cluster_, experiment::KeyOf(experiment), experiment.spec());
+  return absl::IsInvalidArgument(fits) ? fits : absl::OkStatus();
+}
+
+// More at the same time may be more than there is room for.
+Status StoreClient::CheckScale(const ExperimentKey& key, const v1::Intent& intent) {
+  if (cluster_ == nullptr || intent.verb() != v1::Intent::SCALE ||
+      !intent.has_parallel_trial_count()) {
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(auto stored, store_->GetExperiment(key));
+  stored.record.mutable_spec()->set_parallel_trial_count(intent.parallel_trial_count());
+  return CheckFits(stored.record);
 }
 
 // Whoever runs the experiment carries the deletion out. Where nobody does, we do it in the same

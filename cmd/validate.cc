@@ -1,3 +1,5 @@
+#include <optional>
+
 #include "absl/strings/str_cat.h"
 #include "cmd/context.h"
 #include "cmd/spec_file.h"
@@ -25,9 +27,22 @@ Status ValidateNodesFile(const std::string& path) {
   return absl::OkStatus();
 }
 
-Status ValidateSpecFile(const std::string& path) {
+// What only the server knows: whether its trials could run where it runs them.
+Status AskServer(Session& session, const SpecFile& file) {
+  for (const experiment::ParsedExperiment& document : file.documents) {
+    v1::Experiment experiment = document.experiment;
+    if (!session.ns_is_usual) experiment.mutable_metadata()->set_namespace_(session.ns);
+    // What it would refuse has no points either, and nothing is stored.
+    const Status fits = session.client->Suggest(experiment, 0).status();
+    RETURN_IF_ERROR(Prefix(file.shown_name, fits));
+  }
+  return absl::OkStatus();
+}
+
+Status ValidateSpecFile(const std::string& path, Session* session) {
   ASSIGN_OR_RETURN(const SpecFile file, ReadSpecFile(path));
   RETURN_IF_ERROR(ReportFindings(file));
+  if (session != nullptr) RETURN_IF_ERROR(AskServer(*session, file));
   PrintValid(file);
   return absl::OkStatus();
 }
@@ -41,7 +56,8 @@ StatusOr<int> Validate(const Arguments& arguments) {
   std::string nodes;
   Options options("validate -f FILE",
                   "Checks experiments without running them, and prints every mistake with its "
-                  "place. Exits with 5 if there is one.");
+                  "place. Exits with 5 if there is one. With --server that one is asked, too, "
+                  "whether their trials could run in its cluster.");
   options.Texts("-f,--file", &files, "FILE", "a file, or - for stdin; may be repeated");
   options.Text("--nodes", &nodes, "FILE", "pools of machines, as for run --nodes");
   options.Arguments("FILE", &more, 0, 1000);
@@ -52,13 +68,17 @@ StatusOr<int> Validate(const Arguments& arguments) {
   if (files.empty() && nodes.empty()) {
     return UsageError("-f FILE is missing; usage: shirabe validate -f FILE");
   }
+  std::optional<Session> session;
+  if (!globals.server.empty()) {
+    ASSIGN_OR_RETURN(session, OpenSession(globals, /*read_only=*/true));
+  }
   Status worst;
   const auto note = [&worst](const Status& status) {
     if (status.ok()) return;
     if (!worst.ok()) PrintError(worst);
     worst = status;
   };
-  for (const std::string& path : files) note(ValidateSpecFile(path));
+  for (const std::string& path : files) note(ValidateSpecFile(path, session ? &*session : nullptr));
   if (!nodes.empty()) note(ValidateNodesFile(nodes));
   RETURN_IF_ERROR(worst);
   return 0;

@@ -14,6 +14,7 @@
 #include "crd/status.h"
 #include "experiment/request.h"
 #include "experiment/submit.h"
+#include "trial/kubernetes_volume.h"
 
 namespace shirabe::crd {
 namespace {
@@ -189,7 +190,12 @@ StatusOr<absl::Duration> ExperimentSync::Begin(Tracked& tracked, const Json& obj
         Refuse(tracked, object, "InvalidSpec", Listed(ready.admission.problems, kMostProblems)));
     return absl::InfiniteDuration();
   }
-  const auto submitted = context_.store->Submit(ready.admission.experiment, 0);
+  std::vector<std::string> warnings = ready.admission.warnings;
+  const v1::Experiment& wanted = ready.admission.experiment;
+  const Status claim =
+      trial::CheckSharedClaim(*context_.kube, experiment::KeyOf(wanted), wanted.spec());
+  if (absl::IsFailedPrecondition(claim)) warnings.push_back(Message(claim));
+  const auto submitted = context_.store->Submit(wanted, 0);
   if (absl::IsInvalidArgument(submitted.status())) {
     RETURN_IF_ERROR(Refuse(tracked, object, "InvalidSpec", Message(submitted.status())));
     return kAskAgain;
@@ -204,7 +210,7 @@ StatusOr<absl::Duration> ExperimentSync::Begin(Tracked& tracked, const Json& obj
   tracked.uid = UidOf(object);
   tracked.generation = GenerationOf(object);
   tracked.problem.clear();
-  for (const std::string& warning : ready.admission.warnings) {
+  for (const std::string& warning : warnings) {
     (void)TellEvent(context_, object,
                     {.warning = true,
                      .reason = "SpecWarning",

@@ -9,6 +9,7 @@
 #include "experiment/ingest.h"
 #include "experiment/request.h"
 #include "experiment/submit.h"
+#include "trial/volume_cleaner.h"
 
 namespace shirabe::experiment {
 namespace {
@@ -213,19 +214,24 @@ StatusOr<bool> Pass::CollectRest(Live& live) {
   metrics::Source source = SourceOf(live);
   source.ended = true;
   ASSIGN_OR_RETURN(const Ingested ingested, Ingest(state_, live, source, *options_.store));
-  return !ingested.more;
   trims_.Note(live, source);
+  return !ingested.more;
 }
 
 // ---- after the commit --------------------------------------------------------------------------
 
 Status Pass::Act() {
-  for (const AttemptKey& key : forget_) {
   trims_.Run();
+  for (const AttemptKey& key : forget_) {
     Step();
     options_.executor->Forget(key);
   }
-  if (delete_) return options_.executor->RemoveFiles(state_.key());
+  if (delete_) {
+    RETURN_IF_ERROR(options_.executor->RemoveFiles(state_.key()));
+    auto* const volumes = dynamic_cast<trial::VolumeCleaner*>(options_.executor);
+    if (volumes != nullptr) volumes->CleanVolume(state_.key(), state_.experiment().spec());
+    return absl::OkStatus();
+  }
   // What has ended has left its place: whoever waits longest asks for it first, in his pause or
   // not, or a newer trial would take it each time.
   if (!forget_.empty()) {

@@ -139,8 +139,8 @@ class ShirabeService : public v1::Shirabe::Service {
   grpc::Status Suggest(Context context, const v1::SuggestRequest* request,
                        v1::SuggestReply* reply) override {
     return Serve(context, [&](client::Client& client) -> Status {
-      if (request->count() < 1 || request->count() > kMostSuggestions) {
-        return absl::InvalidArgumentError("count must be from 1 to " +
+      if (request->count() < 0 || request->count() > kMostSuggestions) {
+        return absl::InvalidArgumentError("count must be from 0 to " +
                                           std::to_string(kMostSuggestions) + ", not " +
                                           std::to_string(request->count()));
       }

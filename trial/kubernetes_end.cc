@@ -10,7 +10,9 @@
 #include "trial/control.h"
 #include "trial/executors/kubernetes_executor.h"
 #include "trial/kubernetes_actions.h"
+#include "trial/kubernetes_volume.h"
 #include "trial/last_words.h"
+#include "trial/pod_cleaner.h"
 
 namespace shirabe::trial {
 namespace {
@@ -22,6 +24,8 @@ constexpr double kLogBytesPerSecond = 1 << 20;
 constexpr absl::Duration kBetweenLogs = absl::Seconds(3);
 // Pods that a Job makes while it is being deleted still come, and are let go.
 constexpr absl::Duration kLinger = absl::Seconds(30);
+// For the Job that cleans a volume to be started, each twice as long after the one before.
+constexpr int kCleanTries = 8;
 
 }  // namespace
 
@@ -246,6 +250,40 @@ Status KubernetesExecutor::RemoveFiles(const ExperimentKey& experiment, int64_t 
   return layout_.Remove(experiment, trial);
 }
 
+// The Job is started before the call returns, if the API server lets us: from then on the cluster
+// remembers, should we die.
+void KubernetesExecutor::CleanVolume(const ExperimentKey& experiment,
+                                     const v1::ExperimentSpec& spec) {
+  auto cleaner = MakeCleaner(experiment, spec, options_.pods);
+  if (!cleaner) return;
+  const Status started = StartCleaner(client_, *cleaner);
+  std::lock_guard lock(mutex_);
+  clean_.erase(experiment);
+  if (started.ok()) return;
+  cleanings_[experiment] = {.job = *std::move(cleaner),
+                            .due = options_.clock->Monotonic() + times_.retry};
+  Wake();
+}
+
+// A new experiment of a name waits until the folder that it shares with an old one is empty.
+Status KubernetesExecutor::AwaitCleaned(const AttemptRequest& request) {
+  const ExperimentKey& experiment = request.key.trial.experiment;
+  const v1::CheckpointVolume& volume = request.cluster.volume;
+  if (volume.claim().empty() && volume.host_path().empty()) return absl::OkStatus();
+  {
+    std::lock_guard lock(mutex_);
+    if (cleanings_.count(experiment) > 0) {
+      return absl::UnavailableError(
+          "the checkpoints of an earlier experiment of this name are to be deleted first");
+    }
+    if (clean_.count(experiment) > 0) return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(CheckCleaned(client_, experiment));
+  std::lock_guard lock(mutex_);
+  clean_.insert(experiment);
+  return absl::OkStatus();
+}
+
 // A process that dies between closing an attempt in the store and letting go of its pods leaves
 // them to nobody. Whatever of an experiment of ours is unknown for long enough was closed: what is
 // open is adopted before anybody looks at the experiment.
@@ -291,6 +329,37 @@ void KubernetesExecutor::RemoveLeftovers(absl::Duration now) {
       }
     });
   }
+}
+
+void KubernetesExecutor::StartCleaners(absl::Duration now) {
+  for (auto& [experiment, cleaning] : cleanings_) {
+    if (cleaning.due > now) continue;
+    cleaning.due = now + absl::Minutes(1);
+    Do([this, experiment = experiment, job = cleaning.job] {
+      const Status started = StartCleaner(client_, job);
+      std::lock_guard lock(mutex_);
+      NoteCleaner(experiment, started);
+    });
+  }
+}
+
+// Where nobody lets us start the Job, the files stay, and it is said.
+void KubernetesExecutor::NoteCleaner(const ExperimentKey& experiment, const Status& started) {
+  const auto found = cleanings_.find(experiment);
+  if (found == cleanings_.end()) return;
+  const bool given_up = !started.ok() && ++found->second.failures >= kCleanTries;
+  if (!started.ok()) {
+    Log(LogLevel::kWarning,
+        given_up ? "the checkpoints of a deleted experiment stay on their volume"
+                 : "the checkpoints of a deleted experiment are still there; trying again",
+        {{"experiment", ToString(experiment)}, {"error", Message(started)}});
+  }
+  if (started.ok() || given_up) {
+    cleanings_.erase(found);
+    return;
+  }
+  found->second.due = options_.clock->Monotonic() + times_.retry * (1 << found->second.failures);
+  Wake();
 }
 
 }  // namespace shirabe::trial

@@ -257,6 +257,7 @@ std::optional<absl::Duration> KubernetesExecutor::Ring() {
       if (leaving.due && *leaving.due <= now) due.push_back(key);
     }
     RemoveLeftovers(now);
+    StartCleaners(now);
     LookForStrays(now);
   }
   for (const AttemptKey& key : due) Examine(key, nullptr);
@@ -268,6 +269,7 @@ std::optional<absl::Duration> KubernetesExecutor::Ring() {
     if (leaving.due) take(*leaving.due);
   }
   for (const auto& [key, at] : removals_) take(at);
+  for (const auto& [key, cleaning] : cleanings_) take(cleaning.due);
   take(next_strays_);
   return next;
 }

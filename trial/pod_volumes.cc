@@ -38,17 +38,9 @@ Json Mount(const char* name, const std::string& path) {
 // Null if checkpoints lie in the pod's own space.
 Json HomeVolume(const AttemptRequest& request) {
   const v1::CheckpointVolume& volume = request.cluster.volume;
-  Json json = {{"name", kHomeVolume}};
-  if (!volume.claim().empty()) {
-    json["persistentVolumeClaim"] = {{"claimName", volume.claim()}};
-  } else if (!volume.host_path().empty()) {
-    json["hostPath"] = {{"path", volume.host_path()}, {"type", "DirectoryOrCreate"}};
-  } else if (!volume.size().empty()) {
-    json["persistentVolumeClaim"] = {{"claimName", ClaimName(request.key.trial)}};
-  } else {
-    return nullptr;
-  }
-  return json;
+  if (volume.size().empty() || !SharedVolume(volume).is_null()) return SharedVolume(volume);
+  return {{"name", kHomeVolume},
+          {"persistentVolumeClaim", {{"claimName", ClaimName(request.key.trial)}}}};
 }
 
 // ---- the collector's file -----------------------------------------------------------------------
@@ -143,6 +135,18 @@ StatusOr<PodVolumes> MakeVolumes(const AttemptRequest& request, const Json& cont
   }
   RETURN_IF_ERROR(AddCollector(request, container, path, made));
   return made;
+}
+
+Json SharedVolume(const v1::CheckpointVolume& volume) {
+  Json json = {{"name", kHomeVolume}};
+  if (!volume.claim().empty()) {
+    json["persistentVolumeClaim"] = {{"claimName", volume.claim()}};
+  } else if (!volume.host_path().empty()) {
+    json["hostPath"] = {{"path", volume.host_path()}, {"type", "DirectoryOrCreate"}};
+  } else {
+    return nullptr;
+  }
+  return json;
 }
 
 std::string ClaimName(const TrialKey& trial) { return TrialName(trial); }

@@ -33,6 +33,9 @@ StatusOr<std::string> CollectorPath(const AttemptRequest& request, const Json& c
 StatusOr<PodVolumes> MakeVolumes(const AttemptRequest& request, const Json& container,
                                  const std::string& path);
 
+// The entry of `volumes` for checkpoints that all trials keep on one volume; null if they do not.
+Json SharedVolume(const v1::CheckpointVolume& volume);
+
 // The claim that is made for the trial, if it gets one of its own.
 std::optional<Json> MakeClaim(const AttemptRequest& request);
 

@@ -20,6 +20,9 @@ usage() {
 NAMESPACE=${SHIRABE_SYSTEM_NAMESPACE:-shirabe-system}
 EXPERIMENTS=
 CRDS=
+# The claims and paths that experiments share, one a line.
+VOLUME=.spec.shirabe.checkpoint.volume
+VOLUMES="{range .items[*]}{$VOLUME.claim}{$VOLUME.hostPath}{\"\\n\"}{end}"
 for word in "$@"; do
   case $word in
     --experiments) EXPERIMENTS=1 ;;
@@ -35,19 +38,38 @@ crds_are_ours() {
     -o 'jsonpath={.metadata.labels.app\.kubernetes\.io/part-of}')" = shirabe ]
 }
 
+# clean_volumes COUNT: so many experiments kept checkpoints on a volume of yours; a Job for each,
+# which the controller makes, deletes them, and would stay for an hour.
+clean_volumes() {
+  local selector=(-A -l "shirabe.dev/cleaner=true")
+  [ "$1" -gt 0 ] || return 0
+  say "waiting for $1 Jobs that delete checkpoints"
+  for _ in $(seq 60); do
+    [ "$(kubectl get jobs "${selector[@]}" -o name | wc -l)" -lt "$1" ] || break
+    sleep 1
+  done
+  kubectl wait jobs "${selector[@]}" --for=condition=Complete --timeout=120s >/dev/null ||
+    say "some checkpoints are still on their volumes"
+  kubectl delete jobs "${selector[@]}" --cascade=foreground --timeout=60s
+}
+
 # All of them where the CRDs are ours, else those that were given to us by their label.
 delete_experiments() {
-  local selector=()
+  local selector=() shared
   kubectl get crd experiments.kubeflow.org >/dev/null 2>&1 || return 0
   crds_are_ours || selector=(-l shirabe.dev/managed=true)
   say "deleting experiments, while the controller can still clear up after them"
+  shared=$(kubectl get experiments.kubeflow.org --all-namespaces "${selector[@]}" \
+    -o "jsonpath=$VOLUMES" | wc -w)
   kubectl delete experiments.kubeflow.org --all-namespaces "${selector[@]:---all}" --timeout=120s
   # Jobs go with their Experiment, pods with their Job.
   for _ in $(seq 60); do
-    [ -n "$(kubectl get pods -A -l shirabe.dev/attempt -o name)" ] || return 0
+    [ -n "$(kubectl get pods -A -l shirabe.dev/attempt -o name)" ] || break
     sleep 1
   done
-  say "some pods of trials are still there; they are released below"
+  [ -z "$(kubectl get pods -A -l shirabe.dev/attempt -o name)" ] ||
+    say "some pods of trials are still there; they are released below"
+  clean_volumes "$shared"
 }
 
 # A pod of ours keeps its name until its log is stored. Without a controller nobody stores it, so

@@ -127,6 +127,89 @@ TEST_F(SyncTest, AnObjectBecomesAnExperiment) {
   EXPECT_TRUE(cluster_.Await([&] { return !cluster_.All("suggestions").empty(); }));
 }
 
+// What only the cluster knows of a specification: here, its claim.
+class ClaimTest : public SyncTest {
+ protected:
+  void SetUp() override {
+    controller_ =
+        stored_.client()
+            .MakeController({.executor = "kubernetes",
+                             .pods = {.client = &cluster_, .image = "x", .server = "x:1"}},
+                            /*workers=*/1)
+            .value();
+    DefineAndStart();
+  }
+  void TearDown() override {
+    sync_ = nullptr;
+    controller_ = nullptr;
+  }
+  void PutClaim(const std::string& mode) {
+    const kube::Ref claim{
+        {"", "v1", "persistentvolumeclaims", "PersistentVolumeClaim"}, "default", "checkpoints"};
+    if (!cluster_.Find(claim)) {
+      cluster_.Put(claim.resource,
+                   {{"metadata", {{"name", claim.name}, {"namespace", claim.namespace_name}}}});
+    }
+    cluster_.Edit(claim, [&](Json& object) { object["spec"]["accessModes"] = {mode}; });
+  }
+  void PutExperiment() {
+    Json object = SmallExperiment("saved");
+    object["spec"]["shirabe"]["checkpoint"]["volume"]["claim"] = "checkpoints";
+    cluster_.Put(Experiments(), object);
+  }
+
+  std::unique_ptr<experiment::Controller> controller_;
+};
+
+TEST_F(ClaimTest, OneThatCannotBeSharedIsRefusedByField) {
+  PutClaim("ReadWriteOnce");
+  PutExperiment();
+  ASSERT_TRUE(AwaitReason("saved", "InvalidSpec"));
+  const std::string message = TextAt(Condition("saved"), {"message"});
+  EXPECT_THAT(message, HasSubstr("spec.shirabe.checkpoint.volume.claim: \"checkpoints\" is "
+                                 "ReadWriteOnce"));
+  EXPECT_THAT(message, HasSubstr("parallelTrialCount: 1"));
+  EXPECT_TRUE(cluster_.Await([&] { return HasEvent("InvalidSpec", "ReadWriteOnce"); }));
+  EXPECT_TRUE(absl::IsNotFound(Record("saved").status()));
+}
+
+TEST_F(ClaimTest, OneThatIsNotThereYetIsAWarning) {
+  PutExperiment();
+  ASSERT_TRUE(AwaitRecord("saved"));
+  EXPECT_TRUE(cluster_.Await(
+      [&] { return HasEvent("SpecWarning", "has no PersistentVolumeClaim \"checkpoints\""); }));
+}
+
+// `shirabe validate --server` asks for no points, and so whether there could be any.
+TEST_F(ClaimTest, ItIsReadByWhoeverOnlyAsks) {
+  PutClaim("ReadWriteOnce");
+  v1::Experiment experiment = stored_.experiment;
+  experiment.mutable_metadata()->set_name("asked");
+  experiment.mutable_spec()->set_parallel_trial_count(3);
+  experiment.mutable_spec()->mutable_shirabe()->mutable_checkpoint()->mutable_volume()->set_claim(
+      "checkpoints");
+  EXPECT_TRUE(absl::IsInvalidArgument(stored_.client().Suggest(experiment, 0).status()));
+  PutClaim("ReadWriteMany");
+  const auto fits = stored_.client().Suggest(experiment, 0);
+  EXPECT_TRUE(fits.ok()) << fits.status();
+}
+
+// More at the same time than the claim allows is refused, too.
+TEST_F(ClaimTest, WhatIsScaledIsCheckedAgain) {
+  PutClaim("ReadWriteOnce");
+  Json object = SmallExperiment("saved");
+  object["spec"]["shirabe"]["checkpoint"]["volume"]["claim"] = "checkpoints";
+  object["spec"]["parallelTrialCount"] = 1;
+  cluster_.Put(Experiments(), object);
+  ASSERT_TRUE(AwaitRecord("saved"));
+  v1::Intent more;
+  more.set_verb(v1::Intent::SCALE);
+  more.set_parallel_trial_count(4);
+  const Status refused = stored_.client().Send({"default", "saved"}, more);
+  EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
+  EXPECT_THAT(Message(refused), HasSubstr("spec.parallelTrialCount is 4"));
+}
+
 TEST_F(SyncTest, WhatIsWrongIsSaidByNameAndNothingRuns) {
   DefineAndStart();
   Json object = SmallExperiment("bad");

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tests/integration/kubernetes_cluster.h"
+#include "trial/kubernetes_volume.h"
 
 namespace shirabe::trial {
 namespace {
@@ -69,6 +70,83 @@ TEST_F(KubernetesClusterSidecar, AStopReachesTheProgramAndWhatItSavesThen) {
   EXPECT_THAT(LogOf(Nth(1)), AnyOf(HasSubstr("early-stop"), HasSubstr("preempt")));
   ASSERT_EQ(end.checkpoints.size(), 1u);
   EXPECT_EQ(end.checkpoints[0].step(), 7);
+}
+
+// ---- what is left on a volume -------------------------------------------------------------------
+
+class KubernetesClusterVolume : public KubernetesClusterSidecar {
+ protected:
+  v1::ExperimentSpec SpecOf(const AttemptRequest& request) {
+    v1::ExperimentSpec spec;
+    spec.set_parallel_trial_count(2);
+    *spec.mutable_trial_template() = request.cluster.trial_template;
+    *spec.mutable_trial_template()->mutable_trial_spec() = request.trial_spec;
+    *spec.mutable_shirabe()->mutable_checkpoint()->mutable_volume() = request.cluster.volume;
+    return spec;
+  }
+  // The nodes of these clusters are on this machine.
+  std::string FolderOf(const ExperimentKey& experiment) const {
+    return "/tmp/shirabe-" + experiment_.ns + "/trials/" + experiment.ns + "/" + experiment.name;
+  }
+  Json Claim(const std::string& name, const std::string& mode) {
+    return {
+        {"apiVersion", "v1"},
+        {"kind", "PersistentVolumeClaim"},
+        {"metadata", {{"name", name}, {"namespace", experiment_.ns}}},
+        {"spec", {{"accessModes", {mode}}, {"resources", {{"requests", {{"storage", "1Mi"}}}}}}}};
+  }
+};
+
+TEST_F(KubernetesClusterVolume, CheckpointsGoWithTheirExperimentAndNothingElseDoes) {
+  const AttemptRequest request = Instrumented(Nth(1), "save 10; save 20");
+  ASSERT_TRUE(executor_->Start(request).ok());
+  const Sighting end = AwaitEnd(Nth(1));
+  ASSERT_EQ(end.checkpoints.size(), 2u) << end.message;
+  executor_->Forget(Nth(1));
+  const std::string folder = FolderOf(experiment_);
+  const std::string other = FolderOf({experiment_.ns, "tuning-2"});
+  ASSERT_TRUE(std::filesystem::exists(folder));
+  ASSERT_TRUE(MakeDirs(other + "/tuning-2-1").ok());
+  ASSERT_TRUE(executor_->RemoveFiles(experiment_, 0).ok());
+  executor_->CleanVolume(experiment_, SpecOf(request));
+  const Status waits = executor_->Start(request);
+  EXPECT_TRUE(absl::IsResourceExhausted(waits)) << waits;
+  EXPECT_TRUE(Await([&] { return !std::filesystem::exists(folder); }));
+  EXPECT_TRUE(std::filesystem::exists(other));
+  EXPECT_TRUE(Await([&] { return executor_->Start(request).ok(); })) << "and then it may begin";
+  EXPECT_EQ(AwaitEnd(Nth(1)).checkpoints.size(), 2u);
+  executor_->Forget(Nth(1));
+  ASSERT_TRUE(executor_->RemoveFiles(experiment_, 0).ok());
+  executor_->CleanVolume(experiment_, SpecOf(request));
+  EXPECT_TRUE(Await([&] { return !std::filesystem::exists(folder); })) << "also the second time";
+  EXPECT_TRUE(RemoveAll("/tmp/shirabe-" + experiment_.ns).ok());
+}
+
+TEST_F(KubernetesClusterVolume, AClaimOfATrialGoesWithItsExperiment) {
+  AttemptRequest request = Instrumented(Nth(1), "save 10");
+  request.cluster.volume.Clear();
+  request.cluster.volume.set_size("1Mi");
+  ASSERT_TRUE(executor_->Start(request).ok());
+  const kube::Ref claim{Claims(), experiment_.ns, ClaimName(Nth(1).trial)};
+  ASSERT_TRUE(client_->Get(claim).ok());
+  ASSERT_TRUE(executor_->Stop(Nth(1), v1::USER, absl::ZeroDuration()).ok());
+  AwaitEnd(Nth(1));
+  executor_->Forget(Nth(1));
+  ASSERT_TRUE(executor_->RemoveFiles(experiment_, 0).ok());
+  executor_->CleanVolume(experiment_, SpecOf(request));
+  EXPECT_TRUE(Await([&] { return absl::IsNotFound(client_->Get(claim).status()); }));
+}
+
+TEST_F(KubernetesClusterVolume, AClaimIsReadBeforeItIsUsed) {
+  AttemptRequest request = Instrumented(Nth(1), "true");
+  request.cluster.volume.Clear();
+  request.cluster.volume.set_claim("shared");
+  EXPECT_TRUE(absl::IsFailedPrecondition(CheckSharedClaim(*client_, experiment_, SpecOf(request))));
+  ASSERT_TRUE(client_->Create(Claims(), Claim("shared", "ReadWriteOnce")).ok());
+  EXPECT_TRUE(absl::IsInvalidArgument(CheckSharedClaim(*client_, experiment_, SpecOf(request))));
+  request.cluster.volume.set_claim("many");
+  ASSERT_TRUE(client_->Create(Claims(), Claim("many", "ReadWriteMany")).ok());
+  EXPECT_TRUE(CheckSharedClaim(*client_, experiment_, SpecOf(request)).ok());
 }
 
 }  // namespace

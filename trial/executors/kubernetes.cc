@@ -2,18 +2,22 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "trial/capacity.h"
+#include "trial/capacity_quote.h"
 #include "trial/executors/kubernetes_executor.h"
 #include "trial/kubernetes_actions.h"
 #include "trial/kubernetes_record.h"
+#include "trial/kubernetes_volume.h"
+#include "trial/log_file.h"
 #include "trial/records.h"
 
-#include "trial/log_file.h"
 namespace shirabe::trial {
 namespace {
 
+constexpr absl::Duration kQuoteStands = absl::Seconds(5);
 constexpr size_t kThreads = 8;  // for calls that nobody waits for
 constexpr absl::Duration kStayAway = absl::Seconds(1);
 
@@ -103,6 +107,7 @@ void KubernetesExecutor::Wake() {
 
 Status KubernetesExecutor::Start(const AttemptRequest& request) {
   RETURN_IF_ERROR(ValidateKey(request.key));
+  RETURN_IF_ERROR(AwaitCleaned(request));
   PodAttempt attempt;
   attempt.key = attempt.sighting.key = request.key;
   attempt.id = AttemptId(request.key, request.token);
@@ -160,7 +165,8 @@ StatusOr<Json> KubernetesExecutor::Make(const AttemptRequest& request, PodAttemp
   ASSIGN_OR_RETURN(attempt.ref.resource, ResourceOf(client_, built));
   attempt.ref.namespace_name = NamespaceOf(built.object);
   attempt.ref.name = NameOf(built.object);
-  attempt.sighting.placement.set_price_per_hour(place.price_per_hour);
+  attempt.sighting.placement.set_price_per_hour(
+      Quote(request.trial_spec, request.placing).price_per_hour);
   const AttemptPaths paths = layout_.Paths(request.key);
   RETURN_IF_ERROR(layout_.Create(request.key).status());
   RETURN_IF_ERROR(WriteFileAtomic(paths.params_file, request.parameters_json));
@@ -294,10 +300,24 @@ AttemptPaths KubernetesExecutor::Paths(const AttemptKey& key) const {
 }
 
 // A cluster has room sooner or later: what waits there says so itself.
-Offer KubernetesExecutor::Quote(const google::protobuf::Struct&, const Placing& placing) {
+Offer KubernetesExecutor::Quote(const google::protobuf::Struct& trial_spec,
+                                const Placing& placing) {
   const auto place = PlaceFor(placing, options_.pools);
+  if (!place.ok() || place->price_per_hour == 0) return {};
+  const std::string question =
+      absl::StrCat(trial_spec.SerializeAsString(), absl::StrJoin(place->pools, ","));
+  const absl::Duration now = options_.clock->Monotonic();
+  {
+    std::lock_guard lock(mutex_);
+    const auto known = quotes_.find(question);
+    if (known != quotes_.end() && now < known->second.until) return known->second.offer;
+  }
   Offer offer;
-  if (place.ok()) offer.price_per_hour = place->price_per_hour;
+  offer.price_per_hour =
+      QuotePrice(FromStruct(trial_spec), *place, view_.AllNodes(), options_.pools);
+  std::lock_guard lock(mutex_);
+  std::erase_if(quotes_, [&](const auto& entry) { return entry.second.until <= now; });
+  quotes_[question] = {offer, now + kQuoteStands};
   return offer;
 }
 

@@ -36,13 +36,14 @@
 #include "trial/layout.h"
 #include "trial/mirror.h"
 #include "trial/pod_build.h"
+#include "trial/volume_cleaner.h"
 
 namespace shirabe::trial {
 
 // Whose sidecars can reach a checkpoint.
 enum class Scope { kAttempt, kTrial, kExperiment };
 
-class KubernetesExecutor : public Executor {
+class KubernetesExecutor : public Executor, public VolumeCleaner {
  public:
   explicit KubernetesExecutor(const ExecutorOptions& options, const PodTimes& times = {});
   ~KubernetesExecutor() override;
@@ -54,6 +55,7 @@ class KubernetesExecutor : public Executor {
   std::vector<Sighting> Observe(const ExperimentKey& experiment) override;
   void Forget(const AttemptKey& key) override;
   Status RemoveFiles(const ExperimentKey& experiment, int64_t trial) override;
+  void CleanVolume(const ExperimentKey& experiment, const v1::ExperimentSpec& spec) override;
   AttemptPaths Paths(const AttemptKey& key) const override;
   Offer Quote(const google::protobuf::Struct& trial_spec, const Placing& placing) override;
   void Prune(const v1::Checkpoint& checkpoint) override;
@@ -73,6 +75,17 @@ class KubernetesExecutor : public Executor {
     absl::Duration since;
     std::optional<absl::Duration> due;
   };
+  // A Job that is to delete what an experiment has left on its volume, and was not started yet.
+  struct Cleaning {
+    Json job;
+    absl::Duration due;  // monotonic
+    int failures = 0;
+  };
+  // What Quote has said, for a while: it looks at every node.
+  struct Quoted {
+    Offer offer;
+    absl::Duration until;  // monotonic
+  };
   // Checkpoints to be deleted, by a sidecar that can reach them.
   struct Prunes {
     Scope scope = Scope::kExperiment;
@@ -80,6 +93,7 @@ class KubernetesExecutor : public Executor {
   };
 
   // How they begin.
+  Status AwaitCleaned(const AttemptRequest& request);
   StatusOr<bool> Reserve(const PodAttempt& attempt);
   StatusOr<Json> Make(const AttemptRequest& request, PodAttempt& attempt);
   void NoteScope(const AttemptRequest& request);
@@ -111,6 +125,8 @@ class KubernetesExecutor : public Executor {
   void Drop(Attempts::iterator attempt);
   void Clear(const AttemptKey& key, Leaving& leaving);
   void RemoveLeftovers(absl::Duration now);
+  void StartCleaners(absl::Duration now);
+  void NoteCleaner(const ExperimentKey& experiment, const Status& started);
   void LookForStrays(absl::Duration now);
   // Without mutex_: these take their time.
   void ReadRest(const AttemptKey& key, const Json& pod, const AttemptRecipe& recipe);
@@ -144,6 +160,9 @@ class KubernetesExecutor : public Executor {
   std::map<AttemptKey, absl::Duration> strays_;  // pods of no attempt that is known, and since when
   absl::Duration next_strays_;
   std::map<TrialKey, absl::Duration> removals_;  // what is to be deleted, and when; trial 0 = all
+  std::map<ExperimentKey, Cleaning> cleanings_;
+  std::set<ExperimentKey> clean_;  // whose shared folder is known to hold nothing of another's
+  std::map<std::string, Quoted> quotes_;
   std::set<std::pair<absl::Duration, AttemptKey>> agenda_;
   std::set<ExperimentKey> owned_;  // that were looked at: whatever runs of them was adopted before
   std::map<ExperimentKey, Prunes> prunes_;
