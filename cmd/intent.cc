@@ -2,8 +2,6 @@
 // them within a second, or when it is run again.
 #include <limits>
 
-#include "absl/strings/str_cat.h"
-#include "client/words.h"
 #include "cmd/context.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
@@ -27,25 +25,10 @@ bool IsDone(const v1::Experiment& experiment, v1::Intent::Verb verb) {
   return ended && (verb == v1::Intent::STOP || verb == v1::Intent::CANCEL);
 }
 
-// Katib's rule: one that was not made to be resumed stays as it ended.
-Status CheckMayGoOn(const v1::Experiment& experiment, v1::Intent::Verb verb) {
-  const v1::ResumePolicy policy = experiment.spec().resume_policy();
-  const bool resumes = policy == v1::LONG_RUNNING || policy == v1::FROM_VOLUME;
-  if (verb != v1::Intent::SCALE || !experiment::IsEnded(experiment) || resumes) {
-    return absl::OkStatus();
-  }
-  return absl::FailedPreconditionError(
-      absl::StrCat("experiment ", experiment.metadata().name(), " has ended (",
-                   experiment::CurrentCondition(experiment).reason(),
-                   "), and its spec.resumePolicy is Never: only one with LongRunning or ",
-                   "FromVolume goes on with other counts"));
-}
-
 Status Send(const Globals& globals, const std::string& name, const v1::Intent& intent) {
   ASSIGN_OR_RETURN(const Session session, OpenSession(globals, /*read_only=*/false));
   ASSIGN_OR_RETURN(const ExperimentKey key, ExperimentArgument(name, session.ns));
   ASSIGN_OR_RETURN(const v1::Experiment experiment, session.client->GetExperiment(key));
-  RETURN_IF_ERROR(CheckMayGoOn(experiment, intent.verb()));
   if (!IsDone(experiment, intent.verb())) return Deliver(session, key, intent);
   Hint(name + " has ended already");
   return absl::OkStatus();
@@ -65,21 +48,6 @@ StatusOr<int> SendVerb(const Arguments& arguments, v1::Intent::Verb verb, const 
   intent.set_verb(verb);
   RETURN_IF_ERROR(Send(globals, names[0], intent));
   return 0;
-}
-
-// What TryAgain would refuse, said to whoever asks instead of to the events only.
-Status CheckRetry(client::Client& client, const TrialKey& key) {
-  ASSIGN_OR_RETURN(const v1::Trial trial, client.GetTrial(key));
-  if (!client::IsTerminal(trial.phase())) {
-    return absl::FailedPreconditionError(absl::StrCat("trial ", TrialName(key), " is ",
-                                                      client::PhaseWord(trial.phase()),
-                                                      ": only one that has ended is tried again"));
-  }
-  ASSIGN_OR_RETURN(const v1::Experiment experiment, client.GetExperiment(key.experiment));
-  if (!experiment::IsEnded(experiment)) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "experiment ", key.experiment.name, " has ended (",
-      experiment::CurrentCondition(experiment).reason(), "): nothing of it is tried again"));
 }
 
 Status CheckCount(const std::string& option, const std::optional<int64_t>& count) {
@@ -121,7 +89,6 @@ StatusOr<int> Retry(const Arguments& arguments) {
   ASSIGN_OR_RETURN(const Session session, OpenSession(globals, /*read_only=*/false));
   for (const std::string& name : names) {
     ASSIGN_OR_RETURN(const TrialKey key, TrialArgument(name, session.ns));
-    RETURN_IF_ERROR(CheckRetry(*session.client, key));
     v1::Intent intent;
     intent.set_verb(v1::Intent::RETRY);
     intent.set_trial(key.number);

@@ -200,7 +200,7 @@ StatusOr<absl::Duration> ExperimentSync::Begin(Tracked& tracked, const Json& obj
     RETURN_IF_ERROR(Refuse(tracked, object, "InvalidSpec", Message(submitted.status())));
     return kAskAgain;
   }
-  if (absl::IsAlreadyExists(submitted.status())) {
+  if (absl::IsAlreadyExists(submitted.status()) || absl::IsFailedPrecondition(submitted.status())) {
     RETURN_IF_ERROR(Refuse(tracked, object, "NameInUse", Message(submitted.status())));
     return kAskAgain;
   }
@@ -279,7 +279,8 @@ Status ExperimentSync::FollowSpec(Tracked& tracked, const Json& object,
   std::string problem = Listed(admission.problems, kMostProblems);
   if (problem.empty()) {
     const Status submitted = context_.store->Submit(admission.experiment, 0).status();
-    const bool refused = absl::IsAlreadyExists(submitted) || absl::IsInvalidArgument(submitted);
+    const bool refused = absl::IsAlreadyExists(submitted) || absl::IsInvalidArgument(submitted) ||
+                         absl::IsFailedPrecondition(submitted);  // it has ended for good
     if (!submitted.ok() && !refused) return submitted;
     if (refused) problem = Message(submitted);
   }

@@ -41,6 +41,52 @@ std::string Acceptance(const v1::Experiment& experiment) {
   return words;
 }
 
+std::string HasEnded(const v1::Experiment& experiment) {
+  return absl::StrCat("experiment ", ToString(KeyOf(experiment)), " has ended (",
+                      CurrentCondition(experiment).reason(), ")");
+}
+
+// Katib's rules: one that was not made to be resumed stays as it ended, and so does one that ended
+// for another reason than that it had all its trials.
+Status CheckMayGoOn(const v1::Experiment& experiment) {
+  const v1::ResumePolicy policy = experiment.spec().resume_policy();
+  if (policy != v1::LONG_RUNNING && policy != v1::FROM_VOLUME) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        HasEnded(experiment), ", and its spec.resumePolicy is Never: only one with LongRunning or ",
+        "FromVolume goes on with other counts; give a new one another metadata.name, and learn ",
+        "from this one by spec.shirabe.warmStart"));
+  }
+  if (CurrentCondition(experiment).reason() == "ExperimentMaxTrialsReached") {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      HasEnded(experiment), ": only one that has reached its maxTrialCount goes on with other ",
+      "counts; give a new one another metadata.name"));
+}
+
+Status CheckMayRetry(db::Store& store, const v1::Experiment& experiment, int64_t number) {
+  const TrialKey key{KeyOf(experiment), number};
+  ASSIGN_OR_RETURN(const auto trial, store.GetTrial(key));
+  const v1::TrialPhase phase = trial.record.phase();
+  if (phase == v1::TRIAL_PENDING || phase == v1::TRIAL_RUNNING) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("trial ", TrialName(key), " has not ended (it is ",
+                     phase == v1::TRIAL_PENDING ? "Pending" : "Running",
+                     "): only one that has ended is tried again; wait for it"));
+  }
+  if (!IsEnded(experiment)) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(HasEnded(experiment), ": nothing of it is tried again; give a new one another ",
+                   "metadata.name, with this point in spec.shirabe.start"));
+}
+
+// What the owner would pass over in silence, said to whoever asks.
+Status CheckIntent(db::Store& store, const v1::Experiment& experiment, const v1::Intent& intent) {
+  if (intent.verb() == v1::Intent::RETRY) return CheckMayRetry(store, experiment, intent.trial());
+  const bool revives = intent.verb() == v1::Intent::SCALE && IsEnded(experiment);
+  return revives ? CheckMayGoOn(experiment) : absl::OkStatus();
+}
+
 Status Create(db::Store& store, Clock& clock, v1::Experiment experiment) {
   const google::protobuf::Timestamp now = ToProto(clock.Now());
   experiment.clear_status();
@@ -110,7 +156,8 @@ StatusOr<Submitted> Submit(db::Store& store, Clock& clock, const v1::Experiment&
 }
 
 Status Send(db::Store& store, Clock& clock, const ExperimentKey& key, v1::Intent intent) {
-  RETURN_IF_ERROR(store.GetExperiment(key).status());
+  ASSIGN_OR_RETURN(const auto stored, store.GetExperiment(key));
+  RETURN_IF_ERROR(CheckIntent(store, stored.record, intent));
   intent.set_namespace_(key.ns);
   intent.set_experiment(key.name);
   *intent.mutable_time() = ToProto(clock.Now());

@@ -52,7 +52,6 @@ StatusOr<HttpReply> Scale(Call& call) {
 }
 
 StatusOr<HttpReply> Retry(Call& call) {
-  RETURN_IF_ERROR(call.client->GetTrial(call.Trial()).status());
   v1::Intent intent;
   intent.set_verb(v1::Intent::RETRY);
   intent.set_trial(call.Trial().number);

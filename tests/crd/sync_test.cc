@@ -258,6 +258,21 @@ TEST_F(SyncTest, CountsAreFollowedAndAnotherSearchIsRefused) {
   }));
 }
 
+TEST_F(SyncTest, CountsOfOneThatHasEndedForGoodAreRefused) {
+  DefineAndStart();
+  cluster_.Put(Experiments(), SmallExperiment("one"));
+  ASSERT_TRUE(AwaitReason("one", "ExperimentCreated"));
+  const auto stored = stored_.store().GetExperiment({"default", "one"});
+  db::Batch batch{.experiment = {"default", "one"}, .put = {stored->record, stored->revision}};
+  v1::Condition* ended = batch.put->record.mutable_status()->add_conditions();
+  ended->set_type("Succeeded");
+  ended->set_status("True");
+  ended->set_reason("ExperimentMaxTrialsReached");
+  ASSERT_TRUE(stored_.store().Commit(batch).ok());
+  cluster_.Edit(ExperimentRef("one"), [](Json& edited) { edited["spec"]["maxTrialCount"] = 9; });
+  EXPECT_TRUE(cluster_.Await([&] { return HasEvent("SpecNotApplied", "spec.resumePolicy"); }));
+}
+
 TEST_F(SyncTest, ADeletedObjectEndsItsExperiment) {
   DefineAndStart();
   cluster_.Put(Experiments(), SmallExperiment("one"));

@@ -206,6 +206,8 @@ TEST_F(VerbsTest, AnExperimentThatIsToldToItsEndHasNoFurtherTrial) {
         {{"ask", "asked", "--caller", "v"}, 3}});
   EXPECT_THAT(One({"ask", "asked", "-o", "json"}, 3), HasSubstr("\"ended\": true"));
   One({"retry", "asked/2"}, 4);
+  One({"scale", "asked", "--max-trials", "9"}, 4);
+  One({"apply", "-f", larger_}, 4);
   Both({{{"stop", "asked"}}, {{"stop", "asked"}}, {{"cancel", "asked"}}});
 }
 

@@ -212,6 +212,8 @@ TEST_F(HttpRoutesTest, ATrialMayTellWhatIsItsOwnAndNothingElse) {
 TEST_F(HttpRoutesTest, NotesWhatIsAskedOfTheOwner) {
   http_.Create("a", "one");
   http_.RunTrials("a", "one", 1);
+  EXPECT_EQ(http_.Send("POST", absl::StrCat(kA, "/one/trials/1:retry"), "").status, 202);
+  EXPECT_EQ(http_.Send("POST", absl::StrCat(kA, "/one/trials/9:retry"), "").status, 404);
   for (const char* verb : {":pause", ":resume", ":scale", ":stop", ":cancel"}) {
     const bool scale = std::string(verb) == ":scale";
     const HttpReply reply =
@@ -223,8 +225,6 @@ TEST_F(HttpRoutesTest, NotesWhatIsAskedOfTheOwner) {
             .status,
         404);
   }
-  EXPECT_EQ(http_.Send("POST", absl::StrCat(kA, "/one/trials/1:retry"), "").status, 202);
-  EXPECT_EQ(http_.Send("POST", absl::StrCat(kA, "/one/trials/9:retry"), "").status, 404);
   for (const char* bad : {"", "{}", R"({"maxTrialCount": 0})", R"({"maxTrialCount": "many"})"}) {
     EXPECT_EQ(http_.Send("POST", absl::StrCat(kA, "/one:scale"), bad).status, 400) << bad;
   }
