@@ -13,6 +13,7 @@
 #include "cmd/context.h"
 #include "cmd/exit_code.h"
 #include "cmd/identity.h"
+#include "cmd/people.h"
 #include "cmd/serving.h"
 #include "cmd/spec_file.h"
 #include "cmd/terminal.h"
@@ -115,6 +116,7 @@ class ControllerProcess {
   std::unique_ptr<kube::Client> client_;
   LocalSession session_;
   std::string token_file_;
+  std::unique_ptr<kube::Reviewer> reviewer_;
   std::optional<service::Tokens> tokens_;
   service::TlsFiles tls_;
   std::string ca_;
@@ -133,6 +135,8 @@ Status ControllerProcess::Open() {
   ASSIGN_OR_RETURN(session_, OpenLocal(globals_, /*read_only=*/false));
   token_file_ = TokenFile(globals_, session_.place);
   ASSIGN_OR_RETURN(tokens_, service::Tokens::Load(token_file_));
+  reviewer_ = std::make_unique<kube::Reviewer>(client_.get(), RealClock(), kAudience);
+  tokens_->SetCluster(PeopleOf(reviewer_.get()));
   RETURN_IF_ERROR(OpenIdentity());
   RETURN_IF_ERROR(FillMachines());
   if (flags_.lease_namespace.empty()) return absl::OkStatus();
@@ -274,8 +278,10 @@ StatusOr<int> Controller(const Arguments& arguments) {
   Options options("controller --advertise HOST:PORT",
                   "Runs in a cluster: Experiments of kubeflow.org/v1beta1 are taken up as they are "
                   "applied, their trials run as Jobs, and the commands that are given --server are "
-                  "answered. With -n only that namespace is looked at. The token file (made where "
-                  "it is missing) has an administrator's token, and lines `user NAMESPACE TOKEN`.");
+                  "answered. With -n only that namespace is looked at. Tokens of the cluster for "
+                  "the audience shirabe may do here what RBAC lets them do to Experiments; the "
+                  "token file (made where it is missing) has an administrator's token, and lines "
+                  "`user NAMESPACE TOKEN`.");
   AddFlags(options, &flags);
   options.Arguments("nothing", nullptr, 0, 0);
   AddGlobals(options, &globals);

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <vector>
 
@@ -47,10 +48,23 @@ Status CheckToken(const std::string& token, const std::string& place) {
                                                  kLeastToken));
 }
 
+// "" where it shows none.
+std::string TokenOf(const std::string& authorization) {
+  constexpr char kScheme[] = "bearer ";
+  if (!absl::StartsWithIgnoreCase(authorization, kScheme)) return "";
+  return std::string(absl::StripAsciiWhitespace(authorization.substr(sizeof kScheme - 1)));
+}
+
+// As the tokens of attempts are.
+bool IsHex(const std::string& token) {
+  return std::all_of(token.begin(), token.end(), absl::ascii_isxdigit);
+}
+
 }  // namespace
 
-Status Principal::MayUse(const std::string& wanted) const {
+Status Principal::May(Act act, const std::string& wanted) const {
   if (role == Role::kAdmin) return absl::OkStatus();
+  if (role == Role::kPerson) return judge(act, wanted);
   if (role == Role::kUser && wanted == ns) return absl::OkStatus();
   if (role == Role::kTrial) {
     return absl::PermissionDeniedError(
@@ -104,16 +118,22 @@ Tokens Tokens::Open() {
 
 StatusOr<Principal> Tokens::Check(const std::string& authorization) const {
   if (open_) return Principal{.role = Principal::Role::kAdmin};
-  constexpr char kScheme[] = "bearer ";
-  if (!absl::StartsWithIgnoreCase(authorization, kScheme)) {
+  const std::string token = TokenOf(authorization);
+  if (token.empty()) {
     return absl::UnauthenticatedError(
         "a token is required: the header `Authorization: Bearer TOKEN` (--token-file)");
   }
-  const std::string token(absl::StripAsciiWhitespace(authorization.substr(sizeof kScheme - 1)));
   if (Digest(token) == Digest(admin_)) return Principal{.role = Principal::Role::kAdmin};
   const auto user = users_.find(Digest(token));
   if (user != users_.end()) return Principal{.role = Principal::Role::kUser, .ns = user->second};
+  if (introduce_ && !IsHex(token)) return introduce_(token);
   return Principal{.role = Principal::Role::kTrial, .token = absl::HexStringToBytes(token)};
+}
+
+bool Tokens::MustAsk(const std::string& authorization) const {
+  const std::string token = TokenOf(authorization);
+  return introduce_ && !IsHex(token) && Digest(token) != Digest(admin_) &&
+         !users_.contains(Digest(token));
 }
 
 }  // namespace shirabe::service

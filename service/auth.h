@@ -1,11 +1,13 @@
 // Who calls, and what he may do. A caller shows a bearer token; roles are admin (everything), user
-// (one namespace) and trial (what one attempt reports). Tokens come from a file that only its
-// owner can read: its first line is the administrator's, the others are
+// (one namespace), trial (what one attempt reports) and person (whom a cluster knows, and who may
+// do here what he may do there). Tokens come from a file that only its owner can read: its first
+// line is the administrator's, the others are
 //   user NAMESPACE TOKEN
-// A trial's token is that of its attempt, and proves itself when the report is committed. Immutable
-// once made, any thread; `Reload` makes a new one.
+// A trial's token is that of its attempt, and proves itself when the report is committed. What is
+// neither is shown to the cluster, where there is one. Immutable once made, any thread.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -15,14 +17,20 @@
 
 namespace shirabe::service {
 
+// To experiments of a namespace, and to all that is theirs.
+enum class Act { kLook, kCreate, kChange, kDelete };
+
 struct Principal {
-  enum class Role { kAdmin, kUser, kTrial };
+  enum class Role { kAdmin, kUser, kTrial, kPerson };
   Role role = Role::kTrial;
-  std::string ns;     // kUser: the namespace; kTrial: of its trial, once known
-  std::string token;  // kTrial: of an attempt
+  std::string ns = {};     // kUser: the namespace; kTrial: of its trial, once known
+  std::string token = {};  // kTrial: of an attempt
+  // kPerson: what the cluster says; ns "" = in all of them. May ask it, so it may take a moment.
+  std::function<Status(Act, const std::string& ns)> judge = {};
 
   // kPermissionDenied, saying what the caller is and what it takes.
-  Status MayUse(const std::string& ns) const;
+  Status May(Act act, const std::string& ns) const;
+  Status MayUse(const std::string& ns) const { return May(Act::kLook, ns); }
   Status MustBeAdmin(const std::string& what) const;
 };
 
@@ -35,15 +43,23 @@ class Tokens {
   // Everybody is the administrator (`serve --insecure`, on loopback only).
   static Tokens Open();
 
+  // Who shows a token that is not in the file: kUnauthenticated for one that nobody knows,
+  // kUnavailable where nobody can be asked. Called by any thread.
+  using Introduce = std::function<StatusOr<Principal>(const std::string& token)>;
+  void SetCluster(Introduce introduce) { introduce_ = std::move(introduce); }
+
   // `authorization` is the value of that header: "Bearer …". kUnauthenticated without one. A token
-  // that is not in the file is taken for an attempt's.
+  // that is not in the file is the cluster's, or taken for an attempt's.
   StatusOr<Principal> Check(const std::string& authorization) const;
+  // Whether the answer takes more than a look at the file.
+  bool MustAsk(const std::string& authorization) const;
   bool open() const { return open_; }
 
  private:
   bool open_ = false;
   std::string admin_;
   std::map<std::string, std::string> users_;  // SHA-256 of the token → namespace
+  Introduce introduce_;                       // none = there is no cluster
 };
 
 }  // namespace shirabe::service

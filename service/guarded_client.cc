@@ -27,6 +27,10 @@ StatusOr<v1::Experiment> Admit(v1::Experiment experiment, const Rights& rights) 
   return experiment;
 }
 
+Act ActOf(const v1::Intent& intent) {
+  return intent.verb() == v1::Intent::DELETE ? Act::kDelete : Act::kChange;
+}
+
 class GuardedClient : public client::Client {
  public:
   GuardedClient(client::LocalClient& client, Principal principal, Rights rights)
@@ -103,7 +107,7 @@ class GuardedClient : public client::Client {
   StatusOr<experiment::Submitted> Submit(const v1::Experiment& experiment,
                                          int64_t generation) override {
     const ExperimentKey key = experiment::KeyOf(experiment);
-    RETURN_IF_ERROR(principal_.MayUse(key.ns));
+    RETURN_IF_ERROR(principal_.May(Act::kCreate, key.ns));
     RETURN_IF_ERROR(MayLearnFrom(experiment));
     if (!rights_.in_cluster && !experiment.spec().shirabe().ask_and_tell()) {
       RETURN_IF_ERROR(principal_.MustBeAdmin(
@@ -114,27 +118,27 @@ class GuardedClient : public client::Client {
   }
   StatusOr<std::vector<std::string>> Import(const std::string& ns,
                                             const client::Imported& imported) override {
-    RETURN_IF_ERROR(principal_.MayUse(ns));
+    RETURN_IF_ERROR(principal_.May(Act::kCreate, ns));
     return client_.Import(ns, imported);
   }
   Status Send(const ExperimentKey& key, const v1::Intent& intent) override {
-    RETURN_IF_ERROR(principal_.MayUse(key.ns));
+    RETURN_IF_ERROR(principal_.May(ActOf(intent), key.ns));
     return client_.Send(key, intent);
   }
   Status Delete(const ExperimentKey& key, absl::Duration patience,
                 const client::Wait& wait) override {
-    RETURN_IF_ERROR(principal_.MayUse(key.ns));
+    RETURN_IF_ERROR(principal_.May(Act::kDelete, key.ns));
     return client_.Delete(key, patience, wait);
   }
   StatusOr<Asked> Ask(const ExperimentKey& key, const std::string& caller,
                       absl::Duration patience) override {
-    RETURN_IF_ERROR(principal_.MayUse(key.ns));
+    RETURN_IF_ERROR(principal_.May(Act::kChange, key.ns));
     return client_.Ask(key, caller, patience);
   }
   // A trial's own token is proved where the report is committed.
   StatusOr<experiment::Reported> Tell(const experiment::Report& report) override {
     if (principal_.role != Principal::Role::kTrial) {
-      RETURN_IF_ERROR(principal_.MayUse(report.trial.experiment.ns));
+      RETURN_IF_ERROR(principal_.May(Act::kChange, report.trial.experiment.ns));
       return client_.Tell(report);
     }
     RETURN_IF_ERROR(client_.CheckToken(report.trial, principal_.token));

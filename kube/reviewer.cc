@@ -1,0 +1,138 @@
+#include "kube/reviewer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace shirabe::kube {
+namespace {
+
+constexpr absl::Duration kGood = absl::Seconds(30);
+constexpr absl::Duration kBad = absl::Seconds(10);
+constexpr size_t kMostKept = 4096;
+constexpr size_t kLongestToken = 16 << 10;
+// Unknown tokens that are looked into: whoever shows made-up ones must not use up what the API
+// server grants us.
+constexpr double kTurnsPerSecond = 20;
+constexpr double kMostTurns = 100;
+
+bool IsKept(const Status& status) {
+  return status.ok() || absl::IsUnauthenticated(status) || absl::IsPermissionDenied(status);
+}
+
+// What was kept for `key`, if it is not too old.
+template <class Map>
+auto* FindKept(Map& map, const std::string& key, absl::Duration now) {
+  const auto found = map.find(key);
+  return found == map.end() || found->second.until < now ? nullptr : &found->second.value;
+}
+
+// The list of `audiences` is what both sides know; an older server leaves it out.
+bool HasAudience(const Json& status, const std::string& audience) {
+  const Json* audiences = FindAt(status, {"audiences"});
+  return audiences != nullptr && audiences->is_array() &&
+         std::find(audiences->begin(), audiences->end(), audience) != audiences->end();
+}
+
+std::string Words(const Deed& deed) {
+  const std::string place =
+      deed.namespace_name.empty() ? "in all namespaces" : "in namespace " + deed.namespace_name;
+  return absl::StrCat(deed.verb, " ", deed.resource, ".", deed.group, " ", place);
+}
+
+}  // namespace
+
+bool Reviewer::TakeTurn() {
+  const std::lock_guard lock(mutex_);
+  const absl::Duration now = clock_->Monotonic();
+  const double earned = absl::ToDoubleSeconds(now - turns_at_) * kTurnsPerSecond;
+  turns_ = std::min(kMostTurns, turns_ + earned);
+  turns_at_ = now;
+  if (turns_ < 1) return false;
+  turns_ -= 1;
+  return true;
+}
+
+StatusOr<Person> Reviewer::Review(const std::string& token) {
+  if (token.size() > kLongestToken) return absl::UnauthenticatedError("this is no token");
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto* kept = FindKept(people_, token, clock_->Monotonic())) return *kept;
+  }
+  if (!TakeTurn()) {
+    return absl::UnavailableError("too many unknown tokens are being shown: try again in a second");
+  }
+  StatusOr<Person> answer = AskWho(token);
+  if (!IsKept(answer.status())) return answer;
+  const std::lock_guard lock(mutex_);
+  if (people_.size() >= kMostKept) people_.clear();
+  people_.insert_or_assign(
+      token, Kept<StatusOr<Person>>{answer, clock_->Monotonic() + (answer.ok() ? kGood : kBad)});
+  return answer;
+}
+
+StatusOr<Person> Reviewer::AskWho(const std::string& token) {
+  const Resource resource{"authentication.k8s.io", "v1", "tokenreviews", "TokenReview", false};
+  auto review = client_->Create(
+      resource, {{"apiVersion", resource.ApiVersion()},
+                 {"kind", resource.kind},
+                 {"spec", {{"token", token}, {"audiences", Json::array({audience_})}}}});
+  // What it is that we may not do is for our log and not for who calls.
+  if (!review.ok()) {
+    return absl::UnavailableError("the cluster cannot be asked whose token this is: " +
+                                  Message(review.status()));
+  }
+  const Json* status = FindAt(*review, {"status"});
+  const Json* known = FindAt(*review, {"status", "authenticated"});
+  const Json* user = FindAt(*review, {"status", "user"});
+  if (known == nullptr || *known != true || user == nullptr || !HasAudience(*status, audience_)) {
+    return absl::UnauthenticatedError(absl::StrCat(
+        "the cluster knows no such token, or it has expired, or it is not for the audience ",
+        audience_, ": kubectl create token ACCOUNT --audience ", audience_));
+  }
+  return Person{.name = TextAt(*user, {"username"}), .info = *user};
+}
+
+Status Reviewer::MayDo(const Person& person, const Deed& deed) {
+  const std::string key = absl::StrCat(Dump(person.info), "\n", Words(deed));
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto* kept = FindKept(rights_, key, clock_->Monotonic())) return *kept;
+  }
+  const Status answer = AskWhether(person, deed);
+  if (!IsKept(answer)) return answer;
+  const std::lock_guard lock(mutex_);
+  if (rights_.size() >= kMostKept) rights_.clear();
+  rights_.insert_or_assign(
+      key, Kept<Status>{answer, clock_->Monotonic() + (answer.ok() ? kGood : kBad)});
+  return answer;
+}
+
+Status Reviewer::AskWhether(const Person& person, const Deed& deed) {
+  const Resource resource{"authorization.k8s.io", "v1", "subjectaccessreviews",
+                          "SubjectAccessReview", false};
+  Json spec = {{"user", person.name},
+               {"resourceAttributes",
+                {{"verb", deed.verb},
+                 {"group", deed.group},
+                 {"resource", deed.resource},
+                 {"namespace", deed.namespace_name}}}};
+  for (const char* field : {"uid", "groups", "extra"}) {
+    if (const Json* value = FindAt(person.info, {field})) spec[field] = *value;
+  }
+  const auto review = client_->Create(
+      resource,
+      {{"apiVersion", resource.ApiVersion()}, {"kind", resource.kind}, {"spec", std::move(spec)}});
+  if (!review.ok()) {
+    return absl::UnavailableError("the cluster cannot be asked what " + person.name +
+                                  " may do: " + Message(review.status()));
+  }
+  const Json* allowed = FindAt(*review, {"status", "allowed"});
+  if (allowed != nullptr && *allowed == true) return absl::OkStatus();
+  return absl::PermissionDeniedError(
+      absl::StrCat(person.name, " may not ", Words(deed),
+                   ": by the cluster's RBAC; the role `edit` or `view` there lets him"));
+}
+
+}  // namespace shirabe::kube
