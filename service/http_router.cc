@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/address.h"
 #include "base/log.h"
+#include "service/grpc_web.h"
 #include "service/http_errors.h"
 #include "service/http_match.h"
 #include "service/metrics.h"
@@ -85,6 +86,7 @@ HttpReply OptionsReply(std::string allow) {
 }  // namespace
 
 bool Router::IsSlow(const HttpRequest& request) const {
+  if (IsCall(request)) return true;
   const auto target = ParseTarget(request.target);
   if (!target.ok()) return false;
   std::string allow;
@@ -92,11 +94,18 @@ bool Router::IsSlow(const HttpRequest& request) const {
   return match.ok() && match->route->slow;
 }
 
+bool Router::IsCall(const HttpRequest& request) const {
+  return context_.grpc_web != nullptr && GrpcWeb::IsFor(request);
+}
+
 Status Router::CheckHead(const HttpRequest& request) const {
+  if (IsCall(request)) return absl::OkStatus();
   ASSIGN_OR_RETURN(const HttpTarget target, ParseTarget(request.target));
   std::string allow;
   ASSIGN_OR_RETURN(const Match match, FindRoute(request.method, target, &allow));
   if (match.route->access == Route::Access::kOpen) return absl::OkStatus();
+  // Another server need not be asked before the body is read, and not in this thread.
+  if (context_.tokens->MustAsk(request.Header("authorization"))) return absl::OkStatus();
   ASSIGN_OR_RETURN(const Principal caller, context_.tokens->Check(request.Header("authorization")));
   return NotForTrials(*match.route, caller);
 }
@@ -112,7 +121,15 @@ Status Router::Admit(const Route& route, Call& call) {
   return absl::OkStatus();
 }
 
+// Whose call it is, the service behind it asks.
+StatusOr<HttpReply> Router::AnswerCall(const HttpRequest& request) const {
+  RETURN_IF_ERROR(CheckOrigin(request, context_.loopback_only));
+  RETURN_IF_ERROR(TakeTurn(context_.limiter, request.peer));
+  return context_.grpc_web->Answer(request);
+}
+
 StatusOr<HttpReply> Router::Answer(const HttpRequest& request, const Route*& route) {
+  if (IsCall(request)) return AnswerCall(request);
   ASSIGN_OR_RETURN(const HttpTarget target, ParseTarget(request.target));
   std::string allow;
   auto match = FindRoute(request.method, target, &allow);

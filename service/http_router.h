@@ -19,6 +19,8 @@ class Router {
   bool IsSlow(const HttpRequest& request) const;
 
  private:
+  bool IsCall(const HttpRequest& request) const;  // of gRPC
+  StatusOr<HttpReply> AnswerCall(const HttpRequest& request) const;
   StatusOr<HttpReply> Answer(const HttpRequest& request, const Route*& route);
   Status Admit(const Route& route, Call& call);
 

@@ -18,6 +18,7 @@
 namespace shirabe::service {
 
 class ChangeHub;
+class GrpcWeb;
 class Metrics;
 class RateLimiter;
 class Patience;
@@ -30,8 +31,9 @@ struct HttpContext {
   Clock* clock = nullptr;
   ChangeHub* hub = nullptr;
   Metrics* metrics = nullptr;
-  RateLimiter* limiter = nullptr;  // null = anybody may ask as often as he likes
-  Patience* patience = nullptr;    // waits that the end of the server interrupts
+  RateLimiter* limiter = nullptr;     // null = anybody may ask as often as he likes
+  Patience* patience = nullptr;       // waits that the end of the server interrupts
+  const GrpcWeb* grpc_web = nullptr;  // beside the table: calls of gRPC; null = there are none
   // For /readyz, beside the store: a name, and why it is not ready ("" = it is). Quick.
   std::map<std::string, std::function<std::string()>> checks = {};
   bool metrics_need_token = false;

@@ -14,6 +14,7 @@
 #include "base/address.h"
 #include "base/file.h"
 #include "service/grpc_counts.h"
+#include "service/grpc_web.h"
 #include "service/http_hub.h"
 #include "service/http_server.h"
 #include "service/katib_client_observations.h"
@@ -152,7 +153,11 @@ class DoorsServer : public Server {
     CountCalls(builder, &metrics_);
     for (const auto& service : services_) builder.RegisterService(service.get());
     grpc_ = builder.BuildAndStart();
-    return CheckListens("--grpc", options_.grpc, grpc_port_);
+    RETURN_IF_ERROR(CheckListens("--grpc", options_.grpc, grpc_port_));
+    grpc::ChannelArguments arguments;
+    arguments.SetMaxReceiveMessageSize(-1);  // our own replies
+    grpc_web_ = std::make_unique<GrpcWeb>(grpc_->InProcessChannel(arguments));
+    return absl::OkStatus();
   }
 
   static Status CheckListens(const std::string& option, const std::string& address, int port) {
@@ -206,6 +211,7 @@ class DoorsServer : public Server {
                     .hub = hub_.get(),
                     .metrics = &metrics_,
                     .limiter = &limiter_,
+                    .grpc_web = grpc_web_.get(),
                     .checks = {{"experiments", [this] { return keeper_->Trouble(); }}},
                     .loopback_only = options_.tokens.open()};
     ASSIGN_OR_RETURN(http_, HttpServer::Start(std::move(http)));
@@ -221,6 +227,7 @@ class DoorsServer : public Server {
   std::vector<std::unique_ptr<grpc::Service>> services_;
   std::unique_ptr<grpc::Server> grpc_;
   int grpc_port_ = 0;
+  std::unique_ptr<GrpcWeb> grpc_web_;
   std::unique_ptr<grpc::Service> believed_;
   std::unique_ptr<grpc::Server> katib_;
   int katib_port_ = 0;
