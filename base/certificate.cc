@@ -210,4 +210,23 @@ StatusOr<absl::Time> ExpiryOf(const std::string& pem) {
   return *time;
 }
 
+Status CheckPair(const KeyPair& pair, absl::Time now) {
+  const Certificate certificate = ParseCertificate(pair.certificate);
+  if (certificate == nullptr) {
+    return absl::InvalidArgumentError(
+        "the certificate is none in PEM (-----BEGIN CERTIFICATE-----)");
+  }
+  const Key key = ParseKey(pair.key);
+  if (key == nullptr) {
+    return absl::InvalidArgumentError("the key is none in PEM, or it is encrypted");
+  }
+  const bool fits = X509_check_private_key(certificate.get(), key.get()) == 1;
+  ERR_clear_error();
+  if (!fits) return absl::InvalidArgumentError("the key is not that of the certificate");
+  ASSIGN_OR_RETURN(const absl::Time expiry, ExpiryOf(pair.certificate));
+  if (now < expiry) return absl::OkStatus();
+  return absl::InvalidArgumentError("the certificate has ended at " +
+                                    absl::FormatTime(expiry, absl::UTCTimeZone()));
+}
+
 }  // namespace shirabe

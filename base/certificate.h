@@ -33,6 +33,9 @@ struct Demand {
 // Whether `pair` is one of `authority`, its key fits, and it is good for that.
 bool IsGoodFor(const KeyPair& pair, const std::string& authority, const Demand& demand);
 
+// Whether it is a certificate and its key, and good at `now`; kInvalidArgument says what it is not.
+Status CheckPair(const KeyPair& pair, absl::Time now);
+
 StatusOr<absl::Time> ExpiryOf(const std::string& certificate);
 
 }  // namespace shirabe

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "client/wire.h"
@@ -162,11 +163,23 @@ class RemoteClient : public Client {
     if (!options_.token.empty()) context.AddMetadata("authorization", "Bearer " + options_.token);
   }
 
+  // Why a server may hang up before it was asked anything; it cannot say so itself.
+  std::string Hint(const std::string& message) const {
+    if (reached_ || options_.channel != nullptr || !absl::StrContains(message, "Socket closed")) {
+      return "";
+    }
+    if (!options_.tls) return "; if it speaks TLS, write tls://" + options_.server;
+    if (!options_.certificate.empty()) return "; it may not trust the certificate that we show";
+    return "; if it asks its callers for a certificate, give one: shirabe config set-context NAME "
+           "--client-certificate FILE --client-key FILE";
+  }
+
   Status FromGrpc(const grpc::Status& status) const {
     if (status.ok()) return absl::OkStatus();
     std::string message = status.error_message();
     if (status.error_code() == grpc::StatusCode::UNAVAILABLE) {
-      message = absl::StrCat("cannot reach the server ", options_.server, ": ", message);
+      message =
+          absl::StrCat("cannot reach the server ", options_.server, ": ", message, Hint(message));
     }
     return Status(static_cast<absl::StatusCode>(status.error_code()), message);
   }
@@ -258,6 +271,7 @@ Status CheckAddress(const std::string& server) {
 }  // namespace
 
 StatusOr<std::unique_ptr<Client>> Connect(const RemoteOptions& options) {
+  if (options.channel != nullptr) return std::make_unique<RemoteClient>(options, options.channel);
   RETURN_IF_ERROR(CheckAddress(options.server));
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMaxMessage);

@@ -9,6 +9,10 @@
 #include "base/clock.h"
 #include "client/client.h"
 
+namespace grpc {
+class Channel;
+}
+
 namespace shirabe::client {
 
 struct RemoteOptions {
@@ -19,6 +23,8 @@ struct RemoteOptions {
   std::string certificate = {};  // PEM, of this client, where the server asks for one
   std::string key = {};          // PEM
   Clock* clock = nullptr;        // outlives the client
+  // Where the way to it is another than an address; `server` is a name for messages then.
+  std::shared_ptr<grpc::Channel> channel = nullptr;  // shared: gRPC's own
 };
 
 // Does not connect yet. kInvalidArgument for what is no address.

@@ -1,14 +1,18 @@
 #include "cmd/context.h"
 
+#include <grpc/support/log.h>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/address.h"
+#include "base/certificate.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/process_id.h"
 #include "client/remote_client.h"
+#include "cmd/cluster_door.h"
 #include "cmd/terminal.h"
 #include "trial/gpus.h"
 
@@ -30,8 +34,10 @@ void AddGlobals(Options& options, Globals* globals) {
   options.Text("--db", &globals->db, "ADDRESS",
                "the store: sqlite:PATH, postgres://USER@HOST/DATABASE or memory: "
                "(default $SHIRABE_DB, else in $SHIRABE_HOME)");
-  options.Text("--server", &globals->server, "HOST:PORT",
-               "a server (shirabe serve); tls://HOST:PORT with TLS (default $SHIRABE_SERVER)");
+  options.Text(
+      "--server", &globals->server, "HOST:PORT",
+      "a server (shirabe serve); tls://HOST:PORT with TLS, kube://NAMESPACE/SERVICE through "
+      "the cluster of the kubeconfig (default $SHIRABE_SERVER)");
   options.Text("--context", &globals->context, "NAME",
                "a server from the user's file (default $SHIRABE_CONTEXT, else the current one)");
   options.Text("--token-file", &globals->token_file, "FILE",
@@ -104,6 +110,27 @@ StatusOr<std::string> ReadPem(const std::string& what, const std::string& path) 
   return *std::move(text);
 }
 
+// What callers show a server that asks for it. Looked at here, where the files are known: a server
+// only hangs up.
+Status ReadPair(const client::Access& access, client::RemoteOptions& options) {
+  if (access.certificate.empty() != access.key.empty()) {
+    return UsageError(
+        "a client certificate and its key go together: shirabe config set-context NAME "
+        "--client-certificate FILE --client-key FILE, or $SHIRABE_CLIENT_CERTIFICATE and "
+        "$SHIRABE_CLIENT_KEY");
+  }
+  ASSIGN_OR_RETURN(options.certificate, ReadPem("client certificate", access.certificate));
+  ASSIGN_OR_RETURN(options.key, ReadPem("client key", access.key));
+  if (options.certificate.empty()) return absl::OkStatus();
+  return AsUsage(Prefix(access.certificate + " and " + access.key,
+                        CheckPair({options.certificate, options.key}, RealClock()->Now())));
+}
+
+// gRPC writes to stderr by itself; what matters of it is in the error that we print.
+void LogOfGrpc(gpr_log_func_args* line) {
+  Log(LogLevel::kDebug, line->message, {{"file", line->file}, {"line", absl::StrCat(line->line)}});
+}
+
 StatusOr<std::unique_ptr<client::Client>> OpenRemote(client::Access access,
                                                      const client::Place& place) {
   constexpr char kTls[] = "tls://";
@@ -113,12 +140,57 @@ StatusOr<std::unique_ptr<client::Client>> OpenRemote(client::Access access,
   if (absl::StartsWith(access.server, kTls)) access.server.erase(0, sizeof kTls - 1);
   options.server = access.server;
   ASSIGN_OR_RETURN(options.ca, ReadPem("--ca", access.ca));
-  ASSIGN_OR_RETURN(options.certificate, ReadPem("client certificate", access.certificate));
-  ASSIGN_OR_RETURN(options.key, ReadPem("client key", access.key));
+  RETURN_IF_ERROR(ReadPair(access, options));
   ASSIGN_OR_RETURN(options.token, FindToken(access, place));
+  gpr_set_log_function(LogOfGrpc);
   auto client = client::Connect(options);
   if (!client.ok()) return AsUsage(client.status());
   return client;
+}
+
+bool IsInCluster(const client::Access& access) {
+  return absl::StartsWith(access.server, kClusterScheme);
+}
+
+// A session with a server that the API server leads to. As for kubectl, --context is one of the
+// kubeconfig where this is its plugin, and names without a namespace are in that of the context.
+StatusOr<Session> OpenCluster(const Globals& globals, const client::Access& access) {
+  if (!access.ca.empty() || !access.certificate.empty()) {
+    return UsageError(access.server +
+                      " is reached as the kubeconfig says: leave --ca and certificates out");
+  }
+  auto config = kube::FindConfig("", IsPlugin() ? globals.context : "");
+  if (!config.ok()) return AsUsage(config.status());
+  const bool named = !access.ns.empty();
+  Globals placed = globals;
+  placed.ns = named ? access.ns : config->namespace_name;
+  ASSIGN_OR_RETURN(const client::Place place, FindPlaceOf(placed));
+  ClusterDoor door{
+      .address = access.server, .config = *config, .ns = place.ns, .clock = RealClock()};
+  if (!access.token_file.empty()) {
+    ASSIGN_OR_RETURN(door.token, FindToken(access, place));
+  }
+  client::RemoteOptions options{.server = access.server, .clock = RealClock()};
+  auto channel = OpenClusterDoor(std::move(door));
+  if (!channel.ok()) return AsUsage(channel.status());
+  options.channel = *channel;
+  ASSIGN_OR_RETURN(auto client, client::Connect(options));
+  return Session{std::move(client), place.ns, !named};
+}
+
+// What a plugin of kubectl is given, with the cluster where nothing else is said. The user's file
+// of contexts is not for it.
+client::Access PluginAccess(const Globals& globals, const client::Environment& environment) {
+  const auto either = [&](const std::string& flag, const char* variable) {
+    return flag.empty() ? environment(variable).value_or("") : flag;
+  };
+  const std::string server = either(globals.server, "SHIRABE_SERVER");
+  return {.server = server.empty() ? kUsualCluster : server,
+          .token_file = either(globals.token_file, "SHIRABE_TOKEN_FILE"),
+          .ca = either(globals.ca, "SHIRABE_CA"),
+          .certificate = either("", "SHIRABE_CLIENT_CERTIFICATE"),
+          .key = either("", "SHIRABE_CLIENT_KEY"),
+          .ns = either(globals.ns, "SHIRABE_NAMESPACE")};
 }
 
 }  // namespace
@@ -129,6 +201,7 @@ StatusOr<client::Access> FindAccessOf(const Globals& globals) {
     return UsageError("--db is a store of this machine: leave --server and --context out");
   }
   const client::Environment environment = client::ProcessEnvironment();
+  if (IsPlugin()) return PluginAccess(globals, environment);
   auto access = client::FindAccess({.flags = {.server = globals.server,
                                               .token_file = globals.token_file,
                                               .ca = globals.ca,
@@ -145,6 +218,7 @@ StatusOr<Session> OpenSession(const Globals& globals, bool read_only) {
     ASSIGN_OR_RETURN(LocalSession local, OpenLocal(globals, read_only));
     return Session{std::move(local.client), local.place.ns, local.place.ns_is_usual};
   }
+  if (IsInCluster(access)) return OpenCluster(globals, access);
   Globals named = globals;
   named.ns = access.ns;
   ASSIGN_OR_RETURN(const client::Place place, FindPlaceOf(named));

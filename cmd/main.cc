@@ -6,6 +6,7 @@
 
 #include "base/did_you_mean.h"
 #include "base/memory.h"
+#include "cmd/cluster_door.h"
 #include "cmd/exit_code.h"
 #include "cmd/options.h"
 #include "cmd/terminal.h"
@@ -73,6 +74,7 @@ StatusOr<int> Dispatch(const Arguments& words) {
 int Main(int argc, char** argv) {
   KeepFreedMemory();
   SetColor("auto");
+  SetPlugin(argv[0]);
   const StatusOr<int> outcome = Dispatch(Arguments(argv + 1, argv + argc));
   if (!outcome.ok()) PrintError(outcome.status());
   const int code = outcome.ok() ? *outcome : ExitCodeOf(outcome.status());

@@ -45,6 +45,9 @@ std::string HeadOf(const HttpRequest& request, const Endpoint& endpoint) {
   if (!request.content_type.empty()) {
     absl::StrAppend(&head, "Content-Type: ", request.content_type, "\r\n");
   }
+  for (const auto& header : request.headers) {
+    absl::StrAppend(&head, header.first, ": ", header.second, "\r\n");
+  }
   if (!request.body.empty() || request.method == "POST") {
     absl::StrAppend(&head, "Content-Length: ", request.body.size(), "\r\n");
   }

@@ -9,6 +9,8 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "base/status.h"
@@ -25,7 +27,8 @@ struct HttpRequest {
   std::string target;  // path and query
   std::string content_type = {};
   std::string body = {};
-  std::string authorization = {};  // the header's value, "" = none
+  std::string authorization = {};                                 // the header's value, "" = none
+  std::vector<std::pair<std::string, std::string>> headers = {};  // more of them
 };
 
 struct HttpAnswer {

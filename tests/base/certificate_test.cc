@@ -48,6 +48,17 @@ TEST(CertificateTest, AnotherKeyDoesNotFit) {
   EXPECT_FALSE(IsGoodFor(*one, authority.certificate, {kNames, kNow, absl::Hours(1)}));
 }
 
+TEST(CertificateTest, APairIsWholeAndStillGood) {
+  const KeyPair authority = Authority();
+  auto pair = IssueCertificate(authority, kNames, kNow);
+  ASSERT_TRUE(pair.ok()) << pair.status();
+  EXPECT_EQ(CheckPair(*pair, kNow), absl::OkStatus());
+  EXPECT_TRUE(absl::IsInvalidArgument(CheckPair(*pair, kNow + absl::Hours(24 * 366))));
+  EXPECT_TRUE(absl::IsInvalidArgument(CheckPair({pair->certificate, authority.key}, kNow)));
+  EXPECT_TRUE(absl::IsInvalidArgument(CheckPair({pair->certificate, "no key"}, kNow)));
+  EXPECT_TRUE(absl::IsInvalidArgument(CheckPair({"", pair->key}, kNow)));
+}
+
 TEST(CertificateTest, RefusesWhatItCannotUse) {
   const KeyPair authority = Authority();
   EXPECT_FALSE(IssueCertificate(authority, {}, kNow).ok());

@@ -9,6 +9,11 @@ source "$HERE/installing.sh"
 trap show_state EXIT
 
 status_of() { kubectl get experiments.kubeflow.org "$1" -o "jsonpath={.status.$2}"; }
+# The program as kubectl finds it, as whoever the variable KUBECONFIG says.
+plugin() {
+  "$HERE/cluster.sh" exec "$CLUSTER" env "PATH=$CLUSTER/plugin:$PATH" \
+    "KUBECONFIG=${AS:-$CLUSTER/admin.kubeconfig}" kubectl shirabe "$@"
+}
 ACCOUNT=system:serviceaccount:$SYSTEM:shirabe-controller
 
 may() { kubectl auth can-i --quiet --as "$ACCOUNT" "$@"; }
@@ -29,6 +34,8 @@ patch pods -n team
 get pods --subresource=log -n team
 watch nodes
 create events.events.k8s.io -n team
+create tokenreviews.authentication.k8s.io
+create subjectaccessreviews.authorization.k8s.io
 get configmaps -n team
 create persistentvolumeclaims -n team
 update leases.coordination.k8s.io/shirabe-controller -n shirabe-system
@@ -47,6 +54,7 @@ delete configmaps -n team
 patch experiments.kubeflow.org --subresource=finalizers -n team
 create deployments.apps -n shirabe-system
 create clusterroles.rbac.authorization.k8s.io
+create serviceaccounts --subresource=token -n shirabe-system
 delete customresourcedefinitions.apiextensions.k8s.io
 impersonate users
 END
@@ -82,6 +90,18 @@ spec:
 END
 }
 
+# A kubeconfig of somebody with the role `edit` in team, and nothing else.
+member_config() {
+  kubectl -n team create serviceaccount member >/dev/null
+  kubectl -n team create rolebinding member --clusterrole=edit --serviceaccount=team:member \
+    >/dev/null
+  local token
+  token=$(kubectl -n team create token member)
+  sed -e "s#user: {client-cert.*#user: {token: $token}#" \
+    -e "s#user: admin}#user: admin, namespace: team}#" \
+    "$CLUSTER/admin.kubeconfig" >"$CLUSTER/member.kubeconfig"
+}
+
 step "every overlay renders, and a real API server takes it"
 for overlay in "$SOURCE"/deploy/kubernetes/{.,crds,overlays/*/}; do
   kubectl kustomize "$overlay" >"$CLUSTER/rendered.yaml"
@@ -102,6 +122,35 @@ kubectl describe experiment.kubeflow.org first | tail -n 40
 equal "trials" 3 "$(status_of first trialsSucceeded)"
 eventually 30 "that no pod is left" is "" kubectl get pods -o name
 expect "the log outlives the pod" has '^loss=0.5' inside_controller logs first/1
+
+step "the plugin of kubectl, as it is for an administrator"
+mkdir -p "$CLUSTER/plugin"
+ln -sf "$SOURCE/build/release/bin/shirabe" "$CLUSTER/plugin/kubectl-shirabe"
+expect "experiments" has '^first +Succeeded' plugin get experiments
+expect "all of them" has '^default +first' plugin get experiments -A
+expect "what happened" has 'ExperimentMaxTrialsReached|Succeeded' plugin describe first
+equal "the log" "$(inside_controller logs first/1)" "$(plugin logs first/1)"
+expect "the doctor" has '^ok +token +may use every namespace' plugin doctor
+expect "what has ended is not scaled" has 'resumePolicy is Never' \
+  eval '! plugin scale first --max-trials 9 2>&1'
+
+step "the plugin for somebody who may edit one namespace"
+member_config
+AS=$CLUSTER/member.kubeconfig
+expect "what he is to ask for" has 'kubectl -n team create rolebinding shirabe' \
+  eval '! plugin get experiments 2>&1'
+kubectl -n team create serviceaccount shirabe >/dev/null
+kubectl -n team create rolebinding shirabe --clusterrole=edit --serviceaccount=team:shirabe \
+  >/dev/null
+small_experiment mine random | sed 's/namespace: default/namespace: team/' >"$CLUSTER/mine.yaml"
+kubectl --kubeconfig "$AS" apply -f "$CLUSTER/mine.yaml" >/dev/null
+eventually 20 "his experiment" has 'mine' plugin get experiments -n team
+expect "his own" plugin pause mine
+expect "nothing of others" has 'may not list experiments.kubeflow.org in namespace default' \
+  eval '! plugin get experiments -n default 2>&1'
+expect "a cluster without it says so" has 'there is no Shirabe as Service nowhere/shirabe' \
+  eval '! plugin get experiments --server kube://nowhere/shirabe 2>&1'
+AS=
 
 step "a wrong one says why, and starts nothing"
 small_experiment wrong nosuch | kubectl apply -f - >/dev/null

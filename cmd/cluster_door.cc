@@ -1,0 +1,228 @@
+#include "cmd/cluster_door.h"
+
+#include <grpcpp/generic/async_generic_service.h>
+#include <grpcpp/grpcpp.h>
+
+#include <atomic>
+#include <filesystem>
+#include <stop_token>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/grpc_web_frames.h"
+#include "base/names.h"
+#include "cmd/cluster_token.h"
+#include "kube/errors.h"
+#include "kube/transport.h"
+
+namespace shirabe::cmd {
+namespace {
+
+constexpr int kCalls = 4;  // at the same time; those of a command come one after the other
+constexpr absl::Duration kAnswer = absl::Seconds(100);  // longer than a server lets anybody wait
+
+bool is_plugin = false;
+
+struct Target {
+  std::string ns;
+  std::string service;
+};
+
+StatusOr<Target> ParseAddress(const std::string& address) {
+  const std::vector<std::string> parts =
+      absl::StrSplit(address.substr(sizeof kClusterScheme - 1), '/');
+  if (parts.size() == 2 && ValidateNamespace(parts[0]).ok() && ValidateNamespace(parts[1]).ok()) {
+    return Target{parts[0], parts[1]};
+  }
+  return absl::InvalidArgumentError("the server \"" + address +
+                                    "\" is no address: write kube://NAMESPACE/SERVICE (--server)");
+}
+
+std::string BytesOf(const grpc::ByteBuffer& buffer) {
+  std::vector<grpc::Slice> slices;
+  std::string bytes;
+  if (!buffer.Dump(&slices).ok()) return bytes;
+  for (const grpc::Slice& slice : slices) {
+    bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
+  }
+  return bytes;
+}
+
+// ---- over the API server -----------------------------------------------------------------------
+
+class Way {
+ public:
+  Way(ClusterDoor door, Target target, std::unique_ptr<kube::Transport> transport)
+      : door_(std::move(door)),
+        target_(std::move(target)),
+        transport_(std::move(transport)),
+        token_(transport_.get(), door_.clock, {.system = target_.ns, .ns = door_.ns}) {}
+
+  // One call: what the server answered, or why it could not be asked.
+  StatusOr<GrpcWebBody> Call(const std::string& method, const std::string& message,
+                             std::stop_token stop) {
+    std::string token = door_.token;
+    if (token.empty()) {
+      ASSIGN_OR_RETURN(token, token_.Get());
+    }
+    const kube::HttpRequest request{
+        .method = "POST",
+        .target = absl::StrCat("/api/v1/namespaces/", target_.ns,
+                               "/services/https:", target_.service, ":http/proxy", method),
+        .content_type = kGrpcWebType,
+        .body = MessageFrame(message),
+        .headers = {{"X-Shirabe-Authorization", "Bearer " + token}}};
+    std::string body;
+    const kube::Sink sink = [&](std::string_view piece) {
+      body += piece;
+      return true;
+    };
+    ASSIGN_OR_RETURN(const auto answer, transport_->Stream(request, kAnswer, sink, stop));
+    if (answer.status != 200) return Refusal(answer);
+    const auto parsed = ParseFrames(body);
+    if (parsed.ok() && parsed->complete) return parsed;
+    return absl::UnavailableError("its answer broke off");
+  }
+
+ private:
+  // The API server's words for what stands between us and the server, with what to do about it.
+  Status Refusal(const kube::HttpAnswer& answer) const {
+    const std::string name = absl::StrCat(target_.ns, "/", target_.service);
+    const std::string cluster =
+        door_.config.context.empty() ? door_.config.server : "context " + door_.config.context;
+    const std::string words = Message(kube::ToStatus("the API server", answer));
+    if (answer.status == 404) {
+      return absl::UnavailableError(absl::StrCat(
+          "there is no Shirabe as Service ", name, " of the cluster (", cluster,
+          "): kubectl apply --server-side -k deploy/kubernetes installs one; for another place ",
+          "give --server kube://NAMESPACE/SERVICE, for another cluster --context (", words, ")"));
+    }
+    if (answer.status == 502 || answer.status == 503) {
+      return absl::UnavailableError(
+          absl::StrCat("no controller is ready behind Service ", name, " (", cluster,
+                       "): kubectl -n ", target_.ns, " get pods, and kubectl -n ", target_.ns,
+                       " logs deployment/shirabe-controller say why (", words, ")"));
+    }
+    if (answer.status == 401 || answer.status == 403) {
+      return absl::PermissionDeniedError(
+          absl::StrCat(words, ": the role shirabe-connect of namespace ", target_.ns,
+                       " lets people through (deploy/kubernetes/base/users.yaml)"));
+    }
+    return absl::UnavailableError(words);
+  }
+
+  const ClusterDoor door_;
+  const Target target_;
+  const std::unique_ptr<kube::Transport> transport_;
+  ClusterToken token_;
+};
+
+// ---- in this process ---------------------------------------------------------------------------
+
+grpc::Status ToGrpc(const Status& status) {
+  return {static_cast<grpc::StatusCode>(status.code()), Message(status)};
+}
+
+// A gRPC server without a port, whose every method is a call over the way.
+class Bridge {
+ public:
+  explicit Bridge(std::unique_ptr<Way> way) : way_(std::move(way)) {
+    grpc::ServerBuilder builder;
+    builder.RegisterAsyncGenericService(&service_);
+    builder.SetMaxReceiveMessageSize(-1);
+    for (int i = 0; i < kCalls; ++i) queues_.push_back(builder.AddCompletionQueue());
+    server_ = builder.BuildAndStart();
+    for (const auto& queue : queues_) {
+      threads_.emplace_back([this, &queue](std::stop_token stop) {
+        while (ServeOne(*queue, stop)) continue;
+        // In gRPC's order: the server first, and then what nobody asks anything of any more.
+        down_.wait(false);
+        queue->Shutdown();
+        void* tag = nullptr;
+        for (bool ok = false; queue->Next(&tag, &ok);) continue;
+      });
+    }
+    grpc::ChannelArguments arguments;
+    arguments.SetMaxReceiveMessageSize(-1);
+    channel_ = server_->InProcessChannel(arguments);
+  }
+  ~Bridge() {
+    for (std::jthread& thread : threads_) thread.request_stop();
+    channel_ = nullptr;
+    server_->Shutdown(absl::ToChronoTime(absl::InfinitePast()));
+    down_ = true;
+    down_.notify_all();
+    threads_.clear();
+  }
+
+  grpc::Channel* channel() { return channel_.get(); }
+
+ private:
+  using Stream = grpc::GenericServerAsyncReaderWriter;
+
+  static bool Next(grpc::ServerCompletionQueue& queue) {
+    void* tag = nullptr;
+    bool ok = false;
+    return queue.Next(&tag, &ok) && ok;
+  }
+
+  // False once the server ends.
+  bool ServeOne(grpc::ServerCompletionQueue& queue, const std::stop_token& stop) {
+    grpc::GenericServerContext context;
+    Stream stream(&context);
+    service_.RequestCall(&context, &stream, &queue, &queue, this);
+    if (!Next(queue)) return false;
+    const Status status = Answer(context, stream, queue, stop);
+    stream.Finish(ToGrpc(status), this);
+    Next(queue);
+    return true;
+  }
+
+  Status Answer(const grpc::GenericServerContext& context, Stream& stream,
+                grpc::ServerCompletionQueue& queue, const std::stop_token& stop) {
+    grpc::ByteBuffer message;
+    stream.Read(&message, this);
+    if (!Next(queue)) return absl::CancelledError("the caller has gone");
+    ASSIGN_OR_RETURN(const GrpcWebBody body, way_->Call(context.method(), BytesOf(message), stop));
+    for (const std::string& reply : body.messages) {
+      const grpc::Slice slice(reply);
+      stream.Write(grpc::ByteBuffer(&slice, 1), this);
+      if (!Next(queue)) return absl::CancelledError("the caller has gone");
+    }
+    return body.end;
+  }
+
+  const std::unique_ptr<Way> way_;
+  grpc::AsyncGenericService service_;
+  std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> queues_;
+  std::unique_ptr<grpc::Server> server_;
+  std::atomic<bool> down_ = false;
+  std::vector<std::jthread> threads_;
+  std::shared_ptr<grpc::Channel> channel_;  // shared: gRPC's own
+};
+
+}  // namespace
+
+StatusOr<std::shared_ptr<grpc::Channel>> OpenClusterDoor(ClusterDoor door) {  // shared: gRPC's own
+  ASSIGN_OR_RETURN(Target target, ParseAddress(door.address));
+  // One try: who calls again, and how long, the client above decides.
+  ASSIGN_OR_RETURN(auto transport, kube::Transport::Create(door.config, door.clock,
+                                                           {.answer = kAnswer, .tries = 2}));
+  auto way = std::make_unique<Way>(std::move(door), std::move(target), std::move(transport));
+  // Shared: whoever holds the channel holds what is behind it.
+  const auto bridge = std::make_shared<Bridge>(std::move(way));
+  return std::shared_ptr<grpc::Channel>(bridge, bridge->channel());  // shared: the same
+}
+
+void SetPlugin(const std::string& called_as) {
+  const std::string name = std::filesystem::path(called_as).filename().string();
+  is_plugin = absl::StartsWith(name, "kubectl-") || absl::StartsWith(name, "kubectl_");
+}
+
+bool IsPlugin() { return is_plugin; }
+
+}  // namespace shirabe::cmd

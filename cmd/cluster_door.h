@@ -1,0 +1,42 @@
+// The way to a Shirabe in a cluster for whoever has a kubeconfig, and nothing to set up before:
+// over the API server, which passes requests on to our Service, as somebody whom its RBAC knows.
+//   kube://NAMESPACE/SERVICE
+// is such an address; a plugin of kubectl goes there where nothing else is said. Calls of the gRPC
+// client come here in this process, and go on as gRPC-Web (service/grpc_web.h); with them goes a
+// token of the cluster, made for Shirabe alone and for minutes, and never the user's own.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "kube/config.h"
+
+namespace grpc {
+class Channel;
+}
+
+namespace shirabe::cmd {
+
+inline constexpr char kClusterScheme[] = "kube://";
+// As deploy/kubernetes installs it.
+inline constexpr char kUsualCluster[] = "kube://shirabe-system/shirabe";
+
+struct ClusterDoor {
+  std::string address;  // kube://NAMESPACE/SERVICE
+  kube::Config config;  // of the cluster
+  std::string ns;       // that the user is in
+  std::string token;    // to be shown; "" = one is made
+  Clock* clock = nullptr;
+};
+
+// Everything ends with the last who holds the channel. Nothing is connected yet. kInvalidArgument
+// for what is no such address.
+StatusOr<std::shared_ptr<grpc::Channel>> OpenClusterDoor(ClusterDoor door);  // shared: gRPC's own
+
+// Whether this program was called as kubectl-shirabe; said once, by main.
+void SetPlugin(const std::string& called_as);
+bool IsPlugin();
+
+}  // namespace shirabe::cmd
