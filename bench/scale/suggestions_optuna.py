@@ -3,7 +3,10 @@ of seven parameters. There the sampler runs in the client, and the proxy serves 
 as its documentation has it), so that every client is a process of its own.
 
     PYTHONPATH=~/.cache/shirabe/bench/optuna-grpc \
-        ~/.cache/shirabe/bench/optuna/bin/python3 bench/scale/suggestions_optuna.py [SECONDS]
+        ~/.cache/shirabe/bench/optuna/bin/python3 bench/scale/suggestions_optuna.py \
+            [SECONDS [SAMPLER TRIALS CLIENTS]]
+
+All rows as a table, or the one row that is named (suggestions_peers.py asks for these).
 """
 
 import multiprocessing
@@ -82,6 +85,9 @@ def run(sampler, trials, clients, seconds):
 if __name__ == "__main__":
     multiprocessing.set_start_method("spawn")
     SECONDS = float(sys.argv[1]) if len(sys.argv) > 1 else 5
+    if len(sys.argv) > 2:
+        run(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), SECONDS)
+        sys.exit()
     print(f"Optuna {optuna.__version__}, gRPC storage proxy over SQLite")
     print("| sampler | trials | clients | requests | p50 ms | p99 ms |")
     print("| --- | ---: | ---: | ---: | ---: | ---: |")
