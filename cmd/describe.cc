@@ -19,20 +19,30 @@ StatusOr<Kind> FindKind(const std::string& word) {
       (nearest ? "; did you mean \"" + *nearest + "\"?" : ": it is exp NAME or trial NAME"));
 }
 
+// One word: "exp/digits" and "trial/digits-7" as `-o name` prints them, "digits/7", or "digits".
+std::vector<std::string> WithNoun(const std::string& word) {
+  const size_t cut = word.find('/');
+  const std::string before = word.substr(0, cut);
+  if (FindKind(before).ok()) {
+    return cut == std::string::npos ? std::vector{before}
+                                    : std::vector{before, word.substr(cut + 1)};
+  }
+  return {cut == std::string::npos ? "exp" : "trial", word};
+}
+
 }  // namespace
 
 StatusOr<int> Describe(const Arguments& arguments) {
   Globals globals;
   std::vector<std::string> words;
-  Options options("describe exp|trial NAME",
-                  "Says all about an experiment or a trial: how it is, and why.");
-  options.Arguments("exp|trial NAME", &words, 1, 2);
+  Options options("describe [exp|trial] NAME",
+                  "Says all about an experiment or a trial: how it is, and why. NAME alone is an "
+                  "experiment, or a trial if it is one of EXPERIMENT/7.");
+  options.Arguments("[exp|trial] NAME", &words, 1, 2);
   AddGlobals(options, &globals);
   ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
   if (done) return 0;
-  if (const size_t cut = words[0].find('/'); words.size() == 1 && cut != std::string::npos) {
-    words = {words[0].substr(0, cut), words[0].substr(cut + 1)};
-  }
+  if (words.size() == 1) words = WithNoun(words[0]);
   ASSIGN_OR_RETURN(const Kind kind, FindKind(words[0]));
   if (words.size() < 2)
     return UsageError("NAME is missing; usage: shirabe describe exp|trial NAME");

@@ -192,6 +192,8 @@ TEST_F(CliTest, AnExperimentThatFailsExitsWith8AndSaysWhere) {
   EXPECT_EQ(run.out, "");
   EXPECT_THAT(run.err, HasSubstr("describe trial fails-"));
   const Outcome described = cli_.Run({"describe", "trial", "fails/1"});
+  EXPECT_EQ(cli_.Run({"describe", "fails/1"}).code, 0);
+  EXPECT_EQ(cli_.Run({"describe", "fails"}).code, 0);
   EXPECT_THAT(described.out, HasSubstr("Last lines:\n  no luck\n"));
   EXPECT_EQ(cli_.Run({"logs", "fails/1"}).out, "no luck\n");
   EXPECT_EQ(cli_.Run({"best", "fails"}).code, 3);
