@@ -40,18 +40,29 @@ StatusOr<std::string> ClusterToken::Make(const std::string& ns, const std::strin
   return token;
 }
 
+Status ClusterToken::NoShirabe() const {
+  return absl::UnavailableError(absl::Substitute(
+      "there is no Shirabe in namespace $0 of this cluster (nor an account $1/$2): kubectl apply "
+      "--server-side -k deploy/kubernetes installs one; for another place give --server "
+      "kube://NAMESPACE/SERVICE, for another cluster --context",
+      accounts_.system, accounts_.ns, kAccount));
+}
+
+Status ClusterToken::NoToken(const Status& why) const {
+  return absl::PermissionDeniedError(absl::Substitute(
+      "you may make no token for Shirabe in this cluster ($0). Ask an administrator of namespace "
+      "$1 for: kubectl -n $1 create serviceaccount $2 && kubectl -n $1 create rolebinding $2 "
+      "--clusterrole=edit --serviceaccount=$1:$2; or give a token by --token-file",
+      Message(why), accounts_.ns, kAccount));
+}
+
 StatusOr<std::string> ClusterToken::Get() {
   const std::lock_guard lock(mutex_);
   if (clock_->Monotonic() < renew_at_) return token_;
   auto token = Make(accounts_.system, kAdmin);
+  const bool installed = !absl::IsNotFound(token.status());
   if (IsMissing(token.status())) token = Make(accounts_.ns, kAccount);
-  if (IsMissing(token.status())) {
-    return absl::PermissionDeniedError(absl::Substitute(
-        "you may make no token for Shirabe in this cluster ($0). Ask an administrator of namespace "
-        "$1 for: kubectl -n $1 create serviceaccount $2 && kubectl -n $1 create rolebinding $2 "
-        "--clusterrole=edit --serviceaccount=$1:$2; or give a token by --token-file",
-        Message(token.status()), accounts_.ns, kAccount));
-  }
+  if (IsMissing(token.status())) return installed ? NoToken(token.status()) : NoShirabe();
   RETURN_IF_ERROR(token.status());
   token_ = *std::move(token);
   renew_at_ = clock_->Monotonic() + kUse;

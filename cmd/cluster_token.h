@@ -21,11 +21,13 @@ class ClusterToken {
   ClusterToken(kube::Transport* transport, Clock* clock, Accounts accounts)
       : transport_(transport), clock_(clock), accounts_(std::move(accounts)) {}
 
-  // kPermissionDenied, with what to ask an administrator for.
+  // kPermissionDenied, with what to ask an administrator for; kUnavailable if nothing is installed.
   StatusOr<std::string> Get();
 
  private:
   StatusOr<std::string> Make(const std::string& ns, const std::string& account);
+  Status NoShirabe() const;
+  Status NoToken(const Status& why) const;
 
   kube::Transport* const transport_;
   Clock* const clock_;

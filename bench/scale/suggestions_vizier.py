@@ -1,6 +1,6 @@
 """The same as suggestions.sh for the service of OSS Vizier: how long a client waits for one
-point of seven parameters. As its documentation has it, one server process suggests and keeps the trials, in
-SQLite; the client sends no history, since the server has it.
+point of seven parameters. As its documentation has it, one server process suggests and keeps the
+trials, in SQLite; the client sends no history, since the server has it.
 
     ~/.cache/shirabe/bench/vizier/bin/python3 bench/scale/suggestions_vizier.py \\
         SECONDS ALGORITHM TRIALS

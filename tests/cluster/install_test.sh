@@ -133,6 +133,8 @@ equal "the log" "$(inside_controller logs first/1)" "$(plugin logs first/1)"
 expect "the doctor" has '^ok +token +may use every namespace' plugin doctor
 expect "what has ended is not scaled" has 'resumePolicy is Never' \
   eval '! plugin scale first --max-trials 9 2>&1'
+expect "where there is none" has 'there is no Shirabe in namespace nowhere' \
+  eval '! plugin get experiments --server kube://nowhere/shirabe 2>&1'
 
 step "the plugin for somebody who may edit one namespace"
 member_config
@@ -146,10 +148,10 @@ small_experiment mine random | sed 's/namespace: default/namespace: team/' >"$CL
 kubectl --kubeconfig "$AS" apply -f "$CLUSTER/mine.yaml" >/dev/null
 eventually 20 "his experiment" has 'mine' plugin get experiments -n team
 expect "his own" plugin pause mine
-expect "nothing of others" has 'may not list experiments.kubeflow.org in namespace default' \
+expect "not those of all" has 'may not list experiments.kubeflow.org in all namespaces' \
+  eval '! plugin get experiments -A 2>&1'
+expect "nothing of others" has 'Ask an administrator of namespace default' \
   eval '! plugin get experiments -n default 2>&1'
-expect "a cluster without it says so" has 'there is no Shirabe as Service nowhere/shirabe' \
-  eval '! plugin get experiments --server kube://nowhere/shirabe 2>&1'
 AS=
 
 step "a wrong one says why, and starts nothing"

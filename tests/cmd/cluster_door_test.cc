@@ -68,6 +68,7 @@ class KubeDoorTest : public testing::Test {
   // The API server: tokens of accounts, and what it passes on.
   void Answer(kube::FakeExchange& exchange) {
     const kube::FakeRequest& request = exchange.request();
+    if (!installed_) return exchange.Reply(404, kube::StatusText(404, "NotFound", "not found"));
     if (request.path == kAdminAccount && refuse_admin_) {
       return exchange.Reply(403, kube::StatusText(403, "Forbidden", "may not create it"));
     }
@@ -103,6 +104,7 @@ class KubeDoorTest : public testing::Test {
     exchange.Raw(wire.data());
   }
 
+  std::atomic<bool> installed_ = true;
   std::atomic<bool> refuse_admin_ = false;
   std::atomic<bool> refuse_team_ = false;
   std::atomic<int> status_ = 0;
@@ -147,6 +149,14 @@ TEST_F(KubeDoorTest, WhoMayMakeNoTokenIsToldWhatToAskFor) {
   EXPECT_TRUE(absl::IsPermissionDenied(status)) << status;
   EXPECT_THAT(Message(status), AllOf(HasSubstr("create serviceaccount shirabe"),
                                      HasSubstr("--serviceaccount=default:shirabe")));
+}
+
+TEST_F(KubeDoorTest, AClusterWithoutShirabeIsToldFromOneThatRefuses) {
+  installed_ = false;
+  const Status status = client_->GetExperiment(stored_.key()).status();
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_THAT(Message(status), AllOf(HasSubstr("there is no Shirabe in namespace system"),
+                                     HasSubstr("kubectl apply --server-side -k")));
 }
 
 TEST_F(KubeDoorTest, ATokenThatIsNamedIsShownInstead) {

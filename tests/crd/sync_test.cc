@@ -263,7 +263,9 @@ TEST_F(SyncTest, CountsOfOneThatHasEndedForGoodAreRefused) {
   cluster_.Put(Experiments(), SmallExperiment("one"));
   ASSERT_TRUE(AwaitReason("one", "ExperimentCreated"));
   const auto stored = stored_.store().GetExperiment({"default", "one"});
-  db::Batch batch{.experiment = {"default", "one"}, .put = {stored->record, stored->revision}};
+  db::Batch batch;
+  batch.experiment = {"default", "one"};
+  batch.put = {stored->record, stored->revision};
   v1::Condition* ended = batch.put->record.mutable_status()->add_conditions();
   ended->set_type("Succeeded");
   ended->set_status("True");

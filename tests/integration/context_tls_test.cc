@@ -1,5 +1,6 @@
 // A server that asks its callers for a certificate, and users who reach it by a context: as they
-// set it up, and as they get it wrong. The certificates are made by the openssl tool.
+// set it up, and as they get it wrong. The certificates are made by the openssl tool; BINARY_DIR is
+// where the program under test lies.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
