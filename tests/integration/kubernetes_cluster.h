@@ -161,6 +161,7 @@ class KubernetesCluster : public testing::Test {
     kube::Query query;
     query.resource = trial::Pods();
     query.namespace_name = experiment_.ns;
+    query.label_selector = kAttemptLabel;  // a Job that cleaned a volume stays for an hour
     const auto list = client_->List(query);
     if (!list.ok()) return {Json::object()};
     return {(*list)["items"].begin(), (*list)["items"].end()};
