@@ -22,6 +22,7 @@
 #include "kube/election.h"
 #include "kube/object.h"
 #include "service/http_server.h"
+#include "service/metrics.h"
 
 namespace shirabe::cmd {
 namespace {
@@ -107,12 +108,14 @@ class ControllerProcess {
   Status OpenStandby();
   StatusOr<bool> AwaitLead(Interrupts& interrupts);
   Status Lead();
+  void SetMetrics(service::Metrics& metrics) const;
   void CheckStillLeads() const;
   std::string WhyNotReady() const;
 
   const ControllerFlags flags_;
   const Globals globals_;
   kube::Config config_;
+  kube::RequestCounts requests_;
   std::unique_ptr<kube::Client> client_;
   LocalSession session_;
   std::string token_file_;
@@ -131,7 +134,7 @@ class ControllerProcess {
 
 Status ControllerProcess::Open() {
   ASSIGN_OR_RETURN(config_, kube::FindConfig(flags_.kubeconfig, flags_.kube_context));
-  ASSIGN_OR_RETURN(client_, kube::Client::Create(config_, RealClock()));
+  ASSIGN_OR_RETURN(client_, kube::Client::Create(config_, RealClock(), {.counts = &requests_}));
   ASSIGN_OR_RETURN(session_, OpenLocal(globals_, /*read_only=*/false));
   token_file_ = TokenFile(globals_, session_.place);
   ASSIGN_OR_RETURN(tokens_, service::Tokens::Load(token_file_));
@@ -216,17 +219,18 @@ StatusOr<bool> ControllerProcess::AwaitLead(Interrupts& interrupts) {
 
 Status ControllerProcess::Lead() {
   standby_ = nullptr;  // its port is needed
-  ASSIGN_OR_RETURN(server_, service::Server::Start({.client = session_.client.get(),
-                                                    .clock = RealClock(),
-                                                    .machines = machines_,
-                                                    .grpc = flags_.doors.grpc,
-                                                    .http = flags_.doors.http,
-                                                    .katib_listen = flags_.doors.katib_listen,
-                                                    .tls = tls_,
-                                                    .tokens = *tokens_,
-                                                    .home = session_.place.home,
-                                                    .log_bytes = LogBytesOf(flags_.doors),
-                                                    .requests_per_second = RateOf(flags_.doors)}));
+  ASSIGN_OR_RETURN(
+      server_,
+      service::Server::Start({.client = session_.client.get(),
+                              .clock = RealClock(),
+                              .machines = machines_,
+                              .grpc = flags_.doors.grpc,
+                              .http = flags_.doors.http,
+                              .katib_listen = flags_.doors.katib_listen,
+                              .tls = tls_,
+                              .tokens = *tokens_,
+                              .requests_per_second = RateOf(flags_.doors),
+                              .refresh_metrics = [this](auto& metrics) { SetMetrics(metrics); }}));
   sync_ = crd::Sync::Start({.kube = client_.get(),
                             .store = session_.client.get(),
                             .clock = RealClock(),
@@ -241,6 +245,13 @@ Status ControllerProcess::Lead() {
        {"image", machines_.pods.image}});
   if (flags_.doors.ready_file.empty()) return absl::OkStatus();
   return TellReady(flags_.doors, *server_, token_file_);
+}
+
+void ControllerProcess::SetMetrics(service::Metrics& metrics) const {
+  for (const auto& [kind, count] : requests_.All()) {
+    metrics.Set("shirabe_kube_requests_total", {kind.verb, kind.resource, kind.code},
+                static_cast<double>(count));
+  }
 }
 
 // Another replica may lead by now: whatever we would still do, it does. Nothing is put in order

@@ -29,6 +29,7 @@
 #include "base/status.h"
 #include "kube/config.h"
 #include "kube/object.h"
+#include "kube/request_counts.h"
 #include "kube/resource.h"
 
 namespace shirabe::kube {
@@ -67,7 +68,8 @@ struct ClientOptions {
   absl::Duration patience = absl::Seconds(60);       // of a call: no try begins later
   absl::Duration backoff = absl::Milliseconds(100);  // before the second try; then doubled
   int tries = 6;
-  int page = 500;  // objects in a page of a list
+  int page = 500;                   // objects in a page of a list
+  RequestCounts* counts = nullptr;  // of all tries; outlives the client
 };
 
 class Client {

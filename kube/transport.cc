@@ -9,7 +9,8 @@
 namespace shirabe::kube {
 namespace {
 
-constexpr size_t kMostIdle = 8;
+// As many as ask at the same time: what is closed and opened again costs both ends a handshake.
+constexpr size_t kMostIdle = 32;
 // API servers close what is idle for 90 seconds or more; ours are closed before.
 constexpr absl::Duration kIdle = absl::Seconds(60);
 constexpr absl::Duration kMostBackOff = absl::Seconds(10);
@@ -114,12 +115,21 @@ Exchange Transport::OnceAs(HttpRequest request, const Credential& credential, co
   return exchange;
 }
 
+void Transport::Count(const HttpRequest& request, const Exchange& exchange) {
+  if (options_.counts == nullptr) return;
+  RequestKind kind = KindOfRequest(request.method, request.target, request.content_type);
+  const bool answered = exchange.answer.status != 0;
+  kind.code = answered ? std::to_string(exchange.answer.status) : "none";
+  options_.counts->Add(std::move(kind));
+}
+
 Exchange Transport::Once(const HttpRequest& request, const Try& attempt) {
   for (int tried = 1;; ++tried) {
     const auto credential = credentials_.Current();
     // A token file that is not there must not look like an object that is not there.
     if (!credential.ok()) return Failed(absl::PermissionDeniedError(credential.status().message()));
     Exchange exchange = OnceAs(request, *credential, attempt);
+    Count(request, exchange);
     const bool refused = exchange.stage == Stage::kAnswered && exchange.answer.status == 401;
     if (!refused || tried == 2 || !credentials_.Renew(credential->generation)) return exchange;
   }

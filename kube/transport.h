@@ -54,6 +54,7 @@ class Transport {
   using TlsPtr = std::shared_ptr<boost::asio::ssl::context>;  // shared: see MakeTls in the .cc
 
   Exchange Once(const HttpRequest& request, const Try& attempt);
+  void Count(const HttpRequest& request, const Exchange& exchange);
   Exchange OnceAs(HttpRequest request, const Credential& credential, const Try& attempt);
   // A connection that stands, or null.
   std::unique_ptr<Connection> TakeIdle();

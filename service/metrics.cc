@@ -79,6 +79,8 @@ constexpr FamilyInfo kFamilies[] = {
     {"shirabe_grpc_requests_total", Type::kCounter, "method code", "gRPC calls answered"},
     {"shirabe_grpc_request_duration_seconds", Type::kHistogram, "method",
      "Time to answer a gRPC call", kFast, std::size(kFast)},
+    {"shirabe_kube_requests_total", Type::kCounter, "verb resource code",
+     "Requests to the API server of the cluster, each try"},
     {"shirabe_store_revision", Type::kGauge, "", "Revision of the newest commit"},
     {"shirabe_store_errors_total", Type::kCounter, "", "Times the store could not be read"},
     {"shirabe_build_info", Type::kGauge, "version", "Always 1"},

@@ -138,6 +138,7 @@ StoreMetrics::~StoreMetrics() {
 
 void StoreMetrics::Refresh() {
   SetProcess(*options_.metrics);
+  if (options_.refresh) options_.refresh(*options_.metrics);
   options_.metrics->Set("shirabe_store_revision", {},
                         static_cast<double>(options_.hub->revision()));
   std::lock_guard lock(mutex_);

@@ -5,6 +5,7 @@
 // the server over its metrics and its hub. Thread-safe.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -26,6 +27,7 @@ class StoreMetrics {
     ChangeHub* hub = nullptr;
     Metrics* metrics = nullptr;
     Clock* clock = nullptr;
+    std::function<void(Metrics&)> refresh = {};  // sets what others count, before each text
   };
   // What is there by now has happened before.
   explicit StoreMetrics(Options options);

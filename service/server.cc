@@ -31,7 +31,10 @@
 namespace shirabe::service {
 namespace {
 
-constexpr int kWorkers = 4;              // experiments that are reconciled at the same time
+// Experiments that are reconciled at the same time. Where starting a trial is a call over the
+// network a worker mostly waits, and experiments would wait for the trials of others to be started.
+constexpr int kWorkers = 4;
+constexpr int kClusterWorkers = 16;
 constexpr int kThreads = 512;            // calls under way, waiting ones included
 constexpr int kStreams = 100;            // calls of one connection at the same time
 constexpr int kMaxMessage = 16 << 20;    // bytes that a caller may send at once
@@ -90,15 +93,19 @@ class DoorsServer : public Server {
   Status Init() {
     RETURN_IF_ERROR(CheckOpenness("--grpc", options_.grpc));
     RETURN_IF_ERROR(CheckOpenness("--http", options_.http));
-    ASSIGN_OR_RETURN(controller_, options_.client->MakeController(options_.machines, kWorkers));
+    const bool far = options_.machines.pods.client != nullptr;
+    ASSIGN_OR_RETURN(controller_, options_.client->MakeController(
+                                      options_.machines, far ? kClusterWorkers : kWorkers));
     options_.client->Attach(controller_.get());
     keeper_ = std::make_unique<Keeper>(options_.client, controller_.get(), options_.clock);
     sweeper_ = std::make_unique<LogSweeper>(options_.client, options_.home, options_.log_bytes);
     hub_ = std::make_unique<ChangeHub>(*options_.client);
-    store_metrics_ = std::make_unique<StoreMetrics>(StoreMetrics::Options{.client = options_.client,
-                                                                          .hub = hub_.get(),
-                                                                          .metrics = &metrics_,
-                                                                          .clock = options_.clock});
+    store_metrics_ =
+        std::make_unique<StoreMetrics>(StoreMetrics::Options{.client = options_.client,
+                                                             .hub = hub_.get(),
+                                                             .metrics = &metrics_,
+                                                             .clock = options_.clock,
+                                                             .refresh = options_.refresh_metrics});
     hub_->Start();
     while (!keeper_->Ready() && keeper_->Trouble().empty()) Pause(absl::Milliseconds(1));
     RETURN_IF_ERROR(OpenGrpc());

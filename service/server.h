@@ -4,6 +4,7 @@
 // next server.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -13,6 +14,8 @@
 #include "service/auth.h"
 
 namespace shirabe::service {
+
+class Metrics;
 
 struct TlsFiles {
   std::string certificate;  // PEM; "" = plaintext
@@ -32,6 +35,8 @@ struct ServerOptions {
   std::string home = {};           // of the client's store, with the logs
   int64_t log_bytes = 0;           // of ended attempts' logs that are kept, the newest; 0 = all
   double requests_per_second = 0;  // of one caller, twice as many at once; 0 = any
+  // Sets what is counted elsewhere in the process, each time somebody reads /metrics.
+  std::function<void(Metrics&)> refresh_metrics = {};
 };
 
 class Server {
