@@ -63,14 +63,15 @@ struct PodAttempt {
   std::optional<absl::Duration> waiting_since;     // monotonic; for `waiting_reason`
   std::string waiting_reason;
   std::vector<Json> events;
-  std::optional<absl::Duration> events_at;          // monotonic; when they were asked for last
+  std::optional<absl::Duration> events_at;          // monotonic; from when on they are looked up
+  bool seeks_events = false;                        // it waits, and only an event may say why
   std::optional<absl::Duration> unexplained_since;  // monotonic; see PodVerdict
   std::optional<PodVerdict> over;                   // its program has ended; the rest is awaited
   absl::Duration over_at;                           // monotonic
   bool rest_read = false;  // the log was read through the API after the end
 
   // Work that other threads do for it now.
-  bool reading_log = false, asking = false, confirming = false;
+  bool reading_log = false, confirming = false;
   absl::Duration log_at;              // monotonic; when its log is read next, where we do that
   std::optional<absl::Duration> due;  // monotonic; when it is to be looked at again
 

@@ -128,6 +128,8 @@ void KubernetesExecutor::FollowLog(const Scene& scene, PodAttempt& attempt) {
 Status KubernetesExecutor::Stop(const AttemptKey& key, v1::Cause why, absl::Duration grace) {
   {
     std::lock_guard lock(mutex_);
+    const auto starting = starting_.find(key);
+    if (starting != starting_.end()) starting->second.stop = {why, grace};
     const auto found = attempts_.find(key);
     if (found == attempts_.end() || found->second.ended()) return absl::OkStatus();
     PodAttempt& attempt = found->second;
@@ -180,6 +182,7 @@ void KubernetesExecutor::Forget(const AttemptKey& key) {
   mirror_.Forget(key);
   std::lock_guard lock(mutex_);
   doubtful_.erase(key);
+  refused_.erase(key);
   const auto found = attempts_.find(key);
   if (found == attempts_.end()) return;
   const PodAttempt& attempt = found->second;
@@ -213,7 +216,7 @@ void KubernetesExecutor::Clear(const AttemptKey& key, Leaving& leaving) {
     if (now >= leaving.since + kLinger) {
       leaving_.erase(key);
     } else {
-      leaving.due = leaving.since + kLinger;
+      ClearAgain(key, leaving, leaving.since + kLinger);
     }
     return;
   }
@@ -229,9 +232,13 @@ void KubernetesExecutor::Clear(const AttemptKey& key, Leaving& leaving) {
     found->second.busy = false;
     found->second.deleted |= status.ok();
     // The pods' changes are seen a little later; until then there is nothing to do.
-    found->second.due = options_.clock->Monotonic() + times_.retry;
-    Wake();
+    ClearAgain(key, found->second, options_.clock->Monotonic() + times_.retry);
   });
+}
+
+void KubernetesExecutor::ClearAgain(const AttemptKey& key, Leaving& leaving, absl::Duration at) {
+  leaving.due = at;
+  NoteDown(key, at);
 }
 
 Status KubernetesExecutor::RemoveFiles(const ExperimentKey& experiment, int64_t trial) {
@@ -243,6 +250,14 @@ Status KubernetesExecutor::RemoveFiles(const ExperimentKey& experiment, int64_t 
       if (trial != 0 && key.trial.number != trial) continue;
       return absl::FailedPreconditionError(AttemptName(key) + " is running; stop it first");
     }
+    const auto of_it = [&](const AttemptKey& key) {
+      return key.trial.experiment == experiment && (trial == 0 || key.trial.number == trial);
+    };
+    for (const auto& [key, starting] : starting_) {
+      if (!of_it(key)) continue;
+      return absl::FailedPreconditionError(AttemptName(key) + " is being started; stop it first");
+    }
+    std::erase_if(refused_, [&](const auto& entry) { return of_it(entry.first); });
     if (trial == 0) prunes_.erase(experiment);
     removals_[{experiment, trial}] = options_.clock->Monotonic();
     Wake();

@@ -13,9 +13,6 @@ namespace {
 
 using Phase = PodVerdict::Phase;
 
-// At most so many lookups of events a second, however many attempts wait.
-constexpr absl::Duration kBetweenAsks = absl::Milliseconds(250);
-
 // What others are told of, when it changes.
 std::string Digest(const Sighting& sighting) {
   return absl::StrCat(static_cast<int>(sighting.state), sighting.placement.has_start_time(),
@@ -59,6 +56,7 @@ void KubernetesExecutor::Update(PodAttempt& attempt) {
     Wait(scene, attempt, verdict);
   } else {
     attempt.sighting.waiting.clear();
+    attempt.seeks_events = false;
   }
   if (verdict.phase == Phase::kEnded || verdict.phase == Phase::kLost) {
     if (!attempt.over) attempt.over_at = now;
@@ -190,44 +188,14 @@ void KubernetesExecutor::Wait(const Scene& scene, PodAttempt& attempt, PodVerdic
   if (!attempt.waiting_since || attempt.waiting_reason != reason) attempt.waiting_since = now;
   attempt.waiting_reason = reason;
   attempt.sighting.waiting = why ? why->text : "";
-  if (!why) return AskEvents(scene, attempt);
+  if (!why) return AskEvents(attempt);
+  attempt.seeks_events = false;
   const absl::Duration give_up = *attempt.waiting_since + why->give_up;
   if (why->give_up == absl::InfiniteDuration() || attempt.stop) return;
   if (now < give_up) return LookAgain(attempt, give_up);
   verdict.phase = Phase::kEnded;
   verdict.cause = v1::NEVER_RAN;
   verdict.message = why->text;
-}
-
-// Some reasons stand nowhere but in events, which are looked up only where nothing else speaks.
-void KubernetesExecutor::AskEvents(const Scene& scene, PodAttempt& attempt) {
-  const absl::Duration now = options_.clock->Monotonic();
-  if (!attempt.events_at) attempt.events_at = now + times_.ask_events - times_.events_again;
-  const absl::Duration next = *attempt.events_at + times_.events_again;
-  if (attempt.asking) return;
-  if (now < next) return LookAgain(attempt, next);
-  if (now < next_ask_) return LookAgain(attempt, now + times_.ask_events);
-  next_ask_ = now + kBetweenAsks;
-  attempt.events_at = now;
-  attempt.asking = true;
-  kube::Query query;
-  query.resource = Events();
-  query.namespace_name = attempt.ref.namespace_name;
-  query.field_selector =
-      "involvedObject.name=" + (scene.pod ? NameOf(*scene.pod) : attempt.ref.name);
-  Do([this, query, key = attempt.key] {
-    const auto list = client_.List(query);
-    {
-      std::lock_guard lock(mutex_);
-      const auto found = attempts_.find(key);
-      if (found == attempts_.end()) return;
-      found->second.asking = false;
-      const Json none;
-      const Json& items = Items(At(list.ok() ? *list : none, "items"));
-      if (list.ok()) found->second.events.assign(items.begin(), items.end());
-    }
-    Examine(key, nullptr);
-  });
 }
 
 // ---- when to look -------------------------------------------------------------------------------
@@ -237,8 +205,13 @@ void KubernetesExecutor::LookAgain(PodAttempt& attempt, absl::Duration at) {
   if (attempt.due && *attempt.due <= at) return;
   if (attempt.due) agenda_.erase({*attempt.due, attempt.key});
   attempt.due = at;
+  NoteDown(attempt.key, at);
+}
+
+// Too much on the agenda does no harm: whatever is looked at says itself what there is to do.
+void KubernetesExecutor::NoteDown(const AttemptKey& key, absl::Duration at) {
   const bool first = agenda_.empty() || at < agenda_.begin()->first;
-  agenda_.insert({at, attempt.key});
+  agenda_.insert({at, key});
   if (first) Wake();
 }
 
@@ -253,9 +226,7 @@ std::optional<absl::Duration> KubernetesExecutor::Ring() {
       const auto found = attempts_.find(due.back());
       if (found != attempts_.end()) found->second.due.reset();
     }
-    for (auto& [key, leaving] : leaving_) {
-      if (leaving.due && *leaving.due <= now) due.push_back(key);
-    }
+    LookUpEvents(now);
     RemoveLeftovers(now);
     StartCleaners(now);
     LookForStrays(now);
@@ -265,8 +236,8 @@ std::optional<absl::Duration> KubernetesExecutor::Ring() {
   std::optional<absl::Duration> next;
   const auto take = [&](absl::Duration at) { next = next ? std::min(*next, at) : at; };
   if (!agenda_.empty()) take(agenda_.begin()->first);
-  for (const auto& [key, leaving] : leaving_) {
-    if (leaving.due) take(*leaving.due);
+  for (const auto& [ns, waiting] : seeking_) {
+    if (!waiting.asking) take(DueOf(waiting));
   }
   for (const auto& [key, at] : removals_) take(at);
   for (const auto& [key, cleaning] : cleanings_) take(cleaning.due);

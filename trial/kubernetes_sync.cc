@@ -50,6 +50,7 @@ StatusOr<v1::SyncReply> KubernetesExecutor::Sync(const v1::SyncRequest& request)
   }
   v1::SyncReply reply;
   bool news = false;
+  bool ending = false;
   {
     std::lock_guard lock(mutex_);
     RETURN_IF_ERROR(Admit(key, id));  // it may have ended meanwhile
@@ -57,6 +58,7 @@ StatusOr<v1::SyncReply> KubernetesExecutor::Sync(const v1::SyncRequest& request)
     attempt.heard = options_.clock->Monotonic();
     if (request.has_state()) news = TakeState(request.state(), attempt) || attempt.unsaved;
     attempt.unsaved = news;
+    ending = attempt.over || attempt.stop;
     Heed(attempt);
     Hand(attempt, reply);
   }
@@ -70,7 +72,8 @@ StatusOr<v1::SyncReply> KubernetesExecutor::Sync(const v1::SyncRequest& request)
     lock.unlock();
     if (options_.on_change) options_.on_change(key.trial.experiment);
   }
-  Examine(key, nullptr);
+  // That it lives is all that most requests of many sidecars tell, and the agenda counts on that.
+  if (news || ending) Examine(key, nullptr);
   return reply;
 }
 
@@ -132,6 +135,16 @@ void KubernetesExecutor::Hand(PodAttempt& attempt, v1::SyncReply& reply) {
     if (scope == Scope::kAttempt && checkpoint.attempt() != attempt.key.number) continue;
     *reply.add_prune() = checkpoint;
   }
+}
+
+// Where checkpoints lie is the same for all attempts of an experiment.
+void KubernetesExecutor::NoteScope(const AttemptRequest& request) {
+  const v1::CheckpointVolume& volume = request.cluster.volume;
+  std::lock_guard lock(mutex_);
+  Scope& scope = prunes_[request.key.trial.experiment].scope;
+  scope = Scope::kAttempt;
+  if (!volume.size().empty()) scope = Scope::kTrial;
+  if (!volume.claim().empty() || !volume.host_path().empty()) scope = Scope::kExperiment;
 }
 
 // By a sidecar that reaches the volume, now or once there is one.

@@ -6,6 +6,7 @@
 namespace shirabe::trial {
 
 struct PodTimes {
+  absl::Duration start = absl::Milliseconds(20);   // for an object to be made, by whoever starts it
   absl::Duration silence = absl::Seconds(40);      // of a node that is not ready, before it is dead
   absl::Duration unseen = absl::Seconds(15);       // of a node that nobody has told us of
   absl::Duration last_words = absl::Seconds(20);   // for the rest, after a program's end

@@ -92,6 +92,15 @@ std::vector<Json> ClusterView::PodsOf(const AttemptKey& attempt) const {
   return pods;
 }
 
+std::vector<std::string> ClusterView::PodNamesOf(const AttemptKey& attempt) const {
+  std::lock_guard lock(mutex_);
+  std::vector<std::string> found;
+  const auto names = pods_of_.find(attempt);
+  if (names == pods_of_.end()) return found;
+  for (const auto& [ns, name] : names->second) found.push_back(name);
+  return found;
+}
+
 kube::Cache* ClusterView::CacheOf(const kube::Resource& resource) const {
   if (!ready_) return nullptr;
   if (resource.kind == Jobs().kind && resource.group == Jobs().group) return jobs_.get();

@@ -42,6 +42,7 @@ class ClusterView {
   std::string Trouble() const;
 
   std::vector<Json> PodsOf(const AttemptKey& attempt) const;
+  std::vector<std::string> PodNamesOf(const AttemptKey& attempt) const;
   std::optional<Json> FindObject(const kube::Ref& ref) const;
   // nullopt also while the nodes are not known: then NodesKnown is false.
   std::optional<Json> FindNode(const std::string& name) const;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -31,14 +32,16 @@ bool Selected(const Json& object, const std::string& selector) {
   return true;
 }
 
-// "involvedObject.name=x": a dotted path.
+// "involvedObject.name=x,reason!=y": dotted paths.
 bool HasFields(const Json& object, const std::string& selector) {
   const std::vector<std::string> terms = absl::StrSplit(selector, ',', absl::SkipEmpty());
   for (const std::string& term : terms) {
-    const std::vector<std::string> sides = absl::StrSplit(term, absl::MaxSplits('=', 1));
+    std::vector<std::string> sides = absl::StrSplit(term, absl::MaxSplits('=', 1));
+    const bool differs = absl::EndsWith(sides[0], "!");
+    if (differs) sides[0].pop_back();
     std::string pointer = "/" + sides[0];
     std::replace(pointer.begin(), pointer.end(), '.', '/');
-    if (Text(object, pointer.c_str()) != sides[1]) return false;
+    if ((Text(object, pointer.c_str()) == sides[1]) == differs) return false;
   }
   return true;
 }

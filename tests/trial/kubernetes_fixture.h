@@ -30,6 +30,7 @@ inline AttemptKey Nth(int64_t trial, int32_t number = 1) { return {{kTuning, tri
 
 inline PodTimes Impatient() {
   PodTimes times;
+  times.start = absl::Seconds(20);
   times.silence = absl::Milliseconds(300);
   times.unseen = absl::Milliseconds(300);
   times.last_words = absl::Milliseconds(300);
@@ -87,7 +88,7 @@ class KubernetesTest : public testing::Test {
   }
 
   // A new executor over the same home and cluster, as after a restart.
-  void Reopen() {
+  void Reopen(const PodTimes& times = Impatient()) {
     executor_.reset();
     ExecutorOptions options;
     options.home = home_;
@@ -101,7 +102,7 @@ class KubernetesTest : public testing::Test {
       ++changes_;
       changed_.notify_all();
     };
-    executor_ = std::make_unique<KubernetesExecutor>(options, Impatient());
+    executor_ = std::make_unique<KubernetesExecutor>(options, times);
   }
 
   KubernetesExecutor& executor() { return *executor_; }

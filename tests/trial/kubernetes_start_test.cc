@@ -1,5 +1,6 @@
 // How attempts in a cluster begin, are found again after a restart, and what stands in their way.
 #include <algorithm>
+#include <atomic>
 
 #include "tests/trial/kubernetes_fixture.h"
 
@@ -110,6 +111,64 @@ TEST_F(KubernetesTest, AKindThatTheClusterDoesNotKnowIsAnErrorOfTheTemplate) {
   EXPECT_THAT(Message(status), HasSubstr("PyTorchJob"));
 }
 
+// An API server that makes nothing until it is told to, and then answers as it is told to.
+class SlowServerTest : public KubernetesTest {
+ protected:
+  SlowServerTest() {
+    executor_.reset();
+    cluster_.before = [this](const std::string& verb, const kube::Ref&) {
+      if (verb != "create") return absl::OkStatus();
+      while (slow_) Pause(absl::Milliseconds(1));
+      return refuse_ ? absl::PermissionDeniedError("exceeded quota: gpus") : absl::OkStatus();
+    };
+    PodTimes times = Impatient();
+    times.start = absl::Milliseconds(5);
+    Reopen(times);
+  }
+  ~SlowServerTest() override {
+    slow_ = false;
+    executor_.reset();
+  }
+  std::atomic<bool> slow_ = true;
+  std::atomic<bool> refuse_ = false;
+};
+
+TEST_F(SlowServerTest, NobodyWaitsForManyObjectsOneByOne) {
+  for (int i = 1; i <= 20; ++i) ASSERT_TRUE(executor().Start(PodRequestFor(Nth(i))).ok());
+  EXPECT_TRUE(executor().Start(PodRequestFor(Nth(1))).ok());
+  EXPECT_THAT(executor().Observe(kTuning), SizeIs(20));
+  EXPECT_EQ(See(Nth(1)).state, SeenState::kRunning);
+  EXPECT_FALSE(See(Nth(1)).placement.has_start_time());
+  EXPECT_EQ(LogOf(Nth(1)), "");
+  EXPECT_FALSE(executor().RemoveFiles(kTuning, 1).ok());
+  slow_ = false;
+  EXPECT_TRUE(Await([&] { return cluster_.All(Jobs()).size() == 20; }));
+  EXPECT_THAT(executor().Observe(kTuning), SizeIs(20));
+  EXPECT_EQ(cluster_.Calls("create"), 20);
+}
+
+TEST_F(SlowServerTest, WhatIsRefusedLaterIsToldAtTheNextStart) {
+  refuse_ = true;
+  ASSERT_TRUE(executor().Start(PodRequestFor(Nth(1))).ok());
+  slow_ = false;
+  ASSERT_TRUE(Await([&] { return executor().Observe(kTuning).empty(); }));
+  for (int i = 0; i < 3; ++i) {
+    const Status told = executor().Start(PodRequestFor(Nth(1)));
+    EXPECT_TRUE(absl::IsResourceExhausted(told)) << told;
+    EXPECT_THAT(Message(told), HasSubstr("exceeded quota"));
+  }
+  refuse_ = false;
+  EXPECT_TRUE(executor().Start(PodRequestFor(Nth(1))).ok());
+  EXPECT_TRUE(HasJob(Nth(1)));
+}
+
+TEST_F(SlowServerTest, AStopIsHeededOnceThereIsSomethingToStop) {
+  ASSERT_TRUE(executor().Start(PodRequestFor(Nth(1))).ok());
+  ASSERT_TRUE(executor().Stop(Nth(1), v1::USER, absl::ZeroDuration()).ok());
+  slow_ = false;
+  EXPECT_TRUE(Await([&] { return cluster_.Calls("create") == 1 && !HasJob(Nth(1)); }));
+}
+
 // ---- after a restart ----------------------------------------------------------------------------
 
 TEST_F(KubernetesTest, AdoptTellsRunningEndedAndNeverStarted) {
@@ -203,6 +262,33 @@ TEST_F(KubernetesTest, EventsSayWhatNothingElseDoes) {
   ASSERT_TRUE(executor().Start(PodRequestFor(Nth(1))).ok());
   EXPECT_TRUE(Await([&] { return See(Nth(1)).waiting.find("quota") != std::string::npos; }))
       << See(Nth(1)).waiting;
+}
+
+// An API server reads all events of a namespace to find those of one object.
+TEST_F(KubernetesTest, EventsOfAllThatWaitAreLookedUpTogether) {
+  constexpr int kMany = 40;
+  std::atomic<int> lookups = 0;
+  executor_.reset();
+  cluster_.before = [&](const std::string& verb, const kube::Ref& ref) {
+    if (verb == "list" && ref.resource.kind == Events().kind) ++lookups;
+    return absl::OkStatus();
+  };
+  for (int i = 1; i <= kMany; ++i) {
+    cluster_.Put(Events(), {{"metadata", {{"name", AttemptName(Nth(i))}, {"namespace", "lab"}}},
+                            {"type", "Warning"},
+                            {"reason", "FailedCreate"},
+                            {"message", "exceeded quota"},
+                            {"involvedObject", {{"kind", "Job"}, {"name", AttemptName(Nth(i))}}}});
+  }
+  Reopen();
+  const absl::Duration began = RealClock()->Monotonic();
+  for (int i = 1; i <= kMany; ++i) ASSERT_TRUE(executor().Start(PodRequestFor(Nth(i))).ok());
+  for (int i = 1; i <= kMany; ++i) {
+    EXPECT_TRUE(Await([&] { return See(Nth(i)).waiting.find("quota") != std::string::npos; }));
+  }
+  const absl::Duration took = RealClock()->Monotonic() - began;
+  EXPECT_LE(lookups, 2 + took / Impatient().ask_events);
+  executor_.reset();
 }
 
 }  // namespace

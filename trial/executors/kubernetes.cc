@@ -18,7 +18,8 @@ namespace shirabe::trial {
 namespace {
 
 constexpr absl::Duration kQuoteStands = absl::Seconds(5);
-constexpr size_t kThreads = 8;  // for calls that nobody waits for
+constexpr size_t kThreads = 16;   // for calls that nobody waits for
+constexpr size_t kStarters = 16;  // for objects to be made
 constexpr absl::Duration kStayAway = absl::Seconds(1);
 
 // The kind of an object that the template describes.
@@ -66,21 +67,24 @@ KubernetesExecutor::KubernetesExecutor(const ExecutorOptions& options, const Pod
              .on_attempt = [this](const AttemptKey& key, const Json* gone) { Examine(key, gone); },
              .on_node = [this](const std::string& name) { OnNode(name); }}) {
   background_ = std::make_unique<Background>(kThreads);
+  starters_ = std::make_unique<Background>(kStarters);
   alarm_ = std::make_unique<Alarm>(options_.clock, [this] { return Ring(); });
   view_.Start();
 }
 
-// Each of the three may still call the others while it ends, so they leave one by one: what is
+// Each of them may still call the others while it ends, so they leave one by one: what is
 // handed to one that has left is dropped.
 KubernetesExecutor::~KubernetesExecutor() {
   view_.Stop();
   std::unique_ptr<Alarm> alarm;
-  std::unique_ptr<Background> background;
+  std::unique_ptr<Background> background, starters;
   {
     std::lock_guard lock(mutex_);
     alarm = std::move(alarm_);
     background = std::move(background_);
+    starters = std::move(starters_);
   }
+  starters.reset();
   alarm.reset();
   background.reset();
 }
@@ -105,33 +109,92 @@ void KubernetesExecutor::Wake() {
 
 // ---- starting -----------------------------------------------------------------------------------
 
+// Many are started one after the other, and an API server that is busy takes its time for each: the
+// caller goes on after a while, and the object is made behind him. If that fails, the attempt is
+// not to be seen any more, is started again for that, and the caller is told then; from there on he
+// waits for the answer.
 Status KubernetesExecutor::Start(const AttemptRequest& request) {
   RETURN_IF_ERROR(ValidateKey(request.key));
   RETURN_IF_ERROR(AwaitCleaned(request));
+  ASSIGN_OR_RETURN(const absl::Duration patience, PatienceFor(request.key));
   PodAttempt attempt;
   attempt.key = attempt.sighting.key = request.key;
   attempt.id = AttemptId(request.key, request.token);
   ASSIGN_OR_RETURN(const bool reserved, Reserve(attempt));
   if (!reserved) return absl::OkStatus();
-  const auto object = Make(request, attempt);
+  auto built = Prepare(request, attempt);
+  std::unique_lock lock(mutex_);
+  if (!built.ok()) {
+    starting_.erase(request.key);
+    return Prefix(AttemptName(request.key), built.status());
+  }
+  starters_->Run([this, built = *std::move(built), attempt = std::move(attempt)]() mutable {
+    const auto object = Make(built, attempt);
+    TakeMade(object, std::move(attempt));
+  });
+  return AwaitMade(request.key, patience, lock);
+}
+
+// How long a caller waits; an error if the start before this one has failed and he does not know.
+StatusOr<absl::Duration> KubernetesExecutor::PatienceFor(const AttemptKey& key) {
+  std::lock_guard lock(mutex_);
+  const auto refused = refused_.find(key);
+  if (refused == refused_.end()) return times_.start;
+  RETURN_IF_ERROR(std::exchange(refused->second, absl::OkStatus()));
+  return absl::InfiniteDuration();
+}
+
+Status KubernetesExecutor::AwaitMade(const AttemptKey& key, absl::Duration patience,
+                                     std::unique_lock<std::mutex>& lock) {
+  Starting& starting = starting_.at(key);
+  const auto answered = [&] { return starting.answer.has_value(); };
+  if (patience == absl::InfiniteDuration()) {
+    made_.wait(lock, answered);
+  } else if (!made_.wait_for(lock, absl::ToChronoMicroseconds(patience), answered)) {
+    starting.left = true;
+    return absl::OkStatus();
+  }
+  const Status status = *starting.answer;
+  starting_.erase(key);
+  return status;
+}
+
+// Tells whoever waits for it, or keeps for later what he is to hear.
+void KubernetesExecutor::TakeMade(const StatusOr<Json>& object, PodAttempt attempt) {
+  const AttemptKey key = attempt.key;
+  bool left = false;
+  std::optional<Starting::Wanted> stop;
   {
     std::lock_guard lock(mutex_);
-    starting_.erase(request.key);
-    if (absl::IsUnavailable(object.status())) {
-      // It may exist all the same: its sidecar must not be sent away before we know.
-      doubtful_.insert(request.key);
-      away_ = Message(object.status());
-      away_until_ = options_.clock->Monotonic() + kStayAway;
-    }
-    if (!object.ok()) return Prefix(AttemptName(request.key), object.status());
-    doubtful_.erase(request.key);
-    PodAttempt& kept = attempts_[request.key] = std::move(attempt);
-    Bind(*object, kept);
-    Load(kept);
+    const Status status = KeepMade(object, std::move(attempt));
+    Starting& starting = starting_.at(key);
+    starting.answer = status;
+    stop = starting.stop;
+    left = starting.left;
+    if (left && !status.ok()) refused_[key] = status;
+    if (left) starting_.erase(key);
   }
-  // A program that prints nothing has a log all the same, as on a machine of ours.
-  mirror_.AppendLog(request.key, "").IgnoreError();
-  Examine(request.key, nullptr);
+  made_.notify_all();
+  if (object.ok()) Examine(key, nullptr);
+  if (stop) Stop(key, stop->why, stop->grace).IgnoreError();
+  if (left && !object.ok() && options_.on_change) options_.on_change(key.trial.experiment);
+}
+
+// With mutex_ held.
+Status KubernetesExecutor::KeepMade(const StatusOr<Json>& object, PodAttempt attempt) {
+  const AttemptKey key = attempt.key;
+  if (absl::IsUnavailable(object.status())) {
+    // It may exist all the same: its sidecar must not be sent away before we know.
+    doubtful_.insert(key);
+    away_ = Message(object.status());
+    away_until_ = options_.clock->Monotonic() + kStayAway;
+  }
+  if (!object.ok()) return Prefix(AttemptName(key), object.status());
+  doubtful_.erase(key);
+  refused_.erase(key);
+  PodAttempt& kept = attempts_[key] = std::move(attempt);
+  Bind(*object, kept);
+  Load(kept);
   return absl::OkStatus();
 }
 
@@ -153,13 +216,14 @@ StatusOr<bool> KubernetesExecutor::Reserve(const PodAttempt& attempt) {
     return absl::UnavailableError(name + " is just being deleted");
   }
   if (options_.clock->Monotonic() < away_until_) return absl::UnavailableError(away_);
-  if (!starting_.insert(attempt.key).second) return false;
+  if (!starting_.try_emplace(attempt.key).second) return false;
   leaving_.erase(attempt.key);
   return true;
 }
 
-// The object in the cluster, made now or before.
-StatusOr<Json> KubernetesExecutor::Make(const AttemptRequest& request, PodAttempt& attempt) {
+// All that need not be asked of the cluster.
+StatusOr<AttemptObject> KubernetesExecutor::Prepare(const AttemptRequest& request,
+                                                    PodAttempt& attempt) {
   ASSIGN_OR_RETURN(const PodPlace place, PlaceFor(request.placing, options_.pools));
   ASSIGN_OR_RETURN(AttemptObject built, BuildAttemptObject(request, options_.pods, place));
   ASSIGN_OR_RETURN(attempt.ref.resource, ResourceOf(client_, built));
@@ -171,24 +235,21 @@ StatusOr<Json> KubernetesExecutor::Make(const AttemptRequest& request, PodAttemp
   RETURN_IF_ERROR(layout_.Create(request.key).status());
   RETURN_IF_ERROR(WriteFileAtomic(paths.params_file, request.parameters_json));
   RETURN_IF_ERROR(SaveObjectRecord(paths.dir, attempt.ref));
+  // A program that prints nothing has a log all the same, as on a machine of ours.
+  mirror_.AppendLog(request.key, "").IgnoreError();
   for (const std::string& warning : built.warnings) {
     Log(LogLevel::kWarning, "a trial's object may not be meant so",
         {{"attempt", AttemptName(request.key)}, {"warning", warning}});
   }
-  RETURN_IF_ERROR(MakeClaim(client_, built));
   NoteScope(request);
-  view_.Follow(attempt.ref.resource);
-  return CreateOrAdopt(client_, attempt.ref.resource, built.object, attempt.id);
+  return built;
 }
 
-// Where checkpoints lie is the same for all attempts of an experiment.
-void KubernetesExecutor::NoteScope(const AttemptRequest& request) {
-  const v1::CheckpointVolume& volume = request.cluster.volume;
-  std::lock_guard lock(mutex_);
-  Scope& scope = prunes_[request.key.trial.experiment].scope;
-  scope = Scope::kAttempt;
-  if (!volume.size().empty()) scope = Scope::kTrial;
-  if (!volume.claim().empty() || !volume.host_path().empty()) scope = Scope::kExperiment;
+// The object in the cluster, made now or before.
+StatusOr<Json> KubernetesExecutor::Make(const AttemptObject& built, const PodAttempt& attempt) {
+  RETURN_IF_ERROR(MakeClaim(client_, built));
+  view_.Follow(attempt.ref.resource);
+  return CreateOrAdopt(client_, attempt.ref.resource, built.object, attempt.id);
 }
 
 void KubernetesExecutor::Bind(const Json& object, PodAttempt& attempt) {
@@ -289,6 +350,10 @@ std::vector<Sighting> KubernetesExecutor::Observe(const ExperimentKey& experimen
   for (auto it = attempts_.lower_bound({{experiment, 0}, 0}); it != attempts_.end(); ++it) {
     if (it->first.trial.experiment != experiment) break;
     sightings.push_back(it->second.sighting);
+  }
+  for (auto it = starting_.lower_bound({{experiment, 0}, 0}); it != starting_.end(); ++it) {
+    if (it->first.trial.experiment != experiment) break;
+    if (attempts_.count(it->first) == 0) sightings.push_back({.key = it->first});
   }
   return sightings;
 }

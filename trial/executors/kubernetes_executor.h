@@ -12,10 +12,11 @@
 // is called without it.
 //
 // kubernetes.cc beside it holds how attempts begin; trial/kubernetes_follow.cc how they are
-// watched, kubernetes_end.cc how they end, kubernetes_sync.cc what is exchanged with their
-// sidecars.
+// watched, kubernetes_events.cc why they wait, kubernetes_end.cc how they end, kubernetes_sync.cc
+// what is exchanged with their sidecars.
 #pragma once
 
+#include <condition_variable>
 #include <functional>
 #include <map>
 #include <memory>
@@ -86,6 +87,24 @@ class KubernetesExecutor : public Executor, public VolumeCleaner {
     Offer offer;
     absl::Duration until;  // monotonic
   };
+  // Attempts of a namespace that wait, and only an event may say why.
+  struct Seeking {
+    std::set<AttemptKey> fresh;           // never looked up yet
+    std::set<AttemptKey> known;           // looked up before
+    bool asking = false;                  // just now
+    std::optional<absl::Duration> asked;  // monotonic; the last time, and how long that took
+    absl::Duration took;
+  };
+  // An attempt whose object is just being made.
+  struct Starting {
+    bool left = false;             // nobody waits for it
+    std::optional<Status> answer;  // once it is made, or not
+    struct Wanted {
+      v1::Cause why = v1::CAUSE_NONE;
+      absl::Duration grace;
+    };
+    std::optional<Wanted> stop;  // what was asked for meanwhile
+  };
   // Checkpoints to be deleted, by a sidecar that can reach them.
   struct Prunes {
     Scope scope = Scope::kExperiment;
@@ -95,7 +114,13 @@ class KubernetesExecutor : public Executor, public VolumeCleaner {
   // How they begin.
   Status AwaitCleaned(const AttemptRequest& request);
   StatusOr<bool> Reserve(const PodAttempt& attempt);
-  StatusOr<Json> Make(const AttemptRequest& request, PodAttempt& attempt);
+  StatusOr<absl::Duration> PatienceFor(const AttemptKey& key);
+  StatusOr<AttemptObject> Prepare(const AttemptRequest& request, PodAttempt& attempt);
+  StatusOr<Json> Make(const AttemptObject& built, const PodAttempt& attempt);
+  Status AwaitMade(const AttemptKey& key, absl::Duration patience,
+                   std::unique_lock<std::mutex>& lock);
+  void TakeMade(const StatusOr<Json>& object, PodAttempt attempt);
+  Status KeepMade(const StatusOr<Json>& object, PodAttempt attempt);
   void NoteScope(const AttemptRequest& request);
   // All below with mutex_ held, but for what says otherwise.
   void Bind(const Json& object, PodAttempt& attempt);
@@ -115,8 +140,16 @@ class KubernetesExecutor : public Executor, public VolumeCleaner {
   void HearOfEnd(PodAttempt& attempt, PodVerdict& verdict);
   void AwaitReason(PodAttempt& attempt, PodVerdict& verdict);
   void Wait(const Scene& scene, PodAttempt& attempt, PodVerdict& verdict);
-  void AskEvents(const Scene& scene, PodAttempt& attempt);
   void LookAgain(PodAttempt& attempt, absl::Duration at);
+  void NoteDown(const AttemptKey& key, absl::Duration at);
+
+  // Why they wait.
+  void AskEvents(PodAttempt& attempt);
+  absl::Duration DueOf(const Seeking& waiting) const;
+  std::map<std::string, AttemptKey> NamesOf(Seeking& waiting) const;
+  void LookUpEvents(absl::Duration now);
+  void TakeEvents(const std::string& namespace_name,
+                  const std::map<std::string, AttemptKey>& names);  // without mutex_
 
   // How they end.
   void AwaitRest(const Scene& scene, PodAttempt& attempt);
@@ -124,6 +157,7 @@ class KubernetesExecutor : public Executor, public VolumeCleaner {
   void EndPods(PodAttempt& attempt);
   void Drop(Attempts::iterator attempt);
   void Clear(const AttemptKey& key, Leaving& leaving);
+  void ClearAgain(const AttemptKey& key, Leaving& leaving, absl::Duration at);
   void RemoveLeftovers(absl::Duration now);
   void StartCleaners(absl::Duration now);
   void NoteCleaner(const ExperimentKey& experiment, const Status& started);
@@ -152,10 +186,12 @@ class KubernetesExecutor : public Executor, public VolumeCleaner {
   const absl::Duration began_;
 
   std::mutex mutex_;
+  std::condition_variable made_;  // something in starting_ has an answer
   // These are guarded by mutex_.
   Attempts attempts_;
-  std::set<AttemptKey> starting_;
-  std::set<AttemptKey> doubtful_;  // were to be started, and nobody knows whether they were
+  std::map<AttemptKey, Starting> starting_;
+  std::map<AttemptKey, Status> refused_;  // could not be made; OK = and whoever starts it knows
+  std::set<AttemptKey> doubtful_;         // were to be started, and nobody knows whether they were
   std::map<AttemptKey, Leaving> leaving_;
   std::map<AttemptKey, absl::Duration> strays_;  // pods of no attempt that is known, and since when
   absl::Duration next_strays_;
@@ -166,13 +202,14 @@ class KubernetesExecutor : public Executor, public VolumeCleaner {
   std::set<std::pair<absl::Duration, AttemptKey>> agenda_;
   std::set<ExperimentKey> owned_;  // that were looked at: whatever runs of them was adopted before
   std::map<ExperimentKey, Prunes> prunes_;
-  absl::Duration next_ask_;    // for events
+  std::map<std::string, Seeking> seeking_;  // by namespace
   absl::Duration away_until_;  // the API server did not answer; nobody waits for it before
   std::string away_;           // what it did instead
 
   // Their threads use all of the above; see the destructor.
   ClusterView view_;
   std::unique_ptr<Background> background_;
+  std::unique_ptr<Background> starters_;
   std::unique_ptr<Alarm> alarm_;
 };
 
