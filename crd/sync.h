@@ -19,7 +19,7 @@ struct SyncOptions {
   std::string namespace_name;  // only this one; "" = all
   bool adopt_all = false;      // also what no label names, where the definitions are another's
   std::string instance;        // this process, for events
-  int workers = 2;
+  int workers = 4;
   int finished_trials = 50;                    // objects of ended trials, for each experiment
   absl::Duration interval = absl::Seconds(1);  // between two writes about one experiment
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "base/rng.h"
 #include "crd/objects.h"
 #include "experiment/submit.h"
 
@@ -11,10 +12,15 @@ namespace {
 
 using kube::Json;
 
-constexpr int kWritesInOneGo = 40;
+// Few, so that nobody waits long for an experiment with many; half of them may be deletions, so
+// that objects of trials that have ended do not pile up while others come and change without end.
+constexpr int kWritesInOneGo = 20;
+constexpr int kDeletesInOneGo = kWritesInOneGo / 2;
 // Between two looks at how far a running trial is: a phase, or a lost attempt, shows at once.
 constexpr absl::Duration kProgress = absl::Seconds(30);
 constexpr absl::Duration kSuggestion = absl::Seconds(10);
+// A new trial is about to start: that it has not is worth no write of its own so soon.
+constexpr absl::Duration kAboutToStart = absl::Seconds(3);
 
 // What is worth a write of its own.
 Json Landmarks(const Json& status) {
@@ -50,9 +56,13 @@ struct TrialObjects::Pass {
   client::TrialView view;
   int writes = 0;
   absl::Duration again = absl::InfiniteDuration();
+  absl::Duration trial_again = absl::InfiniteDuration();  // for the trial that is looked at
 
   bool full() const { return writes >= kWritesInOneGo; }
-  void Again(absl::Duration after) { again = std::min(again, after); }
+  void Again(absl::Duration after) {
+    again = std::min(again, after);
+    trial_again = std::min(trial_again, after);
+  }
 
   // The object, or its status, as the server has it then.
   Status Apply(const kube::Resource& resource, Json object, const char* subresource) {
@@ -68,19 +78,39 @@ StatusOr<absl::Duration> TrialObjects::Put(const Context& context, const Showing
   Pass pass{context,       showing.experiment, showing.window,
             showing.owner, showing.presence,   client::TrialView(showing.experiment)};
   const std::map<int64_t, v1::Trial>& trials = showing.window.trials();
+  const ExperimentKey key = experiment::KeyOf(showing.experiment);
+  std::erase_if(left_, [&](const auto& entry) {
+    return showing.presence.touched.count(TrialName({key, entry.first})) > 0;
+  });
+  RETURN_IF_ERROR(RemoveOthers(pass));
   for (auto it = trials.rbegin(); it != trials.rend() && !pass.full(); ++it) {
-    RETURN_IF_ERROR(PutTrial(pass, it->second));
+    RETURN_IF_ERROR(LookAtTrial(pass, it->second));
   }
-  if (!pass.full()) RETURN_IF_ERROR(RemoveOthers(pass));
   if (!pass.full()) RETURN_IF_ERROR(PutSuggestion(pass));
   if (pass.full()) pass.Again(absl::ZeroDuration());
   return pass.again;
 }
 
+// What stands as it was left, in the store and in the cluster, is not compared again.
+Status TrialObjects::LookAtTrial(Pass& pass, const v1::Trial& trial) {
+  const uint64_t print = Fingerprint(trial.SerializeAsString());
+  const absl::Duration now = pass.context.clock->Monotonic();
+  const auto left = left_.find(trial.number());
+  const bool same = left != left_.end() && left->second.print == print;
+  if (same && now < left->second.until) {
+    pass.Again(left->second.until - now);
+    return absl::OkStatus();
+  }
+  left_.erase(trial.number());
+  pass.trial_again = absl::InfiniteDuration();
+  RETURN_IF_ERROR(PutTrial(pass, trial));
+  left_[trial.number()] = {print, now + pass.trial_again};
+  return absl::OkStatus();
+}
+
 Status TrialObjects::PutTrial(Pass& pass, const v1::Trial& trial) {
   const std::string name = TrialName({ExperimentKeyOf(trial), trial.number()});
   const bool settled = HasEnded(trial) && settled_.count(trial.number()) > 0;
-  if (settled && pass.presence.touched.count(name) == 0) return absl::OkStatus();
   const ObjectJson wanted = TrialObject(pass.view, trial, pass.owner);
   const auto there = pass.context.trials->Find(NamespaceOf(pass.owner), name);
   if (!there) {
@@ -91,7 +121,7 @@ Status TrialObjects::PutTrial(Pass& pass, const v1::Trial& trial) {
     const bool same = there->value("spec", Json()) == wanted.object["spec"] &&
                       HasLabels(*there, wanted.object["metadata"]["labels"]);
     if (!same) RETURN_IF_ERROR(pass.Apply(Trials(), wanted.object, ""));
-    RETURN_IF_ERROR(PutStatus(pass, wanted, *there, trial.number()));
+    RETURN_IF_ERROR(PutStatus(pass, wanted, *there, trial));
   }
   if (HasEnded(trial)) settled_.insert(trial.number());
   return absl::OkStatus();
@@ -108,21 +138,24 @@ Status TrialObjects::PutObject(Pass& pass, const ObjectJson& wanted, const v1::T
   }
   RETURN_IF_ERROR(created.status());
   pass.context.trials->Put(*created);
-  return PutStatus(pass, wanted, *created, trial.number());
+  shown_[trial.number()] = pass.context.clock->Monotonic();
+  return PutStatus(pass, wanted, *created, trial);
 }
 
 Status TrialObjects::PutStatus(Pass& pass, const ObjectJson& wanted, const Json& there,
-                               int64_t number) {
+                               const v1::Trial& trial) {
   const Json status = StatusOf(there);
   if (status == wanted.status) return absl::OkStatus();
   const absl::Duration now = pass.context.clock->Monotonic();
-  const auto shown = shown_.find(number);
-  if (Landmarks(status) == Landmarks(wanted.status) && shown != shown_.end() &&
-      now < shown->second + kProgress) {
-    pass.Again(shown->second + kProgress - now);
+  const auto shown = shown_.find(trial.number());
+  absl::Duration patience = -absl::InfiniteDuration();
+  if (Landmarks(status) == Landmarks(wanted.status)) patience = kProgress;
+  if (status.empty() && trial.phase() == v1::TRIAL_PENDING) patience = kAboutToStart;
+  if (shown != shown_.end() && now < shown->second + patience) {
+    pass.Again(shown->second + patience - now);
     return absl::OkStatus();
   }
-  shown_[number] = now;
+  shown_[trial.number()] = now;
   Json object = {
       {"apiVersion", kApiVersion},
       {"kind", "Trial"},
@@ -139,13 +172,17 @@ Status TrialObjects::RemoveOthers(Pass& pass) {
   for (const auto& [number, trial] : pass.window.trials()) wanted.insert(TrialName({key, number}));
   for (const std::string& name : pass.presence.names) {
     if (wanted.count(name) > 0) continue;
-    if (pass.full()) return absl::OkStatus();
+    if (pass.writes >= kDeletesInOneGo) {
+      pass.Again(absl::ZeroDuration());
+      break;
+    }
     ++pass.writes;
     const Status deleted = pass.context.kube->Delete({Trials(), key.ns, name}, {});
     if (!deleted.ok() && !absl::IsNotFound(deleted)) return deleted;
   }
   const auto gone = [&](int64_t number) { return pass.window.trials().count(number) == 0; };
   std::erase_if(settled_, gone);
+  std::erase_if(left_, [&](const auto& entry) { return gone(entry.first); });
   std::erase_if(shown_, [&](const auto& entry) { return gone(entry.first); });
   return absl::OkStatus();
 }

@@ -30,12 +30,20 @@ class TrialObjects {
 
  private:
   struct Pass;
+  Status LookAtTrial(Pass& pass, const v1::Trial& trial);
   Status PutTrial(Pass& pass, const v1::Trial& trial);
   Status PutObject(Pass& pass, const ObjectJson& wanted, const v1::Trial& trial);
-  Status PutStatus(Pass& pass, const ObjectJson& wanted, const kube::Json& there, int64_t number);
+  Status PutStatus(Pass& pass, const ObjectJson& wanted, const kube::Json& there,
+                   const v1::Trial& trial);
   Status RemoveOthers(Pass& pass);
   Status PutSuggestion(Pass& pass);
 
+  // How a trial was when it was looked at, and until when that is enough.
+  struct Left {
+    uint64_t print = 0;
+    absl::Duration until;  // monotonic
+  };
+  std::map<int64_t, Left> left_;
   std::set<int64_t> settled_;                // ended trials whose objects are as they should be
   std::map<int64_t, absl::Duration> shown_;  // when a running trial's progress was last written
   std::optional<kube::Json> suggestion_;     // as it was last written, with its status

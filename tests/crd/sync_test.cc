@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "crd/definitions.h"
 #include "crd/objects.h"
 #include "experiment/request.h"
@@ -363,6 +364,42 @@ TEST_F(SyncTest, TrialsAreShownAndTheirNumberIsBounded) {
   ASSERT_TRUE(cluster_.Await(
       [&] { return cluster_.Find(TrialRef("digits-8")) && !cluster_.Find(TrialRef("digits-4")); }));
   EXPECT_TRUE(cluster_.Find(TrialRef("digits-7")));
+}
+
+// Whoever comes and starts at once costs one write less.
+TEST_F(SyncTest, ATrialThatIsAboutToStartIsShownWithoutAStatusFirst) {
+  PutOwned();
+  PutTrial(1, v1::TRIAL_PENDING);
+  DefineAndStart();
+  const absl::Duration began = RealClock()->Monotonic();
+  ASSERT_TRUE(cluster_.Await([&] { return cluster_.Find(TrialRef("digits-1")).has_value(); }));
+  PutTrial(1, v1::TRIAL_RUNNING);
+  const auto phase = [&](const std::string& name) {
+    const auto trial = cluster_.Find(TrialRef(name));
+    return trial ? TextAt(*trial, {"status", "shirabe", "phase"}) : "";
+  };
+  ASSERT_TRUE(cluster_.Await([&] { return phase("digits-1") == "Running"; }));
+  const bool fast = RealClock()->Monotonic() - began < absl::Seconds(2);
+  EXPECT_TRUE(!fast || cluster_.writes("trials") == 1) << cluster_.writes("trials");
+  // One that goes on waiting says so.
+  PutTrial(2, v1::TRIAL_PENDING);
+  EXPECT_TRUE(cluster_.Await([&] { return phase("digits-2") == "Pending"; }));
+}
+
+TEST_F(SyncTest, ObjectsOfOldTrialsGoWhileOthersComeWithoutEnd) {
+  PutOwned();
+  for (int i = 101; i <= 130; ++i) {
+    const std::string name = absl::StrCat("digits-", i);
+    cluster_.Put(Trials(),
+                 {{"metadata",
+                   {{"namespace", "default"},
+                    {"name", name},
+                    {"labels", {{kManagedByLabel, kManagedBy}, {kExperimentLabel, "digits"}}}}}});
+  }
+  for (int64_t number = 1; number <= 90; ++number) PutTrial(number, v1::TRIAL_RUNNING);
+  DefineAndStart();
+  ASSERT_TRUE(cluster_.Await([&] { return cluster_.Find(TrialRef("digits-1")).has_value(); }));
+  EXPECT_EQ(cluster_.All("trials").size(), 90u);
 }
 
 TEST_F(SyncTest, ATrialThatSomebodyTouchedIsPutRight) {
