@@ -2,7 +2,10 @@
 """Measures a controller in the cluster that bench/scale/cluster.sh has made, within its network.
 
     cluster.py BIN CLUSTER burst|long|small [--experiments N] [--parallel N] [--trials N]
-               [--seconds S] [--limit S]
+               [--seconds S] [--limit S] [--verbose]
+
+Of burst and small, no program ends before all are running; then each goes on for S seconds, half
+more or less.
 """
 
 import argparse
@@ -43,7 +46,7 @@ spec:
 ---
 """
 # Experiments, trials at a time, trials in all (each), seconds that a program runs, and at most.
-SCENARIOS = {"burst": (120, 30, 60, 180, 1200), "long": (1, 500, 20000, 10, 1500),
+SCENARIOS = {"burst": (120, 30, 40, 120, 1500), "long": (1, 500, 20000, 10, 1500),
              "small": (8, 10, 20, 10, 120)}
 TICKS = os.sysconf("SC_CLK_TCK")
 UNVERIFIED = ssl._create_unverified_context()  # a certificate of its own
@@ -87,9 +90,10 @@ class Run:
             if self.controller.poll() is not None:
                 raise SystemExit((self.home / "log").read_text())
             time.sleep(0.05)
+        hold = options.experiments * options.parallel if options.scenario != "long" else 0
         self.sidecars = subprocess.Popen(
             [f"{options.bin}/scale_sidecars", os.environ["KUBECONFIG"], str(options.seconds),
-             str(options.seconds / 10)],
+             str(options.seconds / 2), str(hold)],
             stdout=open(self.home / "events", "w"), stderr=open(self.home / "complaints", "w"))
         self.parts = {path.stem: int(path.read_text())
                       for path in pathlib.Path(options.cluster, "run").glob("*.pid")}

@@ -1,10 +1,11 @@
 // Plays the programs and the sidecars of all trials of a cluster whose nodes are fake: beside a pod
 // that runs nothing, nobody would tell the server anything.
-//   scale_sidecars KUBECONFIG SECONDS SPREAD
+//   scale_sidecars KUBECONFIG SECONDS SPREAD HOLD
 // Each pod that runs has a connection of its own to the server, as a real sidecar has, with the
 // address, certificate and token that its own variable SHIRABE_POD gives it, and asks as often as
 // it is told to. After SECONDS, more or less by SPREAD, its program "ends": the last request brings
-// its log and its exit, and then the pod's status says Succeeded, as a kubelet would make it.
+// its log and its exit, and then the pod's status says Succeeded, as a kubelet would make it. No
+// program ends, and none of their times begins, before HOLD of them run at once.
 // Prints what it sees, one line each, until it is killed:
 //   SECONDS(monotonic) job|pod|running|end|lost EXPERIMENT TRIAL
 #include <condition_variable>
@@ -45,6 +46,7 @@ struct Plan {
   std::string kubeconfig;
   double seconds = 0;
   double spread = 0;
+  size_t hold = 0;
 };
 
 // A pod whose program runs.
@@ -53,7 +55,9 @@ struct Played {
   v1::PodConfig config;
   std::unique_ptr<sidecar::Link> link;
   absl::Time began;
-  absl::Duration end_at;  // monotonic
+  // Guarded by Play::mutex_.
+  absl::Duration end_at = absl::InfiniteDuration();  // monotonic
+  bool ended = false;
 };
 
 // No more than is read below.
@@ -123,7 +127,11 @@ class Play {
     const std::string uid = kube::UidOf(pod);
     const std::string phase = Text(pod, {"status", "phase"});
     std::lock_guard lock(mutex_);
-    if (deleted && played_.erase(uid) > 0) Say("lost", *trial::KeyOf(pod));
+    const auto found = played_.find(uid);
+    if (deleted && found != played_.end()) {
+      if (!found->second->ended) Say("lost", *trial::KeyOf(pod));
+      played_.erase(found);
+    }
     if (deleted || phase != "Running" || !begun_.insert(uid).second) return;
     auto read = ConfigOf(pod);
     CHECK(read.ok());
@@ -131,19 +139,30 @@ class Play {
     played->ref = {trial::Pods(), kube::NamespaceOf(pod), kube::NameOf(pod)};
     played->config = std::move(read->config);
     played->began = RealClock()->Now();
-    const absl::Duration now = RealClock()->Monotonic();
-    const double spread = plan_.spread * (2 * rng_.Uniform() - 1);
-    played->end_at = now + absl::Seconds(plan_.seconds + spread);
     played_[uid] = std::move(played);
     Say("running", *trial::KeyOf(pod));
-    due_.emplace(now, uid);
+    SetEnds();
+    due_.emplace(RealClock()->Monotonic(), uid);
     changed_.notify_one();
+  }
+
+  // With mutex_ held. Whoever has asked hears of its end when it asks next.
+  void SetEnds() {
+    if (played_.size() < plan_.hold) return;
+    plan_.hold = 0;
+    const absl::Duration now = RealClock()->Monotonic();
+    for (auto& [uid, played] : played_) {
+      if (played->end_at != absl::InfiniteDuration()) continue;
+      const double spread = plan_.spread * (2 * rng_.Uniform() - 1);
+      played->end_at = now + absl::Seconds(plan_.seconds + spread);
+    }
   }
 
   void Work() {
     for (;;) {
       std::string uid;
       std::shared_ptr<Played> pod;  // shared: see OnPod
+      absl::Duration end_at;
       {
         std::unique_lock lock(mutex_);
         const absl::Duration now = RealClock()->Monotonic();
@@ -157,8 +176,9 @@ class Play {
         const auto found = played_.find(uid);
         if (found == played_.end()) continue;
         pod = found->second;
+        end_at = pod->end_at;
       }
-      const auto again = Ask(*pod);
+      const auto again = Ask(*pod, end_at);
       std::lock_guard lock(mutex_);
       if (again) {
         due_.emplace(*again, uid);
@@ -192,12 +212,12 @@ class Play {
   }
 
   // One request; when the next is due (monotonic), or never.
-  std::optional<absl::Duration> Ask(Played& pod) {
+  std::optional<absl::Duration> Ask(Played& pod, absl::Duration end_at) {
     if (pod.link == nullptr) pod.link = sidecar::MakeLink(pod.config);
     v1::SyncRequest request = RequestOf(pod);
     request.mutable_state();
     const absl::Duration now = RealClock()->Monotonic();
-    const bool last = now >= pod.end_at;
+    const bool last = now >= end_at;
     if (last) AddEnd(pod, request);
     const auto reply = pod.link->Sync(request, kPatience);
     if (absl::IsPermissionDenied(reply.status())) return std::nullopt;
@@ -205,9 +225,10 @@ class Play {
       Complain(pod, reply.status());
       return now + kAgain;
     }
-    if (!last) return std::min(now + FromProto(reply->next()), pod.end_at);
+    if (!last) return std::min(now + FromProto(reply->next()), end_at);
     {
       std::lock_guard lock(mutex_);
+      pod.ended = true;
       absl::FPrintF(stdout, "%.4f end %s %d\n", absl::ToDoubleSeconds(now), pod.config.experiment(),
                     pod.config.trial());
     }
@@ -242,7 +263,7 @@ class Play {
     absl::FPrintF(stderr, "%s: %s\n", pod.ref.name, Message(status));
   }
 
-  const Plan plan_;
+  Plan plan_;  // its `hold` is guarded by mutex_
   std::unique_ptr<kube::Client> client_;
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -256,9 +277,9 @@ class Play {
 
 int Main(int argc, char** argv) {
   Plan plan;
-  if (argc != 4 || !absl::SimpleAtod(argv[2], &plan.seconds) ||
-      !absl::SimpleAtod(argv[3], &plan.spread)) {
-    std::fputs("usage: scale_sidecars KUBECONFIG SECONDS SPREAD\n", stderr);
+  if (argc != 5 || !absl::SimpleAtoi(argv[4], &plan.hold) ||
+      !absl::SimpleAtod(argv[2], &plan.seconds) || !absl::SimpleAtod(argv[3], &plan.spread)) {
+    std::fputs("usage: scale_sidecars KUBECONFIG SECONDS SPREAD HOLD\n", stderr);
     return 2;
   }
   plan.kubeconfig = argv[1];
