@@ -74,7 +74,8 @@ run_program() {
     "$HERE/cluster.sh" load "$SHIRABE_TEST_CLUSTER" "$("$HERE/images.sh" shirabe)"
     export SHIRABE_TEST_IMAGE=localhost/shirabe:test
   fi
-  run_test "$program, $(count_cases "$program") cases" "$HERE/cluster.sh" exec "$SHIRABE_TEST_CLUSTER" \
+  run_test "$program, $(count_cases "$program") cases" \
+    "$HERE/cluster.sh" exec "$SHIRABE_TEST_CLUSTER" \
     "build/release/bin/$program" --gtest_filter="$CASES"
 }
 
