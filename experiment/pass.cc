@@ -9,7 +9,6 @@
 #include "experiment/ingest.h"
 #include "experiment/request.h"
 #include "experiment/submit.h"
-#include "trial/volume_cleaner.h"
 
 namespace shirabe::experiment {
 namespace {
@@ -228,8 +227,7 @@ Status Pass::Act() {
   }
   if (delete_) {
     RETURN_IF_ERROR(options_.executor->RemoveFiles(state_.key()));
-    auto* const volumes = dynamic_cast<trial::VolumeCleaner*>(options_.executor);
-    if (volumes != nullptr) volumes->CleanVolume(state_.key(), state_.experiment().spec());
+    options_.executor->CleanVolume(state_.key(), state_.experiment().spec());
     return absl::OkStatus();
   }
   // What has ended has left its place: whoever waits longest asks for it first, in his pause or

@@ -53,6 +53,10 @@ class Executor {
   // Deletes the files of an experiment, or of one trial. No attempt of it may be running.
   virtual Status RemoveFiles(const ExperimentKey& experiment, int64_t trial = 0) = 0;
 
+  // After that: deletes, soon, what the experiment has left on the volume that its specification
+  // names, and nothing else there. Tried again by the platform, so there is no error.
+  virtual void CleanVolume(const ExperimentKey&, const v1::ExperimentSpec&) {}
+
   virtual AttemptPaths Paths(const AttemptKey& key) const = 0;
 
   virtual Offer Quote(const google::protobuf::Struct& trial_spec, const Placing& placing) = 0;

@@ -37,14 +37,13 @@
 #include "trial/layout.h"
 #include "trial/mirror.h"
 #include "trial/pod_build.h"
-#include "trial/volume_cleaner.h"
 
 namespace shirabe::trial {
 
 // Whose sidecars can reach a checkpoint.
 enum class Scope { kAttempt, kTrial, kExperiment };
 
-class KubernetesExecutor : public Executor, public VolumeCleaner {
+class KubernetesExecutor : public Executor {
  public:
   explicit KubernetesExecutor(const ExecutorOptions& options, const PodTimes& times = {});
   ~KubernetesExecutor() override;
