@@ -236,7 +236,7 @@ fuzz_all() {
     name=${target##*/}
     mkdir -p "build/fuzz/corpus/$name"
     local seeds=()
-    [ ! -d "tests/fuzz/corpus/$name" ] || seeds=("tests/fuzz/corpus/$name")
+    [ ! -d "tests/fuzz/corpus/${name%_fuzz}" ] || seeds=("tests/fuzz/corpus/${name%_fuzz}")
     check_quietly "$name for $1 s" "$target" -max_total_time="$1" -timeout=10 -rss_limit_mb=2048 \
       -artifact_prefix="$RESULTS/" "build/fuzz/corpus/$name" "${seeds[@]}"
   done
