@@ -156,7 +156,7 @@ PodVerdict ReadScene(const Scene& scene, const PodAttempt& attempt) {
       verdict.phase == PodVerdict::Phase::kEnded || verdict.phase == PodVerdict::Phase::kLost;
   const bool started = verdict.start || attempt.sighting.placement.has_start_time();
   if (attempt.object_gone && !speaks && (!scene.pod || !IsDeleting(*scene.pod))) {
-    return Lost(started ? v1::INFRASTRUCTURE : v1::NEVER_RAN,
+    return Lost(started ? v1::UNKNOWN_CAUSE : v1::NEVER_RAN,
                 "its " + attempt.ref.resource.kind + " was deleted, and not by Shirabe");
   }
   if (scene.object && !ExitDecides(attempt)) {
