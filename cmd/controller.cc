@@ -85,7 +85,8 @@ StatusOr<kube::Json> OwnContainer(kube::Client& client, const std::string& names
   }
   const std::string ns =
       Variable("POD_NAMESPACE").empty() ? namespace_name : Variable("POD_NAMESPACE");
-  ASSIGN_OR_RETURN(const kube::Json pod, client.Get({{"", "v1", "pods", "Pod"}, ns, pod_name}));
+  const kube::Ref ref{{"", "v1", "pods", "Pod"}, ns, pod_name};
+  ASSIGN_OR_RETURN(const kube::Json pod, client.Get(ref));
   const kube::Json* containers = kube::FindAt(pod, {"spec", "containers"});
   if (containers == nullptr || containers->empty()) {
     return absl::InternalError("pod " + pod_name + " has no container");
@@ -106,6 +107,7 @@ class ControllerProcess {
   Status OpenIdentity();
   Status FillMachines();
   Status OpenStandby();
+  bool MayWrite() const;
   StatusOr<bool> AwaitLead(Interrupts& interrupts);
   Status Lead();
   void SetMetrics(service::Metrics& metrics) const;
@@ -117,6 +119,7 @@ class ControllerProcess {
   kube::Config config_;
   kube::RequestCounts requests_;
   std::unique_ptr<kube::Client> client_;
+  std::unique_ptr<kube::Client> election_client_;
   LocalSession session_;
   std::string token_file_;
   std::unique_ptr<kube::Reviewer> reviewer_;
@@ -134,7 +137,9 @@ class ControllerProcess {
 
 Status ControllerProcess::Open() {
   ASSIGN_OR_RETURN(config_, kube::FindConfig(flags_.kubeconfig, flags_.kube_context));
-  ASSIGN_OR_RETURN(client_, kube::Client::Create(config_, RealClock(), {.counts = &requests_}));
+  kube::ClientOptions writes{.counts = &requests_};
+  writes.may_write = [this] { return MayWrite(); };
+  ASSIGN_OR_RETURN(client_, kube::Client::Create(config_, RealClock(), writes));
   ASSIGN_OR_RETURN(session_, OpenLocal(globals_, /*read_only=*/false));
   token_file_ = TokenFile(globals_, session_.place);
   ASSIGN_OR_RETURN(tokens_, service::Tokens::Load(token_file_));
@@ -145,13 +150,22 @@ Status ControllerProcess::Open() {
   if (flags_.lease_namespace.empty()) return absl::OkStatus();
   const std::string pod = Variable("POD_NAME");
   identity_ = pod.empty() ? ToString(ThisProcess()) : pod;
-  election_ = kube::Election::Start({.client = client_.get(),
-                                     .clock = RealClock(),
-                                     .namespace_name = flags_.lease_namespace,
-                                     .name = kLease,
-                                     .identity = identity_});
+  kube::ElectionOptions election{.clock = RealClock(),
+                                 .namespace_name = flags_.lease_namespace,
+                                 .name = kLease,
+                                 .identity = identity_};
+  kube::ClientOptions soon{.counts = &requests_};
+  soon.connect = soon.answer = election.renew / 2;
+  soon.tries = 1;
+  ASSIGN_OR_RETURN(election_client_, kube::Client::Create(config_, RealClock(), soon));
+  election.client = election_client_.get();
+  election_ = kube::Election::Start(std::move(election));
   return OpenStandby();
 }
+
+// A process that was stopped for a while, or waited to be heard, may be about to write what another
+// one has decided meanwhile. The database refuses that by its epoch; the cluster knows none.
+bool ControllerProcess::MayWrite() const { return election_ == nullptr || election_->leads(); }
 
 Status ControllerProcess::OpenIdentity() {
   tls_ = flags_.doors.tls;

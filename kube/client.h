@@ -70,6 +70,9 @@ struct ClientOptions {
   int tries = 6;
   int page = 500;                   // objects in a page of a list
   RequestCounts* counts = nullptr;  // of all tries; outlives the client
+  // Asked before each try of a call that may change something; false refuses it, unsent, with
+  // kFailedPrecondition. For a leader that may not lead any more by the time it has waited.
+  std::function<bool()> may_write = {};
 };
 
 class Client {

@@ -43,6 +43,12 @@ bool MayBeTriedAgain(const Exchange& exchange, Repeat repeat) {
   return passing && (exchange.stage == Stage::kNotSent || repeat == Repeat::kSafe);
 }
 
+// A review (kube/reviewer.h) is sent as an object, and leaves none.
+bool IsRead(const HttpRequest& request) {
+  return request.method == "GET" || request.target.starts_with("/apis/authentication.k8s.io/") ||
+         request.target.starts_with("/apis/authorization.k8s.io/");
+}
+
 Exchange Failed(const Status& status) {
   Exchange exchange;
   exchange.status = status;
@@ -108,6 +114,10 @@ Exchange Transport::OnceAs(HttpRequest request, const Credential& credential, co
     auto opened = Connection::Open(endpoint_, tls->get(), options_.connect, attempt.stop);
     if (!opened.ok()) return Failed(opened.status());
     connection = *std::move(opened);
+  }
+  if (!IsRead(request) && options_.may_write && !options_.may_write()) {
+    return Failed(absl::FailedPreconditionError(
+        "this process does not lead any more, so nothing is written by it"));
   }
   request.authorization = credential.authorization;
   Exchange exchange = connection->Do(request, attempt.waits, attempt.sink, attempt.stop);

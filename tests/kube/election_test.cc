@@ -132,5 +132,28 @@ TEST_F(ElectionTest, OfTwoWhoTryOneIsRefused) {
   EXPECT_EQ(IntegerAt(*lease, {"spec", "leaseTransitions"}), 1);
 }
 
+// What was decided as the leader waits for its second try; by then another one may lead.
+TEST_F(ElectionTest, WhoLeadsNoMoreDoesNotTryToWriteAgain) {
+  const auto one = Stand("one", &one_clock_);
+  ASSERT_TRUE(one->Await(absl::Seconds(20)));
+  ClientOptions options;
+  options.backoff = absl::Milliseconds(1);
+  options.may_write = [&] {
+    const bool leads = one->leads();
+    broken_ = true;
+    one_clock_.Advance(absl::Seconds(11));
+    return leads;
+  };
+  const auto client = Client::Create(server_.config(), RealClock(), options);
+  ASSERT_TRUE(client.ok()) << client.status();
+  const Resource jobs{"batch", "v1", "jobs", "Job"};
+  const Json job = {{"apiVersion", "batch/v1"},
+                    {"kind", "Job"},
+                    {"metadata", {{"namespace", "ns"}, {"name", "late"}}}};
+  const Status refused = (*client)->Create(jobs, job).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_EQ(server_.Count("POST /apis/batch"), 1);
+}
+
 }  // namespace
 }  // namespace shirabe::kube
