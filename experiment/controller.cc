@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/process_id.h"
 #include "experiment/reconciler.h"
+#include "experiment/submit.h"
 
 namespace shirabe::experiment {
 namespace {
@@ -45,7 +46,9 @@ class QueueController : public Controller {
     }
     // Two: early stops need not wait for an algorithm that takes its time.
     proposer_ = std::make_unique<Proposer>(2);
-    options_.executor_options.on_change = [this](const ExperimentKey& key) { Enqueue(key); };
+    options_.executor_options.on_change = [this](const ExperimentKey& key) {
+      if (!Enqueue(key)) NoteUnowned(key);
+    };
     ASSIGN_OR_RETURN(executor_, info->create(options_.executor_options));
     reconciler_ = std::make_unique<Reconciler>(
         ReconcilerOptions{.store = options_.store,
@@ -53,7 +56,7 @@ class QueueController : public Controller {
                           .clock = options_.clock,
                           .proposer = proposer_.get(),
                           .working_dir = options_.working_dir,
-                          .enqueue = [this](const ExperimentKey& key) { Enqueue(key); },
+                          .enqueue = [this](const ExperimentKey& key) { (void)Enqueue(key); },
                           .at_step = options_.at_step});
     for (int i = 0; i < std::max(1, options_.workers); ++i) {
       threads_.emplace_back([this](std::stop_token stop) { Work(stop); });
@@ -179,10 +182,29 @@ class QueueController : public Controller {
 
   using Item = std::map<ExperimentKey, Entry>::iterator;
 
-  void Enqueue(const ExperimentKey& key) {
+  // False if it is not owned.
+  bool Enqueue(const ExperimentKey& key) {
     std::lock_guard lock(mutex_);
     const auto found = entries_.find(key);
-    if (found != entries_.end()) EnqueueLocked(found->second);
+    if (found == entries_.end()) return false;
+    EnqueueLocked(found->second);
+    return true;
+  }
+
+  void NoteUnowned(const ExperimentKey& key) {
+    std::lock_guard lock(mutex_);
+    unowned_.insert(key);
+  }
+
+  // Something of these is left where attempts run: a process died after it had written that they
+  // ended, or were deleted, and before it had cleared up. Others have an owner, or will.
+  void ClearUp(const ExperimentKey& key) {
+    const auto experiment = options_.store->GetExperiment(key);
+    if (absl::IsNotFound(experiment.status())) {
+      executor_->RemoveFiles(key, 0).IgnoreError();  // what is left is told of again
+    } else if (experiment.ok() && IsEnded(experiment->record)) {
+      Own(key).IgnoreError();  // whoever asks what is owned gives it back
+    }
   }
 
   void EnqueueLocked(Entry& entry) {
@@ -281,12 +303,14 @@ class QueueController : public Controller {
       changed_.wait_for(lock, stop, absl::ToChronoMilliseconds(kLeaseRenewal),
                         [] { return false; });
       if (stop.stop_requested()) return;
+      const std::set<ExperimentKey> unowned = std::exchange(unowned_, {});
       std::vector<db::LeaseClaim> claims;
       for (const auto& [key, entry] : entries_) {
         if (entry.lost.ok() && !entry.ended) claims.push_back({key, entry.epoch});
       }
       lock.unlock();
       for (const db::LeaseClaim& claim : claims) Renew(claim);
+      for (const ExperimentKey& key : unowned) ClearUp(key);
       lock.lock();
     }
   }
@@ -319,6 +343,7 @@ class QueueController : public Controller {
   std::mutex mutex_;
   std::condition_variable_any changed_;
   std::map<ExperimentKey, Entry> entries_;  // guarded by mutex_
+  std::set<ExperimentKey> unowned_;         // guarded by mutex_; of which something was told
   int64_t revision_ = 0;                    // guarded by mutex_; grows with every change
   std::vector<std::jthread> threads_;       // last: joined before the rest goes
 };

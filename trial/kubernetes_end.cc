@@ -1,5 +1,7 @@
 // How attempts of the executor `kubernetes` end: what is still read of them, how their pods are
 // ended, and how what is left in the cluster goes.
+#include <unistd.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
@@ -26,6 +28,15 @@ constexpr absl::Duration kBetweenLogs = absl::Seconds(3);
 constexpr absl::Duration kLinger = absl::Seconds(30);
 // For the Job that cleans a volume to be started, each twice as long after the one before.
 constexpr int kCleanTries = 8;
+
+// The pods of an attempt that wait for us to let go of them.
+std::vector<Json> HeldPods(const ClusterView& view, const AttemptKey& key) {
+  std::vector<Json> held;
+  for (Json& pod : view.PodsOf(key)) {
+    if (FinalizerAt(pod, kLogFinalizer) >= 0) held.push_back(std::move(pod));
+  }
+  return held;
+}
 
 }  // namespace
 
@@ -208,10 +219,7 @@ void KubernetesExecutor::Clear(const AttemptKey& key, Leaving& leaving) {
   const absl::Duration now = options_.clock->Monotonic();
   if (leaving.due && now < *leaving.due) return;
   leaving.due.reset();
-  std::vector<Json> held;
-  for (Json& pod : view_.PodsOf(key)) {
-    if (FinalizerAt(pod, kLogFinalizer) >= 0) held.push_back(std::move(pod));
-  }
+  std::vector<Json> held = HeldPods(view_, key);
   if (held.empty() && leaving.deleted) {
     if (now >= leaving.since + kLinger) {
       leaving_.erase(key);
@@ -262,7 +270,9 @@ Status KubernetesExecutor::RemoveFiles(const ExperimentKey& experiment, int64_t 
     removals_[{experiment, trial}] = options_.clock->Monotonic();
     Wake();
   }
-  return layout_.Remove(experiment, trial);
+  RETURN_IF_ERROR(layout_.Remove(experiment, trial));
+  // Its folder says that there may be more of it, also to the next process: see LookForStrays.
+  return trial == 0 ? MakeDirs(layout_.ExperimentDir(experiment)) : absl::OkStatus();
 }
 
 // The Job is started before the call returns, if the API server lets us: from then on the cluster
@@ -301,29 +311,44 @@ Status KubernetesExecutor::AwaitCleaned(const AttemptRequest& request) {
 
 // A process that dies between closing an attempt in the store and letting go of its pods leaves
 // them to nobody. Whatever of an experiment of ours is unknown for long enough was closed: what is
-// open is adopted before anybody looks at the experiment.
+// open is adopted before anybody looks at the experiment. One that nobody looks at has ended, or
+// been deleted, if it is ours at all, which its folder says: whoever owns experiments is told.
 void KubernetesExecutor::LookForStrays(absl::Duration now) {
   if (now < next_strays_) return;
   next_strays_ = now + times_.stray / 4;
   std::map<AttemptKey, absl::Duration> still;
+  std::set<ExperimentKey> unowned;
   for (const AttemptKey& key : view_.Attempts()) {
     const bool known = attempts_.count(key) > 0 || starting_.count(key) > 0 ||
                        doubtful_.count(key) > 0 || leaving_.count(key) > 0;
-    if (known || owned_.count(key.trial.experiment) == 0) continue;
+    if (known) continue;
+    const kube::Ref ref{Jobs(), key.trial.experiment.ns, AttemptName(key)};
+    const auto job = view_.FindObject(ref);
+    const bool stays = !job || IsDeleting(*job) || RecipeOf(*job).retain;
+    if (stays && HeldPods(view_, key).empty()) continue;  // nothing of it waits for us
     const auto since = strays_.find(key);
     still[key] = since == strays_.end() ? now : since->second;
     if (now < still[key] + times_.stray) continue;
+    if (owned_.count(key.trial.experiment) == 0) {
+      unowned.insert(key.trial.experiment);
+      continue;
+    }
     Leaving& leaving = leaving_[key];
-    leaving.ref = {Jobs(), key.trial.experiment.ns, AttemptName(key)};
-    const auto job = view_.FindObject(leaving.ref);
+    leaving.ref = ref;
     if (job) leaving.uid = UidOf(*job);
-    leaving.deleted = !job || RecipeOf(*job).retain;
+    leaving.deleted = stays;
     leaving.since = now;
     Log(LogLevel::kWarning, "a pod that nobody waits for is let go",
         {{"attempt", AttemptName(key)}});
     Clear(key, leaving);
   }
   strays_ = std::move(still);
+  for (const ExperimentKey& key : unowned) {
+    std::error_code error;
+    const bool ours = std::filesystem::is_directory(layout_.ExperimentDir(key), error);
+    if (!ours || !options_.on_change) continue;
+    Do([this, key] { options_.on_change(key); });
+  }
 }
 
 // Until the API server has done it: nobody asks for it again.
@@ -333,6 +358,8 @@ void KubernetesExecutor::RemoveLeftovers(absl::Duration now) {
     due = now + absl::Minutes(1);  // for the case that what follows is cut short
     Do([this, trial = trial] {
       const Status status = DeleteAllOf(client_, trial.experiment, trial.number);
+      // Not where an experiment of that name has begun anew meanwhile.
+      if (status.ok()) rmdir(layout_.ExperimentDir(trial.experiment).c_str());
       std::lock_guard lock(mutex_);
       if (status.ok()) {
         removals_.erase(trial);

@@ -15,7 +15,8 @@ struct PodTimes {
   absl::Duration events_again = absl::Seconds(30);
   absl::Duration retry = absl::Seconds(2);    // what the API server did not do
   absl::Duration settle = absl::Minutes(10);  // for all experiments to be owned again, at the start
-  absl::Duration stray = absl::Minutes(10);   // of a pod that nobody knows, before it goes
+  absl::Duration stray = absl::Seconds(20);   // of a pod that nobody knows, before it goes
+  absl::Duration stall = absl::Minutes(2);    // of a watch, before it is given up
   absl::Duration sync = absl::Seconds(2);     // between two requests of a sidecar
 };
 

@@ -326,6 +326,36 @@ TEST_F(KubernetesTest, WhatNobodyWaitsForAnyMoreIsLetGo) {
   EXPECT_TRUE(HasJob(Nth(2)));
 }
 
+// The same of the last attempt of an experiment that nobody looks at any more: who owns experiments
+// is told, but only of those that were ours.
+TEST_F(KubernetesTest, WhatIsLeftOfAnExperimentThatHasEndedIsTold) {
+  Run(Nth(1));
+  EndPod(Nth(1), 0);
+  AwaitEnd(Nth(1));
+  last_change_.reset();
+  const auto told = [&] {
+    std::lock_guard lock(mutex_);
+    return last_change_ == kTuning;
+  };
+  Reopen();
+  EXPECT_TRUE(Await(told));
+  EXPECT_TRUE(HasJob(Nth(1)));
+  executor().Observe(kTuning);
+  EXPECT_TRUE(Await([&] { return cluster_.All(Pods()).empty() && !HasJob(Nth(1)); }));
+}
+
+TEST_F(KubernetesTest, WhatIsLeftOfSomebodyElsesExperimentStays) {
+  Run(Nth(1));
+  executor_.reset();
+  ASSERT_TRUE(RemoveAll(home_ + "/trials").ok());
+  last_change_.reset();
+  Reopen();
+  Pause(absl::Seconds(3));  // nothing comes that could be waited for; what is ours is told sooner
+  EXPECT_TRUE(HasJob(Nth(1)));
+  std::lock_guard lock(mutex_);
+  EXPECT_FALSE(last_change_.has_value());
+}
+
 TEST_F(KubernetesTest, RemoveFilesTakesWhatIsLeftOfTheExperiment) {
   Run(Nth(1));
   cluster_.Put(Claims(), {{"metadata", {{"name", "mine"}, {"namespace", "lab"}}}});

@@ -97,9 +97,10 @@ class KubernetesTest : public testing::Test {
     options.pods.image = "shirabe:test";
     options.pods.server = "shirabe.lab:7450";
     options.pools = pools_;
-    options.on_change = [this](const ExperimentKey&) {
+    options.on_change = [this](const ExperimentKey& key) {
       std::lock_guard lock(mutex_);
       ++changes_;
+      last_change_ = key;
       changed_.notify_all();
     };
     executor_ = std::make_unique<KubernetesExecutor>(options, times);
@@ -253,6 +254,7 @@ class KubernetesTest : public testing::Test {
   std::mutex mutex_;
   std::condition_variable changed_;
   int changes_ = 0;
+  std::optional<ExperimentKey> last_change_;
   std::unique_ptr<KubernetesExecutor> executor_;
 };
 
