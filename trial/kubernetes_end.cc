@@ -29,6 +29,12 @@ constexpr absl::Duration kLinger = absl::Seconds(30);
 // For the Job that cleans a volume to be started, each twice as long after the one before.
 constexpr int kCleanTries = 8;
 
+// An API server that is busy, or hangs, may answer later: without the rest a trial has no result.
+bool IsPassing(const Status& status) {
+  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
+         absl::IsResourceExhausted(status);
+}
+
 // The pods of an attempt that wait for us to let go of them.
 std::vector<Json> HeldPods(const ClusterView& view, const AttemptKey& key) {
   std::vector<Json> held;
@@ -79,7 +85,7 @@ void KubernetesExecutor::ReadRest(const AttemptKey& key, const Json& pod,
     PodAttempt& attempt = found->second;
     attempt.reading_log = false;
     const absl::Duration now = options_.clock->Monotonic();
-    const bool again = absl::IsUnavailable(read) && now < attempt.over_at + 3 * times_.last_words;
+    const bool again = IsPassing(read) && now < attempt.over_at + 3 * times_.last_words;
     attempt.rest_read = !again;
     if (again) LookAgain(attempt, now + times_.retry);
   }

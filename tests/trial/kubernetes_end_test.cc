@@ -88,6 +88,25 @@ TEST_F(KubernetesTest, ASidecarThatDiedLeavesTheContainersLog) {
   EXPECT_EQ(LogOf(Nth(1)), "one\ntwo\n");
 }
 
+// F7: what a busy server says of a log, each twice: of the sidecar's, and of the program's.
+TEST_F(KubernetesTest, ALogThatCannotBeReadNowIsReadAgain) {
+  const std::vector<Status> errors = {absl::DeadlineExceededError("504"),
+                                      absl::ResourceExhaustedError("429"),
+                                      absl::UnavailableError("cut")};
+  size_t calls = 0;
+  cluster_.before = [&](const std::string& verb, const kube::Ref&) {
+    if (verb != "log" || calls >= 2 * errors.size()) return absl::OkStatus();
+    return errors[calls++ / 2];
+  };
+  Run(Nth(1));
+  cluster_.SetLog(PodRef(Nth(1)).name, "training-container", "one\n");
+  EndPod(Nth(1), 1);
+  EXPECT_EQ(AwaitEnd(Nth(1)).exit_code, 1);
+  EXPECT_EQ(LogOf(Nth(1)), "one\n");
+  executor_.reset();  // it calls the above
+  EXPECT_EQ(calls, 2 * errors.size());
+}
+
 TEST_F(KubernetesTest, WithoutACommandTheLogIsReadFromThePod) {
   AttemptRequest request = PodRequestFor(Nth(1));
   auto& spec = *(*(*(*(*request.trial_spec.mutable_fields())["spec"]
