@@ -11,6 +11,8 @@ namespace shirabe::trial {
 namespace {
 
 constexpr int kPatchTries = 4;
+// All that a kubelet answers, with 200, for a container that it has removed.
+constexpr char kLogIsGone[] = "unable to retrieve container logs for ";
 
 kube::Ref PodRef(const Json& pod) { return {Pods(), NamespaceOf(pod), NameOf(pod)}; }
 
@@ -126,6 +128,9 @@ StatusOr<std::string> ReadLogOf(kube::Client& client, const Json& pod, const std
     return true;
   };
   RETURN_IF_ERROR(client.ReadLog(PodRef(pod), options, sink, {}));
+  if (absl::StartsWith(text, kLogIsGone) && !absl::StrContains(text, '\n')) {
+    return absl::NotFoundError("the log of " + container + " is gone: " + text);
+  }
   if (static_cast<int64_t>(text.size()) > limit) text.erase(0, text.size() - limit);
   return text;
 }

@@ -107,6 +107,15 @@ TEST_F(KubernetesTest, ALogThatCannotBeReadNowIsReadAgain) {
   EXPECT_EQ(calls, 2 * errors.size());
 }
 
+TEST_F(KubernetesTest, WhatAKubeletSaysOfALogThatIsGoneIsNoLog) {
+  Run(Nth(1));
+  cluster_.SetLog(PodRef(Nth(1)).name, "training-container",
+                  "unable to retrieve container logs for containerd://bcfb5179b737");
+  EndPod(Nth(1), 1);
+  EXPECT_EQ(AwaitEnd(Nth(1)).exit_code, 1);
+  EXPECT_EQ(LogOf(Nth(1)), "");
+}
+
 TEST_F(KubernetesTest, WithoutACommandTheLogIsReadFromThePod) {
   AttemptRequest request = PodRequestFor(Nth(1));
   auto& spec = *(*(*(*(*request.trial_spec.mutable_fields())["spec"]
