@@ -20,6 +20,7 @@ std::unique_ptr<kube::Cache> ClusterView::Open(const kube::Resource& resource) {
   options.client = options_.client;
   options.clock = options_.clock;
   options.query.resource = resource;
+  options.stall = options_.stall;
   if (resource.kind == Nodes().kind) {
     options.trim = TrimNode;
     options.on_change = [this](const Json& node, bool deleted) { OnNode(node, deleted); };

@@ -28,6 +28,7 @@ class ClusterView {
     std::function<void(const AttemptKey&, const Json* gone)> on_attempt;
     // So has a node, in something that matters to its pods.
     std::function<void(const std::string& name)> on_node;
+    absl::Duration stall = absl::Minutes(2);  // as of kube::CacheOptions
   };
   explicit ClusterView(Options options) : options_(std::move(options)) {}
 

@@ -104,7 +104,7 @@ class KubernetesCluster : public testing::Test {
     ExecutorOptions options;
     options.home = home_;
     options.clock = RealClock();
-    options.pods.client = client_.get();
+    options.pods.client = for_executor_ == nullptr ? client_.get() : for_executor_;
     const char* image = getenv("SHIRABE_TEST_IMAGE");
     options.pods.image = image == nullptr ? "localhost/none:1" : image;
     options.pods.image_pull_policy = "Never";
@@ -113,10 +113,9 @@ class KubernetesCluster : public testing::Test {
       std::lock_guard lock(mutex_);
       changed_.notify_all();
     };
-    PodTimes times;
-    times.ask_events = absl::Seconds(1);
-    times.events_again = absl::Seconds(2);
-    executor_ = std::make_unique<KubernetesExecutor>(options, times);
+    times_.ask_events = absl::Seconds(1);
+    times_.events_again = absl::Seconds(2);
+    executor_ = std::make_unique<KubernetesExecutor>(options, times_);
     door_->Open(executor_.get());
   }
 
@@ -209,6 +208,8 @@ class KubernetesCluster : public testing::Test {
   }
 
   std::unique_ptr<kube::Client> client_;
+  kube::Client* for_executor_ = nullptr;  // that it uses instead, from the next Reopen on
+  PodTimes times_;
   std::string home_;
   ExperimentKey experiment_;
   std::mutex mutex_;

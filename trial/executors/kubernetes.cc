@@ -65,7 +65,8 @@ KubernetesExecutor::KubernetesExecutor(const ExecutorOptions& options, const Pod
       view_({.client = options.pods.client,
              .clock = options.clock,
              .on_attempt = [this](const AttemptKey& key, const Json* gone) { Examine(key, gone); },
-             .on_node = [this](const std::string& name) { OnNode(name); }}) {
+             .on_node = [this](const std::string& name) { OnNode(name); },
+             .stall = times.stall}) {
   background_ = std::make_unique<Background>(kThreads);
   starters_ = std::make_unique<Background>(kStarters);
   alarm_ = std::make_unique<Alarm>(options_.clock, [this] { return Ring(); });
