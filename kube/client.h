@@ -12,7 +12,7 @@
 //   kInvalidArgument   the server refuses the object: 400 or 422, with the field it names
 //   kPermissionDenied  401 or 403: RBAC, quota and admission; the server's words say which. Also
 //                      where we have no credential: no token file, a plugin that fails
-//   kFailedPrecondition  the server's certificate is not one that we trust
+//   kFailedPrecondition  the server's certificate is not one that we trust; or we may not write
 //   kResourceExhausted 429 all the same     kUnavailable, kDeadlineExceeded  try again later
 // The first four are the API server's own words, never those of a proxy before it.
 #pragma once
@@ -70,9 +70,8 @@ struct ClientOptions {
   int tries = 6;
   int page = 500;                   // objects in a page of a list
   RequestCounts* counts = nullptr;  // of all tries; outlives the client
-  // Asked before each try of a call that may change something; false refuses it, unsent, with
-  // kFailedPrecondition. For a leader that may not lead any more by the time it has waited.
-  std::function<bool()> may_write = {};
+  std::function<bool()> may_write =
+      {};  // asked before each try of a write; see kFailedPrecondition
 };
 
 class Client {

@@ -1,7 +1,5 @@
-// How attempts of the executor `kubernetes` end: what is still read of them, how their pods are
-// ended, and how what is left in the cluster goes.
-#include <unistd.h>
-
+// How attempts of the executor `kubernetes` end: what is still read of them, and how their pods are
+// ended. What is then left in the cluster is for kubernetes_leave.cc.
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
@@ -12,9 +10,7 @@
 #include "trial/control.h"
 #include "trial/executors/kubernetes_executor.h"
 #include "trial/kubernetes_actions.h"
-#include "trial/kubernetes_volume.h"
 #include "trial/last_words.h"
-#include "trial/pod_cleaner.h"
 
 namespace shirabe::trial {
 namespace {
@@ -24,24 +20,11 @@ constexpr int64_t kMostLastWords = 16 << 20;  // of a sidecar's
 // A log is read again and again from its beginning: so much of it a second, and not more often.
 constexpr double kLogBytesPerSecond = 1 << 20;
 constexpr absl::Duration kBetweenLogs = absl::Seconds(3);
-// Pods that a Job makes while it is being deleted still come, and are let go.
-constexpr absl::Duration kLinger = absl::Seconds(30);
-// For the Job that cleans a volume to be started, each twice as long after the one before.
-constexpr int kCleanTries = 8;
 
 // An API server that is busy, or hangs, may answer later: without the rest a trial has no result.
 bool IsPassing(const Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
          absl::IsResourceExhausted(status);
-}
-
-// The pods of an attempt that wait for us to let go of them.
-std::vector<Json> HeldPods(const ClusterView& view, const AttemptKey& key) {
-  std::vector<Json> held;
-  for (Json& pod : view.PodsOf(key)) {
-    if (FinalizerAt(pod, kLogFinalizer) >= 0) held.push_back(std::move(pod));
-  }
-  return held;
 }
 
 }  // namespace
@@ -191,223 +174,6 @@ void KubernetesExecutor::EndPods(PodAttempt& attempt) {
     }
     Examine(key, nullptr);
   });
-}
-
-// ---- what is left in the cluster ----------------------------------------------------------------
-
-void KubernetesExecutor::Forget(const AttemptKey& key) {
-  mirror_.Forget(key);
-  std::lock_guard lock(mutex_);
-  doubtful_.erase(key);
-  refused_.erase(key);
-  const auto found = attempts_.find(key);
-  if (found == attempts_.end()) return;
-  const PodAttempt& attempt = found->second;
-  if (!attempt.uid.empty()) {
-    Leaving& leaving = leaving_[key];
-    leaving.ref = attempt.ref;
-    leaving.uid = attempt.uid;
-    leaving.deleted = attempt.object_gone || attempt.recipe.retain;
-    leaving.since = options_.clock->Monotonic();
-    Clear(key, leaving);
-  }
-  Drop(found);
-}
-
-void KubernetesExecutor::Drop(Attempts::iterator attempt) {
-  if (attempt->second.due) agenda_.erase({*attempt->second.due, attempt->first});
-  attempts_.erase(attempt);
-}
-
-// Lets go of the pods, then deletes the object. Looked at again with each change of a pod.
-void KubernetesExecutor::Clear(const AttemptKey& key, Leaving& leaving) {
-  if (leaving.busy) return;
-  const absl::Duration now = options_.clock->Monotonic();
-  if (leaving.due && now < *leaving.due) return;
-  leaving.due.reset();
-  std::vector<Json> held = HeldPods(view_, key);
-  if (held.empty() && leaving.deleted) {
-    if (now >= leaving.since + kLinger) {
-      leaving_.erase(key);
-    } else {
-      ClearAgain(key, leaving, leaving.since + kLinger);
-    }
-    return;
-  }
-  leaving.busy = true;
-  Do([this, key, ref = leaving.ref, uid = leaving.deleted ? "" : leaving.uid,
-      held = std::move(held)] {
-    Status status;
-    for (const Json& pod : held) status.Update(LetGo(client_, pod));
-    if (!uid.empty()) status.Update(DeleteObject(client_, ref, uid));
-    std::lock_guard lock(mutex_);
-    const auto found = leaving_.find(key);
-    if (found == leaving_.end()) return;
-    found->second.busy = false;
-    found->second.deleted |= status.ok();
-    // The pods' changes are seen a little later; until then there is nothing to do.
-    ClearAgain(key, found->second, options_.clock->Monotonic() + times_.retry);
-  });
-}
-
-void KubernetesExecutor::ClearAgain(const AttemptKey& key, Leaving& leaving, absl::Duration at) {
-  leaving.due = at;
-  NoteDown(key, at);
-}
-
-Status KubernetesExecutor::RemoveFiles(const ExperimentKey& experiment, int64_t trial) {
-  RETURN_IF_ERROR(ValidateKey(experiment));
-  {
-    std::lock_guard lock(mutex_);
-    for (const auto& [key, attempt] : attempts_) {
-      if (key.trial.experiment != experiment || attempt.ended()) continue;
-      if (trial != 0 && key.trial.number != trial) continue;
-      return absl::FailedPreconditionError(AttemptName(key) + " is running; stop it first");
-    }
-    const auto of_it = [&](const AttemptKey& key) {
-      return key.trial.experiment == experiment && (trial == 0 || key.trial.number == trial);
-    };
-    for (const auto& [key, starting] : starting_) {
-      if (!of_it(key)) continue;
-      return absl::FailedPreconditionError(AttemptName(key) + " is being started; stop it first");
-    }
-    std::erase_if(refused_, [&](const auto& entry) { return of_it(entry.first); });
-    if (trial == 0) prunes_.erase(experiment);
-    removals_[{experiment, trial}] = options_.clock->Monotonic();
-    Wake();
-  }
-  RETURN_IF_ERROR(layout_.Remove(experiment, trial));
-  // Its folder says that there may be more of it, also to the next process: see LookForStrays.
-  return trial == 0 ? MakeDirs(layout_.ExperimentDir(experiment)) : absl::OkStatus();
-}
-
-// The Job is started before the call returns, if the API server lets us: from then on the cluster
-// remembers, should we die.
-void KubernetesExecutor::CleanVolume(const ExperimentKey& experiment,
-                                     const v1::ExperimentSpec& spec) {
-  auto cleaner = MakeCleaner(experiment, spec, options_.pods);
-  if (!cleaner) return;
-  const Status started = StartCleaner(client_, *cleaner);
-  std::lock_guard lock(mutex_);
-  clean_.erase(experiment);
-  if (started.ok()) return;
-  cleanings_[experiment] = {.job = *std::move(cleaner),
-                            .due = options_.clock->Monotonic() + times_.retry};
-  Wake();
-}
-
-// A new experiment of a name waits until the folder that it shares with an old one is empty.
-Status KubernetesExecutor::AwaitCleaned(const AttemptRequest& request) {
-  const ExperimentKey& experiment = request.key.trial.experiment;
-  const v1::CheckpointVolume& volume = request.cluster.volume;
-  if (volume.claim().empty() && volume.host_path().empty()) return absl::OkStatus();
-  {
-    std::lock_guard lock(mutex_);
-    if (cleanings_.count(experiment) > 0) {
-      return absl::UnavailableError(
-          "the checkpoints of an earlier experiment of this name are to be deleted first");
-    }
-    if (clean_.count(experiment) > 0) return absl::OkStatus();
-  }
-  RETURN_IF_ERROR(CheckCleaned(client_, experiment));
-  std::lock_guard lock(mutex_);
-  clean_.insert(experiment);
-  return absl::OkStatus();
-}
-
-// A process that dies between closing an attempt in the store and letting go of its pods leaves
-// them to nobody. Whatever of an experiment of ours is unknown for long enough was closed: what is
-// open is adopted before anybody looks at the experiment. One that nobody looks at has ended, or
-// been deleted, if it is ours at all, which its folder says: whoever owns experiments is told.
-void KubernetesExecutor::LookForStrays(absl::Duration now) {
-  if (now < next_strays_) return;
-  next_strays_ = now + times_.stray / 4;
-  std::map<AttemptKey, absl::Duration> still;
-  std::set<ExperimentKey> unowned;
-  for (const AttemptKey& key : view_.Attempts()) {
-    const bool known = attempts_.count(key) > 0 || starting_.count(key) > 0 ||
-                       doubtful_.count(key) > 0 || leaving_.count(key) > 0;
-    if (known) continue;
-    const kube::Ref ref{Jobs(), key.trial.experiment.ns, AttemptName(key)};
-    const auto job = view_.FindObject(ref);
-    const bool stays = !job || IsDeleting(*job) || RecipeOf(*job).retain;
-    if (stays && HeldPods(view_, key).empty()) continue;  // nothing of it waits for us
-    const auto since = strays_.find(key);
-    still[key] = since == strays_.end() ? now : since->second;
-    if (now < still[key] + times_.stray) continue;
-    if (owned_.count(key.trial.experiment) == 0) {
-      unowned.insert(key.trial.experiment);
-      continue;
-    }
-    Leaving& leaving = leaving_[key];
-    leaving.ref = ref;
-    if (job) leaving.uid = UidOf(*job);
-    leaving.deleted = stays;
-    leaving.since = now;
-    Log(LogLevel::kWarning, "a pod that nobody waits for is let go",
-        {{"attempt", AttemptName(key)}});
-    Clear(key, leaving);
-  }
-  strays_ = std::move(still);
-  for (const ExperimentKey& key : unowned) {
-    std::error_code error;
-    const bool ours = std::filesystem::is_directory(layout_.ExperimentDir(key), error);
-    if (!ours || !options_.on_change) continue;
-    Do([this, key] { options_.on_change(key); });
-  }
-}
-
-// Until the API server has done it: nobody asks for it again.
-void KubernetesExecutor::RemoveLeftovers(absl::Duration now) {
-  for (auto& [trial, due] : removals_) {
-    if (due > now) continue;
-    due = now + absl::Minutes(1);  // for the case that what follows is cut short
-    Do([this, trial = trial] {
-      const Status status = DeleteAllOf(client_, trial.experiment, trial.number);
-      // Not where an experiment of that name has begun anew meanwhile.
-      if (status.ok()) rmdir(layout_.ExperimentDir(trial.experiment).c_str());
-      std::lock_guard lock(mutex_);
-      if (status.ok()) {
-        removals_.erase(trial);
-      } else {
-        removals_[trial] = options_.clock->Monotonic() + times_.retry;
-        Wake();
-        Log(LogLevel::kWarning, "objects of a deleted experiment are still there; trying again",
-            {{"experiment", ToString(trial.experiment)}, {"error", Message(status)}});
-      }
-    });
-  }
-}
-
-void KubernetesExecutor::StartCleaners(absl::Duration now) {
-  for (auto& [experiment, cleaning] : cleanings_) {
-    if (cleaning.due > now) continue;
-    cleaning.due = now + absl::Minutes(1);
-    Do([this, experiment = experiment, job = cleaning.job] {
-      const Status started = StartCleaner(client_, job);
-      std::lock_guard lock(mutex_);
-      NoteCleaner(experiment, started);
-    });
-  }
-}
-
-// Where nobody lets us start the Job, the files stay, and it is said.
-void KubernetesExecutor::NoteCleaner(const ExperimentKey& experiment, const Status& started) {
-  const auto found = cleanings_.find(experiment);
-  if (found == cleanings_.end()) return;
-  const bool given_up = !started.ok() && ++found->second.failures >= kCleanTries;
-  if (!started.ok()) {
-    Log(LogLevel::kWarning,
-        given_up ? "the checkpoints of a deleted experiment stay on their volume"
-                 : "the checkpoints of a deleted experiment are still there; trying again",
-        {{"experiment", ToString(experiment)}, {"error", Message(started)}});
-  }
-  if (started.ok() || given_up) {
-    cleanings_.erase(found);
-    return;
-  }
-  found->second.due = options_.clock->Monotonic() + times_.retry * (1 << found->second.failures);
-  Wake();
 }
 
 }  // namespace shirabe::trial
