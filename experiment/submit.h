@@ -20,7 +20,9 @@ struct Submitted {
 StatusOr<Submitted> Submit(db::Store& store, Clock& clock, const v1::Experiment& experiment,
                            int64_t generation = 0);
 
-// Adds an intent for whoever owns the experiment. kNotFound if there is no such experiment.
+// Adds an intent for whoever owns the experiment. kNotFound if there is no such experiment;
+// kFailedPrecondition, with the fix, for what one that has ended cannot do: other counts where its
+// spec.resumePolicy is Never, or to try a trial again.
 Status Send(db::Store& store, Clock& clock, const ExperimentKey& key, v1::Intent intent);
 
 ExperimentKey KeyOf(const v1::Experiment& experiment);

@@ -302,7 +302,7 @@ GROUPS_ROOT=$(groups_root)/$NAME
   fail "$DIR holds no cluster; first: cluster.sh up $DIR"
 case $VERB in
   up | down) "$VERB" "$@" ;;
-  exec) inside "$@" ;;
+  exec) exec "${ENTER[@]}" "$@" ;; # so that whoever ends us ends it
   load) load "$1" ;;
   kill-node) power_off "$1" ;;
   start-node) boot_node "$1" && await_node "$1" ;;
