@@ -18,6 +18,7 @@
 #include "cmd/cluster_token.h"
 #include "kube/errors.h"
 #include "kube/transport.h"
+#include "service/grpc_web.h"
 
 namespace shirabe::cmd {
 namespace {
@@ -40,16 +41,6 @@ StatusOr<Target> ParseAddress(const std::string& address) {
   }
   return absl::InvalidArgumentError("the server \"" + address +
                                     "\" is no address: write kube://NAMESPACE/SERVICE (--server)");
-}
-
-std::string BytesOf(const grpc::ByteBuffer& buffer) {
-  std::vector<grpc::Slice> slices;
-  std::string bytes;
-  if (!buffer.Dump(&slices).ok()) return bytes;
-  for (const grpc::Slice& slice : slices) {
-    bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
-  }
-  return bytes;
 }
 
 // ---- over the API server -----------------------------------------------------------------------
@@ -187,7 +178,8 @@ class Bridge {
     grpc::ByteBuffer message;
     stream.Read(&message, this);
     if (!Next(queue)) return absl::CancelledError("the caller has gone");
-    ASSIGN_OR_RETURN(const GrpcWebBody body, way_->Call(context.method(), BytesOf(message), stop));
+    ASSIGN_OR_RETURN(const GrpcWebBody body,
+                     way_->Call(context.method(), service::BytesOf(message), stop));
     for (const std::string& reply : body.messages) {
       const grpc::Slice slice(reply);
       stream.Write(grpc::ByteBuffer(&slice, 1), this);

@@ -21,16 +21,6 @@ grpc::ByteBuffer ToBuffer(const std::string& bytes) {
   return {&slice, 1};
 }
 
-std::string FromBuffer(const grpc::ByteBuffer& buffer) {
-  std::vector<grpc::Slice> slices;
-  std::string bytes;
-  if (!buffer.Dump(&slices).ok()) return bytes;
-  for (const grpc::Slice& slice : slices) {
-    bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
-  }
-  return bytes;
-}
-
 // One call, message by message. It is cancelled where nobody wants the rest.
 class CallSource : public PieceSource {
  public:
@@ -70,7 +60,7 @@ class CallSource : public PieceSource {
   Piece Read() {
     grpc::ByteBuffer message;
     call_->Read(&message, this);
-    if (Done()) return {.text = MessageFrame(FromBuffer(message))};
+    if (Done()) return {.text = MessageFrame(BytesOf(message))};
     grpc::Status end;
     call_->Finish(&end, this);
     (void)Done();
@@ -85,6 +75,16 @@ class CallSource : public PieceSource {
 };
 
 }  // namespace
+
+std::string BytesOf(const grpc::ByteBuffer& buffer) {
+  std::vector<grpc::Slice> slices;
+  std::string bytes;
+  if (!buffer.Dump(&slices).ok()) return bytes;
+  for (const grpc::Slice& slice : slices) {
+    bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
+  }
+  return bytes;
+}
 
 GrpcWeb::GrpcWeb(std::shared_ptr<grpc::Channel> channel)  // shared: gRPC's own
     : channel_(std::move(channel)) {}

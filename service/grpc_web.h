@@ -9,12 +9,14 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "service/http_message.h"
 
 namespace grpc {
+class ByteBuffer;
 class Channel;
-}
+}  // namespace grpc
 
 namespace shirabe::service {
 
@@ -31,5 +33,8 @@ class GrpcWeb {
  private:
   const std::shared_ptr<grpc::Channel> channel_;  // shared: gRPC's own
 };
+
+// All that it holds, in one piece.
+std::string BytesOf(const grpc::ByteBuffer& buffer);
 
 }  // namespace shirabe::service
