@@ -99,7 +99,10 @@ fault_partition() {
 fault_deleted() {
   begun deleted
   kubectl delete experiment.kubeflow.org deleted --timeout=60s >/dev/null
-  eventually 60 "that its Jobs and pods are gone" is "" kubectl get jobs,pods -o name
+  eventually 60 "that its Jobs and pods are gone" is "" \
+    kubectl get jobs,pods -l shirabe.dev/attempt -o name
+  eventually 60 "that its checkpoints are gone" bash -c \
+    "! ls -d $CLUSTER/checkpoints/trials/default/deleted"
   expect "nothing in the store" bash -c \
     "! $HERE/cluster.sh exec $CLUSTER kubectl -n $SYSTEM exec deployment/shirabe-controller -- \
       shirabe get experiment deleted 2>/dev/null"
