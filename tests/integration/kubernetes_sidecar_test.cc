@@ -128,7 +128,7 @@ TEST_F(KubernetesClusterVolume, AClaimOfATrialGoesWithItsExperiment) {
   request.cluster.volume.set_size("1Mi");
   ASSERT_TRUE(executor_->Start(request).ok());
   const kube::Ref claim{Claims(), experiment_.ns, ClaimName(Nth(1).trial)};
-  ASSERT_TRUE(client_->Get(claim).ok());
+  ASSERT_TRUE(Await([&] { return client_->Get(claim).ok(); }));
   ASSERT_TRUE(executor_->Stop(Nth(1), v1::USER, absl::ZeroDuration()).ok());
   AwaitEnd(Nth(1));
   executor_->Forget(Nth(1));
