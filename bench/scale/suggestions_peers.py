@@ -34,8 +34,8 @@ def ours(port, algorithm, trials, seconds):
 
 def optuna(sampler, trials, seconds):
     environment = dict(os.environ, PYTHONPATH=CACHE + "/optuna-grpc")
-    words = [CACHE + "/optuna/bin/python3", "bench/scale/suggestions_optuna.py", seconds, sampler,
-             str(trials), "1"]
+    python = CACHE + ("/torch" if sampler == "gp" else "/optuna") + "/bin/python3"
+    words = [python, "bench/scale/suggestions_optuna.py", seconds, sampler, str(trials), "1"]
     return float(row(words, env=environment)[4])
 
 

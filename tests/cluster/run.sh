@@ -15,7 +15,7 @@ source "$HERE/paths.sh"
 RESULTS=$PWD/build/test-results
 LANES=${LANES:-2}
 # C++ programs that know SHIRABE_TEST_KUBECONFIG, and how their cases are called.
-PROGRAMS="kube_test crd_test trial_test integration_test cmd_test"
+PROGRAMS="integration_test kube_test crd_test trial_test cmd_test"
 CASES='*Cluster*:*RealServer*:*RealCluster*'
 
 # ---- one lane -----------------------------------------------------------------------------------
@@ -101,15 +101,15 @@ count_cases() {
   "build/release/bin/$1" --gtest_list_tests --gtest_filter="$CASES" | grep -c '^ '
 }
 
-# list_tests PATTERN
+# list_tests PATTERN: the longest first, so that no lane waits for the other at the end.
 list_tests() {
   local script program
-  for script in "$HERE"/*_test.sh; do
-    [[ $(basename "$script" _test.sh) != *$1* ]] || echo "script $(basename "$script" _test.sh)"
-  done
   for program in $PROGRAMS; do
     [[ $program == *$1* && -x build/release/bin/$program ]] || continue
     ! count_cases "$program" >/dev/null || echo "program $program"
+  done
+  for script in "$HERE"/*_test.sh; do
+    [[ $(basename "$script" _test.sh) != *$1* ]] || echo "script $(basename "$script" _test.sh)"
   done
 }
 
