@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/timestamp.h"
 #include "client/wire.h"
 #include "proto/shirabe/v1/api.grpc.pb.h"
 
@@ -73,7 +74,7 @@ class RemoteClient : public Client {
     const absl::Duration most = std::min(timeout, absl::Seconds(kSecondsPerPoll));
     v1::AwaitChangeRequest request;
     request.set_after(after);
-    *request.mutable_patience() = ToWire(most);
+    *request.mutable_patience() = ToProto(most);
     ASSIGN_OR_RETURN(const v1::Revision reply,
                      Get<v1::Revision>(&v1::Shirabe::Stub::AwaitChange, request, most));
     return reply.revision();
@@ -140,7 +141,7 @@ class RemoteClient : public Client {
     v1::AskRequest request;
     *request.mutable_experiment() = ToWire(key);
     request.set_caller(caller);
-    *request.mutable_patience() = ToWire(patience);
+    *request.mutable_patience() = ToProto(patience);
     ASSIGN_OR_RETURN(const v1::AskReply reply,
                      Get<v1::AskReply>(&v1::Shirabe::Stub::Ask, request, patience));
     return FromWire(reply);
@@ -246,7 +247,7 @@ Status RemoteClient::Delete(const ExperimentKey& key, absl::Duration patience, c
     v1::DeleteRequest request;
     *request.mutable_experiment() = ToWire(key);
     *request.mutable_patience() =
-        ToWire(std::clamp(left, absl::ZeroDuration(), absl::Milliseconds(500)));
+        ToProto(std::clamp(left, absl::ZeroDuration(), absl::Milliseconds(500)));
     v1::Done done;
     const Status status = Once(&v1::Shirabe::Stub::DeleteExperiment, request, kCallTimeout, &done);
     if (absl::IsNotFound(status) && asked) return absl::OkStatus();

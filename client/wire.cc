@@ -233,6 +233,5 @@ experiment::Report FromWire(const v1::TellRequest& request) {
 absl::Duration FromWire(const google::protobuf::Duration& duration) {
   return std::max(absl::ZeroDuration(), FromProto(duration));
 }
-google::protobuf::Duration ToWire(absl::Duration duration) { return ToProto(duration); }
 
 }  // namespace shirabe::client

@@ -39,6 +39,5 @@ StatusOr<Imported> FromWire(const v1::ImportRequest& request);
 
 // At least zero; what is no duration is zero.
 absl::Duration FromWire(const google::protobuf::Duration& duration);
-google::protobuf::Duration ToWire(absl::Duration duration);
 
 }  // namespace shirabe::client

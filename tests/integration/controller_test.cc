@@ -16,9 +16,10 @@
 #include "absl/strings/str_split.h"
 #include "base/file.h"
 #include "base/rng.h"
-#include "experiment/spec.h"
 #include "experiment/submit.h"
 #include "tests/integration/controller_child.h"
+#include "tests/integration/shell_experiment.h"
+#include "tests/integration/small_experiment.h"
 
 extern char** environ;
 
@@ -34,39 +35,7 @@ for i in 1 2 3 4 5; do echo "loss=0.$i"; sleep 0.03; done
 rmdir "$MARKS/$SHIRABE_TRIAL"
 )";
 
-constexpr char kSpec[] = R"(apiVersion: kubeflow.org/v1beta1
-kind: Experiment
-metadata: {name: killed}
-spec:
-  parallelTrialCount: 3
-  maxTrialCount: 20
-  objective: {type: minimize, objectiveMetricName: loss}
-  algorithm: {algorithmName: random}
-  parameters:
-    - {name: lr, parameterType: double, feasibleSpace: {min: "0.1", max: "0.9"}}
-  trialTemplate:
-    primaryContainerName: main
-    trialParameters: [{name: lr, reference: lr}]
-    trialSpec:
-      apiVersion: batch/v1
-      kind: Job
-      spec:
-        template:
-          spec:
-            containers:
-              - name: main
-                image: none
-                env: [{name: MARKS, value: HOME/marks}]
-                command: [/bin/sh, HOME/trial.sh, "${trialParameters.lr}"]
-)";
-
 const ExperimentKey kKey{"default", "killed"};
-
-std::unique_ptr<db::Store> OpenStore(const std::string& home) {
-  auto store = db::Open("sqlite:" + home + "/shirabe.db");
-  CHECK(store.ok());
-  return std::move(*store);
-}
 
 StatusOr<std::unique_ptr<Controller>> MakeController(db::Store& store, const std::string& home) {
   ControllerOptions options{.store = &store, .clock = RealClock()};
@@ -82,14 +51,13 @@ class KilledController : public testing::Test {
     home_ = name;
     ASSERT_TRUE(MakeDirs(home_ + "/marks").ok());
     ASSERT_TRUE(WriteFileAtomic(home_ + "/trial.sh", kTrial).ok());
-    std::string text = kSpec;
-    for (size_t at; (at = text.find("HOME")) != std::string::npos;) text.replace(at, 4, home_);
-    const auto parsed = ParseExperiments(text);
-    for (const Finding& finding : parsed[0].findings) {
-      ASSERT_TRUE(finding.warning) << FormatFinding(finding, "spec");
-    }
-    store_ = OpenStore(home_);
-    const auto submitted = Submit(*store_, *RealClock(), parsed[0].experiment);
+    const v1::Experiment experiment = Read({.name = kKey.name,
+                                            .parallel = 3,
+                                            .trials = 20,
+                                            .script = home_ + "/trial.sh",
+                                            .marks = home_ + "/marks"});
+    store_ = OpenHome(home_);
+    const auto submitted = Submit(*store_, *RealClock(), experiment);
     ASSERT_TRUE(submitted.ok()) << submitted.status();
   }
   void TearDown() override { std::filesystem::remove_all(home_); }
@@ -208,7 +176,7 @@ TEST_F(KilledController, AnIntentToDeleteLeavesNothing) {
 }  // namespace
 
 int RunController(const std::string& home) {
-  auto store = OpenStore(home);
+  auto store = OpenHome(home);
   auto controller = MakeController(*store, home);
   if (!controller.ok()) return 2;
   if (const Status owned = (*controller)->Own(kKey); !owned.ok()) {

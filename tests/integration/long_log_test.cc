@@ -8,8 +8,9 @@
 
 #include "base/file.h"
 #include "experiment/controller.h"
-#include "experiment/spec.h"
 #include "experiment/submit.h"
+#include "tests/integration/shell_experiment.h"
+#include "tests/integration/small_experiment.h"
 #include "trial/layout.h"
 #include "trial/log_file.h"
 
@@ -20,48 +21,22 @@ constexpr int kSteps = 30;
 constexpr int64_t kMiB = 1 << 20;
 
 // 12 MiB of noise between any two values: 360 MiB.
-constexpr char kSpec[] = R"(apiVersion: kubeflow.org/v1beta1
-kind: Experiment
-metadata: {name: chatty}
-spec:
-  parallelTrialCount: 1
-  maxTrialCount: 1
-  objective: {type: minimize, objectiveMetricName: loss}
-  algorithm: {algorithmName: random}
-  parameters:
-    - {name: lr, parameterType: double, feasibleSpace: {min: "0.1", max: "0.9"}}
-  trialTemplate:
-    primaryContainerName: main
-    trialParameters: [{name: lr, reference: lr}]
-    trialSpec:
-      apiVersion: batch/v1
-      kind: Job
-      spec:
-        template:
-          spec:
-            containers:
-              - name: main
-                image: none
-                command:
-                  - /bin/sh
-                  - -c
-                  - |
-                    : ${trialParameters.lr}
-                    for i in $(seq 30); do
-                      yes "noise that nobody will ever read, line after line" | head -c 12582912
-                      echo; echo "loss=$i"
-                    done
+constexpr char kScript[] = R"(
+for i in $(seq 30); do
+  yes "noise that nobody will ever read, line after line" | head -c 12582912
+  echo; echo "loss=$i"
+done
 )";
 
 TEST(LongLog, EveryValueCountsAndTheMiddleIsLeftOut) {
   std::string home = testing::TempDir() + "shirabe-chatty-XXXXXX";
   ASSERT_NE(mkdtemp(home.data()), nullptr);
   if (!trial::CanTrim(home)) GTEST_SKIP() << "the file system of " << home << " has no holes";
-  auto parsed = ParseExperiments(kSpec);
-  ASSERT_EQ(parsed.size(), 1u);
-  const v1::Experiment& experiment = parsed[0].experiment;
+  const std::string script = home + "/chatter.sh";
+  ASSERT_TRUE(WriteFileAtomic(script, kScript).ok());
+  const v1::Experiment experiment = Read({.name = "chatty", .script = script});
   const ExperimentKey key = KeyOf(experiment);
-  auto store = *db::Open("sqlite:" + home + "/shirabe.db");
+  const auto store = OpenHome(home);
   ASSERT_TRUE(Submit(*store, *RealClock(), experiment).ok());
   ControllerOptions options{.store = store.get(), .clock = RealClock()};
   options.executor_options = {.home = home, .clock = RealClock()};

@@ -9,9 +9,9 @@
 
 #include "absl/strings/str_replace.h"
 #include "experiment/controller.h"
-#include "experiment/spec.h"
 #include "experiment/submit.h"
 #include "tests/db/postgres_server.h"
+#include "tests/integration/shell_experiment.h"
 
 namespace shirabe::experiment {
 namespace {
@@ -22,31 +22,6 @@ constexpr char kTrial[] = R"(
 mkdir "HOME/marks/$SHIRABE_TRIAL" || echo "$SHIRABE_TRIAL overlaps" >> HOME/overlaps
 for i in 1 2 3; do echo "loss=0.$i"; sleep 0.1; done
 rmdir "HOME/marks/$SHIRABE_TRIAL"
-)";
-
-constexpr char kSpec[] = R"(apiVersion: kubeflow.org/v1beta1
-kind: Experiment
-metadata: {name: led}
-spec:
-  parallelTrialCount: 2
-  maxTrialCount: 40
-  objective: {type: minimize, objectiveMetricName: loss}
-  algorithm: {algorithmName: random}
-  parameters:
-    - {name: lr, parameterType: double, feasibleSpace: {min: "0.1", max: "0.9"}}
-  trialTemplate:
-    primaryContainerName: main
-    trialParameters: [{name: lr, reference: lr}]
-    trialSpec:
-      apiVersion: batch/v1
-      kind: Job
-      spec:
-        template:
-          spec:
-            containers:
-              - name: main
-                image: none
-                command: [/bin/sh, HOME/trial.sh, "${trialParameters.lr}"]
 )";
 
 StatusOr<std::unique_ptr<Controller>> Lead(db::Store& store, const std::string& home) {
@@ -67,13 +42,12 @@ class PostgresLeaders : public testing::Test {
     ASSERT_NE(mkdtemp(name), nullptr);
     home_ = name;
     ASSERT_TRUE(MakeDirs(home_ + "/marks").ok());
-    const auto here = [this](const char* text) {
-      return absl::StrReplaceAll(text, {{"HOME", home_}});
-    };
-    ASSERT_TRUE(WriteFileAtomic(home_ + "/trial.sh", here(kTrial)).ok());
-    const auto parsed = ParseExperiments(here(kSpec));
+    const std::string script = absl::StrReplaceAll(kTrial, {{"HOME", home_}});
+    ASSERT_TRUE(WriteFileAtomic(home_ + "/trial.sh", script).ok());
+    const v1::Experiment experiment =
+        Read({.name = kKey.name, .parallel = 2, .trials = 40, .script = home_ + "/trial.sh"});
     const auto store = OpenIt();
-    ASSERT_TRUE(Submit(*store, *RealClock(), parsed[0].experiment).ok());
+    ASSERT_TRUE(Submit(*store, *RealClock(), experiment).ok());
   }
   void TearDown() override {
     if (!home_.empty()) std::filesystem::remove_all(home_);
