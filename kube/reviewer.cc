@@ -17,16 +17,8 @@ constexpr size_t kLongestToken = 16 << 10;
 constexpr double kTurnsPerSecond = 20;
 constexpr double kMostTurns = 100;
 
-bool IsKept(const Status& status) {
-  return status.ok() || absl::IsUnauthenticated(status) || absl::IsPermissionDenied(status);
-}
-
-// What was kept for `key`, if it is not too old.
-template <class Map>
-auto* FindKept(Map& map, const std::string& key, absl::Duration now) {
-  const auto found = map.find(key);
-  return found == map.end() || found->second.until < now ? nullptr : &found->second.value;
-}
+const Status& StatusOf(const Status& answer) { return answer; }
+const Status& StatusOf(const StatusOr<Person>& answer) { return answer.status(); }
 
 // The list of `audiences` is what both sides know; an older server leaves it out.
 bool HasAudience(const Json& status, const std::string& audience) {
@@ -43,6 +35,25 @@ std::string Words(const Deed& deed) {
 
 }  // namespace
 
+template <class Answer>
+std::optional<Answer> Reviewer::Kept<Answer>::Find(const std::string& asked, absl::Duration now) {
+  const std::lock_guard lock(mutex_);
+  const auto found = answers_.find(asked);
+  if (found == answers_.end() || found->second.second < now) return std::nullopt;
+  return found->second.first;
+}
+
+// Where nobody could be asked there is nothing to keep.
+template <class Answer>
+void Reviewer::Kept<Answer>::Keep(const std::string& asked, const Answer& answer,
+                                  absl::Duration now) {
+  const Status& status = StatusOf(answer);
+  if (!status.ok() && !absl::IsUnauthenticated(status) && !absl::IsPermissionDenied(status)) return;
+  const std::lock_guard lock(mutex_);
+  if (answers_.size() >= kMostKept) answers_.clear();
+  answers_.insert_or_assign(asked, std::pair(answer, now + (status.ok() ? kGood : kBad)));
+}
+
 bool Reviewer::TakeTurn() {
   const std::lock_guard lock(mutex_);
   const absl::Duration now = clock_->Monotonic();
@@ -56,19 +67,12 @@ bool Reviewer::TakeTurn() {
 
 StatusOr<Person> Reviewer::Review(const std::string& token) {
   if (token.size() > kLongestToken) return absl::UnauthenticatedError("this is no token");
-  {
-    const std::lock_guard lock(mutex_);
-    if (const auto* kept = FindKept(people_, token, clock_->Monotonic())) return *kept;
-  }
+  if (auto kept = people_.Find(token, clock_->Monotonic())) return *std::move(kept);
   if (!TakeTurn()) {
     return absl::UnavailableError("too many unknown tokens are being shown: try again in a second");
   }
   StatusOr<Person> answer = AskWho(token);
-  if (!IsKept(answer.status())) return answer;
-  const std::lock_guard lock(mutex_);
-  if (people_.size() >= kMostKept) people_.clear();
-  people_.insert_or_assign(
-      token, Kept<StatusOr<Person>>{answer, clock_->Monotonic() + (answer.ok() ? kGood : kBad)});
+  people_.Keep(token, answer, clock_->Monotonic());
   return answer;
 }
 
@@ -96,16 +100,9 @@ StatusOr<Person> Reviewer::AskWho(const std::string& token) {
 
 Status Reviewer::MayDo(const Person& person, const Deed& deed) {
   const std::string key = absl::StrCat(Dump(person.info), "\n", Words(deed));
-  {
-    const std::lock_guard lock(mutex_);
-    if (const auto* kept = FindKept(rights_, key, clock_->Monotonic())) return *kept;
-  }
-  const Status answer = AskWhether(person, deed);
-  if (!IsKept(answer)) return answer;
-  const std::lock_guard lock(mutex_);
-  if (rights_.size() >= kMostKept) rights_.clear();
-  rights_.insert_or_assign(
-      key, Kept<Status>{answer, clock_->Monotonic() + (answer.ok() ? kGood : kBad)});
+  if (auto kept = rights_.Find(key, clock_->Monotonic())) return *std::move(kept);
+  Status answer = AskWhether(person, deed);
+  rights_.Keep(key, answer, clock_->Monotonic());
   return answer;
 }
 

@@ -7,7 +7,9 @@
 
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/time/time.h"
 #include "base/clock.h"
@@ -42,10 +44,16 @@ class Reviewer {
   Status MayDo(const Person& person, const Deed& deed);
 
  private:
-  template <class Value>
-  struct Kept {
-    Value value;
-    absl::Duration until;
+  // Answers of the last seconds, by what was asked.
+  template <class Answer>
+  class Kept {
+   public:
+    std::optional<Answer> Find(const std::string& asked, absl::Duration now);
+    void Keep(const std::string& asked, const Answer& answer, absl::Duration now);
+
+   private:
+    std::mutex mutex_;
+    std::map<std::string, std::pair<Answer, absl::Duration>> answers_;  // and until when
   };
   StatusOr<Person> AskWho(const std::string& token);
   Status AskWhether(const Person& person, const Deed& deed);
@@ -54,11 +62,11 @@ class Reviewer {
   Client* const client_;
   Clock* const clock_;
   const std::string audience_;
+  Kept<StatusOr<Person>> people_;  // by token
+  Kept<Status> rights_;            // by person and deed
   std::mutex mutex_;
-  std::map<std::string, Kept<StatusOr<Person>>> people_;  // by token
-  std::map<std::string, Kept<Status>> rights_;            // by person and deed
-  double turns_ = 0;
-  absl::Duration turns_at_ = -absl::InfiniteDuration();
+  double turns_ = 0;                                     // guarded by mutex_
+  absl::Duration turns_at_ = -absl::InfiniteDuration();  // guarded by mutex_
 };
 
 }  // namespace shirabe::kube

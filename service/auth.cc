@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -58,6 +59,16 @@ std::string TokenOf(const std::string& authorization) {
 // As the tokens of attempts are.
 bool IsHex(const std::string& token) {
   return std::all_of(token.begin(), token.end(), absl::ascii_isxdigit);
+}
+
+// Whom the file of tokens names.
+std::optional<Principal> FindKnown(const std::string& token, const std::string& admin,
+                                   const std::map<std::string, std::string>& users) {
+  const std::string digest = Digest(token);
+  if (digest == Digest(admin)) return Principal{.role = Principal::Role::kAdmin};
+  const auto user = users.find(digest);
+  if (user == users.end()) return std::nullopt;
+  return Principal{.role = Principal::Role::kUser, .ns = user->second};
 }
 
 }  // namespace
@@ -123,17 +134,14 @@ StatusOr<Principal> Tokens::Check(const std::string& authorization) const {
     return absl::UnauthenticatedError(
         "a token is required: the header `Authorization: Bearer TOKEN` (--token-file)");
   }
-  if (Digest(token) == Digest(admin_)) return Principal{.role = Principal::Role::kAdmin};
-  const auto user = users_.find(Digest(token));
-  if (user != users_.end()) return Principal{.role = Principal::Role::kUser, .ns = user->second};
+  if (const auto known = FindKnown(token, admin_, users_)) return *known;
   if (introduce_ && !IsHex(token)) return introduce_(token);
   return Principal{.role = Principal::Role::kTrial, .token = absl::HexStringToBytes(token)};
 }
 
 bool Tokens::MustAsk(const std::string& authorization) const {
   const std::string token = TokenOf(authorization);
-  return introduce_ && !IsHex(token) && Digest(token) != Digest(admin_) &&
-         !users_.contains(Digest(token));
+  return introduce_ && !IsHex(token) && !FindKnown(token, admin_, users_);
 }
 
 }  // namespace shirabe::service
