@@ -14,8 +14,7 @@ constexpr size_t kMostKept = 4096;
 constexpr size_t kLongestToken = 16 << 10;
 // Unknown tokens that are looked into: whoever shows made-up ones must not use up what the API
 // server grants us.
-constexpr double kTurnsPerSecond = 20;
-constexpr double kMostTurns = 100;
+constexpr RateLimits kTurns{.requests_per_second = 20, .burst = 100};
 
 const Status& StatusOf(const Status& answer) { return answer; }
 const Status& StatusOf(const StatusOr<Person>& answer) { return answer.status(); }
@@ -54,21 +53,13 @@ void Reviewer::Kept<Answer>::Keep(const std::string& asked, const Answer& answer
   answers_.insert_or_assign(asked, std::pair(answer, now + (status.ok() ? kGood : kBad)));
 }
 
-bool Reviewer::TakeTurn() {
-  const std::lock_guard lock(mutex_);
-  const absl::Duration now = clock_->Monotonic();
-  const double earned = absl::ToDoubleSeconds(now - turns_at_) * kTurnsPerSecond;
-  turns_ = std::min(kMostTurns, turns_ + earned);
-  turns_at_ = now;
-  if (turns_ < 1) return false;
-  turns_ -= 1;
-  return true;
-}
+Reviewer::Reviewer(Client* client, Clock* clock, std::string audience)
+    : client_(client), clock_(clock), audience_(std::move(audience)), limiter_(kTurns, clock) {}
 
 StatusOr<Person> Reviewer::Review(const std::string& token) {
   if (token.size() > kLongestToken) return absl::UnauthenticatedError("this is no token");
   if (auto kept = people_.Find(token, clock_->Monotonic())) return *std::move(kept);
-  if (!TakeTurn()) {
+  if (!limiter_.Take("").ok()) {
     return absl::UnavailableError("too many unknown tokens are being shown: try again in a second");
   }
   StatusOr<Person> answer = AskWho(token);

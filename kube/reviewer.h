@@ -13,6 +13,7 @@
 
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/rate_limiter.h"
 #include "kube/client.h"
 
 namespace shirabe::kube {
@@ -34,8 +35,7 @@ struct Deed {
 class Reviewer {
  public:
   // Both outlive it.
-  Reviewer(Client* client, Clock* clock, std::string audience)
-      : client_(client), clock_(clock), audience_(std::move(audience)) {}
+  Reviewer(Client* client, Clock* clock, std::string audience);
 
   // kUnauthenticated for a token that is not one, has expired, or is for another audience;
   // kUnavailable if the API server cannot be asked, or too many unknown ones are shown.
@@ -57,16 +57,13 @@ class Reviewer {
   };
   StatusOr<Person> AskWho(const std::string& token);
   Status AskWhether(const Person& person, const Deed& deed);
-  bool TakeTurn();
 
   Client* const client_;
   Clock* const clock_;
   const std::string audience_;
   Kept<StatusOr<Person>> people_;  // by token
   Kept<Status> rights_;            // by person and deed
-  std::mutex mutex_;
-  double turns_ = 0;                                     // guarded by mutex_
-  absl::Duration turns_at_ = -absl::InfiniteDuration();  // guarded by mutex_
+  RateLimiter limiter_;            // of unknown tokens, whoever shows them
 };
 
 }  // namespace shirabe::kube

@@ -6,11 +6,11 @@
 #include "absl/strings/str_cat.h"
 #include "base/address.h"
 #include "base/log.h"
+#include "base/rate_limiter.h"
 #include "service/grpc_web.h"
 #include "service/http_errors.h"
 #include "service/http_match.h"
 #include "service/metrics.h"
-#include "service/rate_limiter.h"
 #include "trial/sha256.h"
 
 namespace shirabe::service {

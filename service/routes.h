@@ -15,12 +15,15 @@
 #include "service/guarded_client.h"
 #include "service/http_message.h"
 
+namespace shirabe {
+class RateLimiter;
+}
+
 namespace shirabe::service {
 
 class ChangeHub;
 class GrpcWeb;
 class Metrics;
-class RateLimiter;
 class Patience;
 
 // What the handlers work with. All of it outlives them.

@@ -7,10 +7,10 @@
 #include <memory>
 
 #include "base/clock.h"
+#include "base/rate_limiter.h"
 #include "client/local_client.h"
 #include "service/auth.h"
 #include "service/guarded_client.h"
-#include "service/rate_limiter.h"
 
 namespace grpc {
 class ServerContext;

@@ -1,9 +1,9 @@
 // Every route, with good and bad input, without sockets.
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "base/rate_limiter.h"
 #include "experiment/submit.h"
 #include "service/http_match.h"
-#include "service/rate_limiter.h"
 #include "tests/service/http_fixture.h"
 
 namespace shirabe::service {

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/status.h"
 
-namespace shirabe::service {
+namespace shirabe {
 
 struct RateLimits {
   double requests_per_second = 0;  // of one caller, in the long run; 0 = any
@@ -38,4 +38,4 @@ class RateLimiter {
   std::map<std::string, Bucket> buckets_;
 };
 
-}  // namespace shirabe::service
+}  // namespace shirabe

@@ -1,10 +1,10 @@
-#include "service/rate_limiter.h"
+#include "base/rate_limiter.h"
 
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 
-namespace shirabe::service {
+namespace shirabe {
 namespace {
 
 constexpr size_t kMostCallers = 10'000;
@@ -35,4 +35,4 @@ void RateLimiter::ForgetTheIdle(absl::Duration now) {
   std::erase_if(buckets_, [&](const auto& entry) { return now - entry.second.filled >= full; });
 }
 
-}  // namespace shirabe::service
+}  // namespace shirabe
