@@ -38,8 +38,4 @@ StatusOr<bool> IsContinued(const OpenFile& file, const v1::FileCursor& cursor, b
 // taken over, and is being sent it anew. There is nothing to read until it is longer again.
 StatusOr<bool> IsRefilled(const OpenFile& copy, const v1::FileCursor& cursor);
 
-// Whether a copy holds the beginning of what was read and not yet all of it: another server has
-// taken over, and is being sent it anew. There is nothing to read until it is longer again.
-StatusOr<bool> IsRefilled(const OpenFile& copy, const v1::FileCursor& cursor);
-
 }  // namespace shirabe::metrics

@@ -56,11 +56,38 @@ fault_eviction() {
   local pod
   begun evicted
   pod=$(pods_of evicted | head -n 1)
-  kubectl create --raw "/api/v1/namespaces/default/pods/${pod#pod/}/eviction" -f - >/dev/null <<END
-{"apiVersion": "policy/v1", "kind": "Eviction",
- "metadata": {"name": "${pod#pod/}", "namespace": "default"}}
-END
+  evict "${pod#pod/}"
   ended_well evicted preempted-eviction
+}
+
+job_of() { kubectl get "$1" -o 'jsonpath={.metadata.labels.batch\.kubernetes\.io/job-name}'; }
+
+suspend() { kubectl patch job "$1" --type merge -p "{\"spec\": {\"suspend\": $2}}" >/dev/null; }
+
+# admitted NAME: lets every Job of it go on that is held back; whether all have ended well.
+admitted() {
+  local job
+  for job in $(kubectl get jobs -l "katib.kubeflow.org/experiment=$1" \
+    -o 'jsonpath={.items[?(@.spec.suspend==true)].metadata.name}'); do
+    suspend "$job" false
+  done
+  is True condition "$1" Succeeded
+}
+
+# What a queue such as Kueue does: it holds every Job back at first, and takes the quota of one that
+# runs away again.
+fault_suspended() {
+  local job
+  manifest queued | sed 's/^\( *\)template:/\1suspend: true\n&/' | kubectl apply -f - >/dev/null
+  eventually 30 "that it says who holds it back" has 'a queue has not admitted it yet' \
+    inside_controller describe experiment queued
+  admitted queued >/dev/null || true
+  on_its_way queued
+  job=$(job_of "$(pods_of queued | head -n 1)")
+  suspend "$job" true
+  eventually 60 "that the Job goes" is "" kubectl get job "$job" --ignore-not-found -o name
+  eventually 240 "the success of queued" admitted queued
+  ended_well queued suspended
 }
 
 # begun_on NODE NAME: runs it until its trials are on their way, all of them on that node.
@@ -118,7 +145,7 @@ fault_namespace() {
 
 cluster load "$("$HERE/images.sh" tiny)"
 install_shirabe
-FAULTS=${*:-controller_killed control_plane by_hand eviction taint partition deleted namespace}
+FAULTS=${*:-controller_killed control_plane by_hand eviction suspended taint partition deleted namespace}
 for fault in $FAULTS; do
   step "$fault"
   "fault_$fault"
