@@ -72,14 +72,29 @@ std::vector<double> Distinct(const ArrayXd& x) {
   return values;
 }
 
+// The coordinates in ascending order, each with its index. By buckets of the unit interval first:
+// about one value lies in each where they are spread. Sorting all of them at once took a seventh of
+// a suggestion's time.
+std::vector<std::pair<double, Index>> Ascending(const ArrayXd& x) {
+  const Index n = x.size();
+  const auto bucket = [n](double value) {
+    return std::min(n - 1, static_cast<Index>(value * static_cast<double>(n)));
+  };
+  std::vector<Index> ends(n);
+  for (const double value : x) ++ends[bucket(value)];
+  std::partial_sum(ends.begin(), ends.end(), ends.begin());
+  std::vector<Index> next = ends;
+  std::vector<std::pair<double, Index>> sorted(n);
+  for (Index i = 0; i < n; ++i) sorted[--next[bucket(x[i])]] = {x[i], i};
+  for (Index b = 0; b < n; ++b) std::sort(sorted.begin() + next[b], sorted.begin() + ends[b]);
+  return sorted;
+}
+
 // For each of `x` the wider of the gaps to the next value on either side, at the ends the only one.
 // Where all are equal, nobody is next: the share of one of n.
 ArrayXd Gaps(const ArrayXd& x) {
   const Index n = x.size();
-  std::vector<std::pair<double, Index>> sorted;
-  sorted.reserve(n);
-  for (Index i = 0; i < n; ++i) sorted.emplace_back(x[i], i);
-  std::sort(sorted.begin(), sorted.end());
+  const std::vector<std::pair<double, Index>> sorted = Ascending(x);
   if (sorted.front().first == sorted.back().first) {
     return ArrayXd::Constant(n, 1 / static_cast<double>(n));
   }
