@@ -116,7 +116,9 @@ std::vector<Reclaims::Strike> Reclaims::Play(std::vector<Runner> running, absl::
   std::sort(running.begin(), running.end(), [](const Runner& a, const Runner& b) {
     return std::tie(a.since, a.key) < std::tie(b.since, b.key);
   });
-  for (auto& [experiment, playing] : traces_) {
+  for (auto& entry : traces_) {
+    const ExperimentKey& experiment = entry.first;
+    Playing& playing = entry.second;
     while (const auto* next = playing.trace.Next()) {
       const ReclaimTrace::Event event = *next;
       const absl::Duration due = playing.first_start + event.at;
