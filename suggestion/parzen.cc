@@ -134,6 +134,15 @@ double ScottWidth(const ArrayXd& x, const ArrayXd& shares, const Scott& scott) {
   return std::sqrt(variance) * std::pow(effective, -1 / (scott.axes + 4));
 }
 
+// The logarithm of a sum of exponentials, the greatest of which is taken out first, so that single
+// precision does for the rest: twice as fast, and off by less than 10^-6, which no choice between
+// points depends on.
+double LogSum(const Eigen::Ref<const ArrayXd>& terms, double prior) {
+  const double most = terms.size() == 0 ? prior : std::max(prior, terms.maxCoeff());
+  Eigen::ArrayXf ratios = (terms - most).cast<float>();
+  return most + std::log(std::exp(prior - most) + static_cast<double>(ratios.exp().sum()));
+}
+
 }  // namespace
 
 // log k of every place for the levels that occur in the points asked about: few, and the same for
@@ -241,6 +250,24 @@ void Parzen::Widen(Column& column, const ArrayXd& x, const Options& options) {
   column.log_inside = column.centre.binaryExpr(column.sigma, &Inside).log();
   if (column.kind != Column::Kind::kReal) return;
   bias_ -= column.log_inside + (column.sigma * std::sqrt(2 * std::numbers::pi)).log();
+  if (columns_.size() == 1 && options.bandwidth == Bandwidth::kGaps) Arrange(column, least);
+}
+
+// With Z ≥ 1/3, what is beyond z deviations adds at most 3 exp(-z²/2) / (σ √2π) in all.
+void Parzen::Arrange(const Column& column, double least) {
+  constexpr double kWide = 2;
+  const double narrow = kWide * least;
+  const Index n = column.centre.size();
+  std::vector<Index> order;
+  order.reserve(n);
+  for (const auto& [centre, i] : Ascending(column.centre)) order.push_back(i);
+  const auto middle = std::stable_partition(order.begin(), order.end(),
+                                            [&](Index i) { return column.sigma[i] > narrow; });
+  nearby_.wide = middle - order.begin();
+  nearby_.reach = narrow * std::sqrt(2 * (17 - std::log(prior_ * least)));
+  nearby_.centre = column.centre(order);
+  nearby_.root_precision = column.root_precision(order);
+  nearby_.bias = bias_(order);
 }
 
 double Parzen::bandwidth(Index i, int j) const {
@@ -284,14 +311,30 @@ ArrayXd Parzen::LogDensity(const std::vector<Point>& points) const {
   ArrayXd terms(bias_.size());
   ArrayXd densities(static_cast<Index>(points.size()));
   for (size_t i = 0; i < points.size(); ++i) {
-    densities[static_cast<Index>(i)] = Logarithm(points[i], tables, terms);
+    densities[static_cast<Index>(i)] = nearby_.centre.size() > 0
+                                           ? LogarithmNear(points[i][columns_[0].axis], terms)
+                                           : Logarithm(points[i], tables, terms);
   }
   return densities;
 }
 
-// The logarithm of a sum of exponentials, the greatest of which is taken out first, so that single
-// precision does for the rest: twice as fast, and off by less than 10^-6, which no choice between
-// points depends on. `terms` is room for n numbers.
+// `terms` is room for n numbers, here as in the next.
+double Parzen::LogarithmNear(double x, ArrayXd& terms) const {
+  const Index wide = nearby_.wide;
+  const double* const centres = nearby_.centre.data();
+  const double* const end = centres + nearby_.centre.size();
+  const Index first = std::lower_bound(centres + wide, end, x - nearby_.reach) - centres;
+  const Index count = std::upper_bound(centres + first, end, x + nearby_.reach) - centres - first;
+  const auto fill = [&](Index to, Index from, Index n) {
+    terms.segment(to, n) =
+        nearby_.bias.segment(from, n) -
+        ((x - nearby_.centre.segment(from, n)) * nearby_.root_precision.segment(from, n)).square();
+  };
+  fill(0, 0, wide);
+  fill(wide, first, count);
+  return LogSum(terms.head(wide + count), std::log(prior_));
+}
+
 double Parzen::Logarithm(const Point& point, const Tables& tables, ArrayXd& terms) const {
   double prior = std::log(prior_);
   terms = bias_;
@@ -315,9 +358,7 @@ double Parzen::Logarithm(const Point& point, const Tables& tables, ArrayXd& term
     }
     for (Index i = 0; i < terms.size(); ++i) terms[i] += of_place[column.place[i]];
   }
-  const double most = terms.size() == 0 ? prior : std::max(prior, terms.maxCoeff());
-  Eigen::ArrayXf ratios = (terms - most).cast<float>();
-  return most + std::log(std::exp(prior - most) + static_cast<double>(ratios.exp().sum()));
+  return LogSum(terms, prior);
 }
 
 }  // namespace shirabe::suggestion

@@ -80,13 +80,22 @@ class Parzen {
     }
   };
   class Tables;
+  // The kernels of a single continuous axis, so that only those near a point are looked at: first
+  // the wide ones, then the others by centre. Empty where there is not one such axis alone.
+  struct Nearby {
+    Eigen::ArrayXd centre, root_precision, bias;
+    Eigen::Index wide = 0;
+    double reach = 0;  // beyond it, all that are not wide add less than 10^-7 of the prior
+  };
 
   void Locate(Column& column, const Eigen::ArrayXd& x) const;
   void Smooth(Column& column) const;
   void Widen(Column& column, const Eigen::ArrayXd& x, const Options& options);
+  void Arrange(const Column& column, double least);
   double SamplePrior(const Column& column, Rng& rng) const;
   double SampleAxis(const Column& column, Eigen::Index kernel, Rng& rng) const;
   double Logarithm(const Point& point, const Tables& tables, Eigen::ArrayXd& terms) const;
+  double LogarithmNear(double x, Eigen::ArrayXd& terms) const;
 
   Space space_;
   std::vector<Column> columns_;
@@ -94,6 +103,7 @@ class Parzen {
   Eigen::ArrayXd cumulated_;  // of shares_, to draw a kernel
   Eigen::ArrayXd bias_;       // log shares_ - Σ_j log(σ_ij Z_ij √2π) over kReal axes
   double prior_ = 1;          // w_0 / Σ w
+  Nearby nearby_;
 };
 
 }  // namespace shirabe::suggestion

@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <map>
+#include <numbers>
 #include <numeric>
 
 #include "tests/suggestion/spaces.h"
@@ -173,6 +174,44 @@ TEST(Parzen, GapsAreTheWiderNeighbourInAnyOrder) {
   const Parzen parzen = Fit(space, kernels, {.bandwidth = Parzen::Bandwidth::kGaps});
   const double expected[] = {0.4, 0.1, 0.4, 0.3};
   for (int i = 0; i < 4; ++i) EXPECT_NEAR(parzen.bandwidth(i, 0), expected[i], 1e-12);
+}
+
+// f as it is written in parzen.h, of one continuous axis.
+double Formula(const Parzen& parzen, const Parzen::Kernels& kernels, double prior, double x) {
+  const auto phi = [](double z) { return std::erfc(-z / std::numbers::sqrt2) / 2; };
+  const double sum = kernels.weights.sum();
+  const double own = prior * sum / static_cast<double>(kernels.weights.size());
+  double density = own;
+  for (Eigen::Index i = 0; i < kernels.weights.size(); ++i) {
+    const double centre = kernels.centres(i, 0), sigma = parzen.bandwidth(i, 0);
+    const double z = (x - centre) / sigma;
+    const double inside = phi((1 - centre) / sigma) - phi(-centre / sigma);
+    density += kernels.weights[i] * std::exp(-z * z / 2) /
+               (sigma * inside * std::sqrt(2 * std::numbers::pi));
+  }
+  return density / (sum + own);
+}
+
+TEST(Parzen, MissesNothingOfKernelsThatAreFarAway) {
+  const Space space = Make({Double("x", {0, 1})});
+  Rng rng(11);
+  for (const int n : {5, 60, 800}) {
+    Parzen::Kernels kernels{.centres = ArrayXXd(n, 1), .weights = ArrayXd(n)};
+    for (int i = 0; i < n; ++i) {
+      const double u = rng.Uniform();
+      kernels.centres(i, 0) = i % 2 == 0 ? u : 0.3 + 0.01 * u;
+      kernels.weights[i] = 0.1 + rng.Uniform();
+    }
+    for (const double prior : {1.0, 1e-3}) {
+      const Parzen parzen = Fit(
+          space, kernels,
+          {.bandwidth = Parzen::Bandwidth::kGaps, .prior_weight = prior, .min_bandwidth = 0.01});
+      for (int k = 0; k <= 200; ++k) {
+        const double x = k / 200.0, wanted = Formula(parzen, kernels, prior, x);
+        EXPECT_NEAR(parzen.LogDensity({{x}})[0], std::log(wanted), 2e-6) << n << " " << x;
+      }
+    }
+  }
 }
 
 TEST(Parzen, KernelsOfOneLevelShareItsGap) {
