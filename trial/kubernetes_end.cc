@@ -51,7 +51,7 @@ void KubernetesExecutor::AwaitRest(const Scene& scene, PodAttempt& attempt) {
 // container may have.
 void KubernetesExecutor::ReadRest(const AttemptKey& key, const Json& pod,
                                   const AttemptRecipe& recipe) {
-  if (recipe.instrumented) TakeLastWords(key, pod);
+  const Status words = recipe.instrumented ? TakeLastWords(key, pod) : absl::OkStatus();
   bool complete = false;
   {
     std::lock_guard lock(mutex_);
@@ -59,8 +59,7 @@ void KubernetesExecutor::ReadRest(const AttemptKey& key, const Json& pod,
     if (found == attempts_.end()) return;
     complete = recipe.instrumented && found->second.state.complete();
   }
-  Status read;
-  if (!complete) read = TakeLog(key, pod, recipe.primary_container);
+  const Status log = complete ? absl::OkStatus() : TakeLog(key, pod, recipe.primary_container);
   {
     std::lock_guard lock(mutex_);
     const auto found = attempts_.find(key);
@@ -68,23 +67,25 @@ void KubernetesExecutor::ReadRest(const AttemptKey& key, const Json& pod,
     PodAttempt& attempt = found->second;
     attempt.reading_log = false;
     const absl::Duration now = options_.clock->Monotonic();
-    const bool again = IsPassing(read) && now < attempt.over_at + 3 * times_.last_words;
+    const bool passing = IsPassing(words) || IsPassing(log);
+    const bool again = passing && now < attempt.over_at + 3 * times_.last_words;
     attempt.rest_read = !again;
     if (again) LookAgain(attempt, now + times_.retry);
   }
   Examine(key, nullptr);
 }
 
-void KubernetesExecutor::TakeLastWords(const AttemptKey& key, const Json& pod) {
-  const auto log = ReadLogOf(client_, pod, kSidecarContainer, kMostLastWords);
-  if (!log.ok()) return;
-  for (const v1::SyncRequest& words : ParseLastWords(*log)) {
+Status KubernetesExecutor::TakeLastWords(const AttemptKey& key, const Json& pod) {
+  ASSIGN_OR_RETURN(const std::string log,
+                   ReadLogOf(client_, pod, kSidecarContainer, kMostLastWords));
+  for (const v1::SyncRequest& words : ParseLastWords(log)) {
     const auto taken = mirror_.Take(key, words, words.state().complete());
     if (!taken.ok() || !words.has_state()) continue;
     std::lock_guard lock(mutex_);
     const auto found = attempts_.find(key);
     if (found != attempts_.end()) TakeState(words.state(), found->second);
   }
+  return absl::OkStatus();
 }
 
 // Adds what the copy of the log does not have yet. One that does not begin like the copy is of

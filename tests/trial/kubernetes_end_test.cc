@@ -107,6 +107,26 @@ TEST_F(KubernetesTest, ALogThatCannotBeReadNowIsReadAgain) {
   EXPECT_EQ(calls, 2 * errors.size());
 }
 
+// The program's log can be read, and says nothing of what the sidecar had to say.
+TEST_F(KubernetesTest, LastWordsThatCannotBeReadNowAreReadAgain) {
+  bool refused = false;
+  cluster_.before = [&](const std::string& verb, const kube::Ref&) {
+    if (verb != "log" || refused) return absl::OkStatus();
+    refused = true;
+    return absl::UnavailableError("cut");
+  };
+  Run(Nth(1));
+  ASSERT_TRUE(executor().Sync(WithLog(Request(Nth(1)), 0, "one\n")).ok());
+  v1::SyncRequest words = Complete(Request(Nth(1)), 75);
+  *words.mutable_state()->add_checkpoints() = Saved(Nth(1), 9);
+  cluster_.SetLog(PodRef(Nth(1)).name, "shirabe-sidecar", LastWordsLine(words));
+  cluster_.SetLog(PodRef(Nth(1)).name, "training-container", "one\n");
+  EndPod(Nth(1), 75);
+  EXPECT_THAT(AwaitEnd(Nth(1)).checkpoints, SizeIs(1));
+  executor_.reset();  // it calls the above
+  EXPECT_TRUE(refused);
+}
+
 TEST_F(KubernetesTest, WhatAKubeletSaysOfALogThatIsGoneIsNoLog) {
   Run(Nth(1));
   cluster_.SetLog(PodRef(Nth(1)).name, "training-container",

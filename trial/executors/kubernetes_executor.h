@@ -163,7 +163,7 @@ class KubernetesExecutor : public Executor {
   void LookForStrays(absl::Duration now);
   // Without mutex_: these take their time.
   void ReadRest(const AttemptKey& key, const Json& pod, const AttemptRecipe& recipe);
-  void TakeLastWords(const AttemptKey& key, const Json& pod);
+  Status TakeLastWords(const AttemptKey& key, const Json& pod);
   Status TakeLog(const AttemptKey& key, const Json& pod, const std::string& container);
 
   // Sidecars.
