@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include "absl/strings/str_format.h"
 #include "suggestion/stopper.h"
@@ -92,24 +93,12 @@ double SignedRankTest(const std::vector<double>& d) {
   return ranks.size() <= kExact ? ExactTail(ranks, sum) : NormalTail(ranks, sum);
 }
 
-// The trial to beat; -1 if there is none.
-int64_t BestEnded(int64_t index, const History& history, const Curves& curves) {
-  int64_t best = -1;
-  for (int64_t i = 0; i < history.size(); ++i) {
-    const Curve* curve = FindCurve(curves, i);
-    const TrialView& trial = history.trial(i);
-    if (i == index || curve == nullptr || trial.early_stopped) continue;
-    if (trial.state != TrialState::kCompleted || !std::isfinite(curve->last().mean)) continue;
-    if (best < 0 || curve->last().mean < curves[best].last().mean) best = i;
-  }
-  return best;
-}
-
 class Wilcoxon : public Stopper {
  public:
   explicit Wilcoxon(const StopProblem& problem)
       : p_threshold_(*NumberSetting(problem.settings, "p_threshold")),
-        start_step_(IntSetting(problem.settings, "start_step")) {}
+        start_step_(IntSetting(problem.settings, "start_step")),
+        of_means_(*FindSetting(problem.settings, "reports") == "mean") {}
 
   static StatusOr<std::unique_ptr<Stopper>> Create(const StopProblem& problem) {
     return std::make_unique<Wilcoxon>(problem);
@@ -120,7 +109,7 @@ class Wilcoxon : public Stopper {
     const Curve* curve = FindCurve(curves, index);
     const int64_t best = BestEnded(index, history, curves);
     if (curve == nullptr || best < 0) return std::nullopt;
-    const std::vector<double> d = Differences(*curve, curves[best]);
+    const std::vector<double> d = Differences(FoldsOf(*curve), FoldsOf(curves[best]));
     if (d.empty() || static_cast<int64_t>(d.size()) < start_step_) return std::nullopt;
     double mean = 0;
     for (const double difference : d) mean += difference / static_cast<double>(d.size());
@@ -132,19 +121,52 @@ class Wilcoxon : public Stopper {
   }
 
  private:
-  // On the folds that both have.
-  static std::vector<double> Differences(const Curve& curve, const Curve& other) {
-    std::vector<double> d;
+  using Folds = std::map<int64_t, double>;  // losses by step
+
+  double MeanOf(const Curve& curve) const {
+    return of_means_ ? curve.last().loss : curve.last().mean;
+  }
+
+  // The trial to beat; -1 if there is none.
+  int64_t BestEnded(int64_t index, const History& history, const Curves& curves) const {
+    int64_t best = -1;
+    for (int64_t i = 0; i < history.size(); ++i) {
+      const Curve* curve = FindCurve(curves, i);
+      const TrialView& trial = history.trial(i);
+      if (i == index || curve == nullptr || trial.early_stopped) continue;
+      if (trial.state != TrialState::kCompleted || !std::isfinite(MeanOf(*curve))) continue;
+      if (best < 0 || MeanOf(*curve) < MeanOf(curves[best])) best = i;
+    }
+    return best;
+  }
+
+  // Of a curve too long to be kept whole, the mean of the folds between two that were.
+  Folds FoldsOf(const Curve& curve) const {
+    Folds folds;
+    double sum = 0, count = 0;
     for (const Curve::Point& point : curve.points()) {
-      const Curve::Point* theirs = other.At(point.step);
-      if (theirs == nullptr || theirs->step != point.step) continue;
-      d.push_back(Difference(point.loss, theirs->loss));
+      const auto reports = static_cast<double>(point.reports);
+      const double total = reports * point.loss;
+      folds[point.step] = of_means_ ? (total - sum) / (reports - count) : point.loss;
+      sum = total;
+      count = reports;
+    }
+    return folds;
+  }
+
+  // On the folds that both have.
+  static std::vector<double> Differences(const Folds& folds, const Folds& others) {
+    std::vector<double> d;
+    for (const auto& [step, loss] : folds) {
+      const auto other = others.find(step);
+      if (other != others.end()) d.push_back(Difference(loss, other->second));
     }
     return d;
   }
 
   const double p_threshold_;
   const int64_t start_step_;
+  const bool of_means_;
 };
 
 SHIRABE_REGISTER(
@@ -159,6 +181,11 @@ SHIRABE_REGISTER(
                    .max = 1,
                    .help = "stop when chance explains the loss with less than this "
                            "probability"},
+                  {.name = "reports",
+                   .default_value = "fold",
+                   .words = {"fold", "mean"},
+                   .help = "what a report is: the score of its fold, or the mean of all folds so "
+                           "far, which a stopped trial keeps as its value"},
                   StartStep("2")},
      .create = &Wilcoxon::Create});
 

@@ -57,3 +57,38 @@ assert saved > 0, saved
 print(f"{len(stopped)} of 16 trials stopped early, {saved:.0%} of the epochs saved, "
       f"best {best(early):.4f} instead of {best(plain):.4f}")
 END
+
+# rule NAME REASON [SETTING VALUE]…: the same example, smaller, with another rule.
+rule() {
+  local name=$1 reason=$2
+  shift 2
+  {
+    sed '/earlyStopping:/,$d' deploy/examples/early-stopping.yaml
+    printf '  earlyStopping:\n    algorithmName: %s\n    algorithmSettings:\n' "$name"
+    printf '      - {name: %s, value: "%s"}\n' "$@"
+    sed '1,/value: "4"/d; s/maxTrialCount: 16/maxTrialCount: 10/
+         s/--epochs=30/--epochs=12/; s/--pause=0.1/--pause=0.05/' deploy/examples/early-stopping.yaml
+  } >"$work/$name.yaml"
+  stops "$name" "$reason"
+}
+
+# stops NAME REASON: it runs to its end, stops some and not all of its trials, and says why.
+stops() {
+  export SHIRABE_HOME=$work/$1
+  timeout 600 shirabe run -f "$work/$1.yaml" >"$work/$1.out" 2>&1
+  local stopped ended
+  stopped=$(grep -cE "^trial .* EarlyStopped .*: .*$2" "$work/$1.out" || true)
+  ended=$(grep -c '^trial .* Succeeded ' "$work/$1.out" || true)
+  echo "$1: $stopped trials stopped, $ended trained to the end"
+  if [ "$stopped" = 0 ] || [ "$ended" = 0 ]; then
+    cat "$work/$1.out"
+    return 1
+  fi
+}
+
+rule percentile 'at step [0-9]+ best .* < ' percentile 50 min_trials_required 2 start_step 3
+rule asha-stop 'at step [0-9]+ ' min_resource 2
+rule threshold 'at step [0-9]+ .* < lower bound 0.7' lower 0.7 start_step 5
+rule patience 'no report of the last [0-9]+ was better than' patience 2
+sed 's/maxTrialCount: 20/maxTrialCount: 8/' deploy/examples/folds.yaml >"$work/wilcoxon.yaml"
+stops wilcoxon 'worse than trial [0-9]+ on [0-9]+ folds, p = '

@@ -5,8 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "suggestion/stopper.h"
-#include "tests/suggestion/spaces.h"
+#include "tests/suggestion/stopper_trials.h"
 
 namespace shirabe::suggestion {
 namespace {
@@ -15,36 +14,6 @@ using ::testing::HasSubstr;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-using Losses = std::vector<double>;
-
-// Trials with their losses at steps 1, 2, …; the last one added is the one that runs.
-class Trials {
- public:
-  void Ended(const Losses& losses, bool early = false) {
-    Add(losses, {.state = TrialState::kCompleted, .early_stopped = early});
-  }
-  void Infeasible(const Losses& losses) { Add(losses, {.state = TrialState::kInfeasible}); }
-  void Active(const Losses& losses) { Add(losses, {}); }
-  void Add(const Losses& losses, TrialView view, int64_t first = 1) {
-    history.Add({0.5}, view);
-    curves.emplace_back();
-    for (const double loss : losses) curves.back().Append(first++, loss);
-  }
-
-  // The reason to stop the last trial; "" if there is none.
-  std::string Ask(const std::string& rule, const Settings& settings = {},
-                  bool maximize = false) const {
-    const auto stopper = CreateStopper(rule, {.settings = settings, .maximize = maximize});
-    EXPECT_TRUE(stopper.ok()) << stopper.status();
-    const auto reason = (*stopper)->ShouldStop(history.size() - 1, history, curves);
-    EXPECT_TRUE(reason.ok()) << reason.status();
-    return reason->value_or("");
-  }
-
-  History history{Make({Double("x", {0, 1})})};
-  Curves curves;
-};
 
 // ---- medianstop --------------------------------------------------------------------------------
 
@@ -293,71 +262,6 @@ TEST(Patience, NotANumberIsNoGain) {
   trials.Active({kNan, -kInfinity, kNan});
   EXPECT_EQ(trials.Ask("patience", {{"patience", "3"}}),
             "at step 3 no report of the last 3 was better than no finite value of step 0");
-}
-
-// ---- wilcoxon ----------------------------------------------------------------------------------
-
-TEST(Wilcoxon, StopsOnceFoldsAgree) {
-  Trials trials;
-  trials.Ended({1, 5, 2, 7, 3});  // the folds differ more than the trials do
-  trials.Active({1.1, 5.2, 2.3});
-  EXPECT_EQ(trials.Ask("wilcoxon"), "") << "p = 1/8 with three folds lost";
-  trials.curves.back().Append(4, 7.4);
-  EXPECT_EQ(trials.Ask("wilcoxon"), "at step 4 worse than trial 1 on 4 folds, p = 0.062 < 0.1");
-  EXPECT_EQ(trials.Ask("wilcoxon", {{"p_threshold", "0.05"}}), "");
-  EXPECT_EQ(trials.Ask("wilcoxon", {{"start_step", "5"}}), "");
-}
-
-TEST(Wilcoxon, KeepsATrialWhoseMeanIsBetter) {
-  Trials trials;
-  trials.Ended({1, 1, 1, 1, 1, 9});
-  trials.Active({1.1, 1.2, 1.3, 1.4, 1.5, 0});
-  EXPECT_EQ(trials.Ask("wilcoxon", {{"p_threshold", "1"}}), "");
-}
-
-// By scipy.stats.wilcoxon(d, alternative="greater", zero_method="zsplit"), exact by enumeration.
-TEST(Wilcoxon, ProbabilitiesAreExact) {
-  Trials trials;
-  trials.Ended({0, 0, 0, 0, 0, 0});
-  trials.Active({1, 2, 3, 4, 5, -6});
-  // 64 sign patterns; W = 1 + 2 + 3 + 4 + 5 = 15 or more in 14 of them.
-  EXPECT_EQ(trials.Ask("wilcoxon", {{"p_threshold", "0.21"}}), "");
-  EXPECT_THAT(trials.Ask("wilcoxon", {{"p_threshold", "0.25"}}), HasSubstr("p = 0.22 <"));
-}
-
-TEST(Wilcoxon, SplitsZerosAndSharesRanks) {
-  Trials trials;
-  trials.Ended({0, 0, 0, 0, 0});
-  trials.Active({0, 2, 2, 2, 2});  // four equal gains: p = 1/16 whatever the zero
-  EXPECT_THAT(trials.Ask("wilcoxon"), HasSubstr("p = 0.062"));
-  trials.curves.back() = CurveOf({{1, 0}, {2, 0}, {3, 0}});
-  EXPECT_EQ(trials.Ask("wilcoxon", {{"p_threshold", "1"}}), "") << "no fold differs";
-}
-
-TEST(Wilcoxon, ManyFoldsAreNormal) {
-  Trials trials;
-  trials.Ended(Losses(200, 0));
-  Losses losses;
-  for (int i = 0; i < 200; ++i) losses.push_back(i % 3 == 0 ? -1.0 - i : 1.0 + i);
-  trials.Active(losses);
-  EXPECT_THAT(trials.Ask("wilcoxon"), HasSubstr("on 200 folds"));
-}
-
-TEST(Wilcoxon, ComparesWithTheBestThatEndedByItself) {
-  Trials trials;
-  trials.Ended(Losses(9, 3));
-  trials.Ended(Losses(9, 2));
-  trials.Ended(Losses(9, 1), /*early=*/true);
-  trials.Ended(Losses(9, kNan));
-  trials.Active(Losses(9, 4));
-  EXPECT_THAT(trials.Ask("wilcoxon"), HasSubstr("worse than trial 2 on 9 folds"));
-}
-
-TEST(Wilcoxon, OnlyFoldsThatBothHaveCount) {
-  Trials trials;
-  trials.Ended({1, 1, 1});
-  trials.Active({2, 2, 2, 2, 2, 2, 2});
-  EXPECT_EQ(trials.Ask("wilcoxon"), "");
 }
 
 // ---- all of them -------------------------------------------------------------------------------

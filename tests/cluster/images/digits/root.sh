@@ -45,5 +45,4 @@ if [ ! -f "$base" ]; then
 fi
 tar -C "$root" -xf "$base"
 install -D -m 644 "$source/sdk/python/shirabe.py" "$root/example/sdk/python/shirabe.py"
-install -D -m 644 "$source/deploy/examples/digits/train.py" \
-  "$root/example/deploy/examples/digits/train.py"
+install -D -m 644 -t "$root/example/deploy/examples/digits" "$source"/deploy/examples/digits/*.py
