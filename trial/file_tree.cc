@@ -124,7 +124,7 @@ StatusOr<int> FileTree::Enter(const std::string& path) {
 
 StatusOr<Fd> FileTree::OpenFile(const std::string& path) {
   ASSIGN_OR_RETURN(const int folder, Enter(path));
-  Fd fd(openat(folder, path.c_str() + path.rfind('/') + 1, kFileFlags));
+  Fd fd(openat(folder, path.c_str() + (path.rfind('/') + 1), kFileFlags));
   if (!fd.valid() && (errno == ELOOP || errno == ENXIO)) return NoRegularFile(path);
   if (!fd.valid()) return ErrnoStatus("cannot open " + path, errno);
   struct stat info;
