@@ -151,7 +151,8 @@ class ClaimTest : public SyncTest {
       cluster_.Put(claim.resource,
                    {{"metadata", {{"name", claim.name}, {"namespace", claim.namespace_name}}}});
     }
-    cluster_.Edit(claim, [&](Json& object) { object["spec"]["accessModes"] = {mode}; });
+    cluster_.Edit(claim,
+                  [&](Json& object) { object["spec"]["accessModes"] = Json::array({mode}); });
   }
   void PutExperiment() {
     Json object = SmallExperiment("saved");

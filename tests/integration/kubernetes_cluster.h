@@ -142,7 +142,7 @@ class KubernetesCluster : public testing::Test {
       if (name == "pod") pod.merge_patch(value);
       if (name != "pod") container[name] = value;
     }
-    pod["containers"] = {container};
+    pod["containers"] = Json::array({container});
     const Json job = {
         {"apiVersion", "batch/v1"}, {"kind", "Job"}, {"spec", {{"template", {{"spec", pod}}}}}};
     AttemptRequest request;

@@ -39,8 +39,8 @@ TEST_F(KubernetesTest, ABadEndIsTheKubeletsToExplain) {
   EXPECT_EQ(See(Nth(1)).state, SeenState::kRunning);
   Edit(Nth(1), [](Json& pod) {
     pod["status"]["phase"] = "Failed";
-    pod["status"]["containerStatuses"] = {State(
-        "training-container", {{"terminated", {{"exitCode", 137}, {"reason", "OOMKilled"}}}})};
+    const Json killed = {{"terminated", {{"exitCode", 137}, {"reason", "OOMKilled"}}}};
+    pod["status"]["containerStatuses"] = Json::array({State("training-container", killed)});
   });
   EXPECT_TRUE(AwaitEnd(Nth(1)).out_of_memory);
 }

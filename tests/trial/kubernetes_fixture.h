@@ -155,8 +155,8 @@ class KubernetesTest : public testing::Test {
       const Json running = {{"running", {{"startedAt", "2026-01-01T00:00:10Z"}}}};
       pod["spec"]["nodeName"] = node;
       pod["status"]["phase"] = "Running";
-      pod["status"]["containerStatuses"] = {State("training-container", running)};
-      pod["status"]["initContainerStatuses"] = {State("shirabe-sidecar", running)};
+      pod["status"]["containerStatuses"] = Json::array({State("training-container", running)});
+      pod["status"]["initContainerStatuses"] = Json::array({State("shirabe-sidecar", running)});
     });
   }
 
@@ -168,10 +168,10 @@ class KubernetesTest : public testing::Test {
                             {"reason", code == 0 ? "Completed" : "Error"},
                             {"startedAt", "2026-01-01T00:00:10Z"},
                             {"finishedAt", "2026-01-01T00:00:40Z"}}}};
-      pod["status"]["containerStatuses"] = {State("training-container", ended)};
+      pod["status"]["containerStatuses"] = Json::array({State("training-container", ended)});
       if (sidecar_goes_on) return;
       pod["status"]["phase"] = code == 0 ? "Succeeded" : "Failed";
-      pod["status"]["initContainerStatuses"] = {State("shirabe-sidecar", ended)};
+      pod["status"]["initContainerStatuses"] = Json::array({State("shirabe-sidecar", ended)});
     });
   }
 

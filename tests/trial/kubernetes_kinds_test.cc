@@ -106,8 +106,8 @@ TEST_F(OtherKindTest, AWorkerThatIsTakenAwayExplainsTheFailureOfAll) {
   Json worker = *cluster_.Get(kWorker);
   Evict(worker);
   worker["status"]["phase"] = "Failed";
-  worker["status"]["containerStatuses"] = {
-      State("training-container", {{"terminated", {{"exitCode", 143}, {"reason", "Error"}}}})};
+  const Json ended = {{"terminated", {{"exitCode", 143}, {"reason", "Error"}}}};
+  worker["status"]["containerStatuses"] = Json::array({State("training-container", ended)});
   cluster_.Put(Pods(), worker);
   EXPECT_EQ(See(Nth(1)).state, SeenState::kRunning) << "the operator may make it anew";
   Say("Failed");
