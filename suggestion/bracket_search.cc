@@ -69,7 +69,8 @@ int64_t BracketSearch::Cap(const RungBracket& bracket, int rung) const {
   for (int k = bracket.first + 1; k <= rung; ++k) {
     const RungCell& below = bracket.cells[k - 1];
     quota = Promotions(quota, rungs_.eta());
-    const int64_t possible = static_cast<int64_t>(below.ranked.size()) + cap - below.ended;
+    const int64_t lost = below.ended - static_cast<int64_t>(below.ranked.size());
+    const int64_t possible = cap - lost;
     cap = std::max(std::min(quota, possible), bracket.cells[k].entered);
   }
   return cap;
@@ -90,12 +91,15 @@ std::optional<Suggestion> BracketSearch::Promote(RungBook& book) const {
   return std::nullopt;
 }
 
-// Trials that the brackets there are will still make.
+// Trials that the brackets there are will still make; kUnlimited where a label of another's, or
+// none, says that one is as large as that.
 int64_t BracketSearch::Owed(const RungBook& book) const {
   int64_t owed = 0;
   for (const RungBracket& bracket : book.brackets()) {
     for (int k = bracket.first; k <= rungs_.top(); ++k) {
-      owed += std::max<int64_t>(Cap(bracket, k) - bracket.cells[k].entered, 0);
+      const int64_t more = std::max<int64_t>(Cap(bracket, k) - bracket.cells[k].entered, 0);
+      if (more > RungBook::kUnlimited - owed) return RungBook::kUnlimited;
+      owed += more;
     }
   }
   return owed;

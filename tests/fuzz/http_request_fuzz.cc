@@ -31,8 +31,7 @@ class Server {
                                                    .clock = &clock_,
                                                    .hub = hub_.get(),
                                                    .metrics = &metrics_,
-                                                   .patience = &patience_},
-                                       RouterLimits{});
+                                                   .patience = &patience_});
   }
   HttpReply Handle(const HttpRequest& request) { return router_->Handle(request); }
   bool IsSlow(const HttpRequest& request) const { return router_->IsSlow(request); }
