@@ -145,8 +145,9 @@ fault_namespace() {
 
 cluster load "$("$HERE/images.sh" tiny)"
 install_shirabe
-FAULTS=${*:-controller_killed control_plane by_hand eviction suspended taint partition deleted namespace}
-for fault in $FAULTS; do
+[ $# != 0 ] || set -- controller_killed control_plane by_hand eviction suspended taint partition \
+  deleted namespace
+for fault; do
   step "$fault"
   "fault_$fault"
 done

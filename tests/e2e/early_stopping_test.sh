@@ -66,8 +66,8 @@ rule() {
     sed '/earlyStopping:/,$d' deploy/examples/early-stopping.yaml
     printf '  earlyStopping:\n    algorithmName: %s\n    algorithmSettings:\n' "$name"
     printf '      - {name: %s, value: "%s"}\n' "$@"
-    sed '1,/value: "4"/d; s/maxTrialCount: 16/maxTrialCount: 10/
-         s/--epochs=30/--epochs=12/; s/--pause=0.1/--pause=0.05/' deploy/examples/early-stopping.yaml
+    sed '1,/value: "4"/d; s/maxTrialCount: 16/maxTrialCount: 10/; s/--epochs=30/--epochs=12/
+         s/--pause=0.1/--pause=0.05/' deploy/examples/early-stopping.yaml
   } >"$work/$name.yaml"
   stops "$name" "$reason"
 }
