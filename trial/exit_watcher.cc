@@ -52,7 +52,7 @@ void ExitWatcher::Run() {
     std::vector<uint64_t> ids;
     for (int i = 0; i < count; ++i) {
       if (events[i].data.u64 == kStopId) return;
-      ids.push_back(events[i].data.u64);
+      ids.push_back(uint64_t{events[i].data.u64});  // a copy: the kernel packs its events
     }
     on_exits_(ids);
   }
