@@ -72,10 +72,10 @@ std::vector<double> Distinct(const ArrayXd& x) {
   return values;
 }
 
-// The coordinates in ascending order, each with its index. By buckets of the unit interval first:
+// The indices of the coordinates in ascending order. By buckets of the unit interval first:
 // about one value lies in each where they are spread. Sorting all of them at once took a seventh of
 // a suggestion's time.
-std::vector<std::pair<double, Index>> Ascending(const ArrayXd& x) {
+std::vector<Index> Ascending(const ArrayXd& x) {
   const Index n = x.size();
   const auto bucket = [n](double value) {
     return std::min(n - 1, static_cast<Index>(value * static_cast<double>(n)));
@@ -87,23 +87,27 @@ std::vector<std::pair<double, Index>> Ascending(const ArrayXd& x) {
   std::vector<std::pair<double, Index>> sorted(n);
   for (Index i = 0; i < n; ++i) sorted[--next[bucket(x[i])]] = {x[i], i};
   for (Index b = 0; b < n; ++b) std::sort(sorted.begin() + next[b], sorted.begin() + ends[b]);
-  return sorted;
+  std::vector<Index> order;
+  order.reserve(n);
+  for (const auto& [value, i] : sorted) order.push_back(i);
+  return order;
 }
 
-// For each of `x` the wider of the gaps to the next value on either side, at the ends the only one.
-// Where all are equal, nobody is next: the share of one of n.
-ArrayXd Gaps(const ArrayXd& x) {
+// For each of `x`, of which `order` is the ascending one, the wider of the gaps to the next value
+// on either side, at the ends the only one. Where all are equal, nobody is next: the share of one
+// of n.
+ArrayXd Gaps(const ArrayXd& x, const std::vector<Index>& order) {
   const Index n = x.size();
-  const std::vector<std::pair<double, Index>> sorted = Ascending(x);
-  if (sorted.front().first == sorted.back().first) {
+  if (x[order.front()] == x[order.back()]) {
     return ArrayXd::Constant(n, 1 / static_cast<double>(n));
   }
   ArrayXd gaps(n);
   double left = 0;
   for (Index i = 0, next = 0; i < n; i = next) {
-    while (next < n && sorted[next].first == sorted[i].first) ++next;
-    const double right = next < n ? sorted[next].first - sorted[i].first : 0;
-    for (Index k = i; k < next; ++k) gaps[sorted[k].second] = std::max(left, right);
+    const double value = x[order[i]];
+    while (next < n && x[order[next]] == value) ++next;
+    const double right = next < n ? x[order[next]] - value : 0;
+    for (Index k = i; k < next; ++k) gaps[order[k]] = std::max(left, right);
     left = right;
   }
   return gaps;
@@ -234,8 +238,10 @@ void Parzen::Smooth(Column& column) const {
 }
 
 void Parzen::Widen(Column& column, const ArrayXd& x, const Options& options) {
+  std::vector<Index> order;  // of the centres; kGaps
   if (options.bandwidth == Bandwidth::kGaps) {
-    column.sigma = Gaps(column.centre) / Counts(column.place, column.centre.size());
+    order = Ascending(column.centre);
+    column.sigma = Gaps(column.centre, order) / Counts(column.place, column.centre.size());
   } else {
     const Scott scott{.prior = prior_, .axes = static_cast<double>(columns_.size())};
     column.sigma =
@@ -250,21 +256,18 @@ void Parzen::Widen(Column& column, const ArrayXd& x, const Options& options) {
   column.log_inside = column.centre.binaryExpr(column.sigma, &Inside).log();
   if (column.kind != Column::Kind::kReal) return;
   bias_ -= column.log_inside + (column.sigma * std::sqrt(2 * std::numbers::pi)).log();
-  if (columns_.size() == 1 && options.bandwidth == Bandwidth::kGaps) Arrange(column, least);
+  if (columns_.size() == 1 && !order.empty()) Arrange(column, std::move(order), least);
 }
 
 // With Z ≥ 1/3, what is beyond z deviations adds at most 3 exp(-z²/2) / (σ √2π) in all.
-void Parzen::Arrange(const Column& column, double least) {
+void Parzen::Arrange(const Column& column, std::vector<Index> order, double least) {
   constexpr double kWide = 2;
-  const double narrow = kWide * least;
-  const Index n = column.centre.size();
-  std::vector<Index> order;
-  order.reserve(n);
-  for (const auto& [centre, i] : Ascending(column.centre)) order.push_back(i);
-  const auto middle = std::stable_partition(order.begin(), order.end(),
-                                            [&](Index i) { return column.sigma[i] > narrow; });
+  const auto middle = std::stable_partition(
+      order.begin(), order.end(), [&](Index i) { return column.sigma[i] > kWide * least; });
+  double widest = 0;  // of the others
+  for (auto i = middle; i != order.end(); ++i) widest = std::max(widest, column.sigma[*i]);
   nearby_.wide = middle - order.begin();
-  nearby_.reach = narrow * std::sqrt(2 * (17 - std::log(prior_ * least)));
+  nearby_.reach = widest * std::sqrt(2 * (17 - std::log(prior_ * least)));
   nearby_.centre = column.centre(order);
   nearby_.root_precision = column.root_precision(order);
   nearby_.bias = bias_(order);

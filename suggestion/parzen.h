@@ -91,7 +91,7 @@ class Parzen {
   void Locate(Column& column, const Eigen::ArrayXd& x) const;
   void Smooth(Column& column) const;
   void Widen(Column& column, const Eigen::ArrayXd& x, const Options& options);
-  void Arrange(const Column& column, double least);
+  void Arrange(const Column& column, std::vector<Eigen::Index> order, double least);
   double SamplePrior(const Column& column, Rng& rng) const;
   double SampleAxis(const Column& column, Eigen::Index kernel, Rng& rng) const;
   double Logarithm(const Point& point, const Tables& tables, Eigen::ArrayXd& terms) const;
