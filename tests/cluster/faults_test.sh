@@ -41,14 +41,15 @@ fault_control_plane() {
   ended_well plane
 }
 
+job_of() { kubectl get "$1" -o 'jsonpath={.metadata.labels.batch\.kubernetes\.io/job-name}'; }
+
 # Nobody says who it was: the platform was not, and nor was the program.
 fault_by_hand() {
   local pods
   begun hand
   mapfile -t pods < <(pods_of hand)
   kubectl delete "${pods[0]}" --wait=false >/dev/null
-  kubectl delete job --wait=false "$(kubectl get "${pods[1]}" \
-    -o 'jsonpath={.metadata.labels.batch\.kubernetes\.io/job-name}')" >/dev/null
+  kubectl delete job --wait=false "$(job_of "${pods[1]}")" >/dev/null
   ended_well hand unknown
 }
 
@@ -59,8 +60,6 @@ fault_eviction() {
   evict "${pod#pod/}"
   ended_well evicted preempted-eviction
 }
-
-job_of() { kubectl get "$1" -o 'jsonpath={.metadata.labels.batch\.kubernetes\.io/job-name}'; }
 
 suspend() { kubectl patch job "$1" --type merge -p "{\"spec\": {\"suspend\": $2}}" >/dev/null; }
 

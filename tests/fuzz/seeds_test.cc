@@ -56,6 +56,15 @@ std::vector<std::string> Seeds() {
   return seeds;
 }
 
+TEST(FuzzTargets, AreAllListed) {
+  size_t files = 0;
+  const std::string folder = std::string(SOURCE_DIR) + "/tests/fuzz";
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    files += entry.path().string().ends_with("_fuzz.cc") ? 1 : 0;
+  }
+  EXPECT_EQ(std::size(kTargets), files);
+}
+
 class Fuzz : public testing::TestWithParam<Named> {};
 
 TEST_P(Fuzz, SeedsAndWhatIsLeftOfThemWhenCut) {

@@ -96,7 +96,8 @@ TEST(Wilcoxon, OfMeansTheLastSaysWhoIsBest) {
   EXPECT_THAT(trials.Ask("wilcoxon", {{"reports", "mean"}}), HasSubstr("worse than trial 2"));
 }
 
-TEST(Wilcoxon, AFoldThatDivergedIsLostAndNoMoreThanThat) {
+// From there on no mean is a number either.
+TEST(Wilcoxon, OfMeansAFoldThatDivergedLosesAllThatFollow) {
   Trials trials;
   trials.Ended({1, 1, 1, 1, 1});
   trials.Active({0, kNan, kNan, kNan, kNan});
