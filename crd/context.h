@@ -8,6 +8,7 @@
 #include "crd/presence.h"
 #include "kube/cache.h"
 #include "kube/client.h"
+#include "trial/background.h"
 
 namespace shirabe::crd {
 
@@ -18,10 +19,11 @@ struct Context {
   kube::Cache* experiments = nullptr;
   kube::Cache* trials = nullptr;     // those that we made
   PresenceBook* presence = nullptr;  // of those
-  std::string namespace_name;        // only this one; "" = all
-  bool labelled_only = false;        // the definitions are not ours
-  std::string instance;              // this process, for events
-  int finished_trials = 50;          // objects of trials that have ended, for each experiment
+  trial::Background* writers = nullptr;
+  std::string namespace_name;  // only this one; "" = all
+  bool labelled_only = false;  // the definitions are not ours
+  std::string instance;        // this process, for events
+  int finished_trials = 50;    // objects of trials that have ended, for each experiment
 };
 
 }  // namespace shirabe::crd

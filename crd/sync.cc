@@ -25,6 +25,9 @@ constexpr absl::Duration kLook = absl::Milliseconds(500);
 constexpr absl::Duration kSynced = absl::Seconds(1);
 constexpr absl::Duration kMostBackoff = absl::Seconds(30);
 constexpr absl::Duration kResync = absl::Minutes(10);
+// Trial objects that are written at the same time: an API server that is busy answers after half a
+// second, and an experiment may have hundreds of trials that change.
+constexpr size_t kWriters = 8;
 
 class CachingSync : public Sync {
  public:
@@ -65,6 +68,7 @@ class CachingSync : public Sync {
   PresenceBook presence_;
   std::unique_ptr<kube::Cache> experiments_;
   std::unique_ptr<kube::Cache> trials_;
+  trial::Background writers_{kWriters};
   std::unique_ptr<ExperimentSync> sync_;
   std::vector<std::jthread> workers_;
   std::jthread main_;
@@ -144,6 +148,7 @@ void CachingSync::Run(const std::stop_token& stop) {
                                                    .experiments = experiments_.get(),
                                                    .trials = trials_.get(),
                                                    .presence = &presence_,
+                                                   .writers = &writers_,
                                                    .namespace_name = options_.namespace_name,
                                                    .labelled_only = labelled_only_,
                                                    .instance = options_.instance,

@@ -1,8 +1,12 @@
 #include "crd/trial_objects.h"
 
 #include <algorithm>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <set>
+#include <vector>
 
-#include "base/log.h"
 #include "base/rng.h"
 #include "crd/objects.h"
 #include "experiment/submit.h"
@@ -12,10 +16,10 @@ namespace {
 
 using kube::Json;
 
-// Few, so that nobody waits long for an experiment with many; half of them may be deletions, so
-// that objects of trials that have ended do not pile up while others come and change without end.
-constexpr int kWritesInOneGo = 20;
-constexpr int kDeletesInOneGo = kWritesInOneGo / 2;
+// Few, so that nobody waits long for an experiment with many. Each has its own: objects of trials
+// that have ended do not pile up while others come and change without end.
+constexpr size_t kTrialsInOneGo = 64;
+constexpr size_t kDeletesInOneGo = 64;
 // Between two looks at how far a running trial is: a phase, or a lost attempt, shows at once.
 constexpr absl::Duration kProgress = absl::Seconds(30);
 constexpr absl::Duration kSuggestion = absl::Seconds(10);
@@ -45,6 +49,33 @@ bool HasLabels(const Json& object, const Json& wanted) {
   });
 }
 
+// All of it, some at a time, since each waits for an answer; the first thing that went wrong.
+Status DoAll(trial::Background& writers, std::vector<std::function<Status()>> all) {
+  std::mutex mutex;
+  std::condition_variable ended;
+  size_t left = all.size();
+  Status first;
+  for (std::function<Status()>& one : all) {
+    writers.Run([&, one = std::move(one)] {
+      const Status status = one();
+      std::lock_guard lock(mutex);
+      first.Update(status);
+      if (--left == 0) ended.notify_one();
+    });
+  }
+  std::unique_lock lock(mutex);
+  ended.wait(lock, [&] { return left == 0; });
+  return first;
+}
+
+// What the server has then is known at once: the watch comes later.
+Status Apply(const Context& context, const Json& object, const char* subresource) {
+  auto applied = context.kube->Apply(Trials(), object, kFieldManager, subresource);
+  RETURN_IF_ERROR(applied.status());
+  context.trials->Put(*applied);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 struct TrialObjects::Pass {
@@ -54,114 +85,120 @@ struct TrialObjects::Pass {
   const Json& owner;
   const Presence& presence;
   client::TrialView view;
-  int writes = 0;
   absl::Duration again = absl::InfiniteDuration();
-  absl::Duration trial_again = absl::InfiniteDuration();  // for the trial that is looked at
 
-  bool full() const { return writes >= kWritesInOneGo; }
-  void Again(absl::Duration after) {
-    again = std::min(again, after);
-    trial_again = std::min(trial_again, after);
-  }
+  void Again(absl::Duration after) { again = std::min(again, after); }
+};
 
-  // The object, or its status, as the server has it then.
-  Status Apply(const kube::Resource& resource, Json object, const char* subresource) {
-    ++writes;
-    auto applied = context.kube->Apply(resource, object, kFieldManager, subresource);
-    RETURN_IF_ERROR(applied.status());
-    if (resource.plural == "trials") context.trials->Put(*applied);
-    return absl::OkStatus();
-  }
+// One trial of a pass. Several are looked at at the same time, each by one thread.
+struct TrialObjects::Look {
+  const Pass& pass;
+  const v1::Trial& trial;
+  Shown& shown;
+  absl::Duration again = absl::InfiniteDuration();
+
+  Status Put();
+  Status Create(const ObjectJson& wanted);
+  Status PutStatus(const ObjectJson& wanted, const Json& there);
 };
 
 StatusOr<absl::Duration> TrialObjects::Put(const Context& context, const Showing& showing) {
   Pass pass{context,       showing.experiment, showing.window,
             showing.owner, showing.presence,   client::TrialView(showing.experiment)};
-  const std::map<int64_t, v1::Trial>& trials = showing.window.trials();
-  const ExperimentKey key = experiment::KeyOf(showing.experiment);
-  std::erase_if(left_, [&](const auto& entry) {
-    return showing.presence.touched.count(TrialName({key, entry.first})) > 0;
-  });
   RETURN_IF_ERROR(RemoveOthers(pass));
-  for (auto it = trials.rbegin(); it != trials.rend() && !pass.full(); ++it) {
-    RETURN_IF_ERROR(LookAtTrial(pass, it->second));
-  }
-  if (!pass.full()) RETURN_IF_ERROR(PutSuggestion(pass));
-  if (pass.full()) pass.Again(absl::ZeroDuration());
+  RETURN_IF_ERROR(PutTrials(pass));
+  RETURN_IF_ERROR(PutSuggestion(pass));
   return pass.again;
 }
 
-// What stands as it was left, in the store and in the cluster, is not compared again.
-Status TrialObjects::LookAtTrial(Pass& pass, const v1::Trial& trial) {
-  const uint64_t print = Fingerprint(trial.SerializeAsString());
+// The newest first, and after a pass that was full those that it did not reach. What stands as it
+// was left, in the store and in the cluster, is not compared again.
+Status TrialObjects::PutTrials(Pass& pass) {
+  const std::map<int64_t, v1::Trial>& trials = pass.window.trials();
+  const ExperimentKey key = experiment::KeyOf(pass.experiment);
   const absl::Duration now = pass.context.clock->Monotonic();
-  const auto left = left_.find(trial.number());
-  const bool same = left != left_.end() && left->second.print == print;
-  if (same && now < left->second.until) {
-    pass.Again(left->second.until - now);
-    return absl::OkStatus();
+  std::vector<const v1::Trial*> order;
+  for (auto it = trials.rbegin(); it != trials.rend(); ++it) order.push_back(&it->second);
+  const auto reached = [&](const v1::Trial* trial) { return trial->number() > stopped_at_; };
+  if (stopped_at_ > 0) std::stable_partition(order.begin(), order.end(), std::not_fn(reached));
+  stopped_at_ = 0;
+
+  std::vector<Look> looks;
+  for (const v1::Trial* trial : order) {
+    Shown& shown = shown_[trial->number()];
+    const uint64_t print = Fingerprint(trial->SerializeAsString());
+    const bool touched = pass.presence.touched.count(TrialName({key, trial->number()})) > 0;
+    if (!touched && shown.print == print && now < shown.until) {
+      pass.Again(shown.until - now);
+      continue;
+    }
+    if (looks.size() == kTrialsInOneGo) {
+      stopped_at_ = trial->number();
+      pass.Again(absl::ZeroDuration());
+      break;
+    }
+    shown.print = print;
+    shown.until = -absl::InfiniteDuration();  // unless all goes well
+    looks.push_back({pass, *trial, shown});
   }
-  left_.erase(trial.number());
-  pass.trial_again = absl::InfiniteDuration();
-  RETURN_IF_ERROR(PutTrial(pass, trial));
-  left_[trial.number()] = {print, now + pass.trial_again};
-  return absl::OkStatus();
+  std::vector<std::function<Status()>> all;
+  for (Look& look : looks) all.push_back([&look] { return look.Put(); });
+  const Status put = DoAll(*pass.context.writers, std::move(all));
+  for (const Look& look : looks) pass.Again(look.again);
+  return put;
 }
 
-Status TrialObjects::PutTrial(Pass& pass, const v1::Trial& trial) {
-  const std::string name = TrialName({ExperimentKeyOf(trial), trial.number()});
-  const bool settled = HasEnded(trial) && settled_.count(trial.number()) > 0;
+Status TrialObjects::Look::Put() {
+  const Context& context = pass.context;
   const ObjectJson wanted = TrialObject(pass.view, trial, pass.owner);
-  const auto there = pass.context.trials->Find(NamespaceOf(pass.owner), name);
-  if (!there) {
-    // Somebody deleted it: of a trial that has ended it is only a copy.
-    if (settled) return absl::OkStatus();
-    RETURN_IF_ERROR(PutObject(pass, wanted, trial));
-  } else {
+  const auto there = context.trials->Find(NamespaceOf(pass.owner), NameOf(wanted.object));
+  const bool ended = HasEnded(trial);
+  if (there) {
     const bool same = there->value("spec", Json()) == wanted.object["spec"] &&
                       HasLabels(*there, wanted.object["metadata"]["labels"]);
-    if (!same) RETURN_IF_ERROR(pass.Apply(Trials(), wanted.object, ""));
-    RETURN_IF_ERROR(PutStatus(pass, wanted, *there, trial));
+    if (!same) RETURN_IF_ERROR(Apply(context, wanted.object, ""));
+    RETURN_IF_ERROR(PutStatus(wanted, *there));
+  } else if (!ended || !shown.settled) {  // somebody deleted it: of an ended one it is only a copy
+    RETURN_IF_ERROR(Create(wanted));
   }
-  if (HasEnded(trial)) settled_.insert(trial.number());
+  shown.settled = ended;
+  shown.until = context.clock->Monotonic() + again;
   return absl::OkStatus();
 }
 
 // Created, not applied: an object of that name that is another's stays as it is.
-Status TrialObjects::PutObject(Pass& pass, const ObjectJson& wanted, const v1::Trial& trial) {
-  ++pass.writes;
-  const auto created = pass.context.kube->Create(Trials(), wanted.object);
+Status TrialObjects::Look::Create(const ObjectJson& wanted) {
+  const Context& context = pass.context;
+  const auto created = context.kube->Create(Trials(), wanted.object);
   if (absl::IsAlreadyExists(created.status())) {
     // Ours, then the watch will show it; another's, then there is nothing to be done.
-    pass.Again(kProgress);
+    again = kProgress;
     return absl::OkStatus();
   }
   RETURN_IF_ERROR(created.status());
-  pass.context.trials->Put(*created);
-  shown_[trial.number()] = pass.context.clock->Monotonic();
-  return PutStatus(pass, wanted, *created, trial);
+  context.trials->Put(*created);
+  shown.written = context.clock->Monotonic();
+  return PutStatus(wanted, *created);
 }
 
-Status TrialObjects::PutStatus(Pass& pass, const ObjectJson& wanted, const Json& there,
-                               const v1::Trial& trial) {
+Status TrialObjects::Look::PutStatus(const ObjectJson& wanted, const Json& there) {
   const Json status = StatusOf(there);
   if (status == wanted.status) return absl::OkStatus();
   const absl::Duration now = pass.context.clock->Monotonic();
-  const auto shown = shown_.find(trial.number());
   absl::Duration patience = -absl::InfiniteDuration();
   if (Landmarks(status) == Landmarks(wanted.status)) patience = kProgress;
   if (status.empty() && trial.phase() == v1::TRIAL_PENDING) patience = kAboutToStart;
-  if (shown != shown_.end() && now < shown->second + patience) {
-    pass.Again(shown->second + patience - now);
+  if (now < shown.written + patience) {
+    again = shown.written + patience - now;
     return absl::OkStatus();
   }
-  shown_[trial.number()] = now;
-  Json object = {
+  shown.written = now;
+  const Json object = {
       {"apiVersion", kApiVersion},
       {"kind", "Trial"},
       {"metadata", {{"name", NameOf(wanted.object)}, {"namespace", NamespaceOf(wanted.object)}}},
       {"status", wanted.status}};
-  const Status applied = pass.Apply(Trials(), std::move(object), "status");
+  const Status applied = Apply(pass.context, object, "status");
   // Deleted meanwhile.
   return absl::IsNotFound(applied) ? absl::OkStatus() : applied;
 }
@@ -170,21 +207,21 @@ Status TrialObjects::RemoveOthers(Pass& pass) {
   std::set<std::string> wanted;
   const ExperimentKey key = experiment::KeyOf(pass.experiment);
   for (const auto& [number, trial] : pass.window.trials()) wanted.insert(TrialName({key, number}));
+  std::erase_if(shown_,
+                [&](const auto& entry) { return pass.window.trials().count(entry.first) == 0; });
+  std::vector<std::function<Status()>> all;
   for (const std::string& name : pass.presence.names) {
     if (wanted.count(name) > 0) continue;
-    if (pass.writes >= kDeletesInOneGo) {
+    if (all.size() == kDeletesInOneGo) {
       pass.Again(absl::ZeroDuration());
       break;
     }
-    ++pass.writes;
-    const Status deleted = pass.context.kube->Delete({Trials(), key.ns, name}, {});
-    if (!deleted.ok() && !absl::IsNotFound(deleted)) return deleted;
+    all.push_back([&pass, ref = kube::Ref{Trials(), key.ns, name}] {
+      const Status deleted = pass.context.kube->Delete(ref, {});
+      return absl::IsNotFound(deleted) ? absl::OkStatus() : deleted;
+    });
   }
-  const auto gone = [&](int64_t number) { return pass.window.trials().count(number) == 0; };
-  std::erase_if(settled_, gone);
-  std::erase_if(left_, [&](const auto& entry) { return gone(entry.first); });
-  std::erase_if(shown_, [&](const auto& entry) { return gone(entry.first); });
-  return absl::OkStatus();
+  return DoAll(*pass.context.writers, std::move(all));
 }
 
 Status TrialObjects::PutSuggestion(Pass& pass) {
@@ -198,14 +235,17 @@ Status TrialObjects::PutSuggestion(Pass& pass) {
     pass.Again(suggested_ + kSuggestion - now);
     return absl::OkStatus();
   }
-  RETURN_IF_ERROR(pass.Apply(Suggestions(), wanted.object, ""));
+  const auto apply = [&](const Json& object, const char* subresource) {
+    return pass.context.kube->Apply(Suggestions(), object, kFieldManager, subresource).status();
+  };
+  RETURN_IF_ERROR(apply(wanted.object, ""));
   Json status = {
       {"apiVersion", kApiVersion},
       {"kind", "Suggestion"},
       {"metadata", {{"name", NameOf(wanted.object)}, {"namespace", NamespaceOf(wanted.object)}}},
       {"status", wanted.status}};
   status["status"]["lastReconcileTime"] = FormatTime(ToProto(pass.context.clock->Now()));
-  RETURN_IF_ERROR(pass.Apply(Suggestions(), std::move(status), "status"));
+  RETURN_IF_ERROR(apply(status, "status"));
   suggestion_ = std::move(whole);
   suggested_ = now;
   return absl::OkStatus();

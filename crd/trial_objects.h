@@ -5,8 +5,6 @@
 
 #include <map>
 #include <optional>
-#include <set>
-#include <string>
 
 #include "crd/context.h"
 #include "crd/presence.h"
@@ -30,23 +28,21 @@ class TrialObjects {
 
  private:
   struct Pass;
-  Status LookAtTrial(Pass& pass, const v1::Trial& trial);
-  Status PutTrial(Pass& pass, const v1::Trial& trial);
-  Status PutObject(Pass& pass, const ObjectJson& wanted, const v1::Trial& trial);
-  Status PutStatus(Pass& pass, const ObjectJson& wanted, const kube::Json& there,
-                   const v1::Trial& trial);
+  struct Look;
+  // How a trial was when it was looked at, and until when that is enough (monotonic, as the other).
+  struct Shown {
+    uint64_t print = 0;
+    absl::Duration until = -absl::InfiniteDuration();
+    absl::Duration written = -absl::InfiniteDuration();  // its status, the last time
+    bool settled = false;  // it has ended, and its object is as it should be
+  };
+  Status PutTrials(Pass& pass);
   Status RemoveOthers(Pass& pass);
   Status PutSuggestion(Pass& pass);
 
-  // How a trial was when it was looked at, and until when that is enough.
-  struct Left {
-    uint64_t print = 0;
-    absl::Duration until;  // monotonic
-  };
-  std::map<int64_t, Left> left_;
-  std::set<int64_t> settled_;                // ended trials whose objects are as they should be
-  std::map<int64_t, absl::Duration> shown_;  // when a running trial's progress was last written
-  std::optional<kube::Json> suggestion_;     // as it was last written, with its status
+  std::map<int64_t, Shown> shown_;
+  int64_t stopped_at_ = 0;                // the trial before which the last pass was full
+  std::optional<kube::Json> suggestion_;  // as it was last written, with its status
   absl::Duration suggested_;
 };
 

@@ -117,6 +117,10 @@ StatusOr<std::string> FakeCluster::ListEach(const kube::Query& query,
 }
 
 StatusOr<kube::Json> FakeCluster::Create(const kube::Resource& resource, const Json& object) {
+  const int making = ++making_;
+  if (making > most_making_) most_making_ = making;
+  Pause(absl::Milliseconds(slowness_ms_.load()));
+  --making_;
   std::lock_guard lock(mutex_);
   const Key key{resource.plural, kube::NamespaceOf(object), kube::NameOf(object)};
   if (objects_.count(key) > 0) return absl::AlreadyExistsError(std::get<2>(key));

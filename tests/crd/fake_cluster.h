@@ -2,6 +2,7 @@
 // a subresource. Enough for what crd/ asks of one; thread-safe.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <map>
@@ -26,6 +27,9 @@ class FakeCluster : public kube::Client {
   std::optional<Json> Find(const kube::Ref& ref);
   std::vector<Json> All(const std::string& plural);
   int writes(const std::string& plural);
+  // How long the server takes to make an object, and how many it has made at the same time.
+  void set_slowness(absl::Duration slowness) { slowness_ms_ = absl::ToInt64Milliseconds(slowness); }
+  int most_made_at_once() const { return most_making_; }
   // Until it holds, 20 s at most; looked at whenever something changes here, and now and then.
   bool Await(const std::function<bool()>& holds);
 
@@ -61,6 +65,9 @@ class FakeCluster : public kube::Client {
   Json Store(const Key& key, Json object, kube::WatchEvent::Type type);
   void Erase(const Key& key);
 
+  std::atomic<int64_t> slowness_ms_ = 0;
+  std::atomic<int> making_ = 0;
+  std::atomic<int> most_making_ = 0;
   std::mutex mutex_;
   std::condition_variable_any changed_;
   int64_t version_ = 0;  // the rest is guarded by mutex_
