@@ -53,7 +53,7 @@ std::string Since(const Json& object, const std::string& reason, absl::Time now)
   const Json* conditions = FindAt(object, {"status", "conditions"});
   if (conditions != nullptr && conditions->is_array()) {
     for (const Json& condition : *conditions) {
-      const std::string since = TextAt(condition, {"lastTransitionTime"});
+      std::string since = TextAt(condition, {"lastTransitionTime"});
       if (TextAt(condition, {"reason"}) == reason && !since.empty()) return since;
     }
   }
@@ -278,7 +278,7 @@ Status ExperimentSync::FollowSpec(Tracked& tracked, const Json& object,
   const Admission admission = Admit(borrowed ? WithTemplateOf(object, stored) : object);
   std::string problem = Listed(admission.problems, kMostProblems);
   if (problem.empty()) {
-    const Status submitted = context_.store->Submit(admission.experiment, 0).status();
+    Status submitted = context_.store->Submit(admission.experiment, 0).status();
     const bool refused = absl::IsAlreadyExists(submitted) || absl::IsInvalidArgument(submitted) ||
                          absl::IsFailedPrecondition(submitted);  // it has ended for good
     if (!submitted.ok() && !refused) return submitted;
