@@ -92,7 +92,7 @@ class QueueController : public Controller {
       }
       // It went to another process and came back; its last pass may not have noticed yet.
       entry.lost = absl::AbortedError("owned anew");
-      changed_.wait(lock, [&] { return !entry.running; });
+      changed_.wait(lock, [&] { return !IsRunningLocked(key); });
     }
     reconciler_->Own(key, lease.epoch());
     entries_[key] = Entry{.epoch = lease.epoch(), .due = options_.clock->Monotonic()};
@@ -149,9 +149,9 @@ class QueueController : public Controller {
 
   void Disown(const ExperimentKey& key) override {
     std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return !IsRunningLocked(key); });
     const auto found = entries_.find(key);
     if (found == entries_.end()) return;
-    changed_.wait(lock, [&] { return !found->second.running; });
     const Entry entry = found->second;
     entries_.erase(found);
     lock.unlock();
@@ -178,6 +178,12 @@ class QueueController : public Controller {
     std::lock_guard lock(mutex_);
     const auto found = entries_.find(key);
     return found != entries_.end() && found->second.lost.ok() && !found->second.ended;
+  }
+
+  // A worker has it. Looked up each time: whoever waits for the end may find it given back.
+  bool IsRunningLocked(const ExperimentKey& key) const {
+    const auto found = entries_.find(key);
+    return found != entries_.end() && found->second.running;
   }
 
   using Item = std::map<ExperimentKey, Entry>::iterator;
@@ -257,10 +263,17 @@ class QueueController : public Controller {
       next->second.running = true;
       next->second.again = false;
       lock.unlock();
-      const auto result = reconciler_->Reconcile(key);
+      auto result = reconciler_->Reconcile(key);
+      if (absl::IsNotFound(result.status())) result = RemoveRest(key);
       lock.lock();
       Settle(key, result);
     }
+  }
+
+  // Of an experiment that is deleted, though its last pass did not come to its end.
+  Status RemoveRest(const ExperimentKey& key) {
+    const Status removed = executor_->RemoveFiles(key, 0);
+    return removed.ok() ? absl::NotFoundError("deleted") : absl::UnavailableError(Message(removed));
   }
 
   // All retry policy of the controller: one switch over what a pass may say.
@@ -274,8 +287,9 @@ class QueueController : public Controller {
       case absl::StatusCode::kOk:
         entry.failures = 0;
         entry.trouble.clear();
-        entry.ended = result->ended;
-        entry.idle = result->idle;
+        // What came meanwhile it may not have seen: then the next pass says whether it is over.
+        entry.ended = result->ended && !entry.again;
+        entry.idle = result->idle && !entry.again;
         entry.due = now + (entry.again ? absl::ZeroDuration() : result->requeue_after);
         break;
       case absl::StatusCode::kFailedPrecondition:  // the lease went to another process
@@ -322,6 +336,7 @@ class QueueController : public Controller {
                                                      .holder = ToString(ThisProcess()),
                                                      .now = options_.clock->Now(),
                                                      .ttl = kLeaseTtl});
+    if (absl::IsNotFound(lease.status())) return;  // just deleted: its files go still
     if (!lease.ok()) {
       return Log(LogLevel::kWarning, "the lease could not be renewed",
                  {{"experiment", ToString(claim.experiment)}, {"error", Message(lease.status())}});

@@ -226,9 +226,10 @@ Status Pass::Act() {
     options_.executor->Forget(key);
   }
   if (delete_) {
-    RETURN_IF_ERROR(options_.executor->RemoveFiles(state_.key()));
+    // First what only this pass knows of; files are removed again if that fails: see the
+    // controller.
     options_.executor->CleanVolume(state_.key(), state_.experiment().spec());
-    return absl::OkStatus();
+    return options_.executor->RemoveFiles(state_.key());
   }
   // What has ended has left its place: whoever waits longest asks for it first, in his pause or
   // not, or a newer trial would take it each time.

@@ -104,8 +104,14 @@ void Keeper::GiveBack() {
   for (const ExperimentKey& key : controller_->Owned()) {
     const Status over = controller_->Await(key, absl::ZeroDuration());
     if (absl::IsDeadlineExceeded(over)) continue;
-    if (!over.ok()) wanted_.insert(key);  // the lease went to another process
     controller_->Disown(key);
+    // Not if it has ended or was deleted. But the lease may have gone to another process; or it was
+    // made again under its name, of which Look made nothing while the old one was ours.
+    const auto experiment = client_->GetExperiment(key);
+    const bool gone = absl::IsNotFound(experiment.status());
+    if (gone || (over.ok() && experiment.ok() && experiment::IsEnded(*experiment))) continue;
+    wanted_.insert(key);
+    if (over.ok()) try_at_ = absl::ZeroDuration();
   }
 }
 
