@@ -4,13 +4,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <mutex>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/process_id.h"
+#include "base/rng.h"
 #include "client/imported.h"
 #include "client/suggest.h"
 #include "client/words.h"
@@ -22,6 +25,8 @@ namespace shirabe::client {
 namespace {
 
 constexpr absl::Duration kPoll = absl::Milliseconds(50);
+constexpr absl::Duration kLeaving =
+    absl::Seconds(3);  // for files of an experiment that was deleted
 constexpr absl::Duration kTellPatience = absl::Seconds(20);
 
 // The records of a list, without their revisions.
@@ -115,15 +120,19 @@ class StoreClient : public LocalClient {
 
   StatusOr<experiment::Submitted> Submit(const v1::Experiment& experiment,
                                          int64_t generation) override {
-    RETURN_IF_ERROR(CheckNoLeftovers(experiment::KeyOf(experiment)));
+    RETURN_IF_ERROR(AwaitNoLeftovers(experiment::KeyOf(experiment)));
     RETURN_IF_ERROR(CheckFits(experiment));
+    std::lock_guard lock(ChangeLock(experiment::KeyOf(experiment)));
     return experiment::Submit(*store_, *options_.clock, experiment, generation);
   }
   StatusOr<std::vector<std::string>> Import(const std::string& ns,
                                             const Imported& imported) override;
   Status Send(const ExperimentKey& key, const v1::Intent& intent) override {
     RETURN_IF_ERROR(CheckScale(key, intent));
-    RETURN_IF_ERROR(experiment::Send(*store_, *options_.clock, key, intent));
+    {
+      std::lock_guard lock(ChangeLock(key));
+      RETURN_IF_ERROR(experiment::Send(*store_, *options_.clock, key, intent));
+    }
     if (controller_ != nullptr) controller_->Poke(key);
     return absl::OkStatus();
   }
@@ -155,6 +164,13 @@ class StoreClient : public LocalClient {
   Status CheckFits(const v1::Experiment& experiment);
   Status CheckScale(const ExperimentKey& key, const v1::Intent& intent);
   Status CheckNoLeftovers(const ExperimentKey& key);
+  Status AwaitNoLeftovers(const ExperimentKey& key);
+  // Held from the look at what an experiment is to the change: of two who have read the same, one
+  // changes it.
+  std::mutex& ChangeLock(const ExperimentKey& key) {
+    return change_locks_[Fingerprint(ToString(key)) % change_locks_.size()];
+  }
+  Status AwaitNoFiles(const ExperimentKey& key, absl::Duration deadline, const Wait& wait);
   StatusOr<Owner> MayOwn();
   StatusOr<Owner> FindOwner(const ExperimentKey& key);
   StatusOr<Asked> OpenTrialOf(const ExperimentKey& key, const std::string& caller);
@@ -162,6 +178,7 @@ class StoreClient : public LocalClient {
   std::unique_ptr<db::Store> store_;
   const LocalOptions options_;
   const trial::Layout layout_;
+  std::array<std::mutex, 16> change_locks_;
   experiment::Controller* controller_ = nullptr;
   kube::Client* cluster_ = nullptr;  // where its trials run; null = here
 };
@@ -174,8 +191,20 @@ Status StoreClient::CheckNoLeftovers(const ExperimentKey& key) {
   if (access(folder.c_str(), F_OK) != 0) return absl::OkStatus();
   return absl::AlreadyExistsError(
       absl::StrCat(folder, " has the files of an experiment \"", key.name,
-                   "\" that is not in this database: "
-                   "remove that folder, or choose another name, database or SHIRABE_HOME"));
+                   "\" that is not in this database: if it was deleted just now, try again when "
+                   "they are gone; else remove that folder, or choose another name, database or "
+                   "SHIRABE_HOME"));
+}
+
+// A server may just be removing them.
+Status StoreClient::AwaitNoLeftovers(const ExperimentKey& key) {
+  const absl::Duration deadline = options_.clock->Monotonic() + kLeaving;
+  for (;;) {
+    Status leftovers = CheckNoLeftovers(key);
+    if (!absl::IsAlreadyExists(leftovers) || controller_ == nullptr) return leftovers;
+    if (options_.clock->Monotonic() > deadline) return leftovers;
+    Pause(kPoll);
+  }
 }
 
 // Only whoever runs experiments in a cluster knows what is there. What cannot be found out, and
@@ -203,7 +232,11 @@ Status StoreClient::CheckScale(const ExperimentKey& key, const v1::Intent& inten
 Status StoreClient::Delete(const ExperimentKey& key, absl::Duration patience, const Wait& wait) {
   v1::Intent intent;
   intent.set_verb(v1::Intent::DELETE);
-  RETURN_IF_ERROR(Send(key, intent));
+  const Status sent = Send(key, intent);
+  // Asked for before; its files may still be on their way.
+  const bool going =
+      absl::IsNotFound(sent) && controller_ != nullptr && controller_->Owned().count(key) > 0;
+  if (!sent.ok() && !going) return sent;
   ASSIGN_OR_RETURN(const Owner owner, MayOwn());
   const absl::Duration deadline = options_.clock->Monotonic() + patience;
   bool owned = false;
@@ -225,8 +258,24 @@ Status StoreClient::Delete(const ExperimentKey& key, absl::Duration patience, co
     }
     if (!wait(kPoll)) return absl::CancelledError("interrupted; the deletion has been asked for");
   }
-  // The records go first; Await returns once the files have gone as well.
-  return owned ? owner.controller->Await(key, patience) : absl::OkStatus();
+  // The records go first, then the files; by us, or by whoever owned it until now.
+  const absl::Duration left = deadline - options_.clock->Monotonic();
+  RETURN_IF_ERROR(owner.controller->Await(key, std::max(left, absl::ZeroDuration())));
+  return AwaitNoFiles(key, deadline, wait);
+}
+
+// Where they lie elsewhere, there are none.
+Status StoreClient::AwaitNoFiles(const ExperimentKey& key, absl::Duration deadline,
+                                 const Wait& wait) {
+  while (absl::IsAlreadyExists(CheckNoLeftovers(key))) {
+    if (options_.clock->Monotonic() > deadline) {
+      return absl::DeadlineExceededError(
+          absl::StrCat("experiment ", ToString(key), " is deleted, but its files in ",
+                       layout_.ExperimentDir(key), " are still being removed"));
+    }
+    if (!wait(kPoll)) return absl::CancelledError("interrupted; the deletion goes on");
+  }
+  return absl::OkStatus();
 }
 
 StatusOr<std::vector<std::string>> StoreClient::Import(const std::string& ns,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -14,8 +15,10 @@ namespace {
 
 Status NotCurrent(const TrialKey& trial, int32_t attempt) {
   return absl::PermissionDeniedError(
-      absl::StrCat("attempt ", attempt, " of trial ", TrialName(trial),
-                   " is not its current one: what it reports no longer counts"));
+      attempt == 0 ? absl::StrCat("trial ", TrialName(trial),
+                                  " has no attempt that runs: what is reported no longer counts")
+                   : absl::StrCat("attempt ", attempt, " of trial ", TrialName(trial),
+                                  " is not its current one: what it reports no longer counts"));
 }
 
 bool SameValue(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
@@ -30,9 +33,11 @@ Status CheckPoints(const v1::ObjectiveSpec& objective, const std::vector<metrics
                        objective.objective_metric_name(), others.empty() ? "" : ", ",
                        absl::StrJoin(others, ", "), " (spec.objective.additionalMetricNames)"));
     }
-    if (point.step < 0) {
-      return absl::InvalidArgumentError(absl::StrCat("the step of metric \"", point.metric,
-                                                     "\" must be at least 0, not ", point.step));
+    // The last number is left for none: a result without a step comes after the last one told.
+    if (point.step < 0 || point.step == std::numeric_limits<int64_t>::max()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the step of metric \"", point.metric, "\" must be from 0 to ",
+                       std::numeric_limits<int64_t>::max() - 1, ", not ", point.step));
     }
   }
   return absl::OkStatus();
@@ -148,6 +153,7 @@ Status TryAgain(State& state, int64_t number, db::Store& store, absl::Time now) 
     return absl::FailedPreconditionError(
         absl::StrCat("trial ", number, " is not tried again: the experiment has ended"));
   }
+  RETURN_IF_ERROR(CheckHasRoom(state.experiment()));
   ASSIGN_OR_RETURN(const auto old, store.GetTrial({state.key(), number}));
   suggestion::Suggestion again;
   again.point.assign(old.record.point().x().begin(), old.record.point().x().end());

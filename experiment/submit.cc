@@ -74,17 +74,48 @@ Status CheckMayRetry(db::Store& store, const v1::Experiment& experiment, int64_t
                      phase == v1::TRIAL_PENDING ? "Pending" : "Running",
                      "): only one that has ended is tried again; wait for it"));
   }
-  if (!IsEnded(experiment)) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat(HasEnded(experiment), ": nothing of it is tried again; give a new one another ",
-                   "metadata.name, with this point in spec.shirabe.start"));
+  if (IsEnded(experiment)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        HasEnded(experiment), ": nothing of it is tried again; give a new one another ",
+        "metadata.name, with this point in spec.shirabe.start"));
+  }
+  return CheckHasRoom(experiment);
+}
+
+// The rule of Validate, for counts that change.
+Status CheckCounts(const v1::ExperimentSpec& spec, const v1::Intent& intent) {
+  const bool bounded =
+      intent.has_max_trial_count() || (!intent.replace() && spec.has_max_trial_count());
+  const int32_t most =
+      intent.has_max_trial_count() ? intent.max_trial_count() : spec.max_trial_count();
+  const int32_t parallel = intent.has_parallel_trial_count() ? intent.parallel_trial_count()
+                                                             : spec.parallel_trial_count();
+  if (!bounded || parallel <= most) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "spec.parallelTrialCount: ", parallel, " is more than maxTrialCount ", most,
+      ": lower it (--parallel ", most, "), or raise maxTrialCount (--max-trials ", parallel, ")"));
+}
+
+// Another's change that the owner has not made yet would be overwritten unseen.
+Status CheckNothingPends(db::Store& store, const ExperimentKey& key) {
+  ASSIGN_OR_RETURN(const auto intents, store.ListIntents(key));
+  for (const v1::Intent& intent : intents) {
+    if (intent.verb() != v1::Intent::SCALE) continue;
+    return absl::AbortedError(
+        absl::StrCat("experiment ", ToString(key), " is being changed: what was asked for at ",
+                     FormatTime(intent.time()),
+                     " is not done yet (whoever runs it does it): read it again "
+                     "then"));
+  }
+  return absl::OkStatus();
 }
 
 // What the owner would pass over in silence, said to whoever asks.
 Status CheckIntent(db::Store& store, const v1::Experiment& experiment, const v1::Intent& intent) {
   if (intent.verb() == v1::Intent::RETRY) return CheckMayRetry(store, experiment, intent.trial());
-  const bool revives = intent.verb() == v1::Intent::SCALE && IsEnded(experiment);
-  return revives ? CheckMayGoOn(experiment) : absl::OkStatus();
+  if (intent.verb() != v1::Intent::SCALE) return absl::OkStatus();
+  RETURN_IF_ERROR(CheckCounts(experiment.spec(), intent));
+  return IsEnded(experiment) ? CheckMayGoOn(experiment) : absl::OkStatus();
 }
 
 Status Create(db::Store& store, Clock& clock, v1::Experiment experiment) {
@@ -131,11 +162,23 @@ v1::Condition CurrentCondition(const v1::Experiment& experiment) {
   return created;
 }
 
+Status CheckHasRoom(const v1::Experiment& experiment) {
+  const v1::ExperimentSpec& spec = experiment.spec();
+  const int64_t made = experiment.status().trials();
+  if (!spec.has_max_trial_count() || made < spec.max_trial_count()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("all ", spec.max_trial_count(), " trials (spec.maxTrialCount) of experiment ",
+                   ToString(KeyOf(experiment)), " have been made: raise it first: shirabe scale ",
+                   experiment.metadata().name(), " --max-trials ", made + 1));
+}
+
 StatusOr<Submitted> Submit(db::Store& store, Clock& clock, const v1::Experiment& experiment,
                            int64_t generation) {
   const ExperimentKey key = KeyOf(experiment);
   RETURN_IF_ERROR(ValidateExperimentName(key.name));
   RETURN_IF_ERROR(ValidateNamespace(key.ns));
+  // Before the generation is read, which grows when a change is made.
+  if (generation != 0) RETURN_IF_ERROR(CheckNothingPends(store, key));
   const auto existing = store.GetExperiment(key);
   if (absl::IsNotFound(existing.status())) {
     RETURN_IF_ERROR(CheckWarmStart(store, experiment));

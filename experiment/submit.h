@@ -15,15 +15,20 @@ struct Submitted {
 
 // Stores a new experiment (uid, times and the condition Created are set), or, where one of that
 // name exists, checks that it is the same search and sends a SCALE intent for changed counts.
-// kAlreadyExists, with the field that differs, if it is another search; kAborted if `generation` is
-// not 0 and the stored one's is another.
+// kAlreadyExists, with the field that differs, if it is another search. If `generation` is not 0,
+// kAborted if the stored one's is another, or will be: a change that was sent is not made yet.
+// Whoever calls it from several threads sees to it that they do so one after the other.
 StatusOr<Submitted> Submit(db::Store& store, Clock& clock, const v1::Experiment& experiment,
                            int64_t generation = 0);
 
 // Adds an intent for whoever owns the experiment. kNotFound if there is no such experiment;
 // kFailedPrecondition, with the fix, for what one that has ended cannot do: other counts where its
-// spec.resumePolicy is Never, or to try a trial again.
+// spec.resumePolicy is Never, or to try a trial again, and for a trial beyond maxTrialCount;
+// kInvalidArgument, with the field, for counts that no specification may have.
 Status Send(db::Store& store, Clock& clock, const ExperimentKey& key, v1::Intent intent);
+
+// kFailedPrecondition, with the fix, once all trials of spec.maxTrialCount have been made.
+Status CheckHasRoom(const v1::Experiment& experiment);
 
 ExperimentKey KeyOf(const v1::Experiment& experiment);
 // Succeeded or Failed is True.

@@ -121,6 +121,43 @@ TEST_F(SubmitTest, NothingOfOneThatHasEndedIsTriedAgain) {
                                       HasSubstr("spec.shirabe.start")));
 }
 
+TEST_F(SubmitTest, NothingIsTriedAgainBeyondTheLastTrial) {
+  experiment_.mutable_status()->set_trials(4);
+  Store("Running", "ExperimentRunning");
+  const Status refused = SendVerb(v1::Intent::RETRY, 1);
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_THAT(Message(refused),
+              AllOf(HasSubstr("all 4 trials (spec.maxTrialCount)"), HasSubstr("--max-trials 5")));
+}
+
+TEST_F(SubmitTest, NoMoreAtTheSameTimeThanInAll) {
+  Store("Running", "ExperimentRunning");
+  v1::Intent intent;
+  intent.set_verb(v1::Intent::SCALE);
+  intent.set_parallel_trial_count(5);
+  const Status refused = Send(*store_, clock_, key_, intent);
+  EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
+  EXPECT_THAT(Message(refused),
+              HasSubstr("spec.parallelTrialCount: 5 is more than maxTrialCount 4"));
+  intent.set_max_trial_count(5);
+  EXPECT_TRUE(Send(*store_, clock_, key_, intent).ok());
+}
+
+// Of two who have read the same, one changes it; also before the owner has made the change.
+TEST_F(SubmitTest, WhoeverHasReadWhatIsBeingChangedReadsAgain) {
+  experiment_.mutable_metadata()->set_generation(3);
+  Store("Running", "ExperimentRunning");
+  v1::Experiment larger = experiment_;
+  larger.mutable_spec()->set_max_trial_count(9);
+  EXPECT_TRUE(Submit(*store_, clock_, larger, 3).ok());
+  larger.mutable_spec()->set_max_trial_count(7);
+  const Status refused = Submit(*store_, clock_, larger, 3).status();
+  EXPECT_TRUE(absl::IsAborted(refused)) << refused;
+  EXPECT_THAT(Message(refused), HasSubstr("is being changed"));
+  EXPECT_TRUE(absl::IsAborted(Submit(*store_, clock_, larger, 2).status()));
+  EXPECT_EQ(Intents(), 1u);
+}
+
 TEST_F(SubmitTest, WhatIsNotThereIsNotFound) {
   EXPECT_TRUE(absl::IsNotFound(SendVerb(v1::Intent::SCALE)));
 }

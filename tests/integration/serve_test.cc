@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <thread>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
@@ -140,6 +142,47 @@ TEST_F(ServeTest, RunsWhatIsApplied) {
   EXPECT_EQ(cli_.Run(Remote({"delete", "one"})).code, 0);
   EXPECT_EQ(cli_.Run(Remote({"describe", "exp", "one"})).code, 3);
   EXPECT_FALSE(std::filesystem::exists(cli_.state() + "/default/one"));
+}
+
+// Delete and apply is what everybody does after a mistake in a file.
+TEST_F(ServeTest, WhatIsMadeAgainJustAfterItsDeletionRuns) {
+  const auto server = Serve();
+  for (size_t i = 1; i <= 8; ++i) {
+    const Outcome applied = Apply(Spec("one"));
+    ASSERT_EQ(applied.code, 0) << applied.err;
+    ASSERT_TRUE(Eventually([&] { return HasStarted(2 * i); })) << i;
+    const Outcome deleted = cli_.Run(Remote({"delete", "one"}));
+    ASSERT_EQ(deleted.code, 0) << deleted.err;
+  }
+}
+
+TEST_F(ServeTest, OfThoseWhoHaveReadTheSameOneChangesIt) {
+  const auto server = Serve();
+  Apply(Spec("one"));
+  const auto client =
+      Connect(std::string(absl::StripAsciiWhitespace(*ReadFile(cli_.state() + "/token"))));
+  const ExperimentKey key{"default", "one"};
+  for (int round = 1; round <= 3; ++round) {
+    const v1::Experiment read = *client->GetExperiment(key);
+    const int64_t generation = read.metadata().generation();
+    std::atomic<int> done = 0;
+    {
+      std::vector<std::jthread> writers;
+      for (int i = 1; i <= 6; ++i) {
+        writers.emplace_back([&, i] {
+          v1::Experiment wanted = read;
+          wanted.mutable_spec()->set_max_trial_count(100 * round + i);
+          const Status status = client->Submit(wanted, generation).status();
+          EXPECT_TRUE(status.ok() || absl::IsAborted(status)) << status;
+          done += status.ok();
+        });
+      }
+    }
+    EXPECT_EQ(done, 1);
+    EXPECT_TRUE(Eventually(
+        [&] { return client->GetExperiment(key)->metadata().generation() > generation; }));
+    EXPECT_EQ(client->GetExperiment(key)->metadata().generation(), generation + 1);
+  }
 }
 
 TEST_F(ServeTest, AKilledServerLosesNothing) {
