@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <limits>
+#include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -30,14 +32,16 @@ std::string CollectedPath(const Pod& pod) {
   return (std::filesystem::path(pod.config.working_dir()) / path).lexically_normal().string();
 }
 
-std::string ReadFrom(int fd, int64_t offset, int64_t bytes) {
+// Fewer where the file ends before; nullopt if it cannot be read.
+std::optional<std::string> ReadFrom(int fd, int64_t offset, int64_t bytes) {
   std::string data(static_cast<size_t>(std::max<int64_t>(bytes, 0)), '\0');
   size_t done = 0;
   while (done < data.size()) {
     const ssize_t n =
         pread(fd, data.data() + done, data.size() - done, offset + static_cast<int64_t>(done));
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) break;
+    if (n < 0) return std::nullopt;
+    if (n == 0) break;
     done += static_cast<size_t>(n);
   }
   data.resize(done);
@@ -90,7 +94,8 @@ bool Outbox::Open(File& file) {
 bool Outbox::WasRewritten(const File& file) const {
   if (file.size < file.have) return true;
   const auto bytes = static_cast<int64_t>(file.edge.size());
-  return file.edge != ReadFrom(file.fd.get(), file.have - bytes, bytes);
+  const auto there = ReadFrom(file.fd.get(), file.have - bytes, bytes);
+  return there && *there != file.edge;
 }
 
 void Outbox::LookAt(const std::string& name, File& file) {
@@ -124,6 +129,7 @@ bool Outbox::Wants(const File& file) {
 
 bool Outbox::Look() {
   trouble_.clear();
+  cut_short_ = false;
   Watch("log", pod_->paths.log, false);
   Watch("metrics.jsonl", pod_->paths.metrics_file, false);
   Watch("hypertune.jsonl", pod_->paths.hypertune_file, true);
@@ -134,10 +140,22 @@ bool Outbox::Look() {
                      [](const auto& entry) { return Wants(entry.second); });
 }
 
-// Returns how much data the piece has.
+// Returns how much data the piece has. Of a file that has become shorter since it was looked at, or
+// that cannot be read now, no more is sent before it has been looked at again.
 int64_t Outbox::Cut(const std::string& name, File& file, int64_t bytes, v1::SyncRequest& request) {
   const int64_t offset = file.again ? 0 : file.have;
-  std::string data = ReadFrom(file.fd.get(), offset, std::min(bytes, file.size - offset));
+  const int64_t wanted = std::min(bytes, file.size - offset);
+  auto read = ReadFrom(file.fd.get(), offset, wanted);
+  if (!read) trouble_ = absl::StrCat(name, ": ", file.path, " cannot be read");
+  std::string data = std::move(read).value_or("");
+  if (static_cast<int64_t>(data.size()) < wanted) {
+    cut_short_ = true;
+    file.size = offset + static_cast<int64_t>(data.size());
+    if (data.empty()) {
+      file.again = false;
+      return 0;
+    }
+  }
   v1::FilePiece& piece = *request.add_files();
   piece.set_name(name);
   piece.set_offset(offset);
@@ -166,7 +184,7 @@ bool Outbox::Fill(int64_t bytes, v1::SyncRequest& request) {
       all = all && whole;
     }
   }
-  return all;
+  return all && !cut_short_;
 }
 
 void Outbox::Acknowledge(const v1::SyncReply& reply, const v1::SyncRequest& request) {

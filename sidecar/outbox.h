@@ -64,6 +64,7 @@ class Outbox {
 
   const Pod* const pod_;
   std::map<std::string, File> files_;
+  bool cut_short_ = false;  // since the last Look
   std::string trouble_;
 };
 
