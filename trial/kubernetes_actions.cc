@@ -61,6 +61,7 @@ StatusOr<Json> CreateOrAdopt(kube::Client& client, const kube::Resource& resourc
   if (absl::IsNotFound(found.status())) return absl::UnavailableError("it is just being deleted");
   if (!found.ok()) return AsStartError(found.status());
   if (AttemptIdOf(*found) == id) return found;
+  if (IsDeleting(*found)) return absl::UnavailableError("another of its name is being deleted");
   return absl::AlreadyExistsError(
       absl::StrCat("there is a ", resource.kind, " ", NamespaceOf(object), "/", NameOf(object),
                    " that belongs to somebody else; delete it, or rename the experiment"));

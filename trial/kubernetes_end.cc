@@ -2,6 +2,7 @@
 // ended. What is then left in the cluster is for kubernetes_leave.cc.
 #include <algorithm>
 #include <filesystem>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -11,20 +12,43 @@
 #include "trial/executors/kubernetes_executor.h"
 #include "trial/kubernetes_actions.h"
 #include "trial/last_words.h"
+#include "trial/log_file.h"
 
 namespace shirabe::trial {
 namespace {
 
 constexpr int64_t kMostLog = 64 << 20;        // of a log that is read through the API server
 constexpr int64_t kMostLastWords = 16 << 20;  // of a sidecar's
-// A log is read again and again from its beginning: so much of it a second, and not more often.
+// A log is read again and again from its beginning: so much of it a second.
 constexpr double kLogBytesPerSecond = 1 << 20;
-constexpr absl::Duration kBetweenLogs = absl::Seconds(3);
 
 // An API server that is busy, or hangs, may answer later: without the rest a trial has no result.
 bool IsPassing(const Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
          absl::IsResourceExhausted(status);
+}
+
+// So much of the end of a copy tells where a log goes on from it.
+constexpr int64_t kJoint = 4 << 10;
+constexpr std::string_view kMissing =
+    "\nshirabe: output may be missing here: the cluster has begun a new log\n";
+
+// How much of `log` the copy has, which is `copied` bytes long and ends with `joint`; npos if the
+// two do not meet. A kubelet shows only the file that it writes now, so after a rotation (by
+// default at 10 MiB) the log begins later than the copy.
+size_t KnownOf(const std::string& log, int64_t copied, std::string joint) {
+  const bool short_one = static_cast<int64_t>(joint.size()) < kJoint;
+  size_t before = static_cast<size_t>(copied) - joint.size();
+  const size_t begun = joint.rfind(kMissing);
+  if (begun != joint.npos) {  // then this log was, after that line
+    joint.erase(0, begun + kMissing.size());
+    before = 0;
+  }
+  if (log.size() >= before && log.compare(before, joint.size(), joint) == 0) {
+    return before + joint.size();
+  }
+  const size_t at = short_one || begun != joint.npos ? log.npos : log.find(joint);
+  return at == log.npos ? at : at + joint.size();
 }
 
 }  // namespace
@@ -59,7 +83,7 @@ void KubernetesExecutor::ReadRest(const AttemptKey& key, const Json& pod,
     if (found == attempts_.end()) return;
     complete = recipe.instrumented && found->second.state.complete();
   }
-  const Status log = complete ? absl::OkStatus() : TakeLog(key, pod, recipe.primary_container);
+  const Status log = complete ? absl::OkStatus() : TakeLog(key, pod, recipe);
   {
     std::lock_guard lock(mutex_);
     const auto found = attempts_.find(key);
@@ -88,16 +112,29 @@ Status KubernetesExecutor::TakeLastWords(const AttemptKey& key, const Json& pod)
   return absl::OkStatus();
 }
 
-// Adds what the copy of the log does not have yet. One that does not begin like the copy is of
-// another writer, or was cut, and is left.
+// Adds what the copy of the log does not have yet. If the two do not meet, the copy that a sidecar
+// sent stays as it is: it is of the program's file.
 Status KubernetesExecutor::TakeLog(const AttemptKey& key, const Json& pod,
-                                   const std::string& container) {
-  ASSIGN_OR_RETURN(const std::string log, ReadLogOf(client_, pod, container, kMostLog));
-  const auto copy = ReadFile(layout_.Paths(key).log, kMostLog);
-  if (!copy.ok() && !absl::IsNotFound(copy.status())) return copy.status();
-  const std::string& have = copy.ok() ? *copy : "";
-  if (log.size() <= have.size() || log.compare(0, have.size(), have) != 0) return absl::OkStatus();
-  return mirror_.AppendLog(key, log.substr(have.size()));
+                                   const AttemptRecipe& recipe) {
+  ASSIGN_OR_RETURN(std::string log, ReadLogOf(client_, pod, recipe.primary_container, kMostLog));
+  const std::string path = layout_.Paths(key).log;
+  std::error_code error;
+  const auto size = std::filesystem::file_size(path, error);
+  const int64_t copied = error ? 0 : static_cast<int64_t>(size);
+  std::string joint;
+  if (copied > 0) {
+    ASSIGN_OR_RETURN(LogPiece piece, ReadLog(path, std::max<int64_t>(0, copied - kJoint), kJoint));
+    joint = std::move(piece.text);
+  }
+  const size_t known = KnownOf(log, copied, joint);
+  if (known != log.npos) {
+    log.erase(0, known);
+  } else if (recipe.instrumented || log.empty()) {
+    return absl::OkStatus();
+  } else {
+    log.insert(0, kMissing);
+  }
+  return log.empty() ? absl::OkStatus() : mirror_.AppendLog(key, log);
 }
 
 // Of a pod that has no sidecar, while it runs.
@@ -107,8 +144,8 @@ void KubernetesExecutor::FollowLog(const Scene& scene, PodAttempt& attempt) {
   if (attempt.reading_log) return;
   if (now < attempt.log_at) return LookAgain(attempt, attempt.log_at);
   attempt.reading_log = true;
-  Do([this, key = attempt.key, pod = *scene.pod, container = attempt.recipe.primary_container] {
-    TakeLog(key, pod, container).IgnoreError();  // read again, at the latest at the end
+  Do([this, key = attempt.key, pod = *scene.pod, recipe = attempt.recipe] {
+    TakeLog(key, pod, recipe).IgnoreError();  // read again, at the latest at the end
     std::error_code error;
     const auto size = std::filesystem::file_size(layout_.Paths(key).log, error);
     {
@@ -117,7 +154,7 @@ void KubernetesExecutor::FollowLog(const Scene& scene, PodAttempt& attempt) {
       if (found == attempts_.end()) return;
       found->second.reading_log = false;
       const absl::Duration pause = std::max(
-          kBetweenLogs, absl::Seconds(error ? 0 : static_cast<double>(size) / kLogBytesPerSecond));
+          times_.logs, absl::Seconds(error ? 0 : static_cast<double>(size) / kLogBytesPerSecond));
       found->second.log_at = options_.clock->Monotonic() + pause;
     }
     Examine(key, nullptr);

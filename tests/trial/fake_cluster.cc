@@ -56,11 +56,6 @@ bool Matches(const Query& query, const Json& object) {
 
 }  // namespace
 
-Status FakeCluster::Fault(const std::function<Status(const std::string&, const Ref&)>& hook,
-                          const std::string& verb, const Ref& ref) {
-  return hook ? hook(verb, ref) : absl::OkStatus();
-}
-
 Json& FakeCluster::Write(const Key& key, Json object, WatchEvent::Type type) {
   Json& kept = objects_[key];
   const std::string uid = Text(kept, "/metadata/uid");
@@ -110,7 +105,7 @@ void FakeCluster::MarkDeleted(const Key& key, const DeleteOptions& options) {
 }
 
 StatusOr<Json> FakeCluster::Get(const Ref& ref) {
-  RETURN_IF_ERROR(Fault(before, "get", ref));
+  RETURN_IF_ERROR(before("get", ref));
   std::lock_guard lock(mutex_);
   ++calls_["get"];
   const auto found = objects_.find({ref.resource.kind, ref.namespace_name, ref.name});
@@ -119,7 +114,7 @@ StatusOr<Json> FakeCluster::Get(const Ref& ref) {
 }
 
 StatusOr<Json> FakeCluster::List(const Query& query) {
-  RETURN_IF_ERROR(Fault(before, "list", {query.resource, query.namespace_name, ""}));
+  RETURN_IF_ERROR(before("list", {query.resource, query.namespace_name, ""}));
   std::lock_guard lock(mutex_);
   ++calls_["list"];
   Json list = {{"metadata", {{"resourceVersion", std::to_string(version_)}}},
@@ -141,7 +136,7 @@ StatusOr<std::string> FakeCluster::ListEach(const Query& query,
 
 StatusOr<Json> FakeCluster::Create(const Resource& resource, const Json& object) {
   const Ref ref{resource, Text(object, "/metadata/namespace"), Text(object, "/metadata/name")};
-  RETURN_IF_ERROR(Fault(before, "create", ref));
+  RETURN_IF_ERROR(before("create", ref));
   Json made;
   {
     std::lock_guard lock(mutex_);
@@ -150,7 +145,7 @@ StatusOr<Json> FakeCluster::Create(const Resource& resource, const Json& object)
     if (objects_.count(key) > 0) return absl::AlreadyExistsError(ref.name + " already exists");
     made = Write(key, object, WatchEvent::Type::kAdded);
   }
-  RETURN_IF_ERROR(Fault(after, "create", ref));
+  RETURN_IF_ERROR(after("create", ref));
   return made;
 }
 
@@ -163,7 +158,7 @@ StatusOr<Json> FakeCluster::Apply(const Resource& resource, const Json& object, 
 
 StatusOr<Json> FakeCluster::Patch(const Ref& ref, PatchType type, const Json& patch,
                                   const std::string&) {
-  RETURN_IF_ERROR(Fault(before, "patch", ref));
+  RETURN_IF_ERROR(before("patch", ref));
   std::lock_guard lock(mutex_);
   ++calls_["patch"];
   const Key key{ref.resource.kind, ref.namespace_name, ref.name};
@@ -187,7 +182,7 @@ StatusOr<Json> FakeCluster::Patch(const Ref& ref, PatchType type, const Json& pa
 }
 
 Status FakeCluster::Delete(const Ref& ref, const DeleteOptions& options) {
-  RETURN_IF_ERROR(Fault(before, "delete", ref));
+  RETURN_IF_ERROR(before("delete", ref));
   std::lock_guard lock(mutex_);
   ++calls_["delete"];
   const Key key{ref.resource.kind, ref.namespace_name, ref.name};
@@ -198,7 +193,7 @@ Status FakeCluster::Delete(const Ref& ref, const DeleteOptions& options) {
 
 Status FakeCluster::ReadLog(const Ref& pod, const LogOptions& options,
                             const std::function<bool(std::string_view)>& sink, std::stop_token) {
-  RETURN_IF_ERROR(Fault(before, "log", pod));
+  RETURN_IF_ERROR(before("log", pod));
   std::string text;
   {
     std::lock_guard lock(mutex_);

@@ -40,8 +40,27 @@ class FakeCluster : public Client {
 
   // Called before a verb ("create", "delete", "patch", "get", "list", "log") is carried out: not OK
   // is its answer. And after it was: not OK is the answer to what has happened all the same.
-  std::function<Status(const std::string& verb, const Ref& ref)> before;
-  std::function<Status(const std::string& verb, const Ref& ref)> after;
+  // Both may be set at any time.
+  using Fault = std::function<Status(const std::string& verb, const Ref& ref)>;
+  class Hook {
+   public:
+    void operator=(Fault fault) {
+      std::lock_guard lock(mutex_);
+      fault_ = std::move(fault);
+    }
+    Status operator()(const std::string& verb, const Ref& ref) {
+      std::unique_lock lock(mutex_);
+      const Fault fault = fault_;
+      lock.unlock();
+      return fault ? fault(verb, ref) : absl::OkStatus();
+    }
+
+   private:
+    std::mutex mutex_;
+    Fault fault_;
+  };
+  Hook before;
+  Hook after;
 
   // Writes an object as it is, new or not, as a controller would.
   void Put(const Resource& resource, Json object);
@@ -66,8 +85,6 @@ class FakeCluster : public Client {
     WatchEvent event;
   };
 
-  Status Fault(const std::function<Status(const std::string&, const Ref&)>& hook,
-               const std::string& verb, const Ref& ref);
   // With mutex_ held.
   Json& Write(const Key& key, Json object, WatchEvent::Type type);
   void Erase(const Key& key);

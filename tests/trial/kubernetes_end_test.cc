@@ -8,9 +8,11 @@ namespace shirabe::trial {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 using SeenState = Sighting::State;
 
 v1::SyncRequest Complete(v1::SyncRequest request, int code) {
@@ -136,8 +138,9 @@ TEST_F(KubernetesTest, WhatAKubeletSaysOfALogThatIsGoneIsNoLog) {
   EXPECT_EQ(LogOf(Nth(1)), "");
 }
 
-TEST_F(KubernetesTest, WithoutACommandTheLogIsReadFromThePod) {
-  AttemptRequest request = PodRequestFor(Nth(1));
+// Whose own entrypoint runs: nothing of ours stands before it.
+AttemptRequest WithoutCommand(const AttemptKey& key) {
+  AttemptRequest request = PodRequestFor(key);
   auto& spec = *(*(*(*(*request.trial_spec.mutable_fields())["spec"]
                           .mutable_struct_value()
                           ->mutable_fields())["template"]
@@ -149,8 +152,12 @@ TEST_F(KubernetesTest, WithoutACommandTheLogIsReadFromThePod) {
                     ->mutable_values(0)
                     ->mutable_struct_value();
   spec.mutable_fields()->erase("command");
+  return request;
+}
+
+TEST_F(KubernetesTest, WithoutACommandTheLogIsReadFromThePod) {
   cluster_.SetLog(PodRef(Nth(1)).name, "training-container", "loss=3\n");
-  ASSERT_TRUE(executor().Start(request).ok());
+  ASSERT_TRUE(executor().Start(WithoutCommand(Nth(1))).ok());
   MakePod(Nth(1));
   RunPod(Nth(1));
   EXPECT_TRUE(Await([&] { return LogOf(Nth(1)) == "loss=3\n"; }));
@@ -158,6 +165,28 @@ TEST_F(KubernetesTest, WithoutACommandTheLogIsReadFromThePod) {
   EndPod(Nth(1), 0);
   EXPECT_EQ(AwaitEnd(Nth(1)).exit_code, 0);
   EXPECT_EQ(LogOf(Nth(1)), "loss=3\nloss=2\n");
+}
+
+// A kubelet shows only the file that it writes now.
+TEST_F(KubernetesTest, ALogThatWasRotatedIsReadOn) {
+  const std::string pod = PodRef(Nth(1)).name;
+  std::string log;
+  for (int i = 0; i < 1000; ++i) absl::StrAppend(&log, "epoch ", i, "\n");
+  cluster_.SetLog(pod, "training-container", log);
+  ASSERT_TRUE(executor().Start(WithoutCommand(Nth(1))).ok());
+  MakePod(Nth(1));
+  RunPod(Nth(1));
+  ASSERT_TRUE(Await([&] { return LogOf(Nth(1)) == log; }));
+  // What was shown before is still there in part, and then not at all.
+  cluster_.SetLog(pod, "training-container", log.substr(log.size() / 2) + "loss=2\n");
+  ASSERT_TRUE(Await([&] { return LogOf(Nth(1)) == log + "loss=2\n"; }));
+  cluster_.SetLog(pod, "training-container", "new\n");
+  ASSERT_TRUE(Await([&] { return LogOf(Nth(1)).ends_with("\nnew\n"); }));
+  cluster_.SetLog(pod, "training-container", "new\nloss=1\n");
+  EndPod(Nth(1), 0);
+  EXPECT_EQ(AwaitEnd(Nth(1)).exit_code, 0);
+  EXPECT_THAT(LogOf(Nth(1)), StartsWith(log + "loss=2\n\nshirabe: output may be missing here"));
+  EXPECT_THAT(LogOf(Nth(1)), EndsWith("log\nnew\nloss=1\n"));
 }
 
 // ---- stopped ------------------------------------------------------------------------------------

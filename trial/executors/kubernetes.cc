@@ -333,8 +333,11 @@ void KubernetesExecutor::TakeConfirmed(const StatusOr<Json>& object, PodAttempt&
   }
   if (!attempt.uid.empty()) return;
   for (const Json& pod : view_.PodsOf(attempt.key)) {
+    // One that nobody owns is the object itself, or somebody's who has copied our labels.
+    const Json& owners = Items(At(pod, {"metadata", "ownerReferences"}));
+    if (owners.empty() && AttemptIdOf(pod) != attempt.id) continue;
     attempt.recipe = RecipeFromPod(pod);
-    attempt.uid = Text(Items(At(pod, {"metadata", "ownerReferences"})).at(0), {"uid"});
+    attempt.uid = owners.empty() ? UidOf(pod) : Text(owners.front(), {"uid"});
     return;
   }
   attempt.never_began = !attempt.state.has_exit();

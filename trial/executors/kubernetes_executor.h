@@ -164,7 +164,7 @@ class KubernetesExecutor : public Executor {
   // Without mutex_: these take their time.
   void ReadRest(const AttemptKey& key, const Json& pod, const AttemptRecipe& recipe);
   Status TakeLastWords(const AttemptKey& key, const Json& pod);
-  Status TakeLog(const AttemptKey& key, const Json& pod, const std::string& container);
+  Status TakeLog(const AttemptKey& key, const Json& pod, const AttemptRecipe& recipe);
 
   // Sidecars.
   Status Admit(const AttemptKey& key, const std::string& id) const;
