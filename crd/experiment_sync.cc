@@ -106,6 +106,7 @@ StatusOr<absl::Duration> ExperimentSync::Reconcile(const ExperimentKey& key) {
   const auto stored = context_.store->GetExperiment(key);
   if (!stored.ok() && !absl::IsNotFound(stored.status())) return stored.status();
   if (!object && !stored.ok()) {
+    context_.presence->Take(key);
     std::lock_guard lock(mutex_);
     tracked_.erase(key);
     return absl::InfiniteDuration();
@@ -158,8 +159,17 @@ StatusOr<ExperimentSync::Ready> ExperimentSync::Prepare(const Json& object) {
   if (!source) return Ready{Admit(object), ""};
   const auto config_map = context_.kube->Get({ConfigMaps(), source->namespace_name, source->name});
   const std::string shown = absl::StrCat("ConfigMap ", source->namespace_name, "/", source->name);
-  if (absl::IsNotFound(config_map.status())) {
-    return Ready{{}, "spec.trialTemplate.configMap: there is no " + shown + ": create it"};
+  // We may read what whoever wrote the experiment may not: of other namespaces only what Katib's
+  // own label offers to all, and no word of the rest.
+  const bool elsewhere = source->namespace_name != NamespaceOf(object);
+  const bool kept =
+      config_map.ok() && elsewhere && LabelOf(*config_map, kComponentLabel) != kTrialTemplates;
+  if (absl::IsNotFound(config_map.status()) || kept) {
+    const std::string offered = absl::StrCat(" labelled ", kComponentLabel, "=", kTrialTemplates,
+                                             ", as one of another namespace must be");
+    return Ready{{},
+                 absl::StrCat("spec.trialTemplate.configMap: there is no ", shown,
+                              elsewhere ? offered + ": create or label it" : ": create it")};
   }
   if (absl::IsPermissionDenied(config_map.status())) {
     return Ready{{},
@@ -182,7 +192,7 @@ StatusOr<absl::Duration> ExperimentSync::Begin(Tracked& tracked, const Json& obj
   }
   ASSIGN_OR_RETURN(const Ready ready, Prepare(object));
   if (!ready.waits_for.empty()) {
-    RETURN_IF_ERROR(Await(tracked, object, ready.waits_for));
+    RETURN_IF_ERROR(Await(tracked, object, "WaitingForConfigMap", ready.waits_for));
     return kTemplateAgain;
   }
   if (!ready.admission.problems.empty()) {
@@ -200,16 +210,23 @@ StatusOr<absl::Duration> ExperimentSync::Begin(Tracked& tracked, const Json& obj
     RETURN_IF_ERROR(Refuse(tracked, object, "InvalidSpec", Message(submitted.status())));
     return kAskAgain;
   }
-  if (absl::IsAlreadyExists(submitted.status()) || absl::IsFailedPrecondition(submitted.status())) {
+  if (absl::IsAlreadyExists(submitted.status())) {  // no record, or this were not the way
+    RETURN_IF_ERROR(Await(tracked, object, "WaitingForRemoval",
+                          "an earlier experiment of this name is still being removed; if that does "
+                          "not end: " +
+                              Message(submitted.status())));
+    return kUnsynced;
+  }
+  if (absl::IsFailedPrecondition(submitted.status())) {
     RETURN_IF_ERROR(Refuse(tracked, object, "NameInUse", Message(submitted.status())));
     return kAskAgain;
   }
   RETURN_IF_ERROR(submitted.status());
   Log(LogLevel::kInfo, "an experiment was taken up",
       {{"experiment", ToString(KeyOfObject(object))}});
+  tracked = Tracked(context_.finished_trials);  // nothing of an earlier one of this name
   tracked.uid = UidOf(object);
   tracked.generation = GenerationOf(object);
-  tracked.problem.clear();
   for (const std::string& warning : warnings) {
     (void)TellEvent(context_, object,
                     {.warning = true,
@@ -244,20 +261,20 @@ Status ExperimentSync::Refuse(Tracked& tracked, const Json& object, const std::s
   return absl::OkStatus();
 }
 
-Status ExperimentSync::Await(Tracked& tracked, const Json& object, const std::string& message) {
-  constexpr char kReason[] = "WaitingForConfigMap";
+Status ExperimentSync::Await(Tracked& tracked, const Json& object, const std::string& reason,
+                             const std::string& message) {
   const absl::Time now = context_.clock->Now();
   RETURN_IF_ERROR(PutStatus(tracked, object,
-                            UnrecordedStatusJson({.reason = kReason,
+                            UnrecordedStatusJson({.reason = reason,
                                                   .message = message,
                                                   .failed = false,
                                                   .generation = GenerationOf(object),
-                                                  .since = Since(object, kReason, now)})));
+                                                  .since = Since(object, reason, now)})));
   (void)TellEvent(context_, object,
                   {.warning = true,
-                   .reason = kReason,
+                   .reason = reason,
                    .note = message,
-                   .id = absl::StrCat("template-", absl::Hex(Fingerprint(message))),
+                   .id = absl::StrCat("wait-", absl::Hex(Fingerprint(message))),
                    .time = now});
   return absl::OkStatus();
 }
@@ -269,6 +286,7 @@ Status ExperimentSync::FollowSpec(Tracked& tracked, const Json& object,
                                   const v1::Experiment& stored) {
   const int64_t generation = GenerationOf(object);
   if (tracked.uid != UidOf(object)) {
+    tracked = Tracked(context_.finished_trials);
     tracked.uid = UidOf(object);
     tracked.generation = IntegerAt(object, {"status", "shirabe", "observedGeneration"});
     tracked.problem = TextAt(object, {"status", "shirabe", "specProblem"});

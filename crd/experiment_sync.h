@@ -42,7 +42,8 @@ class ExperimentSync {
   Status FollowSpec(Tracked& tracked, const kube::Json& object, const v1::Experiment& stored);
   Status Refuse(Tracked& tracked, const kube::Json& object, const std::string& reason,
                 const std::string& message);
-  Status Await(Tracked& tracked, const kube::Json& object, const std::string& message);
+  Status Await(Tracked& tracked, const kube::Json& object, const std::string& reason,
+               const std::string& message);
   Status PutStatus(Tracked& tracked, const kube::Json& object, kube::Json wanted);
 
   const Context context_;

@@ -18,6 +18,9 @@ inline constexpr char kExperimentLabel[] = "katib.kubeflow.org/experiment";
 inline constexpr char kManagedByLabel[] = "app.kubernetes.io/managed-by";
 inline constexpr char kManagedBy[] = "shirabe";
 // Of an Experiment that we are to take up though its definition is another project's.
+// With this value, of ConfigMaps whose templates all namespaces may use.
+inline constexpr char kComponentLabel[] = "katib.kubeflow.org/component";
+inline constexpr char kTrialTemplates[] = "trial-templates";
 inline constexpr char kManagedLabel[] = "shirabe.dev/managed";
 
 kube::Resource Experiments();

@@ -7,7 +7,7 @@
 namespace shirabe::crd {
 
 ExperimentKey PresenceBook::Note(const kube::Json& trial, bool deleted) {
-  const ExperimentKey key{NamespaceOf(trial), LabelOf(trial, kExperimentLabel)};
+  ExperimentKey key{NamespaceOf(trial), LabelOf(trial, kExperimentLabel)};
   const std::string name = NameOf(trial);
   std::lock_guard lock(mutex_);
   Presence& presence = presence_[key];

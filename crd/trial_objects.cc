@@ -143,9 +143,9 @@ Status TrialObjects::PutTrials(Pass& pass) {
   }
   std::vector<std::function<Status()>> all;
   for (Look& look : looks) all.push_back([&look] { return look.Put(); });
-  const Status put = DoAll(*pass.context.writers, std::move(all));
+  RETURN_IF_ERROR(DoAll(*pass.context.writers, std::move(all)));
   for (const Look& look : looks) pass.Again(look.again);
-  return put;
+  return absl::OkStatus();
 }
 
 Status TrialObjects::Look::Put() {

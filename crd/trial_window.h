@@ -30,7 +30,7 @@ class TrialWindow {
   void Take(const v1::Trial& trial);
   void Prune();
 
-  const size_t finished_most_;
+  size_t finished_most_;
   int64_t revision_ = -1;  // up to which all has been read; -1 = nothing has
   int64_t best_ = 0;
   std::map<int64_t, v1::Trial> trials_;
