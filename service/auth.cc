@@ -89,6 +89,12 @@ Status Principal::May(Act act, const std::string& wanted) const {
       absl::StrCat("this token is for namespace ", ns, ", not for ", wanted));
 }
 
+StatusOr<bool> Principal::Sees(const std::string& ns) const {
+  Status may = MayUse(ns);
+  if (may.ok() || absl::IsPermissionDenied(may)) return may.ok();
+  return may;
+}
+
 Status Principal::MustBeAdmin(const std::string& what) const {
   if (role == Role::kAdmin) return absl::OkStatus();
   return absl::PermissionDeniedError(what + " takes an administrator's token");

@@ -31,6 +31,8 @@ struct Principal {
   // kPermissionDenied, saying what the caller is and what it takes.
   Status May(Act act, const std::string& ns) const;
   Status MayUse(const std::string& ns) const { return May(Act::kLook, ns); }
+  // Whether something of that namespace is to be shown; an error if nobody can be asked now.
+  StatusOr<bool> Sees(const std::string& ns) const;
   Status MustBeAdmin(const std::string& what) const;
 };
 

@@ -79,7 +79,8 @@ class GuardedClient : public client::Client {
     ASSIGN_OR_RETURN(auto changes, client_.Changes(after));
     std::vector<db::Change> seen;
     for (db::Change& change : changes) {
-      if (principal_.MayUse(change.experiment.ns).ok()) seen.push_back(std::move(change));
+      ASSIGN_OR_RETURN(const bool sees, principal_.Sees(change.experiment.ns));
+      if (sees) seen.push_back(std::move(change));
     }
     return seen;
   }

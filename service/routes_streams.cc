@@ -76,17 +76,19 @@ class WatchSource : public PieceSource {
   Status Look() {
     ASSIGN_OR_RETURN(const auto changes, hub_.After(after_));
     for (const db::Change& change : changes) {
+      ASSIGN_OR_RETURN(const bool seen, IsSeen(change));
       after_ = std::max(after_, change.revision);
-      if (IsSeen(change)) pending_.push_back(change);
+      if (seen) pending_.push_back(change);
     }
     return absl::OkStatus();
   }
 
-  bool IsSeen(const db::Change& change) const {
-    return change.kind != db::Change::Kind::kIntent &&
-           scope_.principal.MayUse(change.experiment.ns).ok() &&
-           (scope_.ns.empty() || scope_.ns == change.experiment.ns) &&
-           (scope_.name.empty() || scope_.name == change.experiment.name);
+  // An error if whoever knows cannot be asked now.
+  StatusOr<bool> IsSeen(const db::Change& change) const {
+    if (change.kind == db::Change::Kind::kIntent) return false;
+    if (!scope_.ns.empty() && scope_.ns != change.experiment.ns) return false;
+    if (!scope_.name.empty() && scope_.name != change.experiment.name) return false;
+    return scope_.principal.Sees(change.experiment.ns);
   }
 
   ChangeHub& hub_;
