@@ -33,7 +33,7 @@ Status CheckHasBest(const v1::Experiment& experiment) {
   return absl::NotFoundError(
       absl::StrCat("experiment ", experiment.metadata().name(), " (", StateWord(experiment),
                    ") has no best trial: none of its ", experiment.status().trials(),
-                   " trials has reported a finite \"",
+                   " trials has ended well with a finite \"",
                    experiment.spec().objective().objective_metric_name(), "\""));
 }
 

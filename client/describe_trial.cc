@@ -175,7 +175,8 @@ StatusOr<std::string> DescribeTrial(Client& client, const TrialKey& key, absl::T
   page.Line("Created", When(trial.creation_time(), now));
   page.Line("Started", When(trial.start_time(), now));
   page.Line("Took", TrialSpentLine(experiment, trial, records.attempts, now));
-  if (trial.attempts() > 0) page.Line("Log", client.LogPlace({key, trial.attempts()}));
+  const bool has_log = trial.attempts() > 0 && !experiment.spec().shirabe().ask_and_tell();
+  if (has_log) page.Line("Log", client.LogPlace({key, trial.attempts()}));
   page.Block("Metrics", MetricsTable(trial));
   page.Block("Attempts", AttemptsTable(records.attempts, now));
   page.Block("Checkpoints", CheckpointsTable(records.checkpoints, now));

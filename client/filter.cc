@@ -57,6 +57,13 @@ StatusOr<Term> ParseTerm(const std::string& text) {
     if (term.text.size() >= 2 && term.text.front() == '"' && term.text.back() == '"') {
       term.text = term.text.substr(1, term.text.size() - 2);
     }
+    const bool by_size =
+        op.comparison != Comparison::kEqual && op.comparison != Comparison::kNotEqual;
+    if (by_size && !ParseNumber(term.text)) {
+      return absl::InvalidArgumentError(absl::StrCat("\"", text, "\": \"", term.text,
+                                                     "\" is no number, and only numbers are ",
+                                                     "compared by size (times are in seconds)"));
+    }
     return term;
   }
   return BadTerm(text);

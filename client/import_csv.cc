@@ -4,6 +4,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "base/did_you_mean.h"
 #include "base/number.h"
 #include "client/import_readers.h"
@@ -81,16 +82,27 @@ bool IsExtra(const std::string& name) {
   return extras.contains(name);
 }
 
+constexpr char kParameterPrefix[] = "param.";  // in the header of `shirabe export`
+
 bool IsWanted(const CsvOptions& options, const std::string& name) {
   const auto& names = options.parameters;
-  return names.empty() || std::find(names.begin(), names.end(), name) != names.end();
+  return names.empty() || std::any_of(names.begin(), names.end(), [&](const std::string& wanted) {
+           return absl::StripPrefix(wanted, kParameterPrefix) == name;
+         });
+}
+
+Status NoColumn(const std::string& path, const Row& header, const std::string& name) {
+  const auto nearest = Nearest(name, header);
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, " has no column \"", name, "\"; it has ", absl::StrJoin(header, ", "),
+                   nearest ? "; did you mean " + *nearest : "", nearest ? "?" : ""));
 }
 
 StatusOr<Columns> FindColumns(const std::string& path, const Row& header,
                               const CsvOptions& options) {
   Columns columns;
   const bool exported = std::any_of(header.begin(), header.end(), [](const std::string& name) {
-    return absl::StartsWith(name, "param.");
+    return absl::StartsWith(name, kParameterPrefix);
   });
   for (size_t i = 0; i < header.size(); ++i) {
     const std::string& name = header[i];
@@ -101,20 +113,24 @@ StatusOr<Columns> FindColumns(const std::string& path, const Row& header,
       columns.state = i;
     } else if (absl::StartsWith(name, "metric.")) {
       columns.metrics.emplace_back(i, name.substr(7));
-    } else if (absl::StartsWith(name, "param.")) {
+    } else if (absl::StartsWith(name, kParameterPrefix)) {
       if (IsWanted(options, name.substr(6))) columns.parameters.emplace_back(i, name.substr(6));
     } else if (!exported && !IsExtra(name) && IsWanted(options, name)) {
       columns.parameters.emplace_back(i, name);
     }
   }
-  if (columns.objective == std::string::npos) {
-    const auto nearest = Nearest(options.metric, header);
-    return absl::InvalidArgumentError(absl::StrCat(
-        path, " has no column \"", options.metric, "\"; it has ", absl::StrJoin(header, ", "),
-        nearest ? "; did you mean " + *nearest : "", nearest ? "?" : ""));
+  if (columns.objective == std::string::npos) return NoColumn(path, header, options.metric);
+  for (const std::string& name : options.parameters) {
+    const bool found = std::any_of(
+        columns.parameters.begin(), columns.parameters.end(),
+        [&](const auto& one) { return one.second == absl::StripPrefix(name, kParameterPrefix); });
+    if (!found) return NoColumn(path, header, name);
   }
   if (columns.parameters.empty()) {
-    return absl::InvalidArgumentError(path + " has no column of a parameter");
+    return absl::InvalidArgumentError(path +
+                                      " has no column of a parameter: beside the metric "
+                                      "there is nothing in it; it has " +
+                                      absl::StrJoin(header, ", "));
   }
   return columns;
 }

@@ -1,6 +1,5 @@
 // scale, pause, resume, stop, cancel, retry: requests to whoever runs the experiment, who acts on
 // them within a second, or when it is run again.
-#include <limits>
 
 #include "cmd/context.h"
 #include "cmd/terminal.h"
@@ -48,11 +47,6 @@ StatusOr<int> SendVerb(const Arguments& arguments, v1::Intent::Verb verb, const 
   intent.set_verb(verb);
   RETURN_IF_ERROR(Send(globals, names[0], intent));
   return 0;
-}
-
-Status CheckCount(const std::string& option, const std::optional<int64_t>& count) {
-  if (!count || *count <= std::numeric_limits<int32_t>::max()) return absl::OkStatus();
-  return UsageError(option + " " + std::to_string(*count) + " is too large");
 }
 
 }  // namespace
@@ -104,18 +98,15 @@ StatusOr<int> Scale(const Arguments& arguments) {
   Options options("scale EXPERIMENT [--parallel N] [--max-trials N] [--max-failed N]",
                   "Changes the counts of an experiment, also while it runs.");
   options.Arguments("EXPERIMENT", &names, 1, 1);
-  options.Number("--parallel", &parallel, 1, "trials at the same time");
-  options.Number("--max-trials", &trials, 1, "trials after which it has succeeded");
-  options.Number("--max-failed", &failed, 0, "failed trials after which it has failed");
+  options.Count("--parallel", &parallel, 1, "trials at the same time");
+  options.Count("--max-trials", &trials, 1, "trials after which it has succeeded");
+  options.Count("--max-failed", &failed, 0, "failed trials after which it has failed");
   AddGlobals(options, &globals);
   ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
   if (done) return 0;
   if (!parallel && !trials && !failed) {
     return UsageError("give at least one of --parallel, --max-trials and --max-failed");
   }
-  RETURN_IF_ERROR(CheckCount("--parallel", parallel));
-  RETURN_IF_ERROR(CheckCount("--max-trials", trials));
-  RETURN_IF_ERROR(CheckCount("--max-failed", failed));
   v1::Intent intent;
   intent.set_verb(v1::Intent::SCALE);
   if (parallel) intent.set_parallel_trial_count(static_cast<int32_t>(*parallel));

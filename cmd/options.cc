@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -84,16 +86,31 @@ void Options::Texts(const std::string& names, std::vector<std::string>* target,
       ->allow_extra_args(false);
 }
 
-void Options::Number(const std::string& names, std::optional<int64_t>* target, int64_t least,
-                     const std::string& help) {
-  const auto read = [target, least, names](const std::string& text) {
+namespace {
+
+auto NumberFrom(int64_t least, int64_t most, std::optional<int64_t>* target) {
+  return [target, least, most](const std::string& text) {
     int64_t number = 0;
-    if (!CLI::detail::lexical_cast(text, number) || number < least) {
-      return absl::StrCat("\"", text, "\" must be a whole number of at least ", least);
+    if (!absl::SimpleAtoi(text, &number) || number < least || number > most) {
+      return absl::StrCat("\"", text, "\" must be a whole number of at least ", least,
+                          " and at most ", most);
     }
     *target = number;
     return std::string();
   };
+}
+
+}  // namespace
+
+void Options::Number(const std::string& names, std::optional<int64_t>* target, int64_t least,
+                     const std::string& help) {
+  const auto read = NumberFrom(least, std::numeric_limits<int64_t>::max(), target);
+  parser_->app.add_option(names, help)->type_name("N")->expected(1)->check(read);
+}
+
+void Options::Count(const std::string& names, std::optional<int64_t>* target, int64_t least,
+                    const std::string& help) {
+  const auto read = NumberFrom(least, std::numeric_limits<int32_t>::max(), target);
   parser_->app.add_option(names, help)->type_name("N")->expected(1)->check(read);
 }
 

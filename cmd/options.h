@@ -25,9 +25,11 @@ class Options {
             const std::string& help);
   void Texts(const std::string& names, std::vector<std::string>* target, const std::string& metavar,
              const std::string& help);
-  // A whole number of at least `least`.
+  // A whole number of at least `least`; the second, of what the records have as an int32.
   void Number(const std::string& names, std::optional<int64_t>* target, int64_t least,
               const std::string& help);
+  void Count(const std::string& names, std::optional<int64_t>* target, int64_t least,
+             const std::string& help);
   // A finite number of at least `least`.
   void Decimal(const std::string& names, std::optional<double>* target, double least,
                const std::string& help);

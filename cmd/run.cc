@@ -2,7 +2,6 @@
 // goes on where an earlier one stopped, or shows the result again.
 #include <algorithm>
 #include <filesystem>
-#include <limits>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -46,8 +45,8 @@ void AddQuick(Options& options, RunFlags* flags) {
   options.Text("--algorithm", &flags->algorithm, "NAME[=HOST:PORT]",
                "default auto; see shirabe algorithms. With an address, also with -f, this name is "
                "an algorithm that runs there");
-  options.Number("--max-trials", &flags->max_trials, 1, "trials in all (default 12)");
-  options.Number("--parallel", &flags->parallel, 1, "trials at the same time (default 1)");
+  options.Count("--max-trials", &flags->max_trials, 1, "trials in all (default 12)");
+  options.Count("--parallel", &flags->parallel, 1, "trials at the same time (default 1)");
   options.Number("--seed", &quick->seed, 0, "of every random choice");
 }
 
@@ -68,9 +67,8 @@ bool IsQuick(const RunFlags& flags) {
 }
 
 StatusOr<v1::Experiment> FromQuick(RunFlags flags, const std::string& ns) {
-  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
-  if (flags.max_trials) flags.quick.max_trials = std::min(*flags.max_trials, kMost);
-  if (flags.parallel) flags.quick.parallel = std::min(*flags.parallel, kMost);
+  if (flags.max_trials) flags.quick.max_trials = *flags.max_trials;
+  if (flags.parallel) flags.quick.parallel = *flags.parallel;
   if (!flags.algorithm.empty()) flags.quick.algorithm = flags.algorithm;
   flags.quick.ns = ns;
   auto experiment = experiment::QuickExperiment(flags.quick);

@@ -32,6 +32,10 @@ class Display {
       }
       Print(client::FinishedLine(progress_->experiment(), trial));
     }
+    // The live line has it.
+    const std::string& waiting = progress_->experiment().status().shirabe().waiting();
+    if (!live_ && waiting != waiting_ && !waiting.empty()) Print("waiting: " + waiting);
+    waiting_ = waiting;
     const absl::Duration now = RealClock()->Monotonic();
     if (!live_ || (drawn_ && now - drawn_at_ < kRedraw)) return;
     drawn_at_ = now;
@@ -68,6 +72,7 @@ class Display {
   bool drawn_ = false;
   std::string line_;  // as it was drawn
   absl::Duration drawn_at_;
+  std::string waiting_;
   std::string trouble_;
 };
 

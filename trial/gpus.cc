@@ -181,7 +181,9 @@ void GpuPool::Release(const std::vector<std::string>& devices) {
 std::string GpuPool::Waiting(int count) const {
   if (count <= Free()) return "";
   if (count > static_cast<int>(devices_.size())) {
-    return absl::StrCat("needs ", count, " GPUs and this machine offers ", devices_.size());
+    return absl::StrCat("needs ", count, count == 1 ? " GPU" : " GPUs",
+                        " (resources: nvidia.com/gpu) and this machine offers ", devices_.size(),
+                        ": ask for fewer, or name the devices with --gpus");
   }
   return absl::StrCat("waits for ", count, count == 1 ? " GPU: " : " GPUs: ", Free(), " of ",
                       devices_.size(), " free");

@@ -81,9 +81,10 @@ TEST(BestTest, SaysWhyThereIsNone) {
   experiment.mutable_status()->set_trials(3);
   const Status status = CheckHasBest(experiment);
   EXPECT_TRUE(absl::IsNotFound(status));
-  EXPECT_EQ(Message(status),
-            "experiment digits (Running) has no best trial: none of its 3 trials has reported a "
-            "finite \"loss\"");
+  EXPECT_EQ(
+      Message(status),
+      "experiment digits (Running) has no best trial: none of its 3 trials has ended well with "
+      "a finite \"loss\"");
   EXPECT_TRUE(CheckHasBest(WithBest()).ok());
 }
 

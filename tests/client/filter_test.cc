@@ -100,6 +100,7 @@ TEST(FilterTest, SaysWhatItCannotRead) {
   EXPECT_THAT(Refusal("state!Failed"), HasSubstr("no condition"));
   EXPECT_THAT(Refusal("state=a,"), HasSubstr("\"\" is no condition"));
   EXPECT_THAT(Refusal("opt=\"a"), HasSubstr("quote"));
+  EXPECT_THAT(Refusal("objective<1h"), HasSubstr("\"objective<1h\": \"1h\" is no number"));
 }
 
 TEST(FilterTest, UnknownFieldsGetTheNearestAndTheList) {

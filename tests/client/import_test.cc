@@ -206,6 +206,20 @@ TEST_F(ImportTest, ATableWithMistakesNamesTheLine) {
   EXPECT_THAT(message("loss\n1\n"), HasSubstr("no column of a parameter"));
 }
 
+TEST_F(ImportTest, ColumnsAreChosenByNameAndAWrongOneIsNamed) {
+  CsvOptions options{.name = "t", .metric = "loss", .parameters = {"a"}};
+  const auto plain = ReadCsv("t.csv", "a,b,loss\n1,2,3\n", options);
+  ASSERT_TRUE(plain.ok()) << plain.status();
+  EXPECT_EQ(plain->parameters.size(), 1u);
+  options.parameters = {"param.a"};  // as the header of an export says it
+  const auto exported = ReadCsv("t.csv", "param.a,param.b,loss\n1,2,3\n", options);
+  ASSERT_TRUE(exported.ok()) << exported.status();
+  EXPECT_EQ(exported->parameters[0]["name"], "a");
+  options.parameters = {"a", "bb"};
+  EXPECT_THAT(Message(ReadCsv("t.csv", "a,b,loss\n1,2,3\n", options).status()),
+              HasSubstr("t.csv has no column \"bb\"; it has a, b, loss"));
+}
+
 TEST(ExperimentName, IsMadeOfWhatThereIs) {
   EXPECT_EQ(ExperimentNameFrom("My Study_1"), "my-study-1");
   EXPECT_EQ(ExperimentNameFrom("--"), "imported");

@@ -123,6 +123,19 @@ class ClientTest(unittest.TestCase):
         self.assertEqual([(p.step, p.value) for p in points], [(1, 2.0), (2, trials[0].objective)])
         self.assertTrue(any(e["reason"] for e in experiment.events()))
 
+    def test_steps_are_whole_numbers_of_any_kind(self):
+        class Whole:  # as NumPy's are
+            def __index__(self):
+                return 4
+
+        trial = self.client.create(asked("steps")).ask("w")
+        trial.report(Whole(), loss=1.0)
+        self.assertEqual(trial.observations()[0].step, 4)
+        with self.assertRaises(TypeError):
+            trial.report(1.5, loss=1.0)
+        with self.assertRaisesRegex(ValueError, "metric loss: 'x' is no number"):
+            trial.report(5, loss="x")
+
     def test_failures_and_numbers_that_json_lacks(self):
         experiment = self.client.create(asked("failing"))
         self.assertEqual(experiment.ask("w").tell(failed=True, message="it burns").phase, "Failed")

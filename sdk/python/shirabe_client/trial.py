@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Union
 
 from .transport import Transport
@@ -79,7 +80,7 @@ class Trial:
         """
         body: Json = {"metrics": _numbers(metrics)}
         if step is not None:
-            body["step"] = step
+            body["step"] = step = operator.index(step)
         stop = self._tell(body)
         self._last_step = self._last_step + 1 if step is None else max(self._last_step, step)
         return stop
@@ -104,7 +105,7 @@ class Trial:
         if step is None and self._last_step and not self.ended:
             step = self._last_step + 1
         if step is not None:
-            body["step"] = step
+            body["step"] = operator.index(step)
         if message:
             body["message"] = message
         self._tell(body)
@@ -192,7 +193,10 @@ def _numbers(metrics: Mapping[str, float]) -> Dict[str, Union[float, str]]:
     """JSON has no NaN: what it lacks travels as text."""
     numbers: Dict[str, Union[float, str]] = {}
     for name, value in metrics.items():
-        number = float(value)
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            raise ValueError(f"metric {name}: {value!r} is no number") from None
         finite = number - number == 0
         numbers[name] = number if finite else str(number)
     return numbers
