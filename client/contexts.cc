@@ -29,7 +29,7 @@ struct Reader {
     return Error(node, field + " must be text, not " + Describe(node));
   }
 
-  Status Unknown(const YamlNode& key, std::vector<std::string> known) const {
+  Status Unknown(const YamlNode& key, const std::vector<std::string>& known) const {
     const auto nearest = Nearest(key.text, known);
     return Error(key, "unknown field \"" + key.text + "\"" +
                           (nearest ? "; did you mean \"" + *nearest + "\"?" : ""));

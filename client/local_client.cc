@@ -15,6 +15,7 @@
 #include "base/process_id.h"
 #include "base/rng.h"
 #include "client/imported.h"
+#include "client/leftovers.h"
 #include "client/suggest.h"
 #include "client/words.h"
 #include "trial/kubernetes_volume.h"
@@ -120,9 +121,16 @@ class StoreClient : public LocalClient {
 
   StatusOr<experiment::Submitted> Submit(const v1::Experiment& experiment,
                                          int64_t generation) override {
-    RETURN_IF_ERROR(AwaitNoLeftovers(experiment::KeyOf(experiment)));
+    // A server may just be removing them.
+    const ExperimentKey key = experiment::KeyOf(experiment);
+    const absl::Duration patience = controller_ == nullptr ? absl::ZeroDuration() : kLeaving;
+    RETURN_IF_ERROR(
+        leftovers_.AwaitNone(key, options_.clock->Monotonic() + patience, [](absl::Duration time) {
+          Pause(time);
+          return true;
+        }));
     RETURN_IF_ERROR(CheckFits(experiment));
-    std::lock_guard lock(ChangeLock(experiment::KeyOf(experiment)));
+    std::lock_guard lock(ChangeLock(key));
     return experiment::Submit(*store_, *options_.clock, experiment, generation);
   }
   StatusOr<std::vector<std::string>> Import(const std::string& ns,
@@ -163,14 +171,11 @@ class StoreClient : public LocalClient {
  private:
   Status CheckFits(const v1::Experiment& experiment);
   Status CheckScale(const ExperimentKey& key, const v1::Intent& intent);
-  Status CheckNoLeftovers(const ExperimentKey& key);
-  Status AwaitNoLeftovers(const ExperimentKey& key);
   // Held from the look at what an experiment is to the change: of two who have read the same, one
   // changes it.
   std::mutex& ChangeLock(const ExperimentKey& key) {
     return change_locks_[Fingerprint(ToString(key)) % change_locks_.size()];
   }
-  Status AwaitNoFiles(const ExperimentKey& key, absl::Duration deadline, const Wait& wait);
   StatusOr<Owner> MayOwn();
   StatusOr<Owner> FindOwner(const ExperimentKey& key);
   StatusOr<Asked> OpenTrialOf(const ExperimentKey& key, const std::string& caller);
@@ -178,34 +183,11 @@ class StoreClient : public LocalClient {
   std::unique_ptr<db::Store> store_;
   const LocalOptions options_;
   const trial::Layout layout_;
+  const Leftovers leftovers_{store_.get(), &layout_, options_.clock};
   std::array<std::mutex, 16> change_locks_;
   experiment::Controller* controller_ = nullptr;
   kube::Client* cluster_ = nullptr;  // where its trials run; null = here
 };
-
-// Files of a new experiment's name belong to one in another database, or to one whose database is
-// gone. They are not ours to remove, and its trials could not start beside them.
-Status StoreClient::CheckNoLeftovers(const ExperimentKey& key) {
-  if (!absl::IsNotFound(store_->GetExperiment(key).status())) return absl::OkStatus();
-  const std::string folder = layout_.ExperimentDir(key);
-  if (access(folder.c_str(), F_OK) != 0) return absl::OkStatus();
-  return absl::AlreadyExistsError(
-      absl::StrCat(folder, " has the files of an experiment \"", key.name,
-                   "\" that is not in this database: if it was deleted just now, try again when "
-                   "they are gone; else remove that folder, or choose another name, database or "
-                   "SHIRABE_HOME"));
-}
-
-// A server may just be removing them.
-Status StoreClient::AwaitNoLeftovers(const ExperimentKey& key) {
-  const absl::Duration deadline = options_.clock->Monotonic() + kLeaving;
-  for (;;) {
-    Status leftovers = CheckNoLeftovers(key);
-    if (!absl::IsAlreadyExists(leftovers) || controller_ == nullptr) return leftovers;
-    if (options_.clock->Monotonic() > deadline) return leftovers;
-    Pause(kPoll);
-  }
-}
 
 // Only whoever runs experiments in a cluster knows what is there. What cannot be found out, and
 // what may still come, is no reason to refuse it: its trials wait, and say why.
@@ -232,7 +214,7 @@ Status StoreClient::CheckScale(const ExperimentKey& key, const v1::Intent& inten
 Status StoreClient::Delete(const ExperimentKey& key, absl::Duration patience, const Wait& wait) {
   v1::Intent intent;
   intent.set_verb(v1::Intent::DELETE);
-  const Status sent = Send(key, intent);
+  Status sent = Send(key, intent);
   // Asked for before; its files may still be on their way.
   const bool going =
       absl::IsNotFound(sent) && controller_ != nullptr && controller_->Owned().count(key) > 0;
@@ -261,27 +243,17 @@ Status StoreClient::Delete(const ExperimentKey& key, absl::Duration patience, co
   // The records go first, then the files; by us, or by whoever owned it until now.
   const absl::Duration left = deadline - options_.clock->Monotonic();
   RETURN_IF_ERROR(owner.controller->Await(key, std::max(left, absl::ZeroDuration())));
-  return AwaitNoFiles(key, deadline, wait);
-}
-
-// Where they lie elsewhere, there are none.
-Status StoreClient::AwaitNoFiles(const ExperimentKey& key, absl::Duration deadline,
-                                 const Wait& wait) {
-  while (absl::IsAlreadyExists(CheckNoLeftovers(key))) {
-    if (options_.clock->Monotonic() > deadline) {
-      return absl::DeadlineExceededError(
-          absl::StrCat("experiment ", ToString(key), " is deleted, but its files in ",
-                       layout_.ExperimentDir(key), " are still being removed"));
-    }
-    if (!wait(kPoll)) return absl::CancelledError("interrupted; the deletion goes on");
-  }
-  return absl::OkStatus();
+  const Status none = leftovers_.AwaitNone(key, deadline, wait);
+  if (!absl::IsAlreadyExists(none)) return none;
+  return absl::DeadlineExceededError(
+      absl::StrCat("experiment ", ToString(key), " is deleted, but its files in ",
+                   layout_.ExperimentDir(key), " are still being removed"));
 }
 
 StatusOr<std::vector<std::string>> StoreClient::Import(const std::string& ns,
                                                        const Imported& imported) {
   const ExperimentKey key{ns, imported.name};
-  RETURN_IF_ERROR(CheckNoLeftovers(key));
+  RETURN_IF_ERROR(leftovers_.Check(key));
   const Status found = store_->GetExperiment(key).status();
   if (found.ok()) {
     return absl::AlreadyExistsError("experiment " + ToString(key) +
@@ -333,6 +305,10 @@ StatusOr<Asked> StoreClient::OpenTrialOf(const ExperimentKey& key, const std::st
     return asked;
   }
   const v1::Experiment& record = experiment.record;
+  // One that is tried again waits for whoever asks next.
+  const bool waits = std::any_of(live.begin(), live.end(),
+                                 [](const auto& trial) { return trial.record.caller().empty(); });
+  if (waits && !experiment::IsEnded(record)) return asked;
   if (experiment::IsEnded(record)) {
     asked.ended = true;
     asked.reason = "the experiment has ended: " + experiment::CurrentCondition(record).message();

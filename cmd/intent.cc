@@ -99,7 +99,8 @@ StatusOr<int> Scale(const Arguments& arguments) {
                   "Changes the counts of an experiment, also while it runs.");
   options.Arguments("EXPERIMENT", &names, 1, 1);
   options.Count("--parallel", &parallel, 1, "trials at the same time");
-  options.Count("--max-trials", &trials, 1, "trials after which it has succeeded");
+  options.Count("--max-trials", &trials, 1,
+                "trials after which it has succeeded; no more of them at the same time");
   options.Count("--max-failed", &failed, 0, "failed trials after which it has failed");
   AddGlobals(options, &globals);
   ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));

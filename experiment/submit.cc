@@ -200,6 +200,10 @@ StatusOr<Submitted> Submit(db::Store& store, Clock& clock, const v1::Experiment&
 
 Status Send(db::Store& store, Clock& clock, const ExperimentKey& key, v1::Intent intent) {
   ASSIGN_OR_RETURN(const auto stored, store.GetExperiment(key));
+  // Fewer in all than at the same time: those, where nobody says another number.
+  const bool fewer = intent.has_max_trial_count() && !intent.has_parallel_trial_count() &&
+                     intent.max_trial_count() < stored.record.spec().parallel_trial_count();
+  if (fewer) intent.set_parallel_trial_count(intent.max_trial_count());
   RETURN_IF_ERROR(CheckIntent(store, stored.record, intent));
   intent.set_namespace_(key.ns);
   intent.set_experiment(key.name);

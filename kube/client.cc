@@ -283,8 +283,8 @@ StatusOr<Resource> HttpClient::FindResource(const std::string& api_version,
 
 }  // namespace
 
-StatusOr<std::unique_ptr<Client>> Client::Create(Config config, Clock* clock,
-                                                 ClientOptions options) {
+StatusOr<std::unique_ptr<Client>> Client::Create(const Config& config, Clock* clock,
+                                                 const ClientOptions& options) {
   ASSIGN_OR_RETURN(std::unique_ptr<Transport> transport, Transport::Create(config, clock, options));
   return std::make_unique<HttpClient>(std::move(transport), options);
 }

@@ -77,8 +77,8 @@ struct ClientOptions {
 class Client {
  public:
   // Reads nothing from the network yet. The clock outlives the client.
-  static StatusOr<std::unique_ptr<Client>> Create(Config config, Clock* clock,
-                                                  ClientOptions options = {});
+  static StatusOr<std::unique_ptr<Client>> Create(const Config& config, Clock* clock,
+                                                  const ClientOptions& options = {});
   virtual ~Client() = default;
 
   virtual StatusOr<Json> Get(const Ref& ref) = 0;

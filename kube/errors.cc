@@ -53,7 +53,7 @@ Status ToStatus(const std::string& what, int http_status, const Json& status) {
 Status ToStatus(const std::string& what, const HttpAnswer& answer) {
   const Json said = Json::parse(answer.body, nullptr, false);
   if (TextAt(said, {"kind"}) == "Status") return ToStatus(what, answer.status, said);
-  const Status status = ToStatus(what, answer.status, Json{{"message", answer.body}});
+  Status status = ToStatus(what, answer.status, Json{{"message", answer.body}});
   // What stands before the server answers in words of its own, or a web page, and knows nothing of
   // what is there and what is not.
   const bool unknowing =

@@ -65,7 +65,7 @@ Status Append(const std::string& path, const std::string& line) {
 // What a call means, without how it came.
 class Reader {
  public:
-  Reader(std::string token, std::string file, std::function<void()> on_points)
+  Reader(const std::string& token, std::string file, std::function<void()> on_points)
       : authorization_("Bearer " + token),
         file_(std::move(file)),
         on_points_(std::move(on_points)) {}

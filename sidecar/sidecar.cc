@@ -55,8 +55,9 @@ class Sidecar {
         keeper_(&layout_, options.clock, [this](const ExperimentKey&) { Wake(); }) {
     keeper_.Watch(pod_.key);
     auto door = OpenDoor(pod_, [this] { Wake(); });
-    if (door.ok()) door_ = *std::move(door);
-    if (!door.ok() && !absl::IsNotFound(door.status())) {
+    if (door.ok()) {
+      door_ = *std::move(door);
+    } else if (!absl::IsNotFound(door.status())) {
       Log(LogLevel::kWarning, "programs cannot tell their status by HTTP",
           {{"error", Message(door.status())}});
     }

@@ -141,6 +141,10 @@ TEST_F(SubmitTest, NoMoreAtTheSameTimeThanInAll) {
               HasSubstr("spec.parallelTrialCount: 5 is more than maxTrialCount 4"));
   intent.set_max_trial_count(5);
   EXPECT_TRUE(Send(*store_, clock_, key_, intent).ok());
+  intent.clear_parallel_trial_count();
+  intent.set_max_trial_count(1);
+  EXPECT_TRUE(Send(*store_, clock_, key_, intent).ok());
+  EXPECT_EQ(store_->ListIntents(key_)->back().parallel_trial_count(), 1);
 }
 
 // Of two who have read the same, one changes it; also before the owner has made the change.

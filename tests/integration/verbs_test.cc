@@ -235,11 +235,14 @@ TEST_F(VerbsTest, WaitKnowsItsConditions) {
 
 TEST_F(VerbsTest, RetryGivesThePointToTheNextWhoAsks) {
   PlayThreeTrials();
-  const auto printed = Both({{{"ask", "asked", "--caller", "v"}},
-                             {{"retry", "asked/4"}, 4},
+  const auto printed = Both({{{"retry", "asked/77"}, 3},
                              {{"retry", "asked/1"}},
-                             {{"retry", "asked/77"}, 3}});
-  EXPECT_THAT(printed[0], HasSubstr("asked-4"));
+                             {{"ask", "asked", "--caller", "v"}},
+                             {{"retry", "asked/4"}, 4},
+                             {{"retry", "asked/1"}, 4}});  // its four trials have been made
+  EXPECT_THAT(printed[2], HasSubstr("asked-4"));
+  EXPECT_THAT(local_.Run({"describe", "trial", "asked/4"}).out,
+              HasSubstr("the point of trial 1, tried again"));
 }
 
 TEST_F(VerbsTest, CompareShowsWhatDiffers) {
