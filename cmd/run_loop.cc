@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "client/progress.h"
@@ -32,10 +33,11 @@ class Display {
       }
       Print(client::FinishedLine(progress_->experiment(), trial));
     }
-    // The live line has it.
+    // The live line has it; elsewhere it is said once.
     const std::string& waiting = progress_->experiment().status().shirabe().waiting();
-    if (!live_ && waiting != waiting_ && !waiting.empty()) Print("waiting: " + waiting);
-    waiting_ = waiting;
+    if (!live_ && !waiting.empty() && waited_for_.insert(waiting).second) {
+      Print("waiting: " + waiting);
+    }
     const absl::Duration now = RealClock()->Monotonic();
     if (!live_ || (drawn_ && now - drawn_at_ < kRedraw)) return;
     drawn_at_ = now;
@@ -72,7 +74,7 @@ class Display {
   bool drawn_ = false;
   std::string line_;  // as it was drawn
   absl::Duration drawn_at_;
-  std::string waiting_;
+  std::set<std::string> waited_for_;
   std::string trouble_;
 };
 

@@ -264,16 +264,20 @@ class QueueController : public Controller {
       next->second.again = false;
       lock.unlock();
       auto result = reconciler_->Reconcile(key);
-      if (absl::IsNotFound(result.status())) result = RemoveRest(key);
+      if (absl::IsNotFound(result.status())) result = RemoveRest(key, result.status());
       lock.lock();
       Settle(key, result);
     }
   }
 
-  // Of an experiment that is deleted, though its last pass did not come to its end.
-  Status RemoveRest(const ExperimentKey& key) {
+  // Of an experiment that is deleted, though its last pass did not come to its end. Of one that is
+  // there, and lacks something else, nothing is touched: it is trouble, and tried again.
+  Status RemoveRest(const ExperimentKey& key, const Status& missing) {
+    if (!absl::IsNotFound(options_.store->GetExperiment(key).status())) {
+      return absl::UnavailableError(Message(missing));
+    }
     const Status removed = executor_->RemoveFiles(key, 0);
-    return removed.ok() ? absl::NotFoundError("deleted") : absl::UnavailableError(Message(removed));
+    return removed.ok() ? missing : absl::UnavailableError(Message(removed));
   }
 
   // All retry policy of the controller: one switch over what a pass may say.
