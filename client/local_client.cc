@@ -26,8 +26,8 @@ namespace shirabe::client {
 namespace {
 
 constexpr absl::Duration kPoll = absl::Milliseconds(50);
-constexpr absl::Duration kLeaving =
-    absl::Seconds(3);  // for files of an experiment that was deleted
+// How long a new experiment waits for the files of one of its name that was deleted.
+constexpr absl::Duration kLeaving = absl::Seconds(3);
 constexpr absl::Duration kTellPatience = absl::Seconds(20);
 
 // The records of a list, without their revisions.
