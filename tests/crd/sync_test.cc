@@ -329,6 +329,52 @@ TEST_F(SyncTest, ATemplateOfAConfigMapIsWaitedFor) {
   EXPECT_EQ(Record("mapped")->spec().trial_template().trial_spec().fields().count("kind"), 1u);
 }
 
+// We may read what whoever wrote the experiment may not.
+TEST_F(SyncTest, ATemplateOfAnotherNamespaceMustBeOfferedToAll) {
+  Json object = SmallExperiment("mapped");
+  Json& trial_template = object["spec"]["trialTemplate"];
+  const std::string text = trial_template["trialSpec"].dump();
+  trial_template.erase("trialSpec");
+  trial_template["configMap"] = {
+      {"configMapName", "templates"}, {"configMapNamespace", "shared"}, {"templatePath", "t.yaml"}};
+  cluster_.Put(ConfigMaps(), {{"metadata", {{"name", "templates"}, {"namespace", "shared"}}},
+                              {"data", {{"t.yaml", text}}}});
+  cluster_.Put(Experiments(), object);
+  DefineAndStart();
+  ASSERT_TRUE(AwaitReason("mapped", "WaitingForConfigMap"));
+  EXPECT_THAT(TextAt(Condition("mapped"), {"message"}),
+              HasSubstr("shared/templates labelled katib.kubeflow.org/component=trial-templates"));
+  cluster_.Edit({ConfigMaps(), "shared", "templates"}, [](Json& edited) {
+    edited["metadata"]["labels"][kComponentLabel] = kTrialTemplates;
+  });
+  cluster_.Edit(ExperimentRef("mapped"),
+                [](Json& edited) { edited["metadata"]["labels"]["look"] = "again"; });
+  EXPECT_TRUE(AwaitRecord("mapped"));
+}
+
+// kubectl replace --force: the object is another before the records of the first are gone.
+TEST_F(SyncTest, TheSecondObjectOfANameShowsNothingOfTheFirst) {
+  PutOwned();
+  PutTrial(1, v1::TRIAL_RUNNING);
+  PutTrial(2, v1::TRIAL_SUCCEEDED);
+  DefineAndStart();
+  ASSERT_TRUE(cluster_.Await([&] { return cluster_.All("trials").size() == 2; }));
+  cluster_.Remove(ExperimentRef("digits"));
+  cluster_.Put(Experiments(), SmallExperiment("digits"));
+  ASSERT_TRUE(AwaitIntent("digits", v1::Intent::DELETE));
+  db::Batch batch;
+  batch.experiment = {"default", "digits"};
+  batch.delete_experiment = true;
+  ASSERT_TRUE(stored_.store().Commit(batch).ok());
+  EXPECT_TRUE(cluster_.Await([&] {
+    const auto object = cluster_.Find(ExperimentRef("digits"));
+    const Json* running = object ? FindAt(*object, {"status", "runningTrialList"}) : nullptr;
+    return AwaitRecord("digits") && cluster_.All("trials").empty() &&
+           (running == nullptr || running->empty()) &&
+           TextAt(Condition("digits"), {"type"}) == "Created";
+  }));
+}
+
 TEST_F(SyncTest, WithAnotherProjectsDefinitionsOnlyWhatIsLabelledIsTaken) {
   Define("katib");
   cluster_.Put(Experiments(), SmallExperiment("theirs"));

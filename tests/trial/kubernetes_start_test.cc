@@ -187,6 +187,31 @@ TEST_F(KubernetesTest, AdoptTellsRunningEndedAndNeverStarted) {
   EXPECT_TRUE(HasJob(Nth(3)));
 }
 
+// Whoever may make pods in that namespace can give one our labels.
+TEST_F(KubernetesTest, APodThatNobodyOwnsIsNotTheAttempts) {
+  Run(Nth(1));
+  Edit(Nth(1), [](Json& pod) {
+    pod["metadata"].erase("ownerReferences");
+    pod["metadata"].erase("annotations");
+  });
+  cluster_.Remove(JobRef(Nth(1)));
+  Reopen();
+  executor().Adopt({RecordOf(Nth(1))});
+  EXPECT_EQ(AwaitEnd(Nth(1)).state, SeenState::kLost);
+  EXPECT_THAT(See(Nth(1)).message, HasSubstr("never started"));
+}
+
+TEST_F(KubernetesTest, AnObjectThatIsBeingDeletedIsWaitedFor) {
+  cluster_.Put(Jobs(), {{"metadata",
+                         {{"name", JobRef(Nth(1)).name},
+                          {"namespace", kTuning.ns},
+                          {"finalizers", Json::array({"example.com/slow"})},
+                          {"deletionTimestamp", "2026-01-01T00:00:00Z"}}}});
+  const Status status = executor().Start(PodRequestFor(Nth(1)));
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_THAT(Message(status), HasSubstr("being deleted"));
+}
+
 TEST_F(KubernetesTest, AnAttemptOfAnotherTokenIsNotAdopted) {
   Run(Nth(1));
   Reopen();
