@@ -56,6 +56,13 @@ Json DetailJson(const ErrorDetail& detail) {
   return json;
 }
 
+std::string InWords(const experiment::Finding& finding) {
+  const std::string place =
+      finding.line > 0 ? absl::StrCat("line ", finding.line, ", column ", finding.column, ": ")
+                       : "";
+  return absl::StrCat(place, finding.path, finding.path.empty() ? "" : ": ", finding.message);
+}
+
 Status WithDetails(Status status, const Json& details) {
   const std::string text = details.dump(-1, ' ', false, Json::error_handler_t::replace);
   status.SetPayload(kDetails, absl::Cord(text));
@@ -74,7 +81,7 @@ Status BadSpec(const std::string& what, const std::vector<experiment::Finding>& 
   std::string first;
   for (const experiment::Finding& finding : findings) {
     if (finding.warning) continue;
-    if (details.empty()) first = experiment::FormatFinding(finding, "line");
+    if (details.empty()) first = InWords(finding);
     details.push_back(DetailJson({.field = finding.path,
                                   .reason = finding.message,
                                   .line = finding.line,
