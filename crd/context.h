@@ -17,13 +17,13 @@ struct Context {
   client::Client* store = nullptr;
   Clock* clock = nullptr;
   kube::Cache* experiments = nullptr;
-  kube::Cache* trials = nullptr;     // those that we made
-  PresenceBook* presence = nullptr;  // of those
-  trial::Background* writers = nullptr;
-  std::string namespace_name;  // only this one; "" = all
-  bool labelled_only = false;  // the definitions are not ours
-  std::string instance;        // this process, for events
-  int finished_trials = 50;    // objects of trials that have ended, for each experiment
+  kube::Cache* trials = nullptr;         // those that we made
+  PresenceBook* presence = nullptr;      // of those
+  trial::Background* writers = nullptr;  // who waits for the answers about Trial objects
+  std::string namespace_name;            // only this one; "" = all
+  bool labelled_only = false;            // the definitions are not ours
+  std::string instance;                  // this process, for events
+  int finished_trials = 50;              // objects of trials that have ended, for each experiment
 };
 
 }  // namespace shirabe::crd

@@ -210,7 +210,7 @@ StatusOr<absl::Duration> ExperimentSync::Begin(Tracked& tracked, const Json& obj
     RETURN_IF_ERROR(Refuse(tracked, object, "InvalidSpec", Message(submitted.status())));
     return kAskAgain;
   }
-  if (absl::IsAlreadyExists(submitted.status())) {  // no record, or this were not the way
+  if (absl::IsAlreadyExists(submitted.status())) {  // its files: it has no record
     RETURN_IF_ERROR(Await(tracked, object, "WaitingForRemoval",
                           "an earlier experiment of this name is still being removed; if that does "
                           "not end: " +

@@ -104,8 +104,7 @@ Status CheckNothingPends(db::Store& store, const ExperimentKey& key) {
     return absl::AbortedError(
         absl::StrCat("experiment ", ToString(key), " is being changed: what was asked for at ",
                      FormatTime(intent.time()),
-                     " is not done yet (whoever runs it does it): read it again "
-                     "then"));
+                     " is not done yet (whoever runs it does it): read it again then"));
   }
   return absl::OkStatus();
 }
