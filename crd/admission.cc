@@ -6,6 +6,7 @@
 #include "base/number.h"
 #include "base/yaml_tree.h"
 #include "crd/objects.h"
+#include "experiment/findings.h"
 #include "experiment/print.h"
 #include "experiment/request.h"
 #include "experiment/runnable.h"
@@ -55,11 +56,6 @@ Json TreeJson(const YamlNode& node) {
 
 const Json* TemplateOf(const Json& object) { return FindAt(object, {"spec", "trialTemplate"}); }
 
-// The line and column of a text that nobody has seen say nothing.
-std::string InWords(const experiment::Finding& finding) {
-  return finding.path.empty() ? finding.message : finding.path + ": " + finding.message;
-}
-
 }  // namespace
 
 Admission Admit(const Json& object) {
@@ -70,6 +66,7 @@ Admission Admit(const Json& object) {
   // JSON is YAML.
   const std::string text = kube::Dump(document);
   for (auto& parsed : experiment::ParseExperiments(text)) {
+    // The line and column of a text that nobody has seen say nothing.
     for (const experiment::Finding& finding : parsed.findings) {
       (finding.warning ? admission.warnings : admission.problems).push_back(InWords(finding));
     }

@@ -33,6 +33,10 @@ std::string ChildPath(const std::string& path, std::string_view key) {
   return path.empty() ? std::string(key) : path + "." + std::string(key);
 }
 
+std::string InWords(const Finding& finding) {
+  return finding.path.empty() ? finding.message : finding.path + ": " + finding.message;
+}
+
 std::string ItemPath(const std::string& path, int index) {
   return path + "[" + std::to_string(index) + "]";
 }

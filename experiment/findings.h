@@ -19,6 +19,9 @@ namespace shirabe::experiment {
 std::string ChildPath(const std::string& path, std::string_view key);
 std::string ItemPath(const std::string& path, int index);
 
+// The field, if one is to blame, and what is wrong; without the place in the text.
+std::string InWords(const Finding& finding);
+
 class Findings {
  public:
   // Where the field at `path` stands. Fields without a place are reported at their parent's.

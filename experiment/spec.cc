@@ -65,8 +65,7 @@ std::string FormatFinding(const Finding& finding, std::string_view file) {
   }
   if (!text.empty()) text += ": ";
   text += finding.warning ? "warning: " : "error: ";
-  if (!finding.path.empty()) text += finding.path + ": ";
-  return text + finding.message;
+  return text + InWords(finding);
 }
 
 std::vector<ParsedExperiment> ParseExperiments(std::string_view text) {

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "experiment/findings.h"
 
 namespace shirabe::service {
 namespace {
@@ -56,11 +57,9 @@ Json DetailJson(const ErrorDetail& detail) {
   return json;
 }
 
-std::string InWords(const experiment::Finding& finding) {
-  const std::string place =
-      finding.line > 0 ? absl::StrCat("line ", finding.line, ", column ", finding.column, ": ")
-                       : "";
-  return absl::StrCat(place, finding.path, finding.path.empty() ? "" : ": ", finding.message);
+std::string PlaceOf(const experiment::Finding& finding) {
+  if (finding.line == 0) return "";
+  return absl::StrCat("line ", finding.line, ", column ", finding.column, ": ");
 }
 
 Status WithDetails(Status status, const Json& details) {
@@ -81,7 +80,7 @@ Status BadSpec(const std::string& what, const std::vector<experiment::Finding>& 
   std::string first;
   for (const experiment::Finding& finding : findings) {
     if (finding.warning) continue;
-    if (details.empty()) first = InWords(finding);
+    if (details.empty()) first = PlaceOf(finding) + experiment::InWords(finding);
     details.push_back(DetailJson({.field = finding.path,
                                   .reason = finding.message,
                                   .line = finding.line,
