@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # All tests, or one tier of them:
-#   tests/run.sh [tidy|unit|contract|simulation|integration|cluster|e2e]…
+#   tests/run.sh [tidy|unit|contract|simulation|integration|attack|cluster|e2e]…
 #   tests/run.sh [api|lint|sanitizers|fuzz|soak]…
 # Without an argument: the first line, as far as this machine can carry it; api (Schemathesis), lint
 # (clang-tidy), sanitizers, fuzz and soak run when they are named. What is skipped is said at the
@@ -177,6 +177,7 @@ tier_unit() {
 tier_contract() { run_ctest release contract "$JOBS"; }
 tier_simulation() { run_ctest release simulation 1; }
 tier_integration() { run_ctest release integration 1; }
+tier_attack() { run_ctest release attack 1; }
 
 # From PyPI, and large: installed by whoever wants it.
 tier_api() {
@@ -221,7 +222,7 @@ tier_sanitizers() {
   export ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1
   export UBSAN_OPTIONS=print_stacktrace=1
   build asan all_tests
-  run_ctest asan "unit|contract|simulation|integration" "$JOBS"
+  run_ctest asan "unit|contract|simulation|integration|attack" "$JOBS"
   # Debian's gRPC is not instrumented: under TSan all is tested that does not speak it.
   export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
   build tsan all_tests
@@ -265,7 +266,7 @@ usage() {
 }
 
 main() {
-  local tier all="tidy unit contract simulation integration cluster e2e"
+  local tier all="tidy unit contract simulation integration attack cluster e2e"
   for tier in "$@"; do
     [[ " $all api lint sanitizers fuzz soak " == *" $tier "* ]] || usage
   done

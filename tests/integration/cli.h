@@ -74,6 +74,10 @@ class Running {
   bool ended_ = false;
 };
 
+// The program under test: ours, or the one that SHIRABE_TEST_BINARY names, to see a test fail on
+// it.
+std::string Program();
+
 class Cli {
  public:
   Cli() {
@@ -94,7 +98,7 @@ class Cli {
 
   std::unique_ptr<Running> Start(std::vector<std::string> arguments,
                                  const std::string& input = "/dev/null") {
-    arguments.insert(arguments.begin(), std::string(BINARY_DIR) + "/bin/shirabe");
+    arguments.insert(arguments.begin(), Program());
     const std::string stem = Path("run" + std::to_string(++count_));
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);

@@ -1,5 +1,5 @@
 // What a user and a script see of the command line: output, exit codes, and that an interrupt loses
-// nothing. BINARY_DIR is where the program under test lies.
+// nothing.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
@@ -377,7 +377,7 @@ TEST_F(CliTest, ADatabaseOfANewerProgramIsRefused) {
 
 TEST_F(CliTest, AFullDiskForTheOutputIsAnError) {
   ASSERT_EQ(cli_.Run(cli_.Quick("full", kQuickTrial, {"--max-trials", "1"})).code, 0);
-  const std::string command = std::string("exec ") + BINARY_DIR + "/bin/shirabe get exp >/dev/full";
+  const std::string command = "exec " + Program() + " get exp >/dev/full";
   setenv("SHIRABE_HOME", cli_.state().c_str(), 1);
   const int status = std::system(command.c_str());
   unsetenv("SHIRABE_HOME");

@@ -1,5 +1,5 @@
 // `shirabe rehearse` with real programs: a careful one, and one that does everything wrong.
-// BINARY_DIR is where the program under test lies.
+//
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,6 +1,5 @@
 // shirabe serve as its users have it: a process that is killed, stopped, called by strangers and
-// joined by a second one, with real trials under it. BINARY_DIR is where the program under test
-// lies.
+// joined by a second one, with real trials under it.
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>

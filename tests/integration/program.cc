@@ -1,0 +1,13 @@
+// Where the program under test lies, for all that includes cli.h.
+#include <cstdlib>
+
+#include "tests/integration/cli.h"
+
+namespace shirabe::cmd {
+
+std::string Program() {
+  const char* other = std::getenv("SHIRABE_TEST_BINARY");
+  return other != nullptr ? other : std::string(BINARY_DIR) + "/bin/shirabe";
+}
+
+}  // namespace shirabe::cmd
