@@ -17,6 +17,7 @@
 #include "base/number.h"
 #include "client/table.h"
 #include "cmd/context.h"
+#include "cmd/doctor.h"
 #include "cmd/exit_code.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
@@ -27,14 +28,7 @@ extern char** environ;
 namespace shirabe::cmd {
 namespace {
 
-enum class State { kOk, kWarning, kError };
-
-struct Check {
-  std::string name;
-  State state = State::kOk;
-  std::string detail;
-  std::string fix = {};
-};
+using State = Check::State;
 
 const char* Word(State state) {
   switch (state) {
@@ -42,10 +36,6 @@ const char* Word(State state) {
     case State::kWarning: return "warning";
     default: return "error";
   }
-}
-
-Check Failed(const std::string& name, const Status& status, const std::string& fix) {
-  return {name, State::kError, Message(status), fix};
 }
 
 // ---- this machine ----------------------------------------------------------------------------
@@ -238,6 +228,24 @@ std::vector<Check> CheckAll(const Globals& globals) {
   return checks;
 }
 
+// What others can read, reach or do.
+std::vector<Check> CheckSecurity(const Globals& globals) {
+  std::vector<Check> checks;
+  const auto add = [&](std::vector<Check> more) {
+    for (Check& check : more) checks.push_back(std::move(check));
+  };
+  const auto place = FindPlaceOf(globals);
+  if (place.ok()) add(CheckFileSecurity(*place));
+  if (!place.ok()) add({Failed("home", place.status(), "set SHIRABE_HOME")});
+  add(CheckListeners("/proc"));
+  const auto access = FindAccessOf(globals);
+  add({CheckConfig(access)});
+  if (!access.ok() || access->server.empty()) return checks;
+  if (!access->token_file.empty()) add({CheckTokenFile(*access)});
+  add(CheckServerSecurity(*access));
+  return checks;
+}
+
 void Print(const std::vector<Check>& checks) {
   client::Table table({"STATE", "CHECK", "DETAIL"});
   for (const Check& check : checks) {
@@ -262,12 +270,15 @@ StatusOr<int> Doctor(const Arguments& arguments) {
   Options options("doctor",
                   "Looks whether what the other verbs need is there: home, database, clock, GPUs, "
                   "Python, and the server if one is meant. Exits with 1 if something is wrong.");
+  bool security = false;
   options.Arguments("nothing", nullptr, 0, 0);
+  options.Flag("--security", &security,
+               "say what is open instead: files that others can read, doors without a token");
   options.Word("-o,--output", &flags.output, {"table", "json", "yaml"}, "how to print");
   AddGlobals(options, &globals);
   ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
   if (done) return 0;
-  const std::vector<Check> checks = CheckAll(globals);
+  const std::vector<Check> checks = security ? CheckSecurity(globals) : CheckAll(globals);
   bool wrong = false;
   std::vector<client::Json> trees;
   for (const Check& check : checks) {

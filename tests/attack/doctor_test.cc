@@ -1,0 +1,58 @@
+// `doctor --security` names what is open on a machine, and says so of nothing that is closed.
+#include <sys/stat.h>
+
+#include "tests/attack/attacked_server.h"
+
+namespace shirabe::attack {
+namespace {
+
+using nlohmann::json;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class DoctorTest : public AttackTest {
+ protected:
+  // Each finding as "state check: detail".
+  std::vector<std::string> Findings(std::vector<std::string> more = {}, int code = 0) {
+    std::vector<std::string> words = {"doctor", "--security", "-o", "json"};
+    words.insert(words.end(), more.begin(), more.end());
+    const cmd::Outcome outcome = cli_.Run(words);
+    EXPECT_EQ(outcome.code, code) << outcome.out << outcome.err;
+    std::vector<std::string> findings;
+    for (const json& item : json::parse(outcome.out, nullptr, false)["items"]) {
+      findings.push_back(absl::StrCat(item["state"].get<std::string>(), " ",
+                                      item["check"].get<std::string>(), ": ",
+                                      item["detail"].get<std::string>()));
+    }
+    return findings;
+  }
+};
+
+TEST_F(DoctorTest, AServerWithTokensIsClosed) {
+  chmod(cli_.state().c_str(), 0700);
+  Serve();
+  const auto findings = Findings({"--server", grpc_});
+  EXPECT_THAT(findings,
+              Contains(HasSubstr("127.0.0.1:" + std::to_string(http_port_) + " asks for a token")));
+  EXPECT_THAT(findings, Contains("ok stranger: callers without a token are refused"));
+  EXPECT_THAT(findings, Not(Contains(HasSubstr("error"))));
+}
+
+TEST_F(DoctorTest, WhatIsOpenIsNamed) {
+  const std::string ready = cli_.Path("ready");
+  server_ = cli_.Start({"serve", "--insecure", "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0",
+                        "--ready-file", ready});
+  ASSERT_TRUE(cmd::Eventually([&] { return std::filesystem::exists(ready); })) << server_->Err();
+  const std::string grpc = json::parse(*ReadFile(ready))["grpc"].get<std::string>();
+  chmod(cli_.state().c_str(), 0755);
+  const auto findings = Findings({"--server", grpc}, 1);
+  EXPECT_THAT(findings, Contains("warning process " + std::to_string(server_->pid()) + ": " + grpc +
+                                 " takes everybody for the administrator"));
+  EXPECT_THAT(findings, Contains("error stranger: it answers callers without a token"));
+  EXPECT_THAT(findings,
+              Contains("error home: other users of this machine can read " + cli_.state()));
+}
+
+}  // namespace
+}  // namespace shirabe::attack
