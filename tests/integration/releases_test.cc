@@ -9,9 +9,12 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "db/store.h"
+#include "sidecar/pod.h"
 #include "tests/db/postgres_server.h"
 #include "tests/integration/cli.h"
 #include "tests/integration/http_wire.h"
+#include "trial/pod_build.h"
+#include "trial/pod_labels.h"
 
 namespace shirabe::cmd {
 namespace {
@@ -71,9 +74,7 @@ class ReleaseTest : public testing::TestWithParam<std::string> {
 
 TEST_P(ReleaseTest, VerbsSayWhatTheySaidThen) {
   for (const json& then : ReadJson("verbs.json")) {
-    std::vector<std::string> words = absl::StrSplit(then["words"].get<std::string>(), ' ');
-    words.insert(words.end(), {"-o", "json"});
-    const Outcome now = cli_.Run(words);
+    const Outcome now = cli_.Run(absl::StrSplit(then["words"].get<std::string>(), ' '));
     EXPECT_EQ(now.code, then["code"]) << then["words"] << now.err;
     const json parsed = json::parse(now.out, nullptr, /*allow_exceptions=*/false);
     EXPECT_EQ(Lost(then["out"], parsed.is_discarded() ? json(now.out) : parsed, ""), "")
@@ -112,6 +113,26 @@ TEST_P(ReleaseTest, ATrialThatWasAskedForIsToldTo) {
   EXPECT_THAT(asked.dump(), HasSubstr("asked-3"));
   EXPECT_EQ(cli_.Run({"tell", "asked-3", "loss=0.125", "-n", "team"}).code, 0);
   EXPECT_THAT(cli_.Run({"best", "asked", "-n", "team", "-o", "json"}).out, HasSubstr("0.125"));
+}
+
+// While a controller is replaced, pods of the one before run on, and their containers begin anew.
+TEST_P(ReleaseTest, ThePodsOfAnOldControllerAreKnown) {
+  const json job = ReadJson("job.json");
+  EXPECT_EQ(trial::KeyOf(job), (AttemptKey{{{"team", "spot"}, 3}, 2}));
+  EXPECT_NE(trial::AttemptIdOf(job), "");
+  int read = 0;
+  for (const json& container : job["spec"]["template"]["spec"]["initContainers"]) {
+    for (const json& variable : container["env"]) {
+      if (variable["name"] != "SHIRABE_POD") continue;
+      const std::string text =
+          absl::StrReplaceAll(variable["value"].get<std::string>(), {{"$$", "$"}});
+      const auto pod = sidecar::ReadPod(text, "/shirabe");
+      ASSERT_TRUE(pod.ok()) << pod.status();
+      EXPECT_EQ(pod->config.trial(), 3);
+      read += pod->config.token() == "0123456789abcdef" || container["name"] == "shirabe-init";
+    }
+  }
+  EXPECT_EQ(read, 2);
 }
 
 TEST_P(ReleaseTest, ADatabaseOfPostgresOpens) {

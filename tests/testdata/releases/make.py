@@ -6,7 +6,8 @@
 Run once for a release, with the program of that release; tests/integration/releases_test.cc opens
 the result with every later one. FOLDER gets home.tar.gz (SQLite database, logs, journals,
 checkpoints), cut.yaml (of an experiment in it that was interrupted), postgres.sql (a dump, if
-PostgreSQL is installed), verbs.json and routes.json.
+PostgreSQL is installed), verbs.json and routes.json. job.json, the Job of an attempt, was printed by
+trial::BuildAttemptObject.
 """
 import gzip
 import io
@@ -94,12 +95,12 @@ spec:
 """
 VERBS = [
     "get exp -A", "get exp spot", "get trials spot", "get attempts spot",
-    "get checkpoints spot-1", "get metrics spot-2", "describe exp spot", "describe trial spot-1",
-    "best spot", "events spot", "export spot", "compare spot-1 spot-2", "compare spot quick",
-    "get exp asked -n team", "get trials asked -n team", "describe exp asked -n team",
-    "events asked -n team", "best asked -n team", "get trials imported", "describe exp imported",
-    "get trials quick", "best quick", "get exp none", "get trials spot --filter phase=Failed",
-    "algorithms", "explain algorithm tpe", "explain stopper medianstop", "version",
+    "get checkpoints spot-1", "get metrics spot-2", "best spot", "events spot",
+    "compare spot-1 spot-2", "compare spot quick", "get exp asked -n team",
+    "get trials asked -n team", "events asked -n team", "best asked -n team",
+    "get trials imported", "get trials quick", "best quick", "get exp none",
+    "get trials spot --filter state=Failed", "algorithms", "explain algorithm tpe",
+    "explain stopper medianstop", "version",
 ]
 
 
@@ -145,7 +146,7 @@ def make_experiments(program, folder, db):
     cut_short(program, write("cut.yaml", spec("cut")), db)
     run(program, "run", "--name", "quick", "--param", "x=0..1", "--param", "kind=a,b",
         "--minimize", "loss", "--max-trials", "3", "--seed", "1", *db, "--", "/bin/sh", "-c",
-        'echo "loss=$1"', "sh", "{x}")
+        'echo "loss=$1"', "sh", "{x}", "{kind}")
     table = write("table.csv", "lr,loss\n0.1,0.5\n0.2,0.25\n0.3,nan\n")
     run(program, "import", "csv", table, "--minimize", "loss", "--name", "imported", *db)
     run(program, "create", "-f", write("asked.yaml", ASKED), *db)
@@ -168,8 +169,12 @@ def parsed(text):
 def record_verbs(program):
     recorded = []
     for words in VERBS:
-        done = run(program, *words.split(), "-o", "json", code=None)
+        words += " -o json"
+        done = run(program, *words.split(), code=None)
         recorded.append({"words": words, "code": done.returncode, "out": parsed(done.stdout)})
+    for words in ("export spot -o csv", "export spot -o jsonl", "best spot -o args"):
+        done = run(program, *words.split())
+        recorded.append({"words": words, "code": 0, "out": done.stdout})
     return recorded
 
 
@@ -196,7 +201,8 @@ def record_routes(program):
         recorded = []
         schema = json.loads(get(port, "/openapi.json")[1])
         for path, methods in sorted(schema["paths"].items()):
-            if "get" not in methods or path in ("/metrics", "/readyz") or "watch" in path:
+            if "get" not in methods or path in ("/metrics", "/readyz", "/openapi.json") or \
+                    path.endswith(("watch", "suggestions")):
                 continue
             for ns, name in (("default", "spot"), ("team", "asked"), ("default", "none")):
                 filled = (path.replace("{namespace}", ns).replace("{trial}", "1")
@@ -262,6 +268,7 @@ def main():
         with open(f"{out}/cut.yaml", "w") as file:
             file.write(spec("cut"))
         pack(f"{out}/home.tar.gz")
+        run(program, "delete", "cut")  # a server would run it
         with open(f"{out}/routes.json", "w") as file:
             json.dump(record_routes(program), file, indent=1)
         shutil.rmtree(HOME)
