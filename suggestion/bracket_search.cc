@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/cancellation.h"
+
 namespace shirabe::suggestion {
 namespace {
 
@@ -29,7 +31,7 @@ StatusOr<Proposal> BracketSearch::Propose(const History& history, int count, con
   RungBook book(history, rungs_, {Plan(0, limited ? max_trials_ : RungBook::kUnlimited)});
   Newcomers newcomers(history, rungs_, searcher_);
   std::vector<Suggestion> suggestions;
-  while (static_cast<int>(suggestions.size()) < count) {
+  while (static_cast<int>(suggestions.size()) < count && !IsCancelled()) {
     std::optional<Suggestion> next = Promote(book);
     const std::optional<int> room = next ? std::nullopt : Room(book, left - book.made());
     if (room) {

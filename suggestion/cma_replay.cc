@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/cancellation.h"
 #include "suggestion/algorithm.h"
 
 namespace shirabe::suggestion {
@@ -138,6 +139,7 @@ void CmaReplay::RunByLabel() {
   auto left = static_cast<int64_t>(generations.size());
   if (left > kPatience) settled_ = true;  // no longer waits for the sources
   for (const auto& [tag, members] : generations) {
+    if (IsCancelled()) return;
     MoveTo(tag);
     --left;
     const bool open = left == 0 && IsOpen(members);
@@ -165,6 +167,7 @@ CmaReplay::Generations CmaReplay::ByLabel() const {
 
 void CmaReplay::RunInBlocks() {
   for (int64_t first = next_;;) {
+    if (IsCancelled()) return;
     const int64_t end = first + search_.population();
     const int64_t ahead = in_.history.size() - end;
     Indices members;

@@ -25,6 +25,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/cancellation.h"
 #include "base/number.h"
 #include "suggestion/parzen.h"
 #include "suggestion/ranking.h"
@@ -97,7 +98,8 @@ class Tpe : public Algorithm {
     const int64_t known = ranking.ended() + static_cast<int64_t>(history.prior().size());
     Unvisited unvisited(history);
     std::vector<Suggestion> suggestions;
-    while (static_cast<int>(suggestions.size()) < count && !unvisited.Exhausted()) {
+    while (static_cast<int>(suggestions.size()) < count && !IsCancelled() &&
+           !unvisited.Exhausted()) {
       const uint64_t ordinal = history.next_ordinal() + suggestions.size();
       std::optional<Suggestion> next =
           known < options_.startup

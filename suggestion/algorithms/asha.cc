@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/cancellation.h"
 #include "base/number.h"
 #include "suggestion/newcomers.h"
 #include "suggestion/rung_book.h"
@@ -40,7 +41,7 @@ class Asha : public Algorithm {
     RungBook book(history, rungs_, standing_);
     Newcomers newcomers(history, rungs_, searcher_);
     std::vector<Suggestion> suggestions;
-    while (static_cast<int>(suggestions.size()) < count) {
+    while (static_cast<int>(suggestions.size()) < count && !IsCancelled()) {
       std::optional<Suggestion> next = Promote(book);
       if (!next && !book.closed()) {
         const int bracket = NextBracket(book);

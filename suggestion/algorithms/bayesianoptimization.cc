@@ -23,6 +23,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/cancellation.h"
 #include "suggestion/algorithm.h"
 #include "suggestion/gp/normal.h"
 #include "suggestion/gp/recommend.h"
@@ -134,6 +135,7 @@ void Chooser::Imagine(const std::vector<Point>& points, Rng rng) {
   }
   const SobolSequence sequence(1);
   for (const Point& point : points) {
+    if (IsCancelled()) return;
     const gp::Inputs inputs = layout_.From({point});
     const gp::Posterior::Prediction prediction = posterior.Predict(inputs);
     const double deviation = std::sqrt(prediction.variance[0]);
@@ -292,7 +294,7 @@ StatusOr<Proposal> Bayesian::Propose(const History& history, int count, const Rn
   const bool learnable = data.Learnable();
   std::optional<Chooser> chooser;
   std::vector<Point> pending = data.pending;
-  while (static_cast<int>(suggestions.size()) < count && !unvisited.Exhausted()) {
+  while (static_cast<int>(suggestions.size()) < count && !IsCancelled() && !unvisited.Exhausted()) {
     const auto ordinal = static_cast<uint64_t>(history.next_ordinal()) + suggestions.size();
     const bool first = static_cast<int64_t>(ordinal) < config_.initial || !learnable;
     if (!first && !chooser) chooser.emplace(config_, history.space(), data, memory);

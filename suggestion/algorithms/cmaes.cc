@@ -17,6 +17,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/cancellation.h"
 #include "base/number.h"
 #include "suggestion/algorithm.h"
 #include "suggestion/cma_layout.h"
@@ -50,7 +51,7 @@ class Cmaes : public Algorithm {
     CmaFrame frame = replay.frame();
     Unvisited unvisited(history);
     std::vector<Suggestion> suggestions;
-    while (static_cast<int>(suggestions.size()) < count) {
+    while (static_cast<int>(suggestions.size()) < count && !IsCancelled()) {
       const Rng rng = root.Fork(history.next_ordinal() + suggestions.size());
       std::optional<Point> point = Likely(replay.search(), unvisited, rng, frame);
       const std::string explanation = Explanation(replay, point.has_value());

@@ -19,6 +19,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/cancellation.h"
 #include "suggestion/algorithm.h"
 #include "suggestion/start.h"
 #include "suggestion/success_history.h"
@@ -43,7 +44,8 @@ class De : public Algorithm {
     SuccessHistory past(history, slots_);
     Unvisited unvisited(history);
     std::vector<Suggestion> suggestions;
-    while (static_cast<int>(suggestions.size()) < count && !unvisited.Exhausted()) {
+    while (static_cast<int>(suggestions.size()) < count && !IsCancelled() &&
+           !unvisited.Exhausted()) {
       const int64_t ordinal = history.next_ordinal() + static_cast<int64_t>(suggestions.size());
       std::optional<Suggestion> next = ordinal < slots_ || past.ranked().size() < kLeast
                                            ? start_.Next(history.space(), ordinal, root, unvisited)

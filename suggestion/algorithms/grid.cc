@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/cancellation.h"
 #include "suggestion/algorithm.h"
 #include "suggestion/unvisited.h"
 
@@ -47,10 +48,11 @@ class Grid : public Algorithm {
     Unvisited unvisited(history);
     std::vector<Suggestion> suggestions;
     uint64_t index = FirstCandidate(history);
-    for (int64_t unseen = history.next_ordinal() - history.size(); unseen > 0 && index < all;) {
+    for (int64_t unseen = history.next_ordinal() - history.size();
+         unseen > 0 && index < all && !IsCancelled();) {
       if (unvisited.Take(space.At(index++))) --unseen;
     }
-    for (; index < all && static_cast<int>(suggestions.size()) < count; ++index) {
+    for (; index < all && !IsCancelled() && static_cast<int>(suggestions.size()) < count; ++index) {
       Point point = space.At(index);
       if (!unvisited.Take(point)) continue;
       suggestions.push_back(

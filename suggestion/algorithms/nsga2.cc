@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/cancellation.h"
 #include "suggestion/algorithm.h"
 #include "suggestion/evolution.h"
 #include "suggestion/start.h"
@@ -39,7 +40,8 @@ class Nsga2 : public Algorithm {
     const std::vector<Individual> parents = Survivors(EndedIndividuals(history), population_);
     Unvisited unvisited(history);
     std::vector<Suggestion> suggestions;
-    while (static_cast<int>(suggestions.size()) < count && !unvisited.Exhausted()) {
+    while (static_cast<int>(suggestions.size()) < count && !IsCancelled() &&
+           !unvisited.Exhausted()) {
       const int64_t ordinal = history.next_ordinal() + static_cast<int64_t>(suggestions.size());
       std::optional<Suggestion> next = ordinal < population_ || parents.size() < 2
                                            ? start_.Next(history.space(), ordinal, root, unvisited)

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/cancellation.h"
 #include "base/number.h"
 #include "suggestion/algorithm.h"
 #include "suggestion/configurations.h"
@@ -67,7 +68,7 @@ class Pbt : public Algorithm {
     Population population(history, options_);
     Configurations configurations(history, options_.resource);
     Proposal proposal;
-    while (static_cast<int>(proposal.suggestions.size()) < count) {
+    while (static_cast<int>(proposal.suggestions.size()) < count && !IsCancelled()) {
       Rng rng = root.Fork(history.next_ordinal() + proposal.suggestions.size());
       const auto step = population.Next(rng);
       if (!step) break;

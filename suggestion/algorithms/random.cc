@@ -2,6 +2,7 @@
 // good choice when trials are cheap, many, and all run at once.
 #include <utility>
 
+#include "base/cancellation.h"
 #include "suggestion/algorithm.h"
 #include "suggestion/unvisited.h"
 
@@ -17,7 +18,7 @@ class Random : public Algorithm {
   StatusOr<Proposal> Propose(const History& history, int count, const Rng& root) override {
     Unvisited unvisited(history);
     std::vector<Suggestion> suggestions;
-    while (static_cast<int>(suggestions.size()) < count) {
+    while (static_cast<int>(suggestions.size()) < count && !IsCancelled()) {
       Rng rng = root.Fork(history.next_ordinal() + suggestions.size());
       std::optional<Point> point = unvisited.Draw(rng);
       if (!point) break;

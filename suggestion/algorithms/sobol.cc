@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/cancellation.h"
 #include "suggestion/algorithm.h"
 #include "suggestion/sobol_sequence.h"
 #include "suggestion/unvisited.h"
@@ -28,7 +29,7 @@ class Sobol : public Algorithm {
   StatusOr<Proposal> Propose(const History& history, int count, const Rng& root) override {
     Unvisited unvisited(history);
     std::vector<Suggestion> suggestions;
-    while (static_cast<int>(suggestions.size()) < count) {
+    while (static_cast<int>(suggestions.size()) < count && !IsCancelled()) {
       const uint64_t ordinal = history.next_ordinal() + suggestions.size();
       std::optional<Suggestion> suggestion = Next(history.space(), unvisited, ordinal, root);
       if (!suggestion) break;

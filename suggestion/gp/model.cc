@@ -6,6 +6,8 @@
 #include <numbers>
 #include <utility>
 
+#include "base/cancellation.h"
+
 namespace shirabe::suggestion::gp {
 namespace {
 
@@ -140,7 +142,7 @@ Fitted Fit(const Inputs& inputs, const VectorXd& y, const Theta& start) {
   Lbfgs search(start.values, box,
                {.max_iterations = 100, .gradient_tolerance = 1e-2, .decrease_tolerance = 1e-9});
   VectorXd gradient;
-  while (!search.done()) {
+  while (!search.done() && !IsCancelled()) {
     const Theta theta{search.next()};
     const double value = NegativeLogPosterior(theta, inputs, y, gradient);
     search.Tell(value, gradient);

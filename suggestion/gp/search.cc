@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/cancellation.h"
 #include "suggestion/sobol_sequence.h"
 
 namespace shirabe::suggestion::gp {
@@ -176,7 +177,7 @@ void Search::Climb(Inputs& points) const {
   std::vector<Index> active(climbers.size());
   std::iota(active.begin(), active.end(), 0);
   const auto finished = [&](Index i) { return climbers[i].done(); };
-  while (!active.empty()) {
+  while (!active.empty() && !IsCancelled()) {
     Inputs batch = layout_.Empty(static_cast<Index>(active.size()));
     for (size_t k = 0; k < active.size(); ++k) {
       Copy(points, active[k], batch, static_cast<Index>(k));

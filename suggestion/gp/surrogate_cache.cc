@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/cancellation.h"
 #include "base/rng.h"
 
 namespace shirabe::suggestion::gp {
@@ -53,7 +54,8 @@ SurrogateCache::Answer SurrogateCache::Learn(const Inputs& inputs, const Eigen::
       std::make_shared<const Learned>(Learned{std::move(surrogate), after});  // shared: see Learn
   const int64_t n = inputs.rows(), columns = inputs.numeric() + inputs.categorical();
   const int64_t bytes = static_cast<int64_t>(sizeof(double)) * n * (n + 2 * columns + 8);
-  Insert({digest, std::move(question), answer, bytes});
+  // One that was cut short is not the answer to this question.
+  if (!IsCancelled()) Insert({digest, std::move(question), answer, bytes});
   return answer;
 }
 
