@@ -27,6 +27,7 @@ bool HasAudience(const Json& status, const std::string& audience) {
 }
 
 std::string Words(const Deed& deed) {
+  if (!deed.path.empty()) return absl::StrCat(deed.verb, " ", deed.path);
   const std::string place =
       deed.namespace_name.empty() ? "in all namespaces" : "in namespace " + deed.namespace_name;
   return absl::StrCat(deed.verb, " ", deed.resource, ".", deed.group, " ", place);
@@ -100,12 +101,15 @@ Status Reviewer::MayDo(const Person& person, const Deed& deed) {
 Status Reviewer::AskWhether(const Person& person, const Deed& deed) {
   const Resource resource{"authorization.k8s.io", "v1", "subjectaccessreviews",
                           "SubjectAccessReview", false};
-  Json spec = {{"user", person.name},
-               {"resourceAttributes",
-                {{"verb", deed.verb},
-                 {"group", deed.group},
-                 {"resource", deed.resource},
-                 {"namespace", deed.namespace_name}}}};
+  Json spec = {{"user", person.name}};
+  if (deed.path.empty()) {
+    spec["resourceAttributes"] = {{"verb", deed.verb},
+                                  {"group", deed.group},
+                                  {"resource", deed.resource},
+                                  {"namespace", deed.namespace_name}};
+  } else {
+    spec["nonResourceAttributes"] = {{"verb", deed.verb}, {"path", deed.path}};
+  }
   for (const char* field : {"uid", "groups", "extra"}) {
     if (const Json* value = FindAt(person.info, {field})) spec[field] = *value;
   }
@@ -119,8 +123,9 @@ Status Reviewer::AskWhether(const Person& person, const Deed& deed) {
   const Json* allowed = FindAt(*review, {"status", "allowed"});
   if (allowed != nullptr && *allowed == true) return absl::OkStatus();
   return absl::PermissionDeniedError(
-      absl::StrCat(person.name, " may not ", Words(deed),
-                   ": by the cluster's RBAC; the role `edit` or `view` there lets him"));
+      absl::StrCat(person.name, " may not ", Words(deed), ": by the cluster's RBAC; ",
+                   deed.path.empty() ? "the role `edit` or `view` there allows it"
+                                     : "a ClusterRole with these nonResourceURLs allows it"));
 }
 
 }  // namespace shirabe::kube

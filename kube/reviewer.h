@@ -27,9 +27,12 @@ struct Person {
 // "may PERSON list experiments.kubeflow.org in NAMESPACE?"
 struct Deed {
   std::string verb;
-  std::string group;
-  std::string resource;
-  std::string namespace_name;  // "" = in all of them
+  std::string group = {};
+  std::string resource = {};
+  std::string namespace_name = {};  // "" = in all of them
+  // Where it is not "", the deed is to a path of its own and none of the above but the verb counts:
+  // "may PERSON get /metrics?"
+  std::string path = {};
 };
 
 class Reviewer {

@@ -41,8 +41,14 @@ class ReviewerTest : public testing::Test {
             {"username", "ada"}, {"uid", "7"}, {"groups", Json::array({"women"})}};
       }
     } else {
-      const Json& wanted = asked["spec"]["resourceAttributes"];
       EXPECT_EQ(asked["spec"]["user"], "ada");
+      if (asked["spec"].contains("nonResourceAttributes")) {
+        EXPECT_FALSE(asked["spec"].contains("resourceAttributes"));
+        const Json path = {{"verb", "get"}, {"path", "/metrics"}};
+        answer["status"] = {{"allowed", asked["spec"]["nonResourceAttributes"] == path}};
+        return exchange.Reply(201, answer.dump());
+      }
+      const Json& wanted = asked["spec"]["resourceAttributes"];
       EXPECT_EQ(asked["spec"]["groups"], Json::array({"women"}));
       answer["status"] = {
           {"allowed", may_ && wanted["verb"] == "list" && wanted["namespace"] == "team"}};
@@ -74,6 +80,15 @@ TEST_F(ReviewerTest, SomebodyWhoIsKnownMayDoWhatHeMay) {
   EXPECT_THAT(Message(other), AllOf(HasSubstr("ada may not list experiments.kubeflow.org"),
                                     HasSubstr("in namespace other")));
   EXPECT_THAT(Message(reviewer_.MayDo(*ada, Listing(""))), HasSubstr("in all namespaces"));
+}
+
+TEST_F(ReviewerTest, APathIsARightOfItsOwn) {
+  const auto ada = reviewer_.Review("a.d.a");
+  ASSERT_TRUE(ada.ok()) << ada.status();
+  EXPECT_TRUE(reviewer_.MayDo(*ada, {.verb = "get", .path = "/metrics"}).ok());
+  const Status other = reviewer_.MayDo(*ada, {.verb = "get", .path = "/other"});
+  EXPECT_TRUE(absl::IsPermissionDenied(other)) << other;
+  EXPECT_THAT(Message(other), HasSubstr("ada may not get /other"));
 }
 
 TEST_F(ReviewerTest, AnUnknownTokenIsRefusedWithTheFix) {
