@@ -1,5 +1,6 @@
 #include "base/process_id.h"
 
+#include <pwd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -47,6 +48,15 @@ std::optional<ProcessId> FindProcess(pid_t pid) {
   ProcessId id{host, boot, pid, 0};
   if (!ParseInt(fields[kStart], id.start)) return std::nullopt;
   return id;
+}
+
+std::string UserAtHost() {
+  std::string buffer(1 << 14, '\0');
+  passwd entry;
+  passwd* found = nullptr;
+  const bool known =
+      getpwuid_r(geteuid(), &entry, buffer.data(), buffer.size(), &found) == 0 && found != nullptr;
+  return (known ? std::string(found->pw_name) : std::to_string(geteuid())) + "@" + HostName();
 }
 
 ProcessId ThisProcess() {

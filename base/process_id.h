@@ -29,6 +29,10 @@ absl::Duration AgeOf(uint64_t start);
 // Whether it still runs. True if it is on another host, which cannot be known from here.
 bool MayBeAlive(const ProcessId& id);
 
+// Who runs this process, by the system's account of it: alice@laptop; 1000@laptop where the system
+// has no name for it.
+std::string UserAtHost();
+
 // host:pid:start:boot, and back; nullopt for anything else.
 std::string ToString(const ProcessId& id);
 std::optional<ProcessId> ParseProcessId(std::string_view text);

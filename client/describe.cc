@@ -142,6 +142,11 @@ std::string ConditionsTable(const v1::Experiment& experiment, absl::Time now) {
   return table.Take();
 }
 
+// "admin by grpc, 5m ago"
+std::string ActorLine(const v1::Actor& actor, absl::Time now) {
+  return ActorWords(actor) + (actor.name().empty() ? "" : ", " + When(actor.time(), now));
+}
+
 std::string OwnerLine(const v1::Experiment& experiment, const std::string& holder) {
   if (!holder.empty()) return holder;
   return experiment::IsEnded(experiment) ? "" : "nobody: `shirabe run` with its file goes on";
@@ -165,6 +170,9 @@ StatusOr<std::string> DescribeExperiment(Client& client, const ExperimentKey& ke
   page.Line("Waiting", experiment.status().shirabe().waiting());
   page.Line("Created", When(experiment.metadata().creation_timestamp(), now));
   page.Line("Ended", When(experiment.status().completion_time(), now));
+  page.Line("Created by", ActorWords(experiment.status().shirabe().created_by()));
+  page.Line("Changed by", ActorLine(experiment.status().shirabe().changed_by(), now));
+  page.Line("Stopped by", ActorLine(experiment.status().shirabe().stopped_by(), now));
   page.Line("Run by", OwnerLine(experiment, holder));
   page.Line("Objective", ObjectiveLine(spec.objective()));
   page.Line("Algorithm", AlgorithmLine(experiment));

@@ -179,6 +179,9 @@ void Finish(const Imported& imported, absl::Time now, v1::Experiment& experiment
   AddCondition("Succeeded", message, now, status);
   *status.mutable_start_time() = ToProto(now);
   *status.mutable_completion_time() = ToProto(now);
+  v1::Actor& by = *status.mutable_shirabe()->mutable_created_by();
+  by = imported.actor;
+  *by.mutable_time() = ToProto(now);
 }
 
 struct Builder {
@@ -286,6 +289,12 @@ StatusOr<db::Batch> MakeBatch(const std::string& ns, Imported& imported, absl::T
   }
   Finish(imported, now, builder.experiment);
   builder.batch.experiment = experiment::KeyOf(builder.experiment);
+  v1::Event made;
+  made.set_reason("ExperimentImported");
+  made.set_message(absl::StrCat(builder.batch.trials.size(), " trials of ", imported.source));
+  *made.mutable_actor() = builder.experiment.status().shirabe().created_by();
+  *made.mutable_time() = ToProto(now);
+  builder.batch.events.push_back(std::move(made));
   builder.batch.put = {std::move(builder.experiment), 0};
   return std::move(builder.batch);
 }

@@ -39,6 +39,7 @@ struct Imported {
   Json parameters;
   std::vector<ImportedTrial> trials;
   std::vector<std::string> notes;  // what was left out, in words
+  v1::Actor actor = {};            // who imports it; never from the wire
 };
 
 // The text in lower case, with '-' for what a name may not have, cut to its length; "imported" if

@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/process_id.h"
 #include "base/rng.h"
+#include "client/actor.h"
 #include "client/imported.h"
 #include "client/leftovers.h"
 #include "client/suggest.h"
@@ -131,7 +132,7 @@ class StoreClient : public LocalClient {
         }));
     RETURN_IF_ERROR(CheckFits(experiment));
     std::lock_guard lock(ChangeLock(key));
-    return experiment::Submit(*store_, *options_.clock, experiment, generation);
+    return experiment::Submit(*store_, *options_.clock, By(options_.actor, experiment), generation);
   }
   StatusOr<std::vector<std::string>> Import(const std::string& ns,
                                             const Imported& imported) override;
@@ -139,12 +140,13 @@ class StoreClient : public LocalClient {
     RETURN_IF_ERROR(CheckScale(key, intent));
     {
       std::lock_guard lock(ChangeLock(key));
-      RETURN_IF_ERROR(experiment::Send(*store_, *options_.clock, key, intent));
+      RETURN_IF_ERROR(experiment::Send(*store_, *options_.clock, key, By(options_.actor, intent)));
     }
     if (controller_ != nullptr) controller_->Poke(key);
     return absl::OkStatus();
   }
-  Status Delete(const ExperimentKey& key, absl::Duration patience, const Wait& wait) override;
+  Status DeleteFor(const v1::Actor& actor, const ExperimentKey& key, absl::Duration patience,
+                   const Wait& wait) override;
   StatusOr<Asked> Ask(const ExperimentKey& key, const std::string& caller,
                       absl::Duration patience) override;
   StatusOr<experiment::Reported> Tell(const experiment::Report& report) override;
@@ -211,9 +213,11 @@ Status StoreClient::CheckScale(const ExperimentKey& key, const v1::Intent& inten
 
 // Whoever runs the experiment carries the deletion out. Where nobody does, we do it in the same
 // way, since processes of it may still be running after their owner died.
-Status StoreClient::Delete(const ExperimentKey& key, absl::Duration patience, const Wait& wait) {
+Status StoreClient::DeleteFor(const v1::Actor& actor, const ExperimentKey& key,
+                              absl::Duration patience, const Wait& wait) {
   v1::Intent intent;
   intent.set_verb(v1::Intent::DELETE);
+  *intent.mutable_actor() = actor;
   Status sent = Send(key, intent);
   // Asked for before; its files may still be on their way.
   const bool going =
@@ -261,6 +265,7 @@ StatusOr<std::vector<std::string>> StoreClient::Import(const std::string& ns,
   }
   if (!absl::IsNotFound(found)) return found;
   Imported stored = imported;
+  if (stored.actor.name().empty()) stored.actor = options_.actor;
   ASSIGN_OR_RETURN(const db::Batch batch, MakeBatch(ns, stored, options_.clock->Now()));
   RETURN_IF_ERROR(store_->Commit(batch).status());
   return std::vector<std::string>(stored.notes.begin() + imported.notes.size(), stored.notes.end());
@@ -379,13 +384,6 @@ StatusOr<experiment::Reported> StoreClient::Tell(const experiment::Report& repor
   if (owner.controller != nullptr) return owner.controller->Tell(report, kTellPatience);
   return absl::UnavailableError(absl::StrCat(Holder(key).value_or("another process"), " runs ",
                                              ToString(key), ": tell it there"));
-}
-
-// A database that nobody named, in the usual place, where there is none.
-bool IsStillAbsent(const Place& place) {
-  constexpr char kScheme[] = "sqlite:";
-  if (!place.db_is_usual || !absl::StartsWith(place.db, kScheme)) return false;
-  return access(place.db.c_str() + sizeof kScheme - 1, F_OK) != 0 && errno == ENOENT;
 }
 
 }  // namespace

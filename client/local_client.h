@@ -17,6 +17,7 @@ struct LocalOptions {
   Place place;
   bool read_only = true;
   Clock* clock = nullptr;  // outlives the client
+  v1::Actor actor = {};    // who uses it, as what he causes records him
 };
 
 // What the experiments that a process runs may use.
@@ -28,6 +29,9 @@ struct Machines {
   trial::PodOptions pods = {};
 };
 
+// What is caused for somebody else than options.actor records that one, where a caller that is
+// trusted says so: in experiment.status.shirabe.createdBy of Submit, Imported.actor, Intent.actor
+// and DeleteFor. A server sets all of them itself (service/guarded_client.h).
 class LocalClient : public Client {
  public:
   // A database that nobody named and that is not there yet reads as an empty one. Otherwise the
@@ -41,6 +45,12 @@ class LocalClient : public Client {
 
   // kPermissionDenied unless an attempt of this trial has this token.
   virtual Status CheckToken(const TrialKey& key, const std::string& token) = 0;
+
+  Status Delete(const ExperimentKey& key, absl::Duration patience, const Wait& wait) final {
+    return DeleteFor({}, key, patience, wait);
+  }
+  virtual Status DeleteFor(const v1::Actor& actor, const ExperimentKey& key,
+                           absl::Duration patience, const Wait& wait) = 0;
 
   // From now on this controller, which lasts as long as the client is used, is told at once what is
   // asked of the experiments that it owns; null = nobody is.

@@ -1,7 +1,11 @@
 #include "client/place.h"
 
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstdlib>
 
+#include "absl/strings/match.h"
 #include "base/names.h"
 
 namespace shirabe::client {
@@ -44,6 +48,12 @@ StatusOr<Place> FindPlace(const PlaceFlags& flags, const Environment& environmen
   if (place.ns_is_usual) place.ns = "default";
   RETURN_IF_ERROR(ValidateNamespace(place.ns));
   return place;
+}
+
+bool IsStillAbsent(const Place& place) {
+  constexpr char kScheme[] = "sqlite:";
+  if (!place.db_is_usual || !absl::StartsWith(place.db, kScheme)) return false;
+  return access(place.db.c_str() + sizeof kScheme - 1, F_OK) != 0 && errno == ENOENT;
 }
 
 }  // namespace shirabe::client

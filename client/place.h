@@ -33,4 +33,7 @@ Environment ProcessEnvironment();
 // if nothing says where the home is, or if the namespace cannot be one.
 StatusOr<Place> FindPlace(const PlaceFlags& flags, const Environment& environment);
 
+// Whether the database is one that nobody named, in the usual place, where there is none.
+bool IsStillAbsent(const Place& place);
+
 }  // namespace shirabe::client

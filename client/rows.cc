@@ -12,6 +12,11 @@
 namespace shirabe::client {
 namespace {
 
+// "; by admin (grpc)"
+std::string By(const v1::Actor& actor) {
+  return actor.name().empty() ? "" : "; by " + ActorWords(actor);
+}
+
 using google::protobuf::Timestamp;
 
 std::string Since(const Timestamp& time, absl::Time now) {
@@ -153,7 +158,7 @@ Cells EventRow(const v1::Event& event, const RowStyle& style) {
   if (event.trial() > 0) object = "trial/" + TrialName(trial);
   if (event.attempt() > 0) object = "attempt/" + AttemptName({trial, event.attempt()});
   return {Since(event.time(), style.now), event.warning() ? "Warning" : "Normal", event.reason(),
-          object, event.message()};
+          object, event.message() + By(event.actor())};
 }
 
 Cells ObservationHeader() { return {"ATTEMPT", "STEP", "METRIC", "VALUE", "AGE", "NOTE"}; }

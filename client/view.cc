@@ -277,6 +277,9 @@ Json EventJson(const v1::Event& event) {
   if (event.trial() > 0) tree["trial"] = TrialName({ExperimentKeyOf(event), event.trial()});
   PutCount(tree, "attempt", event.attempt());
   PutTime(tree, "time", event.time());
+  if (!event.actor().name().empty()) {
+    tree["actor"] = {{"name", event.actor().name()}, {"door", event.actor().door()}};
+  }
   return tree;
 }
 

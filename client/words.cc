@@ -83,6 +83,10 @@ std::string ShortAssignments(const google::protobuf::RepeatedPtrField<v1::Assign
   });
 }
 
+std::string ActorWords(const v1::Actor& actor) {
+  return actor.name().empty() ? "" : absl::StrCat(actor.name(), " (", actor.door(), ")");
+}
+
 std::string HolderWords(const std::string& holder) {
   const auto process = ParseProcessId(holder);
   return process ? absl::StrCat("process ", process->pid, " on ", process->host) : holder;

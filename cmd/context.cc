@@ -193,6 +193,13 @@ client::Access PluginAccess(const Globals& globals, const client::Environment& e
           .ns = either(globals.ns, "SHIRABE_NAMESPACE")};
 }
 
+v1::Actor ThisUser() {
+  v1::Actor actor;
+  actor.set_name(UserAtHost());
+  actor.set_door("command line");
+  return actor;
+}
+
 }  // namespace
 
 StatusOr<client::Access> FindAccessOf(const Globals& globals) {
@@ -233,8 +240,9 @@ StatusOr<LocalSession> OpenLocal(const Globals& globals, bool read_only) {
         "hands an experiment to a server)");
   }
   ASSIGN_OR_RETURN(client::Place place, FindPlaceOf(globals));
-  auto opened =
-      client::LocalClient::Open({.place = place, .read_only = read_only, .clock = RealClock()});
+  client::LocalOptions options{.place = place, .read_only = read_only, .clock = RealClock()};
+  if (!read_only) options.actor = ThisUser();
+  auto opened = client::LocalClient::Open(std::move(options));
   if (!opened.ok()) return AsUsage(opened.status());
   return LocalSession{std::move(*opened), std::move(place)};
 }

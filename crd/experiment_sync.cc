@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/rng.h"
 #include "base/timestamp.h"
+#include "crd/actors.h"
 #include "crd/admission.h"
 #include "crd/event_feed.h"
 #include "crd/objects.h"
@@ -147,6 +148,7 @@ StatusOr<absl::Duration> ExperimentSync::EndOf(Tracked& tracked, const v1::Exper
       {{"experiment", ToString(key)}});
   v1::Intent intent;
   intent.set_verb(v1::Intent::DELETE);
+  *intent.mutable_actor() = WhoeverDeletedIt();
   const Status sent = context_.store->Send(key, intent);
   if (!sent.ok() && !absl::IsNotFound(sent)) return sent;
   return absl::Seconds(1);
@@ -201,7 +203,9 @@ StatusOr<absl::Duration> ExperimentSync::Begin(Tracked& tracked, const Json& obj
     return absl::InfiniteDuration();
   }
   std::vector<std::string> warnings = ready.admission.warnings;
-  const v1::Experiment& wanted = ready.admission.experiment;
+  v1::Experiment wanted = ready.admission.experiment;
+  *wanted.mutable_status()->mutable_shirabe()->mutable_created_by() =
+      ActorOf(*context_.kube, object, kCreatedBy);
   const Status claim =
       trial::CheckSharedClaim(*context_.kube, experiment::KeyOf(wanted), wanted.spec());
   if (absl::IsFailedPrecondition(claim)) warnings.push_back(Message(claim));
@@ -296,7 +300,10 @@ Status ExperimentSync::FollowSpec(Tracked& tracked, const Json& object,
   const Admission admission = Admit(borrowed ? WithTemplateOf(object, stored) : object);
   std::string problem = Listed(admission.problems, kMostProblems);
   if (problem.empty()) {
-    Status submitted = context_.store->Submit(admission.experiment, 0).status();
+    v1::Experiment wanted = admission.experiment;
+    *wanted.mutable_status()->mutable_shirabe()->mutable_created_by() =
+        ActorOf(*context_.kube, object, kChangedBy);
+    Status submitted = context_.store->Submit(wanted, 0).status();
     const bool refused = absl::IsAlreadyExists(submitted) || absl::IsInvalidArgument(submitted) ||
                          absl::IsFailedPrecondition(submitted);  // it has ended for good
     if (!submitted.ok() && !refused) return submitted;

@@ -117,6 +117,12 @@ void PutMoney(Json& tree, const v1::Experiment& experiment) {
   tree["currency"] = currency.empty() ? "USD" : currency;
 }
 
+void PutActor(Json& tree, const char* key, const v1::Actor& actor) {
+  if (actor.name().empty()) return;
+  tree[key] = {{"name", actor.name()}, {"door", actor.door()}};
+  PutTime(tree[key], "time", actor.time());
+}
+
 Json ExtrasJson(const v1::Experiment& experiment, const ObservedSpec& spec) {
   const v1::ShirabeStatus& status = experiment.status().shirabe();
   const std::string& asked_for = experiment.spec().algorithm().algorithm_name();
@@ -139,6 +145,9 @@ Json ExtrasJson(const v1::Experiment& experiment, const ObservedSpec& spec) {
     if (count != 0) tree[key] = count;
   }
   PutMoney(tree, experiment);
+  PutActor(tree, "createdBy", status.created_by());
+  PutActor(tree, "changedBy", status.changed_by());
+  PutActor(tree, "stoppedBy", status.stopped_by());
   if (status.has_recommended_trial()) {
     tree["recommendedTrial"] = RecommendedJson(status.recommended_trial());
   }

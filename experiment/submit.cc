@@ -2,6 +2,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "base/log.h"
 #include "base/rng.h"
 #include "experiment/spec.h"
 #include "experiment/warm_start.h"
@@ -19,8 +20,10 @@ bool SameCounts(const v1::ExperimentSpec& a, const v1::ExperimentSpec& b) {
          a.objective().goal() == b.objective().goal();
 }
 
-v1::Intent ScaleTo(const v1::ExperimentSpec& spec) {
+v1::Intent ScaleTo(const v1::Experiment& wanted) {
+  const v1::ExperimentSpec& spec = wanted.spec();
   v1::Intent intent;
+  *intent.mutable_actor() = wanted.status().shirabe().created_by();
   intent.set_verb(v1::Intent::SCALE);
   intent.set_parallel_trial_count(spec.parallel_trial_count());
   if (spec.has_max_trial_count()) intent.set_max_trial_count(spec.max_trial_count());
@@ -117,8 +120,20 @@ Status CheckIntent(db::Store& store, const v1::Experiment& experiment, const v1:
   return IsEnded(experiment) ? CheckMayGoOn(experiment) : absl::OkStatus();
 }
 
+v1::Event CreatedBy(const ExperimentKey& key, const v1::Actor& actor) {
+  v1::Event event;
+  event.set_namespace_(key.ns);
+  event.set_experiment(key.name);
+  event.set_reason("ExperimentCreated");
+  event.set_message("the experiment was created");
+  *event.mutable_actor() = actor;
+  *event.mutable_time() = actor.time();
+  return event;
+}
+
 Status Create(db::Store& store, Clock& clock, v1::Experiment experiment) {
   const google::protobuf::Timestamp now = ToProto(clock.Now());
+  v1::Actor actor = experiment.status().shirabe().created_by();
   experiment.clear_status();
   experiment.mutable_metadata()->set_generation(1);
   experiment.mutable_metadata()->set_uid(absl::BytesToHexString(RandomBytes(16)));
@@ -132,6 +147,11 @@ Status Create(db::Store& store, Clock& clock, v1::Experiment experiment) {
   *created->mutable_last_transition_time() = now;
   db::Batch batch;
   batch.experiment = KeyOf(experiment);
+  if (!actor.name().empty()) {
+    *actor.mutable_time() = now;
+    batch.events.push_back(CreatedBy(batch.experiment, actor));
+    *experiment.mutable_status()->mutable_shirabe()->mutable_created_by() = std::move(actor);
+  }
   batch.put = {std::move(experiment), 0};
   return store.Commit(batch).status();
 }
@@ -193,7 +213,7 @@ StatusOr<Submitted> Submit(db::Store& store, Clock& clock, const v1::Experiment&
   }
   RETURN_IF_ERROR(CheckSameExperiment(existing->record, experiment));
   if (SameCounts(existing->record.spec(), experiment.spec())) return Submitted{};
-  RETURN_IF_ERROR(Send(store, clock, key, ScaleTo(experiment.spec())));
+  RETURN_IF_ERROR(Send(store, clock, key, ScaleTo(experiment)));
   return Submitted{.created = false, .changed = true};
 }
 
@@ -207,8 +227,13 @@ Status Send(db::Store& store, Clock& clock, const ExperimentKey& key, v1::Intent
   intent.set_namespace_(key.ns);
   intent.set_experiment(key.name);
   *intent.mutable_time() = ToProto(clock.Now());
+  if (intent.has_actor()) *intent.mutable_actor()->mutable_time() = intent.time();
   db::Batch batch;
   batch.experiment = key;
+  if (intent.verb() == v1::Intent::DELETE) {
+    Log(LogLevel::kInfo, "the deletion of an experiment was asked for",
+        {{"experiment", ToString(key)}, {"by", intent.actor().name()}});
+  }
   batch.intents.push_back(std::move(intent));
   return store.Commit(batch).status();
 }
