@@ -21,6 +21,7 @@
 #include "crd/sync.h"
 #include "kube/election.h"
 #include "kube/object.h"
+#include "kube/pod_finder.h"
 #include "service/http_server.h"
 #include "service/metrics.h"
 
@@ -123,6 +124,7 @@ class ControllerProcess {
   LocalSession session_;
   std::string token_file_;
   std::unique_ptr<kube::Reviewer> reviewer_;
+  std::unique_ptr<kube::PodFinder> pods_;
   std::optional<service::Tokens> tokens_;
   service::TlsFiles tls_;
   std::string ca_;
@@ -145,6 +147,7 @@ Status ControllerProcess::Open() {
   ASSIGN_OR_RETURN(tokens_, service::Tokens::Load(token_file_));
   reviewer_ = std::make_unique<kube::Reviewer>(client_.get(), RealClock(), kAudience);
   tokens_->SetCluster(PeopleOf(reviewer_.get()));
+  pods_ = std::make_unique<kube::PodFinder>(client_.get(), RealClock());
   RETURN_IF_ERROR(OpenIdentity());
   RETURN_IF_ERROR(FillMachines());
   if (flags_.lease_namespace.empty()) return absl::OkStatus();
@@ -235,16 +238,18 @@ Status ControllerProcess::Lead() {
   standby_ = nullptr;  // its port is needed
   ASSIGN_OR_RETURN(
       server_,
-      service::Server::Start({.client = session_.client.get(),
-                              .clock = RealClock(),
-                              .machines = machines_,
-                              .grpc = flags_.doors.grpc,
-                              .http = flags_.doors.http,
-                              .katib_listen = flags_.doors.katib_listen,
-                              .tls = tls_,
-                              .tokens = *tokens_,
-                              .requests_per_second = RateOf(flags_.doors),
-                              .refresh_metrics = [this](auto& metrics) { SetMetrics(metrics); }}));
+      service::Server::Start(
+          {.client = session_.client.get(),
+           .clock = RealClock(),
+           .machines = machines_,
+           .grpc = flags_.doors.grpc,
+           .http = flags_.doors.http,
+           .katib_listen = flags_.doors.katib_listen,
+           .namespace_of = [this](const auto& address) { return pods_->NamespaceOf(address); },
+           .tls = tls_,
+           .tokens = *tokens_,
+           .requests_per_second = RateOf(flags_.doors),
+           .refresh_metrics = [this](auto& metrics) { SetMetrics(metrics); }}));
   sync_ = crd::Sync::Start({.kube = client_.get(),
                             .store = session_.client.get(),
                             .clock = RealClock(),

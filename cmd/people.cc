@@ -20,7 +20,10 @@ const char* VerbOf(service::Act act) {
 service::Tokens::Introduce PeopleOf(kube::Reviewer* reviewer) {
   return [reviewer](const std::string& token) -> StatusOr<service::Principal> {
     ASSIGN_OR_RETURN(kube::Person person, reviewer->Review(token));
-    service::Principal principal{.role = service::Principal::Role::kPerson};
+    service::Principal principal{.role = service::Principal::Role::kPerson, .name = person.name};
+    principal.judge_metrics = [reviewer, person] {
+      return reviewer->MayDo(person, {.verb = "get", .path = "/metrics"});
+    };
     principal.judge = [reviewer, person = std::move(person)](service::Act act,
                                                              const std::string& ns) {
       return reviewer->MayDo(person, {.verb = VerbOf(act),

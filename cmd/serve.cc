@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
+#include "base/address.h"
 #include "base/log.h"
 #include "cmd/context.h"
 #include "cmd/serving.h"
@@ -26,6 +27,13 @@ Status CheckFlags(const Globals& globals, const ServeFlags& flags) {
   if (!flags.doors.tls.client_ca.empty() && flags.doors.tls.certificate.empty()) {
     return UsageError("--client-ca needs --tls-cert and --tls-key");
   }
+  const std::string& katib = flags.doors.katib_listen;
+  if (!katib.empty() && !IsLoopback(HostOf(katib))) {
+    return UsageError(
+        "--katib-listen " + katib +
+        " can be reached from the network, and whoever calls there has no token: "
+        "listen on 127.0.0.1 (a controller in a cluster knows callers by their pods)");
+  }
   if (flags.insecure && !globals.token_file.empty()) {
     return UsageError("--insecure asks for no token: leave --token-file out");
   }
@@ -40,6 +48,12 @@ StatusOr<client::Machines> MachinesFor(const ServeFlags& flags) {
   }
   machines.devices = ChooseDevices(flags.gpus, nullptr);
   return machines;
+}
+
+// Whoever calls from this machine acts for one namespace, that of -n.
+StatusOr<std::string> NamespaceHere(const std::string& address, const std::string& ns) {
+  if (IsLoopback(address)) return ns;
+  return absl::PermissionDeniedError(address + " is not this machine");
 }
 
 }  // namespace
@@ -81,6 +95,10 @@ StatusOr<int> Serve(const Arguments& arguments) {
                                            .grpc = flags.doors.grpc,
                                            .http = flags.doors.http,
                                            .katib_listen = flags.doors.katib_listen,
+                                           .namespace_of =
+                                               [ns = session.place.ns](const auto& address) {
+                                                 return NamespaceHere(address, ns);
+                                               },
                                            .tls = flags.doors.tls,
                                            .tokens = std::move(tokens),
                                            .home = session.place.home,

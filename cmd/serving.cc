@@ -22,8 +22,9 @@ void AddDoors(Options& options, Doors* doors) {
                 "where experiments may look for one themselves (spec.shirabe.algorithm.endpoint); "
                 "*.DOMAIN:PORT for all hosts of a domain");
   options.Text("--katib-listen", &doors->katib_listen, "HOST:PORT",
-               "Katib's DBManager for programs that push metrics as to Katib: plaintext, and "
-               "whoever reaches it is believed");
+               "Katib's Suggestion and DBManager for its own clients, which have no token: "
+               "plaintext; a caller acts for the namespace of the pod that he calls from, and "
+               "without a cluster for that of -n, from this machine only");
   options.Number("--rate", &doors->rate, 0,
                  "requests a second that one caller may make in the long run, by gRPC and HTTP "
                  "together; 0 for any number (default 2000)");

@@ -22,6 +22,7 @@ namespace {
 
 constexpr int kTokenBytes = 24;
 constexpr size_t kLeastToken = 16;  // characters: what is shorter can be guessed
+constexpr size_t kTrialToken = 32;  // of an attempt's token, 16 random bytes in hexadecimal
 
 // Looking a token up by its digest takes as long for a wrong one as for a right one.
 std::string Digest(const std::string& token) { return trial::HexSha256(token); }
@@ -57,18 +58,24 @@ std::string TokenOf(const std::string& authorization) {
 }
 
 // As the tokens of attempts are.
-bool IsHex(const std::string& token) {
-  return std::all_of(token.begin(), token.end(), absl::ascii_isxdigit);
+bool IsTrialToken(const std::string& token) {
+  return token.size() == kTrialToken &&
+         std::all_of(token.begin(), token.end(), absl::ascii_isxdigit);
+}
+
+Principal Administrator(const std::string& name) {
+  return {.role = Principal::Role::kAdmin, .name = name};
 }
 
 // Whom the file of tokens names.
 std::optional<Principal> FindKnown(const std::string& token, const std::string& admin,
                                    const std::map<std::string, std::string>& users) {
   const std::string digest = Digest(token);
-  if (digest == Digest(admin)) return Principal{.role = Principal::Role::kAdmin};
+  if (digest == Digest(admin)) return Administrator("admin");
   const auto user = users.find(digest);
   if (user == users.end()) return std::nullopt;
-  return Principal{.role = Principal::Role::kUser, .ns = user->second};
+  return Principal{
+      .role = Principal::Role::kUser, .ns = user->second, .name = "user of " + user->second};
 }
 
 }  // namespace
@@ -79,7 +86,8 @@ Status Principal::May(Act act, const std::string& wanted) const {
   if (role == Role::kUser && wanted == ns) return absl::OkStatus();
   if (role == Role::kTrial) {
     return absl::PermissionDeniedError(
-        "this token is unknown, or that of a trial, which may only report its own metrics");
+        "this token is unknown, or that of a trial, which may only read and report what is its "
+        "own");
   }
   if (wanted.empty()) {
     return absl::PermissionDeniedError(
@@ -98,6 +106,18 @@ StatusOr<bool> Principal::Sees(const std::string& ns) const {
 Status Principal::MustBeAdmin(const std::string& what) const {
   if (role == Role::kAdmin) return absl::OkStatus();
   return absl::PermissionDeniedError(what + " takes an administrator's token");
+}
+
+Status Principal::MayReadMetrics() const {
+  if (role == Role::kPerson) return judge_metrics();
+  return MustBeAdmin("reading the metrics of all namespaces");
+}
+
+v1::Actor Principal::Actor() const {
+  v1::Actor actor;
+  actor.set_name(name);
+  actor.set_door(door);
+  return actor;
 }
 
 StatusOr<Tokens> Tokens::Load(const std::string& path) {
@@ -134,20 +154,24 @@ Tokens Tokens::Open() {
 }
 
 StatusOr<Principal> Tokens::Check(const std::string& authorization) const {
-  if (open_) return Principal{.role = Principal::Role::kAdmin};
+  if (open_) return Administrator("anybody, without a token");
   const std::string token = TokenOf(authorization);
   if (token.empty()) {
     return absl::UnauthenticatedError(
         "a token is required: the header `Authorization: Bearer TOKEN` (--token-file)");
   }
   if (const auto known = FindKnown(token, admin_, users_)) return *known;
-  if (introduce_ && !IsHex(token)) return introduce_(token);
-  return Principal{.role = Principal::Role::kTrial, .token = absl::HexStringToBytes(token)};
+  if (IsTrialToken(token)) {
+    return Principal{
+        .role = Principal::Role::kTrial, .token = absl::HexStringToBytes(token), .name = "a trial"};
+  }
+  if (introduce_) return introduce_(token);
+  return absl::UnauthenticatedError("this token is unknown: ask the administrator for one");
 }
 
 bool Tokens::MustAsk(const std::string& authorization) const {
   const std::string token = TokenOf(authorization);
-  return introduce_ && !IsHex(token) && !FindKnown(token, admin_, users_);
+  return introduce_ && !IsTrialToken(token) && !FindKnown(token, admin_, users_);
 }
 
 }  // namespace shirabe::service

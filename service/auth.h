@@ -3,8 +3,10 @@
 // do here what he may do there). Tokens come from a file that only its owner can read: its first
 // line is the administrator's, the others are
 //   user NAMESPACE TOKEN
-// A trial's token is that of its attempt, and proves itself when the report is committed. What is
-// neither is shown to the cluster, where there is one. Immutable once made, any thread.
+// A trial's token is that of its attempt: what has its shape is taken for one, opens nothing but a
+// trial's own methods (rights.h), and is proved by each of them against the store. What is neither
+// is shown to the cluster, where there is one, and is otherwise unknown. Immutable once made, any
+// thread.
 #pragma once
 
 #include <functional>
@@ -14,6 +16,7 @@
 
 #include "base/names.h"
 #include "base/status.h"
+#include "proto/shirabe/v1/experiment.pb.h"
 
 namespace shirabe::service {
 
@@ -23,10 +26,13 @@ enum class Act { kLook, kCreate, kChange, kDelete };
 struct Principal {
   enum class Role { kAdmin, kUser, kTrial, kPerson };
   Role role = Role::kTrial;
-  std::string ns = {};     // kUser: the namespace; kTrial: of its trial, once known
+  std::string ns = {};     // kUser: the namespace
   std::string token = {};  // kTrial: of an attempt
+  std::string name = {};   // for people: admin, user of red, alice@example.com
+  std::string door = {};   // by which he came: grpc, http, katib
   // kPerson: what the cluster says; ns "" = in all of them. May ask it, so it may take a moment.
   std::function<Status(Act, const std::string& ns)> judge = {};
+  std::function<Status()> judge_metrics = {};
 
   // kPermissionDenied, saying what the caller is and what it takes.
   Status May(Act act, const std::string& ns) const;
@@ -34,6 +40,9 @@ struct Principal {
   // Whether something of that namespace is to be shown; an error if nobody can be asked now.
   StatusOr<bool> Sees(const std::string& ns) const;
   Status MustBeAdmin(const std::string& what) const;
+  Status MayReadMetrics() const;
+  // As what he causes records him; the time is set where it is stored.
+  v1::Actor Actor() const;
 };
 
 class Tokens {
@@ -50,8 +59,8 @@ class Tokens {
   using Introduce = std::function<StatusOr<Principal>(const std::string& token)>;
   void SetCluster(Introduce introduce) { introduce_ = std::move(introduce); }
 
-  // `authorization` is the value of that header: "Bearer …". kUnauthenticated without one. A token
-  // that is not in the file is the cluster's, or taken for an attempt's.
+  // `authorization` is the value of that header: "Bearer …". kUnauthenticated without one, and for
+  // one that is not in the file, not the cluster's, and not of the shape of an attempt's.
   StatusOr<Principal> Check(const std::string& authorization) const;
   // Whether the answer takes more than a look at the file.
   bool MustAsk(const std::string& authorization) const;

@@ -3,8 +3,10 @@
 #include <utility>
 
 #include "absl/strings/str_join.h"
+#include "client/imported.h"
 #include "experiment/runnable.h"
 #include "experiment/spec.h"
+#include "service/rights.h"
 
 namespace shirabe::service {
 namespace {
@@ -27,55 +29,51 @@ StatusOr<v1::Experiment> Admit(v1::Experiment experiment, const Rights& rights) 
   return experiment;
 }
 
-Act ActOf(const v1::Intent& intent) {
-  return intent.verb() == v1::Intent::DELETE ? Act::kDelete : Act::kChange;
-}
-
 class GuardedClient : public client::Client {
  public:
   GuardedClient(client::LocalClient& client, Principal principal, Rights rights)
       : client_(client), principal_(std::move(principal)), rights_(rights) {}
 
   StatusOr<v1::Experiment> GetExperiment(const ExperimentKey& key) override {
-    RETURN_IF_ERROR(principal_.MayUse(key.ns));
+    RETURN_IF_ERROR(May("GetExperiment", key.ns));
     return client_.GetExperiment(key);
   }
   StatusOr<std::vector<v1::Experiment>> ListExperiments(const std::string& ns) override {
-    RETURN_IF_ERROR(principal_.MayUse(ns));
+    RETURN_IF_ERROR(May("ListExperiments", ns));
     return client_.ListExperiments(ns);
   }
   StatusOr<v1::Trial> GetTrial(const TrialKey& key) override {
-    RETURN_IF_ERROR(MayRead(key));
+    RETURN_IF_ERROR(MayOf("GetTrial", key));
     return client_.GetTrial(key);
   }
   StatusOr<std::vector<v1::Trial>> ListTrials(const db::TrialQuery& query) override {
-    RETURN_IF_ERROR(principal_.MayUse(query.experiment.ns));
+    RETURN_IF_ERROR(May("ListTrials", query.experiment.ns));
     return client_.ListTrials(query);
   }
   StatusOr<std::vector<v1::Attempt>> ListAttempts(const db::AttemptQuery& query) override {
-    RETURN_IF_ERROR(principal_.MayUse(query.experiment.ns));
+    RETURN_IF_ERROR(May("ListAttempts", query.experiment.ns));
     return client_.ListAttempts(query);
   }
   StatusOr<std::vector<v1::Checkpoint>> ListCheckpoints(const TrialKey& key) override {
-    RETURN_IF_ERROR(MayRead(key));
+    RETURN_IF_ERROR(MayOf("ListCheckpoints", key));
     return client_.ListCheckpoints(key);
   }
   StatusOr<std::vector<db::ObservationRow>> ListObservations(
       const db::ObservationQuery& query) override {
-    RETURN_IF_ERROR(MayRead(query.trial));
+    RETURN_IF_ERROR(MayOf("ListObservations", query.trial));
     return client_.ListObservations(query);
   }
   StatusOr<std::vector<v1::Event>> ListEvents(const db::EventQuery& query) override {
-    RETURN_IF_ERROR(principal_.MayUse(query.experiment.ns));
+    RETURN_IF_ERROR(May("ListEvents", query.experiment.ns));
     return client_.ListEvents(query);
   }
 
   StatusOr<int64_t> Revision() override {
-    RETURN_IF_ERROR(MustBePerson());
+    RETURN_IF_ERROR(May("AwaitChange", ""));
     return client_.Revision();
   }
   StatusOr<std::vector<db::Change>> Changes(int64_t after) override {
-    RETURN_IF_ERROR(MustBePerson());
+    RETURN_IF_ERROR(May("ListChanges", ""));
     ASSIGN_OR_RETURN(auto changes, client_.Changes(after));
     std::vector<db::Change> seen;
     for (db::Change& change : changes) {
@@ -85,75 +83,89 @@ class GuardedClient : public client::Client {
     return seen;
   }
   StatusOr<int64_t> AwaitChange(int64_t after, absl::Duration timeout) override {
-    RETURN_IF_ERROR(MustBePerson());
+    RETURN_IF_ERROR(May("AwaitChange", ""));
     return client_.AwaitChange(after, timeout);
   }
   StatusOr<std::string> Holder(const ExperimentKey& key) override {
-    RETURN_IF_ERROR(principal_.MayUse(key.ns));
+    RETURN_IF_ERROR(May("GetHolder", key.ns));
     return client_.Holder(key);
   }
 
   StatusOr<LogChunk> ReadLog(const AttemptKey& key, int64_t offset, int64_t max_bytes) override {
-    RETURN_IF_ERROR(principal_.MayUse(key.trial.experiment.ns));
+    RETURN_IF_ERROR(May("ReadLog", key.trial.experiment.ns));
     return client_.ReadLog(key, offset, max_bytes);
   }
   std::string LogPlace(const AttemptKey& key) override { return client_.LogPlace(key); }
 
   StatusOr<Candidates> Suggest(const v1::Experiment& experiment, int count) override {
-    RETURN_IF_ERROR(principal_.MayUse(experiment::KeyOf(experiment).ns));
+    RETURN_IF_ERROR(May("Suggest", experiment::KeyOf(experiment).ns));
     RETURN_IF_ERROR(MayLearnFrom(experiment));
-    return client_.Suggest(experiment, count);
+    if (rights_.turns == nullptr) return client_.Suggest(experiment, count);
+    StatusOr<Candidates> candidates = absl::UnknownError("it was not asked");
+    RETURN_IF_ERROR(rights_.turns->Run(principal_.name, experiment.ByteSizeLong(), [&] {
+      candidates = client_.Suggest(experiment, count);
+      return candidates.status();
+    }));
+    return candidates;
   }
 
   StatusOr<experiment::Submitted> Submit(const v1::Experiment& experiment,
                                          int64_t generation) override {
     const ExperimentKey key = experiment::KeyOf(experiment);
-    RETURN_IF_ERROR(principal_.May(Act::kCreate, key.ns));
+    RETURN_IF_ERROR(May("SubmitExperiment", key.ns));
     RETURN_IF_ERROR(MayLearnFrom(experiment));
+    // Of one that is there it changes the counts.
+    if (client_.GetExperiment(key).ok()) RETURN_IF_ERROR(principal_.May(Act::kChange, key.ns));
     if (!rights_.in_cluster && !experiment.spec().shirabe().ask_and_tell()) {
       RETURN_IF_ERROR(principal_.MustBeAdmin(
           "an experiment whose trials are processes of the server's own machine"));
     }
-    ASSIGN_OR_RETURN(const v1::Experiment valid, Admit(experiment, rights_));
+    ASSIGN_OR_RETURN(v1::Experiment valid, Admit(experiment, rights_));
+    *valid.mutable_status()->mutable_shirabe()->mutable_created_by() = principal_.Actor();
     return client_.Submit(valid, generation);
   }
   StatusOr<std::vector<std::string>> Import(const std::string& ns,
                                             const client::Imported& imported) override {
-    RETURN_IF_ERROR(principal_.May(Act::kCreate, ns));
-    return client_.Import(ns, imported);
+    RETURN_IF_ERROR(May("ImportExperiment", ns));
+    client::Imported own = imported;
+    own.actor = principal_.Actor();
+    return client_.Import(ns, own);
   }
   Status Send(const ExperimentKey& key, const v1::Intent& intent) override {
-    RETURN_IF_ERROR(principal_.May(ActOf(intent), key.ns));
-    return client_.Send(key, intent);
+    RETURN_IF_ERROR(
+        May(intent.verb() == v1::Intent::DELETE ? "DeleteExperiment" : "SendIntent", key.ns));
+    v1::Intent own = intent;
+    *own.mutable_actor() = principal_.Actor();
+    return client_.Send(key, own);
   }
   Status Delete(const ExperimentKey& key, absl::Duration patience,
                 const client::Wait& wait) override {
-    RETURN_IF_ERROR(principal_.May(Act::kDelete, key.ns));
-    return client_.Delete(key, patience, wait);
+    RETURN_IF_ERROR(May("DeleteExperiment", key.ns));
+    return client_.DeleteFor(principal_.Actor(), key, patience, wait);
   }
   StatusOr<Asked> Ask(const ExperimentKey& key, const std::string& caller,
                       absl::Duration patience) override {
-    RETURN_IF_ERROR(principal_.May(Act::kChange, key.ns));
+    RETURN_IF_ERROR(May("Ask", key.ns));
     return client_.Ask(key, caller, patience);
   }
-  // A trial's own token is proved where the report is committed.
+  // Whether a trial's own token is that of the current attempt is seen where the report is
+  // committed.
   StatusOr<experiment::Reported> Tell(const experiment::Report& report) override {
-    if (principal_.role != Principal::Role::kTrial) {
-      RETURN_IF_ERROR(principal_.May(Act::kChange, report.trial.experiment.ns));
-      return client_.Tell(report);
-    }
-    RETURN_IF_ERROR(client_.CheckToken(report.trial, principal_.token));
+    RETURN_IF_ERROR(MayOf("Tell", report.trial));
+    if (principal_.role != Principal::Role::kTrial) return client_.Tell(report);
     experiment::Report signed_report = report;
     signed_report.token = principal_.token;
     return client_.Tell(signed_report);
   }
 
  private:
-  Status MustBePerson() const {
-    return principal_.role == Principal::Role::kTrial ? principal_.MayUse("") : absl::OkStatus();
+  Status May(const char* method, const std::string& ns) const {
+    return CheckRight(principal_, std::string("shirabe.v1.Shirabe/") + method, ns);
   }
-  Status MayRead(const TrialKey& key) const {
-    if (principal_.role != Principal::Role::kTrial) return principal_.MayUse(key.experiment.ns);
+  // A trial may where it is its own.
+  Status MayOf(const char* method, const TrialKey& key) const {
+    RETURN_IF_ERROR(May(method, key.experiment.ns));
+    if (principal_.role != Principal::Role::kTrial) return absl::OkStatus();
     return client_.CheckToken(key, principal_.token);
   }
   // Experiments to learn from are of the same namespace, unless their names say another.

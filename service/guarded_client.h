@@ -7,6 +7,7 @@
 
 #include "client/local_client.h"
 #include "service/auth.h"
+#include "service/suggestion_turns.h"
 
 namespace shirabe::service {
 
@@ -15,6 +16,8 @@ struct Rights {
   // server's own machine: a user who is no administrator may run programs, and a template may name
   // whatever the cluster knows.
   bool in_cluster = false;
+  // Whose turn it is to compute suggestions; null = everybody's.
+  SuggestionTurns* turns = nullptr;
 };
 
 std::unique_ptr<client::Client> Guard(client::LocalClient& client, Principal principal,

@@ -11,6 +11,7 @@
 #include "service/http_errors.h"
 #include "service/http_match.h"
 #include "service/metrics.h"
+#include "service/rights.h"
 #include "trial/sha256.h"
 
 namespace shirabe::service {
@@ -72,11 +73,6 @@ Status TakeTurn(RateLimiter* limiter, const std::string& caller) {
   return status.ok() ? status : WithHttpStatus(status, 429);
 }
 
-Status NotForTrials(const Route& route, const Principal& principal) {
-  const bool trial = principal.role == Principal::Role::kTrial;
-  return trial && route.access != Route::Access::kTrial ? principal.MayUse("") : absl::OkStatus();
-}
-
 HttpReply OptionsReply(std::string allow) {
   HttpReply reply{.status = 204, .type = ""};
   reply.headers.emplace_back("Allow", std::move(allow));
@@ -107,18 +103,30 @@ Status Router::CheckHead(const HttpRequest& request) const {
   // Another server need not be asked before the body is read, and not in this thread.
   if (context_.tokens->MustAsk(request.Header("authorization"))) return absl::OkStatus();
   ASSIGN_OR_RETURN(const Principal caller, context_.tokens->Check(request.Header("authorization")));
-  return NotForTrials(*match.route, caller);
+  return CheckDoor(caller, match.route->id);
 }
 
 Status Router::Admit(const Route& route, Call& call) {
   const HttpRequest& request = call.request;
   RETURN_IF_ERROR(CheckOrigin(request, context_.loopback_only));
   if (route.access == Route::Access::kOpen) return TakeTurn(context_.limiter, request.peer);
-  ASSIGN_OR_RETURN(call.principal, context_.tokens->Check(request.Header("authorization")));
+  auto caller = context_.tokens->Check(request.Header("authorization"));
+  if (!caller.ok()) RETURN_IF_ERROR(TakeTurn(context_.limiter, request.peer));
+  RETURN_IF_ERROR(caller.status());
+  call.principal = *std::move(caller);
+  call.principal.door = "http";
   RETURN_IF_ERROR(TakeTurn(context_.limiter, CallerOf(call.principal, request)));
-  RETURN_IF_ERROR(NotForTrials(route, call.principal));
+  RETURN_IF_ERROR(CheckDoor(call.principal, route.id));
   call.client = Guard(*context_.client, call.principal, context_.rights);
   return absl::OkStatus();
+}
+
+// What the table of rights says, before the body is looked at.
+Status Router::CheckCaller(const Route& route, const Call& call) const {
+  if (route.access == Route::Access::kOpen) return absl::OkStatus();
+  RETURN_IF_ERROR(CheckRight(call.principal, route.id, call.Text("namespace")));
+  if (call.principal.role != Principal::Role::kTrial) return absl::OkStatus();
+  return context_.client->CheckToken(call.Trial(), call.principal.token);
 }
 
 // Whose call it is, the service behind it asks.
@@ -145,15 +153,7 @@ StatusOr<HttpReply> Router::Answer(const HttpRequest& request, const Route*& rou
   RETURN_IF_ERROR(Admit(*route, call));
   RETURN_IF_ERROR(TakeParameters(target, *match));
   call.parameters = std::move(match->parameters);
-  // A namespace that is not the caller's is refused before his body is looked at.
-  if (call.client != nullptr && call.principal.role == Principal::Role::kUser &&
-      call.parameters.contains("namespace") && !call.Text("namespace").empty()) {
-    RETURN_IF_ERROR(call.principal.MayUse(call.Text("namespace")));
-  }
-  // Nor is that of somebody with no token that we know.
-  if (call.client != nullptr && call.principal.role == Principal::Role::kTrial) {
-    RETURN_IF_ERROR(context_.client->CheckToken(call.Trial(), call.principal.token));
-  }
+  RETURN_IF_ERROR(CheckCaller(*route, call));
   RETURN_IF_ERROR(CheckBody(*route, request));
   return route->handle(call);
 }

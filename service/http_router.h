@@ -23,6 +23,7 @@ class Router {
   StatusOr<HttpReply> AnswerCall(const HttpRequest& request) const;
   StatusOr<HttpReply> Answer(const HttpRequest& request, const Route*& route);
   Status Admit(const Route& route, Call& call);
+  Status CheckCaller(const Route& route, const Call& call) const;
 
   const HttpContext context_;
 };

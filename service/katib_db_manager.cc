@@ -75,7 +75,7 @@ class KatibDbManager : public katib::DBManager::Service {
   Status Report(const grpc::ServerContext& context,
                 const katib::ReportObservationLogRequest& request) {
     RETURN_IF_ERROR(CheckName("trial_name", request.trial_name()));
-    ASSIGN_OR_RETURN(const auto observations, access_(context));
+    ASSIGN_OR_RETURN(const auto observations, access_(context, "DBManager/ReportObservationLog"));
     const auto& logs = request.observation_log().metric_logs();
     if (logs.size() > kMostRows) {
       return absl::ResourceExhaustedError(absl::StrCat("observation_log has ", logs.size(),
@@ -94,14 +94,14 @@ class KatibDbManager : public katib::DBManager::Service {
   Status Delete(const grpc::ServerContext& context,
                 const katib::DeleteObservationLogRequest& request) {
     RETURN_IF_ERROR(CheckName("trial_name", request.trial_name()));
-    ASSIGN_OR_RETURN(const auto observations, access_(context));
+    ASSIGN_OR_RETURN(const auto observations, access_(context, "DBManager/DeleteObservationLog"));
     return observations->Delete(request.trial_name());
   }
 
   Status Get(const grpc::ServerContext& context, const katib::GetObservationLogRequest& request,
              katib::ObservationLog& log) {
     RETURN_IF_ERROR(CheckName("trial_name", request.trial_name()));
-    ASSIGN_OR_RETURN(const auto observations, access_(context));
+    ASSIGN_OR_RETURN(const auto observations, access_(context, "DBManager/GetObservationLog"));
     ASSIGN_OR_RETURN(const absl::Time start,
                      ReadTime("start_time", request.start_time(), absl::InfinitePast()));
     ASSIGN_OR_RETURN(const absl::Time end,

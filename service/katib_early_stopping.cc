@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/cancellation.h"
 #include "base/number.h"
 #include "proto/katib/v1beta1/api.grpc.pb.h"
 #include "service/katib_codec.h"
@@ -19,6 +20,7 @@ namespace shirabe::service {
 namespace {
 
 constexpr absl::Duration kReadDeadline = absl::Seconds(20);  // for one trial's values, elsewhere
+constexpr char kRules[] = "EarlyStopping/GetEarlyStoppingRules";
 constexpr double kWorst = std::numeric_limits<double>::infinity();
 
 using suggestion::StopperInfo;
@@ -109,6 +111,7 @@ class KatibEarlyStopping : public katib::EarlyStopping::Service {
   grpc::Status GetEarlyStoppingRules(grpc::ServerContext* context,
                                      const katib::GetEarlyStoppingRulesRequest* request,
                                      katib::GetEarlyStoppingRulesReply* reply) override {
+    const CancelScope scope([context] { return context->IsCancelled(); });
     return ToGrpc(Rules(*context, *request, *reply));
   }
 
@@ -118,7 +121,7 @@ class KatibEarlyStopping : public katib::EarlyStopping::Service {
     if (request->trial_name().empty()) {
       return {grpc::StatusCode::INVALID_ARGUMENT, "trial_name is required"};
     }
-    const auto observations = access_(*context);
+    const auto observations = access_(*context, "EarlyStopping/SetTrialStatus");
     return ToGrpc(observations.ok() ? (*observations)->SetEarlyStopped(request->trial_name())
                                     : observations.status());
   }
@@ -126,7 +129,8 @@ class KatibEarlyStopping : public katib::EarlyStopping::Service {
   grpc::Status ValidateEarlyStoppingSettings(
       grpc::ServerContext* context, const katib::ValidateEarlyStoppingSettingsRequest* request,
       katib::ValidateEarlyStoppingSettingsReply*) override {
-    const Status allowed = access_(*context).status();
+    const Status allowed =
+        access_(*context, "EarlyStopping/ValidateEarlyStoppingSettings").status();
     if (!allowed.ok()) return ToGrpc(allowed);
     return ToGrpc(ReadRule(request->early_stopping(), /*maximize=*/false).status());
   }
@@ -136,7 +140,7 @@ class KatibEarlyStopping : public katib::EarlyStopping::Service {
   using Reply = katib::GetEarlyStoppingRulesReply;
 
   Status Rules(const grpc::ServerContext& context, const Request& request, Reply& reply) {
-    RETURN_IF_ERROR(access_(context).status());
+    RETURN_IF_ERROR(access_(context, kRules).status());
     const katib::ExperimentSpec& spec = request.experiment().spec();
     const katib::ObjectiveSpec& objective = spec.objective();
     if (objective.type() == katib::UNKNOWN || objective.objective_metric_name().empty()) {
@@ -159,7 +163,7 @@ class KatibEarlyStopping : public katib::EarlyStopping::Service {
   // Where the values of trials are read.
   using Values = std::function<StatusOr<std::vector<KatibRow>>(const std::string& trial)>;
   StatusOr<Values> ValuesFor(const grpc::ServerContext& context, const Request& request) {
-    ASSIGN_OR_RETURN(auto here, access_(context));
+    ASSIGN_OR_RETURN(auto here, access_(context, kRules));
     const std::string& address = request.db_manager_address();
     const std::string metric = request.experiment().spec().objective().objective_metric_name();
     if (!address.empty()) {
@@ -222,6 +226,7 @@ class KatibEarlyStopping : public katib::EarlyStopping::Service {
     std::vector<double> peers;
     for (const katib::Trial& trial : request.trials()) {
       if (trial.status().condition() != katib::TrialStatus::SUCCEEDED) continue;
+      if (IsCancelled()) return absl::CancelledError("the caller has gone");
       const auto rows = values(trial.name());
       if (absl::IsNotFound(rows.status())) continue;
       if (!rows.ok()) return rows.status();

@@ -48,8 +48,9 @@ class KatibObservations {
   virtual Status SetEarlyStopped(const std::string& trial) = 0;
 };
 
-// Those of one call, for whoever makes it: kUnauthenticated, kPermissionDenied. Any thread.
-using KatibAccess =
-    std::function<StatusOr<std::unique_ptr<KatibObservations>>(const grpc::ServerContext&)>;
+// Those of one call, for whoever makes it: kUnauthenticated, kPermissionDenied. `method` as the
+// table of rights has it, without the package: DBManager/GetObservationLog. Any thread.
+using KatibAccess = std::function<StatusOr<std::unique_ptr<KatibObservations>>(
+    const grpc::ServerContext&, const std::string& method)>;
 
 }  // namespace shirabe::service

@@ -44,32 +44,37 @@ void TellAll(grpc::ServerContext& context, const suggestion::KatibHistory& known
 
 class KatibSuggestion : public katib::Suggestion::Service {
  public:
-  explicit KatibSuggestion(KatibGate gate) : gate_(std::move(gate)) {}
+  KatibSuggestion(KatibGate gate, SuggestionTurns* turns) : gate_(std::move(gate)), turns_(turns) {}
 
   grpc::Status GetSuggestions(grpc::ServerContext* context,
                               const katib::GetSuggestionsRequest* request,
                               katib::GetSuggestionsReply* reply) override {
-    if (context->IsCancelled()) return grpc::Status::CANCELLED;  // nobody waits for it any more
-    return ToGrpc(Suggest(*request, *context, *reply));
+    return ToGrpc(InTurn(*context, "Suggestion/GetSuggestions", request->ByteSizeLong(),
+                         [&] { return Suggest(*request, *context, *reply); }));
   }
 
   grpc::Status ValidateAlgorithmSettings(grpc::ServerContext* context,
                                          const katib::ValidateAlgorithmSettingsRequest* request,
                                          katib::ValidateAlgorithmSettingsReply*) override {
-    return ToGrpc(Validate(*request, *context));
+    return ToGrpc(InTurn(*context, "Suggestion/ValidateAlgorithmSettings", request->ByteSizeLong(),
+                         [&] { return Validate(*request); }));
   }
 
  private:
-  Status Validate(const katib::ValidateAlgorithmSettingsRequest& request,
-                  const grpc::ServerContext& context) const {
-    RETURN_IF_ERROR(gate_(context));
+  Status InTurn(const grpc::ServerContext& context, const std::string& method, size_t bytes,
+                const std::function<Status()>& work) const {
+    ASSIGN_OR_RETURN(const std::string caller, gate_(context, method));
+    const CancelScope scope([&context] { return context.IsCancelled(); });
+    return turns_->Run(caller, static_cast<int64_t>(bytes), work);
+  }
+
+  static Status Validate(const katib::ValidateAlgorithmSettingsRequest& request) {
     ASSIGN_OR_RETURN(const KatibSearch search, ReadSearch(request.experiment()));
     return CheckAsKatib(search);
   }
 
-  Status Suggest(const katib::GetSuggestionsRequest& request, grpc::ServerContext& context,
-                 katib::GetSuggestionsReply& reply) const {
-    RETURN_IF_ERROR(gate_(context));
+  static Status Suggest(const katib::GetSuggestionsRequest& request, grpc::ServerContext& context,
+                        katib::GetSuggestionsReply& reply) {
     ASSIGN_OR_RETURN(const KatibSearch search, ReadSearch(request.experiment()));
     ASSIGN_OR_RETURN(const suggestion::KatibHistory known, ReadHistory(search, request));
     if (request.current_request_number() == 0) return absl::OkStatus();
@@ -86,12 +91,13 @@ class KatibSuggestion : public katib::Suggestion::Service {
   }
 
   const KatibGate gate_;
+  SuggestionTurns* const turns_;
 };
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> MakeKatibSuggestion(KatibGate gate) {
-  return std::make_unique<KatibSuggestion>(std::move(gate));
+std::unique_ptr<grpc::Service> MakeKatibSuggestion(KatibGate gate, SuggestionTurns* turns) {
+  return std::make_unique<KatibSuggestion>(std::move(gate), turns);
 }
 
 }  // namespace shirabe::service

@@ -14,7 +14,8 @@
 //   shirabe-reason     why there are fewer, or what was left out, in words
 //   shirabe-left-out   trials of the request that are not points of the search space
 //   shirabe-algorithm  which one `auto` chose, and why
-// Errors: INVALID_ARGUMENT with the field, RESOURCE_EXHAUSTED with the limit, those of `gate`.
+// A call computes only while its caller waits, and in its turn (suggestion_turns.h). Errors:
+// INVALID_ARGUMENT with the field, RESOURCE_EXHAUSTED with the limit, those of `gate`.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -23,12 +24,16 @@
 #include <memory>
 
 #include "base/status.h"
+#include "service/suggestion_turns.h"
 
 namespace shirabe::service {
 
-// Whether this call may be made at all: kUnauthenticated, kPermissionDenied. Any thread.
-using KatibGate = std::function<Status(const grpc::ServerContext&)>;
+// Who makes this call, by the name that his share of the machine goes by: kUnauthenticated,
+// kPermissionDenied. `method` as the table of rights has it, without the package. Any thread.
+using KatibGate =
+    std::function<StatusOr<std::string>(const grpc::ServerContext&, const std::string& method)>;
 
-std::unique_ptr<grpc::Service> MakeKatibSuggestion(KatibGate gate);
+// The turns outlive the service.
+std::unique_ptr<grpc::Service> MakeKatibSuggestion(KatibGate gate, SuggestionTurns* turns);
 
 }  // namespace shirabe::service

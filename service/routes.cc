@@ -2,12 +2,18 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "service/rights.h"
 
 namespace shirabe::service {
 namespace {
 
 void Append(std::vector<Route>& all, std::vector<Route> some) {
   for (Route& route : some) all.push_back(std::move(route));
+}
+
+Route::Access AccessOf(Right::For whom) {
+  if (whom == Right::For::kAnyone) return Route::Access::kOpen;
+  return whom == Right::For::kTrials ? Route::Access::kTrial : Route::Access::kUser;
 }
 
 Parameter PathParameter(const std::string& name) {
@@ -57,6 +63,7 @@ const std::vector<Route>& Routes() {
     Append(all, AskRoutes());
     Append(all, StreamRoutes());
     Append(all, ServerRoutes());
+    for (Route& route : all) route.access = AccessOf(RightOf(route.id).whom);
     return all;
   }();
   return routes;

@@ -39,7 +39,6 @@ struct HttpContext {
   const GrpcWeb* grpc_web = nullptr;  // beside the table: calls of gRPC; null = there are none
   // For /readyz, beside the store: a name, and why it is not ready ("" = it is). Quick.
   std::map<std::string, std::function<std::string()>> checks = {};
-  bool metrics_need_token = false;
   bool loopback_only = false;  // no tokens: who calls must be on this machine, not a web page
 };
 
@@ -85,10 +84,10 @@ struct Route {
     kTrial,  // also a trial, for what is its own
   };
   std::string method;
-  std::string path;     // /api/v1/namespaces/{namespace}/experiments/{name}:pause
-  std::string id;       // a name of its own: pauseExperiment
-  std::string summary;  // one sentence
-  Access access = Access::kUser;
+  std::string path;               // /api/v1/namespaces/{namespace}/experiments/{name}:pause
+  std::string id;                 // a name of its own: pauseExperiment
+  std::string summary;            // one sentence
+  Access access = Access::kUser;  // as the table of rights has it (rights.h): set by Routes()
   std::vector<Parameter> parameters = {};                 // beside those of the path
   const google::protobuf::Descriptor* request = nullptr;  // the shape of its body; null = none
   std::vector<Result> results = {};

@@ -194,7 +194,6 @@ std::vector<Route> AskRoutes() {
        .id = "tell",
        .summary = "Metric values of a trial, with or without its end. Stored when it answers; "
                   "sending it again changes nothing",
-       .access = Route::Access::kTrial,
        .request = v1::http::TellRequest::descriptor(),
        .results = {{.body = v1::http::Told::descriptor()}},
        .slow = true,

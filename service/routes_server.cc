@@ -46,11 +46,7 @@ StatusOr<HttpReply> Readyz(Call& call) {
 StatusOr<HttpReply> Version(Call& /*call*/) { return JsonReply({{"version", SHIRABE_VERSION}}); }
 
 StatusOr<HttpReply> MetricsText(Call& call) {
-  if (call.context.metrics_need_token) {
-    ASSIGN_OR_RETURN(const Principal principal,
-                     call.context.tokens->Check(call.request.Header("authorization")));
-    RETURN_IF_ERROR(principal.MustBeAdmin("reading the metrics of all namespaces"));
-  }
+  if (call.context.metrics == nullptr) return absl::UnavailableError("another replica leads");
   return HttpReply{.type = kExposition, .body = call.context.metrics->Text()};
 }
 
@@ -93,14 +89,13 @@ Route Get(const char* path, const char* id, const char* summary, Result result) 
       .method = "GET", .path = path, .id = id, .summary = summary, .results = {std::move(result)}};
 }
 
-Route OpenRoute(Route route, StatusOr<HttpReply> (*handle)(Call&)) {
-  route.access = Route::Access::kOpen;
+Route Handled(Route route, StatusOr<HttpReply> (*handle)(Call&)) {
   route.handle = handle;
   return route;
 }
 
 Route ReadyRoute() {
-  Route route = OpenRoute(
+  Route route = Handled(
       Get("/readyz", "readyz", "Whether the server can do its work", {.type = "text/plain"}),
       Readyz);
   route.parameters = {
@@ -109,24 +104,19 @@ Route ReadyRoute() {
   return route;
 }
 
-Route VariantRoute(Route route, StatusOr<HttpReply> (*handle)(Call&)) {
-  route.handle = handle;
-  return route;
-}
-
 }  // namespace
 
 std::vector<Route> ServerRoutes() {
   const auto* variant = v1::http::Variant::descriptor();
   return {
-      OpenRoute(Get("/livez", "livez", "Whether the server lives", {.type = "text/plain"}), Livez),
+      Handled(Get("/livez", "livez", "Whether the server lives", {.type = "text/plain"}), Livez),
       ReadyRoute(),
-      OpenRoute(Get("/version", "version", "Which version it is",
-                    {.body = v1::http::Version::descriptor()}),
-                Version),
-      OpenRoute(Get("/metrics", "metrics", "Metrics for Prometheus", {.type = "text/plain"}),
-                MetricsText),
-      OpenRoute(Get("/openapi.json", "openapi", "This interface, as OpenAPI 3.1", {}), Openapi),
+      Handled(Get("/version", "version", "Which version it is",
+                  {.body = v1::http::Version::descriptor()}),
+              Version),
+      Handled(Get("/metrics", "metrics", "Metrics for Prometheus", {.type = "text/plain"}),
+              MetricsText),
+      Handled(Get("/openapi.json", "openapi", "This interface, as OpenAPI 3.1", {}), Openapi),
       {.method = "POST",
        .path = "/api/v1/validate",
        .id = "validate",
@@ -135,16 +125,16 @@ std::vector<Route> ServerRoutes() {
        .request = v1::Experiment::descriptor(),
        .results = {{.body = v1::http::Validation::descriptor()}},
        .handle = Validate},
-      VariantRoute(Get("/api/v1/algorithms", "listAlgorithms", "Lists the suggestion algorithms",
-                       {.body = variant, .list = true}),
-                   ListVariants<client::kAlgorithm>),
-      VariantRoute(Get("/api/v1/algorithms/{name}", "getAlgorithm", "A suggestion algorithm",
-                       {.body = variant}),
-                   GetVariant<client::kAlgorithm>),
-      VariantRoute(Get("/api/v1/stoppers", "listStoppers", "Lists the early-stopping rules",
-                       {.body = variant, .list = true}),
-                   ListVariants<client::kStopper>),
-      VariantRoute(
+      Handled(Get("/api/v1/algorithms", "listAlgorithms", "Lists the suggestion algorithms",
+                  {.body = variant, .list = true}),
+              ListVariants<client::kAlgorithm>),
+      Handled(Get("/api/v1/algorithms/{name}", "getAlgorithm", "A suggestion algorithm",
+                  {.body = variant}),
+              GetVariant<client::kAlgorithm>),
+      Handled(Get("/api/v1/stoppers", "listStoppers", "Lists the early-stopping rules",
+                  {.body = variant, .list = true}),
+              ListVariants<client::kStopper>),
+      Handled(
           Get("/api/v1/stoppers/{name}", "getStopper", "An early-stopping rule", {.body = variant}),
           GetVariant<client::kStopper>),
   };

@@ -166,7 +166,6 @@ Route ObservationsRoute() {
   Route route = ListRoute(std::string(kTrial) + "/observations", "listObservations",
                           "Lists the metric values of a trial, by attempt, step and metric",
                           v1::http::Observation::descriptor());
-  route.access = Route::Access::kTrial;
   route.parameters.push_back({.name = "metric", .help = "only those of this metric"});
   route.parameters.push_back({.name = "allAttempts",
                               .help = "also values that a later attempt has run again",
@@ -184,7 +183,6 @@ Route EventsRoute(const std::string& of, const char* id, const char* summary) {
 Route CheckpointsRoute() {
   Route route = ListRoute(std::string(kTrial) + "/checkpoints", "listCheckpoints",
                           "Lists the checkpoints of a trial", v1::http::Checkpoint::descriptor());
-  route.access = Route::Access::kTrial;
   route.handle = Checkpoints;
   return route;
 }
@@ -198,7 +196,6 @@ std::vector<Route> TrialRoutes() {
        .path = kTrial,
        .id = "getTrial",
        .summary = "A trial, with its status",
-       .access = Route::Access::kTrial,
        .results = {{.body = v1::http::Trial::descriptor()}},
        .handle = GetOne},
       AttemptsRoute(kExperiment, "listAttempts", "Lists the attempts of all trials"),

@@ -1,5 +1,6 @@
 #include "service/server.h"
 
+#include <google/protobuf/descriptor.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
@@ -11,13 +12,19 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "base/address.h"
 #include "base/file.h"
+#include "proto/katib/v1beta1/api.grpc.pb.h"
+#include "proto/shirabe/v1/api.grpc.pb.h"
+#include "proto/shirabe/v1/pod.grpc.pb.h"
+#include "service/checked_service.h"
 #include "service/grpc_counts.h"
 #include "service/grpc_web.h"
 #include "service/http_hub.h"
 #include "service/http_server.h"
 #include "service/katib_client_observations.h"
+#include "service/katib_codec.h"
 #include "service/katib_db_manager.h"
 #include "service/katib_early_stopping.h"
 #include "service/katib_suggestion.h"
@@ -26,7 +33,9 @@
 #include "service/metrics.h"
 #include "service/metrics_store.h"
 #include "service/pods_grpc.h"
+#include "service/rights.h"
 #include "service/shirabe_grpc.h"
+#include "service/suggestion_turns.h"
 
 namespace shirabe::service {
 namespace {
@@ -40,6 +49,27 @@ constexpr int kStreams = 100;            // calls of one connection at the same 
 constexpr int kMaxMessage = 16 << 20;    // bytes that a caller may send at once
 constexpr size_t kCallMemory = 1 << 29;  // bytes of all that is being received and sent
 constexpr absl::Duration kDrain = absl::Seconds(5);
+
+// As the table of rights has a method of Katib's.
+std::string FullName(const std::string& method) {
+  return absl::StartsWith(method, "api.") ? method : "api.v1.beta1." + method;
+}
+
+// Of a service that protoc made.
+template <class Described>
+const google::protobuf::ServiceDescriptor& DescriptorOf() {
+  const auto* found = google::protobuf::DescriptorPool::generated_pool()->FindServiceByName(
+      Described::service_full_name());
+  CHECK(found != nullptr);
+  return *found;
+}
+
+// ipv4:10.0.0.7:4711, ipv6:[fd00::7]:4711 and ipv6:%5Bfd00::7%5D:4711 → the address alone.
+std::string AddressOfPeer(const std::string& peer) {
+  std::string host = HostOf(absl::StrReplaceAll(peer, {{"%5B", "["}, {"%5D", "]"}}));
+  host.erase(0, host.find(':') + 1);
+  return absl::StrReplaceAll(host, {{"[", ""}, {"]", ""}});
+}
 
 StatusOr<std::string> ReadPem(const std::string& option, const std::string& path) {
   auto text = ReadFile(path, 1 << 20);
@@ -83,9 +113,10 @@ class DoorsServer : public Server {
         limiter_({.requests_per_second = options_.requests_per_second,
                   .burst = 2 * options_.requests_per_second},
                  options_.clock),
+        turns_(SuggestionLimits::Usual(), options_.clock),
         door_{.client = options_.client,
               .tokens = &options_.tokens,
-              .rights = {.in_cluster = options_.machines.executor != "process"},
+              .rights = {.in_cluster = options_.machines.executor != "process", .turns = &turns_},
               .clock = options_.clock,
               .closing = &closing_,
               .limiter = &limiter_} {}
@@ -175,36 +206,85 @@ class DoorsServer : public Server {
 
   // Ours, and Katib's three.
   void MakeServices() {
-    services_.push_back(MakeShirabeService(door_));
-    // Algorithms learn from the request alone: whoever has a token may ask.
-    services_.push_back(MakeKatibSuggestion(
-        [this](const grpc::ServerContext& context) { return CallerOf(context, door_).status(); }));
-    const KatibAccess access = [this](const grpc::ServerContext& context) {
-      return KatibObservationsOf(context);
+    AddService<v1::Shirabe>(MakeShirabeService(door_));
+    AddService<katib::Suggestion>(MakeKatibSuggestion(
+        [this](const auto& context, const std::string& method) -> StatusOr<std::string> {
+          ASSIGN_OR_RETURN(const Principal caller, KatibCallerOf(context, method));
+          return caller.name;
+        },
+        &turns_));
+    const KatibAccess access = [this](const auto& context, const std::string& method) {
+      return Observe(KatibCallerOf(context, method));
     };
-    services_.push_back(MakeKatibEarlyStopping(access));
-    services_.push_back(MakeKatibDbManager(access, options_.clock));
-    services_.push_back(MakePodsService(controller_.get()));
+    AddService<katib::EarlyStopping>(MakeKatibEarlyStopping(access));
+    AddService<katib::DBManager>(MakeKatibDbManager(access, options_.clock));
+    AddService<v1::Pods>(MakePodsService(controller_.get()));
   }
 
-  StatusOr<std::unique_ptr<KatibObservations>> KatibObservationsOf(
-      const grpc::ServerContext& context) {
-    ASSIGN_OR_RETURN(const Principal principal, CallerOf(context, door_));
-    return MakeClientObservations(Guard(*options_.client, principal, door_.rights), principal.ns);
+  template <class Described>
+  void AddService(std::unique_ptr<grpc::Service> service) {
+    services_.push_back(Checked(std::move(service), DescriptorOf<Described>(),
+                                [this](const auto& context, const std::string& method) {
+                                  return CheckCaller(context, method, door_);
+                                }));
   }
 
-  // Katib's own pushers have no token: who may reach this address is believed.
+  // By his token.
+  StatusOr<Principal> KatibCallerOf(const grpc::ServerContext& context, const std::string& method) {
+    ASSIGN_OR_RETURN(Principal caller, CallerOf(context, door_));
+    caller.door = "katib";
+    RETURN_IF_ERROR(CheckDoor(caller, FullName(method)));
+    return caller;
+  }
+
+  // By the address that he calls from: a user of the namespace that it is in.
+  StatusOr<Principal> KatibCallerAt(const grpc::ServerContext& context, const std::string& method) {
+    const std::string address = AddressOfPeer(context.peer());
+    RETURN_IF_ERROR(limiter_.Take(address));
+    if (options_.namespace_of == nullptr) {
+      return absl::PermissionDeniedError("nothing says which namespace a caller here is of");
+    }
+    ASSIGN_OR_RETURN(const std::string ns, options_.namespace_of(address));
+    const Principal caller{.role = Principal::Role::kUser,
+                           .ns = ns,
+                           .name = absl::StrCat(address, " of ", ns),
+                           .door = "katib"};
+    RETURN_IF_ERROR(CheckDoor(caller, FullName(method)));
+    return caller;
+  }
+
+  StatusOr<std::unique_ptr<KatibObservations>> Observe(const StatusOr<Principal>& caller) {
+    RETURN_IF_ERROR(caller.status());
+    return MakeClientObservations(Guard(*options_.client, *caller, door_.rights), caller->ns);
+  }
+
+  // Katib's own clients have no token.
   Status OpenKatib() {
     if (options_.katib_listen.empty()) return absl::OkStatus();
-    believed_ = MakeKatibDbManager(
-        [this](const grpc::ServerContext&) { return MakeClientObservations(*options_.client, ""); },
+    const CallCheck check = [this](const auto& context, const std::string& method) {
+      return KatibCallerAt(context, method).status();
+    };
+    auto suggestion = MakeKatibSuggestion(
+        [this](const auto& context, const std::string& method) -> StatusOr<std::string> {
+          ASSIGN_OR_RETURN(const Principal caller, KatibCallerAt(context, method));
+          return "user of " + caller.ns;  // the share of its namespace
+        },
+        &turns_);
+    auto db_manager = MakeKatibDbManager(
+        [this](const auto& context, const std::string& method) {
+          return Observe(KatibCallerAt(context, method));
+        },
         options_.clock);
+    katib_services_.push_back(
+        Checked(std::move(suggestion), DescriptorOf<katib::Suggestion>(), check));
+    katib_services_.push_back(
+        Checked(std::move(db_manager), DescriptorOf<katib::DBManager>(), check));
     grpc::ServerBuilder builder;
     builder.AddListeningPort(options_.katib_listen, grpc::InsecureServerCredentials(),
                              &katib_port_);
     LimitCalls(builder);
     CountCalls(builder, &metrics_);
-    builder.RegisterService(believed_.get());
+    for (const auto& service : katib_services_) builder.RegisterService(service.get());
     katib_ = builder.BuildAndStart();
     return CheckListens("--katib-listen", options_.katib_listen, katib_port_);
   }
@@ -228,6 +308,7 @@ class DoorsServer : public Server {
   const ServerOptions options_;
   std::atomic<bool> closing_ = false;
   RateLimiter limiter_;
+  SuggestionTurns turns_;
   const Door door_;
   Metrics metrics_;
   std::unique_ptr<experiment::Controller> controller_;
@@ -235,7 +316,7 @@ class DoorsServer : public Server {
   std::unique_ptr<grpc::Server> grpc_;
   int grpc_port_ = 0;
   std::unique_ptr<GrpcWeb> grpc_web_;
-  std::unique_ptr<grpc::Service> believed_;
+  std::vector<std::unique_ptr<grpc::Service>> katib_services_;
   std::unique_ptr<grpc::Server> katib_;
   int katib_port_ = 0;
   std::unique_ptr<Keeper> keeper_;

@@ -29,7 +29,13 @@ struct ServerOptions {
   client::Machines machines;  // what trials get here
   std::string grpc = "127.0.0.1:0";
   std::string http = "127.0.0.1:0";
-  std::string katib_listen = {};  // Katib's DBManager, plaintext and without a token; "" = nowhere
+  // Katib's Suggestion and DBManager for its own clients, plaintext and without a token; "" =
+  // nowhere.
+  std::string katib_listen = {};
+  // The namespace that a caller there acts for, by the address that he calls from:
+  // kPermissionDenied for one of no namespace, kUnavailable where nobody can be asked. May take a
+  // moment.
+  std::function<StatusOr<std::string>(const std::string& address)> namespace_of = {};
   TlsFiles tls;
   Tokens tokens = Tokens::Open();
   std::string home = {};           // of the client's store, with the logs

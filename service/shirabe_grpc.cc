@@ -6,8 +6,10 @@
 #include <utility>
 
 #include "base/address.h"
+#include "base/cancellation.h"
 #include "client/wire.h"
 #include "proto/shirabe/v1/api.grpc.pb.h"
+#include "service/rights.h"
 #include "trial/sha256.h"
 
 namespace shirabe::service {
@@ -144,6 +146,7 @@ class ShirabeService : public v1::Shirabe::Service {
                                           std::to_string(kMostSuggestions) + ", not " +
                                           std::to_string(request->count()));
       }
+      const CancelScope scope([context] { return context->IsCancelled(); });
       ASSIGN_OR_RETURN(const auto points, client.Suggest(request->experiment(), request->count()));
       *reply = ToWire(points);
       return absl::OkStatus();
@@ -262,17 +265,35 @@ grpc::Status ShirabeService::AwaitChange(Context context, const v1::AwaitChangeR
 
 }  // namespace
 
-StatusOr<Principal> CallerOf(const ServerContext& context, const Door& door) {
+namespace {
+
+// The header of that name; "" = none.
+std::string Shown(const ServerContext& context) {
   const auto& metadata = context.client_metadata();
   const auto found = metadata.find("authorization");
-  const std::string shown =
-      found == metadata.end() ? "" : std::string(found->second.data(), found->second.size());
-  ASSIGN_OR_RETURN(Principal principal, door.tokens->Check(shown));
+  return found == metadata.end() ? "" : std::string(found->second.data(), found->second.size());
+}
+
+}  // namespace
+
+Status CheckCaller(const ServerContext& context, const std::string& method, const Door& door) {
+  const Right::For whom = RightOf(method).whom;
+  if (whom == Right::For::kAnyone || whom == Right::For::kPods) return absl::OkStatus();
+  const auto principal = door.tokens->Check(Shown(context));
+  if (principal.ok()) return CheckDoor(*principal, method);
+  if (door.limiter != nullptr) RETURN_IF_ERROR(door.limiter->Take(HostOf(context.peer())));
+  return principal.status();
+}
+
+StatusOr<Principal> CallerOf(const ServerContext& context, const Door& door) {
+  const std::string shown = Shown(context);
+  auto principal = door.tokens->Check(shown);
+  if (principal.ok()) principal->door = "grpc";
   if (door.limiter == nullptr) return principal;
-  // What is taken for an attempt's token may be any text: those are told apart by their address.
-  const bool trial = principal.role == Principal::Role::kTrial;
+  // What is not known may be any text: those are told apart by their address.
+  const bool known = principal.ok() && principal->role != Principal::Role::kTrial;
   const std::string peer = HostOf(context.peer());
-  RETURN_IF_ERROR(door.limiter->Take(trial || shown.empty() ? peer : trial::HexSha256(shown)));
+  RETURN_IF_ERROR(door.limiter->Take(known && !shown.empty() ? trial::HexSha256(shown) : peer));
   return principal;
 }
 

@@ -31,6 +31,10 @@ struct Door {
 
 std::unique_ptr<grpc::Service> MakeShirabeService(const Door& door);
 
+// Whether the token of a call lets its caller in at this method at all, before anything else of the
+// call is looked at: kUnauthenticated, kPermissionDenied.
+Status CheckCaller(const grpc::ServerContext& context, const std::string& method, const Door& door);
+
 // The principal that the token of a call shows; kUnauthenticated. kResourceExhausted: he calls too
 // often.
 StatusOr<Principal> CallerOf(const grpc::ServerContext& context, const Door& door);

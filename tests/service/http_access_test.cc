@@ -3,6 +3,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "service/rights.h"
 #include "tests/service/http_fixture.h"
 
 namespace shirabe::service {
@@ -50,6 +51,9 @@ TEST_F(HttpAccessTest, AWrongTokenGetsNowhere) {
     // What any token may be shown is the same for everybody.
     const HttpReply reply = Call(route, "0123456789abcdef0123456789abcdef");
     EXPECT_EQ(reply.status, 403) << route.id << " " << reply.body;
+    // What cannot even be that of a trial is unknown.
+    EXPECT_EQ(Call(route, "0123456789abcdef0123456789abcde").status, 401) << route.id;
+    EXPECT_EQ(Call(route, "x").status, 401) << route.id;
   }
 }
 
@@ -116,16 +120,38 @@ TEST_F(HttpAccessTest, WatchersSeeTheirOwnNamespace) {
   EXPECT_THAT(piece->text, Not(HasSubstr("secret")));
 }
 
-TEST_F(HttpAccessTest, MetricsMayBeForTheAdministratorOnly) {
-  HttpContext context = http_.context();
-  context.metrics_need_token = true;
-  Router router(context);
-  HttpRequest request{.method = "GET", .target = "/metrics"};
-  EXPECT_EQ(router.Handle(request).status, 401);
-  request.headers = {{"authorization", absl::StrCat("Bearer ", kTeamToken)}};
-  EXPECT_EQ(router.Handle(request).status, 403);
-  request.headers = {{"authorization", absl::StrCat("Bearer ", kAdminToken)}};
-  EXPECT_EQ(router.Handle(request).status, 200);
+TEST_F(HttpAccessTest, MetricsAreForTheAdministratorOnly) {
+  EXPECT_EQ(http_.Get("/metrics", "").status, 401);
+  EXPECT_EQ(http_.Get("/metrics", kTeamToken).status, 403);
+  EXPECT_EQ(http_.Get("/metrics", kAdminToken).status, 200);
+}
+
+TEST_F(HttpAccessTest, EveryRouteIsInTheTableOfRights) {
+  for (const Route& route : Routes()) {
+    EXPECT_NE(RightOf(route.id).whom, Right::For::kNobody) << route.id;
+    // What names a namespace is judged by it.
+    if (!absl::StrContains(route.path, "{namespace}")) continue;
+    EXPECT_THAT(RightOf(route.id).whom, testing::AnyOf(Right::For::kNamespace, Right::For::kTrials))
+        << route.id;
+  }
+}
+
+TEST_F(HttpAccessTest, WhatIsMissingInTheTableIsOpenToNobody) {
+  const Principal admin{.role = Principal::Role::kAdmin};
+  EXPECT_TRUE(absl::IsPermissionDenied(CheckRight(admin, "newRoute", "a")));
+  EXPECT_TRUE(absl::IsPermissionDenied(CheckDoor(admin, "shirabe.v1.Shirabe/NewMethod")));
+}
+
+TEST_F(HttpAccessTest, PagesOfOtherSitesChangeNothing) {
+  for (const Route& route : Routes()) {
+    HttpRequest request{.method = route.method, .target = TargetOf(route)};
+    request.headers = {{"authorization", absl::StrCat("Bearer ", kTeamToken)},
+                       {"host", "127.0.0.1:7451"},
+                       {"origin", "https://evil.example"}};
+    EXPECT_EQ(http_.Handle(request).status, 403) << route.id;
+    request.headers[2].second = "null";  // a page in a sandbox
+    EXPECT_EQ(http_.Handle(request).status, 403) << route.id;
+  }
 }
 
 }  // namespace

@@ -270,7 +270,7 @@ TEST_F(HttpRoutesTest, AnswersWithoutATokenWhatNeedsNone) {
   EXPECT_THAT(http_.Get("/readyz?verbose", "").body, HasSubstr("[+]store ok"));
   EXPECT_EQ(http_.Get("/version", "").status, 200);
   EXPECT_EQ(http_.Get("/openapi.json", "").status, 200);
-  EXPECT_THAT(http_.Get("/metrics", "").body, HasSubstr("shirabe_build_info"));
+  EXPECT_THAT(http_.Get("/metrics").body, HasSubstr("shirabe_build_info"));
 }
 
 TEST_F(HttpRoutesTest, SaysWhatWasProbablyMeant) {

@@ -53,7 +53,8 @@ class FakeObservations : public KatibObservations {
 class KatibTest : public ::testing::Test {
  protected:
   KatibAccess Access() {
-    return [this](const grpc::ServerContext&) -> StatusOr<std::unique_ptr<KatibObservations>> {
+    return [this](const grpc::ServerContext&,
+                  const std::string&) -> StatusOr<std::unique_ptr<KatibObservations>> {
       if (refused_) return absl::UnauthenticatedError("a token is required");
       return std::make_unique<FakeObservations>(kept_);
     };

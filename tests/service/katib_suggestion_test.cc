@@ -58,7 +58,13 @@ class KatibSuggestionTest : public ::testing::Test {
   }
 
   Status allowed_ = absl::OkStatus();
-  InProcess server_{MakeKatibSuggestion([this](const grpc::ServerContext&) { return allowed_; })};
+  StatusOr<std::string> Gate() const {
+    if (!allowed_.ok()) return allowed_;
+    return std::string("caller");
+  }
+  SuggestionTurns turns_{SuggestionLimits::Usual(), RealClock()};
+  InProcess server_{MakeKatibSuggestion(
+      [this](const grpc::ServerContext&, const std::string&) { return Gate(); }, &turns_)};
   std::unique_ptr<katib::Suggestion::Stub> stub_ = katib::Suggestion::NewStub(server_.channel());
   std::vector<katib::Trial> trials_;
   std::string outcome_;

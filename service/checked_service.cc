@@ -1,0 +1,94 @@
+#include "service/checked_service.h"
+
+#include <google/protobuf/descriptor.h>
+#include <grpc/byte_buffer.h>
+#include <grpcpp/impl/rpc_service_method.h>
+#include <grpcpp/impl/service_type.h>
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "service/katib_codec.h"
+
+namespace shirabe::service {
+namespace {
+
+using grpc::internal::MethodHandler;
+using grpc::internal::RpcMethod;
+using grpc::internal::RpcServiceMethod;
+
+// Only whoever derives from Service may ask one for its handlers.
+class Handlers : public grpc::Service {
+ public:
+  static MethodHandler* Of(grpc::Service& service, int index) {
+    return (service.*(&Handlers::GetHandler))(index);
+  }
+};
+
+class CheckedHandler : public MethodHandler {
+ public:
+  CheckedHandler(MethodHandler* inner, std::string method, const CallCheck* check)
+      : inner_(inner), method_(std::move(method)), check_(check) {}
+
+  // Not yet: the message is kept as it is.
+  void* Deserialize(grpc_call* /*call*/, grpc_byte_buffer* message, grpc::Status* /*status*/,
+                    void** /*data*/) override {
+    return message;
+  }
+
+  void RunHandler(const HandlerParameter& call) override {
+    auto* message = static_cast<grpc_byte_buffer*>(call.request);
+    const auto& context = static_cast<const grpc::ServerContext&>(*call.server_context);
+    grpc::Status status = call.status;
+    if (status.ok()) status = ToGrpc((*check_)(context, method_));
+    void* request = nullptr;
+    if (status.ok()) {
+      request = inner_->Deserialize(call.call->call(), message, &status, nullptr);
+    } else if (message != nullptr) {
+      grpc_byte_buffer_destroy(message);
+    }
+    inner_->RunHandler(
+        {call.call, call.server_context, request, status, call.internal_data, call.call_requester});
+  }
+
+ private:
+  MethodHandler* const inner_;
+  const std::string method_;
+  const CallCheck* const check_;
+};
+
+class CheckedService : public grpc::Service {
+ public:
+  CheckedService(std::unique_ptr<grpc::Service> inner,
+                 const google::protobuf::ServiceDescriptor& descriptor, CallCheck check)
+      : inner_(std::move(inner)), check_(std::move(check)) {
+    paths_.reserve(descriptor.method_count());  // gRPC keeps the texts where they are
+    for (int i = 0; i < descriptor.method_count(); ++i) {
+      const std::string method =
+          absl::StrCat(descriptor.full_name(), "/", descriptor.method(i)->name());
+      paths_.push_back("/" + method);
+      const auto type = descriptor.method(i)->server_streaming() ? RpcMethod::SERVER_STREAMING
+                                                                 : RpcMethod::NORMAL_RPC;
+      auto handler = std::make_unique<CheckedHandler>(Handlers::Of(*inner_, i), method, &check_);
+      // gRPC takes both over.
+      AddMethod(std::make_unique<RpcServiceMethod>(paths_.back().c_str(), type, handler.release())
+                    .release());
+    }
+  }
+
+ private:
+  const std::unique_ptr<grpc::Service> inner_;
+  const CallCheck check_;
+  std::vector<std::string> paths_;
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> Checked(std::unique_ptr<grpc::Service> service,
+                                       const google::protobuf::ServiceDescriptor& descriptor,
+                                       CallCheck check) {
+  return std::make_unique<CheckedService>(std::move(service), descriptor, std::move(check));
+}
+
+}  // namespace shirabe::service

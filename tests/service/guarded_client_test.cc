@@ -1,0 +1,267 @@
+// Everything that a client can be asked, by everybody who may ask: by the table of rights, an
+// administrator, the namespace's own user, that of another, the trial itself, another trial and a
+// person whom a cluster judges. What is asked is looked at only where the answer is not known yet.
+#include "service/guarded_client.h"
+
+#include <functional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "client/imported.h"
+#include "google/protobuf/descriptor.h"
+#include "service/rights.h"
+#include "tests/service/http_fixture.h"
+
+namespace shirabe::service {
+namespace {
+
+using client::Client;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+const ExperimentKey kKey{"a", "secret"};
+const TrialKey kTrial{kKey, 1};
+
+struct Asked {
+  std::string method;  // of shirabe.v1.Shirabe
+  std::function<Status(Client&)> ask;
+};
+
+v1::Experiment Parsed(const std::string& ns, const std::string& name) {
+  auto parsed = experiment::ParseExperiments(AskedSpec(name));
+  parsed[0].experiment.mutable_metadata()->set_namespace_(ns);
+  return parsed[0].experiment;
+}
+
+Status SendVerb(Client& client, v1::Intent::Verb verb) {
+  v1::Intent intent;
+  intent.set_verb(verb);
+  return client.Send(kKey, intent);
+}
+
+client::Imported Imports() {
+  client::Imported imported{.name = "imported", .source = "a test"};
+  imported.objective = {{"type", "minimize"}, {"objectiveMetricName", "loss"}};
+  imported.parameters = client::Json::array({client::SpaceAround("x", {"0.1", "0.9"})});
+  imported.trials.push_back(
+      {.name = "1", .values = {{"x", "0.5"}}, .points = {{.metric = "loss", .value = 1}}});
+  return imported;
+}
+
+std::vector<Asked> Everything() {
+  return {
+      {"GetExperiment", [](Client& c) { return c.GetExperiment(kKey).status(); }},
+      {"ListExperiments", [](Client& c) { return c.ListExperiments("a").status(); }},
+      {"GetTrial", [](Client& c) { return c.GetTrial(kTrial).status(); }},
+      {"ListTrials", [](Client& c) { return c.ListTrials({.experiment = kKey}).status(); }},
+      {"ListAttempts", [](Client& c) { return c.ListAttempts({.experiment = kKey}).status(); }},
+      {"ListCheckpoints", [](Client& c) { return c.ListCheckpoints(kTrial).status(); }},
+      {"ListObservations",
+       [](Client& c) { return c.ListObservations({.trial = kTrial}).status(); }},
+      {"ListEvents", [](Client& c) { return c.ListEvents({.experiment = kKey}).status(); }},
+      {"AwaitChange", [](Client& c) { return c.Revision().status(); }},
+      {"AwaitChange", [](Client& c) { return c.AwaitChange(0, absl::ZeroDuration()).status(); }},
+      {"ListChanges", [](Client& c) { return c.Changes(0).status(); }},
+      {"GetHolder", [](Client& c) { return c.Holder(kKey).status(); }},
+      {"ReadLog",
+       [](Client& c) {
+         return c.ReadLog({kTrial, 1}, 0, 1).status();
+       }},
+      {"Suggest", [](Client& c) { return c.Suggest(Parsed("a", "new"), 1).status(); }},
+      {"SubmitExperiment", [](Client& c) { return c.Submit(Parsed("a", "secret"), 0).status(); }},
+      {"ImportExperiment", [](Client& c) { return c.Import("a", Imports()).status(); }},
+      {"SendIntent", [](Client& c) { return SendVerb(c, v1::Intent::PAUSE); }},
+      {"Ask", [](Client& c) { return c.Ask(kKey, "caller", absl::Seconds(10)).status(); }},
+      {"Tell",
+       [](Client& c) {
+         return c.Tell({.trial = kTrial, .points = {{.metric = "loss", .value = 1, .step = 2}}})
+             .status();
+       }},
+      {"DeleteExperiment",
+       [](Client& c) {
+         return c.Delete({"a", "none"}, absl::ZeroDuration(), [](absl::Duration) { return true; });
+       }},
+  };
+}
+
+// Refused by the guard; what comes back from behind it is another's business.
+bool IsRefused(const Status& status) {
+  return absl::IsPermissionDenied(status) &&
+         (absl::StrContains(status.message(), "this token is") ||
+          absl::StrContains(status.message(), "judged"));
+}
+
+class GuardedClientTest : public testing::Test {
+ protected:
+  GuardedClientTest() {
+    http_.Create("a", "secret");
+    const auto asked = http_.client().Ask(kKey, "fixture", absl::Seconds(20));
+    CHECK(asked.ok() && asked->trial);
+    token_ = asked->token;
+    http_.Create("b", "mine");
+  }
+  std::unique_ptr<Client> As(Principal principal, Rights rights = {}) {
+    return Guard(http_.client(), std::move(principal), rights);
+  }
+  static Principal User(const std::string& ns) {
+    return {.role = Principal::Role::kUser, .ns = ns, .name = "user of " + ns, .door = "grpc"};
+  }
+  static Principal Trial(const std::string& token) {
+    return {.role = Principal::Role::kTrial, .token = token};
+  }
+
+  HttpFixture http_;
+  std::string token_;
+};
+
+TEST_F(GuardedClientTest, NothingOfANamespaceIsForTheUserOfAnother) {
+  const auto other = As(User("b"));
+  for (const Asked& asked : Everything()) {
+    const bool general = RightOf("shirabe.v1.Shirabe/" + asked.method).whom == Right::For::kCallers;
+    EXPECT_EQ(IsRefused(asked.ask(*other)), !general) << asked.method << asked.ask(*other);
+  }
+}
+
+TEST_F(GuardedClientTest, TheUserOfItAndTheAdministratorAreRefusedNothing) {
+  for (const Principal& principal : {User("a"), Principal{.role = Principal::Role::kAdmin}}) {
+    const auto client = As(principal);
+    for (const Asked& asked : Everything()) {
+      const Status status = asked.ask(*client);
+      EXPECT_FALSE(IsRefused(status)) << asked.method << " " << status;
+    }
+  }
+}
+
+TEST_F(GuardedClientTest, AListOfAllNamespacesIsForTheAdministrator) {
+  EXPECT_TRUE(IsRefused(As(User("a"))->ListExperiments("").status()));
+  EXPECT_THAT(*As({.role = Principal::Role::kAdmin})->ListExperiments(""), SizeIs(2));
+}
+
+TEST_F(GuardedClientTest, ATrialMayReadAndReportWhatIsItsOwnAndNothingElse) {
+  const auto own = As(Trial(token_));
+  const auto unknown = As(Trial(std::string(16, 'x')));
+  const auto none = As(Trial(""));
+  for (const Asked& asked : Everything()) {
+    const bool open = RightOf("shirabe.v1.Shirabe/" + asked.method).whom == Right::For::kTrials;
+    EXPECT_EQ(IsRefused(asked.ask(*own)), !open) << asked.method << " " << asked.ask(*own);
+    EXPECT_TRUE(IsRefused(asked.ask(*unknown))) << asked.method;
+    EXPECT_TRUE(IsRefused(asked.ask(*none))) << asked.method;
+  }
+  // Nor another trial of the same experiment.
+  EXPECT_TRUE(IsRefused(own->GetTrial({kKey, 2}).status()));
+  EXPECT_TRUE(IsRefused(own->ListObservations({.trial = {kKey, 2}}).status()));
+  EXPECT_TRUE(IsRefused(own->ListCheckpoints({kKey, 2}).status()));
+}
+
+// An attempt that was lost may still report; what it says of "the attempt that runs" is not taken
+// for another's.
+TEST_F(GuardedClientTest, WhatATrialReportsIsFencedByItsToken) {
+  auto parsed = experiment::ParseExperiments(absl::StrReplaceAll(
+      AskedSpec("again"), {{"seed: 3", "seed: 3, attempts: {maxFailures: 1}"}}));
+  parsed[0].experiment.mutable_metadata()->set_namespace_("a");
+  ASSERT_TRUE(http_.client().Submit(parsed[0].experiment, 0).ok());
+  const ExperimentKey key{"a", "again"};
+  const auto first = http_.client().Ask(key, "caller", absl::Seconds(20));
+  ASSERT_TRUE(first.ok() && first->trial);
+  experiment::Report report{
+      .trial = {key, 1}, .attempt = 1, .end = experiment::Report::End::kFailed};
+  ASSERT_TRUE(As(Trial(first->token))->Tell(report).ok());
+  const auto second = http_.client().Ask(key, "caller", absl::Seconds(60));
+  ASSERT_TRUE(second.ok() && second->trial) << second.status();
+  ASSERT_EQ(second->attempt, 2);
+  report = {.trial = {key, 1}};
+  report.points.push_back({.metric = "loss", .value = 1, .step = 1});
+  EXPECT_TRUE(absl::IsPermissionDenied(As(Trial(first->token))->Tell(report).status()));
+  EXPECT_TRUE(As(Trial(second->token))->Tell(report).ok());
+}
+
+TEST_F(GuardedClientTest, ChangesAreThoseOfTheCallersNamespace) {
+  const auto seen = As(User("b"))->Changes(0);
+  ASSERT_TRUE(seen.ok());
+  EXPECT_FALSE(seen->empty());
+  for (const db::Change& change : *seen) EXPECT_EQ(change.experiment.ns, "b");
+}
+
+// A person is asked for the act that the method is.
+TEST_F(GuardedClientTest, APersonIsJudgedByWhatTheyDo) {
+  std::vector<std::pair<Act, std::string>> judged;
+  Principal ada{.role = Principal::Role::kPerson, .name = "ada"};
+  ada.judge = [&judged](Act act, const std::string& ns) {
+    judged.emplace_back(act, ns);
+    return absl::PermissionDeniedError("judged");
+  };
+  const auto client = As(ada);
+  for (const Asked& asked : Everything()) {
+    const Right right = RightOf("shirabe.v1.Shirabe/" + asked.method);
+    judged.clear();
+    const Status status = asked.ask(*client);
+    if (right.whom == Right::For::kCallers) continue;
+    EXPECT_TRUE(IsRefused(status)) << asked.method;
+    EXPECT_THAT(judged, testing::ElementsAre(std::pair(right.act, std::string("a"))))
+        << asked.method;
+  }
+  judged.clear();
+  EXPECT_TRUE(IsRefused(SendVerb(*client, v1::Intent::DELETE)));
+  EXPECT_THAT(judged, testing::ElementsAre(std::pair(Act::kDelete, std::string("a"))));
+  judged.clear();
+  EXPECT_TRUE(IsRefused(SendVerb(*client, v1::Intent::CANCEL)));
+  EXPECT_THAT(judged, testing::ElementsAre(std::pair(Act::kChange, std::string("a"))));
+}
+
+// Whoever may create is not one who may change what others have.
+TEST_F(GuardedClientTest, SubmittingWhatIsThereIsAChange) {
+  Principal ada{.role = Principal::Role::kPerson, .name = "ada"};
+  ada.judge = [](Act act, const std::string&) -> Status {
+    return act == Act::kChange ? absl::PermissionDeniedError("judged") : absl::OkStatus();
+  };
+  const auto client = As(ada);
+  EXPECT_TRUE(client->Submit(Parsed("a", "new"), 0).ok());
+  EXPECT_TRUE(IsRefused(client->Submit(Parsed("a", "secret"), 0).status()));
+}
+
+TEST_F(GuardedClientTest, WhatIsNotValidIsNotTaken) {
+  v1::Experiment bad = Parsed("a", "bad");
+  bad.mutable_spec()->mutable_parameters(0)->mutable_feasible_space()->set_min(2);
+  const Status status = As({.role = Principal::Role::kAdmin})->Submit(bad, 0).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_THAT(status.message(), HasSubstr("feasibleSpace"));
+  EXPECT_TRUE(absl::IsNotFound(http_.client().GetExperiment({"a", "bad"}).status()));
+}
+
+TEST_F(GuardedClientTest, LearningFromAnotherNamespaceTakesARightThere) {
+  v1::Experiment thief = Parsed("b", "thief");
+  thief.mutable_spec()->mutable_shirabe()->mutable_warm_start()->add_experiments("a/secret");
+  EXPECT_TRUE(IsRefused(As(User("b"))->Submit(thief, 0).status()));
+  EXPECT_TRUE(IsRefused(As(User("b"))->Suggest(thief, 1).status()));
+}
+
+// Every method of every service that proto/ describes, and nothing that is not one.
+TEST(RightsTest, TheTableHasEveryMethodOfEveryService) {
+  std::set<std::string> methods;
+  const std::filesystem::path root = SOURCE_DIR;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(root / "proto")) {
+    if (entry.path().extension() != ".proto") continue;
+    const auto* file = google::protobuf::DescriptorPool::generated_pool()->FindFileByName(
+        std::filesystem::relative(entry.path(), root).string());
+    ASSERT_NE(file, nullptr) << entry.path();
+    for (int i = 0; i < file->service_count(); ++i) {
+      for (int j = 0; j < file->service(i)->method_count(); ++j) {
+        methods.insert(
+            absl::StrCat(file->service(i)->full_name(), "/", file->service(i)->method(j)->name()));
+      }
+    }
+  }
+  EXPECT_GT(methods.size(), 25u);
+  for (const std::string& method : methods) {
+    EXPECT_NE(RightOf(method).whom, Right::For::kNobody) << method;
+  }
+  for (const auto& [method, right] : AllRights()) {
+    if (!absl::StrContains(method, "/") || absl::StartsWith(method, "grpc.")) continue;
+    EXPECT_TRUE(methods.contains(method)) << method << " is no method";
+  }
+}
+
+}  // namespace
+}  // namespace shirabe::service
