@@ -106,6 +106,8 @@ kubectl -n "$NAMESPACE" delete deployment shirabe-controller --ignore-not-found 
 release_pods
 kubectl delete namespace "$NAMESPACE" --ignore-not-found --timeout=120s
 kubectl delete clusterrole,clusterrolebinding -l app.kubernetes.io/part-of=shirabe
+kubectl delete validatingadmissionpolicy,validatingadmissionpolicybinding \
+  -l app.kubernetes.io/part-of=shirabe
 if [ -n "$CRDS" ]; then
   if crds_are_ours; then
     kubectl delete crd -l app.kubernetes.io/part-of=shirabe --timeout=120s
