@@ -60,7 +60,8 @@ std::string FormatBytes(int64_t bytes) {
   if (bytes < 1024) return absl::StrCat(bytes, " B");
   double amount = static_cast<double>(bytes) / 1024;
   size_t unit = 0;
-  for (; amount >= 1024 && unit + 1 < std::size(kUnits); ++unit) amount /= 1024;
+  // What one decimal would round up to 1024.0 is 1.0 of the next unit.
+  for (; amount >= 1023.95 && unit + 1 < std::size(kUnits); ++unit) amount /= 1024;
   return absl::StrFormat("%.1f %s", amount, kUnits[unit]);
 }
 

@@ -81,6 +81,20 @@ TEST(Number, EverythingElseIsRefused) {
   EXPECT_EQ(ParseNumber(std::string_view("1\0", 2)), std::nullopt);
 }
 
+TEST(Number, BytesNeverReadAs1024OfAUnit) {
+  const std::pair<int64_t, const char*> cases[] = {{0, "0 B"},
+                                                   {1023, "1023 B"},
+                                                   {1024, "1.0 KiB"},
+                                                   {1536, "1.5 KiB"},
+                                                   {1'048'524, "1023.9 KiB"},
+                                                   {1'048'575, "1.0 MiB"},
+                                                   {1'048'576, "1.0 MiB"},
+                                                   {int64_t{1} << 30, "1.0 GiB"},
+                                                   {int64_t{1} << 40, "1.0 TiB"},
+                                                   {int64_t{3} << 50, "3072.0 TiB"}};
+  for (const auto& [bytes, text] : cases) EXPECT_EQ(FormatBytes(bytes), text) << bytes;
+}
+
 // A locale with a decimal comma changes nothing, where such a locale is installed.
 TEST(Number, NoLocale) {
   const std::string before = std::setlocale(LC_ALL, nullptr);
