@@ -80,6 +80,12 @@ void Charge(const v1::Attempt& attempt, v1::Trial& trial, v1::ShirabeStatus& sta
       std::max({trial.reached_step(), attempt.last_step(), attempt.resumed_from_step()}));
 }
 
+bool IsPlaced(const v1::Placement& placement) { return !placement.capacity().empty(); }
+
+bool IsPlaced(const v1::Attempt& attempt) {
+  return !attempt.placements().empty() && IsPlaced(attempt.placements(0));
+}
+
 double CostOf(absl::Duration ran, double price_per_hour) {
   return std::max(0.0, absl::ToDoubleSeconds(ran)) * price_per_hour / 3600;
 }

@@ -21,6 +21,10 @@ void CloseBooks(v1::Attempt& attempt, const v1::Trial& trial, std::optional<absl
 // Adds a closed attempt to the sums of its trial and of the experiment.
 void Charge(const v1::Attempt& attempt, v1::Trial& trial, v1::ShirabeStatus& status);
 
+// Whether it is known where it runs, and so at what price.
+bool IsPlaced(const v1::Placement& placement);
+bool IsPlaced(const v1::Attempt& attempt);
+
 double CostOf(absl::Duration ran, double price_per_hour);
 
 // The budget as a plan sees it, in the budget's currency.

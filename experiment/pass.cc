@@ -125,8 +125,8 @@ Status Pass::ObserveOpen(Live& live, const trial::Sighting* sighting) {
     RETURN_IF_ERROR(NoteRunning(live, *sighting));
     // What it reported before it saved is to be known when the save is recorded.
     if (HasNewCheckpoint(live, *sighting)) live.collect_at = absl::ZeroDuration();
-    RETURN_IF_ERROR(CollectLive(live));
-    return NoteCheckpoints(live, *sighting);
+    ASSIGN_OR_RETURN(const bool complete, CollectLive(live));
+    return complete ? NoteCheckpoints(live, *sighting) : absl::OkStatus();
   }
   // The intent to start it was stored, and no process of it was ever seen: start it now.
   if (sighting->state == trial::Sighting::State::kLost && !recorded &&
@@ -138,12 +138,12 @@ Status Pass::ObserveOpen(Live& live, const trial::Sighting* sighting) {
   live.exited = true;
   if (sighting->placement.has_start_time()) RETURN_IF_ERROR(NoteRunning(live, *sighting));
   ASSIGN_OR_RETURN(const bool complete, CollectRest(live));
-  RETURN_IF_ERROR(NoteCheckpoints(live, *sighting));
-  if (complete) {
-    Finish(live, *sighting);
-  } else {
+  if (!complete) {
     Requeue(absl::ZeroDuration());
+    return absl::OkStatus();
   }
+  RETURN_IF_ERROR(NoteCheckpoints(live, *sighting));
+  Finish(live, *sighting);
   return absl::OkStatus();
 }
 
@@ -166,7 +166,10 @@ Status Pass::NoteRunning(Live& live, const trial::Sighting& sighting) {
     const absl::Duration by_wall = now_ - FromProto(sighting.placement.start_time());
     live.ran_before = std::max(absl::ZeroDuration(), sighting.ran.value_or(by_wall));
   }
-  if (attempt.state() == v1::ATTEMPT_RUNNING) return absl::OkStatus();
+  if (attempt.state() == v1::ATTEMPT_RUNNING) {
+    NotePlace(live, sighting.placement);
+    return absl::OkStatus();
+  }
   RETURN_IF_ERROR(NoteResume(live, sighting));
   attempt.set_state(v1::ATTEMPT_RUNNING);
   *attempt.mutable_start_time() = sighting.placement.start_time();
@@ -180,6 +183,14 @@ Status Pass::NoteRunning(Live& live, const trial::Sighting& sighting) {
   return absl::OkStatus();
 }
 
+// Where it runs, and at what price, may be known later than that it runs.
+void Pass::NotePlace(Live& live, const v1::Placement& placement) {
+  v1::Attempt& attempt = live.open->record;
+  if (attempt.placements_size() != 1 || IsPlaced(attempt) || !IsPlaced(placement)) return;
+  *attempt.mutable_placements(0) = placement;
+  live.open_changed = true;
+}
+
 metrics::Source Pass::SourceOf(const Live& live) const {
   const AttemptKey key = KeyOf(state_, live.open->record);
   metrics::Source source =
@@ -188,11 +199,11 @@ metrics::Source Pass::SourceOf(const Live& live) const {
   return source;
 }
 
-// Looks less often at trials that have nothing to say.
-Status Pass::CollectLive(Live& live) {
+// Looks less often at trials that have nothing to say. False if more is there than was read.
+StatusOr<bool> Pass::CollectLive(Live& live) {
   if (monotonic_ < live.collect_at) {
     Requeue(live.collect_at - monotonic_);
-    return absl::OkStatus();
+    return true;
   }
   const metrics::Source source = SourceOf(live);
   ASSIGN_OR_RETURN(const Ingested ingested, Ingest(state_, live, source, *options_.store));
@@ -204,7 +215,7 @@ Status Pass::CollectLive(Live& live) {
   if (ingested.more) live.collect_interval = absl::ZeroDuration();
   live.collect_at = monotonic_ + live.collect_interval;
   Requeue(live.collect_interval);
-  return absl::OkStatus();
+  return !ingested.more;
 }
 
 // True once everything the program left has been read. A large rest is read over several passes,

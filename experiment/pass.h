@@ -41,8 +41,9 @@ class Pass {
   Status ObserveOpen(Live& live, const trial::Sighting* sighting);
   void NoteOnItsWay(Live& live, const trial::Sighting& sighting);
   Status NoteRunning(Live& live, const trial::Sighting& sighting);
+  void NotePlace(Live& live, const v1::Placement& placement);
   void StopStray(const trial::Sighting& sighting);
-  Status CollectLive(Live& live);
+  StatusOr<bool> CollectLive(Live& live);
   StatusOr<bool> CollectRest(Live& live);
   void Finish(Live& live, const trial::Sighting& sighting);
   v1::Cause CauseOf(const Live& live, const trial::Sighting& sighting) const;

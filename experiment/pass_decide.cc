@@ -201,8 +201,9 @@ Money Pass::CountMoney() const {
   money.next = CostOf(reserve, offer.price_per_hour);
   for (const auto& [number, live] : state_.live()) {
     if (!live.open) continue;
-    const auto& placements = live.open->record.placements();
-    const double price = placements.empty() ? offer.price_per_hour : placements[0].price_per_hour();
+    const v1::Attempt& attempt = live.open->record;
+    const double price = IsPlaced(attempt) ? attempt.placements(0).price_per_hour()
+                                           : offer.price_per_hour;  // the highest there is
     money.spent += CostOf(live.Ran(monotonic_), price);
     money.reserved += CostOf(reserve, price);
   }

@@ -58,6 +58,7 @@ struct PodAttempt {
   // What has been seen so far.
   Sighting sighting;
   std::string node;                                // of the primary pod
+  bool node_seen = false;                          // the node itself was, too
   std::optional<absl::Duration> node_quiet_since;  // monotonic; not ready, or not to be seen
   std::string warned;                              // of what: the node is about to go
   std::optional<absl::Duration> waiting_since;     // monotonic; for `waiting_reason`

@@ -16,7 +16,7 @@ using Phase = PodVerdict::Phase;
 // What others are told of, when it changes.
 std::string Digest(const Sighting& sighting) {
   return absl::StrCat(static_cast<int>(sighting.state), sighting.placement.has_start_time(),
-                      sighting.platform, sighting.waiting);
+                      sighting.placement.node(), sighting.platform, sighting.waiting);
 }
 
 }  // namespace
@@ -127,10 +127,13 @@ Scene KubernetesExecutor::Look(PodAttempt& attempt) {
 void KubernetesExecutor::LookAtNode(const std::string& name, Scene& scene, PodAttempt& attempt) {
   using Node = PodFacts::Node;
   scene.node = view_.FindNode(name);
+  const bool seen_before = attempt.node == name && attempt.node_seen;
+  // Noted at once: a pod may be seen before its node, and when that comes, it says where the pod
+  // is.
+  attempt.node = name;
+  attempt.node_seen = seen_before || scene.node.has_value();
   if (!scene.node && !view_.NodesKnown()) return;
   const absl::Duration now = options_.clock->Monotonic();
-  const bool seen_before = attempt.node == name;
-  if (scene.node) attempt.node = name;
   if (scene.node && !OutOfService(*scene.node).empty()) {
     scene.node_state = Node::kDead;
     return;
@@ -143,7 +146,6 @@ void KubernetesExecutor::LookAtNode(const std::string& name, Scene& scene, PodAt
   if (!attempt.node_quiet_since) attempt.node_quiet_since = now;
   absl::Duration dead_at = *attempt.node_quiet_since;
   if (!scene.node) {
-    // A pod may be seen before its node, once.
     if (!seen_before) dead_at += times_.unseen;
   } else {
     dead_at = (attempt.heard ? *attempt.heard : dead_at) + std::max(times_.silence, 3 * Next());

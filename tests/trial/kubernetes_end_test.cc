@@ -295,7 +295,7 @@ TEST_F(KubernetesTest, ANodeThatIsDeletedTakesItsAttemptsAlong) {
 TEST_F(KubernetesTest, ASpotNodeThatIsDeletedWasReclaimed) {
   PutNode("spot-0", "True", Json::array(), {{"cloud.google.com/gke-spot", "true"}});
   Run(Nth(1), "spot-0");
-  EXPECT_EQ(See(Nth(1)).placement.capacity(), "spot");
+  ASSERT_TRUE(Await([&] { return See(Nth(1)).placement.capacity() == "spot"; }));
   cluster_.Remove({Nodes(), "", "spot-0"});
   EXPECT_EQ(AwaitEnd(Nth(1)).platform, v1::PREEMPTED_SPOT);
 }

@@ -245,6 +245,11 @@ class KubernetesTest : public testing::Test {
     return true;
   }
 
+  int Changes() {
+    std::lock_guard lock(mutex_);
+    return changes_;
+  }
+
   std::string LogOf(const AttemptKey& key) {
     return ReadFile(executor_->Paths(key).log).value_or("(no log)");
   }

@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "tests/trial/kubernetes_fixture.h"
+#include "tests/trial/pools.h"
 
 namespace shirabe::trial {
 namespace {
@@ -21,8 +22,26 @@ TEST_F(KubernetesTest, AnAttemptIsOneJobAndOnItsWayUntilItsProgramRuns) {
   EXPECT_FALSE(See(Nth(1)).placement.has_start_time());
   RunPod(Nth(1));
   ASSERT_TRUE(Await([&] { return See(Nth(1)).placement.has_start_time(); }));
-  EXPECT_EQ(See(Nth(1)).placement.node(), "node-0");
+  // The pod may be seen before its node.
+  EXPECT_TRUE(Await([&] { return See(Nth(1)).placement.node() == "node-0"; }));
   EXPECT_GE(changes_, 1);
+}
+
+// Pods and nodes are followed apart: where it runs, and at what price, is told when it is known.
+TEST_F(KubernetesTest, ANodeThatIsSeenAfterItsPodSaysWhereThatRuns) {
+  pools_ = SpotPool(1);
+  PodTimes times = Impatient();
+  times.unseen = absl::Minutes(10);
+  Reopen(times);
+  Run(Nth(1), "spot-0");
+  EXPECT_EQ(See(Nth(1)).placement.capacity(), "");
+  const int before = Changes();
+  PutNode("spot-0", "True", Json::array(), {{"cloud.google.com/gke-spot", "true"}});
+  ASSERT_TRUE(Await([&] { return See(Nth(1)).placement.node() == "spot-0"; }));
+  EXPECT_EQ(See(Nth(1)).placement.capacity(), "spot");
+  EXPECT_EQ(See(Nth(1)).placement.pool(), "spot");
+  EXPECT_TRUE(See(Nth(1)).placement.has_start_time());
+  EXPECT_TRUE(Await([&] { return Changes() > before; })) << "nobody was told";
 }
 
 TEST_F(KubernetesTest, ThePathsExistOnceStartedAndAreCopies) {
