@@ -142,12 +142,13 @@ Fitted Fit(const Inputs& inputs, const VectorXd& y, const Theta& start) {
   Lbfgs search(start.values, box,
                {.max_iterations = 100, .gradient_tolerance = 1e-2, .decrease_tolerance = 1e-9});
   VectorXd gradient;
-  while (!search.done() && !IsCancelled()) {
+  int evaluations = 0;
+  for (; !search.done() && !IsCancelled(); ++evaluations) {
     const Theta theta{search.next()};
     const double value = NegativeLogPosterior(theta, inputs, y, gradient);
     search.Tell(value, gradient);
   }
-  return {{search.x()}, search.value()};
+  return {{search.x()}, search.value(), evaluations};
 }
 
 Posterior::Posterior(const Theta& theta, const Inputs& inputs)

@@ -33,7 +33,8 @@ double NegativeLogPosterior(const Theta& theta, const Inputs& inputs, const Eige
 
 struct Fitted {
   Theta theta;
-  double value;  // NegativeLogPosterior
+  double value;         // NegativeLogPosterior
+  int evaluations = 0;  // of it: what the fit cost
 };
 // The most probable θ near `start`.
 Fitted Fit(const Inputs& inputs, const Eigen::VectorXd& y, const Theta& start);

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "suggestion/algorithm.h"
+#include "tests/suggestion/cpu_time.h"
 #include "tests/suggestion/spaces.h"
 
 namespace shirabe::suggestion {
@@ -380,7 +381,10 @@ TEST_P(AlgorithmContract, EndsSoonAfterAHundredThousandTrials) {
     const auto algorithm = Build(space);
     SCOPED_TRACE(name);
     const History history = Filled(space, 100000, [](int i) { return Completed(std::sin(i)); });
-    ExpectGood(Ask(*algorithm, history, 8), history, 8);
+    const double begin = CpuSeconds();
+    const Proposal proposal = Ask(*algorithm, history, 8);
+    EXPECT_LT(CpuSeconds() - begin, 20) << "of this thread's time";
+    ExpectGood(proposal, history, 8);
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "suggestion/algorithm.h"
 #include "suggestion/unvisited.h"
+#include "tests/suggestion/cpu_time.h"
 #include "tests/suggestion/spaces.h"
 
 namespace shirabe::suggestion {
@@ -91,12 +92,18 @@ TEST(Grid, AHundredThousandTrialsCostNoRescans) {
   const Space space = Make({Int("a", {1, 1000}), Int("b", {1, 200})});
   const auto grid = Build("grid", space);
   History history(space);
-  for (int i = 0; i < 100000; ++i) {  // 5·10^9 look-ups, if each proposal began at 0
+  // 5·10^9 look-ups, if each proposal began at 0, and those of the last tenth 19 times as many as
+  // those of the first.
+  double first_tenth = 0, begin = CpuSeconds();
+  for (int i = 0; i < 100000; ++i) {
     const Proposal proposal = Ask(*grid, history, 1);
     ASSERT_EQ(space.IndexOf(proposal.suggestions.at(0).point), static_cast<uint64_t>(i));
     history.Add(proposal.suggestions[0].point, {});
     history.memo = proposal.memo;
+    if (i == 9'999) first_tenth = CpuSeconds() - begin;
+    if (i == 89'999) begin = CpuSeconds();
   }
+  EXPECT_LT(CpuSeconds() - begin, 4 * first_tenth + 0.1);
 }
 
 TEST(Random, FollowsTheDistributions) {

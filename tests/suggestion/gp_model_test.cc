@@ -102,6 +102,18 @@ TEST(GpModel, FitNeverEndsWorseThanItStarted) {
   }
 }
 
+// Three points a coordinate: fewer cannot say how numbers and categories mix, and nothing is taken
+// for known.
+TEST(GpModel, TheMixIsLearnedFromEnoughPointsAndInTheMiddleBefore) {
+  const auto mix = [](int n) {
+    const Inputs inputs = RandomInputs({n, 2, 2}, 6);
+    return Fit(inputs, ValuesAt(inputs), DefaultTheta(2, 2)).theta.mix();
+  };
+  EXPECT_EQ(mix(5), 0.5);
+  EXPECT_EQ(mix(11), 0.5);
+  EXPECT_NE(mix(12), 0.5);
+}
+
 TEST(GpModel, PredictionsAreThoseOfTheTextbook) {
   for (const Shape& shape : kShapes) {
     SCOPED_TRACE(Name(shape));

@@ -5,6 +5,7 @@
 
 #include "suggestion/gp/acquisition.h"
 #include "suggestion/gp/lbfgs.h"
+#include "suggestion/gp/normal.h"
 #include "suggestion/gp/search.h"
 #include "suggestion/gp/surrogate_cache.h"
 #include "suggestion/gp/trust_region.h"
@@ -106,6 +107,63 @@ TEST(GpWarp, SurvivesWhatHistoriesHold) {
     }
   }
   EXPECT_EQ(Standardize(VectorXd::Constant(3, 0.1)), VectorXd::Zero(3));
+}
+
+// Written from the formulas of the paper, for one λ: (2.1) and (3.1).
+double PlainYeoJohnson(double z, double power) {
+  if (z >= 0) return power == 0 ? std::log(1 + z) : (std::pow(1 + z, power) - 1) / power;
+  return power == 2 ? -std::log(1 - z) : -(std::pow(1 - z, 2 - power) - 1) / (2 - power);
+}
+
+double PlainLikelihood(const VectorXd& z, double power) {
+  VectorXd mapped(z.size());
+  double jacobian = 0;
+  for (Index i = 0; i < z.size(); ++i) {
+    mapped[i] = PlainYeoJohnson(z[i], power);
+    jacobian += (z[i] < 0 ? -1 : 1) * std::log(1 + std::abs(z[i]));
+  }
+  const double variance = (mapped.array() - mapped.mean()).square().mean();
+  const auto n = static_cast<double>(z.size());
+  return -0.5 * n * std::log(variance) + (power - 1) * jacobian;
+}
+
+TEST(GpWarp, YeoJohnsonIsTheOneOfTheGreatestLikelihood) {
+  Rng rng(2);
+  for (const double skew : {-1.5, -0.5, 0.0, 0.7, 2.0}) {
+    VectorXd scores(60);
+    for (double& score : scores) {
+      const double normal = rng.Normal();
+      score = skew == 0 ? normal : std::exp(skew * normal) * (skew < 0 ? -1 : 1);
+    }
+    const VectorXd z = Standardize(scores);
+    double best = 1;
+    for (int i = -40; i <= 60; ++i) {
+      const double power = i / 10.0;
+      if (PlainLikelihood(z, power) > PlainLikelihood(z, best)) best = power;
+    }
+    VectorXd mapped(z.size());
+    for (Index i = 0; i < z.size(); ++i) mapped[i] = PlainYeoJohnson(z[i], best);
+    const Warp warp(WarpKind::kYeoJohnson, scores);
+    EXPECT_LT((warp.warped() - Standardize(mapped)).cwiseAbs().maxCoeff(), 1e-6) << skew;
+  }
+}
+
+// Of five levels the middle one is the median: two lie below it, and it counts half itself.
+TEST(GpWarp, HalfRankGivesTheWorseHalfTheQuantilesOfANormalDistribution) {
+  const VectorXd scores = (VectorXd(6) << -100, -1, -1, 0, 1, 2).finished();
+  const VectorXd odd = (VectorXd(5) << -100, -1, 0, 1, 2).finished();
+  const double deviation = std::sqrt((0 + 1 + 4) / 3.0);  // of the better half, from the median
+  const VectorXd y = Warp(WarpKind::kHalfRank, odd).warped();
+  const double unit = y[3] - y[2];
+  EXPECT_NEAR(y[4] - y[2], 2 * unit, 1e-9);
+  EXPECT_NEAR((y[1] - y[2]) / unit, deviation * Quantile(0.5 * 1.5 / 2.5), 1e-9);
+  EXPECT_NEAR((y[0] - y[2]) / unit, deviation * Quantile(0.5 * 0.5 / 2.5), 1e-9);
+  // Where the median lies between two levels, -0.5 here, it counts for nothing.
+  const VectorXd even = Warp(WarpKind::kHalfRank, scores).warped();
+  const double one = even[4] - even[3], median = even[3] - 0.5 * one;
+  const double spread = std::sqrt((0.25 + 2.25 + 6.25) / 3.0);
+  EXPECT_NEAR((even[1] - median) / one, spread * Quantile(0.5 * 1.5 / 2), 1e-9);
+  EXPECT_NEAR((even[0] - median) / one, spread * Quantile(0.5 * 0.5 / 2), 1e-9);
 }
 
 TEST(GpWarp, ConcordanceTellsGoodFromBadOrders) {
@@ -214,6 +272,10 @@ TEST(GpTrustRegion, GrowsWithSuccessAndShrinksWithout) {
   EXPECT_EQ(TrustRegionSide(VectorXd::LinSpaced(14, 1, 0), 2, 10), 0.4);
   EXPECT_EQ(TrustRegionSide(VectorXd::LinSpaced(14, 1, 0), 9, 10), 0.8);
   EXPECT_EQ(TrustRegionSide(VectorXd::LinSpaced(10 + 4 * 7, 1, 0), 2, 10), 0.8);  // anew
+  // Three successes are three in a row.
+  EXPECT_EQ(TrustRegionSide((VectorXd(5) << 0, 1, 2, 0, 3).finished(), 2, 1), 0.8);
+  EXPECT_EQ(TrustRegionSide((VectorXd(6) << 0, 1, 2, 0, 3, 4).finished(), 2, 1), 0.8);
+  EXPECT_EQ(TrustRegionSide((VectorXd(7) << 0, 1, 2, 0, 3, 4, 5).finished(), 2, 1), 1.6);
   // Whatever is added to or multiplied with all scores.
   const VectorXd scores = (VectorXd(9) << 1, 2, 0, 3, 3.1, 3.2, 3.3, 3.4, 3.5).finished();
   EXPECT_EQ(TrustRegionSide(scores, 2, 2), TrustRegionSide(1e6 + 1e3 * scores.array(), 2, 2));
@@ -261,6 +323,22 @@ TEST(GpMemory, MakesTheNextFitQuickAndNoWorse) {
   const VectorXd other = Learn(inputs, y, warm).posterior.Predict(points).mean.col(0);
   EXPECT_EQ(warm.fitted_at, 40);
   EXPECT_LT((one - other).cwiseAbs().mean(), 0.1);
+}
+
+// A search goes on from the θ of one point less.
+TEST(GpMemory, AFitThatBeginsWhereTheLastOneEndedIsQuick) {
+  int anew = 0, on = 0;
+  for (uint64_t seed = 51; seed < 61; ++seed) {
+    const Inputs inputs = RandomInputs({40, 3, 0}, seed);
+    const VectorXd y = ValuesAt(inputs);
+    const Fitted last = Fit(inputs.Rows(0, 39), y.head(39), DefaultTheta(3, 0));
+    const Fitted first = Fit(inputs, y, DefaultTheta(3, 0)), next = Fit(inputs, y, last.theta);
+    EXPECT_LE(next.value, first.value + 0.5) << seed;
+    anew += first.evaluations;
+    on += next.evaluations;
+  }
+  EXPECT_GT(on, 0);
+  EXPECT_LT(2 * on, anew);
 }
 
 // ---- cache --------------------------------------------------------------------------------------

@@ -139,6 +139,39 @@ TEST(Pbt, AFailedMemberFollowsAWinnerAndIfThereIsNoneBeginsAnew) {
   }
 }
 
+TEST(Pbt, NeverMoreThanHalfOfAGenerationIsReplaced) {
+  Crew crew("pbt", PbtProblem({{"n_population", "10"}, {"truncation_threshold", "1"}}));
+  crew.Run(1, 20, Train);
+  int exploits = 0;
+  for (int i = 10; i < 20; ++i) {
+    if (LabelOf(crew.made()[i], "move") != "exploit") continue;
+    ++exploits;
+    EXPECT_THAT(crew.made()[i].explanation, HasSubstr("is among the worst 5 of 10"));
+  }
+  EXPECT_EQ(exploits, 5);
+}
+
+// It makes the last generation again, from the one before: nobody goes on beyond the last.
+TEST(Pbt, WhoFailsInTheLastGenerationFollowsAWinnerOfTheOneBefore) {
+  Crew crew("pbt", PbtProblem({{"n_population", "4"}}));
+  bool failed = false;
+  crew.Run(1, 100, [&](const Crew& crew, const Suggestion& suggestion) {
+    Crew::Work work = Train(crew, suggestion);
+    const bool last = Epochs(crew, suggestion) == 25 && LabelOf(suggestion, "member") == "3";
+    if (last && !failed) work.result.state = TrialState::kInfeasible;
+    failed = failed || last;
+    return work;
+  });
+  ASSERT_TRUE(failed);
+  EXPECT_EQ(crew.history().size(), 4 * 5 + 1);
+  EXPECT_EQ(crew.exhausted(), 1);
+  for (const Suggestion& made : crew.made()) {
+    EXPECT_LT(std::stoi(LabelOf(made, "generation")), 5);
+    if (!made.parent) continue;
+    EXPECT_EQ(Epochs(crew, crew.made()[made.parent->trial() - 1]), Epochs(crew, made) - 5);
+  }
+}
+
 TEST(Pbt, WithoutAResourceItGoesOnForAsLongAsTrialsMayBeMade) {
   Problem problem{.space = Parameters(),
                   .settings = {{"n_population", "5"}, {"suggestion_trial_dir", "/opt/katib/data"}}};

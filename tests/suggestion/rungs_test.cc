@@ -9,6 +9,7 @@
 #include <limits>
 #include <set>
 
+#include "suggestion/rung_book.h"
 #include "tests/suggestion/crew.h"
 #include "tests/suggestion/spaces.h"
 
@@ -207,6 +208,47 @@ TEST(Hyperband, ARungOfFailuresEndsItsBracketAndTheNextOneBegins) {
   EXPECT_THAT(counts[0], ElementsAre(Pair(1, 9)));
   EXPECT_THAT(counts[1], ElementsAre(Pair(3, 5), Pair(9, 1)));
   EXPECT_EQ(crew.history().size(), 30);
+}
+
+// Two of nine are left: they alone can enter the next rung, and nobody waits there for a third.
+TEST(Hyperband, NobodyWaitsForWhatFailedBelow) {
+  Crew crew("hyperband", KatibProblem({{"r_l", "9"}}, 13));
+  crew.Run(1, 12, [](const Crew& crew, const Suggestion& suggestion) {
+    Crew::Work work = Honest(crew, suggestion);
+    if (crew.history().size() < 7) work.result.state = TrialState::kInfeasible;
+    return work;
+  });
+  EXPECT_EQ(CountsByBracket(crew, 1)[0], (Counts{{1, 9}, {3, 2}, {9, 1}}));
+  EXPECT_EQ(crew.history().size(), 12);
+}
+
+TEST(RungBook, OfEqualTrialsTheOlderOneIsPromoted) {
+  const Problem problem = KatibProblem({{"r_l", "9"}}, 13);
+  const Rungs rungs = *Rungs::Create(problem);
+  History history(*SearchSpace("hyperband", problem));
+  for (int i = 0; i < 9; ++i) history.Add({0.1 * i, 0, 0}, Lost(i == 4 ? 1 : 0.5));
+  RungBook book(history, rungs, {{.first = 0, .planned = 9}});
+  for (const int64_t parent : {1, 2, 3}) {
+    const auto promoted = book.Promote(0, 0, 3);
+    ASSERT_TRUE(promoted);
+    EXPECT_EQ(promoted->parent->trial(), parent);
+  }
+  EXPECT_FALSE(book.Promote(0, 0, 3));
+}
+
+// Labels come from whoever asks, over Katib's wire: one that tells both, where a trial was promoted
+// from and how large its bracket is, does not say where the bracket begins.
+TEST(RungBook, ABracketDoesNotBeginWhereATrialWasPromotedTo) {
+  const Problem problem = KatibProblem({{"r_l", "9"}}, 13);
+  const Rungs rungs = *Rungs::Create(problem);
+  History history(*SearchSpace("hyperband", problem));
+  history.Add({0.1, 0, 0}, Lost(1));
+  history.Add({0.1, 0.5, 0}, Lost(1));
+  history.SetLabels(1, {{"bracket", "0"}, {"bracket-size", "5"}, {"promoted-from", "1"}});
+  const RungBook book(history, rungs, {{.first = 0, .planned = 9}});
+  EXPECT_EQ(book.brackets()[0].first, 0);
+  EXPECT_EQ(book.brackets()[0].planned, 5);
+  EXPECT_EQ(book.brackets()[0].cells[1].entered, 1);
 }
 
 // With 7 of 9 results in and 3 to be promoted, no two unknown ones can keep the best out.

@@ -151,6 +151,15 @@ TEST(AshaStop, LetsTheBestThirdPassEachRung) {
   EXPECT_EQ(trials.Ask("asha-stop"), "");
 }
 
+TEST(AshaStop, TheFirstOfTheRestIsStopped) {
+  Trials trials;
+  for (const double loss : {1.0, 9.0, 8.0, 2.0, 7.0}) trials.Active({loss});
+  trials.Active({2.5});  // number 3 of 6, of whom 2 go on
+  EXPECT_THAT(trials.Ask("asha-stop"), HasSubstr("is number 3 of 6, and 2 go on"));
+  trials.curves.back() = CurveOf({{1, 2}});
+  EXPECT_EQ(trials.Ask("asha-stop"), "") << "as good as the last that goes on";
+}
+
 TEST(AshaStop, JudgesAtTheHighestRungReached) {
   Trials trials;
   trials.Ended(Losses(9, 1));
