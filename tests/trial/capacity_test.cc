@@ -174,6 +174,16 @@ TEST(CapacityByPools, WithoutASelectorTheCloudsLabelsTell) {
   EXPECT_EQ(PlaceOf(NodeWith("{}"), pools).pool, "");
 }
 
+// Clouds taint their spot nodes: who asks for a spot pool bears that, whatever the pool says.
+TEST(CapacityByPools, ASpotPoolsTaintsAreTolerated) {
+  for (const v1::NodePools& pools : {SpotPool(1), TwoPools()}) {
+    for (const Json& toleration : Place(With(v1::REQUIRED)).tolerations) {
+      EXPECT_THAT(Place(With(v1::REQUIRED), pools).tolerations, testing::Contains(toleration));
+    }
+  }
+  EXPECT_THAT(Place(With(v1::SPOT_NEVER), TwoPools()).tolerations, IsEmpty());
+}
+
 // ---- into the pod -------------------------------------------------------------------------------
 
 TEST(ApplyPlace, KeepsWhatTheUserWrote) {
@@ -229,6 +239,24 @@ TEST(Prices, SidecarsAddAndInitContainersDoNot) {
                              R"([{"name": "i", "resources": {"requests": {"cpu": 6}}},
           {"name": "s", "restartPolicy": "Always", "resources": {"requests": {"cpu": 4}}}])");
   EXPECT_DOUBLE_EQ(ShareOf(pod, BigNode()), 0.5);
+  // A sidecar that comes before an init container runs beside it.
+  const Json beside = PodAsking(R"({"requests": {"cpu": 4}})", R"([
+          {"name": "s", "restartPolicy": "Always", "resources": {"requests": {"cpu": 4}}},
+          {"name": "i", "resources": {"requests": {"cpu": 6}}}])");
+  EXPECT_DOUBLE_EQ(ShareOf(beside, BigNode()), 0.625);
+}
+
+TEST(Prices, OfAllPoolsThatFitTheClosestAndOfThoseTheFirst) {
+  v1::NodePools pools;
+  *Pool(pools, "both", v1::SPOT, 1).mutable_node_selector() =
+      ParseStruct(R"({"pool": "a100", "spot": true})");
+  *Pool(pools, "one", v1::ON_DEMAND, 2).mutable_node_selector() =
+      ParseStruct(R"({"pool": "a100"})");
+  *Pool(pools, "other", v1::ON_DEMAND, 3).mutable_node_selector() =
+      ParseStruct(R"({"spot": true})");
+  EXPECT_EQ(PlaceOf(BigNode(), pools).pool, "both");
+  pools.mutable_pools()->DeleteSubrange(0, 1);
+  EXPECT_EQ(PlaceOf(BigNode(), pools).pool, "one");
 }
 
 TEST(Prices, OfAPlacement) {
@@ -249,7 +277,12 @@ TEST(Prices, Quantities) {
   EXPECT_EQ(ParseQuantity("2e3"), 2000);
   EXPECT_EQ(ParseQuantity("3E"), 3e18);
   EXPECT_EQ(ParseQuantity(4), 4);
-  EXPECT_EQ(ParseQuantity("1k"), 1000);
+  const std::pair<const char*, double> units[] = {
+      {"1n", 1e-9},    {"1u", 1e-6},    {"1m", 1e-3},    {"1", 1},
+      {"1k", 1e3},     {"1M", 1e6},     {"1G", 1e9},     {"1T", 1e12},
+      {"1P", 1e15},    {"1E", 1e18},    {"1Ki", 1024},   {"1Mi", 1048576},
+      {"1Gi", 0x1p30}, {"1Ti", 0x1p40}, {"1Pi", 0x1p50}, {"1Ei", 0x1p60}};
+  for (const auto& [text, amount] : units) EXPECT_EQ(ParseQuantity(text), amount) << text;
   for (const char* bad : {"", "Gi", "1.5 Gi", "1GiB", "one"}) {
     EXPECT_EQ(ParseQuantity(bad), std::nullopt) << bad;
   }

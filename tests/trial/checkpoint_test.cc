@@ -8,7 +8,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <fstream>
+#include <thread>
 
 #include "base/rng.h"
 #include "tests/trial/checkpoint_harness.h"
@@ -109,7 +111,9 @@ TEST_F(CheckpointTest, ADraftOfAKilledWriterIsNoPartOfIt) {
 TEST_F(CheckpointTest, ForkingAgainIsFineAndMendsWhatACrashLeft) {
   const v1::Checkpoint checkpoint = home_.SaveAndCommit(kFirst, 40, kFiles);
   const std::string path = home_.Path(kSecond, 40);
-  ASSERT_TRUE(MakeDirs(path + ".tmp/half").ok());
+  ASSERT_TRUE(MakeDirs(path + ".tmp/optimizer/state/half").ok());  // a folder in a file's place
+  ASSERT_TRUE(WriteFileAtomic(path + ".tmp/model.bin", "half").ok());
+  ASSERT_TRUE(WriteFileAtomic(path + ".tmp/stray", "of another one").ok());
   ASSERT_TRUE(MakeDirs(path).ok());
   for (int i = 0; i < 2; ++i) {
     EXPECT_TRUE(store().Fork(checkpoint, kSecond).ok());
@@ -295,6 +299,27 @@ TEST_F(CheckpointTest, RandomTreesComeBackAndAnyFlippedByteIsFound) {
       Overwrite(home_.Path(from, 5) + "/" + path, at, std::string(1, contents[at]));
     }
     EXPECT_TRUE(store().Verify(checkpoint).ok());
+  }
+}
+
+// The one who saves has renamed too soon: what was read is not what will stand there.
+TEST_F(CheckpointTest, WhatIsStillWrittenToIsNotCommitted) {
+  for (int64_t step = 1;; ++step) {
+    ASSERT_LE(step, 100) << "no file ever changed while it was read";
+    const std::string path = home_.Save(kFirst, step, {{"w", std::string(8 << 20, 'w')}});
+    std::atomic<bool> over = false;
+    std::thread writer([&] {
+      std::ofstream file(path + "/w", std::ios::app | std::ios::binary);
+      while (!over) file << 'x' << std::flush;
+    });
+    const Status status = store().Commit(kFirst, step).status();
+    over = true;
+    writer.join();
+    if (status.ok()) continue;
+    EXPECT_EQ(status.code(), Code::kUnavailable) << status;
+    EXPECT_THAT(Message(status), HasSubstr("w is still written to"));
+    EXPECT_TRUE(store().Commit(kFirst, step).ok()) << "now it is not";
+    return;
   }
 }
 

@@ -194,6 +194,19 @@ TEST(PodCause, AProgramThatEndedBeforeItWasEvictedEndedByItself) {
   EXPECT_EQ(Read(sample.pod), "ended app-error");
 }
 
+// The kubelet writes its condition while or after it ends the containers: an end before the
+// condition's time is one that the kubelet brought about.
+TEST(PodCause, TheKubeletsOwnConditionComesAfterTheEndThatItMade) {
+  for (const bool deleted : {false, true}) {
+    PodSample sample;
+    sample.Ended(143, "Error").Disrupted("TerminationByKubelet");
+    if (deleted) sample.Deleted();
+    sample.pod["status"]["containerStatuses"][0]["state"]["terminated"]["finishedAt"] =
+        "2026-11-21T11:59:30Z";
+    EXPECT_EQ(Read(sample.pod), "ended preempted-node") << deleted;
+  }
+}
+
 TEST(PodCause, TheSupervisorKnowsWhetherItWasToldToEnd) {
   const Json pod = PodSample().Ended(1, "Error").Disrupted("EvictionByEvictionAPI").Deleted().pod;
   PodFacts facts = Facts();
@@ -231,6 +244,7 @@ TEST(PodCause, WhatEndedBeforeTheNodeWasLostCounts) {
   EXPECT_EQ(Read(PodSample().Ended(0, "Completed").pod, facts), "ended completed");
   EXPECT_EQ(Read(PodSample().Ended(1, "Error").pod, facts), "ended app-error");
   EXPECT_EQ(Read(PodSample().Ended(137, "Error").pod, facts), "ended preempted-node");
+  EXPECT_EQ(Read(PodSample().Ended(137, "OOMKilled").pod, facts), "ended oom");
 }
 
 TEST(PodCause, GarbageCollectedWithItsContainersStillRunning) {
@@ -313,6 +327,8 @@ TEST(PodCause, FailedInitContainers) {
       Read(
           PodSample().InitFailed("download", 143).Disrupted("EvictionByEvictionAPI").Deleted().pod),
       "ended never-ran");
+  EXPECT_EQ(Read(PodSample().InitFailed("download", 143).Deleted().pod), "ended never-ran")
+      << "deleted, and nobody says why: its init container was killed for that";
 }
 
 TEST(PodCause, SidecarsMayFailAsTheyLike) {
@@ -377,12 +393,33 @@ TEST(PodCause, PhasesAndTimes) {
 }
 
 TEST(PodCause, AnyShapeIsRead) {
-  for (const char* text : {"null", "[]", R"({"status": 7})", R"({"status": {"phase": "Failed"}})",
-                           R"({"status": {"containerStatuses": [1, {"name": "main"}]}})",
-                           R"({"status": {"phase": "Failed", "containerStatuses": [
-                               {"name": "main", "state": {"terminated": {"exitCode": "x"}}}]}})"}) {
-    ReadPod(Json::parse(text), Facts());
-    ReadJob(Json::parse(text));
+  const std::pair<const char*, const char*> shapes[] = {
+      {"null", "waiting"},
+      {"[]", "waiting"},
+      {"\"a pod\"", "waiting"},
+      {R"({"status": 7})", "waiting"},
+      {R"({"status": {"phase": 7, "containerStatuses": {"name": "main"}}})", "waiting"},
+      {R"({"status": {"phase": "Failed"}})", "ended never-ran"},
+      {R"({"status": {"containerStatuses": [1, {"name": "main"}]}})", "waiting"},
+      {R"({"status": {"phase": "Running", "containerStatuses": [
+           {"name": "main", "state": {"running": {"startedAt": 12}}}]}})",
+       "running"},
+      {R"({"metadata": {"deletionTimestamp": "soon"}, "status": {"phase": "Failed",
+           "conditions": [7, {"type": "DisruptionTarget", "status": true}],
+           "containerStatuses": [
+           {"name": "main", "state": {"terminated": {"exitCode": 1}}}]}})",
+       "ended app-error"},
+      {R"({"status": {"phase": "Failed", "containerStatuses": [
+           {"name": "main", "state": {"terminated": {"exitCode": "x"}}}]}})",
+       "ended completed"}};
+  for (const auto& [text, as] : shapes) {
+    EXPECT_EQ(Read(Json::parse(text)), as) << text;
+    const JobVerdict job = ReadJob(Json::parse(text));
+    EXPECT_FALSE(job.suspended) << text;
+    EXPECT_EQ(job.cause, v1::CAUSE_NONE) << text;
+  }
+  for (const char* text : {R"({"spec": {"suspend": "true"}})", R"({"spec": {"suspend": 1}})"}) {
+    EXPECT_FALSE(ReadJob(Json::parse(text)).suspended) << text;
   }
 }
 
