@@ -88,6 +88,29 @@ TEST_P(StoreContract, MetricNamesMayBeAnything) {
   for (const std::string& name : names) EXPECT_THAT(Observations(name), SizeIs(1)) << name;
 }
 
+// What a store remembers of metrics to be quick is forgotten with the batch that was refused.
+TEST_P(StoreContract, AMetricThatCameWithARefusedBatchIsStillNew) {
+  CreateWithTrial();
+  Batch refused = For();
+  refused.trials = {{Trial(2), 0}};
+  refused.observations = {Row(1, "loss", 1), Row(1, "accuracy", 1)};
+  refused.observations.push_back(Row(1, "of a trial that is not there", 1));
+  refused.observations.back().trial = 77;
+  EXPECT_FALSE(Refusal(refused).ok());
+  Batch other = For();
+  other.observations = {Row(1, "first", 3)};
+  MustCommit(other);
+  Observe({Row(1, "accuracy", 0.5), Row(1, "loss", 0.25)});
+  EXPECT_THAT(Observations("first"), SizeIs(1));
+  ASSERT_THAT(Observations("loss"), SizeIs(1));
+  EXPECT_EQ(Observations("loss")[0].value, 0.25);
+  ASSERT_THAT(Observations("accuracy"), SizeIs(1));
+  EXPECT_EQ(Observations("accuracy")[0].value, 0.5);
+  EXPECT_THAT(Observations(), SizeIs(3));
+  if (CanShare())
+    EXPECT_THAT(Must(OpenAgain()->ListObservations({.trial = {kMnist, 1}})), SizeIs(3));
+}
+
 TEST_P(StoreContract, SupersedesWhatLiesPastTheResume) {
   CreateWithTrial();
   std::vector<ObservationRow> rows;

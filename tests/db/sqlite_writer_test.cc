@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <thread>
 #include <vector>
 
@@ -131,6 +132,46 @@ TEST_F(SqliteWriterTest, SurvivesALostTransaction) {
   EXPECT_TRUE(writer_->Run([](WriteSession* session) { return Insert(2, session); }).ok());
   EXPECT_EQ(Read("SELECT a FROM t"), 2);
   EXPECT_EQ(Read("SELECT revision FROM store"), 1);
+}
+
+// The ids of metrics that were noted on the way are not those of the file any more.
+TEST_F(SqliteWriterTest, ForgetsIdsWithTheWorkThatWasUndone) {
+  const auto ids = [this](const std::function<Status(WriteSession*)>& how) {
+    EXPECT_FALSE(writer_
+                     ->Run([&](WriteSession* session) {
+                       session->metrics["loss"] = 7;
+                       return how(session);
+                     })
+                     .ok());
+    size_t known = 0;
+    EXPECT_TRUE(writer_
+                    ->Run([&](WriteSession* session) {
+                      known = session->metrics.size();
+                      return Insert(next_++, session);
+                    })
+                    .ok());
+    return known;
+  };
+  EXPECT_EQ(ids([](WriteSession*) { return absl::AbortedError("refused"); }), 0u);
+  EXPECT_EQ(ids([](WriteSession* session) {
+              RETURN_IF_ERROR(session->db->Execute("ROLLBACK"));  // as SQLite does on a full disk
+              return absl::ResourceExhaustedError("disk full");
+            }),
+            0u);
+  // Both pieces of work went well, and the transaction did not.
+  const Status lost = writer_->Run([](WriteSession* session) {
+    session->metrics["loss"] = 7;
+    return session->db->Execute("DROP TABLE store");
+  });
+  EXPECT_FALSE(lost.ok());
+  size_t known = 0;
+  EXPECT_TRUE(writer_
+                  ->Run([&](WriteSession* session) {
+                    known = session->metrics.size();
+                    return absl::OkStatus();
+                  })
+                  .ok());
+  EXPECT_EQ(known, 0u);
 }
 
 TEST_F(SqliteWriterTest, CountersFollowOtherProcesses) {

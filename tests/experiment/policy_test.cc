@@ -69,6 +69,7 @@ TEST(Classify, OurIntentComesBeforeThePlatforms) {
 TEST(Classify, ADoneProgramThatFailsHasFailed) {
   EXPECT_EQ(Classify(v1::Attempt(), {.done = true, .exit_code = 1}), v1::APP_ERROR);
   EXPECT_EQ(Classify(v1::Attempt(), {.done = true, .lost = true}), v1::COMPLETED);
+  EXPECT_EQ(Classify(v1::Attempt(), {.done = true, .exit_code = kExitYielded}), v1::COMPLETED);
 }
 
 using Kind = NextStep::Kind;
@@ -144,6 +145,32 @@ TEST(Next, FruitlessPreemptionsBackOff) {
   }
   trial.set_fruitless(99);
   EXPECT_LE(Next(v1::PREEMPTED_SPOT, trial, v1::AttemptPolicy()).delay, absl::Minutes(1));
+}
+
+TEST(Next, EachFruitlessPreemptionDoublesTheWaitAndTheFirstCostsAQuarterSecond) {
+  v1::Trial trial;
+  trial.set_number(1000);  // whose spread is the least: half
+  absl::Duration delay = absl::Milliseconds(125);
+  for (int fruitless = 1; fruitless <= 7; ++fruitless, delay *= 2) {
+    trial.set_fruitless(fruitless);
+    EXPECT_EQ(Next(v1::PREEMPTED_SPOT, trial, v1::AttemptPolicy()).delay, delay) << fruitless;
+  }
+}
+
+// F21: trials that were lost together do not come back together.
+TEST(Next, TrialsOfOneStormAreSpread) {
+  std::set<absl::Duration> loss, fruitless;
+  v1::Trial trial;
+  trial.set_fruitless(3);
+  for (int number = 1; number <= 100; ++number) {
+    trial.set_number(number);
+    loss.insert(Next(v1::INFRASTRUCTURE, trial, v1::AttemptPolicy()).delay);
+    fruitless.insert(Next(v1::PREEMPTED_SPOT, trial, v1::AttemptPolicy()).delay);
+  }
+  for (const auto& delays : {loss, fruitless}) {
+    EXPECT_GT(delays.size(), 90u);
+    EXPECT_GE(*delays.rbegin(), 1.9 * *delays.begin()) << "from half of the wait to all of it";
+  }
 }
 
 TEST(WantsOnDemand, AfterSoManyLossesOrWhenStarved) {

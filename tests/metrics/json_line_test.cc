@@ -85,6 +85,19 @@ TEST(JsonParser, RefusesTheWholeOfALineThatIsNoJson) {
                            "{\"step\": 1, \"metr{\"step\": 2, \"metrics\": {\"loss\": 1}}"}) {
     EXPECT_EQ(Read(line), "!") << line;
   }
+  // Nested too deep, also where every bracket is closed again.
+  for (const auto& [open, close] : {std::pair("[", "]"), std::pair("{\"y\": ", "}")}) {
+    const auto nested = [&, open = open, close = close](int depth) {
+      std::string line = "{\"loss\": 1, \"x\": ";
+      for (int i = 0; i < depth; ++i) line += open;
+      line += "1";
+      for (int i = 0; i < depth; ++i) line += close;
+      return Read(line + "}");
+    };
+    EXPECT_EQ(nested(64), "loss=1") << open;
+    EXPECT_EQ(nested(65), "!") << open;
+    EXPECT_EQ(nested(5000), "!") << open;
+  }
   const std::string deep(100'000, '[');
   EXPECT_EQ(Read("{\"x\": " + deep), "!");
   EXPECT_THAT(Parse("{\"loss\" 1}").bad, testing::HasSubstr("byte 9"));
