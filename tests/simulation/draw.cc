@@ -15,11 +15,16 @@ enum Stream : uint64_t {
   kTraining,
   kMoney,
   kStopping,
-  kAdaptive
+  kAdaptive,
+  kObjective,
+  kForks,
+  kHabits,
+  kWishes
 };
 
 constexpr int kUnlimited = 1'000'000;
 constexpr char kResource[] = "epochs";
+constexpr char kForking[] = "forking";  // see forking.cc
 
 bool Chance(Rng& rng, double probability) { return rng.Uniform() < probability; }
 
@@ -78,16 +83,17 @@ void DrawPopulation(v1::ExperimentSpec& spec, Rng& rng) {
 }
 
 // In place of the space of the seed.
-void DrawAdaptive(v1::ExperimentSpec& spec, Rng& rng) {
+void DrawAdaptive(v1::ExperimentSpec& spec, Rng& rng, bool forks) {
   constexpr const char* kAlgorithms[] = {"hyperband", "asha", "bohb", "pbt", "pbt", "gp", "tpe"};
-  const std::string algorithm = kAlgorithms[rng.Below(7)];
+  const std::string drawn = kAlgorithms[rng.Below(7)];
+  const std::string algorithm = forks ? kForking : drawn;
   spec.clear_parameters();
   AddParameter(spec, v1::DOUBLE, 1);
   if (Chance(rng, 0.5)) AddParameter(spec, v1::CATEGORICAL, 2);
   spec.mutable_algorithm()->set_algorithm_name(algorithm);
   if (algorithm == "pbt") {
     DrawPopulation(spec, rng);
-  } else if (algorithm != "gp" && algorithm != "tpe") {
+  } else if (algorithm != "gp" && algorithm != "tpe" && !forks) {
     DrawHalving(spec, rng);
   }
   spec.set_max_trial_count(spec.max_trial_count() + 10);
@@ -141,7 +147,10 @@ void DrawStopping(v1::ExperimentSpec& spec, Rng& rng) {
 
 bool IsAdaptive(uint64_t seed) { return Rng(Mix(seed, kAdaptive)).Below(3) == 0; }
 
-v1::Experiment DrawExperiment(uint64_t seed, const ExperimentKey& key, Faults faults) {
+bool Maximises(uint64_t seed) { return Rng(Mix(seed, kObjective)).Below(2) == 0; }
+
+v1::Experiment DrawExperiment(uint64_t seed, const ExperimentKey& key, Faults faults,
+                              bool mirrored) {
   Rng rng(Mix(seed, kExperiment));
   v1::Experiment experiment;
   experiment.set_api_version("kubeflow.org/v1beta1");
@@ -150,15 +159,16 @@ v1::Experiment DrawExperiment(uint64_t seed, const ExperimentKey& key, Faults fa
   experiment.mutable_metadata()->set_namespace_(key.ns);
   v1::ExperimentSpec& spec = *experiment.mutable_spec();
   DrawSpace(spec, rng);
-  spec.mutable_objective()->set_type(v1::MINIMIZE);
+  const bool maximise = Maximises(seed) != mirrored;
+  spec.mutable_objective()->set_type(maximise ? v1::MAXIMIZE : v1::MINIMIZE);
   spec.mutable_objective()->set_objective_metric_name("loss");
   const bool goal = rng.Below(4) == 0;
-  if (goal && faults == Faults::kAll) spec.mutable_objective()->set_goal(0.01);
+  if (goal && faults == Faults::kAll) spec.mutable_objective()->set_goal(maximise ? -0.01 : 0.01);
   spec.set_parallel_trial_count(1 + static_cast<int>(rng.Below(6)));
   spec.set_max_trial_count(1 + static_cast<int>(rng.Below(20)));
   if (IsAdaptive(seed)) {
     Rng adaptive(Mix(seed + 1, kAdaptive));
-    DrawAdaptive(spec, adaptive);
+    DrawAdaptive(spec, adaptive, Rng(Mix(seed, kForks)).Below(5) == 0);
     if (faults != Faults::kAll) spec.set_parallel_trial_count(1);
   }
   const bool limited = rng.Below(3) == 0;
@@ -168,6 +178,8 @@ v1::Experiment DrawExperiment(uint64_t seed, const ExperimentKey& key, Faults fa
   if (faults == Faults::kAll) DrawMoney(*spec.mutable_shirabe(), money, DrawPools(seed));
   Rng stopping(Mix(seed, kStopping));
   if (faults == Faults::kAll) DrawStopping(spec, stopping);
+  constexpr v1::ResumePolicy kPolicies[] = {v1::NEVER, v1::LONG_RUNNING, v1::FROM_VOLUME};
+  spec.set_resume_policy(kPolicies[seed % 3]);
   spec.mutable_metrics_collector_spec()->mutable_collector()->set_kind(v1::CUSTOM);
   spec.mutable_trial_template()->set_primary_container_name("c");
   auto& fields = *spec.mutable_trial_template()->mutable_trial_spec()->mutable_fields();
@@ -208,6 +220,7 @@ Hazards DrawHazards(uint64_t seed, Faults faults) {
   hazards.refusal = Chance(rng, 0.3) ? 0.3 * rng.Uniform() : 0;
   hazards.slow_verify = 0.5 * rng.Uniform();
   hazards.forget = 0.02 * rng.Uniform();
+  hazards.infrastructure = Rng(Mix(seed, kHabits)).Below(4) == 0 ? 0.5 : 0;
   if (faults == Faults::kPreemption) return hazards;
   hazards.failure = 0.2 * rng.Uniform();
   hazards.yield = 0.1 * rng.Uniform();
@@ -226,6 +239,26 @@ int64_t ResourceOf(const v1::Trial& trial) {
 
 }  // namespace
 
+Wishes DrawWishes(uint64_t seed, Faults faults) {
+  Wishes wishes;
+  if (faults != Faults::kAll) return wishes;
+  Rng rng(Mix(seed, kWishes));
+  const int at = 5 + static_cast<int>(rng.Below(60));
+  switch (rng.Below(12)) {
+    case 0: wishes.delete_at = at; break;
+    case 1:
+      wishes.stop_at = at;
+      wishes.cancel_at = at + 1 + static_cast<int>(rng.Below(4));
+      break;
+    case 2: wishes.cancel_at = at; break;
+    case 3: wishes.more_trials = 0; break;
+    case 4:
+    case 5: wishes.more_trials = 1 + static_cast<int>(rng.Below(5)); break;
+    default: break;
+  }
+  return wishes;
+}
+
 Training DrawTraining(uint64_t seed, const v1::Trial& trial, int64_t parent_steps, Faults faults) {
   Rng rng(Mix(Mix(seed, kTraining), static_cast<uint64_t>(trial.number())));
   constexpr int kExits[] = {75, 0, 137, 143};
@@ -239,6 +272,10 @@ Training DrawTraining(uint64_t seed, const v1::Trial& trial, int64_t parent_step
   training.on_notice = static_cast<Training::OnNotice>(rng.Below(3));
   training.notice_exit = kExits[rng.Below(4)];
   training.says_done = Chance(rng, 0.7);
+  Rng habits(Mix(Mix(seed, kHabits), static_cast<uint64_t>(trial.number())));
+  training.repeats = Chance(habits, 0.2);
+  training.resaves = Chance(habits, 0.3);
+  if (Chance(habits, 0.3)) training.placed_after = absl::Seconds(5 * habits.Uniform());
   const double odd = rng.Uniform();
   if (parent_steps > 0) training.steps = parent_steps + 1 + training.steps / 4;
   if (const int64_t resource = ResourceOf(trial); resource > 0) training.steps = resource;
@@ -247,6 +284,7 @@ Training DrawTraining(uint64_t seed, const v1::Trial& trial, int64_t parent_step
   training.silent = odd > 0.97;
   // A child goes on counting where its parent was, so all of them count, or none does.
   training.implicit = IsAdaptive(seed) ? seed % 7 == 0 : odd > 0.5 && odd < 0.6;
+  training.repeats = training.repeats && !training.implicit;  // they would be steps of their own
   return training;
 }
 

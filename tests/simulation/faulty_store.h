@@ -2,6 +2,7 @@
 // the memory store, which survives the simulated crashes as a disk would.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,10 +20,13 @@ class FaultyStore : public db::Store {
   double forget = 0;  // Commit is written, and fails all the same: the answer was lost
   double unreadable = 0;
   bool dead = false;  // its owner has crashed: nothing that is still called has any effect
+  // Sees what is about to be written, before it is.
+  std::function<void(const db::Batch&)> watch;
 
   StatusOr<int64_t> Commit(const db::Batch& batch) override {
     if (dead) return absl::UnavailableError("dead");
     if (rng_->Uniform() < refuse) return absl::ResourceExhaustedError("disk full (injected)");
+    if (watch) watch(batch);
     auto revision = store_->Commit(batch);
     if (revision.ok() && rng_->Uniform() < forget) {
       return absl::UnavailableError("connection lost after commit (injected)");

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "absl/strings/str_format.h"
+#include "experiment/objective.h"
 #include "experiment/policy.h"
 #include "experiment/state.h"
 #include "experiment/submit.h"
@@ -78,16 +79,19 @@ std::string Invariants::AfterStep(int most_parallel) {
   const auto trials = static_cast<int64_t>(points_.size());
   if (!points_.empty() && points_.rbegin()->first != trials) return "I3: a trial is missing";
   if (trials > experiment.spec().max_trial_count()) return "more trials than maxTrialCount";
-  return changed.empty() ? "" : CheckStatus(experiment.status());
+  if (experiment.spec().parallel_trial_count() < 1) return "it was scaled to nothing";
+  return changed.empty() ? "" : CheckStatus(experiment);
 }
 
-std::string Invariants::CheckStatus(const v1::ExperimentStatus& status) {
+std::string Invariants::CheckStatus(const v1::Experiment& experiment) {
+  const v1::ExperimentStatus& status = experiment.status();
   const v1::OptimalTrial& best = status.current_optimal_trial();
   if (best_ && !best.has_objective()) return "I5: the best trial was forgotten";
   if (best.has_objective()) {
-    if (!std::isfinite(best.objective())) return "I5: the best objective is not finite";
-    if (best_ && best.objective() > *best_) return "I5: the best objective went backwards";
-    best_ = best.objective();
+    const double loss = experiment::LossOf(experiment.spec().objective(), best.objective());
+    if (!std::isfinite(loss)) return "I5: the best objective is not finite";
+    if (best_ && loss > *best_) return "I5: the best objective went backwards";
+    best_ = loss;
   }
   Sums all;
   for (const auto& [number, sums] : sums_) {
@@ -115,6 +119,8 @@ std::string Invariants::CheckTrial(const v1::Trial& trial) {
   const auto attempts = store_->ListAttempts({.experiment = key_, .trial = trial.number()});
   if (static_cast<int>(attempts->size()) != trial.attempts()) return "an attempt is missing";
   if (std::string broken = CheckPhase(trial, *attempts); !broken.empty()) return broken;
+  if (std::string broken = CheckBudgets(trial, *attempts); !broken.empty()) return broken;
+  if (std::string broken = CheckObjective(trial); !broken.empty()) return broken;
   return CheckLedger(trial, *attempts);
 }
 
@@ -126,6 +132,9 @@ std::string Invariants::CheckPhase(const v1::Trial& trial, const Attempts& attem
   const auto terminal = terminal_.find(trial.number());
   if (terminal != terminal_.end() && terminal->second != trial.phase()) {
     return "I1: it left its terminal phase";
+  }
+  for (const auto& attempt : attempts) {
+    if (std::string broken = CheckStop(attempt.record, trial); !broken.empty()) return broken;
   }
   if (!experiment::IsTerminal(trial.phase())) return "";
   terminal_[trial.number()] = trial.phase();
@@ -265,13 +274,16 @@ std::string Invariants::AtEnd() {
     const bool stopped = trial.phase() == v1::TRIAL_EARLY_STOPPED;
     if (stopped && !stops_told.contains(trial.number())) return "F25: no event of its early stop";
     if ((trial.phase() != v1::TRIAL_SUCCEEDED && !stopped) || !trial.has_objective()) continue;
-    best = std::min(best.value_or(trial.objective()), trial.objective());
+    const double loss = experiment::LossOf(experiment.spec().objective(), trial.objective());
+    best = std::min(best.value_or(loss), loss);
   }
   const v1::ExperimentStatus& status = experiment.status();
-  if (best.has_value() != status.current_optimal_trial().has_objective() ||
-      (best && *best != status.current_optimal_trial().objective())) {
+  const v1::OptimalTrial& optimal = status.current_optimal_trial();
+  if (best.has_value() != optimal.has_objective() ||
+      (best && *best != experiment::LossOf(experiment.spec().objective(), optimal.objective()))) {
     return "I5: the best trial is not the best of the trials";
   }
+  if (std::string broken = CheckEvents(); !broken.empty()) return broken;
   if (std::string broken = CheckCounts(status); !broken.empty()) return broken;
   if (std::string broken = CheckRecommended(status); !broken.empty()) return broken;
   return CheckBudget(experiment);
@@ -285,6 +297,7 @@ std::string Invariants::CheckCounts(const v1::ExperimentStatus& status) {
       status.trials_killed() == counts[v1::TRIAL_KILLED] &&
       status.trials_early_stopped() == counts[v1::TRIAL_EARLY_STOPPED] &&
       status.trial_metrics_unavailable() == counts[v1::TRIAL_METRICS_UNAVAILABLE] &&
+      status.shirabe().trials_infeasible() == static_cast<int64_t>(infeasible_.size()) &&
       status.trials_running() == 0 && status.trials_pending() == 0) {
     return "";
   }
@@ -326,12 +339,16 @@ std::string Invariants::CheckRows(const v1::Trial& trial) {
   if (count > 0 && *counted.rbegin() - *counted.begin() != count - 1)
     return "I4: a step is missing";
   const Program* last = world_->Find({key, trial.attempts()});
-  if (last != nullptr && !last->training.silent && !last->training.implicit) {
-    const auto reported =
+  if (last != nullptr && !last->training.silent) {
+    const auto reports =
         std::upper_bound(last->reported.begin(), last->reported.end(), last->SeenEnd()) -
         last->reported.begin();
-    if (count < last->from - begun + reported) return "I4: a step that was reported is missing";
-    if (count > 0 && *counted.begin() != begun + 1) return "I4: its first step is missing";
+    if (count < last->from - begun + last->StepsIn(reports)) {
+      return "I4: a step that was reported is missing";
+    }
+    // Steps that are counted here begin after those of the parent's, which may be more by then.
+    const bool exact = !last->training.implicit;
+    if (exact && count > 0 && *counted.begin() != begun + 1) return "I4: its first step is missing";
   }
   if (trial.observation().metrics().empty()) return count == 0 ? "" : "its rows are not counted";
   const v1::Metric& metric = trial.observation().metrics(0);
@@ -347,24 +364,19 @@ std::string Invariants::CheckCheckpoints(const v1::Trial& trial) {
     if (save == nullptr) return "a checkpoint that nobody saved";
     if (save->refused) return "a checkpoint that cannot be committed";
     if (save->at > program->SeenEnd()) return "a zombie's checkpoint was committed";
+    const Training& training = program->training;
+    const auto counts = checkpoint.counts().find("loss");
+    const int64_t counted = counts == checkpoint.counts().end() ? 0 : counts->second;
+    // It is recorded with what had been reported before it was saved.
+    const int64_t before = save->step - program->from;
+    if (training.implicit && !training.silent && counted < before) {
+      return absl::StrFormat("the checkpoint of step %d has %d steps counted", save->step, counted);
+    }
+    if (training.implicit || training.silent || training.nan || before == 0) continue;
+    if (checkpoint.objective() == ValueAt(training, save->step)) continue;
+    return absl::StrFormat("the checkpoint of step %d has the objective of another", save->step);
   }
   return "";
-}
-
-// The cap may be exceeded by what the attempts that run cost until they have been stopped.
-std::string Invariants::CheckBudget(const v1::Experiment& experiment) {
-  const v1::ExperimentSpec& spec = experiment.spec();
-  if (!spec.shirabe().budget().has_max_cost()) return "";
-  constexpr double kPollSeconds = 20;  // the longest that the simulation sleeps
-  double price = 0;
-  for (const auto& [key, program] : world_->programs()) {
-    price = std::max(price, program.placement.price_per_hour());
-  }
-  const double grace = spec.shirabe().attempts().grace_period_seconds() + kPollSeconds;
-  const double most =
-      spec.shirabe().budget().max_cost() + spec.parallel_trial_count() * price * grace / 3600;
-  const double cost = experiment.status().shirabe().cost();
-  return cost <= most ? "" : "I7: " + Differ("the budget was exceeded: cost", cost, most);
 }
 
 std::vector<std::string> Invariants::Points() const {

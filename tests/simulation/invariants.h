@@ -21,6 +21,8 @@ class Invariants {
       : key_(std::move(key)), store_(store), world_(world) {}
 
   std::string AfterStep(int most_parallel);
+  // After a pass of the owner that went well.
+  std::string AfterPass();
   std::string AtEnd();
 
   // The parameters of every trial, by number: to compare two runs.
@@ -41,25 +43,34 @@ class Invariants {
   std::string CheckResume(const v1::Attempt& attempt, const Program& program);
   std::string CheckLineage(const v1::Trial& trial);
   int64_t NewestGood(const TrialKey& of, const v1::Attempt& before, int64_t at_most) const;
-  std::string CheckStatus(const v1::ExperimentStatus& status);
+  std::string CheckStatus(const v1::Experiment& experiment);
+  // The trial's counts, against what befell its attempts.
+  std::string CheckBudgets(const v1::Trial& trial, const Attempts& attempts);
+  std::string CheckObjective(const v1::Trial& trial);
+  std::string CheckStop(const v1::Attempt& attempt, const v1::Trial& trial);
   // At the end.
   std::string CheckRows(const v1::Trial& trial);
   std::string CheckRecommended(const v1::ExperimentStatus& status);
   std::string CheckCheckpoints(const v1::Trial& trial);
   std::string CheckCounts(const v1::ExperimentStatus& status);
   std::string CheckBudget(const v1::Experiment& experiment);
+  std::string CheckEvents();
+  double Committed(const v1::Experiment& experiment, bool with_reserve);
 
   ExperimentKey key_;
   db::Store* store_;
   World* world_;
   int64_t seen_ = 0;  // revision
   std::map<int64_t, v1::TrialPhase> terminal_;
+  std::set<int64_t> infeasible_;
   std::map<int64_t, std::string> points_;
   std::set<std::pair<int64_t, std::string>> promoted_;  // trial, to which rung
   std::map<AttemptKey, std::string> closed_;            // as they were when first seen closed
   std::map<int64_t, Sums> sums_;                        // by trial, of its closed attempts
   std::map<int64_t, int> open_;                         // by trial
-  std::optional<double> best_;
+  std::optional<double> best_;                          // as a loss
+  // What was spent and reserved when everything was first told to end, where that ever was.
+  std::optional<double> committed_at_end_;
 };
 
 }  // namespace shirabe::simulation

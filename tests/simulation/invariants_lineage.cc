@@ -43,6 +43,10 @@ std::string Invariants::CheckResume(const v1::Attempt& attempt, const Program& p
   }
   if (program.from == 0) return "";
   const int64_t from = attempt.resumed_from_trial();
+  if (from == parent.trial() && parent.step() > 0 && program.from > parent.step()) {
+    return absl::StrFormat("I6: it began at step %d, beyond step %d of its parent", program.from,
+                           parent.step());
+  }
   if (from != attempt.trial() && from != parent.trial()) return "I6: it resumed from a stranger";
   const AttemptKey saver_key{{key_, from}, attempt.resumed_from_attempt()};
   const Program* saver = world_->Find(saver_key);
@@ -61,6 +65,7 @@ std::string Invariants::CheckLineage(const v1::Trial& trial) {
   if (!trial.has_parent()) return "";
   const int64_t number = trial.parent().trial();
   if (number < 1 || number >= trial.number()) return "I6: its parent is no earlier trial";
+  if (trial.parent().step() > 0) return "";  // from any trial's; see forking.cc
   const v1::Trial parent = store_->GetTrial({key_, number})->record;
   if (!parent.has_objective()) return "I6: its parent has no result";
   if (parent.phase() != v1::TRIAL_SUCCEEDED && parent.phase() != v1::TRIAL_EARLY_STOPPED) {

@@ -13,7 +13,8 @@ namespace shirabe::simulation {
 
 class LatePool : public experiment::Proposer {
  public:
-  explicit LatePool(uint64_t seed) : Proposer(0), rng_(seed) {}
+  // For some seeds an answer takes so long that what was asked about is over.
+  explicit LatePool(uint64_t seed) : Proposer(0), rng_(seed), patience_(seed % 3 == 0 ? 20 : 3) {}
 
   bool late = false;  // whether answers may be
 
@@ -27,7 +28,7 @@ class LatePool : public experiment::Proposer {
 
   // Answers one of those that wait, now and then; all of them where nothing may be late.
   void Answer() {
-    while (!waiting_.empty() && (!late || rng_.Below(3) == 0)) {
+    while (!waiting_.empty() && (!late || rng_.Below(patience_) == 0)) {
       std::swap(waiting_[rng_.Below(waiting_.size())], waiting_.back());
       const auto ticket = std::move(waiting_.back());
       waiting_.pop_back();
@@ -37,6 +38,7 @@ class LatePool : public experiment::Proposer {
 
  private:
   Rng rng_;
+  uint64_t patience_;
   std::vector<std::shared_ptr<experiment::Ticket>> waiting_;  // shared, as in the base
 };
 

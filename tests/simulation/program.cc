@@ -10,7 +10,9 @@ namespace shirabe::simulation {
 
 double ValueAt(const Training& training, int64_t step) {
   if (training.nan) return std::numeric_limits<double>::quiet_NaN();
-  return Rng(Mix(training.seed, static_cast<uint64_t>(step))).Uniform() / static_cast<double>(step);
+  const double value =
+      Rng(Mix(training.seed, static_cast<uint64_t>(step))).Uniform() / static_cast<double>(step);
+  return training.maximise ? -value : value;
 }
 
 const Save* Program::FindSave(int64_t step) const {
@@ -20,12 +22,19 @@ const Save* Program::FindSave(int64_t step) const {
   return nullptr;
 }
 
+bool Program::LeftNewer() const {
+  return std::any_of(saves.begin(), saves.end(), [this](const Save& save) {
+    return !save.refused && save.at <= SeenEnd() && save.step > from;
+  });
+}
+
 void LayOut(Program& program) {
   const Training& training = program.training;
   absl::Duration at = program.start + training.startup;
   for (int64_t step = program.from + 1; step <= training.steps; ++step) {
     at += training.step;
     if (!training.silent) program.reported.push_back(at);
+    if (!training.silent && training.repeats) program.reported.push_back(at);
     if (training.save_every == 0 || step % training.save_every != 0) continue;
     at += training.save;
     program.saves.push_back({.step = step, .at = at});
@@ -77,7 +86,8 @@ int64_t StepAt(const Program& program, absl::Duration at) {
 // Saves what it has reached, unless that is saved or being saved already, and exits.
 void SaveAndExit(Program& program, absl::Duration at, absl::Duration kill) {
   const int64_t step = StepAt(program, at);
-  if (step == program.from) return Exit(program, at, at);
+  const bool again = program.training.resaves && step > 0;
+  if (step == program.from && !again) return Exit(program, at, at);
   const Save* known = program.FindSave(step);
   Save save = known != nullptr ? *known : Save{.step = step, .at = at + program.training.save};
   const absl::Duration end = std::max(at, save.at);

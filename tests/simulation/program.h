@@ -28,11 +28,15 @@ struct Training {
   absl::Duration save;     // what saving takes; no step is made meanwhile
   int64_t save_every = 0;  // steps; 0 = never
   OnNotice on_notice = OnNotice::kIgnores;
-  int notice_exit = 75;   // after a notice that it heeds
-  bool says_done = true;  // {"done": true} at its end
-  bool implicit = false;  // reports without steps
-  bool silent = false;    // reports nothing
-  bool nan = false;       // reports NaN only
+  int notice_exit = 75;         // after a notice that it heeds
+  bool says_done = true;        // {"done": true} at its end
+  bool implicit = false;        // reports without steps
+  bool silent = false;          // reports nothing
+  bool nan = false;             // reports NaN only
+  bool repeats = false;         // reports every step twice
+  bool resaves = false;         // after a notice it saves the step that it went on from, too
+  absl::Duration placed_after;  // until then nobody knows where it runs, but that it does
+  bool maximise = false;        // reports the negatives: the greatest value is the best
 };
 
 // What it reports at a step: whoever makes the step again reports the same.
@@ -60,7 +64,7 @@ struct Program {
   int signal = 0;
   bool vanishes = false;                 // nobody will see how it ended
   bool done = false;                     // it says so at its end
-  std::vector<absl::Duration> reported;  // when it reports step from + 1, from + 2, …
+  std::vector<absl::Duration> reported;  // when it reports step from + 1, from + 2, … (StepOf)
   std::vector<Save> saves;
 
   // What the platform does to it.
@@ -77,6 +81,12 @@ struct Program {
 
   absl::Duration SeenEnd() const { return std::min(end, lost_at); }
   const Save* FindSave(int64_t step) const;
+  // The step of its report number `i`, counted from 0.
+  int64_t StepOf(int64_t i) const { return from + 1 + (training.repeats ? i / 2 : i); }
+  // The steps of its first `reports` reports.
+  int64_t StepsIn(int64_t reports) const { return reports == 0 ? 0 : StepOf(reports - 1) - from; }
+  // Whether it left a checkpoint, which could be committed, beyond the one that it began with.
+  bool LeftNewer() const;
   // The wall clock that it was started under, at `at`: its machine's clock is not set.
   absl::Time WallAt(absl::Duration at) const { return wall_start + (at - start); }
 };

@@ -15,9 +15,11 @@ constexpr int kQuietSteps = 4000;
 
 }  // namespace
 
-Scenario::Scenario(uint64_t seed, Faults faults)
+Scenario::Scenario(uint64_t seed, Faults faults, bool mirrored)
     : seed_(seed),
       faults_(faults),
+      mirrored_(mirrored),
+      wishes_(DrawWishes(seed, faults)),
       rng_(Mix(seed, 1)),
       world_(Mix(seed, 2), &clock_),
       disk_(*db::Open("memory:")),
@@ -28,6 +30,7 @@ Scenario::Scenario(uint64_t seed, Faults faults)
   world_.SetCode([this](int64_t trial) { return TrainingOf(trial); });
   world_.SetPools(DrawPools(seed));
   world_.hazards() = DrawHazards(seed, faults);
+  store_->watch = [this](const db::Batch& batch) { WatchPrunes(batch); };
 }
 
 // A parent's number is less than its child's.
@@ -35,7 +38,9 @@ Training Scenario::TrainingOf(int64_t number) {
   const v1::Trial trial = disk_->GetTrial({key_, number})->record;
   const int64_t parent = trial.parent().trial();
   const int64_t parent_steps = parent > 0 ? TrainingOf(parent).steps : 0;
-  return DrawTraining(seed_, trial, parent_steps, faults_);
+  Training training = DrawTraining(seed_, trial, parent_steps, faults_);
+  training.maximise = Maximises(seed_) != mirrored_;
+  return training;
 }
 
 void Scenario::Boot() {
@@ -47,6 +52,13 @@ void Scenario::Boot() {
                            .dead_epoch = epoch_};
   epoch_ = disk_->AcquireLease(request)->epoch();
   executor_ = std::make_unique<SimExecutor>(&world_);
+  executor_->owns = [this, epoch = epoch_] { return epoch == epoch_; };
+  executor_->is_open = [this](const AttemptKey& key) {
+    const auto open = disk_->ListAttempts({.experiment = key_, .open_only = true});
+    return std::any_of(open->begin(), open->end(), [&](const auto& attempt) {
+      return attempt.record.trial() == key.trial.number && attempt.record.number() == key.number;
+    });
+  };
   reconciler_ = std::make_unique<experiment::Reconciler>(
       experiment::ReconcilerOptions{.store = store_.get(),
                                     .executor = executor_.get(),
@@ -73,6 +85,7 @@ std::string Scenario::Run() {
 
 std::string Scenario::RunScripted() {
   quiet_ = true;
+  wishes_ = {};
   world_.hazards().forget = world_.hazards().slow_verify = 0;
   v1::NodePools pools;
   v1::NodePool& pool = *pools.add_pools();
@@ -86,19 +99,74 @@ std::string Scenario::RunScripted() {
 }
 
 std::string Scenario::Play(int steps) {
-  const v1::Experiment experiment = DrawExperiment(seed_, key_, faults_);
+  const v1::Experiment experiment = DrawExperiment(seed_, key_, faults_, mirrored_);
   const auto submitted = experiment::Submit(*disk_, clock_, experiment);
   if (!submitted.ok()) return "submit: " + submitted.status().ToString();
   most_parallel_ = experiment.spec().parallel_trial_count();
   Boot();
+  if (std::string broken = PlayUntilItEnds(steps); !broken.empty() || deleted_) return broken;
+  if (std::string broken = invariants_.AtEnd(); !broken.empty()) return broken;
+  return wishes_.more_trials ? GoOn(steps) : "";
+}
+
+std::string Scenario::PlayUntilItEnds(int steps) {
   for (int step = 0; step < steps && !ended_; ++step) {
     std::string broken;
     if (!quiet_ && step == kFaultySteps) broken = Calm();
+    Wish(step);
     if (broken.empty()) broken = Step();
     if (!broken.empty()) return absl::StrFormat("step %d: %s", step, broken);
   }
-  if (!ended_) return "I9: it did not come to an end after the faults had stopped\n" + Describe();
+  if (ended_) return "";
+  return "I9: it did not come to an end after the faults had stopped\n" + Describe();
+}
+
+// What has ended goes on only where its resumePolicy says so and there is more to do; nothing else
+// is to be seen of the wish, though it comes from somebody who did not ask whether it makes sense.
+std::string Scenario::GoOn(int steps) {
+  if (!quiet_) {
+    if (std::string broken = Calm(); !broken.empty()) return broken;
+  }
+  const v1::Experiment before = Experiment();
+  const std::string reason = experiment::CurrentCondition(before).reason();
+  const bool may = before.spec().resume_policy() != v1::NEVER;
+  const bool goes_on = may && *wishes_.more_trials > 0 && reason == "ExperimentMaxTrialsReached";
+  db::Batch batch{.experiment = key_};
+  v1::Intent& scale = batch.intents.emplace_back();
+  scale.set_verb(v1::Intent::SCALE);
+  scale.set_parallel_trial_count(before.spec().parallel_trial_count());
+  scale.set_max_trial_count(before.spec().max_trial_count() + *wishes_.more_trials);
+  if (!disk_->Commit(batch).ok()) return "cannot send an intent";
+  ended_ = false;
+  for (int step = 0; step < 10 && IsAskedFor(v1::Intent::SCALE); ++step) {
+    if (std::string broken = Step(); !broken.empty()) return broken;
+  }
+  if (std::string broken = PlayUntilItEnds(steps); !broken.empty()) return "going on: " + broken;
+  const v1::Experiment after = Experiment();
+  const bool same =
+      before.status().conditions_size() == after.status().conditions_size() &&
+      FromProto(before.status().completion_time()) == FromProto(after.status().completion_time()) &&
+      before.status().trials() == after.status().trials();
+  if (same == goes_on) return goes_on ? "it did not go on" : "it went on though it had ended";
   return invariants_.AtEnd();
+}
+
+void Scenario::Wish(int step) {
+  const auto send = [&](int at, v1::Intent::Verb verb) {
+    if (at == 0 || at != step) return;
+    v1::Intent intent;
+    intent.set_verb(verb);
+    experiment::Send(*disk_, clock_, key_, intent).IgnoreError();
+  };
+  send(wishes_.stop_at, v1::Intent::STOP);
+  send(wishes_.cancel_at, v1::Intent::CANCEL);
+  send(wishes_.delete_at, v1::Intent::DELETE);
+}
+
+bool Scenario::IsAskedFor(v1::Intent::Verb verb) {
+  const auto intents = disk_->ListIntents(key_);
+  return intents.ok() && std::any_of(intents->begin(), intents->end(),
+                                     [&](const auto& intent) { return intent.verb() == verb; });
 }
 
 // I9: from here on it must come to an end by itself.
@@ -119,7 +187,9 @@ std::string Scenario::Step() {
   if (!quiet_) Disturb();
   pool_.Answer();
   Sleep(absl::Seconds(20));
+  const bool cancel = IsAskedFor(v1::Intent::CANCEL);
   const auto result = reconciler_->Reconcile(key_);
+  if (!disk_->GetExperiment(key_).ok()) return AfterDeletion();
   if (std::exchange(store_->dead, false)) {
     Boot();
     return invariants_.AfterStep(most_parallel_);
@@ -130,12 +200,69 @@ std::string Scenario::Step() {
   if (result.ok()) {
     due_ = clock_.Monotonic() + result->requeue_after;
     ended_ = result->ended && (quiet_ || rng_.Below(3) == 0);
+    const bool cancelled = cancel && !IsAskedFor(v1::Intent::CANCEL);
+    if (std::string broken = CheckDeeds(cancelled); !broken.empty()) return broken;
+    if (std::string broken = invariants_.AfterPass(); !broken.empty()) return broken;
     if (suspended_ && result->idle && !ended_) Boot();
   } else {
     due_ = clock_.Monotonic() + absl::Milliseconds(50);
   }
   if (std::string broken = CheckZombie(); !broken.empty()) return broken;
   return invariants_.AfterStep(most_parallel_);
+}
+
+std::string Scenario::AfterDeletion() {
+  ended_ = deleted_ = true;
+  if (!world_.violation().empty()) return world_.violation();
+  return world_.RunningCount() > 0 ? "I8: it was deleted while a program runs" : "";
+}
+
+// What a pass that went well must have done.
+std::string Scenario::CheckDeeds(bool cancelled) {
+  for (const AttemptKey& key : executor_->deeds().shown_running) {
+    const Program* program = world_.Find(key);
+    const bool runs = program != nullptr && world_.Now() < program->end;
+    if (runs && !executor_->is_open(key)) return "F12: a zombie that was seen was not stopped";
+  }
+  const auto open = disk_->ListAttempts({.experiment = key_, .open_only = true});
+  for (const auto& [attempt, revision] : *open) {
+    const Program* program = world_.Find({{key_, attempt.trial()}, attempt.number()});
+    const bool runs = program != nullptr && world_.Running(*program);
+    if (cancelled && runs) return "it was cancelled, and a program has its grace";
+  }
+  return world_.HasPools() ? "" : CheckTurns();
+}
+
+// Where a place has become free, whoever waits longest is asked first.
+std::string Scenario::CheckTurns() {
+  const SimExecutor::Deeds& deeds = executor_->deeds();
+  if (!deeds.forgot || deeds.started.empty()) return "";
+  const int64_t last = deeds.started.rbegin()->trial.number;
+  const auto open = disk_->ListAttempts({.experiment = key_, .open_only = true});
+  for (const auto& [attempt, revision] : *open) {
+    const AttemptKey key{{key_, attempt.trial()}, attempt.number()};
+    const bool waits = attempt.state() == v1::ATTEMPT_CREATED && !attempt.has_stop() &&
+                       world_.Find(key) == nullptr;
+    if (waits && attempt.trial() < last && !deeds.asked_for.contains(key)) {
+      return absl::StrFormat("trial %d was started, and trial %d waits longer", last,
+                             attempt.trial());
+    }
+  }
+  return "";
+}
+
+// Nothing is pruned that the trials which the owner knew of may go on from.
+void Scenario::WatchPrunes(const db::Batch& batch) {
+  for (const auto& write : batch.checkpoints) {
+    if (write.record.gone() != "pruned" || batch.epoch != epoch_) continue;
+    const auto trials = disk_->ListTrials({.experiment = key_, .live_only = true});
+    for (const auto& [trial, revision] : *trials) {
+      const v1::Parent& parent = trial.parent();
+      if (parent.trial() != write.record.trial() || parent.step() != write.record.step()) continue;
+      world_.Violate(absl::StrFormat("I6: step %d of trial %d is pruned, and trial %d began there",
+                                     parent.step(), parent.trial(), trial.number()));
+    }
+  }
 }
 
 // Goes on to when the reconciler wants to be called or something happens, whichever comes first.
@@ -188,7 +315,7 @@ void Scenario::SendIntent() {
     case 1: intent.set_verb(v1::Intent::RESUME); break;
     default:
       intent.set_verb(v1::Intent::SCALE);
-      intent.set_parallel_trial_count(1 + static_cast<int>(rng_.Below(8)));
+      intent.set_parallel_trial_count(static_cast<int>(rng_.Below(9)));
       most_parallel_ = std::max(most_parallel_, intent.parallel_trial_count());
   }
   experiment::Send(*disk_, clock_, key_, intent).IgnoreError();
@@ -221,8 +348,9 @@ std::vector<std::string> Scenario::Results() {
   std::vector<std::string> results;
   const auto trials = disk_->ListTrials({.experiment = key_});
   for (const auto& [trial, revision] : *trials) {
+    const double sign = Maximises(seed_) != mirrored_ ? -1 : 1;
     const std::string objective =
-        trial.has_objective() ? FormatNumber(trial.objective()) : std::string("none");
+        trial.has_objective() ? FormatNumber(sign * trial.objective()) : std::string("none");
     results.push_back(absl::StrFormat("%s %s at %d of %d", v1::TrialPhase_Name(trial.phase()),
                                       objective, trial.objective_step(), trial.last_step()));
   }

@@ -20,7 +20,9 @@ namespace shirabe::simulation {
 
 class Scenario {
  public:
-  explicit Scenario(uint64_t seed, Faults faults = Faults::kAll);
+  // A mirrored one has the other sense of optimisation and all values negated: nothing else may
+  // come of it.
+  explicit Scenario(uint64_t seed, Faults faults = Faults::kAll, bool mirrored = false);
 
   // Faults for a while, then none; the first broken invariant, or "".
   std::string Run();
@@ -33,13 +35,16 @@ class Scenario {
   int64_t steps() const { return steps_; }
   // Parameters of every trial, by number: to compare two runs.
   std::vector<std::string> Points() const { return invariants_.Points(); }
-  // How each trial ended and what it found, by number.
+  // How each trial ended and what it found, as a loss, by number.
   std::vector<std::string> Results();
   // The same with every line of the ledger, but for times and tokens.
   std::vector<std::string> Ledger();
   v1::Experiment Experiment();
   // What happened in it.
-  void AddTo(Tally& tally) { Count(key_, *disk_, world_, tally); }
+  void AddTo(Tally& tally) {
+    if (!deleted_) return Count(key_, *disk_, world_, tally);
+    ++tally["experiments deleted"];
+  }
 
  private:
   void Boot();         // a new controller, after a crash or at first
@@ -50,6 +55,14 @@ class Scenario {
   void SendIntent();
   void CountStep();
   std::string Play(int steps);
+  std::string PlayUntilItEnds(int steps);
+  std::string GoOn(int steps);
+  void Wish(int step);
+  void WatchPrunes(const db::Batch& batch);
+  std::string AfterDeletion();
+  std::string CheckDeeds(bool cancelled);
+  std::string CheckTurns();
+  bool IsAskedFor(v1::Intent::Verb verb);
   void Sleep(absl::Duration most);
   std::string Describe();  // what is in the store, for a failure's message
   std::string CheckZombie();
@@ -57,6 +70,8 @@ class Scenario {
 
   uint64_t seed_;
   Faults faults_;
+  bool mirrored_;
+  Wishes wishes_;
   ExperimentKey key_{"sim", "exp"};
   Rng rng_;
   ManualClock clock_;
@@ -78,6 +93,7 @@ class Scenario {
   bool quiet_ = false;  // faults have stopped
   int64_t steps_ = 0;
   bool ended_ = false;
+  bool deleted_ = false;
   int most_parallel_ = 0;
 };
 

@@ -44,7 +44,7 @@ class SimCollector : public metrics::Collector {
 
  private:
   static metrics::Point PointAt(const Program& program, uint64_t i, v1::CollectorCursor& cursor) {
-    const int64_t step = program.from + 1 + static_cast<int64_t>(i);
+    const int64_t step = program.StepOf(static_cast<int64_t>(i));
     metrics::Point point{.metric = "loss",
                          .value = ValueAt(program.training, step),
                          .step = step,
@@ -83,6 +83,8 @@ void SetCollectedWorld(World* world) {
 
 Status SimExecutor::Start(const trial::AttemptRequest& request) {
   if (dead_) return absl::UnavailableError("dead");
+  if (!owns()) world_->Violate("F4: " + AttemptName(request.key) + " was started by no owner");
+  deeds_.asked_for.insert(request.key);
   const Hazards& hazards = world_->hazards();
   if (world_->rng().Uniform() < hazards.start_fault) {
     return absl::UnavailableError("the machine cannot start anything now");
@@ -92,6 +94,7 @@ Status SimExecutor::Start(const trial::AttemptRequest& request) {
     return absl::UnavailableError("verifying the checkpoint");
   }
   RETURN_IF_ERROR(world_->Start(request));
+  deeds_.started.insert(request.key);
   if (world_->rng().Uniform() < hazards.start_fault) {
     return absl::UnavailableError("started, but the answer was lost");
   }
@@ -100,7 +103,13 @@ Status SimExecutor::Start(const trial::AttemptRequest& request) {
 }
 
 Status SimExecutor::Stop(const AttemptKey& key, v1::Cause, absl::Duration grace) {
-  if (!dead_) world_->Stop(key, grace);
+  if (dead_) return absl::OkStatus();
+  const Program* program = world_->Find(key);
+  if (program != nullptr && SeenAgain(*program)) {
+    world_->Kill(key);
+  } else {
+    world_->Stop(key, grace);
+  }
   return absl::OkStatus();
 }
 
@@ -110,8 +119,15 @@ void SimExecutor::Adopt(const std::vector<v1::Attempt>& open) {
   }
 }
 
+// F12: a machine that was thought to be gone is there again, once its attempt is closed.
+bool SimExecutor::SeenAgain(const Program& program) const {
+  const absl::Duration now = world_->Now();
+  return now >= program.lost_at && now < program.end && !is_open(program.key);
+}
+
 std::vector<trial::Sighting> SimExecutor::Observe(const ExperimentKey& experiment) {
   world_->Play();
+  deeds_ = {};
   std::vector<trial::Sighting> sightings;
   for (auto it = known_.begin(); it != known_.end();) {
     const AttemptKey key = *it++;
@@ -121,6 +137,7 @@ std::vector<trial::Sighting> SimExecutor::Observe(const ExperimentKey& experimen
       continue;
     }
     sightings.push_back(Look(key));
+    if (sightings.back().state == State::kRunning) deeds_.shown_running.insert(key);
   }
   return sightings;
 }
@@ -133,11 +150,18 @@ trial::Sighting SimExecutor::Look(const AttemptKey& key) {
     return sighting;
   }
   sighting.placement = program->placement;
+  if (world_->Now() < program->start + program->training.placed_after) {
+    v1::Placement& placement = sighting.placement;
+    placement.clear_pool();
+    placement.clear_capacity();
+    placement.clear_price_per_hour();
+    placement.clear_on_demand_price_per_hour();
+  }
   sighting.resumed = program->resumed;
   sighting.damaged = program->damaged;
   sighting.platform = program->platform;
   LookAtCheckpoints(*program, sighting);
-  if (world_->Running(*program)) {
+  if (world_->Running(*program) || SeenAgain(*program)) {
     sighting.ran = world_->Now() - program->start;
     return sighting;
   }

@@ -2,6 +2,7 @@
 // each crash, which knows nothing until it adopts.
 #pragma once
 
+#include <functional>
 #include <set>
 #include <string>
 #include <vector>
@@ -19,7 +20,10 @@ class SimExecutor : public trial::Executor {
   Status Stop(const AttemptKey& key, v1::Cause why, absl::Duration grace) override;
   void Adopt(const std::vector<v1::Attempt>& open) override;
   std::vector<trial::Sighting> Observe(const ExperimentKey& experiment) override;
-  void Forget(const AttemptKey& key) override { known_.erase(key); }
+  void Forget(const AttemptKey& key) override {
+    known_.erase(key);
+    deeds_.forgot = deeds_.forgot || world_->Find(key) != nullptr;
+  }
   Status RemoveFiles(const ExperimentKey& experiment, int64_t trial) override;
   trial::AttemptPaths Paths(const AttemptKey& key) const override;
   trial::Offer Quote(const google::protobuf::Struct& trial_spec,
@@ -29,12 +33,27 @@ class SimExecutor : public trial::Executor {
   // As after a kill -9: nothing that is still called has any effect.
   void Die() { dead_ = true; }
 
+  // What was done since the last Observe.
+  struct Deeds {
+    std::set<AttemptKey> shown_running;
+    std::set<AttemptKey> asked_for;  // a Start of them, whatever its answer
+    std::set<AttemptKey> started;
+    bool forgot = false;
+  };
+  const Deeds& deeds() const { return deeds_; }
+  // Whether its owner holds the lease, and whether the attempt is not closed.
+  std::function<bool()> owns = [] { return true; };
+  std::function<bool(const AttemptKey&)> is_open = [](const AttemptKey&) { return true; };
+
  private:
   trial::Sighting Look(const AttemptKey& key);
   void LookAtCheckpoints(const Program& program, trial::Sighting& sighting);
 
   World* world_;
+  bool SeenAgain(const Program& program) const;
+
   bool dead_ = false;
+  Deeds deeds_;
   std::set<AttemptKey> known_;
   std::set<AttemptKey> verified_;  // attempts whose checkpoint need not be waited for again
 };

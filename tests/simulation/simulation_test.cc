@@ -40,6 +40,21 @@ TEST(Simulation, InvariantsHoldUnderFaults) {
   for (const auto& [what, count] : tally) RecordProperty(what, std::to_string(count));
 }
 
+// To maximise is to minimise the negatives: the same points, the same ends, the same losses, under
+// the same faults.
+TEST(Simulation, MaximisingIsMinimisingTheNegatives) {
+  SetLogLevel(LogLevel::kError);
+  const auto [first, last] = Seeds();
+  for (uint64_t seed = first; seed < std::min(last, first + 300); ++seed) {
+    Scenario one(seed);
+    ASSERT_EQ(one.Run(), "") << "seed " << seed;
+    Scenario other(seed, Faults::kAll, /*mirrored=*/true);
+    ASSERT_EQ(other.Run(), "") << "seed " << seed << ", mirrored";
+    ASSERT_EQ(one.Points(), other.Points()) << "seed " << seed;
+    ASSERT_EQ(one.Results(), other.Results()) << "seed " << seed;
+  }
+}
+
 // I10: faults delay suggestions, they do not change them; but which trial ends first is theirs, so
 // only what does not depend on results is compared.
 TEST(Simulation, FaultsDoNotChangeWhatIsTried) {

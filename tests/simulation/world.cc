@@ -213,6 +213,7 @@ void World::Reclaim(Program& program) {
   const bool spot = program.placement.capacity() == "spot";
   program.platform = spot ? v1::PREEMPTED_SPOT : v1::PREEMPTED_NODE;
   Rng rng(Mix(seed_ + 1, Fingerprint(AttemptName(program.key))));
+  if (Rng(rng.Next()).Uniform() < hazards_.infrastructure) program.platform = v1::INFRASTRUCTURE;
   if (rng.Uniform() < hazards_.zombie) {
     program.lost_at = program.reclaim_at;
     Cut(program, program.reclaim_at + absl::Minutes(10) * rng.Uniform());
@@ -251,8 +252,18 @@ void World::Prune(const v1::Checkpoint& checkpoint) {
   for (Save& save : program->saves) save.pruned = save.pruned || save.step == checkpoint.step();
 }
 
+void World::Kill(const AttemptKey& key) {
+  Program* program = Find(key);
+  if (program != nullptr) Cut(*program, Now());
+}
+
 void World::RemoveFiles(const ExperimentKey& experiment) {
   const auto of_it = [&](const AttemptKey& key) { return key.trial.experiment == experiment; };
+  Play();
+  for (const Program* program : active_) {
+    if (of_it(program->key))
+      Violate("I8: it was removed while " + AttemptName(program->key) + " runs");
+  }
   std::erase_if(active_, [&](const Program* program) { return of_it(program->key); });
   for (Slot& slot : slots_) {
     if (slot.program != nullptr && of_it(slot.program->key)) slot.program = nullptr;

@@ -20,20 +20,21 @@ namespace shirabe::simulation {
 
 // Probabilities, of an attempt where nothing else is said.
 struct Hazards {
-  double failure = 0;      // exits 1
-  double loss = 0;         // vanishes
-  double kill = 0;         // SIGKILL from nowhere
-  double yield = 0;        // exits 75
-  double partition = 0;    // is thought to be gone, and runs on
-  double reclaim = 0;      // its machine is reclaimed…
-  double zombie = 0;       // …goes away without stopping it: it runs on for minutes
-  double close_call = 0;   // …within a millisecond of its end
-  double damage = 0;       // of a checkpoint: it is found damaged later
-  double refusal = 0;      // of a checkpoint: it cannot be committed
-  double start_fault = 0;  // of a Start: it fails, before or after it took effect
-  double slow_verify = 0;  // of a Start that resumes: not yet
-  double forget = 0;       // of an Observe: an attempt is no longer known until it is adopted
-  int slots = 1000;        // programs at the same time, where there are no pools
+  double failure = 0;         // exits 1
+  double loss = 0;            // vanishes
+  double kill = 0;            // SIGKILL from nowhere
+  double yield = 0;           // exits 75
+  double partition = 0;       // is thought to be gone, and runs on
+  double reclaim = 0;         // its machine is reclaimed…
+  double zombie = 0;          // …goes away without stopping it: it runs on for minutes
+  double close_call = 0;      // …within a millisecond of its end
+  double infrastructure = 0;  // …but what is seen of it is a fault of the platform
+  double damage = 0;          // of a checkpoint: it is found damaged later
+  double refusal = 0;         // of a checkpoint: it cannot be committed
+  double start_fault = 0;     // of a Start: it fails, before or after it took effect
+  double slow_verify = 0;     // of a Start that resumes: not yet
+  double forget = 0;          // of an Observe: an attempt is no longer known until it is adopted
+  int slots = 1000;           // programs at the same time, where there are no pools
 };
 
 class World {
@@ -50,6 +51,8 @@ class World {
   void Stop(const AttemptKey& key, absl::Duration grace);
   void Prune(const v1::Checkpoint& checkpoint);
   void RemoveFiles(const ExperimentKey& experiment);
+  // It is killed, also where it is thought to be gone.
+  void Kill(const AttemptKey& key);
   // Every machine that runs something is reclaimed at this moment.
   void Storm(absl::Duration notice);
   trial::Offer Quote(const trial::Placing& placing);
@@ -66,6 +69,7 @@ class World {
   uint64_t Reported(const Program& program);
   // The checkpoint as its record should be.
   v1::Checkpoint Describe(const Program& program, const Save& save) const;
+  bool HasPools() const { return !slots_.empty(); }
   int RunningCount();
   // Running programs of one trial: more than one means that an attempt was started too early.
   int RunningOf(const TrialKey& trial);
@@ -75,6 +79,7 @@ class World {
   std::map<AttemptKey, Program>& programs() { return programs_; }
   // The first thing that was asked for and must never be; "" if there was none.
   const std::string& violation() const { return violation_; }
+  void Violate(std::string what);
 
  private:
   struct Slot {
@@ -93,7 +98,6 @@ class World {
   void DrawFate(Program& program, Rng& rng);
   void DrawReclaim(Program& program, Rng& rng);
   void Reclaim(Program& program);
-  void Violate(std::string what);
 
   ManualClock* clock_;
   uint64_t seed_;
