@@ -199,14 +199,15 @@ TEST_F(ProcessNodesTest, TheLongestRunningIsTaken) {
 
 TEST_F(ProcessNodesTest, AReclaimedSlotIsAwayForAWhile) {
   v1::NodePools pools = SpotPool(1, {0.2});
-  pools.mutable_pools(0)->mutable_reclaim()->set_returns_after_seconds(1.0);
+  // Long enough for a busy machine to look meanwhile.
+  pools.mutable_pools(0)->mutable_reclaim()->set_returns_after_seconds(6.0);
   Open(pools);
   ASSERT_TRUE(StartSleeper(Attempt(1)).ok());
   harness_.AwaitEnd(Attempt(1));
   harness_.executor().Forget(Attempt(1));
   const Status early = StartSleeper(Attempt(1, 2));
   EXPECT_EQ(early.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(Message(early), HasSubstr("(0 of 1 busy, 1 returns in 1 s)"));
+  EXPECT_THAT(Message(early), testing::ContainsRegex("\\(0 of 1 busy, 1 returns in [1-6] s\\)"));
   const int changes = harness_.Changes(kExperiment);
   // Nobody looks: the executor says when it is worth trying.
   EXPECT_TRUE(harness_.Await([&] { return harness_.Changes(kExperiment) > changes; }));
@@ -316,20 +317,17 @@ TEST_F(ProcessNodesTest, WhatWasDueWhileWeWereGoneTakesOnlyWhatRanThen) {
 // A reclaim every 0.2 s, for ever: each attempt is lost, none is reported otherwise, nothing leaks.
 TEST_F(ProcessNodesTest, AStormTakesEveryAttemptAndLeavesNothing) {
   v1::NodePools pools = SpotPool(1);
-  for (int i = 1; i <= 15; ++i) pools.mutable_pools(0)->mutable_reclaim()->add_times(0.2 * i);
+  for (int i = 1; i <= 1000; ++i) pools.mutable_pools(0)->mutable_reclaim()->add_times(0.2 * i);
   Open(pools);
-  int lost = 0;
   for (int number = 1; number <= 15; ++number) {
     const AttemptKey key = Attempt(1, number);
-    ASSERT_TRUE(harness_.Start(key, {.argv = {"sleep", "0.35"}}).ok());
+    // Longer than any gap, however busy this machine is.
+    ASSERT_TRUE(harness_.Start(key, {.argv = {"sleep", "1000"}}).ok());
     const Sighting end = harness_.AwaitEnd(key);
-    const bool preempted = end.platform == v1::PREEMPTED_SPOT;
-    EXPECT_EQ(end.signal, preempted ? SIGKILL : 0);
-    EXPECT_TRUE(preempted || end.exit_code == 0);
-    lost += preempted ? 1 : 0;
+    EXPECT_EQ(end.platform, v1::PREEMPTED_SPOT);
+    EXPECT_EQ(end.signal, SIGKILL);
     harness_.executor().Forget(key);
   }
-  EXPECT_GE(lost, 5);
   EXPECT_EQ(harness_.executor().Quote({}, {}).waiting, "");
 }
 
