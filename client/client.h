@@ -47,9 +47,10 @@ struct Candidates {
 struct Asked {
   std::optional<v1::Trial> trial;
   int32_t attempt = 0;
-  std::string token;   // of that attempt: authenticates Tell
-  std::string reason;  // "the experiment has ended: 20 trials are done"
-  bool ended = false;  // there will never be one
+  std::string token;     // of that attempt: authenticates Tell
+  std::string reason;    // "the experiment has ended: 20 trials are done"
+  bool ended = false;    // there will never be one
+  bool pending = false;  // there may soon be one, since it has been asked for
 };
 
 // Waits for the given time; false if the user interrupted it. The one way in which a client waits.
@@ -104,6 +105,8 @@ class Client {
   // asking again after a lost answer gives the same trial. Waits for the algorithm.
   virtual StatusOr<Asked> Ask(const ExperimentKey& key, const std::string& caller,
                               absl::Duration patience) = 0;
+  // What has come of asking, without asking anew, and without waiting.
+  virtual StatusOr<Asked> FindAsked(const ExperimentKey& key, const std::string& caller) = 0;
   // Durable when it returns; doing it again changes nothing. kPermissionDenied if the attempt is no
   // longer the current one.
   virtual StatusOr<experiment::Reported> Tell(const experiment::Report& report) = 0;

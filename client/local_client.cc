@@ -15,6 +15,7 @@
 #include "base/process_id.h"
 #include "base/rng.h"
 #include "client/actor.h"
+#include "client/asked.h"
 #include "client/imported.h"
 #include "client/leftovers.h"
 #include "client/suggest.h"
@@ -149,6 +150,9 @@ class StoreClient : public LocalClient {
                    const Wait& wait) override;
   StatusOr<Asked> Ask(const ExperimentKey& key, const std::string& caller,
                       absl::Duration patience) override;
+  StatusOr<Asked> FindAsked(const ExperimentKey& key, const std::string& caller) override {
+    return client::FindAsked(*store_, key, caller);
+  }
   StatusOr<experiment::Reported> Tell(const experiment::Report& report) override;
 
   Status CheckToken(const TrialKey& key, const std::string& token) override;
@@ -180,7 +184,6 @@ class StoreClient : public LocalClient {
   }
   StatusOr<Owner> MayOwn();
   StatusOr<Owner> FindOwner(const ExperimentKey& key);
-  StatusOr<Asked> OpenTrialOf(const ExperimentKey& key, const std::string& caller);
 
   std::unique_ptr<db::Store> store_;
   const LocalOptions options_;
@@ -291,43 +294,6 @@ StatusOr<Owner> StoreClient::FindOwner(const ExperimentKey& key) {
   return owner;
 }
 
-// Its open trial, running; else why there is none and will not be.
-StatusOr<Asked> StoreClient::OpenTrialOf(const ExperimentKey& key, const std::string& caller) {
-  // In this order: a trial that is made in between is seen.
-  ASSIGN_OR_RETURN(const auto experiment, store_->GetExperiment(key));
-  ASSIGN_OR_RETURN(const auto live, store_->ListTrials({.experiment = key, .live_only = true}));
-  Asked asked;
-  for (const auto& [trial, revision] : live) {
-    if (trial.caller() != caller) continue;
-    if (trial.phase() != v1::TRIAL_RUNNING) return asked;  // it soon is
-    ASSIGN_OR_RETURN(
-        const auto attempts,
-        store_->ListAttempts({.experiment = key, .trial = trial.number(), .open_only = true}));
-    if (attempts.empty() || attempts[0].record.state() != v1::ATTEMPT_RUNNING) return asked;
-    asked.trial = trial;
-    asked.attempt = attempts[0].record.number();
-    asked.token = attempts[0].record.token();
-    return asked;
-  }
-  const v1::Experiment& record = experiment.record;
-  // One that is tried again waits for whoever asks next.
-  const bool waits = std::any_of(live.begin(), live.end(),
-                                 [](const auto& trial) { return trial.record.caller().empty(); });
-  if (waits && !experiment::IsEnded(record)) return asked;
-  if (experiment::IsEnded(record)) {
-    asked.ended = true;
-    asked.reason = "the experiment has ended: " + experiment::CurrentCondition(record).message();
-  } else if (record.spec().has_max_trial_count() &&
-             record.status().trials() >= record.spec().max_trial_count()) {
-    asked.reason = absl::StrCat("all ", record.status().trials(), " trials have been given out, ",
-                                live.size(), " of them have not been told yet");
-  } else if (record.status().shirabe().exhausted()) {
-    asked.reason = "the algorithm has no further point; " + std::to_string(live.size()) +
-                   " trials have not been told yet";
-  }
-  return asked;
-}
-
 StatusOr<Asked> StoreClient::Ask(const ExperimentKey& key, const std::string& caller,
                                  absl::Duration patience) {
   if (caller.empty()) return absl::InvalidArgumentError("who asks must have a name");
@@ -339,23 +305,17 @@ StatusOr<Asked> StoreClient::Ask(const ExperimentKey& key, const std::string& ca
                      "spec.shirabe.askAndTell: true is asked for them"));
   }
   ASSIGN_OR_RETURN(int64_t revision, store_->Revision());
-  ASSIGN_OR_RETURN(Asked asked, OpenTrialOf(key, caller));
-  if (asked.trial || !asked.reason.empty()) return asked;
+  ASSIGN_OR_RETURN(Asked asked, FindAsked(key, caller));
+  if (!asked.pending) return asked;
   v1::Intent intent;
   intent.set_verb(v1::Intent::ASK);
   intent.set_caller(caller);
   RETURN_IF_ERROR(Send(key, intent));
   const absl::Duration deadline = options_.clock->Monotonic() + patience;
   ASSIGN_OR_RETURN(const Owner owner, FindOwner(key));
-  while (!asked.trial && asked.reason.empty() && options_.clock->Monotonic() < deadline) {
+  while (asked.pending && options_.clock->Monotonic() < deadline) {
     ASSIGN_OR_RETURN(revision, AwaitChange(revision, deadline - options_.clock->Monotonic()));
-    ASSIGN_OR_RETURN(asked, OpenTrialOf(key, caller));
-  }
-  if (asked.trial || !asked.reason.empty()) return asked;
-  ASSIGN_OR_RETURN(const auto now, store_->GetExperiment(key));
-  asked.reason = now.record.status().shirabe().waiting();
-  if (asked.reason.empty()) {
-    asked.reason = "no point after " + absl::FormatDuration(patience) + ": ask again";
+    ASSIGN_OR_RETURN(asked, FindAsked(key, caller));
   }
   return asked;
 }

@@ -146,6 +146,10 @@ class RemoteClient : public Client {
                      Get<v1::AskReply>(&v1::Shirabe::Stub::Ask, request, patience));
     return FromWire(reply);
   }
+  // Asking again, at once, changes nothing.
+  StatusOr<Asked> FindAsked(const ExperimentKey& key, const std::string& caller) override {
+    return Ask(key, caller, absl::ZeroDuration());
+  }
   StatusOr<experiment::Reported> Tell(const experiment::Report& report) override {
     ASSIGN_OR_RETURN(const v1::TellReply reply,
                      Get<v1::TellReply>(&v1::Shirabe::Stub::Tell, ToWire(report)));

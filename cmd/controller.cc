@@ -249,6 +249,7 @@ Status ControllerProcess::Lead() {
            .tls = tls_,
            .tokens = *tokens_,
            .requests_per_second = RateOf(flags_.doors),
+           .connections_per_address = ConnectionsOf(flags_.doors),
            .refresh_metrics = [this](auto& metrics) { SetMetrics(metrics); }}));
   sync_ = crd::Sync::Start({.kube = client_.get(),
                             .store = session_.client.get(),

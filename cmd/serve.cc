@@ -103,7 +103,8 @@ StatusOr<int> Serve(const Arguments& arguments) {
                                            .tokens = std::move(tokens),
                                            .home = session.place.home,
                                            .log_bytes = LogBytesOf(flags.doors),
-                                           .requests_per_second = RateOf(flags.doors)}));
+                                           .requests_per_second = RateOf(flags.doors),
+                                           .connections_per_address = ConnectionsOf(flags.doors)}));
   ProgressLine(absl::StrCat("serving ", session.place.db, " on ", server->grpc_address(),
                             " (gRPC) and ", server->http_address(), " (HTTP)",
                             flags.insecure ? ", without a token" : ", token in " + token_file));

@@ -1,5 +1,7 @@
 #include "cmd/serving.h"
 
+#include <algorithm>
+
 #include "base/file.h"
 #include "base/process_id.h"
 #include "client/view.h"
@@ -28,6 +30,9 @@ void AddDoors(Options& options, Doors* doors) {
   options.Number("--rate", &doors->rate, 0,
                  "requests a second that one caller may make in the long run, by gRPC and HTTP "
                  "together; 0 for any number (default 2000)");
+  options.Number("--connections-per-address", &doors->connections, 0,
+                 "HTTP connections that one address may have (of IPv6: one network of 64 bits); a "
+                 "proxy in front of this server is one address; 0 for any number (default 2000)");
   options.Number("--log-space", &doors->log_space, 0,
                  "GiB that the logs of ended attempts may take together; the oldest go first; 0 "
                  "keeps all (default 10)");
@@ -45,6 +50,11 @@ Status CheckDoors(const Doors& doors) {
 double RateOf(const Doors& doors) {
   constexpr double kUsual = 2000;
   return doors.rate ? static_cast<double>(*doors.rate) : kUsual;
+}
+
+int ConnectionsOf(const Doors& doors) {
+  constexpr int64_t kUsual = 2000;
+  return static_cast<int>(std::min<int64_t>(doors.connections.value_or(kUsual), 1 << 20));
 }
 
 int64_t LogBytesOf(const Doors& doors) {

@@ -25,6 +25,7 @@ struct Doors {
   std::vector<std::string> endpoints;
   std::optional<int64_t> rate;
   std::optional<int64_t> log_space;
+  std::optional<int64_t> connections;
 };
 void AddDoors(Options& options, Doors* doors);
 // A usage error for options that do not go together.
@@ -32,6 +33,8 @@ Status CheckDoors(const Doors& doors);
 
 // Requests a second of one caller.
 double RateOf(const Doors& doors);
+// To the HTTP door, of one address; 0 = as many as there is room for.
+int ConnectionsOf(const Doors& doors);
 // Of logs, in bytes; 0 = all are kept.
 int64_t LogBytesOf(const Doors& doors);
 

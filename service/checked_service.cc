@@ -18,6 +18,8 @@ using grpc::internal::MethodHandler;
 using grpc::internal::RpcMethod;
 using grpc::internal::RpcServiceMethod;
 
+constexpr size_t kMostWaiting = 64 << 10;  // bytes
+
 // Only whoever derives from Service may ask one for its handlers.
 class Handlers : public grpc::Service {
  public:
@@ -58,10 +60,34 @@ class CheckedHandler : public MethodHandler {
   const CallCheck* const check_;
 };
 
+// Of a method for gRPC's callbacks, which checks for itself: but for messages that are not small it
+// is as if there were no such method.
+class WaitingHandler : public MethodHandler {
+ public:
+  explicit WaitingHandler(MethodHandler* inner) : inner_(inner) {}
+
+  void* Deserialize(grpc_call* call, grpc_byte_buffer* message, grpc::Status* status,
+                    void** data) override {
+    const bool large = grpc_byte_buffer_length(message) > kMostWaiting;
+    if (large) {
+      grpc_byte_buffer_destroy(message);
+      message = grpc_raw_byte_buffer_create(nullptr, 0);
+    }
+    void* request = inner_->Deserialize(call, message, status, data);
+    if (large) *status = {grpc::StatusCode::RESOURCE_EXHAUSTED, "the message is too large"};
+    return request;
+  }
+  void RunHandler(const HandlerParameter& call) override { inner_->RunHandler(call); }
+
+ private:
+  MethodHandler* const inner_;
+};
+
 class CheckedService : public grpc::Service {
  public:
   CheckedService(std::unique_ptr<grpc::Service> inner,
-                 const google::protobuf::ServiceDescriptor& descriptor, CallCheck check)
+                 const google::protobuf::ServiceDescriptor& descriptor, CallCheck check,
+                 const std::set<std::string>& waiting)
       : inner_(std::move(inner)), check_(std::move(check)) {
     paths_.reserve(descriptor.method_count());  // gRPC keeps the texts where they are
     for (int i = 0; i < descriptor.method_count(); ++i) {
@@ -70,10 +96,15 @@ class CheckedService : public grpc::Service {
       paths_.push_back("/" + method);
       const auto type = descriptor.method(i)->server_streaming() ? RpcMethod::SERVER_STREAMING
                                                                  : RpcMethod::NORMAL_RPC;
-      auto handler = std::make_unique<CheckedHandler>(Handlers::Of(*inner_, i), method, &check_);
+      MethodHandler* const own = Handlers::Of(*inner_, i);
+      const bool waits = waiting.count(descriptor.method(i)->name()) > 0;
+      std::unique_ptr<MethodHandler> handler = std::make_unique<WaitingHandler>(own);
+      if (!waits) handler = std::make_unique<CheckedHandler>(own, method, &check_);
       // gRPC takes both over.
-      AddMethod(std::make_unique<RpcServiceMethod>(paths_.back().c_str(), type, handler.release())
-                    .release());
+      auto added =
+          std::make_unique<RpcServiceMethod>(paths_.back().c_str(), type, handler.release());
+      if (waits) added->SetServerApiType(RpcServiceMethod::ApiType::CALL_BACK);
+      AddMethod(added.release());
     }
   }
 
@@ -87,8 +118,9 @@ class CheckedService : public grpc::Service {
 
 std::unique_ptr<grpc::Service> Checked(std::unique_ptr<grpc::Service> service,
                                        const google::protobuf::ServiceDescriptor& descriptor,
-                                       CallCheck check) {
-  return std::make_unique<CheckedService>(std::move(service), descriptor, std::move(check));
+                                       CallCheck check, const std::set<std::string>& waiting) {
+  return std::make_unique<CheckedService>(std::move(service), descriptor, std::move(check),
+                                          waiting);
 }
 
 }  // namespace shirabe::service

@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "base/status.h"
@@ -23,9 +24,10 @@ namespace shirabe::service {
 using CallCheck = std::function<Status(const grpc::ServerContext&, const std::string& method)>;
 
 // The same methods, each asked for after the check. `service` is one that protoc made of the
-// descriptor, with nothing but unary methods and streams of replies.
+// descriptor, with nothing but unary methods and streams of replies. Those in `waiting` are written
+// for gRPC's callbacks and check for themselves (grpc_waiting.h); their messages must be small.
 std::unique_ptr<grpc::Service> Checked(std::unique_ptr<grpc::Service> service,
                                        const google::protobuf::ServiceDescriptor& descriptor,
-                                       CallCheck check);
+                                       CallCheck check, const std::set<std::string>& waiting = {});
 
 }  // namespace shirabe::service

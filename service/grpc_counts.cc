@@ -49,9 +49,10 @@ class CounterFactory : public x::ServerInterceptorFactoryInterface {
 
 }  // namespace
 
-void CountCalls(grpc::ServerBuilder& builder, Metrics* metrics) {
+void CountCalls(grpc::ServerBuilder& builder, Metrics* metrics, CallBounds* bounds) {
   std::vector<std::unique_ptr<x::ServerInterceptorFactoryInterface>> factories;
   factories.push_back(std::make_unique<CounterFactory>(metrics));
+  factories.push_back(BoundCalls(bounds));
   builder.experimental().SetInterceptorCreators(std::move(factories));
 }
 

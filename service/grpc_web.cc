@@ -8,6 +8,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
 #include "base/grpc_web_frames.h"
 #include "service/http_errors.h"
 
@@ -15,6 +16,9 @@ namespace shirabe::service {
 namespace {
 
 constexpr char kServicePath[] = "/shirabe.v1.Shirabe/";
+constexpr absl::Duration kAtOnce = absl::Milliseconds(200);  // so long a call may hold a thread
+constexpr absl::Duration kLookAgain = absl::Milliseconds(100);
+constexpr absl::Duration kLongestCall = absl::Minutes(6);  // an import
 
 grpc::ByteBuffer ToBuffer(const std::string& bytes) {
   const grpc::Slice slice(bytes);
@@ -36,18 +40,30 @@ class CallSource : public PieceSource {
     for (bool ok = false; queue_.Next(&tag, &ok);) continue;
   }
 
+  // Sends it, and asks for the first message.
   void Begin(const std::string& message) {
     call_->StartCall(this);
     if (Done()) {
       call_->WriteLast(ToBuffer(message), {}, this);
       (void)Done();
     }
-    first_ = Read();
+    call_->Read(&message_, this);
+  }
+  // Whether the first message, or the end, is there within this time.
+  bool Await(absl::Duration patience) {
+    if (first_) return true;
+    void* tag = nullptr;
+    bool ok = false;
+    const auto deadline = absl::ToChronoTime(RealClock()->Now() + patience);
+    if (queue_.AsyncNext(&tag, &ok, deadline) != grpc::CompletionQueue::GOT_EVENT) return false;
+    first_ = Take(ok);
+    return true;
   }
 
   StatusOr<Piece> Next() override {
-    if (!first_) return Read();
-    return *std::exchange(first_, std::nullopt);
+    if (first_) return *std::exchange(first_, std::nullopt);
+    call_->Read(&message_, this);
+    return Take(Done());
   }
 
  private:
@@ -57,10 +73,9 @@ class CallSource : public PieceSource {
     bool ok = false;
     return queue_.Next(&tag, &ok) && ok;
   }
-  Piece Read() {
-    grpc::ByteBuffer message;
-    call_->Read(&message, this);
-    if (Done()) return {.text = MessageFrame(BytesOf(message))};
+  // After a read: the message, or how the call ended.
+  Piece Take(bool read) {
+    if (read) return {.text = MessageFrame(BytesOf(message_))};
     grpc::Status end;
     call_->Finish(&end, this);
     (void)Done();
@@ -71,7 +86,31 @@ class CallSource : public PieceSource {
   grpc::ClientContext context_;
   grpc::CompletionQueue queue_;
   std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call_;
+  grpc::ByteBuffer message_;
   std::optional<Piece> first_;
+};
+
+HttpReply ReplyFrom(std::unique_ptr<CallSource> source) {
+  HttpReply reply{.type = kGrpcWebType};
+  reply.source = std::move(source);
+  return reply;
+}
+
+// A call that waits, as those do that follow the store.
+class PendingCall : public PendingReply {
+ public:
+  explicit PendingCall(std::unique_ptr<CallSource> source) : source_(std::move(source)) {
+    patience = kLongestCall;
+    poll = kLookAgain;
+  }
+  std::optional<StatusOr<HttpReply>> Look(bool last) override {
+    if (source_->Await(absl::ZeroDuration())) return ReplyFrom(std::move(source_));
+    if (!last) return std::nullopt;
+    return absl::DeadlineExceededError("the call has not been answered in time");
+  }
+
+ private:
+  std::unique_ptr<CallSource> source_;
 };
 
 }  // namespace
@@ -93,6 +132,11 @@ bool GrpcWeb::IsFor(const HttpRequest& request) {
   return absl::StartsWith(request.target, kServicePath);
 }
 
+const std::string& GrpcWeb::AuthorizationOf(const HttpRequest& request) {
+  const std::string& own = request.Header("x-shirabe-authorization");
+  return own.empty() ? request.Header("authorization") : own;
+}
+
 StatusOr<HttpReply> GrpcWeb::Answer(const HttpRequest& request) const {
   if (request.method != "POST" || request.Header("content-type") != kGrpcWebType) {
     return WithHttpStatus(
@@ -106,12 +150,11 @@ StatusOr<HttpReply> GrpcWeb::Answer(const HttpRequest& request) const {
     return absl::InvalidArgumentError(
         absl::StrCat("a call takes one message, not ", body.messages.size()));
   }
-  const std::string& own = request.Header("x-shirabe-authorization");
-  auto source = std::make_unique<CallSource>(channel_, request.target,
-                                             own.empty() ? request.Header("authorization") : own);
+  auto source = std::make_unique<CallSource>(channel_, request.target, AuthorizationOf(request));
   source->Begin(body.messages[0]);
-  HttpReply reply{.type = kGrpcWebType};
-  reply.source = std::move(source);
+  if (source->Await(kAtOnce)) return ReplyFrom(std::move(source));
+  HttpReply reply;
+  reply.pending = std::make_unique<PendingCall>(std::move(source));
   return reply;
 }
 

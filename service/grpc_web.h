@@ -26,8 +26,10 @@ class GrpcWeb {
 
   // Whether it is addressed to this.
   static bool IsFor(const HttpRequest& request);
-  // Waits for the first message. kInvalidArgument for what is no such request; what the call itself
-  // says is in the reply.
+  // What the caller shows of himself: as the value of an Authorization header.
+  static const std::string& AuthorizationOf(const HttpRequest& request);
+  // Waits a moment for the first message; then the reply is pending. kInvalidArgument for what is
+  // no such request; what the call itself says is in the reply.
   StatusOr<HttpReply> Answer(const HttpRequest& request) const;
 
  private:

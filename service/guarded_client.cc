@@ -148,6 +148,10 @@ class GuardedClient : public client::Client {
     RETURN_IF_ERROR(May("Ask", key.ns));
     return client_.Ask(key, caller, patience);
   }
+  StatusOr<Asked> FindAsked(const ExperimentKey& key, const std::string& caller) override {
+    RETURN_IF_ERROR(May("Ask", key.ns));
+    return client_.FindAsked(key, caller);
+  }
   // Whether a trial's own token is that of the current attempt is seen where the report is
   // committed.
   StatusOr<experiment::Reported> Tell(const experiment::Report& report) override {

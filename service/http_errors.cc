@@ -97,6 +97,10 @@ Status WithHttpStatus(const Status& status, int http_status) {
   return copy;
 }
 
+Status TooMany(const Status& status) {
+  return absl::IsResourceExhausted(status) ? WithHttpStatus(status, 429) : status;
+}
+
 int HttpStatusOf(const Status& status) {
   const auto own = status.GetPayload(kHttpStatus);
   return own ? std::stoi(std::string(*own)) : RowOf(status.code()).http;

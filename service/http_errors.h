@@ -27,6 +27,9 @@ Status BadSpec(const std::string& what, const std::vector<experiment::Finding>& 
 // A status that only HTTP knows (405, 412, 413, 415, 429) instead of that of its code.
 Status WithHttpStatus(const Status& status, int http_status);
 
+// kResourceExhausted of a limit that the caller himself has reached: 429.
+Status TooMany(const Status& status);
+
 int HttpStatusOf(const Status& status);
 // INVALID_ARGUMENT, NOT_FOUND, …
 std::string CodeWord(absl::StatusCode code);

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "base/printable.h"
 
 namespace shirabe::service {
 namespace {
@@ -35,6 +36,7 @@ std::optional<std::string> Decode(const std::string& text, bool plus_is_blank) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) return std::nullopt;
     out += c;
   }
+  if (Printable(out) != out) return std::nullopt;  // is no UTF-8
   return out;
 }
 
@@ -52,6 +54,10 @@ Status ParsePath(const std::string& path, HttpTarget& out) {
     const size_t slash = std::min(path.find('/', begin), path.size());
     auto segment = Decode(path.substr(begin, slash - begin), false);
     if (!segment) return BadEscape(path.substr(begin, slash - begin));
+    if (segment->find('/') != std::string::npos || *segment == "." || *segment == "..") {
+      return absl::InvalidArgumentError("a part of the path of the request is no name: \"" +
+                                        *segment + "\"");
+    }
     out.segments.push_back(std::move(*segment));
     if (out.segments.size() > kMostSegments) {
       return absl::InvalidArgumentError("the path of the request has too many parts");
@@ -109,13 +115,15 @@ constexpr Reason kReasons[] = {{200, "OK"},
                                {413, "Content Too Large"},
                                {414, "URI Too Long"},
                                {415, "Unsupported Media Type"},
+                               {417, "Expectation Failed"},
                                {429, "Too Many Requests"},
                                {431, "Request Header Fields Too Large"},
                                {499, "Client Closed Request"},
                                {500, "Internal Server Error"},
                                {501, "Not Implemented"},
                                {503, "Service Unavailable"},
-                               {504, "Gateway Timeout"}};
+                               {504, "Gateway Timeout"},
+                               {505, "HTTP Version Not Supported"}};
 
 }  // namespace
 

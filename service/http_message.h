@@ -4,11 +4,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
+#include "base/names.h"
 #include "base/status.h"
 
 namespace shirabe::service {
@@ -45,12 +47,32 @@ class PieceSource {
   virtual absl::Duration Poll() const { return absl::InfiniteDuration(); }
 };
 
+struct HttpReply;
+struct Route;
+
+// A reply that is not there yet: its request waits for something in the store, without a thread
+// (waits.h). It owns all that it needs; used by one thread at a time.
+class PendingReply {
+ public:
+  virtual ~PendingReply() = default;
+  // The reply, or the error to answer with; nothing if it waits on, which it must not with `last`.
+  virtual std::optional<StatusOr<HttpReply>> Look(bool last) = 0;
+
+  ExperimentKey experiment = {};  // whose changes may bring it
+  absl::Duration patience = absl::ZeroDuration();
+  absl::Duration poll = absl::InfiniteDuration();
+  // Set by the router, for its metrics.
+  const Route* route = nullptr;
+  absl::Duration began = absl::ZeroDuration();
+};
+
 struct HttpReply {
   int status = 200;
   std::string type = "application/json";  // "" = there is no body
   std::string body = {};
   HttpHeaders headers = {};
-  std::unique_ptr<PieceSource> source = nullptr;  // instead of `body`
+  std::unique_ptr<PieceSource> source = nullptr;    // instead of `body`
+  std::unique_ptr<PendingReply> pending = nullptr;  // instead of all of it
 };
 
 // The path and query of a target. kInvalidArgument if an escape or the encoding is wrong.

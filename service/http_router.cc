@@ -62,15 +62,22 @@ Status CheckOrigin(const HttpRequest& request, bool loopback_only) {
   return absl::PermissionDeniedError("pages of another site (" + origin + ") may not call this");
 }
 
-std::string CallerOf(const Principal& principal, const HttpRequest& request) {
-  if (principal.role == Principal::Role::kTrial) return request.peer;
-  return trial::HexSha256(request.Header("authorization"));
+// Who has turns and quotas: a person may have any number of tokens.
+std::string CallerOf(const Principal& principal, const std::string& authorization,
+                     const std::string& peer) {
+  if (principal.role == Principal::Role::kTrial) return peer;
+  if (principal.role == Principal::Role::kPerson) return "person " + principal.name;
+  return trial::HexSha256(authorization);
 }
 
 Status TakeTurn(RateLimiter* limiter, const std::string& caller) {
   if (limiter == nullptr) return absl::OkStatus();
-  const Status status = limiter->Take(caller);
-  return status.ok() ? status : WithHttpStatus(status, 429);
+  return TooMany(limiter->Take(caller));
+}
+
+HttpReply Failure(const std::string& target, const std::exception& error) {
+  Log(LogLevel::kError, "a request failed", {{"target", target}, {"why", error.what()}});
+  return ErrorReply(absl::InternalError("the server has failed at this request; its log says why"));
 }
 
 HttpReply OptionsReply(std::string allow) {
@@ -81,41 +88,85 @@ HttpReply OptionsReply(std::string allow) {
 
 }  // namespace
 
-bool Router::IsSlow(const HttpRequest& request) const {
-  if (IsCall(request)) return true;
-  const auto target = ParseTarget(request.target);
-  if (!target.ok()) return false;
-  std::string allow;
-  const auto match = FindRoute(request.method, *target, &allow);
-  return match.ok() && match->route->slow;
-}
-
 bool Router::IsCall(const HttpRequest& request) const {
   return context_.grpc_web != nullptr && GrpcWeb::IsFor(request);
 }
 
-Status Router::CheckHead(const HttpRequest& request) const {
-  if (IsCall(request)) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const HttpTarget target, ParseTarget(request.target));
+Reception Router::Receive(const HttpRequest& head) const {
+  Reception reception{.caller = head.peer};
+  if (IsCall(head)) {
+    ReceiveCall(head, reception);
+    return reception;
+  }
+  const auto target = ParseTarget(head.target);
   std::string allow;
-  ASSIGN_OR_RETURN(const Match match, FindRoute(request.method, target, &allow));
-  if (match.route->access == Route::Access::kOpen) return absl::OkStatus();
-  // Another server need not be asked before the body is read, and not in this thread.
-  if (context_.tokens->MustAsk(request.Header("authorization"))) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const Principal caller, context_.tokens->Check(request.Header("authorization")));
-  return CheckDoor(caller, match.route->id);
+  const auto match = target.ok() ? FindRoute(head.method, *target, &allow) : target.status();
+  if (!match.ok()) {
+    reception.refusal = match.status();
+    reception.no_route = true;
+    return reception;
+  }
+  const Route& route = *match->route;
+  reception.at_once = route.at_once;
+  reception.slow = route.slow;
+  reception.takes_body = route.request != nullptr;
+  if (route.access == Route::Access::kOpen) return reception;
+  const auto caller = ReceiveToken(head, head.Header("authorization"), reception);
+  if (caller && reception.refusal.ok()) reception.refusal = CheckDoor(*caller, route.id);
+  return reception;
+}
+
+void Router::ReceiveCall(const HttpRequest& head, Reception& reception) const {
+  reception.slow = true;
+  reception.takes_body = true;
+  const auto caller = ReceiveToken(head, GrpcWeb::AuthorizationOf(head), reception);
+  // A trial's token is proved by what the message says: nothing of it has been read.
+  if (caller && caller->role == Principal::Role::kTrial) reception.refusal = caller->MayUse("");
+}
+
+// Who calls, where that is known without asking anybody.
+std::optional<Principal> Router::ReceiveToken(const HttpRequest& head,
+                                              const std::string& authorization,
+                                              Reception& reception) const {
+  reception.refusal = CheckOrigin(head, context_.loopback_only);
+  reception.must_prove = context_.tokens->MustAsk(authorization);
+  if (!reception.refusal.ok() || reception.must_prove) return std::nullopt;
+  auto principal = context_.tokens->Check(authorization);
+  reception.refusal = principal.status();
+  if (!principal.ok()) return std::nullopt;
+  reception.must_prove = principal->role == Principal::Role::kTrial;
+  reception.known = !reception.must_prove;
+  if (reception.known) reception.caller = CallerOf(*principal, authorization, head.peer);
+  return *std::move(principal);
+}
+
+Status Router::Prove(const HttpRequest& head) const {
+  if (IsCall(head)) {
+    return context_.tokens->Check(GrpcWeb::AuthorizationOf(head)).status();
+  }
+  ASSIGN_OR_RETURN(const HttpTarget target, ParseTarget(head.target));
+  std::string allow;
+  ASSIGN_OR_RETURN(Match match, FindRoute(head.method, target, &allow));
+  ASSIGN_OR_RETURN(const Principal caller, context_.tokens->Check(head.Header("authorization")));
+  RETURN_IF_ERROR(CheckDoor(caller, match.route->id));
+  if (caller.role != Principal::Role::kTrial) return absl::OkStatus();
+  RETURN_IF_ERROR(TakeParameters(target, match));
+  const Call call{.request = head, .context = context_, .parameters = std::move(match.parameters)};
+  return context_.client->CheckToken(call.Trial(), caller.token);
 }
 
 Status Router::Admit(const Route& route, Call& call) {
   const HttpRequest& request = call.request;
   RETURN_IF_ERROR(CheckOrigin(request, context_.loopback_only));
+  if (route.at_once) return absl::OkStatus();
   if (route.access == Route::Access::kOpen) return TakeTurn(context_.limiter, request.peer);
   auto caller = context_.tokens->Check(request.Header("authorization"));
   if (!caller.ok()) RETURN_IF_ERROR(TakeTurn(context_.limiter, request.peer));
   RETURN_IF_ERROR(caller.status());
   call.principal = *std::move(caller);
   call.principal.door = "http";
-  RETURN_IF_ERROR(TakeTurn(context_.limiter, CallerOf(call.principal, request)));
+  call.caller = CallerOf(call.principal, request.Header("authorization"), request.peer);
+  RETURN_IF_ERROR(TakeTurn(context_.limiter, call.caller));
   RETURN_IF_ERROR(CheckDoor(call.principal, route.id));
   call.client = Guard(*context_.client, call.principal, context_.rights);
   return absl::OkStatus();
@@ -166,18 +217,45 @@ HttpReply Router::Handle(const HttpRequest& request) {
     auto answer = Answer(request, route);
     reply = answer.ok() ? std::move(*answer) : ErrorReply(answer.status());
   } catch (const std::exception& error) {  // a library's, at its edge: memory has run out
-    Log(LogLevel::kError, "a request failed", {{"target", request.target}, {"why", error.what()}});
-    reply =
-        ErrorReply(absl::InternalError("the server has failed at this request; its log says "
-                                       "why"));
+    reply = Failure(request.target, error);
   }
-  if (context_.metrics != nullptr) {
-    context_.metrics->NoteHttp({.method = route == nullptr ? "" : route->method,
-                                .route = route == nullptr ? "" : route->path,
-                                .status = reply.status,
-                                .took = context_.clock->Monotonic() - began});
+  if (reply.pending == nullptr) {
+    Note(route, reply, began);
+  } else {
+    reply.pending->route = route;
+    reply.pending->began = began;
   }
   return reply;
+}
+
+std::optional<HttpReply> Router::Look(PendingReply& pending, bool last) {
+  HttpReply reply;
+  try {
+    auto answer = pending.Look(last);
+    if (!answer) return std::nullopt;
+    reply = answer->ok() ? std::move(**answer) : ErrorReply(answer->status());
+  } catch (const std::exception& error) {  // as above
+    reply = Failure(pending.route == nullptr ? "a call" : pending.route->path, error);
+  }
+  Note(pending.route, reply, pending.began);
+  return reply;
+}
+
+HttpReply Router::Refuse(const HttpRequest& request, const Status& problem) {
+  const auto target = ParseTarget(request.target);
+  std::string allow;
+  const auto match = target.ok() ? FindRoute(request.method, *target, &allow) : target.status();
+  HttpReply reply = ErrorReply(problem);
+  Note(match.ok() ? match->route : nullptr, reply, context_.clock->Monotonic());
+  return reply;
+}
+
+void Router::Note(const Route* route, const HttpReply& reply, absl::Duration began) const {
+  if (context_.metrics == nullptr) return;
+  context_.metrics->NoteHttp({.method = route == nullptr ? "" : route->method,
+                              .route = route == nullptr ? "" : route->path,
+                              .status = reply.status,
+                              .took = context_.clock->Monotonic() - began});
 }
 
 }  // namespace shirabe::service

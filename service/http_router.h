@@ -3,27 +3,50 @@
 // Thread-safe; never throws.
 #pragma once
 
+#include <optional>
+#include <string>
+
 #include "service/routes.h"
 
 namespace shirabe::service {
+
+// What the head of a request shows, without asking anybody.
+struct Reception {
+  Status refusal = {};      // not OK: nothing more of it is read
+  bool no_route = false;    // that is why: Handle says what there is instead
+  bool known = false;       // shows a token that the server knows
+  bool must_prove = false;  // shows one that others must be asked about: see Prove
+  bool at_once = false;     // is answered without waiting for anything
+  bool slow = false;        // may take long, so that it should not hold up those who do not wait
+  bool takes_body = false;
+  std::string caller = {};  // who has quotas and takes turns: a token that is known, or an address
+};
 
 class Router {
  public:
   explicit Router(HttpContext context) : context_(context) {}
 
+  // Quick, in any thread.
+  Reception Receive(const HttpRequest& head) const;
+  // Whether the token of a request is that of somebody, which may mean to ask the store or another
+  // server. Handle asks again.
+  Status Prove(const HttpRequest& head) const;
   HttpReply Handle(const HttpRequest& request);
-  // Whether a request, without its body yet, is for nothing, or from nobody who is known: its body
-  // need not be read then. OK says nothing about the rest.
-  Status CheckHead(const HttpRequest& request) const;
-  // Whether it may take long, so that it should not hold up those who do not wait.
-  bool IsSlow(const HttpRequest& request) const;
+  // What a pending reply has come to; nothing if it waits on.
+  std::optional<HttpReply> Look(PendingReply& pending, bool last);
+  // The reply to one that is not handled.
+  HttpReply Refuse(const HttpRequest& request, const Status& problem);
 
  private:
   bool IsCall(const HttpRequest& request) const;  // of gRPC
+  void ReceiveCall(const HttpRequest& head, Reception& reception) const;
+  std::optional<Principal> ReceiveToken(const HttpRequest& head, const std::string& authorization,
+                                        Reception& reception) const;
   StatusOr<HttpReply> AnswerCall(const HttpRequest& request) const;
   StatusOr<HttpReply> Answer(const HttpRequest& request, const Route*& route);
   Status Admit(const Route& route, Call& call);
   Status CheckCaller(const Route& route, const Call& call) const;
+  void Note(const Route* route, const HttpReply& reply, absl::Duration began) const;
 
   const HttpContext context_;
 };

@@ -35,7 +35,10 @@ using Timer = asio::basic_waitable_timer<std::chrono::steady_clock,
                                          AnyStream::executor_type>;
 
 constexpr absl::Duration kAcceptAgain = absl::Milliseconds(100);
+// Of the threads and of what waits for them, one caller gets a part.
 constexpr size_t kQueue = 4096;
+constexpr size_t kCallerQueue = 1024;
+constexpr int kCallerParts = 4;
 
 // Sockets are files: as many as the system lets us have.
 void RaiseFileLimit() {
@@ -45,6 +48,14 @@ void RaiseFileLimit() {
   if (setrlimit(RLIMIT_NOFILE, &limit) != 0) {
     Log(LogLevel::kWarning, "cannot raise the limit of open files");
   }
+}
+
+std::unique_ptr<Workers> MakeWorkers(int threads) {
+  return std::make_unique<Workers>(
+      Workers::Limits{.threads = threads,
+                      .queue = kQueue,
+                      .caller_threads = std::max(1, threads / kCallerParts),
+                      .caller_queue = kCallerQueue});
 }
 
 StatusOr<tcp::endpoint> ParseAddress(const std::string& address) {
@@ -137,11 +148,14 @@ class BeastServer : public HttpServer {
   int port_ = 0;
   Patience patience_;
   std::unique_ptr<Router> router_;
+  std::unique_ptr<Quotas> own_quotas_;
+  std::unique_ptr<ConnectionTable> table_;
   SessionHost host_;
   std::atomic<bool> wake_posted_ = false;
   int listener_ = 0;  // at the hub
   std::unique_ptr<Workers> quick_;
   std::unique_ptr<Workers> slow_;
+  std::unique_ptr<Waits> waits_;
   std::thread thread_;
 };
 
@@ -163,6 +177,10 @@ Status BeastServer::Listen() {
 void BeastServer::MakeTheRest() {
   HttpContext& context = options_.context;
   context.patience = &patience_;
+  if (context.quotas == nullptr) {
+    own_quotas_ = std::make_unique<Quotas>();
+    context.quotas = own_quotas_.get();
+  }
   if (context.hub == nullptr) {
     own_hub_ = std::make_unique<ChangeHub>(*context.client);
     context.hub = own_hub_.get();
@@ -183,14 +201,21 @@ void BeastServer::Run() {
   MakeTheRest();
   const HttpLimits& limits = options_.limits;
   router_ = std::make_unique<Router>(options_.context);
-  quick_ = std::make_unique<Workers>(Workers::Limits{limits.workers, kQueue});
-  slow_ = std::make_unique<Workers>(Workers::Limits{limits.slow_workers, kQueue});
+  quick_ = MakeWorkers(limits.workers);
+  slow_ = MakeWorkers(limits.slow_workers);
+  waits_ = std::make_unique<Waits>(options_.context.hub, options_.context.clock);
+  table_ = std::make_unique<ConnectionTable>(
+      ConnectionTable::Limits{.all = static_cast<size_t>(limits.connections),
+                              .address = static_cast<size_t>(limits.connections_per_address)});
   host_ = {.limits = limits,
            .io = &io_,
            .tls = with_tls_ ? &tls_ : nullptr,
            .router = router_.get(),
            .quick = quick_.get(),
            .slow = slow_.get(),
+           .waits = waits_.get(),
+           .quotas = options_.context.quotas,
+           .table = table_.get(),
            .metrics = options_.context.metrics,
            .clock = options_.context.clock};
   listener_ = options_.context.hub->Listen([this](const auto&) {
@@ -217,12 +242,13 @@ void BeastServer::OnAccept(Error error, AnyStream::Socket socket) {
       if (!host_.draining) Accept();
     });
   }
-  if (host_.sessions.size() >= static_cast<size_t>(options_.limits.connections)) {
+  const std::string peer = socket.remote_endpoint(error).address().to_string();
+  const auto seat = table_->Find(AddressGroup(peer));
+  if (error || seat == ConnectionTable::Seat::kNone) {
     TurnAway(std::move(socket));
   } else {
     socket.set_option(tcp::no_delay(true), error);
-    const std::string peer = socket.remote_endpoint(error).address().to_string();
-    std::make_shared<Session>(std::move(socket), host_, peer)->Start();
+    std::make_shared<Session>(std::move(socket), host_, peer)->Start(seat);
   }
   Accept();
 }
@@ -231,8 +257,8 @@ void BeastServer::OnAccept(Error error, AnyStream::Socket socket) {
 void BeastServer::TurnAway(AnyStream::Socket socket) {
   if (host_.metrics != nullptr) host_.metrics->Add("shirabe_http_connections_refused_total", {});
   if (host_.tls != nullptr) return;
-  HttpReply reply = ErrorReply(absl::UnavailableError(
-      absl::StrCat("there are ", options_.limits.connections, " connections already: try again")));
+  HttpReply reply =
+      ErrorReply(absl::UnavailableError("there are too many connections already: try again"));
   const std::string text = HeadOf(reply, {.keep_alive = false}) + reply.body;
   Error ignored;
   socket.non_blocking(true, ignored);
@@ -271,11 +297,13 @@ BeastServer::~BeastServer() {
   if (!thread_.joinable()) return;
   patience_.End();
   options_.context.hub->Unlisten(listener_);
+  waits_->End();
   asio::post(io_, [this] { Drain(); });
   thread_.join();
   // Handlers that still wait for the store end by themselves; nobody hears them.
   quick_ = nullptr;
   slow_ = nullptr;
+  waits_ = nullptr;
 }
 
 }  // namespace

@@ -4,7 +4,9 @@
 // the options outlives it.
 //
 // Nobody can hold it up: header, body, reply and idle time of a connection are limited, as are
-// their sizes, the number of connections, and how often one caller asks.
+// their sizes, the number of connections in all and from one address, what one caller has the
+// server keep and do at the same time, and how often one asks. Nothing is read of a body before its
+// sender is known. /livez and /readyz are answered by the thread of the connections.
 #pragma once
 
 #include <memory>
@@ -16,11 +18,14 @@
 namespace shirabe::service {
 
 struct HttpLimits {
-  int connections = 12'000;  // beyond them: 503, and closed
+  int connections = 12'000;  // beyond them: whoever is idle goes, or 503
+  // Of one address (of IPv6: of one network of 64 bits); 0 = as many. A proxy is one address.
+  int connections_per_address = 0;
   size_t header_bytes = 16 << 10;
   size_t body_bytes = 4 << 20;  // beyond: 413
   absl::Duration handshake = absl::Seconds(10);
-  absl::Duration header = absl::Seconds(60);     // to wait for a request, and to read its header
+  absl::Duration header = absl::Seconds(15);     // to read a header; for the first to begin
+  absl::Duration idle = absl::Seconds(60);       // between the requests of a caller who is known
   absl::Duration body = absl::Seconds(30);       // to read its body
   absl::Duration write = absl::Seconds(30);      // of a reply, or of a part of a long one
   absl::Duration heartbeat = absl::Seconds(15);  // of event streams

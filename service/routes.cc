@@ -2,6 +2,8 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "service/http_errors.h"
+#include "service/quotas.h"
 #include "service/rights.h"
 
 namespace shirabe::service {
@@ -53,6 +55,20 @@ bool Call::Flag(const std::string& name) const {
 ExperimentKey Call::Experiment() const { return {Text("namespace"), Text("name")}; }
 
 TrialKey Call::Trial() const { return {Experiment(), Integer("trial", 0)}; }
+
+StatusOr<Quota::Share> Call::TakeWait() const {
+  Quotas* quotas = context.quotas;
+  auto share = Quota::Take(quotas == nullptr ? nullptr : &quotas->waits, caller);
+  if (!share.ok()) return TooMany(share.status());
+  return share;
+}
+
+StatusOr<Quota::Share> Call::TakeStream() const {
+  Quotas* quotas = context.quotas;
+  auto share = Quota::Take(quotas == nullptr ? nullptr : &quotas->streams, caller);
+  if (!share.ok()) return TooMany(share.status());
+  return share;
+}
 
 const std::vector<Route>& Routes() {
   static const std::vector<Route> routes = [] {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/quota.h"
 #include "client/local_client.h"
 #include "google/protobuf/descriptor.h"
 #include "service/auth.h"
@@ -25,6 +26,7 @@ class ChangeHub;
 class GrpcWeb;
 class Metrics;
 class Patience;
+struct Quotas;
 
 // What the handlers work with. All of it outlives them.
 struct HttpContext {
@@ -36,6 +38,7 @@ struct HttpContext {
   Metrics* metrics = nullptr;
   RateLimiter* limiter = nullptr;     // null = anybody may ask as often as he likes
   Patience* patience = nullptr;       // waits that the end of the server interrupts
+  Quotas* quotas = nullptr;           // null = callers may hold as much as they like
   const GrpcWeb* grpc_web = nullptr;  // beside the table: calls of gRPC; null = there are none
   // For /readyz, beside the store: a name, and why it is not ready ("" = it is). Quick.
   std::map<std::string, std::function<std::string()>> checks = {};
@@ -60,6 +63,7 @@ struct Call {
   const HttpContext& context;
   std::map<std::string, std::string> parameters = {};  // of the path and the query, decoded
   Principal principal = {};
+  std::string caller = {};                           // whose quotas it takes from
   std::unique_ptr<client::Client> client = nullptr;  // of the caller; null for open routes
 
   std::string Text(const std::string& name) const;  // "" = not given
@@ -67,6 +71,9 @@ struct Call {
   bool Flag(const std::string& name) const;
   ExperimentKey Experiment() const;  // {namespace}, {name}
   TrialKey Trial() const;            // and {trial}
+  // Of what the caller may have at the same time: one call that waits, one event stream; else 429.
+  StatusOr<Quota::Share> TakeWait() const;
+  StatusOr<Quota::Share> TakeStream() const;
 };
 
 // What a route answers when all is well. Errors are the same for all of them.
@@ -91,7 +98,8 @@ struct Route {
   std::vector<Parameter> parameters = {};                 // beside those of the path
   const google::protobuf::Descriptor* request = nullptr;  // the shape of its body; null = none
   std::vector<Result> results = {};
-  bool slow = false;  // may wait: for a point, a commit, a deletion
+  bool slow = false;     // may wait: for a point, a commit, a deletion
+  bool at_once = false;  // waits for nothing at all, and is answered whatever else goes on
   StatusOr<HttpReply> (*handle)(Call& call) = nullptr;
 };
 

@@ -9,8 +9,8 @@
 #include "proto/shirabe/v1/http.pb.h"
 #include "service/http_body.h"
 #include "service/http_errors.h"
-#include "service/http_patience.h"
 #include "service/routes.h"
+#include "service/waiting.h"
 
 namespace shirabe::service {
 namespace {
@@ -21,7 +21,6 @@ using google::protobuf::Value;
 const char* const kOne = "/api/v1/namespaces/{namespace}/experiments/{name}";
 constexpr double kUsualWait = 20;  // seconds
 constexpr double kLongestWait = 60;
-constexpr absl::Duration kAskPiece = absl::Seconds(5);
 constexpr int64_t kUsualCount = 5;
 constexpr int64_t kLargestCount = 1000;
 
@@ -33,30 +32,10 @@ Json ParametersJson(const v1::Trial& trial) {
   return parameters;
 }
 
-// In pieces, so that the end of the server need not wait for a point. Asking again is free.
-StatusOr<client::Asked> AskPatiently(Call& call, const std::string& caller, absl::Duration wait) {
-  Clock& clock = *call.context.clock;
-  const absl::Duration deadline = clock.Monotonic() + wait;
-  for (;;) {
-    const absl::Duration began = clock.Monotonic();
-    const absl::Duration piece = std::clamp(deadline - began, absl::ZeroDuration(), kAskPiece);
-    ASSIGN_OR_RETURN(client::Asked asked, call.client->Ask(call.Experiment(), caller, piece));
-    const absl::Duration now = clock.Monotonic();
-    const bool answered = asked.trial || asked.ended || now - began < piece;
-    if (answered || now >= deadline || call.context.patience->over()) return asked;
-  }
-}
-
-StatusOr<HttpReply> Ask(Call& call) {
-  v1::http::AskRequest request;
-  RETURN_IF_ERROR(ReadBody(call.request, request));
-  const double wait = request.has_wait_seconds() ? request.wait_seconds() : kUsualWait;
-  if (wait > kLongestWait) return BadField("waitSeconds", "must be at most 60: ask again after it");
-  ASSIGN_OR_RETURN(const client::Asked asked,
-                   AskPatiently(call, request.caller(), absl::Seconds(wait)));
+StatusOr<HttpReply> ReplyTo(const client::Asked& asked, WaitingAsk& ask) {
   Json body = Json::object();
   if (asked.trial) {
-    ASSIGN_OR_RETURN(const auto experiment, call.client->GetExperiment(call.Experiment()));
+    ASSIGN_OR_RETURN(const auto experiment, ask.client().GetExperiment(ask.key()));
     body["trial"] = client::TrialView(experiment)(*asked.trial);
     body["parameters"] = ParametersJson(*asked.trial);
     body["attempt"] = asked.attempt;
@@ -66,6 +45,38 @@ StatusOr<HttpReply> Ask(Call& call) {
   }
   body["ended"] = asked.ended;
   return JsonReply(body);
+}
+
+class PendingAsk : public PendingReply {
+ public:
+  PendingAsk(WaitingAsk ask, Quota::Share share) : ask_(std::move(ask)), share_(std::move(share)) {
+    experiment = ask_.key();
+  }
+  std::optional<StatusOr<HttpReply>> Look(bool last) override {
+    const auto asked = ask_.Look(last);
+    if (!asked) return std::nullopt;
+    if (!asked->ok()) return asked->status();
+    return ReplyTo(**asked, ask_);
+  }
+
+ private:
+  WaitingAsk ask_;
+  const Quota::Share share_;
+};
+
+StatusOr<HttpReply> Ask(Call& call) {
+  v1::http::AskRequest request;
+  RETURN_IF_ERROR(ReadBody(call.request, request));
+  const double wait = request.has_wait_seconds() ? request.wait_seconds() : kUsualWait;
+  if (wait > kLongestWait) return BadField("waitSeconds", "must be at most 60: ask again after it");
+  ASSIGN_OR_RETURN(Quota::Share share, call.TakeWait());
+  WaitingAsk ask(std::move(call.client), call.Experiment(), request.caller());
+  ASSIGN_OR_RETURN(const client::Asked asked, ask.Begin());
+  if (!asked.pending || wait <= 0) return ReplyTo(asked, ask);
+  HttpReply reply;
+  reply.pending = std::make_unique<PendingAsk>(std::move(ask), std::move(share));
+  reply.pending->patience = absl::Seconds(wait);
+  return reply;
 }
 
 // A number, or the text of one, which JSON needs for NaN and infinities.

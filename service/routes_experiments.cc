@@ -8,8 +8,8 @@
 #include "service/http_body.h"
 #include "service/http_errors.h"
 #include "service/http_page.h"
-#include "service/http_patience.h"
 #include "service/routes.h"
+#include "service/waiting.h"
 
 namespace shirabe::service {
 namespace {
@@ -137,6 +137,25 @@ StatusOr<HttpReply> Patch(Call& call) {
   return SubmitIt(call, {std::move(parsed.experiment), {}, generation});
 }
 
+class PendingDeletion : public PendingReply {
+ public:
+  PendingDeletion(WaitingDeletion deletion, Quota::Share share)
+      : deletion_(std::move(deletion)), share_(std::move(share)) {
+    experiment = deletion_.key();
+    poll = kDeletionPoll;
+  }
+  std::optional<StatusOr<HttpReply>> Look(bool last) override {
+    const auto deleted = deletion_.Look(last);
+    if (!deleted) return std::nullopt;
+    if (!deleted->ok()) return *deleted;
+    return HttpReply{.status = 204, .type = ""};
+  }
+
+ private:
+  WaitingDeletion deletion_;
+  const Quota::Share share_;
+};
+
 StatusOr<HttpReply> Delete(Call& call) {
   const ExperimentKey key = call.Experiment();
   const int64_t seconds = call.Integer("waitSeconds", kDeletePatience);
@@ -147,10 +166,15 @@ StatusOr<HttpReply> Delete(Call& call) {
     RETURN_IF_ERROR(call.client->Send(key, intent));
     return HttpReply{.status = 202, .type = ""};
   }
-  RETURN_IF_ERROR(call.client->Delete(key, absl::Seconds(seconds), [&](absl::Duration time) {
-    return call.context.patience->Wait(time);
-  }));
-  return HttpReply{.status = 204, .type = ""};
+  ASSIGN_OR_RETURN(Quota::Share share, call.TakeWait());
+  WaitingDeletion deletion(std::move(call.client), key);
+  const Status deleted = deletion.Begin();
+  if (deleted.ok()) return HttpReply{.status = 204, .type = ""};
+  if (!absl::IsDeadlineExceeded(deleted)) return deleted;
+  HttpReply reply;
+  reply.pending = std::make_unique<PendingDeletion>(std::move(deletion), std::move(share));
+  reply.pending->patience = absl::Seconds(seconds);
+  return reply;
 }
 
 const Parameter kIfMatch{.name = "If-Match",

@@ -94,6 +94,11 @@ Route Handled(Route route, StatusOr<HttpReply> (*handle)(Call&)) {
   return route;
 }
 
+Route AtOnce(Route route) {
+  route.at_once = true;
+  return route;
+}
+
 Route ReadyRoute() {
   Route route = Handled(
       Get("/readyz", "readyz", "Whether the server can do its work", {.type = "text/plain"}),
@@ -109,8 +114,9 @@ Route ReadyRoute() {
 std::vector<Route> ServerRoutes() {
   const auto* variant = v1::http::Variant::descriptor();
   return {
-      Handled(Get("/livez", "livez", "Whether the server lives", {.type = "text/plain"}), Livez),
-      ReadyRoute(),
+      AtOnce(Handled(Get("/livez", "livez", "Whether the server lives", {.type = "text/plain"}),
+                     Livez)),
+      AtOnce(ReadyRoute()),
       Handled(Get("/version", "version", "Which version it is",
                   {.body = v1::http::Version::descriptor()}),
               Version),

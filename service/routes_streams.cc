@@ -18,6 +18,49 @@ constexpr char kEvents[] = "text/event-stream";
 constexpr size_t kPieceBytes = 64 << 10;
 constexpr int64_t kPageTrials = 256;
 constexpr absl::Duration kLogPoll = absl::Milliseconds(200);
+constexpr absl::Duration kCheckAgain = absl::Seconds(30);
+
+// ---- for as long as the caller may -------------------------------------------------------------
+
+// A token may be revoked, or expire, while its holder follows: he is asked for it again and again,
+// and before he is told anything after a while.
+class CheckedSource : public PieceSource {
+ public:
+  CheckedSource(const Call& call, std::unique_ptr<PieceSource> source, Quota::Share share)
+      : tokens_(*call.context.tokens),
+        clock_(*call.context.clock),
+        authorization_(call.request.Header("authorization")),
+        checked_(clock_.Monotonic()),
+        source_(std::move(source)),
+        share_(std::move(share)) {}
+
+  StatusOr<Piece> Next() override {
+    const absl::Duration now = clock_.Monotonic();
+    if (now - checked_ >= kCheckAgain) {
+      const Status known = tokens_.Check(authorization_).status();
+      if (absl::IsUnauthenticated(known) || absl::IsPermissionDenied(known)) return known;
+      if (known.ok()) checked_ = now;
+    }
+    return source_->Next();
+  }
+  bool live() const override { return true; }
+  absl::Duration Poll() const override { return std::min(source_->Poll(), kCheckAgain); }
+
+ private:
+  const Tokens& tokens_;
+  Clock& clock_;
+  const std::string authorization_;
+  absl::Duration checked_;
+  const std::unique_ptr<PieceSource> source_;
+  const Quota::Share share_;
+};
+
+StatusOr<HttpReply> Follow(const Call& call, std::unique_ptr<PieceSource> source) {
+  ASSIGN_OR_RETURN(Quota::Share share, call.TakeStream());
+  HttpReply reply{.type = kEvents};
+  reply.source = std::make_unique<CheckedSource>(call, std::move(source), std::move(share));
+  return reply;
+}
 
 // ---- watch -------------------------------------------------------------------------------------
 
@@ -112,10 +155,9 @@ StatusOr<HttpReply> Watch(Call& call) {
   const ExperimentKey key = call.Experiment();
   if (!key.name.empty()) RETURN_IF_ERROR(call.client->GetExperiment(key).status());
   RETURN_IF_ERROR(call.context.hub->After(after).status());
-  HttpReply reply{.type = kEvents};
-  reply.source = std::make_unique<WatchSource>(
-      *call.context.hub, WatchSource::Scope{call.principal, key.ns, key.name}, after);
-  return reply;
+  return Follow(
+      call, std::make_unique<WatchSource>(
+                *call.context.hub, WatchSource::Scope{call.principal, key.ns, key.name}, after));
 }
 
 // ---- logs --------------------------------------------------------------------------------------
@@ -213,9 +255,7 @@ StatusOr<HttpReply> Log(Call& call) {
   if (!last.empty() && (!absl::SimpleAtoi(last, &offset) || offset < 0)) {
     return BadField("Last-Event-ID", "must be the id of an event, a number, not " + last);
   }
-  HttpReply reply{.type = kEvents};
-  reply.source = std::make_unique<LogSource>(std::move(call.client), key, offset);
-  return reply;
+  return Follow(call, std::make_unique<LogSource>(std::move(call.client), key, offset));
 }
 
 // ---- export ------------------------------------------------------------------------------------

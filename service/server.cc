@@ -6,7 +6,7 @@
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/impl/service_type.h>
 
-#include <atomic>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -33,9 +33,11 @@
 #include "service/metrics.h"
 #include "service/metrics_store.h"
 #include "service/pods_grpc.h"
+#include "service/quotas.h"
 #include "service/rights.h"
 #include "service/shirabe_grpc.h"
 #include "service/suggestion_turns.h"
+#include "service/waits.h"
 
 namespace shirabe::service {
 namespace {
@@ -48,6 +50,9 @@ constexpr int kThreads = 512;            // calls under way, waiting ones includ
 constexpr int kStreams = 100;            // calls of one connection at the same time
 constexpr int kMaxMessage = 16 << 20;    // bytes that a caller may send at once
 constexpr size_t kCallMemory = 1 << 29;  // bytes of all that is being received and sent
+// Calls that wait begin here, and take turns.
+constexpr Workers::Limits kWaitWorkers{
+    .threads = 16, .queue = 8192, .caller_threads = 4, .caller_queue = 1024};
 constexpr absl::Duration kDrain = absl::Seconds(5);
 
 // As the table of rights has a method of Katib's.
@@ -99,7 +104,10 @@ void LimitCalls(grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, 10 * 60'000);
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, 10'000);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, 2 * 60'000);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS, 2 * 3600'000);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS, 5 * 60'000);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kStreams);
   builder.SetMaxReceiveMessageSize(kMaxMessage);
   builder.SetResourceQuota(
@@ -118,7 +126,8 @@ class DoorsServer : public Server {
               .tokens = &options_.tokens,
               .rights = {.in_cluster = options_.machines.executor != "process", .turns = &turns_},
               .clock = options_.clock,
-              .closing = &closing_,
+              .workers = &workers_,
+              .quotas = &quotas_,
               .limiter = &limiter_} {}
 
   Status Init() {
@@ -137,6 +146,9 @@ class DoorsServer : public Server {
                                                              .metrics = &metrics_,
                                                              .clock = options_.clock,
                                                              .refresh = options_.refresh_metrics});
+    waits_ = std::make_unique<Waits>(hub_.get(), options_.clock);
+    door_.hub = hub_.get();
+    door_.waits = waits_.get();
     hub_->Start();
     while (!keeper_->Ready() && keeper_->Trouble().empty()) Pause(absl::Milliseconds(1));
     RETURN_IF_ERROR(OpenGrpc());
@@ -145,12 +157,15 @@ class DoorsServer : public Server {
   }
 
   ~DoorsServer() override {
-    closing_ = true;
+    if (waits_ != nullptr) waits_->End();
     const auto deadline = absl::ToChronoTime(options_.clock->Now() + kDrain);
     if (grpc_ != nullptr) grpc_->Shutdown(deadline);
     if (katib_ != nullptr) katib_->Shutdown(deadline);
     http_ = nullptr;
     store_metrics_ = nullptr;
+    grpc_web_ = nullptr;
+    grpc_ = nullptr;
+    waits_ = nullptr;
     hub_ = nullptr;
     sweeper_ = nullptr;
     keeper_ = nullptr;
@@ -188,7 +203,7 @@ class DoorsServer : public Server {
     grpc::ServerBuilder builder;
     builder.AddListeningPort(options_.grpc, credentials, &grpc_port_);
     LimitCalls(builder);
-    CountCalls(builder, &metrics_);
+    CountCalls(builder, &metrics_, &bounds_);
     for (const auto& service : services_) builder.RegisterService(service.get());
     grpc_ = builder.BuildAndStart();
     RETURN_IF_ERROR(CheckListens("--grpc", options_.grpc, grpc_port_));
@@ -206,7 +221,7 @@ class DoorsServer : public Server {
 
   // Ours, and Katib's three.
   void MakeServices() {
-    AddService<v1::Shirabe>(MakeShirabeService(door_));
+    AddService<v1::Shirabe>(MakeShirabeService(door_), WaitingMethods());
     AddService<katib::Suggestion>(MakeKatibSuggestion(
         [this](const auto& context, const std::string& method) -> StatusOr<std::string> {
           ASSIGN_OR_RETURN(const Principal caller, KatibCallerOf(context, method));
@@ -222,11 +237,14 @@ class DoorsServer : public Server {
   }
 
   template <class Described>
-  void AddService(std::unique_ptr<grpc::Service> service) {
-    services_.push_back(Checked(std::move(service), DescriptorOf<Described>(),
-                                [this](const auto& context, const std::string& method) {
-                                  return CheckCaller(context, method, door_);
-                                }));
+  void AddService(std::unique_ptr<grpc::Service> service,
+                  const std::set<std::string>& waiting = {}) {
+    services_.push_back(Checked(
+        std::move(service), DescriptorOf<Described>(),
+        [this](const auto& context, const std::string& method) {
+          return CheckCaller(context, method, door_);
+        },
+        waiting));
   }
 
   // By his token.
@@ -283,7 +301,7 @@ class DoorsServer : public Server {
     builder.AddListeningPort(options_.katib_listen, grpc::InsecureServerCredentials(),
                              &katib_port_);
     LimitCalls(builder);
-    CountCalls(builder, &metrics_);
+    CountCalls(builder, &metrics_, &bounds_);
     for (const auto& service : katib_services_) builder.RegisterService(service.get());
     katib_ = builder.BuildAndStart();
     return CheckListens("--katib-listen", options_.katib_listen, katib_port_);
@@ -291,6 +309,7 @@ class DoorsServer : public Server {
 
   Status OpenHttp() {
     HttpOptions http{.address = options_.http, .tls = &options_.tls};
+    http.limits.connections_per_address = options_.connections_per_address;
     http.context = {.client = options_.client,
                     .tokens = &options_.tokens,
                     .rights = door_.rights,
@@ -298,6 +317,7 @@ class DoorsServer : public Server {
                     .hub = hub_.get(),
                     .metrics = &metrics_,
                     .limiter = &limiter_,
+                    .quotas = &quotas_,
                     .grpc_web = grpc_web_.get(),
                     .checks = {{"experiments", [this] { return keeper_->Trouble(); }}},
                     .loopback_only = options_.tokens.open()};
@@ -306,10 +326,12 @@ class DoorsServer : public Server {
   }
 
   const ServerOptions options_;
-  std::atomic<bool> closing_ = false;
   RateLimiter limiter_;
   SuggestionTurns turns_;
-  const Door door_;
+  Quotas quotas_;
+  CallBounds bounds_;
+  Workers workers_{kWaitWorkers};
+  Door door_;
   Metrics metrics_;
   std::unique_ptr<experiment::Controller> controller_;
   std::vector<std::unique_ptr<grpc::Service>> services_;
@@ -322,6 +344,7 @@ class DoorsServer : public Server {
   std::unique_ptr<Keeper> keeper_;
   std::unique_ptr<LogSweeper> sweeper_;
   std::unique_ptr<ChangeHub> hub_;
+  std::unique_ptr<Waits> waits_;
   std::unique_ptr<StoreMetrics> store_metrics_;
   std::unique_ptr<HttpServer> http_;
 };

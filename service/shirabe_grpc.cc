@@ -3,13 +3,19 @@
 #include <grpcpp/grpcpp.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/address.h"
 #include "base/cancellation.h"
 #include "client/wire.h"
 #include "proto/shirabe/v1/api.grpc.pb.h"
+#include "service/grpc_waiting.h"
+#include "service/http_hub.h"
+#include "service/katib_codec.h"
+#include "service/quotas.h"
 #include "service/rights.h"
+#include "service/waiting.h"
 #include "trial/sha256.h"
 
 namespace shirabe::service {
@@ -21,22 +27,114 @@ using grpc::ServerContext;
 using grpc::ServerWriter;
 
 constexpr absl::Duration kLongestWait = absl::Minutes(1);
-constexpr absl::Duration kPoll = absl::Milliseconds(250);  // for a caller who has gone
-constexpr int64_t kPage = 256;                             // records in memory at once
-constexpr int kBlock = 1000;                               // observations in a message
+constexpr int64_t kPage = 256;  // records in memory at once
+constexpr int kBlock = 1000;    // observations in a message
 constexpr int64_t kMostLog = 1 << 20;
 constexpr int kMostSuggestions = 10'000;
 
-grpc::Status ToGrpc(const Status& status) {
-  if (status.ok()) return grpc::Status::OK;
-  return {static_cast<grpc::StatusCode>(status.code()), Message(status)};
+// The value of the Authorization header.
+std::string Shown(const grpc::ServerContextBase& context) {
+  const auto& metadata = context.client_metadata();
+  const auto found = metadata.find("authorization");
+  return found == metadata.end() ? "" : std::string(found->second.data(), found->second.size());
 }
 
-class ShirabeService : public v1::Shirabe::Service {
+absl::Duration Patience(const google::protobuf::Duration& asked) {
+  return std::clamp(FromWire(asked), absl::ZeroDuration(), kLongestWait);
+}
+
+// ---- calls that wait ---------------------------------------------------------------------------
+
+class AwaitChangeCall : public WaitingCall {
+ public:
+  AwaitChangeCall(ChangeHub* hub, const v1::AwaitChangeRequest& request, v1::Revision* reply)
+      : hub_(hub), after_(request.after()), reply_(reply) {
+    patience = Patience(request.patience());
+  }
+
+  std::optional<Status> Begin(std::unique_ptr<client::Client> client) override {
+    const auto revision = client->AwaitChange(after_, absl::ZeroDuration());
+    if (!revision.ok()) return revision.status();
+    reply_->set_revision(*revision);
+    if (*revision > after_ || patience == absl::ZeroDuration()) return absl::OkStatus();
+    return std::nullopt;
+  }
+  std::optional<Status> Look(bool last) override {
+    reply_->set_revision(std::max(reply_->revision(), hub_->revision()));
+    if (last || reply_->revision() > after_) return absl::OkStatus();
+    return std::nullopt;
+  }
+
+ private:
+  ChangeHub* const hub_;
+  const int64_t after_;
+  v1::Revision* const reply_;
+};
+
+class AskCall : public WaitingCall {
+ public:
+  AskCall(const v1::AskRequest& request, v1::AskReply* reply)
+      : caller_(request.caller()), reply_(reply) {
+    experiment = FromWire(request.experiment());
+    patience = Patience(request.patience());
+  }
+
+  std::optional<Status> Begin(std::unique_ptr<client::Client> client) override {
+    ask_.emplace(std::move(client), experiment, caller_);
+    const auto asked = ask_->Begin();
+    if (asked.ok() && asked->pending && patience > absl::ZeroDuration()) return std::nullopt;
+    return Answer(asked);
+  }
+  std::optional<Status> Look(bool last) override {
+    const auto asked = ask_->Look(last);
+    return asked ? std::optional(Answer(*asked)) : std::nullopt;
+  }
+
+ private:
+  Status Answer(const StatusOr<client::Asked>& asked) {
+    if (asked.ok()) *reply_ = ToWire(*asked);
+    return asked.status();
+  }
+
+  const std::string caller_;
+  v1::AskReply* const reply_;
+  std::optional<WaitingAsk> ask_;
+};
+
+class DeleteCall : public WaitingCall {
+ public:
+  explicit DeleteCall(const v1::DeleteRequest& request) {
+    experiment = FromWire(request.experiment());
+    patience = Patience(request.patience());
+    poll = kDeletionPoll;
+  }
+
+  std::optional<Status> Begin(std::unique_ptr<client::Client> client) override {
+    deletion_.emplace(std::move(client), experiment);
+    Status deleted = deletion_->Begin();
+    const bool under_way = absl::IsDeadlineExceeded(deleted);
+    if (under_way && patience > absl::ZeroDuration()) return std::nullopt;
+    return deleted;
+  }
+  std::optional<Status> Look(bool last) override { return deletion_->Look(last); }
+
+ private:
+  std::optional<WaitingDeletion> deletion_;
+};
+
+// ---- the service -------------------------------------------------------------------------------
+
+// Those three are written for gRPC's callbacks, the others for a thread each.
+using Base = v1::Shirabe::WithCallbackMethod_AwaitChange<v1::Shirabe::WithCallbackMethod_Ask<
+    v1::Shirabe::WithCallbackMethod_DeleteExperiment<v1::Shirabe::Service>>>;
+
+class ShirabeService : public Base {
  public:
   explicit ShirabeService(const Door& door) : door_(door) {}
 
   using Context = ServerContext*;
+  using Waiting = grpc::ServerUnaryReactor*;
+  using WaitingContext = grpc::CallbackServerContext*;
 
   grpc::Status GetExperiment(Context context, const v1::ExperimentRef* request,
                              v1::Experiment* reply) override {
@@ -73,12 +171,9 @@ class ShirabeService : public v1::Shirabe::Service {
       return client.Send({request->namespace_(), request->experiment()}, *request);
     });
   }
-  grpc::Status DeleteExperiment(Context context, const v1::DeleteRequest* request,
-                                v1::Done*) override {
-    return Serve(context, [&](client::Client& client) {
-      return client.Delete(FromWire(request->experiment()), Patience(request->patience()),
-                           [&](absl::Duration time) { return Wait(context, time); });
-    });
+  Waiting DeleteExperiment(WaitingContext context, const v1::DeleteRequest* request,
+                           v1::Done*) override {
+    return StartWaiting(context, door_, std::make_unique<DeleteCall>(*request));
   }
 
   grpc::Status GetTrial(Context context, const v1::TrialRef* request, v1::Trial* reply) override {
@@ -106,8 +201,11 @@ class ShirabeService : public v1::Shirabe::Service {
                   [&](client::Client& client) { return client.ListEvents(FromWire(*request)); });
   }
 
-  grpc::Status AwaitChange(Context context, const v1::AwaitChangeRequest* request,
-                           v1::Revision* reply) override;
+  Waiting AwaitChange(WaitingContext context, const v1::AwaitChangeRequest* request,
+                      v1::Revision* reply) override {
+    return StartWaiting(context, door_,
+                        std::make_unique<AwaitChangeCall>(door_.hub, *request, reply));
+  }
   grpc::Status ListChanges(Context context, const v1::Revision* request,
                            ServerWriter<v1::ChangeRecord>* writer) override {
     return Serve(context, [&](client::Client& client) -> Status {
@@ -152,14 +250,8 @@ class ShirabeService : public v1::Shirabe::Service {
       return absl::OkStatus();
     });
   }
-  grpc::Status Ask(Context context, const v1::AskRequest* request, v1::AskReply* reply) override {
-    return Serve(context, [&](client::Client& client) -> Status {
-      ASSIGN_OR_RETURN(const auto asked,
-                       client.Ask(FromWire(request->experiment()), request->caller(),
-                                  Patience(request->patience())));
-      *reply = ToWire(asked);
-      return absl::OkStatus();
-    });
+  Waiting Ask(WaitingContext context, const v1::AskRequest* request, v1::AskReply* reply) override {
+    return StartWaiting(context, door_, std::make_unique<AskCall>(*request, reply));
   }
   grpc::Status Tell(Context context, const v1::TellRequest* request,
                     v1::TellReply* reply) override {
@@ -176,6 +268,8 @@ class ShirabeService : public v1::Shirabe::Service {
   grpc::Status Serve(Context context, const Call& call) {
     const auto principal = CallerOf(*context, door_);
     if (!principal.ok()) return ToGrpc(principal.status());
+    const auto share = Quota::Take(&door_.quotas->calls, CallerId(*context, *principal));
+    if (!share.ok()) return ToGrpc(share.status());
     const auto client = Guard(*door_.client, *principal, door_.rights);
     return ToGrpc(call(*client));
   }
@@ -202,14 +296,6 @@ class ShirabeService : public v1::Shirabe::Service {
       if (!writer->Write(record)) return absl::CancelledError("the caller has gone");
     }
     return absl::OkStatus();
-  }
-
-  static absl::Duration Patience(const google::protobuf::Duration& asked) {
-    return std::min(FromWire(asked), kLongestWait);
-  }
-  bool Wait(Context context, absl::Duration time) const {
-    Pause(time);
-    return !context->IsCancelled() && !*door_.closing;
   }
 
   const Door door_;
@@ -247,36 +333,30 @@ grpc::Status ShirabeService::ListObservations(Context context,
   });
 }
 
-// In pieces, so that a caller who has gone, or the end of the server, is noticed.
-grpc::Status ShirabeService::AwaitChange(Context context, const v1::AwaitChangeRequest* request,
-                                         v1::Revision* reply) {
-  return Serve(context, [&](client::Client& client) -> Status {
-    const absl::Duration deadline = door_.clock->Monotonic() + Patience(request->patience());
-    for (;;) {
-      const absl::Duration left = deadline - door_.clock->Monotonic();
-      const absl::Duration piece = std::clamp(left, absl::ZeroDuration(), kPoll);
-      ASSIGN_OR_RETURN(const int64_t revision, client.AwaitChange(request->after(), piece));
-      reply->set_revision(revision);
-      if (revision > request->after() || left <= kPoll) return absl::OkStatus();
-      if (context->IsCancelled() || *door_.closing) return absl::OkStatus();
-    }
-  });
-}
-
 }  // namespace
 
-namespace {
-
-// The header of that name; "" = none.
-std::string Shown(const ServerContext& context) {
-  const auto& metadata = context.client_metadata();
-  const auto found = metadata.find("authorization");
-  return found == metadata.end() ? "" : std::string(found->second.data(), found->second.size());
+const std::set<std::string>& WaitingMethods() {
+  static const std::set<std::string> methods = {"AwaitChange", "Ask", "DeleteExperiment"};
+  return methods;
 }
 
-}  // namespace
+std::string CallerId(const grpc::ServerContextBase& context, const Principal& principal) {
+  const std::string shown = Shown(context);
+  // What is taken for an attempt's token may be any text: those are told apart by their address.
+  const bool trial = principal.role == Principal::Role::kTrial;
+  if (principal.role == Principal::Role::kPerson) return "person " + principal.name;
+  return trial || shown.empty() ? HostOf(context.peer()) : trial::HexSha256(shown);
+}
 
-Status CheckCaller(const ServerContext& context, const std::string& method, const Door& door) {
+std::string LaneOf(const grpc::ServerContextBase& context, const Door& door) {
+  const std::string shown = Shown(context);
+  if (door.tokens->MustAsk(shown)) return HostOf(context.peer());
+  const auto principal = door.tokens->Check(shown);
+  return principal.ok() ? CallerId(context, *principal) : HostOf(context.peer());
+}
+
+Status CheckCaller(const grpc::ServerContextBase& context, const std::string& method,
+                   const Door& door) {
   const Right::For whom = RightOf(method).whom;
   if (whom == Right::For::kAnyone || whom == Right::For::kPods) return absl::OkStatus();
   const auto principal = door.tokens->Check(Shown(context));
@@ -285,15 +365,12 @@ Status CheckCaller(const ServerContext& context, const std::string& method, cons
   return principal.status();
 }
 
-StatusOr<Principal> CallerOf(const ServerContext& context, const Door& door) {
-  const std::string shown = Shown(context);
-  auto principal = door.tokens->Check(shown);
+StatusOr<Principal> CallerOf(const grpc::ServerContextBase& context, const Door& door) {
+  auto principal = door.tokens->Check(Shown(context));
   if (principal.ok()) principal->door = "grpc";
   if (door.limiter == nullptr) return principal;
-  // What is not known may be any text: those are told apart by their address.
-  const bool known = principal.ok() && principal->role != Principal::Role::kTrial;
-  const std::string peer = HostOf(context.peer());
-  RETURN_IF_ERROR(door.limiter->Take(known && !shown.empty() ? trial::HexSha256(shown) : peer));
+  RETURN_IF_ERROR(
+      door.limiter->Take(principal.ok() ? CallerId(context, *principal) : HostOf(context.peer())));
   return principal;
 }
 

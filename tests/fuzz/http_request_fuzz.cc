@@ -34,7 +34,7 @@ class Server {
                                                    .patience = &patience_});
   }
   HttpReply Handle(const HttpRequest& request) { return router_->Handle(request); }
-  bool IsSlow(const HttpRequest& request) const { return router_->IsSlow(request); }
+  bool IsSlow(const HttpRequest& request) const { return router_->Receive(request).slow; }
 
  private:
   ManualClock clock_;

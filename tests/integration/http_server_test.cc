@@ -115,8 +115,8 @@ TEST_F(HttpServerTest, RefusesWhatIsTooLarge) {
   header.Send("GET /version HTTP/1.1\r\nA: " + std::string(8000, 'a') + "\r\n\r\n");
   EXPECT_EQ(header.ReadReply().status, 431);
   Wire chunked(port());
-  chunked.Send(absl::StrCat("POST /api/v1/validate HTTP/1.1\r\nAuthorization: Bearer ", kAdminToken,
-                            "\r\nTransfer-Encoding: chunked\r\n\r\n", "7d0\r\n",
+  chunked.Send(absl::StrCat("POST /api/v1/validate HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ",
+                            kAdminToken, "\r\nTransfer-Encoding: chunked\r\n\r\n", "7d0\r\n",
                             std::string(2000, 'a'), "\r\n0\r\n\r\n"));
   EXPECT_EQ(chunked.ReadReply().status, 413);
   EXPECT_TRUE(Answers());
@@ -126,8 +126,9 @@ TEST_F(HttpServerTest, ReadsNoBodyOfThoseWhoMayNotSendIt) {
   Start();
   for (const char* path : {"/api/v1/validate", "/api/v1/nothing"}) {
     Wire wire(port());
-    ASSERT_TRUE(wire.Send(absl::StrCat("POST ", path, " HTTP/1.1\r\nContent-Length: 1000000\r\n",
-                                       "Expect: 100-continue\r\n\r\n")));
+    ASSERT_TRUE(
+        wire.Send(absl::StrCat("POST ", path, " HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n",
+                               "Expect: 100-continue\r\n\r\n")));
     const WireReply reply = wire.ReadReply();
     EXPECT_EQ(reply.status, path[8] == 'v' ? 401 : 404);
     EXPECT_THAT(reply.head, HasSubstr("Connection: close"));
@@ -137,7 +138,7 @@ TEST_F(HttpServerTest, ReadsNoBodyOfThoseWhoMayNotSendIt) {
 TEST_F(HttpServerTest, SaysWhyItCannotReadARequest) {
   Start();
   for (const char* text :
-       {"nonsense\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "GET /version HTTP/1.1\r\nBad Header\r\n\r\n",
+       {"nonsense\r\n\r\n", "GET /version HTTP/1.1\r\nBad Header\r\n\r\n",
         "POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
         "POST / HTTP/1.1\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabc"}) {
     Wire wire(port());
@@ -172,8 +173,8 @@ TEST_F(HttpServerTest, ClosesWhoIsSilentOrSlow) {
   Wire half(port());
   half.Send("GET /version HT");
   Wire body(port());
-  body.Send(absl::StrCat("POST /api/v1/validate HTTP/1.1\r\nAuthorization: Bearer ", kAdminToken,
-                         "\r\nContent-Length: 100\r\n\r\nab"));
+  body.Send(absl::StrCat("POST /api/v1/validate HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ",
+                         kAdminToken, "\r\nContent-Length: 100\r\n\r\nab"));
   EXPECT_TRUE(silent.ReadToEnd());
   EXPECT_TRUE(half.ReadToEnd());
   EXPECT_TRUE(body.ReadToEnd());
@@ -247,20 +248,39 @@ TEST_F(HttpServerTest, KeepsASilentStreamAlive) {
   EXPECT_TRUE(Eventually([&] { return http_.metrics().Value("shirabe_sse_clients", {}) == 0; }));
 }
 
-TEST_F(HttpServerTest, TurnsAwayWhoIsTooMany) {
+TEST_F(HttpServerTest, MakesRoomByEndingWhoIsIdleAndUnknown) {
+  Start({.connections = 2});
+  Wire known(port());
+  ASSERT_TRUE(known.Send(Request("GET /api/v1/algorithms")));
+  EXPECT_EQ(known.ReadReply().status, 200);
+  Wire unknown(port());
+  ASSERT_TRUE(unknown.Send(Request("GET /version")));
+  EXPECT_EQ(unknown.ReadReply().status, 200);
+  EXPECT_TRUE(Answers());
+  EXPECT_TRUE(unknown.ReadToEnd());
+  ASSERT_TRUE(known.Send(Request("GET /api/v1/algorithms")));
+  EXPECT_EQ(known.ReadReply().status, 200);
+}
+
+TEST_F(HttpServerTest, AnswersWhetherItLivesWhenAllSeatsAreTaken) {
   Start({.connections = 2});
   Wire first(port());
   Wire second(port());
-  ASSERT_TRUE(first.Send(Request("GET /version")));
-  EXPECT_EQ(first.ReadReply().status, 200);
-  ASSERT_TRUE(second.Send(Request("GET /version")));
-  EXPECT_EQ(second.ReadReply().status, 200);
-  {
-    Wire third(port());
-    const WireReply reply = third.ReadReply();
-    EXPECT_EQ(reply.status, 503);
-    EXPECT_THAT(reply.head, HasSubstr("Retry-After"));
+  for (Wire* wire : {&first, &second}) {
+    ASSERT_TRUE(wire->Send(Request("GET /api/v1/watch")));
+    ASSERT_TRUE(wire->ReadUntil(": watching"));
   }
+  for (const char* path : {"/livez", "/readyz"}) {
+    Wire probe(port());
+    ASSERT_TRUE(probe.Send(Request(absl::StrCat("GET ", path))));
+    EXPECT_EQ(probe.ReadReply().status, 200) << path;
+    EXPECT_TRUE(probe.ReadToEnd());
+  }
+  Wire third(port());
+  ASSERT_TRUE(third.Send(Request("GET /api/v1/algorithms")));
+  const WireReply reply = third.ReadReply();
+  EXPECT_EQ(reply.status, 503);
+  EXPECT_THAT(reply.head, HasSubstr("Retry-After"));
   shutdown(first.fd(), SHUT_RDWR);
   EXPECT_TRUE(Eventually([&] { return Answers(); }));
 }
@@ -269,11 +289,13 @@ TEST_F(HttpServerTest, LetsRequestsAtWorkFinishWhenItEnds) {
   std::latch at_work(1);
   std::latch may_end(1);
   HttpContext context = http_.context();
-  context.checks["test"] = [&] {
+  Tokens tokens = *context.tokens;
+  tokens.SetCluster([&](const std::string&) -> StatusOr<Principal> {
     at_work.count_down();
     may_end.wait();
-    return "";
-  };
+    return absl::UnauthenticatedError("nobody");
+  });
+  context.tokens = &tokens;
   auto started = HttpServer::Start({.context = context});
   ASSERT_TRUE(started.ok());
   server_ = std::move(*started);
@@ -284,7 +306,7 @@ TEST_F(HttpServerTest, LetsRequestsAtWorkFinishWhenItEnds) {
   ASSERT_TRUE(idle.Send(Request("GET /version")));
   EXPECT_EQ(idle.ReadReply().status, 200);
   Wire busy(port());
-  ASSERT_TRUE(busy.Send(Request("GET /readyz")));
+  ASSERT_TRUE(busy.Send(RequestText("GET /api/v1/algorithms", "a-token-of-the-cluster")));
   at_work.wait();
   std::jthread end([&] { server_ = nullptr; });
   EXPECT_TRUE(stream.ReadToEnd());

@@ -40,7 +40,8 @@ class HttpFixture {
   HttpReply Get(const std::string& target, const std::string& token = kAdminToken);
   HttpReply Send(const std::string& method, const std::string& target, const std::string& body,
                  const std::string& token = kAdminToken);
-  HttpReply Handle(HttpRequest request) { return router().Handle(request); }
+  // Waits for what is pending.
+  HttpReply Handle(HttpRequest request);
   Router& router() { return *router_; }
   HttpContext context();
 
@@ -144,7 +145,19 @@ inline HttpReply HttpFixture::Send(const std::string& method, const std::string&
                                    const std::string& body, const std::string& token) {
   HttpRequest request{.method = method, .target = target, .body = body, .peer = "127.0.0.1"};
   if (!token.empty()) request.headers.emplace_back("authorization", "Bearer " + token);
-  return router_->Handle(request);
+  return Handle(request);
+}
+
+inline HttpReply HttpFixture::Handle(HttpRequest request) {
+  HttpReply reply = router_->Handle(request);
+  if (reply.pending == nullptr) return reply;
+  const std::unique_ptr<PendingReply> pending = std::move(reply.pending);
+  const absl::Duration deadline = RealClock()->Monotonic() + pending->patience;
+  for (;;) {
+    auto came = router_->Look(*pending, RealClock()->Monotonic() >= deadline);
+    if (came) return *std::move(came);
+    Pause(absl::Milliseconds(2));
+  }
 }
 
 inline void HttpFixture::Create(const std::string& ns, const std::string& name, int trials) {

@@ -1,0 +1,67 @@
+// How much of one thing callers may hold at the same time, each of them and all together: waiting
+// calls, event streams, bytes that are being read. One object for a thing, shared by the doors of a
+// server, so that nobody gets twice as much by using two. Who holds nothing is forgotten.
+// Thread-safe; outlives its shares.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "base/status.h"
+
+namespace shirabe {
+
+class Quota {
+ public:
+  struct Limits {
+    std::string what;    // in the plural, for messages: waiting calls
+    int64_t caller = 0;  // of one caller; 0 = any number
+    int64_t all = 0;     // of all together; 0 = any number
+  };
+
+  // What a caller holds, until it is destroyed.
+  class Share {
+   public:
+    Share() = default;
+    Share(Share&& other) noexcept { *this = std::move(other); }
+    Share& operator=(Share&& other) noexcept {
+      std::swap(quota_, other.quota_);
+      std::swap(caller_, other.caller_);
+      std::swap(amount_, other.amount_);
+      return *this;
+    }
+    ~Share() { Release(); }
+
+    // More of it; kResourceExhausted as for Take, and then nothing is added.
+    Status Add(int64_t amount);
+    void Release();
+
+   private:
+    friend class Quota;
+    Quota* quota_ = nullptr;
+    std::string caller_;
+    int64_t amount_ = 0;
+  };
+
+  explicit Quota(Limits limits) : limits_(std::move(limits)) {}
+
+  // kResourceExhausted, naming the limit, if the caller has as many already; kUnavailable if all
+  // callers together do. A null quota has no limits.
+  static StatusOr<Share> Take(Quota* quota, const std::string& caller, int64_t amount = 1);
+
+  int64_t held() const;  // by all
+
+ private:
+  Status Hold(const std::string& caller, int64_t amount);
+  void Return(const std::string& caller, int64_t amount);
+
+  const Limits limits_;
+  mutable std::mutex mutex_;
+  std::map<std::string, int64_t> held_;  // by caller; never 0
+  int64_t sum_ = 0;
+};
+
+}  // namespace shirabe

@@ -1,0 +1,23 @@
+// Ends calls of gRPC beyond what callers may have at work at the same time, where no service of
+// ours asks: reflection and health, for which no token is needed and whose streams hold a thread as
+// long as their caller likes, and Katib's and the pods' services, by the address they come from.
+// The caller hears CANCELLED. Made by the server for its gRPC doors.
+#pragma once
+
+#include <memory>
+
+#include "base/quota.h"
+#include "grpcpp/support/server_interceptor.h"
+
+namespace shirabe::service {
+
+struct CallBounds {
+  Quota open{{.what = "calls without a token", .caller = 8, .all = 64}};
+  Quota others{{.what = "calls", .caller = 128}};
+};
+
+// The bounds outlive it.
+std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface> BoundCalls(
+    CallBounds* bounds);
+
+}  // namespace shirabe::service
