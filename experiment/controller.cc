@@ -143,8 +143,9 @@ class QueueController : public Controller {
     return inbox->Await(letter, timeout);
   }
 
-  StatusOr<v1::SyncReply> Sync(const v1::SyncRequest& request) override {
-    return executor_->Sync(request);
+  StatusOr<v1::SyncReply> Sync(const v1::SyncRequest& request,
+                               const std::string& bearer) override {
+    return executor_->Sync(request, bearer);
   }
 
   void Disown(const ExperimentKey& key) override {

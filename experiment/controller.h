@@ -57,7 +57,8 @@ class Controller {
   virtual StatusOr<Reported> Tell(const Report& report, absl::Duration timeout) = 0;
 
   // From a pod: see trial::Executor::Sync.
-  virtual StatusOr<v1::SyncReply> Sync(const v1::SyncRequest& request) = 0;
+  virtual StatusOr<v1::SyncReply> Sync(const v1::SyncRequest& request,
+                                       const std::string& bearer) = 0;
 
   // Gives one back whose Await would return: its lease, and what is kept of it here.
   virtual void Disown(const ExperimentKey& key) = 0;

@@ -85,6 +85,7 @@ Status Reconciler::Load(const ExperimentKey& key, Owned& owned) {
   ASSIGN_OR_RETURN(owned.state, State::Load(*options_.store, key, owned.epoch));
   if (owned.adopted) return absl::OkStatus();
   trial::Executor* const executor = OptionsFor(owned.state->experiment()).executor;
+  executor->UseVolume(key, owned.state->experiment().spec());
   std::vector<v1::Attempt> open;
   for (const auto& [number, live] : owned.state->live()) {
     if (live.open) open.push_back(live.open->record);

@@ -8,13 +8,10 @@
 namespace shirabe::kube {
 namespace {
 
-constexpr absl::Duration kGood = absl::Seconds(30);
+constexpr absl::Duration kMay = absl::Seconds(30);
 constexpr absl::Duration kBad = absl::Seconds(10);
 constexpr size_t kMostKept = 4096;
 constexpr size_t kLongestToken = 16 << 10;
-// Unknown tokens that are looked into: whoever shows made-up ones must not use up what the API
-// server grants us.
-constexpr RateLimits kTurns{.requests_per_second = 20, .burst = 100};
 
 const Status& StatusOf(const Status& answer) { return answer; }
 const Status& StatusOf(const StatusOr<Person>& answer) { return answer.status(); }
@@ -46,25 +43,29 @@ std::optional<Answer> Reviewer::Kept<Answer>::Find(const std::string& asked, abs
 // Where nobody could be asked there is nothing to keep.
 template <class Answer>
 void Reviewer::Kept<Answer>::Keep(const std::string& asked, const Answer& answer,
-                                  absl::Duration now) {
+                                  absl::Duration until) {
   const Status& status = StatusOf(answer);
   if (!status.ok() && !absl::IsUnauthenticated(status) && !absl::IsPermissionDenied(status)) return;
   const std::lock_guard lock(mutex_);
   if (answers_.size() >= kMostKept) answers_.clear();
-  answers_.insert_or_assign(asked, std::pair(answer, now + (status.ok() ? kGood : kBad)));
+  answers_.insert_or_assign(asked, std::pair(answer, until));
 }
 
-Reviewer::Reviewer(Client* client, Clock* clock, std::string audience)
-    : client_(client), clock_(clock), audience_(std::move(audience)), limiter_(kTurns, clock) {}
+Reviewer::Reviewer(Client* client, Clock* clock, std::string audience, const ReviewLimits& limits)
+    : client_(client),
+      clock_(clock),
+      audience_(std::move(audience)),
+      limits_(limits),
+      limiter_(limits.turns, clock) {}
 
-StatusOr<Person> Reviewer::Review(const std::string& token) {
+StatusOr<Person> Reviewer::Review(const std::string& token, const std::string& caller) {
   if (token.size() > kLongestToken) return absl::UnauthenticatedError("this is no token");
   if (auto kept = people_.Find(token, clock_->Monotonic())) return *std::move(kept);
-  if (!limiter_.Take("").ok()) {
+  if (!limiter_.Take(caller).ok()) {
     return absl::UnavailableError("too many unknown tokens are being shown: try again in a second");
   }
   StatusOr<Person> answer = AskWho(token);
-  people_.Keep(token, answer, clock_->Monotonic());
+  people_.Keep(token, answer, clock_->Monotonic() + (answer.ok() ? limits_.stands : kBad));
   return answer;
 }
 
@@ -94,7 +95,7 @@ Status Reviewer::MayDo(const Person& person, const Deed& deed) {
   const std::string key = absl::StrCat(Dump(person.info), "\n", Words(deed));
   if (auto kept = rights_.Find(key, clock_->Monotonic())) return *std::move(kept);
   Status answer = AskWhether(person, deed);
-  rights_.Keep(key, answer, clock_->Monotonic());
+  rights_.Keep(key, answer, clock_->Monotonic() + (answer.ok() ? kMay : kBad));
   return answer;
 }
 

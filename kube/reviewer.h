@@ -35,14 +35,22 @@ struct Deed {
   std::string path = {};
 };
 
+// Unknown tokens that are looked into: whoever shows made-up ones must not use up what the API
+// server grants us. And for how long it is believed whose a token is.
+struct ReviewLimits {
+  RateLimits turns = {.requests_per_second = 20, .burst = 100};
+  absl::Duration stands = absl::Seconds(30);
+};
+
 class Reviewer {
  public:
   // Both outlive it.
-  Reviewer(Client* client, Clock* clock, std::string audience);
+  Reviewer(Client* client, Clock* clock, std::string audience, const ReviewLimits& limits = {});
 
   // kUnauthenticated for a token that is not one, has expired, or is for another audience;
   // kUnavailable if the API server cannot be asked, or too many unknown ones are shown.
-  StatusOr<Person> Review(const std::string& token);
+  // `caller`: whoever shares a bucket of turns.
+  StatusOr<Person> Review(const std::string& token, const std::string& caller = {});
   // kPermissionDenied, naming him and the deed, if he may not.
   Status MayDo(const Person& person, const Deed& deed);
 
@@ -52,7 +60,7 @@ class Reviewer {
   class Kept {
    public:
     std::optional<Answer> Find(const std::string& asked, absl::Duration now);
-    void Keep(const std::string& asked, const Answer& answer, absl::Duration now);
+    void Keep(const std::string& asked, const Answer& answer, absl::Duration until);
 
    private:
     std::mutex mutex_;
@@ -64,6 +72,7 @@ class Reviewer {
   Client* const client_;
   Clock* const clock_;
   const std::string audience_;
+  const ReviewLimits limits_;
   Kept<StatusOr<Person>> people_;  // by token
   Kept<Status> rights_;            // by person and deed
   RateLimiter limiter_;            // of unknown tokens, whoever shows them

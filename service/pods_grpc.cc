@@ -1,18 +1,31 @@
 #include "service/pods_grpc.h"
 
+#include <string>
+
+#include "absl/strings/match.h"
 #include "proto/shirabe/v1/pod.grpc.pb.h"
 #include "service/katib_codec.h"
 
 namespace shirabe::service {
 namespace {
 
+// "" if none is shown.
+std::string BearerOf(const grpc::ServerContext& context) {
+  constexpr char kScheme[] = "bearer ";
+  const auto& metadata = context.client_metadata();
+  const auto found = metadata.find("authorization");
+  if (found == metadata.end()) return "";
+  const std::string value(found->second.data(), found->second.size());
+  return absl::StartsWithIgnoreCase(value, kScheme) ? value.substr(sizeof kScheme - 1) : "";
+}
+
 class PodsService : public v1::Pods::Service {
  public:
   explicit PodsService(experiment::Controller* controller) : controller_(controller) {}
 
-  grpc::Status Sync(grpc::ServerContext*, const v1::SyncRequest* request,
+  grpc::Status Sync(grpc::ServerContext* context, const v1::SyncRequest* request,
                     v1::SyncReply* reply) override {
-    auto answer = controller_->Sync(*request);
+    auto answer = controller_->Sync(*request, BearerOf(*context));
     if (!answer.ok()) return ToGrpc(answer.status());
     *reply = *std::move(answer);
     return grpc::Status::OK;

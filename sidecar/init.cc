@@ -1,6 +1,7 @@
 #include "sidecar/init.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -16,6 +17,7 @@
 #include "base/log.h"
 #include "base/rng.h"
 #include "sidecar/door.h"
+#include "sidecar/folders.h"
 #include "trial/background.h"
 #include "trial/checkpoint.h"
 #include "trial/resumer.h"
@@ -29,30 +31,20 @@ constexpr int kTries = 30;
 constexpr absl::Duration kBetweenTries = absl::Seconds(2);
 constexpr int kTokenBytes = 24;
 
-// The program may run as another user. What is another user's already, and open, is left.
-Status OpenToAll(const std::string& dir) {
-  struct stat info;
-  if (stat(dir.c_str(), &info) != 0) return ErrnoStatus("cannot look at " + dir, errno);
-  if ((info.st_mode & 0777) == 0777 || chmod(dir.c_str(), 0777) == 0) return absl::OkStatus();
-  if (access(dir.c_str(), W_OK) == 0) return absl::OkStatus();
-  return ErrnoStatus("cannot open folder " + dir + " to the program's user", errno);
+Status OpenFolder(const std::string& dir) {
+  const Fd fd(open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!fd.valid()) return ErrnoStatus("cannot open folder " + dir, errno);
+  return OpenToAll(fd.get(), dir);
 }
 
-// Later attempts, and other trials, make theirs beside: each folder of the way is open.
+// Of a volume that is mounted in parts they are there: see folders.h.
 Status MakeFolders(const Pod& pod, const trial::Layout& layout) {
   RETURN_IF_ERROR(MakeDirs(pod.paths.dir));
-  RETURN_IF_ERROR(OpenToAll(pod.paths.dir));
-  RETURN_IF_ERROR(layout.Create(pod.key).status());
-  RETURN_IF_ERROR(MakeDirs(pod.paths.output_dir));
-  const ExperimentKey& experiment = pod.key.trial.experiment;
-  const std::string trials = layout.home() + "/trials";
-  for (const std::string& dir :
-       {trials, trials + "/" + experiment.ns, layout.ExperimentDir(experiment),
-        layout.TrialDir(pod.key.trial), layout.Paths(pod.key).dir, pod.paths.checkpoint_dir,
-        pod.paths.output_dir}) {
-    RETURN_IF_ERROR(OpenToAll(dir));
-  }
-  return absl::OkStatus();
+  RETURN_IF_ERROR(OpenFolder(pod.paths.dir));
+  if (pod.config.home_in_parts()) return absl::OkStatus();
+  RETURN_IF_ERROR(MakeDirs(layout.home()));
+  RETURN_IF_ERROR(MakeHomeFolders(pod));
+  return OpenFolder(layout.Paths(pod.key).dir);
 }
 
 Status PlaceSupervisor(const Pod& pod) {

@@ -2,14 +2,20 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
 #include "proto/shirabe/v1/pod.grpc.pb.h"
 
 namespace shirabe::sidecar {
 namespace {
 
+constexpr int64_t kMostToken = 64 << 10;
+
 class GrpcLink : public Link {
  public:
-  explicit GrpcLink(const v1::PodConfig& config) : server_(config.server()) {
+  explicit GrpcLink(const v1::PodConfig& config)
+      : server_(config.server()), token_path_(config.token_path()) {
     grpc::SslCredentialsOptions options;
     options.pem_root_certs = config.ca();
     credentials_ =
@@ -22,6 +28,7 @@ class GrpcLink : public Link {
     const gpr_timespec limit =
         gpr_time_from_millis(absl::ToInt64Milliseconds(timeout), GPR_TIMESPAN);
     context.set_deadline(limit);
+    RETURN_IF_ERROR(ShowToken(context));
     v1::SyncReply reply;
     const grpc::Status status = stub_->Sync(&context, request, &reply);
     if (status.ok()) return reply;
@@ -33,6 +40,16 @@ class GrpcLink : public Link {
   }
 
  private:
+  // Read anew each time, since the kubelet renews it.
+  Status ShowToken(grpc::ClientContext& context) const {
+    if (token_path_.empty()) return absl::OkStatus();
+    const auto token = ReadFile(token_path_, kMostToken);
+    if (!token.ok()) return absl::UnavailableError(Message(token.status()));
+    const absl::string_view text = absl::StripAsciiWhitespace(*token);
+    context.AddMetadata("authorization", absl::StrCat("Bearer ", text));
+    return absl::OkStatus();
+  }
+
   void Connect() {
     grpc::ChannelArguments arguments;
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
@@ -41,6 +58,7 @@ class GrpcLink : public Link {
   }
 
   const std::string server_;
+  const std::string token_path_;
   std::shared_ptr<grpc::ChannelCredentials> credentials_;  // shared, as gRPC has it
   std::unique_ptr<v1::Pods::Stub> stub_;
 };

@@ -216,7 +216,8 @@ class Sidecar {
   }
 
   void Fail(const Status& status) {
-    if (absl::IsPermissionDenied(status) || absl::IsUnauthenticated(status)) {
+    // A token that is not known may be one that the kubelet is about to renew.
+    if (absl::IsPermissionDenied(status)) {
       denied_ = true;
       Log(LogLevel::kWarning, "the attempt is not current any more: nothing more is sent",
           {{"error", Message(status)}});

@@ -64,19 +64,24 @@ class Executor {
   // Deletes a committed checkpoint, soon. No attempt may be resuming from it.
   virtual void Prune(const v1::Checkpoint& checkpoint) = 0;
 
+  // Said before anything else of an experiment: where its checkpoints lie.
+  virtual void UseVolume(const ExperimentKey&, const v1::ExperimentSpec&) {}
+
   // What stands beside a program that runs elsewhere brings its files and its state, and is told
-  // what to do. kPermissionDenied unless it is of an attempt that was started or adopted here, with
-  // its token; kUnimplemented where programs run on this machine.
-  virtual StatusOr<v1::SyncReply> Sync(const v1::SyncRequest& request);
+  // what to do. `bearer` is the token of its pod. kPermissionDenied unless it is of an attempt that
+  // was started or adopted here; kUnimplemented where programs run on this machine.
+  virtual StatusOr<v1::SyncReply> Sync(const v1::SyncRequest& request,
+                                       const std::string& bearer = {});
 };
 
 // What attempts in a cluster need besides.
 struct PodOptions {
-  kube::Client* client = nullptr;  // outlives the executor
-  std::string image;               // of our init and sidecar containers: this program
-  std::string image_pull_policy;   // of it; "" = the cluster's default
-  std::string server;              // HOST:PORT where sidecars reach us by gRPC
-  std::string ca;                  // PEM; "" = plaintext
+  kube::Client* client = nullptr;       // outlives the executor
+  std::string image;                    // of our init and sidecar containers: this program
+  std::string image_pull_policy;        // of it; "" = the cluster's default
+  std::string server;                   // HOST:PORT where sidecars reach us by gRPC
+  std::string ca;                       // PEM; "" = plaintext
+  std::vector<std::string> host_paths;  // that checkpoints may lie on (host_paths.h)
 };
 
 struct ExecutorOptions {

@@ -67,6 +67,26 @@ StatusOr<Json> CreateOrAdopt(kube::Client& client, const kube::Resource& resourc
                    " that belongs to somebody else; delete it, or rename the experiment"));
 }
 
+StatusOr<kube::Resource> TrialKind(kube::Client& client, const std::string& api_version,
+                                   const std::string& kind) {
+  const std::string what =
+      absl::StrCat("spec.trialTemplate.trialSpec is a ", kind, " of ", api_version);
+  for (const kube::Resource& known : {Jobs(), Pods()}) {
+    if (known.kind == kind && known.ApiVersion() == api_version) return known;
+  }
+  auto found = client.FindResource(api_version, kind);
+  if (absl::IsNotFound(found.status())) {
+    return absl::InvalidArgumentError(
+        what + ", which this cluster does not know: install its operator, or use a Job");
+  }
+  // What is of no namespace is nobody's to make: whoever may write experiments has one.
+  if (found.ok() && !found->namespaced) {
+    return absl::InvalidArgumentError(
+        what + ", which is of no namespace: use a Job, or another kind that runs pods");
+  }
+  return found;
+}
+
 Status EndPod(kube::Client& client, const Json& pod, absl::Duration grace) {
   kube::DeleteOptions options;
   options.uid = UidOf(pod);

@@ -19,6 +19,11 @@ namespace shirabe::trial {
 StatusOr<Json> CreateOrAdopt(kube::Client& client, const kube::Resource& resource,
                              const Json& object, const std::string& id);
 
+// The kind that a trial's template names, as the cluster has it. kInvalidArgument for one that it
+// has not, or that is of no namespace.
+StatusOr<kube::Resource> TrialKind(kube::Client& client, const std::string& api_version,
+                                   const std::string& kind);
+
 // Ends a pod after `grace`. One that is gone is fine.
 Status EndPod(kube::Client& client, const Json& pod, absl::Duration grace);
 

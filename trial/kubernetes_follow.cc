@@ -231,6 +231,7 @@ std::optional<absl::Duration> KubernetesExecutor::Ring() {
     LookUpEvents(now);
     RemoveLeftovers(now);
     StartCleaners(now);
+    StartPruners(now);
     LookForStrays(now);
   }
   for (const AttemptKey& key : due) Examine(key, nullptr);
@@ -243,6 +244,9 @@ std::optional<absl::Duration> KubernetesExecutor::Ring() {
   }
   for (const auto& [key, at] : removals_) take(at);
   for (const auto& [key, cleaning] : cleanings_) take(cleaning.due);
+  for (const auto& [key, prunes] : prunes_) {
+    if (prunes.due) take(*prunes.due);
+  }
   take(next_strays_);
   return next;
 }

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "trial/executors/kubernetes_executor.h"
+#include "trial/host_paths.h"
 #include "trial/kubernetes_actions.h"
 #include "trial/kubernetes_volume.h"
 #include "trial/pod_cleaner.h"
@@ -123,7 +124,9 @@ Status KubernetesExecutor::RemoveFiles(const ExperimentKey& experiment, int64_t 
 void KubernetesExecutor::CleanVolume(const ExperimentKey& experiment,
                                      const v1::ExperimentSpec& spec) {
   auto cleaner = MakeCleaner(experiment, spec, options_.pods);
-  if (!cleaner) return;
+  if (!cleaner || !MayUse(spec)) return;
+  // What it was to delete goes with the rest, and is perhaps another's by then.
+  DeleteObject(client_, {Jobs(), experiment.ns, PrunerName(experiment)}, "").IgnoreError();
   const Status started = StartCleaner(client_, *cleaner);
   std::lock_guard lock(mutex_);
   clean_.erase(experiment);
@@ -138,6 +141,9 @@ Status KubernetesExecutor::AwaitCleaned(const AttemptRequest& request) {
   const ExperimentKey& experiment = request.key.trial.experiment;
   const v1::CheckpointVolume& volume = request.cluster.volume;
   if (volume.claim().empty() && volume.host_path().empty()) return absl::OkStatus();
+  // One that was accepted by another server, or before there was a list, waits until it is on it.
+  const Status allowed = CheckHostPath(volume, options_.pods.host_paths);
+  if (!allowed.ok()) return absl::ResourceExhaustedError(Message(allowed));
   {
     std::lock_guard lock(mutex_);
     if (cleanings_.count(experiment) > 0) {

@@ -15,7 +15,6 @@ namespace {
 
 constexpr absl::Duration kSoon = absl::Milliseconds(250);
 constexpr double kSyncsPerSecond = 500;  // of all sidecars together
-constexpr int kPrunesAtOnce = 100;
 
 AttemptKey KeyOfRequest(const v1::SyncRequest& request) {
   return {{ExperimentKeyOf(request), request.trial()}, request.attempt()};
@@ -29,20 +28,13 @@ Status NotCurrent() {
   return absl::PermissionDeniedError("the attempt is not current, or the token is not its own");
 }
 
-bool SameCheckpoint(const v1::Checkpoint& a, const v1::Checkpoint& b) {
-  return a.trial() == b.trial() && a.attempt() == b.attempt() && a.step() == b.step();
-}
-
 }  // namespace
 
-StatusOr<v1::SyncReply> KubernetesExecutor::Sync(const v1::SyncRequest& request) {
+StatusOr<v1::SyncReply> KubernetesExecutor::Sync(const v1::SyncRequest& request,
+                                                 const std::string& bearer) {
   const AttemptKey key = KeyOfRequest(request);
   if (!ValidateKey(key).ok()) return NotCurrent();
-  const std::string id = AttemptId(key, request.token());
-  {
-    std::lock_guard lock(mutex_);
-    RETURN_IF_ERROR(Admit(key, id));
-  }
+  ASSIGN_OR_RETURN(const std::string id, Identify(key, request.token(), bearer));
   ASSIGN_OR_RETURN(Mirror::Taken taken, mirror_.Take(key, request, request.state().complete()));
   if (!taken.trouble.empty()) {
     Log(LogLevel::kWarning, "something of an attempt is not kept",
@@ -75,6 +67,44 @@ StatusOr<v1::SyncReply> KubernetesExecutor::Sync(const v1::SyncRequest& request)
   // That it lives is all that most requests of many sidecars tell, and the agenda counts on that.
   if (news || ending) Examine(key, nullptr);
   return reply;
+}
+
+// The id of the attempt that whoever calls is of. Pods of version 0.1 were given their attempt's
+// token; since then they show their own, which the API server knows.
+StatusOr<std::string> KubernetesExecutor::Identify(const AttemptKey& key, const std::string& token,
+                                                   const std::string& bearer) {
+  if (!token.empty()) {
+    std::lock_guard lock(mutex_);
+    const std::string id = AttemptId(key, token);
+    RETURN_IF_ERROR(Admit(key, id));
+    return id;
+  }
+  std::string id;
+  const std::string pod = PodReviews::ClaimedPod(bearer);
+  {
+    std::lock_guard lock(mutex_);
+    const auto found = attempts_.find(key);
+    if (found != attempts_.end()) id = found->second.id;
+    RETURN_IF_ERROR(Admit(key, id));
+    // What is not seen yet may be a moment away; what is not there is not asked about.
+    if (pod.empty()) return NotCurrent();
+    if (!IsItsPod(found->second, pod)) return absl::UnavailableError("not ready yet; try again");
+  }
+  RETURN_IF_ERROR(reviews_.Check(bearer, key.trial.experiment.ns, pod));
+  return id;
+}
+
+// Whether the pod was made for the attempt's own object: labels alone are anybody's.
+bool KubernetesExecutor::IsItsPod(const PodAttempt& attempt, const std::string& uid) const {
+  if (attempt.uid.empty()) return false;
+  for (const Json& pod : view_.PodsOf(attempt.key)) {
+    if (UidOf(pod) != uid) continue;
+    if (uid == attempt.uid) return true;
+    const Json& owner = ItemBy(At(pod, {"metadata", "ownerReferences"}), "uid", attempt.uid);
+    if (attempt.ref.resource.kind == Jobs().kind) return !owner.is_null();
+    return !owner.is_null() || AnnotationOf(pod, kPodAttemptIdAnnotation) == attempt.id;
+  }
+  return false;
 }
 
 // An attempt of an experiment that nobody has looked at yet may still be adopted: its sidecar is
@@ -119,42 +149,7 @@ void KubernetesExecutor::Hand(PodAttempt& attempt, v1::SyncReply& reply) {
     reply.mutable_request()->set_reason(attempt.wish->reason);
     *reply.mutable_request()->mutable_deadline() = shirabe::ToProto(attempt.wish->deadline);
   }
-  const auto found = prunes_.find(attempt.key.trial.experiment);
-  if (found == prunes_.end()) return;
-  auto& [scope, queue] = found->second;
-  const auto done = [&](const v1::Checkpoint& checkpoint) {
-    const auto& pruned = attempt.state.pruned();
-    return std::any_of(pruned.begin(), pruned.end(), [&](const v1::Checkpoint& other) {
-      return SameCheckpoint(checkpoint, other);
-    });
-  };
-  queue.erase(std::remove_if(queue.begin(), queue.end(), done), queue.end());
-  for (const v1::Checkpoint& checkpoint : queue) {
-    if (reply.prune_size() >= kPrunesAtOnce) break;
-    if (scope != Scope::kExperiment && checkpoint.trial() != attempt.key.trial.number) continue;
-    if (scope == Scope::kAttempt && checkpoint.attempt() != attempt.key.number) continue;
-    *reply.add_prune() = checkpoint;
-  }
-}
-
-// Where checkpoints lie is the same for all attempts of an experiment.
-void KubernetesExecutor::NoteScope(const AttemptRequest& request) {
-  const v1::CheckpointVolume& volume = request.cluster.volume;
-  std::lock_guard lock(mutex_);
-  Scope& scope = prunes_[request.key.trial.experiment].scope;
-  scope = Scope::kAttempt;
-  if (!volume.size().empty()) scope = Scope::kTrial;
-  if (!volume.claim().empty() || !volume.host_path().empty()) scope = Scope::kExperiment;
-}
-
-// By a sidecar that reaches the volume, now or once there is one.
-void KubernetesExecutor::Prune(const v1::Checkpoint& checkpoint) {
-  std::lock_guard lock(mutex_);
-  std::vector<v1::Checkpoint>& queue = prunes_[ExperimentKeyOf(checkpoint)].queue;
-  for (const v1::Checkpoint& queued : queue) {
-    if (SameCheckpoint(queued, checkpoint)) return;
-  }
-  queue.push_back(checkpoint);
+  HandPrunes(attempt, reply);
 }
 
 }  // namespace shirabe::trial

@@ -18,6 +18,7 @@ struct PodTimes {
   absl::Duration stray = absl::Seconds(20);   // of a pod that nobody knows, before it goes
   absl::Duration stall = absl::Minutes(2);    // of a watch, before it is given up
   absl::Duration sync = absl::Seconds(2);     // between two requests of a sidecar
+  absl::Duration prune = absl::Seconds(30);   // for a sidecar to delete what is not kept
   absl::Duration logs = absl::Seconds(3);     // between two looks at a log, where there is none
 };
 

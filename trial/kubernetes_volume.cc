@@ -84,6 +84,26 @@ Status StartCleaner(kube::Client& client, const Json& cleaner) {
   return absl::UnavailableError("an earlier Job " + ref.name + " makes room for it");
 }
 
+StatusOr<bool> RunPruner(kube::Client& client, const Json& pruner) {
+  const kube::Ref ref{Jobs(), NamespaceOf(pruner), NameOf(pruner)};
+  const auto there = client.Get(ref);
+  if (absl::IsNotFound(there.status())) {
+    const Status made = client.Create(Jobs(), pruner).status();
+    if (!made.ok() && !absl::IsAlreadyExists(made)) return made;
+    return false;
+  }
+  RETURN_IF_ERROR(there.status());
+  if (!HasEnded(*there) || IsDeleting(*there)) return false;
+  RETURN_IF_ERROR(DeleteObject(client, ref, UidOf(*there)));
+  const auto words = [](const Json& job) {
+    const Json& containers = Items(At(job, {"spec", "template", "spec", "containers"}));
+    return containers.empty() ? Json() : At(containers[0], "command");
+  };
+  if (words(*there) != words(pruner)) return false;  // of an earlier process of ours
+  if (HasCleaned(*there)) return true;
+  return absl::UnavailableError("Job " + ref.namespace_name + "/" + ref.name + " has failed");
+}
+
 Status CheckCleaned(kube::Client& client, const ExperimentKey& experiment) {
   const std::string name = CleanerName(experiment);
   const auto job = client.Get({Jobs(), experiment.ns, name});

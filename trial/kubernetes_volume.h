@@ -23,6 +23,10 @@ Status CheckSharedClaim(kube::Client& client, const ExperimentKey& experiment,
 // namespace, and so the claim, is gone. kUnavailable and kResourceExhausted: try again.
 Status StartCleaner(kube::Client& client, const Json& cleaner);
 
+// Has the Job of that name run with this list of checkpoints (pod_cleaner.h). True once it has
+// deleted them, and is gone itself; false: not yet. An error: ask again later, it begins anew.
+StatusOr<bool> RunPruner(kube::Client& client, const Json& pruner);
+
 // OK unless old files of an experiment of this name are being deleted, or could not be:
 // kResourceExhausted, with what to do.
 Status CheckCleaned(kube::Client& client, const ExperimentKey& experiment);

@@ -9,6 +9,7 @@
 #include "trial/pod_inject.h"
 #include "trial/pod_templates.h"
 #include "trial/pod_volumes.h"
+#include "trial/records.h"
 
 namespace shirabe::trial {
 namespace {
@@ -154,6 +155,8 @@ void KeepUntilRead(AttemptObject& built) {
 Status Dress(const AttemptRequest& request, const PodPlace& place, const PodTemplate& pod) {
   Json& metadata = ObjectIn(*pod.root, "metadata");
   Label(request.key, metadata);
+  ObjectIn(metadata, "annotations")[kPodAttemptIdAnnotation] =
+      AttemptId(request.key, request.token);
   Json& finalizers = ListIn(metadata, "finalizers");
   if (std::find(finalizers.begin(), finalizers.end(), kLogFinalizer) == finalizers.end()) {
     finalizers.push_back(kLogFinalizer);

@@ -1,7 +1,9 @@
 // Makes the object that runs one attempt in a cluster, from the trial's rendered object: its name,
 // labels and owner, and, where the program is started by a command that stands in the object, the
 // containers of ours around it (trial/pod_paths.h says what they find where):
-//   shirabe-init     first of the init containers: brings the supervisor, parameters and the
+//   shirabe-folders  where checkpoints lie on a volume that trials share: the first of the init
+//                    containers, makes the folders there that the others mount
+//   shirabe-init     before the user's init containers: brings the supervisor, parameters and the
 //                    checkpoint to go on from
 //   shirabe-sidecar  a native sidecar, the last of the init containers: sends logs, metrics and
 //                    checkpoints' records to us, and brings requests

@@ -257,7 +257,7 @@ Because InitFailure(const Json& status) {
   if (words.empty()) words = Text(terminated, {"reason"});
   const std::string how = absl::StrCat("the init container ", name, " failed with exit code ",
                                        Number(At(terminated, "exitCode")), Quote(words));
-  if (name == kInitContainer) {
+  if (name == kInitContainer || name == kFoldersContainer) {
     return {v1::INFRASTRUCTURE, how + "; its log says more (kubectl logs -c " + name + ")"};
   }
   const bool memory = Text(terminated, {"reason"}) == "OOMKilled";

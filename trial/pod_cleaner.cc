@@ -1,5 +1,6 @@
 #include "trial/pod_cleaner.h"
 
+#include "absl/strings/str_cat.h"
 #include "trial/pod_inject.h"
 #include "trial/pod_labels.h"
 #include "trial/pod_paths.h"
@@ -59,6 +60,33 @@ Json Container(const Writer& writer, const Json& words, const PodOptions& option
   return container;
 }
 
+struct Task {
+  const char* verb;  // of `shirabe pod`
+  const ExperimentKey& experiment;
+};
+
+std::optional<Json> MakeJob(const std::string& name, const Task& task,
+                            const v1::ExperimentSpec& spec, const PodOptions& options) {
+  Json volume = SharedVolume(spec.shirabe().checkpoint().volume());
+  if (volume.is_null()) return std::nullopt;
+  const ExperimentKey& experiment = task.experiment;
+  const Writer writer = WriterOf(spec.trial_template());
+  const Json words = {kProgram, "pod", task.verb, experiment.ns, experiment.name};
+  const Json labels = {
+      {kExperimentLabel, experiment.name}, {kCleanerLabel, "true"}, {kManagedByLabel, kManager}};
+  Json pod = PodSpec(writer);
+  pod["containers"] = Json::array({Container(writer, words, options)});
+  pod["volumes"] = Json::array({std::move(volume)});
+  return Json{{"apiVersion", "batch/v1"},
+              {"kind", "Job"},
+              {"metadata", {{"name", name}, {"namespace", experiment.ns}, {"labels", labels}}},
+              {"spec",
+               {{"backoffLimit", kTries},
+                {"activeDeadlineSeconds", kSeconds},
+                {"ttlSecondsAfterFinished", kStays},
+                {"template", {{"metadata", {{"labels", labels}}}, {"spec", std::move(pod)}}}}}};
+}
+
 bool Is(const Json& job, const char* condition) {
   return Text(Condition(job, condition), {"status"}) == "True";
 }
@@ -74,25 +102,22 @@ bool HasEnded(const Json& job) { return HasCleaned(job) || Is(job, "Failed"); }
 
 std::optional<Json> MakeCleaner(const ExperimentKey& experiment, const v1::ExperimentSpec& spec,
                                 const PodOptions& options) {
-  Json volume = SharedVolume(spec.shirabe().checkpoint().volume());
-  if (volume.is_null()) return std::nullopt;
-  const Writer writer = WriterOf(spec.trial_template());
-  const Json words = {kProgram, "pod", "clean", experiment.ns, experiment.name};
-  const Json labels = {
-      {kExperimentLabel, experiment.name}, {kCleanerLabel, "true"}, {kManagedByLabel, kManager}};
-  Json pod = PodSpec(writer);
-  pod["containers"] = Json::array({Container(writer, words, options)});
-  pod["volumes"] = Json::array({std::move(volume)});
-  return Json{
-      {"apiVersion", "batch/v1"},
-      {"kind", "Job"},
-      {"metadata",
-       {{"name", CleanerName(experiment)}, {"namespace", experiment.ns}, {"labels", labels}}},
-      {"spec",
-       {{"backoffLimit", kTries},
-        {"activeDeadlineSeconds", kSeconds},
-        {"ttlSecondsAfterFinished", kStays},
-        {"template", {{"metadata", {{"labels", labels}}}, {"spec", std::move(pod)}}}}}};
+  return MakeJob(CleanerName(experiment), {"clean", experiment}, spec, options);
+}
+
+std::string PrunerName(const ExperimentKey& experiment) { return experiment.name + "-prune"; }
+
+std::optional<Json> MakePruner(const ExperimentKey& experiment, const v1::ExperimentSpec& spec,
+                               const PodOptions& options) {
+  return MakeJob(PrunerName(experiment), {"prune", experiment}, spec, options);
+}
+
+Json PrunerFor(Json pruner, const std::vector<v1::Checkpoint>& checkpoints) {
+  Json& words = pruner["spec"]["template"]["spec"]["containers"][0]["command"];
+  for (const v1::Checkpoint& one : checkpoints) {
+    words.push_back(absl::StrCat(one.trial(), "/", one.attempt(), "/", one.step()));
+  }
+  return pruner;
 }
 
 }  // namespace shirabe::trial

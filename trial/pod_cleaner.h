@@ -7,9 +7,11 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/names.h"
 #include "proto/shirabe/v1/experiment.pb.h"
+#include "proto/shirabe/v1/records.pb.h"
 #include "trial/executor.h"
 #include "trial/pod_json.h"
 
@@ -18,6 +20,16 @@ namespace shirabe::trial {
 // nullopt where the checkpoints go without it: with the pod, or with a claim of each trial.
 std::optional<Json> MakeCleaner(const ExperimentKey& experiment, const v1::ExperimentSpec& spec,
                                 const PodOptions& options);
+
+// The same for single checkpoints that the experiment does not keep, of attempts whose sidecars are
+// gone: nothing else mounts their folders. nullopt as above. It deletes nothing
+// yet: see PrunerFor.
+constexpr int kMostPruned = 100;
+std::optional<Json> MakePruner(const ExperimentKey& experiment, const v1::ExperimentSpec& spec,
+                               const PodOptions& options);
+// With what it is to delete: at most kMostPruned checkpoints.
+Json PrunerFor(Json pruner, const std::vector<v1::Checkpoint>& checkpoints);
+std::string PrunerName(const ExperimentKey& experiment);
 
 std::string CleanerName(const ExperimentKey& experiment);
 

@@ -18,9 +18,6 @@
 namespace shirabe::trial {
 namespace {
 
-// One variable may hold 128 KiB; a candidate takes a few hundred bytes.
-constexpr int kMostCandidates = 100;
-
 Status Invalid(const std::string& path, const std::string& what) {
   return absl::InvalidArgumentError(absl::StrCat(path, ": ", what));
 }
@@ -41,14 +38,27 @@ Status CheckNames(const Json& list, const std::string& path,
   return absl::OkStatus();
 }
 
+// A container of the user's that mounts a volume of ours would see what no trial may: the token of
+// the sidecar, and the checkpoints of all others.
+Status CheckMounts(const Json& containers, const std::string& path) {
+  for (size_t i = 0; i < Items(containers).size(); ++i) {
+    for (const char* list : {"volumeMounts", "volumeDevices"}) {
+      RETURN_IF_ERROR(CheckNames(At(containers[i], list), absl::StrCat(path, "[", i, "].", list),
+                                 {kHomeVolume, kTokenVolume}));
+    }
+  }
+  return absl::OkStatus();
+}
+
 Status CheckFree(const Injection& injection) {
   const Json& spec = injection.pod.spec();
   const std::string path = injection.pod.path + ".spec";
   RETURN_IF_ERROR(CheckNames(At(spec, "volumes"), path + ".volumes",
-                             {kOurVolume, kHomeVolume, kMetricsVolume}));
+                             {kOurVolume, kHomeVolume, kMetricsVolume, kTokenVolume}));
   for (const char* list : {"containers", "initContainers"}) {
     RETURN_IF_ERROR(CheckNames(At(spec, list), absl::StrCat(path, ".", list),
-                               {kInitContainer, kSidecarContainer}));
+                               {kFoldersContainer, kInitContainer, kSidecarContainer}));
+    RETURN_IF_ERROR(CheckMounts(At(spec, list), absl::StrCat(path, ".", list)));
   }
   const Json& mounts = At(spec["containers"][injection.container], "volumeMounts");
   for (size_t i = 0; i < Items(mounts).size(); ++i) {
@@ -96,6 +106,7 @@ v1::PodConfig CommonConfig(const Injection& injection) {
   config.set_trial(request.key.trial.number);
   config.set_attempt(request.key.number);
   config.set_home(kPodHome);
+  config.set_home_in_parts(!SharedVolume(request.cluster.volume).is_null());
   config.set_ca(injection.options.ca);
   const absl::Duration grace = WholeGrace(request, injection.pod.spec());
   *config.mutable_grace() =
@@ -105,9 +116,9 @@ v1::PodConfig CommonConfig(const Injection& injection) {
 
 v1::PodConfig InitConfig(const Injection& injection) {
   v1::PodConfig config = CommonConfig(injection);
-  const auto& resume = injection.request.resume;
-  const size_t most = std::min<size_t>(resume.size(), kMostCandidates);
-  for (size_t i = 0; i < most; ++i) *config.add_resume() = resume[i];
+  for (v1::Checkpoint& one : ResumeCandidates(injection.request)) {
+    *config.add_resume() = std::move(one);
+  }
   config.set_parameters_json(injection.request.parameters_json);
   return config;
 }
@@ -115,7 +126,7 @@ v1::PodConfig InitConfig(const Injection& injection) {
 v1::PodConfig SidecarConfig(const Injection& injection, const std::string& collector_path) {
   const AttemptRequest& request = injection.request;
   v1::PodConfig config = CommonConfig(injection);
-  config.set_token(request.token);
+  config.set_token_path(kPodTokenFile);
   config.set_server(injection.options.server);
   *config.mutable_collector() = request.cluster.collector;
   if (!collector_path.empty()) {
@@ -166,14 +177,23 @@ Json OurContainer(const Injection& injection, const char* name, const char* verb
   return container;
 }
 
+void Append(const Json& items, Json& list) { list.insert(list.end(), items.begin(), items.end()); }
+
+// What of the volume the others mount is there once it has ended.
+Json FoldersContainer(const Injection& injection, const PodVolumes& volumes) {
+  Json container = OurContainer(injection, kFoldersContainer, "folders");
+  container["env"] = ConfigVariable(InitConfig(injection));
+  container["volumeMounts"] = volumes.folders;
+  return container;
+}
+
 Json InitContainer(const Injection& injection, const PodVolumes& volumes) {
   Json container = OurContainer(injection, kInitContainer, "init");
   container["env"] = ConfigVariable(InitConfig(injection));
   container["volumeMounts"] = volumes.shared;
+  Append(volumes.init, container["volumeMounts"]);
   return container;
 }
-
-void Append(const Json& items, Json& list) { list.insert(list.end(), items.begin(), items.end()); }
 
 // It ends after the program: until then it sends what the program writes; the hook tells it early
 // that the end is near.
@@ -182,7 +202,8 @@ Json Sidecar(const Injection& injection, const PodVolumes& volumes, const std::s
   container["restartPolicy"] = "Always";
   container["env"] = ConfigVariable(SidecarConfig(injection, path));
   container["volumeMounts"] = volumes.shared;
-  Append(volumes.sidecar, container["volumeMounts"]);
+  Append(volumes.collector, container["volumeMounts"]);
+  Append(volumes.token, container["volumeMounts"]);
   container["lifecycle"] = {
       {"preStop", {{"exec", {{"command", Json::array({kProgram, "pod", "stop"})}}}}}};
   return container;
@@ -195,7 +216,7 @@ void AddCustomCollector(const Injection& injection, const PodVolumes& volumes, J
   Json container = FromStruct(collector.custom_collector());
   if (Text(container, {"name"}).empty()) container["name"] = "metrics-collector";
   container["restartPolicy"] = "Always";
-  Append(volumes.sidecar, ListIn(container, "volumeMounts"));
+  Append(volumes.collector, ListIn(container, "volumeMounts"));
   AddPlainEnvironment(injection.request, container);
   containers.push_back(std::move(container));
 }
@@ -259,7 +280,9 @@ Status Inject(const Injection& injection) {
   ASSIGN_OR_RETURN(const std::string path, CollectorPath(request, program));
   ASSIGN_OR_RETURN(const PodVolumes volumes, MakeVolumes(request, program, path));
 
-  Json containers = Json::array({InitContainer(injection, volumes)});
+  Json containers = Json::array();
+  if (!volumes.folders.empty()) containers.push_back(FoldersContainer(injection, volumes));
+  containers.push_back(InitContainer(injection, volumes));
   Append(Items(At(spec, "initContainers")), containers);
   containers.push_back(Sidecar(injection, volumes, path));
   AddCustomCollector(injection, volumes, containers);

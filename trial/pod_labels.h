@@ -28,7 +28,12 @@ constexpr char kRecipeAnnotation[] = "shirabe.dev/recipe";         // AttemptRec
 // Keeps a pod until its log and cause are stored; the executor takes it off.
 constexpr char kLogFinalizer[] = "shirabe.dev/log";
 
+// Annotation of its pods: AttemptId as well, so that they are known whatever stands between them
+// and the object.
+constexpr char kPodAttemptIdAnnotation[] = "shirabe.dev/attempt";
+
 // Our containers.
+constexpr char kFoldersContainer[] = "shirabe-folders";
 constexpr char kInitContainer[] = "shirabe-init";
 constexpr char kSidecarContainer[] = "shirabe-sidecar";
 

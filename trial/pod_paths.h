@@ -21,7 +21,12 @@ namespace shirabe::trial {
 
 constexpr char kPodRoot[] = "/shirabe";  // where the volume of ours is mounted
 constexpr char kPodRun[] = "/shirabe/run";
-constexpr char kPodHome[] = "/shirabe/home";  // where a checkpoint volume is mounted
+constexpr char kPodHome[] = "/shirabe/home";                 // where a checkpoint volume is mounted
+constexpr char kPodTokenDir[] = "/var/run/secrets/shirabe";  // of the sidecar alone
+constexpr char kPodTokenFile[] = "/var/run/secrets/shirabe/token";
+// That its token is for. Another one than people's: what is stolen from a pod tells of its attempt,
+// and opens nothing that its ServiceAccount may do besides.
+constexpr char kPodAudience[] = "shirabe-pods";
 constexpr char kPodSupervisor[] = "/shirabe/bin/supervisor";
 constexpr char kPodVariable[] = "SHIRABE_POD";  // v1.PodConfig as JSON
 

@@ -1,15 +1,24 @@
 #include "trial/pod_volumes.h"
 
 #include <filesystem>
+#include <set>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "trial/checkpoint_folder.h"
+#include "trial/layout.h"
 #include "trial/pod_build.h"
 #include "trial/pod_paths.h"
 
 namespace shirabe::trial {
 namespace {
+
+// One variable may hold 128 KiB, and a candidate takes a few hundred bytes; each attempt that they
+// are of is a mount.
+constexpr size_t kMostCandidates = 100;
+constexpr size_t kMostMounts = 32;
+constexpr int64_t kTokenSeconds = 3600;  // the kubelet renews it
 
 constexpr char kCollectorField[] = "spec.metricsCollectorSpec.source.fileSystemPath.path";
 
@@ -41,6 +50,48 @@ Json HomeVolume(const AttemptRequest& request) {
   if (volume.size().empty() || !SharedVolume(volume).is_null()) return SharedVolume(volume);
   return {{"name", kHomeVolume},
           {"persistentVolumeClaim", {{"claimName", ClaimName(request.key.trial)}}}};
+}
+
+// A folder of the volume, where it would lie if the whole volume were mounted.
+Json Part(const std::string& path, bool read_only) {
+  Json mount = Mount(kHomeVolume, path);
+  mount["subPath"] = path.substr(sizeof kPodHome);
+  if (read_only) mount["readOnly"] = true;
+  return mount;
+}
+
+void MountHome(const AttemptRequest& request, PodVolumes& made) {
+  if (SharedVolume(request.cluster.volume).is_null()) {
+    made.shared.push_back(Mount(kHomeVolume, kPodHome));
+    return;
+  }
+  const Layout layout(kPodHome);
+  const AttemptPaths own = layout.Paths(request.key);
+  for (const std::string& path : {own.dir, own.output_dir}) {
+    made.shared.push_back(Part(path, /*read_only=*/false));
+  }
+  std::set<std::string> mounted;
+  for (const v1::Checkpoint& checkpoint : ResumeCandidates(request)) {
+    const std::string path = layout.Paths(KeyOf(checkpoint)).checkpoint_dir;
+    if (mounted.insert(path).second) made.init.push_back(Part(path, /*read_only=*/true));
+  }
+  made.folders.push_back(Mount(kHomeVolume, kPodHome));
+}
+
+// ---- who the pod is -----------------------------------------------------------------------------
+
+// Made by the kubelet for this pod alone: nothing of it stands in the pod's specification.
+Json TokenVolume() {
+  const Json token = {
+      {"audience", kPodAudience}, {"expirationSeconds", kTokenSeconds}, {"path", "token"}};
+  return {{"name", kTokenVolume},
+          {"projected", {{"sources", Json::array({{{"serviceAccountToken", token}}})}}}};
+}
+
+Json TokenMount() {
+  Json mount = Mount(kTokenVolume, kPodTokenDir);
+  mount["readOnly"] = true;
+  return mount;
 }
 
 // ---- the collector's file -----------------------------------------------------------------------
@@ -75,13 +126,18 @@ Status ShareUserMount(const Json& mount, PodVolumes& volumes) {
   Json shared = mount;
   shared["readOnly"] = true;
   shared.erase("mountPropagation");
-  volumes.sidecar.push_back(std::move(shared));
+  volumes.collector.push_back(std::move(shared));
   return absl::OkStatus();
 }
 
 Status AddCollector(const AttemptRequest& request, const Json& container, const std::string& path,
                     PodVolumes& volumes) {
   if (path.empty() || Holds(kPodRoot, path)) return absl::OkStatus();
+  if (Holds(kPodTokenDir, path) || Holds(path, kPodTokenDir)) {
+    return Invalid(kCollectorField, absl::StrCat("\"", path, "\" is a path of the sidecar's own: ",
+                                                 "write to a folder of its own, such as ",
+                                                 "/var/log/katib/metrics.log"));
+  }
   const Json& mount = CoveringMount(container, path);
   if (!mount.is_null()) return ShareUserMount(mount, volumes);
   const std::string folder = FolderOf(request.cluster.collector, path);
@@ -96,7 +152,7 @@ Status AddCollector(const AttemptRequest& request, const Json& container, const 
   volumes.program.push_back(Mount(kMetricsVolume, folder));
   Json read_only = Mount(kMetricsVolume, folder);
   read_only["readOnly"] = true;
-  volumes.sidecar.push_back(std::move(read_only));
+  volumes.collector.push_back(std::move(read_only));
   return absl::OkStatus();
 }
 
@@ -131,10 +187,26 @@ StatusOr<PodVolumes> MakeVolumes(const AttemptRequest& request, const Json& cont
   Json home = HomeVolume(request);
   if (!home.is_null()) {
     made.volumes.push_back(std::move(home));
-    made.shared.push_back(Mount(kHomeVolume, kPodHome));
+    MountHome(request, made);
   }
+  made.volumes.push_back(TokenVolume());
+  made.token.push_back(TokenMount());
   RETURN_IF_ERROR(AddCollector(request, container, path, made));
   return made;
+}
+
+std::vector<v1::Checkpoint> ResumeCandidates(const AttemptRequest& request) {
+  std::vector<v1::Checkpoint> told;
+  std::set<AttemptKey> attempts;
+  for (const v1::Checkpoint& checkpoint : request.resume) {
+    const AttemptKey of = KeyOf(checkpoint);
+    if (told.size() == kMostCandidates) break;
+    if (!ValidateKey(of).ok() || of.trial.experiment != request.key.trial.experiment) continue;
+    if (attempts.count(of) == 0 && attempts.size() == kMostMounts) continue;
+    attempts.insert(of);
+    told.push_back(checkpoint);
+  }
+  return told;
 }
 
 Json SharedVolume(const v1::CheckpointVolume& volume) {

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "proto/shirabe/v1/experiment.pb.h"
@@ -15,13 +16,20 @@ namespace shirabe::trial {
 constexpr char kOurVolume[] = "shirabe";
 constexpr char kHomeVolume[] = "shirabe-home";
 constexpr char kMetricsVolume[] = "shirabe-metrics";
+constexpr char kTokenVolume[] = "shirabe-token";
 
-// Entries of `volumes`, and the mounts that go with them.
+// Entries of `volumes`, and the mounts that go with them. Of a volume that trials share, a pod
+// mounts its attempt's own folders; the init container, which ends before the program starts, also
+// those that it may resume from, read-only. Those folders must exist before they can be mounted: a
+// container before all others, with the whole volume, makes them and ends.
 struct PodVolumes {
   Json volumes = Json::array();
-  Json shared = Json::array();   // mounts of the program, the init container and the sidecar
-  Json program = Json::array();  // mounts of the program alone
-  Json sidecar = Json::array();  // of the sidecar alone
+  Json shared = Json::array();     // mounts of the program, the init container and the sidecar
+  Json program = Json::array();    // mounts of the program alone
+  Json collector = Json::array();  // of the sidecar, and of a collector of the user's
+  Json init = Json::array();       // of the init container alone
+  Json token = Json::array();      // of the sidecar alone
+  Json folders = Json::array();    // of the container that makes folders; none = there is none
 };
 
 // Where the collector's file lies for the program: absolute, without our variables. "" if it reads
@@ -32,6 +40,10 @@ StatusOr<std::string> CollectorPath(const AttemptRequest& request, const Json& c
 // mounts are in the way.
 StatusOr<PodVolumes> MakeVolumes(const AttemptRequest& request, const Json& container,
                                  const std::string& path);
+
+// The checkpoints of `request.resume` that the pod is told of, in the same order: not more than can
+// be told, and of the same experiment.
+std::vector<v1::Checkpoint> ResumeCandidates(const AttemptRequest& request);
 
 // The entry of `volumes` for checkpoints that all trials keep on one volume; null if they do not.
 Json SharedVolume(const v1::CheckpointVolume& volume);

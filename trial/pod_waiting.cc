@@ -227,7 +227,7 @@ std::optional<PodWaiting> Initialising(const WaitingFacts& facts) {
   for (const Json& status : Items(At(*facts.pod, {"status", "initContainerStatuses"}))) {
     if (!At(status, {"state", "running"}).is_object() || IsTrue(At(status, "started"))) continue;
     const std::string name = Text(status, {"name"});
-    const bool ours = name == kInitContainer;
+    const bool ours = name == kInitContainer || name == kFoldersContainer;
     return Patient(ours ? "PreparingCheckpoint" : "Initializing",
                    ours ? "the checkpoint to go on from is being verified and copied"
                         : absl::StrCat("its init container ", name, " runs"),

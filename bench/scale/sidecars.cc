@@ -2,12 +2,14 @@
 // that runs nothing, nobody would tell the server anything.
 //   scale_sidecars KUBECONFIG SECONDS SPREAD HOLD
 // Each pod that runs has a connection of its own to the server, as a real sidecar has, with the
-// address, certificate and token that its own variable SHIRABE_POD gives it, and asks as often as
-// it is told to. After SECONDS, more or less by SPREAD, its program "ends": the last request brings
-// its log and its exit, and then the pod's status says Succeeded, as a kubelet would make it. No
-// program ends, and none of their times begins, before HOLD of them run at once.
-// Prints what it sees, one line each, until it is killed:
+// address and certificate that its own variable SHIRABE_POD gives it and a token of its pod, as the
+// kubelet would mount it, and asks as often as it is told to. After SECONDS, more or less by
+// SPREAD, its program "ends": the last request brings its log and its exit, and then the pod's
+// status says Succeeded, as a kubelet would make it. No program ends, and none of their times
+// begins, before HOLD of them run at once. Prints what it sees, one line each, until it is killed:
 //   SECONDS(monotonic) job|pod|running|end|lost EXPERIMENT TRIAL
+#include <stdlib.h>
+
 #include <condition_variable>
 #include <cstdio>
 #include <map>
@@ -22,13 +24,17 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/rng.h"
 #include "base/timestamp.h"
 #include "kube/cache.h"
+#include "kube/transport.h"
+#include "kube/url.h"
 #include "sidecar/link.h"
 #include "sidecar/pod.h"
 #include "trial/kubernetes_objects.h"
 #include "trial/pod_labels.h"
+#include "trial/pod_paths.h"
 
 namespace shirabe {
 namespace {
@@ -52,6 +58,7 @@ struct Plan {
 // A pod whose program runs.
 struct Played {
   kube::Ref ref;
+  std::string uid;
   v1::PodConfig config;
   std::unique_ptr<sidecar::Link> link;
   absl::Time began;
@@ -86,6 +93,11 @@ class Play {
     auto client = kube::Client::Create(*std::move(config), RealClock());
     CHECK(client.ok());
     client_ = *std::move(client);
+    auto transport =
+        kube::Transport::Create(*kube::FindConfig(plan_.kubeconfig, ""), RealClock(), {});
+    CHECK(transport.ok());
+    transport_ = *std::move(transport);
+    CHECK(mkdtemp(tokens_.data()) != nullptr);
   }
 
   // Does not return.
@@ -138,6 +150,7 @@ class Play {
     auto played = std::make_shared<Played>();  // shared: a pod may go while it is played
     played->ref = {trial::Pods(), kube::NamespaceOf(pod), kube::NameOf(pod)};
     played->config = std::move(read->config);
+    played->uid = uid;
     played->began = RealClock()->Now();
     played_[uid] = std::move(played);
     Say("running", *trial::KeyOf(pod));
@@ -211,9 +224,39 @@ class Play {
     request.mutable_state()->set_complete(true);
   }
 
+  // As the kubelet does for the volume of the pod.
+  Status MakeToken(Played& pod) {
+    const Json bound = {
+        {"apiVersion", "v1"}, {"kind", "Pod"}, {"name", pod.ref.name}, {"uid", pod.uid}};
+    const Json request = {
+        {"apiVersion", "authentication.k8s.io/v1"},
+        {"kind", "TokenRequest"},
+        {"spec", {{"audiences", Json::array({trial::kPodAudience})}, {"boundObjectRef", bound}}}};
+    const kube::Resource accounts{"", "v1", "serviceaccounts", "ServiceAccount"};
+    const auto reply = transport_->Call(
+        {.method = "POST",
+         .target = kube::PathOf(accounts, pod.ref.namespace_name, "default", "token"),
+         .content_type = "application/json",
+         .body = kube::Dump(request)},
+        kube::Repeat::kSafe);
+    RETURN_IF_ERROR(reply.status());
+    const Json made = Json::parse(reply->answer.body, nullptr, /*allow_exceptions=*/false);
+    const std::string token = Text(made, {"status", "token"});
+    if (token.empty()) return absl::UnavailableError("the API server made no token");
+    pod.config.set_token_path(tokens_ + "/" + pod.uid);
+    return WriteFileAtomic(pod.config.token_path(), token);
+  }
+
   // One request; when the next is due (monotonic), or never.
   std::optional<absl::Duration> Ask(Played& pod, absl::Duration end_at) {
-    if (pod.link == nullptr) pod.link = sidecar::MakeLink(pod.config);
+    if (pod.link == nullptr) {
+      const Status made = MakeToken(pod);
+      if (!made.ok()) {
+        Complain(pod, made);
+        return RealClock()->Monotonic() + kAgain;
+      }
+      pod.link = sidecar::MakeLink(pod.config);
+    }
     v1::SyncRequest request = RequestOf(pod);
     request.mutable_state();
     const absl::Duration now = RealClock()->Monotonic();
@@ -265,6 +308,8 @@ class Play {
 
   Plan plan_;  // its `hold` is guarded by mutex_
   std::unique_ptr<kube::Client> client_;
+  std::unique_ptr<kube::Transport> transport_;
+  std::string tokens_ = "/tmp/scale-tokens-XXXXXX";  // a folder
   std::mutex mutex_;
   std::condition_variable changed_;
   // These are guarded by mutex_.

@@ -43,11 +43,16 @@ class Door : public v1::Pods::Service {
   }
   ~Door() override { server_->Shutdown(); }
 
-  grpc::Status Sync(grpc::ServerContext*, const v1::SyncRequest* request,
+  grpc::Status Sync(grpc::ServerContext* context, const v1::SyncRequest* request,
                     v1::SyncReply* reply) override {
     std::lock_guard lock(mutex_);
     if (executor_ == nullptr) return {grpc::StatusCode::UNAVAILABLE, "closed"};
-    auto answer = executor_->Sync(*request);
+    const auto shown = context->client_metadata().find("authorization");
+    const std::string bearer =
+        shown == context->client_metadata().end()
+            ? ""
+            : std::string(shown->second.data(), shown->second.size()).substr(sizeof "Bearer");
+    auto answer = executor_->Sync(*request, bearer);
     if (answer.ok()) *reply = *std::move(answer);
     return {static_cast<grpc::StatusCode>(answer.status().code()), Message(answer.status())};
   }
@@ -109,6 +114,7 @@ class KubernetesCluster : public testing::Test {
     options.pods.image = image == nullptr ? "localhost/none:1" : image;
     options.pods.image_pull_policy = "Never";
     options.pods.server = door_->address;
+    options.pods.host_paths = {"/tmp"};
     options.on_change = [this](const ExperimentKey&) {
       std::lock_guard lock(mutex_);
       changed_.notify_all();

@@ -6,6 +6,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <filesystem>
+
+#include "sidecar/folders.h"
 #include "tests/sidecar/pod_harness.h"
 #include "trial/checkpoint.h"
 
@@ -118,6 +121,51 @@ TEST_F(InitTest, CutShortItIsDoneAgain) {
   ASSERT_TRUE(Init(pod_).ok());
   EXPECT_EQ(Model(20), "given");
   EXPECT_EQ(Begin().resumed().step(), 20);
+}
+
+// ---- a volume that trials share
+// ------------------------------------------------------------------
+
+TEST_F(InitTest, FoldersAreMadeBeforeTheyAreMounted) {
+  ASSERT_TRUE(MakeDirs(pod_.home()).ok());
+  const v1::Checkpoint saved = SaveByFirst(30, "saved");
+  v1::Checkpoint gone = saved;
+  gone.set_trial(7);
+  *pod_.config.add_resume() = gone;
+  ASSERT_EQ(MakeHomeFolders(pod_), absl::OkStatus());
+  ASSERT_EQ(MakeHomeFolders(pod_), absl::OkStatus());
+  AttemptKey parent = kKey;
+  parent.trial.number = 7;
+  for (const std::string& dir :
+       {pod_.paths.checkpoint_dir, pod_.paths.output_dir, layout_.Paths(parent).checkpoint_dir}) {
+    EXPECT_EQ(access(dir.c_str(), W_OK), 0) << dir;
+  }
+  pod_.config.set_home_in_parts(true);
+  ASSERT_EQ(Init(pod_), absl::OkStatus());
+  EXPECT_EQ(Model(30), "saved");
+}
+
+// A program of an earlier attempt may have had the whole volume, and left a link for the next one.
+TEST_F(InitTest, FoldersAreNotMadeThroughALink) {
+  const Folder elsewhere;
+  ASSERT_TRUE(MakeDirs(layout_.ExperimentDir(kKey.trial.experiment)).ok());
+  ASSERT_EQ(symlink(elsewhere.path().c_str(), layout_.TrialDir(kKey.trial).c_str()), 0);
+  const Status refused = MakeHomeFolders(pod_);
+  EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
+  EXPECT_TRUE(std::filesystem::is_empty(elsewhere.path()));
+}
+
+// The digest is the record's: a manifest that was written anew beside poisoned files is damage.
+TEST_F(InitTest, APoisonedCheckpointIsNotResumedWhateverItsManifestSays) {
+  SaveByFirst(30, "honest");
+  const std::string path = layout_.Paths(kKey).checkpoint_dir + "/30";
+  ASSERT_TRUE(RemoveAll(path).ok());
+  ASSERT_TRUE(MakeDirs(path).ok());
+  ASSERT_TRUE(WriteFileAtomic(path + "/model", "poison").ok());
+  ASSERT_TRUE(store_.Commit(kKey, 30).ok());
+  ASSERT_EQ(Init(pod_), absl::OkStatus());
+  EXPECT_THAT(*ReadFile(pod_.run("env")), HasSubstr("SHIRABE_RESUME_FROM=\n"));
+  EXPECT_EQ(Begin().damaged_size(), 1);
 }
 
 TEST(ReadPodTest, SaysWhatIsWrong) {

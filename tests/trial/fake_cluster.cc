@@ -137,6 +137,7 @@ StatusOr<std::string> FakeCluster::ListEach(const Query& query,
 StatusOr<Json> FakeCluster::Create(const Resource& resource, const Json& object) {
   const Ref ref{resource, Text(object, "/metadata/namespace"), Text(object, "/metadata/name")};
   RETURN_IF_ERROR(before("create", ref));
+  if (resource.kind == "TokenReview") return Review(object);
   Json made;
   {
     std::lock_guard lock(mutex_);
@@ -268,6 +269,28 @@ void FakeCluster::BreakWatches(bool expire) {
 void FakeCluster::AddKind(const Resource& resource) {
   std::lock_guard lock(mutex_);
   kinds_.push_back(resource);
+}
+
+StatusOr<Json> FakeCluster::Review(Json review) {
+  std::lock_guard lock(mutex_);
+  ++calls_["review"];
+  const auto found = tokens_.find(Text(review, "/spec/token"));
+  const Json audiences = review["spec"]["audiences"];
+  const bool known = found != tokens_.end() && audiences == Json::array({"shirabe-pods"});
+  review["status"] = {{"authenticated", known}};
+  if (!known) return review;
+  const auto& [ns, pod] = found->second;
+  review["status"]["audiences"] = audiences;
+  review["status"]["user"] = {
+      {"username", "system:serviceaccount:" + ns + ":default"},
+      {"extra", {{"authentication.kubernetes.io/pod-uid", Json::array({pod})}}}};
+  return review;
+}
+
+void FakeCluster::SetToken(const std::string& token, const std::string& namespace_name,
+                           const std::string& pod_uid) {
+  std::lock_guard lock(mutex_);
+  tokens_[token] = {namespace_name, pod_uid};
 }
 
 void FakeCluster::SetLog(const std::string& pod, const std::string& container, std::string text) {

@@ -70,6 +70,9 @@ class FakeCluster : public Client {
   // Ends all watches; those that begin again find versions before now too old if `expire`.
   void BreakWatches(bool expire);
   void AddKind(const Resource& resource);
+  // A token that a TokenReview knows: bound to a pod, for the audience of pods.
+  void SetToken(const std::string& token, const std::string& namespace_name,
+                const std::string& pod_uid);
   void SetLog(const std::string& pod, const std::string& container, std::string text);
 
   std::vector<Json> All(const Resource& resource);
@@ -85,6 +88,7 @@ class FakeCluster : public Client {
     WatchEvent event;
   };
 
+  StatusOr<Json> Review(Json review);
   // With mutex_ held.
   Json& Write(const Key& key, Json object, WatchEvent::Type type);
   void Erase(const Key& key);
@@ -97,6 +101,7 @@ class FakeCluster : public Client {
   std::map<Key, Json> objects_;
   std::vector<Change> changes_;
   std::map<std::string, std::string> logs_;
+  std::map<std::string, std::pair<std::string, std::string>> tokens_;  // namespace and pod's uid
   std::vector<Resource> kinds_;
   std::map<std::string, int> calls_;
   std::vector<double> graces_;

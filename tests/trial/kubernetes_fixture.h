@@ -40,6 +40,7 @@ inline PodTimes Impatient() {
   times.retry = absl::Milliseconds(30);
   times.sync = absl::Milliseconds(100);
   times.stray = absl::Seconds(2);
+  times.prune = absl::Milliseconds(100);
   times.logs = absl::Milliseconds(50);
   return times;
 }

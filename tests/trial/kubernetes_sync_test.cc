@@ -1,4 +1,5 @@
 // What sidecars tell the executor of their attempts, and what they are told.
+#include "absl/strings/escaping.h"
 #include "tests/trial/kubernetes_fixture.h"
 
 namespace shirabe::trial {
@@ -92,14 +93,99 @@ TEST_F(KubernetesTest, WhatIsPrunedIsHandedOutUntilItIsDone) {
   Run(Nth(2));
   executor().Prune(Saved(Nth(1), 10));
   executor().Prune(Saved(Nth(1), 10));
-  // The claim is shared: any sidecar of the experiment can reach it.
-  for (const AttemptKey& key : {Nth(1), Nth(2)}) {
-    EXPECT_THAT(executor().Sync(Request(key))->prune(), SizeIs(1)) << AttemptName(key);
-  }
-  v1::SyncRequest done = Request(Nth(2));
+  // Each mounts the folder of its own attempt.
+  EXPECT_THAT(executor().Sync(Request(Nth(1)))->prune(), SizeIs(1));
+  EXPECT_THAT(executor().Sync(Request(Nth(2)))->prune(), IsEmpty());
+  v1::SyncRequest done = Request(Nth(1));
   *done.mutable_state()->add_pruned() = Saved(Nth(1), 10);
   EXPECT_THAT(executor().Sync(done)->prune(), IsEmpty());
   EXPECT_THAT(executor().Sync(Request(Nth(1)))->prune(), IsEmpty());
+}
+
+// ---- who calls ----------------------------------------------------------------------------------
+
+class PodTokenTest : public KubernetesTest {
+ protected:
+  // As the API server makes them; the fake cluster looks at nothing but the whole text.
+  static std::string Token(const std::string& pod_uid, const std::string& seal = "signed") {
+    const std::string claims = R"({"kubernetes.io": {"pod": {"uid": ")" + pod_uid + R"("}}})";
+    return "e30." + absl::WebSafeBase64Escape(claims) + "." + seal;
+  }
+  std::string TokenOf(const AttemptKey& key) {
+    const std::string uid = UidOf(PodOf(key));
+    cluster_.SetToken(Token(uid), kTuning.ns, uid);
+    return Token(uid);
+  }
+  Status Sync(const AttemptKey& key, const std::string& bearer) {
+    return executor().Sync(Request(key, ""), bearer).status();
+  }
+};
+
+TEST_F(PodTokenTest, APodIsKnownByItsOwnToken) {
+  Run(Nth(1));
+  Run(Nth(2));
+  const std::string token = TokenOf(Nth(1));
+  EXPECT_EQ(Sync(Nth(1), token), absl::OkStatus());
+  EXPECT_EQ(Sync(Nth(1), token), absl::OkStatus());
+  EXPECT_EQ(cluster_.Calls("review"), 1) << "it is believed for a while";
+  EXPECT_FALSE(Sync(Nth(2), token).ok()) << "of another attempt";
+  EXPECT_TRUE(absl::IsPermissionDenied(Sync(Nth(1), ""))) << "none";
+  EXPECT_TRUE(absl::IsPermissionDenied(Sync(Nth(1), "guess")));
+  EXPECT_TRUE(absl::IsUnauthenticated(Sync(Nth(1), Token(UidOf(PodOf(Nth(1))), "forged"))));
+}
+
+// Whoever may make pods in the namespace can copy all labels, and gets a token that is good.
+TEST_F(PodTokenTest, APodThatClaimsTheNameOfAnotherAttemptIsNotBelieved) {
+  Run(Nth(1));
+  Json copy = PodOf(Nth(1));
+  copy["metadata"]["name"] = "copy";
+  copy["metadata"].erase("uid");
+  copy["metadata"].erase("ownerReferences");
+  cluster_.Put(Pods(), copy);
+  const std::string uid = UidOf(*cluster_.Get({Pods(), kTuning.ns, "copy"}));
+  ASSERT_NE(uid, "");
+  cluster_.SetToken(Token(uid), kTuning.ns, uid);
+  const int before = cluster_.Calls("review");
+  EXPECT_TRUE(absl::IsUnavailable(Sync(Nth(1), Token(uid))));
+  EXPECT_EQ(cluster_.Calls("review"), before) << "nothing is asked for it";
+  EXPECT_EQ(Sync(Nth(1), TokenOf(Nth(1))), absl::OkStatus());
+}
+
+// A pod of another namespace with a uid of ours cannot be; a token that says so is not believed.
+TEST_F(PodTokenTest, ATokenOfAnotherNamespaceIsRefused) {
+  Run(Nth(1));
+  const std::string uid = UidOf(PodOf(Nth(1)));
+  cluster_.SetToken(Token(uid), "other", uid);
+  EXPECT_TRUE(absl::IsPermissionDenied(Sync(Nth(1), Token(uid))));
+}
+
+TEST_F(PodTokenTest, MadeUpTokensAskTheApiServerFewQuestions) {
+  Run(Nth(1));
+  const std::string uid = UidOf(PodOf(Nth(1)));
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_FALSE(Sync(Nth(1), Token(uid, "forged" + std::to_string(i))).ok());
+    EXPECT_FALSE(Sync(Nth(1), Token("uid-" + std::to_string(i))).ok());
+  }
+  EXPECT_LE(cluster_.Calls("review"), 30);
+}
+
+// Started by version 0.1, with the attempt's token in its specification.
+TEST_F(PodTokenTest, PodsOfTheVersionBeforeAreStillLetIn) {
+  Run(Nth(1));
+  EXPECT_TRUE(executor().Sync(Request(Nth(1)), "").ok());
+  EXPECT_FALSE(executor().Sync(Request(Nth(1), "guess"), TokenOf(Nth(1))).ok());
+}
+
+TEST_F(PodTokenTest, WhereTheApiServerIsAwayItIsAskedAgain) {
+  Run(Nth(1));
+  const std::string token = TokenOf(Nth(1));
+  cluster_.before = [](const std::string& verb, const kube::Ref& ref) {
+    return verb == "create" && ref.resource.kind == "TokenReview" ? absl::UnavailableError("away")
+                                                                  : absl::OkStatus();
+  };
+  EXPECT_TRUE(absl::IsUnavailable(Sync(Nth(1), token)));
+  cluster_.before = kube::FakeCluster::Fault();
+  EXPECT_EQ(Sync(Nth(1), token), absl::OkStatus());
 }
 
 TEST_F(KubernetesTest, WhereEachTrialHasItsOwnVolumeOnlyItsSidecarPrunes) {

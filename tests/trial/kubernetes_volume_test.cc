@@ -89,6 +89,21 @@ TEST_F(VolumeTest, WhatCannotBeFoundOutIsNoRefusal) {
   EXPECT_TRUE(absl::IsUnavailable(CheckSharedClaim(cluster_, kTuning, Spec())));
 }
 
+// It may have been accepted by a server that has no list, or before there was one.
+TEST_F(VolumeTest, AFolderOfTheNodesThatIsNotAllowedIsNeverMounted) {
+  AttemptRequest request = PodRequestFor(Nth(1));
+  request.cluster.volume.clear_claim();
+  request.cluster.volume.set_host_path("/etc");
+  const Status waits = executor().Start(request);
+  EXPECT_TRUE(absl::IsResourceExhausted(waits)) << waits;
+  EXPECT_THAT(Message(waits), HasSubstr("--allow-host-path"));
+  EXPECT_FALSE(HasJob(Nth(1)));
+  v1::ExperimentSpec spec = Spec();
+  *spec.mutable_shirabe()->mutable_checkpoint()->mutable_volume() = request.cluster.volume;
+  executor().CleanVolume(kTuning, spec);
+  EXPECT_THAT(cluster_.All(Jobs()), IsEmpty()) << "nor is it cleaned";
+}
+
 // ---- after it ended -----------------------------------------------------------------------------
 
 TEST_F(VolumeTest, RemovingFilesStartsTheJobThatCleansTheVolume) {
@@ -146,6 +161,71 @@ TEST_F(VolumeTest, ANewExperimentOfTheNameWaitsForAnEmptyFolder) {
   const int asked = cluster_.Calls("get");
   EXPECT_TRUE(executor().Start(PodRequestFor(Nth(2))).ok());
   EXPECT_EQ(cluster_.Calls("get"), asked) << "once for each experiment";
+}
+
+// ---- while it runs ------------------------------------------------------------------------------
+
+class PruneTest : public VolumeTest {
+ protected:
+  kube::Ref PrunerRef() { return {Jobs(), kTuning.ns, "tuning-prune"}; }
+  bool HasPruner() { return cluster_.Get(PrunerRef()).ok(); }
+  Json Words() {
+    const auto job = cluster_.Get(PrunerRef());
+    if (!job.ok()) return Json::array({""});
+    return (*job)["spec"]["template"]["spec"]["containers"][0]["command"];
+  }
+  void EndPruner(const char* condition) {
+    Json job = *cluster_.Get(PrunerRef());
+    job["status"]["conditions"] = {{{"type", condition}, {"status", "True"}}};
+    cluster_.Put(Jobs(), job);
+  }
+};
+
+// No pod mounts the folder of another attempt, so that none can delete what it has saved.
+TEST_F(PruneTest, AJobDeletesWhatNoSidecarReaches) {
+  executor().UseVolume(kTuning, Spec());
+  executor().Prune(Saved(Nth(1), 10));
+  executor().Prune(Saved(Nth(2), 30));
+  ASSERT_TRUE(Await([&] { return HasPruner(); }));
+  EXPECT_EQ(Words(),
+            Json::parse(R"(["shirabe", "pod", "prune", "lab", "tuning", "1/1/10", "2/1/30"])"));
+  executor().Prune(Saved(Nth(3), 5));
+  EndPruner("Complete");
+  ASSERT_TRUE(Await([&] { return Words().back() == "3/1/5"; }));
+  EXPECT_THAT(Words(), SizeIs(6)) << "what is deleted is not deleted again";
+  EndPruner("Complete");
+  EXPECT_TRUE(Await([&] { return !HasPruner(); }));
+}
+
+TEST_F(PruneTest, OneThatFailsIsTriedAgain) {
+  executor().UseVolume(kTuning, Spec());
+  executor().Prune(Saved(Nth(1), 10));
+  ASSERT_TRUE(Await([&] { return HasPruner(); }));
+  const std::string uid = UidOf(*cluster_.Get(PrunerRef()));
+  EndPruner("Failed");
+  EXPECT_TRUE(Await([&] {
+    const auto job = cluster_.Get(PrunerRef());
+    return job.ok() && UidOf(*job) != uid;
+  }));
+}
+
+TEST_F(PruneTest, WithTheExperimentItGoesToo) {
+  executor().UseVolume(kTuning, Spec());
+  executor().Prune(Saved(Nth(1), 10));
+  ASSERT_TRUE(Await([&] { return HasPruner(); }));
+  ASSERT_TRUE(executor().RemoveFiles(kTuning, 0).ok());
+  executor().CleanVolume(kTuning, Spec());
+  EXPECT_TRUE(Await([&] { return !HasPruner(); }));
+}
+
+TEST_F(PruneTest, WhereEachTrialHasItsOwnVolumeThereIsNoJob) {
+  v1::ExperimentSpec spec = Spec();
+  spec.mutable_shirabe()->mutable_checkpoint()->mutable_volume()->Clear();
+  spec.mutable_shirabe()->mutable_checkpoint()->mutable_volume()->set_size("1Gi");
+  executor().UseVolume(kTuning, spec);
+  executor().Prune(Saved(Nth(1), 10));
+  Pause(absl::Milliseconds(300));
+  EXPECT_THAT(cluster_.All(Jobs()), IsEmpty());
 }
 
 // ---- prices -------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 #include "trial/pod_build.h"
 
+#include "absl/strings/escaping.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/util/json_util.h"
 #include "gtest/gtest.h"
@@ -223,7 +224,8 @@ TEST(PodBuild, EachIsToldWhatItNeedsAndTheTokenOnlyTheSidecar) {
   EXPECT_EQ(init.token(), "");
   EXPECT_EQ(init.resume(0).step(), 40);
   EXPECT_EQ(init.parameters_json(), request.parameters_json);
-  EXPECT_EQ(sidecar.token(), "secret");
+  EXPECT_EQ(sidecar.token(), "");
+  EXPECT_EQ(sidecar.token_path(), "/var/run/secrets/shirabe/token");
   EXPECT_EQ(sidecar.server(), "s:7450");
   EXPECT_EQ(sidecar.ca(), "PEM");
   EXPECT_EQ(sidecar.metrics(0), "loss");
@@ -289,24 +291,118 @@ TEST(PodBuild, NamesAndPathsOfOursAreTaken) {
 TEST(PodBuild, WithoutAVolumeCheckpointsShareTheirPodsFate) {
   const AttemptObject built = Build(Request());
   const Pod pod(built.object);
-  EXPECT_EQ(pod.spec["volumes"].dump(), R"([{"emptyDir":{},"name":"shirabe"}])");
+  EXPECT_EQ(pod.spec["volumes"][0].dump(), R"({"emptyDir":{},"name":"shirabe"})");
+  ASSERT_EQ(pod.spec["volumes"].size(), 2u);
+  EXPECT_EQ(pod.spec["volumes"][1]["name"], "shirabe-token");
   EXPECT_THAT(MountPaths(pod.program), ElementsAre("/shirabe"));
   EXPECT_FALSE(built.claim.has_value());
 }
 
-TEST(PodBuild, ASharedClaimOrAHostPathIsMountedInAllThree) {
+v1::Checkpoint CheckpointOf(const AttemptKey& key, int64_t step) {
+  v1::Checkpoint checkpoint;
+  checkpoint.set_namespace_(key.trial.experiment.ns);
+  checkpoint.set_experiment(key.trial.experiment.name);
+  checkpoint.set_trial(key.trial.number);
+  checkpoint.set_attempt(key.number);
+  checkpoint.set_step(step);
+  return checkpoint;
+}
+
+// A program can read, write and delete what its pod mounts: of a volume that all trials share, its
+// attempt's own folders alone. The init container has ended by then.
+TEST(PodBuild, OfASharedVolumeAnAttemptMountsItsOwnFolders) {
   AttemptRequest request = Request();
   request.cluster.volume.set_claim("ckpt");
+  AttemptKey first = request.key, parent = request.key, foreign = request.key;
+  request.key.number = 3;
+  parent.trial.number = 1;
+  foreign.trial.experiment.ns = "other";
+  request.resume = {CheckpointOf(first, 20), CheckpointOf(first, 10), CheckpointOf(parent, 10),
+                    CheckpointOf(foreign, 10)};
   const AttemptObject built = Build(request);
   const Pod pod(built.object);
   EXPECT_EQ(pod.spec["volumes"][1]["persistentVolumeClaim"]["claimName"], "ckpt");
+  const std::string trial = "/shirabe/home/trials/" + first.trial.experiment.ns + "/exp/exp-3/";
+  const std::string own = trial + "exp-3-a3", output = trial + "output";
+  EXPECT_THAT(MountPaths(pod.program), ElementsAre("/shirabe", own, output));
+  EXPECT_THAT(MountPaths(pod.sidecar),
+              ElementsAre("/shirabe", own, output, "/var/run/secrets/shirabe"));
+  const std::string before = trial + AttemptName(first) + "/checkpoints";
+  EXPECT_THAT(MountPaths(pod.init),
+              ElementsAre("/shirabe", own, output, before,
+                          "/shirabe/home/trials/" + first.trial.experiment.ns + "/exp/exp-1/" +
+                              AttemptName(parent) + "/checkpoints"));
   for (const Json* container : {&pod.init, &pod.sidecar, &pod.program}) {
-    EXPECT_THAT(MountPaths(*container), ElementsAre("/shirabe", "/shirabe/home"));
+    for (const Json& mount : (*container)["volumeMounts"]) {
+      if (mount["name"] != "shirabe-home") continue;
+      const std::string path = mount["mountPath"];
+      EXPECT_EQ("/shirabe/home/" + mount["subPath"].get<std::string>(), path);
+      EXPECT_EQ(mount.value("readOnly", false), path != own && path != output) << path;
+    }
   }
-  request.cluster.volume.Clear();
+}
+
+// The folders must be there before the kubelet can mount them: made by a container that ends before
+// any other begins.
+TEST(PodBuild, OneContainerAloneMountsTheWholeVolume) {
+  AttemptRequest request = Request();
   request.cluster.volume.set_host_path("/mnt/ckpt");
-  const AttemptObject host = Build(request);
-  EXPECT_EQ(Pod(host.object).spec["volumes"][1]["hostPath"]["path"], "/mnt/ckpt");
+  const AttemptObject built = Build(request);
+  const Pod pod(built.object);
+  EXPECT_EQ(pod.spec["volumes"][1]["hostPath"]["path"], "/mnt/ckpt");
+  const Json& folders = pod.spec["initContainers"][0];
+  EXPECT_EQ(folders["name"], "shirabe-folders");
+  EXPECT_EQ(folders["command"], Json::parse(R"(["shirabe", "pod", "folders"])"));
+  EXPECT_THAT(MountPaths(folders), ElementsAre("/shirabe/home"));
+  EXPECT_FALSE(folders.contains("restartPolicy"));
+  EXPECT_EQ(pod.spec["initContainers"][1]["name"], "shirabe-init");
+}
+
+TEST(PodBuild, CandidatesOfManyAttemptsAreNotMoreMountsThanAPodCanHave) {
+  AttemptRequest request = Request();
+  request.cluster.volume.set_claim("ckpt");
+  AttemptKey key = request.key;
+  request.key.number = 200;
+  for (int i = 150; i > 0; --i) {
+    key.number = i;
+    request.resume.push_back(CheckpointOf(key, i));
+  }
+  const AttemptObject built = Build(request);
+  EXPECT_EQ(Pod(built.object).init["volumeMounts"].size(), 3u + 32u);
+}
+
+TEST(PodBuild, NoContainerOfTheUsersMountsWhatNoTrialMay) {
+  for (const char* volume : {"shirabe-home", "shirabe-token"}) {
+    for (const char* list : {"containers", "initContainers"}) {
+      Json job = Json::parse(kJob);
+      Json& pod = job["spec"]["template"]["spec"];
+      Json spy = {{"name", "spy"}, {"image", "spy"}};
+      spy["volumeMounts"] = {{{"name", volume}, {"mountPath", "/all"}}};
+      pod[list].push_back(spy);
+      AttemptRequest request = Request(job.dump());
+      request.cluster.volume.set_claim("ckpt");
+      EXPECT_THAT(Refusal(request), AllOf(HasSubstr(std::string(list) + "["),
+                                          HasSubstr(".volumeMounts[0].name"), HasSubstr(volume)));
+    }
+  }
+}
+
+// Whoever may view a pod reads its specification.
+TEST(PodBuild, NoSecretStandsInThePod) {
+  AttemptRequest request = Request();
+  request.token = "a-secret-of-the-attempt";
+  const AttemptObject built = Build(request);
+  const std::string text = built.object.dump();
+  EXPECT_THAT(text, testing::Not(HasSubstr(request.token)));
+  EXPECT_THAT(text, testing::Not(HasSubstr(absl::Base64Escape(request.token))));
+  const Pod pod(built.object);
+  const Json& token = pod.spec["volumes"][1]["projected"]["sources"][0]["serviceAccountToken"];
+  EXPECT_EQ(token["audience"], "shirabe-pods");
+  EXPECT_THAT(MountPaths(pod.sidecar), testing::Contains("/var/run/secrets/shirabe"));
+  for (const Json* container : {&pod.init, &pod.program}) {
+    EXPECT_THAT(MountPaths(*container),
+                testing::Not(testing::Contains("/var/run/secrets/shirabe")));
+  }
 }
 
 TEST(PodBuild, AClaimOfItsOwnIsMadeForTheTrial) {

@@ -22,18 +22,6 @@ constexpr size_t kThreads = 16;   // for calls that nobody waits for
 constexpr size_t kStarters = 16;  // for objects to be made
 constexpr absl::Duration kStayAway = absl::Seconds(1);
 
-// The kind of an object that the template describes.
-StatusOr<kube::Resource> ResourceOf(kube::Client& client, const AttemptObject& built) {
-  for (const kube::Resource& known : {Jobs(), Pods()}) {
-    if (known.kind == built.kind && known.ApiVersion() == built.api_version) return known;
-  }
-  auto found = client.FindResource(built.api_version, built.kind);
-  if (!absl::IsNotFound(found.status())) return found;
-  return absl::InvalidArgumentError(
-      absl::StrCat("spec.trialTemplate.trialSpec is a ", built.kind, " of ", built.api_version,
-                   ", which this cluster does not know: install its operator, or use a Job"));
-}
-
 Status MakeClaim(kube::Client& client, const AttemptObject& built) {
   if (!built.claim) return absl::OkStatus();
   const Status status = client.Create(Claims(), *built.claim).status();
@@ -61,6 +49,7 @@ KubernetesExecutor::KubernetesExecutor(const ExecutorOptions& options, const Pod
       layout_(options.home),
       client_(*options.pods.client),
       mirror_({.layout = &layout_, .trims = CanTrim(layout_.home())}),
+      reviews_(options.pods.client, options.clock),
       began_(options.clock->Monotonic()),
       view_({.client = options.pods.client,
              .clock = options.clock,
@@ -227,7 +216,7 @@ StatusOr<AttemptObject> KubernetesExecutor::Prepare(const AttemptRequest& reques
                                                     PodAttempt& attempt) {
   ASSIGN_OR_RETURN(const PodPlace place, PlaceFor(request.placing, options_.pools));
   ASSIGN_OR_RETURN(AttemptObject built, BuildAttemptObject(request, options_.pods, place));
-  ASSIGN_OR_RETURN(attempt.ref.resource, ResourceOf(client_, built));
+  ASSIGN_OR_RETURN(attempt.ref.resource, TrialKind(client_, built.api_version, built.kind));
   attempt.ref.namespace_name = NamespaceOf(built.object);
   attempt.ref.name = NameOf(built.object);
   attempt.sighting.placement.set_price_per_hour(

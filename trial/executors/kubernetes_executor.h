@@ -13,7 +13,7 @@
 //
 // kubernetes.cc beside it holds how attempts begin; trial/kubernetes_follow.cc how they are
 // watched, kubernetes_events.cc why they wait, kubernetes_end.cc how they end, kubernetes_sync.cc
-// what is exchanged with their sidecars.
+// what is exchanged with their sidecars, kubernetes_prune.cc how checkpoints are deleted.
 #pragma once
 
 #include <condition_variable>
@@ -37,11 +37,12 @@
 #include "trial/layout.h"
 #include "trial/mirror.h"
 #include "trial/pod_build.h"
+#include "trial/pod_reviews.h"
 
 namespace shirabe::trial {
 
 // Whose sidecars can reach a checkpoint.
-enum class Scope { kAttempt, kTrial, kExperiment };
+enum class Scope { kAttempt, kTrial };
 
 class KubernetesExecutor : public Executor {
  public:
@@ -59,7 +60,9 @@ class KubernetesExecutor : public Executor {
   AttemptPaths Paths(const AttemptKey& key) const override;
   Offer Quote(const google::protobuf::Struct& trial_spec, const Placing& placing) override;
   void Prune(const v1::Checkpoint& checkpoint) override;
-  StatusOr<v1::SyncReply> Sync(const v1::SyncRequest& request) override;
+  void UseVolume(const ExperimentKey& experiment, const v1::ExperimentSpec& spec) override;
+  StatusOr<v1::SyncReply> Sync(const v1::SyncRequest& request,
+                               const std::string& bearer = {}) override;
 
   // Whether all there is in the cluster is known by now.
   bool Synced() const { return view_.Synced(); }
@@ -104,10 +107,14 @@ class KubernetesExecutor : public Executor {
     };
     std::optional<Wanted> stop;  // what was asked for meanwhile
   };
-  // Checkpoints to be deleted, by a sidecar that can reach them.
+  // Checkpoints to be deleted, by a sidecar that can reach them, else by a Job.
   struct Prunes {
-    Scope scope = Scope::kExperiment;
+    Scope scope = Scope::kAttempt;
     std::vector<v1::Checkpoint> queue;
+    std::optional<Json> job;             // without the list; none = no volume is shared
+    std::vector<v1::Checkpoint> handed;  // of the queue, to the Job that runs
+    std::optional<absl::Duration> due;   // monotonic; when the Job is looked after
+    int failures = 0;                    // in a row
   };
 
   // How they begin.
@@ -167,7 +174,14 @@ class KubernetesExecutor : public Executor {
   Status TakeLog(const AttemptKey& key, const Json& pod, const AttemptRecipe& recipe);
 
   // Sidecars.
+  StatusOr<std::string> Identify(const AttemptKey& key, const std::string& token,
+                                 const std::string& bearer);  // without mutex_
+  bool IsItsPod(const PodAttempt& attempt, const std::string& uid) const;
   Status Admit(const AttemptKey& key, const std::string& id) const;
+  bool MayUse(const v1::ExperimentSpec& spec) const;  // its volume
+  void HandPrunes(const PodAttempt& attempt, v1::SyncReply& reply);
+  void StartPruners(absl::Duration now);
+  void NotePruner(const ExperimentKey& experiment, const StatusOr<bool>& pruned);
   absl::Duration Next() const;  // between two requests of one
   void Ask(const std::string& reason, absl::Time deadline, PodAttempt& attempt);
   void Heed(PodAttempt& attempt);
@@ -182,6 +196,7 @@ class KubernetesExecutor : public Executor {
   const Layout layout_;
   kube::Client& client_;
   Mirror mirror_;
+  PodReviews reviews_;
   const absl::Duration began_;
 
   std::mutex mutex_;
