@@ -288,6 +288,10 @@ StatusOr<db::Batch> MakeBatch(const std::string& ns, Imported& imported, absl::T
                                       (why.empty() ? "" : ": " + why));
   }
   Finish(imported, now, builder.experiment);
+  if (!imported.namespace_uid.empty()) {
+    builder.experiment.mutable_status()->mutable_shirabe()->set_namespace_uid(
+        imported.namespace_uid);
+  }
   builder.batch.experiment = experiment::KeyOf(builder.experiment);
   v1::Event made;
   made.set_reason("ExperimentImported");

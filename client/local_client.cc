@@ -18,8 +18,10 @@
 #include "client/asked.h"
 #include "client/imported.h"
 #include "client/leftovers.h"
+#include "client/namespace_records.h"
 #include "client/suggest.h"
 #include "client/words.h"
+#include "trial/host_paths.h"
 #include "trial/kubernetes_volume.h"
 #include "trial/layout.h"
 #include "trial/log_file.h"
@@ -66,31 +68,41 @@ class StoreClient : public LocalClient {
       : store_(std::move(store)), options_(std::move(options)), layout_(options_.place.home) {}
 
   StatusOr<v1::Experiment> GetExperiment(const ExperimentKey& key) override {
-    return OneRecord(store_->GetExperiment(key));
+    auto experiment = OneRecord(store_->GetExperiment(key));
+    if (experiment.ok()) RETURN_IF_ERROR(namespaces_.CheckThere(*experiment));
+    return experiment;
   }
   StatusOr<std::vector<v1::Experiment>> ListExperiments(const std::string& ns) override {
-    return Records(store_->ListExperiments(ns));
+    ASSIGN_OR_RETURN(auto experiments, Records(store_->ListExperiments(ns)));
+    std::erase_if(experiments, [&](const auto& one) { return !namespaces_.CheckThere(one).ok(); });
+    return experiments;
   }
   StatusOr<v1::Trial> GetTrial(const TrialKey& key) override {
+    RETURN_IF_ERROR(namespaces_.CheckReadable(key.experiment));
     return OneRecord(store_->GetTrial(key));
   }
   StatusOr<std::vector<v1::Trial>> ListTrials(const db::TrialQuery& query) override {
+    RETURN_IF_ERROR(namespaces_.CheckReadable(query.experiment));
     return Records(store_->ListTrials(query));
   }
   StatusOr<std::vector<v1::Attempt>> ListAttempts(const db::AttemptQuery& query) override {
+    RETURN_IF_ERROR(namespaces_.CheckReadable(query.experiment));
     auto attempts = Records(store_->ListAttempts(query));
     if (!attempts.ok()) return attempts;
     for (v1::Attempt& attempt : *attempts) attempt.clear_token();
     return attempts;
   }
   StatusOr<std::vector<v1::Checkpoint>> ListCheckpoints(const TrialKey& key) override {
+    RETURN_IF_ERROR(namespaces_.CheckReadable(key.experiment));
     return Records(store_->ListCheckpoints(key));
   }
   StatusOr<std::vector<db::ObservationRow>> ListObservations(
       const db::ObservationQuery& query) override {
+    RETURN_IF_ERROR(namespaces_.CheckReadable(query.trial.experiment));
     return store_->ListObservations(query);
   }
   StatusOr<std::vector<v1::Event>> ListEvents(const db::EventQuery& query) override {
+    RETURN_IF_ERROR(namespaces_.CheckReadable(query.experiment));
     return store_->ListEvents(query);
   }
   StatusOr<int64_t> Revision() override { return store_->Revision(); }
@@ -103,6 +115,7 @@ class StoreClient : public LocalClient {
 
   // A lease that has run out, or whose process is gone, holds nobody up.
   StatusOr<std::string> Holder(const ExperimentKey& key) override {
+    RETURN_IF_ERROR(namespaces_.CheckReadable(key));
     ASSIGN_OR_RETURN(const v1::Lease lease, store_->GetLease(key));
     if (lease.holder().empty() || FromProto(lease.expiry()) <= options_.clock->Now()) return "";
     const auto process = ParseProcessId(lease.holder());
@@ -111,6 +124,7 @@ class StoreClient : public LocalClient {
   }
 
   StatusOr<LogChunk> ReadLog(const AttemptKey& key, int64_t offset, int64_t max_bytes) override {
+    RETURN_IF_ERROR(namespaces_.CheckReadable(key.trial.experiment));
     return ReadChunk(LogPlace(key), offset, max_bytes);
   }
   std::string LogPlace(const AttemptKey& key) override { return layout_.Paths(key).log; }
@@ -132,12 +146,16 @@ class StoreClient : public LocalClient {
           return true;
         }));
     RETURN_IF_ERROR(CheckFits(experiment));
+    RETURN_IF_ERROR(namespaces_.CheckNoneLeaves(key));
+    v1::Experiment wanted = experiment;
+    wanted.mutable_status()->mutable_shirabe()->set_namespace_uid(namespaces_.UidOf(key.ns));
     std::lock_guard lock(ChangeLock(key));
-    return experiment::Submit(*store_, *options_.clock, By(options_.actor, experiment), generation);
+    return experiment::Submit(*store_, *options_.clock, By(options_.actor, wanted), generation);
   }
   StatusOr<std::vector<std::string>> Import(const std::string& ns,
                                             const Imported& imported) override;
   Status Send(const ExperimentKey& key, const v1::Intent& intent) override {
+    RETURN_IF_ERROR(namespaces_.CheckReadable(key));
     RETURN_IF_ERROR(CheckScale(key, intent));
     {
       std::lock_guard lock(ChangeLock(key));
@@ -151,16 +169,21 @@ class StoreClient : public LocalClient {
   StatusOr<Asked> Ask(const ExperimentKey& key, const std::string& caller,
                       absl::Duration patience) override;
   StatusOr<Asked> FindAsked(const ExperimentKey& key, const std::string& caller) override {
+    RETURN_IF_ERROR(namespaces_.CheckReadable(key));
     return client::FindAsked(*store_, key, caller);
   }
   StatusOr<experiment::Reported> Tell(const experiment::Report& report) override;
 
   Status CheckToken(const TrialKey& key, const std::string& token) override;
   void Attach(experiment::Controller* controller) override { controller_ = controller; }
+  void SetNamespaces(NamespaceUid uid) override { namespaces_.Set(std::move(uid)); }
+  Status CheckPresent(const ExperimentKey& key) override { return GetExperiment(key).status(); }
 
   StatusOr<std::unique_ptr<experiment::Controller>> MakeController(Machines machines,
                                                                    int workers) override {
     cluster_ = machines.pods.client;
+    host_paths_ = machines.host_paths;
+    machines.pods.host_paths = machines.host_paths.value_or(std::vector<std::string>());
     return experiment::Controller::Create(
         {.store = store_.get(),
          .clock = options_.clock,
@@ -191,12 +214,20 @@ class StoreClient : public LocalClient {
   const Leftovers leftovers_{store_.get(), &layout_, options_.clock};
   std::array<std::mutex, 16> change_locks_;
   experiment::Controller* controller_ = nullptr;
+  NamespaceRecords namespaces_{store_.get(), options_.clock, [this](const ExperimentKey& key) {
+                                 if (controller_ != nullptr) controller_->Poke(key);
+                               }};
   kube::Client* cluster_ = nullptr;  // where its trials run; null = here
+  std::optional<std::vector<std::string>> host_paths_;
 };
 
 // Only whoever runs experiments in a cluster knows what is there. What cannot be found out, and
 // what may still come, is no reason to refuse it: its trials wait, and say why.
 Status StoreClient::CheckFits(const v1::Experiment& experiment) {
+  if (host_paths_) {
+    RETURN_IF_ERROR(
+        trial::CheckHostPath(experiment.spec().shirabe().checkpoint().volume(), *host_paths_));
+  }
   if (cluster_ == nullptr || experiment.spec().shirabe().ask_and_tell()) return absl::OkStatus();
   const Status fits =
       trial::CheckSharedClaim(*cluster_, experiment::KeyOf(experiment), experiment.spec());
@@ -269,6 +300,7 @@ StatusOr<std::vector<std::string>> StoreClient::Import(const std::string& ns,
   if (!absl::IsNotFound(found)) return found;
   Imported stored = imported;
   if (stored.actor.name().empty()) stored.actor = options_.actor;
+  stored.namespace_uid = namespaces_.UidOf(ns);
   ASSIGN_OR_RETURN(const db::Batch batch, MakeBatch(ns, stored, options_.clock->Now()));
   RETURN_IF_ERROR(store_->Commit(batch).status());
   return std::vector<std::string>(stored.notes.begin() + imported.notes.size(), stored.notes.end());
@@ -297,6 +329,7 @@ StatusOr<Owner> StoreClient::FindOwner(const ExperimentKey& key) {
 StatusOr<Asked> StoreClient::Ask(const ExperimentKey& key, const std::string& caller,
                                  absl::Duration patience) {
   if (caller.empty()) return absl::InvalidArgumentError("who asks must have a name");
+  RETURN_IF_ERROR(namespaces_.CheckReadable(key));
   ASSIGN_OR_RETURN(const auto experiment, store_->GetExperiment(key));
   if (!experiment.record.spec().shirabe().ask_and_tell()) {
     return absl::FailedPreconditionError(
@@ -321,6 +354,7 @@ StatusOr<Asked> StoreClient::Ask(const ExperimentKey& key, const std::string& ca
 }
 
 Status StoreClient::CheckToken(const TrialKey& key, const std::string& token) {
+  RETURN_IF_ERROR(namespaces_.CheckReadable(key.experiment));
   ASSIGN_OR_RETURN(const auto attempts,
                    store_->ListAttempts({.experiment = key.experiment, .trial = key.number}));
   const bool known = std::any_of(attempts.begin(), attempts.end(), [&](const auto& attempt) {
@@ -333,6 +367,7 @@ Status StoreClient::CheckToken(const TrialKey& key, const std::string& token) {
 
 StatusOr<experiment::Reported> StoreClient::Tell(const experiment::Report& report) {
   const ExperimentKey& key = report.trial.experiment;
+  RETURN_IF_ERROR(namespaces_.CheckReadable(key));
   ASSIGN_OR_RETURN(const auto experiment, store_->GetExperiment(key));
   if (controller_ == nullptr && !experiment.record.spec().shirabe().ask_and_tell()) {
     return absl::FailedPreconditionError(

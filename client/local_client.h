@@ -2,7 +2,9 @@
 // experiments itself. Thread-safe.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +29,9 @@ struct Machines {
   std::string working_dir;           // where trials without one start
   std::string executor = "process";  // or kubernetes, with `pods`
   trial::PodOptions pods = {};
+  // Of the nodes, that checkpoints may lie on (trial/host_paths.h), also where experiments run
+  // elsewhere; nullopt = any: whoever runs them is their author.
+  std::optional<std::vector<std::string>> host_paths = {};
 };
 
 // What is caused for somebody else than options.actor records that one, where a caller that is
@@ -51,6 +56,15 @@ class LocalClient : public Client {
   }
   virtual Status DeleteFor(const v1::Actor& actor, const ExperimentKey& key,
                            absl::Duration patience, const Wait& wait) = 0;
+
+  // Records belong to a namespace's uid, where there is a cluster that knows it: kNotFound for a
+  // name that nothing has. From now on new experiments are of the namespace as it is; those of one
+  // that is gone, or has given its name away, are as if they were not there, and are deleted once
+  // seen.
+  using NamespaceUid = std::function<StatusOr<std::string>(const std::string& ns)>;
+  virtual void SetNamespaces(NamespaceUid uid) = 0;
+  // kNotFound for such an experiment, and where there is none.
+  virtual Status CheckPresent(const ExperimentKey& key) = 0;
 
   // From now on this controller, which lasts as long as the client is used, is told at once what is
   // asked of the experiments that it owns; null = nobody is.

@@ -25,6 +25,7 @@ constexpr absl::Duration kLook = absl::Milliseconds(500);
 constexpr absl::Duration kSynced = absl::Seconds(1);
 constexpr absl::Duration kMostBackoff = absl::Seconds(30);
 constexpr absl::Duration kResync = absl::Minutes(10);
+constexpr absl::Duration kNamespaces = absl::Seconds(10);
 // Trial objects that are written at the same time: an API server that is busy answers after half a
 // second, and an experiment may have hundreds of trials that change.
 constexpr size_t kWriters = 8;
@@ -55,6 +56,7 @@ class CachingSync : public Sync {
   void Run(const std::stop_token& stop);
   Status Look();
   void AddAll();
+  void LookAtNamespaces();
   void Work(const std::stop_token& stop);
   void WorkOn(const ExperimentKey& key);
 
@@ -65,6 +67,7 @@ class CachingSync : public Sync {
   std::string trouble_;                    // guarded by mutex_
   std::map<ExperimentKey, int> failures_;  // in a row; guarded by mutex_
   int64_t revision_ = 0;
+  std::map<std::string, std::string> namespaces_;  // of experiments: their uid as last seen
   PresenceBook presence_;
   std::unique_ptr<kube::Cache> experiments_;
   std::unique_ptr<kube::Cache> trials_;
@@ -159,11 +162,16 @@ void CachingSync::Run(const std::stop_token& stop) {
   // All is looked at once anyway: what came before is no news.
   revision_ = options_.store->Revision().value_or(0);
   absl::Duration resync = -absl::InfiniteDuration();
+  absl::Duration namespaces = -absl::InfiniteDuration();
   while (!stop.stop_requested()) {
     const absl::Duration now = options_.clock->Monotonic();
     if (now >= resync) {
       AddAll();
       resync = now + kResync;
+    }
+    if (now >= namespaces) {
+      LookAtNamespaces();
+      namespaces = now + kNamespaces;
     }
     const Status looked = Look();
     const std::string trouble =
@@ -179,7 +187,10 @@ Status CachingSync::Look() {
   ASSIGN_OR_RETURN(const auto changes, options_.store->Changes(revision_));
   std::set<ExperimentKey> changed;
   for (const db::Change& change : changes) changed.insert(change.experiment);
-  for (const ExperimentKey& key : changed) queue_.Add(key);
+  for (const ExperimentKey& key : changed) {
+    namespaces_.try_emplace(key.ns);
+    queue_.Add(key);
+  }
   if (!changes.empty()) revision_ = changes.back().revision;
   return absl::OkStatus();
 }
@@ -189,7 +200,23 @@ void CachingSync::AddAll() {
   for (const Json& object : experiments_->All()) queue_.Add(KeyOfObject(object));
   const auto stored = options_.store->ListExperiments(options_.namespace_name);
   if (!stored.ok()) return;  // Look says so
-  for (const v1::Experiment& experiment : *stored) queue_.Add(experiment::KeyOf(experiment));
+  for (const v1::Experiment& experiment : *stored) {
+    namespaces_.try_emplace(experiment.metadata().namespace_());
+    queue_.Add(experiment::KeyOf(experiment));
+  }
+}
+
+// What a namespace that is gone has left is removed by whoever sees it: so it is looked at.
+void CachingSync::LookAtNamespaces() {
+  if (options_.namespaces == nullptr) return;
+  for (auto& [name, seen] : namespaces_) {
+    const auto uid = options_.namespaces->Uid(name);
+    const bool gone = absl::IsNotFound(uid.status());
+    const bool another = uid.ok() && *uid != seen;
+    if (uid.ok()) seen = *uid;
+    // Those of one that is gone are not listed; that they were looked at is enough.
+    if (gone || another) (void)options_.store->ListExperiments(name);
+  }
 }
 
 void CachingSync::Work(const std::stop_token& stop) {

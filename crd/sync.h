@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "client/client.h"
 #include "kube/client.h"
+#include "kube/namespaces.h"
 
 namespace shirabe::crd {
 
@@ -16,9 +17,10 @@ struct SyncOptions {
   kube::Client* kube = nullptr;
   client::Client* store = nullptr;
   Clock* clock = nullptr;
-  std::string namespace_name;  // only this one; "" = all
-  bool adopt_all = false;      // also what no label names, where the definitions are another's
-  std::string instance;        // this process, for events
+  std::string namespace_name;              // only this one; "" = all
+  kube::Namespaces* namespaces = nullptr;  // null = they are not looked after
+  bool adopt_all = false;  // also what no label names, where the definitions are another's
+  std::string instance;    // this process, for events
   int workers = 4;
   int finished_trials = 50;                    // objects of ended trials, for each experiment
   absl::Duration interval = absl::Seconds(1);  // between two writes about one experiment

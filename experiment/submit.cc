@@ -134,7 +134,11 @@ v1::Event CreatedBy(const ExperimentKey& key, const v1::Actor& actor) {
 Status Create(db::Store& store, Clock& clock, v1::Experiment experiment) {
   const google::protobuf::Timestamp now = ToProto(clock.Now());
   v1::Actor actor = experiment.status().shirabe().created_by();
+  const std::string namespace_uid = experiment.status().shirabe().namespace_uid();
   experiment.clear_status();
+  if (!namespace_uid.empty()) {
+    experiment.mutable_status()->mutable_shirabe()->set_namespace_uid(namespace_uid);
+  }
   experiment.mutable_metadata()->set_generation(1);
   experiment.mutable_metadata()->set_uid(absl::BytesToHexString(RandomBytes(16)));
   *experiment.mutable_metadata()->mutable_creation_timestamp() = now;

@@ -1,0 +1,50 @@
+// Whose records are: of a namespace's uid, where there is a cluster that knows it, and not of its
+// name, which may be given to another one. An experiment of a namespace that is gone is as if it
+// were not there, and whoever owns it is asked to delete it once it is seen. Records without a uid
+// were made where no cluster was, and are of the name. Used by the client over a store;
+// thread-safe.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "base/clock.h"
+#include "base/names.h"
+#include "base/status.h"
+#include "client/local_client.h"
+#include "db/store.h"
+
+namespace shirabe::client {
+
+class NamespaceRecords {
+ public:
+  // The first two outlive it; `poke` is called once a deletion was asked for.
+  NamespaceRecords(db::Store* store, Clock* clock, std::function<void(const ExperimentKey&)> poke)
+      : store_(store), clock_(clock), poke_(std::move(poke)) {}
+
+  // Before anything else is called.
+  void Set(LocalClient::NamespaceUid uid) { uid_ = std::move(uid); }
+  // Of the namespace as it is now; "" where nobody knows.
+  std::string UidOf(const std::string& ns) const { return uid_ ? uid_(ns).value_or("") : ""; }
+
+  // kNotFound for an experiment whose namespace is gone.
+  Status CheckThere(const v1::Experiment& experiment);
+  // The same by name. OK where there is none: whoever reads it finds that out.
+  Status CheckReadable(const ExperimentKey& key);
+  // kAlreadyExists while one of an earlier namespace of this name is being removed.
+  Status CheckNoneLeaves(const ExperimentKey& key);
+
+ private:
+  void Remove(const ExperimentKey& key, const std::string& uid);
+
+  db::Store* const store_;
+  Clock* const clock_;
+  const std::function<void(const ExperimentKey&)> poke_;
+  LocalClient::NamespaceUid uid_;  // none = there are no namespaces but names
+  std::mutex mutex_;
+  std::map<ExperimentKey, absl::Duration> asked_;  // to be deleted, and when; guarded by mutex_
+};
+
+}  // namespace shirabe::client
