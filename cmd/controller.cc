@@ -1,9 +1,11 @@
 // controller: everything of `serve`, with trials as Jobs of a cluster and experiments as its custom
 // resources. One of several replicas leads; the others wait, alive.
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
@@ -20,6 +22,7 @@
 #include "cmd/verb.h"
 #include "crd/sync.h"
 #include "kube/election.h"
+#include "kube/namespaces.h"
 #include "kube/object.h"
 #include "kube/pod_finder.h"
 #include "service/http_server.h"
@@ -29,6 +32,10 @@ namespace shirabe::cmd {
 namespace {
 
 constexpr absl::Duration kPoll = absl::Milliseconds(200);
+// After `renew` of an election until `lease` of it: see kube::ElectionOptions.
+constexpr absl::Duration kResume = absl::Seconds(5);
+constexpr absl::Duration kHasty = absl::Seconds(3);
+constexpr absl::Duration kStepDown = absl::Seconds(30);
 constexpr char kLease[] = "shirabe-controller";
 
 struct ControllerFlags {
@@ -101,7 +108,7 @@ class ControllerProcess {
       : flags_(std::move(flags)), globals_(std::move(globals)) {}
 
   Status Open();
-  // Until a signal comes; does not return when leadership is lost.
+  // Until a signal comes. Leadership that is lost is waited for anew.
   StatusOr<int> Run(Interrupts& interrupts);
 
  private:
@@ -112,7 +119,10 @@ class ControllerProcess {
   StatusOr<bool> AwaitLead(Interrupts& interrupts);
   Status Lead();
   void SetMetrics(service::Metrics& metrics) const;
-  void CheckStillLeads() const;
+  StatusOr<int> StayInLead(Interrupts& interrupts);
+  bool LeadsAsBefore() const;
+  bool MayResume() const;
+  void StepDown();
   std::string WhyNotReady() const;
 
   const ControllerFlags flags_;
@@ -121,6 +131,8 @@ class ControllerProcess {
   kube::RequestCounts requests_;
   std::unique_ptr<kube::Client> client_;
   std::unique_ptr<kube::Client> election_client_;
+  std::unique_ptr<kube::Client> hasty_client_;  // of who would rather have no answer than wait
+  std::unique_ptr<kube::Namespaces> namespaces_;
   LocalSession session_;
   std::string token_file_;
   std::unique_ptr<kube::Reviewer> reviewer_;
@@ -132,6 +144,8 @@ class ControllerProcess {
   client::Machines machines_;
   std::string identity_;  // among the replicas
   std::unique_ptr<kube::Election> election_;
+  // Of the lease, while we lead; it grows when the lease changes hands. -1 = we do not lead.
+  std::atomic<int64_t> term_ = -1;
   std::unique_ptr<service::HttpServer> standby_;
   std::unique_ptr<service::Server> server_;
   std::unique_ptr<crd::Sync> sync_;
@@ -143,6 +157,12 @@ Status ControllerProcess::Open() {
   writes.may_write = [this] { return MayWrite(); };
   ASSIGN_OR_RETURN(client_, kube::Client::Create(config_, RealClock(), writes));
   ASSIGN_OR_RETURN(session_, OpenLocal(globals_, /*read_only=*/false));
+  kube::ClientOptions hasty{.counts = &requests_};
+  hasty.connect = hasty.answer = kHasty;
+  hasty.tries = 1;
+  ASSIGN_OR_RETURN(hasty_client_, kube::Client::Create(config_, RealClock(), hasty));
+  namespaces_ = std::make_unique<kube::Namespaces>(hasty_client_.get(), RealClock());
+  session_.client->SetNamespaces([this](const std::string& ns) { return namespaces_->Uid(ns); });
   token_file_ = TokenFile(globals_, session_.place);
   ASSIGN_OR_RETURN(tokens_, service::Tokens::Load(token_file_));
   reviewer_ = std::make_unique<kube::Reviewer>(client_.get(), RealClock(), kAudience);
@@ -167,8 +187,13 @@ Status ControllerProcess::Open() {
 }
 
 // A process that was stopped for a while, or waited to be heard, may be about to write what another
-// one has decided meanwhile. The database refuses that by its epoch; the cluster knows none.
-bool ControllerProcess::MayWrite() const { return election_ == nullptr || election_->leads(); }
+// one has decided meanwhile, also if it has come to lead again since. The database refuses that by
+// its epoch; the cluster knows none.
+bool ControllerProcess::MayWrite() const { return election_ == nullptr || LeadsAsBefore(); }
+
+bool ControllerProcess::LeadsAsBefore() const {
+  return election_->leads() && election_->transitions() == term_;
+}
 
 Status ControllerProcess::OpenIdentity() {
   tls_ = flags_.doors.tls;
@@ -190,6 +215,7 @@ Status ControllerProcess::OpenIdentity() {
 
 Status ControllerProcess::FillMachines() {
   machines_.executor = "kubernetes";
+  machines_.host_paths = flags_.doors.host_paths;
   machines_.pods = {
       .client = client_.get(), .image = flags_.image, .server = flags_.advertise, .ca = ca_};
   if (flags_.image.empty()) {
@@ -235,6 +261,7 @@ StatusOr<bool> ControllerProcess::AwaitLead(Interrupts& interrupts) {
 }
 
 Status ControllerProcess::Lead() {
+  if (election_ != nullptr) term_ = election_->transitions();
   standby_ = nullptr;  // its port is needed
   ASSIGN_OR_RETURN(
       server_,
@@ -255,6 +282,7 @@ Status ControllerProcess::Lead() {
                             .store = session_.client.get(),
                             .clock = RealClock(),
                             .namespace_name = globals_.ns,
+                            .namespaces = namespaces_.get(),
                             .adopt_all = flags_.adopt_all,
                             .instance = Variable("POD_NAME")});
   Log(LogLevel::kInfo, "leading",
@@ -274,24 +302,64 @@ void ControllerProcess::SetMetrics(service::Metrics& metrics) const {
   }
 }
 
-// Another replica may lead by now: whatever we would still do, it does. Nothing is put in order
-// first, since every write from here on would be one too many; the next start is clean.
-void ControllerProcess::CheckStillLeads() const {
-  if (election_ == nullptr || election_->leads()) return;
-  Log(LogLevel::kError, "leadership was lost: ending, to be started anew",
-      {{"holder", election_->holder()}, {"trouble", election_->Trouble()}});
-  std::_Exit(kUnreachable);
+// Whether nobody else can have come to lead: for as long as the lease is promised to us we only
+// write nothing, and go on where we stood once the API server answers again.
+bool ControllerProcess::MayResume() const {
+  return election_->transitions() == term_ && election_->holder() == identity_;
 }
 
-StatusOr<int> ControllerProcess::Run(Interrupts& interrupts) {
-  ASSIGN_OR_RETURN(const bool leads, AwaitLead(interrupts));
-  if (!leads) return kOk;
-  RETURN_IF_ERROR(Lead());
+// All that acts ends here, and nothing of it writes while it does. Where it does not end, the
+// process does: it is started anew.
+void ControllerProcess::StepDown() {
+  Log(LogLevel::kWarning, "leadership was lost: waiting to lead again",
+      {{"holder", election_->holder()}, {"trouble", election_->Trouble()}});
+  term_ = -1;
+  std::jthread watchdog([](const std::stop_token& stop) {
+    const absl::Duration deadline = RealClock()->Monotonic() + kStepDown;
+    while (!stop.stop_requested()) {
+      if (RealClock()->Monotonic() > deadline) {
+        Log(LogLevel::kError, "what was led does not end: ending, to be started anew", {});
+        std::_Exit(kUnreachable);
+      }
+      shirabe::Pause(kPoll);
+    }
+  });
+  sync_ = nullptr;
+  server_ = nullptr;
+}
+
+// Until a signal comes (0), or leadership is lost for good (kUnreachable).
+StatusOr<int> ControllerProcess::StayInLead(Interrupts& interrupts) {
+  std::optional<absl::Duration> lost;
   while (interrupts.Wait(kPoll) == 0) {
-    CheckStillLeads();
+    if (election_ != nullptr && !LeadsAsBefore()) {
+      const absl::Duration now = RealClock()->Monotonic();
+      if (!lost) {
+        Log(LogLevel::kWarning, "the lease could not be renewed: nothing is written until it is",
+            {{"trouble", election_->Trouble()}});
+      }
+      lost = lost.value_or(now);
+      if (!MayResume() || now - *lost > kResume) return kUnreachable;
+      continue;
+    }
+    if (lost) Log(LogLevel::kInfo, "the lease is renewed: going on", {});
+    lost.reset();
     if (RealClock()->Now() < renew_at_) continue;
     return absl::UnavailableError(
         "the certificate ends within 30 days: ending, to be started anew with a new one");
+  }
+  return kOk;
+}
+
+StatusOr<int> ControllerProcess::Run(Interrupts& interrupts) {
+  for (;;) {
+    ASSIGN_OR_RETURN(const bool leads, AwaitLead(interrupts));
+    if (!leads) return kOk;
+    RETURN_IF_ERROR(Lead());
+    ASSIGN_OR_RETURN(const int ended, StayInLead(interrupts));
+    if (ended == kOk) break;
+    StepDown();
+    RETURN_IF_ERROR(OpenStandby());
   }
   Log(LogLevel::kInfo, "stopping: trials that run are left to the next controller");
   // In this order: nothing is led any more when the lease is given up.

@@ -43,6 +43,7 @@ Status CheckFlags(const Globals& globals, const ServeFlags& flags) {
 StatusOr<client::Machines> MachinesFor(const ServeFlags& flags) {
   client::Machines machines;
   machines.working_dir = std::filesystem::current_path().string();
+  machines.host_paths = flags.doors.host_paths;
   if (!flags.nodes.empty()) {
     ASSIGN_OR_RETURN(machines.pools, LoadNodes(flags.nodes));
   }

@@ -6,6 +6,7 @@
 #include "base/process_id.h"
 #include "client/view.h"
 #include "suggestion/remote_table.h"
+#include "trial/host_paths.h"
 
 namespace shirabe::cmd {
 
@@ -23,6 +24,10 @@ void AddDoors(Options& options, Doors* doors) {
   options.Texts("--allow-endpoint", &doors->endpoints, "HOST:PORT",
                 "where experiments may look for one themselves (spec.shirabe.algorithm.endpoint); "
                 "*.DOMAIN:PORT for all hosts of a domain");
+  options.Texts("--allow-host-path", &doors->host_paths, "DIR",
+                "a folder of the nodes that experiments may keep checkpoints in "
+                "(spec.shirabe.checkpoint.volume.hostPath), and all below it; may be repeated "
+                "(default none)");
   options.Text("--katib-listen", &doors->katib_listen, "HOST:PORT",
                "Katib's Suggestion and DBManager for its own clients, which have no token: "
                "plaintext; a caller acts for the namespace of the pod that he calls from, and "
@@ -43,6 +48,9 @@ void AddDoors(Options& options, Doors* doors) {
 Status CheckDoors(const Doors& doors) {
   if (doors.tls.certificate.empty() != doors.tls.key.empty()) {
     return UsageError("--tls-cert and --tls-key go together");
+  }
+  for (const std::string& path : doors.host_paths) {
+    RETURN_IF_ERROR(AsUsage(Prefix("--allow-host-path", trial::ValidateHostPath(path))));
   }
   return absl::OkStatus();
 }

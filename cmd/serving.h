@@ -23,6 +23,7 @@ struct Doors {
   service::TlsFiles tls;
   std::vector<std::string> algorithms;
   std::vector<std::string> endpoints;
+  std::vector<std::string> host_paths;
   std::optional<int64_t> rate;
   std::optional<int64_t> log_space;
   std::optional<int64_t> connections;

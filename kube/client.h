@@ -12,8 +12,9 @@
 //   kInvalidArgument   the server refuses the object: 400 or 422, with the field it names
 //   kPermissionDenied  401 or 403: RBAC, quota and admission; the server's words say which. Also
 //                      where we have no credential: no token file, a plugin that fails
-//   kFailedPrecondition  the server's certificate is not one that we trust; or we may not write
-//   kResourceExhausted 429 all the same     kUnavailable, kDeadlineExceeded  try again later
+//   kFailedPrecondition  the server's certificate is not one that we trust
+//   kResourceExhausted 429 all the same     kUnavailable, kDeadlineExceeded  try again later; also
+//                      while we may not write
 // The first four are the API server's own words, never those of a proxy before it.
 #pragma once
 
@@ -68,10 +69,9 @@ struct ClientOptions {
   absl::Duration patience = absl::Seconds(60);       // of a call: no try begins later
   absl::Duration backoff = absl::Milliseconds(100);  // before the second try; then doubled
   int tries = 6;
-  int page = 500;                   // objects in a page of a list
-  RequestCounts* counts = nullptr;  // of all tries; outlives the client
-  std::function<bool()> may_write =
-      {};  // asked before each try of a write; see kFailedPrecondition
+  int page = 500;                        // objects in a page of a list
+  RequestCounts* counts = nullptr;       // of all tries; outlives the client
+  std::function<bool()> may_write = {};  // asked before each try of a write; see kUnavailable
 };
 
 class Client {

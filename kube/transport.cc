@@ -116,8 +116,7 @@ Exchange Transport::OnceAs(HttpRequest request, const Credential& credential, co
     connection = *std::move(opened);
   }
   if (!IsRead(request) && options_.may_write && !options_.may_write()) {
-    return Failed(absl::FailedPreconditionError(
-        "this process does not lead any more, so nothing is written by it"));
+    return Failed(absl::UnavailableError("this process does not lead now: nothing is written"));
   }
   request.authorization = credential.authorization;
   Exchange exchange = connection->Do(request, attempt.waits, attempt.sink, attempt.stop);
