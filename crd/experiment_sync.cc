@@ -173,6 +173,9 @@ StatusOr<ExperimentSync::Ready> ExperimentSync::Prepare(const Json& object) {
                  absl::StrCat("spec.trialTemplate.configMap: there is no ", shown,
                               elsewhere ? offered + ": create or label it" : ": create it")};
   }
+  if (absl::IsInvalidArgument(config_map.status())) {
+    return Ready{{}, "spec.trialTemplate.configMap: " + Message(config_map.status())};
+  }
   if (absl::IsPermissionDenied(config_map.status())) {
     return Ready{{},
                  absl::StrCat("spec.trialTemplate.configMap: ", shown,

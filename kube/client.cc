@@ -128,6 +128,7 @@ StatusOr<Json> HttpClient::Call(const std::string& what, const HttpRequest& requ
 }
 
 StatusOr<Json> HttpClient::Get(const Ref& ref) {
+  RETURN_IF_ERROR(CheckNames(ref.namespace_name, ref.name));
   const std::string path = PathOf(ref.resource, ref.namespace_name, ref.name, "");
   return Call(What("get", ref), {"GET", path}, Repeat::kSafe);
 }
@@ -149,6 +150,7 @@ StatusOr<Json> HttpClient::Page(const Query& query, const std::string& from) {
 
 StatusOr<std::string> HttpClient::ListEach(const Query& query,
                                            const std::function<void(Json&&)>& sink) {
+  RETURN_IF_ERROR(CheckNames(query.namespace_name, ""));
   std::string from;
   for (;;) {
     ASSIGN_OR_RETURN(Json page, Page(query, from));
@@ -185,6 +187,7 @@ StatusOr<Json> HttpClient::List(const Query& query) {
 
 StatusOr<Json> HttpClient::Create(const Resource& resource, const Json& object) {
   const Ref ref{resource, NamespaceOf(object), NameOf(object)};
+  RETURN_IF_ERROR(CheckNames(ref.namespace_name, ref.name));
   const std::string path = PathOf(resource, ref.namespace_name, "", "");
   // The server makes up another name each time where there is only a prefix of one.
   const Repeat repeat = ref.name.empty() ? Repeat::kOnce : Repeat::kSafe;
@@ -194,6 +197,7 @@ StatusOr<Json> HttpClient::Create(const Resource& resource, const Json& object) 
 StatusOr<Json> HttpClient::Apply(const Resource& resource, const Json& object,
                                  const std::string& manager, const std::string& subresource) {
   const Ref ref{resource, NamespaceOf(object), NameOf(object)};
+  RETURN_IF_ERROR(CheckNames(ref.namespace_name, ref.name));
   const std::string path = WithQuery(PathOf(resource, ref.namespace_name, ref.name, subresource),
                                      {{"fieldManager", manager}, {"force", "true"}});
   return Call(What("apply", ref), {"PATCH", path, "application/apply-patch+yaml", Dump(object)},
@@ -202,6 +206,7 @@ StatusOr<Json> HttpClient::Apply(const Resource& resource, const Json& object,
 
 StatusOr<Json> HttpClient::Patch(const Ref& ref, PatchType type, const Json& patch,
                                  const std::string& subresource) {
+  RETURN_IF_ERROR(CheckNames(ref.namespace_name, ref.name));
   const std::string path = PathOf(ref.resource, ref.namespace_name, ref.name, subresource);
   const char* content =
       type == PatchType::kMerge ? "application/merge-patch+json" : "application/json-patch+json";
@@ -212,6 +217,7 @@ StatusOr<Json> HttpClient::Patch(const Ref& ref, PatchType type, const Json& pat
 }
 
 Status HttpClient::Delete(const Ref& ref, const DeleteOptions& options) {
+  RETURN_IF_ERROR(CheckNames(ref.namespace_name, ref.name));
   const std::string path = PathOf(ref.resource, ref.namespace_name, ref.name, "");
   bool maybe_done = false;
   const auto answer =
@@ -227,6 +233,7 @@ Status HttpClient::Delete(const Ref& ref, const DeleteOptions& options) {
 Status HttpClient::ReadLog(const Ref& pod, const LogOptions& options,
                            const std::function<bool(std::string_view)>& sink,
                            std::stop_token stop) {
+  RETURN_IF_ERROR(CheckNames(pod.namespace_name, pod.name));
   const std::string path = WithQuery(PathOf(pod.resource, pod.namespace_name, pod.name, "log"),
                                      {{"container", options.container},
                                       {"follow", options.follow ? "true" : ""},
@@ -242,6 +249,7 @@ Status HttpClient::ReadLog(const Ref& pod, const LogOptions& options,
 
 Status HttpClient::Watch(const Query& query, const WatchOptions& options,
                          const std::function<void(const WatchEvent&)>& sink, std::stop_token stop) {
+  RETURN_IF_ERROR(CheckNames(query.namespace_name, ""));
   const std::string path =
       WithQuery(PathOf(query.resource, query.namespace_name, "", ""),
                 {{"labelSelector", query.label_selector},
@@ -264,6 +272,7 @@ Status HttpClient::Watch(const Query& query, const WatchOptions& options,
 
 StatusOr<Resource> HttpClient::FindResource(const std::string& api_version,
                                             const std::string& kind) {
+  RETURN_IF_ERROR(CheckApiVersion(api_version));
   {
     const std::lock_guard lock(mutex_);
     const auto known = resources_.find({api_version, kind});

@@ -3,10 +3,16 @@
 #include <algorithm>
 #include <cctype>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 
 namespace shirabe::kube {
 namespace {
+
+constexpr size_t kLongestName = 253;  // as of a DNS subdomain
+constexpr size_t kShown = 80;         // of one that is none
 
 bool IsUnreserved(unsigned char c) {
   return std::isalnum(c) != 0 || c == '-' || c == '.' || c == '_' || c == '~';
@@ -86,6 +92,31 @@ std::string PathOf(const Resource& resource, const std::string& namespace_name,
   if (!name.empty()) path += "/" + Escape(name);
   if (!subresource.empty()) path += "/" + Escape(subresource);
   return path;
+}
+
+Status CheckNames(const std::string& namespace_name, const std::string& name) {
+  for (const std::string& one : {namespace_name, name}) {
+    const bool odd = std::any_of(one.begin(), one.end(), [](unsigned char c) {
+      return c <= ' ' || c == 0x7f || c == '/' || c == '%' || c == '\\';
+    });
+    if (!odd && one != "." && one != ".." && one.size() <= kLongestName) continue;
+    return absl::InvalidArgumentError(absl::StrCat("\"", absl::CHexEscape(one.substr(0, kShown)),
+                                                   "\" is no name of an object of a cluster"));
+  }
+  return absl::OkStatus();
+}
+
+Status CheckApiVersion(const std::string& api_version) {
+  const bool good = std::all_of(api_version.begin(), api_version.end(), [](unsigned char c) {
+    return absl::ascii_islower(c) || absl::ascii_isdigit(c) || c == '.' || c == '-' || c == '/';
+  });
+  const std::vector<std::string> parts = absl::StrSplit(api_version, '/');
+  bool names = parts.size() <= 2;
+  for (const std::string& part : parts) names &= !part.empty() && part.front() != '.';
+  if (good && names && api_version.size() <= kLongestName) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("apiVersion \"", absl::CHexEscape(api_version.substr(0, kShown)),
+                   "\" is not VERSION or GROUP/VERSION, as v1 and batch/v1 are"));
 }
 
 std::string WithQuery(const std::string& path,

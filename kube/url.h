@@ -31,6 +31,13 @@ StatusOr<Endpoint> ParseServer(const Config& config);
 std::string PathOf(const Resource& resource, const std::string& namespace_name,
                    const std::string& name, const std::string& subresource);
 
+// Whether these can stand in a path: "" or a name as Kubernetes has them, neither "." nor "..",
+// without '/' and '%', which a server, or a proxy before it, might take for more than one name.
+// kInvalidArgument, with the name.
+Status CheckNames(const std::string& namespace_name, const std::string& name);
+// The same for "v1" and "GROUP/VERSION".
+Status CheckApiVersion(const std::string& api_version);
+
 // PATH?a=b&c=d, with the values escaped, without those that are empty.
 std::string WithQuery(const std::string& path,
                       const std::vector<std::pair<std::string, std::string>>& query);
