@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "metrics/scraper.h"
 #include "tests/metrics/collecting.h"
 
@@ -99,8 +100,11 @@ TEST_F(ScrapeMemoryTest, RefusesAUrlAndNamesTheField) {
   using Http = v1::HttpGetAction;
   EXPECT_THAT(refusal([](Http& http) { http.mutable_port()->set_string_value("web"); }),
               HasSubstr("httpGet.port: must be a number"));
-  EXPECT_THAT(refusal([](Http& http) { http.set_host("example.org"); }),
-              HasSubstr("httpGet.host: \"example.org\" must be an IP address"));
+  for (const char* host : {"example.org", "169.254.169.254", "10.0.0.1", "0.0.0.0", "fe80::1",
+                           "::ffff:169.254.169.254", "127.0.0.1.nip.io", "2130706433"}) {
+    EXPECT_THAT(refusal([&](Http& http) { http.set_host(host); }),
+                HasSubstr(absl::StrCat("httpGet.host: \"", host, "\" is not the trial's own")));
+  }
   EXPECT_THAT(refusal([](Http& http) { http.set_path("/a b"); }), HasSubstr("httpGet.path"));
   EXPECT_THAT(refusal([](Http& http) { http.set_path("/a\r\nx: y"); }), HasSubstr("httpGet.path"));
   EXPECT_THAT(refusal([](Http& http) { http.set_scheme("HTTPS"); }),
