@@ -48,6 +48,7 @@ void NamespaceRecords::Remove(const ExperimentKey& key, const std::string& uid) 
       {{"experiment", ToString(key)}, {"namespace-uid", uid}});
   v1::Intent intent;
   intent.set_verb(v1::Intent::DELETE);
+  intent.mutable_actor()->set_name("the end of its namespace");
   experiment::Send(*store_, *clock_, key, intent).IgnoreError();
   poke_(key);
 }

@@ -41,6 +41,37 @@ fault_control_plane() {
   ended_well plane
 }
 
+# For longer than a lease is renewed, and then for longer than it lasts: the controller stays, and
+# goes on. Who ends, and is started anew ever later, is away for longer than the API server was.
+fault_api_server_away() {
+  local seconds
+  begun away
+  for seconds in 12 20; do
+    cluster stop apiserver
+    sleep "$seconds"
+    cluster start apiserver
+    eventually 20 "the controller after $seconds s" is 1 kubectl -n "$SYSTEM" get deployment \
+      shirabe-controller -o 'jsonpath={.status.readyReplicas}'
+  done
+  ended_well away
+}
+
+# What an attempt sees of the volume: its own folders. What its pod tells whoever may view it: no
+# secret.
+fault_nosy() {
+  local pod
+  begun nosy
+  pod=$(pods_of nosy | head -n 1)
+  equal "what is seen of other trials" 1 \
+    "$(kubectl exec "${pod#pod/}" -c main -- sh -c 'ls /shirabe/home/trials/default/nosy | wc -l')"
+  expect "no token in the pod" bash -c \
+    "! $HERE/cluster.sh exec $CLUSTER kubectl get $pod -o yaml | grep -q '\"token\"'"
+  expect "no token of the sidecar" bash -c \
+    "! $HERE/cluster.sh exec $CLUSTER kubectl exec ${pod#pod/} -c main -- \
+      ls /var/run/secrets/shirabe 2>/dev/null"
+  ended_well nosy
+}
+
 job_of() { kubectl get "$1" -o 'jsonpath={.metadata.labels.batch\.kubernetes\.io/job-name}'; }
 
 # Nobody says who it was: the platform was not, and nor was the program.
@@ -144,7 +175,7 @@ fault_namespace() {
 
 cluster load "$("$HERE/images.sh" tiny)"
 install_shirabe
-[ $# != 0 ] || set -- controller_killed control_plane by_hand eviction suspended taint partition \
+[ $# != 0 ] || set -- controller_killed control_plane api_server_away nosy by_hand eviction suspended taint partition \
   deleted namespace
 for fault; do
   step "$fault"

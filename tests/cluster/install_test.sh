@@ -36,6 +36,7 @@ watch nodes
 create events.events.k8s.io -n team
 create tokenreviews.authentication.k8s.io
 create subjectaccessreviews.authorization.k8s.io
+get namespaces
 get configmaps -n team
 create persistentvolumeclaims -n team
 update leases.coordination.k8s.io/shirabe-controller -n shirabe-system
@@ -50,6 +51,7 @@ list secrets -n shirabe-system
 create pods --subresource=exec -n team
 patch nodes
 delete namespaces
+list namespaces
 delete configmaps -n team
 patch experiments.kubeflow.org --subresource=finalizers -n team
 create deployments.apps -n shirabe-system
@@ -159,6 +161,26 @@ small_experiment wrong nosuch | kubectl apply -f - >/dev/null
 eventually 30 "its failure" is True condition wrong Failed
 expect "which field" has algorithmName kubectl get experiments.kubeflow.org wrong -o yaml
 eventually 10 "an event" has 'wrong.*algorithmName' kubectl get events -o wide
+
+step "a folder of the nodes that no administrator has named"
+small_experiment folder random |
+  sed 's#^spec:#spec:\n  shirabe: {checkpoint: {volume: {hostPath: /etc}}}#' |
+  kubectl apply -f - >/dev/null
+eventually 30 "its failure" is True condition folder Failed
+expect "the field and the fix" has 'volume.hostPath.*--allow-host-path' \
+  kubectl get experiments.kubeflow.org folder -o yaml
+equal "nothing was made" "" \
+  "$(kubectl get jobs -l katib.kubeflow.org/experiment=folder -o name)"
+
+step "a namespace of an old name shows nothing of the one before"
+kubectl create namespace again >/dev/null
+small_experiment old random | sed 's/namespace: default/namespace: again/' |
+  kubectl apply -f - >/dev/null
+eventually 60 "its success" is True kubectl -n again get experiments.kubeflow.org old \
+  -o 'jsonpath={.status.conditions[?(@.type=="Succeeded")].status}'
+kubectl delete namespace again --timeout=60s >/dev/null
+kubectl create namespace again >/dev/null
+eventually 40 "that it is gone" is "" inside_controller get experiments -n again -o name
 
 step "uninstalling takes what is ours and nothing else"
 kubectl create configmap mine --from-literal=a=b >/dev/null

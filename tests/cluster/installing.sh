@@ -7,7 +7,8 @@ SYSTEM=shirabe-system
 # side and nothing is left of it.
 render() {
   kubectl kustomize "${KUSTOMIZATION:-$SOURCE/deploy/kubernetes/overlays/hostpath-test}" |
-    sed "s#/tmp/shirabe-test-home#$CLUSTER/home#"
+    sed -e "s#/tmp/shirabe-test-home#$CLUSTER/home#" \
+      -e "s#/tmp/shirabe-test-checkpoints#$CLUSTER/checkpoints#"
 }
 
 install_shirabe() {
