@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/printable.h"
+
 namespace shirabe {
 namespace {
 
 constexpr size_t kMaxExperimentName = 40;
 constexpr size_t kMaxNamespace = 63;
 constexpr size_t kMaxPoolName = 40;
+constexpr size_t kMaxShown = 100;  // bytes of a name that is refused
 
 bool IsLowerOrDigit(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
 
@@ -18,7 +21,8 @@ Status ValidateLabel(const std::string& what, std::string_view name, size_t max)
       IsLowerOrDigit(name.back()) &&
       std::all_of(name.begin(), name.end(), [](char c) { return c == '-' || IsLowerOrDigit(c); });
   if (good) return absl::OkStatus();
-  return absl::InvalidArgumentError(what + " \"" + std::string(name) + "\" must be 1 to " +
+  return absl::InvalidArgumentError(what + " \"" + Printable(name.substr(0, kMaxShown)) +
+                                    (name.size() > kMaxShown ? "…" : "") + "\" must be 1 to " +
                                     std::to_string(max) +
                                     " lower-case letters, digits and '-', beginning and ending "
                                     "with a letter or digit");

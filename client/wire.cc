@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/keys.h"
 #include "base/timestamp.h"
 
 namespace shirabe::client {
@@ -15,6 +16,12 @@ constexpr int64_t kAll = -1;  // in the store's queries; on the wire nothing is 
 int64_t LimitFrom(int64_t limit) { return limit > 0 ? limit : kAll; }
 int64_t LimitTo(int64_t limit) { return std::max<int64_t>(limit, 0); }
 
+template <class Key>
+StatusOr<Key> Valid(Key key) {
+  RETURN_IF_ERROR(ValidateKey(key));
+  return key;
+}
+
 }  // namespace
 
 v1::ExperimentRef ToWire(const ExperimentKey& key) {
@@ -23,7 +30,16 @@ v1::ExperimentRef ToWire(const ExperimentKey& key) {
   ref.set_name(key.name);
   return ref;
 }
-ExperimentKey FromWire(const v1::ExperimentRef& ref) { return {ref.namespace_(), ref.name()}; }
+StatusOr<ExperimentKey> FromWire(const v1::ExperimentRef& ref) {
+  return Valid(ExperimentKey{ref.namespace_(), ref.name()});
+}
+StatusOr<ExperimentKey> FromWire(const v1::Intent& intent) {
+  return Valid(ExperimentKeyOf(intent));
+}
+StatusOr<std::string> NamespaceFromWire(const std::string& ns) {
+  if (!ns.empty()) RETURN_IF_ERROR(ValidateNamespace(ns));
+  return ns;
+}
 
 v1::TrialRef ToWire(const TrialKey& key) {
   v1::TrialRef ref;
@@ -32,8 +48,12 @@ v1::TrialRef ToWire(const TrialKey& key) {
   ref.set_number(key.number);
   return ref;
 }
-TrialKey FromWire(const v1::TrialRef& ref) {
-  return {{ref.namespace_(), ref.experiment()}, ref.number()};
+StatusOr<TrialKey> FromWire(const v1::TrialRef& ref) {
+  return Valid(TrialKey{ExperimentKeyOf(ref), ref.number()});
+}
+StatusOr<AttemptKey> FromWire(const v1::ReadLogRequest& request) {
+  ASSIGN_OR_RETURN(const TrialKey trial, FromWire(request.trial()));
+  return Valid(AttemptKey{trial, request.attempt()});
 }
 
 v1::ListTrialsRequest ToWire(const db::TrialQuery& query) {
@@ -45,12 +65,13 @@ v1::ListTrialsRequest ToWire(const db::TrialQuery& query) {
   request.set_limit(LimitTo(query.limit));
   return request;
 }
-db::TrialQuery FromWire(const v1::ListTrialsRequest& request) {
-  return {.experiment = FromWire(request.experiment()),
-          .live_only = request.live_only(),
-          .after_number = request.after_number(),
-          .changed_after = request.changed_after(),
-          .limit = LimitFrom(request.limit())};
+StatusOr<db::TrialQuery> FromWire(const v1::ListTrialsRequest& request) {
+  ASSIGN_OR_RETURN(const ExperimentKey key, FromWire(request.experiment()));
+  return db::TrialQuery{.experiment = key,
+                        .live_only = request.live_only(),
+                        .after_number = request.after_number(),
+                        .changed_after = request.changed_after(),
+                        .limit = LimitFrom(request.limit())};
 }
 
 v1::ListAttemptsRequest ToWire(const db::AttemptQuery& query) {
@@ -60,10 +81,12 @@ v1::ListAttemptsRequest ToWire(const db::AttemptQuery& query) {
   request.set_open_only(query.open_only);
   return request;
 }
-db::AttemptQuery FromWire(const v1::ListAttemptsRequest& request) {
-  return {.experiment = FromWire(request.experiment()),
-          .trial = request.trial(),
-          .open_only = request.open_only()};
+StatusOr<db::AttemptQuery> FromWire(const v1::ListAttemptsRequest& request) {
+  ASSIGN_OR_RETURN(const ExperimentKey key, FromWire(request.experiment()));
+  // 0 = of all trials.
+  if (request.trial() != 0) RETURN_IF_ERROR(ValidateKey(TrialKey{key, request.trial()}));
+  return db::AttemptQuery{
+      .experiment = key, .trial = request.trial(), .open_only = request.open_only()};
 }
 
 v1::ListObservationsRequest ToWire(const db::ObservationQuery& query) {
@@ -73,10 +96,11 @@ v1::ListObservationsRequest ToWire(const db::ObservationQuery& query) {
   request.set_include_superseded(query.include_superseded);
   return request;
 }
-db::ObservationQuery FromWire(const v1::ListObservationsRequest& request) {
-  return {.trial = FromWire(request.trial()),
-          .metric = request.metric(),
-          .include_superseded = request.include_superseded()};
+StatusOr<db::ObservationQuery> FromWire(const v1::ListObservationsRequest& request) {
+  ASSIGN_OR_RETURN(const TrialKey trial, FromWire(request.trial()));
+  return db::ObservationQuery{.trial = trial,
+                              .metric = request.metric(),
+                              .include_superseded = request.include_superseded()};
 }
 
 v1::ListEventsRequest ToWire(const db::EventQuery& query) {
@@ -86,10 +110,10 @@ v1::ListEventsRequest ToWire(const db::EventQuery& query) {
   request.set_limit(LimitTo(query.limit));
   return request;
 }
-db::EventQuery FromWire(const v1::ListEventsRequest& request) {
-  return {.experiment = FromWire(request.experiment()),
-          .after_id = request.after_id(),
-          .limit = LimitFrom(request.limit())};
+StatusOr<db::EventQuery> FromWire(const v1::ListEventsRequest& request) {
+  ASSIGN_OR_RETURN(const ExperimentKey key, FromWire(request.experiment()));
+  return db::EventQuery{
+      .experiment = key, .after_id = request.after_id(), .limit = LimitFrom(request.limit())};
 }
 
 v1::ObservationRecord ToWire(const db::ObservationRow& row) {
@@ -212,9 +236,11 @@ v1::TellRequest ToWire(const experiment::Report& report) {
   request.set_message(report.message);
   return request;
 }
-experiment::Report FromWire(const v1::TellRequest& request) {
-  experiment::Report report{
-      .trial = FromWire(request.trial()), .attempt = request.attempt(), .token = request.token()};
+StatusOr<experiment::Report> FromWire(const v1::TellRequest& request) {
+  ASSIGN_OR_RETURN(const TrialKey trial, FromWire(request.trial()));
+  // 0 = its current attempt.
+  if (request.attempt() != 0) RETURN_IF_ERROR(ValidateKey(AttemptKey{trial, request.attempt()}));
+  experiment::Report report{.trial = trial, .attempt = request.attempt(), .token = request.token()};
   for (const v1::TellRequest::Point& wire : request.points()) {
     metrics::Point point{.metric = wire.metric(),
                          .value = wire.value(),

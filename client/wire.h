@@ -22,20 +22,27 @@ v1::AskReply ToWire(const Asked& asked);
 v1::TellRequest ToWire(const experiment::Report& report);
 v1::ImportRequest ToWire(const Imported& imported);
 
-ExperimentKey FromWire(const v1::ExperimentRef& ref);
-TrialKey FromWire(const v1::TrialRef& ref);
-db::TrialQuery FromWire(const v1::ListTrialsRequest& request);
-db::AttemptQuery FromWire(const v1::ListAttemptsRequest& request);
-db::ObservationQuery FromWire(const v1::ListObservationsRequest& request);
-db::EventQuery FromWire(const v1::ListEventsRequest& request);
+// What a caller asks for; kInvalidArgument if it carries a key that no record can have.
+StatusOr<ExperimentKey> FromWire(const v1::ExperimentRef& ref);
+StatusOr<TrialKey> FromWire(const v1::TrialRef& ref);
+StatusOr<AttemptKey> FromWire(const v1::ReadLogRequest& request);
+StatusOr<ExperimentKey> FromWire(const v1::Intent& intent);
+StatusOr<db::TrialQuery> FromWire(const v1::ListTrialsRequest& request);
+StatusOr<db::AttemptQuery> FromWire(const v1::ListAttemptsRequest& request);
+StatusOr<db::ObservationQuery> FromWire(const v1::ListObservationsRequest& request);
+StatusOr<db::EventQuery> FromWire(const v1::ListEventsRequest& request);
+StatusOr<experiment::Report> FromWire(const v1::TellRequest& request);
+// And for what is no JSON.
+StatusOr<Imported> FromWire(const v1::ImportRequest& request);
+// A namespace, or "" for all of them.
+StatusOr<std::string> NamespaceFromWire(const std::string& ns);
+
+// What a server answers.
 db::ObservationRow FromWire(const v1::ObservationRecord& record);
 db::Change FromWire(const v1::ChangeRecord& record);
 LogChunk FromWire(const v1::LogChunk& chunk);
 Candidates FromWire(const v1::SuggestReply& reply);
 Asked FromWire(const v1::AskReply& reply);
-experiment::Report FromWire(const v1::TellRequest& request);
-// kInvalidArgument, naming the field, for what is no JSON or no name.
-StatusOr<Imported> FromWire(const v1::ImportRequest& request);
 
 // At least zero; what is no duration is zero.
 absl::Duration FromWire(const google::protobuf::Duration& duration);

@@ -1,5 +1,6 @@
 // An imported experiment on the wire.
 #include "absl/strings/str_cat.h"
+#include "base/keys.h"
 #include "base/timestamp.h"
 #include "client/wire.h"
 #include "client/words.h"
@@ -61,8 +62,8 @@ v1::ImportRequest ToWire(const Imported& imported) {
 }
 
 StatusOr<Imported> FromWire(const v1::ImportRequest& request) {
+  RETURN_IF_ERROR(ValidateKey(ExperimentKey{request.namespace_(), request.name()}));
   Imported imported{.name = request.name(), .source = request.source()};
-  RETURN_IF_ERROR(ValidateExperimentName(imported.name));
   ASSIGN_OR_RETURN(imported.objective, ReadJson("objective", request.objective()));
   ASSIGN_OR_RETURN(imported.parameters, ReadJson("parameters", request.parameters()));
   for (const v1::ImportRequest::Trial& wire : request.trials()) {

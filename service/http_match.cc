@@ -146,14 +146,20 @@ const Parameter* FindQuery(const Route& route, const std::string& name) {
   return nullptr;
 }
 
+// Outside of namespaces {name} is that of a variant.
+bool IsExperiment(const Match& match, const std::string& parameter) {
+  return parameter == "name" && match.parameters.contains("namespace");
+}
+
+// The keys of all routes are checked here, their numbers by the bounds of their parameters.
 Status CheckPath(const Match& match) {
   for (const Parameter& parameter : PathParameters(match.route->path)) {
     const std::string& value = match.parameters.at(parameter.name);
     RETURN_IF_ERROR(CheckValue(parameter, value));
-    if (parameter.name != "namespace") continue;
-    if (const Status valid = ValidateNamespace(value); !valid.ok()) {
-      return BadField("namespace", Message(valid));
-    }
+    const Status valid = parameter.name == "namespace"         ? ValidateNamespace(value)
+                         : IsExperiment(match, parameter.name) ? ValidateExperimentName(value)
+                                                               : absl::OkStatus();
+    if (!valid.ok()) return BadField(parameter.name, Message(valid));
   }
   return absl::OkStatus();
 }

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/names.h"
+#include "base/printable.h"
 
 namespace shirabe::service {
 namespace {
@@ -64,9 +65,11 @@ class ClientObservations : public KatibObservations {
   StatusOr<TrialKey> Find(const std::string& name) const {
     const size_t slash = name.find('/');
     const std::string ns = slash == std::string::npos ? ns_ : name.substr(0, slash);
+    if (slash != std::string::npos) RETURN_IF_ERROR(ValidateNamespace(ns));
     const auto key = ParseTrialName(slash == std::string::npos ? name : name.substr(slash + 1), ns);
     if (!key) {
-      return absl::NotFoundError("\"" + name + "\" is no name of a trial, such as digits-7");
+      return absl::NotFoundError("\"" + Printable(name) +
+                                 "\" is no name of a trial, such as digits-7");
     }
     if (!ns.empty()) return Checked(*key);
     return FindAnywhere(*key);

@@ -8,6 +8,7 @@
 
 #include "base/address.h"
 #include "base/cancellation.h"
+#include "base/keys.h"
 #include "client/wire.h"
 #include "proto/shirabe/v1/api.grpc.pb.h"
 #include "service/grpc_waiting.h"
@@ -75,11 +76,12 @@ class AskCall : public WaitingCall {
  public:
   AskCall(const v1::AskRequest& request, v1::AskReply* reply)
       : caller_(request.caller()), reply_(reply) {
-    experiment = FromWire(request.experiment());
+    experiment = {request.experiment().namespace_(), request.experiment().name()};
     patience = Patience(request.patience());
   }
 
   std::optional<Status> Begin(std::unique_ptr<client::Client> client) override {
+    if (const Status valid = ValidateKey(experiment); !valid.ok()) return valid;
     ask_.emplace(std::move(client), experiment, caller_);
     const auto asked = ask_->Begin();
     if (asked.ok() && asked->pending && patience > absl::ZeroDuration()) return std::nullopt;
@@ -104,12 +106,13 @@ class AskCall : public WaitingCall {
 class DeleteCall : public WaitingCall {
  public:
   explicit DeleteCall(const v1::DeleteRequest& request) {
-    experiment = FromWire(request.experiment());
+    experiment = {request.experiment().namespace_(), request.experiment().name()};
     patience = Patience(request.patience());
     poll = kDeletionPoll;
   }
 
   std::optional<Status> Begin(std::unique_ptr<client::Client> client) override {
+    if (const Status valid = ValidateKey(experiment); !valid.ok()) return valid;
     deletion_.emplace(std::move(client), experiment);
     Status deleted = deletion_->Begin();
     const bool under_way = absl::IsDeadlineExceeded(deleted);
@@ -138,13 +141,14 @@ class ShirabeService : public Base {
 
   grpc::Status GetExperiment(Context context, const v1::ExperimentRef* request,
                              v1::Experiment* reply) override {
-    return Fetch(context, reply,
-                 [&](client::Client& client) { return client.GetExperiment(FromWire(*request)); });
+    return Fetch(context, *request, reply, &client::Client::GetExperiment);
   }
   grpc::Status ListExperiments(Context context, const v1::ExperimentRef* request,
                                ServerWriter<v1::Experiment>* writer) override {
-    return Stream(context, writer, [&](client::Client& client) {
-      return client.ListExperiments(request->namespace_());
+    return Serve(context, [&](client::Client& client) -> Status {
+      ASSIGN_OR_RETURN(const std::string ns, client::NamespaceFromWire(request->namespace_()));
+      ASSIGN_OR_RETURN(const auto experiments, client.ListExperiments(ns));
+      return WriteAll(experiments, writer);
     });
   }
   grpc::Status SubmitExperiment(Context context, const v1::SubmitRequest* request,
@@ -167,8 +171,9 @@ class ShirabeService : public Base {
     });
   }
   grpc::Status SendIntent(Context context, const v1::Intent* request, v1::Done*) override {
-    return Serve(context, [&](client::Client& client) {
-      return client.Send({request->namespace_(), request->experiment()}, *request);
+    return Serve(context, [&](client::Client& client) -> Status {
+      ASSIGN_OR_RETURN(const ExperimentKey key, FromWire(*request));
+      return client.Send(key, *request);
     });
   }
   Waiting DeleteExperiment(WaitingContext context, const v1::DeleteRequest* request,
@@ -177,28 +182,23 @@ class ShirabeService : public Base {
   }
 
   grpc::Status GetTrial(Context context, const v1::TrialRef* request, v1::Trial* reply) override {
-    return Fetch(context, reply,
-                 [&](client::Client& client) { return client.GetTrial(FromWire(*request)); });
+    return Fetch(context, *request, reply, &client::Client::GetTrial);
   }
   grpc::Status ListTrials(Context context, const v1::ListTrialsRequest* request,
                           ServerWriter<v1::Trial>* writer) override;
   grpc::Status ListAttempts(Context context, const v1::ListAttemptsRequest* request,
                             ServerWriter<v1::Attempt>* writer) override {
-    return Stream(context, writer,
-                  [&](client::Client& client) { return client.ListAttempts(FromWire(*request)); });
+    return Stream(context, *request, writer, &client::Client::ListAttempts);
   }
   grpc::Status ListCheckpoints(Context context, const v1::TrialRef* request,
                                ServerWriter<v1::Checkpoint>* writer) override {
-    return Stream(context, writer, [&](client::Client& client) {
-      return client.ListCheckpoints(FromWire(*request));
-    });
+    return Stream(context, *request, writer, &client::Client::ListCheckpoints);
   }
   grpc::Status ListObservations(Context context, const v1::ListObservationsRequest* request,
                                 ServerWriter<v1::ObservationBlock>* writer) override;
   grpc::Status ListEvents(Context context, const v1::ListEventsRequest* request,
                           ServerWriter<v1::Event>* writer) override {
-    return Stream(context, writer,
-                  [&](client::Client& client) { return client.ListEvents(FromWire(*request)); });
+    return Stream(context, *request, writer, &client::Client::ListEvents);
   }
 
   Waiting AwaitChange(WaitingContext context, const v1::AwaitChangeRequest* request,
@@ -219,7 +219,8 @@ class ShirabeService : public Base {
   grpc::Status GetHolder(Context context, const v1::ExperimentRef* request,
                          v1::Text* reply) override {
     return Serve(context, [&](client::Client& client) -> Status {
-      ASSIGN_OR_RETURN(*reply->mutable_text(), client.Holder(FromWire(*request)));
+      ASSIGN_OR_RETURN(const ExperimentKey key, FromWire(*request));
+      ASSIGN_OR_RETURN(*reply->mutable_text(), client.Holder(key));
       return absl::OkStatus();
     });
   }
@@ -227,7 +228,7 @@ class ShirabeService : public Base {
                        v1::LogChunk* reply) override {
     return Serve(context, [&](client::Client& client) -> Status {
       if (request->offset() < 0) return absl::InvalidArgumentError("offset must be at least 0");
-      const AttemptKey key{FromWire(request->trial()), request->attempt()};
+      ASSIGN_OR_RETURN(const AttemptKey key, FromWire(*request));
       const int64_t most = std::clamp<int64_t>(request->max_bytes(), 1, kMostLog);
       ASSIGN_OR_RETURN(const auto chunk, client.ReadLog(key, request->offset(), most));
       *reply = ToWire(chunk);
@@ -244,6 +245,7 @@ class ShirabeService : public Base {
                                           std::to_string(kMostSuggestions) + ", not " +
                                           std::to_string(request->count()));
       }
+      RETURN_IF_ERROR(ValidateKey(experiment::KeyOf(request->experiment())));
       const CancelScope scope([context] { return context->IsCancelled(); });
       ASSIGN_OR_RETURN(const auto points, client.Suggest(request->experiment(), request->count()));
       *reply = ToWire(points);
@@ -256,7 +258,8 @@ class ShirabeService : public Base {
   grpc::Status Tell(Context context, const v1::TellRequest* request,
                     v1::TellReply* reply) override {
     return Serve(context, [&](client::Client& client) -> Status {
-      ASSIGN_OR_RETURN(const auto reported, client.Tell(FromWire(*request)));
+      ASSIGN_OR_RETURN(const experiment::Report report, FromWire(*request));
+      ASSIGN_OR_RETURN(const auto reported, client.Tell(report));
       reply->set_stop(reported.stop);
       return absl::OkStatus();
     });
@@ -274,18 +277,22 @@ class ShirabeService : public Base {
     return ToGrpc(call(*client));
   }
 
-  template <class Record, class Get>
-  grpc::Status Fetch(Context context, Record* reply, const Get& get) {
+  // The record, or all records, of a key or a query that the request carries.
+  template <class Request, class Record, class Key>
+  grpc::Status Fetch(Context context, const Request& request, Record* reply,
+                     StatusOr<Record> (client::Client::*get)(const Key&)) {
     return Serve(context, [&](client::Client& client) -> Status {
-      ASSIGN_OR_RETURN(*reply, get(client));
+      ASSIGN_OR_RETURN(const Key key, FromWire(request));
+      ASSIGN_OR_RETURN(*reply, (client.*get)(key));
       return absl::OkStatus();
     });
   }
-
-  template <class Record, class List>
-  grpc::Status Stream(Context context, ServerWriter<Record>* writer, const List& list) {
+  template <class Request, class Record, class Query>
+  grpc::Status Stream(Context context, const Request& request, ServerWriter<Record>* writer,
+                      StatusOr<std::vector<Record>> (client::Client::*list)(const Query&)) {
     return Serve(context, [&](client::Client& client) -> Status {
-      ASSIGN_OR_RETURN(const auto records, list(client));
+      ASSIGN_OR_RETURN(const Query query, FromWire(request));
+      ASSIGN_OR_RETURN(const auto records, (client.*list)(query));
       return WriteAll(records, writer);
     });
   }
@@ -304,7 +311,7 @@ class ShirabeService : public Base {
 grpc::Status ShirabeService::ListTrials(Context context, const v1::ListTrialsRequest* request,
                                         ServerWriter<v1::Trial>* writer) {
   return Serve(context, [&](client::Client& client) -> Status {
-    db::TrialQuery query = FromWire(*request);
+    ASSIGN_OR_RETURN(db::TrialQuery query, FromWire(*request));
     for (int64_t left = query.limit; left != 0;) {
       query.limit = left < 0 ? kPage : std::min(left, kPage);
       ASSIGN_OR_RETURN(const auto page, client.ListTrials(query));
@@ -321,7 +328,8 @@ grpc::Status ShirabeService::ListObservations(Context context,
                                               const v1::ListObservationsRequest* request,
                                               ServerWriter<v1::ObservationBlock>* writer) {
   return Serve(context, [&](client::Client& client) -> Status {
-    ASSIGN_OR_RETURN(const auto rows, client.ListObservations(FromWire(*request)));
+    ASSIGN_OR_RETURN(const db::ObservationQuery query, FromWire(*request));
+    ASSIGN_OR_RETURN(const auto rows, client.ListObservations(query));
     for (size_t begin = 0; begin < rows.size(); begin += kBlock) {
       v1::ObservationBlock block;
       for (size_t i = begin; i < std::min(rows.size(), begin + kBlock); ++i) {

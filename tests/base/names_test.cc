@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/keys.h"
 #include "proto/shirabe/v1/records.pb.h"
 
 namespace shirabe {
@@ -55,6 +56,30 @@ TEST(Names, ErrorsNameTheValueAndTheRule) {
               std::string::npos)
         << Message(status);
   }
+}
+
+TEST(Names, ErrorsShowNoMoreThanAPartOfALongName) {
+  const Status status = ValidateNamespace(std::string(1 << 20, 'x') + std::string("\0\n", 2));
+  EXPECT_LT(status.message().size(), 400u);
+  EXPECT_EQ(Message(ValidateNamespace(std::string("a\0b", 3))).find('\0'), std::string::npos);
+}
+
+TEST(Names, KeysFromOutsideAreNamesAndNumbersFromOne) {
+  const ExperimentKey experiment{"team", "digits"};
+  EXPECT_TRUE(ValidateKey(experiment).ok());
+  EXPECT_TRUE(ValidateKey(TrialKey{experiment, 1}).ok());
+  EXPECT_TRUE(ValidateKey(AttemptKey{{experiment, kMaxTrialNumber}, 1}).ok());
+  for (const ExperimentKey& key :
+       {ExperimentKey{"", "digits"}, ExperimentKey{"team", ""}, ExperimentKey{"..", "digits"},
+        ExperimentKey{"team", "../digits"}, ExperimentKey{"team", std::string("d\0", 2)}}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(ValidateKey(key))) << ToString(key);
+    EXPECT_TRUE(absl::IsInvalidArgument(ValidateKey(AttemptKey{{key, 1}, 1}))) << ToString(key);
+  }
+  for (const int64_t number : {int64_t{0}, int64_t{-1}, INT64_MIN, INT64_MAX}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(ValidateKey(TrialKey{experiment, number}))) << number;
+  }
+  EXPECT_TRUE(absl::IsInvalidArgument(ValidateKey(AttemptKey{{experiment, 1}, 0})));
+  EXPECT_TRUE(absl::IsInvalidArgument(ValidateKey(AttemptKey{{experiment, 1}, INT32_MAX})));
 }
 
 TEST(Names, KeysOfRecords) {
