@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "absl/strings/cord.h"
+
 namespace shirabe {
 namespace {
 
@@ -29,7 +31,11 @@ absl::StatusCode CodeOfErrno(int error) {
 
 Status Prefix(const std::string& prefix, const Status& status) {
   if (status.ok()) return status;
-  return Status(status.code(), prefix + ": " + Message(status));
+  Status longer(status.code(), prefix + ": " + Message(status));
+  status.ForEachPayload([&longer](absl::string_view type, const absl::Cord& payload) {
+    longer.SetPayload(type, payload);
+  });
+  return longer;
 }
 
 Status ErrnoStatus(const std::string& what, int error) {

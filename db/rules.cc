@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
+#include "db/lease_lost.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
 
@@ -174,7 +175,7 @@ Status CheckEpoch(const Batch& batch, const v1::Lease& lease) {
       lease.holder().empty() ? "nobody" : absl::StrCat("\"", lease.holder(), "\"");
   const std::string writer =
       batch.epoch ? absl::StrCat("under epoch ", *batch.epoch) : "without a lease";
-  return absl::FailedPreconditionError(absl::StrCat(
+  return LeaseLostError(absl::StrCat(
       "lease lost: experiment ", ToString(batch.experiment), " is now held by ", holder, " (epoch ",
       lease.epoch(), "), and this write was made ", writer, ": acquire the lease first"));
 }

@@ -3,7 +3,7 @@
 //
 // The order of refusals is the same everywhere, too: a malformed batch (kInvalidArgument), an
 // experiment that is there already (kAborted) or not there (kNotFound), a lease that is not the
-// writer's (kFailedPrecondition), a stale fence (kPermissionDenied), a revision that moved on
+// writer's (IsLeaseLost), a stale fence (kPermissionDenied), a revision that moved on
 // (kAborted), a trial that does not exist (kNotFound). Functions without state, safe from any
 // thread.
 #pragma once
@@ -25,8 +25,8 @@ Status ValidateBatch(const Batch& batch);
 // no owner who could be overtaken.
 bool Creates(const Batch& batch);
 
-// kFailedPrecondition, naming the holder, if the batch writes what only the holder may write and
-// was not written under the present epoch.
+// IsLeaseLost (db/lease_lost.h), naming the holder, if the batch writes what only the holder may
+// write and was not written under the present epoch.
 Status CheckEpoch(const Batch& batch, const v1::Lease& lease);
 
 // The lease after `request`: renewed, or with the next epoch. kAlreadyExists if another holds it.

@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/process_id.h"
+#include "db/lease_lost.h"
 #include "experiment/reconciler.h"
 #include "experiment/submit.h"
 
@@ -264,32 +265,35 @@ class QueueController : public Controller {
       next->second.running = true;
       next->second.again = false;
       lock.unlock();
-      auto result = reconciler_->Reconcile(key);
-      if (absl::IsNotFound(result.status())) result = RemoveRest(key, result.status());
+      const auto result = reconciler_->Reconcile(key);
+      const Fate fate = FateOf(key, result.status());
       lock.lock();
-      Settle(key, result);
+      Settle(key, result, fate);
     }
   }
 
-  // Of an experiment that is deleted, though its last pass did not come to its end. Of one that is
-  // there, and lacks something else, nothing is touched: it is trouble, and tried again.
-  Status RemoveRest(const ExperimentKey& key, const Status& missing) {
-    if (!absl::IsNotFound(options_.store->GetExperiment(key).status())) {
-      return absl::UnavailableError(Message(missing));
-    }
-    const Status removed = executor_->RemoveFiles(key, 0);
-    return removed.ok() ? missing : absl::UnavailableError(Message(removed));
+  // What a pass means for an experiment that is owned here. A status alone does not say: a file may
+  // be missing or refused as well as a record.
+  enum class Fate { kOurs, kLost, kDeleted, kTrouble };
+
+  Fate FateOf(const ExperimentKey& key, const Status& status) {
+    if (status.ok()) return Fate::kOurs;
+    if (db::IsLeaseLost(status)) return Fate::kLost;
+    const bool deleted =
+        absl::IsNotFound(status) && absl::IsNotFound(options_.store->GetExperiment(key).status());
+    // Its last pass did not come to its end: the rest of it is removed.
+    return deleted && executor_->RemoveFiles(key, 0).ok() ? Fate::kDeleted : Fate::kTrouble;
   }
 
-  // All retry policy of the controller: one switch over what a pass may say.
-  void Settle(const ExperimentKey& key, const StatusOr<ReconcileResult>& result) {
+  // All retry policy of the controller.
+  void Settle(const ExperimentKey& key, const StatusOr<ReconcileResult>& result, Fate fate) {
     const auto found = entries_.find(key);
     if (found == entries_.end()) return;
     Entry& entry = found->second;
     entry.running = false;
     const absl::Duration now = options_.clock->Monotonic();
-    switch (result.status().code()) {
-      case absl::StatusCode::kOk:
+    switch (fate) {
+      case Fate::kOurs:
         entry.failures = 0;
         entry.trouble.clear();
         // What came meanwhile it may not have seen: then the next pass says whether it is over.
@@ -297,14 +301,12 @@ class QueueController : public Controller {
         entry.idle = result->idle && !entry.again;
         entry.due = now + (entry.again ? absl::ZeroDuration() : result->requeue_after);
         break;
-      case absl::StatusCode::kFailedPrecondition:  // the lease went to another process
+      case Fate::kLost:
         entry.lost = absl::AbortedError(Message(result.status()));
         reconciler_->Disown(key);
         break;
-      case absl::StatusCode::kNotFound:  // deleted
-        entry.ended = true;
-        break;
-      default:
+      case Fate::kDeleted: entry.ended = true; break;
+      case Fate::kTrouble:
         entry.trouble = Message(result.status());
         entry.due = now + std::min(kFirstRetry * (1 << std::min(entry.failures, 10)), kLastRetry);
         if (++entry.failures == 1) {

@@ -1,6 +1,7 @@
 #include "experiment/reconciler.h"
 
 #include "base/log.h"
+#include "db/lease_lost.h"
 #include "experiment/checkpoints.h"
 #include "experiment/pass.h"
 
@@ -56,7 +57,7 @@ StatusOr<ReconcileResult> Reconciler::Reconcile(const ExperimentKey& key) {
     std::lock_guard lock(mutex_);
     const auto found = owned_.find(key);
     if (found == owned_.end()) {
-      return absl::FailedPreconditionError("experiment " + ToString(key) + " is not owned here");
+      return db::LeaseLostError("experiment " + ToString(key) + " is not owned here");
     }
     owned = &found->second;  // stays where it is until Disown, which waits for this call
   }

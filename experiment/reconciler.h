@@ -64,8 +64,8 @@ class Reconciler {
   // Where reports for it are put, to be taken by the next pass; null if it is not owned.
   std::shared_ptr<Inbox> InboxOf(const ExperimentKey& key);  // shared with who waits at it
 
-  // One pass. kFailedPrecondition: the lease is lost, disown it. Other errors: nothing was done
-  // that a later call would not do again; call again after a while.
+  // One pass. db::IsLeaseLost: it went to another process, disown it. Other errors: nothing was
+  // done that a later call would not do again; call again after a while.
   StatusOr<ReconcileResult> Reconcile(const ExperimentKey& key);
 
  private:

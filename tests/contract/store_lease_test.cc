@@ -65,7 +65,7 @@ TEST_P(StoreContract, OnlyTheHolderWrites) {
     for (const std::optional<int64_t> epoch : {std::optional<int64_t>(), {1}, {3}}) {
       batch->epoch = epoch;
       const Status status = Refusal(*batch);
-      EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+      EXPECT_TRUE(IsLeaseLost(status)) << status;
       EXPECT_THAT(Message(status), HasSubstr("\"b\""));
     }
     batch->epoch = 2;
@@ -87,7 +87,7 @@ TEST_P(StoreContract, AnEpochThatNeverWasIsRefused) {
   Batch batch = For();
   batch.epoch = 1;
   batch.trials = {{Trial(1), 0}};
-  EXPECT_TRUE(absl::IsFailedPrecondition(Refusal(batch)));
+  EXPECT_TRUE(IsLeaseLost(Refusal(batch)));
 }
 
 TEST_P(StoreContract, ReleasesAtOnceAndRemembersTheEpoch) {
@@ -118,7 +118,7 @@ TEST_P(StoreContract, DeletionFencesTheFormerHolder) {
   batch.epoch = 1;
   batch.trials = {{Trial(2), 0}};
   const Status late = Refusal(batch);
-  EXPECT_TRUE(absl::IsFailedPrecondition(late)) << late;
+  EXPECT_TRUE(IsLeaseLost(late)) << late;
   EXPECT_THAT(Message(late), HasSubstr("nobody"));
   const auto lease = Acquire("b");
   EXPECT_GT(lease->epoch(), 1);

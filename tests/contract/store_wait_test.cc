@@ -76,7 +76,7 @@ TEST_P(StoreContract, TwoStoresOfOneDatabaseShareEverything) {
   late.epoch = 1;
   late.trials = {{Trial(1, v1::TRIAL_FAILED), created}};
   late.observations = {Row(1, "loss", 7)};
-  EXPECT_TRUE(absl::IsFailedPrecondition(Refusal(late)));
+  EXPECT_TRUE(IsLeaseLost(Refusal(late)));
   late.epoch = 2;
   EXPECT_EQ(*other->Commit(late), created + 1) << "revisions are the database's";
   EXPECT_TRUE(absl::IsAborted(Refusal(late))) << "it has moved on";

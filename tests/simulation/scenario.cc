@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_format.h"
 #include "base/number.h"
+#include "db/lease_lost.h"
 #include "experiment/submit.h"
 
 namespace shirabe::simulation {
@@ -194,7 +195,7 @@ std::string Scenario::Step() {
     Boot();
     return invariants_.AfterStep(most_parallel_);
   }
-  if (absl::IsFailedPrecondition(result.status())) {
+  if (db::IsLeaseLost(result.status())) {
     return "the owner was told that it is none: " + result.status().ToString();
   }
   if (result.ok()) {
@@ -327,7 +328,7 @@ std::string Scenario::CheckZombie() {
   const int64_t before = *disk_->Revision();
   const auto result = zombie_->Reconcile(key_);
   if (*disk_->Revision() != before) return "a process without the lease wrote something";
-  if (!result.ok() && absl::IsFailedPrecondition(result.status())) zombie_ = nullptr;
+  if (!result.ok() && db::IsLeaseLost(result.status())) zombie_ = nullptr;
   return "";
 }
 
