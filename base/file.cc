@@ -4,14 +4,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <system_error>
 #include <utility>
 
+#include "base/beneath.h"
+#include "base/remove_tree.h"
+
 namespace shirabe {
 namespace {
+
+constexpr int kCreateTries = 10;
 
 Status WriteAll(int fd, const std::string& contents, const std::string& path) {
   size_t done = 0;
@@ -25,7 +29,14 @@ Status WriteAll(int fd, const std::string& contents, const std::string& path) {
 }
 
 Status WriteNew(const std::string& path, const std::string& contents, bool durable) {
-  Fd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  // What an earlier writer left, or a program put there, is not written to: a link may lead
+  // anywhere, and a pipe makes its writer wait.
+  Fd fd;
+  for (int tries = 0; tries < kCreateTries && !fd.valid(); ++tries) {
+    if (unlink(path.c_str()) != 0 && errno != ENOENT) break;
+    fd = Fd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+    if (!fd.valid() && errno != EEXIST) break;
+  }
   if (!fd.valid()) return ErrnoStatus("cannot create " + path, errno);
   RETURN_IF_ERROR(WriteAll(fd.get(), contents, path));
   if (durable && fsync(fd.get()) != 0) return ErrnoStatus("cannot sync " + path, errno);
@@ -92,31 +103,10 @@ Status MakeDirs(const std::string& path) {
   return error ? ErrnoStatus("cannot create folder " + path, error.value()) : absl::OkStatus();
 }
 
-Status RemoveAll(const std::string& path) {
-  std::error_code error;
-  // Somebody else who removes the same may be ahead of us at any entry.
-  for (int tries = 0; tries < 10; ++tries) {
-    std::filesystem::remove_all(path, error);
-    if (error != std::errc::no_such_file_or_directory) break;
-  }
-  return error ? ErrnoStatus("cannot remove " + path, error.value()) : absl::OkStatus();
-}
+Status RemoveAll(const std::string& path) { return RemoveTree(path); }
 
 std::string Tail(const std::string& path, int lines, int64_t max_bytes) {
-  Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  struct stat info;
-  if (!fd.valid() || fstat(fd.get(), &info) != 0) return "";
-  const int64_t start = std::max<int64_t>(0, info.st_size - max_bytes);
-  std::string text(static_cast<size_t>(info.st_size - start), '\0');
-  const ssize_t n = pread(fd.get(), text.data(), text.size(), start);
-  text.resize(n > 0 ? static_cast<size_t>(n) : 0);
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  size_t first = text.size() + 1;  // of the lines taken so far
-  for (int i = 0; i < lines && first > 0; ++i) {
-    const size_t newline = first < 2 ? std::string::npos : text.rfind('\n', first - 2);
-    first = newline == std::string::npos ? 0 : newline + 1;
-  }
-  return first > text.size() ? "" : text.substr(first);
+  return TailBeneath("", path, lines, max_bytes);
 }
 
 }  // namespace shirabe

@@ -12,6 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/process_id.h"
 #include "base/rng.h"
 #include "client/actor.h"
@@ -48,11 +49,6 @@ template <class Record>
 StatusOr<Record> OneRecord(StatusOr<db::Versioned<Record>> item) {
   RETURN_IF_ERROR(item.status());
   return std::move(item->record);
-}
-
-StatusOr<LogChunk> ReadChunk(const std::string& path, int64_t offset, int64_t max_bytes) {
-  ASSIGN_OR_RETURN(trial::LogPiece piece, trial::ReadLog(path, offset, max_bytes));
-  return LogChunk{.text = std::move(piece.text), .next = piece.next, .at_end = piece.at_end};
 }
 
 // Who runs an experiment while something is asked of it: the attached controller, one of our own
@@ -125,7 +121,9 @@ class StoreClient : public LocalClient {
 
   StatusOr<LogChunk> ReadLog(const AttemptKey& key, int64_t offset, int64_t max_bytes) override {
     RETURN_IF_ERROR(namespaces_.CheckReadable(key.trial.experiment));
-    return ReadChunk(LogPlace(key), offset, max_bytes);
+    ASSIGN_OR_RETURN(trial::LogPiece piece,
+                     trial::ReadLog(LogPlace(key), offset, max_bytes, layout_.home()));
+    return LogChunk{.text = std::move(piece.text), .next = piece.next, .at_end = piece.at_end};
   }
   std::string LogPlace(const AttemptKey& key) override { return layout_.Paths(key).log; }
 
@@ -385,6 +383,13 @@ StatusOr<experiment::Reported> StoreClient::Tell(const experiment::Report& repor
 
 StatusOr<std::unique_ptr<LocalClient>> LocalClient::Open(LocalOptions options) {
   const bool empty = options.read_only && IsStillAbsent(options.place);
+  if (!options.read_only) {
+    // What cannot be kept there is said by whoever needs it.
+    const Status kept = trial::Layout(options.place.home).KeepPrivate();
+    if (!kept.ok()) {
+      Log(LogLevel::kWarning, "the data directory is not private", {{"error", Message(kept)}});
+    }
+  }
   ASSIGN_OR_RETURN(auto store, db::Open(empty ? "memory:" : options.place.db, options.read_only));
   return std::make_unique<StoreClient>(std::move(store), std::move(options));
 }

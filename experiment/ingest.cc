@@ -192,8 +192,9 @@ Status IngestPoints(State& state, Live& live, std::vector<metrics::Point> points
 StatusOr<Ingested> Ingest(State& state, Live& live, const metrics::Source& source,
                           db::Store& store) {
   v1::Attempt& attempt = live.open->record;
-  ASSIGN_OR_RETURN(metrics::Collected collected,
-                   state.collector->Collect(source, attempt.cursor()));
+  auto read = state.collector->Collect(source, attempt.cursor());
+  if (!read.ok()) return Ingested{.unreadable = read.status()};
+  metrics::Collected collected = *std::move(read);
   Ingested result{.news = !collected.points.empty(), .more = collected.more};
   // Kept in memory even where nothing was found, or a chatty program's output would be read again
   // and again; it is written with the next news, and until then an old cursor does no harm.

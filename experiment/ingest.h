@@ -15,6 +15,7 @@ namespace shirabe::experiment {
 struct Ingested {
   bool news = false;  // something was read
   bool more = false;  // there is more to read at once
+  Status unreadable;  // not OK: where the metrics should be there is no file that can be read
 };
 
 // Reads on from the attempt's cursor. `source` says where, and whether the program has ended.

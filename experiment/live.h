@@ -24,8 +24,9 @@ struct Live {
   // Not stored: what this process did about the open attempt.
   bool started = false;
   bool stop_sent = false;
-  bool stop_now = false;       // and without grace
-  bool exited = false;         // its program has ended; the rest of its output is being read
+  bool stop_now = false;  // and without grace
+  bool exited = false;    // its program has ended; the rest of its output is being read
+  std::optional<absl::Duration> unread_since;  // monotonic; nothing of it could be read since
   bool judge = false;          // it has reported: the early-stopping rule is to be asked
   absl::Duration start_again;  // monotonic; after a Start that had no room
   absl::Duration collect_at;   // monotonic

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "base/log.h"
+#include "metrics/journal.h"
 #include "trial/log_file.h"
 
 namespace shirabe::experiment {
@@ -26,12 +27,12 @@ void LogTrims::Note(Live& live, const metrics::Source& source) {
   const int64_t read = ReadOf(live.open->record, source);
   // An old cursor is no harm as long as what it has still to read is there.
   live.open_changed = true;
-  logs_.emplace_back(source.log, read);
+  logs_.push_back({source.log, metrics::RootOf(source, source.log), read});
 }
 
 void LogTrims::Run() const {
-  for (const auto& [path, read] : logs_) {
-    const Status trimmed = trial::TrimLog(path, read);
+  for (const LongLog& log : logs_) {
+    const Status trimmed = trial::TrimLog(log.path, log.read, {}, log.root);
     if (trimmed.ok() || absl::IsUnimplemented(trimmed)) continue;
     Log(LogLevel::kWarning, "a long log could not be shortened", {{"error", Message(trimmed)}});
   }

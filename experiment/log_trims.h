@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "experiment/live.h"
@@ -21,7 +20,11 @@ class LogTrims {
   void Run() const;
 
  private:
-  std::vector<std::pair<std::string, int64_t>> logs_;  // and how far each was read
+  struct LongLog {
+    std::string path, root;
+    int64_t read = 0;  // how far
+  };
+  std::vector<LongLog> logs_;
 };
 
 }  // namespace shirabe::experiment

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_format.h"
 #include "base/log.h"
+#include "db/lease_lost.h"
 #include "experiment/asks.h"
 #include "experiment/ingest.h"
 #include "experiment/request.h"
@@ -15,6 +16,7 @@ namespace {
 
 constexpr absl::Duration kMinCollectInterval = absl::Milliseconds(250);
 constexpr absl::Duration kMaxCollectInterval = absl::Seconds(1);
+constexpr absl::Duration kUnreadPatience = absl::Seconds(30);
 constexpr absl::Duration kNoteStartAfter = absl::Milliseconds(50);
 constexpr absl::Duration kStartPause = absl::Seconds(1);          // nothing was free
 constexpr absl::Duration kVerifyPause = absl::Milliseconds(100);  // a checkpoint is being verified
@@ -66,7 +68,7 @@ Status Pass::CommitOrCheckLease() {
   if (std::none_of(state_.live().begin(), state_.live().end(), to_start)) return absl::OkStatus();
   ASSIGN_OR_RETURN(const v1::Lease lease, options_.store->GetLease(state_.key()));
   if (lease.epoch() == state_.epoch()) return absl::OkStatus();
-  return absl::FailedPreconditionError("the lease went to " + lease.holder());
+  return db::LeaseLostError("the lease went to " + lease.holder());
 }
 
 void Pass::TakeReports() {
@@ -139,7 +141,7 @@ Status Pass::ObserveOpen(Live& live, const trial::Sighting* sighting) {
   if (sighting->placement.has_start_time()) RETURN_IF_ERROR(NoteRunning(live, *sighting));
   ASSIGN_OR_RETURN(const bool complete, CollectRest(live));
   if (!complete) {
-    Requeue(absl::ZeroDuration());
+    Requeue(live.unread_since ? kMinCollectInterval : absl::ZeroDuration());
     return absl::OkStatus();
   }
   RETURN_IF_ERROR(NoteCheckpoints(live, *sighting));
@@ -207,6 +209,14 @@ StatusOr<bool> Pass::CollectLive(Live& live) {
   }
   const metrics::Source source = SourceOf(live);
   ASSIGN_OR_RETURN(const Ingested ingested, Ingest(state_, live, source, *options_.store));
+  if (!ingested.unreadable.ok()) {
+    GiveUpReading(live, ingested.unreadable);
+    live.collect_interval = kMaxCollectInterval;
+    live.collect_at = monotonic_ + live.collect_interval;
+    Requeue(live.collect_interval);
+    return true;
+  }
+  live.unread_since.reset();
   trims_.Note(live, source);
   live.collect_interval = ingested.news
                               ? kMinCollectInterval
@@ -224,8 +234,19 @@ StatusOr<bool> Pass::CollectRest(Live& live) {
   metrics::Source source = SourceOf(live);
   source.ended = true;
   ASSIGN_OR_RETURN(const Ingested ingested, Ingest(state_, live, source, *options_.store));
+  if (!ingested.unreadable.ok()) return GiveUpReading(live, ingested.unreadable);
   trims_.Note(live, source);
   return !ingested.more;
+}
+
+// What a program put where its metrics should be ends its attempt, and nothing else: at once where
+// it can never be read, after a while where the disk may answer again. True if it is given up.
+bool Pass::GiveUpReading(Live& live, const Status& unreadable) {
+  const bool never = absl::IsInvalidArgument(unreadable) || absl::IsPermissionDenied(unreadable);
+  if (!live.unread_since) live.unread_since = monotonic_;
+  if (!never && monotonic_ - *live.unread_since < kUnreadPatience) return false;
+  RequestStop(live, never ? v1::APP_ERROR : v1::INFRASTRUCTURE, Message(unreadable));
+  return true;
 }
 
 // ---- after the commit --------------------------------------------------------------------------
@@ -315,6 +336,8 @@ void Pass::StartOpen(Live& live) {
     live.start_again = monotonic_ + pause;
     return Requeue(pause);
   }
+  // Something is in the way of this attempt alone; it is closed without having run.
+  if (absl::IsDataLoss(status)) return RequestStop(live, v1::APP_ERROR, Message(status));
   // Every trial would fail in the same way, so the experiment does, and says why.
   state_.mutable_status().mutable_shirabe()->set_fatal(Message(status));
   Requeue(absl::ZeroDuration());

@@ -45,6 +45,7 @@ class Pass {
   void StopStray(const trial::Sighting& sighting);
   StatusOr<bool> CollectLive(Live& live);
   StatusOr<bool> CollectRest(Live& live);
+  bool GiveUpReading(Live& live, const Status& unreadable);
   void Finish(Live& live, const trial::Sighting& sighting);
   v1::Cause CauseOf(const Live& live, const trial::Sighting& sighting) const;
   void FinishTrial(Live& live, const NextStep& next);

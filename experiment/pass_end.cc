@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
-#include "base/file.h"
+#include "base/beneath.h"
 #include "base/printable.h"
 #include "experiment/objective.h"
 #include "experiment/pass.h"
@@ -79,7 +79,10 @@ void Pass::Finish(Live& live, const trial::Sighting& sighting) {
   v1::Attempt& attempt = live.open->record;
   v1::Trial& trial = live.trial.record;
   forget_.push_back(sighting.key);
-  attempt.set_message(Printable(sighting.message));
+  // Why we ended it says more than how it ended then.
+  const bool ours =
+      attempt.stop().cause() == v1::APP_ERROR || attempt.stop().cause() == v1::INFRASTRUCTURE;
+  attempt.set_message(Printable(ours ? attempt.stop().reason() : sighting.message));
   if (sighting.exit_code) attempt.set_exit_code(*sighting.exit_code);
   attempt.set_signal(sighting.signal);
   *attempt.mutable_end_time() =
@@ -116,7 +119,7 @@ void Pass::FinishTrial(Live& live, const NextStep& next) {
   const trial::AttemptPaths paths = options_.executor->Paths(KeyOf(state_, attempt));
   if (charged || attempt.cause() == v1::COMPLETED) trial.set_message(EndMessage(attempt));
   if (charged && !IsPreemption(attempt.cause())) {
-    attempt.set_log_tail(Printable(Tail(paths.log, kTailLines)));
+    attempt.set_log_tail(Printable(TailBeneath(FolderAbove(paths.log, 3), paths.log, kTailLines)));
   }
   live.trial_changed = true;
   if (next.kind == NextStep::Kind::kRetry) return Retry(live, next);
@@ -160,7 +163,8 @@ void Pass::Complete(Live& live, std::string reason) {
     phase = v1::TRIAL_METRICS_UNAVAILABLE;
     reason = "MetricsUnavailable";
     trial.set_message(Printable(metrics::DescribeSource(source)));
-    live.open->record.set_log_tail(Printable(Tail(source.log, kTailLines)));
+    live.open->record.set_log_tail(
+        Printable(TailBeneath(FolderAbove(source.log, 3), source.log, kTailLines)));
   } else if (!trial.has_objective()) {
     reason = "ObjectiveNotFinite";
     trial.set_infeasible(true);

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "metrics/describe.h"
+#include "metrics/journal.h"
 #include "metrics/tail.h"
 
 namespace shirabe::metrics {
@@ -39,7 +40,7 @@ v1::CollectorCursor StartCursor(const Source& source) {
   const CollectorInfo* info = FindCollector(source.spec);
   if (info == nullptr) return cursor;
   for (const std::string& path : info->shared_files(source)) {
-    v1::FileCursor file = EndOfFile(path);
+    v1::FileCursor file = EndOfFile(path, RootOf(source, path));
     if (file.inode() != 0) *cursor.add_files() = std::move(file);
   }
   return cursor;

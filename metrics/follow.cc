@@ -1,12 +1,13 @@
 #include "metrics/follow.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <utility>
+
+#include "base/beneath.h"
 
 namespace shirabe::metrics {
 namespace {
@@ -15,21 +16,14 @@ constexpr uint64_t kEdgeBytes = 64;  // at each end of what was read, kept to re
 
 }  // namespace
 
-StatusOr<std::optional<OpenFile>> OpenToFollow(const std::string& path) {
-  // O_NONBLOCK, or opening a named pipe would wait for its writer.
-  Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!fd.valid() && (errno == ENOENT || errno == ENOTDIR)) return std::nullopt;
-  if (!fd.valid()) return ErrnoStatus("cannot open " + path, errno);
+StatusOr<std::optional<OpenFile>> OpenToFollow(const std::string& root, const std::string& path) {
+  auto fd = OpenBeneath(root, path);
+  if (absl::IsNotFound(fd.status())) return std::nullopt;
+  RETURN_IF_ERROR(Prefix("cannot read metrics", fd.status()));
   struct stat info;
-  if (fstat(fd.get(), &info) != 0) return ErrnoStatus("cannot examine " + path, errno);
-  if (!S_ISREG(info.st_mode)) {
-    return absl::FailedPreconditionError(
-        "cannot read metrics from " + path + ": it is " +
-        (S_ISDIR(info.st_mode) ? "a directory" : "not a regular file") +
-        "; name the file that the program writes");
-  }
+  if (fstat(fd->get(), &info) != 0) return ErrnoStatus("cannot examine " + path, errno);
   OpenFile file;
-  file.fd = std::move(fd);
+  file.fd = *std::move(fd);
   file.inode = info.st_ino;
   file.size = static_cast<uint64_t>(info.st_size);
   return std::optional<OpenFile>(std::move(file));

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/rng.h"
+#include "metrics/journal.h"
 #include "metrics/json_line.h"
 #include "metrics/tail.h"
 
@@ -49,6 +50,7 @@ Status ReadHypertune(const std::string& path, Intake& intake) {
   const std::unique_ptr<LineParser> parser = MakeHypertuneParser(intake.metrics());
   TailRequest request;
   request.cursor = intake.CursorOf(path);
+  request.root = RootOf(intake.source(), path);
   request.ended = intake.source().ended;
   request.return_ends_line = parser->ReturnEndsLine();
   request.rewritten = true;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/beneath.h"
 #include "metrics/hypertune.h"
 #include "metrics/json_line.h"
 #include "metrics/tail.h"
@@ -21,6 +22,7 @@ Status TakeLines(const std::string& path, const ParserMaker& make_parser,
   const bool is_metrics_file = path == intake.source().metrics_file;
   TailRequest request;
   request.cursor = intake.CursorOf(path);
+  request.root = RootOf(intake.source(), path);
   request.ended = intake.source().ended;
   request.copies = intake.source().copies;
   request.return_ends_line = parser->ReturnEndsLine();
@@ -71,6 +73,12 @@ StatusOr<Collected> ReadAttempt(const Source& source, const Feed& feed,
     RETURN_IF_ERROR(feed(intake));
   }
   return intake.Finish();
+}
+
+std::string RootOf(const Source& source, const std::string& path) {
+  // EXPERIMENT/TRIAL/ATTEMPT/log
+  const std::string root = FolderAbove(source.log, 3);
+  return root != "/" && path.compare(0, root.size() + 1, root + "/") == 0 ? root : "";
 }
 
 std::string SourcePath(const Source& source) {

@@ -26,6 +26,10 @@ Feed LineFeed(std::string path, ParserMaker make_parser);
 StatusOr<Collected> ReadAttempt(const Source& source, const Feed& feed,
                                 const v1::CollectorCursor& cursor);
 
+// What is trusted when a file of the source is opened (base/beneath.h): the folder of the
+// experiment, if it lies in there; else "", the folder that the specification names.
+std::string RootOf(const Source& source, const std::string& path);
+
 // Where the file, or the folder, of source.fileSystemPath lies: as it stands if it is absolute,
 // else in the trial's working directory.
 std::string SourcePath(const Source& source);

@@ -17,8 +17,8 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "base/beneath.h"
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/log.h"
 #include "metrics/text.h"
 
@@ -75,21 +75,25 @@ class Journal {
 
   void Append(std::string lines) {
     if (lines.empty()) return;
-    const Fd fd(open(path_.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0644));
-    if (!fd.valid()) return Complain("cannot open it");
+    const auto fd = OpenBeneath("", path_, O_RDWR | O_APPEND | O_CREAT);
+    if (!fd.ok()) return Complain(fd.status());
     char last = '\n';
-    const off_t size = lseek(fd.get(), 0, SEEK_END);
-    if (size > 0 && pread(fd.get(), &last, 1, size - 1) != 1) return Complain("cannot read it");
+    const off_t size = lseek(fd->get(), 0, SEEK_END);
+    if (size > 0 && pread(fd->get(), &last, 1, size - 1) != 1) {
+      return Complain(ErrnoStatus("cannot read it", errno));
+    }
     if (last != '\n') lines.insert(0, "\n");
-    const ssize_t written = write(fd.get(), lines.data(), lines.size());
-    if (written != static_cast<ssize_t>(lines.size())) Complain("cannot write to it");
+    const ssize_t written = write(fd->get(), lines.data(), lines.size());
+    if (written != static_cast<ssize_t>(lines.size())) {
+      Complain(ErrnoStatus("cannot write to it", errno));
+    }
   }
 
  private:
-  void Complain(const char* what) {
+  void Complain(const Status& status) {
     if (std::exchange(complained_, true)) return;
     Log(LogLevel::kWarning, "metrics that a program serves cannot be kept",
-        {{"file", path_}, {"error", ErrnoStatus(what, errno).ToString()}});
+        {{"file", path_}, {"error", Message(status)}});
   }
 
   const std::string path_;

@@ -13,17 +13,22 @@
 namespace shirabe::metrics {
 namespace {
 
+constexpr int kMaxEntries = 10'000;  // of a folder that are looked at; a program may make millions
+
 // The file of the cursor under another name in its folder, where rotation has put it.
-StatusOr<std::optional<OpenFile>> FindRenamed(const v1::FileCursor& cursor, bool copies) {
+StatusOr<std::optional<OpenFile>> FindRenamed(const TailRequest& request) {
+  const v1::FileCursor& cursor = request.cursor;
   const std::filesystem::path folder = std::filesystem::path(cursor.path()).parent_path();
   const std::unique_ptr<DIR, int (*)(DIR*)> dir(opendir(folder.empty() ? "." : folder.c_str()),
                                                 closedir);
   if (dir == nullptr) return std::nullopt;
-  while (const dirent* entry = readdir(dir.get())) {
-    if (entry->d_type == DT_DIR || (!copies && entry->d_ino != cursor.inode())) continue;
-    auto file = OpenToFollow((folder / entry->d_name).string());
+  for (int entries = 0; entries < kMaxEntries; ++entries) {
+    const dirent* entry = readdir(dir.get());
+    if (entry == nullptr) break;
+    if (entry->d_type == DT_DIR || (!request.copies && entry->d_ino != cursor.inode())) continue;
+    auto file = OpenToFollow(request.root, (folder / entry->d_name).string());
     if (!file.ok() || !*file) continue;
-    ASSIGN_OR_RETURN(const bool continued, IsContinued(**file, cursor, copies));
+    ASSIGN_OR_RETURN(const bool continued, IsContinued(**file, cursor, request.copies));
     if (continued) return std::move(*file);
   }
   return std::nullopt;
@@ -39,14 +44,14 @@ class Reader {
 
   StatusOr<TailResult> Run() {
     v1::FileCursor& cursor = result_.cursor;
-    ASSIGN_OR_RETURN(std::optional<OpenFile> file, OpenToFollow(cursor.path()));
+    ASSIGN_OR_RETURN(std::optional<OpenFile> file, OpenToFollow(request_.root, cursor.path()));
     if (file && request_.copies && !request_.ended && !request_.rewritten) {
       ASSIGN_OR_RETURN(const bool refilled, IsRefilled(*file, cursor));
       if (refilled) return std::move(result_);
     }
     ASSIGN_OR_RETURN(const bool moved, HasMoved(file));
     if (moved) {
-      ASSIGN_OR_RETURN(const std::optional<OpenFile> renamed, FindRenamed(cursor, request_.copies));
+      ASSIGN_OR_RETURN(const std::optional<OpenFile> renamed, FindRenamed(request_));
       if (renamed) RETURN_IF_ERROR(ReadOn(*renamed, file.has_value() || request_.ended));
     }
     if (!file || result_.more) return std::move(result_);
@@ -162,10 +167,10 @@ StatusOr<TailResult> ReadLines(const TailRequest& request,
   return Reader(request, on_line).Run();
 }
 
-v1::FileCursor EndOfFile(const std::string& path) {
+v1::FileCursor EndOfFile(const std::string& path, const std::string& root) {
   v1::FileCursor cursor;
   cursor.set_path(path);
-  const auto file = OpenToFollow(path);
+  const auto file = OpenToFollow(root, path);
   if (!file.ok() || !*file) return cursor;
   cursor.set_inode((*file)->inode);
   cursor.set_offset((*file)->size);
@@ -175,7 +180,7 @@ v1::FileCursor EndOfFile(const std::string& path) {
 }
 
 int64_t CountLines(const std::string& path, int64_t max_bytes) {
-  const auto file = OpenToFollow(path);
+  const auto file = OpenToFollow("", path);
   if (!file.ok() || !*file) return -1;
   int64_t lines = 0;
   bool open_line = false;

@@ -22,6 +22,7 @@ constexpr int64_t kMaxLineBytes = 1 << 20;  // longer lines are skipped to their
 
 struct TailRequest {
   v1::FileCursor cursor;         // with its path
+  std::string root = {};         // see base/beneath.h
   bool ended = false;            // a last line without its end counts
   bool return_ends_line = true;  // so does \r end a line, not only \n
   // Its writer truncates it and writes it anew, again and again: what changes while it is read is
@@ -39,14 +40,14 @@ struct TailResult {
 };
 
 // Calls `on_line` for each whole line, without its end; false from it stops after that line. A file
-// that is not there has no lines. Errors name the path: kFailedPrecondition for what is no regular
+// that is not there has no lines. Errors name the path: kInvalidArgument for what is no regular
 // file, else as ErrnoStatus.
 StatusOr<TailResult> ReadLines(const TailRequest& request,
                                absl::FunctionRef<bool(std::string_view)> on_line);
 
 // A cursor at the end of what `path` holds now; nothing but the path if there is no such file, or
 // it cannot be read (the first call of ReadLines will say so).
-v1::FileCursor EndOfFile(const std::string& path);
+v1::FileCursor EndOfFile(const std::string& path, const std::string& root = "");
 
 // Lines in the file, as far as `max_bytes`; -1 if it is not there or cannot be read.
 int64_t CountLines(const std::string& path, int64_t max_bytes = 64 << 20);

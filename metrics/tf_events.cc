@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "metrics/follow.h"
+#include "metrics/journal.h"
 #include "metrics/text.h"
 #include "metrics/tf_event.h"
 #include "metrics/tf_record.h"
@@ -48,6 +49,12 @@ std::vector<Target> TargetsIn(const std::string& folder, const std::vector<std::
   return targets;
 }
 
+// The folder that the specification names is trusted, what lies below it is not.
+std::string TrustedOf(const std::string& root, const std::string& path, const Source& source) {
+  const std::string ours = RootOf(source, path);
+  return !ours.empty() || path == root ? ours : root;
+}
+
 // One file in one call.
 class EventReader {
  public:
@@ -55,11 +62,12 @@ class EventReader {
       : path_(path),
         folder_(fs::path(path).parent_path().lexically_normal().string()),
         place_(fs::path(folder_).lexically_relative(root).string()),
+        trusted_(TrustedOf(root, path, intake.source())),
         intake_(intake),
         targets_(TargetsIn(folder_, intake.Unclaimed())) {}
 
   Status Read() {
-    ASSIGN_OR_RETURN(const std::optional<OpenFile> file, OpenToFollow(path_));
+    ASSIGN_OR_RETURN(const std::optional<OpenFile> file, OpenToFollow(trusted_, path_));
     if (!file) return absl::OkStatus();
     cursor_ = intake_.CursorOf(path_);
     if (intake_.source().copies && !intake_.source().ended) {
@@ -209,7 +217,8 @@ class EventReader {
 
   const std::string path_;
   const std::string folder_;
-  const std::string place_;  // of the folder, below the root; "." for itself
+  const std::string place_;    // of the folder, below the root; "." for itself
+  const std::string trusted_;  // see base/beneath.h
   Intake& intake_;
   std::vector<Target> targets_;
   v1::FileCursor cursor_;
@@ -250,7 +259,7 @@ std::vector<std::string> Admit(const std::string& root, Intake& intake) {
 }
 
 void AddTags(const std::string& path, size_t limit, std::vector<std::string>& tags) {
-  const auto file = OpenToFollow(path);
+  const auto file = OpenToFollow("", path);
   if (!file.ok() || !*file) return;
   const auto data = ReadAt(**file, 0, std::min((*file)->size, kWindowBytes), path);
   if (!data.ok()) return;

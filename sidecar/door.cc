@@ -16,6 +16,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/beneath.h"
 #include "base/file.h"
 #include "base/number.h"
 #include "metrics/trainer_status.h"
@@ -30,6 +31,7 @@ using asio::ip::tcp;
 using boost::system::error_code;
 
 constexpr std::chrono::seconds kPatience(10);
+constexpr int64_t kMaxDoorFile = 1 << 16;  // bytes
 
 std::string Quoted(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -54,8 +56,7 @@ std::string LineOf(const std::vector<metrics::TrainerPoint>& points,
 
 // One write, so that no line of the program's comes between.
 Status Append(const std::string& path, const std::string& line) {
-  const Fd fd(open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666));
-  if (!fd.valid()) return ErrnoStatus("cannot open " + path, errno);
+  ASSIGN_OR_RETURN(const Fd fd, OpenBeneath("", path, O_WRONLY | O_APPEND | O_CREAT, 0666));
   if (fchmod(fd.get(), 0666) != 0) errno = 0;  // it is the program's, then
   const ssize_t written = write(fd.get(), line.data(), line.size());
   if (written == static_cast<ssize_t>(line.size())) return absl::OkStatus();
@@ -190,8 +191,8 @@ class HttpDoor : public Door {
 }  // namespace
 
 StatusOr<std::unique_ptr<Door>> OpenDoor(const Pod& pod, std::function<void()> on_points) {
-  ASSIGN_OR_RETURN(const std::string url, ReadFile(pod.run(kDoorUrlFile)));
-  ASSIGN_OR_RETURN(const std::string token, ReadFile(pod.run(kDoorTokenFile)));
+  ASSIGN_OR_RETURN(const std::string url, ReadBeneath("", pod.run(kDoorUrlFile), kMaxDoorFile));
+  ASSIGN_OR_RETURN(const std::string token, ReadBeneath("", pod.run(kDoorTokenFile), kMaxDoorFile));
   const std::string rest = url.substr(std::min(url.size(), url.rfind(':') + 1));
   int port = 0;
   if (!absl::SimpleAtoi(rest.substr(0, rest.find('/')), &port) || port < 1 || port > 65535) {

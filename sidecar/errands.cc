@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/file.h"
+#include "base/beneath.h"
 #include "base/log.h"
 #include "base/timestamp.h"
 #include "trial/control.h"
@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t kMaxControlBytes = 1 << 16;
 
 bool Stands(const v1::PodRequest& request, const std::string& control_file) {
-  const auto text = ReadFile(control_file, kMaxControlBytes);
+  const auto text = ReadBeneath("", control_file, kMaxControlBytes);
   if (!text.ok()) return false;
   const auto json = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object() || !json.contains("reason") || !json.contains("deadline")) return false;

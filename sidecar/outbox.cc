@@ -1,6 +1,5 @@
 #include "sidecar/outbox.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,8 +9,10 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "base/beneath.h"
 #include "metrics/tf_events.h"
 
 namespace shirabe::sidecar {
@@ -81,10 +82,12 @@ void Outbox::WatchCollected() {
 }
 
 bool Outbox::Open(File& file) {
-  Fd fd(open(file.path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  // Of the program's own paths the folder is the author's word; of ours nothing is the program's.
+  const bool ours = absl::StartsWith(file.path, pod_->root + "/");
+  auto fd = OpenBeneath(ours ? pod_->root : "", file.path);
   struct stat info;
-  if (!fd.valid() || fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) return false;
-  file.fd = std::move(fd);
+  if (!fd.ok() || fstat(fd->get(), &info) != 0) return false;
+  file.fd = *std::move(fd);
   file.inode = info.st_ino;
   file.moved = false;
   return true;
@@ -101,7 +104,7 @@ bool Outbox::WasRewritten(const File& file) const {
 void Outbox::LookAt(const std::string& name, File& file) {
   struct stat there, open_one;
   if (!file.fd.valid() && !Open(file)) {
-    if (access(file.path.c_str(), F_OK) == 0) {
+    if (lstat(file.path.c_str(), &there) == 0) {
       trouble_ = absl::StrCat(name, ": ", file.path, " cannot be read");
     }
     return;
@@ -111,7 +114,7 @@ void Outbox::LookAt(const std::string& name, File& file) {
   const bool shut = next && file.moved;
   if (shut) trouble_ = absl::StrCat(name, ": ", file.path, " cannot be read");
   if (fstat(file.fd.get(), &open_one) != 0) return;
-  file.moved = !shut && stat(file.path.c_str(), &there) == 0 && there.st_ino != file.inode;
+  file.moved = !shut && lstat(file.path.c_str(), &there) == 0 && there.st_ino != file.inode;
   file.size = open_one.st_size;
   if (!file.rewritten) {
     if (file.have != std::numeric_limits<int64_t>::max() && WasRewritten(file)) file.again = true;

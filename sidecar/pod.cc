@@ -3,11 +3,14 @@
 #include <google/protobuf/util/json_util.h>
 
 #include "absl/strings/str_cat.h"
+#include "base/beneath.h"
 #include "base/file.h"
 #include "trial/layout.h"
 
 namespace shirabe::sidecar {
 namespace {
+
+constexpr int64_t kMaxMessageBytes = 64 << 20;
 
 Status Parse(const std::string& json, google::protobuf::Message& message) {
   google::protobuf::util::JsonParseOptions options;
@@ -30,7 +33,7 @@ StatusOr<Pod> ReadPod(const std::string& json, const std::string& root) {
   RETURN_IF_ERROR(Prefix(absl::StrCat("$", trial::kPodVariable), Parse(json, pod.config)));
   const v1::PodConfig& config = pod.config;
   pod.key = {{{config.namespace_(), config.experiment()}, config.trial()}, config.attempt()};
-  RETURN_IF_ERROR(Prefix(absl::StrCat("$", trial::kPodVariable), trial::ValidateKey(pod.key)));
+  RETURN_IF_ERROR(Prefix(absl::StrCat("$", trial::kPodVariable), ValidateKey(pod.key)));
   pod.root = root;
   pod.paths = trial::PodPaths(pod.key, root);
   const trial::AttemptPaths home = trial::Layout(pod.home()).Paths(pod.key);
@@ -46,7 +49,7 @@ Status WriteMessage(const std::string& path, const google::protobuf::Message& me
 }
 
 Status ReadMessage(const std::string& path, google::protobuf::Message& message) {
-  ASSIGN_OR_RETURN(const std::string json, ReadFile(path));
+  ASSIGN_OR_RETURN(const std::string json, ReadBeneath("", path, kMaxMessageBytes));
   return Prefix(path, Parse(json, message));
 }
 

@@ -4,6 +4,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "base/beneath.h"
 #include "base/file.h"
 #include "base/timestamp.h"
 #include "trial/records.h"
@@ -27,9 +28,8 @@ v1::ProgramExit ToProto(const trial::ExitRecord& record) {
 // The supervisor holds the lock for as long as it lives. Where locks do not work it is taken to
 // live, and the platform's word of the container's end has to do.
 bool IsAlive(const Pod& pod) {
-  const Fd fd(open(pod.run("alive").c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd.valid()) return true;
-  return flock(fd.get(), LOCK_SH | LOCK_NB) != 0;
+  const auto fd = OpenBeneath("", pod.run("alive"));
+  return !fd.ok() || flock(fd->get(), LOCK_SH | LOCK_NB) != 0;
 }
 
 }  // namespace

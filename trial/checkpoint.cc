@@ -15,6 +15,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/number.h"
 #include "base/timestamp.h"
 #include "trial/checkpoint_folder.h"
 #include "trial/file_copy.h"
@@ -46,7 +47,12 @@ StatusOr<std::vector<std::string>> NamesIn(const std::string& path) {
   fd.release();  // the reader's now
   std::vector<std::string> names;
   errno = 0;
-  while (const dirent* entry = readdir(reader.get())) names.emplace_back(entry->d_name);
+  while (const dirent* entry = readdir(reader.get())) {
+    names.emplace_back(entry->d_name);
+    if (static_cast<int64_t>(names.size()) <= kMaxFiles) continue;
+    return absl::InvalidArgumentError(absl::StrCat(path, " has more than ", kMaxFiles,
+                                                   " entries: a checkpoint is one folder in it"));
+  }
   if (errno != 0) return ErrnoStatus("cannot read " + path, errno);
   return names;
 }
@@ -56,7 +62,45 @@ bool SameState(const struct stat& a, const struct stat& b) {
          a.st_mtim.tv_nsec == b.st_mtim.tv_nsec;
 }
 
-Status HashFile(const Fd& fd, const std::atomic<bool>* stop, ManifestFile& file) {
+// What files take, by their sizes and on the disk.
+struct Extent {
+  int64_t bytes = 0;
+  int64_t on_disk = 0;
+};
+
+// Of the files in a row, until there are more than `enough` bytes.
+StatusOr<Extent> Measure(FileTree& tree, const std::vector<std::string>& paths, int64_t enough) {
+  Extent extent;
+  for (const std::string& path : paths) {
+    ASSIGN_OR_RETURN(const Fd fd, tree.OpenFile(path));
+    struct stat info;
+    if (fstat(fd.get(), &info) != 0) return ErrnoStatus("cannot look at " + path, errno);
+    // No sum of two overflows: each is below 2^63.
+    extent.bytes = std::min(extent.bytes, kMaxStep) + std::min<int64_t>(info.st_size, kMaxStep);
+    extent.on_disk += static_cast<int64_t>(info.st_blocks) * 512;
+    if (extent.bytes > enough) break;
+  }
+  return extent;
+}
+
+// File systems that compress make files small as well, though hardly ever so small.
+bool IsMostlyHoles(const Extent& extent, const CheckpointLimits& limits) {
+  return extent.bytes - extent.on_disk > limits.hole_bytes && extent.on_disk < extent.bytes / 16;
+}
+
+Status CheckExtent(const Extent& extent, const CheckpointLimits& limits) {
+  if (IsMostlyHoles(extent, limits)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "it is sparse: ", FormatBytes(extent.bytes), " of which the disk holds ",
+        FormatBytes(extent.on_disk), "; every byte would have to be read: save without holes"));
+  }
+  if (extent.bytes <= limits.bytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("it has more than the ", FormatBytes(limits.bytes),
+                   " that one checkpoint may have: save less, or in several steps"));
+}
+
+Status HashFile(const Fd& fd, const Interrupt& stop, ManifestFile& file) {
   struct stat before, after;
   if (fstat(fd.get(), &before) != 0) return ErrnoStatus("cannot look at " + file.path, errno);
   ASSIGN_OR_RETURN(FileContents contents, PassOver({fd.get(), -1, stop, file.path}));
@@ -89,9 +133,12 @@ Status CheckSizes(const Manifest& manifest, FileTree& tree) {
   return flusher.Rest(tree);
 }
 
-Status HashFiles(FileTree& tree, const std::atomic<bool>* stop, Manifest& manifest) {
-  ASSIGN_OR_RETURN(const std::vector<std::string> paths, tree.Files());
+Status HashFiles(FileTree& tree, const CheckpointLimits& limits, const Interrupt& stop,
+                 Manifest& manifest) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> paths, tree.Files(kMaxFiles));
   if (paths.empty()) return absl::InvalidArgumentError("it holds no file");
+  ASSIGN_OR_RETURN(const Extent extent, Measure(tree, paths, kMaxStep));
+  RETURN_IF_ERROR(CheckExtent(extent, limits));
   for (const std::string& path : paths) manifest.files.push_back({.path = path});
   const Flusher flusher(manifest.files);
   for (ManifestFile& file : manifest.files) {
@@ -109,25 +156,44 @@ StatusOr<absl::Time> SavedTime(int folder) {
   return absl::TimeFromTimespec(info.st_ctim);
 }
 
-StatusOr<Sealed> MakeSeal(Manifest manifest, FileTree& tree, const std::atomic<bool>* stop) {
+StatusOr<Sealed> MakeSeal(Manifest manifest, FileTree& tree, const CheckpointLimits& limits,
+                          const Interrupt& stop) {
   ASSIGN_OR_RETURN(const absl::Time saved, SavedTime(tree.root()));
-  RETURN_IF_ERROR(HashFiles(tree, stop, manifest));
+  RETURN_IF_ERROR(HashFiles(tree, limits, stop, manifest));
   const std::string text = EncodeManifest(manifest);
   if (text.size() > kMaxManifestBytes) return absl::InvalidArgumentError("it has too many files");
   RETURN_IF_ERROR(WriteManifest(tree.root(), text, saved));
   return Sealed{HexSha256(text), TotalBytes(manifest), saved};
 }
 
-StatusOr<Sealed> Seal(const AttemptKey& attempt, int64_t step, FileTree& tree,
-                      const std::atomic<bool>* stop) {
+// The files of one that has a manifest are not read now, but before anyone resumes from them.
+Status CheckListed(const Manifest& manifest, const CheckpointLimits& limits, FileTree& tree) {
+  RETURN_IF_ERROR(CheckSizes(manifest, tree));
+  std::vector<std::string> paths;
+  for (const ManifestFile& file : manifest.files) paths.push_back(file.path);
+  ASSIGN_OR_RETURN(const Extent extent, Measure(tree, paths, kMaxStep));
+  return CheckExtent(extent, limits);
+}
+
+// What is to be made of a checkpoint.
+struct SealRequest {
+  AttemptKey attempt;
+  int64_t step = 0;
+  CheckpointLimits limits;
+  Interrupt stop;
+};
+
+StatusOr<Sealed> Seal(const SealRequest& request, FileTree& tree) {
+  const AttemptKey& attempt = request.attempt;
   const auto there = ReadManifest(tree);
   if (absl::IsNotFound(there.status())) {
-    return MakeSeal({TrialName(attempt.trial), attempt.number, step, {}}, tree, stop);
+    return MakeSeal({TrialName(attempt.trial), attempt.number, request.step, {}}, tree,
+                    request.limits, request.stop);
   }
   RETURN_IF_ERROR(there.status());
   ASSIGN_OR_RETURN(const Manifest manifest, DecodeManifest(there->text));
-  RETURN_IF_ERROR(CheckOwner(manifest, attempt, step));
-  RETURN_IF_ERROR(CheckSizes(manifest, tree));
+  RETURN_IF_ERROR(CheckOwner(manifest, attempt, request.step));
+  RETURN_IF_ERROR(CheckListed(manifest, request.limits, tree));
   return Sealed{HexSha256(there->text), TotalBytes(manifest), there->modified};
 }
 
@@ -160,12 +226,24 @@ std::string CheckpointStore::Misnamed(const AttemptKey& attempt) const {
   return "";
 }
 
-StatusOr<v1::Checkpoint> CheckpointStore::Commit(const AttemptKey& attempt, int64_t step) const {
+bool CheckpointStore::IsLarge(const AttemptKey& attempt, int64_t step) const {
+  if (!ValidateKey(attempt).ok()) return false;
+  auto folder = OpenCheckpoint(layout_->Paths(attempt).checkpoint_dir, step);
+  if (!folder.ok() || ReadManifest(folder->tree).ok()) return false;
+  const auto paths = folder->tree.Files(kMaxFiles);
+  if (!paths.ok()) return false;
+  const auto extent = Measure(folder->tree, *paths, limits_.quick_bytes);
+  return extent.ok() && extent->bytes > limits_.quick_bytes;
+}
+
+StatusOr<v1::Checkpoint> CheckpointStore::Commit(const AttemptKey& attempt, int64_t step,
+                                                 const std::atomic<bool>* cancel) const {
   RETURN_IF_ERROR(ValidateKey(attempt));
   RETURN_IF_ERROR(ValidateStep(step));
   ASSIGN_OR_RETURN(CheckpointFolder folder,
                    OpenCheckpoint(layout_->Paths(attempt).checkpoint_dir, step));
-  ASSIGN_OR_RETURN(const Sealed sealed, Seal(attempt, step, folder.tree, stop_));
+  ASSIGN_OR_RETURN(const Sealed sealed,
+                   Seal({attempt, step, limits_, {stop_, cancel}}, folder.tree));
   RETURN_IF_ERROR(SyncFd(folder.tree.root(), "its folder"));
   // The program's rename to the step's name must outlast a power cut as well.
   RETURN_IF_ERROR(SyncFd(folder.above.root(), "the folder above"));

@@ -23,11 +23,21 @@
 
 namespace shirabe::trial {
 
+// What one checkpoint may be: every byte of it is read when it is committed, and again before
+// anyone resumes from it.
+struct CheckpointLimits {
+  int64_t bytes = int64_t{256} << 30;
+  // Of a size that takes hardly any room on the disk (holes) no more than this.
+  int64_t hole_bytes = int64_t{1} << 30;
+  int64_t quick_bytes = 256 << 20;  // up to here committing it takes a moment
+};
+
 class CheckpointStore {
  public:
   // Both outlive the store. Once `stop` is true, whatever is under way ends with kCancelled soon.
-  explicit CheckpointStore(const Layout* layout, const std::atomic<bool>* stop = nullptr)
-      : layout_(layout), stop_(stop) {}
+  explicit CheckpointStore(const Layout* layout, const std::atomic<bool>* stop = nullptr,
+                           const CheckpointLimits& limits = {})
+      : layout_(layout), stop_(stop), limits_(limits) {}
 
   // The steps that stand in the attempt's directory, ascending, committed or not. One readdir. A
   // step is a decimal number up to 2^53 without a leading zero; 0 is listed, and never committed.
@@ -40,8 +50,13 @@ class CheckpointStore {
   // Makes the checkpoint of this step verifiable and durable, and describes it. One that has a
   // manifest, from an earlier call or from the program, is only compared with it by sizes. Reads
   // every byte otherwise. kInvalidArgument: it holds what cannot be a checkpoint (nothing, a
-  // link); kResourceExhausted: no space for the manifest, try again.
-  StatusOr<v1::Checkpoint> Commit(const AttemptKey& attempt, int64_t step) const;
+  // link), or is larger than the limits; kResourceExhausted: no space for the manifest, try again;
+  // kCancelled once `cancel` is true.
+  StatusOr<v1::Checkpoint> Commit(const AttemptKey& attempt, int64_t step,
+                                  const std::atomic<bool>* cancel = nullptr) const;
+
+  // Whether Commit would take more than a moment: it is not small, and its files are to be read.
+  bool IsLarge(const AttemptKey& attempt, int64_t step) const;
 
   // OK if every byte is as it was committed. kNotFound: it is not there; kDataLoss: it is damaged,
   // and how; kUnavailable: the disk does not answer, try again.
@@ -62,6 +77,7 @@ class CheckpointStore {
  private:
   const Layout* layout_;
   const std::atomic<bool>* stop_;
+  const CheckpointLimits limits_;
 };
 
 }  // namespace shirabe::trial

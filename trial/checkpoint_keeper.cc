@@ -12,7 +12,7 @@ namespace shirabe::trial {
 namespace {
 
 constexpr std::chrono::milliseconds kTick(500);
-constexpr size_t kThreads = 4;
+constexpr size_t kThreads = 4;     // of each lane
 constexpr int kMaxPauseShift = 6;  // 64 ticks: half a minute
 constexpr int kFinalLooks = 4;     // three and a half seconds
 // In place of a step: the directory could not be read, or nothing in it has the name of a step.
@@ -41,9 +41,11 @@ CheckpointKeeper::CheckpointKeeper(const Layout* layout, Clock* clock, OnChange 
       clock_(clock),
       on_change_(std::move(on_change)),
       store_(layout, &stop_),
-      resumer_(layout, &store_, &background_,
+      resumer_(layout, &store_, &resumes_,
                [this](const AttemptKey& key) { on_change_(key.trial.experiment); }),
-      background_(kThreads) {}
+      quick_(kThreads),
+      bulk_(kThreads),
+      resumes_(kThreads) {}
 
 CheckpointKeeper::~CheckpointKeeper() { stop_ = true; }
 
@@ -80,7 +82,12 @@ void CheckpointKeeper::End(const AttemptKey& key) {
   // Nearly always there is nothing new, and the end is told without another thread.
   const auto fresh = Fresh(key);
   if (fresh.ok() && fresh->empty() && Settle(key, /*saw_end=*/true)) return;
-  background_.Run([this, key] { Work(key); });
+  quick_.Run([this, key] { Work(key, Lane::kQuick); });
+}
+
+void CheckpointKeeper::Abandon(const AttemptKey& key) {
+  std::lock_guard lock(mutex_);
+  if (Kept* kept = Find(key)) *kept->cancel = true;
 }
 
 void CheckpointKeeper::Describe(Sighting& sighting) const {
@@ -99,11 +106,14 @@ void CheckpointKeeper::Describe(Sighting& sighting) const {
 void CheckpointKeeper::Forget(const AttemptKey& key) {
   resumer_.Forget(key);
   std::lock_guard lock(mutex_);
-  kept_.erase(key);
+  const auto found = kept_.find(key);
+  if (found == kept_.end()) return;
+  *found->second.cancel = true;
+  kept_.erase(found);
 }
 
 void CheckpointKeeper::Prune(const v1::Checkpoint& checkpoint) {
-  background_.Run([this, checkpoint] {
+  quick_.Run([this, checkpoint] {
     const Status status = store_.Prune(checkpoint);
     if (status.ok()) return;
     Log(LogLevel::kWarning, "a checkpoint that nobody needs could not be deleted",
@@ -157,7 +167,7 @@ void CheckpointKeeper::Hand(const AttemptKey& key) {
     if (kept == nullptr || kept->busy || kept->complete) return;
     kept->busy = true;
   }
-  background_.Run([this, key] { Work(key); });
+  quick_.Run([this, key] { Work(key, Lane::kQuick); });
 }
 
 // The steps that are to be committed now. What the attempt was started from is none of them, unless
@@ -189,7 +199,12 @@ StatusOr<std::vector<int64_t>> CheckpointKeeper::Fresh(const AttemptKey& key) {
 
 // ---- committing ---------------------------------------------------------------------------------
 
-void CheckpointKeeper::Work(const AttemptKey& key) {
+bool CheckpointKeeper::AnyLarge(const AttemptKey& key, const std::vector<int64_t>& steps) const {
+  return std::any_of(steps.begin(), steps.end(),
+                     [&](int64_t step) { return store_.IsLarge(key, step); });
+}
+
+void CheckpointKeeper::Work(const AttemptKey& key, Lane lane) {
   bool saw_end = false;
   do {
     {
@@ -199,6 +214,9 @@ void CheckpointKeeper::Work(const AttemptKey& key) {
       saw_end = kept->ended;
     }
     const auto fresh = Fresh(key);
+    if (fresh.ok() && lane == Lane::kQuick && AnyLarge(key, *fresh)) {
+      return bulk_.Run([this, key] { Work(key, Lane::kBulk); });
+    }
     if (fresh.ok()) {
       for (const int64_t step : *fresh) CommitOne(key, step);
     } else {
@@ -210,12 +228,24 @@ void CheckpointKeeper::Work(const AttemptKey& key) {
 }
 
 void CheckpointKeeper::CommitOne(const AttemptKey& key, int64_t step) {
-  auto checkpoint = store_.Commit(key, step);
+  std::shared_ptr<std::atomic<bool>> cancel;  // shared: see Kept
+  {
+    std::lock_guard lock(mutex_);
+    const Kept* kept = Find(key);
+    if (kept == nullptr) return;
+    cancel = kept->cancel;
+  }
+  auto checkpoint = store_.Commit(key, step, cancel.get());
   const Status status = checkpoint.status();
   {
     std::lock_guard lock(mutex_);
     Kept* kept = Find(key);
-    if (kept == nullptr || absl::IsCancelled(status)) return;
+    if (kept == nullptr || stop_) return;
+    if (absl::IsCancelled(status)) {
+      kept->failures[step] = {Words(step, absl::CancelledError("its attempt was ended at once")),
+                              /*final=*/true};
+      return;
+    }
     if (!status.ok() && !absl::IsNotFound(status)) {
       kept->failures[step] = {Words(step, status), absl::IsInvalidArgument(status)};
       return;

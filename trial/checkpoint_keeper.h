@@ -10,6 +10,7 @@
 #include <condition_variable>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <stop_token>
 #include <string>
@@ -39,6 +40,8 @@ class CheckpointKeeper {
   // Its program runs, or has ended. An attempt is announced by either, and both may come again.
   void Watch(const AttemptKey& key);
   void End(const AttemptKey& key);
+  // It is ended without grace: what it has saved and is not committed yet stays so.
+  void Abandon(const AttemptKey& key);
   // Writes down what is known of its checkpoints. One that has ended is shown as running until all
   // that it saved is committed, or given up.
   void Describe(Sighting& sighting) const;
@@ -58,6 +61,8 @@ class CheckpointKeeper {
   };
   struct Kept {
     Resume resume;
+    // Once true, nothing more is committed. Shared: a commit under way outlives what is forgotten.
+    std::shared_ptr<std::atomic<bool>> cancel = std::make_shared<std::atomic<bool>>(false);
     std::map<int64_t, v1::Checkpoint> committed;  // by step
     std::map<int64_t, Failure> failures;          // by step, or of kListing
     bool ended = false;                           // its program has
@@ -72,7 +77,9 @@ class CheckpointKeeper {
   void Tick();
   std::vector<AttemptKey> Due();
   void Hand(const AttemptKey& key);
-  void Work(const AttemptKey& key);
+  enum class Lane { kQuick, kBulk };
+  void Work(const AttemptKey& key, Lane lane);
+  bool AnyLarge(const AttemptKey& key, const std::vector<int64_t>& steps) const;
   StatusOr<std::vector<int64_t>> Fresh(const AttemptKey& key);
   void CommitOne(const AttemptKey& key, int64_t step);
   bool Settle(const AttemptKey& key, bool saw_end);
@@ -88,8 +95,11 @@ class CheckpointKeeper {
   mutable std::mutex mutex_;
   std::condition_variable_any changed_;
   std::map<AttemptKey, Kept> kept_;  // guarded by mutex_
-  // Last, because their threads use all of the above.
-  Background background_;
+  // Last, because their threads use all of the above. What is large waits for what is large, and
+  // nothing else waits for it: neither another's small checkpoint nor one that is resumed from.
+  Background quick_;
+  Background bulk_;
+  Background resumes_;
   std::jthread ticker_;  // guarded by mutex_ until it runs; it does once something is kept
 };
 

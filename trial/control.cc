@@ -1,5 +1,6 @@
 #include "trial/control.h"
 
+#include "base/beneath.h"
 #include "base/file.h"
 #include "nlohmann/json.hpp"
 
@@ -7,7 +8,7 @@ namespace shirabe::trial {
 namespace {
 
 int64_t LastId(const std::string& path) {
-  const auto text = ReadFile(path, 1 << 16);
+  const auto text = ReadBeneath("", path, 1 << 16);
   if (!text.ok()) return 0;
   const auto json = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
   const bool usable = json.is_object() && json.contains("id") && json["id"].is_number_integer();

@@ -34,7 +34,7 @@ StatusOr<FileContents> PassOver(const FilePass& pass) {
   FileContents contents;
   Sha256 hash;
   for (;;) {
-    if (pass.stop != nullptr && *pass.stop) return absl::CancelledError("interrupted");
+    if (pass.stop) return absl::CancelledError("interrupted");
     const ssize_t n = read(pass.from, buffer.data(), buffer.size());
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return ErrnoStatus("cannot read " + pass.shown, errno);

@@ -10,11 +10,19 @@
 
 namespace shirabe::trial {
 
+// Two flags that may end what takes long: of the whole program, and of this piece of work. Both
+// outlive it; null = there is none.
+struct Interrupt {
+  const std::atomic<bool>* all = nullptr;
+  const std::atomic<bool>* one = nullptr;
+  explicit operator bool() const { return (all != nullptr && *all) || (one != nullptr && *one); }
+};
+
 struct FilePass {
-  int from = -1;                            // read from where it stands to its end
-  int to = -1;                              // written to, unless -1
-  const std::atomic<bool>* stop = nullptr;  // once true, the answer is kCancelled
-  std::string shown;                        // names the file in messages
+  int from = -1;        // read from where it stands to its end
+  int to = -1;          // written to, unless -1
+  Interrupt stop = {};  // once true, the answer is kCancelled
+  std::string shown;    // names the file in messages
 };
 
 struct FileContents {

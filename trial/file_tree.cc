@@ -43,8 +43,8 @@ StatusOr<Fd> OpenFolder(int parent, const std::string& name, const std::string& 
 // Walks a tree and writes down the paths of its files.
 class Lister {
  public:
-  Lister(const std::string& shown, std::vector<std::string>& paths)
-      : shown_(shown), paths_(paths) {}
+  Lister(const std::string& shown, int64_t most, std::vector<std::string>& paths)
+      : shown_(shown), left_(most), paths_(paths) {}
 
   // `below` is the path of `folder`, with a '/' at its end unless it is the root's. How deep this
   // goes, and so how many descriptors it holds, is limited by ValidatePath.
@@ -65,6 +65,10 @@ class Lister {
  private:
   Status Take(int folder, const std::string& below, const std::string& name) {
     const std::string path = below + name;
+    if (left_-- == 0) {
+      return absl::InvalidArgumentError(shown_ + " has more entries than one checkpoint may have" +
+                                        ": save fewer and larger files");
+    }
     if (path == kManifestName || path == kManifestDraft) return absl::OkStatus();
     if (const Status status = ValidatePath(path); !status.ok()) {
       return absl::InvalidArgumentError(shown_ + " holds " + Message(status));
@@ -83,6 +87,7 @@ class Lister {
   }
 
   const std::string shown_;
+  int64_t left_;
   std::vector<std::string>& paths_;
 };
 
@@ -93,11 +98,11 @@ StatusOr<FileTree> FileTree::Open(int parent, const std::string& folder, const s
   return FileTree(std::move(root), shown);
 }
 
-StatusOr<std::vector<std::string>> FileTree::Files() const {
+StatusOr<std::vector<std::string>> FileTree::Files(int64_t most) const {
   std::vector<std::string> paths;
   // A descriptor of its own, since the position of a reading is the descriptor's.
   ASSIGN_OR_RETURN(Fd folder, OpenFolder(root_.get(), ".", shown_));
-  RETURN_IF_ERROR(Lister(shown_ + "/", paths).List(std::move(folder), ""));
+  RETURN_IF_ERROR(Lister(shown_ + "/", most, paths).List(std::move(folder), ""));
   std::sort(paths.begin(), paths.end());
   return paths;
 }

@@ -21,8 +21,9 @@ class FileTree {
   int root() const { return root_.get(); }
 
   // The paths of its files, ascending byte by byte; the manifest's are left out. kInvalidArgument
-  // if there is a link, device, pipe or socket, a name that cannot be listed, or too deep a nest.
-  StatusOr<std::vector<std::string>> Files() const;
+  // if there is a link, device, pipe or socket, a name that cannot be listed, too deep a nest, or
+  // more than `most` entries.
+  StatusOr<std::vector<std::string>> Files(int64_t most) const;
 
   // One of them, for reading. kNotFound; kInvalidArgument if it is not a regular file. Folders stay
   // open on the way, so that asking in ascending order opens each of them once.

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "absl/strings/str_join.h"
+#include "base/beneath.h"
 #include "base/file.h"
 #include "trial/pidfd.h"
 #include "trial/supervisor_file.h"
@@ -19,11 +20,16 @@ constexpr int kSpawnTries = 3;
 // Written in place: nobody reads it before the program runs, and a start that is cut short writes
 // it again.
 Status WriteInput(const std::string& path, const std::string& text) {
-  const Fd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-  if (!fd.valid()) return ErrnoStatus("cannot create " + path, errno);
+  ASSIGN_OR_RETURN(const Fd fd, OpenBeneath("", path, O_WRONLY | O_CREAT | O_TRUNC));
   const ssize_t written = write(fd.get(), text.data(), text.size());
   if (written == static_cast<ssize_t>(text.size())) return absl::OkStatus();
   return ErrnoStatus("cannot write " + path, written < 0 ? errno : ENOSPC);
+}
+
+// What another attempt has put where this one's files are to be ends this one, and nothing else.
+Status InItsWay(const Status& status) {
+  if (status.ok() || absl::IsResourceExhausted(status)) return status;
+  return absl::DataLossError(Message(status));
 }
 
 // kAlreadyExists if it is somebody else's.
@@ -60,10 +66,12 @@ StatusOr<LaunchPlan> Launcher::Plan(const AttemptRequest& request,
 StatusOr<Found> Launcher::Launch(const AttemptRequest& request, const LaunchPlan& plan) {
   const AttemptPaths paths = layout_.Paths(request.key);
   const std::filesystem::path base = request.working_dir;
-  RETURN_IF_ERROR(WriteInput(paths.params_file, request.parameters_json));
+  RETURN_IF_ERROR(InItsWay(WriteInput(paths.params_file, request.parameters_json)));
+  const auto log = OpenBeneath(layout_.home(), paths.log, O_WRONLY | O_CREAT | O_APPEND);
+  RETURN_IF_ERROR(InItsWay(log.status()));
   SpawnRequest spawn;
   spawn.dir = paths.dir;
-  spawn.log = paths.log;
+  spawn.log = log->get();
   spawn.id = plan.id;
   spawn.working_dir = (base / plan.command.working_dir).string();
   spawn.devices = absl::StrJoin(plan.devices, ",");

@@ -1,5 +1,6 @@
 #include "trial/layout.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,15 +10,21 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/log.h"
 
 namespace shirabe::trial {
 namespace {
 
+constexpr char kNowhere[] = "_/_";  // no namespace and no experiment can be called so
+
 // True if it was created, false if a directory of that name is there.
 StatusOr<bool> MakeDir(const std::string& path) {
-  if (mkdir(path.c_str(), 0755) == 0) return true;
-  if (errno == EEXIST) return false;
-  return ErrnoStatus("cannot create folder " + path, errno);
+  if (mkdir(path.c_str(), 0700) == 0) return true;
+  if (errno != EEXIST) return ErrnoStatus("cannot create folder " + path, errno);
+  struct stat info;
+  if (lstat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) return false;
+  return absl::DataLossError(path + " is a link or a file, where an attempt has its folder: a " +
+                             "program put it there; remove it");
 }
 
 // Like MakeDir, but what is missing above is created too; it rarely is, so that is tried last.
@@ -26,6 +33,26 @@ StatusOr<bool> MakeDirBelow(const std::string& parent, const std::string& path) 
   if (made.ok() || !absl::IsNotFound(made.status())) return made;
   RETURN_IF_ERROR(MakeDirs(parent));
   return MakeDir(path);
+}
+
+bool IsPlainlyOurs(const std::string& home) {
+  std::error_code error;
+  const std::string name = std::filesystem::path(home).filename().string();
+  return name == "shirabe" || name == ".shirabe" || std::filesystem::is_empty(home, error);
+}
+
+// For its owner alone, from its first moment. False if it is another's, who must see to that.
+StatusOr<bool> MakePrivate(const std::string& path, bool change) {
+  if (mkdir(path.c_str(), S_IRWXU) == 0) return true;
+  if (errno != EEXIST) return ErrnoStatus("cannot create folder " + path, errno);
+  const Fd fd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  struct stat info;
+  if (!fd.valid() || fstat(fd.get(), &info) != 0) return ErrnoStatus("cannot open " + path, errno);
+  const mode_t others = info.st_mode & (S_IRWXG | S_IRWXO);
+  if (others == 0) return true;
+  if (!change || info.st_uid != geteuid()) return false;
+  if (fchmod(fd.get(), info.st_mode & 07777 & ~others) == 0) return true;
+  return ErrnoStatus("cannot keep others out of " + path, errno);
 }
 
 Status CheckNotLink(const std::string& path) {
@@ -49,6 +76,7 @@ Layout::Layout(const std::string& home) {
 }
 
 std::string Layout::ExperimentDir(const ExperimentKey& key) const {
+  if (!ValidateKey(key).ok()) return absl::StrCat(home_, "/trials/", kNowhere);
   return absl::StrCat(home_, "/trials/", key.ns, "/", key.name);
 }
 
@@ -72,6 +100,17 @@ AttemptPaths Layout::Paths(const AttemptKey& key) const {
           .control_file = dir + "/control.json",
           .checkpoint_dir = dir + "/checkpoints",
           .output_dir = trial + "/output"};
+}
+
+Status Layout::KeepPrivate() const {
+  RETURN_IF_ERROR(MakeDirs(std::filesystem::path(home_).parent_path().string()));
+  ASSIGN_OR_RETURN(const bool home, MakePrivate(home_, IsPlainlyOurs(home_)));
+  if (home) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const bool trials, MakePrivate(home_ + "/trials", /*change=*/true));
+  if (trials) return absl::OkStatus();
+  Log(LogLevel::kWarning, "others on this machine can read logs and checkpoints: chmod 700 it",
+      {{"directory", home_}});
+  return absl::OkStatus();
 }
 
 StatusOr<bool> Layout::Create(const AttemptKey& key) const {
@@ -99,18 +138,6 @@ Status Layout::Remove(const ExperimentKey& experiment, int64_t trial) const {
   RETURN_IF_ERROR(RemoveAll(target));
   rmdir(ns.c_str());  // goes only if it was the namespace's last
   return absl::OkStatus();
-}
-
-Status ValidateKey(const ExperimentKey& key) {
-  RETURN_IF_ERROR(ValidateNamespace(key.ns));
-  return ValidateExperimentName(key.name);
-}
-
-Status ValidateKey(const AttemptKey& key) {
-  RETURN_IF_ERROR(ValidateKey(key.trial.experiment));
-  if (key.trial.number >= 1 && key.number >= 1) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("attempt ", AttemptName(key), ": trials and attempts are numbered from 1"));
 }
 
 }  // namespace shirabe::trial

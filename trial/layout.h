@@ -6,10 +6,14 @@
 //       records pid and exit (trial/records.h), and reclaim once its machine is taken away
 //       (trial/reclaims.h)
 // Used by executors and by whoever shows or deletes those files. Thread-safe: no state but a path.
+//
+// Paths are made of validated keys only (base/keys.h). Doors refuse others with the reason; should
+// one be forgotten, what it asks for lies in a directory that is never there.
 #pragma once
 
 #include <string>
 
+#include "base/keys.h"
 #include "base/names.h"
 #include "base/status.h"
 #include "trial/executor.h"
@@ -28,8 +32,14 @@ class Layout {
   AttemptPaths Paths(const AttemptKey& key) const;
 
   // Creates the attempt's directories. True if the attempt's own was not there before: nobody has
-  // tried to start it. Costs four system calls once the experiment has its directory.
+  // tried to start it. kDataLoss if a program has put something else in their place. Costs five
+  // system calls once the experiment has its directory.
   StatusOr<bool> Create(const AttemptKey& key) const;
+
+  // Makes the data directory one that only its owner can look into, and so all that lies in it:
+  // logs, parameters, checkpoints. One that is there already is changed if it is plainly ours (it
+  // is called shirabe, or is empty); in others only what lies below `trials` is kept from others.
+  Status KeepPrivate() const;
 
   // Deletes the files of an experiment, or of one trial. kFailedPrecondition if a directory on the
   // way is a symbolic link: what it points to is not ours to delete.
@@ -38,9 +48,5 @@ class Layout {
  private:
   std::string home_;
 };
-
-// kInvalidArgument unless every part of the key can be a directory's name.
-Status ValidateKey(const ExperimentKey& key);
-Status ValidateKey(const AttemptKey& key);
 
 }  // namespace shirabe::trial

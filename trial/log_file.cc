@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "absl/strings/str_cat.h"
+#include "base/beneath.h"
 #include "base/file.h"
 #include "base/number.h"
 
@@ -34,13 +35,13 @@ int64_t EndOfHole(int fd, int64_t offset) {
   return errno == ENXIO ? static_cast<int64_t>(info.st_size) : offset;
 }
 
-Status TrimLog(const std::string& path, int64_t read, const LogLimits& limits) {
+Status TrimLog(const std::string& path, int64_t read, const LogLimits& limits,
+               const std::string& root) {
   struct stat info;
   if (lstat(path.c_str(), &info) != 0 || info.st_size <= limits.head + limits.tail + limits.step) {
     return absl::OkStatus();  // nearly all logs
   }
-  const Fd fd(open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  if (!fd.valid()) return ErrnoStatus("cannot shorten " + path, errno);
+  ASSIGN_OR_RETURN(const Fd fd, OpenBeneath(root, path, O_RDWR));
   const int64_t begin = DownToBlock(limits.head + kBlock - 1);
   const int64_t end = DownToBlock(std::min<int64_t>(read - kBlock, info.st_size - limits.tail));
   const int64_t from = std::max(begin, DownToBlock(EndOfHole(fd.get(), begin)));
@@ -64,9 +65,9 @@ int64_t DiskBytes(const std::string& path) {
   return lstat(path.c_str(), &info) == 0 ? static_cast<int64_t>(info.st_blocks) * 512 : 0;
 }
 
-StatusOr<LogPiece> ReadLog(const std::string& path, int64_t offset, int64_t max_bytes) {
-  const Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd.valid()) return ErrnoStatus("cannot read " + path, errno);
+StatusOr<LogPiece> ReadLog(const std::string& path, int64_t offset, int64_t max_bytes,
+                           const std::string& root) {
+  ASSIGN_OR_RETURN(const Fd fd, OpenBeneath(root, path));
   LogPiece piece;
   const int64_t data = EndOfHole(fd.get(), offset);
   if (data > offset) {

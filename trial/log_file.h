@@ -20,7 +20,9 @@ struct LogLimits {
 
 // Leaves out the middle, as far as that was read (`read`: no byte before this offset is needed any
 // more). kUnimplemented where the file system cannot: the log then stays whole.
-Status TrimLog(const std::string& path, int64_t read, const LogLimits& limits = {});
+// Below `root` no link is followed (base/beneath.h).
+Status TrimLog(const std::string& path, int64_t read, const LogLimits& limits = {},
+               const std::string& root = "");
 
 // Whether files in this folder can be shortened in that way; it must be there.
 bool CanTrim(const std::string& folder);
@@ -34,8 +36,9 @@ struct LogPiece {
   bool at_end = false;  // there was no more when it was read
 };
 // At most `max_bytes` from `offset`. In the place of what was left out stands a line that says how
-// much it is. kNotFound if there is no log.
-StatusOr<LogPiece> ReadLog(const std::string& path, int64_t offset, int64_t max_bytes);
+// much it is. kNotFound if there is no log; kInvalidArgument if what stands there is none.
+StatusOr<LogPiece> ReadLog(const std::string& path, int64_t offset, int64_t max_bytes,
+                           const std::string& root = "");
 
 // The end of the hole that begins at `offset` or before and reaches beyond it; `offset` itself if
 // that byte is there, or is past the end.

@@ -23,7 +23,9 @@ namespace shirabe::trial {
 
 inline constexpr const char* kManifestName = ".shirabe-manifest.json";
 inline constexpr const char* kManifestDraft = ".shirabe-manifest.json.tmp";
-inline constexpr int64_t kMaxManifestBytes = 256 << 20;  // about a million files
+inline constexpr int64_t kMaxManifestBytes = 64 << 20;  // more than kMaxFiles of usual names
+// Of one checkpoint. Many small files cost more than their bytes.
+inline constexpr int64_t kMaxFiles = 100'000;
 // Steps are also numbers in JSON, where none greater is exact.
 inline constexpr int64_t kMaxStep = int64_t{1} << 53;
 

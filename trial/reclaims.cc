@@ -4,6 +4,7 @@
 #include <cmath>
 #include <tuple>
 
+#include "base/beneath.h"
 #include "base/file.h"
 #include "nlohmann/json.hpp"
 #include "trial/nodes.h"
@@ -19,7 +20,7 @@ constexpr const char* kSpotWord = "preempted-spot";
 constexpr const char* kNodeWord = "preempted-node";
 
 StatusOr<Json> ReadJson(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMaxBytes));
+  ASSIGN_OR_RETURN(const std::string text, ReadBeneath("", path, kMaxBytes));
   Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) return absl::DataLossError(path + " holds no JSON object");
   return json;

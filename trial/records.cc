@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/beneath.h"
 #include "base/number.h"
 #include "base/process_id.h"
 #include "trial/pidfd.h"
@@ -95,7 +96,7 @@ void ExplainByStatus(int status, const std::string& log, Found& found) {
 
 StatusOr<PidRecord> ReadPidRecord(const std::string& dir) {
   const std::string path = dir + "/pid";
-  ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMaxRecordBytes));
+  ASSIGN_OR_RETURN(const std::string text, ReadBeneath("", path, kMaxRecordBytes));
   const Lines lines(text);
   PidRecord record;
   record.boot = lines.Text("boot");
@@ -111,7 +112,7 @@ StatusOr<PidRecord> ReadPidRecord(const std::string& dir) {
 
 StatusOr<ExitRecord> ReadExitRecord(const std::string& dir) {
   const std::string path = dir + "/exit";
-  ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMaxRecordBytes));
+  ASSIGN_OR_RETURN(const std::string text, ReadBeneath("", path, kMaxRecordBytes));
   const Lines lines(text);
   ExitRecord record;
   record.id = lines.Text("id");

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "base/beneath.h"
 #include "base/file.h"
 #include "nlohmann/json.hpp"
 
@@ -17,6 +18,8 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr const char* kFileName = "/resumed.json";
+constexpr int64_t kMaxBytes = 16 << 20;
+constexpr int kMaxDepth = 16;
 // Verified and copied in about a tenth of a second, while the caller waits.
 constexpr int64_t kSmallBytes = 64 << 20;
 
@@ -76,9 +79,11 @@ bool SameOnes(const std::vector<v1::Checkpoint>& a, const std::vector<v1::Checkp
 
 Resume ReadResume(const std::string& attempt_dir) {
   Resume resume;
-  const auto text = ReadFile(attempt_dir + kFileName);
+  const auto text = ReadBeneath("", attempt_dir + kFileName, kMaxBytes);
   if (!text.ok()) return resume;
-  const Json json = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  // The program can write it: what is nested deeper than any of ours is left out.
+  const auto shallow = [](int depth, Json::parse_event_t, Json&) { return depth <= kMaxDepth; };
+  const Json json = Json::parse(*text, shallow, /*allow_exceptions=*/false);
   if (!json.is_object()) return resume;
   if (const auto from = json.find("resumed"); from != json.end() && from->is_object()) {
     resume.from = FromJson(*from);

@@ -35,10 +35,9 @@ class SpawnPlan {
     posix_spawn_file_actions_destroy(&actions_);
   }
 
-  void Redirect(const std::string& log, int ready) {
+  void Redirect(int log, int ready) {
     posix_spawn_file_actions_addopen(&actions_, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&actions_, 1, log.c_str(), O_WRONLY | O_CREAT | O_APPEND,
-                                     0644);
+    posix_spawn_file_actions_adddup2(&actions_, log, 1);
     posix_spawn_file_actions_adddup2(&actions_, 1, 2);
     posix_spawn_file_actions_adddup2(&actions_, ready, kReadyFd);
   }

@@ -17,7 +17,7 @@ namespace shirabe::trial {
 struct SpawnRequest {
   std::string supervisor;   // the program's path
   std::string dir;          // of the attempt, for its records
-  std::string log;          // appended to
+  int log = -1;             // open; appended to
   std::string id;           // AttemptId
   std::string working_dir;  // absolute; "" = ours
   std::string devices;      // for the record

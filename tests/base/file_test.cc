@@ -55,15 +55,6 @@ TEST_F(FileTest, ErrorsNameThePathAndHaveTheirCode) {
   EXPECT_FALSE(MakeDirs(Path("f/below")).ok());
 }
 
-TEST_F(FileTest, AFullDiskLeavesTheOldFileAndNothingBeside) {
-  ASSERT_TRUE(WriteFileAtomic(Path("f"), "old").ok());
-  fs::create_symlink("/dev/full", Path("f.tmp"));
-  const Status status = WriteFileAtomic(Path("f"), "new");
-  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
-  EXPECT_EQ(ReadFile(Path("f")).value(), "old");
-  EXPECT_FALSE(fs::is_symlink(Path("f.tmp")));
-}
-
 // Takes the first part of a write and refuses the rest, as a disk does that fills up. For a child
 // process: a limit cannot be taken back.
 [[noreturn]] void WriteOverTheLimit(const std::string& path) {

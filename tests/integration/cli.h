@@ -77,6 +77,9 @@ class Running {
 // The program under test: ours, or the one that SHIRABE_TEST_BINARY names, to see a test fail on
 // it.
 std::string Program();
+// What it is started through: with SHIRABE_TEST_NO_OPENAT2 set, a program that takes openat2 from
+// it; else nothing.
+std::vector<std::string> Launcher();
 
 class Cli {
  public:
@@ -99,6 +102,8 @@ class Cli {
   std::unique_ptr<Running> Start(std::vector<std::string> arguments,
                                  const std::string& input = "/dev/null") {
     arguments.insert(arguments.begin(), Program());
+    const std::vector<std::string> launcher = Launcher();
+    arguments.insert(arguments.begin(), launcher.begin(), launcher.end());
     const std::string stem = Path("run" + std::to_string(++count_));
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);

@@ -211,12 +211,19 @@ TEST_F(ProcessExecutorTest, SignalsAreAsByDefault) {
   }
 }
 
-TEST_F(ProcessExecutorTest, ALogThatCannotBeWrittenKillsNobody) {
+TEST_F(ProcessExecutorTest, ALogThatIsALinkOrAPipeEndsThatAttemptAndMakesNobodyWait) {
   const AttemptPaths paths = harness_.executor().Paths(Attempt(1));
   ASSERT_TRUE(MakeDirs(paths.dir).ok());
   ASSERT_EQ(symlink("/dev/full", paths.log.c_str()), 0);
-  const Sighting end = Run(Attempt(1), {.argv = Shell("echo lost || exit 44")});
-  EXPECT_EQ(end.exit_code, 44);
+  const Status link = harness_.Start(Attempt(1), {.argv = Shell("echo lost")});
+  EXPECT_TRUE(absl::IsDataLoss(link)) << link;
+  EXPECT_THAT(Message(link), HasSubstr("symbolic link"));
+  ASSERT_EQ(unlink(paths.log.c_str()), 0);
+  ASSERT_EQ(mkfifo(paths.log.c_str(), 0600), 0);
+  const Status pipe = harness_.Start(Attempt(1), {.argv = Shell("echo lost")});
+  EXPECT_TRUE(absl::IsDataLoss(pipe)) << pipe;
+  ASSERT_EQ(unlink(paths.log.c_str()), 0);
+  EXPECT_EQ(Run(Attempt(1), {.argv = Shell("exit 44")}).exit_code, 44);
 }
 
 TEST_F(ProcessExecutorTest, AHomeThatCannotBeWrittenIsAStatus) {

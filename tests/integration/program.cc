@@ -10,4 +10,9 @@ std::string Program() {
   return other != nullptr ? other : std::string(BINARY_DIR) + "/bin/shirabe";
 }
 
+std::vector<std::string> Launcher() {
+  if (std::getenv("SHIRABE_TEST_NO_OPENAT2") == nullptr) return {};
+  return {std::string(BINARY_DIR) + "/bin/without_openat2"};
+}
+
 }  // namespace shirabe::cmd

@@ -181,7 +181,7 @@ TEST_F(CollectorTest, ReadsAFileOnceThatIsTheMetricsFile) {
 TEST_F(CollectorTest, NamesTheFileThatItCannotRead) {
   UseFile(dir_.path());
   const auto collected = CreateCollector(source_.spec).value()->Collect(source_, cursor_);
-  EXPECT_EQ(collected.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(collected.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(Message(collected.status()), HasSubstr(dir_.path()));
 }
 

@@ -51,6 +51,8 @@ std::optional<ExperimentKey> ProcessExecutor::Conclude(uint64_t watch) {
 }
 
 Status ProcessExecutor::Stop(const AttemptKey& key, v1::Cause why, absl::Duration grace) {
+  // Also where its program has ended and only its checkpoints are still being read.
+  if (grace <= absl::ZeroDuration()) keeper_.Abandon(key);
   {
     std::lock_guard lock(mutex_);
     const auto found = entries_.find(key);
