@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "db/lease_lost.h"
+
 namespace shirabe::db {
 namespace {
 
@@ -54,6 +56,16 @@ std::vector<int64_t> Taken(const std::vector<int64_t>& revisions, int64_t limit)
   std::vector<int64_t> taken;
   for (const Change& change : changes) taken.push_back(change.revision);
   return taken;
+}
+
+TEST(LeaseLost, IsATypeOfItsOwnAndNotACode) {
+  EXPECT_TRUE(IsLeaseLost(LeaseLostError("it went")));
+  EXPECT_TRUE(IsLeaseLost(Prefix("while committing", LeaseLostError("it went"))));
+  EXPECT_EQ(Message(Prefix("while committing", LeaseLostError("it went"))),
+            "while committing: it went");
+  EXPECT_FALSE(IsLeaseLost(absl::FailedPreconditionError("lease lost")));
+  EXPECT_FALSE(IsLeaseLost(absl::AbortedError("lease lost")));
+  EXPECT_FALSE(IsLeaseLost(absl::OkStatus()));
 }
 
 TEST(AddChange, TakesWholeCommits) {

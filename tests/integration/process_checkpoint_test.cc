@@ -374,13 +374,13 @@ TEST_F(ProcessCheckpointTest, PruneDeletesSoon) {
 
 TEST_F(ProcessCheckpointTest, AHugeOneHoldsUpNeitherAnotherAttemptNorAShutdown) {
   ASSERT_TRUE(harness_
-                  .Start(Attempt(1), Script("mkdir 7.tmp; truncate -s 400G 7.tmp/model; "
+                  .Start(Attempt(1), Script("mkdir 7.tmp; fallocate -l 6G 7.tmp/model; "
                                             "mv 7.tmp 7"))
                   .ok());
   harness_.AwaitFile(harness_.executor().Paths(Attempt(1)).dir + "/exit");
   EXPECT_THAT(Steps(Run(Attempt(2), Script("save 1 x")).checkpoints), ElementsAre(1));
   EXPECT_EQ(harness_.See(Attempt(1))->state, State::kRunning);
-  harness_.Close();  // and not after the minutes that 400 GB take
+  harness_.Close();  // and not after the seconds that 6 GiB take
 }
 
 }  // namespace
