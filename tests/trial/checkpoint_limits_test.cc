@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "tests/trial/checkpoint_harness.h"
+#include "trial/file_tree.h"
 #include "trial/resumer.h"
 
 namespace shirabe::trial {
