@@ -14,7 +14,7 @@ TEST_F(AttackTest, HonestCallersAreServed) {
 // attacks: HTTP GET /api/v1/namespaces/{namespace}/experiments/{name}
 TEST_F(AttackTest, GetExperimentOfAnotherNamespaceIsRefused) {
   Serve();
-  ASSERT_LT(Create("red", Spec(kHonestSpec, "red", "secret"), kRedToken), 300);
+  ASSERT_LT(Create("red", Spec(kHonestSpec, "red", "secret"), kAdminToken), 300);
   v1::ExperimentRef key;
   key.set_namespace_("red");
   key.set_name("secret");
