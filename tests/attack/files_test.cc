@@ -70,6 +70,10 @@ class FilesAttack : public AttackTest {
   bool Deleted(const std::string& name) const {
     return Http("DELETE /api/v1/namespaces/red/experiments/" + name, kAdminToken).status / 100 == 2;
   }
+  bool Gone(const std::string& name) const {
+    return cmd::Eventually([&] { return !std::filesystem::exists(TrialFolder(name)); },
+                           absl::Seconds(30));
+  }
   std::string TrialFolder(const std::string& name) const {
     return cli_.state() + "/trials/red/" + name;
   }
@@ -158,7 +162,7 @@ TEST_F(FilesAttack, PipesInPlaceOfRequestsAndRecordsDoNotHoldUpADeletion) {
     return std::filesystem::exists(TrialFolder("control") + "/control-1/control-1-a1/done");
   }));
   EXPECT_TRUE(Deleted("control"));
-  EXPECT_FALSE(std::filesystem::exists(TrialFolder("control")));
+  EXPECT_TRUE(Gone("control"));
   ExpectAlive();
 }
 
@@ -172,7 +176,7 @@ TEST_F(FilesAttack, DeepNamelessAndUnreadableFoldersAreRemovedWithTheirExperimen
                            "i=$((i+1)); done; echo loss=1"));
   AwaitEnd("deep");
   EXPECT_TRUE(Deleted("deep"));
-  EXPECT_FALSE(std::filesystem::exists(TrialFolder("deep")));
+  EXPECT_TRUE(Gone("deep"));
   EXPECT_TRUE(std::filesystem::exists(cli_.Path("kept")));
   ExpectAlive();
 }
