@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -173,6 +175,27 @@ TEST_F(TailTest, ReadsManyCarriageReturnsBeforeOneNewlineFast) {
   Write(path_, text + "\n");
   const std::string read = Read();
   EXPECT_EQ(std::count(read.begin(), read.end(), '|'), 1'000'000);
+}
+
+TEST_F(TailTest, PassesOverAHoleWithoutReadingIt) {
+  Write(path_, "first\n");
+  std::filesystem::resize_file(path_, uintmax_t{1} << 40);
+  std::ofstream(path_, std::ios::app) << "\nlast\n";
+  TailRequest request;
+  request.cursor.set_path(path_);
+  std::string lines;
+  int64_t long_lines = 0;
+  for (int calls = 0; calls < 9; ++calls) {
+    const auto result = ReadLines(request, [&](std::string_view line) {
+      lines += std::string(line) + "|";
+      return true;
+    });
+    ASSERT_TRUE(result.ok()) << result.status();
+    request.cursor = result->cursor;
+    long_lines += result->long_lines;
+  }
+  EXPECT_EQ(lines, "first|last|");
+  EXPECT_EQ(long_lines, 1);
 }
 
 TEST_F(TailTest, RefusesWhatIsNoFileAndNamesIt) {
