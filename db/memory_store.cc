@@ -275,6 +275,12 @@ Status MemoryStore::Check(const Batch& batch) const {
     RETURN_IF_ERROR(CheckFence(
         batch, fence, attempt == rows->attempts.end() ? nullptr : &attempt->second.record));
   }
+  if (HasConditions(batch)) {
+    std::vector<v1::Intent> waiting;
+    for (const auto& [id, row] : rows->intents) waiting.push_back(row.record);
+    RETURN_IF_ERROR(
+        CheckConditions(batch, rows->experiment.record.metadata().generation(), waiting));
+  }
   RETURN_IF_ERROR(CheckRevisions(rows->trials, batch.trials));
   RETURN_IF_ERROR(CheckRevisions(rows->attempts, batch.attempts));
   RETURN_IF_ERROR(CheckRevisions(rows->checkpoints, batch.checkpoints));

@@ -40,6 +40,13 @@ constexpr char kCheckpoints[] =
     " WITH ORDINALITY q(which, trial, attempt, step, place),"
     " LATERAL (SELECT revision FROM checkpoint k WHERE " SHIRABE_EXPERIMENT_OF_Q
     " AND k.trial = q.trial AND k.attempt = q.attempt AND k.step = q.step OFFSET 0) c";
+constexpr char kGenerations[] =
+    "SELECT q.which, e.body FROM unnest($3::int4[]) q(which),"
+    " LATERAL (SELECT body FROM experiment WHERE id = (SELECT id FROM name"
+    " WHERE namespace = ($1::text[])[q.which] AND name = ($2::text[])[q.which]) OFFSET 0) e";
+constexpr char kWaiting[] =
+    "SELECT q.which, i.body FROM unnest($3::int4[]) q(which),"
+    " LATERAL (SELECT body FROM intent WHERE " SHIRABE_EXPERIMENT_OF_Q " OFFSET 0) i";
 constexpr char kMetrics[] =
     "SELECT q.place, m.id FROM unnest($1::bytea[]) WITH ORDINALITY q(name, place),"
     " LATERAL (SELECT id FROM metric WHERE sha256(metric.name) = sha256(q.name) OFFSET 0) m";
@@ -91,6 +98,7 @@ NameState& PostgresState::Name(const ExperimentKey& key) { return names_[IndexOf
 
 void PostgresState::Want(const Batch& batch) {
   const int which = IndexOf(batch.experiment);
+  if (HasConditions(batch)) names_[which].conditional = true;
   const auto want_trial = [&](int64_t trial) {
     if (Fits(trial)) trials_[{which, trial}] = 0;
   };
@@ -120,6 +128,12 @@ void PostgresState::Send(PostgresConnection* db) const {
   }
   PostgresParams keys;
   db->Send(kNames, keys.Array(namespaces).Array(names));
+  if (const std::vector<int> conditional = Conditional(); !conditional.empty()) {
+    PostgresArray which(Type::kInt4);
+    for (const int index : conditional) which.Add(index + 1);
+    db->Send(kGenerations, PostgresParams(keys).Array(which));
+    db->Send(kWaiting, PostgresParams(keys).Array(which));
+  }
   if (!trials_.empty()) {
     PostgresArray which(Type::kInt4), trial(Type::kInt8);
     for (const auto& [id, revision] : trials_) {
@@ -159,6 +173,10 @@ void PostgresState::Send(PostgresConnection* db) const {
 
 Status PostgresState::Take(const std::vector<PostgresResult>& results, size_t* next) {
   TakeNames(results[(*next)++]);
+  if (!Conditional().empty()) {
+    RETURN_IF_ERROR(TakeGenerations(results[(*next)++]));
+    RETURN_IF_ERROR(TakeWaiting(results[(*next)++]));
+  }
   if (!trials_.empty()) {
     const auto places = Places(&trials_);
     const PostgresResult& rows = results[(*next)++];
@@ -188,6 +206,30 @@ void PostgresState::TakeNames(const PostgresResult& result) {
   }
 }
 
+std::vector<int> PostgresState::Conditional() const {
+  std::vector<int> indexes;
+  for (size_t i = 0; i < names_.size(); ++i) {
+    if (names_[i].conditional) indexes.push_back(static_cast<int>(i));
+  }
+  return indexes;
+}
+
+Status PostgresState::TakeGenerations(const PostgresResult& result) {
+  for (int i = 0; i < result.rows(); ++i) {
+    v1::Experiment experiment;
+    RETURN_IF_ERROR(result.Parse(i, 1, &experiment));
+    names_[result.Int(i, 0) - 1].generation = experiment.metadata().generation();
+  }
+  return absl::OkStatus();
+}
+
+Status PostgresState::TakeWaiting(const PostgresResult& result) {
+  for (int i = 0; i < result.rows(); ++i) {
+    RETURN_IF_ERROR(result.Parse(i, 1, &names_[result.Int(i, 0) - 1].waiting.emplace_back()));
+  }
+  return absl::OkStatus();
+}
+
 Status PostgresState::TakeAttempts(const PostgresResult& result) {
   const auto places = Places(&attempts_);
   for (int i = 0; i < result.rows(); ++i) {
@@ -202,6 +244,9 @@ Status PostgresState::Check(const Batch& batch) {
   const int which = IndexOf(batch.experiment);
   RETURN_IF_ERROR(CheckExperiment(batch, names_[which]));
   RETURN_IF_ERROR(CheckFences(batch, which));
+  if (HasConditions(batch)) {
+    RETURN_IF_ERROR(CheckConditions(batch, names_[which].generation, names_[which].waiting));
+  }
   RETURN_IF_ERROR(CheckRevisions(batch, which));
   return CheckParents(batch, which);
 }
@@ -260,6 +305,7 @@ void PostgresState::Apply(const Batch& batch, int64_t revision) {
   const int which = IndexOf(batch.experiment);
   if (batch.delete_experiment) return Forget(which);
   if (batch.put) names_[which].revision = revision;
+  if (names_[which].conditional) ApplyIntents(batch, &names_[which]);
   for (const auto& write : batch.trials) trials_[{which, write.record.number()}] = revision;
   for (const auto& [attempt, expected] : batch.attempts) {
     AttemptState& state = attempts_[{which, attempt.trial(), attempt.number()}];
@@ -271,8 +317,19 @@ void PostgresState::Apply(const Batch& batch, int64_t revision) {
   }
 }
 
+void PostgresState::ApplyIntents(const Batch& batch, NameState* name) {
+  if (batch.put) name->generation = batch.put->record.metadata().generation();
+  std::erase_if(name->waiting, [&](const v1::Intent& intent) {
+    const std::vector<int64_t>& done = batch.intents_done;
+    return std::find(done.begin(), done.end(), intent.id()) != done.end();
+  });
+  name->waiting.insert(name->waiting.end(), batch.intents.begin(), batch.intents.end());
+}
+
 void PostgresState::Forget(int which) {
   names_[which].revision = 0;
+  names_[which].generation = 0;
+  names_[which].waiting.clear();
   names_[which].lease = LeaseAfterDeletion(names_[which].lease);
   for (auto& [id, revision] : trials_) {
     if (std::get<0>(id) == which) revision = 0;
@@ -303,6 +360,8 @@ std::vector<PostgresStatement> PostgresState::Statements() {
           {"trials wanted", kTrials, "trial_pkey"},
           {"attempts wanted", kAttempts, "attempt_pkey"},
           {"checkpoints wanted", kCheckpoints, "checkpoint_pkey"},
+          {"generations wanted", kGenerations, "experiment_pkey"},
+          {"intents waiting", kWaiting, "intent_pkey"},
           {"metrics wanted", kMetrics, "metric_by_name"}};
 }
 

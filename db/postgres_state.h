@@ -24,6 +24,10 @@ struct NameState {
   int64_t id = 0;        // 0: the name was never used
   int64_t revision = 0;  // of the experiment; 0: there is none now
   v1::Lease lease;
+  // For conditional intents only.
+  bool conditional = false;
+  int64_t generation = 0;
+  std::vector<v1::Intent> waiting;
 };
 
 class PostgresState {
@@ -65,9 +69,13 @@ class PostgresState {
 
   int IndexOf(const ExperimentKey& key);
   void TakeNames(const PostgresResult& result);
+  std::vector<int> Conditional() const;
+  Status TakeGenerations(const PostgresResult& result);
+  Status TakeWaiting(const PostgresResult& result);
   Status TakeAttempts(const PostgresResult& result);
   Status CheckExperiment(const Batch& batch, const NameState& name) const;
   Status CheckFences(const Batch& batch, int which) const;
+  void ApplyIntents(const Batch& batch, NameState* name);
   Status CheckRevisions(const Batch& batch, int which) const;
   Status CheckParents(const Batch& batch, int which) const;
   void Forget(int which);

@@ -224,6 +224,32 @@ Status CheckFence(const Batch& batch, const Batch::Fence& fence, const v1::Attem
                    why, ": what it writes is refused"));
 }
 
+bool HasConditions(const Batch& batch) {
+  return std::any_of(batch.intents.begin(), batch.intents.end(),
+                     [](const v1::Intent& intent) { return intent.generation() != 0; });
+}
+
+Status CheckConditions(const Batch& batch, int64_t generation,
+                       const std::vector<v1::Intent>& waiting) {
+  const auto change = std::find_if(waiting.begin(), waiting.end(), [](const v1::Intent& intent) {
+    return intent.verb() == v1::Intent::SCALE;
+  });
+  for (const v1::Intent& intent : batch.intents) {
+    if (intent.generation() == 0) continue;
+    if (intent.generation() != generation) {
+      return absl::AbortedError(absl::StrCat(
+          "experiment ", ToString(batch.experiment), " was changed meanwhile (metadata.generation ",
+          generation, ", not ", intent.generation(), "): read it again"));
+    }
+    if (change == waiting.end()) continue;
+    return absl::AbortedError(
+        absl::StrCat("experiment ", ToString(batch.experiment),
+                     " is being changed: what was asked for at ", FormatTime(change->time()),
+                     " is not done yet (whoever runs it does it): read it again then"));
+  }
+  return absl::OkStatus();
+}
+
 bool Covers(const Batch::Supersede& supersede, const ObservationRow& row) {
   if (row.attempt > supersede.attempt) return false;
   if (!row.implicit_step) return row.step > supersede.past_step;

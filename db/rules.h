@@ -3,9 +3,9 @@
 //
 // The order of refusals is the same everywhere, too: a malformed batch (kInvalidArgument), an
 // experiment that is there already (kAborted) or not there (kNotFound), a lease that is not the
-// writer's (IsLeaseLost), a stale fence (kPermissionDenied), a revision that moved on
-// (kAborted), a trial that does not exist (kNotFound). Functions without state, safe from any
-// thread.
+// writer's (IsLeaseLost), a stale fence (kPermissionDenied), an intent whose condition does
+// not hold or a revision that moved on (kAborted), a trial that does not exist (kNotFound).
+// Functions without state, safe from any thread.
 #pragma once
 
 #include <cstdint>
@@ -41,6 +41,16 @@ v1::Lease NoLease(const ExperimentKey& key);
 
 // kPermissionDenied unless the stored attempt (null = there is none) is open and has this token.
 Status CheckFence(const Batch& batch, const Batch::Fence& fence, const v1::Attempt* attempt);
+
+// Whether an intent of the batch is conditional: only then the stores read what it depends on.
+bool HasConditions(const Batch& batch);
+
+// An intent with a generation is conditional: kAborted unless the experiment has that
+// metadata.generation and no SCALE intent waits for its owner, who will raise it. So of any number
+// of writers, in any number of processes, that have read the same generation, one changes the
+// experiment. `waiting` are the experiment's intents.
+Status CheckConditions(const Batch& batch, int64_t generation,
+                       const std::vector<v1::Intent>& waiting);
 
 // Whether the row no longer counts because of `supersede`, which is of its trial.
 bool Covers(const Batch::Supersede& supersede, const ObservationRow& row);

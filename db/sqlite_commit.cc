@@ -92,6 +92,7 @@ class BatchWriter {
   Status Supersede();
   Status SupersedeCounted(const Batch::Supersede& supersede);
   Status CheckFences();
+  Status CheckConditions();
   Status AddEvents();
   Status RemoveIntents();
   StatusOr<int64_t> MetricId(const std::string& name);
@@ -105,6 +106,7 @@ class BatchWriter {
 
 Status BatchWriter::Write() {
   RETURN_IF_ERROR(CheckFences());
+  if (HasConditions(batch_)) RETURN_IF_ERROR(CheckConditions());
   if (batch_.put) RETURN_IF_ERROR(Put(*batch_.put));
   RETURN_IF_ERROR(PutAll(batch_.trials));
   RETURN_IF_ERROR(PutAll(batch_.attempts));
@@ -217,6 +219,16 @@ Status BatchWriter::CheckFences() {
     RETURN_IF_ERROR(CheckFence(batch_, fence, found ? &attempt : nullptr));
   }
   return absl::OkStatus();
+}
+
+Status BatchWriter::CheckConditions() {
+  Statement statement = db_->Prepare("SELECT body FROM experiment WHERE id = ?");
+  statement.Bind(experiment_);
+  ASSIGN_OR_RETURN(const bool found, statement.Step());
+  v1::Experiment stored;
+  if (found) RETURN_IF_ERROR(statement.Parse(0, "an experiment", &stored));
+  ASSIGN_OR_RETURN(const auto waiting, ListIntents(batch_.experiment, db_));
+  return db::CheckConditions(batch_, stored.metadata().generation(), waiting);
 }
 
 Status BatchWriter::Supersede() {

@@ -1,9 +1,13 @@
 // What db/store.h promises, asked of every registered store: records, revisions, addresses.
 #include "tests/contract/store_contract.h"
 
+#include <atomic>
+#include <thread>
+
 namespace shirabe::db {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -84,6 +88,70 @@ TEST_P(StoreContract, RefusesAStaleRevisionAndNamesBoth) {
   batch.trials = {{Trial(2), 3}};
   EXPECT_TRUE(absl::IsAborted(Refusal(batch)));
   EXPECT_THAT(Message(Refusal(batch)), HasSubstr("trial mnist-2 does not exist"));
+}
+
+// Two stores on one database stand for two servers.
+TEST_P(StoreContract, TakesOneOfThoseWhoChangeWhatTheyHaveRead) {
+  Batch create = For();
+  create.put = {Experiment(kMnist), 0};
+  create.put->record.mutable_metadata()->set_generation(3);
+  MustCommit(create);
+  const auto other = CanShare() ? OpenAgain() : nullptr;
+  std::atomic<int> taken = 0;
+  {
+    std::vector<std::jthread> writers;
+    for (int i = 0; i < 8; ++i) {
+      writers.emplace_back([&, i] {
+        Store& store = i % 2 == 0 || other == nullptr ? *store_ : *other;
+        Batch batch = For();
+        batch.intents = {Intent(v1::Intent::SCALE)};
+        batch.intents[0].set_generation(3);
+        const Status status = store.Commit(batch).status();
+        EXPECT_TRUE(status.ok() || absl::IsAborted(status)) << status;
+        taken += status.ok();
+      });
+    }
+  }
+  EXPECT_EQ(taken, 1);
+  EXPECT_THAT(Must(store_->ListIntents(kMnist)), SizeIs(1));
+}
+
+TEST_P(StoreContract, RefusesAnIntentWhoseConditionDoesNotHold) {
+  Create();  // of generation 0
+  const auto conditional = [&](v1::Intent::Verb verb, int64_t generation) {
+    Batch batch = For();
+    batch.intents = {Intent(verb)};
+    batch.intents[0].set_generation(generation);
+    return batch;
+  };
+  const Status stale = Refusal(conditional(v1::Intent::STOP, 4));
+  EXPECT_TRUE(absl::IsAborted(stale)) << stale;
+  EXPECT_THAT(Message(stale), AllOf(HasSubstr("default/mnist"), HasSubstr("generation 0, not 4")));
+  EXPECT_THAT(*store_->ListIntents(kMnist), IsEmpty());
+
+  Batch raise = For();
+  raise.put = {Experiment(kMnist), Must(store_->GetExperiment(kMnist)).revision};
+  raise.put->record.mutable_metadata()->set_generation(4);
+  MustCommit(raise);
+  MustCommit(conditional(v1::Intent::STOP, 4));
+  MustCommit(conditional(v1::Intent::SCALE, 4));
+  for (const auto verb : {v1::Intent::SCALE, v1::Intent::STOP}) {
+    EXPECT_THAT(Message(Refusal(conditional(verb, 4))), HasSubstr("is being changed"));
+  }
+  MustCommit(conditional(v1::Intent::SCALE, 0));  // whoever asks for nothing is not refused
+
+  // The owner has made both changes.
+  Batch done = For();
+  done.put = {raise.put->record, Must(store_->GetExperiment(kMnist)).revision};
+  done.put->record.mutable_metadata()->set_generation(6);
+  for (const v1::Intent& intent : Must(store_->ListIntents(kMnist))) {
+    done.intents_done.push_back(intent.id());
+  }
+  MustCommit(done);
+  EXPECT_TRUE(absl::IsAborted(Refusal(conditional(v1::Intent::SCALE, 5))));
+  MustCommit(conditional(v1::Intent::SCALE, 6));
+  Delete();
+  EXPECT_TRUE(absl::IsNotFound(Refusal(conditional(v1::Intent::SCALE, 6))));
 }
 
 TEST_P(StoreContract, RefusesAStaleAttemptAndCheckpoint) {
