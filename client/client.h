@@ -88,10 +88,9 @@ class Client {
   // The next points for an experiment, stored or not (then as if it had just been created).
   virtual StatusOr<Candidates> Suggest(const v1::Experiment& experiment, int count) = 0;
 
-  // A new experiment, or the same search with other counts: then, where `generation` is not 0, only
-  // if the stored one still has this metadata.generation; else kAborted.
+  // A new experiment, or the same search with other counts, if the precondition holds.
   virtual StatusOr<experiment::Submitted> Submit(const v1::Experiment& experiment,
-                                                 int64_t generation) = 0;
+                                                 const experiment::Precondition& precondition) = 0;
   // Stores it as an experiment that has ended; kAlreadyExists if there is one of its name. Returns
   // what was left out, in words.
   virtual StatusOr<std::vector<std::string>> Import(const std::string& ns,

@@ -17,6 +17,8 @@ namespace {
 using TrialGet = std::function<FieldValue(const v1::Trial&)>;
 using ExperimentGet = std::function<FieldValue(const v1::Experiment&)>;
 
+constexpr bool kText = false;  // for Field::is_number
+
 FieldValue Shown(const std::optional<ShownValue>& shown) {
   if (!shown) return std::monostate();
   return shown->value;
@@ -44,9 +46,10 @@ Fields<v1::Trial> CommonTrialFields() {
       {"name",
        [](const v1::Trial& t) {
          return TrialName({ExperimentKeyOf(t), t.number()});
-       }},
-      {"state", [](const v1::Trial& t) { return PhaseWord(t.phase()); }},
-      {"reason", [](const v1::Trial& t) { return t.reason(); }},
+       },
+       kText},
+      {"state", [](const v1::Trial& t) { return PhaseWord(t.phase()); }, kText},
+      {"reason", [](const v1::Trial& t) { return t.reason(); }, kText},
       {"attempts", [](const v1::Trial& t) { return Count(t.attempts()); }},
       {"failures", [](const v1::Trial& t) { return Count(t.failures()); }},
       {"preemptions", [](const v1::Trial& t) { return Count(t.preemptions()); }},
@@ -93,9 +96,10 @@ Fields<v1::Trial> TrialFields(const v1::Experiment& experiment) {
                       }});
   }
   for (const v1::ParameterSpec& parameter : experiment.spec().parameters()) {
-    fields.push_back({"param." + parameter.name(), [name = parameter.name()](const v1::Trial& t) {
-                        return ParameterOf(t, name);
-                      }});
+    fields.push_back(
+        {"param." + parameter.name(),
+         [name = parameter.name()](const v1::Trial& t) { return ParameterOf(t, name); },
+         parameter.parameter_type() != v1::CATEGORICAL});
   }
   return fields;
 }
@@ -103,9 +107,9 @@ Fields<v1::Trial> TrialFields(const v1::Experiment& experiment) {
 Fields<v1::Experiment> ExperimentFields(absl::Time now) {
   using E = v1::Experiment;
   return {
-      {"name", [](const E& e) { return e.metadata().name(); }},
-      {"namespace", [](const E& e) { return e.metadata().namespace_(); }},
-      {"state", [](const E& e) { return StateWord(e); }},
+      {"name", [](const E& e) { return e.metadata().name(); }, kText},
+      {"namespace", [](const E& e) { return e.metadata().namespace_(); }, kText},
+      {"state", [](const E& e) { return StateWord(e); }, kText},
       {"best",
        [](const E& e) -> FieldValue {
          const v1::OptimalTrial& best = e.status().current_optimal_trial();
@@ -121,7 +125,7 @@ Fields<v1::Experiment> ExperimentFields(absl::Time now) {
        }},
       {"cost", [](const E& e) { return e.status().shirabe().cost(); }},
       {"preemptions", [](const E& e) { return Count(e.status().shirabe().preemptions()); }},
-      {"algorithm", [](const E& e) { return e.spec().algorithm().algorithm_name(); }},
+      {"algorithm", [](const E& e) { return e.spec().algorithm().algorithm_name(); }, kText},
   };
 }
 

@@ -22,6 +22,7 @@ template <class Record>
 struct Field {
   std::string name;
   std::function<FieldValue(const Record&)> get;
+  bool is_number = true;  // or nothing; else it is text, and may look like a number
 };
 
 template <class Record>

@@ -47,6 +47,10 @@ StatusOr<std::vector<std::string>> SplitTerms(const std::string& text) {
   return terms;
 }
 
+bool BySize(Comparison comparison) {
+  return comparison != Comparison::kEqual && comparison != Comparison::kNotEqual;
+}
+
 StatusOr<Term> ParseTerm(const std::string& text) {
   const size_t at = text.find_first_of("=!<>");
   if (at == std::string::npos) return BadTerm(text);
@@ -57,9 +61,7 @@ StatusOr<Term> ParseTerm(const std::string& text) {
     if (term.text.size() >= 2 && term.text.front() == '"' && term.text.back() == '"') {
       term.text = term.text.substr(1, term.text.size() - 2);
     }
-    const bool by_size =
-        op.comparison != Comparison::kEqual && op.comparison != Comparison::kNotEqual;
-    if (by_size && !ParseNumber(term.text)) {
+    if (BySize(op.comparison) && !ParseNumber(term.text)) {
       return absl::InvalidArgumentError(absl::StrCat("\"", text, "\": \"", term.text,
                                                      "\" is no number, and only numbers are ",
                                                      "compared by size (times are in seconds)"));
@@ -92,6 +94,21 @@ StatusOr<std::vector<Term>> ParseFilter(const std::string& text) {
     terms.push_back(std::move(term));
   }
   return terms;
+}
+
+Status CheckTerm(const Term& term, bool is_number) {
+  if (is_number && !ParseNumber(term.text)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("field ", term.field, " is a number, and \"", term.text,
+                     "\" is not, so that no record could meet it: write a number, as in '",
+                     term.field, "=0.5' (times are in seconds)"));
+  }
+  if (!is_number && BySize(term.comparison)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("field ", term.field, " is text, which is not compared by size with ",
+                     term.text, ": use = or !=, as in '", term.field, "=", term.text, "'"));
+  }
+  return absl::OkStatus();
 }
 
 bool Holds(const FieldValue& value, const Term& term) {

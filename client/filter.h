@@ -23,6 +23,10 @@ struct Term {
 // comma in it is written in double quotes. kInvalidArgument, with the term and the fix.
 StatusOr<std::vector<Term>> ParseFilter(const std::string& text);
 
+// Whether the term could hold for a field that is a number, or text: kInvalidArgument, with the
+// field, the value and the fix, if not.
+Status CheckTerm(const Term& term, bool is_number);
+
 // As numbers where both are, else as text without regard to case, where only = and != can hold.
 // Nothing (no objective yet) differs from everything.
 bool Holds(const FieldValue& value, const Term& term);

@@ -4,9 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <mutex>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -14,7 +12,6 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/process_id.h"
-#include "base/rng.h"
 #include "client/actor.h"
 #include "client/asked.h"
 #include "client/imported.h"
@@ -134,7 +131,7 @@ class StoreClient : public LocalClient {
   }
 
   StatusOr<experiment::Submitted> Submit(const v1::Experiment& experiment,
-                                         int64_t generation) override {
+                                         const experiment::Precondition& precondition) override {
     // A server may just be removing them.
     const ExperimentKey key = experiment::KeyOf(experiment);
     const absl::Duration patience = controller_ == nullptr ? absl::ZeroDuration() : kLeaving;
@@ -147,18 +144,14 @@ class StoreClient : public LocalClient {
     RETURN_IF_ERROR(namespaces_.CheckNoneLeaves(key));
     v1::Experiment wanted = experiment;
     wanted.mutable_status()->mutable_shirabe()->set_namespace_uid(namespaces_.UidOf(key.ns));
-    std::lock_guard lock(ChangeLock(key));
-    return experiment::Submit(*store_, *options_.clock, By(options_.actor, wanted), generation);
+    return experiment::Submit(*store_, *options_.clock, By(options_.actor, wanted), precondition);
   }
   StatusOr<std::vector<std::string>> Import(const std::string& ns,
                                             const Imported& imported) override;
   Status Send(const ExperimentKey& key, const v1::Intent& intent) override {
     RETURN_IF_ERROR(namespaces_.CheckReadable(key));
     RETURN_IF_ERROR(CheckScale(key, intent));
-    {
-      std::lock_guard lock(ChangeLock(key));
-      RETURN_IF_ERROR(experiment::Send(*store_, *options_.clock, key, By(options_.actor, intent)));
-    }
+    RETURN_IF_ERROR(experiment::Send(*store_, *options_.clock, key, By(options_.actor, intent)));
     if (controller_ != nullptr) controller_->Poke(key);
     return absl::OkStatus();
   }
@@ -198,11 +191,6 @@ class StoreClient : public LocalClient {
  private:
   Status CheckFits(const v1::Experiment& experiment);
   Status CheckScale(const ExperimentKey& key, const v1::Intent& intent);
-  // Held from the look at what an experiment is to the change: of two who have read the same, one
-  // changes it.
-  std::mutex& ChangeLock(const ExperimentKey& key) {
-    return change_locks_[Fingerprint(ToString(key)) % change_locks_.size()];
-  }
   StatusOr<Owner> MayOwn();
   StatusOr<Owner> FindOwner(const ExperimentKey& key);
 
@@ -210,7 +198,6 @@ class StoreClient : public LocalClient {
   const LocalOptions options_;
   const trial::Layout layout_;
   const Leftovers leftovers_{store_.get(), &layout_, options_.clock};
-  std::array<std::mutex, 16> change_locks_;
   experiment::Controller* controller_ = nullptr;
   NamespaceRecords namespaces_{store_.get(), options_.clock, [this](const ExperimentKey& key) {
                                  if (controller_ != nullptr) controller_->Poke(key);
@@ -286,21 +273,25 @@ Status StoreClient::DeleteFor(const v1::Actor& actor, const ExperimentKey& key,
                    layout_.ExperimentDir(key), " are still being removed"));
 }
 
+Status NameTaken(const ExperimentKey& key) {
+  return absl::AlreadyExistsError("experiment " + ToString(key) +
+                                  " exists: give this one another name (--name)");
+}
+
 StatusOr<std::vector<std::string>> StoreClient::Import(const std::string& ns,
                                                        const Imported& imported) {
   const ExperimentKey key{ns, imported.name};
   RETURN_IF_ERROR(leftovers_.Check(key));
   const Status found = store_->GetExperiment(key).status();
-  if (found.ok()) {
-    return absl::AlreadyExistsError("experiment " + ToString(key) +
-                                    " exists: give this one another name (--name)");
-  }
+  if (found.ok()) return NameTaken(key);
   if (!absl::IsNotFound(found)) return found;
   Imported stored = imported;
   if (stored.actor.name().empty()) stored.actor = options_.actor;
   stored.namespace_uid = namespaces_.UidOf(ns);
   ASSIGN_OR_RETURN(const db::Batch batch, MakeBatch(ns, stored, options_.clock->Now()));
-  RETURN_IF_ERROR(store_->Commit(batch).status());
+  const Status committed = store_->Commit(batch).status();
+  if (absl::IsAborted(committed)) return NameTaken(key);  // in between
+  RETURN_IF_ERROR(committed);
   return std::vector<std::string>(stored.notes.begin() + imported.notes.size(), stored.notes.end());
 }
 

@@ -191,7 +191,7 @@ StatusOr<RehearsedRun> RunOnce(const RehearsalOptions& options,
   ASSIGN_OR_RETURN(v1::Experiment experiment, OneTrial(options, *client));
   v1::NodePools pools;
   if (!strikes.empty()) pools = PoolsFor(strikes, experiment);
-  RETURN_IF_ERROR(client->Submit(experiment, 0).status());
+  RETURN_IF_ERROR(client->Submit(experiment, {}).status());
   RETURN_IF_ERROR(RunToItsEnd(options, *client, key, std::move(pools)));
   auto run = Collect(*client, {key, 1}, trial::Layout(home->path()));
   if (run.ok()) return run;

@@ -111,10 +111,12 @@ class RemoteClient : public Client {
 
   // Not made again by itself: where the answer was lost, a second try says "exists" of the first.
   StatusOr<experiment::Submitted> Submit(const v1::Experiment& experiment,
-                                         int64_t generation) override {
+                                         const experiment::Precondition& precondition) override {
     v1::SubmitRequest request;
     *request.mutable_experiment() = experiment;
-    request.set_generation(generation);
+    request.set_generation(precondition.generation);
+    request.set_absent(precondition.absent);
+    request.set_present(precondition.present);
     v1::SubmitReply reply;
     RETURN_IF_ERROR(Once(&v1::Shirabe::Stub::SubmitExperiment, request, kCallTimeout, &reply));
     return experiment::Submitted{.created = reply.created(), .changed = reply.changed()};

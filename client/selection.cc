@@ -12,6 +12,7 @@ StatusOr<Selection<Record>> Selection<Record>::Create(const Fields<Record>& fiel
   ASSIGN_OR_RETURN(const std::vector<Term> terms, ParseFilter(filter));
   for (const Term& term : terms) {
     ASSIGN_OR_RETURN(Field<Record> field, FindField(fields, term.field));
+    RETURN_IF_ERROR(CheckTerm(term, field.is_number));
     selection.terms_.emplace_back(std::move(field), term);
   }
   if (sort_by.empty()) return selection;
@@ -25,6 +26,11 @@ template <class Record>
 bool Selection<Record>::Admits(const Record& record) const {
   return std::all_of(terms_.begin(), terms_.end(),
                      [&](const auto& term) { return Holds(term.first.get(record), term.second); });
+}
+
+template <class Record>
+FieldValue Selection<Record>::OrderOf(const Record& record) const {
+  return order_ ? order_->get(record) : FieldValue();
 }
 
 template <class Record>

@@ -25,6 +25,9 @@ class Selection {
 
   // Otherwise records may be shown page by page, as they come.
   bool sorts() const { return order_.has_value(); }
+  bool descending() const { return descending_; }
+  // What the record is sorted by; nothing where there is no order.
+  FieldValue OrderOf(const Record& record) const;
 
   // Whether the record meets all terms of the filter.
   bool Admits(const Record& record) const;

@@ -24,12 +24,13 @@ std::string Line(const ExperimentKey& key, const std::string& what) {
 StatusOr<std::string> SubmitOne(client::Client& client, const v1::Experiment& experiment,
                                 bool only_new) {
   const ExperimentKey key = experiment::KeyOf(experiment);
-  if (only_new && client.GetExperiment(key).ok()) {
+  const auto submitted = client.Submit(experiment, {.absent = only_new});
+  if (only_new && absl::IsAlreadyExists(submitted.status()) && client.GetExperiment(key).ok()) {
     return absl::AlreadyExistsError(
         absl::StrCat("experiment ", ToString(key), " exists: shirabe apply changes its counts"));
   }
-  ASSIGN_OR_RETURN(const auto submitted, client.Submit(experiment, 0));
-  return submitted.created ? "created" : submitted.changed ? "changed" : "unchanged";
+  RETURN_IF_ERROR(submitted.status());
+  return submitted->created ? "created" : submitted->changed ? "changed" : "unchanged";
 }
 
 StatusOr<int> Hand(const Arguments& arguments, Options& options, bool only_new) {

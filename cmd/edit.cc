@@ -133,7 +133,7 @@ Status Apply(client::Client& client, const v1::Experiment& stored, const v1::Exp
     Out("experiment/" + name + " unchanged\n");
     return absl::OkStatus();
   }
-  RETURN_IF_ERROR(client.Submit(wanted, stored.metadata().generation()).status());
+  RETURN_IF_ERROR(client.Submit(wanted, {.generation = stored.metadata().generation()}).status());
   Out("experiment/" + name + " changed\n");
   return absl::OkStatus();
 }

@@ -255,7 +255,7 @@ StatusOr<int> RunExperiment(const Arguments& given) {
   ASSIGN_OR_RETURN(const LocalSession session, OpenLocal(globals, /*read_only=*/false));
   client::LocalClient& client = *session.client;
   const ExperimentKey key = experiment::KeyOf(experiment);
-  ASSIGN_OR_RETURN(const experiment::Submitted submitted, client.Submit(experiment, 0));
+  ASSIGN_OR_RETURN(const experiment::Submitted submitted, client.Submit(experiment, {}));
   ASSIGN_OR_RETURN(experiment, client.GetExperiment(key));
   if (!experiment::IsEnded(experiment) || submitted.changed) {
     WarnOfThisMachine(experiment, machines);

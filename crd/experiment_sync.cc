@@ -212,7 +212,7 @@ StatusOr<absl::Duration> ExperimentSync::Begin(Tracked& tracked, const Json& obj
   const Status claim =
       trial::CheckSharedClaim(*context_.kube, experiment::KeyOf(wanted), wanted.spec());
   if (absl::IsFailedPrecondition(claim)) warnings.push_back(Message(claim));
-  const auto submitted = context_.store->Submit(wanted, 0);
+  const auto submitted = context_.store->Submit(wanted, {});
   if (absl::IsInvalidArgument(submitted.status())) {
     RETURN_IF_ERROR(Refuse(tracked, object, "InvalidSpec", Message(submitted.status())));
     return kAskAgain;
@@ -306,7 +306,7 @@ Status ExperimentSync::FollowSpec(Tracked& tracked, const Json& object,
     v1::Experiment wanted = admission.experiment;
     *wanted.mutable_status()->mutable_shirabe()->mutable_created_by() =
         ActorOf(*context_.kube, object, kChangedBy);
-    Status submitted = context_.store->Submit(wanted, 0).status();
+    Status submitted = context_.store->Submit(wanted, {}).status();
     const bool refused = absl::IsAlreadyExists(submitted) || absl::IsInvalidArgument(submitted) ||
                          absl::IsFailedPrecondition(submitted);  // it has ended for good
     if (!submitted.ok() && !refused) return submitted;

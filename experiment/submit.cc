@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/rng.h"
+#include "db/rules.h"
 #include "experiment/spec.h"
 #include "experiment/warm_start.h"
 
@@ -99,17 +100,20 @@ Status CheckCounts(const v1::ExperimentSpec& spec, const v1::Intent& intent) {
       ": lower it (--parallel ", most, "), or raise maxTrialCount (--max-trials ", parallel, ")"));
 }
 
-// Another's change that the owner has not made yet would be overwritten unseen.
-Status CheckNothingPends(db::Store& store, const ExperimentKey& key) {
-  ASSIGN_OR_RETURN(const auto intents, store.ListIntents(key));
-  for (const v1::Intent& intent : intents) {
-    if (intent.verb() != v1::Intent::SCALE) continue;
-    return absl::AbortedError(
-        absl::StrCat("experiment ", ToString(key), " is being changed: what was asked for at ",
-                     FormatTime(intent.time()),
-                     " is not done yet (whoever runs it does it): read it again then"));
-  }
-  return absl::OkStatus();
+// Where there is nothing to commit, so that the store does not say it.
+Status CheckUnchanged(db::Store& store, const v1::Experiment& stored, const v1::Intent& change) {
+  if (change.generation() == 0) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const auto waiting, store.ListIntents(KeyOf(stored)));
+  db::Batch batch;
+  batch.experiment = KeyOf(stored);
+  batch.intents.push_back(change);
+  return db::CheckConditions(batch, stored.metadata().generation(), waiting);
+}
+
+Status Exists(const ExperimentKey& key) {
+  return absl::AlreadyExistsError(
+      absl::StrCat("experiment ", ToString(key),
+                   " is there already: apply changes its counts, or give another metadata.name"));
 }
 
 // What the owner would pass over in silence, said to whoever asks.
@@ -196,28 +200,31 @@ Status CheckHasRoom(const v1::Experiment& experiment) {
 }
 
 StatusOr<Submitted> Submit(db::Store& store, Clock& clock, const v1::Experiment& experiment,
-                           int64_t generation) {
+                           const Precondition& precondition) {
   const ExperimentKey key = KeyOf(experiment);
   RETURN_IF_ERROR(ValidateExperimentName(key.name));
   RETURN_IF_ERROR(ValidateNamespace(key.ns));
-  // Before the generation is read, which grows when a change is made.
-  if (generation != 0) RETURN_IF_ERROR(CheckNothingPends(store, key));
-  const auto existing = store.GetExperiment(key);
+  auto existing = store.GetExperiment(key);
   if (absl::IsNotFound(existing.status())) {
+    if (precondition.present || precondition.generation != 0) return existing.status();
     RETURN_IF_ERROR(CheckWarmStart(store, experiment));
-    RETURN_IF_ERROR(Create(store, clock, experiment));
-    return Submitted{.created = true, .changed = false};
+    const Status created = Create(store, clock, experiment);
+    if (!absl::IsAborted(created)) {
+      RETURN_IF_ERROR(created);
+      return Submitted{.created = true, .changed = false};
+    }
+    existing = store.GetExperiment(key);  // somebody else made it in between
   }
   RETURN_IF_ERROR(existing.status());
-  const int64_t stored = existing->record.metadata().generation();
-  if (generation != 0 && generation != stored) {
-    return absl::AbortedError(absl::StrCat("experiment ", ToString(key), " was changed meanwhile (",
-                                           "generation ", stored, ", not ", generation,
-                                           "): read it again"));
-  }
+  if (precondition.absent) return Exists(key);
   RETURN_IF_ERROR(CheckSameExperiment(existing->record, experiment));
-  if (SameCounts(existing->record.spec(), experiment.spec())) return Submitted{};
-  RETURN_IF_ERROR(Send(store, clock, key, ScaleTo(experiment)));
+  v1::Intent change = ScaleTo(experiment);
+  change.set_generation(precondition.generation);
+  if (SameCounts(existing->record.spec(), experiment.spec())) {
+    RETURN_IF_ERROR(CheckUnchanged(store, existing->record, change));
+    return Submitted{};
+  }
+  RETURN_IF_ERROR(Send(store, clock, key, change));
   return Submitted{.created = false, .changed = true};
 }
 

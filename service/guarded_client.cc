@@ -110,7 +110,7 @@ class GuardedClient : public client::Client {
   }
 
   StatusOr<experiment::Submitted> Submit(const v1::Experiment& experiment,
-                                         int64_t generation) override {
+                                         const experiment::Precondition& precondition) override {
     const ExperimentKey key = experiment::KeyOf(experiment);
     RETURN_IF_ERROR(May("SubmitExperiment", key.ns));
     RETURN_IF_ERROR(MayLearnFrom(experiment));
@@ -122,7 +122,7 @@ class GuardedClient : public client::Client {
     }
     ASSIGN_OR_RETURN(v1::Experiment valid, Admit(experiment, rights_));
     *valid.mutable_status()->mutable_shirabe()->mutable_created_by() = principal_.Actor();
-    return client_.Submit(valid, generation);
+    return client_.Submit(valid, precondition);
   }
   StatusOr<std::vector<std::string>> Import(const std::string& ns,
                                             const client::Imported& imported) override {

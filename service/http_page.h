@@ -2,9 +2,12 @@
 // --sort-by mean on the command line. Used by the handlers. Pure functions, any thread.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "client/selection.h"
 #include "service/http_body.h"
 #include "service/http_errors.h"
@@ -18,32 +21,53 @@ inline constexpr int64_t kLargestPage = 10'000;
 // pageSize, pageToken; with `selecting` also filter and sort.
 std::vector<Parameter> PageParameters(bool selecting);
 
-// Where the last page ended: the number of a trial, the id of an event, or a place in an order.
-// The token is opaque to callers: only what was handed out is read back.
+// Where the last page ended, by the number of a trial or the id of an event. Tokens are opaque to
+// callers: only what was handed out is read back.
 std::string PageToken(int64_t after);
 // 0 without one. kInvalidArgument if it is none of ours.
 StatusOr<int64_t> ReadPageToken(const Call& call);
 
-// A part of a list, as it is sent. Whether more follows is said by `next`, which the next page's
-// token is made of.
+// Where an item stands in a list in memory: what the list is sorted by, and the item's key, which
+// decides between equals. The token of the next page holds the last item's, so that no page skips
+// or repeats one because others were made or deleted in between.
+struct PagePlace {
+  client::FieldValue order;
+  Json key = Json::array();
+};
+struct PagePosition {
+  std::optional<PagePlace> last;  // of the page before; nullopt: this is the first
+  absl::Time time;                // of the first page: ages are counted from it on all of them
+  bool descending = false;
+};
+// kInvalidArgument if the token is none of ours, or of a list in another order.
+StatusOr<PagePosition> ReadPosition(const Call& call);
+std::string PositionToken(const Call& call, const PagePosition& position, const PagePlace& last);
+bool IsAfter(const PagePosition& position, const PagePlace& place);
+
+// A part of a list, as it is sent.
 struct Page {
   std::vector<Json> items;
-  int64_t next = 0;  // 0 = this is the last
+  std::string next;  // the token of the next page; "" = this is the last
 };
 HttpReply PageReply(Page page, int64_t revision);
 
-// The records [token, token + pageSize) of a list in memory, as JSON.
-template <class Record, class ToJson>
-StatusOr<Page> SlicePage(const Call& call, const std::vector<Record>& records,
-                         const ToJson& to_json) {
-  ASSIGN_OR_RETURN(const int64_t begin, ReadPageToken(call));
-  const int64_t size = call.Integer("pageSize", kUsualPage);
-  const auto count = static_cast<int64_t>(records.size());
+// At most pageSize of the records of a list in memory, which is in order, after the position.
+template <class Record, class ToPlace, class ToJson>
+Page SlicePage(const Call& call, const PagePosition& position, const std::vector<Record>& records,
+               const ToPlace& to_place, const ToJson& to_json) {
+  const auto size = static_cast<size_t>(call.Integer("pageSize", kUsualPage));
   Page page;
-  for (int64_t i = begin; i < count && i < begin + size; ++i) {
-    page.items.push_back(to_json(records[i]));
+  PagePlace last;
+  for (const Record& record : records) {
+    PagePlace place = to_place(record);
+    if (!IsAfter(position, place)) continue;
+    if (page.items.size() == size) {
+      page.next = PositionToken(call, position, last);
+      break;
+    }
+    page.items.push_back(to_json(record));
+    last = std::move(place);
   }
-  if (begin + size < count) page.next = begin + size;
   return page;
 }
 

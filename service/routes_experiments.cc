@@ -19,15 +19,21 @@ constexpr char kListIn[] = "/api/v1/namespaces/{namespace}/experiments";
 constexpr char kOne[] = "/api/v1/namespaces/{namespace}/experiments/{name}";
 constexpr int64_t kDeletePatience = 30;  // seconds
 constexpr int64_t kLongestPatience = 300;
+// How long a patch waits for changes that were asked for before it.
+constexpr absl::Duration kPatchPatience = absl::Seconds(1);
+constexpr absl::Duration kPatchAgain = absl::Milliseconds(20);
 
-// What `If-Match: "3"` asks for; 0 = nothing. "*" asks that it is there.
-StatusOr<int64_t> WantedGeneration(const Call& call) {
+// What `If-Match: "3"`, `If-Match: *` and `If-None-Match: *` ask for.
+StatusOr<experiment::Precondition> PreconditionOf(const Call& call) {
+  experiment::Precondition wanted;
+  wanted.absent = call.request.Header("if-none-match") == "*";
   const std::string& tag = call.request.Header("if-match");
-  if (tag.empty() || tag == "*") return 0;
-  int64_t generation = 0;
+  wanted.present = !tag.empty();
+  if (tag.empty() || tag == "*") return wanted;
   const bool quoted = tag.size() > 2 && tag.front() == '"' && tag.back() == '"';
-  if (quoted && absl::SimpleAtoi(tag.substr(1, tag.size() - 2), &generation) && generation > 0) {
-    return generation;
+  if (quoted && absl::SimpleAtoi(tag.substr(1, tag.size() - 2), &wanted.generation) &&
+      wanted.generation > 0) {
+    return wanted;
   }
   return BadField("If-Match", "must be the ETag of the experiment, such as \"1\", not " + tag);
 }
@@ -35,25 +41,32 @@ StatusOr<int64_t> WantedGeneration(const Call& call) {
 // A condition of the request that does not hold.
 Status Failed(const Status& status) { return WithHttpStatus(status, 412); }
 
-Status CheckConditions(const Call& call, const Status& found) {
-  if (!call.request.Header("if-match").empty() && absl::IsNotFound(found)) return Failed(found);
-  if (call.request.Header("if-none-match") == "*" && found.ok()) {
+// 412 where `status` says that the precondition does not hold, and not another reason.
+Status AsFailed(Call& call, const experiment::Precondition& wanted, const Status& status) {
+  if (wanted.absent && absl::IsAlreadyExists(status) &&
+      call.client->GetExperiment(call.Experiment()).ok()) {
     return Failed(absl::AlreadyExistsError("If-None-Match: * was asked for, and experiment " +
                                            ToString(call.Experiment()) + " is there"));
   }
-  return absl::OkStatus();
+  const bool gone = wanted.present && absl::IsNotFound(status);
+  const bool stale = wanted.generation > 0 && absl::IsAborted(status);
+  return gone || stale ? Failed(status) : status;
 }
 
 StatusOr<HttpReply> ListThem(Call& call) {
   std::string ns = call.Text("namespace");
   if (ns.empty()) ns = call.principal.ns;  // of a user: what he may see
   ASSIGN_OR_RETURN(const int64_t revision, call.client->Revision());
+  ASSIGN_OR_RETURN(const PagePosition position, ReadPosition(call));
   ASSIGN_OR_RETURN(const auto selection,
-                   SelectionOf(call, client::ExperimentFields(call.context.clock->Now())));
+                   SelectionOf(call, client::ExperimentFields(position.time)));
   ASSIGN_OR_RETURN(auto experiments, call.client->ListExperiments(ns));
   selection.Apply(experiments, -1);
-  ASSIGN_OR_RETURN(Page page, SlicePage(call, experiments, client::ExperimentJson));
-  return PageReply(std::move(page), revision);
+  const auto place = [&](const v1::Experiment& experiment) {
+    return PagePlace{selection.OrderOf(experiment), Json::array({experiment.metadata().namespace_(),
+                                                                 experiment.metadata().name()})};
+  };
+  return PageReply(SlicePage(call, position, experiments, place, client::ExperimentJson), revision);
 }
 
 StatusOr<HttpReply> GetOne(Call& call) {
@@ -64,22 +77,19 @@ StatusOr<HttpReply> GetOne(Call& call) {
 struct Submission {
   v1::Experiment experiment;
   HttpHeaders warnings;
-  int64_t generation = 0;
+  experiment::Precondition precondition;
 };
 
 // 201 if it is new, 202 if its owner has been asked to change it, 200 if nothing is to be done.
 StatusOr<HttpReply> SubmitIt(Call& call, const Submission& submission) {
   const ExperimentKey key = experiment::KeyOf(submission.experiment);
-  const auto submitted = call.client->Submit(submission.experiment, submission.generation);
-  if (absl::IsAborted(submitted.status()) && submission.generation > 0) {
-    return Failed(submitted.status());
-  }
-  RETURN_IF_ERROR(submitted.status());
+  ASSIGN_OR_RETURN(const experiment::Submitted submitted,
+                   call.client->Submit(submission.experiment, submission.precondition));
   ASSIGN_OR_RETURN(const v1::Experiment stored, call.client->GetExperiment(key));
-  HttpReply reply = ExperimentReply(stored, submitted->created   ? 201
-                                            : submitted->changed ? 202
-                                                                 : 200);
-  if (submitted->created) {
+  HttpReply reply = ExperimentReply(stored, submitted.created   ? 201
+                                            : submitted.changed ? 202
+                                                                : 200);
+  if (submitted.created) {
     reply.headers.emplace_back(
         "Location", absl::StrCat("/api/v1/namespaces/", key.ns, "/experiments/", key.name));
   }
@@ -93,31 +103,27 @@ StatusOr<HttpReply> Create(Call& call) {
   ASSIGN_OR_RETURN(ReadExperiment read, ReadExperimentBody(call.request, ns));
   const ExperimentKey key = experiment::KeyOf(read.experiment);
   RETURN_IF_ERROR(call.principal.MayUse(key.ns));
-  const Status found = call.client->GetExperiment(key).status();
-  if (found.ok()) {
-    return absl::AlreadyExistsError("experiment " + ToString(key) +
-                                    " is there already: PUT applies changes, or give another name");
-  }
-  if (!absl::IsNotFound(found)) return found;
-  return SubmitIt(call, {std::move(read.experiment), std::move(read.warnings)});
+  auto reply =
+      SubmitIt(call, {std::move(read.experiment), std::move(read.warnings), {.absent = true}});
+  if (!absl::IsAlreadyExists(reply.status()) || !call.client->GetExperiment(key).ok()) return reply;
+  return absl::AlreadyExistsError("experiment " + ToString(key) +
+                                  " is there already: PUT applies changes, or give another name");
 }
 
 StatusOr<HttpReply> Apply(Call& call) {
-  ASSIGN_OR_RETURN(const int64_t generation, WantedGeneration(call));
+  ASSIGN_OR_RETURN(const experiment::Precondition wanted, PreconditionOf(call));
   ASSIGN_OR_RETURN(ReadExperiment read, ReadExperimentBody(call.request, call.Text("namespace")));
   if (read.experiment.metadata().name() != call.Text("name")) {
     return BadField("metadata.name", absl::StrCat("is ", read.experiment.metadata().name(),
                                                   ", but the URL says ", call.Text("name")));
   }
-  const Status found = call.client->GetExperiment(call.Experiment()).status();
-  RETURN_IF_ERROR(CheckConditions(call, found));
-  return SubmitIt(call, {std::move(read.experiment), std::move(read.warnings), generation});
+  auto reply = SubmitIt(call, {std::move(read.experiment), std::move(read.warnings), wanted});
+  if (!reply.ok()) return AsFailed(call, wanted, reply.status());
+  return reply;
 }
 
 // RFC 7396 on the experiment as it is printed; what may change is decided as for PUT.
-StatusOr<HttpReply> Patch(Call& call) {
-  ASSIGN_OR_RETURN(const int64_t generation, WantedGeneration(call));
-  ASSIGN_OR_RETURN(const v1::Experiment stored, call.client->GetExperiment(call.Experiment()));
+StatusOr<v1::Experiment> Patched(const Call& call, const v1::Experiment& stored) {
   Json patch = Json::parse(call.request.body, nullptr, /*allow_exceptions=*/false);
   if (!patch.is_object()) {
     return absl::InvalidArgumentError(
@@ -134,7 +140,28 @@ StatusOr<HttpReply> Patch(Call& call) {
   if (experiment::KeyOf(parsed.experiment) != call.Experiment()) {
     return BadField("metadata", "of an experiment cannot change: its name and namespace stay");
   }
-  return SubmitIt(call, {std::move(parsed.experiment), {}, generation});
+  return std::move(parsed.experiment);
+}
+
+// Always conditional on what it was applied to, or one of two patches of different fields would
+// undo the other. Whoever named no ETag does not mind what it is applied to: then once more.
+StatusOr<HttpReply> Patch(Call& call) {
+  ASSIGN_OR_RETURN(const experiment::Precondition wanted, PreconditionOf(call));
+  const absl::Duration deadline = call.context.clock->Monotonic() + kPatchPatience;
+  for (;;) {
+    const auto stored = call.client->GetExperiment(call.Experiment());
+    if (!stored.ok()) return AsFailed(call, wanted, stored.status());
+    ASSIGN_OR_RETURN(v1::Experiment patched, Patched(call, *stored));
+    experiment::Precondition unchanged{.generation = stored->metadata().generation()};
+    if (wanted.generation > 0) unchanged = wanted;
+    auto reply = SubmitIt(call, {std::move(patched), {}, unchanged});
+    if (reply.ok()) return reply;
+    const bool again = wanted.generation == 0 && absl::IsAborted(reply.status()) &&
+                       call.context.clock->Monotonic() < deadline;
+    if (!again || !call.context.patience->Wait(kPatchAgain)) {
+      return AsFailed(call, wanted, reply.status());
+    }
+  }
 }
 
 class PendingDeletion : public PendingReply {
@@ -156,20 +183,26 @@ class PendingDeletion : public PendingReply {
   const Quota::Share share_;
 };
 
+// With If-Match, the intent carries the condition; what follows only waits for its effect.
 StatusOr<HttpReply> Delete(Call& call) {
   const ExperimentKey key = call.Experiment();
   const int64_t seconds = call.Integer("waitSeconds", kDeletePatience);
-  RETURN_IF_ERROR(call.client->GetExperiment(key).status());
-  if (seconds == 0) {
+  ASSIGN_OR_RETURN(const experiment::Precondition wanted, PreconditionOf(call));
+  const Status found = call.client->GetExperiment(key).status();
+  if (!found.ok()) return AsFailed(call, wanted, found);
+  if (seconds == 0 || wanted.generation > 0) {
     v1::Intent intent;
     intent.set_verb(v1::Intent::DELETE);
-    RETURN_IF_ERROR(call.client->Send(key, intent));
-    return HttpReply{.status = 202, .type = ""};
+    intent.set_generation(wanted.generation);
+    const Status sent = call.client->Send(key, intent);
+    if (!sent.ok()) return AsFailed(call, wanted, sent);
+    if (seconds == 0) return HttpReply{.status = 202, .type = ""};
   }
   ASSIGN_OR_RETURN(Quota::Share share, call.TakeWait());
   WaitingDeletion deletion(std::move(call.client), key);
   const Status deleted = deletion.Begin();
-  if (deleted.ok()) return HttpReply{.status = 204, .type = ""};
+  const bool done = wanted.generation > 0 && absl::IsNotFound(deleted);  // by the intent above
+  if (deleted.ok() || done) return HttpReply{.status = 204, .type = ""};
   if (!absl::IsDeadlineExceeded(deleted)) return deleted;
   HttpReply reply;
   reply.pending = std::make_unique<PendingDeletion>(std::move(deletion), std::move(share));
@@ -249,7 +282,8 @@ std::vector<Route> ExperimentRoutes() {
        .path = kOne,
        .id = "deleteExperiment",
        .summary = "Ends an experiment and removes its records and files",
-       .parameters = {{.name = "waitSeconds",
+       .parameters = {kIfMatch,
+                      {.name = "waitSeconds",
                        .help = "how long to wait until it is gone; 0 = only ask for it",
                        .type = Parameter::Type::kInteger,
                        .min = 0,

@@ -54,11 +54,15 @@ StatusOr<HttpReply> ListThem(Call& call) {
   if (selection.sorts()) {
     ASSIGN_OR_RETURN(auto trials, call.client->ListTrials({.experiment = key}));
     selection.Apply(trials, -1);
-    ASSIGN_OR_RETURN(Page page, SlicePage(call, trials, view));
-    return PageReply(std::move(page), revision);
+    ASSIGN_OR_RETURN(const PagePosition position, ReadPosition(call));
+    const auto place = [&](const v1::Trial& trial) {
+      return PagePlace{selection.OrderOf(trial), Json::array({trial.number()})};
+    };
+    return PageReply(SlicePage(call, position, trials, place, view), revision);
   }
   ASSIGN_OR_RETURN(const TrialPage found, PageByNumber(call, selection));
-  Page page{.next = found.next};
+  Page page;
+  if (found.next > 0) page.next = PageToken(found.next);
   for (const v1::Trial& trial : found.trials) page.items.push_back(view(trial));
   return PageReply(std::move(page), revision);
 }
@@ -79,23 +83,29 @@ StatusOr<HttpReply> Attempts(Call& call) {
   } else {
     RETURN_IF_ERROR(call.client->GetExperiment(call.Experiment()).status());
   }
+  ASSIGN_OR_RETURN(const PagePosition position, ReadPosition(call));
   ASSIGN_OR_RETURN(const auto attempts, call.client->ListAttempts(query));
   const absl::Time now = call.context.clock->Now();
-  ASSIGN_OR_RETURN(Page page, SlicePage(call, attempts, [&](const v1::Attempt& attempt) {
-                     const TrialKey trial{call.Experiment(), attempt.trial()};
-                     return client::AttemptJson(
-                         attempt,
-                         {.log = call.client->LogPlace({trial, attempt.number()}), .now = now});
-                   }));
-  return PageReply(std::move(page), revision);
+  const auto place = [](const v1::Attempt& attempt) {
+    return PagePlace{{}, Json::array({attempt.trial(), attempt.number()})};
+  };
+  const auto view = [&](const v1::Attempt& attempt) {
+    const TrialKey trial{call.Experiment(), attempt.trial()};
+    return client::AttemptJson(
+        attempt, {.log = call.client->LogPlace({trial, attempt.number()}), .now = now});
+  };
+  return PageReply(SlicePage(call, position, attempts, place, view), revision);
 }
 
 StatusOr<HttpReply> Checkpoints(Call& call) {
   ASSIGN_OR_RETURN(const int64_t revision, call.context.client->Revision());
   RETURN_IF_ERROR(call.client->GetTrial(call.Trial()).status());
   ASSIGN_OR_RETURN(const auto checkpoints, call.client->ListCheckpoints(call.Trial()));
-  ASSIGN_OR_RETURN(Page page, SlicePage(call, checkpoints, client::CheckpointJson));
-  return PageReply(std::move(page), revision);
+  ASSIGN_OR_RETURN(const PagePosition position, ReadPosition(call));
+  const auto place = [](const v1::Checkpoint& checkpoint) {
+    return PagePlace{{}, Json::array({checkpoint.attempt(), checkpoint.step()})};
+  };
+  return PageReply(SlicePage(call, position, checkpoints, place, client::CheckpointJson), revision);
 }
 
 StatusOr<HttpReply> Observations(Call& call) {
@@ -106,10 +116,14 @@ StatusOr<HttpReply> Observations(Call& call) {
                    call.client->ListObservations({.trial = trial,
                                                   .metric = call.Text("metric"),
                                                   .include_superseded = call.Flag("allAttempts")}));
-  ASSIGN_OR_RETURN(Page page, SlicePage(call, rows, [&](const db::ObservationRow& row) {
-                     return client::ObservationJson(trial, row);
-                   }));
-  return PageReply(std::move(page), revision);
+  ASSIGN_OR_RETURN(const PagePosition position, ReadPosition(call));
+  const auto place = [](const db::ObservationRow& row) {
+    return PagePlace{{}, Json::array({row.attempt, row.step, row.metric})};
+  };
+  const auto view = [&](const db::ObservationRow& row) {
+    return client::ObservationJson(trial, row);
+  };
+  return PageReply(SlicePage(call, position, rows, place, view), revision);
 }
 
 // Of an experiment and its trials, or of one trial; the page's token is an event's id.
@@ -122,11 +136,11 @@ StatusOr<HttpReply> Events(Call& call) {
   ASSIGN_OR_RETURN(const auto events,
                    call.client->ListEvents({.experiment = call.Experiment(), .after_id = after}));
   Page page;
-  int64_t last = 0;
+  int64_t last = 0;  // of the page
   for (const v1::Event& event : events) {
     if (trial > 0 && event.trial() != trial) continue;
     if (page.items.size() == size) {
-      page.next = last;
+      page.next = PageToken(last);
       break;
     }
     page.items.push_back(client::EventJson(event));

@@ -155,7 +155,9 @@ class ShirabeService : public Base {
                                 v1::SubmitReply* reply) override {
     return Serve(context, [&](client::Client& client) -> Status {
       ASSIGN_OR_RETURN(const auto submitted,
-                       client.Submit(request->experiment(), request->generation()));
+                       client.Submit(request->experiment(), {.absent = request->absent(),
+                                                             .present = request->present(),
+                                                             .generation = request->generation()}));
       reply->set_created(submitted.created);
       reply->set_changed(submitted.changed);
       return absl::OkStatus();

@@ -115,7 +115,7 @@ int Serve(int trials) {
     const auto controller = (*opened)->MakeController({}, 1);
     CHECK(controller.ok());
     (*opened)->Attach(controller->get());
-    CHECK((*opened)->Submit(experiment::ParseExperiments(kSpec)[0].experiment, 0).ok());
+    CHECK((*opened)->Submit(experiment::ParseExperiments(kSpec)[0].experiment, {}).ok());
     RunTrials(**opened, trials);
     const service::Tokens tokens = service::Tokens::Open();
     service::HttpContext context{.client = opened->get(), .tokens = &tokens, .clock = RealClock()};

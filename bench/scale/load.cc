@@ -47,7 +47,7 @@ class Load {
   void Run() {
     key_ = {"default", "load"};
     const auto parsed = experiment::ParseExperiments(kSpec);
-    CHECK(Connect()->Submit(parsed[0].experiment, 0).ok());
+    CHECK(Connect()->Submit(parsed[0].experiment, {}).ok());
     const absl::Duration began = RealClock()->Monotonic();
     deadline_ = began + plan_.time;
     {

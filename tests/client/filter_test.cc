@@ -11,6 +11,7 @@
 namespace shirabe::client {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -101,6 +102,20 @@ TEST(FilterTest, SaysWhatItCannotRead) {
   EXPECT_THAT(Refusal("state=a,"), HasSubstr("\"\" is no condition"));
   EXPECT_THAT(Refusal("opt=\"a"), HasSubstr("quote"));
   EXPECT_THAT(Refusal("objective<1h"), HasSubstr("\"objective<1h\": \"1h\" is no number"));
+}
+
+TEST(FilterTest, WhatCouldNeverHoldIsRefused) {
+  for (const char* field : {"objective", "trial", "seconds", "metric.acc", "lr", "param.bs"}) {
+    for (const char* comparison : {"=", "!="}) {
+      EXPECT_THAT(Refusal(std::string(field) + comparison + "abc"),
+                  AllOf(HasSubstr(std::string("field ") + field + " is a number"),
+                        HasSubstr("\"abc\""), HasSubstr(std::string("'") + field + "=0.5'")));
+    }
+  }
+  EXPECT_THAT(Refusal("objective="), HasSubstr("\"\" is not"));
+  EXPECT_THAT(Refusal("state<3"), HasSubstr("field state is text"));
+  EXPECT_THAT(Refusal("opt>=1"), HasSubstr("use = or !="));
+  EXPECT_THAT(Select("state!=abc", ""), ElementsAre(1, 2, 3, 4)) << "text is compared with any";
 }
 
 TEST(FilterTest, UnknownFieldsGetTheNearestAndTheList) {

@@ -82,13 +82,13 @@ TEST(LocalClientTest, ReadsALogFromAnOffset) {
 TEST(LocalClientTest, DoesNotMixTheFilesOfTwoDatabases) {
   Stored stored(/*read_only=*/false);
   ASSERT_TRUE(MakeDirs(stored.home() + "/trials/default/left/left-1").ok());
-  const Status status = stored.client().Submit(MakeExperiment("left"), 0).status();
+  const Status status = stored.client().Submit(MakeExperiment("left"), {}).status();
   EXPECT_TRUE(absl::IsAlreadyExists(status)) << status;
   EXPECT_THAT(Message(status), HasSubstr("trials/default/left has the files"));
   EXPECT_TRUE(absl::IsNotFound(stored.client().GetExperiment({"default", "left"}).status()));
   // One that is in the database goes on beside its files.
   ASSERT_TRUE(MakeDirs(stored.home() + "/trials/default/digits/digits-1").ok());
-  EXPECT_TRUE(stored.client().Submit(stored.experiment, 0).ok());
+  EXPECT_TRUE(stored.client().Submit(stored.experiment, {}).ok());
 }
 
 TEST(LocalClientTest, NamesWhoRunsAnExperiment) {

@@ -4,6 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <thread>
+#include <vector>
+
 #include "base/clock.h"
 #include "experiment/spec.h"
 #include "experiment/state.h"
@@ -153,13 +157,49 @@ TEST_F(SubmitTest, WhoeverHasReadWhatIsBeingChangedReadsAgain) {
   Store("Running", "ExperimentRunning");
   v1::Experiment larger = experiment_;
   larger.mutable_spec()->set_max_trial_count(9);
-  EXPECT_TRUE(Submit(*store_, clock_, larger, 3).ok());
+  EXPECT_TRUE(Submit(*store_, clock_, larger, {.generation = 3}).ok());
   larger.mutable_spec()->set_max_trial_count(7);
-  const Status refused = Submit(*store_, clock_, larger, 3).status();
+  const Status refused = Submit(*store_, clock_, larger, {.generation = 3}).status();
   EXPECT_TRUE(absl::IsAborted(refused)) << refused;
   EXPECT_THAT(Message(refused), HasSubstr("is being changed"));
-  EXPECT_TRUE(absl::IsAborted(Submit(*store_, clock_, larger, 2).status()));
+  EXPECT_TRUE(absl::IsAborted(Submit(*store_, clock_, larger, {.generation = 2}).status()));
   EXPECT_EQ(Intents(), 1u);
+}
+
+TEST_F(SubmitTest, OfThoseWhoMakeANewOneOneSucceeds) {
+  experiment_.mutable_spec()->mutable_algorithm()->set_algorithm_name("random");
+  std::atomic<int> made = 0;
+  {
+    std::vector<std::jthread> writers;
+    for (int i = 0; i < 8; ++i) {
+      writers.emplace_back([&] {
+        const Status status = Submit(*store_, clock_, experiment_, {.absent = true}).status();
+        EXPECT_TRUE(status.ok() || absl::IsAlreadyExists(status)) << status;
+        made += status.ok();
+      });
+    }
+  }
+  EXPECT_EQ(made, 1);
+  EXPECT_TRUE(Submit(*store_, clock_, experiment_).ok()) << "without a condition it goes on";
+}
+
+TEST_F(SubmitTest, OnlyWhatIsThereIsChanged) {
+  for (const Precondition& wanted :
+       {Precondition{.present = true}, Precondition{.generation = 1}}) {
+    EXPECT_TRUE(absl::IsNotFound(Submit(*store_, clock_, experiment_, wanted).status()));
+  }
+  EXPECT_TRUE(absl::IsNotFound(store_->GetExperiment(key_).status()));
+}
+
+TEST_F(SubmitTest, AnyIntentMayBeConditional) {
+  experiment_.mutable_metadata()->set_generation(3);
+  Store("Running", "ExperimentRunning");
+  v1::Intent intent;
+  intent.set_verb(v1::Intent::STOP);
+  intent.set_generation(2);
+  EXPECT_TRUE(absl::IsAborted(Send(*store_, clock_, key_, intent)));
+  intent.set_generation(3);
+  EXPECT_TRUE(Send(*store_, clock_, key_, intent).ok());
 }
 
 TEST_F(SubmitTest, WhatIsNotThereIsNotFound) {

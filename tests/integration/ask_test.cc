@@ -43,7 +43,7 @@ class AskTest : public testing::Test {
     for (const auto& finding : parsed[0].findings) {
       EXPECT_TRUE(finding.warning) << experiment::FormatFinding(finding, "spec");
     }
-    EXPECT_TRUE(client_->Submit(parsed[0].experiment, 0).ok());
+    EXPECT_TRUE(client_->Submit(parsed[0].experiment, {}).ok());
   }
   ~AskTest() override {
     client_ = nullptr;

@@ -59,7 +59,7 @@ class KatibPushes : public ::testing::Test {
   std::string Open(const std::string& ns) {
     v1::Experiment experiment = experiment::ParseExperiments(kSpec)[0].experiment;
     experiment.mutable_metadata()->set_namespace_(ns);
-    EXPECT_TRUE(client_->Submit(experiment, 0).ok());
+    EXPECT_TRUE(client_->Submit(experiment, {}).ok());
     const auto asked = client_->Ask({ns, "asked"}, "worker", absl::Seconds(20));
     EXPECT_TRUE(asked.ok() && asked->trial) << asked.status();
     return asked->token;

@@ -171,7 +171,7 @@ TEST_F(ServeTest, OfThoseWhoHaveReadTheSameOneChangesIt) {
         writers.emplace_back([&, i] {
           v1::Experiment wanted = read;
           wanted.mutable_spec()->set_max_trial_count(100 * round + i);
-          const Status status = client->Submit(wanted, generation).status();
+          const Status status = client->Submit(wanted, {.generation = generation}).status();
           EXPECT_TRUE(status.ok() || absl::IsAborted(status)) << status;
           done += status.ok();
         });
@@ -274,7 +274,7 @@ TEST_F(ServeTest, ATrialReportsForItselfOnly) {
   const auto client = Connect(admin);
   const std::string yaml = absl::StrReplaceAll(kAsked, {{"NAMESPACE", "default"}});
   const auto parsed = experiment::ParseExperiments(yaml);
-  ASSERT_TRUE(client->Submit(parsed[0].experiment, 0).ok());
+  ASSERT_TRUE(client->Submit(parsed[0].experiment, {}).ok());
   const ExperimentKey key{"default", "asked"};
   const auto first = client->Ask(key, "a", absl::Seconds(20));
   const auto second = client->Ask(key, "b", absl::Seconds(20));
@@ -308,11 +308,12 @@ TEST_F(ServeTest, RefusesABadSpecificationWithItsField) {
       experiment::ParseExperiments(absl::StrReplaceAll(kAsked, {{"NAMESPACE", "default"}}));
   v1::Experiment bad = parsed[0].experiment;
   bad.mutable_spec()->mutable_parameters(0)->mutable_feasible_space()->set_min(2);
-  const Status refused = client->Submit(bad, 0).status();
+  const Status refused = client->Submit(bad, {}).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(Message(refused), HasSubstr("spec.parameters[0].feasibleSpace"));
-  ASSERT_TRUE(client->Submit(parsed[0].experiment, 0).ok());
-  EXPECT_EQ(client->Submit(parsed[0].experiment, 7).status().code(), absl::StatusCode::kAborted);
+  ASSERT_TRUE(client->Submit(parsed[0].experiment, {}).ok());
+  EXPECT_EQ(client->Submit(parsed[0].experiment, {.generation = 7}).status().code(),
+            absl::StatusCode::kAborted);
 }
 
 TEST_F(ServeTest, AnswersOneCallerOnlySoOftenAndCountsTheCalls) {

@@ -70,7 +70,7 @@ std::vector<Asked> Everything() {
          return c.ReadLog({kTrial, 1}, 0, 1).status();
        }},
       {"Suggest", [](Client& c) { return c.Suggest(Parsed("a", "new"), 1).status(); }},
-      {"SubmitExperiment", [](Client& c) { return c.Submit(Parsed("a", "secret"), 0).status(); }},
+      {"SubmitExperiment", [](Client& c) { return c.Submit(Parsed("a", "secret"), {}).status(); }},
       {"ImportExperiment", [](Client& c) { return c.Import("a", Imports()).status(); }},
       {"SendIntent", [](Client& c) { return SendVerb(c, v1::Intent::PAUSE); }},
       {"Ask", [](Client& c) { return c.Ask(kKey, "caller", absl::Seconds(10)).status(); }},
@@ -161,7 +161,7 @@ TEST_F(GuardedClientTest, WhatATrialReportsIsFencedByItsToken) {
   auto parsed = experiment::ParseExperiments(absl::StrReplaceAll(
       AskedSpec("again"), {{"seed: 3", "seed: 3, attempts: {maxFailures: 1}"}}));
   parsed[0].experiment.mutable_metadata()->set_namespace_("a");
-  ASSERT_TRUE(http_.client().Submit(parsed[0].experiment, 0).ok());
+  ASSERT_TRUE(http_.client().Submit(parsed[0].experiment, {}).ok());
   const ExperimentKey key{"a", "again"};
   const auto first = http_.client().Ask(key, "caller", absl::Seconds(20));
   ASSERT_TRUE(first.ok() && first->trial);
@@ -217,14 +217,14 @@ TEST_F(GuardedClientTest, SubmittingWhatIsThereIsAChange) {
     return act == Act::kChange ? absl::PermissionDeniedError("judged") : absl::OkStatus();
   };
   const auto client = As(ada);
-  EXPECT_TRUE(client->Submit(Parsed("a", "new"), 0).ok());
-  EXPECT_TRUE(IsRefused(client->Submit(Parsed("a", "secret"), 0).status()));
+  EXPECT_TRUE(client->Submit(Parsed("a", "new"), {}).ok());
+  EXPECT_TRUE(IsRefused(client->Submit(Parsed("a", "secret"), {}).status()));
 }
 
 TEST_F(GuardedClientTest, WhatIsNotValidIsNotTaken) {
   v1::Experiment bad = Parsed("a", "bad");
   bad.mutable_spec()->mutable_parameters(0)->mutable_feasible_space()->set_min(2);
-  const Status status = As({.role = Principal::Role::kAdmin})->Submit(bad, 0).status();
+  const Status status = As({.role = Principal::Role::kAdmin})->Submit(bad, {}).status();
   EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
   EXPECT_THAT(status.message(), HasSubstr("feasibleSpace"));
   EXPECT_TRUE(absl::IsNotFound(http_.client().GetExperiment({"a", "bad"}).status()));
@@ -233,7 +233,7 @@ TEST_F(GuardedClientTest, WhatIsNotValidIsNotTaken) {
 TEST_F(GuardedClientTest, LearningFromAnotherNamespaceTakesARightThere) {
   v1::Experiment thief = Parsed("b", "thief");
   thief.mutable_spec()->mutable_shirabe()->mutable_warm_start()->add_experiments("a/secret");
-  EXPECT_TRUE(IsRefused(As(User("b"))->Submit(thief, 0).status()));
+  EXPECT_TRUE(IsRefused(As(User("b"))->Submit(thief, {}).status()));
   EXPECT_TRUE(IsRefused(As(User("b"))->Suggest(thief, 1).status()));
 }
 

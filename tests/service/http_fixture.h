@@ -164,7 +164,7 @@ inline void HttpFixture::Create(const std::string& ns, const std::string& name, 
   auto parsed = experiment::ParseExperiments(AskedSpec(name, trials));
   CHECK(!experiment::HasErrors(parsed[0].findings));
   parsed[0].experiment.mutable_metadata()->set_namespace_(ns);
-  const auto submitted = client_->Submit(parsed[0].experiment, 0);
+  const auto submitted = client_->Submit(parsed[0].experiment, {});
   CHECK(submitted.ok());
 }
 

@@ -1,6 +1,9 @@
 // Every route, with good and bad input, without sockets.
+#include <thread>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/time/clock.h"
 #include "base/rate_limiter.h"
 #include "experiment/submit.h"
 #include "service/http_match.h"
@@ -96,16 +99,51 @@ TEST_F(HttpRoutesTest, AppliesOnlyWhatMayChangeAndOnlyIfItIsStillTheSame) {
 
 TEST_F(HttpRoutesTest, PatchesCounts) {
   http_.Create("a", "one");
+  http_.RunTrials("a", "one", 1);  // so that somebody owns it, who makes the changes
   const std::string one = absl::StrCat(kA, "/one");
   EXPECT_EQ(http_.Send("PATCH", one, R"({"spec": {"maxTrialCount": 8}})").status, 202);
   EXPECT_EQ(http_.Send("PATCH", one, R"({"spec": {"objective": {"goal": 0.1}}})").status, 202);
-  EXPECT_EQ(http_.Send("PATCH", one, R"({"spec": {"maxTrialCount": 6}})").status, 200);
+  EXPECT_EQ(http_.Send("PATCH", one, R"({"spec": {"maxTrialCount": 8}})").status, 200);
   EXPECT_EQ(http_.Send("PATCH", one, R"({"spec": {"maxTrialCount": 0}})").status, 400);
   EXPECT_EQ(http_.Send("PATCH", one, R"({"spec": {"maxTrials": 6}})").status, 400);
   EXPECT_EQ(http_.Send("PATCH", one, R"({"metadata": {"name": "two"}})").status, 400);
   EXPECT_EQ(http_.Send("PATCH", one, "[1]").status, 400);
   EXPECT_EQ(http_.Send("PATCH", one, R"({"spec": {"algorithm": {"algorithmName": "tpe"}}})").status,
             409);
+}
+
+TEST_F(HttpRoutesTest, OfTwoPatchesNeitherUndoesTheOther) {
+  http_.Create("a", "one");
+  http_.RunTrials("a", "one", 1);
+  const std::string one = absl::StrCat(kA, "/one");
+  {
+    const auto patch = [&](const char* body) {
+      return std::jthread([&, body] { EXPECT_EQ(http_.Send("PATCH", one, body).status, 202); });
+    };
+    const std::jthread first = patch(R"({"spec": {"maxTrialCount": 8}})");
+    const std::jthread second = patch(R"({"spec": {"maxFailedTrialCount": 4}})");
+    const std::jthread third = patch(R"({"spec": {"objective": {"goal": 0.001}}})");
+  }
+  for (int i = 0; i < 500 && HeaderOf(http_.Get(one), "ETag") != "\"4\""; ++i) {
+    absl::SleepFor(absl::Milliseconds(10));
+  }
+  const Json spec = BodyOf(http_.Get(one))["spec"];
+  EXPECT_EQ(spec["maxTrialCount"], 8);
+  EXPECT_EQ(spec["maxFailedTrialCount"], 4);
+  EXPECT_EQ(spec["objective"]["goal"], 0.001);
+}
+
+TEST_F(HttpRoutesTest, DeletesOnlyWhatIsStillTheSame) {
+  http_.Create("a", "one");
+  HttpRequest request{.method = "DELETE", .target = absl::StrCat(kA, "/one")};
+  request.headers = {{"authorization", absl::StrCat("Bearer ", kAdminToken)},
+                     {"if-match", "\"7\""}};
+  EXPECT_EQ(http_.Handle(request).status, 412);
+  request.headers[1].second = "1";
+  EXPECT_EQ(http_.Handle(request).status, 400);
+  request.headers[1].second = "\"1\"";
+  EXPECT_EQ(http_.Handle(request).status, 204);
+  EXPECT_EQ(http_.Handle(request).status, 412) << "it is gone";
 }
 
 TEST_F(HttpRoutesTest, ListsInPagesFilteredAndSorted) {

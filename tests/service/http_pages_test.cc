@@ -1,0 +1,80 @@
+// Lists page by page, while what they list comes and goes.
+#include <algorithm>
+#include <functional>
+
+#include "absl/strings/str_cat.h"
+#include "tests/service/http_fixture.h"
+
+namespace shirabe::service {
+namespace {
+
+using client::Json;
+using testing::HasSubstr;
+
+constexpr char kA[] = "/api/v1/namespaces/a/experiments";
+
+class HttpPagesTest : public testing::Test {
+ protected:
+  HttpFixture http_;
+};
+
+// The names of all items, page by page; between two pages something else happens.
+std::vector<std::string> AllNames(HttpFixture& http, const std::string& target,
+                                  const std::function<void(int)>& between) {
+  std::vector<std::string> names;
+  std::string token;
+  for (int page = 1; page < 50; ++page) {
+    const std::string more = token.empty() ? "" : absl::StrCat("&pageToken=", token);
+    const Json body = BodyOf(http.Get(target + more));
+    for (const Json& item : body.value("items", Json::array())) {
+      names.push_back(item["metadata"]["name"].get<std::string>());
+    }
+    token = body.value("nextPageToken", "");
+    if (token.empty()) break;
+    between(page);
+  }
+  return names;
+}
+
+TEST_F(HttpPagesTest, PagesSkipAndRepeatNothingWhenOthersComeAndGo) {
+  for (const char* sort : {"", "&sort=name", "&sort=age", "&sort=~trials", "&sort=best"}) {
+    for (int i = 1; i <= 6; ++i) http_.Create("a", absl::StrCat("e", i));
+    const auto drop_and_add = [&](int page) {
+      if (page == 1) {
+        // Of the page that was read, its last item too; and one that would stand before.
+        for (const char* gone : {"e1", "e2"}) {
+          EXPECT_EQ(http_.Send("DELETE", absl::StrCat(kA, "/", gone), "").status, 204);
+        }
+        http_.Create("a", "a-new-one");
+      }
+    };
+    const auto names = AllNames(http_, absl::StrCat(kA, "?pageSize=2", sort), drop_and_add);
+    const auto times = [&](const std::string& name) {
+      return std::count(names.begin(), names.end(), name);
+    };
+    for (const char* name : {"e3", "e4", "e5", "e6"}) EXPECT_EQ(times(name), 1) << sort << name;
+    for (const char* name : {"e1", "e2"}) EXPECT_LE(times(name), 1) << sort << name;
+    for (const char* name : {"e3", "e4", "e5", "e6", "a-new-one"}) {
+      EXPECT_EQ(http_.Send("DELETE", absl::StrCat(kA, "/", name), "").status, 204);
+    }
+  }
+}
+
+TEST_F(HttpPagesTest, APageTokenIsOfOneOrder) {
+  for (const char* name : {"one", "two", "three"}) http_.Create("a", name);
+  const Json first = BodyOf(http_.Get(absl::StrCat(kA, "?pageSize=1&sort=name")));
+  const std::string token = first["nextPageToken"].get<std::string>();
+  const auto with = [&](const std::string& more) { return http_.Get(absl::StrCat(kA, more)); };
+  EXPECT_EQ(with("?pageSize=1&sort=name&pageToken=" + token).status, 200);
+  EXPECT_THAT(with("?pageSize=1&sort=~name&pageToken=" + token).body,
+              HasSubstr("in another order (sort=name)"));
+  const HttpReply old = with("?pageToken=p500");
+  EXPECT_EQ(old.status, 400);
+  EXPECT_THAT(old.body, HasSubstr("of an older server"));
+  for (const char* bad : {"k", "k!!!", "kW10", "kbnVsbA", "q1", "kWyIiLDEsW10sW11d"}) {
+    EXPECT_EQ(with(absl::StrCat("?pageToken=", bad)).status, 400) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace shirabe::service
