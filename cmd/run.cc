@@ -134,6 +134,9 @@ StatusOr<client::Machines> MachinesFor(const RunFlags& flags, const v1::Experime
 
 // What is right in itself, and does not do here what it seems to.
 void WarnOfThisMachine(const v1::Experiment& experiment, const client::Machines& machines) {
+  for (const experiment::Finding& idle : experiment::IdleHere(experiment)) {
+    Warn(absl::StrCat(idle.path, ": ", idle.message));
+  }
   const v1::ExperimentSpec& spec = experiment.spec();
   if (spec.shirabe().budget().has_max_cost() && machines.pools.pools().empty()) {
     Warn(

@@ -5,6 +5,7 @@
 #include "cmd/spec_file.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
+#include "experiment/runnable.h"
 
 namespace shirabe::cmd {
 namespace {
@@ -39,10 +40,22 @@ Status AskServer(Session& session, const SpecFile& file) {
   return absl::OkStatus();
 }
 
+// What would be otherwise than in a cluster, if its trials were processes of this machine.
+void WarnOfThisMachine(const SpecFile& file) {
+  for (const experiment::ParsedExperiment& document : file.documents) {
+    const Status here = experiment::CheckRunnable(document.experiment);
+    if (!here.ok()) Warn(absl::StrCat(file.shown_name, " could not run here: ", Message(here)));
+    for (const experiment::Finding& idle : experiment::IdleHere(document.experiment)) {
+      Warn(experiment::FormatFinding(idle, file.shown_name));
+    }
+  }
+}
+
 Status ValidateSpecFile(const std::string& path, Session* session) {
   ASSIGN_OR_RETURN(const SpecFile file, ReadSpecFile(path));
   RETURN_IF_ERROR(ReportFindings(file));
   if (session != nullptr) RETURN_IF_ERROR(AskServer(*session, file));
+  if (session == nullptr) WarnOfThisMachine(file);
   PrintValid(file);
   return absl::OkStatus();
 }
@@ -57,7 +70,8 @@ StatusOr<int> Validate(const Arguments& arguments) {
   Options options("validate -f FILE",
                   "Checks experiments without running them, and prints every mistake with its "
                   "place. Exits with 5 if there is one. With --server that one is asked, too, "
-                  "whether their trials could run in its cluster.");
+                  "whether their trials could run in its cluster; without, it is said what "
+                  "would do nothing on this machine.");
   options.Texts("-f,--file", &files, "FILE", "a file, or - for stdin; may be repeated");
   options.Text("--nodes", &nodes, "FILE", "pools of machines, as for run --nodes");
   options.Arguments("FILE", &more, 0, 1000);

@@ -75,6 +75,18 @@ v1::Cause Pass::CauseOf(const Live& live, const trial::Sighting& sighting) const
                             .out_of_memory = sighting.out_of_memory});
 }
 
+// One that was stopped, or taken away, before its time was over did not outrun it.
+NextStep Pass::NextAfter(const v1::Attempt& attempt, const v1::Trial& trial,
+                         const trial::Sighting& sighting) const {
+  using Overdue = trial::Sighting::Overdue;
+  const v1::AttemptPolicy& policy = state_.experiment().spec().shirabe().attempts();
+  if (attempt.cause() != v1::APP_ERROR || sighting.overdue == Overdue::kNo) {
+    return Next(attempt.cause(), trial, policy);
+  }
+  const Deadline deadline = sighting.overdue == Overdue::kJob ? Deadline::kJob : Deadline::kPod;
+  return NextAfterDeadline(deadline, trial, policy);
+}
+
 void Pass::Finish(Live& live, const trial::Sighting& sighting) {
   v1::Attempt& attempt = live.open->record;
   v1::Trial& trial = live.trial.record;
@@ -105,7 +117,7 @@ void Pass::Finish(Live& live, const trial::Sighting& sighting) {
     trial.set_fruitless(0);
     trial.set_yields(0);
   }
-  FinishTrial(live, Next(attempt.cause(), trial, state_.experiment().spec().shirabe().attempts()));
+  FinishTrial(live, NextAfter(attempt, trial, sighting));
   PruneOld(live);
 }
 

@@ -129,6 +129,14 @@ NextStep Next(v1::Cause cause, const v1::Trial& trial, const v1::AttemptPolicy& 
   }
 }
 
+NextStep NextAfterDeadline(Deadline deadline, const v1::Trial& trial,
+                           const v1::AttemptPolicy& policy) {
+  if (deadline == Deadline::kPod) return AfterFailure(trial, policy, "DeadlineExceeded");
+  NextStep step = Finish(v1::TRIAL_FAILED, "DeadlineExceeded");
+  step.charge = NextStep::Charge::kFailure;
+  return step;
+}
+
 std::string CauseWord(v1::Cause cause) {
   if (cause == v1::UNKNOWN_CAUSE) return "unknown";
   if (cause == v1::CAUSE_NONE) return "";

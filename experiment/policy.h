@@ -20,6 +20,9 @@ struct EndFacts {
   bool out_of_memory = false;           // the kernel's out-of-memory killer struck
 };
 
+// Whose activeDeadlineSeconds an attempt has outrun.
+enum class Deadline { kNone, kJob, kPod };
+
 // The exit code of a program that has saved its state and wants to be run again (EX_TEMPFAIL).
 inline constexpr int kExitYielded = 75;
 
@@ -49,6 +52,11 @@ struct NextStep {
 // cause × budgets → next step. `trial` holds the counts before this attempt's end; its `fruitless`
 // and `yields` are 0 if the attempt has left a newer checkpoint.
 NextStep Next(v1::Cause cause, const v1::Trial& trial, const v1::AttemptPolicy& policy);
+
+// The same for an APP_ERROR that is the end of a time limit. As in Kubernetes a Job that is too
+// slow has failed for good; a pod that is has failed like any other.
+NextStep NextAfterDeadline(Deadline deadline, const v1::Trial& trial,
+                           const v1::AttemptPolicy& policy);
 
 // Whether the platform took it: the causes that use maxPreemptions.
 bool IsLoss(v1::Cause cause);

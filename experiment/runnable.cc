@@ -11,6 +11,7 @@
 #include "suggestion/algorithm.h"
 #include "suggestion/remote_table.h"
 #include "suggestion/stopper.h"
+#include "trial/local_fields.h"
 #include "trial/template.h"
 
 namespace shirabe::experiment {
@@ -60,6 +61,16 @@ Status CheckRunnable(const v1::Experiment& experiment) {
   return trial::ReadCommand(spec.trial_template().trial_spec(),
                             spec.trial_template().primary_container_name(), {})
       .status();
+}
+
+std::vector<Finding> IdleHere(const v1::Experiment& experiment) {
+  std::vector<Finding> findings;
+  const v1::TrialTemplate& trial = experiment.spec().trial_template();
+  for (const trial::IdleField& idle :
+       trial::IdleFields(trial.trial_spec(), trial.primary_container_name())) {
+    findings.push_back({.warning = true, .path = idle.path, .message = idle.message});
+  }
+  return findings;
 }
 
 }  // namespace shirabe::experiment

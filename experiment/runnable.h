@@ -2,7 +2,10 @@
 // the server's doors. Pure.
 #pragma once
 
+#include <vector>
+
 #include "base/status.h"
+#include "experiment/spec.h"
 #include "proto/shirabe/v1/experiment.pb.h"
 
 namespace shirabe::experiment {
@@ -14,5 +17,8 @@ Status CheckVariants(const v1::Experiment& experiment);
 // Whether, besides, its trials can be processes of this machine: the template says what to execute.
 // kInvalidArgument, with the field and the fix.
 Status CheckRunnable(const v1::Experiment& experiment);
+
+// What of it does nothing where its trials are processes of this machine, as warnings.
+std::vector<Finding> IdleHere(const v1::Experiment& experiment);
 
 }  // namespace shirabe::experiment

@@ -78,6 +78,9 @@ struct Sighting {
   std::string waiting;      // why it is not running yet, and what to do about it
   // PREEMPTED_* once the platform, not we, takes its machine away; whatever the exit code.
   v1::Cause platform = v1::CAUSE_NONE;
+  // It ran longer than activeDeadlineSeconds allows: those of its Job, which is final as there, or
+  // those of its pod. `platform` is APP_ERROR then.
+  enum class Overdue { kNo, kJob, kPod } overdue = Overdue::kNo;
   // By a clock that is never set. Once ended; of a running one where it is known.
   std::optional<absl::Duration> ran;
   std::optional<v1::Checkpoint> resumed;  // the one it was started from

@@ -40,7 +40,7 @@ Environment MergeEnvironment(const EnvironmentLayers& layers) {
     // Indices as nvidia-smi counts them, not by speed.
     merged.emplace("CUDA_DEVICE_ORDER", "PCI_BUS_ID");
   }
-  for (const auto& [name, value] : layers.command.env) merged[name] = value;
+  for (const auto& [name, value] : layers.container) merged[name] = value;
   merged[kAttemptIdVariable] = layers.attempt_id;
   return merged;
 }

@@ -8,14 +8,15 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "trial/executor.h"
-#include "trial/template.h"
 
 namespace shirabe::trial {
 
 using Environment = std::map<std::string, std::string>;
+using Variables = std::vector<std::pair<std::string, std::string>>;  // in order
 
 // The "NAME=value" strings of environ. What has no '=' is left out.
 Environment ParseEnvironment(const char* const* entries);
@@ -26,7 +27,7 @@ Environment ContractEnvironment(const AttemptRequest& request, const AttemptPath
 struct EnvironmentLayers {
   const Environment& inherited;
   const Environment& contract;
-  const Command& command;
+  const Variables& container;
   const std::vector<std::string>& devices;
   const std::string& attempt_id;
 };

@@ -78,8 +78,20 @@ StatusOr<Found> Launcher::Launch(const AttemptRequest& request, const LaunchPlan
   spawn.place = plan.place;
   spawn.grace = request.grace;
   spawn.argv = plan.command.argv;
-  spawn.environment =
-      MergeEnvironment({inherited_, plan.contract, plan.command, plan.devices, plan.id});
+  const auto environment = [&](const Variables& own) {
+    return MergeEnvironment({inherited_, plan.contract, own, plan.devices, plan.id});
+  };
+  spawn.environment = environment(plan.command.env);
+  for (const InitCommand& init : plan.command.init) {
+    spawn.steps.push_back({.name = init.name,
+                           .working_dir = (base / init.command.working_dir).string(),
+                           .argv = init.command.argv,
+                           .environment = environment(init.command.env)});
+  }
+  if (plan.command.limit) {
+    spawn.limit = plan.command.limit->time;
+    spawn.limit_of = plan.command.limit->of_job ? kJobLimit : kPodLimit;
+  }
   const auto pid = Spawn(spawn);
   // Somebody was faster, a start of ours that a crash has cut short.
   if (absl::IsAlreadyExists(pid.status())) return Find(paths.dir, plan.id);

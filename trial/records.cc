@@ -127,6 +127,7 @@ StatusOr<ExitRecord> ReadExitRecord(const std::string& dir) {
   // Not in records of older supervisors.
   int told = 0;
   record.told = killed != 0 || (lines.Number("told", told) && told != 0);
+  record.overdue = lines.Text("overdue");
   int64_t ran_ns = 0;
   if (lines.Number("ran", ran_ns)) record.ran = absl::Nanoseconds(ran_ns);
   record.message = lines.Text("message");

@@ -17,6 +17,10 @@
 
 namespace shirabe::trial {
 
+// Whose limit of time that is, in the words of a record.
+inline constexpr char kJobLimit[] = "activeDeadlineSeconds of its Job";
+inline constexpr char kPodLimit[] = "activeDeadlineSeconds of its pod";
+
 struct PidRecord {
   pid_t pid = 0;       // of the supervisor
   uint64_t start = 0;  // its start, in clock ticks since boot
@@ -34,6 +38,7 @@ struct ExitRecord {
   bool oom = false;     // killed, not by us, while the kernel counted an out-of-memory kill
   bool killed = false;  // by us
   bool told = false;    // asked to end, or killed, before it ended
+  std::string overdue;  // kJobLimit or kPodLimit, if that had passed; "" = none
   absl::Time began;
   absl::Time ended;
   std::optional<absl::Duration> ran;  // by a clock that is never set

@@ -24,6 +24,10 @@ void SetExit(const ExitRecord& exit, absl::Time now, Sighting& sighting) {
   sighting.out_of_memory = exit.oom;
   sighting.ran = exit.ran;
   sighting.message = exit.message;
+  if (exit.overdue == kJobLimit) sighting.overdue = Sighting::Overdue::kJob;
+  if (exit.overdue == kPodLimit) sighting.overdue = Sighting::Overdue::kPod;
+  // Also where the program ended well once it was asked to: it was not done.
+  if (!exit.overdue.empty()) sighting.platform = v1::APP_ERROR;
   if (exit.oom) sighting.message = "killed by the kernel, which had run out of memory";
   SetEnd(std::min(exit.began, now), std::min(exit.ended, now), sighting.placement);
 }

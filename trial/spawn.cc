@@ -4,11 +4,13 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
@@ -17,6 +19,8 @@ namespace shirabe::trial {
 namespace {
 
 constexpr int kReadyFd = 3;  // in the supervisor
+constexpr int kStepsFd = 4;  // the same
+constexpr int kFreeFd = 10;  // none of those of the supervisor
 constexpr int kReadyTimeoutMs = 30'000;
 constexpr int kEndedUntold = -1;          // in place of an errno
 constexpr int64_t kMaxGraceMs = 1 << 30;  // twelve days: a longer one is no grace
@@ -34,6 +38,8 @@ class SpawnPlan {
     posix_spawnattr_destroy(&attributes_);
     posix_spawn_file_actions_destroy(&actions_);
   }
+
+  void GiveSteps(int steps) { posix_spawn_file_actions_adddup2(&actions_, steps, kStepsFd); }
 
   void Redirect(int log, int ready) {
     posix_spawn_file_actions_addopen(&actions_, 0, "/dev/null", O_RDONLY, 0);
@@ -78,18 +84,55 @@ std::vector<std::string> Arguments(const SpawnRequest& request) {
   if (!request.working_dir.empty()) add("--cwd", request.working_dir);
   if (!request.devices.empty()) add("--devices", request.devices);
   if (!request.place.empty()) add("--place", request.place);
+  if (!request.steps.empty()) add("--steps-fd", absl::StrCat(kStepsFd));
+  if (request.limit) {
+    add("--limit-ms", absl::StrCat(std::clamp<int64_t>(absl::ToInt64Milliseconds(*request.limit), 1,
+                                                       std::numeric_limits<int64_t>::max() / 4)));
+    add("--limit-of", request.limit_of);
+  }
   argv.emplace_back("--");
   argv.insert(argv.end(), request.argv.begin(), request.argv.end());
   return argv;
 }
 
-std::vector<std::string> Assignments(const SpawnRequest& request) {
+std::vector<std::string> Assignments(const std::map<std::string, std::string>& environment) {
   std::vector<std::string> env;
-  env.reserve(request.environment.size());
-  for (const auto& [name, value] : request.environment) {
+  env.reserve(environment.size());
+  for (const auto& [name, value] : environment) {
     env.push_back(absl::StrCat(name, "=", value));
   }
   return env;
+}
+
+// As trial/supervisor/steps.h says.
+std::string StepsText(const std::vector<SpawnStep>& steps) {
+  std::string text;
+  const auto add = [&text](const std::string& part) { text.append(part.c_str(), part.size() + 1); };
+  const auto add_list = [&](const std::vector<std::string>& parts) {
+    add(absl::StrCat(parts.size()));
+    for (const std::string& part : parts) add(part);
+  };
+  for (const SpawnStep& step : steps) {
+    add(step.name);
+    add(step.working_dir);
+    add_list(step.argv);
+    add_list(Assignments(step.environment));
+  }
+  return text;
+}
+
+// A file without a name, so that nobody else reads what is in the environment.
+StatusOr<Fd> WriteSteps(const std::vector<SpawnStep>& steps) {
+  const std::string text = StepsText(steps);
+  const Fd file(memfd_create("shirabe-steps", MFD_CLOEXEC));
+  if (!file.valid()) return ErrnoStatus("cannot hand over the init containers", errno);
+  const ssize_t written = write(file.get(), text.data(), text.size());
+  if (written != static_cast<ssize_t>(text.size())) {
+    return ErrnoStatus("cannot hand over the init containers", written < 0 ? errno : ENOSPC);
+  }
+  Fd moved(fcntl(file.get(), F_DUPFD_CLOEXEC, kFreeFd));
+  if (!moved.valid()) return ErrnoStatus("cannot hand over the init containers", errno);
+  return moved;
 }
 
 std::vector<char*> Pointers(std::vector<std::string>& texts) {
@@ -143,9 +186,14 @@ StatusOr<pid_t> SpawnSupervisor(const SpawnRequest& request) {
   const Fd in(ends[0]);
   Fd out(ends[1]);
   std::vector<std::string> argv = Arguments(request);
-  std::vector<std::string> env = Assignments(request);
+  std::vector<std::string> env = Assignments(request.environment);
+  Fd steps;
+  if (!request.steps.empty()) {
+    ASSIGN_OR_RETURN(steps, WriteSteps(request.steps));
+  }
   SpawnPlan plan;
   plan.Redirect(request.log, out.get());
+  if (steps.valid()) plan.GiveSteps(steps.get());
   plan.Detach();
   pid_t pid = -1;
   int error = plan.Spawn(request.supervisor, Pointers(argv).data(), Pointers(env).data(), &pid);

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,14 @@
 #include "base/status.h"
 
 namespace shirabe::trial {
+
+// What runs before the program, in the same directory of records and the same log.
+struct SpawnStep {
+  std::string name;
+  std::string working_dir;  // absolute; "" = ours
+  std::vector<std::string> argv;
+  std::map<std::string, std::string> environment;  // all of it
+};
 
 struct SpawnRequest {
   std::string supervisor;   // the program's path
@@ -25,6 +34,9 @@ struct SpawnRequest {
   absl::Duration grace;
   std::vector<std::string> argv;
   std::map<std::string, std::string> environment;  // all of it
+  std::vector<SpawnStep> steps;                    // one after another; each must succeed
+  std::optional<absl::Duration> limit;             // for all of them and the program
+  std::string limit_of;                            // whose limit that is, for the record
 };
 
 // Returns the supervisor's pid once it has published its record and started the command; its exit

@@ -5,9 +5,12 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "base/names.h"
 #include "base/status.h"
 #include "google/protobuf/struct.pb.h"
@@ -31,19 +34,37 @@ StatusOr<google::protobuf::Struct> Render(const v1::TrialTemplate& trial_templat
                                           const TrialKey& trial,
                                           const std::vector<v1::Assignment>& assignments);
 
-// What the primary container of a rendered object runs.
-struct Command {
+// What a container runs.
+struct ContainerCommand {
   std::vector<std::string> argv;                         // command, then args
   std::vector<std::pair<std::string, std::string>> env;  // in order
   std::string working_dir;                               // "" = not given
-  int gpus = 0;                                          // nvidia.com/gpu of limits or requests
+};
+
+struct InitCommand {
+  std::string name;
+  ContainerCommand command;
+};
+
+// How long an attempt may run: the least activeDeadlineSeconds of its Job and its pod.
+struct TimeLimit {
+  absl::Duration time;
+  bool of_job = false;  // else of the pod
+};
+
+// What the primary container of a rendered object runs, and what comes before it.
+struct Command : ContainerCommand {
+  int gpus = 0;                   // nvidia.com/gpu of limits or requests
+  std::vector<InitCommand> init;  // the pod's init containers, in order
+  std::optional<TimeLimit> limit;
 };
 
 // Finds the primary container in a Job, a Pod, or any object with exactly one pod template that
 // holds a container of that name, and reads its command. $(VAR) in command, args and env is
 // expanded as in a pod ($$(VAR) is literal, an unknown $(VAR) stays) from its own env and from
 // `environment`. kInvalidArgument, with the path of the field and the fix: no such container,
-// no `command` (an image's entrypoint exists only in a cluster), env with valueFrom.
+// no `command` (an image's entrypoint exists only in a cluster), env with valueFrom, several pods,
+// an init container that stays beside the program.
 StatusOr<Command> ReadCommand(const google::protobuf::Struct& trial_spec,
                               const std::string& primary_container,
                               const std::map<std::string, std::string>& environment);

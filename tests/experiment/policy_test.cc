@@ -45,6 +45,23 @@ TEST(Classify, ExitCodeMatrix) {
   }
 }
 
+// As in Kubernetes: a Job that is too slow has failed for good, a pod like any other failure.
+TEST(NextAfterDeadline, OnlyAPodIsTriedAgain) {
+  v1::AttemptPolicy policy;
+  policy.set_max_failures(1);
+  v1::Trial trial;
+  const NextStep job = NextAfterDeadline(Deadline::kJob, trial, policy);
+  EXPECT_EQ(job.kind, NextStep::Kind::kFinish);
+  EXPECT_EQ(job.phase, v1::TRIAL_FAILED);
+  EXPECT_EQ(job.reason, "DeadlineExceeded");
+  EXPECT_EQ(job.charge, NextStep::Charge::kFailure);
+  EXPECT_EQ(NextAfterDeadline(Deadline::kPod, trial, policy).kind, NextStep::Kind::kRetry);
+  trial.set_failures(1);
+  const NextStep last = NextAfterDeadline(Deadline::kPod, trial, policy);
+  EXPECT_EQ(last.kind, NextStep::Kind::kFinish);
+  EXPECT_EQ(last.reason, "DeadlineExceeded");
+}
+
 // F19: what a program does with a notice does not change what happened to it, unless it has
 // finished.
 TEST(Classify, AReclaimIsALossWhateverTheExitCode) {

@@ -139,5 +139,81 @@ TEST(ReadCommand, PassesShellSyntaxAsItIs) {
   EXPECT_THAT(command->argv, ElementsAre("sh", "-c", "echo `id`; $x > 'a b' && \"$y\""));
 }
 
+// ---- the pod and its Job ------------------------------------------------------------------------
+
+// A Job with these further fields, whose pod has these.
+StatusOr<Command> ReadJob(const std::string& job, const std::string& pod,
+                          const std::map<std::string, std::string>& environment = {}) {
+  return Read(absl::StrCat(R"({"kind": "Job", "spec": {)", job, R"("template": {"spec": {)", pod,
+                           R"("containers": [{"name": "main", "command": ["run"],
+                               "env": [{"name": "A", "value": "of main"}]}]}}}})"),
+              environment);
+}
+
+TEST(ReadCommand, ReadsInitContainersInOrder) {
+  const auto command = ReadJob("", R"json("initContainers": [
+      {"name": "fetch", "command": ["get", "$(SEED)"], "args": ["$(A)"], "workingDir": "data",
+       "env": [{"name": "A", "value": "<$(SEED)>"}], "image": "busybox"},
+      {"command": ["unpack", "$(A)"]}],)json",
+                               {{"SEED", "7"}});
+  ASSERT_TRUE(command.ok()) << command.status();
+  EXPECT_THAT(command->argv, ElementsAre("run"));
+  ASSERT_EQ(command->init.size(), 2u);
+  const InitCommand& fetch = command->init[0];
+  EXPECT_EQ(fetch.name, "fetch");
+  EXPECT_THAT(fetch.command.argv, ElementsAre("get", "7", "<7>"));
+  EXPECT_THAT(fetch.command.env, ElementsAre(Pair("A", "<7>")));
+  EXPECT_EQ(fetch.command.working_dir, "data");
+  EXPECT_EQ(command->init[1].name, "initContainers[1]");
+  EXPECT_THAT(command->init[1].command.argv, ElementsAre("unpack", "$(A)"))
+      << "the program's own variables are not theirs";
+}
+
+TEST(ReadCommand, AnInitContainerThatCannotRunHereIsNamed) {
+  const std::string at = "spec.template.spec.initContainers[0]";
+  ExpectInvalid(ReadJob("", R"("initContainers": [{"name": "a"}],)"), at + ".command: is missing");
+  ExpectInvalid(ReadJob("", R"("initContainers": [{"name": "proxy", "command": ["a"],
+                               "restartPolicy": "Always"}],)"),
+                at + ".restartPolicy: Always makes it a sidecar");
+  ExpectInvalid(ReadJob("", R"("initContainers": [{"command": ["a"], "envFrom": []}],)"),
+                at + ".envFrom: can be resolved only in a cluster");
+}
+
+TEST(ReadCommand, TheLeastOfTwoDeadlinesIsTheLimit) {
+  const auto limit = [](const std::string& job, const std::string& pod) {
+    const auto command = ReadJob(job, pod);
+    EXPECT_TRUE(command.ok()) << command.status();
+    return command.ok() ? command->limit : std::nullopt;
+  };
+  const std::string two = R"("activeDeadlineSeconds": 2,)";
+  const std::string nine = R"("activeDeadlineSeconds": 9,)";
+  EXPECT_FALSE(limit("", "").has_value());
+  EXPECT_EQ(limit(two, "")->time, absl::Seconds(2));
+  EXPECT_TRUE(limit(two, "")->of_job);
+  EXPECT_EQ(limit("", two)->time, absl::Seconds(2));
+  EXPECT_FALSE(limit("", two)->of_job);
+  EXPECT_EQ(limit(nine, two)->time, absl::Seconds(2));
+  EXPECT_FALSE(limit(nine, two)->of_job);
+  EXPECT_TRUE(limit(two, nine)->of_job);
+  EXPECT_TRUE(limit(two, two)->of_job) << "then the Job has failed for good";
+  for (const char* bad : {"0", "-1", "2.5", "\"2\"", "1e12", "[2]", "true"}) {
+    ExpectInvalid(ReadJob(absl::StrCat(R"("activeDeadlineSeconds": )", bad, ","), ""),
+                  "trialSpec.spec.activeDeadlineSeconds: must be a whole number of seconds");
+    ExpectInvalid(ReadJob("", absl::StrCat(R"("activeDeadlineSeconds": )", bad, ",")),
+                  "spec.template.spec.activeDeadlineSeconds: must be a whole number");
+  }
+}
+
+TEST(ReadCommand, SeveralPodsNeedACluster) {
+  for (const char* field : {"completions", "parallelism", "replicas"}) {
+    for (const char* count : {"2", "0", "\"1\""}) {
+      ExpectInvalid(ReadJob(absl::StrCat("\"", field, "\": ", count, ","), ""),
+                    absl::StrCat("trialSpec.spec.", field, ": is not 1"));
+    }
+    EXPECT_TRUE(ReadJob(absl::StrCat("\"", field, "\": 1,"), "").ok());
+    EXPECT_TRUE(ReadJob(absl::StrCat("\"", field, "\": null,"), "").ok());
+  }
+}
+
 }  // namespace
 }  // namespace shirabe::trial

@@ -45,6 +45,23 @@ TEST_F(RecordsTest, ReadsBoth) {
   EXPECT_EQ(exit->message, "a b: c");
 }
 
+// Also where the program ended well once it was asked to.
+TEST_F(RecordsTest, WhoOutranItsTimeHasFailed) {
+  for (const auto& [whose, overdue] : {std::pair{kJobLimit, Sighting::Overdue::kJob},
+                                       std::pair{kPodLimit, Sighting::Overdue::kPod}}) {
+    Write("exit", absl::StrCat("id abc\ncode 0\nsignal 0\noom 0\nkilled 0\ntold 1\noverdue ", whose,
+                               "\nbegan 1\nended 2\nmessage too long\n"));
+    Found found;
+    found.state = Found::State::kEnded;
+    found.exit = *ReadExitRecord(dir());
+    Sighting sighting;
+    UpdateSighting(found, absl::FromUnixSeconds(9), sighting);
+    EXPECT_EQ(sighting.overdue, overdue);
+    EXPECT_EQ(sighting.platform, v1::APP_ERROR);
+    EXPECT_EQ(sighting.message, "too long");
+  }
+}
+
 TEST_F(RecordsTest, RefusesWhatIsNone) {
   EXPECT_EQ(ReadPidRecord(dir()).status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(ReadExitRecord(dir()).status().code(), absl::StatusCode::kNotFound);
@@ -106,10 +123,9 @@ TEST(EnvironmentTest, ParsesAndLayers) {
   const char* entries[] = {"A=1", "B=x=y", "EMPTY=", "=odd", "none", nullptr};
   const Environment inherited = ParseEnvironment(entries);
   EXPECT_EQ(inherited, (Environment{{"A", "1"}, {"B", "x=y"}, {"EMPTY", ""}}));
-  Command command;
-  command.env = {{"B", "container"}, {"SHIRABE_ATTEMPT_ID", "forged"}};
+  const Variables container = {{"B", "container"}, {"SHIRABE_ATTEMPT_ID", "forged"}};
   const Environment contract = {{"A", "contract"}, {"B", "contract"}};
-  const Environment merged = MergeEnvironment({inherited, contract, command, {"1"}, "id"});
+  const Environment merged = MergeEnvironment({inherited, contract, container, {"1"}, "id"});
   EXPECT_EQ(merged.at("A"), "contract");
   EXPECT_EQ(merged.at("B"), "container");
   EXPECT_EQ(merged.at("CUDA_VISIBLE_DEVICES"), "1");

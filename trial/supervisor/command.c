@@ -67,9 +67,14 @@ static _Noreturn void become_command(const struct Command* command, pid_t superv
 }
 
 pid_t start_command(const struct Command* command) {
+  extern char** environ;
+  char** const ours = environ;
   const pid_t supervisor = getpid();
+  // The child looks for its program along its own PATH; it has our memory until it has found it.
+  if (command->env != NULL) environ = command->env;
   const pid_t child = vfork();
   if (child == 0) become_command(command, supervisor);
+  environ = ours;
   return child;
 }
 
@@ -80,17 +85,34 @@ static int whole_characters(const char* text, int max) {
   return length;
 }
 
-void describe_failure(const struct Command* command, char* message) {
+// At most `room` bytes.
+static void describe_start(const struct Command* command, char* message, size_t room) {
   const char* name = failure.in_cwd ? command->cwd : command->argv[0];
   struct stat info;
-  message[0] = '\0';
-  if (failure.error == 0) return;
   const int script = !failure.in_cwd && failure.error == ENOENT && strchr(name, '/') != NULL &&
                      stat(name, &info) == 0;
-  snprintf(message, kMessageBytes, "cannot %s '%.*s': %s",
-           failure.in_cwd ? "enter workingDir" : "start", whole_characters(name, 300), name,
+  snprintf(message, room, "cannot %s '%.*s': %s", failure.in_cwd ? "enter workingDir" : "start",
+           whole_characters(name, 300), name,
            script ? "the interpreter that its first line names does not exist"
                   : strerror(failure.error));
+}
+
+void describe_failure(const struct Command* command, int status, char* message) {
+  int length = 0;
+  message[0] = '\0';
+  if (command->name != NULL) {
+    length = snprintf(message, kMessageBytes, "init container \"%.*s\" ",
+                      whole_characters(command->name, 63), command->name);
+  }
+  char* const rest = message + length;
+  const size_t room = (size_t)(kMessageBytes - length);
+  if (failure.error != 0) {
+    describe_start(command, rest, room);
+  } else if (command->name != NULL && WIFSIGNALED(status)) {
+    snprintf(rest, room, "was ended by signal %d", WTERMSIG(status));
+  } else if (command->name != NULL) {
+    snprintf(rest, room, "ended with exit code %d", WEXITSTATUS(status));
+  }
   for (char* c = message; *c != '\0'; ++c) {
     if ((unsigned char)*c < ' ') *c = '?';
   }

@@ -1,5 +1,5 @@
-// Becoming the command: a process group of its own, default signals, no shell. One command in the
-// life of a supervisor. Single-threaded.
+// Becoming the command: a process group of its own, default signals, no shell. One command at a
+// time, and each only once. Single-threaded.
 #pragma once
 
 #include <sys/types.h>
@@ -10,6 +10,8 @@ enum { kCannotRun = 126, kNotFound = 127, kNoSupervisor = 125, kMessageBytes = 5
 
 struct Command {
   char** argv;
+  const char* name;             // of an init container; NULL = it is the program itself
+  char** env;                   // NULL = ours
   const char* cwd;              // NULL = ours
   const struct Output* output;  // NULL = it writes where we do
 };
@@ -18,8 +20,9 @@ struct Command {
 // or -1 with errno.
 pid_t start_command(const struct Command* command);
 
-// Why it did not start, in one line of at most kMessageBytes; empty if it did.
-void describe_failure(const struct Command* command, char* message);
+// Why it did not start, in one line of at most kMessageBytes; empty if it did. What an init
+// container ended with, too, unless it succeeded: `status` is from waitpid.
+void describe_failure(const struct Command* command, int status, char* message);
 
 // What a shell would say of it, from what waitpid said.
 int exit_code(int status);

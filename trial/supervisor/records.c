@@ -69,12 +69,12 @@ int publish_exit(const char* dir, const struct ExitRecord* record, int fd) {
   char temporary[kPathBytes], final[kPathBytes], text[kRecordBytes];
   snprintf(temporary, sizeof temporary, "%s/exit.tmp", dir);
   snprintf(final, sizeof final, "%s/exit", dir);
-  const int length =
-      snprintf(text, sizeof text,
-               "id %s\ncode %d\nsignal %d\noom %d\nkilled %d\ntold %d\nbegan %lld\nended %lld\n"
-               "ran %lld\nmessage %s\n",
-               record->id, record->code, record->signal, record->oom, record->killed, record->told,
-               record->began_ns, record->ended_ns, record->ran_ns, record->message);
+  const int length = snprintf(
+      text, sizeof text,
+      "id %s\ncode %d\nsignal %d\noom %d\nkilled %d\ntold %d\noverdue %s\nbegan %lld\nended %lld\n"
+      "ran %lld\nmessage %s\n",
+      record->id, record->code, record->signal, record->oom, record->killed, record->told,
+      record->overdue, record->began_ns, record->ended_ns, record->ran_ns, record->message);
   if (fd < 0) fd = reserve_exit(dir);
   if (fd < 0 || pwrite(fd, text, (size_t)length, 0) != length) return -1;
   if (ftruncate(fd, length) != 0) errno = 0;  // the blank lines would do no harm

@@ -20,6 +20,7 @@ struct ExitRecord {
   int oom;
   int killed;
   int told;
+  const char* overdue;  // whose time was over, "" = nobody's
   long long began_ns, ended_ns, ran_ns;
   const char* message;
 };

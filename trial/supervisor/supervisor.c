@@ -12,7 +12,8 @@
 //               place TEXT / devices LIST / began NS / child C (filled in once the command runs)
 //   DIR/exit  published at the end, when no process is left:
 //               id ID / code N (exit code; 128+n after signal n) / signal N / oom 0|1 / killed 0|1
-//               / told 0|1 (it was asked to end, or killed, before it did) / began NS / ended NS
+//               / told 0|1 (it was asked to end, or killed, before it did) / overdue TEXT (that
+//               of --limit-of, if its time was over) / began NS / ended NS
 //               (Unix time, of the command itself) / ran NS (by a clock that is never set) /
 //               message TEXT
 //
@@ -26,6 +27,10 @@
 // own, and signals as they are by default. It is killed if the supervisor is. The supervisor is a
 // subreaper: a descendant whose parent ends becomes its child, whatever session or group it moved
 // to, so that following parents finds them all. No shell, no cgroups.
+//
+//   --steps-fd N     commands that run before COMMAND (steps.h); the first that fails is the last
+//   --limit-ms N     it may run so long from the first of them on, then it is asked to end, with
+//                    the grace of --grace-ms; --limit-of TEXT says whose limit that is
 //
 // As the first process of a container (trial/pod_paths.h):
 //   --log FILE       the command's output goes to FILE and to our standard output (output.h)
@@ -53,11 +58,13 @@
 #include "trial/supervisor/output.h"
 #include "trial/supervisor/pod.h"
 #include "trial/supervisor/records.h"
+#include "trial/supervisor/steps.h"
 #include "trial/supervisor/system.h"
 
 enum {
   kStopSignal = 40,
   kLeftoverGraceMs = 2000,  // for what the command leaves behind when it ends by itself
+  kYielded = 75,            // an exit code: run me again
   kGiveUpMs = 10000,        // a process that SIGKILL does not end in this time hangs in the kernel
 };
 
@@ -70,7 +77,11 @@ struct Options {
   const char* env_file;
   const char* control;
   long grace_ms;
-  int ready_fd;  // -1 = nobody waits
+  long limit_ms;         // 0 = none
+  const char* limit_of;  // for the record
+  int ready_fd;          // -1 = nobody waits
+  int steps_fd;          // -1 = there are none
+  struct Steps steps;
   struct Command command;
 };
 
@@ -84,6 +95,9 @@ struct State {
   int cleaning;           // what it left behind has been told to end
   int killed;             // we used SIGKILL before the command had ended
   int told;               // we were asked to end it before it had
+  int step;               // which command runs; the last is that of the options
+  int overdue;            // its time was over before it had ended
+  long limit_at_ms;       // when it is over; monotonic, -1 = never
   long deadline_ms;       // when to use SIGKILL; monotonic, -1 = never
   long kill_from_ms;      // when SIGKILL was first used, 0 = not yet
   int pause_ms;           // until the next round of SIGKILL
@@ -164,18 +178,32 @@ static int await_signal(struct State* state, const sigset_t* signals, long wait_
   return info->si_signo;
 }
 
+// Its time is over: as if it were asked to end.
+static void end_overdue(struct State* state, const struct Options* options) {
+  state->overdue = state->told = 1;
+  shorten(state, options->grace_ms);
+  if (!state->stopping) kill(-state->child, SIGTERM);
+  state->stopping = 1;
+}
+
+// The earlier of two times, of which -1 is never.
+static long earlier(long a, long b) { return a < 0 || (b >= 0 && b < a) ? b : a; }
+
 static void supervise(struct State* state, const struct Options* options, const sigset_t* signals) {
   for (;;) {
     reap(state);
     const long now = monotonic_ms();
+    const long limit_ms = state->ended || state->told ? -1 : state->limit_at_ms;
+    if (limit_ms >= 0 && now >= limit_ms) end_overdue(state, options);
     if (state->ended && state->alone) return;
     if (state->ended && state->kill_from_ms != 0 && now - state->kill_from_ms > kGiveUpMs) return;
     if (state->ended && !state->cleaning) clean(state);
     const int due = state->deadline_ms >= 0 && now >= state->deadline_ms;
     if (due) kill_all(state, now);
-    const long left_ms = due ? state->pause_ms : state->deadline_ms - now;
+    const long next = earlier(state->deadline_ms, limit_ms);
+    const long left_ms = due ? state->pause_ms : next < 0 ? -1 : next > now ? next - now : 0;
     siginfo_t info;
-    if (await_signal(state, signals, state->deadline_ms < 0 ? -1 : left_ms, &info) > 0) {
+    if (await_signal(state, signals, left_ms, &info) > 0) {
       handle(state, options, &info);
     }
   }
@@ -184,7 +212,12 @@ static void supervise(struct State* state, const struct Options* options, const 
 // ---- start --------------------------------------------------------------------------------------
 
 static int parse(int argc, char** argv, struct Options* options) {
-  *options = (struct Options){.devices = "", .place = "", .grace_ms = 15000, .ready_fd = -1};
+  *options = (struct Options){.devices = "",
+                              .place = "",
+                              .grace_ms = 15000,
+                              .limit_of = "",
+                              .ready_fd = -1,
+                              .steps_fd = -1};
   for (int i = 1; i + 1 < argc; i += 2) {
     if (strcmp(argv[i], "--") == 0) {
       options->command.argv = argv + i + 1;
@@ -199,9 +232,30 @@ static int parse(int argc, char** argv, struct Options* options) {
     if (strcmp(argv[i], "--env-file") == 0) options->env_file = argv[i + 1];
     if (strcmp(argv[i], "--control") == 0) options->control = argv[i + 1];
     if (strcmp(argv[i], "--ready-fd") == 0) options->ready_fd = atoi(argv[i + 1]);
+    if (strcmp(argv[i], "--steps-fd") == 0) options->steps_fd = atoi(argv[i + 1]);
+    if (strcmp(argv[i], "--limit-of") == 0) options->limit_of = argv[i + 1];
+    if (strcmp(argv[i], "--limit-ms") == 0) options->limit_ms = strtol(argv[i + 1], NULL, 10);
     if (strcmp(argv[i], "--grace-ms") == 0) options->grace_ms = strtol(argv[i + 1], NULL, 10);
   }
   return options->dir != NULL && options->id != NULL && options->command.argv != NULL;
+}
+
+static const struct Command* current(const struct Options* o, const struct State* state) {
+  return state->step < o->steps.count ? &o->steps.commands[state->step] : &o->command;
+}
+
+// Why it ended as it did, where the command itself does not say it.
+static void explain(const struct Options* options, const struct State* state, char* message) {
+  describe_failure(current(options, state), state->status, message);
+  if (!state->overdue) return;
+  snprintf(message, kMessageBytes, "it ran longer than the %ld s that %s allows",
+           options->limit_ms / 1000, options->limit_of);
+}
+
+// A step that wants to be run again has failed all the same: it has saved nothing.
+static int code_of(const struct Options* options, const struct State* state) {
+  const int code = exit_code(state->status);
+  return code == kYielded && state->step < options->steps.count ? 1 : code;
 }
 
 // A line for people, where the command's own output goes.
@@ -213,17 +267,18 @@ static void complain(const struct State* state, const char* line) {
 // Tells how it ended, in the record and, where it never began, in the log.
 static void report(const struct Options* options, const struct State* state, int fd, int oom) {
   char message[kMessageBytes], line[kPathBytes + kMessageBytes];
-  describe_failure(&options->command, message);
+  explain(options, state, message);
   snprintf(line, sizeof line, "shirabe: %s\n", message);
   if (message[0] != '\0') complain(state, line);
   if (state->output != NULL) finish_output(state->output);
   const struct ExitRecord record = {
       .id = options->id,
-      .code = exit_code(state->status),
+      .code = code_of(options, state),
       .signal = WIFSIGNALED(state->status) ? WTERMSIG(state->status) : 0,
       .oom = oom,
       .killed = state->killed,
       .told = state->told,
+      .overdue = state->overdue ? options->limit_of : "",
       .began_ns = state->began_ns,
       .ended_ns = state->ended_ns,
       .ran_ns = state->ran_ns,
@@ -262,11 +317,12 @@ static int begin(const struct Options* options, struct State* state, int* exit_r
   off_t child_field;
   state->began_ns = unix_ns();
   state->from_ns = monotonic_ns();
+  if (options->limit_ms > 0) state->limit_at_ms = monotonic_ms() + options->limit_ms;
   const struct PidRecord record = {options->id, options->devices, options->place, state->began_ns};
   const int fd = publish_pid(options->dir, &record, &child_field);
   if (fd < 0) return errno;
   *exit_record = reserve_exit(options->dir);
-  state->child = start_command(&options->command);
+  state->child = start_command(current(options, state));
   if (state->output != NULL) hand_over_output(state->output);
   if (state->child > 0) {
     write_child(fd, child_field, state->child);
@@ -276,6 +332,22 @@ static int begin(const struct Options* options, struct State* state, int* exit_r
   snprintf(path, sizeof path, "%s/pid", options->dir);
   unlink(path);
   return error;
+}
+
+// Starts what comes after a step that has succeeded; 0 if nothing does.
+static int go_on(const struct Options* options, struct State* state) {
+  if (state->step >= options->steps.count || state->told || exit_code(state->status) != 0) return 0;
+  ++state->step;
+  state->ended = state->alone = state->cleaning = state->killed = 0;
+  state->deadline_ms = -1;
+  state->kill_from_ms = state->pause_ms = 0;
+  state->child = start_command(current(options, state));
+  if (state->child > 0) return 1;
+  char line[kMessageBytes];
+  snprintf(line, sizeof line, "shirabe: cannot start the next process: %s\n", strerror(errno));
+  complain(state, line);
+  state->status = kNoSupervisor << 8;  // as waitpid says that a process ended with this code
+  return 0;
 }
 
 // Nobody waits for word of a start that failed in a container: it is said in the container's log.
@@ -302,24 +374,27 @@ static int prepare_pod(struct Options* options, const sigset_t* signals, struct 
 
 int main(int argc, char** argv) {
   struct Options options;
-  struct State state = {.deadline_ms = -1};
+  struct State state = {.deadline_ms = -1, .limit_at_ms = -1};
   sigset_t signals;
   int exit_record = -1;
   if (!parse(argc, argv, &options)) {
     dprintf(STDERR_FILENO,
             "usage: shirabe-supervisor --dir DIR --id ID [--grace-ms N] [--cwd DIR] "
             "[--devices LIST] [--place TEXT] [--ready-fd N] [--log FILE] [--env-file FILE] "
-            "[--control FILE] -- COMMAND ARG...\n");
+            "[--control FILE] [--steps-fd N] [--limit-ms N] [--limit-of TEXT] -- COMMAND ARG...\n");
     return kNoSupervisor;
   }
+  int error = read_steps(options.steps_fd, &options.steps);
   prepare(&options, &signals);
   const long oom_before = oom_kills();
-  int error = prepare_pod(&options, &signals, &state);
+  if (error == 0) error = prepare_pod(&options, &signals, &state);
   if (error == 0) error = begin(&options, &state, &exit_record);
   if (tell(&options, error) != 0) return refuse(&options, error);
-  supervise(&state, &options, &signals);
+  do {
+    supervise(&state, &options, &signals);
+  } while (go_on(&options, &state));
   const int by_kill = exit_code(state.status) == 128 + SIGKILL;
   const int oom = by_kill && !state.killed && oom_before >= 0 && oom_kills() > oom_before;
   report(&options, &state, exit_record, oom);
-  return exit_code(state.status);
+  return code_of(&options, &state);
 }
