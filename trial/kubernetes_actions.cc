@@ -123,17 +123,26 @@ Status DeleteObject(kube::Client& client, const kube::Ref& ref, const std::strin
   return absl::IsAborted(status) ? absl::OkStatus() : UnlessGone(status);
 }
 
-Status DeleteAllOf(kube::Client& client, const ExperimentKey& experiment, int64_t trial) {
+Status DeleteAllOf(kube::Client& client, const TrialKey& trial, const ObjectKind& other) {
   kube::Query query;
-  query.namespace_name = experiment.ns;
-  query.label_selector = SelectorOf(experiment, trial);
+  query.namespace_name = trial.experiment.ns;
+  query.label_selector = SelectorOf(trial.experiment, trial.number);
   Status first;
+  if (!other.kind.empty()) {
+    // Before its pods, which its controller would make again.
+    const auto resource = client.FindResource(other.api_version, other.kind);
+    first.Update(UnlessGone(resource.status()));  // the cluster may know the kind no more
+    if (resource.ok()) {
+      query.resource = *resource;
+      first.Update(DeleteEach(client, query));
+    }
+  }
   query.resource = Jobs();
   first.Update(DeleteEach(client, query));
   query.resource = Pods();
   first.Update(DeleteEach(client, query));
   query.resource = Claims();
-  query.label_selector = ClaimSelectorOf(experiment, trial);
+  query.label_selector = ClaimSelectorOf(trial.experiment, trial.number);
   first.Update(DeleteEach(client, query));
   return first;
 }

@@ -33,8 +33,14 @@ Status LetGo(kube::Client& client, Json pod);
 // Deletes an object and, in the background, its pods. `uid` "" = whichever has the name.
 Status DeleteObject(kube::Client& client, const kube::Ref& ref, const std::string& uid);
 
-// Deletes all Jobs, pods and claims of an experiment, or of one trial.
-Status DeleteAllOf(kube::Client& client, const ExperimentKey& experiment, int64_t trial);
+// What the object of a trial is, as its template says.
+struct ObjectKind {
+  std::string api_version;
+  std::string kind;  // "" = a Job or a Pod
+};
+
+// Deletes all Jobs, pods, objects of the kind `other` and claims of an experiment, or of one trial.
+Status DeleteAllOf(kube::Client& client, const TrialKey& trial, const ObjectKind& other);
 
 // What a container has printed, at most its last `limit` bytes.
 StatusOr<std::string> ReadLogOf(kube::Client& client, const Json& pod, const std::string& container,

@@ -119,10 +119,24 @@ Status KubernetesExecutor::RemoveFiles(const ExperimentKey& experiment, int64_t 
   return trial == 0 ? MakeDirs(layout_.ExperimentDir(experiment)) : absl::OkStatus();
 }
 
+// Of Jobs and pods all are looked for in any case.
+void KubernetesExecutor::NoteKind(const ExperimentKey& experiment,
+                                  const google::protobuf::Struct& trial_spec) {
+  const auto text = [&](const char* field) {
+    const auto found = trial_spec.fields().find(field);
+    return found == trial_spec.fields().end() ? "" : found->second.string_value();
+  };
+  const std::string kind = text("kind");
+  if (kind.empty() || kind == Jobs().kind || kind == Pods().kind) return;
+  std::lock_guard lock(mutex_);
+  kinds_[experiment] = {.api_version = text("apiVersion"), .kind = kind};
+}
+
 // The Job is started before the call returns, if the API server lets us: from then on the cluster
 // remembers, should we die.
 void KubernetesExecutor::CleanVolume(const ExperimentKey& experiment,
                                      const v1::ExperimentSpec& spec) {
+  NoteKind(experiment, spec.trial_template().trial_spec());
   auto cleaner = MakeCleaner(experiment, spec, options_.pods);
   if (!cleaner || !MayUse(spec)) return;
   // What it was to delete goes with the rest, and is perhaps another's by then.
@@ -205,13 +219,15 @@ void KubernetesExecutor::RemoveLeftovers(absl::Duration now) {
   for (auto& [trial, due] : removals_) {
     if (due > now) continue;
     due = now + absl::Minutes(1);  // for the case that what follows is cut short
-    Do([this, trial = trial] {
-      const Status status = DeleteAllOf(client_, trial.experiment, trial.number);
+    const auto known = kinds_.find(trial.experiment);
+    Do([this, trial = trial, kind = known == kinds_.end() ? ObjectKind() : known->second] {
+      const Status status = DeleteAllOf(client_, trial, kind);
       // Not where an experiment of that name has begun anew meanwhile.
       if (status.ok()) rmdir(layout_.ExperimentDir(trial.experiment).c_str());
       std::lock_guard lock(mutex_);
       if (status.ok()) {
         removals_.erase(trial);
+        if (trial.number == 0) kinds_.erase(trial.experiment);
       } else {
         removals_[trial] = options_.clock->Monotonic() + times_.retry;
         Wake();

@@ -15,8 +15,9 @@ class OtherKindTest : public KubernetesTest {
   OtherKindTest() { cluster_.AddKind(kResource); }
 
   // An object with a master, whose program counts, and a worker, both running.
-  void Begin() {
+  void Begin(bool retain = false) {
     AttemptRequest request = PodRequestFor(Nth(1));
+    request.cluster.trial_template.set_retain(retain);
     (*request.trial_spec.mutable_fields())["apiVersion"].set_string_value("kubeflow.org/v1");
     (*request.trial_spec.mutable_fields())["kind"].set_string_value("PyTorchJob");
     v1::TrialTemplate& trial = request.cluster.trial_template;
@@ -70,6 +71,30 @@ TEST_F(OtherKindTest, EndsByItsConditions) {
   EXPECT_EQ(AwaitEnd(Nth(1)).exit_code, 0);
   executor().Forget(Nth(1));
   EXPECT_TRUE(Await([&] { return cluster_.All(kResource).empty(); }));
+}
+
+// What stays after its end goes with its experiment, of whatever kind it is.
+TEST_F(OtherKindTest, ARetainedObjectGoesWithItsExperiment) {
+  Begin(/*retain=*/true);
+  Say("Succeeded");
+  EXPECT_EQ(AwaitEnd(Nth(1)).exit_code, 0);
+  executor().Forget(Nth(1));
+  Pause(2 * Impatient().retry);
+  ASSERT_EQ(cluster_.All(kResource).size(), 1u) << "it is retained";
+  // Of another experiment, which stays.
+  Json other = *cluster_.Get(ObjectRef());
+  other["metadata"]["name"] = "other-1-a1";
+  other["metadata"]["labels"][kExperimentLabel] = "other";
+  cluster_.Put(kResource, other);
+
+  v1::ExperimentSpec spec;
+  auto& fields = *spec.mutable_trial_template()->mutable_trial_spec()->mutable_fields();
+  fields["apiVersion"].set_string_value("kubeflow.org/v1");
+  fields["kind"].set_string_value("PyTorchJob");
+  executor().CleanVolume(kTuning, spec);
+  EXPECT_TRUE(executor().RemoveFiles(kTuning, 0).ok());
+  EXPECT_TRUE(Await([&] { return cluster_.All(kResource).size() == 1; }));
+  EXPECT_EQ(kube::NameOf(cluster_.All(kResource)[0]), "other-1-a1");
 }
 
 TEST_F(OtherKindTest, AFailureThatNoPodExplainsIsItsOwn) {

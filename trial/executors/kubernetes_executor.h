@@ -31,6 +31,7 @@
 #include "trial/background.h"
 #include "trial/capacity.h"
 #include "trial/executor.h"
+#include "trial/kubernetes_actions.h"
 #include "trial/kubernetes_attempt.h"
 #include "trial/kubernetes_times.h"
 #include "trial/kubernetes_view.h"
@@ -164,6 +165,8 @@ class KubernetesExecutor : public Executor {
   void Drop(Attempts::iterator attempt);
   void Clear(const AttemptKey& key, Leaving& leaving);
   void ClearAgain(const AttemptKey& key, Leaving& leaving, absl::Duration at);
+  void NoteKind(const ExperimentKey& experiment,
+                const google::protobuf::Struct& trial_spec);  // without mutex_
   void RemoveLeftovers(absl::Duration now);
   void StartCleaners(absl::Duration now);
   void NoteCleaner(const ExperimentKey& experiment, const Status& started);
@@ -210,6 +213,7 @@ class KubernetesExecutor : public Executor {
   std::map<AttemptKey, absl::Duration> strays_;  // pods of no attempt that is known, and since when
   absl::Duration next_strays_;
   std::map<TrialKey, absl::Duration> removals_;  // what is to be deleted, and when; trial 0 = all
+  std::map<ExperimentKey, ObjectKind> kinds_;    // of those to be deleted, where it is another one
   std::map<ExperimentKey, Cleaning> cleanings_;
   std::set<ExperimentKey> clean_;  // whose shared folder is known to hold nothing of another's
   std::map<std::string, Quoted> quotes_;
