@@ -123,8 +123,10 @@ void Pass::WarnOverdue(Live& live) {
   const v1::CheckpointPolicy& policy = state_.experiment().spec().shirabe().checkpoint();
   const double interval =
       policy.has_interval_seconds() ? policy.interval_seconds() : kDefaultIntervalSeconds;
-  const absl::Duration since = monotonic_ - live.saved_at;
-  if (live.overdue || interval <= 0 || since <= absl::Seconds(interval)) return;
+  // Only what runs can save; what never ran has no beginning to count from.
+  if (!live.running_since || live.exited || live.overdue || interval <= 0) return;
+  const absl::Duration since = monotonic_ - std::max(live.saved_at, *live.running_since);
+  if (since <= absl::Seconds(interval)) return;
   live.overdue = true;
   Event(&live, true, "CheckpointOverdue",
         absl::StrFormat("none for %.0f s (spec.shirabe.checkpoint.intervalSeconds is %g): losing "

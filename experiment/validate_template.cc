@@ -1,6 +1,8 @@
 // Rules of spec.trialTemplate: one source, complete conditions, and every name bound and used.
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -9,6 +11,7 @@
 
 #include "absl/strings/str_join.h"
 #include "base/names.h"
+#include "base/number.h"
 #include "experiment/schema.h"
 #include "experiment/validate.h"
 #include "trial/gjson.h"
@@ -20,6 +23,7 @@ namespace {
 using google::protobuf::Struct;
 using google::protobuf::Value;
 
+constexpr double kMostDevices = 1 << 16;
 constexpr const char* kTemplate = "spec.trialTemplate";
 constexpr const char* kTrialSpec = "spec.trialTemplate.trialSpec";
 constexpr const char* kTrialParameters = "spec.trialTemplate.trialParameters";
@@ -121,12 +125,26 @@ bool IsAccelerator(const std::string& resource) {
   return false;
 }
 
+// A device is given whole or not at all; a number that a trial's parameter decides is seen then.
+void CheckDeviceCount(const Value& count, const std::string& path, Findings& findings) {
+  if (count.string_value().find("${trialParameters.") != std::string::npos) return;
+  std::optional<double> number = ParseNumber(count.string_value());
+  if (count.has_number_value()) number = count.number_value();
+  if (number && *number >= 0 && *number <= kMostDevices && *number == std::floor(*number)) return;
+  const std::string given =
+      count.has_number_value() ? FormatNumber(*number) : Quoted(count.string_value());
+  findings.Error(path, "must be a whole number of devices, such as 1, not " + given);
+}
+
 void CheckDevices(const Value& container, const std::string& path, Findings& findings) {
   const Struct& resources = Get(container.struct_value(), "resources").struct_value();
   std::set<std::string> types;
   for (const char* kind : {"limits", "requests"}) {
     for (const auto& [name, count] : Get(resources, kind).struct_value().fields()) {
-      if (IsAccelerator(name)) types.insert(name);
+      if (!IsAccelerator(name)) continue;
+      types.insert(name);
+      CheckDeviceCount(count, ChildPath(ChildPath(path, "resources"), kind) + "[\"" + name + "\"]",
+                       findings);
     }
   }
   if (types.size() < 2) return;

@@ -2,12 +2,14 @@
 // or diverging. It looks at nothing but the trial itself, so it works from the first trial on.
 //
 //   symbol   shape  meaning
-//   v        1      the metric's newest value; its loss is l
+//   v        1      a value of the metric, reported as start_step or later; its loss is l
 //   l_1      1      the loss of the first report, or of the first that was finite
-//   b        1      the best loss so far
+//   b        1      the best loss until then
 //   f        1      divergence
 //
-//   stop  ⇔  v < lower  or  v > upper                                     past a bound
+//   stop  ⇔  for any v                                  (the newest is one of many that came at
+//   once)
+//            v < lower  or  v > upper                                     past a bound
 //         or nan_reports reports in a row were NaN or infinite            no longer a number
 //         or l − b > f · max(l_1 − b, |b|)                                diverging
 //
@@ -24,13 +26,6 @@ namespace shirabe::suggestion {
 namespace {
 
 using Points = std::vector<Curve::Point>;
-
-int64_t NotFiniteAtEnd(const Points& points) {
-  const auto finite = std::find_if(points.rbegin(), points.rend(),
-                                   [](const auto& point) { return std::isfinite(point.loss); });
-  const int64_t before = finite == points.rend() ? 0 : finite->reports;
-  return points.back().reports - before;
-}
 
 double FirstFinite(const Points& points) {
   return std::find_if(points.begin(), points.end(),
@@ -63,36 +58,44 @@ class Threshold : public Stopper {
   StatusOr<std::optional<std::string>> ShouldStop(int64_t index, const History&,
                                                   const Curves& curves) override {
     const Curve* curve = FindCurve(curves, index);
-    if (curve == nullptr || curve->last().reports < start_step_) return std::nullopt;
-    if (!std::isfinite(curve->last().loss)) return WhyNotFinite(curve->points());
-    const Curve::Point& now = curve->last();
-    const double value = sense_.maximize ? -now.loss : now.loss;
-    if (lower_ && value < *lower_) {
-      return absl::StrFormat("at step %d %.4g < lower bound %.4g", now.step, value, *lower_);
+    if (curve == nullptr) return std::nullopt;
+    int64_t finite = 0;  // the last report that was
+    for (const Curve::Point& point : curve->points()) {
+      if (std::isfinite(point.loss)) finite = point.reports;
+      if (point.reports < start_step_) continue;
+      auto why = finite == point.reports ? WhyOut(curve->points(), point)
+                                         : WhyNotFinite(point, point.reports - finite);
+      if (why) return why;
     }
-    if (upper_ && value > *upper_) {
-      return absl::StrFormat("at step %d %.4g > upper bound %.4g", now.step, value, *upper_);
-    }
-    return WhyDiverging(curve->points());
+    return std::nullopt;
   }
 
  private:
-  std::optional<std::string> WhyNotFinite(const Points& points) const {
-    const int64_t reports = NotFiniteAtEnd(points);
+  std::optional<std::string> WhyOut(const Points& points, const Curve::Point& point) const {
+    const double value = sense_.maximize ? -point.loss : point.loss;
+    if (lower_ && value < *lower_) {
+      return absl::StrFormat("at step %d %.4g < lower bound %.4g", point.step, value, *lower_);
+    }
+    if (upper_ && value > *upper_) {
+      return absl::StrFormat("at step %d %.4g > upper bound %.4g", point.step, value, *upper_);
+    }
+    return WhyDiverging(points, point);
+  }
+
+  std::optional<std::string> WhyNotFinite(const Curve::Point& point, int64_t reports) const {
     if (nan_reports_ == 0 || reports < nan_reports_) return std::nullopt;
-    return absl::StrFormat("at step %d the last %d %s not finite", points.back().step, reports,
+    return absl::StrFormat("at step %d the last %d %s not finite", point.step, reports,
                            reports == 1 ? "report was" : "reports were");
   }
 
-  std::optional<std::string> WhyDiverging(const Points& points) const {
-    const Curve::Point& now = points.back();
-    const double scale = std::max(FirstFinite(points) - now.best, std::abs(now.best));
+  std::optional<std::string> WhyDiverging(const Points& points, const Curve::Point& point) const {
+    if (divergence_ == 0) return std::nullopt;
+    const double scale = std::max(FirstFinite(points) - point.best, std::abs(point.best));
     // Halves, so that no difference of two losses is too large.
-    if (divergence_ == 0 || !(now.loss / 2 - now.best / 2 > divergence_ * (scale / 2))) {
-      return std::nullopt;
-    }
+    if (!(point.loss / 2 - point.best / 2 > divergence_ * (scale / 2))) return std::nullopt;
     return absl::StrFormat("at step %d diverging: %s after best %s, further than %g times the gain",
-                           now.step, sense_.Show(now.loss), sense_.Show(now.best), divergence_);
+                           point.step, sense_.Show(point.loss), sense_.Show(point.best),
+                           divergence_);
   }
 
   const std::optional<double> lower_;

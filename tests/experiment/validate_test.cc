@@ -166,6 +166,26 @@ TEST(Rules, DevicesOfSeveralTypesInOneContainerAreAWarning) {
                         HasSubstr("ask for one type"))));
 }
 
+TEST(Rules, ADeviceIsGivenWholeOrNotAtAll) {
+  const auto with = [](const std::string& count) {
+    return FindingsOf(
+        Replaced(kGood, "image: python:3.11",
+                 "image: python:3.11\n                resources: {limits: {" + count + "}}"));
+  };
+  for (const char* bad : {"0.5", "\"0.5\"", "-1", "one", "1e9", "\"\"", "[1]"}) {
+    EXPECT_THAT(with(std::string("nvidia.com/gpu: ") + bad),
+                ElementsAre(AllOf(HasSubstr("containers[0].resources.limits[\"nvidia.com/gpu\"]: "
+                                            "must be a whole number of devices, such as 1"),
+                                  Not(HasSubstr("warning")))))
+        << bad;
+  }
+  for (const char* good : {"0", "1", "\"2\"", "8.0"}) {
+    EXPECT_THAT(with(std::string("nvidia.com/gpu: ") + good), IsEmpty()) << good;
+  }
+  EXPECT_THAT(with("amd.com/gpu: 0.5"), Not(IsEmpty()));
+  EXPECT_THAT(with("cpu: 0.5, rdma/hca: 1"), IsEmpty()) << "a share of a CPU is one";
+}
+
 TEST(Rules, OtherKindsNeedConditions) {
   const auto findings = FindingsOf(Replaced(kGood, "kind: Job", "kind: Workflow"));
   EXPECT_THAT(findings, ElementsAre(HasSubstr("successCondition: is required for kind Workflow"),

@@ -222,8 +222,22 @@ TEST(Threshold, StopsWhatIsNoNumber) {
   trials.curves.back().Append(3, -kInfinity);
   EXPECT_EQ(trials.Ask("threshold", {{"nan_reports", "2"}}),
             "at step 3 the last 2 reports were not finite");
-  trials.curves.back().Append(4, 1);
-  EXPECT_EQ(trials.Ask("threshold", {{"nan_reports", "2"}}), "");
+  EXPECT_EQ(trials.Ask("threshold", {{"nan_reports", "3"}}), "");
+}
+
+// A fast program reports many values between two questions.
+TEST(Threshold, LooksAtEachValueThatCame) {
+  Trials trials;
+  trials.Active({3, 11, 3, kNan, kNan, 3});
+  EXPECT_EQ(trials.Ask("threshold", {{"upper", "10"}}), "at step 2 11 > upper bound 10");
+  EXPECT_EQ(trials.Ask("threshold", {{"upper", "10"}, {"start_step", "3"}, {"nan_reports", "0"}}),
+            "")
+      << "what came before start_step is not judged";
+  EXPECT_EQ(trials.Ask("threshold", {{"nan_reports", "2"}}),
+            "at step 5 the last 2 reports were not finite");
+  EXPECT_EQ(trials.Ask("threshold", {{"nan_reports", "3"}}), "");
+  EXPECT_THAT(trials.Ask("threshold", {{"divergence", "2"}, {"nan_reports", "0"}}),
+              HasSubstr("at step 2 diverging"));
 }
 
 TEST(Threshold, DivergenceIsMeasuredByTheGain) {
