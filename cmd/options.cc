@@ -57,6 +57,7 @@ struct Options::Parser {
   StatusOr<bool> Fail(const CLI::ParseError& error, const std::string& usage) const;
   Status Unknown(const std::string& word, const std::string& usage) const;
   Status CheckArguments(const std::string& usage) const;
+  const CLI::Option* Repeated() const;
 };
 
 Options::Options(std::string usage, std::string about)
@@ -68,7 +69,8 @@ Options::Options(std::string usage, std::string about)
 Options::~Options() = default;
 
 void Options::Flag(const std::string& names, bool* target, const std::string& help) {
-  parser_->app.add_flag(names, *target, help);
+  parser_->app.add_flag(names, *target, help)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
 void Options::Text(const std::string& names, std::string* target, const std::string& metavar,
@@ -174,7 +176,21 @@ Status Options::Parser::CheckArguments(const std::string& usage) const {
   return absl::OkStatus();
 }
 
+// One that takes one value and was given more.
+const CLI::Option* Options::Parser::Repeated() const {
+  for (const CLI::Option* option : app.get_options()) {
+    const size_t most = static_cast<size_t>(std::max(1, option->get_expected_max()));
+    if (option->results().size() > most) return option;
+  }
+  return nullptr;
+}
+
 StatusOr<bool> Options::Parser::Fail(const CLI::ParseError& error, const std::string& usage) const {
+  if (const CLI::Option* repeated = Repeated()) {
+    return UsageError(absl::StrCat(
+        "option ", Spelling(*repeated), " is given ", repeated->results().size(), " times (",
+        absl::StrJoin(repeated->results(), ", "), "): give it once; usage: shirabe ", usage));
+  }
   return UsageError(absl::StrCat(error.what(), "; usage: shirabe ", usage));
 }
 

@@ -73,6 +73,22 @@ TEST(OptionsTest, MistakesNameTheFix) {
   EXPECT_THAT(Refusal({"a", "--file"}), HasSubstr("--file"));
 }
 
+TEST(OptionsTest, ARepeatedOptionIsNamed) {
+  EXPECT_EQ(Refusal({"a", "-o", "json", "--output", "table"}),
+            "option -o, --output is given 2 times (json, table): give it once; usage: shirabe get "
+            "NAME");
+  EXPECT_THAT(Refusal({"a", "--limit", "1", "--limit", "2", "--limit=3"}),
+              HasSubstr("option --limit is given 3 times (1, 2, 3): give it once"));
+  EXPECT_THAT(Refusal({"a", "-f", "x", "-f", "y"}), HasSubstr("option -f, --file is given 2"));
+}
+
+TEST(OptionsTest, ARepeatedFlagSaysNothingNew) {
+  Values values;
+  const auto parsed = Parse(values, {"-w", "--watch", "a"});
+  EXPECT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_TRUE(values.watch);
+}
+
 TEST(OptionsTest, HelpShowsEveryOption) {
   Options options("get NAME", "Gets.");
   bool watch = false;
