@@ -81,12 +81,22 @@ void Outbox::WatchCollected() {
   }
 }
 
+// A program may lead the path of its collector's file to the volume of the sidecar's token, and
+// what is sent is shown to whoever may look at the trial. That volume is a file system of its own.
+bool Outbox::IsSecret(const struct stat& info) const {
+  struct stat token, run;
+  const std::string& path = pod_->config.token_path();
+  if (path.empty() || stat(path.c_str(), &token) != 0) return false;
+  if (stat(pod_->paths.dir.c_str(), &run) != 0 || run.st_dev == token.st_dev) return false;
+  return info.st_dev == token.st_dev;
+}
+
 bool Outbox::Open(File& file) {
   // Of the program's own paths the folder is the author's word; of ours nothing is the program's.
   const bool ours = absl::StartsWith(file.path, pod_->root + "/");
   auto fd = OpenBeneath(ours ? pod_->root : "", file.path);
   struct stat info;
-  if (!fd.ok() || fstat(fd->get(), &info) != 0) return false;
+  if (!fd.ok() || fstat(fd->get(), &info) != 0 || IsSecret(info)) return false;
   file.fd = *std::move(fd);
   file.inode = info.st_ino;
   file.moved = false;

@@ -6,6 +6,8 @@
 // truncated, or written anew in place, is sent from its beginning, and replaces its copy.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <cstdint>
 #include <map>
 #include <string>
@@ -58,6 +60,7 @@ class Outbox {
   void WatchCollected();
   void LookAt(const std::string& name, File& file);
   bool Open(File& file);
+  bool IsSecret(const struct stat& info) const;
   bool WasRewritten(const File& file) const;
   static bool Wants(const File& file);
   int64_t Cut(const std::string& name, File& file, int64_t bytes, v1::SyncRequest& request);

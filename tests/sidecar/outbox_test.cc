@@ -2,6 +2,8 @@
 #include "sidecar/outbox.h"
 
 #include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tests/sidecar/pod_harness.h"
@@ -52,6 +54,29 @@ TEST_F(OutboxTest, WhatHasBecomeShorterSinceTheLookIsLookedAtAgain) {
   EXPECT_EQ(Fill(/*expect_all=*/false).files_size(), 0);
   EXPECT_FALSE(outbox_.Look());
   EXPECT_EQ(Fill(/*expect_all=*/true).files_size(), 0);
+}
+
+// Its path is the author's, its folders are the program's.
+TEST_F(OutboxTest, TheTokenOfThePodIsNoFileOfACollector) {
+  std::string secrets = "/dev/shm/shirabe-token-XXXXXX";
+  struct stat here, there;
+  if (mkdtemp(secrets.data()) == nullptr || stat(secrets.c_str(), &there) != 0 ||
+      stat(pod_.paths.dir.c_str(), &here) != 0 || here.st_dev == there.st_dev) {
+    rmdir(secrets.c_str());
+    GTEST_SKIP() << "/dev/shm is no file system of its own here";
+  }
+  ASSERT_TRUE(WriteFileAtomic(secrets + "/token", "the pod's token").ok());
+  const Folder data;
+  ASSERT_EQ(symlink(secrets.c_str(), (data.path() + "/logs").c_str()), 0);
+  pod_.config.set_token_path(secrets + "/token");
+  auto& collector = *pod_.config.mutable_collector();
+  collector.mutable_collector()->set_kind(v1::FILE_COLLECTOR);
+  collector.mutable_source()->mutable_file_system_path()->set_path(data.path() + "/logs/token");
+  outbox_.Look();
+  v1::SyncRequest request;
+  outbox_.Fill(kAll, request);
+  EXPECT_EQ(request.DebugString().find("the pod's token"), std::string::npos);
+  EXPECT_TRUE(RemoveAll(secrets).ok());
 }
 
 // An empty piece would be asked for again and again: the server has no more after it than before.
