@@ -228,7 +228,7 @@ void CheckpointKeeper::Work(const AttemptKey& key, Lane lane) {
 }
 
 void CheckpointKeeper::CommitOne(const AttemptKey& key, int64_t step) {
-  std::shared_ptr<std::atomic<bool>> cancel;  // shared: see Kept
+  Kept::Flag cancel;
   {
     std::lock_guard lock(mutex_);
     const Kept* kept = Find(key);

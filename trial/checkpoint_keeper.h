@@ -61,8 +61,9 @@ class CheckpointKeeper {
   };
   struct Kept {
     Resume resume;
-    // Once true, nothing more is committed. Shared: a commit under way outlives what is forgotten.
-    std::shared_ptr<std::atomic<bool>> cancel = std::make_shared<std::atomic<bool>>(false);
+    // Once true, nothing more is committed.
+    using Flag = std::shared_ptr<std::atomic<bool>>;  // shared: a commit may outlive this
+    Flag cancel = std::make_shared<std::atomic<bool>>(false);
     std::map<int64_t, v1::Checkpoint> committed;  // by step
     std::map<int64_t, Failure> failures;          // by step, or of kListing
     bool ended = false;                           // its program has

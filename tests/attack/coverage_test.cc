@@ -31,8 +31,13 @@ std::set<std::string> Attacked() {
   const std::string folder = std::string(SOURCE_DIR) + "/tests/attack";
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     std::ifstream file(entry.path());
+    std::string before;
     for (std::string line; std::getline(file, line);) {
       constexpr char kMark[] = "// attacks: ";
+      // A long route stands in a line of its own.
+      const bool rest = absl::StartsWith(line, "// /") && absl::StartsWith(before, kMark);
+      if (rest) line = absl::StrCat(before, line.substr(2));
+      before = line;
       if (!absl::StartsWith(line, kMark)) continue;
       for (const auto item : absl::StrSplit(line.substr(sizeof kMark - 1), ", ")) {
         attacked.emplace(absl::StripAsciiWhitespace(item));
