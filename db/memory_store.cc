@@ -1,6 +1,7 @@
 // The store in memory: everything of db/store.h but durability. For simulations, tests and trying
 // things out. One mutex; a Commit is checked whole before its first row is written, so that there
 // is nothing to undo.
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <mutex>
@@ -9,6 +10,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "db/bulk.h"
 #include "db/change_signal.h"
 #include "db/rules.h"
 #include "db/store.h"
@@ -60,12 +62,13 @@ bool SameValue(double a, double b) { return a == b || (std::isnan(a) && std::isn
 
 bool Full(size_t size, int64_t limit) { return limit >= 0 && static_cast<int64_t>(size) >= limit; }
 
-class MemoryStore : public Store {
+class MemoryStore : public Store, public Bulk {
  public:
   explicit MemoryStore(bool read_only) : read_only_(read_only) {}
 
   StatusOr<Versioned<v1::Experiment>> GetExperiment(const ExperimentKey& key) override;
   StatusOr<std::vector<Versioned<v1::Experiment>>> ListExperiments(const std::string& ns) override;
+  StatusOr<int64_t> CountExperiments(const std::string& ns) override;
   StatusOr<Versioned<v1::Trial>> GetTrial(const TrialKey& key) override;
   StatusOr<std::vector<Versioned<v1::Trial>>> ListTrials(const TrialQuery& query) override;
   StatusOr<std::vector<Versioned<v1::Attempt>>> ListAttempts(const AttemptQuery& query) override;
@@ -81,7 +84,9 @@ class MemoryStore : public Store {
   StatusOr<int64_t> Commit(const Batch& batch) override;
   StatusOr<v1::Lease> AcquireLease(const LeaseRequest& request) override;
   StatusOr<v1::Lease> GetLease(const ExperimentKey& key) override;
-  Status ReleaseLease(const LeaseClaim& claim) override;
+  StatusOr<std::vector<LeaseClaim>> RenewLeases(const LeaseRenewal& renewal) override;
+  Status ReleaseLeases(const std::vector<LeaseClaim>& claims) override;
+  Status ReleaseLease(const LeaseClaim& claim) override { return ReleaseLeases({claim}); }
 
  private:
   // All of these need the mutex.
@@ -103,6 +108,7 @@ class MemoryStore : public Store {
   int64_t last_id_ = 0;  // of events and intents
   std::map<ExperimentKey, Rows> experiments_;
   std::map<ExperimentKey, v1::Lease> leases_;  // stays when an experiment is deleted
+  std::map<std::string, absl::Time> renewed_;  // by holder: until then
   std::set<ChangeId> feed_;
 };
 
@@ -113,7 +119,9 @@ const Rows* MemoryStore::Find(const ExperimentKey& key) const {
 
 v1::Lease MemoryStore::LeaseOf(const ExperimentKey& key) const {
   const auto found = leases_.find(key);
-  return found == leases_.end() ? NoLease(key) : found->second;
+  if (found == leases_.end()) return NoLease(key);
+  const auto renewed = renewed_.find(found->second.holder());
+  return renewed == renewed_.end() ? found->second : LeaseUntil(found->second, renewed->second);
 }
 
 StatusOr<Versioned<v1::Experiment>> MemoryStore::GetExperiment(const ExperimentKey& key) {
@@ -131,6 +139,13 @@ StatusOr<std::vector<Versioned<v1::Experiment>>> MemoryStore::ListExperiments(
     if (ns.empty() || key.ns == ns) list.push_back(rows.experiment);
   }
   return list;
+}
+
+StatusOr<int64_t> MemoryStore::CountExperiments(const std::string& ns) {
+  std::lock_guard lock(mutex_);
+  if (ns.empty()) return static_cast<int64_t>(experiments_.size());
+  return std::count_if(experiments_.begin(), experiments_.end(),
+                       [&](const auto& entry) { return entry.first.ns == ns; });
 }
 
 StatusOr<Versioned<v1::Trial>> MemoryStore::GetTrial(const TrialKey& key) {
@@ -372,13 +387,27 @@ StatusOr<v1::Lease> MemoryStore::GetLease(const ExperimentKey& key) {
   return LeaseOf(key);
 }
 
-Status MemoryStore::ReleaseLease(const LeaseClaim& claim) {
+StatusOr<std::vector<LeaseClaim>> MemoryStore::RenewLeases(const LeaseRenewal& renewal) {
   if (read_only_) return ReadOnly("memory:");
   std::lock_guard lock(mutex_);
-  const auto found = leases_.find(claim.experiment);
-  if (found == leases_.end() || found->second.epoch() != claim.epoch) return absl::OkStatus();
-  found->second.clear_holder();
-  found->second.clear_expiry();
+  std::erase_if(renewed_, [&](const auto& entry) { return entry.second <= renewal.now; });
+  renewed_[renewal.holder] = renewal.now + renewal.ttl;
+  std::vector<LeaseClaim> held;
+  for (const auto& [key, lease] : leases_) {
+    if (lease.holder() == renewal.holder) held.push_back({key, lease.epoch()});
+  }
+  return held;
+}
+
+Status MemoryStore::ReleaseLeases(const std::vector<LeaseClaim>& claims) {
+  if (read_only_) return ReadOnly("memory:");
+  std::lock_guard lock(mutex_);
+  for (const LeaseClaim& claim : claims) {
+    const auto found = leases_.find(claim.experiment);
+    if (found == leases_.end() || found->second.epoch() != claim.epoch) continue;
+    found->second.clear_holder();
+    found->second.clear_expiry();
+  }
   return absl::OkStatus();
 }
 

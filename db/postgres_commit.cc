@@ -4,6 +4,7 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
 #include "db/postgres_schema.h"
 #include "db/postgres_state.h"
 #include "db/postgres_writes.h"
@@ -25,6 +26,12 @@ constexpr char kCount[] =
 constexpr char kNotify[] = "SELECT pg_notify('shirabe', $1::text)";
 // Much longer than anyone waits to learn what became of a COMMIT.
 constexpr char kForget[] = "DELETE FROM writer WHERE used < now() - interval '1 day'";
+// And holders of leases (see sqlite_schema.cc) that ended as long ago.
+constexpr char kForgetHolders[] =
+    "DELETE FROM name WHERE namespace = '' AND starts_with(name, 'holder:')"
+    " AND expiry < (extract(epoch FROM now()) - 86400) * 1000000000";
+
+ExperimentKey HolderName(const LeaseRenewal& renewal) { return {"", "holder:" + renewal.holder}; }
 
 class Transaction {
  public:
@@ -38,7 +45,8 @@ class Transaction {
  private:
   Status Commit(const Batch& batch, int64_t* revision);
   Status Acquire(const LeaseRequest& request, v1::Lease* lease);
-  void Release(const LeaseClaim& claim);
+  void Renew(const LeaseRenewal& renewal);
+  void Release(const std::vector<LeaseClaim>& claims);
   void Delete(NameState* name);
   void WriteRecords(const Batch& batch, NameState* name);
   void WriteObservations(const Batch& batch, int64_t experiment);
@@ -58,7 +66,9 @@ Status Transaction::Read(const std::vector<PostgresRequest*>& requests) {
   for (const PostgresRequest* request : requests) {
     if (request->batch != nullptr) state_.Want(*request->batch);
     if (request->acquire != nullptr) state_.Want(request->acquire->experiment);
-    if (request->release != nullptr) state_.Want(request->release->experiment);
+    if (request->renew != nullptr) state_.Want(HolderName(*request->renew));
+    if (request->release == nullptr) continue;
+    for (const LeaseClaim& claim : *request->release) state_.Want(claim.experiment);
   }
   db_->Send("BEGIN");
   db_->Send(kLock);
@@ -82,7 +92,8 @@ void Transaction::Run(PostgresRequest* request) {
   } else if (request->acquire != nullptr) {
     request->status = Acquire(*request->acquire, &request->lease);
   } else {
-    Release(*request->release);
+    if (request->renew != nullptr) Renew(*request->renew);
+    if (request->release != nullptr) Release(*request->release);
     request->status = absl::OkStatus();
   }
 }
@@ -160,13 +171,26 @@ Status Transaction::Acquire(const LeaseRequest& request, v1::Lease* lease) {
   return absl::OkStatus();
 }
 
-void Transaction::Release(const LeaseClaim& claim) {
-  NameState& name = state_.Name(claim.experiment);
-  if (name.id == 0 || name.lease.epoch() != claim.epoch) return;
-  name.lease.clear_holder();
-  name.lease.clear_expiry();
+void Transaction::Renew(const LeaseRenewal& renewal) {
+  NameState& name = state_.Name(HolderName(renewal));
+  if (name.id == 0) {
+    name.id = ++last_id_;
+    writes_.AddName(name.id, name.key);
+  }
+  *name.lease.mutable_expiry() = ToProto(renewal.now + renewal.ttl);
   writes_.SaveLease(name.id, name.lease);
   wrote_ = true;
+}
+
+void Transaction::Release(const std::vector<LeaseClaim>& claims) {
+  for (const LeaseClaim& claim : claims) {
+    NameState& name = state_.Name(claim.experiment);
+    if (name.id == 0 || name.lease.epoch() != claim.epoch) continue;
+    name.lease.clear_holder();
+    name.lease.clear_expiry();
+    writes_.SaveLease(name.id, name.lease);
+    wrote_ = true;
+  }
 }
 
 Status Transaction::Finish() {
@@ -199,6 +223,10 @@ StatusOr<bool> TookEffect(int64_t id, int64_t sequence, PostgresConnection* db) 
   return results[2].rows() == 1 && results[2].Int(0, 0) >= sequence;
 }
 
-Status ForgetOldWriters(PostgresConnection* db) { return db->Query(kForget).status(); }
+Status ForgetOldWriters(PostgresConnection* db) {
+  db->Send(kForget);
+  db->Send(kForgetHolders);
+  return db->Receive().status();
+}
 
 }  // namespace shirabe::db

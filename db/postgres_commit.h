@@ -20,8 +20,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "db/bulk.h"
 #include "db/postgres_connection.h"
-#include "db/store.h"
 
 namespace shirabe::db {
 
@@ -29,7 +29,8 @@ namespace shirabe::db {
 struct PostgresRequest {
   const Batch* batch = nullptr;  // has passed ValidateBatch
   const LeaseRequest* acquire = nullptr;
-  const LeaseClaim* release = nullptr;
+  const LeaseRenewal* renew = nullptr;
+  const std::vector<LeaseClaim>* release = nullptr;
   Status status{};
   int64_t revision = 0;
   v1::Lease lease{};
@@ -51,7 +52,7 @@ Status WriteTogether(const std::vector<PostgresRequest*>& requests, PostgresSess
 // Whether transaction `sequence` of the session `id` took effect. Waits until it is certain.
 StatusOr<bool> TookEffect(int64_t id, int64_t sequence, PostgresConnection* db);
 
-// Removes the rows of sessions that ended long ago.
+// Removes the rows of sessions, and of holders of leases, that ended long ago.
 Status ForgetOldWriters(PostgresConnection* db);
 
 }  // namespace shirabe::db

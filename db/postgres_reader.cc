@@ -63,8 +63,13 @@ constexpr char kEvents[] = "SELECT body FROM event WHERE " SHIRABE_EXPERIMENT
                            " AND id > $3::int8 ORDER BY id LIMIT $4::int8";
 constexpr char kIntents[] = "SELECT body FROM intent WHERE " SHIRABE_EXPERIMENT " ORDER BY id";
 constexpr char kLease[] =
-    "SELECT epoch, holder, expiry, (SELECT revision FROM experiment e WHERE e.id = n.id)"
+    "SELECT epoch, holder, greatest(expiry, (SELECT h.expiry FROM name h WHERE h.namespace = ''"
+    " AND h.name = 'holder:' || n.holder)),"
+    " (SELECT revision FROM experiment e WHERE e.id = n.id)"
     " FROM name n WHERE namespace = $1::text AND name = $2::text";
+constexpr char kLeases[] = "SELECT namespace, name, epoch FROM name WHERE holder = $1::text";
+constexpr char kCount[] =
+    "SELECT count(*) FROM name JOIN experiment USING (id) WHERE $1::text IN ('', namespace)";
 constexpr char kRevision[] = "SELECT revision FROM store WHERE id = 1";
 
 // First the revision of the last row that is wanted, from the heads of the indexes; then all rows
@@ -217,6 +222,20 @@ StatusOr<v1::Lease> GetLease(const ExperimentKey& key, PostgresConnection* db) {
   ASSIGN_OR_RETURN(const PostgresResult result, db->Query(kLease, Params(key)));
   if (result.rows() == 0 || result.IsNull(0, 3)) return NoExperiment(key);
   return LeaseOfRow(key, result.Int(0, 0), result.Bytes(0, 1), result.Int(0, 2));
+}
+
+StatusOr<std::vector<LeaseClaim>> ListLeases(const std::string& holder, PostgresConnection* db) {
+  ASSIGN_OR_RETURN(const PostgresResult result, db->Query(kLeases, PostgresParams().Text(holder)));
+  std::vector<LeaseClaim> leases;
+  for (int i = 0; i < result.rows(); ++i) {
+    leases.push_back({{result.Bytes(i, 0), result.Bytes(i, 1)}, result.Int(i, 2)});
+  }
+  return leases;
+}
+
+StatusOr<int64_t> CountExperiments(const std::string& ns, PostgresConnection* db) {
+  ASSIGN_OR_RETURN(const PostgresResult result, db->Query(kCount, PostgresParams().Text(ns)));
+  return result.Int(0, 0);
 }
 
 StatusOr<int64_t> Revision(PostgresConnection* db) {

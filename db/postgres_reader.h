@@ -26,6 +26,9 @@ StatusOr<std::vector<ObservationRow>> ListObservations(const ObservationQuery& q
                                                        PostgresConnection* db);
 StatusOr<std::vector<v1::Event>> ListEvents(const EventQuery& query, PostgresConnection* db);
 StatusOr<std::vector<v1::Intent>> ListIntents(const ExperimentKey& key, PostgresConnection* db);
+StatusOr<int64_t> CountExperiments(const std::string& ns, PostgresConnection* db);
+// All that it holds.
+StatusOr<std::vector<LeaseClaim>> ListLeases(const std::string& holder, PostgresConnection* db);
 StatusOr<v1::Lease> GetLease(const ExperimentKey& key, PostgresConnection* db);
 StatusOr<int64_t> Revision(PostgresConnection* db);
 StatusOr<std::vector<Change>> ListChanges(int64_t after, int64_t limit, PostgresConnection* db);

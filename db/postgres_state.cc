@@ -16,7 +16,8 @@ namespace {
 // OFFSET 0 keeps the planner from joining in another order: it may plan while the tables are empty,
 // and think then that all trials of an experiment are as good as one.
 constexpr char kNames[] =
-    "SELECT q.place, n.id, epoch, holder, expiry,"
+    "SELECT q.place, n.id, epoch, holder, greatest(expiry, (SELECT h.expiry FROM name h"
+    " WHERE h.namespace = '' AND h.name = 'holder:' || n.holder)),"
     " coalesce((SELECT revision FROM experiment e WHERE e.id = n.id), 0)"
     " FROM unnest($1::text[], $2::text[]) WITH ORDINALITY q(namespace, name, place),"
     " LATERAL (SELECT * FROM name WHERE name.namespace = q.namespace AND name.name = q.name"

@@ -26,7 +26,7 @@ namespace {
 // Servers allow 100 connections by default, and there may be several of us.
 constexpr int kMaxReaders = 8;
 
-class PostgresStore : public Store {
+class PostgresStore : public Store, public Bulk {
  public:
   PostgresStore(PostgresStoreOptions options, PostgresOptions connection)
       : options_(std::move(options)), connection_(connection), pool_(connection, kMaxReaders) {}
@@ -41,6 +41,9 @@ class PostgresStore : public Store {
   }
   StatusOr<std::vector<Versioned<v1::Experiment>>> ListExperiments(const std::string& ns) override {
     return Read([&](PostgresConnection* db) { return db::ListExperiments(ns, db); });
+  }
+  StatusOr<int64_t> CountExperiments(const std::string& ns) override {
+    return Read([&](PostgresConnection* db) { return db::CountExperiments(ns, db); });
   }
   StatusOr<Versioned<v1::Trial>> GetTrial(const TrialKey& key) override {
     return Read([&](PostgresConnection* db) { return db::GetTrial(key, db); });
@@ -76,7 +79,9 @@ class PostgresStore : public Store {
   StatusOr<int64_t> AwaitChange(int64_t after, absl::Duration timeout) override;
   StatusOr<int64_t> Commit(const Batch& batch) override;
   StatusOr<v1::Lease> AcquireLease(const LeaseRequest& request) override;
-  Status ReleaseLease(const LeaseClaim& claim) override;
+  StatusOr<std::vector<LeaseClaim>> RenewLeases(const LeaseRenewal& renewal) override;
+  Status ReleaseLeases(const std::vector<LeaseClaim>& claims) override;
+  Status ReleaseLease(const LeaseClaim& claim) override { return ReleaseLeases({claim}); }
 
  private:
   template <class Function>
@@ -127,8 +132,14 @@ StatusOr<v1::Lease> PostgresStore::AcquireLease(const LeaseRequest& lease) {
   return std::move(request.lease);
 }
 
-Status PostgresStore::ReleaseLease(const LeaseClaim& claim) {
-  PostgresRequest request{.release = &claim};
+StatusOr<std::vector<LeaseClaim>> PostgresStore::RenewLeases(const LeaseRenewal& renewal) {
+  PostgresRequest request{.renew = &renewal};
+  RETURN_IF_ERROR(Write(&request));
+  return Read([&](PostgresConnection* db) { return ListLeases(renewal.holder, db); });
+}
+
+Status PostgresStore::ReleaseLeases(const std::vector<LeaseClaim>& claims) {
+  PostgresRequest request{.release = &claims};
   return Write(&request);
 }
 

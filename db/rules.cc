@@ -199,6 +199,11 @@ StatusOr<v1::Lease> GrantLease(const LeaseRequest& request, const v1::Lease& lea
   return granted;
 }
 
+v1::Lease LeaseUntil(v1::Lease lease, absl::Time renewed) {
+  if (renewed > FromProto(lease.expiry())) *lease.mutable_expiry() = ToProto(renewed);
+  return lease;
+}
+
 v1::Lease LeaseAfterDeletion(v1::Lease lease) {
   if (lease.epoch() > 0) lease.set_epoch(lease.epoch() + 1);
   lease.clear_holder();

@@ -32,6 +32,9 @@ Status CheckEpoch(const Batch& batch, const v1::Lease& lease);
 // The lease after `request`: renewed, or with the next epoch. kAlreadyExists if another holds it.
 StatusOr<v1::Lease> GrantLease(const LeaseRequest& request, const v1::Lease& lease);
 
+// The lease as it stands where its holder has renewed all leases of theirs: until the later time.
+v1::Lease LeaseUntil(v1::Lease lease, absl::Time renewed);
+
 // The lease once its experiment is deleted: nobody holds it, and the epoch has moved on, so that a
 // late write of the former holder cannot reach a new experiment of the same name.
 v1::Lease LeaseAfterDeletion(v1::Lease lease);

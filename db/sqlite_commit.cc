@@ -14,6 +14,7 @@ namespace {
 
 // A program can print a new metric with every line; what we remember of them stays bounded.
 constexpr size_t kMaxMetrics = 1 << 16;
+constexpr absl::Duration kForgetHoldersAfter = absl::Hours(24);
 
 // How a record of one kind is written: the parameters are its key, its filter columns, revision,
 // body and, in an update, the revision expected.
@@ -355,15 +356,33 @@ StatusOr<v1::Lease> AcquireLease(const LeaseRequest& request, WriteSession* sess
   return lease;
 }
 
-Status ReleaseLease(const LeaseClaim& claim, WriteSession* session) {
+Status RenewLeases(const LeaseRenewal& renewal, WriteSession* session) {
+  // Those of processes that ended long ago.
+  RETURN_IF_ERROR(session->db
+                      ->Prepare("DELETE FROM name WHERE namespace = '' AND name >= 'holder:'"
+                                " AND name < 'holder;' AND expiry < ?")
+                      .Bind(absl::ToUnixNanos(renewal.now - kForgetHoldersAfter))
+                      .Run());
   return session->db
       ->Prepare(
-          "UPDATE name SET holder = '', expiry = 0"
-          " WHERE namespace = ? AND name = ? AND epoch = ?")
-      .Bind(claim.experiment.ns)
-      .Bind(claim.experiment.name)
-      .Bind(claim.epoch)
+          "INSERT INTO name(namespace, name, expiry) VALUES ('', 'holder:' || ?, ?)"
+          " ON CONFLICT (namespace, name) DO UPDATE SET expiry = excluded.expiry")
+      .Bind(renewal.holder)
+      .Bind(absl::ToUnixNanos(renewal.now + renewal.ttl))
       .Run();
+}
+
+Status ReleaseLeases(const std::vector<LeaseClaim>& claims, WriteSession* session) {
+  for (const LeaseClaim& claim : claims) {
+    RETURN_IF_ERROR(session->db
+                        ->Prepare("UPDATE name SET holder = '', expiry = 0"
+                                  " WHERE namespace = ? AND name = ? AND epoch = ?")
+                        .Bind(claim.experiment.ns)
+                        .Bind(claim.experiment.name)
+                        .Bind(claim.epoch)
+                        .Run());
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace shirabe::db

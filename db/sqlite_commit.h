@@ -2,14 +2,17 @@
 // transaction, on the writer's thread, and writes nothing that counts unless it succeeds.
 #pragma once
 
+#include <vector>
+
+#include "db/bulk.h"
 #include "db/sqlite_writer.h"
-#include "db/store.h"
 
 namespace shirabe::db {
 
 // The batch has passed ValidateBatch. Returns the revision of the Commit.
 StatusOr<int64_t> CommitBatch(const Batch& batch, WriteSession* session);
 StatusOr<v1::Lease> AcquireLease(const LeaseRequest& request, WriteSession* session);
-Status ReleaseLease(const LeaseClaim& claim, WriteSession* session);
+Status RenewLeases(const LeaseRenewal& renewal, WriteSession* session);
+Status ReleaseLeases(const std::vector<LeaseClaim>& claims, WriteSession* session);
 
 }  // namespace shirabe::db

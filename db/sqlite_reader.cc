@@ -103,8 +103,9 @@ const char* SqlOf(const TrialQuery& query) {
 
 StatusOr<NameRow> FindName(const ExperimentKey& key, Connection* db) {
   Statement statement = db->Prepare(
-      "SELECT name.id, epoch, holder, expiry, revision FROM name"
-      " LEFT JOIN experiment USING (id) WHERE namespace = ? AND name = ?");
+      "SELECT n.id, n.epoch, n.holder, max(n.expiry, ifnull((SELECT h.expiry FROM name h"
+      " WHERE h.namespace = '' AND h.name = 'holder:' || n.holder), 0)), revision FROM name n"
+      " LEFT JOIN experiment USING (id) WHERE n.namespace = ? AND n.name = ?");
   statement.Bind(key.ns).Bind(key.name);
   NameRow row{.lease = NoLease(key)};
   ASSIGN_OR_RETURN(const bool found, statement.Step());
@@ -117,6 +118,27 @@ StatusOr<NameRow> FindName(const ExperimentKey& key, Connection* db) {
   }
   row.revision = statement.Int(4);
   return row;
+}
+
+StatusOr<std::vector<LeaseClaim>> ListLeases(const std::string& holder, Connection* db) {
+  Statement statement = db->Prepare("SELECT namespace, name, epoch FROM name WHERE holder = ?");
+  statement.Bind(holder);
+  std::vector<LeaseClaim> leases;
+  for (;;) {
+    ASSIGN_OR_RETURN(const bool found, statement.Step());
+    if (!found) return leases;
+    leases.push_back({{statement.Text(0), statement.Text(1)}, statement.Int(2)});
+  }
+}
+
+StatusOr<int64_t> CountExperiments(const std::string& ns, Connection* db) {
+  Statement statement =
+      db->Prepare(ns.empty() ? "SELECT count(*) FROM experiment"
+                             : "SELECT count(*) FROM name JOIN experiment USING (id)"
+                               " WHERE namespace = ?");
+  if (!ns.empty()) statement.Bind(ns);
+  RETURN_IF_ERROR(statement.Step().status());
+  return statement.Int(0);
 }
 
 StatusOr<Versioned<v1::Experiment>> GetExperiment(const ExperimentKey& key, Connection* db) {

@@ -19,6 +19,9 @@ struct NameRow {
   v1::Lease lease;
 };
 StatusOr<NameRow> FindName(const ExperimentKey& key, Connection* db);
+// All that it holds.
+StatusOr<std::vector<LeaseClaim>> ListLeases(const std::string& holder, Connection* db);
+StatusOr<int64_t> CountExperiments(const std::string& ns, Connection* db);
 
 StatusOr<Versioned<v1::Experiment>> GetExperiment(const ExperimentKey& key, Connection* db);
 StatusOr<std::vector<Versioned<v1::Experiment>>> ListExperiments(const std::string& ns,

@@ -11,6 +11,9 @@ constexpr int64_t kApplicationId = 0x53687262;
 // One row a name ever used: the lease and the deletion outlive the experiment, and the integer key
 // that all other tables begin with stays the same if the name is used again.
 //
+// Names of the namespace "", which is nobody's, are the store's own: one for each holder of leases,
+// "holder:" and who that is, with the time until which all leases of theirs are renewed.
+//
 // Messages lie in `body`; beside it are only the columns that a query filters on. Tables whose
 // rows can be large have a rowid and an index (a table without one spills rows above 1 KB), the
 // narrow ones are clustered by their key. Foreign keys would be checked row by row; the writer

@@ -31,7 +31,7 @@ constexpr size_t kMaxIdleReaders = 8;
 constexpr char kWriterSettings[] =
     "PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864";
 
-class SqliteStore : public Store {
+class SqliteStore : public Store, public Bulk {
  public:
   explicit SqliteStore(const SqliteOptions& options) : options_(options) {}
 
@@ -43,6 +43,9 @@ class SqliteStore : public Store {
   }
   StatusOr<std::vector<Versioned<v1::Experiment>>> ListExperiments(const std::string& ns) override {
     return Read([&](Connection* db) { return db::ListExperiments(ns, db); });
+  }
+  StatusOr<int64_t> CountExperiments(const std::string& ns) override {
+    return Read([&](Connection* db) { return db::CountExperiments(ns, db); });
   }
   StatusOr<Versioned<v1::Trial>> GetTrial(const TrialKey& key) override {
     return Read([&](Connection* db) { return db::GetTrial(key, db); });
@@ -86,9 +89,16 @@ class SqliteStore : public Store {
         [&](WriteSession* session) { return db::AcquireLease(request, session); });
   }
   StatusOr<v1::Lease> GetLease(const ExperimentKey& key) override;
-  Status ReleaseLease(const LeaseClaim& claim) override {
+  StatusOr<std::vector<LeaseClaim>> RenewLeases(const LeaseRenewal& renewal) override {
     ASSIGN_OR_RETURN(SqliteWriter * writer, Writer());
-    return writer->Run([&](WriteSession* session) { return db::ReleaseLease(claim, session); });
+    RETURN_IF_ERROR(
+        writer->Run([&](WriteSession* session) { return db::RenewLeases(renewal, session); }));
+    return Read([&](Connection* db) { return ListLeases(renewal.holder, db); });
+  }
+  Status ReleaseLease(const LeaseClaim& claim) override { return ReleaseLeases({claim}); }
+  Status ReleaseLeases(const std::vector<LeaseClaim>& claims) override {
+    ASSIGN_OR_RETURN(SqliteWriter * writer, Writer());
+    return writer->Run([&](WriteSession* session) { return db::ReleaseLeases(claims, session); });
   }
 
  private:
