@@ -75,6 +75,23 @@ bool Ended(const v1::ExperimentStatus& status, const char* how) {
   return false;
 }
 
+// What is compared with the next one: many experiments are remembered.
+v1::ExperimentStatus Counts(v1::ExperimentStatus status) {
+  status.clear_current_optimal_trial();
+  for (v1::Condition& condition : *status.mutable_conditions()) {
+    condition.clear_message();
+    condition.clear_reason();
+    condition.clear_last_update_time();
+    condition.clear_last_transition_time();
+  }
+  v1::ShirabeStatus& ours = *status.mutable_shirabe();
+  ours.clear_memo();
+  ours.clear_waiting();
+  ours.clear_recommended_trial();
+  // A copy: what was cleared keeps its memory.
+  return v1::ExperimentStatus(status);
+}
+
 // A counter never goes down: what an experiment takes back is not counted again.
 void AddGrowth(Metrics& metrics, const char* family, const std::string& ns, double growth) {
   if (growth > 0) metrics.Add(family, {ns}, growth);
@@ -125,7 +142,7 @@ void SetProcess(Metrics& metrics) {
 StoreMetrics::StoreMetrics(Options options) : options_(options), began_(options.clock->Now()) {
   options_.metrics->Set("process_start_time_seconds", {},
                         static_cast<double>(absl::ToUnixSeconds(began_)));
-  Read(/*count=*/false);
+  Read();
   listener_ =
       options_.hub->Listen([this](const std::vector<db::Change>& changes) { OnChanges(changes); });
   options_.metrics->BeforeText([this](Metrics&) { Refresh(); });
@@ -149,35 +166,64 @@ void StoreMetrics::ReadIfOlder(absl::Duration age) {
   const absl::Duration now = options_.clock->Monotonic();
   if (now - read_ < age) return;
   read_ = now;
-  Read(/*count=*/true);
+  Read();
 }
 
-void StoreMetrics::Read(bool count) {
-  const auto experiments = options_.client->ListExperiments("");
-  if (!experiments.ok()) return options_.metrics->Add("shirabe_store_errors_total", {});
-  std::map<ExperimentKey, Seen> now;
-  for (const v1::Experiment& experiment : *experiments) {
-    const ExperimentKey key = experiment::KeyOf(experiment);
-    now[key] = {experiment.metadata().uid(), experiment.status()};
-    if (!count) continue;
-    const auto before = seen_.find(key);
-    const bool same = before != seen_.end() && before->second.uid == now[key].uid;
-    if (!same) options_.metrics->Add("katib_experiment_created_total", {key.ns});
-    Compare(experiment, same ? before->second : Seen{});
-  }
-  for (const auto& [key, before] : seen_) {
-    const auto still = now.find(key);
-    if (still != now.end() && still->second.uid == before.uid) continue;
-    options_.metrics->Add("katib_experiment_deleted_total", {key.ns});
-    AddGrowth(*options_.metrics, "katib_trial_deleted_total", key.ns,
-              static_cast<double>(before.status.trials()));
-  }
-  seen_ = std::move(now);
+void StoreMetrics::Read() {
+  const auto changed = ReadChanged();
+  if (!changed.ok()) return options_.metrics->Add("shirabe_store_errors_total", {});
+  if (!*changed) return;
   std::erase_if(counted_, [&](const auto& entry) {
     const auto found = seen_.find(entry.first.experiment);
     return found == seen_.end() || found->second.status.has_completion_time();
   });
-  SetGauges(*experiments);
+  SetGauges();
+}
+
+// Of all the first time, which have happened before; then only what has changed since the last.
+StatusOr<bool> StoreMetrics::ReadChanged() {
+  if (revision_ < 0) {
+    ASSIGN_OR_RETURN(const int64_t revision, options_.client->Revision());
+    ASSIGN_OR_RETURN(const auto experiments, options_.client->ListExperiments(""));
+    for (const v1::Experiment& experiment : experiments) Note(experiment, /*count=*/false);
+    revision_ = revision;
+    return true;
+  }
+  ASSIGN_OR_RETURN(const auto changes, options_.client->Changes(revision_));
+  std::set<ExperimentKey> keys;
+  for (const db::Change& change : changes) {
+    const bool tells =
+        change.kind == db::Change::Kind::kExperiment || change.kind == db::Change::Kind::kDeleted;
+    if (tells) keys.insert(change.experiment);
+  }
+  for (const ExperimentKey& key : keys) {
+    const auto experiment = options_.client->GetExperiment(key);
+    if (!experiment.ok() && !absl::IsNotFound(experiment.status())) return experiment.status();
+    experiment.ok() ? Note(*experiment, /*count=*/true) : NoteDeleted(key);
+  }
+  if (!changes.empty()) revision_ = changes.back().revision;
+  return !keys.empty();
+}
+
+void StoreMetrics::Note(const v1::Experiment& experiment, bool count) {
+  const ExperimentKey key = experiment::KeyOf(experiment);
+  const std::string& uid = experiment.metadata().uid();
+  const auto before = seen_.find(key);
+  if (before != seen_.end() && before->second.uid != uid) NoteDeleted(key);
+  const bool fresh = !seen_.contains(key);
+  Seen& seen = seen_[key];
+  if (count && fresh) options_.metrics->Add("katib_experiment_created_total", {key.ns});
+  if (count) Compare(experiment, seen);
+  seen = {uid, experiment::CurrentCondition(experiment).type(), Counts(experiment.status())};
+}
+
+void StoreMetrics::NoteDeleted(const ExperimentKey& key) {
+  const auto before = seen_.find(key);
+  if (before == seen_.end()) return;
+  options_.metrics->Add("katib_experiment_deleted_total", {key.ns});
+  AddGrowth(*options_.metrics, "katib_trial_deleted_total", key.ns,
+            static_cast<double>(before->second.status.trials()));
+  seen_.erase(before);
 }
 
 void StoreMetrics::Compare(const v1::Experiment& now, const Seen& before) {
@@ -198,14 +244,13 @@ void StoreMetrics::Compare(const v1::Experiment& now, const Seen& before) {
   }
 }
 
-void StoreMetrics::SetGauges(const std::vector<v1::Experiment>& experiments) {
+void StoreMetrics::SetGauges() {
   std::map<std::pair<std::string, std::string>, int64_t> states;
   std::map<std::pair<std::string, std::string>, int64_t> trials;
-  for (const v1::Experiment& experiment : experiments) {
-    const std::string& ns = experiment.metadata().namespace_();
-    ++states[{ns, experiment::CurrentCondition(experiment).type()}];
+  for (const auto& [key, seen] : seen_) {
+    ++states[{key.ns, seen.state}];
     for (const TrialCount& count : kTrialCounts) {
-      trials[{ns, count.state}] += (experiment.status().*count.get)();
+      trials[{key.ns, count.state}] += (seen.status.*count.get)();
     }
   }
   options_.metrics->Clear("katib_experiments_current");

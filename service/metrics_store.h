@@ -37,7 +37,8 @@ class StoreMetrics {
   // Of an experiment, as it was seen last.
   struct Seen {
     std::string uid;
-    v1::ExperimentStatus status;
+    std::string state;            // its current condition
+    v1::ExperimentStatus status;  // its counts
   };
   // Attempts of a trial, by number: those counted as started and as closed.
   struct Counted {
@@ -47,9 +48,12 @@ class StoreMetrics {
 
   void Refresh();                        // before the text is made
   void ReadIfOlder(absl::Duration age);  // with mutex_ held
-  void Read(bool count);                 // experiments
+  void Read();                           // experiments that have changed
+  StatusOr<bool> ReadChanged();          // whether any has
+  void Note(const v1::Experiment& experiment, bool count);
+  void NoteDeleted(const ExperimentKey& key);
   void Compare(const v1::Experiment& now, const Seen& before);
-  void SetGauges(const std::vector<v1::Experiment>& experiments);
+  void SetGauges();
   void OnChanges(const std::vector<db::Change>& changes);
   void CountAttempts(const TrialKey& trial);
   void CountStart(const std::vector<v1::Attempt>& attempts, size_t i);
@@ -60,6 +64,7 @@ class StoreMetrics {
   int listener_ = 0;
   std::mutex mutex_;
   absl::Duration read_ = -absl::InfiniteDuration();  // when
+  int64_t revision_ = -1;                            // up to which experiments are known
   std::map<ExperimentKey, Seen> seen_;
   std::map<TrialKey, Counted> counted_;  // of experiments that have not ended
 };
