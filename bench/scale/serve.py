@@ -5,12 +5,18 @@
     serve.py SHIRABE long    [--trials 20000]
     serve.py SHIRABE recover [--experiments 20]
     serve.py SHIRABE soak    [--minutes 60]
+    serve.py SHIRABE idle    [--experiments 5000] [--seconds 20]
+    serve.py SHIRABE ended   [--trials 100000]
 
 burst: all experiments at once, every trial a process that sleeps; how many run at the same time.
 long: one experiment of no-op trials; the cost of a trial in each quarter.
 recover: kill -9 of the server under running trials; seconds until the next one answers and runs on.
 soak: experiments come, run and are deleted without end; memory, descriptors and threads every
 minute, and their growth by a straight line over the second half.
+idle: experiments that wait, paused or for somebody who asks; what the server does meanwhile: its
+share of a core, its writes to the disk and the revisions of its store.
+ended: one experiment of trials that are asked for and told at once; the memory for each that ended,
+and what is left of it after the experiment is deleted.
 """
 
 import argparse
@@ -19,7 +25,9 @@ import os
 import pathlib
 import shutil
 import signal
+import sqlite3
 import statistics
+import struct
 import subprocess
 import tempfile
 import time
@@ -49,8 +57,9 @@ ECHO = ["/bin/echo", "loss=${trialParameters.lr}"]
 class Server:
     """A server of a home of its own, and the commands against it."""
 
-    def __init__(self, shirabe):
+    def __init__(self, shirabe, *options):
         self.shirabe = shirabe
+        self.options = options
         self.home = pathlib.Path(tempfile.mkdtemp(prefix="shirabe-bench-"))
         self.environment = {**os.environ, "SHIRABE_HOME": str(self.home)}
         self.start()
@@ -60,7 +69,7 @@ class Server:
         ready.unlink(missing_ok=True)
         self.process = subprocess.Popen(
             [self.shirabe, "serve", "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0", "--insecure",
-             "--rate", "0",
+             "--rate", "0", *self.options,
              "--ready-file", str(ready)],
             env=self.environment, stderr=open(self.home / "log", "a"))
         while not ready.exists():
@@ -96,12 +105,25 @@ class Server:
         return (int(fields["VmRSS"].split()[0]) / 1024,
                 len(os.listdir(f"/proc/{self.process.pid}/fd")), int(fields["Threads"]))
 
-    def stop(self):
+    def spent(self):
+        """Seconds of CPU, bytes handed to the disk, and the revision of the store."""
+        times = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        lines = dict(line.split(": ") for line in
+                     pathlib.Path(f"/proc/{self.process.pid}/io").read_text().splitlines())
+        with sqlite3.connect(f"file:{self.home}/shirabe.db?mode=ro", uri=True) as db:
+            revision = db.execute("SELECT revision FROM store").fetchone()[0]
+        return ((int(times[11]) + int(times[12])) / os.sysconf("SC_CLK_TCK"),
+                int(lines["write_bytes"]), revision)
+
+    def end(self):
         self.process.terminate()
         code = self.process.wait(timeout=60)
-        shutil.rmtree(self.home, ignore_errors=True)
         if code != 0:
             raise SystemExit(f"the server ended with {code}")
+
+    def stop(self):
+        self.end()
+        shutil.rmtree(self.home, ignore_errors=True)
 
 
 def ended(status):
@@ -190,24 +212,134 @@ def soak(server, options):
           f"over the second half | {samples[0][1]} to {samples[-1][1]} descriptors |")
 
 
+ASKED = """apiVersion: kubeflow.org/v1beta1
+kind: Experiment
+metadata: {{name: {name}}}
+spec:
+  objective: {{type: minimize, objectiveMetricName: loss}}
+  algorithm: {{algorithmName: random}}
+  parameters:
+    - {{name: lr, parameterType: double, feasibleSpace: {{min: "0", max: "1"}}}}
+    - {{name: wd, parameterType: double, feasibleSpace: {{min: "0", max: "1"}}}}
+  shirabe: {{askAndTell: true}}
+"""
+
+
+def clone(server, count):
+    """As many more experiments as the first two, by their rows: the server is down meanwhile."""
+    with sqlite3.connect(server.home / "shirabe.db") as db:
+        kinds = db.execute("SELECT n.name, n.namespace, e.body FROM name n JOIN experiment e "
+                           "USING (id)").fetchall()
+        first, revision = (db.execute("SELECT max(id) FROM name").fetchone()[0],
+                           db.execute("SELECT revision FROM store").fetchone()[0])
+        for i in range(count - len(kinds)):
+            name, namespace, body = kinds[i % len(kinds)]
+            other = f"x{i:0{len(name) - 1}d}"
+            db.execute("INSERT INTO name(id, namespace, name) VALUES (?, ?, ?)",
+                       (first + 1 + i, namespace, other))
+            db.execute("INSERT INTO experiment VALUES (?, ?, ?)",
+                       (first + 1 + i, revision, body.replace(name.encode(), other.encode())))
+
+
+def idle(server, options):
+    paused, asked = "idle-paused", "idle-asking"
+    server.apply([paused], 2, 10, ["/bin/sleep", "3600"])
+    server.run("pause", paused)
+    path = server.home / "asked.yaml"
+    path.write_text(ASKED.format(name=asked))
+    server.run("apply", "-f", str(path))
+    time.sleep(2)
+    server.end()
+    clone(server, options.experiments)
+    began = time.perf_counter()
+    server.start()
+    while True:
+        with sqlite3.connect(f"file:{server.home}/shirabe.db?mode=ro", uri=True) as db:
+            owned = db.execute("SELECT count(*) FROM name JOIN experiment USING (id) "
+                               "WHERE holder <> ''").fetchone()[0]
+        if owned >= options.experiments:
+            break
+        time.sleep(0.2)
+    took_up = time.perf_counter() - began
+    time.sleep(10)
+    before, start = server.spent(), time.perf_counter()
+    time.sleep(options.seconds)
+    after, seconds = server.spent(), time.perf_counter() - start
+    print(f"| {options.experiments} idle experiments | {(after[0] - before[0]) / seconds:.2%} of a "
+          f"core | {(after[2] - before[2]) / seconds:.2f} revisions/s | "
+          f"{(after[1] - before[1]) / seconds / 1024:.1f} kB/s to the disk | "
+          f"{server.usage()[0]:.0f} MB | taken up after {took_up:.1f} s |")
+
+
+def varint(value):
+    out = bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    return bytes(out + bytes([value]))
+
+
+def text(tag, value):
+    return varint(tag << 3 | 2) + varint(len(value)) + value
+
+
+def ended_trial(number):
+    """The record of a trial that succeeded, by the fields of records.proto."""
+    point = struct.pack("<2d", number * 0.6180339887 % 1, number * 0.4142135623 % 1)
+    return (text(1, b"default") + text(2, b"many") + varint(3 << 3) + varint(number) +
+            text(4, text(1, point)) + varint(9 << 3) + varint(2) +
+            varint(16 << 3 | 1) + struct.pack("<d", number % 97 / 97) +
+            varint(19 << 3) + varint(1))
+
+
+def ended_trials(server, options):
+    path = server.home / "asked.yaml"
+    path.write_text(ASKED.format(name="many"))
+    server.run("apply", "-f", str(path))
+    time.sleep(1)
+    before = server.usage()[0]
+    server.end()
+    with sqlite3.connect(server.home / "shirabe.db") as db:
+        key, revision = db.execute("SELECT id, revision FROM experiment").fetchone()
+        for number in range(1, options.trials + 1):
+            db.execute("INSERT INTO trial VALUES (?, ?, 0, ?, ?)",
+                       (key, number, revision, ended_trial(number)))
+    server.start()
+    while not server.run("get", "trials", "many", "-o", "name", "--limit", "1"):
+        time.sleep(0.1)
+    server.run("ask", "many")
+    most = server.usage()[0]
+    began = time.perf_counter()
+    server.run("delete", "many")
+    deleted = time.perf_counter() - began
+    time.sleep(12)
+    after = server.usage()[0]
+    print(f"| {options.trials} trials that ended | "
+          f"{(most - before) * 1024 * 1024 / options.trials:.0f} B each | "
+          f"{before:.0f} MB before, {most:.0f} MB with them, {after:.0f} MB after the deletion, "
+          f"which took {deleted:.2f} s |")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("shirabe")
-    parser.add_argument("part", choices=["burst", "long", "recover", "soak"])
+    parser.add_argument("part", choices=["burst", "long", "recover", "soak", "idle", "ended"])
     parser.add_argument("--experiments", type=int)
     parser.add_argument("--parallel", type=int, default=30)
     parser.add_argument("--trials", type=int)
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--minutes", type=float, default=60)
     options = parser.parse_args()
-    defaults = {"burst": (120, 60), "long": (1, 20000), "recover": (20, 0), "soak": (5, 20)}
+    defaults = {"burst": (120, 60), "long": (1, 20000), "recover": (20, 0), "soak": (5, 20),
+                "idle": (5000, 0), "ended": (1, 100000)}
     options.experiments = options.experiments or defaults[options.part][0]
     options.trials = options.trials or defaults[options.part][1]
-    server = Server(options.shirabe)
+    any_number = ["--max-experiments", "0"] if options.part == "idle" else []
+    server = Server(options.shirabe, *any_number)
     try:
-        {"burst": burst, "long": long, "recover": recover, "soak": soak}[options.part](
-            server, options)
+        {"burst": burst, "long": long, "recover": recover, "soak": soak, "idle": idle,
+         "ended": ended_trials}[options.part](server, options)
     finally:
         if server.process.poll() is None:
             server.stop()
