@@ -19,6 +19,7 @@
 #include "client/namespace_records.h"
 #include "client/suggest.h"
 #include "client/words.h"
+#include "db/bulk.h"
 #include "trial/host_paths.h"
 #include "trial/kubernetes_volume.h"
 #include "trial/layout.h"
@@ -144,6 +145,7 @@ class StoreClient : public LocalClient {
     RETURN_IF_ERROR(namespaces_.CheckNoneLeaves(key));
     v1::Experiment wanted = experiment;
     wanted.mutable_status()->mutable_shirabe()->set_namespace_uid(namespaces_.UidOf(key.ns));
+    RETURN_IF_ERROR(CheckMayCreate(key));
     return experiment::Submit(*store_, *options_.clock, By(options_.actor, wanted), precondition);
   }
   StatusOr<std::vector<std::string>> Import(const std::string& ns,
@@ -175,6 +177,7 @@ class StoreClient : public LocalClient {
     cluster_ = machines.pods.client;
     host_paths_ = machines.host_paths;
     machines.pods.host_paths = machines.host_paths.value_or(std::vector<std::string>());
+    most_experiments_ = machines.limits.experiments;
     return experiment::Controller::Create(
         {.store = store_.get(),
          .clock = options_.clock,
@@ -185,11 +188,13 @@ class StoreClient : public LocalClient {
                               .pools = std::move(machines.pools),
                               .pods = std::move(machines.pods)},
          .workers = workers,
-         .working_dir = std::move(machines.working_dir)});
+         .working_dir = std::move(machines.working_dir),
+         .limits = machines.limits});
   }
 
  private:
   Status CheckFits(const v1::Experiment& experiment);
+  Status CheckMayCreate(const ExperimentKey& key);
   Status CheckScale(const ExperimentKey& key, const v1::Intent& intent);
   StatusOr<Owner> MayOwn();
   StatusOr<Owner> FindOwner(const ExperimentKey& key);
@@ -204,6 +209,7 @@ class StoreClient : public LocalClient {
                                }};
   kube::Client* cluster_ = nullptr;  // where its trials run; null = here
   std::optional<std::vector<std::string>> host_paths_;
+  int64_t most_experiments_ = 0;  // of a namespace; 0 = any number
 };
 
 // Only whoever runs experiments in a cluster knows what is there. What cannot be found out, and
@@ -217,6 +223,17 @@ Status StoreClient::CheckFits(const v1::Experiment& experiment) {
   const Status fits =
       trial::CheckSharedClaim(*cluster_, experiment::KeyOf(experiment), experiment.spec());
   return absl::IsInvalidArgument(fits) ? fits : absl::OkStatus();
+}
+
+// One that is there may be changed, however many there are.
+Status StoreClient::CheckMayCreate(const ExperimentKey& key) {
+  if (most_experiments_ == 0 || store_->GetExperiment(key).ok()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const int64_t count, db::BulkOf(*store_).CountExperiments(key.ns));
+  if (count < most_experiments_) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "namespace ", key.ns, " has ", count,
+      " experiments, the most that this server keeps for one ",
+      "(--max-experiments): delete some that have ended, or ask its administrator for more"));
 }
 
 // More at the same time may be more than there is room for.
@@ -239,8 +256,7 @@ Status StoreClient::DeleteFor(const v1::Actor& actor, const ExperimentKey& key,
   *intent.mutable_actor() = actor;
   Status sent = Send(key, intent);
   // Asked for before; its files may still be on their way.
-  const bool going =
-      absl::IsNotFound(sent) && controller_ != nullptr && controller_->Owned().count(key) > 0;
+  const bool going = absl::IsNotFound(sent) && controller_ != nullptr && controller_->Owns(key);
   if (!sent.ok() && !going) return sent;
   ASSIGN_OR_RETURN(const Owner owner, MayOwn());
   const absl::Duration deadline = options_.clock->Monotonic() + patience;
@@ -282,6 +298,7 @@ StatusOr<std::vector<std::string>> StoreClient::Import(const std::string& ns,
                                                        const Imported& imported) {
   const ExperimentKey key{ns, imported.name};
   RETURN_IF_ERROR(leftovers_.Check(key));
+  RETURN_IF_ERROR(CheckMayCreate(key));
   const Status found = store_->GetExperiment(key).status();
   if (found.ok()) return NameTaken(key);
   if (!absl::IsNotFound(found)) return found;

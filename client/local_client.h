@@ -32,6 +32,7 @@ struct Machines {
   // Of the nodes, that checkpoints may lie on (trial/host_paths.h), also where experiments run
   // elsewhere; nullopt = any: whoever runs them is their author.
   std::optional<std::vector<std::string>> host_paths = {};
+  experiment::Limits limits = {};  // of what one experiment and one namespace may take
 };
 
 // What is caused for somebody else than options.actor records that one, where a caller that is

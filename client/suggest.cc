@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "experiment/spec.h"
 #include "experiment/state.h"
 #include "experiment/warm_start.h"
@@ -10,6 +11,8 @@ namespace shirabe::client {
 namespace {
 
 using experiment::State;
+
+constexpr int kMostSuggestions = 1000;  // in one answer
 
 // For an experiment that is not stored: a store of its own, where it is.
 StatusOr<std::unique_ptr<db::Store>> StoreWith(const v1::Experiment& experiment) {
@@ -44,6 +47,11 @@ suggestion::History HistoryWith(const State& state, const Candidates& candidates
 }  // namespace
 
 StatusOr<Candidates> SuggestNext(db::Store& store, const v1::Experiment& experiment, int count) {
+  if (count < 0 || count > kMostSuggestions) {
+    return absl::InvalidArgumentError(absl::StrCat("count: ", count,
+                                                   " suggestions are not from 0 to ",
+                                                   kMostSuggestions, ": ask for fewer at a time"));
+  }
   const ExperimentKey key = experiment::KeyOf(experiment);
   std::unique_ptr<db::Store> own;
   if (absl::IsNotFound(store.GetExperiment(key).status())) {

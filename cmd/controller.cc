@@ -216,6 +216,7 @@ Status ControllerProcess::OpenIdentity() {
 Status ControllerProcess::FillMachines() {
   machines_.executor = "kubernetes";
   machines_.host_paths = flags_.doors.host_paths;
+  machines_.limits = LimitsOf(flags_.doors);
   machines_.pods = {
       .client = client_.get(), .image = flags_.image, .server = flags_.advertise, .ca = ca_};
   if (flags_.image.empty()) {

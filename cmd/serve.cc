@@ -48,6 +48,7 @@ StatusOr<client::Machines> MachinesFor(const ServeFlags& flags) {
     ASSIGN_OR_RETURN(machines.pools, LoadNodes(flags.nodes));
   }
   machines.devices = ChooseDevices(flags.gpus, nullptr);
+  machines.limits = LimitsOf(flags.doors);
   return machines;
 }
 

@@ -41,6 +41,15 @@ void AddDoors(Options& options, Doors* doors) {
   options.Number("--log-space", &doors->log_space, 0,
                  "GiB that the logs of ended attempts may take together; the oldest go first; 0 "
                  "keeps all (default 10)");
+  options.Number("--max-parallel-trials", &doors->max_parallel_trials, 0,
+                 "trials of one experiment at the same time, whatever its parallelTrialCount says; "
+                 "0 for any number, here and below (default 1000)");
+  options.Number("--max-namespace-trials", &doors->max_namespace_trials, 0,
+                 "trials of all experiments of a namespace at the same time (default 5000)");
+  options.Number("--max-trials", &doors->max_trials, 0,
+                 "trials of one experiment in all (default 1000000)");
+  options.Number("--max-experiments", &doors->max_experiments, 0,
+                 "experiments of a namespace, with those that have ended (default 10000)");
   options.Text("--ready-file", &doors->ready_file, "FILE",
                "written once it answers: {\"grpc\", \"http\", \"pid\", \"tokenFile\"}");
 }
@@ -68,6 +77,18 @@ int ConnectionsOf(const Doors& doors) {
 int64_t LogBytesOf(const Doors& doors) {
   constexpr int64_t kUsual = 10;
   return doors.log_space.value_or(kUsual) << 30;
+}
+
+experiment::Limits LimitsOf(const Doors& doors) {
+  experiment::Limits limits;
+  const auto set = [](const std::optional<int64_t>& given, int64_t& limit) {
+    limit = given.value_or(limit);
+  };
+  set(doors.max_parallel_trials, limits.parallel_trials);
+  set(doors.max_namespace_trials, limits.namespace_parallel_trials);
+  set(doors.max_trials, limits.trials);
+  set(doors.max_experiments, limits.experiments);
+  return limits;
 }
 
 Status SetRemoteAlgorithms(const Doors& doors) {

@@ -27,6 +27,10 @@ struct Doors {
   std::optional<int64_t> rate;
   std::optional<int64_t> log_space;
   std::optional<int64_t> connections;
+  std::optional<int64_t> max_parallel_trials;
+  std::optional<int64_t> max_namespace_trials;
+  std::optional<int64_t> max_trials;
+  std::optional<int64_t> max_experiments;
 };
 void AddDoors(Options& options, Doors* doors);
 // A usage error for options that do not go together.
@@ -38,6 +42,9 @@ double RateOf(const Doors& doors);
 int ConnectionsOf(const Doors& doors);
 // Of logs, in bytes; 0 = all are kept.
 int64_t LogBytesOf(const Doors& doors);
+
+// What an experiment and a namespace may take.
+experiment::Limits LimitsOf(const Doors& doors);
 
 // A server has tenants: they connect it only where its administrator says.
 Status SetRemoteAlgorithms(const Doors& doors);

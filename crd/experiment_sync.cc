@@ -224,6 +224,10 @@ StatusOr<absl::Duration> ExperimentSync::Begin(Tracked& tracked, const Json& obj
                               Message(submitted.status())));
     return kUnsynced;
   }
+  if (absl::IsResourceExhausted(submitted.status())) {  // of its namespace, or a full disk
+    RETURN_IF_ERROR(Await(tracked, object, "WaitingForRoom", Message(submitted.status())));
+    return kAskAgain;
+  }
   if (absl::IsFailedPrecondition(submitted.status())) {
     RETURN_IF_ERROR(Refuse(tracked, object, "NameInUse", Message(submitted.status())));
     return kAskAgain;

@@ -9,32 +9,20 @@
 #include <vector>
 
 #include "base/log.h"
-#include "base/process_id.h"
 #include "db/lease_lost.h"
+#include "experiment/due_queue.h"
+#include "experiment/intent_follower.h"
+#include "experiment/leases.h"
+#include "experiment/queue_entry.h"
 #include "experiment/reconciler.h"
+#include "experiment/room.h"
 #include "experiment/submit.h"
 
 namespace shirabe::experiment {
 namespace {
 
-constexpr absl::Duration kLeaseTtl = absl::Seconds(15);
-constexpr absl::Duration kLeaseRenewal = absl::Seconds(5);
 constexpr absl::Duration kFirstRetry = absl::Milliseconds(50);
 constexpr absl::Duration kLastRetry = absl::Seconds(5);
-
-// The state of one owned experiment in the queue.
-struct Entry {
-  int64_t epoch = 0;
-  absl::Duration due;    // monotonic
-  bool running = false;  // a worker has it
-  bool again = false;    // something happened meanwhile
-  bool suspended = false;
-  bool ended = false;
-  bool idle = false;
-  int failures = 0;  // errors in a row
-  Status lost;       // not OK: the lease is gone, with the reason
-  std::string trouble;
-};
 
 class QueueController : public Controller {
  public:
@@ -48,6 +36,7 @@ class QueueController : public Controller {
     // Two: early stops need not wait for an algorithm that takes its time.
     proposer_ = std::make_unique<Proposer>(2);
     options_.executor_options.on_change = [this](const ExperimentKey& key) {
+      reconciler_->Recheck(key);
       if (!Enqueue(key)) NoteUnowned(key);
     };
     ASSIGN_OR_RETURN(executor_, info->create(options_.executor_options));
@@ -57,38 +46,47 @@ class QueueController : public Controller {
                           .clock = options_.clock,
                           .proposer = proposer_.get(),
                           .working_dir = options_.working_dir,
+                          .limits = options_.limits,
+                          .room = &room_,
                           .enqueue = [this](const ExperimentKey& key) { (void)Enqueue(key); },
                           .at_step = options_.at_step});
     for (int i = 0; i < std::max(1, options_.workers); ++i) {
       threads_.emplace_back([this](std::stop_token stop) { Work(stop); });
     }
-    threads_.emplace_back([this](std::stop_token stop) { RenewLeases(stop); });
+    threads_.emplace_back([this](std::stop_token stop) { KeepLeases(stop); });
+    // What was asked for before is found by the first pass over each experiment.
+    follower_ = std::make_unique<IntentFollower>(options_.store,
+                                                 [this](const ExperimentKey& key) { Poke(key); });
     return absl::OkStatus();
   }
 
   ~QueueController() override {
+    follower_ = nullptr;
     for (std::jthread& thread : threads_) thread.request_stop();
     changed_.notify_all();
+    due_changed_.notify_all();
     threads_.clear();
     // Their threads call Enqueue: they go while it still works.
     proposer_ = nullptr;
     reconciler_ = nullptr;
     executor_ = nullptr;
+    std::vector<db::LeaseClaim> claims;
     for (const auto& [key, entry] : entries_) {
-      if (entry.lost.ok()) options_.store->ReleaseLease({key, entry.epoch}).IgnoreError();
+      if (entry.lost.ok()) claims.push_back({key, entry.epoch});
     }
+    if (!claims.empty()) db::BulkOf(*options_.store).ReleaseLeases(claims).IgnoreError();
   }
 
   Status Own(const ExperimentKey& key) override {
-    if (IsOwned(key)) return absl::OkStatus();
+    if (GoesOn(key)) return absl::OkStatus();
     RETURN_IF_ERROR(options_.store->GetExperiment(key).status());
-    ASSIGN_OR_RETURN(const v1::Lease lease, Acquire(key));
+    ASSIGN_OR_RETURN(const v1::Lease lease, AcquireLease(*options_.store, *options_.clock, key));
     std::unique_lock lock(mutex_);
     const auto found = entries_.find(key);
     if (found != entries_.end()) {
       Entry& entry = found->second;
       if (entry.lost.ok() && entry.epoch == lease.epoch()) {
-        EnqueueLocked(entry);
+        EnqueueLocked(key, entry);
         return absl::OkStatus();
       }
       // It went to another process and came back; its last pass may not have noticed yet.
@@ -96,9 +94,8 @@ class QueueController : public Controller {
       changed_.wait(lock, [&] { return !IsRunningLocked(key); });
     }
     reconciler_->Own(key, lease.epoch());
-    entries_[key] = Entry{.epoch = lease.epoch(), .due = options_.clock->Monotonic()};
-    ++revision_;
-    changed_.notify_all();
+    Entry& entry = entries_[key] = Entry{.epoch = lease.epoch(), .since = renewals_};
+    EnqueueLocked(key, entry);
     return absl::OkStatus();
   }
 
@@ -106,9 +103,7 @@ class QueueController : public Controller {
     std::unique_lock lock(mutex_);
     const auto over = [&] {
       const auto found = entries_.find(key);
-      if (found == entries_.end()) return true;
-      const Entry& entry = found->second;
-      return entry.ended || !entry.lost.ok() || (entry.suspended && entry.idle);
+      return found == entries_.end() || IsOver(found->second);
     };
     if (!changed_.wait_for(lock, absl::ToChronoMilliseconds(timeout), over)) {
       return absl::DeadlineExceededError("experiment " + ToString(key) + " is still running");
@@ -124,7 +119,7 @@ class QueueController : public Controller {
     if (found == entries_.end()) return;
     found->second.suspended = true;
     found->second.idle = false;  // until a pass that knows says otherwise
-    EnqueueLocked(found->second);
+    EnqueueLocked(key, found->second);
   }
 
   void Poke(const ExperimentKey& key) override {
@@ -144,8 +139,7 @@ class QueueController : public Controller {
     return inbox->Await(letter, timeout);
   }
 
-  StatusOr<v1::SyncReply> Sync(const v1::SyncRequest& request,
-                               const std::string& bearer) override {
+  StatusOr<v1::SyncReply> Sync(const v1::SyncRequest& request, const std::string& bearer) override {
     return executor_->Sync(request, bearer);
   }
 
@@ -156,8 +150,11 @@ class QueueController : public Controller {
     if (found == entries_.end()) return;
     const Entry entry = found->second;
     entries_.erase(found);
+    due_.Remove(key);
+    over_.erase(key);
     lock.unlock();
     reconciler_->Disown(key);
+    WakeFreed();
     if (entry.lost.ok()) options_.store->ReleaseLease({key, entry.epoch}).IgnoreError();
   }
 
@@ -167,16 +164,19 @@ class QueueController : public Controller {
     return found == entries_.end() ? "" : found->second.trouble;
   }
 
-  std::set<ExperimentKey> Owned() override {
+  bool Owns(const ExperimentKey& key) override {
     std::lock_guard lock(mutex_);
-    std::set<ExperimentKey> keys;
-    for (const auto& [key, entry] : entries_) keys.insert(key);
-    return keys;
+    return entries_.contains(key);
+  }
+
+  std::vector<ExperimentKey> Over() override {
+    std::lock_guard lock(mutex_);
+    return {over_.begin(), over_.end()};
   }
 
  private:
   // And going on: its lease is being renewed, which need not be done here, with a durable write.
-  bool IsOwned(const ExperimentKey& key) {
+  bool GoesOn(const ExperimentKey& key) {
     std::lock_guard lock(mutex_);
     const auto found = entries_.find(key);
     return found != entries_.end() && found->second.lost.ok() && !found->second.ended;
@@ -188,15 +188,18 @@ class QueueController : public Controller {
     return found != entries_.end() && found->second.running;
   }
 
-  using Item = std::map<ExperimentKey, Entry>::iterator;
-
   // False if it is not owned.
   bool Enqueue(const ExperimentKey& key) {
     std::lock_guard lock(mutex_);
     const auto found = entries_.find(key);
     if (found == entries_.end()) return false;
-    EnqueueLocked(found->second);
+    EnqueueLocked(key, found->second);
     return true;
+  }
+
+  // Others have fewer attempts now.
+  void WakeFreed() {
+    for (const ExperimentKey& key : room_.Freed()) Enqueue(key);
   }
 
   void NoteUnowned(const ExperimentKey& key) {
@@ -215,58 +218,44 @@ class QueueController : public Controller {
     }
   }
 
-  void EnqueueLocked(Entry& entry) {
-    entry.due = options_.clock->Monotonic();
+  void EnqueueLocked(const ExperimentKey& key, Entry& entry) {
     entry.ended = false;  // a pass will say so again, if nothing has changed that
     entry.again = entry.running;
-    ++revision_;
-    changed_.notify_all();
+    PlaceLocked(key, entry, options_.clock->Monotonic());
   }
 
-  // Also from a holder that is dead but did not give its lease up: a process of this machine.
-  StatusOr<v1::Lease> Acquire(const ExperimentKey& key) {
-    db::LeaseRequest request{.experiment = key,
-                             .holder = ToString(ThisProcess()),
-                             .now = options_.clock->Now(),
-                             .ttl = kLeaseTtl};
-    auto lease = options_.store->AcquireLease(request);
-    if (!absl::IsAlreadyExists(lease.status())) return lease;
-    ASSIGN_OR_RETURN(const v1::Lease held, options_.store->GetLease(key));
-    const auto holder = ParseProcessId(held.holder());
-    if (!holder || MayBeAlive(*holder)) return lease;
-    request.dead_epoch = held.epoch();
-    return options_.store->AcquireLease(request);
-  }
-
-  // The entry that is due first and that nobody works on; end() if there is none.
-  Item NextLocked() {
-    Item next = entries_.end();
-    for (Item it = entries_.begin(); it != entries_.end(); ++it) {
-      const Entry& entry = it->second;
-      if (entry.running || entry.ended || !entry.lost.ok()) continue;
-      if (next == entries_.end() || entry.due < next->second.due) next = it;
+  // Its next pass is due then, unless it is over; whoever waits for what has changed looks again.
+  void PlaceLocked(const ExperimentKey& key, const Entry& entry, absl::Duration due) {
+    IsOver(entry) ? (void)over_.insert(key) : (void)over_.erase(key);
+    const bool waits = !entry.running && !entry.ended && entry.lost.ok();
+    const absl::Duration before = due_.NextDue();
+    waits ? due_.Set(key, due) : due_.Remove(key);
+    if (due_.NextDue() < before) {
+      ++due_revision_;
+      due_changed_.notify_one();
     }
-    return next;
+    changed_.notify_all();
   }
 
   void Work(std::stop_token stop) {
     std::unique_lock lock(mutex_);
     while (!stop.stop_requested()) {
-      const Item next = NextLocked();
-      const absl::Duration wait = next == entries_.end()
-                                      ? absl::Seconds(1)
-                                      : next->second.due - options_.clock->Monotonic();
+      const absl::Duration wait = due_.NextDue() - options_.clock->Monotonic();
       if (wait > absl::ZeroDuration()) {
-        changed_.wait_for(lock, stop, absl::ToChronoMicroseconds(std::min(wait, absl::Seconds(1))),
-                          [&, revision = revision_] { return revision != revision_; });
+        due_changed_.wait_for(lock, stop,
+                              absl::ToChronoMicroseconds(std::min(wait, absl::Seconds(1))),
+                              [&, seen = due_revision_] { return seen != due_revision_; });
         continue;
       }
-      const ExperimentKey key = next->first;
-      next->second.running = true;
-      next->second.again = false;
+      const ExperimentKey key = due_.Take();
+      entries_.at(key).running = true;
+      entries_.at(key).again = false;
+      ++due_revision_;
+      due_changed_.notify_one();  // the next is another worker's
       lock.unlock();
       const auto result = reconciler_->Reconcile(key);
       const Fate fate = FateOf(key, result.status());
+      WakeFreed();
       lock.lock();
       Settle(key, result, fate);
     }
@@ -291,7 +280,7 @@ class QueueController : public Controller {
     if (found == entries_.end()) return;
     Entry& entry = found->second;
     entry.running = false;
-    const absl::Duration now = options_.clock->Monotonic();
+    absl::Duration due = options_.clock->Monotonic();
     switch (fate) {
       case Fate::kOurs:
         entry.failures = 0;
@@ -299,7 +288,7 @@ class QueueController : public Controller {
         // What came meanwhile it may not have seen: then the next pass says whether it is over.
         entry.ended = result->ended && !entry.again;
         entry.idle = result->idle && !entry.again;
-        entry.due = now + (entry.again ? absl::ZeroDuration() : result->requeue_after);
+        if (!entry.again) due += result->requeue_after;
         break;
       case Fate::kLost:
         entry.lost = absl::AbortedError(Message(result.status()));
@@ -308,66 +297,81 @@ class QueueController : public Controller {
       case Fate::kDeleted: entry.ended = true; break;
       case Fate::kTrouble:
         entry.trouble = Message(result.status());
-        entry.due = now + std::min(kFirstRetry * (1 << std::min(entry.failures, 10)), kLastRetry);
+        due += std::min(kFirstRetry * (1 << std::min(entry.failures, 10)), kLastRetry);
         if (++entry.failures == 1) {
           Log(LogLevel::kWarning, "reconciling failed; trying again",
               {{"experiment", ToString(key)}, {"error", entry.trouble}});
         }
     }
-    ++revision_;
-    changed_.notify_all();
+    PlaceLocked(key, entry, due);
   }
 
-  void RenewLeases(std::stop_token stop) {
+  void KeepLeases(std::stop_token stop) {
     std::unique_lock lock(mutex_);
     while (!stop.stop_requested()) {
-      changed_.wait_for(lock, stop, absl::ToChronoMilliseconds(kLeaseRenewal),
-                        [] { return false; });
+      never_.wait_for(lock, stop, absl::ToChronoMilliseconds(kLeaseRenewal), [] { return false; });
       if (stop.stop_requested()) return;
       const std::set<ExperimentKey> unowned = std::exchange(unowned_, {});
-      std::vector<db::LeaseClaim> claims;
-      for (const auto& [key, entry] : entries_) {
-        if (entry.lost.ok() && !entry.ended) claims.push_back({key, entry.epoch});
-      }
+      const bool any = !entries_.empty();
+      const int64_t renewal = ++renewals_;
       lock.unlock();
-      for (const db::LeaseClaim& claim : claims) Renew(claim);
+      if (any) RenewAll(renewal);
       for (const ExperimentKey& key : unowned) ClearUp(key);
       lock.lock();
     }
   }
 
-  // One that slept while another process had the lease, and gave it up, gets a new one here: what
-  // it knows is old, so it begins again from the store.
-  void Renew(const db::LeaseClaim& claim) {
-    const auto lease = options_.store->AcquireLease({.experiment = claim.experiment,
-                                                     .holder = ToString(ThisProcess()),
-                                                     .now = options_.clock->Now(),
-                                                     .ttl = kLeaseTtl});
-    if (absl::IsNotFound(lease.status())) return;  // just deleted: its files go still
-    if (!lease.ok()) {
-      return Log(LogLevel::kWarning, "the lease could not be renewed",
-                 {{"experiment", ToString(claim.experiment)}, {"error", Message(lease.status())}});
+  // Those that were owned before it are among the leases renewed, or must be looked at.
+  void RenewAll(int64_t renewal) {
+    const auto held = RenewLeases(*options_.store, *options_.clock);
+    if (!held.ok()) {
+      return Log(LogLevel::kWarning, "the leases could not be renewed",
+                 {{"error", Message(held.status())}});
     }
-    if (lease->epoch() == claim.epoch) return;
-    options_.store->ReleaseLease({claim.experiment, lease->epoch()}).IgnoreError();
+    std::vector<db::LeaseClaim> missing;
+    {
+      std::lock_guard lock(mutex_);
+      for (const auto& [key, entry] : entries_) {
+        if (entry.since >= renewal || !entry.lost.ok() || entry.ended) continue;
+        const auto found = held->find(key);
+        if (found == held->end() || found->second != entry.epoch) {
+          missing.push_back({key, entry.epoch});
+        }
+      }
+    }
+    for (const db::LeaseClaim& claim : missing) {
+      const Status kept = CheckLease(*options_.store, *options_.clock, claim);
+      if (absl::IsAborted(kept)) Lose(claim, kept);
+    }
+  }
+
+  void Lose(const db::LeaseClaim& claim, const Status& why) {
     std::lock_guard lock(mutex_);
     const auto found = entries_.find(claim.experiment);
     if (found == entries_.end() || found->second.epoch != claim.epoch) return;
-    found->second.lost = absl::AbortedError("the lease went to another process meanwhile");
-    ++revision_;
-    changed_.notify_all();
+    found->second.lost = why;
+    PlaceLocked(claim.experiment, found->second, absl::InfiniteDuration());
   }
 
   ControllerOptions options_;
+  Room room_{options_.limits.namespace_parallel_trials};
   std::unique_ptr<Proposer> proposer_;
   std::unique_ptr<trial::Executor> executor_;
   std::unique_ptr<Reconciler> reconciler_;
   std::mutex mutex_;
-  std::condition_variable_any changed_;
-  std::map<ExperimentKey, Entry> entries_;  // guarded by mutex_
-  std::set<ExperimentKey> unowned_;         // guarded by mutex_; of which something was told
-  int64_t revision_ = 0;                    // guarded by mutex_; grows with every change
-  std::vector<std::jthread> threads_;       // last: joined before the rest goes
+  std::condition_variable_any changed_;      // of an entry
+  std::condition_variable_any due_changed_;  // the first of due_ is another, or earlier
+  std::condition_variable_any never_;        // for a wait that only the end cuts short
+  // All guarded by mutex_.
+  std::map<ExperimentKey, Entry> entries_;
+  DueQueue due_;                     // those that no worker has and that are not over
+  int64_t due_revision_ = 0;         // grows with each notice of due_changed_
+  std::set<ExperimentKey> over_;     // of entries_: whose Await would return
+  std::set<ExperimentKey> unowned_;  // of which something was told
+  int64_t renewals_ = 0;             // of all leases, begun
+
+  std::vector<std::jthread> threads_;         // joined before the rest goes
+  std::unique_ptr<IntentFollower> follower_;  // last: it calls this
 };
 
 }  // namespace

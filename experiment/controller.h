@@ -5,8 +5,8 @@
 
 #include <functional>
 #include <memory>
-#include <set>
 #include <string>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "base/clock.h"
@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "db/store.h"
 #include "experiment/inbox.h"
+#include "experiment/limits.h"
 #include "trial/executor.h"
 
 namespace shirabe::experiment {
@@ -24,7 +25,8 @@ struct ControllerOptions {
   std::string executor = "process";         // a registered name
   trial::ExecutorOptions executor_options;  // its on_change is set by the controller
   int workers = 1;
-  std::string working_dir = {};        // for trials whose template names none
+  std::string working_dir = {};  // for trials whose template names none
+  Limits limits = {};
   std::function<void()> at_step = {};  // for tests: see ReconcilerOptions
 };
 
@@ -62,8 +64,10 @@ class Controller {
 
   // Gives one back whose Await would return: its lease, and what is kept of it here.
   virtual void Disown(const ExperimentKey& key) = 0;
-  // All that were owned and have not been given back, whether or not they have ended.
-  virtual std::set<ExperimentKey> Owned() = 0;
+  // Whether it was owned and has not been given back, even if it has ended.
+  virtual bool Owns(const ExperimentKey& key) = 0;
+  // Of those, the ones whose Await would return at once.
+  virtual std::vector<ExperimentKey> Over() = 0;
 
   // What keeps it from going on (a full disk, a locked database), for people; "" if nothing does.
   virtual std::string Trouble(const ExperimentKey& key) = 0;

@@ -90,10 +90,17 @@ double CostOf(absl::Duration ran, double price_per_hour) {
   return std::max(0.0, absl::ToDoubleSeconds(ran)) * price_per_hour / 3600;
 }
 
-int Money::Affordable(int wanted) const {
+int64_t Money::Affordable(int64_t wanted) const {
   if (!cap || next <= 0) return wanted;
-  int starts = 0;
-  while (starts < wanted && spent + reserved + next * (starts + 1) < *cap) ++starts;
+  const auto fits = [this](int64_t starts) {
+    return spent + reserved + next * static_cast<double>(starts) < *cap;
+  };
+  if (fits(wanted)) return wanted;
+  // Rounding may have it one too high or too low.
+  const double room = (*cap - spent - reserved) / next;
+  auto starts = static_cast<int64_t>(std::clamp(room, 0.0, static_cast<double>(wanted)));
+  while (starts > 0 && !fits(starts)) --starts;
+  while (starts < wanted && fits(starts + 1)) ++starts;
   return starts;
 }
 

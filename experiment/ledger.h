@@ -36,7 +36,7 @@ struct Money {
 
   bool Exhausted() const { return cap && spent + reserved >= *cap; }
   // How many more attempts may start, at most `wanted`.
-  int Affordable(int wanted) const;
+  int64_t Affordable(int64_t wanted) const;
 };
 
 // How long an attempt may run on, at most, after the budget is found to be spent: its grace, and

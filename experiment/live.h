@@ -3,6 +3,7 @@
 // about the open attempt. Part of State, and used like it.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <set>
 #include <string>
@@ -13,6 +14,27 @@
 #include "db/store.h"
 
 namespace shirabe::experiment {
+
+// A wait for what only others can give. The longer it lasts, the less often it is looked at, and
+// the less often it is written why: that may change with every moment. Times are monotonic.
+struct WaitForRoom {
+  std::optional<absl::Duration> since{};
+  std::optional<absl::Duration> began{};
+  std::optional<absl::Duration> said{};
+
+  // Until the next look, at least `least`.
+  absl::Duration Pause(absl::Duration now, absl::Duration least) {
+    if (!since) since = now;
+    return std::clamp((now - *since) / 8, least, absl::Seconds(10));
+  }
+  // Whether it may be written again why; then it was.
+  bool MaySay(absl::Duration now) {
+    if (!began) began = now;
+    const bool may = !said || now - *said >= std::min((now - *began) / 4, absl::Minutes(1));
+    if (may) said = now;
+    return may;
+  }
+};
 
 struct Live {
   db::Versioned<v1::Trial> trial;
@@ -29,6 +51,7 @@ struct Live {
   std::optional<absl::Duration> unread_since;  // monotonic; nothing of it could be read since
   bool judge = false;          // it has reported: the early-stopping rule is to be asked
   absl::Duration start_again;  // monotonic; after a Start that had no room
+  WaitForRoom wait;            // or until it has started
   absl::Duration collect_at;   // monotonic
   absl::Duration collect_interval;
   std::optional<absl::Duration> running_since;  // monotonic; ran_before comes on top

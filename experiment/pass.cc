@@ -18,7 +18,7 @@ constexpr absl::Duration kMinCollectInterval = absl::Milliseconds(250);
 constexpr absl::Duration kMaxCollectInterval = absl::Seconds(1);
 constexpr absl::Duration kUnreadPatience = absl::Seconds(30);
 constexpr absl::Duration kNoteStartAfter = absl::Milliseconds(50);
-constexpr absl::Duration kStartPause = absl::Seconds(1);          // nothing was free
+constexpr absl::Duration kLook = absl::Milliseconds(400);         // at what is on its way
 constexpr absl::Duration kVerifyPause = absl::Milliseconds(100);  // a checkpoint is being verified
 
 // The end of an attempt that was told is as good as one that was seen.
@@ -43,6 +43,7 @@ StatusOr<ReconcileResult> Pass::Run() {
   state_.ReleaseAnswered();
   RETURN_IF_ERROR(TakeIntents());
   TakeReports();
+  TakePauses();
   RETURN_IF_ERROR(ObserveAttempts());
   Decide();
   StopEarly();
@@ -54,8 +55,29 @@ StatusOr<ReconcileResult> Pass::Run() {
   result_.idle = std::none_of(state_.live().begin(), state_.live().end(),
                               [](const auto& entry) { return entry.second.open.has_value(); });
   result_.ended = delete_ || (IsEnded(state_.experiment()) && result_.idle);
-  if (!result_.ended) Requeue(kIntentInterval);
+  if (!result_.ended) LookAgain();
   return result_;
+}
+
+// What is on its way is looked at again, however little is heard of it, and a budget is watched
+// while something runs. Whatever waits for somebody, or for something else to end, costs nothing.
+void Pass::LookAgain() {
+  const v1::ShirabeSpec& spec = state_.experiment().spec().shirabe();
+  for (auto& [number, live] : state_.live()) {
+    if (!live.open) continue;
+    if (spec.budget().has_max_cost()) Requeue(kLook);
+    if (live.open->record.state() == v1::ATTEMPT_RUNNING || !live.started) continue;
+    Requeue(live.wait.Pause(monotonic_, kLook));
+  }
+}
+
+void Pass::TakePauses() {
+  if (!mode_.recheck) return;
+  state_.wait.since.reset();
+  for (auto& [number, live] : state_.live()) {
+    live.start_again = absl::ZeroDuration();
+    if (!live.started) live.wait.since.reset();
+  }
 }
 
 // A Commit proves that the lease is still ours; a pass that writes nothing but starts something (a
@@ -104,6 +126,7 @@ void Pass::StopStray(const trial::Sighting& sighting) {
         {{"attempt", AttemptName(sighting.key)}});
   }
   options_.executor->Stop(sighting.key, v1::USER, absl::ZeroDuration()).IgnoreError();
+  Requeue(kLook);
 }
 
 Status Pass::ObserveOpen(Live& live, const trial::Sighting* sighting) {
@@ -149,15 +172,19 @@ Status Pass::ObserveOpen(Live& live, const trial::Sighting* sighting) {
   return absl::OkStatus();
 }
 
+void Pass::SayWaiting(Live& live, const std::string& why) {
+  v1::Trial& trial = live.trial.record;
+  if (trial.waiting() == why || !live.wait.MaySay(monotonic_)) return;
+  trial.set_waiting(why);
+  live.trial_changed = true;
+}
+
 // Its object exists, its program does not run yet; or, after a restart, it is not known whether it
 // does.
 void Pass::NoteOnItsWay(Live& live, const trial::Sighting& sighting) {
   live.started = true;
   if (live.open->record.state() == v1::ATTEMPT_RUNNING) return;
-  v1::Trial& trial = live.trial.record;
-  if (trial.waiting() == sighting.waiting) return;
-  trial.set_waiting(sighting.waiting);
-  live.trial_changed = true;
+  SayWaiting(live, sighting.waiting);
 }
 
 Status Pass::NoteRunning(Live& live, const trial::Sighting& sighting) {
@@ -201,8 +228,10 @@ metrics::Source Pass::SourceOf(const Live& live) const {
   return source;
 }
 
-// Looks less often at trials that have nothing to say. False if more is there than was read.
+// Looks less often at trials that have nothing to say; never at those that somebody else runs, who
+// tells what there is. False if more is there than was read.
 StatusOr<bool> Pass::CollectLive(Live& live) {
+  if (state_.experiment().spec().shirabe().ask_and_tell()) return true;
   if (monotonic_ < live.collect_at) {
     Requeue(live.collect_at - monotonic_);
     return true;
@@ -329,10 +358,9 @@ void Pass::StartOpen(Live& live) {
     return Requeue(asked ? absl::ZeroDuration() : kNoteStartAfter);
   }
   if (absl::IsResourceExhausted(status) || absl::IsUnavailable(status)) {
-    if (live.trial.record.waiting() != Message(status)) live.trial_changed = true;
-    live.trial.record.set_waiting(Message(status));
+    SayWaiting(live, Message(status));
     const bool soon = absl::IsUnavailable(status) && !request->resume.empty();
-    const absl::Duration pause = soon ? kVerifyPause : kStartPause;
+    const absl::Duration pause = soon ? kVerifyPause : live.wait.Pause(monotonic_, kRoomPause);
     live.start_again = monotonic_ + pause;
     return Requeue(pause);
   }

@@ -16,8 +16,10 @@
 
 namespace shirabe::experiment {
 
-// How often the wishes of other processes are looked for; they are heeded within a second.
+// Passes that come anyway look for the wishes of others so often; see IntentFollower for the rest.
 inline constexpr absl::Duration kIntentInterval = absl::Milliseconds(400);
+// There was no room for an attempt: until it is asked for again, at first.
+inline constexpr absl::Duration kRoomPause = absl::Seconds(1);
 
 class Pass {
  public:
@@ -30,11 +32,13 @@ class Pass {
   // What other processes want, and what programs report of their own accord.
   Status TakeIntents();
   void Apply(const v1::Intent& intent);
+  void Pause(const v1::Intent& intent);
   void End(const v1::Intent& intent);
   void NoteActor(const v1::Intent& intent, const std::string& reason, const std::string& message);
   void Scale(const v1::Intent& intent);
   void Retry(const v1::Intent& intent);
   void TakeReports();
+  void TakePauses();
 
   // What happened to the open attempts, and their metrics.
   Status ObserveAttempts();
@@ -67,7 +71,9 @@ class Pass {
   void Decide();
   trial::Offer Quote() const;
   Money CountMoney() const;
+  void TakeRoom();
   void SayWhyWaiting();
+  void SayWaiting(Live& live, const std::string& why);
   void RequestStop(Live& live, v1::Cause cause, const std::string& reason = "");
   bool Recommended();
   void TakeRecommendation(const RecommendTicket& ticket);
@@ -92,6 +98,7 @@ class Pass {
   void NoteStarted();
 
   // The commit, and what comes after it.
+  void LookAgain();
   Status CommitOrCheckLease();
   Status Act();
   Status SendStop(Live& live);

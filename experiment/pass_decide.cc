@@ -1,11 +1,8 @@
-// The deciding half of a pass: intents, the plan, the algorithm.
+// The deciding half of a pass: the plan, the algorithm.
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
-#include "base/number.h"
 #include "experiment/asks.h"
 #include "experiment/pass.h"
 #include "experiment/request.h"
@@ -18,138 +15,17 @@ namespace {
 // An algorithm that failed is asked again after so long, twice as long each time it fails again.
 constexpr absl::Duration kAskAgain = absl::Seconds(1);
 constexpr absl::Duration kAskAgainAtMost = absl::Minutes(1);
-
-// "parallelTrialCount 2 -> 4, maxTrialCount 10 -> none"
-std::string Changes(const v1::ExperimentSpec& before, const v1::ExperimentSpec& after) {
-  std::vector<std::string> parts;
-  const auto add = [&](const char* field, const std::string& old, const std::string& now) {
-    if (old != now) parts.push_back(absl::StrCat(field, " ", old, " -> ", now));
-  };
-  const auto count = [](bool has, int32_t value) { return has ? absl::StrCat(value) : "none"; };
-  const auto goal = [](const v1::ObjectiveSpec& objective) {
-    return objective.has_goal() ? FormatNumber(objective.goal()) : "none";
-  };
-  add("parallelTrialCount", absl::StrCat(before.parallel_trial_count()),
-      absl::StrCat(after.parallel_trial_count()));
-  add("maxTrialCount", count(before.has_max_trial_count(), before.max_trial_count()),
-      count(after.has_max_trial_count(), after.max_trial_count()));
-  add("maxFailedTrialCount",
-      count(before.has_max_failed_trial_count(), before.max_failed_trial_count()),
-      count(after.has_max_failed_trial_count(), after.max_failed_trial_count()));
-  add("objective.goal", goal(before.objective()), goal(after.objective()));
-  return parts.empty() ? "nothing differs" : absl::StrJoin(parts, ", ");
-}
+// An algorithm that gave fewer points than it was asked for is asked for the others.
+constexpr absl::Duration kAskForRest = absl::Milliseconds(400);
 
 }  // namespace
-
-// ---- intents -----------------------------------------------------------------------------------
-
-Status Pass::TakeIntents() {
-  if (monotonic_ < state_.next_intents && !mode_.heed) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const auto intents, options_.store->ListIntents(state_.key()));
-  state_.next_intents = monotonic_ + kIntentInterval;
-  for (const v1::Intent& intent : intents) {
-    Apply(intent);
-    // A deletion and a question stay written until they are carried out, in case we die before.
-    const bool stays = intent.verb() == v1::Intent::DELETE || intent.verb() == v1::Intent::ASK;
-    if (!stays) state_.batch().intents_done.push_back(intent.id());
-  }
-  return absl::OkStatus();
-}
-
-void Pass::Apply(const v1::Intent& intent) {
-  v1::ShirabeStatus& status = *state_.mutable_status().mutable_shirabe();
-  switch (intent.verb()) {
-    case v1::Intent::PAUSE:
-      if (!status.paused()) NoteActor(intent, "PauseRequested", "no new trials are started");
-      status.set_paused(true);
-      break;
-    case v1::Intent::RESUME:
-      if (status.paused()) NoteActor(intent, "ResumeRequested", "it goes on");
-      status.set_paused(false);
-      break;
-    case v1::Intent::SCALE: Scale(intent); break;
-    case v1::Intent::ASK: TakeAsk(state_, intent); break;
-    case v1::Intent::RETRY: Retry(intent); break;
-    case v1::Intent::STOP:
-    case v1::Intent::CANCEL:
-    case v1::Intent::DELETE: End(intent); break;
-    default: break;
-  }
-}
-
-// Who asked for it first is who stopped it.
-void Pass::End(const v1::Intent& intent) {
-  v1::ShirabeStatus& status = *state_.mutable_status().mutable_shirabe();
-  const bool deletes = intent.verb() == v1::Intent::DELETE;
-  if (!status.stopping()) {
-    NoteActor(intent, "StopRequested",
-              deletes                               ? "it is to be deleted"
-              : intent.verb() == v1::Intent::CANCEL ? "it is to end at once"
-                                                    : "it is to end");
-    if (!intent.actor().name().empty()) *status.mutable_stopped_by() = intent.actor();
-  }
-  status.set_stopping(true);
-  status.set_stop_reason(deletes ? "deleted by a user" : "stopped by a user");
-  state_.ending_verb = intent.verb();
-}
-
-// Events are never changed or removed while their experiment is there.
-void Pass::NoteActor(const v1::Intent& intent, const std::string& reason,
-                     const std::string& message) {
-  if (intent.actor().name().empty()) return;
-  v1::Event event;
-  event.set_reason(reason);
-  event.set_message(message);
-  event.set_trial(intent.trial());
-  *event.mutable_actor() = intent.actor();
-  state_.AddEvent(std::move(event), now_);
-}
-
-void Pass::Retry(const v1::Intent& intent) {
-  const Status status = TryAgain(state_, intent.trial(), *options_.store, now_);
-  if (!status.ok()) Event(nullptr, true, "RetryRefused", Message(status));
-  if (status.ok()) NoteActor(intent, "RetryRequested", "its point is tried again");
-}
-
-// Changes the counts; an experiment that ended at maxTrialCount goes on if it may.
-void Pass::Scale(const v1::Intent& intent) {
-  v1::Experiment& experiment = state_.mutable_experiment();
-  v1::ExperimentSpec& spec = *experiment.mutable_spec();
-  const v1::ExperimentSpec before = spec;
-  experiment.mutable_metadata()->set_generation(experiment.metadata().generation() + 1);
-  if (intent.replace()) {
-    spec.clear_max_trial_count();
-    spec.clear_max_failed_trial_count();
-    spec.mutable_objective()->clear_goal();
-  }
-  if (intent.has_parallel_trial_count()) {
-    spec.set_parallel_trial_count(std::max(1, intent.parallel_trial_count()));
-  }
-  if (intent.has_max_trial_count()) spec.set_max_trial_count(intent.max_trial_count());
-  if (intent.has_max_failed_trial_count()) {
-    spec.set_max_failed_trial_count(intent.max_failed_trial_count());
-  }
-  if (intent.has_goal()) spec.mutable_objective()->set_goal(intent.goal());
-  NoteActor(intent, "ChangeRequested", Changes(before, spec));
-  if (!intent.actor().name().empty()) {
-    *experiment.mutable_status()->mutable_shirabe()->mutable_changed_by() = intent.actor();
-  }
-  const v1::Condition current = CurrentCondition(experiment);
-  const bool more =
-      !spec.has_max_trial_count() || spec.max_trial_count() > experiment.status().trials();
-  if (current.reason() != "ExperimentMaxTrialsReached" || !more) return;
-  if (spec.resume_policy() != v1::LONG_RUNNING && spec.resume_policy() != v1::FROM_VOLUME) return;
-  experiment.mutable_status()->clear_completion_time();
-  experiment.mutable_status()->mutable_shirabe()->clear_recommended_trial();
-  SetCondition("Restarting", "ExperimentRestarting", "maxTrialCount was raised");
-}
 
 // ---- the plan ----------------------------------------------------------------------------------
 
 void Pass::Decide() {
   PlanInput input{.experiment = &state_.experiment(),
                   .suspended = mode_.suspended,
+                  .limits = options_.limits,
                   .money = CountMoney(),
                   .now = now_};
   for (const auto& [number, live] : state_.live()) {
@@ -160,6 +36,7 @@ void Pass::Decide() {
     input.asked = static_cast<int>(state_.asks.size());
   }
   plan_ = MakePlan(input);
+  TakeRoom();
   for (const int64_t number : plan_.kill) {
     Live& live = state_.live().at(number);
     live.trial.record.set_reason("ExperimentEnded");
@@ -179,7 +56,27 @@ void Pass::Decide() {
     state_.batch().experiment = state_.key();
     state_.batch().delete_experiment = true;
   }
+  if (plan_.more && !plan_.start.empty()) Requeue(absl::ZeroDuration());
   Requeue(plan_.wake);
+}
+
+// What the namespace has no room for waits until others of it have ended.
+void Pass::TakeRoom() {
+  if (options_.room == nullptr) return;
+  const auto open = std::count_if(state_.live().begin(), state_.live().end(),
+                                  [](const auto& entry) { return entry.second.open.has_value(); });
+  const auto starts = static_cast<int64_t>(plan_.start.size());
+  const int64_t wanted = starts + plan_.suggest;
+  const int64_t granted = options_.room->Take(state_.key(), open, wanted);
+  if (granted == wanted) return;
+  plan_.more = false;
+  plan_.waiting = plan_.limited = absl::StrFormat(
+      "%d trials at the same time are the most for a namespace here (--max-namespace-trials of the "
+      "server), and others of it run",
+      options_.limits.namespace_parallel_trials);
+  for (int64_t i = granted; i < starts; ++i) plan_.why[plan_.start[i]] = plan_.waiting;
+  plan_.start.resize(std::min(starts, granted));
+  plan_.suggest = static_cast<int>(std::max<int64_t>(0, granted - starts));
 }
 
 // What a new trial would get.
@@ -269,7 +166,8 @@ void Pass::Conclude(const Plan::Ending& ending) {
 // ---- the algorithm -----------------------------------------------------------------------------
 
 void Pass::SetWaiting(const std::string& why) {
-  if (state_.experiment().status().shirabe().waiting() == why) return;
+  const std::string& said = state_.experiment().status().shirabe().waiting();
+  if (said == why) return;
   state_.mutable_status().mutable_shirabe()->set_waiting(why);
 }
 
@@ -289,9 +187,10 @@ void Pass::Propose() {
     }
     const trial::Offer offer = Quote();
     if (!offer.waiting.empty()) {
-      SetWaiting(offer.waiting);
-      return Requeue(absl::Seconds(1));
+      if (state_.wait.MaySay(monotonic_)) SetWaiting(offer.waiting);
+      return Requeue(state_.wait.Pause(monotonic_, kRoomPause));
     }
+    state_.wait = {};
     AskAlgorithm();
     if (!state_.ticket->Wait(options_.patience)) return;
   }
@@ -374,7 +273,11 @@ void Pass::TakeProposal(suggestion::Proposal proposal) {
     }
   }
   state_.wait_for_change = proposal.outcome == Outcome::kWait;
-  SetWaiting(proposal.outcome == Outcome::kOk ? "" : proposal.reason);
+  SetWaiting(proposal.outcome == Outcome::kOk ? plan_.limited : proposal.reason);
+  const bool all = proposal.suggestions.size() == room;
+  if (proposal.outcome == Outcome::kOk && (plan_.more || !all)) {
+    Requeue(all ? absl::ZeroDuration() : kAskForRest);
+  }
   if (proposal.outcome == Outcome::kExhausted) {
     state_.mutable_status().mutable_shirabe()->set_exhausted(true);
     Requeue(absl::ZeroDuration());

@@ -11,6 +11,7 @@ struct PassMode {
   bool suspended = false;               // stop what runs, keep it for later
   bool stop_now = false;                // without grace
   bool heed = false;                    // a wish was written just now
+  bool recheck = false;                 // there may be room now for what had to wait for it
   std::vector<LetterPtr> letters = {};  // reports to take; the caller answers them
 };
 

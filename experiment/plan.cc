@@ -96,8 +96,8 @@ std::string WhyBackoff(const v1::Trial& trial) {
       trial.fruitless(), until);
 }
 
-// Waiting trials start before new ones are asked for, the oldest first.
-void StartWaiting(const PlanInput& input, int slots, int affordable, Plan& plan) {
+// Waiting trials start before new ones are asked for, the oldest first, a few at a time.
+void StartWaiting(const PlanInput& input, int64_t slots, int64_t affordable, Plan& plan) {
   for (const LiveTrial& live : input.live) {
     if (live.open != nullptr) continue;
     std::string& why = plan.why[live.trial->number()];
@@ -107,9 +107,11 @@ void StartWaiting(const PlanInput& input, int slots, int affordable, Plan& plan)
       plan.wake = std::min(plan.wake, delay);
       why = WhyBackoff(*live.trial);
     } else if (starts >= slots) {
-      why = "parallelTrialCount attempts are running";
+      why = plan.limited.empty() ? "parallelTrialCount attempts are running" : plan.limited;
     } else if (starts >= affordable) {
       why = "spec.shirabe.budget: what runs may use up the rest";
+    } else if (starts >= kMostNewTrials) {
+      plan.more = true;
     } else {
       plan.start.push_back(live.trial->number());
     }
@@ -137,22 +139,37 @@ bool IsFull(const v1::Experiment& experiment) {
          (spec.has_max_trial_count() && status.trials() >= spec.max_trial_count());
 }
 
-int64_t NewTrials(const PlanInput& input, int64_t parallel) {
+int64_t NewTrials(const PlanInput& input, int64_t parallel, Plan& plan) {
   if (IsFull(*input.experiment)) return 0;
   const v1::ExperimentSpec& spec = input.experiment->spec();
-  int64_t wanted = input.asked.value_or(parallel - static_cast<int64_t>(input.live.size()));
-  if (spec.has_max_trial_count()) {
-    wanted =
-        std::min<int64_t>(wanted, spec.max_trial_count() - input.experiment->status().trials());
+  const int64_t made = input.experiment->status().trials();
+  int64_t wanted = parallel - static_cast<int64_t>(input.live.size());
+  if (spec.has_max_trial_count()) wanted = std::min(wanted, spec.max_trial_count() - made);
+  const int64_t most = input.limits.trials;
+  if (most > 0 && wanted > most - made) {
+    wanted = most - made;
+    plan.limited = absl::StrFormat(
+        "%d trials have been made: the most that an experiment may have here (--max-trials %d of "
+        "the server)",
+        made, most);
   }
   return std::max<int64_t>(0, wanted);
 }
 
 // How many attempts may run at once: those who ask decide for themselves.
-int Parallel(const PlanInput& input) {
+int64_t Parallel(const PlanInput& input, Plan& plan) {
   const v1::ExperimentSpec& spec = input.experiment->spec();
-  if (input.asked) return static_cast<int>(input.live.size()) + *input.asked;
-  return spec.has_parallel_trial_count() ? spec.parallel_trial_count() : kDefaultParallel;
+  const auto live = static_cast<int64_t>(input.live.size());
+  const int64_t wanted = input.asked                       ? live + *input.asked
+                         : spec.has_parallel_trial_count() ? spec.parallel_trial_count()
+                                                           : kDefaultParallel;
+  const int64_t most = input.limits.parallel_trials;
+  if (most == 0 || wanted <= most) return wanted;
+  plan.limited = absl::StrFormat(
+      "%d trials at the same time are the most for an experiment here (--max-parallel-trials %d of "
+      "the server); %d are wanted",
+      most, most, wanted);
+  return most;
 }
 
 }  // namespace
@@ -179,16 +196,18 @@ Plan MakePlan(const PlanInput& input) {
     plan.waiting = "paused: `shirabe resume` lets it go on";
     return plan;
   }
-  const int parallel = Parallel(input);
-  const auto open = std::count_if(input.live.begin(), input.live.end(),
-                                  [](const LiveTrial& live) { return live.open != nullptr; });
-  const int affordable = input.money.Affordable(parallel);
-  StartWaiting(input, parallel - static_cast<int>(open), affordable, plan);
-  const int64_t wanted = NewTrials(input, parallel);
+  const int64_t parallel = Parallel(input, plan);
+  const int64_t open = std::count_if(input.live.begin(), input.live.end(),
+                                     [](const LiveTrial& live) { return live.open != nullptr; });
+  const int64_t affordable = input.money.Affordable(parallel);
+  StartWaiting(input, parallel - open, affordable, plan);
+  const int64_t wanted = NewTrials(input, parallel, plan);
   plan.full = IsFull(*input.experiment);
-  plan.suggest =
-      static_cast<int>(std::min<int64_t>(wanted, affordable - static_cast<int>(plan.start.size())));
-  if (plan.suggest < wanted) plan.waiting = "spec.shirabe.budget: what runs may use up the rest";
+  const int64_t paid = std::min(wanted, affordable - static_cast<int64_t>(plan.start.size()));
+  plan.suggest = static_cast<int>(std::min<int64_t>(paid, kMostNewTrials));
+  plan.more = plan.more || plan.suggest < paid;
+  if (paid < wanted) plan.waiting = "spec.shirabe.budget: what runs may use up the rest";
+  if (plan.waiting.empty()) plan.waiting = plan.limited;
   if (plan.waiting.empty()) plan.waiting = WhyNothingRuns(input, plan);
   return plan;
 }

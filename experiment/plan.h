@@ -9,6 +9,7 @@
 
 #include "absl/time/time.h"
 #include "experiment/ledger.h"
+#include "experiment/limits.h"
 #include "proto/shirabe/v1/experiment.pb.h"
 #include "proto/shirabe/v1/records.pb.h"
 
@@ -25,6 +26,7 @@ struct PlanInput {
   std::vector<LiveTrial> live;                 // by number
   bool suspended = false;    // by us: stop what runs, start nothing, keep it for later
   std::optional<int> asked;  // trials are run by whoever asks: how many ask now
+  Limits limits = {};
   Money money;
   absl::Time now;
 };
@@ -46,10 +48,12 @@ struct Plan {
   std::vector<Stop> stop;      // ask these open attempts to end
   std::vector<int64_t> kill;   // trials that wait and will never start
   std::vector<int64_t> start;  // make the next attempt of these trials
-  int suggest = 0;             // ask the algorithm for so many more trials
+  int suggest = 0;             // ask the algorithm for so many more trials, a few at a time
+  bool more = false;           // there is more to start or to ask for, at once
   bool full = false;  // there will be no more trials than there are, unless somebody raises a count
   absl::Duration wake = absl::InfiniteDuration();  // until a waiting trial's time comes
   std::string waiting;  // why nothing new starts, in words, where that needs explaining
+  std::string limited;  // which of the administrator's limits holds trials back, in words
   std::map<int64_t, std::string> why;  // why each trial that waits does, in words
 };
 

@@ -29,12 +29,19 @@ void Reconciler::Disown(const ExperimentKey& key) {
   Inbox& inbox = *found->second.inbox;
   inbox.Answer(inbox.Take(), absl::UnavailableError("the experiment was given back"));
   owned_.erase(found);
+  if (options_.room != nullptr) options_.room->Leave(key);
 }
 
 void Reconciler::Heed(const ExperimentKey& key) {
   std::lock_guard lock(mutex_);
   const auto found = owned_.find(key);
   if (found != owned_.end()) found->second.heed = true;
+}
+
+void Reconciler::Recheck(const ExperimentKey& key) {
+  std::lock_guard lock(mutex_);
+  const auto found = owned_.find(key);
+  if (found != owned_.end()) found->second.recheck = true;
 }
 
 std::shared_ptr<Inbox> Reconciler::InboxOf(const ExperimentKey& key) {  // shared: see the header
@@ -78,6 +85,7 @@ StatusOr<ReconcileResult> Reconciler::RunPass(Owned& owned, const std::vector<Le
             {.suspended = owned.suspended,
              .stop_now = owned.stop_now,
              .heed = owned.heed.exchange(false),
+             .recheck = owned.recheck.exchange(false),
              .letters = letters});
   return pass.Run();
 }

@@ -20,7 +20,9 @@
 #include "base/status.h"
 #include "db/store.h"
 #include "experiment/inbox.h"
+#include "experiment/limits.h"
 #include "experiment/proposer.h"
+#include "experiment/room.h"
 #include "experiment/state.h"
 #include "trial/asked.h"
 #include "trial/executor.h"
@@ -36,7 +38,9 @@ struct ReconcilerOptions {
   trial::Executor* executor = nullptr;
   Clock* clock = nullptr;
   Proposer* proposer = nullptr;
-  std::string working_dir;                            // of trials whose template names none
+  std::string working_dir;  // of trials whose template names none
+  Limits limits = {};
+  Room* room = nullptr;                               // of each namespace; null = any
   std::function<void(const ExperimentKey&)> enqueue;  // reconcile it soon; any thread
   absl::Duration patience = kPatience;                // for an answer within the pass
   std::function<void()> at_step;  // for tests: called between any two effects of a pass
@@ -61,6 +65,8 @@ class Reconciler {
 
   // The next pass looks for intents, however recently the last one did.
   void Heed(const ExperimentKey& key);
+  // The next pass asks again for room that there was not, however recently the last one did.
+  void Recheck(const ExperimentKey& key);
   // Where reports for it are put, to be taken by the next pass; null if it is not owned.
   std::shared_ptr<Inbox> InboxOf(const ExperimentKey& key);  // shared with who waits at it
 
@@ -75,6 +81,7 @@ class Reconciler {
     std::atomic<bool> suspended = false;  // set by Suspend while a call may be under way
     std::atomic<bool> stop_now = false;
     std::atomic<bool> heed = false;
+    std::atomic<bool> recheck = false;
     std::shared_ptr<Inbox> inbox = std::make_shared<Inbox>();  // shared with who waits at it
     std::unique_ptr<State> state;                              // null: to be loaded
   };

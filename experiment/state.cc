@@ -239,6 +239,7 @@ v1::Attempt& State::OpenAttempt(Live& live, absl::Time now) {
   live.started = live.stop_sent = live.stop_now = live.exited = live.judge = false;
   live.start_again = live.collect_at = live.ran_before = absl::ZeroDuration();
   live.running_since.reset();
+  live.wait = {};
   live.told_at.reset();
   live.pushed.reset();
   live.told.reset();

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/rng.h"
 #include "db/rules.h"
+#include "experiment/limits.h"
 #include "experiment/spec.h"
 #include "experiment/warm_start.h"
 
@@ -94,6 +95,7 @@ Status CheckCounts(const v1::ExperimentSpec& spec, const v1::Intent& intent) {
       intent.has_max_trial_count() ? intent.max_trial_count() : spec.max_trial_count();
   const int32_t parallel = intent.has_parallel_trial_count() ? intent.parallel_trial_count()
                                                              : spec.parallel_trial_count();
+  RETURN_IF_ERROR(Prefix("spec.parallelTrialCount", CheckParallel(parallel)));
   if (!bounded || parallel <= most) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "spec.parallelTrialCount: ", parallel, " is more than maxTrialCount ", most,

@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "base/names.h"
 #include "base/number.h"
+#include "experiment/limits.h"
 #include "experiment/schema.h"
 
 namespace shirabe::experiment {
@@ -123,6 +124,9 @@ void CheckObjective(const v1::ObjectiveSpec& objective, Findings& findings) {
 }
 
 void CheckCounts(const v1::ExperimentSpec& spec, Findings& findings) {
+  if (const Status parallel = CheckParallel(spec.parallel_trial_count()); !parallel.ok()) {
+    findings.Error("spec.parallelTrialCount", Message(parallel));
+  }
   if (!spec.has_max_trial_count()) {
     if (spec.objective().has_goal() || findings.Unread("spec.objective.goal")) return;
     findings.Warn("spec.maxTrialCount",

@@ -1,6 +1,6 @@
 #include "service/keeper.h"
 
-#include <vector>
+#include <malloc.h>
 
 #include "base/log.h"
 #include "experiment/submit.h"
@@ -11,6 +11,7 @@ namespace {
 constexpr absl::Duration kLook = absl::Milliseconds(200);
 constexpr absl::Duration kBreath = absl::Milliseconds(20);  // between two looks, at least
 constexpr absl::Duration kTryAgain = absl::Seconds(2);
+constexpr absl::Duration kReturnMemory = absl::Seconds(5);  // to the system, at most every so often
 
 }  // namespace
 
@@ -49,6 +50,7 @@ void Keeper::Run(std::stop_token stop) {
     if (looked.ok()) {
       TryOwn();
       GiveBack();
+      ReturnMemory();
     }
     Pause(kBreath);
     // An error here shows again in Look, after a while.
@@ -61,14 +63,14 @@ void Keeper::Run(std::stop_token stop) {
 Status Keeper::Look() {
   ASSIGN_OR_RETURN(const auto changes, client_->Changes(revision_));
   const size_t known = wanted_.size();
-  const std::set<ExperimentKey> owned = controller_->Owned();
   std::set<ExperimentKey> changed;
   for (const db::Change& change : changes) {
     const ExperimentKey& key = change.experiment;
-    const bool ours = owned.count(key) > 0;
-    if (change.kind == db::Change::Kind::kIntent && ours) controller_->Poke(key);
-    if (change.kind == db::Change::Kind::kIntent && !ours) wanted_.insert(key);
-    if (change.kind == db::Change::Kind::kExperiment && !ours) changed.insert(key);
+    const bool tells =
+        change.kind == db::Change::Kind::kIntent || change.kind == db::Change::Kind::kExperiment;
+    if (!tells || controller_->Owns(key)) continue;
+    if (change.kind == db::Change::Kind::kIntent) wanted_.insert(key);
+    if (change.kind == db::Change::Kind::kExperiment) changed.insert(key);
   }
   for (const ExperimentKey& key : changed) {
     const auto experiment = client_->GetExperiment(key);
@@ -101,10 +103,11 @@ void Keeper::TryOwn() {
 }
 
 void Keeper::GiveBack() {
-  for (const ExperimentKey& key : controller_->Owned()) {
+  for (const ExperimentKey& key : controller_->Over()) {
     const Status over = controller_->Await(key, absl::ZeroDuration());
     if (absl::IsDeadlineExceeded(over)) continue;
     controller_->Disown(key);
+    gave_back_ = true;
     // Not if it has ended or was deleted. But the lease may have gone to another process; or it was
     // made again under its name, of which Look made nothing while the old one was ours.
     const auto experiment = client_->GetExperiment(key);
@@ -113,6 +116,14 @@ void Keeper::GiveBack() {
     wanted_.insert(key);
     if (over.ok()) try_at_ = absl::ZeroDuration();
   }
+}
+
+// What an experiment took lies scattered over malloc's heaps once it is free.
+void Keeper::ReturnMemory() {
+  if (!gave_back_ || clock_->Monotonic() < return_at_) return;
+  malloc_trim(0);
+  gave_back_ = false;
+  return_at_ = clock_->Monotonic() + kReturnMemory;
 }
 
 }  // namespace shirabe::service

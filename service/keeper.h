@@ -30,6 +30,7 @@ class Keeper {
   Status Look();
   void TryOwn();
   void GiveBack();
+  void ReturnMemory();
 
   client::LocalClient* const client_;
   experiment::Controller* const controller_;
@@ -37,6 +38,8 @@ class Keeper {
   int64_t revision_ = 0;            // of the last look
   std::set<ExperimentKey> wanted_;  // to be owned
   absl::Duration try_at_;           // monotonic; those that another process owns
+  bool gave_back_ = false;          // since memory was returned
+  absl::Duration return_at_;        // monotonic
   mutable std::mutex mutex_;
   std::string trouble_;  // guarded by mutex_
   bool ready_ = false;   // guarded by mutex_

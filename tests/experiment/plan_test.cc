@@ -270,5 +270,74 @@ TEST_F(PlanTest, WhatIsOnItsWayAndWaitsSaysWhyNothingRuns) {
   EXPECT_EQ(Make().waiting, "");
 }
 
+// ---- limits and steps --------------------------------------------------------------------------
+
+TEST_F(PlanTest, AsksForAFewTrialsAtATime) {
+  spec().set_parallel_trial_count(1'000'000);
+  spec().set_max_trial_count(1'000'000);
+  const Plan plan = Make();
+  EXPECT_EQ(plan.suggest, kMostNewTrials);
+  EXPECT_TRUE(plan.more) << "the others follow at once";
+  spec().set_max_trial_count(kMostNewTrials);
+  EXPECT_FALSE(Make().more);
+}
+
+TEST_F(PlanTest, StartsAFewTrialsAtATime) {
+  spec().set_parallel_trial_count(1000);
+  spec().set_max_trial_count(1000);
+  for (int i = 0; i < 100; ++i) AddLive(false);
+  const Plan plan = Make();
+  EXPECT_EQ(plan.start.size(), static_cast<size_t>(kMostNewTrials));
+  EXPECT_TRUE(plan.more);
+}
+
+TEST_F(PlanTest, AnAdministratorLimitsTrialsAtTheSameTime) {
+  input_.limits.parallel_trials = 4;
+  spec().set_parallel_trial_count(8);
+  spec().set_max_trial_count(100);
+  Plan plan = Make();
+  EXPECT_EQ(plan.suggest, 4);
+  EXPECT_FALSE(plan.more);
+  EXPECT_NE(plan.limited.find("--max-parallel-trials 4"), std::string::npos) << plan.limited;
+  for (int i = 0; i < 4; ++i) AddLive(true);
+  plan = Make();
+  EXPECT_EQ(plan.suggest, 0);
+  EXPECT_EQ(plan.waiting, plan.limited);
+  input_.limits.parallel_trials = 0;
+  EXPECT_EQ(Make().suggest, 4) << "0 is any number";
+}
+
+TEST_F(PlanTest, ThoseWhoAskAreLimitedToo) {
+  input_.limits.parallel_trials = 4;
+  input_.asked = 100;
+  spec().clear_max_trial_count();
+  EXPECT_EQ(Make().suggest, 4);
+  for (int i = 0; i < 4; ++i) AddLive(true);
+  EXPECT_EQ(Make().suggest, 0);
+  EXPECT_FALSE(Make().waiting.empty());
+}
+
+TEST_F(PlanTest, AnAdministratorLimitsTrialsInAll) {
+  input_.limits.trials = 5;
+  spec().set_max_trial_count(1'000'000'000);
+  SetDone(4);
+  EXPECT_EQ(Make().suggest, 1);
+  SetDone(5);
+  const Plan plan = Make();
+  EXPECT_EQ(plan.suggest, 0);
+  EXPECT_FALSE(plan.ending) << "a higher limit lets it go on";
+  EXPECT_NE(plan.waiting.find("--max-trials 5"), std::string::npos) << plan.waiting;
+}
+
+TEST_F(PlanTest, ABudgetIsDividedWithoutCounting) {
+  spec().set_parallel_trial_count(1'000'000);
+  spec().set_max_trial_count(1'000'000);
+  input_.limits.parallel_trials = 0;
+  input_.money = {.cap = 1e9, .next = 1e-9};
+  EXPECT_EQ(Make().suggest, kMostNewTrials);
+  EXPECT_EQ(Money({.cap = 10.0, .next = 1.0}).Affordable(1'000'000'000), 9);
+  EXPECT_EQ(Money({.cap = 0.3, .next = 0.1}).Affordable(1'000'000'000), 2);
+}
+
 }  // namespace
 }  // namespace shirabe::experiment
