@@ -77,6 +77,14 @@ class KatibAttackTest : public AttackTest {
     }
     return sum;
   }
+  int64_t PeakResident() const {
+    std::ifstream file("/proc/" + std::to_string(server_->pid()) + "/status");
+    for (std::string word; file >> word;) {
+      int64_t kib = 0;
+      if (word == "VmHWM:" && file >> kib) return kib;
+    }
+    return 0;
+  }
   int64_t Resident() const {
     std::ifstream file("/proc/" + std::to_string(server_->pid()) + "/statm");
     int64_t all = 0, resident = 0;
@@ -126,6 +134,21 @@ TEST_F(KatibAttackTest, GetSuggestionsEndsWithItsCallsAndStarvesNobody) {
   absl::SleepFor(absl::Seconds(2));
   EXPECT_LT(Ticks() - ticks, 60) << "it computes on for callers who have gone";
   EXPECT_LT(Resident() - before, 300 << 10);
+  ExpectAlive();
+}
+
+// Two bytes on the wire are an object of a hundred once a message is taken apart: that is not done
+// for whoever has no right to ask.
+// attacks: gRPC api.v1.beta1.Suggestion/GetSuggestions
+TEST_F(KatibAttackTest, GetSuggestionsIsNotTakenApartForNobody) {
+  Serve();
+  katib::GetSuggestionsRequest request;
+  for (int i = 0; i < 6'000'000; ++i) request.add_trials();
+  const int64_t before = PeakResident();
+  EXPECT_EQ(Ask(request, "").error_code(), StatusCode::UNAUTHENTICATED);
+  EXPECT_EQ(Ask(request, "x").error_code(), StatusCode::UNAUTHENTICATED);
+  EXPECT_EQ(Ask(request, std::string(32, 'a')).error_code(), StatusCode::PERMISSION_DENIED);
+  EXPECT_LT(PeakResident() - before, 150 << 10);
   ExpectAlive();
 }
 
