@@ -36,8 +36,7 @@ class QueueController : public Controller {
     // Two: early stops need not wait for an algorithm that takes its time.
     proposer_ = std::make_unique<Proposer>(2);
     options_.executor_options.on_change = [this](const ExperimentKey& key) {
-      reconciler_->Recheck(key);
-      if (!Enqueue(key)) NoteUnowned(key);
+      if (!Enqueue(key, /*recheck=*/true)) NoteUnowned(key);
     };
     ASSIGN_OR_RETURN(executor_, info->create(options_.executor_options));
     reconciler_ = std::make_unique<Reconciler>(
@@ -189,10 +188,11 @@ class QueueController : public Controller {
   }
 
   // False if it is not owned.
-  bool Enqueue(const ExperimentKey& key) {
+  bool Enqueue(const ExperimentKey& key, bool recheck = false) {
     std::lock_guard lock(mutex_);
     const auto found = entries_.find(key);
     if (found == entries_.end()) return false;
+    found->second.recheck = found->second.recheck || recheck;
     EnqueueLocked(key, found->second);
     return true;
   }
@@ -248,11 +248,14 @@ class QueueController : public Controller {
         continue;
       }
       const ExperimentKey key = due_.Take();
-      entries_.at(key).running = true;
-      entries_.at(key).again = false;
+      Entry& entry = entries_.at(key);
+      entry.running = true;
+      entry.again = false;
+      const bool recheck = std::exchange(entry.recheck, false);
       ++due_revision_;
       due_changed_.notify_one();  // the next is another worker's
       lock.unlock();
+      if (recheck) reconciler_->Recheck(key);
       const auto result = reconciler_->Reconcile(key);
       const Fate fate = FateOf(key, result.status());
       WakeFreed();

@@ -92,7 +92,7 @@ class Pass {
   bool AddStartPoints();
   void AskAlgorithm();
   void AddTrial(const suggestion::Suggestion& suggestion);
-  void TakeProposal(suggestion::Proposal proposal);
+  void TakeProposal(suggestion::Proposal proposal, int asked);
   void NoteFailure(const Status& status);
   void SetWaiting(const std::string& why);
   void NoteStarted();

@@ -198,7 +198,7 @@ void Pass::Propose() {
   ticket->history = nullptr;  // ours alone again: adding to it makes no copy
   if (!ticket->result->ok()) return NoteFailure(ticket->result->status());
   state_.trouble = {};
-  TakeProposal(std::move(**ticket->result));
+  TakeProposal(std::move(**ticket->result), ticket->count);
 }
 
 // The experiment is degraded, not dead: what runs goes on, nothing of the answer is used, and the
@@ -258,7 +258,7 @@ void Pass::AskAlgorithm() {
   options_.proposer->Submit(state_.ticket);
 }
 
-void Pass::TakeProposal(suggestion::Proposal proposal) {
+void Pass::TakeProposal(suggestion::Proposal proposal, int asked) {
   using Outcome = suggestion::Proposal::Outcome;
   const size_t room = static_cast<size_t>(std::max(0, plan_.suggest));
   if (proposal.suggestions.size() > room) proposal.suggestions.resize(room);
@@ -274,8 +274,9 @@ void Pass::TakeProposal(suggestion::Proposal proposal) {
   }
   state_.wait_for_change = proposal.outcome == Outcome::kWait;
   SetWaiting(proposal.outcome == Outcome::kOk ? plan_.limited : proposal.reason);
-  const bool all = proposal.suggestions.size() == room;
-  if (proposal.outcome == Outcome::kOk && (plan_.more || !all)) {
+  const size_t given = proposal.suggestions.size();
+  if (proposal.outcome == Outcome::kOk && (plan_.more || given < room)) {
+    const bool all = given >= std::min(room, static_cast<size_t>(asked));
     Requeue(all ? absl::ZeroDuration() : kAskForRest);
   }
   if (proposal.outcome == Outcome::kExhausted) {

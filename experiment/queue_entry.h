@@ -15,6 +15,7 @@ struct Entry {
   int64_t since = 0;     // which renewal of all leases came before it
   bool running = false;  // a worker has it
   bool again = false;    // something happened meanwhile
+  bool recheck = false;  // where attempts run, something changed
   bool suspended = false;
   bool ended = false;
   bool idle = false;
