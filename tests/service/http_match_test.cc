@@ -21,7 +21,7 @@ HttpTarget TargetOf(const Route& route, const std::string& ns = "a") {
     if (open == std::string::npos) break;
     const size_t close = route.path.find('}', open);
     const std::string name = route.path.substr(open + 1, close - open - 1);
-    path += name == "namespace" ? ns : "1";
+    path += name == "namespace" ? ns : name == "name" ? "one" : "1";
     at = close + 1;
   }
   const auto target = ParseTarget(path);

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_format.h"
 #include "base/log.h"
+#include "db/lease_lost.h"
 #include "experiment/reconciler.h"
 #include "experiment/spec.h"
 #include "experiment/state.h"
@@ -109,10 +110,10 @@ class AskedRun {
     clock_.Advance(absl::Milliseconds(500));
     for (size_t i = 0; i < callers_.size(); ++i) Act(i);
     const auto result = reconciler_->Reconcile(kKey);
-    if (absl::IsFailedPrecondition(result.status())) return "the owner was told that it is none";
+    if (db::IsLeaseLost(result.status())) return "the owner was told that it is none";
     if (zombie_ != nullptr) {
       const int64_t before = *disk_->Revision();
-      if (absl::IsFailedPrecondition(zombie_->Reconcile(kKey).status())) zombie_ = nullptr;
+      if (db::IsLeaseLost(zombie_->Reconcile(kKey).status())) zombie_ = nullptr;
       if (*disk_->Revision() != before) return "a process without the lease wrote something";
     }
     for (Caller& caller : callers_) Hear(caller);
