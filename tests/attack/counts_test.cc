@@ -167,6 +167,34 @@ TEST_F(CountsAttack, SuggestionsAreAskedForAFewAtATime) {
   AskAndTell("one");
 }
 
+// attacks: gRPC api.v1.beta1.Suggestion/GetSuggestions
+TEST_F(CountsAttack, KatibsSuggestionsAreAskedForAFewAtATime) {
+  ServeWithin(2048 * kMiB);
+  ASSERT_LT(Create("blue", Spec(kAskedSpec, "blue", "polite"), kBlueToken), 300);
+  api::v1::beta1::GetSuggestionsRequest request;
+  auto& experiment = *request.mutable_experiment();
+  experiment.set_name("polite");
+  experiment.mutable_spec()->mutable_algorithm()->set_algorithm_name("random");
+  experiment.mutable_spec()->mutable_objective()->set_type(api::v1::beta1::MINIMIZE);
+  experiment.mutable_spec()->mutable_objective()->set_objective_metric_name("loss");
+  auto& parameter = *experiment.mutable_spec()->mutable_parameter_specs()->add_parameters();
+  parameter.set_name("lr");
+  parameter.set_parameter_type(api::v1::beta1::DOUBLE);
+  parameter.mutable_feasible_space()->set_min("0");
+  parameter.mutable_feasible_space()->set_max("1");
+  const auto stub = api::v1::beta1::Suggestion::NewStub(Channel(grpc_));
+  request.set_current_request_number(2'000'000'000);
+  api::v1::beta1::GetSuggestionsReply reply;
+  const auto refused = stub->GetSuggestions(As(kBlueToken).get(), request, &reply);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << refused.error_message();
+  EXPECT_THAT(refused.error_message(), HasSubstr("current_request_number"));
+  request.set_current_request_number(3);
+  const auto given = stub->GetSuggestions(As(kBlueToken).get(), request, &reply);
+  EXPECT_TRUE(given.ok()) << given.error_message();
+  EXPECT_EQ(reply.parameter_assignments_size(), 3);
+  AskAndTell("one");
+}
+
 // attacks: gRPC shirabe.v1.Shirabe/SubmitExperiment
 TEST_F(CountsAttack, ANamespaceHasSoManyExperiments) {
   Serve({"--max-experiments", "3"});
