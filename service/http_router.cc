@@ -129,7 +129,8 @@ std::optional<Principal> Router::ReceiveToken(const HttpRequest& head,
                                               const std::string& authorization,
                                               Reception& reception) const {
   reception.refusal = CheckOrigin(head, context_.loopback_only);
-  reception.must_prove = context_.tokens->MustAsk(authorization);
+  reception.must_ask = context_.tokens->MustAsk(authorization);
+  reception.must_prove = reception.must_ask;
   if (!reception.refusal.ok() || reception.must_prove) return std::nullopt;
   auto principal = context_.tokens->Check(authorization);
   reception.refusal = principal.status();
@@ -140,19 +141,21 @@ std::optional<Principal> Router::ReceiveToken(const HttpRequest& head,
   return *std::move(principal);
 }
 
-Status Router::Prove(const HttpRequest& head) const {
-  if (IsCall(head)) {
-    return context_.tokens->Check(GrpcWeb::AuthorizationOf(head)).status();
-  }
+StatusOr<std::string> Router::Prove(const HttpRequest& head) const {
+  const std::string authorization =
+      IsCall(head) ? GrpcWeb::AuthorizationOf(head) : head.Header("authorization");
+  ASSIGN_OR_RETURN(const Principal caller, context_.tokens->Check(authorization));
+  const std::string id = CallerOf(caller, authorization, head.peer);
+  if (IsCall(head)) return id;
   ASSIGN_OR_RETURN(const HttpTarget target, ParseTarget(head.target));
   std::string allow;
   ASSIGN_OR_RETURN(Match match, FindRoute(head.method, target, &allow));
-  ASSIGN_OR_RETURN(const Principal caller, context_.tokens->Check(head.Header("authorization")));
   RETURN_IF_ERROR(CheckDoor(caller, match.route->id));
-  if (caller.role != Principal::Role::kTrial) return absl::OkStatus();
+  if (caller.role != Principal::Role::kTrial) return id;
   RETURN_IF_ERROR(TakeParameters(target, match));
   const Call call{.request = head, .context = context_, .parameters = std::move(match.parameters)};
-  return context_.client->CheckToken(call.Trial(), caller.token);
+  RETURN_IF_ERROR(context_.client->CheckToken(call.Trial(), caller.token));
+  return id;
 }
 
 Status Router::Admit(const Route& route, Call& call) {

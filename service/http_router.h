@@ -15,7 +15,8 @@ struct Reception {
   Status refusal = {};      // not OK: nothing more of it is read
   bool no_route = false;    // that is why: Handle says what there is instead
   bool known = false;       // shows a token that the server knows
-  bool must_prove = false;  // shows one that others must be asked about: see Prove
+  bool must_prove = false;  // shows one that must be asked about: see Prove
+  bool must_ask = false;    // and not the store, but another server
   bool at_once = false;     // is answered without waiting for anything
   bool slow = false;        // may take long, so that it should not hold up those who do not wait
   bool takes_body = false;
@@ -28,9 +29,9 @@ class Router {
 
   // Quick, in any thread.
   Reception Receive(const HttpRequest& head) const;
-  // Whether the token of a request is that of somebody, which may mean to ask the store or another
-  // server. Handle asks again.
-  Status Prove(const HttpRequest& head) const;
+  // Whose token it is, as Reception::caller, which may mean to ask the store or another server.
+  // Handle asks again.
+  StatusOr<std::string> Prove(const HttpRequest& head) const;
   HttpReply Handle(const HttpRequest& request);
   // What a pending reply has come to; nothing if it waits on.
   std::optional<HttpReply> Look(PendingReply& pending, bool last);

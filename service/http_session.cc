@@ -11,7 +11,8 @@
 namespace shirabe::service {
 namespace {
 
-constexpr size_t kLeastRead = 512;
+constexpr size_t kLeastRead = 512;  // most connections wait, and need no more
+constexpr size_t kLeastBody = 16 << 10;
 constexpr size_t kMostRead = 64 << 10;
 constexpr size_t kLargeBuffer = 16 << 10;  // what a waiting connection need not keep
 
@@ -117,9 +118,8 @@ void Session::TakeHead(RequestHead head) {
     body_share_ = Quota::Take(&host_.quotas->bodies, reception_.caller, 0).value();
   }
   if (const Status problem = TakeBody(); !problem.ok()) return Refuse(problem);
-  // Who has sent all of it already holds nothing up, and shows who he is to the worker.
-  if (body_->done()) return OnBody();
-  if (reception_.must_prove) return Prove();
+  // A trial that has sent all of it already holds nothing up, and is known to the worker.
+  if (reception_.must_ask || (reception_.must_prove && !body_->done())) return Prove();
   AwaitBody();
 }
 
@@ -141,8 +141,9 @@ void Session::Prove() {
   state_ = State::kWorking;
   const bool taken = RunIn(
       host_.slow, [](Session& self) { return self.host_.router->Prove(self.request_); },
-      [](Session& self, const Status& status) {
-        if (!status.ok()) return self.Refuse(status);
+      [](Session& self, const StatusOr<std::string>& caller) {
+        if (!caller.ok()) return self.Refuse(caller.status());
+        self.reception_.caller = *caller;
         self.known_ = true;
         self.SetStanding(Standing::kAtWork);
         self.AwaitBody();
@@ -160,6 +161,7 @@ void Session::Refuse(const Status& problem) {
 // ---- its body ----------------------------------------------------------------------------------
 
 void Session::AwaitBody() {
+  if (body_->done()) return OnBody();
   state_ = State::kReading;
   if (!std::exchange(expects_continue_, false)) {
     Expire(host_.limits.body);

@@ -14,7 +14,7 @@ struct Quotas {
   // Of request bodies that are being read or are at work, as they are received.
   Quota bodies{{.what = "bytes of request bodies", .caller = 64 << 20, .all = 512 << 20}};
   // Of gRPC, each of which holds a thread while it is at work.
-  Quota calls{{.what = "calls at work", .caller = 64, .all = 0}};
+  Quota calls{{.what = "calls at work", .caller = 128, .all = 0}};
 };
 
 }  // namespace shirabe::service

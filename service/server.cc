@@ -46,7 +46,7 @@ namespace {
 // network a worker mostly waits, and experiments would wait for the trials of others to be started.
 constexpr int kWorkers = 4;
 constexpr int kClusterWorkers = 16;
-constexpr int kThreads = 512;            // calls under way, waiting ones included
+constexpr int kThreads = 1024;           // calls under way, waiting ones included
 constexpr int kStreams = 100;            // calls of one connection at the same time
 constexpr int kMaxMessage = 16 << 20;    // bytes that a caller may send at once
 constexpr size_t kCallMemory = 1 << 29;  // bytes of all that is being received and sent
