@@ -8,6 +8,8 @@ namespace {
 
 // Nobody types longer names by hand, and the distance costs the product of the lengths.
 constexpr size_t kLongest = 64;
+// Among so many nobody meant one by a slip of the hand, and each takes its time.
+constexpr size_t kMostCandidates = 200;
 
 std::string LowerCase(std::string_view text) {
   std::string lower(text);
@@ -39,7 +41,9 @@ size_t EditDistance(const std::string& a, const std::string& b) {
 
 std::optional<std::string> Nearest(std::string_view word,
                                    const std::vector<std::string>& candidates) {
-  if (word.empty() || word.size() > kLongest) return std::nullopt;
+  if (word.empty() || word.size() > kLongest || candidates.size() > kMostCandidates) {
+    return std::nullopt;
+  }
   const std::string wanted = LowerCase(word);
   std::optional<std::string> best;
   size_t best_distance = kLongest;

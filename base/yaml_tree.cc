@@ -85,10 +85,12 @@ class Event {
   yaml_event_t event_;
 };
 
-// Nodes and levels of a finished subtree, to know before copying it whether there is room.
+// Nodes, levels and bytes of text of a finished subtree, to know before copying it whether there
+// is room.
 struct Extent {
   int nodes = 1;
   int levels = 1;
+  size_t text = 0;
 };
 
 struct Anchor {
@@ -173,7 +175,7 @@ class Composer {
     node.mark = At(event_->start_mark);
     if (level > kMaxYamlDepth) return TooDeep(node.mark);
     if (event_->type == YAML_ALIAS_EVENT) return Alias(level, node, extent);
-    if (!Count(1, node.mark)) return false;
+    if (!Count({}, node.mark)) return false;
     const std::string anchor(AnchorName());
     if (!anchor.empty()) anchors_[anchor] = Anchor{&node, true, {}};
     if (!Content(level, node, extent)) return false;
@@ -183,7 +185,9 @@ class Composer {
 
   bool Content(int level, YamlNode& node, Extent& extent) {
     switch (event_->type) {
-      case YAML_SCALAR_EVENT: return Scalar(node);
+      case YAML_SCALAR_EVENT:
+        extent.text = event_->data.scalar.length;
+        return Count({.nodes = 0, .levels = 0, .text = extent.text}, node.mark) && Scalar(node);
       case YAML_SEQUENCE_START_EVENT: return Sequence(level, node, extent);
       case YAML_MAPPING_START_EVENT: return Mapping(level, node, extent);
       default: return Fail(node.mark, "not YAML");
@@ -202,8 +206,13 @@ class Composer {
     return Fail(mark, "more than " + std::to_string(kMaxYamlDepth) + " levels of nesting");
   }
 
-  bool Count(int nodes, Mark mark) {
-    nodes_ += nodes;
+  bool Count(const Extent& extent, Mark mark) {
+    nodes_ += extent.nodes;
+    text_bytes_ += extent.text;
+    if (text_bytes_ > kMaxYamlText) {
+      return Fail(mark, "more than " + std::to_string(kMaxYamlText >> 20) +
+                            " MiB of text, with aliases expanded: use fewer aliases");
+    }
     if (nodes_ <= kMaxYamlNodes) return true;
     return Fail(mark, "more than " + std::to_string(kMaxYamlNodes) +
                           " values, with aliases expanded: split the file, or use fewer aliases");
@@ -219,7 +228,7 @@ class Composer {
     if (found->second.open) return Fail(mark, "alias *" + name + " stands inside its own anchor");
     extent = found->second.extent;
     if (level + extent.levels - 1 > kMaxYamlDepth) return TooDeep(mark);
-    if (!Count(extent.nodes, mark)) return false;
+    if (!Count(extent, mark)) return false;
     node = YamlNode(*found->second.node);
     return true;
   }
@@ -272,6 +281,7 @@ class Composer {
     Extent extent;
     if (!Node(level + 1, node, extent)) return false;
     parent.nodes += extent.nodes;
+    parent.text += extent.text;
     parent.levels = std::max(parent.levels, extent.levels + 1);
     return true;
   }
@@ -361,6 +371,7 @@ class Composer {
   std::map<std::string, Anchor> anchors_;
   std::list<YamlNode> kept_;  // merged nodes: no longer in the tree, but an anchor may be there
   int nodes_ = 0;
+  size_t text_bytes_ = 0;
   std::vector<YamlProblem> problems_;
   std::vector<YamlDocument> documents_;
 };

@@ -42,6 +42,7 @@ struct YamlNode {
 inline constexpr size_t kMaxYamlBytes = 1 << 20;
 inline constexpr int kMaxYamlDepth = 64;
 inline constexpr int kMaxYamlNodes = 100'000;
+inline constexpr size_t kMaxYamlText = 4 << 20;  // bytes of all scalars
 
 struct YamlProblem {
   std::string message;

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "base/json_text.h"
 #include "base/number.h"
 #include "client/import_readers.h"
 #include "db/sqlite.h"
@@ -172,7 +173,7 @@ Status Reader::ReadParameters(const Study& study) {
     const auto trial = trials_.find(rows.Int(0));
     if (trial == trials_.end()) continue;
     const std::string name = rows.Text(1);
-    const Json distribution = Json::parse(rows.Text(3), nullptr, /*allow_exceptions=*/false);
+    const Json distribution = ReadJsonOrDiscarded<Json>(rows.Text(3));
     if (!distribution.is_object()) {
       return absl::DataLossError("the distribution of " + name + " is no JSON");
     }

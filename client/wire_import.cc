@@ -1,5 +1,6 @@
 // An imported experiment on the wire.
 #include "absl/strings/str_cat.h"
+#include "base/json_text.h"
 #include "base/keys.h"
 #include "base/timestamp.h"
 #include "client/wire.h"
@@ -44,9 +45,8 @@ ImportedTrial FromWire(const v1::ImportRequest::Trial& wire) {
 }
 
 StatusOr<Json> ReadJson(const std::string& field, const std::string& text) {
-  Json tree = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!tree.is_discarded()) return tree;
-  return absl::InvalidArgumentError(field + " is not JSON");
+  auto tree = ParseJson<Json>(text, kRequestJson);
+  return tree.ok() ? std::move(tree) : Prefix(field, tree.status());
 }
 
 }  // namespace

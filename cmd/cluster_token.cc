@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/substitute.h"
+#include "base/json_text.h"
 #include "cmd/people.h"
 #include "kube/errors.h"
 #include "kube/url.h"
@@ -34,7 +35,7 @@ StatusOr<std::string> ClusterToken::Make(const std::string& ns, const std::strin
                                 kube::Repeat::kSafe);
   RETURN_IF_ERROR(Prefix(what, reply.status()));
   if (reply->answer.status / 100 != 2) return kube::ToStatus(what, reply->answer);
-  const kube::Json made = kube::Json::parse(reply->answer.body, nullptr, false);
+  const kube::Json made = ParseServerJson(reply->answer.body);
   std::string token = kube::TextAt(made, {"status", "token"});
   if (token.empty()) return absl::UnavailableError(what + ": the server's answer has no token");
   return token;

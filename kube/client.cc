@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/json_text.h"
 #include "kube/errors.h"
 #include "kube/transport.h"
 #include "kube/url.h"
@@ -122,7 +123,7 @@ StatusOr<Json> HttpClient::Call(const std::string& what, const HttpRequest& requ
   RETURN_IF_ERROR(Prefix(what, reply.status()));
   if (maybe_done != nullptr) *maybe_done = reply->maybe_done;
   if (reply->answer.status / 100 != 2) return ToStatus(what, reply->answer);
-  Json json = Json::parse(reply->answer.body, nullptr, false);
+  Json json = ParseServerJson(reply->answer.body);
   if (!json.is_discarded()) return json;
   return absl::UnavailableError(what + ": the server's answer is no JSON");
 }

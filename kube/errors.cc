@@ -2,6 +2,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "base/json_text.h"
 #include "base/printable.h"
 
 namespace shirabe::kube {
@@ -51,7 +52,7 @@ Status ToStatus(const std::string& what, int http_status, const Json& status) {
 }
 
 Status ToStatus(const std::string& what, const HttpAnswer& answer) {
-  const Json said = Json::parse(answer.body, nullptr, false);
+  const Json said = ParseServerJson(answer.body);
   if (TextAt(said, {"kind"}) == "Status") return ToStatus(what, answer.status, said);
   Status status = ToStatus(what, answer.status, Json{{"message", answer.body}});
   // What stands before the server answers in words of its own, or a web page, and knows nothing of

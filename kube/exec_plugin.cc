@@ -15,6 +15,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/json_text.h"
 #include "base/printable.h"
 #include "kube/object.h"
 
@@ -170,7 +171,7 @@ StatusOr<int> Child::Wait(Clock* clock, absl::Duration deadline) {
 }
 
 StatusOr<ExecCredential> Parse(const std::string& output, const std::string& version) {
-  const Json said = Json::parse(output, nullptr, false);
+  const Json said = ReadJsonOrDiscarded(output);
   if (said.is_discarded() || TextAt(said, {"kind"}) != "ExecCredential") {
     return absl::PermissionDeniedError("it printed no ExecCredential");
   }

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "base/json_text.h"
 #include "kube/errors.h"
 
 namespace shirabe::kube {
@@ -46,7 +47,7 @@ Status WatchLines::End() {
 
 void WatchLines::Decode(std::string_view line) {
   if (line.empty()) return;
-  Json event = Json::parse(line, nullptr, false);
+  Json event = ParseServerJson(line);
   const auto object = event.is_object() ? event.find("object") : event.end();
   if (event.is_discarded() || object == event.end()) {
     status_ = absl::UnavailableError(what_ + ": a line of it is no event");

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "base/json_text.h"
 #include "base/number.h"
 #include "metrics/parse.h"
 #include "metrics/text.h"
@@ -81,7 +82,7 @@ StatusOr<TrainerStatus> ParseTrainerStatus(std::string_view body) {
   if (body.size() > kMaxTrainerStatusBytes) {
     return Refuse("", absl::StrCat("is larger than ", kMaxTrainerStatusBytes, " bytes"));
   }
-  const Json json = Json::parse(body.begin(), body.end(), nullptr, false);
+  const Json json = ReadJsonOrDiscarded(body);
   if (!json.is_object() || !json.contains("trainerStatus")) {
     return Refuse("", absl::StrCat("is missing in ", Excerpt(body)));
   }

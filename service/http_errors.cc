@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "base/json_text.h"
 #include "experiment/findings.h"
 
 namespace shirabe::service {
@@ -115,7 +116,7 @@ HttpReply ErrorReply(const Status& status) {
   const Json body = {
       {"code", CodeWord(status.code())},
       {"message", Message(status)},
-      {"details", details ? Json::parse(std::string(*details), nullptr, false) : Json::array()}};
+      {"details", details ? ReadJsonOrDiscarded<Json>(std::string(*details)) : Json::array()}};
   reply.body = body.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   if (reply.status == 401) reply.headers.emplace_back("WWW-Authenticate", "Bearer");
   if (reply.status == 429 || reply.status == 503) {

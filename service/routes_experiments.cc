@@ -1,6 +1,7 @@
 // Experiments: list, create, get, apply, change counts, delete.
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/json_text.h"
 #include "client/field.h"
 #include "experiment/spec.h"
 #include "experiment/submit.h"
@@ -124,7 +125,8 @@ StatusOr<HttpReply> Apply(Call& call) {
 
 // RFC 7396 on the experiment as it is printed; what may change is decided as for PUT.
 StatusOr<v1::Experiment> Patched(const Call& call, const v1::Experiment& stored) {
-  Json patch = Json::parse(call.request.body, nullptr, /*allow_exceptions=*/false);
+  RETURN_IF_ERROR(CheckJsonLimits(call.request.body, kRequestJson));
+  Json patch = ReadJsonOrDiscarded<Json>(call.request.body, kRequestJson);
   if (!patch.is_object()) {
     return absl::InvalidArgumentError(
         "the body must be a JSON merge patch, such as {\"spec\": {\"maxTrialCount\": 50}}");

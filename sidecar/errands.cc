@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/beneath.h"
+#include "base/json_text.h"
 #include "base/log.h"
 #include "base/timestamp.h"
 #include "trial/control.h"
@@ -16,7 +17,7 @@ constexpr int64_t kMaxControlBytes = 1 << 16;
 bool Stands(const v1::PodRequest& request, const std::string& control_file) {
   const auto text = ReadBeneath("", control_file, kMaxControlBytes);
   if (!text.ok()) return false;
-  const auto json = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  const auto json = ReadJsonOrDiscarded(*text);
   if (!json.is_object() || !json.contains("reason") || !json.contains("deadline")) return false;
   return json["reason"] == request.reason() &&
          json["deadline"] == absl::ToUnixSeconds(FromProto(request.deadline()));

@@ -1,24 +1,15 @@
 #include "sidecar/pod.h"
 
-#include <google/protobuf/util/json_util.h>
-
 #include "absl/strings/str_cat.h"
 #include "base/beneath.h"
 #include "base/file.h"
+#include "base/message_json.h"
 #include "trial/layout.h"
 
 namespace shirabe::sidecar {
 namespace {
 
 constexpr int64_t kMaxMessageBytes = 64 << 20;
-
-Status Parse(const std::string& json, google::protobuf::Message& message) {
-  google::protobuf::util::JsonParseOptions options;
-  options.ignore_unknown_fields = true;  // of a newer server
-  const auto parsed = google::protobuf::util::JsonStringToMessage(json, &message, options);
-  if (parsed.ok()) return absl::OkStatus();
-  return absl::InvalidArgumentError(parsed.ToString());
-}
 
 }  // namespace
 
@@ -30,7 +21,8 @@ StatusOr<Pod> ReadPod(const std::string& json, const std::string& root) {
         "$", trial::kPodVariable, " is not set: `shirabe pod` runs in the pods of trials only"));
   }
   Pod pod;
-  RETURN_IF_ERROR(Prefix(absl::StrCat("$", trial::kPodVariable), Parse(json, pod.config)));
+  RETURN_IF_ERROR(
+      Prefix(absl::StrCat("$", trial::kPodVariable), MessageFromJson(json, pod.config)));
   const v1::PodConfig& config = pod.config;
   pod.key = {{{config.namespace_(), config.experiment()}, config.trial()}, config.attempt()};
   RETURN_IF_ERROR(Prefix(absl::StrCat("$", trial::kPodVariable), ValidateKey(pod.key)));
@@ -43,14 +35,13 @@ StatusOr<Pod> ReadPod(const std::string& json, const std::string& root) {
 }
 
 Status WriteMessage(const std::string& path, const google::protobuf::Message& message) {
-  std::string json;
-  CHECK(google::protobuf::util::MessageToJsonString(message, &json).ok());
+  ASSIGN_OR_RETURN(const std::string json, MessageToJson(message));
   return WriteFileAtomic(path, json + "\n");
 }
 
 Status ReadMessage(const std::string& path, google::protobuf::Message& message) {
   ASSIGN_OR_RETURN(const std::string json, ReadBeneath("", path, kMaxMessageBytes));
-  return Prefix(path, Parse(json, message));
+  return Prefix(path, MessageFromJson(json, message));
 }
 
 }  // namespace shirabe::sidecar

@@ -2,6 +2,7 @@
 
 #include "base/beneath.h"
 #include "base/file.h"
+#include "base/json_text.h"
 #include "nlohmann/json.hpp"
 
 namespace shirabe::trial {
@@ -10,7 +11,7 @@ namespace {
 int64_t LastId(const std::string& path) {
   const auto text = ReadBeneath("", path, 1 << 16);
   if (!text.ok()) return 0;
-  const auto json = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  const auto json = ReadJsonOrDiscarded(*text);
   const bool usable = json.is_object() && json.contains("id") && json["id"].is_number_integer();
   return usable ? json["id"].get<int64_t>() : 0;
 }

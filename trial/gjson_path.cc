@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "base/json_text.h"
 
 namespace shirabe::trial::gjson {
 namespace {
@@ -176,7 +177,7 @@ class Parser {
     if (done()) return at_ = start, Wrong("has a '\"' that is not closed");
     ++at_;
     const std::string_view quoted = text_.substr(start, at_ - start);
-    const auto text = nlohmann::json::parse(quoted, nullptr, /*allow_exceptions=*/false);
+    const auto text = ReadJsonOrDiscarded(quoted);
     if (!text.is_string()) return at_ = start, Wrong("has a text that JSON cannot read");
     value = text.get<std::string>();
     SkipSpaces();

@@ -1,6 +1,7 @@
 #include "trial/kubernetes_record.h"
 
 #include "base/file.h"
+#include "base/json_text.h"
 #include "trial/pod_json.h"
 
 namespace shirabe::trial {
@@ -20,7 +21,7 @@ Status SaveObjectRecord(const std::string& dir, const kube::Ref& ref) {
 
 StatusOr<kube::Ref> LoadObjectRecord(const std::string& dir) {
   ASSIGN_OR_RETURN(const std::string text, ReadFile(ObjectFile(dir), 1 << 16));
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const Json json = ReadJsonOrDiscarded(text);
   kube::Ref ref;
   ref.resource.group = Text(json, {"group"});
   ref.resource.version = Text(json, {"version"});

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "base/json_text.h"
 #include "base/printable.h"
 #include "nlohmann/json.hpp"
 
@@ -91,7 +92,7 @@ std::string EncodeManifest(const Manifest& manifest) {
 }
 
 StatusOr<Manifest> DecodeManifest(std::string_view text) {
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const Json json = ReadJsonOrDiscarded(text, {.bytes = kMaxManifestBytes});
   if (!json.is_object()) return Malformed("is no JSON object");
   ASSIGN_OR_RETURN(const int64_t version, Integer(json, "version"));
   if (version != kVersion) {

@@ -6,8 +6,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "base/message_json.h"
 #include "base/number.h"
-#include "google/protobuf/util/json_util.h"
 #include "google/protobuf/util/time_util.h"
 #include "trial/environment.h"
 #include "trial/pod_labels.h"
@@ -139,10 +139,8 @@ v1::PodConfig SidecarConfig(const Injection& injection, const std::string& colle
   return config;
 }
 
-Json ConfigVariable(const v1::PodConfig& config) {
-  std::string text;
-  const auto status = google::protobuf::util::MessageToJsonString(config, &text);
-  CHECK(status.ok());
+StatusOr<Json> ConfigVariable(const v1::PodConfig& config) {
+  ASSIGN_OR_RETURN(const std::string text, MessageToJson(config));
   return Json::array({Json{{"name", kPodVariable}, {"value", Literal(text)}}});
 }
 
@@ -180,16 +178,16 @@ Json OurContainer(const Injection& injection, const char* name, const char* verb
 void Append(const Json& items, Json& list) { list.insert(list.end(), items.begin(), items.end()); }
 
 // What of the volume the others mount is there once it has ended.
-Json FoldersContainer(const Injection& injection, const PodVolumes& volumes) {
+StatusOr<Json> FoldersContainer(const Injection& injection, const PodVolumes& volumes) {
   Json container = OurContainer(injection, kFoldersContainer, "folders");
-  container["env"] = ConfigVariable(InitConfig(injection));
+  ASSIGN_OR_RETURN(container["env"], ConfigVariable(InitConfig(injection)));
   container["volumeMounts"] = volumes.folders;
   return container;
 }
 
-Json InitContainer(const Injection& injection, const PodVolumes& volumes) {
+StatusOr<Json> InitContainer(const Injection& injection, const PodVolumes& volumes) {
   Json container = OurContainer(injection, kInitContainer, "init");
-  container["env"] = ConfigVariable(InitConfig(injection));
+  ASSIGN_OR_RETURN(container["env"], ConfigVariable(InitConfig(injection)));
   container["volumeMounts"] = volumes.shared;
   Append(volumes.init, container["volumeMounts"]);
   return container;
@@ -197,10 +195,11 @@ Json InitContainer(const Injection& injection, const PodVolumes& volumes) {
 
 // It ends after the program: until then it sends what the program writes; the hook tells it early
 // that the end is near.
-Json Sidecar(const Injection& injection, const PodVolumes& volumes, const std::string& path) {
+StatusOr<Json> Sidecar(const Injection& injection, const PodVolumes& volumes,
+                       const std::string& path) {
   Json container = OurContainer(injection, kSidecarContainer, "sidecar");
   container["restartPolicy"] = "Always";
-  container["env"] = ConfigVariable(SidecarConfig(injection, path));
+  ASSIGN_OR_RETURN(container["env"], ConfigVariable(SidecarConfig(injection, path)));
   container["volumeMounts"] = volumes.shared;
   Append(volumes.collector, container["volumeMounts"]);
   Append(volumes.token, container["volumeMounts"]);
@@ -280,11 +279,16 @@ Status Inject(const Injection& injection) {
   ASSIGN_OR_RETURN(const std::string path, CollectorPath(request, program));
   ASSIGN_OR_RETURN(const PodVolumes volumes, MakeVolumes(request, program, path));
 
+  ASSIGN_OR_RETURN(Json init, InitContainer(injection, volumes));
+  ASSIGN_OR_RETURN(Json sidecar, Sidecar(injection, volumes, path));
   Json containers = Json::array();
-  if (!volumes.folders.empty()) containers.push_back(FoldersContainer(injection, volumes));
-  containers.push_back(InitContainer(injection, volumes));
+  if (!volumes.folders.empty()) {
+    ASSIGN_OR_RETURN(Json folders, FoldersContainer(injection, volumes));
+    containers.push_back(std::move(folders));
+  }
+  containers.push_back(std::move(init));
   Append(Items(At(spec, "initContainers")), containers);
-  containers.push_back(Sidecar(injection, volumes, path));
+  containers.push_back(std::move(sidecar));
   AddCustomCollector(injection, volumes, containers);
 
   const absl::Duration grace = WholeGrace(request, spec);

@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "base/json_text.h"
 #include "trial/records.h"
 
 namespace shirabe::trial {
@@ -57,7 +58,7 @@ std::string AttemptIdOf(const Json& object) {
 
 AttemptRecipe RecipeOf(const Json& object) {
   const std::string text = Text(object, {"metadata", "annotations", kRecipeAnnotation});
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const Json json = ReadJsonOrDiscarded(text);
   return {.primary_container = Text(json, {"primaryContainer"}),
           .primary_labels = TextMap(At(json, "primaryLabels")),
           .success_condition = Text(json, {"success"}),

@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/json_text.h"
 #include "trial/pod_json.h"
 #include "trial/pod_paths.h"
 
@@ -48,7 +49,7 @@ std::string PodReviews::ClaimedPod(const std::string& token) {
   const std::vector<std::string> parts = absl::StrSplit(token, '.');
   std::string payload;
   if (parts.size() != 3 || !absl::WebSafeBase64Unescape(parts[1], &payload)) return "";
-  const Json claims = Json::parse(payload, nullptr, /*allow_exceptions=*/false);
+  const Json claims = ReadJsonOrDiscarded(payload);
   return Text(claims, {"kubernetes.io", "pod", "uid"});
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/beneath.h"
 #include "base/file.h"
+#include "base/json_text.h"
 #include "nlohmann/json.hpp"
 #include "trial/nodes.h"
 
@@ -21,7 +22,7 @@ constexpr const char* kNodeWord = "preempted-node";
 
 StatusOr<Json> ReadJson(const std::string& path) {
   ASSIGN_OR_RETURN(const std::string text, ReadBeneath("", path, kMaxBytes));
-  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  Json json = ReadJsonOrDiscarded(text);
   if (!json.is_object()) return absl::DataLossError(path + " holds no JSON object");
   return json;
 }

@@ -1,6 +1,5 @@
 #include "trial/resumer.h"
 
-#include <google/protobuf/util/json_util.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +9,8 @@
 #include "absl/strings/str_format.h"
 #include "base/beneath.h"
 #include "base/file.h"
+#include "base/json_text.h"
+#include "base/message_json.h"
 #include "nlohmann/json.hpp"
 
 namespace shirabe::trial {
@@ -19,30 +20,28 @@ using Json = nlohmann::json;
 
 constexpr const char* kFileName = "/resumed.json";
 constexpr int64_t kMaxBytes = 16 << 20;
-constexpr int kMaxDepth = 16;
 // Verified and copied in about a tenth of a second, while the caller waits.
 constexpr int64_t kSmallBytes = 64 << 20;
 
-Json ToJson(const v1::Checkpoint& checkpoint) {
-  std::string text;
-  CHECK(google::protobuf::util::MessageToJsonString(checkpoint, &text).ok());
-  return Json::parse(text);
+StatusOr<Json> ToJson(const v1::Checkpoint& checkpoint) {
+  ASSIGN_OR_RETURN(const std::string text, MessageToJson(checkpoint));
+  return ParseJson(text);
 }
 
 std::optional<v1::Checkpoint> FromJson(const Json& json) {
   v1::Checkpoint checkpoint;
-  google::protobuf::util::JsonParseOptions options;
-  options.ignore_unknown_fields = true;
-  const auto status =
-      google::protobuf::util::JsonStringToMessage(json.dump(), &checkpoint, options);
-  return status.ok() ? std::optional(std::move(checkpoint)) : std::nullopt;
+  return MessageFromJson(json.dump(), checkpoint).ok() ? std::optional(std::move(checkpoint))
+                                                       : std::nullopt;
 }
 
 Status WriteResume(const std::string& attempt_dir, const Resume& resume) {
   Json json = {{"resumed", nullptr}, {"damaged", Json::array()}};
-  if (resume.from) json["resumed"] = ToJson(*resume.from);
+  if (resume.from) {
+    ASSIGN_OR_RETURN(json["resumed"], ToJson(*resume.from));
+  }
   for (const v1::Checkpoint& checkpoint : resume.damaged) {
-    json["damaged"].push_back(ToJson(checkpoint));
+    ASSIGN_OR_RETURN(Json one, ToJson(checkpoint));
+    json["damaged"].push_back(std::move(one));
   }
   return WriteFileAtomic(attempt_dir + kFileName, json.dump(2) + "\n");
 }
@@ -81,9 +80,7 @@ Resume ReadResume(const std::string& attempt_dir) {
   Resume resume;
   const auto text = ReadBeneath("", attempt_dir + kFileName, kMaxBytes);
   if (!text.ok()) return resume;
-  // The program can write it: what is nested deeper than any of ours is left out.
-  const auto shallow = [](int depth, Json::parse_event_t, Json&) { return depth <= kMaxDepth; };
-  const Json json = Json::parse(*text, shallow, /*allow_exceptions=*/false);
+  const Json json = ReadJsonOrDiscarded(*text);
   if (!json.is_object()) return resume;
   if (const auto from = json.find("resumed"); from != json.end() && from->is_object()) {
     resume.from = FromJson(*from);

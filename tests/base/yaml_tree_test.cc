@@ -251,6 +251,13 @@ TEST(YamlTree, SizeIsLimited) {
   EXPECT_TRUE(HasProblem(text + " ", "1:1:", "1 MiB"));
 }
 
+// Half a megabyte, sixty thousand times.
+TEST(YamlTree, AliasesCannotRepeatALongText) {
+  std::string bomb = "a: &a \"" + std::string(500'000, 'x') + "\"\nb: [*a";
+  for (int i = 0; i < 60'000; ++i) bomb += ",*a";
+  EXPECT_TRUE(HasProblem(bomb + "]\n", "2:", "MiB of text"));
+}
+
 TEST(YamlTree, AliasesCannotMakeASmallTextLarge) {
   std::string bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
   for (int i = 1; i < 12; ++i) {

@@ -11,8 +11,10 @@
 
 extern "C" {
 using FuzzTarget = int(const uint8_t* data, size_t size);
-FuzzTarget exposition_fuzz, gjson_fuzz, grpc_web_frames_fuzz, http_request_fuzz, katib_fuzz;
-FuzzTarget metric_line_fuzz, reports_fuzz, spec_fuzz, template_fuzz, tf_events_fuzz, yaml_fuzz;
+FuzzTarget exposition_fuzz, gjson_fuzz, grpc_web_frames_fuzz, http_request_fuzz, json_fuzz,
+    katib_fuzz;
+FuzzTarget metric_line_fuzz, reports_fuzz, spec_fuzz, submit_fuzz, template_fuzz, tf_events_fuzz;
+FuzzTarget yaml_fuzz;
 }
 
 namespace shirabe {
@@ -33,10 +35,12 @@ constexpr Named kTargets[] = {
     {"gjson", &gjson_fuzz},
     {"grpc_web", &grpc_web_frames_fuzz},
     {"http_request", &http_request_fuzz},
+    {"json", &json_fuzz},
     {"katib", &katib_fuzz},
     {"metric_line", &metric_line_fuzz},
     {"reports", &reports_fuzz},
     {"spec", &spec_fuzz},
+    {"submit", &submit_fuzz},
     {"template", &template_fuzz},
     {"tf_events", &tf_events_fuzz},
     {"yaml", &yaml_fuzz},
