@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <set>
 
 #include "absl/strings/ascii.h"
@@ -10,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/number.h"
 #include "base/rng.h"
+#include "experiment/spec_limits.h"
 #include "experiment/objective.h"
 #include "experiment/spec.h"
 #include "experiment/submit.h"
@@ -65,12 +67,12 @@ StatusOr<v1::Assignment> Typed(const v1::ParameterSpec& parameter, const std::st
 
 StatusOr<std::vector<v1::Assignment>> AllTyped(const v1::ExperimentSpec& spec,
                                                const ImportedTrial& trial) {
+  // The first of a name counts.
+  const std::map<std::string, std::string> values(trial.values.begin(), trial.values.end());
   std::vector<v1::Assignment> assignments;
   for (const v1::ParameterSpec& parameter : spec.parameters()) {
-    const auto found =
-        std::find_if(trial.values.begin(), trial.values.end(),
-                     [&](const auto& value) { return value.first == parameter.name(); });
-    if (found == trial.values.end()) {
+    const auto found = values.find(parameter.name());
+    if (found == values.end()) {
       return absl::InvalidArgumentError("it has no " + parameter.name());
     }
     ASSIGN_OR_RETURN(v1::Assignment assignment, Typed(parameter, found->second));
@@ -97,6 +99,26 @@ void SetTimes(const ImportedTrial& from, absl::Time now, v1::Trial& trial) {
   *trial.mutable_start_time() = ToProto(start);
   *trial.mutable_completion_time() = ToProto(end);
   trial.set_seconds(absl::ToDoubleSeconds(end - start));
+}
+
+Status CheckMetrics(const ImportedTrial& trial) {
+  std::set<std::string> names;
+  for (const ImportedPoint& point : trial.points) {
+    if (point.metric.empty() || point.metric.size() > experiment::kMaxNameBytes) {
+      return absl::InvalidArgumentError(absl::StrCat("the name of a metric has ",
+                                                     point.metric.size(), " bytes, not from 1 to ",
+                                                     experiment::kMaxNameBytes));
+    }
+    if (point.step < 0 || point.step == std::numeric_limits<int64_t>::max()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the step of metric \"", point.metric, "\" must be from 0 to ",
+                       std::numeric_limits<int64_t>::max() - 1, ", not ", point.step));
+    }
+    names.insert(point.metric);
+  }
+  if (names.size() <= experiment::kMaxMetrics) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("it has ", names.size(), " metrics, and at most ",
+                                                 experiment::kMaxMetrics, " are taken"));
 }
 
 void SetResult(const v1::ObjectiveSpec& objective, const ImportedTrial& from, v1::Trial& trial) {
@@ -195,6 +217,7 @@ struct Builder {
 };
 
 Status Builder::Add(const ImportedTrial& from) {
+  RETURN_IF_ERROR(CheckMetrics(from));
   ASSIGN_OR_RETURN(const auto assignments, AllTyped(experiment.spec(), from));
   ASSIGN_OR_RETURN(const suggestion::Point point, space.Encode(assignments));
   v1::Trial trial;

@@ -1,8 +1,11 @@
 #include "experiment/asks.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
+#include <set>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -21,13 +24,11 @@ Status NotCurrent(const TrialKey& trial, int32_t attempt) {
                                   " is not its current one: what it reports no longer counts"));
 }
 
-bool SameValue(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
-
 Status CheckPoints(const v1::ObjectiveSpec& objective, const std::vector<metrics::Point>& points) {
   const auto& others = objective.additional_metric_names();
+  const std::set<std::string> known(others.begin(), others.end());
   for (const metrics::Point& point : points) {
-    if (point.metric != objective.objective_metric_name() &&
-        std::find(others.begin(), others.end(), point.metric) == others.end()) {
+    if (point.metric != objective.objective_metric_name() && !known.contains(point.metric)) {
       return absl::InvalidArgumentError(
           absl::StrCat("metric \"", point.metric, "\" is not one of this experiment's: ",
                        objective.objective_metric_name(), others.empty() ? "" : ", ",
@@ -51,12 +52,30 @@ Status CheckEnd(const v1::ExperimentSpec& spec, const Report& report) {
                    "with spec.shirabe.askAndTell are told to end"));
 }
 
-bool IsKnown(const std::vector<db::ObservationRow>& rows, const metrics::Point& point) {
-  return std::any_of(rows.begin(), rows.end(), [&](const db::ObservationRow& row) {
-    return row.metric == point.metric && SameValue(row.value, point.value) &&
-           (point.implicit_step || row.step == point.step);
-  });
+// NaN is the same as NaN, and 0 as -0.
+uint64_t BitsOf(double value) {
+  return std::isnan(value) ? ~uint64_t{0} : std::bit_cast<uint64_t>(value + 0.0);
 }
+
+// The rows of a trial, to be asked for many points.
+class KnownRows {
+ public:
+  explicit KnownRows(const std::vector<db::ObservationRow>& rows) {
+    for (const db::ObservationRow& row : rows) {
+      values_.emplace(row.metric, BitsOf(row.value));
+      steps_.emplace(row.metric, row.step, BitsOf(row.value));
+    }
+  }
+  bool Has(const metrics::Point& point) const {
+    const uint64_t value = BitsOf(point.value);
+    return point.implicit_step ? values_.contains({point.metric, value})
+                               : steps_.contains({point.metric, point.step, value});
+  }
+
+ private:
+  std::set<std::pair<std::string, uint64_t>> values_;
+  std::set<std::tuple<std::string, int64_t, uint64_t>> steps_;
+};
 
 // Whether it comes from the last attempt of a trial that has none open.
 StatusOr<bool> IsOfLast(const Report& report, const v1::Trial& trial, db::Store& store) {
@@ -80,9 +99,10 @@ StatusOr<Reported> TakeLate(const Report& report, db::Store& store) {
   if (report.end == Report::End::kNone) return NotCurrent(report.trial, report.attempt);
   ASSIGN_OR_RETURN(const auto rows, store.ListObservations({.trial = report.trial}));
   const bool same_end = (report.end == Report::End::kFailed) == (trial.phase() == v1::TRIAL_FAILED);
+  const KnownRows known(rows);
   const bool same_points =
       std::all_of(report.points.begin(), report.points.end(),
-                  [&](const metrics::Point& point) { return IsKnown(rows, point); });
+                  [&](const metrics::Point& point) { return known.Has(point); });
   if (same_end && same_points) return Reported{};
   return absl::AlreadyExistsError(absl::StrCat("trial ", TrialName(report.trial),
                                                " has ended already: ", trial.reason(),

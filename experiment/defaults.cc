@@ -2,6 +2,7 @@
 // error for something that has only one sensible value. Applied once, before the rules.
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "base/number.h"
@@ -49,10 +50,9 @@ v1::MetricStrategyType StrategyFor(v1::ObjectiveType type) {
   return type == v1::MINIMIZE ? v1::MIN : v1::MAX;
 }
 
-void AddStrategy(const std::string& metric, v1::ObjectiveSpec& objective) {
-  for (const auto& strategy : objective.metric_strategies()) {
-    if (strategy.name() == metric) return;
-  }
+void AddStrategy(const std::string& metric, std::set<std::string>& known,
+                 v1::ObjectiveSpec& objective) {
+  if (!known.insert(metric).second) return;
   auto& strategy = *objective.add_metric_strategies();
   strategy.set_name(metric);
   strategy.set_value(StrategyFor(objective.type()));
@@ -61,9 +61,11 @@ void AddStrategy(const std::string& metric, v1::ObjectiveSpec& objective) {
 void DefaultObjective(v1::ObjectiveSpec& objective) {
   if (objective.type() == v1::OBJECTIVE_TYPE_UNKNOWN) return;
   if (objective.objective_metric_name().empty()) return;
-  AddStrategy(objective.objective_metric_name(), objective);
+  std::set<std::string> known;
+  for (const auto& strategy : objective.metric_strategies()) known.insert(strategy.name());
+  AddStrategy(objective.objective_metric_name(), known, objective);
   for (const std::string& metric : objective.additional_metric_names()) {
-    if (!metric.empty()) AddStrategy(metric, objective);
+    if (!metric.empty()) AddStrategy(metric, known, objective);
   }
 }
 

@@ -4,8 +4,15 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "base/printable.h"
+#include "base/rng.h"
+
 namespace shirabe::experiment {
 namespace {
+
+constexpr size_t kMostShownKey = 320;  // the longest that Kubernetes knows, of labels, has 317
+constexpr size_t kMostMessage = 2000;  // bytes: it may quote what somebody wrote
 
 bool IsPlainWord(std::string_view key) {
   return !key.empty() && std::all_of(key.begin(), key.end(), [](char c) {
@@ -29,6 +36,10 @@ void GoUp(std::string& path) {
 }  // namespace
 
 std::string ChildPath(const std::string& path, std::string_view key) {
+  if (key.size() > kMostShownKey) {  // paths are made for every value below it
+    return ChildPath(path, absl::StrCat(absl::string_view(key.data(), kMostShownKey / 2), "…",
+                                        absl::Hex(Fingerprint(std::string(key)))));
+  }
   if (!IsPlainWord(key)) return path + "[\"" + std::string(key) + "\"]";
   return path.empty() ? std::string(key) : path + "." + std::string(key);
 }
@@ -41,8 +52,13 @@ std::string ItemPath(const std::string& path, int index) {
   return path + "[" + std::to_string(index) + "]";
 }
 
+void Findings::Place(const std::string& path, Mark mark) {
+  places_.emplace(Fingerprint(path), mark);
+}
+
 void Findings::Misread(const std::string& path, Mark mark, std::string message) {
-  unread_.insert(path);
+  // After so many, the rules would say nothing of use about the rest.
+  unread_.insert(full() ? "" : path);
   Add({false, path, std::move(message)}, mark);
 }
 
@@ -67,11 +83,23 @@ std::vector<Finding> Findings::Take() {
   std::stable_sort(findings_.begin(), findings_.end(), [](const Finding& a, const Finding& b) {
     return std::tie(a.line, a.column) < std::tie(b.line, b.column);
   });
+  if (more_) {
+    const Finding& last = findings_.back();
+    findings_.push_back(
+        {errors_ == 0, "", "there are more; correct these first", last.line, last.column});
+  }
   return std::move(findings_);
 }
 
 void Findings::Add(Finding finding, Mark mark) {
   errors_ += finding.warning ? 0 : 1;
+  if (full()) {
+    more_ = true;
+    return;
+  }
+  if (finding.message.size() > kMostMessage) {
+    finding.message = Printable(finding.message.substr(0, kMostMessage)) + "…";
+  }
   finding.line = mark.line;
   finding.column = mark.column;
   findings_.push_back(std::move(finding));
@@ -79,7 +107,7 @@ void Findings::Add(Finding finding, Mark mark) {
 
 Mark Findings::PlaceOf(std::string path) const {
   for (;;) {
-    const auto found = places_.find(path);
+    const auto found = places_.find(Fingerprint(path));
     if (found != places_.end()) return found->second;
     if (path.empty()) return {};
     GoUp(path);

@@ -3,10 +3,11 @@
 // Used by the walker and by the rules; one document, one object, one thread.
 #pragma once
 
-#include <map>
+#include <cstdint>
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -24,8 +25,11 @@ std::string InWords(const Finding& finding);
 
 class Findings {
  public:
+  // Of errors and warnings together; one more says that there are others.
+  static constexpr size_t kMost = 500;
+
   // Where the field at `path` stands. Fields without a place are reported at their parent's.
-  void Place(const std::string& path, Mark mark) { places_.emplace(path, mark); }
+  void Place(const std::string& path, Mark mark);
 
   // The text at `path` could not be read; rules about it, or about fields below it, will be silent.
   void Misread(const std::string& path, Mark mark, std::string message);
@@ -43,6 +47,9 @@ class Findings {
 
   // Errors so far.
   int errors() const { return errors_; }
+  // Whether there are so many that nobody would read more: further ones are not kept, and looking
+  // for them is a waste.
+  bool full() const { return findings_.size() >= kMost; }
 
   // In the order of the text; those without a place in the order of their making.
   std::vector<Finding> Take();
@@ -52,10 +59,12 @@ class Findings {
   Mark PlaceOf(std::string path) const;
   bool UnreadAbove(std::string path) const;  // at or above it
 
-  std::map<std::string, Mark> places_;
+  // By a hash of the path: paths are long where keys are, and there is one for each value.
+  std::unordered_map<uint64_t, Mark> places_;
   std::set<std::string> unread_;
   std::vector<Finding> findings_;
   int errors_ = 0;
+  bool more_ = false;
 };
 
 }  // namespace shirabe::experiment

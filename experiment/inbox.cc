@@ -13,6 +13,11 @@ constexpr size_t kMostPoints = 100'000;  // in one commit
 }  // namespace
 
 Status Inbox::Put(const LetterPtr& letter) {
+  const size_t points = letter->report.points.size();
+  if (points > kMostPoints) {
+    return absl::InvalidArgumentError(absl::StrCat("points has ", points, " values, and at most ",
+                                                   kMostPoints, " are taken at a time"));
+  }
   std::lock_guard lock(mutex_);
   if (waiting_.size() >= kMostWaiting) {
     return absl::ResourceExhaustedError(

@@ -37,6 +37,11 @@ std::string WordOf(const google::protobuf::EnumValueDescriptor& value) {
   return value.options().GetExtension(v1::value).yaml();
 }
 
+std::string WordOf(const google::protobuf::EnumDescriptor& type, int number) {
+  const auto* value = type.FindValueByNumber(number);
+  return value == nullptr ? std::to_string(number) : WordOf(*value);
+}
+
 std::vector<std::string> WordsOf(const google::protobuf::EnumDescriptor& type) {
   std::vector<std::string> words;
   for (int i = 0; i < type.value_count(); ++i) {

@@ -16,6 +16,8 @@ const v1::FieldRule& RuleOf(const google::protobuf::FieldDescriptor& field);
 
 // The word for an enum's value in YAML; "" for one that cannot be written.
 std::string WordOf(const google::protobuf::EnumValueDescriptor& value);
+// The same for a number, which is shown as it is where the enum has no such value.
+std::string WordOf(const google::protobuf::EnumDescriptor& type, int number);
 // Every word of an enum but that of 0, which means that nothing was chosen.
 std::vector<std::string> WordsOf(const google::protobuf::EnumDescriptor& type);
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/message_check.h"
 #include "base/number.h"
 #include "experiment/ledger.h"
 #include "experiment/objective.h"
@@ -65,6 +66,7 @@ StatusOr<std::unique_ptr<State>> State::Load(db::Store& store, const ExperimentK
                                              int64_t epoch) {
   std::unique_ptr<State> state(new State(key, epoch));  // the constructor is private
   ASSIGN_OR_RETURN(state->experiment_, store.GetExperiment(key));
+  RETURN_IF_ERROR(Prefix("experiment " + ToString(key), CheckEnums(state->experiment())));
   const v1::ExperimentSpec& spec = state->experiment().spec();
   ASSIGN_OR_RETURN(Searcher searcher, MakeSearcher(state->experiment()));
   state->algorithm = std::move(searcher.algorithm);

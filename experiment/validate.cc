@@ -9,6 +9,7 @@
 #include "base/number.h"
 #include "experiment/limits.h"
 #include "experiment/schema.h"
+#include "experiment/spec_limits.h"
 
 namespace shirabe::experiment {
 namespace {
@@ -150,6 +151,7 @@ void CheckCounts(const v1::ExperimentSpec& spec, Findings& findings) {
 }  // namespace
 
 void CheckRules(const v1::Experiment& experiment, Findings& findings) {
+  if (!CheckSpecLimits(experiment, findings)) return;
   CheckTable(experiment, "", findings);
   CheckMetadata(experiment.metadata(), findings);
   const v1::ExperimentSpec& spec = experiment.spec();

@@ -1,7 +1,6 @@
 // Rules of spec.metricsCollectorSpec: what each kind of collector needs, and whether the user's
 // patterns can find the metrics that are wanted.
-#include <re2/re2.h>
-
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +12,7 @@
 #include "experiment/schema.h"
 #include "experiment/validate.h"
 #include "metrics/collector.h"
+#include "metrics/pattern.h"
 
 namespace shirabe::experiment {
 namespace {
@@ -23,7 +23,7 @@ constexpr const char* kHttp = "spec.metricsCollectorSpec.source.httpGet";
 constexpr const char* kFilter = "spec.metricsCollectorSpec.source.filter";
 
 std::string KindWord(v1::CollectorKind kind) {
-  return WordOf(*v1::CollectorKind_descriptor()->FindValueByNumber(kind));
+  return WordOf(*v1::CollectorKind_descriptor(), kind);
 }
 
 void CheckFile(const v1::MetricsCollectorSpec& spec, Findings& findings) {
@@ -127,23 +127,21 @@ std::string FirstGroup(const std::string& pattern) {
   return "";
 }
 
-bool FullMatch(const std::string& text, const std::string& pattern) {
-  RE2::Options quiet;
-  quiet.set_log_errors(false);
-  const RE2 regex(pattern, quiet);
-  return !regex.ok() || RE2::FullMatch(text, regex);
-}
-
 // A metric that no pattern's first group can name will never be found.
 void CheckMetricNames(const v1::ExperimentSpec& spec, const std::vector<std::string>& patterns,
                       Findings& findings) {
+  std::vector<std::unique_ptr<const RE2>> groups;
+  for (const std::string& pattern : patterns) {
+    const std::string group = FirstGroup(pattern);
+    groups.push_back(std::make_unique<const RE2>(group, metrics::PatternOptions()));
+    if (group.empty() || !groups.back()->ok()) return;  // it may name any
+  }
   for (const std::string& metric : WantedMetrics(spec.objective())) {
-    bool possible = false;
-    for (const std::string& pattern : patterns) {
-      const std::string group = FirstGroup(pattern);
-      possible |= group.empty() || FullMatch(metric, group);
-    }
+    const bool possible = std::any_of(groups.begin(), groups.end(), [&](const auto& group) {
+      return RE2::FullMatch(metric, *group);
+    });
     if (possible) continue;
+    if (findings.full()) return;
     findings.Warn(ChildPath(kFilter, "metricsFormat"),
                   "cannot find the metric \"" + metric + "\": the first group, (" +
                       FirstGroup(patterns.front()) + "), does not match that name");
@@ -151,13 +149,11 @@ void CheckMetricNames(const v1::ExperimentSpec& spec, const std::vector<std::str
 }
 
 void CheckFilter(const v1::ExperimentSpec& spec, Findings& findings) {
-  RE2::Options quiet;
-  quiet.set_log_errors(false);
   const auto& formats = spec.metrics_collector_spec().source().filter().metrics_format();
   std::vector<std::string> patterns;
   for (int i = 0; i < formats.size(); ++i) {
     const std::string path = ItemPath(ChildPath(kFilter, "metricsFormat"), i);
-    const RE2 regex(formats[i], quiet);
+    const RE2 regex(formats[i], metrics::PatternOptions());
     if (!regex.ok()) {
       findings.Error(path, "is no regular expression: " + regex.error());
     } else if (regex.NumberOfCapturingGroups() < 2) {

@@ -7,6 +7,7 @@
 
 #include "experiment/problem.h"
 #include "experiment/schema.h"
+#include "experiment/start_point.h"
 #include "experiment/validate.h"
 #include "suggestion/algorithm.h"
 #include "suggestion/remote_table.h"
@@ -108,7 +109,7 @@ bool CheckSettings(const Info& info, const RepeatedPtrField<v1::Setting>& settin
                    const std::string& path, Findings& findings) {
   bool good = true;
   const std::string list = ChildPath(path, "algorithmSettings");
-  for (int i = 0; i < settings.size(); ++i) {
+  for (int i = 0; i < settings.size() && !findings.full(); ++i) {
     const Status status = CheckAgainst(info, {{settings[i].name(), settings[i].value()}});
     if (status.ok() || settings[i].name().empty()) continue;
     findings.Error(ItemPath(list, i) + ".name", Message(status));
@@ -191,9 +192,10 @@ void CheckStart(const v1::ExperimentSpec& spec, std::optional<suggestion::Space>
   if (!space) return;
   const auto searched = SearchSpaceOf(spec);  // a rung may lie where no feasibleSpace does
   if (searched.ok()) space = *searched;
-  for (int i = 0; i < spec.shirabe().start_size(); ++i) {
+  const StartPoints starts(spec);
+  for (int i = 0; i < spec.shirabe().start_size() && !findings.full(); ++i) {
     const std::string path = ItemPath("spec.shirabe.start", i);
-    const auto values = StartPoint(spec, i);
+    const auto values = starts.Read(i);
     const Status status = values.ok() ? space->Encode(*values).status() : values.status();
     if (!status.ok()) findings.Error(path, Message(status));
   }

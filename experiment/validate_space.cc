@@ -22,8 +22,7 @@ class SpaceCheck {
       : parameter_(parameter),
         space_(parameter.feasible_space()),
         path_(ChildPath(path, "feasibleSpace")),
-        type_(
-            WordOf(*v1::ParameterType_descriptor()->FindValueByNumber(parameter.parameter_type()))),
+        type_(WordOf(*v1::ParameterType_descriptor(), parameter.parameter_type())),
         findings_(findings) {}
 
   void Run() {
@@ -98,8 +97,8 @@ class SpaceCheck {
     if (distribution != v1::LOG_UNIFORM && distribution != v1::LOG_NORMAL) return;
     if (!space_.has_min() || !(space_.min() <= 0)) return;
     Error("min", "must be greater than 0 for " +
-                     WordOf(*v1::Distribution_descriptor()->FindValueByNumber(distribution)) +
-                     ", not " + FormatNumber(space_.min()));
+                     WordOf(*v1::Distribution_descriptor(), distribution) + ", not " +
+                     FormatNumber(space_.min()));
   }
 
   void CheckList() {

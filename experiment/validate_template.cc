@@ -199,8 +199,14 @@ std::vector<std::string> ParameterNames(const v1::ExperimentSpec& spec) {
   return names;
 }
 
+// What a reference may name.
+struct SearchNames {
+  std::vector<std::string> list;  // empty where none can be called unknown
+  std::set<std::string> set;
+};
+
 void CheckReference(const std::string& reference, const std::string& path,
-                    const std::vector<std::string>& parameters, Findings& findings) {
+                    const SearchNames& parameters, Findings& findings) {
   if (trial::IsMetadataReference(reference)) return;
   if (reference.find("${") != std::string::npos) {
     findings.Error(path,
@@ -208,10 +214,9 @@ void CheckReference(const std::string& reference, const std::string& path,
                        " is unknown metadata; known: ${trialSpec.Name}, ${trialSpec.Namespace}"
                        ", ${trialSpec.Kind}, ${trialSpec.APIVersion}, "
                        "${trialSpec.Labels[KEY]}, ${trialSpec.Annotations[KEY]}");
-  } else if (!parameters.empty() &&
-             std::find(parameters.begin(), parameters.end(), reference) == parameters.end()) {
+  } else if (!parameters.list.empty() && !parameters.set.contains(reference)) {
     findings.Error(path, Quoted(reference) + " is no parameter of the search space" +
-                             DidYouMean(reference, parameters));
+                             DidYouMean(reference, parameters.list));
   }
 }
 
@@ -220,10 +225,11 @@ void CheckReference(const std::string& reference, const std::string& path,
 void CheckTrialParameters(const v1::ExperimentSpec& spec, Findings& findings) {
   std::set<std::string> names;
   std::map<std::string, int> references;
-  std::vector<std::string> parameters;  // empty where none can be called unknown
-  if (NamesAreRead(spec, findings)) parameters = ParameterNames(spec);
+  SearchNames parameters;
+  if (NamesAreRead(spec, findings)) parameters.list = ParameterNames(spec);
+  parameters.set = {parameters.list.begin(), parameters.list.end()};
   const auto& bound = spec.trial_template().trial_parameters();
-  for (int i = 0; i < bound.size(); ++i) {
+  for (int i = 0; i < bound.size() && !findings.full(); ++i) {
     const std::string path = ItemPath(kTrialParameters, i);
     const std::string& name = bound[i].name();
     const std::string& reference = bound[i].reference();
@@ -246,31 +252,32 @@ void CheckTrialParameters(const v1::ExperimentSpec& spec, Findings& findings) {
 // Every ${trialParameters.x} of the object must be bound, and every trialParameter used.
 void CheckUses(const v1::ExperimentSpec& spec, Findings& findings) {
   const auto& trial = spec.trial_template();
-  const auto used = trial::ReferencedParameters(trial.trial_spec());
+  const auto all = trial::ReferencedParameters(trial.trial_spec());
+  const std::set<std::string> used(all.begin(), all.end());
   std::vector<std::string> bound;
   for (int i = 0; i < trial.trial_parameters_size(); ++i) {
     const std::string& name = trial.trial_parameters(i).name();
     bound.push_back(name);
-    if (name.empty() || std::find(used.begin(), used.end(), name) != used.end()) continue;
+    if (name.empty() || used.contains(name)) continue;
     findings.Error(ItemPath(kTrialParameters, i) + ".name",
                    Quoted(name) + " is not used: write ${trialParameters." + name +
                        "} in trialSpec, or remove it");
   }
   if (findings.Unread(kTrialParameters)) return;
+  std::set<std::string> unbound = used;
+  for (const std::string& name : bound) unbound.erase(name);
   const Value object = ObjectOf(trial);
-  const Texts texts = TextsWith(object, "${trialParameters.");
   const auto parameters = ParameterNames(spec);
-  for (const std::string& name : used) {
-    if (std::find(bound.begin(), bound.end(), name) != bound.end()) continue;
-    const std::string text = "${trialParameters." + name + "}";
-    const bool same = std::find(parameters.begin(), parameters.end(), name) != parameters.end();
-    const auto place = std::find_if(texts.begin(), texts.end(), [&](const auto& candidate) {
-      return candidate.second->find(text) != std::string::npos;
-    });
-    findings.Error(place == texts.end() ? kTrialSpec : place->first,
-                   text + " is bound by no trialParameter" +
-                       (same ? "; add {name: " + name + ", reference: " + name + "}"
-                             : DidYouMean(name, bound)));
+  const std::set<std::string> searched(parameters.begin(), parameters.end());
+  for (const auto& [path, text] : TextsWith(object, "${trialParameters.")) {
+    for (const std::string& name : trial::ReferencedIn(*text)) {
+      if (findings.full()) return;
+      if (unbound.erase(name) == 0) continue;  // bound, or reported where it stands first
+      findings.Error(
+          path, "${trialParameters." + name + "} is bound by no trialParameter" +
+                    (searched.contains(name) ? "; add {name: " + name + ", reference: " + name + "}"
+                                             : DidYouMean(name, bound)));
+    }
   }
 }
 

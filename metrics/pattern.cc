@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/number.h"
 #include "metrics/text.h"
-#include "re2/re2.h"
 
 namespace shirabe::metrics {
 
@@ -120,16 +119,22 @@ class PatternParser : public LineParser {
 
 }  // namespace
 
-StatusOr<PatternsPtr> CompilePatterns(const v1::FilterSpec& filter) {
-  if (filter.metrics_format().empty()) return PatternsPtr();
+RE2::Options PatternOptions() {
+  constexpr int64_t kMemory = 2 << 20;  // bytes
   RE2::Options options;
   options.set_log_errors(false);
+  options.set_max_mem(kMemory);
+  return options;
+}
+
+StatusOr<PatternsPtr> CompilePatterns(const v1::FilterSpec& filter) {
+  if (filter.metrics_format().empty()) return PatternsPtr();
   auto patterns = std::make_unique<Patterns>();
   for (int i = 0; i < filter.metrics_format_size(); ++i) {
     const std::string& text = filter.metrics_format(i);
     const std::string field =
         absl::StrCat("spec.metricsCollectorSpec.source.filter.metricsFormat[", i, "]: ");
-    auto pattern = std::make_unique<const RE2>(text, options);
+    auto pattern = std::make_unique<const RE2>(text, PatternOptions());
     if (!pattern->ok()) {
       return absl::InvalidArgumentError(absl::StrCat(field, "\"", text,
                                                      "\" is no regular expression that RE2 can "

@@ -8,8 +8,12 @@
 #include "base/status.h"
 #include "metrics/parse.h"
 #include "proto/shirabe/v1/experiment.pb.h"
+#include "re2/re2.h"
 
 namespace shirabe::metrics {
+
+// For every expression of a user: nothing is logged, and what would take much memory is refused.
+RE2::Options PatternOptions();
 
 class Patterns;
 using PatternsPtr = std::shared_ptr<const Patterns>;  // shared by a collector and its parsers

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "base/number.h"
 #include "suggestion/continuous_axis.h"
 #include "suggestion/decimal.h"
@@ -150,10 +151,9 @@ StatusOr<std::unique_ptr<Axis>> MakeDiscrete(const v1::ParameterSpec& spec) {
 
 StatusOr<std::unique_ptr<Axis>> MakeCategorical(const v1::ParameterSpec& spec) {
   std::vector<std::string> categories;
+  absl::flat_hash_set<absl::string_view> known;
   for (const std::string& category : spec.feasible_space().list()) {
-    const bool known =
-        std::find(categories.begin(), categories.end(), category) != categories.end();
-    if (!known) categories.push_back(category);
+    if (known.insert(category).second) categories.push_back(category);
   }
   if (categories.empty()) return Invalid("the list is empty; give the values to choose from");
   return std::make_unique<CategoricalAxis>(spec.name(), std::move(categories));

@@ -185,13 +185,6 @@ std::string FormatValue(const v1::FeasibleSpace& feasible, const v1::Assignment&
   return "";
 }
 
-const Axis* FindAxis(const Space& space, const std::string& name) {
-  for (int i = 0; i < space.size(); ++i) {
-    if (space.axis(i).name() == name) return &space.axis(i);
-  }
-  return nullptr;
-}
-
 // The point of assignments that are all there, in the order of the parameters, and good: nearly
 // always. Requests have thousands of them, so that nothing is allocated for each.
 std::optional<Point> ParseUsual(const Space& space, const KatibAssignments& assignments) {
@@ -302,8 +295,7 @@ StatusOr<Point> ParsePoint(const Space& space, const KatibAssignments& assignmen
   if (auto point = ParseUsual(space, assignments)) return *std::move(point);
   std::vector<v1::Assignment> values;
   for (const katib::ParameterAssignment& assignment : assignments) {
-    ASSIGN_OR_RETURN(values.emplace_back(),
-                     ReadValue(FindAxis(space, assignment.name()), assignment));
+    ASSIGN_OR_RETURN(values.emplace_back(), ReadValue(space.Find(assignment.name()), assignment));
   }
   return space.Encode(values);
 }

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <utility>
 
-#include "absl/strings/str_join.h"
 #include "base/did_you_mean.h"
 #include "base/number.h"
 #include "suggestion/assignment_value.h"
@@ -15,10 +15,12 @@ namespace {
 constexpr size_t kMostListed = 20;
 
 // The values for an error message; a long list is cut.
-std::string Listed(const std::vector<std::string>& values) {
-  const size_t shown = std::min(values.size(), kMostListed);
-  std::string list = absl::StrJoin(values.begin(), values.begin() + shown, ", ");
-  if (shown < values.size()) list += ", … (" + std::to_string(values.size()) + " in all)";
+std::string Listed(size_t count, const std::function<std::string(size_t)>& text) {
+  std::string list;
+  for (size_t i = 0; i < std::min(count, kMostListed); ++i) {
+    list += (i > 0 ? ", " : "") + text(i);
+  }
+  if (kMostListed < count) list += ", … (" + std::to_string(count) + " in all)";
   return list;
 }
 
@@ -46,9 +48,15 @@ StatusOr<double> DiscreteAxis::Encode(const v1::Assignment& value) const {
   ASSIGN_OR_RETURN(const double number, NumberOf(value));
   const auto found = std::lower_bound(numbers_.begin(), numbers_.end(), number);
   if (found != numbers_.end() && *found == number) return Coordinate(found - numbers_.begin());
-  std::vector<std::string> texts;
-  for (double known : numbers_) texts.push_back(FormatNumber(known));
-  return absl::InvalidArgumentError(FormatNumber(number) + " is not in its list: " + Listed(texts));
+  const auto text = [this](size_t i) { return FormatNumber(numbers_[i]); };
+  return absl::InvalidArgumentError(FormatNumber(number) +
+                                    " is not in its list: " + Listed(numbers_.size(), text));
+}
+
+CategoricalAxis::CategoricalAxis(const std::string& name, std::vector<std::string> categories)
+    : Axis(name, /*categorical=*/true), categories_(std::move(categories)) {
+  indices_.reserve(categories_.size());
+  for (size_t i = 0; i < categories_.size(); ++i) indices_.emplace(categories_[i], i);
 }
 
 uint64_t CategoricalAxis::Level(double x) const {
@@ -65,12 +73,13 @@ v1::Assignment CategoricalAxis::Decode(double x) const {
 
 StatusOr<double> CategoricalAxis::Encode(const v1::Assignment& value) const {
   ASSIGN_OR_RETURN(const std::string category, CategoryOf(value));
-  const auto found = std::find(categories_.begin(), categories_.end(), category);
-  if (found != categories_.end()) return static_cast<double>(found - categories_.begin());
+  const auto found = indices_.find(category);
+  if (found != indices_.end()) return static_cast<double>(found->second);
   const auto near = Nearest(category, categories_);
-  return absl::InvalidArgumentError("\"" + category +
-                                    "\" is not in its list: " + Listed(categories_) +
-                                    (near ? "; did you mean \"" + *near + "\"?" : ""));
+  return absl::InvalidArgumentError(
+      "\"" + category + "\" is not in its list: " +
+      Listed(categories_.size(), [this](size_t i) { return categories_[i]; }) +
+      (near ? "; did you mean \"" + *near + "\"?" : ""));
 }
 
 }  // namespace shirabe::suggestion

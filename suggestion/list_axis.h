@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
 #include "suggestion/shares.h"
 #include "suggestion/space.h"
 
@@ -32,8 +34,7 @@ class DiscreteAxis : public Axis {
 class CategoricalAxis : public Axis {
  public:
   // Not empty, no two the same.
-  CategoricalAxis(const std::string& name, std::vector<std::string> categories)
-      : Axis(name, /*categorical=*/true), categories_(std::move(categories)) {}
+  CategoricalAxis(const std::string& name, std::vector<std::string> categories);
 
   uint64_t levels() const override { return categories_.size(); }
   double Coordinate(uint64_t k) const override { return static_cast<double>(k); }
@@ -42,7 +43,8 @@ class CategoricalAxis : public Axis {
   StatusOr<double> Encode(const v1::Assignment& value) const override;
 
  private:
-  std::vector<std::string> categories_;
+  const std::vector<std::string> categories_;
+  absl::flat_hash_map<absl::string_view, size_t> indices_;  // of the categories
 };
 
 }  // namespace shirabe::suggestion

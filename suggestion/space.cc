@@ -64,7 +64,16 @@ Space Space::Without(int i) const {
   return space;
 }
 
+const Axis* Space::Find(const std::string& name) const {
+  if (indices_ == nullptr) return nullptr;  // it has no parameters
+  const auto found = indices_->find(name);
+  return found == indices_->end() ? nullptr : axes_[found->second].get();
+}
+
 void Space::Count() {
+  auto indices = std::make_shared<Indices>();
+  for (int i = 0; i < size(); ++i) indices->emplace(axes_[i]->name(), i);
+  indices_ = std::move(indices);
   cardinality_ = {.finite = true, .count = 1};
   for (const auto& axis : axes_) cardinality_ = Multiply(cardinality_, axis->levels());
 }

@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "base/rng.h"
 #include "base/status.h"
 #include "proto/shirabe/v1/experiment.pb.h"
@@ -77,6 +78,8 @@ class Space {
 
   int size() const { return static_cast<int>(axes_.size()); }
   const Axis& axis(int i) const { return *axes_[i]; }
+  // The axis of a parameter; null if there is none of that name.
+  const Axis* Find(const std::string& name) const;
 
   std::vector<v1::Assignment> Decode(const Point& point) const;
   // Assignments in any order; every parameter once.
@@ -101,6 +104,8 @@ class Space {
   void Count();
 
   std::vector<std::shared_ptr<const Axis>> axes_;  // shared: a copy of a space is cheap and const
+  using Indices = absl::flat_hash_map<std::string, int>;
+  std::shared_ptr<const Indices> indices_;  // of the axes, by name; shared: as above
   Cardinality cardinality_ = {.finite = true, .count = 1};
 };
 

@@ -186,6 +186,12 @@ std::string FormatAssignment(const v1::Assignment& assignment) {
   return "";
 }
 
+std::set<std::string> ReferencedIn(const std::string& text) {
+  std::set<std::string> names;
+  CollectNames(std::string_view(text), names);
+  return names;
+}
+
 std::vector<std::string> ReferencedParameters(const Struct& trial_spec) {
   std::set<std::string> names;
   for (const auto& [key, field] : trial_spec.fields()) CollectNames(field, names);

@@ -6,6 +6,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,6 +25,9 @@ std::string FormatAssignment(const v1::Assignment& assignment);
 
 // The names used as ${trialParameters.NAME} anywhere in the tree, sorted, once each.
 std::vector<std::string> ReferencedParameters(const google::protobuf::Struct& trial_spec);
+
+// The same of one text.
+std::set<std::string> ReferencedIn(const std::string& text);
 
 // Whether a trialParameter's reference is metadata (${trialSpec.Name}, Namespace, Kind,
 // APIVersion, Annotations[key], Labels[key]) instead of a parameter of the search space.

@@ -1,0 +1,34 @@
+// spec.shirabe.start of one specification, to read several points of it: what is looked for in long
+// lists is found by a hash. The specification outlives it. For one point: StartPoint in spec.h.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "base/status.h"
+#include "proto/shirabe/v1/experiment.pb.h"
+
+namespace shirabe::experiment {
+
+class StartPoints {
+ public:
+  // Of one categorical parameter: its values, and those that are numbers by their number.
+  struct Categories {
+    std::unordered_set<std::string_view> texts;
+    std::unordered_map<double, std::string_view> numbers;
+  };
+
+  explicit StartPoints(const v1::ExperimentSpec& spec);
+
+  // As StartPoint.
+  StatusOr<std::vector<v1::Assignment>> Read(int index) const;
+
+ private:
+  const v1::ExperimentSpec& spec_;
+  std::vector<Categories> categories_;  // of each parameter; empty for those of other types
+};
+
+}  // namespace shirabe::experiment
