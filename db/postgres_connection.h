@@ -23,6 +23,7 @@
 #include "db/postgres_error.h"
 #include "db/postgres_library.h"
 #include "db/postgres_params.h"
+#include "db/record_check.h"
 #include "google/protobuf/message.h"
 
 namespace shirabe::db {
@@ -38,12 +39,13 @@ class PostgresResult {
   int64_t Int(int row, int column) const;  // int8, int4, bool; 0 for null
   double Double(int row, int column) const;
   std::string Bytes(int row, int column) const;  // text, bytea
-  // The message in a column; kDataLoss, naming it, if it cannot be read.
+  // The message in a column; kDataLoss, naming it, if it cannot be read, and kUnimplemented if a
+  // newer version wrote values into it that this one does not know.
   template <class Record>
   Status Parse(int row, int column, Record* record) const {
     const char* bytes = pq_->PQgetvalue(result_.get(), row, column);
     const int size = pq_->PQgetlength(result_.get(), row, column);
-    return record->ParseFromArray(bytes, size) ? absl::OkStatus() : Unreadable(*record);
+    return record->ParseFromArray(bytes, size) ? CheckRecord(*record) : Unreadable(*record);
   }
 
  private:

@@ -17,6 +17,7 @@
 
 #include "absl/time/time.h"
 #include "base/status.h"
+#include "db/record_check.h"
 
 namespace shirabe::db {
 
@@ -46,12 +47,13 @@ class Statement {
   int64_t Int(int column) const { return sqlite3_column_int64(statement_, column); }
   double Double(int column) const;  // NaN for NULL
   std::string Text(int column) const;
-  // The message in a blob; kDataLoss, naming it `what`, if it cannot be read.
+  // The message in a blob; kDataLoss, naming it `what`, if it cannot be read, and kUnimplemented
+  // if a newer version wrote values into it that this one does not know.
   template <class Record>
   Status Parse(int column, const char* what, Record* record) const {
     const void* bytes = sqlite3_column_blob(statement_, column);
     const int size = sqlite3_column_bytes(statement_, column);
-    return record->ParseFromArray(bytes, size) ? absl::OkStatus() : Unreadable(what);
+    return record->ParseFromArray(bytes, size) ? CheckRecord(*record) : Unreadable(what);
   }
 
  private:

@@ -1,8 +1,11 @@
 #include "experiment/submit.h"
 
+#include <cmath>
+
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
+#include "base/number.h"
 #include "base/rng.h"
 #include "db/rules.h"
 #include "experiment/limits.h"
@@ -118,10 +121,36 @@ Status Exists(const ExperimentKey& key) {
                    " is there already: apply changes its counts, or give another metadata.name"));
 }
 
+// The table's limits of the counts, for those that change.
+Status CheckScale(const v1::Intent& intent) {
+  const auto least = [](const char* field, int32_t count, int32_t smallest) {
+    if (count >= smallest) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("spec.", field, ": must be at least ", smallest, ", not ", count));
+  };
+  if (intent.has_parallel_trial_count()) {
+    RETURN_IF_ERROR(least("parallelTrialCount", intent.parallel_trial_count(), 1));
+  }
+  if (intent.has_max_trial_count()) {
+    RETURN_IF_ERROR(least("maxTrialCount", intent.max_trial_count(), 1));
+  }
+  if (intent.has_max_failed_trial_count()) {
+    RETURN_IF_ERROR(least("maxFailedTrialCount", intent.max_failed_trial_count(), 0));
+  }
+  if (!intent.has_goal() || std::isfinite(intent.goal())) return absl::OkStatus();
+  return absl::InvalidArgumentError("spec.objective.goal: must be a finite number, not " +
+                                    FormatNumber(intent.goal()));
+}
+
 // What the owner would pass over in silence, said to whoever asks.
 Status CheckIntent(db::Store& store, const v1::Experiment& experiment, const v1::Intent& intent) {
   if (intent.verb() == v1::Intent::RETRY) return CheckMayRetry(store, experiment, intent.trial());
+  if (intent.verb() == v1::Intent::VERB_NONE || !v1::Intent::Verb_IsValid(intent.verb())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("verb: ", static_cast<int>(intent.verb()), " asks for nothing"));
+  }
   if (intent.verb() != v1::Intent::SCALE) return absl::OkStatus();
+  RETURN_IF_ERROR(CheckScale(intent));
   RETURN_IF_ERROR(CheckCounts(experiment.spec(), intent));
   return IsEnded(experiment) ? CheckMayGoOn(experiment) : absl::OkStatus();
 }

@@ -62,6 +62,7 @@ class WaitingReactor : public grpc::ServerUnaryReactor {
     auto share = Quota::Take(&door_.quotas->waits, lane_);
     if (!share.ok()) return share.status();
     share_ = *std::move(share);
+    if (!call_->valid.ok()) return call_->valid;
     return call_->Begin(Guard(*door_.client, *principal, door_.rights));
   }
 

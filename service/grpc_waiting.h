@@ -29,6 +29,7 @@ class WaitingCall {
   // With `last` it must answer.
   virtual std::optional<Status> Look(bool last) = 0;
 
+  Status valid;                   // of the request as a message: it is not begun unless OK
   ExperimentKey experiment = {};  // whose changes may bring the answer; without a name: all
   absl::Duration patience = absl::ZeroDuration();
   absl::Duration poll = absl::InfiniteDuration();

@@ -1,7 +1,9 @@
 #include "service/guarded_client.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/imported.h"
 #include "experiment/runnable.h"
@@ -15,15 +17,27 @@ using client::Asked;
 using client::Candidates;
 using client::LogChunk;
 
-// With defaults; kInvalidArgument, with every mistake, if it is no valid specification, or one
-// whose trials cannot run here.
-StatusOr<v1::Experiment> Admit(v1::Experiment experiment, const Rights& rights) {
+constexpr size_t kMostErrors = 20;  // in one message
+
+// With defaults; kInvalidArgument, with its mistakes, if it is no valid specification.
+StatusOr<v1::Experiment> Valid(v1::Experiment experiment) {
   experiment::SetDefaults(experiment);
   std::vector<std::string> errors;
   for (const experiment::Finding& finding : experiment::Validate(experiment)) {
     if (!finding.warning) errors.push_back(experiment::FormatFinding(finding, ""));
   }
-  if (!errors.empty()) return absl::InvalidArgumentError(absl::StrJoin(errors, "\n"));
+  if (errors.empty()) return experiment;
+  const size_t more = errors.size() - std::min(errors.size(), kMostErrors);
+  if (more > 0) {
+    errors.resize(kMostErrors);
+    errors.push_back(absl::StrCat("and ", more, " more"));
+  }
+  return absl::InvalidArgumentError(absl::StrJoin(errors, "\n"));
+}
+
+// Also where it is valid, but its trials cannot run here.
+StatusOr<v1::Experiment> Admit(const v1::Experiment& wanted, const Rights& rights) {
+  ASSIGN_OR_RETURN(v1::Experiment experiment, Valid(wanted));
   RETURN_IF_ERROR(rights.in_cluster ? experiment::CheckVariants(experiment)
                                     : experiment::CheckRunnable(experiment));
   return experiment;
@@ -100,10 +114,18 @@ class GuardedClient : public client::Client {
   StatusOr<Candidates> Suggest(const v1::Experiment& experiment, int count) override {
     RETURN_IF_ERROR(May("Suggest", experiment::KeyOf(experiment).ns));
     RETURN_IF_ERROR(MayLearnFrom(experiment));
-    if (rights_.turns == nullptr) return client_.Suggest(experiment, count);
+    // Of a stored one only the name counts.
+    v1::Experiment asked = experiment;
+    const Status stored = client_.GetExperiment(experiment::KeyOf(experiment)).status();
+    if (absl::IsNotFound(stored)) {
+      ASSIGN_OR_RETURN(asked, Valid(experiment));
+    } else {
+      RETURN_IF_ERROR(stored);
+    }
+    if (rights_.turns == nullptr) return client_.Suggest(asked, count);
     StatusOr<Candidates> candidates = absl::UnknownError("it was not asked");
-    RETURN_IF_ERROR(rights_.turns->Run(principal_.name, experiment.ByteSizeLong(), [&] {
-      candidates = client_.Suggest(experiment, count);
+    RETURN_IF_ERROR(rights_.turns->Run(principal_.name, asked.ByteSizeLong(), [&] {
+      candidates = client_.Suggest(asked, count);
       return candidates.status();
     }));
     return candidates;
@@ -134,6 +156,9 @@ class GuardedClient : public client::Client {
   Status Send(const ExperimentKey& key, const v1::Intent& intent) override {
     RETURN_IF_ERROR(
         May(intent.verb() == v1::Intent::DELETE ? "DeleteExperiment" : "SendIntent", key.ns));
+    if (intent.verb() == v1::Intent::ASK) {
+      return absl::InvalidArgumentError("verb: ASK is a call of its own, Ask");
+    }
     v1::Intent own = intent;
     *own.mutable_actor() = principal_.Actor();
     return client_.Send(key, own);

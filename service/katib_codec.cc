@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/printable.h"
+#include "experiment/limits.h"
 #include "experiment/problem.h"
 #include "experiment/validate.h"
 
@@ -17,28 +18,27 @@ namespace {
 // gRPC carries a message in a header, of which peers take 8 KiB in all.
 constexpr size_t kMostMessage = 2048;
 
-Status CheckSize(const katib::Experiment& experiment) {
-  const int parameters = experiment.spec().parameter_specs().parameters_size();
-  if (parameters <= kMostKatibParameters) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("spec.parameters has ", parameters,
-                                                 " parameters, and at most ", kMostKatibParameters,
-                                                 " are searched; give fewer"));
+// Its errors, one a line.
+Status AsStatus(experiment::Findings& findings) {
+  if (findings.errors() == 0) return absl::OkStatus();
+  std::vector<std::string> lines;
+  for (const experiment::Finding& finding : findings.Take()) {
+    if (!finding.warning) lines.push_back(experiment::InWords(finding));
+  }
+  return absl::InvalidArgumentError(absl::StrJoin(lines, "\n"));
 }
 
 // The rules that hold for the search; a request has neither a template nor a collector.
-Status CheckSearchRules(const v1::ExperimentSpec& spec) {
+Status CheckSearchRules(const v1::Experiment& ours) {
+  const v1::ExperimentSpec& spec = ours.spec();
   experiment::Findings findings;
+  if (!experiment::CheckLimits(ours, findings)) return AsStatus(findings);
   if (spec.objective().objective_metric_name().empty()) {
     findings.Error("spec.objective.objectiveMetricName", "is required: the metric to optimise");
   }
   const auto space = experiment::CheckParameters(spec, findings);
   experiment::CheckSearch(spec, space, findings);
-  if (findings.errors() == 0) return absl::OkStatus();
-  std::vector<std::string> lines;
-  for (const experiment::Finding& finding : findings.Take()) {
-    if (!finding.warning) lines.push_back(finding.path + ": " + finding.message);
-  }
-  return absl::InvalidArgumentError(absl::StrJoin(lines, "\n"));
+  return AsStatus(findings);
 }
 
 // A name that nobody knows is an error of the request too.
@@ -51,9 +51,8 @@ Status AsInvalid(const Status& status) {
 }  // namespace
 
 StatusOr<KatibSearch> ReadSearch(const katib::Experiment& experiment) {
-  RETURN_IF_ERROR(CheckSize(experiment));
   ASSIGN_OR_RETURN(v1::Experiment ours, suggestion::FromKatib(experiment));
-  RETURN_IF_ERROR(CheckSearchRules(ours.spec()));
+  RETURN_IF_ERROR(CheckSearchRules(ours));
   const std::string& name = ours.spec().algorithm().algorithm_name();
   ASSIGN_OR_RETURN(suggestion::Problem problem, experiment::ProblemOf(ours.spec()));
   auto space = suggestion::SearchSpace(name, problem);

@@ -20,7 +20,6 @@ namespace katib = ::api::v1::beta1;
 // More than these make an answer that nobody waits for.
 inline constexpr int kMostKatibTrials = 100'000;
 inline constexpr int kMostKatibSuggestions = 10'000;
-inline constexpr int kMostKatibParameters = 1'000;
 
 struct KatibSearch {
   v1::Experiment experiment;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/message_check.h"
 #include "base/number.h"
 #include "proto/katib/v1beta1/api.grpc.pb.h"
 #include "service/katib_codec.h"
@@ -76,6 +77,7 @@ class KatibDbManager : public katib::DBManager::Service {
                 const katib::ReportObservationLogRequest& request) {
     RETURN_IF_ERROR(CheckName("trial_name", request.trial_name()));
     ASSIGN_OR_RETURN(const auto observations, access_(context, "DBManager/ReportObservationLog"));
+    RETURN_IF_ERROR(CheckMessage(request));
     const auto& logs = request.observation_log().metric_logs();
     if (logs.size() > kMostRows) {
       return absl::ResourceExhaustedError(absl::StrCat("observation_log has ", logs.size(),
@@ -95,6 +97,7 @@ class KatibDbManager : public katib::DBManager::Service {
                 const katib::DeleteObservationLogRequest& request) {
     RETURN_IF_ERROR(CheckName("trial_name", request.trial_name()));
     ASSIGN_OR_RETURN(const auto observations, access_(context, "DBManager/DeleteObservationLog"));
+    RETURN_IF_ERROR(CheckMessage(request));
     return observations->Delete(request.trial_name());
   }
 
@@ -102,6 +105,7 @@ class KatibDbManager : public katib::DBManager::Service {
              katib::ObservationLog& log) {
     RETURN_IF_ERROR(CheckName("trial_name", request.trial_name()));
     ASSIGN_OR_RETURN(const auto observations, access_(context, "DBManager/GetObservationLog"));
+    RETURN_IF_ERROR(CheckMessage(request));
     ASSIGN_OR_RETURN(const absl::Time start,
                      ReadTime("start_time", request.start_time(), absl::InfinitePast()));
     ASSIGN_OR_RETURN(const absl::Time end,

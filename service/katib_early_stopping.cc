@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/cancellation.h"
+#include "base/message_check.h"
 #include "base/number.h"
 #include "proto/katib/v1beta1/api.grpc.pb.h"
 #include "service/katib_codec.h"
@@ -118,6 +119,8 @@ class KatibEarlyStopping : public katib::EarlyStopping::Service {
   grpc::Status SetTrialStatus(grpc::ServerContext* context,
                               const katib::SetTrialStatusRequest* request,
                               katib::SetTrialStatusReply*) override {
+    const Status good = CheckMessage(*request);
+    if (!good.ok()) return ToGrpc(good);
     if (request->trial_name().empty()) {
       return {grpc::StatusCode::INVALID_ARGUMENT, "trial_name is required"};
     }
@@ -132,6 +135,8 @@ class KatibEarlyStopping : public katib::EarlyStopping::Service {
     const Status allowed =
         access_(*context, "EarlyStopping/ValidateEarlyStoppingSettings").status();
     if (!allowed.ok()) return ToGrpc(allowed);
+    const Status good = CheckMessage(*request);
+    if (!good.ok()) return ToGrpc(good);
     return ToGrpc(ReadRule(request->early_stopping(), /*maximize=*/false).status());
   }
 
@@ -141,6 +146,7 @@ class KatibEarlyStopping : public katib::EarlyStopping::Service {
 
   Status Rules(const grpc::ServerContext& context, const Request& request, Reply& reply) {
     RETURN_IF_ERROR(access_(context, kRules).status());
+    RETURN_IF_ERROR(CheckMessage(request));
     const katib::ExperimentSpec& spec = request.experiment().spec();
     const katib::ObjectiveSpec& objective = spec.objective();
     if (objective.type() == katib::UNKNOWN || objective.objective_metric_name().empty()) {

@@ -6,6 +6,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "base/message_check.h"
 #include "experiment/state.h"
 #include "proto/katib/v1beta1/api.grpc.pb.h"
 #include "service/katib_codec.h"
@@ -72,12 +73,14 @@ class KatibSuggestion : public katib::Suggestion::Service {
   }
 
   static Status Validate(const katib::ValidateAlgorithmSettingsRequest& request) {
+    RETURN_IF_ERROR(CheckMessage(request));
     ASSIGN_OR_RETURN(const KatibSearch search, ReadSearch(request.experiment()));
     return CheckAsKatib(search);
   }
 
   static Status Suggest(const katib::GetSuggestionsRequest& request, grpc::ServerContext& context,
                         katib::GetSuggestionsReply& reply) {
+    RETURN_IF_ERROR(CheckMessage(request));
     if (request.current_request_number() > kMostSuggestions) {
       return absl::InvalidArgumentError(absl::StrCat(
           "current_request_number: ", request.current_request_number(),

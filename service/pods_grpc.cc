@@ -3,6 +3,7 @@
 #include <string>
 
 #include "absl/strings/match.h"
+#include "base/message_check.h"
 #include "proto/shirabe/v1/pod.grpc.pb.h"
 #include "service/katib_codec.h"
 
@@ -25,6 +26,9 @@ class PodsService : public v1::Pods::Service {
 
   grpc::Status Sync(grpc::ServerContext* context, const v1::SyncRequest* request,
                     v1::SyncReply* reply) override {
+    // The words of a program may hold anything.
+    const Status good = CheckMessage(*request, {.allow_nul = true});
+    if (!good.ok()) return ToGrpc(good);
     auto answer = controller_->Sync(*request, BearerOf(*context));
     if (!answer.ok()) return ToGrpc(answer.status());
     *reply = *std::move(answer);

@@ -48,7 +48,6 @@ constexpr int kWorkers = 4;
 constexpr int kClusterWorkers = 16;
 constexpr int kThreads = 1024;           // calls under way, waiting ones included
 constexpr int kStreams = 100;            // calls of one connection at the same time
-constexpr int kMaxMessage = 16 << 20;    // bytes that a caller may send at once
 constexpr size_t kCallMemory = 1 << 29;  // bytes of all that is being received and sent
 // Calls that wait begin here, and take turns.
 constexpr Workers::Limits kWaitWorkers{
@@ -99,7 +98,8 @@ StatusOr<Credentials> CredentialsFor(const TlsFiles& tls) {
 }
 
 // So that no caller holds the others up: connections whose other end is gone are noticed, those
-// that nobody uses are closed, and what a caller sends and asks at the same time has a limit.
+// that nobody uses are closed, and what a caller sends, which is as much as over HTTP, and asks at
+// the same time has a limit.
 void LimitCalls(grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);
@@ -109,7 +109,7 @@ void LimitCalls(grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS, 2 * 3600'000);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS, 5 * 60'000);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kStreams);
-  builder.SetMaxReceiveMessageSize(kMaxMessage);
+  builder.SetMaxReceiveMessageSize(static_cast<int>(HttpLimits().body_bytes));
   builder.SetResourceQuota(
       grpc::ResourceQuota("calls").SetMaxThreads(kThreads).Resize(kCallMemory));
 }

@@ -9,6 +9,7 @@
 #include "base/address.h"
 #include "base/cancellation.h"
 #include "base/keys.h"
+#include "base/message_check.h"
 #include "client/wire.h"
 #include "proto/shirabe/v1/api.grpc.pb.h"
 #include "service/grpc_waiting.h"
@@ -50,6 +51,7 @@ class AwaitChangeCall : public WaitingCall {
  public:
   AwaitChangeCall(ChangeHub* hub, const v1::AwaitChangeRequest& request, v1::Revision* reply)
       : hub_(hub), after_(request.after()), reply_(reply) {
+    valid = CheckMessage(request);
     patience = Patience(request.patience());
   }
 
@@ -76,6 +78,7 @@ class AskCall : public WaitingCall {
  public:
   AskCall(const v1::AskRequest& request, v1::AskReply* reply)
       : caller_(request.caller()), reply_(reply) {
+    valid = CheckMessage(request);
     experiment = {request.experiment().namespace_(), request.experiment().name()};
     patience = Patience(request.patience());
   }
@@ -106,6 +109,7 @@ class AskCall : public WaitingCall {
 class DeleteCall : public WaitingCall {
  public:
   explicit DeleteCall(const v1::DeleteRequest& request) {
+    valid = CheckMessage(request);
     experiment = {request.experiment().namespace_(), request.experiment().name()};
     patience = Patience(request.patience());
     poll = kDeletionPoll;
@@ -145,7 +149,7 @@ class ShirabeService : public Base {
   }
   grpc::Status ListExperiments(Context context, const v1::ExperimentRef* request,
                                ServerWriter<v1::Experiment>* writer) override {
-    return Serve(context, [&](client::Client& client) -> Status {
+    return Serve(context, *request, [&](client::Client& client) -> Status {
       ASSIGN_OR_RETURN(const std::string ns, client::NamespaceFromWire(request->namespace_()));
       ASSIGN_OR_RETURN(const auto experiments, client.ListExperiments(ns));
       return WriteAll(experiments, writer);
@@ -153,7 +157,7 @@ class ShirabeService : public Base {
   }
   grpc::Status SubmitExperiment(Context context, const v1::SubmitRequest* request,
                                 v1::SubmitReply* reply) override {
-    return Serve(context, [&](client::Client& client) -> Status {
+    return Serve(context, *request, [&](client::Client& client) -> Status {
       ASSIGN_OR_RETURN(const auto submitted,
                        client.Submit(request->experiment(), {.absent = request->absent(),
                                                              .present = request->present(),
@@ -165,7 +169,7 @@ class ShirabeService : public Base {
   }
   grpc::Status ImportExperiment(Context context, const v1::ImportRequest* request,
                                 v1::ImportReply* reply) override {
-    return Serve(context, [&](client::Client& client) -> Status {
+    return Serve(context, *request, [&](client::Client& client) -> Status {
       ASSIGN_OR_RETURN(const client::Imported imported, FromWire(*request));
       ASSIGN_OR_RETURN(const auto notes, client.Import(request->namespace_(), imported));
       for (const std::string& note : notes) reply->add_notes(note);
@@ -173,7 +177,7 @@ class ShirabeService : public Base {
     });
   }
   grpc::Status SendIntent(Context context, const v1::Intent* request, v1::Done*) override {
-    return Serve(context, [&](client::Client& client) -> Status {
+    return Serve(context, *request, [&](client::Client& client) -> Status {
       ASSIGN_OR_RETURN(const ExperimentKey key, FromWire(*request));
       return client.Send(key, *request);
     });
@@ -210,7 +214,7 @@ class ShirabeService : public Base {
   }
   grpc::Status ListChanges(Context context, const v1::Revision* request,
                            ServerWriter<v1::ChangeRecord>* writer) override {
-    return Serve(context, [&](client::Client& client) -> Status {
+    return Serve(context, *request, [&](client::Client& client) -> Status {
       ASSIGN_OR_RETURN(const auto changes, client.Changes(request->revision()));
       for (const db::Change& change : changes) {
         if (!writer->Write(ToWire(change))) return absl::CancelledError("the caller has gone");
@@ -220,7 +224,7 @@ class ShirabeService : public Base {
   }
   grpc::Status GetHolder(Context context, const v1::ExperimentRef* request,
                          v1::Text* reply) override {
-    return Serve(context, [&](client::Client& client) -> Status {
+    return Serve(context, *request, [&](client::Client& client) -> Status {
       ASSIGN_OR_RETURN(const ExperimentKey key, FromWire(*request));
       ASSIGN_OR_RETURN(*reply->mutable_text(), client.Holder(key));
       return absl::OkStatus();
@@ -228,7 +232,7 @@ class ShirabeService : public Base {
   }
   grpc::Status ReadLog(Context context, const v1::ReadLogRequest* request,
                        v1::LogChunk* reply) override {
-    return Serve(context, [&](client::Client& client) -> Status {
+    return Serve(context, *request, [&](client::Client& client) -> Status {
       if (request->offset() < 0) return absl::InvalidArgumentError("offset must be at least 0");
       ASSIGN_OR_RETURN(const AttemptKey key, FromWire(*request));
       const int64_t most = std::clamp<int64_t>(request->max_bytes(), 1, kMostLog);
@@ -241,7 +245,7 @@ class ShirabeService : public Base {
 
   grpc::Status Suggest(Context context, const v1::SuggestRequest* request,
                        v1::SuggestReply* reply) override {
-    return Serve(context, [&](client::Client& client) -> Status {
+    return Serve(context, *request, [&](client::Client& client) -> Status {
       if (request->count() < 0 || request->count() > kMostSuggestions) {
         return absl::InvalidArgumentError("count must be from 0 to " +
                                           std::to_string(kMostSuggestions) + ", not " +
@@ -259,7 +263,7 @@ class ShirabeService : public Base {
   }
   grpc::Status Tell(Context context, const v1::TellRequest* request,
                     v1::TellReply* reply) override {
-    return Serve(context, [&](client::Client& client) -> Status {
+    return Serve(context, *request, [&](client::Client& client) -> Status {
       ASSIGN_OR_RETURN(const experiment::Report report, FromWire(*request));
       ASSIGN_OR_RETURN(const auto reported, client.Tell(report));
       reply->set_stop(reported.stop);
@@ -268,13 +272,15 @@ class ShirabeService : public Base {
   }
 
  private:
-  // Every call begins here: who is it, and what may he do?
+  // Every call begins here: who is it, what may they do, and is it a message that can be believed?
   template <class Call>
-  grpc::Status Serve(Context context, const Call& call) {
+  grpc::Status Serve(Context context, const google::protobuf::Message& request, const Call& call) {
     const auto principal = CallerOf(*context, door_);
     if (!principal.ok()) return ToGrpc(principal.status());
     const auto share = Quota::Take(&door_.quotas->calls, CallerId(*context, *principal));
     if (!share.ok()) return ToGrpc(share.status());
+    const Status good = CheckMessage(request);
+    if (!good.ok()) return ToGrpc(good);
     const auto client = Guard(*door_.client, *principal, door_.rights);
     return ToGrpc(call(*client));
   }
@@ -283,7 +289,7 @@ class ShirabeService : public Base {
   template <class Request, class Record, class Key>
   grpc::Status Fetch(Context context, const Request& request, Record* reply,
                      StatusOr<Record> (client::Client::*get)(const Key&)) {
-    return Serve(context, [&](client::Client& client) -> Status {
+    return Serve(context, request, [&](client::Client& client) -> Status {
       ASSIGN_OR_RETURN(const Key key, FromWire(request));
       ASSIGN_OR_RETURN(*reply, (client.*get)(key));
       return absl::OkStatus();
@@ -292,7 +298,7 @@ class ShirabeService : public Base {
   template <class Request, class Record, class Query>
   grpc::Status Stream(Context context, const Request& request, ServerWriter<Record>* writer,
                       StatusOr<std::vector<Record>> (client::Client::*list)(const Query&)) {
-    return Serve(context, [&](client::Client& client) -> Status {
+    return Serve(context, request, [&](client::Client& client) -> Status {
       ASSIGN_OR_RETURN(const Query query, FromWire(request));
       ASSIGN_OR_RETURN(const auto records, (client.*list)(query));
       return WriteAll(records, writer);
@@ -312,7 +318,7 @@ class ShirabeService : public Base {
 
 grpc::Status ShirabeService::ListTrials(Context context, const v1::ListTrialsRequest* request,
                                         ServerWriter<v1::Trial>* writer) {
-  return Serve(context, [&](client::Client& client) -> Status {
+  return Serve(context, *request, [&](client::Client& client) -> Status {
     ASSIGN_OR_RETURN(db::TrialQuery query, FromWire(*request));
     for (int64_t left = query.limit; left != 0;) {
       query.limit = left < 0 ? kPage : std::min(left, kPage);
@@ -329,7 +335,7 @@ grpc::Status ShirabeService::ListTrials(Context context, const v1::ListTrialsReq
 grpc::Status ShirabeService::ListObservations(Context context,
                                               const v1::ListObservationsRequest* request,
                                               ServerWriter<v1::ObservationBlock>* writer) {
-  return Serve(context, [&](client::Client& client) -> Status {
+  return Serve(context, *request, [&](client::Client& client) -> Status {
     ASSIGN_OR_RETURN(const db::ObservationQuery query, FromWire(*request));
     ASSIGN_OR_RETURN(const auto rows, client.ListObservations(query));
     for (size_t begin = 0; begin < rows.size(); begin += kBlock) {

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/number.h"
+#include "experiment/limits.h"
 #include "experiment/state.h"
 #include "service/katib_codec.h"
 #include "suggestion/algorithm.h"
@@ -367,10 +368,10 @@ TEST_F(KatibSuggestionTest, LimitsAreSaid) {
   request.set_current_request_number(kMostKatibSuggestions + 1);
   EXPECT_EQ(Ask(*stub_, request).status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   katib::Experiment wide = Bare("random");
-  for (int i = 0; i <= kMostKatibParameters; ++i) {
+  for (int i = 0; i <= experiment::kMaxParameters; ++i) {
     AddRange(wide, "x" + std::to_string(i), katib::DOUBLE, {"0", "1"});
   }
-  ExpectRefused(wide, "at most 1000 are searched");
+  ExpectRefused(wide, "at most 1000 are taken");
 }
 
 }  // namespace
