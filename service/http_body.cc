@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "base/message_check.h"
 #include "base/yaml_tree.h"
 #include "experiment/findings.h"
 #include "experiment/spec.h"
@@ -59,6 +60,7 @@ Status ReadBody(const HttpRequest& request, google::protobuf::Message& message) 
     if (!documents[0].broken) experiment::Walk(documents[0].root, message, findings);
   }
   if (findings.errors() == 0) experiment::CheckTable(message, "", findings);
+  if (const auto problem = FindProblem(message)) findings.Error(problem->path, problem->message);
   if (findings.errors() == 0) return absl::OkStatus();
   return BadSpec("the body is not as it should be", findings.Take());
 }

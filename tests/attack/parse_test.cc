@@ -293,6 +293,18 @@ TEST_F(ParseTest, TimesOfNoCalendarAreRefused) {
   ExpectAlive();
 }
 
+// attacks: HTTP POST /api/v1/namespaces/{namespace}/experiments/{name}:ask
+// attacks: HTTP POST /api/v1/namespaces/{namespace}/experiments/{name}/trials/{trial}:tell
+TEST_F(ParseTest, NulOverHttpIsRefusedToo) {
+  Serve();
+  MakeVictim();
+  const std::string one = "POST /api/v1/namespaces/red/experiments/victim";
+  EXPECT_EQ(InAMoment(one + ":ask", "{\"caller\": \"a\\u0000b\"}"), 400);
+  EXPECT_EQ(InAMoment(one + "/trials/1:tell", "{\"message\": \"a\\u0000\", \"end\": \"Failed\"}"),
+            400);
+  ExpectAlive();
+}
+
 // attacks: CRD spec.metricsCollectorSpec.source.filter.metricsFormat
 // attacks: CRD spec.trialTemplate.successCondition, CRD spec.trialTemplate.failureCondition
 // attacks: HTTP POST /api/v1/validate
