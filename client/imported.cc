@@ -11,9 +11,9 @@
 #include "absl/strings/str_cat.h"
 #include "base/number.h"
 #include "base/rng.h"
-#include "experiment/spec_limits.h"
 #include "experiment/objective.h"
 #include "experiment/spec.h"
+#include "experiment/spec_limits.h"
 #include "experiment/submit.h"
 #include "suggestion/space.h"
 

@@ -4,6 +4,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
+#include "base/json_text.h"
 #include "base/number.h"
 
 namespace shirabe::service {
@@ -83,7 +84,7 @@ StatusOr<PagePosition> ReadPosition(const Call& call) {
       !absl::WebSafeBase64Unescape(token.substr(1), &text)) {
     return NotOurs();
   }
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const Json json = ReadJsonOrDiscarded<Json>(text, kRequestJson);
   const bool shaped = json.is_array() && json.size() == 4 && json[0].is_string() &&
                       json[1].is_number_integer() && json[3].is_array();
   const auto order = shaped ? ReadOrder(json[2]) : std::nullopt;

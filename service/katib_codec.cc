@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/printable.h"
-#include "experiment/limits.h"
 #include "experiment/problem.h"
+#include "experiment/spec_limits.h"
 #include "experiment/validate.h"
 
 namespace shirabe::service {
@@ -32,7 +32,7 @@ Status AsStatus(experiment::Findings& findings) {
 Status CheckSearchRules(const v1::Experiment& ours) {
   const v1::ExperimentSpec& spec = ours.spec();
   experiment::Findings findings;
-  if (!experiment::CheckLimits(ours, findings)) return AsStatus(findings);
+  if (!experiment::CheckSpecLimits(ours, findings)) return AsStatus(findings);
   if (spec.objective().objective_metric_name().empty()) {
     findings.Error("spec.objective.objectiveMetricName", "is required: the metric to optimise");
   }

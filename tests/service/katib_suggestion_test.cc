@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "base/number.h"
-#include "experiment/limits.h"
+#include "experiment/spec_limits.h"
 #include "experiment/state.h"
 #include "service/katib_codec.h"
 #include "suggestion/algorithm.h"
