@@ -46,13 +46,13 @@ class Session : public Connection, public std::enable_shared_from_this<Session> 
 
   // http_session.cc: the request.
   void ReadHead();
-  void OnHead();
+  void OnHead();  // with what has come of it
   void TakeHead(RequestHead head);
   Status Admit(const RequestHead& head);
-  void Prove();
-  void AwaitBody();
+  void Prove();      // whose token it is
+  void AwaitBody();  // and say that it may come
   void OnBody();
-  Status TakeBody();
+  Status TakeBody();  // what has come of it
   void ReadOn(void (Session::*then)());
   void OnReadError(Error error);
   void Refuse(const Status& problem);
@@ -67,7 +67,7 @@ class Session : public Connection, public std::enable_shared_from_this<Session> 
   void OnPiece(StatusOr<Piece> piece);
   void SendPiece(const Piece& piece);
   void WaitForMore();
-  void WatchForEnd();
+  void WatchForEnd();  // of the other side
   void OnReadable();
   void OnTimer();
   void EndReply();
@@ -92,14 +92,14 @@ class Session : public Connection, public std::enable_shared_from_this<Session> 
   ConnectionTable::Seat seat_ = ConnectionTable::Seat::kTable;
   bool known_ = false;  // has shown a token that we know
   beast::flat_buffer buffer_;
-  bool begun_ = false;  // a request has begun to come in
-  std::optional<BodyReader> body_;
+  bool begun_ = false;              // a request has begun to come in
+  std::optional<BodyReader> body_;  // from the end of a head to the reply
   HttpRequest request_;
   Reception reception_;
   bool expects_continue_ = false;
-  Quota::Share body_share_;
+  Quota::Share body_share_;               // the bytes of it that were received
   std::shared_ptr<Suspended> suspended_;  // shared: see there
-  int64_t wait_ = 0;
+  int64_t wait_ = 0;                      // at host_.waits
   HttpReply reply_;
   std::string out_;  // what is being written
   bool keep_alive_ = false;
