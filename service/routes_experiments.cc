@@ -10,6 +10,7 @@
 #include "service/http_errors.h"
 #include "service/http_page.h"
 #include "service/http_patience.h"
+#include "service/http_patience.h"
 #include "service/routes.h"
 #include "service/waiting.h"
 
