@@ -10,7 +10,6 @@
 #include "service/http_errors.h"
 #include "service/http_page.h"
 #include "service/http_patience.h"
-#include "service/http_patience.h"
 #include "service/routes.h"
 #include "service/waiting.h"
 
