@@ -30,11 +30,17 @@ class Bulk {
   virtual Status ReleaseLeases(const std::vector<LeaseClaim>& claims) = 0;
   // How many experiments there are in a namespace, or in all ("").
   virtual StatusOr<int64_t> CountExperiments(const std::string& ns) = 0;
+  // Before an experiment is deleted, by the holder of its lease: removes at most so many of the
+  // rows that belong to it, the newest trials first, so that nobody waits long behind a write. True
+  // while there are more. Makes no revision.
+  virtual StatusOr<bool> RemoveRows(const LeaseClaim& claim, int64_t most) = 0;
 };
 
-// The same store; there must be such a side to it.
+// The same store; null if there is no such side to it.
+inline Bulk* FindBulk(Store& store) { return dynamic_cast<Bulk*>(&store); }
+// The same where there must be one.
 inline Bulk& BulkOf(Store& store) {
-  Bulk* const bulk = dynamic_cast<Bulk*>(&store);
+  Bulk* const bulk = FindBulk(store);
   CHECK(bulk != nullptr);
   return *bulk;
 }

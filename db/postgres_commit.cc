@@ -45,6 +45,7 @@ class Transaction {
  private:
   Status Commit(const Batch& batch, int64_t* revision);
   Status Acquire(const LeaseRequest& request, v1::Lease* lease);
+  Status RemoveRows(const LeaseClaim& claim, int64_t most);
   void Renew(const LeaseRenewal& renewal);
   void Release(const std::vector<LeaseClaim>& claims);
   void Delete(NameState* name);
@@ -66,6 +67,7 @@ Status Transaction::Read(const std::vector<PostgresRequest*>& requests) {
   for (const PostgresRequest* request : requests) {
     if (request->batch != nullptr) state_.Want(*request->batch);
     if (request->acquire != nullptr) state_.Want(request->acquire->experiment);
+    if (request->remove != nullptr) state_.Want(request->remove->experiment);
     if (request->renew != nullptr) state_.Want(HolderName(*request->renew));
     if (request->release == nullptr) continue;
     for (const LeaseClaim& claim : *request->release) state_.Want(claim.experiment);
@@ -89,6 +91,8 @@ Status Transaction::Read(const std::vector<PostgresRequest*>& requests) {
 void Transaction::Run(PostgresRequest* request) {
   if (request->batch != nullptr) {
     request->status = Commit(*request->batch, &request->revision);
+  } else if (request->remove != nullptr) {
+    request->status = RemoveRows(*request->remove, request->most);
   } else if (request->acquire != nullptr) {
     request->status = Acquire(*request->acquire, &request->lease);
   } else {
@@ -167,6 +171,15 @@ Status Transaction::Acquire(const LeaseRequest& request, v1::Lease* lease) {
   ASSIGN_OR_RETURN(*lease, GrantLease(request, name.lease));
   name.lease = *lease;
   writes_.SaveLease(name.id, name.lease);
+  wrote_ = true;
+  return absl::OkStatus();
+}
+
+Status Transaction::RemoveRows(const LeaseClaim& claim, int64_t most) {
+  const NameState& name = state_.Name(claim.experiment);
+  if (name.revision == 0) return NoExperiment(claim.experiment);
+  RETURN_IF_ERROR(CheckClaim(claim, name.lease));
+  writes_.RemoveRows(name.id, most);
   wrote_ = true;
   return absl::OkStatus();
 }

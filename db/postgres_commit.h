@@ -30,6 +30,8 @@ struct PostgresRequest {
   const Batch* batch = nullptr;  // has passed ValidateBatch
   const LeaseRequest* acquire = nullptr;
   const LeaseRenewal* renew = nullptr;
+  const LeaseClaim* remove = nullptr;  // rows of its experiment, so many of a table
+  int64_t most = 0;
   const std::vector<LeaseClaim>* release = nullptr;
   Status status{};
   int64_t revision = 0;

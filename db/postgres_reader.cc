@@ -68,6 +68,11 @@ constexpr char kLease[] =
     " (SELECT revision FROM experiment e WHERE e.id = n.id)"
     " FROM name n WHERE namespace = $1::text AND name = $2::text";
 constexpr char kLeases[] = "SELECT namespace, name, epoch FROM name WHERE holder = $1::text";
+constexpr char kHasRows[] = "SELECT EXISTS (SELECT FROM observation WHERE " SHIRABE_EXPERIMENT
+                            ") OR EXISTS (SELECT FROM event WHERE " SHIRABE_EXPERIMENT
+                            ") OR EXISTS (SELECT FROM checkpoint WHERE " SHIRABE_EXPERIMENT
+                            ") OR EXISTS (SELECT FROM attempt WHERE " SHIRABE_EXPERIMENT
+                            ") OR EXISTS (SELECT FROM trial WHERE " SHIRABE_EXPERIMENT ")";
 constexpr char kCount[] =
     "SELECT count(*) FROM name JOIN experiment USING (id) WHERE $1::text IN ('', namespace)";
 constexpr char kRevision[] = "SELECT revision FROM store WHERE id = 1";
@@ -231,6 +236,11 @@ StatusOr<std::vector<LeaseClaim>> ListLeases(const std::string& holder, Postgres
     leases.push_back({{result.Bytes(i, 0), result.Bytes(i, 1)}, result.Int(i, 2)});
   }
   return leases;
+}
+
+StatusOr<bool> HasRows(const ExperimentKey& key, PostgresConnection* db) {
+  ASSIGN_OR_RETURN(const PostgresResult result, db->Query(kHasRows, Params(key)));
+  return result.Int(0, 0) != 0;
 }
 
 StatusOr<int64_t> CountExperiments(const std::string& ns, PostgresConnection* db) {

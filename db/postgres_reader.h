@@ -27,6 +27,8 @@ StatusOr<std::vector<ObservationRow>> ListObservations(const ObservationQuery& q
 StatusOr<std::vector<v1::Event>> ListEvents(const EventQuery& query, PostgresConnection* db);
 StatusOr<std::vector<v1::Intent>> ListIntents(const ExperimentKey& key, PostgresConnection* db);
 StatusOr<int64_t> CountExperiments(const std::string& ns, PostgresConnection* db);
+// Whether any rows belong to it.
+StatusOr<bool> HasRows(const ExperimentKey& key, PostgresConnection* db);
 // All that it holds.
 StatusOr<std::vector<LeaseClaim>> ListLeases(const std::string& holder, PostgresConnection* db);
 StatusOr<v1::Lease> GetLease(const ExperimentKey& key, PostgresConnection* db);

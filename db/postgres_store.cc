@@ -81,6 +81,7 @@ class PostgresStore : public Store, public Bulk {
   StatusOr<v1::Lease> AcquireLease(const LeaseRequest& request) override;
   StatusOr<std::vector<LeaseClaim>> RenewLeases(const LeaseRenewal& renewal) override;
   Status ReleaseLeases(const std::vector<LeaseClaim>& claims) override;
+  StatusOr<bool> RemoveRows(const LeaseClaim& claim, int64_t most) override;
   Status ReleaseLease(const LeaseClaim& claim) override { return ReleaseLeases({claim}); }
 
  private:
@@ -136,6 +137,12 @@ StatusOr<std::vector<LeaseClaim>> PostgresStore::RenewLeases(const LeaseRenewal&
   PostgresRequest request{.renew = &renewal};
   RETURN_IF_ERROR(Write(&request));
   return Read([&](PostgresConnection* db) { return ListLeases(renewal.holder, db); });
+}
+
+StatusOr<bool> PostgresStore::RemoveRows(const LeaseClaim& claim, int64_t most) {
+  PostgresRequest request{.remove = &claim, .most = most};
+  RETURN_IF_ERROR(Write(&request));
+  return Read([&](PostgresConnection* db) { return HasRows(claim.experiment, db); });
 }
 
 Status PostgresStore::ReleaseLeases(const std::vector<LeaseClaim>& claims) {

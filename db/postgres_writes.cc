@@ -82,6 +82,17 @@ constexpr const char* kDeletions[] = {
     "DELETE FROM experiment WHERE id = $1::int8",
 };
 
+#define SHIRABE_REMOVE(table, order)                                      \
+  "DELETE FROM " table " WHERE ctid = ANY (ARRAY(SELECT ctid FROM " table \
+  " WHERE experiment = $1::int8" order " LIMIT $2::int8))"
+constexpr const char* kSomeRows[] = {
+    SHIRABE_REMOVE("observation", ""),
+    SHIRABE_REMOVE("event", ""),
+    SHIRABE_REMOVE("checkpoint", ""),
+    SHIRABE_REMOVE("attempt", " ORDER BY trial DESC"),
+    SHIRABE_REMOVE("trial", " ORDER BY number DESC"),
+};
+
 auto KeyOf(const PostgresObservation& row) {
   return std::tie(row.experiment, row.trial, row.attempt, row.step, row.metric);
 }
@@ -219,6 +230,11 @@ void PostgresWrites::Delete(const RowPlace& place) {
   Flush();
   for (const char* sql : kDeletions) db_->Send(sql, PostgresParams().Int(place.experiment));
   db_->Send(kDeleteName, PostgresParams().Int(place.experiment).Int(place.revision));
+}
+
+void PostgresWrites::RemoveRows(int64_t experiment, int64_t most) {
+  Flush();
+  for (const char* sql : kSomeRows) db_->Send(sql, PostgresParams().Int(experiment).Int(most));
 }
 
 void PostgresWrites::Write(const char* sql, Columns* columns) {

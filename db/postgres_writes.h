@@ -55,6 +55,8 @@ class PostgresWrites {
   void Supersede(int64_t experiment, const Batch::Supersede& supersede,
                  const std::map<int64_t, int64_t>& counts);
   void Delete(const RowPlace& place);
+  // Of each table so many, the newest trials first.
+  void RemoveRows(int64_t experiment, int64_t most);
   // Sends what was gathered; its results come with the connection's next Receive.
   void Flush();
 

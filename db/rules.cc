@@ -180,6 +180,12 @@ Status CheckEpoch(const Batch& batch, const v1::Lease& lease) {
       lease.epoch(), "), and this write was made ", writer, ": acquire the lease first"));
 }
 
+Status CheckClaim(const LeaseClaim& claim, const v1::Lease& lease) {
+  Batch deletion{.experiment = claim.experiment, .epoch = claim.epoch};
+  deletion.delete_experiment = true;
+  return CheckEpoch(deletion, lease);
+}
+
 StatusOr<v1::Lease> GrantLease(const LeaseRequest& request, const v1::Lease& lease) {
   CHECK(!request.holder.empty());
   const bool free = lease.holder().empty();

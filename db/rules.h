@@ -29,6 +29,9 @@ bool Creates(const Batch& batch);
 // write and was not written under the present epoch.
 Status CheckEpoch(const Batch& batch, const v1::Lease& lease);
 
+// The same for whoever makes room for its deletion.
+Status CheckClaim(const LeaseClaim& claim, const v1::Lease& lease);
+
 // The lease after `request`: renewed, or with the next epoch. kAlreadyExists if another holds it.
 StatusOr<v1::Lease> GrantLease(const LeaseRequest& request, const v1::Lease& lease);
 

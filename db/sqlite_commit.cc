@@ -14,7 +14,6 @@ namespace {
 
 // A program can print a new metric with every line; what we remember of them stays bounded.
 constexpr size_t kMaxMetrics = 1 << 16;
-constexpr absl::Duration kForgetHoldersAfter = absl::Hours(24);
 
 // How a record of one kind is written: the parameters are its key, its filter columns, revision,
 // body and, in an update, the revision expected.
@@ -316,15 +315,6 @@ StatusOr<int64_t> AddName(const ExperimentKey& key, Connection* db) {
   return insert.Int(0);
 }
 
-Status SaveLease(const v1::Lease& lease, int64_t id, Connection* db) {
-  return db->Prepare("UPDATE name SET epoch = ?, holder = ?, expiry = ? WHERE id = ?")
-      .Bind(lease.epoch())
-      .Bind(lease.holder())
-      .Bind(absl::ToUnixNanos(FromProto(lease.expiry())))
-      .Bind(id)
-      .Run();
-}
-
 }  // namespace
 
 StatusOr<int64_t> CommitBatch(const Batch& batch, WriteSession* session) {
@@ -346,43 +336,6 @@ StatusOr<int64_t> CommitBatch(const Batch& batch, WriteSession* session) {
     RETURN_IF_ERROR(SaveLease(LeaseAfterDeletion(name.lease), name.id, session->db));
   }
   return session->revision;
-}
-
-StatusOr<v1::Lease> AcquireLease(const LeaseRequest& request, WriteSession* session) {
-  ASSIGN_OR_RETURN(const NameRow name, FindName(request.experiment, session->db));
-  if (name.revision == 0) return NoExperiment(request.experiment);
-  ASSIGN_OR_RETURN(v1::Lease lease, GrantLease(request, name.lease));
-  RETURN_IF_ERROR(SaveLease(lease, name.id, session->db));
-  return lease;
-}
-
-Status RenewLeases(const LeaseRenewal& renewal, WriteSession* session) {
-  // Those of processes that ended long ago.
-  RETURN_IF_ERROR(session->db
-                      ->Prepare("DELETE FROM name WHERE namespace = '' AND name >= 'holder:'"
-                                " AND name < 'holder;' AND expiry < ?")
-                      .Bind(absl::ToUnixNanos(renewal.now - kForgetHoldersAfter))
-                      .Run());
-  return session->db
-      ->Prepare(
-          "INSERT INTO name(namespace, name, expiry) VALUES ('', 'holder:' || ?, ?)"
-          " ON CONFLICT (namespace, name) DO UPDATE SET expiry = excluded.expiry")
-      .Bind(renewal.holder)
-      .Bind(absl::ToUnixNanos(renewal.now + renewal.ttl))
-      .Run();
-}
-
-Status ReleaseLeases(const std::vector<LeaseClaim>& claims, WriteSession* session) {
-  for (const LeaseClaim& claim : claims) {
-    RETURN_IF_ERROR(session->db
-                        ->Prepare("UPDATE name SET holder = '', expiry = 0"
-                                  " WHERE namespace = ? AND name = ? AND epoch = ?")
-                        .Bind(claim.experiment.ns)
-                        .Bind(claim.experiment.name)
-                        .Bind(claim.epoch)
-                        .Run());
-  }
-  return absl::OkStatus();
 }
 
 }  // namespace shirabe::db

@@ -95,6 +95,9 @@ class SqliteStore : public Store, public Bulk {
         writer->Run([&](WriteSession* session) { return db::RenewLeases(renewal, session); }));
     return Read([&](Connection* db) { return ListLeases(renewal.holder, db); });
   }
+  StatusOr<bool> RemoveRows(const LeaseClaim& claim, int64_t most) override {
+    return Write<bool>([&](WriteSession* session) { return db::RemoveRows(claim, most, session); });
+  }
   Status ReleaseLease(const LeaseClaim& claim) override { return ReleaseLeases({claim}); }
   Status ReleaseLeases(const std::vector<LeaseClaim>& claims) override {
     ASSIGN_OR_RETURN(SqliteWriter * writer, Writer());

@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_format.h"
 #include "base/log.h"
-#include "db/lease_lost.h"
 #include "experiment/asks.h"
 #include "experiment/ingest.h"
 #include "experiment/request.h"
@@ -17,9 +16,7 @@ namespace {
 constexpr absl::Duration kMinCollectInterval = absl::Milliseconds(250);
 constexpr absl::Duration kMaxCollectInterval = absl::Seconds(1);
 constexpr absl::Duration kUnreadPatience = absl::Seconds(30);
-constexpr absl::Duration kNoteStartAfter = absl::Milliseconds(50);
-constexpr absl::Duration kLook = absl::Milliseconds(400);         // at what is on its way
-constexpr absl::Duration kVerifyPause = absl::Milliseconds(100);  // a checkpoint is being verified
+constexpr absl::Duration kLook = absl::Milliseconds(400);  // at what is on its way
 
 // The end of an attempt that was told is as good as one that was seen.
 void SeeTold(const Live& live, absl::Duration monotonic, trial::Sighting& sighting) {
@@ -54,7 +51,7 @@ StatusOr<ReconcileResult> Pass::Run() {
   RETURN_IF_ERROR(Act());
   result_.idle = std::none_of(state_.live().begin(), state_.live().end(),
                               [](const auto& entry) { return entry.second.open.has_value(); });
-  result_.ended = delete_ || (IsEnded(state_.experiment()) && result_.idle);
+  result_.ended = delete_ || (IsEnded(state_.experiment()) && result_.idle && !removing_);
   if (!result_.ended) LookAgain();
   return result_;
 }
@@ -78,19 +75,6 @@ void Pass::TakePauses() {
     live.start_again = absl::ZeroDuration();
     if (!live.started) live.wait.since.reset();
   }
-}
-
-// A Commit proves that the lease is still ours; a pass that writes nothing but starts something (a
-// Start that had no room before) must ask, or an old owner could start what the new one has closed.
-Status Pass::CommitOrCheckLease() {
-  if (state_.Changed()) return state_.Commit(*options_.store);
-  const auto to_start = [](const auto& entry) {
-    return entry.second.open && !entry.second.started;
-  };
-  if (std::none_of(state_.live().begin(), state_.live().end(), to_start)) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const v1::Lease lease, options_.store->GetLease(state_.key()));
-  if (lease.epoch() == state_.epoch()) return absl::OkStatus();
-  return db::LeaseLostError("the lease went to " + lease.holder());
 }
 
 void Pass::TakeReports() {
@@ -276,99 +260,6 @@ bool Pass::GiveUpReading(Live& live, const Status& unreadable) {
   if (!never && monotonic_ - *live.unread_since < kUnreadPatience) return false;
   RequestStop(live, never ? v1::APP_ERROR : v1::INFRASTRUCTURE, Message(unreadable));
   return true;
-}
-
-// ---- after the commit --------------------------------------------------------------------------
-
-Status Pass::Act() {
-  trims_.Run();
-  for (const AttemptKey& key : forget_) {
-    Step();
-    options_.executor->Forget(key);
-  }
-  if (delete_) {
-    // First what only this pass knows of; files are removed again if that fails: see the
-    // controller.
-    options_.executor->CleanVolume(state_.key(), state_.experiment().spec());
-    return options_.executor->RemoveFiles(state_.key());
-  }
-  // What has ended has left its place: whoever waits longest asks for it first, in his pause or
-  // not, or a newer trial would take it each time.
-  if (!forget_.empty()) {
-    for (auto& [number, live] : state_.live()) live.start_again = absl::ZeroDuration();
-  }
-  for (const v1::Checkpoint& checkpoint : prune_) {
-    Step();
-    options_.executor->Prune(checkpoint);
-  }
-  for (auto& [number, live] : state_.live()) {
-    if (!live.open) continue;
-    Step();
-    if (live.open->record.has_stop()) {
-      RETURN_IF_ERROR(SendStop(live));
-    } else {
-      StartOpen(live);
-    }
-  }
-  Step();
-  return absl::OkStatus();
-}
-
-Status Pass::SendStop(Live& live) {
-  const v1::Attempt& attempt = live.open->record;
-  const bool at_once = mode_.stop_now || state_.ending_verb == v1::Intent::CANCEL ||
-                       state_.ending_verb == v1::Intent::DELETE;
-  if (live.stop_sent && (live.stop_now || !at_once)) return absl::OkStatus();
-  const absl::Duration grace = at_once ? absl::ZeroDuration() : GraceOf(state_.experiment());
-  RETURN_IF_ERROR(options_.executor->Stop(KeyOf(state_, attempt), attempt.stop().cause(), grace));
-  live.stop_sent = true;
-  live.stop_now = at_once;  // until then a second request may shorten it
-  Requeue(kMinCollectInterval);
-  return absl::OkStatus();
-}
-
-// A checkpoint may be large: nobody copies it to a machine that is not there.
-Status Pass::Start(const trial::AttemptRequest& request) {
-  if (!request.resume.empty()) {
-    const trial::Offer offer = options_.executor->Quote(request.trial_spec, request.placing);
-    if (!offer.waiting.empty()) return absl::ResourceExhaustedError(offer.waiting);
-  }
-  const Status status = options_.executor->Start(request);
-  Step();
-  return status;
-}
-
-void Pass::StartOpen(Live& live) {
-  if (live.started || live.open->record.state() != v1::ATTEMPT_CREATED) return;
-  if (monotonic_ < live.start_again) return Requeue(live.start_again - monotonic_);
-  auto request = RequestFor(state_, live, options_.working_dir);
-  Status status = request.status();
-  if (request.ok()) {
-    auto resume = ResumeFrom(live);
-    status = resume.status();
-    if (resume.ok()) {
-      request->resume = *std::move(resume);
-      status = Start(*request);
-    }
-  }
-  if (status.ok()) {
-    live.started = true;
-    // A caller waits for his trial; a program's start is not to be seen sooner.
-    const bool asked = state_.experiment().spec().shirabe().ask_and_tell();
-    return Requeue(asked ? absl::ZeroDuration() : kNoteStartAfter);
-  }
-  if (absl::IsResourceExhausted(status) || absl::IsUnavailable(status)) {
-    SayWaiting(live, Message(status));
-    const bool soon = absl::IsUnavailable(status) && !request->resume.empty();
-    const absl::Duration pause = soon ? kVerifyPause : live.wait.Pause(monotonic_, kRoomPause);
-    live.start_again = monotonic_ + pause;
-    return Requeue(pause);
-  }
-  // Something is in the way of this attempt alone; it is closed without having run.
-  if (absl::IsDataLoss(status)) return RequestStop(live, v1::APP_ERROR, Message(status));
-  // Every trial would fail in the same way, so the experiment does, and says why.
-  state_.mutable_status().mutable_shirabe()->set_fatal(Message(status));
-  Requeue(absl::ZeroDuration());
 }
 
 void Pass::Step() {

@@ -99,6 +99,7 @@ class Pass {
 
   // The commit, and what comes after it.
   void LookAgain();
+  StatusOr<bool> RemoveRows();
   Status CommitOrCheckLease();
   Status Act();
   Status SendStop(Live& live);
@@ -122,6 +123,7 @@ class Pass {
   std::vector<v1::Checkpoint> prune_;  // recorded as gone in this pass
   LogTrims trims_;                     // after the commit
   bool delete_ = false;
+  bool removing_ = false;  // what belongs to it, before it is deleted
   ReconcileResult result_;
 };
 

@@ -1,4 +1,4 @@
-// What db/store.h promises of all leases of a holder at once, and of counting experiments.
+// What db/bulk.h promises: all leases of a holder at once, counting experiments, removing rows.
 #include <algorithm>
 
 #include "db/bulk.h"
@@ -117,6 +117,48 @@ TEST_P(StoreRenewalContract, HoldersAreNoExperiments) {
   EXPECT_THAT(Must(store_->ListExperiments("")), SizeIs(1));
   EXPECT_TRUE(absl::IsNotFound(store_->GetLease({"", "holder:a"}).status()));
   EXPECT_TRUE(absl::IsNotFound(store_->GetExperiment({"", "holder:a"}).status()));
+}
+
+TEST_P(StoreRenewalContract, RemovesRowsInSteps) {
+  CreateWithTrial();
+  Batch batch = For();
+  batch.trials = {{Trial(2), 0}, {Trial(3), 0}};
+  for (int trial = 1; trial <= 3; ++trial) batch.attempts.push_back({Attempt(trial, 1), 0});
+  batch.checkpoints = {{Checkpoint(1, 1, 1), 0}};
+  for (int step = 0; step < 7; ++step) batch.observations.push_back(Row(step, "loss", step));
+  batch.events = {Event("one"), Event("two")};
+  MustCommit(batch);
+  Create({"default", "other"});
+  ASSERT_TRUE(Acquire("a").ok());
+  const int64_t revision = *store_->Revision();
+  const Status theirs = BulkOf(*store_).RemoveRows({kMnist, 2}, 4).status();
+  if (CanShare()) {
+    EXPECT_TRUE(absl::IsFailedPrecondition(theirs)) << theirs;
+    EXPECT_TRUE(absl::IsNotFound(BulkOf(*store_).RemoveRows({{"no", "such"}, 1}, 4).status()));
+  }
+
+  int steps = 1;
+  while (Must(BulkOf(*store_).RemoveRows({kMnist, 1}, 4)) && steps < 100) {
+    ++steps;
+    const std::vector<int64_t> numbers = Numbers({.experiment = kMnist});
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      EXPECT_EQ(numbers[i], static_cast<int64_t>(i) + 1) << "there are no gaps on the way";
+    }
+  }
+  EXPECT_LT(steps, 100);
+  if (CanShare()) {
+    EXPECT_GT(steps, 1);
+    EXPECT_THAT(Observations(), IsEmpty());
+    EXPECT_THAT(Numbers({.experiment = kMnist}), IsEmpty());
+    EXPECT_THAT(Must(store_->ListEvents({.experiment = kMnist})), IsEmpty());
+  }
+  EXPECT_EQ(*store_->Revision(), revision);
+  EXPECT_TRUE(store_->GetExperiment(kMnist).ok()) << "it is there until it is deleted";
+  batch = For();
+  batch.epoch = 1;
+  batch.delete_experiment = true;
+  MustCommit(batch);
+  EXPECT_TRUE(store_->GetExperiment({"default", "other"}).ok());
 }
 
 TEST_P(StoreRenewalContract, CountsExperiments) {

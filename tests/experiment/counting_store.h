@@ -32,6 +32,9 @@ class CountingStore : public db::Store, public db::Bulk {
     ++renewed;
     return db::BulkOf(*store_).RenewLeases(renewal);
   }
+  StatusOr<bool> RemoveRows(const db::LeaseClaim& claim, int64_t most) override {
+    return db::BulkOf(*store_).RemoveRows(claim, most);
+  }
   StatusOr<v1::Lease> GetLease(const ExperimentKey& key) override {
     ++reads;
     return store_->GetLease(key);
