@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_split.h"
 #include "base/file.h"
+#include "base/keys.h"
 #include "trial/checkpoint_folder.h"
 #include "trial/layout.h"
 
@@ -55,7 +56,7 @@ Status MakeHomeFolders(const Pod& pod) {
   std::vector<std::string> wanted = {own.checkpoint_dir, own.output_dir};
   // One that is gone is empty then, which is found where it is read.
   for (const v1::Checkpoint& checkpoint : pod.config.resume()) {
-    RETURN_IF_ERROR(trial::ValidateKey(trial::KeyOf(checkpoint)));
+    RETURN_IF_ERROR(ValidateKey(trial::KeyOf(checkpoint)));
     wanted.push_back(layout.Paths(trial::KeyOf(checkpoint)).checkpoint_dir);
   }
   const Fd home(open(layout.home().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
