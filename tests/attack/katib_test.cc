@@ -157,7 +157,7 @@ TEST_F(KatibAttackTest, GetSuggestionsHasLimitsOfSize) {
   Serve();
   katib::GetSuggestionsRequest many = Request("random", 1, 1);
   many.set_current_request_number(2'000'000'000);
-  EXPECT_EQ(Ask(many, kRedToken).error_code(), StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(Ask(many, kRedToken).error_code(), StatusCode::INVALID_ARGUMENT);
   many.set_current_request_number(-1);
   EXPECT_EQ(Ask(many, kRedToken).error_code(), StatusCode::INVALID_ARGUMENT);
   katib::GetSuggestionsRequest wide = Request("random", 0, 1);

@@ -33,7 +33,8 @@ void PointAtSecret(Message& message, int depth) {
   const auto& reflection = *message.GetReflection();
   const std::map<std::string, std::string> texts = {
       {"namespace", "red"}, {"name", "secret"},  {"experiment", "secret"},
-      {"value", "1"},       {"caller", "thief"}, {"trial_name", "red/secret-1"}};
+      {"value", "1"},       {"caller", "thief"}, {"trial_name", "red/secret-1"},
+      {"objective", "{}"},  {"parameters", "[]"}};
   for (int i = 0; i < type.field_count(); ++i) {
     const FieldDescriptor* field = type.field(i);
     if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE && depth > 0) {
