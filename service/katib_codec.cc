@@ -82,10 +82,15 @@ StatusOr<suggestion::KatibHistory> ReadHistory(const KatibSearch& search,
     return absl::InvalidArgumentError(
         absl::StrCat("current_request_number is ", wanted, "; ask for 1 or more"));
   }
-  if (wanted > kMostKatibSuggestions || request.trials_size() > kMostKatibTrials) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "the request has ", request.trials_size(), " trials and asks for ", wanted,
-        " suggestions; at most ", kMostKatibTrials, " and ", kMostKatibSuggestions, " are taken"));
+  if (wanted > kMostKatibSuggestions) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("current_request_number: ", wanted, " suggestions are more than ",
+                     kMostKatibSuggestions, ": ask for fewer at a time"));
+  }
+  if (request.trials_size() > kMostKatibTrials) {
+    return absl::ResourceExhaustedError(absl::StrCat("the request has ", request.trials_size(),
+                                                     " trials; at most ", kMostKatibTrials,
+                                                     " are taken"));
   }
   suggestion::KatibHistory known =
       suggestion::ReadTrials(search.space, search.experiment.spec().objective(), request.trials());

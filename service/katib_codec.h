@@ -19,7 +19,7 @@ namespace katib = ::api::v1::beta1;
 
 // More than these make an answer that nobody waits for.
 inline constexpr int kMostKatibTrials = 100'000;
-inline constexpr int kMostKatibSuggestions = 10'000;
+inline constexpr int kMostKatibSuggestions = 1000;
 
 struct KatibSearch {
   v1::Experiment experiment;

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/str_cat.h"
 #include "base/message_check.h"
 #include "experiment/state.h"
 #include "proto/katib/v1beta1/api.grpc.pb.h"
@@ -44,8 +43,6 @@ void TellAll(grpc::ServerContext& context, const suggestion::KatibHistory& known
   if (known.left_out > 0) Tell(context, "shirabe-left-out", std::to_string(known.left_out));
 }
 
-constexpr int kMostSuggestions = 1000;  // in one answer
-
 class KatibSuggestion : public katib::Suggestion::Service {
  public:
   KatibSuggestion(KatibGate gate, SuggestionTurns* turns) : gate_(std::move(gate)), turns_(turns) {}
@@ -81,11 +78,6 @@ class KatibSuggestion : public katib::Suggestion::Service {
   static Status Suggest(const katib::GetSuggestionsRequest& request, grpc::ServerContext& context,
                         katib::GetSuggestionsReply& reply) {
     RETURN_IF_ERROR(CheckMessage(request));
-    if (request.current_request_number() > kMostSuggestions) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "current_request_number: ", request.current_request_number(),
-          " suggestions are more than ", kMostSuggestions, ": ask for fewer at a time"));
-    }
     ASSIGN_OR_RETURN(const KatibSearch search, ReadSearch(request.experiment()));
     ASSIGN_OR_RETURN(const suggestion::KatibHistory known, ReadHistory(search, request));
     if (request.current_request_number() == 0) return absl::OkStatus();

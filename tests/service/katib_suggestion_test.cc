@@ -366,7 +366,7 @@ TEST_F(KatibSuggestionTest, LimitsAreSaid) {
   auto request = Request(Mixed("random"), -1);
   EXPECT_EQ(Ask(*stub_, request).status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   request.set_current_request_number(kMostKatibSuggestions + 1);
-  EXPECT_EQ(Ask(*stub_, request).status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(Ask(*stub_, request).status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   katib::Experiment wide = Bare("random");
   for (int i = 0; i <= experiment::kMaxParameters; ++i) {
     AddRange(wide, "x" + std::to_string(i), katib::DOUBLE, {"0", "1"});
