@@ -168,6 +168,27 @@ StatusOr<Place> PlaceOf(const std::string& root, const std::string& path) {
   return place;
 }
 
+StatusOr<Fd> OpenIn(const Place& place, const std::string& shown, int access, unsigned mode) {
+  const int folder = place.folder.get();
+  const std::string& name = place.name;
+  RETURN_IF_ERROR(NamesOf(name, shown).status());
+  // Opening a device can do something to it: it is looked at before.
+  struct stat info;
+  if (fstatat(folder, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0) {
+    if (!S_ISREG(info.st_mode)) return NotRegular(shown, KindOf(info));
+  } else if (errno != ENOENT || (access & O_CREAT) == 0) {
+    return Refused(shown, errno);
+  }
+  Fd fd(openat(folder, name.c_str(), access | kFile, mode));
+  if (!fd.valid() && errno == ELOOP) return NotRegular(shown, "a symbolic link");
+  if (!fd.valid()) return Refused(shown, errno);
+  if (fstat(fd.get(), &info) != 0) return ErrnoStatus("cannot examine " + shown, errno);
+  if (!S_ISREG(info.st_mode)) return NotRegular(shown, KindOf(info));
+  // A program may be given it.
+  if ((access & O_ACCMODE) != O_RDONLY) fcntl(fd.get(), F_SETFL, access & O_APPEND);
+  return fd;
+}
+
 StatusOr<std::string> ReadAll(const Fd& fd, const std::string& path, int64_t max_bytes) {
   std::string contents;
   char buffer[1 << 14];
@@ -186,33 +207,10 @@ StatusOr<std::string> ReadAll(const Fd& fd, const std::string& path, int64_t max
 
 }  // namespace
 
-StatusOr<Fd> OpenFileAt(int folder, const std::string& name, const std::string& shown, int access,
-                        unsigned mode) {
-  RETURN_IF_ERROR(NamesOf(name, shown).status());
-  if (name.find('/') != std::string::npos) {
-    return absl::InvalidArgumentError("cannot open " + shown + ": it is no plain name");
-  }
-  // Opening a device can do something to it: it is looked at before.
-  struct stat info;
-  if (fstatat(folder, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0) {
-    if (!S_ISREG(info.st_mode)) return NotRegular(shown, KindOf(info));
-  } else if (errno != ENOENT || (access & O_CREAT) == 0) {
-    return Refused(shown, errno);
-  }
-  Fd fd(openat(folder, name.c_str(), access | kFile, mode));
-  if (!fd.valid() && errno == ELOOP) return NotRegular(shown, "a symbolic link");
-  if (!fd.valid()) return Refused(shown, errno);
-  if (fstat(fd.get(), &info) != 0) return ErrnoStatus("cannot examine " + shown, errno);
-  if (!S_ISREG(info.st_mode)) return NotRegular(shown, KindOf(info));
-  // A program may be given it.
-  if ((access & O_ACCMODE) != O_RDONLY) fcntl(fd.get(), F_SETFL, access & O_APPEND);
-  return fd;
-}
-
 StatusOr<Fd> OpenBeneath(const std::string& root, const std::string& path, int access,
                          unsigned mode) {
   ASSIGN_OR_RETURN(const Place place, PlaceOf(root, path));
-  return OpenFileAt(place.folder.get(), place.name, path, access, mode);
+  return OpenIn(place, path, access, mode);
 }
 
 StatusOr<Fd> OpenFolderBeneath(const std::string& root, const std::string& path) {

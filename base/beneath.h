@@ -27,10 +27,6 @@ StatusOr<Fd> OpenBeneath(const std::string& root, const std::string& path, int a
                          unsigned mode = 0600);
 StatusOr<Fd> OpenFolderBeneath(const std::string& root, const std::string& path);
 
-// The same of one name in a folder that is open; `shown` stands for it in errors.
-StatusOr<Fd> OpenFileAt(int folder, const std::string& name, const std::string& shown,
-                        int access = 0, unsigned mode = 0600);
-
 // A small file, whole. kResourceExhausted if it is larger than `max_bytes`.
 StatusOr<std::string> ReadBeneath(const std::string& root, const std::string& path,
                                   int64_t max_bytes);

@@ -10,7 +10,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
-#include "base/log.h"
 #include "base/process_id.h"
 #include "client/actor.h"
 #include "client/asked.h"
@@ -391,13 +390,7 @@ StatusOr<experiment::Reported> StoreClient::Tell(const experiment::Report& repor
 
 StatusOr<std::unique_ptr<LocalClient>> LocalClient::Open(LocalOptions options) {
   const bool empty = options.read_only && IsStillAbsent(options.place);
-  if (!options.read_only) {
-    // What cannot be kept there is said by whoever needs it.
-    const Status kept = trial::Layout(options.place.home).KeepPrivate();
-    if (!kept.ok()) {
-      Log(LogLevel::kWarning, "the data directory is not private", {{"error", Message(kept)}});
-    }
-  }
+  if (!options.read_only) trial::Layout(options.place.home).KeepPrivate();
   ASSIGN_OR_RETURN(auto store, db::Open(empty ? "memory:" : options.place.db, options.read_only));
   return std::make_unique<StoreClient>(std::move(store), std::move(options));
 }

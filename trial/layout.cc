@@ -102,15 +102,15 @@ AttemptPaths Layout::Paths(const AttemptKey& key) const {
           .output_dir = trial + "/output"};
 }
 
-Status Layout::KeepPrivate() const {
-  RETURN_IF_ERROR(MakeDirs(std::filesystem::path(home_).parent_path().string()));
-  ASSIGN_OR_RETURN(const bool home, MakePrivate(home_, IsPlainlyOurs(home_)));
-  if (home) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const bool trials, MakePrivate(home_ + "/trials", /*change=*/true));
-  if (trials) return absl::OkStatus();
-  Log(LogLevel::kWarning, "others on this machine can read logs and checkpoints: chmod 700 it",
-      {{"directory", home_}});
-  return absl::OkStatus();
+void Layout::KeepPrivate() const {
+  auto kept = [this]() -> StatusOr<bool> {
+    RETURN_IF_ERROR(MakeDirs(std::filesystem::path(home_).parent_path().string()));
+    ASSIGN_OR_RETURN(const bool home, MakePrivate(home_, IsPlainlyOurs(home_)));
+    return home ? StatusOr<bool>(true) : MakePrivate(home_ + "/trials", /*change=*/true);
+  }();
+  if (kept.ok() && *kept) return;
+  Log(LogLevel::kWarning, "others on this machine may read logs and checkpoints: chmod 700 it",
+      {{"directory", home_}, {"error", Message(kept.status())}});
 }
 
 StatusOr<bool> Layout::Create(const AttemptKey& key) const {

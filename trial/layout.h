@@ -39,7 +39,8 @@ class Layout {
   // Makes the data directory one that only its owner can look into, and so all that lies in it:
   // logs, parameters, checkpoints. One that is there already is changed if it is plainly ours (it
   // is called shirabe, or is empty); in others only what lies below `trials` is kept from others.
-  Status KeepPrivate() const;
+  // What it cannot do is logged; whoever needs the directory will fail with the reason.
+  void KeepPrivate() const;
 
   // Deletes the files of an experiment, or of one trial. kFailedPrecondition if a directory on the
   // way is a symbolic link: what it points to is not ours to delete.

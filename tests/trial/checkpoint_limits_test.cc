@@ -124,15 +124,15 @@ TEST(LayoutTest, TheDataDirectoryIsItsOwnersAlone) {
     fs::create_directory(path);
     fs::permissions(path, static_cast<fs::perms>(permissions));
   };
-  EXPECT_TRUE(Layout(folder + "/new/one").KeepPrivate().ok());
+  Layout(folder + "/new/one").KeepPrivate();
   EXPECT_EQ(mode(folder + "/new/one"), 0700);
   make(folder + "/shirabe", 0755);
   std::ofstream(folder + "/shirabe/shirabe.db").put('x');
-  EXPECT_TRUE(Layout(folder + "/shirabe").KeepPrivate().ok());
+  Layout(folder + "/shirabe").KeepPrivate();
   EXPECT_EQ(mode(folder + "/shirabe"), 0700) << "one of an earlier release";
   make(folder + "/shared", 0755);
   make(folder + "/shared/trials", 0755);
-  EXPECT_TRUE(Layout(folder + "/shared").KeepPrivate().ok());
+  Layout(folder + "/shared").KeepPrivate();
   EXPECT_EQ(mode(folder + "/shared"), 0755) << "not plainly ours";
   EXPECT_EQ(mode(folder + "/shared/trials"), 0700);
   EXPECT_TRUE(RemoveAll(folder).ok());
