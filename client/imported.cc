@@ -317,6 +317,8 @@ StatusOr<db::Batch> MakeBatch(const std::string& ns, Imported& imported, absl::T
   }
   builder.batch.experiment = experiment::KeyOf(builder.experiment);
   v1::Event made;
+  made.set_namespace_(ns);
+  made.set_experiment(imported.name);
   made.set_reason("ExperimentImported");
   made.set_message(absl::StrCat(builder.batch.trials.size(), " trials of ", imported.source));
   *made.mutable_actor() = builder.experiment.status().shirabe().created_by();

@@ -48,6 +48,8 @@ void PointAtSecret(Message& message, int depth) {
     } else if (const auto text = texts.find(field->name());
                text != texts.end() && field->cpp_type() == FieldDescriptor::CPPTYPE_STRING) {
       reflection.SetString(&message, field, text->second);
+    } else if (field->name() == "phase") {
+      reflection.SetEnumValue(&message, field, v1::TRIAL_SUCCEEDED);
     } else if (field->name() == "number" && field->cpp_type() == FieldDescriptor::CPPTYPE_INT64) {
       reflection.SetInt64(&message, field, 1);
     } else if (field->name() == "attempt" && field->cpp_type() == FieldDescriptor::CPPTYPE_INT32) {

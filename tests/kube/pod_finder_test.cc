@@ -19,7 +19,10 @@ class PodFinderTest : public testing::Test {
       : server_([this](FakeExchange& exchange) {
           asked_ = exchange.request().query.at("fieldSelector");
           if (broken_) return exchange.Reply(500, "{}");
-          exchange.Reply(200, Json({{"kind", "PodList"}, {"items", pods_}}).dump());
+          exchange.Reply(200, Json({{"kind", "PodList"},
+                                    {"metadata", {{"resourceVersion", "1"}}},
+                                    {"items", pods_}})
+                                  .dump());
         }),
         client_(Client::Create(server_.config(), RealClock(),
                                {.backoff = absl::Milliseconds(1), .tries = 2})
