@@ -17,6 +17,7 @@
 #include "client/leftovers.h"
 #include "client/namespace_records.h"
 #include "client/suggest.h"
+#include "client/unversioned.h"
 #include "client/words.h"
 #include "db/bulk.h"
 #include "trial/host_paths.h"
@@ -31,22 +32,6 @@ constexpr absl::Duration kPoll = absl::Milliseconds(50);
 // How long a new experiment waits for the files of one of its name that was deleted.
 constexpr absl::Duration kLeaving = absl::Seconds(3);
 constexpr absl::Duration kTellPatience = absl::Seconds(20);
-
-// The records of a list, without their revisions.
-template <class Record>
-StatusOr<std::vector<Record>> Records(StatusOr<std::vector<db::Versioned<Record>>> list) {
-  RETURN_IF_ERROR(list.status());
-  std::vector<Record> records;
-  records.reserve(list->size());
-  for (db::Versioned<Record>& item : *list) records.push_back(std::move(item.record));
-  return records;
-}
-
-template <class Record>
-StatusOr<Record> OneRecord(StatusOr<db::Versioned<Record>> item) {
-  RETURN_IF_ERROR(item.status());
-  return std::move(item->record);
-}
 
 // Who runs an experiment while something is asked of it: the attached controller, one of our own
 // for that time, or (null) another process.

@@ -175,8 +175,8 @@ fault_namespace() {
 
 cluster load "$("$HERE/images.sh" tiny)"
 install_shirabe
-[ $# != 0 ] || set -- controller_killed control_plane api_server_away nosy by_hand eviction suspended taint partition \
-  deleted namespace
+[ $# != 0 ] || set -- controller_killed control_plane api_server_away nosy by_hand eviction \
+  suspended taint partition deleted namespace
 for fault; do
   step "$fault"
   "fault_$fault"

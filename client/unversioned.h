@@ -1,0 +1,29 @@
+// What a store reads, without the revisions that only whoever writes needs. Used by the client over
+// a store. Pure functions.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "db/store.h"
+
+namespace shirabe::client {
+
+// The records of a list, without their revisions.
+template <class Record>
+StatusOr<std::vector<Record>> Records(StatusOr<std::vector<db::Versioned<Record>>> list) {
+  RETURN_IF_ERROR(list.status());
+  std::vector<Record> records;
+  records.reserve(list->size());
+  for (db::Versioned<Record>& item : *list) records.push_back(std::move(item.record));
+  return records;
+}
+
+template <class Record>
+StatusOr<Record> OneRecord(StatusOr<db::Versioned<Record>> item) {
+  RETURN_IF_ERROR(item.status());
+  return std::move(item->record);
+}
+
+}  // namespace shirabe::client

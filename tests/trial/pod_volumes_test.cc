@@ -1,0 +1,214 @@
+// What a pod of an attempt mounts, and what none of its containers may.
+#include "trial/pod_volumes.h"
+
+#include "absl/strings/escaping.h"
+#include "tests/trial/pod_built.h"
+
+namespace shirabe::trial {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+// ---- volumes ------------------------------------------------------------------------------------
+
+TEST(PodBuild, WithoutAVolumeCheckpointsShareTheirPodsFate) {
+  const AttemptObject built = Build(Request());
+  const Pod pod(built.object);
+  EXPECT_EQ(pod.spec["volumes"][0].dump(), R"({"emptyDir":{},"name":"shirabe"})");
+  ASSERT_EQ(pod.spec["volumes"].size(), 2u);
+  EXPECT_EQ(pod.spec["volumes"][1]["name"], "shirabe-token");
+  EXPECT_THAT(MountPaths(pod.program), ElementsAre("/shirabe"));
+  EXPECT_FALSE(built.claim.has_value());
+}
+
+v1::Checkpoint CheckpointOf(const AttemptKey& key, int64_t step) {
+  v1::Checkpoint checkpoint;
+  checkpoint.set_namespace_(key.trial.experiment.ns);
+  checkpoint.set_experiment(key.trial.experiment.name);
+  checkpoint.set_trial(key.trial.number);
+  checkpoint.set_attempt(key.number);
+  checkpoint.set_step(step);
+  return checkpoint;
+}
+
+// A program can read, write and delete what its pod mounts: of a volume that all trials share, its
+// attempt's own folders alone. The init container has ended by then.
+TEST(PodBuild, OfASharedVolumeAnAttemptMountsItsOwnFolders) {
+  AttemptRequest request = Request();
+  request.cluster.volume.set_claim("ckpt");
+  AttemptKey first = request.key, parent = request.key, foreign = request.key;
+  request.key.number = 3;
+  parent.trial.number = 1;
+  foreign.trial.experiment.ns = "other";
+  request.resume = {CheckpointOf(first, 20), CheckpointOf(first, 10), CheckpointOf(parent, 10),
+                    CheckpointOf(foreign, 10)};
+  const AttemptObject built = Build(request);
+  const Pod pod(built.object);
+  EXPECT_EQ(pod.spec["volumes"][1]["persistentVolumeClaim"]["claimName"], "ckpt");
+  const std::string trial = "/shirabe/home/trials/" + first.trial.experiment.ns + "/exp/exp-3/";
+  const std::string own = trial + "exp-3-a3", output = trial + "output";
+  EXPECT_THAT(MountPaths(pod.program), ElementsAre("/shirabe", own, output));
+  EXPECT_THAT(MountPaths(pod.sidecar),
+              ElementsAre("/shirabe", own, output, "/var/run/secrets/shirabe"));
+  const std::string before = trial + AttemptName(first) + "/checkpoints";
+  EXPECT_THAT(MountPaths(pod.init),
+              ElementsAre("/shirabe", own, output, before,
+                          "/shirabe/home/trials/" + first.trial.experiment.ns + "/exp/exp-1/" +
+                              AttemptName(parent) + "/checkpoints"));
+  for (const Json* container : {&pod.init, &pod.sidecar, &pod.program}) {
+    for (const Json& mount : (*container)["volumeMounts"]) {
+      if (mount["name"] != "shirabe-home") continue;
+      const std::string path = mount["mountPath"];
+      EXPECT_EQ("/shirabe/home/" + mount["subPath"].get<std::string>(), path);
+      EXPECT_EQ(mount.value("readOnly", false), path != own && path != output) << path;
+    }
+  }
+}
+
+// The folders must be there before the kubelet can mount them: made by a container that ends before
+// any other begins.
+TEST(PodBuild, OneContainerAloneMountsTheWholeVolume) {
+  AttemptRequest request = Request();
+  request.cluster.volume.set_host_path("/mnt/ckpt");
+  const AttemptObject built = Build(request);
+  const Pod pod(built.object);
+  EXPECT_EQ(pod.spec["volumes"][1]["hostPath"]["path"], "/mnt/ckpt");
+  const Json& folders = pod.spec["initContainers"][0];
+  EXPECT_EQ(folders["name"], "shirabe-folders");
+  EXPECT_EQ(folders["command"], Json::parse(R"(["shirabe", "pod", "folders"])"));
+  EXPECT_THAT(MountPaths(folders), ElementsAre("/shirabe/home"));
+  EXPECT_FALSE(folders.contains("restartPolicy"));
+  EXPECT_EQ(pod.spec["initContainers"][1]["name"], "shirabe-init");
+}
+
+TEST(PodBuild, CandidatesOfManyAttemptsAreNotMoreMountsThanAPodCanHave) {
+  AttemptRequest request = Request();
+  request.cluster.volume.set_claim("ckpt");
+  AttemptKey key = request.key;
+  request.key.number = 200;
+  for (int i = 150; i > 0; --i) {
+    key.number = i;
+    request.resume.push_back(CheckpointOf(key, i));
+  }
+  const AttemptObject built = Build(request);
+  EXPECT_EQ(Pod(built.object).init["volumeMounts"].size(), 3u + 32u);
+}
+
+TEST(PodBuild, NoContainerOfTheUsersMountsWhatNoTrialMay) {
+  for (const char* volume : {"shirabe-home", "shirabe-token"}) {
+    for (const char* list : {"containers", "initContainers"}) {
+      Json job = Json::parse(kJob);
+      Json& pod = job["spec"]["template"]["spec"];
+      Json spy = {{"name", "spy"}, {"image", "spy"}};
+      spy["volumeMounts"] = {{{"name", volume}, {"mountPath", "/all"}}};
+      pod[list].push_back(spy);
+      AttemptRequest request = Request(job.dump());
+      request.cluster.volume.set_claim("ckpt");
+      EXPECT_THAT(Refusal(request), AllOf(HasSubstr(std::string(list) + "["),
+                                          HasSubstr(".volumeMounts[0].name"), HasSubstr(volume)));
+    }
+  }
+}
+
+// Whoever may view a pod reads its specification.
+TEST(PodBuild, NoSecretStandsInThePod) {
+  AttemptRequest request = Request();
+  request.token = "a-secret-of-the-attempt";
+  const AttemptObject built = Build(request);
+  const std::string text = built.object.dump();
+  EXPECT_THAT(text, testing::Not(HasSubstr(request.token)));
+  EXPECT_THAT(text, testing::Not(HasSubstr(absl::Base64Escape(request.token))));
+  const Pod pod(built.object);
+  const Json& token = pod.spec["volumes"][1]["projected"]["sources"][0]["serviceAccountToken"];
+  EXPECT_EQ(token["audience"], "shirabe-pods");
+  EXPECT_THAT(MountPaths(pod.sidecar), testing::Contains("/var/run/secrets/shirabe"));
+  for (const Json* container : {&pod.init, &pod.program}) {
+    EXPECT_THAT(MountPaths(*container),
+                testing::Not(testing::Contains("/var/run/secrets/shirabe")));
+  }
+}
+
+TEST(PodBuild, AClaimOfItsOwnIsMadeForTheTrial) {
+  AttemptRequest request = Request();
+  request.cluster.volume.set_size("10Gi");
+  request.cluster.volume.set_storage_class_name("fast");
+  const AttemptObject built = Build(request);
+  ASSERT_TRUE(built.claim.has_value());
+  const Json& claim = *built.claim;
+  EXPECT_EQ(claim["metadata"]["name"], "exp-3");
+  EXPECT_EQ(claim["metadata"]["ownerReferences"][0]["uid"], "uid-1");
+  EXPECT_EQ(claim["spec"]["resources"]["requests"]["storage"], "10Gi");
+  EXPECT_EQ(claim["spec"]["storageClassName"], "fast");
+  EXPECT_EQ(Pod(built.object).spec["volumes"][1]["persistentVolumeClaim"]["claimName"], "exp-3");
+}
+
+AttemptRequest WithFile(const std::string& path, const std::string& object = kJob) {
+  AttemptRequest request = Request(object);
+  request.cluster.collector.mutable_collector()->set_kind(v1::FILE_COLLECTOR);
+  auto* file = request.cluster.collector.mutable_source()->mutable_file_system_path();
+  file->set_path(path);
+  file->set_kind(v1::FILE);
+  return request;
+}
+
+TEST(PodBuild, ACollectorsFolderIsShared) {
+  const AttemptObject built = Build(WithFile("/var/log/katib/metrics.log"));
+  const Pod pod(built.object);
+  EXPECT_THAT(MountPaths(pod.program), ElementsAre("/shirabe", "/var/log/katib"));
+  EXPECT_EQ(pod.sidecar["volumeMounts"].back()["readOnly"], true);
+  EXPECT_THAT(MountPaths(pod.init), ElementsAre("/shirabe"));
+  AttemptRequest events = WithFile("/logs/");
+  events.cluster.collector.mutable_collector()->set_kind(v1::TENSOR_FLOW_EVENT);
+  events.cluster.collector.mutable_source()->mutable_file_system_path()->set_kind(v1::DIRECTORY);
+  const AttemptObject folder = Build(events);
+  EXPECT_THAT(MountPaths(Pod(folder.object).sidecar), ElementsAre("/shirabe", "/logs"));
+}
+
+TEST(PodBuild, ACollectorsFileOnTheUsersVolumeIsReadThere) {
+  Json object = Json::parse(kJob);
+  object["spec"]["template"]["spec"]["containers"][0]["volumeMounts"] =
+      Json::array({Json{{"name", "all"}, {"mountPath", "/"}},
+                   Json{{"name", "data"}, {"mountPath", "/data/"}, {"subPath", "a"}}});
+  const AttemptObject built = Build(WithFile("/data/logs/metrics.log", object.dump()));
+  const Pod pod(built.object);
+  const Json& mount = pod.sidecar["volumeMounts"].back();
+  EXPECT_EQ(mount.dump(), R"({"mountPath":"/data/","name":"data","readOnly":true,"subPath":"a"})");
+  EXPECT_THAT(pod.spec["volumes"], SizeIs(1));
+}
+
+TEST(PodBuild, ACollectorsFileInOurOwnFoldersNeedsNoMount) {
+  const AttemptObject built = Build(WithFile("$(SHIRABE_OUTPUT_DIR)/metrics.log"));
+  const Pod pod(built.object);
+  EXPECT_THAT(MountPaths(pod.sidecar), ElementsAre("/shirabe"));
+  EXPECT_EQ(ConfigOf(pod.sidecar).collector().source().file_system_path().path(),
+            PodPaths(Request().key).output_dir + "/metrics.log");
+}
+
+TEST(PodBuild, ACollectorsFileThatWouldHideTheProgramIsRefused) {
+  EXPECT_THAT(Refusal(WithFile("metrics.log")), HasSubstr("workingDir"));
+  EXPECT_THAT(Refusal(WithFile("/metrics.log")), HasSubstr("would hide"));
+  Json object = Json::parse(kJob);
+  object["spec"]["template"]["spec"]["containers"][0]["workingDir"] = "/app";
+  EXPECT_THAT(Refusal(WithFile("metrics.log", object.dump())), HasSubstr("would hide"));
+  const AttemptObject built = Build(WithFile("logs/metrics.log", object.dump()));
+  EXPECT_THAT(MountPaths(Pod(built.object).program), ElementsAre("/shirabe", "/app/logs"));
+}
+
+TEST(PodBuild, ACustomCollectorRunsBesideTheProgram) {
+  AttemptRequest request = WithFile("/logs/metrics.log");
+  auto* collector = request.cluster.collector.mutable_collector();
+  collector->set_kind(v1::CUSTOM);
+  *collector->mutable_custom_collector() = ParseStruct(R"({"image": "collect:1"})");
+  const AttemptObject built = Build(request);
+  const Json& custom = Pod(built.object).spec["initContainers"].back();
+  EXPECT_EQ(custom["name"], "metrics-collector");
+  EXPECT_EQ(custom["restartPolicy"], "Always");
+  EXPECT_THAT(MountPaths(custom), ElementsAre("/logs"));
+  EXPECT_EQ(Variable(custom, "SHIRABE_TRIAL"), "exp-3");
+}
+
+}  // namespace
+}  // namespace shirabe::trial
