@@ -52,8 +52,6 @@ class Pass {
   bool GiveUpReading(Live& live, const Status& unreadable);
   void Finish(Live& live, const trial::Sighting& sighting);
   v1::Cause CauseOf(const Live& live, const trial::Sighting& sighting) const;
-  NextStep NextAfter(const v1::Attempt& attempt, const v1::Trial& trial,
-                     const trial::Sighting& sighting) const;
   void FinishTrial(Live& live, const NextStep& next);
   void Retry(Live& live, const NextStep& next);
   void Complete(Live& live, std::string reason);

@@ -63,6 +63,15 @@ bool IsPreemption(v1::Cause cause) {
   return IsLoss(cause) && cause != v1::INFRASTRUCTURE && cause != v1::UNKNOWN_CAUSE;
 }
 
+// One that was stopped, or taken away, before its time was over did not outrun it.
+NextStep NextAfter(v1::Cause cause, trial::Sighting::Overdue overdue, const v1::Trial& trial,
+                   const v1::AttemptPolicy& policy) {
+  using Overdue = trial::Sighting::Overdue;
+  if (cause != v1::APP_ERROR || overdue == Overdue::kNo) return Next(cause, trial, policy);
+  const Deadline deadline = overdue == Overdue::kJob ? Deadline::kJob : Deadline::kPod;
+  return NextAfterDeadline(deadline, trial, policy);
+}
+
 }  // namespace
 
 v1::Cause Pass::CauseOf(const Live& live, const trial::Sighting& sighting) const {
@@ -73,18 +82,6 @@ v1::Cause Pass::CauseOf(const Live& live, const trial::Sighting& sighting) const
                             .exit_code = sighting.exit_code,
                             .signal = sighting.signal,
                             .out_of_memory = sighting.out_of_memory});
-}
-
-// One that was stopped, or taken away, before its time was over did not outrun it.
-NextStep Pass::NextAfter(const v1::Attempt& attempt, const v1::Trial& trial,
-                         const trial::Sighting& sighting) const {
-  using Overdue = trial::Sighting::Overdue;
-  const v1::AttemptPolicy& policy = state_.experiment().spec().shirabe().attempts();
-  if (attempt.cause() != v1::APP_ERROR || sighting.overdue == Overdue::kNo) {
-    return Next(attempt.cause(), trial, policy);
-  }
-  const Deadline deadline = sighting.overdue == Overdue::kJob ? Deadline::kJob : Deadline::kPod;
-  return NextAfterDeadline(deadline, trial, policy);
 }
 
 void Pass::Finish(Live& live, const trial::Sighting& sighting) {
@@ -117,7 +114,8 @@ void Pass::Finish(Live& live, const trial::Sighting& sighting) {
     trial.set_fruitless(0);
     trial.set_yields(0);
   }
-  FinishTrial(live, NextAfter(attempt, trial, sighting));
+  FinishTrial(live, NextAfter(attempt.cause(), sighting.overdue, trial,
+                              state_.experiment().spec().shirabe().attempts()));
   PruneOld(live);
 }
 

@@ -51,21 +51,28 @@ struct Page {
 };
 HttpReply PageReply(Page page, int64_t revision);
 
+// How the items of a list are placed and shown: functions of a record.
+template <class ToPlace, class ToJson>
+struct PageForm {
+  ToPlace to_place;
+  ToJson to_json;
+};
+
 // At most pageSize of the records of a list in memory, which is in order, after the position.
-template <class Record, class ToPlace, class ToJson>
+template <class Record, class Form>
 Page SlicePage(const Call& call, const PagePosition& position, const std::vector<Record>& records,
-               const ToPlace& to_place, const ToJson& to_json) {
+               const Form& form) {
   const auto size = static_cast<size_t>(call.Integer("pageSize", kUsualPage));
   Page page;
   PagePlace last;
   for (const Record& record : records) {
-    PagePlace place = to_place(record);
+    PagePlace place = form.to_place(record);
     if (!IsAfter(position, place)) continue;
     if (page.items.size() == size) {
       page.next = PositionToken(call, position, last);
       break;
     }
-    page.items.push_back(to_json(record));
+    page.items.push_back(form.to_json(record));
     last = std::move(place);
   }
   return page;

@@ -68,7 +68,8 @@ StatusOr<HttpReply> ListThem(Call& call) {
     return PagePlace{selection.OrderOf(experiment), Json::array({experiment.metadata().namespace_(),
                                                                  experiment.metadata().name()})};
   };
-  return PageReply(SlicePage(call, position, experiments, place, client::ExperimentJson), revision);
+  return PageReply(SlicePage(call, position, experiments, PageForm{place, client::ExperimentJson}),
+                   revision);
 }
 
 StatusOr<HttpReply> GetOne(Call& call) {

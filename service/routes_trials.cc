@@ -58,7 +58,7 @@ StatusOr<HttpReply> ListThem(Call& call) {
     const auto place = [&](const v1::Trial& trial) {
       return PagePlace{selection.OrderOf(trial), Json::array({trial.number()})};
     };
-    return PageReply(SlicePage(call, position, trials, place, view), revision);
+    return PageReply(SlicePage(call, position, trials, PageForm{place, view}), revision);
   }
   ASSIGN_OR_RETURN(const TrialPage found, PageByNumber(call, selection));
   Page page;
@@ -94,7 +94,7 @@ StatusOr<HttpReply> Attempts(Call& call) {
     return client::AttemptJson(
         attempt, {.log = call.client->LogPlace({trial, attempt.number()}), .now = now});
   };
-  return PageReply(SlicePage(call, position, attempts, place, view), revision);
+  return PageReply(SlicePage(call, position, attempts, PageForm{place, view}), revision);
 }
 
 StatusOr<HttpReply> Checkpoints(Call& call) {
@@ -105,7 +105,8 @@ StatusOr<HttpReply> Checkpoints(Call& call) {
   const auto place = [](const v1::Checkpoint& checkpoint) {
     return PagePlace{{}, Json::array({checkpoint.attempt(), checkpoint.step()})};
   };
-  return PageReply(SlicePage(call, position, checkpoints, place, client::CheckpointJson), revision);
+  return PageReply(SlicePage(call, position, checkpoints, PageForm{place, client::CheckpointJson}),
+                   revision);
 }
 
 StatusOr<HttpReply> Observations(Call& call) {
@@ -123,7 +124,7 @@ StatusOr<HttpReply> Observations(Call& call) {
   const auto view = [&](const db::ObservationRow& row) {
     return client::ObservationJson(trial, row);
   };
-  return PageReply(SlicePage(call, position, rows, place, view), revision);
+  return PageReply(SlicePage(call, position, rows, PageForm{place, view}), revision);
 }
 
 // Of an experiment and its trials, or of one trial; the page's token is an event's id.

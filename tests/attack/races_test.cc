@@ -210,13 +210,23 @@ TEST_F(RacesTest, OfManyImportsOfOneNameOneIsStored) {
     request.set_objective(R"({"type": "minimize", "objectiveMetricName": "loss"})");
     request.set_parameters(R"([{"name": "x", "parameterType": "double",
                                 "feasibleSpace": {"min": "0", "max": "1"}}])");
+    v1::ImportRequest::Trial& trial = *request.add_trials();
+    trial.set_name("first");
+    trial.set_phase(v1::TRIAL_SUCCEEDED);
+    v1::ImportRequest::Value& value = *trial.add_values();
+    value.set_name("x");
+    value.set_text("0.5");
+    v1::ImportRequest::Point& point = *trial.add_points();
+    point.set_metric("loss");
+    point.set_step(1);
+    point.set_value(0.25);
     v1::ImportReply reply;
     return static_cast<int>(
         stub->ImportExperiment(As(kRedToken).get(), request, &reply).error_code());
   });
-  EXPECT_EQ(answers.size(), 2u);
-  EXPECT_EQ(answers.count(static_cast<int>(grpc::StatusCode::ALREADY_EXISTS)), 1u);
-  EXPECT_EQ(answers.at(static_cast<int>(grpc::StatusCode::ALREADY_EXISTS)), kWriters - 1);
+  EXPECT_THAT(answers,
+              ElementsAre(Pair(static_cast<int>(grpc::StatusCode::OK), 1),
+                          Pair(static_cast<int>(grpc::StatusCode::ALREADY_EXISTS), kWriters - 1)));
 }
 
 }  // namespace
