@@ -168,5 +168,26 @@ TEST_F(SqliteSchema, ARunningOlderProgramStopsWriting) {
   EXPECT_TRUE(absl::IsUnimplemented(status)) << status;
 }
 
+// It is said where the record is used; the experiments of others are listed all the same.
+TEST_F(SqliteSchema, ValuesThatANewerProgramWroteAreAnErrorOfTheirRecordAlone) {
+  auto store = *OpenIt();
+  Batch batch = Creation("mnist");
+  batch.put->record.mutable_spec()->set_resume_policy(static_cast<v1::ResumePolicy>(99));
+  v1::Trial trial;
+  trial.set_namespace_("default");
+  trial.set_experiment("mnist");
+  trial.set_number(1);
+  trial.set_phase(static_cast<v1::TrialPhase>(77));
+  batch.trials.push_back({trial, 0});
+  ASSERT_TRUE(store->Commit(batch).ok());
+  ASSERT_TRUE(store->Commit(Creation("next")).ok());
+  const auto all = store->ListExperiments("");
+  ASSERT_TRUE(all.ok()) << all.status();
+  EXPECT_EQ(all->size(), 2);
+  const Status read = store->GetTrial({kKey, 1}).status();
+  EXPECT_TRUE(absl::IsUnimplemented(read)) << read;
+  EXPECT_THAT(Message(read), HasSubstr("phase: 77 is no value of TrialPhase"));
+}
+
 }  // namespace
 }  // namespace shirabe::db
