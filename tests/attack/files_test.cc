@@ -127,13 +127,12 @@ TEST_F(FilesAttack, ALogThatIsALinkShowsNoOtherFile) {
   std::ofstream(cli_.Path("secret")) << kSecret;
   std::filesystem::create_directory(cli_.Path("elsewhere"));
   std::ofstream(cli_.Path("elsewhere/log")) << kSecret;
-  Run("linked",
-      absl::StrCat(kHere, "rm log; ln -s ", cli_.Path("secret"), " log; touch done; sleep 60"));
+  Run("linked", absl::StrCat(kHere, "rm log; ln -s ", cli_.Path("secret"), " log; sleep 60"));
   Run("moved", absl::StrCat(kHere, "cd ..; mv $SHIRABE_TRIAL-a1 away; ln -s ",
-                            cli_.Path("elsewhere"), " $SHIRABE_TRIAL-a1; touch done; sleep 60"));
+                            cli_.Path("elsewhere"), " $SHIRABE_TRIAL-a1; sleep 60"));
   ASSERT_TRUE(cmd::Eventually([&] {
-    return std::filesystem::exists(TrialFolder("linked") + "/linked-1/linked-1-a1/done") &&
-           std::filesystem::exists(TrialFolder("moved") + "/moved-1/done");
+    return std::filesystem::is_symlink(TrialFolder("linked") + "/linked-1/linked-1-a1/log") &&
+           std::filesystem::is_symlink(TrialFolder("moved") + "/moved-1/moved-1-a1");
   }));
   for (const char* name : {"linked", "moved"}) {
     EXPECT_THAT(Log(name, 1), testing::Not(testing::HasSubstr(kSecret))) << name;
