@@ -232,7 +232,7 @@ bool LeadsToEnum(const Descriptor& type) {
 // The fields of a type to look at; worked out once.
 const Fields& FieldsWithEnums(const Descriptor& type) {
   static std::mutex mutex;
-  static auto& known = *new std::map<const Descriptor*, Fields>();  // never freed: used until exit
+  static std::map<const Descriptor*, Fields> known;
   std::lock_guard lock(mutex);
   const auto [found, fresh] = known.try_emplace(&type);
   for (int i = 0; fresh && i < type.field_count(); ++i) {

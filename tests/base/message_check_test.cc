@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 
 #include "proto/katib/v1beta1/api.pb.h"
 #include "proto/shirabe/v1/api.pb.h"
@@ -55,35 +56,41 @@ TEST(MessageCheckTest, UnknownEnumsAreNamedWithTheirPlace) {
 }
 
 TEST(MessageCheckTest, FreeFormValuesMustBeOnesThatJsonHas) {
-  google::protobuf::Struct object;
-  auto& fields = *object.mutable_fields();
-  fields["a b"].mutable_list_value()->add_values()->set_number_value(std::nan(""));
-  EXPECT_THAT(ProblemOf(object), HasSubstr("[\"a b\"][0]: must be a finite number, not NaN"));
-  fields.clear();
-  fields["x"];
-  EXPECT_THAT(ProblemOf(object), HasSubstr("without a kind"));
-  fields.clear();
-  fields[std::string(kMaxKeyBytes + 1, 'k')].set_bool_value(true);
-  EXPECT_THAT(ProblemOf(object), HasSubstr("the key has 1025 bytes"));
-  EXPECT_LT(ProblemOf(object).size(), 300);
+  using Fields = google::protobuf::Map<std::string, google::protobuf::Value>;
+  const auto problem = [](const std::function<void(Fields&)>& fill) {
+    google::protobuf::Struct object;
+    fill(*object.mutable_fields());
+    return ProblemOf(object);
+  };
+  EXPECT_THAT(problem([](Fields& fields) {
+                auto& list = *fields["a b"].mutable_list_value();
+                list.add_values()->set_number_value(std::nan(""));
+              }),
+              HasSubstr("[\"a b\"][0]: must be a finite number, not NaN"));
+  EXPECT_THAT(problem([](Fields& fields) { fields["x"]; }), HasSubstr("without a kind"));
+  const std::string long_key = problem(
+      [](Fields& fields) { fields[std::string(kMaxKeyBytes + 1, 'k')].set_bool_value(true); });
+  EXPECT_THAT(long_key, HasSubstr("the key has 1025 bytes"));
+  EXPECT_LT(long_key.size(), 300);
 }
 
 TEST(MessageCheckTest, DepthIsThatWhichProtobufReadsAgain) {
-  v1::SubmitRequest request;
-  auto* at = &(*request.mutable_experiment()
-                    ->mutable_spec()
-                    ->mutable_trial_template()
-                    ->mutable_trial_spec()
-                    ->mutable_fields())["a"];
-  for (int i = 1; i < kMaxFreeLevels; ++i) {
-    at = &(*at->mutable_struct_value()->mutable_fields())["a"];
-  }
-  at->set_bool_value(true);
+  const auto with_levels = [](int levels) {
+    v1::SubmitRequest request;
+    auto* at = &(*request.mutable_experiment()
+                      ->mutable_spec()
+                      ->mutable_trial_template()
+                      ->mutable_trial_spec()
+                      ->mutable_fields())["a"];
+    for (int i = 1; i < levels; ++i) at = &(*at->mutable_struct_value()->mutable_fields())["a"];
+    at->set_bool_value(true);
+    return request;
+  };
+  const v1::SubmitRequest request = with_levels(kMaxFreeLevels);
   EXPECT_EQ(ProblemOf(request), "");
   v1::SubmitRequest again;
   EXPECT_TRUE(again.ParseFromString(request.SerializeAsString()));
-  at->mutable_list_value()->add_values()->set_bool_value(true);
-  EXPECT_THAT(ProblemOf(request), HasSubstr("more than 30 levels"));
+  EXPECT_THAT(ProblemOf(with_levels(kMaxFreeLevels + 1)), HasSubstr("more than 30 levels"));
 }
 
 TEST(MessageCheckTest, NulIsRefusedWhereItIsNotAllowed) {
