@@ -19,7 +19,6 @@
 #include "client/suggest.h"
 #include "client/unversioned.h"
 #include "client/words.h"
-#include "db/bulk.h"
 #include "trial/host_paths.h"
 #include "trial/kubernetes_volume.h"
 #include "trial/layout.h"
@@ -129,7 +128,7 @@ class StoreClient : public LocalClient {
     RETURN_IF_ERROR(namespaces_.CheckNoneLeaves(key));
     v1::Experiment wanted = experiment;
     wanted.mutable_status()->mutable_shirabe()->set_namespace_uid(namespaces_.UidOf(key.ns));
-    RETURN_IF_ERROR(CheckMayCreate(key));
+    RETURN_IF_ERROR(experiment::CheckMayCreate(*store_, key, most_experiments_));
     return experiment::Submit(*store_, *options_.clock, By(options_.actor, wanted), precondition);
   }
   StatusOr<std::vector<std::string>> Import(const std::string& ns,
@@ -178,7 +177,6 @@ class StoreClient : public LocalClient {
 
  private:
   Status CheckFits(const v1::Experiment& experiment);
-  Status CheckMayCreate(const ExperimentKey& key);
   Status CheckScale(const ExperimentKey& key, const v1::Intent& intent);
   StatusOr<Owner> MayOwn();
   StatusOr<Owner> FindOwner(const ExperimentKey& key);
@@ -207,17 +205,6 @@ Status StoreClient::CheckFits(const v1::Experiment& experiment) {
   const Status fits =
       trial::CheckSharedClaim(*cluster_, experiment::KeyOf(experiment), experiment.spec());
   return absl::IsInvalidArgument(fits) ? fits : absl::OkStatus();
-}
-
-// One that is there may be changed, however many there are.
-Status StoreClient::CheckMayCreate(const ExperimentKey& key) {
-  if (most_experiments_ == 0 || store_->GetExperiment(key).ok()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const int64_t count, db::BulkOf(*store_).CountExperiments(key.ns));
-  if (count < most_experiments_) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat(
-      "namespace ", key.ns, " has ", count,
-      " experiments, the most that this server keeps for one ",
-      "(--max-experiments): delete some that have ended, or ask its administrator for more"));
 }
 
 // More at the same time may be more than there is room for.
@@ -282,7 +269,7 @@ StatusOr<std::vector<std::string>> StoreClient::Import(const std::string& ns,
                                                        const Imported& imported) {
   const ExperimentKey key{ns, imported.name};
   RETURN_IF_ERROR(leftovers_.Check(key));
-  RETURN_IF_ERROR(CheckMayCreate(key));
+  RETURN_IF_ERROR(experiment::CheckMayCreate(*store_, key, most_experiments_));
   const Status found = store_->GetExperiment(key).status();
   if (found.ok()) return NameTaken(key);
   if (!absl::IsNotFound(found)) return found;

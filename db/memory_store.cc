@@ -12,50 +12,13 @@
 #include "base/clock.h"
 #include "db/bulk.h"
 #include "db/change_signal.h"
+#include "db/memory_leases.h"
+#include "db/memory_rows.h"
 #include "db/rules.h"
 #include "db/store.h"
 
 namespace shirabe::db {
 namespace {
-
-using AttemptId = std::tuple<int64_t, int32_t>;                    // trial, attempt
-using CheckpointId = std::tuple<int64_t, int32_t, int64_t>;        // trial, attempt, step
-using RowId = std::tuple<int64_t, int32_t, int64_t, std::string>;  // trial, attempt, step, metric
-// Revision, kind, experiment, trial, and the attempt or intent: the order of the feed.
-using ChangeId = std::tuple<int64_t, Change::Kind, ExperimentKey, int64_t, int64_t>;
-
-AttemptId IdOf(const v1::Attempt& attempt) { return {attempt.trial(), attempt.number()}; }
-CheckpointId IdOf(const v1::Checkpoint& checkpoint) {
-  return {checkpoint.trial(), checkpoint.attempt(), checkpoint.step()};
-}
-int64_t IdOf(const v1::Trial& trial) { return trial.number(); }
-
-struct Rows {
-  Versioned<v1::Experiment> experiment;
-  std::map<int64_t, Versioned<v1::Trial>> trials;
-  std::map<AttemptId, Versioned<v1::Attempt>> attempts;
-  std::map<CheckpointId, Versioned<v1::Checkpoint>> checkpoints;
-  std::map<RowId, ObservationRow> observations;
-  std::map<int64_t, v1::Event> events;
-  std::map<int64_t, Versioned<v1::Intent>> intents;
-};
-
-template <class Map, class Id>
-int64_t RevisionOf(const Map& map, const Id& id) {
-  const auto found = map.find(id);
-  return found == map.end() ? 0 : found->second.revision;
-}
-
-template <class Map, class Record>
-Status CheckRevisions(const Map& map, const std::vector<Write<Record>>& writes) {
-  for (const Write<Record>& write : writes) {
-    const int64_t current = RevisionOf(map, IdOf(write.record));
-    if (current != write.expected) {
-      return Conflict(Describe(write.record), write.expected, current);
-    }
-  }
-  return absl::OkStatus();
-}
 
 // NaN equals NaN here: the question is whether a row says anything new.
 bool SameValue(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
@@ -93,7 +56,6 @@ class MemoryStore : public Store, public Bulk {
  private:
   // All of these need the mutex.
   const Rows* Find(const ExperimentKey& key) const;
-  v1::Lease LeaseOf(const ExperimentKey& key) const;
   Status Check(const Batch& batch) const;
   void Apply(const Batch& batch);
   void Append(const Batch& batch, Rows* rows);
@@ -109,21 +71,13 @@ class MemoryStore : public Store, public Bulk {
   int64_t revision_ = 0;
   int64_t last_id_ = 0;  // of events and intents
   std::map<ExperimentKey, Rows> experiments_;
-  std::map<ExperimentKey, v1::Lease> leases_;  // stays when an experiment is deleted
-  std::map<std::string, absl::Time> renewed_;  // by holder: until then
+  MemoryLeases leases_;
   std::set<ChangeId> feed_;
 };
 
 const Rows* MemoryStore::Find(const ExperimentKey& key) const {
   const auto found = experiments_.find(key);
   return found == experiments_.end() ? nullptr : &found->second;
-}
-
-v1::Lease MemoryStore::LeaseOf(const ExperimentKey& key) const {
-  const auto found = leases_.find(key);
-  if (found == leases_.end()) return NoLease(key);
-  const auto renewed = renewed_.find(found->second.holder());
-  return renewed == renewed_.end() ? found->second : LeaseUntil(found->second, renewed->second);
 }
 
 StatusOr<Versioned<v1::Experiment>> MemoryStore::GetExperiment(const ExperimentKey& key) {
@@ -259,20 +213,6 @@ StatusOr<int64_t> MemoryStore::Commit(const Batch& batch) {
   return revision_;
 }
 
-// What must exist for the batch's attempts, checkpoints and observations to belong to.
-Status CheckParents(const Batch& batch, const Rows& rows) {
-  std::set<int64_t> fresh;
-  for (const auto& write : batch.trials) fresh.insert(write.record.number());
-  const auto check = [&](int64_t trial) {
-    const bool known = fresh.contains(trial) || rows.trials.contains(trial);
-    return known ? absl::OkStatus() : NoTrial({batch.experiment, trial});
-  };
-  for (const auto& write : batch.attempts) RETURN_IF_ERROR(check(write.record.trial()));
-  for (const auto& write : batch.checkpoints) RETURN_IF_ERROR(check(write.record.trial()));
-  for (const auto& row : batch.observations) RETURN_IF_ERROR(check(row.trial));
-  return absl::OkStatus();
-}
-
 Status MemoryStore::Check(const Batch& batch) const {
   static const Rows kNone;
   const Rows* rows = Find(batch.experiment);
@@ -282,7 +222,7 @@ Status MemoryStore::Check(const Batch& batch) const {
     rows = &kNone;
   } else {
     if (rows == nullptr) return NoExperiment(batch.experiment);
-    RETURN_IF_ERROR(CheckEpoch(batch, LeaseOf(batch.experiment)));
+    RETURN_IF_ERROR(CheckEpoch(batch, leases_.Get(batch.experiment)));
     if (batch.put && batch.put->expected != revision) {
       return Conflict(Describe(batch.put->record), batch.put->expected, revision);
     }
@@ -370,7 +310,7 @@ void MemoryStore::Append(const Batch& batch, Rows* rows) {
 void MemoryStore::Delete(const ExperimentKey& key) {
   std::erase_if(feed_, [&](const ChangeId& id) { return std::get<ExperimentKey>(id) == key; });
   Note(0, {0, Change::Kind::kDeleted, key, 0, 0});
-  leases_[key] = LeaseAfterDeletion(LeaseOf(key));
+  leases_.Set(key, LeaseAfterDeletion(leases_.Get(key)));
   experiments_.erase(key);
 }
 
@@ -378,38 +318,27 @@ StatusOr<v1::Lease> MemoryStore::AcquireLease(const LeaseRequest& request) {
   if (read_only_) return ReadOnly("memory:");
   std::lock_guard lock(mutex_);
   if (Find(request.experiment) == nullptr) return NoExperiment(request.experiment);
-  ASSIGN_OR_RETURN(v1::Lease lease, GrantLease(request, LeaseOf(request.experiment)));
-  leases_[request.experiment] = lease;
+  ASSIGN_OR_RETURN(v1::Lease lease, GrantLease(request, leases_.Get(request.experiment)));
+  leases_.Set(request.experiment, lease);
   return lease;
 }
 
 StatusOr<v1::Lease> MemoryStore::GetLease(const ExperimentKey& key) {
   std::lock_guard lock(mutex_);
   if (Find(key) == nullptr) return NoExperiment(key);
-  return LeaseOf(key);
+  return leases_.Get(key);
 }
 
 StatusOr<std::vector<LeaseClaim>> MemoryStore::RenewLeases(const LeaseRenewal& renewal) {
   if (read_only_) return ReadOnly("memory:");
   std::lock_guard lock(mutex_);
-  std::erase_if(renewed_, [&](const auto& entry) { return entry.second <= renewal.now; });
-  renewed_[renewal.holder] = renewal.now + renewal.ttl;
-  std::vector<LeaseClaim> held;
-  for (const auto& [key, lease] : leases_) {
-    if (lease.holder() == renewal.holder) held.push_back({key, lease.epoch()});
-  }
-  return held;
+  return leases_.Renew(renewal);
 }
 
 Status MemoryStore::ReleaseLeases(const std::vector<LeaseClaim>& claims) {
   if (read_only_) return ReadOnly("memory:");
   std::lock_guard lock(mutex_);
-  for (const LeaseClaim& claim : claims) {
-    const auto found = leases_.find(claim.experiment);
-    if (found == leases_.end() || found->second.epoch() != claim.epoch) continue;
-    found->second.clear_holder();
-    found->second.clear_expiry();
-  }
+  for (const LeaseClaim& claim : claims) leases_.Release(claim);
   return absl::OkStatus();
 }
 

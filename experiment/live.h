@@ -23,7 +23,7 @@ struct WaitForRoom {
   std::optional<absl::Duration> said{};
 
   // Until the next look, at least `least`.
-  absl::Duration Pause(absl::Duration now, absl::Duration least) {
+  absl::Duration Pause(absl::Duration now, absl::Duration least = absl::Seconds(1)) {
     if (!since) since = now;
     return std::clamp((now - *since) / 8, least, absl::Seconds(10));
   }
@@ -81,6 +81,7 @@ struct AlgorithmTrouble {
   int failures = 0;          // in a row
   absl::Duration ask_again;  // when it is asked again (monotonic)
   std::string told;          // the last error of it that an event has told
+  WaitForRoom wait;          // it is not asked, for there is no room for another trial
 };
 
 }  // namespace shirabe::experiment

@@ -1,6 +1,7 @@
 #include "experiment/pass.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_format.h"
@@ -26,6 +27,15 @@ void SeeTold(const Live& live, absl::Duration monotonic, trial::Sighting& sighti
   sighting.message = live.told->message;
 }
 
+// There may be room now for what had to wait for it.
+void ForgetPauses(State& state) {
+  state.trouble.wait.since.reset();
+  for (auto& [number, live] : state.live()) {
+    live.start_again = absl::ZeroDuration();
+    if (!live.started) live.wait.since.reset();
+  }
+}
+
 }  // namespace
 
 Pass::Pass(const ReconcilerOptions& options, State& state, PassMode mode)
@@ -40,7 +50,7 @@ StatusOr<ReconcileResult> Pass::Run() {
   state_.ReleaseAnswered();
   RETURN_IF_ERROR(TakeIntents());
   TakeReports();
-  TakePauses();
+  if (mode_.recheck) ForgetPauses(state_);
   RETURN_IF_ERROR(ObserveAttempts());
   Decide();
   StopEarly();
@@ -65,15 +75,6 @@ void Pass::LookAgain() {
     if (spec.budget().has_max_cost()) Requeue(kLook);
     if (live.open->record.state() == v1::ATTEMPT_RUNNING || !live.started) continue;
     Requeue(live.wait.Pause(monotonic_, kLook));
-  }
-}
-
-void Pass::TakePauses() {
-  if (!mode_.recheck) return;
-  state_.wait.since.reset();
-  for (auto& [number, live] : state_.live()) {
-    live.start_again = absl::ZeroDuration();
-    if (!live.started) live.wait.since.reset();
   }
 }
 

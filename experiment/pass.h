@@ -2,7 +2,6 @@
 // thrown away; everything that must be remembered is in State, and through it in the store.
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 
@@ -15,11 +14,6 @@
 #include "experiment/state.h"
 
 namespace shirabe::experiment {
-
-// Passes that come anyway look for the wishes of others so often; see IntentFollower for the rest.
-inline constexpr absl::Duration kIntentInterval = absl::Milliseconds(400);
-// There was no room for an attempt: until it is asked for again, at first.
-inline constexpr absl::Duration kRoomPause = absl::Seconds(1);
 
 class Pass {
  public:
@@ -38,7 +32,6 @@ class Pass {
   void Scale(const v1::Intent& intent);
   void Retry(const v1::Intent& intent);
   void TakeReports();
-  void TakePauses();
 
   // What happened to the open attempts, and their metrics.
   Status ObserveAttempts();
@@ -97,7 +90,6 @@ class Pass {
 
   // The commit, and what comes after it.
   void LookAgain();
-  StatusOr<bool> RemoveRows();
   Status CommitOrCheckLease();
   Status Act();
   Status SendStop(Live& live);

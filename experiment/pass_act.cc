@@ -18,12 +18,21 @@ constexpr int64_t kRowsRemovedAtOnce = 10'000;
 
 }  // namespace
 
+// What an experiment leaves goes in steps, between which others write, and then the experiment.
 // A Commit proves that the lease is still ours; a pass that writes nothing but starts something (a
 // Start that had no room before) must ask, or an old owner could start what the new one has closed.
 Status Pass::CommitOrCheckLease() {
   if (delete_) {
-    ASSIGN_OR_RETURN(removing_, RemoveRows());
-    if (removing_) return absl::OkStatus();
+    db::Bulk* const bulk = db::FindBulk(*options_.store);
+    if (bulk != nullptr) {
+      ASSIGN_OR_RETURN(removing_,
+                       bulk->RemoveRows({state_.key(), state_.epoch()}, kRowsRemovedAtOnce));
+    }
+    if (removing_) {
+      delete_ = state_.batch().delete_experiment = false;
+      Requeue(absl::ZeroDuration());
+      return absl::OkStatus();
+    }
   }
   if (state_.Changed()) return state_.Commit(*options_.store);
   const auto to_start = [](const auto& entry) {
@@ -33,19 +42,6 @@ Status Pass::CommitOrCheckLease() {
   ASSIGN_OR_RETURN(const v1::Lease lease, options_.store->GetLease(state_.key()));
   if (lease.epoch() == state_.epoch()) return absl::OkStatus();
   return db::LeaseLostError("the lease went to " + lease.holder());
-}
-
-// What an experiment leaves goes in steps, between which others write. True while there is more.
-StatusOr<bool> Pass::RemoveRows() {
-  db::Bulk* const bulk = db::FindBulk(*options_.store);
-  if (bulk == nullptr) return false;
-  ASSIGN_OR_RETURN(const bool more,
-                   bulk->RemoveRows({state_.key(), state_.epoch()}, kRowsRemovedAtOnce));
-  if (!more) return false;
-  delete_ = false;
-  state_.batch().delete_experiment = false;
-  Requeue(absl::ZeroDuration());
-  return true;
 }
 
 Status Pass::Act() {
@@ -128,7 +124,7 @@ void Pass::StartOpen(Live& live) {
   if (absl::IsResourceExhausted(status) || absl::IsUnavailable(status)) {
     SayWaiting(live, Message(status));
     const bool soon = absl::IsUnavailable(status) && !request->resume.empty();
-    const absl::Duration pause = soon ? kVerifyPause : live.wait.Pause(monotonic_, kRoomPause);
+    const absl::Duration pause = soon ? kVerifyPause : live.wait.Pause(monotonic_);
     live.start_again = monotonic_ + pause;
     return Requeue(pause);
   }

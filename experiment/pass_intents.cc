@@ -12,6 +12,9 @@
 namespace shirabe::experiment {
 namespace {
 
+// Passes that come anyway look for the wishes of others so often; see IntentFollower for the rest.
+constexpr absl::Duration kIntentInterval = absl::Milliseconds(400);
+
 // "parallelTrialCount 2 -> 4, maxTrialCount 10 -> none"
 std::string Changes(const v1::ExperimentSpec& before, const v1::ExperimentSpec& after) {
   std::vector<std::string> parts;

@@ -83,7 +83,6 @@ class State {
   std::string stopper_trouble;                        // the last error of it that was told
   AlgorithmTrouble trouble;                           // of an algorithm that fails
   bool wait_for_change = false;  // the algorithm said: ask again when a trial has ended
-  WaitForRoom wait;              // for another trial
   absl::Duration next_intents;   // monotonic
   std::deque<v1::Intent> asks;   // for trials (ask-and-tell), the oldest first
   std::optional<v1::Intent::Verb> ending_verb;  // STOP, CANCEL or DELETE, once asked for

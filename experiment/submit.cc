@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/number.h"
 #include "base/rng.h"
+#include "db/bulk.h"
 #include "db/rules.h"
 #include "experiment/limits.h"
 #include "experiment/spec.h"
@@ -218,6 +219,16 @@ v1::Condition CurrentCondition(const v1::Experiment& experiment) {
   created.set_type("Created");
   created.set_status("True");
   return created;
+}
+
+Status CheckMayCreate(db::Store& store, const ExperimentKey& key, int64_t most) {
+  if (most == 0 || store.GetExperiment(key).ok()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const int64_t count, db::BulkOf(store).CountExperiments(key.ns));
+  if (count < most) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "namespace ", key.ns, " has ", count,
+      " experiments, the most that this server keeps for one ",
+      "(--max-experiments): delete some that have ended, or ask its administrator for more"));
 }
 
 Status CheckHasRoom(const v1::Experiment& experiment) {

@@ -37,6 +37,10 @@ StatusOr<Submitted> Submit(db::Store& store, Clock& clock, const v1::Experiment&
 // wants it.
 Status Send(db::Store& store, Clock& clock, const ExperimentKey& key, v1::Intent intent);
 
+// kResourceExhausted if the namespace has so many experiments already (0 = any number); one that is
+// there may be changed, however many there are.
+Status CheckMayCreate(db::Store& store, const ExperimentKey& key, int64_t most);
+
 // kFailedPrecondition, with the fix, once all trials of spec.maxTrialCount have been made.
 Status CheckHasRoom(const v1::Experiment& experiment);
 

@@ -243,7 +243,7 @@ def clone(server, count):
 
 def idle(server, options):
     paused, asked = "idle-paused", "idle-asking"
-    server.apply([paused], 2, 10, ["/bin/sleep", "3600"])
+    server.apply([paused], 2, 10, ["/bin/sh", "-c", "sleep 3600; echo $0", "${trialParameters.lr}"])
     server.run("pause", paused)
     path = server.home / "asked.yaml"
     path.write_text(ASKED.format(name=asked))

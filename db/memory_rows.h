@@ -1,0 +1,69 @@
+// The records of one experiment in the store in memory, and the checks of a batch against them. Of
+// db/memory_store, under its mutex.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "db/rules.h"
+#include "db/store.h"
+
+namespace shirabe::db {
+
+using AttemptId = std::tuple<int64_t, int32_t>;                    // trial, attempt
+using CheckpointId = std::tuple<int64_t, int32_t, int64_t>;        // trial, attempt, step
+using RowId = std::tuple<int64_t, int32_t, int64_t, std::string>;  // trial, attempt, step, metric
+// Revision, kind, experiment, trial, and the attempt or intent: the order of the feed.
+using ChangeId = std::tuple<int64_t, Change::Kind, ExperimentKey, int64_t, int64_t>;
+
+inline AttemptId IdOf(const v1::Attempt& attempt) { return {attempt.trial(), attempt.number()}; }
+inline CheckpointId IdOf(const v1::Checkpoint& checkpoint) {
+  return {checkpoint.trial(), checkpoint.attempt(), checkpoint.step()};
+}
+inline int64_t IdOf(const v1::Trial& trial) { return trial.number(); }
+
+struct Rows {
+  Versioned<v1::Experiment> experiment;
+  std::map<int64_t, Versioned<v1::Trial>> trials;
+  std::map<AttemptId, Versioned<v1::Attempt>> attempts;
+  std::map<CheckpointId, Versioned<v1::Checkpoint>> checkpoints;
+  std::map<RowId, ObservationRow> observations;
+  std::map<int64_t, v1::Event> events;
+  std::map<int64_t, Versioned<v1::Intent>> intents;
+};
+
+template <class Map, class Id>
+int64_t RevisionOf(const Map& map, const Id& id) {
+  const auto found = map.find(id);
+  return found == map.end() ? 0 : found->second.revision;
+}
+
+template <class Map, class Record>
+Status CheckRevisions(const Map& map, const std::vector<Write<Record>>& writes) {
+  for (const Write<Record>& write : writes) {
+    const int64_t current = RevisionOf(map, IdOf(write.record));
+    if (current != write.expected) {
+      return Conflict(Describe(write.record), write.expected, current);
+    }
+  }
+  return absl::OkStatus();
+}
+
+// What must exist for the batch's attempts, checkpoints and observations to belong to.
+inline Status CheckParents(const Batch& batch, const Rows& rows) {
+  std::set<int64_t> fresh;
+  for (const auto& write : batch.trials) fresh.insert(write.record.number());
+  const auto check = [&](int64_t trial) {
+    const bool known = fresh.contains(trial) || rows.trials.contains(trial);
+    return known ? absl::OkStatus() : NoTrial({batch.experiment, trial});
+  };
+  for (const auto& write : batch.attempts) RETURN_IF_ERROR(check(write.record.trial()));
+  for (const auto& write : batch.checkpoints) RETURN_IF_ERROR(check(write.record.trial()));
+  for (const auto& row : batch.observations) RETURN_IF_ERROR(check(row.trial));
+  return absl::OkStatus();
+}
+
+}  // namespace shirabe::db
