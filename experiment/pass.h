@@ -26,9 +26,6 @@ class Pass {
   // What other processes want, and what programs report of their own accord.
   Status TakeIntents();
   void Apply(const v1::Intent& intent);
-  void Pause(const v1::Intent& intent);
-  void End(const v1::Intent& intent);
-  void NoteActor(const v1::Intent& intent, const std::string& reason, const std::string& message);
   void Scale(const v1::Intent& intent);
   void Retry(const v1::Intent& intent);
   void TakeReports();

@@ -36,6 +36,58 @@ std::string Changes(const v1::ExperimentSpec& before, const v1::ExperimentSpec& 
   return parts.empty() ? "nothing differs" : absl::StrJoin(parts, ", ");
 }
 
+// Where and when a wish is noted.
+struct Noting {
+  State& state;
+  absl::Time now;
+};
+
+// Events are never changed or removed while their experiment is there.
+void NoteActor(const v1::Intent& intent, const char* reason, const std::string& message,
+               const Noting& noting) {
+  if (intent.actor().name().empty()) return;
+  v1::Event event;
+  event.set_reason(reason);
+  event.set_message(message);
+  event.set_trial(intent.trial());
+  *event.mutable_actor() = intent.actor();
+  noting.state.AddEvent(std::move(event), noting.now);
+}
+
+void SetPaused(const v1::Intent& intent, const Noting& noting) {
+  State& state = noting.state;
+  const bool pause = intent.verb() == v1::Intent::PAUSE;
+  if (state.experiment().status().shirabe().paused() == pause) return;
+  NoteActor(intent, pause ? "PauseRequested" : "ResumeRequested",
+            pause ? "no new trials are started" : "it goes on", noting);
+  state.mutable_status().mutable_shirabe()->set_paused(pause);
+}
+
+// Who asked for it first is who stopped it. Written once, however often an intent that stays is
+// seen.
+void End(const v1::Intent& intent, const Noting& noting) {
+  State& state = noting.state;
+  const v1::ShirabeStatus& known = state.experiment().status().shirabe();
+  const bool deletes = intent.verb() == v1::Intent::DELETE;
+  const std::string reason = deletes ? "deleted by a user" : "stopped by a user";
+  state.ending_verb = intent.verb();
+  if (!known.stopping()) {
+    NoteActor(intent, "StopRequested",
+              deletes                               ? "it is to be deleted"
+              : intent.verb() == v1::Intent::CANCEL ? "it is to end at once"
+                                                    : "it is to end",
+              noting);
+  } else if (known.stop_reason() == reason) {
+    return;
+  }
+  v1::ShirabeStatus& status = *state.mutable_status().mutable_shirabe();
+  if (!status.stopping() && !intent.actor().name().empty()) {
+    *status.mutable_stopped_by() = intent.actor();
+  }
+  status.set_stopping(true);
+  status.set_stop_reason(reason);
+}
+
 }  // namespace
 
 Status Pass::TakeIntents() {
@@ -54,64 +106,21 @@ Status Pass::TakeIntents() {
 void Pass::Apply(const v1::Intent& intent) {
   switch (intent.verb()) {
     case v1::Intent::PAUSE:
-    case v1::Intent::RESUME: Pause(intent); break;
+    case v1::Intent::RESUME: SetPaused(intent, {state_, now_}); break;
     case v1::Intent::SCALE: Scale(intent); break;
     case v1::Intent::ASK: TakeAsk(state_, intent); break;
     case v1::Intent::RETRY: Retry(intent); break;
     case v1::Intent::STOP:
     case v1::Intent::CANCEL:
-    case v1::Intent::DELETE: End(intent); break;
+    case v1::Intent::DELETE: End(intent, {state_, now_}); break;
     default: break;
   }
-}
-
-void Pass::Pause(const v1::Intent& intent) {
-  const bool pause = intent.verb() == v1::Intent::PAUSE;
-  if (state_.experiment().status().shirabe().paused() == pause) return;
-  NoteActor(intent, pause ? "PauseRequested" : "ResumeRequested",
-            pause ? "no new trials are started" : "it goes on");
-  state_.mutable_status().mutable_shirabe()->set_paused(pause);
-}
-
-// Who asked for it first is who stopped it. Written once, however often an intent that stays is
-// seen.
-void Pass::End(const v1::Intent& intent) {
-  const v1::ShirabeStatus& known = state_.experiment().status().shirabe();
-  const bool deletes = intent.verb() == v1::Intent::DELETE;
-  const std::string reason = deletes ? "deleted by a user" : "stopped by a user";
-  state_.ending_verb = intent.verb();
-  if (!known.stopping()) {
-    NoteActor(intent, "StopRequested",
-              deletes                               ? "it is to be deleted"
-              : intent.verb() == v1::Intent::CANCEL ? "it is to end at once"
-                                                    : "it is to end");
-  } else if (known.stop_reason() == reason) {
-    return;
-  }
-  v1::ShirabeStatus& status = *state_.mutable_status().mutable_shirabe();
-  if (!status.stopping() && !intent.actor().name().empty()) {
-    *status.mutable_stopped_by() = intent.actor();
-  }
-  status.set_stopping(true);
-  status.set_stop_reason(reason);
-}
-
-// Events are never changed or removed while their experiment is there.
-void Pass::NoteActor(const v1::Intent& intent, const std::string& reason,
-                     const std::string& message) {
-  if (intent.actor().name().empty()) return;
-  v1::Event event;
-  event.set_reason(reason);
-  event.set_message(message);
-  event.set_trial(intent.trial());
-  *event.mutable_actor() = intent.actor();
-  state_.AddEvent(std::move(event), now_);
 }
 
 void Pass::Retry(const v1::Intent& intent) {
   const Status status = TryAgain(state_, intent.trial(), *options_.store, now_);
   if (!status.ok()) Event(nullptr, true, "RetryRefused", Message(status));
-  if (status.ok()) NoteActor(intent, "RetryRequested", "its point is tried again");
+  if (status.ok()) NoteActor(intent, "RetryRequested", "its point is tried again", {state_, now_});
 }
 
 // Changes the counts; an experiment that ended at maxTrialCount goes on if it may.
@@ -133,7 +142,7 @@ void Pass::Scale(const v1::Intent& intent) {
     spec.set_max_failed_trial_count(intent.max_failed_trial_count());
   }
   if (intent.has_goal()) spec.mutable_objective()->set_goal(intent.goal());
-  NoteActor(intent, "ChangeRequested", Changes(before, spec));
+  NoteActor(intent, "ChangeRequested", Changes(before, spec), {state_, now_});
   if (!intent.actor().name().empty()) {
     *experiment.mutable_status()->mutable_shirabe()->mutable_changed_by() = intent.actor();
   }
