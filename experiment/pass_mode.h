@@ -3,7 +3,6 @@
 
 #include <vector>
 
-#include "absl/time/time.h"
 #include "experiment/inbox.h"
 
 namespace shirabe::experiment {
@@ -15,8 +14,5 @@ struct PassMode {
   bool recheck = false;                 // there may be room now for what had to wait for it
   std::vector<LetterPtr> letters = {};  // reports to take; the caller answers them
 };
-
-// There was no room for an attempt: until it is asked for again, at first.
-inline constexpr absl::Duration kRoomPause = absl::Seconds(1);
 
 }  // namespace shirabe::experiment
