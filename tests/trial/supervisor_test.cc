@@ -1,4 +1,5 @@
 // The supervisor by itself: what its two files say, and what its signals do, with nobody between.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <grp.h>
 #include <gtest/gtest.h>
@@ -51,13 +52,16 @@ class SupervisorTest : public testing::Test {
   }
 
   void Run(const std::string& script, absl::Duration grace = absl::Seconds(60)) {
-    const auto pid = SpawnSupervisor({.supervisor = program_,
-                                      .dir = dir_,
-                                      .log = home_ + "/log",
-                                      .id = "id",
-                                      .grace = grace,
-                                      .argv = {"sh", "-c", script},
-                                      .environment = {{"PATH", getenv("PATH")}}});
+    const Fd log(open((home_ + "/log").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+    SpawnRequest request;
+    request.supervisor = program_;
+    request.dir = dir_;
+    request.log = log.get();
+    request.id = "id";
+    request.grace = grace;
+    request.argv = {"sh", "-c", script};
+    request.environment = {{"PATH", getenv("PATH")}};
+    const auto pid = SpawnSupervisor(request);
     ASSERT_TRUE(pid.ok()) << pid.status();
     pid_ = *pid;
   }
