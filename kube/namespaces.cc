@@ -29,9 +29,9 @@ StatusOr<std::string> Namespaces::Uid(const std::string& name) {
   Entry& entry = entries_[name];
   entry.asking = false;
   entry.until = clock_->Monotonic() + kStands;
-  StatusOr<std::string> answer = object.status();
-  if (object.ok()) answer = UidOf(*object);
-  if (IsKnown(answer) || !IsKnown(entry.answer)) entry.answer = std::move(answer);
+  const StatusOr<std::string> answer =
+      object.ok() ? StatusOr<std::string>(UidOf(*object)) : object.status();
+  if (IsKnown(answer) || !IsKnown(entry.answer)) entry.answer = answer;
   return entry.answer;
 }
 

@@ -116,8 +116,9 @@ class ControllerAttackTest : public testing::Test {
 
   // Two trials at once. A test changes what it attacks.
   static Json Honest(const std::string& ns, const std::string& name) {
-    const Json container = {
-        {"name", "main"}, {"image", "tiny"}, {"command", {"sh", "-c", "echo loss=1"}}};
+    const Json container = {{"name", "main"},
+                            {"image", "tiny"},
+                            {"command", {"sh", "-c", "echo loss=${trialParameters.x}"}}};
     const Json job = {{"apiVersion", "batch/v1"},
                       {"kind", "Job"},
                       {"spec", {{"template", {{"spec", {{"containers", {container}}}}}}}}};
