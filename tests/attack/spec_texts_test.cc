@@ -158,22 +158,28 @@ class SpecTextsTest : public AttackTest {
   int submitted_ = 0;
 };
 
-// attacks: CRD spec.parameters.name, CRD spec.parameters.feasibleSpace.list
-// attacks: CRD spec.objective.objectiveMetricName, CRD spec.objective.additionalMetricNames
+// attacks: CRD spec.parameters.name
+// attacks: CRD spec.parameters.feasibleSpace.list
+// attacks: CRD spec.objective.objectiveMetricName
+// attacks: CRD spec.objective.additionalMetricNames
 // attacks: CRD spec.objective.metricStrategies.name
-// attacks: CRD spec.algorithm.algorithmName, CRD spec.algorithm.algorithmSettings.name
-// attacks: CRD spec.algorithm.algorithmSettings.value, CRD spec.earlyStopping.algorithmName
+// attacks: CRD spec.algorithm.algorithmName
+// attacks: CRD spec.algorithm.algorithmSettings.name
+// attacks: CRD spec.algorithm.algorithmSettings.value
+// attacks: CRD spec.earlyStopping.algorithmName
 // attacks: CRD spec.earlyStopping.algorithmSettings.name
 // attacks: CRD spec.earlyStopping.algorithmSettings.value
 // attacks: CRD spec.trialTemplate.trialParameters.name
 // attacks: CRD spec.trialTemplate.trialParameters.reference
 // attacks: CRD spec.metricsCollectorSpec.source.filter.metricsFormat
 // attacks: CRD spec.metricsCollectorSpec.collector.customCollector
-// attacks: CRD spec.nasConfig.operations.operationType, CRD
-// spec.nasConfig.operations.parameters.name attacks: CRD
-// spec.nasConfig.operations.parameters.feasibleSpace.list attacks: CRD spec.shirabe.start, CRD
-// spec.shirabe.algorithm.endpoint attacks: CRD spec.shirabe.warmStart.experiments, CRD
-// spec.shirabe.capacity.pools
+// attacks: CRD spec.nasConfig.operations.operationType
+// attacks: CRD spec.nasConfig.operations.parameters.name
+// attacks: CRD spec.nasConfig.operations.parameters.feasibleSpace.list
+// attacks: CRD spec.shirabe.start
+// attacks: CRD spec.shirabe.algorithm.endpoint
+// attacks: CRD spec.shirabe.warmStart.experiments
+// attacks: CRD spec.shirabe.capacity.pools
 TEST_F(SpecTextsTest, NoTextOfASpecIsObeyed) {
   Serve();
   ASSERT_TRUE(SubmitWith("", "").ok()) << SubmitWith("", "").error_message();
