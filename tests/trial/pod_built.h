@@ -94,4 +94,14 @@ inline v1::PodConfig ConfigOf(const Json& container) {
   return config;
 }
 
+// Its collector reads that file.
+inline AttemptRequest WithFile(const std::string& path, const std::string& object = kJob) {
+  AttemptRequest request = Request(object);
+  request.cluster.collector.mutable_collector()->set_kind(v1::FILE_COLLECTOR);
+  auto* file = request.cluster.collector.mutable_source()->mutable_file_system_path();
+  file->set_path(path);
+  file->set_kind(v1::FILE);
+  return request;
+}
+
 }  // namespace shirabe::trial

@@ -145,15 +145,6 @@ TEST(PodBuild, AClaimOfItsOwnIsMadeForTheTrial) {
   EXPECT_EQ(Pod(built.object).spec["volumes"][1]["persistentVolumeClaim"]["claimName"], "exp-3");
 }
 
-AttemptRequest WithFile(const std::string& path, const std::string& object = kJob) {
-  AttemptRequest request = Request(object);
-  request.cluster.collector.mutable_collector()->set_kind(v1::FILE_COLLECTOR);
-  auto* file = request.cluster.collector.mutable_source()->mutable_file_system_path();
-  file->set_path(path);
-  file->set_kind(v1::FILE);
-  return request;
-}
-
 TEST(PodBuild, ACollectorsFolderIsShared) {
   const AttemptObject built = Build(WithFile("/var/log/katib/metrics.log"));
   const Pod pod(built.object);
