@@ -1,6 +1,6 @@
 // Every verb that speaks to a client, twice: over a store of this machine, and over a server in
 // another process, with another home. Each script is a list of commands with the exit codes that
-// they must have both times; what they print must be the same, but for times, tokens and processes.
+// they must have both times; what they print must be the same, but for times, tokens, processes and who it was.
 //
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -48,6 +48,8 @@ std::string Settled(std::string text) {
   RE2::GlobalReplace(&text, R"re("(seconds|wastedSeconds)": [0-9.e-]+,\n *)re", "");
   RE2::GlobalReplace(&text, R"(\bseconds: [0-9.e-]+)", "seconds: N");
   RE2::GlobalReplace(&text, R"(process \d+ on \S+)", "PROCESS");
+  RE2::GlobalReplace(&text, R"(\S+ \((command line|grpc)\))", "WHO");
+  RE2::GlobalReplace(&text, R"re("name": "[^"]*",\s*"door": "[^"]*")re", "WHO");
   RE2::GlobalReplace(&text, R"( +)", " ");
   return text;
 }
