@@ -1,6 +1,7 @@
 // Every verb that speaks to a client, twice: over a store of this machine, and over a server in
 // another process, with another home. Each script is a list of commands with the exit codes that
-// they must have both times; what they print must be the same, but for times, tokens, processes and who it was.
+// they must have both times; what they print must be the same, but for times, tokens, processes and
+// callers.
 //
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
