@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <limits>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -40,14 +41,17 @@ constexpr size_t kQueue = 4096;
 constexpr size_t kCallerQueue = 1024;
 constexpr int kCallerParts = 4;
 
-// Sockets are files: as many as the system lets us have.
-void RaiseFileLimit() {
+// Sockets are files: as many as the system lets us have. Returns how many connections leave enough
+// of them for everything else.
+size_t RaiseFileLimit() {
   rlimit limit;
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
-  limit.rlim_cur = limit.rlim_max;
-  if (setrlimit(RLIMIT_NOFILE, &limit) != 0) {
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return std::numeric_limits<size_t>::max();
+  const rlim_t before = std::exchange(limit.rlim_cur, limit.rlim_max);
+  if (before != limit.rlim_max && setrlimit(RLIMIT_NOFILE, &limit) != 0) {
     Log(LogLevel::kWarning, "cannot raise the limit of open files");
+    limit.rlim_cur = before;
   }
+  return limit.rlim_cur / 5 * 4;
 }
 
 std::unique_ptr<Workers> MakeWorkers(int threads) {
@@ -197,7 +201,7 @@ void BeastServer::MakeTheRest() {
 }
 
 void BeastServer::Run() {
-  RaiseFileLimit();
+  const size_t most = RaiseFileLimit();
   MakeTheRest();
   const HttpLimits& limits = options_.limits;
   router_ = std::make_unique<Router>(options_.context);
@@ -205,7 +209,7 @@ void BeastServer::Run() {
   slow_ = MakeWorkers(limits.slow_workers);
   waits_ = std::make_unique<Waits>(options_.context.hub, options_.context.clock);
   table_ = std::make_unique<ConnectionTable>(
-      ConnectionTable::Limits{.all = static_cast<size_t>(limits.connections),
+      ConnectionTable::Limits{.all = std::min(static_cast<size_t>(limits.connections), most),
                               .address = static_cast<size_t>(limits.connections_per_address)});
   host_ = {.limits = limits,
            .io = &io_,

@@ -34,6 +34,7 @@ std::string ErrorEvent(const Status& status) {
 void Session::Send(HttpReply reply) {
   if (reply.pending != nullptr) return Suspend(std::move(reply.pending));
   state_ = State::kWriting;
+  if (reception_.must_prove && reply.status < 300) known_ = true;
   reply_ = std::move(reply);
   if (host_.draining) keep_alive_ = false;
   body_.reset();

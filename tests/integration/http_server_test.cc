@@ -389,7 +389,7 @@ class Crowd {
 
 TEST_F(HttpServerTest, HoldsTenThousandConnections) {
   constexpr int kMany = 10'000;
-  if (const std::string why = RaiseFileLimit(kMany + 500); !why.empty()) GTEST_SKIP() << why;
+  if (const std::string why = RaiseFileLimit(2 * kMany); !why.empty()) GTEST_SKIP() << why;
   Start();
   Crowd crowd(port(), kMany);
   ASSERT_TRUE(crowd.Wait());
