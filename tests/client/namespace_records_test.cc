@@ -62,7 +62,7 @@ TEST_F(NamespaceRecordsTest, OfOneThatGaveItsNameAwayNobodySees) {
   v1::Intent pause;
   pause.set_verb(v1::Intent::PAUSE);
   EXPECT_TRUE(absl::IsNotFound(stored_.client().Send(stored_.key(), pause)));
-  EXPECT_TRUE(absl::IsAlreadyExists(stored_.client().Submit(stored_.experiment, 0).status()));
+  EXPECT_TRUE(absl::IsAlreadyExists(stored_.client().Submit(stored_.experiment, {}).status()));
 }
 
 TEST_F(NamespaceRecordsTest, OfOneThatIsGoneNeither) {
@@ -88,7 +88,7 @@ TEST_F(NamespaceRecordsTest, ANewExperimentIsOfTheNamespaceAsItIs) {
   v1::Experiment another = stored_.experiment;
   another.mutable_metadata()->set_name("another");
   another.mutable_status()->mutable_shirabe()->set_namespace_uid("made-up");
-  const auto made = stored_.client().Submit(another, 0);
+  const auto made = stored_.client().Submit(another, {});
   ASSERT_TRUE(made.ok()) << made.status();
   const auto record = stored_.store().GetExperiment({"default", "another"});
   ASSERT_TRUE(record.ok());
