@@ -12,6 +12,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "base/clock.h"
 #include "experiment/controller.h"
 #include "experiment/submit.h"
@@ -40,7 +41,7 @@ constexpr char kProgram[] = R"(  trialTemplate:
     trialSpec:
       apiVersion: batch/v1
       kind: Job
-      spec: {template: {spec: {containers: [{name: main, command: [/bin/sleep, "60"]}]}}}
+      spec: {template: {spec: {containers: [{name: main, command: COMMAND}]}}}
 )";
 
 class IdleTest : public testing::Test {
@@ -71,8 +72,10 @@ class IdleTest : public testing::Test {
     controller_ = *std::move(made);
   }
   ExperimentKey Submit(const std::string& name, const std::string& more) {
-    std::string text = absl::StrCat(kSpec, more);
-    text.replace(text.find("NAME"), 4, name);
+    const std::string text = absl::StrReplaceAll(
+        absl::StrCat(kSpec, more),
+        {{"NAME", name},
+         {"COMMAND", "[/bin/sh, -c, \"sleep 60; echo loss=$0\", \"${trialParameters.lr}\"]"}});
     const auto submitted = experiment::Submit(store_, *RealClock(), ParseOnly(text));
     EXPECT_TRUE(submitted.ok()) << submitted.status();
     return {"default", name};
