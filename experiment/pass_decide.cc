@@ -175,9 +175,9 @@ void Pass::Propose() {
   if (state_.ticket != nullptr) {
     if (!state_.ticket->Wait(absl::ZeroDuration())) return;  // it will enqueue us
   } else {
-    if (plan_.suggest == 0 || state_.trouble.wait_for_change) {
+    if (plan_.suggest == 0 || state_.wait_for_change) {
       const bool said =
-          state_.trouble.wait_for_change || state_.experiment().status().shirabe().exhausted();
+          state_.wait_for_change || state_.experiment().status().shirabe().exhausted();
       if (!plan_.waiting.empty() || !said) SetWaiting(plan_.waiting);
       return;
     }
@@ -272,7 +272,7 @@ void Pass::TakeProposal(suggestion::Proposal proposal, int asked) {
       state_.mutable_status().mutable_shirabe()->set_algorithm(proposal.algorithm);
     }
   }
-  state_.trouble.wait_for_change = proposal.outcome == Outcome::kWait;
+  state_.wait_for_change = proposal.outcome == Outcome::kWait;
   SetWaiting(proposal.outcome == Outcome::kOk ? plan_.limited : proposal.reason);
   const size_t given = proposal.suggestions.size();
   if (proposal.outcome == Outcome::kOk && (plan_.more || given < room)) {
