@@ -203,7 +203,7 @@ TEST(Threshold, StopsOutsideOfItsBounds) {
   EXPECT_EQ(trials.Ask("threshold"), "");
   EXPECT_EQ(trials.Ask("threshold", {{"upper", "10"}}), "at step 2 11 > upper bound 10");
   EXPECT_EQ(trials.Ask("threshold", {{"upper", "10"}, {"start_step", "3"}}), "");
-  EXPECT_EQ(trials.Ask("threshold", {{"lower", "12"}}), "at step 2 11 < lower bound 12");
+  EXPECT_EQ(trials.Ask("threshold", {{"lower", "12"}}), "at step 1 3 < lower bound 12");
 }
 
 TEST(Threshold, BoundsAreOfTheMetric) {
