@@ -19,7 +19,7 @@ struct OpenFile {
   uint64_t size = 0;  // when it was opened
 };
 
-// Nullopt if there is no such file; kInvalidArgument, naming it, for what is no regular file, or is
+// Nullopt if there is no such file, or no path; kInvalidArgument, naming it, for what is no regular file, or is
 // reached over a link below `root` (base/beneath.h).
 StatusOr<std::optional<OpenFile>> OpenToFollow(const std::string& root, const std::string& path);
 
