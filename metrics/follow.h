@@ -19,8 +19,8 @@ struct OpenFile {
   uint64_t size = 0;  // when it was opened
 };
 
-// Nullopt if there is no such file, or no path; kInvalidArgument, naming it, for what is no regular file, or is
-// reached over a link below `root` (base/beneath.h).
+// Nullopt if there is no such file, or no path; kInvalidArgument, naming it, for what is no regular
+// file, or is reached over a link below `root` (base/beneath.h).
 StatusOr<std::optional<OpenFile>> OpenToFollow(const std::string& root, const std::string& path);
 
 // Up to `bytes` at `offset`; fewer at the end of the file. `path` is for the error.
