@@ -44,19 +44,21 @@ Status Refused(const std::string& shown, int error) {
   return ErrnoStatus("cannot open " + shown, error);
 }
 
-// The names of a way below a folder; none of them may mean another way.
+// The names of a way below a folder; none of them may mean another way. Two slashes are one.
 StatusOr<std::vector<std::string>> NamesOf(const std::string& below, const std::string& shown) {
   std::vector<std::string> names;
-  for (size_t at = 0; at <= below.size();) {
+  for (size_t at = 0; at < below.size();) {
     const size_t end = std::min(below.find('/', at), below.size());
-    names.push_back(below.substr(at, end - at));
+    const std::string name = below.substr(at, end - at);
     at = end + 1;
-    const std::string& name = names.back();
-    const bool good = !name.empty() && name != "." && name != ".." &&
-                      name.find('\0') == std::string::npos && name.size() <= NAME_MAX;
+    if (name.empty()) continue;
+    const bool good = name != "." && name != ".." && name.find('\0') == std::string::npos &&
+                      name.size() <= NAME_MAX;
     if (!good) return absl::InvalidArgumentError("cannot open " + shown + ": it is no plain path");
+    names.push_back(name);
   }
-  return names;
+  if (!names.empty()) return names;
+  return absl::InvalidArgumentError("cannot open " + shown + ": it names nothing");
 }
 
 // Where the kernel has refused openat2 once, it is not asked again.
@@ -136,7 +138,8 @@ StatusOr<Way> Divide(const std::string& root, const std::string& path) {
   while (!trusted.empty() && trusted.back() == '/') trusted.pop_back();
   if (path.size() > trusted.size() + 1 && path.compare(0, trusted.size(), trusted) == 0 &&
       path[trusted.size()] == '/') {
-    return Way{trusted.empty() ? "/" : trusted, path.substr(trusted.size() + 1)};
+    const size_t first = std::min(path.find_first_not_of('/', trusted.size()), path.size());
+    return Way{trusted.empty() ? "/" : trusted, path.substr(first)};
   }
   return absl::InvalidArgumentError("cannot open " + path + ": it does not lie in " + root);
 }

@@ -58,6 +58,7 @@ class Beneath : public testing::Test {
     EXPECT_EQ(*Read("a/b/log", root_), "one\ntwo\n");
     EXPECT_EQ(*Read("a/b/log", ""), "one\ntwo\n");
     EXPECT_EQ(*Read("a/b/log", "/"), "one\ntwo\n");
+    EXPECT_EQ(*Read("/a//b/log", root_), "one\ntwo\n");
     EXPECT_TRUE(absl::IsNotFound(Read("a/b/none", root_).status()));
     EXPECT_TRUE(absl::IsNotFound(Read("a/none/log", root_).status()));
     EXPECT_TRUE(absl::IsNotFound(Read("a/b/log/log", root_).status()));
@@ -81,8 +82,8 @@ class Beneath : public testing::Test {
       EXPECT_THAT(Message(status), HasSubstr("leads over a symbolic link"));
     }
     for (const std::string& name :
-         {std::string("a/../../secret"), std::string("a//b/log"), std::string("./a/b/log"),
-          std::string("a/b/log\0x", 9), std::string("../secret"), std::string(5000, 'x')}) {
+         {std::string("a/../../secret"), std::string("./a/b/log"), std::string("a/b/log\0x", 9),
+          std::string("../secret"), std::string(5000, 'x')}) {
       EXPECT_TRUE(absl::IsInvalidArgument(Read(name, root_).status())) << name;
     }
     EXPECT_TRUE(absl::IsInvalidArgument(ReadBeneath(root_, folder_ + "/secret", 99).status()));
