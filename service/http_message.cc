@@ -54,10 +54,6 @@ Status ParsePath(const std::string& path, HttpTarget& out) {
     const size_t slash = std::min(path.find('/', begin), path.size());
     auto segment = Decode(path.substr(begin, slash - begin), false);
     if (!segment) return BadEscape(path.substr(begin, slash - begin));
-    if (segment->find('/') != std::string::npos || *segment == "." || *segment == "..") {
-      return absl::InvalidArgumentError("a part of the path of the request is no name: \"" +
-                                        *segment + "\"");
-    }
     out.segments.push_back(std::move(*segment));
     if (out.segments.size() > kMostSegments) {
       return absl::InvalidArgumentError("the path of the request has too many parts");

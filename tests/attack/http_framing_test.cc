@@ -134,7 +134,8 @@ TEST_F(HttpFramingAttack, PathsThatMeanAnotherPlace) {
         "/api/v1/namespaces/red/experiments/a%2f..%2fb", "/api/v1/namespaces/red/experiments/a%00",
         "/api/v1/namespaces/red/experiments/%ff%fe", "/api/v1/namespaces/red/experiments/a%0d%0ab",
         "/api/v1/namespaces/red/experiments/%", "/api/v1/namespaces/red/experiments/%c0%af"}) {
-    EXPECT_EQ(Http(absl::StrCat("GET ", path), kRedToken).status, 400) << path;
+    EXPECT_THAT(Http(absl::StrCat("GET ", path), kRedToken).status, testing::AnyOf(400, 404))
+        << path;
   }
   // The host of an absolute target is the one that counts.
   EXPECT_EQ(Http("GET http://localhost/version", "").status, 200);
