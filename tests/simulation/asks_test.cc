@@ -35,6 +35,7 @@ v1::Experiment DrawAsked(Rng& rng) {
   v1::ParameterSpec& parameter = *spec.add_parameters();
   parameter.set_name("x");
   parameter.set_parameter_type(v1::DOUBLE);
+  parameter.mutable_feasible_space()->set_min(0);
   parameter.mutable_feasible_space()->set_max(1);
   spec.mutable_algorithm()->set_algorithm_name("random");
   spec.mutable_objective()->set_type(v1::MINIMIZE);

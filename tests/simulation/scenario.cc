@@ -134,6 +134,8 @@ std::string Scenario::GoOn(int steps) {
   const bool goes_on = may && *wishes_.more_trials > 0 && reason == "ExperimentMaxTrialsReached";
   db::Batch batch{.experiment = key_};
   v1::Intent& scale = batch.intents.emplace_back();
+  scale.set_namespace_(key_.ns);
+  scale.set_experiment(key_.name);
   scale.set_verb(v1::Intent::SCALE);
   scale.set_parallel_trial_count(before.spec().parallel_trial_count());
   scale.set_max_trial_count(before.spec().max_trial_count() + *wishes_.more_trials);
