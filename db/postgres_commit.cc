@@ -29,7 +29,8 @@ constexpr char kForget[] = "DELETE FROM writer WHERE used < now() - interval '1 
 // And holders of leases (see sqlite_schema.cc) that ended as long ago.
 constexpr char kForgetHolders[] =
     "DELETE FROM name WHERE namespace = '' AND starts_with(name, 'holder:')"
-    " AND expiry < (extract(epoch FROM now()) - 86400) * 1000000000";
+    " AND expiry < $1::int8";
+constexpr absl::Duration kForgetHoldersAfter = absl::Hours(24);
 
 ExperimentKey HolderName(const LeaseRenewal& renewal) { return {"", "holder:" + renewal.holder}; }
 
@@ -192,6 +193,8 @@ void Transaction::Renew(const LeaseRenewal& renewal) {
   }
   *name.lease.mutable_expiry() = ToProto(renewal.now + renewal.ttl);
   writes_.SaveLease(name.id, name.lease);
+  db_->Send(kForgetHolders,
+            PostgresParams().Int(absl::ToUnixNanos(renewal.now - kForgetHoldersAfter)));
   wrote_ = true;
 }
 
@@ -236,10 +239,6 @@ StatusOr<bool> TookEffect(int64_t id, int64_t sequence, PostgresConnection* db) 
   return results[2].rows() == 1 && results[2].Int(0, 0) >= sequence;
 }
 
-Status ForgetOldWriters(PostgresConnection* db) {
-  db->Send(kForget);
-  db->Send(kForgetHolders);
-  return db->Receive().status();
-}
+Status ForgetOldWriters(PostgresConnection* db) { return db->Query(kForget).status(); }
 
 }  // namespace shirabe::db

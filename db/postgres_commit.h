@@ -54,7 +54,7 @@ Status WriteTogether(const std::vector<PostgresRequest*>& requests, PostgresSess
 // Whether transaction `sequence` of the session `id` took effect. Waits until it is certain.
 StatusOr<bool> TookEffect(int64_t id, int64_t sequence, PostgresConnection* db);
 
-// Removes the rows of sessions, and of holders of leases, that ended long ago.
+// Removes the rows of sessions that ended long ago.
 Status ForgetOldWriters(PostgresConnection* db);
 
 }  // namespace shirabe::db

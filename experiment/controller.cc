@@ -219,6 +219,7 @@ class QueueController : public Controller {
   }
 
   void EnqueueLocked(const ExperimentKey& key, Entry& entry) {
+    if (entry.deleted) return;
     entry.ended = false;  // a pass will say so again, if nothing has changed that
     entry.again = entry.running;
     PlaceLocked(key, entry, options_.clock->Monotonic());
@@ -289,7 +290,8 @@ class QueueController : public Controller {
         entry.failures = 0;
         entry.trouble.clear();
         // What came meanwhile it may not have seen: then the next pass says whether it is over.
-        entry.ended = result->ended && !entry.again;
+        entry.deleted = result->deleted;
+        entry.ended = result->deleted || (result->ended && !entry.again);
         entry.idle = result->idle && !entry.again;
         if (!entry.again) due += result->requeue_after;
         break;
@@ -297,7 +299,7 @@ class QueueController : public Controller {
         entry.lost = absl::AbortedError(Message(result.status()));
         reconciler_->Disown(key);
         break;
-      case Fate::kDeleted: entry.ended = true; break;
+      case Fate::kDeleted: entry.ended = entry.deleted = true; break;
       case Fate::kTrouble:
         entry.trouble = Message(result.status());
         due += std::min(kFirstRetry * (1 << std::min(entry.failures, 10)), kLastRetry);

@@ -61,6 +61,7 @@ StatusOr<ReconcileResult> Pass::Run() {
   RETURN_IF_ERROR(Act());
   result_.idle = std::none_of(state_.live().begin(), state_.live().end(),
                               [](const auto& entry) { return entry.second.open.has_value(); });
+  result_.deleted = delete_;
   result_.ended = delete_ || (IsEnded(state_.experiment()) && result_.idle && !removing_);
   if (!result_.ended) LookAgain();
   return result_;

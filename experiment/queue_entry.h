@@ -18,6 +18,7 @@ struct Entry {
   bool recheck = false;  // where attempts run, something changed
   bool suspended = false;
   bool ended = false;
+  bool deleted = false;  // one that is made anew under its name must be owned anew
   bool idle = false;
   int failures = 0;  // errors in a row
   Status lost = {};  // not OK: the lease is gone, with the reason

@@ -50,6 +50,7 @@ struct ReconcileResult {
   absl::Duration requeue_after = absl::InfiniteDuration();
   bool ended = false;  // Succeeded, Failed or deleted, and nothing of it runs
   bool idle = false;   // nothing of it runs
+  bool deleted = false;
 };
 
 class Reconciler {
