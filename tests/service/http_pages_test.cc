@@ -37,26 +37,28 @@ std::vector<std::string> AllNames(HttpFixture& http, const std::string& target,
 }
 
 TEST_F(HttpPagesTest, PagesSkipAndRepeatNothingWhenOthersComeAndGo) {
+  int round = 0;
   for (const char* sort : {"", "&sort=name", "&sort=age", "&sort=~trials", "&sort=best"}) {
-    for (int i = 1; i <= 6; ++i) http_.Create("a", absl::StrCat("e", i));
+    ++round;  // nobody gives a name back here
+    const auto name = [&](int i) { return absl::StrCat("e", i, "-", round); };
+    const auto remove = [&](const std::string& one) {
+      EXPECT_EQ(http_.Send("DELETE", absl::StrCat(kA, "/", one), "").status, 204) << one;
+    };
+    const std::string fresh = absl::StrCat("a-new-one-", round);
+    for (int i = 1; i <= 6; ++i) http_.Create("a", name(i));
     const auto drop_and_add = [&](int page) {
-      if (page == 1) {
-        // Of the page that was read, its last item too; and one that would stand before.
-        for (const char* gone : {"e1", "e2"}) {
-          EXPECT_EQ(http_.Send("DELETE", absl::StrCat(kA, "/", gone), "").status, 204);
-        }
-        http_.Create("a", "a-new-one");
-      }
+      if (page != 1) return;
+      // The last item of the page that was read, too; and one that would stand before all.
+      remove(name(1));
+      remove(name(2));
+      http_.Create("a", fresh);
     };
     const auto names = AllNames(http_, absl::StrCat(kA, "?pageSize=2", sort), drop_and_add);
-    const auto times = [&](const std::string& name) {
-      return std::count(names.begin(), names.end(), name);
-    };
-    for (const char* name : {"e3", "e4", "e5", "e6"}) EXPECT_EQ(times(name), 1) << sort << name;
-    for (const char* name : {"e1", "e2"}) EXPECT_LE(times(name), 1) << sort << name;
-    for (const char* name : {"e3", "e4", "e5", "e6", "a-new-one"}) {
-      EXPECT_EQ(http_.Send("DELETE", absl::StrCat(kA, "/", name), "").status, 204);
-    }
+    const auto times = [&](int i) { return std::count(names.begin(), names.end(), name(i)); };
+    for (int i = 3; i <= 6; ++i) EXPECT_EQ(times(i), 1) << sort << " " << i;
+    for (int i = 1; i <= 2; ++i) EXPECT_LE(times(i), 1) << sort << " " << i;
+    for (int i = 3; i <= 6; ++i) remove(name(i));
+    remove(fresh);
   }
 }
 
