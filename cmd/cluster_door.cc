@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <optional>
 #include <stop_token>
 #include <thread>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/grpc_web_frames.h"
+#include "base/json_text.h"
 #include "base/names.h"
 #include "cmd/cluster_token.h"
 #include "kube/errors.h"
@@ -80,8 +82,21 @@ class Way {
   }
 
  private:
+  // What Shirabe itself says before it looks at a call, such as that it does not know the token;
+  // not the API server, whose errors are of the kind Status.
+  static std::optional<Status> OwnRefusal(const kube::HttpAnswer& answer) {
+    const kube::Json said = ParseServerJson(answer.body);
+    const std::string words = kube::TextAt(said, {"message"});
+    if (words.empty() || said.contains("kind") || !said.contains("details")) return std::nullopt;
+    if (answer.status == 401) return absl::UnauthenticatedError(words);
+    if (answer.status == 403) return absl::PermissionDeniedError(words);
+    if (answer.status == 429) return absl::ResourceExhaustedError(words);
+    return std::nullopt;
+  }
+
   // The API server's words for what stands between us and the server, with what to do about it.
   Status Refusal(const kube::HttpAnswer& answer) const {
+    if (const auto own = OwnRefusal(answer)) return *own;
     const std::string name = absl::StrCat(target_.ns, "/", target_.service);
     const std::string cluster =
         door_.config.context.empty() ? door_.config.server : "context " + door_.config.context;
