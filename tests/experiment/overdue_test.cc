@@ -89,7 +89,8 @@ class OverdueTest : public testing::Test {
   }
   std::vector<std::string> Warnings() {
     std::vector<std::string> said;
-    for (const v1::Event& event : *store_->ListEvents({.experiment = kKey})) {
+    const auto events = store_->ListEvents({.experiment = kKey});
+    for (const v1::Event& event : *events) {
       if (event.reason() == "CheckpointOverdue") said.push_back(event.message());
     }
     return said;
