@@ -12,6 +12,7 @@
 
 #include "base/rng.h"
 #include "service/http_server.h"
+#include "service/quotas.h"
 #include "tests/integration/http_wire.h"
 #include "tests/service/http_fixture.h"
 
@@ -404,7 +405,12 @@ TEST_F(HttpServerTest, TwoThousandStreamsHearOfAChange) {
   constexpr int kMany = 2000;
   if (const std::string why = RaiseFileLimit(2 * kMany + 500); !why.empty()) GTEST_SKIP() << why;
   http_.Create("a", "one");
-  Start();
+  Quotas quotas{.streams = Quota({.what = "event streams"})};  // one caller has all of them
+  HttpContext context = http_.context();
+  context.quotas = &quotas;
+  auto started = HttpServer::Start({.context = context});
+  ASSERT_TRUE(started.ok());
+  server_ = std::move(*started);
   std::vector<std::unique_ptr<Wire>> wires;
   for (int i = 0; i < kMany; ++i) {
     wires.push_back(std::make_unique<Wire>(port()));
@@ -414,6 +420,8 @@ TEST_F(HttpServerTest, TwoThousandStreamsHearOfAChange) {
   EXPECT_TRUE(Answers());
   http_.RunTrials("a", "one", 1);
   for (auto& wire : wires) EXPECT_TRUE(wire->ReadUntil("\"one-1\""));
+  wires.clear();
+  server_ = nullptr;
 }
 
 }  // namespace
