@@ -118,6 +118,8 @@ std::string Invariants::CheckTrial(const v1::Trial& trial) {
   }
   const auto attempts = store_->ListAttempts({.experiment = key_, .trial = trial.number()});
   if (static_cast<int>(attempts->size()) != trial.attempts()) return "an attempt is missing";
+  for (const auto& attempt : *attempts)
+    first_seen_.emplace(KeyOf(attempt.record), attempt.revision);
   if (std::string broken = CheckPhase(trial, *attempts); !broken.empty()) return broken;
   if (std::string broken = CheckBudgets(trial, *attempts); !broken.empty()) return broken;
   if (std::string broken = CheckObjective(trial); !broken.empty()) return broken;
@@ -339,16 +341,14 @@ std::string Invariants::CheckRows(const v1::Trial& trial) {
   if (count > 0 && *counted.rbegin() - *counted.begin() != count - 1)
     return "I4: a step is missing";
   const Program* last = world_->Find({key, trial.attempts()});
-  if (last != nullptr && !last->training.silent) {
+  if (last != nullptr && !last->training.silent && !last->training.implicit) {
     const auto reports =
         std::upper_bound(last->reported.begin(), last->reported.end(), last->SeenEnd()) -
         last->reported.begin();
     if (count < last->from - begun + last->StepsIn(reports)) {
       return "I4: a step that was reported is missing";
     }
-    // Steps that are counted here begin after those of the parent's, which may be more by then.
-    const bool exact = !last->training.implicit;
-    if (exact && count > 0 && *counted.begin() != begun + 1) return "I4: its first step is missing";
+    if (count > 0 && *counted.begin() != begun + 1) return "I4: its first step is missing";
   }
   if (trial.observation().metrics().empty()) return count == 0 ? "" : "its rows are not counted";
   const v1::Metric& metric = trial.observation().metrics(0);

@@ -65,6 +65,7 @@ class Invariants {
   std::set<int64_t> infeasible_;
   std::map<int64_t, std::string> points_;
   std::set<std::pair<int64_t, std::string>> promoted_;  // trial, to which rung
+  std::map<AttemptKey, int64_t> first_seen_;            // their revision then
   std::map<AttemptKey, std::string> closed_;            // as they were when first seen closed
   std::map<int64_t, Sums> sums_;                        // by trial, of its closed attempts
   std::map<int64_t, int> open_;                         // by trial

@@ -16,6 +16,9 @@ int64_t Invariants::NewestGood(const TrialKey& of, const v1::Attempt& before,
   for (const auto& [checkpoint, revision] : *checkpoints) {
     if (of.number == before.trial() && checkpoint.attempt() >= before.number()) continue;
     if (at_most > 0 && checkpoint.step() > at_most) continue;
+    // A parent that still runs may have saved it since.
+    const AttemptKey itself{{key_, before.trial()}, before.number()};
+    if (of.number != before.trial() && revision > first_seen_.at(itself)) continue;
     const Program* saver = world_->Find({of, checkpoint.attempt()});
     const Save* save = saver == nullptr ? nullptr : saver->FindSave(checkpoint.step());
     // It may have been pruned since, once there was a newer one.
