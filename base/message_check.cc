@@ -1,10 +1,12 @@
 #include "base/message_check.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <mutex>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/number.h"
 #include "base/printable.h"
@@ -41,10 +43,20 @@ std::string Shown(const std::string& text) {
   return Printable(text.substr(0, kMostShown)) + (text.size() > kMostShown ? "…" : "");
 }
 
-// The fields of Struct, Value and ListValue are not written in JSON: only keys and indices are.
+bool IsPlainWord(const std::string& key) {
+  return !key.empty() && std::all_of(key.begin(), key.end(), [](char c) {
+    return absl::ascii_isalnum(c) || c == '-' || c == '_';
+  });
+}
+
+// As experiment/findings.h writes paths. The fields of Struct, Value and ListValue are not written
+// in JSON: only keys and indices are.
 std::string PathOf(const Step* step) {
   if (step == nullptr) return "";
   std::string path = PathOf(step->parent);
+  if (step->key != nullptr && IsPlainWord(*step->key)) {
+    return absl::StrCat(path, path.empty() ? "" : ".", Shown(*step->key));
+  }
   if (step->key != nullptr) return absl::StrCat(path, "[\"", Shown(*step->key), "\"]");
   const bool free = step->field->file() == google::protobuf::Struct::descriptor()->file();
   if (!free) absl::StrAppend(&path, path.empty() ? "" : ".", step->field->json_name());
