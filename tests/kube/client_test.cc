@@ -81,15 +81,32 @@ TEST(ClientTest, OpensAnotherWhereTheServerHasHungUp) {
   EXPECT_EQ(server.connections(), 3);
 }
 
+// An API server, or a proxy before it, might take them for more than one part of a path.
+TEST(ClientTest, ANameThatIsNoneReachesNoServer) {
+  FakeApiServer server(Script({Answer(200, "{}")}));
+  const auto client = ClientOf(server);
+  for (const char* name : {"..", ".", "a/b", "../secrets/x", "a%2Fb", "a b", "a\r\nX: y"}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(client->Get({kJobs, "ns", name}).status())) << name;
+    EXPECT_TRUE(absl::IsInvalidArgument(client->Get({kJobs, name, "j"}).status())) << name;
+    EXPECT_TRUE(absl::IsInvalidArgument(client->Delete({kJobs, "ns", name}, {}))) << name;
+    EXPECT_TRUE(absl::IsInvalidArgument(client->Create(kJobs, NewJob(name)).status())) << name;
+    EXPECT_TRUE(absl::IsInvalidArgument(client->List({kJobs, name, "", ""}).status())) << name;
+  }
+  for (const char* version : {"../../api/v1", "a/b/c", "v1 HTTP/1.1\r\nX: y", "", "/", "V1"}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(client->FindResource(version, "Job").status())) << version;
+  }
+  EXPECT_EQ(server.Count(""), 0);
+}
+
 TEST(ClientTest, AsksForPathsAsTheServerHasThem) {
   FakeApiServer server(Script({Answer(200, R"({"metadata":{"resourceVersion":"1"},"items":[]})")}));
   const auto client = ClientOf(server);
-  (void)client->Get({kJobs, "ns", "a b/c"});
+  (void)client->Get({kJobs, "ns", "a?b=c"});
   (void)client->List({kPods, "", "a=b,c in (d)", "spec.nodeName=n"});
   (void)client->Patch(Pod("p"), PatchType::kMerge, Json::object(), "status");
   (void)client->Apply(kJobs, NewJob("j"), "me", "");
   EXPECT_THAT(server.requests(),
-              ElementsAre("GET /apis/batch/v1/namespaces/ns/jobs/a%20b%2Fc",
+              ElementsAre("GET /apis/batch/v1/namespaces/ns/jobs/a%3Fb%3Dc",
                           "GET /api/v1/pods?labelSelector=a%3Db%2Cc%20in%20%28d%29&fieldSelector="
                           "spec.nodeName%3Dn&limit=500",
                           "PATCH /api/v1/namespaces/ns/pods/p/status",
