@@ -37,8 +37,8 @@ using Timer = asio::basic_waitable_timer<std::chrono::steady_clock,
 
 constexpr absl::Duration kAcceptAgain = absl::Milliseconds(100);
 // Of the threads and of what waits for them, one caller gets a part.
-constexpr size_t kQueue = 4096;
-constexpr size_t kCallerQueue = 1024;
+constexpr size_t kQueue = 16'384;
+constexpr size_t kCallerQueue = 4096;  // all of their streams wake at once
 constexpr int kCallerParts = 4;
 
 // Sockets are files: as many as the system lets us have. Returns how many connections leave enough
