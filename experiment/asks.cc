@@ -136,8 +136,8 @@ StatusOr<Reported> TakeReport(State& state, const Report& report, db::Store& sto
   return Reported{.stop = attempt.has_stop() ? attempt.stop().reason() : ""};
 }
 
-// A caller who has a trial open already needs no other: his first answer was lost. One that waits
-// for nobody, a retry, is as good as a new one.
+// A caller who has a trial open already needs no other: the first answer was lost. Who asks again
+// while they wait has asked once. A trial that waits for nobody, a retry, is as good as a new one.
 void TakeAsk(State& state, const v1::Intent& intent) {
   const auto is_same = [&](const v1::Intent& ask) { return ask.caller() == intent.caller(); };
   const auto of_caller = [&](const std::string& caller) {
@@ -145,7 +145,11 @@ void TakeAsk(State& state, const v1::Intent& intent) {
       return entry.second.trial.record.caller() == caller;
     });
   };
-  if (std::any_of(state.asks.begin(), state.asks.end(), is_same)) return;
+  const auto waits = std::find_if(state.asks.begin(), state.asks.end(), is_same);
+  if (waits != state.asks.end()) {
+    if (waits->id() != intent.id()) state.batch().intents_done.push_back(intent.id());
+    return;
+  }
   const bool asked = state.experiment().spec().shirabe().ask_and_tell();
   if (!asked || of_caller(intent.caller()) != state.live().end()) {
     return state.batch().intents_done.push_back(intent.id());
