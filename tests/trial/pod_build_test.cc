@@ -128,13 +128,14 @@ TEST(PodBuild, OursStandAroundTheUsersInitContainers) {
 
 TEST(PodBuild, EachIsToldWhatItNeedsAndTheTokenOnlyTheSidecar) {
   AttemptRequest request = Request();
-  request.resume.emplace_back().set_step(40);
+  request.resume = {CheckpointOf({request.key.trial, 1}, 40)};
   request.cluster.metrics = {"loss"};
   request.cluster.collector.mutable_source()->mutable_filter()->add_metrics_format("^(\\w+)=(.*)$");
   const AttemptObject built = Build(request);
   const Pod pod(built.object);
   const v1::PodConfig init = ConfigOf(pod.init), sidecar = ConfigOf(pod.sidecar);
   EXPECT_EQ(init.token(), "");
+  ASSERT_EQ(init.resume_size(), 1);
   EXPECT_EQ(init.resume(0).step(), 40);
   EXPECT_EQ(init.parameters_json(), request.parameters_json);
   EXPECT_EQ(sidecar.token(), "");

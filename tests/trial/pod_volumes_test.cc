@@ -24,16 +24,6 @@ TEST(PodBuild, WithoutAVolumeCheckpointsShareTheirPodsFate) {
   EXPECT_FALSE(built.claim.has_value());
 }
 
-v1::Checkpoint CheckpointOf(const AttemptKey& key, int64_t step) {
-  v1::Checkpoint checkpoint;
-  checkpoint.set_namespace_(key.trial.experiment.ns);
-  checkpoint.set_experiment(key.trial.experiment.name);
-  checkpoint.set_trial(key.trial.number);
-  checkpoint.set_attempt(key.number);
-  checkpoint.set_step(step);
-  return checkpoint;
-}
-
 // A program can read, write and delete what its pod mounts: of a volume that all trials share, its
 // attempt's own folders alone. The init container has ended by then.
 TEST(PodBuild, OfASharedVolumeAnAttemptMountsItsOwnFolders) {
