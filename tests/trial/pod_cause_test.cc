@@ -408,7 +408,7 @@ TEST(PodCause, AnyShapeIsRead) {
            "conditions": [7, {"type": "DisruptionTarget", "status": true}],
            "containerStatuses": [
            {"name": "main", "state": {"terminated": {"exitCode": 1}}}]}})",
-       "ended app-error"},
+       "ended unknown"},
       {R"({"status": {"phase": "Failed", "containerStatuses": [
            {"name": "main", "state": {"terminated": {"exitCode": "x"}}}]}})",
        "ended completed"}};

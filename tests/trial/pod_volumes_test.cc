@@ -12,6 +12,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::SizeIs;
 
+constexpr char kTokens[] = "/var/run/secrets/shirabe";  // of the sidecar's own token
+
 // ---- volumes ------------------------------------------------------------------------------------
 
 TEST(PodBuild, WithoutAVolumeCheckpointsShareTheirPodsFate) {
@@ -145,7 +147,7 @@ TEST(PodBuild, ACollectorsFolderIsShared) {
   events.cluster.collector.mutable_collector()->set_kind(v1::TENSOR_FLOW_EVENT);
   events.cluster.collector.mutable_source()->mutable_file_system_path()->set_kind(v1::DIRECTORY);
   const AttemptObject folder = Build(events);
-  EXPECT_THAT(MountPaths(Pod(folder.object).sidecar), ElementsAre("/shirabe", "/logs"));
+  EXPECT_THAT(MountPaths(Pod(folder.object).sidecar), ElementsAre("/shirabe", "/logs", kTokens));
 }
 
 TEST(PodBuild, ACollectorsFileOnTheUsersVolumeIsReadThere) {
@@ -155,15 +157,16 @@ TEST(PodBuild, ACollectorsFileOnTheUsersVolumeIsReadThere) {
                    Json{{"name", "data"}, {"mountPath", "/data/"}, {"subPath", "a"}}});
   const AttemptObject built = Build(WithFile("/data/logs/metrics.log", object.dump()));
   const Pod pod(built.object);
-  const Json& mount = pod.sidecar["volumeMounts"].back();
-  EXPECT_EQ(mount.dump(), R"({"mountPath":"/data/","name":"data","readOnly":true,"subPath":"a"})");
-  EXPECT_THAT(pod.spec["volumes"], SizeIs(1));
+  ASSERT_THAT(MountPaths(pod.sidecar), ElementsAre("/shirabe", "/data/", kTokens));
+  EXPECT_EQ(pod.sidecar["volumeMounts"][1].dump(),
+            R"({"mountPath":"/data/","name":"data","readOnly":true,"subPath":"a"})");
+  EXPECT_THAT(pod.spec["volumes"], SizeIs(2));
 }
 
 TEST(PodBuild, ACollectorsFileInOurOwnFoldersNeedsNoMount) {
   const AttemptObject built = Build(WithFile("$(SHIRABE_OUTPUT_DIR)/metrics.log"));
   const Pod pod(built.object);
-  EXPECT_THAT(MountPaths(pod.sidecar), ElementsAre("/shirabe"));
+  EXPECT_THAT(MountPaths(pod.sidecar), ElementsAre("/shirabe", kTokens));
   EXPECT_EQ(ConfigOf(pod.sidecar).collector().source().file_system_path().path(),
             PodPaths(Request().key).output_dir + "/metrics.log");
 }
