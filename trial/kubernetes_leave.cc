@@ -111,12 +111,15 @@ Status KubernetesExecutor::RemoveFiles(const ExperimentKey& experiment, int64_t 
     }
     std::erase_if(refused_, [&](const auto& entry) { return of_it(entry.first); });
     if (trial == 0) prunes_.erase(experiment);
-    removals_[{experiment, trial}] = options_.clock->Monotonic();
-    Wake();
   }
   RETURN_IF_ERROR(layout_.Remove(experiment, trial));
-  // Its folder says that there may be more of it, also to the next process: see LookForStrays.
-  return trial == 0 ? MakeDirs(layout_.ExperimentDir(experiment)) : absl::OkStatus();
+  // Its folder says that there may be more of it, also to the next process: see LookForStrays. It
+  // stands before anybody may come to take it away again.
+  if (trial == 0) RETURN_IF_ERROR(MakeDirs(layout_.ExperimentDir(experiment)));
+  std::lock_guard lock(mutex_);
+  removals_[{experiment, trial}] = options_.clock->Monotonic();
+  Wake();
+  return absl::OkStatus();
 }
 
 // Of Jobs and pods all are looked for in any case.

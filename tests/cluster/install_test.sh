@@ -168,7 +168,7 @@ small_experiment folder random |
   kubectl apply -f - >/dev/null
 eventually 30 "its failure" is True condition folder Failed
 expect "the field and the fix" has 'volume.hostPath.*--allow-host-path' \
-  kubectl get experiments.kubeflow.org folder -o yaml
+  kubectl get experiments.kubeflow.org folder -o 'jsonpath={.status.shirabe.specProblem}'
 equal "nothing was made" "" \
   "$(kubectl get jobs -l katib.kubeflow.org/experiment=folder -o name)"
 
