@@ -20,7 +20,8 @@ class DoctorTest : public AttackTest {
     const cmd::Outcome outcome = cli_.Run(words);
     EXPECT_EQ(outcome.code, code) << outcome.out << outcome.err;
     std::vector<std::string> findings;
-    for (const json& item : json::parse(outcome.out, nullptr, false)["items"]) {
+    const json list = json::parse(outcome.out, nullptr, /*allow_exceptions=*/false);
+    for (const json& item : list["items"]) {
       findings.push_back(absl::StrCat(item["state"].get<std::string>(), " ",
                                       item["check"].get<std::string>(), ": ",
                                       item["detail"].get<std::string>()));

@@ -53,7 +53,7 @@ class TogetherTest : public AttackTest {
     for (int i = 0; i < kHonest; ++i) {
       const std::string spec =
           Spec(kHonestSpec, "red", absl::StrCat("steady-", i), "sleep 0.5; echo loss=$1");
-      EXPECT_LT(Create("red", spec, kRedToken), 300);
+      EXPECT_LT(Create("red", spec, kAdminToken), 300);  // their trials run on the server's machine
     }
     EXPECT_LT(Create("red", Spec(kAskedSpec, "red", "asked"), kRedToken), 300);
   }
@@ -134,7 +134,7 @@ class TogetherTest : public AttackTest {
              "rm -f $SHIRABE_METRICS_FILE; mkfifo $SHIRABE_METRICS_FILE; sleep 5; echo loss=1"),
         {{"parallelTrialCount: 2", "parallelTrialCount: 1000000"},
          {"maxTrialCount: 2", "maxTrialCount: 1000000"}});
-    (void)Create("blue", greedy, kBlueToken);
+    (void)Create("blue", greedy, kAdminToken);
     v1::ReadLogRequest log;
     log.mutable_trial()->set_namespace_("blue");
     log.mutable_trial()->set_experiment("../../../../../etc/passwd");

@@ -26,8 +26,8 @@ const std::string kReleases = std::string(SOURCE_DIR) + "/tests/testdata/release
 
 // What is another one each time it is asked.
 bool Varies(const std::string& key) {
-  static const std::set<std::string> kKeys = {"resourceVersion", "lastReconcileTime", "version",
-                                              "holder"};
+  static const std::set<std::string> kKeys = {
+      "resourceVersion", "lastReconcileTime", "version", "revision", "holder", "seconds", "log"};
   return kKeys.count(key) > 0;
 }
 
@@ -44,11 +44,13 @@ std::string Lost(const json& before, const json& now, const std::string& path) {
     return "";
   }
   if (before.is_array() && now.is_array()) {
+    const bool same_size = before.size() == now.size();
     size_t at = 0;
     for (size_t i = 0; i < before.size(); ++i) {
       std::string lost = "it is gone";
       while (at < now.size() && !lost.empty()) {
         lost = Lost(before[i], now[at++], path + "[" + std::to_string(i) + "]");
+        if (same_size) break;  // nothing was added: each is what it was
       }
       if (!lost.empty()) return path + "[" + std::to_string(i) + "]: " + lost;
     }
@@ -94,7 +96,7 @@ TEST_P(ReleaseTest, RoutesSayWhatTheySaidThen) {
     const service::WireReply now = wire.ReadReply();
     EXPECT_EQ(now.status, then["status"]) << then["path"] << now.body;
     const json parsed = json::parse(now.body, nullptr, /*allow_exceptions=*/false);
-    if (then["body"].is_object() && then["body"].contains("openapi")) continue;  // its own tests
+    if (then["status"] != 200 || !then["body"].is_object()) continue;  // words, and streams
     EXPECT_EQ(Lost(then["body"], parsed.is_discarded() ? json(now.body) : parsed, ""), "")
         << then["path"];
   }

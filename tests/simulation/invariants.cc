@@ -244,7 +244,7 @@ std::string Invariants::CheckCause(const v1::Attempt& attempt, const Program& pr
   if (program.platform != v1::CAUSE_NONE) {
     return cause == program.platform ? "" : "the platform took its machine: " + word;
   }
-  const bool lost = program.vanishes || program.lost_at < program.end;
+  const bool lost = program.vanishes || program.lost_at <= program.end;
   const bool finished = !lost && program.signal == 0 && program.exit_code == 0;
   if (IsPreempted(cause)) return "nobody preempted it: " + word;
   if (finished) return cause == v1::COMPLETED ? "" : "it finished: " + word;

@@ -236,7 +236,8 @@ std::string Scenario::CheckDeeds(bool cancelled) {
   return world_.HasPools() ? "" : CheckTurns();
 }
 
-// Where a place has become free, whoever waits longest is asked first.
+// Where a place has become free, whoever waits longest is asked first; but for one that goes on
+// from a checkpoint, which may wait for that to be verified.
 std::string Scenario::CheckTurns() {
   const SimExecutor::Deeds& deeds = executor_->deeds();
   if (!deeds.forgot || deeds.started.empty()) return "";
@@ -246,6 +247,8 @@ std::string Scenario::CheckTurns() {
     const AttemptKey key{{key_, attempt.trial()}, attempt.number()};
     const bool waits = attempt.state() == v1::ATTEMPT_CREATED && !attempt.has_stop() &&
                        world_.Find(key) == nullptr;
+    const auto trial = disk_->GetTrial(key.trial);
+    if (attempt.number() > 1 || !trial.ok() || trial->record.has_parent()) continue;
     if (waits && attempt.trial() < last && !deeds.asked_for.contains(key)) {
       return absl::StrFormat("trial %d was started, and trial %d waits longer", last,
                              attempt.trial());

@@ -250,8 +250,9 @@ def dump_postgres(program, folder, path):
         make_experiments(program, folder, ["--db", f"postgres:///postgres?host={data}&user=postgres"])
         dump = tool(f"{bin_dir}/pg_dump", "-h", data, "-U", "postgres", "--inserts",
                     "--no-owner", "postgres").stdout
+        commands = [line for line in dump.splitlines(True) if not line.startswith("\\")]
         with open(path, "w") as file:
-            file.write(dump)
+            file.writelines(commands)  # without psql's own
     finally:
         tool(f"{bin_dir}/pg_ctl", "-D", f"{data}/db", "-m", "fast", "stop")
         shutil.rmtree(data)

@@ -2,7 +2,6 @@
 -- PostgreSQL database dump
 --
 
-\restrict uKlbYfk7BYsC4hWA8z8F36j3SSgf9KUHujcBujqDdn9rFR2yo1EoPsOXDDmYEOv
 
 -- Dumped from database version 15.18 (Debian 15.18-0+deb12u1)
 -- Dumped by pg_dump version 15.18 (Debian 15.18-0+deb12u1)
@@ -602,5 +601,4 @@ CREATE INDEX trial_live ON shirabe.trial USING btree (experiment, number) WHERE 
 -- PostgreSQL database dump complete
 --
 
-\unrestrict uKlbYfk7BYsC4hWA8z8F36j3SSgf9KUHujcBujqDdn9rFR2yo1EoPsOXDDmYEOv
 
