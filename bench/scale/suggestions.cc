@@ -36,8 +36,15 @@ struct Load {
 };
 
 int Serve() {
-  const auto service =
-      service::MakeKatibSuggestion([](const grpc::ServerContext&) { return absl::OkStatus(); });
+  // All clients are one caller here, who is to have the whole machine.
+  service::SuggestionLimits limits;
+  limits.running = limits.running_of_one = static_cast<int>(std::thread::hardware_concurrency());
+  limits.of_one = 10'000;
+  limits.bytes_of_one = int64_t{1} << 40;
+  service::SuggestionTurns turns(limits, RealClock());
+  const auto service = service::MakeKatibSuggestion(
+      [](const grpc::ServerContext&, const std::string&) { return std::string("everybody"); },
+      &turns);
   grpc::ServerBuilder builder;
   int port = 0;
   builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
