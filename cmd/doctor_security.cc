@@ -26,10 +26,17 @@ using State = Check::State;
 // ---- files
 // ---------------------------------------------------------------------------------------
 
+bool IsPrivate(const std::string& path) {
+  struct stat info;
+  return stat(path.c_str(), &info) == 0 && (info.st_mode & 0077) == 0;
+}
+
+// A file is private, too, where nobody else can enter its folder.
 Check CheckPrivate(const std::string& name, const std::string& path) {
   struct stat info;
   if (stat(path.c_str(), &info) != 0) return {name, State::kOk, path + " does not exist yet"};
-  const bool open = (info.st_mode & 0077) != 0;
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  const bool open = !IsPrivate(path) && (S_ISDIR(info.st_mode) || !IsPrivate(folder));
   if (!open) return {name, State::kOk, path + " is readable by its owner only"};
   return {name, State::kError, "other users of this machine can read " + path,
           absl::StrCat("chmod ", S_ISDIR(info.st_mode) ? "700 " : "600 ", path)};
