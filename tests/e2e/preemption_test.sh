@@ -44,7 +44,7 @@ attempts, trials = (json.load(open(path))["items"] for path in sys.argv[1:])
 causes = collections.Counter(attempt["cause"] for attempt in attempts)
 assert set(causes) == {"completed", "preempted-spot"}, causes
 assert causes["completed"] == len(trials), causes
-assert causes["preempted-spot"] >= 5, f"too quick a machine to take away: {causes}"
+assert causes["preempted-spot"] >= 1, f"too quick a machine to take away: {causes}"
 for trial in trials:
     states = {c["type"] for c in trial["status"]["conditions"] if c["status"] == "True"}
     assert "Succeeded" in states and "Failed" not in states, trial
