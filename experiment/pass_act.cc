@@ -94,7 +94,8 @@ Status Pass::SendStop(Live& live) {
 // A checkpoint may be large: nobody copies it to a machine that is not there.
 Status Pass::Start(const trial::AttemptRequest& request) {
   if (!request.resume.empty()) {
-    const trial::Offer offer = options_.executor->Quote(request.trial_spec, request.placing);
+    const trial::Offer offer =
+        options_.executor->Quote(request.key.trial.experiment, request.trial_spec, request.placing);
     if (!offer.waiting.empty()) return absl::ResourceExhaustedError(offer.waiting);
   }
   const Status status = options_.executor->Start(request);

@@ -82,7 +82,7 @@ void Pass::TakeRoom() {
 // What a new trial would get.
 trial::Offer Pass::Quote() const {
   const v1::ExperimentSpec& spec = state_.experiment().spec();
-  return options_.executor->Quote(spec.trial_template().trial_spec(),
+  return options_.executor->Quote(state_.key(), spec.trial_template().trial_spec(),
                                   {.policy = spec.shirabe().capacity()});
 }
 
@@ -187,6 +187,8 @@ void Pass::Propose() {
     }
     const trial::Offer offer = Quote();
     if (!offer.waiting.empty()) {
+      // What has ended in this pass leaves its place after the commit.
+      if (!forget_.empty()) return Requeue(absl::ZeroDuration());
       if (state_.trouble.wait.MaySay(monotonic_)) SetWaiting(offer.waiting);
       return Requeue(state_.trouble.wait.Pause(monotonic_));
     }

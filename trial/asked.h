@@ -24,7 +24,9 @@ class AskedTrials : public Executor {
   void Forget(const AttemptKey& key) override;
   Status RemoveFiles(const ExperimentKey&, int64_t) override { return absl::OkStatus(); }
   AttemptPaths Paths(const AttemptKey&) const override { return {}; }
-  Offer Quote(const google::protobuf::Struct&, const Placing&) override { return {}; }
+  Offer Quote(const ExperimentKey&, const google::protobuf::Struct&, const Placing&) override {
+    return {};
+  }
   void Prune(const v1::Checkpoint&) override {}
 
  private:

@@ -59,7 +59,10 @@ class Executor {
 
   virtual AttemptPaths Paths(const AttemptKey& key) const = 0;
 
-  virtual Offer Quote(const google::protobuf::Struct& trial_spec, const Placing& placing) = 0;
+  // What a new attempt of the experiment would get. Where it would have to wait, on_change of the
+  // experiment is called once there may be room.
+  virtual Offer Quote(const ExperimentKey& experiment, const google::protobuf::Struct& trial_spec,
+                      const Placing& placing) = 0;
 
   // Deletes a committed checkpoint, soon. No attempt may be resuming from it.
   virtual void Prune(const v1::Checkpoint& checkpoint) = 0;

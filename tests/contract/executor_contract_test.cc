@@ -213,7 +213,7 @@ TEST_P(ExecutorContract, DevicesAreGivenOutOnceAndFreedByForget) {
   EXPECT_EQ(harness_.See(Attempt(2))->placement.devices(), "1");
   const AttemptRequest third = MakeRequest(Attempt(3), {.argv = {"sleep", "1000"}, .gpus = 1});
   EXPECT_EQ(executor().Start(third).code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(executor().Quote(third.trial_spec, {}).waiting, HasSubstr("1 GPU"));
+  EXPECT_THAT(executor().Quote(kExperiment, third.trial_spec, {}).waiting, HasSubstr("1 GPU"));
   EXPECT_EQ(harness_.See(Attempt(3)), std::nullopt);
 
   EXPECT_TRUE(executor().Stop(Attempt(1), v1::USER, absl::ZeroDuration()).ok());
@@ -222,7 +222,7 @@ TEST_P(ExecutorContract, DevicesAreGivenOutOnceAndFreedByForget) {
   const int changes = harness_.Changes(kExperiment);
   executor().Forget(Attempt(1));
   EXPECT_GT(harness_.Changes(kExperiment), changes);  // whoever was refused may try again
-  EXPECT_EQ(executor().Quote(third.trial_spec, {}).waiting, "");
+  EXPECT_EQ(executor().Quote(kExperiment, third.trial_spec, {}).waiting, "");
   EXPECT_TRUE(executor().Start(third).ok());
   EXPECT_EQ(harness_.See(Attempt(3))->placement.devices(), "0");
   StopAndForget(Attempt(2));
@@ -250,19 +250,22 @@ TEST_P(ExecutorContract, MoreDevicesThanThereAreIsAnErrorOfTheTemplate) {
 
 TEST_P(ExecutorContract, SlotsOfPoolsAreGivenOutAtAPriceAndFreedByForget) {
   ASSERT_NE(harness_.Open(GetParam(), {}, SpotPool(1)), nullptr);
-  EXPECT_EQ(executor().Quote({}, {}).waiting, "");
-  EXPECT_EQ(executor().Quote({}, {}).price_per_hour, 0.9);
+  EXPECT_EQ(executor().Quote(kExperiment, {}, {}).waiting, "");
+  EXPECT_EQ(executor().Quote(kExperiment, {}, {}).price_per_hour, 0.9);
   ASSERT_TRUE(StartSleeper(Attempt(1)).ok());
   const v1::Placement placement = harness_.See(Attempt(1))->placement;
   EXPECT_EQ(placement.pool(), "spot");
   EXPECT_EQ(placement.capacity(), "spot");
   EXPECT_EQ(placement.price_per_hour(), 0.9);
   EXPECT_EQ(StartSleeper(Attempt(2)).code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(executor().Quote({}, {}).waiting, HasSubstr("no free slot"));
+  EXPECT_THAT(executor().Quote(kExperiment, {}, {}).waiting, HasSubstr("no free slot"));
   EXPECT_EQ(harness_.See(Attempt(2)), std::nullopt);
   const int changes = harness_.Changes(kExperiment);
+  const ExperimentKey asker{"default", "asker"};
+  EXPECT_THAT(executor().Quote(asker, {}, {}).waiting, HasSubstr("no free slot"));
   StopAndForget(Attempt(1));
   EXPECT_GT(harness_.Changes(kExperiment), changes);
+  EXPECT_EQ(harness_.Changes(asker), 1);  // who only asked is told as well
   ASSERT_TRUE(StartSleeper(Attempt(2)).ok());
   StopAndForget(Attempt(2));
 }

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "experiment/reconciler.h"
 #include "experiment/submit.h"
+#include "tests/experiment/shown_executor.h"
 #include "tests/experiment/specs.h"
 
 namespace shirabe::experiment {
@@ -19,45 +20,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 const ExperimentKey kKey{"default", "good"};
-
-// One that starts everything, and shows it as a test says.
-class Shown : public trial::Executor {
- public:
-  std::optional<trial::Sighting> sighting;  // without its key
-
-  Status Start(const trial::AttemptRequest& request) override {
-    started_ = request.key;
-    return absl::OkStatus();
-  }
-  Status Stop(const AttemptKey&, v1::Cause, absl::Duration) override { return absl::OkStatus(); }
-  void Adopt(const std::vector<v1::Attempt>&) override {}
-  std::vector<trial::Sighting> Observe(const ExperimentKey&) override {
-    if (!started_ || !sighting) return {};
-    trial::Sighting seen = *sighting;
-    seen.key = *started_;
-    return {seen};
-  }
-  void Forget(const AttemptKey&) override {}
-  Status RemoveFiles(const ExperimentKey&, int64_t) override { return absl::OkStatus(); }
-  trial::AttemptPaths Paths(const AttemptKey&) const override {
-    const std::string dir = testing::TempDir() + "/nothing-is-here/";
-    return {.dir = dir,
-            .log = dir + "log",
-            .metrics_file = dir + "metrics",
-            .hypertune_file = dir + "hypertune",
-            .scrapes_file = dir + "scrapes",
-            .params_file = dir + "params",
-            .control_file = dir + "control",
-            .checkpoint_dir = dir + "checkpoints",
-            .output_dir = dir + "output",
-            .root = ""};
-  }
-  trial::Offer Quote(const google::protobuf::Struct&, const trial::Placing&) override { return {}; }
-  void Prune(const v1::Checkpoint&) override {}
-
- private:
-  std::optional<AttemptKey> started_;
-};
 
 class OverdueTest : public testing::Test {
  protected:
@@ -98,7 +60,7 @@ class OverdueTest : public testing::Test {
 
   ManualClock clock_;
   std::unique_ptr<db::Store> store_ = db::Open("memory:").value();
-  Shown executor_;
+  ShownExecutor executor_;
   Proposer proposer_{0};
   Reconciler reconciler_{{.store = store_.get(),
                           .executor = &executor_,

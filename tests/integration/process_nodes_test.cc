@@ -84,7 +84,7 @@ TEST_F(ProcessNodesTest, SlotsBoundWhatRunsAndAreFreeOnceForgotten) {
   const Status third = StartSleeper(Attempt(3));
   EXPECT_EQ(third.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(Message(third), HasSubstr("no free slot in pool spot (2 of 2 busy)"));
-  const Offer offer = harness_.executor().Quote({}, {});
+  const Offer offer = harness_.executor().Quote(kExperiment, {}, {});
   EXPECT_EQ(offer.waiting, "no free slot in pool spot (2 of 2 busy)");
   EXPECT_EQ(offer.price_per_hour, 0.9);
   const int changes = harness_.Changes(kExperiment);
@@ -120,7 +120,8 @@ TEST_F(ProcessNodesTest, NoPoolToUseIsAnErrorWithTheFix) {
   const Status status = harness_.executor().Start(request);
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(Message(status), HasSubstr("cannot progress: "));
-  EXPECT_THAT(harness_.executor().Quote({}, request.placing).waiting, HasSubstr("cannot progress"));
+  EXPECT_THAT(harness_.executor().Quote(kExperiment, {}, request.placing).waiting,
+              HasSubstr("cannot progress"));
   ASSERT_TRUE(StartSleeper(Attempt(1)).ok());  // and nothing was taken
   Finish(Attempt(1));
 }
@@ -328,7 +329,7 @@ TEST_F(ProcessNodesTest, AStormTakesEveryAttemptAndLeavesNothing) {
     EXPECT_EQ(end.signal, SIGKILL);
     harness_.executor().Forget(key);
   }
-  EXPECT_EQ(harness_.executor().Quote({}, {}).waiting, "");
+  EXPECT_EQ(harness_.executor().Quote(kExperiment, {}, {}).waiting, "");
 }
 
 TEST_F(ProcessNodesTest, PerNodeHourTakesMachinesAtRandom) {

@@ -201,7 +201,8 @@ trial::AttemptPaths SimExecutor::Paths(const AttemptKey& key) const {
   return paths;
 }
 
-trial::Offer SimExecutor::Quote(const google::protobuf::Struct&, const trial::Placing& placing) {
+trial::Offer SimExecutor::Quote(const ExperimentKey&, const google::protobuf::Struct&,
+                                const trial::Placing& placing) {
   return world_->Quote(placing);
 }
 

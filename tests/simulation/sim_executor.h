@@ -26,7 +26,7 @@ class SimExecutor : public trial::Executor {
   }
   Status RemoveFiles(const ExperimentKey& experiment, int64_t trial) override;
   trial::AttemptPaths Paths(const AttemptKey& key) const override;
-  trial::Offer Quote(const google::protobuf::Struct& trial_spec,
+  trial::Offer Quote(const ExperimentKey& experiment, const google::protobuf::Struct& trial_spec,
                      const trial::Placing& placing) override;
   void Prune(const v1::Checkpoint& checkpoint) override;
 

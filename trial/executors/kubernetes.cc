@@ -220,7 +220,7 @@ StatusOr<AttemptObject> KubernetesExecutor::Prepare(const AttemptRequest& reques
   attempt.ref.namespace_name = NamespaceOf(built.object);
   attempt.ref.name = NameOf(built.object);
   attempt.sighting.placement.set_price_per_hour(
-      Quote(request.trial_spec, request.placing).price_per_hour);
+      Quote(request.key.trial.experiment, request.trial_spec, request.placing).price_per_hour);
   const AttemptPaths paths = layout_.Paths(request.key);
   RETURN_IF_ERROR(layout_.Create(request.key).status());
   RETURN_IF_ERROR(WriteFileAtomic(paths.params_file, request.parameters_json));
@@ -358,7 +358,7 @@ AttemptPaths KubernetesExecutor::Paths(const AttemptKey& key) const {
 }
 
 // A cluster has room sooner or later: what waits there says so itself.
-Offer KubernetesExecutor::Quote(const google::protobuf::Struct& trial_spec,
+Offer KubernetesExecutor::Quote(const ExperimentKey&, const google::protobuf::Struct& trial_spec,
                                 const Placing& placing) {
   const auto place = PlaceFor(placing, options_.pools);
   if (!place.ok() || place->price_per_hour == 0) return {};

@@ -59,7 +59,8 @@ class KubernetesExecutor : public Executor {
   Status RemoveFiles(const ExperimentKey& experiment, int64_t trial) override;
   void CleanVolume(const ExperimentKey& experiment, const v1::ExperimentSpec& spec) override;
   AttemptPaths Paths(const AttemptKey& key) const override;
-  Offer Quote(const google::protobuf::Struct& trial_spec, const Placing& placing) override;
+  Offer Quote(const ExperimentKey& experiment, const google::protobuf::Struct& trial_spec,
+              const Placing& placing) override;
   void Prune(const v1::Checkpoint& checkpoint) override;
   void UseVolume(const ExperimentKey& experiment, const v1::ExperimentSpec& spec) override;
   StatusOr<v1::SyncReply> Sync(const v1::SyncRequest& request,

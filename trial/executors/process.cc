@@ -230,12 +230,14 @@ Status ProcessExecutor::RemoveFiles(const ExperimentKey& experiment, int64_t tri
   return layout_.Remove(experiment, trial);
 }
 
-Offer ProcessExecutor::Quote(const google::protobuf::Struct& trial_spec, const Placing& placing) {
+Offer ProcessExecutor::Quote(const ExperimentKey& experiment,
+                             const google::protobuf::Struct& trial_spec, const Placing& placing) {
   const int gpus = RequestedGpus(trial_spec);
   std::lock_guard lock(mutex_);
   Offer offer;
   if (!nodes_.empty()) offer = nodes_.Quote(placing, options_.clock->Monotonic());
   if (offer.waiting.empty()) offer.waiting = gpus_.Waiting(gpus);
+  if (!offer.waiting.empty()) refused_.insert(experiment);
   return offer;
 }
 

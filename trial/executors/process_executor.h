@@ -65,7 +65,8 @@ class ProcessExecutor : public Executor {
   void Forget(const AttemptKey& key) override;
   Status RemoveFiles(const ExperimentKey& experiment, int64_t trial) override;
   AttemptPaths Paths(const AttemptKey& key) const override { return layout_.Paths(key); }
-  Offer Quote(const google::protobuf::Struct& trial_spec, const Placing& placing) override;
+  Offer Quote(const ExperimentKey& experiment, const google::protobuf::Struct& trial_spec,
+              const Placing& placing) override;
   void Prune(const v1::Checkpoint& checkpoint) override;
 
  private:
