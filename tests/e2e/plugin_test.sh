@@ -33,7 +33,8 @@ start_plugin() {
   "$python" deploy/examples/plugin/plugin.py "127.0.0.1:${port:-0}" \
     >"$SHIRABE_HOME/plugin.out" 2>&1 &
   plugin=$!
-  until_true 60 grep -q "^ready on port [1-9]" "$SHIRABE_HOME/plugin.out" || fail "the plug-in does not start"
+  until_true 60 grep -q "^ready on port [1-9]" "$SHIRABE_HOME/plugin.out" ||
+    fail "the plug-in does not start"
   port=$(sed -n 's/^ready on port //p' "$SHIRABE_HOME/plugin.out")
 }
 
