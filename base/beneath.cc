@@ -192,22 +192,6 @@ StatusOr<Fd> OpenIn(const Place& place, const std::string& shown, int access, un
   return fd;
 }
 
-StatusOr<std::string> ReadAll(const Fd& fd, const std::string& path, int64_t max_bytes) {
-  std::string contents;
-  char buffer[1 << 14];
-  for (;;) {
-    const ssize_t n = read(fd.get(), buffer, sizeof buffer);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return ErrnoStatus("cannot read " + path, errno);
-    if (n == 0) return contents;
-    contents.append(buffer, static_cast<size_t>(n));
-    if (static_cast<int64_t>(contents.size()) > max_bytes) {
-      return absl::ResourceExhaustedError(path + " is larger than " + std::to_string(max_bytes) +
-                                          " bytes");
-    }
-  }
-}
-
 }  // namespace
 
 StatusOr<Fd> OpenBeneath(const std::string& root, const std::string& path, int access,

@@ -69,6 +69,10 @@ int Fd::release() { return std::exchange(fd_, -1); }
 StatusOr<std::string> ReadFile(const std::string& path, int64_t max_bytes) {
   Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd.valid()) return ErrnoStatus("cannot open " + path, errno);
+  return ReadAll(fd, path, max_bytes);
+}
+
+StatusOr<std::string> ReadAll(const Fd& fd, const std::string& path, int64_t max_bytes) {
   std::string contents;
   char buffer[1 << 16];
   for (;;) {

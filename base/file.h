@@ -25,6 +25,8 @@ class Fd {
 
 // kNotFound if there is no such file; kResourceExhausted if it is larger than `max_bytes`.
 StatusOr<std::string> ReadFile(const std::string& path, int64_t max_bytes = 64 << 20);
+// What is left of an open file; `path` names it in errors. kResourceExhausted as above.
+StatusOr<std::string> ReadAll(const Fd& fd, const std::string& path, int64_t max_bytes);
 // Seen whole or not at all: written beside, to PATH.tmp, and renamed over; one writer at a time.
 // With `durable`, also after a power cut.
 Status WriteFileAtomic(const std::string& path, const std::string& contents, bool durable = false);
