@@ -11,8 +11,8 @@
 
 extern "C" {
 using FuzzTarget = int(const uint8_t* data, size_t size);
-FuzzTarget exposition_fuzz, gjson_fuzz, grpc_web_frames_fuzz, http_request_fuzz, json_fuzz,
-    katib_fuzz;
+FuzzTarget exposition_fuzz, gjson_fuzz, grpc_web_frames_fuzz, http_framing_fuzz, http_request_fuzz;
+FuzzTarget json_fuzz, katib_fuzz;
 FuzzTarget metric_line_fuzz, reports_fuzz, spec_fuzz, submit_fuzz, template_fuzz, tf_events_fuzz;
 FuzzTarget yaml_fuzz;
 }
@@ -34,6 +34,7 @@ constexpr Named kTargets[] = {
     {"exposition", &exposition_fuzz},
     {"gjson", &gjson_fuzz},
     {"grpc_web", &grpc_web_frames_fuzz},
+    {"http_framing", &http_framing_fuzz},
     {"http_request", &http_request_fuzz},
     {"json", &json_fuzz},
     {"katib", &katib_fuzz},
