@@ -61,9 +61,9 @@ fault_api_server_away() {
 fault_nosy() {
   local pod
   begun nosy
-  pod=$(pods_of nosy | head -n 1)
-  equal "what is seen of other trials" 1 \
-    "$(kubectl exec "${pod#pod/}" -c main -- sh -c 'ls /shirabe/home/trials/default/nosy | wc -l')"
+  pod=$(one_pod_of nosy)
+  eventually 30 "its own folder, and no other trial's" is 1 \
+    kubectl exec "${pod#pod/}" -c main -- sh -c 'ls /shirabe/home/trials/default/nosy | wc -l'
   expect "no token in the pod" bash -c \
     "! $HERE/cluster.sh exec $CLUSTER kubectl get $pod -o yaml | grep -q '\"token\"'"
   expect "no token of the sidecar" bash -c \
@@ -87,7 +87,7 @@ fault_by_hand() {
 fault_eviction() {
   local pod
   begun evicted
-  pod=$(pods_of evicted | head -n 1)
+  pod=$(one_pod_of evicted)
   evict "${pod#pod/}"
   ended_well evicted preempted-eviction
 }
@@ -113,7 +113,7 @@ fault_suspended() {
     inside_controller describe experiment queued
   admitted queued >/dev/null || true
   on_its_way queued
-  job=$(job_of "$(pods_of queued | head -n 1)")
+  job=$(job_of "$(one_pod_of queued)")
   suspend "$job" true
   eventually 60 "that the Job goes" is "" kubectl get job "$job" --ignore-not-found -o name
   eventually 240 "the success of queued" admitted queued

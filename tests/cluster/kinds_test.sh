@@ -88,7 +88,7 @@ expect "its metric" has '"latest":"0\.' kubectl get experiments.kubeflow.org tor
 step "a TFJob, evicted"
 manifest tf | apply_as tensorflow
 on_its_way tf
-POD=$(pods_of tf | head -n 1)
+POD=$(one_pod_of tf)
 evict "${POD#pod/}"
 ended_well tf preempted-eviction
 eventually 60 "that nothing of them is left" is "" \

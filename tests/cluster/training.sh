@@ -60,6 +60,9 @@ pods_of() {
     -o name
 }
 
+# One of them. All of the list is read: kubectl, told to stop in the middle of it, would fail.
+one_pod_of() { pods_of "$1" | sed -n 1p; }
+
 # begun NAME [NAMESPACE]: runs it until its trials are on their way.
 begun() {
   experiment "$@"

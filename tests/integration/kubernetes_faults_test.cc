@@ -117,8 +117,12 @@ TEST_F(KubernetesClusterFaults, EveryWriteMayFailInEveryWay) {
 // A Job that an earlier life of ours has asked for, and that comes once its attempt is closed.
 TEST_F(KubernetesClusterFaults, AJobThatComesTooLateIsTakenAway) {
   ASSERT_TRUE(Start(Nth(1), "echo loss=1").ok());
-  const auto job = client_->Get({Jobs(), experiment_.ns, AttemptName(Nth(1))});
-  ASSERT_TRUE(job.ok()) << job.status();
+  // It is made behind the caller of Start.
+  StatusOr<Json> job = absl::NotFoundError("not asked for");
+  ASSERT_TRUE(Await([&] {
+    job = client_->Get({Jobs(), experiment_.ns, AttemptName(Nth(1))});
+    return job.ok();
+  })) << job.status();
   AwaitEnd(Nth(1));
   executor_->Forget(Nth(1));
   ASSERT_TRUE(census_->AwaitEmpty());
