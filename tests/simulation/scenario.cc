@@ -248,7 +248,8 @@ std::string Scenario::CheckTurns() {
     const bool waits = attempt.state() == v1::ATTEMPT_CREATED && !attempt.has_stop() &&
                        world_.Find(key) == nullptr;
     const auto trial = disk_->GetTrial(key.trial);
-    if (attempt.number() > 1 || !trial.ok() || trial->record.has_parent()) continue;
+    const auto saved = disk_->ListCheckpoints(key.trial);
+    if (!trial.ok() || !saved.ok() || trial->record.has_parent() || !saved->empty()) continue;
     if (waits && attempt.trial() < last && !deeds.asked_for.contains(key)) {
       return absl::StrFormat("trial %d was started, and trial %d waits longer", last,
                              attempt.trial());
