@@ -13,6 +13,7 @@
 #include "experiment/spec.h"
 #include "experiment/submit.h"
 #include "tests/simulation/sim_executor.h"
+#include "tests/support/small_spec.h"
 
 namespace shirabe::bench {
 namespace {
@@ -23,19 +24,8 @@ constexpr double kGiveUpHours = 200;  // of a run that undisturbed takes 10
 constexpr int kMaxFailed = 3;         // as in Katib's own examples
 
 v1::Experiment MakeExperiment(const Load& load) {
-  v1::Experiment experiment;
-  experiment.set_api_version("kubeflow.org/v1beta1");
-  experiment.set_kind("Experiment");
-  experiment.mutable_metadata()->set_name(kKey.name);
-  experiment.mutable_metadata()->set_namespace_(kKey.ns);
+  v1::Experiment experiment = SmallExperiment(kKey);
   v1::ExperimentSpec& spec = *experiment.mutable_spec();
-  v1::ParameterSpec& parameter = *spec.add_parameters();
-  parameter.set_name("lr");
-  parameter.set_parameter_type(v1::DOUBLE);
-  parameter.mutable_feasible_space()->set_min(0);
-  parameter.mutable_feasible_space()->set_max(1);
-  spec.mutable_objective()->set_type(v1::MINIMIZE);
-  spec.mutable_objective()->set_objective_metric_name("loss");
   spec.set_parallel_trial_count(load.slots);
   spec.set_max_trial_count(load.trials);
   spec.set_max_failed_trial_count(0);

@@ -106,22 +106,9 @@ TEST_F(ActorsTest, OverHttpItIsTheCallerToo) {
 // attacks: gRPC shirabe.v1.Shirabe/ImportExperiment, gRPC shirabe.v1.Shirabe/DeleteExperiment
 TEST_F(ActorsTest, ImportsAndDeletionsHaveAName) {
   Serve();
-  v1::ImportRequest request;
-  request.set_namespace_("red");
-  request.set_name("imported");
-  request.set_source("a test");
-  request.set_objective(R"({"type": "minimize", "objectiveMetricName": "loss"})");
-  request.set_parameters(R"([{"name": "x", "parameterType": "double",
-                              "feasibleSpace": {"min": "0", "max": "1"}}])");
-  v1::ImportRequest::Trial& trial = *request.add_trials();
-  trial.set_name("1");
-  trial.set_phase(v1::TRIAL_SUCCEEDED);
-  trial.add_values()->set_name("x");
-  trial.mutable_values(0)->set_text("0.5");
-  trial.add_points()->set_metric("loss");
-  trial.mutable_points(0)->set_value(1);
   v1::ImportReply reply;
-  const grpc::Status made = Shirabe()->ImportExperiment(As(kRedToken).get(), request, &reply);
+  const grpc::Status made =
+      Shirabe()->ImportExperiment(As(kRedToken).get(), ImportOfOneTrial("imported"), &reply);
   ASSERT_TRUE(made.ok()) << made.error_message();
   EXPECT_EQ(Stored("imported").status().shirabe().created_by().name(), "user of red");
   EXPECT_THAT(Events("imported"), HasSubstr("ExperimentImported"));

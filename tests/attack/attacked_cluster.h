@@ -19,6 +19,7 @@
 #include "kube/object.h"
 #include "tests/integration/cli.h"
 #include "tests/kube/fake_api_server.h"
+#include "tests/support/small_spec.h"
 
 namespace shirabe::attack {
 
@@ -116,28 +117,9 @@ class ControllerAttackTest : public testing::Test {
 
   // Two trials at once. A test changes what it attacks.
   static Json Honest(const std::string& ns, const std::string& name) {
-    const Json container = {{"name", "main"},
-                            {"image", "tiny"},
-                            {"command", {"sh", "-c", "echo loss=${trialParameters.x}"}}};
-    const Json job = {{"apiVersion", "batch/v1"},
-                      {"kind", "Job"},
-                      {"spec", {{"template", {{"spec", {{"containers", {container}}}}}}}}};
-    return {{"apiVersion", "kubeflow.org/v1beta1"},
-            {"kind", "Experiment"},
-            {"metadata", {{"name", name}, {"namespace", ns}}},
-            {"spec",
-             {{"objective", {{"type", "minimize"}, {"objectiveMetricName", "loss"}}},
-              {"algorithm", {{"algorithmName", "random"}}},
-              {"parallelTrialCount", 2},
-              {"maxTrialCount", 2},
-              {"parameters",
-               {{{"name", "x"},
-                 {"parameterType", "double"},
-                 {"feasibleSpace", {{"min", "0"}, {"max", "1"}}}}}},
-              {"trialTemplate",
-               {{"primaryContainerName", "main"},
-                {"trialParameters", {{{"name", "x"}, {"reference", "x"}}}},
-                {"trialSpec", job}}}}}};
+    return SmallObject(
+        {ns, name}, 2,
+        {{"image", "tiny"}, {"command", {"sh", "-c", "echo loss=${trialParameters.lr}"}}});
   }
   void Apply(const Json& experiment) {
     cluster_.Put(CollectionOf(kube::NamespaceOf(experiment)), experiment);

@@ -19,12 +19,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "proto/katib/v1beta1/api.grpc.pb.h"
 #include "proto/shirabe/v1/api.grpc.pb.h"
 #include "proto/shirabe/v1/pod.grpc.pb.h"
 #include "tests/integration/cli.h"
 #include "tests/integration/http_wire.h"
+#include "tests/support/small_spec.h"
 
 namespace shirabe::attack {
 
@@ -32,41 +32,9 @@ constexpr char kAdminToken[] = "an-administrator-of-everything";
 constexpr char kRedToken[] = "a-user-of-the-namespace-red";
 constexpr char kBlueToken[] = "a-user-of-the-namespace-blue";
 
-// Two trials that report and end; SCRIPT stands for the program.
-constexpr char kHonestSpec[] = R"(apiVersion: kubeflow.org/v1beta1
-kind: Experiment
-metadata: {name: NAME, namespace: NAMESPACE}
-spec:
-  objective: {type: minimize, objectiveMetricName: loss}
-  algorithm: {algorithmName: random}
-  parallelTrialCount: 2
-  maxTrialCount: 2
-  parameters:
-    - {name: lr, parameterType: double, feasibleSpace: {min: "0", max: "1"}}
-  trialTemplate:
-    primaryContainerName: main
-    trialParameters: [{name: lr, reference: lr}]
-    trialSpec:
-      apiVersion: batch/v1
-      kind: Job
-      spec:
-        template:
-          spec:
-            containers:
-              - {name: main, command: [/bin/sh, -c, "SCRIPT", sh, "${trialParameters.lr}"]}
-)";
-
-// Like kHonestSpec, run by whoever asks for its trials.
-constexpr char kAskedSpec[] = R"(apiVersion: kubeflow.org/v1beta1
-kind: Experiment
-metadata: {name: NAME, namespace: NAMESPACE}
-spec:
-  objective: {type: minimize, objectiveMetricName: loss}
-  algorithm: {algorithmName: random}
-  parameters:
-    - {name: lr, parameterType: double, feasibleSpace: {min: "0", max: "1"}}
-  shirabe: {askAndTell: true}
-)";
+// What experiments of these tests are: two trials that run a script and end, or one whose trials
+// their askers run.
+enum SpecKind { kHonestSpec, kAskedSpec };
 
 class AttackTest : public testing::Test {
  protected:
@@ -123,10 +91,35 @@ class AttackTest : public testing::Test {
     return wire.ReadReply();
   }
 
-  // The text of kHonestSpec or kAskedSpec.
-  static std::string Spec(const std::string& text, const std::string& ns, const std::string& name,
+  static std::string Spec(SpecKind kind, const std::string& ns, const std::string& name,
                           const std::string& script = "echo loss=$1") {
-    return absl::StrReplaceAll(text, {{"NAMESPACE", ns}, {"NAME", name}, {"SCRIPT", script}});
+    SmallSpec spec{.name = name, .ns = ns};
+    if (kind == kAskedSpec) {
+      spec.more = "shirabe: {askAndTell: true}";
+    } else {
+      spec.parallel = spec.trials = 2;
+      spec.container = ShellCommand(script);
+    }
+    return Yaml(spec);
+  }
+  // Of the namespace red, with one trial that has succeeded.
+  static v1::ImportRequest ImportOfOneTrial(const std::string& name) {
+    v1::ImportRequest request;
+    request.set_namespace_("red");
+    request.set_name(name);
+    request.set_source("a test");
+    request.set_objective(R"({"type": "minimize", "objectiveMetricName": "loss"})");
+    request.set_parameters(R"([{"name": "lr", "parameterType": "double",
+                                "feasibleSpace": {"min": "0", "max": "1"}}])");
+    v1::ImportRequest::Trial& trial = *request.add_trials();
+    trial.set_name("first");
+    trial.set_phase(v1::TRIAL_SUCCEEDED);
+    trial.add_values()->set_name("lr");
+    trial.mutable_values(0)->set_text("0.5");
+    trial.add_points()->set_metric("loss");
+    trial.mutable_points(0)->set_step(1);
+    trial.mutable_points(0)->set_value(0.25);
+    return request;
   }
   // Makes it over HTTP; the status of the reply.
   int Create(const std::string& ns, const std::string& spec, const std::string& token) const {

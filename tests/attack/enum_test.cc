@@ -6,6 +6,7 @@
 
 #include "tests/attack/attacked_server.h"
 #include "tests/attack/raw_call.h"
+#include "tests/support/small_spec.h"
 
 namespace shirabe::attack {
 namespace {
@@ -133,20 +134,9 @@ TEST_F(EnumTest, UnknownValuesOnKatibsWireAndFromPodsEndNothing) {
 v1::SubmitRequest AskedExperiment(const std::string& name) {
   v1::SubmitRequest request;
   v1::Experiment& experiment = *request.mutable_experiment();
-  experiment.set_api_version("kubeflow.org/v1beta1");
-  experiment.set_kind("Experiment");
-  experiment.mutable_metadata()->set_name(name);
-  experiment.mutable_metadata()->set_namespace_("red");
-  v1::ExperimentSpec& spec = *experiment.mutable_spec();
-  spec.mutable_objective()->set_type(v1::MINIMIZE);
-  spec.mutable_objective()->set_objective_metric_name("loss");
-  spec.mutable_algorithm()->set_algorithm_name("random");
-  spec.mutable_shirabe()->set_ask_and_tell(true);
-  v1::ParameterSpec& parameter = *spec.add_parameters();
-  parameter.set_name("lr");
-  parameter.set_parameter_type(v1::DOUBLE);
-  parameter.mutable_feasible_space()->set_min(0);
-  parameter.mutable_feasible_space()->set_max(1);
+  experiment = SmallExperiment({"red", name});
+  experiment.mutable_spec()->mutable_algorithm()->set_algorithm_name("random");
+  experiment.mutable_spec()->mutable_shirabe()->set_ask_and_tell(true);
   return request;
 }
 

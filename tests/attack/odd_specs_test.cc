@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "tests/support/small_spec.h"
 
 namespace shirabe::cmd {
 namespace {
@@ -14,47 +15,16 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr char kSpec[] = R"(apiVersion: kubeflow.org/v1beta1
-kind: Experiment
-metadata: {name: odd}
-spec:
-  objective: {type: minimize, objectiveMetricName: loss}
-  algorithm: {algorithmName: random}
-  parallelTrialCount: 1
-  maxTrialCount: 1
-  parameters:
-    - {name: lr, parameterType: double, feasibleSpace: {min: "0", max: "1"}}
-  trialTemplate:
-    primaryContainerName: main
-    trialParameters: [{name: lr, reference: lr}]
-    trialSpec:
-      apiVersion: batch/v1
-      kind: Job
-      spec:
-JOB        template:
-          spec:
-POD            containers:
-              - name: main
-                command: [/bin/sh, -c, "SCRIPT", sh, "${trialParameters.lr}"]
-)";
-
 class OddSpecsTest : public testing::Test {
  protected:
   // Lines of the Job and of the pod, and the script of the program.
   std::string Spec(const std::string& job, const std::string& pod, const std::string& script) {
-    return cli_.Write("odd.yaml", absl::StrReplaceAll(kSpec, {{"JOB", Indented(8, job)},
-                                                              {"POD", Indented(12, pod)},
-                                                              {"SCRIPT", script}}));
-  }
-  static std::string Indented(int by, const std::string& text) {
-    std::string out;
-    size_t at = 0;
-    while (at < text.size()) {
-      const size_t end = text.find('\n', at);
-      absl::StrAppend(&out, std::string(by, ' '), text.substr(at, end - at), "\n");
-      at = end == std::string::npos ? text.size() : end + 1;
-    }
-    return out;
+    return cli_.Write("odd.yaml", Yaml({.name = "odd",
+                                        .parallel = 1,
+                                        .trials = 1,
+                                        .container = ShellCommand(script),
+                                        .pod = pod,
+                                        .job = job}));
   }
   nlohmann::json Trial() { return cli_.Json({"get", "trials", "odd", "-o", "json"})["items"][0]; }
   std::string Condition() {

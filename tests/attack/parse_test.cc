@@ -5,6 +5,7 @@
 
 #include "tests/attack/attacked_server.h"
 #include "tests/attack/raw_call.h"
+#include "tests/support/small_spec.h"
 
 namespace shirabe::attack {
 namespace {
@@ -190,19 +191,9 @@ TEST_F(ParseTest, ValuesThatNoTextCanHoldAreRefused) {
   const auto submit = [&](const std::function<void(v1::ExperimentSpec&)>& change) {
     v1::SubmitRequest request;
     v1::Experiment& experiment = *request.mutable_experiment();
-    experiment.set_api_version("kubeflow.org/v1beta1");
-    experiment.set_kind("Experiment");
-    experiment.mutable_metadata()->set_name("odd");
-    experiment.mutable_metadata()->set_namespace_("red");
+    experiment = SmallExperiment({"red", "odd"});
     v1::ExperimentSpec& spec = *experiment.mutable_spec();
-    spec.mutable_objective()->set_type(v1::MINIMIZE);
-    spec.mutable_objective()->set_objective_metric_name("loss");
     spec.mutable_shirabe()->set_ask_and_tell(true);
-    v1::ParameterSpec& parameter = *spec.add_parameters();
-    parameter.set_name("lr");
-    parameter.set_parameter_type(v1::DOUBLE);
-    parameter.mutable_feasible_space()->set_min(0);
-    parameter.mutable_feasible_space()->set_max(1);
     change(spec);
     v1::SubmitReply submitted;
     const auto code =

@@ -204,25 +204,10 @@ TEST_F(RacesTest, OfManyImportsOfOneNameOneIsStored) {
   ServeTwice();
   const auto answers = Race([&](int writer) {
     const auto stub = v1::Shirabe::NewStub(Channel(writer % 2 == 0 ? grpc_ : second_grpc_));
-    v1::ImportRequest request;
-    request.set_namespace_("red");
-    request.set_name("taken");
-    request.set_objective(R"({"type": "minimize", "objectiveMetricName": "loss"})");
-    request.set_parameters(R"([{"name": "x", "parameterType": "double",
-                                "feasibleSpace": {"min": "0", "max": "1"}}])");
-    v1::ImportRequest::Trial& trial = *request.add_trials();
-    trial.set_name("first");
-    trial.set_phase(v1::TRIAL_SUCCEEDED);
-    v1::ImportRequest::Value& value = *trial.add_values();
-    value.set_name("x");
-    value.set_text("0.5");
-    v1::ImportRequest::Point& point = *trial.add_points();
-    point.set_metric("loss");
-    point.set_step(1);
-    point.set_value(0.25);
     v1::ImportReply reply;
     return static_cast<int>(
-        stub->ImportExperiment(As(kRedToken).get(), request, &reply).error_code());
+        stub->ImportExperiment(As(kRedToken).get(), ImportOfOneTrial("taken"), &reply)
+            .error_code());
   });
   EXPECT_THAT(answers,
               ElementsAre(Pair(static_cast<int>(grpc::StatusCode::OK), 1),

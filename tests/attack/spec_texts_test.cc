@@ -137,20 +137,10 @@ class SpecTextsTest : public AttackTest {
   v1::SubmitRequest Honest() {
     v1::SubmitRequest request;
     v1::Experiment& experiment = *request.mutable_experiment();
-    experiment.set_api_version("kubeflow.org/v1beta1");
-    experiment.set_kind("Experiment");
-    experiment.mutable_metadata()->set_name(absl::StrCat("texts-", ++submitted_));
-    experiment.mutable_metadata()->set_namespace_("blue");
+    experiment = SmallExperiment({"blue", absl::StrCat("texts-", ++submitted_)});
     v1::ExperimentSpec& spec = *experiment.mutable_spec();
-    spec.mutable_objective()->set_type(v1::MINIMIZE);
-    spec.mutable_objective()->set_objective_metric_name("loss");
     spec.mutable_algorithm()->set_algorithm_name("random");
     spec.set_max_trial_count(1);
-    v1::ParameterSpec& parameter = *spec.add_parameters();
-    parameter.set_name("lr");
-    parameter.set_parameter_type(v1::DOUBLE);
-    parameter.mutable_feasible_space()->set_min(0);
-    parameter.mutable_feasible_space()->set_max(1);
     spec.mutable_shirabe()->set_ask_and_tell(true);
     return request;
   }

@@ -12,37 +12,20 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "base/clock.h"
 #include "experiment/controller.h"
 #include "experiment/submit.h"
 #include "suggestion/remote_table.h"
 #include "tests/experiment/counting_store.h"
 #include "tests/experiment/specs.h"
+#include "tests/support/small_spec.h"
 
 namespace shirabe::experiment {
 namespace {
 
-constexpr char kSpec[] = R"(apiVersion: kubeflow.org/v1beta1
-kind: Experiment
-metadata: {name: NAME, namespace: default}
-spec:
-  objective: {type: minimize, objectiveMetricName: loss}
-  algorithm: {algorithmName: random}
-  parallelTrialCount: 1
-  maxTrialCount: 9
-  parameters:
-    - {name: lr, parameterType: double, feasibleSpace: {min: "0", max: "1"}}
-)";
-constexpr char kAsked[] = "  shirabe: {askAndTell: true}\n";
-constexpr char kProgram[] = R"(  trialTemplate:
-    primaryContainerName: main
-    trialParameters: [{name: lr, reference: lr}]
-    trialSpec:
-      apiVersion: batch/v1
-      kind: Job
-      spec: {template: {spec: {containers: [{name: main, command: COMMAND}]}}}
-)";
+// Of a SmallSpec: the trials are run by those who ask, or by a program.
+const SmallSpec kAsked{.more = "shirabe: {askAndTell: true}"};
+const SmallSpec kProgram{.container = ShellCommand("sleep 60; echo loss=$1")};
 
 class IdleTest : public testing::Test {
  protected:
@@ -71,12 +54,11 @@ class IdleTest : public testing::Test {
     ASSERT_TRUE(made.ok()) << made.status();
     controller_ = *std::move(made);
   }
-  ExperimentKey Submit(const std::string& name, const std::string& more) {
-    const std::string text = absl::StrReplaceAll(
-        absl::StrCat(kSpec, more),
-        {{"NAME", name},
-         {"COMMAND", "[/bin/sh, -c, \"sleep 60; echo loss=$0\", \"${trialParameters.lr}\"]"}});
-    const auto submitted = experiment::Submit(store_, *RealClock(), ParseOnly(text));
+  ExperimentKey Submit(const std::string& name, SmallSpec spec) {
+    spec.name = name;
+    spec.parallel = 1;
+    spec.trials = 9;
+    const auto submitted = experiment::Submit(store_, *RealClock(), ParseOnly(Yaml(spec)));
     EXPECT_TRUE(submitted.ok()) << submitted.status();
     return {"default", name};
   }
@@ -212,7 +194,8 @@ TEST_F(IdleTest, WaitingForTheBudgetWritesNothing) {
   pools.mutable_pools(0)->set_price_per_hour(3600);
   pools.mutable_pools(0)->set_capacity(v1::ON_DEMAND);
   Start(pools);
-  std::string two = absl::StrCat(kProgram, "  shirabe: {budget: {maxCost: 25}}\n");
+  SmallSpec two = kProgram;
+  two.more = "shirabe: {budget: {maxCost: 25}}";
   const ExperimentKey key = Submit("e", two);
   auto intent = v1::Intent();
   intent.set_verb(v1::Intent::SCALE);
@@ -240,7 +223,7 @@ TEST_F(IdleTest, AnAlgorithmThatDoesNotAnswerIsAskedLessAndLess) {
       suggestion::SetRemoteTable({.allowed = {"127.0.0.1:9"}, .allow_loopback = true}).ok());
   Start();
   const ExperimentKey key =
-      Submit("e", "  shirabe: {askAndTell: true, algorithm: {endpoint: \"127.0.0.1:9\"}}\n");
+      Submit("e", {.more = "shirabe: {askAndTell: true, algorithm: {endpoint: \"127.0.0.1:9\"}}"});
   Send(key, v1::Intent::ASK, "somebody");
   Own(key);
   ASSERT_TRUE(Eventually([&] { return !Get(key).status().shirabe().waiting().empty(); }));

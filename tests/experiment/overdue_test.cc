@@ -6,11 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/clock.h"
-#include "experiment/reconciler.h"
-#include "experiment/submit.h"
-#include "tests/experiment/shown_executor.h"
-#include "tests/experiment/specs.h"
+#include "tests/experiment/reconciler_fixture.h"
 
 namespace shirabe::experiment {
 namespace {
@@ -19,32 +15,15 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-const ExperimentKey kKey{"default", "good"};
-
-class OverdueTest : public testing::Test {
+class OverdueTest : public ReconcilerTest {
  protected:
   OverdueTest() {
     clock_.Advance(absl::Seconds(4564));  // the machine has been up for longer than the trial
-    std::string spec = Replaced(kGood, "maxTrialCount: 10", "maxTrialCount: 1");
-    v1::Experiment experiment = ParseOnly(Replaced(spec, "  parameters:",
-                                                   "  parallelTrialCount: 1\n"
-                                                   "  shirabe: {checkpoint: {intervalSeconds: "
-                                                   "60}}\n  parameters:"));
-    EXPECT_TRUE(Submit(*store_, clock_, experiment).ok());
-    const auto lease = store_->AcquireLease({.experiment = kKey,
-                                             .holder = "test",
-                                             .now = clock_.Now(),
-                                             .ttl = absl::Hours(9),
-                                             .dead_epoch = std::nullopt});
-    reconciler_.Own(kKey, lease->epoch());
+    Create("  parallelTrialCount: 1\n  shirabe: {checkpoint: {intervalSeconds: 60}}\n");
     Pass();  // makes the trial
     Pass();
   }
 
-  void Pass() {
-    const auto result = reconciler_.Reconcile(kKey);
-    EXPECT_TRUE(result.ok()) << result.status();
-  }
   void PassAfter(absl::Duration time) {
     clock_.Advance(time);
     Pass();
@@ -57,18 +36,6 @@ class OverdueTest : public testing::Test {
     }
     return said;
   }
-
-  ManualClock clock_;
-  std::unique_ptr<db::Store> store_ = db::Open("memory:").value();
-  ShownExecutor executor_;
-  Proposer proposer_{0};
-  Reconciler reconciler_{{.store = store_.get(),
-                          .executor = &executor_,
-                          .clock = &clock_,
-                          .proposer = &proposer_,
-                          .working_dir = "/tmp",
-                          .enqueue = {},
-                          .at_step = {}}};
 };
 
 TEST_F(OverdueTest, WhatNeverRanIsNotLate) {

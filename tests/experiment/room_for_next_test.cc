@@ -4,53 +4,19 @@
 
 #include <memory>
 
-#include "base/clock.h"
-#include "experiment/reconciler.h"
-#include "experiment/submit.h"
-#include "tests/experiment/shown_executor.h"
-#include "tests/experiment/specs.h"
+#include "tests/experiment/reconciler_fixture.h"
 
 namespace shirabe::experiment {
 namespace {
 
 using ::testing::SizeIs;
 
-const ExperimentKey kKey{"default", "good"};
-
-class RoomForNextTest : public testing::Test {
+class RoomForNextTest : public ReconcilerTest {
  protected:
-  RoomForNextTest() {
-    v1::Experiment experiment =
-        ParseOnly(Replaced(kGood, "  parameters:", "  parallelTrialCount: 1\n  parameters:"));
-    EXPECT_TRUE(Submit(*store_, clock_, experiment).ok());
-    const auto lease = store_->AcquireLease({.experiment = kKey,
-                                             .holder = "test",
-                                             .now = clock_.Now(),
-                                             .ttl = absl::Hours(9),
-                                             .dead_epoch = std::nullopt});
-    reconciler_.Own(kKey, lease->epoch());
-  }
+  RoomForNextTest() { Create("  parallelTrialCount: 1\n"); }
 
-  // How long until the next pass is due.
-  absl::Duration Pass() {
-    const auto result = reconciler_.Reconcile(kKey);
-    EXPECT_TRUE(result.ok()) << result.status();
-    return result.ok() ? result->requeue_after : absl::InfiniteDuration();
-  }
   std::string Waiting() { return store_->GetExperiment(kKey)->record.status().shirabe().waiting(); }
   size_t Trials() { return store_->ListTrials({.experiment = kKey})->size(); }
-
-  ManualClock clock_;
-  std::unique_ptr<db::Store> store_ = db::Open("memory:").value();
-  ShownExecutor executor_;
-  Proposer proposer_{0};
-  Reconciler reconciler_{{.store = store_.get(),
-                          .executor = &executor_,
-                          .clock = &clock_,
-                          .proposer = &proposer_,
-                          .working_dir = "/tmp",
-                          .enqueue = {},
-                          .at_step = {}}};
 };
 
 TEST_F(RoomForNextTest, IsAskedForAtOnceWhenThisPassMakesIt) {

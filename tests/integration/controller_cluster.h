@@ -16,6 +16,7 @@
 #include "tests/integration/cli.h"
 #include "tests/integration/kubernetes_census.h"
 #include "tests/kube/fault_proxy.h"
+#include "tests/support/small_spec.h"
 
 namespace shirabe::cmd {
 
@@ -101,32 +102,14 @@ class ControllerCluster : public testing::Test {
   // own it gets our containers; without, its log is read from the pod.
   void Apply(const std::string& name, int trials, int seconds, bool instrumented = false) {
     const std::string script = absl::StrCat("trap 'exit 1' TERM; sleep ", seconds,
-                                            " & wait; echo loss=${trialParameters.x}");
-    kube::Json container = {
-        {"name", "main"}, {"image", "localhost/tiny:1"}, {"imagePullPolicy", "Never"}};
-    container["args"] = {"sh", "-c", script};
-    if (instrumented) container["command"] = std::exchange(container["args"], kube::Json::array());
-    const kube::Json pod = {{"restartPolicy", "Never"}, {"containers", {container}}};
-    const kube::Json job = {
-        {"apiVersion", "batch/v1"}, {"kind", "Job"}, {"spec", {{"template", {{"spec", pod}}}}}};
-    const kube::Json spec = {{"objective", {{"type", "minimize"}, {"objectiveMetricName", "loss"}}},
-                             {"algorithm", {{"algorithmName", "random"}}},
-                             {"parallelTrialCount", trials},
-                             {"maxTrialCount", trials},
-                             {"maxFailedTrialCount", 0},
-                             {"parameters",
-                              {{{"name", "x"},
-                                {"parameterType", "double"},
-                                {"feasibleSpace", {{"min", "0"}, {"max", "1"}}}}}},
-                             {"trialTemplate",
-                              {{"primaryContainerName", "main"},
-                               {"trialParameters", {{{"name", "x"}, {"reference", "x"}}}},
-                               {"trialSpec", job}}}};
-    const auto made =
-        client_->Create(kExperiments, {{"apiVersion", "kubeflow.org/v1beta1"},
-                                       {"kind", "Experiment"},
-                                       {"metadata", {{"name", name}, {"namespace", ns_}}},
-                                       {"spec", spec}});
+                                            " & wait; echo loss=${trialParameters.lr}");
+    kube::Json experiment = SmallObject({ns_, name}, trials,
+                                        {{"image", "localhost/tiny:1"},
+                                         {"imagePullPolicy", "Never"},
+                                         {instrumented ? "command" : "args", {"sh", "-c", script}}},
+                                        {{"restartPolicy", "Never"}});
+    experiment["spec"]["maxFailedTrialCount"] = 0;
+    const auto made = client_->Create(kExperiments, experiment);
     ASSERT_TRUE(made.ok()) << made.status();
   }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/integration/cli.h"
+#include "tests/support/small_spec.h"
 
 namespace shirabe::cmd {
 namespace {
@@ -46,29 +47,8 @@ class RehearseTest : public testing::Test {
  protected:
   std::string Experiment(const std::string& script) {
     const std::string path = cli_.Write("trial.sh", script);
-    return cli_.Write("experiment.yaml", R"(apiVersion: kubeflow.org/v1beta1
-kind: Experiment
-metadata:
-  name: rehearsed
-spec:
-  objective: {type: minimize, objectiveMetricName: loss}
-  maxTrialCount: 5
-  parameters:
-    - {name: lr, parameterType: double, feasibleSpace: {min: "0", max: "1"}}
-  trialTemplate:
-    primaryContainerName: training
-    trialParameters: [{name: lr, reference: lr}]
-    trialSpec:
-      apiVersion: batch/v1
-      kind: Job
-      spec:
-        template:
-          spec:
-            containers:
-              - name: training
-                command: [/bin/sh, )" + path +
-                                             R"(, "${trialParameters.lr}"]
-)");
+    return cli_.Write("experiment.yaml",
+                      Yaml({.name = "rehearsed", .trials = 5, .container = ScriptCommand(path)}));
   }
 
   Cli cli_;

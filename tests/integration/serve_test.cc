@@ -10,7 +10,6 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
-#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "base/process_id.h"
 #include "client/remote_client.h"
@@ -18,6 +17,7 @@
 #include "proto/katib/v1beta1/api.grpc.pb.h"
 #include "tests/integration/cli.h"
 #include "tests/integration/http_wire.h"
+#include "tests/support/small_spec.h"
 
 namespace shirabe::cmd {
 namespace {
@@ -25,45 +25,14 @@ namespace {
 using ::testing::HasSubstr;
 
 // A trial reports, then waits for the file `go`.
-constexpr char kSpec[] = R"(apiVersion: kubeflow.org/v1beta1
-kind: Experiment
-metadata: {name: NAME}
-spec:
-  objective: {type: minimize, objectiveMetricName: loss}
-  algorithm: {algorithmName: sobol}
-  parallelTrialCount: 2
-  maxTrialCount: 4
-  parameters:
-    - {name: lr, parameterType: double, feasibleSpace: {min: "0", max: "1"}}
-  trialTemplate:
-    primaryContainerName: main
-    trialParameters: [{name: lr, reference: lr}]
-    trialSpec:
-      apiVersion: batch/v1
-      kind: Job
-      spec:
-        template:
-          spec:
-            containers:
-              - name: main
-                command: [/bin/sh, DIR/trial.sh, "${trialParameters.lr}"]
-)";
 constexpr char kTrial[] = R"(
 echo "loss=$1"
 echo "$SHIRABE_TRIAL-a$SHIRABE_ATTEMPT" >> "$DIR/starts"
 while [ -d "$DIR" ] && [ ! -e "$DIR/go" ]; do sleep 0.05; done
 )";
-constexpr char kAsked[] = R"(apiVersion: kubeflow.org/v1beta1
-kind: Experiment
-metadata: {name: asked, namespace: NAMESPACE}
-spec:
-  objective: {type: minimize, objectiveMetricName: loss}
-  algorithm: {algorithmName: random}
-  maxTrialCount: 3
-  parameters:
-    - {name: x, parameterType: double, feasibleSpace: {min: "0", max: "1"}}
-  shirabe: {askAndTell: true}
-)";
+std::string Asked(const std::string& ns) {
+  return Yaml({.name = "asked", .ns = ns, .trials = 3, .more = "shirabe: {askAndTell: true}"});
+}
 
 class ServeTest : public testing::Test {
  protected:
@@ -90,9 +59,14 @@ class ServeTest : public testing::Test {
     return words;
   }
 
-  std::string Spec(const std::string& name) {
-    return cli_.Write(name + ".yaml",
-                      absl::StrReplaceAll(kSpec, {{"NAME", name}, {"DIR", cli_.Path("")}}));
+  std::string Spec(const std::string& name) { return cli_.Write(name + ".yaml", SpecText(name)); }
+  std::string SpecText(const std::string& name, const std::string& more = "") {
+    return Yaml({.name = name,
+                 .algorithm = "sobol",
+                 .parallel = 2,
+                 .trials = 4,
+                 .container = ScriptCommand(cli_.Path("trial.sh")),
+                 .more = more});
   }
   Outcome Apply(const std::string& file) { return cli_.Run(Remote({"apply", "-f", file})); }
 
@@ -261,8 +235,7 @@ TEST_F(ServeTest, ShowsEachCallerHisOwnNamespaceOnly) {
   const Outcome refused = as("team", {"apply", "-f", Spec("two"), "-n", "team"});
   EXPECT_EQ(refused.code, 6);
   EXPECT_THAT(refused.err, HasSubstr("administrator"));
-  const std::string asked =
-      cli_.Write("asked.yaml", absl::StrReplaceAll(kAsked, {{"NAMESPACE", "team"}}));
+  const std::string asked = cli_.Write("asked.yaml", Asked("team"));
   EXPECT_EQ(as("team", {"apply", "-f", asked}).code, 0);
   EXPECT_EQ(as("wrong", {"get", "exp", "-n", "team"}).code, 6);
   EXPECT_EQ(cli_.Run(Remote({"get", "exp", "-n", "team"})).code, 6);
@@ -272,7 +245,7 @@ TEST_F(ServeTest, ATrialReportsForItselfOnly) {
   const auto server = Serve();
   const std::string admin(absl::StripAsciiWhitespace(*ReadFile(cli_.state() + "/token")));
   const auto client = Connect(admin);
-  const std::string yaml = absl::StrReplaceAll(kAsked, {{"NAMESPACE", "default"}});
+  const std::string yaml = Asked("default");
   const auto parsed = experiment::ParseExperiments(yaml);
   ASSERT_TRUE(client->Submit(parsed[0].experiment, {}).ok());
   const ExperimentKey key{"default", "asked"};
@@ -304,8 +277,7 @@ TEST_F(ServeTest, ATrialReportsForItselfOnly) {
 TEST_F(ServeTest, RefusesABadSpecificationWithItsField) {
   const auto server = Serve({"--insecure"});
   const auto client = Connect("");
-  const auto parsed =
-      experiment::ParseExperiments(absl::StrReplaceAll(kAsked, {{"NAMESPACE", "default"}}));
+  const auto parsed = experiment::ParseExperiments(Asked("default"));
   v1::Experiment bad = parsed[0].experiment;
   bad.mutable_spec()->mutable_parameters(0)->mutable_feasible_space()->set_min(2);
   const Status refused = client->Submit(bad, {}).status();
@@ -344,8 +316,7 @@ TEST_F(ServeTest, IsOpenToTheNetworkOnlyWithTlsAndAToken) {
 
 TEST_F(ServeTest, TakesWhatKatibsPushersSend) {
   const auto server = Serve({"--katib-listen", "127.0.0.1:0"});
-  std::string yaml = absl::StrReplaceAll(kSpec, {{"NAME", "one"}, {"DIR", cli_.Path("")}});
-  yaml += "  metricsCollectorSpec: {collector: {kind: Push}}\n";
+  const std::string yaml = SpecText("one", "metricsCollectorSpec: {collector: {kind: Push}}");
   EXPECT_EQ(Apply(cli_.Write("one.yaml", yaml)).code, 0);
   ASSERT_TRUE(Eventually([&] { return HasStarted(2); }));
   auto channel = grpc::CreateChannel(katib_address_, grpc::InsecureChannelCredentials());

@@ -1,5 +1,5 @@
 // Experiments whose trials are one shell script, for tests that want real processes: each is a Job
-// with one parameter, lr, from 0.1 to 0.9, which the script has as $1.
+// with one parameter, lr, from 0 to 1, which the script has as $1.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ struct ShellExperiment {
   std::string script;      // its path
   std::string marks = "";  // $MARKS of the script, where it is set
   std::string algorithm = "random";
-  std::string more = "";  // of spec: whole lines of YAML, each after two blanks
+  std::string more = "";  // lines of YAML of spec
 };
 
 // As it is read from YAML; a mistake in it fails the test.

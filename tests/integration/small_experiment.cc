@@ -25,8 +25,8 @@ std::string MakeHome(const SmallExperiment& small) {
       kTrainer,
       {{"STEPS", std::to_string(small.steps)}, {"sleep SECONDS", "sleep " + small.seconds}});
   CHECK(WriteFileAtomic(home + "/train.sh", small.first_line + "\n" + trainer).ok());
-  std::string more = "  maxFailedTrialCount: 0\n  shirabe: {seed: 7}";
-  if (!small.early_stopping.empty()) more += "\n  earlyStopping: " + small.early_stopping;
+  std::string more = "maxFailedTrialCount: 0\nshirabe: {seed: 7}";
+  if (!small.early_stopping.empty()) more += "\nearlyStopping: " + small.early_stopping;
   const v1::Experiment experiment = Read({.name = kSmall.name,
                                           .parallel = small.parallel,
                                           .trials = small.trials,

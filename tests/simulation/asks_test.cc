@@ -16,6 +16,7 @@
 #include "tests/simulation/faulty_store.h"
 #include "tests/simulation/late_pool.h"
 #include "tests/simulation/sim_executor.h"
+#include "tests/support/small_spec.h"
 
 namespace shirabe::simulation {
 namespace {
@@ -26,20 +27,9 @@ constexpr int kQuietSteps = 1500;
 const ExperimentKey kKey{"sim", "asked"};
 
 v1::Experiment DrawAsked(Rng& rng) {
-  v1::Experiment experiment;
-  experiment.set_api_version("kubeflow.org/v1beta1");
-  experiment.set_kind("Experiment");
-  experiment.mutable_metadata()->set_name(kKey.name);
-  experiment.mutable_metadata()->set_namespace_(kKey.ns);
+  v1::Experiment experiment = SmallExperiment(kKey);
   v1::ExperimentSpec& spec = *experiment.mutable_spec();
-  v1::ParameterSpec& parameter = *spec.add_parameters();
-  parameter.set_name("x");
-  parameter.set_parameter_type(v1::DOUBLE);
-  parameter.mutable_feasible_space()->set_min(0);
-  parameter.mutable_feasible_space()->set_max(1);
   spec.mutable_algorithm()->set_algorithm_name("random");
-  spec.mutable_objective()->set_type(v1::MINIMIZE);
-  spec.mutable_objective()->set_objective_metric_name("loss");
   spec.set_max_trial_count(1 + static_cast<int>(rng.Below(8)));
   spec.mutable_shirabe()->set_ask_and_tell(true);
   spec.mutable_shirabe()->mutable_attempts()->set_max_failures(static_cast<int>(rng.Below(3)));

@@ -19,6 +19,7 @@
 #include "google/protobuf/util/json_util.h"
 #include "gtest/gtest.h"
 #include "tests/trial/fake_cluster.h"
+#include "tests/trial/saved.h"
 #include "trial/executors/kubernetes_executor.h"
 #include "trial/records.h"
 
@@ -205,17 +206,6 @@ class KubernetesTest : public testing::Test {
     piece.set_data(data);
     piece.set_size(offset + static_cast<int64_t>(data.size()));
     return request;
-  }
-
-  static v1::Checkpoint Saved(const AttemptKey& key, int64_t step) {
-    v1::Checkpoint checkpoint;
-    checkpoint.set_namespace_(key.trial.experiment.ns);
-    checkpoint.set_experiment(key.trial.experiment.name);
-    checkpoint.set_trial(key.trial.number);
-    checkpoint.set_attempt(key.number);
-    checkpoint.set_step(step);
-    checkpoint.set_digest(std::string(64, 'a'));
-    return checkpoint;
   }
 
   // ---- what is seen ---------------------------------------------------------------------------

@@ -1,4 +1,5 @@
 #include "tests/trial/pod_built.h"
+#include "tests/trial/saved.h"
 
 namespace shirabe::trial {
 namespace {
@@ -128,7 +129,7 @@ TEST(PodBuild, OursStandAroundTheUsersInitContainers) {
 
 TEST(PodBuild, EachIsToldWhatItNeedsAndTheTokenOnlyTheSidecar) {
   AttemptRequest request = Request();
-  request.resume = {CheckpointOf({request.key.trial, 1}, 40)};
+  request.resume = {Saved({request.key.trial, 1}, 40)};
   request.cluster.metrics = {"loss"};
   request.cluster.collector.mutable_source()->mutable_filter()->add_metrics_format("^(\\w+)=(.*)$");
   const AttemptObject built = Build(request);

@@ -94,17 +94,6 @@ inline v1::PodConfig ConfigOf(const Json& container) {
   return config;
 }
 
-// What an attempt has saved at a step.
-inline v1::Checkpoint CheckpointOf(const AttemptKey& key, int64_t step) {
-  v1::Checkpoint checkpoint;
-  checkpoint.set_namespace_(key.trial.experiment.ns);
-  checkpoint.set_experiment(key.trial.experiment.name);
-  checkpoint.set_trial(key.trial.number);
-  checkpoint.set_attempt(key.number);
-  checkpoint.set_step(step);
-  return checkpoint;
-}
-
 // Its collector reads that file.
 inline AttemptRequest WithFile(const std::string& path, const std::string& object = kJob) {
   AttemptRequest request = Request(object);

@@ -3,6 +3,7 @@
 
 #include "absl/strings/escaping.h"
 #include "tests/trial/pod_built.h"
+#include "tests/trial/saved.h"
 
 namespace shirabe::trial {
 namespace {
@@ -35,8 +36,7 @@ TEST(PodBuild, OfASharedVolumeAnAttemptMountsItsOwnFolders) {
   request.key.number = 3;
   parent.trial.number = 1;
   foreign.trial.experiment.ns = "other";
-  request.resume = {CheckpointOf(first, 20), CheckpointOf(first, 10), CheckpointOf(parent, 10),
-                    CheckpointOf(foreign, 10)};
+  request.resume = {Saved(first, 20), Saved(first, 10), Saved(parent, 10), Saved(foreign, 10)};
   const AttemptObject built = Build(request);
   const Pod pod(built.object);
   EXPECT_EQ(pod.spec["volumes"][1]["persistentVolumeClaim"]["claimName"], "ckpt");
@@ -83,7 +83,7 @@ TEST(PodBuild, CandidatesOfManyAttemptsAreNotMoreMountsThanAPodCanHave) {
   request.key.number = 200;
   for (int i = 150; i > 0; --i) {
     key.number = i;
-    request.resume.push_back(CheckpointOf(key, i));
+    request.resume.push_back(Saved(key, i));
   }
   const AttemptObject built = Build(request);
   EXPECT_EQ(Pod(built.object).init["volumeMounts"].size(), 3u + 32u);

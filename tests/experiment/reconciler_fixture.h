@@ -1,12 +1,17 @@
-// The executor of tests of the reconciler: it runs nothing.
+// Tests of single passes of the reconciler, over an executor that runs nothing.
 #pragma once
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
+#include "experiment/reconciler.h"
+#include "experiment/submit.h"
+#include "tests/experiment/specs.h"
 #include "trial/executor.h"
 
 namespace shirabe::experiment {
@@ -56,6 +61,43 @@ class ShownExecutor : public trial::Executor {
 
  private:
   std::optional<AttemptKey> started_;
+};
+
+// The reconciler over one experiment, kGood with `spec` before its parameters, in a store in
+// memory, by a clock that stands still.
+class ReconcilerTest : public testing::Test {
+ protected:
+  static inline const ExperimentKey kKey{"default", "good"};
+
+  void Create(const std::string& spec) {
+    v1::Experiment experiment = ParseOnly(Replaced(kGood, "  parameters:", spec + "  parameters:"));
+    ASSERT_TRUE(Submit(*store_, clock_, experiment).ok());
+    const auto lease = store_->AcquireLease({.experiment = kKey,
+                                             .holder = "test",
+                                             .now = clock_.Now(),
+                                             .ttl = absl::Hours(9),
+                                             .dead_epoch = std::nullopt});
+    reconciler_.Own(kKey, lease->epoch());
+  }
+
+  // How long until the next pass is due.
+  absl::Duration Pass() {
+    const auto result = reconciler_.Reconcile(kKey);
+    EXPECT_TRUE(result.ok()) << result.status();
+    return result.ok() ? result->requeue_after : absl::InfiniteDuration();
+  }
+
+  ManualClock clock_;
+  std::unique_ptr<db::Store> store_ = db::Open("memory:").value();
+  ShownExecutor executor_;
+  Proposer proposer_{0};
+  Reconciler reconciler_{{.store = store_.get(),
+                          .executor = &executor_,
+                          .clock = &clock_,
+                          .proposer = &proposer_,
+                          .working_dir = "/tmp",
+                          .enqueue = {},
+                          .at_step = {}}};
 };
 
 }  // namespace shirabe::experiment
