@@ -18,8 +18,9 @@ const char* VerbOf(service::Act act) {
 }  // namespace
 
 service::Tokens::Introduce PeopleOf(kube::Reviewer* reviewer) {
-  return [reviewer](const std::string& token) -> StatusOr<service::Principal> {
-    ASSIGN_OR_RETURN(kube::Person person, reviewer->Review(token));
+  return [reviewer](const std::string& token,
+                    const std::string& from) -> StatusOr<service::Principal> {
+    ASSIGN_OR_RETURN(kube::Person person, reviewer->Review(token, from));
     service::Principal principal{.role = service::Principal::Role::kPerson, .name = person.name};
     principal.judge_metrics = [reviewer, person] {
       return reviewer->MayDo(person, {.verb = "get", .path = "/metrics"});

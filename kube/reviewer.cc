@@ -56,12 +56,13 @@ Reviewer::Reviewer(Client* client, Clock* clock, std::string audience, const Rev
       clock_(clock),
       audience_(std::move(audience)),
       limits_(limits),
-      limiter_(limits.turns, clock) {}
+      each_(limits.each, clock),
+      all_(limits.all, clock) {}
 
 StatusOr<Person> Reviewer::Review(const std::string& token, const std::string& caller) {
   if (token.size() > kLongestToken) return absl::UnauthenticatedError("this is no token");
   if (auto kept = people_.Find(token, clock_->Monotonic())) return *std::move(kept);
-  if (!limiter_.Take(caller).ok()) {
+  if (!each_.Take(caller).ok() || !all_.Take("").ok()) {
     return absl::UnavailableError("too many unknown tokens are being shown: try again in a second");
   }
   StatusOr<Person> answer = AskWho(token);

@@ -35,10 +35,12 @@ struct Deed {
   std::string path = {};
 };
 
-// Unknown tokens that are looked into: whoever shows made-up ones must not use up what the API
-// server grants us. And for how long it is believed whose a token is.
+// Unknown tokens that are looked into: made-up ones must not use up what the API server grants us,
+// and those of one caller not the turns of the others. And for how long it is believed whose a
+// token is.
 struct ReviewLimits {
-  RateLimits turns = {.requests_per_second = 20, .burst = 100};
+  RateLimits each = {.requests_per_second = 20, .burst = 100};
+  RateLimits all = {.requests_per_second = 100, .burst = 400};
   absl::Duration stands = absl::Seconds(30);
 };
 
@@ -49,8 +51,8 @@ class Reviewer {
 
   // kUnauthenticated for a token that is not one, has expired, or is for another audience;
   // kUnavailable if the API server cannot be asked, or too many unknown ones are shown.
-  // `caller`: whoever shares a bucket of turns.
-  StatusOr<Person> Review(const std::string& token, const std::string& caller = {});
+  // `caller`: the address, or whatever else they are told apart by.
+  StatusOr<Person> Review(const std::string& token, const std::string& caller);
   // kPermissionDenied, naming him and the deed, if he may not.
   Status MayDo(const Person& person, const Deed& deed);
 
@@ -75,7 +77,7 @@ class Reviewer {
   const ReviewLimits limits_;
   Kept<StatusOr<Person>> people_;  // by token
   Kept<Status> rights_;            // by person and deed
-  RateLimiter limiter_;            // of unknown tokens, whoever shows them
+  RateLimiter each_, all_;         // of unknown tokens
 };
 
 }  // namespace shirabe::kube

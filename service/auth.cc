@@ -153,7 +153,7 @@ Tokens Tokens::Open() {
   return tokens;
 }
 
-StatusOr<Principal> Tokens::Check(const std::string& authorization) const {
+StatusOr<Principal> Tokens::Check(const std::string& authorization, const std::string& from) const {
   if (open_) return Administrator("anybody, without a token");
   const std::string token = TokenOf(authorization);
   if (token.empty()) {
@@ -165,7 +165,7 @@ StatusOr<Principal> Tokens::Check(const std::string& authorization) const {
     return Principal{
         .role = Principal::Role::kTrial, .token = absl::HexStringToBytes(token), .name = "a trial"};
   }
-  if (introduce_) return introduce_(token);
+  if (introduce_) return introduce_(token, from);
   return absl::UnauthenticatedError("this token is unknown: ask the administrator for one");
 }
 

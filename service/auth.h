@@ -56,12 +56,14 @@ class Tokens {
 
   // Who shows a token that is not in the file: kUnauthenticated for one that nobody knows,
   // kUnavailable where nobody can be asked. Called by any thread.
-  using Introduce = std::function<StatusOr<Principal>(const std::string& token)>;
+  // `from` is the address that shows it.
+  using Introduce =
+      std::function<StatusOr<Principal>(const std::string& token, const std::string& from)>;
   void SetCluster(Introduce introduce) { introduce_ = std::move(introduce); }
 
   // `authorization` is the value of that header: "Bearer …". kUnauthenticated without one, and for
   // one that is not in the file, not the cluster's, and not of the shape of an attempt's.
-  StatusOr<Principal> Check(const std::string& authorization) const;
+  StatusOr<Principal> Check(const std::string& authorization, const std::string& from) const;
   // Whether the answer takes more than a look at the file.
   bool MustAsk(const std::string& authorization) const;
   bool open() const { return open_; }

@@ -21,7 +21,7 @@ class BoundCall : public x::Interceptor {
   void Intercept(x::InterceptorBatchMethods* methods) override {
     if (methods->QueryInterceptionHookPoint(
             x::InterceptionHookPoints::POST_RECV_INITIAL_METADATA)) {
-      auto share = Quota::Take(quota_, HostOf(context_->peer()));
+      auto share = Quota::Take(quota_, AddressGroup(AddressOfPeer(context_->peer())));
       if (share.ok()) {
         share_ = *std::move(share);
       } else {

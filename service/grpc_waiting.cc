@@ -58,7 +58,7 @@ class WaitingReactor : public grpc::ServerUnaryReactor {
   std::optional<Status> TryBegin() {
     const auto principal = CallerOf(*context_, door_);
     if (!principal.ok()) return principal.status();
-    lane_ = CallerId(*context_, *principal);
+    lane_ = CallerId(*context_, principal);
     auto share = Quota::Take(&door_.quotas->waits, lane_);
     if (!share.ok()) return share.status();
     share_ = *std::move(share);

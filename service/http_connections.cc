@@ -1,9 +1,5 @@
 #include "service/http_connections.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-
-#include <cstring>
 #include <utility>
 
 namespace shirabe::service {
@@ -65,19 +61,6 @@ void ConnectionTable::Leave(Connection* connection) {
   const auto count = counts_.find(entry.address);
   --(reserve ? count->second.reserve : count->second.table);
   if (count->second.table + count->second.reserve == 0) counts_.erase(count);
-}
-
-std::string AddressGroup(const std::string& address) {
-  in6_addr six = {};
-  if (inet_pton(AF_INET6, address.c_str(), &six) != 1) return address;
-  const in6_addr mapped_prefix = {{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0, 0, 0}}};
-  const bool mapped = std::memcmp(&six, &mapped_prefix, 12) == 0;
-  if (!mapped && std::memcmp(&six, &in6addr_loopback, sizeof six) != 0) {
-    std::memset(six.s6_addr + 8, 0, 8);
-  }
-  char text[INET6_ADDRSTRLEN] = {};
-  inet_ntop(AF_INET6, &six, text, sizeof text);
-  return text;
 }
 
 }  // namespace shirabe::service

@@ -74,7 +74,4 @@ class ConnectionTable {
   Queue reserve_;
 };
 
-// What counts as one address: of IPv6 the network of 64 bits, which one machine may have whole.
-std::string AddressGroup(const std::string& address);
-
 }  // namespace shirabe::service

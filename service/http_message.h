@@ -22,7 +22,7 @@ struct HttpRequest {
   std::string target;   // path and query, as sent
   HttpHeaders headers;  // names in lower case, in the order of the request
   std::string body = {};
-  std::string peer = {};  // the address it came from
+  std::string peer = {};  // AddressGroup of the address it came from
 
   // The value of a header; "" if it is not there. Of several, the first.
   const std::string& Header(const std::string& lower_case_name) const;

@@ -132,7 +132,7 @@ std::optional<Principal> Router::ReceiveToken(const HttpRequest& head,
   reception.must_ask = context_.tokens->MustAsk(authorization);
   reception.must_prove = reception.must_ask;
   if (!reception.refusal.ok() || reception.must_prove) return std::nullopt;
-  auto principal = context_.tokens->Check(authorization);
+  auto principal = context_.tokens->Check(authorization, head.peer);
   reception.refusal = principal.status();
   if (!principal.ok()) return std::nullopt;
   reception.must_prove = principal->role == Principal::Role::kTrial;
@@ -144,7 +144,7 @@ std::optional<Principal> Router::ReceiveToken(const HttpRequest& head,
 StatusOr<std::string> Router::Prove(const HttpRequest& head) const {
   const std::string authorization =
       IsCall(head) ? GrpcWeb::AuthorizationOf(head) : head.Header("authorization");
-  ASSIGN_OR_RETURN(const Principal caller, context_.tokens->Check(authorization));
+  ASSIGN_OR_RETURN(const Principal caller, context_.tokens->Check(authorization, head.peer));
   const std::string id = CallerOf(caller, authorization, head.peer);
   if (IsCall(head)) return id;
   ASSIGN_OR_RETURN(const HttpTarget target, ParseTarget(head.target));
@@ -163,7 +163,7 @@ Status Router::Admit(const Route& route, Call& call) {
   RETURN_IF_ERROR(CheckOrigin(request, context_.loopback_only));
   if (route.at_once) return absl::OkStatus();
   if (route.access == Route::Access::kOpen) return TakeTurn(context_.limiter, request.peer);
-  auto caller = context_.tokens->Check(request.Header("authorization"));
+  auto caller = context_.tokens->Check(request.Header("authorization"), request.peer);
   if (!caller.ok()) RETURN_IF_ERROR(TakeTurn(context_.limiter, request.peer));
   RETURN_IF_ERROR(caller.status());
   call.principal = *std::move(caller);

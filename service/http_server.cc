@@ -15,6 +15,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/address.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "service/http_errors.h"

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/address.h"
 #include "service/http_errors.h"
 #include "service/http_session_calls.h"
 #include "service/metrics.h"
@@ -33,7 +34,7 @@ void SessionHost::Note() const {
 Session::Session(AnyStream::Socket socket, SessionHost& host, std::string peer)
     : stream_(std::move(socket), host.tls),
       host_(host),
-      peer_(std::move(peer)),
+      peer_(AddressGroup(peer)),
       timer_(stream_.get_executor()) {}
 
 void Session::Expire(absl::Duration after) { stream_.lowest().expires_after(ToTimer(after)); }
@@ -41,7 +42,7 @@ void Session::Expire(absl::Duration after) { stream_.lowest().expires_after(ToTi
 void Session::Start(ConnectionTable::Seat seat) {
   seat_ = seat;
   host_.sessions.insert(shared_from_this());
-  host_.table->Enter(this, AddressGroup(peer_), seat);
+  host_.table->Enter(this, peer_, seat);
   host_.Note();
   if (stream_.tls() == nullptr) return ReadHead();
   Expire(host_.limits.handshake);

@@ -30,6 +30,7 @@ class CheckedSource : public PieceSource {
       : tokens_(*call.context.tokens),
         clock_(*call.context.clock),
         authorization_(call.request.Header("authorization")),
+        peer_(call.request.peer),
         checked_(clock_.Monotonic()),
         source_(std::move(source)),
         share_(std::move(share)) {}
@@ -37,7 +38,7 @@ class CheckedSource : public PieceSource {
   StatusOr<Piece> Next() override {
     const absl::Duration now = clock_.Monotonic();
     if (now - checked_ >= kCheckAgain) {
-      const Status known = tokens_.Check(authorization_).status();
+      const Status known = tokens_.Check(authorization_, peer_).status();
       if (absl::IsUnauthenticated(known) || absl::IsPermissionDenied(known)) return known;
       if (known.ok()) checked_ = now;
     }
@@ -50,6 +51,7 @@ class CheckedSource : public PieceSource {
   const Tokens& tokens_;
   Clock& clock_;
   const std::string authorization_;
+  const std::string peer_;
   absl::Duration checked_;
   const std::unique_ptr<PieceSource> source_;
   const Quota::Share share_;

@@ -12,7 +12,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "base/address.h"
 #include "base/file.h"
 #include "proto/katib/v1beta1/api.grpc.pb.h"
@@ -66,13 +65,6 @@ const google::protobuf::ServiceDescriptor& DescriptorOf() {
       Described::service_full_name());
   CHECK(found != nullptr);
   return *found;
-}
-
-// ipv4:10.0.0.7:4711, ipv6:[fd00::7]:4711 and ipv6:%5Bfd00::7%5D:4711 → the address alone.
-std::string AddressOfPeer(const std::string& peer) {
-  std::string host = HostOf(absl::StrReplaceAll(peer, {{"%5B", "["}, {"%5D", "]"}}));
-  host.erase(0, host.find(':') + 1);
-  return absl::StrReplaceAll(host, {{"[", ""}, {"]", ""}});
 }
 
 StatusOr<std::string> ReadPem(const std::string& option, const std::string& path) {

@@ -41,6 +41,10 @@ std::string Shown(const grpc::ServerContextBase& context) {
   return found == metadata.end() ? "" : std::string(found->second.data(), found->second.size());
 }
 
+std::string AddressOf(const grpc::ServerContextBase& context) {
+  return AddressGroup(AddressOfPeer(context.peer()));
+}
+
 absl::Duration Patience(const google::protobuf::Duration& asked) {
   return std::clamp(FromWire(asked), absl::ZeroDuration(), kLongestWait);
 }
@@ -356,37 +360,36 @@ const std::set<std::string>& WaitingMethods() {
   return methods;
 }
 
-std::string CallerId(const grpc::ServerContextBase& context, const Principal& principal) {
+std::string CallerId(const grpc::ServerContextBase& context, const StatusOr<Principal>& principal) {
+  if (!principal.ok()) return AddressOf(context);
   const std::string shown = Shown(context);
   // What is taken for an attempt's token may be any text: those are told apart by their address.
-  const bool trial = principal.role == Principal::Role::kTrial;
-  if (principal.role == Principal::Role::kPerson) return "person " + principal.name;
-  return trial || shown.empty() ? HostOf(context.peer()) : trial::HexSha256(shown);
+  const bool trial = principal->role == Principal::Role::kTrial;
+  if (principal->role == Principal::Role::kPerson) return "person " + principal->name;
+  return trial || shown.empty() ? AddressOf(context) : trial::HexSha256(shown);
 }
 
 std::string LaneOf(const grpc::ServerContextBase& context, const Door& door) {
   const std::string shown = Shown(context);
-  if (door.tokens->MustAsk(shown)) return HostOf(context.peer());
-  const auto principal = door.tokens->Check(shown);
-  return principal.ok() ? CallerId(context, *principal) : HostOf(context.peer());
+  if (door.tokens->MustAsk(shown)) return AddressOf(context);
+  return CallerId(context, door.tokens->Check(shown, AddressOf(context)));
 }
 
 Status CheckCaller(const grpc::ServerContextBase& context, const std::string& method,
                    const Door& door) {
   const Right::For whom = RightOf(method).whom;
   if (whom == Right::For::kAnyone || whom == Right::For::kPods) return absl::OkStatus();
-  const auto principal = door.tokens->Check(Shown(context));
+  const auto principal = door.tokens->Check(Shown(context), AddressOf(context));
   if (principal.ok()) return CheckDoor(*principal, method);
-  if (door.limiter != nullptr) RETURN_IF_ERROR(door.limiter->Take(HostOf(context.peer())));
+  if (door.limiter != nullptr) RETURN_IF_ERROR(door.limiter->Take(AddressOf(context)));
   return principal.status();
 }
 
 StatusOr<Principal> CallerOf(const grpc::ServerContextBase& context, const Door& door) {
-  auto principal = door.tokens->Check(Shown(context));
+  auto principal = door.tokens->Check(Shown(context), AddressOf(context));
   if (principal.ok()) principal->door = "grpc";
   if (door.limiter == nullptr) return principal;
-  RETURN_IF_ERROR(
-      door.limiter->Take(principal.ok() ? CallerId(context, *principal) : HostOf(context.peer())));
+  RETURN_IF_ERROR(door.limiter->Take(CallerId(context, principal)));
   return principal;
 }
 

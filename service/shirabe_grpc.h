@@ -53,7 +53,7 @@ Status CheckCaller(const grpc::ServerContextBase& context, const std::string& me
 StatusOr<Principal> CallerOf(const grpc::ServerContextBase& context, const Door& door);
 
 // Who takes turns, and has quotas: a token that is known, or an address.
-std::string CallerId(const grpc::ServerContextBase& context, const Principal& principal);
+std::string CallerId(const grpc::ServerContextBase& context, const StatusOr<Principal>& principal);
 // The same before anybody else has been asked whose token it is.
 std::string LaneOf(const grpc::ServerContextBase& context, const Door& door);
 

@@ -40,7 +40,7 @@ StatusOr<uint16_t> PortOf(const google::protobuf::Value& port) {
 StatusOr<std::string> AddressOf(const std::string& host) {
   if (host.empty() || host == "localhost") return std::string("127.0.0.1");
   boost::system::error_code error;
-  const auto address = boost::asio::ip::make_address(host, error);
+  const auto address = boost::asio::ip::make_address(host == "[::1]" ? "::1" : host, error);
   if (!error && address.is_loopback()) return address.to_string();
   return Refuse("host", absl::StrCat("\"", Excerpt(host), "\" is not the trial's own address, ",
                                      "and no other is asked: leave it out, or write localhost"));

@@ -24,5 +24,19 @@ TEST(Address, OnlyThisMachineIsLoopback) {
   }
 }
 
+TEST(AddressGroupTest, TakesANetworkForAnAddress) {
+  EXPECT_EQ(AddressGroup("10.1.2.3"), "10.1.2.3");
+  EXPECT_EQ(AddressGroup("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::");
+  EXPECT_EQ(AddressGroup("2001:db8:1:2::9"), "2001:db8:1:2::");
+  EXPECT_EQ(AddressGroup("::ffff:10.1.2.3"), "::ffff:10.1.2.3");
+  EXPECT_EQ(AddressGroup("::1"), "::1");
+}
+
+TEST(AddressTest, OfAGrpcPeer) {
+  EXPECT_EQ(AddressOfPeer("ipv4:10.0.0.1:80"), "10.0.0.1");
+  EXPECT_EQ(AddressOfPeer("ipv6:%5B2001:db8::1%5D:80"), "2001:db8::1");
+  EXPECT_EQ(AddressOfPeer("ipv6:[::1]:80"), "::1");
+}
+
 }  // namespace
 }  // namespace shirabe

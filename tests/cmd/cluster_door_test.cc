@@ -37,16 +37,17 @@ class KubeDoorTest : public testing::Test {
     stored_.PutExperiment();
     auto tokens = service::Tokens::Load(stored_.home() + "/token");
     // Whoever shows the token of the team may look at the namespace `default`.
-    tokens->SetCluster([](const std::string& token) -> StatusOr<service::Principal> {
-      if (token != "for.team.x")
-        return absl::UnauthenticatedError("the cluster knows no such token");
-      service::Principal person{.role = service::Principal::Role::kPerson};
-      person.judge = [](service::Act act, const std::string& ns) -> Status {
-        if (act == service::Act::kLook && ns == "default") return absl::OkStatus();
-        return absl::PermissionDeniedError("the team may only look at default");
-      };
-      return person;
-    });
+    tokens->SetCluster(
+        [](const std::string& token, const std::string&) -> StatusOr<service::Principal> {
+          if (token != "for.team.x")
+            return absl::UnauthenticatedError("the cluster knows no such token");
+          service::Principal person{.role = service::Principal::Role::kPerson};
+          person.judge = [](service::Act act, const std::string& ns) -> Status {
+            if (act == service::Act::kLook && ns == "default") return absl::OkStatus();
+            return absl::PermissionDeniedError("the team may only look at default");
+          };
+          return person;
+        });
     server_ = service::Server::Start(
                   {.client = &stored_.client(), .clock = RealClock(), .tokens = *std::move(tokens)})
                   .value();

@@ -291,7 +291,7 @@ TEST_F(HttpServerTest, LetsRequestsAtWorkFinishWhenItEnds) {
   std::latch may_end(1);
   HttpContext context = http_.context();
   Tokens tokens = *context.tokens;
-  tokens.SetCluster([&](const std::string&) -> StatusOr<Principal> {
+  tokens.SetCluster([&](const std::string&, const std::string&) -> StatusOr<Principal> {
     at_work.count_down();
     may_end.wait();
     return absl::UnauthenticatedError("nobody");

@@ -71,7 +71,7 @@ class ReviewerTest : public testing::Test {
 };
 
 TEST_F(ReviewerTest, SomebodyWhoIsKnownMayDoWhatHeMay) {
-  const auto ada = reviewer_.Review("a.d.a");
+  const auto ada = reviewer_.Review("a.d.a", "10.0.0.1");
   ASSERT_TRUE(ada.ok()) << ada.status();
   EXPECT_EQ(ada->name, "ada");
   EXPECT_EQ(reviewer_.MayDo(*ada, Listing("team")), absl::OkStatus());
@@ -83,7 +83,7 @@ TEST_F(ReviewerTest, SomebodyWhoIsKnownMayDoWhatHeMay) {
 }
 
 TEST_F(ReviewerTest, APathIsARightOfItsOwn) {
-  const auto ada = reviewer_.Review("a.d.a");
+  const auto ada = reviewer_.Review("a.d.a", "10.0.0.1");
   ASSERT_TRUE(ada.ok()) << ada.status();
   EXPECT_TRUE(reviewer_.MayDo(*ada, {.verb = "get", .path = "/metrics"}).ok());
   const Status other = reviewer_.MayDo(*ada, {.verb = "get", .path = "/other"});
@@ -92,7 +92,7 @@ TEST_F(ReviewerTest, APathIsARightOfItsOwn) {
 }
 
 TEST_F(ReviewerTest, AnUnknownTokenIsRefusedWithTheFix) {
-  const auto nobody = reviewer_.Review("b.o.b");
+  const auto nobody = reviewer_.Review("b.o.b", "10.0.0.1");
   EXPECT_TRUE(absl::IsUnauthenticated(nobody.status())) << nobody.status();
   EXPECT_THAT(Message(nobody.status()), HasSubstr("--audience shirabe"));
   EXPECT_THAT(Message(nobody.status()), testing::Not(HasSubstr("b.o.b")));
@@ -100,40 +100,55 @@ TEST_F(ReviewerTest, AnUnknownTokenIsRefusedWithTheFix) {
 
 TEST_F(ReviewerTest, ATokenForAnotherAudienceOpensNothing) {
   audience_ = "https://kubernetes.default.svc";
-  EXPECT_TRUE(absl::IsUnauthenticated(reviewer_.Review("a.d.a").status()));
+  EXPECT_TRUE(absl::IsUnauthenticated(reviewer_.Review("a.d.a", "10.0.0.1").status()));
 }
 
 TEST_F(ReviewerTest, AnswersAreKeptForAWhileOnly) {
   for (int i = 0; i < 5; ++i) {
-    const auto ada = reviewer_.Review("a.d.a");
+    const auto ada = reviewer_.Review("a.d.a", "10.0.0.1");
     ASSERT_TRUE(ada.ok()) << ada.status();
     EXPECT_TRUE(reviewer_.MayDo(*ada, Listing("team")).ok());
-    EXPECT_FALSE(reviewer_.Review("b.o.b").ok());
+    EXPECT_FALSE(reviewer_.Review("b.o.b", "10.0.0.1").ok());
   }
   EXPECT_EQ(server_.Count(kTokens), 2);
   EXPECT_EQ(server_.Count(kRights), 1);
   may_ = false;
   clock_.Advance(absl::Minutes(1));
-  EXPECT_FALSE(reviewer_.MayDo(*reviewer_.Review("a.d.a"), Listing("team")).ok());
+  EXPECT_FALSE(reviewer_.MayDo(*reviewer_.Review("a.d.a", "10.0.0.1"), Listing("team")).ok());
   EXPECT_EQ(server_.Count(kTokens), 3);
 }
 
 TEST_F(ReviewerTest, AServerThatDoesNotAnswerIsAskedAgain) {
   broken_ = true;
-  EXPECT_TRUE(absl::IsUnavailable(reviewer_.Review("a.d.a").status()));
+  EXPECT_TRUE(absl::IsUnavailable(reviewer_.Review("a.d.a", "10.0.0.1").status()));
   broken_ = false;
-  EXPECT_TRUE(reviewer_.Review("a.d.a").ok());
+  EXPECT_TRUE(reviewer_.Review("a.d.a", "10.0.0.1").ok());
 }
 
 TEST_F(ReviewerTest, MadeUpTokensDoNotUseTheServerUp) {
   int refused = 0;
   for (int i = 0; i < 200; ++i) {
-    refused += absl::IsUnavailable(reviewer_.Review(std::to_string(i)).status()) ? 1 : 0;
+    refused +=
+        absl::IsUnavailable(reviewer_.Review(std::to_string(i), "10.0.0.1").status()) ? 1 : 0;
   }
   EXPECT_EQ(refused, 100);
   EXPECT_EQ(server_.Count(kTokens), 100);
   clock_.Advance(absl::Seconds(1));
-  EXPECT_TRUE(reviewer_.Review("a.d.a").ok());
+  EXPECT_TRUE(reviewer_.Review("a.d.a", "10.0.0.1").ok());
+}
+
+TEST_F(ReviewerTest, MadeUpTokensOfOneCallerLeaveTheOthersTheirTurns) {
+  for (int i = 0; i < 1000; ++i) {
+    EXPECT_FALSE(reviewer_.Review(std::to_string(i), "10.0.0.1").ok());
+  }
+  EXPECT_TRUE(reviewer_.Review("a.d.a", "10.0.0.2").ok());
+}
+
+TEST_F(ReviewerTest, MadeUpTokensOfManyCallersAreLimitedInAll) {
+  for (int i = 0; i < 1000; ++i) {
+    EXPECT_FALSE(reviewer_.Review(std::to_string(i), "10.0.0." + std::to_string(i % 100)).ok());
+  }
+  EXPECT_EQ(server_.Count(kTokens), 400);
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ class AuthTest : public testing::Test {
   }
   Tokens Usual() { return *Load(std::string(kAdmin) + "\nuser red " + kRed + "\n"); }
   static StatusOr<Principal> Show(const Tokens& tokens, const std::string& token) {
-    return tokens.Check("Bearer " + token);
+    return tokens.Check("Bearer " + token, "10.0.0.1");
   }
 
   const std::string path_;
@@ -74,7 +74,7 @@ TEST_F(AuthTest, OthersOfTheSameLengthAreUnknown) {
     EXPECT_TRUE(absl::IsUnauthenticated(Show(tokens, known.substr(1)).status()));
   }
   for (const char* header : {"", "Bearer", "Bearer ", "Basic YTpi", kAdmin}) {
-    EXPECT_TRUE(absl::IsUnauthenticated(tokens.Check(header).status())) << header;
+    EXPECT_TRUE(absl::IsUnauthenticated(tokens.Check(header, "10.0.0.1").status())) << header;
   }
 }
 
@@ -94,10 +94,11 @@ TEST_F(AuthTest, OnlyWhatHasItsShapeIsTakenForATrials) {
 TEST_F(AuthTest, AClusterIsAskedOfWhatIsNoTrialsAndNotInTheFile) {
   Tokens tokens = Usual();
   std::vector<std::string> asked;
-  tokens.SetCluster([&asked](const std::string& token) -> StatusOr<Principal> {
-    asked.push_back(token);
-    return Principal{.role = Role::kPerson, .name = "ada"};
-  });
+  tokens.SetCluster(
+      [&asked](const std::string& token, const std::string& from) -> StatusOr<Principal> {
+        asked.push_back(token + " from " + from);
+        return Principal{.role = Role::kPerson, .name = "ada"};
+      });
   for (const char* own : {kAdmin, kRed, kOfTrial}) {
     EXPECT_FALSE(tokens.MustAsk(std::string("Bearer ") + own));
     EXPECT_TRUE(Show(tokens, own).ok());
@@ -105,7 +106,7 @@ TEST_F(AuthTest, AClusterIsAskedOfWhatIsNoTrialsAndNotInTheFile) {
   EXPECT_THAT(asked, testing::IsEmpty());
   EXPECT_TRUE(tokens.MustAsk("Bearer a.d.a"));
   EXPECT_EQ(Show(tokens, "a.d.a")->name, "ada");
-  EXPECT_THAT(asked, testing::ElementsAre("a.d.a"));
+  EXPECT_THAT(asked, testing::ElementsAre("a.d.a from 10.0.0.1"));
 }
 
 TEST_F(AuthTest, AFileThatOthersMayReadIsRefused) {

@@ -90,13 +90,5 @@ TEST_F(ConnectionTableTest, OneAddressDoesNotTakeItAll) {
   table_.Leave(all[0]);  // again: nothing
 }
 
-TEST(AddressGroupTest, TakesANetworkForAnAddress) {
-  EXPECT_EQ(AddressGroup("10.1.2.3"), "10.1.2.3");
-  EXPECT_EQ(AddressGroup("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::");
-  EXPECT_EQ(AddressGroup("2001:db8:1:2::9"), "2001:db8:1:2::");
-  EXPECT_EQ(AddressGroup("::ffff:10.1.2.3"), "::ffff:10.1.2.3");
-  EXPECT_EQ(AddressGroup("::1"), "::1");
-}
-
 }  // namespace
 }  // namespace shirabe::service
