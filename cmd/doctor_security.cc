@@ -126,7 +126,7 @@ Check CheckListener(const std::string& pid, const std::vector<std::string>& word
             far ? "keep others away from it: a NetworkPolicy, or leave --katib-listen out" : ""};
   }
   if (insecure) {
-    return {name, State::kWarning, address + " takes everybody for the administrator",
+    return {name, State::kWarning, address + " takes every caller for the administrator",
             "leave --insecure out, unless all users of this machine may run programs as you"};
   }
   const std::string wire = has_tls ? "TLS" : "plaintext";

@@ -31,7 +31,7 @@ Status CheckFlags(const Globals& globals, const ServeFlags& flags) {
   if (!katib.empty() && !IsLoopback(HostOf(katib))) {
     return UsageError(
         "--katib-listen " + katib +
-        " can be reached from the network, and whoever calls there has no token: "
+        " can be reached from the network, and its callers show no token: "
         "listen on 127.0.0.1 (a controller in a cluster knows callers by their pods)");
   }
   if (flags.insecure && !globals.token_file.empty()) {

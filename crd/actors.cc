@@ -45,9 +45,9 @@ v1::Actor ActorOf(kube::Client& client, const Json& object, const char* annotati
   const std::string user = TextAt(object, {"metadata", "annotations", annotation});
   if (!user.empty() && PolicyIsThere(client)) return Named(user);
   const std::string program = ProgramOf(object);
-  return Named(program.empty() ? "somebody" : "somebody with " + program);
+  return Named(program.empty() ? "an unnamed user" : "an unnamed user of " + program);
 }
 
-v1::Actor WhoeverDeletedIt() { return Named("whoever deleted its object"); }
+v1::Actor UnnamedDeleter() { return Named("the unnamed user who deleted its object"); }
 
 }  // namespace shirabe::crd

@@ -16,6 +16,6 @@ inline constexpr char kChangedBy[] = "shirabe.dev/changed-by";
 // as the API server noted it. Asks the API server only if there is such an annotation.
 v1::Actor ActorOf(kube::Client& client, const kube::Json& object, const char* annotation);
 // Of what the deletion of an object brings about.
-v1::Actor WhoeverDeletedIt();
+v1::Actor UnnamedDeleter();
 
 }  // namespace shirabe::crd

@@ -148,7 +148,7 @@ StatusOr<absl::Duration> ExperimentSync::EndOf(Tracked& tracked, const v1::Exper
       {{"experiment", ToString(key)}});
   v1::Intent intent;
   intent.set_verb(v1::Intent::DELETE);
-  *intent.mutable_actor() = WhoeverDeletedIt();
+  *intent.mutable_actor() = UnnamedDeleter();
   const Status sent = context_.store->Send(key, intent);
   if (!sent.ok() && !absl::IsNotFound(sent)) return sent;
   return absl::Seconds(1);

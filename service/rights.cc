@@ -139,7 +139,7 @@ Status CheckDoor(const Principal& principal, const std::string& method) {
   const For whom = RightOf(method).whom;
   if (whom == For::kNobody) {
     return absl::PermissionDeniedError(
-        absl::StrCat(method, " is open to nobody: it is missing in the table of rights"));
+        absl::StrCat(method, " is refused to every caller: the table of rights lacks it"));
   }
   if (principal.role != Principal::Role::kTrial) return absl::OkStatus();
   if (whom == For::kAnyone || whom == For::kTrials || whom == For::kPods) return absl::OkStatus();

@@ -50,7 +50,7 @@ TEST_F(DoctorTest, WhatIsOpenIsNamed) {
   chmod(cli_.state().c_str(), 0755);
   const auto findings = Findings({"--server", grpc});
   EXPECT_THAT(findings, Contains("warning process " + std::to_string(server_->pid()) + ": " + grpc +
-                                 " takes everybody for the administrator"));
+                                 " takes every caller for the administrator"));
   EXPECT_EQ(cli_.Run({"doctor", "--security", "--server", grpc}).code, 1);
   EXPECT_THAT(findings, Contains("error stranger: it answers callers without a token"));
   EXPECT_THAT(findings,
