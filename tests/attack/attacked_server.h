@@ -12,6 +12,7 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -35,6 +36,9 @@ constexpr char kBlueToken[] = "a-user-of-the-namespace-blue";
 // What experiments of these tests are: two trials that run a script and end, or one whose trials
 // their askers run.
 enum SpecKind { kHonestSpec, kAskedSpec };
+
+// tests/run.sh sanitizers says so. What a sanitizer adds to the memory of a program is not ours.
+inline bool IsSanitized() { return std::getenv("ASAN_OPTIONS") != nullptr; }
 
 class AttackTest : public testing::Test {
  protected:

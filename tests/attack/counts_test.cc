@@ -37,6 +37,12 @@ class DataLimit {
 
 class CountsAttack : public AttackTest {
  protected:
+  void SetUp() override {
+    AttackTest::SetUp();
+    if (IsSanitized()) {
+      GTEST_SKIP() << "a sanitizer takes more memory than these tests allow the server";
+    }
+  }
   void ServeWithin(int64_t bytes, std::vector<std::string> more = {}) {
     const DataLimit limit(bytes);
     Serve(std::move(more));
