@@ -31,7 +31,7 @@ bool IsPrivate(const std::string& path) {
   return stat(path.c_str(), &info) == 0 && (info.st_mode & 0077) == 0;
 }
 
-// A file is private, too, where nobody else can enter its folder.
+// A file is also private where only its owner can enter its folder.
 Check CheckPrivate(const std::string& name, const std::string& path) {
   struct stat info;
   if (stat(path.c_str(), &info) != 0) return {name, State::kOk, path + " does not exist yet"};

@@ -247,8 +247,8 @@ void BeastServer::OnAccept(Error error, AnyStream::Socket socket) {
       if (!host_.draining) Accept();
     });
   }
-  const std::string peer = socket.remote_endpoint(error).address().to_string();
-  const auto seat = table_->Find(AddressGroup(peer));
+  const std::string peer = AddressGroup(socket.remote_endpoint(error).address().to_string());
+  const auto seat = table_->Find(peer);
   if (error || seat == ConnectionTable::Seat::kNone) {
     TurnAway(std::move(socket));
   } else {

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/address.h"
 #include "service/http_errors.h"
 #include "service/http_session_calls.h"
 #include "service/metrics.h"
@@ -34,7 +33,7 @@ void SessionHost::Note() const {
 Session::Session(AnyStream::Socket socket, SessionHost& host, std::string peer)
     : stream_(std::move(socket), host.tls),
       host_(host),
-      peer_(AddressGroup(peer)),
+      peer_(std::move(peer)),
       timer_(stream_.get_executor()) {}
 
 void Session::Expire(absl::Duration after) { stream_.lowest().expires_after(ToTimer(after)); }

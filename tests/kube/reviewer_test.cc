@@ -92,10 +92,10 @@ TEST_F(ReviewerTest, APathIsARightOfItsOwn) {
 }
 
 TEST_F(ReviewerTest, AnUnknownTokenIsRefusedWithTheFix) {
-  const auto nobody = reviewer_.Review("b.o.b", "10.0.0.1");
-  EXPECT_TRUE(absl::IsUnauthenticated(nobody.status())) << nobody.status();
-  EXPECT_THAT(Message(nobody.status()), HasSubstr("--audience shirabe"));
-  EXPECT_THAT(Message(nobody.status()), testing::Not(HasSubstr("b.o.b")));
+  const auto unknown = reviewer_.Review("b.o.b", "10.0.0.1");
+  EXPECT_TRUE(absl::IsUnauthenticated(unknown.status())) << unknown.status();
+  EXPECT_THAT(Message(unknown.status()), HasSubstr("--audience shirabe"));
+  EXPECT_THAT(Message(unknown.status()), testing::Not(HasSubstr("b.o.b")));
 }
 
 TEST_F(ReviewerTest, ATokenForAnotherAudienceOpensNothing) {

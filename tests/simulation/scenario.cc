@@ -236,8 +236,8 @@ std::string Scenario::CheckDeeds(bool cancelled) {
   return world_.HasPools() ? "" : CheckTurns();
 }
 
-// Where a place has become free, whoever waits longest is asked first; but for one that goes on
-// from a checkpoint, which may wait for that to be verified.
+// Where a place has become free, the trial that waits longest is asked first; but for one that goes
+// on from a checkpoint, which may wait for that to be verified.
 std::string Scenario::CheckTurns() {
   const SimExecutor::Deeds& deeds = executor_->deeds();
   if (!deeds.forgot || deeds.started.empty()) return "";
