@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/status.h"
 #include "google/protobuf/message.h"
@@ -43,5 +44,14 @@ Status CheckMessage(const google::protobuf::Message& message, const MessageLimit
 // The enums alone, for records of the store: kUnimplemented, since a newer version wrote them. It
 // looks only at fields that hold an enum somewhere below them.
 Status CheckEnums(const google::protobuf::Message& message);
+
+// What a message may become in memory, told before it is taken apart: two bytes on the wire can be
+// an object of hundreds.
+inline constexpr int64_t kMaxWireObjects = 400'000;
+
+// Counts the messages, the texts in lists, and the fields that `type` does not have, which protobuf
+// keeps too, in the encoded message. kResourceExhausted beyond kMaxWireObjects.
+// What cannot be read is left for the parser to refuse. Linear in the bytes; nothing is allocated.
+Status CheckWire(const google::protobuf::Descriptor& type, std::string_view bytes);
 
 }  // namespace shirabe

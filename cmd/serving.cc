@@ -35,9 +35,11 @@ void AddDoors(Options& options, Doors* doors) {
   options.Number("--rate", &doors->rate, 0,
                  "requests a second that one caller may make in the long run, by gRPC and HTTP "
                  "together; 0 for any number (default 2000)");
-  options.Number("--connections-per-address", &doors->connections, 0,
-                 "HTTP connections that one address may have (of IPv6: one network of 64 bits); a "
-                 "proxy in front of this server is one address; 0 for any number (default 2000)");
+  options.Number(
+      "--connections-per-address", &doors->connections, 0,
+      "connections that one address may have to each of the doors (of IPv6: one network of "
+      "64 bits); a proxy in front of this server is one address; 0 for any number "
+      "(default 2000)");
   options.Number("--log-space", &doors->log_space, 0,
                  "GiB that the logs of ended attempts may take together; the oldest go first; 0 "
                  "keeps all (default 10)");

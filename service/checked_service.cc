@@ -2,6 +2,8 @@
 
 #include <google/protobuf/descriptor.h>
 #include <grpc/byte_buffer.h>
+#include <grpc/byte_buffer_reader.h>
+#include <grpc/slice.h>
 #include <grpcpp/impl/rpc_service_method.h>
 #include <grpcpp/impl/service_type.h>
 
@@ -9,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/message_check.h"
 #include "service/katib_codec.h"
 
 namespace shirabe::service {
@@ -30,8 +33,12 @@ class Handlers : public grpc::Service {
 
 class CheckedHandler : public MethodHandler {
  public:
-  CheckedHandler(MethodHandler* inner, std::string method, const CallCheck* check)
-      : inner_(inner), method_(std::move(method)), check_(check) {}
+  CheckedHandler(MethodHandler* inner, const google::protobuf::MethodDescriptor& method,
+                 const CallCheck* check)
+      : inner_(inner),
+        input_(*method.input_type()),
+        method_(absl::StrCat(method.service()->full_name(), "/", method.name())),
+        check_(check) {}
 
   // Not yet: the message is kept as it is.
   void* Deserialize(grpc_call* /*call*/, grpc_byte_buffer* message, grpc::Status* /*status*/,
@@ -44,6 +51,7 @@ class CheckedHandler : public MethodHandler {
     const auto& context = static_cast<const grpc::ServerContext&>(*call.server_context);
     grpc::Status status = call.status;
     if (status.ok()) status = ToGrpc((*check_)(context, method_));
+    if (status.ok()) status = ToGrpc(CheckSize(message));
     void* request = nullptr;
     if (status.ok()) {
       request = inner_->Deserialize(call.call->call(), message, &status, nullptr);
@@ -55,7 +63,22 @@ class CheckedHandler : public MethodHandler {
   }
 
  private:
+  Status CheckSize(grpc_byte_buffer* message) const {
+    grpc_byte_buffer_reader reader;
+    if (message == nullptr || grpc_byte_buffer_reader_init(&reader, message) == 0) {
+      return absl::OkStatus();  // for the parser to refuse
+    }
+    const grpc_slice bytes = grpc_byte_buffer_reader_readall(&reader);
+    grpc_byte_buffer_reader_destroy(&reader);
+    const Status status = CheckWire(
+        input_,
+        {reinterpret_cast<const char*>(GRPC_SLICE_START_PTR(bytes)), GRPC_SLICE_LENGTH(bytes)});
+    grpc_slice_unref(bytes);
+    return status;
+  }
+
   MethodHandler* const inner_;
+  const google::protobuf::Descriptor& input_;
   const std::string method_;
   const CallCheck* const check_;
 };
@@ -91,13 +114,12 @@ class CheckedService : public grpc::Service {
       : inner_(std::move(inner)), check_(std::move(check)) {
     paths_.reserve(descriptor.method_count());  // gRPC keeps the texts where they are
     for (int i = 0; i < descriptor.method_count(); ++i) {
-      const std::string method =
-          absl::StrCat(descriptor.full_name(), "/", descriptor.method(i)->name());
-      paths_.push_back("/" + method);
-      const auto type = descriptor.method(i)->server_streaming() ? RpcMethod::SERVER_STREAMING
-                                                                 : RpcMethod::NORMAL_RPC;
+      const auto& method = *descriptor.method(i);
+      paths_.push_back(absl::StrCat("/", descriptor.full_name(), "/", method.name()));
+      const auto type =
+          method.server_streaming() ? RpcMethod::SERVER_STREAMING : RpcMethod::NORMAL_RPC;
       MethodHandler* const own = Handlers::Of(*inner_, i);
-      const bool waits = waiting.count(descriptor.method(i)->name()) > 0;
+      const bool waits = waiting.count(method.name()) > 0;
       std::unique_ptr<MethodHandler> handler = std::make_unique<WaitingHandler>(own);
       if (!waits) handler = std::make_unique<CheckedHandler>(own, method, &check_);
       // gRPC takes both over.

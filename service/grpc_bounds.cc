@@ -7,6 +7,8 @@
 
 #include "absl/strings/match.h"
 #include "base/address.h"
+#include "service/grpc_listener.h"
+#include "service/rights.h"
 
 namespace shirabe::service {
 namespace {
@@ -16,7 +18,9 @@ namespace x = grpc::experimental;
 // One call. gRPC makes it when the call comes in and destroys it when nothing of it is left.
 class BoundCall : public x::Interceptor {
  public:
-  BoundCall(Quota* quota, grpc::ServerContextBase* context) : quota_(quota), context_(context) {}
+  // Without a listener, whatever is answered tells nothing of who asked.
+  BoundCall(Quota* quota, GrpcListener* listener, grpc::ServerContextBase* context)
+      : quota_(quota), listener_(listener), context_(context) {}
 
   void Intercept(x::InterceptorBatchMethods* methods) override {
     if (methods->QueryInterceptionHookPoint(
@@ -28,35 +32,49 @@ class BoundCall : public x::Interceptor {
         context_->TryCancel();
       }
     }
+    if (listener_ != nullptr && IsAnswered(*methods)) listener_->SetKnown(context_->peer());
     methods->Proceed();
   }
 
  private:
+  // Only a caller that was let in gets a message, or hears that all is well.
+  static bool IsAnswered(x::InterceptorBatchMethods& methods) {
+    return methods.QueryInterceptionHookPoint(x::InterceptionHookPoints::PRE_SEND_MESSAGE) ||
+           (methods.QueryInterceptionHookPoint(x::InterceptionHookPoints::PRE_SEND_STATUS) &&
+            methods.GetSendStatus().ok());
+  }
+
   Quota* const quota_;
+  GrpcListener* const listener_;
   grpc::ServerContextBase* const context_;
   Quota::Share share_;
 };
 
 class BoundFactory : public x::ServerInterceptorFactoryInterface {
  public:
-  explicit BoundFactory(CallBounds* bounds) : bounds_(bounds) {}
+  BoundFactory(CallBounds* bounds, GrpcListener* listener) : bounds_(bounds), listener_(listener) {}
   // gRPC takes the object over.
   x::Interceptor* CreateServerInterceptor(x::ServerRpcInfo* info) override {
     const std::string method = info->method();
     Quota* quota = absl::StartsWith(method, "/grpc.")                 ? &bounds_->open
                    : absl::StartsWith(method, "/shirabe.v1.Shirabe/") ? nullptr
                                                                       : &bounds_->others;
-    return std::make_unique<BoundCall>(quota, info->server_context()).release();
+    const bool open =
+        quota == &bounds_->open || RightOf(method.substr(1)).whom == Right::For::kAnyone;
+    return std::make_unique<BoundCall>(quota, open ? nullptr : listener_, info->server_context())
+        .release();
   }
 
  private:
   CallBounds* const bounds_;
+  GrpcListener* const listener_;
 };
 
 }  // namespace
 
-std::unique_ptr<x::ServerInterceptorFactoryInterface> BoundCalls(CallBounds* bounds) {
-  return std::make_unique<BoundFactory>(bounds);
+std::unique_ptr<x::ServerInterceptorFactoryInterface> BoundCalls(CallBounds* bounds,
+                                                                 GrpcListener* listener) {
+  return std::make_unique<BoundFactory>(bounds, listener);
 }
 
 }  // namespace shirabe::service

@@ -1,7 +1,8 @@
 // Ends calls of gRPC beyond what callers may have at work at the same time, where no service of
 // ours asks: reflection and health, for which no token is needed and whose streams hold a thread as
 // long as their caller likes, and Katib's and the pods' services, by the address they come from.
-// The caller hears CANCELLED. Made by the server for its gRPC doors.
+// The caller hears CANCELLED. And tells the listener of the door whose connection is of somebody
+// who is known. Made by the server for its gRPC doors.
 #pragma once
 
 #include <memory>
@@ -11,13 +12,15 @@
 
 namespace shirabe::service {
 
+class GrpcListener;
+
 struct CallBounds {
   Quota open{{.what = "calls without a token", .caller = 8, .all = 64}};
   Quota others{{.what = "calls", .caller = 128}};
 };
 
-// The bounds outlive it.
+// Both outlive it.
 std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface> BoundCalls(
-    CallBounds* bounds);
+    CallBounds* bounds, GrpcListener* listener);
 
 }  // namespace shirabe::service

@@ -49,10 +49,10 @@ class CounterFactory : public x::ServerInterceptorFactoryInterface {
 
 }  // namespace
 
-void CountCalls(grpc::ServerBuilder& builder, Metrics* metrics, CallBounds* bounds) {
+void CountCalls(grpc::ServerBuilder& builder, const CallWatch& watch) {
   std::vector<std::unique_ptr<x::ServerInterceptorFactoryInterface>> factories;
-  factories.push_back(std::make_unique<CounterFactory>(metrics));
-  factories.push_back(BoundCalls(bounds));
+  factories.push_back(std::make_unique<CounterFactory>(watch.metrics));
+  factories.push_back(BoundCalls(watch.bounds, watch.listener));
   builder.experimental().SetInterceptorCreators(std::move(factories));
 }
 

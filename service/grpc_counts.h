@@ -8,7 +8,13 @@
 
 namespace shirabe::service {
 
-// Before the server is built; `metrics` and `bounds` outlive it.
-void CountCalls(grpc::ServerBuilder& builder, Metrics* metrics, CallBounds* bounds);
+struct CallWatch {
+  Metrics* metrics = nullptr;
+  CallBounds* bounds = nullptr;
+  GrpcListener* listener = nullptr;  // of the same door
+};
+
+// Before the server is built; what is watched outlives it.
+void CountCalls(grpc::ServerBuilder& builder, const CallWatch& watch);
 
 }  // namespace shirabe::service

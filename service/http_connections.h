@@ -2,7 +2,7 @@
 // goes. Whoever has shown nothing yet that we know goes first, the oldest of them; then whoever is
 // known and idle, the longest. Those at work stay. A small reserve beyond all limits takes those
 // who then still come, for as long as it takes to ask whether the server lives. Used by the HTTP
-// door in its thread.
+// door in its thread, and by listeners of gRPC under their lock.
 #pragma once
 
 #include <list>

@@ -1,11 +1,9 @@
 #include "service/http_server.h"
 
-#include <sys/resource.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
-#include <limits>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -13,15 +11,14 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/address.h"
-#include "base/file.h"
 #include "base/log.h"
 #include "service/http_errors.h"
 #include "service/http_hub.h"
 #include "service/http_patience.h"
 #include "service/http_session.h"
+#include "service/listen.h"
 #include "service/metrics.h"
 #include "service/metrics_store.h"
 #include "service/server.h"
@@ -42,52 +39,12 @@ constexpr size_t kQueue = 16'384;
 constexpr size_t kCallerQueue = 4096;  // all of their streams wake at once
 constexpr int kCallerParts = 4;
 
-// Sockets are files: as many as the system lets us have. Returns how many connections leave enough
-// of them for everything else.
-size_t RaiseFileLimit() {
-  rlimit limit;
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return std::numeric_limits<size_t>::max();
-  const rlim_t before = std::exchange(limit.rlim_cur, limit.rlim_max);
-  if (before != limit.rlim_max && setrlimit(RLIMIT_NOFILE, &limit) != 0) {
-    Log(LogLevel::kWarning, "cannot raise the limit of open files");
-    limit.rlim_cur = before;
-  }
-  return limit.rlim_cur / 5 * 4;
-}
-
 std::unique_ptr<Workers> MakeWorkers(int threads) {
   return std::make_unique<Workers>(
       Workers::Limits{.threads = threads,
                       .queue = kQueue,
                       .caller_threads = std::max(1, threads / kCallerParts),
                       .caller_queue = kCallerQueue});
-}
-
-StatusOr<tcp::endpoint> ParseAddress(const std::string& address) {
-  const size_t colon = address.rfind(':');
-  int port = -1;
-  if (colon == std::string::npos || !absl::SimpleAtoi(address.substr(colon + 1), &port) ||
-      port < 0 || port > 65535) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--http: \"", address, "\" is no HOST:PORT, such as 127.0.0.1:8080"));
-  }
-  std::string host = address.substr(0, colon);
-  if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
-    host = host.substr(1, host.size() - 2);
-  }
-  if (host == "localhost") host = "127.0.0.1";
-  Error error;
-  const auto parsed =
-      host.empty() ? asio::ip::address_v4::any() : asio::ip::make_address(host, error);
-  if (!error) return tcp::endpoint(parsed, static_cast<uint16_t>(port));
-  return absl::InvalidArgumentError(
-      absl::StrCat("--http: \"", host, "\" is no address of this machine: write its number"));
-}
-
-Status ListenProblem(const std::string& address, const Error& error) {
-  const std::string text = absl::StrCat("cannot listen on ", address, ": ", error.message());
-  return error == asio::error::access_denied ? absl::PermissionDeniedError(text)
-                                             : absl::UnavailableError(text);
 }
 
 Status LoadTls(const TlsFiles& files, asio::ssl::context& context) {
@@ -167,14 +124,12 @@ class BeastServer : public HttpServer {
 Status BeastServer::Listen() {
   with_tls_ = options_.tls != nullptr && !options_.tls->certificate.empty();
   if (with_tls_) RETURN_IF_ERROR(LoadTls(*options_.tls, tls_));
-  ASSIGN_OR_RETURN(const tcp::endpoint endpoint, ParseAddress(options_.address));
+  ASSIGN_OR_RETURN(ListeningSocket socket, service::Listen("--http", options_.address));
+  port_ = socket.port;
   Error error;
-  acceptor_.open(endpoint.protocol(), error);
-  if (!error) acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
-  if (!error) acceptor_.bind(endpoint, error);
-  if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
-  if (error) return ListenProblem(options_.address, error);
-  port_ = acceptor_.local_endpoint(error).port();
+  acceptor_.assign(socket.family == AF_INET6 ? tcp::v6() : tcp::v4(), socket.fd.get(), error);
+  if (error) return absl::UnavailableError(absl::StrCat("--http: ", error.message()));
+  socket.fd.release();
   address_ = absl::StrCat(options_.address.substr(0, options_.address.rfind(':')), ":", port_);
   return absl::OkStatus();
 }

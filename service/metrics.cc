@@ -75,6 +75,8 @@ constexpr FamilyInfo kFamilies[] = {
     {"shirabe_http_connections", Type::kGauge, "", "HTTP connections open"},
     {"shirabe_http_connections_refused_total", Type::kCounter, "",
      "Connections refused because there were too many"},
+    {"shirabe_grpc_connections_refused_total", Type::kCounter, "",
+     "Connections of gRPC refused because there were too many"},
     {"shirabe_sse_clients", Type::kGauge, "", "Event streams open"},
     {"shirabe_grpc_requests_total", Type::kCounter, "method code", "gRPC calls answered"},
     {"shirabe_grpc_request_duration_seconds", Type::kHistogram, "method",

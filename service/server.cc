@@ -6,6 +6,7 @@
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/impl/service_type.h>
 
+#include <algorithm>
 #include <set>
 #include <utility>
 #include <vector>
@@ -19,6 +20,7 @@
 #include "proto/shirabe/v1/pod.grpc.pb.h"
 #include "service/checked_service.h"
 #include "service/grpc_counts.h"
+#include "service/grpc_listener.h"
 #include "service/grpc_web.h"
 #include "service/http_hub.h"
 #include "service/http_server.h"
@@ -150,6 +152,9 @@ class DoorsServer : public Server {
 
   ~DoorsServer() override {
     if (waits_ != nullptr) waits_->End();
+    for (auto* listener : {grpc_listener_.get(), katib_listener_.get()}) {
+      if (listener != nullptr) listener->Stop();
+    }
     const auto deadline = absl::ToChronoTime(options_.clock->Now() + kDrain);
     if (grpc_ != nullptr) grpc_->Shutdown(deadline);
     if (katib_ != nullptr) katib_->Shutdown(deadline);
@@ -166,12 +171,12 @@ class DoorsServer : public Server {
   }
 
   std::string grpc_address() const override {
-    return absl::StrCat(HostOf(options_.grpc), ":", grpc_port_);
+    return absl::StrCat(HostOf(options_.grpc), ":", grpc_listener_->port());
   }
   std::string http_address() const override { return http_->address(); }
   std::string katib_address() const override {
     if (katib_ == nullptr) return "";
-    return absl::StrCat(HostOf(options_.katib_listen), ":", katib_port_);
+    return absl::StrCat(HostOf(options_.katib_listen), ":", katib_listener_->port());
   }
 
  private:
@@ -193,22 +198,40 @@ class DoorsServer : public Server {
     grpc::EnableDefaultHealthCheckService(true);
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
     grpc::ServerBuilder builder;
-    builder.AddListeningPort(options_.grpc, credentials, &grpc_port_);
-    LimitCalls(builder);
-    CountCalls(builder, &metrics_, &bounds_);
-    for (const auto& service : services_) builder.RegisterService(service.get());
-    grpc_ = builder.BuildAndStart();
-    RETURN_IF_ERROR(CheckListens("--grpc", options_.grpc, grpc_port_));
+    ASSIGN_OR_RETURN(grpc_listener_, ListenAt("--grpc", options_.grpc));
+    ASSIGN_OR_RETURN(grpc_, Build(builder, *grpc_listener_, credentials, services_));
     grpc::ChannelArguments arguments;
     arguments.SetMaxReceiveMessageSize(-1);  // our own replies
     grpc_web_ = std::make_unique<GrpcWeb>(grpc_->InProcessChannel(arguments));
     return absl::OkStatus();
   }
 
-  static Status CheckListens(const std::string& option, const std::string& address, int port) {
-    if (port > 0) return absl::OkStatus();
-    return absl::UnavailableError("cannot listen on " + option + " " + address +
-                                  ": is it in use, or no address of this machine?");
+  StatusOr<std::unique_ptr<GrpcListener>> ListenAt(const std::string& option,
+                                                   const std::string& address) {
+    // Of the files for connections, each of two doors gets a part; these take two for each.
+    const size_t most = RaiseFileLimit() / 4;
+    const ConnectionTable::Limits limits{
+        .all = std::min(ConnectionTable::Limits().all, most),
+        .address = static_cast<size_t>(options_.connections_per_address),
+        .reserve = 0};
+    return GrpcListener::Open(
+        {.option = option, .address = address, .limits = limits, .metrics = &metrics_});
+  }
+
+  using Services = std::vector<std::unique_ptr<grpc::Service>>;
+
+  StatusOr<std::unique_ptr<grpc::Server>> Build(grpc::ServerBuilder& builder,
+                                                GrpcListener& listener,
+                                                const Credentials& credentials,
+                                                const Services& services) {
+    listener.AddTo(builder, credentials);
+    LimitCalls(builder);
+    CountCalls(builder, {.metrics = &metrics_, .bounds = &bounds_, .listener = &listener});
+    for (const auto& service : services) builder.RegisterService(service.get());
+    auto server = builder.BuildAndStart();
+    if (server == nullptr) return absl::InternalError("gRPC cannot be started");
+    listener.Start();
+    return server;
   }
 
   // Ours, and Katib's three.
@@ -290,13 +313,10 @@ class DoorsServer : public Server {
     katib_services_.push_back(
         Checked(std::move(db_manager), DescriptorOf<katib::DBManager>(), check));
     grpc::ServerBuilder builder;
-    builder.AddListeningPort(options_.katib_listen, grpc::InsecureServerCredentials(),
-                             &katib_port_);
-    LimitCalls(builder);
-    CountCalls(builder, &metrics_, &bounds_);
-    for (const auto& service : katib_services_) builder.RegisterService(service.get());
-    katib_ = builder.BuildAndStart();
-    return CheckListens("--katib-listen", options_.katib_listen, katib_port_);
+    ASSIGN_OR_RETURN(katib_listener_, ListenAt("--katib-listen", options_.katib_listen));
+    ASSIGN_OR_RETURN(katib_, Build(builder, *katib_listener_, grpc::InsecureServerCredentials(),
+                                   katib_services_));
+    return absl::OkStatus();
   }
 
   Status OpenHttp() {
@@ -326,13 +346,13 @@ class DoorsServer : public Server {
   Door door_;
   Metrics metrics_;
   std::unique_ptr<experiment::Controller> controller_;
-  std::vector<std::unique_ptr<grpc::Service>> services_;
+  Services services_;
+  std::unique_ptr<GrpcListener> grpc_listener_;  // outlives its server
   std::unique_ptr<grpc::Server> grpc_;
-  int grpc_port_ = 0;
   std::unique_ptr<GrpcWeb> grpc_web_;
-  std::vector<std::unique_ptr<grpc::Service>> katib_services_;
+  Services katib_services_;
+  std::unique_ptr<GrpcListener> katib_listener_;
   std::unique_ptr<grpc::Server> katib_;
-  int katib_port_ = 0;
   std::unique_ptr<Keeper> keeper_;
   std::unique_ptr<LogSweeper> sweeper_;
   std::unique_ptr<ChangeHub> hub_;

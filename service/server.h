@@ -41,7 +41,7 @@ struct ServerOptions {
   std::string home = {};            // of the client's store, with the logs
   int64_t log_bytes = 0;            // of ended attempts' logs that are kept, the newest; 0 = all
   double requests_per_second = 0;   // of one caller, twice as many at once; 0 = any
-  int connections_per_address = 0;  // to the HTTP door; 0 = as many as there is room for
+  int connections_per_address = 0;  // to each door; 0 = as many as there is room for
   // Sets what is counted elsewhere in the process, each time somebody reads /metrics.
   std::function<void(Metrics&)> refresh_metrics = {};
 };

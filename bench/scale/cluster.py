@@ -82,7 +82,8 @@ class Run:
         self.started = time.monotonic()
         self.controller = subprocess.Popen(
             [f"{options.bin}/shirabe", "controller", "--advertise", "127.0.0.1:7450", "--grpc",
-             "127.0.0.1:7450", "--http", "127.0.0.1:7451", "--rate", "0", "--image", "none",
+             "127.0.0.1:7450", "--http", "127.0.0.1:7451", "--rate", "0",
+             "--connections-per-address", "0", "--image", "none",
              "--ready-file", str(self.home / "ready")],
             env={**os.environ, "SHIRABE_HOME": str(self.home)},
             stderr=open(self.home / "log", "w"))

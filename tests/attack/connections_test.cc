@@ -1,10 +1,9 @@
 // Connections that are there to take the room of others: they announce and do not send, or are
 // idle, or come from one address by the hundred.
-#include <sys/resource.h>
-
 #include <algorithm>
 
 #include "tests/attack/attacked_server.h"
+#include "tests/attack/raw_connections.h"
 
 namespace shirabe::attack {
 namespace {
@@ -13,25 +12,6 @@ using service::RequestText;
 using service::Wire;
 using service::WireReply;
 using testing::HasSubstr;
-
-// A connection from 127.0.0.<last>, which is an address of its own; not valid if it was refused.
-Fd ConnectFrom(int last, int port) {
-  Fd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const auto loopback = [](int host, int at) {
-    sockaddr_in address = {};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(static_cast<uint16_t>(at));
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK - 1 + static_cast<uint32_t>(host));
-    return address;
-  };
-  const sockaddr_in from = loopback(last, 0);
-  const sockaddr_in to = loopback(1, port);
-  if (bind(fd.get(), reinterpret_cast<const sockaddr*>(&from), sizeof from) != 0 ||
-      connect(fd.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0) {
-    return Fd();
-  }
-  return fd;
-}
 
 // What comes back for a request, until the other side closes.
 std::string Exchange(const Fd& fd, const std::string& text) {
@@ -131,11 +111,7 @@ TEST_F(ConnectionsAttack, BodiesOfOneCallerThatAreNeverWhole) {
 TEST_F(ConnectionsAttack, ThousandsThatSayNothing) {
   constexpr int kAddresses = 7;
   constexpr int kEach = 1900;
-  rlimit limit;
-  getrlimit(RLIMIT_NOFILE, &limit);
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
-  if (limit.rlim_cur < kAddresses * kEach + 500) GTEST_SKIP() << "too few files may be open";
+  if (!MayOpenFiles(kAddresses * kEach + 500)) GTEST_SKIP() << "too few files may be open";
   Serve();
   Wire known(http_port_);
   known.Send(RequestText("GET /api/v1/algorithms", kRedToken));

@@ -154,6 +154,25 @@ TEST_F(KatibAttackTest, GetSuggestionsIsNotTakenApartForNobody) {
   ExpectAlive();
 }
 
+// Nor for whoever has one, nor on a door whose token stands in the message.
+// attacks: gRPC api.v1.beta1.Suggestion/GetSuggestions, gRPC shirabe.v1.Pods/Sync
+TEST_F(KatibAttackTest, MessagesOfMillionsOfMessagesAreRefusedInLittleMemory) {
+  Serve();
+  katib::GetSuggestionsRequest request;
+  for (int i = 0; i < 2'000'000; ++i) request.add_trials();
+  v1::SyncRequest sync;
+  for (int i = 0; i < 2'000'000; ++i) sync.add_files();
+  const int64_t before = PeakResident();
+  const grpc::Status refused = Ask(request, kRedToken);
+  EXPECT_EQ(refused.error_code(), StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(refused.error_message(), HasSubstr("400000 messages"));
+  v1::SyncReply reply;
+  EXPECT_EQ(v1::Pods::NewStub(Channel(grpc_))->Sync(As("").get(), sync, &reply).error_code(),
+            StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_LT(PeakResident() - before, 80 << 10);
+  ExpectAlive();
+}
+
 // attacks: gRPC api.v1.beta1.Suggestion/GetSuggestions
 TEST_F(KatibAttackTest, GetSuggestionsHasLimitsOfSize) {
   Serve();
