@@ -62,6 +62,8 @@ class Pass {
   void TakeRoom();
   void SayWhyWaiting();
   void SayWaiting(Live& live, const std::string& why);
+  bool EndsAtOnce() const;
+  void TakeGrace(Live& live);
   void RequestStop(Live& live, v1::Cause cause, const std::string& reason = "");
   bool Recommended();
   void TakeRecommendation(const RecommendTicket& ticket);

@@ -80,11 +80,12 @@ Status Pass::Act() {
 
 Status Pass::SendStop(Live& live) {
   const v1::Attempt& attempt = live.open->record;
-  const bool at_once = mode_.stop_now || state_.ending_verb == v1::Intent::CANCEL ||
-                       state_.ending_verb == v1::Intent::DELETE;
+  const v1::StopRequest& stop = attempt.stop();
+  const bool at_once = mode_.stop_now || (stop.has_deadline() && FromProto(stop.deadline()) <=
+                                                                     FromProto(stop.requested()));
   if (live.stop_sent && (live.stop_now || !at_once)) return absl::OkStatus();
   const absl::Duration grace = at_once ? absl::ZeroDuration() : GraceOf(state_.experiment());
-  RETURN_IF_ERROR(options_.executor->Stop(KeyOf(state_, attempt), attempt.stop().cause(), grace));
+  RETURN_IF_ERROR(options_.executor->Stop(KeyOf(state_, attempt), stop.cause(), grace));
   live.stop_sent = true;
   live.stop_now = at_once;  // until then a second request may shorten it
   Requeue(kStopLook);

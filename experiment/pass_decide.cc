@@ -44,6 +44,9 @@ void Pass::Decide() {
     state_.SetPhase(live, v1::TRIAL_KILLED);
   }
   for (const Plan::Stop& stop : plan_.stop) RequestStop(state_.live().at(stop.trial), stop.cause);
+  if (EndsAtOnce()) {
+    for (auto& [number, live] : state_.live()) TakeGrace(live);
+  }
   for (const int64_t number : plan_.start) Open(state_.live().at(number));
   SayWhyWaiting();
   if (!plan_.conclude) state_.recommend_ticket = nullptr;  // asked before there were more trials
@@ -115,6 +118,19 @@ void Pass::SayWhyWaiting() {
     live.trial.record.set_waiting(why);
     live.trial_changed = true;
   }
+}
+
+bool Pass::EndsAtOnce() const {
+  return state_.ending_verb == v1::Intent::CANCEL || state_.ending_verb == v1::Intent::DELETE;
+}
+
+// Written with the attempt: whoever takes the experiment over does not give it more time.
+void Pass::TakeGrace(Live& live) {
+  if (!live.open || !live.open->record.has_stop()) return;
+  v1::StopRequest& stop = *live.open->record.mutable_stop();
+  if (FromProto(stop.deadline()) <= FromProto(stop.requested())) return;
+  *stop.mutable_deadline() = stop.requested();
+  live.open_changed = true;
 }
 
 void Pass::RequestStop(Live& live, v1::Cause cause, const std::string& reason) {

@@ -21,13 +21,17 @@ class ShownExecutor : public trial::Executor {
  public:
   std::optional<trial::Sighting> sighting;  // without its key
   trial::Offer offer;
+  std::vector<absl::Duration> graces;  // of each Stop
   std::vector<AttemptKey> forgotten;
 
   Status Start(const trial::AttemptRequest& request) override {
     started_ = request.key;
     return absl::OkStatus();
   }
-  Status Stop(const AttemptKey&, v1::Cause, absl::Duration) override { return absl::OkStatus(); }
+  Status Stop(const AttemptKey&, v1::Cause, absl::Duration grace) override {
+    graces.push_back(grace);
+    return absl::OkStatus();
+  }
   void Adopt(const std::vector<v1::Attempt>&) override {}
   std::vector<trial::Sighting> Observe(const ExperimentKey&) override {
     if (!started_ || !sighting) return {};
@@ -77,7 +81,22 @@ class ReconcilerTest : public testing::Test {
                                              .now = clock_.Now(),
                                              .ttl = absl::Hours(9),
                                              .dead_epoch = std::nullopt});
-    reconciler_.Own(kKey, lease->epoch());
+    epoch_ = lease->epoch();
+    reconciler_.Own(kKey, epoch_);
+  }
+
+  // As another controller would: nothing is known of it but what is in the store.
+  void TakeOver() {
+    reconciler_.Disown(kKey);
+    reconciler_.Own(kKey, epoch_);
+  }
+
+  void Send(v1::Intent::Verb verb) {
+    v1::Intent intent;
+    intent.set_verb(verb);
+    const Status sent = experiment::Send(*store_, clock_, kKey, intent);
+    ASSERT_TRUE(sent.ok()) << sent;
+    reconciler_.Heed(kKey);
   }
 
   // How long until the next pass is due.
@@ -88,6 +107,7 @@ class ReconcilerTest : public testing::Test {
   }
 
   ManualClock clock_;
+  int64_t epoch_ = 0;
   std::unique_ptr<db::Store> store_ = db::Open("memory:").value();
   ShownExecutor executor_;
   Proposer proposer_{0};
