@@ -1,7 +1,9 @@
 #include "crd/actors.h"
 
 #include <string>
+#include <string_view>
 
+#include "crd/objects.h"
 #include "kube/object.h"
 
 namespace shirabe::crd {
@@ -28,13 +30,25 @@ bool PolicyIsThere(kube::Client& client) {
   return client.Get({bindings, "", kBinding}).ok();
 }
 
-// Of the manager that wrote the specification last: a program, not a person.
-std::string ProgramOf(const Json& object) {
-  const Json* managers = FindAt(object, {"metadata", "managedFields"});
-  std::string program;
-  if (managers == nullptr || !managers->is_array()) return program;
-  for (const Json& manager : *managers) {
-    if (TextAt(manager, {"subresource"}).empty()) program = TextAt(manager, {"manager"});
+// A copy from a watch has no managedFields (kube/cache.h); the API server has.
+Json ManagersOf(kube::Client& client, const Json& object) {
+  const auto whole = client.Get({Experiments(), NamespaceOf(object), NameOf(object)});
+  const Json* managers = FindAt(whole.ok() && UidOf(*whole) == UidOf(object) ? *whole : object,
+                                {"metadata", "managedFields"});
+  return managers != nullptr && managers->is_array() ? *managers : Json::array();
+}
+
+// The manager that wrote the specification first, or last: a program, not a person. Their times
+// have whole seconds, in UTC.
+std::string ProgramOf(const Json& managers, bool first) {
+  std::string program, time;
+  for (const Json& manager : managers) {
+    const Json* spec = FindAt(manager, {"fieldsV1", "f:spec"});
+    if (spec == nullptr || !TextAt(manager, {"subresource"}).empty()) continue;
+    const std::string at = TextAt(manager, {"time"});
+    if (!program.empty() && (first ? at >= time : at < time)) continue;
+    program = TextAt(manager, {"manager"});
+    time = at;
   }
   return program;
 }
@@ -44,7 +58,8 @@ std::string ProgramOf(const Json& object) {
 v1::Actor ActorOf(kube::Client& client, const Json& object, const char* annotation) {
   const std::string user = TextAt(object, {"metadata", "annotations", annotation});
   if (!user.empty() && PolicyIsThere(client)) return Named(user);
-  const std::string program = ProgramOf(object);
+  const std::string program =
+      ProgramOf(ManagersOf(client, object), std::string_view(annotation) == kCreatedBy);
   return Named(program.empty() ? "an unnamed user" : "an unnamed user of " + program);
 }
 

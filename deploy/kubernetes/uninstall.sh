@@ -99,6 +99,12 @@ release_pod() {
   done
 }
 
+# Those of the policies that this cluster has, with commas: not each has those that write.
+admission_kinds() {
+  kubectl api-resources --api-group=admissionregistration.k8s.io -o name |
+    grep -E '^(validating|mutating)admissionpolic' | paste -sd,
+}
+
 [ -z "$EXPERIMENTS" ] || delete_experiments
 say "deleting the controller"
 kubectl -n "$NAMESPACE" delete deployment shirabe-controller --ignore-not-found \
@@ -106,8 +112,7 @@ kubectl -n "$NAMESPACE" delete deployment shirabe-controller --ignore-not-found 
 release_pods
 kubectl delete namespace "$NAMESPACE" --ignore-not-found --timeout=120s
 kubectl delete clusterrole,clusterrolebinding -l app.kubernetes.io/part-of=shirabe
-kubectl delete validatingadmissionpolicy,validatingadmissionpolicybinding \
-  -l app.kubernetes.io/part-of=shirabe
+kubectl delete "$(admission_kinds)" -l app.kubernetes.io/part-of=shirabe
 if [ -n "$CRDS" ]; then
   if crds_are_ours; then
     kubectl delete crd -l app.kubernetes.io/part-of=shirabe --timeout=120s
