@@ -11,6 +11,7 @@
 #include "trial/executors/kubernetes_executor.h"
 #include "trial/host_paths.h"
 #include "trial/kubernetes_actions.h"
+#include "trial/kubernetes_removals.h"
 #include "trial/kubernetes_volume.h"
 #include "trial/pod_cleaner.h"
 
@@ -112,6 +113,7 @@ Status KubernetesExecutor::RemoveFiles(const ExperimentKey& experiment, int64_t 
     std::erase_if(refused_, [&](const auto& entry) { return of_it(entry.first); });
     if (trial == 0) prunes_.erase(experiment);
   }
+  if (trial == 0) NoteRemoval(experiment);
   RETURN_IF_ERROR(layout_.Remove(experiment, trial));
   // Its folder says that there may be more of it, also to the next process: see LookForStrays. It
   // stands before anybody may come to take it away again.
@@ -120,6 +122,21 @@ Status KubernetesExecutor::RemoveFiles(const ExperimentKey& experiment, int64_t 
   removals_[{experiment, trial}] = options_.clock->Monotonic();
   Wake();
   return absl::OkStatus();
+}
+
+// Before its files go, which may be all that still says of what kind its objects are. A full disk
+// is no reason to keep it: should we die as well, what is retained of it stays.
+void KubernetesExecutor::NoteRemoval(const ExperimentKey& experiment) {
+  const ObjectKind recorded = KindOfRecords(layout_, experiment);
+  ObjectKind kind;
+  {
+    std::lock_guard lock(mutex_);
+    kind = kinds_.try_emplace(experiment, recorded).first->second;
+  }
+  const Status saved = SaveRemoval(layout_, experiment, kind);
+  if (saved.ok()) return;
+  Log(LogLevel::kWarning, "the removal of an experiment could not be noted",
+      {{"experiment", ToString(experiment)}, {"error", Message(saved)}});
 }
 
 // Of Jobs and pods all are looked for in any case.
@@ -191,11 +208,14 @@ void KubernetesExecutor::LookForStrays(absl::Duration now) {
     const kube::Ref ref{Jobs(), key.trial.experiment.ns, AttemptName(key)};
     const auto job = view_.FindObject(ref);
     const bool stays = !job || IsDeleting(*job) || RecipeOf(*job).retain;
-    if (stays && HeldPods(view_, key).empty()) continue;  // nothing of it waits for us
+    const bool owned = owned_.count(key.trial.experiment) > 0;
+    // Nothing of it waits for us, unless its experiment was deleted: that is asked once.
+    const bool retained = stays && HeldPods(view_, key).empty();
+    if (retained && (owned || asked_.count(key.trial.experiment) > 0)) continue;
     const auto since = strays_.find(key);
     still[key] = since == strays_.end() ? now : since->second;
     if (now < still[key] + times_.stray) continue;
-    if (owned_.count(key.trial.experiment) == 0) {
+    if (!owned) {
       unowned.insert(key.trial.experiment);
       continue;
     }
@@ -209,12 +229,34 @@ void KubernetesExecutor::LookForStrays(absl::Duration now) {
     Clear(key, leaving);
   }
   strays_ = std::move(still);
+  asked_.insert(unowned.begin(), unowned.end());
   for (const ExperimentKey& key : unowned) {
     std::error_code error;
-    const bool ours = std::filesystem::is_directory(layout_.ExperimentDir(key), error);
-    if (!ours || !options_.on_change) continue;
-    Do([this, key] { options_.on_change(key); });
+    if (std::filesystem::is_directory(layout_.ExperimentDir(key), error)) Tell(key);
   }
+  LookForRemovals(now);
+}
+
+// Those that a process before this one has begun. Whether the experiment is deleted, and no other
+// has its name by now, whoever owns experiments knows, and then removes its files again.
+void KubernetesExecutor::LookForRemovals(absl::Duration now) {
+  if (now < began_ + times_.stray) return;
+  for (auto it = unfinished_.begin(); it != unfinished_.end();) {
+    const ExperimentKey key = *it++;
+    if (removals_.count({key, 0}) > 0) continue;
+    if (owned_.count(key) == 0) {
+      Tell(key);
+    } else {  // another of its name
+      unfinished_.erase(key);
+      kinds_.erase(key);
+      ForgetRemoval(layout_, key);
+    }
+  }
+}
+
+void KubernetesExecutor::Tell(const ExperimentKey& key) {
+  if (!options_.on_change) return;
+  Do([this, key] { options_.on_change(key); });
 }
 
 // Until the API server has done it: nobody asks for it again.
@@ -227,10 +269,14 @@ void KubernetesExecutor::RemoveLeftovers(absl::Duration now) {
       const Status status = DeleteAllOf(client_, trial, kind);
       // Not where an experiment of that name has begun anew meanwhile.
       if (status.ok()) rmdir(layout_.ExperimentDir(trial.experiment).c_str());
+      if (status.ok() && trial.number == 0) ForgetRemoval(layout_, trial.experiment);
       std::lock_guard lock(mutex_);
       if (status.ok()) {
         removals_.erase(trial);
-        if (trial.number == 0) kinds_.erase(trial.experiment);
+        if (trial.number == 0) {
+          kinds_.erase(trial.experiment);
+          unfinished_.erase(trial.experiment);
+        }
       } else {
         removals_[trial] = options_.clock->Monotonic() + times_.retry;
         Wake();

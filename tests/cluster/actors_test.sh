@@ -6,16 +6,12 @@
 set -euo pipefail
 # shellcheck source=tests/cluster/testing.sh
 source "$(dirname "$0")/testing.sh"
+# shellcheck source=tests/cluster/outside.sh
+source "$HERE/outside.sh"
 
 CREATED=shirabe.dev/created-by
 CHANGED=shirabe.dev/changed-by
 
-CONTROLLER=
-at_exit() {
-  local status=$?
-  [ "$status" = 0 ] || tail -n 30 "$CLUSTER/controller.log" || true
-  [ -z "$CONTROLLER" ] || kill "$CONTROLLER"
-}
 trap at_exit EXIT
 
 # experiment NAME [ANNOTATION]
@@ -140,18 +136,6 @@ expect "changing it" change bob '{"spec": {"maxTrialCount": 4}}'
 equal "no author" " bob" "$(names plain)"
 
 step "showing"
-export SHIRABE_HOME=$CLUSTER/home
-mkdir "$SHIRABE_HOME"
-start_controller() {
-  "$HERE/cluster.sh" exec "$CLUSTER" "$SOURCE/build/release/bin/shirabe" controller \
-    --kubeconfig="$CLUSTER/admin.kubeconfig" --image=none -n team --grpc=127.0.0.1:7450 \
-    --advertise=127.0.0.1:7450 --http=127.0.0.1:7451 >"$CLUSTER/controller.log" 2>&1 &
-  CONTROLLER=$!
-}
-asked() {
-  shirabe "$@" -n team --server tls://127.0.0.1:7450 --ca "$SHIRABE_HOME/tls/ca.crt" \
-    --token-file "$SHIRABE_HOME/token"
-}
 # http PATH EXPRESSION: of what is answered in JSON, as Python's `it`.
 http() {
   kubectl --kubeconfig=/dev/null --server=https://localhost:7451 \

@@ -1,6 +1,7 @@
 // Attempts that are no Jobs: an operator makes and ends their pods, and says in conditions of its
 // object what it makes of them, sometimes before the pods do.
 #include "tests/trial/kubernetes_fixture.h"
+#include "trial/kubernetes_removals.h"
 
 namespace shirabe::trial {
 namespace {
@@ -59,6 +60,36 @@ class OtherKindTest : public KubernetesTest {
         {{"type", "DisruptionTarget"}, {"status", "True"}, {"reason", "EvictionByEvictionAPI"}}};
   }
 
+  // Its attempt has ended, and is forgotten; its object and pods are there.
+  void BeginAndRetain() {
+    Begin(/*retain=*/true);
+    Say("Succeeded");
+    EXPECT_EQ(AwaitEnd(Nth(1)).exit_code, 0);
+    executor().Forget(Nth(1));
+    Pause(2 * Impatient().retry);
+    ASSERT_EQ(cluster_.All(kResource).size(), 1u) << "it is retained";
+  }
+
+  static v1::ExperimentSpec Spec() {
+    v1::ExperimentSpec spec;
+    auto& fields = *spec.mutable_trial_template()->mutable_trial_spec()->mutable_fields();
+    fields["apiVersion"].set_string_value("kubeflow.org/v1");
+    fields["kind"].set_string_value("PyTorchJob");
+    return spec;
+  }
+
+  // Of what was told before, nothing is known any more.
+  void Restart() {
+    executor_.reset();
+    cluster_.before = [](const std::string&, const kube::Ref&) { return absl::OkStatus(); };
+    last_change_.reset();
+    Reopen();
+  }
+  bool Told() {
+    std::lock_guard lock(mutex_);
+    return last_change_ == kTuning;
+  }
+
   kube::Ref ObjectRef() const { return {kResource, kTuning.ns, AttemptName(Nth(1))}; }
 
   const kube::Resource kResource{"kubeflow.org", "v1", "pytorchjobs", "PyTorchJob"};
@@ -75,26 +106,60 @@ TEST_F(OtherKindTest, EndsByItsConditions) {
 
 // What stays after its end goes with its experiment, of whatever kind it is.
 TEST_F(OtherKindTest, ARetainedObjectGoesWithItsExperiment) {
-  Begin(/*retain=*/true);
-  Say("Succeeded");
-  EXPECT_EQ(AwaitEnd(Nth(1)).exit_code, 0);
-  executor().Forget(Nth(1));
-  Pause(2 * Impatient().retry);
-  ASSERT_EQ(cluster_.All(kResource).size(), 1u) << "it is retained";
+  BeginAndRetain();
   // Of another experiment, which stays.
   Json other = *cluster_.Get(ObjectRef());
   other["metadata"]["name"] = "other-1-a1";
   other["metadata"]["labels"][kExperimentLabel] = "other";
   cluster_.Put(kResource, other);
 
-  v1::ExperimentSpec spec;
-  auto& fields = *spec.mutable_trial_template()->mutable_trial_spec()->mutable_fields();
-  fields["apiVersion"].set_string_value("kubeflow.org/v1");
-  fields["kind"].set_string_value("PyTorchJob");
-  executor().CleanVolume(kTuning, spec);
+  executor().CleanVolume(kTuning, Spec());
   EXPECT_TRUE(executor().RemoveFiles(kTuning, 0).ok());
   EXPECT_TRUE(Await([&] { return cluster_.All(kResource).size() == 1; }));
   EXPECT_EQ(kube::NameOf(cluster_.All(kResource)[0]), "other-1-a1");
+}
+
+// F1: the process died while objects of a deleted experiment were being deleted, and the record and
+// the files of it were gone by then. The next one remembers, and asks whoever owns experiments.
+TEST_F(OtherKindTest, ARetainedObjectGoesThoughTheProcessDiesMeanwhile) {
+  BeginAndRetain();
+  cluster_.before = [&](const std::string& verb, const kube::Ref&) {
+    return verb == "delete" ? absl::UnavailableError("down") : absl::OkStatus();
+  };
+  executor().CleanVolume(kTuning, Spec());
+  EXPECT_TRUE(executor().RemoveFiles(kTuning, 0).ok());
+  Restart();
+  ASSERT_TRUE(Await([&] { return Told(); }));
+  EXPECT_TRUE(executor().RemoveFiles(kTuning, 0).ok());
+  EXPECT_TRUE(Await([&] { return cluster_.All(kResource).empty(); }));
+  EXPECT_TRUE(Await([&] { return FindRemovals(Layout(home_)).empty(); }));
+  EXPECT_FALSE(std::filesystem::exists(home_ + "/trials/lab/tuning")) << "its name is free";
+  Restart();
+  Pause(2 * Impatient().stray);
+  EXPECT_FALSE(Told()) << "it is done";
+}
+
+// Before that: only the record was gone.
+TEST_F(OtherKindTest, ARetainedObjectGoesThoughTheProcessDiesBefore) {
+  BeginAndRetain();
+  Restart();
+  ASSERT_TRUE(Await([&] { return Told(); }));
+  last_change_.reset();
+  Pause(Impatient().stray);
+  EXPECT_FALSE(Told()) << "it may stay for years";
+  EXPECT_TRUE(executor().RemoveFiles(kTuning, 0).ok());
+  EXPECT_TRUE(Await([&] { return cluster_.All(kResource).empty(); }));
+}
+
+// Nobody's removal is carried out on the experiment that has the name by now.
+TEST_F(OtherKindTest, AnotherExperimentOfTheNameIsLeftAlone) {
+  BeginAndRetain();
+  ASSERT_TRUE(SaveRemoval(Layout(home_), kTuning, {"kubeflow.org/v1", "PyTorchJob"}).ok());
+  Restart();
+  executor().Observe(kTuning);
+  EXPECT_TRUE(Await([&] { return FindRemovals(Layout(home_)).empty(); }));
+  EXPECT_EQ(cluster_.All(kResource).size(), 1u);
+  EXPECT_FALSE(Told());
 }
 
 TEST_F(OtherKindTest, AFailureThatNoPodExplainsIsItsOwn) {

@@ -10,6 +10,7 @@
 #include "trial/executors/kubernetes_executor.h"
 #include "trial/kubernetes_actions.h"
 #include "trial/kubernetes_record.h"
+#include "trial/kubernetes_removals.h"
 #include "trial/kubernetes_volume.h"
 #include "trial/log_file.h"
 #include "trial/records.h"
@@ -56,6 +57,8 @@ KubernetesExecutor::KubernetesExecutor(const ExecutorOptions& options, const Pod
              .on_attempt = [this](const AttemptKey& key, const Json* gone) { Examine(key, gone); },
              .on_node = [this](const std::string& name) { OnNode(name); },
              .stall = times.stall}) {
+  kinds_ = FindRemovals(layout_);
+  for (const auto& [experiment, kind] : kinds_) unfinished_.insert(experiment);
   background_ = std::make_unique<Background>(kThreads);
   starters_ = std::make_unique<Background>(kStarters);
   alarm_ = std::make_unique<Alarm>(options_.clock, [this] { return Ring(); });

@@ -168,10 +168,13 @@ class KubernetesExecutor : public Executor {
   void ClearAgain(const AttemptKey& key, Leaving& leaving, absl::Duration at);
   void NoteKind(const ExperimentKey& experiment,
                 const google::protobuf::Struct& trial_spec);  // without mutex_
+  void NoteRemoval(const ExperimentKey& experiment);          // without mutex_
   void RemoveLeftovers(absl::Duration now);
   void StartCleaners(absl::Duration now);
   void NoteCleaner(const ExperimentKey& experiment, const Status& started);
   void LookForStrays(absl::Duration now);
+  void LookForRemovals(absl::Duration now);
+  void Tell(const ExperimentKey& key);  // whoever owns experiments
   // Without mutex_: these take their time.
   void ReadRest(const AttemptKey& key, const Json& pod, const AttemptRecipe& recipe);
   Status TakeLastWords(const AttemptKey& key, const Json& pod);
@@ -213,6 +216,8 @@ class KubernetesExecutor : public Executor {
   std::map<AttemptKey, Leaving> leaving_;
   std::map<AttemptKey, absl::Duration> strays_;  // pods of no attempt that is known, and since when
   absl::Duration next_strays_;
+  std::set<ExperimentKey> asked_;                // experiments of strays that were told once
+  std::set<ExperimentKey> unfinished_;           // whose removal an earlier process has begun
   std::map<TrialKey, absl::Duration> removals_;  // what is to be deleted, and when; trial 0 = all
   std::map<ExperimentKey, ObjectKind> kinds_;    // of those to be deleted, where it is another one
   std::map<ExperimentKey, Cleaning> cleanings_;
