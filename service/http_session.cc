@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/cancellation.h"
+#include "service/http_caller.h"
 #include "service/http_errors.h"
 #include "service/http_session_calls.h"
 #include "service/metrics.h"
@@ -193,10 +195,19 @@ Status Session::TakeBody() {
 void Session::Work() {
   state_ = State::kWorking;
   if (reception_.at_once) return Send(host_.router->Handle(request_));
-  const bool taken = RunIn(
-      reception_.slow ? host_.slow : host_.quick,
-      [](Session& self) { return self.host_.router->Handle(self.request_); },
-      [](Session& self, HttpReply reply) { self.Send(std::move(reply)); });
+  const auto send = [](Session& self, HttpReply reply) { self.Send(std::move(reply)); };
+  const bool taken =
+      reception_.slow
+          ? RunIn(
+                host_.slow,
+                [gone = CallerGone(stream_.lowest().socket().native_handle())](Session& self) {
+                  const CancelScope scope(gone);
+                  return self.host_.router->Handle(self.request_);
+                },
+                send)
+          : RunIn(
+                host_.quick, [](Session& self) { return self.host_.router->Handle(self.request_); },
+                send);
   if (taken) return;
   Send(host_.router->Refuse(request_,
                             absl::UnavailableError("the server has too much to do: try again")));

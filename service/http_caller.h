@@ -1,0 +1,40 @@
+// Whether the caller of a request is still connected, for the worker that answers it: asked by
+// CancelScope in the thread that works. Made by a session when it hands a request over; keeps a
+// descriptor of its own, so that the session may close its socket meanwhile.
+#pragma once
+
+#include <fcntl.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <memory>
+
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/file.h"
+
+namespace shirabe::service {
+
+class CallerGone {
+ public:
+  explicit CallerGone(int socket)
+      : socket_(std::make_shared<Fd>(fcntl(socket, F_DUPFD_CLOEXEC, 0))) {}
+
+  // Looks at most ten times a second. A caller who has finished sending has gone.
+  bool operator()() {
+    const absl::Duration now = RealClock()->Monotonic();
+    if (gone_ || now < next_) return gone_;
+    next_ = now + absl::Milliseconds(100);
+    char byte = 0;
+    const ssize_t n = recv(socket_->get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    gone_ = n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR && errno != EBADF);
+    return gone_;
+  }
+
+ private:
+  std::shared_ptr<Fd> socket_;  // shared: copied with what a worker is given to do
+  absl::Duration next_ = absl::ZeroDuration();
+  bool gone_ = false;
+};
+
+}  // namespace shirabe::service
