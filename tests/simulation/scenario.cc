@@ -132,14 +132,11 @@ std::string Scenario::GoOn(int steps) {
   const std::string reason = experiment::CurrentCondition(before).reason();
   const bool may = before.spec().resume_policy() != v1::NEVER;
   const bool goes_on = may && *wishes_.more_trials > 0 && reason == "ExperimentMaxTrialsReached";
-  db::Batch batch{.experiment = key_};
-  v1::Intent& scale = batch.intents.emplace_back();
-  scale.set_namespace_(key_.ns);
-  scale.set_experiment(key_.name);
+  v1::Intent scale;
   scale.set_verb(v1::Intent::SCALE);
   scale.set_parallel_trial_count(before.spec().parallel_trial_count());
   scale.set_max_trial_count(before.spec().max_trial_count() + *wishes_.more_trials);
-  if (!disk_->Commit(batch).ok()) return "cannot send an intent";
+  if (!Leave(scale)) return "cannot send an intent";
   ended_ = false;
   for (int step = 0; step < 10 && IsAskedFor(v1::Intent::SCALE); ++step) {
     if (std::string broken = Step(); !broken.empty()) return broken;
@@ -315,6 +312,15 @@ void Scenario::DisturbPlatform() {
   }
 }
 
+// An intent that nobody has checked, as an older version may have left it.
+bool Scenario::Leave(v1::Intent intent) {
+  intent.set_namespace_(key_.ns);
+  intent.set_experiment(key_.name);
+  db::Batch batch{.experiment = key_};
+  batch.intents.push_back(std::move(intent));
+  return disk_->Commit(batch).ok();
+}
+
 void Scenario::SendIntent() {
   v1::Intent intent;
   switch (rng_.Below(4)) {
@@ -324,6 +330,7 @@ void Scenario::SendIntent() {
       intent.set_verb(v1::Intent::SCALE);
       intent.set_parallel_trial_count(static_cast<int>(rng_.Below(9)));
       most_parallel_ = std::max(most_parallel_, intent.parallel_trial_count());
+      if (intent.parallel_trial_count() == 0) Leave(intent);
   }
   experiment::Send(*disk_, clock_, key_, intent).IgnoreError();
 }

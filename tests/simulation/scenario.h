@@ -53,6 +53,7 @@ class Scenario {
   void DisturbPlatform();
   std::string Calm();
   void SendIntent();
+  bool Leave(v1::Intent intent);
   void CountStep();
   std::string Play(int steps);
   std::string PlayUntilItEnds(int steps);
