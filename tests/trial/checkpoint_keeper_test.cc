@@ -92,6 +92,7 @@ TEST_F(KeeperTest, WhatAnAttemptWasStartedFromIsNoSaveOfIts) {
     } else {
       EXPECT_THAT(steps, IsEmpty());
     }
+    EXPECT_THAT(last_.refused, IsEmpty());
     EXPECT_EQ(last_.resumed->step(), 10);
     keeper_.reset();
   }
