@@ -1,5 +1,4 @@
 // TLS, and clients that must show a certificate. The certificates are made by the openssl tool.
-#include <openssl/ssl.h>
 #include <stdlib.h>
 
 #include <filesystem>
@@ -7,17 +6,13 @@
 #include "service/http_server.h"
 #include "service/server.h"
 #include "tests/integration/http_wire.h"
+#include "tests/integration/tls_wire.h"
 #include "tests/service/http_fixture.h"
 
 namespace shirabe::service {
 namespace {
 
 using testing::HasSubstr;
-
-struct SslFree {
-  void operator()(SSL* ssl) const { SSL_free(ssl); }
-  void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
-};
 
 class HttpTlsTest : public testing::Test {
  protected:
@@ -47,24 +42,10 @@ class HttpTlsTest : public testing::Test {
 
   // The first bytes of the reply to a request; "" if there was none.
   std::string Ask(int port, bool with_certificate) {
-    const std::unique_ptr<SSL_CTX, SslFree> context(SSL_CTX_new(TLS_client_method()));
-    if (with_certificate) {
-      SSL_CTX_use_certificate_file(context.get(), File("client.crt").c_str(), SSL_FILETYPE_PEM);
-      SSL_CTX_use_PrivateKey_file(context.get(), File("client.key").c_str(), SSL_FILETYPE_PEM);
-    }
-    SSL_CTX_load_verify_locations(context.get(), File("server.pem").c_str(), nullptr);
-    SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
-    const Wire wire(port);
-    const timeval patience = {20, 0};
-    setsockopt(wire.fd(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    const std::unique_ptr<SSL, SslFree> ssl(SSL_new(context.get()));
-    SSL_set_fd(ssl.get(), wire.fd());
-    if (SSL_connect(ssl.get()) != 1) return "";
-    const std::string request = RequestText("GET /api/v1/algorithms/tpe", kAdminToken);
-    if (SSL_write(ssl.get(), request.data(), static_cast<int>(request.size())) <= 0) return "";
-    char buffer[4096];
-    const int got = SSL_read(ssl.get(), buffer, sizeof buffer);
-    return got > 0 ? std::string(buffer, static_cast<size_t>(got)) : "";
+    return AskOverTls(port, RequestText("GET /api/v1/algorithms/tpe", kAdminToken),
+                      {.authority = File("server.pem"),
+                       .certificate = with_certificate ? File("client.crt") : "",
+                       .key = File("client.key")});
   }
 
   const std::string home_ = absl::StrCat(testing::TempDir(), "http-tls-", getpid());
