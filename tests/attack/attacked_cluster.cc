@@ -101,7 +101,13 @@ void AttackedCluster::Watch(kube::FakeExchange& exchange, const Place& place) {
 void AttackedCluster::Create(kube::FakeExchange& exchange, Place place) {
   Json object = Json::parse(exchange.request().body, nullptr, false);
   if (place.group != "/api/v1" && place.plural.ends_with("reviews")) {
-    object["status"] = {{"authenticated", false}, {"allowed", false}};
+    const bool known =
+        !known_token.empty() && (kube::TextAt(object, {"spec", "token"}) == known_token ||
+                                 kube::TextAt(object, {"spec", "user"}) == "somebody");
+    object["status"] = {{"authenticated", known},
+                        {"allowed", known},
+                        {"user", {{"username", "somebody"}}},
+                        {"audiences", Json::array({"shirabe"})}};
     return exchange.Reply(201, kube::Dump(object));
   }
   const std::lock_guard lock(mutex_);

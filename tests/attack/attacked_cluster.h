@@ -42,6 +42,9 @@ class AttackedCluster {
   std::vector<Json> All(const std::string& plural) const;
 
   std::atomic<bool> away = false;  // connections are reset
+  // The one token that a TokenReview knows, of a person who may do everything; set before it is
+  // asked.
+  std::string known_token;
 
  private:
   struct Place {

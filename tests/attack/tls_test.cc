@@ -25,7 +25,8 @@ class TlsAttack : public AttackTest {
   void ExpectServed() {
     const std::string file = cli_.Write("ca.pem", authority_);
     const absl::Duration began = RealClock()->Monotonic();
-    EXPECT_THAT(service::AskOverTls(http_port_, RequestText("GET /livez", ""), {.authority = file}),
+    const Fd fd = ConnectFrom(1, http_port_);
+    EXPECT_THAT(service::AskOverTls(fd.get(), RequestText("GET /livez", ""), {.authority = file}),
                 HasSubstr("200 OK"));
     grpc::SslCredentialsOptions tls;
     tls.pem_root_certs = authority_;

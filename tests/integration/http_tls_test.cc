@@ -42,7 +42,8 @@ class HttpTlsTest : public testing::Test {
 
   // The first bytes of the reply to a request; "" if there was none.
   std::string Ask(int port, bool with_certificate) {
-    return AskOverTls(port, RequestText("GET /api/v1/algorithms/tpe", kAdminToken),
+    const Wire wire(port);
+    return AskOverTls(wire.fd(), RequestText("GET /api/v1/algorithms/tpe", kAdminToken),
                       {.authority = File("server.pem"),
                        .certificate = with_certificate ? File("client.crt") : "",
                        .key = File("client.key")});

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <openssl/ssl.h>
+#include <sys/socket.h>
+#include <sys/time.h>
 
 #include <memory>
 #include <string>
-
-#include "tests/integration/http_wire.h"
 
 namespace shirabe::service {
 
@@ -22,8 +22,8 @@ struct TlsClient {
   std::string key;
 };
 
-// The first bytes of the reply to a request; "" if there was none.
-inline std::string AskOverTls(int port, const std::string& request, const TlsClient& client) {
+// The first bytes of the reply to a request on a connection; "" if there was none.
+inline std::string AskOverTls(int socket, const std::string& request, const TlsClient& client) {
   const std::unique_ptr<SSL_CTX, SslFree> context(SSL_CTX_new(TLS_client_method()));
   if (!client.certificate.empty()) {
     SSL_CTX_use_certificate_file(context.get(), client.certificate.c_str(), SSL_FILETYPE_PEM);
@@ -31,11 +31,10 @@ inline std::string AskOverTls(int port, const std::string& request, const TlsCli
   }
   SSL_CTX_load_verify_locations(context.get(), client.authority.c_str(), nullptr);
   SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
-  const Wire wire(port);
   const timeval patience = {20, 0};
-  setsockopt(wire.fd(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
   const std::unique_ptr<SSL, SslFree> ssl(SSL_new(context.get()));
-  SSL_set_fd(ssl.get(), wire.fd());
+  SSL_set_fd(ssl.get(), socket);
   if (SSL_connect(ssl.get()) != 1) return "";
   if (SSL_write(ssl.get(), request.data(), static_cast<int>(request.size())) <= 0) return "";
   char buffer[4096];
