@@ -3,6 +3,9 @@
 #pragma once
 
 #include <memory>
+#include <set>
+#include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -22,7 +25,7 @@ class LatePool : public experiment::Proposer {
     if (late && rng_.Below(2) == 0) {
       waiting_.push_back(std::move(ticket));
     } else {
-      ticket->Run();
+      Run(*ticket);
     }
   }
 
@@ -32,14 +35,29 @@ class LatePool : public experiment::Proposer {
       std::swap(waiting_[rng_.Below(waiting_.size())], waiting_.back());
       const auto ticket = std::move(waiting_.back());
       waiting_.pop_back();
-      ticket->Run();
+      Run(*ticket);
     }
   }
 
+  // Whether anybody was told to stop the attempt, for the reason that it gives.
+  bool HasCondemned(const v1::Attempt& attempt) const {
+    return condemned_.contains({attempt.trial(), attempt.number(), attempt.stop().reason()});
+  }
+
  private:
+  void Run(experiment::Ticket& ticket) {
+    ticket.Run();
+    const auto* stops = dynamic_cast<const experiment::StopTicket*>(&ticket);
+    if (stops == nullptr) return;
+    for (const auto& [trial, attempt, reason] : stops->questions) {
+      if (reason.ok() && *reason) condemned_.insert({trial, attempt, **reason});
+    }
+  }
+
   Rng rng_;
   uint64_t patience_;
-  std::vector<std::shared_ptr<experiment::Ticket>> waiting_;  // shared, as in the base
+  std::vector<std::shared_ptr<experiment::Ticket>> waiting_;       // shared, as in the base
+  std::set<std::tuple<int64_t, int32_t, std::string>> condemned_;  // trial, attempt, reason
 };
 
 }  // namespace shirabe::simulation

@@ -229,6 +229,9 @@ std::string Scenario::CheckDeeds(bool cancelled) {
     const Program* program = world_.Find({{key_, attempt.trial()}, attempt.number()});
     const bool runs = program != nullptr && world_.Running(*program);
     if (cancelled && runs) return "it was cancelled, and a program has its grace";
+    if (attempt.stop().cause() == v1::EARLY_STOPPED && !pool_.HasCondemned(attempt)) {
+      return "F25: an attempt was stopped early by what was said of another";
+    }
   }
   return world_.HasPools() ? "" : CheckTurns();
 }
