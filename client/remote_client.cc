@@ -187,6 +187,9 @@ class RemoteClient : public Client {
     if (status.error_code() == grpc::StatusCode::UNAVAILABLE) {
       message =
           absl::StrCat("cannot reach the server ", options_.server, ": ", message, Hint(message));
+    } else if (absl::StrContains(message, "larger than max")) {  // gRPC's words
+      message = absl::StrCat("the server takes no message of this size (", message,
+                             "): send less at a time, or use the store itself, without --server");
     }
     return Status(static_cast<absl::StatusCode>(status.error_code()), message);
   }

@@ -341,6 +341,18 @@ TEST_F(ServeTest, TakesWhatKatibsPushersSend) {
   EXPECT_EQ(rows[0]["value"], 0.25);
 }
 
+TEST_F(ServeTest, SaysWhatToDoWithAnImportThatIsTooLargeForAMessage) {
+  const auto server = Serve();
+  std::string table = "lr,loss,note\n";
+  const std::string note(50'000, 'n');
+  for (int i = 1; i <= 100; ++i) absl::StrAppend(&table, i, ",", i, ",", note, i, "\n");
+  const auto refused =
+      cli_.Run(Remote({"import", "csv", cli_.Write("t.csv", table), "--minimize", "loss"}));
+  EXPECT_NE(refused.code, 0);
+  EXPECT_THAT(refused.err, HasSubstr("larger than max"));
+  EXPECT_THAT(refused.err, HasSubstr("without --server"));
+}
+
 TEST_F(ServeTest, SpeaksTls) {
   const std::string command =
       "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 "
