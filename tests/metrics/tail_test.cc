@@ -1,5 +1,6 @@
 #include "metrics/tail.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -10,9 +11,12 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "base/file.h"
 #include "tests/metrics/testing.h"
 
 namespace shirabe::metrics {
@@ -88,6 +92,45 @@ TEST_F(TailTest, NoticesAFileRewrittenInPlaceAtEitherEnd) {
   EXPECT_EQ(Read(), "head 2|xxxxxxxxxxxxxxxxxxxx|last 1|more");
   Write(path_, "head 2\n" + body + "last 1\nMORE\nand\n");
   EXPECT_EQ(Read(), "head 2|xxxxxxxxxxxxxxxxxxxx|last 1|MORE|and");
+}
+
+// Its writer counts up in the first line and then in the last, again and again. Whoever believes
+// what is read meanwhile finds the last line ahead, and so the file was never.
+TEST_F(TailTest, ReadsNothingOfAFileThatIsRewrittenMeanwhile) {
+  const std::string filler = std::string(1007, '-') + "\n";
+  std::string text = "00000000-------\n";
+  for (int i = 0; i < 4000; ++i) text += filler;
+  const auto last_at = static_cast<off_t>(text.size());
+  Write(path_, text + "00000000\n");
+  const Fd file(open(path_.c_str(), O_WRONLY | O_CLOEXEC));
+  std::jthread writer([&](const std::stop_token& stop) {
+    for (int i = 1; !stop.stop_requested(); ++i) {
+      const std::string count = absl::StrFormat("%08d", i);
+      ASSERT_EQ(pwrite(file.get(), count.data(), 8, 0), 8);
+      ASSERT_EQ(pwrite(file.get(), count.data(), 8, last_at), 8);
+    }
+  });
+  TailRequest request{.rewritten = true};
+  request.cursor.set_path(path_);
+  std::vector<std::string> lines;
+  const auto read = [&] {
+    lines.clear();
+    const auto result = ReadLines(request, [&](std::string_view line) {
+      lines.emplace_back(line.substr(0, 8));
+      return true;
+    });
+    ASSERT_TRUE(result.ok()) << result.status();
+  };
+  for (int i = 0; i < 300; ++i) {
+    read();
+    if (lines.empty()) continue;
+    ASSERT_LE(lines.back(), lines.front());
+  }
+  writer.request_stop();
+  writer.join();
+  read();
+  ASSERT_THAT(lines, testing::SizeIs(4002));
+  EXPECT_EQ(lines.back(), lines.front());
 }
 
 TEST_F(TailTest, ReadsARotatedFileToItsEnd) {
