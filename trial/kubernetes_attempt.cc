@@ -81,6 +81,32 @@ PodVerdict ByConditions(const Scene& scene, const AttemptRecipe& recipe, PodVerd
   return verdict;
 }
 
+// What its Job says of an end that its pod does not explain: a Job whose time is over has its pods
+// deleted, and is seen to say so a little later. What the platform did, or the program itself,
+// stays; where we stopped it, nobody need say why.
+void ExplainByJob(const JobVerdict& job, bool stopped, PodVerdict& verdict) {
+  using Phase = PodVerdict::Phase;
+  const bool ran = verdict.phase == Phase::kLost || verdict.start;
+  const bool over = verdict.phase == Phase::kEnded || verdict.phase == Phase::kLost;
+  const bool killed = verdict.cause == v1::CAUSE_NONE && !verdict.out_of_memory &&
+                      (verdict.signal == SIGTERM || verdict.signal == SIGKILL);
+  const bool by_somebody = verdict.cause == v1::UNKNOWN_CAUSE || verdict.cause == v1::NEVER_RAN;
+  if (over && !killed && !by_somebody) return;
+  if (!over && (verdict.phase != Phase::kWaiting || job.message.empty())) return;
+  if (over && !job.overdue) {
+    verdict.unexplained = job.limited && !stopped;
+    return;
+  }
+  if (!over) verdict.phase = Phase::kEnded;
+  verdict.cause = job.cause;
+  verdict.message = job.message;
+  if (!job.overdue) return;
+  verdict.overdue = Sighting::Overdue::kJob;
+  if (!ran) {
+    verdict.message = "it had not started when activeDeadlineSeconds of its Job were over";
+  }
+}
+
 PodVerdict Lost(v1::Cause cause, const std::string& message) {
   PodVerdict verdict;
   verdict.phase = PodVerdict::Phase::kLost;
@@ -162,11 +188,7 @@ PodVerdict ReadScene(const Scene& scene, const PodAttempt& attempt) {
   if (scene.object && !ExitDecides(attempt)) {
     return ByConditions(scene, attempt.recipe, std::move(verdict));
   }
-  if (!speaks && !job.message.empty() && verdict.phase == PodVerdict::Phase::kWaiting) {
-    verdict.phase = PodVerdict::Phase::kEnded;
-    verdict.cause = job.cause;
-    verdict.message = job.message;
-  }
+  ExplainByJob(job, attempt.stop.has_value(), verdict);
   return verdict;
 }
 
@@ -194,14 +216,17 @@ void Conclude(const PodVerdict& verdict, absl::Time now, PodAttempt& attempt) {
   sighting.signal = verdict.signal;
   sighting.out_of_memory = verdict.out_of_memory;
   sighting.platform = verdict.cause;
+  sighting.overdue = verdict.overdue;
   sighting.message = verdict.message;
   sighting.waiting.clear();
   if (recorded) {
     sighting.signal = exit.signal();
     sighting.exit_code = exit.signal() == 0 ? std::optional<int>(exit.code()) : std::nullopt;
     sighting.out_of_memory = sighting.out_of_memory || exit.out_of_memory();
-    if (ExitedByItself(exit) && IsPlatforms(verdict.cause)) {
+    const bool overdue = verdict.overdue != Sighting::Overdue::kNo;
+    if (ExitedByItself(exit) && (overdue || IsPlatforms(verdict.cause))) {
       sighting.platform = v1::CAUSE_NONE;
+      sighting.overdue = Sighting::Overdue::kNo;
       sighting.message.clear();
     }
     if (sighting.message.empty()) sighting.message = exit.message();

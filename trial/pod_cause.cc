@@ -47,6 +47,7 @@ struct Facts {
   bool container_vanished() const {
     return Text(terminated, {"reason"}) == "ContainerStatusUnknown";
   }
+  bool overdue() const { return reason == "DeadlineExceeded"; }
   bool end_seen() const { return terminated.is_object() && !container_vanished(); }
   bool started() const { return terminated.is_object() || running.is_object(); }
   // Who deletes a pod writes the condition before, and the delete may never come: then it is stale,
@@ -167,7 +168,7 @@ Because Platform(const Facts& facts) {
   if (facts.reason == "Evicted" || facts.reason == "Preempting") {
     return {facts.node_cause(), facts.node() + " evicted it" + Quote(facts.message)};
   }
-  if (facts.reason == "DeadlineExceeded") {
+  if (facts.overdue()) {
     return {v1::APP_ERROR,
             "it ran longer than activeDeadlineSeconds of its pod allows" + Quote(facts.message)};
   }
@@ -284,6 +285,10 @@ void NeverStarted(const Facts& facts, PodVerdict& verdict) {
   Because because = {suspended ? v1::SUSPENDED : v1::NEVER_RAN, WhyNeverRan(facts)};
   const bool taken = facts.disrupted() || NodeShutDown(facts) || facts.deleting || suspended;
   if (!init.is_null() && !taken) because = InitFailure(init);
+  if (facts.overdue()) {
+    because = {v1::APP_ERROR, "it had not started when activeDeadlineSeconds of its pod were over" +
+                                  Quote(facts.message)};
+  }
   verdict.cause = because.cause;
   verdict.message = std::move(because.message);
 }
@@ -335,6 +340,7 @@ PodVerdict ReadPod(const Json& pod, const PodFacts& given) {
   } else {
     verdict.phase = Phase::kRunning;
   }
+  if (facts.overdue() && verdict.cause == v1::APP_ERROR) verdict.overdue = Sighting::Overdue::kPod;
   return verdict;
 }
 
@@ -348,11 +354,13 @@ JobVerdict ReadJob(const Json& job) {
     verdict.message = "its Job has failed: " + reason + Quote(Text(failed, {"message"}));
     if (reason == "DeadlineExceeded") {
       verdict.cause = v1::APP_ERROR;
+      verdict.overdue = true;
       verdict.message = "it ran longer than activeDeadlineSeconds of its Job allows" +
                         Quote(Text(failed, {"message"}));
     }
     return verdict;
   }
+  verdict.limited = !At(job, {"spec", "activeDeadlineSeconds"}).is_null();
   return verdict;
 }
 

@@ -14,6 +14,7 @@
 
 #include "absl/time/time.h"
 #include "proto/shirabe/v1/records.pb.h"
+#include "trial/attempt.h"
 #include "trial/pod_json.h"
 
 namespace shirabe::trial {
@@ -46,13 +47,16 @@ struct PodVerdict {
   // where it is. PREEMPTED_*, SUSPENDED, INFRASTRUCTURE and NEVER_RAN are the platform's doing; OOM
   // and APP_ERROR the program's own that its exit code hides (it ate its node's disk, say).
   v1::Cause cause = v1::CAUSE_NONE;
+  // Whose activeDeadlineSeconds were over; the cause is APP_ERROR then.
+  Sighting::Overdue overdue = Sighting::Overdue::kNo;
   std::string message;  // for people, with the platform's own words; "" if there is nothing to say
   std::string node;     // "" = not scheduled
   std::optional<absl::Time> start;  // of the program
   std::optional<absl::Time> end;
   // It is being deleted or has been told to end, and still runs.
   bool ending = false;
-  // Its object calls itself failed while it runs on, and no pod has said why.
+  // Its object calls itself failed while it runs on, and no pod has said why; or its pod was
+  // deleted, and its object may say why in a moment.
   bool unexplained = false;
 };
 
@@ -64,6 +68,8 @@ struct JobVerdict {
   v1::Cause cause = v1::CAUSE_NONE;
   std::string message;
   bool suspended = false;
+  bool overdue = false;  // it has failed because its activeDeadlineSeconds were over
+  bool limited = false;  // it has such a limit, and has not failed yet
 };
 JobVerdict ReadJob(const Json& job);
 

@@ -92,6 +92,55 @@ spec:
 END
 }
 
+# slow_experiment NAME JOB POD CONTAINER: one trial, which ends, and well, only if it is asked to.
+# The three are lines of its Job, its pod and its container.
+slow_experiment() {
+  kubectl apply -f - >/dev/null <<END
+apiVersion: kubeflow.org/v1beta1
+kind: Experiment
+metadata: {name: $1, namespace: default}
+spec:
+  objective: {type: minimize, objectiveMetricName: loss}
+  algorithm: {algorithmName: random}
+  maxTrialCount: 1
+  maxFailedTrialCount: 0
+  parameters:
+    - {name: x, parameterType: double, feasibleSpace: {min: "-1", max: "1"}}
+  trialTemplate:
+    primaryContainerName: main
+    trialParameters: [{name: x, reference: x}]
+    trialSpec:
+      apiVersion: batch/v1
+      kind: Job
+      spec:
+        $2
+        template:
+          spec:
+            restartPolicy: Never
+            $3
+            containers:
+              - name: main
+                image: localhost/tiny:1
+                $4:
+                  - sh
+                  - -c
+                  - |
+                    trap 'exit 0' TERM
+                    echo loss=\${trialParameters.x}
+                    while :; do sleep 0.2; done
+END
+}
+
+# outran NAME ATTEMPTS WHOSE: it has failed for that, and every attempt says whose time was over.
+outran() {
+  eventually 120 "the end of $1" is True condition "$1" Failed
+  expect "$1: why" has "^Ended: .*\(DeadlineExceeded: .*activeDeadlineSeconds of its $3" \
+    inside_controller describe trial "$1/1"
+  equal "$1: attempts" "$2" "$(inside_controller get attempts "$1" -o wide --no-headers |
+    grep -c " app-error .*activeDeadlineSeconds of its $3")"
+  equal "$1: all of them" "$2" "$(inside_controller get attempts "$1" -o name | wc -l)"
+}
+
 # A kubeconfig of somebody with the role `edit` in team, and nothing else.
 member_config() {
   kubectl -n team create serviceaccount member >/dev/null
@@ -124,6 +173,21 @@ kubectl describe experiment.kubeflow.org first | tail -n 40
 equal "trials" 3 "$(status_of first trialsSucceeded)"
 eventually 30 "that no pod is left" is "" kubectl get pods -o name
 expect "the log outlives the pod" has '^loss=0.5' inside_controller logs first/1
+
+step "trials that outrun their time"
+slow_experiment slow-job 'activeDeadlineSeconds: 6
+        backoffLimit: 2' '' command
+slow_experiment bare-job 'activeDeadlineSeconds: 6
+        backoffLimit: 2' '' args
+slow_experiment slow-pod 'backoffLimit: 1' 'activeDeadlineSeconds: 6' command
+slow_experiment bare-pod 'backoffLimit: 0' 'activeDeadlineSeconds: 6' args
+slow_experiment nowhere 'activeDeadlineSeconds: 6
+        backoffLimit: 2' 'nodeSelector: {there: is-none}' command
+outran slow-job 1 Job
+outran bare-job 1 Job
+outran slow-pod 2 pod
+outran bare-pod 1 pod
+outran nowhere 1 Job
 
 step "the plugin of kubectl, as it is for an administrator"
 mkdir -p "$CLUSTER/plugin"

@@ -293,6 +293,11 @@ TEST(PodCause, DeadlineIsTheUsersOwn) {
   Json pod = PodSample().Ended(143, "Error").pod;
   pod["status"]["reason"] = "DeadlineExceeded";
   EXPECT_EQ(Read(pod), "ended app-error");
+  EXPECT_EQ(ReadPod(pod, Facts()).overdue, Sighting::Overdue::kPod);
+  Json pending = PodSample().Scheduled().pod;
+  pending["status"] = {{"phase", "Failed"}, {"reason", "DeadlineExceeded"}};
+  EXPECT_EQ(Read(pending), "ended app-error");
+  EXPECT_EQ(ReadPod(pending, Facts()).overdue, Sighting::Overdue::kPod);
 }
 
 // ---- pods that never ran (F20) ------------------------------------------------------------------
@@ -375,6 +380,8 @@ TEST(PodCause, Jobs) {
       "reason": "DeadlineExceeded", "message": "Job was active too long"}]}})");
   EXPECT_EQ(ReadJob(late).cause, v1::APP_ERROR);
   EXPECT_THAT(ReadJob(late).message, HasSubstr("activeDeadlineSeconds"));
+  EXPECT_TRUE(ReadJob(late).overdue);
+  EXPECT_TRUE(ReadJob(Json::parse(R"({"spec": {"activeDeadlineSeconds": 6}})")).limited);
   EXPECT_EQ(ReadJob(Json()).cause, v1::CAUSE_NONE);
 }
 
