@@ -275,7 +275,7 @@ Training DrawTraining(uint64_t seed, const v1::Trial& trial, int64_t parent_step
   Rng habits(Mix(Mix(seed, kHabits), static_cast<uint64_t>(trial.number())));
   training.repeats = Chance(habits, 0.2);
   training.resaves = Chance(habits, 0.3);
-  if (Chance(habits, 0.3)) training.placed_after = absl::Seconds(5 * habits.Uniform());
+  if (Chance(habits, 0.3)) training.placed_after = absl::Seconds(30 * habits.Uniform());
   const double odd = rng.Uniform();
   if (parent_steps > 0) training.steps = parent_steps + 1 + training.steps / 4;
   if (const int64_t resource = ResourceOf(trial); resource > 0) training.steps = resource;

@@ -6,6 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "base/number.h"
 #include "db/lease_lost.h"
+#include "experiment/ledger.h"
 #include "experiment/submit.h"
 
 namespace shirabe::simulation {
@@ -226,8 +227,13 @@ std::string Scenario::CheckDeeds(bool cancelled) {
   }
   const auto open = disk_->ListAttempts({.experiment = key_, .open_only = true});
   for (const auto& [attempt, revision] : *open) {
-    const Program* program = world_.Find({{key_, attempt.trial()}, attempt.number()});
+    const AttemptKey key{{key_, attempt.trial()}, attempt.number()};
+    const Program* program = world_.Find(key);
     const bool runs = program != nullptr && world_.Running(*program);
+    const bool shown = runs && executor_->deeds().shown_running.contains(key);
+    if (shown && world_.Placed(*program) && !experiment::IsPlaced(attempt)) {
+      return "I7: it was seen where a program runs, and its price is not that place's";
+    }
     if (cancelled && runs) return "it was cancelled, and a program has its grace";
     if (attempt.stop().cause() == v1::EARLY_STOPPED && !pool_.HasCondemned(attempt)) {
       return "F25: an attempt was stopped early by what was said of another";

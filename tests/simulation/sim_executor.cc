@@ -29,7 +29,7 @@ class SimCollector : public metrics::Collector {
     if (program == nullptr) return collected;
     const uint64_t reported = collected_world->Reported(*program);
     v1::FileCursor& file = *collected.cursor.mutable_files(0);
-    constexpr uint64_t kMost = 7;  // a small limit, so that `more` is met
+    constexpr uint64_t kMost = 2;  // a small limit, so that `more` is met
     const uint64_t end = std::min<uint64_t>(reported, file.offset() + kMost);
     for (uint64_t i = file.offset(); i < end; ++i) {
       collected.points.push_back(PointAt(*program, i, collected.cursor));
@@ -150,7 +150,7 @@ trial::Sighting SimExecutor::Look(const AttemptKey& key) {
     return sighting;
   }
   sighting.placement = program->placement;
-  if (world_->Now() < program->start + program->training.placed_after) {
+  if (!world_->Placed(*program)) {
     v1::Placement& placement = sighting.placement;
     placement.clear_pool();
     placement.clear_capacity();

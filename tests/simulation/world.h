@@ -65,6 +65,10 @@ class World {
 
   Program* Find(const AttemptKey& key);
   bool Running(const Program& program) { return Now() < program.SeenEnd(); }
+  // Whether it is known by now where it runs.
+  bool Placed(const Program& program) {
+    return Now() >= program.start + program.training.placed_after;
+  }
   // How many of its points it has reported by now, also as a zombie.
   uint64_t Reported(const Program& program);
   // The checkpoint as its record should be.
