@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -14,14 +15,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "base/address.h"
 #include "base/log.h"
 
 namespace shirabe::service {
 namespace {
 
-constexpr absl::Duration kAcceptAgain = absl::Milliseconds(100);
+constexpr int kAcceptAgainMs = 100;
 constexpr int kEvents = 64;
 // As gRPC has it for its own listener with our keepalive: what is sent and not acknowledged for so
 // long ends the connection.
@@ -82,7 +82,7 @@ class GrpcListener::Accepted : public Connection {
 };
 
 StatusOr<std::unique_ptr<GrpcListener>> GrpcListener::Open(Options options) {
-  auto listener = std::unique_ptr<GrpcListener>(new GrpcListener(std::move(options)));
+  auto listener = std::make_unique<GrpcListener>(std::move(options));
   ASSIGN_OR_RETURN(listener->socket_,
                    Listen(listener->options_.option, listener->options_.address));
   listener->epoll_ = Fd(epoll_create1(EPOLL_CLOEXEC));
@@ -111,8 +111,7 @@ void GrpcListener::Stop() {
   socket_.fd = Fd();
 }
 
-void GrpcListener::AddTo(grpc::ServerBuilder& builder,
-                         const std::shared_ptr<grpc::ServerCredentials>& credentials) {
+void GrpcListener::AddTo(grpc::ServerBuilder& builder, const Credentials& credentials) {
   using Type = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
   acceptor_ = builder.experimental().AddExternalConnectionAcceptor(Type::FROM_FD, credentials);
 }
@@ -147,7 +146,8 @@ bool GrpcListener::Accept() {
   }
   if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
     Log(LogLevel::kWarning, "cannot accept a connection", {{"why", std::strerror(errno)}});
-    absl::SleepFor(kAcceptAgain);
+    pollfd wait = {stop_.get(), POLLIN, 0};
+    poll(&wait, 1, kAcceptAgainMs);
     return false;
   }
   return errno == EINTR || errno == ECONNABORTED;

@@ -31,11 +31,12 @@ class GrpcListener {
 
   // Listens; errors are those of service/listen.h.
   static StatusOr<std::unique_ptr<GrpcListener>> Open(Options options);
+  explicit GrpcListener(Options options);  // for Open; listens to nothing yet
   ~GrpcListener();
 
   // Before the server is built.
-  void AddTo(grpc::ServerBuilder& builder,
-             const std::shared_ptr<grpc::ServerCredentials>& credentials);  // shared: gRPC's own
+  using Credentials = std::shared_ptr<grpc::ServerCredentials>;  // shared: gRPC's own
+  void AddTo(grpc::ServerBuilder& builder, const Credentials& credentials);
   // Once it is; until then connections wait.
   void Start();
   // Listens no more; those that are there stay. The listener must outlive the server's calls.
@@ -50,7 +51,6 @@ class GrpcListener {
  private:
   class Accepted;
 
-  explicit GrpcListener(Options options);
   void Run();
   // Whether there may be more.
   bool Accept();

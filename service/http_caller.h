@@ -1,6 +1,7 @@
 // Whether the caller of a request is still connected, for the worker that answers it: asked by
 // CancelScope in the thread that works. Made by a session when it hands a request over; keeps a
-// descriptor of its own, so that the session may close its socket meanwhile.
+// descriptor of its own, so that the session may close its socket meanwhile. A copy asks the same
+// connection; each copy is used by one thread.
 #pragma once
 
 #include <fcntl.h>
@@ -17,10 +18,12 @@ namespace shirabe::service {
 
 class CallerGone {
  public:
+  // `socket` of the connection stays the session's.
   explicit CallerGone(int socket)
       : socket_(std::make_shared<Fd>(fcntl(socket, F_DUPFD_CLOEXEC, 0))) {}
 
-  // Looks at most ten times a second. A caller who has finished sending has gone.
+  // Looks at most ten times a second. A caller who has finished sending has gone, as for other
+  // servers of HTTP; whoever has sent the next request already has not.
   bool operator()() {
     const absl::Duration now = RealClock()->Monotonic();
     if (gone_ || now < next_) return gone_;
