@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,6 +18,13 @@ std::string FormatNumber(double value);
 // and infinity in any case. nullopt for anything else: "", "1_000", "0.5.1", "0,5", "0x10", " 1".
 // What is too large becomes infinity, too small zero, as IEEE rounds.
 std::optional<double> ParseNumber(std::string_view text);
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+// Doubles hold every integer up to it.
+inline constexpr double kMaxExactInteger = 9007199254740992.0;  // 2^53
+
+// Equal, or both not a number.
+inline bool SameNumber(double a, double b) { return a == b || (a != a && b != b); }
 
 // 512 B, 1.5 KiB, 2.0 GiB: for people.
 std::string FormatBytes(int64_t bytes);

@@ -1,4 +1,5 @@
 #include "base/printable.h"
+#include "absl/strings/str_cat.h"
 
 #include <google/protobuf/stubs/common.h>
 
@@ -15,6 +16,10 @@ std::string Printable(std::string_view text) {
     if (control) c = ' ';
   }
   return result;
+}
+
+std::string Quoted(std::string_view text) {
+  return absl::StrCat("\"", absl::string_view(text.data(), text.size()), "\"");
 }
 
 }  // namespace shirabe

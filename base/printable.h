@@ -10,4 +10,7 @@ namespace shirabe {
 // records hold UTF-8 only, and a log must not steer the terminal of whoever reads it.
 std::string Printable(std::string_view text);
 
+// A text as messages show it: in double quotes, as it is.
+std::string Quoted(std::string_view text);
+
 }  // namespace shirabe

@@ -60,6 +60,7 @@ class Registry {
 
 }  // namespace shirabe
 
-#define SHIRABE_REGISTER(Info, ...)                       \
-  [[maybe_unused]] static const bool shirabe_registered = \
+// The name differs where several files are compiled as one.
+#define SHIRABE_REGISTER(Info, ...)                                                     \
+  [[maybe_unused]] static const bool SHIRABE_CONCAT(shirabe_registered_, __COUNTER__) = \
       ::shirabe::Registry<Info>::Get().Add(Info __VA_ARGS__)

@@ -1,6 +1,7 @@
 #include "base/rng.h"
 
 #include <sys/random.h>
+#include <cstring>
 
 #include <boost/math/special_functions/erf.hpp>
 #include <cmath>
@@ -85,6 +86,12 @@ std::string RandomBytes(int bytes) {
   std::string result(bytes, '\0');
   CHECK(getrandom(result.data(), result.size(), 0) == bytes);
   return result;
+}
+
+uint64_t RandomSeed() {
+  uint64_t seed = 0;
+  std::memcpy(&seed, RandomBytes(sizeof seed).data(), sizeof seed);
+  return seed;
 }
 
 }  // namespace shirabe

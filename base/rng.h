@@ -40,5 +40,7 @@ uint64_t Mix(uint64_t a, uint64_t b);
 uint64_t Fingerprint(const std::string& text);
 // `bytes` random bytes from the kernel. For tokens.
 std::string RandomBytes(int bytes);
+// A seed from the kernel, for what need not be repeated: the spread of retries.
+uint64_t RandomSeed();
 
 }  // namespace shirabe

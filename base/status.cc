@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "absl/strings/cord.h"
+#include "absl/strings/str_cat.h"
 
 namespace shirabe {
 namespace {
@@ -36,6 +37,10 @@ Status Prefix(const std::string& prefix, const Status& status) {
     longer.SetPayload(type, payload);
   });
   return longer;
+}
+
+Status InvalidField(const std::string& path, const std::string& what) {
+  return absl::InvalidArgumentError(absl::StrCat(path, ": ", what));
 }
 
 Status ErrnoStatus(const std::string& what, int error) {

@@ -20,6 +20,9 @@ inline std::string Message(const Status& status) { return std::string(status.mes
 // The same code, with `prefix: ` before the message; OK stays OK.
 Status Prefix(const std::string& prefix, const Status& status);
 
+// kInvalidArgument, as messages name a field: "<path>: <what>".
+Status InvalidField(const std::string& path, const std::string& what);
+
 // A failed system call: "<what>: <strerror>", with the code that fits the errno (ENOSPC, EDQUOT
 // and EFBIG are kResourceExhausted, ENOENT is kNotFound, EACCES, EPERM and EROFS are
 // kPermissionDenied, EEXIST is kAlreadyExists, anything else is kUnavailable).

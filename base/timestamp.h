@@ -9,6 +9,9 @@
 
 namespace shirabe {
 
+// The last second that a timestamp may have, in the year 9999; of Unix time.
+inline constexpr double kMaxUnixSeconds = 253402300799;
+
 google::protobuf::Timestamp ToProto(absl::Time time);
 absl::Time FromProto(const google::protobuf::Timestamp& time);
 google::protobuf::Duration ToProto(absl::Duration duration);  // a finite one

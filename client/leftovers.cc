@@ -7,7 +7,7 @@
 namespace shirabe::client {
 namespace {
 
-constexpr absl::Duration kPoll = absl::Milliseconds(50);
+constexpr absl::Duration kPollFiles = absl::Milliseconds(50);
 
 }  // namespace
 
@@ -27,7 +27,7 @@ Status Leftovers::AwaitNone(const ExperimentKey& key, absl::Duration deadline,
   for (;;) {
     Status status = Check(key);
     if (!absl::IsAlreadyExists(status) || clock_->Monotonic() >= deadline) return status;
-    if (!wait(kPoll)) return absl::CancelledError("interrupted; the deletion goes on");
+    if (!wait(kPollFiles)) return absl::CancelledError("interrupted; the deletion goes on");
   }
 }
 

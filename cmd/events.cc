@@ -10,8 +10,6 @@
 namespace shirabe::cmd {
 namespace {
 
-constexpr absl::Duration kLongestLook = absl::Minutes(1);
-
 // What was asked for, and how far each experiment's events have been read.
 struct Reading {
   std::vector<std::string> names;  // one experiment; none: all of them
@@ -63,7 +61,7 @@ StatusOr<int> Watch(const Session& session, Reading& reading) {
     RETURN_IF_ERROR(FlushOut());
     if (reading.ended && events.empty()) return 0;
     if (reading.ended) continue;
-    RETURN_IF_ERROR(session.client->AwaitChange(revision, kLongestLook).status());
+    RETURN_IF_ERROR(session.client->AwaitChange(revision, kMaxWatchWait).status());
   }
 }
 

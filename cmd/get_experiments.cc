@@ -8,9 +8,7 @@
 namespace shirabe::cmd {
 namespace {
 
-using Selection = client::Selection<v1::Experiment>;
-
-constexpr absl::Duration kLongestLook = absl::Minutes(1);
+using ExperimentSelection = client::Selection<v1::Experiment>;
 
 Printer<v1::Experiment> MakePrinter(const ListFlags& flags) {
   return {.header = client::ExperimentHeader(StyleOf(flags)),
@@ -19,9 +17,9 @@ Printer<v1::Experiment> MakePrinter(const ListFlags& flags) {
           .name = [](const v1::Experiment& e) { return "experiment/" + e.metadata().name(); }};
 }
 
-StatusOr<Selection> MakeSelection(const ListFlags& flags) {
-  auto selection =
-      Selection::Create(client::ExperimentFields(RealClock()->Now()), flags.filter, flags.sort_by);
+StatusOr<ExperimentSelection> MakeSelection(const ListFlags& flags) {
+  auto selection = ExperimentSelection::Create(client::ExperimentFields(RealClock()->Now()),
+                                               flags.filter, flags.sort_by);
   if (!selection.ok()) return AsUsage(selection.status());
   return selection;
 }
@@ -58,7 +56,7 @@ StatusOr<int> Watch(const Session& session, const GetRequest& request, int64_t r
                     Listing<v1::Experiment>& listing) {
   for (;;) {
     RETURN_IF_ERROR(FlushOut());
-    RETURN_IF_ERROR(session.client->AwaitChange(revision, kLongestLook).status());
+    RETURN_IF_ERROR(session.client->AwaitChange(revision, kMaxWatchWait).status());
     ASSIGN_OR_RETURN(const auto changes, session.client->Changes(revision));
     if (changes.empty()) continue;
     revision = changes.back().revision;
@@ -70,7 +68,7 @@ StatusOr<int> Watch(const Session& session, const GetRequest& request, int64_t r
     std::erase_if(experiments, [&](const v1::Experiment& experiment) {
       return !changed.contains(experiment::KeyOf(experiment));
     });
-    ASSIGN_OR_RETURN(const Selection selection, MakeSelection(request.flags));
+    ASSIGN_OR_RETURN(const ExperimentSelection selection, MakeSelection(request.flags));
     selection.Apply(experiments, -1);
     RETURN_IF_ERROR(AddSpending(session, request.flags, experiments));
     listing.PrintChanged(experiments);
@@ -81,7 +79,7 @@ StatusOr<int> Watch(const Session& session, const GetRequest& request, int64_t r
 
 StatusOr<int> GetExperiments(const Session& session, const GetRequest& request) {
   const ListFlags& flags = request.flags;
-  ASSIGN_OR_RETURN(const Selection selection, MakeSelection(flags));
+  ASSIGN_OR_RETURN(const ExperimentSelection selection, MakeSelection(flags));
   ASSIGN_OR_RETURN(const int64_t revision, session.client->Revision());
   ASSIGN_OR_RETURN(auto experiments, Read(session, request));
   selection.Apply(experiments, flags.limit.value_or(-1));

@@ -8,9 +8,7 @@
 namespace shirabe::cmd {
 namespace {
 
-using Selection = client::Selection<v1::Trial>;
-
-constexpr absl::Duration kLongestLook = absl::Minutes(1);
+using TrialSelection = client::Selection<v1::Trial>;
 
 // The experiment must outlive the printer.
 Printer<v1::Trial> MakePrinter(const v1::Experiment& experiment, const ListFlags& flags) {
@@ -27,8 +25,8 @@ Printer<v1::Trial> MakePrinter(const v1::Experiment& experiment, const ListFlags
 }
 
 // Until the experiment has ended, so that a script that follows a run ends with it.
-StatusOr<int> Watch(client::Client& client, const ExperimentKey& key, const Selection& selection,
-                    Listing<v1::Trial>& listing) {
+StatusOr<int> Watch(client::Client& client, const ExperimentKey& key,
+                    const TrialSelection& selection, Listing<v1::Trial>& listing) {
   // The revision is read before the trials: what changes in between is printed twice rather than
   // not at all.
   ASSIGN_OR_RETURN(int64_t revision, client.Revision());
@@ -41,13 +39,13 @@ StatusOr<int> Watch(client::Client& client, const ExperimentKey& key, const Sele
     RETURN_IF_ERROR(FlushOut());
     if (experiment::IsEnded(experiment)) return 0;
     seen = revision;
-    ASSIGN_OR_RETURN(revision, client.AwaitChange(seen, kLongestLook));
+    ASSIGN_OR_RETURN(revision, client.AwaitChange(seen, kMaxWatchWait));
   }
 }
 
 // In the order of their numbers, filtered as they come.
-Status PrintInPages(client::Client& client, const ExperimentKey& key, const Selection& selection,
-                    Listing<v1::Trial>& listing) {
+Status PrintInPages(client::Client& client, const ExperimentKey& key,
+                    const TrialSelection& selection, Listing<v1::Trial>& listing) {
   int64_t left = listing.flags().limit.value_or(std::numeric_limits<int64_t>::max());
   if (left > 0) {
     RETURN_IF_ERROR(client::EachTrialPage(client, key, [&](std::vector<v1::Trial>& trials) {
@@ -65,7 +63,7 @@ StatusOr<int> GetTrialsOf(client::Client& client, const ExperimentKey& key,
                           const ListFlags& flags) {
   ASSIGN_OR_RETURN(const v1::Experiment experiment, client.GetExperiment(key));
   const auto selection =
-      Selection::Create(client::TrialFields(experiment), flags.filter, flags.sort_by);
+      TrialSelection::Create(client::TrialFields(experiment), flags.filter, flags.sort_by);
   if (!selection.ok()) return AsUsage(selection.status());
   Listing<v1::Trial> listing(flags, MakePrinter(experiment, flags));
   if (flags.watch) return Watch(client, key, *selection, listing);

@@ -15,6 +15,9 @@
 
 namespace shirabe::cmd {
 
+// Of one call that waits for changes of what is listed.
+inline constexpr absl::Duration kMaxWatchWait = absl::Minutes(1);
+
 // How a record becomes cells, a tree and a name.
 template <class Record>
 struct Printer {

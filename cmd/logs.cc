@@ -10,7 +10,7 @@ namespace shirabe::cmd {
 namespace {
 
 constexpr int64_t kChunk = 1 << 16;
-constexpr absl::Duration kPoll = absl::Milliseconds(200);
+constexpr absl::Duration kLogPoll = absl::Milliseconds(200);
 
 struct LogFlags {
   bool follow = false;
@@ -94,7 +94,7 @@ StatusOr<int> FollowLog(client::Client& client, const TrialKey& trial, const Log
     }
     const bool ended = record.phase() != v1::TRIAL_PENDING && record.phase() != v1::TRIAL_RUNNING;
     if (ended && (over || attempt == 0)) return 0;
-    PlainWait(kPoll);
+    PlainWait(kLogPoll);
   }
 }
 

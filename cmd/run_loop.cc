@@ -13,7 +13,7 @@
 namespace shirabe::cmd {
 namespace {
 
-constexpr absl::Duration kPoll = absl::Milliseconds(25);
+constexpr absl::Duration kRunPoll = absl::Milliseconds(25);
 constexpr absl::Duration kRedraw = absl::Milliseconds(100);
 // How long an interrupted run waits for a store that takes nothing.
 constexpr absl::Duration kGiveUp = absl::Seconds(10);
@@ -132,7 +132,7 @@ StatusOr<RunEnd> RunUntilEnd(client::LocalClient& client, const RunLoopOptions& 
   Stopper stopper(controller.get(), options.key, &display);
   Status over;
   do {
-    over = controller->Await(options.key, kPoll);
+    over = controller->Await(options.key, kRunPoll);
     stopper.Heed(interrupts.Wait(absl::ZeroDuration()));
     // A store that fails for a while is trouble of the controller's, too, which waits and says so.
     if (progress.Update().ok()) display.Show();

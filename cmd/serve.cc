@@ -13,7 +13,7 @@
 namespace shirabe::cmd {
 namespace {
 
-constexpr absl::Duration kPoll = absl::Milliseconds(200);
+constexpr absl::Duration kSignalPoll = absl::Milliseconds(200);
 
 struct ServeFlags {
   Doors doors;
@@ -111,7 +111,7 @@ StatusOr<int> Serve(const Arguments& arguments) {
                             " (gRPC) and ", server->http_address(), " (HTTP)",
                             flags.insecure ? ", without a token" : ", token in " + token_file));
   if (!flags.doors.ready_file.empty()) RETURN_IF_ERROR(TellReady(flags.doors, *server, token_file));
-  while (interrupts.Wait(kPoll) == 0) {
+  while (interrupts.Wait(kSignalPoll) == 0) {
   }
   ProgressLine("stopping: trials that run are left to the next server");
   return 0;

@@ -28,7 +28,7 @@ const Column kType{"Type", "string", ".status.conditions[-1:].type", "the curren
 const Column kStatus{"Status", "string", ".status.conditions[-1:].status", "whether it holds"};
 const Column kAge{"Age", "date", ".metadata.creationTimestamp", "since it was created"};
 
-Kind Experiments() {
+Kind ExperimentKind() {
   return {"experiment",
           v1::crd::Experiment::descriptor(),
           {kType,
@@ -45,7 +45,7 @@ Kind Experiments() {
            kAge}};
 }
 
-Kind Suggestions() {
+Kind SuggestionKind() {
   return {"suggestion",
           v1::crd::Suggestion::descriptor(),
           {kType,
@@ -56,7 +56,7 @@ Kind Suggestions() {
            kAge}};
 }
 
-Kind Trials() {
+Kind TrialKind() {
   return {"trial",
           v1::crd::Trial::descriptor(),
           {kType,
@@ -133,7 +133,8 @@ Definition DefinitionOf(const Kind& kind) {
 }  // namespace
 
 std::vector<Definition> Definitions() {
-  return {DefinitionOf(Experiments()), DefinitionOf(Suggestions()), DefinitionOf(Trials())};
+  return {DefinitionOf(ExperimentKind()), DefinitionOf(SuggestionKind()),
+          DefinitionOf(TrialKind())};
 }
 
 }  // namespace shirabe::crd

@@ -15,7 +15,7 @@ namespace {
 //
 // OFFSET 0 keeps the planner from joining in another order: it may plan while the tables are empty,
 // and think then that all trials of an experiment are as good as one.
-constexpr char kNames[] =
+constexpr char kStateOfNames[] =
     "SELECT q.place, n.id, epoch, holder, greatest(expiry, (SELECT h.expiry FROM name h"
     " WHERE h.namespace = '' AND h.name = 'holder:' || n.holder)),"
     " coalesce((SELECT revision FROM experiment e WHERE e.id = n.id), 0)"
@@ -25,18 +25,18 @@ constexpr char kNames[] =
 #define SHIRABE_EXPERIMENT_OF_Q       \
   "experiment = (SELECT id FROM name" \
   " WHERE namespace = ($1::text[])[q.which] AND name = ($2::text[])[q.which])"
-constexpr char kTrials[] =
+constexpr char kStateOfTrials[] =
     "SELECT q.place, t.revision"
     " FROM unnest($3::int4[], $4::int8[]) WITH ORDINALITY q(which, trial, place),"
     " LATERAL (SELECT revision FROM trial WHERE " SHIRABE_EXPERIMENT_OF_Q
     " AND number = q.trial OFFSET 0) t";
-constexpr char kAttempts[] =
+constexpr char kStateOfAttempts[] =
     "SELECT q.place, a.revision, CASE WHEN q.fenced THEN a.body END"
     " FROM unnest($3::int4[], $4::int8[], $5::int4[], $6::bool[])"
     " WITH ORDINALITY q(which, trial, attempt, fenced, place),"
     " LATERAL (SELECT revision, body FROM attempt WHERE " SHIRABE_EXPERIMENT_OF_Q
     " AND attempt.trial = q.trial AND number = q.attempt OFFSET 0) a";
-constexpr char kCheckpoints[] =
+constexpr char kStateOfCheckpoints[] =
     "SELECT q.place, c.revision FROM unnest($3::int4[], $4::int8[], $5::int4[], $6::int8[])"
     " WITH ORDINALITY q(which, trial, attempt, step, place),"
     " LATERAL (SELECT revision FROM checkpoint k WHERE " SHIRABE_EXPERIMENT_OF_Q
@@ -48,7 +48,7 @@ constexpr char kGenerations[] =
 constexpr char kWaiting[] =
     "SELECT q.which, i.body FROM unnest($3::int4[]) q(which),"
     " LATERAL (SELECT body FROM intent WHERE " SHIRABE_EXPERIMENT_OF_Q " OFFSET 0) i";
-constexpr char kMetrics[] =
+constexpr char kStateOfMetrics[] =
     "SELECT q.place, m.id FROM unnest($1::bytea[]) WITH ORDINALITY q(name, place),"
     " LATERAL (SELECT id FROM metric WHERE sha256(metric.name) = sha256(q.name) OFFSET 0) m";
 
@@ -128,7 +128,7 @@ void PostgresState::Send(PostgresConnection* db) const {
     names.AddBytes(name.key.name);
   }
   PostgresParams keys;
-  db->Send(kNames, keys.Array(namespaces).Array(names));
+  db->Send(kStateOfNames, keys.Array(namespaces).Array(names));
   if (const std::vector<int> conditional = Conditional(); !conditional.empty()) {
     PostgresArray which(Type::kInt4);
     for (const int index : conditional) which.Add(index + 1);
@@ -141,7 +141,7 @@ void PostgresState::Send(PostgresConnection* db) const {
       which.Add(std::get<0>(id) + 1);
       trial.Add(std::get<1>(id));
     }
-    db->Send(kTrials, PostgresParams(keys).Array(which).Array(trial));
+    db->Send(kStateOfTrials, PostgresParams(keys).Array(which).Array(trial));
   }
   if (!attempts_.empty()) {
     PostgresArray which(Type::kInt4), trial(Type::kInt8), attempt(Type::kInt4), fenced(Type::kBool);
@@ -151,7 +151,7 @@ void PostgresState::Send(PostgresConnection* db) const {
       attempt.Add(std::get<2>(id));
       fenced.Add(state.fenced ? 1 : 0);
     }
-    db->Send(kAttempts,
+    db->Send(kStateOfAttempts,
              PostgresParams(keys).Array(which).Array(trial).Array(attempt).Array(fenced));
   }
   if (!checkpoints_.empty()) {
@@ -162,13 +162,13 @@ void PostgresState::Send(PostgresConnection* db) const {
       attempt.Add(std::get<2>(id));
       step.Add(std::get<3>(id));
     }
-    db->Send(kCheckpoints,
+    db->Send(kStateOfCheckpoints,
              PostgresParams(keys).Array(which).Array(trial).Array(attempt).Array(step));
   }
   if (!unknown_metrics_.empty()) {
     PostgresArray metrics(Type::kBytes);
     for (const std::string& name : unknown_metrics_) metrics.AddBytes(name);
-    db->Send(kMetrics, PostgresParams().Array(metrics));
+    db->Send(kStateOfMetrics, PostgresParams().Array(metrics));
   }
 }
 
@@ -357,13 +357,13 @@ int64_t PostgresState::MetricId(const std::string& name) const {
 }
 
 std::vector<PostgresStatement> PostgresState::Statements() {
-  return {{"names", kNames, "name_namespace_name_key"},
-          {"trials wanted", kTrials, "trial_pkey"},
-          {"attempts wanted", kAttempts, "attempt_pkey"},
-          {"checkpoints wanted", kCheckpoints, "checkpoint_pkey"},
+  return {{"names", kStateOfNames, "name_namespace_name_key"},
+          {"trials wanted", kStateOfTrials, "trial_pkey"},
+          {"attempts wanted", kStateOfAttempts, "attempt_pkey"},
+          {"checkpoints wanted", kStateOfCheckpoints, "checkpoint_pkey"},
           {"generations wanted", kGenerations, "experiment_pkey"},
           {"intents waiting", kWaiting, "intent_pkey"},
-          {"metrics wanted", kMetrics, "metric_by_name"}};
+          {"metrics wanted", kStateOfMetrics, "metric_by_name"}};
 }
 
 }  // namespace shirabe::db

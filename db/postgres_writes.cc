@@ -16,45 +16,45 @@ using Type = PostgresArray::Type;
 // So that no parameter comes near the server's limit of 1 GB, and none takes long.
 constexpr size_t kMaxRows = 20'000;
 
-constexpr char kNames[] =
+constexpr char kWriteNames[] =
     "INSERT INTO name(id, namespace, name) SELECT * FROM unnest($1::int8[], $2::text[], "
     "$3::text[])";
-constexpr char kMetrics[] =
+constexpr char kWriteMetrics[] =
     "INSERT INTO metric(id, name) SELECT * FROM unnest($1::int8[], $2::bytea[])";
-constexpr char kLeases[] =
+constexpr char kWriteLeases[] =
     "UPDATE name SET epoch = q.epoch, holder = q.holder, expiry = q.expiry"
     " FROM unnest($1::int8[], $2::int8[], $3::text[], $4::int8[]) q(id, epoch, holder, expiry)"
     " WHERE name.id = q.id";
-constexpr char kExperiments[] =
+constexpr char kWriteExperiments[] =
     "INSERT INTO experiment(id, revision, body)"
     " SELECT * FROM unnest($1::int8[], $2::int8[], $3::bytea[])"
     " ON CONFLICT (id) DO UPDATE SET revision = excluded.revision, body = excluded.body";
-constexpr char kTrials[] =
+constexpr char kWriteTrials[] =
     "INSERT INTO trial(experiment, number, live, revision, body)"
     " SELECT * FROM unnest($1::int8[], $2::int8[], $3::bool[], $4::int8[], $5::bytea[])"
     " ON CONFLICT (experiment, number) DO UPDATE"
     " SET live = excluded.live, revision = excluded.revision, body = excluded.body";
-constexpr char kAttempts[] =
+constexpr char kWriteAttempts[] =
     "INSERT INTO attempt(experiment, trial, number, open, revision, body)"
     " SELECT * FROM unnest($1::int8[], $2::int8[], $3::int4[], $4::bool[], $5::int8[], $6::bytea[])"
     " ON CONFLICT (experiment, trial, number) DO UPDATE"
     " SET open = excluded.open, revision = excluded.revision, body = excluded.body";
-constexpr char kCheckpoints[] =
+constexpr char kWriteCheckpoints[] =
     "INSERT INTO checkpoint(experiment, trial, attempt, step, revision, body)"
     " SELECT * FROM unnest($1::int8[], $2::int8[], $3::int4[], $4::int8[], $5::int8[], $6::bytea[])"
     " ON CONFLICT (experiment, trial, attempt, step) DO UPDATE"
     " SET revision = excluded.revision, body = excluded.body";
-constexpr char kEvents[] =
+constexpr char kWriteEvents[] =
     "INSERT INTO event(experiment, id, body)"
     " SELECT * FROM unnest($1::int8[], $2::int8[], $3::bytea[])";
-constexpr char kIntents[] =
+constexpr char kWriteIntents[] =
     "INSERT INTO intent(experiment, id, revision, body)"
     " SELECT * FROM unnest($1::int8[], $2::int8[], $3::int8[], $4::bytea[])";
 constexpr char kRemovals[] =
     "DELETE FROM intent USING unnest($1::int8[], $2::int8[]) q(experiment, id)"
     " WHERE intent.experiment = q.experiment AND intent.id = q.id";
 // A repeated value changes nothing, NaN included: to PostgreSQL it equals itself.
-constexpr char kObservations[] =
+constexpr char kWriteObservations[] =
     "INSERT INTO observation AS o"
     " (experiment, trial, attempt, step, metric, value, time, implicit, superseded)"
     " SELECT * FROM unnest($1::int8[], $2::int8[], $3::int4[], $4::int8[], $5::int8[],"
@@ -249,17 +249,17 @@ void PostgresWrites::Write(const char* sql, Columns* columns) {
 
 void PostgresWrites::Flush() {
   put_.clear();
-  Write(kNames, &names_);
-  Write(kMetrics, &metrics_);
-  Write(kExperiments, &experiments_);
-  Write(kTrials, &trials_);
-  Write(kAttempts, &attempts_);
-  Write(kCheckpoints, &checkpoints_);
+  Write(kWriteNames, &names_);
+  Write(kWriteMetrics, &metrics_);
+  Write(kWriteExperiments, &experiments_);
+  Write(kWriteTrials, &trials_);
+  Write(kWriteAttempts, &attempts_);
+  Write(kWriteCheckpoints, &checkpoints_);
   FlushObservations();
-  Write(kEvents, &events_);
-  Write(kIntents, &intents_);
+  Write(kWriteEvents, &events_);
+  Write(kWriteIntents, &intents_);
   Write(kRemovals, &removals_);
-  Write(kLeases, &leases_);
+  Write(kWriteLeases, &leases_);
 }
 
 void PostgresWrites::FlushObservations() {
@@ -279,7 +279,7 @@ void PostgresWrites::FlushObservations() {
       columns[7].Add(row.implicit ? 1 : 0);
       columns[8].Add(row.superseded ? 1 : 0);
     }
-    Write(kObservations, &columns);
+    Write(kWriteObservations, &columns);
   }
   observations_.clear();
 }

@@ -13,7 +13,7 @@ namespace shirabe::db {
 namespace {
 
 using google::protobuf::FieldDescriptor;
-using google::protobuf::Message;
+using Proto = google::protobuf::Message;
 
 ExperimentKey KeyOf(const v1::Experiment& experiment) {
   return {experiment.metadata().namespace_(), experiment.metadata().name()};
@@ -46,11 +46,11 @@ bool IsUtf8(const std::string& text) {
                                                              static_cast<int>(text.size()));
 }
 
-std::string BadText(const Message& message, const FieldDescriptor& field);
+std::string BadText(const Proto& message, const FieldDescriptor& field);
 
 // The name of a text field that is not UTF-8; "" if there is none. Parsing refuses a message with
 // such a field, by this very test, but serialising does not.
-std::string BadText(const Message& message) {
+std::string BadText(const Proto& message) {
   std::vector<const FieldDescriptor*> fields;
   message.GetReflection()->ListFields(message, &fields);
   for (const FieldDescriptor* field : fields) {
@@ -60,7 +60,7 @@ std::string BadText(const Message& message) {
   return "";
 }
 
-std::string BadText(const Message& message, const FieldDescriptor& field) {
+std::string BadText(const Proto& message, const FieldDescriptor& field) {
   const google::protobuf::Reflection& reflection = *message.GetReflection();
   const bool text = field.type() == FieldDescriptor::TYPE_STRING;
   if (!text && field.cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) return "";

@@ -13,7 +13,7 @@ namespace shirabe::experiment {
 namespace {
 
 using google::protobuf::FieldDescriptor;
-using google::protobuf::Message;
+using Proto = google::protobuf::Message;
 using google::protobuf::Struct;
 using google::protobuf::Value;
 
@@ -74,7 +74,7 @@ std::string EnumText(const google::protobuf::EnumValueDescriptor& value) {
 }
 
 // One value of a field; `index` is that of a repeated field, -1 for another.
-Json FieldTree(const Message& message, const FieldDescriptor& field, int index) {
+Json FieldTree(const Proto& message, const FieldDescriptor& field, int index) {
   const auto& r = *message.GetReflection();
   const bool item = index >= 0;
   switch (field.cpp_type()) {
@@ -103,11 +103,11 @@ Json FieldTree(const Message& message, const FieldDescriptor& field, int index) 
   }
 }
 
-Json MapTree(const Message& message, const FieldDescriptor& field) {
+Json MapTree(const Proto& message, const FieldDescriptor& field) {
   const auto& r = *message.GetReflection();
   std::map<std::string, Json> sorted;
   for (int i = 0; i < r.FieldSize(message, &field); ++i) {
-    const Message& entry = r.GetRepeatedMessage(message, &field, i);
+    const Proto& entry = r.GetRepeatedMessage(message, &field, i);
     const auto& type = *entry.GetDescriptor();
     const Json key = FieldTree(entry, *type.map_key(), -1);
     sorted[key.is_string() ? key.get<std::string>() : key.dump()] =
@@ -118,14 +118,14 @@ Json MapTree(const Message& message, const FieldDescriptor& field) {
   return tree;
 }
 
-Json ListTree(const Message& message, const FieldDescriptor& field) {
+Json ListTree(const Proto& message, const FieldDescriptor& field) {
   Json list = Json::array();
   const int size = message.GetReflection()->FieldSize(message, &field);
   for (int i = 0; i < size; ++i) list.push_back(FieldTree(message, field, i));
   return list;
 }
 
-Json FieldsTree(const Message& message) {
+Json FieldsTree(const Proto& message) {
   Json tree = Json::object();
   const auto& reflection = *message.GetReflection();
   for (int i = 0; i < message.GetDescriptor()->field_count(); ++i) {
@@ -143,7 +143,7 @@ Json FieldsTree(const Message& message) {
 
 }  // namespace
 
-Json ToTree(const Message& message) {
+Json ToTree(const Proto& message) {
   const auto* type = message.GetDescriptor();
   if (type == Struct::descriptor()) return StructTree(static_cast<const Struct&>(message));
   if (type == Value::descriptor()) return FreeTree(static_cast<const Value&>(message));
@@ -156,9 +156,9 @@ Json ToTree(const Message& message) {
   return FieldsTree(message);
 }
 
-std::string ToYaml(const Message& message) { return YamlOf(ToTree(message)); }
+std::string ToYaml(const Proto& message) { return YamlOf(ToTree(message)); }
 
-std::string ToJson(const Message& message, int indent) {
+std::string ToJson(const Proto& message, int indent) {
   return ToTree(message).dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 

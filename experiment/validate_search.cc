@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/printable.h"
 #include "experiment/problem.h"
 #include "experiment/schema.h"
 #include "experiment/start_point.h"
@@ -40,8 +41,6 @@ const std::vector<std::string>& AlgorithmsElsewhere() {
                                                  "darts"};
   return names;
 }
-
-std::string Quoted(const std::string& text) { return "\"" + text + "\""; }
 
 bool Holds(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();

@@ -13,8 +13,6 @@
 namespace shirabe::experiment {
 namespace {
 
-constexpr double kExactIntegers = 9007199254740992.0;  // 2^53
-
 // One parameter's rules; every message is about a field of its feasibleSpace.
 class SpaceCheck {
  public:
@@ -67,7 +65,7 @@ class SpaceCheck {
     if (value != std::floor(value)) {
       Error(field, FormatNumber(value) + " is no integer, but parameterType is int: round it, or " +
                        "make it a double");
-    } else if (std::abs(value) > kExactIntegers) {
+    } else if (std::abs(value) > kMaxExactInteger) {
       Error(field, FormatNumber(value) + " is beyond 2^53, where integers are no longer exact");
     }
   }

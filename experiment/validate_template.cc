@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "base/names.h"
 #include "base/number.h"
+#include "base/printable.h"
 #include "experiment/schema.h"
 #include "experiment/validate.h"
 #include "trial/gjson.h"
@@ -27,8 +28,6 @@ constexpr double kMostDevices = 1 << 16;
 constexpr const char* kTemplate = "spec.trialTemplate";
 constexpr const char* kTrialSpec = "spec.trialTemplate.trialSpec";
 constexpr const char* kTrialParameters = "spec.trialTemplate.trialParameters";
-
-std::string Quoted(const std::string& text) { return "\"" + text + "\""; }
 
 const Value& Get(const Struct& object, const std::string& key) {
   const auto found = object.fields().find(key);

@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/number.h"
+#include "base/printable.h"
 #include "experiment/schema.h"
 #include "google/protobuf/struct.pb.h"
 
@@ -17,14 +18,12 @@ namespace {
 
 using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
-using google::protobuf::Message;
+using Proto = google::protobuf::Message;
 using Kind = YamlNode::Kind;
-
-constexpr double kExactIntegers = 9007199254740992.0;  // 2^53: doubles hold every integer up to it
 
 // Where a value goes: the field itself, or one more item of it.
 struct Slot {
-  Message& message;
+  Proto& message;
   const FieldDescriptor& field;
 
   const google::protobuf::Reflection& reflection() const { return *message.GetReflection(); }
@@ -37,13 +36,11 @@ struct Slot {
       (reflection().*set)(&message, &field, value);
     }
   }
-  Message& Nested() const {
+  Proto& Nested() const {
     return field.is_repeated() ? *reflection().AddMessage(&message, &field)
                                : *reflection().MutableMessage(&message, &field);
   }
 };
-
-std::string Quoted(const std::string& text) { return "\"" + text + "\""; }
 
 // What to write instead of a boolean, number or null where text belongs.
 std::string QuoteIt(const YamlNode& node) {
@@ -89,7 +86,7 @@ class Walker {
  public:
   explicit Walker(Findings& findings) : findings_(findings) {}
 
-  void WalkMapping(const YamlNode& node, const std::string& path, Message& message) {
+  void WalkMapping(const YamlNode& node, const std::string& path, Proto& message) {
     if (node.kind != Kind::kMapping) {
       return Wrong(node, path, "must be a mapping, not " + Describe(node));
     }
@@ -103,7 +100,7 @@ class Walker {
   }
 
   void WalkEntry(const YamlNode& key, const YamlNode& value, const std::string& parent,
-                 Message& message) {
+                 Proto& message) {
     const std::string path = ChildPath(parent, key.text);
     const FieldDescriptor* field = FindField(*message.GetDescriptor(), key.text);
     if (field == nullptr) return Unknown(key, parent, *message.GetDescriptor());
@@ -160,7 +157,7 @@ class Walker {
         Wrong(value, entry_path, QuoteIt(value));
         continue;
       }
-      Message& entry = slot.Nested();
+      Proto& entry = slot.Nested();
       entry.GetReflection()->SetString(&entry, entry_type.map_key(), key.text);
       entry.GetReflection()->SetString(&entry, entry_type.map_value(), value.text);
     }
@@ -194,7 +191,7 @@ class Walker {
   }
 
   void WalkMessage(const YamlNode& node, const std::string& path, Slot slot) {
-    Message& nested = slot.Nested();
+    Proto& nested = slot.Nested();
     if (IsStruct(slot.field)) {
       WalkStruct(node, path, static_cast<google::protobuf::Struct&>(nested));
     } else if (IsValue(slot.field)) {
@@ -246,7 +243,7 @@ class Walker {
       Wrong(node, path, "must be an integer, not " + Describe(node));
       return std::nullopt;
     }
-    if (!plain.integer && std::abs(plain.number) <= kExactIntegers) {
+    if (!plain.integer && std::abs(plain.number) <= kMaxExactInteger) {
       plain.integer = static_cast<int64_t>(plain.number);  // 3.0 and 1e3
     }
     if (!plain.integer || *plain.integer > max || *plain.integer < -max - 1) {
@@ -316,7 +313,8 @@ class Walker {
     if (!std::isfinite(node.number)) {
       Wrong(node, path,
             node.text + " cannot be in a Kubernetes object; write " + Quoted(node.text));
-    } else if (std::abs(node.number) >= kExactIntegers && !IsSmall(node.integer) && IsWhole(node)) {
+    } else if (std::abs(node.number) >= kMaxExactInteger && !IsSmall(node.integer) &&
+               IsWhole(node)) {
       Wrong(node, path, "integers beyond 2^53 cannot be kept exactly; write " + Quoted(node.text));
     }
   }
@@ -326,7 +324,7 @@ class Walker {
 
 }  // namespace
 
-void Walk(const YamlNode& mapping, Message& message, Findings& findings) {
+void Walk(const YamlNode& mapping, Proto& message, Findings& findings) {
   findings.Place("", mapping.mark);
   if (mapping.kind != Kind::kMapping) {
     return findings.Misread(

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <condition_variable>
-#include <cstring>
 #include <deque>
 #include <map>
 #include <mutex>
@@ -38,7 +37,7 @@ uint64_t NumberOf(const std::string& version) {
 bool IsOlder(uint64_t a, uint64_t b) { return a != 0 && b != 0 && a < b; }
 
 // An object takes a fifth of the memory as MessagePack; reading it costs what copying would.
-struct Entry {
+struct CacheEntry {
   Packed packed;
   uint64_t number = 0;  // of its resource version
   std::string version;
@@ -82,7 +81,7 @@ class WatchingCache : public Cache {
   const CacheOptions options_;
   mutable std::mutex mutex_;
   std::condition_variable_any changed_;
-  std::map<Key, Entry> entries_;
+  std::map<Key, CacheEntry> entries_;
   std::set<std::string> ended_;   // uids, the latest
   std::deque<std::string> ends_;  // in order
   bool synced_ = false;
@@ -98,17 +97,11 @@ class WatchingCache : public Cache {
   std::jthread thread_;  // last: it uses all of the above
 };
 
-uint64_t Seed() {
-  uint64_t seed = 0;
-  std::memcpy(&seed, RandomBytes(sizeof seed).data(), sizeof seed);
-  return seed;
-}
-
 WatchingCache::WatchingCache(CacheOptions options)
     : options_(std::move(options)),
       last_(absl::UnavailableError("the first list is not in yet")),
       trouble_since_(options_.clock->Monotonic()),
-      rng_(Seed()),
+      rng_(RandomSeed()),
       thread_([this](std::stop_token stop) { Follow(stop); }) {}
 
 WatchingCache::~WatchingCache() {
@@ -220,7 +213,7 @@ void WatchingCache::Trim(Json& object) const {
 bool WatchingCache::Take(const Json& object) {
   const std::string version = VersionOf(object);
   const std::lock_guard lock(mutex_);
-  Entry& entry = entries_[KeyOf(object)];
+  CacheEntry& entry = entries_[KeyOf(object)];
   // We have read our own later write already; the event of it comes.
   if (IsOlder(NumberOf(version), entry.number)) return false;
   if (entry.version != version || entry.packed.empty()) {
@@ -312,7 +305,7 @@ void WatchingCache::Put(const Json& object) {
   const std::string version = VersionOf(copy);
   const std::lock_guard lock(mutex_);
   if (ended_.contains(UidOf(copy))) return;
-  Entry& entry = entries_[KeyOf(copy)];
+  CacheEntry& entry = entries_[KeyOf(copy)];
   if (!entry.packed.empty() && !IsOlder(entry.number, NumberOf(version))) return;
   entry.packed = Json::to_msgpack(copy);
   entry.packed.shrink_to_fit();

@@ -1,7 +1,6 @@
 #include "kube/election.h"
 
 #include <condition_variable>
-#include <cstring>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -17,12 +16,6 @@ const Resource kLease{"coordination.k8s.io", "v1", "leases", "Lease"};
 // With microseconds, as Kubernetes writes a MicroTime.
 std::string MicroTime(absl::Time time) {
   return absl::FormatTime("%Y-%m-%dT%H:%M:%E6SZ", time, absl::UTCTimeZone());
-}
-
-uint64_t Seed() {
-  uint64_t seed = 0;
-  std::memcpy(&seed, RandomBytes(sizeof seed).data(), sizeof seed);
-  return seed;
 }
 
 class LeaseElection : public Election {
@@ -70,7 +63,7 @@ class LeaseElection : public Election {
 
 LeaseElection::LeaseElection(ElectionOptions options)
     : options_(std::move(options)),
-      rng_(Seed()),
+      rng_(RandomSeed()),
       thread_([this](std::stop_token stop) { Stand(stop); }) {}
 
 LeaseElection::~LeaseElection() {

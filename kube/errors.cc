@@ -8,7 +8,7 @@
 namespace shirabe::kube {
 namespace {
 
-constexpr size_t kMaxWords = 2000;  // of a server, in a message
+constexpr size_t kMaxMessage = 2000;  // of a server, in a message
 
 absl::StatusCode CodeOf(int http_status, const std::string& reason) {
   if (reason == "AlreadyExists") return absl::StatusCode::kAlreadyExists;
@@ -34,7 +34,7 @@ absl::StatusCode CodeOf(int http_status, const std::string& reason) {
 
 std::string Shortened(const std::string& text) {
   const std::string words = Printable(std::string(absl::StripAsciiWhitespace(text)));
-  return words.size() <= kMaxWords ? words : words.substr(0, kMaxWords) + "…";
+  return words.size() <= kMaxMessage ? words : words.substr(0, kMaxMessage) + "…";
 }
 
 // What the API server itself says of a path that it does not have.

@@ -25,7 +25,7 @@ namespace shirabe::kube {
 namespace {
 
 constexpr size_t kMaxOutput = 1 << 20;
-constexpr size_t kMaxWords = 400;  // of stderr, in a message
+constexpr size_t kMaxStderr = 400;  // of stderr, in a message
 
 // What the plugin is told: KUBERNETES_EXEC_INFO.
 std::string ExecInfo(const Config& config) {
@@ -96,7 +96,7 @@ class Child {
   std::string LastWords() const {
     std::string words = Printable(errors_);
     while (!words.empty() && (words.back() == '\n' || words.back() == ' ')) words.pop_back();
-    return words.size() <= kMaxWords ? words : "…" + words.substr(words.size() - kMaxWords);
+    return words.size() <= kMaxStderr ? words : "…" + words.substr(words.size() - kMaxStderr);
   }
 
  private:

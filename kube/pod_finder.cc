@@ -7,9 +7,9 @@
 namespace shirabe::kube {
 namespace {
 
-constexpr absl::Duration kGood = absl::Seconds(5);
-constexpr absl::Duration kBad = absl::Seconds(2);
-constexpr size_t kMostKept = 4096;
+constexpr absl::Duration kFoundStands = absl::Seconds(5);
+constexpr absl::Duration kMissingStands = absl::Seconds(2);
+constexpr size_t kMaxKeptPods = 4096;
 constexpr RateLimits kTurns{.requests_per_second = 20, .burst = 100};
 
 bool IsAddress(const std::string& text) {
@@ -44,9 +44,9 @@ StatusOr<std::string> PodFinder::NamespaceOf(const std::string& address) {
   }
   StatusOr<std::string> answer = Ask(address);
   if (!answer.ok() && !absl::IsPermissionDenied(answer.status())) return answer;
-  const absl::Duration until = clock_->Monotonic() + (answer.ok() ? kGood : kBad);
+  const absl::Duration until = clock_->Monotonic() + (answer.ok() ? kFoundStands : kMissingStands);
   const std::lock_guard lock(mutex_);
-  if (kept_.size() >= kMostKept) kept_.clear();
+  if (kept_.size() >= kMaxKeptPods) kept_.clear();
   kept_.insert_or_assign(address, std::pair(answer, until));
   return answer;
 }

@@ -8,9 +8,9 @@
 namespace shirabe::kube {
 namespace {
 
-constexpr absl::Duration kMay = absl::Seconds(30);
-constexpr absl::Duration kBad = absl::Seconds(10);
-constexpr size_t kMostKept = 4096;
+constexpr absl::Duration kAllowedStands = absl::Seconds(30);
+constexpr absl::Duration kRefusedStands = absl::Seconds(10);
+constexpr size_t kMaxKeptAnswers = 4096;
 constexpr size_t kLongestToken = 16 << 10;
 
 const Status& StatusOf(const Status& answer) { return answer; }
@@ -47,7 +47,7 @@ void Reviewer::Kept<Answer>::Keep(const std::string& asked, const Answer& answer
   const Status& status = StatusOf(answer);
   if (!status.ok() && !absl::IsUnauthenticated(status) && !absl::IsPermissionDenied(status)) return;
   const std::lock_guard lock(mutex_);
-  if (answers_.size() >= kMostKept) answers_.clear();
+  if (answers_.size() >= kMaxKeptAnswers) answers_.clear();
   answers_.insert_or_assign(asked, std::pair(answer, until));
 }
 
@@ -66,7 +66,8 @@ StatusOr<Person> Reviewer::Review(const std::string& token, const std::string& c
     return absl::UnavailableError("too many unknown tokens are being shown: try again in a second");
   }
   StatusOr<Person> answer = AskWho(token);
-  people_.Keep(token, answer, clock_->Monotonic() + (answer.ok() ? limits_.stands : kBad));
+  people_.Keep(token, answer,
+               clock_->Monotonic() + (answer.ok() ? limits_.stands : kRefusedStands));
   return answer;
 }
 
@@ -96,7 +97,7 @@ Status Reviewer::MayDo(const Person& person, const Deed& deed) {
   const std::string key = absl::StrCat(Dump(person.info), "\n", Words(deed));
   if (auto kept = rights_.Find(key, clock_->Monotonic())) return *std::move(kept);
   Status answer = AskWhether(person, deed);
-  rights_.Keep(key, answer, clock_->Monotonic() + (answer.ok() ? kMay : kBad));
+  rights_.Keep(key, answer, clock_->Monotonic() + (answer.ok() ? kAllowedStands : kRefusedStands));
   return answer;
 }
 

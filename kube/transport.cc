@@ -1,7 +1,6 @@
 #include "kube/transport.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "kube/tls.h"
@@ -14,13 +13,6 @@ constexpr size_t kMostIdle = 32;
 // API servers close what is idle for 90 seconds or more; ours are closed before.
 constexpr absl::Duration kIdle = absl::Seconds(60);
 constexpr absl::Duration kMostBackOff = absl::Seconds(10);
-
-uint64_t Seed() {
-  uint64_t seed = 0;
-  const std::string bytes = RandomBytes(sizeof seed);
-  std::memcpy(&seed, bytes.data(), sizeof seed);
-  return seed;
-}
 
 bool IsBusy(int status) { return status == 429 || status == 503; }
 // The server is at fault, or whoever stands before it, and nobody knows how far it came.
@@ -64,7 +56,7 @@ Transport::Transport(const Config& config, Endpoint endpoint, Clock* clock,
       options_(options),
       endpoint_(std::move(endpoint)),
       credentials_(config, clock),
-      rng_(Seed()) {}
+      rng_(RandomSeed()) {}
 
 StatusOr<std::unique_ptr<Transport>> Transport::Create(const Config& config, Clock* clock,
                                                        const ClientOptions& options) {

@@ -7,13 +7,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/number.h"
+#include "base/timestamp.h"
 #include "metrics/text.h"
 
 namespace shirabe::metrics {
 namespace {
 
 constexpr size_t kShownSeries = 3;
-constexpr double kMaxSeconds = 253402300799;  // the year 9999
 
 bool IsNameByte(char c, bool first) {
   const char lower = static_cast<char>(c | 0x20);
@@ -57,7 +57,7 @@ class SampleReader {
 
  private:
   static void SetTime(double seconds, Sample& sample) {
-    if (!(seconds >= 0 && seconds <= kMaxSeconds)) return;
+    if (!(seconds >= 0 && seconds <= kMaxUnixSeconds)) return;
     sample.time = absl::UnixEpoch() + absl::Seconds(seconds);
   }
 

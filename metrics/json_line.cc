@@ -5,13 +5,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/number.h"
+#include "base/timestamp.h"
 #include "metrics/text.h"
 
 namespace shirabe::metrics {
 namespace {
 
 constexpr int kMaxDepth = 64;
-constexpr double kMaxSeconds = 253402300799;  // the year 9999
 
 bool IsHex(char c) { return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'f'); }
 
@@ -231,7 +231,7 @@ class Scanner {
   void NoteTime(const Scalar& value) {
     if (value.kind == Scalar::Kind::kString) time_ = ParseTime(value.raw);
     const std::optional<double> seconds = Number(value);
-    if (seconds && *seconds >= 0 && *seconds <= kMaxSeconds) {
+    if (seconds && *seconds >= 0 && *seconds <= kMaxUnixSeconds) {
       time_ = absl::UnixEpoch() + absl::Seconds(*seconds);
     }
   }

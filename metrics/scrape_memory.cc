@@ -36,8 +36,6 @@ std::optional<int64_t> StepOf(const Exposition& page) {
   return std::nullopt;
 }
 
-bool SameNumber(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
-
 std::string OtherNames(const Exposition& page) {
   std::vector<std::string> names;
   for (const Sample& sample : page.samples) {

@@ -15,7 +15,7 @@
 namespace shirabe::metrics {
 namespace {
 
-constexpr int kMaxEntries = 10'000;  // of a folder that are looked at; a program may make millions
+constexpr int kMaxRotated = 10'000;  // of a folder that are looked at; a program may make millions
 
 // The file of the cursor under another name in its folder, where rotation has put it.
 StatusOr<std::optional<OpenFile>> FindRenamed(const TailRequest& request) {
@@ -24,7 +24,7 @@ StatusOr<std::optional<OpenFile>> FindRenamed(const TailRequest& request) {
   const std::unique_ptr<DIR, int (*)(DIR*)> dir(opendir(folder.empty() ? "." : folder.c_str()),
                                                 closedir);
   if (dir == nullptr) return std::nullopt;
-  for (int entries = 0; entries < kMaxEntries; ++entries) {
+  for (int entries = 0; entries < kMaxRotated; ++entries) {
     const dirent* entry = readdir(dir.get());
     if (entry == nullptr) break;
     if (entry->d_type == DT_DIR || (!request.copies && entry->d_ino != cursor.inode())) continue;

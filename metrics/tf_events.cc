@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/timestamp.h"
 #include "metrics/follow.h"
 #include "metrics/journal.h"
 #include "metrics/text.h"
@@ -26,7 +27,6 @@ constexpr int kMaxDepth = 8;
 constexpr int kMaxEntries =
     20'000;                     // looked at in a folder; others may keep more than events there
 constexpr int kMaxFiles = 200;  // each has a place in the cursor
-constexpr double kMaxSeconds = 253402300799;  // the year 9999
 
 // A tag to look for in one file, and the wanted metric that it is.
 struct Target {
@@ -187,7 +187,7 @@ class EventReader {
         continue;
       }
       Reading reading{.value = *number, .step = event_.step};
-      if (event_.wall_time > 0 && event_.wall_time <= kMaxSeconds) {
+      if (event_.wall_time > 0 && event_.wall_time <= kMaxUnixSeconds) {
         reading.time = absl::UnixEpoch() + absl::Seconds(event_.wall_time);
       }
       intake_.Add(target.metric, reading);

@@ -71,8 +71,6 @@ Status TakeMetric(const Json& item, size_t index, TrainerStatus& status) {
   return absl::OkStatus();
 }
 
-bool SameNumber(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
-
 // What is logged together.
 using Cohort = std::pair<bool, int64_t>;
 

@@ -84,6 +84,7 @@ struct Result {
   bool list = false;                                   // {items: [body…]}
 };
 
+inline constexpr char kExperimentPath[] = "/api/v1/namespaces/{namespace}/experiments/{name}";
 struct Route {
   enum class Access {
     kOpen,   // nobody is asked for a token

@@ -18,7 +18,6 @@ namespace {
 using google::protobuf::Struct;
 using google::protobuf::Value;
 
-const char* const kOne = "/api/v1/namespaces/{namespace}/experiments/{name}";
 constexpr double kUsualWait = 20;  // seconds
 constexpr double kLongestWait = 60;
 constexpr int64_t kUsualCount = 5;
@@ -189,7 +188,7 @@ const Parameter kCount{.name = "count",
 }  // namespace
 
 std::vector<Route> AskRoutes() {
-  const std::string one = kOne;
+  const std::string one = kExperimentPath;
   const auto* candidates = v1::http::Candidates::descriptor();
   return {
       {.method = "POST",

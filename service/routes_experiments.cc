@@ -18,7 +18,6 @@ namespace {
 
 constexpr char kList[] = "/api/v1/experiments";
 constexpr char kListIn[] = "/api/v1/namespaces/{namespace}/experiments";
-constexpr char kOne[] = "/api/v1/namespaces/{namespace}/experiments/{name}";
 constexpr int64_t kDeletePatience = 30;  // seconds
 constexpr int64_t kLongestPatience = 300;
 // How long a patch waits for changes that were asked for before it.
@@ -260,13 +259,13 @@ std::vector<Route> ExperimentRoutes() {
       CreateRoute(kList, "createExperimentAnywhere"),
       CreateRoute(kListIn, "createExperiment"),
       {.method = "GET",
-       .path = kOne,
+       .path = kExperimentPath,
        .id = "getExperiment",
        .summary = "An experiment, with its status",
        .results = {{.body = experiment}},
        .handle = GetOne},
       {.method = "PUT",
-       .path = kOne,
+       .path = kExperimentPath,
        .id = "applyExperiment",
        .summary = "Creates the experiment, or changes its counts and goal to these; refuses "
                   "another search of the same name",
@@ -275,7 +274,7 @@ std::vector<Route> ExperimentRoutes() {
        .results = SubmitResults(true),
        .handle = Apply},
       {.method = "PATCH",
-       .path = kOne,
+       .path = kExperimentPath,
        .id = "patchExperiment",
        .summary = "Changes the counts and the goal by a JSON merge patch",
        .parameters = {kIfMatch},
@@ -283,7 +282,7 @@ std::vector<Route> ExperimentRoutes() {
        .results = SubmitResults(false),
        .handle = Patch},
       {.method = "DELETE",
-       .path = kOne,
+       .path = kExperimentPath,
        .id = "deleteExperiment",
        .summary = "Ends an experiment and removes its records and files",
        .parameters = {kIfMatch,

@@ -10,8 +10,6 @@
 namespace shirabe::service {
 namespace {
 
-constexpr char kOne[] = "/api/v1/namespaces/{namespace}/experiments/{name}";
-
 StatusOr<HttpReply> Send(Call& call, const v1::Intent& intent) {
   const ExperimentKey key = call.Experiment();
   RETURN_IF_ERROR(call.client->Send(key, intent));
@@ -71,7 +69,7 @@ Route IntentRoute(const std::string& path, const char* id, const char* summary,
 }  // namespace
 
 std::vector<Route> IntentRoutes() {
-  const std::string one = kOne;
+  const std::string one = kExperimentPath;
   std::vector<Route> routes = {
       IntentRoute(one + ":pause", "pauseExperiment",
                   "Starts no new trials; running ones go on. :resume undoes it",

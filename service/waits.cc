@@ -7,7 +7,7 @@
 namespace shirabe::service {
 namespace {
 
-constexpr Workers::Limits kWorkers{
+constexpr Workers::Limits kLooking{
     .threads = 8, .queue = 16'384, .caller_threads = 2, .caller_queue = 4096};
 // Between two looks for one call: many changes of an experiment in a row are one.
 constexpr absl::Duration kBreath = absl::Milliseconds(20);
@@ -16,7 +16,7 @@ constexpr absl::Duration kLongestSleep = absl::Seconds(5);
 
 }  // namespace
 
-Waits::Waits(ChangeHub* hub, Clock* clock) : hub_(hub), clock_(clock), workers_(kWorkers) {
+Waits::Waits(ChangeHub* hub, Clock* clock) : hub_(hub), clock_(clock), workers_(kLooking) {
   listener_ = hub_->Listen([this](const auto& changes) { OnChanges(changes); });
   thread_ = std::thread([this] { Run(); });
 }

@@ -12,8 +12,6 @@ namespace shirabe::suggestion {
 namespace {
 
 constexpr char kPopulation[] = "population_size";
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 // The spread factor β of a child on the side of a bound that is `room` away, in units of the
 // parents' distance; u in [0, 1). α is what is left of the distribution within the bound.
 double SpreadFactor(double room, double u) {

@@ -1,4 +1,5 @@
 #include "suggestion/history.h"
+#include "absl/strings/numbers.h"
 
 #include <cmath>
 #include <utility>
@@ -49,6 +50,13 @@ std::optional<std::string> History::label(int64_t index, const std::string& name
     if (key == name) return value;
   }
   return std::nullopt;
+}
+
+std::optional<int64_t> History::number_label(int64_t index, const std::string& name) const {
+  const auto text = label(index, name);
+  int64_t number = 0;
+  if (!text || !absl::SimpleAtoi(*text, &number) || number < 0) return std::nullopt;
+  return number;
 }
 
 }  // namespace shirabe::suggestion

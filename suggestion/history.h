@@ -57,6 +57,8 @@ class History {
   Point point(int64_t index) const;
   double coordinate(int64_t index, int axis) const { return x_[index * dimensions_ + axis]; }
   std::optional<std::string> label(int64_t index, const std::string& name) const;
+  // A label that is a whole number from 0; nullopt if there is none or it is none.
+  std::optional<int64_t> number_label(int64_t index, const std::string& name) const;
   // All of them; empty where it has none.
   const std::vector<std::pair<std::string, std::string>>& labels(int64_t index) const;
 

@@ -17,7 +17,7 @@
 namespace shirabe::suggestion {
 namespace {
 
-using Status = katib::TrialStatus;
+using WireStatus = katib::TrialStatus;
 
 constexpr char kPrefix[] = "shirabe.io/";
 constexpr char kParent[] = "shirabe.io/parent";
@@ -37,11 +37,11 @@ std::optional<double> ValueOf(const katib::Trial& trial, const std::string& metr
 TrialView ViewOf(const katib::Trial& trial, const v1::ObjectiveSpec& objective) {
   TrialView view;
   const auto condition = trial.status().condition();
-  const bool unknown = condition == Status::UNKNOWN && trial.status().completion_time().empty();
-  if (condition == Status::CREATED || condition == Status::RUNNING || unknown) return view;
+  const bool unknown = condition == WireStatus::UNKNOWN && trial.status().completion_time().empty();
+  if (condition == WireStatus::CREATED || condition == WireStatus::RUNNING || unknown) return view;
   view.state = TrialState::kInfeasible;
-  view.early_stopped = condition == Status::EARLYSTOPPED;
-  if (condition != Status::SUCCEEDED && !view.early_stopped) return view;
+  view.early_stopped = condition == WireStatus::EARLYSTOPPED;
+  if (condition != WireStatus::SUCCEEDED && !view.early_stopped) return view;
   const auto value = ValueOf(trial, objective.objective_metric_name());
   if (!value) return view;
   view.state = TrialState::kCompleted;
@@ -90,13 +90,13 @@ std::vector<std::pair<std::string, std::string>> OurLabels(const katib::Trial& t
   return labels;
 }
 
-void SetOutcome(const v1::ObjectiveSpec& objective, const TrialView& view, Status& status) {
+void SetOutcome(const v1::ObjectiveSpec& objective, const TrialView& view, WireStatus& status) {
   switch (view.state) {
-    case TrialState::kActive: return status.set_condition(Status::RUNNING);
-    case TrialState::kInfeasible: return status.set_condition(Status::FAILED);
+    case TrialState::kActive: return status.set_condition(WireStatus::RUNNING);
+    case TrialState::kInfeasible: return status.set_condition(WireStatus::FAILED);
     case TrialState::kCompleted: break;
   }
-  status.set_condition(view.early_stopped ? Status::EARLYSTOPPED : Status::SUCCEEDED);
+  status.set_condition(view.early_stopped ? WireStatus::EARLYSTOPPED : WireStatus::SUCCEEDED);
   katib::Metric& metric = *status.mutable_observation()->add_metrics();
   metric.set_name(objective.objective_metric_name());
   metric.set_value(FormatNumber(objective.type() == v1::MAXIMIZE ? -view.loss : view.loss));

@@ -13,13 +13,6 @@ constexpr char kMember[] = "member";
 constexpr char kGeneration[] = "generation";
 constexpr char kMove[] = "move";  // begin, continue or exploit
 
-std::optional<int64_t> NumberLabel(const History& history, int64_t index, const char* name) {
-  const auto text = history.label(index, name);
-  int64_t number = 0;
-  if (!text || !absl::SimpleAtoi(*text, &number) || number < 0) return std::nullopt;
-  return number;
-}
-
 }  // namespace
 
 Population::Population(const History& history, const PopulationOptions& options)
@@ -51,14 +44,14 @@ bool Population::Usable(int64_t index) const {
 
 // Members are numbered as they begin, so a number that skips some is none of ours.
 std::optional<int64_t> Population::MemberOf(int64_t index) const {
-  const auto number = NumberLabel(history_, index, kMember);
+  const auto number = history_.number_label(index, kMember);
   if (number && *number <= size()) return number;
   if (size() < options_.size) return size();
   return std::nullopt;
 }
 
 int64_t Population::GenerationOf(int64_t index) const {
-  if (!options_.resource) return NumberLabel(history_, index, kGeneration).value_or(0);
+  if (!options_.resource) return history_.number_label(index, kGeneration).value_or(0);
   const Axis& axis = history_.space().axis(*options_.resource);
   return static_cast<int64_t>(axis.Level(history_.coordinate(index, *options_.resource)));
 }

@@ -15,17 +15,10 @@ constexpr char kSize[] = "bracket-size";
 constexpr char kRung[] = "rung";
 constexpr char kParent[] = "promoted-from";  // where the wire carries labels, but no parent
 
-std::optional<int64_t> NumberLabel(const History& history, int64_t index, const char* name) {
-  const auto text = history.label(index, name);
-  int64_t number = 0;
-  if (!text || !absl::SimpleAtoi(*text, &number) || number < 0) return std::nullopt;
-  return number;
-}
-
 // The index of the trial that this one goes on from; an earlier one.
 std::optional<int64_t> ParentOf(const History& history, int64_t index) {
   int64_t parent = history.trial(index).parent;
-  if (parent == 0) parent = NumberLabel(history, index, kParent).value_or(0);
+  if (parent == 0) parent = history.number_label(index, kParent).value_or(0);
   if (parent < 1 || parent > index) return std::nullopt;
   return parent - 1;
 }
@@ -78,7 +71,7 @@ int RungBook::RungOf(int64_t index) const {
 
 // Brackets are numbered as they are opened, so a number that skips some is none of ours.
 std::optional<int> RungBook::BracketOf(int64_t index) const {
-  const auto number = NumberLabel(history_, index, kBracket);
+  const auto number = history_.number_label(index, kBracket);
   if (!number || *number > static_cast<int64_t>(brackets_.size())) return std::nullopt;
   return static_cast<int>(*number);
 }
@@ -87,7 +80,7 @@ std::optional<int> RungBook::BracketOf(int64_t index) const {
 void RungBook::Plan(int64_t index, int bracket) {
   if (bracket == static_cast<int>(brackets_.size())) Open(RungOf(index), kUnlimited);
   if (told_[bracket]) return;
-  const auto size = NumberLabel(history_, index, kSize);
+  const auto size = history_.number_label(index, kSize);
   if (size) brackets_[bracket].planned = *size;
   if (size && !ParentOf(history_, index)) brackets_[bracket].first = RungOf(index);
   told_[bracket] = true;

@@ -16,8 +16,6 @@ namespace {
 constexpr double kMaxResource = 0x1p53;  // beyond it neighbouring integers are the same double
 constexpr char kDefaultEta[] = "3";
 
-Status Invalid(const std::string& message) { return absl::InvalidArgumentError(message); }
-
 // The number of the setting `name`, else that of `other`, which means the same.
 StatusOr<std::optional<int64_t>> Whole(const Settings& settings, const std::string& name,
                                        const std::string& other) {
@@ -25,20 +23,21 @@ StatusOr<std::optional<int64_t>> Whole(const Settings& settings, const std::stri
   const std::string* second = FindSetting(settings, other);
   const bool by_default = name == "eta" && first != nullptr && *first == kDefaultEta;
   if (first != nullptr && second != nullptr && *first != *second && !by_default) {
-    return Invalid(absl::StrCat(name, " ", *first, " and ", other, " ", *second,
-                                " are two names for one setting; remove one"));
+    return absl::InvalidArgumentError(absl::StrCat(name, " ", *first, " and ", other, " ", *second,
+                                                   " are two names for one setting; remove one"));
   }
   const std::string* text = second != nullptr ? second : first;
   if (text == nullptr) return std::optional<int64_t>();
   const auto number = ParseNumber(*text);
-  if (!number || !std::isfinite(*number)) return Invalid(absl::StrCat(name, " is no number"));
+  if (!number || !std::isfinite(*number))
+    return absl::InvalidArgumentError(absl::StrCat(name, " is no number"));
   return std::optional<int64_t>(static_cast<int64_t>(std::floor(*number)));
 }
 
 StatusOr<int> ResourceAxis(const Problem& problem, const std::string* name) {
   const Space& space = problem.space;
   if (name == nullptr || name->empty()) {
-    return Invalid(
+    return absl::InvalidArgumentError(
         "resource_name is missing; give the name of the parameter that says for how long a trial "
         "trains, such as epochs; to stop trials that have no such parameter while they run, use "
         "earlyStopping asha-stop with any algorithm");
@@ -48,17 +47,17 @@ StatusOr<int> ResourceAxis(const Problem& problem, const std::string* name) {
     names.push_back(space.axis(i).name());
     if (space.axis(i).name() != *name) continue;
     if (space.axis(i).categorical()) {
-      return Invalid(absl::StrCat("resource_name \"", *name,
-                                  "\" is categorical; give an int parameter, such as epochs"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "resource_name \"", *name, "\" is categorical; give an int parameter, such as epochs"));
     }
     if (space.size() == 1) {
-      return Invalid(absl::StrCat("resource_name \"", *name,
-                                  "\" is the only parameter; give another one to tune"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "resource_name \"", *name, "\" is the only parameter; give another one to tune"));
     }
     return i;
   }
   const auto near = Nearest(*name, names);
-  return Invalid(absl::StrCat(
+  return absl::InvalidArgumentError(absl::StrCat(
       "resource_name \"", *name, "\" is not a parameter; ",
       near ? "did you mean \"" + *near + "\"?" : "give one of spec.parameters, of type int"));
 }
@@ -73,15 +72,16 @@ int64_t GreatestOf(const Axis& axis) {
 
 Status CheckRungs(int64_t max, int64_t min, int64_t eta) {
   if (max < 1) {
-    return Invalid(
+    return absl::InvalidArgumentError(
         "r_l is missing, and the resource has no value of 1 or more; give r_l, the "
         "resource of a trial that is trained to its end");
   }
   if (max / eta >= min) return absl::OkStatus();
-  return Invalid(absl::StrCat("r_l ", max, " with eta ", eta, " and min_resource ", min,
-                              " leaves one rung, from which nothing is promoted; raise r_l to at "
-                              "least ",
-                              min * eta));
+  return absl::InvalidArgumentError(
+      absl::StrCat("r_l ", max, " with eta ", eta, " and min_resource ", min,
+                   " leaves one rung, from which nothing is promoted; raise r_l to at "
+                   "least ",
+                   min * eta));
 }
 
 }  // namespace

@@ -15,8 +15,6 @@
 namespace shirabe::suggestion {
 namespace {
 
-Status Invalid(const std::string& message) { return absl::InvalidArgumentError(message); }
-
 // The seed, which whoever calls Propose turns into `root`; every variant accepts it.
 SettingInfo RandomState() {
   return {.name = "random_state",
@@ -51,16 +49,18 @@ std::vector<SettingInfo> WithRandomState(std::vector<SettingInfo> known) {
 
 Status CheckBounds(const SettingInfo& info, double number) {
   if (info.min == info.max || (number >= info.min && number <= info.max)) return absl::OkStatus();
-  if (std::isinf(info.max)) return Invalid("it must be at least " + FormatNumber(info.min));
-  return Invalid("it must be within " + FormatNumber(info.min) + " … " + FormatNumber(info.max));
+  if (std::isinf(info.max))
+    return absl::InvalidArgumentError("it must be at least " + FormatNumber(info.min));
+  return absl::InvalidArgumentError("it must be within " + FormatNumber(info.min) + " … " +
+                                    FormatNumber(info.max));
 }
 
 Status CheckInt(const SettingInfo& info, const std::string& value) {
   int64_t number = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
   if (error != std::errc() || end != value.data() + value.size()) {
-    return Invalid("it must be a whole number, such as " +
-                   (info.default_value.empty() ? "7" : info.default_value));
+    return absl::InvalidArgumentError("it must be a whole number, such as " +
+                                      (info.default_value.empty() ? "7" : info.default_value));
   }
   return CheckBounds(info, static_cast<double>(number));
 }
@@ -68,15 +68,15 @@ Status CheckInt(const SettingInfo& info, const std::string& value) {
 Status CheckDouble(const SettingInfo& info, const std::string& value) {
   const auto number = ParseNumber(value);
   if (number && std::isfinite(*number)) return CheckBounds(info, *number);
-  return Invalid("it must be a number, such as " +
-                 (info.default_value.empty() ? "0.5" : info.default_value));
+  return absl::InvalidArgumentError("it must be a number, such as " +
+                                    (info.default_value.empty() ? "0.5" : info.default_value));
 }
 
 // Katib's Python programs write True and False.
 Status CheckBool(const std::string& value) {
   const std::string lower = absl::AsciiStrToLower(value);
   if (lower == "true" || lower == "false") return absl::OkStatus();
-  return Invalid("it must be true or false");
+  return absl::InvalidArgumentError("it must be true or false");
 }
 
 Status CheckWord(const SettingInfo& info, const std::string& value) {
@@ -84,7 +84,8 @@ Status CheckWord(const SettingInfo& info, const std::string& value) {
   if (std::find(info.words.begin(), info.words.end(), value) != info.words.end()) {
     return absl::OkStatus();
   }
-  return Invalid(Guess(value, info.words) + "it must be one of " + absl::StrJoin(info.words, ", "));
+  return absl::InvalidArgumentError(Guess(value, info.words) + "it must be one of " +
+                                    absl::StrJoin(info.words, ", "));
 }
 
 Status CheckValue(const SettingInfo& info, const std::string& value) {
@@ -99,12 +100,12 @@ Status CheckValue(const SettingInfo& info, const std::string& value) {
 
 Status Unknown(const std::string& name, const std::vector<SettingInfo>& known) {
   const std::vector<std::string> names = NamesOf(known);
-  return Invalid("setting \"" + name + "\" is not known; " + Guess(name, names) +
-                 "known: " + absl::StrJoin(names, ", "));
+  return absl::InvalidArgumentError("setting \"" + name + "\" is not known; " + Guess(name, names) +
+                                    "known: " + absl::StrJoin(names, ", "));
 }
 
 Status Twice(const std::string& name) {
-  return Invalid("setting \"" + name + "\" is given twice; remove one");
+  return absl::InvalidArgumentError("setting \"" + name + "\" is given twice; remove one");
 }
 
 Settings WithDefaults(const std::vector<SettingInfo>& known, Settings settings) {

@@ -34,7 +34,7 @@ StatusOr<int64_t> Integer(const Json& object, const char* key) {
   return Malformed(absl::StrCat("has no whole number \"", key, "\" from 0 to 2^53"));
 }
 
-StatusOr<std::string> Text(const Json& object, const char* key) {
+StatusOr<std::string> TextOf(const Json& object, const char* key) {
   const auto found = object.find(key);
   if (found != object.end() && found->is_string()) return found->get<std::string>();
   return Malformed(absl::StrCat("has no text \"", key, "\""));
@@ -48,12 +48,12 @@ bool IsDigest(const std::string& text) {
 StatusOr<ManifestFile> DecodeFile(const Json& json) {
   if (!json.is_object()) return Malformed("has a file that is no object");
   ManifestFile file;
-  ASSIGN_OR_RETURN(file.path, Text(json, "path"));
+  ASSIGN_OR_RETURN(file.path, TextOf(json, "path"));
   if (const Status status = ValidatePath(file.path); !status.ok()) {
     return Malformed("lists " + Message(status));
   }
   ASSIGN_OR_RETURN(file.bytes, Integer(json, "bytes"));
-  ASSIGN_OR_RETURN(file.sha256, Text(json, "sha256"));
+  ASSIGN_OR_RETURN(file.sha256, TextOf(json, "sha256"));
   if (IsDigest(file.sha256)) return file;
   return Malformed("has a \"sha256\" that is not 64 digits of 0-9a-f, of " + file.path);
 }
@@ -100,7 +100,7 @@ StatusOr<Manifest> DecodeManifest(std::string_view text) {
         absl::StrFormat("has version %d; version %d is understood here", version, kVersion));
   }
   Manifest manifest;
-  ASSIGN_OR_RETURN(manifest.trial, Text(json, "trial"));
+  ASSIGN_OR_RETURN(manifest.trial, TextOf(json, "trial"));
   ASSIGN_OR_RETURN(const int64_t attempt, Integer(json, "attempt"));
   manifest.attempt = static_cast<int32_t>(std::min<int64_t>(attempt, INT32_MAX));
   ASSIGN_OR_RETURN(manifest.step, Integer(json, "step"));

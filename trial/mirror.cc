@@ -31,7 +31,7 @@ constexpr std::string_view kFiles = "files/";
 constexpr char kIncoming[] = "incoming";    // what is about to replace a copy
 constexpr char kReplaced[] = ".replaced-";  // what was: its end may not have been read yet
 constexpr size_t kMaxNameBytes = 1024;
-constexpr size_t kMaxDepth = 32;
+constexpr size_t kMaxLevels = 32;
 // "Send no more of it."
 constexpr int64_t kEverything = std::numeric_limits<int64_t>::max();
 
@@ -43,7 +43,7 @@ bool IsFixed(std::string_view name) {
 bool IsBelowFiles(const std::string& name) {
   if (name.compare(0, kFiles.size(), kFiles) != 0 || name.size() > kMaxNameBytes) return false;
   const std::vector<std::string> parts = absl::StrSplit(name, '/');
-  if (parts.size() > kMaxDepth || name.find('\0') != std::string::npos) return false;
+  if (parts.size() > kMaxLevels || name.find('\0') != std::string::npos) return false;
   return std::none_of(parts.begin(), parts.end(), [](const std::string& part) {
     return part.empty() || part == "." || part == ".." || part.size() > 255 ||
            part.compare(0, std::size(kReplaced) - 1, kReplaced) == 0;

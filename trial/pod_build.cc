@@ -16,12 +16,8 @@ namespace {
 
 constexpr char kIndexLabel[] = "batch.kubernetes.io/job-completion-index";
 
-Status Invalid(const std::string& path, const std::string& what) {
-  return absl::InvalidArgumentError(absl::StrCat(path, ": ", what));
-}
-
-Status Invalid(const char* field, const std::string& what) {
-  return Invalid(absl::StrCat(kTrialSpecPath, ".", field), what);
+Status InvalidTemplate(const char* field, const std::string& what) {
+  return InvalidField(absl::StrCat(kTrialSpecPath, ".", field), what);
 }
 
 bool IsJob(const AttemptObject& built) {
@@ -48,15 +44,17 @@ std::vector<Primary> FindPrimaries(const std::vector<PodTemplate>& pods, const s
 
 Status NoSuchContainer(const std::string& name, const std::vector<PodTemplate>& pods) {
   if (pods.empty()) {
-    return Invalid("spec", "holds no containers; write a Job with spec.template.spec.containers");
+    return InvalidTemplate("spec",
+                           "holds no containers; write a Job with spec.template.spec.containers");
   }
   std::vector<std::string> names;
   for (const Json& container : Items(At(pods[0].spec(), "containers"))) {
     names.push_back("\"" + Text(container, {"name"}) + "\"");
   }
-  return Invalid(std::string("spec.trialTemplate.primaryContainerName"),
-                 absl::StrCat("\"", name, "\" is no container of the trial's object, which has: ",
-                              absl::StrJoin(names, ", "), "; name one of them"));
+  return InvalidField(
+      "spec.trialTemplate.primaryContainerName",
+      absl::StrCat("\"", name, "\" is no container of the trial's object, which has: ",
+                   absl::StrJoin(names, ", "), "; name one of them"));
 }
 
 // Why nothing can be put around the program, in words; "" if it can.
@@ -87,10 +85,11 @@ bool NeedsSidecar(v1::CollectorKind kind) {
 
 Status CheckBare(const AttemptRequest& request, const std::string& bare) {
   if (!NeedsSidecar(request.cluster.collector.collector().kind())) return absl::OkStatus();
-  return Invalid(std::string("spec.metricsCollectorSpec.collector.kind"),
-                 absl::StrCat("this collector reads inside the pod, beside the program, and ", bare,
-                              ": write the command to run into one container of one pod, or use ",
-                              "StdOut or Push"));
+  return InvalidField(
+      "spec.metricsCollectorSpec.collector.kind",
+      absl::StrCat("this collector reads inside the pod, beside the program, and ", bare,
+                   ": write the command to run into one container of one pod, or use ",
+                   "StdOut or Push"));
 }
 
 // ---- the object ---------------------------------------------------------------------------------
@@ -98,10 +97,11 @@ Status CheckBare(const AttemptRequest& request, const std::string& bare) {
 Status ReadKind(AttemptObject& built) {
   built.api_version = Text(built.object, {"apiVersion"});
   built.kind = Text(built.object, {"kind"});
-  if (built.api_version.empty()) return Invalid("apiVersion", "is required, such as batch/v1");
-  if (built.kind.empty()) return Invalid("kind", "is required, such as Job");
+  if (built.api_version.empty())
+    return InvalidTemplate("apiVersion", "is required, such as batch/v1");
+  if (built.kind.empty()) return InvalidTemplate("kind", "is required, such as Job");
   if (!At(built.object, "spec").is_object()) {
-    return Invalid("spec", "is required: what the object runs");
+    return InvalidTemplate("spec", "is required: what the object runs");
   }
   return absl::OkStatus();
 }

@@ -18,10 +18,6 @@
 namespace shirabe::trial {
 namespace {
 
-Status Invalid(const std::string& path, const std::string& what) {
-  return absl::InvalidArgumentError(absl::StrCat(path, ": ", what));
-}
-
 // ---- names and paths that we need ---------------------------------------------------------------
 
 Status CheckNames(const Json& list, const std::string& path,
@@ -31,9 +27,10 @@ Status CheckNames(const Json& list, const std::string& path,
     if (std::none_of(taken.begin(), taken.end(), [&](const char* t) { return name == t; })) {
       continue;
     }
-    return Invalid(absl::StrCat(path, "[", i, "].name"),
-                   absl::StrCat("\"", name, "\" is the name of something that Shirabe adds to the ",
-                                "pod: choose another"));
+    return InvalidField(
+        absl::StrCat(path, "[", i, "].name"),
+        absl::StrCat("\"", name, "\" is the name of something that Shirabe adds to the ",
+                     "pod: choose another"));
   }
   return absl::OkStatus();
 }
@@ -64,7 +61,7 @@ Status CheckFree(const Injection& injection) {
   for (size_t i = 0; i < Items(mounts).size(); ++i) {
     const std::string at = Text(mounts[i], {"mountPath"}) + "/";
     if (!absl::StartsWith(at, std::string(kPodRoot) + "/")) continue;
-    return Invalid(
+    return InvalidField(
         absl::StrCat(injection.pod.ContainerPath(injection.container), ".volumeMounts[", i,
                      "].mountPath"),
         absl::StrCat("Shirabe uses ", kPodRoot, " itself: mount it elsewhere; for checkpoints on ",

@@ -22,10 +22,6 @@ constexpr int64_t kTokenSeconds = 3600;  // the kubelet renews it
 
 constexpr char kCollectorField[] = "spec.metricsCollectorSpec.source.fileSystemPath.path";
 
-Status Invalid(const std::string& path, const std::string& what) {
-  return absl::InvalidArgumentError(absl::StrCat(path, ": ", what));
-}
-
 bool Holds(const std::string& folder, const std::string& path) {
   return path == folder || folder == "/" || absl::StartsWith(path, folder + "/");
 }
@@ -118,10 +114,11 @@ std::string FolderOf(const v1::MetricsCollectorSpec& collector, const std::strin
 
 Status ShareUserMount(const Json& mount, PodVolumes& volumes) {
   if (At(mount, "subPathExpr").is_string()) {
-    return Invalid(kCollectorField,
-                   absl::StrCat("lies on a volume that is mounted at ", Text(mount, {"mountPath"}),
-                                " with subPathExpr, which the sidecar cannot "
-                                "mount as well: use subPath, or another folder"));
+    return InvalidField(
+        kCollectorField,
+        absl::StrCat("lies on a volume that is mounted at ", Text(mount, {"mountPath"}),
+                     " with subPathExpr, which the sidecar cannot "
+                     "mount as well: use subPath, or another folder"));
   }
   Json shared = mount;
   shared["readOnly"] = true;
@@ -134,19 +131,21 @@ Status AddCollector(const AttemptRequest& request, const Json& container, const 
                     PodVolumes& volumes) {
   if (path.empty() || Holds(kPodRoot, path)) return absl::OkStatus();
   if (Holds(kPodTokenDir, path) || Holds(path, kPodTokenDir)) {
-    return Invalid(kCollectorField, absl::StrCat("\"", path, "\" is a path of the sidecar's own: ",
-                                                 "write to a folder of its own, such as ",
-                                                 "/var/log/katib/metrics.log"));
+    return InvalidField(
+        kCollectorField,
+        absl::StrCat("\"", path, "\" is a path of the sidecar's own: ",
+                     "write to a folder of its own, such as ", "/var/log/katib/metrics.log"));
   }
   const Json& mount = CoveringMount(container, path);
   if (!mount.is_null()) return ShareUserMount(mount, volumes);
   const std::string folder = FolderOf(request.cluster.collector, path);
   const std::string program = Normal(Text(container, {"workingDir"}));
   if (folder == "/" || (!program.empty() && Holds(folder, program))) {
-    return Invalid(kCollectorField,
-                   absl::StrCat("is in ", folder, ", and sharing that folder with the sidecar ",
-                                "would hide what the image has there: write to a folder of its ",
-                                "own, such as /var/log/katib/metrics.log"));
+    return InvalidField(
+        kCollectorField,
+        absl::StrCat("is in ", folder, ", and sharing that folder with the sidecar ",
+                     "would hide what the image has there: write to a folder of its ",
+                     "own, such as /var/log/katib/metrics.log"));
   }
   volumes.volumes.push_back(EmptyVolume(kMetricsVolume));
   volumes.program.push_back(Mount(kMetricsVolume, folder));
@@ -171,10 +170,11 @@ StatusOr<std::string> CollectorPath(const AttemptRequest& request, const Json& c
                                                 {"$(SHIRABE_METRICS_FILE)", paths.metrics_file}});
   const std::string base = Text(container, {"workingDir"});
   if (!absl::StartsWith(path, "/") && !absl::StartsWith(base, "/")) {
-    return Invalid(kCollectorField,
-                   absl::StrCat("\"", path, "\" is relative, and where the image's programs start ",
-                                "is known only with an absolute workingDir of the container: give ",
-                                "that, or an absolute path"));
+    return InvalidField(
+        kCollectorField,
+        absl::StrCat("\"", path, "\" is relative, and where the image's programs start ",
+                     "is known only with an absolute workingDir of the container: give ",
+                     "that, or an absolute path"));
   }
   return Normal((std::filesystem::path(base) / path).string());
 }

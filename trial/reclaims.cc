@@ -15,13 +15,13 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int64_t kMaxBytes = 1 << 16;
+constexpr int64_t kMaxReclaimBytes = 1 << 16;
 // The words of DIR/reclaim.
 constexpr const char* kSpotWord = "preempted-spot";
 constexpr const char* kNodeWord = "preempted-node";
 
 StatusOr<Json> ReadJson(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::string text, ReadBeneath("", path, kMaxBytes));
+  ASSIGN_OR_RETURN(const std::string text, ReadBeneath("", path, kMaxReclaimBytes));
   Json json = ReadJsonOrDiscarded(text);
   if (!json.is_object()) return absl::DataLossError(path + " holds no JSON object");
   return json;
@@ -33,7 +33,7 @@ StatusOr<int64_t> Number(const Json& json, const char* key, const std::string& p
   return absl::DataLossError(path + " has no whole number \"" + key + "\"");
 }
 
-std::string Text(const Json& json, const char* key) {
+std::string TextOf(const Json& json, const char* key) {
   const auto found = json.find(key);
   return found != json.end() && found->is_string() ? found->get<std::string>() : "";
 }
@@ -178,8 +178,8 @@ StatusOr<ReclaimRecord> ReadReclaimRecord(const std::string& dir) {
   ASSIGN_OR_RETURN(const int64_t deadline, Number(json, "deadline_ns", path));
   ASSIGN_OR_RETURN(const int64_t back, Number(json, "back_ns", path));
   const v1::Cause cause =
-      Text(json, "cause") == kSpotWord ? v1::PREEMPTED_SPOT : v1::PREEMPTED_NODE;
-  return ReclaimRecord{Text(json, "id"), cause, absl::FromUnixNanos(deadline),
+      TextOf(json, "cause") == kSpotWord ? v1::PREEMPTED_SPOT : v1::PREEMPTED_NODE;
+  return ReclaimRecord{TextOf(json, "id"), cause, absl::FromUnixNanos(deadline),
                        absl::FromUnixNanos(back)};
 }
 

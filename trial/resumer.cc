@@ -19,7 +19,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr const char* kFileName = "/resumed.json";
-constexpr int64_t kMaxBytes = 16 << 20;
+constexpr int64_t kMaxResumeBytes = 16 << 20;
 // Verified and copied in about a tenth of a second, while the caller waits.
 constexpr int64_t kSmallBytes = 64 << 20;
 
@@ -78,7 +78,7 @@ bool SameOnes(const std::vector<v1::Checkpoint>& a, const std::vector<v1::Checkp
 
 Resume ReadResume(const std::string& attempt_dir) {
   Resume resume;
-  const auto text = ReadBeneath("", attempt_dir + kFileName, kMaxBytes);
+  const auto text = ReadBeneath("", attempt_dir + kFileName, kMaxResumeBytes);
   if (!text.ok()) return resume;
   const Json json = ReadJsonOrDiscarded(*text);
   if (!json.is_object()) return resume;

@@ -350,7 +350,7 @@ StatusOr<std::unique_ptr<Algorithm>> Bayesian::Create(const Problem& problem) {
   return std::make_unique<Bayesian>(config, problem.space.size());
 }
 
-std::vector<SettingInfo> KnownSettings() {
+std::vector<SettingInfo> BayesianSettings() {
   return {{.name = "base_estimator",
            .default_value = "GP",
            .words = {"GP", "RF", "ET", "GBRT"},
@@ -379,7 +379,7 @@ SHIRABE_REGISTER(AlgorithmInfo, {.name = "bayesianoptimization",
                                  .aliases = {"gp"},
                                  .help = "A Gaussian process learns which points promise most; "
                                          "for trials that cost minutes.",
-                                 .settings = KnownSettings(),
+                                 .settings = BayesianSettings(),
                                  .create = &Bayesian::Create});
 
 }  // namespace

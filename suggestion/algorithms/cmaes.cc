@@ -140,7 +140,7 @@ std::optional<Point> Cmaes::Untried(const CmaSearch& search, Unvisited& unvisite
   return point;
 }
 
-std::vector<SettingInfo> KnownSettings() {
+std::vector<SettingInfo> CmaesSettings() {
   return {{.name = "sigma",
            .type = SettingInfo::Type::kDouble,
            .default_value = "0.1667",
@@ -168,7 +168,7 @@ SHIRABE_REGISTER(AlgorithmInfo, {.name = "cmaes",
                                  .help = "Evolution of a normal distribution that learns scales "
                                          "and correlations; for two or more numeric parameters "
                                          "and some hundreds of trials.",
-                                 .settings = KnownSettings(),
+                                 .settings = CmaesSettings(),
                                  .create = &Cmaes::Create});
 
 }  // namespace

@@ -30,7 +30,7 @@ namespace {
 constexpr double kBest = 0.11;    // of the population that may be x_p (Tanabe & Fukunaga 2014)
 constexpr size_t kLeastBest = 2;  // but as many at least
 constexpr size_t kLeast = 4;      // x_i, x_p, x_r1 and x_r2
-constexpr int kAttempts = 20;
+constexpr int kMaxDraws = 20;
 
 class De : public Algorithm {
  public:
@@ -69,7 +69,7 @@ class De : public Algorithm {
     past.Challenge(slot);
     // Nobody holds the slot whose first trial still runs: any other may be improved instead.
     const int64_t self = past.occupant(slot).value_or(Any(past.ranked(), rng));
-    for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    for (int attempt = 0; attempt < kMaxDraws; ++attempt) {
       const Control control = past.Draw(slot, rng);
       const Parents parents = Choose(history, past, self, rng);
       Point child = history.space().Canonical(Cross(history.space(), parents, control, rng));

@@ -26,7 +26,7 @@ namespace {
 
 constexpr double kCrossover = 0.9;
 // A child that has been tried is made anew, each time with more mutation.
-constexpr int kAttempts = 20;
+constexpr int kMaxMutations = 20;
 
 class Nsga2 : public Algorithm {
  public:
@@ -57,7 +57,7 @@ class Nsga2 : public Algorithm {
                                          const std::vector<Individual>& parents, Rng rng,
                                          Unvisited& unvisited) {
     const Space& space = history.space();
-    for (int attempt = 1; attempt <= kAttempts; ++attempt) {
+    for (int attempt = 1; attempt <= kMaxMutations; ++attempt) {
       const int64_t a = Tournament(parents, rng), b = Tournament(parents, rng);
       Point child = Cross(space, history.point(a), history.point(b), rng);
       Mutate(space, static_cast<double>(attempt) / space.size(), rng, child);

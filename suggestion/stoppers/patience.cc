@@ -14,6 +14,7 @@
 #include <limits>
 
 #include "absl/strings/str_format.h"
+#include "base/number.h"
 #include "suggestion/stopper.h"
 
 namespace shirabe::suggestion {
@@ -57,8 +58,6 @@ class Patience : public Stopper {
   const int64_t start_step_;
   const Sense sense_;
 };
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 SHIRABE_REGISTER(StopperInfo,
                  {.name = "patience",

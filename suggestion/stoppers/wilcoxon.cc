@@ -21,14 +21,13 @@
 #include <map>
 
 #include "absl/strings/str_format.h"
+#include "base/number.h"
 #include "suggestion/stopper.h"
 
 namespace shirabe::suggestion {
 namespace {
 
 constexpr size_t kExact = 64;
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 double OrWorst(double loss) { return std::isfinite(loss) ? loss : kInfinity; }
 
 // Two folds without a result are equal.

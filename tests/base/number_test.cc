@@ -12,8 +12,6 @@
 namespace shirabe {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 TEST(Number, EveryDoubleReadsBackAsItself) {
   Rng rng(1);
   for (int i = 0; i < 1000000; ++i) {
