@@ -79,7 +79,7 @@ TEST(MessageWireTest, AnImportOfFourMegabytesPasses) {
     }
   }
   const std::string bytes = request.SerializeAsString();
-  EXPECT_GT(bytes.size(), 3'900'000u);
+  EXPECT_GT(bytes.size(), 3'700'000u);
   EXPECT_LT(bytes.size(), 4u << 20);
   EXPECT_TRUE(CheckWire(*request.GetDescriptor(), bytes).ok());
 }

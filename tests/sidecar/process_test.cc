@@ -43,6 +43,15 @@ class Child {
     if (pid_ > 0) Wait();
   }
   void Kill(int signal) const { kill(pid_, signal); }
+  // Whether SIGTERM no longer ends it at once: it is blocked, for whoever waits for it.
+  bool HoldsBackSigterm() const {
+    const auto status = ReadFile(absl::StrCat("/proc/", pid_, "/status"));
+    if (!status.ok()) return false;
+    uint64_t blocked = 0;
+    const size_t at = status->find("SigBlk:\t");
+    return at != status->npos && absl::SimpleHexAtoi(status->substr(at + 8, 16), &blocked) &&
+           (blocked >> (SIGTERM - 1) & 1) != 0;
+  }
   // Its exit code; 128 + signal.
   int Wait() {
     int status = 0;
@@ -167,7 +176,7 @@ TEST_F(ProcessTest, LastWordsAreInItsOwnLog) {
   sidecar->Wait();
   // A signal that came before it was ready ends it; its successor speaks.
   auto successor = Pod("sidecar");
-  Pause(absl::Milliseconds(300));
+  ASSERT_TRUE(Eventually([&] { return successor->HoldsBackSigterm(); }));
   successor->Kill(SIGTERM);
   EXPECT_EQ(successor->Wait(), 0);
   const auto words = trial::ParseLastWords(*ReadFile(Words()));
