@@ -11,7 +11,7 @@ using Overdue = Sighting::Overdue;
 class DeadlineTest : public KubernetesTest {
  protected:
   void Begin(bool limited = true) {
-    AttemptRequest request = PodRequestFor(Nth(1));
+    AttemptRequest request = PodRequestFor(key_);
     if (limited) {
       (*(*request.trial_spec.mutable_fields())["spec"]
             .mutable_struct_value()
@@ -19,28 +19,36 @@ class DeadlineTest : public KubernetesTest {
           .set_number_value(6);
     }
     ASSERT_TRUE(executor().Start(request).ok());
-    MakePod(Nth(1));
+    MakePod(key_);
   }
   void BeginAndRun(bool limited = true) {
     Begin(limited);
-    RunPod(Nth(1));
-    ASSERT_TRUE(Await([&] { return See(Nth(1)).placement.has_start_time(); }));
+    RunPod(key_);
+    ASSERT_TRUE(Await([&] { return See(key_).placement.has_start_time(); }));
   }
   void Delete() {
-    Edit(Nth(1), [](Json& pod) { pod["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:16Z"; });
+    Edit(key_, [](Json& pod) { pod["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:16Z"; });
   }
   void Fail(const std::string& reason) {
-    Json job = *cluster_.Get(JobRef(Nth(1)));
+    Json job = *cluster_.Get(JobRef(key_));
     job["status"]["conditions"] = {{{"type", "FailureTarget"},
                                     {"status", "True"},
                                     {"reason", reason},
                                     {"message", "Job was active longer than specified deadline"}}};
     cluster_.Put(Jobs(), job);
   }
+  // Another attempt: what is deleted late of this one has no object of the next.
+  void Next() {
+    executor().Forget(key_);
+    key_ = Nth(++count_);
+  }
   bool IsRunning() {
     Pause(5 * Impatient().retry);
-    return See(Nth(1)).state == Sighting::State::kRunning;
+    return See(key_).state == Sighting::State::kRunning;
   }
+
+  int count_ = 1;
+  AttemptKey key_ = Nth(1);
 };
 
 // Also where the program ends well once it is asked to, and the Job says so later.
@@ -48,17 +56,15 @@ TEST_F(DeadlineTest, AJobThatIsTooSlowHasFailedForGood) {
   for (const int code : {0, 143}) {
     BeginAndRun();
     Delete();
-    EndPod(Nth(1), code);
+    EndPod(key_, code);
     EXPECT_TRUE(IsRunning()) << "its Job has not said why";
     Fail("DeadlineExceeded");
-    const Sighting end = AwaitEnd(Nth(1));
+    const Sighting end = AwaitEnd(key_);
     EXPECT_EQ(end.platform, v1::APP_ERROR);
     EXPECT_EQ(end.overdue, Overdue::kJob);
     EXPECT_THAT(end.message,
                 HasSubstr("longer than activeDeadlineSeconds of its Job allows: Job "));
-    executor().Forget(Nth(1));
-    ASSERT_TRUE(
-        Await([&] { return cluster_.All(Jobs()).empty() && cluster_.All(Pods()).empty(); }));
+    Next();
   }
 }
 
@@ -67,7 +73,7 @@ TEST_F(DeadlineTest, SoHasOneThatNeverStarted) {
   Delete();
   EXPECT_TRUE(IsRunning());
   Fail("DeadlineExceeded");
-  const Sighting end = AwaitEnd(Nth(1));
+  const Sighting end = AwaitEnd(key_);
   EXPECT_EQ(end.platform, v1::APP_ERROR);
   EXPECT_EQ(end.overdue, Overdue::kJob);
   EXPECT_THAT(end.message, HasSubstr("had not started when activeDeadlineSeconds of its Job"));
@@ -76,9 +82,9 @@ TEST_F(DeadlineTest, SoHasOneThatNeverStarted) {
 TEST_F(DeadlineTest, APodThatSomebodyDeletedIsNotTooSlow) {
   BeginAndRun();
   Delete();
-  EndPod(Nth(1), 143);
+  EndPod(key_, 143);
   Fail("BackoffLimitExceeded");
-  const Sighting end = AwaitEnd(Nth(1));
+  const Sighting end = AwaitEnd(key_);
   EXPECT_EQ(end.platform, v1::UNKNOWN_CAUSE);
   EXPECT_EQ(end.overdue, Overdue::kNo);
 }
@@ -88,34 +94,31 @@ TEST_F(DeadlineTest, NorIsOneThatNobodyExplains) {
   for (const bool limited : {true, false}) {
     BeginAndRun(limited);
     Delete();
-    EndPod(Nth(1), 143);
-    const Sighting end = AwaitEnd(Nth(1));
+    EndPod(key_, 143);
+    const Sighting end = AwaitEnd(key_);
     EXPECT_EQ(end.platform, v1::UNKNOWN_CAUSE);
     EXPECT_EQ(end.overdue, Overdue::kNo);
-    executor().Forget(Nth(1));
-    ASSERT_TRUE(
-        Await([&] { return cluster_.All(Jobs()).empty() && cluster_.All(Pods()).empty(); }));
+    Next();
   }
 }
 
 TEST_F(DeadlineTest, WhatEndedBeforeAndWhatWasTakenAwayStaySo) {
   BeginAndRun();
-  EndPod(Nth(1), 0);
+  EndPod(key_, 0);
   Fail("DeadlineExceeded");
-  EXPECT_EQ(AwaitEnd(Nth(1)).exit_code, 0);
-  EXPECT_EQ(See(Nth(1)).platform, v1::CAUSE_NONE);
-  executor().Forget(Nth(1));
-  ASSERT_TRUE(Await([&] { return cluster_.All(Jobs()).empty() && cluster_.All(Pods()).empty(); }));
+  EXPECT_EQ(AwaitEnd(key_).exit_code, 0);
+  EXPECT_EQ(See(key_).platform, v1::CAUSE_NONE);
+  Next();
 
   BeginAndRun();
-  Edit(Nth(1), [](Json& pod) {
+  Edit(key_, [](Json& pod) {
     pod["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:16Z";
     pod["status"]["conditions"] = {
         {{"type", "DisruptionTarget"}, {"status", "True"}, {"reason", "EvictionByEvictionAPI"}}};
   });
   Fail("DeadlineExceeded");
-  EndPod(Nth(1), 143);
-  const Sighting end = AwaitEnd(Nth(1));
+  EndPod(key_, 143);
+  const Sighting end = AwaitEnd(key_);
   EXPECT_EQ(end.platform, v1::PREEMPTED_EVICTION);
   EXPECT_EQ(end.overdue, Overdue::kNo);
 }
@@ -123,13 +126,13 @@ TEST_F(DeadlineTest, WhatEndedBeforeAndWhatWasTakenAwayStaySo) {
 // The supervisor's record: it had ended by itself while its sidecar was still at work.
 TEST_F(DeadlineTest, AProgramThatWasInTimeHasSucceeded) {
   BeginAndRun();
-  v1::SyncRequest request = Request(Nth(1));
+  v1::SyncRequest request = Request(key_);
   request.mutable_state()->mutable_exit()->set_code(0);
   ASSERT_TRUE(executor().Sync(request).ok());
   Fail("DeadlineExceeded");
   Delete();
-  EndPod(Nth(1), 0);
-  const Sighting end = AwaitEnd(Nth(1));
+  EndPod(key_, 0);
+  const Sighting end = AwaitEnd(key_);
   EXPECT_EQ(end.platform, v1::CAUSE_NONE);
   EXPECT_EQ(end.overdue, Overdue::kNo);
   EXPECT_EQ(end.exit_code, 0);
