@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/number.h"
 #include "base/printable.h"
+#include "base/timestamp.h"
 #include "google/protobuf/duration.pb.h"
 #include "google/protobuf/struct.pb.h"
 #include "google/protobuf/timestamp.pb.h"
@@ -24,7 +25,7 @@ using Proto = google::protobuf::Message;
 using google::protobuf::Reflection;
 
 constexpr int64_t kLeastSeconds = -62'135'596'800;  // 0001-01-01T00:00:00Z
-constexpr int64_t kMostSeconds = 253'402'300'799;   // 9999-12-31T23:59:59Z
+constexpr int64_t kMostSeconds = kMaxUnixSeconds;   // 9999-12-31T23:59:59Z
 constexpr int64_t kMostDuration = 315'576'000'000;  // ten thousand years, as protobuf has it
 constexpr int32_t kMostNanos = 999'999'999;
 constexpr size_t kMostShown = 100;  // bytes of a key in a path

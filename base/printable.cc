@@ -1,7 +1,8 @@
 #include "base/printable.h"
-#include "absl/strings/str_cat.h"
 
 #include <google/protobuf/stubs/common.h>
+
+#include "absl/strings/str_cat.h"
 
 namespace shirabe {
 

@@ -1,10 +1,10 @@
 #include "base/rng.h"
 
 #include <sys/random.h>
-#include <cstring>
 
 #include <boost/math/special_functions/erf.hpp>
 #include <cmath>
+#include <cstring>
 #include <numeric>
 #include <utility>
 

@@ -30,7 +30,6 @@ bool IsFalse(std::string_view text) {
 bool IsNull(std::string_view text) { return Contains(text, {"", "~", "null", "Null", "NULL"}); }
 
 std::optional<double> SpecialFloat(std::string_view text) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   if (Contains(text, {".nan", ".NaN", ".NAN"})) return std::numeric_limits<double>::quiet_NaN();
   if (Contains(text, {".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"})) return kInfinity;
   if (Contains(text, {"-.inf", "-.Inf", "-.INF"})) return -kInfinity;

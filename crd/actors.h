@@ -1,6 +1,6 @@
 // Who made or changed an Experiment object, as its records have it. An object does not say by
 // itself which user wrote it, so the user stands in annotations, which admission policies
-// (deploy/kubernetes/base/actors.yaml) keep honest, so that nobody can write another's name
+// (deploy/kubernetes/base/actors.yaml) keep honest, so that no user can write another's name
 // there, and components/actors writes. Where those policies are not installed an annotation proves
 // nothing and is not believed.
 #pragma once

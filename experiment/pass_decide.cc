@@ -124,7 +124,7 @@ bool Pass::EndsAtOnce() const {
   return state_.ending_verb == v1::Intent::CANCEL || state_.ending_verb == v1::Intent::DELETE;
 }
 
-// Written with the attempt: whoever takes the experiment over does not give it more time.
+// Written with the attempt: a controller that takes the experiment over gives it no more time.
 void Pass::TakeGrace(Live& live) {
   if (!live.open || !live.open->record.has_stop()) return;
   v1::StopRequest& stop = *live.open->record.mutable_stop();

@@ -1,8 +1,8 @@
 // Ends calls of gRPC beyond what callers may have at work at the same time, where no service of
 // ours asks: reflection and health, for which no token is needed and whose streams hold a thread as
 // long as their caller likes, and Katib's and the pods' services, by the address they come from.
-// The caller hears CANCELLED. And tells the listener of the door whose connection is of somebody
-// who is known. Made by the server for its gRPC doors.
+// The caller hears CANCELLED. Also tells the listener of the door which connections belong to known
+// callers. Made by the server for its gRPC doors.
 #pragma once
 
 #include <memory>

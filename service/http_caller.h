@@ -22,8 +22,8 @@ class CallerGone {
   explicit CallerGone(int socket)
       : socket_(std::make_shared<Fd>(fcntl(socket, F_DUPFD_CLOEXEC, 0))) {}
 
-  // Looks at most ten times a second. A caller who has finished sending has gone, as for other
-  // servers of HTTP; whoever has sent the next request already has not.
+  // Looks at most ten times a second. A caller that has finished sending has gone, as for other
+  // servers of HTTP; one that has sent its next request already has not.
   bool operator()() {
     const absl::Duration now = RealClock()->Monotonic();
     if (gone_ || now < next_) return gone_;

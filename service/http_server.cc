@@ -157,7 +157,7 @@ void BeastServer::MakeTheRest() {
 }
 
 void BeastServer::Run() {
-  const size_t most = RaiseFileLimit();
+  const size_t most = RaiseFileLimit() * 5 / 8;  // the rest is for gRPC (server.cc)
   MakeTheRest();
   const HttpLimits& limits = options_.limits;
   router_ = std::make_unique<Router>(options_.context);

@@ -195,19 +195,16 @@ Status Session::TakeBody() {
 void Session::Work() {
   state_ = State::kWorking;
   if (reception_.at_once) return Send(host_.router->Handle(request_));
-  const auto send = [](Session& self, HttpReply reply) { self.Send(std::move(reply)); };
-  const bool taken =
-      reception_.slow
-          ? RunIn(
-                host_.slow,
-                [gone = CallerGone(stream_.lowest().socket().native_handle())](Session& self) {
-                  const CancelScope scope(gone);
-                  return self.host_.router->Handle(self.request_);
-                },
-                send)
-          : RunIn(
-                host_.quick, [](Session& self) { return self.host_.router->Handle(self.request_); },
-                send);
+  std::optional<CallerGone> gone;  // asked only where a reply may take long
+  if (reception_.slow) gone.emplace(stream_.lowest().socket().native_handle());
+  const bool taken = RunIn(
+      reception_.slow ? host_.slow : host_.quick,
+      [gone = std::move(gone)](Session& self) {
+        std::optional<CancelScope> scope;
+        if (gone) scope.emplace(*gone);
+        return self.host_.router->Handle(self.request_);
+      },
+      [](Session& self, HttpReply reply) { self.Send(std::move(reply)); });
   if (taken) return;
   Send(host_.router->Refuse(request_,
                             absl::UnavailableError("the server has too much to do: try again")));

@@ -95,7 +95,6 @@ StatusOr<Credentials> CredentialsFor(const TlsFiles& tls) {
 // that nobody uses are closed, and what a caller sends, which is as much as over HTTP, and asks at
 // the same time has a limit.
 void LimitCalls(grpc::ServerBuilder& builder) {
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, 10'000);
@@ -208,8 +207,9 @@ class DoorsServer : public Server {
 
   StatusOr<std::unique_ptr<GrpcListener>> ListenAt(const std::string& option,
                                                    const std::string& address) {
-    // Of the files for connections, each of two doors gets a part; these take two for each.
-    const size_t most = RaiseFileLimit() / 4;
+    // Five eighths of the files are for HTTP; two listeners share the rest, and take two for each
+    // connection.
+    const size_t most = RaiseFileLimit() * 3 / 32;
     const ConnectionTable::Limits limits{
         .all = std::min(ConnectionTable::Limits().all, most),
         .address = static_cast<size_t>(options_.connections_per_address),

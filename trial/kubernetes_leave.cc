@@ -238,7 +238,7 @@ void KubernetesExecutor::LookForStrays(absl::Duration now) {
 }
 
 // Those that a process before this one has begun. Whether the experiment is deleted, and no other
-// has its name by now, whoever owns experiments knows, and then removes its files again.
+// has its name by now, the controller knows, and then removes its files again.
 void KubernetesExecutor::LookForRemovals(absl::Duration now) {
   if (now < began_ + times_.stray) return;
   for (auto it = unfinished_.begin(); it != unfinished_.end();) {

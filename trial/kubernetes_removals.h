@@ -1,5 +1,5 @@
 // Which experiments' objects are still to be deleted from the cluster, on disk, so that a restart
-// in between leaves none behind: those that a template retains are nobody's else once the record of
+// in between leaves none behind: those that a template retains belong to nothing once the record of
 // their experiment is gone, and only that said of what kind they are.
 //   $SHIRABE_HOME/removals/<namespace>/<experiment>.json   the kind, in JSON
 // Written before the experiment's files go, deleted once its objects have. One that is lost is only

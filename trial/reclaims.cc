@@ -9,6 +9,7 @@
 #include "base/json_text.h"
 #include "nlohmann/json.hpp"
 #include "trial/nodes.h"
+#include "trial/pod_json.h"
 
 namespace shirabe::trial {
 namespace {
@@ -31,11 +32,6 @@ StatusOr<int64_t> Number(const Json& json, const char* key, const std::string& p
   const auto found = json.find(key);
   if (found != json.end() && found->is_number_integer()) return found->get<int64_t>();
   return absl::DataLossError(path + " has no whole number \"" + key + "\"");
-}
-
-std::string TextOf(const Json& json, const char* key) {
-  const auto found = json.find(key);
-  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
 bool Reclaiming(const v1::NodePool& pool) {
@@ -178,8 +174,8 @@ StatusOr<ReclaimRecord> ReadReclaimRecord(const std::string& dir) {
   ASSIGN_OR_RETURN(const int64_t deadline, Number(json, "deadline_ns", path));
   ASSIGN_OR_RETURN(const int64_t back, Number(json, "back_ns", path));
   const v1::Cause cause =
-      TextOf(json, "cause") == kSpotWord ? v1::PREEMPTED_SPOT : v1::PREEMPTED_NODE;
-  return ReclaimRecord{TextOf(json, "id"), cause, absl::FromUnixNanos(deadline),
+      Text(json, {"cause"}) == kSpotWord ? v1::PREEMPTED_SPOT : v1::PREEMPTED_NODE;
+  return ReclaimRecord{Text(json, {"id"}), cause, absl::FromUnixNanos(deadline),
                        absl::FromUnixNanos(back)};
 }
 

@@ -92,35 +92,14 @@ spec:
 END
 }
 
-# slow_experiment NAME JOB POD CONTAINER: one trial, which ends, and well, only if it is asked to.
-# The three are lines of its Job, its pod and its container.
+# slow_experiment NAME JOB POD CONTAINER: the same with one trial, which ends, and well, only if it
+# is asked to. JOB and POD are lines of them, CONTAINER the field that has the program.
 slow_experiment() {
-  kubectl apply -f - >/dev/null <<END
-apiVersion: kubeflow.org/v1beta1
-kind: Experiment
-metadata: {name: $1, namespace: default}
-spec:
-  objective: {type: minimize, objectiveMetricName: loss}
-  algorithm: {algorithmName: random}
-  maxTrialCount: 1
-  maxFailedTrialCount: 0
-  parameters:
-    - {name: x, parameterType: double, feasibleSpace: {min: "-1", max: "1"}}
-  trialTemplate:
-    primaryContainerName: main
-    trialParameters: [{name: x, reference: x}]
-    trialSpec:
-      apiVersion: batch/v1
-      kind: Job
-      spec:
-        $2
-        template:
-          spec:
-            restartPolicy: Never
-            $3
-            containers:
-              - name: main
-                image: localhost/tiny:1
+  {
+    small_experiment "$1" random | sed -e 's/parallelTrialCount: 2/maxFailedTrialCount: 0/' \
+      -e 's/maxTrialCount: 3/maxTrialCount: 1/' -e "s/^        template:/        $2\n&/" \
+      -e "s/^            containers:/            $3\n&/" -e '/^                command:/d'
+    cat <<END
                 $4:
                   - sh
                   - -c
@@ -129,6 +108,7 @@ spec:
                     echo loss=\${trialParameters.x}
                     while :; do sleep 0.2; done
 END
+  } | kubectl apply -f - >/dev/null
 }
 
 # outran NAME ATTEMPTS WHOSE: it has failed for that, and every attempt says whose time was over.
@@ -175,14 +155,12 @@ eventually 30 "that no pod is left" is "" kubectl get pods -o name
 expect "the log outlives the pod" has '^loss=0.5' inside_controller logs first/1
 
 step "trials that outrun their time"
-slow_experiment slow-job 'activeDeadlineSeconds: 6
-        backoffLimit: 2' '' command
-slow_experiment bare-job 'activeDeadlineSeconds: 6
-        backoffLimit: 2' '' args
+slow_experiment slow-job 'activeDeadlineSeconds: 6\n        backoffLimit: 2' '' command
+slow_experiment bare-job 'activeDeadlineSeconds: 6\n        backoffLimit: 2' '' args
 slow_experiment slow-pod 'backoffLimit: 1' 'activeDeadlineSeconds: 6' command
 slow_experiment bare-pod 'backoffLimit: 0' 'activeDeadlineSeconds: 6' args
-slow_experiment nowhere 'activeDeadlineSeconds: 6
-        backoffLimit: 2' 'nodeSelector: {there: is-none}' command
+slow_experiment nowhere 'activeDeadlineSeconds: 6\n        backoffLimit: 2' \
+  'nodeSelector: {there: is-none}' command
 outran slow-job 1 Job
 outran bare-job 1 Job
 outran slow-pod 2 pod

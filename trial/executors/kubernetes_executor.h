@@ -174,7 +174,7 @@ class KubernetesExecutor : public Executor {
   void NoteCleaner(const ExperimentKey& experiment, const Status& started);
   void LookForStrays(absl::Duration now);
   void LookForRemovals(absl::Duration now);
-  void Tell(const ExperimentKey& key);  // whoever owns experiments
+  void Tell(const ExperimentKey& key);  // the controller
   // Without mutex_: these take their time.
   void ReadRest(const AttemptKey& key, const Json& pod, const AttemptRecipe& recipe);
   Status TakeLastWords(const AttemptKey& key, const Json& pod);
