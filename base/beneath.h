@@ -38,4 +38,11 @@ std::string TailBeneath(const std::string& root, const std::string& path, int li
 // The folder that lies so many names above a path, as a root for it; "/" at the top.
 std::string FolderAbove(const std::string& path, int names);
 
+// rm -r of what a program has made: however deep it is nested, however many entries it has, and
+// whatever modes its folders were given. No symbolic link is followed, and at most some sixty
+// descriptors are open. Thread-safe: no state; of two that remove the same, both succeed.
+
+// Nothing there is fine. Used by RemoveAll (base/file.h).
+Status RemoveTree(const std::string& path);
+
 }  // namespace shirabe

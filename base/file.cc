@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "base/beneath.h"
-#include "base/remove_tree.h"
 
 namespace shirabe {
 namespace {

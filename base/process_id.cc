@@ -1,5 +1,6 @@
 #include "base/process_id.h"
 
+#include <malloc.h>
 #include <pwd.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include "base/file.h"
 
 namespace shirabe {
+
 namespace {
 
 std::string HostName() {
@@ -96,6 +98,12 @@ std::optional<ProcessId> ParseProcessId(std::string_view text) {
   id.host = parts[0];
   id.boot = parts[3];
   return id;
+}
+
+void KeepFreedMemory() {
+  constexpr int kKept = 64 << 20;
+  mallopt(M_TRIM_THRESHOLD, kKept);
+  mallopt(M_MMAP_THRESHOLD, kKept / 2);  // the most that glibc accepts is 32 MiB
 }
 
 }  // namespace shirabe

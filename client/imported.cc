@@ -9,13 +9,13 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "base/number.h"
 #include "base/rng.h"
-#include "experiment/objective.h"
-#include "experiment/spec.h"
-#include "experiment/spec_limits.h"
+#include "base/text/number.h"
+#include "experiment/spec/objective.h"
+#include "experiment/spec/spec.h"
+#include "experiment/spec/spec_limits.h"
 #include "experiment/submit.h"
-#include "suggestion/space.h"
+#include "suggestion/space/space.h"
 
 namespace shirabe::client {
 namespace {

@@ -11,8 +11,8 @@
 
 #include "absl/time/time.h"
 #include "base/status.h"
-#include "client/view.h"
 #include "db/store.h"
+#include "view/view.h"
 
 namespace shirabe::client {
 

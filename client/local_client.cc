@@ -12,7 +12,6 @@
 #include "base/file.h"
 #include "base/process_id.h"
 #include "client/actor.h"
-#include "client/asked.h"
 #include "client/imported.h"
 #include "client/leftovers.h"
 #include "client/namespace_records.h"
@@ -20,7 +19,7 @@
 #include "client/unversioned.h"
 #include "client/words.h"
 #include "trial/host_paths.h"
-#include "trial/kubernetes_volume.h"
+#include "trial/kubernetes/kubernetes_volume.h"
 #include "trial/layout.h"
 #include "trial/log_file.h"
 

@@ -37,7 +37,7 @@ struct Machines {
 
 // What is caused for somebody else than options.actor records that one, where a caller that is
 // trusted says so: in experiment.status.shirabe.createdBy of Submit, Imported.actor, Intent.actor
-// and DeleteFor. A server sets all of them itself (service/guarded_client.h).
+// and DeleteFor. A server sets all of them itself (service/common/guarded_client.h).
 class LocalClient : public Client {
  public:
   // A database that nobody named and that is not there yet reads as an empty one. Otherwise the

@@ -13,8 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "base/number.h"
-#include "trial/mirror.h"
+#include "base/text/number.h"
+#include "trial/pod/mirror.h"
 
 namespace shirabe::client {
 namespace {

@@ -9,7 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "base/timestamp.h"
+#include "base/clock.h"
 #include "client/wire.h"
 #include "proto/shirabe/v1/api.grpc.pb.h"
 

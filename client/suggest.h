@@ -2,6 +2,8 @@
 // local client. It reads the store and starts no thread.
 #pragma once
 
+#include <string>
+
 #include "base/status.h"
 #include "client/client.h"
 #include "db/store.h"
@@ -11,5 +13,12 @@ namespace shirabe::client {
 // From the trials in `store` if the experiment is there, else as if it had no trial. The points of
 // spec.shirabe.start that have not been tried come first.
 StatusOr<Candidates> SuggestNext(db::Store& store, const v1::Experiment& experiment, int count);
+
+// What has come of asking for a trial of an ask-and-tell experiment: see Client::FindAsked. Used by
+// the client over a store. Any thread.
+
+// The trial that whoever asks has open, running; else why there is none and will not be; else it is
+// pending, with the reason for that, if it is known.
+StatusOr<Asked> FindAsked(db::Store& store, const ExperimentKey& key, const std::string& caller);
 
 }  // namespace shirabe::client

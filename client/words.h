@@ -2,7 +2,10 @@
 // functions.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "base/process_id.h"
 #include "proto/shirabe/v1/experiment.pb.h"
@@ -31,5 +34,23 @@ std::string ShortAssignments(const google::protobuf::RepeatedPtrField<v1::Assign
 std::string ActorWords(const v1::Actor& actor);
 // process 4711 on a; the text as it is where it is no process.
 std::string HolderWords(const std::string& holder);
+
+// The objective of a trial as people see it: once it has ended, what counts; while it runs, what
+// its metrics come to so far. Pure functions.
+
+// The objective, then the additional metrics, each once.
+std::vector<std::string> MetricNames(const v1::Experiment& experiment);
+
+struct ShownValue {
+  double value = 0;
+  int64_t step = 0;
+};
+
+// nullopt where no finite value was seen.
+std::optional<ShownValue> ShownObjective(const v1::Experiment& experiment, const v1::Trial& trial);
+
+// The value of any metric by the strategy of the experiment: min, max or latest.
+std::optional<ShownValue> ShownMetric(const v1::Experiment& experiment, const v1::Trial& trial,
+                                      const std::string& metric);
 
 }  // namespace shirabe::client

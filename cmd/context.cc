@@ -14,7 +14,7 @@
 #include "client/remote_client.h"
 #include "cmd/cluster_door.h"
 #include "cmd/terminal.h"
-#include "trial/gpus.h"
+#include "trial/local/gpus.h"
 
 namespace shirabe::cmd {
 namespace {

@@ -11,11 +11,11 @@
 #include "base/clock.h"
 #include "base/names.h"
 #include "base/status.h"
-#include "client/contexts.h"
 #include "client/local_client.h"
-#include "client/rows.h"
-#include "client/view.h"
+#include "cmd/contexts.h"
 #include "cmd/options.h"
+#include "view/rows.h"
+#include "view/view.h"
 
 namespace shirabe::cmd {
 

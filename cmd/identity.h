@@ -9,6 +9,8 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "kube/client.h"
+#include "kube/reviewer.h"
+#include "service/common/auth.h"
 #include "service/server.h"
 
 namespace shirabe::cmd {
@@ -34,5 +36,14 @@ StatusOr<Identity> LoadIdentity(const IdentityOptions& options);
 
 // shirabe.NS.svc:7450 → shirabe.NS.svc, shirabe.NS, shirabe, localhost, 127.0.0.1, …
 std::vector<std::string> NamesOfServer(const std::string& advertised);
+
+// Whom a cluster knows, as callers of a server: what they may do to Experiments by its RBAC, they
+// may do here. Used by `controller`.
+
+// Of tokens for the doors of Shirabe.
+inline constexpr char kAudience[] = "shirabe";
+
+// The reviewer outlives what it introduces.
+service::Tokens::Introduce PeopleOf(kube::Reviewer* reviewer);
 
 }  // namespace shirabe::cmd

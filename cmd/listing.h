@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include "client/rows.h"
-#include "client/table.h"
-#include "client/view.h"
 #include "cmd/context.h"
 #include "cmd/terminal.h"
+#include "view/rows.h"
+#include "view/table.h"
+#include "view/view.h"
 
 namespace shirabe::cmd {
 

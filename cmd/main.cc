@@ -4,10 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "base/did_you_mean.h"
-#include "base/memory.h"
+#include "base/process_id.h"
+#include "base/text/did_you_mean.h"
 #include "cmd/cluster_door.h"
-#include "cmd/exit_code.h"
 #include "cmd/options.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"

@@ -13,10 +13,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "base/did_you_mean.h"
-#include "base/number.h"
+#include "base/text/did_you_mean.h"
+#include "base/text/number.h"
 
 namespace shirabe::cmd {
+
 namespace {
 
 constexpr char kUsagePayload[] = "shirabe/usage";
@@ -239,5 +240,17 @@ Status AsUsage(const Status& status) {
 }
 
 bool IsUsage(const Status& status) { return status.GetPayload(kUsagePayload).has_value(); }
+
+StatusOr<absl::Duration> ParseDurationOr(const std::string& option, const std::string& text,
+                                         absl::Duration otherwise) {
+  if (text.empty()) return otherwise;
+  absl::Duration duration;
+  const bool bare = ParseNumber(text).has_value();
+  if (absl::ParseDuration(bare ? text + "s" : text, &duration) &&
+      duration >= absl::ZeroDuration()) {
+    return duration;
+  }
+  return UsageError(option + " " + text + " is no duration: write 30s, 10m or 2h");
+}
 
 }  // namespace shirabe::cmd

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "base/status.h"
 
 namespace shirabe::cmd {
@@ -59,5 +60,12 @@ Status UsageError(const std::string& message);
 // The same status as a usage error, if it is kInvalidArgument.
 Status AsUsage(const Status& status);
 bool IsUsage(const Status& status);
+
+// Durations as people write them: 30s, 10m, 1h30m; a bare number is seconds. Called by the verbs
+// that wait. A pure function.
+
+// `otherwise` for "". A usage error, naming the option, for what is no duration of at least zero.
+StatusOr<absl::Duration> ParseDurationOr(const std::string& option, const std::string& text,
+                                         absl::Duration otherwise);
 
 }  // namespace shirabe::cmd

@@ -4,9 +4,9 @@
 
 #include "base/file.h"
 #include "base/process_id.h"
-#include "client/view.h"
-#include "suggestion/remote_table.h"
+#include "suggestion/remote/remote_table.h"
 #include "trial/host_paths.h"
+#include "view/view.h"
 
 namespace shirabe::cmd {
 

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "cmd/terminal.h"
-#include "experiment/nodes.h"
+#include "experiment/spec/nodes.h"
 
 namespace shirabe::cmd {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 #include "cmd/context.h"
-#include "experiment/spec.h"
+#include "experiment/spec/spec.h"
 
 namespace shirabe::cmd {
 

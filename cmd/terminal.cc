@@ -11,7 +11,10 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "cmd/options.h"
+
 namespace shirabe::cmd {
+
 namespace {
 
 constexpr int kUsualWidth = 80;
@@ -135,6 +138,24 @@ int Interrupts::Wait(absl::Duration time) {
   signalfd_siginfo info;
   while (read(fd_, &info, sizeof info) == sizeof info) ++count_;
   return count_;
+}
+
+int ExitCodeOf(const Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kOk: return kOk;
+    case absl::StatusCode::kInvalidArgument: return IsUsage(status) ? kUsage : kInvalidSpec;
+    case absl::StatusCode::kNotFound: return kMissing;
+    case absl::StatusCode::kAlreadyExists:
+    case absl::StatusCode::kAborted:
+    case absl::StatusCode::kFailedPrecondition: return kConflict;
+    case absl::StatusCode::kPermissionDenied:
+    case absl::StatusCode::kUnauthenticated: return kDenied;
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kResourceExhausted: return kUnreachable;
+    case absl::StatusCode::kDeadlineExceeded: return kTimedOut;
+    case absl::StatusCode::kCancelled: return kInterrupted;
+    default: return kFailure;
+  }
 }
 
 }  // namespace shirabe::cmd

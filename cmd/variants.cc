@@ -2,8 +2,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/table.h"
 #include "cmd/terminal.h"
+#include "view/table.h"
 
 namespace shirabe::cmd {
 namespace {

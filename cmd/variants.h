@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "base/status.h"
-#include "client/variants.h"
-#include "client/view.h"
 #include "cmd/context.h"
+#include "view/variants.h"
+#include "view/view.h"
 
 namespace shirabe::cmd {
 

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "client/client.h"
-#include "crd/presence.h"
+#include "crd/trial_window.h"
 #include "kube/cache.h"
 #include "kube/client.h"
 #include "trial/background.h"

@@ -5,17 +5,16 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/rng.h"
-#include "base/timestamp.h"
-#include "crd/actors.h"
 #include "crd/admission.h"
 #include "crd/event_feed.h"
 #include "crd/objects.h"
 #include "crd/status.h"
 #include "experiment/request.h"
 #include "experiment/submit.h"
-#include "trial/kubernetes_volume.h"
+#include "trial/kubernetes/kubernetes_volume.h"
 
 namespace shirabe::crd {
 namespace {

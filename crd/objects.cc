@@ -1,5 +1,7 @@
 #include "crd/objects.h"
 
+#include "crd/definitions.h"
+
 namespace shirabe::crd {
 
 using kube::Json;
@@ -21,6 +23,13 @@ ExperimentKey KeyOfObject(const Json& object) { return {NamespaceOf(object), Nam
 
 std::string MicroTime(absl::Time time) {
   return absl::FormatTime("%Y-%m-%dT%H:%M:%E6SZ", time, absl::UTCTimeZone());
+}
+
+StatusOr<Ownership> OwnerOfDefinitions(kube::Client& kube) {
+  const auto definition = kube.Get({DefinitionsResource(), "", "experiments.kubeflow.org"});
+  if (absl::IsNotFound(definition.status())) return Ownership::kAbsent;
+  RETURN_IF_ERROR(definition.status());
+  return LabelOf(*definition, kPartOfLabel) == kPartOf ? Ownership::kOurs : Ownership::kForeign;
 }
 
 }  // namespace shirabe::crd

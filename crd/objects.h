@@ -6,6 +6,7 @@
 
 #include "absl/time/time.h"
 #include "base/names.h"
+#include "base/status.h"
 #include "kube/client.h"
 #include "kube/object.h"
 
@@ -42,5 +43,16 @@ ExperimentKey KeyOfObject(const kube::Json& object);
 
 // RFC 3339 with microseconds, as events have it.
 std::string MicroTime(absl::Time time);
+
+// Whose the custom resource definitions of the cluster are.
+
+enum class Ownership {
+  kOurs,
+  kForeign,  // another project's, as Katib's: only what is labelled for us is taken up
+  kAbsent,
+};
+
+// kPermissionDenied where they may not be read: then whose they are is not known.
+StatusOr<Ownership> OwnerOfDefinitions(kube::Client& kube);
 
 }  // namespace shirabe::crd

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/names.h"
-#include "base/number.h"
-#include "base/timestamp.h"
+#include "base/text/number.h"
 #include "crd/objects.h"
-#include "experiment/print.h"
+#include "experiment/spec/print.h"
 #include "experiment/submit.h"
 #include "trial/template.h"
 

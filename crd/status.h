@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "client/view.h"
 #include "kube/client.h"
 #include "proto/shirabe/v1/experiment.pb.h"
 #include "proto/shirabe/v1/records.pb.h"
+#include "view/view.h"
 
 namespace shirabe::crd {
 

@@ -12,7 +12,6 @@
 #include "base/log.h"
 #include "crd/experiment_sync.h"
 #include "crd/objects.h"
-#include "crd/ownership.h"
 #include "crd/work_queue.h"
 #include "experiment/submit.h"
 

@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "crd/context.h"
-#include "crd/presence.h"
 #include "crd/trial_window.h"
 
 namespace shirabe::crd {

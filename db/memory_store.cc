@@ -11,8 +11,6 @@
 
 #include "base/clock.h"
 #include "db/bulk.h"
-#include "db/change_signal.h"
-#include "db/memory_leases.h"
 #include "db/memory_rows.h"
 #include "db/rules.h"
 #include "db/store.h"

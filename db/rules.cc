@@ -3,13 +3,28 @@
 #include <algorithm>
 #include <tuple>
 
+#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
-#include "db/lease_lost.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
 
 namespace shirabe::db {
+
+namespace {
+
+constexpr char kType[] = "shirabe.dev/lease-lost";
+
+}  // namespace
+
+Status LeaseLostError(const std::string& message) {
+  Status status = absl::FailedPreconditionError(message);
+  status.SetPayload(kType, absl::Cord());
+  return status;
+}
+
+bool IsLeaseLost(const Status& status) { return status.GetPayload(kType).has_value(); }
+
 namespace {
 
 using google::protobuf::FieldDescriptor;

@@ -10,9 +10,13 @@
 
 #include <cstdint>
 #include <string>
+#include <type_traits>
 #include <vector>
 
+#include "base/status.h"
+#include "base/text/message_check.h"
 #include "db/store.h"
+#include "proto/shirabe/v1/experiment.pb.h"
 
 namespace shirabe::db {
 
@@ -25,7 +29,7 @@ Status ValidateBatch(const Batch& batch);
 // no owner who could be overtaken.
 bool Creates(const Batch& batch);
 
-// IsLeaseLost (db/lease_lost.h), naming the holder, if the batch writes what only the holder may
+// IsLeaseLost (db/rules.h), naming the holder, if the batch writes what only the holder may
 // write and was not written under the present epoch.
 Status CheckEpoch(const Batch& batch, const v1::Lease& lease);
 
@@ -83,5 +87,26 @@ bool IsOpen(const v1::Attempt& attempt);
 // False once there are enough: then no part of a Commit is in the list without its rest. A first
 // Commit that is larger than the limit is taken whole, so that a reader always gets on.
 bool AddChange(const Change& change, int64_t limit, std::vector<Change>* changes);
+
+// "This experiment is not yours any more": the one error that makes an owner let an experiment go.
+// Said by the check of a write's epoch (db/rules.h) and by whoever compares a lease with his own;
+// recognised by what the status carries and not by its code, which a file or a call may also give.
+// Pure functions.
+
+// kFailedPrecondition, for callers who only show it.
+Status LeaseLostError(const std::string& message);
+// Also of one that Prefix has put words before.
+bool IsLeaseLost(const Status& status);
+
+// What the stores ask of a record that they have read, beside that it is a message. Pure functions.
+
+// kUnimplemented where a newer version wrote values into it that this one does not know. Not of
+// experiments: those of everybody are listed together, and one must not hide the others; they are
+// looked at when they are loaded to be run.
+template <class Record>
+Status CheckRecord(const Record& record) {
+  if constexpr (std::is_same_v<Record, v1::Experiment>) return absl::OkStatus();
+  return CheckEnums(record);
+}
 
 }  // namespace shirabe::db

@@ -27,9 +27,11 @@
 // contradicts itself; an address that is not a database of ours).
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -204,5 +206,27 @@ struct StoreInfo {
 // "sqlite:PATH", "postgres://USER@HOST:PORT/DATABASE", "memory:". kInvalidArgument, naming the
 // schemes, for any other.
 StatusOr<std::unique_ptr<Store>> Open(const std::string& address, bool read_only = false);
+
+// How the threads of one process learn that their store has a newer Commit. Held by each store:
+// whoever commits raises the signal, whoever follows the feed waits for it. Thread-safe; must
+// outlive those who wait.
+
+class ChangeSignal {
+ public:
+  // There is a Commit with this revision. An older one than is known changes nothing.
+  void Raise(int64_t revision);
+  // Until it was raised above `after`, or `timeout` has passed. Returns the newest revision known.
+  int64_t Await(int64_t after, absl::Duration timeout);
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable raised_;
+  int64_t newest_ = 0;
+};
+
+// Store::AwaitChange for a store that other processes write as well, who raise no signal here: it
+// asks for the revision ten times a second, and at once when `signal` is raised.
+StatusOr<int64_t> AwaitByAsking(Store* store, ChangeSignal* signal, int64_t after,
+                                absl::Duration timeout);
 
 }  // namespace shirabe::db

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "experiment/objective.h"
+#include "experiment/spec/objective.h"
 
 namespace shirabe::experiment {
 namespace {

@@ -9,11 +9,9 @@
 #include <vector>
 
 #include "base/log.h"
-#include "db/lease_lost.h"
+#include "db/rules.h"
 #include "experiment/due_queue.h"
-#include "experiment/intent_follower.h"
 #include "experiment/leases.h"
-#include "experiment/queue_entry.h"
 #include "experiment/reconciler.h"
 #include "experiment/room.h"
 #include "experiment/submit.h"

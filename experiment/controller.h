@@ -14,7 +14,7 @@
 #include "base/status.h"
 #include "db/store.h"
 #include "experiment/inbox.h"
-#include "experiment/limits.h"
+#include "experiment/spec/limits.h"
 #include "trial/executor.h"
 
 namespace shirabe::experiment {

@@ -2,11 +2,14 @@
 // the trial's observation, all of which are committed together.
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/status.h"
 #include "db/store.h"
+#include "experiment/live.h"
 #include "experiment/state.h"
 #include "metrics/collector.h"
 
@@ -33,5 +36,24 @@ Status Supersede(State& state, Live& live, const v1::Checkpoint* resumed, db::St
 // The objective at this step, or the last one before it; nullopt if there is none, or no number.
 StatusOr<std::optional<double>> ObjectiveAt(State& state, const Live& live, int64_t step,
                                             db::Store& store);
+
+// Keeps the logs of running attempts from filling the disk. They are shortened by whoever reads
+// them, because nobody else knows what may go: what a collector has read, once its cursor is in the
+// store, is never looked at again but by people. Made for one pass (pass.h), and used by it alone.
+
+class LogTrims {
+ public:
+  // After each look at what an attempt wrote: if its log is long, it will be shortened.
+  void Note(Live& live, const metrics::Source& source);
+  // Once the pass has committed.
+  void Run() const;
+
+ private:
+  struct LongLog {
+    std::string path, root;
+    int64_t read = 0;  // how far
+  };
+  std::vector<LongLog> logs_;
+};
 
 }  // namespace shirabe::experiment

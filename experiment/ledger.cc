@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/timestamp.h"
+#include "base/clock.h"
 #include "experiment/policy.h"
 
 namespace shirabe::experiment {

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_format.h"
 #include "base/log.h"
-#include "experiment/asks.h"
+#include "experiment/inbox.h"
 #include "experiment/ingest.h"
 #include "experiment/request.h"
 #include "experiment/submit.h"

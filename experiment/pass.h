@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "experiment/ingest.h"
 #include "experiment/ledger.h"
-#include "experiment/log_trims.h"
 #include "experiment/pass_mode.h"
 #include "experiment/plan.h"
 #include "experiment/policy.h"

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "db/bulk.h"
-#include "db/lease_lost.h"
+#include "db/rules.h"
 #include "experiment/pass.h"
 #include "experiment/plan.h"
 #include "experiment/request.h"

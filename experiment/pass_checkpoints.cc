@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
-#include "base/number.h"
 #include "base/printable.h"
+#include "base/text/number.h"
 #include "experiment/checkpoints.h"
 #include "experiment/ingest.h"
 #include "experiment/pass.h"

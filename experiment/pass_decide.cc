@@ -3,10 +3,10 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
-#include "experiment/asks.h"
+#include "experiment/inbox.h"
 #include "experiment/pass.h"
 #include "experiment/request.h"
-#include "experiment/spec.h"
+#include "experiment/spec/spec.h"
 #include "experiment/submit.h"
 
 namespace shirabe::experiment {

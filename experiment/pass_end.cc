@@ -5,9 +5,9 @@
 #include "absl/strings/str_format.h"
 #include "base/beneath.h"
 #include "base/printable.h"
-#include "experiment/objective.h"
 #include "experiment/pass.h"
 #include "experiment/request.h"
+#include "experiment/spec/objective.h"
 
 namespace shirabe::experiment {
 namespace {

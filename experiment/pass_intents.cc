@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/number.h"
-#include "experiment/asks.h"
+#include "base/text/number.h"
+#include "experiment/inbox.h"
 #include "experiment/pass.h"
 #include "experiment/submit.h"
 

@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "absl/strings/str_format.h"
-#include "base/number.h"
+#include "base/clock.h"
 #include "base/status.h"
-#include "base/timestamp.h"
-#include "experiment/objective.h"
+#include "base/text/number.h"
 #include "experiment/policy.h"
+#include "experiment/spec/objective.h"
 #include "experiment/submit.h"
 
 namespace shirabe::experiment {

@@ -9,7 +9,7 @@
 
 #include "absl/time/time.h"
 #include "experiment/ledger.h"
-#include "experiment/limits.h"
+#include "experiment/spec/limits.h"
 #include "proto/shirabe/v1/experiment.pb.h"
 #include "proto/shirabe/v1/records.pb.h"
 

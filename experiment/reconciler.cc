@@ -1,7 +1,7 @@
 #include "experiment/reconciler.h"
 
 #include "base/log.h"
-#include "db/lease_lost.h"
+#include "db/rules.h"
 #include "experiment/checkpoints.h"
 #include "experiment/pass.h"
 

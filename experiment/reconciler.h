@@ -20,11 +20,10 @@
 #include "base/status.h"
 #include "db/store.h"
 #include "experiment/inbox.h"
-#include "experiment/limits.h"
 #include "experiment/proposer.h"
 #include "experiment/room.h"
+#include "experiment/spec/limits.h"
 #include "experiment/state.h"
-#include "trial/asked.h"
 #include "trial/executor.h"
 
 namespace shirabe::experiment {

@@ -4,12 +4,12 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_replace.h"
-#include "base/number.h"
 #include "base/rng.h"
-#include "experiment/objective.h"
+#include "base/text/number.h"
 #include "experiment/plan.h"
 #include "experiment/policy.h"
-#include "trial/pod_paths.h"
+#include "experiment/spec/objective.h"
+#include "trial/pod/pod_paths.h"
 #include "trial/template.h"
 
 namespace shirabe::experiment {

@@ -3,11 +3,11 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/message_check.h"
-#include "base/number.h"
+#include "base/text/message_check.h"
+#include "base/text/number.h"
 #include "experiment/ledger.h"
-#include "experiment/objective.h"
-#include "experiment/problem.h"
+#include "experiment/spec/objective.h"
+#include "experiment/spec/problem.h"
 #include "experiment/submit.h"
 
 namespace shirabe::experiment {

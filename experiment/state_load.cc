@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "experiment/objective.h"
-#include "experiment/problem.h"
+#include "experiment/spec/objective.h"
+#include "experiment/spec/problem.h"
 #include "experiment/state.h"
 #include "experiment/warm_start.h"
 

@@ -5,12 +5,12 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
-#include "base/number.h"
 #include "base/rng.h"
+#include "base/text/number.h"
 #include "db/bulk.h"
 #include "db/rules.h"
-#include "experiment/limits.h"
-#include "experiment/spec.h"
+#include "experiment/spec/limits.h"
+#include "experiment/spec/spec.h"
 #include "experiment/warm_start.h"
 
 namespace shirabe::experiment {

@@ -6,8 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/clock.h"
-#include "base/did_you_mean.h"
-#include "experiment/objective.h"
+#include "base/text/did_you_mean.h"
+#include "experiment/spec/objective.h"
 #include "experiment/submit.h"
 
 namespace shirabe::experiment {

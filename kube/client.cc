@@ -6,11 +6,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/json_text.h"
+#include "base/text/json_text.h"
 #include "kube/errors.h"
 #include "kube/transport.h"
 #include "kube/url.h"
-#include "kube/watch_lines.h"
 
 namespace shirabe::kube {
 namespace {

@@ -28,10 +28,10 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/status.h"
+#include "kube/client_options.h"
 #include "kube/config.h"
 #include "kube/object.h"
-#include "kube/request_counts.h"
-#include "kube/resource.h"
+#include "kube/url.h"
 
 namespace shirabe::kube {
 

@@ -3,6 +3,7 @@
 // once when `stop` is asked for. One thread at a time.
 #pragma once
 
+#include <boost/asio/ssl/context.hpp>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -14,6 +15,7 @@
 
 #include "absl/time/time.h"
 #include "base/status.h"
+#include "kube/config.h"
 #include "kube/url.h"
 
 namespace boost::asio::ssl {
@@ -76,5 +78,13 @@ class Connection {
   // Whether another exchange may be tried: the last one is over, and the server has not hung up.
   virtual bool reusable() = 0;
 };
+
+// What TLS needs to know of an API server and of us. Called by kube/transport.cc.
+
+// For connections to the server of this configuration, as the client that the PEM texts say ("" =
+// none). kInvalidArgument, naming the field, for what is no certificate or key.
+StatusOr<std::unique_ptr<boost::asio::ssl::context>> MakeTls(const Config& config,
+                                                             const std::string& certificate,
+                                                             const std::string& key);
 
 }  // namespace shirabe::kube

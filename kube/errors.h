@@ -1,9 +1,12 @@
 // What a Status object of the API server means, as client.h lists it. Pure functions.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <string_view>
 
 #include "base/status.h"
+#include "kube/client.h"
 #include "kube/connection.h"
 #include "kube/object.h"
 
@@ -13,5 +16,27 @@ namespace shirabe::kube {
 Status ToStatus(const std::string& what, const HttpAnswer& answer);
 // Of a Status object; also for the ERROR event of a watch.
 Status ToStatus(const std::string& what, int http_status, const Json& status);
+
+// The body of a watch, which is one JSON object a line, as events. Called by client.cc; one thread.
+
+class WatchLines {
+ public:
+  WatchLines(std::string what, const std::function<void(const WatchEvent&)>& sink)
+      : what_(std::move(what)), sink_(sink) {}
+
+  // Tells the events that are complete. False once the watch cannot go on; status() says why.
+  bool Add(std::string_view piece);
+  // The body has ended: not OK if it did so inside a line.
+  Status End();
+  const Status& status() const { return status_; }
+
+ private:
+  void Decode(std::string_view line);
+
+  const std::string what_;
+  const std::function<void(const WatchEvent&)>& sink_;
+  std::string line_;  // not complete yet
+  Status status_;
+};
 
 }  // namespace shirabe::kube

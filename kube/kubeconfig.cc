@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/file.h"
-#include "base/yaml_tree.h"
+#include "base/text/yaml_tree.h"
 #include "kube/config.h"
 
 namespace shirabe::kube {

@@ -1,6 +1,11 @@
 #include "kube/namespaces.h"
 
+#include <arpa/inet.h>
+
+#include "absl/strings/str_cat.h"
+
 namespace shirabe::kube {
+
 namespace {
 
 const Resource kNamespaces{"", "v1", "namespaces", "Namespace", /*namespaced=*/false};
@@ -33,6 +38,79 @@ StatusOr<std::string> Namespaces::Uid(const std::string& name) {
       object.ok() ? StatusOr<std::string>(UidOf(*object)) : object.status();
   if (IsKnown(answer) || !IsKnown(entry.answer)) entry.answer = answer;
   return entry.answer;
+}
+
+namespace {
+
+constexpr absl::Duration kFoundStands = absl::Seconds(5);
+constexpr absl::Duration kMissingStands = absl::Seconds(2);
+constexpr size_t kMaxKeptPods = 4096;
+constexpr RateLimits kTurns{.requests_per_second = 20, .burst = 100};
+
+bool IsAddress(const std::string& text) {
+  in6_addr bytes;
+  return inet_pton(AF_INET, text.c_str(), &bytes) == 1 ||
+         inet_pton(AF_INET6, text.c_str(), &bytes) == 1;
+}
+
+// Whether the address is that of this pod alone, now.
+bool Holds(const Json& pod, const std::string& address) {
+  const Json* shared = FindAt(pod, {"spec", "hostNetwork"});
+  const std::string phase = TextAt(pod, {"status", "phase"});
+  return TextAt(pod, {"status", "podIP"}) == address && phase != "Succeeded" && phase != "Failed" &&
+         (shared == nullptr || *shared != true);
+}
+
+}  // namespace
+
+PodFinder::PodFinder(Client* client, Clock* clock)
+    : client_(client), clock_(clock), limiter_(kTurns, clock) {}
+
+StatusOr<std::string> PodFinder::NamespaceOf(const std::string& address) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = kept_.find(address);
+    if (found != kept_.end() && found->second.second > clock_->Monotonic()) {
+      return found->second.first;
+    }
+  }
+  if (!limiter_.Take("").ok()) {
+    return absl::UnavailableError("too many unknown addresses call: try again in a second");
+  }
+  StatusOr<std::string> answer = Ask(address);
+  if (!answer.ok() && !absl::IsPermissionDenied(answer.status())) return answer;
+  const absl::Duration until = clock_->Monotonic() + (answer.ok() ? kFoundStands : kMissingStands);
+  const std::lock_guard lock(mutex_);
+  if (kept_.size() >= kMaxKeptPods) kept_.clear();
+  kept_.insert_or_assign(address, std::pair(answer, until));
+  return answer;
+}
+
+StatusOr<std::string> PodFinder::Ask(const std::string& address) {
+  const Status nobody = absl::PermissionDeniedError(
+      absl::StrCat("no running pod has the address ", address,
+                   ", so that its namespace is not known: call from a pod, or with a token at the ",
+                   "address of --grpc"));
+  if (!IsAddress(address)) return nobody;
+  Query query;
+  query.resource = {"", "v1", "pods", "Pod"};
+  query.field_selector = "status.podIP=" + address;
+  const auto pods = client_->List(query);
+  if (!pods.ok()) {
+    return absl::UnavailableError("the cluster cannot be asked whose address " + address +
+                                  " is: " + Message(pods.status()));
+  }
+  std::string ns;
+  const Json* items = FindAt(*pods, {"items"});
+  if (items == nullptr || !items->is_array()) return nobody;
+  for (const Json& pod : *items) {
+    if (!Holds(pod, address)) continue;
+    const std::string its = TextAt(pod, {"metadata", "namespace"});
+    if (!ns.empty() && ns != its) return nobody;
+    ns = its;
+  }
+  if (ns.empty()) return nobody;
+  return ns;
 }
 
 }  // namespace shirabe::kube

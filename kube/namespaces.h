@@ -6,8 +6,11 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <utility>
 
+#include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/quota.h"
 #include "kube/client.h"
 
 namespace shirabe::kube {
@@ -31,6 +34,30 @@ class Namespaces {
   Clock* const clock_;
   std::mutex mutex_;
   std::map<std::string, Entry> entries_;  // guarded by mutex_
+};
+
+// Which namespace a caller without a token is of, by the address that he calls from: that of the
+// one pod that has this address. Asked of the API server and kept for seconds, since addresses are
+// given out again. Pods of a node's own network share its address with whatever else runs there,
+// so they are nobody's. Made by the controller. Thread-safe; calls block.
+
+class PodFinder {
+ public:
+  // Both outlive it.
+  PodFinder(Client* client, Clock* clock);
+
+  // kPermissionDenied for an address that is no running pod's; kUnavailable if the API server
+  // cannot be asked, or too many unknown addresses call.
+  StatusOr<std::string> NamespaceOf(const std::string& address);
+
+ private:
+  StatusOr<std::string> Ask(const std::string& address);
+
+  Client* const client_;
+  Clock* const clock_;
+  RateLimiter limiter_;
+  std::mutex mutex_;
+  std::map<std::string, std::pair<StatusOr<std::string>, absl::Duration>> kept_;  // and until when
 };
 
 }  // namespace shirabe::kube

@@ -13,7 +13,7 @@
 
 #include "absl/time/time.h"
 #include "base/clock.h"
-#include "base/rate_limiter.h"
+#include "base/quota.h"
 #include "kube/client.h"
 
 namespace shirabe::kube {

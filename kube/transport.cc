@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "kube/tls.h"
+#include "kube/connection.h"
 
 namespace shirabe::kube {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "metrics/describe.h"
+#include "metrics/collection.h"
 #include "metrics/journal.h"
 #include "metrics/tail.h"
 

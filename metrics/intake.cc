@@ -7,6 +7,7 @@
 #include "metrics/text.h"
 
 namespace shirabe::metrics {
+
 namespace {
 
 constexpr int64_t kMaxBytes = 4 << 20;
@@ -104,6 +105,19 @@ bool Intake::Full() const { return collected_.points.size() >= kMaxPoints; }
 Collected Intake::Finish() {
   ordinals_.Save(collected_.cursor);
   return std::move(collected_);
+}
+
+Ordinals::Ordinals(const std::vector<std::string>& metrics, const v1::CollectorCursor& cursor) {
+  for (const std::string& metric : metrics) {
+    const auto found = cursor.counts().find(metric);
+    counts_[metric] = found == cursor.counts().end() ? 0 : found->second;
+  }
+}
+
+void Ordinals::Save(v1::CollectorCursor& cursor) const {
+  for (const auto& [metric, count] : counts_) {
+    if (count != 0) (*cursor.mutable_counts())[metric] = count;
+  }
 }
 
 }  // namespace shirabe::metrics

@@ -8,7 +8,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
-#include "base/number.h"
+#include "base/text/number.h"
 #include "metrics/text.h"
 
 namespace shirabe::metrics {

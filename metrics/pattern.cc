@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/number.h"
+#include "base/text/number.h"
 #include "metrics/text.h"
 
 namespace shirabe::metrics {

@@ -10,12 +10,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/timestamp.h"
-#include "metrics/follow.h"
+#include "base/clock.h"
 #include "metrics/journal.h"
+#include "metrics/tail.h"
 #include "metrics/text.h"
 #include "metrics/tf_event.h"
-#include "metrics/tf_record.h"
 
 namespace shirabe::metrics {
 namespace {

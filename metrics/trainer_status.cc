@@ -6,8 +6,8 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "base/json_text.h"
-#include "base/number.h"
+#include "base/text/json_text.h"
+#include "base/text/number.h"
 #include "metrics/parse.h"
 #include "metrics/text.h"
 

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "client/local_client.h"
-#include "service/auth.h"
+#include "service/common/auth.h"
 
 namespace shirabe::service {
 

@@ -18,7 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/beneath.h"
 #include "base/file.h"
-#include "base/number.h"
+#include "base/text/number.h"
 #include "metrics/trainer_status.h"
 
 namespace shirabe::sidecar {

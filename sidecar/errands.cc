@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/beneath.h"
-#include "base/json_text.h"
+#include "base/clock.h"
 #include "base/log.h"
-#include "base/timestamp.h"
+#include "base/text/json_text.h"
 #include "trial/control.h"
 
 namespace shirabe::sidecar {

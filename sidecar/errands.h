@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "proto/shirabe/v1/pod.pb.h"
 #include "trial/background.h"
-#include "trial/checkpoint.h"
+#include "trial/checkpoint/checkpoint.h"
 
 namespace shirabe::sidecar {
 

@@ -2,13 +2,14 @@
 // start of each of them; a value.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "base/names.h"
 #include "base/status.h"
 #include "proto/shirabe/v1/pod.pb.h"
 #include "trial/attempt.h"
-#include "trial/pod_paths.h"
+#include "trial/pod/pod_paths.h"
 
 namespace shirabe::sidecar {
 
@@ -28,5 +29,16 @@ StatusOr<Pod> ReadPod(const std::string& json, const std::string& root);
 // A message as a JSON file, and back.
 Status WriteMessage(const std::string& path, const google::protobuf::Message& message);
 Status ReadMessage(const std::string& path, google::protobuf::Message& message);
+
+// The program beside us, seen through what its supervisor leaves in the pod's run folder: it is in
+// another container, so that no process of it can be seen. Stateless.
+
+struct Program {
+  bool started = false;                 // its supervisor has published itself
+  bool ended = false;                   // nothing more will come of it
+  std::optional<v1::ProgramExit> exit;  // how, unless its supervisor was killed as well
+};
+
+Program LookAtProgram(const Pod& pod);
 
 }  // namespace shirabe::sidecar

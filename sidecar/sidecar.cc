@@ -10,19 +10,38 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/rng.h"
-#include "base/timestamp.h"
 #include "sidecar/door.h"
 #include "sidecar/errands.h"
 #include "sidecar/outbox.h"
-#include "sidecar/program.h"
-#include "sidecar/scrape.h"
-#include "trial/checkpoint_keeper.h"
-#include "trial/last_words.h"
+#include "sidecar/pod.h"
+#include "trial/checkpoint/checkpoint_keeper.h"
+#include "trial/pod/last_words.h"
 
 namespace shirabe::sidecar {
+
+Scrape::Scrape(const Pod& pod) {
+  source_.spec = pod.config.collector();
+  source_.metrics = {pod.config.metrics().begin(), pod.config.metrics().end()};
+  source_.scrapes_file = pod.paths.scrapes_file;
+  if (source_.spec.collector().kind() != v1::PROMETHEUS_METRIC) return;
+  auto collector = metrics::CreateCollector(source_.spec);
+  if (!collector.ok()) trouble_ = Message(collector.status());
+  if (collector.ok()) collector_ = *std::move(collector);
+}
+
+void Scrape::Tick(bool ended) {
+  if (collector_ == nullptr) return;
+  source_.ended = ended;
+  // What it reads is of no interest here: the server reads its copy. Asking is a part of it.
+  const auto collected = collector_->Collect(source_, v1::CollectorCursor());
+  trouble_ = Message(collected.status());
+  if (ended) collector_ = nullptr;
+}
+
 namespace {
 
 constexpr std::chrono::milliseconds kTick(250);

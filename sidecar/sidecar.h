@@ -4,15 +4,17 @@
 // moment, its successor asks the server how much it has and goes on there.
 //
 // The program never waits for it. If the server is away, nothing is lost as long as the pod lives;
-// when the pod's grace is nearly over, what was not sent is printed (trial/last_words.h).
+// when the pod's grace is nearly over, what was not sent is printed (trial/pod/last_words.h).
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <stop_token>
 #include <string>
 
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "metrics/collector.h"
 #include "sidecar/link.h"
 #include "sidecar/pod.h"
 
@@ -35,5 +37,22 @@ void RunSidecar(const SidecarOptions& options, std::stop_token stop);
 // `shirabe pod stop`: tells the sidecar of this pod that the pod is about to end, so that it sends
 // more often.
 Status AnnounceStop(const Pod& pod);
+
+// Asks the program for the metrics that it serves (Katib's PrometheusMetric), here in its pod,
+// where its address is 127.0.0.1; what was heard goes to the scrapes file, which is sent like the
+// others. Nothing for other collectors. Used by the sidecar's thread.
+
+class Scrape {
+ public:
+  explicit Scrape(const Pod& pod);
+  // To be called at least once in a few seconds; with `ended`, nothing is written any more.
+  void Tick(bool ended);
+  const std::string& trouble() const { return trouble_; }
+
+ private:
+  std::unique_ptr<metrics::Collector> collector_;  // null = nothing to ask for
+  metrics::Source source_;
+  std::string trouble_;
+};
 
 }  // namespace shirabe::sidecar

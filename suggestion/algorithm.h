@@ -8,6 +8,7 @@
 // call at a time per object. Only one in another process (remote_algorithm.h) is less pure.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,10 +18,19 @@
 #include "base/registry.h"
 #include "base/rng.h"
 #include "suggestion/history.h"
-#include "suggestion/recommendation.h"
-#include "suggestion/space.h"
+#include "suggestion/space/space.h"
 
 namespace shirabe::suggestion {
+
+// The trial to use in the end, where the best result is not the best trial: of many noisy results
+// the best one is also the luckiest. Plain data.
+
+struct Recommendation {
+  int64_t trial = 0;     // index in the history; a completed one
+  double loss = 0;       // predicted there, without the noise of a single result
+  double deviation = 0;  // of that prediction, in the same unit
+  std::string reason;    // one line for people
+};
 
 inline constexpr size_t kMaxMemo = 64 << 10;
 

@@ -1,8 +1,11 @@
 #include "suggestion/history.h"
-#include "absl/strings/numbers.h"
 
+#include <algorithm>
 #include <cmath>
+#include <tuple>
 #include <utility>
+
+#include "absl/strings/numbers.h"
 
 namespace shirabe::suggestion {
 
@@ -57,6 +60,28 @@ std::optional<int64_t> History::number_label(int64_t index, const std::string& n
   int64_t number = 0;
   if (!text || !absl::SimpleAtoi(*text, &number) || number < 0) return std::nullopt;
   return number;
+}
+
+Ranking RankTrials(const History& history) {
+  Ranking ranking;
+  // Sorted by value rather than through the history: it is what a suggestion waits for.
+  std::vector<std::tuple<bool, int64_t, double, int64_t>> keys;
+  keys.reserve(history.size());
+  for (int64_t i = 0; i < history.size(); ++i) {
+    const TrialView& trial = history.trial(i);
+    if (trial.state == TrialState::kActive) {
+      ranking.pending.push_back(i);
+    } else if (trial.state == TrialState::kInfeasible || !std::isfinite(trial.loss)) {
+      ranking.failed.push_back(i);
+    } else {
+      const int64_t step = trial.early_stopped ? trial.last_step : 0;
+      keys.emplace_back(trial.early_stopped, ~step, trial.loss, i);  // ~: descending
+    }
+  }
+  std::sort(keys.begin(), keys.end());
+  ranking.ranked.reserve(keys.size());
+  for (const auto& key : keys) ranking.ranked.push_back(std::get<3>(key));
+  return ranking;
 }
 
 }  // namespace shirabe::suggestion

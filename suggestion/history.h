@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "suggestion/space.h"
+#include "suggestion/space/space.h"
 
 namespace shirabe::suggestion {
 
@@ -92,5 +92,22 @@ class History {
   int64_t next_ordinal_ = 0;
   std::shared_ptr<const std::vector<PriorTrial>> prior_;  // shared by copies; null = none
 };
+
+// The trials that have ended, best first: what the model-based and the evolutionary algorithms
+// learn from. Pure functions; any thread.
+
+struct Ranking {
+  // Indices into the history. First what completed, by loss; then what was stopped early, that
+  // which came furthest first, then by loss: a rule has stopped it because it was worse. Equals in
+  // the order of creation.
+  std::vector<int64_t> ranked;
+  // Infeasible, or with a loss that is no finite number: worse than everything above.
+  std::vector<int64_t> failed;
+  std::vector<int64_t> pending;
+
+  int64_t ended() const { return static_cast<int64_t>(ranked.size() + failed.size()); }
+};
+
+Ranking RankTrials(const History& history);
 
 }  // namespace shirabe::suggestion

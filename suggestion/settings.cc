@@ -9,8 +9,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/did_you_mean.h"
-#include "base/number.h"
+#include "base/text/did_you_mean.h"
+#include "base/text/number.h"
 
 namespace shirabe::suggestion {
 namespace {

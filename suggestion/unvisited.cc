@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 
 namespace shirabe::suggestion {
+
 namespace {
 
 constexpr int kDraws = 100;        // by the distributions, before anything else is tried
@@ -90,6 +91,30 @@ Proposal Unvisited::Finish(std::vector<Suggestion> suggestions) const {
     proposal.reason = absl::StrCat("all ", all.count, " points have been tried");
   }
   return proposal;
+}
+
+Start::Start(int axes) {
+  if (axes <= SobolSequence::kMaxDimensions) sobol_.emplace(axes);
+}
+
+std::optional<Suggestion> Start::Next(const Space& space, uint64_t ordinal, const Rng& root,
+                                      Unvisited& unvisited) const {
+  if (sobol_) {
+    Point point = space.FromUnit(sobol_->At(ordinal, root.seed()));
+    if (unvisited.Take(point)) {
+      return Suggestion{.point = std::move(point),
+                        .explanation = absl::StrCat("one of the first points, spread evenly: ",
+                                                    ordinal + 1, " of the Sobol sequence")};
+    }
+  }
+  return Anything(root.Fork(ordinal), unvisited, "one of the first points, at random");
+}
+
+std::optional<Suggestion> Start::Anything(Rng rng, Unvisited& unvisited,
+                                          const std::string& reason) {
+  std::optional<Point> point = unvisited.Draw(rng);
+  if (!point) return std::nullopt;
+  return Suggestion{.point = *std::move(point), .explanation = reason};
 }
 
 }  // namespace shirabe::suggestion

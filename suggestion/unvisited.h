@@ -15,6 +15,7 @@
 #include "base/rng.h"
 #include "suggestion/algorithm.h"
 #include "suggestion/history.h"
+#include "suggestion/sobol_sequence.h"
 
 namespace shirabe::suggestion {
 
@@ -40,6 +41,27 @@ class Unvisited {
 
   const History& history_;
   absl::flat_hash_set<uint64_t> taken_;  // Space::Key of this proposal's points
+};
+
+// The first points of an experiment, before an algorithm knows anything: those of a scrambled Sobol
+// sequence, which leave smaller gaps than random ones. Used by the algorithms that learn. Immutable
+// after it is made; any thread.
+
+class Start {
+ public:
+  explicit Start(int axes);
+
+  // Takes point `ordinal` of the experiment, or a random one where that has been tried. nullopt if
+  // `unvisited` has none left.
+  std::optional<Suggestion> Next(const Space& space, uint64_t ordinal, const Rng& root,
+                                 Unvisited& unvisited) const;
+
+  // For an algorithm that has nothing better: a random point, with the reason in words.
+  static std::optional<Suggestion> Anything(Rng rng, Unvisited& unvisited,
+                                            const std::string& reason);
+
+ private:
+  std::optional<SobolSequence> sobol_;  // none where there are more axes than it has dimensions
 };
 
 }  // namespace shirabe::suggestion

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/number.h"
+#include "base/text/number.h"
 #include "trial/template.h"
 #include "trial/template_pod.h"
 

@@ -2,7 +2,7 @@
 
 #include "base/beneath.h"
 #include "base/file.h"
-#include "base/json_text.h"
+#include "base/text/json_text.h"
 #include "nlohmann/json.hpp"
 
 namespace shirabe::trial {

@@ -3,17 +3,16 @@
 //   trials/<namespace>/<experiment>/<trial>/output/         shared by the trial's attempts
 //   trials/<namespace>/<experiment>/<trial>/<attempt>/      log, metrics.jsonl,
 //       hypertune.jsonl, scrapes.jsonl, params.json, control.json, checkpoints/, the supervisor's
-//       records pid and exit (trial/records.h), and reclaim once its machine is taken away
-//       (trial/reclaims.h)
+//       records pid and exit (trial/local/records.h), and reclaim once its machine is taken away
+//       (trial/local/reclaims.h)
 // Used by executors and by whoever shows or deletes those files. Thread-safe: no state but a path.
 //
-// Paths are made of validated keys only (base/keys.h). Doors refuse others with the reason; should
+// Paths are made of validated keys only (base/names.h). Doors refuse others with the reason; should
 // one be forgotten, what it asks for lies in a directory that is never there.
 #pragma once
 
 #include <string>
 
-#include "base/keys.h"
 #include "base/names.h"
 #include "base/status.h"
 #include "trial/executor.h"

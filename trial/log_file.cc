@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/beneath.h"
 #include "base/file.h"
-#include "base/number.h"
+#include "base/text/number.h"
 
 namespace shirabe::trial {
 namespace {

@@ -22,7 +22,7 @@ namespace shirabe::trial {
 
 class Nodes {
  public:
-  // Of pools that experiment/nodes.h finds no fault with.
+  // Of pools that experiment/spec/nodes.h finds no fault with.
   explicit Nodes(const v1::NodePools& pools);
 
   // Without pools there is nothing to give out, and no limit: none of the below is called.

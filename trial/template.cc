@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/number.h"
+#include "base/text/number.h"
 
 namespace shirabe::trial {
 namespace {

@@ -8,9 +8,9 @@
 #include <string>
 
 #include "base/file.h"
-#include "trial/checkpoint.h"
-#include "trial/manifest.h"
-#include "trial/sha256.h"
+#include "base/sha256.h"
+#include "trial/checkpoint/checkpoint.h"
+#include "trial/checkpoint/manifest.h"
 
 namespace shirabe::trial {
 namespace {

@@ -16,7 +16,6 @@
 #include "metrics/parse.h"
 #include "metrics/pattern.h"
 #include "metrics/tf_event.h"
-#include "metrics/tf_record.h"
 #include "tests/metrics/tf_records.h"
 
 namespace shirabe::metrics {

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "bench/preemption/trace.h"
 #include "experiment/reconciler.h"
-#include "experiment/spec.h"
+#include "experiment/spec/spec.h"
 #include "experiment/submit.h"
 #include "tests/simulation/sim_executor.h"
 #include "tests/support/small_spec.h"

@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/memory.h"
+#include "base/process_id.h"
 #include "suggestion/algorithm.h"
 
 namespace shirabe::bench {

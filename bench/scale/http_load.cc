@@ -23,8 +23,8 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "client/local_client.h"
-#include "experiment/spec.h"
-#include "service/http_server.h"
+#include "experiment/spec/spec.h"
+#include "service/http/http_server.h"
 
 namespace shirabe {
 namespace {

@@ -26,15 +26,14 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/rng.h"
-#include "base/timestamp.h"
 #include "kube/cache.h"
 #include "kube/transport.h"
 #include "kube/url.h"
 #include "sidecar/link.h"
 #include "sidecar/pod.h"
-#include "trial/kubernetes_objects.h"
-#include "trial/pod_labels.h"
-#include "trial/pod_paths.h"
+#include "trial/kubernetes/kubernetes_actions.h"
+#include "trial/pod/pod_labels.h"
+#include "trial/pod/pod_paths.h"
 
 namespace shirabe {
 namespace {

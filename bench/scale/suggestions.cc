@@ -18,10 +18,10 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/number.h"
 #include "base/rng.h"
+#include "base/text/number.h"
 #include "proto/katib/v1beta1/api.grpc.pb.h"
-#include "service/katib_suggestion.h"
+#include "service/katib/katib_suggestion.h"
 
 namespace shirabe {
 namespace {

@@ -64,7 +64,7 @@ class Part:
     def is_forward(lines, at):
         """A namespace block that only declares classes of somebody else."""
         for line in lines[at + 1:]:
-            if line.startswith('}  // namespace'):
+            if line.startswith('}'):
                 return True
             if line.strip() and not re.match(r'(class|struct) \w+;$', line):
                 return False

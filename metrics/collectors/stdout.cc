@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "metrics/collection.h"
 #include "metrics/collector.h"
-#include "metrics/describe.h"
 #include "metrics/journal.h"
 #include "metrics/pattern.h"
 

@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "metrics/collection.h"
 #include "metrics/collector.h"
-#include "metrics/describe.h"
 #include "metrics/journal.h"
 #include "metrics/tf_events.h"
 

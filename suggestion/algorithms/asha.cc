@@ -12,10 +12,10 @@
 #include <utility>
 
 #include "base/cancellation.h"
-#include "base/number.h"
-#include "suggestion/newcomers.h"
-#include "suggestion/rung_book.h"
-#include "suggestion/rungs.h"
+#include "base/text/number.h"
+#include "suggestion/multifidelity/newcomers.h"
+#include "suggestion/multifidelity/rung_book.h"
+#include "suggestion/multifidelity/rungs.h"
 
 namespace shirabe::suggestion {
 namespace {

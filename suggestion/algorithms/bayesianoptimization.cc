@@ -26,13 +26,11 @@
 #include "base/cancellation.h"
 #include "suggestion/algorithm.h"
 #include "suggestion/gp/normal.h"
-#include "suggestion/gp/recommend.h"
 #include "suggestion/gp/results.h"
 #include "suggestion/gp/search.h"
-#include "suggestion/gp/surrogate_cache.h"
+#include "suggestion/gp/surrogate.h"
 #include "suggestion/gp/trust_region.h"
 #include "suggestion/sobol_sequence.h"
-#include "suggestion/start.h"
 #include "suggestion/unvisited.h"
 
 namespace shirabe::suggestion {

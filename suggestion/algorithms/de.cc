@@ -21,8 +21,8 @@
 #include "absl/strings/str_format.h"
 #include "base/cancellation.h"
 #include "suggestion/algorithm.h"
-#include "suggestion/start.h"
-#include "suggestion/success_history.h"
+#include "suggestion/evolution/success_history.h"
+#include "suggestion/unvisited.h"
 
 namespace shirabe::suggestion {
 namespace {

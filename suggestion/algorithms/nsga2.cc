@@ -18,8 +18,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/cancellation.h"
 #include "suggestion/algorithm.h"
-#include "suggestion/evolution.h"
-#include "suggestion/start.h"
+#include "suggestion/evolution/evolution.h"
+#include "suggestion/unvisited.h"
 
 namespace shirabe::suggestion {
 namespace {

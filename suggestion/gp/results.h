@@ -1,7 +1,9 @@
 // What a history says to a Gaussian process. Plain data; pure; any thread.
 #pragma once
 
+#include <Eigen/Dense>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "suggestion/history.h"
@@ -28,5 +30,46 @@ struct Results {
 // `initial`: so many trials were chosen without looking at results. Where there are too many
 // points, the latest half of what is allowed stays, and of the others the best.
 Results Gather(const History& history, int64_t initial);
+
+// Monotone maps of the objective that a Gaussian process finds easier: most losses of a search are
+// bad in one way or another, and how bad matters less than the shape of the good half. Each is made
+// from the values seen so far and ends with mean 0 and deviation 1. Immutable, any thread.
+//
+//   f    scores as given, larger is better, finite     n
+//   y    warped scores                                 n
+//   λ    power of the Yeo-Johnson map
+//
+// none          y = standardised f
+// Yeo-Johnson   of standardised f, λ by maximum likelihood on a grid: I. Yeo, R. Johnson, "A new
+//               family of power transformations", Biometrika 87 (2000), (2.1), (3.1)
+// half-rank     the half below the median takes the quantiles of a normal distribution whose
+//               deviation is that of the half above: X. Song et al., "The Vizier Gaussian process
+//               bandit algorithm" (2024), 4.1, without its logarithm
+
+enum class WarpKind { kNone, kYeoJohnson, kHalfRank };
+inline constexpr WarpKind kWarpKinds[] = {WarpKind::kNone, WarpKind::kYeoJohnson,
+                                          WarpKind::kHalfRank};
+std::string NameOf(WarpKind kind);
+
+class Warp {
+ public:
+  // `scores` finite, not all equal, n ≥ 2.
+  Warp(WarpKind kind, const Eigen::VectorXd& scores);
+
+  const Eigen::VectorXd& warped() const { return warped_; }
+  // The score whose image is `y`: between neighbours by interpolation, beyond them by continuing.
+  double Unwarp(double y) const;
+
+ private:
+  Eigen::VectorXd warped_;
+  std::vector<std::pair<double, double>> pairs_;  // (y, f), ascending, distinct in y
+};
+
+// Mean 0, deviation 1, without overflow; all 0 where the values are equal.
+Eigen::VectorXd Standardize(const Eigen::VectorXd& values);
+
+// How well `predicted` orders the better half of `scores`, in [0, 1]: the share of pairs in the
+// right order, weighted by 1 / rank of the better one.
+double Concordance(const Eigen::VectorXd& scores, const Eigen::VectorXd& predicted);
 
 }  // namespace shirabe::suggestion::gp

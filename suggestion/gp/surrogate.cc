@@ -7,9 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/cancellation.h"
 #include "base/rng.h"
 
 namespace shirabe::suggestion::gp {
+
 namespace {
 
 using Eigen::Index;
@@ -151,6 +153,105 @@ Posterior LearnFeasibility(const Inputs& inputs, const VectorXd& labels) {
   Theta theta = DefaultTheta(inputs.numeric(), inputs.categorical());
   theta.values[theta.values.size() - 2] = std::log(kLabelNoise);
   return Condition(theta, inputs, labels);
+}
+
+namespace {
+
+constexpr int64_t kShared = 64 << 20;
+
+std::string BytesOf(const Eigen::MatrixXd& matrix) {
+  return {reinterpret_cast<const char*>(matrix.data()), matrix.size() * sizeof(double)};
+}
+
+bool Same(const Eigen::MatrixXd& a, const Eigen::MatrixXd& b) {
+  return a.rows() == b.rows() && a.cols() == b.cols() && a == b;
+}
+
+}  // namespace
+
+SurrogateCache& SurrogateCache::Shared() {
+  static SurrogateCache cache(kShared);
+  return cache;
+}
+
+bool SurrogateCache::Question::operator==(const Question& other) const {
+  return memory == other.memory && Same(scores, other.scores) && Same(inputs.x, other.inputs.x) &&
+         Same(inputs.u, other.inputs.u);
+}
+
+uint64_t SurrogateCache::DigestOf(const Question& question) {
+  const std::string bytes = BytesOf(question.inputs.x) + BytesOf(question.inputs.u) +
+                            BytesOf(question.scores) + question.memory;
+  return Fingerprint(bytes);
+}
+
+SurrogateCache::Answer SurrogateCache::Learn(const Inputs& inputs, const Eigen::VectorXd& scores,
+                                             const Memory& memory) {
+  Question question{inputs, scores, memory.Serialize()};
+  const uint64_t digest = DigestOf(question);
+  {
+    std::lock_guard lock(mutex_);
+    const auto found = by_digest_.find(digest);
+    if (found != by_digest_.end() && found->second->question == question) {
+      entries_.splice(entries_.begin(), entries_, found->second);
+      return entries_.front().answer;
+    }
+  }
+  Memory after = memory;
+  Surrogate surrogate = gp::Learn(inputs, scores, after);
+  auto answer =
+      std::make_shared<const Learned>(Learned{std::move(surrogate), after});  // shared: see Learn
+  const int64_t n = inputs.rows(), columns = inputs.numeric() + inputs.categorical();
+  const int64_t bytes = static_cast<int64_t>(sizeof(double)) * n * (n + 2 * columns + 8);
+  // One that was cut short is not the answer to this question.
+  if (!IsCancelled()) Insert({digest, std::move(question), answer, bytes});
+  return answer;
+}
+
+void SurrogateCache::Insert(Entry entry) {
+  std::lock_guard lock(mutex_);
+  const auto drop = [this](Entries::iterator old) {
+    bytes_ -= old->bytes;
+    by_digest_.erase(old->digest);
+    entries_.erase(old);
+  };
+  const auto same = by_digest_.find(entry.digest);
+  if (same != by_digest_.end()) drop(same->second);
+  bytes_ += entry.bytes;
+  entries_.push_front(std::move(entry));
+  by_digest_[entries_.front().digest] = entries_.begin();
+  while (bytes_ > capacity_) drop(std::prev(entries_.end()));
+}
+
+int64_t SurrogateCache::bytes() const {
+  std::lock_guard lock(mutex_);
+  return bytes_;
+}
+
+namespace {
+
+constexpr double kSure = 2;  // deviations of the difference
+
+}  // namespace
+
+std::optional<Recommended> Recommend(const Surrogate& surrogate, const Eigen::VectorXd& scores) {
+  const Posterior& posterior = surrogate.posterior;
+  const Posterior::Prediction prediction = posterior.Predict(posterior.inputs());
+  const auto mean = prediction.mean.col(0);
+  Recommended found;
+  scores.maxCoeff(&found.best);
+  mean.maxCoeff(&found.point);
+  const Eigen::Index b = found.best, r = found.point;
+  const double together =
+      prediction.cross.k(b, r) - prediction.solved.col(b).dot(prediction.solved.col(r));
+  const double variance = prediction.variance[r] + prediction.variance[b] - 2 * together;
+  if (!(mean[r] - mean[b] > kSure * std::sqrt(std::max(0.0, variance)))) return std::nullopt;
+  const double deviation = std::sqrt(prediction.variance[r]);
+  const Warp& warp = surrogate.warp;
+  found.score = warp.Unwarp(mean[r]);
+  found.deviation = (warp.Unwarp(mean[r] + deviation) - warp.Unwarp(mean[r] - deviation)) / 2;
+  found.at_best = warp.Unwarp(mean[b]);
+  return found;
 }
 
 }  // namespace shirabe::suggestion::gp

@@ -6,13 +6,18 @@
 // keeps its place unless another is better by more than chance.
 #pragma once
 
+#include <Eigen/Dense>
 #include <array>
 #include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 
+#include "absl/container/flat_hash_map.h"
 #include "suggestion/gp/model.h"
-#include "suggestion/gp/warp.h"
+#include "suggestion/gp/results.h"
 
 namespace shirabe::suggestion::gp {
 
@@ -41,5 +46,75 @@ Surrogate Learn(const Inputs& inputs, const Eigen::VectorXd& scores, Memory& mem
 // fitted: labels are a step, and the steeper the step, the more would lengths collapse to fit it,
 // until every failure speaks for itself alone.
 Posterior LearnFeasibility(const Inputs& inputs, const Eigen::VectorXd& labels);
+
+// Fitted processes of the whole program, so that whoever asks again with the same results does not
+// fit again: the next of several workers, a request that is repeated, an experiment whose trials
+// are all still running. What it returns is what Learn returns: it can be emptied at any time
+// without changing an answer. Thread-safe.
+
+class SurrogateCache {
+ public:
+  struct Learned {
+    Surrogate surrogate;
+    Memory memory;  // as Learn leaves it
+  };
+
+  // Holds at most `bytes` of matrices, the last used ones.
+  explicit SurrogateCache(int64_t bytes) : capacity_(bytes) {}
+  static SurrogateCache& Shared();
+
+  using Answer = std::shared_ptr<const Learned>;  // shared: it may be dropped while it is read
+  Answer Learn(const Inputs& inputs, const Eigen::VectorXd& scores, const Memory& memory);
+
+  int64_t bytes() const;
+
+ private:
+  // What was asked, whole: a digest alone could answer for another question.
+  struct Question {
+    Inputs inputs;
+    Eigen::VectorXd scores;
+    std::string memory;
+    bool operator==(const Question& other) const;
+  };
+  struct Entry {
+    uint64_t digest;
+    Question question;
+    Answer answer;
+    int64_t bytes;
+  };
+  using Entries = std::list<Entry>;  // the last used one first
+
+  static uint64_t DigestOf(const Question& question);
+  void Insert(Entry entry);
+
+  const int64_t capacity_;
+  mutable std::mutex mutex_;
+  Entries entries_;
+  absl::flat_hash_map<uint64_t, Entries::iterator> by_digest_;
+  int64_t bytes_ = 0;
+};
+
+// Which of the observed points to use in the end: the best observed one, unless a Gaussian process
+// is sure that it was lucky. Pure; any thread.
+//
+//   y_i   warped score of point i       μ_i, K⁺  posterior mean and covariance of the function
+//   there b     the best observed, argmax y   r        the best in the mean, argmax μ s deviation
+//   of f(r) - f(b), √(K⁺_rr + K⁺_bb - 2 K⁺_rb)
+//
+// Of many noisy results the best one is also the luckiest: the winner's curse. r is recommended in
+// place of b if μ_r - μ_b > 2 s, so that f(r) is better with a probability of 98 %. Less would not
+// do: where results are exact, y_b is the truth, and a process that fits badly takes what it cannot
+// explain for noise; bench/RESULTS.md has the figures.
+
+struct Recommended {
+  Eigen::Index best = 0;   // b
+  Eigen::Index point = 0;  // r
+  double score = 0;        // predicted at r
+  double deviation = 0;    // of that prediction, in units of scores
+  double at_best = 0;      // the score predicted at b
+};
+
+// `scores`: those that `surrogate` was learned from. nullopt: the best observed one.
+std::optional<Recommended> Recommend(const Surrogate& surrogate, const Eigen::VectorXd& scores);
 
 }  // namespace shirabe::suggestion::gp

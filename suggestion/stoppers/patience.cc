@@ -14,7 +14,7 @@
 #include <limits>
 
 #include "absl/strings/str_format.h"
-#include "base/number.h"
+#include "base/text/number.h"
 #include "suggestion/stopper.h"
 
 namespace shirabe::suggestion {

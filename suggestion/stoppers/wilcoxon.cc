@@ -21,7 +21,7 @@
 #include <map>
 
 #include "absl/strings/str_format.h"
-#include "base/number.h"
+#include "base/text/number.h"
 #include "suggestion/stopper.h"
 
 namespace shirabe::suggestion {

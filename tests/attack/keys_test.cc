@@ -4,7 +4,7 @@
 #include <functional>
 #include <utility>
 
-#include "base/grpc_web_frames.h"
+#include "base/text/grpc_web_frames.h"
 #include "tests/attack/attacked_server.h"
 
 namespace shirabe::attack {

@@ -9,8 +9,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "google/protobuf/dynamic_message.h"
-#include "service/rights.h"
-#include "service/routes.h"
+#include "service/common/auth.h"
+#include "service/http/routes.h"
 #include "tests/attack/attacked_server.h"
 
 namespace shirabe::attack {

@@ -18,7 +18,7 @@
 #include <fstream>
 #include <string>
 
-#include "base/remove_tree.h"
+#include "base/beneath.h"
 
 namespace shirabe {
 namespace {

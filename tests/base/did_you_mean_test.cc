@@ -1,4 +1,4 @@
-#include "base/did_you_mean.h"
+#include "base/text/did_you_mean.h"
 
 #include <gtest/gtest.h>
 

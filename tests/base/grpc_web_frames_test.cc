@@ -1,5 +1,5 @@
 // The frames of gRPC-Web, as both ends of it write and read them.
-#include "base/grpc_web_frames.h"
+#include "base/text/grpc_web_frames.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "base/message_check.h"
+#include "base/text/message_check.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

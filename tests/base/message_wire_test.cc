@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
-#include "base/message_check.h"
+#include "base/text/message_check.h"
 #include "proto/katib/v1beta1/api.pb.h"
 #include "proto/shirabe/v1/api.pb.h"
 

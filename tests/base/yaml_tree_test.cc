@@ -1,4 +1,4 @@
-#include "base/yaml_tree.h"
+#include "base/text/yaml_tree.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "client/best.h"
+#include "view/best.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

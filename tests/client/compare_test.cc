@@ -1,11 +1,11 @@
-#include "client/compare.h"
+#include "view/compare.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "client/await.h"
-#include "client/spec_diff.h"
 #include "tests/client/records.h"
+#include "view/await.h"
+#include "view/spec_diff.h"
 
 namespace shirabe::client {
 namespace {

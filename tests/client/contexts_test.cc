@@ -1,4 +1,4 @@
-#include "client/contexts.h"
+#include "cmd/contexts.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

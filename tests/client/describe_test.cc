@@ -1,4 +1,4 @@
-#include "client/describe.h"
+#include "view/describe.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "client/export.h"
+#include "view/export.h"
 
 #include <gtest/gtest.h>
 

@@ -1,12 +1,12 @@
-#include "client/filter.h"
+#include "view/selection.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "client/selection.h"
 #include "tests/client/records.h"
+#include "view/selection.h"
 
 namespace shirabe::client {
 namespace {

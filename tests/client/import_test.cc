@@ -5,9 +5,9 @@
 
 #include <filesystem>
 
-#include "client/import_readers.h"
 #include "client/local_client.h"
 #include "experiment/submit.h"
+#include "import/import_readers.h"
 
 namespace shirabe::client {
 namespace {

@@ -1,4 +1,4 @@
-#include "client/ledger.h"
+#include "view/rows.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-#include "client/money.h"
-#include "base/number.h"
+#include "base/text/number.h"
+#include "view/money.h"
 
 #include <gtest/gtest.h>
 

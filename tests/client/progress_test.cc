@@ -1,10 +1,10 @@
-#include "client/progress.h"
+#include "view/progress.h"
 
 #include <gtest/gtest.h>
 
 #include "client/local_client.h"
-#include "client/table.h"
 #include "tests/client/stored.h"
+#include "view/table.h"
 
 namespace shirabe::client {
 namespace {

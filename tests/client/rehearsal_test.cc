@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "client/checkpoint_interval.h"
-#include "client/rehearsal_report.h"
+#include "rehearsal/rehearsal.h"
+#include "rehearsal/rehearsal_report.h"
 #include "tests/client/records.h"
 
 namespace shirabe::client {

@@ -1,10 +1,10 @@
-#include "client/rows.h"
+#include "view/rows.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "client/table.h"
 #include "tests/client/records.h"
+#include "view/table.h"
 
 namespace shirabe::client {
 namespace {

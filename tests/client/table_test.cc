@@ -1,4 +1,4 @@
-#include "client/table.h"
+#include "view/table.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "client/view.h"
+#include "view/view.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "cmd/exit_code.h"
+#include "cmd/terminal.h"
 
 #include <gtest/gtest.h>
 

@@ -17,8 +17,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
-#include "base/number.h"
 #include "base/rng.h"
+#include "base/text/number.h"
 #include "metrics/collector.h"
 #include "tests/metrics/tf_records.h"
 

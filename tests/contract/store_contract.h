@@ -17,7 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "db/lease_lost.h"
+#include "db/rules.h"
 #include "db/store.h"
 #include "tests/db/postgres_server.h"
 

@@ -1,5 +1,5 @@
 // Whose name the records get for an Experiment object, by what the API server knows of it.
-#include "crd/actors.h"
+#include "crd/admission.h"
 
 #include <gtest/gtest.h>
 

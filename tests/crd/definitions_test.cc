@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/file.h"
-#include "client/view.h"
+#include "view/view.h"
 
 namespace shirabe::crd {
 namespace {

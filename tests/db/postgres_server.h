@@ -22,8 +22,8 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "db/postgres_connection.h"
-#include "db/postgres_store.h"
+#include "db/postgres/postgres_connection.h"
+#include "db/postgres/postgres_store.h"
 
 extern char** environ;
 

@@ -3,10 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "db/postgres_address.h"
-#include "db/postgres_error.h"
-#include "db/postgres_library.h"
-#include "db/postgres_params.h"
+#include "db/postgres/postgres_address.h"
+#include "db/postgres/postgres_connection.h"
+#include "db/postgres/postgres_params.h"
 #include "db/store.h"
 
 namespace shirabe::db {

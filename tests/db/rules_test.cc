@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "db/lease_lost.h"
+#include "db/rules.h"
 
 namespace shirabe::db {
 namespace {

@@ -1,5 +1,5 @@
 // How a file becomes ours, how an older one is migrated, and which files are refused.
-#include "db/sqlite_schema.h"
+#include "db/sqlite/sqlite_schema.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <fstream>
 
 #include "base/file.h"
-#include "db/sqlite_store.h"
+#include "db/sqlite/sqlite_store.h"
 
 namespace shirabe::db {
 namespace {

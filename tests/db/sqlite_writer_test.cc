@@ -1,5 +1,5 @@
 // The writer's thread: what fails is undone alone, and nothing is acknowledged that is not kept.
-#include "db/sqlite_writer.h"
+#include "db/sqlite/sqlite_writer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/file.h"
-#include "db/sqlite_schema.h"
+#include "db/sqlite/sqlite_schema.h"
 
 namespace shirabe::db {
 namespace {

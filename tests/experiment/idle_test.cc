@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "experiment/controller.h"
 #include "experiment/submit.h"
-#include "suggestion/remote_table.h"
+#include "suggestion/remote/remote_table.h"
 #include "tests/experiment/counting_store.h"
 #include "tests/experiment/specs.h"
 #include "tests/support/small_spec.h"

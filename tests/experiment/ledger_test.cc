@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/timestamp.h"
+#include "base/clock.h"
 
 namespace shirabe::experiment {
 namespace {

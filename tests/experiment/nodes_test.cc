@@ -1,4 +1,4 @@
-#include "experiment/nodes.h"
+#include "experiment/spec/nodes.h"
 
 #include "base/file.h"
 #include "gmock/gmock.h"

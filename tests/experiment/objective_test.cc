@@ -1,4 +1,4 @@
-#include "experiment/objective.h"
+#include "experiment/spec/objective.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
-#include "experiment/quick.h"
+#include "experiment/spec/quick.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "experiment/spec.h"
+#include "experiment/spec/spec.h"
 #include "tests/experiment/specs.h"
 #include "trial/template.h"
 

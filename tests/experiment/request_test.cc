@@ -8,7 +8,7 @@
 #include "experiment/submit.h"
 #include "tests/experiment/specs.h"
 #include "trial/layout.h"
-#include "trial/pod_paths.h"
+#include "trial/pod/pod_paths.h"
 
 namespace shirabe::experiment {
 namespace {

@@ -1,4 +1,4 @@
-#include "experiment/spec_limits.h"
+#include "experiment/spec/spec_limits.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "experiment/spec.h"
+#include "experiment/spec/spec.h"
 
 namespace shirabe::experiment {
 

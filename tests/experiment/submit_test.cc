@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "experiment/spec.h"
+#include "experiment/spec/spec.h"
 #include "experiment/state.h"
 
 namespace shirabe::experiment {

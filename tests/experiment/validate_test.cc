@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
-#include "experiment/runnable.h"
-#include "experiment/spec.h"
+#include "experiment/spec/runnable.h"
+#include "experiment/spec/spec.h"
 #include "tests/experiment/specs.h"
 
 namespace shirabe::experiment {

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/clock.h"
-#include "experiment/problem.h"
+#include "experiment/spec/problem.h"
 #include "experiment/state.h"
 #include "experiment/submit.h"
 

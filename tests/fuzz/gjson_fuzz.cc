@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "trial/gjson.h"
+#include "trial/gjson/gjson.h"
 
 namespace shirabe::trial {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "base/grpc_web_frames.h"
+#include "base/text/grpc_web_frames.h"
 
 namespace shirabe {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "service/http_framing.h"
+#include "service/http/http_framing.h"
 
 namespace shirabe::service {
 namespace {

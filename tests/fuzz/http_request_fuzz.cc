@@ -6,10 +6,9 @@
 #include "base/status.h"
 #include "client/local_client.h"
 #include "nlohmann/json.hpp"
-#include "service/http_hub.h"
-#include "service/http_patience.h"
-#include "service/http_router.h"
-#include "service/metrics.h"
+#include "service/common/http_hub.h"
+#include "service/common/metrics.h"
+#include "service/http/http_router.h"
 
 namespace shirabe::service {
 namespace {

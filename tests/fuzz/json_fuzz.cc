@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "base/json_text.h"
+#include "base/text/json_text.h"
 
 namespace {
 

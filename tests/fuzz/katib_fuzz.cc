@@ -6,7 +6,7 @@
 
 #include "base/status.h"
 #include "experiment/state.h"
-#include "service/katib_codec.h"
+#include "service/katib/katib_codec.h"
 
 namespace {
 

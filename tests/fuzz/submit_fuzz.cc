@@ -2,10 +2,10 @@
 // and reads back, as the same message.
 #include <cstdint>
 
-#include "base/message_check.h"
-#include "base/message_json.h"
 #include "base/status.h"
-#include "experiment/spec.h"
+#include "base/text/json_text.h"
+#include "base/text/message_check.h"
+#include "experiment/spec/spec.h"
 #include "proto/shirabe/v1/api.pb.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -8,7 +8,6 @@
 
 #include "base/status.h"
 #include "metrics/tf_event.h"
-#include "metrics/tf_record.h"
 
 namespace {
 

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "base/status.h"
-#include "base/yaml_tree.h"
+#include "base/text/yaml_tree.h"
 
 namespace {
 

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "client/local_client.h"
-#include "experiment/spec.h"
+#include "experiment/spec/spec.h"
 #include "experiment/submit.h"
 
 namespace shirabe::client {

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "service/http_server.h"
-#include "service/quotas.h"
+#include "service/common/suggestion_turns.h"
+#include "service/http/http_server.h"
 #include "tests/integration/http_wire.h"
 #include "tests/service/http_fixture.h"
 

@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "service/http_server.h"
+#include "service/http/http_server.h"
 #include "service/server.h"
 #include "tests/integration/http_wire.h"
 #include "tests/integration/tls_wire.h"

@@ -5,10 +5,10 @@
 #include <filesystem>
 
 #include "client/local_client.h"
-#include "experiment/spec.h"
-#include "service/katib_client_observations.h"
-#include "service/katib_db_manager.h"
-#include "service/katib_early_stopping.h"
+#include "experiment/spec/spec.h"
+#include "service/katib/katib_db_manager.h"
+#include "service/katib/katib_early_stopping.h"
+#include "service/katib/katib_observations.h"
 #include "tests/service/katib_testing.h"
 
 namespace shirabe::service {

@@ -10,7 +10,7 @@
 
 #include "kube/cache.h"
 #include "tests/kube/await.h"
-#include "trial/kubernetes_objects.h"
+#include "trial/kubernetes/kubernetes_actions.h"
 
 namespace shirabe::trial {
 

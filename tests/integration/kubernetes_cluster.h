@@ -20,7 +20,7 @@
 #include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
 #include "proto/shirabe/v1/pod.grpc.pb.h"
-#include "trial/executors/kubernetes_executor.h"
+#include "trial/kubernetes/kubernetes_executor.h"
 
 namespace shirabe::trial {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "tests/integration/kubernetes_cluster.h"
-#include "trial/kubernetes_volume.h"
+#include "trial/kubernetes/kubernetes_volume.h"
 
 namespace shirabe::trial {
 namespace {

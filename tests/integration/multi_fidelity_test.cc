@@ -12,7 +12,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "base/file.h"
-#include "experiment/spec.h"
+#include "experiment/spec/spec.h"
 #include "experiment/submit.h"
 #include "tests/integration/small_experiment.h"
 

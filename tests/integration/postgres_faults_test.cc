@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "base/rng.h"
-#include "db/postgres_store.h"
+#include "db/postgres/postgres_store.h"
 #include "tests/db/postgres_server.h"
 #include "tests/integration/postgres_proxy.h"
 

@@ -1,6 +1,6 @@
 // The PostgreSQL store and what it finds in a database: other people's tables, newer and older
 // ones, damage; who may not come in; and that no statement reads a whole table.
-#include "db/postgres_store.h"
+#include "db/postgres/postgres_store.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <thread>
 
-#include "db/postgres_reader.h"
-#include "db/postgres_state.h"
+#include "db/postgres/postgres_reader.h"
+#include "db/postgres/postgres_state.h"
 #include "tests/db/postgres_server.h"
 
 namespace shirabe::db {

@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/trial/executor_harness.h"
-#include "trial/checkpoint.h"
-#include "trial/manifest.h"
+#include "trial/checkpoint/checkpoint.h"
+#include "trial/checkpoint/manifest.h"
 
 namespace shirabe::trial {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/trial/executor_harness.h"
-#include "trial/gpus.h"
+#include "trial/local/gpus.h"
 
 namespace shirabe::trial {
 namespace {

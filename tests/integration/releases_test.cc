@@ -13,8 +13,8 @@
 #include "tests/db/postgres_server.h"
 #include "tests/integration/cli.h"
 #include "tests/integration/http_wire.h"
-#include "trial/pod_build.h"
-#include "trial/pod_labels.h"
+#include "trial/pod/pod_build.h"
+#include "trial/pod/pod_labels.h"
 
 namespace shirabe::cmd {
 namespace {

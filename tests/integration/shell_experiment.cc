@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "experiment/spec.h"
+#include "experiment/spec/spec.h"
 #include "tests/support/small_spec.h"
 
 namespace shirabe::experiment {

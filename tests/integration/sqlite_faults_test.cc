@@ -19,7 +19,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
-#include "db/sqlite_store.h"
+#include "db/sqlite/sqlite_store.h"
 
 namespace shirabe::db {
 namespace {

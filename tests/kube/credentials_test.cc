@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "kube/client.h"
-#include "kube/exec_plugin.h"
+#include "kube/credentials.h"
 #include "tests/kube/fake_api_server.h"
 
 namespace shirabe::kube {

@@ -1,4 +1,4 @@
-#include "kube/request_counts.h"
+#include "kube/client_options.h"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "base/number.h"
+#include "base/text/number.h"
 #include "metrics/collector.h"
 #include "tests/metrics/testing.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/number.h"
+#include "base/text/number.h"
 #include "tests/metrics/testing.h"
 
 namespace shirabe::metrics {

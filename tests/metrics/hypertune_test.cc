@@ -1,4 +1,4 @@
-#include "metrics/hypertune.h"
+#include "metrics/journal.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <string>
 
-#include "metrics/tf_record.h"
+#include "metrics/tf_event.h"
 
 namespace shirabe::metrics {
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
-#include "base/number.h"
+#include "base/text/number.h"
 
 namespace shirabe::metrics {
 namespace {

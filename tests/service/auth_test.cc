@@ -1,5 +1,5 @@
 // Who shows a token: the file of tokens, what has the shape of an attempt's, and a cluster.
-#include "service/auth.h"
+#include "service/common/auth.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // Everything that a client can be asked, by everybody who may ask: by the table of rights, an
 // administrator, the namespace's own user, that of another, the trial itself, another trial and a
 // person whom a cluster judges. What is asked is looked at only where the answer is not known yet.
-#include "service/guarded_client.h"
+#include "service/common/guarded_client.h"
 
 #include <functional>
 #include <set>
@@ -11,7 +11,7 @@
 #include "absl/strings/match.h"
 #include "client/imported.h"
 #include "google/protobuf/descriptor.h"
-#include "service/rights.h"
+#include "service/common/auth.h"
 #include "tests/service/http_fixture.h"
 
 namespace shirabe::service {

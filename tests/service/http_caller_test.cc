@@ -2,7 +2,7 @@
 #include <atomic>
 
 #include "base/cancellation.h"
-#include "service/http_server.h"
+#include "service/http/http_server.h"
 #include "suggestion/algorithm.h"
 #include "tests/integration/http_wire.h"
 #include "tests/service/http_fixture.h"

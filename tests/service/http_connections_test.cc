@@ -1,4 +1,4 @@
-#include "service/http_connections.h"
+#include "service/common/listen.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

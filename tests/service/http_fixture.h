@@ -16,12 +16,11 @@
 #include "absl/strings/str_replace.h"
 #include "base/file.h"
 #include "client/local_client.h"
-#include "client/view.h"
-#include "experiment/spec.h"
-#include "service/http_hub.h"
-#include "service/http_patience.h"
-#include "service/http_router.h"
-#include "service/metrics.h"
+#include "experiment/spec/spec.h"
+#include "service/common/http_hub.h"
+#include "service/common/metrics.h"
+#include "service/http/http_router.h"
+#include "view/view.h"
 
 namespace shirabe::service {
 

@@ -1,6 +1,6 @@
 // What is a request and what is none, by RFC 9112. tests/attack/http_framing_test.cc sends the same
 // kind of thing to the real server.
-#include "service/http_framing.h"
+#include "service/http/http_framing.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "service/http_errors.h"
+#include "service/http/http_message.h"
 
 namespace shirabe::service {
 namespace {

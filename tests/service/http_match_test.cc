@@ -1,11 +1,11 @@
 // What the table of routes says of paths and parameters holds for each of its rows.
-#include "service/http_match.h"
+#include "service/http/http_match.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
-#include "service/http_message.h"
+#include "service/http/http_message.h"
 
 namespace shirabe::service {
 namespace {

@@ -1,9 +1,9 @@
-#include "service/http_message.h"
+#include "service/http/http_message.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "service/http_errors.h"
+#include "service/http/http_message.h"
 
 namespace shirabe::service {
 namespace {

@@ -5,7 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "service/openapi.h"
+#include "service/http/openapi.h"
 #include "tests/service/http_fixture.h"
 
 namespace shirabe::service {

@@ -1,13 +1,13 @@
 // Katib's DBManager and EarlyStopping services, over observations made up here.
-#include "service/katib_db_manager.h"
+#include "service/katib/katib_db_manager.h"
 
 #include <gmock/gmock.h>
 
 #include <cmath>
 #include <map>
 
-#include "service/katib_early_stopping.h"
-#include "suggestion/remote_table.h"
+#include "service/katib/katib_early_stopping.h"
+#include "suggestion/remote/remote_table.h"
 #include "tests/service/katib_testing.h"
 
 namespace shirabe::service {

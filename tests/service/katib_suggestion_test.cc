@@ -1,6 +1,6 @@
 // Katib's Suggestion service, asked as Katib's controller asks it: all trials of the experiment in
 // every request, numbers as text.
-#include "service/katib_suggestion.h"
+#include "service/katib/katib_suggestion.h"
 
 #include <gmock/gmock.h>
 
@@ -8,10 +8,10 @@
 #include <set>
 #include <thread>
 
-#include "base/number.h"
-#include "experiment/spec_limits.h"
+#include "base/text/number.h"
+#include "experiment/spec/spec_limits.h"
 #include "experiment/state.h"
-#include "service/katib_codec.h"
+#include "service/katib/katib_codec.h"
 #include "suggestion/algorithm.h"
 #include "tests/service/katib_testing.h"
 

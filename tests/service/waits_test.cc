@@ -1,5 +1,5 @@
 // Workers and waits: nobody holds up the others.
-#include "service/waits.h"
+#include "service/common/waits.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -8,9 +8,9 @@
 
 #include <filesystem>
 
-#include "sidecar/folders.h"
+#include "sidecar/init.h"
 #include "tests/sidecar/pod_harness.h"
-#include "trial/checkpoint.h"
+#include "trial/checkpoint/checkpoint.h"
 
 namespace shirabe::sidecar {
 namespace {

@@ -19,7 +19,7 @@
 #include "proto/shirabe/v1/pod.grpc.pb.h"
 #include "sidecar/pod.h"
 #include "trial/layout.h"
-#include "trial/mirror.h"
+#include "trial/pod/mirror.h"
 
 namespace shirabe::sidecar {
 

@@ -13,7 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "google/protobuf/util/json_util.h"
 #include "tests/sidecar/pod_harness.h"
-#include "trial/last_words.h"
+#include "trial/pod/last_words.h"
 
 namespace shirabe::sidecar {
 namespace {

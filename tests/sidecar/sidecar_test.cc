@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "tests/sidecar/pod_harness.h"
-#include "trial/last_words.h"
+#include "trial/pod/last_words.h"
 
 namespace shirabe::sidecar {
 namespace {

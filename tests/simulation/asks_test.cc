@@ -8,9 +8,9 @@
 
 #include "absl/strings/str_format.h"
 #include "base/log.h"
-#include "db/lease_lost.h"
+#include "db/rules.h"
 #include "experiment/reconciler.h"
-#include "experiment/spec.h"
+#include "experiment/spec/spec.h"
 #include "experiment/state.h"
 #include "experiment/submit.h"
 #include "tests/simulation/faulty_store.h"

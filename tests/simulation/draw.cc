@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "experiment/spec.h"
+#include "experiment/spec/spec.h"
 
 namespace shirabe::simulation {
 namespace {

@@ -6,8 +6,8 @@
 #include <tuple>
 
 #include "absl/strings/str_format.h"
-#include "experiment/objective.h"
 #include "experiment/policy.h"
+#include "experiment/spec/objective.h"
 #include "experiment/state.h"
 #include "experiment/submit.h"
 #include "trial/template.h"

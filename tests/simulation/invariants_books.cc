@@ -5,9 +5,9 @@
 
 #include "absl/strings/str_format.h"
 #include "experiment/ledger.h"
-#include "experiment/objective.h"
 #include "experiment/plan.h"
 #include "experiment/policy.h"
+#include "experiment/spec/objective.h"
 #include "experiment/state.h"
 #include "experiment/submit.h"
 #include "tests/simulation/invariants.h"

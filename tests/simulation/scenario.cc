@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
-#include "base/number.h"
-#include "db/lease_lost.h"
+#include "base/text/number.h"
+#include "db/rules.h"
 #include "experiment/ledger.h"
 #include "experiment/submit.h"
 

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "suggestion/newcomers.h"
+#include "suggestion/multifidelity/newcomers.h"
 #include "tests/suggestion/crew.h"
 #include "tests/suggestion/spaces.h"
 

@@ -1,5 +1,5 @@
-// The mathematics of CMA-ES, without trials: suggestion/cma*.h.
-#include "suggestion/cma.h"
+// The mathematics of CMA-ES, without trials: suggestion/cmaes/cma*.h.
+#include "suggestion/cmaes/cma.h"
 
 #include <gtest/gtest.h>
 
@@ -8,12 +8,8 @@
 #include <limits>
 
 #include "base/rng.h"
-#include "suggestion/cma_categories.h"
-#include "suggestion/cma_margin.h"
-#include "suggestion/cma_progress.h"
-#include "suggestion/cma_restarts.h"
-#include "suggestion/cma_search.h"
-#include "suggestion/cma_start.h"
+#include "suggestion/cmaes/cma_covariance.h"
+#include "suggestion/cmaes/cma_search.h"
 
 namespace shirabe::suggestion {
 namespace {

@@ -1,6 +1,6 @@
 // The operators of evolution, who survives, and what is particular to nsga2 and de. What holds for
 // every algorithm is in tests/contract/algorithm_contract_test.cc.
-#include "suggestion/evolution.h"
+#include "suggestion/evolution/evolution.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <limits>
 #include <set>
 
-#include "suggestion/success_history.h"
+#include "suggestion/evolution/success_history.h"
 #include "tests/suggestion/spaces.h"
 
 namespace shirabe::suggestion {

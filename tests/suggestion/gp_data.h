@@ -5,7 +5,7 @@
 
 #include "base/rng.h"
 #include "suggestion/gp/model.h"
-#include "suggestion/gp/warp.h"
+#include "suggestion/gp/results.h"
 
 namespace shirabe::suggestion::gp {
 

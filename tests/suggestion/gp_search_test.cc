@@ -6,10 +6,10 @@
 #include "suggestion/gp/acquisition.h"
 #include "suggestion/gp/lbfgs.h"
 #include "suggestion/gp/normal.h"
+#include "suggestion/gp/results.h"
 #include "suggestion/gp/search.h"
-#include "suggestion/gp/surrogate_cache.h"
+#include "suggestion/gp/surrogate.h"
 #include "suggestion/gp/trust_region.h"
-#include "suggestion/gp/warp.h"
 #include "tests/suggestion/gp_data.h"
 #include "tests/suggestion/spaces.h"
 

@@ -1,11 +1,11 @@
 // Katib's messages and our values, both ways.
-#include "suggestion/katib_wire.h"
+#include "suggestion/remote/katib_wire.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "google/protobuf/util/message_differencer.h"
-#include "suggestion/katib_trials.h"
+#include "suggestion/remote/katib_trials.h"
 #include "tests/suggestion/spaces.h"
 
 namespace shirabe::suggestion {

@@ -7,7 +7,7 @@
 #include <limits>
 #include <set>
 
-#include "suggestion/perturb.h"
+#include "suggestion/evolution/population.h"
 #include "tests/suggestion/crew.h"
 #include "tests/suggestion/spaces.h"
 

@@ -1,6 +1,6 @@
 // Successive halving: hyperband, asha and bohb. What holds for every algorithm is in
 // tests/contract/algorithm_contract_test.cc.
-#include "suggestion/rungs.h"
+#include "suggestion/multifidelity/rungs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <limits>
 #include <set>
 
-#include "suggestion/rung_book.h"
+#include "suggestion/multifidelity/rung_book.h"
 #include "tests/suggestion/crew.h"
 #include "tests/suggestion/spaces.h"
 

@@ -1,4 +1,4 @@
-#include "suggestion/space.h"
+#include "suggestion/space/space.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <limits>
 #include <set>
 
-#include "base/number.h"
+#include "base/text/number.h"
 #include "tests/suggestion/spaces.h"
 
 namespace shirabe::suggestion {

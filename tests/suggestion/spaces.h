@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "suggestion/space.h"
+#include "suggestion/space/space.h"
 
 namespace shirabe::suggestion {
 

@@ -1,6 +1,6 @@
 // What is particular to TPE and to the ranking of trials. What holds for every algorithm is in
 // tests/contract/algorithm_contract_test.cc.
-#include "suggestion/tpe.h"
+#include "suggestion/tpe/tpe.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <cmath>
 #include <limits>
 
-#include "suggestion/ranking.h"
+#include "suggestion/history.h"
 #include "tests/suggestion/spaces.h"
 
 namespace shirabe::suggestion {

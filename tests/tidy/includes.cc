@@ -54,7 +54,7 @@ bool IsImpure(std::string_view include) {
 
 // What computes and does nothing else. remote_algorithm.cc speaks to another process by design.
 bool MustBePure(const std::string& path) {
-  if (path == "suggestion/remote_algorithm.cc") return false;
+  if (path == "suggestion/remote/remote_algorithm.cc") return false;
   return TopFolder(path) == "suggestion" || path == "experiment/plan.h" ||
          path == "experiment/plan.cc";
 }

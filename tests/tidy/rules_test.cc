@@ -72,7 +72,7 @@ TEST(Rules, PureParts) {
   EXPECT_FINDS("suggestion/a.cc", "#include <thread>\n", "no I/O, clock or threads");
   EXPECT_FINDS("suggestion/gp/a.cc", "#include \"base/clock.h\"\n", "no I/O, clock or threads");
   EXPECT_FINDS("experiment/plan.cc", "#include <fstream>\n", "no I/O, clock or threads");
-  EXPECT_CLEAN("suggestion/remote_algorithm.cc", "#include <thread>\n");
+  EXPECT_CLEAN("suggestion/remote/remote_algorithm.cc", "#include <thread>\n");
   EXPECT_CLEAN("experiment/controller.cc", "#include <thread>\n");
 }
 

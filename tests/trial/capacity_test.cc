@@ -1,4 +1,4 @@
-#include "trial/capacity.h"
+#include "trial/kubernetes/capacity.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

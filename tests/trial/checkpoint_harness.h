@@ -12,8 +12,8 @@
 #include "base/file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "trial/checkpoint.h"
-#include "trial/manifest.h"
+#include "trial/checkpoint/checkpoint.h"
+#include "trial/checkpoint/manifest.h"
 
 namespace shirabe::trial {
 

@@ -1,5 +1,5 @@
-// What trial/checkpoint_keeper.h promises of what a program has saved, whenever it ends.
-#include "trial/checkpoint_keeper.h"
+// What trial/checkpoint/checkpoint_keeper.h promises of what a program has saved, whenever it ends.
+#include "trial/checkpoint/checkpoint_keeper.h"
 
 #include <condition_variable>
 

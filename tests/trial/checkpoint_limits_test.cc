@@ -6,8 +6,8 @@
 #include <fstream>
 
 #include "tests/trial/checkpoint_harness.h"
-#include "trial/file_tree.h"
-#include "trial/resumer.h"
+#include "trial/checkpoint/manifest.h"
+#include "trial/checkpoint/resumer.h"
 
 namespace shirabe::trial {
 namespace {

@@ -1,5 +1,5 @@
-// What trial/checkpoint.h promises: what is good is found good, whatever else is found out.
-#include "trial/checkpoint.h"
+// What trial/checkpoint/checkpoint.h promises: what is good is found good, whatever else is found out.
+#include "trial/checkpoint/checkpoint.h"
 
 #include <fcntl.h>
 #include <sys/mount.h>
@@ -13,8 +13,8 @@
 #include <thread>
 
 #include "base/rng.h"
+#include "base/sha256.h"
 #include "tests/trial/checkpoint_harness.h"
-#include "trial/sha256.h"
 
 namespace shirabe::trial {
 namespace {

@@ -1,4 +1,4 @@
-#include "trial/gjson.h"
+#include "trial/gjson/gjson.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -1,4 +1,4 @@
-#include "trial/gpus.h"
+#include "trial/local/gpus.h"
 
 #include "tests/trial/parse_struct.h"
 

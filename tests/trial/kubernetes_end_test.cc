@@ -2,7 +2,7 @@
 #include <csignal>
 
 #include "tests/trial/kubernetes_fixture.h"
-#include "trial/last_words.h"
+#include "trial/pod/last_words.h"
 
 namespace shirabe::trial {
 namespace {

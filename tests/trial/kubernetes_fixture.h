@@ -20,8 +20,8 @@
 #include "gtest/gtest.h"
 #include "tests/trial/fake_cluster.h"
 #include "tests/trial/saved.h"
-#include "trial/executors/kubernetes_executor.h"
-#include "trial/records.h"
+#include "trial/kubernetes/kubernetes_executor.h"
+#include "trial/local/records.h"
 
 namespace shirabe::trial {
 

@@ -1,5 +1,5 @@
-// What trial/mirror.h promises: every byte where it belongs, whatever the sender tries.
-#include "trial/mirror.h"
+// What trial/pod/mirror.h promises: every byte where it belongs, whatever the sender tries.
+#include "trial/pod/mirror.h"
 
 #include <stdlib.h>
 #include <sys/mount.h>
@@ -13,8 +13,8 @@
 #include "base/file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "trial/last_words.h"
 #include "trial/log_file.h"
+#include "trial/pod/last_words.h"
 
 namespace shirabe::trial {
 namespace {

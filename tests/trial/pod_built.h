@@ -10,9 +10,9 @@
 #include "gtest/gtest.h"
 #include "proto/shirabe/v1/pod.pb.h"
 #include "tests/trial/parse_struct.h"
-#include "trial/pod_build.h"
-#include "trial/pod_paths.h"
-#include "trial/records.h"
+#include "trial/local/records.h"
+#include "trial/pod/pod_build.h"
+#include "trial/pod/pod_paths.h"
 
 namespace shirabe::trial {
 

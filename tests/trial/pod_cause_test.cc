@@ -1,4 +1,4 @@
-#include "trial/pod_cause.h"
+#include "trial/kubernetes/pod_cause.h"
 
 #include <map>
 

@@ -1,10 +1,10 @@
 // The Job that deletes checkpoints from a shared volume: that folder and nothing else.
-#include "trial/pod_cleaner.h"
+#include "trial/kubernetes/pod_cleaner.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/trial/parse_struct.h"
-#include "trial/pod_labels.h"
+#include "trial/pod/pod_labels.h"
 
 namespace shirabe::trial {
 namespace {

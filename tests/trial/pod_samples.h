@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "trial/pod_json.h"
+#include "base/text/json_fields.h"
 
 namespace shirabe::trial {
 

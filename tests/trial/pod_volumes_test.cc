@@ -1,5 +1,5 @@
 // What a pod of an attempt mounts, and what none of its containers may.
-#include "trial/pod_volumes.h"
+#include "trial/pod/pod_volumes.h"
 
 #include "absl/strings/escaping.h"
 #include "tests/trial/pod_built.h"

@@ -1,4 +1,4 @@
-#include "trial/pod_waiting.h"
+#include "trial/kubernetes/pod_waiting.h"
 
 #include "base/file.h"
 #include "gmock/gmock.h"

@@ -1,4 +1,4 @@
-#include "trial/reclaims.h"
+#include "trial/local/reclaims.h"
 
 #include <algorithm>
 #include <cstdlib>

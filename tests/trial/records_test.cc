@@ -1,13 +1,13 @@
 // The small parts around a process: its records, paths, environment and control file.
-#include "trial/records.h"
+#include "trial/local/records.h"
 
 #include "nlohmann/json.hpp"
 #include "tests/trial/executor_harness.h"
 #include "trial/control.h"
-#include "trial/environment.h"
 #include "trial/layout.h"
-#include "trial/sighting.h"
-#include "trial/supervisor_file.h"
+#include "trial/local/environment.h"
+#include "trial/local/records.h"
+#include "trial/local/supervisor_file.h"
 
 namespace shirabe::trial {
 namespace {

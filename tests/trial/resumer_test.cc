@@ -1,6 +1,6 @@
-// What trial/resumer.h promises: an answer is of the candidates that were asked about, and a
+// What trial/checkpoint/resumer.h promises: an answer is of the candidates that were asked about, and a
 // failure is told once.
-#include "trial/resumer.h"
+#include "trial/checkpoint/resumer.h"
 
 #include <condition_variable>
 

@@ -19,9 +19,9 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/process_id.h"
-#include "trial/records.h"
-#include "trial/spawn.h"
-#include "trial/supervisor_file.h"
+#include "trial/local/records.h"
+#include "trial/local/spawn.h"
+#include "trial/local/supervisor_file.h"
 
 namespace shirabe::trial {
 namespace {

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "base/number.h"
+#include "base/text/number.h"
 #include "tests/trial/parse_struct.h"
 
 namespace shirabe::trial {

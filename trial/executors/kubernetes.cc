@@ -5,15 +5,14 @@
 #include "absl/strings/str_join.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "trial/capacity.h"
-#include "trial/capacity_quote.h"
-#include "trial/executors/kubernetes_executor.h"
-#include "trial/kubernetes_actions.h"
-#include "trial/kubernetes_record.h"
-#include "trial/kubernetes_removals.h"
-#include "trial/kubernetes_volume.h"
+#include "trial/kubernetes/capacity.h"
+#include "trial/kubernetes/capacity_quote.h"
+#include "trial/kubernetes/kubernetes_actions.h"
+#include "trial/kubernetes/kubernetes_executor.h"
+#include "trial/kubernetes/kubernetes_removals.h"
+#include "trial/kubernetes/kubernetes_volume.h"
+#include "trial/local/records.h"
 #include "trial/log_file.h"
-#include "trial/records.h"
 
 namespace shirabe::trial {
 namespace {

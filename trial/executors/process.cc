@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "trial/control.h"
-#include "trial/executors/process_executor.h"
+#include "trial/local/process_executor.h"
 
 namespace shirabe::trial {
 

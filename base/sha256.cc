@@ -1,0 +1,42 @@
+#include "base/sha256.h"
+
+#include <openssl/evp.h>
+#include <openssl/sha.h>
+
+#include "absl/strings/escaping.h"
+#include "base/status.h"
+
+namespace shirabe::trial {
+namespace {
+
+std::string Hexadecimal(const unsigned char (&digest)[SHA256_DIGEST_LENGTH]) {
+  return absl::BytesToHexString(
+      absl::string_view(reinterpret_cast<const char*>(digest), sizeof digest));
+}
+
+}  // namespace
+
+std::string HexSha256(std::string_view bytes) {
+  unsigned char digest[SHA256_DIGEST_LENGTH];
+  SHA256(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), digest);
+  return Hexadecimal(digest);
+}
+
+void Sha256::Free::operator()(evp_md_ctx_st* context) const { EVP_MD_CTX_free(context); }
+
+Sha256::Sha256() : context_(EVP_MD_CTX_new()) {
+  CHECK(context_ != nullptr);
+  CHECK(EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1);
+}
+
+void Sha256::Add(std::string_view bytes) {
+  CHECK(EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()) == 1);
+}
+
+std::string Sha256::Hex() {
+  unsigned char digest[SHA256_DIGEST_LENGTH];
+  CHECK(EVP_DigestFinal_ex(context_.get(), digest, nullptr) == 1);
+  return Hexadecimal(digest);
+}
+
+}  // namespace shirabe::trial

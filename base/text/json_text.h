@@ -1,0 +1,77 @@
+// The one way from text to JSON. A parser by itself takes any depth, and whoever copies, prints or
+// frees such a tree later overflows the stack; objects that keep their order are searched from the
+// front, so that one of a million keys takes minutes to build. So the text is looked over first, in
+// one pass without recursion or memory. Used by everybody who reads JSON; pure functions, any
+// thread.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "google/protobuf/message.h"
+
+namespace shirabe {
+
+struct JsonLimits {
+  size_t bytes = 64 << 20;
+  int levels = 64;             // of lists and objects in one another, as in YAML
+  int64_t values = 5'000'000;  // in all
+  int64_t keys = 100'000;      // of one object
+};
+
+// Of what a caller sends as a request: as much as YAML may hold.
+inline constexpr JsonLimits kRequestJson{
+    .bytes = 4 << 20, .levels = 64, .values = 100'000, .keys = 2'000};
+// Of the objects of an API server, which takes 10,000 levels: deeper values are left out, see
+// below.
+inline constexpr int kMaxServerLevels = 200;
+
+// kInvalidArgument, with the limit, if the text is beyond one. Whether it is JSON is not looked at.
+Status CheckJsonLimits(std::string_view text, const JsonLimits& limits = {});
+
+// The levels alone.
+Status CheckJsonLevels(std::string_view text, int levels);
+
+// kInvalidArgument if the text is not JSON, or beyond the limits.
+template <class Json = nlohmann::json>
+StatusOr<Json> ParseJson(std::string_view text, const JsonLimits& limits = {}) {
+  RETURN_IF_ERROR(CheckJsonLimits(text, limits));
+  Json json = Json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
+  if (json.is_discarded()) return absl::InvalidArgumentError("it is not JSON");
+  return json;
+}
+
+// The same where the reason does not matter: what cannot be read is discarded (is_discarded()).
+template <class Json = nlohmann::json>
+Json ReadJsonOrDiscarded(std::string_view text, const JsonLimits& limits = {}) {
+  auto json = ParseJson<Json>(text, limits);
+  return json.ok() ? *std::move(json) : Json(nlohmann::detail::value_t::discarded);
+}
+
+// What an API server answers: it holds objects of everybody, and one that is deep must not make all
+// of them unreadable. What stands deeper than kMaxServerLevels is left out; whoever reads such an
+// object refuses it all the same. Discarded if it is not JSON.
+template <class Json = nlohmann::json>
+Json ParseServerJson(std::string_view text) {
+  const bool flat = CheckJsonLevels(text, kMaxServerLevels).ok();
+  if (flat) return Json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
+  const auto keep = [](int depth, typename Json::parse_event_t, Json&) {
+    return depth < kMaxServerLevels;
+  };
+  return Json::parse(text.begin(), text.end(), keep, /*allow_exceptions=*/false);
+}
+
+// Messages as JSON, where somebody else reads or writes it: the sidecar's files and environment.
+// Protobuf's own functions take any depth, and end in an error, not in a crash, where a message
+// holds what JSON has no word for. Pure functions, any thread.
+
+// kInternal if it has no JSON: a time out of range, a value without a kind.
+StatusOr<std::string> MessageToJson(const google::protobuf::Message& message);
+
+// kInvalidArgument if the text is not such a message. Fields of a newer version are passed over.
+Status MessageFromJson(const std::string& text, google::protobuf::Message& message,
+                       const JsonLimits& limits = {});
+
+}  // namespace shirabe

@@ -1,0 +1,41 @@
+#include "view/best.h"
+
+#include "cmd/context.h"
+#include "cmd/terminal.h"
+#include "cmd/verb.h"
+
+namespace shirabe::cmd {
+
+StatusOr<int> Best(const Arguments& arguments) {
+  Globals globals;
+  std::vector<std::string> names;
+  std::string output = "table";
+  bool no_headers = false, recommended = false;
+  Options options("best EXPERIMENT [--recommended] [-o table|json|yaml|args|env]",
+                  "Prints the best trial so far. The JSON is {trial, objective, value, step, "
+                  "assignments}; args and env are quoted for a shell. Where results are noisy, "
+                  "the algorithm may hold the best one for luck and recommend another trial in "
+                  "the end.");
+  options.Arguments("EXPERIMENT", &names, 1, 1);
+  options.Word("-o,--output", &output, {"table", "json", "yaml", "args", "env"}, "how to print");
+  options.Flag("--no-headers", &no_headers, "a table without its first line");
+  options.Flag("--recommended", &recommended,
+               "the recommended trial, if it is another one, with its predicted value");
+  AddGlobals(options, &globals);
+  ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
+  if (done) return 0;
+  ASSIGN_OR_RETURN(const Session session, OpenSession(globals, /*read_only=*/true));
+  ASSIGN_OR_RETURN(const ExperimentKey key, ExperimentArgument(names[0], session.ns));
+  ASSIGN_OR_RETURN(v1::Experiment experiment, session.client->GetExperiment(key));
+  RETURN_IF_ERROR(client::CheckHasBest(experiment));
+  if (recommended) {
+    experiment = client::WithRecommended(std::move(experiment));
+  } else if (const std::string line = client::RecommendedLine(experiment); !line.empty()) {
+    ProgressLine("recommended: " + line);
+  }
+  Out(output == "table" ? client::BestTable(experiment, !no_headers)
+                        : client::BestAs(experiment, output));
+  return 0;
+}
+
+}  // namespace shirabe::cmd

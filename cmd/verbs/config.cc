@@ -1,0 +1,182 @@
+// config: the servers that this user knows by name.
+#include <algorithm>
+#include <filesystem>
+
+#include "base/text/did_you_mean.h"
+#include "cmd/context.h"
+#include "cmd/contexts.h"
+#include "cmd/terminal.h"
+#include "cmd/verb.h"
+#include "view/table.h"
+
+namespace shirabe::cmd {
+namespace {
+
+using client::Access;
+using client::Context;
+using client::Contexts;
+
+struct Request {
+  std::vector<std::string> words;  // the noun, then names
+  Access access;                   // set-context
+  bool use = false;                // set-context: and make it the current one
+  std::string output = "table";
+  std::string path;
+  Contexts contexts;
+};
+
+StatusOr<std::string> NameIn(const Request& request) {
+  if (request.words.size() == 2) return request.words[1];
+  return UsageError("give one NAME: shirabe config " + request.words[0] + " NAME");
+}
+
+client::Json Tree(const Context& context, bool current) {
+  client::Json tree = {{"name", context.name}, {"current", current}};
+  for (const client::AccessField& field : client::AccessFields()) {
+    const std::string& value = context.access.*field.member;
+    if (!value.empty()) tree[field.name] = value;
+  }
+  return tree;
+}
+
+StatusOr<int> List(Request& request) {
+  const Contexts& contexts = request.contexts;
+  const ListFlags flags{.output = request.output};
+  std::vector<client::Json> trees;
+  client::Table table({"CURRENT", "NAME", "SERVER", "NAMESPACE", "TOKEN-FILE"});
+  for (const Context& context : contexts.all) {
+    const bool current = context.name == contexts.current;
+    const Access& access = context.access;
+    trees.push_back(Tree(context, current));
+    table.Add({current ? "*" : " ", context.name, access.server, access.ns, access.token_file});
+    if (request.output == "name") Out(context.name + "\n");
+  }
+  if (WantsTree(flags)) PrintTrees(flags, trees);
+  if (request.output == "table") Out(table.Take());
+  if (contexts.all.empty()) Hint("no contexts yet: shirabe config set-context NAME --server …");
+  return kOk;
+}
+
+StatusOr<int> PrintCurrent(Request& request) {
+  if (request.contexts.current.empty()) {
+    return absl::NotFoundError(
+        "no context is the current one (shirabe config use-context NAME): commands work on this "
+        "machine");
+  }
+  Out(request.contexts.current + "\n");
+  return kOk;
+}
+
+StatusOr<int> Use(Request& request) {
+  ASSIGN_OR_RETURN(const std::string name, NameIn(request));
+  RETURN_IF_ERROR(request.contexts.Get(name).status());
+  request.contexts.current = name;
+  RETURN_IF_ERROR(client::SaveContexts(request.path, request.contexts));
+  Out("context/" + name + " is the current one\n");
+  return kOk;
+}
+
+// Paths are kept as they are meant here, wherever the next command is given.
+Access Absolute(Access access) {
+  for (const client::AccessField& field : client::AccessFields()) {
+    std::string& value = access.*field.member;
+    if (field.is_path && !value.empty()) value = std::filesystem::absolute(value).string();
+  }
+  return access;
+}
+
+StatusOr<int> Set(Request& request) {
+  ASSIGN_OR_RETURN(const std::string name, NameIn(request));
+  if (!request.access.ns.empty()) RETURN_IF_ERROR(AsUsage(ValidateNamespace(request.access.ns)));
+  Context* context = request.contexts.Find(name);
+  const bool is_new = context == nullptr;
+  if (is_new) {
+    if (request.access.server.empty()) return UsageError("a new context needs --server HOST:PORT");
+    context = &request.contexts.all.emplace_back();
+    context->name = name;
+  }
+  context->access = client::Merge({Absolute(request.access), context->access});
+  auto& all = request.contexts.all;
+  std::sort(all.begin(), all.end(),
+            [](const Context& a, const Context& b) { return a.name < b.name; });
+  if (request.use) request.contexts.current = name;
+  RETURN_IF_ERROR(client::SaveContexts(request.path, request.contexts));
+  Out("context/" + name + (is_new ? " created\n" : " changed\n"));
+  return kOk;
+}
+
+StatusOr<int> Remove(Request& request) {
+  ASSIGN_OR_RETURN(const std::string name, NameIn(request));
+  RETURN_IF_ERROR(request.contexts.Get(name).status());
+  std::erase_if(request.contexts.all, [&](const Context& one) { return one.name == name; });
+  if (request.contexts.current == name) request.contexts.current.clear();
+  RETURN_IF_ERROR(client::SaveContexts(request.path, request.contexts));
+  Out("context/" + name + " deleted\n");
+  return kOk;
+}
+
+StatusOr<int> View(Request& request) {
+  Out(client::ContextsText(request.contexts));
+  return kOk;
+}
+
+struct Noun {
+  const char* name;
+  StatusOr<int> (*run)(Request& request);
+};
+
+constexpr Noun kNouns[] = {
+    {"get-contexts", List}, {"current-context", PrintCurrent}, {"use-context", Use},
+    {"set-context", Set},   {"delete-context", Remove},        {"view", View},
+};
+
+StatusOr<int> Dispatch(Request& request) {
+  std::vector<std::string> names;
+  for (const Noun& noun : kNouns) {
+    if (request.words[0] == noun.name) return noun.run(request);
+    names.push_back(noun.name);
+  }
+  const auto nearest = Nearest(request.words[0], names);
+  return UsageError("there is no config " + request.words[0] +
+                    (nearest ? "; did you mean " + *nearest + "?" : " (shirabe config --help)"));
+}
+
+}  // namespace
+
+std::vector<std::string> ConfigNouns() {
+  std::vector<std::string> names;
+  for (const Noun& noun : kNouns) names.push_back(noun.name);
+  return names;
+}
+
+StatusOr<int> Config(const Arguments& arguments) {
+  Globals globals;
+  Request request;
+  Options options(
+      "config get-contexts|current-context|use-context|set-context|delete-context|view [NAME]",
+      "Keeps the servers that you use under names, in $SHIRABE_CONFIG or "
+      "~/.config/shirabe/config.yaml; every other verb takes --context NAME. A flag wins over the "
+      "environment, the environment over the current context. set-context takes --server, "
+      "--token-file, --ca, -n and the two below, and leaves what is not given as it is.");
+  options.Arguments("what to do", &request.words, 1, 2);
+  options.Text("--client-certificate", &request.access.certificate, "FILE",
+               "set-context: certificate of this client, PEM");
+  options.Text("--client-key", &request.access.key, "FILE", "set-context: its key, PEM");
+  options.Flag("--use", &request.use, "set-context: and make it the current one");
+  options.Word("-o,--output", &request.output, {"table", "json", "yaml", "name"},
+               "get-contexts: how to print");
+  AddGlobals(options, &globals);
+  ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
+  if (done) return 0;
+  request.access.server = globals.server;
+  request.access.token_file = globals.token_file;
+  request.access.ca = globals.ca;
+  request.access.ns = globals.ns;
+  auto path = client::ContextsPath(client::ProcessEnvironment());
+  RETURN_IF_ERROR(AsUsage(path.status()));
+  request.path = *std::move(path);
+  ASSIGN_OR_RETURN(request.contexts, client::LoadContexts(request.path));
+  return Dispatch(request);
+}
+
+}  // namespace shirabe::cmd

@@ -1,0 +1,397 @@
+// controller: everything of `serve`, with trials as Jobs of a cluster and experiments as its custom
+// resources. One of several replicas leads; the others wait, alive.
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/process_id.h"
+#include "client/place.h"
+#include "cmd/context.h"
+#include "cmd/identity.h"
+#include "cmd/serving.h"
+#include "cmd/spec_file.h"
+#include "cmd/terminal.h"
+#include "cmd/verb.h"
+#include "crd/sync.h"
+#include "kube/election.h"
+#include "kube/namespaces.h"
+#include "kube/object.h"
+#include "service/common/metrics.h"
+#include "service/http/http_server.h"
+
+namespace shirabe::cmd {
+namespace {
+
+constexpr absl::Duration kPoll = absl::Milliseconds(200);
+// After `renew` of an election until `lease` of it: see kube::ElectionOptions.
+constexpr absl::Duration kResume = absl::Seconds(5);
+constexpr absl::Duration kHasty = absl::Seconds(3);
+constexpr absl::Duration kStepDown = absl::Seconds(30);
+constexpr char kLease[] = "shirabe-controller";
+
+struct ControllerFlags {
+  Doors doors;
+  std::string tls_ca;
+  std::string advertise;
+  std::string image;
+  std::string kubeconfig;
+  std::string kube_context;
+  std::string lease_namespace;
+  std::string nodes;
+  bool adopt_all = false;
+};
+
+void AddFlags(Options& options, ControllerFlags* flags) {
+  AddDoors(options, &flags->doors);
+  options.Text("--advertise", &flags->advertise, "HOST:PORT",
+               "where the pods of trials reach --grpc: shirabe.shirabe-system.svc:7450");
+  options.Text("--image", &flags->image, "IMAGE",
+               "this program, for the containers beside a trial (default: that of our own pod)");
+  options.Text("--tls-ca", &flags->tls_ca, "FILE",
+               "the authority of --tls-cert, PEM; without --tls-cert a certificate is made and "
+               "kept, in the Secret shirabe-tls or in the home");
+  options.Text(
+      "--kubeconfig", &flags->kubeconfig, "FILE",
+      "how to reach the cluster (default: our pod's account, $KUBECONFIG, ~/.kube/config)");
+  options.Text("--kube-context", &flags->kube_context, "NAME", "which context of it");
+  options.Text("--lease-namespace", &flags->lease_namespace, "NAMESPACE",
+               "where the replicas elect who leads; without it there is one replica");
+  options.Flag("--adopt-all", &flags->adopt_all,
+               "where another project's CRDs are installed, take up all Experiments, not only "
+               "those labelled shirabe.dev/managed=true");
+  options.Text("--nodes", &flags->nodes, "FILE", "pools of machines with their prices, in YAML");
+}
+
+Status CheckFlags(const ControllerFlags& flags) {
+  RETURN_IF_ERROR(CheckDoors(flags.doors));
+  if (flags.advertise.empty()) {
+    return UsageError("--advertise HOST:PORT is missing: where pods reach --grpc");
+  }
+  if (flags.doors.tls.certificate.empty() != flags.tls_ca.empty()) {
+    return UsageError("--tls-cert, --tls-key and --tls-ca go together");
+  }
+  return absl::OkStatus();
+}
+
+std::string Variable(const char* name) { return client::ProcessEnvironment()(name).value_or(""); }
+
+// The containers beside a trial are of the same image as we are.
+StatusOr<kube::Json> OwnContainer(kube::Client& client, const std::string& namespace_name) {
+  const std::string pod_name = Variable("POD_NAME");
+  if (pod_name.empty()) {
+    return UsageError(
+        "--image IMAGE is missing: outside of a pod nothing says which image holds this program");
+  }
+  const std::string ns =
+      Variable("POD_NAMESPACE").empty() ? namespace_name : Variable("POD_NAMESPACE");
+  const kube::Ref ref{{"", "v1", "pods", "Pod"}, ns, pod_name};
+  ASSIGN_OR_RETURN(const kube::Json pod, client.Get(ref));
+  const kube::Json* containers = kube::FindAt(pod, {"spec", "containers"});
+  if (containers == nullptr || containers->empty()) {
+    return absl::InternalError("pod " + pod_name + " has no container");
+  }
+  return (*containers)[0];
+}
+
+class ControllerProcess {
+ public:
+  ControllerProcess(ControllerFlags flags, Globals globals)
+      : flags_(std::move(flags)), globals_(std::move(globals)) {}
+
+  Status Open();
+  // Until a signal comes. Leadership that is lost is waited for anew.
+  StatusOr<int> Run(Interrupts& interrupts);
+
+ private:
+  Status OpenIdentity();
+  Status FillMachines();
+  Status OpenStandby();
+  bool MayWrite() const;
+  StatusOr<bool> AwaitLead(Interrupts& interrupts);
+  Status Lead();
+  void SetMetrics(service::Metrics& metrics) const;
+  StatusOr<int> StayInLead(Interrupts& interrupts);
+  bool LeadsAsBefore() const;
+  bool MayResume() const;
+  void StepDown();
+  std::string WhyNotReady() const;
+
+  const ControllerFlags flags_;
+  const Globals globals_;
+  kube::Config config_;
+  kube::RequestCounts requests_;
+  std::unique_ptr<kube::Client> client_;
+  std::unique_ptr<kube::Client> election_client_;
+  std::unique_ptr<kube::Client> hasty_client_;  // of who would rather have no answer than wait
+  std::unique_ptr<kube::Namespaces> namespaces_;
+  LocalSession session_;
+  std::string token_file_;
+  std::unique_ptr<kube::Reviewer> reviewer_;
+  std::unique_ptr<kube::PodFinder> pods_;
+  std::optional<service::Tokens> tokens_;
+  service::TlsFiles tls_;
+  std::string ca_;
+  absl::Time renew_at_ = absl::InfiniteFuture();
+  client::Machines machines_;
+  std::string identity_;  // among the replicas
+  std::unique_ptr<kube::Election> election_;
+  // Of the lease, while we lead; it grows when the lease changes hands. -1 = we do not lead.
+  std::atomic<int64_t> term_ = -1;
+  std::unique_ptr<service::HttpServer> standby_;
+  std::unique_ptr<service::Server> server_;
+  std::unique_ptr<crd::Sync> sync_;
+};
+
+Status ControllerProcess::Open() {
+  ASSIGN_OR_RETURN(config_, kube::FindConfig(flags_.kubeconfig, flags_.kube_context));
+  kube::ClientOptions writes{.counts = &requests_};
+  writes.may_write = [this] { return MayWrite(); };
+  ASSIGN_OR_RETURN(client_, kube::Client::Create(config_, RealClock(), writes));
+  ASSIGN_OR_RETURN(session_, OpenLocal(globals_, /*read_only=*/false));
+  kube::ClientOptions hasty{.counts = &requests_};
+  hasty.connect = hasty.answer = kHasty;
+  hasty.tries = 1;
+  ASSIGN_OR_RETURN(hasty_client_, kube::Client::Create(config_, RealClock(), hasty));
+  namespaces_ = std::make_unique<kube::Namespaces>(hasty_client_.get(), RealClock());
+  session_.client->SetNamespaces([this](const std::string& ns) { return namespaces_->Uid(ns); });
+  token_file_ = TokenFile(globals_, session_.place);
+  ASSIGN_OR_RETURN(tokens_, service::Tokens::Load(token_file_));
+  reviewer_ = std::make_unique<kube::Reviewer>(client_.get(), RealClock(), kAudience);
+  tokens_->SetCluster(PeopleOf(reviewer_.get()));
+  pods_ = std::make_unique<kube::PodFinder>(client_.get(), RealClock());
+  RETURN_IF_ERROR(OpenIdentity());
+  RETURN_IF_ERROR(FillMachines());
+  if (flags_.lease_namespace.empty()) return absl::OkStatus();
+  const std::string pod = Variable("POD_NAME");
+  identity_ = pod.empty() ? ToString(ThisProcess()) : pod;
+  kube::ElectionOptions election{.clock = RealClock(),
+                                 .namespace_name = flags_.lease_namespace,
+                                 .name = kLease,
+                                 .identity = identity_};
+  kube::ClientOptions soon{.counts = &requests_};
+  soon.connect = soon.answer = election.renew / 2;
+  soon.tries = 1;
+  ASSIGN_OR_RETURN(election_client_, kube::Client::Create(config_, RealClock(), soon));
+  election.client = election_client_.get();
+  election_ = kube::Election::Start(std::move(election));
+  return OpenStandby();
+}
+
+// A process that was stopped for a while, or waited to be heard, may be about to write what another
+// one has decided meanwhile, also if it has come to lead again since. The database refuses that by
+// its epoch; the cluster knows none.
+bool ControllerProcess::MayWrite() const { return election_ == nullptr || LeadsAsBefore(); }
+
+bool ControllerProcess::LeadsAsBefore() const {
+  return election_->leads() && election_->transitions() == term_;
+}
+
+Status ControllerProcess::OpenIdentity() {
+  tls_ = flags_.doors.tls;
+  if (!tls_.certificate.empty()) {
+    ASSIGN_OR_RETURN(ca_, ReadFile(flags_.tls_ca, 1 << 20));
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(Identity identity, LoadIdentity({.client = client_.get(),
+                                                    .namespace_name = flags_.lease_namespace,
+                                                    .home = session_.place.home,
+                                                    .names = NamesOfServer(flags_.advertise),
+                                                    .clock = RealClock()}));
+  tls_.certificate = identity.files.certificate;
+  tls_.key = identity.files.key;
+  ca_ = std::move(identity.ca);
+  renew_at_ = identity.renew_at;
+  return absl::OkStatus();
+}
+
+Status ControllerProcess::FillMachines() {
+  machines_.executor = "kubernetes";
+  machines_.host_paths = flags_.doors.host_paths;
+  machines_.limits = LimitsOf(flags_.doors);
+  machines_.pods = {
+      .client = client_.get(), .image = flags_.image, .server = flags_.advertise, .ca = ca_};
+  if (flags_.image.empty()) {
+    ASSIGN_OR_RETURN(const kube::Json container, OwnContainer(*client_, config_.namespace_name));
+    machines_.pods.image = kube::TextAt(container, {"image"});
+    machines_.pods.image_pull_policy = kube::TextAt(container, {"imagePullPolicy"});
+  }
+  if (!flags_.nodes.empty()) {
+    ASSIGN_OR_RETURN(machines_.pools, LoadNodes(flags_.nodes));
+  }
+  return absl::OkStatus();
+}
+
+std::string ControllerProcess::WhyNotReady() const {
+  const std::string holder = election_->holder();
+  const std::string trouble = election_->Trouble();
+  if (!trouble.empty()) return trouble;
+  if (holder == identity_) return "taking the lead";
+  return holder.empty() ? "nobody leads yet" : "another replica leads: " + holder;
+}
+
+// Alive, and not ready: whoever leads answers.
+Status ControllerProcess::OpenStandby() {
+  service::HttpOptions http{.address = flags_.doors.http, .tls = &tls_};
+  http.context = {.client = session_.client.get(),
+                  .tokens = &*tokens_,
+                  .clock = RealClock(),
+                  .checks = {{"leader", [this] { return WhyNotReady(); }}}};
+  ASSIGN_OR_RETURN(standby_, service::HttpServer::Start(std::move(http)));
+  return absl::OkStatus();
+}
+
+StatusOr<bool> ControllerProcess::AwaitLead(Interrupts& interrupts) {
+  if (election_ == nullptr) return true;
+  std::string said;
+  while (!election_->leads()) {
+    if (interrupts.Wait(kPoll) > 0) return false;
+    const std::string why = WhyNotReady();
+    if (why != said) Log(LogLevel::kInfo, "waiting to lead", {{"because", why}});
+    said = why;
+  }
+  return true;
+}
+
+Status ControllerProcess::Lead() {
+  if (election_ != nullptr) term_ = election_->transitions();
+  standby_ = nullptr;  // its port is needed
+  ASSIGN_OR_RETURN(
+      server_,
+      service::Server::Start(
+          {.client = session_.client.get(),
+           .clock = RealClock(),
+           .machines = machines_,
+           .grpc = flags_.doors.grpc,
+           .http = flags_.doors.http,
+           .katib_listen = flags_.doors.katib_listen,
+           .namespace_of = [this](const auto& address) { return pods_->NamespaceOf(address); },
+           .tls = tls_,
+           .tokens = *tokens_,
+           .requests_per_second = RateOf(flags_.doors),
+           .connections_per_address = ConnectionsOf(flags_.doors),
+           .refresh_metrics = [this](auto& metrics) { SetMetrics(metrics); }}));
+  sync_ = crd::Sync::Start({.kube = client_.get(),
+                            .store = session_.client.get(),
+                            .clock = RealClock(),
+                            .namespace_name = globals_.ns,
+                            .namespaces = namespaces_.get(),
+                            .adopt_all = flags_.adopt_all,
+                            .instance = Variable("POD_NAME")});
+  Log(LogLevel::kInfo, "leading",
+      {{"database", session_.place.db},
+       {"grpc", server_->grpc_address()},
+       {"http", server_->http_address()},
+       {"cluster", config_.server},
+       {"image", machines_.pods.image}});
+  if (flags_.doors.ready_file.empty()) return absl::OkStatus();
+  return TellReady(flags_.doors, *server_, token_file_);
+}
+
+void ControllerProcess::SetMetrics(service::Metrics& metrics) const {
+  for (const auto& [kind, count] : requests_.All()) {
+    metrics.Set("shirabe_kube_requests_total", {kind.verb, kind.resource, kind.code},
+                static_cast<double>(count));
+  }
+}
+
+// Whether nobody else can have come to lead: for as long as the lease is promised to us we only
+// write nothing, and go on where we stood once the API server answers again.
+bool ControllerProcess::MayResume() const {
+  return election_->transitions() == term_ && election_->holder() == identity_;
+}
+
+// All that acts ends here, and nothing of it writes while it does. Where it does not end, the
+// process does: it is started anew.
+void ControllerProcess::StepDown() {
+  Log(LogLevel::kWarning, "leadership was lost: waiting to lead again",
+      {{"holder", election_->holder()}, {"trouble", election_->Trouble()}});
+  term_ = -1;
+  std::jthread watchdog([](const std::stop_token& stop) {
+    const absl::Duration deadline = RealClock()->Monotonic() + kStepDown;
+    while (!stop.stop_requested()) {
+      if (RealClock()->Monotonic() > deadline) {
+        Log(LogLevel::kError, "what was led does not end: ending, to be started anew", {});
+        std::_Exit(kUnreachable);
+      }
+      shirabe::Pause(kPoll);
+    }
+  });
+  sync_ = nullptr;
+  server_ = nullptr;
+}
+
+// Until a signal comes (0), or leadership is lost for good (kUnreachable).
+StatusOr<int> ControllerProcess::StayInLead(Interrupts& interrupts) {
+  std::optional<absl::Duration> lost;
+  while (interrupts.Wait(kPoll) == 0) {
+    if (election_ != nullptr && !LeadsAsBefore()) {
+      const absl::Duration now = RealClock()->Monotonic();
+      if (!lost) {
+        Log(LogLevel::kWarning, "the lease could not be renewed: nothing is written until it is",
+            {{"trouble", election_->Trouble()}});
+      }
+      lost = lost.value_or(now);
+      if (!MayResume() || now - *lost > kResume) return kUnreachable;
+      continue;
+    }
+    if (lost) Log(LogLevel::kInfo, "the lease is renewed: going on", {});
+    lost.reset();
+    if (RealClock()->Now() < renew_at_) continue;
+    return absl::UnavailableError(
+        "the certificate ends within 30 days: ending, to be started anew with a new one");
+  }
+  return kOk;
+}
+
+StatusOr<int> ControllerProcess::Run(Interrupts& interrupts) {
+  for (;;) {
+    ASSIGN_OR_RETURN(const bool leads, AwaitLead(interrupts));
+    if (!leads) return kOk;
+    RETURN_IF_ERROR(Lead());
+    ASSIGN_OR_RETURN(const int ended, StayInLead(interrupts));
+    if (ended == kOk) break;
+    StepDown();
+    RETURN_IF_ERROR(OpenStandby());
+  }
+  Log(LogLevel::kInfo, "stopping: trials that run are left to the next controller");
+  // In this order: nothing is led any more when the lease is given up.
+  sync_ = nullptr;
+  server_ = nullptr;
+  election_ = nullptr;
+  return kOk;
+}
+
+}  // namespace
+
+StatusOr<int> Controller(const Arguments& arguments) {
+  Globals globals;
+  ControllerFlags flags;
+  Options options("controller --advertise HOST:PORT",
+                  "Runs in a cluster: Experiments of kubeflow.org/v1beta1 are taken up as they are "
+                  "applied, their trials run as Jobs, and the commands that are given --server are "
+                  "answered. With -n only that namespace is looked at. Tokens of the cluster for "
+                  "the audience shirabe may do here what RBAC lets them do to Experiments; the "
+                  "token file (made where it is missing) has an administrator's token, and lines "
+                  "`user NAMESPACE TOKEN`.");
+  AddFlags(options, &flags);
+  options.Arguments("nothing", nullptr, 0, 0);
+  AddGlobals(options, &globals);
+  ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
+  if (done) return 0;
+  RETURN_IF_ERROR(CheckFlags(flags));
+  RETURN_IF_ERROR(SetRemoteAlgorithms(flags.doors));
+  if (!globals.verbose) SetLogLevel(LogLevel::kInfo);
+  // Before anything starts a thread: the signals are to reach none of them.
+  Interrupts interrupts;
+  ControllerProcess process(std::move(flags), std::move(globals));
+  RETURN_IF_ERROR(process.Open());
+  return process.Run(interrupts);
+}
+
+}  // namespace shirabe::cmd

@@ -1,0 +1,63 @@
+#include "view/describe.h"
+
+#include "base/text/did_you_mean.h"
+#include "cmd/context.h"
+#include "cmd/terminal.h"
+#include "cmd/verb.h"
+
+namespace shirabe::cmd {
+namespace {
+
+enum class Kind { kExperiment, kTrial };
+
+StatusOr<Kind> FindKind(const std::string& word) {
+  if (word == "exp" || word == "experiment" || word == "experiments") return Kind::kExperiment;
+  if (word == "trial" || word == "trials") return Kind::kTrial;
+  const auto nearest = Nearest(word, {"exp", "experiment", "trial"});
+  return UsageError(
+      "there is no \"" + word + "\" to describe" +
+      (nearest ? "; did you mean \"" + *nearest + "\"?" : ": it is exp NAME or trial NAME"));
+}
+
+// One word: "exp/digits" and "trial/digits-7" as `-o name` prints them, "digits/7", or "digits".
+std::vector<std::string> WithNoun(const std::string& word) {
+  const size_t cut = word.find('/');
+  const std::string before = word.substr(0, cut);
+  if (FindKind(before).ok()) {
+    return cut == std::string::npos ? std::vector{before}
+                                    : std::vector{before, word.substr(cut + 1)};
+  }
+  return {cut == std::string::npos ? "exp" : "trial", word};
+}
+
+}  // namespace
+
+StatusOr<int> Describe(const Arguments& arguments) {
+  Globals globals;
+  std::vector<std::string> words;
+  Options options("describe [exp|trial] NAME",
+                  "Says all about an experiment or a trial: how it is, and why. NAME alone is an "
+                  "experiment, or a trial if it is one of EXPERIMENT/7.");
+  options.Arguments("[exp|trial] NAME", &words, 1, 2);
+  AddGlobals(options, &globals);
+  ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
+  if (done) return 0;
+  if (words.size() == 1) words = WithNoun(words[0]);
+  ASSIGN_OR_RETURN(const Kind kind, FindKind(words[0]));
+  if (words.size() < 2)
+    return UsageError("NAME is missing; usage: shirabe describe exp|trial NAME");
+  ASSIGN_OR_RETURN(const Session session, OpenSession(globals, /*read_only=*/true));
+  const absl::Time now = RealClock()->Now();
+  if (kind == Kind::kTrial) {
+    ASSIGN_OR_RETURN(const TrialKey key, TrialArgument(words[1], session.ns));
+    ASSIGN_OR_RETURN(const std::string text, client::DescribeTrial(*session.client, key, now));
+    Out(text);
+  } else {
+    ASSIGN_OR_RETURN(const ExperimentKey key, ExperimentArgument(words[1], session.ns));
+    ASSIGN_OR_RETURN(const std::string text, client::DescribeExperiment(*session.client, key, now));
+    Out(text);
+  }
+  return 0;
+}
+
+}  // namespace shirabe::cmd

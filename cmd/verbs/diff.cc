@@ -1,0 +1,90 @@
+// diff: what apply would change. Nothing is written.
+#include "absl/strings/str_cat.h"
+#include "cmd/context.h"
+#include "cmd/spec_file.h"
+#include "cmd/terminal.h"
+#include "cmd/verb.h"
+#include "experiment/submit.h"
+#include "view/spec_diff.h"
+
+namespace shirabe::cmd {
+namespace {
+
+constexpr int kDiffers = 1;
+constexpr int kTrouble = 2;  // an error is never mistaken for a difference
+
+struct Found {
+  ExperimentKey key;
+  bool exists = false;
+  std::vector<client::SpecDifference> differences;
+  bool differs() const { return !exists || !differences.empty(); }
+};
+
+StatusOr<Found> Compare(client::Client& client, const v1::Experiment& wanted) {
+  Found found{.key = experiment::KeyOf(wanted)};
+  const auto stored = client.GetExperiment(found.key);
+  if (absl::IsNotFound(stored.status())) return found;
+  RETURN_IF_ERROR(stored.status());
+  found.exists = true;
+  found.differences = client::DiffSpecs(*stored, wanted);
+  return found;
+}
+
+client::Json Tree(const Found& found) {
+  client::Json differences = client::Json::array();
+  for (const auto& difference : found.differences) {
+    differences.push_back(client::DifferenceJson(difference));
+  }
+  return {{"namespace", found.key.ns},
+          {"experiment", found.key.name},
+          {"exists", found.exists},
+          {"differences", std::move(differences)}};
+}
+
+void Print(const Found& found) {
+  if (!found.differs()) return;
+  Out("--- " + ToString(found.key) + "\n");
+  if (!found.exists) Out("+ does not exist: apply creates it\n");
+  for (const auto& difference : found.differences) Out(client::DifferenceText(difference));
+}
+
+StatusOr<int> Compare(const Globals& globals, const std::vector<std::string>& files,
+                      const ListFlags& flags) {
+  ASSIGN_OR_RETURN(const Session session, OpenSession(globals, /*read_only=*/true));
+  ASSIGN_OR_RETURN(const auto experiments, LoadFor(session, files));
+  bool differs = false;
+  std::vector<client::Json> trees;
+  for (const v1::Experiment& experiment : experiments) {
+    ASSIGN_OR_RETURN(const Found found, Compare(*session.client, experiment));
+    differs = differs || found.differs();
+    if (WantsTree(flags)) trees.push_back(Tree(found));
+    if (!WantsTree(flags)) Print(found);
+  }
+  if (WantsTree(flags)) PrintTrees(flags, trees);
+  return differs ? kDiffers : kOk;
+}
+
+}  // namespace
+
+StatusOr<int> Diff(const Arguments& arguments) {
+  Globals globals;
+  ListFlags flags;
+  std::vector<std::string> files;
+  Options options("diff -f FILE",
+                  "Shows what apply would change, field by field, defaults filled in. Exits with 0 "
+                  "if nothing differs, 1 if something does, and more than 1 on an error.");
+  options.Texts("-f,--file", &files, "FILE",
+                "experiments in YAML, or - for stdin; may be repeated");
+  options.Word("-o,--output", &flags.output, {"table", "json", "yaml"}, "how to print");
+  options.Arguments("nothing", nullptr, 0, 0);
+  AddGlobals(options, &globals);
+  ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
+  if (done) return 0;
+  if (files.empty()) return UsageError("give -f FILE");
+  auto outcome = Compare(globals, files, flags);
+  if (outcome.ok() || ExitCodeOf(outcome.status()) != kFailure) return outcome;
+  PrintError(outcome.status());
+  return kTrouble;
+}
+
+}  // namespace shirabe::cmd

@@ -1,0 +1,42 @@
+#include "view/export.h"
+
+#include "cmd/context.h"
+#include "cmd/terminal.h"
+#include "cmd/verb.h"
+#include "view/await.h"
+
+namespace shirabe::cmd {
+namespace {
+
+Status PrintTrials(client::Client& client, const v1::Experiment& experiment, bool csv) {
+  if (csv) Out(client::CsvHeader(experiment));
+  const auto print = [&](const std::vector<v1::Trial>& trials) {
+    for (const v1::Trial& trial : trials) {
+      Out(csv ? client::CsvLine(experiment, trial) : client::JsonLine(experiment, trial));
+    }
+    return true;
+  };
+  return client::EachTrialPage(client, experiment::KeyOf(experiment), print);
+}
+
+}  // namespace
+
+StatusOr<int> Export(const Arguments& arguments) {
+  Globals globals;
+  std::string output = "csv";
+  std::vector<std::string> names;
+  Options options("export EXPERIMENT [-o csv|jsonl]",
+                  "Prints all trials, one a line, with exact numbers.");
+  options.Arguments("EXPERIMENT", &names, 1, 1);
+  options.Word("-o,--output", &output, {"csv", "jsonl"}, "how to print");
+  AddGlobals(options, &globals);
+  ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
+  if (done) return 0;
+  ASSIGN_OR_RETURN(const Session session, OpenSession(globals, /*read_only=*/true));
+  ASSIGN_OR_RETURN(const ExperimentKey key, ExperimentArgument(names[0], session.ns));
+  ASSIGN_OR_RETURN(const v1::Experiment experiment, session.client->GetExperiment(key));
+  RETURN_IF_ERROR(PrintTrials(*session.client, experiment, output == "csv"));
+  return 0;
+}
+
+}  // namespace shirabe::cmd

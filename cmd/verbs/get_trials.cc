@@ -1,0 +1,99 @@
+#include <limits>
+
+#include "cmd/listing.h"
+#include "cmd/verbs/get_nouns.h"
+#include "view/await.h"
+#include "view/selection.h"
+
+namespace shirabe::cmd {
+namespace {
+
+using TrialSelection = client::Selection<v1::Trial>;
+
+// The experiment must outlive the printer.
+Printer<v1::Trial> MakePrinter(const v1::Experiment& experiment, const ListFlags& flags) {
+  return {.header = client::TrialHeader(experiment, StyleOf(flags)),
+          .row =
+              [&experiment](const v1::Trial& trial, const client::RowStyle& style) {
+                return client::TrialRow(experiment, trial, style);
+              },
+          .tree = client::TrialView(experiment),
+          .name =
+              [](const v1::Trial& trial) {
+                return "trial/" + TrialName({ExperimentKeyOf(trial), trial.number()});
+              }};
+}
+
+// Until the experiment has ended, so that a script that follows a run ends with it.
+StatusOr<int> Watch(client::Client& client, const ExperimentKey& key,
+                    const TrialSelection& selection, Listing<v1::Trial>& listing) {
+  // The revision is read before the trials: what changes in between is printed twice rather than
+  // not at all.
+  ASSIGN_OR_RETURN(int64_t revision, client.Revision());
+  int64_t seen = 0;
+  for (;;) {
+    ASSIGN_OR_RETURN(const v1::Experiment experiment, client.GetExperiment(key));
+    ASSIGN_OR_RETURN(auto trials, client.ListTrials({.experiment = key, .changed_after = seen}));
+    selection.Apply(trials, -1);
+    listing.PrintChanged(trials);
+    RETURN_IF_ERROR(FlushOut());
+    if (experiment::IsEnded(experiment)) return 0;
+    seen = revision;
+    ASSIGN_OR_RETURN(revision, client.AwaitChange(seen, kMaxWatchWait));
+  }
+}
+
+// In the order of their numbers, filtered as they come.
+Status PrintInPages(client::Client& client, const ExperimentKey& key,
+                    const TrialSelection& selection, Listing<v1::Trial>& listing) {
+  int64_t left = listing.flags().limit.value_or(std::numeric_limits<int64_t>::max());
+  if (left > 0) {
+    RETURN_IF_ERROR(client::EachTrialPage(client, key, [&](std::vector<v1::Trial>& trials) {
+      selection.Apply(trials, left);
+      listing.Print(trials);
+      left -= static_cast<int64_t>(trials.size());
+      return left > 0;
+    }));
+  }
+  listing.Finish();
+  return absl::OkStatus();
+}
+
+StatusOr<int> GetTrialsOf(client::Client& client, const ExperimentKey& key,
+                          const ListFlags& flags) {
+  ASSIGN_OR_RETURN(const v1::Experiment experiment, client.GetExperiment(key));
+  const auto selection =
+      TrialSelection::Create(client::TrialFields(experiment), flags.filter, flags.sort_by);
+  if (!selection.ok()) return AsUsage(selection.status());
+  Listing<v1::Trial> listing(flags, MakePrinter(experiment, flags));
+  if (flags.watch) return Watch(client, key, *selection, listing);
+  if (!selection->sorts()) {
+    RETURN_IF_ERROR(PrintInPages(client, key, *selection, listing));
+    return 0;
+  }
+  ASSIGN_OR_RETURN(auto trials, client.ListTrials({.experiment = key}));
+  selection->Apply(trials, flags.limit.value_or(-1));
+  listing.PrintAll(trials);
+  return 0;
+}
+
+StatusOr<int> GetOneTrial(client::Client& client, const TrialKey& key, const ListFlags& flags) {
+  ASSIGN_OR_RETURN(const v1::Experiment experiment, client.GetExperiment(key.experiment));
+  ASSIGN_OR_RETURN(const v1::Trial trial, client.GetTrial(key));
+  Listing<v1::Trial>(flags, MakePrinter(experiment, flags)).PrintOne(trial);
+  return 0;
+}
+
+}  // namespace
+
+StatusOr<int> GetTrials(const Session& session, const GetRequest& request) {
+  if (request.names.size() != 1) {
+    return UsageError("get trials takes one experiment or trial: shirabe get trials EXPERIMENT");
+  }
+  ASSIGN_OR_RETURN(const auto trial, TrialUnlessExperiment(session, request.names[0]));
+  if (trial) return GetOneTrial(*session.client, *trial, request.flags);
+  ASSIGN_OR_RETURN(const ExperimentKey key, ExperimentArgument(request.names[0], session.ns));
+  return GetTrialsOf(*session.client, key, request.flags);
+}
+
+}  // namespace shirabe::cmd

@@ -1,0 +1,123 @@
+// import: results of other tools as experiments that have ended, to look at and to learn from.
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/text/did_you_mean.h"
+#include "cmd/context.h"
+#include "cmd/terminal.h"
+#include "cmd/verb.h"
+#include "import/import_readers.h"
+
+namespace shirabe::cmd {
+namespace {
+
+using client::Imported;
+
+constexpr int64_t kMaxBytes = int64_t{256} << 20;
+
+struct Request {
+  std::vector<std::string> words;  // format, file
+  std::string name;
+  std::string study;
+  std::string minimize, maximize;
+  std::vector<std::string> parameters;
+  bool dry_run = false;
+};
+
+StatusOr<std::vector<Imported>> ReadOptunaFile(const Request& request) {
+  return client::ReadOptuna(request.words[1], request.study);
+}
+
+StatusOr<std::vector<Imported>> ReadKatibFile(const Request& request) {
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(request.words[1], kMaxBytes));
+  return client::ReadKatib(request.words[1], text);
+}
+
+StatusOr<std::vector<Imported>> ReadCsvFile(const Request& request) {
+  if (request.minimize.empty() == request.maximize.empty()) {
+    return UsageError("a table needs one of --minimize COLUMN and --maximize COLUMN");
+  }
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(request.words[1], kMaxBytes));
+  std::string stem = request.words[1].substr(request.words[1].rfind('/') + 1);
+  stem = stem.substr(0, stem.rfind('.'));
+  const bool maximize = request.minimize.empty();
+  ASSIGN_OR_RETURN(Imported imported,
+                   client::ReadCsv(request.words[1], text,
+                                   {.name = client::ExperimentNameFrom(stem),
+                                    .metric = maximize ? request.maximize : request.minimize,
+                                    .maximize = maximize,
+                                    .parameters = request.parameters}));
+  return std::vector<Imported>{std::move(imported)};
+}
+
+struct Format {
+  const char* name;
+  StatusOr<std::vector<Imported>> (*read)(const Request& request);
+};
+
+constexpr Format kFormats[] = {
+    {"optuna", ReadOptunaFile}, {"katib", ReadKatibFile}, {"csv", ReadCsvFile}};
+
+StatusOr<std::vector<Imported>> Read(const Request& request) {
+  for (const Format& format : kFormats) {
+    if (request.words[0] == format.name) return format.read(request);
+  }
+  const auto nearest = Nearest(request.words[0], ImportFormats());
+  return UsageError("\"" + request.words[0] + "\" is none of optuna, katib and csv" +
+                    (nearest ? "; did you mean " + *nearest + "?" : ""));
+}
+
+Status StoreOne(const Session& session, const Request& request, Imported& imported) {
+  if (!request.dry_run) {
+    ASSIGN_OR_RETURN(const auto notes, session.client->Import(session.ns, imported));
+    imported.notes.insert(imported.notes.end(), notes.begin(), notes.end());
+  } else {
+    RETURN_IF_ERROR(client::MakeBatch(session.ns, imported, RealClock()->Now()).status());
+  }
+  for (const std::string& note : imported.notes) Warn(imported.source + ": " + note);
+  Out(absl::StrCat("experiment/", imported.name, request.dry_run ? " would be" : "",
+                   " imported: ", imported.trials.size(), " trials of ", imported.source, "\n"));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::vector<std::string> ImportFormats() {
+  std::vector<std::string> names;
+  for (const Format& format : kFormats) names.push_back(format.name);
+  return names;
+}
+
+StatusOr<int> Import(const Arguments& arguments) {
+  Globals globals;
+  Request request;
+  Options options(
+      "import optuna|katib|csv FILE",
+      "Stores what another tool has found as experiments that have ended: an SQLite storage of "
+      "Optuna, the objects of Katib (kubectl get experiments,trials -o yaml), or a table with a "
+      "column a parameter. spec.shirabe.warmStart then lets a new experiment learn from them.");
+  options.Arguments("FORMAT FILE", &request.words, 2, 2);
+  options.Text("--name", &request.name, "NAME", "of the experiment (default: from the source)");
+  options.Text("--study", &request.study, "NAME", "optuna: only this study (default: all)");
+  options.Text("--minimize", &request.minimize, "COLUMN", "csv: the objective");
+  options.Text("--maximize", &request.maximize, "COLUMN", "csv: the objective");
+  options.Texts("--param", &request.parameters, "COLUMN",
+                "csv: a parameter; may be repeated (default: every other column)");
+  options.Flag("--dry-run", &request.dry_run, "only say what would be imported");
+  AddGlobals(options, &globals);
+  ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
+  if (done) return 0;
+  ASSIGN_OR_RETURN(std::vector<Imported> all, Read(request));
+  ASSIGN_OR_RETURN(const Session session, OpenSession(globals, /*read_only=*/request.dry_run));
+  if (!request.name.empty() && all.size() > 1) {
+    return UsageError(absl::StrCat("--name is for one experiment, and ", request.words[1], " has ",
+                                   all.size(), ": choose one with --study"));
+  }
+  for (Imported& imported : all) {
+    if (!request.name.empty()) imported.name = request.name;
+    RETURN_IF_ERROR(AsUsage(ValidateExperimentName(imported.name)));
+    RETURN_IF_ERROR(StoreOne(session, request, imported));
+  }
+  return kOk;
+}
+
+}  // namespace shirabe::cmd

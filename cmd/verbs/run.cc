@@ -1,0 +1,273 @@
+// run: submits an experiment, runs it in the foreground, and ends with its result. The same command
+// goes on where an earlier one stopped, or shows the result again.
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "client/words.h"
+#include "cmd/context.h"
+#include "cmd/spec_file.h"
+#include "cmd/terminal.h"
+#include "cmd/verb.h"
+#include "cmd/verbs/run_loop.h"
+#include "experiment/spec/quick.h"
+#include "experiment/spec/runnable.h"
+#include "suggestion/remote/remote_table.h"
+#include "trial/nodes.h"
+#include "view/best.h"
+#include "view/rows.h"
+
+namespace shirabe::cmd {
+namespace {
+
+struct RunFlags {
+  std::string file;
+  experiment::QuickOptions quick;
+  std::optional<int64_t> max_trials;
+  std::optional<int64_t> parallel;
+  std::string algorithm;
+  std::string gpus;
+  std::string nodes;
+  std::string output = "table";
+};
+
+void AddQuick(Options& options, RunFlags* flags) {
+  experiment::QuickOptions* quick = &flags->quick;
+  options.Texts("-p,--param", &quick->params, "NAME=RANGE",
+                "0..1, int:1..10, log:1e-5..1e-1, 0..1:0.1 (step) or a,b,c; may be repeated");
+  options.Text("--minimize", &quick->minimize, "METRIC", "the metric to make small");
+  options.Text("--maximize", &quick->maximize, "METRIC", "the metric to make large");
+  options.Text("--name", &quick->name, "NAME", "of the experiment (default from the command)");
+  options.Text("--algorithm", &flags->algorithm, "NAME[=HOST:PORT]",
+               "default auto; see shirabe algorithms. With an address, also with -f, this name is "
+               "an algorithm that runs there");
+  options.Count("--max-trials", &flags->max_trials, 1, "trials in all (default 12)");
+  options.Count("--parallel", &flags->parallel, 1, "trials at the same time (default 1)");
+  options.Number("--seed", &quick->seed, 0, "of every random choice");
+}
+
+// Splits off what follows "--": the command of a trial.
+Arguments TakeCommand(Arguments& arguments) {
+  const auto cut = std::find(arguments.begin(), arguments.end(), "--");
+  if (cut == arguments.end()) return {};
+  Arguments command(cut + 1, arguments.end());
+  arguments.erase(cut, arguments.end());
+  return command;
+}
+
+bool IsQuick(const RunFlags& flags) {
+  const experiment::QuickOptions& quick = flags.quick;
+  return !quick.params.empty() || !quick.minimize.empty() || !quick.maximize.empty() ||
+         !quick.name.empty() || !flags.algorithm.empty() || flags.max_trials || flags.parallel ||
+         quick.seed || !quick.command.empty();
+}
+
+StatusOr<v1::Experiment> FromQuick(RunFlags flags, const std::string& ns) {
+  if (flags.max_trials) flags.quick.max_trials = *flags.max_trials;
+  if (flags.parallel) flags.quick.parallel = *flags.parallel;
+  if (!flags.algorithm.empty()) flags.quick.algorithm = flags.algorithm;
+  flags.quick.ns = ns;
+  auto experiment = experiment::QuickExperiment(flags.quick);
+  if (!experiment.ok()) return AsUsage(experiment.status());
+  return experiment;
+}
+
+StatusOr<v1::Experiment> MakeExperiment(const RunFlags& flags, const client::Place& place) {
+  if (flags.file.empty()) return FromQuick(flags, place.ns);
+  ASSIGN_OR_RETURN(v1::Experiment experiment, LoadExperiment(flags.file));
+  if (!place.ns_is_usual) experiment.mutable_metadata()->set_namespace_(place.ns);
+  return experiment;
+}
+
+// NAME=HOST:PORT says where an algorithm runs; without a file it also chooses it.
+Status TakeRemoteAlgorithm(RunFlags& flags) {
+  const size_t equals = flags.algorithm.find('=');
+  if (equals == std::string::npos) return absl::OkStatus();
+  suggestion::RemoteTable table = suggestion::GetRemoteTable();
+  const Status added = suggestion::AddRemoteAlgorithm(flags.algorithm, table);
+  if (!added.ok()) return UsageError("--algorithm: " + Message(added));
+  flags.algorithm = flags.file.empty() ? flags.algorithm.substr(0, equals) : "";
+  return suggestion::SetRemoteTable(std::move(table));
+}
+
+Status CheckFlags(const RunFlags& flags) {
+  if (flags.file.empty() && !IsQuick(flags)) {
+    return UsageError(
+        "give -f FILE, or --param, --minimize and a command after --; "
+        "see shirabe run --help");
+  }
+  if (!flags.file.empty() && IsQuick(flags)) {
+    return UsageError(
+        "-f FILE says all of it: the other options belong to the form without a "
+        "file (edit the file, or use shirabe scale)");
+  }
+  return absl::OkStatus();
+}
+
+// The same command again; what came from stdin is gone.
+std::string Again(const Arguments& arguments, const Arguments& command) {
+  std::vector<std::string> words = {"shirabe", "run"};
+  for (const std::string& word : arguments) words.push_back(client::ShellQuote(word));
+  if (!command.empty()) words.push_back("--");
+  for (const std::string& word : command) words.push_back(client::ShellQuote(word));
+  return absl::StrJoin(words, " ");
+}
+
+// What trials get here. A nodes file that leaves the experiment no machine is an error at once, not
+// one of each trial.
+StatusOr<client::Machines> MachinesFor(const RunFlags& flags, const v1::Experiment& experiment) {
+  client::Machines machines;
+  machines.working_dir = std::filesystem::current_path().string();
+  if (!flags.nodes.empty()) {
+    ASSIGN_OR_RETURN(machines.pools, LoadNodes(flags.nodes));
+    const Status usable =
+        trial::Nodes(machines.pools).Check({.policy = experiment.spec().shirabe().capacity()});
+    RETURN_IF_ERROR(Prefix(flags.nodes, usable));
+  }
+  machines.devices = ChooseDevices(flags.gpus, &experiment);
+  return machines;
+}
+
+// What is right in itself, and does not do here what it seems to.
+void WarnOfThisMachine(const v1::Experiment& experiment, const client::Machines& machines) {
+  for (const experiment::Finding& idle : experiment::IdleHere(experiment)) {
+    Warn(absl::StrCat(idle.path, ": ", idle.message));
+  }
+  const v1::ExperimentSpec& spec = experiment.spec();
+  if (spec.shirabe().budget().has_max_cost() && machines.pools.pools().empty()) {
+    Warn(
+        "spec.shirabe.budget.maxCost keeps nothing here: this machine has no price; give it one "
+        "with --nodes FILE");
+  }
+  const v1::MetricsCollectorSpec& collector = spec.metrics_collector_spec();
+  const std::string& path = collector.source().file_system_path().path();
+  const bool is_file = collector.collector().kind() == v1::FILE_COLLECTOR;
+  const bool is_folder = collector.collector().kind() == v1::TENSOR_FLOW_EVENT;
+  const bool shared = !absl::StrContains(path, "$(SHIRABE_") && !path.empty();
+  if ((is_file || is_folder) && shared && spec.parallel_trial_count() > 1) {
+    Warn(absl::StrCat("spec.metricsCollectorSpec.source.fileSystemPath.path: ", path, " is one ",
+                      is_file ? "file" : "folder", " for ", spec.parallel_trial_count(),
+                      " trials at the same time on this machine, which would count each other's "
+                      "values: $(SHIRABE_OUTPUT_DIR)/… is one for each"));
+  }
+}
+
+void Announce(const v1::Experiment& experiment, const experiment::Submitted& submitted,
+              const client::Place& place) {
+  const std::string name = experiment.metadata().name();
+  const v1::ExperimentSpec& spec = experiment.spec();
+  std::string trials = spec.has_max_trial_count()
+                           ? absl::StrCat(spec.max_trial_count(), " trials, ")
+                           : std::string();
+  if (!submitted.created) {
+    trials = absl::StrCat(client::TrialsCell(experiment), " trials have ended, ");
+  }
+  ProgressLine(absl::StrCat("experiment ", name, submitted.created ? ": " : " goes on: ", trials,
+                            spec.parallel_trial_count(), " at the same time, algorithm ",
+                            spec.algorithm().algorithm_name(), "; state in ", place.home));
+}
+
+void PrintBest(const v1::Experiment& experiment, const std::string& output) {
+  if (output != "table") return Out(client::BestAs(experiment, output));
+  Out(client::BestTable(experiment, true) + "\n" + client::BestArguments(experiment));
+}
+
+// A trial to look at where an experiment went wrong: the last one that did.
+StatusOr<std::string> Culprit(client::Client& client, const ExperimentKey& key) {
+  ASSIGN_OR_RETURN(const auto trials, client.ListTrials({.experiment = key}));
+  std::string name;
+  for (const v1::Trial& trial : trials) {
+    const bool wrong =
+        trial.phase() == v1::TRIAL_FAILED || trial.phase() == v1::TRIAL_METRICS_UNAVAILABLE;
+    if (wrong) name = TrialName({key, trial.number()});
+  }
+  return name;
+}
+
+std::string LogsLine(client::Client& client, const ExperimentKey& key, int64_t number) {
+  const auto trial = client.GetTrial({key, number});
+  if (!trial.ok() || trial->attempts() == 0) return "";
+  return "log of the best trial: " + client.LogPlace({{key, number}, trial->attempts()});
+}
+
+// The result on stdout, how it came about on stderr, and the exit code.
+StatusOr<int> Conclude(client::Client& client, const ExperimentKey& key,
+                       const std::string& output) {
+  ASSIGN_OR_RETURN(const v1::Experiment experiment, client.GetExperiment(key));
+  const v1::Condition condition = experiment::CurrentCondition(experiment);
+  const bool succeeded = condition.type() == "Succeeded";
+  ProgressLine(absl::StrCat("experiment ", key.name,
+                            succeeded ? " has ended: " : " has failed: ", condition.message()));
+  const Status has_best = client::CheckHasBest(experiment);
+  if (has_best.ok()) {
+    PrintBest(experiment, output);
+    RETURN_IF_ERROR(FlushOut());
+    const std::string recommended = client::RecommendedLine(experiment);
+    if (!recommended.empty()) ProgressLine("recommended: " + recommended);
+    const std::string logs =
+        LogsLine(client, key, experiment.status().current_optimal_trial().number());
+    if (!logs.empty()) ProgressLine(logs);
+  } else {
+    Warn(Message(has_best));
+  }
+  const std::string culprit = Culprit(client, key).value_or("");
+  // Katib calls it a success when all trials have ended, however; a script wants a result.
+  const bool good = succeeded && has_best.ok();
+  if (!good && !culprit.empty()) {
+    ProgressLine("what went wrong: shirabe describe trial " + culprit);
+  }
+  Hint("all trials: shirabe get trials " + key.name);
+  return good ? kOk : kNoSuccess;
+}
+
+}  // namespace
+
+StatusOr<int> RunExperiment(const Arguments& given) {
+  Arguments arguments = given;
+  Globals globals;
+  RunFlags flags;
+  flags.quick.command = TakeCommand(arguments);
+  Options options("run -f FILE | run --param NAME=RANGE… --minimize METRIC -- COMMAND…",
+                  "Runs an experiment on this machine until it has ended, and prints its best "
+                  "trial. The same command goes on where an earlier one stopped. In the form "
+                  "without a file, {lr} in COMMAND stands for the value of parameter lr.");
+  options.Text("-f,--file", &flags.file, "FILE", "an Experiment in YAML, or - for stdin");
+  AddQuick(options, &flags);
+  options.Text("--gpus", &flags.gpus, "LIST",
+               "GPUs for trials that ask for some: 0,1 (default all)");
+  options.Text("--nodes", &flags.nodes, "FILE",
+               "pools of machines with prices and reclaims to play, in YAML");
+  options.Word("-o,--output", &flags.output, {"table", "json", "yaml", "args", "env"},
+               "how to print the best trial");
+  options.Arguments("nothing", nullptr, 0, 0);
+  AddGlobals(options, &globals);
+  ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
+  if (done) return 0;
+  RETURN_IF_ERROR(TakeRemoteAlgorithm(flags));
+  RETURN_IF_ERROR(CheckFlags(flags));
+  ASSIGN_OR_RETURN(const client::Place place, FindPlaceOf(globals));
+  ASSIGN_OR_RETURN(v1::Experiment experiment, MakeExperiment(flags, place));
+  RETURN_IF_ERROR(experiment::CheckRunnable(experiment));
+  ASSIGN_OR_RETURN(const client::Machines machines, MachinesFor(flags, experiment));
+  // Before anything starts a thread: the signals are to reach none of them.
+  Interrupts interrupts;
+  ASSIGN_OR_RETURN(const LocalSession session, OpenLocal(globals, /*read_only=*/false));
+  client::LocalClient& client = *session.client;
+  const ExperimentKey key = experiment::KeyOf(experiment);
+  ASSIGN_OR_RETURN(const experiment::Submitted submitted, client.Submit(experiment, {}));
+  ASSIGN_OR_RETURN(experiment, client.GetExperiment(key));
+  if (!experiment::IsEnded(experiment) || submitted.changed) {
+    WarnOfThisMachine(experiment, machines);
+    Announce(experiment, submitted, place);
+    const RunLoopOptions loop{
+        .key = key, .machines = machines, .again = Again(arguments, flags.quick.command)};
+    ASSIGN_OR_RETURN(const RunEnd end, RunUntilEnd(client, loop, interrupts));
+    if (end == RunEnd::kInterrupted) return kInterrupted;
+  }
+  return Conclude(client, key, flags.output);
+}
+
+}  // namespace shirabe::cmd

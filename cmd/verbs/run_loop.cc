@@ -1,0 +1,151 @@
+#include "cmd/verbs/run_loop.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "cmd/terminal.h"
+#include "view/progress.h"
+
+namespace shirabe::cmd {
+namespace {
+
+constexpr absl::Duration kRunPoll = absl::Milliseconds(25);
+constexpr absl::Duration kRedraw = absl::Milliseconds(100);
+// How long an interrupted run waits for a store that takes nothing.
+constexpr absl::Duration kGiveUp = absl::Seconds(10);
+
+// What is shown while it runs: on a terminal one line that is drawn again and again, below the
+// lines of trials that went wrong; elsewhere a line for each trial that has ended.
+class Display {
+ public:
+  explicit Display(client::Progress* progress) : progress_(progress) {}
+  ~Display() { Clear(); }
+
+  void Show() {
+    for (const v1::Trial& trial : progress_->TakeFinished()) {
+      if (live_ && trial.phase() != v1::TRIAL_FAILED &&
+          trial.phase() != v1::TRIAL_METRICS_UNAVAILABLE) {
+        continue;
+      }
+      Print(client::FinishedLine(progress_->experiment(), trial));
+    }
+    // The live line has it; elsewhere it is said once.
+    const std::string& waiting = progress_->experiment().status().shirabe().waiting();
+    if (!live_ && !waiting.empty() && waited_for_.insert(waiting).second) {
+      Print("waiting: " + waiting);
+    }
+    const absl::Duration now = RealClock()->Monotonic();
+    if (!live_ || (drawn_ && now - drawn_at_ < kRedraw)) return;
+    drawn_at_ = now;
+    std::string line = progress_->Line(TerminalWidth() - 1);
+    if (drawn_ && line == line_) return;
+    std::fprintf(stderr, "\r%s\033[K", line.c_str());
+    line_ = std::move(line);
+    drawn_ = true;
+  }
+
+  // A line that stays.
+  void Print(const std::string& line) {
+    Clear();
+    ProgressLine(line);
+  }
+
+  // Trouble that lasts is said once.
+  void Trouble(const std::string& text) {
+    if (text == trouble_) return;
+    trouble_ = text;
+    if (text.empty()) return;
+    Clear();
+    Warn(text);
+  }
+
+ private:
+  void Clear() {
+    if (drawn_) std::fputs("\r\033[K", stderr);
+    drawn_ = false;
+  }
+
+  client::Progress* progress_;
+  const bool live_ = StderrIsTerminal() && !IsQuiet();
+  bool drawn_ = false;
+  std::string line_;  // as it was drawn
+  absl::Duration drawn_at_;
+  std::set<std::string> waited_for_;
+  std::string trouble_;
+};
+
+// Turns the user's interrupts into requests: once gracefully, twice at once, and a third time
+// without waiting for anything.
+class Stopper {
+ public:
+  Stopper(experiment::Controller* controller, const ExperimentKey& key, Display* display)
+      : controller_(controller), key_(key), display_(display) {}
+
+  // `count`: how often the user has interrupted so far.
+  void Heed(int count) {
+    while (handled_ < count) Act(++handled_);
+  }
+  bool interrupted() const { return handled_ > 0; }
+
+  // An interrupted run that cannot write down what it stops would wait for ever.
+  Status GiveUpOn(const std::string& trouble) const {
+    const bool long_enough = RealClock()->Monotonic() - since_ > kGiveUp || handled_ > 1;
+    if (handled_ == 0 || trouble.empty() || !long_enough) return absl::OkStatus();
+    return absl::UnavailableError("interrupted, but " + trouble +
+                                  ". The next run takes up what still runs");
+  }
+
+ private:
+  void Act(int count) {
+    if (count == 1) {
+      since_ = RealClock()->Monotonic();
+      display_->Print("stopping: running trials may save first; once more stops them at once");
+      controller_->Suspend(key_, /*now=*/false);
+    } else if (count == 2) {
+      display_->Print("stopping at once");
+      controller_->Suspend(key_, /*now=*/true);
+    } else {
+      _exit(kInterrupted);
+    }
+  }
+
+  experiment::Controller* controller_;
+  const ExperimentKey key_;
+  Display* display_;
+  int handled_ = 0;
+  absl::Duration since_;  // the first interrupt
+};
+
+}  // namespace
+
+StatusOr<RunEnd> RunUntilEnd(client::LocalClient& client, const RunLoopOptions& options,
+                             Interrupts& interrupts) {
+  client::Progress progress(&client, options.key);
+  RETURN_IF_ERROR(progress.Update());
+  Display display(&progress);
+  ASSIGN_OR_RETURN(const auto controller, client.MakeController(options.machines, 1));
+  RETURN_IF_ERROR(controller->Own(options.key));
+  Stopper stopper(controller.get(), options.key, &display);
+  Status over;
+  do {
+    over = controller->Await(options.key, kRunPoll);
+    stopper.Heed(interrupts.Wait(absl::ZeroDuration()));
+    // A store that fails for a while is trouble of the controller's, too, which waits and says so.
+    if (progress.Update().ok()) display.Show();
+    const std::string trouble = controller->Trouble(options.key);
+    display.Trouble(trouble);
+    RETURN_IF_ERROR(stopper.GiveUpOn(trouble));
+  } while (absl::IsDeadlineExceeded(over));
+  RETURN_IF_ERROR(over);
+  RETURN_IF_ERROR(progress.Update());
+  display.Show();
+  const bool ended = experiment::IsEnded(progress.experiment());
+  if (ended || !stopper.interrupted()) return RunEnd::kEnded;
+  display.Print("interrupted; nothing is lost. To go on:\n  " + options.again);
+  return RunEnd::kInterrupted;
+}
+
+}  // namespace shirabe::cmd

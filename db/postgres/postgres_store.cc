@@ -1,0 +1,208 @@
+// How it fits together: one PostgresWriter (a thread and its connection, made by the first write),
+// a pool of connections for reading, and a PostgresListener (made by the first who waits for
+// changes). postgres_commit.cc has the writes, postgres_reader.cc the reads, postgres_schema.cc the
+// tables.
+#include "db/postgres/postgres_store.h"
+
+#include <cstdlib>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "base/rng.h"
+#include "db/postgres/postgres_pool.h"
+#include "db/postgres/postgres_reader.h"
+#include "db/postgres/postgres_writer.h"
+#include "db/rules.h"
+#include "db/store.h"
+
+namespace shirabe::db {
+namespace {
+
+// Servers allow 100 connections by default, and there may be several of us.
+constexpr int kMaxReaders = 8;
+
+class PostgresStore : public Store, public Bulk {
+ public:
+  PostgresStore(PostgresStoreOptions options, PostgresOptions connection)
+      : options_(std::move(options)), connection_(connection), pool_(connection, kMaxReaders) {}
+
+  // Before any other call.
+  Status Open() {
+    return Read([&](PostgresConnection* db) { return PreparePostgresSchema(db, options_.schema); });
+  }
+
+  StatusOr<Versioned<v1::Experiment>> GetExperiment(const ExperimentKey& key) override {
+    return Read([&](PostgresConnection* db) { return db::GetExperiment(key, db); });
+  }
+  StatusOr<std::vector<Versioned<v1::Experiment>>> ListExperiments(const std::string& ns) override {
+    return Read([&](PostgresConnection* db) { return db::ListExperiments(ns, db); });
+  }
+  StatusOr<int64_t> CountExperiments(const std::string& ns) override {
+    return Read([&](PostgresConnection* db) { return db::CountExperiments(ns, db); });
+  }
+  StatusOr<Versioned<v1::Trial>> GetTrial(const TrialKey& key) override {
+    return Read([&](PostgresConnection* db) { return db::GetTrial(key, db); });
+  }
+  StatusOr<std::vector<Versioned<v1::Trial>>> ListTrials(const TrialQuery& query) override {
+    return Read([&](PostgresConnection* db) { return db::ListTrials(query, db); });
+  }
+  StatusOr<std::vector<Versioned<v1::Attempt>>> ListAttempts(const AttemptQuery& query) override {
+    return Read([&](PostgresConnection* db) { return db::ListAttempts(query, db); });
+  }
+  StatusOr<std::vector<Versioned<v1::Checkpoint>>> ListCheckpoints(const TrialKey& key) override {
+    return Read([&](PostgresConnection* db) { return db::ListCheckpoints(key, db); });
+  }
+  StatusOr<std::vector<ObservationRow>> ListObservations(const ObservationQuery& query) override {
+    return Read([&](PostgresConnection* db) { return db::ListObservations(query, db); });
+  }
+  StatusOr<std::vector<v1::Event>> ListEvents(const EventQuery& query) override {
+    return Read([&](PostgresConnection* db) { return db::ListEvents(query, db); });
+  }
+  StatusOr<std::vector<v1::Intent>> ListIntents(const ExperimentKey& key) override {
+    return Read([&](PostgresConnection* db) { return db::ListIntents(key, db); });
+  }
+  StatusOr<int64_t> Revision() override {
+    return Read([](PostgresConnection* db) { return db::Revision(db); });
+  }
+  StatusOr<std::vector<Change>> Changes(int64_t after, int64_t limit) override {
+    return Read([&](PostgresConnection* db) { return ListChanges(after, limit, db); });
+  }
+  StatusOr<v1::Lease> GetLease(const ExperimentKey& key) override {
+    return Read([&](PostgresConnection* db) { return db::GetLease(key, db); });
+  }
+
+  StatusOr<int64_t> AwaitChange(int64_t after, absl::Duration timeout) override;
+  StatusOr<int64_t> Commit(const Batch& batch) override;
+  StatusOr<v1::Lease> AcquireLease(const LeaseRequest& request) override;
+  StatusOr<std::vector<LeaseClaim>> RenewLeases(const LeaseRenewal& renewal) override;
+  Status ReleaseLeases(const std::vector<LeaseClaim>& claims) override;
+  StatusOr<bool> RemoveRows(const LeaseClaim& claim, int64_t most) override;
+  Status ReleaseLease(const LeaseClaim& claim) override { return ReleaseLeases({claim}); }
+
+ private:
+  template <class Function>
+  auto Read(const Function& read) -> decltype(read(nullptr)) {
+    return pool_.Run(read, options_.patience);
+  }
+  Status Write(PostgresRequest* request);
+  PostgresWriter* Writer();
+
+  const PostgresStoreOptions options_;
+  const PostgresOptions connection_;
+  PostgresPool pool_;
+  ChangeSignal signal_;
+  std::mutex mutex_;
+  std::unique_ptr<PostgresWriter> writer_;
+  std::unique_ptr<PostgresListener> listener_;
+};
+
+PostgresWriter* PostgresStore::Writer() {
+  std::lock_guard lock(mutex_);
+  if (writer_ == nullptr) {
+    writer_ = std::make_unique<PostgresWriter>(
+        PostgresWriterOptions{.connection = connection_,
+                              .version = static_cast<int64_t>(options_.schema.size()),
+                              .patience = options_.patience,
+                              .doubt_patience = options_.doubt_patience});
+  }
+  return writer_.get();
+}
+
+Status PostgresStore::Write(PostgresRequest* request) {
+  if (options_.read_only) return ReadOnly(connection_.address.shown);
+  Writer()->Run(request);
+  return request->status;
+}
+
+StatusOr<int64_t> PostgresStore::Commit(const Batch& batch) {
+  RETURN_IF_ERROR(ValidateBatch(batch));
+  PostgresRequest request{.batch = &batch};
+  RETURN_IF_ERROR(Write(&request));
+  signal_.Raise(request.revision);
+  return request.revision;
+}
+
+StatusOr<v1::Lease> PostgresStore::AcquireLease(const LeaseRequest& lease) {
+  PostgresRequest request{.acquire = &lease};
+  RETURN_IF_ERROR(Write(&request));
+  return std::move(request.lease);
+}
+
+StatusOr<std::vector<LeaseClaim>> PostgresStore::RenewLeases(const LeaseRenewal& renewal) {
+  PostgresRequest request{.renew = &renewal};
+  RETURN_IF_ERROR(Write(&request));
+  return Read([&](PostgresConnection* db) { return ListLeases(renewal.holder, db); });
+}
+
+StatusOr<bool> PostgresStore::RemoveRows(const LeaseClaim& claim, int64_t most) {
+  PostgresRequest request{.remove = &claim, .most = most};
+  RETURN_IF_ERROR(Write(&request));
+  return Read([&](PostgresConnection* db) { return HasRows(claim.experiment, db); });
+}
+
+Status PostgresStore::ReleaseLeases(const std::vector<LeaseClaim>& claims) {
+  PostgresRequest request{.release = &claims};
+  return Write(&request);
+}
+
+StatusOr<int64_t> PostgresStore::AwaitChange(int64_t after, absl::Duration timeout) {
+  {
+    std::lock_guard lock(mutex_);
+    if (listener_ == nullptr) {
+      listener_ = std::make_unique<PostgresListener>(connection_, &signal_);
+    }
+  }
+  const int64_t newest = signal_.Await(after, timeout);
+  if (newest > after) return newest;
+  return Revision();  // which also says if the database is gone
+}
+
+StatusOr<std::unique_ptr<Store>> OpenAddress(const std::string& address, bool read_only) {
+  return OpenPostgres({.address = address, .read_only = read_only});
+}
+
+// A new database on the server that the environment names, and its address; it is left behind.
+StatusOr<std::string> MakeScratch(const std::string& server) {
+  ASSIGN_OR_RETURN(const PostgresLibrary* pq, LoadPostgresLibrary());
+  ASSIGN_OR_RETURN(const PostgresAddress address, ParsePostgresAddress(*pq, server));
+  ASSIGN_OR_RETURN(const auto db, PostgresConnection::Open({.address = address}));
+  const std::string name = "scratch_" + absl::BytesToHexString(RandomBytes(8));
+  RETURN_IF_ERROR(db->Execute("CREATE DATABASE " + name));
+  std::string scratch;
+  for (auto [keyword, value] : address.options) {
+    if (keyword == "dbname") continue;
+    absl::StrAppend(&scratch, keyword, "='",
+                    absl::StrReplaceAll(value, {{"\\", "\\\\"}, {"'", "\\'"}}), "' ");
+  }
+  return absl::StrCat(scratch, "dbname=", name);
+}
+
+std::optional<std::string> Scratch(const std::string&) {
+  const char* server = std::getenv(kScratchServer);
+  if (server == nullptr) return std::nullopt;
+  const auto address = MakeScratch(server);
+  return address.ok() ? std::optional(*address) : std::nullopt;
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<Store>> OpenPostgres(const PostgresStoreOptions& options) {
+  ASSIGN_OR_RETURN(const PostgresLibrary* pq, LoadPostgresLibrary());
+  ASSIGN_OR_RETURN(const PostgresAddress address, ParsePostgresAddress(*pq, options.address));
+  const PostgresOptions connection{.address = address, .read_only = options.read_only};
+  auto store = std::make_unique<PostgresStore>(options, connection);
+  RETURN_IF_ERROR(store->Open());
+  return store;
+}
+
+SHIRABE_REGISTER(StoreInfo, {.name = "postgres",
+                             .help = "a PostgreSQL database, for several servers",
+                             .aliases = {"postgresql"},
+                             .open = OpenAddress,
+                             .scratch = Scratch});
+
+}  // namespace shirabe::db

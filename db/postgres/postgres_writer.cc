@@ -1,0 +1,262 @@
+#include "db/postgres/postgres_writer.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/rng.h"
+#include "db/postgres/postgres_reader.h"
+
+namespace shirabe::db {
+
+namespace {
+
+// So that nobody waits behind an endless transaction, and no lock is held for long.
+constexpr size_t kMaxGroup = 512;
+constexpr size_t kMaxObservations = 50'000;
+constexpr absl::Duration kFirstPause = absl::Milliseconds(10);
+constexpr absl::Duration kLongestPause = absl::Milliseconds(500);
+// A write whose COMMIT was lost, and had no effect, is made again; not for ever.
+constexpr int kMaxLostCommits = 5;
+
+int64_t RandomId() {
+  int64_t id = 0;
+  for (const char byte : RandomBytes(8)) id = id << 8 | static_cast<unsigned char>(byte);
+  return id;
+}
+
+size_t SizeOf(const PostgresRequest& request) {
+  return request.batch == nullptr ? 0 : request.batch->observations.size();
+}
+
+// A request that is at fault can spoil the transaction of others, who must not suffer for it. What
+// the whole database suffers from is no request's fault.
+bool MayBeOnesFault(const Status& status) {
+  return absl::IsInvalidArgument(status) || absl::IsInternal(status);
+}
+
+}  // namespace
+
+absl::Duration PostgresBackoff(int failures) {
+  return std::min(kFirstPause * (1 << std::min(failures, 10)), kLongestPause);
+}
+
+PostgresWriter::PostgresWriter(PostgresWriterOptions options) : options_(std::move(options)) {
+  session_.version = options_.version;
+  thread_ = std::thread([this] { Loop(); });
+}
+
+PostgresWriter::~PostgresWriter() {
+  {
+    std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  queued_.notify_all();
+  stopped_.notify_all();
+  thread_.join();
+}
+
+void PostgresWriter::Run(PostgresRequest* request) {
+  for (int lost = 0; lost < kMaxLostCommits; ++lost) {
+    Waiting waiting{.request = request};
+    {
+      std::unique_lock lock(mutex_);
+      queue_.push_back(&waiting);
+      queued_.notify_one();
+      finished_.wait(lock, [&] { return waiting.done; });
+    }
+    if (waiting.session == 0) return;
+    const StatusOr<bool> took_effect = LearnWhether(waiting);
+    if (!took_effect.ok()) {
+      request->status = absl::UnavailableError(absl::StrCat(
+          Message(took_effect.status()),
+          " (the connection broke during COMMIT, and whether the write took effect is not known: "
+          "read again)"));
+      return;
+    }
+    if (*took_effect) return;  // with the answer of that time
+  }
+  request->status = absl::UnavailableError(absl::StrCat(
+      "database ", options_.connection.address.shown, ": the connection breaks at every COMMIT"));
+}
+
+void PostgresWriter::Loop() {
+  for (;;) {
+    const Group group = Take();
+    if (group.empty()) return;
+    Execute(group);
+    {
+      std::lock_guard lock(mutex_);
+      for (Waiting* waiting : group) waiting->done = true;
+    }
+    finished_.notify_all();
+  }
+}
+
+// Empty once the writer is to stop and nothing is left.
+PostgresWriter::Group PostgresWriter::Take() {
+  std::unique_lock lock(mutex_);
+  queued_.wait(lock, [this] { return stop_ || !queue_.empty(); });
+  Group group;
+  size_t observations = 0;
+  for (Waiting* waiting : queue_) {
+    observations += SizeOf(*waiting->request);
+    if (!group.empty() && (observations > kMaxObservations || group.size() >= kMaxGroup)) break;
+    group.push_back(waiting);
+  }
+  queue_.erase(queue_.begin(), queue_.begin() + static_cast<int64_t>(group.size()));
+  return group;
+}
+
+void PostgresWriter::Execute(const Group& group) {
+  const absl::Duration deadline = RealClock()->Monotonic() + options_.patience;
+  for (int failures = 0;; ++failures) {
+    bool again = false;
+    const Status status = Try(group, &again);
+    if (status.ok()) return;
+    if (again && RealClock()->Monotonic() < deadline) {
+      Pause(failures);
+      continue;
+    }
+    if (group.size() > 1 && MayBeOnesFault(status)) return ExecuteAlone(group);
+    for (Waiting* waiting : group) waiting->request->status = status;
+    return;
+  }
+}
+
+void PostgresWriter::ExecuteAlone(const Group& group) {
+  for (Waiting* waiting : group) Execute({waiting});
+}
+
+// One attempt. OK also if its effect is in doubt: then that is noted. `*again` if another attempt
+// may succeed.
+Status PostgresWriter::Try(const Group& group, bool* again) {
+  RETURN_IF_ERROR(Connect(again));
+  std::vector<PostgresRequest*> requests;
+  for (Waiting* waiting : group) requests.push_back(waiting->request);
+  const int64_t before = session_.sequence;
+  const Status status = WriteTogether(requests, &session_);
+  if (status.ok()) return status;
+  const PostgresSession broken =
+      std::exchange(session_, PostgresSession{.version = options_.version});
+  const bool lost = broken.db->lost();
+  if (!lost || broken.sequence == before) {
+    *again = lost || (broken.db->error() && IsTransient(*broken.db->error()));
+    return status;
+  }
+  Log(LogLevel::kWarning, "the connection broke during COMMIT; looking whether it took effect",
+      {{"database", options_.connection.address.shown}, {"error", Message(status)}});
+  // Refusals, too: they may have been made because of what another write of this group did.
+  for (Waiting* waiting : group) {
+    waiting->session = broken.id;
+    waiting->sequence = broken.sequence;
+  }
+  return absl::OkStatus();
+}
+
+Status PostgresWriter::Connect(bool* again) {
+  if (session_.db != nullptr) return absl::OkStatus();
+  PostgresError why;
+  auto opened = PostgresConnection::Open(options_.connection, &why);
+  if (!opened.ok()) {
+    *again = absl::IsUnavailable(opened.status()) && IsConnectionLost(why);
+    return opened.status();
+  }
+  session_.id = RandomId();
+  const Status status = ForgetOldWriters(opened->get());
+  *again = (*opened)->lost();
+  if (status.ok()) session_.db = *std::move(opened);
+  return status;
+}
+
+void PostgresWriter::Pause(int failures) {
+  std::unique_lock lock(mutex_);
+  stopped_.wait_for(lock, absl::ToChronoMicroseconds(PostgresBackoff(failures)),
+                    [this] { return stop_; });
+}
+
+// On the caller's thread, with a connection of its own.
+StatusOr<bool> PostgresWriter::LearnWhether(const Waiting& waiting) {
+  const absl::Duration deadline = RealClock()->Monotonic() + options_.doubt_patience;
+  for (int failures = 0;; ++failures) {
+    PostgresError why;
+    auto db = PostgresConnection::Open(options_.connection, &why);
+    Status status = db.status();
+    if (db.ok()) {
+      const auto took_effect = TookEffect(waiting.session, waiting.sequence, db->get());
+      if (took_effect.ok()) return took_effect;
+      status = took_effect.status();
+    }
+    if (RealClock()->Monotonic() >= deadline) return status;
+    Pause(failures);
+  }
+}
+
+namespace {
+
+// How long a Commit of another server can go unnoticed if the network swallows the connection.
+constexpr absl::Duration kLookEvery = absl::Seconds(5);
+
+}  // namespace
+
+PostgresListener::PostgresListener(PostgresOptions options, ChangeSignal* signal)
+    : options_(std::move(options)), signal_(signal), stop_(eventfd(0, EFD_CLOEXEC)) {
+  CHECK(stop_.valid());
+  thread_ = std::thread([this] { Loop(); });
+}
+
+PostgresListener::~PostgresListener() {
+  CHECK(eventfd_write(stop_.get(), 1) == 0);
+  thread_.join();
+}
+
+bool PostgresListener::Stopped(absl::Duration wait) const {
+  pollfd fd{.fd = stop_.get(), .events = POLLIN, .revents = 0};
+  return poll(&fd, 1, static_cast<int>(absl::ToInt64Milliseconds(wait))) > 0;
+}
+
+void PostgresListener::Loop() {
+  int failures = 0;  // in a row
+  while (!Stopped(failures == 0 ? absl::ZeroDuration() : PostgresBackoff(failures))) {
+    bool connected = false;
+    const Status status = Listen(&connected);
+    if (status.ok()) return;
+    failures = connected ? 1 : failures + 1;
+    if (failures == 1) {
+      Log(LogLevel::kWarning, "the feed of changes is interrupted; connecting again",
+          {{"database", options_.address.shown}, {"error", Message(status)}});
+    }
+  }
+}
+
+Status PostgresListener::Listen(bool* connected) {
+  ASSIGN_OR_RETURN(const auto db, PostgresConnection::Open(options_));
+  RETURN_IF_ERROR(db->Query("LISTEN shirabe").status());
+  RETURN_IF_ERROR(Look(db.get()));  // what was committed before
+  *connected = true;
+  while (!Stopped(absl::ZeroDuration())) {
+    ASSIGN_OR_RETURN(const auto payloads, db->AwaitNotifications(stop_.get(), kLookEvery));
+    for (const std::string& payload : payloads) {
+      int64_t revision = 0;
+      if (absl::SimpleAtoi(payload, &revision)) signal_->Raise(revision);
+    }
+    if (payloads.empty()) RETURN_IF_ERROR(Look(db.get()));
+  }
+  return absl::OkStatus();
+}
+
+Status PostgresListener::Look(PostgresConnection* db) {
+  ASSIGN_OR_RETURN(const int64_t revision, Revision(db));
+  signal_->Raise(revision);
+  return absl::OkStatus();
+}
+
+}  // namespace shirabe::db

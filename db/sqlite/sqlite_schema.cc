@@ -1,0 +1,235 @@
+#include "db/sqlite/sqlite_schema.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace shirabe::db {
+namespace {
+
+// "Shrb": file(1) and we know our files by it.
+constexpr int64_t kApplicationId = 0x53687262;
+
+// One row a name ever used: the lease and the deletion outlive the experiment, and the integer key
+// that all other tables begin with stays the same if the name is used again.
+//
+// Names of the namespace "", which is nobody's, are the store's own: one for each holder of leases,
+// "holder:" and who that is, with the time until which all leases of theirs are renewed.
+//
+// Messages lie in `body`; beside it are only the columns that a query filters on. Tables whose
+// rows can be large have a rowid and an index (a table without one spills rows above 1 KB), the
+// narrow ones are clustered by their key. Foreign keys would be checked row by row; the writer
+// checks each parent once a batch instead.
+//
+// observation.value is ANY, not REAL: a REAL column stores 0 for -0. NULL is NaN.
+constexpr char kVersion1[] = R"sql(
+CREATE TABLE store(
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  revision INTEGER NOT NULL,
+  last_id INTEGER NOT NULL
+) STRICT;
+INSERT INTO store VALUES (1, 0, 0);
+
+CREATE TABLE name(
+  id INTEGER PRIMARY KEY,
+  namespace TEXT NOT NULL,
+  name TEXT NOT NULL,
+  epoch INTEGER NOT NULL DEFAULT 0,
+  holder TEXT NOT NULL DEFAULT '',
+  expiry INTEGER NOT NULL DEFAULT 0,
+  deleted INTEGER NOT NULL DEFAULT 0,
+  UNIQUE (namespace, name)
+) STRICT;
+CREATE INDEX name_by_deletion ON name(deleted) WHERE deleted > 0;
+
+CREATE TABLE experiment(
+  id INTEGER PRIMARY KEY,
+  revision INTEGER NOT NULL,
+  body BLOB NOT NULL
+) STRICT;
+CREATE INDEX experiment_by_revision ON experiment(revision);
+
+CREATE TABLE trial(
+  experiment INTEGER NOT NULL,
+  number INTEGER NOT NULL,
+  live INTEGER NOT NULL,
+  revision INTEGER NOT NULL,
+  body BLOB NOT NULL,
+  UNIQUE (experiment, number)
+) STRICT;
+CREATE INDEX trial_live ON trial(experiment, number) WHERE live = 1;
+CREATE INDEX trial_by_revision ON trial(revision);
+
+CREATE TABLE attempt(
+  experiment INTEGER NOT NULL,
+  trial INTEGER NOT NULL,
+  number INTEGER NOT NULL,
+  open INTEGER NOT NULL,
+  revision INTEGER NOT NULL,
+  body BLOB NOT NULL,
+  UNIQUE (experiment, trial, number)
+) STRICT;
+CREATE INDEX attempt_open ON attempt(experiment, trial, number) WHERE open = 1;
+CREATE INDEX attempt_by_revision ON attempt(revision);
+
+CREATE TABLE checkpoint(
+  experiment INTEGER NOT NULL,
+  trial INTEGER NOT NULL,
+  attempt INTEGER NOT NULL,
+  step INTEGER NOT NULL,
+  revision INTEGER NOT NULL,
+  body BLOB NOT NULL,
+  PRIMARY KEY (experiment, trial, attempt, step)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE metric(
+  id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE
+) STRICT;
+
+CREATE TABLE observation(
+  experiment INTEGER NOT NULL,
+  trial INTEGER NOT NULL,
+  attempt INTEGER NOT NULL,
+  step INTEGER NOT NULL,
+  metric INTEGER NOT NULL,
+  value ANY,
+  time INTEGER NOT NULL,
+  implicit INTEGER NOT NULL,
+  superseded INTEGER NOT NULL,
+  PRIMARY KEY (experiment, trial, attempt, step, metric)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE event(
+  experiment INTEGER NOT NULL,
+  id INTEGER NOT NULL,
+  body BLOB NOT NULL,
+  PRIMARY KEY (experiment, id)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE intent(
+  id INTEGER PRIMARY KEY,
+  experiment INTEGER NOT NULL,
+  revision INTEGER NOT NULL,
+  body BLOB NOT NULL
+) STRICT;
+)sql";
+
+// What the header of a file says.
+struct Header {
+  int64_t application = 0;
+  int64_t version = 0;
+  int64_t tables = 0;
+
+  bool empty() const { return application == 0 && version == 0 && tables == 0; }
+};
+
+// In one statement, so that all of it is from before or all from after another process made the
+// file its own.
+StatusOr<Header> ReadHeader(Connection* db) {
+  Statement statement = db->Prepare(
+      "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema)"
+      " FROM pragma_application_id, pragma_user_version");
+  ASSIGN_OR_RETURN(const bool found, statement.Step());
+  if (!found) return db->Failure(SQLITE_CORRUPT);
+  return Header{
+      .application = statement.Int(0), .version = statement.Int(1), .tables = statement.Int(2)};
+}
+
+Status CheckOwner(const Connection& db, const Header& header) {
+  if (header.empty() || header.application == kApplicationId) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(db.path(), " is the database of another program (application id ",
+                   header.application, "): choose another file with --db"));
+}
+
+Status CheckNotNewer(const Connection& db, const Header& header, int64_t newest) {
+  if (header.version <= newest) return absl::OkStatus();
+  return absl::UnimplementedError(absl::StrCat(
+      "database ", db.path(), " has schema version ", header.version, ", but this program (",
+      SHIRABE_VERSION, ") knows only up to ", newest, ": use the newer shirabe that wrote it"));
+}
+
+Status CheckReadable(const Connection& db, const Header& header, int64_t newest) {
+  if (header.version == newest) return absl::OkStatus();
+  if (header.empty()) {
+    return absl::NotFoundError(
+        absl::StrCat("database ", db.path(), " is empty: \"shirabe run\" fills it"));
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      "database ", db.path(), " has the older schema version ", header.version, " (now ", newest,
+      ") and is open for reading only: run a command that writes, "
+      "such as \"shirabe run\", once; it migrates the database"));
+}
+
+Status ApplySteps(Connection* db, const SchemaSteps& steps) {
+  // Another process may have been faster, so look again, now that nobody else can write.
+  ASSIGN_OR_RETURN(const Header header, ReadHeader(db));
+  RETURN_IF_ERROR(CheckOwner(*db, header));
+  RETURN_IF_ERROR(CheckNotNewer(*db, header, static_cast<int64_t>(steps.size())));
+  for (size_t i = header.version; i < steps.size(); ++i) {
+    RETURN_IF_ERROR(Prefix(absl::StrCat("schema version ", i + 1), db->Execute(steps[i])));
+  }
+  return db->Execute(absl::StrCat("PRAGMA application_id = ", kApplicationId,
+                                  "; PRAGMA user_version = ", steps.size()));
+}
+
+Status Migrate(Connection* db, const SchemaSteps& steps) {
+  RETURN_IF_ERROR(db->Execute("BEGIN IMMEDIATE"));
+  Status status = ApplySteps(db, steps);
+  if (status.ok()) status = db->Execute("COMMIT");
+  if (!status.ok() && db->in_transaction()) db->Execute("ROLLBACK").IgnoreError();
+  return status;
+}
+
+StatusOr<std::string> JournalMode(Connection* db, const char* sql) {
+  Statement statement = db->Prepare(sql);
+  RETURN_IF_ERROR(statement.Step().status());
+  return statement.Text(0);
+}
+
+// Write-ahead logging is a property of the file, kept once set. The switch fails at once, without
+// patience, if another process is at the file; so the lock is taken first, and kept between
+// transactions. (To keep locks before having this one, or on a file that is switched already, would
+// be to wait for processes that wait for us.)
+Status UseWriteAheadLog(Connection* db) {
+  RETURN_IF_ERROR(db->Execute("BEGIN EXCLUSIVE"));
+  ASSIGN_OR_RETURN(std::string mode, JournalMode(db, "PRAGMA journal_mode"));
+  if (mode == "wal") return db->Execute("COMMIT");
+  RETURN_IF_ERROR(db->Execute("PRAGMA locking_mode = EXCLUSIVE; COMMIT"));
+  ASSIGN_OR_RETURN(mode, JournalMode(db, "PRAGMA journal_mode = WAL"));
+  if (mode == "wal") return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat("database ", db->path(),
+                                             " lies on a file system without shared memory (mode ",
+                                             mode, "): put it on a local disk with --db"));
+}
+
+// Makes an empty file ours, with a connection of its own since that may keep the lock.
+Status Initialise(const ConnectOptions& options, const SchemaSteps& steps) {
+  ASSIGN_OR_RETURN(auto db, Connection::Open(options));
+  RETURN_IF_ERROR(UseWriteAheadLog(db.get()));
+  return Migrate(db.get(), steps);
+}
+
+}  // namespace
+
+const SchemaSteps& CurrentSchema() {
+  static const SchemaSteps steps = {kVersion1};
+  return steps;
+}
+
+Status PrepareSchema(Connection* db, const SchemaSteps& steps, bool read_only) {
+  const int64_t newest = static_cast<int64_t>(steps.size());
+  ASSIGN_OR_RETURN(const Header header, ReadHeader(db));
+  RETURN_IF_ERROR(CheckOwner(*db, header));
+  RETURN_IF_ERROR(CheckNotNewer(*db, header, newest));
+  if (read_only) return CheckReadable(*db, header, newest);
+  if (header.version == newest) return absl::OkStatus();
+  return header.empty() ? Initialise(db->options(), steps) : Migrate(db, steps);
+}
+
+Status CheckUnchanged(Connection* db, int64_t version) {
+  Header header;
+  ASSIGN_OR_RETURN(header.version, db->ReadInt("PRAGMA user_version"));
+  return CheckNotNewer(*db, header, version);
+}
+
+}  // namespace shirabe::db

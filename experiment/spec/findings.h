@@ -1,0 +1,70 @@
+// Gathers the findings of one document, knows where each field stands in its text, and keeps one
+// mistake from being reported twice: what hangs on a field that could not be read is left out.
+// Used by the walker and by the rules; one document, one object, one thread.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/text/yaml_tree.h"
+#include "experiment/spec/spec.h"
+
+namespace shirabe::experiment {
+
+// Paths: spec.parameters[1].name; a key that is no plain word is written metadata.labels["a.b/c"].
+std::string ChildPath(const std::string& path, std::string_view key);
+std::string ItemPath(const std::string& path, int index);
+
+// The field, if one is to blame, and what is wrong; without the place in the text.
+std::string InWords(const Finding& finding);
+
+class Findings {
+ public:
+  // Of errors and warnings together; one more says that there are others.
+  static constexpr size_t kMost = 500;
+
+  // Where the field at `path` stands. Fields without a place are reported at their parent's.
+  void Place(const std::string& path, Mark mark);
+
+  // The text at `path` could not be read; rules about it, or about fields below it, will be silent.
+  void Misread(const std::string& path, Mark mark, std::string message);
+  // The text itself has a problem there; no field is to blame.
+  void Problem(Mark mark, std::string message) { Add({false, "", std::move(message)}, mark); }
+  // The silence of Misread without a message: this field is what somebody misspelled.
+  void Silence(const std::string& path) { unread_.insert(path); }
+  // Whether something at, below or above `path` could not be read: a rule that looks at the whole
+  // of it would be guessing.
+  bool Unread(const std::string& path) const;
+
+  // A broken rule.
+  void Error(const std::string& path, std::string message);
+  void Warn(const std::string& path, std::string message);
+
+  // Errors so far.
+  int errors() const { return errors_; }
+  // Whether there are so many that nobody would read more: further ones are not kept, and looking
+  // for them is a waste.
+  bool full() const { return findings_.size() >= kMost; }
+
+  // In the order of the text; those without a place in the order of their making.
+  std::vector<Finding> Take();
+
+ private:
+  void Add(Finding finding, Mark mark);
+  Mark PlaceOf(std::string path) const;
+  bool UnreadAbove(std::string path) const;  // at or above it
+
+  // By a hash of the path: paths are long where keys are, and there is one for each value.
+  std::unordered_map<uint64_t, Mark> places_;
+  std::set<std::string> unread_;
+  std::vector<Finding> findings_;
+  int errors_ = 0;
+  bool more_ = false;
+};
+
+}  // namespace shirabe::experiment

@@ -1,0 +1,34 @@
+// How large a specification may be, the same by every door: files on the command line, HTTP, gRPC,
+// Katib's wire and the objects of a cluster. Each number is far beyond what a search that ends
+// needs, and small enough that checking, storing and showing the whole takes a moment. An
+// experiment that is stored already is not asked again. Pure function of the message.
+#pragma once
+
+#include <cstddef>
+
+#include "experiment/spec/findings.h"
+#include "proto/shirabe/v1/experiment.pb.h"
+
+namespace shirabe::experiment {
+
+inline constexpr size_t kMaxSpecBytes = 1 << 20;  // of the whole, as YAML has it
+inline constexpr int kMaxParameters = 1'000;      // also of all operations of a nasConfig
+inline constexpr int kMaxListValues = 10'000;     // of one parameter
+inline constexpr int kMaxMetrics = 1'000;         // additionalMetricNames, metricStrategies
+inline constexpr int kMaxSettings = 1'000;        // of an algorithm, of an early-stopping rule
+inline constexpr int kMaxStartPoints = 1'000;
+inline constexpr int kMaxTrialParameters = 2'000;
+inline constexpr int kMaxPatterns = 20;  // metricsFormat
+inline constexpr size_t kMaxPatternBytes = 4'096;
+inline constexpr int kMaxLabels = 1'000;           // labels, annotations, primaryPodLabels
+inline constexpr int kMaxNames = 100;              // of earlier experiments, of pools
+inline constexpr int kMaxOperations = 1'000;       // of a nasConfig
+inline constexpr size_t kMaxNameBytes = 512;       // of a parameter, metric, setting, reference
+inline constexpr size_t kMaxTextBytes = 16 << 10;  // of a value in a list, of a setting, a path
+
+// An error for each limit that is broken, with the field, the number and the limit; and for values
+// that no kind of file can hold (see base/text/message_check.h). False if there was one: then the other
+// rules, which take time in proportion, should not be looked at.
+bool CheckSpecLimits(const v1::Experiment& experiment, Findings& findings);
+
+}  // namespace shirabe::experiment

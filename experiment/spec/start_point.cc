@@ -1,0 +1,109 @@
+// spec.shirabe.start: free-form values, typed by the parameters they are for.
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include "base/text/number.h"
+#include "experiment/spec/schema.h"
+#include "experiment/spec/spec.h"
+#include "experiment/spec/start_point.h"
+
+namespace shirabe::experiment {
+namespace {
+
+using google::protobuf::Value;
+using Categories = StartPoints::Categories;
+
+Status Wrong(const std::string& name, const std::string& what) {
+  return absl::InvalidArgumentError("parameter \"" + name + "\" " + what);
+}
+
+std::string TextOf(const Value& value) {
+  return value.has_number_value() ? FormatNumber(value.number_value()) : value.string_value();
+}
+
+// A category may be written as a number where the list is: 16 stands for "16" and for "16.0".
+std::optional<std::string> CategoryOf(const Value& value, const Categories& categories) {
+  if (value.has_string_value()) {
+    if (!categories.texts.contains(value.string_value())) return std::nullopt;
+    return value.string_value();
+  }
+  const auto found = categories.numbers.find(value.number_value());
+  if (found == categories.numbers.end()) return std::nullopt;
+  return std::string(found->second);
+}
+
+StatusOr<v1::Assignment> Typed(const v1::ParameterSpec& parameter, const Categories& categories,
+                               const Value& value) {
+  v1::Assignment assignment;
+  const std::string& name = parameter.name();
+  assignment.set_name(name);
+  if (!value.has_number_value() && !value.has_string_value()) {
+    return Wrong(name, "must be a number or text");
+  }
+  if (parameter.parameter_type() == v1::CATEGORICAL) {
+    const auto category = CategoryOf(value, categories);
+    if (!category) return Wrong(name, "has no value \"" + TextOf(value) + "\" in its list");
+    assignment.set_category(*category);
+    return assignment;
+  }
+  const auto number = value.has_number_value() ? std::optional(value.number_value())
+                                               : ParseNumber(value.string_value());
+  if (!number || !std::isfinite(*number)) {
+    return Wrong(name, "must be a number, not \"" + TextOf(value) + "\"");
+  }
+  if (parameter.parameter_type() != v1::INT) {
+    assignment.set_number(*number);
+  } else if (*number != std::floor(*number) || std::abs(*number) > 0x1p53) {
+    return Wrong(name, "must be an integer, not " + FormatNumber(*number));
+  } else {
+    assignment.set_integer(static_cast<int64_t>(*number));
+  }
+  return assignment;
+}
+
+std::vector<std::string> Names(const v1::ExperimentSpec& spec) {
+  std::vector<std::string> names;
+  for (const auto& parameter : spec.parameters()) names.push_back(parameter.name());
+  return names;
+}
+
+}  // namespace
+
+StartPoints::StartPoints(const v1::ExperimentSpec& spec) : spec_(spec) {
+  for (const auto& parameter : spec.parameters()) {
+    Categories& categories = categories_.emplace_back();
+    if (parameter.parameter_type() != v1::CATEGORICAL) continue;
+    for (const std::string& text : parameter.feasible_space().list()) {
+      categories.texts.insert(text);
+      if (const auto number = ParseNumber(text)) categories.numbers.emplace(*number, text);
+    }
+  }
+}
+
+StatusOr<std::vector<v1::Assignment>> StartPoints::Read(int index) const {
+  CHECK(index >= 0 && index < spec_.shirabe().start_size());
+  const auto& fields = spec_.shirabe().start(index).fields();
+  std::vector<v1::Assignment> point;
+  for (int i = 0; i < spec_.parameters_size(); ++i) {
+    const v1::ParameterSpec& parameter = spec_.parameters(i);
+    const auto found = fields.find(parameter.name());
+    if (found == fields.end()) return Wrong(parameter.name(), "is missing: give it a value");
+    ASSIGN_OR_RETURN(v1::Assignment assignment, Typed(parameter, categories_[i], found->second));
+    point.push_back(std::move(assignment));
+  }
+  if (static_cast<int>(fields.size()) == spec_.parameters_size()) return point;
+  const std::vector<std::string> names = Names(spec_);
+  for (const auto& [name, value] : fields) {
+    const bool known = std::find(names.begin(), names.end(), name) != names.end();
+    if (!known) return Wrong(name, "does not exist" + DidYouMean(name, names));
+  }
+  return point;
+}
+
+StatusOr<std::vector<v1::Assignment>> StartPoint(const v1::ExperimentSpec& spec, int index) {
+  return StartPoints(spec).Read(index);
+}
+
+}  // namespace shirabe::experiment

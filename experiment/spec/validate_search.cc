@@ -1,0 +1,243 @@
+// Rules of spec.algorithm, spec.earlyStopping and spec.shirabe: names and settings as the
+// registries know them, points to start from, and what this version does not act on yet.
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/printable.h"
+#include "experiment/spec/problem.h"
+#include "experiment/spec/schema.h"
+#include "experiment/spec/start_point.h"
+#include "experiment/spec/validate.h"
+#include "suggestion/algorithm.h"
+#include "suggestion/remote/remote_table.h"
+#include "suggestion/stopper.h"
+
+namespace shirabe::experiment {
+namespace {
+
+using google::protobuf::RepeatedPtrField;
+
+// Names that mean something to Katib or to other versions of Shirabe: no typing mistakes, so the
+// file is good, and only running it here is not possible.
+const std::vector<std::string>& AlgorithmsElsewhere() {
+  static const std::vector<std::string> names = {"random",
+                                                 "grid",
+                                                 "sobol",
+                                                 "tpe",
+                                                 "multivariate-tpe",
+                                                 "bayesianoptimization",
+                                                 "cmaes",
+                                                 "hyperband",
+                                                 "pbt",
+                                                 "asha",
+                                                 "bohb",
+                                                 "gp",
+                                                 "auto",
+                                                 "nsga2",
+                                                 "de",
+                                                 "enas",
+                                                 "darts"};
+  return names;
+}
+
+bool Holds(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// What a registry calls its own, with what else is known elsewhere.
+template <class Info>
+std::vector<std::string> KnownNames(const std::vector<std::string>& elsewhere) {
+  std::vector<std::string> known = Registry<Info>::Get().Names();
+  for (const std::string& alias : Registry<Info>::Get().Aliases()) known.push_back(alias);
+  for (const std::string& name : elsewhere) {
+    if (!Holds(known, name)) known.push_back(name);
+  }
+  return known;
+}
+
+// The registered variant; null after saying why there is none.
+template <class Info>
+const Info* FindVariant(const std::string& name, const std::string& path,
+                        const std::vector<std::string>& elsewhere, Findings& findings) {
+  const Info* info = Registry<Info>::Get().Find(name);
+  if (info != nullptr) return info;
+  if (Holds(elsewhere, name)) {
+    findings.Warn(path, "this version has no " + Quoted(name) + ", and `run` will refuse it");
+  } else {
+    findings.Error(path,
+                   "unknown name " + Quoted(name) + DidYouMean(name, KnownNames<Info>(elsewhere)));
+  }
+  return nullptr;
+}
+
+void CheckTwice(const RepeatedPtrField<v1::Setting>& settings, const std::string& path,
+                Findings& findings) {
+  std::set<std::string> names;
+  for (int i = 0; i < settings.size(); ++i) {
+    if (settings[i].name().empty() || names.insert(settings[i].name()).second) continue;
+    findings.Error(ItemPath(path, i) + ".name",
+                   Quoted(settings[i].name()) + " is given twice: remove one");
+  }
+}
+
+// A message about a setting belongs to that setting's line.
+std::string PathFor(const std::string& message, const RepeatedPtrField<v1::Setting>& settings,
+                    const std::string& path) {
+  for (int i = 0; i < settings.size(); ++i) {
+    const std::string& name = settings[i].name();
+    if (!name.empty() && message.find(name) != std::string::npos) {
+      return ItemPath(ChildPath(path, "algorithmSettings"), i) + ".name";
+    }
+  }
+  return ChildPath(path, "algorithmName");
+}
+
+Status CheckAgainst(const suggestion::AlgorithmInfo& info, const suggestion::Settings& settings) {
+  return suggestion::ValidateSettings(info.settings, settings);
+}
+
+Status CheckAgainst(const suggestion::StopperInfo& info, const suggestion::Settings& settings) {
+  return suggestion::ValidateStopperSettings(info.settings, settings);
+}
+
+// Each setting alone against the table first, so that several bad ones are all found.
+template <class Info>
+bool CheckSettings(const Info& info, const RepeatedPtrField<v1::Setting>& settings,
+                   const std::string& path, Findings& findings) {
+  bool good = true;
+  const std::string list = ChildPath(path, "algorithmSettings");
+  for (int i = 0; i < settings.size() && !findings.full(); ++i) {
+    const Status status = CheckAgainst(info, {{settings[i].name(), settings[i].value()}});
+    if (status.ok() || settings[i].name().empty()) continue;
+    findings.Error(ItemPath(list, i) + ".name", Message(status));
+    good = false;
+  }
+  return good;
+}
+
+// Values that are accepted from Katib's files and mean something else here.
+void WarnOfReplaced(const suggestion::AlgorithmInfo& info,
+                    const RepeatedPtrField<v1::Setting>& settings, const std::string& path,
+                    Findings& findings) {
+  const std::string list = ChildPath(path, "algorithmSettings");
+  for (const suggestion::SettingInfo& known : info.settings) {
+    for (int i = 0; i < settings.size(); ++i) {
+      if (settings[i].name() != known.name || !Holds(known.replaced, settings[i].value())) continue;
+      findings.Warn(ItemPath(list, i) + ".value", known.name + " " + Quoted(settings[i].value()) +
+                                                      " is answered by another: " + known.help);
+    }
+  }
+}
+
+// Whether the algorithm is another process, whose settings are its own to judge; true too after
+// saying why it may not be asked.
+bool IsRemote(const v1::ExperimentSpec& spec, Findings& findings) {
+  const auto endpoint = suggestion::RemoteEndpoint(spec);
+  if (endpoint.ok()) return !endpoint->empty();
+  findings.Error("spec.shirabe.algorithm.endpoint", Message(endpoint.status()));
+  return true;
+}
+
+void CheckAlgorithm(const v1::ExperimentSpec& spec, const std::optional<suggestion::Space>& space,
+                    Findings& findings) {
+  const std::string path = "spec.algorithm";
+  if (findings.Unread(ChildPath(path, "algorithmName"))) return;
+  const v1::AlgorithmSpec& algorithm = spec.algorithm();
+  const std::string& name = algorithm.algorithm_name();
+  CheckTwice(algorithm.algorithm_settings(), ChildPath(path, "algorithmSettings"), findings);
+  if (IsRemote(spec, findings)) return;
+  const auto* info = FindVariant<suggestion::AlgorithmInfo>(name, ChildPath(path, "algorithmName"),
+                                                            AlgorithmsElsewhere(), findings);
+  if (info == nullptr) return;
+  if (spec.has_nas_config()) {
+    findings.Error("spec.nasConfig", "the algorithm " + Quoted(name) +
+                                         " does not search architectures: give parameters instead");
+  }
+  const int errors = findings.errors();
+  if (!CheckSettings(*info, algorithm.algorithm_settings(), path, findings)) return;
+  WarnOfReplaced(*info, algorithm.algorithm_settings(), path, findings);
+  if (!space || findings.errors() > errors || findings.Unread(path)) return;
+  const suggestion::Problem problem{*space, SettingsOf(algorithm.algorithm_settings()),
+                                    spec.max_trial_count(), spec.parallel_trial_count()};
+  const auto created = suggestion::CreateAlgorithm(name, problem);
+  if (created.ok()) return;
+  const std::string message = Message(created.status());
+  findings.Error(PathFor(message, algorithm.algorithm_settings(), path), message);
+}
+
+void CheckStopper(const v1::ExperimentSpec& spec, Findings& findings) {
+  const std::string path = "spec.earlyStopping";
+  const v1::EarlyStoppingSpec& stopping = spec.early_stopping();
+  if (stopping.algorithm_name().empty()) return;  // the table has said so
+  const int errors = findings.errors();
+  CheckTwice(stopping.algorithm_settings(), ChildPath(path, "algorithmSettings"), findings);
+  const auto* info = FindVariant<suggestion::StopperInfo>(
+      stopping.algorithm_name(), ChildPath(path, "algorithmName"), {}, findings);
+  if (info == nullptr) return;
+  if (!CheckSettings(*info, stopping.algorithm_settings(), path, findings)) return;
+  if (findings.errors() > errors) return;
+  const auto created =
+      suggestion::CreateStopper(info->name, {.settings = SettingsOf(stopping.algorithm_settings()),
+                                             .maximize = spec.objective().type() == v1::MAXIMIZE});
+  if (created.ok()) return;
+  const std::string message = Message(created.status());
+  findings.Error(PathFor(message, stopping.algorithm_settings(), path), message);
+}
+
+void CheckStart(const v1::ExperimentSpec& spec, std::optional<suggestion::Space> space,
+                Findings& findings) {
+  if (!space) return;
+  const auto searched = SearchSpaceOf(spec);  // a rung may lie where no feasibleSpace does
+  if (searched.ok()) space = *searched;
+  const StartPoints starts(spec);
+  for (int i = 0; i < spec.shirabe().start_size() && !findings.full(); ++i) {
+    const std::string path = ItemPath("spec.shirabe.start", i);
+    const auto values = starts.Read(i);
+    const Status status = values.ok() ? space->Encode(*values).status() : values.status();
+    if (!status.ok()) findings.Error(path, Message(status));
+  }
+}
+
+void CheckWarmStartNames(const v1::ShirabeSpec& shirabe, Findings& findings) {
+  const auto& experiments = shirabe.warm_start().experiments();
+  std::set<std::string> names;
+  for (int i = 0; i < experiments.size(); ++i) {
+    if (names.insert(experiments[i]).second) continue;
+    findings.Error(ItemPath("spec.shirabe.warmStart.experiments", i),
+                   Quoted(experiments[i]) + " is given twice: remove one");
+  }
+}
+
+// Where checkpoints lie in a cluster; on a laptop it makes no difference.
+void CheckVolume(const v1::CheckpointPolicy& policy, Findings& findings) {
+  if (!policy.has_volume()) return;
+  const std::string path = "spec.shirabe.checkpoint.volume";
+  const v1::CheckpointVolume& volume = policy.volume();
+  const int given = !volume.claim().empty() + !volume.host_path().empty() + !volume.size().empty();
+  if (given != 1) {
+    findings.Error(path,
+                   "give one of claim (all trials share it), size (a claim for each trial) "
+                   "and hostPath");
+  }
+  if (!volume.host_path().empty() && volume.host_path().front() != '/') {
+    findings.Error(path + ".hostPath", Quoted(volume.host_path()) + " is no absolute path");
+  }
+  if (!volume.storage_class_name().empty() && volume.size().empty()) {
+    findings.Error(path + ".storageClassName", "is of claims that are made: give size as well");
+  }
+}
+
+}  // namespace
+
+void CheckSearch(const v1::ExperimentSpec& spec, const std::optional<suggestion::Space>& space,
+                 Findings& findings) {
+  CheckAlgorithm(spec, space, findings);
+  if (spec.has_early_stopping()) CheckStopper(spec, findings);
+  CheckStart(spec, space, findings);
+  CheckWarmStartNames(spec.shirabe(), findings);
+  CheckVolume(spec.shirabe().checkpoint(), findings);
+}
+
+}  // namespace shirabe::experiment

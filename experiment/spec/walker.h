@@ -1,0 +1,15 @@
+// One walk of a YAML tree over a message's descriptor: text becomes typed values here, and nowhere
+// else. It knows names, types and words; what a value must be beside that is for validate.cc.
+#pragma once
+
+#include "base/text/yaml_tree.h"
+#include "experiment/spec/findings.h"
+#include "google/protobuf/message.h"
+
+namespace shirabe::experiment {
+
+// Fills `message` from a mapping. Everything that cannot be read is found, with its place, and left
+// unset; lists keep their length, so that paths stay true.
+void Walk(const YamlNode& mapping, google::protobuf::Message& message, Findings& findings);
+
+}  // namespace shirabe::experiment

@@ -1,0 +1,193 @@
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "base/text/did_you_mean.h"
+#include "base/text/number.h"
+#include "client/words.h"
+#include "import/import_readers.h"
+
+namespace shirabe::client {
+namespace {
+
+using Row = std::vector<std::string>;
+
+struct TableText {
+  std::vector<Row> rows;
+  std::vector<int> lines;  // on which each begins
+};
+
+// RFC 4180: quoted cells may hold commas, newlines and doubled quotes.
+StatusOr<TableText> Split(const std::string& path, const std::string& text) {
+  TableText table;
+  Row row(1);
+  bool quoted = false, begun = false;
+  int line = 1, first_line = 1;
+  const auto end_row = [&] {
+    if (begun) {
+      table.rows.push_back(row);
+      table.lines.push_back(first_line);
+    }
+    row.assign(1, "");
+    begun = false;
+    first_line = line;
+  };
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '\n') ++line;
+    if (quoted) {
+      if (c != '"') {
+        row.back() += c;
+      } else if (i + 1 < text.size() && text[i + 1] == '"') {
+        row.back() += text[++i];
+      } else {
+        quoted = false;
+      }
+    } else if (c == '\n') {
+      end_row();
+    } else if (c == ',') {
+      row.emplace_back();
+      begun = true;
+    } else if (c != '\r') {
+      if (c == '"' && row.back().empty())
+        quoted = true;
+      else
+        row.back() += c;
+      begun = true;
+    }
+  }
+  if (quoted) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ":", first_line, ": a quote is not closed"));
+  }
+  end_row();
+  return table;
+}
+
+// What a column is.
+struct Columns {
+  size_t objective = std::string::npos;
+  size_t state = std::string::npos;
+  std::vector<std::pair<size_t, std::string>> parameters;
+  std::vector<std::pair<size_t, std::string>> metrics;  // the objective among them
+};
+
+// Columns of `shirabe export` that are neither parameters nor metrics.
+bool IsExtra(const std::string& name) {
+  static const std::set<std::string> extras = {"trial",    "state",      "objective",      "step",
+                                               "attempts", "start_time", "completion_time"};
+  return extras.contains(name);
+}
+
+constexpr char kParameterPrefix[] = "param.";  // in the header of `shirabe export`
+
+bool IsWanted(const CsvOptions& options, const std::string& name) {
+  const auto& names = options.parameters;
+  return names.empty() || std::any_of(names.begin(), names.end(), [&](const std::string& wanted) {
+           return absl::StripPrefix(wanted, kParameterPrefix) == name;
+         });
+}
+
+Status NoColumn(const std::string& path, const Row& header, const std::string& name) {
+  const auto nearest = Nearest(name, header);
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, " has no column \"", name, "\"; it has ", absl::StrJoin(header, ", "),
+                   nearest ? "; did you mean " + *nearest : "", nearest ? "?" : ""));
+}
+
+StatusOr<Columns> FindColumns(const std::string& path, const Row& header,
+                              const CsvOptions& options) {
+  Columns columns;
+  const bool exported = std::any_of(header.begin(), header.end(), [](const std::string& name) {
+    return absl::StartsWith(name, kParameterPrefix);
+  });
+  for (size_t i = 0; i < header.size(); ++i) {
+    const std::string& name = header[i];
+    if (name == options.metric || name == "metric." + options.metric) {
+      columns.objective = i;
+      columns.metrics.emplace_back(i, options.metric);
+    } else if (name == "state") {
+      columns.state = i;
+    } else if (absl::StartsWith(name, "metric.")) {
+      columns.metrics.emplace_back(i, name.substr(7));
+    } else if (absl::StartsWith(name, kParameterPrefix)) {
+      if (IsWanted(options, name.substr(6))) columns.parameters.emplace_back(i, name.substr(6));
+    } else if (!exported && !IsExtra(name) && IsWanted(options, name)) {
+      columns.parameters.emplace_back(i, name);
+    }
+  }
+  if (columns.objective == std::string::npos) return NoColumn(path, header, options.metric);
+  for (const std::string& name : options.parameters) {
+    const bool found = std::any_of(
+        columns.parameters.begin(), columns.parameters.end(),
+        [&](const auto& one) { return one.second == absl::StripPrefix(name, kParameterPrefix); });
+    if (!found) return NoColumn(path, header, name);
+  }
+  if (columns.parameters.empty()) {
+    return absl::InvalidArgumentError(path +
+                                      " has no column of a parameter: beside the metric "
+                                      "there is nothing in it; it has " +
+                                      absl::StrJoin(header, ", "));
+  }
+  return columns;
+}
+
+v1::TrialPhase PhaseFrom(const std::string& word) {
+  for (const v1::TrialPhase phase : {v1::TRIAL_EARLY_STOPPED, v1::TRIAL_FAILED, v1::TRIAL_KILLED}) {
+    if (absl::EqualsIgnoreCase(word, PhaseWord(phase))) return phase;
+  }
+  return v1::TRIAL_SUCCEEDED;
+}
+
+StatusOr<ImportedTrial> ReadRow(const Row& row, const Columns& columns) {
+  ImportedTrial trial;
+  for (const auto& [i, name] : columns.parameters) trial.values.emplace_back(name, row[i]);
+  if (columns.state != std::string::npos) trial.phase = PhaseFrom(row[columns.state]);
+  for (const auto& [i, name] : columns.metrics) {
+    if (row[i].empty()) continue;
+    const auto value = ParseNumber(row[i]);
+    if (!value) return absl::InvalidArgumentError(name + " is no number: \"" + row[i] + "\"");
+    trial.points.push_back({name, 1, *value});
+  }
+  if (trial.points.empty() && trial.phase == v1::TRIAL_SUCCEEDED) trial.phase = v1::TRIAL_FAILED;
+  return trial;
+}
+
+}  // namespace
+
+StatusOr<Imported> ReadCsv(const std::string& path, const std::string& text,
+                           const CsvOptions& options) {
+  ASSIGN_OR_RETURN(const TableText table, Split(path, text));
+  if (table.rows.size() < 2) {
+    return absl::InvalidArgumentError(path + " has no rows: a header line, then one a trial");
+  }
+  ASSIGN_OR_RETURN(const Columns columns, FindColumns(path, table.rows[0], options));
+  Imported imported{.name = options.name, .source = path, .parameters = Json::array()};
+  for (size_t i = 1; i < table.rows.size(); ++i) {
+    const std::string place = absl::StrCat(path, ":", table.lines[i]);
+    if (table.rows[i].size() != table.rows[0].size()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          place, ": ", table.rows[i].size(), " cells, but the header has ", table.rows[0].size()));
+    }
+    auto trial = ReadRow(table.rows[i], columns);
+    RETURN_IF_ERROR(Prefix(place, trial.status()));
+    trial->name = absl::StrCat("line ", table.lines[i]);
+    imported.trials.push_back(*std::move(trial));
+  }
+  for (size_t p = 0; p < columns.parameters.size(); ++p) {
+    std::vector<std::string> values;
+    for (const ImportedTrial& trial : imported.trials) values.push_back(trial.values[p].second);
+    imported.parameters.push_back(SpaceAround(columns.parameters[p].second, values));
+  }
+  imported.objective = {{"type", options.maximize ? "maximize" : "minimize"},
+                        {"objectiveMetricName", options.metric}};
+  for (const auto& [i, name] : columns.metrics) {
+    if (name != options.metric) imported.objective["additionalMetricNames"].push_back(name);
+  }
+  return imported;
+}
+
+}  // namespace shirabe::client

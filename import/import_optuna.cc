@@ -1,0 +1,276 @@
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "base/text/json_text.h"
+#include "base/text/number.h"
+#include "db/sqlite/sqlite.h"
+#include "import/import_readers.h"
+
+// Tables of Optuna's storage (its RDB schema, 2.0 and later):
+//   studies(study_id, study_name)            study_directions(study_id, direction, objective)
+//   trials(trial_id, number, study_id, state, datetime_start, datetime_complete)
+//   trial_params(trial_id, param_name, param_value, distribution_json): the value in the
+//     distribution's own numbers, for a categorical one the index of the choice
+//   trial_values(trial_id, objective, value[, value_type])
+//   trial_intermediate_values(trial_id, step, intermediate_value[, intermediate_value_type])
+// The value types are FINITE, INF_POS, INF_NEG and (intermediate only) NAN.
+
+namespace shirabe::client {
+namespace {
+
+constexpr char kMetric[] = "value";  // Optuna's objective has no name of its own
+
+struct Study {
+  int64_t id = 0;
+  std::string name;
+};
+
+// A parameter over all trials of a study; ranges that changed meanwhile are joined.
+struct Dimension {
+  std::string kind;  // double, int, categorical
+  double low = 0, high = 0;
+  bool log = false;
+  std::optional<double> step;
+  std::vector<std::string> choices;
+  size_t trials = 0;
+};
+
+class Reader {
+ public:
+  explicit Reader(db::Connection* file) : file_(file) {}
+
+  StatusOr<std::vector<Study>> Studies(const std::string& wanted);
+  StatusOr<Imported> Read(const Study& study);
+
+ private:
+  StatusOr<bool> IsMaximized(const Study& study);
+  Status ReadTrials(const Study& study, Imported& imported);
+  Status ReadParameters(const Study& study);
+  Status ReadPoints(const Study& study, const std::string& sql);
+  void MakeSpace(Imported& imported);
+
+  db::Connection* const file_;
+  std::map<int64_t, ImportedTrial> trials_;
+  std::map<std::string, Dimension> space_;
+};
+
+StatusOr<std::vector<Study>> Reader::Studies(const std::string& wanted) {
+  std::vector<Study> studies;
+  std::vector<std::string> names;
+  auto rows = file_->Prepare("SELECT study_id, study_name FROM studies ORDER BY study_id");
+  for (;;) {
+    ASSIGN_OR_RETURN(const bool more, rows.Step());
+    if (!more) break;
+    names.push_back(rows.Text(1));
+    if (wanted.empty() || wanted == names.back()) studies.push_back({rows.Int(0), names.back()});
+  }
+  if (!studies.empty()) return studies;
+  std::string known;
+  for (const std::string& name : names) absl::StrAppend(&known, known.empty() ? "" : ", ", name);
+  return absl::NotFoundError(wanted.empty()
+                                 ? "there is no study in it"
+                                 : "there is no study \"" + wanted + "\" in it; it has " + known);
+}
+
+StatusOr<bool> Reader::IsMaximized(const Study& study) {
+  auto rows = file_->Prepare("SELECT direction FROM study_directions WHERE study_id = ?");
+  rows.Bind(study.id);
+  std::vector<std::string> directions;
+  for (;;) {
+    ASSIGN_OR_RETURN(const bool more, rows.Step());
+    if (!more) break;
+    directions.push_back(rows.Text(0));
+  }
+  if (directions.size() > 1) {
+    return absl::UnimplementedError(absl::StrCat("study \"", study.name, "\" has ",
+                                                 directions.size(),
+                                                 " objectives: an experiment has one"));
+  }
+  return !directions.empty() && directions[0] == "MAXIMIZE";
+}
+
+// 2026-11-21 08:30:00.123456, in the local time of whoever wrote it, which is taken for UTC.
+absl::Time TimeFrom(const std::string& text) {
+  absl::Time time = absl::InfinitePast();
+  absl::ParseTime("%Y-%m-%d %H:%M:%E*S", text, &time, nullptr);
+  return time;
+}
+
+Status Reader::ReadTrials(const Study& study, Imported& imported) {
+  auto rows = file_->Prepare(
+      "SELECT trial_id, number, state, datetime_start, datetime_complete FROM trials"
+      " WHERE study_id = ? ORDER BY number");
+  rows.Bind(study.id);
+  int64_t open = 0;
+  for (;;) {
+    ASSIGN_OR_RETURN(const bool more, rows.Step());
+    if (!more) break;
+    const std::string state = rows.Text(2);
+    if (state == "RUNNING" || state == "WAITING") {
+      ++open;
+      continue;
+    }
+    ImportedTrial trial{.name = absl::StrCat("trial ", rows.Int(1))};
+    trial.phase = state == "COMPLETE" ? v1::TRIAL_SUCCEEDED
+                  : state == "PRUNED" ? v1::TRIAL_EARLY_STOPPED
+                                      : v1::TRIAL_FAILED;
+    trial.start = TimeFrom(rows.Text(3));
+    trial.end = TimeFrom(rows.Text(4));
+    trials_.emplace(rows.Int(0), std::move(trial));
+  }
+  if (open > 0) imported.notes.push_back(absl::StrCat(open, " trials had not ended"));
+  return absl::OkStatus();
+}
+
+// One choice as the text that a program would be given.
+std::string ChoiceText(const Json& choice) {
+  return choice.is_string() ? choice.get<std::string>() : choice.dump();
+}
+
+// The value as text, and its distribution joined to what is known of the parameter.
+StatusOr<std::string> Join(const Json& distribution, double value, Dimension& dimension) {
+  const std::string kind = distribution.value("name", "");
+  const Json attributes = distribution.value("attributes", Json::object());
+  ++dimension.trials;
+  if (kind == "CategoricalDistribution") {
+    dimension.kind = "categorical";
+    dimension.choices.clear();
+    for (const Json& choice : attributes.value("choices", Json::array())) {
+      dimension.choices.push_back(ChoiceText(choice));
+    }
+    const auto index = static_cast<size_t>(value);
+    if (value < 0 || index >= dimension.choices.size()) {
+      return absl::DataLossError(absl::StrCat("choice ", value, " is not in its list"));
+    }
+    return dimension.choices[index];
+  }
+  const double low = attributes.value("low", 0.0), high = attributes.value("high", 0.0);
+  const bool first = dimension.trials == 1;
+  dimension.kind = kind.rfind("Int", 0) == 0 ? "int" : "double";
+  dimension.low = first ? low : std::min(low, dimension.low);
+  dimension.high = first ? high : std::max(high, dimension.high);
+  dimension.log = attributes.value("log", false) || kind == "LogUniformDistribution" ||
+                  kind == "IntLogUniformDistribution";
+  const Json step =
+      attributes.contains("step") ? attributes["step"] : attributes.value("q", Json());
+  const bool counts = step.is_number() && !(dimension.kind == "int" && step == 1);
+  dimension.step = counts ? std::optional(step.get<double>()) : std::nullopt;
+  return FormatNumber(value);
+}
+
+Status Reader::ReadParameters(const Study& study) {
+  auto rows = file_->Prepare(
+      "SELECT p.trial_id, p.param_name, p.param_value, p.distribution_json FROM trial_params p"
+      " JOIN trials t ON t.trial_id = p.trial_id WHERE t.study_id = ? ORDER BY p.param_id");
+  rows.Bind(study.id);
+  for (;;) {
+    ASSIGN_OR_RETURN(const bool more, rows.Step());
+    if (!more) return absl::OkStatus();
+    const auto trial = trials_.find(rows.Int(0));
+    if (trial == trials_.end()) continue;
+    const std::string name = rows.Text(1);
+    const Json distribution = ReadJsonOrDiscarded<Json>(rows.Text(3));
+    if (!distribution.is_object()) {
+      return absl::DataLossError("the distribution of " + name + " is no JSON");
+    }
+    auto text = Join(distribution, rows.Double(2), space_[name]);
+    RETURN_IF_ERROR(Prefix(trial->second.name + ", " + name, text.status()));
+    trial->second.values.emplace_back(name, *std::move(text));
+  }
+}
+
+// Step and value of each trial; a value that is no finite number is NULL, or says so by its type.
+Status Reader::ReadPoints(const Study& study, const std::string& sql) {
+  auto rows = file_->Prepare(sql);
+  rows.Bind(study.id);
+  for (;;) {
+    ASSIGN_OR_RETURN(const bool more, rows.Step());
+    if (!more) return absl::OkStatus();
+    const auto trial = trials_.find(rows.Int(0));
+    if (trial == trials_.end()) continue;
+    trial->second.points.push_back({kMetric, rows.Int(1), rows.Double(2)});
+  }
+}
+
+// What every trial has.
+void Reader::MakeSpace(Imported& imported) {
+  size_t with_values = 0;
+  for (const auto& [id, trial] : trials_) with_values += trial.values.empty() ? 0 : 1;
+  imported.parameters = Json::array();
+  for (const auto& [name, dimension] : space_) {
+    if (dimension.trials < with_values) {
+      imported.notes.push_back(absl::StrCat("parameter ", name, " is left out: ", dimension.trials,
+                                            " of ", with_values, " trials have it"));
+      continue;
+    }
+    Json space = Json::object();
+    if (dimension.kind == "categorical") {
+      space["list"] = dimension.choices;
+    } else {
+      space = {{"min", FormatNumber(dimension.low)}, {"max", FormatNumber(dimension.high)}};
+      if (dimension.step) space["step"] = FormatNumber(*dimension.step);
+      if (dimension.log) space["distribution"] = "logUniform";
+    }
+    imported.parameters.push_back(
+        {{"name", name}, {"parameterType", dimension.kind}, {"feasibleSpace", std::move(space)}});
+  }
+}
+
+StatusOr<Imported> Reader::Read(const Study& study) {
+  trials_.clear();
+  space_.clear();
+  Imported imported{.name = ExperimentNameFrom(study.name), .source = "Optuna study " + study.name};
+  ASSIGN_OR_RETURN(const bool maximize, IsMaximized(study));
+  imported.objective = {
+      {"type", maximize ? "maximize" : "minimize"},
+      {"objectiveMetricName", kMetric},
+      {"metricStrategies", Json::array({{{"name", kMetric}, {"value", "latest"}}})}};
+  RETURN_IF_ERROR(ReadTrials(study, imported));
+  RETURN_IF_ERROR(ReadParameters(study));
+  RETURN_IF_ERROR(
+      ReadPoints(study,
+                 "SELECT v.trial_id, v.step, v.intermediate_value FROM trial_intermediate_values v"
+                 " JOIN trials t ON t.trial_id = v.trial_id WHERE t.study_id = ?"
+                 " AND v.intermediate_value IS NOT NULL ORDER BY v.step"));
+  // The result comes after all that was reported on the way.
+  RETURN_IF_ERROR(ReadPoints(
+      study,
+      "SELECT v.trial_id, 1 + (SELECT coalesce(max(step), 0) FROM trial_intermediate_values i"
+      " WHERE i.trial_id = v.trial_id), v.value FROM trial_values v"
+      " JOIN trials t ON t.trial_id = v.trial_id WHERE t.study_id = ? AND v.value IS NOT NULL"));
+  MakeSpace(imported);
+  for (auto& [id, trial] : trials_) imported.trials.push_back(std::move(trial));
+  return imported;
+}
+
+}  // namespace
+
+StatusOr<std::vector<Imported>> ReadOptuna(const std::string& path, const std::string& study) {
+  const std::string absolute = std::filesystem::absolute(path).string();
+  if (!std::filesystem::exists(absolute)) return absl::NotFoundError("there is no file " + path);
+  auto file = db::Connection::Open({.path = absolute, .mode = db::ConnectOptions::Mode::kRead});
+  RETURN_IF_ERROR(Prefix(path, file.status()));
+  const auto known = (*file)->ReadInt(
+      "SELECT count(*) FROM sqlite_schema WHERE name IN ('studies', 'study_directions', 'trials',"
+      " 'trial_params', 'trial_values', 'trial_intermediate_values')");
+  if (!known.ok() || *known != 6) {
+    return absl::InvalidArgumentError(
+        path + " is no storage of Optuna 2.0 or later: give the file of its sqlite:///FILE");
+  }
+  Reader reader(file->get());
+  auto studies = reader.Studies(study);
+  RETURN_IF_ERROR(Prefix(path, studies.status()));
+  std::vector<Imported> all;
+  for (const Study& one : *studies) {
+    auto imported = reader.Read(one);
+    RETURN_IF_ERROR(Prefix(path, imported.status()));
+    all.push_back(*std::move(imported));
+  }
+  return all;
+}
+
+}  // namespace shirabe::client

@@ -1,0 +1,306 @@
+#include "rehearsal/rehearsal.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/rng.h"
+#include "client/local_client.h"
+#include "client/words.h"
+#include "experiment/plan.h"
+#include "experiment/spec/problem.h"
+#include "experiment/spec/spec.h"
+#include "trial/layout.h"
+#include "trial/template.h"
+#include "view/rows.h"
+
+namespace shirabe::client {
+
+namespace {
+
+constexpr absl::Duration kPoll = absl::Milliseconds(50);
+constexpr double kAwayForGood = 1e6;  // seconds until a machine taken away is back
+constexpr double kFirstShare = 0.2;   // of the work, before anything is taken away
+constexpr double kLastShare = 0.8;
+constexpr char kLastPool[] = "rehearsal-steady";
+
+// A directory that goes with its owner, and all that lies in it.
+class TemporaryHome {
+ public:
+  static StatusOr<std::unique_ptr<TemporaryHome>> Create() {
+    std::error_code error;
+    std::string path = std::filesystem::temp_directory_path(error).string();
+    if (error) path = "/tmp";
+    path += "/shirabe-rehearsal-XXXXXX";
+    if (mkdtemp(path.data()) == nullptr) return ErrnoStatus("cannot create " + path, errno);
+    return std::make_unique<TemporaryHome>(path);
+  }
+  explicit TemporaryHome(std::string path) : path_(std::move(path)) {}
+  ~TemporaryHome() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TemporaryHome(const TemporaryHome&) = delete;
+  TemporaryHome& operator=(const TemporaryHome&) = delete;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  const std::string path_;
+};
+
+// ---- the experiment of one trial ----------------------------------------------------------------
+
+// The point as spec.shirabe.start has it, with the user's values over the algorithm's.
+StatusOr<google::protobuf::Struct> StartOf(const std::vector<v1::Assignment>& assignments,
+                                           const std::vector<std::string>& params) {
+  google::protobuf::Struct start;
+  auto& fields = *start.mutable_fields();
+  for (const v1::Assignment& assignment : assignments) {
+    fields[assignment.name()].set_string_value(trial::FormatAssignment(assignment));
+  }
+  for (const std::string& param : params) {
+    const size_t cut = param.find('=');
+    if (cut == std::string::npos || cut == 0) {
+      return absl::InvalidArgumentError("--param " + param + " is not NAME=VALUE");
+    }
+    fields[param.substr(0, cut)].set_string_value(param.substr(cut + 1));
+  }
+  return start;
+}
+
+// What would end, delay or vary the one trial is taken out; all that it sees of the experiment
+// stays.
+StatusOr<v1::Experiment> OneTrial(const RehearsalOptions& options, LocalClient& client) {
+  v1::Experiment experiment = options.experiment;
+  ASSIGN_OR_RETURN(const Candidates candidates, client.Suggest(experiment, 1));
+  if (candidates.points.empty()) {
+    return absl::FailedPreconditionError("the algorithm has no point to try: " + candidates.reason);
+  }
+  v1::ExperimentSpec& spec = *experiment.mutable_spec();
+  ASSIGN_OR_RETURN(const auto start, StartOf(candidates.points[0].assignments, options.params));
+  spec.mutable_shirabe()->clear_start();
+  *spec.mutable_shirabe()->add_start() = start;
+  ASSIGN_OR_RETURN(const auto values, experiment::StartPoint(spec, 0));
+  ASSIGN_OR_RETURN(const auto space, experiment::SearchSpaceOf(spec));
+  RETURN_IF_ERROR(space.Encode(values).status());
+  spec.set_parallel_trial_count(1);
+  spec.set_max_trial_count(1);
+  spec.set_max_failed_trial_count(0);
+  spec.mutable_objective()->clear_goal();
+  spec.clear_early_stopping();
+  v1::ShirabeSpec& shirabe = *spec.mutable_shirabe();
+  shirabe.clear_budget();
+  shirabe.clear_capacity();
+  shirabe.clear_warm_start();
+  v1::AttemptPolicy& attempts = *shirabe.mutable_attempts();
+  attempts.clear_on_demand_after();
+  attempts.set_max_preemptions(std::max(attempts.max_preemptions(), 2 * options.reclaims + 8));
+  return experiment;
+}
+
+// A pool for each strike, used in their order, and one that stays.
+v1::NodePools PoolsFor(const std::vector<Strike>& strikes, v1::Experiment& experiment) {
+  v1::NodePools pools;
+  v1::CapacityPolicy& policy = *experiment.mutable_spec()->mutable_shirabe()->mutable_capacity();
+  const auto add = [&](const std::string& name) {
+    v1::NodePool& pool = *pools.add_pools();
+    pool.set_name(name);
+    pool.set_capacity(v1::SPOT);
+    pool.set_price_per_hour(0);
+    pool.set_slots(1);
+    policy.add_pools(name);
+    return &pool;
+  };
+  for (const Strike& strike : strikes) {
+    v1::Reclaim& reclaim = *add(strike.pool)->mutable_reclaim();
+    reclaim.add_times(strike.at);
+    reclaim.set_notice_seconds(strike.notice);
+    reclaim.set_returns_after_seconds(kAwayForGood);
+  }
+  add(kLastPool);
+  return pools;
+}
+
+// ---- running it ---------------------------------------------------------------------------------
+
+Status RunToItsEnd(const RehearsalOptions& options, LocalClient& client, const ExperimentKey& key,
+                   v1::NodePools pools) {
+  ASSIGN_OR_RETURN(const auto controller,
+                   client.MakeController({.devices = options.devices,
+                                          .pools = std::move(pools),
+                                          .working_dir = options.working_dir},
+                                         1));
+  RETURN_IF_ERROR(controller->Own(key));
+  bool interrupted = false;
+  Status over;
+  do {
+    over = controller->Await(key, kPoll);
+    if (interrupted || options.wait(absl::ZeroDuration())) continue;
+    interrupted = true;
+    controller->Suspend(key, /*now=*/true);
+  } while (absl::IsDeadlineExceeded(over));
+  if (interrupted) return absl::CancelledError("interrupted; nothing of the rehearsal is left");
+  return over;
+}
+
+// From the creation of the checkpoint's folder, as <step>.tmp, to its last file. nullopt where it
+// has been pruned, or the file system does not know when a folder was created.
+std::optional<double> SaveSeconds(const trial::Layout& layout, const v1::Checkpoint& checkpoint) {
+  const AttemptKey key{{ExperimentKeyOf(checkpoint), checkpoint.trial()}, checkpoint.attempt()};
+  const std::string folder = absl::StrCat(layout.Paths(key).checkpoint_dir, "/", checkpoint.step());
+  struct statx facts = {};
+  const bool known = statx(AT_FDCWD, folder.c_str(), AT_SYMLINK_NOFOLLOW, STATX_BTIME, &facts) == 0;
+  if (!known || (facts.stx_mask & STATX_BTIME) == 0) return std::nullopt;
+  const absl::Time begun =
+      absl::FromUnixSeconds(facts.stx_btime.tv_sec) + absl::Nanoseconds(facts.stx_btime.tv_nsec);
+  const double seconds = absl::ToDoubleSeconds(FromProto(checkpoint.time()) - begun);
+  if (seconds < 0) return std::nullopt;  // it was linked here, not saved
+  return seconds;
+}
+
+StatusOr<RehearsedRun> Collect(LocalClient& client, const TrialKey& key,
+                               const trial::Layout& layout) {
+  RehearsedRun run;
+  ASSIGN_OR_RETURN(run.trial, client.GetTrial(key));
+  ASSIGN_OR_RETURN(run.attempts,
+                   client.ListAttempts({.experiment = key.experiment, .trial = key.number}));
+  ASSIGN_OR_RETURN(run.checkpoints, client.ListCheckpoints(key));
+  ASSIGN_OR_RETURN(run.rows, client.ListObservations({.trial = key, .include_superseded = true}));
+  for (const v1::Checkpoint& checkpoint : run.checkpoints) {
+    if (const auto seconds = SaveSeconds(layout, checkpoint)) run.save_seconds.push_back(*seconds);
+  }
+  return run;
+}
+
+// Without strikes: undisturbed.
+StatusOr<RehearsedRun> RunOnce(const RehearsalOptions& options,
+                               const std::vector<Strike>& strikes) {
+  ASSIGN_OR_RETURN(const auto home, TemporaryHome::Create());
+  const ExperimentKey key = experiment::KeyOf(options.experiment);
+  ASSIGN_OR_RETURN(
+      const auto client,
+      LocalClient::Open({.place = {.home = home->path(), .db = "memory:", .ns = key.ns},
+                         .read_only = false,
+                         .clock = options.clock}));
+  ASSIGN_OR_RETURN(v1::Experiment experiment, OneTrial(options, *client));
+  v1::NodePools pools;
+  if (!strikes.empty()) pools = PoolsFor(strikes, experiment);
+  RETURN_IF_ERROR(client->Submit(experiment, {}).status());
+  RETURN_IF_ERROR(RunToItsEnd(options, *client, key, std::move(pools)));
+  auto run = Collect(*client, {key, 1}, trial::Layout(home->path()));
+  if (run.ok()) return run;
+  ASSIGN_OR_RETURN(experiment, client->GetExperiment(key));
+  return absl::FailedPreconditionError("no trial could be run: " +
+                                       experiment::CurrentCondition(experiment).message());
+}
+
+std::string PlanText(const std::vector<Strike>& strikes) {
+  std::string text = "2/2 its machine is taken away";
+  for (const Strike& strike : strikes) {
+    absl::StrAppendFormat(&text, "\n    after %.1f s, with %.4g s of notice", strike.at,
+                          strike.notice);
+  }
+  return text;
+}
+
+bool AllStruck(const Rehearsal& rehearsal) {
+  const auto& attempts = rehearsal.disturbed.attempts;
+  return std::all_of(rehearsal.strikes.begin(), rehearsal.strikes.end(), [&](const Strike& strike) {
+    return std::any_of(attempts.begin(), attempts.end(), [&](const v1::Attempt& attempt) {
+      return WasTaken(attempt) && PlacementOf(attempt).pool() == strike.pool;
+    });
+  });
+}
+
+Status CheckSucceeded(const RehearsedRun& run) {
+  if (run.trial.phase() == v1::TRIAL_SUCCEEDED && !run.attempts.empty()) return absl::OkStatus();
+  const std::string tail = run.attempts.empty() ? "" : run.attempts.back().log_tail();
+  return absl::FailedPreconditionError(
+      absl::StrCat("the program does not succeed even undisturbed: ", PhaseWord(run.trial.phase()),
+                   " (", run.trial.reason(), run.trial.message().empty() ? "" : ": ",
+                   run.trial.message(), ")", tail.empty() ? "" : "; its last lines:\n", tail));
+}
+
+}  // namespace
+
+bool WasTaken(const v1::Attempt& attempt) {
+  return attempt.cause() == v1::PREEMPTED_SPOT || attempt.cause() == v1::PREEMPTED_NODE;
+}
+
+double WholeSeconds(const RehearsedRun& run) {
+  if (run.attempts.empty()) return 0;
+  return absl::ToDoubleSeconds(FromProto(run.attempts.back().end_time()) -
+                               FromProto(run.attempts.front().start_time()));
+}
+
+double StartupSeconds(const RehearsedRun& run) {
+  if (run.attempts.empty() || run.rows.empty()) return 0;
+  absl::Time first = absl::InfiniteFuture();
+  for (const db::ObservationRow& row : run.rows) first = std::min(first, row.time);
+  for (const auto& saved : run.checkpoints) first = std::min(first, FromProto(saved.time()));
+  const absl::Duration time = first - FromProto(run.attempts.front().start_time());
+  return std::clamp(absl::ToDoubleSeconds(time), 0.0, WholeSeconds(run));
+}
+
+std::vector<Strike> PlanStrikes(const RehearsalOptions& options, const Timing& timing) {
+  const double grace = absl::ToDoubleSeconds(experiment::GraceOf(options.experiment));
+  Rng rng(options.seed);
+  std::vector<Strike> strikes;
+  for (int i = 0; i < options.reclaims; ++i) {
+    const double share =
+        kFirstShare + (kLastShare - kFirstShare) * (i + rng.Uniform()) / options.reclaims;
+    strikes.push_back(
+        {.pool = absl::StrCat("rehearsal-spot-", i + 1),
+         .at = timing.startup + i * timing.restart + share * (timing.whole - timing.startup),
+         .notice = i == 0 ? 0 : options.notice.value_or(grace)});
+  }
+  return strikes;
+}
+
+StatusOr<Rehearsal> Rehearse(const RehearsalOptions& options) {
+  Rehearsal rehearsal;
+  options.say("1/2 undisturbed");
+  ASSIGN_OR_RETURN(rehearsal.undisturbed, RunOnce(options, {}));
+  RETURN_IF_ERROR(CheckSucceeded(rehearsal.undisturbed));
+  Timing timing{.startup = StartupSeconds(rehearsal.undisturbed),
+                .whole = WholeSeconds(rehearsal.undisturbed)};
+  options.say(absl::StrFormat("    it took %.1f s", timing.whole));
+  // Restarts may be quicker than the first start, so that a late reclaim finds the work done: then
+  // once more, with earlier ones.
+  for (const double share_of_startup : {1.0, 0.7, 0.4}) {
+    timing.restart = share_of_startup * timing.startup;
+    rehearsal.strikes = PlanStrikes(options, timing);
+    options.say(PlanText(rehearsal.strikes));
+    ASSIGN_OR_RETURN(rehearsal.disturbed, RunOnce(options, rehearsal.strikes));
+    if (AllStruck(rehearsal)) break;
+  }
+  return rehearsal;
+}
+
+double YoungInterval(double cost, double mean_time_between_preemptions) {
+  if (cost <= 0 || mean_time_between_preemptions <= 0) return 0;
+  return std::sqrt(2 * cost * mean_time_between_preemptions);
+}
+
+double DalyInterval(double cost, double mean_time_between_preemptions) {
+  const double young = YoungInterval(cost, mean_time_between_preemptions);
+  if (young == 0) return 0;
+  const double ratio = cost / (2 * mean_time_between_preemptions);
+  if (ratio >= 1) return mean_time_between_preemptions;
+  return young * (1 + std::sqrt(ratio) / 3 + ratio / 9) - cost;
+}
+
+double ExpectedOverhead(double interval, double cost, double mean_time_between_preemptions) {
+  if (interval <= 0 || mean_time_between_preemptions <= 0) return 0;
+  return cost / interval + interval / (2 * mean_time_between_preemptions);
+}
+
+}  // namespace shirabe::client

@@ -1,0 +1,84 @@
+// Follows the store once for everybody: one thread waits for changes, remembers the newest of them,
+// and tells those who follow (event streams, metrics) that there is something new. Made by the
+// server before its doors open; lives longer than they do. Thread-safe.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "client/client.h"
+
+namespace shirabe::service {
+
+// Waiting in handlers that the end of the server interrupts. One object a server; thread-safe.
+
+class Patience {
+ public:
+  // False, at once, if the server stops.
+  bool Wait(absl::Duration time) {
+    std::unique_lock lock(mutex_);
+    return !stopped_.wait_for(lock, absl::ToChronoMicroseconds(time), [&] { return over_; });
+  }
+  // From now on nobody waits.
+  void End() {
+    std::lock_guard lock(mutex_);
+    over_ = true;
+    stopped_.notify_all();
+  }
+  bool over() const {
+    std::lock_guard lock(mutex_);
+    return over_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable stopped_;
+  bool over_ = false;
+};
+
+class ChangeHub {
+ public:
+  // Told of every batch of changes, in its thread: quickly, or everybody waits.
+  using Listener = std::function<void(const std::vector<db::Change>&)>;
+
+  // The client outlives it.
+  explicit ChangeHub(client::Client& client);
+  ~ChangeHub();
+
+  // Until Unlisten, with what this returned; afterwards the listener is not at work any more.
+  int Listen(Listener listener);
+  void Unlisten(int id);
+  void Start();
+
+  // The revision up to which the changes are known here.
+  int64_t revision() const;
+  // What has changed after a revision, in order: from memory, or from the store if that is too long
+  // ago. kOutOfRange for a revision that the store has not reached: it is another store now.
+  StatusOr<std::vector<db::Change>> After(int64_t revision);
+  // Why the store could not be read the last time; OK if it could.
+  Status health() const;
+
+ private:
+  void Run();
+  Status Look();
+
+  client::Client& client_;
+  std::mutex listeners_mutex_;
+  std::map<int, Listener> listeners_;  // guarded by listeners_mutex_, also while they are called
+  int last_id_ = 0;
+  Patience patience_;
+  mutable std::mutex mutex_;
+  std::deque<db::Change> recent_;  // all those after floor_
+  int64_t floor_ = 0;
+  int64_t revision_ = 0;
+  Status health_;
+  std::thread thread_;  // the last member: it uses the others
+};
+
+}  // namespace shirabe::service

@@ -1,0 +1,72 @@
+// The connections of a gRPC door. gRPC's own listener takes as many as come, from anybody, until no
+// file is left for the other doors; this one accepts them itself, keeps to the limits of
+// ConnectionTable, and hands over those that may stay. Its thread also sees when one has ended.
+// Made by the server for each gRPC door. Thread-safe.
+#pragma once
+
+#include <grpcpp/security/server_credentials.h>
+#include <grpcpp/server_builder.h>
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "base/status.h"
+#include "service/common/listen.h"
+#include "service/common/metrics.h"
+
+namespace shirabe::service {
+
+class GrpcListener {
+ public:
+  struct Options {
+    std::string option;                // --grpc, for errors
+    std::string address;               // HOST:PORT
+    ConnectionTable::Limits limits{};  // without a reserve: gRPC has nothing to say in it
+    Metrics* metrics = nullptr;        // outlives it
+  };
+
+  // Listens; errors are those of service/common/listen.h.
+  static StatusOr<std::unique_ptr<GrpcListener>> Open(Options options);
+  explicit GrpcListener(Options options);  // for Open; listens to nothing yet
+  ~GrpcListener();
+
+  // Before the server is built.
+  using Credentials = std::shared_ptr<grpc::ServerCredentials>;  // shared: gRPC's own
+  void AddTo(grpc::ServerBuilder& builder, const Credentials& credentials);
+  // Once it is; until then connections wait.
+  void Start();
+  // Listens no more; those that are there stay. The listener must outlive the server's calls.
+  void Stop();
+
+  // A caller at this address (gRPC's name of a peer) has had an answer that not everybody gets: its
+  // connection is kept before those of which nothing is known.
+  void SetKnown(const std::string& peer);
+
+  int port() const { return socket_.port; }
+
+ private:
+  class Accepted;
+
+  void Run();
+  // Whether there may be more.
+  bool Accept();
+  void Take(Fd fd, const std::string& peer);
+  // With mutex_ held; nothing if it is not there.
+  void Remove(int fd);
+
+  const Options options_;
+  ListeningSocket socket_;
+  Fd epoll_;
+  Fd stop_;  // an eventfd, written once
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
+  std::mutex mutex_;  // guards the three below
+  ConnectionTable table_;
+  std::map<int, std::unique_ptr<Accepted>> accepted_;  // by our descriptor
+  std::map<std::string, Accepted*> by_peer_;
+  std::thread thread_;  // the last member: it uses the others
+};
+
+}  // namespace shirabe::service

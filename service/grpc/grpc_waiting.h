@@ -1,0 +1,42 @@
+// Calls of gRPC that wait, and hold no thread while they do: they begin in a worker, go on in
+// waits.h, and end when they are answered, cancelled, or the server ends. One caller may have only
+// so many of them. Used by the services of the gRPC door, one object a call.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "absl/time/time.h"
+#include "base/names.h"
+#include "base/status.h"
+#include "client/client.h"
+#include "service/grpc/shirabe_grpc.h"
+
+namespace grpc {
+class CallbackServerContext;
+class ServerUnaryReactor;
+}  // namespace grpc
+
+namespace shirabe::service {
+
+// Fills its reply and says how the call ended; nothing as long as it waits. Used by one thread at a
+// time.
+class WaitingCall {
+ public:
+  virtual ~WaitingCall() = default;
+  // Once, with the client of whoever calls.
+  virtual std::optional<Status> Begin(std::unique_ptr<client::Client> client) = 0;
+  // With `last` it must answer.
+  virtual std::optional<Status> Look(bool last) = 0;
+
+  Status valid;                   // of the request as a message: it is not begun unless OK
+  ExperimentKey experiment = {};  // whose changes may bring the answer; without a name: all
+  absl::Duration patience = absl::ZeroDuration();
+  absl::Duration poll = absl::InfiniteDuration();
+};
+
+// For a handler to return. Of `door`, waits, workers and quotas are there.
+grpc::ServerUnaryReactor* StartWaiting(grpc::CallbackServerContext* context, const Door& door,
+                                       std::unique_ptr<WaitingCall> call);
+
+}  // namespace shirabe::service

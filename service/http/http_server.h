@@ -1,0 +1,62 @@
+// The HTTP door of `shirabe serve`: HTTP/1.1 with or without TLS, JSON and Server-Sent Events, as
+// the table in routes.h says. One thread reads and writes all connections; handlers, which wait for
+// the store, run in workers. Started by the server after its store and controller; everything in
+// the options outlives it.
+//
+// Nobody can hold it up: header, body, reply and idle time of a connection are limited, as are
+// their sizes, the number of connections in all and from one address, what one caller has the
+// server keep and do at the same time, and how often one asks. Nothing is read of a body before its
+// sender is known. /livez and /readyz are answered by the thread of the connections.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/time/time.h"
+#include "service/http/http_router.h"
+
+namespace shirabe::service {
+
+struct HttpLimits {
+  int connections = 12'000;  // beyond them: whoever is idle goes, or 503
+  // Of one address (of IPv6: of one network of 64 bits); 0 = as many. A proxy is one address.
+  int connections_per_address = 0;
+  size_t header_bytes = 16 << 10;
+  size_t body_bytes = 4 << 20;  // beyond: 413
+  absl::Duration handshake = absl::Seconds(10);
+  absl::Duration header = absl::Seconds(15);     // to read a header; for the first to begin
+  absl::Duration idle = absl::Seconds(60);       // between the requests of a caller who is known
+  absl::Duration body = absl::Seconds(30);       // to read its body
+  absl::Duration write = absl::Seconds(30);      // of a reply, or of a part of a long one
+  absl::Duration heartbeat = absl::Seconds(15);  // of event streams
+  absl::Duration drain = absl::Seconds(10);      // for requests at work, when the server ends
+  int workers = 8;                               // for what the store answers at once
+  int slow_workers = 64;                         // for what may wait
+};
+
+struct TlsFiles;  // server.h
+
+struct HttpOptions {
+  std::string address = "127.0.0.1:0";  // HOST:PORT; 0 = any free one
+  // Of the context, `client`, `tokens` and `clock` must be there; hub and metrics are made where
+  // they are not, and `patience` is set.
+  HttpContext context = {};
+  HttpLimits limits = {};
+  const TlsFiles* tls = nullptr;  // until Start returns; null, or without a certificate: plaintext
+};
+
+class HttpServer {
+ public:
+  // Listens when it returns. kInvalidArgument, naming the option, for what is no address and for
+  // files that are no certificate or key; kUnavailable if the port is taken; kPermissionDenied.
+  static StatusOr<std::unique_ptr<HttpServer>> Start(HttpOptions options);
+  // Takes no more connections, ends event streams and what waits, lets requests at work finish,
+  // and closes all that is left after limits.drain.
+  virtual ~HttpServer() = default;
+
+  // HOST:PORT, with the port that it listens to.
+  virtual std::string address() const = 0;
+  virtual int port() const = 0;
+};
+
+}  // namespace shirabe::service

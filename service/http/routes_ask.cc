@@ -1,0 +1,231 @@
+// Ask and tell, suggestions, and reports of trials.
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "base/text/number.h"
+#include "experiment/submit.h"
+#include "proto/shirabe/v1/http.pb.h"
+#include "service/common/waits.h"
+#include "service/http/http_body.h"
+#include "service/http/http_message.h"
+#include "service/http/routes.h"
+
+namespace shirabe::service {
+namespace {
+
+using google::protobuf::Struct;
+using google::protobuf::Value;
+
+constexpr double kUsualWait = 20;  // seconds
+constexpr double kLongestWait = 60;
+constexpr int64_t kUsualCount = 5;
+constexpr int64_t kLargestCount = 1000;
+
+Json ParametersJson(const v1::Trial& trial) {
+  Json parameters = Json::object();
+  for (const v1::Assignment& assignment : trial.assignments()) {
+    parameters[assignment.name()] = client::TypedValue(assignment);
+  }
+  return parameters;
+}
+
+StatusOr<HttpReply> ReplyTo(const client::Asked& asked, WaitingAsk& ask) {
+  Json body = Json::object();
+  if (asked.trial) {
+    ASSIGN_OR_RETURN(const auto experiment, ask.client().GetExperiment(ask.key()));
+    body["trial"] = client::TrialView(experiment)(*asked.trial);
+    body["parameters"] = ParametersJson(*asked.trial);
+    body["attempt"] = asked.attempt;
+    body["token"] = absl::BytesToHexString(asked.token);
+  } else {
+    body["reason"] = asked.reason;
+  }
+  body["ended"] = asked.ended;
+  return JsonReply(body);
+}
+
+class PendingAsk : public PendingReply {
+ public:
+  PendingAsk(WaitingAsk ask, Quota::Share share) : ask_(std::move(ask)), share_(std::move(share)) {
+    experiment = ask_.key();
+  }
+  std::optional<StatusOr<HttpReply>> Look(bool last) override {
+    const auto asked = ask_.Look(last);
+    if (!asked) return std::nullopt;
+    if (!asked->ok()) return asked->status();
+    return ReplyTo(**asked, ask_);
+  }
+
+ private:
+  WaitingAsk ask_;
+  const Quota::Share share_;
+};
+
+StatusOr<HttpReply> Ask(Call& call) {
+  v1::http::AskRequest request;
+  RETURN_IF_ERROR(ReadBody(call.request, request));
+  const double wait = request.has_wait_seconds() ? request.wait_seconds() : kUsualWait;
+  if (wait > kLongestWait) return BadField("waitSeconds", "must be at most 60: ask again after it");
+  ASSIGN_OR_RETURN(Quota::Share share, call.TakeWait());
+  WaitingAsk ask(std::move(call.client), call.Experiment(), request.caller());
+  ASSIGN_OR_RETURN(const client::Asked asked, ask.Begin());
+  if (!asked.pending || wait <= 0) return ReplyTo(asked, ask);
+  HttpReply reply;
+  reply.pending = std::make_unique<PendingAsk>(std::move(ask), std::move(share));
+  reply.pending->patience = absl::Seconds(wait);
+  return reply;
+}
+
+// A number, or the text of one, which JSON needs for NaN and infinities.
+StatusOr<double> NumberOf(const std::string& field, const Value& value) {
+  if (value.kind_case() == Value::kNumberValue) return value.number_value();
+  if (value.kind_case() == Value::kStringValue) {
+    if (const auto number = ParseNumber(value.string_value())) return *number;
+  }
+  return BadField(field, "must be a number, or one as text (\"NaN\")");
+}
+
+struct When {
+  std::optional<int64_t> step;
+  absl::Time time;
+};
+
+Status AddPoints(const std::string& path, const Struct& metrics, const When& when,
+                 experiment::Report& report) {
+  for (const auto& [name, value] : metrics.fields()) {
+    ASSIGN_OR_RETURN(const double number, NumberOf(path + "." + name, value));
+    report.points.push_back({.metric = name,
+                             .value = number,
+                             .step = when.step.value_or(0),
+                             .implicit_step = !when.step,
+                             .time = when.time});
+  }
+  return absl::OkStatus();
+}
+
+Status TakePoints(const v1::http::TellRequest& request, absl::Time now,
+                  experiment::Report& report) {
+  When when{.time = now};
+  if (request.has_step()) when.step = request.step();
+  RETURN_IF_ERROR(AddPoints("metrics", request.metrics(), when, report));
+  for (int i = 0; i < request.points_size(); ++i) {
+    const v1::http::TellPoint& point = request.points(i);
+    When its{.time = point.has_time() ? FromProto(point.time()) : now};
+    if (point.has_step()) its.step = point.step();
+    RETURN_IF_ERROR(
+        AddPoints(absl::StrCat("points[", i, "].metrics"), point.metrics(), its, report));
+  }
+  return absl::OkStatus();
+}
+
+// Hexadecimal, as ask gave it.
+Status TakeToken(const std::string& text, experiment::Report& report) {
+  const bool hex =
+      text.size() % 2 == 0 && std::all_of(text.begin(), text.end(), [](char c) {
+        return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+      });
+  if (!hex) return BadField("token", "must be what ask gave: hexadecimal digits");
+  report.token = absl::HexStringToBytes(text);
+  return absl::OkStatus();
+}
+
+experiment::Report::End EndOf(v1::http::TellEnd end) {
+  using End = experiment::Report::End;
+  return end == v1::http::COMPLETED ? End::kCompleted
+         : end == v1::http::FAILED  ? End::kFailed
+                                    : End::kNone;
+}
+
+StatusOr<HttpReply> Tell(Call& call) {
+  v1::http::TellRequest request;
+  RETURN_IF_ERROR(ReadBody(call.request, request));
+  experiment::Report report{.trial = call.Trial(),
+                            .attempt = request.attempt(),
+                            .end = EndOf(request.end()),
+                            .message = request.message()};
+  RETURN_IF_ERROR(TakePoints(request, call.context.clock->Now(), report));
+  RETURN_IF_ERROR(TakeToken(request.token(), report));
+  if (report.points.empty() && report.end == experiment::Report::End::kNone) {
+    return absl::InvalidArgumentError("there is nothing to tell: give metrics, points or end");
+  }
+  ASSIGN_OR_RETURN(const experiment::Reported reported, call.client->Tell(report));
+  Json body = Json::object();
+  if (!reported.stop.empty()) body["stop"] = reported.stop;
+  return JsonReply(body);
+}
+
+StatusOr<HttpReply> SuggestFor(Call& call, const v1::Experiment& experiment) {
+  const auto count = static_cast<int>(call.Integer("count", kUsualCount));
+  ASSIGN_OR_RETURN(const auto candidates, call.client->Suggest(experiment, count));
+  Json items = Json::array();
+  for (const client::Candidate& point : candidates.points) {
+    items.push_back(client::CandidateJson(point));
+  }
+  Json body = {{"items", std::move(items)}};
+  if (!candidates.reason.empty()) body["reason"] = candidates.reason;
+  return JsonReply(body);
+}
+
+StatusOr<HttpReply> SuggestStored(Call& call) {
+  ASSIGN_OR_RETURN(const auto experiment, call.client->GetExperiment(call.Experiment()));
+  return SuggestFor(call, experiment);
+}
+
+StatusOr<HttpReply> SuggestNew(Call& call) {
+  ASSIGN_OR_RETURN(const ReadExperiment read, ReadExperimentBody(call.request, call.principal.ns));
+  return SuggestFor(call, read.experiment);
+}
+
+const Parameter kCount{.name = "count",
+                       .help = "how many points",
+                       .type = Parameter::Type::kInteger,
+                       .min = 1,
+                       .max = kLargestCount,
+                       .default_value = std::to_string(kUsualCount)};
+
+}  // namespace
+
+std::vector<Route> AskRoutes() {
+  const std::string one = kExperimentPath;
+  const auto* candidates = v1::http::Candidates::descriptor();
+  return {
+      {.method = "POST",
+       .path = one + ":ask",
+       .id = "ask",
+       .summary = "The trial that the caller is to run: the one that he has open, or a new one",
+       .request = v1::http::AskRequest::descriptor(),
+       .results = {{.body = v1::http::Asked::descriptor()}},
+       .slow = true,
+       .handle = Ask},
+      {.method = "POST",
+       .path = one + "/trials/{trial}:tell",
+       .id = "tell",
+       .summary = "Metric values of a trial, with or without its end. Stored when it answers; "
+                  "sending it again changes nothing",
+       .request = v1::http::TellRequest::descriptor(),
+       .results = {{.body = v1::http::Told::descriptor()}},
+       .slow = true,
+       .handle = Tell},
+      {.method = "GET",
+       .path = one + "/suggestions",
+       .id = "suggest",
+       .summary = "The points that the algorithm would try next. Nothing is stored",
+       .parameters = {kCount},
+       .results = {{.body = candidates}},
+       .slow = true,
+       .handle = SuggestStored},
+      {.method = "POST",
+       .path = "/api/v1/suggest",
+       .id = "suggestFor",
+       .summary = "The first points of an experiment that is not stored",
+       .parameters = {kCount},
+       .request = v1::Experiment::descriptor(),
+       .results = {{.body = candidates}},
+       .slow = true,
+       .handle = SuggestNew},
+  };
+}
+
+}  // namespace shirabe::service

@@ -1,0 +1,386 @@
+// Experiments: list, create, get, apply, change counts, delete.
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "base/text/json_text.h"
+#include "experiment/spec/spec.h"
+#include "experiment/submit.h"
+#include "proto/shirabe/v1/http.pb.h"
+#include "service/common/http_hub.h"
+#include "service/common/waits.h"
+#include "service/http/http_body.h"
+#include "service/http/http_message.h"
+#include "service/http/routes.h"
+#include "view/selection.h"
+
+namespace shirabe::service {
+
+namespace {
+
+constexpr char kList[] = "/api/v1/experiments";
+constexpr char kListIn[] = "/api/v1/namespaces/{namespace}/experiments";
+constexpr int64_t kDeletePatience = 30;  // seconds
+constexpr int64_t kLongestPatience = 300;
+// How long a patch waits for changes that were asked for before it.
+constexpr absl::Duration kPatchPatience = absl::Seconds(1);
+constexpr absl::Duration kPatchAgain = absl::Milliseconds(20);
+
+// What `If-Match: "3"`, `If-Match: *` and `If-None-Match: *` ask for.
+StatusOr<experiment::Precondition> PreconditionOf(const Call& call) {
+  experiment::Precondition wanted;
+  wanted.absent = call.request.Header("if-none-match") == "*";
+  const std::string& tag = call.request.Header("if-match");
+  wanted.present = !tag.empty();
+  if (tag.empty() || tag == "*") return wanted;
+  const bool quoted = tag.size() > 2 && tag.front() == '"' && tag.back() == '"';
+  if (quoted && absl::SimpleAtoi(tag.substr(1, tag.size() - 2), &wanted.generation) &&
+      wanted.generation > 0) {
+    return wanted;
+  }
+  return BadField("If-Match", "must be the ETag of the experiment, such as \"1\", not " + tag);
+}
+
+// A condition of the request that does not hold.
+Status Failed(const Status& status) { return WithHttpStatus(status, 412); }
+
+// 412 where `status` says that the precondition does not hold, and not another reason.
+Status AsFailed(Call& call, const experiment::Precondition& wanted, const Status& status) {
+  if (wanted.absent && absl::IsAlreadyExists(status) &&
+      call.client->GetExperiment(call.Experiment()).ok()) {
+    return Failed(absl::AlreadyExistsError("If-None-Match: * was asked for, and experiment " +
+                                           ToString(call.Experiment()) + " is there"));
+  }
+  const bool gone = wanted.present && absl::IsNotFound(status);
+  const bool stale = wanted.generation > 0 && absl::IsAborted(status);
+  return gone || stale ? Failed(status) : status;
+}
+
+StatusOr<HttpReply> ListThem(Call& call) {
+  std::string ns = call.Text("namespace");
+  if (ns.empty()) ns = call.principal.ns;  // of a user: what he may see
+  ASSIGN_OR_RETURN(const int64_t revision, call.client->Revision());
+  ASSIGN_OR_RETURN(const PagePosition position, ReadPosition(call));
+  ASSIGN_OR_RETURN(const auto selection,
+                   SelectionOf(call, client::ExperimentFields(position.time)));
+  ASSIGN_OR_RETURN(auto experiments, call.client->ListExperiments(ns));
+  selection.Apply(experiments, -1);
+  const auto place = [&](const v1::Experiment& experiment) {
+    return PagePlace{selection.OrderOf(experiment), Json::array({experiment.metadata().namespace_(),
+                                                                 experiment.metadata().name()})};
+  };
+  return PageReply(SlicePage(call, position, experiments, PageForm{place, client::ExperimentJson}),
+                   revision);
+}
+
+StatusOr<HttpReply> GetOne(Call& call) {
+  ASSIGN_OR_RETURN(const v1::Experiment experiment, call.client->GetExperiment(call.Experiment()));
+  return ExperimentReply(experiment);
+}
+
+struct Submission {
+  v1::Experiment experiment;
+  HttpHeaders warnings;
+  experiment::Precondition precondition;
+};
+
+// 201 if it is new, 202 if its owner has been asked to change it, 200 if nothing is to be done.
+StatusOr<HttpReply> SubmitIt(Call& call, const Submission& submission) {
+  const ExperimentKey key = experiment::KeyOf(submission.experiment);
+  ASSIGN_OR_RETURN(const experiment::Submitted submitted,
+                   call.client->Submit(submission.experiment, submission.precondition));
+  ASSIGN_OR_RETURN(const v1::Experiment stored, call.client->GetExperiment(key));
+  HttpReply reply = ExperimentReply(stored, submitted.created   ? 201
+                                            : submitted.changed ? 202
+                                                                : 200);
+  if (submitted.created) {
+    reply.headers.emplace_back(
+        "Location", absl::StrCat("/api/v1/namespaces/", key.ns, "/experiments/", key.name));
+  }
+  for (const auto& warning : submission.warnings) reply.headers.push_back(warning);
+  return reply;
+}
+
+StatusOr<HttpReply> Create(Call& call) {
+  std::string ns = call.Text("namespace");
+  if (ns.empty()) ns = call.principal.ns;
+  ASSIGN_OR_RETURN(ReadExperiment read, ReadExperimentBody(call.request, ns));
+  const ExperimentKey key = experiment::KeyOf(read.experiment);
+  RETURN_IF_ERROR(call.principal.MayUse(key.ns));
+  auto reply =
+      SubmitIt(call, {std::move(read.experiment), std::move(read.warnings), {.absent = true}});
+  if (!absl::IsAlreadyExists(reply.status()) || !call.client->GetExperiment(key).ok()) return reply;
+  return absl::AlreadyExistsError("experiment " + ToString(key) +
+                                  " is there already: PUT applies changes, or give another name");
+}
+
+StatusOr<HttpReply> Apply(Call& call) {
+  ASSIGN_OR_RETURN(const experiment::Precondition wanted, PreconditionOf(call));
+  ASSIGN_OR_RETURN(ReadExperiment read, ReadExperimentBody(call.request, call.Text("namespace")));
+  if (read.experiment.metadata().name() != call.Text("name")) {
+    return BadField("metadata.name", absl::StrCat("is ", read.experiment.metadata().name(),
+                                                  ", but the URL says ", call.Text("name")));
+  }
+  auto reply = SubmitIt(call, {std::move(read.experiment), std::move(read.warnings), wanted});
+  if (!reply.ok()) return AsFailed(call, wanted, reply.status());
+  return reply;
+}
+
+// RFC 7396 on the experiment as it is printed; what may change is decided as for PUT.
+StatusOr<v1::Experiment> Patched(const Call& call, const v1::Experiment& stored) {
+  RETURN_IF_ERROR(CheckJsonLimits(call.request.body, kRequestJson));
+  Json patch = ReadJsonOrDiscarded<Json>(call.request.body, kRequestJson);
+  if (!patch.is_object()) {
+    return absl::InvalidArgumentError(
+        "the body must be a JSON merge patch, such as {\"spec\": {\"maxTrialCount\": 50}}");
+  }
+  Json wanted = client::ExperimentJson(stored);
+  wanted.erase("status");
+  patch.erase("status");
+  wanted.merge_patch(patch);
+  experiment::ParsedExperiment parsed = ParseOne(client::PrintJsonLine(wanted));
+  if (experiment::HasErrors(parsed.findings)) {
+    return BadSpec("the patched experiment is not valid", parsed.findings);
+  }
+  if (experiment::KeyOf(parsed.experiment) != call.Experiment()) {
+    return BadField("metadata", "of an experiment cannot change: its name and namespace stay");
+  }
+  return std::move(parsed.experiment);
+}
+
+// Always conditional on what it was applied to, or one of two patches of different fields would
+// undo the other. Whoever named no ETag does not mind what it is applied to: then once more.
+StatusOr<HttpReply> Patch(Call& call) {
+  ASSIGN_OR_RETURN(const experiment::Precondition wanted, PreconditionOf(call));
+  const absl::Duration deadline = call.context.clock->Monotonic() + kPatchPatience;
+  for (;;) {
+    const auto stored = call.client->GetExperiment(call.Experiment());
+    if (!stored.ok()) return AsFailed(call, wanted, stored.status());
+    ASSIGN_OR_RETURN(v1::Experiment patched, Patched(call, *stored));
+    experiment::Precondition unchanged{.generation = stored->metadata().generation()};
+    if (wanted.generation > 0) unchanged = wanted;
+    auto reply = SubmitIt(call, {std::move(patched), {}, unchanged});
+    if (reply.ok()) return reply;
+    const bool again = wanted.generation == 0 && absl::IsAborted(reply.status()) &&
+                       call.context.clock->Monotonic() < deadline;
+    if (!again || !call.context.patience->Wait(kPatchAgain)) {
+      return AsFailed(call, wanted, reply.status());
+    }
+  }
+}
+
+class PendingDeletion : public PendingReply {
+ public:
+  PendingDeletion(WaitingDeletion deletion, Quota::Share share)
+      : deletion_(std::move(deletion)), share_(std::move(share)) {
+    experiment = deletion_.key();
+    poll = kDeletionPoll;
+  }
+  std::optional<StatusOr<HttpReply>> Look(bool last) override {
+    const auto deleted = deletion_.Look(last);
+    if (!deleted) return std::nullopt;
+    if (!deleted->ok()) return *deleted;
+    return HttpReply{.status = 204, .type = ""};
+  }
+
+ private:
+  WaitingDeletion deletion_;
+  const Quota::Share share_;
+};
+
+// With If-Match, the intent carries the condition; what follows only waits for its effect.
+StatusOr<HttpReply> Delete(Call& call) {
+  const ExperimentKey key = call.Experiment();
+  const int64_t seconds = call.Integer("waitSeconds", kDeletePatience);
+  ASSIGN_OR_RETURN(const experiment::Precondition wanted, PreconditionOf(call));
+  const Status found = call.client->GetExperiment(key).status();
+  if (!found.ok()) return AsFailed(call, wanted, found);
+  if (seconds == 0 || wanted.generation > 0) {
+    v1::Intent intent;
+    intent.set_verb(v1::Intent::DELETE);
+    intent.set_generation(wanted.generation);
+    const Status sent = call.client->Send(key, intent);
+    if (!sent.ok()) return AsFailed(call, wanted, sent);
+    if (seconds == 0) return HttpReply{.status = 202, .type = ""};
+  }
+  ASSIGN_OR_RETURN(Quota::Share share, call.TakeWait());
+  WaitingDeletion deletion(std::move(call.client), key);
+  const Status deleted = deletion.Begin();
+  const bool done = wanted.generation > 0 && absl::IsNotFound(deleted);  // by the intent above
+  if (deleted.ok() || done) return HttpReply{.status = 204, .type = ""};
+  if (!absl::IsDeadlineExceeded(deleted)) return deleted;
+  HttpReply reply;
+  reply.pending = std::make_unique<PendingDeletion>(std::move(deletion), std::move(share));
+  reply.pending->patience = absl::Seconds(seconds);
+  return reply;
+}
+
+const Parameter kIfMatch{.name = "If-Match",
+                         .help = "ETag of the experiment: only if it is still that",
+                         .in = Parameter::In::kHeader};
+const Parameter kIfNoneMatch{.name = "If-None-Match",
+                             .help = "*: only if there is none yet",
+                             .in = Parameter::In::kHeader,
+                             .words = {"*"}};
+
+Route ListRoute(const char* path, const char* id, const char* summary) {
+  return {.method = "GET",
+          .path = path,
+          .id = id,
+          .summary = summary,
+          .parameters = PageParameters(true),
+          .results = {{.body = v1::Experiment::descriptor(), .list = true}},
+          .handle = ListThem};
+}
+
+Route CreateRoute(const char* path, const char* id) {
+  return {.method = "POST",
+          .path = path,
+          .id = id,
+          .summary = "Creates an experiment from YAML or JSON; refuses if there is one of its name",
+          .request = v1::Experiment::descriptor(),
+          .results = {{.status = 201, .body = v1::Experiment::descriptor()}},
+          .handle = Create};
+}
+
+std::vector<Result> SubmitResults(bool created) {
+  std::vector<Result> results = {{.status = 200, .body = v1::Experiment::descriptor()},
+                                 {.status = 202, .body = v1::Experiment::descriptor()}};
+  if (created) results.push_back({.status = 201, .body = v1::Experiment::descriptor()});
+  return results;
+}
+
+}  // namespace
+
+std::vector<Route> ExperimentRoutes() {
+  const auto* experiment = v1::Experiment::descriptor();
+  return {
+      ListRoute(kList, "listAllExperiments",
+                "Lists the experiments of all namespaces, or of the caller's"),
+      ListRoute(kListIn, "listExperiments", "Lists the experiments of a namespace"),
+      CreateRoute(kList, "createExperimentAnywhere"),
+      CreateRoute(kListIn, "createExperiment"),
+      {.method = "GET",
+       .path = kExperimentPath,
+       .id = "getExperiment",
+       .summary = "An experiment, with its status",
+       .results = {{.body = experiment}},
+       .handle = GetOne},
+      {.method = "PUT",
+       .path = kExperimentPath,
+       .id = "applyExperiment",
+       .summary = "Creates the experiment, or changes its counts and goal to these; refuses "
+                  "another search of the same name",
+       .parameters = {kIfMatch, kIfNoneMatch},
+       .request = experiment,
+       .results = SubmitResults(true),
+       .handle = Apply},
+      {.method = "PATCH",
+       .path = kExperimentPath,
+       .id = "patchExperiment",
+       .summary = "Changes the counts and the goal by a JSON merge patch",
+       .parameters = {kIfMatch},
+       .request = experiment,
+       .results = SubmitResults(false),
+       .handle = Patch},
+      {.method = "DELETE",
+       .path = kExperimentPath,
+       .id = "deleteExperiment",
+       .summary = "Ends an experiment and removes its records and files",
+       .parameters = {kIfMatch,
+                      {.name = "waitSeconds",
+                       .help = "how long to wait until it is gone; 0 = only ask for it",
+                       .type = Parameter::Type::kInteger,
+                       .min = 0,
+                       .max = kLongestPatience,
+                       .default_value = std::to_string(kDeletePatience)}},
+       .results = {{.status = 204, .type = ""}, {.status = 202, .type = ""}},
+       .slow = true,
+       .handle = Delete},
+  };
+}
+
+// Requests to whoever runs an experiment: pause, resume, stop, cancel, scale, and to try a trial
+// again. They are noted, and acted upon within a second.
+
+namespace {
+
+StatusOr<HttpReply> Send(Call& call, const v1::Intent& intent) {
+  const ExperimentKey key = call.Experiment();
+  RETURN_IF_ERROR(call.client->Send(key, intent));
+  ASSIGN_OR_RETURN(const std::string holder, call.client->Holder(key));
+  Json body = {
+      {"message", holder.empty()
+                      ? "noted; nobody runs the experiment now: it counts once somebody does"
+                      : "noted; who runs the experiment acts on it within a second"}};
+  if (!holder.empty()) body["holder"] = holder;
+  return JsonReply(body, 202);
+}
+
+template <v1::Intent::Verb kVerb>
+StatusOr<HttpReply> SendVerb(Call& call) {
+  v1::Intent intent;
+  intent.set_verb(kVerb);
+  return Send(call, intent);
+}
+
+StatusOr<HttpReply> Scale(Call& call) {
+  v1::http::ScaleRequest request;
+  RETURN_IF_ERROR(ReadBody(call.request, request));
+  if (!request.has_parallel_trial_count() && !request.has_max_trial_count() &&
+      !request.has_max_failed_trial_count()) {
+    return absl::InvalidArgumentError(
+        "give one of parallelTrialCount, maxTrialCount and maxFailedTrialCount");
+  }
+  v1::Intent intent;
+  intent.set_verb(v1::Intent::SCALE);
+  if (request.has_parallel_trial_count()) {
+    intent.set_parallel_trial_count(request.parallel_trial_count());
+  }
+  if (request.has_max_trial_count()) intent.set_max_trial_count(request.max_trial_count());
+  if (request.has_max_failed_trial_count()) {
+    intent.set_max_failed_trial_count(request.max_failed_trial_count());
+  }
+  return Send(call, intent);
+}
+
+StatusOr<HttpReply> Retry(Call& call) {
+  v1::Intent intent;
+  intent.set_verb(v1::Intent::RETRY);
+  intent.set_trial(call.Trial().number);
+  return Send(call, intent);
+}
+
+Route IntentRoute(const std::string& path, const char* id, const char* summary,
+                  StatusOr<HttpReply> (*handle)(Call&)) {
+  return {.method = "POST",
+          .path = path,
+          .id = id,
+          .summary = summary,
+          .results = {{.status = 202, .body = v1::http::Noted::descriptor()}},
+          .handle = handle};
+}
+
+}  // namespace
+
+std::vector<Route> IntentRoutes() {
+  const std::string one = kExperimentPath;
+  std::vector<Route> routes = {
+      IntentRoute(one + ":pause", "pauseExperiment",
+                  "Starts no new trials; running ones go on. :resume undoes it",
+                  SendVerb<v1::Intent::PAUSE>),
+      IntentRoute(one + ":resume", "resumeExperiment", "Goes on after a pause",
+                  SendVerb<v1::Intent::RESUME>),
+      IntentRoute(one + ":stop", "stopExperiment",
+                  "Ends an experiment: running trials may save, then stop. Final",
+                  SendVerb<v1::Intent::STOP>),
+      IntentRoute(one + ":cancel", "cancelExperiment",
+                  "Ends an experiment and its trials at once. Final", SendVerb<v1::Intent::CANCEL>),
+      IntentRoute(one + ":scale", "scaleExperiment",
+                  "Changes the counts of an experiment, also while it runs", Scale),
+      IntentRoute(one + "/trials/{trial}:retry", "retryTrial",
+                  "Makes a new trial with the same point", Retry),
+  };
+  routes[4].request = v1::http::ScaleRequest::descriptor();
+  return routes;
+}
+
+}  // namespace shirabe::service

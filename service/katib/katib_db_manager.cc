@@ -1,0 +1,138 @@
+#include "service/katib/katib_db_manager.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/text/message_check.h"
+#include "base/text/number.h"
+#include "proto/katib/v1beta1/api.grpc.pb.h"
+#include "service/katib/katib_codec.h"
+
+namespace shirabe::service {
+namespace {
+
+constexpr char kTimeFormat[] = "%Y-%m-%dT%H:%M:%E*SZ";  // RFC 3339, as Katib's own writes it
+constexpr int kMostRows = 100'000;                      // of one report
+constexpr size_t kMostName = 512;                       // of a trial or a metric, in characters
+
+Status CheckName(const char* field, const std::string& name) {
+  if (!name.empty() && name.size() <= kMostName) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(field, name.empty() ? " is required" : " is too long: at most 512 characters"));
+}
+
+// "" is `missing`.
+StatusOr<absl::Time> ReadTime(const std::string& field, const std::string& text,
+                              absl::Time missing) {
+  absl::Time time = missing;
+  if (text.empty() || absl::ParseTime(absl::RFC3339_full, text, &time, nullptr)) return time;
+  return absl::InvalidArgumentError(field + " \"" + text.substr(0, kMostName) +
+                                    "\" is no time; write one such as 2026-11-21T08:30:00Z");
+}
+
+StatusOr<KatibRow> ReadRow(const katib::MetricLog& log, const std::string& path, absl::Time now) {
+  KatibRow row;
+  RETURN_IF_ERROR(CheckName((path + ".metric.name").c_str(), log.metric().name()));
+  row.metric = log.metric().name();
+  const auto value = ParseNumber(log.metric().value());
+  if (!value) {
+    return absl::InvalidArgumentError(path + ".metric.value of " + row.metric + " is \"" +
+                                      log.metric().value().substr(0, kMostName) +
+                                      "\", which is no number; leave it out");
+  }
+  row.value = *value;
+  ASSIGN_OR_RETURN(row.time, ReadTime(path + ".time_stamp", log.time_stamp(), now));
+  if (log.has_step()) row.step = log.step();
+  if (log.step() >= 0) return row;
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, ".step is ", log.step(), "; it must be 0 or more"));
+}
+
+class KatibDbManager : public katib::DBManager::Service {
+ public:
+  KatibDbManager(KatibAccess access, Clock* clock) : access_(std::move(access)), clock_(clock) {}
+
+  grpc::Status ReportObservationLog(grpc::ServerContext* context,
+                                    const katib::ReportObservationLogRequest* request,
+                                    katib::ReportObservationLogReply*) override {
+    return ToGrpc(Report(*context, *request));
+  }
+
+  grpc::Status GetObservationLog(grpc::ServerContext* context,
+                                 const katib::GetObservationLogRequest* request,
+                                 katib::GetObservationLogReply* reply) override {
+    return ToGrpc(Get(*context, *request, *reply->mutable_observation_log()));
+  }
+
+  grpc::Status DeleteObservationLog(grpc::ServerContext* context,
+                                    const katib::DeleteObservationLogRequest* request,
+                                    katib::DeleteObservationLogReply*) override {
+    return ToGrpc(Delete(*context, *request));
+  }
+
+ private:
+  Status Report(const grpc::ServerContext& context,
+                const katib::ReportObservationLogRequest& request) {
+    RETURN_IF_ERROR(CheckName("trial_name", request.trial_name()));
+    ASSIGN_OR_RETURN(const auto observations, access_(context, "DBManager/ReportObservationLog"));
+    RETURN_IF_ERROR(CheckMessage(request));
+    const auto& logs = request.observation_log().metric_logs();
+    if (logs.size() > kMostRows) {
+      return absl::ResourceExhaustedError(absl::StrCat("observation_log has ", logs.size(),
+                                                       " rows; at most ", kMostRows, " at a time"));
+    }
+    KatibReport report{
+        .trial = request.trial_name(), .attempt = request.attempt(), .token = request.token()};
+    const absl::Time now = clock_->Now();
+    for (int i = 0; i < logs.size(); ++i) {
+      const std::string path = absl::StrCat("observation_log.metric_logs[", i, "]");
+      ASSIGN_OR_RETURN(report.rows.emplace_back(), ReadRow(logs[i], path, now));
+    }
+    return report.rows.empty() ? absl::OkStatus() : observations->Report(report);
+  }
+
+  Status Delete(const grpc::ServerContext& context,
+                const katib::DeleteObservationLogRequest& request) {
+    RETURN_IF_ERROR(CheckName("trial_name", request.trial_name()));
+    ASSIGN_OR_RETURN(const auto observations, access_(context, "DBManager/DeleteObservationLog"));
+    RETURN_IF_ERROR(CheckMessage(request));
+    return observations->Delete(request.trial_name());
+  }
+
+  Status Get(const grpc::ServerContext& context, const katib::GetObservationLogRequest& request,
+             katib::ObservationLog& log) {
+    RETURN_IF_ERROR(CheckName("trial_name", request.trial_name()));
+    ASSIGN_OR_RETURN(const auto observations, access_(context, "DBManager/GetObservationLog"));
+    RETURN_IF_ERROR(CheckMessage(request));
+    ASSIGN_OR_RETURN(const absl::Time start,
+                     ReadTime("start_time", request.start_time(), absl::InfinitePast()));
+    ASSIGN_OR_RETURN(const absl::Time end,
+                     ReadTime("end_time", request.end_time(), absl::InfiniteFuture()));
+    ASSIGN_OR_RETURN(std::vector<KatibRow> rows,
+                     observations->Read(request.trial_name(), request.metric_name()));
+    std::stable_sort(rows.begin(), rows.end(),
+                     [](const KatibRow& a, const KatibRow& b) { return a.time < b.time; });
+    for (const KatibRow& row : rows) {
+      if (row.time < start || row.time > end) continue;
+      katib::MetricLog& one = *log.add_metric_logs();
+      one.set_time_stamp(absl::FormatTime(kTimeFormat, row.time, absl::UTCTimeZone()));
+      one.mutable_metric()->set_name(row.metric);
+      one.mutable_metric()->set_value(FormatNumber(row.value));
+      if (row.step) one.set_step(*row.step);
+    }
+    return absl::OkStatus();
+  }
+
+  const KatibAccess access_;
+  Clock* const clock_;
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> MakeKatibDbManager(KatibAccess access, Clock* clock) {
+  return std::make_unique<KatibDbManager>(std::move(access), clock);
+}
+
+}  // namespace shirabe::service

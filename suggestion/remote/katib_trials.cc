@@ -1,0 +1,208 @@
+#include "suggestion/remote/katib_trials.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/time.h"
+#include "base/rng.h"
+#include "base/text/number.h"
+
+namespace shirabe::suggestion {
+namespace {
+
+using WireStatus = katib::TrialStatus;
+
+constexpr char kPrefix[] = "shirabe.io/";
+constexpr char kParent[] = "shirabe.io/parent";
+constexpr char kParentStep[] = "shirabe.io/parent-step";
+constexpr size_t kLabelSize = 63;
+
+// The value of the objective, if it is a finite number.
+std::optional<double> ValueOf(const katib::Trial& trial, const std::string& metric) {
+  for (const katib::Metric& one : trial.status().observation().metrics()) {
+    if (one.name() != metric) continue;
+    const auto value = ParseNumber(one.value());
+    return value && std::isfinite(*value) ? value : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+TrialView ViewOf(const katib::Trial& trial, const v1::ObjectiveSpec& objective) {
+  TrialView view;
+  const auto condition = trial.status().condition();
+  const bool unknown = condition == WireStatus::UNKNOWN && trial.status().completion_time().empty();
+  if (condition == WireStatus::CREATED || condition == WireStatus::RUNNING || unknown) return view;
+  view.state = TrialState::kInfeasible;
+  view.early_stopped = condition == WireStatus::EARLYSTOPPED;
+  if (condition != WireStatus::SUCCEEDED && !view.early_stopped) return view;
+  const auto value = ValueOf(trial, objective.objective_metric_name());
+  if (!value) return view;
+  view.state = TrialState::kCompleted;
+  view.loss = objective.type() == v1::MAXIMIZE ? -*value : *value;
+  return view;
+}
+
+absl::Time StartOf(const katib::Trial& trial) {
+  absl::Time time;
+  const bool good =
+      absl::ParseTime(absl::RFC3339_full, trial.status().start_time(), &time, nullptr);
+  return good ? time : absl::InfiniteFuture();
+}
+
+// Katib lists trials by names with a random part; those that have not started yet come last.
+std::vector<int> InOrder(const KatibTrials& trials) {
+  std::vector<absl::Time> starts;
+  for (const katib::Trial& trial : trials) starts.push_back(StartOf(trial));
+  std::vector<int> order(trials.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&starts](int a, int b) { return starts[a] < starts[b]; });
+  return order;
+}
+
+std::string LabelOf(const katib::Trial& trial, const std::string& name) {
+  const auto found = trial.spec().labels().find(name);
+  return found == trial.spec().labels().end() ? "" : found->second;
+}
+
+// A name as a label's value; one that is too long stands there as its hash.
+std::string NameLabel(const std::string& name) {
+  std::string label = EscapeLabel(name);
+  if (label.size() > kLabelSize) label = absl::StrFormat("hash-%016x", Fingerprint(name));
+  return label;
+}
+
+// The labels of our algorithms, as they gave them.
+std::vector<std::pair<std::string, std::string>> OurLabels(const katib::Trial& trial) {
+  std::vector<std::pair<std::string, std::string>> labels;
+  for (const auto& [name, value] : trial.spec().labels()) {
+    if (!absl::StartsWith(name, kPrefix) || name == kParent || name == kParentStep) continue;
+    labels.emplace_back(name.substr(sizeof kPrefix - 1), UnescapeLabel(value));
+  }
+  std::sort(labels.begin(), labels.end());  // a map has no order of its own
+  return labels;
+}
+
+void SetOutcome(const v1::ObjectiveSpec& objective, const TrialView& view, WireStatus& status) {
+  switch (view.state) {
+    case TrialState::kActive: return status.set_condition(WireStatus::RUNNING);
+    case TrialState::kInfeasible: return status.set_condition(WireStatus::FAILED);
+    case TrialState::kCompleted: break;
+  }
+  status.set_condition(view.early_stopped ? WireStatus::EARLYSTOPPED : WireStatus::SUCCEEDED);
+  katib::Metric& metric = *status.mutable_observation()->add_metrics();
+  metric.set_name(objective.objective_metric_name());
+  metric.set_value(FormatNumber(objective.type() == v1::MAXIMIZE ? -view.loss : view.loss));
+}
+
+bool IsPlain(char c) { return c == '-' || c == '.'; }
+
+}  // namespace
+
+std::string EscapeLabel(const std::string& text) {
+  std::string value;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool inside = i > 0 && i + 1 < text.size();
+    const bool letter = absl::ascii_isalnum(text[i]) && (i > 0 || text[i] != 'x');
+    if (letter || (inside && IsPlain(text[i]))) {
+      value += text[i];
+    } else {
+      // A label begins with a letter or a digit, so an "x" stands before the mark there.
+      absl::StrAppendFormat(&value, "%s_%02x", i == 0 ? "x" : "", static_cast<uint8_t>(text[i]));
+    }
+  }
+  return value;
+}
+
+std::string UnescapeLabel(const std::string& value) {
+  std::string text;
+  for (size_t i = 0; i < value.size(); ++i) {
+    const size_t at = i == 0 && absl::StartsWith(value, "x_") ? 1 : i;
+    int code = 0;
+    if (value[at] == '_' && at + 2 < value.size() && absl::ascii_isxdigit(value[at + 1]) &&
+        absl::ascii_isxdigit(value[at + 2])) {
+      for (const char c : value.substr(at + 1, 2)) {
+        code = code * 16 + (absl::ascii_isdigit(c) ? c - '0' : absl::ascii_tolower(c) - 'a' + 10);
+      }
+      text += static_cast<char>(code);
+      i = at + 2;
+    } else {
+      text += value[i];
+    }
+  }
+  return text;
+}
+
+KatibHistory ReadTrials(const Space& space, const v1::ObjectiveSpec& objective,
+                        const KatibTrials& trials) {
+  KatibHistory known{.history = History(space)};
+  absl::flat_hash_map<std::string, int64_t> by_name;  // as in labels
+  for (const int i : InOrder(trials)) {
+    const katib::Trial& trial = trials[i];
+    const auto point = ParsePoint(space, trial.spec().parameter_assignments().assignments());
+    if (!point.ok()) {
+      if (known.left_out++ == 0)
+        known.why = "trial " + trial.name() + ": " + Message(point.status());
+      continue;
+    }
+    TrialView view = ViewOf(trial, objective);
+    const auto parent = by_name.find(LabelOf(trial, kParent));
+    if (parent != by_name.end()) view.parent = parent->second + 1;
+    by_name.emplace(NameLabel(trial.name()), known.history.size());
+    known.names.push_back(trial.name());
+    known.history.Add(*point, view);
+    known.history.SetLabels(known.history.size() - 1, OurLabels(trial));
+  }
+  return known;
+}
+
+katib::GetSuggestionsReply::ParameterAssignments FormatSuggestion(const v1::ExperimentSpec& spec,
+                                                                  const KatibHistory& known,
+                                                                  const Suggestion& suggestion) {
+  katib::GetSuggestionsReply::ParameterAssignments to;
+  *to.mutable_assignments() = FormatPoint(spec, known.history.space(), suggestion.point);
+  for (const auto& [name, value] : suggestion.labels) {
+    // The number of a trial means nothing to who keeps them by name.
+    if (name == "promoted-from" && suggestion.parent) continue;
+    (*to.mutable_labels())[kPrefix + name] = EscapeLabel(value);
+  }
+  if (!suggestion.parent) return to;
+  (*to.mutable_labels())[kParent] = NameLabel(known.names.at(suggestion.parent->trial() - 1));
+  if (suggestion.parent->step() > 0) {
+    (*to.mutable_labels())[kParentStep] = std::to_string(suggestion.parent->step());
+  }
+  return to;
+}
+
+std::string KatibName(const ExperimentKey& experiment, const History& history, int64_t index) {
+  return history.label(index, kKatibName).value_or(TrialName({experiment, index + 1}));
+}
+
+KatibTrials FormatTrials(const v1::Experiment& experiment, const History& history) {
+  const ExperimentKey key{experiment.metadata().namespace_(), experiment.metadata().name()};
+  const v1::ExperimentSpec& spec = experiment.spec();
+  const katib::ObjectiveSpec objective = ToKatib(experiment).spec().objective();
+  KatibTrials trials;
+  trials.Reserve(static_cast<int>(history.size()));
+  for (int64_t i = 0; i < history.size(); ++i) {
+    katib::Trial& trial = *trials.Add();
+    trial.set_name(KatibName(key, history, i));
+    *trial.mutable_spec()->mutable_objective() = objective;
+    *trial.mutable_spec()->mutable_parameter_assignments()->mutable_assignments() =
+        FormatPoint(spec, history.space(), history.point(i));
+    for (const auto& [name, value] : history.labels(i)) {
+      if (name != kKatibName) (*trial.mutable_spec()->mutable_labels())[name] = value;
+    }
+    SetOutcome(spec.objective(), history.trial(i), *trial.mutable_status());
+  }
+  return trials;
+}
+
+}  // namespace shirabe::suggestion

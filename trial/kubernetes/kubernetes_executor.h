@@ -1,0 +1,259 @@
+// Attempts as Jobs of a cluster, or as whatever kind of object the trial's template is. The API
+// server keeps what is true of them; a PodAttempt is only what we remember. All that happens, a
+// change in the cluster, a sidecar's word, a moment that has come, leads to one function, Examine,
+// which looks at everything there is of one attempt and brings its sighting up to date. So a missed
+// or doubled event, a stale copy and a restart cost nothing but time.
+//
+// What takes long (calls of the API server, logs) is done by a few threads in the background, and
+// the object's name, uid and id make each of these harmless to do twice, or beside another replica.
+//
+// Locking: mutex_ guards everything that changes, and the view's own lock may be taken under it,
+// not the other way round. No call of the API server and no file is waited for under it. on_change
+// is called without it.
+//
+// kubernetes.cc beside it holds how attempts begin; trial/kubernetes/kubernetes_follow.cc how they are
+// watched, kubernetes_events.cc why they wait, kubernetes_end.cc how they end, kubernetes_sync.cc
+// what is exchanged with their sidecars, kubernetes_prune.cc how checkpoints are deleted.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "trial/alarm.h"
+#include "trial/background.h"
+#include "trial/executor.h"
+#include "trial/kubernetes/capacity.h"
+#include "trial/kubernetes/kubernetes_actions.h"
+#include "trial/kubernetes/kubernetes_attempt.h"
+#include "trial/kubernetes/kubernetes_view.h"
+#include "trial/kubernetes/pod_reviews.h"
+#include "trial/layout.h"
+#include "trial/pod/mirror.h"
+#include "trial/pod/pod_build.h"
+
+namespace shirabe::trial {
+
+// How patient the executor `kubernetes` is. Tests are less so.
+
+struct PodTimes {
+  absl::Duration start = absl::Milliseconds(20);   // for an object to be made, by whoever starts it
+  absl::Duration silence = absl::Seconds(40);      // of a node that is not ready, before it is dead
+  absl::Duration unseen = absl::Seconds(15);       // of a node that nobody has told us of
+  absl::Duration last_words = absl::Seconds(20);   // for the rest, after a program's end
+  absl::Duration heed = absl::Milliseconds(1500);  // for a sidecar to take a stop, before SIGTERM
+  absl::Duration ask_events = absl::Seconds(5);    // of waiting, before events are looked up
+  absl::Duration events_again = absl::Seconds(30);
+  absl::Duration retry = absl::Seconds(2);    // what the API server did not do
+  absl::Duration settle = absl::Minutes(10);  // for all experiments to be owned again, at the start
+  absl::Duration stray = absl::Seconds(20);   // of a pod that nobody knows, before it goes
+  absl::Duration stall = absl::Minutes(2);    // of a watch, before it is given up
+  absl::Duration sync = absl::Seconds(2);     // between two requests of a sidecar
+  absl::Duration prune = absl::Seconds(30);   // for a sidecar to delete what is not kept
+  absl::Duration logs = absl::Seconds(3);     // between two looks at a log, where there is none
+};
+
+// Whose sidecars can reach a checkpoint.
+enum class Scope { kAttempt, kTrial };
+
+class KubernetesExecutor : public Executor {
+ public:
+  explicit KubernetesExecutor(const ExecutorOptions& options, const PodTimes& times = {});
+  ~KubernetesExecutor() override;
+  static StatusOr<std::unique_ptr<Executor>> Create(const ExecutorOptions& options);
+
+  Status Start(const AttemptRequest& request) override;
+  Status Stop(const AttemptKey& key, v1::Cause why, absl::Duration grace) override;
+  void Adopt(const std::vector<v1::Attempt>& open) override;
+  std::vector<Sighting> Observe(const ExperimentKey& experiment) override;
+  void Forget(const AttemptKey& key) override;
+  Status RemoveFiles(const ExperimentKey& experiment, int64_t trial) override;
+  void CleanVolume(const ExperimentKey& experiment, const v1::ExperimentSpec& spec) override;
+  AttemptPaths Paths(const AttemptKey& key) const override;
+  Offer Quote(const ExperimentKey& experiment, const google::protobuf::Struct& trial_spec,
+              const Placing& placing) override;
+  void Prune(const v1::Checkpoint& checkpoint) override;
+  void UseVolume(const ExperimentKey& experiment, const v1::ExperimentSpec& spec) override;
+  StatusOr<v1::SyncReply> Sync(const v1::SyncRequest& request,
+                               const std::string& bearer = {}) override;
+
+  // Whether all there is in the cluster is known by now.
+  bool Synced() const { return view_.Synced(); }
+
+ private:
+  using Attempts = std::map<AttemptKey, PodAttempt>;
+  // An attempt that is not watched any more; what is left of it in the cluster goes.
+  struct Leaving {
+    kube::Ref ref;
+    std::string uid;
+    bool deleted = false;  // the object is, or it is to stay
+    bool busy = false;
+    absl::Duration since;
+    std::optional<absl::Duration> due;
+  };
+  // A Job that is to delete what an experiment has left on its volume, and was not started yet.
+  struct Cleaning {
+    Json job;
+    absl::Duration due;  // monotonic
+    int failures = 0;
+  };
+  // What Quote has said, for a while: it looks at every node.
+  struct Quoted {
+    Offer offer;
+    absl::Duration until;  // monotonic
+  };
+  // Attempts of a namespace that wait, and only an event may say why.
+  struct Seeking {
+    std::set<AttemptKey> fresh;           // never looked up yet
+    std::set<AttemptKey> known;           // looked up before
+    bool asking = false;                  // just now
+    std::optional<absl::Duration> asked;  // monotonic; the last time, and how long that took
+    absl::Duration took;
+  };
+  // An attempt whose object is just being made.
+  struct Starting {
+    bool left = false;             // nobody waits for it
+    std::optional<Status> answer;  // once it is made, or not
+    struct Wanted {
+      v1::Cause why = v1::CAUSE_NONE;
+      absl::Duration grace;
+    };
+    std::optional<Wanted> stop;  // what was asked for meanwhile
+  };
+  // Checkpoints to be deleted, by a sidecar that can reach them, else by a Job.
+  struct Prunes {
+    Scope scope = Scope::kAttempt;
+    std::vector<v1::Checkpoint> queue;
+    std::optional<Json> job;             // without the list; none = no volume is shared
+    std::vector<v1::Checkpoint> handed;  // of the queue, to the Job that runs
+    std::optional<absl::Duration> due;   // monotonic; when the Job is looked after
+    int failures = 0;                    // in a row
+  };
+
+  // How they begin.
+  Status AwaitCleaned(const AttemptRequest& request);
+  StatusOr<bool> Reserve(const PodAttempt& attempt);
+  StatusOr<absl::Duration> PatienceFor(const AttemptKey& key);
+  StatusOr<AttemptObject> Prepare(const AttemptRequest& request, PodAttempt& attempt);
+  StatusOr<Json> Make(const AttemptObject& built, const PodAttempt& attempt);
+  Status AwaitMade(const AttemptKey& key, absl::Duration patience,
+                   std::unique_lock<std::mutex>& lock);
+  void TakeMade(const StatusOr<Json>& object, PodAttempt attempt);
+  Status KeepMade(const StatusOr<Json>& object, PodAttempt attempt);
+  void NoteScope(const AttemptRequest& request);
+  // All below with mutex_ held, but for what says otherwise.
+  void Bind(const Json& object, PodAttempt& attempt);
+  void Load(PodAttempt& attempt);
+  void Resolve(PodAttempt& attempt);
+  void ConfirmGone(PodAttempt& attempt);
+  void TakeConfirmed(const StatusOr<Json>& object, PodAttempt& attempt);
+
+  // What is seen of them.
+  void Examine(const AttemptKey& key, const Json* gone);  // without mutex_
+  void OnNode(const std::string& name);                   // without mutex_
+  void Update(PodAttempt& attempt);
+  Scene Look(PodAttempt& attempt);
+  void LookAtNode(const std::string& name, Scene& scene, PodAttempt& attempt);
+  void Place(const Scene& scene, PodAttempt& attempt);
+  void Warn(const Warning& warning, PodAttempt& attempt);
+  void HearOfEnd(PodAttempt& attempt, PodVerdict& verdict);
+  void AwaitReason(PodAttempt& attempt, PodVerdict& verdict);
+  void Wait(const Scene& scene, PodAttempt& attempt, PodVerdict& verdict);
+  void LookAgain(PodAttempt& attempt, absl::Duration at);
+  void NoteDown(const AttemptKey& key, absl::Duration at);
+
+  // Why they wait.
+  void AskEvents(PodAttempt& attempt);
+  absl::Duration DueOf(const Seeking& waiting) const;
+  std::map<std::string, AttemptKey> NamesOf(Seeking& waiting) const;
+  void LookUpEvents(absl::Duration now);
+  void TakeEvents(const std::string& namespace_name,
+                  const std::map<std::string, AttemptKey>& names);  // without mutex_
+
+  // How they end.
+  void AwaitRest(const Scene& scene, PodAttempt& attempt);
+  void FollowLog(const Scene& scene, PodAttempt& attempt);
+  void EndPods(PodAttempt& attempt);
+  void Drop(Attempts::iterator attempt);
+  void Clear(const AttemptKey& key, Leaving& leaving);
+  void ClearAgain(const AttemptKey& key, Leaving& leaving, absl::Duration at);
+  void NoteKind(const ExperimentKey& experiment,
+                const google::protobuf::Struct& trial_spec);  // without mutex_
+  void NoteRemoval(const ExperimentKey& experiment);          // without mutex_
+  void RemoveLeftovers(absl::Duration now);
+  void StartCleaners(absl::Duration now);
+  void NoteCleaner(const ExperimentKey& experiment, const Status& started);
+  void LookForStrays(absl::Duration now);
+  void LookForRemovals(absl::Duration now);
+  void Tell(const ExperimentKey& key);  // the controller
+  // Without mutex_: these take their time.
+  void ReadRest(const AttemptKey& key, const Json& pod, const AttemptRecipe& recipe);
+  Status TakeLastWords(const AttemptKey& key, const Json& pod);
+  Status TakeLog(const AttemptKey& key, const Json& pod, const AttemptRecipe& recipe);
+
+  // Sidecars.
+  StatusOr<std::string> Identify(const AttemptKey& key, const std::string& token,
+                                 const std::string& bearer);  // without mutex_
+  bool IsItsPod(const PodAttempt& attempt, const std::string& uid) const;
+  Status Admit(const AttemptKey& key, const std::string& id) const;
+  bool MayUse(const v1::ExperimentSpec& spec) const;  // its volume
+  void HandPrunes(const PodAttempt& attempt, v1::SyncReply& reply);
+  void StartPruners(absl::Duration now);
+  void NotePruner(const ExperimentKey& experiment, const StatusOr<bool>& pruned);
+  absl::Duration Next() const;  // between two requests of one
+  void Ask(const std::string& reason, absl::Time deadline, PodAttempt& attempt);
+  void Heed(PodAttempt& attempt);
+  void Hand(PodAttempt& attempt, v1::SyncReply& reply);
+
+  std::optional<absl::Duration> Ring();  // without mutex_
+  void Wake();
+  void Do(std::function<void()> work);
+
+  const ExecutorOptions options_;
+  const PodTimes times_;
+  const Layout layout_;
+  kube::Client& client_;
+  Mirror mirror_;
+  PodReviews reviews_;
+  const absl::Duration began_;
+
+  std::mutex mutex_;
+  std::condition_variable made_;  // something in starting_ has an answer
+  // These are guarded by mutex_.
+  Attempts attempts_;
+  std::map<AttemptKey, Starting> starting_;
+  std::map<AttemptKey, Status> refused_;  // could not be made; OK = and whoever starts it knows
+  std::set<AttemptKey> doubtful_;         // were to be started, and nobody knows whether they were
+  std::map<AttemptKey, Leaving> leaving_;
+  std::map<AttemptKey, absl::Duration> strays_;  // pods of no attempt that is known, and since when
+  absl::Duration next_strays_;
+  std::set<ExperimentKey> asked_;                // experiments of strays that were told once
+  std::set<ExperimentKey> unfinished_;           // whose removal an earlier process has begun
+  std::map<TrialKey, absl::Duration> removals_;  // what is to be deleted, and when; trial 0 = all
+  std::map<ExperimentKey, ObjectKind> kinds_;    // of those to be deleted, where it is another one
+  std::map<ExperimentKey, Cleaning> cleanings_;
+  std::set<ExperimentKey> clean_;  // whose shared folder is known to hold nothing of another's
+  std::map<std::string, Quoted> quotes_;
+  std::set<std::pair<absl::Duration, AttemptKey>> agenda_;
+  std::set<ExperimentKey> owned_;  // that were looked at: whatever runs of them was adopted before
+  std::map<ExperimentKey, Prunes> prunes_;
+  std::map<std::string, Seeking> seeking_;  // by namespace
+  absl::Duration away_until_;  // the API server did not answer; nobody waits for it before
+  std::string away_;           // what it did instead
+
+  // Their threads use all of the above; see the destructor.
+  ClusterView view_;
+  std::unique_ptr<Background> background_;
+  std::unique_ptr<Background> starters_;
+  std::unique_ptr<Alarm> alarm_;
+};
+
+}  // namespace shirabe::trial

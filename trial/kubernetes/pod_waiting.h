@@ -1,0 +1,40 @@
+// Why an attempt is not running yet, in words with the next step to take, from all that the cluster
+// says: conditions and container states of its pod, the Job, and their events. And whether it ever
+// will: an image that does not exist is given up after a while, a full cluster never. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "base/text/json_fields.h"
+
+namespace shirabe::trial {
+
+struct WaitingFacts {
+  const Json* object = nullptr;  // the Job, or what else was created
+  const Json* pod = nullptr;     // the primary one; nullptr = there is none yet
+  std::vector<Json> events;      // of both, in any order; may be empty
+  std::string primary;           // the container
+};
+
+struct PodWaiting {
+  std::string
+      reason;  // CamelCase, for a condition: Unschedulable, ImagePullBackOff, QuotaExceeded…
+  std::string text;  // what is wrong, as the cluster says it, and what to do about it
+  // Somebody must change the experiment or the cluster before it can start.
+  bool never_starts = false;
+  // Waiting for this reason so long, the attempt is closed as NEVER_RAN, which costs the trial
+  // nothing, and tried again. Infinite where patience is right.
+  absl::Duration give_up = absl::InfiniteDuration();
+};
+
+// nullopt once the primary container runs or has ended, and while nothing is wrong: it is being
+// scheduled, or its image is being pulled, as it should.
+std::optional<PodWaiting> WhyWaiting(const WaitingFacts& facts);
+
+// The same for an object that the API server refused to create: quota, admission webhooks, RBAC.
+PodWaiting WhyRefused(const std::string& server_words);
+
+}  // namespace shirabe::trial

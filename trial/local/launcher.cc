@@ -1,0 +1,129 @@
+#include "trial/local/launcher.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+
+#include "absl/strings/str_join.h"
+#include "base/beneath.h"
+#include "base/file.h"
+#include "trial/local/pidfd.h"
+#include "trial/local/supervisor_file.h"
+
+namespace shirabe::trial {
+namespace {
+
+constexpr int kSpawnTries = 3;
+
+// Written in place: nobody reads it before the program runs, and a start that is cut short writes
+// it again.
+Status WriteInput(const std::string& path, const std::string& text) {
+  ASSIGN_OR_RETURN(const Fd fd, OpenBeneath("", path, O_WRONLY | O_CREAT | O_TRUNC));
+  const ssize_t written = write(fd.get(), text.data(), text.size());
+  if (written == static_cast<ssize_t>(text.size())) return absl::OkStatus();
+  return ErrnoStatus("cannot write " + path, written < 0 ? errno : ENOSPC);
+}
+
+// What another attempt has put where this one's files are to be ends this one, and nothing else.
+Status InItsWay(const Status& status) {
+  if (status.ok() || absl::IsResourceExhausted(status)) return status;
+  return absl::DataLossError(Message(status));
+}
+
+// kAlreadyExists if it is somebody else's.
+StatusOr<Found> Find(const std::string& dir, const std::string& id) {
+  Found found = FindAttempt(dir, id);
+  if (found.state == Found::State::kForeign) return absl::AlreadyExistsError(found.message);
+  if (found.state == Found::State::kVanished && found.leftovers) KillLeftovers(id, 0);
+  return found;
+}
+
+}  // namespace
+
+Launcher::Launcher(const ExecutorOptions& options)
+    : clock_(options.clock), layout_(options.home), inherited_(ParseEnvironment(environ)) {}
+
+StatusOr<Found> Launcher::Prepare(const AttemptRequest& request, const std::string& id) const {
+  ASSIGN_OR_RETURN(const bool fresh, layout_.Create(request.key));
+  if (fresh) return Found();
+  return Find(layout_.Paths(request.key).dir, id);
+}
+
+StatusOr<LaunchPlan> Launcher::Plan(const AttemptRequest& request,
+                                    const std::string& resume_from) const {
+  LaunchPlan plan;
+  plan.id = AttemptId(request.key, request.token);
+  plan.contract = ContractEnvironment(request, layout_.Paths(request.key));
+  // Set even where it is empty: a trial within a trial must not resume from the outer one's.
+  plan.contract["SHIRABE_RESUME_FROM"] = resume_from;
+  ASSIGN_OR_RETURN(plan.command,
+                   ReadCommand(request.trial_spec, request.primary_container, plan.contract));
+  return plan;
+}
+
+StatusOr<Found> Launcher::Launch(const AttemptRequest& request, const LaunchPlan& plan) {
+  const AttemptPaths paths = layout_.Paths(request.key);
+  const std::filesystem::path base = request.working_dir;
+  RETURN_IF_ERROR(InItsWay(WriteInput(paths.params_file, request.parameters_json)));
+  const auto log = OpenBeneath(layout_.home(), paths.log, O_WRONLY | O_CREAT | O_APPEND);
+  RETURN_IF_ERROR(InItsWay(log.status()));
+  SpawnRequest spawn;
+  spawn.dir = paths.dir;
+  spawn.log = log->get();
+  spawn.id = plan.id;
+  spawn.working_dir = (base / plan.command.working_dir).string();
+  spawn.devices = absl::StrJoin(plan.devices, ",");
+  spawn.place = plan.place;
+  spawn.grace = request.grace;
+  spawn.argv = plan.command.argv;
+  const auto environment = [&](const Variables& own) {
+    return MergeEnvironment({inherited_, plan.contract, own, plan.devices, plan.id});
+  };
+  spawn.environment = environment(plan.command.env);
+  for (const InitCommand& init : plan.command.init) {
+    spawn.steps.push_back({.name = init.name,
+                           .working_dir = (base / init.command.working_dir).string(),
+                           .argv = init.command.argv,
+                           .environment = environment(init.command.env)});
+  }
+  if (plan.command.limit) {
+    spawn.limit = plan.command.limit->time;
+    spawn.limit_of = plan.command.limit->of_job ? kJobLimit : kPodLimit;
+  }
+  const auto pid = Spawn(spawn);
+  // Somebody was faster, a start of ours that a crash has cut short.
+  if (absl::IsAlreadyExists(pid.status())) return Find(paths.dir, plan.id);
+  RETURN_IF_ERROR(pid.status());
+  Found found;
+  found.state = Found::State::kRunning;
+  found.pid.pid = *pid;
+  found.pid.devices = spawn.devices;
+  found.pid.place = spawn.place;
+  found.pid.began = clock_->Now();
+  found.pidfd = OpenPidfd(*pid);
+  return found;
+}
+
+// Another try helps where somebody has removed the program since it was unpacked, and where a
+// child of another thread still held the new file open for writing.
+StatusOr<pid_t> Launcher::Spawn(SpawnRequest request) {
+  StatusOr<pid_t> pid = absl::UnknownError("not tried");
+  for (int i = 0; i < kSpawnTries; ++i) {
+    ASSIGN_OR_RETURN(request.supervisor, Supervisor(/*again=*/i > 0));
+    pid = SpawnSupervisor(request);
+    if (!absl::IsNotFound(pid.status()) && !absl::IsUnavailable(pid.status())) break;
+  }
+  return pid;
+}
+
+StatusOr<std::string> Launcher::Supervisor(bool again) {
+  std::lock_guard lock(mutex_);
+  if (again || supervisor_.empty()) {
+    ASSIGN_OR_RETURN(supervisor_, UnpackSupervisor(layout_.home()));
+  }
+  return supervisor_;
+}
+
+}  // namespace shirabe::trial

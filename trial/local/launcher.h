@@ -1,0 +1,52 @@
+// The way of an attempt from a request to a running supervisor: its directories, its inputs, its
+// command, its environment. Remembers nothing but where the supervisor's program lies. Thread-safe.
+#pragma once
+
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "trial/executor.h"
+#include "trial/layout.h"
+#include "trial/local/environment.h"
+#include "trial/local/records.h"
+#include "trial/local/spawn.h"
+#include "trial/template.h"
+
+namespace shirabe::trial {
+
+// What is known before anything is done.
+struct LaunchPlan {
+  std::string id;  // AttemptId
+  Environment contract;
+  Command command;
+  // Set by whoever gives them out.
+  std::vector<std::string> devices;
+  std::string place;  // PlaceText
+};
+
+class Launcher {
+ public:
+  explicit Launcher(const ExecutorOptions& options);
+
+  const Layout& layout() const { return layout_; }
+
+  // Makes sure of the attempt's directories and looks whether it was started before.
+  StatusOr<Found> Prepare(const AttemptRequest& request, const std::string& id) const;
+  // kInvalidArgument if the template cannot run here. `resume_from`: SHIRABE_RESUME_FROM.
+  StatusOr<LaunchPlan> Plan(const AttemptRequest& request, const std::string& resume_from) const;
+  // Starts it: kRunning, and its supervisor is our child.
+  StatusOr<Found> Launch(const AttemptRequest& request, const LaunchPlan& plan);
+
+ private:
+  StatusOr<pid_t> Spawn(SpawnRequest request);
+  StatusOr<std::string> Supervisor(bool again);
+
+  Clock* const clock_;
+  const Layout layout_;
+  const Environment inherited_;
+  std::mutex mutex_;
+  std::string supervisor_;  // guarded by mutex_; the program's path, once it is unpacked
+};
+
+}  // namespace shirabe::trial

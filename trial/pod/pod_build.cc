@@ -1,0 +1,282 @@
+#include "trial/pod/pod_build.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "trial/local/records.h"
+#include "trial/pod/pod_inject.h"
+#include "trial/pod/pod_templates.h"
+#include "trial/pod/pod_volumes.h"
+
+namespace shirabe::trial {
+namespace {
+
+constexpr char kIndexLabel[] = "batch.kubernetes.io/job-completion-index";
+
+Status InvalidTemplate(const char* field, const std::string& what) {
+  return InvalidField(absl::StrCat(kTrialSpecPath, ".", field), what);
+}
+
+bool IsJob(const AttemptObject& built) {
+  return built.kind == "Job" && absl::StartsWith(built.api_version, "batch/");
+}
+
+bool IsPod(const AttemptObject& built) { return built.kind == "Pod" && built.api_version == "v1"; }
+
+// ---- the program's container --------------------------------------------------------------------
+
+struct Primary {
+  size_t pod = 0;  // index of the template
+  size_t container = 0;
+};
+
+std::vector<Primary> FindPrimaries(const std::vector<PodTemplate>& pods, const std::string& name) {
+  std::vector<Primary> found;
+  for (size_t i = 0; i < pods.size(); ++i) {
+    const int index = IndexOfContainer(pods[i], name);
+    if (index >= 0) found.push_back({i, static_cast<size_t>(index)});
+  }
+  return found;
+}
+
+Status NoSuchContainer(const std::string& name, const std::vector<PodTemplate>& pods) {
+  if (pods.empty()) {
+    return InvalidTemplate("spec",
+                           "holds no containers; write a Job with spec.template.spec.containers");
+  }
+  std::vector<std::string> names;
+  for (const Json& container : Items(At(pods[0].spec(), "containers"))) {
+    names.push_back("\"" + Text(container, {"name"}) + "\"");
+  }
+  return InvalidField(
+      "spec.trialTemplate.primaryContainerName",
+      absl::StrCat("\"", name, "\" is no container of the trial's object, which has: ",
+                   absl::StrJoin(names, ", "), "; name one of them"));
+}
+
+// Why nothing can be put around the program, in words; "" if it can.
+std::string WhyBare(const std::vector<Primary>& found, const std::vector<PodTemplate>& pods,
+                    const std::string& name) {
+  if (found.empty()) {
+    return absl::StrCat("no pod template of the object holds a container \"", name, "\"");
+  }
+  if (found.size() > 1) {
+    return absl::StrCat(found.size(), " pod templates of the object hold a container \"", name,
+                        "\", and only one pod can be the attempt's");
+  }
+  const PodTemplate& pod = pods[found[0].pod];
+  if (pod.pods > 1) {
+    return absl::StrCat(pod.path, " runs as ", pod.pods,
+                        " pods, and only one can be the attempt's");
+  }
+  const Json& container = pod.spec()["containers"][found[0].container];
+  if (!Items(At(container, "command")).empty()) return "";
+  return absl::StrCat(pod.ContainerPath(found[0].container), " has no command, and what its image ",
+                      "starts by itself cannot be put under a supervisor");
+}
+
+bool NeedsSidecar(v1::CollectorKind kind) {
+  return kind == v1::FILE_COLLECTOR || kind == v1::TENSOR_FLOW_EVENT ||
+         kind == v1::PROMETHEUS_METRIC || kind == v1::CUSTOM;
+}
+
+Status CheckBare(const AttemptRequest& request, const std::string& bare) {
+  if (!NeedsSidecar(request.cluster.collector.collector().kind())) return absl::OkStatus();
+  return InvalidField(
+      "spec.metricsCollectorSpec.collector.kind",
+      absl::StrCat("this collector reads inside the pod, beside the program, and ", bare,
+                   ": write the command to run into one container of one pod, or use ",
+                   "StdOut or Push"));
+}
+
+// ---- the object ---------------------------------------------------------------------------------
+
+Status ReadKind(AttemptObject& built) {
+  built.api_version = Text(built.object, {"apiVersion"});
+  built.kind = Text(built.object, {"kind"});
+  if (built.api_version.empty())
+    return InvalidTemplate("apiVersion", "is required, such as batch/v1");
+  if (built.kind.empty()) return InvalidTemplate("kind", "is required, such as Job");
+  if (!At(built.object, "spec").is_object()) {
+    return InvalidTemplate("spec", "is required: what the object runs");
+  }
+  return absl::OkStatus();
+}
+
+Json OwnerOf(const AttemptRequest& request) {
+  return {{"apiVersion", "kubeflow.org/v1beta1"},
+          {"kind", "Experiment"},
+          {"name", request.key.trial.experiment.name},
+          {"uid", request.cluster.owner},
+          {"controller", true},
+          {"blockOwnerDeletion", false}};
+}
+
+void Identify(const AttemptRequest& request, AttemptObject& built) {
+  built.object.erase("status");
+  Json& metadata = ObjectIn(built.object, "metadata");
+  metadata.erase("generateName");
+  metadata["name"] = AttemptName(request.key);
+  metadata["namespace"] = request.key.trial.experiment.ns;
+  Label(request.key, metadata);
+  Annotate(request, built.recipe, metadata);
+  if (!request.cluster.owner.empty()) {
+    metadata["ownerReferences"] = Json::array({OwnerOf(request)});
+  }
+}
+
+// It never tries again by itself, and is there until we have read it.
+void TameJob(AttemptObject& built) {
+  Json& spec = built.object["spec"];
+  spec["backoffLimit"] = 0;
+  spec["podReplacementPolicy"] = "Failed";
+  for (const char* retries : {"podFailurePolicy", "backoffLimitPerIndex", "maxFailedIndexes"}) {
+    if (spec.erase(retries) == 0) continue;
+    built.warnings.push_back(absl::StrCat(kTrialSpecPath, ".spec.", retries,
+                                          " has no effect: every retry is an attempt of its own; "
+                                          "see spec.shirabe.attempts"));
+  }
+}
+
+// A copy that is gone before it was read would be lost.
+void KeepUntilRead(AttemptObject& built) {
+  Json& spec = built.object["spec"];
+  spec.erase("ttlSecondsAfterFinished");
+  const auto policy = spec.find("runPolicy");
+  if (policy != spec.end() && policy->is_object()) policy->erase("ttlSecondsAfterFinished");
+}
+
+// ---- its pods -----------------------------------------------------------------------------------
+
+// What each pod of the attempt gets, ours inside or not.
+Status Dress(const AttemptRequest& request, const PodPlace& place, const PodTemplate& pod) {
+  Json& metadata = ObjectIn(*pod.root, "metadata");
+  Label(request.key, metadata);
+  ObjectIn(metadata, "annotations")[kPodAttemptIdAnnotation] =
+      AttemptId(request.key, request.token);
+  Json& finalizers = ListIn(metadata, "finalizers");
+  if (std::find(finalizers.begin(), finalizers.end(), kLogFinalizer) == finalizers.end()) {
+    finalizers.push_back(kLogFinalizer);
+  }
+  Json& spec = pod.spec();
+  const absl::Duration grace = WholeGrace(request, spec);
+  spec["terminationGracePeriodSeconds"] =
+      static_cast<int64_t>(std::ceil(absl::ToDoubleSeconds(grace)));
+  return Prefix(pod.path, ApplyPlace(place, spec));
+}
+
+// A program that is started twice in one pod would find the traces of the first time.
+void RunOnce(const PodTemplate& pod) {
+  pod.spec()["restartPolicy"] = "Never";
+  if (pod.owner != nullptr && pod.owner->contains("restartPolicy")) {
+    (*pod.owner)["restartPolicy"] = "Never";
+  }
+}
+
+void WarnOfUser(const PodTemplate& pod, size_t container, AttemptObject& built) {
+  const Json& theirs = At(pod.spec()["containers"][container], "securityContext");
+  const Json& pods = At(pod.spec(), "securityContext");
+  bool user = false, other = false;
+  for (const Json* context : {&theirs, &pods}) {
+    user |= !At(*context, "runAsUser").is_null();
+    other |= IsTrue(At(*context, "runAsNonRoot"));
+  }
+  if (user || !other) return;
+  built.warnings.push_back(absl::StrCat(
+      pod.path, ".spec.securityContext sets runAsNonRoot without runAsUser: the sidecar runs as ",
+      "another user than the program and may not be able to commit its checkpoints; set ",
+      "runAsUser"));
+}
+
+AttemptRecipe RecipeFor(const AttemptRequest& request) {
+  const v1::TrialTemplate& from = request.cluster.trial_template;
+  return {.primary_container = request.primary_container,
+          .primary_labels = {from.primary_pod_labels().begin(), from.primary_pod_labels().end()},
+          .success_condition = from.success_condition(),
+          .failure_condition = from.failure_condition(),
+          .retain = from.retain()};
+}
+
+// Of the pods of an indexed Job the first is the primary one, unless labels say otherwise.
+void ChoosePod(AttemptObject& built, int64_t pods) {
+  const bool indexed = Text(built.object, {"spec", "completionMode"}) == "Indexed";
+  if (pods < 2 || !IsJob(built) || !indexed || !built.recipe.primary_labels.empty()) return;
+  built.recipe.primary_labels[kIndexLabel] = "0";
+}
+
+// Around the program where that is possible, else beside it.
+Status PlaceProgram(const AttemptRequest& request, const PodOptions& options,
+                    const std::vector<PodTemplate>& pods, AttemptObject& built) {
+  const std::vector<Primary> found = FindPrimaries(pods, request.primary_container);
+  if (found.empty() && (IsJob(built) || IsPod(built))) {
+    return NoSuchContainer(request.primary_container, pods);
+  }
+  built.bare = WhyBare(found, pods, request.primary_container);
+  built.recipe.instrumented = built.bare.empty();
+  if (built.bare.empty()) {
+    const PodTemplate& pod = pods[found[0].pod];
+    RunOnce(pod);
+    WarnOfUser(pod, found[0].container, built);
+    built.claim = MakeClaim(request);
+    return Inject({request, options, pod, found[0].container});
+  }
+  for (const Primary& primary : found) {
+    AddPlainEnvironment(request, pods[primary.pod].spec()["containers"][primary.container]);
+    ChoosePod(built, pods[primary.pod].pods);
+  }
+  return CheckBare(request, built.bare);
+}
+
+void OwnClaim(const AttemptRequest& request, AttemptObject& built) {
+  if (!built.claim || request.cluster.owner.empty()) return;
+  (*built.claim)["metadata"]["ownerReferences"] = Json::array({OwnerOf(request)});
+}
+
+}  // namespace
+
+StatusOr<AttemptObject> BuildAttemptObject(const AttemptRequest& request, const PodOptions& options,
+                                           const PodPlace& place) {
+  AttemptObject built;
+  built.object = FromStruct(request.trial_spec);
+  RETURN_IF_ERROR(ReadKind(built));
+  built.recipe = RecipeFor(request);
+  KeepUntilRead(built);
+  const std::vector<PodTemplate> pods = FindTemplates(built.object);
+  RETURN_IF_ERROR(PlaceProgram(request, options, pods, built));
+  for (const PodTemplate& pod : pods) {
+    RETURN_IF_ERROR(Dress(request, place, pod));
+  }
+  for (const PodTemplate& pod : pods) {
+    if (IsJob(built) || IsPod(built)) RunOnce(pod);
+  }
+  if (IsJob(built)) TameJob(built);
+  Identify(request, built);
+  OwnClaim(request, built);
+  return built;
+}
+
+std::vector<SamplePod> SamplePods(const Json& object) {
+  Json copy = object;
+  std::vector<SamplePod> samples;
+  const std::vector<PodTemplate> pods = FindTemplates(copy);
+  for (const PodTemplate& pod : pods) {
+    Json spec = pod.spec();
+    const Json& containers = Items(At(spec, "containers"));
+    const bool has_command = std::any_of(containers.begin(), containers.end(), [](const Json& one) {
+      return !Items(At(one, "command")).empty();
+    });
+    // Where exactly one pod runs a command, that is the program; see WhyBare.
+    if (pods.size() == 1 && pod.pods == 1 && has_command) {
+      const Json resources = SidecarResources(spec);
+      ListIn(spec, "initContainers")
+          .push_back({{"restartPolicy", "Always"}, {"resources", resources}});
+    }
+    samples.push_back({{{"spec", std::move(spec)}}, pod.pods});
+  }
+  return samples;
+}
+
+}  // namespace shirabe::trial

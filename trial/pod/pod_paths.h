@@ -1,0 +1,47 @@
+// Where things lie in a pod and how its program is started: what the object that we create
+// (trial/pod/pod_build), the containers that run in it (sidecar/) and the supervisor agree on.
+//   /shirabe/bin/supervisor      put there by the init container
+//   /shirabe/run/                log, metrics.jsonl, hypertune.jsonl, scrapes.jsonl, params.json,
+//       control.json, and the supervisor's records pid and exit; env: NAME=value lines that it adds
+//       to the program's environment; begin: a PodState with what was resumed; stopping: the pod is
+//       about to end; alive: held locked by the supervisor while it lives
+//   /shirabe/home/               trial/layout.h: checkpoints and outputs. A volume, or part of the
+//       pod's own space. Nothing but checkpoints/ and output/ is used there
+// Pure functions.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "base/names.h"
+#include "trial/attempt.h"
+
+namespace shirabe::trial {
+
+constexpr char kPodRoot[] = "/shirabe";  // where the volume of ours is mounted
+constexpr char kPodRun[] = "/shirabe/run";
+constexpr char kPodHome[] = "/shirabe/home";                 // where a checkpoint volume is mounted
+constexpr char kPodTokenDir[] = "/var/run/secrets/shirabe";  // of the sidecar alone
+constexpr char kPodTokenFile[] = "/var/run/secrets/shirabe/token";
+// That its token is for. Another one than people's: what is stolen from a pod tells of its attempt,
+// and opens nothing that its ServiceAccount may do besides.
+constexpr char kPodAudience[] = "shirabe-pods";
+constexpr char kPodSupervisor[] = "/shirabe/bin/supervisor";
+constexpr char kPodVariable[] = "SHIRABE_POD";  // v1.PodConfig as JSON
+
+// As the program sees them, for ContractEnvironment. `dir` is that of the run; `root` is empty.
+AttemptPaths PodPaths(const AttemptKey& key);
+AttemptPaths PodPaths(const AttemptKey& key, const std::string& pod_root);
+
+// What the container's command begins with; the program's own command and arguments follow.
+// `id` is AttemptId (records.h), `grace` the whole one.
+std::vector<std::string> PodCommand(const std::string& id, absl::Duration grace);
+
+// How much of the grace is the program's, to save its work; the rest is for the last files to be
+// sent and for the runtime: 10 s of 15, and all but 5 s of more. SHIRABE_GRACE_SECONDS in a pod.
+absl::Duration ProgramGrace(absl::Duration grace);
+// And how much of it may have passed when the sidecar gives up and prints its last words.
+absl::Duration FlushGrace(absl::Duration grace);
+
+}  // namespace shirabe::trial

@@ -1,0 +1,248 @@
+#include "trial/pod/pod_volumes.h"
+
+#include <filesystem>
+#include <set>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "trial/checkpoint/checkpoint_folder.h"
+#include "trial/layout.h"
+#include "trial/pod/pod_build.h"
+#include "trial/pod/pod_paths.h"
+
+namespace shirabe::trial {
+namespace {
+
+// One variable may hold 128 KiB, and a candidate takes a few hundred bytes; each attempt that they
+// are of is a mount.
+constexpr size_t kMostCandidates = 100;
+constexpr size_t kMostMounts = 32;
+constexpr int64_t kTokenSeconds = 3600;  // the kubelet renews it
+
+constexpr char kCollectorField[] = "spec.metricsCollectorSpec.source.fileSystemPath.path";
+
+bool Holds(const std::string& folder, const std::string& path) {
+  return path == folder || folder == "/" || absl::StartsWith(path, folder + "/");
+}
+
+std::string Normal(const std::string& path) {
+  std::string normal = std::filesystem::path(path).lexically_normal().string();
+  while (normal.size() > 1 && normal.back() == '/') normal.pop_back();
+  return normal;
+}
+
+Json EmptyVolume(const char* name) { return {{"name", name}, {"emptyDir", Json::object()}}; }
+
+Json Mount(const char* name, const std::string& path) {
+  return {{"name", name}, {"mountPath", path}};
+}
+
+// ---- checkpoints --------------------------------------------------------------------------------
+
+// Null if checkpoints lie in the pod's own space.
+Json HomeVolume(const AttemptRequest& request) {
+  const v1::CheckpointVolume& volume = request.cluster.volume;
+  if (volume.size().empty() || !SharedVolume(volume).is_null()) return SharedVolume(volume);
+  return {{"name", kHomeVolume},
+          {"persistentVolumeClaim", {{"claimName", ClaimName(request.key.trial)}}}};
+}
+
+// A folder of the volume, where it would lie if the whole volume were mounted.
+Json Part(const std::string& path, bool read_only) {
+  Json mount = Mount(kHomeVolume, path);
+  mount["subPath"] = path.substr(sizeof kPodHome);
+  if (read_only) mount["readOnly"] = true;
+  return mount;
+}
+
+void MountHome(const AttemptRequest& request, PodVolumes& made) {
+  if (SharedVolume(request.cluster.volume).is_null()) {
+    made.shared.push_back(Mount(kHomeVolume, kPodHome));
+    return;
+  }
+  const Layout layout(kPodHome);
+  const AttemptPaths own = layout.Paths(request.key);
+  for (const std::string& path : {own.dir, own.output_dir}) {
+    made.shared.push_back(Part(path, /*read_only=*/false));
+  }
+  std::set<std::string> mounted;
+  for (const v1::Checkpoint& checkpoint : ResumeCandidates(request)) {
+    const std::string path = layout.Paths(KeyOf(checkpoint)).checkpoint_dir;
+    if (mounted.insert(path).second) made.init.push_back(Part(path, /*read_only=*/true));
+  }
+  made.folders.push_back(Mount(kHomeVolume, kPodHome));
+}
+
+// ---- who the pod is -----------------------------------------------------------------------------
+
+// Made by the kubelet for this pod alone: nothing of it stands in the pod's specification.
+Json TokenVolume() {
+  const Json token = {
+      {"audience", kPodAudience}, {"expirationSeconds", kTokenSeconds}, {"path", "token"}};
+  return {{"name", kTokenVolume},
+          {"projected", {{"sources", Json::array({{{"serviceAccountToken", token}}})}}}};
+}
+
+Json TokenMount() {
+  Json mount = Mount(kTokenVolume, kPodTokenDir);
+  mount["readOnly"] = true;
+  return mount;
+}
+
+// ---- the collector's file -----------------------------------------------------------------------
+
+// The user's mount that the file lies on, the innermost; null if there is none.
+const Json& CoveringMount(const Json& container, const std::string& path) {
+  static const Json none;
+  const Json* best = &none;
+  size_t depth = 0;
+  for (const Json& mount : Items(At(container, "volumeMounts"))) {
+    const std::string at = Normal(Text(mount, {"mountPath"}));
+    if (at.empty() || at.size() < depth || !Holds(at, path)) continue;
+    best = &mount;
+    depth = at.size();
+  }
+  return *best;
+}
+
+// The folder that the program and the sidecar must share.
+std::string FolderOf(const v1::MetricsCollectorSpec& collector, const std::string& path) {
+  const bool folder = collector.source().file_system_path().kind() == v1::DIRECTORY;
+  return folder ? path : std::filesystem::path(path).parent_path().string();
+}
+
+Status ShareUserMount(const Json& mount, PodVolumes& volumes) {
+  if (At(mount, "subPathExpr").is_string()) {
+    return InvalidField(
+        kCollectorField,
+        absl::StrCat("lies on a volume that is mounted at ", Text(mount, {"mountPath"}),
+                     " with subPathExpr, which the sidecar cannot "
+                     "mount as well: use subPath, or another folder"));
+  }
+  Json shared = mount;
+  shared["readOnly"] = true;
+  shared.erase("mountPropagation");
+  volumes.collector.push_back(std::move(shared));
+  return absl::OkStatus();
+}
+
+Status AddCollector(const AttemptRequest& request, const Json& container, const std::string& path,
+                    PodVolumes& volumes) {
+  if (path.empty() || Holds(kPodRoot, path)) return absl::OkStatus();
+  if (Holds(kPodTokenDir, path) || Holds(path, kPodTokenDir)) {
+    return InvalidField(
+        kCollectorField,
+        absl::StrCat("\"", path, "\" is a path of the sidecar's own: ",
+                     "write to a folder of its own, such as ", "/var/log/katib/metrics.log"));
+  }
+  const Json& mount = CoveringMount(container, path);
+  if (!mount.is_null()) return ShareUserMount(mount, volumes);
+  const std::string folder = FolderOf(request.cluster.collector, path);
+  const std::string program = Normal(Text(container, {"workingDir"}));
+  if (folder == "/" || (!program.empty() && Holds(folder, program))) {
+    return InvalidField(
+        kCollectorField,
+        absl::StrCat("is in ", folder, ", and sharing that folder with the sidecar ",
+                     "would hide what the image has there: write to a folder of its ",
+                     "own, such as /var/log/katib/metrics.log"));
+  }
+  volumes.volumes.push_back(EmptyVolume(kMetricsVolume));
+  volumes.program.push_back(Mount(kMetricsVolume, folder));
+  Json read_only = Mount(kMetricsVolume, folder);
+  read_only["readOnly"] = true;
+  volumes.collector.push_back(std::move(read_only));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+StatusOr<std::string> CollectorPath(const AttemptRequest& request, const Json& container) {
+  const v1::MetricsCollectorSpec& collector = request.cluster.collector;
+  const v1::CollectorKind kind = collector.collector().kind();
+  const bool reads = kind == v1::FILE_COLLECTOR || kind == v1::TENSOR_FLOW_EVENT ||
+                     (kind == v1::CUSTOM && collector.source().has_file_system_path());
+  if (!reads) return "";
+  const AttemptPaths paths = PodPaths(request.key);
+  const std::string path = absl::StrReplaceAll(collector.source().file_system_path().path(),
+                                               {{"$(SHIRABE_OUTPUT_DIR)", paths.output_dir},
+                                                {"$(SHIRABE_CHECKPOINT_DIR)", paths.checkpoint_dir},
+                                                {"$(SHIRABE_METRICS_FILE)", paths.metrics_file}});
+  const std::string base = Text(container, {"workingDir"});
+  if (!absl::StartsWith(path, "/") && !absl::StartsWith(base, "/")) {
+    return InvalidField(
+        kCollectorField,
+        absl::StrCat("\"", path, "\" is relative, and where the image's programs start ",
+                     "is known only with an absolute workingDir of the container: give ",
+                     "that, or an absolute path"));
+  }
+  return Normal((std::filesystem::path(base) / path).string());
+}
+
+StatusOr<PodVolumes> MakeVolumes(const AttemptRequest& request, const Json& container,
+                                 const std::string& path) {
+  PodVolumes made;
+  made.volumes.push_back(EmptyVolume(kOurVolume));
+  made.shared.push_back(Mount(kOurVolume, kPodRoot));
+  Json home = HomeVolume(request);
+  if (!home.is_null()) {
+    made.volumes.push_back(std::move(home));
+    MountHome(request, made);
+  }
+  made.volumes.push_back(TokenVolume());
+  made.token.push_back(TokenMount());
+  RETURN_IF_ERROR(AddCollector(request, container, path, made));
+  return made;
+}
+
+std::vector<v1::Checkpoint> ResumeCandidates(const AttemptRequest& request) {
+  std::vector<v1::Checkpoint> told;
+  std::set<AttemptKey> attempts;
+  for (const v1::Checkpoint& checkpoint : request.resume) {
+    const AttemptKey of = KeyOf(checkpoint);
+    if (told.size() == kMostCandidates) break;
+    if (!ValidateKey(of).ok() || of.trial.experiment != request.key.trial.experiment) continue;
+    if (attempts.count(of) == 0 && attempts.size() == kMostMounts) continue;
+    attempts.insert(of);
+    told.push_back(checkpoint);
+  }
+  return told;
+}
+
+Json SharedVolume(const v1::CheckpointVolume& volume) {
+  Json json = {{"name", kHomeVolume}};
+  if (!volume.claim().empty()) {
+    json["persistentVolumeClaim"] = {{"claimName", volume.claim()}};
+  } else if (!volume.host_path().empty()) {
+    json["hostPath"] = {{"path", volume.host_path()}, {"type", "DirectoryOrCreate"}};
+  } else {
+    return nullptr;
+  }
+  return json;
+}
+
+std::string ClaimName(const TrialKey& trial) { return TrialName(trial); }
+
+std::optional<Json> MakeClaim(const AttemptRequest& request) {
+  const v1::CheckpointVolume& volume = request.cluster.volume;
+  if (volume.size().empty() || !volume.claim().empty() || !volume.host_path().empty()) {
+    return std::nullopt;
+  }
+  Json spec = {{"accessModes", Json::array({"ReadWriteOnce"})},
+               {"resources", {{"requests", {{"storage", volume.size()}}}}}};
+  if (!volume.storage_class_name().empty()) {
+    spec["storageClassName"] = volume.storage_class_name();
+  }
+  return Json{{"apiVersion", "v1"},
+              {"kind", "PersistentVolumeClaim"},
+              {"metadata",
+               {{"name", ClaimName(request.key.trial)},
+                {"namespace", request.key.trial.experiment.ns},
+                {"labels",
+                 {{kExperimentLabel, request.key.trial.experiment.name},
+                  {kTrialLabel, TrialName(request.key.trial)},
+                  {kManagedByLabel, kManager}}}}},
+              {"spec", std::move(spec)}};
+}
+
+}  // namespace shirabe::trial
