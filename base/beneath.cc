@@ -244,7 +244,7 @@ std::string TailBeneath(const std::string& root, const std::string& path, int li
 
 namespace {
 
-constexpr int kFolder = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+constexpr int kReadFolder = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 constexpr int kMaxDepth = 24;   // of folders that are open, twice each
 constexpr int kMaxRounds = 64;  // over a folder in which somebody still writes
 
@@ -282,12 +282,12 @@ class Remover {
   // Not valid if it is gone. One that we may not read or change is made ours first: its program
   // ran as the user that we are.
   StatusOr<Fd> Open(int parent, const std::string& name) const {
-    Fd fd(openat(parent, name.c_str(), kFolder));
+    Fd fd(openat(parent, name.c_str(), kReadFolder));
     if (!fd.valid() && errno == EACCES) {
       const Fd handle(openat(parent, name.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
       if (handle.valid()) {
         chmod(("/proc/self/fd/" + std::to_string(handle.get())).c_str(), S_IRWXU);
-        fd = Fd(openat(parent, name.c_str(), kFolder));
+        fd = Fd(openat(parent, name.c_str(), kReadFolder));
       }
     }
     if (!fd.valid() && errno == ENOENT) return fd;
@@ -301,7 +301,7 @@ class Remover {
 
   // Removes what is in the folder, as far as it does not lie too deep.
   Status Clear(int folder, int depth) {
-    const Reader reader(fdopendir(openat(folder, ".", kFolder)));
+    const Reader reader(fdopendir(openat(folder, ".", kReadFolder)));
     if (reader == nullptr) return Failed(errno);
     for (;;) {
       errno = 0;
@@ -343,7 +343,7 @@ class Remover {
 
 }  // namespace
 
-Status RemoveTree(const std::string& path) {
+Status RemoveAll(const std::string& path) {
   const size_t slash = path.rfind('/');
   const std::string parent = slash == std::string::npos ? "." : path.substr(0, slash);
   const Fd folder(open(parent.empty() ? "/" : parent.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));

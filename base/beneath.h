@@ -31,7 +31,7 @@ StatusOr<Fd> OpenFolderBeneath(const std::string& root, const std::string& path)
 StatusOr<std::string> ReadBeneath(const std::string& root, const std::string& path,
                                   int64_t max_bytes);
 
-// As Tail in base/file.h.
+// The last `lines` lines within the last `max_bytes` bytes; "" if the file cannot be read.
 std::string TailBeneath(const std::string& root, const std::string& path, int lines,
                         int64_t max_bytes = 8192);
 
@@ -40,9 +40,7 @@ std::string FolderAbove(const std::string& path, int names);
 
 // rm -r of what a program has made: however deep it is nested, however many entries it has, and
 // whatever modes its folders were given. No symbolic link is followed, and at most some sixty
-// descriptors are open. Thread-safe: no state; of two that remove the same, both succeed.
-
-// Nothing there is fine. Used by RemoveAll (base/file.h).
-Status RemoveTree(const std::string& path);
+// descriptors are open. Nothing there is fine; of two that remove the same, both succeed.
+Status RemoveAll(const std::string& path);
 
 }  // namespace shirabe

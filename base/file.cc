@@ -9,8 +9,6 @@
 #include <system_error>
 #include <utility>
 
-#include "base/beneath.h"
-
 namespace shirabe {
 namespace {
 
@@ -104,12 +102,6 @@ Status MakeDirs(const std::string& path) {
   std::error_code error;
   std::filesystem::create_directories(path, error);
   return error ? ErrnoStatus("cannot create folder " + path, error.value()) : absl::OkStatus();
-}
-
-Status RemoveAll(const std::string& path) { return RemoveTree(path); }
-
-std::string Tail(const std::string& path, int lines, int64_t max_bytes) {
-  return TailBeneath("", path, lines, max_bytes);
 }
 
 }  // namespace shirabe

@@ -32,9 +32,5 @@ StatusOr<std::string> ReadAll(const Fd& fd, const std::string& path, int64_t max
 Status WriteFileAtomic(const std::string& path, const std::string& contents, bool durable = false);
 // mkdir -p.
 Status MakeDirs(const std::string& path);
-// rm -r; nothing there is fine.
-Status RemoveAll(const std::string& path);
-// The last `lines` lines within the last `max_bytes` bytes; "" if the file cannot be read.
-std::string Tail(const std::string& path, int lines, int64_t max_bytes = 8192);
 
 }  // namespace shirabe

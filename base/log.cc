@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
+#include "base/timestamp.h"
 
 namespace shirabe {
 namespace {

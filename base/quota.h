@@ -70,7 +70,6 @@ class Quota {
 // server, shared by its doors, so that nobody gets twice as much by using two. A caller is a token,
 // or an address where the token proves nothing yet; those who have been idle long enough to have a
 // full bucket are forgotten, so that many callers cost no memory for ever. Thread-safe.
-
 struct RateLimits {
   double requests_per_second = 0;  // of one caller, in the long run; 0 = any
   double burst = 0;                // at once

@@ -6,7 +6,7 @@
 #include "absl/strings/escaping.h"
 #include "base/status.h"
 
-namespace shirabe::trial {
+namespace shirabe {
 namespace {
 
 std::string Hexadecimal(const unsigned char (&digest)[SHA256_DIGEST_LENGTH]) {
@@ -39,4 +39,4 @@ std::string Sha256::Hex() {
   return Hexadecimal(digest);
 }
 
-}  // namespace shirabe::trial
+}  // namespace shirabe

@@ -7,7 +7,7 @@
 
 struct evp_md_ctx_st;
 
-namespace shirabe::trial {
+namespace shirabe {
 
 std::string HexSha256(std::string_view bytes);
 
@@ -26,4 +26,4 @@ class Sha256 {
   std::unique_ptr<evp_md_ctx_st, Free> context_;
 };
 
-}  // namespace shirabe::trial
+}  // namespace shirabe

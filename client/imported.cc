@@ -11,6 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/rng.h"
 #include "base/text/number.h"
+#include "base/timestamp.h"
+#include "experiment/conditions.h"
 #include "experiment/spec/objective.h"
 #include "experiment/spec/spec.h"
 #include "experiment/spec/spec_limits.h"
@@ -28,16 +30,18 @@ bool IsWhole(double value) { return value == std::floor(value) && std::abs(value
 // ---- the specification -------------------------------------------------------------------------
 
 StatusOr<v1::Experiment> MakeExperiment(const std::string& ns, const Imported& imported) {
-  const Json tree = {{"apiVersion", "kubeflow.org/v1beta1"},
-                     {"kind", "Experiment"},
-                     {"metadata", {{"name", imported.name}, {"namespace", ns}}},
-                     {"spec",
-                      {{"objective", imported.objective},
-                       {"algorithm", {{"algorithmName", "random"}}},
-                       {"maxTrialCount", std::max<size_t>(1, imported.trials.size())},
-                       {"parameters", imported.parameters},
-                       {"shirabe", {{"askAndTell", true}}}}}};
-  auto parsed = experiment::ParseExperiments(PrintJsonLine(tree));
+  const nlohmann::ordered_json tree = {
+      {"apiVersion", "kubeflow.org/v1beta1"},
+      {"kind", "Experiment"},
+      {"metadata", {{"name", imported.name}, {"namespace", ns}}},
+      {"spec",
+       {{"objective", imported.objective},
+        {"algorithm", {{"algorithmName", "random"}}},
+        {"maxTrialCount", std::max<size_t>(1, imported.trials.size())},
+        {"parameters", imported.parameters},
+        {"shirabe", {{"askAndTell", true}}}}}};
+  auto parsed = experiment::ParseExperiments(
+      tree.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   for (const experiment::Finding& finding : parsed[0].findings) {
     if (finding.warning) continue;
     return absl::InvalidArgumentError(
@@ -265,7 +269,8 @@ std::string ExperimentNameFrom(const std::string& text) {
   return name.empty() ? "imported" : name;
 }
 
-Json SpaceAround(const std::string& name, const std::vector<std::string>& values) {
+nlohmann::ordered_json SpaceAround(const std::string& name,
+                                   const std::vector<std::string>& values) {
   double least = std::numeric_limits<double>::infinity(), most = -least;
   bool whole = true, numeric = !values.empty();
   for (const std::string& text : values) {
@@ -281,7 +286,7 @@ Json SpaceAround(const std::string& name, const std::vector<std::string>& values
             {"parameterType", whole ? "int" : "double"},
             {"feasibleSpace", {{"min", FormatNumber(least)}, {"max", FormatNumber(most)}}}};
   }
-  Json list = Json::array();
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
   std::set<std::string> seen;
   for (const std::string& text : values) {
     if (seen.insert(text).second) list.push_back(text);

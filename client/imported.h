@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,7 +13,6 @@
 #include "absl/time/time.h"
 #include "base/status.h"
 #include "db/store.h"
-#include "view/view.h"
 
 namespace shirabe::client {
 
@@ -33,10 +33,10 @@ struct ImportedTrial {
 };
 
 struct Imported {
-  std::string name;    // a valid one of an experiment
-  std::string source;  // "Optuna study mnist", for people
-  Json objective;      // as in Katib's YAML, as is the next one
-  Json parameters;
+  std::string name;                  // a valid one of an experiment
+  std::string source;                // "Optuna study mnist", for people
+  nlohmann::ordered_json objective;  // as in Katib's YAML, as is the next one
+  nlohmann::ordered_json parameters;
   std::vector<ImportedTrial> trials;
   std::vector<std::string> notes;  // what was left out, in words
   v1::Actor actor = {};            // who imports it; never from the wire
@@ -49,7 +49,7 @@ std::string ExperimentNameFrom(const std::string& text);
 
 // The search space that just holds these values: whole numbers make an int, other numbers a
 // double, the rest a categorical parameter, as does a number that is always the same.
-Json SpaceAround(const std::string& name, const std::vector<std::string>& values);
+nlohmann::ordered_json SpaceAround(const std::string& name, const std::vector<std::string>& values);
 
 // The experiment as it is stored, ended and successful; trials whose point is not in the space are
 // left out, with a note. kInvalidArgument if nothing is left.

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "client/client.h"
+#include "client/namespace_records.h"
 #include "client/place.h"
 #include "experiment/controller.h"
 
@@ -62,7 +63,6 @@ class LocalClient : public Client {
   // name that nothing has. From now on new experiments are of the namespace as it is; those of one
   // that is gone, or has given its name away, are as if they were not there, and are deleted once
   // seen.
-  using NamespaceUid = std::function<StatusOr<std::string>(const std::string& ns)>;
   virtual void SetNamespaces(NamespaceUid uid) = 0;
   // kNotFound for such an experiment, and where there is none.
   virtual Status CheckPresent(const ExperimentKey& key) = 0;

@@ -1,6 +1,7 @@
 #include "client/namespace_records.h"
 
 #include "base/log.h"
+#include "experiment/conditions.h"
 #include "experiment/submit.h"
 
 namespace shirabe::client {

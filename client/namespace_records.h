@@ -13,10 +13,12 @@
 #include "base/clock.h"
 #include "base/names.h"
 #include "base/status.h"
-#include "client/local_client.h"
 #include "db/store.h"
 
 namespace shirabe::client {
+
+// The uid that a namespace has now; kNotFound for a name that nothing has.
+using NamespaceUid = std::function<StatusOr<std::string>(const std::string& ns)>;
 
 class NamespaceRecords {
  public:
@@ -25,7 +27,7 @@ class NamespaceRecords {
       : store_(store), clock_(clock), poke_(std::move(poke)) {}
 
   // Before anything else is called.
-  void Set(LocalClient::NamespaceUid uid) { uid_ = std::move(uid); }
+  void Set(NamespaceUid uid) { uid_ = std::move(uid); }
   // Of the namespace as it is now; "" where nobody knows.
   std::string UidOf(const std::string& ns) const { return uid_ ? uid_(ns).value_or("") : ""; }
 
@@ -42,7 +44,7 @@ class NamespaceRecords {
   db::Store* const store_;
   Clock* const clock_;
   const std::function<void(const ExperimentKey&)> poke_;
-  LocalClient::NamespaceUid uid_;  // none = there are no namespaces but names
+  NamespaceUid uid_;  // none = there are no namespaces but names
   std::mutex mutex_;
   std::map<ExperimentKey, absl::Duration> asked_;  // to be deleted, and when; guarded by mutex_
 };

@@ -10,6 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
+#include "base/timestamp.h"
 #include "client/wire.h"
 #include "proto/shirabe/v1/api.grpc.pb.h"
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "experiment/conditions.h"
 #include "experiment/spec/spec.h"
 #include "experiment/state.h"
 #include "experiment/submit.h"

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "base/clock.h"
 #include "base/names.h"
 #include "base/text/json_text.h"
+#include "base/timestamp.h"
 #include "client/words.h"
 
 namespace shirabe::client {
@@ -303,8 +303,8 @@ ImportedTrial FromWire(const v1::ImportRequest::Trial& wire) {
   return trial;
 }
 
-StatusOr<Json> ReadJson(const std::string& field, const std::string& text) {
-  auto tree = ParseJson<Json>(text, kRequestJson);
+StatusOr<nlohmann::ordered_json> ReadJson(const std::string& field, const std::string& text) {
+  auto tree = ParseJson<nlohmann::ordered_json>(text, kRequestJson);
   return tree.ok() ? std::move(tree) : Prefix(field, tree.status());
 }
 

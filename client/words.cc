@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/text/number.h"
+#include "experiment/conditions.h"
 #include "experiment/spec/objective.h"
 #include "experiment/submit.h"
 #include "trial/template.h"

@@ -54,7 +54,7 @@ StatusOr<std::string> ClusterToken::Make(const std::string& ns, const std::strin
   RETURN_IF_ERROR(Prefix(what, reply.status()));
   if (reply->answer.status / 100 != 2) return kube::ToStatus(what, reply->answer);
   const kube::Json made = ParseServerJson(reply->answer.body);
-  std::string token = kube::TextAt(made, {"status", "token"});
+  std::string token = Text(made, {"status", "token"});
   if (token.empty()) return absl::UnavailableError(what + ": the server's answer has no token");
   return token;
 }
@@ -151,7 +151,7 @@ class Way {
   // not the API server, whose errors are of the kind Status.
   static std::optional<Status> OwnRefusal(const kube::HttpAnswer& answer) {
     const kube::Json said = ParseServerJson(answer.body);
-    const std::string words = kube::TextAt(said, {"message"});
+    const std::string words = Text(said, {"message"});
     if (words.empty() || said.contains("kind") || !said.contains("details")) return std::nullopt;
     if (answer.status == 401) return absl::UnauthenticatedError(words);
     if (answer.status == 403) return absl::PermissionDeniedError(words);

@@ -2,8 +2,8 @@
 // over the API server, which passes requests on to our Service, as somebody whom its RBAC knows.
 //   kube://NAMESPACE/SERVICE
 // is such an address; a plugin of kubectl goes there where nothing else is said. Calls of the gRPC
-// client come here in this process, and go on as gRPC-Web (service/http/grpc_web.h); with them goes a
-// token of the cluster, made for Shirabe alone and for minutes, and never the user's own.
+// client come here in this process, and go on as gRPC-Web (service/http/grpc_web.h); with them goes
+// a token of the cluster, made for Shirabe alone and for minutes, and never the user's own.
 #pragma once
 
 #include <memory>
@@ -44,7 +44,6 @@ bool IsPlugin();
 // The token that a user of a cluster shows a Shirabe in it: of the service account shirabe-admin
 // beside the controller, where he may make one, else of the account `shirabe` of his namespace. It
 // is for Shirabe's doors alone, ends after ten minutes, and is made anew before that. Thread-safe.
-
 class ClusterToken {
  public:
   struct Accounts {

@@ -91,7 +91,7 @@ StatusOr<client::Place> FindPlaceOf(const Globals& globals) {
 namespace {
 
 // Named, else the one that a server of this user makes, which no other machine is given.
-StatusOr<std::string> FindToken(const client::Access& access, const client::Place& place) {
+StatusOr<std::string> FindToken(const Access& access, const client::Place& place) {
   const std::string& named = access.token_file;
   if (named.empty() && !IsLoopback(HostOf(access.server))) return "";
   const auto text = ReadFile(named.empty() ? place.home + "/token" : named, 1 << 20);
@@ -112,7 +112,7 @@ StatusOr<std::string> ReadPem(const std::string& what, const std::string& path) 
 
 // What callers show a server that asks for it. Looked at here, where the files are known: a server
 // only hangs up.
-Status ReadPair(const client::Access& access, client::RemoteOptions& options) {
+Status ReadPair(const Access& access, client::RemoteOptions& options) {
   if (access.certificate.empty() != access.key.empty()) {
     return UsageError(
         "a client certificate and its key go together: shirabe config set-context NAME "
@@ -131,8 +131,7 @@ void LogOfGrpc(gpr_log_func_args* line) {
   Log(LogLevel::kDebug, line->message, {{"file", line->file}, {"line", absl::StrCat(line->line)}});
 }
 
-StatusOr<std::unique_ptr<client::Client>> OpenRemote(client::Access access,
-                                                     const client::Place& place) {
+StatusOr<std::unique_ptr<client::Client>> OpenRemote(Access access, const client::Place& place) {
   constexpr char kTls[] = "tls://";
   client::RemoteOptions options{.clock = RealClock()};
   options.tls =
@@ -148,13 +147,11 @@ StatusOr<std::unique_ptr<client::Client>> OpenRemote(client::Access access,
   return client;
 }
 
-bool IsInCluster(const client::Access& access) {
-  return absl::StartsWith(access.server, kClusterScheme);
-}
+bool IsInCluster(const Access& access) { return absl::StartsWith(access.server, kClusterScheme); }
 
 // A session with a server that the API server leads to. As for kubectl, --context is one of the
 // kubeconfig where this is its plugin, and names without a namespace are in that of the context.
-StatusOr<Session> OpenCluster(const Globals& globals, const client::Access& access) {
+StatusOr<Session> OpenCluster(const Globals& globals, const Access& access) {
   if (!access.ca.empty() || !access.certificate.empty()) {
     return UsageError(access.server +
                       " is reached as the kubeconfig says: leave --ca and certificates out");
@@ -180,7 +177,7 @@ StatusOr<Session> OpenCluster(const Globals& globals, const client::Access& acce
 
 // What a plugin of kubectl is given, with the cluster where nothing else is said. The user's file
 // of contexts is not for it.
-client::Access PluginAccess(const Globals& globals, const client::Environment& environment) {
+Access PluginAccess(const Globals& globals, const client::Environment& environment) {
   const auto either = [&](const std::string& flag, const char* variable) {
     return flag.empty() ? environment(variable).value_or("") : flag;
   };
@@ -202,25 +199,25 @@ v1::Actor ThisUser() {
 
 }  // namespace
 
-StatusOr<client::Access> FindAccessOf(const Globals& globals) {
+StatusOr<Access> FindAccessOf(const Globals& globals) {
   if (!globals.db.empty()) {
-    if (globals.server.empty() && globals.context.empty()) return client::Access{};
+    if (globals.server.empty() && globals.context.empty()) return Access{};
     return UsageError("--db is a store of this machine: leave --server and --context out");
   }
   const client::Environment environment = client::ProcessEnvironment();
   if (IsPlugin()) return PluginAccess(globals, environment);
-  auto access = client::FindAccess({.flags = {.server = globals.server,
-                                              .token_file = globals.token_file,
-                                              .ca = globals.ca,
-                                              .ns = globals.ns},
-                                    .context = globals.context,
-                                    .is_placed = !environment("SHIRABE_DB").value_or("").empty()},
-                                   environment);
+  auto access = FindAccess({.flags = {.server = globals.server,
+                                      .token_file = globals.token_file,
+                                      .ca = globals.ca,
+                                      .ns = globals.ns},
+                            .context = globals.context,
+                            .is_placed = !environment("SHIRABE_DB").value_or("").empty()},
+                           environment);
   return access.ok() ? access : AsUsage(access.status());
 }
 
 StatusOr<Session> OpenSession(const Globals& globals, bool read_only) {
-  ASSIGN_OR_RETURN(const client::Access access, FindAccessOf(globals));
+  ASSIGN_OR_RETURN(const Access access, FindAccessOf(globals));
   if (access.server.empty()) {
     ASSIGN_OR_RETURN(LocalSession local, OpenLocal(globals, read_only));
     return Session{std::move(local.client), local.place.ns, local.place.ns_is_usual};
@@ -268,7 +265,7 @@ StatusOr<TrialKey> TrialArgument(const std::string& text, const std::string& ns)
   return UsageError("\"" + text + "\" names no trial: write EXPERIMENT/7 or EXPERIMENT-7");
 }
 
-client::RowStyle StyleOf(const ListFlags& flags) {
+view::RowStyle StyleOf(const ListFlags& flags) {
   return {.now = RealClock()->Now(),
           .wide = flags.output == "wide",
           .with_namespace = flags.all_namespaces};
@@ -276,14 +273,14 @@ client::RowStyle StyleOf(const ListFlags& flags) {
 
 bool WantsTree(const ListFlags& flags) { return flags.output == "json" || flags.output == "yaml"; }
 
-void PrintTree(const ListFlags& flags, const client::Json& tree) {
-  Out(flags.output == "json" ? client::PrintJson(tree) : client::PrintYaml(tree));
+void PrintTree(const ListFlags& flags, const view::Json& tree) {
+  Out(flags.output == "json" ? view::PrintJson(tree) : view::PrintYaml(tree));
 }
 
-void PrintTrees(const ListFlags& flags, const std::vector<client::Json>& trees) {
-  client::ListWriter writer(flags.output == "yaml");
+void PrintTrees(const ListFlags& flags, const std::vector<view::Json>& trees) {
+  view::ListWriter writer(flags.output == "yaml");
   Out(writer.Begin());
-  for (const client::Json& tree : trees) Out(writer.Item(tree));
+  for (const view::Json& tree : trees) Out(writer.Item(tree));
   Out(writer.End());
 }
 

@@ -51,7 +51,7 @@ StatusOr<bool> ParseAll(Options& options, const Globals& globals,
                         const std::vector<std::string>& arguments);
 
 // How to reach the server that is meant; none (server == "") where this machine's store is.
-StatusOr<client::Access> FindAccessOf(const Globals& globals);
+StatusOr<Access> FindAccessOf(const Globals& globals);
 
 // A client, of a server or of this machine's store, and the namespace that names without one are
 // in.
@@ -79,11 +79,11 @@ StatusOr<ExperimentKey> ExperimentArgument(const std::string& text, const std::s
 // "digits-7", "digits/7", or "trial/digits-7".
 StatusOr<TrialKey> TrialArgument(const std::string& text, const std::string& ns);
 
-client::RowStyle StyleOf(const ListFlags& flags);
+view::RowStyle StyleOf(const ListFlags& flags);
 
 // Prints one object, or a List of them, as the flags want it: only for -o json and yaml.
-void PrintTree(const ListFlags& flags, const client::Json& tree);
-void PrintTrees(const ListFlags& flags, const std::vector<client::Json>& trees);
+void PrintTree(const ListFlags& flags, const view::Json& tree);
+void PrintTrees(const ListFlags& flags, const std::vector<view::Json>& trees);
 bool WantsTree(const ListFlags& flags);
 
 }  // namespace shirabe::cmd

@@ -10,10 +10,10 @@
 #include "base/text/yaml_tree.h"
 #include "view/view.h"
 
-namespace shirabe::client {
+namespace shirabe::cmd {
 namespace {
 
-constexpr int64_t kMaxBytes = 1 << 20;
+constexpr int64_t kMaxContextBytes = 1 << 20;
 
 // Where in which file, for messages.
 struct Reader {
@@ -93,7 +93,7 @@ StatusOr<Contexts> Reader::ReadRoot(const YamlNode& root) const {
   return contexts;
 }
 
-Access FromEnvironment(const Environment& environment) {
+Access FromEnvironment(const client::Environment& environment) {
   const auto look = [&](const char* name) { return environment(name).value_or(""); };
   return {.server = look("SHIRABE_SERVER"),
           .token_file = look("SHIRABE_TOKEN_FILE"),
@@ -132,7 +132,7 @@ StatusOr<Context> Contexts::Get(const std::string& name) const {
                                       : " (shirabe config get-contexts lists them)"));
 }
 
-StatusOr<std::string> ContextsPath(const Environment& environment) {
+StatusOr<std::string> ContextsPath(const client::Environment& environment) {
   const auto look = [&](const char* name) { return environment(name).value_or(""); };
   if (std::string path = look("SHIRABE_CONFIG"); !path.empty()) return path;
   if (std::string folder = look("XDG_CONFIG_HOME"); !folder.empty() && folder[0] == '/') {
@@ -144,7 +144,7 @@ StatusOr<std::string> ContextsPath(const Environment& environment) {
 }
 
 StatusOr<Contexts> LoadContexts(const std::string& path) {
-  const auto text = ReadFile(path, kMaxBytes);
+  const auto text = ReadFile(path, kMaxContextBytes);
   if (absl::IsNotFound(text.status())) return Contexts{};
   RETURN_IF_ERROR(text.status());
   const auto documents = ParseYaml(*text);
@@ -158,18 +158,18 @@ StatusOr<Contexts> LoadContexts(const std::string& path) {
 }
 
 std::string ContextsText(const Contexts& contexts) {
-  Json tree = Json::object();
+  view::Json tree = view::Json::object();
   if (!contexts.current.empty()) tree["current"] = contexts.current;
-  tree["contexts"] = Json::array();
+  tree["contexts"] = view::Json::array();
   for (const Context& context : contexts.all) {
-    Json item = {{"name", context.name}};
+    view::Json item = {{"name", context.name}};
     for (const AccessField& field : AccessFields()) {
       const std::string& value = context.access.*field.member;
       if (!value.empty()) item[field.name] = value;
     }
     tree["contexts"].push_back(std::move(item));
   }
-  return PrintYaml(tree);
+  return view::PrintYaml(tree);
 }
 
 Status SaveContexts(const std::string& path, const Contexts& contexts) {
@@ -188,7 +188,7 @@ Access Merge(const std::vector<Access>& layers) {
   return merged;
 }
 
-StatusOr<Access> FindAccess(const AccessQuery& query, const Environment& environment) {
+StatusOr<Access> FindAccess(const AccessQuery& query, const client::Environment& environment) {
   std::vector<Access> layers = {query.flags};
   const Access around = FromEnvironment(environment);
   const bool placed = query.is_placed || !query.flags.server.empty() || !around.server.empty();
@@ -210,4 +210,4 @@ StatusOr<Access> FindAccess(const AccessQuery& query, const Environment& environ
   return Merge(layers);
 }
 
-}  // namespace shirabe::client
+}  // namespace shirabe::cmd

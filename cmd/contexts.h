@@ -15,7 +15,7 @@
 #include "base/status.h"
 #include "client/place.h"
 
-namespace shirabe::client {
+namespace shirabe::cmd {
 
 // How to reach one server, and as whom; "" = not said.
 struct Access {
@@ -50,7 +50,7 @@ struct AccessField {
 const std::vector<AccessField>& AccessFields();
 
 // kInvalidArgument if nothing says where the user's files are.
-StatusOr<std::string> ContextsPath(const Environment& environment);
+StatusOr<std::string> ContextsPath(const client::Environment& environment);
 // No file reads as an empty one. kInvalidArgument, with file, line and fix, for what it may not
 // hold.
 StatusOr<Contexts> LoadContexts(const std::string& path);
@@ -69,6 +69,6 @@ struct AccessQuery {
   std::string context = {};  // --context
   bool is_placed = false;    // --db or SHIRABE_DB is set
 };
-StatusOr<Access> FindAccess(const AccessQuery& query, const Environment& environment);
+StatusOr<Access> FindAccess(const AccessQuery& query, const client::Environment& environment);
 
-}  // namespace shirabe::client
+}  // namespace shirabe::cmd

@@ -37,7 +37,7 @@ kube::Resource Secrets() { return {"", "v1", "secrets", "Secret"}; }
 
 std::string Decoded(const Json& secret, const char* key) {
   std::string text;
-  return absl::Base64Unescape(kube::TextAt(secret, {"data", key}), &text) ? text : "";
+  return absl::Base64Unescape(Text(secret, {"data", key}), &text) ? text : "";
 }
 
 Kept FromSecret(const Json& secret) {

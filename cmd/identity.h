@@ -11,6 +11,7 @@
 #include "kube/client.h"
 #include "kube/reviewer.h"
 #include "service/common/auth.h"
+#include "service/common/listen.h"
 #include "service/server.h"
 
 namespace shirabe::cmd {

@@ -21,9 +21,9 @@ inline constexpr absl::Duration kMaxWatchWait = absl::Minutes(1);
 // How a record becomes cells, a tree and a name.
 template <class Record>
 struct Printer {
-  client::Cells header;
-  std::function<client::Cells(const Record&, const client::RowStyle&)> row;
-  std::function<client::Json(const Record&)> tree;
+  view::Cells header;
+  std::function<view::Cells(const Record&, const view::RowStyle&)> row;
+  std::function<view::Json(const Record&)> tree;
   std::function<std::string(const Record&)> name{};
 };
 
@@ -76,15 +76,15 @@ class Listing {
       for (const Record& record : records) Out(printer_.name(record) + "\n");
       return;
     }
-    const client::RowStyle style = StyleOf(flags_);
+    const view::RowStyle style = StyleOf(flags_);
     for (const Record& record : records) table_.Add(printer_.row(record, style));
     Out(table_.Take(!flags_.no_headers));
   }
 
   const ListFlags flags_;
   const Printer<Record> printer_;
-  client::Table table_;
-  client::ListWriter writer_;
+  view::Table table_;
+  view::ListWriter writer_;
   bool begun_ = false;
 };
 

@@ -106,13 +106,13 @@ std::string TokenFile(const Globals& globals, const client::Place& place) {
 }
 
 Status TellReady(const Doors& doors, const service::Server& server, const std::string& token_file) {
-  client::Json ready;
+  view::Json ready;
   ready["grpc"] = server.grpc_address();
   ready["http"] = server.http_address();
   if (!server.katib_address().empty()) ready["katib"] = server.katib_address();
   ready["pid"] = ThisProcess().pid;
   ready["tokenFile"] = token_file;
-  return WriteFileAtomic(doors.ready_file, client::PrintJson(ready));
+  return WriteFileAtomic(doors.ready_file, view::PrintJson(ready));
 }
 
 }  // namespace shirabe::cmd

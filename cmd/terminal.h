@@ -59,7 +59,6 @@ class Interrupts {
 };
 
 // What the shell learns from an outcome. Scripts depend on these numbers; they never change.
-
 enum ExitCode {
   kOk = 0,
   kFailure = 1,

@@ -12,15 +12,15 @@
 
 namespace shirabe::cmd {
 
-using client::kAlgorithm;
-using client::kStopper;
-using client::Variants;
+using view::kAlgorithm;
+using view::kStopper;
+using view::Variants;
 
 // When to use it, its settings, and how to write it in a file.
-std::string VariantPage(const client::Json& variant);
+std::string VariantPage(const view::Json& variant);
 
 // Prints the one of this name, or all of them where it is "".
-Status PrintVariants(const ListFlags& flags, const std::vector<client::Json>& variants,
+Status PrintVariants(const ListFlags& flags, const std::vector<view::Json>& variants,
                      const std::string& name);
 
 }  // namespace shirabe::cmd

@@ -90,8 +90,8 @@ std::optional<TemplateSource> FindTemplateSource(const Json& object) {
   if (trial_template == nullptr || trial_template->contains("trialSpec")) return std::nullopt;
   const Json* source = FindAt(*trial_template, {"configMap"});
   if (source == nullptr) return std::nullopt;
-  TemplateSource found{TextAt(*source, {"configMapNamespace"}), TextAt(*source, {"configMapName"}),
-                       TextAt(*source, {"templatePath"})};
+  TemplateSource found{Text(*source, {"configMapNamespace"}), Text(*source, {"configMapName"}),
+                       Text(*source, {"templatePath"})};
   if (found.name.empty() || found.key.empty()) return std::nullopt;
   if (found.namespace_name.empty()) found.namespace_name = NamespaceOf(object);
   return found;
@@ -138,9 +138,7 @@ std::string Listed(const std::vector<std::string>& problems, size_t most) {
 
 namespace {
 
-using kube::FindAt;
 using kube::Json;
-using kube::TextAt;
 
 constexpr char kDoor[] = "kubernetes";
 constexpr char kBinding[] = "shirabe-actors";
@@ -173,10 +171,10 @@ std::string ProgramOf(const Json& managers, bool first) {
   std::string program, time;
   for (const Json& manager : managers) {
     const Json* spec = FindAt(manager, {"fieldsV1", "f:spec"});
-    if (spec == nullptr || !TextAt(manager, {"subresource"}).empty()) continue;
-    const std::string at = TextAt(manager, {"time"});
+    if (spec == nullptr || !Text(manager, {"subresource"}).empty()) continue;
+    const std::string at = Text(manager, {"time"});
     if (!program.empty() && (first ? at >= time : at < time)) continue;
-    program = TextAt(manager, {"manager"});
+    program = Text(manager, {"manager"});
     time = at;
   }
   return program;
@@ -185,7 +183,7 @@ std::string ProgramOf(const Json& managers, bool first) {
 }  // namespace
 
 v1::Actor ActorOf(kube::Client& client, const Json& object, const char* annotation) {
-  const std::string user = TextAt(object, {"metadata", "annotations", annotation});
+  const std::string user = Text(object, {"metadata", "annotations", annotation});
   if (!user.empty() && PolicyIsThere(client)) return Named(user);
   const std::string program =
       ProgramOf(ManagersOf(client, object), std::string_view(annotation) == kCreatedBy);

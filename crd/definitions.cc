@@ -160,7 +160,7 @@ OrderedJson NumberSchema(const FieldDescriptor& field, bool written_by_us) {
   }
   OrderedJson schema = integer ? OrderedJson{{kIntOrString, true}} : AnySchema();
   const v1::FieldRule& rule = experiment::RuleOf(field);
-  if (rule.has_min()) schema["minimum"] = client::NumberJson(rule.min());
+  if (rule.has_min()) schema["minimum"] = view::NumberJson(rule.min());
   return schema;
 }
 

@@ -8,10 +8,12 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/rng.h"
+#include "base/timestamp.h"
 #include "crd/admission.h"
 #include "crd/event_feed.h"
 #include "crd/objects.h"
 #include "crd/status.h"
+#include "experiment/conditions.h"
 #include "experiment/request.h"
 #include "experiment/submit.h"
 #include "trial/kubernetes/kubernetes_volume.h"
@@ -33,12 +35,10 @@ std::string OwnerUid(const v1::Experiment& stored) {
   return found == annotations.end() ? "" : found->second;
 }
 
-int64_t GenerationOf(const Json& object) { return IntegerAt(object, {"metadata", "generation"}); }
+int64_t GenerationOf(const Json& object) { return Number(object, {"metadata", "generation"}); }
 
 // Whether its records have existed: its status has their uid.
-bool WasRecorded(const Json& object) {
-  return !TextAt(object, {"status", "shirabe", "uid"}).empty();
-}
+bool WasRecorded(const Json& object) { return !Text(object, {"status", "shirabe", "uid"}).empty(); }
 
 Json WithoutTime(const Json& object) {
   const Json* status = FindAt(object, {"status"});
@@ -53,8 +53,8 @@ std::string Since(const Json& object, const std::string& reason, absl::Time now)
   const Json* conditions = FindAt(object, {"status", "conditions"});
   if (conditions != nullptr && conditions->is_array()) {
     for (const Json& condition : *conditions) {
-      std::string since = TextAt(condition, {"lastTransitionTime"});
-      if (TextAt(condition, {"reason"}) == reason && !since.empty()) return since;
+      std::string since = Text(condition, {"lastTransitionTime"});
+      if (Text(condition, {"reason"}) == reason && !since.empty()) return since;
     }
   }
   return FormatTime(ToProto(now));
@@ -257,7 +257,7 @@ Status ExperimentSync::Refuse(Tracked& tracked, const Json& object, const std::s
                                       .generation = generation,
                                       .since = Since(object, reason, now)});
   // Kept, so that what was said of its records stays said.
-  const std::string uid = TextAt(object, {"status", "shirabe", "uid"});
+  const std::string uid = Text(object, {"status", "shirabe", "uid"});
   if (!uid.empty() && reason == "RecordsGone") status["shirabe"]["uid"] = uid;
   RETURN_IF_ERROR(PutStatus(tracked, object, std::move(status)));
   const Status told =
@@ -298,8 +298,8 @@ Status ExperimentSync::FollowSpec(Tracked& tracked, const Json& object,
   if (tracked.uid != UidOf(object)) {
     tracked = Tracked(context_.finished_trials);
     tracked.uid = UidOf(object);
-    tracked.generation = IntegerAt(object, {"status", "shirabe", "observedGeneration"});
-    tracked.problem = TextAt(object, {"status", "shirabe", "specProblem"});
+    tracked.generation = Number(object, {"status", "shirabe", "observedGeneration"});
+    tracked.problem = Text(object, {"status", "shirabe", "specProblem"});
   }
   if (tracked.generation == generation) return absl::OkStatus();
   const bool borrowed = FindTemplateSource(object).has_value();

@@ -17,7 +17,7 @@ kube::Resource DefinitionsResource() {
 }
 
 std::string LabelOf(const Json& object, const char* label) {
-  return TextAt(object, {"metadata", "labels", label});
+  return Text(object, {"metadata", "labels", label});
 }
 ExperimentKey KeyOfObject(const Json& object) { return {NamespaceOf(object), NameOf(object)}; }
 

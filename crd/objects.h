@@ -31,11 +31,8 @@ kube::Resource Events();
 kube::Resource ConfigMaps();
 kube::Resource DefinitionsResource();
 
-using kube::FindAt;
-using kube::IntegerAt;
 using kube::NameOf;
 using kube::NamespaceOf;
-using kube::TextAt;
 using kube::UidOf;
 
 std::string LabelOf(const kube::Json& object, const char* label);
@@ -45,7 +42,6 @@ ExperimentKey KeyOfObject(const kube::Json& object);
 std::string MicroTime(absl::Time time);
 
 // Whose the custom resource definitions of the cluster are.
-
 enum class Ownership {
   kOurs,
   kForeign,  // another project's, as Katib's: only what is labelled for us is taken up

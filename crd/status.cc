@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/clock.h"
 #include "base/names.h"
 #include "base/text/number.h"
+#include "base/timestamp.h"
 #include "crd/objects.h"
+#include "experiment/conditions.h"
 #include "experiment/spec/print.h"
 #include "experiment/submit.h"
 #include "trial/template.h"
@@ -179,7 +180,7 @@ Json MetadataFor(const std::string& name, const Json& owner) {
 
 }  // namespace
 
-Json Plain(const client::Json& tree) { return Json(tree); }
+Json Plain(const view::Json& tree) { return Json(tree); }
 
 Json ExperimentStatusJson(const v1::Experiment& experiment, const NamesByPhase& names,
                           const ObservedSpec& spec) {
@@ -223,7 +224,7 @@ Json UnrecordedStatusJson(const Unrecorded& unrecorded) {
   return {{"conditions", conditions}, {"shirabe", extras}};
 }
 
-ObjectJson TrialObject(const client::TrialView& view, const v1::Trial& trial, const Json& owner) {
+ObjectJson TrialObject(const view::TrialView& view, const v1::Trial& trial, const Json& owner) {
   Json tree = Plain(view(trial));
   // What an algorithm calls a trial need not be a label's value in Kubernetes.
   for (const auto& [name, value] : trial.labels()) tree["spec"]["labels"][name] = value;

@@ -45,7 +45,7 @@ struct ObjectJson {
 };
 
 // `owner` is the Experiment object: with it they go.
-ObjectJson TrialObject(const client::TrialView& view, const v1::Trial& trial,
+ObjectJson TrialObject(const view::TrialView& view, const v1::Trial& trial,
                        const kube::Json& owner);
 
 // `live`: the trials that have not ended.
@@ -53,6 +53,6 @@ ObjectJson SuggestionObject(const v1::Experiment& experiment, const std::vector<
                             const kube::Json& owner);
 
 // kube::Json sorts keys, the views keep their order.
-kube::Json Plain(const client::Json& tree);
+kube::Json Plain(const view::Json& tree);
 
 }  // namespace shirabe::crd

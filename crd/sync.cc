@@ -13,6 +13,7 @@
 #include "crd/experiment_sync.h"
 #include "crd/objects.h"
 #include "crd/work_queue.h"
+#include "experiment/conditions.h"
 #include "experiment/submit.h"
 
 namespace shirabe::crd {

@@ -9,6 +9,7 @@
 
 #include "base/rng.h"
 #include "crd/objects.h"
+#include "experiment/conditions.h"
 #include "experiment/submit.h"
 
 namespace shirabe::crd {
@@ -84,7 +85,7 @@ struct TrialObjects::Pass {
   const TrialWindow& window;
   const Json& owner;
   const Presence& presence;
-  client::TrialView view;
+  view::TrialView view;
   absl::Duration again = absl::InfiniteDuration();
 
   void Again(absl::Duration after) { again = std::min(again, after); }
@@ -104,7 +105,7 @@ struct TrialObjects::Look {
 
 StatusOr<absl::Duration> TrialObjects::Put(const Context& context, const Showing& showing) {
   Pass pass{context,       showing.experiment, showing.window,
-            showing.owner, showing.presence,   client::TrialView(showing.experiment)};
+            showing.owner, showing.presence,   view::TrialView(showing.experiment)};
   RETURN_IF_ERROR(RemoveOthers(pass));
   RETURN_IF_ERROR(PutTrials(pass));
   RETURN_IF_ERROR(PutSuggestion(pass));

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "crd/objects.h"
+#include "experiment/conditions.h"
 #include "experiment/state.h"
 #include "experiment/submit.h"
 

@@ -46,7 +46,6 @@ bool HasEnded(const v1::Trial& trial);
 
 // Which Trial objects are there, by experiment, and which were touched since one last looked: what
 // the watch tells, kept until a pass takes it. Thread-safe.
-
 struct Presence {
   std::set<std::string> names;    // that are there
   std::set<std::string> touched;  // that were changed or deleted, by whomever, since the last look

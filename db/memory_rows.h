@@ -68,7 +68,6 @@ inline Status CheckParents(const Batch& batch, const Rows& rows) {
 }
 
 // The leases of the store in memory. Of db/memory_store, under its mutex.
-
 class MemoryLeases {
  public:
   v1::Lease Get(const ExperimentKey& key) const {

@@ -5,7 +5,7 @@
 
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
-#include "base/clock.h"
+#include "base/timestamp.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
 

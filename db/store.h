@@ -210,7 +210,6 @@ StatusOr<std::unique_ptr<Store>> Open(const std::string& address, bool read_only
 // How the threads of one process learn that their store has a newer Commit. Held by each store:
 // whoever commits raises the signal, whoever follows the feed waits for it. Thread-safe; must
 // outlive those who wait.
-
 class ChangeSignal {
  public:
   // There is a Commit with this revision. An older one than is known changes nothing.

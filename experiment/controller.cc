@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "db/rules.h"
+#include "experiment/conditions.h"
 #include "experiment/due_queue.h"
 #include "experiment/leases.h"
 #include "experiment/reconciler.h"

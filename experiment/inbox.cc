@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "experiment/conditions.h"
 #include "experiment/ingest.h"
 #include "experiment/submit.h"
 

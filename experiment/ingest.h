@@ -40,7 +40,6 @@ StatusOr<std::optional<double>> ObjectiveAt(State& state, const Live& live, int6
 // Keeps the logs of running attempts from filling the disk. They are shortened by whoever reads
 // them, because nobody else knows what may go: what a collector has read, once its cursor is in the
 // store, is never looked at again but by people. Made for one pass (pass.h), and used by it alone.
-
 class LogTrims {
  public:
   // After each look at what an attempt wrote: if its log is long, it will be shortened.

@@ -34,7 +34,6 @@ Status CheckLease(db::Store& store, Clock& clock, const db::LeaseClaim& claim);
 // Follows the store and says of which experiment somebody wants something: an intent was written,
 // by whatever process. So nobody who waits needs to look. Has a thread of its own, which calls
 // `on_intent`; made by the controller. The store must outlive it.
-
 class IntentFollower {
  public:
   using OnIntent = std::function<void(const ExperimentKey&)>;

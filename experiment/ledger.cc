@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/clock.h"
+#include "base/timestamp.h"
 #include "experiment/policy.h"
 
 namespace shirabe::experiment {

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_format.h"
 #include "base/log.h"
+#include "experiment/conditions.h"
 #include "experiment/inbox.h"
 #include "experiment/ingest.h"
 #include "experiment/request.h"

@@ -7,10 +7,9 @@
 
 #include "experiment/ingest.h"
 #include "experiment/ledger.h"
-#include "experiment/pass_mode.h"
 #include "experiment/plan.h"
 #include "experiment/policy.h"
-#include "experiment/reconciler.h"
+#include "experiment/reconciler_options.h"
 #include "experiment/state.h"
 
 namespace shirabe::experiment {

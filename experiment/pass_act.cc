@@ -4,6 +4,7 @@
 
 #include "db/bulk.h"
 #include "db/rules.h"
+#include "experiment/conditions.h"
 #include "experiment/pass.h"
 #include "experiment/plan.h"
 #include "experiment/request.h"

@@ -3,11 +3,13 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "experiment/conditions.h"
 #include "experiment/inbox.h"
 #include "experiment/pass.h"
 #include "experiment/request.h"
 #include "experiment/spec/spec.h"
 #include "experiment/submit.h"
+#include "metrics/collection.h"
 
 namespace shirabe::experiment {
 namespace {

@@ -5,9 +5,11 @@
 #include "absl/strings/str_format.h"
 #include "base/beneath.h"
 #include "base/printable.h"
+#include "experiment/conditions.h"
 #include "experiment/pass.h"
 #include "experiment/request.h"
 #include "experiment/spec/objective.h"
+#include "metrics/collection.h"
 
 namespace shirabe::experiment {
 namespace {

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/text/number.h"
+#include "experiment/conditions.h"
 #include "experiment/inbox.h"
 #include "experiment/pass.h"
 #include "experiment/submit.h"

@@ -3,9 +3,10 @@
 #include <algorithm>
 
 #include "absl/strings/str_format.h"
-#include "base/clock.h"
 #include "base/status.h"
 #include "base/text/number.h"
+#include "base/timestamp.h"
+#include "experiment/conditions.h"
 #include "experiment/policy.h"
 #include "experiment/spec/objective.h"
 #include "experiment/submit.h"

@@ -21,36 +21,13 @@
 #include "db/store.h"
 #include "experiment/inbox.h"
 #include "experiment/proposer.h"
+#include "experiment/reconciler_options.h"
 #include "experiment/room.h"
 #include "experiment/spec/limits.h"
 #include "experiment/state.h"
 #include "trial/executor.h"
 
 namespace shirabe::experiment {
-
-// A fast algorithm or rule answers within the pass, so that one commit holds what was seen and what
-// comes next; a slow one is left to its worker.
-inline constexpr absl::Duration kPatience = absl::Milliseconds(5);
-
-struct ReconcilerOptions {
-  db::Store* store = nullptr;  // these four outlive the reconciler
-  trial::Executor* executor = nullptr;
-  Clock* clock = nullptr;
-  Proposer* proposer = nullptr;
-  std::string working_dir;  // of trials whose template names none
-  Limits limits = {};
-  Room* room = nullptr;                               // of each namespace; null = any
-  std::function<void(const ExperimentKey&)> enqueue;  // reconcile it soon; any thread
-  absl::Duration patience = kPatience;                // for an answer within the pass
-  std::function<void()> at_step;  // for tests: called between any two effects of a pass
-};
-
-struct ReconcileResult {
-  absl::Duration requeue_after = absl::InfiniteDuration();
-  bool ended = false;  // Succeeded, Failed or deleted, and nothing of it runs
-  bool idle = false;   // nothing of it runs
-  bool deleted = false;
-};
 
 class Reconciler {
  public:

@@ -6,6 +6,7 @@
 #include "absl/strings/str_replace.h"
 #include "base/rng.h"
 #include "base/text/number.h"
+#include "experiment/conditions.h"
 #include "experiment/plan.h"
 #include "experiment/policy.h"
 #include "experiment/spec/objective.h"

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/status.h"
+#include "experiment/conditions.h"
 #include "experiment/state.h"
 #include "metrics/collector.h"
 #include "trial/executor.h"

@@ -2,13 +2,15 @@
 
 #include <utility>
 
-#include "base/clock.h"
 #include "base/text/message_check.h"
 #include "base/text/number.h"
+#include "base/timestamp.h"
+#include "experiment/conditions.h"
 #include "experiment/ledger.h"
 #include "experiment/spec/objective.h"
 #include "experiment/spec/problem.h"
 #include "experiment/submit.h"
+#include "metrics/collection.h"
 
 namespace shirabe::experiment {
 namespace {

@@ -73,7 +73,7 @@ class State {
 
   // Built from the experiment when it was loaded.
   std::shared_ptr<suggestion::Algorithm> algorithm;  // shared with a call that is under way
-  std::string endpoint;                              // of a remote one; see experiment/spec/problem.h
+  std::string endpoint;  // of a remote one; see experiment/spec/problem.h
   std::unique_ptr<metrics::Collector> collector;
   uint64_t seed = 0;
   std::shared_ptr<ProposalTicket> ticket;        // shared with the worker that runs it

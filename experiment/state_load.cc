@@ -2,7 +2,7 @@
 // experiment asks for them.
 #include <utility>
 
-#include "base/clock.h"
+#include "base/timestamp.h"
 #include "experiment/spec/objective.h"
 #include "experiment/spec/problem.h"
 #include "experiment/state.h"

@@ -7,8 +7,10 @@
 #include "base/log.h"
 #include "base/rng.h"
 #include "base/text/number.h"
+#include "base/timestamp.h"
 #include "db/bulk.h"
 #include "db/rules.h"
+#include "experiment/conditions.h"
 #include "experiment/spec/limits.h"
 #include "experiment/spec/spec.h"
 #include "experiment/warm_start.h"
@@ -197,29 +199,6 @@ Status Create(db::Store& store, Clock& clock, v1::Experiment experiment) {
 }
 
 }  // namespace
-
-ExperimentKey KeyOf(const v1::Experiment& experiment) {
-  return {experiment.metadata().namespace_(), experiment.metadata().name()};
-}
-
-bool IsEnded(const v1::Experiment& experiment) {
-  for (const v1::Condition& condition : experiment.status().conditions()) {
-    const bool terminal = condition.type() == "Succeeded" || condition.type() == "Failed";
-    if (terminal && condition.status() == "True") return true;
-  }
-  return false;
-}
-
-v1::Condition CurrentCondition(const v1::Experiment& experiment) {
-  const auto& conditions = experiment.status().conditions();
-  for (int i = conditions.size() - 1; i >= 0; --i) {
-    if (conditions[i].status() == "True") return conditions[i];
-  }
-  v1::Condition created;
-  created.set_type("Created");
-  created.set_status("True");
-  return created;
-}
 
 Status CheckMayCreate(db::Store& store, const ExperimentKey& key, int64_t most) {
   if (most == 0 || store.GetExperiment(key).ok()) return absl::OkStatus();

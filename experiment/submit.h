@@ -44,10 +44,4 @@ Status CheckMayCreate(db::Store& store, const ExperimentKey& key, int64_t most);
 // kFailedPrecondition, with the fix, once all trials of spec.maxTrialCount have been made.
 Status CheckHasRoom(const v1::Experiment& experiment);
 
-ExperimentKey KeyOf(const v1::Experiment& experiment);
-// Succeeded or Failed is True.
-bool IsEnded(const v1::Experiment& experiment);
-// The newest condition that is True; Created where there is none.
-v1::Condition CurrentCondition(const v1::Experiment& experiment);
-
 }  // namespace shirabe::experiment

@@ -5,10 +5,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/clock.h"
 #include "base/text/did_you_mean.h"
+#include "base/timestamp.h"
+#include "experiment/conditions.h"
 #include "experiment/spec/objective.h"
-#include "experiment/submit.h"
 
 namespace shirabe::experiment {
 namespace {

@@ -10,7 +10,7 @@
 #include "client/words.h"
 #include "import/import_readers.h"
 
-namespace shirabe::client {
+namespace shirabe::import {
 namespace {
 
 using Row = std::vector<std::string>;
@@ -137,13 +137,13 @@ StatusOr<Columns> FindColumns(const std::string& path, const Row& header,
 
 v1::TrialPhase PhaseFrom(const std::string& word) {
   for (const v1::TrialPhase phase : {v1::TRIAL_EARLY_STOPPED, v1::TRIAL_FAILED, v1::TRIAL_KILLED}) {
-    if (absl::EqualsIgnoreCase(word, PhaseWord(phase))) return phase;
+    if (absl::EqualsIgnoreCase(word, client::PhaseWord(phase))) return phase;
   }
   return v1::TRIAL_SUCCEEDED;
 }
 
-StatusOr<ImportedTrial> ReadRow(const Row& row, const Columns& columns) {
-  ImportedTrial trial;
+StatusOr<client::ImportedTrial> ReadRow(const Row& row, const Columns& columns) {
+  client::ImportedTrial trial;
   for (const auto& [i, name] : columns.parameters) trial.values.emplace_back(name, row[i]);
   if (columns.state != std::string::npos) trial.phase = PhaseFrom(row[columns.state]);
   for (const auto& [i, name] : columns.metrics) {
@@ -158,14 +158,15 @@ StatusOr<ImportedTrial> ReadRow(const Row& row, const Columns& columns) {
 
 }  // namespace
 
-StatusOr<Imported> ReadCsv(const std::string& path, const std::string& text,
-                           const CsvOptions& options) {
+StatusOr<client::Imported> ReadCsv(const std::string& path, const std::string& text,
+                                   const CsvOptions& options) {
   ASSIGN_OR_RETURN(const TableText table, Split(path, text));
   if (table.rows.size() < 2) {
     return absl::InvalidArgumentError(path + " has no rows: a header line, then one a trial");
   }
   ASSIGN_OR_RETURN(const Columns columns, FindColumns(path, table.rows[0], options));
-  Imported imported{.name = options.name, .source = path, .parameters = Json::array()};
+  client::Imported imported{
+      .name = options.name, .source = path, .parameters = nlohmann::ordered_json::array()};
   for (size_t i = 1; i < table.rows.size(); ++i) {
     const std::string place = absl::StrCat(path, ":", table.lines[i]);
     if (table.rows[i].size() != table.rows[0].size()) {
@@ -179,8 +180,9 @@ StatusOr<Imported> ReadCsv(const std::string& path, const std::string& text,
   }
   for (size_t p = 0; p < columns.parameters.size(); ++p) {
     std::vector<std::string> values;
-    for (const ImportedTrial& trial : imported.trials) values.push_back(trial.values[p].second);
-    imported.parameters.push_back(SpaceAround(columns.parameters[p].second, values));
+    for (const client::ImportedTrial& trial : imported.trials)
+      values.push_back(trial.values[p].second);
+    imported.parameters.push_back(client::SpaceAround(columns.parameters[p].second, values));
   }
   imported.objective = {{"type", options.maximize ? "maximize" : "minimize"},
                         {"objectiveMetricName", options.metric}};
@@ -190,4 +192,4 @@ StatusOr<Imported> ReadCsv(const std::string& path, const std::string& text,
   return imported;
 }
 
-}  // namespace shirabe::client
+}  // namespace shirabe::import

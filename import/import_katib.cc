@@ -7,8 +7,10 @@
 #include "base/text/yaml_tree.h"
 #include "import/import_readers.h"
 
-namespace shirabe::client {
+namespace shirabe::import {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 constexpr char kExperimentLabel[] = "katib.kubeflow.org/experiment";
 
@@ -17,7 +19,7 @@ const YamlNode* At(const YamlNode* node, std::initializer_list<const char*> path
   return node;
 }
 
-std::string TextAt(const YamlNode& node, std::initializer_list<const char*> path) {
+std::string Text(const YamlNode& node, std::initializer_list<const char*> path) {
   const YamlNode* found = At(&node, path);
   return found == nullptr || !found->IsScalar() ? "" : found->text;
 }
@@ -63,9 +65,9 @@ v1::TrialPhase PhaseOf(const YamlNode& trial) {
       {"MetricsUnavailable", v1::TRIAL_FAILED},
   };
   for (const YamlNode& condition : conditions->items) {
-    if (TextAt(condition, {"status"}) != "True") continue;
+    if (Text(condition, {"status"}) != "True") continue;
     for (const auto& [type, phase] : kEnds) {
-      if (TextAt(condition, {"type"}) == type) return phase;
+      if (Text(condition, {"type"}) == type) return phase;
     }
   }
   return v1::TRIAL_PENDING;
@@ -73,7 +75,7 @@ v1::TrialPhase PhaseOf(const YamlNode& trial) {
 
 absl::Time TimeAt(const YamlNode& node, std::initializer_list<const char*> path) {
   absl::Time time = absl::InfinitePast();
-  absl::ParseTime(absl::RFC3339_full, TextAt(node, path), &time, nullptr);
+  absl::ParseTime(absl::RFC3339_full, Text(node, path), &time, nullptr);
   return time;
 }
 
@@ -86,21 +88,21 @@ std::string StrategyFor(const Json& objective, const std::string& metric) {
   return objective.value("type", "") == "maximize" ? "max" : "min";
 }
 
-ImportedTrial ReadTrial(const YamlNode& node, const Json& objective) {
-  ImportedTrial trial{.name = "trial " + TextAt(node, {"metadata", "name"})};
+client::ImportedTrial ReadTrial(const YamlNode& node, const Json& objective) {
+  client::ImportedTrial trial{.name = "trial " + Text(node, {"metadata", "name"})};
   trial.phase = PhaseOf(node);
   trial.start = TimeAt(node, {"status", "startTime"});
   trial.end = TimeAt(node, {"status", "completionTime"});
   if (const YamlNode* values = At(&node, {"spec", "parameterAssignments"})) {
     for (const YamlNode& value : values->items) {
-      trial.values.emplace_back(TextAt(value, {"name"}), TextAt(value, {"value"}));
+      trial.values.emplace_back(Text(value, {"name"}), Text(value, {"value"}));
     }
   }
   const YamlNode* metrics = At(&node, {"status", "observation", "metrics"});
   if (metrics == nullptr) return trial;
   for (const YamlNode& metric : metrics->items) {
-    const std::string name = TextAt(metric, {"name"});
-    const std::string text = TextAt(metric, {StrategyFor(objective, name).c_str()});
+    const std::string name = Text(metric, {"name"});
+    const std::string text = Text(metric, {StrategyFor(objective, name).c_str()});
     if (const auto value = ParseNumber(text)) trial.points.push_back({name, 1, *value});
   }
   return trial;
@@ -115,8 +117,8 @@ Json Only(const Json& tree, std::initializer_list<const char*> keys) {
   return kept;
 }
 
-StatusOr<Imported> ReadExperiment(const std::string& path, const YamlNode& node) {
-  const std::string name = TextAt(node, {"metadata", "name"});
+StatusOr<client::Imported> ReadExperiment(const std::string& path, const YamlNode& node) {
+  const std::string name = Text(node, {"metadata", "name"});
   const YamlNode* spec = node.Find("spec");
   const Json tree = spec == nullptr ? Json::object() : Tree(*spec);
   if (name.empty() || !tree.contains("objective") || !tree.contains("parameters")) {
@@ -124,7 +126,8 @@ StatusOr<Imported> ReadExperiment(const std::string& path, const YamlNode& node)
                                                    ": an Experiment without metadata.name, ",
                                                    "spec.objective or spec.parameters"));
   }
-  Imported imported{.name = ExperimentNameFrom(name), .source = "Katib experiment " + name};
+  client::Imported imported{.name = client::ExperimentNameFrom(name),
+                            .source = "Katib experiment " + name};
   imported.objective = Only(tree["objective"], {"type", "goal", "objectiveMetricName",
                                                 "additionalMetricNames", "metricStrategies"});
   imported.parameters = tree["parameters"];
@@ -133,7 +136,8 @@ StatusOr<Imported> ReadExperiment(const std::string& path, const YamlNode& node)
 
 }  // namespace
 
-StatusOr<std::vector<Imported>> ReadKatib(const std::string& path, const std::string& text) {
+StatusOr<std::vector<client::Imported>> ReadKatib(const std::string& path,
+                                                  const std::string& text) {
   const auto documents = ParseYaml(text);
   std::vector<const YamlNode*> objects;
   for (const YamlDocument& document : documents) {
@@ -144,12 +148,12 @@ StatusOr<std::vector<Imported>> ReadKatib(const std::string& path, const std::st
     }
     Collect(document.root, objects);
   }
-  std::vector<Imported> all;
+  std::vector<client::Imported> all;
   std::map<std::string, size_t> by_name;
   for (const YamlNode* object : objects) {
-    if (TextAt(*object, {"kind"}) != "Experiment") continue;
-    ASSIGN_OR_RETURN(Imported imported, ReadExperiment(path, *object));
-    by_name[TextAt(*object, {"metadata", "name"})] = all.size();
+    if (Text(*object, {"kind"}) != "Experiment") continue;
+    ASSIGN_OR_RETURN(client::Imported imported, ReadExperiment(path, *object));
+    by_name[Text(*object, {"metadata", "name"})] = all.size();
     all.push_back(std::move(imported));
   }
   if (all.empty()) {
@@ -157,14 +161,14 @@ StatusOr<std::vector<Imported>> ReadKatib(const std::string& path, const std::st
         path + " has no Experiment: write it with kubectl get experiments,trials -o yaml");
   }
   for (const YamlNode* object : objects) {
-    if (TextAt(*object, {"kind"}) != "Trial") continue;
-    const auto owner = by_name.find(TextAt(*object, {"metadata", "labels", kExperimentLabel}));
+    if (Text(*object, {"kind"}) != "Trial") continue;
+    const auto owner = by_name.find(Text(*object, {"metadata", "labels", kExperimentLabel}));
     if (owner == by_name.end()) continue;
-    Imported& imported = all[owner->second];
-    ImportedTrial trial = ReadTrial(*object, imported.objective);
+    client::Imported& imported = all[owner->second];
+    client::ImportedTrial trial = ReadTrial(*object, imported.objective);
     if (trial.phase != v1::TRIAL_PENDING) imported.trials.push_back(std::move(trial));
   }
   return all;
 }
 
-}  // namespace shirabe::client
+}  // namespace shirabe::import

@@ -19,8 +19,10 @@
 //   trial_intermediate_values(trial_id, step, intermediate_value[, intermediate_value_type])
 // The value types are FINITE, INF_POS, INF_NEG and (intermediate only) NAN.
 
-namespace shirabe::client {
+namespace shirabe::import {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 constexpr char kMetric[] = "value";  // Optuna's objective has no name of its own
 
@@ -44,17 +46,17 @@ class Reader {
   explicit Reader(db::Connection* file) : file_(file) {}
 
   StatusOr<std::vector<Study>> Studies(const std::string& wanted);
-  StatusOr<Imported> Read(const Study& study);
+  StatusOr<client::Imported> Read(const Study& study);
 
  private:
   StatusOr<bool> IsMaximized(const Study& study);
-  Status ReadTrials(const Study& study, Imported& imported);
+  Status ReadTrials(const Study& study, client::Imported& imported);
   Status ReadParameters(const Study& study);
   Status ReadPoints(const Study& study, const std::string& sql);
-  void MakeSpace(Imported& imported);
+  void MakeSpace(client::Imported& imported);
 
   db::Connection* const file_;
-  std::map<int64_t, ImportedTrial> trials_;
+  std::map<int64_t, client::ImportedTrial> trials_;
   std::map<std::string, Dimension> space_;
 };
 
@@ -100,7 +102,7 @@ absl::Time TimeFrom(const std::string& text) {
   return time;
 }
 
-Status Reader::ReadTrials(const Study& study, Imported& imported) {
+Status Reader::ReadTrials(const Study& study, client::Imported& imported) {
   auto rows = file_->Prepare(
       "SELECT trial_id, number, state, datetime_start, datetime_complete FROM trials"
       " WHERE study_id = ? ORDER BY number");
@@ -114,7 +116,7 @@ Status Reader::ReadTrials(const Study& study, Imported& imported) {
       ++open;
       continue;
     }
-    ImportedTrial trial{.name = absl::StrCat("trial ", rows.Int(1))};
+    client::ImportedTrial trial{.name = absl::StrCat("trial ", rows.Int(1))};
     trial.phase = state == "COMPLETE" ? v1::TRIAL_SUCCEEDED
                   : state == "PRUNED" ? v1::TRIAL_EARLY_STOPPED
                                       : v1::TRIAL_FAILED;
@@ -197,7 +199,7 @@ Status Reader::ReadPoints(const Study& study, const std::string& sql) {
 }
 
 // What every trial has.
-void Reader::MakeSpace(Imported& imported) {
+void Reader::MakeSpace(client::Imported& imported) {
   size_t with_values = 0;
   for (const auto& [id, trial] : trials_) with_values += trial.values.empty() ? 0 : 1;
   imported.parameters = Json::array();
@@ -220,10 +222,11 @@ void Reader::MakeSpace(Imported& imported) {
   }
 }
 
-StatusOr<Imported> Reader::Read(const Study& study) {
+StatusOr<client::Imported> Reader::Read(const Study& study) {
   trials_.clear();
   space_.clear();
-  Imported imported{.name = ExperimentNameFrom(study.name), .source = "Optuna study " + study.name};
+  client::Imported imported{.name = client::ExperimentNameFrom(study.name),
+                            .source = "Optuna study " + study.name};
   ASSIGN_OR_RETURN(const bool maximize, IsMaximized(study));
   imported.objective = {
       {"type", maximize ? "maximize" : "minimize"},
@@ -249,7 +252,8 @@ StatusOr<Imported> Reader::Read(const Study& study) {
 
 }  // namespace
 
-StatusOr<std::vector<Imported>> ReadOptuna(const std::string& path, const std::string& study) {
+StatusOr<std::vector<client::Imported>> ReadOptuna(const std::string& path,
+                                                   const std::string& study) {
   const std::string absolute = std::filesystem::absolute(path).string();
   if (!std::filesystem::exists(absolute)) return absl::NotFoundError("there is no file " + path);
   auto file = db::Connection::Open({.path = absolute, .mode = db::ConnectOptions::Mode::kRead});
@@ -264,7 +268,7 @@ StatusOr<std::vector<Imported>> ReadOptuna(const std::string& path, const std::s
   Reader reader(file->get());
   auto studies = reader.Studies(study);
   RETURN_IF_ERROR(Prefix(path, studies.status()));
-  std::vector<Imported> all;
+  std::vector<client::Imported> all;
   for (const Study& one : *studies) {
     auto imported = reader.Read(one);
     RETURN_IF_ERROR(Prefix(path, imported.status()));
@@ -273,4 +277,4 @@ StatusOr<std::vector<Imported>> ReadOptuna(const std::string& path, const std::s
   return all;
 }
 
-}  // namespace shirabe::client
+}  // namespace shirabe::import

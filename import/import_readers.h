@@ -8,15 +8,16 @@
 
 #include "client/imported.h"
 
-namespace shirabe::client {
+namespace shirabe::import {
 
 // An SQLite file of Optuna (2.0 and later): the studies of this name, or all of them (""). Studies
 // with several objectives are refused by name. A parameter that not every trial has is left out,
 // as Optuna's own intersection does it; pruned trials are early-stopped ones.
-StatusOr<std::vector<Imported>> ReadOptuna(const std::string& path, const std::string& study);
+StatusOr<std::vector<client::Imported>> ReadOptuna(const std::string& path,
+                                                   const std::string& study);
 
 // `kubectl get experiments,trials -o yaml` or json: one text, a List or several documents.
-StatusOr<std::vector<Imported>> ReadKatib(const std::string& path, const std::string& text);
+StatusOr<std::vector<client::Imported>> ReadKatib(const std::string& path, const std::string& text);
 
 // CSV with a header line: `metric` is the column of the objective, the others are parameters.
 // Tables of `shirabe export` are read as well, by their columns param.NAME and metric.NAME.
@@ -26,7 +27,7 @@ struct CsvOptions {
   bool maximize = false;
   std::vector<std::string> parameters = {};  // none: every other column
 };
-StatusOr<Imported> ReadCsv(const std::string& path, const std::string& text,
-                           const CsvOptions& options);
+StatusOr<client::Imported> ReadCsv(const std::string& path, const std::string& text,
+                                   const CsvOptions& options);
 
-}  // namespace shirabe::client
+}  // namespace shirabe::import

@@ -37,7 +37,7 @@ std::string NumberOrNone(const std::optional<int64_t>& number) {
 bool HasTest(PatchType type, const Json& patch) {
   return type == PatchType::kJson &&
          std::any_of(patch.begin(), patch.end(),
-                     [](const Json& operation) { return TextAt(operation, {"op"}) == "test"; });
+                     [](const Json& operation) { return Text(operation, {"op"}) == "test"; });
 }
 
 // Merging twice is merging once, and a `test` refuses what has been done already; other JSON
@@ -67,9 +67,9 @@ std::optional<Resource> FindKind(const Json& list, const std::string& api_versio
   const Json* resources = FindAt(list, {"resources"});
   if (resources == nullptr || !resources->is_array()) return std::nullopt;
   for (const Json& found : *resources) {
-    const std::string plural = TextAt(found, {"name"});
+    const std::string plural = Text(found, {"name"});
     // pods/log and the like are parts of one.
-    if (TextAt(found, {"kind"}) != kind || plural.find('/') != std::string::npos) continue;
+    if (Text(found, {"kind"}) != kind || plural.find('/') != std::string::npos) continue;
     const size_t slash = api_version.find('/');
     const bool core = slash == std::string::npos;
     const Json* namespaced = FindAt(found, {"namespaced"});
@@ -165,7 +165,7 @@ StatusOr<std::string> HttpClient::ListEach(const Query& query,
       item["kind"] = query.resource.kind;
       sink(std::move(item));
     }
-    from = TextAt(page, {"metadata", "continue"});
+    from = Text(page, {"metadata", "continue"});
     if (from.empty()) return version;
   }
 }

@@ -56,24 +56,6 @@ struct WatchOptions {
   absl::Duration stall = absl::Minutes(2);
 };
 
-// A line of a watch. kBookmark has an object with nothing but its resource version.
-struct WatchEvent {
-  enum class Type { kAdded, kModified, kDeleted, kBookmark } type = Type::kAdded;
-  Json object;
-};
-
-// How patient a client is. Whoever must know soon (kube/election.h) has one of its own.
-struct ClientOptions {
-  absl::Duration connect = absl::Seconds(10);        // to the server, TLS included
-  absl::Duration answer = absl::Seconds(30);         // of one try
-  absl::Duration patience = absl::Seconds(60);       // of a call: no try begins later
-  absl::Duration backoff = absl::Milliseconds(100);  // before the second try; then doubled
-  int tries = 6;
-  int page = 500;                        // objects in a page of a list
-  RequestCounts* counts = nullptr;       // of all tries; outlives the client
-  std::function<bool()> may_write = {};  // asked before each try of a write; see kUnavailable
-};
-
 class Client {
  public:
   // Reads nothing from the network yet. The clock outlives the client.

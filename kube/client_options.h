@@ -5,9 +5,12 @@
 
 #include <compare>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <string>
+
+#include "absl/time/time.h"
 
 namespace shirabe::kube {
 
@@ -30,6 +33,18 @@ class RequestCounts {
  private:
   mutable std::mutex mutex_;
   std::map<RequestKind, int64_t> counts_;  // guarded by mutex_
+};
+
+// How patient a client is. Whoever must know soon (kube/election.h) has one of its own.
+struct ClientOptions {
+  absl::Duration connect = absl::Seconds(10);        // to the server, TLS included
+  absl::Duration answer = absl::Seconds(30);         // of one try
+  absl::Duration patience = absl::Seconds(60);       // of a call: no try begins later
+  absl::Duration backoff = absl::Milliseconds(100);  // before the second try; then doubled
+  int tries = 6;
+  int page = 500;                        // objects in a page of a list
+  RequestCounts* counts = nullptr;       // of all tries; outlives the client
+  std::function<bool()> may_write = {};  // asked before each try of a write; see kUnavailable
 };
 
 }  // namespace shirabe::kube

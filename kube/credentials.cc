@@ -176,22 +176,22 @@ StatusOr<int> Child::Wait(Clock* clock, absl::Duration deadline) {
 
 StatusOr<ExecCredential> Parse(const std::string& output, const std::string& version) {
   const Json said = ReadJsonOrDiscarded(output);
-  if (said.is_discarded() || TextAt(said, {"kind"}) != "ExecCredential") {
+  if (said.is_discarded() || Text(said, {"kind"}) != "ExecCredential") {
     return absl::PermissionDeniedError("it printed no ExecCredential");
   }
-  if (TextAt(said, {"apiVersion"}) != version) {
+  if (Text(said, {"apiVersion"}) != version) {
     return absl::PermissionDeniedError(
         absl::StrCat("it answered in another version than ", version));
   }
   ExecCredential credential;
-  credential.token = TextAt(said, {"status", "token"});
-  credential.certificate = TextAt(said, {"status", "clientCertificateData"});
-  credential.key = TextAt(said, {"status", "clientKeyData"});
+  credential.token = Text(said, {"status", "token"});
+  credential.certificate = Text(said, {"status", "clientCertificateData"});
+  credential.key = Text(said, {"status", "clientKeyData"});
   if (credential.token.empty() && (credential.certificate.empty() || credential.key.empty())) {
     return absl::PermissionDeniedError(
         "its ExecCredential holds neither a token nor a certificate");
   }
-  const std::string expires = TextAt(said, {"status", "expirationTimestamp"});
+  const std::string expires = Text(said, {"status", "expirationTimestamp"});
   std::string why;
   if (!expires.empty() &&
       !absl::ParseTime(absl::RFC3339_full, expires, &credential.expires, &why)) {

@@ -46,7 +46,6 @@ class Credentials {
 // Runs a credential plugin (client.authentication.k8s.io), as cloud providers ship them: a program
 // that is told of the cluster in an environment variable and prints an ExecCredential. Called by
 // kube/credentials.cc. Any thread; blocks until the program has ended, at most a minute.
-
 struct ExecCredential {
   std::string token;
   std::string certificate;  // PEM

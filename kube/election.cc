@@ -121,15 +121,15 @@ void LeaseElection::Observe(const Json& lease) {
   }
   lease_ = lease;
   const std::lock_guard lock(mutex_);
-  holder_ = TextAt(lease, {"spec", "holderIdentity"});
-  transitions_ = IntegerAt(lease, {"spec", "leaseTransitions"});
+  holder_ = Text(lease, {"spec", "holderIdentity"});
+  transitions_ = Number(lease, {"spec", "leaseTransitions"});
   if (holder_ != options_.identity) held_ = false;
 }
 
 bool LeaseElection::MayTake(const Json& lease) const {
-  const std::string holder = TextAt(lease, {"spec", "holderIdentity"});
+  const std::string holder = Text(lease, {"spec", "holderIdentity"});
   if (holder.empty() || holder == options_.identity) return true;
-  const absl::Duration promised = absl::Seconds(IntegerAt(lease, {"spec", "leaseDurationSeconds"}));
+  const absl::Duration promised = absl::Seconds(Number(lease, {"spec", "leaseDurationSeconds"}));
   return options_.clock->Monotonic() - seen_at_ > std::max(promised, options_.lease);
 }
 
@@ -138,9 +138,9 @@ Json LeaseElection::Claim(const Json& lease) const {
   Json spec = {{"holderIdentity", options_.identity},
                {"leaseDurationSeconds", absl::ToInt64Seconds(options_.lease)},
                {"renewTime", now}};
-  if (TextAt(lease, {"spec", "holderIdentity"}) != options_.identity) {
+  if (Text(lease, {"spec", "holderIdentity"}) != options_.identity) {
     spec["acquireTime"] = now;
-    spec["leaseTransitions"] = IntegerAt(lease, {"spec", "leaseTransitions"}) + 1;
+    spec["leaseTransitions"] = Number(lease, {"spec", "leaseTransitions"}) + 1;
   }
   return spec;
 }
@@ -154,7 +154,7 @@ StatusOr<Json> LeaseElection::Write(const Json& lease, Json spec) {
 
 void LeaseElection::Hold(const Json& lease, absl::Duration since) {
   const std::lock_guard lock(mutex_);
-  held_ = TextAt(lease, {"spec", "holderIdentity"}) == options_.identity;
+  held_ = Text(lease, {"spec", "holderIdentity"}) == options_.identity;
   renewed_ = since;
   changed_.notify_all();
 }

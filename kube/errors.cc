@@ -48,15 +48,15 @@ bool IsUnknownPath(const HttpAnswer& answer) {
 }  // namespace
 
 Status ToStatus(const std::string& what, int http_status, const Json& status) {
-  std::string words = Shortened(TextAt(status, {"message"}));
+  std::string words = Shortened(Text(status, {"message"}));
   if (words.empty()) words = "no reason given";
-  return Status(CodeOf(http_status, TextAt(status, {"reason"})),
+  return Status(CodeOf(http_status, Text(status, {"reason"})),
                 absl::StrCat(what, ": ", words, " (", http_status, ")"));
 }
 
 Status ToStatus(const std::string& what, const HttpAnswer& answer) {
   const Json said = ParseServerJson(answer.body);
-  if (TextAt(said, {"kind"}) == "Status") return ToStatus(what, answer.status, said);
+  if (Text(said, {"kind"}) == "Status") return ToStatus(what, answer.status, said);
   Status status = ToStatus(what, answer.status, Json{{"message", answer.body}});
   // What stands before the server answers in words of its own, or a web page, and knows nothing of
   // what is there and what is not.
@@ -112,9 +112,9 @@ void WatchLines::Decode(std::string_view line) {
     status_ = absl::UnavailableError(what_ + ": a line of it is no event");
     return;
   }
-  const std::string type = TextAt(event, {"type"});
+  const std::string type = Text(event, {"type"});
   if (type == "ERROR") {
-    status_ = ToStatus(what_, static_cast<int>(IntegerAt(*object, {"code"})), *object);
+    status_ = ToStatus(what_, static_cast<int>(Number(*object, {"code"})), *object);
     return;
   }
   // What a later version of the API may add is passed over.

@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "base/status.h"
-#include "kube/client.h"
 #include "kube/connection.h"
 #include "kube/object.h"
 
@@ -18,7 +17,6 @@ Status ToStatus(const std::string& what, const HttpAnswer& answer);
 Status ToStatus(const std::string& what, int http_status, const Json& status);
 
 // The body of a watch, which is one JSON object a line, as events. Called by client.cc; one thread.
-
 class WatchLines {
  public:
   WatchLines(std::string what, const std::function<void(const WatchEvent&)>& sink)

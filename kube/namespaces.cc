@@ -56,8 +56,8 @@ bool IsAddress(const std::string& text) {
 // Whether the address is that of this pod alone, now.
 bool Holds(const Json& pod, const std::string& address) {
   const Json* shared = FindAt(pod, {"spec", "hostNetwork"});
-  const std::string phase = TextAt(pod, {"status", "phase"});
-  return TextAt(pod, {"status", "podIP"}) == address && phase != "Succeeded" && phase != "Failed" &&
+  const std::string phase = Text(pod, {"status", "phase"});
+  return Text(pod, {"status", "podIP"}) == address && phase != "Succeeded" && phase != "Failed" &&
          (shared == nullptr || *shared != true);
 }
 
@@ -105,7 +105,7 @@ StatusOr<std::string> PodFinder::Ask(const std::string& address) {
   if (items == nullptr || !items->is_array()) return nobody;
   for (const Json& pod : *items) {
     if (!Holds(pod, address)) continue;
-    const std::string its = TextAt(pod, {"metadata", "namespace"});
+    const std::string its = Text(pod, {"metadata", "namespace"});
     if (!ns.empty() && ns != its) return nobody;
     ns = its;
   }

@@ -40,7 +40,6 @@ class Namespaces {
 // one pod that has this address. Asked of the API server and kept for seconds, since addresses are
 // given out again. Pods of a node's own network share its address with whatever else runs there,
 // so they are nobody's. Made by the controller. Thread-safe; calls block.
-
 class PodFinder {
  public:
   // Both outlive it.

@@ -7,26 +7,35 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/text/json_fields.h"
+
 namespace shirabe::kube {
 
 using Json = nlohmann::json;
-using JsonPath = std::initializer_list<const char*>;
 
-// The value at metadata.name and the like; null if there is none.
-const Json* FindAt(const Json& object, JsonPath path);
-std::string TextAt(const Json& object, JsonPath path);
-int64_t IntegerAt(const Json& object, JsonPath path);
-
-inline std::string NameOf(const Json& object) { return TextAt(object, {"metadata", "name"}); }
+inline std::string NameOf(const Json& object) { return Text(object, {"metadata", "name"}); }
 inline std::string NamespaceOf(const Json& object) {
-  return TextAt(object, {"metadata", "namespace"});
+  return Text(object, {"metadata", "namespace"});
 }
-inline std::string UidOf(const Json& object) { return TextAt(object, {"metadata", "uid"}); }
+inline std::string UidOf(const Json& object) { return Text(object, {"metadata", "uid"}); }
 inline std::string VersionOf(const Json& object) {
-  return TextAt(object, {"metadata", "resourceVersion"});
+  return Text(object, {"metadata", "resourceVersion"});
 }
 
 // As the API server takes it: what is no UTF-8 becomes a replacement character.
 std::string Dump(const Json& value);
+
+// The status of that container of a pod, whichever list it is in (a native sidecar's is with the
+// init containers').
+const Json& ContainerStatus(const Json& pod, const std::string& container);
+
+// The entry of status.conditions of that type; null if there is none, whatever its status.
+const Json& Condition(const Json& object, const std::string& type);
+
+// A line of a watch. kBookmark has an object with nothing but its resource version.
+struct WatchEvent {
+  enum class Type { kAdded, kModified, kDeleted, kBookmark } type = Type::kAdded;
+  Json object;
+};
 
 }  // namespace shirabe::kube

@@ -90,7 +90,7 @@ StatusOr<Person> Reviewer::AskWho(const std::string& token) {
         "the cluster knows no such token, or it has expired, or it is not for the audience ",
         audience_, ": kubectl create token ACCOUNT --audience ", audience_));
   }
-  return Person{.name = TextAt(*user, {"username"}), .info = *user};
+  return Person{.name = Text(*user, {"username"}), .info = *user};
 }
 
 Status Reviewer::MayDo(const Person& person, const Deed& deed) {

@@ -60,7 +60,7 @@ Transport::Transport(const Config& config, Endpoint endpoint, Clock* clock,
 
 StatusOr<std::unique_ptr<Transport>> Transport::Create(const Config& config, Clock* clock,
                                                        const ClientOptions& options) {
-  ASSIGN_OR_RETURN(Endpoint endpoint, ParseServer(config));
+  ASSIGN_OR_RETURN(Endpoint endpoint, ParseServer(config.server, config.server_name));
   auto transport = std::make_unique<Transport>(config, std::move(endpoint), clock, options);
   // A plugin may bring another certificate, but those of the file show now whether they are good.
   const Credential told{.certificate = config.certificate, .key = config.key};

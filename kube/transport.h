@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/rng.h"
-#include "kube/client.h"
+#include "kube/client_options.h"
 #include "kube/connection.h"
 #include "kube/credentials.h"
 

@@ -54,8 +54,7 @@ std::string Endpoint::Address() const {
   return v6 ? absl::StrCat("[", host, "]:", port) : absl::StrCat(host, ":", port);
 }
 
-StatusOr<Endpoint> ParseServer(const Config& config) {
-  const std::string& server = config.server;
+StatusOr<Endpoint> ParseServer(const std::string& server, const std::string& server_name) {
   Endpoint endpoint;
   endpoint.tls = server.starts_with("https://");
   if (!endpoint.tls && !server.starts_with("http://")) {
@@ -77,7 +76,7 @@ StatusOr<Endpoint> ParseServer(const Config& config) {
   }
   endpoint.prefix = server.substr(slash);
   while (endpoint.prefix.ends_with('/')) endpoint.prefix.pop_back();
-  endpoint.name = config.server_name.empty() ? endpoint.host : config.server_name;
+  endpoint.name = server_name.empty() ? endpoint.host : server_name;
   return endpoint;
 }
 

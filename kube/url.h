@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "base/status.h"
-#include "kube/config.h"
 
 namespace shirabe::kube {
 
@@ -48,8 +47,9 @@ struct Endpoint {
   std::string Address() const;
 };
 
-// Of config.server. kInvalidArgument for what is no http:// or https:// address.
-StatusOr<Endpoint> ParseServer(const Config& config);
+// Of the server of a configuration, and the name that its certificate has if that is not HOST.
+// kInvalidArgument for what is not an http:// or https:// address.
+StatusOr<Endpoint> ParseServer(const std::string& server, const std::string& server_name);
 
 // /api/v1/namespaces/NS/pods/NAME/SUB: the collection without a name, of all namespaces without
 // one. Every piece is escaped.

@@ -4,7 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/beneath.h"
 #include "base/file.h"
+#include "metrics/journal.h"
 #include "metrics/parse.h"
 #include "metrics/tail.h"
 #include "metrics/text.h"
@@ -52,8 +54,59 @@ std::string LineCount(const std::string& path) {
 }
 
 std::string OtherNames(const std::string& path) {
-  const std::vector<std::string> names = NamesIn(Tail(path, kTailLines, kTailBytes), kMaxNames);
+  const std::vector<std::string> names =
+      NamesIn(TailBeneath("", path, kTailLines, kTailBytes), kMaxNames);
   return names.empty() ? "" : absl::StrCat("; it has values named ", QuotedList(names));
+}
+
+namespace {
+
+// Katib's word for it, as the field rules of the proto have it.
+std::string KindName(const v1::MetricsCollectorSpec& spec) {
+  const v1::CollectorKind kind = spec.collector().kind();
+  if (kind == v1::COLLECTOR_KIND_UNSPECIFIED) return "StdOut";
+  const auto* value = v1::CollectorKind_descriptor()->FindValueByNumber(kind);
+  return value == nullptr ? absl::StrCat(static_cast<int>(kind))
+                          : value->options().GetExtension(v1::value).yaml();
+}
+
+const CollectorInfo* FindCollector(const v1::MetricsCollectorSpec& spec) {
+  return Registry<CollectorInfo>::Get().Find(KindName(spec));
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<Collector>> CreateCollector(const v1::MetricsCollectorSpec& spec) {
+  if (const CollectorInfo* info = FindCollector(spec)) return info->create(spec);
+  return absl::UnimplementedError(absl::StrCat(
+      "spec.metricsCollectorSpec.collector.kind: \"", KindName(spec),
+      "\" is not in this build; it has ",
+      absl::StrJoin(Registry<CollectorInfo>::Get().Names(), ", "),
+      ", and each of them also reads what a program appends to $SHIRABE_METRICS_FILE"));
+}
+
+v1::CollectorCursor StartCursor(const Source& source) {
+  v1::CollectorCursor cursor;
+  const CollectorInfo* info = FindCollector(source.spec);
+  if (info == nullptr) return cursor;
+  for (const std::string& path : info->shared_files(source)) {
+    v1::FileCursor file = EndOfFile(path, RootOf(source, path));
+    if (file.inode() != 0) *cursor.add_files() = std::move(file);
+  }
+  return cursor;
+}
+
+std::string DescribeSource(const Source& source) {
+  const CollectorInfo* info = FindCollector(source.spec);
+  const std::string elsewhere = info == nullptr ? "" : info->describe(source);
+  std::string text = absl::StrCat("looked for ", MetricNames(source), elsewhere.empty() ? "" : " ",
+                                  elsewhere, elsewhere.empty() ? "" : " and",
+                                  " in the metrics file (", LineCount(source.metrics_file), ")");
+  // Few programs write it: it is named where it is there.
+  const int64_t reports = source.hypertune_file.empty() ? -1 : CountLines(source.hypertune_file);
+  if (reports < 0) return text;
+  return absl::StrCat(text, " and in hypertune's file (", LineCount(source.hypertune_file),
+                      OtherNames(source.hypertune_file), ")");
 }
 
 }  // namespace shirabe::metrics

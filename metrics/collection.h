@@ -1,5 +1,5 @@
-// Pieces of the sentence that a person reads whose trial had no metric. Used by the collectors'
-// `describe`. They read files, and never fail: what cannot be read is said to be so.
+// What the rest of the house asks of a source of metrics: its collector, where to begin, and what
+// to tell a person whose trial had no metric. Thread-safe: no state.
 #pragma once
 
 #include <string>
@@ -8,6 +8,21 @@
 #include "metrics/collector.h"
 
 namespace shirabe::metrics {
+
+// The collector of `spec.collector.kind` (StdOut where none is given). kUnimplemented, naming the
+// kinds at hand, for one that this build lacks.
+StatusOr<std::unique_ptr<Collector>> CreateCollector(const v1::MetricsCollectorSpec& spec);
+
+// What was looked for and where, and which other values the output names.
+std::string DescribeSource(const Source& source);
+
+// The first cursor of an attempt, to be committed before the attempt starts: what a file holds by
+// then (an absolute path that trials share, a resumed trial that appends) is not this attempt's.
+// `counts` is the caller's to fill, with the points that count up to the step resumed from.
+v1::CollectorCursor StartCursor(const Source& source);
+
+// Pieces of that sentence, for the collectors' `describe`. They read files, and never fail: what
+// cannot be read is said to be so.
 
 // metric "loss", or: metrics "loss" and "accuracy".
 std::string MetricNames(const Source& source);

@@ -70,16 +70,4 @@ struct CollectorInfo {
   std::vector<std::string> (*shared_files)(const Source& source);
 };
 
-// The collector of `spec.collector.kind` (StdOut where none is given). kUnimplemented, naming the
-// kinds at hand, for one that this build lacks.
-StatusOr<std::unique_ptr<Collector>> CreateCollector(const v1::MetricsCollectorSpec& spec);
-
-// What was looked for and where, and which other values the output names.
-std::string DescribeSource(const Source& source);
-
-// The first cursor of an attempt, to be committed before the attempt starts: what a file holds by
-// then (an absolute path that trials share, a resumed trial that appends) is not this attempt's.
-// `counts` is the caller's to fill, with the points that count up to the step resumed from.
-v1::CollectorCursor StartCursor(const Source& source);
-
 }  // namespace shirabe::metrics

@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/clock.h"
 #include "base/text/number.h"
+#include "base/timestamp.h"
 #include "metrics/text.h"
 
 namespace shirabe::metrics {

@@ -17,7 +17,6 @@ namespace shirabe::metrics {
 
 // Steps for points that have none: a metric's first such point in the trial is step 1, its next one
 // step 2, and so on, going on from the counts in the cursor. One object serves one call of Collect.
-
 class Ordinals {
  public:
   Ordinals(const std::vector<std::string>& metrics, const v1::CollectorCursor& cursor);

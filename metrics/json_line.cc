@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/clock.h"
 #include "base/text/number.h"
+#include "base/timestamp.h"
 #include "metrics/text.h"
 
 namespace shirabe::metrics {

@@ -274,8 +274,8 @@ std::unique_ptr<Scraper> MakeScraper() { return std::make_unique<HttpScraper>();
 
 namespace {
 
-constexpr int kTailLines = 1000;
-constexpr int64_t kTailBytes = 1 << 18;
+constexpr int kPageTailLines = 1000;
+constexpr int64_t kPageTailBytes = 1 << 18;
 constexpr size_t kShownNames = 5;
 
 // A metric whose name is no name of Prometheus' stands for itself.
@@ -332,7 +332,7 @@ ScrapeMemory::ScrapeMemory(std::vector<std::string> metrics, const std::string& 
     : metrics_(std::move(metrics)) {
   const auto parser = MakeScrapeParser(metrics_);
   ParsedLine parsed;
-  const std::string text = Tail(file, kTailLines, kTailBytes);
+  const std::string text = TailBeneath("", file, kPageTailLines, kPageTailBytes);
   for (std::string_view rest = text; !rest.empty();) {
     const std::string_view line = rest.substr(0, rest.find('\n'));
     parser->Parse(line, parsed);

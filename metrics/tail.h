@@ -57,7 +57,6 @@ int64_t CountLines(const std::string& path, int64_t max_bytes = 64 << 20);
 // A file that grows, read on from a cursor: opened, read at an offset, and told from another file
 // that has taken its name or its place. Used by the readers of lines (tail.h) and of event files
 // (tfevents.h). No state but the open descriptor; any thread.
-
 struct OpenFile {
   Fd fd;
   uint64_t inode = 0;

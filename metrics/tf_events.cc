@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/clock.h"
+#include "base/timestamp.h"
 #include "metrics/journal.h"
 #include "metrics/tail.h"
 #include "metrics/text.h"

@@ -14,6 +14,7 @@
 #include "base/rng.h"
 #include "client/local_client.h"
 #include "client/words.h"
+#include "experiment/conditions.h"
 #include "experiment/plan.h"
 #include "experiment/spec/problem.h"
 #include "experiment/spec/spec.h"
@@ -21,7 +22,7 @@
 #include "trial/template.h"
 #include "view/rows.h"
 
-namespace shirabe::client {
+namespace shirabe::rehearsal {
 
 namespace {
 
@@ -78,9 +79,9 @@ StatusOr<google::protobuf::Struct> StartOf(const std::vector<v1::Assignment>& as
 
 // What would end, delay or vary the one trial is taken out; all that it sees of the experiment
 // stays.
-StatusOr<v1::Experiment> OneTrial(const RehearsalOptions& options, LocalClient& client) {
+StatusOr<v1::Experiment> OneTrial(const RehearsalOptions& options, client::LocalClient& client) {
   v1::Experiment experiment = options.experiment;
-  ASSIGN_OR_RETURN(const Candidates candidates, client.Suggest(experiment, 1));
+  ASSIGN_OR_RETURN(const client::Candidates candidates, client.Suggest(experiment, 1));
   if (candidates.points.empty()) {
     return absl::FailedPreconditionError("the algorithm has no point to try: " + candidates.reason);
   }
@@ -131,8 +132,8 @@ v1::NodePools PoolsFor(const std::vector<Strike>& strikes, v1::Experiment& exper
 
 // ---- running it ---------------------------------------------------------------------------------
 
-Status RunToItsEnd(const RehearsalOptions& options, LocalClient& client, const ExperimentKey& key,
-                   v1::NodePools pools) {
+Status RunToItsEnd(const RehearsalOptions& options, client::LocalClient& client,
+                   const ExperimentKey& key, v1::NodePools pools) {
   ASSIGN_OR_RETURN(const auto controller,
                    client.MakeController({.devices = options.devices,
                                           .pools = std::move(pools),
@@ -166,7 +167,7 @@ std::optional<double> SaveSeconds(const trial::Layout& layout, const v1::Checkpo
   return seconds;
 }
 
-StatusOr<RehearsedRun> Collect(LocalClient& client, const TrialKey& key,
+StatusOr<RehearsedRun> Collect(client::LocalClient& client, const TrialKey& key,
                                const trial::Layout& layout) {
   RehearsedRun run;
   ASSIGN_OR_RETURN(run.trial, client.GetTrial(key));
@@ -187,9 +188,9 @@ StatusOr<RehearsedRun> RunOnce(const RehearsalOptions& options,
   const ExperimentKey key = experiment::KeyOf(options.experiment);
   ASSIGN_OR_RETURN(
       const auto client,
-      LocalClient::Open({.place = {.home = home->path(), .db = "memory:", .ns = key.ns},
-                         .read_only = false,
-                         .clock = options.clock}));
+      client::LocalClient::Open({.place = {.home = home->path(), .db = "memory:", .ns = key.ns},
+                                 .read_only = false,
+                                 .clock = options.clock}));
   ASSIGN_OR_RETURN(v1::Experiment experiment, OneTrial(options, *client));
   v1::NodePools pools;
   if (!strikes.empty()) pools = PoolsFor(strikes, experiment);
@@ -215,7 +216,7 @@ bool AllStruck(const Rehearsal& rehearsal) {
   const auto& attempts = rehearsal.disturbed.attempts;
   return std::all_of(rehearsal.strikes.begin(), rehearsal.strikes.end(), [&](const Strike& strike) {
     return std::any_of(attempts.begin(), attempts.end(), [&](const v1::Attempt& attempt) {
-      return WasTaken(attempt) && PlacementOf(attempt).pool() == strike.pool;
+      return WasTaken(attempt) && view::PlacementOf(attempt).pool() == strike.pool;
     });
   });
 }
@@ -223,10 +224,10 @@ bool AllStruck(const Rehearsal& rehearsal) {
 Status CheckSucceeded(const RehearsedRun& run) {
   if (run.trial.phase() == v1::TRIAL_SUCCEEDED && !run.attempts.empty()) return absl::OkStatus();
   const std::string tail = run.attempts.empty() ? "" : run.attempts.back().log_tail();
-  return absl::FailedPreconditionError(
-      absl::StrCat("the program does not succeed even undisturbed: ", PhaseWord(run.trial.phase()),
-                   " (", run.trial.reason(), run.trial.message().empty() ? "" : ": ",
-                   run.trial.message(), ")", tail.empty() ? "" : "; its last lines:\n", tail));
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the program does not succeed even undisturbed: ", client::PhaseWord(run.trial.phase()), " (",
+      run.trial.reason(), run.trial.message().empty() ? "" : ": ", run.trial.message(), ")",
+      tail.empty() ? "" : "; its last lines:\n", tail));
 }
 
 }  // namespace
@@ -303,4 +304,4 @@ double ExpectedOverhead(double interval, double cost, double mean_time_between_p
   return cost / interval + interval / (2 * mean_time_between_preemptions);
 }
 
-}  // namespace shirabe::client
+}  // namespace shirabe::rehearsal

@@ -17,7 +17,7 @@
 #include "proto/shirabe/v1/experiment.pb.h"
 #include "proto/shirabe/v1/records.pb.h"
 
-namespace shirabe::client {
+namespace shirabe::rehearsal {
 
 struct RehearsalOptions {
   v1::Experiment experiment;         // valid, with defaults
@@ -29,7 +29,7 @@ struct RehearsalOptions {
   std::string working_dir;
   Clock* clock = nullptr;
   std::function<void(const std::string&)> say;  // a line about what is going on
-  Wait wait;                                    // false: the user wants it to end
+  client::Wait wait;                            // false: the user wants it to end
 };
 
 // One machine taken away, as it was planned.
@@ -98,4 +98,4 @@ double DalyInterval(double cost, double mean_time_between_preemptions);
 // Share of the time that goes into saving and into what preemptions take back: C / tau + tau / 2M.
 double ExpectedOverhead(double interval, double cost, double mean_time_between_preemptions);
 
-}  // namespace shirabe::client
+}  // namespace shirabe::rehearsal

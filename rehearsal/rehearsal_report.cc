@@ -13,7 +13,7 @@
 #include "view/money.h"
 #include "view/rows.h"
 
-namespace shirabe::client {
+namespace shirabe::rehearsal {
 namespace {
 
 // An interval this many times the recommended one is worth a word.
@@ -63,7 +63,7 @@ std::string ExitText(const v1::Attempt& attempt) {
 const Strike* StrikeOf(const Rehearsal& rehearsal, const v1::Attempt& attempt) {
   if (!WasTaken(attempt)) return nullptr;
   for (const Strike& strike : rehearsal.strikes) {
-    if (PlacementOf(attempt).pool() == strike.pool) return &strike;
+    if (view::PlacementOf(attempt).pool() == strike.pool) return &strike;
   }
   return nullptr;
 }
@@ -166,7 +166,7 @@ RehearsalCheck CheckFinishes(const Rehearsal& rehearsal, const RehearsalReport& 
   RehearsalCheck check{.name = "finishes"};
   const int played = static_cast<int>(report.lost.size());
   check.message = absl::StrFormat("%s in spite of %d of %d reclaims, in %.1f s instead of %.1f s",
-                                  PhaseWord(trial.phase()), played, report.planned,
+                                  client::PhaseWord(trial.phase()), played, report.planned,
                                   report.disturbed_seconds, report.undisturbed_seconds);
   if (trial.phase() != v1::TRIAL_SUCCEEDED) {
     check.verdict = Verdict::kFailed;
@@ -366,4 +366,4 @@ RehearsalReport Judge(const Rehearsal& rehearsal, const JudgeOptions& options) {
   return report;
 }
 
-}  // namespace shirabe::client
+}  // namespace shirabe::rehearsal

@@ -10,7 +10,7 @@
 #include "rehearsal/rehearsal.h"
 #include "view/view.h"
 
-namespace shirabe::client {
+namespace shirabe::rehearsal {
 
 enum class Verdict { kOk, kWarning, kFailed };
 
@@ -76,6 +76,6 @@ struct JudgeOptions {
 RehearsalReport Judge(const Rehearsal& rehearsal, const JudgeOptions& options);
 
 std::string ReportText(const RehearsalReport& report);
-Json ReportJson(const RehearsalReport& report);
+view::Json ReportJson(const RehearsalReport& report);
 
-}  // namespace shirabe::client
+}  // namespace shirabe::rehearsal

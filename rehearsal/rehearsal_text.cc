@@ -6,7 +6,7 @@
 #include "rehearsal/rehearsal_report.h"
 #include "view/table.h"
 
-namespace shirabe::client {
+namespace shirabe::rehearsal {
 namespace {
 
 const char* VerdictWord(Verdict verdict) {
@@ -25,8 +25,8 @@ std::string StepText(const std::optional<int64_t>& step) {
 
 std::string LostTable(const std::vector<LostAttempt>& lost) {
   if (lost.empty()) return "";
-  Table table({"ATTEMPT", "NOTICE", "STOPPED-AFTER", "EXIT", "SAVED", "RESUMED-FROM", "FIRST-STEP",
-               "LOST", "BACK-AFTER"});
+  view::Table table({"ATTEMPT", "NOTICE", "STOPPED-AFTER", "EXIT", "SAVED", "RESUMED-FROM",
+                     "FIRST-STEP", "LOST", "BACK-AFTER"});
   for (const LostAttempt& entry : lost) {
     table.Add({std::to_string(entry.number), Seconds(entry.notice), Seconds(entry.stopped_after),
                entry.exit, entry.newest_step > 0 ? std::to_string(entry.newest_step) : "",
@@ -36,45 +36,47 @@ std::string LostTable(const std::vector<LostAttempt>& lost) {
   return table.Take() + "\n";
 }
 
-Json StepJson(const std::optional<int64_t>& step) { return step ? Json(*step) : Json(); }
-
-Json SecondsJson(const std::optional<double>& seconds) {
-  return seconds ? NumberJson(*seconds) : Json();
+view::Json StepJson(const std::optional<int64_t>& step) {
+  return step ? view::Json(*step) : view::Json();
 }
 
-Json LostJson(const LostAttempt& entry) {
+view::Json SecondsJson(const std::optional<double>& seconds) {
+  return seconds ? view::NumberJson(*seconds) : view::Json();
+}
+
+view::Json LostJson(const LostAttempt& entry) {
   return {{"attempt", entry.number},
-          {"noticeSeconds", NumberJson(entry.notice)},
-          {"stoppedAfterSeconds", NumberJson(entry.stopped_after)},
+          {"noticeSeconds", view::NumberJson(entry.notice)},
+          {"stoppedAfterSeconds", view::NumberJson(entry.stopped_after)},
           {"exit", entry.exit},
           {"savedStep", entry.newest_step},
           {"resumedFromStep", StepJson(entry.resumed_from)},
           {"firstStep", StepJson(entry.first_step)},
-          {"lostSeconds", NumberJson(entry.lost_seconds)},
-          {"backAfterSeconds", NumberJson(entry.again_seconds)}};
+          {"lostSeconds", view::NumberJson(entry.lost_seconds)},
+          {"backAfterSeconds", view::NumberJson(entry.again_seconds)}};
 }
 
-Json CheckJson(const RehearsalCheck& check) {
+view::Json CheckJson(const RehearsalCheck& check) {
   const bool failed = check.verdict == Verdict::kFailed;
-  Json tree = {{"name", check.name},
-               {"verdict", failed ? "failed" : VerdictWord(check.verdict)},
-               {"message", check.message}};
+  view::Json tree = {{"name", check.name},
+                     {"verdict", failed ? "failed" : VerdictWord(check.verdict)},
+                     {"message", check.message}};
   if (!check.fix.empty()) tree["fix"] = check.fix;
   return tree;
 }
 
-Json ContinuityJson(const Continuity& facts) {
-  Json tree = {{"compared", facts.compared},
-               {"different", facts.different},
-               {"missing", facts.missing},
-               {"extra", facts.extra},
-               {"repeatable", !facts.differs_before_any_loss}};
+view::Json ContinuityJson(const Continuity& facts) {
+  view::Json tree = {{"compared", facts.compared},
+                     {"different", facts.different},
+                     {"missing", facts.missing},
+                     {"extra", facts.extra},
+                     {"repeatable", !facts.differs_before_any_loss}};
   if (facts.worst.relative == 0) return tree;
   tree["worst"] = {{"metric", facts.worst.metric},
                    {"step", facts.worst.step},
-                   {"undisturbed", NumberJson(facts.worst.undisturbed)},
-                   {"disturbed", NumberJson(facts.worst.disturbed)},
-                   {"relative", NumberJson(facts.worst.relative)}};
+                   {"undisturbed", view::NumberJson(facts.worst.undisturbed)},
+                   {"disturbed", view::NumberJson(facts.worst.disturbed)},
+                   {"relative", view::NumberJson(facts.worst.relative)}};
   return tree;
 }
 
@@ -85,7 +87,7 @@ std::string ReportText(const RehearsalReport& report) {
   int64_t failed = 0;
   for (const RehearsalCheck& check : report.checks) {
     absl::StrAppendFormat(&text, "%-8s %-11s %s\n", VerdictWord(check.verdict), check.name,
-                          Printable(check.message));
+                          view::Printable(check.message));
     if (!check.fix.empty()) absl::StrAppend(&text, std::string(21, ' '), "fix: ", check.fix, "\n");
     failed += check.verdict == Verdict::kFailed ? 1 : 0;
   }
@@ -94,24 +96,24 @@ std::string ReportText(const RehearsalReport& report) {
                       " checks failed\n");
 }
 
-Json ReportJson(const RehearsalReport& report) {
-  Json tree = {{"kind", "Rehearsal"},
-               {"safe", report.safe},
-               {"undisturbedSeconds", NumberJson(report.undisturbed_seconds)},
-               {"disturbedSeconds", NumberJson(report.disturbed_seconds)},
-               {"plannedReclaims", report.planned},
-               {"checkpoints", report.checkpoints},
-               {"checkpointBytes", report.checkpoint_bytes},
-               {"checkpointSeconds", SecondsJson(report.checkpoint_seconds)},
-               {"intervalSeconds", SecondsJson(report.interval_seconds)},
-               {"recommendedIntervalSeconds", SecondsJson(report.recommended_seconds)},
-               {"reclaimsPerHour", NumberJson(report.reclaims_per_hour)}};
+view::Json ReportJson(const RehearsalReport& report) {
+  view::Json tree = {{"kind", "Rehearsal"},
+                     {"safe", report.safe},
+                     {"undisturbedSeconds", view::NumberJson(report.undisturbed_seconds)},
+                     {"disturbedSeconds", view::NumberJson(report.disturbed_seconds)},
+                     {"plannedReclaims", report.planned},
+                     {"checkpoints", report.checkpoints},
+                     {"checkpointBytes", report.checkpoint_bytes},
+                     {"checkpointSeconds", SecondsJson(report.checkpoint_seconds)},
+                     {"intervalSeconds", SecondsJson(report.interval_seconds)},
+                     {"recommendedIntervalSeconds", SecondsJson(report.recommended_seconds)},
+                     {"reclaimsPerHour", view::NumberJson(report.reclaims_per_hour)}};
   tree["continuity"] = ContinuityJson(report.continuity);
-  tree["lostAttempts"] = Json::array();
+  tree["lostAttempts"] = view::Json::array();
   for (const LostAttempt& entry : report.lost) tree["lostAttempts"].push_back(LostJson(entry));
-  tree["checks"] = Json::array();
+  tree["checks"] = view::Json::array();
   for (const RehearsalCheck& check : report.checks) tree["checks"].push_back(CheckJson(check));
   return tree;
 }
 
-}  // namespace shirabe::client
+}  // namespace shirabe::rehearsal

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "client/old_logs.h"
+#include "experiment/conditions.h"
 #include "experiment/submit.h"
 
 namespace shirabe::service {

@@ -53,7 +53,6 @@ class Keeper {
 // Keeps the disk of a server from filling with old logs: looks at them now and then, and deletes
 // the oldest where there are too many (client/old_logs.h). One thread of its own. The client
 // outlives it.
-
 class LogSweeper {
  public:
   // What may be kept of attempts that have ended, in bytes; 0 = everything, and nothing is done.

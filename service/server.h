@@ -12,16 +12,11 @@
 #include "base/status.h"
 #include "client/local_client.h"
 #include "service/common/auth.h"
+#include "service/common/listen.h"
 
 namespace shirabe::service {
 
 class Metrics;
-
-struct TlsFiles {
-  std::string certificate;  // PEM; "" = plaintext
-  std::string key;          // PEM
-  std::string client_ca;    // PEM; callers must show a certificate of it; "" = they need none
-};
 
 struct ServerOptions {
   client::LocalClient* client = nullptr;  // outlives the server

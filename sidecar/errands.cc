@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/beneath.h"
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/text/json_text.h"
+#include "base/timestamp.h"
 #include "trial/control.h"
 
 namespace shirabe::sidecar {

@@ -6,9 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/beneath.h"
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/text/json_text.h"
+#include "base/timestamp.h"
 #include "trial/layout.h"
 #include "trial/local/records.h"
 

@@ -32,7 +32,6 @@ Status ReadMessage(const std::string& path, google::protobuf::Message& message);
 
 // The program beside us, seen through what its supervisor leaves in the pod's run folder: it is in
 // another container, so that no process of it can be seen. Stateless.
-
 struct Program {
   bool started = false;                 // its supervisor has published itself
   bool ended = false;                   // nothing more will come of it

@@ -14,6 +14,8 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/rng.h"
+#include "base/timestamp.h"
+#include "metrics/collection.h"
 #include "sidecar/door.h"
 #include "sidecar/errands.h"
 #include "sidecar/outbox.h"

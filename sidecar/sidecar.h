@@ -41,7 +41,6 @@ Status AnnounceStop(const Pod& pod);
 // Asks the program for the metrics that it serves (Katib's PrometheusMetric), here in its pod,
 // where its address is 127.0.0.1; what was heard goes to the scrapes file, which is sent like the
 // others. Nothing for other collectors. Used by the sidecar's thread.
-
 class Scrape {
  public:
   explicit Scrape(const Pod& pod);

@@ -24,7 +24,6 @@ namespace shirabe::suggestion {
 
 // The trial to use in the end, where the best result is not the best trial: of many noisy results
 // the best one is also the luckiest. Plain data.
-
 struct Recommendation {
   int64_t trial = 0;     // index in the history; a completed one
   double loss = 0;       // predicted there, without the noise of a single result

@@ -95,7 +95,6 @@ class History {
 
 // The trials that have ended, best first: what the model-based and the evolutionary algorithms
 // learn from. Pure functions; any thread.
-
 struct Ranking {
   // Indices into the history. First what completed, by loss; then what was stopped early, that
   // which came furthest first, then by loss: a rule has stopped it because it was worse. Equals in

@@ -46,7 +46,6 @@ class Unvisited {
 // The first points of an experiment, before an algorithm knows anything: those of a scrambled Sobol
 // sequence, which leave smaller gaps than random ones. Used by the algorithms that learn. Immutable
 // after it is made; any thread.
-
 class Start {
  public:
   explicit Start(int axes);

@@ -109,7 +109,6 @@ struct ExecutorInfo {
 // (ask-and-tell): to start one is to note it down, and to stop one is to say that it has ended.
 // Nothing is copied, read or removed. Called by the reconciler; thread-safe. It is not registered:
 // what an executor promises about programs does not hold of it.
-
 class AskedTrials : public Executor {
  public:
   explicit AskedTrials(Clock* clock) : clock_(clock) {}

@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "base/beneath.h"
 #include "base/file.h"
 #include "base/log.h"
 

@@ -7,9 +7,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/words.h"
+#include "experiment/conditions.h"
 #include "experiment/submit.h"
 
-namespace shirabe::client {
+namespace shirabe::view {
 
 namespace {
 
@@ -17,7 +18,7 @@ constexpr int64_t kPage = 256;
 
 }  // namespace
 
-Status EachTrialPage(Client& client, const ExperimentKey& key,
+Status EachTrialPage(client::Client& client, const ExperimentKey& key,
                      const std::function<bool(std::vector<v1::Trial>&)>& page) {
   db::TrialQuery query{.experiment = key, .limit = kPage};
   for (;;) {
@@ -60,7 +61,7 @@ AwaitOutcome Decided(bool met, bool over, std::string state) {
 }
 
 Status CheckMetric(const v1::Experiment& experiment, const AwaitCondition& condition) {
-  const auto names = MetricNames(experiment);
+  const auto names = client::MetricNames(experiment);
   const std::string& name = condition.term.field;
   const bool best = condition.kind == Kind::kBest;
   if (best && (name.empty() || name == names[0])) return absl::OkStatus();
@@ -73,7 +74,7 @@ Status CheckMetric(const v1::Experiment& experiment, const AwaitCondition& condi
 
 bool MeetsMetric(const v1::Experiment& experiment, const v1::Trial& trial,
                  const AwaitCondition& condition) {
-  const auto shown = ShownMetric(experiment, trial, condition.term.field);
+  const auto shown = client::ShownMetric(experiment, trial, condition.term.field);
   return shown && Holds(FieldValue(shown->value), condition.term);
 }
 
@@ -82,7 +83,7 @@ bool MeetsBest(const v1::Experiment& experiment, const AwaitCondition& condition
   return best.has_objective() && Holds(FieldValue(best.objective()), condition.term);
 }
 
-StatusOr<bool> AnyTrialMeets(Client& client, const v1::Experiment& experiment,
+StatusOr<bool> AnyTrialMeets(client::Client& client, const v1::Experiment& experiment,
                              const AwaitCondition& condition) {
   bool met = false;
   RETURN_IF_ERROR(EachTrialPage(client, experiment::KeyOf(experiment),
@@ -95,7 +96,7 @@ StatusOr<bool> AnyTrialMeets(Client& client, const v1::Experiment& experiment,
   return met;
 }
 
-StatusOr<AwaitOutcome> LookAtExperiment(Client& client, const ExperimentKey& key,
+StatusOr<AwaitOutcome> LookAtExperiment(client::Client& client, const ExperimentKey& key,
                                         const AwaitCondition& condition) {
   const auto found = client.GetExperiment(key);
   if (absl::IsNotFound(found.status()) && condition.kind == Kind::kDeleted) {
@@ -104,7 +105,7 @@ StatusOr<AwaitOutcome> LookAtExperiment(Client& client, const ExperimentKey& key
   RETURN_IF_ERROR(found.status());
   const bool ended = experiment::IsEnded(*found);
   const std::string type = experiment::CurrentCondition(*found).type();
-  const std::string state = StateWord(*found);
+  const std::string state = client::StateWord(*found);
   switch (condition.kind) {
     case Kind::kSucceeded: return Decided(ended && type == "Succeeded", ended, state);
     case Kind::kFailed: return Decided(ended && type == "Failed", ended, state);
@@ -121,7 +122,7 @@ StatusOr<AwaitOutcome> LookAtExperiment(Client& client, const ExperimentKey& key
   return Decided(met, ended, state);
 }
 
-StatusOr<AwaitOutcome> LookAtTrial(Client& client, const TrialKey& key,
+StatusOr<AwaitOutcome> LookAtTrial(client::Client& client, const TrialKey& key,
                                    const AwaitCondition& condition) {
   const auto found = client.GetTrial(key);
   if (absl::IsNotFound(found.status()) && condition.kind == Kind::kDeleted) {
@@ -129,8 +130,8 @@ StatusOr<AwaitOutcome> LookAtTrial(Client& client, const TrialKey& key,
   }
   RETURN_IF_ERROR(found.status());
   const v1::TrialPhase phase = found->phase();
-  const bool ended = IsTerminal(phase);
-  const std::string state = PhaseWord(phase);
+  const bool ended = client::IsTerminal(phase);
+  const std::string state = client::PhaseWord(phase);
   const bool succeeded = phase == v1::TRIAL_SUCCEEDED || phase == v1::TRIAL_EARLY_STOPPED;
   switch (condition.kind) {
     case Kind::kSucceeded: return Decided(succeeded, ended, state);
@@ -148,7 +149,7 @@ StatusOr<AwaitOutcome> LookAtTrial(Client& client, const TrialKey& key,
   return Decided(MeetsMetric(experiment, *found, condition), ended, state);
 }
 
-StatusOr<AwaitOutcome> Look(Client& client, const AwaitTarget& target,
+StatusOr<AwaitOutcome> Look(client::Client& client, const AwaitTarget& target,
                             const AwaitCondition& condition) {
   return target.trial ? LookAtTrial(client, *target.trial, condition)
                       : LookAtExperiment(client, target.experiment, condition);
@@ -183,7 +184,7 @@ StatusOr<AwaitCondition> ParseAwaitCondition(const std::string& text) {
   return condition;
 }
 
-StatusOr<AwaitOutcome> Await(Client& client, const AwaitTarget& target,
+StatusOr<AwaitOutcome> Await(client::Client& client, const AwaitTarget& target,
                              const AwaitCondition& condition, absl::Duration deadline) {
   for (;;) {
     // In this order: what changes in between wakes us at once.
@@ -196,4 +197,4 @@ StatusOr<AwaitOutcome> Await(Client& client, const AwaitTarget& target,
   }
 }
 
-}  // namespace shirabe::client
+}  // namespace shirabe::view

@@ -13,7 +13,7 @@
 #include "client/client.h"
 #include "view/selection.h"
 
-namespace shirabe::client {
+namespace shirabe::view {
 
 // The trial, if one is meant; else the experiment.
 struct AwaitTarget {
@@ -48,7 +48,7 @@ struct AwaitOutcome {
 // Until the condition holds, can no longer hold, or the monotonic clock has reached `deadline`.
 // kNotFound if there is no such record (unless that is waited for); kInvalidArgument if the
 // experiment has no such metric.
-StatusOr<AwaitOutcome> Await(Client& client, const AwaitTarget& target,
+StatusOr<AwaitOutcome> Await(client::Client& client, const AwaitTarget& target,
                              const AwaitCondition& condition, absl::Duration deadline);
 
 // All trials of an experiment, a page at a time: for lists and exports that must not grow in memory
@@ -56,7 +56,7 @@ StatusOr<AwaitOutcome> Await(Client& client, const AwaitTarget& target,
 
 // In the order of their numbers, until `page` (which may change what it is given) says no. It is
 // not called for an experiment without trials.
-Status EachTrialPage(Client& client, const ExperimentKey& key,
+Status EachTrialPage(client::Client& client, const ExperimentKey& key,
                      const std::function<bool(std::vector<v1::Trial>&)>& page);
 
-}  // namespace shirabe::client
+}  // namespace shirabe::view

@@ -9,7 +9,7 @@
 #include "view/rows.h"
 #include "view/table.h"
 
-namespace shirabe::client {
+namespace shirabe::view {
 namespace {
 
 using Assignments = google::protobuf::RepeatedPtrField<v1::Assignment>;
@@ -31,7 +31,7 @@ bool IsSafe(char c) {
 Status CheckHasBest(const v1::Experiment& experiment) {
   if (experiment.status().current_optimal_trial().has_objective()) return absl::OkStatus();
   return absl::NotFoundError(
-      absl::StrCat("experiment ", experiment.metadata().name(), " (", StateWord(experiment),
+      absl::StrCat("experiment ", experiment.metadata().name(), " (", client::StateWord(experiment),
                    ") has no best trial: none of its ", experiment.status().trials(),
                    " trials has ended well with a finite \"",
                    experiment.spec().objective().objective_metric_name(), "\""));
@@ -60,8 +60,8 @@ std::string RecommendedLine(const v1::Experiment& experiment) {
   if (!status.has_recommended_trial()) return "";
   const v1::RecommendedTrial& recommended = status.recommended_trial();
   return absl::StrCat("trial ", recommended.trial_name(), ", predicted ",
-                      ShortNumber(recommended.predicted()), " ± ",
-                      ShortNumber(recommended.deviation()), ": ", recommended.reason());
+                      client::ShortNumber(recommended.predicted()), " ± ",
+                      client::ShortNumber(recommended.deviation()), ": ", recommended.reason());
 }
 
 v1::Experiment WithRecommended(v1::Experiment experiment) {
@@ -81,7 +81,7 @@ v1::Experiment WithRecommended(v1::Experiment experiment) {
 std::string BestTable(const v1::Experiment& experiment, bool with_header) {
   const v1::OptimalTrial& best = experiment.status().current_optimal_trial();
   Cells header = {"TRIAL", experiment.spec().objective().objective_metric_name(), "STEP"};
-  Cells cells = {best.best_trial_name(), ShortNumber(best.objective()),
+  Cells cells = {best.best_trial_name(), client::ShortNumber(best.objective()),
                  best.has_step() ? std::to_string(best.step()) : ""};
   for (const v1::Assignment& assignment : best.parameter_assignments()) {
     header.push_back(assignment.name());
@@ -136,4 +136,4 @@ std::string ShellQuote(const std::string& text) {
   return quoted + "'";
 }
 
-}  // namespace shirabe::client
+}  // namespace shirabe::view

@@ -10,7 +10,7 @@
 #include "proto/shirabe/v1/experiment.pb.h"
 #include "view/view.h"
 
-namespace shirabe::client {
+namespace shirabe::view {
 
 // kNotFound, saying how far the experiment is, if no trial has a value that counts.
 Status CheckHasBest(const v1::Experiment& experiment);
@@ -40,4 +40,4 @@ std::string BestAs(const v1::Experiment& experiment, const std::string& output);
 // As one word of a POSIX shell.
 std::string ShellQuote(const std::string& text);
 
-}  // namespace shirabe::client
+}  // namespace shirabe::view

@@ -14,7 +14,7 @@
 #include "view/rows.h"
 #include "view/table.h"
 
-namespace shirabe::client {
+namespace shirabe::view {
 namespace {
 
 std::string NameOf(const ComparedTrial& compared) {
@@ -83,8 +83,9 @@ std::string SpaceOf(const v1::Experiment& experiment, const std::string& name) {
   for (const v1::ParameterSpec& parameter : experiment.spec().parameters()) {
     if (parameter.name() != name) continue;
     Json space = experiment::ToTree(parameter);
-    if (!space.contains("feasibleSpace")) return ParameterTypeWord(parameter.parameter_type());
-    return ParameterTypeWord(parameter.parameter_type()) + " " +
+    if (!space.contains("feasibleSpace"))
+      return client::ParameterTypeWord(parameter.parameter_type());
+    return client::ParameterTypeWord(parameter.parameter_type()) + " " +
            PrintJsonLine(space["feasibleSpace"]);
   }
   return "";
@@ -107,11 +108,11 @@ std::vector<Property> Parameters(const std::vector<ComparedExperiment>& all) {
 }
 
 std::string NumberText(const std::optional<double>& value) {
-  return value ? ShortNumber(*value) : "";
+  return value ? client::ShortNumber(*value) : "";
 }
 
 std::optional<double> ObjectiveOf(const ComparedTrial& one) {
-  const auto shown = ShownObjective(one.experiment, one.trial);
+  const auto shown = client::ShownObjective(one.experiment, one.trial);
   return shown ? std::optional(shown->value) : std::nullopt;
 }
 
@@ -121,16 +122,16 @@ std::optional<double> BestOf(const ComparedExperiment& one) {
 }
 
 std::vector<Property> Results(const std::vector<ComparedTrial>& all) {
-  std::vector<Property> rows = {
-      Of("state", all, [](const ComparedTrial& one) { return PhaseWord(one.trial.phase()); })};
+  std::vector<Property> rows = {Of(
+      "state", all, [](const ComparedTrial& one) { return client::PhaseWord(one.trial.phase()); })};
   const auto metrics =
-      NamesIn(all, [](const ComparedTrial& one) { return MetricNames(one.experiment); });
+      NamesIn(all, [](const ComparedTrial& one) { return client::MetricNames(one.experiment); });
   for (const std::string& metric : metrics) {
     rows.push_back(Of(metric, all, [&](const ComparedTrial& one) {
-      const bool is_objective = MetricNames(one.experiment)[0] == metric;
-      const auto shown = is_objective ? ShownObjective(one.experiment, one.trial)
-                                      : ShownMetric(one.experiment, one.trial, metric);
-      return shown ? ShortNumber(shown->value) : "";
+      const bool is_objective = client::MetricNames(one.experiment)[0] == metric;
+      const auto shown = is_objective ? client::ShownObjective(one.experiment, one.trial)
+                                      : client::ShownMetric(one.experiment, one.trial, metric);
+      return shown ? client::ShortNumber(shown->value) : "";
     }));
   }
   return rows;
@@ -152,7 +153,7 @@ std::vector<Property> Costs(const std::vector<ComparedTrial>& all) {
 
 std::string ObjectiveText(const ComparedExperiment& one) {
   const v1::ObjectiveSpec& objective = one.experiment.spec().objective();
-  return ObjectiveWord(objective.type()) + " " + objective.objective_metric_name();
+  return client::ObjectiveWord(objective.type()) + " " + objective.objective_metric_name();
 }
 
 std::string BestTrialName(const ComparedExperiment& one) {
@@ -161,7 +162,8 @@ std::string BestTrialName(const ComparedExperiment& one) {
 
 std::vector<Property> Results(const std::vector<ComparedExperiment>& all) {
   std::vector<Property> rows = {
-      Of("state", all, [](const ComparedExperiment& one) { return StateWord(one.experiment); }),
+      Of("state", all,
+         [](const ComparedExperiment& one) { return client::StateWord(one.experiment); }),
       Of("objective", all, ObjectiveText),
       Of("algorithm", all,
          [](const ComparedExperiment& one) {
@@ -245,8 +247,8 @@ Json ItemOf(const ComparedTrial& one) {
     parameters[assignment.name()] = TypedValue(assignment);
   }
   return {{"name", NameOf(one)},
-          {"state", PhaseWord(one.trial.phase())},
-          {"objective", MetricNames(one.experiment)[0]},
+          {"state", client::PhaseWord(one.trial.phase())},
+          {"objective", client::MetricNames(one.experiment)[0]},
           {"value", NumberOrNull(ObjectiveOf(one))},
           {"lastStep", one.trial.last_step()},
           {"parameters", std::move(parameters)},
@@ -264,9 +266,9 @@ Json ItemOf(const ComparedExperiment& one) {
     parameters[parameter.name()].erase("name");
   }
   return {{"name", NameOf(one)},
-          {"state", StateWord(one.experiment)},
-          {"objective", MetricNames(one.experiment)[0]},
-          {"type", ObjectiveWord(one.experiment.spec().objective().type())},
+          {"state", client::StateWord(one.experiment)},
+          {"objective", client::MetricNames(one.experiment)[0]},
+          {"type", client::ObjectiveWord(one.experiment.spec().objective().type())},
           {"algorithm", one.experiment.spec().algorithm().algorithm_name()},
           {"trials", FinishedTrials(one.experiment)},
           {"failed", one.experiment.status().trials_failed()},
@@ -280,7 +282,7 @@ Json ItemOf(const ComparedExperiment& one) {
 
 int64_t EndedTrials(const ComparedExperiment& one) {
   return std::count_if(one.trials.begin(), one.trials.end(),
-                       [](const v1::Trial& trial) { return IsTerminal(trial.phase()); });
+                       [](const v1::Trial& trial) { return client::IsTerminal(trial.phase()); });
 }
 
 }  // namespace
@@ -289,7 +291,7 @@ std::optional<double> BestAfter(const ComparedExperiment& compared, int64_t coun
   const bool maximize = compared.experiment.spec().objective().type() == v1::MAXIMIZE;
   std::optional<double> best;
   for (const v1::Trial& trial : compared.trials) {
-    if (!IsTerminal(trial.phase())) continue;
+    if (!client::IsTerminal(trial.phase())) continue;
     if (count-- <= 0) break;
     if (!trial.has_objective()) continue;
     const double value = trial.objective();
@@ -337,4 +339,4 @@ Json CompareJson(const std::vector<ComparedExperiment>& compared) {
   return tree;
 }
 
-}  // namespace shirabe::client
+}  // namespace shirabe::view

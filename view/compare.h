@@ -11,7 +11,7 @@
 #include "proto/shirabe/v1/records.pb.h"
 #include "view/view.h"
 
-namespace shirabe::client {
+namespace shirabe::view {
 
 // A trial and its experiment, which need not be that of the others.
 struct ComparedTrial {
@@ -41,4 +41,4 @@ std::string CompareTable(const std::vector<ComparedExperiment>& compared, bool a
 Json CompareJson(const std::vector<ComparedTrial>& compared);
 Json CompareJson(const std::vector<ComparedExperiment>& compared);
 
-}  // namespace shirabe::client
+}  // namespace shirabe::view

@@ -8,15 +8,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "base/clock.h"
 #include "base/names.h"
+#include "base/timestamp.h"
 #include "client/words.h"
 #include "view/best.h"
 #include "view/money.h"
 #include "view/rows.h"
 #include "view/table.h"
 
-namespace shirabe::client {
+namespace shirabe::view {
 
 namespace {
 
@@ -50,7 +50,7 @@ std::string Because(const std::string& reason, const std::string& message) {
   return absl::StrCat(" (", reason, message.empty() ? "" : ": " + message, ")");
 }
 
-StatusOr<std::string> EventsTable(Client& client, const TrialKey& key, absl::Time now) {
+StatusOr<std::string> EventsTable(client::Client& client, const TrialKey& key, absl::Time now) {
   ASSIGN_OR_RETURN(auto events, client.ListEvents({.experiment = key.experiment}));
   if (key.number > 0) {
     std::erase_if(events, [&](const v1::Event& event) { return event.trial() != key.number; });
@@ -66,9 +66,9 @@ namespace {
 
 std::string ObjectiveLine(const v1::ObjectiveSpec& objective) {
   std::string text =
-      absl::StrCat(ObjectiveWord(objective.type()), " ", objective.objective_metric_name());
+      absl::StrCat(client::ObjectiveWord(objective.type()), " ", objective.objective_metric_name());
   if (objective.has_goal()) {
-    absl::StrAppend(&text, ", goal ", ShortNumber(objective.goal()));
+    absl::StrAppend(&text, ", goal ", client::ShortNumber(objective.goal()));
   }
   if (objective.additional_metric_names_size() > 0) {
     absl::StrAppend(&text, "; also ", absl::StrJoin(objective.additional_metric_names(), ", "));
@@ -136,13 +136,14 @@ std::string BestLine(const v1::Experiment& experiment) {
   const v1::OptimalTrial& best = experiment.status().current_optimal_trial();
   if (!best.has_objective()) return "";
   return absl::StrCat(BestCell(experiment), " (trial ", best.best_trial_name(), ", step ",
-                      best.step(), "): ", ShortAssignments(best.parameter_assignments()));
+                      best.step(), "): ", client::ShortAssignments(best.parameter_assignments()));
 }
 
 std::string ValuesCell(const v1::FeasibleSpace& space) {
   if (space.list_size() > 0) return absl::StrJoin(space.list(), ", ");
-  std::string text = absl::StrCat(ShortNumber(space.min()), " .. ", ShortNumber(space.max()));
-  if (space.has_step()) absl::StrAppend(&text, ", step ", ShortNumber(space.step()));
+  std::string text =
+      absl::StrCat(client::ShortNumber(space.min()), " .. ", client::ShortNumber(space.max()));
+  if (space.has_step()) absl::StrAppend(&text, ", step ", client::ShortNumber(space.step()));
   switch (space.distribution()) {
     case v1::LOG_UNIFORM: return text + ", logUniform";
     case v1::NORMAL: return text + ", normal";
@@ -155,14 +156,14 @@ std::string ParametersTable(const v1::ExperimentSpec& spec) {
   if (spec.parameters_size() == 0) return "";
   Table table({"NAME", "TYPE", "VALUES"});
   for (const v1::ParameterSpec& parameter : spec.parameters()) {
-    table.Add({parameter.name(), ParameterTypeWord(parameter.parameter_type()),
+    table.Add({parameter.name(), client::ParameterTypeWord(parameter.parameter_type()),
                ValuesCell(parameter.feasible_space())});
   }
   return table.Take();
 }
 
 // Trials that are on their way or are to be, by what they wait for.
-StatusOr<std::string> WaitingTable(Client& client, const ExperimentKey& key) {
+StatusOr<std::string> WaitingTable(client::Client& client, const ExperimentKey& key) {
   ASSIGN_OR_RETURN(const auto trials, client.ListTrials({.experiment = key, .live_only = true}));
   std::map<std::string, std::vector<std::string>> by_reason;
   for (const v1::Trial& trial : trials) {
@@ -190,7 +191,7 @@ std::string ConditionsTable(const v1::Experiment& experiment, absl::Time now) {
 
 // "admin by grpc, 5m ago"
 std::string ActorLine(const v1::Actor& actor, absl::Time now) {
-  return ActorWords(actor) + (actor.name().empty() ? "" : ", " + When(actor.time(), now));
+  return client::ActorWords(actor) + (actor.name().empty() ? "" : ", " + When(actor.time(), now));
 }
 
 std::string OwnerLine(const v1::Experiment& experiment, const std::string& holder) {
@@ -200,7 +201,8 @@ std::string OwnerLine(const v1::Experiment& experiment, const std::string& holde
 
 }  // namespace
 
-StatusOr<std::string> DescribeExperiment(Client& client, const ExperimentKey& key, absl::Time now) {
+StatusOr<std::string> DescribeExperiment(client::Client& client, const ExperimentKey& key,
+                                         absl::Time now) {
   ASSIGN_OR_RETURN(v1::Experiment experiment, client.GetExperiment(key));
   ASSIGN_OR_RETURN(const auto open, client.ListAttempts({.experiment = key, .open_only = true}));
   AddRunning(open, now, experiment);
@@ -212,11 +214,12 @@ StatusOr<std::string> DescribeExperiment(Client& client, const ExperimentKey& ke
   Page page;
   page.Line("Name", key.name);
   page.Line("Namespace", key.ns);
-  page.Line("State", StateWord(experiment) + Because(condition.reason(), condition.message()));
+  page.Line("State",
+            client::StateWord(experiment) + Because(condition.reason(), condition.message()));
   page.Line("Waiting", experiment.status().shirabe().waiting());
   page.Line("Created", When(experiment.metadata().creation_timestamp(), now));
   page.Line("Ended", When(experiment.status().completion_time(), now));
-  page.Line("Created by", ActorWords(experiment.status().shirabe().created_by()));
+  page.Line("Created by", client::ActorWords(experiment.status().shirabe().created_by()));
   page.Line("Changed by", ActorLine(experiment.status().shirabe().changed_by(), now));
   page.Line("Stopped by", ActorLine(experiment.status().shirabe().stopped_by(), now));
   page.Line("Run by", OwnerLine(experiment, holder));
@@ -239,4 +242,4 @@ StatusOr<std::string> DescribeExperiment(Client& client, const ExperimentKey& ke
   return page.Take();
 }
 
-}  // namespace shirabe::client
+}  // namespace shirabe::view

@@ -8,15 +8,15 @@
 #include "base/status.h"
 #include "client/client.h"
 
-namespace shirabe::client {
+namespace shirabe::view {
 
 // kNotFound if there is no such record.
-StatusOr<std::string> DescribeExperiment(Client& client, const ExperimentKey& key, absl::Time now);
-StatusOr<std::string> DescribeTrial(Client& client, const TrialKey& key, absl::Time now);
+StatusOr<std::string> DescribeExperiment(client::Client& client, const ExperimentKey& key,
+                                         absl::Time now);
+StatusOr<std::string> DescribeTrial(client::Client& client, const TrialKey& key, absl::Time now);
 
 // A page about one record: labelled lines, and tables under headings. Used by describe*.cc; not
 // thread-safe.
-
 class Page {
  public:
   // "Label:   text". Nothing is said about what is empty.
@@ -36,6 +36,6 @@ std::string When(const google::protobuf::Timestamp& time, absl::Time now);
 std::string Because(const std::string& reason, const std::string& message);
 
 // The newest events as a table: of one trial or, with number 0, of the experiment and all trials.
-StatusOr<std::string> EventsTable(Client& client, const TrialKey& key, absl::Time now);
+StatusOr<std::string> EventsTable(client::Client& client, const TrialKey& key, absl::Time now);
 
-}  // namespace shirabe::client
+}  // namespace shirabe::view

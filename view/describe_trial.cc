@@ -5,20 +5,22 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/clock.h"
+#include "base/timestamp.h"
 #include "client/words.h"
 #include "view/describe.h"
 #include "view/money.h"
 #include "view/rows.h"
 #include "view/table.h"
 
-namespace shirabe::client {
+namespace shirabe::view {
 namespace {
 
 // What a trial's metrics come to, each by the strategy of the experiment.
 std::string MetricsTable(const v1::Trial& trial) {
   if (trial.observation().metrics_size() == 0) return "";
-  const auto cell = [](bool known, double value) { return known ? ShortNumber(value) : ""; };
+  const auto cell = [](bool known, double value) {
+    return known ? client::ShortNumber(value) : "";
+  };
   Table table({"NAME", "MIN", "MAX", "LATEST", "COUNT"});
   for (const v1::Metric& metric : trial.observation().metrics()) {
     table.Add({metric.name(), cell(metric.has_min(), metric.min()),
@@ -29,10 +31,10 @@ std::string MetricsTable(const v1::Trial& trial) {
 }
 
 std::string TrialState(const v1::Experiment& experiment, const v1::Trial& trial) {
-  std::string text = PhaseWord(trial.phase());
-  if (const auto objective = ShownObjective(experiment, trial)) {
+  std::string text = client::PhaseWord(trial.phase());
+  if (const auto objective = client::ShownObjective(experiment, trial)) {
     absl::StrAppend(&text, "   ", experiment.spec().objective().objective_metric_name(), "=",
-                    ShortNumber(objective->value), " (step ", objective->step, ")");
+                    client::ShortNumber(objective->value), " (step ", objective->step, ")");
   }
   return text;
 }
@@ -75,7 +77,7 @@ std::string ExperimentHoldUp(const v1::Experiment& experiment, const std::string
 std::string WhyLine(const v1::Experiment& experiment, const v1::Trial& trial,
                     const std::string& holder, absl::Time now) {
   if (trial.phase() != v1::TRIAL_PENDING && trial.waiting().empty()) return "";
-  if (IsTerminal(trial.phase())) return "";
+  if (client::IsTerminal(trial.phase())) return "";
   std::vector<std::string> reasons = {BackoffText(trial, now), trial.waiting(),
                                       ExperimentHoldUp(experiment, holder)};
   if (!reasons[1].empty() && absl::StartsWith(reasons[1], "backoff")) reasons[0].clear();
@@ -88,14 +90,14 @@ std::string WhyLine(const v1::Experiment& experiment, const v1::Trial& trial,
 // How the last attempt of a trial that goes on came to its end.
 std::string LastStop(const v1::Trial& trial, const std::vector<v1::Attempt>& attempts,
                      absl::Time now) {
-  if (IsTerminal(trial.phase()) || attempts.empty()) return "";
+  if (client::IsTerminal(trial.phase()) || attempts.empty()) return "";
   const v1::Attempt& last = attempts.back();
   if (last.state() != v1::ATTEMPT_CLOSED) {
     if (!last.has_stop()) return "";
-    return absl::StrCat("being stopped: ", CauseWord(last.stop().cause()),
+    return absl::StrCat("being stopped: ", client::CauseWord(last.stop().cause()),
                         last.stop().reason().empty() ? "" : ": " + last.stop().reason());
   }
-  return absl::StrCat("attempt ", last.number(), ": ", CauseWord(last.cause()),
+  return absl::StrCat("attempt ", last.number(), ": ", client::CauseWord(last.cause()),
                       last.message().empty() ? "" : ": " + last.message(), ", ",
                       When(last.end_time(), now));
 }
@@ -132,7 +134,7 @@ struct TrialRecords {
   std::string holder;
 };
 
-StatusOr<TrialRecords> Read(Client& client, const TrialKey& key) {
+StatusOr<TrialRecords> Read(client::Client& client, const TrialKey& key) {
   TrialRecords records;
   ASSIGN_OR_RETURN(records.experiment, client.GetExperiment(key.experiment));
   ASSIGN_OR_RETURN(records.trial, client.GetTrial(key));
@@ -152,14 +154,15 @@ std::string ParentLine(const TrialKey& key, const v1::Parent& parent) {
 
 }  // namespace
 
-StatusOr<std::string> DescribeTrial(Client& client, const TrialKey& key, absl::Time now) {
+StatusOr<std::string> DescribeTrial(client::Client& client, const TrialKey& key, absl::Time now) {
   ASSIGN_OR_RETURN(const TrialRecords records, Read(client, key));
   ASSIGN_OR_RETURN(const std::string events, EventsTable(client, key, now));
   const v1::Experiment& experiment = records.experiment;
   const v1::Trial& trial = records.trial;
-  const std::string ended = IsTerminal(trial.phase()) ? When(trial.completion_time(), now) +
-                                                            Because(trial.reason(), trial.message())
-                                                      : "";
+  const std::string ended =
+      client::IsTerminal(trial.phase())
+          ? When(trial.completion_time(), now) + Because(trial.reason(), trial.message())
+          : "";
   Page page;
   page.Line("Name", TrialName(key));
   page.Line("Experiment", key.experiment.name);
@@ -167,7 +170,7 @@ StatusOr<std::string> DescribeTrial(Client& client, const TrialKey& key, absl::T
   page.Line("Why", WhyLine(experiment, trial, records.holder, now));
   page.Line("Last stop", LastStop(trial, records.attempts, now));
   page.Line("Ended", ended);
-  page.Line("Parameters", ShortAssignments(trial.assignments()));
+  page.Line("Parameters", client::ShortAssignments(trial.assignments()));
   page.Line("Chosen", trial.explanation());
   page.Line("Parent", ParentLine(key, trial.parent()));
   page.Line("Created", When(trial.creation_time(), now));
@@ -185,4 +188,4 @@ StatusOr<std::string> DescribeTrial(Client& client, const TrialKey& key, absl::T
   return page.Take();
 }
 
-}  // namespace shirabe::client
+}  // namespace shirabe::view

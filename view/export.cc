@@ -1,13 +1,13 @@
 #include "view/export.h"
 
 #include "absl/strings/str_join.h"
-#include "base/clock.h"
 #include "base/names.h"
 #include "base/text/number.h"
+#include "base/timestamp.h"
 #include "client/words.h"
 #include "trial/template.h"
 
-namespace shirabe::client {
+namespace shirabe::view {
 namespace {
 
 std::string JoinCells(const std::vector<std::string>& cells) {
@@ -32,7 +32,8 @@ std::string NameOf(const v1::Trial& trial) {
 
 std::string CsvHeader(const v1::Experiment& experiment) {
   std::vector<std::string> cells = {"trial", "state", "objective", "step"};
-  for (const std::string& metric : MetricNames(experiment)) cells.push_back("metric." + metric);
+  for (const std::string& metric : client::MetricNames(experiment))
+    cells.push_back("metric." + metric);
   for (const v1::ParameterSpec& parameter : experiment.spec().parameters()) {
     cells.push_back("param." + parameter.name());
   }
@@ -41,12 +42,12 @@ std::string CsvHeader(const v1::Experiment& experiment) {
 }
 
 std::string CsvLine(const v1::Experiment& experiment, const v1::Trial& trial) {
-  const auto objective = ShownObjective(experiment, trial);
-  std::vector<std::string> cells = {NameOf(trial), PhaseWord(trial.phase()),
+  const auto objective = client::ShownObjective(experiment, trial);
+  std::vector<std::string> cells = {NameOf(trial), client::PhaseWord(trial.phase()),
                                     objective ? FormatNumber(objective->value) : "",
                                     objective ? std::to_string(objective->step) : ""};
-  for (const std::string& metric : MetricNames(experiment)) {
-    const auto value = ShownMetric(experiment, trial, metric);
+  for (const std::string& metric : client::MetricNames(experiment)) {
+    const auto value = client::ShownMetric(experiment, trial, metric);
     cells.push_back(value ? FormatNumber(value->value) : "");
   }
   for (const v1::ParameterSpec& parameter : experiment.spec().parameters()) {
@@ -58,15 +59,15 @@ std::string CsvLine(const v1::Experiment& experiment, const v1::Trial& trial) {
 }
 
 std::string JsonLine(const v1::Experiment& experiment, const v1::Trial& trial) {
-  const auto objective = ShownObjective(experiment, trial);
+  const auto objective = client::ShownObjective(experiment, trial);
   Json tree = {{"trial", NameOf(trial)},
-               {"state", PhaseWord(trial.phase())},
+               {"state", client::PhaseWord(trial.phase())},
                {"objective", objective ? NumberJson(objective->value) : Json()},
                {"step", objective ? Json(objective->step) : Json()},
                {"metrics", Json::object()},
                {"params", Json::object()}};
-  for (const std::string& metric : MetricNames(experiment)) {
-    const auto value = ShownMetric(experiment, trial, metric);
+  for (const std::string& metric : client::MetricNames(experiment)) {
+    const auto value = client::ShownMetric(experiment, trial, metric);
     tree["metrics"][metric] = value ? NumberJson(value->value) : Json();
   }
   for (const v1::Assignment& assignment : trial.assignments()) {
@@ -89,4 +90,4 @@ std::string CsvCell(const std::string& text) {
   return quoted + "\"";
 }
 
-}  // namespace shirabe::client
+}  // namespace shirabe::view

@@ -9,7 +9,7 @@
 #include "proto/shirabe/v1/records.pb.h"
 #include "view/view.h"
 
-namespace shirabe::client {
+namespace shirabe::view {
 
 // The first line, then one line a trial; with the newline.
 std::string CsvHeader(const v1::Experiment& experiment);
@@ -20,4 +20,4 @@ std::string JsonLine(const v1::Experiment& experiment, const v1::Trial& trial);
 // Quoted where it holds a comma, a quote, a line break, or blanks at an end.
 std::string CsvCell(const std::string& text);
 
-}  // namespace shirabe::client
+}  // namespace shirabe::view

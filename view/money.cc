@@ -5,9 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "base/clock.h"
+#include "base/timestamp.h"
 
-namespace shirabe::client {
+namespace shirabe::view {
 namespace {
 
 constexpr double kSecondsPerHour = 3600;
@@ -126,4 +126,4 @@ std::vector<std::pair<std::string, std::string>> SpentLines(const v1::Experiment
   };
 }
 
-}  // namespace shirabe::client
+}  // namespace shirabe::view

@@ -10,7 +10,7 @@
 #include "proto/shirabe/v1/experiment.pb.h"
 #include "proto/shirabe/v1/records.pb.h"
 
-namespace shirabe::client {
+namespace shirabe::view {
 
 struct Spent {
   double seconds = 0;
@@ -35,4 +35,4 @@ std::string SecondsText(double seconds);
 // experiment is one with its running attempts added.
 std::vector<std::pair<std::string, std::string>> SpentLines(const v1::Experiment& experiment);
 
-}  // namespace shirabe::client
+}  // namespace shirabe::view

@@ -5,12 +5,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/clock.h"
+#include "base/timestamp.h"
 #include "client/words.h"
 #include "view/rows.h"
 #include "view/table.h"
 
-namespace shirabe::client {
+namespace shirabe::view {
 namespace {
 
 constexpr int kBarWidth = 16;
@@ -24,7 +24,7 @@ std::string BestPart(const v1::Experiment& experiment) {
   const v1::OptimalTrial& best = experiment.status().current_optimal_trial();
   if (!best.has_objective()) return "";
   return absl::StrCat("best ", BestCell(experiment), " (trial ", best.number(), ": ",
-                      ShortAssignments(best.parameter_assignments()), ")");
+                      client::ShortAssignments(best.parameter_assignments()), ")");
 }
 
 std::string Join(const std::vector<std::string>& parts) {
@@ -50,7 +50,7 @@ Status Progress::Update() {
       auto trials,
       client_->ListTrials({.experiment = key_, .changed_after = std::max<int64_t>(revision_, 0)}));
   for (v1::Trial& trial : trials) {
-    if (!IsTerminal(trial.phase()) || !ended_.insert(trial.number()).second) continue;
+    if (!client::IsTerminal(trial.phase()) || !ended_.insert(trial.number()).second) continue;
     Count(trial);
     if (!first) finished_.push_back(std::move(trial));
   }
@@ -97,14 +97,14 @@ std::string Progress::Line(int width) const {
 
 std::string FinishedLine(const v1::Experiment& experiment, const v1::Trial& trial) {
   std::string line = absl::StrCat("trial ", TrialName({ExperimentKeyOf(trial), trial.number()}),
-                                  " ", PhaseWord(trial.phase()));
-  if (const auto objective = ShownObjective(experiment, trial)) {
+                                  " ", client::PhaseWord(trial.phase()));
+  if (const auto objective = client::ShownObjective(experiment, trial)) {
     absl::StrAppend(&line, " ", experiment.spec().objective().objective_metric_name(), "=",
-                    ShortNumber(objective->value));
+                    client::ShortNumber(objective->value));
   }
-  absl::StrAppend(&line, " ", ShortAssignments(trial.assignments()));
+  absl::StrAppend(&line, " ", client::ShortAssignments(trial.assignments()));
   const bool explain = trial.phase() != v1::TRIAL_SUCCEEDED && !trial.message().empty();
   return Printable(explain ? absl::StrCat(line, ": ", trial.message()) : line);
 }
 
-}  // namespace shirabe::client
+}  // namespace shirabe::view

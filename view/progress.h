@@ -11,12 +11,12 @@
 #include "base/status.h"
 #include "client/client.h"
 
-namespace shirabe::client {
+namespace shirabe::view {
 
 class Progress {
  public:
   // The client must outlive it.
-  Progress(Client* client, ExperimentKey key) : client_(client), key_(std::move(key)) {}
+  Progress(client::Client* client, ExperimentKey key) : client_(client), key_(std::move(key)) {}
 
   // Reads what has changed. The trials that had ended before the first call are not news.
   Status Update();
@@ -36,7 +36,7 @@ class Progress {
  private:
   void Count(const v1::Trial& trial);
 
-  Client* client_;
+  client::Client* client_;
   ExperimentKey key_;
   int64_t revision_ = -1;  // up to which everything has been read
   v1::Experiment experiment_;
@@ -49,4 +49,4 @@ class Progress {
 // trial digits-7 Succeeded validation-accuracy=0.951 lr=0.01 bs=32
 std::string FinishedLine(const v1::Experiment& experiment, const v1::Trial& trial);
 
-}  // namespace shirabe::client
+}  // namespace shirabe::view

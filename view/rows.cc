@@ -4,19 +4,20 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "base/clock.h"
 #include "base/text/number.h"
+#include "base/timestamp.h"
 #include "client/words.h"
+#include "experiment/conditions.h"
 #include "trial/template.h"
 #include "view/money.h"
 
-namespace shirabe::client {
+namespace shirabe::view {
 
 namespace {
 
 // "; by admin (grpc)"
-std::string By(const v1::Actor& actor) {
-  return actor.name().empty() ? "" : "; by " + ActorWords(actor);
+std::string ByActor(const v1::Actor& actor) {
+  return actor.name().empty() ? "" : "; by " + client::ActorWords(actor);
 }
 
 using google::protobuf::Timestamp;
@@ -34,7 +35,7 @@ std::string Ran(const Timestamp& start, const Timestamp& end, absl::Time now) {
 }
 
 std::string Value(const v1::Assignment& assignment) {
-  return assignment.has_number() ? ShortNumber(assignment.number())
+  return assignment.has_number() ? client::ShortNumber(assignment.number())
                                  : trial::FormatAssignment(assignment);
 }
 
@@ -45,8 +46,8 @@ std::string ValueOf(const auto& assignments, const std::string& name) {
   return "";
 }
 
-std::string MetricCell(const std::optional<ShownValue>& shown) {
-  return shown ? ShortNumber(shown->value) : "";
+std::string MetricCell(const std::optional<client::ShownValue>& shown) {
+  return shown ? client::ShortNumber(shown->value) : "";
 }
 
 std::string CountCell(int64_t count) { return count > 0 ? std::to_string(count) : ""; }
@@ -69,7 +70,8 @@ Cells SpentCells(const v1::Experiment& experiment) {
 
 // Why it ended, or why it does not run.
 std::string ReasonCell(const v1::Trial& trial) {
-  return trial.reason().empty() && !IsTerminal(trial.phase()) ? trial.waiting() : trial.reason();
+  return trial.reason().empty() && !client::IsTerminal(trial.phase()) ? trial.waiting()
+                                                                      : trial.reason();
 }
 
 }  // namespace
@@ -90,7 +92,7 @@ std::string BestCell(const v1::Experiment& experiment) {
   const v1::OptimalTrial& best = experiment.status().current_optimal_trial();
   if (!best.has_objective()) return "";
   return absl::StrCat(experiment.spec().objective().objective_metric_name(), "=",
-                      ShortNumber(best.objective()));
+                      client::ShortNumber(best.objective()));
 }
 
 Cells ExperimentHeader(const RowStyle& style) {
@@ -108,7 +110,7 @@ Cells ExperimentRow(const v1::Experiment& experiment, const RowStyle& style) {
   if (style.with_namespace) cells.push_back(experiment.metadata().namespace_());
   const v1::ExperimentStatus& status = experiment.status();
   cells.insert(cells.end(),
-               {experiment.metadata().name(), StateWord(experiment), BestCell(experiment),
+               {experiment.metadata().name(), client::StateWord(experiment), BestCell(experiment),
                 TrialsCell(experiment), std::to_string(status.trials_running()),
                 std::to_string(status.trials_failed()),
                 Since(experiment.metadata().creation_timestamp(), style.now)});
@@ -123,7 +125,7 @@ Cells ExperimentRow(const v1::Experiment& experiment, const RowStyle& style) {
 }
 
 Cells TrialHeader(const v1::Experiment& experiment, const RowStyle& style) {
-  const std::vector<std::string> metrics = MetricNames(experiment);
+  const std::vector<std::string> metrics = client::MetricNames(experiment);
   Cells cells = {"TRIAL", "STATE", metrics[0], "STEP"};
   for (const auto& parameter : experiment.spec().parameters()) cells.push_back(parameter.name());
   cells.push_back("RAN");
@@ -134,17 +136,18 @@ Cells TrialHeader(const v1::Experiment& experiment, const RowStyle& style) {
 }
 
 Cells TrialRow(const v1::Experiment& experiment, const v1::Trial& trial, const RowStyle& style) {
-  const auto objective = ShownObjective(experiment, trial);
-  Cells cells = {TrialName({ExperimentKeyOf(trial), trial.number()}), PhaseWord(trial.phase()),
-                 MetricCell(objective), objective ? std::to_string(objective->step) : ""};
+  const auto objective = client::ShownObjective(experiment, trial);
+  Cells cells = {TrialName({ExperimentKeyOf(trial), trial.number()}),
+                 client::PhaseWord(trial.phase()), MetricCell(objective),
+                 objective ? std::to_string(objective->step) : ""};
   for (const v1::ParameterSpec& parameter : experiment.spec().parameters()) {
     cells.push_back(ValueOf(trial.assignments(), parameter.name()));
   }
   cells.push_back(Ran(trial.start_time(), trial.completion_time(), style.now));
   if (!style.wide) return cells;
-  const std::vector<std::string> metrics = MetricNames(experiment);
+  const std::vector<std::string> metrics = client::MetricNames(experiment);
   for (size_t i = 1; i < metrics.size(); ++i) {
-    cells.push_back(MetricCell(ShownMetric(experiment, trial, metrics[i])));
+    cells.push_back(MetricCell(client::ShownMetric(experiment, trial, metrics[i])));
   }
   cells.insert(cells.end(), {std::to_string(trial.attempts()), std::to_string(trial.preemptions()),
                              MoneyText(experiment, trial.cost()),
@@ -160,7 +163,7 @@ Cells EventRow(const v1::Event& event, const RowStyle& style) {
   if (event.trial() > 0) object = "trial/" + TrialName(trial);
   if (event.attempt() > 0) object = "attempt/" + AttemptName({trial, event.attempt()});
   return {Since(event.time(), style.now), event.warning() ? "Warning" : "Normal", event.reason(),
-          object, event.message() + By(event.actor())};
+          object, event.message() + ByActor(event.actor())};
 }
 
 Cells ObservationHeader() { return {"ATTEMPT", "STEP", "METRIC", "VALUE", "AGE", "NOTE"}; }
@@ -169,7 +172,7 @@ Cells ObservationRowCells(const db::ObservationRow& row, const RowStyle& style) 
   return {std::to_string(row.attempt),
           std::to_string(row.step),
           row.metric,
-          ShortNumber(row.value),
+          client::ShortNumber(row.value),
           Since(ToProto(row.time), style.now),
           row.superseded      ? "superseded"
           : row.implicit_step ? "counted step"
@@ -183,7 +186,7 @@ Cells CandidateHeader(const v1::Experiment& experiment) {
   return cells;
 }
 
-Cells CandidateRow(const v1::Experiment& experiment, const Candidate& candidate) {
+Cells CandidateRow(const v1::Experiment& experiment, const client::Candidate& candidate) {
   Cells cells;
   for (const v1::ParameterSpec& parameter : experiment.spec().parameters()) {
     cells.push_back(ValueOf(candidate.assignments, parameter.name()));
@@ -198,7 +201,7 @@ constexpr size_t kShortDigest = 12;  // as much as people compare by eye
 
 std::string StateCell(const v1::Attempt& attempt) {
   const bool stopping = attempt.has_stop() && attempt.state() != v1::ATTEMPT_CLOSED;
-  return stopping ? "stopping" : AttemptStateWord(attempt.state());
+  return stopping ? "stopping" : client::AttemptStateWord(attempt.state());
 }
 
 std::string ExitCell(const v1::Attempt& attempt) {
@@ -246,7 +249,7 @@ Cells AttemptRow(const v1::Attempt& attempt, const RowStyle& style) {
   const Spent spent = SpentBy(attempt, style.now);
   Cells cells = {AttemptName({trial, attempt.number()}),
                  StateCell(attempt),
-                 CauseWord(attempt.cause()),
+                 client::CauseWord(attempt.cause()),
                  placement.node(),
                  placement.capacity(),
                  ResumedCell(attempt),
@@ -280,9 +283,9 @@ Cells CheckpointRow(const v1::Checkpoint& checkpoint, const RowStyle& style) {
   if (!style.wide) return cells;
   cells.insert(
       cells.end(),
-      {checkpoint.has_objective() ? ShortNumber(checkpoint.objective()) : std::string(),
+      {checkpoint.has_objective() ? client::ShortNumber(checkpoint.objective()) : std::string(),
        std::to_string(checkpoint.bytes()), FormatTime(checkpoint.time()), checkpoint.location()});
   return cells;
 }
 
-}  // namespace shirabe::client
+}  // namespace shirabe::view

@@ -9,7 +9,7 @@
 #include "client/client.h"
 #include "proto/shirabe/v1/records.pb.h"
 
-namespace shirabe::client {
+namespace shirabe::view {
 
 struct RowStyle {
   absl::Time now;
@@ -33,7 +33,7 @@ Cells ObservationHeader();
 Cells ObservationRowCells(const db::ObservationRow& row, const RowStyle& style);
 
 Cells CandidateHeader(const v1::Experiment& experiment);
-Cells CandidateRow(const v1::Experiment& experiment, const Candidate& candidate);
+Cells CandidateRow(const v1::Experiment& experiment, const client::Candidate& candidate);
 
 // 18/50, or 18 where there is no limit.
 std::string TrialsCell(const v1::Experiment& experiment);
@@ -56,4 +56,4 @@ Cells CheckpointRow(const v1::Checkpoint& checkpoint, const RowStyle& style);
 // Its last placement; an empty one where it has none yet.
 v1::Placement PlacementOf(const v1::Attempt& attempt);
 
-}  // namespace shirabe::client
+}  // namespace shirabe::view

@@ -8,13 +8,13 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/clock.h"
 #include "base/names.h"
 #include "base/text/did_you_mean.h"
 #include "base/text/number.h"
+#include "base/timestamp.h"
 #include "client/words.h"
 
-namespace shirabe::client {
+namespace shirabe::view {
 
 template <class Record>
 StatusOr<Selection<Record>> Selection<Record>::Create(const Fields<Record>& fields,
@@ -77,7 +77,7 @@ using ExperimentGet = std::function<FieldValue(const v1::Experiment&)>;
 
 constexpr bool kText = false;  // for Field::is_number
 
-FieldValue Shown(const std::optional<ShownValue>& shown) {
+FieldValue Shown(const std::optional<client::ShownValue>& shown) {
   if (!shown) return std::monostate();
   return shown->value;
 }
@@ -106,7 +106,7 @@ Fields<v1::Trial> CommonTrialFields() {
          return TrialName({ExperimentKeyOf(t), t.number()});
        },
        kText},
-      {"state", [](const v1::Trial& t) { return PhaseWord(t.phase()); }, kText},
+      {"state", [](const v1::Trial& t) { return client::PhaseWord(t.phase()); }, kText},
       {"reason", [](const v1::Trial& t) { return t.reason(); }, kText},
       {"attempts", [](const v1::Trial& t) { return Count(t.attempts()); }},
       {"failures", [](const v1::Trial& t) { return Count(t.failures()); }},
@@ -142,15 +142,15 @@ Fields<v1::Trial> TrialFields(const v1::Experiment& experiment) {
   *spec->mutable_spec()->mutable_objective() = experiment.spec().objective();
   Fields<v1::Trial> fields = CommonTrialFields();
   fields.push_back({"objective", [spec](const v1::Trial& t) -> FieldValue {
-                      return Shown(ShownObjective(*spec, t));
+                      return Shown(client::ShownObjective(*spec, t));
                     }});
   fields.push_back({"step", [spec](const v1::Trial& t) -> FieldValue {
-                      const auto shown = ShownObjective(*spec, t);
+                      const auto shown = client::ShownObjective(*spec, t);
                       return shown ? Count(shown->step) : FieldValue();
                     }});
-  for (const std::string& metric : MetricNames(experiment)) {
+  for (const std::string& metric : client::MetricNames(experiment)) {
     fields.push_back({"metric." + metric, [spec, metric](const v1::Trial& t) -> FieldValue {
-                        return Shown(ShownMetric(*spec, t, metric));
+                        return Shown(client::ShownMetric(*spec, t, metric));
                       }});
   }
   for (const v1::ParameterSpec& parameter : experiment.spec().parameters()) {
@@ -167,7 +167,7 @@ Fields<v1::Experiment> ExperimentFields(absl::Time now) {
   return {
       {"name", [](const E& e) { return e.metadata().name(); }, kText},
       {"namespace", [](const E& e) { return e.metadata().namespace_(); }, kText},
-      {"state", [](const E& e) { return StateWord(e); }, kText},
+      {"state", [](const E& e) { return client::StateWord(e); }, kText},
       {"best",
        [](const E& e) -> FieldValue {
          const v1::OptimalTrial& best = e.status().current_optimal_trial();
@@ -324,4 +324,4 @@ bool Before(const FieldValue& a, const FieldValue& b, bool descending) {
   return descending ? b < a : a < b;
 }
 
-}  // namespace shirabe::client
+}  // namespace shirabe::view

@@ -14,7 +14,7 @@
 #include "proto/shirabe/v1/experiment.pb.h"
 #include "proto/shirabe/v1/records.pb.h"
 
-namespace shirabe::client {
+namespace shirabe::view {
 
 // What --filter, --sort-by and export call the parts of a record: state, objective, step, the name
 // of a metric, param.lr, … One list a record type, so that a wrong name gets an answer with the
@@ -48,7 +48,6 @@ StatusOr<Field<v1::Experiment>> FindField(const Fields<v1::Experiment>& fields,
 
 // --filter 'state=Failed,param.lr<1e-3' and --sort-by '~objective': the parts of a condition and
 // how values compare. selection.h applies them to records. Pure functions, any thread.
-
 enum class Comparison { kEqual, kNotEqual, kLess, kAtMost, kGreater, kAtLeast };
 
 // One part of a filter, before its field is looked up.
@@ -106,4 +105,4 @@ class Selection {
 extern template class Selection<v1::Trial>;
 extern template class Selection<v1::Experiment>;
 
-}  // namespace shirabe::client
+}  // namespace shirabe::view

@@ -8,7 +8,7 @@
 #include "experiment/spec/print.h"
 #include "experiment/spec/spec.h"
 
-namespace shirabe::client {
+namespace shirabe::view {
 namespace {
 
 // As experiment::CheckSameExperiment has it.
@@ -86,4 +86,4 @@ Json DifferenceJson(const SpecDifference& difference) {
           {"changeable", difference.changeable}};
 }
 
-}  // namespace shirabe::client
+}  // namespace shirabe::view

@@ -10,7 +10,7 @@
 #include "proto/shirabe/v1/experiment.pb.h"
 #include "view/view.h"
 
-namespace shirabe::client {
+namespace shirabe::view {
 
 struct SpecDifference {
   std::string path;  // spec.maxTrialCount
@@ -27,4 +27,4 @@ std::string DifferenceText(const SpecDifference& difference);
 // {field, stored, wanted, changeable}; null where there is nothing.
 Json DifferenceJson(const SpecDifference& difference);
 
-}  // namespace shirabe::client
+}  // namespace shirabe::view

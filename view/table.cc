@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 
-namespace shirabe::client {
+namespace shirabe::view {
 namespace {
 
 constexpr int kGap = 3;
@@ -153,4 +153,4 @@ std::string Table::Take(bool with_header) {
   return text;
 }
 
-}  // namespace shirabe::client
+}  // namespace shirabe::view

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace shirabe::client {
+namespace shirabe::view {
 
 // Columns that `text` takes on a terminal. What is no UTF-8 counts one a byte.
 int DisplayWidth(std::string_view text);
@@ -39,4 +39,4 @@ class Table {
   bool header_taken_ = false;
 };
 
-}  // namespace shirabe::client
+}  // namespace shirabe::view

@@ -8,7 +8,7 @@
 #include "base/text/number.h"
 #include "suggestion/settings.h"
 
-namespace shirabe::client {
+namespace shirabe::view {
 namespace {
 
 using suggestion::SettingInfo;
@@ -88,4 +88,4 @@ StatusOr<Json> FindVariant(const std::vector<Json>& variants, const std::string&
                                           "; it has: ", absl::StrJoin(names, ", ")));
 }
 
-}  // namespace shirabe::client
+}  // namespace shirabe::view

@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "view/view.h"
 
-namespace shirabe::client {
+namespace shirabe::view {
 
 inline constexpr char kAlgorithm[] = "algorithm";
 inline constexpr char kStopper[] = "stopper";
@@ -21,4 +21,4 @@ std::vector<Json> Variants(const std::string& kind);
 // By name or alias. kNotFound, with the known names and the nearest, if there is none.
 StatusOr<Json> FindVariant(const std::vector<Json>& variants, const std::string& name);
 
-}  // namespace shirabe::client
+}  // namespace shirabe::view

@@ -4,15 +4,15 @@
 #include <map>
 #include <utility>
 
-#include "base/clock.h"
 #include "base/text/number.h"
+#include "base/timestamp.h"
 #include "client/words.h"
 #include "experiment/spec/print.h"
 #include "trial/template.h"
 #include "view/money.h"
 #include "view/rows.h"
 
-namespace shirabe::client {
+namespace shirabe::view {
 namespace {
 
 using google::protobuf::Timestamp;
@@ -66,7 +66,7 @@ Json ConditionsJson(const v1::Trial& trial) {
   list.push_back(
       ConditionJson({.type = "Created", .reason = "TrialCreated", .message = "Trial is created"},
                     trial.creation_time()));
-  const bool ended = IsTerminal(trial.phase());
+  const bool ended = client::IsTerminal(trial.phase());
   if (trial.has_start_time()) {
     list.push_back(ConditionJson({.type = "Running",
                                   .reason = "TrialRunning",
@@ -75,7 +75,7 @@ Json ConditionsJson(const v1::Trial& trial) {
                                  ended ? trial.completion_time() : trial.start_time()));
   }
   if (!ended) return list;
-  const std::string word = PhaseWord(trial.phase());
+  const std::string word = client::PhaseWord(trial.phase());
   list.push_back(ConditionJson(
       {.type = word,
        .reason = trial.reason().empty() ? "Trial" + word : trial.reason(),
@@ -100,8 +100,8 @@ Json ObservationOf(const v1::Observation& observation) {
 }
 
 Json TrialExtras(const v1::Experiment& experiment, const v1::Trial& trial) {
-  Json tree = {{"number", trial.number()}, {"phase", PhaseWord(trial.phase())}};
-  if (const auto objective = ShownObjective(experiment, trial)) {
+  Json tree = {{"number", trial.number()}, {"phase", client::PhaseWord(trial.phase())}};
+  if (const auto objective = client::ShownObjective(experiment, trial)) {
     tree["objective"] = NumberJson(objective->value);
     tree["step"] = objective->step;
   }
@@ -120,7 +120,7 @@ Json TrialExtras(const v1::Experiment& experiment, const v1::Trial& trial) {
   PutNumber(tree, "onDemandCost", trial.on_demand_cost());
   PutText(tree, "explanation", trial.explanation());
   PutText(tree, "waiting", trial.waiting());
-  if (!IsTerminal(trial.phase())) PutTime(tree, "notBefore", trial.not_before());
+  if (!client::IsTerminal(trial.phase())) PutTime(tree, "notBefore", trial.not_before());
   return tree;
 }
 
@@ -139,8 +139,8 @@ Json PlacementJson(const v1::Placement& placement) {
 }
 
 Json AttemptStatus(const v1::Attempt& attempt) {
-  Json tree = {{"state", AttemptStateWord(attempt.state())}};
-  PutText(tree, "cause", CauseWord(attempt.cause()));
+  Json tree = {{"state", client::AttemptStateWord(attempt.state())}};
+  PutText(tree, "cause", client::CauseWord(attempt.cause()));
   if (attempt.has_exit_code()) tree["exitCode"] = attempt.exit_code();
   PutCount(tree, "signal", attempt.signal());
   PutText(tree, "message", attempt.message());
@@ -182,7 +182,7 @@ void PutLedger(Json& tree, const v1::Attempt& attempt, const Spent& spent) {
   tree["start"] = TextOrNull(FormatTime(attempt.start_time()));
   tree["end"] = TextOrNull(FormatTime(attempt.end_time()));
   tree["exitCode"] = ExitJson(attempt);
-  tree["cause"] = TextOrNull(CauseWord(attempt.cause()));
+  tree["cause"] = TextOrNull(client::CauseWord(attempt.cause()));
   tree["resumedFromStep"] = attempt.resumed_from_step();
   tree["stepsGained"] = attempt.steps_gained();
   tree["stepsRedone"] = attempt.steps_redone();
@@ -294,7 +294,7 @@ Json ObservationJson(const TrialKey& trial, const db::ObservationRow& row) {
   return tree;
 }
 
-Json CandidateJson(const Candidate& candidate) {
+Json CandidateJson(const client::Candidate& candidate) {
   Json tree = {{"parameterAssignments", AssignmentsJson(candidate.assignments)}};
   PutText(tree, "explanation", candidate.explanation);
   return tree;
@@ -344,4 +344,4 @@ std::string PrintJsonLine(const Json& tree) {
 
 std::string PrintYaml(const Json& tree) { return experiment::YamlOf(tree); }
 
-}  // namespace shirabe::client
+}  // namespace shirabe::view

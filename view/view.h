@@ -11,7 +11,7 @@
 #include "proto/shirabe/v1/experiment.pb.h"
 #include "proto/shirabe/v1/records.pb.h"
 
-namespace shirabe::client {
+namespace shirabe::view {
 
 using Json = nlohmann::ordered_json;
 
@@ -44,7 +44,7 @@ Json CheckpointJson(const v1::Checkpoint& checkpoint);
 Json EventJson(const v1::Event& event);
 Json ObservationJson(const TrialKey& trial, const db::ObservationRow& row);
 // {"parameterAssignments": […], "explanation": …}
-Json CandidateJson(const Candidate& candidate);
+Json CandidateJson(const client::Candidate& candidate);
 
 // {apiVersion: v1, kind: List, items: […]}, piece by piece, so that a list of any length takes
 // little memory. The pieces are to be printed in their order.
@@ -71,4 +71,4 @@ std::string PrintJson(const Json& tree);
 std::string PrintJsonLine(const Json& tree);
 std::string PrintYaml(const Json& tree);
 
-}  // namespace shirabe::client
+}  // namespace shirabe::view

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-namespace shirabe::trial {
+namespace shirabe {
 namespace {
 
 using google::protobuf::Struct;
@@ -38,8 +38,19 @@ Json FromValue(const Value& value) {
 
 }  // namespace
 
-const Json& At(const Json& object, std::initializer_list<const char*> path) {
-  const Json* found = kube::FindAt(object, path);
+const Json* FindAt(const Json& object, JsonPath path) {
+  const Json* at = &object;
+  for (const char* key : path) {
+    if (!at->is_object()) return nullptr;
+    const auto found = at->find(key);
+    if (found == at->end()) return nullptr;
+    at = &*found;
+  }
+  return at;
+}
+
+const Json& At(const Json& object, JsonPath path) {
+  const Json* found = FindAt(object, path);
   return found == nullptr ? Null() : *found;
 }
 
@@ -47,11 +58,11 @@ std::string Text(const Json& value) {
   return value.is_string() ? value.get_ref<const std::string&>() : std::string();
 }
 
-std::string Text(const Json& object, std::initializer_list<const char*> path) {
-  return kube::TextAt(object, path);
-}
+std::string Text(const Json& object, JsonPath path) { return Text(At(object, path)); }
 
 int64_t Number(const Json& value) { return value.is_number_integer() ? value.get<int64_t>() : 0; }
+
+int64_t Number(const Json& object, JsonPath path) { return Number(At(object, path)); }
 
 bool IsTrue(const Json& value) { return value.is_boolean() && value.get<bool>(); }
 
@@ -66,19 +77,6 @@ const Json& ItemBy(const Json& list, const char* key, const std::string& text) {
     if (field.is_string() && field.get_ref<const std::string&>() == text) return item;
   }
   return Null();
-}
-
-const Json& ContainerStatus(const Json& pod, const std::string& container) {
-  const Json& status = At(pod, "status");
-  for (const char* list : {"containerStatuses", "initContainerStatuses"}) {
-    const Json& found = Named(At(status, list), container);
-    if (!found.is_null()) return found;
-  }
-  return Null();
-}
-
-const Json& Condition(const Json& object, const std::string& type) {
-  return ItemBy(At(object, {"status", "conditions"}), "type", type);
 }
 
 std::optional<absl::Time> TimeOf(const Json& value) {
@@ -110,4 +108,4 @@ Json FromStruct(const Struct& object) {
   return json;
 }
 
-}  // namespace shirabe::trial
+}  // namespace shirabe

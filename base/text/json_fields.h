@@ -1,6 +1,6 @@
-// Reading and changing objects of the Kubernetes API that may have any shape: what is not there, or
-// is of another kind than expected, reads as null, "" or an empty list, and never ends the program.
-// Used by the parts that make and read pods. Pure functions.
+// Reading and changing JSON that may have any shape, as objects of the Kubernetes API do: what is
+// not there, or is of another kind than expected, reads as null, "" or an empty list, and never
+// ends the program. Pure functions.
 #pragma once
 
 #include <initializer_list>
@@ -10,21 +10,26 @@
 
 #include "absl/time/time.h"
 #include "google/protobuf/struct.pb.h"
-#include "kube/object.h"
 
-namespace shirabe::trial {
+namespace shirabe {
 
 using Json = nlohmann::json;
 
+using JsonPath = std::initializer_list<const char*>;
+
+// The value at metadata.name and the like; null if there is none.
+const Json* FindAt(const Json& object, JsonPath path);
+
 // The field of that name, below one another; null where one is missing. The result lives as long as
 // the object.
-const Json& At(const Json& object, std::initializer_list<const char*> path);
+const Json& At(const Json& object, JsonPath path);
 inline const Json& At(const Json& object, const char* key) { return At(object, {key}); }
 
 // "" for what is no text; 0 for what is no whole number; false for what is not true.
 std::string Text(const Json& value);
-std::string Text(const Json& object, std::initializer_list<const char*> path);
+std::string Text(const Json& object, JsonPath path);
 int64_t Number(const Json& value);
+int64_t Number(const Json& object, JsonPath path);
 bool IsTrue(const Json& value);
 
 // The list itself, or an empty one.
@@ -34,13 +39,6 @@ const Json& ItemBy(const Json& list, const char* key, const std::string& text);
 inline const Json& Named(const Json& list, const std::string& name) {
   return ItemBy(list, "name", name);
 }
-
-// The status of that container, whichever list it is in (a native sidecar's is with the init
-// containers').
-const Json& ContainerStatus(const Json& pod, const std::string& container);
-
-// The condition of that type; null if there is none, whatever its status.
-const Json& Condition(const Json& object, const std::string& type);
 
 // As the API server writes it: "2026-11-21T21:16:15Z".
 std::optional<absl::Time> TimeOf(const Json& value);
@@ -52,4 +50,4 @@ Json& ListIn(Json& parent, const char* key);
 // A rendered trialSpec as JSON: whole numbers become integers, as the API server wants them.
 Json FromStruct(const google::protobuf::Struct& object);
 
-}  // namespace shirabe::trial
+}  // namespace shirabe

@@ -8,9 +8,9 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "base/clock.h"
 #include "base/printable.h"
 #include "base/text/number.h"
+#include "base/timestamp.h"
 #include "google/protobuf/duration.pb.h"
 #include "google/protobuf/struct.pb.h"
 #include "google/protobuf/timestamp.pb.h"
@@ -50,8 +50,8 @@ bool IsPlainWord(const std::string& key) {
   });
 }
 
-// As experiment/spec/findings.h writes paths. The fields of Struct, Value and ListValue are not written
-// in JSON: only keys and indices are.
+// As experiment/spec/findings.h writes paths. The fields of Struct, Value and ListValue are not
+// written in JSON: only keys and indices are.
 std::string PathOf(const Step* step) {
   if (step == nullptr) return "";
   std::string path = PathOf(step->parent);

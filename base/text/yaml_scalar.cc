@@ -18,7 +18,7 @@ bool Contains(std::string_view text, std::initializer_list<std::string_view> wor
   return std::find(words.begin(), words.end(), text) != words.end();
 }
 
-bool IsTrue(std::string_view text) {
+bool IsTrueWord(std::string_view text) {
   return Contains(text, {"y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"});
 }
 
@@ -129,7 +129,7 @@ bool ResolveNumber(YamlNode& scalar) {
 }  // namespace
 
 void ResolvePlain(YamlNode& scalar) {
-  scalar.boolean = IsTrue(scalar.text);
+  scalar.boolean = IsTrueWord(scalar.text);
   if (IsNull(scalar.text)) {
     scalar.kind = Kind::kNull;
   } else if (scalar.boolean || IsFalse(scalar.text)) {

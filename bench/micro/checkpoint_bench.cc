@@ -7,6 +7,7 @@
 
 #include <string>
 
+#include "base/beneath.h"
 #include "base/file.h"
 #include "base/sha256.h"
 #include "trial/checkpoint/checkpoint.h"

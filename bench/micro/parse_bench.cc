@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "metrics/collection.h"
 #include "metrics/collector.h"
 #include "metrics/exposition.h"
 #include "metrics/json_line.h"

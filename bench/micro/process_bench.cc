@@ -10,6 +10,7 @@
 #include <condition_variable>
 #include <mutex>
 
+#include "base/beneath.h"
 #include "base/file.h"
 #include "trial/executor.h"
 

@@ -26,6 +26,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/rng.h"
+#include "base/timestamp.h"
 #include "kube/cache.h"
 #include "kube/transport.h"
 #include "kube/url.h"
@@ -39,8 +40,8 @@ namespace shirabe {
 namespace {
 
 using kube::Json;
-using trial::At;
-using trial::Text;
+using shirabe::At;
+using shirabe::Text;
 
 constexpr int kThreads = 48;
 constexpr absl::Duration kPatience = absl::Seconds(20);  // of a request
@@ -78,9 +79,8 @@ void TrimPod(Json& pod) {
 void TrimJob(Json& job) { job = {{"metadata", job["metadata"]}}; }
 
 StatusOr<sidecar::Pod> ConfigOf(const Json& pod) {
-  const Json& container =
-      trial::Named(At(pod, {"spec", "initContainers"}), trial::kSidecarContainer);
-  const Json& variable = trial::Named(At(container, "env"), trial::kPodVariable);
+  const Json& container = Named(At(pod, {"spec", "initContainers"}), trial::kSidecarContainer);
+  const Json& variable = Named(At(container, "env"), trial::kPodVariable);
   return sidecar::ReadPod(absl::StrReplaceAll(Text(variable, {"value"}), {{"$$", "$"}}), "/");
 }
 

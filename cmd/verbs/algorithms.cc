@@ -17,8 +17,8 @@ StatusOr<int> Algorithms(const Arguments& arguments) {
   AddGlobals(options, &globals);
   ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
   if (done) return 0;
-  std::vector<client::Json> variants = Variants(kAlgorithm);
-  for (client::Json& stopper : Variants(kStopper)) variants.push_back(std::move(stopper));
+  std::vector<view::Json> variants = Variants(kAlgorithm);
+  for (view::Json& stopper : Variants(kStopper)) variants.push_back(std::move(stopper));
   RETURN_IF_ERROR(PrintVariants(flags, variants, names.empty() ? "" : names[0]));
   return 0;
 }

@@ -4,6 +4,7 @@
 #include "cmd/spec_file.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
+#include "experiment/conditions.h"
 #include "experiment/submit.h"
 
 namespace shirabe::cmd {
@@ -50,7 +51,7 @@ StatusOr<int> Hand(const Arguments& arguments, Options& options, bool only_new) 
   }
   ASSIGN_OR_RETURN(const Session session, OpenSession(globals, /*read_only=*/false));
   ASSIGN_OR_RETURN(const auto experiments, LoadFor(session, flags.files));
-  std::vector<client::Json> trees;
+  std::vector<view::Json> trees;
   for (const v1::Experiment& experiment : experiments) {
     const ExperimentKey key = experiment::KeyOf(experiment);
     ASSIGN_OR_RETURN(const std::string what, SubmitOne(*session.client, experiment, only_new));
@@ -58,7 +59,7 @@ StatusOr<int> Hand(const Arguments& arguments, Options& options, bool only_new) 
     if (flags.output == "name") Out("experiment/" + key.name + "\n");
     if (flags.output != "json" && flags.output != "yaml") continue;
     ASSIGN_OR_RETURN(const auto stored, session.client->GetExperiment(key));
-    trees.push_back(client::ExperimentJson(stored));
+    trees.push_back(view::ExperimentJson(stored));
   }
   const ListFlags list{.output = flags.output};
   if (WantsTree(list) && trees.size() == 1) PrintTree(list, trees[0]);

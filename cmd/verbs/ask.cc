@@ -33,13 +33,13 @@ std::string NameOf(const Asked& asked) {
   return TrialName({ExperimentKeyOf(*asked.trial), asked.trial->number()});
 }
 
-client::Json Tree(const Asked& asked) {
+view::Json Tree(const Asked& asked) {
   if (!asked.trial) {
     return {{"trial", nullptr}, {"reason", asked.reason}, {"ended", asked.ended}};
   }
-  client::Json assignments = client::Json::object();
+  view::Json assignments = view::Json::object();
   for (const v1::Assignment& assignment : asked.trial->assignments()) {
-    assignments[assignment.name()] = client::TypedValue(assignment);
+    assignments[assignment.name()] = view::TypedValue(assignment);
   }
   return {{"trial", NameOf(asked)},
           {"namespace", asked.trial->namespace_()},
@@ -52,37 +52,37 @@ client::Json Tree(const Asked& asked) {
 }
 
 std::string Table(const Asked& asked) {
-  client::Cells header = {"TRIAL"};
-  client::Cells cells = {NameOf(asked)};
+  view::Cells header = {"TRIAL"};
+  view::Cells cells = {NameOf(asked)};
   for (const v1::Assignment& assignment : asked.trial->assignments()) {
     header.push_back(assignment.name());
     cells.push_back(trial::FormatAssignment(assignment));
   }
-  client::Table table(std::move(header));
+  view::Table table(std::move(header));
   table.Add(std::move(cells));
   return table.Take();
 }
 
 // What the trial is, as the programs that Shirabe starts are told it.
-std::string Identity(const Asked& asked) {
+std::string TrialVariables(const Asked& asked) {
   return absl::StrCat("SHIRABE_TRIAL=", NameOf(asked), "\nSHIRABE_ATTEMPT=", asked.attempt, "\n",
                       kTrialTokenVariable, "=", absl::BytesToHexString(asked.token), "\n");
 }
 
 void Print(const Asked& asked, const std::string& output) {
   const auto& assignments = asked.trial->assignments();
-  if (output == "json") return Out(client::PrintJson(Tree(asked)));
-  if (output == "yaml") return Out(client::PrintYaml(Tree(asked)));
-  if (output == "env") return Out(Identity(asked) + client::VariablesOf(assignments));
+  if (output == "json") return Out(view::PrintJson(Tree(asked)));
+  if (output == "yaml") return Out(view::PrintYaml(Tree(asked)));
+  if (output == "env") return Out(TrialVariables(asked) + view::VariablesOf(assignments));
   if (output == "table") return Out(Table(asked));
-  Out(client::ArgumentsOf(assignments));
+  Out(view::ArgumentsOf(assignments));
   ProgressLine("trial " + NameOf(asked));
 }
 
 // Later there may be one, or never again.
 int PrintNone(const Asked& asked, const std::string& output) {
-  if (output == "json") Out(client::PrintJson(Tree(asked)));
-  if (output == "yaml") Out(client::PrintYaml(Tree(asked)));
+  if (output == "json") Out(view::PrintJson(Tree(asked)));
+  if (output == "yaml") Out(view::PrintYaml(Tree(asked)));
   ProgressLine("no trial: " + asked.reason);
   return asked.ended ? kMissing : kTimedOut;
 }

@@ -27,14 +27,14 @@ StatusOr<int> Best(const Arguments& arguments) {
   ASSIGN_OR_RETURN(const Session session, OpenSession(globals, /*read_only=*/true));
   ASSIGN_OR_RETURN(const ExperimentKey key, ExperimentArgument(names[0], session.ns));
   ASSIGN_OR_RETURN(v1::Experiment experiment, session.client->GetExperiment(key));
-  RETURN_IF_ERROR(client::CheckHasBest(experiment));
+  RETURN_IF_ERROR(view::CheckHasBest(experiment));
   if (recommended) {
-    experiment = client::WithRecommended(std::move(experiment));
-  } else if (const std::string line = client::RecommendedLine(experiment); !line.empty()) {
+    experiment = view::WithRecommended(std::move(experiment));
+  } else if (const std::string line = view::RecommendedLine(experiment); !line.empty()) {
     ProgressLine("recommended: " + line);
   }
-  Out(output == "table" ? client::BestTable(experiment, !no_headers)
-                        : client::BestAs(experiment, output));
+  Out(output == "table" ? view::BestTable(experiment, !no_headers)
+                        : view::BestAs(experiment, output));
   return 0;
 }
 

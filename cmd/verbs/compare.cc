@@ -11,12 +11,12 @@ namespace shirabe::cmd {
 namespace {
 
 struct Things {
-  std::vector<client::ComparedTrial> trials;
-  std::vector<client::ComparedExperiment> experiments;
+  std::vector<view::ComparedTrial> trials;
+  std::vector<view::ComparedExperiment> experiments;
 };
 
 Status ReadTrial(const Session& session, const TrialKey& key, Things& things) {
-  client::ComparedTrial compared;
+  view::ComparedTrial compared;
   ASSIGN_OR_RETURN(compared.experiment, session.client->GetExperiment(key.experiment));
   ASSIGN_OR_RETURN(compared.trial, session.client->GetTrial(key));
   things.trials.push_back(std::move(compared));
@@ -24,10 +24,10 @@ Status ReadTrial(const Session& session, const TrialKey& key, Things& things) {
 }
 
 Status ReadExperiment(const Session& session, const ExperimentKey& key, Things& things) {
-  client::ComparedExperiment compared;
+  view::ComparedExperiment compared;
   ASSIGN_OR_RETURN(compared.experiment, session.client->GetExperiment(key));
   RETURN_IF_ERROR(
-      client::EachTrialPage(*session.client, key, [&](const std::vector<v1::Trial>& trials) {
+      view::EachTrialPage(*session.client, key, [&](const std::vector<v1::Trial>& trials) {
         compared.trials.insert(compared.trials.end(), trials.begin(), trials.end());
         return true;
       }));
@@ -53,8 +53,8 @@ StatusOr<Things> ReadAll(const Session& session, const std::vector<std::string>&
 
 template <class Compared>
 void Print(const std::vector<Compared>& compared, const ListFlags& flags, bool all) {
-  if (WantsTree(flags)) return PrintTree(flags, client::CompareJson(compared));
-  Out(client::CompareTable(compared, all));
+  if (WantsTree(flags)) return PrintTree(flags, view::CompareJson(compared));
+  Out(view::CompareTable(compared, all));
 }
 
 }  // namespace

@@ -68,11 +68,11 @@ std::vector<std::string> ExperimentNames(const Arguments& words) {
 }
 
 std::vector<std::string> ContextNames() {
-  const auto path = client::ContextsPath(client::ProcessEnvironment());
-  const auto contexts = path.ok() ? client::LoadContexts(*path) : client::Contexts{};
+  const auto path = ContextsPath(client::ProcessEnvironment());
+  const auto contexts = path.ok() ? LoadContexts(*path) : Contexts{};
   std::vector<std::string> names;
   if (!contexts.ok()) return names;
-  for (const client::Context& context : contexts->all) names.push_back(context.name);
+  for (const Context& context : contexts->all) names.push_back(context.name);
   return names;
 }
 

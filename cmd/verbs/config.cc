@@ -12,11 +12,7 @@
 namespace shirabe::cmd {
 namespace {
 
-using client::Access;
-using client::Context;
-using client::Contexts;
-
-struct Request {
+struct ConfigRequest {
   std::vector<std::string> words;  // the noun, then names
   Access access;                   // set-context
   bool use = false;                // set-context: and make it the current one
@@ -25,25 +21,25 @@ struct Request {
   Contexts contexts;
 };
 
-StatusOr<std::string> NameIn(const Request& request) {
+StatusOr<std::string> NameIn(const ConfigRequest& request) {
   if (request.words.size() == 2) return request.words[1];
   return UsageError("give one NAME: shirabe config " + request.words[0] + " NAME");
 }
 
-client::Json Tree(const Context& context, bool current) {
-  client::Json tree = {{"name", context.name}, {"current", current}};
-  for (const client::AccessField& field : client::AccessFields()) {
+view::Json Tree(const Context& context, bool current) {
+  view::Json tree = {{"name", context.name}, {"current", current}};
+  for (const AccessField& field : AccessFields()) {
     const std::string& value = context.access.*field.member;
     if (!value.empty()) tree[field.name] = value;
   }
   return tree;
 }
 
-StatusOr<int> List(Request& request) {
+StatusOr<int> List(ConfigRequest& request) {
   const Contexts& contexts = request.contexts;
   const ListFlags flags{.output = request.output};
-  std::vector<client::Json> trees;
-  client::Table table({"CURRENT", "NAME", "SERVER", "NAMESPACE", "TOKEN-FILE"});
+  std::vector<view::Json> trees;
+  view::Table table({"CURRENT", "NAME", "SERVER", "NAMESPACE", "TOKEN-FILE"});
   for (const Context& context : contexts.all) {
     const bool current = context.name == contexts.current;
     const Access& access = context.access;
@@ -57,7 +53,7 @@ StatusOr<int> List(Request& request) {
   return kOk;
 }
 
-StatusOr<int> PrintCurrent(Request& request) {
+StatusOr<int> PrintCurrent(ConfigRequest& request) {
   if (request.contexts.current.empty()) {
     return absl::NotFoundError(
         "no context is the current one (shirabe config use-context NAME): commands work on this "
@@ -67,25 +63,25 @@ StatusOr<int> PrintCurrent(Request& request) {
   return kOk;
 }
 
-StatusOr<int> Use(Request& request) {
+StatusOr<int> Use(ConfigRequest& request) {
   ASSIGN_OR_RETURN(const std::string name, NameIn(request));
   RETURN_IF_ERROR(request.contexts.Get(name).status());
   request.contexts.current = name;
-  RETURN_IF_ERROR(client::SaveContexts(request.path, request.contexts));
+  RETURN_IF_ERROR(SaveContexts(request.path, request.contexts));
   Out("context/" + name + " is the current one\n");
   return kOk;
 }
 
 // Paths are kept as they are meant here, wherever the next command is given.
 Access Absolute(Access access) {
-  for (const client::AccessField& field : client::AccessFields()) {
+  for (const AccessField& field : AccessFields()) {
     std::string& value = access.*field.member;
     if (field.is_path && !value.empty()) value = std::filesystem::absolute(value).string();
   }
   return access;
 }
 
-StatusOr<int> Set(Request& request) {
+StatusOr<int> Set(ConfigRequest& request) {
   ASSIGN_OR_RETURN(const std::string name, NameIn(request));
   if (!request.access.ns.empty()) RETURN_IF_ERROR(AsUsage(ValidateNamespace(request.access.ns)));
   Context* context = request.contexts.Find(name);
@@ -95,34 +91,34 @@ StatusOr<int> Set(Request& request) {
     context = &request.contexts.all.emplace_back();
     context->name = name;
   }
-  context->access = client::Merge({Absolute(request.access), context->access});
+  context->access = Merge({Absolute(request.access), context->access});
   auto& all = request.contexts.all;
   std::sort(all.begin(), all.end(),
             [](const Context& a, const Context& b) { return a.name < b.name; });
   if (request.use) request.contexts.current = name;
-  RETURN_IF_ERROR(client::SaveContexts(request.path, request.contexts));
+  RETURN_IF_ERROR(SaveContexts(request.path, request.contexts));
   Out("context/" + name + (is_new ? " created\n" : " changed\n"));
   return kOk;
 }
 
-StatusOr<int> Remove(Request& request) {
+StatusOr<int> Remove(ConfigRequest& request) {
   ASSIGN_OR_RETURN(const std::string name, NameIn(request));
   RETURN_IF_ERROR(request.contexts.Get(name).status());
   std::erase_if(request.contexts.all, [&](const Context& one) { return one.name == name; });
   if (request.contexts.current == name) request.contexts.current.clear();
-  RETURN_IF_ERROR(client::SaveContexts(request.path, request.contexts));
+  RETURN_IF_ERROR(SaveContexts(request.path, request.contexts));
   Out("context/" + name + " deleted\n");
   return kOk;
 }
 
-StatusOr<int> View(Request& request) {
-  Out(client::ContextsText(request.contexts));
+StatusOr<int> View(ConfigRequest& request) {
+  Out(ContextsText(request.contexts));
   return kOk;
 }
 
 struct Noun {
   const char* name;
-  StatusOr<int> (*run)(Request& request);
+  StatusOr<int> (*run)(ConfigRequest& request);
 };
 
 constexpr Noun kNouns[] = {
@@ -130,7 +126,7 @@ constexpr Noun kNouns[] = {
     {"set-context", Set},   {"delete-context", Remove},        {"view", View},
 };
 
-StatusOr<int> Dispatch(Request& request) {
+StatusOr<int> Dispatch(ConfigRequest& request) {
   std::vector<std::string> names;
   for (const Noun& noun : kNouns) {
     if (request.words[0] == noun.name) return noun.run(request);
@@ -151,7 +147,7 @@ std::vector<std::string> ConfigNouns() {
 
 StatusOr<int> Config(const Arguments& arguments) {
   Globals globals;
-  Request request;
+  ConfigRequest request;
   Options options(
       "config get-contexts|current-context|use-context|set-context|delete-context|view [NAME]",
       "Keeps the servers that you use under names, in $SHIRABE_CONFIG or "
@@ -172,10 +168,10 @@ StatusOr<int> Config(const Arguments& arguments) {
   request.access.token_file = globals.token_file;
   request.access.ca = globals.ca;
   request.access.ns = globals.ns;
-  auto path = client::ContextsPath(client::ProcessEnvironment());
+  auto path = ContextsPath(client::ProcessEnvironment());
   RETURN_IF_ERROR(AsUsage(path.status()));
   request.path = *std::move(path);
-  ASSIGN_OR_RETURN(request.contexts, client::LoadContexts(request.path));
+  ASSIGN_OR_RETURN(request.contexts, LoadContexts(request.path));
   return Dispatch(request);
 }
 

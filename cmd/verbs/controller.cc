@@ -92,7 +92,7 @@ StatusOr<kube::Json> OwnContainer(kube::Client& client, const std::string& names
       Variable("POD_NAMESPACE").empty() ? namespace_name : Variable("POD_NAMESPACE");
   const kube::Ref ref{{"", "v1", "pods", "Pod"}, ns, pod_name};
   ASSIGN_OR_RETURN(const kube::Json pod, client.Get(ref));
-  const kube::Json* containers = kube::FindAt(pod, {"spec", "containers"});
+  const kube::Json* containers = FindAt(pod, {"spec", "containers"});
   if (containers == nullptr || containers->empty()) {
     return absl::InternalError("pod " + pod_name + " has no container");
   }
@@ -218,8 +218,8 @@ Status ControllerProcess::FillMachines() {
       .client = client_.get(), .image = flags_.image, .server = flags_.advertise, .ca = ca_};
   if (flags_.image.empty()) {
     ASSIGN_OR_RETURN(const kube::Json container, OwnContainer(*client_, config_.namespace_name));
-    machines_.pods.image = kube::TextAt(container, {"image"});
-    machines_.pods.image_pull_policy = kube::TextAt(container, {"imagePullPolicy"});
+    machines_.pods.image = Text(container, {"image"});
+    machines_.pods.image_pull_policy = Text(container, {"imagePullPolicy"});
   }
   if (!flags_.nodes.empty()) {
     ASSIGN_OR_RETURN(machines_.pools, LoadNodes(flags_.nodes));

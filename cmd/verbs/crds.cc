@@ -9,8 +9,8 @@ namespace shirabe::cmd {
 namespace {
 
 // The one that is named, or all of them.
-StatusOr<std::vector<client::Json>> Wanted(const std::vector<std::string>& names) {
-  std::vector<client::Json> wanted;
+StatusOr<std::vector<view::Json>> Wanted(const std::vector<std::string>& names) {
+  std::vector<view::Json> wanted;
   std::vector<std::string> known;
   for (crd::Definition& definition : crd::Definitions()) {
     known.push_back(definition.plural);
@@ -38,10 +38,10 @@ StatusOr<int> Crds(const Arguments& arguments) {
   ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
   if (done) return 0;
   ASSIGN_OR_RETURN(const auto wanted, Wanted(names));
-  client::ListWriter writer(/*yaml=*/true);
+  view::ListWriter writer(/*yaml=*/true);
   if (list) Out(writer.Begin());
   for (size_t i = 0; i < wanted.size(); ++i) {
-    Out(list ? writer.Item(wanted[i]) : (i > 0 ? "---\n" : "") + client::PrintYaml(wanted[i]));
+    Out(list ? writer.Item(wanted[i]) : (i > 0 ? "---\n" : "") + view::PrintYaml(wanted[i]));
   }
   if (list) Out(writer.End());
   return 0;

@@ -50,11 +50,11 @@ StatusOr<int> Describe(const Arguments& arguments) {
   const absl::Time now = RealClock()->Now();
   if (kind == Kind::kTrial) {
     ASSIGN_OR_RETURN(const TrialKey key, TrialArgument(words[1], session.ns));
-    ASSIGN_OR_RETURN(const std::string text, client::DescribeTrial(*session.client, key, now));
+    ASSIGN_OR_RETURN(const std::string text, view::DescribeTrial(*session.client, key, now));
     Out(text);
   } else {
     ASSIGN_OR_RETURN(const ExperimentKey key, ExperimentArgument(words[1], session.ns));
-    ASSIGN_OR_RETURN(const std::string text, client::DescribeExperiment(*session.client, key, now));
+    ASSIGN_OR_RETURN(const std::string text, view::DescribeExperiment(*session.client, key, now));
     Out(text);
   }
   return 0;

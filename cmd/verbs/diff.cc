@@ -4,6 +4,7 @@
 #include "cmd/spec_file.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
+#include "experiment/conditions.h"
 #include "experiment/submit.h"
 #include "view/spec_diff.h"
 
@@ -16,7 +17,7 @@ constexpr int kTrouble = 2;  // an error is never mistaken for a difference
 struct Found {
   ExperimentKey key;
   bool exists = false;
-  std::vector<client::SpecDifference> differences;
+  std::vector<view::SpecDifference> differences;
   bool differs() const { return !exists || !differences.empty(); }
 };
 
@@ -26,14 +27,14 @@ StatusOr<Found> Compare(client::Client& client, const v1::Experiment& wanted) {
   if (absl::IsNotFound(stored.status())) return found;
   RETURN_IF_ERROR(stored.status());
   found.exists = true;
-  found.differences = client::DiffSpecs(*stored, wanted);
+  found.differences = view::DiffSpecs(*stored, wanted);
   return found;
 }
 
-client::Json Tree(const Found& found) {
-  client::Json differences = client::Json::array();
+view::Json Tree(const Found& found) {
+  view::Json differences = view::Json::array();
   for (const auto& difference : found.differences) {
-    differences.push_back(client::DifferenceJson(difference));
+    differences.push_back(view::DifferenceJson(difference));
   }
   return {{"namespace", found.key.ns},
           {"experiment", found.key.name},
@@ -45,7 +46,7 @@ void Print(const Found& found) {
   if (!found.differs()) return;
   Out("--- " + ToString(found.key) + "\n");
   if (!found.exists) Out("+ does not exist: apply creates it\n");
-  for (const auto& difference : found.differences) Out(client::DifferenceText(difference));
+  for (const auto& difference : found.differences) Out(view::DifferenceText(difference));
 }
 
 StatusOr<int> Compare(const Globals& globals, const std::vector<std::string>& files,
@@ -53,7 +54,7 @@ StatusOr<int> Compare(const Globals& globals, const std::vector<std::string>& fi
   ASSIGN_OR_RETURN(const Session session, OpenSession(globals, /*read_only=*/true));
   ASSIGN_OR_RETURN(const auto experiments, LoadFor(session, files));
   bool differs = false;
-  std::vector<client::Json> trees;
+  std::vector<view::Json> trees;
   for (const v1::Experiment& experiment : experiments) {
     ASSIGN_OR_RETURN(const Found found, Compare(*session.client, experiment));
     differs = differs || found.differs();

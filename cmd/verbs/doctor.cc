@@ -154,10 +154,10 @@ Check CheckPython() {
 
 // ---- the server ------------------------------------------------------------------------------
 
-Check CheckConfig(const StatusOr<client::Access>& access) {
+Check CheckConfig(const StatusOr<Access>& access) {
   if (!access.ok()) return Failed("contexts", access.status(), "mend the file");
-  const auto path = client::ContextsPath(client::ProcessEnvironment());
-  const auto contexts = path.ok() ? client::LoadContexts(*path) : client::Contexts{};
+  const auto path = ContextsPath(client::ProcessEnvironment());
+  const auto contexts = path.ok() ? LoadContexts(*path) : Contexts{};
   if (!contexts.ok()) return Failed("contexts", contexts.status(), "mend the file");
   if (contexts->all.empty()) return {"contexts", State::kOk, "none"};
   return {"contexts", State::kOk,
@@ -170,14 +170,14 @@ bool IsSecretKept(const std::string& path) {
   return path.empty() || stat(path.c_str(), &info) != 0 || (info.st_mode & 0077) == 0;
 }
 
-Check CheckTokenFile(const client::Access& access) {
+Check CheckTokenFile(const Access& access) {
   if (IsSecretKept(access.token_file)) return {"token file", State::kOk, access.token_file};
   return {"token file", State::kWarning, "others may read " + access.token_file,
           "chmod 600 " + access.token_file};
 }
 
 // It answers, and takes our token.
-std::vector<Check> CheckServer(const Globals& globals, const client::Access& access) {
+std::vector<Check> CheckServer(const Globals& globals, const Access& access) {
   std::vector<Check> checks;
   if (!access.token_file.empty()) checks.push_back(CheckTokenFile(access));
   const auto session = OpenSession(globals, /*read_only=*/true);
@@ -246,7 +246,7 @@ std::vector<Check> CheckSecurity(const Globals& globals) {
 }
 
 void Print(const std::vector<Check>& checks) {
-  client::Table table({"STATE", "CHECK", "DETAIL"});
+  view::Table table({"STATE", "CHECK", "DETAIL"});
   for (const Check& check : checks) {
     const std::string fix = check.fix.empty() ? "" : " (" + check.fix + ")";
     table.Add({Word(check.state), check.name, check.detail + fix});
@@ -254,11 +254,11 @@ void Print(const std::vector<Check>& checks) {
   Out(table.Take(/*with_header=*/false));
 }
 
-client::Json Tree(const Check& check) {
+view::Json Tree(const Check& check) {
   return {{"check", check.name},
           {"state", Word(check.state)},
           {"detail", check.detail},
-          {"fix", check.fix.empty() ? client::Json() : client::Json(check.fix)}};
+          {"fix", check.fix.empty() ? view::Json() : view::Json(check.fix)}};
 }
 
 }  // namespace
@@ -279,7 +279,7 @@ StatusOr<int> Doctor(const Arguments& arguments) {
   if (done) return 0;
   const std::vector<Check> checks = security ? CheckSecurity(globals) : CheckAll(globals);
   bool wrong = false;
-  std::vector<client::Json> trees;
+  std::vector<view::Json> trees;
   for (const Check& check : checks) {
     wrong = wrong || check.state == State::kError;
     trees.push_back(Tree(check));

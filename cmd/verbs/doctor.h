@@ -32,6 +32,6 @@ std::vector<Check> CheckFileSecurity(const client::Place& place);
 std::vector<Check> CheckListeners(const std::string& proc);
 
 // Whether the server that is meant answers callers without a token, and over what.
-std::vector<Check> CheckServerSecurity(const client::Access& access);
+std::vector<Check> CheckServerSecurity(const Access& access);
 
 }  // namespace shirabe::cmd

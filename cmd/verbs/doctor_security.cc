@@ -179,7 +179,7 @@ std::vector<Check> CheckListeners(const std::string& proc) {
   return checks;
 }
 
-std::vector<Check> CheckServerSecurity(const client::Access& access) {
+std::vector<Check> CheckServerSecurity(const Access& access) {
   constexpr char kTls[] = "tls://";
   const bool tls = absl::StartsWith(access.server, kTls);
   const std::string server = tls ? access.server.substr(sizeof kTls - 1) : access.server;

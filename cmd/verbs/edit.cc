@@ -11,6 +11,7 @@
 #include "cmd/context.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
+#include "experiment/conditions.h"
 #include "experiment/spec/print.h"
 #include "experiment/spec/walker.h"
 #include "view/spec_diff.h"
@@ -39,7 +40,7 @@ std::string TextFor(const v1::Experiment& experiment) {
       " while it runs: parallelTrialCount, maxTrialCount,\n"
       "# maxFailedTrialCount and objective.goal. A line that is removed takes its limit away.\n"
       "# Save and leave to apply it; leave without a change, or with an empty file, to keep it.\n",
-      client::PrintYaml(experiment::ToTree(Changeable(experiment.spec()))));
+      view::PrintYaml(experiment::ToTree(Changeable(experiment.spec()))));
 }
 
 std::string Editor() {
@@ -95,13 +96,13 @@ StatusOr<v1::Experiment> Parse(const std::string& path, const std::string& text)
       experiment::Walk(document.root, edited, findings);
     }
   }
-  const client::Json wanted =
-      experiment::ToTree(Changeable(edited.spec())).value("spec", client::Json::object());
-  const client::Json given = experiment::ToTree(edited);
+  const view::Json wanted =
+      experiment::ToTree(Changeable(edited.spec())).value("spec", view::Json::object());
+  const view::Json given = experiment::ToTree(edited);
   for (const auto& [key, value] : given.items()) {
     if (key != "spec") findings.Error(key, "may not be edited");
   }
-  const client::Json spec = given.value("spec", client::Json::object());
+  const view::Json spec = given.value("spec", view::Json::object());
   for (const auto& [key, value] : spec.items()) {
     const bool may = wanted.contains(key) && wanted[key] == value;
     if (!may) findings.Error("spec." + key, "may not be edited: it would be another search");
@@ -127,8 +128,8 @@ StatusOr<v1::Experiment> Changed(const std::string& path, const v1::Experiment& 
 
 Status Apply(client::Client& client, const v1::Experiment& stored, const v1::Experiment& wanted) {
   const std::string name = stored.metadata().name();
-  const auto differences = client::DiffSpecs(stored, wanted);
-  for (const auto& difference : differences) Out(client::DifferenceText(difference));
+  const auto differences = view::DiffSpecs(stored, wanted);
+  for (const auto& difference : differences) Out(view::DifferenceText(difference));
   if (differences.empty()) {
     Out("experiment/" + name + " unchanged\n");
     return absl::OkStatus();

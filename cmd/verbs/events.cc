@@ -19,7 +19,7 @@ struct Reading {
 };
 
 Printer<v1::Event> MakePrinter() {
-  return {.header = client::EventHeader(), .row = client::EventRow, .tree = client::EventJson};
+  return {.header = view::EventHeader(), .row = view::EventRow, .tree = view::EventJson};
 }
 
 StatusOr<std::vector<v1::Experiment>> Find(const Session& session, const Reading& reading) {

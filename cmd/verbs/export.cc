@@ -9,14 +9,14 @@ namespace shirabe::cmd {
 namespace {
 
 Status PrintTrials(client::Client& client, const v1::Experiment& experiment, bool csv) {
-  if (csv) Out(client::CsvHeader(experiment));
+  if (csv) Out(view::CsvHeader(experiment));
   const auto print = [&](const std::vector<v1::Trial>& trials) {
     for (const v1::Trial& trial : trials) {
-      Out(csv ? client::CsvLine(experiment, trial) : client::JsonLine(experiment, trial));
+      Out(csv ? view::CsvLine(experiment, trial) : view::JsonLine(experiment, trial));
     }
     return true;
   };
-  return client::EachTrialPage(client, experiment::KeyOf(experiment), print);
+  return view::EachTrialPage(client, experiment::KeyOf(experiment), print);
 }
 
 }  // namespace

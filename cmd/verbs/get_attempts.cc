@@ -47,14 +47,13 @@ StatusOr<int> GetAttempts(const Session& session, const GetRequest& request) {
   ASSIGN_OR_RETURN(auto attempts, session.client->ListAttempts(query));
   Cut(request.flags, attempts);
   client::Client& client = *session.client;
-  const client::RowStyle style = StyleOf(request.flags);
+  const view::RowStyle style = StyleOf(request.flags);
   const Printer<v1::Attempt> printer{
-      .header = client::AttemptHeader(style),
-      .row = client::AttemptRow,
+      .header = view::AttemptHeader(style),
+      .row = view::AttemptRow,
       .tree =
           [&client, now = style.now](const v1::Attempt& attempt) {
-            return client::AttemptJson(attempt,
-                                       {.log = client.LogPlace(KeyOf(attempt)), .now = now});
+            return view::AttemptJson(attempt, {.log = client.LogPlace(KeyOf(attempt)), .now = now});
           },
       .name = [](const v1::Attempt& attempt) { return "attempt/" + AttemptName(KeyOf(attempt)); }};
   Listing<v1::Attempt>(request.flags, printer).PrintAll(attempts);
@@ -70,9 +69,9 @@ StatusOr<int> GetCheckpoints(const Session& session, const GetRequest& request) 
   RETURN_IF_ERROR(session.client->GetTrial(key).status());
   ASSIGN_OR_RETURN(auto checkpoints, session.client->ListCheckpoints(key));
   Cut(request.flags, checkpoints);
-  const Printer<v1::Checkpoint> printer{.header = client::CheckpointHeader(StyleOf(request.flags)),
-                                        .row = client::CheckpointRow,
-                                        .tree = client::CheckpointJson,
+  const Printer<v1::Checkpoint> printer{.header = view::CheckpointHeader(StyleOf(request.flags)),
+                                        .row = view::CheckpointRow,
+                                        .tree = view::CheckpointJson,
                                         .name = [&key](const v1::Checkpoint& checkpoint) {
                                           return "checkpoint/" +
                                                  AttemptName({key, checkpoint.attempt()}) + "/" +
@@ -93,9 +92,9 @@ StatusOr<int> GetMetrics(const Session& session, const GetRequest& request) {
                                   {.trial = key, .include_superseded = request.all_attempts}));
   Cut(request.flags, rows);
   const Printer<db::ObservationRow> printer{
-      .header = client::ObservationHeader(),
-      .row = client::ObservationRowCells,
-      .tree = [&key](const db::ObservationRow& row) { return client::ObservationJson(key, row); },
+      .header = view::ObservationHeader(),
+      .row = view::ObservationRowCells,
+      .tree = [&key](const db::ObservationRow& row) { return view::ObservationJson(key, row); },
       .name = [](const db::ObservationRow& row) { return row.metric; }};
   Listing<db::ObservationRow>(request.flags, printer).PrintAll(rows);
   return 0;

@@ -2,23 +2,24 @@
 
 #include "cmd/listing.h"
 #include "cmd/verbs/get_nouns.h"
+#include "experiment/conditions.h"
 #include "view/money.h"
 #include "view/selection.h"
 
 namespace shirabe::cmd {
 namespace {
 
-using ExperimentSelection = client::Selection<v1::Experiment>;
+using ExperimentSelection = view::Selection<v1::Experiment>;
 
 Printer<v1::Experiment> MakePrinter(const ListFlags& flags) {
-  return {.header = client::ExperimentHeader(StyleOf(flags)),
-          .row = client::ExperimentRow,
-          .tree = client::ExperimentJson,
+  return {.header = view::ExperimentHeader(StyleOf(flags)),
+          .row = view::ExperimentRow,
+          .tree = view::ExperimentJson,
           .name = [](const v1::Experiment& e) { return "experiment/" + e.metadata().name(); }};
 }
 
 StatusOr<ExperimentSelection> MakeSelection(const ListFlags& flags) {
-  auto selection = ExperimentSelection::Create(client::ExperimentFields(RealClock()->Now()),
+  auto selection = ExperimentSelection::Create(view::ExperimentFields(RealClock()->Now()),
                                                flags.filter, flags.sort_by);
   if (!selection.ok()) return AsUsage(selection.status());
   return selection;
@@ -46,7 +47,7 @@ Status AddSpending(const Session& session, const ListFlags& flags,
     ASSIGN_OR_RETURN(const auto open,
                      session.client->ListAttempts(
                          {.experiment = experiment::KeyOf(experiment), .open_only = true}));
-    client::AddRunning(open, RealClock()->Now(), experiment);
+    view::AddRunning(open, RealClock()->Now(), experiment);
   }
   return absl::OkStatus();
 }

@@ -8,16 +8,16 @@
 namespace shirabe::cmd {
 namespace {
 
-using TrialSelection = client::Selection<v1::Trial>;
+using TrialSelection = view::Selection<v1::Trial>;
 
 // The experiment must outlive the printer.
 Printer<v1::Trial> MakePrinter(const v1::Experiment& experiment, const ListFlags& flags) {
-  return {.header = client::TrialHeader(experiment, StyleOf(flags)),
+  return {.header = view::TrialHeader(experiment, StyleOf(flags)),
           .row =
-              [&experiment](const v1::Trial& trial, const client::RowStyle& style) {
-                return client::TrialRow(experiment, trial, style);
+              [&experiment](const v1::Trial& trial, const view::RowStyle& style) {
+                return view::TrialRow(experiment, trial, style);
               },
-          .tree = client::TrialView(experiment),
+          .tree = view::TrialView(experiment),
           .name =
               [](const v1::Trial& trial) {
                 return "trial/" + TrialName({ExperimentKeyOf(trial), trial.number()});
@@ -48,7 +48,7 @@ Status PrintInPages(client::Client& client, const ExperimentKey& key,
                     const TrialSelection& selection, Listing<v1::Trial>& listing) {
   int64_t left = listing.flags().limit.value_or(std::numeric_limits<int64_t>::max());
   if (left > 0) {
-    RETURN_IF_ERROR(client::EachTrialPage(client, key, [&](std::vector<v1::Trial>& trials) {
+    RETURN_IF_ERROR(view::EachTrialPage(client, key, [&](std::vector<v1::Trial>& trials) {
       selection.Apply(trials, left);
       listing.Print(trials);
       left -= static_cast<int64_t>(trials.size());
@@ -63,7 +63,7 @@ StatusOr<int> GetTrialsOf(client::Client& client, const ExperimentKey& key,
                           const ListFlags& flags) {
   ASSIGN_OR_RETURN(const v1::Experiment experiment, client.GetExperiment(key));
   const auto selection =
-      TrialSelection::Create(client::TrialFields(experiment), flags.filter, flags.sort_by);
+      TrialSelection::Create(view::TrialFields(experiment), flags.filter, flags.sort_by);
   if (!selection.ok()) return AsUsage(selection.status());
   Listing<v1::Trial> listing(flags, MakePrinter(experiment, flags));
   if (flags.watch) return Watch(client, key, *selection, listing);

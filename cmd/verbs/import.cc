@@ -14,7 +14,7 @@ using client::Imported;
 
 constexpr int64_t kMaxBytes = int64_t{256} << 20;
 
-struct Request {
+struct ImportRequest {
   std::vector<std::string> words;  // format, file
   std::string name;
   std::string study;
@@ -23,16 +23,16 @@ struct Request {
   bool dry_run = false;
 };
 
-StatusOr<std::vector<Imported>> ReadOptunaFile(const Request& request) {
-  return client::ReadOptuna(request.words[1], request.study);
+StatusOr<std::vector<Imported>> ReadOptunaFile(const ImportRequest& request) {
+  return import::ReadOptuna(request.words[1], request.study);
 }
 
-StatusOr<std::vector<Imported>> ReadKatibFile(const Request& request) {
+StatusOr<std::vector<Imported>> ReadKatibFile(const ImportRequest& request) {
   ASSIGN_OR_RETURN(const std::string text, ReadFile(request.words[1], kMaxBytes));
-  return client::ReadKatib(request.words[1], text);
+  return import::ReadKatib(request.words[1], text);
 }
 
-StatusOr<std::vector<Imported>> ReadCsvFile(const Request& request) {
+StatusOr<std::vector<Imported>> ReadCsvFile(const ImportRequest& request) {
   if (request.minimize.empty() == request.maximize.empty()) {
     return UsageError("a table needs one of --minimize COLUMN and --maximize COLUMN");
   }
@@ -41,7 +41,7 @@ StatusOr<std::vector<Imported>> ReadCsvFile(const Request& request) {
   stem = stem.substr(0, stem.rfind('.'));
   const bool maximize = request.minimize.empty();
   ASSIGN_OR_RETURN(Imported imported,
-                   client::ReadCsv(request.words[1], text,
+                   import::ReadCsv(request.words[1], text,
                                    {.name = client::ExperimentNameFrom(stem),
                                     .metric = maximize ? request.maximize : request.minimize,
                                     .maximize = maximize,
@@ -51,13 +51,13 @@ StatusOr<std::vector<Imported>> ReadCsvFile(const Request& request) {
 
 struct Format {
   const char* name;
-  StatusOr<std::vector<Imported>> (*read)(const Request& request);
+  StatusOr<std::vector<Imported>> (*read)(const ImportRequest& request);
 };
 
 constexpr Format kFormats[] = {
     {"optuna", ReadOptunaFile}, {"katib", ReadKatibFile}, {"csv", ReadCsvFile}};
 
-StatusOr<std::vector<Imported>> Read(const Request& request) {
+StatusOr<std::vector<Imported>> Read(const ImportRequest& request) {
   for (const Format& format : kFormats) {
     if (request.words[0] == format.name) return format.read(request);
   }
@@ -66,7 +66,7 @@ StatusOr<std::vector<Imported>> Read(const Request& request) {
                     (nearest ? "; did you mean " + *nearest + "?" : ""));
 }
 
-Status StoreOne(const Session& session, const Request& request, Imported& imported) {
+Status StoreOne(const Session& session, const ImportRequest& request, Imported& imported) {
   if (!request.dry_run) {
     ASSIGN_OR_RETURN(const auto notes, session.client->Import(session.ns, imported));
     imported.notes.insert(imported.notes.end(), notes.begin(), notes.end());
@@ -89,7 +89,7 @@ std::vector<std::string> ImportFormats() {
 
 StatusOr<int> Import(const Arguments& arguments) {
   Globals globals;
-  Request request;
+  ImportRequest request;
   Options options(
       "import optuna|katib|csv FILE",
       "Stores what another tool has found as experiments that have ended: an SQLite storage of "

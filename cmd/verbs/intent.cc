@@ -4,6 +4,7 @@
 #include "cmd/context.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
+#include "experiment/conditions.h"
 #include "experiment/submit.h"
 
 namespace shirabe::cmd {

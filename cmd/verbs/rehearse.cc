@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kMostReclaims = 20;
 
-struct Request {
+struct RehearseRequest {
   std::string file;
   std::vector<std::string> params;
   std::optional<int64_t> reclaims;
@@ -28,7 +28,7 @@ struct Request {
   std::string output = "table";
 };
 
-void AddRequest(Options& options, Request* request) {
+void AddRequest(Options& options, RehearseRequest* request) {
   options.Text("-f,--file", &request->file, "FILE", "an Experiment in YAML, or - for stdin");
   options.Texts("-p,--param", &request->params, "NAME=VALUE",
                 "instead of the value that the search begins with; may be repeated");
@@ -46,14 +46,14 @@ void AddRequest(Options& options, Request* request) {
   options.Arguments("nothing", nullptr, 0, 0);
 }
 
-void Print(const Request& request, const client::RehearsalReport& report) {
-  if (request.output == "json") return Out(client::PrintJson(client::ReportJson(report)));
-  if (request.output == "yaml") return Out(client::PrintYaml(client::ReportJson(report)));
-  Out(client::ReportText(report));
+void Print(const RehearseRequest& request, const rehearsal::RehearsalReport& report) {
+  if (request.output == "json") return Out(view::PrintJson(rehearsal::ReportJson(report)));
+  if (request.output == "yaml") return Out(view::PrintYaml(rehearsal::ReportJson(report)));
+  Out(rehearsal::ReportText(report));
 }
 
-client::RehearsalOptions OptionsFor(const Request& request, const v1::Experiment& experiment,
-                                    Interrupts& interrupts) {
+rehearsal::RehearsalOptions OptionsFor(const RehearseRequest& request,
+                                       const v1::Experiment& experiment, Interrupts& interrupts) {
   return {.experiment = experiment,
           .params = request.params,
           .reclaims = static_cast<int>(std::min(request.reclaims.value_or(2), kMostReclaims)),
@@ -70,7 +70,7 @@ client::RehearsalOptions OptionsFor(const Request& request, const v1::Experiment
 
 StatusOr<int> Rehearse(const Arguments& arguments) {
   Globals globals;
-  Request request;
+  RehearseRequest request;
   Options options("rehearse -f FILE",
                   "Runs one trial of an experiment twice, undisturbed and with its machine taken "
                   "away, and says whether the program stops in time, saves, goes on where it was "
@@ -88,16 +88,16 @@ StatusOr<int> Rehearse(const Arguments& arguments) {
   RETURN_IF_ERROR(experiment::CheckRunnable(experiment));
   // Before anything starts a thread: the signals are to reach none of them.
   Interrupts interrupts;
-  const auto rehearsal = client::Rehearse(OptionsFor(request, experiment, interrupts));
+  const auto rehearsal = rehearsal::Rehearse(OptionsFor(request, experiment, interrupts));
   // A program that does not even succeed undisturbed is not safe.
   if (absl::IsFailedPrecondition(rehearsal.status())) {
     PrintError(rehearsal.status());
     return kFailure;
   }
   if (!rehearsal.ok()) return AsUsage(rehearsal.status());
-  const client::RehearsalReport report =
-      client::Judge(*rehearsal, {.tolerance = request.tolerance.value_or(1e-6),
-                                 .reclaims_per_hour = request.per_hour.value_or(1)});
+  const rehearsal::RehearsalReport report =
+      rehearsal::Judge(*rehearsal, {.tolerance = request.tolerance.value_or(1e-6),
+                                    .reclaims_per_hour = request.per_hour.value_or(1)});
   Print(request, report);
   return report.safe ? kOk : kFailure;
 }

@@ -13,6 +13,7 @@
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
 #include "cmd/verbs/run_loop.h"
+#include "experiment/conditions.h"
 #include "experiment/spec/quick.h"
 #include "experiment/spec/runnable.h"
 #include "suggestion/remote/remote_table.h"
@@ -110,9 +111,9 @@ Status CheckFlags(const RunFlags& flags) {
 // The same command again; what came from stdin is gone.
 std::string Again(const Arguments& arguments, const Arguments& command) {
   std::vector<std::string> words = {"shirabe", "run"};
-  for (const std::string& word : arguments) words.push_back(client::ShellQuote(word));
+  for (const std::string& word : arguments) words.push_back(view::ShellQuote(word));
   if (!command.empty()) words.push_back("--");
-  for (const std::string& word : command) words.push_back(client::ShellQuote(word));
+  for (const std::string& word : command) words.push_back(view::ShellQuote(word));
   return absl::StrJoin(words, " ");
 }
 
@@ -163,7 +164,7 @@ void Announce(const v1::Experiment& experiment, const experiment::Submitted& sub
                            ? absl::StrCat(spec.max_trial_count(), " trials, ")
                            : std::string();
   if (!submitted.created) {
-    trials = absl::StrCat(client::TrialsCell(experiment), " trials have ended, ");
+    trials = absl::StrCat(view::TrialsCell(experiment), " trials have ended, ");
   }
   ProgressLine(absl::StrCat("experiment ", name, submitted.created ? ": " : " goes on: ", trials,
                             spec.parallel_trial_count(), " at the same time, algorithm ",
@@ -171,8 +172,8 @@ void Announce(const v1::Experiment& experiment, const experiment::Submitted& sub
 }
 
 void PrintBest(const v1::Experiment& experiment, const std::string& output) {
-  if (output != "table") return Out(client::BestAs(experiment, output));
-  Out(client::BestTable(experiment, true) + "\n" + client::BestArguments(experiment));
+  if (output != "table") return Out(view::BestAs(experiment, output));
+  Out(view::BestTable(experiment, true) + "\n" + view::BestArguments(experiment));
 }
 
 // A trial to look at where an experiment went wrong: the last one that did.
@@ -201,11 +202,11 @@ StatusOr<int> Conclude(client::Client& client, const ExperimentKey& key,
   const bool succeeded = condition.type() == "Succeeded";
   ProgressLine(absl::StrCat("experiment ", key.name,
                             succeeded ? " has ended: " : " has failed: ", condition.message()));
-  const Status has_best = client::CheckHasBest(experiment);
+  const Status has_best = view::CheckHasBest(experiment);
   if (has_best.ok()) {
     PrintBest(experiment, output);
     RETURN_IF_ERROR(FlushOut());
-    const std::string recommended = client::RecommendedLine(experiment);
+    const std::string recommended = view::RecommendedLine(experiment);
     if (!recommended.empty()) ProgressLine("recommended: " + recommended);
     const std::string logs =
         LogsLine(client, key, experiment.status().current_optimal_trial().number());

@@ -21,7 +21,7 @@ constexpr absl::Duration kGiveUp = absl::Seconds(10);
 // lines of trials that went wrong; elsewhere a line for each trial that has ended.
 class Display {
  public:
-  explicit Display(client::Progress* progress) : progress_(progress) {}
+  explicit Display(view::Progress* progress) : progress_(progress) {}
   ~Display() { Clear(); }
 
   void Show() {
@@ -30,7 +30,7 @@ class Display {
           trial.phase() != v1::TRIAL_METRICS_UNAVAILABLE) {
         continue;
       }
-      Print(client::FinishedLine(progress_->experiment(), trial));
+      Print(view::FinishedLine(progress_->experiment(), trial));
     }
     // The live line has it; elsewhere it is said once.
     const std::string& waiting = progress_->experiment().status().shirabe().waiting();
@@ -68,7 +68,7 @@ class Display {
     drawn_ = false;
   }
 
-  client::Progress* progress_;
+  view::Progress* progress_;
   const bool live_ = StderrIsTerminal() && !IsQuiet();
   bool drawn_ = false;
   std::string line_;  // as it was drawn
@@ -123,7 +123,7 @@ class Stopper {
 
 StatusOr<RunEnd> RunUntilEnd(client::LocalClient& client, const RunLoopOptions& options,
                              Interrupts& interrupts) {
-  client::Progress progress(&client, options.key);
+  view::Progress progress(&client, options.key);
   RETURN_IF_ERROR(progress.Update());
   Display display(&progress);
   ASSIGN_OR_RETURN(const auto controller, client.MakeController(options.machines, 1));

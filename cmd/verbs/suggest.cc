@@ -8,14 +8,14 @@
 namespace shirabe::cmd {
 namespace {
 
-struct Request {
+struct SuggestRequest {
   std::vector<std::string> names;
   std::string file;
   std::optional<int64_t> count;
   bool dry_run = false;
 };
 
-StatusOr<v1::Experiment> FindExperiment(const Session& session, const Request& request) {
+StatusOr<v1::Experiment> FindExperiment(const Session& session, const SuggestRequest& request) {
   if (!request.file.empty()) return LoadExperiment(request.file);
   ASSIGN_OR_RETURN(const ExperimentKey key, ExperimentArgument(request.names[0], session.ns));
   return session.client->GetExperiment(key);
@@ -24,10 +24,10 @@ StatusOr<v1::Experiment> FindExperiment(const Session& session, const Request& r
 void Print(const ListFlags& flags, const v1::Experiment& experiment,
            const client::Candidates& candidates) {
   const Printer<client::Candidate> printer{
-      .header = client::CandidateHeader(experiment),
+      .header = view::CandidateHeader(experiment),
       .row = [&](const client::Candidate& candidate,
-                 const client::RowStyle&) { return client::CandidateRow(experiment, candidate); },
-      .tree = client::CandidateJson};
+                 const view::RowStyle&) { return view::CandidateRow(experiment, candidate); },
+      .tree = view::CandidateJson};
   Listing<client::Candidate>(flags, printer).PrintAll(candidates.points);
 }
 
@@ -36,7 +36,7 @@ void Print(const ListFlags& flags, const v1::Experiment& experiment,
 StatusOr<int> Suggest(const Arguments& arguments) {
   Globals globals;
   ListFlags flags;
-  Request request;
+  SuggestRequest request;
   Options options("suggest EXPERIMENT|-f FILE --dry-run [-k N]",
                   "Shows the points that the algorithm would try next. Nothing is stored.");
   options.Arguments("EXPERIMENT", &request.names, 0, 1);

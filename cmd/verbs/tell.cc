@@ -94,7 +94,7 @@ Status PrintTold(const Session& session, const TrialKey& key, const std::string&
   ASSIGN_OR_RETURN(const v1::Experiment experiment, session.client->GetExperiment(key.experiment));
   ASSIGN_OR_RETURN(const v1::Trial trial, session.client->GetTrial(key));
   if (output != "table") {
-    PrintTree({.output = output}, client::TrialView(experiment)(trial));
+    PrintTree({.output = output}, view::TrialView(experiment)(trial));
     return absl::OkStatus();
   }
   const auto objective = client::ShownObjective(experiment, trial);

@@ -10,6 +10,7 @@
 #include "cmd/options.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
+#include "experiment/conditions.h"
 #include "experiment/submit.h"
 #include "view/money.h"
 
@@ -37,7 +38,7 @@ StatusOr<Load> ReadLoad(client::Client& client, v1::Experiment experiment) {
     ASSIGN_OR_RETURN(
         const auto open,
         client.ListAttempts({.experiment = experiment::KeyOf(experiment), .open_only = true}));
-    client::AddRunning(open, RealClock()->Now(), experiment);
+    view::AddRunning(open, RealClock()->Now(), experiment);
     for (const v1::Attempt& attempt : open) {
       if (attempt.state() != v1::ATTEMPT_RUNNING) continue;
       ++load.running;
@@ -68,21 +69,20 @@ StatusOr<std::vector<Load>> ReadLoads(const Session& session, const ListFlags& f
   return loads;
 }
 
-client::Cells Row(const Load& load, const client::RowStyle& style) {
+view::Cells Row(const Load& load, const view::RowStyle& style) {
   const v1::ShirabeStatus& status = load.experiment.status().shirabe();
-  client::Cells cells;
+  view::Cells cells;
   if (style.with_namespace) cells.push_back(load.experiment.metadata().namespace_());
-  cells.insert(
-      cells.end(),
-      {load.experiment.metadata().name(), client::StateWord(load.experiment),
-       std::to_string(load.running), std::to_string(load.gpus),
-       load.per_hour > 0 ? client::AmountText(load.per_hour) + "/h" : "",
-       client::MoneyText(load.experiment, status.cost()), std::to_string(status.preemptions()),
-       client::TrialsCell(load.experiment), client::BestCell(load.experiment)});
+  cells.insert(cells.end(), {load.experiment.metadata().name(), client::StateWord(load.experiment),
+                             std::to_string(load.running), std::to_string(load.gpus),
+                             load.per_hour > 0 ? view::AmountText(load.per_hour) + "/h" : "",
+                             view::MoneyText(load.experiment, status.cost()),
+                             std::to_string(status.preemptions()),
+                             view::TrialsCell(load.experiment), view::BestCell(load.experiment)});
   return cells;
 }
 
-client::Json Tree(const Load& load) {
+view::Json Tree(const Load& load) {
   const v1::Experiment& experiment = load.experiment;
   const v1::ShirabeStatus& status = experiment.status().shirabe();
   return {{"namespace", experiment.metadata().namespace_()},
@@ -90,17 +90,17 @@ client::Json Tree(const Load& load) {
           {"state", client::StateWord(experiment)},
           {"running", load.running},
           {"gpus", load.gpus},
-          {"costPerHour", client::NumberJson(load.per_hour)},
-          {"cost", client::NumberJson(status.cost())},
-          {"seconds", client::NumberJson(status.seconds())},
-          {"wastedSeconds", client::NumberJson(status.wasted_seconds())},
+          {"costPerHour", view::NumberJson(load.per_hour)},
+          {"cost", view::NumberJson(status.cost())},
+          {"seconds", view::NumberJson(status.seconds())},
+          {"wastedSeconds", view::NumberJson(status.wasted_seconds())},
           {"preemptions", status.preemptions()},
-          {"trials", client::FinishedTrials(experiment)},
+          {"trials", view::FinishedTrials(experiment)},
           {"failed", experiment.status().trials_failed()}};
 }
 
 Printer<Load> MakePrinter(const ListFlags& flags) {
-  client::Cells header;
+  view::Cells header;
   if (flags.all_namespaces) header.push_back("NAMESPACE");
   header.insert(header.end(), {"NAME", "STATE", "RUNNING", "GPUS", "RATE", "COST", "PREEMPTED",
                                "TRIALS", "BEST"});

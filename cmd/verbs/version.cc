@@ -12,7 +12,7 @@ StatusOr<int> Version(const Arguments& arguments) {
   AddGlobals(options, &globals);
   ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
   if (done) return 0;
-  Out(output == "json" ? client::PrintJson({{"version", SHIRABE_VERSION}})
+  Out(output == "json" ? view::PrintJson({{"version", SHIRABE_VERSION}})
                        : "shirabe " SHIRABE_VERSION "\n");
   return 0;
 }

@@ -10,8 +10,8 @@
 namespace shirabe::cmd {
 namespace {
 
-using client::AwaitCondition;
-using client::Awaited;
+using view::AwaitCondition;
+using view::Awaited;
 
 struct Waiting {
   AwaitCondition condition;
@@ -20,17 +20,17 @@ struct Waiting {
 };
 
 // Its experiment, or the trial.
-StatusOr<client::AwaitTarget> FindTarget(const Session& session, const std::string& name) {
+StatusOr<view::AwaitTarget> FindTarget(const Session& session, const std::string& name) {
   ASSIGN_OR_RETURN(const auto trial, TrialUnlessExperiment(session, name));
-  if (trial) return client::AwaitTarget{trial->experiment, trial};
+  if (trial) return view::AwaitTarget{trial->experiment, trial};
   ASSIGN_OR_RETURN(const ExperimentKey key, ExperimentArgument(name, session.ns));
-  return client::AwaitTarget{key, std::nullopt};
+  return view::AwaitTarget{key, std::nullopt};
 }
 
 StatusOr<int> WaitForOne(const Session& session, const std::string& name, const Waiting& waiting) {
   const AwaitCondition& condition = waiting.condition;
   ASSIGN_OR_RETURN(const auto target, FindTarget(session, name));
-  const auto waited = client::Await(*session.client, target, condition, waiting.deadline);
+  const auto waited = view::Await(*session.client, target, condition, waiting.deadline);
   RETURN_IF_ERROR(AsUsage(waited.status()));
   const std::string object =
       target.trial ? "trial/" + TrialName(*target.trial) : "experiment/" + target.experiment.name;
@@ -65,7 +65,7 @@ StatusOr<int> Wait(const Arguments& arguments) {
   AddGlobals(options, &globals);
   ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
   if (done) return 0;
-  auto parsed = client::ParseAwaitCondition(condition.empty() ? "completed" : condition);
+  auto parsed = view::ParseAwaitCondition(condition.empty() ? "completed" : condition);
   RETURN_IF_ERROR(AsUsage(parsed.status()));
   ASSIGN_OR_RETURN(const absl::Duration most,
                    ParseDurationOr("--timeout", timeout, absl::InfiniteDuration()));

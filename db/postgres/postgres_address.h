@@ -58,7 +58,6 @@ namespace shirabe::db {
 // records in SQLite. Used by db/postgres_*.cc only; a loaded library stays for good. Thread-safe.
 //
 // The members are libpq's functions under their own names, as documented in PostgreSQL's manual.
-
 struct PostgresLibrary {
 #define SHIRABE_LIBPQ_MEMBER(name) decltype(&::name) name = nullptr;
   SHIRABE_LIBPQ_FUNCTIONS(SHIRABE_LIBPQ_MEMBER)

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
-#include "base/clock.h"
+#include "base/timestamp.h"
 #include "db/postgres/postgres_schema.h"
 #include "db/postgres/postgres_state.h"
 #include "db/postgres/postgres_writes.h"

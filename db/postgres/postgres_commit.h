@@ -1,6 +1,6 @@
 // One transaction of the PostgreSQL store, for any number of Commits and lease requests at once, in
-// two round trips: lock and read, then write and COMMIT. Called by db/postgres/postgres_writer on its
-// thread.
+// two round trips: lock and read, then write and COMMIT. Called by db/postgres/postgres_writer on
+// its thread.
 //
 // Revisions must be in commit order: a reader that has seen revision 8 must never find a 7 later. A
 // sequence does not give that, for its numbers are taken long before they commit. So the one row of

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/time/time.h"
-#include "base/clock.h"
+#include "base/timestamp.h"
 #include "db/rules.h"
 
 namespace shirabe::db {
@@ -73,7 +73,7 @@ constexpr char kHasRows[] = "SELECT EXISTS (SELECT FROM observation WHERE " SHIR
                             ") OR EXISTS (SELECT FROM checkpoint WHERE " SHIRABE_EXPERIMENT
                             ") OR EXISTS (SELECT FROM attempt WHERE " SHIRABE_EXPERIMENT
                             ") OR EXISTS (SELECT FROM trial WHERE " SHIRABE_EXPERIMENT ")";
-constexpr char kCount[] =
+constexpr char kCountExperiments[] =
     "SELECT count(*) FROM name JOIN experiment USING (id) WHERE $1::text IN ('', namespace)";
 constexpr char kRevision[] = "SELECT revision FROM store WHERE id = 1";
 
@@ -244,7 +244,8 @@ StatusOr<bool> HasRows(const ExperimentKey& key, PostgresConnection* db) {
 }
 
 StatusOr<int64_t> CountExperiments(const std::string& ns, PostgresConnection* db) {
-  ASSIGN_OR_RETURN(const PostgresResult result, db->Query(kCount, PostgresParams().Text(ns)));
+  ASSIGN_OR_RETURN(const PostgresResult result,
+                   db->Query(kCountExperiments, PostgresParams().Text(ns)));
   return result.Int(0, 0);
 }
 

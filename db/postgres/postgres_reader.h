@@ -1,6 +1,7 @@
 // The reads of the PostgreSQL store. Each is one statement, so that it sees one snapshot. The
 // contract of each is that of the method of the same name in db/store.h; errors that are not the
-// caller's leave the connection unusable. Called by db/postgres/postgres_store, on a connection of its own.
+// caller's leave the connection unusable. Called by db/postgres/postgres_store, on a connection of
+// its own.
 #pragma once
 
 #include <cstdint>

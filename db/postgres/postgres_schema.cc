@@ -6,7 +6,7 @@ namespace shirabe::db {
 namespace {
 
 // Any two numbers that no other program is likely to lock.
-constexpr char kLock[] = "SELECT pg_advisory_xact_lock(x'53687262'::int, 1)";
+constexpr char kLockSchema[] = "SELECT pg_advisory_xact_lock(x'53687262'::int, 1)";
 
 // The same tables as in SQLite (see sqlite_schema.cc), in PostgreSQL's types. Messages lie in
 // `body`; beside it are only the columns that a query filters on. Names are compared byte by byte,
@@ -170,7 +170,7 @@ Status CheckReadable(const PostgresConnection& db, const Found& found, int64_t n
 }
 
 Status ApplySteps(PostgresConnection* db, const PostgresSteps& steps) {
-  RETURN_IF_ERROR(db->Query(kLock).status());
+  RETURN_IF_ERROR(db->Query(kLockSchema).status());
   // Another server may have been faster, so look again, now that nobody else can change it.
   ASSIGN_OR_RETURN(const Found found, Look(db));
   const auto newest = static_cast<int64_t>(steps.size());

@@ -1,8 +1,8 @@
 // What the writes of one transaction are checked against: the present revisions, leases and tokens
 // of all that they name, read in one round trip while the store is locked, so that nothing of it
 // can change before the transaction ends. What earlier writes of the same transaction do is added
-// to it as they are accepted. Used by db/postgres/postgres_commit on the writer's thread; lives as long as
-// the transaction.
+// to it as they are accepted. Used by db/postgres/postgres_commit on the writer's thread; lives as
+// long as the transaction.
 #pragma once
 
 #include <cstdint>

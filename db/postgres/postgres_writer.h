@@ -79,7 +79,6 @@ absl::Duration PostgresBackoff(int failures);
 // nothing happens, however many threads wait, but for a look every few seconds: a connection can be
 // dead without anyone having said so. Started by the first who waits; thread-safe; stops in its
 // destructor, in which nobody may wait any more.
-
 class PostgresListener {
  public:
   // `signal` must outlive it.

@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "absl/time/time.h"
-#include "base/clock.h"
+#include "base/timestamp.h"
 #include "db/rules.h"
 
 namespace shirabe::db {

@@ -1,7 +1,7 @@
 // The rows that a transaction writes, gathered by table, so that each table takes one statement
 // however many Commits share the transaction. All of it has been checked (postgres_state.h): what
-// is here is written. Used by db/postgres/postgres_commit on the writer's thread; lives as long as the
-// transaction.
+// is here is written. Used by db/postgres/postgres_commit on the writer's thread; lives as long as
+// the transaction.
 //
 // The order in which calls were made is kept where it matters: a deletion or a supersession, or a
 // second write of one row, first sends what was gathered before it.

@@ -1,7 +1,7 @@
 #include "db/sqlite/sqlite_reader.h"
 
 #include "absl/time/time.h"
-#include "base/clock.h"
+#include "base/timestamp.h"
 #include "db/rules.h"
 
 namespace shirabe::db {

@@ -1,7 +1,7 @@
 // The reads of the SQLite store. Each is one statement, so that it sees one snapshot, and takes a
 // connection for as long as it lasts; concurrent reads take different ones. The contract of each is
-// that of the method of the same name in db/store.h. Called by db/sqlite/sqlite_store, and FindName by
-// db/sqlite/sqlite_commit inside its transaction.
+// that of the method of the same name in db/store.h. Called by db/sqlite/sqlite_store, and FindName
+// by db/sqlite/sqlite_commit inside its transaction.
 #pragma once
 
 #include <string>

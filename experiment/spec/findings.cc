@@ -121,4 +121,20 @@ bool Findings::UnreadAbove(std::string path) const {
   return unread_.count("") > 0;
 }
 
+bool HasErrors(const std::vector<Finding>& findings) {
+  return std::any_of(findings.begin(), findings.end(),
+                     [](const Finding& finding) { return !finding.warning; });
+}
+
+std::string FormatFinding(const Finding& finding, std::string_view file) {
+  std::string text(file);
+  if (finding.line > 0) {
+    if (!text.empty()) text += ":";
+    text += std::to_string(finding.line) + ":" + std::to_string(finding.column);
+  }
+  if (!text.empty()) text += ": ";
+  text += finding.warning ? "warning: " : "error: ";
+  return text + InWords(finding);
+}
+
 }  // namespace shirabe::experiment

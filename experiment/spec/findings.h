@@ -12,9 +12,22 @@
 #include <vector>
 
 #include "base/text/yaml_tree.h"
-#include "experiment/spec/spec.h"
 
 namespace shirabe::experiment {
+
+// A problem of a specification. Where it was read from text, line and column are set (from 1).
+struct Finding {
+  bool warning = false;
+  std::string path;     // spec.parameters[1].feasibleSpace.min
+  std::string message;  // what is wrong, the value, and the fix
+  int line = 0;
+  int column = 0;
+};
+
+bool HasErrors(const std::vector<Finding>& findings);
+
+// file:line:col: error: spec.x: message   (without the place where there is none)
+std::string FormatFinding(const Finding& finding, std::string_view file);
 
 // Paths: spec.parameters[1].name; a key that is no plain word is written metadata.labels["a.b/c"].
 std::string ChildPath(const std::string& path, std::string_view key);

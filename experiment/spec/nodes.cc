@@ -19,7 +19,7 @@ constexpr int kMostSlots = 10'000;
 // One each tenth of a second: sooner than a program can start.
 constexpr double kMostPerHour = 36'000;
 
-void SetDefaults(v1::NodePools& pools) {
+void SetPoolDefaults(v1::NodePools& pools) {
   for (v1::NodePool& pool : *pools.mutable_pools()) {
     if (pool.capacity() == v1::CAPACITY_UNSPECIFIED) pool.set_capacity(v1::ON_DEMAND);
     if (!pool.has_slots()) pool.set_slots(1);
@@ -81,7 +81,7 @@ void Read(const YamlDocument& document, v1::NodePools& pools, Findings& findings
         "must be a mapping such as " + std::string(kExample) + ", not " + Describe(document.root));
   }
   Walk(document.root, pools, findings);
-  SetDefaults(pools);
+  SetPoolDefaults(pools);
   CheckPools(pools, findings);
 }
 

@@ -6,9 +6,9 @@
 #include <optional>
 #include <string>
 
-#include "base/clock.h"
 #include "base/names.h"
 #include "base/text/number.h"
+#include "base/timestamp.h"
 #include "experiment/spec/findings.h"
 #include "experiment/spec/schema.h"
 #include "experiment/spec/spec.h"

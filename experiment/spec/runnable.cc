@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "base/registry.h"
 #include "base/text/did_you_mean.h"
+#include "metrics/collection.h"
 #include "metrics/collector.h"
 #include "suggestion/algorithm.h"
 #include "suggestion/remote/remote_table.h"

@@ -57,22 +57,6 @@ ParsedExperiment Read(const YamlDocument& document) {
 
 }  // namespace
 
-bool HasErrors(const std::vector<Finding>& findings) {
-  return std::any_of(findings.begin(), findings.end(),
-                     [](const Finding& finding) { return !finding.warning; });
-}
-
-std::string FormatFinding(const Finding& finding, std::string_view file) {
-  std::string text(file);
-  if (finding.line > 0) {
-    if (!text.empty()) text += ":";
-    text += std::to_string(finding.line) + ":" + std::to_string(finding.column);
-  }
-  if (!text.empty()) text += ": ";
-  text += finding.warning ? "warning: " : "error: ";
-  return text + InWords(finding);
-}
-
 std::vector<ParsedExperiment> ParseExperiments(std::string_view text) {
   std::vector<ParsedExperiment> parsed;
   for (const YamlDocument& document : ParseYaml(text)) parsed.push_back(Read(document));

@@ -8,28 +8,15 @@
 #include <vector>
 
 #include "base/status.h"
+#include "experiment/spec/findings.h"
 #include "proto/shirabe/v1/experiment.pb.h"
 
 namespace shirabe::experiment {
-
-// A problem of a specification. Where it was read from text, line and column are set (from 1).
-struct Finding {
-  bool warning = false;
-  std::string path;     // spec.parameters[1].feasibleSpace.min
-  std::string message;  // what is wrong, the value, and the fix
-  int line = 0;
-  int column = 0;
-};
 
 struct ParsedExperiment {
   v1::Experiment experiment;      // with defaults; complete only if no finding is an error
   std::vector<Finding> findings;  // by line and column
 };
-
-bool HasErrors(const std::vector<Finding>& findings);
-
-// file:line:col: error: spec.x: message   (without the place where there is none)
-std::string FormatFinding(const Finding& finding, std::string_view file);
 
 // One entry for each YAML document; at least one. Limits: 1 MiB of text, 64 levels, 100,000 nodes
 // after aliases; beyond them, and on text that is no YAML, the one finding says so.

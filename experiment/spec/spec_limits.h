@@ -27,8 +27,8 @@ inline constexpr size_t kMaxNameBytes = 512;       // of a parameter, metric, se
 inline constexpr size_t kMaxTextBytes = 16 << 10;  // of a value in a list, of a setting, a path
 
 // An error for each limit that is broken, with the field, the number and the limit; and for values
-// that no kind of file can hold (see base/text/message_check.h). False if there was one: then the other
-// rules, which take time in proportion, should not be looked at.
+// that no kind of file can hold (see base/text/message_check.h). False if there was one: then the
+// other rules, which take time in proportion, should not be looked at.
 bool CheckSpecLimits(const v1::Experiment& experiment, Findings& findings);
 
 }  // namespace shirabe::experiment

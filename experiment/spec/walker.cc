@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "absl/time/time.h"
-#include "base/clock.h"
 #include "base/printable.h"
 #include "base/text/number.h"
+#include "base/timestamp.h"
 #include "experiment/spec/schema.h"
 #include "google/protobuf/struct.pb.h"
 

@@ -9,6 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/beneath.h"
 #include "base/file.h"
 #include "base/text/number.h"
 #include "metrics/collection.h"
@@ -131,7 +132,7 @@ StatusOr<std::unique_ptr<Collector>> Create(const v1::MetricsCollectorSpec& spec
 std::string Describe(const Source& source) {
   const auto target = TargetOf(source.spec.source().http_get());
   if (!target.ok()) return "";
-  const std::string last = Tail(source.scrapes_file, 1, 1024);
+  const std::string last = TailBeneath("", source.scrapes_file, 1, 1024);
   const std::string answer = last.empty()          ? "nothing answered there while it ran"
                              : last.front() == '{' ? "it answered"
                              : last.substr(0, 2) == "# "

@@ -26,7 +26,7 @@ constexpr size_t kLeastToken = 16;  // characters: what is shorter can be guesse
 constexpr size_t kTrialToken = 32;  // of an attempt's token, 16 random bytes in hexadecimal
 
 // Looking a token up by its digest takes as long for a wrong one as for a right one.
-std::string Digest(const std::string& token) { return trial::HexSha256(token); }
+std::string Digest(const std::string& token) { return HexSha256(token); }
 
 Status Create(const std::string& path) {
   const mode_t old = umask(0077);

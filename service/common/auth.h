@@ -78,7 +78,6 @@ class Tokens {
 // The one table of rights: every method of gRPC and every route of HTTP, and whom it is open to.
 // Asked by both doors before a call is answered, and by guarded_client.cc for the namespace that a
 // call names. What is not in the table is open to nobody. Immutable, any thread.
-
 struct Right {
   enum class For {
     kNobody,     // not in the table

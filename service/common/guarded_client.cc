@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/imported.h"
+#include "experiment/conditions.h"
 #include "experiment/spec/runnable.h"
 #include "experiment/spec/spec.h"
 #include "service/common/auth.h"

@@ -10,7 +10,7 @@ namespace shirabe::service {
 namespace {
 
 constexpr size_t kRemembered = 20'000;
-constexpr absl::Duration kLook = absl::Milliseconds(250);  // so long may the end of it take
+constexpr absl::Duration kPollInterval = absl::Milliseconds(250);  // so long may the end of it take
 constexpr absl::Duration kPause = absl::Milliseconds(10);  // gathers what comes close together
 constexpr absl::Duration kAfterError = absl::Seconds(1);
 
@@ -58,7 +58,7 @@ void ChangeHub::Run() {
 
 Status ChangeHub::Look() {
   const int64_t seen = revision();
-  ASSIGN_OR_RETURN(const int64_t now, client_.AwaitChange(seen, kLook));
+  ASSIGN_OR_RETURN(const int64_t now, client_.AwaitChange(seen, kPollInterval));
   if (now <= seen) return absl::OkStatus();
   ASSIGN_OR_RETURN(const auto changes, client_.Changes(seen));
   {

@@ -17,7 +17,6 @@
 namespace shirabe::service {
 
 // Waiting in handlers that the end of the server interrupts. One object a server; thread-safe.
-
 class Patience {
  public:
   // False, at once, if the server stops.
@@ -25,7 +24,7 @@ class Patience {
     std::unique_lock lock(mutex_);
     return !stopped_.wait_for(lock, absl::ToChronoMicroseconds(time), [&] { return over_; });
   }
-  // From now on nobody waits.
+  // From now on no call of Wait waits, those under way included.
   void End() {
     std::lock_guard lock(mutex_);
     over_ = true;

@@ -10,6 +10,12 @@
 
 namespace shirabe::service {
 
+struct TlsFiles {
+  std::string certificate;  // PEM; "" = plaintext
+  std::string key;          // PEM
+  std::string client_ca;    // PEM; callers must show a certificate of it; "" = they need none
+};
+
 struct ListeningSocket {
   Fd fd;
   int port = 0;
@@ -30,7 +36,6 @@ size_t RaiseFileLimit();
 // known and idle, the longest. Those at work stay. A small reserve beyond all limits takes those
 // who then still come, for as long as it takes to ask whether the server lives. Used by the HTTP
 // door in its thread, and by listeners of gRPC under their lock.
-
 class Connection {
  public:
   virtual ~Connection() = default;

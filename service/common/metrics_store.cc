@@ -12,6 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "base/file.h"
 #include "client/words.h"
+#include "experiment/conditions.h"
 #include "experiment/submit.h"
 
 namespace shirabe::service {

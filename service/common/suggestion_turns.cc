@@ -10,7 +10,7 @@
 namespace shirabe::service {
 namespace {
 
-constexpr auto kLook = std::chrono::milliseconds(50);  // whether who waits has gone
+constexpr auto kCancelPollInterval = std::chrono::milliseconds(50);  // whether who waits has gone
 
 Status HasGone() { return absl::CancelledError("the caller has gone"); }
 
@@ -53,7 +53,7 @@ Status SuggestionTurns::AwaitTurn(const std::string& caller) {
   };
   while (!free()) {
     if (IsCancelled()) return HasGone();
-    turn_.wait_for(lock, kLook);
+    turn_.wait_for(lock, kCancelPollInterval);
   }
   if (IsCancelled()) return HasGone();
   --use.waiting;

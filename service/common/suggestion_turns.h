@@ -60,7 +60,6 @@ class SuggestionTurns {
 
 // What one caller may hold of a server at the same time, at all of its doors together. Made by the
 // server before its doors. Thread-safe.
-
 struct Quotas {
   // Calls that wait for a point, a change or a deletion. They hold no thread.
   Quota waits{{.what = "waiting calls", .caller = 256, .all = 8192}};

@@ -12,7 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/text/message_check.h"
-#include "service/katib/katib_codec.h"
+#include "service/grpc/grpc_caller.h"
 
 namespace shirabe::service {
 namespace {

@@ -27,7 +27,6 @@ std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface> BoundCall
 
 // Counts the calls of a gRPC server for /metrics: method, code and time of each, ours, Katib's and
 // the health service's alike; and keeps them within their bounds.
-
 struct CallWatch {
   Metrics* metrics = nullptr;
   CallBounds* bounds = nullptr;

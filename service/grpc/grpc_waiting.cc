@@ -10,7 +10,7 @@
 #include "service/common/http_workers.h"
 #include "service/common/suggestion_turns.h"
 #include "service/common/waits.h"
-#include "service/katib/katib_codec.h"
+#include "service/grpc/grpc_caller.h"
 
 namespace shirabe::service {
 namespace {

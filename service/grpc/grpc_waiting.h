@@ -10,7 +10,7 @@
 #include "base/names.h"
 #include "base/status.h"
 #include "client/client.h"
-#include "service/grpc/shirabe_grpc.h"
+#include "service/grpc/grpc_caller.h"
 
 namespace grpc {
 class CallbackServerContext;

@@ -5,7 +5,7 @@
 #include "absl/strings/match.h"
 #include "base/text/message_check.h"
 #include "proto/shirabe/v1/pod.grpc.pb.h"
-#include "service/katib/katib_codec.h"
+#include "service/grpc/grpc_caller.h"
 
 namespace shirabe::service {
 namespace {

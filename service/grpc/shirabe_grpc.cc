@@ -12,13 +12,14 @@
 #include "base/sha256.h"
 #include "base/text/message_check.h"
 #include "client/wire.h"
+#include "experiment/conditions.h"
 #include "proto/shirabe/v1/api.grpc.pb.h"
 #include "service/common/auth.h"
 #include "service/common/http_hub.h"
 #include "service/common/suggestion_turns.h"
 #include "service/common/waits.h"
+#include "service/grpc/grpc_caller.h"
 #include "service/grpc/grpc_waiting.h"
-#include "service/katib/katib_codec.h"
 
 namespace shirabe::service {
 namespace {
@@ -33,17 +34,6 @@ constexpr int64_t kPage = 256;  // records in memory at once
 constexpr int kBlock = 1000;    // observations in a message
 constexpr int64_t kMostLog = 1 << 20;
 constexpr int kMostSuggestions = 10'000;
-
-// The value of the Authorization header.
-std::string Shown(const grpc::ServerContextBase& context) {
-  const auto& metadata = context.client_metadata();
-  const auto found = metadata.find("authorization");
-  return found == metadata.end() ? "" : std::string(found->second.data(), found->second.size());
-}
-
-std::string AddressOf(const grpc::ServerContextBase& context) {
-  return AddressGroup(AddressOfPeer(context.peer()));
-}
 
 absl::Duration Patience(const google::protobuf::Duration& asked) {
   return std::clamp(FromWire(asked), absl::ZeroDuration(), kLongestWait);
@@ -358,39 +348,6 @@ grpc::Status ShirabeService::ListObservations(Context context,
 const std::set<std::string>& WaitingMethods() {
   static const std::set<std::string> methods = {"AwaitChange", "Ask", "DeleteExperiment"};
   return methods;
-}
-
-std::string CallerId(const grpc::ServerContextBase& context, const StatusOr<Principal>& principal) {
-  if (!principal.ok()) return AddressOf(context);
-  const std::string shown = Shown(context);
-  // What is taken for an attempt's token may be any text: those are told apart by their address.
-  const bool trial = principal->role == Principal::Role::kTrial;
-  if (principal->role == Principal::Role::kPerson) return "person " + principal->name;
-  return trial || shown.empty() ? AddressOf(context) : trial::HexSha256(shown);
-}
-
-std::string LaneOf(const grpc::ServerContextBase& context, const Door& door) {
-  const std::string shown = Shown(context);
-  if (door.tokens->MustAsk(shown)) return AddressOf(context);
-  return CallerId(context, door.tokens->Check(shown, AddressOf(context)));
-}
-
-Status CheckCaller(const grpc::ServerContextBase& context, const std::string& method,
-                   const Door& door) {
-  const Right::For whom = RightOf(method).whom;
-  if (whom == Right::For::kAnyone || whom == Right::For::kPods) return absl::OkStatus();
-  const auto principal = door.tokens->Check(Shown(context), AddressOf(context));
-  if (principal.ok()) return CheckDoor(*principal, method);
-  if (door.limiter != nullptr) RETURN_IF_ERROR(door.limiter->Take(AddressOf(context)));
-  return principal.status();
-}
-
-StatusOr<Principal> CallerOf(const grpc::ServerContextBase& context, const Door& door) {
-  auto principal = door.tokens->Check(Shown(context), AddressOf(context));
-  if (principal.ok()) principal->door = "grpc";
-  if (door.limiter == nullptr) return principal;
-  RETURN_IF_ERROR(door.limiter->Take(CallerId(context, principal)));
-  return principal;
 }
 
 std::unique_ptr<grpc::Service> MakeShirabeService(const Door& door) {

@@ -98,11 +98,11 @@ StatusOr<ReadExperiment> ReadExperimentBody(const HttpRequest& request, const st
 }
 
 HttpReply JsonReply(const Json& body, int status) {
-  return {.status = status, .body = client::PrintJsonLine(body) + "\n"};
+  return {.status = status, .body = view::PrintJsonLine(body) + "\n"};
 }
 
 HttpReply ExperimentReply(const v1::Experiment& experiment, int status) {
-  HttpReply reply = JsonReply(client::ExperimentJson(experiment), status);
+  HttpReply reply = JsonReply(view::ExperimentJson(experiment), status);
   reply.headers.emplace_back("ETag", absl::StrCat("\"", experiment.metadata().generation(), "\""));
   return reply;
 }
@@ -121,15 +121,15 @@ Status NotOurs() {
 }
 
 // A number as text, for a token in JSON must hold infinities, too.
-Json OrderJson(const client::FieldValue& order) {
+Json OrderJson(const view::FieldValue& order) {
   if (const double* number = std::get_if<double>(&order))
     return Json::array({FormatNumber(*number)});
   if (const std::string* text = std::get_if<std::string>(&order)) return *text;
   return nullptr;
 }
 
-std::optional<client::FieldValue> ReadOrder(const Json& json) {
-  if (json.is_null()) return client::FieldValue();
+std::optional<view::FieldValue> ReadOrder(const Json& json) {
+  if (json.is_null()) return view::FieldValue();
   if (json.is_string()) return json.get<std::string>();
   if (!json.is_array() || json.size() != 1 || !json[0].is_string()) return std::nullopt;
   const auto number = ParseNumber(json[0].get<std::string>());
@@ -205,14 +205,14 @@ StatusOr<PagePosition> ReadPosition(const Call& call) {
 std::string PositionToken(const Call& call, const PagePosition& position, const PagePlace& last) {
   const Json json = Json::array(
       {call.Text("sort"), absl::ToUnixMicros(position.time), OrderJson(last.order), last.key});
-  return absl::StrCat(kPositionPrefix, absl::WebSafeBase64Escape(client::PrintJsonLine(json)));
+  return absl::StrCat(kPositionPrefix, absl::WebSafeBase64Escape(view::PrintJsonLine(json)));
 }
 
 bool IsAfter(const PagePosition& position, const PagePlace& place) {
   if (!position.last) return true;
   const PagePlace& last = *position.last;
-  if (client::Before(last.order, place.order, position.descending)) return true;
-  if (client::Before(place.order, last.order, position.descending)) return false;
+  if (view::Before(last.order, place.order, position.descending)) return true;
+  if (view::Before(place.order, last.order, position.descending)) return false;
   return last.key < place.key;
 }
 

@@ -17,7 +17,7 @@
 
 namespace shirabe::service {
 
-using client::Json;
+using view::Json;
 
 // The body as one of the messages of http.proto: names, types, words and bounds are checked by its
 // table. An empty body is an empty mapping.
@@ -60,7 +60,7 @@ StatusOr<int64_t> ReadPageToken(const Call& call);
 // decides between equals. The token of the next page holds the last item's, so that no page skips
 // or repeats one because others were made or deleted in between.
 struct PagePlace {
-  client::FieldValue order;
+  view::FieldValue order;
   Json key = Json::array();
 };
 struct PagePosition {
@@ -109,13 +109,12 @@ Page SlicePage(const Call& call, const PagePosition& position, const std::vector
 
 // The filter and order of a call. kInvalidArgument, naming the parameter, if they are not right.
 template <class Record>
-StatusOr<client::Selection<Record>> SelectionOf(const Call& call,
-                                                const client::Fields<Record>& fields) {
-  auto selection =
-      client::Selection<Record>::Create(fields, call.Text("filter"), call.Text("sort"));
+StatusOr<view::Selection<Record>> SelectionOf(const Call& call,
+                                              const view::Fields<Record>& fields) {
+  auto selection = view::Selection<Record>::Create(fields, call.Text("filter"), call.Text("sort"));
   if (selection.ok()) return selection;
   // Which of the two it is shows in trying them apart.
-  const bool filter = !client::Selection<Record>::Create(fields, call.Text("filter"), "").ok();
+  const bool filter = !view::Selection<Record>::Create(fields, call.Text("filter"), "").ok();
   return BadField(filter ? "filter" : "sort", Message(selection.status()));
 }
 

@@ -122,4 +122,22 @@ std::string CodeWord(absl::StatusCode code);
 // With WWW-Authenticate on 401, and Retry-After where trying again helps.
 HttpReply ErrorReply(const Status& status);
 
+// Of a server, beyond which it refuses or closes.
+struct HttpLimits {
+  int connections = 12'000;  // beyond them: whoever is idle goes, or 503
+  // Of one address (of IPv6: of one network of 64 bits); 0 = as many. A proxy is one address.
+  int connections_per_address = 0;
+  size_t header_bytes = 16 << 10;
+  size_t body_bytes = 4 << 20;  // beyond: 413
+  absl::Duration handshake = absl::Seconds(10);
+  absl::Duration header = absl::Seconds(15);     // to read a header; for the first to begin
+  absl::Duration idle = absl::Seconds(60);       // between the requests of a caller who is known
+  absl::Duration body = absl::Seconds(30);       // to read its body
+  absl::Duration write = absl::Seconds(30);      // of a reply, or of a part of a long one
+  absl::Duration heartbeat = absl::Seconds(15);  // of event streams
+  absl::Duration drain = absl::Seconds(10);      // for requests at work, when the server ends
+  int workers = 8;                               // for what the store answers at once
+  int slow_workers = 64;                         // for what may wait
+};
+
 }  // namespace shirabe::service

@@ -67,7 +67,7 @@ std::string CallerOf(const Principal& principal, const std::string& authorizatio
                      const std::string& peer) {
   if (principal.role == Principal::Role::kTrial) return peer;
   if (principal.role == Principal::Role::kPerson) return "person " + principal.name;
-  return trial::HexSha256(authorization);
+  return HexSha256(authorization);
 }
 
 Status TakeTurn(RateLimiter* limiter, const std::string& caller) {

@@ -20,7 +20,6 @@
 #include "service/common/metrics_store.h"
 #include "service/http/http_message.h"
 #include "service/http/http_session.h"
-#include "service/server.h"
 
 namespace shirabe::service {
 namespace {

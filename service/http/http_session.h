@@ -34,13 +34,13 @@
 #include "service/common/suggestion_turns.h"
 #include "service/common/waits.h"
 #include "service/http/http_framing.h"
-#include "service/http/http_server.h"
+#include "service/http/http_message.h"
+#include "service/http/http_router.h"
 
 namespace shirabe::service {
 
 // What the connections of one HTTP server have in common. Made by the server (http_server.cc),
 // which outlives them; used in its io thread, but for what is thread-safe.
-
 class Session;
 using SessionPtr = std::shared_ptr<Session>;  // shared: each operation under way keeps it alive
 
@@ -195,7 +195,6 @@ bool Session::RunIn(Workers* workers, Call call, Then then) {
 // CancelScope in the thread that works. Made by a session when it hands a request over; keeps a
 // descriptor of its own, so that the session may close its socket meanwhile. A copy asks the same
 // connection; each copy is used by one thread.
-
 class CallerGone {
  public:
   // `socket` of the connection stays the session's.

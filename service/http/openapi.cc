@@ -12,9 +12,9 @@
 namespace shirabe::service {
 namespace {
 
-using client::Json;
 using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
+using view::Json;
 
 Json Reference(const std::string& name) { return {{"$ref", "#/components/schemas/" + name}}; }
 
@@ -27,7 +27,7 @@ Json NumberSchema(const FieldDescriptor& field, const char* type) {
   // A metric's values are text in replies, as Katib has them.
   const bool text = rule.text() || field.containing_type() == v1::Metric::descriptor();
   if (text) schema["type"] = {type, "string"};
-  if (rule.has_min()) schema["minimum"] = client::NumberJson(rule.min());
+  if (rule.has_min()) schema["minimum"] = view::NumberJson(rule.min());
   return schema;
 }
 
@@ -61,7 +61,7 @@ void PutDefault(const FieldDescriptor& field, Json& schema) {
                        field.cpp_type() == FieldDescriptor::CPPTYPE_INT32 ||
                        field.cpp_type() == FieldDescriptor::CPPTYPE_INT64;
   if (numeric && number) {
-    schema["default"] = client::NumberJson(*number);
+    schema["default"] = view::NumberJson(*number);
   } else if (numeric || experiment::IsValue(field)) {
     schema["description"] =
         absl::StrCat(schema["description"].get<std::string>(), " (default: ", text, ")");

@@ -9,11 +9,11 @@
 namespace shirabe::service {
 
 // The whole document.
-client::Json OpenapiDocument();
+view::Json OpenapiDocument();
 
 // The JSON Schema of a message and, by their names, of all that it refers to, as
 // #/components/schemas/… has them. Of `strict` ones other fields are refused.
-void AddSchemas(const google::protobuf::Descriptor& message, client::Json& schemas);
+void AddSchemas(const google::protobuf::Descriptor& message, view::Json& schemas);
 std::string SchemaName(const google::protobuf::Descriptor& message);
 
 }  // namespace shirabe::service

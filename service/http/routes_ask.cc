@@ -26,7 +26,7 @@ constexpr int64_t kLargestCount = 1000;
 Json ParametersJson(const v1::Trial& trial) {
   Json parameters = Json::object();
   for (const v1::Assignment& assignment : trial.assignments()) {
-    parameters[assignment.name()] = client::TypedValue(assignment);
+    parameters[assignment.name()] = view::TypedValue(assignment);
   }
   return parameters;
 }
@@ -35,7 +35,7 @@ StatusOr<HttpReply> ReplyTo(const client::Asked& asked, WaitingAsk& ask) {
   Json body = Json::object();
   if (asked.trial) {
     ASSIGN_OR_RETURN(const auto experiment, ask.client().GetExperiment(ask.key()));
-    body["trial"] = client::TrialView(experiment)(*asked.trial);
+    body["trial"] = view::TrialView(experiment)(*asked.trial);
     body["parameters"] = ParametersJson(*asked.trial);
     body["attempt"] = asked.attempt;
     body["token"] = absl::BytesToHexString(asked.token);
@@ -161,7 +161,7 @@ StatusOr<HttpReply> SuggestFor(Call& call, const v1::Experiment& experiment) {
   ASSIGN_OR_RETURN(const auto candidates, call.client->Suggest(experiment, count));
   Json items = Json::array();
   for (const client::Candidate& point : candidates.points) {
-    items.push_back(client::CandidateJson(point));
+    items.push_back(view::CandidateJson(point));
   }
   Json body = {{"items", std::move(items)}};
   if (!candidates.reason.empty()) body["reason"] = candidates.reason;

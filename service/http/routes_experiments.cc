@@ -2,6 +2,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/text/json_text.h"
+#include "experiment/conditions.h"
 #include "experiment/spec/spec.h"
 #include "experiment/submit.h"
 #include "proto/shirabe/v1/http.pb.h"
@@ -54,24 +55,23 @@ Status AsFailed(Call& call, const experiment::Precondition& wanted, const Status
   return gone || stale ? Failed(status) : status;
 }
 
-StatusOr<HttpReply> ListThem(Call& call) {
+StatusOr<HttpReply> ListExperiments(Call& call) {
   std::string ns = call.Text("namespace");
   if (ns.empty()) ns = call.principal.ns;  // of a user: what he may see
   ASSIGN_OR_RETURN(const int64_t revision, call.client->Revision());
   ASSIGN_OR_RETURN(const PagePosition position, ReadPosition(call));
-  ASSIGN_OR_RETURN(const auto selection,
-                   SelectionOf(call, client::ExperimentFields(position.time)));
+  ASSIGN_OR_RETURN(const auto selection, SelectionOf(call, view::ExperimentFields(position.time)));
   ASSIGN_OR_RETURN(auto experiments, call.client->ListExperiments(ns));
   selection.Apply(experiments, -1);
   const auto place = [&](const v1::Experiment& experiment) {
     return PagePlace{selection.OrderOf(experiment), Json::array({experiment.metadata().namespace_(),
                                                                  experiment.metadata().name()})};
   };
-  return PageReply(SlicePage(call, position, experiments, PageForm{place, client::ExperimentJson}),
+  return PageReply(SlicePage(call, position, experiments, PageForm{place, view::ExperimentJson}),
                    revision);
 }
 
-StatusOr<HttpReply> GetOne(Call& call) {
+StatusOr<HttpReply> GetExperiment(Call& call) {
   ASSIGN_OR_RETURN(const v1::Experiment experiment, call.client->GetExperiment(call.Experiment()));
   return ExperimentReply(experiment);
 }
@@ -132,11 +132,11 @@ StatusOr<v1::Experiment> Patched(const Call& call, const v1::Experiment& stored)
     return absl::InvalidArgumentError(
         "the body must be a JSON merge patch, such as {\"spec\": {\"maxTrialCount\": 50}}");
   }
-  Json wanted = client::ExperimentJson(stored);
+  Json wanted = view::ExperimentJson(stored);
   wanted.erase("status");
   patch.erase("status");
   wanted.merge_patch(patch);
-  experiment::ParsedExperiment parsed = ParseOne(client::PrintJsonLine(wanted));
+  experiment::ParsedExperiment parsed = ParseOne(view::PrintJsonLine(wanted));
   if (experiment::HasErrors(parsed.findings)) {
     return BadSpec("the patched experiment is not valid", parsed.findings);
   }
@@ -228,7 +228,7 @@ Route ListRoute(const char* path, const char* id, const char* summary) {
           .summary = summary,
           .parameters = PageParameters(true),
           .results = {{.body = v1::Experiment::descriptor(), .list = true}},
-          .handle = ListThem};
+          .handle = ListExperiments};
 }
 
 Route CreateRoute(const char* path, const char* id) {
@@ -263,7 +263,7 @@ std::vector<Route> ExperimentRoutes() {
        .id = "getExperiment",
        .summary = "An experiment, with its status",
        .results = {{.body = experiment}},
-       .handle = GetOne},
+       .handle = GetExperiment},
       {.method = "PUT",
        .path = kExperimentPath,
        .id = "applyExperiment",

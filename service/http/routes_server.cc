@@ -50,7 +50,7 @@ StatusOr<HttpReply> MetricsText(Call& call) {
 }
 
 StatusOr<HttpReply> Openapi(Call& /*call*/) {
-  static const std::string document = client::PrintJson(OpenapiDocument());
+  static const std::string document = view::PrintJson(OpenapiDocument());
   return HttpReply{.body = document};
 }
 
@@ -73,13 +73,12 @@ StatusOr<HttpReply> Validate(Call& call) {
 
 template <const char* kKind>
 StatusOr<HttpReply> ListVariants(Call& /*call*/) {
-  return JsonReply(ListJson(client::Variants(kKind)));
+  return JsonReply(ListJson(view::Variants(kKind)));
 }
 
 template <const char* kKind>
 StatusOr<HttpReply> GetVariant(Call& call) {
-  ASSIGN_OR_RETURN(const Json variant,
-                   client::FindVariant(client::Variants(kKind), call.Text("name")));
+  ASSIGN_OR_RETURN(const Json variant, view::FindVariant(view::Variants(kKind), call.Text("name")));
   return JsonReply(variant);
 }
 
@@ -132,16 +131,16 @@ std::vector<Route> ServerRoutes() {
        .handle = Validate},
       Handled(Get("/api/v1/algorithms", "listAlgorithms", "Lists the suggestion algorithms",
                   {.body = variant, .list = true}),
-              ListVariants<client::kAlgorithm>),
+              ListVariants<view::kAlgorithm>),
       Handled(Get("/api/v1/algorithms/{name}", "getAlgorithm", "A suggestion algorithm",
                   {.body = variant}),
-              GetVariant<client::kAlgorithm>),
+              GetVariant<view::kAlgorithm>),
       Handled(Get("/api/v1/stoppers", "listStoppers", "Lists the early-stopping rules",
                   {.body = variant, .list = true}),
-              ListVariants<client::kStopper>),
+              ListVariants<view::kStopper>),
       Handled(
           Get("/api/v1/stoppers/{name}", "getStopper", "An early-stopping rule", {.body = variant}),
-          GetVariant<client::kStopper>),
+          GetVariant<view::kStopper>),
   };
 }
 

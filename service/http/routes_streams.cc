@@ -87,7 +87,7 @@ std::string EventText(const db::Change& change, bool last_of_commit) {
   data["revision"] = change.revision;
   std::string text = absl::StrCat("event: ", KindWord(change.kind), "\n");
   if (last_of_commit) absl::StrAppend(&text, "id: ", change.revision, "\n");
-  return absl::StrCat(text, "data: ", client::PrintJsonLine(data), "\n\n");
+  return absl::StrCat(text, "data: ", view::PrintJsonLine(data), "\n\n");
 }
 
 class WatchSource : public PieceSource {
@@ -166,7 +166,7 @@ StatusOr<HttpReply> Watch(Call& call) {
 
 std::string LogEvent(const std::string& text, int64_t next) {
   const Json data = {{"text", text}, {"next", next}};
-  return absl::StrCat("event: log\nid: ", next, "\ndata: ", client::PrintJsonLine(data), "\n\n");
+  return absl::StrCat("event: log\nid: ", next, "\ndata: ", view::PrintJsonLine(data), "\n\n");
 }
 
 class LogSource : public PieceSource {
@@ -273,10 +273,9 @@ class ExportSource : public PieceSource {
                                           .after_number = after_,
                                           .limit = kPageTrials}));
     Piece piece;
-    if (csv_ && after_ == 0) piece.text = client::CsvHeader(experiment_);
+    if (csv_ && after_ == 0) piece.text = view::CsvHeader(experiment_);
     for (const v1::Trial& trial : trials) {
-      piece.text +=
-          csv_ ? client::CsvLine(experiment_, trial) : client::JsonLine(experiment_, trial);
+      piece.text += csv_ ? view::CsvLine(experiment_, trial) : view::JsonLine(experiment_, trial);
       after_ = trial.number();
     }
     piece.end = static_cast<int64_t>(trials.size()) < kPageTrials;

@@ -12,7 +12,7 @@ namespace {
 const char* const kExperiment = "/api/v1/namespaces/{namespace}/experiments/{name}";
 const char* const kTrial = "/api/v1/namespaces/{namespace}/experiments/{name}/trials/{trial}";
 
-using Selection = client::Selection<v1::Trial>;
+using Selection = view::Selection<v1::Trial>;
 
 struct TrialPage {
   std::vector<v1::Trial> trials;
@@ -43,12 +43,12 @@ StatusOr<TrialPage> PageByNumber(Call& call, const Selection& selection) {
   }
 }
 
-StatusOr<HttpReply> ListThem(Call& call) {
+StatusOr<HttpReply> ListTrials(Call& call) {
   const ExperimentKey key = call.Experiment();
   ASSIGN_OR_RETURN(const int64_t revision, call.client->Revision());
   ASSIGN_OR_RETURN(const v1::Experiment experiment, call.client->GetExperiment(key));
-  ASSIGN_OR_RETURN(const Selection selection, SelectionOf(call, client::TrialFields(experiment)));
-  const client::TrialView view(experiment);
+  ASSIGN_OR_RETURN(const Selection selection, SelectionOf(call, view::TrialFields(experiment)));
+  const view::TrialView view(experiment);
   if (selection.sorts()) {
     ASSIGN_OR_RETURN(auto trials, call.client->ListTrials({.experiment = key}));
     selection.Apply(trials, -1);
@@ -65,11 +65,11 @@ StatusOr<HttpReply> ListThem(Call& call) {
   return PageReply(std::move(page), revision);
 }
 
-StatusOr<HttpReply> GetOne(Call& call) {
+StatusOr<HttpReply> GetTrial(Call& call) {
   ASSIGN_OR_RETURN(const v1::Trial trial, call.client->GetTrial(call.Trial()));
   ASSIGN_OR_RETURN(const v1::Experiment experiment,
                    call.context.client->GetExperiment(call.Experiment()));
-  return JsonReply(client::TrialView(experiment)(trial));
+  return JsonReply(view::TrialView(experiment)(trial));
 }
 
 StatusOr<HttpReply> Attempts(Call& call) {
@@ -89,8 +89,8 @@ StatusOr<HttpReply> Attempts(Call& call) {
   };
   const auto view = [&](const v1::Attempt& attempt) {
     const TrialKey trial{call.Experiment(), attempt.trial()};
-    return client::AttemptJson(
-        attempt, {.log = call.client->LogPlace({trial, attempt.number()}), .now = now});
+    return view::AttemptJson(attempt,
+                             {.log = call.client->LogPlace({trial, attempt.number()}), .now = now});
   };
   return PageReply(SlicePage(call, position, attempts, PageForm{place, view}), revision);
 }
@@ -103,7 +103,7 @@ StatusOr<HttpReply> Checkpoints(Call& call) {
   const auto place = [](const v1::Checkpoint& checkpoint) {
     return PagePlace{{}, Json::array({checkpoint.attempt(), checkpoint.step()})};
   };
-  return PageReply(SlicePage(call, position, checkpoints, PageForm{place, client::CheckpointJson}),
+  return PageReply(SlicePage(call, position, checkpoints, PageForm{place, view::CheckpointJson}),
                    revision);
 }
 
@@ -120,7 +120,7 @@ StatusOr<HttpReply> Observations(Call& call) {
     return PagePlace{{}, Json::array({row.attempt, row.step, row.metric})};
   };
   const auto view = [&](const db::ObservationRow& row) {
-    return client::ObservationJson(trial, row);
+    return view::ObservationJson(trial, row);
   };
   return PageReply(SlicePage(call, position, rows, PageForm{place, view}), revision);
 }
@@ -142,7 +142,7 @@ StatusOr<HttpReply> Events(Call& call) {
       page.next = PageToken(last);
       break;
     }
-    page.items.push_back(client::EventJson(event));
+    page.items.push_back(view::EventJson(event));
     last = event.id();
   }
   return PageReply(std::move(page), revision);
@@ -162,7 +162,7 @@ Route TrialsRoute() {
   Route route = ListRoute(std::string(kExperiment) + "/trials", "listTrials",
                           "Lists the trials of an experiment", v1::http::Trial::descriptor());
   route.parameters = PageParameters(true);
-  route.handle = ListThem;
+  route.handle = ListTrials;
   return route;
 }
 
@@ -210,7 +210,7 @@ std::vector<Route> TrialRoutes() {
        .id = "getTrial",
        .summary = "A trial, with its status",
        .results = {{.body = v1::http::Trial::descriptor()}},
-       .handle = GetOne},
+       .handle = GetTrial},
       AttemptsRoute(kExperiment, "listAttempts", "Lists the attempts of all trials"),
       AttemptsRoute(kTrial, "listTrialAttempts", "Lists the attempts of a trial"),
       CheckpointsRoute(),

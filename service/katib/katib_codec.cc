@@ -15,9 +15,6 @@
 namespace shirabe::service {
 namespace {
 
-// gRPC carries a message in a header, of which peers take 8 KiB in all.
-constexpr size_t kMostMessage = 2048;
-
 // Its errors, one a line.
 Status AsStatus(experiment::Findings& findings) {
   if (findings.errors() == 0) return absl::OkStatus();
@@ -97,12 +94,6 @@ StatusOr<suggestion::KatibHistory> ReadHistory(const KatibSearch& search,
   const int64_t asked_before = request.total_request_number() - wanted;
   known.history.SetNextOrdinal(std::max<int64_t>(request.trials_size(), asked_before));
   return known;
-}
-
-grpc::Status ToGrpc(const Status& status) {
-  if (status.ok()) return grpc::Status::OK;
-  return {static_cast<grpc::StatusCode>(status.code()),
-          Printable(Message(status).substr(0, kMostMessage))};
 }
 
 }  // namespace shirabe::service

@@ -41,7 +41,4 @@ Status CheckAsKatib(const KatibSearch& search);
 StatusOr<suggestion::KatibHistory> ReadHistory(const KatibSearch& search,
                                                const katib::GetSuggestionsRequest& request);
 
-// For the wire: the same code, the message as text of a bounded length.
-grpc::Status ToGrpc(const Status& status);
-
 }  // namespace shirabe::service

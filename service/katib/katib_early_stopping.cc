@@ -13,6 +13,7 @@
 #include "base/text/message_check.h"
 #include "base/text/number.h"
 #include "proto/katib/v1beta1/api.grpc.pb.h"
+#include "service/grpc/grpc_caller.h"
 #include "service/katib/katib_codec.h"
 #include "suggestion/remote/remote_table.h"
 #include "suggestion/stopper.h"

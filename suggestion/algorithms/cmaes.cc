@@ -1,7 +1,7 @@
 // CMA-ES: the evolution of a normal distribution over the numbers of a space, which learns their
 // scales and correlations, and of the probabilities of its categories, with restarts. The
-// mathematics is in suggestion/cmaes/cma_search.h and what that includes, the way from trials to it in
-// suggestion/cmaes/cma_replay.h; here are the settings and the suggestions.
+// mathematics is in suggestion/cmaes/cma_search.h and what that includes, the way from trials to it
+// in suggestion/cmaes/cma_replay.h; here are the settings and the suggestions.
 //
 // Restarts are on by default, unlike Katib's: once a run has found its optimum, more of the same
 // finds nothing, and the trials that are left cost as much as the others. With restart_strategy

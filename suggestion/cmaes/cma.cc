@@ -179,7 +179,7 @@ void Cma::Fields(CmaRecord& record) {
 
 namespace {
 
-constexpr double kAlpha = 1.4;
+constexpr double kRateAlpha = 1.4;
 constexpr double kGamma = 0.1;
 
 }  // namespace
@@ -191,7 +191,7 @@ void CmaRate::Observe(const Eigen::MatrixXd& step) {
   // |E|² ≤ V by Jensen's inequality; equality, after the very first step only, is no noise at all.
   const double noise = std::max(square_ - signal, std::numeric_limits<double>::min());
   const double ratio = (signal - beta_ / (2 - beta_) * square_) / noise;
-  const double excess = std::clamp(ratio / (kAlpha * rate_) - 1, -1.0, 1.0);
+  const double excess = std::clamp(ratio / (kRateAlpha * rate_) - 1, -1.0, 1.0);
   rate_ = std::min(1.0, rate_ * std::exp(std::min(kGamma * rate_, beta_) * excess));
 }
 

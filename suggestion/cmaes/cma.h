@@ -1,7 +1,7 @@
 // The covariance matrix adaptation evolution strategy: a normal distribution over the numeric
 // coordinates that moves, widens and turns towards where losses are low. It knows the width
-// of the unit cube, but no bounds, no trials and no files. Used by suggestion/cmaes/cma_search.h. A value
-// type; it draws no random numbers.
+// of the unit cube, but no bounds, no trials and no files. Used by suggestion/cmaes/cma_search.h. A
+// value type; it draws no random numbers.
 //
 //   d        dimensions                     n        members of a generation
 //   m        mean, ℝ^d                      σ        step size, in widths of the unit cube
@@ -39,7 +39,6 @@ namespace shirabe::suggestion {
 // M. Nomura, Y. Akimoto, I. Ono, "CMA-ES with Learning Rate Adaptation: Can CMA-ES with Default
 // Population Size Solve Multimodal and Noisy Problems?" (GECCO 2023), section 4: α = 1.4, γ = 0.1,
 // β = 0.1 for m and 0.03 for Σ.
-
 class CmaRate {
  public:
   // For steps of `rows` × `columns`, averaged with rate `beta`.
@@ -72,7 +71,6 @@ class CmaRate {
 // N. Hansen, "The CMA Evolution Strategy: A Tutorial" (2016, arXiv 1604.00772), equations 49–58 and
 // Table 1. n is that of the generation at hand, which may have more members than asked for, so
 // everything is made anew for each. Separable: c_1 and c_μ times (d + 2) / 3, Ros & Hansen 2008.
-
 struct CmaWeights {
   Eigen::VectorXd w;  // by member, not by rank
   double mu_eff = 0;

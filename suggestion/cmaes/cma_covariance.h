@@ -27,7 +27,6 @@ namespace shirabe::suggestion {
 // The reader trusts nothing: sizes are those of the object that is read into, a number that is
 // missing or not finite ends it with ok() = false, and what was read so far is to be thrown away.
 // Doubles are kept to the bit, little-endian. Not for two threads at once.
-
 class CmaRecord {
  public:
   // Writes, to text().
@@ -107,7 +106,6 @@ class CmaCovariance {
 // direction is uniform among those left, so that each z' alone is N(0, I) as before. H. Wang,
 // M. Emmerich, T. Bäck, "Mirrored Orthogonal Sampling with Pairwise Selection in Evolution
 // Strategies" (SAC 2014), without the mirrors, which active weights do not bear.
-
 class CmaFrame {
  public:
   // z'.
@@ -122,8 +120,8 @@ class CmaFrame {
 };
 
 // The categorical side of CMA-ES: independent probabilities of the categories, moved by the same
-// ranking as the normal distribution. Used by suggestion/cmaes/cma_search.h. A value type; it draws no
-// random numbers of its own.
+// ranking as the normal distribution. Used by suggestion/cmaes/cma_search.h. A value type; it draws
+// no random numbers of its own.
 //
 //   K_k      number of categories of parameter k           q_kc   probability of category c of it
 //   ν        Σ_k (K_k − 1), degrees of freedom             w_i    weight of member i, Σ⁺ w_i = 1
@@ -137,7 +135,6 @@ class CmaFrame {
 // Differently from there ε is at most 1: that already makes q the frequencies among the selected.
 // The margin: no q_kc falls below (1 − 0.73^(1/number of parameters)) / (K_k − 1), so that all
 // parameters at once take their likeliest category with a probability of at most 0.73.
-
 class CmaCategories {
  public:
   // One K per parameter, each at least 1. All categories are equally likely.

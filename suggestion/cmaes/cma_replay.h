@@ -43,7 +43,6 @@ namespace shirabe::suggestion {
 // Numeric parameters, lists of numbers too, are coordinates in [0, 1] as the space has them, so
 // that a distribution of the specification is already in them; categories are indices. A draw of
 // the search may lie outside of the cube: the point tried is the nearest one inside.
-
 struct CmaLayout {
   explicit CmaLayout(const Space& space);
 

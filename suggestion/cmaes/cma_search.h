@@ -41,7 +41,6 @@ namespace shirabe::suggestion {
 // R. Hamano, S. Saito, M. Nomura, S. Shirakawa, "CMA-ES with Margin: Lower-Bounding Marginal
 // Probability for Mixed-Integer Black-Box Optimization" (GECCO 2022), section 4. Edges may lie
 // anywhere, so that logarithmic integers work as well. In levels at the ends only m moves.
-
 struct CmaMarginal {
   double mean = 0;
   double deviation = 0;
@@ -55,7 +54,8 @@ struct CmaEdges {
 // at an end; the same where that is so already, and where there is no edge at all.
 CmaMarginal WithMargin(const CmaMarginal& marginal, const CmaEdges& edges, double alpha);
 
-// Whether a run of CMA-ES has anything left to find. Used by suggestion/cmaes/cma_search.h. A value type.
+// Whether a run of CMA-ES has anything left to find. Used by suggestion/cmaes/cma_search.h. A value
+// type.
 //
 //   b_t      best loss of generation t of the run       d    dimensions
 //   R        largest spread of the losses of one generation of the run, median less best
@@ -67,7 +67,6 @@ CmaMarginal WithMargin(const CmaMarginal& marginal, const CmaEdges& edges, doubl
 // latest lie within 1e-11 R (there 1e-12, whatever the losses); narrow, where the deviation
 // of every continuous coordinate is below 1e-9 of its range; stagnant, where of the last 120 + 30
 // d/λ b_t the median of the latest 30 % is no better than that of the earliest 30 %.
-
 class CmaProgress {
  public:
   CmaProgress(int dimensions, int64_t population);
@@ -103,7 +102,6 @@ class CmaProgress {
 // there are small ones, λ = ⌊λ₀ (λ_l / 2λ₀)^(u²)⌋ and σ = σ₀ 10^(−2u), whenever they have used
 // fewer trials than the large ones, each at most half as long as the latest large one; N. Hansen,
 // "Benchmarking a BI-Population CMA-ES on the BBOB-2009 Function Testbed" (GECCO 2009).
-
 struct CmaRunPlan {
   int64_t population = 0;  // λ
   double sigma = 0;
@@ -132,7 +130,8 @@ class CmaRestarts {
 };
 
 // Where CMA-ES begins: in the middle of the cube, anywhere, or where earlier trials were good, of
-// this experiment or of another one over the same space. Called by suggestion/cmaes/cma_search.h. Pure.
+// this experiment or of another one over the same space. Called by suggestion/cmaes/cma_search.h.
+// Pure.
 //
 //   x_i      coordinates of trial i in [0, 1]^d           N    trials with a loss
 //   γ        0.1, the share of the best taken as a sample of the promising distribution

@@ -45,7 +45,6 @@ Results Gather(const History& history, int64_t initial);
 // half-rank     the half below the median takes the quantiles of a normal distribution whose
 //               deviation is that of the half above: X. Song et al., "The Vizier Gaussian process
 //               bandit algorithm" (2024), 4.1, without its logarithm
-
 enum class WarpKind { kNone, kYeoJohnson, kHalfRank };
 inline constexpr WarpKind kWarpKinds[] = {WarpKind::kNone, WarpKind::kYeoJohnson,
                                           WarpKind::kHalfRank};

@@ -21,7 +21,6 @@ namespace shirabe::suggestion::gp {
 
 // Between the points of a search space and the inputs of a Gaussian process: which coordinates are
 // numbers, which are categories. Immutable, any thread; holds a copy of the space (cheap).
-
 class Layout {
  public:
   explicit Layout(const Space& space);

@@ -51,7 +51,6 @@ Posterior LearnFeasibility(const Inputs& inputs, const Eigen::VectorXd& labels);
 // fit again: the next of several workers, a request that is repeated, an experiment whose trials
 // are all still running. What it returns is what Learn returns: it can be emptied at any time
 // without changing an answer. Thread-safe.
-
 class SurrogateCache {
  public:
   struct Learned {
@@ -105,7 +104,6 @@ class SurrogateCache {
 // place of b if μ_r - μ_b > 2 s, so that f(r) is better with a probability of 98 %. Less would not
 // do: where results are exact, y_b is the truth, and a process that fits badly takes what it cannot
 // explain for noise; bench/RESULTS.md has the figures.
-
 struct Recommended {
   Eigen::Index best = 0;   // b
   Eigen::Index point = 0;  // r

@@ -26,7 +26,6 @@ namespace shirabe::suggestion {
 
 // What has been tried apart from how long it was trained: the history's points without their
 // resource. Serves one proposal. Used by the algorithms that decide for how long a trial trains.
-
 class Configurations {
  public:
   // `axis` is the resource; nullopt where there is none, and then every point is a configuration.

@@ -28,7 +28,7 @@ To SameNumber(From value) {
   return static_cast<To>(static_cast<int>(value));
 }
 
-katib::ParameterSpec ToKatib(const v1::ParameterSpec& from) {
+katib::ParameterSpec KatibParameter(const v1::ParameterSpec& from) {
   katib::ParameterSpec to;
   to.set_name(from.name());
   to.set_parameter_type(SameNumber<katib::ParameterType>(from.parameter_type()));
@@ -51,7 +51,7 @@ void CopySettings(const RepeatedPtrField<v1::Setting>& from, RepeatedPtrField<Se
   }
 }
 
-katib::ObjectiveSpec ToKatib(const v1::ObjectiveSpec& from) {
+katib::ObjectiveSpec KatibObjective(const v1::ObjectiveSpec& from) {
   katib::ObjectiveSpec to;
   to.set_type(SameNumber<katib::ObjectiveType>(from.type()));
   if (from.has_goal()) to.set_goal(from.goal());
@@ -60,7 +60,7 @@ katib::ObjectiveSpec ToKatib(const v1::ObjectiveSpec& from) {
   return to;
 }
 
-katib::NasConfig ToKatib(const v1::NasConfig& from) {
+katib::NasConfig KatibNas(const v1::NasConfig& from) {
   katib::NasConfig to;
   katib::GraphConfig& graph = *to.mutable_graph_config();
   graph.set_num_layers(from.graph_config().num_layers());
@@ -70,7 +70,7 @@ katib::NasConfig ToKatib(const v1::NasConfig& from) {
     katib::Operation& copy = *to.mutable_operations()->add_operation();
     copy.set_operation_type(operation.operation_type());
     for (const v1::ParameterSpec& parameter : operation.parameters()) {
-      *copy.mutable_parameter_specs()->add_parameters() = ToKatib(parameter);
+      *copy.mutable_parameter_specs()->add_parameters() = KatibParameter(parameter);
     }
   }
   return to;
@@ -234,9 +234,9 @@ katib::Experiment ToKatib(const v1::Experiment& experiment) {
   const v1::ExperimentSpec& from = experiment.spec();
   katib::ExperimentSpec& spec = *to.mutable_spec();
   for (const v1::ParameterSpec& parameter : from.parameters()) {
-    *spec.mutable_parameter_specs()->add_parameters() = ToKatib(parameter);
+    *spec.mutable_parameter_specs()->add_parameters() = KatibParameter(parameter);
   }
-  *spec.mutable_objective() = ToKatib(from.objective());
+  *spec.mutable_objective() = KatibObjective(from.objective());
   spec.mutable_algorithm()->set_algorithm_name(from.algorithm().algorithm_name());
   CopySettings(from.algorithm().algorithm_settings(),
                spec.mutable_algorithm()->mutable_algorithm_settings());
@@ -247,7 +247,7 @@ katib::Experiment ToKatib(const v1::Experiment& experiment) {
   }
   spec.set_parallel_trial_count(from.parallel_trial_count());
   spec.set_max_trial_count(from.max_trial_count());
-  if (from.has_nas_config()) *spec.mutable_nas_config() = ToKatib(from.nas_config());
+  if (from.has_nas_config()) *spec.mutable_nas_config() = KatibNas(from.nas_config());
   return to;
 }
 

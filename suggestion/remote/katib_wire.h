@@ -1,7 +1,7 @@
 // Katib's gRPC messages (package api.v1.beta1) and our values: the search space, the objective, the
-// settings, and points as text. Text becomes a number here, exactly (base/text/number), and a number
-// text, in both directions: for the services that answer Katib's clients, and for the client of a
-// remote algorithm. Pure functions.
+// settings, and points as text. Text becomes a number here, exactly (base/text/number), and a
+// number text, in both directions: for the services that answer Katib's clients, and for the client
+// of a remote algorithm. Pure functions.
 //
 // A listed value keeps the text of its list ("0.10" stays "0.10"), because Katib's programs look
 // it up there; every other number is written in the shortest form that reads back as the same.

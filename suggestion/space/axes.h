@@ -14,8 +14,8 @@
 #include "absl/strings/string_view.h"
 #include "base/status.h"
 #include "proto/shirabe/v1/records.pb.h"
+#include "suggestion/space/axis.h"
 #include "suggestion/space/decimal.h"
-#include "suggestion/space/space.h"
 #include "suggestion/space/spread.h"
 
 namespace shirabe::suggestion {
@@ -51,7 +51,6 @@ class ContinuousAxis : public Axis {
 };
 
 // An integer, or a double with a step: the values min + k·step. Immutable, any thread.
-
 class LatticeAxis : public Axis {
  public:
   // As many shares as values.
@@ -74,7 +73,6 @@ class LatticeAxis : public Axis {
 
 // A parameter with a list of values: numbers (discrete), which are ordered, or texts (categorical),
 // which are not. Every value has the same share. Immutable, any thread.
-
 class DiscreteAxis : public Axis {
  public:
   // Not empty, ascending, no two the same. With `integers`, all of them whole and at most 2^53, it

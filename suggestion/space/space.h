@@ -24,6 +24,7 @@
 #include "base/status.h"
 #include "proto/shirabe/v1/experiment.pb.h"
 #include "proto/shirabe/v1/records.pb.h"
+#include "suggestion/space/axis.h"
 
 namespace shirabe::suggestion {
 
@@ -34,33 +35,6 @@ using Point = std::vector<double>;
 struct Cardinality {
   bool finite = false;
   uint64_t count = 0;
-};
-
-// One parameter's part of the codec.
-class Axis {
- public:
-  explicit Axis(std::string name, bool categorical = false)
-      : name_(std::move(name)), categorical_(categorical) {}
-  virtual ~Axis() = default;
-  // Number of distinct values; 0 = continuous.
-  virtual uint64_t levels() const = 0;
-  // The coordinate of level `k` < levels(); ascending values have ascending coordinates.
-  virtual double Coordinate(uint64_t k) const = 0;
-  // The level that a coordinate decodes to; only where levels() > 0.
-  virtual uint64_t Level(double x) const = 0;
-  virtual v1::Assignment Decode(double x) const = 0;
-  // kInvalidArgument if the value is not feasible.
-  virtual StatusOr<double> Encode(const v1::Assignment& value) const = 0;
-  // The coordinate of the value that a coordinate decodes to.
-  virtual double Canonical(double x) const { return Coordinate(Level(x)); }
-
-  const std::string& name() const { return name_; }
-  bool categorical() const { return categorical_; }
-  bool continuous() const { return levels() == 0; }
-
- private:
-  std::string name_;
-  bool categorical_;
 };
 
 class Space {

@@ -42,7 +42,6 @@ class Spread {
 // nearest to it. It turns a coordinate into a level and a level into the middle of its share, which
 // are exact inverses, without keeping n of anything: there may be 2^53 + 1 levels. Used by the axes
 // of integers, steps and lists. Immutable, any thread.
-
 class Shares {
  public:
   // Where the levels lie on the line that the probability is spread over. Level k reaches from

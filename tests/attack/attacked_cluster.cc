@@ -44,7 +44,7 @@ bool AttackedCluster::Selects(const Place& collection, const std::string& select
                               const Place& place, const Json& object) {
   if (place.group != collection.group || place.plural != collection.plural) return false;
   if (!collection.ns.empty() && collection.ns != place.ns) return false;
-  const Json* labels = kube::FindAt(object, {"metadata", "labels"});
+  const Json* labels = FindAt(object, {"metadata", "labels"});
   for (const absl::string_view term : absl::StrSplit(selector, ',', absl::SkipEmpty())) {
     const std::vector<std::string> sides = absl::StrSplit(term, absl::MaxSplits('=', 1));
     if (labels == nullptr || !labels->contains(sides[0])) return false;
@@ -101,9 +101,8 @@ void AttackedCluster::Watch(kube::FakeExchange& exchange, const Place& place) {
 void AttackedCluster::Create(kube::FakeExchange& exchange, Place place) {
   Json object = Json::parse(exchange.request().body, nullptr, false);
   if (place.group != "/api/v1" && place.plural.ends_with("reviews")) {
-    const bool known =
-        !known_token.empty() && (kube::TextAt(object, {"spec", "token"}) == known_token ||
-                                 kube::TextAt(object, {"spec", "user"}) == "somebody");
+    const bool known = !known_token.empty() && (Text(object, {"spec", "token"}) == known_token ||
+                                                Text(object, {"spec", "user"}) == "somebody");
     object["status"] = {{"authenticated", known},
                         {"allowed", known},
                         {"user", {{"username", "somebody"}}},
@@ -161,7 +160,7 @@ Json AttackedCluster::Store(const Place& place, Json object) {
     metadata["generation"] = 1;
   } else {
     metadata["uid"] = kube::UidOf(known->second);
-    const int64_t before = kube::IntegerAt(known->second, {"metadata", "generation"});
+    const int64_t before = Number(known->second, {"metadata", "generation"});
     metadata["generation"] = before + (changed ? 1 : 0);
   }
   events_.push_back({version_, known == objects_.end() ? "ADDED" : "MODIFIED", at, object});

@@ -134,7 +134,7 @@ class ControllerAttackTest : public testing::Test {
   // What its newest condition says: "REASON: MESSAGE"; "" while there is none.
   std::string ConditionOf(const std::string& ns, const std::string& name) const {
     const Json object = cluster_.Find(CollectionOf(ns) + "/" + name);
-    const Json* conditions = kube::FindAt(object, {"status", "conditions"});
+    const Json* conditions = FindAt(object, {"status", "conditions"});
     if (conditions == nullptr || conditions->empty()) return "";
     const Json& last = conditions->back();
     return absl::StrCat(last.value("reason", ""), ": ", last.value("message", ""));
@@ -150,8 +150,7 @@ class ControllerAttackTest : public testing::Test {
   std::vector<Json> JobsOf(const std::string& experiment) const {
     std::vector<Json> jobs;
     for (const Json& job : cluster_.All("jobs")) {
-      if (kube::TextAt(job, {"metadata", "labels", "katib.kubeflow.org/experiment"}) ==
-          experiment) {
+      if (Text(job, {"metadata", "labels", "katib.kubeflow.org/experiment"}) == experiment) {
         jobs.push_back(job);
       }
     }

@@ -76,10 +76,9 @@ TEST_F(CrdAttackTest, SharedClaimShowsAnAttemptItsOwnFoldersOnly) {
       for (const Json& mount : container["volumeMounts"]) {
         EXPECT_NE(mount["name"], "shirabe-token");
         if (mount["name"] != "shirabe-home") continue;
-        EXPECT_THAT(
-            mount.value("subPath", ""),
-            HasSubstr("trials/red/shared/" +
-                      kube::TextAt(job, {"metadata", "labels", "katib.kubeflow.org/trial"})));
+        EXPECT_THAT(mount.value("subPath", ""),
+                    HasSubstr("trials/red/shared/" +
+                              Text(job, {"metadata", "labels", "katib.kubeflow.org/trial"})));
       }
     }
     EXPECT_THAT(job.dump(), Not(HasSubstr("\\\"token\\\":")));

@@ -29,7 +29,7 @@ class LeaderTest : public ControllerAttackTest {
   // Somebody else has it, and renews it.
   void TakeLease(const std::string& holder) {
     Json lease = Lease();
-    const int64_t before = kube::IntegerAt(lease, {"spec", "leaseTransitions"});
+    const int64_t before = Number(lease, {"spec", "leaseTransitions"});
     lease["spec"]["holderIdentity"] = holder;
     lease["spec"]["leaseTransitions"] = before + 1;
     cluster_.Put(kLeases, lease);
@@ -37,7 +37,7 @@ class LeaderTest : public ControllerAttackTest {
 };
 
 TEST_F(LeaderTest, AnApiServerThatIsAwayForTwelveSecondsEndsNothing) {
-  const std::string held = kube::TextAt(Lease(), {"spec", "holderIdentity"});
+  const std::string held = Text(Lease(), {"spec", "holderIdentity"});
   cluster_.away = true;
   Pause(absl::Seconds(12));
   cluster_.away = false;
@@ -45,8 +45,8 @@ TEST_F(LeaderTest, AnApiServerThatIsAwayForTwelveSecondsEndsNothing) {
   ExpectAlive();
   EXPECT_LT(RealClock()->Monotonic() - back, absl::Seconds(15));
   EXPECT_TRUE(Runs());
-  EXPECT_EQ(kube::TextAt(Lease(), {"spec", "holderIdentity"}), held);
-  EXPECT_EQ(kube::IntegerAt(Lease(), {"spec", "leaseTransitions"}), 1) << controller_->Err();
+  EXPECT_EQ(Text(Lease(), {"spec", "holderIdentity"}), held);
+  EXPECT_EQ(Number(Lease(), {"spec", "leaseTransitions"}), 1) << controller_->Err();
 }
 
 TEST_F(LeaderTest, WhoeverLosesTheLeaseWaitsForItAndWritesNothing) {

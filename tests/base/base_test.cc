@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/registry.h"
 #include "base/status.h"
+#include "base/timestamp.h"
 
 namespace shirabe {
 namespace {

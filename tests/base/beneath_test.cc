@@ -36,7 +36,7 @@ class Beneath : public testing::Test {
     Write("root/a/b/log", "one\ntwo\n");
     Write("secret", "nobody may read this");
   }
-  ~Beneath() override { RemoveTree(folder_).IgnoreError(); }
+  ~Beneath() override { RemoveAll(folder_).IgnoreError(); }
 
   void Write(const std::string& name, const std::string& text) const {
     std::ofstream(folder_ + "/" + name) << text;
@@ -169,11 +169,11 @@ TEST_F(Beneath, RemovesWhatIsDeepUnreadableAndOddlyNamed) {
   Write("kept/file", "kept");
   ASSERT_EQ(chmod(At("a/b").c_str(), 0), 0);
   ASSERT_EQ(chmod(At("a").c_str(), 0500), 0);
-  EXPECT_EQ(RemoveTree(root_), absl::OkStatus());
+  EXPECT_EQ(RemoveAll(root_), absl::OkStatus());
   EXPECT_FALSE(fs::exists(root_));
   EXPECT_EQ(*ReadFile(folder_ + "/kept/file"), "kept");
-  EXPECT_TRUE(RemoveTree(root_).ok()) << "nothing there is fine";
-  EXPECT_TRUE(RemoveTree(folder_ + "/none/at/all").ok());
+  EXPECT_TRUE(RemoveAll(root_).ok()) << "nothing there is fine";
+  EXPECT_TRUE(RemoveAll(folder_ + "/none/at/all").ok());
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 #include "base/file.h"
+#include "base/beneath.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -26,7 +27,7 @@ class FileTest : public testing::Test {
 
   std::string TailOf(const std::string& contents, int lines, int64_t max_bytes = 8192) const {
     CHECK(WriteFileAtomic(Path("tail"), contents).ok());
-    return Tail(Path("tail"), lines, max_bytes);
+    return TailBeneath("", Path("tail"), lines, max_bytes);
   }
 
   std::string dir_;
@@ -96,8 +97,8 @@ TEST_F(FileTest, TailTakesTheLastLines) {
 
 TEST_F(FileTest, TailReadsNoMoreThanItMay) {
   EXPECT_EQ(TailOf(std::string(1 << 20, 'x') + "end", 5, 10), "xxxxxxxend");
-  EXPECT_EQ(Tail(Path("absent"), 5), "");
-  EXPECT_EQ(Tail(dir_, 5), "");
+  EXPECT_EQ(TailBeneath("", Path("absent"), 5), "");
+  EXPECT_EQ(TailBeneath("", dir_, 5), "");
 }
 
 TEST_F(FileTest, DescriptorsCloseAtTheEndOfTheirScope) {

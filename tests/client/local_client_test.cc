@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/process_id.h"
-#include "tests/client/stored.h"
+#include "tests/support/stored.h"
 
 namespace shirabe::client {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <map>
 
-#include "tests/client/stored.h"
+#include "tests/support/stored.h"
 
 namespace shirabe::client {
 namespace {

@@ -9,7 +9,7 @@
 #include <filesystem>
 
 #include "base/file.h"
-#include "tests/client/stored.h"
+#include "tests/support/stored.h"
 
 namespace shirabe::client {
 namespace {

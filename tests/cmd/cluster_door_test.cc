@@ -13,9 +13,9 @@
 #include "client/local_client.h"
 #include "client/remote_client.h"
 #include "service/server.h"
-#include "tests/client/stored.h"
 #include "tests/integration/http_wire.h"
 #include "tests/kube/fake_api_server.h"
+#include "tests/support/stored.h"
 
 namespace shirabe::cmd {
 namespace {
@@ -109,14 +109,14 @@ class KubeDoorTest : public testing::Test {
   std::atomic<bool> refuse_admin_ = false;
   std::atomic<bool> refuse_team_ = false;
   std::atomic<int> status_ = 0;
-  client::Stored stored_{/*read_only=*/false};
+  Stored stored_{/*read_only=*/false};
   std::unique_ptr<service::Server> server_;
   kube::FakeApiServer cluster_;
   std::unique_ptr<client::Client> client_;
 };
 
 TEST_F(KubeDoorTest, RecordsComeThroughTheApiServer) {
-  for (int i = 1; i <= 3; ++i) stored_.Put(client::MakeTrial(i, v1::TRIAL_SUCCEEDED));
+  for (int i = 1; i <= 3; ++i) stored_.Put(MakeTrial(i, v1::TRIAL_SUCCEEDED));
   const auto experiment = client_->GetExperiment(stored_.key());
   ASSERT_TRUE(experiment.ok()) << experiment.status();
   EXPECT_EQ(experiment->metadata().name(), "digits");
@@ -185,7 +185,7 @@ TEST_F(KubeDoorTest, WhatStandsBetweenIsSaidWithTheFix) {
 TEST_F(KubeDoorTest, AWaitEndsWithItsChange) {
   const auto revision = client_->Revision();
   ASSERT_TRUE(revision.ok()) << revision.status();
-  std::jthread writer([&] { stored_.Put(client::MakeTrial(1, v1::TRIAL_RUNNING)); });
+  std::jthread writer([&] { stored_.Put(MakeTrial(1, v1::TRIAL_RUNNING)); });
   const auto next = client_->AwaitChange(*revision, absl::Seconds(20));
   ASSERT_TRUE(next.ok()) << next.status();
   EXPECT_GT(*next, *revision);

@@ -16,9 +16,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/beneath.h"
 #include "base/file.h"
 #include "base/rng.h"
 #include "base/text/number.h"
+#include "metrics/collection.h"
 #include "metrics/collector.h"
 #include "tests/metrics/tf_records.h"
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/beneath.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "db/rules.h"

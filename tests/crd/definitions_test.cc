@@ -33,7 +33,7 @@ TEST(DefinitionsTest, AreWhatTheFilesHold) {
         std::string(SOURCE_DIR) + "/deploy/kubernetes/crds/" + definition.plural + ".yaml";
     const auto file = ReadFile(path);
     ASSERT_TRUE(file.ok()) << file.status();
-    EXPECT_EQ(*file, client::PrintYaml(definition.object))
+    EXPECT_EQ(*file, view::PrintYaml(definition.object))
         << "write it anew: shirabe crds " << definition.plural << " > " << path;
   }
 }

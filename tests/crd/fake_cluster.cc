@@ -17,7 +17,7 @@ bool Matches(const kube::Query& query, const kube::Json& object) {
   }
   if (query.label_selector.empty()) return true;
   const std::pair<std::string, std::string> label = absl::StrSplit(query.label_selector, '=');
-  return kube::TextAt(object, {"metadata", "labels", label.first.c_str()}) == label.second;
+  return Text(object, {"metadata", "labels", label.first.c_str()}) == label.second;
 }
 
 }  // namespace

@@ -8,8 +8,8 @@
 #include "crd/definitions.h"
 #include "crd/objects.h"
 #include "experiment/request.h"
-#include "tests/client/stored.h"
 #include "tests/crd/fake_cluster.h"
+#include "tests/support/stored.h"
 
 namespace shirabe::crd {
 namespace {
@@ -75,7 +75,7 @@ class SyncTest : public ::testing::Test {
     return list == nullptr || list->empty() ? Json::object() : list->back();
   }
   bool AwaitReason(const std::string& name, const std::string& reason) {
-    return cluster_.Await([&] { return TextAt(Condition(name), {"reason"}) == reason; });
+    return cluster_.Await([&] { return Text(Condition(name), {"reason"}) == reason; });
   }
   // What the owner of the experiment is asked for.
   bool AwaitIntent(const std::string& name, v1::Intent::Verb verb) {
@@ -103,13 +103,13 @@ class SyncTest : public ::testing::Test {
     return object;
   }
   void PutTrial(int64_t number, v1::TrialPhase phase) {
-    stored_.Put(client::MakeTrial(number, phase));
+    stored_.Put(MakeTrial(number, phase));
     stored_.experiment.mutable_status()->set_trials(
         std::max(number, stored_.experiment.status().trials()));
     stored_.PutExperiment();
   }
 
-  client::Stored stored_{/*read_only=*/false};
+  Stored stored_{/*read_only=*/false};
   FakeCluster cluster_;
   std::unique_ptr<Sync> sync_;  // last: it uses the others
 };
@@ -123,8 +123,8 @@ TEST_F(SyncTest, AnObjectBecomesAnExperiment) {
   EXPECT_EQ(record->metadata().annotations().at(experiment::kObjectUid), UidOf(object));
   EXPECT_EQ(record->spec().parallel_trial_count(), 2);
   const Json now = *cluster_.Find(ExperimentRef("one"));
-  EXPECT_EQ(TextAt(now, {"status", "shirabe", "uid"}), record->metadata().uid());
-  EXPECT_EQ(IntegerAt(now, {"status", "shirabe", "observedGeneration"}), 1);
+  EXPECT_EQ(Text(now, {"status", "shirabe", "uid"}), record->metadata().uid());
+  EXPECT_EQ(Number(now, {"status", "shirabe", "observedGeneration"}), 1);
   EXPECT_TRUE(cluster_.Await([&] { return !cluster_.All("suggestions").empty(); }));
 }
 
@@ -167,7 +167,7 @@ TEST_F(ClaimTest, OneThatCannotBeSharedIsRefusedByField) {
   PutClaim("ReadWriteOnce");
   PutExperiment();
   ASSERT_TRUE(AwaitReason("saved", "InvalidSpec"));
-  const std::string message = TextAt(Condition("saved"), {"message"});
+  const std::string message = Text(Condition("saved"), {"message"});
   EXPECT_THAT(message, HasSubstr("spec.shirabe.checkpoint.volume.claim: \"checkpoints\" is "
                                  "ReadWriteOnce"));
   EXPECT_THAT(message, HasSubstr("parallelTrialCount: 1"));
@@ -218,8 +218,8 @@ TEST_F(SyncTest, WhatIsWrongIsSaidByNameAndNothingRuns) {
   object["spec"]["maxTrails"] = 3;
   cluster_.Put(Experiments(), object);
   ASSERT_TRUE(AwaitReason("bad", "InvalidSpec"));
-  EXPECT_EQ(TextAt(Condition("bad"), {"type"}), "Failed");
-  EXPECT_THAT(TextAt(Condition("bad"), {"message"}), HasSubstr("spec.maxTrails"));
+  EXPECT_EQ(Text(Condition("bad"), {"type"}), "Failed");
+  EXPECT_THAT(Text(Condition("bad"), {"message"}), HasSubstr("spec.maxTrails"));
   EXPECT_TRUE(cluster_.Await([&] { return HasEvent("InvalidSpec", "spec.maxTrails"); }));
   EXPECT_TRUE(absl::IsNotFound(Record("bad").status()));
   // Put right, it is taken up.
@@ -240,7 +240,7 @@ TEST_F(SyncTest, AStatusThatStandsIsNotWrittenAgain) {
   }
   cluster_.Edit(ExperimentRef("two"), [](Json& edited) { edited["status"]["trials"] = 99; });
   ASSERT_TRUE(cluster_.Await([&] {
-    return IntegerAt(*cluster_.Find(ExperimentRef("two")), {"status", "trials"}) == 0;
+    return Number(*cluster_.Find(ExperimentRef("two")), {"status", "trials"}) == 0;
   }));
   EXPECT_EQ(cluster_.writes("experiments"), before + 1) << "only what somebody else had changed";
 }
@@ -255,7 +255,7 @@ TEST_F(SyncTest, CountsAreFollowedAndAnotherSearchIsRefused) {
                 [](Json& edited) { edited["spec"]["objective"]["type"] = "maximize"; });
   EXPECT_TRUE(cluster_.Await([&] { return HasEvent("SpecNotApplied", "spec.objective.type"); }));
   EXPECT_TRUE(cluster_.Await([&] {
-    return TextAt(*cluster_.Find(ExperimentRef("one")), {"status", "shirabe", "specProblem"})
+    return Text(*cluster_.Find(ExperimentRef("one")), {"status", "shirabe", "specProblem"})
                .find("spec.objective.type") != std::string::npos;
   }));
 }
@@ -320,7 +320,7 @@ TEST_F(SyncTest, ATemplateOfAConfigMapIsWaitedFor) {
   cluster_.Put(Experiments(), object);
   DefineAndStart();
   ASSERT_TRUE(AwaitReason("mapped", "WaitingForConfigMap"));
-  EXPECT_THAT(TextAt(Condition("mapped"), {"message"}), HasSubstr("default/templates"));
+  EXPECT_THAT(Text(Condition("mapped"), {"message"}), HasSubstr("default/templates"));
   cluster_.Put(ConfigMaps(), {{"metadata", {{"name", "templates"}, {"namespace", "default"}}},
                               {"data", {{"t.yaml", text}}}});
   cluster_.Edit(ExperimentRef("mapped"),
@@ -342,7 +342,7 @@ TEST_F(SyncTest, ATemplateOfAnotherNamespaceMustBeOfferedToAll) {
   cluster_.Put(Experiments(), object);
   DefineAndStart();
   ASSERT_TRUE(AwaitReason("mapped", "WaitingForConfigMap"));
-  EXPECT_THAT(TextAt(Condition("mapped"), {"message"}),
+  EXPECT_THAT(Text(Condition("mapped"), {"message"}),
               HasSubstr("shared/templates labelled katib.kubeflow.org/component=trial-templates"));
   cluster_.Edit({ConfigMaps(), "shared", "templates"}, [](Json& edited) {
     edited["metadata"]["labels"][kComponentLabel] = kTrialTemplates;
@@ -371,7 +371,7 @@ TEST_F(SyncTest, TheSecondObjectOfANameShowsNothingOfTheFirst) {
     const Json* running = object ? FindAt(*object, {"status", "runningTrialList"}) : nullptr;
     return AwaitRecord("digits") && cluster_.All("trials").empty() &&
            (running == nullptr || running->empty()) &&
-           TextAt(Condition("digits"), {"type"}) == "Created";
+           Text(Condition("digits"), {"type"}) == "Created";
   }));
 }
 
@@ -423,7 +423,7 @@ TEST_F(SyncTest, ATrialThatIsAboutToStartIsShownWithoutAStatusFirst) {
   PutTrial(1, v1::TRIAL_RUNNING);
   const auto phase = [&](const std::string& name) {
     const auto trial = cluster_.Find(TrialRef(name));
-    return trial ? TextAt(*trial, {"status", "shirabe", "phase"}) : "";
+    return trial ? Text(*trial, {"status", "shirabe", "phase"}) : "";
   };
   ASSERT_TRUE(cluster_.Await([&] { return phase("digits-1") == "Running"; }));
   const bool fast = RealClock()->Monotonic() - began < absl::Seconds(2);

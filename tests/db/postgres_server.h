@@ -20,6 +20,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "base/beneath.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "db/postgres/postgres_connection.h"

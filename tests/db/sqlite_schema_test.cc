@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "base/beneath.h"
 #include "base/file.h"
 #include "db/sqlite/sqlite_store.h"
 

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/beneath.h"
 #include "base/file.h"
 #include "db/sqlite/sqlite_schema.h"
 

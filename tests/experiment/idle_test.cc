@@ -13,6 +13,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
+#include "base/timestamp.h"
 #include "experiment/controller.h"
 #include "experiment/submit.h"
 #include "suggestion/remote/remote_table.h"

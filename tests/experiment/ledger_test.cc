@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/clock.h"
+#include "base/timestamp.h"
 
 namespace shirabe::experiment {
 namespace {

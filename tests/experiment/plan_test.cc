@@ -4,7 +4,7 @@
 
 #include <list>
 
-#include "base/clock.h"
+#include "base/timestamp.h"
 #include "experiment/policy.h"
 
 namespace shirabe::experiment {

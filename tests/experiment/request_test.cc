@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "experiment/conditions.h"
 #include "experiment/submit.h"
 #include "tests/experiment/specs.h"
 #include "trial/layout.h"

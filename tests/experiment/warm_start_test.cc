@@ -4,7 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/clock.h"
+#include "base/timestamp.h"
+#include "experiment/conditions.h"
 #include "experiment/spec/problem.h"
 #include "experiment/state.h"
 #include "experiment/submit.h"

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "base/beneath.h"
 #include "base/file.h"
 #include "metrics/scraper.h"
 

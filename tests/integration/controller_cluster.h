@@ -121,7 +121,7 @@ class ControllerCluster : public testing::Test {
   bool Has(const std::string& name, const std::string& condition) {
     const auto object = client_->Get({kExperiments, ns_, name});
     if (!object.ok()) return false;
-    const kube::Json* conditions = kube::FindAt(*object, {"status", "conditions"});
+    const kube::Json* conditions = FindAt(*object, {"status", "conditions"});
     if (conditions == nullptr) return false;
     for (const kube::Json& one : *conditions) {
       if (one.value("type", "") == condition) return one.value("status", "") == "True";

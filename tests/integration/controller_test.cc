@@ -16,9 +16,9 @@
 #include "absl/strings/str_split.h"
 #include "base/file.h"
 #include "base/rng.h"
+#include "experiment/conditions.h"
 #include "experiment/submit.h"
 #include "tests/integration/controller_child.h"
-#include "tests/integration/shell_experiment.h"
 #include "tests/integration/small_experiment.h"
 
 extern char** environ;

@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_split.h"
 #include "base/file.h"
+#include "experiment/conditions.h"
 #include "experiment/submit.h"
 #include "tests/integration/small_experiment.h"
 

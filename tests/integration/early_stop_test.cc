@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/file.h"
+#include "experiment/conditions.h"
 #include "experiment/submit.h"
 #include "tests/integration/small_experiment.h"
 

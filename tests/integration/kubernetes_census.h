@@ -59,7 +59,7 @@ class Census {
          .query = query,
          .on_change = [=, this](const Json& object, bool) {
            const std::string job =
-               kube::TextAt(object, {"metadata", "labels", "batch.kubernetes.io/job-name"});
+               Text(object, {"metadata", "labels", "batch.kubernetes.io/job-name"});
            const std::lock_guard lock(mutex_);
            (*into)[job.empty() ? kube::NameOf(object) : job].insert(kube::UidOf(object));
          }});

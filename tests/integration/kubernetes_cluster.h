@@ -13,6 +13,7 @@
 #include <mutex>
 #include <string>
 
+#include "base/beneath.h"
 #include "base/file.h"
 #include "base/rng.h"
 #include "gmock/gmock.h"

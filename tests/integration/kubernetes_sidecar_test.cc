@@ -4,8 +4,10 @@
 
 #include <string>
 
+#include "base/beneath.h"
 #include "tests/integration/kubernetes_cluster.h"
 #include "trial/kubernetes/kubernetes_volume.h"
+#include "trial/pod/pod_volumes.h"
 
 namespace shirabe::trial {
 namespace {

@@ -6,10 +6,11 @@
 #include <filesystem>
 #include <map>
 
+#include "base/beneath.h"
 #include "base/file.h"
+#include "experiment/conditions.h"
 #include "experiment/controller.h"
 #include "experiment/submit.h"
-#include "tests/integration/shell_experiment.h"
 #include "tests/integration/small_experiment.h"
 #include "trial/layout.h"
 #include "trial/log_file.h"

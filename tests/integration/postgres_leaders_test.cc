@@ -11,7 +11,7 @@
 #include "experiment/controller.h"
 #include "experiment/submit.h"
 #include "tests/db/postgres_server.h"
-#include "tests/integration/shell_experiment.h"
+#include "tests/integration/small_experiment.h"
 
 namespace shirabe::experiment {
 namespace {

@@ -5,8 +5,9 @@
 
 #include "absl/strings/str_replace.h"
 #include "base/file.h"
+#include "experiment/spec/spec.h"
 #include "experiment/submit.h"
-#include "tests/integration/shell_experiment.h"
+#include "tests/support/small_spec.h"
 
 namespace shirabe::experiment {
 
@@ -48,6 +49,21 @@ Status RunSmall(const std::string& home, const RunOptions& options) {
   ASSIGN_OR_RETURN(const auto controller, Controller::Create(controller_options));
   RETURN_IF_ERROR(controller->Own(kSmall));
   return controller->Await(kSmall, absl::Minutes(2));
+}
+
+v1::Experiment Read(const ShellExperiment& wanted) {
+  std::string container = ScriptCommand(wanted.script);
+  if (!wanted.marks.empty()) container += "\nenv: [{name: MARKS, value: " + wanted.marks + "}]";
+  const auto parsed = ParseExperiments(Yaml({.name = wanted.name,
+                                             .algorithm = wanted.algorithm,
+                                             .parallel = wanted.parallel,
+                                             .trials = wanted.trials,
+                                             .container = container,
+                                             .more = wanted.more}));
+  for (const Finding& finding : parsed[0].findings) {
+    EXPECT_TRUE(finding.warning) << FormatFinding(finding, "spec");
+  }
+  return parsed[0].experiment;
 }
 
 }  // namespace shirabe::experiment

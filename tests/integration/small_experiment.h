@@ -58,4 +58,19 @@ inline constexpr char kCrashHome[] = "SHIRABE_TEST_CRASH_HOME";
 inline constexpr char kCrashStep[] = "SHIRABE_TEST_CRASH_STEP";
 int RunCrashChild(const std::string& home);
 
+// An experiment whose trials are one shell script: a Job with one parameter, lr, from 0 to 1, which
+// the script has as $1.
+struct ShellExperiment {
+  std::string name;
+  int parallel = 1;
+  int trials = 1;
+  std::string script;      // its path
+  std::string marks = "";  // $MARKS of the script, where it is set
+  std::string algorithm = "random";
+  std::string more = "";  // lines of YAML of spec
+};
+
+// As it is read from YAML; a mistake in it fails the test.
+v1::Experiment Read(const ShellExperiment& wanted);
+
 }  // namespace shirabe::experiment

@@ -43,7 +43,7 @@ class CacheTest : public testing::Test {
                                  const std::lock_guard lock(mutex_);
                                  told_.push_back(deleted ? "-" + NameOf(object)
                                                          : NameOf(object) + "=" +
-                                                               TextAt(object, {"value"}));
+                                                               Text(object, {"value"}));
                                },
                            .stall = stall});
   }
@@ -71,7 +71,7 @@ class CacheTest : public testing::Test {
   }
   std::string ValueOf(const std::string& name) const {
     const auto found = cache_->Find("ns", name);
-    return found ? TextAt(*found, {"value"}) : "none";
+    return found ? Text(*found, {"value"}) : "none";
   }
 
   FakeObjects objects_;

@@ -169,7 +169,7 @@ TEST_F(ConfigTest, ReadsAServiceAccount) {
 
 TEST(ServerTest, IsParsed) {
   const auto parse = [](const std::string& server, const std::string& name = "") {
-    return ParseServer({.server = server, .server_name = name});
+    return ParseServer(server, name);
   };
   const auto plain = parse("https://api.example.org");
   ASSERT_TRUE(plain.ok()) << plain.status();

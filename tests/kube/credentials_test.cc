@@ -190,8 +190,8 @@ printf '{"kind": "ExecCredential", "apiVersion": "client.authentication.k8s.io/v
   EXPECT_EQ(credential->token, "a;b-$(c)-eu");
   EXPECT_EQ(credential->expires, absl::InfiniteFuture());
   const Json info = Json::parse(Read("info"));
-  EXPECT_EQ(TextAt(info, {"spec", "cluster", "server"}), "https://h:1");
-  EXPECT_EQ(TextAt(info, {"spec", "cluster", "certificate-authority-data"}), "Q0E=");
+  EXPECT_EQ(Text(info, {"spec", "cluster", "server"}), "https://h:1");
+  EXPECT_EQ(Text(info, {"spec", "cluster", "certificate-authority-data"}), "Q0E=");
 }
 
 TEST_F(PluginTest, SaysWhyThereIsNone) {

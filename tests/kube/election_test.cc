@@ -129,7 +129,7 @@ TEST_F(ElectionTest, OfTwoWhoTryOneIsRefused) {
   EXPECT_EQ(leaders(), 1);
   const auto lease = client_->GetPath(kPath);
   ASSERT_TRUE(lease.ok());
-  EXPECT_EQ(IntegerAt(*lease, {"spec", "leaseTransitions"}), 1);
+  EXPECT_EQ(Number(*lease, {"spec", "leaseTransitions"}), 1);
 }
 
 // What was decided as the leader waits for its second try; by then another one may lead.

@@ -142,7 +142,7 @@ FaultProxy::Asked FaultProxy::Parse(const FakeRequest& request) {
   if (parts.size() > 2) asked.what += "/" + parts[2];
   if (parts.size() > 1) asked.name = parts[1];
   if (request.method == "POST" && asked.name.empty()) {
-    asked.name = TextAt(Json::parse(request.body, nullptr, false), {"metadata", "name"});
+    asked.name = Text(Json::parse(request.body, nullptr, false), {"metadata", "name"});
   }
   return asked;
 }

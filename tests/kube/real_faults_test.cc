@@ -173,7 +173,7 @@ TEST_F(RealServerFaults, WritesAreDoneOnceWhateverIsSaidOfThem) {
     proxy_->Inject(fault, "PATCH configmaps");
     const auto applied = through_->Apply(kConfigMaps, Map(name, "2"), "test", "");
     ASSERT_TRUE(applied.ok()) << applied.status();
-    EXPECT_EQ(TextAt(*applied, {"data", "value"}), "2");
+    EXPECT_EQ(Text(*applied, {"data", "value"}), "2");
     proxy_->Inject(fault, "DELETE configmaps");
     EXPECT_EQ(through_->Delete(At(name), {.uid = UidOf(*applied)}), absl::OkStatus());
     EXPECT_TRUE(absl::IsNotFound(client_->Get(At(name)).status()));

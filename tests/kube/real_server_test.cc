@@ -25,7 +25,7 @@ TEST_F(RealServer, CreatesReadsAndDeletes) {
   EXPECT_FALSE(UidOf(*made).empty());
   const auto read = client_->Get(At("a"));
   ASSERT_TRUE(read.ok()) << read.status();
-  EXPECT_EQ(TextAt(*read, {"data", "value"}), "1");
+  EXPECT_EQ(Text(*read, {"data", "value"}), "1");
   EXPECT_TRUE(absl::IsAlreadyExists(client_->Create(kConfigMaps, Map("a", "2")).status()));
 
   const Status other = client_->Delete(At("a"), {.uid = "00000000-0000-0000-0000-000000000000"});
@@ -63,7 +63,7 @@ TEST_F(RealServer, AppliesAndPatches) {
   ASSERT_TRUE(applied.ok()) << applied.status();
   const auto again = client_->Apply(kConfigMaps, Map("a", "2"), "shirabe-test", "");
   ASSERT_TRUE(again.ok()) << again.status();
-  EXPECT_EQ(TextAt(*again, {"data", "value"}), "2");
+  EXPECT_EQ(Text(*again, {"data", "value"}), "2");
 
   const Json late = {{"metadata", {{"resourceVersion", VersionOf(*applied)}}},
                      {"data", {{"value", "3"}}}};
@@ -80,7 +80,7 @@ TEST_F(RealServer, AppliesAndPatches) {
   EXPECT_TRUE(absl::IsAborted(test_and_set("1").status())) << test_and_set("1").status();
   const auto set = test_and_set(VersionOf(*again));
   ASSERT_TRUE(set.ok()) << set.status();
-  EXPECT_EQ(TextAt(*set, {"data", "more"}), "x");
+  EXPECT_EQ(Text(*set, {"data", "more"}), "x");
 }
 
 TEST_F(RealServer, SaysWhatTheServerRefuses) {
@@ -115,7 +115,7 @@ TEST_F(RealServer, WritesAStatus) {
   const auto applied = client_->Apply(nodes, status, "shirabe-test", "status");
   EXPECT_TRUE(applied.ok()) << applied.status();
   if (applied.ok()) {
-    EXPECT_EQ(TextAt(*applied, {"status", "capacity", "example.com/gpu"}), "2");
+    EXPECT_EQ(Text(*applied, {"status", "capacity", "example.com/gpu"}), "2");
   }
   EXPECT_EQ(client_->Delete({nodes, "", name}, {}), absl::OkStatus());
 }

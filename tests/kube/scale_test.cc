@@ -50,7 +50,7 @@ Json PodOf(int number) {
 }
 
 void TrimSpec(Json& pod) {
-  const std::string node = TextAt(pod, {"spec", "nodeName"});
+  const std::string node = Text(pod, {"spec", "nodeName"});
   pod["spec"] = {{"nodeName", node}};
 }
 

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/text/number.h"
+#include "metrics/collection.h"
 #include "metrics/collector.h"
 #include "tests/metrics/testing.h"
 

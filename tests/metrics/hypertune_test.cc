@@ -6,6 +6,7 @@
 #include <deque>
 
 #include "base/rng.h"
+#include "metrics/collection.h"
 #include "tests/metrics/collecting.h"
 
 namespace shirabe::metrics {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
+#include "metrics/collection.h"
 #include "metrics/scraper.h"
 #include "tests/metrics/collecting.h"
 

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "metrics/collection.h"
 #include "tests/metrics/collecting.h"
 #include "tests/metrics/tf_records.h"
 

@@ -44,7 +44,7 @@ Status SendVerb(Client& client, v1::Intent::Verb verb) {
 client::Imported Imports() {
   client::Imported imported{.name = "imported", .source = "a test"};
   imported.objective = {{"type", "minimize"}, {"objectiveMetricName", "loss"}};
-  imported.parameters = client::Json::array({client::SpaceAround("x", {"0.1", "0.9"})});
+  imported.parameters = view::Json::array({client::SpaceAround("x", {"0.1", "0.9"})});
   imported.trials.push_back(
       {.name = "1", .values = {{"x", "0.5"}}, .points = {{.metric = "loss", .value = 1}}});
   return imported;

@@ -65,7 +65,7 @@ class HttpFixture {
   std::unique_ptr<Router> router_;
 };
 
-inline client::Json BodyOf(const HttpReply& reply);
+inline view::Json BodyOf(const HttpReply& reply);
 // All of a reply that has a source.
 inline std::string Drain(HttpReply& reply);
 
@@ -180,8 +180,8 @@ inline void HttpFixture::RunTrials(const std::string& ns, const std::string& nam
   }
 }
 
-inline client::Json BodyOf(const HttpReply& reply) {
-  return client::Json::parse(reply.body, nullptr, /*allow_exceptions=*/false);
+inline view::Json BodyOf(const HttpReply& reply) {
+  return view::Json::parse(reply.body, nullptr, /*allow_exceptions=*/false);
 }
 
 inline std::string Drain(HttpReply& reply) {

@@ -82,7 +82,7 @@ TEST(HttpMetricsTest, PrintsWhatPrometheusReads) {
 }
 
 TEST(HttpMetricsTest, DashboardAndAlertsNameOnlyWhatThereIs) {
-  const auto table = ReadFile(absl::StrCat(SOURCE_DIR, "/service/metrics.cc"));
+  const auto table = ReadFile(absl::StrCat(SOURCE_DIR, "/service/common/metrics.cc"));
   ASSERT_TRUE(table.ok()) << table.status();
   static const RE2 name(R"(\b((?:katib|shirabe|process)_\w+))");
   for (const char* file : {"dashboard.json", "alerts.yaml"}) {

@@ -11,7 +11,7 @@
 namespace shirabe::service {
 namespace {
 
-using client::Json;
+using view::Json;
 
 // What JSON Schema says of the few words that our document uses; "" if the value fits.
 class Shapes {

@@ -8,8 +8,8 @@
 namespace shirabe::service {
 namespace {
 
-using client::Json;
 using testing::HasSubstr;
+using view::Json;
 
 constexpr char kA[] = "/api/v1/namespaces/a/experiments";
 

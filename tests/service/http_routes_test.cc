@@ -12,9 +12,9 @@
 namespace shirabe::service {
 namespace {
 
-using client::Json;
 using testing::HasSubstr;
 using testing::Not;
+using view::Json;
 
 constexpr char kA[] = "/api/v1/namespaces/a/experiments";
 

@@ -8,6 +8,7 @@
 
 #include <filesystem>
 
+#include "base/beneath.h"
 #include "sidecar/init.h"
 #include "tests/sidecar/pod_harness.h"
 #include "trial/checkpoint/checkpoint.h"

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/beneath.h"
 #include "tests/sidecar/pod_harness.h"
 
 namespace shirabe::sidecar {

@@ -14,6 +14,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/beneath.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "proto/shirabe/v1/pod.grpc.pb.h"

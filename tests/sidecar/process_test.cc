@@ -11,6 +11,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "base/beneath.h"
 #include "google/protobuf/util/json_util.h"
 #include "tests/sidecar/pod_harness.h"
 #include "trial/pod/last_words.h"
@@ -201,7 +202,7 @@ TEST_F(ProcessTest, ARequestOfTheServerIsNotReplacedByANotice) {
   const std::string asked = "{\"deadline\":1,\"id\":4,\"reason\":\"early-stop\"}\n";
   ASSERT_TRUE(WriteFileAtomic(pod_.paths.control_file, asked).ok());
   auto program = Program("trap 'exit 0' TERM; echo ready; while :; do sleep 0.05; done");
-  EXPECT_TRUE(Eventually([this] { return Tail(pod_.paths.log, 1) == "ready"; }));
+  EXPECT_TRUE(Eventually([this] { return TailBeneath("", pod_.paths.log, 1) == "ready"; }));
   program->Kill(SIGTERM);
   EXPECT_EQ(program->Wait(), 0);
   EXPECT_EQ(*ReadFile(pod_.paths.control_file), asked);
@@ -213,7 +214,7 @@ TEST_F(ProcessTest, ARequestForACheckpointIsReplacedByANotice) {
                               "{\"deadline\":1,\"id\":4,\"reason\":\"checkpoint\"}\n")
                   .ok());
   auto program = Program("trap 'exit 0' TERM; echo ready; while :; do sleep 0.05; done");
-  EXPECT_TRUE(Eventually([this] { return Tail(pod_.paths.log, 1) == "ready"; }));
+  EXPECT_TRUE(Eventually([this] { return TailBeneath("", pod_.paths.log, 1) == "ready"; }));
   program->Kill(SIGTERM);
   EXPECT_EQ(program->Wait(), 0);
   EXPECT_THAT(*ReadFile(pod_.paths.control_file), HasSubstr("\"id\":5,\"reason\":\"preempt\""));

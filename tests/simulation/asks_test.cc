@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "base/log.h"
 #include "db/rules.h"
+#include "experiment/conditions.h"
 #include "experiment/reconciler.h"
 #include "experiment/spec/spec.h"
 #include "experiment/state.h"

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "absl/strings/str_format.h"
+#include "experiment/conditions.h"
 #include "experiment/policy.h"
 #include "experiment/spec/objective.h"
 #include "experiment/state.h"

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "absl/strings/str_format.h"
+#include "experiment/conditions.h"
 #include "experiment/ledger.h"
 #include "experiment/plan.h"
 #include "experiment/policy.h"

@@ -6,6 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "base/text/number.h"
 #include "db/rules.h"
+#include "experiment/conditions.h"
 #include "experiment/ledger.h"
 #include "experiment/submit.h"
 

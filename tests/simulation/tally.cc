@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "experiment/conditions.h"
 #include "experiment/policy.h"
 #include "experiment/submit.h"
 

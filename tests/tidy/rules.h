@@ -38,7 +38,13 @@ void CheckBans(const Source& source, Violations& out);
 void CheckRegistration(const Source& source, Violations& out);
 void CheckScript(const Source& source, bool executable, Violations& out);
 
-// All of the above.
+// The paths that a file includes, ours and others', in order.
+std::vector<std::string> IncludesOf(const Source& source);
+
+// What no file shows by itself: cycles of includes, and folders with too many files.
+void CheckTree(const std::vector<const Source*>& sources, Violations& out);
+
+// All that concern one file.
 Violations CheckFile(const Source& source, bool executable);
 
 std::string Format(const Violations& violations);

@@ -1,6 +1,7 @@
 // Every rule finds what is planted, and leaves its lawful neighbour alone.
 #include "tests/tidy/rules.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace shirabe::tidy {
@@ -46,11 +47,14 @@ TEST(Rules, Headers) {
   EXPECT_FINDS("base/a.h", "// A.\nint a;\n", "without #pragma once");
   EXPECT_FINDS("base/a.h", "#pragma once\nint a;\n", "opens with what it is");
   EXPECT_CLEAN("base/a.h", "// A.\n#pragma once\nint a;\n");
-  std::string text = "// A.\n#pragma once\n";
-  for (int i = 0; i < 119; ++i) text += "int a;\n";
-  EXPECT_FINDS("trial/a.h", text, "121 lines in an interface header");
-  EXPECT_CLEAN("trial/executors/a.h", text);
+  std::string text = "// A.\n#pragma once\nvirtual f() = 0;\n";
+  for (int i = 0; i < 148; ++i) text += i % 2 == 0 ? "int a;\n" : "// a\n";
+  EXPECT_FINDS("trial/a.h", text, "151 lines in an interface header");
+  EXPECT_FINDS("trial/local/a.h", text, "151 lines in an interface header");
   EXPECT_CLEAN("db/store.h", text);
+  EXPECT_CLEAN("kube/a.h", text);
+  for (int i = 0; i < 150; ++i) text += "// a\n";
+  EXPECT_FINDS("kube/a.h", text, "301 lines in a header");
   EXPECT_FINDS("db/store.h", "// A.\n#pragma once\nint a;\nint b;\nvirtual f() = 0;\n", "20% of");
 }
 
@@ -66,6 +70,39 @@ TEST(Rules, Layers) {
                "#include <vector>\n#include \"absl/time/time.h\"\n"
                "// #include \"trial/a.h\"\n");
   EXPECT_CLEAN("tests/db/a.cc", "#include \"trial/executor.h\"\n");
+}
+
+// All of these files at once.
+std::string CheckTogether(const std::vector<std::pair<std::string, std::string>>& files) {
+  std::vector<Source> sources;
+  for (const auto& [path, text] : files) sources.push_back(Lex(path, text));
+  std::vector<const Source*> all;
+  for (const Source& source : sources) all.push_back(&source);
+  Violations found;
+  CheckTree(all, found);
+  return Format(found);
+}
+
+TEST(Rules, CyclesOfFilesAndFolders) {
+  EXPECT_EQ(CheckTogether({{"db/a.h", "#include \"db/b.h\"\n"}, {"db/b.h", "int b;\n"}}), "");
+  // By way of a source: neither of the two can be understood without the other.
+  EXPECT_THAT(CheckTogether({{"db/a.h", "int a;\n"},
+                             {"db/a.cc", "#include \"db/b.h\"\n"},
+                             {"db/b.h", "#include \"db/a.h\"\n"}}),
+              testing::HasSubstr("includes itself: db/a → db/b → db/a"));
+  EXPECT_THAT(CheckTogether({{"db/a.h", "#include \"db/x/b.h\"\n"},
+                             {"db/x/b.h", "int b;\n"},
+                             {"db/x/c.h", "#include \"db/d.h\"\n"},
+                             {"db/d.h", "int d;\n"}}),
+              testing::HasSubstr("includes itself: db → db/x → db"));
+}
+
+TEST(Rules, FullFolders) {
+  std::vector<std::pair<std::string, std::string>> files;
+  for (int i = 0; i < 45; ++i) files.push_back({"db/a" + std::to_string(i) + ".cc", "int a;\n"});
+  EXPECT_EQ(CheckTogether(files), "");
+  files.push_back({"db/b.cc", "int b;\n"});
+  EXPECT_THAT(CheckTogether(files), testing::HasSubstr("46 source files in the folder"));
 }
 
 TEST(Rules, PureParts) {

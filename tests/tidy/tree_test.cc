@@ -66,10 +66,13 @@ bool Exists(const std::string& path) { return fs::exists(fs::path(SOURCE_DIR) / 
 TEST(Tree, KeepsTheRules) {
   ASSERT_GT(Tree().size(), 20u) << "no tree in " << SOURCE_DIR;
   Violations all;
+  std::vector<const Source*> sources;
   for (const TreeFile& file : Tree()) {
     const Violations found = CheckFile(file.source, file.executable);
     all.insert(all.end(), found.begin(), found.end());
+    sources.push_back(&file.source);
   }
+  CheckTree(sources, all);
   EXPECT_TRUE(all.empty()) << all.size() << " violations\n" << Format(all);
 }
 

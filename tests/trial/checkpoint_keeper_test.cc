@@ -3,6 +3,7 @@
 
 #include <condition_variable>
 
+#include "base/beneath.h"
 #include "tests/trial/checkpoint_harness.h"
 
 namespace shirabe::trial {

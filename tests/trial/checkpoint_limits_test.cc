@@ -5,6 +5,7 @@
 #include <atomic>
 #include <fstream>
 
+#include "base/beneath.h"
 #include "tests/trial/checkpoint_harness.h"
 #include "trial/checkpoint/manifest.h"
 #include "trial/checkpoint/resumer.h"

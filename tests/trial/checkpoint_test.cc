@@ -1,4 +1,5 @@
-// What trial/checkpoint/checkpoint.h promises: what is good is found good, whatever else is found out.
+// What trial/checkpoint/checkpoint.h promises: what is good is found good, whatever else is found
+// out.
 #include "trial/checkpoint/checkpoint.h"
 
 #include <fcntl.h>

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "absl/strings/numbers.h"
+#include "base/beneath.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/process_id.h"

@@ -1,6 +1,7 @@
 // How attempts in a cluster end: by themselves, stopped, preempted, lost; and what is left of them.
 #include <csignal>
 
+#include "base/beneath.h"
 #include "tests/trial/kubernetes_fixture.h"
 #include "trial/pod/last_words.h"
 

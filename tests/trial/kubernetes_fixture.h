@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/beneath.h"
 #include "base/file.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/util/json_util.h"

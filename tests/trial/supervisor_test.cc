@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "absl/strings/str_split.h"
+#include "base/beneath.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/process_id.h"

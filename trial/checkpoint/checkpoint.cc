@@ -14,10 +14,11 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "base/clock.h"
+#include "base/beneath.h"
 #include "base/file.h"
 #include "base/sha256.h"
 #include "base/text/number.h"
+#include "base/timestamp.h"
 #include "trial/checkpoint/checkpoint_folder.h"
 
 namespace shirabe::trial {

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/beneath.h"
 #include "base/sha256.h"
 #include "trial/checkpoint/checkpoint.h"
 #include "trial/checkpoint/checkpoint_folder.h"

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/timestamp.h"
 
 namespace shirabe::trial {
 namespace {

@@ -61,7 +61,6 @@ int64_t TotalBytes(const Manifest& manifest);
 // The regular files below one folder, reached name by name from its descriptor: no symbolic link
 // is followed and nothing outside is touched, whatever a program puts there meanwhile. One thread
 // at a time.
-
 class FileTree {
  public:
   // `folder` below `parent`, or a path if `parent` is AT_FDCWD. kNotFound; kInvalidArgument if it

@@ -15,27 +15,14 @@
 #include "proto/shirabe/v1/experiment.pb.h"
 #include "proto/shirabe/v1/records.pb.h"
 #include "trial/attempt.h"
+#include "trial/pod/pod_place.h"
 
 namespace shirabe::trial {
-
-// What goes into the pod's specification; see ApplyPlace.
-struct PodPlace {
-  Json node_selector = Json::object();  // labels that the node must have
-  Json required = Json::array();        // nodeSelectorTerms: one of them must hold, if any
-  Json preferred = Json::array();       // PreferredSchedulingTerms
-  Json tolerations = Json::array();
-  std::vector<std::string> pools;  // names, in order of preference; none = whatever there is
-  double price_per_hour = 0;       // of the dearest node it may get, as far as pools tell
-};
 
 // The pools that the policy names, in its order; without names all of them, the spot ones first and
 // of like ones the cheapest first. With `on_demand` the on-demand ones only, if any may be used.
 // kInvalidArgument, "cannot progress: …" with the fix, if the policy leaves none.
 StatusOr<PodPlace> PlaceFor(const Placing& placing, const v1::NodePools& pools);
-
-// Adds it to a pod's specification (`spec` of a Pod or of a pod template): what the user wrote
-// there holds as well. kInvalidArgument, naming the label, where the two exclude each other.
-Status ApplyPlace(const PodPlace& place, Json& pod_spec);
 
 struct NodePlace {
   std::string pool;                                  // "" = of none
@@ -76,7 +63,6 @@ bool IsReady(const Json& node);
 
 // The labels and taints by which clouds mark nodes that they can take back. Used by the files
 // capacity*.cc alone. Pure functions.
-
 struct CloudLabel {
   const char* key;
   const char* spot;       // value on a node that can be reclaimed

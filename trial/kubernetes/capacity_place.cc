@@ -4,6 +4,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "kube/object.h"
 #include "trial/kubernetes/capacity.h"
 
 namespace shirabe::trial {
@@ -15,10 +16,6 @@ using Pools = std::vector<const v1::NodePool*>;
 constexpr int kMostWeight = 100;
 
 bool IsSpot(const v1::NodePool& pool) { return pool.capacity() == v1::SPOT; }
-
-Status CannotProgress(const std::string& why) {
-  return absl::InvalidArgumentError("cannot progress: " + why);
-}
 
 Json Expression(const std::string& key, const char* op, const std::string& value) {
   return {{"key", key}, {"operator", op}, {"values", Json::array({value})}};
@@ -201,68 +198,12 @@ PodPlace PlaceInPools(const Pools& pools) {
   return place;
 }
 
-// ---- into the specification ---------------------------------------------------------------------
-
-Json Joined(const Json& a, const Json& b) {
-  Json joined = a;
-  for (const char* list : {"matchExpressions", "matchFields"}) {
-    for (const Json& expression : Items(At(b, list))) ListIn(joined, list).push_back(expression);
-  }
-  return joined;
-}
-
-// The user's terms are alternatives, and so are ours: each of his with each of ours.
-void Require(const Json& terms, Json& affinity) {
-  Json& required = ObjectIn(affinity, "requiredDuringSchedulingIgnoredDuringExecution");
-  Json& theirs = ListIn(required, "nodeSelectorTerms");
-  if (theirs.empty()) {
-    theirs = terms;
-    return;
-  }
-  Json all = Json::array();
-  for (const Json& their : theirs) {
-    for (const Json& our : terms) all.push_back(their.is_object() ? Joined(their, our) : our);
-  }
-  theirs = std::move(all);
-}
-
-Status ApplySelector(const Json& wanted, Json& pod_spec) {
-  Json& selector = ObjectIn(pod_spec, "nodeSelector");
-  for (const auto& [key, value] : wanted.items()) {
-    const Json& theirs = At(selector, key.c_str());
-    if (theirs.is_string() && theirs != value) {
-      return CannotProgress(absl::StrCat(
-          "the trial's object asks for nodes with the label ", key, "=", Text(theirs),
-          " and its pool for ", key, "=", Text(value),
-          ": remove the nodeSelector, or name another pool in spec.shirabe.capacity.pools"));
-    }
-    selector[key] = value;
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 StatusOr<PodPlace> PlaceFor(const Placing& placing, const v1::NodePools& pools) {
   if (pools.pools().empty() && placing.policy.pools().empty()) return PlaceByLabels(placing);
   ASSIGN_OR_RETURN(const Pools allowed, Allowed(placing, pools));
   return PlaceInPools(allowed);
-}
-
-Status ApplyPlace(const PodPlace& place, Json& pod_spec) {
-  if (!place.node_selector.empty()) {
-    RETURN_IF_ERROR(ApplySelector(place.node_selector, pod_spec));
-  }
-  for (const Json& toleration : place.tolerations) {
-    ListIn(pod_spec, "tolerations").push_back(toleration);
-  }
-  if (place.required.empty() && place.preferred.empty()) return absl::OkStatus();
-  Json& affinity = ObjectIn(ObjectIn(pod_spec, "affinity"), "nodeAffinity");
-  if (!place.required.empty()) Require(place.required, affinity);
-  for (const Json& term : place.preferred) {
-    ListIn(affinity, "preferredDuringSchedulingIgnoredDuringExecution").push_back(term);
-  }
-  return absl::OkStatus();
 }
 
 // What announces that a node is about to be taken away.
@@ -310,7 +251,7 @@ std::optional<Warning> WarningOf(const Json& node, bool hint) {
 
 // The kubelet says so in its Ready condition while it ends the pods.
 std::optional<Warning> ShuttingDown(const Json& node) {
-  const Json& ready = Condition(node, "Ready");
+  const Json& ready = kube::Condition(node, "Ready");
   const bool says = absl::StrContains(Text(ready, {"message"}), "node is shutting down");
   if (Text(ready, {"status"}) == "True" || !says) return std::nullopt;
   return Warning{.reason = "NodeShutdown", .text = "the node is shutting down"};
@@ -331,6 +272,8 @@ std::string OutOfService(const Json& node) {
   return absl::StrCat("the node was declared out of service", value.empty() ? "" : ": ", value);
 }
 
-bool IsReady(const Json& node) { return Text(Condition(node, "Ready"), {"status"}) == "True"; }
+bool IsReady(const Json& node) {
+  return Text(kube::Condition(node, "Ready"), {"status"}) == "True";
+}
 
 }  // namespace shirabe::trial

@@ -55,7 +55,7 @@ PodVerdict ByFailure(const Scene& scene, PodVerdict verdict) {
   verdict.unexplained = runs;
   if (verdict.exit_code.value_or(0) == 0) verdict.exit_code = 1;
   if (verdict.message.empty() || verdict.cause == v1::UNKNOWN_CAUSE) {
-    const std::string words = Text(Condition(*scene.object, "Failed"), {"message"});
+    const std::string words = Text(kube::Condition(*scene.object, "Failed"), {"message"});
     verdict.message = "its failureCondition holds" + (words.empty() ? "" : ": " + words);
   }
   // A pod that is gone by now was deleted by the operator.
@@ -195,7 +195,8 @@ PodVerdict ReadScene(const Scene& scene, const PodAttempt& attempt) {
 bool SidecarHasEnded(const Scene& scene) {
   if (!scene.pod || scene.pod_vanished) return false;
   return IsTerminal(*scene.pod) ||
-         At(ContainerStatus(*scene.pod, kSidecarContainer), {"state", "terminated"}).is_object();
+         At(kube::ContainerStatus(*scene.pod, kSidecarContainer), {"state", "terminated"})
+             .is_object();
 }
 
 bool RestIsAwaited(const Scene& scene, const PodAttempt& attempt) {

@@ -11,9 +11,10 @@
 // not the other way round. No call of the API server and no file is waited for under it. on_change
 // is called without it.
 //
-// kubernetes.cc beside it holds how attempts begin; trial/kubernetes/kubernetes_follow.cc how they are
-// watched, kubernetes_events.cc why they wait, kubernetes_end.cc how they end, kubernetes_sync.cc
-// what is exchanged with their sidecars, kubernetes_prune.cc how checkpoints are deleted.
+// kubernetes.cc beside it holds how attempts begin; trial/kubernetes/kubernetes_follow.cc how they
+// are watched, kubernetes_events.cc why they wait, kubernetes_end.cc how they end,
+// kubernetes_sync.cc what is exchanged with their sidecars, kubernetes_prune.cc how checkpoints are
+// deleted.
 #pragma once
 
 #include <condition_variable>
@@ -43,7 +44,6 @@
 namespace shirabe::trial {
 
 // How patient the executor `kubernetes` is. Tests are less so.
-
 struct PodTimes {
   absl::Duration start = absl::Milliseconds(20);   // for an object to be made, by whoever starts it
   absl::Duration silence = absl::Seconds(40);      // of a node that is not ready, before it is dead

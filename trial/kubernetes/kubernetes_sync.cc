@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/timestamp.h"
 #include "trial/kubernetes/kubernetes_executor.h"
 #include "trial/kubernetes/kubernetes_removals.h"
 #include "trial/local/records.h"

@@ -69,11 +69,11 @@ struct Facts {
 
 Facts Gather(const Json& pod, const PodFacts& given) {
   const Json& status = At(pod, "status");
-  const Json& container = At(ContainerStatus(pod, given.primary), "state");
+  const Json& container = At(kube::ContainerStatus(pod, given.primary), "state");
   return {.pod = pod,
           .given = given,
           .status = status,
-          .disruption = Condition(pod, "DisruptionTarget"),
+          .disruption = kube::Condition(pod, "DisruptionTarget"),
           .terminated = At(container, "terminated"),
           .running = At(container, "running"),
           .phase = Text(status, {"phase"}),
@@ -348,7 +348,7 @@ JobVerdict ReadJob(const Json& job) {
   JobVerdict verdict;
   verdict.suspended = IsTrue(At(job, {"spec", "suspend"}));
   for (const char* type : {"Failed", "FailureTarget"}) {
-    const Json& failed = Condition(job, type);
+    const Json& failed = kube::Condition(job, type);
     if (Text(failed, {"status"}) != "True") continue;
     const std::string reason = Text(failed, {"reason"});
     verdict.message = "its Job has failed: " + reason + Quote(Text(failed, {"message"}));

@@ -88,7 +88,7 @@ std::optional<Json> MakeJob(const std::string& name, const Task& task,
 }
 
 bool Is(const Json& job, const char* condition) {
-  return Text(Condition(job, condition), {"status"}) == "True";
+  return Text(kube::Condition(job, condition), {"status"}) == "True";
 }
 
 }  // namespace

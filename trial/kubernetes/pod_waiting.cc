@@ -15,10 +15,10 @@ namespace {
 constexpr absl::Duration kPullPatience = absl::Minutes(10);
 constexpr absl::Duration kConfigPatience = absl::Minutes(5);
 constexpr absl::Duration kVolumePatience = absl::Minutes(15);
-constexpr size_t kMostWords = 500;
+constexpr size_t kMaxWords = 500;
 
 std::string Cut(const std::string& words) {
-  return words.size() <= kMostWords ? words : words.substr(0, kMostWords) + "…";
+  return words.size() <= kMaxWords ? words : words.substr(0, kMaxWords) + "…";
 }
 
 std::string Sentence(const std::string& words) {
@@ -99,7 +99,7 @@ std::string SchedulingHint(const std::string& sentence) {
 }
 
 std::optional<PodWaiting> Scheduling(const WaitingFacts& facts) {
-  const Json& scheduled = Condition(*facts.pod, "PodScheduled");
+  const Json& scheduled = kube::Condition(*facts.pod, "PodScheduled");
   if (Text(scheduled, {"status"}) != "False") return std::nullopt;
   const std::string reason = Text(scheduled, {"reason"});
   const std::string words = Text(scheduled, {"message"});
@@ -196,7 +196,7 @@ std::optional<PodWaiting> Containers(const WaitingFacts& facts) {
 // Before any container there is only the word of events. One that is older than the sandbox is of
 // the past.
 std::optional<PodWaiting> Volumes(const WaitingFacts& facts) {
-  const Json& ready = Condition(*facts.pod, "PodReadyToStartContainers");
+  const Json& ready = kube::Condition(*facts.pod, "PodReadyToStartContainers");
   if (Text(ready, {"status"}) == "True") return std::nullopt;
   const std::string mount = LastEvent(facts, {"FailedMount"});
   const std::string attach = LastEvent(facts, {"FailedAttachVolume"});
@@ -255,7 +255,7 @@ std::optional<PodWaiting> Object(const WaitingFacts& facts) {
 }
 
 bool ProgramStarted(const WaitingFacts& facts) {
-  const Json& state = At(ContainerStatus(*facts.pod, facts.primary), "state");
+  const Json& state = At(kube::ContainerStatus(*facts.pod, facts.primary), "state");
   return At(state, "running").is_object() || At(state, "terminated").is_object();
 }
 

@@ -72,7 +72,7 @@ bool IsAlive(const PidRecord& record) {
 
 // The supervisor's own words stand at the end of the log.
 std::string LastWords(const std::string& log) {
-  std::string line = Tail(log, 1);
+  std::string line = TailBeneath("", log, 1);
   for (char& c : line) {
     if (c < ' ' || c > '~') c = '?';
   }

@@ -20,8 +20,8 @@
 #include "base/text/json_fields.h"
 #include "trial/attempt.h"
 #include "trial/executor.h"
-#include "trial/kubernetes/capacity.h"
 #include "trial/pod/pod_labels.h"
+#include "trial/pod/pod_place.h"
 
 namespace shirabe::trial {
 
@@ -41,9 +41,6 @@ struct AttemptObject {
 // name or path that we need is taken, nothing to mount a collector's file from.
 StatusOr<AttemptObject> BuildAttemptObject(const AttemptRequest& request, const PodOptions& options,
                                            const PodPlace& place);
-
-// Name of the claim that is made for a trial where spec.shirabe.checkpoint.volume.size is set.
-std::string ClaimName(const TrialKey& trial);
 
 // A pod as it will be made of a template of the object, and how many of them: for what they cost
 // (capacity_quote.h) before there is one. What ours will ask for beside the program is in it.

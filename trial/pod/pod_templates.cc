@@ -8,7 +8,7 @@ namespace shirabe::trial {
 namespace {
 
 // Where the walk stands.
-struct Place {
+struct Level {
   Json* owner = nullptr;
   std::string path;
   int64_t pods = 1;
@@ -23,7 +23,7 @@ int64_t PodsOf(const Json& object) {
   return pods;
 }
 
-void Collect(Json& value, const Place& place, std::vector<PodTemplate>& found) {
+void Collect(Json& value, const Level& place, std::vector<PodTemplate>& found) {
   if (value.is_array()) {
     for (size_t i = 0; i < value.size(); ++i) {
       Collect(value[i], {place.owner, absl::StrCat(place.path, "[", i, "]"), place.pods}, found);

@@ -8,7 +8,6 @@
 #include "absl/strings/str_replace.h"
 #include "trial/checkpoint/checkpoint_folder.h"
 #include "trial/layout.h"
-#include "trial/pod/pod_build.h"
 #include "trial/pod/pod_paths.h"
 
 namespace shirabe::trial {

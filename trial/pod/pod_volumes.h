@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/names.h"
 #include "base/status.h"
 #include "base/text/json_fields.h"
 #include "proto/shirabe/v1/experiment.pb.h"
@@ -50,5 +51,8 @@ Json SharedVolume(const v1::CheckpointVolume& volume);
 
 // The claim that is made for the trial, if it gets one of its own.
 std::optional<Json> MakeClaim(const AttemptRequest& request);
+
+// Name of the claim that is made for a trial where spec.shirabe.checkpoint.volume.size is set.
+std::string ClaimName(const TrialKey& trial);
 
 }  // namespace shirabe::trial

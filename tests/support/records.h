@@ -4,12 +4,12 @@
 #include <string>
 
 #include "absl/time/time.h"
-#include "base/clock.h"
+#include "base/timestamp.h"
 #include "client/client.h"
 #include "proto/shirabe/v1/experiment.pb.h"
 #include "proto/shirabe/v1/records.pb.h"
 
-namespace shirabe::client {
+namespace shirabe {
 
 inline constexpr int64_t kStart = 1'700'000'000;  // 2023-11-14T22:13:20Z
 inline absl::Time At(int64_t seconds) { return absl::FromUnixSeconds(kStart + seconds); }
@@ -175,4 +175,4 @@ inline void SetCondition(const std::string& type, v1::Experiment& experiment) {
   *condition.mutable_last_transition_time() = ToProto(At(1));
 }
 
-}  // namespace shirabe::client
+}  // namespace shirabe

@@ -1,4 +1,4 @@
-#include "suggestion/space/axis.h"
+#include "suggestion/space/parameter_axis.h"
 
 #include <algorithm>
 #include <cmath>

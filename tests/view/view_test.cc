@@ -4,9 +4,9 @@
 
 #include <limits>
 
-#include "tests/client/records.h"
+#include "tests/support/records.h"
 
-namespace shirabe::client {
+namespace shirabe::view {
 namespace {
 
 constexpr char kTrialYaml[] = R"(apiVersion: kubeflow.org/v1beta1
@@ -242,4 +242,4 @@ TEST(ViewTest, BytesThatAreNoUtf8AreReplaced) {
 }
 
 }  // namespace
-}  // namespace shirabe::client
+}  // namespace shirabe::view

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace shirabe::client {
+namespace shirabe::view {
 namespace {
 
 TEST(TableTest, AlignsColumnsAndLeavesNoBlanksAtTheEnd) {
@@ -62,4 +62,4 @@ TEST(TableTest, TruncateCutsBetweenCharacters) {
 }
 
 }  // namespace
-}  // namespace shirabe::client
+}  // namespace shirabe::view

@@ -6,10 +6,11 @@
 #include <filesystem>
 
 #include "client/local_client.h"
+#include "experiment/conditions.h"
 #include "experiment/submit.h"
 #include "import/import_readers.h"
 
-namespace shirabe::client {
+namespace shirabe::import {
 namespace {
 
 using ::testing::ElementsAre;
@@ -25,9 +26,10 @@ class ImportTest : public testing::Test {
   ~ImportTest() override { std::filesystem::remove_all(folder_); }
 
   // As a client reads it after it was stored.
-  std::unique_ptr<LocalClient> Store(Imported& imported) {
+  std::unique_ptr<client::LocalClient> Store(client::Imported& imported) {
     auto client =
-        LocalClient::Open({.place = place_, .read_only = false, .clock = RealClock()}).value();
+        client::LocalClient::Open({.place = place_, .read_only = false, .clock = RealClock()})
+            .value();
     const auto notes = client->Import("default", imported);
     EXPECT_TRUE(notes.ok()) << notes.status();
     imported.notes.insert(imported.notes.end(), notes->begin(), notes->end());
@@ -46,7 +48,7 @@ class ImportTest : public testing::Test {
   }
 
   std::string folder_;
-  Place place_;
+  client::Place place_;
 };
 
 constexpr char kOptunaTables[] = R"sql(
@@ -90,7 +92,7 @@ TEST_F(ImportTest, AStudyOfOptunaBecomesAnEndedExperiment) {
   auto studies = ReadOptuna(path, "");
   ASSERT_TRUE(studies.ok()) << studies.status();
   ASSERT_EQ(studies->size(), 1u);
-  Imported& study = (*studies)[0];
+  client::Imported& study = (*studies)[0];
   EXPECT_EQ(study.name, "my-study-1");
   EXPECT_THAT(study.notes, ElementsAre("1 trials had not ended",
                                        "parameter extra is left out: 1 of 3 trials have it"));
@@ -221,10 +223,10 @@ TEST_F(ImportTest, ColumnsAreChosenByNameAndAWrongOneIsNamed) {
 }
 
 TEST(ExperimentName, IsMadeOfWhatThereIs) {
-  EXPECT_EQ(ExperimentNameFrom("My Study_1"), "my-study-1");
-  EXPECT_EQ(ExperimentNameFrom("--"), "imported");
-  EXPECT_EQ(ExperimentNameFrom(std::string(60, 'a')).size(), 40u);
+  EXPECT_EQ(client::ExperimentNameFrom("My Study_1"), "my-study-1");
+  EXPECT_EQ(client::ExperimentNameFrom("--"), "imported");
+  EXPECT_EQ(client::ExperimentNameFrom(std::string(60, 'a')).size(), 40u);
 }
 
 }  // namespace
-}  // namespace shirabe::client
+}  // namespace shirabe::import

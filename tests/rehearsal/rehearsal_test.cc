@@ -5,9 +5,9 @@
 
 #include "rehearsal/rehearsal.h"
 #include "rehearsal/rehearsal_report.h"
-#include "tests/client/records.h"
+#include "tests/support/records.h"
 
-namespace shirabe::client {
+namespace shirabe::rehearsal {
 namespace {
 
 using ::testing::HasSubstr;
@@ -222,7 +222,7 @@ TEST(RehearsalTest, SavingMuchTooSeldomIsAWarning) {
 }
 
 TEST(RehearsalTest, TheReportIsOneObjectForScripts) {
-  const Json tree = ReportJson(Judge(Good(), {}));
+  const view::Json tree = ReportJson(Judge(Good(), {}));
   EXPECT_EQ(tree["kind"], "Rehearsal");
   EXPECT_EQ(tree["safe"], true);
   EXPECT_EQ(tree["lostAttempts"][0]["resumedFromStep"], 6);
@@ -257,4 +257,4 @@ TEST(CheckpointIntervalTest, YoungAndDaly) {
 }
 
 }  // namespace
-}  // namespace shirabe::client
+}  // namespace shirabe::rehearsal

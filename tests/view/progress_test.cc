@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "client/local_client.h"
-#include "tests/client/stored.h"
+#include "tests/support/stored.h"
 #include "view/table.h"
 
-namespace shirabe::client {
+namespace shirabe::view {
 namespace {
 
 TEST(ProgressTest, ShowsHowFarItIs) {
@@ -77,4 +77,4 @@ TEST(ProgressTest, ATrialThatEndedIsOneLine) {
 }
 
 }  // namespace
-}  // namespace shirabe::client
+}  // namespace shirabe::view

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <map>
 
-namespace shirabe::client {
+namespace shirabe::cmd {
 namespace {
 
 using ::testing::HasSubstr;
@@ -23,7 +23,7 @@ class ContextsTest : public testing::Test {
   ~ContextsTest() override { std::filesystem::remove_all(folder_); }
 
   void Write(const std::string& text) { std::ofstream(path_) << text; }
-  Environment environment() const {
+  client::Environment environment() const {
     return [this](const std::string& name) -> std::optional<std::string> {
       const auto found = variables_.find(name);
       return found == variables_.end() ? std::nullopt : std::optional(found->second);
@@ -131,4 +131,4 @@ TEST_F(ContextsTest, WithoutAPlaceForTheFileNothingIsMissed) {
 }
 
 }  // namespace
-}  // namespace shirabe::client
+}  // namespace shirabe::cmd

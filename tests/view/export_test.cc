@@ -4,9 +4,9 @@
 
 #include <limits>
 
-#include "tests/client/records.h"
+#include "tests/support/records.h"
 
-namespace shirabe::client {
+namespace shirabe::view {
 namespace {
 
 TEST(ExportTest, CsvCellsAreQuotedWhereRfc4180WantsIt) {
@@ -56,4 +56,4 @@ TEST(ExportTest, WhatJsonHasNoNumberForIsText) {
 }
 
 }  // namespace
-}  // namespace shirabe::client
+}  // namespace shirabe::view

@@ -1,13 +1,13 @@
-#include "base/text/number.h"
 #include "view/money.h"
+#include "base/text/number.h"
 
 #include <gtest/gtest.h>
 
 #include <map>
 
-#include "tests/client/records.h"
+#include "tests/support/records.h"
 
-namespace shirabe::client {
+namespace shirabe::view {
 namespace {
 
 using Lines = std::map<std::string, std::string>;
@@ -102,4 +102,4 @@ TEST(MoneyTest, CostAgainstBudgetAndOnDemand) {
 }
 
 }  // namespace
-}  // namespace shirabe::client
+}  // namespace shirabe::view

@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/client/records.h"
+#include "tests/support/records.h"
 
-namespace shirabe::client {
+namespace shirabe::view {
 namespace {
 
 v1::Experiment WithBest() {
@@ -89,4 +89,4 @@ TEST(BestTest, SaysWhyThereIsNone) {
 }
 
 }  // namespace
-}  // namespace shirabe::client
+}  // namespace shirabe::view

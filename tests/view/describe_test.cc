@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/client/stored.h"
+#include "tests/support/stored.h"
 
-namespace shirabe::client {
+namespace shirabe::view {
 namespace {
 
 using ::testing::AllOf;
@@ -170,4 +170,4 @@ TEST(DescribeTest, ATrialBeingStoppedSaysWhy) {
 }
 
 }  // namespace
-}  // namespace shirabe::client
+}  // namespace shirabe::view

@@ -5,10 +5,10 @@
 
 #include <cmath>
 
-#include "tests/client/records.h"
+#include "tests/support/records.h"
 #include "view/selection.h"
 
-namespace shirabe::client {
+namespace shirabe::view {
 namespace {
 
 using ::testing::AllOf;
@@ -135,4 +135,4 @@ TEST(FilterTest, ExperimentsHaveFieldsToo) {
 }
 
 }  // namespace
-}  // namespace shirabe::client
+}  // namespace shirabe::view

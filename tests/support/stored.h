@@ -11,9 +11,10 @@
 #include "base/process_id.h"
 #include "client/local_client.h"
 #include "db/store.h"
-#include "tests/client/records.h"
+#include "experiment/conditions.h"
+#include "tests/support/records.h"
 
-namespace shirabe::client {
+namespace shirabe {
 
 class Stored {
  public:
@@ -23,15 +24,15 @@ class Stored {
     const std::string address = "sqlite:" + home_ + "/shirabe.db";
     store_ = db::Open(address).value();
     PutExperiment();
-    client_ = LocalClient::Open({.place = {.home = home_, .db = address, .ns = "default"},
-                                 .read_only = read_only,
-                                 .clock = &clock})
+    client_ = client::LocalClient::Open({.place = {.home = home_, .db = address, .ns = "default"},
+                                         .read_only = read_only,
+                                         .clock = &clock})
                   .value();
   }
   ~Stored() { std::filesystem::remove_all(home_); }
 
   ExperimentKey key() const { return experiment::KeyOf(experiment); }
-  LocalClient& client() { return *client_; }
+  client::LocalClient& client() { return *client_; }
   db::Store& store() { return *store_; }
   const std::string& home() const { return home_; }
 
@@ -74,7 +75,7 @@ class Stored {
   std::string home_;
   std::optional<int64_t> epoch_;
   std::unique_ptr<db::Store> store_;
-  std::unique_ptr<LocalClient> client_;
+  std::unique_ptr<client::LocalClient> client_;
 };
 
-}  // namespace shirabe::client
+}  // namespace shirabe

@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/client/records.h"
+#include "tests/support/records.h"
 
-namespace shirabe::client {
+namespace shirabe::view {
 namespace {
 
 using ::testing::ElementsAre;
@@ -74,4 +74,4 @@ TEST(LedgerTest, Checkpoints) {
 }
 
 }  // namespace
-}  // namespace shirabe::client
+}  // namespace shirabe::view

@@ -3,11 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/client/records.h"
+#include "tests/support/records.h"
 #include "view/await.h"
 #include "view/spec_diff.h"
 
-namespace shirabe::client {
+namespace shirabe::view {
 namespace {
 
 using ::testing::ElementsAre;
@@ -112,4 +112,4 @@ TEST(AwaitCondition, ReadsTheWordsAndTheComparisons) {
 }
 
 }  // namespace
-}  // namespace shirabe::client
+}  // namespace shirabe::view

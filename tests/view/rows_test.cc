@@ -3,10 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/client/records.h"
+#include "tests/support/records.h"
 #include "view/table.h"
 
-namespace shirabe::client {
+namespace shirabe::view {
 namespace {
 
 using ::testing::ElementsAre;
@@ -106,4 +106,4 @@ TEST(RowsTest, AClockThatWentBackMakesNoNegativeAge) {
 }
 
 }  // namespace
-}  // namespace shirabe::client
+}  // namespace shirabe::view

@@ -1,0 +1,28 @@
+#include "experiment/conditions.h"
+
+namespace shirabe::experiment {
+
+ExperimentKey KeyOf(const v1::Experiment& experiment) {
+  return {experiment.metadata().namespace_(), experiment.metadata().name()};
+}
+
+bool IsEnded(const v1::Experiment& experiment) {
+  for (const v1::Condition& condition : experiment.status().conditions()) {
+    const bool terminal = condition.type() == "Succeeded" || condition.type() == "Failed";
+    if (terminal && condition.status() == "True") return true;
+  }
+  return false;
+}
+
+v1::Condition CurrentCondition(const v1::Experiment& experiment) {
+  const auto& conditions = experiment.status().conditions();
+  for (int i = conditions.size() - 1; i >= 0; --i) {
+    if (conditions[i].status() == "True") return conditions[i];
+  }
+  v1::Condition created;
+  created.set_type("Created");
+  created.set_status("True");
+  return created;
+}
+
+}  // namespace shirabe::experiment

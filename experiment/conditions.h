@@ -1,0 +1,15 @@
+// The name of an experiment, and how it stands by its conditions. Pure functions.
+#pragma once
+
+#include "base/names.h"
+#include "proto/shirabe/v1/experiment.pb.h"
+
+namespace shirabe::experiment {
+
+ExperimentKey KeyOf(const v1::Experiment& experiment);
+// Succeeded or Failed is True.
+bool IsEnded(const v1::Experiment& experiment);
+// The newest condition that is True; Created where there is none.
+v1::Condition CurrentCondition(const v1::Experiment& experiment);
+
+}  // namespace shirabe::experiment

@@ -1,0 +1,67 @@
+#include "service/grpc/grpc_caller.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include "base/address.h"
+#include "base/printable.h"
+#include "base/sha256.h"
+
+namespace shirabe::service {
+namespace {
+
+// gRPC carries a message in a header, of which peers take 8 KiB in all.
+constexpr size_t kMostMessage = 2048;
+
+// The value of the Authorization header.
+std::string Shown(const grpc::ServerContextBase& context) {
+  const auto& metadata = context.client_metadata();
+  const auto found = metadata.find("authorization");
+  return found == metadata.end() ? "" : std::string(found->second.data(), found->second.size());
+}
+
+std::string AddressOf(const grpc::ServerContextBase& context) {
+  return AddressGroup(AddressOfPeer(context.peer()));
+}
+
+}  // namespace
+
+std::string CallerId(const grpc::ServerContextBase& context, const StatusOr<Principal>& principal) {
+  if (!principal.ok()) return AddressOf(context);
+  const std::string shown = Shown(context);
+  // What is taken for an attempt's token may be any text: those are told apart by their address.
+  const bool trial = principal->role == Principal::Role::kTrial;
+  if (principal->role == Principal::Role::kPerson) return "person " + principal->name;
+  return trial || shown.empty() ? AddressOf(context) : HexSha256(shown);
+}
+
+std::string LaneOf(const grpc::ServerContextBase& context, const Door& door) {
+  const std::string shown = Shown(context);
+  if (door.tokens->MustAsk(shown)) return AddressOf(context);
+  return CallerId(context, door.tokens->Check(shown, AddressOf(context)));
+}
+
+Status CheckCaller(const grpc::ServerContextBase& context, const std::string& method,
+                   const Door& door) {
+  const Right::For whom = RightOf(method).whom;
+  if (whom == Right::For::kAnyone || whom == Right::For::kPods) return absl::OkStatus();
+  const auto principal = door.tokens->Check(Shown(context), AddressOf(context));
+  if (principal.ok()) return CheckDoor(*principal, method);
+  if (door.limiter != nullptr) RETURN_IF_ERROR(door.limiter->Take(AddressOf(context)));
+  return principal.status();
+}
+
+StatusOr<Principal> CallerOf(const grpc::ServerContextBase& context, const Door& door) {
+  auto principal = door.tokens->Check(Shown(context), AddressOf(context));
+  if (principal.ok()) principal->door = "grpc";
+  if (door.limiter == nullptr) return principal;
+  RETURN_IF_ERROR(door.limiter->Take(CallerId(context, principal)));
+  return principal;
+}
+
+grpc::Status ToGrpc(const Status& status) {
+  if (status.ok()) return grpc::Status::OK;
+  return {static_cast<grpc::StatusCode>(status.code()),
+          Printable(Message(status).substr(0, kMostMessage))};
+}
+
+}  // namespace shirabe::service
