@@ -39,13 +39,13 @@ Status NotRegular(const std::string& shown, const std::string& kind) {
                                     "the file that is meant");
 }
 
-Status LeadsElsewhere(const std::string& shown) {
+Status EscapesRoot(const std::string& shown) {
   return absl::InvalidArgumentError(
       shown + " leads over a symbolic link, which is not followed: put a directory in its place");
 }
 
 Status Refused(const std::string& shown, int error) {
-  if (error == ELOOP || error == EXDEV) return LeadsElsewhere(shown);
+  if (error == ELOOP || error == EXDEV) return EscapesRoot(shown);
   if (error == ENOTDIR) error = ENOENT;
   return ErrnoStatus("cannot open " + shown, error);
 }
@@ -60,7 +60,7 @@ StatusOr<std::vector<std::string>> NamesOf(const std::string& below, const std::
     if (name.empty()) continue;
     const bool good = name != "." && name != ".." && name.find('\0') == std::string::npos &&
                       name.size() <= NAME_MAX;
-    if (!good) return absl::InvalidArgumentError("cannot open " + shown + ": it is no plain path");
+    if (!good) return absl::InvalidArgumentError("cannot open " + shown + ": it is not a plain path");
     names.push_back(name);
   }
   if (!names.empty()) return names;
@@ -160,14 +160,14 @@ StatusOr<Fd> OpenTrusted(const std::string& folder, const std::string& shown) {
 }
 
 // The folder of a file, open, and its name there.
-struct Place {
+struct PathBeneath {
   Fd folder;
   std::string name;
 };
 
-StatusOr<Place> PlaceOf(const std::string& root, const std::string& path) {
+StatusOr<PathBeneath> PathBeneathOf(const std::string& root, const std::string& path) {
   ASSIGN_OR_RETURN(const Way way, Divide(root, path));
-  Place place;
+  PathBeneath place;
   ASSIGN_OR_RETURN(place.folder, OpenTrusted(way.trusted, path));
   const size_t slash = way.below.rfind('/');
   place.name = slash == std::string::npos ? way.below : way.below.substr(slash + 1);
@@ -177,7 +177,7 @@ StatusOr<Place> PlaceOf(const std::string& root, const std::string& path) {
   return place;
 }
 
-StatusOr<Fd> OpenIn(const Place& place, const std::string& shown, int access, unsigned mode) {
+StatusOr<Fd> OpenIn(const PathBeneath& place, const std::string& shown, int access, unsigned mode) {
   const int folder = place.folder.get();
   const std::string& name = place.name;
   RETURN_IF_ERROR(NamesOf(name, shown).status());
@@ -202,7 +202,7 @@ StatusOr<Fd> OpenIn(const Place& place, const std::string& shown, int access, un
 
 StatusOr<Fd> OpenBeneath(const std::string& root, const std::string& path, int access,
                          unsigned mode) {
-  ASSIGN_OR_RETURN(const Place place, PlaceOf(root, path));
+  ASSIGN_OR_RETURN(const PathBeneath place, PathBeneathOf(root, path));
   return OpenIn(place, path, access, mode);
 }
 
@@ -308,11 +308,11 @@ class Remover {
       const dirent* entry = readdir(reader.get());
       if (entry == nullptr) return errno == 0 ? absl::OkStatus() : Failed(errno);
       const std::string_view name = entry->d_name;
-      if (name != "." && name != "..") RETURN_IF_ERROR(Take(folder, entry->d_name, depth));
+      if (name != "." && name != "..") RETURN_IF_ERROR(RemoveEntry(folder, entry->d_name, depth));
     }
   }
 
-  Status Take(int folder, const std::string& name, int depth) {
+  Status RemoveEntry(int folder, const std::string& name, int depth) {
     if (unlinkat(folder, name.c_str(), 0) == 0 || errno == ENOENT) return absl::OkStatus();
     if (errno != EISDIR && errno != EPERM) return Failed(errno);
     if (depth >= kMaxDepth) return MoveUp(folder, name);

@@ -160,11 +160,11 @@ StatusOr<KeyPair> IssueCertificate(const KeyPair& authority, const std::vector<s
   const Certificate issuer = ParseCertificate(authority.certificate);
   const Key issuer_key = ParseKey(authority.key);
   if (issuer == nullptr || issuer_key == nullptr) {
-    return absl::InvalidArgumentError("the authority is no certificate with its key, in PEM");
+    return absl::InvalidArgumentError("the authority is not a certificate with its key, in PEM");
   }
   std::string alternatives;
   for (const std::string& name : names) {
-    if (!IsName(name)) return absl::InvalidArgumentError("\"" + name + "\" is no host name");
+    if (!IsName(name)) return absl::InvalidArgumentError("\"" + name + "\" is not a host name");
     absl::StrAppend(&alternatives, alternatives.empty() ? "" : ",",
                     IsAddress(name) ? "IP:" : "DNS:", name);
   }
@@ -186,7 +186,7 @@ StatusOr<KeyPair> IssueCertificate(const KeyPair& authority, const std::vector<s
   return Print(x, key.get());
 }
 
-bool IsGoodFor(const KeyPair& pair, const std::string& authority, const Demand& demand) {
+bool IsGoodFor(const KeyPair& pair, const std::string& authority, const CertificateRequirements& demand) {
   const Certificate certificate = ParseCertificate(pair.certificate);
   const Certificate issuer = ParseCertificate(authority);
   const Key key = ParseKey(pair.key);
@@ -204,7 +204,7 @@ bool IsGoodFor(const KeyPair& pair, const std::string& authority, const Demand& 
 
 StatusOr<absl::Time> ExpiryOf(const std::string& pem) {
   const Certificate certificate = ParseCertificate(pem);
-  if (certificate == nullptr) return absl::InvalidArgumentError("this is no certificate in PEM");
+  if (certificate == nullptr) return absl::InvalidArgumentError("this is not a certificate in PEM");
   const auto time = TimeOf(X509_get0_notAfter(certificate.get()));
   if (!time) return absl::InvalidArgumentError("a certificate without an end");
   return *time;

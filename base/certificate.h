@@ -24,14 +24,14 @@ StatusOr<KeyPair> IssueCertificate(const KeyPair& authority, const std::vector<s
                                    absl::Time now);
 
 // What a certificate must be good for: all of these names, from `at` on for at least `left`.
-struct Demand {
+struct CertificateRequirements {
   std::vector<std::string> names;
   absl::Time at;
   absl::Duration left;
 };
 
 // Whether `pair` is one of `authority`, its key fits, and it is good for that.
-bool IsGoodFor(const KeyPair& pair, const std::string& authority, const Demand& demand);
+bool IsGoodFor(const KeyPair& pair, const std::string& authority, const CertificateRequirements& demand);
 
 // Whether it is a certificate and its key, and good at `now`; kInvalidArgument says what it is not.
 Status CheckPair(const KeyPair& pair, absl::Time now);

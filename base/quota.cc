@@ -19,7 +19,7 @@ void Quota::Share::Release() {
   amount_ = 0;
 }
 
-StatusOr<Quota::Share> Quota::Take(Quota* quota, const std::string& caller, int64_t amount) {
+StatusOr<Quota::Share> Quota::Acquire(Quota* quota, const std::string& caller, int64_t amount) {
   Share share;
   if (quota == nullptr) return share;
   RETURN_IF_ERROR(quota->Hold(caller, amount));
@@ -63,15 +63,15 @@ void Quota::Return(const std::string& caller, int64_t amount) {
 
 namespace {
 
-constexpr size_t kMostCallers = 10'000;
+constexpr size_t kMaxCallers = 10'000;
 
 }  // namespace
 
-Status RateLimiter::Take(const std::string& caller) {
+Status RateLimiter::Acquire(const std::string& caller) {
   if (limits_.requests_per_second <= 0) return absl::OkStatus();
   const absl::Duration now = clock_->Monotonic();
   std::lock_guard lock(mutex_);
-  if (buckets_.size() >= kMostCallers) ForgetTheIdle(now);
+  if (buckets_.size() >= kMaxCallers) EvictIdle(now);
   auto [bucket, is_new] = buckets_.try_emplace(caller, Bucket{limits_.burst, now});
   Bucket& mine = bucket->second;
   const double seconds = absl::ToDoubleSeconds(now - mine.filled);
@@ -86,7 +86,7 @@ Status RateLimiter::Take(const std::string& caller) {
 }
 
 // A full bucket is as good as none.
-void RateLimiter::ForgetTheIdle(absl::Duration now) {
+void RateLimiter::EvictIdle(absl::Duration now) {
   const absl::Duration full = absl::Seconds(limits_.burst / limits_.requests_per_second);
   std::erase_if(buckets_, [&](const auto& entry) { return now - entry.second.filled >= full; });
 }

@@ -52,7 +52,7 @@ class Quota {
 
   // kResourceExhausted, naming the limit, if the caller has as many already; kUnavailable if all
   // callers together do. A null quota has no limits.
-  static StatusOr<Share> Take(Quota* quota, const std::string& caller, int64_t amount = 1);
+  static StatusOr<Share> Acquire(Quota* quota, const std::string& caller, int64_t amount = 1);
 
   int64_t held() const;  // by all
 
@@ -79,14 +79,14 @@ class RateLimiter {
  public:
   RateLimiter(RateLimits limits, Clock* clock) : limits_(limits), clock_(clock) {}
   // kResourceExhausted, saying when to try again, if his bucket is empty.
-  Status Take(const std::string& caller);
+  Status Acquire(const std::string& caller);
 
  private:
   struct Bucket {
     double tokens = 0;
     absl::Duration filled = absl::ZeroDuration();
   };
-  void ForgetTheIdle(absl::Duration now);  // with mutex_ held
+  void EvictIdle(absl::Duration now);  // with mutex_ held
 
   const RateLimits limits_;
   Clock* const clock_;

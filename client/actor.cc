@@ -2,13 +2,13 @@
 
 namespace shirabe::client {
 
-v1::Experiment By(const v1::Actor& actor, v1::Experiment experiment) {
+v1::Experiment WithActor(const v1::Actor& actor, v1::Experiment experiment) {
   const bool named = !experiment.status().shirabe().created_by().name().empty();
   if (!named) *experiment.mutable_status()->mutable_shirabe()->mutable_created_by() = actor;
   return experiment;
 }
 
-v1::Intent By(const v1::Actor& actor, v1::Intent intent) {
+v1::Intent WithActor(const v1::Actor& actor, v1::Intent intent) {
   if (intent.actor().name().empty()) *intent.mutable_actor() = actor;
   return intent;
 }

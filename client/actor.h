@@ -8,7 +8,7 @@
 namespace shirabe::client {
 
 // Of an experiment that is submitted, status.shirabe.createdBy says it.
-v1::Experiment By(const v1::Actor& actor, v1::Experiment experiment);
-v1::Intent By(const v1::Actor& actor, v1::Intent intent);
+v1::Experiment WithActor(const v1::Actor& actor, v1::Experiment experiment);
+v1::Intent WithActor(const v1::Actor& actor, v1::Intent intent);
 
 }  // namespace shirabe::client

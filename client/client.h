@@ -67,7 +67,7 @@ class Client {
   virtual StatusOr<std::vector<v1::Trial>> ListTrials(const db::TrialQuery& query) = 0;
   virtual StatusOr<std::vector<v1::Attempt>> ListAttempts(const db::AttemptQuery& query) = 0;
   virtual StatusOr<std::vector<v1::Checkpoint>> ListCheckpoints(const TrialKey& key) = 0;
-  virtual StatusOr<std::vector<db::ObservationRow>> ListObservations(
+  virtual StatusOr<std::vector<db::StoredObservation>> ListObservations(
       const db::ObservationQuery& query) = 0;
   virtual StatusOr<std::vector<v1::Event>> ListEvents(const db::EventQuery& query) = 0;
 
@@ -83,7 +83,7 @@ class Client {
   // At most `max_bytes` from `offset`. kNotFound if the attempt has no log (yet).
   virtual StatusOr<LogChunk> ReadLog(const AttemptKey& key, int64_t offset, int64_t max_bytes) = 0;
   // Where a person finds that log.
-  virtual std::string LogPlace(const AttemptKey& key) = 0;
+  virtual std::string LogLocation(const AttemptKey& key) = 0;
 
   // The next points for an experiment, stored or not (then as if it had just been created).
   virtual StatusOr<Candidates> Suggest(const v1::Experiment& experiment, int count) = 0;
@@ -105,10 +105,10 @@ class Client {
   virtual StatusOr<Asked> Ask(const ExperimentKey& key, const std::string& caller,
                               absl::Duration patience) = 0;
   // What has come of asking, without asking anew, and without waiting.
-  virtual StatusOr<Asked> FindAsked(const ExperimentKey& key, const std::string& caller) = 0;
+  virtual StatusOr<Asked> FindAskReply(const ExperimentKey& key, const std::string& caller) = 0;
   // Durable when it returns; doing it again changes nothing. kPermissionDenied if the attempt is no
   // longer the current one.
-  virtual StatusOr<experiment::Reported> Tell(const experiment::Report& report) = 0;
+  virtual StatusOr<experiment::ReportReply> Tell(const experiment::Report& report) = 0;
 };
 
 }  // namespace shirabe::client

@@ -59,7 +59,7 @@ StatusOr<v1::Assignment> Typed(const v1::ParameterSpec& parameter, const std::st
   }
   const auto number = ParseNumber(text);
   if (!number) {
-    return absl::InvalidArgumentError(parameter.name() + " is no number: \"" + text + "\"");
+    return absl::InvalidArgumentError(parameter.name() + " is not a number: \"" + text + "\"");
   }
   if (parameter.parameter_type() == v1::INT && IsWhole(*number)) {
     assignment.set_integer(static_cast<int64_t>(*number));
@@ -107,7 +107,7 @@ void SetTimes(const ImportedTrial& from, absl::Time now, v1::Trial& trial) {
 
 Status CheckMetrics(const ImportedTrial& trial) {
   std::set<std::string> names;
-  for (const ImportedPoint& point : trial.points) {
+  for (const ImportedObservation& point : trial.points) {
     if (point.metric.empty() || point.metric.size() > experiment::kMaxNameBytes) {
       return absl::InvalidArgumentError(absl::StrCat("the name of a metric has ",
                                                      point.metric.size(), " bytes, not from 1 to ",
@@ -126,10 +126,10 @@ Status CheckMetrics(const ImportedTrial& trial) {
 }
 
 void SetResult(const v1::ObjectiveSpec& objective, const ImportedTrial& from, v1::Trial& trial) {
-  std::vector<ImportedPoint> points = from.points;
+  std::vector<ImportedObservation> points = from.points;
   std::stable_sort(points.begin(), points.end(),
-                   [](const ImportedPoint& a, const ImportedPoint& b) { return a.step < b.step; });
-  for (const ImportedPoint& point : points) {
+                   [](const ImportedObservation& a, const ImportedObservation& b) { return a.step < b.step; });
+  for (const ImportedObservation& point : points) {
     experiment::AddValue(*trial.mutable_observation(), point.metric, point.step, point.value);
     trial.set_last_step(std::max(trial.last_step(), point.step));
   }
@@ -241,7 +241,7 @@ Status Builder::Add(const ImportedTrial& from) {
   Count(trial, *experiment.mutable_status());
   OfferBest(experiment.spec().objective(), trial,
             *experiment.mutable_status()->mutable_current_optimal_trial());
-  for (const ImportedPoint& row : from.points) {
+  for (const ImportedObservation& row : from.points) {
     batch.observations.push_back({.trial = trial.number(),
                                   .attempt = 1,
                                   .metric = row.metric,
@@ -269,7 +269,7 @@ std::string ExperimentNameFrom(const std::string& text) {
   return name.empty() ? "imported" : name;
 }
 
-nlohmann::ordered_json SpaceAround(const std::string& name,
+nlohmann::ordered_json SpaceFromValues(const std::string& name,
                                    const std::vector<std::string>& values) {
   double least = std::numeric_limits<double>::infinity(), most = -least;
   bool whole = true, numeric = !values.empty();

@@ -16,7 +16,7 @@
 
 namespace shirabe::client {
 
-struct ImportedPoint {
+struct ImportedObservation {
   std::string metric;
   int64_t step = 0;
   double value = 0;
@@ -25,7 +25,7 @@ struct ImportedPoint {
 struct ImportedTrial {
   std::string name;  // what it is called there
   std::vector<std::pair<std::string, std::string>> values;
-  std::vector<ImportedPoint> points;
+  std::vector<ImportedObservation> points;
   v1::TrialPhase phase = v1::TRIAL_SUCCEEDED;  // a terminal one
   std::string message;
   absl::Time start = absl::InfinitePast();  // where it is known
@@ -49,7 +49,7 @@ std::string ExperimentNameFrom(const std::string& text);
 
 // The search space that just holds these values: whole numbers make an int, other numbers a
 // double, the rest a categorical parameter, as does a number that is always the same.
-nlohmann::ordered_json SpaceAround(const std::string& name, const std::vector<std::string>& values);
+nlohmann::ordered_json SpaceFromValues(const std::string& name, const std::vector<std::string>& values);
 
 // The experiment as it is stored, ended and successful; trials whose point is not in the space are
 // left out, with a note. kInvalidArgument if nothing is left.

@@ -7,11 +7,11 @@
 namespace shirabe::client {
 namespace {
 
-constexpr absl::Duration kPollFiles = absl::Milliseconds(50);
+constexpr absl::Duration kFilePollInterval = absl::Milliseconds(50);
 
 }  // namespace
 
-Status Leftovers::Check(const ExperimentKey& key) const {
+Status LeftoverFiles::Check(const ExperimentKey& key) const {
   if (!absl::IsNotFound(store_->GetExperiment(key).status())) return absl::OkStatus();
   const std::string folder = layout_->ExperimentDir(key);
   if (access(folder.c_str(), F_OK) != 0) return absl::OkStatus();
@@ -22,12 +22,12 @@ Status Leftovers::Check(const ExperimentKey& key) const {
                    "SHIRABE_HOME"));
 }
 
-Status Leftovers::AwaitNone(const ExperimentKey& key, absl::Duration deadline,
+Status LeftoverFiles::AwaitRemoved(const ExperimentKey& key, absl::Duration deadline,
                             const Wait& wait) const {
   for (;;) {
     Status status = Check(key);
     if (!absl::IsAlreadyExists(status) || clock_->Monotonic() >= deadline) return status;
-    if (!wait(kPollFiles)) return absl::CancelledError("interrupted; the deletion goes on");
+    if (!wait(kFilePollInterval)) return absl::CancelledError("interrupted; the deletion goes on");
   }
 }
 

@@ -11,15 +11,15 @@
 
 namespace shirabe::client {
 
-class Leftovers {
+class LeftoverFiles {
  public:
-  Leftovers(db::Store* store, const trial::Layout* layout, Clock* clock)
+  LeftoverFiles(db::Store* store, const trial::Layout* layout, Clock* clock)
       : store_(store), layout_(layout), clock_(clock) {}
 
   // kAlreadyExists, with the folder and what to do, if there are any on this machine.
   Status Check(const ExperimentKey& key) const;
   // The same, once they are gone or `deadline` (monotonic) has come; kCancelled if `wait` says so.
-  Status AwaitNone(const ExperimentKey& key, absl::Duration deadline, const Wait& wait) const;
+  Status AwaitRemoved(const ExperimentKey& key, absl::Duration deadline, const Wait& wait) const;
 
  private:
   db::Store* const store_;

@@ -26,10 +26,10 @@
 namespace shirabe::client {
 namespace {
 
-constexpr absl::Duration kPoll = absl::Milliseconds(50);
+constexpr absl::Duration kPollInterval = absl::Milliseconds(50);
 // How long a new experiment waits for the files of one of its name that was deleted.
 constexpr absl::Duration kLeaving = absl::Seconds(3);
-constexpr absl::Duration kTellPatience = absl::Seconds(20);
+constexpr absl::Duration kReportTimeout = absl::Seconds(20);
 
 // Who runs an experiment while something is asked of it: the attached controller, one of our own
 // for that time, or (null) another process.
@@ -45,12 +45,12 @@ class StoreClient : public LocalClient {
 
   StatusOr<v1::Experiment> GetExperiment(const ExperimentKey& key) override {
     auto experiment = OneRecord(store_->GetExperiment(key));
-    if (experiment.ok()) RETURN_IF_ERROR(namespaces_.CheckThere(*experiment));
+    if (experiment.ok()) RETURN_IF_ERROR(namespaces_.CheckNamespaceExists(*experiment));
     return experiment;
   }
   StatusOr<std::vector<v1::Experiment>> ListExperiments(const std::string& ns) override {
     ASSIGN_OR_RETURN(auto experiments, Records(store_->ListExperiments(ns)));
-    std::erase_if(experiments, [&](const auto& one) { return !namespaces_.CheckThere(one).ok(); });
+    std::erase_if(experiments, [&](const auto& one) { return !namespaces_.CheckNamespaceExists(one).ok(); });
     return experiments;
   }
   StatusOr<v1::Trial> GetTrial(const TrialKey& key) override {
@@ -72,7 +72,7 @@ class StoreClient : public LocalClient {
     RETURN_IF_ERROR(namespaces_.CheckReadable(key.experiment));
     return Records(store_->ListCheckpoints(key));
   }
-  StatusOr<std::vector<db::ObservationRow>> ListObservations(
+  StatusOr<std::vector<db::StoredObservation>> ListObservations(
       const db::ObservationQuery& query) override {
     RETURN_IF_ERROR(namespaces_.CheckReadable(query.trial.experiment));
     return store_->ListObservations(query);
@@ -102,10 +102,10 @@ class StoreClient : public LocalClient {
   StatusOr<LogChunk> ReadLog(const AttemptKey& key, int64_t offset, int64_t max_bytes) override {
     RETURN_IF_ERROR(namespaces_.CheckReadable(key.trial.experiment));
     ASSIGN_OR_RETURN(trial::LogPiece piece,
-                     trial::ReadLog(LogPlace(key), offset, max_bytes, layout_.home()));
+                     trial::ReadLog(LogLocation(key), offset, max_bytes, layout_.home()));
     return LogChunk{.text = std::move(piece.text), .next = piece.next, .at_end = piece.at_end};
   }
-  std::string LogPlace(const AttemptKey& key) override { return layout_.Paths(key).log; }
+  std::string LogLocation(const AttemptKey& key) override { return layout_.Paths(key).log; }
 
   StatusOr<Candidates> Suggest(const v1::Experiment& experiment, int count) override {
     // Who asks for no points wants to know whether there could be any.
@@ -119,42 +119,42 @@ class StoreClient : public LocalClient {
     const ExperimentKey key = experiment::KeyOf(experiment);
     const absl::Duration patience = controller_ == nullptr ? absl::ZeroDuration() : kLeaving;
     RETURN_IF_ERROR(
-        leftovers_.AwaitNone(key, options_.clock->Monotonic() + patience, [](absl::Duration time) {
+        leftover_files_.AwaitRemoved(key, options_.clock->Monotonic() + patience, [](absl::Duration time) {
           Pause(time);
           return true;
         }));
     RETURN_IF_ERROR(CheckFits(experiment));
-    RETURN_IF_ERROR(namespaces_.CheckNoneLeaves(key));
+    RETURN_IF_ERROR(namespaces_.CheckNotBeingRemoved(key));
     v1::Experiment wanted = experiment;
     wanted.mutable_status()->mutable_shirabe()->set_namespace_uid(namespaces_.UidOf(key.ns));
     RETURN_IF_ERROR(experiment::CheckMayCreate(*store_, key, most_experiments_));
-    return experiment::Submit(*store_, *options_.clock, By(options_.actor, wanted), precondition);
+    return experiment::Submit(*store_, *options_.clock, WithActor(options_.actor, wanted), precondition);
   }
   StatusOr<std::vector<std::string>> Import(const std::string& ns,
                                             const Imported& imported) override;
   Status Send(const ExperimentKey& key, const v1::Intent& intent) override {
     RETURN_IF_ERROR(namespaces_.CheckReadable(key));
     RETURN_IF_ERROR(CheckScale(key, intent));
-    RETURN_IF_ERROR(experiment::Send(*store_, *options_.clock, key, By(options_.actor, intent)));
-    if (controller_ != nullptr) controller_->Poke(key);
+    RETURN_IF_ERROR(experiment::Send(*store_, *options_.clock, key, WithActor(options_.actor, intent)));
+    if (controller_ != nullptr) controller_->NotifyIntent(key);
     return absl::OkStatus();
   }
   Status DeleteFor(const v1::Actor& actor, const ExperimentKey& key, absl::Duration patience,
                    const Wait& wait) override;
   StatusOr<Asked> Ask(const ExperimentKey& key, const std::string& caller,
                       absl::Duration patience) override;
-  StatusOr<Asked> FindAsked(const ExperimentKey& key, const std::string& caller) override {
+  StatusOr<Asked> FindAskReply(const ExperimentKey& key, const std::string& caller) override {
     RETURN_IF_ERROR(namespaces_.CheckReadable(key));
-    return client::FindAsked(*store_, key, caller);
+    return client::FindAskReply(*store_, key, caller);
   }
-  StatusOr<experiment::Reported> Tell(const experiment::Report& report) override;
+  StatusOr<experiment::ReportReply> Tell(const experiment::Report& report) override;
 
   Status CheckToken(const TrialKey& key, const std::string& token) override;
   void Attach(experiment::Controller* controller) override { controller_ = controller; }
   void SetNamespaces(NamespaceUid uid) override { namespaces_.Set(std::move(uid)); }
   Status CheckPresent(const ExperimentKey& key) override { return GetExperiment(key).status(); }
 
-  StatusOr<std::unique_ptr<experiment::Controller>> MakeController(Machines machines,
+  StatusOr<std::unique_ptr<experiment::Controller>> MakeController(ExecutionOptions machines,
                                                                    int workers) override {
     cluster_ = machines.pods.client;
     host_paths_ = machines.host_paths;
@@ -183,10 +183,10 @@ class StoreClient : public LocalClient {
   std::unique_ptr<db::Store> store_;
   const LocalOptions options_;
   const trial::Layout layout_;
-  const Leftovers leftovers_{store_.get(), &layout_, options_.clock};
+  const LeftoverFiles leftover_files_{store_.get(), &layout_, options_.clock};
   experiment::Controller* controller_ = nullptr;
-  NamespaceRecords namespaces_{store_.get(), options_.clock, [this](const ExperimentKey& key) {
-                                 if (controller_ != nullptr) controller_->Poke(key);
+  NamespaceGuard namespaces_{store_.get(), options_.clock, [this](const ExperimentKey& key) {
+                                 if (controller_ != nullptr) controller_->NotifyIntent(key);
                                }};
   kube::Client* cluster_ = nullptr;  // where its trials run; null = here
   std::optional<std::vector<std::string>> host_paths_;
@@ -247,12 +247,12 @@ Status StoreClient::DeleteFor(const v1::Actor& actor, const ExperimentKey& key,
           holder.empty() ? "" : ": " + holder + " runs it and has been asked to",
           "; wait longer with --timeout"));
     }
-    if (!wait(kPoll)) return absl::CancelledError("interrupted; the deletion has been asked for");
+    if (!wait(kPollInterval)) return absl::CancelledError("interrupted; the deletion has been asked for");
   }
   // The records go first, then the files; by us, or by whoever owned it until now.
   const absl::Duration left = deadline - options_.clock->Monotonic();
   RETURN_IF_ERROR(owner.controller->Await(key, std::max(left, absl::ZeroDuration())));
-  const Status none = leftovers_.AwaitNone(key, deadline, wait);
+  const Status none = leftover_files_.AwaitRemoved(key, deadline, wait);
   if (!absl::IsAlreadyExists(none)) return none;
   return absl::DeadlineExceededError(
       absl::StrCat("experiment ", ToString(key), " is deleted, but its files in ",
@@ -267,7 +267,7 @@ Status NameTaken(const ExperimentKey& key) {
 StatusOr<std::vector<std::string>> StoreClient::Import(const std::string& ns,
                                                        const Imported& imported) {
   const ExperimentKey key{ns, imported.name};
-  RETURN_IF_ERROR(leftovers_.Check(key));
+  RETURN_IF_ERROR(leftover_files_.Check(key));
   RETURN_IF_ERROR(experiment::CheckMayCreate(*store_, key, most_experiments_));
   const Status found = store_->GetExperiment(key).status();
   if (found.ok()) return NameTaken(key);
@@ -314,7 +314,7 @@ StatusOr<Asked> StoreClient::Ask(const ExperimentKey& key, const std::string& ca
                      "spec.shirabe.askAndTell: true is asked for them"));
   }
   ASSIGN_OR_RETURN(int64_t revision, store_->Revision());
-  ASSIGN_OR_RETURN(Asked asked, FindAsked(key, caller));
+  ASSIGN_OR_RETURN(Asked asked, FindAskReply(key, caller));
   if (!asked.pending) return asked;
   v1::Intent intent;
   intent.set_verb(v1::Intent::ASK);
@@ -324,7 +324,7 @@ StatusOr<Asked> StoreClient::Ask(const ExperimentKey& key, const std::string& ca
   ASSIGN_OR_RETURN(const Owner owner, FindOwner(key));
   while (asked.pending && options_.clock->Monotonic() < deadline) {
     ASSIGN_OR_RETURN(revision, AwaitChange(revision, deadline - options_.clock->Monotonic()));
-    ASSIGN_OR_RETURN(asked, FindAsked(key, caller));
+    ASSIGN_OR_RETURN(asked, FindAskReply(key, caller));
   }
   return asked;
 }
@@ -341,7 +341,7 @@ Status StoreClient::CheckToken(const TrialKey& key, const std::string& token) {
                                      TrialName(key));
 }
 
-StatusOr<experiment::Reported> StoreClient::Tell(const experiment::Report& report) {
+StatusOr<experiment::ReportReply> StoreClient::Tell(const experiment::Report& report) {
   const ExperimentKey& key = report.trial.experiment;
   RETURN_IF_ERROR(namespaces_.CheckReadable(key));
   ASSIGN_OR_RETURN(const auto experiment, store_->GetExperiment(key));
@@ -352,15 +352,15 @@ StatusOr<experiment::Reported> StoreClient::Tell(const experiment::Report& repor
                      "through $SHIRABE_METRICS_FILE, or to the server that runs it"));
   }
   ASSIGN_OR_RETURN(const Owner owner, FindOwner(key));
-  if (owner.controller != nullptr) return owner.controller->Tell(report, kTellPatience);
+  if (owner.controller != nullptr) return owner.controller->Tell(report, kReportTimeout);
   return absl::UnavailableError(absl::StrCat(Holder(key).value_or("another process"), " runs ",
-                                             ToString(key), ": tell it there"));
+                                             ToString(key), ": report it there"));
 }
 
 }  // namespace
 
 StatusOr<std::unique_ptr<LocalClient>> LocalClient::Open(LocalOptions options) {
-  const bool empty = options.read_only && IsStillAbsent(options.place);
+  const bool empty = options.read_only && IsDefaultStoreMissing(options.place);
   if (!options.read_only) trial::Layout(options.place.home).KeepPrivate();
   ASSIGN_OR_RETURN(auto store, db::Open(empty ? "memory:" : options.place.db, options.read_only));
   return std::make_unique<StoreClient>(std::move(store), std::move(options));

@@ -17,14 +17,14 @@
 namespace shirabe::client {
 
 struct LocalOptions {
-  Place place;
+  StateLocation place;
   bool read_only = true;
   Clock* clock = nullptr;  // outlives the client
   v1::Actor actor = {};    // who uses it, as what he causes records him
 };
 
 // What the experiments that a process runs may use.
-struct Machines {
+struct ExecutionOptions {
   std::vector<std::string> devices;  // GPUs that trials may be given
   v1::NodePools pools;               // none: this machine, without a price or a limit
   std::string working_dir;           // where trials without one start
@@ -47,7 +47,7 @@ class LocalClient : public Client {
 
   // Runs experiments of this store as processes of this machine, so many at the same time. The
   // client must outlive it.
-  virtual StatusOr<std::unique_ptr<experiment::Controller>> MakeController(Machines machines,
+  virtual StatusOr<std::unique_ptr<experiment::Controller>> MakeController(ExecutionOptions machines,
                                                                            int workers) = 0;
 
   // kPermissionDenied unless an attempt of this trial has this token.

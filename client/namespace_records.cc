@@ -7,11 +7,11 @@
 namespace shirabe::client {
 namespace {
 
-constexpr absl::Duration kAskAgain = absl::Seconds(30);
+constexpr absl::Duration kDeletionRetry = absl::Seconds(30);
 
 }  // namespace
 
-Status NamespaceRecords::CheckThere(const v1::Experiment& experiment) {
+Status NamespaceGuard::CheckNamespaceExists(const v1::Experiment& experiment) {
   const std::string& uid = experiment.status().shirabe().namespace_uid();
   if (!uid_ || uid.empty()) return absl::OkStatus();
   const ExperimentKey key = experiment::KeyOf(experiment);
@@ -24,13 +24,13 @@ Status NamespaceRecords::CheckThere(const v1::Experiment& experiment) {
   return absl::NotFoundError("no experiment \"" + key.name + "\" in namespace \"" + key.ns + "\"");
 }
 
-Status NamespaceRecords::CheckReadable(const ExperimentKey& key) {
+Status NamespaceGuard::CheckReadable(const ExperimentKey& key) {
   if (!uid_) return absl::OkStatus();
   const auto experiment = store_->GetExperiment(key);
-  return experiment.ok() ? CheckThere(experiment->record) : absl::OkStatus();
+  return experiment.ok() ? CheckNamespaceExists(experiment->record) : absl::OkStatus();
 }
 
-Status NamespaceRecords::CheckNoneLeaves(const ExperimentKey& key) {
+Status NamespaceGuard::CheckNotBeingRemoved(const ExperimentKey& key) {
   if (CheckReadable(key).ok()) return absl::OkStatus();
   return absl::AlreadyExistsError("experiment " + ToString(key) +
                                   " of an earlier namespace of this name is still being removed: "
@@ -38,20 +38,20 @@ Status NamespaceRecords::CheckNoneLeaves(const ExperimentKey& key) {
 }
 
 // By whoever owns it; asked again after a while, until it is done.
-void NamespaceRecords::Remove(const ExperimentKey& key, const std::string& uid) {
+void NamespaceGuard::Remove(const ExperimentKey& key, const std::string& uid) {
   {
     const absl::Duration now = clock_->Monotonic();
     const std::lock_guard lock(mutex_);
-    std::erase_if(asked_, [&](const auto& one) { return now > one.second + kAskAgain; });
+    std::erase_if(asked_, [&](const auto& one) { return now > one.second + kDeletionRetry; });
     if (!asked_.try_emplace(key, now).second) return;
   }
-  Log(LogLevel::kInfo, "its namespace is gone: the experiment is ended and removed",
+  Log(LogLevel::kInfo, "the namespace of an experiment is gone: deleting the experiment",
       {{"experiment", ToString(key)}, {"namespace-uid", uid}});
   v1::Intent intent;
   intent.set_verb(v1::Intent::DELETE);
   intent.mutable_actor()->set_name("the end of its namespace");
   experiment::Send(*store_, *clock_, key, intent).IgnoreError();
-  poke_(key);
+  notify_(key);
 }
 
 }  // namespace shirabe::client

@@ -20,11 +20,11 @@ namespace shirabe::client {
 // The uid that a namespace has now; kNotFound for a name that nothing has.
 using NamespaceUid = std::function<StatusOr<std::string>(const std::string& ns)>;
 
-class NamespaceRecords {
+class NamespaceGuard {
  public:
   // The first two outlive it; `poke` is called once a deletion was asked for.
-  NamespaceRecords(db::Store* store, Clock* clock, std::function<void(const ExperimentKey&)> poke)
-      : store_(store), clock_(clock), poke_(std::move(poke)) {}
+  NamespaceGuard(db::Store* store, Clock* clock, std::function<void(const ExperimentKey&)> poke)
+      : store_(store), clock_(clock), notify_(std::move(poke)) {}
 
   // Before anything else is called.
   void Set(NamespaceUid uid) { uid_ = std::move(uid); }
@@ -32,18 +32,18 @@ class NamespaceRecords {
   std::string UidOf(const std::string& ns) const { return uid_ ? uid_(ns).value_or("") : ""; }
 
   // kNotFound for an experiment whose namespace is gone.
-  Status CheckThere(const v1::Experiment& experiment);
+  Status CheckNamespaceExists(const v1::Experiment& experiment);
   // The same by name. OK where there is none: whoever reads it finds that out.
   Status CheckReadable(const ExperimentKey& key);
   // kAlreadyExists while one of an earlier namespace of this name is being removed.
-  Status CheckNoneLeaves(const ExperimentKey& key);
+  Status CheckNotBeingRemoved(const ExperimentKey& key);
 
  private:
   void Remove(const ExperimentKey& key, const std::string& uid);
 
   db::Store* const store_;
   Clock* const clock_;
-  const std::function<void(const ExperimentKey&)> poke_;
+  const std::function<void(const ExperimentKey&)> notify_;
   NamespaceUid uid_;  // none = there are no namespaces but names
   std::mutex mutex_;
   std::map<ExperimentKey, absl::Duration> asked_;  // to be deleted, and when; guarded by mutex_

@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Not worth the line that would stand in its place.
-constexpr int64_t kSmall = 16 << 10;
+constexpr int64_t kMinLogBytes = 16 << 10;
 
 struct OldLog {
   int64_t written = 0;  // seconds, by the file system
@@ -76,7 +76,7 @@ std::vector<OldLog> FindLogs(const trial::Layout& layout, const ExperimentKey& e
       if (!attempt || attempt->trial != *trial) continue;
       OldLog log{.key = *attempt};
       for (const std::string& path : FilesOf(layout.Paths(*attempt))) Measure(path, log);
-      if (log.bytes > kSmall) logs.push_back(std::move(log));
+      if (log.bytes > kMinLogBytes) logs.push_back(std::move(log));
     }
   }
   return logs;
@@ -126,7 +126,7 @@ Status RemoveOldLogs(Client& client, const trial::Layout& layout, int64_t bytes)
     if (total <= bytes) break;
     RETURN_IF_ERROR(Remove(layout, log));
     total -= log.bytes;
-    Log(LogLevel::kInfo, "an old log was deleted", {{"attempt", AttemptName(log.key)}});
+    Log(LogLevel::kInfo, "deleted an old log", {{"attempt", AttemptName(log.key)}});
   }
   return absl::OkStatus();
 }

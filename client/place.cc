@@ -37,22 +37,22 @@ Environment ProcessEnvironment() {
   };
 }
 
-StatusOr<Place> FindPlace(const PlaceFlags& flags, const Environment& environment) {
-  Place place;
+StatusOr<StateLocation> FindStateLocation(const StateLocationFlags& flags, const Environment& environment) {
+  StateLocation place;
   ASSIGN_OR_RETURN(place.home, FindHome(environment));
   place.db = flags.db.empty() ? Lookup(environment, "SHIRABE_DB") : flags.db;
-  place.db_is_usual = place.db.empty();
-  if (place.db_is_usual) place.db = "sqlite:" + place.home + "/shirabe.db";
+  place.db_is_default = place.db.empty();
+  if (place.db_is_default) place.db = "sqlite:" + place.home + "/shirabe.db";
   place.ns = flags.ns.empty() ? Lookup(environment, "SHIRABE_NAMESPACE") : flags.ns;
-  place.ns_is_usual = place.ns.empty();
-  if (place.ns_is_usual) place.ns = "default";
+  place.ns_is_default = place.ns.empty();
+  if (place.ns_is_default) place.ns = "default";
   RETURN_IF_ERROR(ValidateNamespace(place.ns));
   return place;
 }
 
-bool IsStillAbsent(const Place& place) {
+bool IsDefaultStoreMissing(const StateLocation& place) {
   constexpr char kScheme[] = "sqlite:";
-  if (!place.db_is_usual || !absl::StartsWith(place.db, kScheme)) return false;
+  if (!place.db_is_default || !absl::StartsWith(place.db, kScheme)) return false;
   return access(place.db.c_str() + sizeof kScheme - 1, F_OK) != 0 && errno == ENOENT;
 }
 

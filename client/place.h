@@ -11,15 +11,15 @@
 
 namespace shirabe::client {
 
-struct Place {
+struct StateLocation {
   std::string home;         // directory of outputs, logs and checkpoints
   std::string db;           // address of the store: sqlite:PATH, postgres://…, memory:
-  bool db_is_usual = true;  // nobody named it, so that it may not be there yet
+  bool db_is_default = true;  // nobody named it, so that it may not be there yet
   std::string ns;
-  bool ns_is_usual = true;  // nobody named it: a file may
+  bool ns_is_default = true;  // nobody named it: a file may
 };
 
-struct PlaceFlags {
+struct StateLocationFlags {
   std::string db;  // "" = not given
   std::string ns;
 };
@@ -31,9 +31,9 @@ Environment ProcessEnvironment();
 // SHIRABE_HOME, else ${XDG_DATA_HOME:-$HOME/.local/share}/shirabe; SHIRABE_DB, else shirabe.db in
 // the home; SHIRABE_NAMESPACE, else "default". kInvalidArgument, naming the variable and the fix,
 // if nothing says where the home is, or if the namespace cannot be one.
-StatusOr<Place> FindPlace(const PlaceFlags& flags, const Environment& environment);
+StatusOr<StateLocation> FindStateLocation(const StateLocationFlags& flags, const Environment& environment);
 
 // Whether the database is one that nobody named, in the usual place, where there is none.
-bool IsStillAbsent(const Place& place);
+bool IsDefaultStoreMissing(const StateLocation& place);
 
 }  // namespace shirabe::client

@@ -19,8 +19,8 @@ namespace {
 
 constexpr absl::Duration kCallTimeout = absl::Seconds(30);
 constexpr absl::Duration kImportTimeout = absl::Minutes(5);
-constexpr absl::Duration kRetryFor = absl::Seconds(10);
-constexpr absl::Duration kSlack = absl::Seconds(10);  // beyond what the server was asked to wait
+constexpr absl::Duration kRetryPeriod = absl::Seconds(10);
+constexpr absl::Duration kDeadlineSlack = absl::Seconds(10);  // beyond what the server was asked to wait
 constexpr int kMaxMessage = 64 << 20;
 constexpr int64_t kSecondsPerPoll = 50;  // of a wait that has no end of its own
 
@@ -47,11 +47,11 @@ class RemoteClient : public Client {
   StatusOr<std::vector<v1::Checkpoint>> ListCheckpoints(const TrialKey& key) override {
     return List<v1::Checkpoint>(&v1::Shirabe::Stub::ListCheckpoints, ToWire(key));
   }
-  StatusOr<std::vector<db::ObservationRow>> ListObservations(
+  StatusOr<std::vector<db::StoredObservation>> ListObservations(
       const db::ObservationQuery& query) override {
     ASSIGN_OR_RETURN(const auto blocks, List<v1::ObservationBlock>(
                                             &v1::Shirabe::Stub::ListObservations, ToWire(query)));
-    std::vector<db::ObservationRow> rows;
+    std::vector<db::StoredObservation> rows;
     for (const v1::ObservationBlock& block : blocks) {
       for (const v1::ObservationRecord& record : block.rows()) rows.push_back(FromWire(record));
     }
@@ -97,7 +97,7 @@ class RemoteClient : public Client {
     return FromWire(chunk);
   }
   // On another machine: the command that shows it.
-  std::string LogPlace(const AttemptKey& key) override {
+  std::string LogLocation(const AttemptKey& key) override {
     return absl::StrCat("shirabe logs ", TrialName(key.trial), " --attempt ", key.number);
   }
 
@@ -150,13 +150,13 @@ class RemoteClient : public Client {
     return FromWire(reply);
   }
   // Asking again, at once, changes nothing.
-  StatusOr<Asked> FindAsked(const ExperimentKey& key, const std::string& caller) override {
+  StatusOr<Asked> FindAskReply(const ExperimentKey& key, const std::string& caller) override {
     return Ask(key, caller, absl::ZeroDuration());
   }
-  StatusOr<experiment::Reported> Tell(const experiment::Report& report) override {
+  StatusOr<experiment::ReportReply> Tell(const experiment::Report& report) override {
     ASSIGN_OR_RETURN(const v1::TellReply reply,
                      Get<v1::TellReply>(&v1::Shirabe::Stub::Tell, ToWire(report)));
-    return experiment::Reported{.stop = reply.stop()};
+    return experiment::ReportReply{.stop = reply.stop()};
   }
 
  private:
@@ -209,7 +209,7 @@ class RemoteClient : public Client {
                       absl::Duration wait = absl::ZeroDuration()) {
     Reply reply;
     RETURN_IF_ERROR(
-        Persist([&] { return Once(method, request, kCallTimeout + kSlack + wait, &reply); }));
+        Persist([&] { return Once(method, request, kCallTimeout + kDeadlineSlack + wait, &reply); }));
     return reply;
   }
 
@@ -232,7 +232,7 @@ class RemoteClient : public Client {
   template <class Call>
   Status Persist(const Call& call) {
     const absl::Duration deadline =
-        options_.clock->Monotonic() + (reached_ ? kRetryFor : absl::ZeroDuration());
+        options_.clock->Monotonic() + (reached_ ? kRetryPeriod : absl::ZeroDuration());
     for (absl::Duration pause = absl::Milliseconds(100);; pause = 2 * pause) {
       const Status status = call();
       if (!absl::IsUnavailable(status)) {
@@ -276,7 +276,7 @@ Status CheckAddress(const std::string& server) {
                     absl::SimpleAtoi(server.substr(colon + 1), &port) && port > 0 && port < 65536;
   if (good) return absl::OkStatus();
   return absl::InvalidArgumentError("the server \"" + server +
-                                    "\" is no address: write HOST:PORT (--server)");
+                                    "\" is not an address: write HOST:PORT (--server)");
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace {
 
 using experiment::State;
 
-constexpr int kMostSuggestions = 1000;  // in one answer
+constexpr int kMaxSuggestions = 1000;  // in one answer
 
 // For an experiment that is not stored: a store of its own, where it is.
 StatusOr<std::unique_ptr<db::Store>> StoreWith(const v1::Experiment& experiment) {
@@ -51,10 +51,10 @@ suggestion::History HistoryWith(const State& state, const Candidates& candidates
 }  // namespace
 
 StatusOr<Candidates> SuggestNext(db::Store& store, const v1::Experiment& experiment, int count) {
-  if (count < 0 || count > kMostSuggestions) {
+  if (count < 0 || count > kMaxSuggestions) {
     return absl::InvalidArgumentError(absl::StrCat("count: ", count,
                                                    " suggestions are not from 0 to ",
-                                                   kMostSuggestions, ": ask for fewer at a time"));
+                                                   kMaxSuggestions, ": ask for fewer at a time"));
   }
   const ExperimentKey key = experiment::KeyOf(experiment);
   std::unique_ptr<db::Store> own;
@@ -112,17 +112,17 @@ StatusOr<Asked> OpenTrialOf(db::Store& store, const ExperimentKey& key, const st
   } else if (record.spec().has_max_trial_count() &&
              record.status().trials() >= record.spec().max_trial_count()) {
     asked.reason = absl::StrCat("all ", record.status().trials(), " trials have been given out, ",
-                                live.size(), " of them have not been told yet");
+                                live.size(), " of them have no result yet");
   } else if (record.status().shirabe().exhausted()) {
     asked.reason = "the algorithm has no further point; " + std::to_string(live.size()) +
-                   " trials have not been told yet";
+                   " trials have no result yet";
   }
   return asked;
 }
 
 }  // namespace
 
-StatusOr<Asked> FindAsked(db::Store& store, const ExperimentKey& key, const std::string& caller) {
+StatusOr<Asked> FindAskReply(db::Store& store, const ExperimentKey& key, const std::string& caller) {
   ASSIGN_OR_RETURN(Asked asked, OpenTrialOf(store, key, caller));
   if (asked.trial || !asked.reason.empty()) return asked;
   ASSIGN_OR_RETURN(const auto now, store.GetExperiment(key));

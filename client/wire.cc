@@ -120,7 +120,7 @@ StatusOr<db::EventQuery> FromWire(const v1::ListEventsRequest& request) {
       .experiment = key, .after_id = request.after_id(), .limit = LimitFrom(request.limit())};
 }
 
-v1::ObservationRecord ToWire(const db::ObservationRow& row) {
+v1::ObservationRecord ToWire(const db::StoredObservation& row) {
   v1::ObservationRecord record;
   record.set_trial(row.trial);
   record.set_attempt(row.attempt);
@@ -132,7 +132,7 @@ v1::ObservationRecord ToWire(const db::ObservationRow& row) {
   record.set_superseded(row.superseded);
   return record;
 }
-db::ObservationRow FromWire(const v1::ObservationRecord& record) {
+db::StoredObservation FromWire(const v1::ObservationRecord& record) {
   return {.trial = record.trial(),
           .attempt = record.attempt(),
           .metric = record.metric(),
@@ -227,7 +227,7 @@ v1::TellRequest ToWire(const experiment::Report& report) {
   *request.mutable_trial() = ToWire(report.trial);
   request.set_attempt(report.attempt);
   request.set_token(report.token);
-  for (const metrics::Point& point : report.points) {
+  for (const metrics::Observation& point : report.points) {
     v1::TellRequest::Point& wire = *request.add_points();
     wire.set_metric(point.metric);
     wire.set_value(point.value);
@@ -246,7 +246,7 @@ StatusOr<experiment::Report> FromWire(const v1::TellRequest& request) {
   if (request.attempt() != 0) RETURN_IF_ERROR(ValidateKey(AttemptKey{trial, request.attempt()}));
   experiment::Report report{.trial = trial, .attempt = request.attempt(), .token = request.token()};
   for (const v1::TellRequest::Point& wire : request.points()) {
-    metrics::Point point{.metric = wire.metric(),
+    metrics::Observation point{.metric = wire.metric(),
                          .value = wire.value(),
                          .step = wire.step(),
                          .implicit_step = !wire.has_step()};
@@ -276,7 +276,7 @@ v1::ImportRequest::Trial ToWire(const ImportedTrial& trial) {
     value.set_name(name);
     value.set_text(text);
   }
-  for (const ImportedPoint& point : trial.points) {
+  for (const ImportedObservation& point : trial.points) {
     v1::ImportRequest::Point& added = *wire.add_points();
     added.set_metric(point.metric);
     added.set_step(point.step);

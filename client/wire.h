@@ -14,7 +14,7 @@ v1::ListTrialsRequest ToWire(const db::TrialQuery& query);
 v1::ListAttemptsRequest ToWire(const db::AttemptQuery& query);
 v1::ListObservationsRequest ToWire(const db::ObservationQuery& query);
 v1::ListEventsRequest ToWire(const db::EventQuery& query);
-v1::ObservationRecord ToWire(const db::ObservationRow& row);
+v1::ObservationRecord ToWire(const db::StoredObservation& row);
 v1::ChangeRecord ToWire(const db::Change& change);
 v1::LogChunk ToWire(const LogChunk& chunk);
 v1::SuggestReply ToWire(const Candidates& candidates);
@@ -38,7 +38,7 @@ StatusOr<Imported> FromWire(const v1::ImportRequest& request);
 StatusOr<std::string> NamespaceFromWire(const std::string& ns);
 
 // What a server answers.
-db::ObservationRow FromWire(const v1::ObservationRecord& record);
+db::StoredObservation FromWire(const v1::ObservationRecord& record);
 db::Change FromWire(const v1::ChangeRecord& record);
 LogChunk FromWire(const v1::LogChunk& chunk);
 Candidates FromWire(const v1::SuggestReply& reply);

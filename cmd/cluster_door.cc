@@ -50,7 +50,7 @@ StatusOr<std::string> ClusterToken::Make(const std::string& ns, const std::strin
                                  .target = kube::PathOf(accounts, ns, account, "token"),
                                  .content_type = "application/json",
                                  .body = kube::Dump(request)},
-                                kube::Repeat::kSafe);
+                                kube::Idempotency::kIdempotent);
   RETURN_IF_ERROR(Prefix(what, reply.status()));
   if (reply->answer.status / 100 != 2) return kube::ToStatus(what, reply->answer);
   const kube::Json made = ParseServerJson(reply->answer.body);
@@ -107,14 +107,14 @@ StatusOr<Target> ParseAddress(const std::string& address) {
     return Target{parts[0], parts[1]};
   }
   return absl::InvalidArgumentError("the server \"" + address +
-                                    "\" is no address: write kube://NAMESPACE/SERVICE (--server)");
+                                    "\" is not an address: write kube://NAMESPACE/SERVICE (--server)");
 }
 
 // ---- over the API server -----------------------------------------------------------------------
 
 class Way {
  public:
-  Way(ClusterDoor door, Target target, std::unique_ptr<kube::Transport> transport)
+  Way(ApiServerProxy door, Target target, std::unique_ptr<kube::Transport> transport)
       : door_(std::move(door)),
         target_(std::move(target)),
         transport_(std::move(transport)),
@@ -135,7 +135,7 @@ class Way {
         .body = MessageFrame(message),
         .headers = {{"X-Shirabe-Authorization", "Bearer " + token}}};
     std::string body;
-    const kube::Sink sink = [&](std::string_view piece) {
+    const kube::BodyCallback sink = [&](std::string_view piece) {
       body += piece;
       return true;
     };
@@ -149,7 +149,7 @@ class Way {
  private:
   // What Shirabe itself says before it looks at a call, such as that it does not know the token;
   // not the API server, whose errors are of the kind Status.
-  static std::optional<Status> OwnRefusal(const kube::HttpAnswer& answer) {
+  static std::optional<Status> OwnRefusal(const kube::HttpResponse& answer) {
     const kube::Json said = ParseServerJson(answer.body);
     const std::string words = Text(said, {"message"});
     if (words.empty() || said.contains("kind") || !said.contains("details")) return std::nullopt;
@@ -160,7 +160,7 @@ class Way {
   }
 
   // The API server's words for what stands between us and the server, with what to do about it.
-  Status Refusal(const kube::HttpAnswer& answer) const {
+  Status Refusal(const kube::HttpResponse& answer) const {
     if (const auto own = OwnRefusal(answer)) return *own;
     const std::string name = absl::StrCat(target_.ns, "/", target_.service);
     const std::string cluster =
@@ -186,7 +186,7 @@ class Way {
     return absl::UnavailableError(words);
   }
 
-  const ClusterDoor door_;
+  const ApiServerProxy door_;
   const Target target_;
   const std::unique_ptr<kube::Transport> transport_;
   ClusterToken token_;
@@ -199,9 +199,9 @@ grpc::Status ToGrpc(const Status& status) {
 }
 
 // A gRPC server without a port, whose every method is a call over the way.
-class Bridge {
+class GrpcWebBridge {
  public:
-  explicit Bridge(std::unique_ptr<Way> way) : way_(std::move(way)) {
+  explicit GrpcWebBridge(std::unique_ptr<Way> way) : way_(std::move(way)) {
     grpc::ServerBuilder builder;
     builder.RegisterAsyncGenericService(&service_);
     builder.SetMaxReceiveMessageSize(-1);
@@ -221,7 +221,7 @@ class Bridge {
     arguments.SetMaxReceiveMessageSize(-1);
     channel_ = server_->InProcessChannel(arguments);
   }
-  ~Bridge() {
+  ~GrpcWebBridge() {
     for (std::jthread& thread : threads_) thread.request_stop();
     channel_ = nullptr;
     server_->Shutdown(absl::ToChronoTime(absl::InfinitePast()));
@@ -279,14 +279,14 @@ class Bridge {
 
 }  // namespace
 
-StatusOr<std::shared_ptr<grpc::Channel>> OpenClusterDoor(ClusterDoor door) {  // shared: gRPC's own
+StatusOr<std::shared_ptr<grpc::Channel>> OpenApiServerProxy(ApiServerProxy door) {  // shared: gRPC's own
   ASSIGN_OR_RETURN(Target target, ParseAddress(door.address));
   // One try: who calls again, and how long, the client above decides.
   ASSIGN_OR_RETURN(auto transport, kube::Transport::Create(door.config, door.clock,
                                                            {.answer = kAnswer, .tries = 2}));
   auto way = std::make_unique<Way>(std::move(door), std::move(target), std::move(transport));
   // Shared: whoever holds the channel holds what is behind it.
-  const auto bridge = std::make_shared<Bridge>(std::move(way));
+  const auto bridge = std::make_shared<GrpcWebBridge>(std::move(way));
   return std::shared_ptr<grpc::Channel>(bridge, bridge->channel());  // shared: the same
 }
 

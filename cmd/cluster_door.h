@@ -23,9 +23,9 @@ namespace shirabe::cmd {
 
 inline constexpr char kClusterScheme[] = "kube://";
 // As deploy/kubernetes installs it.
-inline constexpr char kUsualCluster[] = "kube://shirabe-system/shirabe";
+inline constexpr char kDefaultClusterAddress[] = "kube://shirabe-system/shirabe";
 
-struct ClusterDoor {
+struct ApiServerProxy {
   std::string address;  // kube://NAMESPACE/SERVICE
   kube::Config config;  // of the cluster
   std::string ns;       // that the user is in
@@ -35,7 +35,7 @@ struct ClusterDoor {
 
 // Everything ends with the last who holds the channel. Nothing is connected yet. kInvalidArgument
 // for what is no such address.
-StatusOr<std::shared_ptr<grpc::Channel>> OpenClusterDoor(ClusterDoor door);  // shared: gRPC's own
+StatusOr<std::shared_ptr<grpc::Channel>> OpenApiServerProxy(ApiServerProxy door);  // shared: gRPC's own
 
 // Whether this program was called as kubectl-shirabe; said once, by main.
 void SetPlugin(const std::string& called_as);

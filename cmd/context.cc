@@ -43,7 +43,7 @@ void AddGlobals(Options& options, Globals* globals) {
   options.Text("--token-file", &globals->token_file, "FILE",
                "token for the server (default $SHIRABE_TOKEN_FILE, else token in $SHIRABE_HOME)");
   options.Text("--ca", &globals->ca, "FILE",
-               "whom to trust as the server, PEM (default $SHIRABE_CA, else the system's)");
+               "certificate authorities of the server, PEM (default $SHIRABE_CA, else the system's)");
   options.Text("-n,--namespace", &globals->ns, "NAME",
                "namespace (default $SHIRABE_NAMESPACE, else default)");
   options.Word("--color", &globals->color, {"auto", "always", "never"}, "colours on the terminal");
@@ -77,8 +77,8 @@ StatusOr<bool> ParseAll(Options& options, const Globals& globals,
   return done;
 }
 
-StatusOr<client::Place> FindPlaceOf(const Globals& globals) {
-  auto place = client::FindPlace({globals.db, globals.ns}, client::ProcessEnvironment());
+StatusOr<client::StateLocation> StateLocationOf(const Globals& globals) {
+  auto place = client::FindStateLocation({globals.db, globals.ns}, client::ProcessEnvironment());
   if (!place.ok()) return AsUsage(place.status());
   // What lives in memory is new every time, so its files must not meet those of the last time.
   if (absl::StartsWith(place->db, "memory:")) {
@@ -91,7 +91,7 @@ StatusOr<client::Place> FindPlaceOf(const Globals& globals) {
 namespace {
 
 // Named, else the one that a server of this user makes, which no other machine is given.
-StatusOr<std::string> FindToken(const Access& access, const client::Place& place) {
+StatusOr<std::string> FindToken(const Access& access, const client::StateLocation& place) {
   const std::string& named = access.token_file;
   if (named.empty() && !IsLoopback(HostOf(access.server))) return "";
   const auto text = ReadFile(named.empty() ? place.home + "/token" : named, 1 << 20);
@@ -131,7 +131,7 @@ void LogOfGrpc(gpr_log_func_args* line) {
   Log(LogLevel::kDebug, line->message, {{"file", line->file}, {"line", absl::StrCat(line->line)}});
 }
 
-StatusOr<std::unique_ptr<client::Client>> OpenRemote(Access access, const client::Place& place) {
+StatusOr<std::unique_ptr<client::Client>> OpenRemote(Access access, const client::StateLocation& place) {
   constexpr char kTls[] = "tls://";
   client::RemoteOptions options{.clock = RealClock()};
   options.tls =
@@ -161,14 +161,14 @@ StatusOr<Session> OpenCluster(const Globals& globals, const Access& access) {
   const bool named = !access.ns.empty();
   Globals placed = globals;
   placed.ns = named ? access.ns : config->namespace_name;
-  ASSIGN_OR_RETURN(const client::Place place, FindPlaceOf(placed));
-  ClusterDoor door{
+  ASSIGN_OR_RETURN(const client::StateLocation place, StateLocationOf(placed));
+  ApiServerProxy door{
       .address = access.server, .config = *config, .ns = place.ns, .clock = RealClock()};
   if (!access.token_file.empty()) {
     ASSIGN_OR_RETURN(door.token, FindToken(access, place));
   }
   client::RemoteOptions options{.server = access.server, .clock = RealClock()};
-  auto channel = OpenClusterDoor(std::move(door));
+  auto channel = OpenApiServerProxy(std::move(door));
   if (!channel.ok()) return AsUsage(channel.status());
   options.channel = *channel;
   ASSIGN_OR_RETURN(auto client, client::Connect(options));
@@ -182,7 +182,7 @@ Access PluginAccess(const Globals& globals, const client::Environment& environme
     return flag.empty() ? environment(variable).value_or("") : flag;
   };
   const std::string server = either(globals.server, "SHIRABE_SERVER");
-  return {.server = server.empty() ? kUsualCluster : server,
+  return {.server = server.empty() ? kDefaultClusterAddress : server,
           .token_file = either(globals.token_file, "SHIRABE_TOKEN_FILE"),
           .ca = either(globals.ca, "SHIRABE_CA"),
           .certificate = either("", "SHIRABE_CLIENT_CERTIFICATE"),
@@ -220,14 +220,14 @@ StatusOr<Session> OpenSession(const Globals& globals, bool read_only) {
   ASSIGN_OR_RETURN(const Access access, FindAccessOf(globals));
   if (access.server.empty()) {
     ASSIGN_OR_RETURN(LocalSession local, OpenLocal(globals, read_only));
-    return Session{std::move(local.client), local.place.ns, local.place.ns_is_usual};
+    return Session{std::move(local.client), local.place.ns, local.place.ns_is_default};
   }
   if (IsInCluster(access)) return OpenCluster(globals, access);
   Globals named = globals;
   named.ns = access.ns;
-  ASSIGN_OR_RETURN(const client::Place place, FindPlaceOf(named));
+  ASSIGN_OR_RETURN(const client::StateLocation place, StateLocationOf(named));
   ASSIGN_OR_RETURN(auto client, OpenRemote(access, place));
-  return Session{std::move(client), place.ns, place.ns_is_usual};
+  return Session{std::move(client), place.ns, place.ns_is_default};
 }
 
 StatusOr<LocalSession> OpenLocal(const Globals& globals, bool read_only) {
@@ -236,7 +236,7 @@ StatusOr<LocalSession> OpenLocal(const Globals& globals, bool read_only) {
         "this verb works on this machine: leave --server and --context out (shirabe apply -f FILE "
         "hands an experiment to a server)");
   }
-  ASSIGN_OR_RETURN(client::Place place, FindPlaceOf(globals));
+  ASSIGN_OR_RETURN(client::StateLocation place, StateLocationOf(globals));
   client::LocalOptions options{.place = place, .read_only = read_only, .clock = RealClock()};
   if (!read_only) options.actor = ThisUser();
   auto opened = client::LocalClient::Open(std::move(options));

@@ -58,16 +58,16 @@ StatusOr<Access> FindAccessOf(const Globals& globals);
 struct Session {
   std::unique_ptr<client::Client> client;
   std::string ns;
-  bool ns_is_usual = true;  // nobody named it: a file may
+  bool ns_is_default = true;  // nobody named it: a file may
 };
 StatusOr<Session> OpenSession(const Globals& globals, bool read_only);
 
 // For the verbs that run something here.
 struct LocalSession {
   std::unique_ptr<client::LocalClient> client;
-  client::Place place;
+  client::StateLocation place;
 };
-StatusOr<client::Place> FindPlaceOf(const Globals& globals);
+StatusOr<client::StateLocation> StateLocationOf(const Globals& globals);
 StatusOr<LocalSession> OpenLocal(const Globals& globals, bool read_only);
 
 // The GPUs that trials here may be given: the list of --gpus, else all there are; none for an

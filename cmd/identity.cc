@@ -76,7 +76,7 @@ Status Renew(Kept& kept, const IdentityOptions& options) {
   RETURN_IF_ERROR(issued.status());
   kept.server = *issued;
   kept.there = true;
-  Log(LogLevel::kInfo, "a certificate was made",
+  Log(LogLevel::kInfo, "created a certificate",
       {{"until", absl::FormatTime(ExpiryOf(kept.server.certificate).value_or(now))}});
   return absl::OkStatus();
 }
@@ -180,29 +180,29 @@ std::vector<std::string> NamesOfServer(const std::string& advertised) {
 
 namespace {
 
-const char* VerbOf(service::Act act) {
+const char* VerbOf(service::Permission act) {
   switch (act) {
-    case service::Act::kLook: return "list";
-    case service::Act::kCreate: return "create";
-    case service::Act::kChange: return "update";
-    case service::Act::kDelete: return "delete";
+    case service::Permission::kRead: return "list";
+    case service::Permission::kCreate: return "create";
+    case service::Permission::kChange: return "update";
+    case service::Permission::kDelete: return "delete";
   }
   return "delete";
 }
 
 }  // namespace
 
-service::Tokens::Introduce PeopleOf(kube::Reviewer* reviewer) {
+service::Tokens::IntrospectToken ClusterUserIntrospection(kube::Reviewer* reviewer) {
   return [reviewer](const std::string& token,
                     const std::string& from) -> StatusOr<service::Principal> {
-    ASSIGN_OR_RETURN(kube::Person person, reviewer->Review(token, from));
-    service::Principal principal{.role = service::Principal::Role::kPerson, .name = person.name};
-    principal.judge_metrics = [reviewer, person] {
-      return reviewer->MayDo(person, {.verb = "get", .path = "/metrics"});
+    ASSIGN_OR_RETURN(kube::UserInfo user_info, reviewer->Review(token, from));
+    service::Principal principal{.role = service::Principal::Role::kClusterUser, .name = user_info.name};
+    principal.authorize_metrics = [reviewer, user_info] {
+      return reviewer->Authorize(user_info, {.verb = "get", .path = "/metrics"});
     };
-    principal.judge = [reviewer, person = std::move(person)](service::Act act,
+    principal.authorize = [reviewer, user_info = std::move(user_info)](service::Permission act,
                                                              const std::string& ns) {
-      return reviewer->MayDo(person, {.verb = VerbOf(act),
+      return reviewer->Authorize(user_info, {.verb = VerbOf(act),
                                       .group = "kubeflow.org",
                                       .resource = "experiments",
                                       .namespace_name = ns});

@@ -45,6 +45,6 @@ std::vector<std::string> NamesOfServer(const std::string& advertised);
 inline constexpr char kAudience[] = "shirabe";
 
 // The reviewer outlives what it introduces.
-service::Tokens::Introduce PeopleOf(kube::Reviewer* reviewer);
+service::Tokens::IntrospectToken ClusterUserIntrospection(kube::Reviewer* reviewer);
 
 }  // namespace shirabe::cmd

@@ -38,7 +38,7 @@ Status UnknownVerb(const std::string& word) {
 }
 
 // Global options that take a value may come before the verb.
-bool TakesValue(const std::string& word) {
+bool HasValue(const std::string& word) {
   return word == "--db" || word == "--server" || word == "--token-file" || word == "--ca" ||
          word == "--context" || word == "-n" || word == "--namespace" || word == "--color";
 }
@@ -47,7 +47,7 @@ bool TakesValue(const std::string& word) {
 size_t FindVerbWord(const Arguments& words) {
   size_t i = 0;
   while (i < words.size() && words[i].size() > 1 && words[i][0] == '-') {
-    i += TakesValue(words[i]) ? 2 : 1;
+    i += HasValue(words[i]) ? 2 : 1;
   }
   return i;
 }

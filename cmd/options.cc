@@ -250,7 +250,7 @@ StatusOr<absl::Duration> ParseDurationOr(const std::string& option, const std::s
       duration >= absl::ZeroDuration()) {
     return duration;
   }
-  return UsageError(option + " " + text + " is no duration: write 30s, 10m or 2h");
+  return UsageError(option + " " + text + " is not a duration: write 30s, 10m or 2h");
 }
 
 }  // namespace shirabe::cmd

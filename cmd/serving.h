@@ -15,7 +15,7 @@
 
 namespace shirabe::cmd {
 
-struct Doors {
+struct ListenOptions {
   std::string grpc = "127.0.0.1:7450";
   std::string http = "127.0.0.1:7451";
   std::string katib_listen;
@@ -32,26 +32,26 @@ struct Doors {
   std::optional<int64_t> max_trials;
   std::optional<int64_t> max_experiments;
 };
-void AddDoors(Options& options, Doors* doors);
+void AddListenOptions(Options& options, ListenOptions* listen_options);
 // A usage error for options that do not go together.
-Status CheckDoors(const Doors& doors);
+Status CheckListenOptions(const ListenOptions& listen_options);
 
 // Requests a second of one caller.
-double RateOf(const Doors& doors);
+double RateOf(const ListenOptions& listen_options);
 // To the HTTP door, of one address; 0 = as many as there is room for.
-int ConnectionsOf(const Doors& doors);
+int ConnectionsOf(const ListenOptions& listen_options);
 // Of logs, in bytes; 0 = all are kept.
-int64_t LogBytesOf(const Doors& doors);
+int64_t LogBytesOf(const ListenOptions& listen_options);
 
 // What an experiment and a namespace may take.
-experiment::Limits LimitsOf(const Doors& doors);
+experiment::Limits LimitsOf(const ListenOptions& listen_options);
 
 // A server has tenants: they connect it only where its administrator says.
-Status SetRemoteAlgorithms(const Doors& doors);
+Status SetRemoteAlgorithms(const ListenOptions& listen_options);
 
-std::string TokenFile(const Globals& globals, const client::Place& place);
+std::string TokenFile(const Globals& globals, const client::StateLocation& place);
 
 // One object, for whoever started us and waits: written once everything answers.
-Status TellReady(const Doors& doors, const service::Server& server, const std::string& token_file);
+Status WriteReadyFile(const ListenOptions& listen_options, const service::Server& server, const std::string& token_file);
 
 }  // namespace shirabe::cmd

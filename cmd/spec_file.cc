@@ -83,7 +83,7 @@ StatusOr<std::vector<v1::Experiment>> LoadFor(const Session& session,
   for (const std::string& path : paths) {
     ASSIGN_OR_RETURN(auto some, LoadExperiments(path));
     for (v1::Experiment& experiment : some) {
-      if (!session.ns_is_usual) experiment.mutable_metadata()->set_namespace_(session.ns);
+      if (!session.ns_is_default) experiment.mutable_metadata()->set_namespace_(session.ns);
       all.push_back(std::move(experiment));
     }
   }

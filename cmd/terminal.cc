@@ -17,7 +17,7 @@ namespace shirabe::cmd {
 
 namespace {
 
-constexpr int kUsualWidth = 80;
+constexpr int kDefaultWidth = 80;
 
 // Set once by the options, before anything is printed.
 bool use_color = false;
@@ -67,7 +67,7 @@ bool StderrIsTerminal() { return isatty(STDERR_FILENO) == 1; }
 
 int TerminalWidth() {
   winsize size{};
-  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kUsualWidth;
+  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kDefaultWidth;
   return size.ws_col;
 }
 
@@ -112,7 +112,7 @@ void PrintFinding(const std::string& line, bool warning) {
       line.substr(at + 1 + word.size()) + "\n");
 }
 
-bool PlainWait(absl::Duration time) {
+bool SleepUninterrupted(absl::Duration time) {
   poll(nullptr, 0, Milliseconds(time));
   return true;
 }

@@ -38,7 +38,7 @@ void PrintError(const Status& status);
 void PrintFinding(const std::string& line, bool warning);
 
 // Lets the time pass. Always true: an interrupt ends the process here as it usually does.
-bool PlainWait(absl::Duration time);
+bool SleepUninterrupted(absl::Duration time);
 
 // While it lives, SIGINT, SIGTERM and SIGHUP are counted instead of ending the process. To be made
 // before any thread starts, since one that does not block them would be ended by them; at most one

@@ -30,7 +30,7 @@ std::string SettingsTable(const view::Json& variant) {
     table.Add({Text(setting, "name"), Text(setting, "type"), Text(setting, "values"),
                Text(setting, "default"), Text(setting, "help")});
   }
-  return table.Take();
+  return table.Render();
 }
 
 // With the first setting that has a default, to show the form.
@@ -53,7 +53,7 @@ std::string TableOf(const std::vector<view::Json>& variants, bool with_header) {
     table.Add({Text(variant, "name"), Text(variant, "kind"), Aliases(variant, ","),
                Text(variant, "help")});
   }
-  return table.Take(with_header);
+  return table.Render(with_header);
 }
 
 }  // namespace

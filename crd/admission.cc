@@ -62,11 +62,11 @@ const Json* TemplateOf(const Json& object) { return FindAt(object, {"spec", "tri
 
 }  // namespace
 
-Admission Admit(const Json& object) {
+ConvertedObject ConvertObject(const Json& object) {
   Json document = object;
   document.erase("status");
   document["metadata"] = MetadataOf(object);
-  Admission admission;
+  ConvertedObject admission;
   // JSON is YAML.
   const std::string text = kube::Dump(document);
   for (auto& parsed : experiment::ParseExperiments(text)) {
@@ -110,7 +110,7 @@ StatusOr<Json> WithTemplate(Json object, const TemplateSource& source, const Jso
       documents[0].root.kind != YamlNode::Kind::kMapping) {
     const bool broken = documents.size() == 1 && !documents[0].problems.empty();
     return absl::InvalidArgumentError(
-        absl::StrCat(shown, ", key \"", source.key, "\", is no object in YAML",
+        absl::StrCat(shown, ", key \"", source.key, "\", is not an object in YAML",
                      broken ? ": " + documents[0].problems[0].message : ""));
   }
   Json& trial_template = object["spec"]["trialTemplate"];
@@ -127,7 +127,7 @@ Json WithTemplateOf(Json object, const v1::Experiment& stored) {
   return object;
 }
 
-std::string Listed(const std::vector<std::string>& problems, size_t most) {
+std::string JoinProblems(const std::vector<std::string>& problems, size_t most) {
   std::string text;
   for (size_t i = 0; i < problems.size() && i < most; ++i) {
     absl::StrAppend(&text, i > 0 ? "\n" : "", problems[i]);

@@ -12,13 +12,13 @@
 
 namespace shirabe::crd {
 
-struct Admission {
+struct ConvertedObject {
   v1::Experiment experiment;          // with the object's uid noted; complete if nothing is wrong
   std::vector<std::string> problems;  // "spec.objective.type: …": the field, the value, the fix
   std::vector<std::string> warnings;  // in the same form
 };
 
-Admission Admit(const kube::Json& object);
+ConvertedObject ConvertObject(const kube::Json& object);
 
 // The ConfigMap that holds the object's template (trialTemplate.configMap); nullopt if it has its
 // own, or says nothing that could be read.
@@ -39,7 +39,7 @@ StatusOr<kube::Json> WithTemplate(kube::Json object, const TemplateSource& sourc
 kube::Json WithTemplateOf(kube::Json object, const v1::Experiment& stored);
 
 // Of at most `most` problems, one a line; the rest are counted.
-std::string Listed(const std::vector<std::string>& problems, size_t most);
+std::string JoinProblems(const std::vector<std::string>& problems, size_t most);
 
 // Who made or changed an Experiment object, as its records have it. An object does not say by
 // itself which user wrote it, so the user stands in annotations, which admission policies

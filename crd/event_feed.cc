@@ -10,30 +10,30 @@ namespace {
 
 using kube::Json;
 
-constexpr double kBurst = 20;
-constexpr absl::Duration kRefill = absl::Seconds(10);  // for one more
-constexpr absl::Duration kFresh = absl::Minutes(10);
+constexpr double kEventBurst = 20;
+constexpr absl::Duration kEventInterval = absl::Seconds(10);  // for one more
+constexpr absl::Duration kMaxEventAge = absl::Minutes(10);
 constexpr int64_t kPage = 500;
-constexpr size_t kMostNote = 1000;  // the API server takes 1 kB
+constexpr size_t kMaxNoteBytes = 1000;  // the API server takes 1 kB
 constexpr char kController[] = "shirabe.dev/controller";
 
 // Not cut inside a character.
 std::string Cut(std::string text) {
-  if (text.size() <= kMostNote) return text;
-  size_t end = kMostNote - 3;
+  if (text.size() <= kMaxNoteBytes) return text;
+  size_t end = kMaxNoteBytes - 3;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
   text.resize(end);
   return text + "…";
 }
 
-std::string NoteOf(const v1::Event& event) {
+std::string EventMessage(const v1::Event& event) {
   if (event.trial() == 0) return event.message();
   return absl::StrCat(TrialName({ExperimentKeyOf(event), event.trial()}), ": ", event.message());
 }
 
 }  // namespace
 
-Status TellEvent(const Context& context, const Json& object, const EventText& text) {
+Status CreateEvent(const Context& context, const Json& object, const ClusterEvent& text) {
   const Json event = {
       {"apiVersion", "events.k8s.io/v1"},
       {"kind", "Event"},
@@ -57,9 +57,9 @@ Status TellEvent(const Context& context, const Json& object, const EventText& te
   return absl::IsAlreadyExists(told) ? absl::OkStatus() : told;
 }
 
-bool EventFeed::MayTell(absl::Duration now) {
-  const double refilled = absl::FDivDuration(now - filled_, kRefill);
-  tokens_ = begun_ ? std::min(kBurst, tokens_ + refilled) : kBurst;
+bool EventForwarder::MayTell(absl::Duration now) {
+  const double refilled = absl::FDivDuration(now - filled_, kEventInterval);
+  tokens_ = begun_ ? std::min(kEventBurst, tokens_ + refilled) : kEventBurst;
   filled_ = now;
   begun_ = true;
   if (tokens_ < 1) return false;
@@ -67,7 +67,7 @@ bool EventFeed::MayTell(absl::Duration now) {
   return true;
 }
 
-Status EventFeed::Forward(const Context& context, const Json& object) {
+Status EventForwarder::Forward(const Context& context, const Json& object) {
   const ExperimentKey key = KeyOfObject(object);
   for (;;) {
     ASSIGN_OR_RETURN(
@@ -75,14 +75,14 @@ Status EventFeed::Forward(const Context& context, const Json& object) {
         context.store->ListEvents({.experiment = key, .after_id = after_, .limit = kPage}));
     for (const v1::Event& event : events) {
       const absl::Time time = FromProto(event.time());
-      const bool stale = time < context.clock->Now() - kFresh;
+      const bool stale = time < context.clock->Now() - kMaxEventAge;
       if (!stale && MayTell(context.clock->Monotonic())) {
-        std::string note = NoteOf(event);
+        std::string note = EventMessage(event);
         if (left_out_ > 0) {
           absl::StrAppend(&note, " (", left_out_, " events before it are not here: shirabe events ",
                           key.name, ")");
         }
-        RETURN_IF_ERROR(TellEvent(context, object,
+        RETURN_IF_ERROR(CreateEvent(context, object,
                                   {.warning = event.warning(),
                                    .reason = event.reason(),
                                    .note = note,

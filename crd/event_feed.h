@@ -9,7 +9,7 @@
 
 namespace shirabe::crd {
 
-struct EventText {
+struct ClusterEvent {
   bool warning = false;
   std::string reason;
   std::string note;
@@ -17,7 +17,7 @@ struct EventText {
   absl::Time time;
 };
 
-class EventFeed {
+class EventForwarder {
  public:
   // Those of the store that have come since the last call; at the first call, the fresh ones.
   Status Forward(const Context& context, const kube::Json& object);
@@ -33,6 +33,6 @@ class EventFeed {
 };
 
 // An event of our own. Errors are not worth a retry: it is a copy.
-Status TellEvent(const Context& context, const kube::Json& object, const EventText& text);
+Status CreateEvent(const Context& context, const kube::Json& object, const ClusterEvent& text);
 
 }  // namespace shirabe::crd

@@ -23,10 +23,10 @@ namespace {
 
 using kube::Json;
 
-constexpr absl::Duration kAskAgain = absl::Seconds(30);  // where only another's change helps
-constexpr absl::Duration kTemplateAgain = absl::Seconds(10);
+constexpr absl::Duration kDependencyRetry = absl::Seconds(30);  // where only another's change helps
+constexpr absl::Duration kTemplateRetry = absl::Seconds(10);
 constexpr absl::Duration kUnsynced = absl::Seconds(2);
-constexpr size_t kMostProblems = 8;
+constexpr size_t kMaxProblems = 8;
 constexpr char kReconciled[] = "lastReconcileTime";
 
 std::string OwnerUid(const v1::Experiment& stored) {
@@ -38,7 +38,7 @@ std::string OwnerUid(const v1::Experiment& stored) {
 int64_t GenerationOf(const Json& object) { return Number(object, {"metadata", "generation"}); }
 
 // Whether its records have existed: its status has their uid.
-bool WasRecorded(const Json& object) { return !Text(object, {"status", "shirabe", "uid"}).empty(); }
+bool HasRecords(const Json& object) { return !Text(object, {"status", "shirabe", "uid"}).empty(); }
 
 Json WithoutTime(const Json& object) {
   const Json* status = FindAt(object, {"status"});
@@ -62,8 +62,8 @@ std::string Since(const Json& object, const std::string& reason, absl::Time now)
 
 }  // namespace
 
-struct ExperimentSync::Tracked {
-  explicit Tracked(int finished) : window(finished) {}
+struct ExperimentSync::SyncState {
+  explicit SyncState(int finished) : window(finished) {}
 
   std::string uid;             // of the object that the rest is about
   int64_t generation = 0;      // of the spec that was looked at last
@@ -72,23 +72,23 @@ struct ExperimentSync::Tracked {
   Json written;                // and as the server then had it
   TrialWindow window;
   TrialObjects objects;
-  EventFeed events;
+  EventForwarder events;
   absl::Duration asked_to_end = -absl::InfiniteDuration();  // monotonic
 };
 
 // What an object asks for, complete; else what is waited for.
-struct ExperimentSync::Ready {
-  Admission admission;
+struct ExperimentSync::PreparedObject {
+  ConvertedObject admission;
   std::string waits_for;
 };
 
 ExperimentSync::ExperimentSync(const Context& context) : context_(context) {}
 ExperimentSync::~ExperimentSync() = default;
 
-ExperimentSync::Tracked& ExperimentSync::Track(const ExperimentKey& key) {
+ExperimentSync::SyncState& ExperimentSync::SyncStateOf(const ExperimentKey& key) {
   std::lock_guard lock(mutex_);
-  std::unique_ptr<Tracked>& tracked = tracked_[key];
-  if (tracked == nullptr) tracked = std::make_unique<Tracked>(context_.finished_trials);
+  std::unique_ptr<SyncState>& tracked = sync_states_[key];
+  if (tracked == nullptr) tracked = std::make_unique<SyncState>(context_.finished_trials);
   return *tracked;
 }
 
@@ -106,12 +106,12 @@ StatusOr<absl::Duration> ExperimentSync::Reconcile(const ExperimentKey& key) {
   const auto stored = context_.store->GetExperiment(key);
   if (!stored.ok() && !absl::IsNotFound(stored.status())) return stored.status();
   if (!object && !stored.ok()) {
-    context_.presence->Take(key);
+    context_.presence->Drain(key);
     std::lock_guard lock(mutex_);
-    tracked_.erase(key);
+    sync_states_.erase(key);
     return absl::InfiniteDuration();
   }
-  Tracked& tracked = Track(key);
+  SyncState& tracked = SyncStateOf(key);
   if (!object) return EndOf(tracked, *stored);
   if (!stored.ok()) return IsWanted(*object) ? Begin(tracked, *object) : absl::InfiniteDuration();
   const std::string owner = OwnerUid(*stored);
@@ -123,14 +123,14 @@ StatusOr<absl::Duration> ExperimentSync::Reconcile(const ExperimentKey& key) {
                                       "\" was made through the API of Shirabe: choose another "
                                       "name, or remove that one with `shirabe delete ",
                                       key.name, " -n ", key.ns, "`")));
-  return kAskAgain;
+  return kDependencyRetry;
 }
 
 // Its object is gone, so it goes as well, with all that runs of it.
-StatusOr<absl::Duration> ExperimentSync::EndOf(Tracked& tracked, const v1::Experiment& stored) {
+StatusOr<absl::Duration> ExperimentSync::EndOf(SyncState& tracked, const v1::Experiment& stored) {
   const std::string uid = OwnerUid(stored);
   if (uid.empty()) return absl::InfiniteDuration();
-  if (!context_.experiments->Trouble().empty()) return kUnsynced;
+  if (!context_.experiments->LastError().empty()) return kUnsynced;
   // The copy may lag behind; the server itself does not.
   const ExperimentKey key = experiment::KeyOf(stored);
   const auto there = context_.kube->Get({Experiments(), key.ns, key.name});
@@ -141,9 +141,9 @@ StatusOr<absl::Duration> ExperimentSync::EndOf(Tracked& tracked, const v1::Exper
     return absl::ZeroDuration();
   }
   const absl::Duration now = context_.clock->Monotonic();
-  if (now < tracked.asked_to_end + kAskAgain) return absl::Seconds(1);
+  if (now < tracked.asked_to_end + kDependencyRetry) return absl::Seconds(1);
   tracked.asked_to_end = now;
-  Log(LogLevel::kInfo, "its object was deleted: the experiment is ended and removed",
+  Log(LogLevel::kInfo, "the object of an experiment was deleted: deleting the experiment",
       {{"experiment", ToString(key)}});
   v1::Intent intent;
   intent.set_verb(v1::Intent::DELETE);
@@ -155,9 +155,9 @@ StatusOr<absl::Duration> ExperimentSync::EndOf(Tracked& tracked, const v1::Exper
 
 // ---- an object without records -----------------------------------------------------------------
 
-StatusOr<ExperimentSync::Ready> ExperimentSync::Prepare(const Json& object) {
+StatusOr<ExperimentSync::PreparedObject> ExperimentSync::Prepare(const Json& object) {
   const auto source = FindTemplateSource(object);
-  if (!source) return Ready{Admit(object), ""};
+  if (!source) return PreparedObject{ConvertObject(object), ""};
   const auto config_map = context_.kube->Get({ConfigMaps(), source->namespace_name, source->name});
   const std::string shown = absl::StrCat("ConfigMap ", source->namespace_name, "/", source->name);
   // We may read what whoever wrote the experiment may not: of other namespaces only what Katib's
@@ -168,40 +168,40 @@ StatusOr<ExperimentSync::Ready> ExperimentSync::Prepare(const Json& object) {
   if (absl::IsNotFound(config_map.status()) || kept) {
     const std::string offered = absl::StrCat(" labelled ", kComponentLabel, "=", kTrialTemplates,
                                              ", as one of another namespace must be");
-    return Ready{{},
+    return PreparedObject{{},
                  absl::StrCat("spec.trialTemplate.configMap: there is no ", shown,
                               elsewhere ? offered + ": create or label it" : ": create it")};
   }
   if (absl::IsInvalidArgument(config_map.status())) {
-    return Ready{{}, "spec.trialTemplate.configMap: " + Message(config_map.status())};
+    return PreparedObject{{}, "spec.trialTemplate.configMap: " + Message(config_map.status())};
   }
   if (absl::IsPermissionDenied(config_map.status())) {
-    return Ready{{},
+    return PreparedObject{{},
                  absl::StrCat("spec.trialTemplate.configMap: ", shown,
                               " may not be read: ", Message(config_map.status()))};
   }
   RETURN_IF_ERROR(config_map.status());
   auto whole = WithTemplate(object, *source, *config_map);
-  if (!whole.ok()) return Ready{{}, Message(whole.status())};
-  return Ready{Admit(*whole), ""};
+  if (!whole.ok()) return PreparedObject{{}, Message(whole.status())};
+  return PreparedObject{ConvertObject(*whole), ""};
 }
 
-StatusOr<absl::Duration> ExperimentSync::Begin(Tracked& tracked, const Json& object) {
-  if (WasRecorded(object)) {
+StatusOr<absl::Duration> ExperimentSync::Begin(SyncState& tracked, const Json& object) {
+  if (HasRecords(object)) {
     RETURN_IF_ERROR(Refuse(tracked, object, "RecordsGone",
                            "its records are not in the database of Shirabe: deleted there, or it "
                            "is another database; to run it anew, delete this object and apply it "
                            "again"));
-    return kAskAgain;
+    return kDependencyRetry;
   }
-  ASSIGN_OR_RETURN(const Ready ready, Prepare(object));
+  ASSIGN_OR_RETURN(const PreparedObject ready, Prepare(object));
   if (!ready.waits_for.empty()) {
     RETURN_IF_ERROR(Await(tracked, object, "WaitingForConfigMap", ready.waits_for));
-    return kTemplateAgain;
+    return kTemplateRetry;
   }
   if (!ready.admission.problems.empty()) {
     RETURN_IF_ERROR(
-        Refuse(tracked, object, "InvalidSpec", Listed(ready.admission.problems, kMostProblems)));
+        Refuse(tracked, object, "InvalidSpec", JoinProblems(ready.admission.problems, kMaxProblems)));
     return absl::InfiniteDuration();
   }
   std::vector<std::string> warnings = ready.admission.warnings;
@@ -214,7 +214,7 @@ StatusOr<absl::Duration> ExperimentSync::Begin(Tracked& tracked, const Json& obj
   const auto submitted = context_.store->Submit(wanted, {});
   if (absl::IsInvalidArgument(submitted.status())) {
     RETURN_IF_ERROR(Refuse(tracked, object, "InvalidSpec", Message(submitted.status())));
-    return kAskAgain;
+    return kDependencyRetry;
   }
   if (absl::IsAlreadyExists(submitted.status())) {  // its files: it has no record
     RETURN_IF_ERROR(Await(tracked, object, "WaitingForRemoval",
@@ -225,20 +225,20 @@ StatusOr<absl::Duration> ExperimentSync::Begin(Tracked& tracked, const Json& obj
   }
   if (absl::IsResourceExhausted(submitted.status())) {  // of its namespace, or a full disk
     RETURN_IF_ERROR(Await(tracked, object, "WaitingForRoom", Message(submitted.status())));
-    return kAskAgain;
+    return kDependencyRetry;
   }
   if (absl::IsFailedPrecondition(submitted.status())) {
     RETURN_IF_ERROR(Refuse(tracked, object, "NameInUse", Message(submitted.status())));
-    return kAskAgain;
+    return kDependencyRetry;
   }
   RETURN_IF_ERROR(submitted.status());
-  Log(LogLevel::kInfo, "an experiment was taken up",
+  Log(LogLevel::kInfo, "an experiment was created from its object",
       {{"experiment", ToString(KeyOfObject(object))}});
-  tracked = Tracked(context_.finished_trials);  // nothing of an earlier one of this name
+  tracked = SyncState(context_.finished_trials);  // nothing of an earlier one of this name
   tracked.uid = UidOf(object);
   tracked.generation = GenerationOf(object);
   for (const std::string& warning : warnings) {
-    (void)TellEvent(context_, object,
+    (void)CreateEvent(context_, object,
                     {.warning = true,
                      .reason = "SpecWarning",
                      .note = warning,
@@ -248,11 +248,11 @@ StatusOr<absl::Duration> ExperimentSync::Begin(Tracked& tracked, const Json& obj
   return absl::ZeroDuration();
 }
 
-Status ExperimentSync::Refuse(Tracked& tracked, const Json& object, const std::string& reason,
+Status ExperimentSync::Refuse(SyncState& tracked, const Json& object, const std::string& reason,
                               const std::string& message) {
   const absl::Time now = context_.clock->Now();
   const int64_t generation = GenerationOf(object);
-  Json status = UnrecordedStatusJson({.reason = reason,
+  Json status = PendingStatusJson({.reason = reason,
                                       .message = message,
                                       .generation = generation,
                                       .since = Since(object, reason, now)});
@@ -261,26 +261,26 @@ Status ExperimentSync::Refuse(Tracked& tracked, const Json& object, const std::s
   if (!uid.empty() && reason == "RecordsGone") status["shirabe"]["uid"] = uid;
   RETURN_IF_ERROR(PutStatus(tracked, object, std::move(status)));
   const Status told =
-      TellEvent(context_, object,
+      CreateEvent(context_, object,
                 {.warning = true,
                  .reason = reason,
                  .note = message,
                  .id = absl::StrCat(generation, "-", absl::Hex(Fingerprint(message))),
                  .time = now});
-  if (!told.ok()) Log(LogLevel::kWarning, "an event was not written", {{"error", Message(told)}});
+  if (!told.ok()) Log(LogLevel::kWarning, "failed to write an event", {{"error", Message(told)}});
   return absl::OkStatus();
 }
 
-Status ExperimentSync::Await(Tracked& tracked, const Json& object, const std::string& reason,
+Status ExperimentSync::Await(SyncState& tracked, const Json& object, const std::string& reason,
                              const std::string& message) {
   const absl::Time now = context_.clock->Now();
   RETURN_IF_ERROR(PutStatus(tracked, object,
-                            UnrecordedStatusJson({.reason = reason,
+                            PendingStatusJson({.reason = reason,
                                                   .message = message,
                                                   .failed = false,
                                                   .generation = GenerationOf(object),
                                                   .since = Since(object, reason, now)})));
-  (void)TellEvent(context_, object,
+  (void)CreateEvent(context_, object,
                   {.warning = true,
                    .reason = reason,
                    .note = message,
@@ -292,19 +292,19 @@ Status ExperimentSync::Await(Tracked& tracked, const Json& object, const std::st
 // ---- an object and its records -----------------------------------------------------------------
 
 // Carries out what has changed in the spec, as far as it may change.
-Status ExperimentSync::FollowSpec(Tracked& tracked, const Json& object,
+Status ExperimentSync::FollowSpec(SyncState& tracked, const Json& object,
                                   const v1::Experiment& stored) {
   const int64_t generation = GenerationOf(object);
   if (tracked.uid != UidOf(object)) {
-    tracked = Tracked(context_.finished_trials);
+    tracked = SyncState(context_.finished_trials);
     tracked.uid = UidOf(object);
     tracked.generation = Number(object, {"status", "shirabe", "observedGeneration"});
     tracked.problem = Text(object, {"status", "shirabe", "specProblem"});
   }
   if (tracked.generation == generation) return absl::OkStatus();
   const bool borrowed = FindTemplateSource(object).has_value();
-  const Admission admission = Admit(borrowed ? WithTemplateOf(object, stored) : object);
-  std::string problem = Listed(admission.problems, kMostProblems);
+  const ConvertedObject admission = ConvertObject(borrowed ? WithTemplateOf(object, stored) : object);
+  std::string problem = JoinProblems(admission.problems, kMaxProblems);
   if (problem.empty()) {
     v1::Experiment wanted = admission.experiment;
     *wanted.mutable_status()->mutable_shirabe()->mutable_created_by() =
@@ -316,7 +316,7 @@ Status ExperimentSync::FollowSpec(Tracked& tracked, const Json& object,
     if (refused) problem = Message(submitted);
   }
   if (!problem.empty()) {
-    (void)TellEvent(context_, object,
+    (void)CreateEvent(context_, object,
                     {.warning = true,
                      .reason = "SpecNotApplied",
                      .note = "the experiment goes on as it was: " + problem,
@@ -328,7 +328,7 @@ Status ExperimentSync::FollowSpec(Tracked& tracked, const Json& object,
   return absl::OkStatus();
 }
 
-StatusOr<absl::Duration> ExperimentSync::Follow(Tracked& tracked, const Json& object,
+StatusOr<absl::Duration> ExperimentSync::Follow(SyncState& tracked, const Json& object,
                                                 const v1::Experiment& stored) {
   RETURN_IF_ERROR(FollowSpec(tracked, object, stored));
   RETURN_IF_ERROR(tracked.window.Update(*context_.store, stored));
@@ -337,19 +337,19 @@ StatusOr<absl::Duration> ExperimentSync::Follow(Tracked& tracked, const Json& ob
       ExperimentStatusJson(stored, tracked.window.Names(),
                            {.generation = tracked.generation, .problem = tracked.problem})));
   const ExperimentKey key = KeyOfObject(object);
-  const Presence presence = context_.presence->Take(key);
+  const TrialObjectNames presence = context_.presence->Drain(key);
   auto again = tracked.objects.Put(context_, {stored, tracked.window, object, presence});
   if (!again.ok()) {
-    context_.presence->GiveBack(key, presence.touched);
+    context_.presence->Restore(key, presence.touched);
     return again;
   }
   const Status told = tracked.events.Forward(context_, object);
-  if (!told.ok()) Log(LogLevel::kWarning, "events were not written", {{"error", Message(told)}});
+  if (!told.ok()) Log(LogLevel::kWarning, "failed to write events", {{"error", Message(told)}});
   return again;
 }
 
 // Only what has changed is written; what somebody else changed is put right, once a change.
-Status ExperimentSync::PutStatus(Tracked& tracked, const Json& object, Json wanted) {
+Status ExperimentSync::PutStatus(SyncState& tracked, const Json& object, Json wanted) {
   const Json there = WithoutTime(object);
   const bool same =
       tracked.wanted ? *tracked.wanted == wanted && tracked.written == there : wanted == there;

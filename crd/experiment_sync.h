@@ -27,29 +27,29 @@ class ExperimentSync {
   StatusOr<absl::Duration> Reconcile(const ExperimentKey& key);
 
  private:
-  struct Tracked;  // what is remembered of an experiment between two passes: never the truth
-  Tracked& Track(const ExperimentKey& key);
+  struct SyncState;  // what is remembered of an experiment between two passes: never the truth
+  SyncState& SyncStateOf(const ExperimentKey& key);
   bool IsWanted(const kube::Json& object) const;
 
   // The ways in which object and records can stand to each other.
-  StatusOr<absl::Duration> EndOf(Tracked& tracked, const v1::Experiment& stored);
-  StatusOr<absl::Duration> Begin(Tracked& tracked, const kube::Json& object);
-  StatusOr<absl::Duration> Follow(Tracked& tracked, const kube::Json& object,
+  StatusOr<absl::Duration> EndOf(SyncState& tracked, const v1::Experiment& stored);
+  StatusOr<absl::Duration> Begin(SyncState& tracked, const kube::Json& object);
+  StatusOr<absl::Duration> Follow(SyncState& tracked, const kube::Json& object,
                                   const v1::Experiment& stored);
 
-  struct Ready;
-  StatusOr<Ready> Prepare(const kube::Json& object);
-  Status FollowSpec(Tracked& tracked, const kube::Json& object, const v1::Experiment& stored);
-  Status Refuse(Tracked& tracked, const kube::Json& object, const std::string& reason,
+  struct PreparedObject;
+  StatusOr<PreparedObject> Prepare(const kube::Json& object);
+  Status FollowSpec(SyncState& tracked, const kube::Json& object, const v1::Experiment& stored);
+  Status Refuse(SyncState& tracked, const kube::Json& object, const std::string& reason,
                 const std::string& message);
-  Status Await(Tracked& tracked, const kube::Json& object, const std::string& reason,
+  Status Await(SyncState& tracked, const kube::Json& object, const std::string& reason,
                const std::string& message);
-  Status PutStatus(Tracked& tracked, const kube::Json& object, kube::Json wanted);
+  Status PutStatus(SyncState& tracked, const kube::Json& object, kube::Json wanted);
 
   const Context context_;
   std::mutex mutex_;
   // Guarded by mutex_; what an entry points to is its one caller's.
-  std::map<ExperimentKey, std::unique_ptr<Tracked>> tracked_;
+  std::map<ExperimentKey, std::unique_ptr<SyncState>> sync_states_;
 };
 
 }  // namespace shirabe::crd

@@ -195,14 +195,14 @@ Json ExperimentStatusJson(const v1::Experiment& experiment, const NamesByPhase& 
   for (const ListField& list : kLists) {
     const auto found = names.find(list.phase);
     if (found == names.end() || found->second.empty()) continue;
-    const size_t cut = found->second.size() - std::min(found->second.size(), kMostNames);
+    const size_t cut = found->second.size() - std::min(found->second.size(), kMaxNames);
     tree[list.name] = std::vector<std::string>(found->second.begin() + cut, found->second.end());
   }
   tree["shirabe"] = ExtrasJson(experiment, spec);
   return tree;
 }
 
-Json UnrecordedStatusJson(const Unrecorded& unrecorded) {
+Json PendingStatusJson(const PendingObject& unrecorded) {
   const auto condition = [&](const char* type, const std::string& reason,
                              const std::string& message) {
     return Json{{"type", type},
@@ -224,7 +224,7 @@ Json UnrecordedStatusJson(const Unrecorded& unrecorded) {
   return {{"conditions", conditions}, {"shirabe", extras}};
 }
 
-ObjectJson TrialObject(const view::TrialView& view, const v1::Trial& trial, const Json& owner) {
+ObjectJson TrialObject(const view::TrialRenderer& view, const v1::Trial& trial, const Json& owner) {
   Json tree = Plain(view(trial));
   // What an algorithm calls a trial need not be a label's value in Kubernetes.
   for (const auto& [name, value] : trial.labels()) tree["spec"]["labels"][name] = value;
@@ -249,7 +249,7 @@ ObjectJson SuggestionObject(const v1::Experiment& experiment, const std::vector<
   PutTime(status, "startTime", from.start_time());
   PutTime(status, "completionTime", from.completion_time());
   Json suggestions = Json::array();
-  for (size_t i = live.size() - std::min(live.size(), kMostNames); i < live.size(); ++i) {
+  for (size_t i = live.size() - std::min(live.size(), kMaxNames); i < live.size(); ++i) {
     suggestions.push_back({{"name", TrialName({ExperimentKeyOf(live[i]), live[i].number()})},
                            {"parameterAssignments", AssignmentsJson(live[i].assignments())}});
   }

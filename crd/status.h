@@ -14,7 +14,7 @@
 
 namespace shirabe::crd {
 
-inline constexpr size_t kMostNames = 100;  // of each list in a status
+inline constexpr size_t kMaxNames = 100;  // of each list in a status
 
 // The newest trials of an experiment: what each of Katib's lists holds, by phase.
 using NamesByPhase = std::map<v1::TrialPhase, std::vector<std::string>>;
@@ -29,14 +29,14 @@ kube::Json ExperimentStatusJson(const v1::Experiment& experiment, const NamesByP
                                 const ObservedSpec& spec);
 
 // Of an object that has no records: why, and what is waited for, if anything is.
-struct Unrecorded {
+struct PendingObject {
   std::string reason;  // InvalidSpec, NameInUse, …
   std::string message;
   bool failed = true;  // else it waits
   int64_t generation = 0;
   std::string since;  // when it was first said, RFC 3339
 };
-kube::Json UnrecordedStatusJson(const Unrecorded& unrecorded);
+kube::Json PendingStatusJson(const PendingObject& unrecorded);
 
 // An object to be applied, and its status to be applied after it.
 struct ObjectJson {
@@ -45,7 +45,7 @@ struct ObjectJson {
 };
 
 // `owner` is the Experiment object: with it they go.
-ObjectJson TrialObject(const view::TrialView& view, const v1::Trial& trial,
+ObjectJson TrialObject(const view::TrialRenderer& view, const v1::Trial& trial,
                        const kube::Json& owner);
 
 // `live`: the trials that have not ended.

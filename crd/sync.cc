@@ -21,9 +21,9 @@ namespace {
 
 using kube::Json;
 
-constexpr absl::Duration kLook = absl::Milliseconds(500);
+constexpr absl::Duration kStorePollInterval = absl::Milliseconds(500);
 constexpr absl::Duration kSynced = absl::Seconds(1);
-constexpr absl::Duration kMostBackoff = absl::Seconds(30);
+constexpr absl::Duration kMaxBackoff = absl::Seconds(30);
 constexpr absl::Duration kResync = absl::Minutes(10);
 constexpr absl::Duration kNamespaces = absl::Seconds(10);
 // Trial objects that are written at the same time: an API server that is busy answers after half a
@@ -43,9 +43,9 @@ class CachingSync : public Sync {
     workers_.clear();  // before what they use
   }
 
-  std::string Trouble() const override {
+  std::string LastError() const override {
     std::lock_guard lock(mutex_);
-    return trouble_;
+    return last_error_;
   }
 
  private:
@@ -54,9 +54,9 @@ class CachingSync : public Sync {
   void StartCaches();
   bool AwaitCaches(const std::stop_token& stop);
   void Run(const std::stop_token& stop);
-  Status Look();
+  Status Refresh();
   void AddAll();
-  void LookAtNamespaces();
+  void CheckNamespaces();
   void Work(const std::stop_token& stop);
   void WorkOn(const ExperimentKey& key);
 
@@ -64,14 +64,14 @@ class CachingSync : public Sync {
   bool labelled_only_ = false;
   WorkQueue queue_;
   mutable std::mutex mutex_;
-  std::string trouble_;                    // guarded by mutex_
+  std::string last_error_;                    // guarded by mutex_
   std::map<ExperimentKey, int> failures_;  // in a row; guarded by mutex_
   int64_t revision_ = 0;
   std::map<std::string, std::string> namespaces_;  // of experiments: their uid as last seen
-  PresenceBook presence_;
+  TrialObjectIndex index_;
   std::unique_ptr<kube::Cache> experiments_;
   std::unique_ptr<kube::Cache> trials_;
-  trial::Background writers_{kWriters};
+  trial::TaskPool writers_{kWriters};
   std::unique_ptr<ExperimentSync> sync_;
   std::vector<std::jthread> workers_;
   std::jthread main_;
@@ -79,12 +79,12 @@ class CachingSync : public Sync {
 
 void CachingSync::SetTrouble(const std::string& trouble) {
   std::lock_guard lock(mutex_);
-  if (trouble == trouble_) return;
-  trouble_ = trouble;
+  if (trouble == last_error_) return;
+  last_error_ = trouble;
   if (trouble.empty()) {
-    Log(LogLevel::kInfo, "custom resources are followed");
+    Log(LogLevel::kInfo, "watching custom resources");
   } else {
-    Log(LogLevel::kWarning, "custom resources are not followed", {{"error", trouble}});
+    Log(LogLevel::kWarning, "failed to watch custom resources", {{"error", trouble}});
   }
 }
 
@@ -124,7 +124,7 @@ void CachingSync::StartCaches() {
                                 .query = {Trials(), options_.namespace_name,
                                           absl::StrCat(kManagedByLabel, "=", kManagedBy), ""},
                                 .on_change = [this](const Json& object, bool deleted) {
-                                  queue_.Add(presence_.Note(object, deleted));
+                                  queue_.Add(index_.Touch(object, deleted));
                                 }});
 }
 
@@ -150,7 +150,7 @@ void CachingSync::Run(const std::stop_token& stop) {
                                                    .clock = options_.clock,
                                                    .experiments = experiments_.get(),
                                                    .trials = trials_.get(),
-                                                   .presence = &presence_,
+                                                   .presence = &index_,
                                                    .writers = &writers_,
                                                    .namespace_name = options_.namespace_name,
                                                    .labelled_only = labelled_only_,
@@ -170,20 +170,20 @@ void CachingSync::Run(const std::stop_token& stop) {
       resync = now + kResync;
     }
     if (now >= namespaces) {
-      LookAtNamespaces();
+      CheckNamespaces();
       namespaces = now + kNamespaces;
     }
-    const Status looked = Look();
+    const Status looked = Refresh();
     const std::string trouble =
-        experiments_->Trouble().empty() ? trials_->Trouble() : experiments_->Trouble();
+        experiments_->LastError().empty() ? trials_->LastError() : experiments_->LastError();
     SetTrouble(looked.ok() ? trouble : Message(looked));
-    if (!looked.ok()) Pause(kLook);
+    if (!looked.ok()) Pause(kStorePollInterval);
   }
 }
 
 // Whatever has changed in the store, its experiment is looked at.
-Status CachingSync::Look() {
-  RETURN_IF_ERROR(options_.store->AwaitChange(revision_, kLook).status());
+Status CachingSync::Refresh() {
+  RETURN_IF_ERROR(options_.store->AwaitChange(revision_, kStorePollInterval).status());
   ASSIGN_OR_RETURN(const auto changes, options_.store->Changes(revision_));
   std::set<ExperimentKey> changed;
   for (const db::Change& change : changes) changed.insert(change.experiment);
@@ -207,7 +207,7 @@ void CachingSync::AddAll() {
 }
 
 // What a namespace that is gone has left is removed by whoever sees it: so it is looked at.
-void CachingSync::LookAtNamespaces() {
+void CachingSync::CheckNamespaces() {
   if (options_.namespaces == nullptr) return;
   for (auto& [name, seen] : namespaces_) {
     const auto uid = options_.namespaces->Uid(name);
@@ -220,7 +220,7 @@ void CachingSync::LookAtNamespaces() {
 }
 
 void CachingSync::Work(const std::stop_token& stop) {
-  while (const auto key = queue_.Take(stop)) {
+  while (const auto key = queue_.Pop(stop)) {
     WorkOn(*key);
     queue_.Done(*key);
   }
@@ -241,10 +241,10 @@ void CachingSync::WorkOn(const ExperimentKey& key) {
   }
   // A conflict is news that have not come yet; the rest is worth a line, once.
   if (failures == 1 && !absl::IsAborted(again.status())) {
-    Log(LogLevel::kWarning, "an experiment is not in step with its object; trying again",
+    Log(LogLevel::kWarning, "failed to sync an experiment with its object; trying again",
         {{"experiment", ToString(key)}, {"error", Message(again.status())}});
   }
-  queue_.Add(key, std::min(kMostBackoff, absl::Milliseconds(500) * (1 << std::min(failures, 8))));
+  queue_.Add(key, std::min(kMaxBackoff, absl::Milliseconds(500) * (1 << std::min(failures, 8))));
 }
 
 }  // namespace

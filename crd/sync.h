@@ -18,7 +18,7 @@ struct SyncOptions {
   client::Client* store = nullptr;
   Clock* clock = nullptr;
   std::string namespace_name;              // only this one; "" = all
-  kube::Namespaces* namespaces = nullptr;  // null = they are not looked after
+  kube::NamespaceCache* namespaces = nullptr;  // null = they are not looked after
   bool adopt_all = false;  // also what no label names, where the definitions are another's
   std::string instance;    // this process, for events
   int workers = 4;
@@ -33,7 +33,7 @@ class Sync {
   virtual ~Sync() = default;
 
   // Why it does not follow the cluster now, in words; "" if it does.
-  virtual std::string Trouble() const = 0;
+  virtual std::string LastError() const = 0;
 };
 
 }  // namespace shirabe::crd

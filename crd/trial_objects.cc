@@ -19,8 +19,8 @@ using kube::Json;
 
 // Few, so that nobody waits long for an experiment with many. Each has its own: objects of trials
 // that have ended do not pile up while others come and change without end.
-constexpr size_t kTrialsInOneGo = 64;
-constexpr size_t kDeletesInOneGo = 64;
+constexpr size_t kMaxTrialsPerPass = 64;
+constexpr size_t kMaxDeletesPerPass = 64;
 // Between two looks at how far a running trial is: a phase, or a lost attempt, shows at once.
 constexpr absl::Duration kProgress = absl::Seconds(30);
 constexpr absl::Duration kSuggestion = absl::Seconds(10);
@@ -51,7 +51,7 @@ bool HasLabels(const Json& object, const Json& wanted) {
 }
 
 // All of it, some at a time, since each waits for an answer; the first thing that went wrong.
-Status DoAll(trial::Background& writers, std::vector<std::function<Status()>> all) {
+Status DoAll(trial::TaskPool& writers, std::vector<std::function<Status()>> all) {
   std::mutex mutex;
   std::condition_variable ended;
   size_t left = all.size();
@@ -84,18 +84,18 @@ struct TrialObjects::Pass {
   const v1::Experiment& experiment;
   const TrialWindow& window;
   const Json& owner;
-  const Presence& presence;
-  view::TrialView view;
+  const TrialObjectNames& presence;
+  view::TrialRenderer view;
   absl::Duration again = absl::InfiniteDuration();
 
   void Again(absl::Duration after) { again = std::min(again, after); }
 };
 
 // One trial of a pass. Several are looked at at the same time, each by one thread.
-struct TrialObjects::Look {
+struct TrialObjects::TrialWrite {
   const Pass& pass;
   const v1::Trial& trial;
-  Shown& shown;
+  WrittenTrial& shown;
   absl::Duration again = absl::InfiniteDuration();
 
   Status Put();
@@ -103,9 +103,9 @@ struct TrialObjects::Look {
   Status PutStatus(const ObjectJson& wanted, const Json& there);
 };
 
-StatusOr<absl::Duration> TrialObjects::Put(const Context& context, const Showing& showing) {
+StatusOr<absl::Duration> TrialObjects::Put(const Context& context, const ObjectsInput& showing) {
   Pass pass{context,       showing.experiment, showing.window,
-            showing.owner, showing.presence,   view::TrialView(showing.experiment)};
+            showing.owner, showing.presence,   view::TrialRenderer(showing.experiment)};
   RETURN_IF_ERROR(RemoveOthers(pass));
   RETURN_IF_ERROR(PutTrials(pass));
   RETURN_IF_ERROR(PutSuggestion(pass));
@@ -124,16 +124,16 @@ Status TrialObjects::PutTrials(Pass& pass) {
   if (stopped_at_ > 0) std::stable_partition(order.begin(), order.end(), std::not_fn(reached));
   stopped_at_ = 0;
 
-  std::vector<Look> looks;
+  std::vector<TrialWrite> looks;
   for (const v1::Trial* trial : order) {
-    Shown& shown = shown_[trial->number()];
+    WrittenTrial& shown = written_[trial->number()];
     const uint64_t print = Fingerprint(trial->SerializeAsString());
     const bool touched = pass.presence.touched.count(TrialName({key, trial->number()})) > 0;
     if (!touched && shown.print == print && now < shown.until) {
       pass.Again(shown.until - now);
       continue;
     }
-    if (looks.size() == kTrialsInOneGo) {
+    if (looks.size() == kMaxTrialsPerPass) {
       stopped_at_ = trial->number();
       pass.Again(absl::ZeroDuration());
       break;
@@ -143,13 +143,13 @@ Status TrialObjects::PutTrials(Pass& pass) {
     looks.push_back({pass, *trial, shown});
   }
   std::vector<std::function<Status()>> all;
-  for (Look& look : looks) all.push_back([&look] { return look.Put(); });
+  for (TrialWrite\& look : looks) all.push_back([&look] { return look.Put(); });
   RETURN_IF_ERROR(DoAll(*pass.context.writers, std::move(all)));
-  for (const Look& look : looks) pass.Again(look.again);
+  for (const TrialWrite\& look : looks) pass.Again(look.again);
   return absl::OkStatus();
 }
 
-Status TrialObjects::Look::Put() {
+Status TrialObjects::TrialWrite::Put() {
   const Context& context = pass.context;
   const ObjectJson wanted = TrialObject(pass.view, trial, pass.owner);
   const auto there = context.trials->Find(NamespaceOf(pass.owner), NameOf(wanted.object));
@@ -168,7 +168,7 @@ Status TrialObjects::Look::Put() {
 }
 
 // Created, not applied: an object of that name that is another's stays as it is.
-Status TrialObjects::Look::Create(const ObjectJson& wanted) {
+Status TrialObjects::TrialWrite::Create(const ObjectJson& wanted) {
   const Context& context = pass.context;
   const auto created = context.kube->Create(Trials(), wanted.object);
   if (absl::IsAlreadyExists(created.status())) {
@@ -182,7 +182,7 @@ Status TrialObjects::Look::Create(const ObjectJson& wanted) {
   return PutStatus(wanted, *created);
 }
 
-Status TrialObjects::Look::PutStatus(const ObjectJson& wanted, const Json& there) {
+Status TrialObjects::TrialWrite::PutStatus(const ObjectJson& wanted, const Json& there) {
   const Json status = StatusOf(there);
   if (status == wanted.status) return absl::OkStatus();
   const absl::Duration now = pass.context.clock->Monotonic();
@@ -208,12 +208,12 @@ Status TrialObjects::RemoveOthers(Pass& pass) {
   std::set<std::string> wanted;
   const ExperimentKey key = experiment::KeyOf(pass.experiment);
   for (const auto& [number, trial] : pass.window.trials()) wanted.insert(TrialName({key, number}));
-  std::erase_if(shown_,
+  std::erase_if(written_,
                 [&](const auto& entry) { return pass.window.trials().count(entry.first) == 0; });
   std::vector<std::function<Status()>> all;
   for (const std::string& name : pass.presence.names) {
     if (wanted.count(name) > 0) continue;
-    if (all.size() == kDeletesInOneGo) {
+    if (all.size() == kMaxDeletesPerPass) {
       pass.Again(absl::ZeroDuration());
       break;
     }

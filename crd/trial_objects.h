@@ -12,24 +12,24 @@
 namespace shirabe::crd {
 
 // What is to be shown of an experiment, and what is there.
-struct Showing {
+struct ObjectsInput {
   const v1::Experiment& experiment;
   const TrialWindow& window;
   const kube::Json& owner;  // the Experiment object
-  const Presence& presence;
+  const TrialObjectNames& presence;
 };
 
 class TrialObjects {
  public:
   // Returns after how long it wants to be called again: at once
   // if there was more to write than is written in one go.
-  StatusOr<absl::Duration> Put(const Context& context, const Showing& showing);
+  StatusOr<absl::Duration> Put(const Context& context, const ObjectsInput& showing);
 
  private:
   struct Pass;
-  struct Look;
+  struct TrialWrite;
   // How a trial was when it was looked at, and until when that is enough (monotonic, as the other).
-  struct Shown {
+  struct WrittenTrial {
     uint64_t print = 0;
     absl::Duration until = -absl::InfiniteDuration();
     absl::Duration written = -absl::InfiniteDuration();  // its status, the last time
@@ -39,7 +39,7 @@ class TrialObjects {
   Status RemoveOthers(Pass& pass);
   Status PutSuggestion(Pass& pass);
 
-  std::map<int64_t, Shown> shown_;
+  std::map<int64_t, WrittenTrial> written_;
   int64_t stopped_at_ = 0;                // the trial before which the last pass was full
   std::optional<kube::Json> suggestion_;  // as it was last written, with its status
   absl::Duration suggested_;

@@ -21,7 +21,7 @@ Status TrialWindow::Update(client::Client& store, const v1::Experiment& experime
   } else {
     ASSIGN_OR_RETURN(const auto changed,
                      store.ListTrials({.experiment = key_, .changed_after = revision_}));
-    for (const v1::Trial& trial : changed) Take(trial);
+    for (const v1::Trial& trial : changed) Insert(trial);
   }
   RETURN_IF_ERROR(KeepBest(store, experiment));
   revision_ = now;
@@ -31,12 +31,12 @@ Status TrialWindow::Update(client::Client& store, const v1::Experiment& experime
 
 Status TrialWindow::Load(client::Client& store, const v1::Experiment& experiment) {
   ASSIGN_OR_RETURN(const auto live, store.ListTrials({.experiment = key_, .live_only = true}));
-  for (const v1::Trial& trial : live) Take(trial);
-  const int64_t window = static_cast<int64_t>(live.size() + std::max(finished_most_, kMostNames));
+  for (const v1::Trial& trial : live) Insert(trial);
+  const int64_t window = static_cast<int64_t>(live.size() + std::max(finished_most_, kMaxNames));
   const int64_t after = std::max<int64_t>(0, experiment.status().trials() - window);
   ASSIGN_OR_RETURN(const auto newest,
                    store.ListTrials({.experiment = key_, .after_number = after}));
-  for (const v1::Trial& trial : newest) Take(trial);
+  for (const v1::Trial& trial : newest) Insert(trial);
   return absl::OkStatus();
 }
 
@@ -44,16 +44,16 @@ Status TrialWindow::KeepBest(client::Client& store, const v1::Experiment& experi
   best_ = experiment.status().current_optimal_trial().number();
   if (best_ == 0 || trials_.count(best_) > 0) return absl::OkStatus();
   ASSIGN_OR_RETURN(const v1::Trial best, store.GetTrial({key_, best_}));
-  Take(best);
+  Insert(best);
   return absl::OkStatus();
 }
 
-void TrialWindow::Take(const v1::Trial& trial) {
+void TrialWindow::Insert(const v1::Trial& trial) {
   trials_[trial.number()] = trial;
   if (!HasEnded(trial)) return;
   std::set<int64_t>& numbers = ended_[trial.phase()];
   numbers.insert(trial.number());
-  if (numbers.size() > kMostNames) numbers.erase(numbers.begin());
+  if (numbers.size() > kMaxNames) numbers.erase(numbers.begin());
 }
 
 // The newest by number: those that ended last would cost an order of their own.
@@ -88,11 +88,11 @@ NamesByPhase TrialWindow::Names() const {
   return names;
 }
 
-ExperimentKey PresenceBook::Note(const kube::Json& trial, bool deleted) {
+ExperimentKey TrialObjectIndex::Touch(const kube::Json& trial, bool deleted) {
   ExperimentKey key{NamespaceOf(trial), LabelOf(trial, kExperimentLabel)};
   const std::string name = NameOf(trial);
   std::lock_guard lock(mutex_);
-  Presence& presence = presence_[key];
+  TrialObjectNames& presence = index_[key];
   presence.touched.insert(name);
   if (deleted) {
     presence.names.erase(name);
@@ -102,18 +102,18 @@ ExperimentKey PresenceBook::Note(const kube::Json& trial, bool deleted) {
   return key;
 }
 
-Presence PresenceBook::Take(const ExperimentKey& key) {
+TrialObjectNames TrialObjectIndex::Drain(const ExperimentKey& key) {
   std::lock_guard lock(mutex_);
-  const auto found = presence_.find(key);
-  if (found == presence_.end()) return {};
-  Presence presence{found->second.names, std::exchange(found->second.touched, {})};
-  if (presence.names.empty()) presence_.erase(found);
+  const auto found = index_.find(key);
+  if (found == index_.end()) return {};
+  TrialObjectNames presence{found->second.names, std::exchange(found->second.touched, {})};
+  if (presence.names.empty()) index_.erase(found);
   return presence;
 }
 
-void PresenceBook::GiveBack(const ExperimentKey& key, const std::set<std::string>& touched) {
+void TrialObjectIndex::Restore(const ExperimentKey& key, const std::set<std::string>& touched) {
   std::lock_guard lock(mutex_);
-  presence_[key].touched.insert(touched.begin(), touched.end());
+  index_[key].touched.insert(touched.begin(), touched.end());
 }
 
 }  // namespace shirabe::crd

@@ -31,7 +31,7 @@ class TrialWindow {
  private:
   Status Load(client::Client& store, const v1::Experiment& experiment);
   Status KeepBest(client::Client& store, const v1::Experiment& experiment);
-  void Take(const v1::Trial& trial);
+  void Insert(const v1::Trial& trial);
   void Prune();
 
   size_t finished_most_;
@@ -46,22 +46,22 @@ bool HasEnded(const v1::Trial& trial);
 
 // Which Trial objects are there, by experiment, and which were touched since one last looked: what
 // the watch tells, kept until a pass takes it. Thread-safe.
-struct Presence {
+struct TrialObjectNames {
   std::set<std::string> names;    // that are there
   std::set<std::string> touched;  // that were changed or deleted, by whomever, since the last look
 };
 
-class PresenceBook {
+class TrialObjectIndex {
  public:
   // The experiment that the Trial object is of.
-  ExperimentKey Note(const kube::Json& trial, bool deleted);
-  Presence Take(const ExperimentKey& key);
+  ExperimentKey Touch(const kube::Json& trial, bool deleted);
+  TrialObjectNames Drain(const ExperimentKey& key);
   // A pass failed: what it took is looked at again.
-  void GiveBack(const ExperimentKey& key, const std::set<std::string>& touched);
+  void Restore(const ExperimentKey& key, const std::set<std::string>& touched);
 
  private:
   std::mutex mutex_;
-  std::map<ExperimentKey, Presence> presence_;  // guarded by mutex_
+  std::map<ExperimentKey, TrialObjectNames> index_;  // guarded by mutex_
 };
 
 }  // namespace shirabe::crd

@@ -6,7 +6,7 @@ namespace shirabe::crd {
 namespace {
 
 // A clock that is set by hand wakes nobody, so that nobody sleeps for long.
-constexpr absl::Duration kNap = absl::Milliseconds(200);
+constexpr absl::Duration kClockPollInterval = absl::Milliseconds(200);
 
 }  // namespace
 
@@ -31,7 +31,7 @@ std::map<ExperimentKey, absl::Duration>::iterator WorkQueue::Next() {
   return next;
 }
 
-std::optional<ExperimentKey> WorkQueue::Take(std::stop_token stop) {
+std::optional<ExperimentKey> WorkQueue::Pop(std::stop_token stop) {
   std::unique_lock lock(mutex_);
   while (!stop.stop_requested()) {
     const auto next = Next();
@@ -42,7 +42,7 @@ std::optional<ExperimentKey> WorkQueue::Take(std::stop_token stop) {
       busy_.insert(key);
       return key;
     }
-    const absl::Duration nap = next == due_.end() ? kNap : std::min(kNap, next->second - now);
+    const absl::Duration nap = next == due_.end() ? kClockPollInterval : std::min(kClockPollInterval, next->second - now);
     changed_.wait_for(lock, stop, absl::ToChronoNanoseconds(nap), [] { return false; });
   }
   return std::nullopt;

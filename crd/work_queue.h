@@ -22,7 +22,7 @@ class WorkQueue {
   // It is due after `delay`, or earlier if it already is.
   void Add(const ExperimentKey& key, absl::Duration delay = absl::ZeroDuration());
   // Waits for one that is due and takes it; nullopt once `stop` is asked for. Done must follow.
-  std::optional<ExperimentKey> Take(std::stop_token stop);
+  std::optional<ExperimentKey> Pop(std::stop_token stop);
   // What was added meanwhile comes an interval later.
   void Done(const ExperimentKey& key);
 

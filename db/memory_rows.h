@@ -31,7 +31,7 @@ struct Rows {
   std::map<int64_t, Versioned<v1::Trial>> trials;
   std::map<AttemptId, Versioned<v1::Attempt>> attempts;
   std::map<CheckpointId, Versioned<v1::Checkpoint>> checkpoints;
-  std::map<RowId, ObservationRow> observations;
+  std::map<RowId, StoredObservation> observations;
   std::map<int64_t, v1::Event> events;
   std::map<int64_t, Versioned<v1::Intent>> intents;
 };

@@ -34,7 +34,7 @@ class MemoryStore : public Store, public Bulk {
   StatusOr<std::vector<Versioned<v1::Trial>>> ListTrials(const TrialQuery& query) override;
   StatusOr<std::vector<Versioned<v1::Attempt>>> ListAttempts(const AttemptQuery& query) override;
   StatusOr<std::vector<Versioned<v1::Checkpoint>>> ListCheckpoints(const TrialKey& key) override;
-  StatusOr<std::vector<ObservationRow>> ListObservations(const ObservationQuery& query) override;
+  StatusOr<std::vector<StoredObservation>> ListObservations(const ObservationQuery& query) override;
   StatusOr<std::vector<v1::Event>> ListEvents(const EventQuery& query) override;
   StatusOr<std::vector<v1::Intent>> ListIntents(const ExperimentKey& key) override;
   StatusOr<int64_t> Revision() override;
@@ -59,7 +59,7 @@ class MemoryStore : public Store, public Bulk {
   void Append(const Batch& batch, Rows* rows);
   void Delete(const ExperimentKey& key);
   // Moves a row's entry in the feed from revision `old` (0 = it has none) to the present one.
-  void Note(int64_t old, ChangeId id);
+  void RecordChange(int64_t old, ChangeId id);
   template <class Record>
   void Put(const Record& record, const ChangeId& id, Versioned<Record>* row);
 
@@ -147,14 +147,14 @@ StatusOr<std::vector<Versioned<v1::Checkpoint>>> MemoryStore::ListCheckpoints(co
   return list;
 }
 
-StatusOr<std::vector<ObservationRow>> MemoryStore::ListObservations(const ObservationQuery& query) {
+StatusOr<std::vector<StoredObservation>> MemoryStore::ListObservations(const ObservationQuery& query) {
   std::lock_guard lock(mutex_);
-  std::vector<ObservationRow> list;
+  std::vector<StoredObservation> list;
   const Rows* rows = Find(query.trial.experiment);
   if (rows == nullptr) return list;
   const RowId first{query.trial.number, INT32_MIN, INT64_MIN, ""};
   for (auto it = rows->observations.lower_bound(first); it != rows->observations.end(); ++it) {
-    const ObservationRow& row = it->second;
+    const StoredObservation& row = it->second;
     if (row.trial != query.trial.number) break;
     if (!query.metric.empty() && row.metric != query.metric) continue;
     if (query.include_superseded || !row.superseded) list.push_back(row);
@@ -207,7 +207,7 @@ StatusOr<int64_t> MemoryStore::Commit(const Batch& batch) {
   RETURN_IF_ERROR(Check(batch));
   ++revision_;
   batch.delete_experiment ? Delete(batch.experiment) : Apply(batch);
-  signal_.Raise(revision_);
+  signal_.Notify(revision_);
   return revision_;
 }
 
@@ -242,7 +242,7 @@ Status MemoryStore::Check(const Batch& batch) const {
   return CheckParents(batch, *rows);
 }
 
-void MemoryStore::Note(int64_t old, ChangeId id) {
+void MemoryStore::RecordChange(int64_t old, ChangeId id) {
   std::get<0>(id) = old;
   feed_.erase(id);
   std::get<0>(id) = revision_;
@@ -251,7 +251,7 @@ void MemoryStore::Note(int64_t old, ChangeId id) {
 
 template <class Record>
 void MemoryStore::Put(const Record& record, const ChangeId& id, Versioned<Record>* row) {
-  Note(row->revision, id);
+  RecordChange(row->revision, id);
   *row = {record, revision_};
 }
 
@@ -284,10 +284,10 @@ void MemoryStore::Apply(const Batch& batch) {
 }
 
 void MemoryStore::Append(const Batch& batch, Rows* rows) {
-  for (const ObservationRow& row : batch.observations) {
+  for (const StoredObservation& row : batch.observations) {
     const auto [it, fresh] =
         rows->observations.try_emplace({row.trial, row.attempt, row.step, row.metric}, row);
-    ObservationRow& old = it->second;
+    StoredObservation& old = it->second;
     if (fresh || (SameValue(old.value, row.value) && old.superseded >= row.superseded)) continue;
     const bool superseded = old.superseded || row.superseded;
     old = row;
@@ -295,7 +295,7 @@ void MemoryStore::Append(const Batch& batch, Rows* rows) {
   }
   for (const Batch::Supersede& supersede : batch.supersede) {
     for (auto& [id, row] : rows->observations) {
-      if (row.trial == supersede.trial && Covers(supersede, row)) row.superseded = true;
+      if (row.trial == supersede.trial && Supersedes(supersede, row)) row.superseded = true;
     }
   }
   for (const v1::Event& event : batch.events) {
@@ -307,7 +307,7 @@ void MemoryStore::Append(const Batch& batch, Rows* rows) {
 
 void MemoryStore::Delete(const ExperimentKey& key) {
   std::erase_if(feed_, [&](const ChangeId& id) { return std::get<ExperimentKey>(id) == key; });
-  Note(0, {0, Change::Kind::kDeleted, key, 0, 0});
+  RecordChange(0, {0, Change::Kind::kDeleted, key, 0, 0});
   leases_.Set(key, LeaseAfterDeletion(leases_.Get(key)));
   experiments_.erase(key);
 }

@@ -144,7 +144,7 @@ Status CheckWrites(const std::vector<Write<Record>>& writes, const ExperimentKey
 }
 
 Status CheckObservations(const Batch& batch) {
-  for (const ObservationRow& row : batch.observations) {
+  for (const StoredObservation& row : batch.observations) {
     if (row.metric.empty() || row.trial < 1) {
       return absl::InvalidArgumentError(absl::StrCat(
           "an observation of ", TrialName({batch.experiment, row.trial}), " at step ", row.step,
@@ -155,20 +155,20 @@ Status CheckObservations(const Batch& batch) {
 }
 
 // What only the holder of the lease may write, as is the deletion.
-bool PutsRecords(const Batch& batch) {
+bool WritesRecords(const Batch& batch) {
   return batch.put || !batch.trials.empty() || !batch.attempts.empty() ||
          !batch.checkpoints.empty() || !batch.observations.empty() || !batch.supersede.empty() ||
          !batch.intents_done.empty() || !batch.fences.empty();
 }
 
-bool PutsAnything(const Batch& batch) {
-  return PutsRecords(batch) || !batch.events.empty() || !batch.intents.empty();
+bool WritesAnything(const Batch& batch) {
+  return WritesRecords(batch) || !batch.events.empty() || !batch.intents.empty();
 }
 
 }  // namespace
 
 Status ValidateBatch(const Batch& batch) {
-  if (batch.delete_experiment && PutsAnything(batch)) {
+  if (batch.delete_experiment && WritesAnything(batch)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "a batch that deletes experiment ", ToString(batch.experiment), " must hold nothing else"));
   }
@@ -184,7 +184,7 @@ Status ValidateBatch(const Batch& batch) {
 bool Creates(const Batch& batch) { return batch.put && batch.put->expected == 0; }
 
 Status CheckEpoch(const Batch& batch, const v1::Lease& lease) {
-  if (!PutsRecords(batch) && !batch.delete_experiment) return absl::OkStatus();
+  if (!WritesRecords(batch) && !batch.delete_experiment) return absl::OkStatus();
   if (batch.epoch.value_or(0) == lease.epoch()) return absl::OkStatus();
   const std::string holder =
       lease.holder().empty() ? "nobody" : absl::StrCat("\"", lease.holder(), "\"");
@@ -271,12 +271,12 @@ Status CheckConditions(const Batch& batch, int64_t generation,
     return absl::AbortedError(
         absl::StrCat("experiment ", ToString(batch.experiment),
                      " is being changed: what was asked for at ", FormatTime(change->time()),
-                     " is not done yet (whoever runs it does it): read it again then"));
+                     " is not done yet (its owner does it): read it again then"));
   }
   return absl::OkStatus();
 }
 
-bool Covers(const Batch::Supersede& supersede, const ObservationRow& row) {
+bool Supersedes(const Batch::Supersede& supersede, const StoredObservation& row) {
   if (row.attempt > supersede.attempt) return false;
   if (!row.implicit_step) return row.step > supersede.past_step;
   const auto count = supersede.counts.find(row.metric);

@@ -63,7 +63,7 @@ Status CheckConditions(const Batch& batch, int64_t generation,
                        const std::vector<v1::Intent>& waiting);
 
 // Whether the row no longer counts because of `supersede`, which is of its trial.
-bool Covers(const Batch::Supersede& supersede, const ObservationRow& row);
+bool Supersedes(const Batch::Supersede& supersede, const StoredObservation& row);
 
 // kAborted: `what` was to be written from revision `expected` (0 = must not exist), but is at
 // `current` (0 = does not exist).

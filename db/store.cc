@@ -9,36 +9,36 @@ namespace shirabe::db {
 
 namespace {
 
-constexpr absl::Duration kAskEvery = absl::Milliseconds(100);
+constexpr absl::Duration kNotifyPollInterval = absl::Milliseconds(100);
 // The standard library's waits overflow with an infinite time-out.
-constexpr absl::Duration kLongestWait = absl::Hours(24);
+constexpr absl::Duration kMaxWait = absl::Hours(24);
 
 }  // namespace
 
-void ChangeSignal::Raise(int64_t revision) {
+void ChangeSignal::Notify(int64_t revision) {
   {
     std::lock_guard lock(mutex_);
     if (revision <= newest_) return;
     newest_ = revision;
   }
-  raised_.notify_all();
+  notified_.notify_all();
 }
 
 int64_t ChangeSignal::Await(int64_t after, absl::Duration timeout) {
   std::unique_lock lock(mutex_);
-  raised_.wait_for(lock, absl::ToChronoMicroseconds(std::min(timeout, kLongestWait)),
+  notified_.wait_for(lock, absl::ToChronoMicroseconds(std::min(timeout, kMaxWait)),
                    [&] { return newest_ > after; });
   return newest_;
 }
 
-StatusOr<int64_t> AwaitByAsking(Store* store, ChangeSignal* signal, int64_t after,
+StatusOr<int64_t> AwaitByPolling(Store* store, ChangeSignal* signal, int64_t after,
                                 absl::Duration timeout) {
   const absl::Duration deadline = RealClock()->Monotonic() + timeout;
   for (;;) {
     ASSIGN_OR_RETURN(const int64_t revision, store->Revision());
     const absl::Duration left = deadline - RealClock()->Monotonic();
     if (revision > after || left <= absl::ZeroDuration()) return revision;
-    signal->Await(after, std::min(left, kAskEvery));
+    signal->Await(after, std::min(left, kNotifyPollInterval));
   }
 }
 
@@ -55,7 +55,7 @@ std::string Showable(const std::string& address) {
 
 StatusOr<int64_t> Store::AwaitChange(int64_t after, absl::Duration timeout) {
   ChangeSignal nobody_raises;
-  return AwaitByAsking(this, &nobody_raises, after, timeout);
+  return AwaitByPolling(this, &nobody_raises, after, timeout);
 }
 
 StatusOr<std::unique_ptr<Store>> Open(const std::string& address, bool read_only) {

@@ -48,7 +48,7 @@ namespace shirabe::db {
 // One value of one metric. The key is (trial, attempt, step, metric): adding a row again is a
 // no-op, adding another value under the same key replaces it (the last write of a step counts). A
 // row once superseded stays so.
-struct ObservationRow {
+struct StoredObservation {
   int64_t trial = 0;
   int32_t attempt = 0;
   std::string metric{};
@@ -84,7 +84,7 @@ struct Batch {
   std::vector<Write<v1::Trial>> trials{};
   std::vector<Write<v1::Attempt>> attempts{};
   std::vector<Write<v1::Checkpoint>> checkpoints{};
-  std::vector<ObservationRow> observations{};
+  std::vector<StoredObservation> observations{};
   std::vector<v1::Event> events{};
   std::vector<v1::Intent> intents{};    // ids are set by the store; see CheckConditions in rules.h
   std::vector<int64_t> intents_done{};  // ids to remove
@@ -163,7 +163,7 @@ class Store {
   virtual StatusOr<std::vector<Versioned<v1::Attempt>>> ListAttempts(const AttemptQuery& query) = 0;
   virtual StatusOr<std::vector<Versioned<v1::Checkpoint>>> ListCheckpoints(const TrialKey& key) = 0;
   // By attempt, step and metric.
-  virtual StatusOr<std::vector<ObservationRow>> ListObservations(const ObservationQuery& query) = 0;
+  virtual StatusOr<std::vector<StoredObservation>> ListObservations(const ObservationQuery& query) = 0;
   virtual StatusOr<std::vector<v1::Event>> ListEvents(const EventQuery& query) = 0;
   virtual StatusOr<std::vector<v1::Intent>> ListIntents(const ExperimentKey& key) = 0;
 
@@ -213,19 +213,19 @@ StatusOr<std::unique_ptr<Store>> Open(const std::string& address, bool read_only
 class ChangeSignal {
  public:
   // There is a Commit with this revision. An older one than is known changes nothing.
-  void Raise(int64_t revision);
+  void Notify(int64_t revision);
   // Until it was raised above `after`, or `timeout` has passed. Returns the newest revision known.
   int64_t Await(int64_t after, absl::Duration timeout);
 
  private:
   std::mutex mutex_;
-  std::condition_variable raised_;
+  std::condition_variable notified_;
   int64_t newest_ = 0;
 };
 
 // Store::AwaitChange for a store that other processes write as well, who raise no signal here: it
 // asks for the revision ten times a second, and at once when `signal` is raised.
-StatusOr<int64_t> AwaitByAsking(Store* store, ChangeSignal* signal, int64_t after,
+StatusOr<int64_t> AwaitByPolling(Store* store, ChangeSignal* signal, int64_t after,
                                 absl::Duration timeout);
 
 }  // namespace shirabe::db

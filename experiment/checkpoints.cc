@@ -25,7 +25,7 @@ std::vector<v1::Checkpoint> Candidates(const std::vector<v1::Checkpoint>& all, i
   return candidates;
 }
 
-std::vector<v1::Checkpoint> Superfluous(const std::vector<v1::Checkpoint>& all,
+std::vector<v1::Checkpoint> SelectPrunable(const std::vector<v1::Checkpoint>& all,
                                         const v1::ExperimentSpec& spec,
                                         const std::set<int64_t>& pinned) {
   const v1::CheckpointKeep& keep = spec.shirabe().checkpoint().keep();

@@ -20,8 +20,8 @@
 namespace shirabe::experiment {
 namespace {
 
-constexpr absl::Duration kFirstRetry = absl::Milliseconds(50);
-constexpr absl::Duration kLastRetry = absl::Seconds(5);
+constexpr absl::Duration kMinRetryDelay = absl::Milliseconds(50);
+constexpr absl::Duration kMaxRetryDelay = absl::Seconds(5);
 
 class QueueController : public Controller {
  public:
@@ -35,7 +35,7 @@ class QueueController : public Controller {
     // Two: early stops need not wait for an algorithm that takes its time.
     proposer_ = std::make_unique<Proposer>(2);
     options_.executor_options.on_change = [this](const ExperimentKey& key) {
-      if (!Enqueue(key, /*recheck=*/true)) NoteUnowned(key);
+      if (!Enqueue(key, /*recheck=*/true)) MarkUnowned(key);
     };
     ASSIGN_OR_RETURN(executor_, info->create(options_.executor_options));
     reconciler_ = std::make_unique<Reconciler>(
@@ -45,7 +45,7 @@ class QueueController : public Controller {
                           .proposer = proposer_.get(),
                           .working_dir = options_.working_dir,
                           .limits = options_.limits,
-                          .room = &room_,
+                          .room = &namespace_quota_,
                           .enqueue = [this](const ExperimentKey& key) { (void)Enqueue(key); },
                           .at_step = options_.at_step});
     for (int i = 0; i < std::max(1, options_.workers); ++i) {
@@ -54,7 +54,7 @@ class QueueController : public Controller {
     threads_.emplace_back([this](std::stop_token stop) { KeepLeases(stop); });
     // What was asked for before is found by the first pass over each experiment.
     follower_ = std::make_unique<IntentFollower>(options_.store,
-                                                 [this](const ExperimentKey& key) { Poke(key); });
+                                                 [this](const ExperimentKey& key) { NotifyIntent(key); });
     return absl::OkStatus();
   }
 
@@ -101,7 +101,7 @@ class QueueController : public Controller {
     std::unique_lock lock(mutex_);
     const auto over = [&] {
       const auto found = entries_.find(key);
-      return found == entries_.end() || IsOver(found->second);
+      return found == entries_.end() || CanReturn(found->second);
     };
     if (!changed_.wait_for(lock, absl::ToChronoMilliseconds(timeout), over)) {
       return absl::DeadlineExceededError("experiment " + ToString(key) + " is still running");
@@ -120,28 +120,28 @@ class QueueController : public Controller {
     EnqueueLocked(key, found->second);
   }
 
-  void Poke(const ExperimentKey& key) override {
-    reconciler_->Heed(key);
+  void NotifyIntent(const ExperimentKey& key) override {
+    reconciler_->NotifyIntent(key);
     Enqueue(key);
   }
 
-  StatusOr<Reported> Tell(const Report& report, absl::Duration timeout) override {
+  StatusOr<ReportReply> Tell(const Report& report, absl::Duration timeout) override {
     const ExperimentKey& key = report.trial.experiment;
-    const auto inbox = reconciler_->InboxOf(key);
+    const auto inbox = reconciler_->ReportQueueOf(key);
     if (inbox == nullptr) {
       return absl::FailedPreconditionError("experiment " + ToString(key) + " is not run here");
     }
-    const auto letter = std::make_shared<Letter>(Letter{.report = report});  // shared: see inbox.h
-    RETURN_IF_ERROR(inbox->Put(letter));
+    const auto pending_report = std::make_shared<PendingReport>(PendingReport{.report = report});  // shared: see inbox.h
+    RETURN_IF_ERROR(inbox->Put(pending_report));
     Enqueue(key);
-    return inbox->Await(letter, timeout);
+    return inbox->Await(pending_report, timeout);
   }
 
   StatusOr<v1::SyncReply> Sync(const v1::SyncRequest& request, const std::string& bearer) override {
     return executor_->Sync(request, bearer);
   }
 
-  void Disown(const ExperimentKey& key) override {
+  void ReleaseOwnership(const ExperimentKey& key) override {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return !IsRunningLocked(key); });
     const auto found = entries_.find(key);
@@ -149,14 +149,14 @@ class QueueController : public Controller {
     const Entry entry = found->second;
     entries_.erase(found);
     due_.Remove(key);
-    over_.erase(key);
+    finished_.erase(key);
     lock.unlock();
-    reconciler_->Disown(key);
-    WakeFreed();
+    reconciler_->ReleaseOwnership(key);
+    WakeUnblocked();
     if (entry.lost.ok()) options_.store->ReleaseLease({key, entry.epoch}).IgnoreError();
   }
 
-  std::string Trouble(const ExperimentKey& key) override {
+  std::string LastError(const ExperimentKey& key) override {
     std::lock_guard lock(mutex_);
     const auto found = entries_.find(key);
     return found == entries_.end() ? "" : found->second.trouble;
@@ -167,9 +167,9 @@ class QueueController : public Controller {
     return entries_.contains(key);
   }
 
-  std::vector<ExperimentKey> Over() override {
+  std::vector<ExperimentKey> Finished() override {
     std::lock_guard lock(mutex_);
-    return {over_.begin(), over_.end()};
+    return {finished_.begin(), finished_.end()};
   }
 
  private:
@@ -197,11 +197,11 @@ class QueueController : public Controller {
   }
 
   // Others have fewer attempts now.
-  void WakeFreed() {
-    for (const ExperimentKey& key : room_.Freed()) Enqueue(key);
+  void WakeUnblocked() {
+    for (const ExperimentKey& key : namespace_quota_.Unblocked()) Enqueue(key);
   }
 
-  void NoteUnowned(const ExperimentKey& key) {
+  void MarkUnowned(const ExperimentKey& key) {
     std::lock_guard lock(mutex_);
     unowned_.insert(key);
   }
@@ -226,7 +226,7 @@ class QueueController : public Controller {
 
   // Its next pass is due then, unless it is over; whoever waits for what has changed looks again.
   void PlaceLocked(const ExperimentKey& key, const Entry& entry, absl::Duration due) {
-    IsOver(entry) ? (void)over_.insert(key) : (void)over_.erase(key);
+    CanReturn(entry) ? (void)finished_.insert(key) : (void)finished_.erase(key);
     const bool waits = !entry.running && !entry.ended && entry.lost.ok();
     const absl::Duration before = due_.NextDue();
     waits ? due_.Set(key, due) : due_.Remove(key);
@@ -247,7 +247,7 @@ class QueueController : public Controller {
                               [&, seen = due_revision_] { return seen != due_revision_; });
         continue;
       }
-      const ExperimentKey key = due_.Take();
+      const ExperimentKey key = due_.Pop();
       Entry& entry = entries_.at(key);
       entry.running = true;
       entry.again = false;
@@ -257,8 +257,8 @@ class QueueController : public Controller {
       lock.unlock();
       if (recheck) reconciler_->Recheck(key);
       const auto result = reconciler_->Reconcile(key);
-      const Fate fate = FateOf(key, result.status());
-      WakeFreed();
+      const PassOutcome fate = PassOutcomeOf(key, result.status());
+      WakeUnblocked();
       lock.lock();
       Settle(key, result, fate);
     }
@@ -266,26 +266,26 @@ class QueueController : public Controller {
 
   // What a pass means for an experiment that is owned here. A status alone does not say: a file may
   // be missing or refused as well as a record.
-  enum class Fate { kOurs, kLost, kDeleted, kTrouble };
+  enum class PassOutcome { kOurs, kLost, kDeleted, kTrouble };
 
-  Fate FateOf(const ExperimentKey& key, const Status& status) {
-    if (status.ok()) return Fate::kOurs;
-    if (db::IsLeaseLost(status)) return Fate::kLost;
+  PassOutcome PassOutcomeOf(const ExperimentKey& key, const Status& status) {
+    if (status.ok()) return PassOutcome::kOurs;
+    if (db::IsLeaseLost(status)) return PassOutcome::kLost;
     const bool deleted =
         absl::IsNotFound(status) && absl::IsNotFound(options_.store->GetExperiment(key).status());
     // Its last pass did not come to its end: the rest of it is removed.
-    return deleted && executor_->RemoveFiles(key, 0).ok() ? Fate::kDeleted : Fate::kTrouble;
+    return deleted && executor_->RemoveFiles(key, 0).ok() ? PassOutcome::kDeleted : PassOutcome::kTrouble;
   }
 
   // All retry policy of the controller.
-  void Settle(const ExperimentKey& key, const StatusOr<ReconcileResult>& result, Fate fate) {
+  void Settle(const ExperimentKey& key, const StatusOr<ReconcileResult>& result, PassOutcome fate) {
     const auto found = entries_.find(key);
     if (found == entries_.end()) return;
     Entry& entry = found->second;
     entry.running = false;
     absl::Duration due = options_.clock->Monotonic();
     switch (fate) {
-      case Fate::kOurs:
+      case PassOutcome::kOurs:
         entry.failures = 0;
         entry.trouble.clear();
         // What came meanwhile it may not have seen: then the next pass says whether it is over.
@@ -294,14 +294,14 @@ class QueueController : public Controller {
         entry.idle = result->idle && !entry.again;
         if (!entry.again) due += result->requeue_after;
         break;
-      case Fate::kLost:
+      case PassOutcome::kLost:
         entry.lost = absl::AbortedError(Message(result.status()));
-        reconciler_->Disown(key);
+        reconciler_->ReleaseOwnership(key);
         break;
-      case Fate::kDeleted: entry.ended = entry.deleted = true; break;
-      case Fate::kTrouble:
+      case PassOutcome::kDeleted: entry.ended = entry.deleted = true; break;
+      case PassOutcome::kTrouble:
         entry.trouble = Message(result.status());
-        due += std::min(kFirstRetry * (1 << std::min(entry.failures, 10)), kLastRetry);
+        due += std::min(kMinRetryDelay * (1 << std::min(entry.failures, 10)), kMaxRetryDelay);
         if (++entry.failures == 1) {
           Log(LogLevel::kWarning, "reconciling failed; trying again",
               {{"experiment", ToString(key)}, {"error", entry.trouble}});
@@ -329,7 +329,7 @@ class QueueController : public Controller {
   void RenewAll(int64_t renewal) {
     const auto held = RenewLeases(*options_.store, *options_.clock);
     if (!held.ok()) {
-      return Log(LogLevel::kWarning, "the leases could not be renewed",
+      return Log(LogLevel::kWarning, "failed to renew the leases",
                  {{"error", Message(held.status())}});
     }
     std::vector<db::LeaseClaim> missing;
@@ -358,7 +358,7 @@ class QueueController : public Controller {
   }
 
   ControllerOptions options_;
-  Room room_{options_.limits.namespace_parallel_trials};
+  NamespaceQuota namespace_quota_{options_.limits.namespace_parallel_trials};
   std::unique_ptr<Proposer> proposer_;
   std::unique_ptr<trial::Executor> executor_;
   std::unique_ptr<Reconciler> reconciler_;
@@ -370,7 +370,7 @@ class QueueController : public Controller {
   std::map<ExperimentKey, Entry> entries_;
   DueQueue due_;                     // those that no worker has and that are not over
   int64_t due_revision_ = 0;         // grows with each notice of due_changed_
-  std::set<ExperimentKey> over_;     // of entries_: whose Await would return
+  std::set<ExperimentKey> finished_;     // of entries_: whose Await would return
   std::set<ExperimentKey> unowned_;  // of which something was told
   int64_t renewals_ = 0;             // of all leases, begun
 

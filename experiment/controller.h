@@ -51,26 +51,26 @@ class Controller {
   virtual void Suspend(const ExperimentKey& key, bool now) = 0;
 
   // Reconcile it soon: an intent was written.
-  virtual void Poke(const ExperimentKey& key) = 0;
+  virtual void NotifyIntent(const ExperimentKey& key) = 0;
 
   // Waits, at most `timeout`, until the report is stored. kFailedPrecondition if the experiment is
   // not owned here; kPermissionDenied if it comes from an attempt that is not current; kUnavailable
   // or kResourceExhausted: tell it again.
-  virtual StatusOr<Reported> Tell(const Report& report, absl::Duration timeout) = 0;
+  virtual StatusOr<ReportReply> Tell(const Report& report, absl::Duration timeout) = 0;
 
   // From a pod: see trial::Executor::Sync.
   virtual StatusOr<v1::SyncReply> Sync(const v1::SyncRequest& request,
                                        const std::string& bearer) = 0;
 
   // Gives one back whose Await would return: its lease, and what is kept of it here.
-  virtual void Disown(const ExperimentKey& key) = 0;
+  virtual void ReleaseOwnership(const ExperimentKey& key) = 0;
   // Whether it was owned and has not been given back, even if it has ended.
   virtual bool Owns(const ExperimentKey& key) = 0;
   // Of those, the ones whose Await would return at once.
-  virtual std::vector<ExperimentKey> Over() = 0;
+  virtual std::vector<ExperimentKey> Finished() = 0;
 
   // What keeps it from going on (a full disk, a locked database), for people; "" if nothing does.
-  virtual std::string Trouble(const ExperimentKey& key) = 0;
+  virtual std::string LastError(const ExperimentKey& key) = 0;
 };
 
 }  // namespace shirabe::experiment

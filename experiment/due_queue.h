@@ -33,7 +33,7 @@ class DueQueue {
     return order_.empty() ? absl::InfiniteDuration() : order_.begin()->first;
   }
   // The first, which is not in it any more; there must be one.
-  ExperimentKey Take() {
+  ExperimentKey Pop() {
     const ExperimentKey key = order_.begin()->second;
     Remove(key);
     return key;
@@ -64,7 +64,7 @@ struct Entry {
 };
 
 // Whether its Await returns.
-inline bool IsOver(const Entry& entry) {
+inline bool CanReturn(const Entry& entry) {
   return entry.ended || !entry.lost.ok() || (entry.suspended && entry.idle);
 }
 

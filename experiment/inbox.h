@@ -27,43 +27,43 @@ struct Report {
   TrialKey trial{};
   int32_t attempt = 0;  // 0 = the current one
   std::string token{};  // of the attempt; "" = the caller has been found to be allowed to
-  std::vector<metrics::Point> points{};
+  std::vector<metrics::Observation> points{};
   // Ends a trial of an ask-and-tell experiment: it has done its work, or failed.
   enum class End { kNone, kCompleted, kFailed } end = End::kNone;
   std::string message{};  // of the end, for people
 };
 
-struct Reported {
+struct ReportReply {
   std::string stop;  // why the trial should end now, in words; "" = it may go on
 };
 
 // One report that waits. The pass that takes it sets its answer; it counts once that pass has
 // committed.
-struct Letter {
+struct PendingReport {
   Report report;
-  StatusOr<Reported> answer = Reported{};
+  StatusOr<ReportReply> answer = ReportReply{};
   bool answered = false;  // guarded by the inbox
 };
-using LetterPtr = std::shared_ptr<Letter>;  // shared: whoever waits for the answer may give up
+using PendingReportPtr = std::shared_ptr<PendingReport>;  // shared: whoever waits for the answer may give up
 
-class Inbox {
+class ReportQueue {
  public:
   // Puts it in. kResourceExhausted if too many wait: try again.
-  Status Put(const LetterPtr& letter);
+  Status Put(const PendingReportPtr& pending_report);
   // Its answer, once there is one. kUnavailable, for it is not known whether it counts, if that
   // takes longer than `timeout`: tell it again.
-  StatusOr<Reported> Await(const LetterPtr& letter, absl::Duration timeout);
+  StatusOr<ReportReply> Await(const PendingReportPtr& pending_report, absl::Duration timeout);
 
   // For the pass: the oldest letters, some 100,000 points at most, but at least one.
-  std::vector<LetterPtr> Take();
+  std::vector<PendingReportPtr> Drain();
   bool empty() const;
   // Each of these is answered: as it says itself if `committed` is OK.
-  void Answer(const std::vector<LetterPtr>& letters, const Status& committed);
+  void Answer(const std::vector<PendingReportPtr>& pending_reports, const Status& committed);
 
  private:
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<LetterPtr> waiting_;  // guarded by mutex_
+  std::vector<PendingReportPtr> waiting_;  // guarded by mutex_
 };
 
 // What is asked for and told by programs themselves: reports on their way into the batch, and the
@@ -73,16 +73,16 @@ class Inbox {
 // The report's points into the batch; its end, if it tells one, into `told` of the live trial.
 // kInvalidArgument, with the field; kPermissionDenied if its attempt is not the current one;
 // kAlreadyExists if the trial was told something else before.
-StatusOr<Reported> TakeReport(State& state, const Report& report, db::Store& store, absl::Time now);
+StatusOr<ReportReply> ApplyReport(State& state, const Report& report, db::Store& store, absl::Time now);
 
 // An ASK intent: who asks waits in state.asks, unless he has an open trial already.
-void TakeAsk(State& state, const v1::Intent& intent);
+void EnqueueAsk(State& state, const v1::Intent& intent);
 // A new trial is for whoever has asked first, if anybody has.
-void GiveToCaller(State& state, Live& live);
+void AssignToCaller(State& state, ActiveTrial& live);
 // There will be no trial for those who still ask.
-void DropAsks(State& state);
+void CancelAsks(State& state);
 
 // A RETRY intent: a new trial with the point of an old one, to be started like any that waits.
-Status TryAgain(State& state, int64_t number, db::Store& store, absl::Time now);
+Status RetryTrial(State& state, int64_t number, db::Store& store, absl::Time now);
 
 }  // namespace shirabe::experiment

@@ -20,12 +20,12 @@ namespace {
 
 using RowKey = std::tuple<int32_t, int64_t, std::string>;  // attempt, step, metric
 
-bool StepsGoBack(const v1::Observation& observation, const std::vector<metrics::Point>& points) {
+bool StepsGoBack(const v1::Observation& observation, const std::vector<metrics::Observation>& points) {
   std::map<std::string, int64_t> latest;
   for (const v1::Metric& metric : observation.metrics()) {
     latest[metric.name()] = metric.latest_step();
   }
-  for (const metrics::Point& point : points) {
+  for (const metrics::Observation& point : points) {
     const auto [known, fresh] = latest.try_emplace(point.metric, point.step);
     if (!fresh && point.step <= known->second) return true;
     known->second = point.step;
@@ -39,14 +39,14 @@ using Rows = std::map<RowKey, double>;
 StatusOr<Rows> CountedRows(State& state, int64_t trial, db::Store& store) {
   ASSIGN_OR_RETURN(auto stored, store.ListObservations({.trial = {state.key(), trial}}));
   Rows rows;
-  const auto superseded = [&](const db::ObservationRow& row) {
+  const auto superseded = [&](const db::StoredObservation& row) {
     return std::any_of(state.batch().supersede.begin(), state.batch().supersede.end(),
                        [&](const auto& s) { return s.trial == trial && db::Covers(s, row); });
   };
-  for (const db::ObservationRow& row : stored) {
+  for (const db::StoredObservation& row : stored) {
     if (!superseded(row)) rows[{row.attempt, row.step, row.metric}] = row.value;
   }
-  for (const db::ObservationRow& row : state.batch().observations) {
+  for (const db::StoredObservation& row : state.batch().observations) {
     if (row.trial == trial && !superseded(row)) {
       rows[{row.attempt, row.step, row.metric}] = row.value;
     }
@@ -71,10 +71,10 @@ suggestion::Curve CurveFrom(const v1::ObjectiveSpec& objective, const Rows& rows
   return suggestion::CurveOf(losses);
 }
 
-void GrowCurve(State& state, Live& live, const std::vector<metrics::Point>& points) {
+void GrowCurve(State& state, ActiveTrial& live, const std::vector<metrics::Observation>& points) {
   if (state.stopper == nullptr) return;
   const v1::ObjectiveSpec& objective = state.experiment().spec().objective();
-  for (const metrics::Point& point : points) {
+  for (const metrics::Observation& point : points) {
     if (point.metric != objective.objective_metric_name()) continue;
     state.MutableCurve(live.trial.record.number())
         .Append(point.step, LossOf(objective, point.value));
@@ -82,7 +82,7 @@ void GrowCurve(State& state, Live& live, const std::vector<metrics::Point>& poin
   }
 }
 
-void RedrawCurve(State& state, Live& live, const Rows& rows) {
+void RedrawCurve(State& state, ActiveTrial& live, const Rows& rows) {
   if (state.stopper == nullptr) return;
   state.MutableCurve(live.trial.record.number()) =
       CurveFrom(state.experiment().spec().objective(), rows);
@@ -90,11 +90,11 @@ void RedrawCurve(State& state, Live& live, const Rows& rows) {
 }
 
 // A value that replaces another one can take a minimum away: then the rows are folded afresh.
-Status Refold(State& state, Live& live, const std::vector<metrics::Point>& points,
+Status Refold(State& state, ActiveTrial& live, const std::vector<metrics::Observation>& points,
               db::Store& store) {
   v1::Trial& trial = live.trial.record;
   ASSIGN_OR_RETURN(Rows rows, CountedRows(state, trial.number(), store));
-  for (const metrics::Point& point : points) {
+  for (const metrics::Observation& point : points) {
     rows[{live.open->record.number(), point.step, point.metric}] = point.value;
   }
   Fold(rows, trial);
@@ -102,8 +102,8 @@ Status Refold(State& state, Live& live, const std::vector<metrics::Point>& point
   return absl::OkStatus();
 }
 
-void AddRows(State& state, const v1::Attempt& attempt, std::vector<metrics::Point> points) {
-  for (metrics::Point& point : points) {
+void AddRows(State& state, const v1::Attempt& attempt, std::vector<metrics::Observation> points) {
+  for (metrics::Observation& point : points) {
     state.batch().observations.push_back({.trial = attempt.trial(),
                                           .attempt = attempt.number(),
                                           .metric = std::move(point.metric),
@@ -114,7 +114,7 @@ void AddRows(State& state, const v1::Attempt& attempt, std::vector<metrics::Poin
   }
 }
 
-void NoteBadLines(State& state, v1::Attempt& attempt, const metrics::Collected& collected,
+void RecordBadLines(State& state, v1::Attempt& attempt, const metrics::Collected& collected,
                   absl::Time now) {
   if (collected.bad_lines == 0) return;
   if (attempt.bad_lines() == 0) {
@@ -140,18 +140,18 @@ void UpdateObjective(const State& state, v1::Trial& trial) {
 }
 
 // The points into the batch, the trial's observation and what the attempt has reached.
-Status TakePoints(State& state, Live& live, std::vector<metrics::Point> points, db::Store& store) {
+Status ApplyObservations(State& state, ActiveTrial& live, std::vector<metrics::Observation> points, db::Store& store) {
   v1::Attempt& attempt = live.open->record;
   v1::Trial& trial = live.trial.record;
   if (StepsGoBack(trial.observation(), points)) {
     RETURN_IF_ERROR(Refold(state, live, points, store));
   } else {
-    for (const metrics::Point& point : points) {
+    for (const metrics::Observation& point : points) {
       AddValue(*trial.mutable_observation(), point.metric, point.step, point.value);
     }
     GrowCurve(state, live, points);
   }
-  for (const metrics::Point& point : points) {
+  for (const metrics::Observation& point : points) {
     trial.set_last_step(std::max(trial.last_step(), point.step));
     attempt.set_last_step(std::max(attempt.last_step(), point.step));
   }
@@ -163,13 +163,13 @@ Status TakePoints(State& state, Live& live, std::vector<metrics::Point> points, 
 }
 
 // The counted points that the attempt has reported, so that one that comes again is known.
-Status LoadPushed(State& state, Live& live, db::Store& store) {
+Status LoadPushed(State& state, ActiveTrial& live, db::Store& store) {
   if (live.pushed) return absl::OkStatus();
   const v1::Attempt& attempt = live.open->record;
   ASSIGN_OR_RETURN(const auto rows,
                    store.ListObservations({.trial = {state.key(), attempt.trial()}}));
   live.pushed.emplace();
-  for (const db::ObservationRow& row : rows) {
+  for (const db::StoredObservation& row : rows) {
     if (row.attempt == attempt.number() && row.implicit_step) {
       live.pushed->insert({row.metric, absl::ToUnixMicros(row.time)});
     }
@@ -179,11 +179,11 @@ Status LoadPushed(State& state, Live& live, db::Store& store) {
 
 }  // namespace
 
-Status IngestPoints(State& state, Live& live, std::vector<metrics::Point> points,
+Status IngestPoints(State& state, ActiveTrial& live, std::vector<metrics::Observation> points,
                     db::Store& store) {
-  std::vector<metrics::Point> fresh;
+  std::vector<metrics::Observation> fresh;
   auto& counts = *live.open->record.mutable_cursor()->mutable_counts();
-  for (metrics::Point& point : points) {
+  for (metrics::Observation& point : points) {
     if (point.implicit_step) {
       RETURN_IF_ERROR(LoadPushed(state, live, store));
       if (!live.pushed->insert({point.metric, absl::ToUnixMicros(point.time)}).second) continue;
@@ -191,26 +191,26 @@ Status IngestPoints(State& state, Live& live, std::vector<metrics::Point> points
     }
     fresh.push_back(std::move(point));
   }
-  return fresh.empty() ? absl::OkStatus() : TakePoints(state, live, std::move(fresh), store);
+  return fresh.empty() ? absl::OkStatus() : ApplyObservations(state, live, std::move(fresh), store);
 }
 
-StatusOr<Ingested> Ingest(State& state, Live& live, const metrics::Source& source,
+StatusOr<IngestResult> Ingest(State& state, ActiveTrial& live, const metrics::Source& source,
                           db::Store& store) {
   v1::Attempt& attempt = live.open->record;
   auto read = state.collector->Collect(source, attempt.cursor());
-  if (!read.ok()) return Ingested{.unreadable = read.status()};
+  if (!read.ok()) return IngestResult{.unreadable = read.status()};
   metrics::Collected collected = *std::move(read);
-  Ingested result{.news = !collected.points.empty(), .more = collected.more};
+  IngestResult result{.has_new = !collected.observations.empty(), .more = collected.more};
   // Kept in memory even where nothing was found, or a chatty program's output would be read again
   // and again; it is written with the next news, and until then an old cursor does no harm.
   *attempt.mutable_cursor() = std::move(collected.cursor);
-  if (!result.news && !result.more && collected.bad_lines == 0) return result;
-  NoteBadLines(state, attempt, collected, source.now);
-  RETURN_IF_ERROR(TakePoints(state, live, std::move(collected.points), store));
+  if (!result.has_new && !result.more && collected.bad_lines == 0) return result;
+  RecordBadLines(state, attempt, collected, source.now);
+  RETURN_IF_ERROR(ApplyObservations(state, live, std::move(collected.observations), store));
   return result;
 }
 
-Status Supersede(State& state, Live& live, const v1::Checkpoint* resumed, db::Store& store) {
+Status Supersede(State& state, ActiveTrial& live, const v1::Checkpoint* resumed, db::Store& store) {
   v1::Trial& trial = live.trial.record;
   v1::Attempt& attempt = live.open->record;
   db::Batch::Supersede supersede{
@@ -233,7 +233,7 @@ Status Supersede(State& state, Live& live, const v1::Checkpoint* resumed, db::St
   return absl::OkStatus();
 }
 
-StatusOr<std::optional<double>> ObjectiveAt(State& state, const Live& live, int64_t step,
+StatusOr<std::optional<double>> ObjectiveAt(State& state, const ActiveTrial& live, int64_t step,
                                             db::Store& store) {
   const std::string& metric = state.experiment().spec().objective().objective_metric_name();
   const v1::Metric* seen = FindMetric(live.trial.record.observation(), metric);
@@ -266,7 +266,7 @@ int64_t ReadOf(const v1::Attempt& attempt, const metrics::Source& source) {
 
 }  // namespace
 
-void LogTrims::Note(Live& live, const metrics::Source& source) {
+void LogTrims::Add(ActiveTrial& live, const metrics::Source& source) {
   const trial::LogLimits limits;
   if (source.log.empty()) return;
   if (trial::DiskBytes(source.log) <= limits.head + limits.tail + 2 * limits.step) return;
@@ -280,7 +280,7 @@ void LogTrims::Run() const {
   for (const LongLog& log : logs_) {
     const Status trimmed = trial::TrimLog(log.path, log.read, {}, log.root);
     if (trimmed.ok() || absl::IsUnimplemented(trimmed)) continue;
-    Log(LogLevel::kWarning, "a long log could not be shortened", {{"error", Message(trimmed)}});
+    Log(LogLevel::kWarning, "failed to shorten a long log", {{"error", Message(trimmed)}});
   }
 }
 

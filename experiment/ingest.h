@@ -15,26 +15,26 @@
 
 namespace shirabe::experiment {
 
-struct Ingested {
-  bool news = false;  // something was read
+struct IngestResult {
+  bool has_new = false;  // something was read
   bool more = false;  // there is more to read at once
   Status unreadable;  // not OK: where the metrics should be there is no file that can be read
 };
 
 // Reads on from the attempt's cursor. `source` says where, and whether the program has ended.
-StatusOr<Ingested> Ingest(State& state, Live& live, const metrics::Source& source,
+StatusOr<IngestResult> Ingest(State& state, ActiveTrial& live, const metrics::Source& source,
                           db::Store& store);
 
 // The same for points that were reported, not read. A point without a step gets its ordinal.
-Status IngestPoints(State& state, Live& live, std::vector<metrics::Point> points, db::Store& store);
+Status IngestPoints(State& state, ActiveTrial& live, std::vector<metrics::Observation> points, db::Store& store);
 
 // The open attempt resumes from this checkpoint (null: from the beginning): what earlier attempts
 // reported past it no longer counts, and counted steps go on from its counts. Before the first
 // Ingest of the attempt.
-Status Supersede(State& state, Live& live, const v1::Checkpoint* resumed, db::Store& store);
+Status Supersede(State& state, ActiveTrial& live, const v1::Checkpoint* resumed, db::Store& store);
 
 // The objective at this step, or the last one before it; nullopt if there is none, or no number.
-StatusOr<std::optional<double>> ObjectiveAt(State& state, const Live& live, int64_t step,
+StatusOr<std::optional<double>> ObjectiveAt(State& state, const ActiveTrial& live, int64_t step,
                                             db::Store& store);
 
 // Keeps the logs of running attempts from filling the disk. They are shortened by whoever reads
@@ -43,7 +43,7 @@ StatusOr<std::optional<double>> ObjectiveAt(State& state, const Live& live, int6
 class LogTrims {
  public:
   // After each look at what an attempt wrote: if its log is long, it will be shortened.
-  void Note(Live& live, const metrics::Source& source);
+  void Add(ActiveTrial& live, const metrics::Source& source);
   // Once the pass has committed.
   void Run() const;
 

@@ -53,8 +53,8 @@ Status CheckLease(db::Store& store, Clock& clock, const db::LeaseClaim& claim) {
 namespace {
 
 constexpr absl::Duration kWait = absl::Milliseconds(100);
-constexpr absl::Duration kGather = absl::Milliseconds(10);  // what comes close together
-constexpr int64_t kMostChanges = 10'000;                    // read at once
+constexpr absl::Duration kBatchDelay = absl::Milliseconds(10);  // what comes close together
+constexpr int64_t kMaxChanges = 10'000;                    // read at once
 
 }  // namespace
 
@@ -69,13 +69,13 @@ void IntentFollower::Run(std::stop_token stop) {
     const auto now = store_->AwaitChange(followed_, kWait);
     if (!now.ok()) Pause(kWait);  // whoever reads or writes says what the trouble is
     if (!now.ok() || *now <= followed_) continue;
-    const auto changes = store_->Changes(followed_, kMostChanges);
+    const auto changes = store_->Changes(followed_, kMaxChanges);
     if (!changes.ok()) continue;
     for (const db::Change& change : *changes) {
       if (change.kind == db::Change::Kind::kIntent) on_intent_(change.experiment);
     }
     followed_ = changes->empty() ? *now : changes->back().revision;
-    Pause(kGather);
+    Pause(kBatchDelay);
   }
 }
 

@@ -9,9 +9,9 @@ namespace shirabe::experiment {
 namespace {
 
 // A running attempt is looked at twice a second; the rest is for a machine that is busy.
-constexpr absl::Duration kPoll = absl::Seconds(1);
+constexpr absl::Duration kBudgetPollInterval = absl::Seconds(1);
 
-double SecondsByTheWallClock(const v1::Attempt& attempt) {
+double WallClockSeconds(const v1::Attempt& attempt) {
   if (!attempt.has_start_time() || !attempt.has_end_time()) return 0;
   const absl::Duration ran = FromProto(attempt.end_time()) - FromProto(attempt.start_time());
   return std::max(0.0, absl::ToDoubleSeconds(ran));
@@ -55,10 +55,10 @@ double OnDemandPrice(const v1::Placement& placement) {
 
 }  // namespace
 
-void CloseBooks(v1::Attempt& attempt, const v1::Trial& trial, std::optional<absl::Duration> ran,
+void CloseAccounts(v1::Attempt& attempt, const v1::Trial& trial, std::optional<absl::Duration> ran,
                 std::optional<absl::Time> last_save) {
   attempt.set_seconds(ran ? std::max(0.0, absl::ToDoubleSeconds(*ran))
-                          : SecondsByTheWallClock(attempt));
+                          : WallClockSeconds(attempt));
   attempt.set_cost(AtPrice(attempt, [](const v1::Placement& p) { return p.price_per_hour(); }));
   attempt.set_wasted_seconds(WastedSeconds(attempt, last_save));
   CountSteps(attempt, trial);
@@ -90,7 +90,7 @@ double CostOf(absl::Duration ran, double price_per_hour) {
   return std::max(0.0, absl::ToDoubleSeconds(ran)) * price_per_hour / 3600;
 }
 
-int64_t Money::Affordable(int64_t wanted) const {
+int64_t BudgetState::Affordable(int64_t wanted) const {
   if (!cap || next <= 0) return wanted;
   const auto fits = [this](int64_t starts) {
     return spent + reserved + next * static_cast<double>(starts) < *cap;
@@ -104,6 +104,6 @@ int64_t Money::Affordable(int64_t wanted) const {
   return starts;
 }
 
-absl::Duration ReservedTime(absl::Duration grace) { return grace + kPoll; }
+absl::Duration ReservedTime(absl::Duration grace) { return grace + kBudgetPollInterval; }
 
 }  // namespace shirabe::experiment

@@ -15,7 +15,7 @@ namespace shirabe::experiment {
 // set: seconds (`ran` where it is known, else by the wall clock, which may have been set), cost,
 // steps and what was wasted. `trial` is as it was before; `last_save` is the time of the attempt's
 // last checkpoint, if it left any.
-void CloseBooks(v1::Attempt& attempt, const v1::Trial& trial, std::optional<absl::Duration> ran,
+void CloseAccounts(v1::Attempt& attempt, const v1::Trial& trial, std::optional<absl::Duration> ran,
                 std::optional<absl::Time> last_save);
 
 // Adds a closed attempt to the sums of its trial and of the experiment.
@@ -28,7 +28,7 @@ bool IsPlaced(const v1::Attempt& attempt);
 double CostOf(absl::Duration ran, double price_per_hour);
 
 // The budget as a plan sees it, in the budget's currency.
-struct Money {
+struct BudgetState {
   std::optional<double> cap;  // none: nothing below matters
   double spent = 0;           // by closed and by running attempts, until now
   double reserved = 0;        // what the running ones cost until they could be stopped

@@ -17,7 +17,7 @@ namespace shirabe::experiment {
 
 // A wait for what only others can give. The longer it lasts, the less often it is looked at, and
 // the less often it is written why: that may change with every moment. Times are monotonic.
-struct WaitForRoom {
+struct CapacityWait {
   std::optional<absl::Duration> since{};
   std::optional<absl::Duration> began{};
   std::optional<absl::Duration> said{};
@@ -28,7 +28,7 @@ struct WaitForRoom {
     return std::clamp((now - *since) / 8, least, absl::Seconds(10));
   }
   // Whether it may be written again why; then it was.
-  bool MaySay(absl::Duration now) {
+  bool MayRecordReason(absl::Duration now) {
     if (!began) began = now;
     const bool may = !said || now - *said >= std::min((now - *began) / 4, absl::Minutes(1));
     if (may) said = now;
@@ -36,7 +36,7 @@ struct WaitForRoom {
   }
 };
 
-struct Live {
+struct ActiveTrial {
   db::Versioned<v1::Trial> trial;
   std::optional<db::Versioned<v1::Attempt>> open;
   std::vector<db::Versioned<v1::Checkpoint>> checkpoints;  // by attempt and step; revision 0 = new
@@ -48,10 +48,10 @@ struct Live {
   bool stop_sent = false;
   bool stop_now = false;  // and without grace
   bool exited = false;    // its program has ended; the rest of its output is being read
-  std::optional<absl::Duration> unread_since;  // monotonic; nothing of it could be read since
+  std::optional<absl::Duration> unreadable_since;  // monotonic; nothing of it could be read since
   bool judge = false;          // it has reported: the early-stopping rule is to be asked
   absl::Duration start_again;  // monotonic; after a Start that had no room
-  WaitForRoom wait;            // or until it has started
+  CapacityWait wait;            // or until it has started
   absl::Duration collect_at;   // monotonic
   absl::Duration collect_interval;
   std::optional<absl::Duration> running_since;  // monotonic; ran_before comes on top
@@ -60,11 +60,11 @@ struct Live {
   std::optional<absl::Duration> told_at;  // monotonic; the last event about a checkpoint of it
   bool overdue = false;                   // it was said that the next one is late
   // Its end, as its caller told it; ask-and-tell.
-  struct Told {
+  struct ReportedEnd {
     bool completed = false;
     std::string message;
   };
-  std::optional<Told> told;
+  std::optional<ReportedEnd> told;
   // Metric and time (µs) of the points without a step that it has reported, once one was.
   std::optional<std::set<std::pair<std::string, int64_t>>> pushed;
 
@@ -77,11 +77,11 @@ struct Live {
 std::vector<v1::Checkpoint> RecordsOf(const std::vector<db::Versioned<v1::Checkpoint>>& rows);
 
 // What is remembered of an algorithm that fails.
-struct AlgorithmTrouble {
+struct AlgorithmFailures {
   int failures = 0;          // in a row
   absl::Duration ask_again;  // when it is asked again (monotonic)
-  std::string told;          // the last error of it that an event has told
-  WaitForRoom wait;          // it is not asked, for there is no room for another trial
+  std::string reported_error;          // the last error of it that an event has told
+  CapacityWait wait;          // it is not asked, for there is no room for another trial
 };
 
 }  // namespace shirabe::experiment

@@ -16,94 +16,94 @@ namespace shirabe::experiment {
 
 class Pass {
  public:
-  Pass(const ReconcilerOptions& options, State& state, PassMode mode);
+  Pass(const ReconcilerOptions& options, State& state, ReconcileMode mode);
 
-  // TakeIntents → TakeReports → ObserveAttempts → Decide → StopEarly → Propose → Commit → Act.
+  // ProcessIntents → ProcessReports → ObserveAttempts → Decide → StopEarly → Propose → Commit → Act.
   StatusOr<ReconcileResult> Run();
 
  private:
   // What other processes want, and what programs report of their own accord.
-  Status TakeIntents();
+  Status ProcessIntents();
   void Apply(const v1::Intent& intent);
   void Scale(const v1::Intent& intent);
   void Retry(const v1::Intent& intent);
-  void TakeReports();
+  void ProcessReports();
 
   // What happened to the open attempts, and their metrics.
   Status ObserveAttempts();
-  Status ObserveOpen(Live& live, const trial::Sighting* sighting);
-  void NoteOnItsWay(Live& live, const trial::Sighting& sighting);
-  Status NoteRunning(Live& live, const trial::Sighting& sighting);
-  void NotePlace(Live& live, const v1::Placement& placement);
-  void StopStray(const trial::Sighting& sighting);
-  StatusOr<bool> CollectLive(Live& live);
-  StatusOr<bool> CollectRest(Live& live);
-  bool GiveUpReading(Live& live, const Status& unreadable);
-  void Finish(Live& live, const trial::Sighting& sighting);
-  v1::Cause CauseOf(const Live& live, const trial::Sighting& sighting) const;
-  void FinishTrial(Live& live, const NextStep& next);
-  void Retry(Live& live, const NextStep& next);
-  void Complete(Live& live, std::string reason);
+  Status ObserveOpen(ActiveTrial& live, const trial::AttemptStatus* observed);
+  void RecordPending(ActiveTrial& live, const trial::AttemptStatus& observed);
+  Status RecordRunning(ActiveTrial& live, const trial::AttemptStatus& observed);
+  void RecordPlacement(ActiveTrial& live, const v1::Placement& placement);
+  void StopOrphan(const trial::AttemptStatus& observed);
+  StatusOr<bool> CollectRunning(ActiveTrial& live);
+  StatusOr<bool> CollectRemaining(ActiveTrial& live);
+  bool FailUnreadable(ActiveTrial& live, const Status& unreadable);
+  void Finish(ActiveTrial& live, const trial::AttemptStatus& observed);
+  v1::Cause CauseOf(const ActiveTrial& live, const trial::AttemptStatus& observed) const;
+  void FinishTrial(ActiveTrial& live, const NextStep& next);
+  void Retry(ActiveTrial& live, const NextStep& next);
+  void Complete(ActiveTrial& live, std::string reason);
 
   // What they saved, what they went on from, and what is no longer needed.
-  Status NoteResume(Live& live, const trial::Sighting& sighting);
-  Status NoteCheckpoints(Live& live, const trial::Sighting& sighting);
-  static bool HasNewCheckpoint(const Live& live, const trial::Sighting& sighting);
-  void NoteDamage(Live& live, const v1::Checkpoint& damaged);
-  void TellOfCheckpoint(Live& live, const v1::Checkpoint& checkpoint);
-  void PruneOld(Live& live);
-  void WarnOverdue(Live& live);
+  Status RecordResume(ActiveTrial& live, const trial::AttemptStatus& observed);
+  Status RecordCheckpoints(ActiveTrial& live, const trial::AttemptStatus& observed);
+  static bool HasNewCheckpoint(const ActiveTrial& live, const trial::AttemptStatus& observed);
+  void RecordDamage(ActiveTrial& live, const v1::Checkpoint& damaged);
+  void EmitCheckpointEvent(ActiveTrial& live, const v1::Checkpoint& checkpoint);
+  void PruneOld(ActiveTrial& live);
+  void WarnOverdue(ActiveTrial& live);
 
   // What to do: the plan, carried into the state.
   void Decide();
-  trial::Offer Quote() const;
-  Money CountMoney() const;
-  void TakeRoom();
-  void SayWhyWaiting();
-  void SayWaiting(Live& live, const std::string& why);
+  trial::PlacementQuote QuotePlacement() const;
+  BudgetState ComputeBudget() const;
+  void ReserveQuota();
+  void UpdateWaitReasons();
+  void SetWaitReason(ActiveTrial& live, const std::string& why);
   bool EndsAtOnce() const;
-  void TakeGrace(Live& live);
-  void RequestStop(Live& live, v1::Cause cause, const std::string& reason = "");
+  void RevokeGrace(ActiveTrial& live);
+  void RequestStop(ActiveTrial& live, v1::Cause cause, const std::string& reason = "");
   bool Recommended();
-  void TakeRecommendation(const RecommendTicket& ticket);
+  void ApplyRecommendation(const RecommendTicket& ticket);
   void Conclude(const Plan::Ending& ending);
   void SetCondition(const std::string& type, const std::string& reason, const std::string& message);
-  void Open(Live& live);
+  void Open(ActiveTrial& live);
 
   // Poor trials that end early.
   void StopEarly();
   bool AskStopper();
-  void TakeVerdicts(const StopTicket& ticket);
-  void NoteEarlyStop(Live& live);
+  void ApplyStopDecisions(const StopTicket& ticket);
+  void RecordEarlyStop(ActiveTrial& live);
 
   // More trials from the algorithm.
   void Propose();
   bool AddStartPoints();
   void AskAlgorithm();
   void AddTrial(const suggestion::Suggestion& suggestion);
-  void TakeProposal(suggestion::Proposal proposal, int asked);
-  void NoteFailure(const Status& status);
+  void ApplyProposal(suggestion::Proposal proposal, int asked);
+  void RecordAlgorithmFailure(const Status& status);
   void SetWaiting(const std::string& why);
-  void NoteStarted();
+  void RecordStarted();
 
   // The commit, and what comes after it.
-  void LookAgain();
+  void RequeuePending();
   Status CommitOrCheckLease();
   Status Act();
-  Status SendStop(Live& live);
-  void StartOpen(Live& live);
+  Status SendStop(ActiveTrial& live);
+  void StartOpen(ActiveTrial& live);
   Status Start(const trial::AttemptRequest& request);
-  StatusOr<std::vector<v1::Checkpoint>> ResumeFrom(const Live& live);
+  StatusOr<std::vector<v1::Checkpoint>> ResumeFrom(const ActiveTrial& live);
 
   // A crash may come between any two effects: tests stop the world here.
   void Step();
-  void Event(const Live* live, bool warning, const std::string& reason, const std::string& message);
-  metrics::Source SourceOf(const Live& live) const;
+  void Event(const ActiveTrial* live, bool warning, const std::string& reason, const std::string& message);
+  metrics::Source SourceOf(const ActiveTrial& live) const;
   void Requeue(absl::Duration after);
 
   const ReconcilerOptions& options_;
   State& state_;
-  const PassMode mode_;
+  const ReconcileMode mode_;
   const absl::Time now_;
   const absl::Duration monotonic_;
   Plan plan_;

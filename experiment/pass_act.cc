@@ -12,9 +12,9 @@
 namespace shirabe::experiment {
 namespace {
 
-constexpr absl::Duration kNoteStartAfter = absl::Milliseconds(50);
+constexpr absl::Duration kSlowStartThreshold = absl::Milliseconds(50);
 constexpr absl::Duration kStopLook = absl::Milliseconds(250);     // at what was asked to end
-constexpr absl::Duration kVerifyPause = absl::Milliseconds(100);  // a checkpoint is being verified
+constexpr absl::Duration kVerifyRetryInterval = absl::Milliseconds(100);  // a checkpoint is being verified
 constexpr int64_t kRowsRemovedAtOnce = 10'000;
 
 }  // namespace
@@ -79,7 +79,7 @@ Status Pass::Act() {
   return absl::OkStatus();
 }
 
-Status Pass::SendStop(Live& live) {
+Status Pass::SendStop(ActiveTrial& live) {
   const v1::Attempt& attempt = live.open->record;
   const v1::StopRequest& stop = attempt.stop();
   const bool at_once = mode_.stop_now || (stop.has_deadline() && FromProto(stop.deadline()) <=
@@ -96,16 +96,16 @@ Status Pass::SendStop(Live& live) {
 // A checkpoint may be large: nobody copies it to a machine that is not there.
 Status Pass::Start(const trial::AttemptRequest& request) {
   if (!request.resume.empty()) {
-    const trial::Offer offer =
-        options_.executor->Quote(request.key.trial.experiment, request.trial_spec, request.placing);
-    if (!offer.waiting.empty()) return absl::ResourceExhaustedError(offer.waiting);
+    const trial::PlacementQuote quote =
+        options_.executor->QuotePlacement(request.key.trial.experiment, request.trial_spec, request.placement_request);
+    if (!quote.waiting.empty()) return absl::ResourceExhaustedError(quote.waiting);
   }
   const Status status = options_.executor->Start(request);
   Step();
   return status;
 }
 
-void Pass::StartOpen(Live& live) {
+void Pass::StartOpen(ActiveTrial& live) {
   if (live.started || live.open->record.state() != v1::ATTEMPT_CREATED) return;
   if (monotonic_ < live.start_again) return Requeue(live.start_again - monotonic_);
   auto request = RequestFor(state_, live, options_.working_dir);
@@ -122,12 +122,12 @@ void Pass::StartOpen(Live& live) {
     live.started = true;
     // A caller waits for his trial; a program's start is not to be seen sooner.
     const bool asked = state_.experiment().spec().shirabe().ask_and_tell();
-    return Requeue(asked ? absl::ZeroDuration() : kNoteStartAfter);
+    return Requeue(asked ? absl::ZeroDuration() : kSlowStartThreshold);
   }
   if (absl::IsResourceExhausted(status) || absl::IsUnavailable(status)) {
-    SayWaiting(live, Message(status));
+    SetWaitReason(live, Message(status));
     const bool soon = absl::IsUnavailable(status) && !request->resume.empty();
-    const absl::Duration pause = soon ? kVerifyPause : live.wait.Pause(monotonic_);
+    const absl::Duration pause = soon ? kVerifyRetryInterval : live.wait.Pause(monotonic_);
     live.start_again = monotonic_ + pause;
     return Requeue(pause);
   }

@@ -14,13 +14,13 @@ namespace shirabe::experiment {
 namespace {
 
 constexpr double kDefaultIntervalSeconds = 600;
-constexpr absl::Duration kTellOfCheckpoints = absl::Minutes(1);
+constexpr absl::Duration kCheckpointEventInterval = absl::Minutes(1);
 
 bool Same(const v1::Checkpoint& a, const v1::Checkpoint& b) {
   return a.trial() == b.trial() && a.attempt() == b.attempt() && a.step() == b.step();
 }
 
-const v1::Checkpoint* Find(const Live& live, const v1::Checkpoint& wanted) {
+const v1::Checkpoint* Find(const ActiveTrial& live, const v1::Checkpoint& wanted) {
   for (const auto& [checkpoint, revision] : live.checkpoints) {
     if (Same(checkpoint, wanted)) return &checkpoint;
   }
@@ -30,11 +30,11 @@ const v1::Checkpoint* Find(const Live& live, const v1::Checkpoint& wanted) {
 }  // namespace
 
 // Where the attempt began is known once it runs: whoever is beside the files has looked at them.
-Status Pass::NoteResume(Live& live, const trial::Sighting& sighting) {
+Status Pass::RecordResume(ActiveTrial& live, const trial::AttemptStatus& observed) {
   v1::Attempt& attempt = live.open->record;
   const v1::Trial& trial = live.trial.record;
-  for (const v1::Checkpoint& damaged : sighting.damaged) NoteDamage(live, damaged);
-  const v1::Checkpoint* resumed = sighting.resumed ? &*sighting.resumed : nullptr;
+  for (const v1::Checkpoint& damaged : observed.damaged) RecordDamage(live, damaged);
+  const v1::Checkpoint* resumed = observed.resumed ? &*observed.resumed : nullptr;
   if (attempt.number() == 1 && resumed == nullptr && !trial.has_parent()) return absl::OkStatus();
   if (resumed != nullptr) {
     attempt.set_resumed_from_step(resumed->step());
@@ -45,7 +45,7 @@ Status Pass::NoteResume(Live& live, const trial::Sighting& sighting) {
                           AttemptName({{state_.key(), resumed->trial()}, resumed->attempt()}),
                           FormatBytes(resumed->bytes())));
   } else {
-    const bool saved = !sighting.damaged.empty();
+    const bool saved = !observed.damaged.empty();
     Event(&live, true, "TrialRestarted",
           saved ? "from the beginning: no checkpoint of it is intact"
                 : "from the beginning: no checkpoint was ever committed");
@@ -53,7 +53,7 @@ Status Pass::NoteResume(Live& live, const trial::Sighting& sighting) {
   return Supersede(state_, live, resumed, *options_.store);
 }
 
-void Pass::NoteDamage(Live& live, const v1::Checkpoint& damaged) {
+void Pass::RecordDamage(ActiveTrial& live, const v1::Checkpoint& damaged) {
   Event(&live, true, "CheckpointDamaged",
         absl::StrFormat("the one at step %d of attempt %d: %s", damaged.step(), damaged.attempt(),
                         Printable(damaged.gone())));
@@ -64,16 +64,16 @@ void Pass::NoteDamage(Live& live, const v1::Checkpoint& damaged) {
   state_.PutCheckpoint(live, gone);
 }
 
-bool Pass::HasNewCheckpoint(const Live& live, const trial::Sighting& sighting) {
-  return std::any_of(sighting.checkpoints.begin(), sighting.checkpoints.end(),
+bool Pass::HasNewCheckpoint(const ActiveTrial& live, const trial::AttemptStatus& observed) {
+  return std::any_of(observed.checkpoints.begin(), observed.checkpoints.end(),
                      [&](const v1::Checkpoint& c) { return Find(live, c) == nullptr; });
 }
 
 // New ones are recorded with what has been read of the metrics by now.
-Status Pass::NoteCheckpoints(Live& live, const trial::Sighting& sighting) {
+Status Pass::RecordCheckpoints(ActiveTrial& live, const trial::AttemptStatus& observed) {
   v1::Attempt& attempt = live.open->record;
-  bool news = false;
-  for (const v1::Checkpoint& reported : sighting.checkpoints) {
+  bool has_new = false;
+  for (const v1::Checkpoint& reported : observed.checkpoints) {
     if (Find(live, reported) != nullptr) continue;
     v1::Checkpoint checkpoint = reported;
     *checkpoint.mutable_counts() = attempt.cursor().counts();
@@ -82,28 +82,28 @@ Status Pass::NoteCheckpoints(Live& live, const trial::Sighting& sighting) {
     if (objective) checkpoint.set_objective(*objective);
     state_.PutCheckpoint(live, checkpoint);
     attempt.set_last_step(std::max(attempt.last_step(), checkpoint.step()));
-    TellOfCheckpoint(live, checkpoint);
+    EmitCheckpointEvent(live, checkpoint);
     live.open_changed = true;
     live.saved_at = monotonic_;
     live.overdue = false;
-    news = true;
+    has_new = true;
   }
-  if (news) PruneOld(live);
+  if (has_new) PruneOld(live);
   WarnOverdue(live);
   return absl::OkStatus();
 }
 
 // The first of an attempt, then one a minute: a program may save every second for days, and each
 // has its record all the same.
-void Pass::TellOfCheckpoint(Live& live, const v1::Checkpoint& checkpoint) {
-  if (live.told_at && monotonic_ - *live.told_at < kTellOfCheckpoints) return;
+void Pass::EmitCheckpointEvent(ActiveTrial& live, const v1::Checkpoint& checkpoint) {
+  if (live.told_at && monotonic_ - *live.told_at < kCheckpointEventInterval) return;
   live.told_at = monotonic_;
   Event(&live, false, "CheckpointCommitted",
         absl::StrFormat("at step %d (%s)", checkpoint.step(), FormatBytes(checkpoint.bytes())));
 }
 
 // Only what no attempt may be about to start from: not while one is being prepared.
-void Pass::PruneOld(Live& live) {
+void Pass::PruneOld(ActiveTrial& live) {
   if (live.open && live.open->record.state() == v1::ATTEMPT_CREATED) return;
   std::set<int64_t> pinned;
   for (const auto& [number, other] : state_.live()) {
@@ -111,7 +111,7 @@ void Pass::PruneOld(Live& live) {
     if (parent.trial() == live.trial.record.number()) pinned.insert(parent.step());
   }
   const auto superfluous =
-      Superfluous(RecordsOf(live.checkpoints), state_.experiment().spec(), pinned);
+      SelectPrunable(RecordsOf(live.checkpoints), state_.experiment().spec(), pinned);
   for (v1::Checkpoint checkpoint : superfluous) {
     checkpoint.set_gone(kPruned);
     state_.PutCheckpoint(live, checkpoint);
@@ -119,7 +119,7 @@ void Pass::PruneOld(Live& live) {
   }
 }
 
-void Pass::WarnOverdue(Live& live) {
+void Pass::WarnOverdue(ActiveTrial& live) {
   const v1::CheckpointPolicy& policy = state_.experiment().spec().shirabe().checkpoint();
   const double interval =
       policy.has_interval_seconds() ? policy.interval_seconds() : kDefaultIntervalSeconds;
@@ -135,7 +135,7 @@ void Pass::WarnOverdue(Live& live) {
 }
 
 // Its own; after them, should none be intact, those of its parent.
-StatusOr<std::vector<v1::Checkpoint>> Pass::ResumeFrom(const Live& live) {
+StatusOr<std::vector<v1::Checkpoint>> Pass::ResumeFrom(const ActiveTrial& live) {
   std::vector<v1::Checkpoint> candidates = Candidates(RecordsOf(live.checkpoints), 0);
   const v1::Parent& parent = live.trial.record.parent();
   if (parent.trial() == 0) return candidates;

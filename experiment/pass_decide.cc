@@ -15,10 +15,10 @@ namespace shirabe::experiment {
 namespace {
 
 // An algorithm that failed is asked again after so long, twice as long each time it fails again.
-constexpr absl::Duration kAskAgain = absl::Seconds(1);
-constexpr absl::Duration kAskAgainAtMost = absl::Minutes(1);
+constexpr absl::Duration kMinAlgorithmRetry = absl::Seconds(1);
+constexpr absl::Duration kMaxAlgorithmRetry = absl::Minutes(1);
 // An algorithm that gave fewer points than it was asked for is asked for the others.
-constexpr absl::Duration kAskForRest = absl::Milliseconds(400);
+constexpr absl::Duration kPartialProposalRetry = absl::Milliseconds(400);
 
 }  // namespace
 
@@ -28,7 +28,7 @@ void Pass::Decide() {
   PlanInput input{.experiment = &state_.experiment(),
                   .suspended = mode_.suspended,
                   .limits = options_.limits,
-                  .money = CountMoney(),
+                  .money = ComputeBudget(),
                   .now = now_};
   for (const auto& [number, live] : state_.live()) {
     if (IsTerminal(live.trial.record.phase())) continue;
@@ -38,22 +38,22 @@ void Pass::Decide() {
     input.asked = static_cast<int>(state_.asks.size());
   }
   plan_ = MakePlan(input);
-  TakeRoom();
+  ReserveQuota();
   for (const int64_t number : plan_.kill) {
-    Live& live = state_.live().at(number);
+    ActiveTrial& live = state_.live().at(number);
     live.trial.record.set_reason("ExperimentEnded");
     *live.trial.record.mutable_completion_time() = ToProto(now_);
     state_.SetPhase(live, v1::TRIAL_KILLED);
   }
   for (const Plan::Stop& stop : plan_.stop) RequestStop(state_.live().at(stop.trial), stop.cause);
   if (EndsAtOnce()) {
-    for (auto& [number, live] : state_.live()) TakeGrace(live);
+    for (auto& [number, live] : state_.live()) RevokeGrace(live);
   }
   for (const int64_t number : plan_.start) Open(state_.live().at(number));
-  SayWhyWaiting();
+  UpdateWaitReasons();
   if (!plan_.conclude) state_.recommend_ticket = nullptr;  // asked before there were more trials
   if (plan_.conclude && Recommended()) Conclude(*plan_.ending);
-  if (plan_.ending || plan_.full) DropAsks(state_);
+  if (plan_.ending || plan_.full) CancelAsks(state_);
   delete_ = state_.ending_verb == v1::Intent::DELETE && IsEnded(state_.experiment()) &&
             plan_.stop.empty();
   if (delete_) {
@@ -66,13 +66,13 @@ void Pass::Decide() {
 }
 
 // What the namespace has no room for waits until others of it have ended.
-void Pass::TakeRoom() {
+void Pass::ReserveQuota() {
   if (options_.room == nullptr) return;
   const auto open = std::count_if(state_.live().begin(), state_.live().end(),
                                   [](const auto& entry) { return entry.second.open.has_value(); });
   const auto starts = static_cast<int64_t>(plan_.start.size());
   const int64_t wanted = starts + plan_.suggest;
-  const int64_t granted = options_.room->Take(state_.key(), open, wanted);
+  const int64_t granted = options_.room->Reserve(state_.key(), open, wanted);
   if (granted == wanted) return;
   plan_.more = false;
   plan_.waiting = plan_.limited = absl::StrFormat(
@@ -85,27 +85,27 @@ void Pass::TakeRoom() {
 }
 
 // What a new trial would get.
-trial::Offer Pass::Quote() const {
+trial::PlacementQuote Pass::QuotePlacement() const {
   const v1::ExperimentSpec& spec = state_.experiment().spec();
-  return options_.executor->Quote(state_.key(), spec.trial_template().trial_spec(),
+  return options_.executor->QuotePlacement(state_.key(), spec.trial_template().trial_spec(),
                                   {.policy = spec.shirabe().capacity()});
 }
 
 // Costs nothing to ask where nobody set a budget.
-Money Pass::CountMoney() const {
+BudgetState Pass::ComputeBudget() const {
   const v1::ExperimentSpec& spec = state_.experiment().spec();
-  Money money;
+  BudgetState money;
   if (!spec.shirabe().budget().has_max_cost()) return money;
   const absl::Duration reserve = ReservedTime(GraceOf(state_.experiment()));
-  const trial::Offer offer = Quote();
+  const trial::PlacementQuote quote = QuotePlacement();
   money.cap = spec.shirabe().budget().max_cost();
   money.spent = state_.experiment().status().shirabe().cost();
-  money.next = CostOf(reserve, offer.price_per_hour);
+  money.next = CostOf(reserve, quote.price_per_hour);
   for (const auto& [number, live] : state_.live()) {
     if (!live.open) continue;
     const v1::Attempt& attempt = live.open->record;
     const double price = IsPlaced(attempt) ? attempt.placements(0).price_per_hour()
-                                           : offer.price_per_hour;  // the highest there is
+                                           : quote.price_per_hour;  // the highest there is
     money.spent += CostOf(live.Ran(monotonic_), price);
     money.reserved += CostOf(reserve, price);
   }
@@ -113,9 +113,9 @@ Money Pass::CountMoney() const {
 }
 
 // Written only when it changes.
-void Pass::SayWhyWaiting() {
+void Pass::UpdateWaitReasons() {
   for (const auto& [number, why] : plan_.why) {
-    Live& live = state_.live().at(number);
+    ActiveTrial& live = state_.live().at(number);
     if (live.open || live.trial.record.waiting() == why) continue;
     live.trial.record.set_waiting(why);
     live.trial_changed = true;
@@ -127,7 +127,7 @@ bool Pass::EndsAtOnce() const {
 }
 
 // Written with the attempt: a controller that takes the experiment over gives it no more time.
-void Pass::TakeGrace(Live& live) {
+void Pass::RevokeGrace(ActiveTrial& live) {
   if (!live.open || !live.open->record.has_stop()) return;
   v1::StopRequest& stop = *live.open->record.mutable_stop();
   if (FromProto(stop.deadline()) <= FromProto(stop.requested())) return;
@@ -135,7 +135,7 @@ void Pass::TakeGrace(Live& live) {
   live.open_changed = true;
 }
 
-void Pass::RequestStop(Live& live, v1::Cause cause, const std::string& reason) {
+void Pass::RequestStop(ActiveTrial& live, v1::Cause cause, const std::string& reason) {
   v1::Attempt& attempt = live.open->record;
   if (!attempt.has_stop()) {
     attempt.mutable_stop()->set_cause(cause);
@@ -148,7 +148,7 @@ void Pass::RequestStop(Live& live, v1::Cause cause, const std::string& reason) {
   if (!live.started) Requeue(absl::ZeroDuration());
 }
 
-void Pass::Open(Live& live) {
+void Pass::Open(ActiveTrial& live) {
   state_.OpenAttempt(live, now_);
   *live.open->record.mutable_cursor() = metrics::StartCursor(SourceOf(live));
 }
@@ -203,11 +203,11 @@ void Pass::Propose() {
     if (monotonic_ < state_.trouble.ask_again) {
       return Requeue(state_.trouble.ask_again - monotonic_);
     }
-    const trial::Offer offer = Quote();
-    if (!offer.waiting.empty()) {
+    const trial::PlacementQuote quote = QuotePlacement();
+    if (!quote.waiting.empty()) {
       // What has ended in this pass leaves its place after the commit.
       if (!forget_.empty()) return Requeue(absl::ZeroDuration());
-      if (state_.trouble.wait.MaySay(monotonic_)) SetWaiting(offer.waiting);
+      if (state_.trouble.wait.MayRecordReason(monotonic_)) SetWaiting(quote.waiting);
       return Requeue(state_.trouble.wait.Pause(monotonic_));
     }
     state_.trouble.wait = {};
@@ -216,21 +216,21 @@ void Pass::Propose() {
   }
   const auto ticket = std::exchange(state_.ticket, nullptr);
   ticket->history = nullptr;  // ours alone again: adding to it makes no copy
-  if (!ticket->result->ok()) return NoteFailure(ticket->result->status());
+  if (!ticket->result->ok()) return RecordAlgorithmFailure(ticket->result->status());
   state_.trouble = {};
-  TakeProposal(std::move(**ticket->result), ticket->count);
+  ApplyProposal(std::move(**ticket->result), ticket->count);
 }
 
 // The experiment is degraded, not dead: what runs goes on, nothing of the answer is used, and the
 // algorithm is asked again after a while, however long it takes somebody to repair it. An event
 // says what was wrong with it, once for each kind of trouble.
-void Pass::NoteFailure(const Status& status) {
+void Pass::RecordAlgorithmFailure(const Status& status) {
   const int doublings = std::min(state_.trouble.failures++, 10);
-  const absl::Duration pause = std::min(kAskAgain * (1 << doublings), kAskAgainAtMost);
+  const absl::Duration pause = std::min(kMinAlgorithmRetry * (1 << doublings), kMaxAlgorithmRetry);
   state_.trouble.ask_again = monotonic_ + pause;
   const std::string trouble = Message(status);
   SetWaiting(trouble + "; trying again in " + FormatAge(pause));
-  if (std::exchange(state_.trouble.told, trouble) != trouble) {
+  if (std::exchange(state_.trouble.reported_error, trouble) != trouble) {
     Event(nullptr, true, absl::IsDataLoss(status) ? "AlgorithmAnswerRefused" : "SuggestionFailed",
           trouble);
   }
@@ -253,15 +253,15 @@ bool Pass::AddStartPoints() {
     added = true;
   }
   if (added) {
-    NoteStarted();
+    RecordStarted();
     Requeue(absl::ZeroDuration());
   }
   return added;
 }
 
 void Pass::AddTrial(const suggestion::Suggestion& suggestion) {
-  Live& live = state_.AddTrial(suggestion, now_);
-  GiveToCaller(state_, live);
+  ActiveTrial& live = state_.AddTrial(suggestion, now_);
+  AssignToCaller(state_, live);
   Open(live);
 }
 
@@ -278,7 +278,7 @@ void Pass::AskAlgorithm() {
   options_.proposer->Submit(state_.ticket);
 }
 
-void Pass::TakeProposal(suggestion::Proposal proposal, int asked) {
+void Pass::ApplyProposal(suggestion::Proposal proposal, int asked) {
   using Outcome = suggestion::Proposal::Outcome;
   const size_t room = static_cast<size_t>(std::max(0, plan_.suggest));
   if (proposal.suggestions.size() > room) proposal.suggestions.resize(room);
@@ -286,7 +286,7 @@ void Pass::TakeProposal(suggestion::Proposal proposal, int asked) {
     AddTrial(suggestion);
   }
   if (!proposal.suggestions.empty()) {
-    NoteStarted();
+    RecordStarted();
     state_.SetMemo(proposal.memo);
     if (proposal.algorithm != state_.experiment().status().shirabe().algorithm()) {
       state_.mutable_status().mutable_shirabe()->set_algorithm(proposal.algorithm);
@@ -297,7 +297,7 @@ void Pass::TakeProposal(suggestion::Proposal proposal, int asked) {
   const size_t given = proposal.suggestions.size();
   if (proposal.outcome == Outcome::kOk && (plan_.more || given < room)) {
     const bool all = given >= std::min(room, static_cast<size_t>(asked));
-    Requeue(all ? absl::ZeroDuration() : kAskForRest);
+    Requeue(all ? absl::ZeroDuration() : kPartialProposalRetry);
   }
   if (proposal.outcome == Outcome::kExhausted) {
     state_.mutable_status().mutable_shirabe()->set_exhausted(true);
@@ -305,7 +305,7 @@ void Pass::TakeProposal(suggestion::Proposal proposal, int asked) {
   }
 }
 
-void Pass::NoteStarted() {
+void Pass::RecordStarted() {
   v1::ExperimentStatus& status = state_.mutable_status();
   if (!status.has_start_time()) *status.mutable_start_time() = ToProto(now_);
   if (CurrentCondition(state_.experiment()).type() != "Running") {

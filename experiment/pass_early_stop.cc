@@ -13,7 +13,7 @@ namespace shirabe::experiment {
 
 namespace {
 
-bool MayBeJudged(const Live& live) {
+bool CanBeStoppedEarly(const ActiveTrial& live) {
   return live.open && live.open->record.state() == v1::ATTEMPT_RUNNING && !live.exited &&
          !live.open->record.has_stop();
 }
@@ -24,17 +24,17 @@ void Pass::StopEarly() {
   if (state_.stopper == nullptr) return;
   if (state_.stop_ticket != nullptr) {
     if (!state_.stop_ticket->Wait(absl::ZeroDuration())) return;  // it will enqueue us
-    TakeVerdicts(*std::exchange(state_.stop_ticket, nullptr));
+    ApplyStopDecisions(*std::exchange(state_.stop_ticket, nullptr));
   }
   if (!AskStopper() || !state_.stop_ticket->Wait(options_.patience)) return;
-  TakeVerdicts(*std::exchange(state_.stop_ticket, nullptr));
+  ApplyStopDecisions(*std::exchange(state_.stop_ticket, nullptr));
 }
 
 // False if there is nothing to ask.
 bool Pass::AskStopper() {
   auto ticket = std::make_shared<StopTicket>();  // shared: see experiment/proposer.h
   for (auto& [number, live] : state_.live()) {
-    if (!std::exchange(live.judge, false) || !MayBeJudged(live)) continue;
+    if (!std::exchange(live.judge, false) || !CanBeStoppedEarly(live)) continue;
     ticket->questions.push_back({.trial = number, .attempt = live.open->record.number()});
   }
   if (ticket->questions.empty()) return false;
@@ -51,18 +51,18 @@ bool Pass::AskStopper() {
 
 // An answer holds for the attempt that it was about: another one has gone back to a checkpoint, and
 // what it was judged by may no longer count.
-void Pass::TakeVerdicts(const StopTicket& ticket) {
+void Pass::ApplyStopDecisions(const StopTicket& ticket) {
   for (const StopTicket::Question& question : ticket.questions) {
     const auto found = state_.live().find(question.trial);
-    if (found == state_.live().end() || !MayBeJudged(found->second)) continue;
-    Live& live = found->second;
+    if (found == state_.live().end() || !CanBeStoppedEarly(found->second)) continue;
+    ActiveTrial& live = found->second;
     if (live.open->record.number() != question.attempt) continue;
     if (question.reason.ok()) {
       if (*question.reason) RequestStop(live, v1::EARLY_STOPPED, **question.reason);
       continue;
     }
     const std::string trouble = Message(question.reason.status());
-    if (std::exchange(state_.stopper_trouble, trouble) != trouble) {
+    if (std::exchange(state_.stopper_error, trouble) != trouble) {
       Event(&live, true, "EarlyStoppingFailed", trouble);
     }
   }
@@ -70,7 +70,7 @@ void Pass::TakeVerdicts(const StopTicket& ticket) {
 
 // Its observations count as those of a trial that succeeded; without a finite one it is of no use
 // to the algorithm, as there.
-void Pass::NoteEarlyStop(Live& live) {
+void Pass::RecordEarlyStop(ActiveTrial& live) {
   v1::Trial& trial = live.trial.record;
   trial.set_message(live.open->record.stop().reason());
   Event(&live, false, trial.reason(), trial.message());
@@ -99,11 +99,11 @@ bool Pass::Recommended() {
     options_.proposer->Submit(state_.recommend_ticket);
   }
   if (!state_.recommend_ticket->Wait(options_.patience)) return false;
-  TakeRecommendation(*std::exchange(state_.recommend_ticket, nullptr));
+  ApplyRecommendation(*std::exchange(state_.recommend_ticket, nullptr));
   return true;
 }
 
-void Pass::TakeRecommendation(const RecommendTicket& ticket) {
+void Pass::ApplyRecommendation(const RecommendTicket& ticket) {
   const auto& answer = *ticket.result;
   if (!answer.ok()) return Event(nullptr, true, "RecommendationFailed", Message(answer.status()));
   if (!answer->has_value()) return;

@@ -20,11 +20,11 @@ std::string EndMessage(const v1::Attempt& attempt) {
   if (!attempt.message().empty()) return attempt.message();
   if (attempt.signal() != 0) return absl::StrFormat("ended by signal %d", attempt.signal());
   if (attempt.has_exit_code()) return absl::StrFormat("exit code %d", attempt.exit_code());
-  return "nobody saw it end";
+  return "its end was not observed";
 }
 
 // The newest of the attempt's own checkpoints; null if it left none.
-const v1::Checkpoint* LastSave(const Live& live) {
+const v1::Checkpoint* LastSave(const ActiveTrial& live) {
   const v1::Checkpoint* last = nullptr;
   for (const auto& [checkpoint, revision] : live.checkpoints) {
     if (checkpoint.attempt() != live.open->record.number()) continue;
@@ -34,13 +34,13 @@ const v1::Checkpoint* LastSave(const Live& live) {
 }
 
 // Whether it left a checkpoint beyond the one it began with.
-bool LeftNewer(const Live& live) {
+bool LeftNewerCheckpoint(const ActiveTrial& live) {
   const v1::Checkpoint* last = LastSave(live);
   return last != nullptr && last->step() > live.open->record.resumed_from_step();
 }
 
 // Where the next attempt can go on, as far as is known now.
-std::string GoesOnFrom(const Live& live) {
+std::string GoesOnFrom(const ActiveTrial& live) {
   int64_t step = 0;
   for (const auto& [checkpoint, revision] : live.checkpoints) {
     if (checkpoint.gone().empty()) step = std::max(step, checkpoint.step());
@@ -50,7 +50,7 @@ std::string GoesOnFrom(const Live& live) {
 }
 
 // "preempted-spot on spot-0 after 12.3 s; it goes on from step 40"
-std::string LossMessage(const Live& live) {
+std::string LossMessage(const ActiveTrial& live) {
   const v1::Attempt& attempt = live.open->record;
   std::string text = CauseWord(attempt.cause());
   if (attempt.placements_size() > 0) text += " on " + attempt.placements(0).node();
@@ -66,9 +66,9 @@ bool IsPreemption(v1::Cause cause) {
 }
 
 // One that was stopped, or taken away, before its time was over did not outrun it.
-NextStep NextAfter(v1::Cause cause, trial::Sighting::Overdue overdue, const v1::Trial& trial,
+NextStep NextAfter(v1::Cause cause, trial::AttemptStatus::Overdue overdue, const v1::Trial& trial,
                    const v1::AttemptPolicy& policy) {
-  using Overdue = trial::Sighting::Overdue;
+  using Overdue = trial::AttemptStatus::Overdue;
   if (cause != v1::APP_ERROR || overdue == Overdue::kNo) return Next(cause, trial, policy);
   const Deadline deadline = overdue == Overdue::kJob ? Deadline::kJob : Deadline::kPod;
   return NextAfterDeadline(deadline, trial, policy);
@@ -76,53 +76,53 @@ NextStep NextAfter(v1::Cause cause, trial::Sighting::Overdue overdue, const v1::
 
 }  // namespace
 
-v1::Cause Pass::CauseOf(const Live& live, const trial::Sighting& sighting) const {
+v1::Cause Pass::CauseOf(const ActiveTrial& live, const trial::AttemptStatus& observed) const {
   const v1::Attempt& attempt = live.open->record;
-  return Classify(attempt, {.platform = sighting.platform,
+  return Classify(attempt, {.platform = observed.platform,
                             .done = attempt.cursor().done(),
-                            .lost = sighting.state == trial::Sighting::State::kLost,
-                            .exit_code = sighting.exit_code,
-                            .signal = sighting.signal,
-                            .out_of_memory = sighting.out_of_memory});
+                            .lost = observed.state == trial::AttemptStatus::State::kLost,
+                            .exit_code = observed.exit_code,
+                            .signal = observed.signal,
+                            .out_of_memory = observed.out_of_memory});
 }
 
-void Pass::Finish(Live& live, const trial::Sighting& sighting) {
+void Pass::Finish(ActiveTrial& live, const trial::AttemptStatus& observed) {
   v1::Attempt& attempt = live.open->record;
   v1::Trial& trial = live.trial.record;
-  forget_.push_back(sighting.key);
+  forget_.push_back(observed.key);
   // Why we ended it says more than how it ended then.
   const bool ours =
       attempt.stop().cause() == v1::APP_ERROR || attempt.stop().cause() == v1::INFRASTRUCTURE;
-  attempt.set_message(Printable(ours ? attempt.stop().reason() : sighting.message));
-  if (sighting.exit_code) attempt.set_exit_code(*sighting.exit_code);
-  attempt.set_signal(sighting.signal);
+  attempt.set_message(Printable(ours ? attempt.stop().reason() : observed.message));
+  if (observed.exit_code) attempt.set_exit_code(*observed.exit_code);
+  attempt.set_signal(observed.signal);
   *attempt.mutable_end_time() =
-      sighting.placement.has_end_time() ? sighting.placement.end_time() : ToProto(now_);
-  if (sighting.placement.has_start_time()) {
-    *attempt.mutable_start_time() = sighting.placement.start_time();
+      observed.placement.has_end_time() ? observed.placement.end_time() : ToProto(now_);
+  if (observed.placement.has_start_time()) {
+    *attempt.mutable_start_time() = observed.placement.start_time();
     attempt.clear_placements();
-    *attempt.add_placements() = sighting.placement;
+    *attempt.add_placements() = observed.placement;
     *attempt.mutable_placements(0)->mutable_end_time() = attempt.end_time();
   }
-  attempt.set_cause(CauseOf(live, sighting));
+  attempt.set_cause(CauseOf(live, observed));
   const v1::Checkpoint* save = LastSave(live);
   std::optional<absl::Time> last_save;
   if (save != nullptr) last_save = FromProto(save->time());
-  CloseBooks(attempt, trial, sighting.ran, last_save);
-  for (const std::string& refused : sighting.refused) {
+  CloseAccounts(attempt, trial, observed.ran, last_save);
+  for (const std::string& refused : observed.refused) {
     Event(&live, true, "CheckpointRefused", Printable(refused));
   }
-  if (LeftNewer(live)) {
+  if (LeftNewerCheckpoint(live)) {
     trial.set_fruitless(0);
     trial.set_yields(0);
   }
-  FinishTrial(live, NextAfter(attempt.cause(), sighting.overdue, trial,
+  FinishTrial(live, NextAfter(attempt.cause(), observed.overdue, trial,
                               state_.experiment().spec().shirabe().attempts()));
   PruneOld(live);
 }
 
 // What the end of its open attempt means for the trial.
-void Pass::FinishTrial(Live& live, const NextStep& next) {
+void Pass::FinishTrial(ActiveTrial& live, const NextStep& next) {
   v1::Attempt& attempt = live.open->record;
   v1::Trial& trial = live.trial.record;
   const bool charged = next.charge != NextStep::Charge::kNothing;
@@ -139,15 +139,15 @@ void Pass::FinishTrial(Live& live, const NextStep& next) {
   trial.set_reason(next.reason);
   *trial.mutable_completion_time() = attempt.end_time();
   if (charged) Event(&live, true, next.reason, EndMessage(attempt));
-  if (next.phase == v1::TRIAL_EARLY_STOPPED) NoteEarlyStop(live);
+  if (next.phase == v1::TRIAL_EARLY_STOPPED) RecordEarlyStop(live);
   state_.CloseAttempt(live);
   state_.SetPhase(live, next.phase);
 }
 
-void Pass::Retry(Live& live, const NextStep& next) {
+void Pass::Retry(ActiveTrial& live, const NextStep& next) {
   const v1::Attempt& attempt = live.open->record;
   v1::Trial& trial = live.trial.record;
-  const bool saved = LeftNewer(live);
+  const bool saved = LeftNewerCheckpoint(live);
   if (next.charge == NextStep::Charge::kYield && !saved) trial.set_yields(trial.yields() + 1);
   if (next.charge == NextStep::Charge::kPreemption && !saved) {
     trial.set_fruitless(trial.fruitless() + 1);
@@ -165,7 +165,7 @@ void Pass::Retry(Live& live, const NextStep& next) {
 }
 
 // The program said that it is done: whether the trial succeeded is up to its metrics.
-void Pass::Complete(Live& live, std::string reason) {
+void Pass::Complete(ActiveTrial& live, std::string reason) {
   v1::Trial& trial = live.trial.record;
   const std::string& metric = state_.experiment().spec().objective().objective_metric_name();
   v1::TrialPhase phase = v1::TRIAL_SUCCEEDED;

@@ -38,14 +38,14 @@ std::string Changes(const v1::ExperimentSpec& before, const v1::ExperimentSpec& 
 }
 
 // Where and when a wish is noted.
-struct Noting {
+struct ActorContext {
   State& state;
   absl::Time now;
 };
 
 // Events are never changed or removed while their experiment is there.
-void NoteActor(const v1::Intent& intent, const char* reason, const std::string& message,
-               const Noting& noting) {
+void RecordActor(const v1::Intent& intent, const char* reason, const std::string& message,
+               const ActorContext& noting) {
   if (intent.actor().name().empty()) return;
   v1::Event event;
   event.set_reason(reason);
@@ -55,25 +55,25 @@ void NoteActor(const v1::Intent& intent, const char* reason, const std::string& 
   noting.state.AddEvent(std::move(event), noting.now);
 }
 
-void SetPaused(const v1::Intent& intent, const Noting& noting) {
+void SetPaused(const v1::Intent& intent, const ActorContext& noting) {
   State& state = noting.state;
   const bool pause = intent.verb() == v1::Intent::PAUSE;
   if (state.experiment().status().shirabe().paused() == pause) return;
-  NoteActor(intent, pause ? "PauseRequested" : "ResumeRequested",
+  RecordActor(intent, pause ? "PauseRequested" : "ResumeRequested",
             pause ? "no new trials are started" : "it goes on", noting);
   state.mutable_status().mutable_shirabe()->set_paused(pause);
 }
 
 // Who asked for it first is who stopped it. Written once, however often an intent that stays is
 // seen.
-void End(const v1::Intent& intent, const Noting& noting) {
+void End(const v1::Intent& intent, const ActorContext& noting) {
   State& state = noting.state;
   const v1::ShirabeStatus& known = state.experiment().status().shirabe();
   const bool deletes = intent.verb() == v1::Intent::DELETE;
   const std::string reason = deletes ? "deleted by a user" : "stopped by a user";
   state.ending_verb = intent.verb();
   if (!known.stopping()) {
-    NoteActor(intent, "StopRequested",
+    RecordActor(intent, "StopRequested",
               deletes                               ? "it is to be deleted"
               : intent.verb() == v1::Intent::CANCEL ? "it is to end at once"
                                                     : "it is to end",
@@ -91,8 +91,8 @@ void End(const v1::Intent& intent, const Noting& noting) {
 
 }  // namespace
 
-Status Pass::TakeIntents() {
-  if (monotonic_ < state_.next_intents && !mode_.heed) return absl::OkStatus();
+Status Pass::ProcessIntents() {
+  if (monotonic_ < state_.next_intents && !mode_.check_intents) return absl::OkStatus();
   ASSIGN_OR_RETURN(const auto intents, options_.store->ListIntents(state_.key()));
   state_.next_intents = monotonic_ + kIntentInterval;
   for (const v1::Intent& intent : intents) {
@@ -109,7 +109,7 @@ void Pass::Apply(const v1::Intent& intent) {
     case v1::Intent::PAUSE:
     case v1::Intent::RESUME: SetPaused(intent, {state_, now_}); break;
     case v1::Intent::SCALE: Scale(intent); break;
-    case v1::Intent::ASK: TakeAsk(state_, intent); break;
+    case v1::Intent::ASK: EnqueueAsk(state_, intent); break;
     case v1::Intent::RETRY: Retry(intent); break;
     case v1::Intent::STOP:
     case v1::Intent::CANCEL:
@@ -119,9 +119,9 @@ void Pass::Apply(const v1::Intent& intent) {
 }
 
 void Pass::Retry(const v1::Intent& intent) {
-  const Status status = TryAgain(state_, intent.trial(), *options_.store, now_);
+  const Status status = RetryTrial(state_, intent.trial(), *options_.store, now_);
   if (!status.ok()) Event(nullptr, true, "RetryRefused", Message(status));
-  if (status.ok()) NoteActor(intent, "RetryRequested", "its point is tried again", {state_, now_});
+  if (status.ok()) RecordActor(intent, "RetryRequested", "its point is tried again", {state_, now_});
 }
 
 // Changes the counts; an experiment that ended at maxTrialCount goes on if it may.
@@ -143,7 +143,7 @@ void Pass::Scale(const v1::Intent& intent) {
     spec.set_max_failed_trial_count(intent.max_failed_trial_count());
   }
   if (intent.has_goal()) spec.mutable_objective()->set_goal(intent.goal());
-  NoteActor(intent, "ChangeRequested", Changes(before, spec), {state_, now_});
+  RecordActor(intent, "ChangeRequested", Changes(before, spec), {state_, now_});
   if (!intent.actor().name().empty()) {
     *experiment.mutable_status()->mutable_shirabe()->mutable_changed_by() = intent.actor();
   }

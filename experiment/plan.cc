@@ -28,7 +28,7 @@ int64_t CountedAsFailed(const v1::ExperimentStatus& status) {
 // It is spent when what runs could use up the rest by the time it is stopped, or when nothing runs
 // and nothing could be started.
 std::optional<Plan::Ending> DecideBudget(const PlanInput& input) {
-  const Money& money = input.money;
+  const BudgetState& money = input.money;
   const bool running = std::any_of(input.live.begin(), input.live.end(),
                                    [](const LiveTrial& live) { return live.open != nullptr; });
   const bool stuck = !running && money.Affordable(1) == 0;
@@ -77,7 +77,7 @@ std::optional<Plan::Ending> DecideEnding(const PlanInput& input) {
   return std::nullopt;
 }
 
-void StopEverything(const PlanInput& input, v1::Cause cause, Plan& plan) {
+void StopAllAttempts(const PlanInput& input, v1::Cause cause, Plan& plan) {
   for (const LiveTrial& live : input.live) {
     if (live.open != nullptr) {
       plan.stop.push_back({live.trial->number(), cause});
@@ -90,7 +90,7 @@ void StopEverything(const PlanInput& input, v1::Cause cause, Plan& plan) {
 // Why a trial that was lost waits before it is tried again.
 std::string WhyBackoff(const v1::Trial& trial) {
   const std::string until = "backoff until " + FormatTime(trial.not_before());
-  if (trial.fruitless() < kStarvedAfter) return until;
+  if (trial.fruitless() < kNoProgressAfter) return until;
   return absl::StrFormat(
       "cannot progress: %d attempts in a row were lost before they had saved anything newer; "
       "save more often, or allow on-demand machines (spec.shirabe.capacity); %s",
@@ -104,14 +104,14 @@ void StartWaiting(const PlanInput& input, int64_t slots, int64_t affordable, Pla
     std::string& why = plan.why[live.trial->number()];
     const absl::Duration delay = FromProto(live.trial->not_before()) - input.now;
     const int starts = static_cast<int>(plan.start.size());
-    if (delay > absl::ZeroDuration() && delay <= kLongestDelay) {
+    if (delay > absl::ZeroDuration() && delay <= kMaxAttemptDelay) {
       plan.wake = std::min(plan.wake, delay);
       why = WhyBackoff(*live.trial);
     } else if (starts >= slots) {
       why = plan.limited.empty() ? "parallelTrialCount attempts are running" : plan.limited;
     } else if (starts >= affordable) {
       why = "spec.shirabe.budget: what runs may use up the rest";
-    } else if (starts >= kMostNewTrials) {
+    } else if (starts >= kMaxNewTrials) {
       plan.more = true;
     } else {
       plan.start.push_back(live.trial->number());
@@ -180,17 +180,17 @@ Plan MakePlan(const PlanInput& input) {
   Plan plan;
   if (IsEnded(*input.experiment)) {
     plan.full = true;
-    StopEverything(input, v1::EXPERIMENT_ENDED, plan);
+    StopAllAttempts(input, v1::EXPERIMENT_ENDED, plan);
     return plan;
   }
   plan.ending = DecideEnding(input);
   if (plan.ending) {
-    StopEverything(input, v1::EXPERIMENT_ENDED, plan);
+    StopAllAttempts(input, v1::EXPERIMENT_ENDED, plan);
     plan.conclude = input.live.size() == plan.kill.size();
     return plan;
   }
   if (input.suspended) {
-    StopEverything(input, v1::SUSPENDED, plan);
+    StopAllAttempts(input, v1::SUSPENDED, plan);
     return plan;
   }
   if (input.experiment->status().shirabe().paused()) {
@@ -205,7 +205,7 @@ Plan MakePlan(const PlanInput& input) {
   const int64_t wanted = NewTrials(input, parallel, plan);
   plan.full = IsFull(*input.experiment);
   const int64_t paid = std::min(wanted, affordable - static_cast<int64_t>(plan.start.size()));
-  plan.suggest = static_cast<int>(std::min<int64_t>(paid, kMostNewTrials));
+  plan.suggest = static_cast<int>(std::min<int64_t>(paid, kMaxNewTrials));
   plan.more = plan.more || plan.suggest < paid;
   if (paid < wanted) plan.waiting = "spec.shirabe.budget: what runs may use up the rest";
   if (plan.waiting.empty()) plan.waiting = plan.limited;

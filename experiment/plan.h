@@ -27,7 +27,7 @@ struct PlanInput {
   bool suspended = false;    // by us: stop what runs, start nothing, keep it for later
   std::optional<int> asked;  // trials are run by whoever asks: how many ask now
   Limits limits = {};
-  Money money;
+  BudgetState money;
   absl::Time now;
 };
 

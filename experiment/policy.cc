@@ -17,11 +17,11 @@ int MaxPreemptions(const v1::AttemptPolicy& policy) {
   return policy.has_max_preemptions() ? policy.max_preemptions() : kDefaultMaxPreemptions;
 }
 
-// 1, 2, 4 … times `first`, at most kLongestDelay; spread by trial so that a storm does not return
+// 1, 2, 4 … times `first`, at most kMaxAttemptDelay; spread by trial so that a storm does not return
 // as one wave.
 absl::Duration Backoff(absl::Duration first, int losses, const v1::Trial& trial) {
   const double seconds = absl::ToDoubleSeconds(
-      std::min(kLongestDelay, first * static_cast<double>(1u << std::min(losses, 10))));
+      std::min(kMaxAttemptDelay, first * static_cast<double>(1u << std::min(losses, 10))));
   const double spread = 0.5 + 0.5 * static_cast<double>(trial.number() * 7919 % 1000) / 1000;
   return absl::Seconds(seconds * spread);
 }
@@ -102,7 +102,7 @@ bool IsLoss(v1::Cause cause) {
 bool WantsOnDemand(const v1::Trial& trial, const v1::ShirabeSpec& spec) {
   const v1::AttemptPolicy& policy = spec.attempts();
   if (policy.has_on_demand_after() && trial.preemptions() >= policy.on_demand_after()) return true;
-  return spec.capacity().spot() != v1::REQUIRED && trial.fruitless() >= kStarvedAfter;
+  return spec.capacity().spot() != v1::REQUIRED && trial.fruitless() >= kNoProgressAfter;
 }
 
 NextStep Next(v1::Cause cause, const v1::Trial& trial, const v1::AttemptPolicy& policy) {

@@ -33,11 +33,11 @@ v1::Cause Classify(const v1::Attempt& attempt, const EndFacts& facts);
 
 // After so many losses in a row without a newer checkpoint the trial is said not to progress, and
 // on-demand machines are asked for where the specification allows them.
-inline constexpr int kStarvedAfter = 3;
+inline constexpr int kNoProgressAfter = 3;
 
 // No retry waits longer than this. A later time in the store was written before the wall clock was
 // set back, and is no reason to wait.
-inline constexpr absl::Duration kLongestDelay = absl::Minutes(1);
+inline constexpr absl::Duration kMaxAttemptDelay = absl::Minutes(1);
 
 struct NextStep {
   enum class Kind { kFinish, kRetry };

@@ -8,12 +8,12 @@
 namespace shirabe::experiment {
 
 Reconciler::Reconciler(ReconcilerOptions options)
-    : options_(std::move(options)), asked_(options_.clock), asked_options_(options_) {
-  asked_options_.executor = &asked_;
+    : options_(std::move(options)), asked_(options_.clock), ask_and_tell_options_(options_) {
+  ask_and_tell_options_.executor = &asked_;
 }
 
 const ReconcilerOptions& Reconciler::OptionsFor(const v1::Experiment& experiment) const {
-  return experiment.spec().shirabe().ask_and_tell() ? asked_options_ : options_;
+  return experiment.spec().shirabe().ask_and_tell() ? ask_and_tell_options_ : options_;
 }
 
 void Reconciler::Own(const ExperimentKey& key, int64_t epoch) {
@@ -22,20 +22,20 @@ void Reconciler::Own(const ExperimentKey& key, int64_t epoch) {
   owned_[key].epoch = epoch;
 }
 
-void Reconciler::Disown(const ExperimentKey& key) {
+void Reconciler::ReleaseOwnership(const ExperimentKey& key) {
   std::lock_guard lock(mutex_);
   const auto found = owned_.find(key);
   if (found == owned_.end()) return;
-  Inbox& inbox = *found->second.inbox;
-  inbox.Answer(inbox.Take(), absl::UnavailableError("the experiment was given back"));
+  ReportQueue& inbox = *found->second.inbox;
+  inbox.Answer(inbox.Drain(), absl::UnavailableError("the experiment was given back"));
   owned_.erase(found);
   if (options_.room != nullptr) options_.room->Leave(key);
 }
 
-void Reconciler::Heed(const ExperimentKey& key) {
+void Reconciler::NotifyIntent(const ExperimentKey& key) {
   std::lock_guard lock(mutex_);
   const auto found = owned_.find(key);
-  if (found != owned_.end()) found->second.heed = true;
+  if (found != owned_.end()) found->second.check_intents = true;
 }
 
 void Reconciler::Recheck(const ExperimentKey& key) {
@@ -44,7 +44,7 @@ void Reconciler::Recheck(const ExperimentKey& key) {
   if (found != owned_.end()) found->second.recheck = true;
 }
 
-std::shared_ptr<Inbox> Reconciler::InboxOf(const ExperimentKey& key) {  // shared: see the header
+std::shared_ptr<ReportQueue> Reconciler::ReportQueueOf(const ExperimentKey& key) {  // shared: see the header
   std::lock_guard lock(mutex_);
   const auto found = owned_.find(key);
   return found == owned_.end() ? nullptr : found->second.inbox;
@@ -69,9 +69,9 @@ StatusOr<ReconcileResult> Reconciler::Reconcile(const ExperimentKey& key) {
     owned = &found->second;  // stays where it is until Disown, which waits for this call
   }
   if (owned->state == nullptr) RETURN_IF_ERROR(Load(key, *owned));
-  const std::vector<LetterPtr> letters = owned->inbox->Take();
-  auto result = RunPass(*owned, letters);
-  owned->inbox->Answer(letters, result.status());
+  const std::vector<PendingReportPtr> pending_reports = owned->inbox->Drain();
+  auto result = RunPass(*owned, pending_reports);
+  owned->inbox->Answer(pending_reports, result.status());
   if (result.ok() && !owned->inbox->empty()) result->requeue_after = absl::ZeroDuration();
   // What was about to be written is not known to be there: begin again from the store.
   if (!result.ok() || (result->ended && owned->state->batch().delete_experiment)) {
@@ -80,13 +80,13 @@ StatusOr<ReconcileResult> Reconciler::Reconcile(const ExperimentKey& key) {
   return result;
 }
 
-StatusOr<ReconcileResult> Reconciler::RunPass(Owned& owned, const std::vector<LetterPtr>& letters) {
+StatusOr<ReconcileResult> Reconciler::RunPass(Owned& owned, const std::vector<PendingReportPtr>& pending_reports) {
   Pass pass(OptionsFor(owned.state->experiment()), *owned.state,
             {.suspended = owned.suspended,
              .stop_now = owned.stop_now,
-             .heed = owned.heed.exchange(false),
+             .check_intents = owned.check_intents.exchange(false),
              .recheck = owned.recheck.exchange(false),
-             .letters = letters});
+             .pending_reports = pending_reports});
   return pass.Run();
 }
 

@@ -36,16 +36,16 @@ class Reconciler {
   // From now on this process owns the experiment, under the lease of this epoch.
   void Own(const ExperimentKey& key, int64_t epoch);
   // It does not any more. Nothing is stopped. No call for it may be under way.
-  void Disown(const ExperimentKey& key);
+  void ReleaseOwnership(const ExperimentKey& key);
   // Stop what runs and start nothing, until it is owned anew. With `now`, without grace.
   void Suspend(const ExperimentKey& key, bool now);
 
   // The next pass looks for intents, however recently the last one did.
-  void Heed(const ExperimentKey& key);
+  void NotifyIntent(const ExperimentKey& key);
   // The next pass asks again for room that there was not, however recently the last one did.
   void Recheck(const ExperimentKey& key);
   // Where reports for it are put, to be taken by the next pass; null if it is not owned.
-  std::shared_ptr<Inbox> InboxOf(const ExperimentKey& key);  // shared with who waits at it
+  std::shared_ptr<ReportQueue> ReportQueueOf(const ExperimentKey& key);  // shared with who waits at it
 
   // One pass. db::IsLeaseLost: it went to another process, disown it. Other errors: nothing was
   // done that a later call would not do again; call again after a while.
@@ -57,18 +57,18 @@ class Reconciler {
     bool adopted = false;
     std::atomic<bool> suspended = false;  // set by Suspend while a call may be under way
     std::atomic<bool> stop_now = false;
-    std::atomic<bool> heed = false;
+    std::atomic<bool> check_intents = false;
     std::atomic<bool> recheck = false;
-    std::shared_ptr<Inbox> inbox = std::make_shared<Inbox>();  // shared with who waits at it
+    std::shared_ptr<ReportQueue> inbox = std::make_shared<ReportQueue>();  // shared with who waits at it
     std::unique_ptr<State> state;                              // null: to be loaded
   };
   Status Load(const ExperimentKey& key, Owned& owned);
-  StatusOr<ReconcileResult> RunPass(Owned& owned, const std::vector<LetterPtr>& letters);
+  StatusOr<ReconcileResult> RunPass(Owned& owned, const std::vector<PendingReportPtr>& pending_reports);
   const ReconcilerOptions& OptionsFor(const v1::Experiment& experiment) const;
 
   const ReconcilerOptions options_;
-  trial::AskedTrials asked_;
-  ReconcilerOptions asked_options_;  // the same, for trials that somebody else runs
+  trial::AskAndTellExecutor asked_;
+  ReconcilerOptions ask_and_tell_options_;  // the same, for trials that somebody else runs
   std::mutex mutex_;
   std::map<ExperimentKey, Owned> owned_;  // guarded by mutex_; an entry's content by its one caller
 };

@@ -19,7 +19,7 @@ namespace shirabe::experiment {
 
 // A fast algorithm or rule answers within the pass, so that one commit holds what was seen and what
 // comes next; a slow one is left to its worker.
-inline constexpr absl::Duration kPatience = absl::Milliseconds(5);
+inline constexpr absl::Duration kInlineTimeout = absl::Milliseconds(5);
 
 struct ReconcilerOptions {
   db::Store* store = nullptr;  // these four outlive the reconciler
@@ -28,9 +28,9 @@ struct ReconcilerOptions {
   Proposer* proposer = nullptr;
   std::string working_dir;  // of trials whose template names none
   Limits limits = {};
-  Room* room = nullptr;                               // of each namespace; null = any
+  NamespaceQuota* room = nullptr;                               // of each namespace; null = any
   std::function<void(const ExperimentKey&)> enqueue;  // reconcile it soon; any thread
-  absl::Duration patience = kPatience;                // for an answer within the pass
+  absl::Duration patience = kInlineTimeout;                // for an answer within the pass
   std::function<void()> at_step;  // for tests: called between any two effects of a pass
 };
 
@@ -42,12 +42,12 @@ struct ReconcileResult {
 };
 
 // Of one pass (pass.h).
-struct PassMode {
+struct ReconcileMode {
   bool suspended = false;               // stop what runs, keep it for later
   bool stop_now = false;                // without grace
-  bool heed = false;                    // a wish was written just now
+  bool check_intents = false;                    // a wish was written just now
   bool recheck = false;                 // there may be room now for what had to wait for it
-  std::vector<LetterPtr> letters = {};  // reports to take; the caller answers them
+  std::vector<PendingReportPtr> pending_reports = {};  // reports to take; the caller answers them
 };
 
 }  // namespace shirabe::experiment

@@ -50,7 +50,7 @@ std::map<std::string, std::string> Environment(const State& state, const v1::Tri
 }
 
 // Where the program itself stands, for a path that is relative to it.
-std::string WorkingDirOf(const State& state, const Live& live, const std::string& otherwise) {
+std::string WorkingDirOf(const State& state, const ActiveTrial& live, const std::string& otherwise) {
   const auto request = RequestFor(state, live, otherwise);
   if (!request.ok()) return otherwise;  // the start will say why
   const auto command =
@@ -60,7 +60,7 @@ std::string WorkingDirOf(const State& state, const Live& live, const std::string
 }
 
 // From the path as the program knows it to where that lies here: below `root`, if it is a copy.
-void Locate(const State& state, const Live& live, const std::string& root,
+void Locate(const State& state, const ActiveTrial& live, const std::string& root,
             metrics::Source& source) {
   std::string& path = *source.spec.mutable_source()->mutable_file_system_path()->mutable_path();
   if (path.front() == '/') {
@@ -76,7 +76,7 @@ AttemptKey KeyOf(const State& state, const v1::Attempt& attempt) {
   return {{state.key(), attempt.trial()}, attempt.number()};
 }
 
-StatusOr<trial::AttemptRequest> RequestFor(const State& state, const Live& live,
+StatusOr<trial::AttemptRequest> RequestFor(const State& state, const ActiveTrial& live,
                                            const std::string& working_dir) {
   const v1::Trial& trial = live.trial.record;
   const v1::Attempt& attempt = live.open->record;
@@ -102,12 +102,12 @@ StatusOr<trial::AttemptRequest> RequestFor(const State& state, const Live& live,
   const auto& annotations = state.experiment().metadata().annotations();
   const auto owner = annotations.find(kObjectUid);
   if (owner != annotations.end()) request.cluster.owner = owner->second;
-  request.placing = {.policy = state.experiment().spec().shirabe().capacity(),
+  request.placement_request = {.policy = state.experiment().spec().shirabe().capacity(),
                      .on_demand = WantsOnDemand(trial, state.experiment().spec().shirabe())};
   return request;
 }
 
-metrics::Source SourceFor(const State& state, const Live& live, const trial::AttemptPaths& paths,
+metrics::Source SourceFor(const State& state, const ActiveTrial& live, const trial::AttemptPaths& paths,
                           const std::string& working_dir) {
   const v1::ExperimentSpec& spec = state.experiment().spec();
   metrics::Source source;

@@ -18,11 +18,11 @@ AttemptKey KeyOf(const State& state, const v1::Attempt& attempt);
 
 // The template rendered with the trial's assignments, and the environment of the contract with
 // training code, less the paths, which the executor knows.
-StatusOr<trial::AttemptRequest> RequestFor(const State& state, const Live& live,
+StatusOr<trial::AttemptRequest> RequestFor(const State& state, const ActiveTrial& live,
                                            const std::string& working_dir);
 
 // Where this attempt's metrics are.
-metrics::Source SourceFor(const State& state, const Live& live, const trial::AttemptPaths& paths,
+metrics::Source SourceFor(const State& state, const ActiveTrial& live, const trial::AttemptPaths& paths,
                           const std::string& working_dir);
 
 }  // namespace shirabe::experiment

@@ -5,7 +5,7 @@
 
 namespace shirabe::experiment {
 
-int64_t Room::Take(const ExperimentKey& key, int64_t open, int64_t more) {
+int64_t NamespaceQuota::Reserve(const ExperimentKey& key, int64_t open, int64_t more) {
   if (most_ == 0) return more;
   std::lock_guard lock(mutex_);
   Namespace& ns = namespaces_[key.ns];
@@ -23,16 +23,16 @@ int64_t Room::Take(const ExperimentKey& key, int64_t open, int64_t more) {
     ns.taken[key.name] = after;
   }
   for (int64_t free = most_ - ns.total; free > 0 && before > after && !ns.waiting.empty(); --free) {
-    freed_.push_back({key.ns, ns.waiting.front()});
+    unblocked_.push_back({key.ns, ns.waiting.front()});
     ns.waiting.pop_front();
   }
   if (ns.taken.empty() && ns.waiting.empty()) namespaces_.erase(key.ns);
   return granted;
 }
 
-std::vector<ExperimentKey> Room::Freed() {
+std::vector<ExperimentKey> NamespaceQuota::Unblocked() {
   std::lock_guard lock(mutex_);
-  return std::exchange(freed_, {});
+  return std::exchange(unblocked_, {});
 }
 
 }  // namespace shirabe::experiment

@@ -13,20 +13,20 @@
 
 namespace shirabe::experiment {
 
-class Room {
+class NamespaceQuota {
  public:
   // So many in a namespace; 0 = any number.
-  explicit Room(int64_t most) : most_(most) {}
+  explicit NamespaceQuota(int64_t most) : most_(most) {}
 
   // The experiment has `open` attempts and wants `more`: how many of these it may open, which are
   // its own from now on, until it says another number. Where that is less than `more` it is told,
   // by Freed, when to ask again.
-  int64_t Take(const ExperimentKey& key, int64_t open, int64_t more);
+  int64_t Reserve(const ExperimentKey& key, int64_t open, int64_t more);
   // It has none any more.
-  void Leave(const ExperimentKey& key) { Take(key, 0, 0); }
+  void Leave(const ExperimentKey& key) { Reserve(key, 0, 0); }
 
   // Those that may ask again because others have fewer attempts now, the longest waiting first.
-  std::vector<ExperimentKey> Freed();
+  std::vector<ExperimentKey> Unblocked();
 
  private:
   struct Namespace {
@@ -38,7 +38,7 @@ class Room {
   const int64_t most_;
   std::mutex mutex_;
   std::map<std::string, Namespace> namespaces_;  // guarded by mutex_
-  std::vector<ExperimentKey> freed_;             // guarded by mutex_
+  std::vector<ExperimentKey> unblocked_;             // guarded by mutex_
 };
 
 }  // namespace shirabe::experiment

@@ -41,8 +41,8 @@ uint64_t SeedOf(const v1::Experiment& experiment) {
   return Fingerprint(ToString(KeyOf(experiment)));
 }
 
-suggestion::TrialView ViewOf(const v1::ObjectiveSpec& objective, const v1::Trial& trial) {
-  suggestion::TrialView view;
+suggestion::TrialSummary TrialSummaryOf(const v1::ObjectiveSpec& objective, const v1::Trial& trial) {
+  suggestion::TrialSummary view;
   view.last_step = trial.last_step();
   view.parent = trial.parent().trial();
   view.early_stopped = trial.phase() == v1::TRIAL_EARLY_STOPPED;
@@ -70,7 +70,7 @@ StatusOr<std::unique_ptr<State>> State::Load(db::Store& store, const ExperimentK
   ASSIGN_OR_RETURN(state->experiment_, store.GetExperiment(key));
   RETURN_IF_ERROR(Prefix("experiment " + ToString(key), CheckEnums(state->experiment())));
   const v1::ExperimentSpec& spec = state->experiment().spec();
-  ASSIGN_OR_RETURN(Searcher searcher, MakeSearcher(state->experiment()));
+  ASSIGN_OR_RETURN(AlgorithmSetup searcher, MakeAlgorithm(state->experiment()));
   state->algorithm = std::move(searcher.algorithm);
   state->space_ = std::move(searcher.space);
   state->endpoint = std::move(searcher.endpoint);
@@ -126,7 +126,7 @@ void State::Remember(const v1::Trial& trial) {
   CHECK(trial.number() == history_->size() + 1);
   const auto& x = trial.point().x();
   history_->Add(suggestion::Point(x.begin(), x.end()),
-                ViewOf(experiment().spec().objective(), trial));
+                TrialSummaryOf(experiment().spec().objective(), trial));
   history_->SetLabels(trial.number() - 1, {trial.labels().begin(), trial.labels().end()});
   experiment_.record.mutable_status()->set_trials(trial.number());
   Recount(trial.phase(), 1);
@@ -176,7 +176,7 @@ void State::Recount(v1::TrialPhase phase, int64_t by) {
   }
 }
 
-Live& State::AddTrial(const suggestion::Suggestion& suggestion, absl::Time now) {
+ActiveTrial& State::AddTrial(const suggestion::Suggestion& suggestion, absl::Time now) {
   v1::Trial trial;
   trial.set_namespace_(key_.ns);
   trial.set_experiment(key_.name);
@@ -193,13 +193,13 @@ Live& State::AddTrial(const suggestion::Suggestion& suggestion, absl::Time now) 
   MutableHistory();
   Remember(trial);
   experiment_changed_ = true;
-  Live& live = live_[trial.number()];
+  ActiveTrial& live = live_[trial.number()];
   live.trial.record = std::move(trial);
   live.trial_changed = true;
   return live;
 }
 
-void State::SetPhase(Live& live, v1::TrialPhase phase) {
+void State::SetPhase(ActiveTrial& live, v1::TrialPhase phase) {
   v1::Trial& trial = live.trial.record;
   CHECK(!IsTerminal(trial.phase()));  // I1: a terminal phase is reached once
   if (trial.phase() == phase) return;
@@ -208,7 +208,7 @@ void State::SetPhase(Live& live, v1::TrialPhase phase) {
   experiment_changed_ = true;
   trial.set_phase(phase);
   live.trial_changed = true;
-  MutableHistory().Update(trial.number() - 1, ViewOf(experiment().spec().objective(), trial));
+  MutableHistory().Update(trial.number() - 1, TrialSummaryOf(experiment().spec().objective(), trial));
   if (!IsTerminal(phase)) return;
   wait_for_change = false;
   ConsiderBest(trial);
@@ -233,7 +233,7 @@ void State::ConsiderBest(const v1::Trial& trial) {
   best.set_step(trial.objective_step());
 }
 
-v1::Attempt& State::OpenAttempt(Live& live, absl::Time now) {
+v1::Attempt& State::OpenAttempt(ActiveTrial& live, absl::Time now) {
   v1::Trial& trial = live.trial.record;
   CHECK(!live.open.has_value());  // I2: one attempt of a trial at a time
   trial.set_attempts(trial.attempts() + 1);
@@ -259,7 +259,7 @@ v1::Attempt& State::OpenAttempt(Live& live, absl::Time now) {
   return attempt;
 }
 
-void State::CloseAttempt(Live& live) {
+void State::CloseAttempt(ActiveTrial& live) {
   CHECK(live.open.has_value());
   live.open->record.set_state(v1::ATTEMPT_CLOSED);
   Charge(live.open->record, live.trial.record, *mutable_status().mutable_shirabe());
@@ -269,7 +269,7 @@ void State::CloseAttempt(Live& live) {
   live.open_changed = false;
 }
 
-void State::PutCheckpoint(Live& live, const v1::Checkpoint& checkpoint) {
+void State::PutCheckpoint(ActiveTrial& live, const v1::Checkpoint& checkpoint) {
   size_t i = 0;
   for (; i < live.checkpoints.size(); ++i) {
     const v1::Checkpoint& old = live.checkpoints[i].record;
@@ -338,7 +338,7 @@ Status State::Commit(db::Store& store) {
   if (experiment_changed_) experiment_.revision = revision;
   experiment_changed_ = false;
   for (auto it = live_.begin(); it != live_.end();) {
-    Live& live = it->second;
+    ActiveTrial& live = it->second;
     if (live.trial_changed) live.trial.revision = revision;
     if (live.open_changed) live.open->revision = revision;
     for (const size_t i : live.checkpoints_changed) live.checkpoints[i].revision = revision;

@@ -34,7 +34,7 @@ class State {
   v1::Experiment& mutable_experiment();  // marks it changed
   v1::ExperimentStatus& mutable_status() { return *mutable_experiment().mutable_status(); }
 
-  std::map<int64_t, Live>& live() { return live_; }
+  std::map<int64_t, ActiveTrial>& live() { return live_; }
   const suggestion::Space& space() const { return *space_; }
   const suggestion::History& history() const { return *history_; }
   // Stays as it is while somebody holds it: a change then makes a copy first.
@@ -49,16 +49,16 @@ class State {
   void ReleaseAnswered();
 
   // A new trial with the next number; the history and the counts follow.
-  Live& AddTrial(const suggestion::Suggestion& suggestion, absl::Time now);
+  ActiveTrial& AddTrial(const suggestion::Suggestion& suggestion, absl::Time now);
   // Changes a live trial's phase; the counts, the history and the best trial follow. A trial in a
   // terminal phase is forgotten here once the batch is committed.
-  void SetPhase(Live& live, v1::TrialPhase phase);
+  void SetPhase(ActiveTrial& live, v1::TrialPhase phase);
   // Opens the next attempt of a live trial: recorded, not started.
-  v1::Attempt& OpenAttempt(Live& live, absl::Time now);
+  v1::Attempt& OpenAttempt(ActiveTrial& live, absl::Time now);
   // The open attempt is over: its record goes into the batch as it is now, its books are closed.
-  void CloseAttempt(Live& live);
+  void CloseAttempt(ActiveTrial& live);
   // Adds or changes the record of a checkpoint of a live trial.
-  void PutCheckpoint(Live& live, const v1::Checkpoint& checkpoint);
+  void PutCheckpoint(ActiveTrial& live, const v1::Checkpoint& checkpoint);
   void AddEvent(v1::Event event, absl::Time now);
   // Counts an attempt that is no longer current and still writes; true the first time.
   bool Refuse(const AttemptKey& stray);
@@ -80,8 +80,8 @@ class State {
   std::shared_ptr<suggestion::Stopper> stopper;  // shared in the same way; null = no early stopping
   std::shared_ptr<StopTicket> stop_ticket;       // shared with the worker that runs it
   std::shared_ptr<RecommendTicket> recommend_ticket;  // shared with the worker that runs it
-  std::string stopper_trouble;                        // the last error of it that was told
-  AlgorithmTrouble trouble;                           // of an algorithm that fails
+  std::string stopper_error;                        // the last error of it that was told
+  AlgorithmFailures trouble;                           // of an algorithm that fails
   bool wait_for_change = false;  // the algorithm said: ask again when a trial has ended
   absl::Duration next_intents;   // monotonic
   std::deque<v1::Intent> asks;   // for trials (ask-and-tell), the oldest first
@@ -103,7 +103,7 @@ class State {
   int64_t epoch_;
   db::Versioned<v1::Experiment> experiment_;
   bool experiment_changed_ = false;
-  std::map<int64_t, Live> live_;
+  std::map<int64_t, ActiveTrial> live_;
   std::optional<suggestion::Space> space_;
   std::shared_ptr<suggestion::History> history_;  // shared with a proposal under way: copied first
   std::shared_ptr<suggestion::Curves> curves_;    // shared with a question under way: copied first
@@ -112,7 +112,7 @@ class State {
 };
 
 // As an algorithm sees the trial.
-suggestion::TrialView ViewOf(const v1::ObjectiveSpec& objective, const v1::Trial& trial);
+suggestion::TrialSummary TrialSummaryOf(const v1::ObjectiveSpec& objective, const v1::Trial& trial);
 bool IsTerminal(v1::TrialPhase phase);
 // random_state, else spec.shirabe.seed, else from the experiment's name.
 uint64_t SeedOf(const v1::Experiment& experiment);

@@ -23,7 +23,7 @@ Status State::LoadStopper(db::Store& store) {
     ASSIGN_OR_RETURN(const auto rows,
                      store.ListObservations({.trial = {key_, number}, .metric = metric}));
     std::map<int64_t, double> losses;
-    for (const db::ObservationRow& row : rows)
+    for (const db::StoredObservation& row : rows)
       losses[row.step] = LossOf(spec.objective(), row.value);
     MutableCurve(number) = suggestion::CurveOf(losses);
   }

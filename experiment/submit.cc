@@ -59,7 +59,7 @@ std::string HasEnded(const v1::Experiment& experiment) {
 
 // Katib's rules: one that was not made to be resumed stays as it ended, and so does one that ended
 // for another reason than that it had all its trials.
-Status CheckMayGoOn(const v1::Experiment& experiment) {
+Status CheckCanContinue(const v1::Experiment& experiment) {
   const v1::ResumePolicy policy = experiment.spec().resume_policy();
   if (policy != v1::LONG_RUNNING && policy != v1::FROM_VOLUME) {
     return absl::FailedPreconditionError(absl::StrCat(
@@ -155,7 +155,7 @@ Status CheckIntent(db::Store& store, const v1::Experiment& experiment, const v1:
   if (intent.verb() != v1::Intent::SCALE) return absl::OkStatus();
   RETURN_IF_ERROR(CheckScale(intent));
   RETURN_IF_ERROR(CheckCounts(experiment.spec(), intent));
-  return IsEnded(experiment) ? CheckMayGoOn(experiment) : absl::OkStatus();
+  return IsEnded(experiment) ? CheckCanContinue(experiment) : absl::OkStatus();
 }
 
 v1::Event CreatedBy(const ExperimentKey& key, const v1::Actor& actor) {

@@ -149,7 +149,7 @@ StatusOr<client::ImportedTrial> ReadRow(const Row& row, const Columns& columns) 
   for (const auto& [i, name] : columns.metrics) {
     if (row[i].empty()) continue;
     const auto value = ParseNumber(row[i]);
-    if (!value) return absl::InvalidArgumentError(name + " is no number: \"" + row[i] + "\"");
+    if (!value) return absl::InvalidArgumentError(name + " is not a number: \"" + row[i] + "\"");
     trial.points.push_back({name, 1, *value});
   }
   if (trial.points.empty() && trial.phase == v1::TRIAL_SUCCEEDED) trial.phase = v1::TRIAL_FAILED;
@@ -182,7 +182,7 @@ StatusOr<client::Imported> ReadCsv(const std::string& path, const std::string& t
     std::vector<std::string> values;
     for (const client::ImportedTrial& trial : imported.trials)
       values.push_back(trial.values[p].second);
-    imported.parameters.push_back(client::SpaceAround(columns.parameters[p].second, values));
+    imported.parameters.push_back(client::SpaceFromValues(columns.parameters[p].second, values));
   }
   imported.objective = {{"type", options.maximize ? "maximize" : "minimize"},
                         {"objectiveMetricName", options.metric}};

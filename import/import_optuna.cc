@@ -43,7 +43,7 @@ struct Dimension {
 
 class Reader {
  public:
-  explicit Reader(db::Connection* file) : file_(file) {}
+  explicit Reader(db::SqliteConnection* file) : file_(file) {}
 
   StatusOr<std::vector<Study>> Studies(const std::string& wanted);
   StatusOr<client::Imported> Read(const Study& study);
@@ -55,7 +55,7 @@ class Reader {
   Status ReadPoints(const Study& study, const std::string& sql);
   void MakeSpace(client::Imported& imported);
 
-  db::Connection* const file_;
+  db::SqliteConnection* const file_;
   std::map<int64_t, client::ImportedTrial> trials_;
   std::map<std::string, Dimension> space_;
 };
@@ -177,7 +177,7 @@ Status Reader::ReadParameters(const Study& study) {
     const std::string name = rows.Text(1);
     const Json distribution = ReadJsonOrDiscarded<Json>(rows.Text(3));
     if (!distribution.is_object()) {
-      return absl::DataLossError("the distribution of " + name + " is no JSON");
+      return absl::DataLossError("the distribution of " + name + " is not JSON");
     }
     auto text = Join(distribution, rows.Double(2), space_[name]);
     RETURN_IF_ERROR(Prefix(trial->second.name + ", " + name, text.status()));
@@ -185,7 +185,7 @@ Status Reader::ReadParameters(const Study& study) {
   }
 }
 
-// Step and value of each trial; a value that is no finite number is NULL, or says so by its type.
+// Step and value of each trial; a value that is not a finite number is NULL, or says so by its type.
 Status Reader::ReadPoints(const Study& study, const std::string& sql) {
   auto rows = file_->Prepare(sql);
   rows.Bind(study.id);
@@ -256,14 +256,14 @@ StatusOr<std::vector<client::Imported>> ReadOptuna(const std::string& path,
                                                    const std::string& study) {
   const std::string absolute = std::filesystem::absolute(path).string();
   if (!std::filesystem::exists(absolute)) return absl::NotFoundError("there is no file " + path);
-  auto file = db::Connection::Open({.path = absolute, .mode = db::ConnectOptions::Mode::kRead});
+  auto file = db::SqliteConnection::Open({.path = absolute, .mode = db::ConnectOptions::Mode::kRead});
   RETURN_IF_ERROR(Prefix(path, file.status()));
   const auto known = (*file)->ReadInt(
       "SELECT count(*) FROM sqlite_schema WHERE name IN ('studies', 'study_directions', 'trials',"
       " 'trial_params', 'trial_values', 'trial_intermediate_values')");
   if (!known.ok() || *known != 6) {
     return absl::InvalidArgumentError(
-        path + " is no storage of Optuna 2.0 or later: give the file of its sqlite:///FILE");
+        path + " is not a storage of Optuna 2.0 or later: give the file of its sqlite:///FILE");
   }
   Reader reader(file->get());
   auto studies = reader.Studies(study);

@@ -16,10 +16,10 @@
 namespace shirabe::kube {
 namespace {
 
-constexpr absl::Duration kFirstWait = absl::Milliseconds(200);
-constexpr absl::Duration kMostWait = absl::Seconds(30);
+constexpr absl::Duration kInitialBackoff = absl::Milliseconds(200);
+constexpr absl::Duration kMaxBackoff = absl::Seconds(30);
 // A watch that ends sooner, and brought nothing, is one more failure.
-constexpr absl::Duration kShortWatch = absl::Seconds(5);
+constexpr absl::Duration kMinHealthyWatch = absl::Seconds(5);
 constexpr int kFailuresBeforeList = 3;
 constexpr size_t kEndsRemembered = 4096;
 
@@ -57,7 +57,7 @@ class WatchingCache : public Cache {
   std::vector<Json> All() const override;
   size_t size() const override;
   void Put(const Json& object) override;
-  std::string Trouble() const override;
+  std::string LastError() const override;
   Counts counts() const override;
 
  private:
@@ -68,14 +68,14 @@ class WatchingCache : public Cache {
   void OnEvent(const WatchEvent& event);
   void Trim(Json& object) const;
   // Takes an object that the server told us of; true if on_change is to hear of it.
-  bool Take(const Json& object);
+  bool Upsert(const Json& object);
   // The object as it was last seen, if it was there; older ends than what is known are no ends.
   std::optional<Json> Remove(const Json& object);
   std::vector<Json> RemoveUnlisted(const std::set<Key>& listed, uint64_t list_number);
   void RememberEnd(const std::string& uid);
-  void Tell(const Json& object, bool deleted) const;
+  void Notify(const Json& object, bool deleted) const;
   // Notes how it went, and waits before the next try.
-  void Note(const Status& status);
+  void RecordStatus(const Status& status);
   void Wait(const std::stop_token& stop);
 
   const CacheOptions options_;
@@ -86,7 +86,7 @@ class WatchingCache : public Cache {
   std::deque<std::string> ends_;  // in order
   bool synced_ = false;
   Status last_;  // of the last list or watch
-  absl::Duration trouble_since_ = absl::ZeroDuration();
+  absl::Duration failing_since_ = absl::ZeroDuration();
   Counts counts_;
 
   // Of the thread.
@@ -100,7 +100,7 @@ class WatchingCache : public Cache {
 WatchingCache::WatchingCache(CacheOptions options)
     : options_(std::move(options)),
       last_(absl::UnavailableError("the first list is not in yet")),
-      trouble_since_(options_.clock->Monotonic()),
+      failing_since_(options_.clock->Monotonic()),
       rng_(RandomSeed()),
       thread_([this](std::stop_token stop) { Follow(stop); }) {}
 
@@ -118,7 +118,7 @@ void WatchingCache::Follow(const std::stop_token& stop) {
     heard_ = false;
     const Status status = listing ? List() : Watch(stop);
     if (stop.stop_requested()) return;
-    const bool lasted = options_.clock->Monotonic() - begun >= kShortWatch;
+    const bool lasted = options_.clock->Monotonic() - begun >= kMinHealthyWatch;
     if (listing ? status.ok() : heard_ || (status.ok() && lasted)) {
       failures_ = 0;
     } else {
@@ -131,25 +131,25 @@ void WatchingCache::Follow(const std::stop_token& stop) {
     // After what is no mere hanging up, the server may not be the one that it was.
     const bool broken = !status.ok() && !absl::IsUnavailable(status);
     if (broken || failures_ >= kFailuresBeforeList) version_.clear();
-    Note(status);
+    RecordStatus(status);
     if (failures_ > 0) Wait(stop);
   }
 }
 
-void WatchingCache::Note(const Status& status) {
+void WatchingCache::RecordStatus(const Status& status) {
   const std::lock_guard lock(mutex_);
   // A watch that has become too old is the ordinary way of the world: a list is next.
   if (status.ok() || absl::IsOutOfRange(status)) {
     last_ = absl::OkStatus();
   } else {
-    if (last_.ok()) trouble_since_ = options_.clock->Monotonic();
+    if (last_.ok()) failing_since_ = options_.clock->Monotonic();
     last_ = status;
   }
 }
 
 void WatchingCache::Wait(const std::stop_token& stop) {
   const absl::Duration wait =
-      std::min(kFirstWait * (1 << std::min(failures_ - 1, 10)), kMostWait) * (0.5 + rng_.Uniform());
+      std::min(kInitialBackoff * (1 << std::min(failures_ - 1, 10)), kMaxBackoff) * (0.5 + rng_.Uniform());
   std::unique_lock lock(mutex_);
   changed_.wait_for(lock, stop, absl::ToChronoMilliseconds(wait), [] { return false; });
 }
@@ -159,10 +159,10 @@ Status WatchingCache::List() {
   const auto version = options_.client->ListEach(options_.query, [&](Json&& object) {
     Trim(object);
     listed.insert(KeyOf(object));
-    if (Take(object)) Tell(object, false);
+    if (Upsert(object)) Notify(object, false);
   });
   RETURN_IF_ERROR(version.status());
-  for (const Json& gone : RemoveUnlisted(listed, NumberOf(*version))) Tell(gone, true);
+  for (const Json& gone : RemoveUnlisted(listed, NumberOf(*version))) Notify(gone, true);
   version_ = *version;
   const std::lock_guard lock(mutex_);
   ++counts_.lists;
@@ -191,13 +191,13 @@ void WatchingCache::OnEvent(const WatchEvent& event) {
   Json object = event.object;
   Trim(object);
   if (event.type == WatchEvent::Type::kDeleted) {
-    if (Remove(object)) Tell(object, true);
-  } else if (Take(object)) {
-    Tell(object, false);
+    if (Remove(object)) Notify(object, true);
+  } else if (Upsert(object)) {
+    Notify(object, false);
   }
 }
 
-void WatchingCache::Tell(const Json& object, bool deleted) const {
+void WatchingCache::Notify(const Json& object, bool deleted) const {
   if (options_.on_change) options_.on_change(object, deleted);
 }
 
@@ -210,7 +210,7 @@ void WatchingCache::Trim(Json& object) const {
   if (options_.trim) options_.trim(object);
 }
 
-bool WatchingCache::Take(const Json& object) {
+bool WatchingCache::Upsert(const Json& object) {
   const std::string version = VersionOf(object);
   const std::lock_guard lock(mutex_);
   CacheEntry& entry = entries_[KeyOf(object)];
@@ -313,10 +313,10 @@ void WatchingCache::Put(const Json& object) {
   entry.number = NumberOf(version);
 }
 
-std::string WatchingCache::Trouble() const {
+std::string WatchingCache::LastError() const {
   const std::lock_guard lock(mutex_);
   if (last_.ok()) return "";
-  const absl::Duration since = options_.clock->Monotonic() - trouble_since_;
+  const absl::Duration since = options_.clock->Monotonic() - failing_since_;
   return absl::FormatDuration(absl::Trunc(since, absl::Seconds(1))) + ": " + Message(last_);
 }
 

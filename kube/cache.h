@@ -42,7 +42,7 @@ class Cache {
   // older one than the cache knows, or one that the watch has told the end of, is left.
   virtual void Put(const Json& object) = 0;
   // Why it does not follow now, in words; "" if it does. And since when (monotonic).
-  virtual std::string Trouble() const = 0;
+  virtual std::string LastError() const = 0;
   // Lists made, events seen: for /metrics.
   struct Counts {
     int64_t lists = 0, events = 0, stalls = 0;

@@ -17,7 +17,7 @@ namespace {
 using Parameters = std::vector<std::pair<std::string, std::string>>;
 
 constexpr int kListTries = 4;
-constexpr absl::Duration kWatchAtLeast = absl::Minutes(5);
+constexpr absl::Duration kMinWatchTime = absl::Minutes(5);
 
 // "get Job default/digits-1-a1", for messages.
 std::string What(const std::string& verb, const Ref& ref) {
@@ -42,8 +42,8 @@ bool HasTest(PatchType type, const Json& patch) {
 
 // Merging twice is merging once, and a `test` refuses what has been done already; other JSON
 // patches (an element added to a list) are not tried again once they may have been done.
-Repeat RepeatOf(PatchType type, const Json& patch) {
-  return type == PatchType::kMerge || HasTest(type, patch) ? Repeat::kSafe : Repeat::kOnce;
+Idempotency IdempotencyOf(PatchType type, const Json& patch) {
+  return type == PatchType::kMerge || HasTest(type, patch) ? Idempotency::kIdempotent : Idempotency::kNotIdempotent;
 }
 
 // A `test` that fails is answered 422 without a word of what it was; an object that is invalid
@@ -105,9 +105,9 @@ class HttpClient : public Client {
   StatusOr<Json> GetPath(const std::string& path) override;
 
  private:
-  // One call that answers JSON. `maybe_done`, if it is not null, is told even with an error.
-  StatusOr<Json> Call(const std::string& what, const HttpRequest& request, Repeat repeat,
-                      bool* maybe_done = nullptr);
+  // One call that answers JSON. `maybe_applied`, if it is not null, is told even with an error.
+  StatusOr<Json> Call(const std::string& what, const HttpRequest& request, Idempotency repeat,
+                      bool* maybe_applied = nullptr);
   StatusOr<Json> Page(const Query& query, const std::string& from);
 
   const std::unique_ptr<Transport> transport_;
@@ -116,25 +116,25 @@ class HttpClient : public Client {
   std::map<std::pair<std::string, std::string>, Resource> resources_;  // by version and kind
 };
 
-StatusOr<Json> HttpClient::Call(const std::string& what, const HttpRequest& request, Repeat repeat,
-                                bool* maybe_done) {
+StatusOr<Json> HttpClient::Call(const std::string& what, const HttpRequest& request, Idempotency repeat,
+                                bool* maybe_applied) {
   auto reply = transport_->Call(request, repeat);
   RETURN_IF_ERROR(Prefix(what, reply.status()));
-  if (maybe_done != nullptr) *maybe_done = reply->maybe_done;
+  if (maybe_applied != nullptr) *maybe_applied = reply->maybe_applied;
   if (reply->answer.status / 100 != 2) return ToStatus(what, reply->answer);
   Json json = ParseServerJson(reply->answer.body);
   if (!json.is_discarded()) return json;
-  return absl::UnavailableError(what + ": the server's answer is no JSON");
+  return absl::UnavailableError(what + ": the server's answer is not JSON");
 }
 
 StatusOr<Json> HttpClient::Get(const Ref& ref) {
   RETURN_IF_ERROR(CheckNames(ref.namespace_name, ref.name));
   const std::string path = PathOf(ref.resource, ref.namespace_name, ref.name, "");
-  return Call(What("get", ref), {"GET", path}, Repeat::kSafe);
+  return Call(What("get", ref), {"GET", path}, Idempotency::kIdempotent);
 }
 
 StatusOr<Json> HttpClient::GetPath(const std::string& path) {
-  return Call("GET " + path, {"GET", path}, Repeat::kSafe);
+  return Call("GET " + path, {"GET", path}, Idempotency::kIdempotent);
 }
 
 // ---- lists -------------------------------------------------------------------------------------
@@ -145,7 +145,7 @@ StatusOr<Json> HttpClient::Page(const Query& query, const std::string& from) {
                                       {"fieldSelector", query.field_selector},
                                       {"limit", absl::StrCat(options_.page)},
                                       {"continue", from}});
-  return Call(What("list", query), {"GET", path}, Repeat::kSafe);
+  return Call(What("list", query), {"GET", path}, Idempotency::kIdempotent);
 }
 
 StatusOr<std::string> HttpClient::ListEach(const Query& query,
@@ -157,7 +157,7 @@ StatusOr<std::string> HttpClient::ListEach(const Query& query,
     const std::string version = VersionOf(page);
     const auto items = page.find("items");
     if (version.empty() || items == page.end() || !(items->is_array() || items->is_null())) {
-      return absl::UnavailableError(What("list", query) + ": the server's answer is no list");
+      return absl::UnavailableError(What("list", query) + ": the server's answer is not a list");
     }
     for (Json& item : *items) {
       if (!item.is_object()) continue;
@@ -190,7 +190,7 @@ StatusOr<Json> HttpClient::Create(const Resource& resource, const Json& object) 
   RETURN_IF_ERROR(CheckNames(ref.namespace_name, ref.name));
   const std::string path = PathOf(resource, ref.namespace_name, "", "");
   // The server makes up another name each time where there is only a prefix of one.
-  const Repeat repeat = ref.name.empty() ? Repeat::kOnce : Repeat::kSafe;
+  const Idempotency repeat = ref.name.empty() ? Idempotency::kNotIdempotent : Idempotency::kIdempotent;
   return Call(What("create", ref), {"POST", path, "application/json", Dump(object)}, repeat);
 }
 
@@ -201,7 +201,7 @@ StatusOr<Json> HttpClient::Apply(const Resource& resource, const Json& object,
   const std::string path = WithQuery(PathOf(resource, ref.namespace_name, ref.name, subresource),
                                      {{"fieldManager", manager}, {"force", "true"}});
   return Call(What("apply", ref), {"PATCH", path, "application/apply-patch+yaml", Dump(object)},
-              Repeat::kSafe);
+              Idempotency::kIdempotent);
 }
 
 StatusOr<Json> HttpClient::Patch(const Ref& ref, PatchType type, const Json& patch,
@@ -211,7 +211,7 @@ StatusOr<Json> HttpClient::Patch(const Ref& ref, PatchType type, const Json& pat
   const char* content =
       type == PatchType::kMerge ? "application/merge-patch+json" : "application/json-patch+json";
   auto patched =
-      Call(What("patch", ref), {"PATCH", path, content, Dump(patch)}, RepeatOf(type, patch));
+      Call(What("patch", ref), {"PATCH", path, content, Dump(patch)}, IdempotencyOf(type, patch));
   if (!HasTest(type, patch) || !IsFailedTest(patched.status())) return patched;
   return absl::AbortedError(What("patch", ref) + ": it is not what the patch's test says (422)");
 }
@@ -219,12 +219,12 @@ StatusOr<Json> HttpClient::Patch(const Ref& ref, PatchType type, const Json& pat
 Status HttpClient::Delete(const Ref& ref, const DeleteOptions& options) {
   RETURN_IF_ERROR(CheckNames(ref.namespace_name, ref.name));
   const std::string path = PathOf(ref.resource, ref.namespace_name, ref.name, "");
-  bool maybe_done = false;
+  bool maybe_applied = false;
   const auto answer =
       Call(What("delete", ref), {"DELETE", path, "application/json", Dump(DeleteBody(options))},
-           Repeat::kSafe, &maybe_done);
+           Idempotency::kIdempotent, &maybe_applied);
   // What we asked for twice was there the first time.
-  if (absl::IsNotFound(answer.status()) && maybe_done) return absl::OkStatus();
+  if (absl::IsNotFound(answer.status()) && maybe_applied) return absl::OkStatus();
   return answer.status();
 }
 
@@ -257,9 +257,9 @@ Status HttpClient::Watch(const Query& query, const WatchOptions& options,
                  {"watch", "true"},
                  {"allowWatchBookmarks", "true"},
                  {"resourceVersion", options.version},
-                 {"timeoutSeconds", absl::StrCat(absl::ToInt64Seconds(kWatchAtLeast))}});
+                 {"timeoutSeconds", absl::StrCat(absl::ToInt64Seconds(kMinWatchTime))}});
   const std::string what = What("watch", query);
-  WatchLines lines(what, sink);
+  WatchDecoder lines(what, sink);
   const auto answer = transport_->Stream(
       {"GET", path}, options.stall, [&](std::string_view piece) { return lines.Add(piece); },
       std::move(stop));

@@ -36,7 +36,7 @@ std::string VerbOf(const std::string& method, bool named, bool watch, bool apply
 
 }  // namespace
 
-RequestKind KindOfRequest(const std::string& method, const std::string& target,
+RequestKind ClassifyRequest(const std::string& method, const std::string& target,
                           const std::string& content_type) {
   const std::vector<std::string> halves = absl::StrSplit(target, absl::MaxSplits('?', 1));
   const std::vector<std::string> parts = PartsOf(halves[0]);
@@ -49,12 +49,12 @@ RequestKind KindOfRequest(const std::string& method, const std::string& target,
   return kind;
 }
 
-void RequestCounts::Add(RequestKind kind) {
+void RequestMetrics::Add(RequestKind kind) {
   const std::lock_guard lock(mutex_);
   ++counts_[std::move(kind)];
 }
 
-std::map<RequestKind, int64_t> RequestCounts::All() const {
+std::map<RequestKind, int64_t> RequestMetrics::All() const {
   const std::lock_guard lock(mutex_);
   return counts_;
 }

@@ -32,7 +32,7 @@ using tcp = asio::ip::tcp;
 using Error = boost::system::error_code;
 using Parser = http::response_parser<http::buffer_body>;
 
-constexpr size_t kPiece = 64 << 10;
+constexpr size_t kReadChunkBytes = 64 << 10;
 constexpr uint32_t kHeaderBytes = 64 << 10;
 
 std::string HeadOf(const HttpRequest& request, const Endpoint& endpoint) {
@@ -83,13 +83,13 @@ void SetOptions(int socket) {
   set(IPPROTO_TCP, TCP_KEEPCNT, 4);
 }
 
-class BeastConnection : public Connection {
+class BeastStream : public HttpStream {
  public:
-  BeastConnection(const Endpoint& endpoint, asio::ssl::context* tls)
+  BeastStream(const Endpoint& endpoint, asio::ssl::context* tls)
       : endpoint_(endpoint), stream_(AnyStream::Socket(io_), tls), resolver_(io_) {}
 
   Status Connect(absl::Duration patience, std::stop_token stop);
-  Exchange Do(const HttpRequest& request, const Waits& waits, const Sink* sink,
+  Exchange Do(const HttpRequest& request, const Timeouts& waits, const BodyCallback* sink,
               std::stop_token stop) override;
   bool reusable() override;
 
@@ -102,10 +102,10 @@ class BeastConnection : public Connection {
   Error Write(const std::string& text, const std::stop_token& stop);
   // Told as it comes, or else kept.
   struct Body {
-    const Sink* told = nullptr;
+    const BodyCallback* told = nullptr;
     std::string* kept = nullptr;
   };
-  Error ReadBody(Parser& parser, const Waits& waits, const Body& body, const std::stop_token& stop);
+  Error ReadBody(Parser& parser, const Timeouts& waits, const Body& body, const std::stop_token& stop);
   void Expire(absl::Duration after);
   // What an operation's error means, in words.
   Status Problem(const Error& error, const std::string& what, const std::stop_token& stop) const;
@@ -120,7 +120,7 @@ class BeastConnection : public Connection {
 };
 
 template <class Start>
-Error BeastConnection::Run(const std::stop_token& stop, Start start) {
+Error BeastStream::Run(const std::stop_token& stop, Start start) {
   Error result = asio::error::operation_aborted;
   // Posted, because the stream belongs to the thread that runs io_: this one, below. Posted too
   // early, it waits for that; posted too late, it finds nothing to end.
@@ -136,12 +136,12 @@ Error BeastConnection::Run(const std::stop_token& stop, Start start) {
   return result;
 }
 
-void BeastConnection::Expire(absl::Duration after) {
+void BeastStream::Expire(absl::Duration after) {
   if (after == absl::InfiniteDuration()) return stream_.lowest().expires_never();
   stream_.lowest().expires_after(absl::ToChronoMilliseconds(after));
 }
 
-Status BeastConnection::Problem(const Error& error, const std::string& what,
+Status BeastStream::Problem(const Error& error, const std::string& what,
                                 const std::stop_token& stop) const {
   if (stop.stop_requested()) return absl::CancelledError("the caller has stopped it");
   const std::string where = absl::StrCat(endpoint_.Address(), ": ", what);
@@ -166,7 +166,7 @@ Status BeastConnection::Problem(const Error& error, const std::string& what,
   return absl::UnavailableError(absl::StrCat(where, ": ", error.message()));
 }
 
-Error BeastConnection::Resolve(const std::stop_token& stop, tcp::resolver::results_type& found) {
+Error BeastStream::Resolve(const std::stop_token& stop, tcp::resolver::results_type& found) {
   return Run(stop, [&](auto done) {
     resolver_.async_resolve(endpoint_.host, endpoint_.port,
                             [done, &found](Error error, tcp::resolver::results_type results) {
@@ -176,7 +176,7 @@ Error BeastConnection::Resolve(const std::stop_token& stop, tcp::resolver::resul
   });
 }
 
-Error BeastConnection::Handshake(const std::stop_token& stop) {
+Error BeastStream::Handshake(const std::stop_token& stop) {
   AnyStream::Tls& tls = *stream_.tls();
   Error address;
   asio::ip::make_address(endpoint_.name, address);
@@ -188,7 +188,7 @@ Error BeastConnection::Handshake(const std::stop_token& stop) {
   return Run(stop, [&](auto done) { tls.async_handshake(asio::ssl::stream_base::client, done); });
 }
 
-Status BeastConnection::Connect(absl::Duration patience, std::stop_token stop) {
+Status BeastStream::Connect(absl::Duration patience, std::stop_token stop) {
   tcp::resolver::results_type found;
   if (const Error error = Resolve(stop, found)) return Problem(error, "finding its address", stop);
   Expire(patience);
@@ -202,13 +202,13 @@ Status BeastConnection::Connect(absl::Duration patience, std::stop_token stop) {
   return absl::OkStatus();
 }
 
-Error BeastConnection::Write(const std::string& text, const std::stop_token& stop) {
+Error BeastStream::Write(const std::string& text, const std::stop_token& stop) {
   return Run(stop, [&](auto done) { asio::async_write(stream_, asio::buffer(text), done); });
 }
 
-Error BeastConnection::ReadBody(Parser& parser, const Waits& waits, const Body& body,
+Error BeastStream::ReadBody(Parser& parser, const Timeouts& waits, const Body& body,
                                 const std::stop_token& stop) {
-  std::array<char, kPiece> piece;
+  std::array<char, kReadChunkBytes> piece;
   while (!parser.is_done()) {
     auto& into = parser.get().body();
     into.data = piece.data();
@@ -230,7 +230,7 @@ Error BeastConnection::ReadBody(Parser& parser, const Waits& waits, const Body& 
   return {};
 }
 
-Exchange BeastConnection::Do(const HttpRequest& request, const Waits& waits, const Sink* sink,
+Exchange BeastStream::Do(const HttpRequest& request, const Timeouts& waits, const BodyCallback* sink,
                              std::stop_token stop) {
   Exchange exchange;
   const std::string what = request.method + " " + request.target;
@@ -241,14 +241,14 @@ Exchange BeastConnection::Do(const HttpRequest& request, const Waits& waits, con
   open_ = false;
   Expire(waits.answer);
   out_ = HeadOf(request, endpoint_) + request.body;
-  exchange.stage = Stage::kSent;
+  exchange.stage = ExchangeStage::kSent;
   if (const Error error = Write(out_, stop)) return fail(error);
   Parser parser;
   parser.header_limit(kHeaderBytes);
   parser.body_limit(boost::none);
   const Error head =
       Run(stop, [&](auto done) { http::async_read_header(stream_, buffer_, parser, done); });
-  if (parser.got_some()) exchange.stage = Stage::kAnswering;
+  if (parser.got_some()) exchange.stage = ExchangeStage::kAnswering;
   if (head) return fail(head);
   exchange.answer.status = parser.get().result_int();
   exchange.answer.retry_after = RetryAfter(parser);
@@ -256,13 +256,13 @@ Exchange BeastConnection::Do(const HttpRequest& request, const Waits& waits, con
   if (const Error error = ReadBody(parser, waits, body, stop)) {
     return fail(error);
   }
-  exchange.stage = Stage::kAnswered;
+  exchange.stage = ExchangeStage::kAnswered;
   // A stop that came too late for this exchange may still close the connection.
   open_ = parser.is_done() && parser.keep_alive() && !stop.stop_requested();
   return exchange;
 }
 
-bool BeastConnection::reusable() {
+bool BeastStream::reusable() {
   if (!open_ || buffer_.size() > 0) return false;
   // What can be read now is the server's goodbye, or nothing that we asked for.
   char byte = 0;
@@ -273,11 +273,11 @@ bool BeastConnection::reusable() {
 
 }  // namespace
 
-StatusOr<std::unique_ptr<Connection>> Connection::Open(const Endpoint& endpoint,
+StatusOr<std::unique_ptr<HttpStream>> HttpStream::Open(const Endpoint& endpoint,
                                                        asio::ssl::context* tls,
                                                        absl::Duration patience,
                                                        std::stop_token stop) {
-  auto connection = std::make_unique<BeastConnection>(endpoint, tls);
+  auto connection = std::make_unique<BeastStream>(endpoint, tls);
   RETURN_IF_ERROR(connection->Connect(patience, std::move(stop)));
   return connection;
 }

@@ -33,14 +33,14 @@ struct HttpRequest {
   std::vector<std::pair<std::string, std::string>> headers = {};  // more of them
 };
 
-struct HttpAnswer {
+struct HttpResponse {
   int status = 0;
   std::string body;
   std::optional<absl::Duration> retry_after;
 };
 
 // How far an exchange came: what may be sent again depends on it.
-enum class Stage {
+enum class ExchangeStage {
   kNotSent,    // nothing of it reached the server
   kSent,       // it may have been received and done, and no byte came back
   kAnswering,  // the answer broke off
@@ -49,31 +49,31 @@ enum class Stage {
 
 struct Exchange {
   Status status;  // OK once answered, whatever the answer says
-  Stage stage = Stage::kNotSent;
-  HttpAnswer answer;
+  ExchangeStage stage = ExchangeStage::kNotSent;
+  HttpResponse answer;
 };
 
 // A piece of a body; false ends the exchange in order.
-using Sink = std::function<bool(std::string_view)>;
+using BodyCallback = std::function<bool(std::string_view)>;
 
-struct Waits {
+struct Timeouts {
   absl::Duration answer = absl::Seconds(30);          // for all of an ordinary answer, or a header
   absl::Duration silence = absl::InfiniteDuration();  // between pieces of a streamed body
   size_t body_bytes = 256 << 20;                      // the most that is kept of an answer
 };
 
-class Connection {
+class HttpStream {
  public:
   // Connected, and with TLS if `tls` is not null; it need not outlive this call. kUnavailable or
   // kDeadlineExceeded if the server cannot be reached, kFailedPrecondition if it is not the one
   // that the certificate authority vouches for, kCancelled.
-  static StatusOr<std::unique_ptr<Connection>> Open(const Endpoint& endpoint,
+  static StatusOr<std::unique_ptr<HttpStream>> Open(const Endpoint& endpoint,
                                                     boost::asio::ssl::context* tls,
                                                     absl::Duration patience, std::stop_token stop);
-  virtual ~Connection() = default;
+  virtual ~HttpStream() = default;
 
   // With a sink, the body of an answer 200 is told to it as it comes, and nothing of it is kept.
-  virtual Exchange Do(const HttpRequest& request, const Waits& waits, const Sink* sink,
+  virtual Exchange Do(const HttpRequest& request, const Timeouts& waits, const BodyCallback* sink,
                       std::stop_token stop) = 0;
   // Whether another exchange may be tried: the last one is over, and the server has not hung up.
   virtual bool reusable() = 0;

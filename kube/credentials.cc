@@ -195,7 +195,7 @@ StatusOr<ExecCredential> Parse(const std::string& output, const std::string& ver
   std::string why;
   if (!expires.empty() &&
       !absl::ParseTime(absl::RFC3339_full, expires, &credential.expires, &why)) {
-    return absl::PermissionDeniedError("its expirationTimestamp is no time: " + expires);
+    return absl::PermissionDeniedError("its expirationTimestamp is not a time: " + expires);
   }
   return credential;
 }
@@ -230,7 +230,7 @@ namespace {
 
 constexpr int64_t kMaxToken = 1 << 20;
 // A plugin's credential is renewed before it expires: clocks differ, and a call takes time.
-constexpr absl::Duration kMargin = absl::Seconds(10);
+constexpr absl::Duration kRenewMargin = absl::Seconds(10);
 
 // Changes whenever the file does: tokens of pods are rotated by exchanging a symbolic link.
 std::string StampOf(const std::string& path) {
@@ -249,12 +249,12 @@ bool IsToken(const std::string& text) {
 StatusOr<std::string> Bearer(const std::string& token, const std::string& field) {
   const std::string trimmed(absl::StripAsciiWhitespace(token));
   if (IsToken(trimmed)) return "Bearer " + trimmed;
-  return absl::InvalidArgumentError(field + " holds no token: one word of printable characters");
+  return absl::InvalidArgumentError(field + " does not hold a token: one word of printable characters");
 }
 
 }  // namespace
 
-void Credentials::Take(Credential credential) {
+void Credentials::SetCurrent(Credential credential) {
   credential.generation = current_.generation + 1;
   current_ = std::move(credential);
   ready_ = true;
@@ -270,19 +270,19 @@ Status Credentials::ReadToken() {
     return ready_ ? absl::OkStatus() : bearer.status();
   }
   stamp_ = stamp;
-  Take({.authorization = *bearer, .certificate = config_.certificate, .key = config_.key});
+  SetCurrent({.authorization = *bearer, .certificate = config_.certificate, .key = config_.key});
   return absl::OkStatus();
 }
 
 Status Credentials::RunPlugin() {
-  if (ready_ && clock_->Now() + kMargin < expires_) return absl::OkStatus();
+  if (ready_ && clock_->Now() + kRenewMargin < expires_) return absl::OkStatus();
   ASSIGN_OR_RETURN(const ExecCredential given, RunExecPlugin(config_, clock_));
   Credential credential{.certificate = given.certificate, .key = given.key};
   if (!given.token.empty()) {
     ASSIGN_OR_RETURN(credential.authorization, Bearer(given.token, "what user.exec printed"));
   }
   expires_ = given.expires;
-  Take(std::move(credential));
+  SetCurrent(std::move(credential));
   return absl::OkStatus();
 }
 
@@ -300,7 +300,7 @@ StatusOr<Credential> Credentials::Current() {
       credential.authorization =
           "Basic " + absl::Base64Escape(config_.username + ":" + config_.password);
     }
-    Take(std::move(credential));
+    SetCurrent(std::move(credential));
   }
   return current_;
 }

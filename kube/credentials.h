@@ -32,7 +32,7 @@ class Credentials {
  private:
   Status ReadToken();
   Status RunPlugin();
-  void Take(Credential credential);
+  void SetCurrent(Credential credential);
 
   const Config config_;
   Clock* const clock_;

@@ -27,7 +27,7 @@ class LeaseElection : public Election {
   bool leads() const override;
   std::string holder() const override;
   int64_t transitions() const override;
-  std::string Trouble() const override;
+  std::string LastError() const override;
 
  private:
   void Stand(const std::stop_token& stop);
@@ -193,7 +193,7 @@ int64_t LeaseElection::transitions() const {
   return transitions_;
 }
 
-std::string LeaseElection::Trouble() const {
+std::string LeaseElection::LastError() const {
   const std::lock_guard lock(mutex_);
   return last_.ok() ? "" : Message(last_);
 }

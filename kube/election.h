@@ -38,7 +38,7 @@ class Election {
   virtual bool leads() const = 0;
   virtual std::string holder() const = 0;   // as last seen; "" = nobody
   virtual int64_t transitions() const = 0;  // of the lease: grows when it changes hands
-  virtual std::string Trouble() const = 0;
+  virtual std::string LastError() const = 0;
 };
 
 }  // namespace shirabe::kube

@@ -41,7 +41,7 @@ std::string Shortened(const std::string& text) {
 }
 
 // What the API server itself says of a path that it does not have.
-bool IsUnknownPath(const HttpAnswer& answer) {
+bool IsUnknownPath(const HttpResponse& answer) {
   return answer.status == 404 && answer.body.starts_with("404 page not found");
 }
 
@@ -54,7 +54,7 @@ Status ToStatus(const std::string& what, int http_status, const Json& status) {
                 absl::StrCat(what, ": ", words, " (", http_status, ")"));
 }
 
-Status ToStatus(const std::string& what, const HttpAnswer& answer) {
+Status ToStatus(const std::string& what, const HttpResponse& answer) {
   const Json said = ParseServerJson(answer.body);
   if (Text(said, {"kind"}) == "Status") return ToStatus(what, answer.status, said);
   Status status = ToStatus(what, answer.status, Json{{"message", answer.body}});
@@ -81,7 +81,7 @@ std::optional<WatchEvent::Type> TypeOf(const std::string& type) {
 
 }  // namespace
 
-bool WatchLines::Add(std::string_view piece) {
+bool WatchDecoder::Add(std::string_view piece) {
   while (status_.ok()) {
     const size_t end = piece.find('\n');
     line_ += piece.substr(0, end);
@@ -97,19 +97,19 @@ bool WatchLines::Add(std::string_view piece) {
   return status_.ok();
 }
 
-Status WatchLines::End() {
+Status WatchDecoder::End() {
   if (status_.ok() && !line_.empty()) {
     status_ = absl::UnavailableError(what_ + ": it ended in the middle of an event");
   }
   return status_;
 }
 
-void WatchLines::Decode(std::string_view line) {
+void WatchDecoder::Decode(std::string_view line) {
   if (line.empty()) return;
   Json event = ParseServerJson(line);
   const auto object = event.is_object() ? event.find("object") : event.end();
   if (event.is_discarded() || object == event.end()) {
-    status_ = absl::UnavailableError(what_ + ": a line of it is no event");
+    status_ = absl::UnavailableError(what_ + ": a line of it is not an event");
     return;
   }
   const std::string type = Text(event, {"type"});

@@ -12,14 +12,14 @@
 namespace shirabe::kube {
 
 // Of an answer that is not 2xx: "WHAT: the server's words".
-Status ToStatus(const std::string& what, const HttpAnswer& answer);
+Status ToStatus(const std::string& what, const HttpResponse& answer);
 // Of a Status object; also for the ERROR event of a watch.
 Status ToStatus(const std::string& what, int http_status, const Json& status);
 
 // The body of a watch, which is one JSON object a line, as events. Called by client.cc; one thread.
-class WatchLines {
+class WatchDecoder {
  public:
-  WatchLines(std::string what, const std::function<void(const WatchEvent&)>& sink)
+  WatchDecoder(std::string what, const std::function<void(const WatchEvent&)>& sink)
       : what_(std::move(what)), sink_(sink) {}
 
   // Tells the events that are complete. False once the watch cannot go on; status() says why.

@@ -9,8 +9,8 @@ namespace shirabe::kube {
 namespace {
 
 const Resource kNamespaces{"", "v1", "namespaces", "Namespace", /*namespaced=*/false};
-constexpr absl::Duration kStands = absl::Seconds(2);
-constexpr size_t kMost = 4096;
+constexpr absl::Duration kCacheTtl = absl::Seconds(2);
+constexpr size_t kMaxEntries = 4096;
 
 bool IsKnown(const StatusOr<std::string>& answer) {
   return answer.ok() || absl::IsNotFound(answer.status());
@@ -18,22 +18,22 @@ bool IsKnown(const StatusOr<std::string>& answer) {
 
 }  // namespace
 
-StatusOr<std::string> Namespaces::Uid(const std::string& name) {
+StatusOr<std::string> NamespaceCache::Uid(const std::string& name) {
   {
     const std::lock_guard lock(mutex_);
-    if (entries_.size() >= kMost) {
+    if (entries_.size() >= kMaxEntries) {
       std::erase_if(entries_, [](const auto& entry) { return !entry.second.asking; });
     }
     Entry& entry = entries_[name];
-    const bool stands = clock_->Monotonic() < entry.until;
-    if (stands || (entry.asking && IsKnown(entry.answer))) return entry.answer;
+    const bool ttl = clock_->Monotonic() < entry.until;
+    if (ttl || (entry.asking && IsKnown(entry.answer))) return entry.answer;
     entry.asking = true;
   }
   const auto object = client_->Get({kNamespaces, "", name});
   const std::lock_guard lock(mutex_);
   Entry& entry = entries_[name];
   entry.asking = false;
-  entry.until = clock_->Monotonic() + kStands;
+  entry.until = clock_->Monotonic() + kCacheTtl;
   const StatusOr<std::string> answer =
       object.ok() ? StatusOr<std::string>(UidOf(*object)) : object.status();
   if (IsKnown(answer) || !IsKnown(entry.answer)) entry.answer = answer;
@@ -42,10 +42,10 @@ StatusOr<std::string> Namespaces::Uid(const std::string& name) {
 
 namespace {
 
-constexpr absl::Duration kFoundStands = absl::Seconds(5);
-constexpr absl::Duration kMissingStands = absl::Seconds(2);
+constexpr absl::Duration kFoundTtl = absl::Seconds(5);
+constexpr absl::Duration kNotFoundTtl = absl::Seconds(2);
 constexpr size_t kMaxKeptPods = 4096;
-constexpr RateLimits kTurns{.requests_per_second = 20, .burst = 100};
+constexpr RateLimits kLookupRate{.requests_per_second = 20, .burst = 100};
 
 bool IsAddress(const std::string& text) {
   in6_addr bytes;
@@ -64,7 +64,7 @@ bool Holds(const Json& pod, const std::string& address) {
 }  // namespace
 
 PodFinder::PodFinder(Client* client, Clock* clock)
-    : client_(client), clock_(clock), limiter_(kTurns, clock) {}
+    : client_(client), clock_(clock), limiter_(kLookupRate, clock) {}
 
 StatusOr<std::string> PodFinder::NamespaceOf(const std::string& address) {
   {
@@ -74,12 +74,12 @@ StatusOr<std::string> PodFinder::NamespaceOf(const std::string& address) {
       return found->second.first;
     }
   }
-  if (!limiter_.Take("").ok()) {
+  if (!limiter_.Acquire("").ok()) {
     return absl::UnavailableError("too many unknown addresses call: try again in a second");
   }
   StatusOr<std::string> answer = Ask(address);
   if (!answer.ok() && !absl::IsPermissionDenied(answer.status())) return answer;
-  const absl::Duration until = clock_->Monotonic() + (answer.ok() ? kFoundStands : kMissingStands);
+  const absl::Duration until = clock_->Monotonic() + (answer.ok() ? kFoundTtl : kNotFoundTtl);
   const std::lock_guard lock(mutex_);
   if (kept_.size() >= kMaxKeptPods) kept_.clear();
   kept_.insert_or_assign(address, std::pair(answer, until));

@@ -15,10 +15,10 @@
 
 namespace shirabe::kube {
 
-class Namespaces {
+class NamespaceCache {
  public:
   // Both outlive it. The client is best one that is not patient.
-  Namespaces(Client* client, Clock* clock) : client_(client), clock_(clock) {}
+  NamespaceCache(Client* client, Clock* clock) : client_(client), clock_(clock) {}
 
   // kNotFound: there is none of this name. Anything else: nobody can say, or we may not ask.
   StatusOr<std::string> Uid(const std::string& name);

@@ -8,13 +8,13 @@
 namespace shirabe::kube {
 namespace {
 
-constexpr absl::Duration kAllowedStands = absl::Seconds(30);
-constexpr absl::Duration kRefusedStands = absl::Seconds(10);
+constexpr absl::Duration kAllowedTtl = absl::Seconds(30);
+constexpr absl::Duration kDeniedTtl = absl::Seconds(10);
 constexpr size_t kMaxKeptAnswers = 4096;
-constexpr size_t kLongestToken = 16 << 10;
+constexpr size_t kMaxTokenBytes = 16 << 10;
 
 const Status& StatusOf(const Status& answer) { return answer; }
-const Status& StatusOf(const StatusOr<Person>& answer) { return answer.status(); }
+const Status& StatusOf(const StatusOr<UserInfo>& answer) { return answer.status(); }
 
 // The list of `audiences` is what both sides know; an older server leaves it out.
 bool HasAudience(const Json& status, const std::string& audience) {
@@ -23,11 +23,11 @@ bool HasAudience(const Json& status, const std::string& audience) {
          std::find(audiences->begin(), audiences->end(), audience) != audiences->end();
 }
 
-std::string Words(const Deed& deed) {
-  if (!deed.path.empty()) return absl::StrCat(deed.verb, " ", deed.path);
+std::string Words(const ResourceAttributes& attributes) {
+  if (!attributes.path.empty()) return absl::StrCat(attributes.verb, " ", attributes.path);
   const std::string place =
-      deed.namespace_name.empty() ? "in all namespaces" : "in namespace " + deed.namespace_name;
-  return absl::StrCat(deed.verb, " ", deed.resource, ".", deed.group, " ", place);
+      attributes.namespace_name.empty() ? "in all namespaces" : "in namespace " + attributes.namespace_name;
+  return absl::StrCat(attributes.verb, " ", attributes.resource, ".", attributes.group, " ", place);
 }
 
 }  // namespace
@@ -59,19 +59,19 @@ Reviewer::Reviewer(Client* client, Clock* clock, std::string audience, const Rev
       each_(limits.each, clock),
       all_(limits.all, clock) {}
 
-StatusOr<Person> Reviewer::Review(const std::string& token, const std::string& caller) {
-  if (token.size() > kLongestToken) return absl::UnauthenticatedError("this is no token");
-  if (auto kept = people_.Find(token, clock_->Monotonic())) return *std::move(kept);
-  if (!each_.Take(caller).ok() || !all_.Take("").ok()) {
+StatusOr<UserInfo> Reviewer::Review(const std::string& token, const std::string& caller) {
+  if (token.size() > kMaxTokenBytes) return absl::UnauthenticatedError("this is not a token");
+  if (auto kept = users_.Find(token, clock_->Monotonic())) return *std::move(kept);
+  if (!each_.Acquire(caller).ok() || !all_.Acquire("").ok()) {
     return absl::UnavailableError("too many unknown tokens are being shown: try again in a second");
   }
-  StatusOr<Person> answer = AskWho(token);
-  people_.Keep(token, answer,
-               clock_->Monotonic() + (answer.ok() ? limits_.stands : kRefusedStands));
+  StatusOr<UserInfo> answer = ReviewToken(token);
+  users_.Keep(token, answer,
+               clock_->Monotonic() + (answer.ok() ? limits_.ttl : kDeniedTtl));
   return answer;
 }
 
-StatusOr<Person> Reviewer::AskWho(const std::string& token) {
+StatusOr<UserInfo> Reviewer::ReviewToken(const std::string& token) {
   const Resource resource{"authentication.k8s.io", "v1", "tokenreviews", "TokenReview", false};
   auto review = client_->Create(
       resource, {{"apiVersion", resource.ApiVersion()},
@@ -90,44 +90,44 @@ StatusOr<Person> Reviewer::AskWho(const std::string& token) {
         "the cluster knows no such token, or it has expired, or it is not for the audience ",
         audience_, ": kubectl create token ACCOUNT --audience ", audience_));
   }
-  return Person{.name = Text(*user, {"username"}), .info = *user};
+  return UserInfo{.name = Text(*user, {"username"}), .info = *user};
 }
 
-Status Reviewer::MayDo(const Person& person, const Deed& deed) {
-  const std::string key = absl::StrCat(Dump(person.info), "\n", Words(deed));
-  if (auto kept = rights_.Find(key, clock_->Monotonic())) return *std::move(kept);
-  Status answer = AskWhether(person, deed);
-  rights_.Keep(key, answer, clock_->Monotonic() + (answer.ok() ? kAllowedStands : kRefusedStands));
+Status Reviewer::Authorize(const UserInfo& user_info, const ResourceAttributes& attributes) {
+  const std::string key = absl::StrCat(Dump(user_info.info), "\n", Words(attributes));
+  if (auto kept = decisions_.Find(key, clock_->Monotonic())) return *std::move(kept);
+  Status answer = ReviewAccess(user_info, attributes);
+  decisions_.Keep(key, answer, clock_->Monotonic() + (answer.ok() ? kAllowedTtl : kDeniedTtl));
   return answer;
 }
 
-Status Reviewer::AskWhether(const Person& person, const Deed& deed) {
+Status Reviewer::ReviewAccess(const UserInfo& user_info, const ResourceAttributes& attributes) {
   const Resource resource{"authorization.k8s.io", "v1", "subjectaccessreviews",
                           "SubjectAccessReview", false};
-  Json spec = {{"user", person.name}};
-  if (deed.path.empty()) {
-    spec["resourceAttributes"] = {{"verb", deed.verb},
-                                  {"group", deed.group},
-                                  {"resource", deed.resource},
-                                  {"namespace", deed.namespace_name}};
+  Json spec = {{"user", user_info.name}};
+  if (attributes.path.empty()) {
+    spec["resourceAttributes"] = {{"verb", attributes.verb},
+                                  {"group", attributes.group},
+                                  {"resource", attributes.resource},
+                                  {"namespace", attributes.namespace_name}};
   } else {
-    spec["nonResourceAttributes"] = {{"verb", deed.verb}, {"path", deed.path}};
+    spec["nonResourceAttributes"] = {{"verb", attributes.verb}, {"path", attributes.path}};
   }
   for (const char* field : {"uid", "groups", "extra"}) {
-    if (const Json* value = FindAt(person.info, {field})) spec[field] = *value;
+    if (const Json* value = FindAt(user_info.info, {field})) spec[field] = *value;
   }
   const auto review = client_->Create(
       resource,
       {{"apiVersion", resource.ApiVersion()}, {"kind", resource.kind}, {"spec", std::move(spec)}});
   if (!review.ok()) {
-    return absl::UnavailableError("the cluster cannot be asked what " + person.name +
+    return absl::UnavailableError("the cluster cannot be asked what " + user_info.name +
                                   " may do: " + Message(review.status()));
   }
   const Json* allowed = FindAt(*review, {"status", "allowed"});
   if (allowed != nullptr && *allowed == true) return absl::OkStatus();
   return absl::PermissionDeniedError(
-      absl::StrCat(person.name, " may not ", Words(deed), ": by the cluster's RBAC; ",
-                   deed.path.empty() ? "the role `edit` or `view` there allows it"
+      absl::StrCat(user_info.name, " may not ", Words(attributes), ": by the cluster's RBAC; ",
+                   attributes.path.empty() ? "the role `edit` or `view` there allows it"
                                      : "a ClusterRole with these nonResourceURLs allows it"));
 }
 

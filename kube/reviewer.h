@@ -19,13 +19,13 @@
 namespace shirabe::kube {
 
 // What a TokenReview says of somebody: username, uid, groups, extra.
-struct Person {
+struct UserInfo {
   std::string name;
   Json info;
 };
 
 // "may PERSON list experiments.kubeflow.org in NAMESPACE?"
-struct Deed {
+struct ResourceAttributes {
   std::string verb;
   std::string group = {};
   std::string resource = {};
@@ -41,7 +41,7 @@ struct Deed {
 struct ReviewLimits {
   RateLimits each = {.requests_per_second = 20, .burst = 100};
   RateLimits all = {.requests_per_second = 100, .burst = 400};
-  absl::Duration stands = absl::Seconds(30);
+  absl::Duration ttl = absl::Seconds(30);
 };
 
 class Reviewer {
@@ -52,9 +52,9 @@ class Reviewer {
   // kUnauthenticated for a token that is not one, has expired, or is for another audience;
   // kUnavailable if the API server cannot be asked, or too many unknown ones are shown.
   // `caller`: the address, or whatever else they are told apart by.
-  StatusOr<Person> Review(const std::string& token, const std::string& caller);
+  StatusOr<UserInfo> Review(const std::string& token, const std::string& caller);
   // kPermissionDenied, naming him and the deed, if he may not.
-  Status MayDo(const Person& person, const Deed& deed);
+  Status Authorize(const UserInfo& user_info, const ResourceAttributes& attributes);
 
  private:
   // Answers of the last seconds, by what was asked.
@@ -68,15 +68,15 @@ class Reviewer {
     std::mutex mutex_;
     std::map<std::string, std::pair<Answer, absl::Duration>> answers_;  // and until when
   };
-  StatusOr<Person> AskWho(const std::string& token);
-  Status AskWhether(const Person& person, const Deed& deed);
+  StatusOr<UserInfo> ReviewToken(const std::string& token);
+  Status ReviewAccess(const UserInfo& user_info, const ResourceAttributes& attributes);
 
   Client* const client_;
   Clock* const clock_;
   const std::string audience_;
   const ReviewLimits limits_;
-  Kept<StatusOr<Person>> people_;  // by token
-  Kept<Status> rights_;            // by person and deed
+  Kept<StatusOr<UserInfo>> users_;  // by token
+  Kept<Status> decisions_;            // by person and deed
   RateLimiter each_, all_;         // of unknown tokens
 };
 

@@ -9,30 +9,30 @@ namespace shirabe::kube {
 namespace {
 
 // As many as ask at the same time: what is closed and opened again costs both ends a handshake.
-constexpr size_t kMostIdle = 32;
+constexpr size_t kMaxIdleConnections = 32;
 // API servers close what is idle for 90 seconds or more; ours are closed before.
-constexpr absl::Duration kIdle = absl::Seconds(60);
-constexpr absl::Duration kMostBackOff = absl::Seconds(10);
+constexpr absl::Duration kMaxIdleTime = absl::Seconds(60);
+constexpr absl::Duration kMaxBackoffDelay = absl::Seconds(10);
 
 bool IsBusy(int status) { return status == 429 || status == 503; }
 // The server is at fault, or whoever stands before it, and nobody knows how far it came.
 bool IsBroken(int status) { return status == 500 || status == 502 || status == 504; }
 
-bool MayHaveBeenDone(const Exchange& exchange) {
-  if (exchange.stage == Stage::kAnswered) return IsBroken(exchange.answer.status);
-  return exchange.stage != Stage::kNotSent;
+bool MayHaveBeenApplied(const Exchange& exchange) {
+  if (exchange.stage == ExchangeStage::kAnswered) return IsBroken(exchange.answer.status);
+  return exchange.stage != ExchangeStage::kNotSent;
 }
 
-bool MayBeTriedAgain(const Exchange& exchange, Repeat repeat) {
-  if (exchange.stage == Stage::kAnswered) {
+bool IsRetryable(const Exchange& exchange, Idempotency repeat) {
+  if (exchange.stage == ExchangeStage::kAnswered) {
     const int status = exchange.answer.status;
-    return IsBusy(status) || (IsBroken(status) && repeat == Repeat::kSafe);
+    return IsBusy(status) || (IsBroken(status) && repeat == Idempotency::kIdempotent);
   }
   // What was not reached may be there in a moment; a wrong certificate, credential or a too large
   // answer will be the same.
   const bool passing =
       absl::IsUnavailable(exchange.status) || absl::IsDeadlineExceeded(exchange.status);
-  return passing && (exchange.stage == Stage::kNotSent || repeat == Repeat::kSafe);
+  return passing && (exchange.stage == ExchangeStage::kNotSent || repeat == Idempotency::kIdempotent);
 }
 
 // A review (kube/reviewer.h) is sent as an object, and leaves none.
@@ -79,31 +79,31 @@ StatusOr<Transport::TlsPtr> Transport::TlsFor(const Credential& credential) {
   return tls_;
 }
 
-std::unique_ptr<Connection> Transport::TakeIdle() {
+std::unique_ptr<HttpStream> Transport::PopIdle() {
   const std::lock_guard lock(mutex_);
   while (!idle_.empty()) {
     Idle last = std::move(idle_.back());
     idle_.pop_back();
-    if (clock_->Monotonic() - last.since < kIdle && last.connection->reusable()) {
+    if (clock_->Monotonic() - last.since < kMaxIdleTime && last.connection->reusable()) {
       return std::move(last.connection);
     }
   }
   return nullptr;
 }
 
-void Transport::Keep(std::unique_ptr<Connection> connection, const TlsPtr& made_with) {
+void Transport::Keep(std::unique_ptr<HttpStream> connection, const TlsPtr& made_with) {
   if (!connection->reusable()) return;
   const std::lock_guard lock(mutex_);
-  if (made_with != tls_ || idle_.size() >= kMostIdle) return;
+  if (made_with != tls_ || idle_.size() >= kMaxIdleConnections) return;
   idle_.push_back({std::move(connection), clock_->Monotonic()});
 }
 
 Exchange Transport::OnceAs(HttpRequest request, const Credential& credential, const Try& attempt) {
   auto tls = TlsFor(credential);
   if (!tls.ok()) return Failed(tls.status());
-  std::unique_ptr<Connection> connection = attempt.sink == nullptr ? TakeIdle() : nullptr;
+  std::unique_ptr<HttpStream> connection = attempt.sink == nullptr ? PopIdle() : nullptr;
   if (connection == nullptr) {
-    auto opened = Connection::Open(endpoint_, tls->get(), options_.connect, attempt.stop);
+    auto opened = HttpStream::Open(endpoint_, tls->get(), options_.connect, attempt.stop);
     if (!opened.ok()) return Failed(opened.status());
     connection = *std::move(opened);
   }
@@ -118,7 +118,7 @@ Exchange Transport::OnceAs(HttpRequest request, const Credential& credential, co
 
 void Transport::Count(const HttpRequest& request, const Exchange& exchange) {
   if (options_.counts == nullptr) return;
-  RequestKind kind = KindOfRequest(request.method, request.target, request.content_type);
+  RequestKind kind = ClassifyRequest(request.method, request.target, request.content_type);
   const bool answered = exchange.answer.status != 0;
   kind.code = answered ? std::to_string(exchange.answer.status) : "none";
   options_.counts->Add(std::move(kind));
@@ -131,39 +131,39 @@ Exchange Transport::Once(const HttpRequest& request, const Try& attempt) {
     if (!credential.ok()) return Failed(absl::PermissionDeniedError(credential.status().message()));
     Exchange exchange = OnceAs(request, *credential, attempt);
     Count(request, exchange);
-    const bool refused = exchange.stage == Stage::kAnswered && exchange.answer.status == 401;
+    const bool refused = exchange.stage == ExchangeStage::kAnswered && exchange.answer.status == 401;
     if (!refused || tried == 2 || !credentials_.Renew(credential->generation)) return exchange;
   }
 }
 
-absl::Duration Transport::BackOff(int tried, const HttpAnswer& answer) {
+absl::Duration Transport::BackoffDelay(int tried, const HttpResponse& answer) {
   const std::lock_guard lock(mutex_);
   absl::Duration wait = options_.backoff * (1 << std::min(tried - 1, 10));
   wait = std::max(wait, answer.retry_after.value_or(absl::ZeroDuration()));
   // With jitter, so that those who were refused together do not come back together.
-  return std::min(wait, kMostBackOff) * (1 + 0.5 * rng_.Uniform());
+  return std::min(wait, kMaxBackoffDelay) * (1 + 0.5 * rng_.Uniform());
 }
 
-StatusOr<Transport::Reply> Transport::Call(const HttpRequest& request, Repeat repeat) {
+StatusOr<Transport::Reply> Transport::Call(const HttpRequest& request, Idempotency repeat) {
   const absl::Duration deadline = clock_->Monotonic() + options_.patience;
   Try attempt;
   attempt.waits.answer = options_.answer;
-  bool maybe_done = false;
+  bool maybe_applied = false;
   for (int tried = 1;; ++tried) {
     Exchange exchange = Once(request, attempt);
-    const bool again = MayBeTriedAgain(exchange, repeat);
-    const absl::Duration wait = again ? BackOff(tried, exchange.answer) : absl::ZeroDuration();
+    const bool again = IsRetryable(exchange, repeat);
+    const absl::Duration wait = again ? BackoffDelay(tried, exchange.answer) : absl::ZeroDuration();
     if (!again || tried >= options_.tries || clock_->Monotonic() + wait > deadline) {
       RETURN_IF_ERROR(exchange.status);
-      return Reply{std::move(exchange.answer), maybe_done};
+      return Reply{std::move(exchange.answer), maybe_applied};
     }
-    maybe_done |= MayHaveBeenDone(exchange);
+    maybe_applied |= MayHaveBeenApplied(exchange);
     Pause(wait);
   }
 }
 
-StatusOr<HttpAnswer> Transport::Stream(const HttpRequest& request, absl::Duration silence,
-                                       const Sink& sink, std::stop_token stop) {
+StatusOr<HttpResponse> Transport::Stream(const HttpRequest& request, absl::Duration silence,
+                                       const BodyCallback& sink, std::stop_token stop) {
   Try attempt{.sink = &sink, .stop = std::move(stop)};
   attempt.waits.answer = options_.answer;
   attempt.waits.silence = silence;

@@ -15,9 +15,9 @@
 
 namespace shirabe::kube {
 
-enum class Repeat {
-  kSafe,  // doing it twice is doing it once
-  kOnce,
+enum class Idempotency {
+  kIdempotent,  // doing it twice is doing it once
+  kNotIdempotent,
 };
 
 class Transport {
@@ -29,26 +29,26 @@ class Transport {
                                                      const ClientOptions& options);
 
   struct Reply {
-    HttpAnswer answer;  // whatever the server said at last
+    HttpResponse answer;  // whatever the server said at last
     // An earlier try may have been done although its answer was lost.
-    bool maybe_done = false;
+    bool maybe_applied = false;
   };
   // An error only if no answer came.
-  StatusOr<Reply> Call(const HttpRequest& request, Repeat repeat);
+  StatusOr<Reply> Call(const HttpRequest& request, Idempotency repeat);
 
   // A long answer, told as it comes, over a connection of its own. Tried once.
-  StatusOr<HttpAnswer> Stream(const HttpRequest& request, absl::Duration silence, const Sink& sink,
+  StatusOr<HttpResponse> Stream(const HttpRequest& request, absl::Duration silence, const BodyCallback& sink,
                               std::stop_token stop);
 
  private:
   // Of one call: which connection, and what it may take.
   struct Try {
-    Waits waits;
-    const Sink* sink = nullptr;
+    Timeouts waits;
+    const BodyCallback* sink = nullptr;
     std::stop_token stop = {};
   };
   struct Idle {
-    std::unique_ptr<Connection> connection;
+    std::unique_ptr<HttpStream> connection;
     absl::Duration since;
   };
   using TlsPtr = std::shared_ptr<boost::asio::ssl::context>;  // shared: see MakeTls in the .cc
@@ -57,10 +57,10 @@ class Transport {
   void Count(const HttpRequest& request, const Exchange& exchange);
   Exchange OnceAs(HttpRequest request, const Credential& credential, const Try& attempt);
   // A connection that stands, or null.
-  std::unique_ptr<Connection> TakeIdle();
-  void Keep(std::unique_ptr<Connection> connection, const TlsPtr& made_with);
+  std::unique_ptr<HttpStream> PopIdle();
+  void Keep(std::unique_ptr<HttpStream> connection, const TlsPtr& made_with);
   StatusOr<TlsPtr> TlsFor(const Credential& credential);
-  absl::Duration BackOff(int tried, const HttpAnswer& answer);
+  absl::Duration BackoffDelay(int tried, const HttpResponse& answer);
 
   const Config config_;
   Clock* const clock_;

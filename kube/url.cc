@@ -11,7 +11,7 @@
 namespace shirabe::kube {
 namespace {
 
-constexpr size_t kLongestName = 253;  // as of a DNS subdomain
+constexpr size_t kMaxNameBytes = 253;  // as of a DNS subdomain
 constexpr size_t kShown = 80;         // of one that is none
 
 bool IsUnreserved(unsigned char c) {
@@ -58,7 +58,7 @@ StatusOr<Endpoint> ParseServer(const std::string& server, const std::string& ser
   Endpoint endpoint;
   endpoint.tls = server.starts_with("https://");
   if (!endpoint.tls && !server.starts_with("http://")) {
-    return Refusal(server, "is no address of an API server");
+    return Refusal(server, "is not an address of an API server");
   }
   const size_t begin = endpoint.tls ? 8 : 7;
   const size_t slash = std::min(server.find('/', begin), server.size());
@@ -98,9 +98,9 @@ Status CheckNames(const std::string& namespace_name, const std::string& name) {
     const bool odd = std::any_of(one.begin(), one.end(), [](unsigned char c) {
       return c <= ' ' || c == 0x7f || c == '/' || c == '%' || c == '\\';
     });
-    if (!odd && one != "." && one != ".." && one.size() <= kLongestName) continue;
+    if (!odd && one != "." && one != ".." && one.size() <= kMaxNameBytes) continue;
     return absl::InvalidArgumentError(absl::StrCat("\"", absl::CHexEscape(one.substr(0, kShown)),
-                                                   "\" is no name of an object of a cluster"));
+                                                   "\" is not a name of an object of a cluster"));
   }
   return absl::OkStatus();
 }
@@ -112,7 +112,7 @@ Status CheckApiVersion(const std::string& api_version) {
   const std::vector<std::string> parts = absl::StrSplit(api_version, '/');
   bool names = parts.size() <= 2;
   for (const std::string& part : parts) names &= !part.empty() && part.front() != '.';
-  if (good && names && api_version.size() <= kLongestName) return absl::OkStatus();
+  if (good && names && api_version.size() <= kMaxNameBytes) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("apiVersion \"", absl::CHexEscape(api_version.substr(0, kShown)),
                    "\" is not VERSION or GROUP/VERSION, as v1 and batch/v1 are"));

@@ -18,7 +18,7 @@
 
 namespace shirabe::metrics {
 
-struct Point {
+struct Observation {
   std::string metric;
   double value = 0;  // NaN and infinities included
   int64_t step = 0;
@@ -43,7 +43,7 @@ struct Source {
 };
 
 struct Collected {
-  std::vector<Point> points;
+  std::vector<Observation> observations;
   v1::CollectorCursor cursor;  // to go on from
   int64_t bad_lines = 0;       // named a wanted metric and had no number, or were too long
   std::string bad_sample;      // the first of them, shortened, and why

@@ -30,7 +30,7 @@ class SampleReader {
     SkipSpace();
     series.name = std::string(Name());
     SkipSpace();
-    if (Take('{') && !Labels(series)) return false;
+    if (Consume('{') && !Labels(series)) return false;
     return !series.name.empty();
   }
 
@@ -64,12 +64,12 @@ class SampleReader {
   bool Labels(Series& series) {
     for (;;) {
       SkipSpace();
-      if (Take('}')) return true;
+      if (Consume('}')) return true;
       std::string key(Name());
       const bool quoted = key.empty();
       if (quoted && !Quoted(key)) return false;
       SkipSpace();
-      if (Take('=')) {
+      if (Consume('=')) {
         SkipSpace();
         if (!Quoted(series.labels[key])) return false;
       } else if (quoted && series.name.empty()) {
@@ -78,12 +78,12 @@ class SampleReader {
         return false;
       }
       SkipSpace();
-      if (!Take(',') && Peek() != '}') return false;
+      if (!Consume(',') && Peek() != '}') return false;
     }
   }
 
   bool Quoted(std::string& text) {
-    if (!Take('"')) return false;
+    if (!Consume('"')) return false;
     text.clear();
     for (; at_ < line_.size() && line_[at_] != '"'; ++at_) {
       if (line_[at_] != '\\') {
@@ -93,7 +93,7 @@ class SampleReader {
       if (++at_ == line_.size()) return false;
       text += line_[at_] == 'n' ? '\n' : line_[at_];
     }
-    return Take('"');
+    return Consume('"');
   }
 
   std::string_view Name() {
@@ -111,7 +111,7 @@ class SampleReader {
 
   char Peek() const { return at_ < line_.size() ? line_[at_] : '\0'; }
 
-  bool Take(char c) {
+  bool Consume(char c) {
     if (at_ >= line_.size() || line_[at_] != c) return false;
     ++at_;
     return true;
@@ -142,7 +142,7 @@ std::string Escaped(const std::string& value) {
   return text;
 }
 
-void TakeLine(std::string_view line, bool open_metrics, Exposition& page) {
+void HandleLine(std::string_view line, bool open_metrics, Exposition& page) {
   while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.remove_suffix(1);
   const size_t begin = line.find_first_not_of(" \t");
   if (begin == std::string_view::npos || line[begin] == '#') return;
@@ -161,7 +161,7 @@ Exposition ParseExposition(std::string_view text, bool open_metrics) {
   Exposition page;
   while (!text.empty()) {
     const size_t end = std::min(text.find('\n'), text.size());
-    TakeLine(text.substr(0, end), open_metrics, page);
+    HandleLine(text.substr(0, end), open_metrics, page);
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return page;

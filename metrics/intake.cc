@@ -29,12 +29,12 @@ bool Contains(const google::protobuf::RepeatedPtrField<std::string>& names,
 
 }  // namespace
 
-Intake::Intake(const Source& source, const v1::CollectorCursor& cursor)
-    : source_(source), metrics_(Distinct(source.metrics)), ordinals_(metrics_, cursor) {
+CollectionBuilder::CollectionBuilder(const Source& source, const v1::CollectorCursor& cursor)
+    : source_(source), metrics_(Distinct(source.metrics)), implicit_steps_(metrics_, cursor) {
   collected_.cursor = cursor;
 }
 
-std::vector<std::string> Intake::Unclaimed() const {
+std::vector<std::string> CollectionBuilder::UnclaimedMetrics() const {
   std::vector<std::string> left;
   for (const std::string& metric : metrics_) {
     if (!Contains(collected_.cursor.journalled(), metric)) left.push_back(metric);
@@ -42,36 +42,36 @@ std::vector<std::string> Intake::Unclaimed() const {
   return left;
 }
 
-void Intake::ClaimAll() {
-  for (const Point& point : collected_.points) {
+void CollectionBuilder::ClaimAll() {
+  for (const Observation& point : collected_.observations) {
     if (Contains(collected_.cursor.journalled(), point.metric)) continue;
     collected_.cursor.add_journalled(point.metric);
   }
 }
 
-void Intake::Add(const std::string& metric, const Reading& reading) {
-  Point& point = collected_.points.emplace_back();
+void CollectionBuilder::Add(const std::string& metric, const ParsedObservation& observation) {
+  Observation& point = collected_.observations.emplace_back();
   point.metric = metric;
-  point.value = reading.value;
-  point.implicit_step = !reading.step;
-  point.step = reading.step ? *reading.step : ordinals_.Next(metric);
-  point.time = reading.time.value_or(source_.now);
+  point.value = observation.value;
+  point.implicit_step = !observation.step;
+  point.step = observation.step ? *observation.step : implicit_steps_.Next(metric);
+  point.time = observation.time.value_or(source_.now);
 }
 
-void Intake::AddBad(int64_t count, const std::string& what, const std::string& path) {
+void CollectionBuilder::AddBad(int64_t count, const std::string& what, const std::string& path) {
   collected_.bad_lines += count;
   if (!collected_.bad_sample.empty()) return;
   collected_.bad_sample = absl::StrCat(what, " (in ", Excerpt(path, 200), ")");
 }
 
-bool Intake::IsFirst(const std::string& metric) const {
-  if (ordinals_.Last(metric) > 0) return false;
+bool CollectionBuilder::IsFirst(const std::string& metric) const {
+  if (implicit_steps_.Last(metric) > 0) return false;
   if (Contains(collected_.cursor.journalled(), metric)) return false;
-  return std::none_of(collected_.points.begin(), collected_.points.end(),
-                      [&](const Point& point) { return point.metric == metric; });
+  return std::none_of(collected_.observations.begin(), collected_.observations.end(),
+                      [&](const Observation& point) { return point.metric == metric; });
 }
 
-v1::FileCursor Intake::CursorOf(const std::string& path) const {
+v1::FileCursor CollectionBuilder::CursorOf(const std::string& path) const {
   for (const v1::FileCursor& file : collected_.cursor.files()) {
     if (file.path() == path) return file;
   }
@@ -80,7 +80,7 @@ v1::FileCursor Intake::CursorOf(const std::string& path) const {
   return file;
 }
 
-void Intake::Save(v1::FileCursor file) {
+void CollectionBuilder::Save(v1::FileCursor file) {
   if (file.inode() == 0) return;
   for (v1::FileCursor& known : *collected_.cursor.mutable_files()) {
     if (known.path() != file.path()) continue;
@@ -90,31 +90,31 @@ void Intake::Save(v1::FileCursor file) {
   *collected_.cursor.add_files() = std::move(file);
 }
 
-void Intake::CountTail(const TailResult& result, const std::string& path) {
+void CollectionBuilder::CountTail(const TailResult& result, const std::string& path) {
   if (result.long_lines > 0) {
     AddBad(result.long_lines, absl::StrCat("a line of more than ", kMaxLineBytes, " bytes"), path);
   }
   CountBytes(result.bytes);
-  if (result.more) StopHere();
+  if (result.more) RequestMore();
 }
 
-int64_t Intake::BytesLeft() const { return kMaxBytes - bytes_; }
+int64_t CollectionBuilder::BytesLeft() const { return kMaxBytes - bytes_; }
 
-bool Intake::Full() const { return collected_.points.size() >= kMaxPoints; }
+bool CollectionBuilder::Full() const { return collected_.observations.size() >= kMaxPoints; }
 
-Collected Intake::Finish() {
-  ordinals_.Save(collected_.cursor);
+Collected CollectionBuilder::Finish() {
+  implicit_steps_.Save(collected_.cursor);
   return std::move(collected_);
 }
 
-Ordinals::Ordinals(const std::vector<std::string>& metrics, const v1::CollectorCursor& cursor) {
+ImplicitSteps::ImplicitSteps(const std::vector<std::string>& metrics, const v1::CollectorCursor& cursor) {
   for (const std::string& metric : metrics) {
     const auto found = cursor.counts().find(metric);
     counts_[metric] = found == cursor.counts().end() ? 0 : found->second;
   }
 }
 
-void Ordinals::Save(v1::CollectorCursor& cursor) const {
+void ImplicitSteps::Save(v1::CollectorCursor& cursor) const {
   for (const auto& [metric, count] : counts_) {
     if (count != 0) (*cursor.mutable_counts())[metric] = count;
   }

@@ -17,9 +17,9 @@ namespace shirabe::metrics {
 
 // Steps for points that have none: a metric's first such point in the trial is step 1, its next one
 // step 2, and so on, going on from the counts in the cursor. One object serves one call of Collect.
-class Ordinals {
+class ImplicitSteps {
  public:
-  Ordinals(const std::vector<std::string>& metrics, const v1::CollectorCursor& cursor);
+  ImplicitSteps(const std::vector<std::string>& metrics, const v1::CollectorCursor& cursor);
 
   // The step of the next point of this metric, one of those above, that has none.
   int64_t Next(const std::string& metric) { return ++counts_.find(metric)->second; }
@@ -32,21 +32,21 @@ class Ordinals {
   std::map<std::string, int64_t> counts_;
 };
 
-class Intake {
+class CollectionBuilder {
  public:
-  Intake(const Source& source, const v1::CollectorCursor& cursor);
+  CollectionBuilder(const Source& source, const v1::CollectorCursor& cursor);
 
   const Source& source() const { return source_; }
   // The wanted metrics, once each.
   const std::vector<std::string>& metrics() const { return metrics_; }
   // Those of them that the contract's own files have not named: whoever reports a metric there
   // means it, so it is taken from nowhere else.
-  std::vector<std::string> Unclaimed() const;
+  std::vector<std::string> UnclaimedMetrics() const;
   // What has been taken up to now came from the contract's own files.
   void ClaimAll();
 
   // One value, with its own step, or with the metric's next ordinal.
-  void Add(const std::string& metric, const Reading& reading);
+  void Add(const std::string& metric, const ParsedObservation& observation);
   // Something that named a wanted metric and could not be read; the first is kept for people.
   void AddBad(int64_t count, const std::string& what, const std::string& path);
   void SetDone() { collected_.cursor.set_done(true); }
@@ -69,7 +69,7 @@ class Intake {
   // As many points as one Commit takes without keeping others waiting.
   bool Full() const;
   // There is more to read at once: the caller comes again.
-  void StopHere() { collected_.more = true; }
+  void RequestMore() { collected_.more = true; }
   bool stopped() const { return collected_.more; }
 
   Collected Finish();
@@ -77,7 +77,7 @@ class Intake {
  private:
   const Source& source_;
   const std::vector<std::string> metrics_;
-  Ordinals ordinals_;
+  ImplicitSteps implicit_steps_;
   Collected collected_;
   int64_t bytes_ = 0;
 };

@@ -39,18 +39,18 @@ class Recent {
   google::protobuf::RepeatedField<uint64_t> lines_;
 };
 
-void Take(const ParsedLine& parsed, const std::string& path, Intake& intake) {
-  for (Reading reading : parsed.readings) {
-    const std::string& metric = intake.metrics()[reading.metric];
-    if (reading.step == 0 && !intake.IsFirst(metric)) reading.step.reset();
-    intake.Add(metric, reading);
+void AddParsed(const ParsedLine& parsed, const std::string& path, CollectionBuilder& intake) {
+  for (ParsedObservation observation : parsed.observations) {
+    const std::string& metric = intake.metrics()[observation.metric];
+    if (observation.step == 0 && !intake.IsFirst(metric)) observation.step.reset();
+    intake.Add(metric, observation);
   }
   if (!parsed.bad.empty()) intake.AddBad(1, parsed.bad, path);
 }
 
 }  // namespace
 
-Status ReadHypertune(const std::string& path, Intake& intake) {
+Status ReadHypertune(const std::string& path, CollectionBuilder& intake) {
   const std::unique_ptr<LineParser> parser = MakeHypertuneParser(intake.metrics());
   TailRequest request;
   request.cursor = intake.CursorOf(path);
@@ -65,7 +65,7 @@ Status ReadHypertune(const std::string& path, Intake& intake) {
   ASSIGN_OR_RETURN(TailResult result, ReadLines(request, [&](std::string_view line) {
                      if (!recent.Add(line)) return true;
                      parser->Parse(line, parsed);
-                     Take(parsed, path, intake);
+                     AddParsed(parsed, path, intake);
                      return !intake.Full();
                    }));
   intake.CountTail(result, path);
@@ -77,8 +77,8 @@ Status ReadHypertune(const std::string& path, Intake& intake) {
 namespace {
 
 // Takes the lines of the file at `path` as `make_parser` understands them.
-Status TakeLines(const std::string& path, const ParserMaker& make_parser,
-                 const std::vector<std::string>& metrics, Intake& intake) {
+Status ReadMetricLines(const std::string& path, const ParserMaker& make_parser,
+                 const std::vector<std::string>& metrics, CollectionBuilder& intake) {
   const std::unique_ptr<LineParser> parser = make_parser(metrics);
   const bool is_metrics_file = path == intake.source().metrics_file;
   TailRequest request;
@@ -91,8 +91,8 @@ Status TakeLines(const std::string& path, const ParserMaker& make_parser,
   ParsedLine parsed;
   ASSIGN_OR_RETURN(TailResult result, ReadLines(request, [&](std::string_view line) {
                      parser->Parse(line, parsed);
-                     for (const Reading& reading : parsed.readings) {
-                       intake.Add(metrics[reading.metric], reading);
+                     for (const ParsedObservation& observation : parsed.observations) {
+                       intake.Add(metrics[observation.metric], observation);
                      }
                      if (!parsed.bad.empty()) intake.AddBad(1, parsed.bad, path);
                      if (parsed.done && is_metrics_file) intake.SetDone();
@@ -104,33 +104,33 @@ Status TakeLines(const std::string& path, const ParserMaker& make_parser,
 }
 
 // Room for a line of the greatest length, or the next call is to read on.
-bool HasRoom(Intake& intake) {
-  if (intake.BytesLeft() < 2 * kMaxLineBytes || intake.Full()) intake.StopHere();
+bool HasRoom(CollectionBuilder& intake) {
+  if (intake.BytesLeft() < 2 * kMaxLineBytes || intake.Full()) intake.RequestMore();
   return !intake.stopped();
 }
 
 }  // namespace
 
-Feed LineFeed(std::string path, ParserMaker make_parser) {
-  return [path = std::move(path), make_parser = std::move(make_parser)](Intake& intake) {
+ObservationSource LineSource(std::string path, ParserMaker make_parser) {
+  return [path = std::move(path), make_parser = std::move(make_parser)](CollectionBuilder& intake) {
     if (path == intake.source().metrics_file) return absl::OkStatus();
-    return TakeLines(path, make_parser, intake.Unclaimed(), intake);
+    return ReadMetricLines(path, make_parser, intake.UnclaimedMetrics(), intake);
   };
 }
 
-StatusOr<Collected> ReadAttempt(const Source& source, const Feed& feed,
+StatusOr<Collected> ReadAttempt(const Source& source, const ObservationSource& feed,
                                 const v1::CollectorCursor& cursor) {
-  Intake intake(source, cursor);
+  CollectionBuilder intake(source, cursor);
   if (intake.metrics().empty()) return intake.Finish();
   if (!source.metrics_file.empty()) {
-    RETURN_IF_ERROR(TakeLines(source.metrics_file, MakeJsonParser, intake.metrics(), intake));
+    RETURN_IF_ERROR(ReadMetricLines(source.metrics_file, MakeJsonParser, intake.metrics(), intake));
   }
   if (!source.hypertune_file.empty() && HasRoom(intake)) {
     RETURN_IF_ERROR(ReadHypertune(source.hypertune_file, intake));
   }
   // Only once those are read up is it known what to leave out.
   intake.ClaimAll();
-  if (feed != nullptr && HasRoom(intake) && !intake.Unclaimed().empty()) {
+  if (feed != nullptr && HasRoom(intake) && !intake.UnclaimedMetrics().empty()) {
     RETURN_IF_ERROR(feed(intake));
   }
   return intake.Finish();

@@ -18,12 +18,12 @@ namespace shirabe::metrics {
 // What a collector reads besides the contract's files: puts what it finds of intake.Unclaimed(),
 // which is not empty, into the intake. Called only when a line of the greatest length fits into
 // what the call may still read. Null = nothing.
-using Feed = std::function<Status(Intake&)>;
+using ObservationSource = std::function<Status(CollectionBuilder&)>;
 
 // The lines of a file. `path` is the same at each call for an attempt.
-Feed LineFeed(std::string path, ParserMaker make_parser);
+ObservationSource LineSource(std::string path, ParserMaker make_parser);
 
-StatusOr<Collected> ReadAttempt(const Source& source, const Feed& feed,
+StatusOr<Collected> ReadAttempt(const Source& source, const ObservationSource& feed,
                                 const v1::CollectorCursor& cursor);
 
 // What is trusted when a file of the source is opened (base/beneath.h): the folder of the
@@ -47,6 +47,6 @@ std::string SourcePath(const Source& source);
 // A global_step of 0 is also what the library writes for none. A metric's first point may be at
 // step 0; a later 0 means none, and is counted. Stateless and thread-safe.
 
-Status ReadHypertune(const std::string& path, Intake& intake);
+Status ReadHypertune(const std::string& path, CollectionBuilder& intake);
 
 }  // namespace shirabe::metrics

@@ -107,69 +107,69 @@ class Scanner {
   size_t at() const { return at_; }
 
  private:
-  enum class Place { kTop, kMetrics, kElsewhere };
+  enum class JsonScope { kTop, kMetrics, kElsewhere };
 
   bool TopObject() {
-    const size_t first = out_.readings.size();
+    const size_t first = out_.observations.size();
     step_.reset();
     time_.reset();
     step_ok_ = true;
     SkipSpace();
-    if (!Object(Place::kTop, 0)) return false;
-    if (!step_ok_) out_.readings.resize(first);
-    for (size_t i = first; i < out_.readings.size(); ++i) {
-      out_.readings[i].step = step_;
-      out_.readings[i].time = time_;
+    if (!Object(JsonScope::kTop, 0)) return false;
+    if (!step_ok_) out_.observations.resize(first);
+    for (size_t i = first; i < out_.observations.size(); ++i) {
+      out_.observations[i].step = step_;
+      out_.observations[i].time = time_;
     }
     return true;
   }
 
-  bool Object(Place place, int depth) {
-    if (!Take('{') || depth > kMaxDepth) return false;
+  bool Object(JsonScope place, int depth) {
+    if (!Consume('{') || depth > kMaxDepth) return false;
     SkipSpace();
-    if (Take('}')) return true;
+    if (Consume('}')) return true;
     do {
       SkipSpace();
       Scalar key;
       if (!String(key)) return false;
       SkipSpace();
-      if (!Take(':') || !Member(place, key.raw, depth)) return false;
+      if (!Consume(':') || !Member(place, key.raw, depth)) return false;
       SkipSpace();
-    } while (Take(','));
-    return Take('}');
+    } while (Consume(','));
+    return Consume('}');
   }
 
-  bool Member(Place place, std::string_view raw_key, int depth) {
+  bool Member(JsonScope place, std::string_view raw_key, int depth) {
     SkipSpace();
     std::string unescaped;
     std::string_view key = raw_key;
     if (key.find('\\') != std::string_view::npos) key = unescaped = Unescape(key);
-    const bool metrics = place == Place::kTop && key == "metrics" && Peek() == '{';
-    if (metrics) return Object(Place::kMetrics, depth + 1);
+    const bool metrics = place == JsonScope::kTop && key == "metrics" && Peek() == '{';
+    if (metrics) return Object(JsonScope::kMetrics, depth + 1);
     Scalar value;
     if (!Value(value, depth + 1)) return false;
-    if (place == Place::kTop) NoteTop(key, value);
-    if (place != Place::kElsewhere) NoteMetric(key, value);
+    if (place == JsonScope::kTop) HandleTopLevel(key, value);
+    if (place != JsonScope::kElsewhere) HandleMetric(key, value);
     return true;
   }
 
   bool Array(int depth) {
-    if (!Take('[') || depth > kMaxDepth) return false;
+    if (!Consume('[') || depth > kMaxDepth) return false;
     SkipSpace();
-    if (Take(']')) return true;
+    if (Consume(']')) return true;
     do {
       Scalar value;
       SkipSpace();
       if (!Value(value, depth + 1)) return false;
       SkipSpace();
-    } while (Take(','));
-    return Take(']');
+    } while (Consume(','));
+    return Consume(']');
   }
 
   bool Value(Scalar& value, int depth) {
     value.kind = Scalar::Kind::kComposite;
     switch (Peek()) {
-      case '{': return Object(Place::kElsewhere, depth);
+      case '{': return Object(JsonScope::kElsewhere, depth);
       case '[': return Array(depth);
       case '"': return String(value);
       default: return Token(value);
@@ -177,13 +177,13 @@ class Scanner {
   }
 
   bool String(Scalar& value) {
-    if (!Take('"')) return false;
+    if (!Consume('"')) return false;
     const size_t begin = at_;
     for (; at_ < line_.size() && line_[at_] != '"'; ++at_) {
       if (line_[at_] == '\\' && !Escape()) return false;
     }
     value = {Scalar::Kind::kString, line_.substr(begin, at_ - begin)};
-    return Take('"');
+    return Consume('"');
   }
 
   // Leaves at_ on the last character of the escape.
@@ -210,13 +210,13 @@ class Scanner {
     return value.kind != Scalar::Kind::kNumber || ParseNumber(value.raw).has_value();
   }
 
-  void NoteTop(std::string_view key, const Scalar& value) {
-    if (key == wanted_.step) NoteStep(value);
-    if (key == "timestamp") NoteTime(value);
+  void HandleTopLevel(std::string_view key, const Scalar& value) {
+    if (key == wanted_.step) HandleStep(value);
+    if (key == "timestamp") HandleTime(value);
     if (key == "done" && value.kind == Scalar::Kind::kTrue) out_.done = true;
   }
 
-  void NoteStep(const Scalar& value) {
+  void HandleStep(const Scalar& value) {
     if (value.kind == Scalar::Kind::kNull) return;
     const std::optional<double> number = Number(value);
     step_ok_ = number && *number >= 0 && *number < 0x1p62 &&
@@ -228,7 +228,7 @@ class Scanner {
     }
   }
 
-  void NoteTime(const Scalar& value) {
+  void HandleTime(const Scalar& value) {
     if (value.kind == Scalar::Kind::kString) time_ = ParseTime(value.raw);
     const std::optional<double> seconds = Number(value);
     if (seconds && *seconds >= 0 && *seconds <= kMaxUnixSeconds) {
@@ -236,11 +236,11 @@ class Scanner {
     }
   }
 
-  void NoteMetric(std::string_view key, const Scalar& value) {
+  void HandleMetric(std::string_view key, const Scalar& value) {
     const int metric = FindMetric(wanted_.metrics, key);
     if (metric < 0 || value.kind == Scalar::Kind::kNull) return;
     if (const std::optional<double> number = Number(value)) {
-      out_.readings.push_back({metric, *number, std::nullopt, std::nullopt});
+      out_.observations.push_back({metric, *number, std::nullopt, std::nullopt});
     } else {
       Bad(key, value,
           value.kind == Scalar::Kind::kString ? WhyNotNumber(value.raw) : "not a number");
@@ -265,7 +265,7 @@ class Scanner {
 
   char Peek() const { return at_ < line_.size() ? line_[at_] : '\0'; }
 
-  bool Take(char c) {
+  bool Consume(char c) {
     if (at_ >= line_.size() || line_[at_] != c) return false;
     ++at_;
     return true;

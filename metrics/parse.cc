@@ -80,9 +80,9 @@ class TextParser : public LineParser {
     line = StripAnsi(line, out.scratch);
     const Hits hits = FindHits(line);
     for (const Hit& hit : hits) Read(line, hit, out);
-    if (out.readings.empty()) return;
+    if (out.observations.empty()) return;
     const std::optional<absl::Time> time = LeadingTime(line);
-    for (Reading& reading : out.readings) reading.time = time;
+    for (ParsedObservation& observation : out.observations) observation.time = time;
   }
 
  private:
@@ -113,7 +113,7 @@ class TextParser : public LineParser {
     const size_t quoted = hit.value < line.size() && OneOf(line[hit.value], "\"'");
     const std::string_view token = NumberToken(line, hit.value + quoted);
     if (const std::optional<double> value = ParseNumber(token)) {
-      out.readings.push_back({hit.metric, *value, std::nullopt, std::nullopt});
+      out.observations.push_back({hit.metric, *value, std::nullopt, std::nullopt});
     } else if (out.bad.empty() && !IsProse(line, hit)) {
       out.bad = absl::StrCat(Excerpt(line.substr(hit.begin)), ": ", WhyNotNumber(token));
     }
@@ -158,7 +158,7 @@ size_t NameBegin(std::string_view text, size_t end) {
 }  // namespace
 
 void ParsedLine::Clear() {
-  readings.clear();
+  observations.clear();
   bad.clear();
   done = false;
 }

@@ -20,7 +20,7 @@
 
 namespace shirabe::metrics {
 
-struct Reading {
+struct ParsedObservation {
   int metric = 0;  // index into the wanted metrics
   double value = 0;
   std::optional<int64_t> step;
@@ -28,7 +28,7 @@ struct Reading {
 };
 
 struct ParsedLine {
-  std::vector<Reading> readings;  // in the order of the line
+  std::vector<ParsedObservation> observations;  // in the order of the line
   std::string bad;                // the first thing that could not be read, and why; "" = none
   bool done = false;              // JSON: {"done": true}
   std::string scratch;            // for the parser

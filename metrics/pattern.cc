@@ -67,7 +67,7 @@ class PatternParser : public LineParser {
     SortOnce(matches);
     for (const Match& match : matches) Read(line, match, out);
     const std::optional<absl::Time> time = LeadingTime(line);
-    for (Reading& reading : out.readings) reading.time = time;
+    for (ParsedObservation& observation : out.observations) observation.time = time;
   }
 
  private:
@@ -107,7 +107,7 @@ class PatternParser : public LineParser {
     if (metric < 0) return;
     const std::string_view value = WholeValue(line, match);
     if (const std::optional<double> number = ParseNumber(value)) {
-      out.readings.push_back({metric, *number, std::nullopt, std::nullopt});
+      out.observations.push_back({metric, *number, std::nullopt, std::nullopt});
     } else if (out.bad.empty()) {
       out.bad = absl::StrCat(Excerpt(line), ": ", WhyNotNumber(value));
     }
@@ -137,7 +137,7 @@ StatusOr<PatternsPtr> CompilePatterns(const v1::FilterSpec& filter) {
     auto pattern = std::make_unique<const RE2>(text, PatternOptions());
     if (!pattern->ok()) {
       return absl::InvalidArgumentError(absl::StrCat(field, "\"", text,
-                                                     "\" is no regular expression that RE2 can "
+                                                     "\" is not a regular expression that RE2 can "
                                                      "read: ",
                                                      pattern->error()));
     }

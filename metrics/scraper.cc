@@ -40,7 +40,7 @@ namespace http = beast::http;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-constexpr std::chrono::milliseconds kUntilFirst(250);  // between two askings before an answer
+constexpr std::chrono::milliseconds kFirstScrapeInterval(250);  // between two askings before an answer
 constexpr std::chrono::milliseconds kInterval(1000);   // and after one
 constexpr std::chrono::seconds kDeadline(2);
 constexpr absl::Duration kLease = absl::Seconds(10);
@@ -61,7 +61,7 @@ class Claims {
   }
 
   // True if it is the file's now.
-  bool Take(const std::string& address, const std::string& file) {
+  bool Claim(const std::string& address, const std::string& file) {
     std::lock_guard lock(mutex_);
     return owners_.try_emplace(address, file).first->second == file;
   }
@@ -101,7 +101,7 @@ class Journal {
  private:
   void Complain(const Status& status) {
     if (std::exchange(complained_, true)) return;
-    Log(LogLevel::kWarning, "metrics that a program serves cannot be kept",
+    Log(LogLevel::kWarning, "failed to write scraped metrics",
         {{"file", path_}, {"error", Message(status)}});
   }
 
@@ -143,8 +143,8 @@ class Probe : public std::enable_shared_from_this<Probe> {
   // In the scraper's thread, like all that follows.
   void Ask() {
     if (Expired()) return Drop();
-    if (!Claims::Get().Take(address_, target_.file)) {
-      Keep(memory_.Remark(absl::StrCat("! another trial of this machine is asked at ",
+    if (!Claims::Get().Claim(address_, target_.file)) {
+      Keep(memory_.AddComment(absl::StrCat("! another trial of this machine is asked at ",
                                        UrlOf(target_), ": give each a port of its own")));
       return Wait();
     }
@@ -183,10 +183,10 @@ class Probe : public std::enable_shared_from_this<Probe> {
 
   void Finish(error_code failed) {
     if (failed) {
-      Keep(memory_.Remark(absl::StrCat("# no answer: ", Excerpt(failed.message()))));
+      Keep(memory_.AddComment(absl::StrCat("# no answer: ", Excerpt(failed.message()))));
     } else if (answer_->get().result() != http::status::ok) {
       const std::string reason(answer_->get().reason());
-      Keep(memory_.Remark(
+      Keep(memory_.AddComment(
           absl::StrCat("# answered ", answer_->get().result_int(), " ", Excerpt(reason))));
     } else {
       const std::string type(answer_->get()[http::field::content_type]);
@@ -199,7 +199,7 @@ class Probe : public std::enable_shared_from_this<Probe> {
 
   void Wait() {
     stream_.close();
-    timer_.expires_after(answered_ ? kInterval : kUntilFirst);
+    timer_.expires_after(answered_ ? kInterval : kFirstScrapeInterval);
     timer_.async_wait([self = shared_from_this()](error_code stopped) {
       if (!stopped) self->Ask();
     });
@@ -218,7 +218,7 @@ class Probe : public std::enable_shared_from_this<Probe> {
   std::optional<http::response_parser<http::string_body>> answer_;
   beast::flat_buffer buffer_;
   Journal journal_;  // guarded by mutex_
-  ScrapeMemory memory_;
+  ScrapeState memory_;
   bool answered_ = false;
   std::mutex mutex_;
   bool dropped_ = false;    // guarded by mutex_
@@ -328,7 +328,7 @@ std::unique_ptr<LineParser> MakeScrapeParser(std::vector<std::string> metrics) {
   return std::make_unique<ScrapeParser>(MakeJsonParser(std::move(metrics)));
 }
 
-ScrapeMemory::ScrapeMemory(std::vector<std::string> metrics, const std::string& file)
+ScrapeState::ScrapeState(std::vector<std::string> metrics, const std::string& file)
     : metrics_(std::move(metrics)) {
   const auto parser = MakeScrapeParser(metrics_);
   ParsedLine parsed;
@@ -336,13 +336,13 @@ ScrapeMemory::ScrapeMemory(std::vector<std::string> metrics, const std::string& 
   for (std::string_view rest = text; !rest.empty();) {
     const std::string_view line = rest.substr(0, rest.find('\n'));
     parser->Parse(line, parsed);
-    for (const Reading& reading : parsed.readings) last_[metrics_[reading.metric]] = reading;
+    for (const ParsedObservation& observation : parsed.observations) last_[metrics_[observation.metric]] = observation;
     if (line.substr(0, 1) == "#" || line.substr(0, 1) == "!") remark_ = std::string(line);
     rest.remove_prefix(std::min(line.size() + 1, rest.size()));
   }
 }
 
-std::string ScrapeMemory::LinesFor(std::string_view page, bool open_metrics, absl::Time now) {
+std::string ScrapeState::LinesFor(std::string_view page, bool open_metrics, absl::Time now) {
   const Exposition exposition = ParseExposition(page, open_metrics);
   const std::optional<int64_t> step = StepOf(exposition);
   std::string lines;
@@ -354,34 +354,34 @@ std::string ScrapeMemory::LinesFor(std::string_view page, bool open_metrics, abs
     if (!why.empty() && unclear.empty()) unclear = why;
     if (sample == nullptr) continue;
     found = true;
-    Reading reading{.value = sample->value, .step = step, .time = sample->time};
+    ParsedObservation observation{.value = sample->value, .step = step, .time = sample->time};
     const auto last = last_.find(metric);
-    const bool known = last != last_.end() && SameNumber(last->second.value, reading.value) &&
+    const bool known = last != last_.end() && SameNumber(last->second.value, observation.value) &&
                        last->second.step == step &&
-                       (!reading.time || last->second.time == reading.time);
+                       (!observation.time || last->second.time == observation.time);
     if (known) continue;
-    if (!reading.time) reading.time = now;
-    last_[metric] = reading;
-    lines += PointLine(metric, reading);
+    if (!observation.time) observation.time = now;
+    last_[metric] = observation;
+    lines += PointLine(metric, observation);
   }
-  if (!unclear.empty()) return lines + Remark("! " + unclear);
+  if (!unclear.empty()) return lines + AddComment("! " + unclear);
   if (found || exposition.samples.empty()) return lines;
-  return Remark(absl::StrCat("# answered, with other names: ", OtherNames(exposition)));
+  return AddComment(absl::StrCat("# answered, with other names: ", OtherNames(exposition)));
 }
 
-std::string ScrapeMemory::Remark(const std::string& line) {
+std::string ScrapeState::AddComment(const std::string& line) {
   if (line == remark_) return "";
   remark_ = line;
   return line + "\n";
 }
 
-std::string ScrapeMemory::PointLine(const std::string& metric, const Reading& reading) {
-  const std::string step = reading.step ? absl::StrCat("\"step\": ", *reading.step, ", ") : "";
-  const double seconds = absl::ToDoubleSeconds(*reading.time - absl::UnixEpoch());
+std::string ScrapeState::PointLine(const std::string& metric, const ParsedObservation& observation) {
+  const std::string step = observation.step ? absl::StrCat("\"step\": ", *observation.step, ", ") : "";
+  const double seconds = absl::ToDoubleSeconds(*observation.time - absl::UnixEpoch());
   const std::string key =
       nlohmann::json(metric).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   return absl::StrCat("{", step, "\"timestamp\": ", FormatNumber(seconds), ", \"metrics\": {", key,
-                      ": ", FormatNumber(reading.value), "}}\n");
+                      ": ", FormatNumber(observation.value), "}}\n");
 }
 
 }  // namespace shirabe::metrics

@@ -52,20 +52,20 @@ std::unique_ptr<Scraper> MakeScraper();
 std::unique_ptr<LineParser> MakeScrapeParser(std::vector<std::string> metrics);
 
 // What is new on a page, as lines of the file. Kept per target, by one thread at a time.
-class ScrapeMemory {
+class ScrapeState {
  public:
   // Goes on from what the file says already: it may be that of an earlier process.
-  ScrapeMemory(std::vector<std::string> metrics, const std::string& file);
+  ScrapeState(std::vector<std::string> metrics, const std::string& file);
 
   std::string LinesFor(std::string_view page, bool open_metrics, absl::Time now);
   // A note or a complaint, unless it is the last one again.
-  std::string Remark(const std::string& line);
+  std::string AddComment(const std::string& line);
 
  private:
-  std::string PointLine(const std::string& metric, const Reading& reading);
+  std::string PointLine(const std::string& metric, const ParsedObservation& observation);
 
   std::vector<std::string> metrics_;
-  std::map<std::string, Reading> last_;
+  std::map<std::string, ParsedObservation> last_;
   std::string remark_;
 };
 

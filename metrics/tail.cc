@@ -21,21 +21,21 @@ constexpr uint64_t kEdgeBytes = 64;  // at each end of what was read, kept to re
 
 }  // namespace
 
-StatusOr<std::optional<OpenFile>> OpenToFollow(const std::string& root, const std::string& path) {
+StatusOr<std::optional<TailedFile>> OpenForTail(const std::string& root, const std::string& path) {
   if (path.empty()) return std::nullopt;  // trials that are run by whoever asks have no files
   auto fd = OpenBeneath(root, path);
   if (absl::IsNotFound(fd.status())) return std::nullopt;
   RETURN_IF_ERROR(Prefix("cannot read metrics", fd.status()));
   struct stat info;
   if (fstat(fd->get(), &info) != 0) return ErrnoStatus("cannot examine " + path, errno);
-  OpenFile file;
+  TailedFile file;
   file.fd = *std::move(fd);
   file.inode = info.st_ino;
   file.size = static_cast<uint64_t>(info.st_size);
-  return std::optional<OpenFile>(std::move(file));
+  return std::optional<TailedFile>(std::move(file));
 }
 
-StatusOr<std::string> ReadAt(const OpenFile& file, uint64_t offset, uint64_t bytes,
+StatusOr<std::string> ReadAt(const TailedFile& file, uint64_t offset, uint64_t bytes,
                              const std::string& path) {
   std::string data(bytes, '\0');
   size_t done = 0;
@@ -51,7 +51,7 @@ StatusOr<std::string> ReadAt(const OpenFile& file, uint64_t offset, uint64_t byt
   return data;
 }
 
-StatusOr<std::string> Edges(const OpenFile& file, const v1::FileCursor& cursor) {
+StatusOr<std::string> Edges(const TailedFile& file, const v1::FileCursor& cursor) {
   const uint64_t bytes = std::min(kEdgeBytes, cursor.offset());
   ASSIGN_OR_RETURN(std::string head, ReadAt(file, 0, bytes, cursor.path()));
   ASSIGN_OR_RETURN(const std::string last,
@@ -59,7 +59,7 @@ StatusOr<std::string> Edges(const OpenFile& file, const v1::FileCursor& cursor) 
   return head + last;
 }
 
-StatusOr<bool> IsContinued(const OpenFile& file, const v1::FileCursor& cursor, bool copies) {
+StatusOr<bool> IsContinued(const TailedFile& file, const v1::FileCursor& cursor, bool copies) {
   // A cursor that has seen no file yet (inode 0) is continued by none, of copies as well.
   const bool same = file.inode == cursor.inode() || (copies && cursor.inode() != 0);
   if (!same || file.size < cursor.offset()) return false;
@@ -68,7 +68,7 @@ StatusOr<bool> IsContinued(const OpenFile& file, const v1::FileCursor& cursor, b
   return edges == cursor.head();
 }
 
-StatusOr<bool> IsRefilled(const OpenFile& copy, const v1::FileCursor& cursor) {
+StatusOr<bool> IsBeingResent(const TailedFile& copy, const v1::FileCursor& cursor) {
   if (copy.size >= cursor.offset()) return false;
   const uint64_t bytes = std::min<uint64_t>(copy.size, cursor.head().size() / 2);
   ASSIGN_OR_RETURN(const std::string begin, ReadAt(copy, 0, bytes, cursor.path()));
@@ -80,7 +80,7 @@ namespace {
 constexpr int kMaxRotated = 10'000;  // of a folder that are looked at; a program may make millions
 
 // The file of the cursor under another name in its folder, where rotation has put it.
-StatusOr<std::optional<OpenFile>> FindRenamed(const TailRequest& request) {
+StatusOr<std::optional<TailedFile>> FindRenamed(const TailRequest& request) {
   const v1::FileCursor& cursor = request.cursor;
   const std::filesystem::path folder = std::filesystem::path(cursor.path()).parent_path();
   const std::unique_ptr<DIR, int (*)(DIR*)> dir(opendir(folder.empty() ? "." : folder.c_str()),
@@ -90,7 +90,7 @@ StatusOr<std::optional<OpenFile>> FindRenamed(const TailRequest& request) {
     const dirent* entry = readdir(dir.get());
     if (entry == nullptr) break;
     if (entry->d_type == DT_DIR || (!request.copies && entry->d_ino != cursor.inode())) continue;
-    auto file = OpenToFollow(request.root, (folder / entry->d_name).string());
+    auto file = OpenForTail(request.root, (folder / entry->d_name).string());
     if (!file.ok() || !*file) continue;
     ASSIGN_OR_RETURN(const bool continued, IsContinued(**file, cursor, request.copies));
     if (continued) return std::move(*file);
@@ -108,14 +108,14 @@ class Reader {
 
   StatusOr<TailResult> Run() {
     v1::FileCursor& cursor = result_.cursor;
-    ASSIGN_OR_RETURN(std::optional<OpenFile> file, OpenToFollow(request_.root, cursor.path()));
+    ASSIGN_OR_RETURN(std::optional<TailedFile> file, OpenForTail(request_.root, cursor.path()));
     if (file && request_.copies && !request_.ended && !request_.rewritten) {
-      ASSIGN_OR_RETURN(const bool refilled, IsRefilled(*file, cursor));
+      ASSIGN_OR_RETURN(const bool refilled, IsBeingResent(*file, cursor));
       if (refilled) return std::move(result_);
     }
     ASSIGN_OR_RETURN(const bool moved, HasMoved(file));
     if (moved) {
-      ASSIGN_OR_RETURN(const std::optional<OpenFile> renamed, FindRenamed(request_));
+      ASSIGN_OR_RETURN(const std::optional<TailedFile> renamed, FindRenamed(request_));
       if (renamed) RETURN_IF_ERROR(ReadOn(*renamed, file.has_value() || request_.ended));
     }
     if (!file || result_.more) return std::move(result_);
@@ -128,7 +128,7 @@ class Reader {
  private:
   // Whether what was read may lie under another name by now. A copy that is not what was read is
   // another file only if something was: all that begins is alike.
-  StatusOr<bool> HasMoved(const std::optional<OpenFile>& file) const {
+  StatusOr<bool> HasMoved(const std::optional<TailedFile>& file) const {
     const v1::FileCursor& cursor = result_.cursor;
     if (cursor.inode() == 0) return false;
     if (!request_.copies) return !file || cursor.inode() != file->inode;
@@ -137,7 +137,7 @@ class Reader {
     return !continued;
   }
 
-  void StartAgain(const OpenFile& file) {
+  void StartAgain(const TailedFile& file) {
     const std::string path = result_.cursor.path();
     result_.cursor = {};
     result_.cursor.set_path(path);
@@ -145,7 +145,7 @@ class Reader {
   }
 
   // Takes lines up to the end of the file or a limit. With `ended`, a last one without end too.
-  Status ReadOn(const OpenFile& file, bool ended) {
+  Status ReadOn(const TailedFile& file, bool ended) {
     v1::FileCursor& cursor = result_.cursor;
     if (file.size == cursor.offset()) return absl::OkStatus();
     if (!request_.rewritten && SkipHole(file)) {
@@ -162,7 +162,7 @@ class Reader {
       ASSIGN_OR_RETURN(const bool settled, IsSettled(file, begin, data));
       if (!settled) return absl::OkStatus();
     }
-    cursor.set_offset(begin + TakeLines(data, ended && available <= left));
+    cursor.set_offset(begin + HandleLines(data, ended && available <= left));
     result_.bytes += static_cast<int64_t>(cursor.offset() - begin);
     result_.more = stopped_ || available > left;
     if (cursor.offset() == begin) return absl::OkStatus();
@@ -176,7 +176,7 @@ class Reader {
 
   // What was never written is no line, and reading a terabyte of it would take hours: it counts as
   // one that is too long. False if there is no such hole at the cursor.
-  bool SkipHole(const OpenFile& file) {
+  bool SkipHole(const TailedFile& file) {
     v1::FileCursor& cursor = result_.cursor;
     const off_t data = lseek(file.fd.get(), static_cast<off_t>(cursor.offset()), SEEK_DATA);
     uint64_t end = cursor.offset();
@@ -196,7 +196,7 @@ class Reader {
 
   // Whether `data` is what the file holds, from a line's beginning on: not half of what its writer
   // has just replaced and half of what it put there.
-  StatusOr<bool> IsSettled(const OpenFile& file, uint64_t begin, const std::string& data) {
+  StatusOr<bool> IsSettled(const TailedFile& file, uint64_t begin, const std::string& data) {
     ASSIGN_OR_RETURN(const std::string again,
                      ReadAt(file, begin, data.size(), result_.cursor.path()));
     if (again != data) return false;
@@ -204,20 +204,20 @@ class Reader {
   }
 
   // How many bytes of `data` are done with.
-  size_t TakeLines(std::string_view data, bool last_counts) {
+  size_t HandleLines(std::string_view data, bool last_counts) {
     size_t at = 0;
     while (at < data.size() && !stopped_) {
       const size_t length = LineEnd(data, at) - at;
       const bool whole = at + length < data.size();
       if (!whole && !last_counts && !TooLong(length)) return at;
-      TakeLine(data.substr(at, length));
+      HandleLine(data.substr(at, length));
       at += length + whole;
       result_.cursor.set_skipping(!whole && !last_counts);
     }
     return at;
   }
 
-  void TakeLine(std::string_view line) {
+  void HandleLine(std::string_view line) {
     if (result_.cursor.skipping()) return;  // the rest of a line that was counted before
     if (TooLong(line.size())) {
       ++result_.long_lines;
@@ -254,7 +254,7 @@ StatusOr<TailResult> ReadLines(const TailRequest& request,
 v1::FileCursor EndOfFile(const std::string& path, const std::string& root) {
   v1::FileCursor cursor;
   cursor.set_path(path);
-  const auto file = OpenToFollow(root, path);
+  const auto file = OpenForTail(root, path);
   if (!file.ok() || !*file) return cursor;
   cursor.set_inode((*file)->inode);
   cursor.set_offset((*file)->size);
@@ -264,7 +264,7 @@ v1::FileCursor EndOfFile(const std::string& path, const std::string& root) {
 }
 
 int64_t CountLines(const std::string& path, int64_t max_bytes) {
-  const auto file = OpenToFollow("", path);
+  const auto file = OpenForTail("", path);
   if (!file.ok() || !*file) return -1;
   int64_t lines = 0;
   bool open_line = false;

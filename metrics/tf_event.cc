@@ -46,17 +46,17 @@ class Fields {
   bool Value() {
     switch (type_) {
       case kVarint: return Varint(value_);
-      case kFixed64: return Take(8);
-      case kFixed32: return Take(4);
+      case kFixed64: return Consume(8);
+      case kFixed32: return Consume(4);
       case kBytes: {
         uint64_t length = 0;
-        return Varint(length) && Take(length);
+        return Varint(length) && Consume(length);
       }
       default: return false;
     }
   }
 
-  bool Take(uint64_t length) {
+  bool Consume(uint64_t length) {
     if (length > rest_.size()) return false;
     bytes_ = rest_.substr(0, length);
     rest_.remove_prefix(length);
@@ -256,7 +256,7 @@ bool DecodeEvent(std::string_view record, TfEvent& event) {
 std::optional<double> ScalarOf(const SummaryValue& value, std::string& why) {
   if (value.simple) return Widen(*value.simple);
   if (!value.tensor) {
-    why = "is no scalar (a histogram, an image, …)";
+    why = "is not a scalar (a histogram, an image, …)";
     return std::nullopt;
   }
   Tensor tensor;

@@ -57,23 +57,23 @@ std::string TrustedOf(const std::string& root, const std::string& path, const So
 // One file in one call.
 class EventReader {
  public:
-  EventReader(const std::string& root, const std::string& path, Intake& intake)
+  EventReader(const std::string& root, const std::string& path, CollectionBuilder& intake)
       : path_(path),
         folder_(fs::path(path).parent_path().lexically_normal().string()),
         place_(fs::path(folder_).lexically_relative(root).string()),
         trusted_(TrustedOf(root, path, intake.source())),
-        intake_(intake),
-        targets_(TargetsIn(folder_, intake.Unclaimed())) {}
+        builder_(intake),
+        targets_(TargetsIn(folder_, intake.UnclaimedMetrics())) {}
 
   Status Read() {
-    ASSIGN_OR_RETURN(const std::optional<OpenFile> file, OpenToFollow(trusted_, path_));
+    ASSIGN_OR_RETURN(const std::optional<TailedFile> file, OpenForTail(trusted_, path_));
     if (!file) return absl::OkStatus();
-    cursor_ = intake_.CursorOf(path_);
-    if (intake_.source().copies && !intake_.source().ended) {
-      ASSIGN_OR_RETURN(const bool refilled, IsRefilled(*file, cursor_));
+    cursor_ = builder_.CursorOf(path_);
+    if (builder_.source().copies && !builder_.source().ended) {
+      ASSIGN_OR_RETURN(const bool refilled, IsBeingResent(*file, cursor_));
       if (refilled) return absl::OkStatus();
     }
-    ASSIGN_OR_RETURN(const bool continued, IsContinued(*file, cursor_, intake_.source().copies));
+    ASSIGN_OR_RETURN(const bool continued, IsContinued(*file, cursor_, builder_.source().copies));
     if (!continued) {
       cursor_ = {};
       cursor_.set_path(path_);
@@ -85,25 +85,25 @@ class EventReader {
       ASSIGN_OR_RETURN(std::string edges, Edges(*file, cursor_));
       cursor_.set_head(std::move(edges));
     }
-    intake_.Save(std::move(cursor_));
+    builder_.Save(std::move(cursor_));
     return absl::OkStatus();
   }
 
  private:
-  Status ReadOn(const OpenFile& file) {
+  Status ReadOn(const TailedFile& file) {
     uint64_t window = kWindowBytes;
     while (cursor_.offset() < file.size) {
-      if (intake_.BytesLeft() <= 0 || intake_.Full()) {
-        intake_.StopHere();
+      if (builder_.BytesLeft() <= 0 || builder_.Full()) {
+        builder_.RequestMore();
         break;
       }
       available_ = file.size - cursor_.offset();
       ASSIGN_OR_RETURN(const std::string data,
                        ReadAt(file, cursor_.offset(), std::min(window, available_), path_));
       at_end_ = data.size() == available_;
-      const size_t taken = TakeRecords(data);
+      const size_t taken = HandleRecords(data);
       cursor_.set_offset(cursor_.offset() + taken);
-      intake_.CountBytes(static_cast<int64_t>(taken));
+      builder_.CountBytes(static_cast<int64_t>(taken));
       // A record that is larger than the window is read whole, once all of it is there.
       if (taken == 0 && (wanted_ <= window || wanted_ > available_)) break;
       window = std::max(kWindowBytes, wanted_);
@@ -113,10 +113,10 @@ class EventReader {
 
   // Returns how many bytes are done with; wanted_ is then what the next record takes, as far as
   // that is known.
-  size_t TakeRecords(std::string_view data) {
+  size_t HandleRecords(std::string_view data) {
     size_t at = 0;
     wanted_ = 0;
-    while (at < data.size() && !intake_.Full()) {
+    while (at < data.size() && !builder_.Full()) {
       const std::string_view rest = data.substr(at);
       if (cursor_.skipping()) {
         const size_t next = FindRecord(rest);
@@ -126,7 +126,7 @@ class EventReader {
         continue;
       }
       const Record record = RecordAt(rest);
-      if (record.state == Record::State::kPartial) return at + TakePartial(record, at);
+      if (record.state == Record::State::kPartial) return at + HandlePartialRecord(record, at);
       if (MayYetChange(record, rest)) return at;
       if (record.state == Record::State::kBadLength) {
         AddBad(at, "the event file is damaged: a length with a wrong checksum");
@@ -134,7 +134,7 @@ class EventReader {
         ++at;
         continue;
       }
-      TakeRecord(record, at);
+      HandleRecord(record, at);
       at += record.bytes;
     }
     return at;
@@ -142,15 +142,15 @@ class EventReader {
 
   // What need not be searched again: a header may lie across the end.
   size_t Unsearched(std::string_view rest) const {
-    if (at_end_ && intake_.source().ended) return rest.size();
+    if (at_end_ && builder_.source().ended) return rest.size();
     return rest.size() - std::min<size_t>(rest.size(), kRecordHeaderBytes - 1);
   }
 
-  size_t TakePartial(const Record& record, size_t at) {
+  size_t HandlePartialRecord(const Record& record, size_t at) {
     wanted_ = record.bytes;
     const uint64_t left = available_ - at;
-    if (record.bytes <= left || !intake_.source().ended) return 0;
-    intake_.AddBad(
+    if (record.bytes <= left || !builder_.source().ended) return 0;
+    builder_.AddBad(
         1, absl::StrCat("the last record is cut off: ", left, " of ", record.bytes, " bytes"),
         path_);
     return left;
@@ -159,47 +159,47 @@ class EventReader {
   // Damage at the very end may be data that is still to come: on a network file system a file can
   // have its new length before its new contents, and shows zeros till then.
   bool MayYetChange(const Record& record, std::string_view rest) const {
-    if (!at_end_ || intake_.source().ended) return false;
+    if (!at_end_ || builder_.source().ended) return false;
     if (record.state == Record::State::kBadData) return record.bytes == rest.size();
     return record.state == Record::State::kBadLength &&
            rest.find_first_not_of('\0') == std::string_view::npos;
   }
 
-  void TakeRecord(const Record& record, size_t at) {
+  void HandleRecord(const Record& record, size_t at) {
     if (record.state == Record::State::kBadData) {
       AddBad(at, "an event with a wrong checksum");
     } else if (!DecodeEvent(record.data, event_)) {
-      AddBad(at, "a record that is no event");
+      AddBad(at, "a record that is not an event");
     } else {
-      for (const SummaryValue& value : event_.values) TakeValue(value);
+      for (const SummaryValue& value : event_.values) HandleValue(value);
     }
   }
 
-  void TakeValue(const SummaryValue& value) {
+  void HandleValue(const SummaryValue& value) {
     for (Target& target : targets_) {
       if (value.tag != target.tag || !ComesFromHere(target)) continue;
       std::string why;
       const std::optional<double> number = ScalarOf(value, why);
       if (number && event_.step < 0) why = absl::StrCat("has the step ", event_.step);
       if (!why.empty()) {
-        intake_.AddBad(1, absl::StrCat("\"", Excerpt(value.tag, 63), "\" ", why), path_);
+        builder_.AddBad(1, absl::StrCat("\"", Excerpt(value.tag, 63), "\" ", why), path_);
         continue;
       }
-      Reading reading{.value = *number, .step = event_.step};
+      ParsedObservation observation{.value = *number, .step = event_.step};
       if (event_.wall_time > 0 && event_.wall_time <= kMaxUnixSeconds) {
-        reading.time = absl::UnixEpoch() + absl::Seconds(event_.wall_time);
+        observation.time = absl::UnixEpoch() + absl::Seconds(event_.wall_time);
       }
-      intake_.Add(target.metric, reading);
+      builder_.Add(target.metric, observation);
     }
   }
 
   // Whether the metric is taken from this folder under this tag. The first that has it keeps it.
   bool ComesFromHere(Target& target) {
     const std::string here = absl::StrCat("the folder ", place_, " (tag ", target.tag, ")");
-    const auto [origin, fresh] = intake_.cursor().mutable_origins()->insert({target.metric, here});
+    const auto [origin, fresh] = builder_.cursor().mutable_origins()->insert({target.metric, here});
     if (fresh || origin->second == here) return true;
     if (!target.known_elsewhere) {
-      intake_.AddBad(1,
+      builder_.AddBad(1,
                      absl::StrCat("\"", Excerpt(target.metric, 63), "\" stands in ", here,
                                   " and in ", origin->second,
                                   ", which was seen first and counts; name the one you mean, as ",
@@ -211,14 +211,14 @@ class EventReader {
   }
 
   void AddBad(size_t at, const std::string& what) {
-    intake_.AddBad(1, absl::StrCat(what, ", at byte ", cursor_.offset() + at), path_);
+    builder_.AddBad(1, absl::StrCat(what, ", at byte ", cursor_.offset() + at), path_);
   }
 
   const std::string path_;
   const std::string folder_;
   const std::string place_;    // of the folder, below the root; "." for itself
   const std::string trusted_;  // see base/beneath.h
-  Intake& intake_;
+  CollectionBuilder& builder_;
   std::vector<Target> targets_;
   v1::FileCursor cursor_;
   TfEvent event_;
@@ -234,7 +234,7 @@ bool IsEventFile(const fs::directory_entry& entry) {
 }
 
 // The files to read: those that the cursor knows, and new ones while there is room for them.
-std::vector<std::string> Admit(const std::string& root, Intake& intake) {
+std::vector<std::string> Admit(const std::string& root, CollectionBuilder& intake) {
   std::set<std::string> known;
   for (const v1::FileCursor& file : intake.cursor().files()) known.insert(file.path());
   size_t room = kMaxFiles - std::min<size_t>(kMaxFiles, known.size());
@@ -258,7 +258,7 @@ std::vector<std::string> Admit(const std::string& root, Intake& intake) {
 }
 
 void AddTags(const std::string& path, size_t limit, std::vector<std::string>& tags) {
-  const auto file = OpenToFollow("", path);
+  const auto file = OpenForTail("", path);
   if (!file.ok() || !*file) return;
   const auto data = ReadAt(**file, 0, std::min((*file)->size, kWindowBytes), path);
   if (!data.ok()) return;
@@ -279,7 +279,7 @@ void AddTags(const std::string& path, size_t limit, std::vector<std::string>& ta
 
 }  // namespace
 
-Status ReadEvents(const std::string& root, Intake& intake) {
+Status ReadEvents(const std::string& root, CollectionBuilder& intake) {
   for (const std::string& path : Admit(root, intake)) {
     RETURN_IF_ERROR(EventReader(root, path, intake).Read());
     if (intake.stopped()) break;

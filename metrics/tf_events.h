@@ -23,7 +23,7 @@
 namespace shirabe::metrics {
 
 // `root` is a folder, or one event file. One that is not there has no events.
-Status ReadEvents(const std::string& root, Intake& intake);
+Status ReadEvents(const std::string& root, CollectionBuilder& intake);
 
 // The event files of `root`, by folder and name; what cannot be read has none.
 std::vector<std::string> FindEventFiles(const std::string& root);

@@ -50,7 +50,7 @@ bool IsEvaluation(const std::string& name) {
   return name.compare(0, 5, "eval_") == 0 || name.compare(0, 5, "test_") == 0;
 }
 
-Status TakeMetric(const Json& item, size_t index, TrainerStatus& status) {
+Status ParseMetric(const Json& item, size_t index, TrainerStatus& status) {
   const std::string field = absl::StrCat(".metrics[", index, "]");
   if (!item.is_object()) return Refuse(field, "must be {name: …, value: …}");
   const auto name = item.find("name");
@@ -99,12 +99,12 @@ StatusOr<TrainerStatus> ParseTrainerStatus(std::string_view body) {
   if (metrics == fields.end() || metrics->is_null()) return status;
   if (!metrics->is_array()) return Refuse(".metrics", "must be a list of {name: …, value: …}");
   for (size_t i = 0; i < metrics->size(); ++i) {
-    RETURN_IF_ERROR(TakeMetric((*metrics)[i], i, status));
+    RETURN_IF_ERROR(ParseMetric((*metrics)[i], i, status));
   }
   return status;
 }
 
-std::vector<TrainerPoint> NewPoints(const TrainerStatus& status, TrainerMemory& memory) {
+std::vector<TrainerObservation> NewObservations(const TrainerStatus& status, TrainerState& memory) {
   ++memory.calls;
   if (status.step) memory.step = status.step;
   std::set<Cohort> fresh;
@@ -112,13 +112,13 @@ std::vector<TrainerPoint> NewPoints(const TrainerStatus& status, TrainerMemory& 
     return Cohort{IsEvaluation(name), memory.metrics.at(name).since};
   };
   for (const auto& [name, value] : status.metrics) {
-    const auto [seen, first] = memory.metrics.try_emplace(name, TrainerMemory::Seen{});
+    const auto [seen, first] = memory.metrics.try_emplace(name, TrainerState::Seen{});
     if (first) seen->second.since = memory.calls;
     const bool changed = first || !SameNumber(seen->second.value, value);
     seen->second.value = value;
     if (changed && !IsProgress(name)) fresh.insert(cohort_of(name));
   }
-  std::vector<TrainerPoint> points;
+  std::vector<TrainerObservation> points;
   for (const auto& [name, value] : status.metrics) {
     if (fresh.contains(cohort_of(name))) points.push_back({name, value, memory.step});
   }

@@ -10,7 +10,7 @@
 // the step before it.
 //
 // Used by the server's door for such calls. Pure: what must be remembered of an attempt between two
-// calls is in a TrainerMemory, which its owner keeps; one that was lost costs one repeated point.
+// calls is in a TrainerState, which its owner keeps; one that was lost costs one repeated point.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ struct TrainerStatus {
 // kInvalidArgument, naming the field, for what is no such call.
 StatusOr<TrainerStatus> ParseTrainerStatus(std::string_view body);
 
-struct TrainerMemory {
+struct TrainerState {
   struct Seen {
     double value = 0;
     int64_t since = 0;  // the call that it was first seen in
@@ -49,13 +49,13 @@ struct TrainerMemory {
   int64_t calls = 0;
 };
 
-struct TrainerPoint {
+struct TrainerObservation {
   std::string metric;
   double value = 0;
   std::optional<int64_t> step;  // nullopt: no call has named one
 };
 
 // What is new in a call, in its order.
-std::vector<TrainerPoint> NewPoints(const TrainerStatus& status, TrainerMemory& memory);
+std::vector<TrainerObservation> NewObservations(const TrainerStatus& status, TrainerState& memory);
 
 }  // namespace shirabe::metrics

@@ -26,10 +26,10 @@ namespace shirabe::rehearsal {
 
 namespace {
 
-constexpr absl::Duration kPoll = absl::Milliseconds(50);
-constexpr double kAwayForGood = 1e6;  // seconds until a machine taken away is back
-constexpr double kFirstShare = 0.2;   // of the work, before anything is taken away
-constexpr double kLastShare = 0.8;
+constexpr absl::Duration kPollInterval = absl::Milliseconds(50);
+constexpr double kNeverReturns = 1e6;  // seconds until a machine taken away is back
+constexpr double kFirstPreemption = 0.2;   // of the work, before anything is taken away
+constexpr double kLastPreemption = 0.8;
 constexpr char kLastPool[] = "rehearsal-steady";
 
 // A directory that goes with its owner, and all that lies in it.
@@ -108,7 +108,7 @@ StatusOr<v1::Experiment> OneTrial(const RehearsalOptions& options, client::Local
 }
 
 // A pool for each strike, used in their order, and one that stays.
-v1::NodePools PoolsFor(const std::vector<Strike>& strikes, v1::Experiment& experiment) {
+v1::NodePools PoolsFor(const std::vector<PlannedPreemption>& preemptions, v1::Experiment& experiment) {
   v1::NodePools pools;
   v1::CapacityPolicy& policy = *experiment.mutable_spec()->mutable_shirabe()->mutable_capacity();
   const auto add = [&](const std::string& name) {
@@ -120,11 +120,11 @@ v1::NodePools PoolsFor(const std::vector<Strike>& strikes, v1::Experiment& exper
     policy.add_pools(name);
     return &pool;
   };
-  for (const Strike& strike : strikes) {
-    v1::Reclaim& reclaim = *add(strike.pool)->mutable_reclaim();
-    reclaim.add_times(strike.at);
-    reclaim.set_notice_seconds(strike.notice);
-    reclaim.set_returns_after_seconds(kAwayForGood);
+  for (const PlannedPreemption& preemption : preemptions) {
+    v1::Reclaim& reclaim = *add(preemption.pool)->mutable_reclaim();
+    reclaim.add_times(preemption.at);
+    reclaim.set_notice_seconds(preemption.notice);
+    reclaim.set_returns_after_seconds(kNeverReturns);
   }
   add(kLastPool);
   return pools;
@@ -143,7 +143,7 @@ Status RunToItsEnd(const RehearsalOptions& options, client::LocalClient& client,
   bool interrupted = false;
   Status over;
   do {
-    over = controller->Await(key, kPoll);
+    over = controller->Await(key, kPollInterval);
     if (interrupted || options.wait(absl::ZeroDuration())) continue;
     interrupted = true;
     controller->Suspend(key, /*now=*/true);
@@ -154,7 +154,7 @@ Status RunToItsEnd(const RehearsalOptions& options, client::LocalClient& client,
 
 // From the creation of the checkpoint's folder, as <step>.tmp, to its last file. nullopt where it
 // has been pruned, or the file system does not know when a folder was created.
-std::optional<double> SaveSeconds(const trial::Layout& layout, const v1::Checkpoint& checkpoint) {
+std::optional<double> CheckpointSaveSeconds(const trial::Layout& layout, const v1::Checkpoint& checkpoint) {
   const AttemptKey key{{ExperimentKeyOf(checkpoint), checkpoint.trial()}, checkpoint.attempt()};
   const std::string folder = absl::StrCat(layout.Paths(key).checkpoint_dir, "/", checkpoint.step());
   struct statx facts = {};
@@ -167,23 +167,23 @@ std::optional<double> SaveSeconds(const trial::Layout& layout, const v1::Checkpo
   return seconds;
 }
 
-StatusOr<RehearsedRun> Collect(client::LocalClient& client, const TrialKey& key,
+StatusOr<RehearsalRun> Collect(client::LocalClient& client, const TrialKey& key,
                                const trial::Layout& layout) {
-  RehearsedRun run;
+  RehearsalRun run;
   ASSIGN_OR_RETURN(run.trial, client.GetTrial(key));
   ASSIGN_OR_RETURN(run.attempts,
                    client.ListAttempts({.experiment = key.experiment, .trial = key.number}));
   ASSIGN_OR_RETURN(run.checkpoints, client.ListCheckpoints(key));
   ASSIGN_OR_RETURN(run.rows, client.ListObservations({.trial = key, .include_superseded = true}));
   for (const v1::Checkpoint& checkpoint : run.checkpoints) {
-    if (const auto seconds = SaveSeconds(layout, checkpoint)) run.save_seconds.push_back(*seconds);
+    if (const auto seconds = CheckpointSaveSeconds(layout, checkpoint)) run.save_seconds.push_back(*seconds);
   }
   return run;
 }
 
 // Without strikes: undisturbed.
-StatusOr<RehearsedRun> RunOnce(const RehearsalOptions& options,
-                               const std::vector<Strike>& strikes) {
+StatusOr<RehearsalRun> RunOnce(const RehearsalOptions& options,
+                               const std::vector<PlannedPreemption>& preemptions) {
   ASSIGN_OR_RETURN(const auto home, TemporaryHome::Create());
   const ExperimentKey key = experiment::KeyOf(options.experiment);
   ASSIGN_OR_RETURN(
@@ -193,7 +193,7 @@ StatusOr<RehearsedRun> RunOnce(const RehearsalOptions& options,
                                  .clock = options.clock}));
   ASSIGN_OR_RETURN(v1::Experiment experiment, OneTrial(options, *client));
   v1::NodePools pools;
-  if (!strikes.empty()) pools = PoolsFor(strikes, experiment);
+  if (!preemptions.empty()) pools = PoolsFor(preemptions, experiment);
   RETURN_IF_ERROR(client->Submit(experiment, {}).status());
   RETURN_IF_ERROR(RunToItsEnd(options, *client, key, std::move(pools)));
   auto run = Collect(*client, {key, 1}, trial::Layout(home->path()));
@@ -203,25 +203,25 @@ StatusOr<RehearsedRun> RunOnce(const RehearsalOptions& options,
                                        experiment::CurrentCondition(experiment).message());
 }
 
-std::string PlanText(const std::vector<Strike>& strikes) {
+std::string PlanText(const std::vector<PlannedPreemption>& preemptions) {
   std::string text = "2/2 its machine is taken away";
-  for (const Strike& strike : strikes) {
-    absl::StrAppendFormat(&text, "\n    after %.1f s, with %.4g s of notice", strike.at,
-                          strike.notice);
+  for (const PlannedPreemption& preemption : preemptions) {
+    absl::StrAppendFormat(&text, "\n    after %.1f s, with %.4g s of notice", preemption.at,
+                          preemption.notice);
   }
   return text;
 }
 
-bool AllStruck(const Rehearsal& rehearsal) {
-  const auto& attempts = rehearsal.disturbed.attempts;
-  return std::all_of(rehearsal.strikes.begin(), rehearsal.strikes.end(), [&](const Strike& strike) {
+bool AllPreempted(const Rehearsal& rehearsal) {
+  const auto& attempts = rehearsal.preempted.attempts;
+  return std::all_of(rehearsal.preemptions.begin(), rehearsal.preemptions.end(), [&](const PlannedPreemption& preemption) {
     return std::any_of(attempts.begin(), attempts.end(), [&](const v1::Attempt& attempt) {
-      return WasTaken(attempt) && view::PlacementOf(attempt).pool() == strike.pool;
+      return WasPreempted(attempt) && view::PlacementOf(attempt).pool() == preemption.pool;
     });
   });
 }
 
-Status CheckSucceeded(const RehearsedRun& run) {
+Status CheckSucceeded(const RehearsalRun& run) {
   if (run.trial.phase() == v1::TRIAL_SUCCEEDED && !run.attempts.empty()) return absl::OkStatus();
   const std::string tail = run.attempts.empty() ? "" : run.attempts.back().log_tail();
   return absl::FailedPreconditionError(absl::StrCat(
@@ -232,56 +232,56 @@ Status CheckSucceeded(const RehearsedRun& run) {
 
 }  // namespace
 
-bool WasTaken(const v1::Attempt& attempt) {
+bool WasPreempted(const v1::Attempt& attempt) {
   return attempt.cause() == v1::PREEMPTED_SPOT || attempt.cause() == v1::PREEMPTED_NODE;
 }
 
-double WholeSeconds(const RehearsedRun& run) {
+double WholeSeconds(const RehearsalRun& run) {
   if (run.attempts.empty()) return 0;
   return absl::ToDoubleSeconds(FromProto(run.attempts.back().end_time()) -
                                FromProto(run.attempts.front().start_time()));
 }
 
-double StartupSeconds(const RehearsedRun& run) {
+double StartupSeconds(const RehearsalRun& run) {
   if (run.attempts.empty() || run.rows.empty()) return 0;
   absl::Time first = absl::InfiniteFuture();
-  for (const db::ObservationRow& row : run.rows) first = std::min(first, row.time);
+  for (const db::StoredObservation& row : run.rows) first = std::min(first, row.time);
   for (const auto& saved : run.checkpoints) first = std::min(first, FromProto(saved.time()));
   const absl::Duration time = first - FromProto(run.attempts.front().start_time());
   return std::clamp(absl::ToDoubleSeconds(time), 0.0, WholeSeconds(run));
 }
 
-std::vector<Strike> PlanStrikes(const RehearsalOptions& options, const Timing& timing) {
+std::vector<PlannedPreemption> PlanPreemptions(const RehearsalOptions& options, const Timing& timing) {
   const double grace = absl::ToDoubleSeconds(experiment::GraceOf(options.experiment));
   Rng rng(options.seed);
-  std::vector<Strike> strikes;
+  std::vector<PlannedPreemption> preemptions;
   for (int i = 0; i < options.reclaims; ++i) {
     const double share =
-        kFirstShare + (kLastShare - kFirstShare) * (i + rng.Uniform()) / options.reclaims;
-    strikes.push_back(
+        kFirstPreemption + (kLastPreemption - kFirstPreemption) * (i + rng.Uniform()) / options.reclaims;
+    preemptions.push_back(
         {.pool = absl::StrCat("rehearsal-spot-", i + 1),
          .at = timing.startup + i * timing.restart + share * (timing.whole - timing.startup),
          .notice = i == 0 ? 0 : options.notice.value_or(grace)});
   }
-  return strikes;
+  return preemptions;
 }
 
 StatusOr<Rehearsal> Rehearse(const RehearsalOptions& options) {
   Rehearsal rehearsal;
   options.say("1/2 undisturbed");
-  ASSIGN_OR_RETURN(rehearsal.undisturbed, RunOnce(options, {}));
-  RETURN_IF_ERROR(CheckSucceeded(rehearsal.undisturbed));
-  Timing timing{.startup = StartupSeconds(rehearsal.undisturbed),
-                .whole = WholeSeconds(rehearsal.undisturbed)};
+  ASSIGN_OR_RETURN(rehearsal.baseline, RunOnce(options, {}));
+  RETURN_IF_ERROR(CheckSucceeded(rehearsal.baseline));
+  Timing timing{.startup = StartupSeconds(rehearsal.baseline),
+                .whole = WholeSeconds(rehearsal.baseline)};
   options.say(absl::StrFormat("    it took %.1f s", timing.whole));
   // Restarts may be quicker than the first start, so that a late reclaim finds the work done: then
   // once more, with earlier ones.
   for (const double share_of_startup : {1.0, 0.7, 0.4}) {
     timing.restart = share_of_startup * timing.startup;
-    rehearsal.strikes = PlanStrikes(options, timing);
-    options.say(PlanText(rehearsal.strikes));
-    ASSIGN_OR_RETURN(rehearsal.disturbed, RunOnce(options, rehearsal.strikes));
-    if (AllStruck(rehearsal)) break;
+    rehearsal.preemptions = PlanPreemptions(options, timing);
+    options.say(PlanText(rehearsal.preemptions));
+    ASSIGN_OR_RETURN(rehearsal.preempted, RunOnce(options, rehearsal.preemptions));
+    if (AllPreempted(rehearsal)) break;
   }
   return rehearsal;
 }

@@ -33,25 +33,25 @@ struct RehearsalOptions {
 };
 
 // One machine taken away, as it was planned.
-struct Strike {
+struct PlannedPreemption {
   std::string pool;   // that the attempt ran in
   double at = 0;      // seconds since the first start
   double notice = 0;  // seconds
 };
 
-struct RehearsedRun {
+struct RehearsalRun {
   v1::Trial trial;
   std::vector<v1::Attempt> attempts;
   std::vector<v1::Checkpoint> checkpoints;
-  std::vector<db::ObservationRow> rows;  // superseded ones included
+  std::vector<db::StoredObservation> rows;  // superseded ones included
   // What saving took, for each checkpoint that is still there and whose file system tells.
   std::vector<double> save_seconds;
 };
 
 struct Rehearsal {
-  RehearsedRun undisturbed;
-  RehearsedRun disturbed;
-  std::vector<Strike> strikes;
+  RehearsalRun baseline;
+  RehearsalRun preempted;
+  std::vector<PlannedPreemption> preemptions;
 };
 
 // kInvalidArgument for parameters that the search space has not; kFailedPrecondition, with the last
@@ -67,14 +67,14 @@ struct Timing {
 
 // When to strike: after 20 to 80 % of the work, one in each of as many equal parts, later by the
 // time that the restarts take.
-std::vector<Strike> PlanStrikes(const RehearsalOptions& options, const Timing& timing);
+std::vector<PlannedPreemption> PlanPreemptions(const RehearsalOptions& options, const Timing& timing);
 
 // Whether its machine was taken away from it.
-bool WasTaken(const v1::Attempt& attempt);
+bool WasPreempted(const v1::Attempt& attempt);
 
 // From its first start to its end; until it first told a metric.
-double WholeSeconds(const RehearsedRun& run);
-double StartupSeconds(const RehearsedRun& run);
+double WholeSeconds(const RehearsalRun& run);
+double StartupSeconds(const RehearsalRun& run);
 
 // How often to save: often enough that a preemption costs little, seldom enough that saving does.
 //

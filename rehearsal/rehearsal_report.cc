@@ -17,7 +17,7 @@ namespace shirabe::rehearsal {
 namespace {
 
 // An interval this many times the recommended one is worth a word.
-constexpr double kTooSeldom = 3;
+constexpr double kMaxIntervalRatio = 3;
 // What a signal, the scheduler and the file system may take beyond a notice.
 constexpr double kSlackSeconds = 0.5;
 
@@ -60,29 +60,29 @@ std::string ExitText(const v1::Attempt& attempt) {
   return attempt.has_exit_code() ? absl::StrCat("exit ", attempt.exit_code()) : "unknown";
 }
 
-const Strike* StrikeOf(const Rehearsal& rehearsal, const v1::Attempt& attempt) {
-  if (!WasTaken(attempt)) return nullptr;
-  for (const Strike& strike : rehearsal.strikes) {
-    if (view::PlacementOf(attempt).pool() == strike.pool) return &strike;
+const PlannedPreemption* PreemptionOf(const Rehearsal& rehearsal, const v1::Attempt& attempt) {
+  if (!WasPreempted(attempt)) return nullptr;
+  for (const PlannedPreemption& preemption : rehearsal.preemptions) {
+    if (view::PlacementOf(attempt).pool() == preemption.pool) return &preemption;
   }
   return nullptr;
 }
 
 // Killed at the end of its notice, or at its own end as if nothing had been said.
-bool RanOn(const Strike& strike, const v1::Attempt& attempt, int64_t last_step) {
+bool RanOn(const PlannedPreemption& preemption, const v1::Attempt& attempt, int64_t last_step) {
   constexpr int kKilled = 9;
-  if (strike.notice <= 0) return false;
+  if (preemption.notice <= 0) return false;
   if (attempt.signal() == kKilled) return true;
   return attempt.has_exit_code() && attempt.exit_code() == 0 && attempt.last_step() >= last_step;
 }
 
 // What the next attempt did about it.
-void AddNext(const RehearsedRun& run, const v1::Attempt& lost, const v1::Attempt& next,
+void AddNext(const RehearsalRun& run, const v1::Attempt& lost, const v1::Attempt& next,
              LostAttempt& entry) {
   entry.resumed_from = next.resumed_from_step();
   absl::Time sign = FromProto(next.has_start_time() ? next.start_time() : lost.end_time());
   std::optional<absl::Time> first;
-  for (const db::ObservationRow& row : run.rows) {
+  for (const db::StoredObservation& row : run.rows) {
     if (row.attempt != next.number()) continue;
     first = std::min(first.value_or(row.time), row.time);
     if (row.implicit_step) continue;
@@ -92,15 +92,15 @@ void AddNext(const RehearsedRun& run, const v1::Attempt& lost, const v1::Attempt
   entry.again_seconds = std::max(0.0, absl::ToDoubleSeconds(sign - FromProto(lost.end_time())));
 }
 
-LostAttempt LossOf(const Rehearsal& rehearsal, const Strike& strike, const v1::Attempt& attempt) {
-  const RehearsedRun& run = rehearsal.disturbed;
+LostAttempt LossOf(const Rehearsal& rehearsal, const PlannedPreemption& preemption, const v1::Attempt& attempt) {
+  const RehearsalRun& run = rehearsal.preempted;
   LostAttempt entry;
   entry.number = attempt.number();
-  entry.notice = strike.notice;
+  entry.notice = preemption.notice;
   entry.exit = ExitText(attempt);
-  entry.ran_on = RanOn(strike, attempt, rehearsal.undisturbed.trial.last_step());
+  entry.ran_on = RanOn(preemption, attempt, rehearsal.baseline.trial.last_step());
   const double ran = SecondsBetween(run.attempts[0].start_time(), attempt.end_time());
-  entry.stopped_after = std::max(0.0, ran - strike.at);
+  entry.stopped_after = std::max(0.0, ran - preemption.at);
   google::protobuf::Timestamp saved = attempt.start_time();
   for (const v1::Checkpoint& checkpoint : run.checkpoints) {
     if (checkpoint.attempt() > attempt.number()) continue;
@@ -118,9 +118,9 @@ LostAttempt LossOf(const Rehearsal& rehearsal, const Strike& strike, const v1::A
 // ---- whether the numbers are the same -----------------------------------------------------------
 
 // Of several attempts the last one's value counts.
-Values CountedValues(const RehearsedRun& run) {
+Values CountedValues(const RehearsalRun& run) {
   Values values;
-  for (const db::ObservationRow& row : run.rows) {
+  for (const db::StoredObservation& row : run.rows) {
     if (!row.superseded) values[{row.metric, row.step}] = row.value;
   }
   return values;
@@ -135,8 +135,8 @@ double RelativeDifference(double a, double b) {
 
 Continuity Compare(const Rehearsal& rehearsal, double tolerance) {
   Continuity result;
-  const Values whole = CountedValues(rehearsal.undisturbed);
-  const Values parts = CountedValues(rehearsal.disturbed);
+  const Values whole = CountedValues(rehearsal.baseline);
+  const Values parts = CountedValues(rehearsal.preempted);
   for (const auto& [key, value] : whole) {
     const auto other = parts.find(key);
     if (other == parts.end()) {
@@ -151,7 +151,7 @@ Continuity Compare(const Rehearsal& rehearsal, double tolerance) {
     }
   }
   for (const auto& [key, value] : parts) result.extra += whole.contains(key) ? 0 : 1;
-  for (const db::ObservationRow& row : rehearsal.disturbed.rows) {
+  for (const db::StoredObservation& row : rehearsal.preempted.rows) {
     const auto other = whole.find({row.metric, row.step});
     if (row.attempt != 1 || other == whole.end()) continue;
     result.differs_before_any_loss |= RelativeDifference(other->second, row.value) > tolerance;
@@ -162,7 +162,7 @@ Continuity Compare(const Rehearsal& rehearsal, double tolerance) {
 // ---- the checks ---------------------------------------------------------------------------------
 
 RehearsalCheck CheckFinishes(const Rehearsal& rehearsal, const RehearsalReport& report) {
-  const v1::Trial& trial = rehearsal.disturbed.trial;
+  const v1::Trial& trial = rehearsal.preempted.trial;
   RehearsalCheck check{.name = "finishes"};
   const int played = static_cast<int>(report.lost.size());
   check.message = absl::StrFormat("%s in spite of %d of %d reclaims, in %.1f s instead of %.1f s",
@@ -188,7 +188,7 @@ RehearsalCheck CheckSaves(const RehearsalReport& report) {
     return {.name = "saves",
             .verdict = Verdict::kFailed,
             .message =
-                "it never saves: undisturbed, no checkpoint appeared in "
+                "it never saves: without preemptions, no checkpoint appeared in "
                 "$SHIRABE_CHECKPOINT_DIR, so every preemption starts it from the beginning",
             .fix = kSaveFix};
   }
@@ -280,7 +280,7 @@ RehearsalCheck CheckContinuous(const RehearsalReport& report) {
                                   facts.different, facts.compared, facts.missing, facts.extra);
   if (facts.different > 0) {
     absl::StrAppendFormat(&check.message, "; most %s at step %d: %.6g instead of %.6g",
-                          worst.metric, worst.step, worst.disturbed, worst.undisturbed);
+                          worst.metric, worst.step, worst.preempted, worst.baseline);
   }
   const bool only_values = facts.missing == 0 && facts.extra == 0;
   if (only_values && facts.differs_before_any_loss) {
@@ -306,7 +306,7 @@ RehearsalCheck CheckInterval(const RehearsalReport& report) {
       "at %.3g reclaims an hour, save every %.3g s (Young/Daly): %.2g %% of the time goes into it",
       report.reclaims_per_hour, best,
       100 * ExpectedOverhead(best, report.checkpoint_seconds.value_or(0), mean));
-  if (report.interval_seconds.value_or(0) <= kTooSeldom * best) return check;
+  if (report.interval_seconds.value_or(0) <= kMaxIntervalRatio * best) return check;
   check.verdict = Verdict::kWarning;
   check.message += absl::StrFormat("; now it is every %.3g s", *report.interval_seconds);
   check.fix = "save more often: a machine may vanish without notice";
@@ -316,7 +316,7 @@ RehearsalCheck CheckInterval(const RehearsalReport& report) {
 // ---- what saving costs --------------------------------------------------------------------------
 
 void MeasureSaving(const Rehearsal& rehearsal, RehearsalReport& report) {
-  const RehearsedRun& run = rehearsal.undisturbed;
+  const RehearsalRun& run = rehearsal.baseline;
   std::vector<int64_t> sizes;
   std::vector<absl::Time> times;
   for (const v1::Checkpoint& checkpoint : run.checkpoints) {
@@ -329,8 +329,8 @@ void MeasureSaving(const Rehearsal& rehearsal, RehearsalReport& report) {
     gaps.push_back(absl::ToDoubleSeconds(times[i] - times[i - 1]));
   }
   std::vector<double> saves = run.save_seconds;
-  saves.insert(saves.end(), rehearsal.disturbed.save_seconds.begin(),
-               rehearsal.disturbed.save_seconds.end());
+  saves.insert(saves.end(), rehearsal.preempted.save_seconds.begin(),
+               rehearsal.preempted.save_seconds.end());
   report.checkpoints = static_cast<int64_t>(sizes.size());
   report.checkpoint_bytes = Median(sizes).value_or(0);
   report.checkpoint_seconds = Median(saves);
@@ -344,13 +344,13 @@ void MeasureSaving(const Rehearsal& rehearsal, RehearsalReport& report) {
 
 RehearsalReport Judge(const Rehearsal& rehearsal, const JudgeOptions& options) {
   RehearsalReport report;
-  report.undisturbed_seconds = WholeSeconds(rehearsal.undisturbed);
-  report.disturbed_seconds = WholeSeconds(rehearsal.disturbed);
-  report.planned = static_cast<int>(rehearsal.strikes.size());
+  report.undisturbed_seconds = WholeSeconds(rehearsal.baseline);
+  report.disturbed_seconds = WholeSeconds(rehearsal.preempted);
+  report.planned = static_cast<int>(rehearsal.preemptions.size());
   report.reclaims_per_hour = options.reclaims_per_hour;
-  for (const v1::Attempt& attempt : rehearsal.disturbed.attempts) {
-    const Strike* strike = StrikeOf(rehearsal, attempt);
-    if (strike != nullptr) report.lost.push_back(LossOf(rehearsal, *strike, attempt));
+  for (const v1::Attempt& attempt : rehearsal.preempted.attempts) {
+    const PlannedPreemption* preemption = PreemptionOf(rehearsal, attempt);
+    if (preemption != nullptr) report.lost.push_back(LossOf(rehearsal, *preemption, attempt));
   }
   report.continuity = Compare(rehearsal, options.tolerance);
   MeasureSaving(rehearsal, report);

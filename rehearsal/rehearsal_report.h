@@ -39,8 +39,8 @@ struct LostAttempt {
 struct Deviation {
   std::string metric;
   int64_t step = 0;
-  double undisturbed = 0;
-  double disturbed = 0;
+  double baseline = 0;
+  double preempted = 0;
   double relative = 0;
 };
 

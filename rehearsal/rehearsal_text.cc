@@ -33,7 +33,7 @@ std::string LostTable(const std::vector<LostAttempt>& lost) {
                StepText(entry.resumed_from), StepText(entry.first_step),
                Seconds(entry.lost_seconds), Seconds(entry.again_seconds)});
   }
-  return table.Take() + "\n";
+  return table.Render() + "\n";
 }
 
 view::Json StepJson(const std::optional<int64_t>& step) {
@@ -74,8 +74,8 @@ view::Json ContinuityJson(const Continuity& facts) {
   if (facts.worst.relative == 0) return tree;
   tree["worst"] = {{"metric", facts.worst.metric},
                    {"step", facts.worst.step},
-                   {"undisturbed", view::NumberJson(facts.worst.undisturbed)},
-                   {"disturbed", view::NumberJson(facts.worst.disturbed)},
+                   {"undisturbed", view::NumberJson(facts.worst.baseline)},
+                   {"disturbed", view::NumberJson(facts.worst.preempted)},
                    {"relative", view::NumberJson(facts.worst.relative)}};
   return tree;
 }

@@ -11,59 +11,59 @@ namespace shirabe::service {
 
 namespace {
 
-constexpr absl::Duration kLook = absl::Milliseconds(200);
+constexpr absl::Duration kStorePollInterval = absl::Milliseconds(200);
 constexpr absl::Duration kBreath = absl::Milliseconds(20);  // between two looks, at least
 constexpr absl::Duration kTryAgain = absl::Seconds(2);
 constexpr absl::Duration kReturnMemory = absl::Seconds(5);  // to the system, at most every so often
 
 }  // namespace
 
-Keeper::Keeper(client::LocalClient* client, experiment::Controller* controller, Clock* clock)
+ExperimentOwner::ExperimentOwner(client::LocalClient* client, experiment::Controller* controller, Clock* clock)
     : client_(client),
       controller_(controller),
       clock_(clock),
       thread_([this](std::stop_token stop) { Run(stop); }) {}
 
-Keeper::~Keeper() {
+ExperimentOwner::~ExperimentOwner() {
   thread_.request_stop();
   thread_.join();
 }
 
-std::string Keeper::Trouble() const {
+std::string ExperimentOwner::LastError() const {
   std::lock_guard lock(mutex_);
-  return trouble_;
+  return last_error_;
 }
 
-bool Keeper::Ready() const {
+bool ExperimentOwner::Ready() const {
   std::lock_guard lock(mutex_);
   return ready_;
 }
 
-void Keeper::Run(std::stop_token stop) {
+void ExperimentOwner::Run(std::stop_token stop) {
   while (!stop.stop_requested()) {
-    const Status looked = Look();
+    const Status looked = Refresh();
     {
       std::lock_guard lock(mutex_);
-      if (!looked.ok() && trouble_.empty()) {
+      if (!looked.ok() && last_error_.empty()) {
         Log(LogLevel::kWarning, "the store cannot be read", {{"error", Message(looked)}});
       }
-      trouble_ = looked.ok() ? "" : Message(looked);
+      last_error_ = looked.ok() ? "" : Message(looked);
       ready_ = ready_ || looked.ok();
     }
     if (looked.ok()) {
       TryOwn();
       GiveBack();
-      ReturnMemory();
+      ReleaseFreeMemory();
     }
     Pause(kBreath);
     // An error here shows again in Look, after a while.
-    if (!client_->AwaitChange(revision_, kLook).ok()) Pause(kLook);
+    if (!client_->AwaitChange(revision_, kStorePollInterval).ok()) Pause(kStorePollInterval);
   }
 }
 
 // What has changed since the last look: an experiment that has not ended, or one of which somebody
 // wants something.
-Status Keeper::Look() {
+Status ExperimentOwner::Refresh() {
   ASSIGN_OR_RETURN(const auto changes, client_->Changes(revision_));
   const size_t known = wanted_.size();
   std::set<ExperimentKey> changed;
@@ -86,7 +86,7 @@ Status Keeper::Look() {
 }
 
 // Those that another process owns are tried again: it may die, or end.
-void Keeper::TryOwn() {
+void ExperimentOwner::TryOwn() {
   if (wanted_.empty() || clock_->Monotonic() < try_at_) return;
   bool held = false;
   for (auto it = wanted_.begin(); it != wanted_.end();) {
@@ -96,7 +96,7 @@ void Keeper::TryOwn() {
       continue;
     }
     if (!absl::IsAlreadyExists(own)) {
-      Log(LogLevel::kWarning, "an experiment cannot be taken up; trying again",
+      Log(LogLevel::kWarning, "failed to acquire an experiment; trying again",
           {{"experiment", ToString(*it)}, {"error", Message(own)}});
     }
     held = true;
@@ -105,11 +105,11 @@ void Keeper::TryOwn() {
   if (held) try_at_ = clock_->Monotonic() + kTryAgain;
 }
 
-void Keeper::GiveBack() {
-  for (const ExperimentKey& key : controller_->Over()) {
+void ExperimentOwner::GiveBack() {
+  for (const ExperimentKey& key : controller_->Finished()) {
     const Status over = controller_->Await(key, absl::ZeroDuration());
     if (absl::IsDeadlineExceeded(over)) continue;
-    controller_->Disown(key);
+    controller_->ReleaseOwnership(key);
     gave_back_ = true;
     // Not if it has ended or was deleted. But the lease may have gone to another process; or it was
     // made again under its name, of which Look made nothing while the old one was ours.
@@ -122,7 +122,7 @@ void Keeper::GiveBack() {
 }
 
 // What an experiment took lies scattered over malloc's heaps once it is free.
-void Keeper::ReturnMemory() {
+void ExperimentOwner::ReleaseFreeMemory() {
   if (!gave_back_ || clock_->Monotonic() < return_at_) return;
   malloc_trim(0);
   gave_back_ = false;
@@ -131,7 +131,7 @@ void Keeper::ReturnMemory() {
 
 namespace {
 
-constexpr absl::Duration kBetweenLooks = absl::Minutes(5);
+constexpr absl::Duration kSweepInterval = absl::Minutes(5);
 
 }  // namespace
 
@@ -150,10 +150,10 @@ void LogSweeper::Run(std::stop_token stop) {
   while (bytes_ > 0 && !stop.stop_requested()) {
     const Status swept = client::RemoveOldLogs(*client_, layout_, bytes_);
     if (!swept.ok()) {
-      Log(LogLevel::kWarning, "old logs could not be deleted", {{"error", Message(swept)}});
+      Log(LogLevel::kWarning, "failed to delete old logs", {{"error", Message(swept)}});
     }
     std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, stop, absl::ToChronoSeconds(kBetweenLooks), [] { return false; });
+    changed_.wait_for(lock, stop, absl::ToChronoSeconds(kSweepInterval), [] { return false; });
   }
 }
 

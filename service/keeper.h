@@ -18,23 +18,23 @@
 
 namespace shirabe::service {
 
-class Keeper {
+class ExperimentOwner {
  public:
-  Keeper(client::LocalClient* client, experiment::Controller* controller, Clock* clock);
+  ExperimentOwner(client::LocalClient* client, experiment::Controller* controller, Clock* clock);
   // What it owns stays with the controller.
-  ~Keeper();
+  ~ExperimentOwner();
 
   // Why the store cannot be read, in words; "" if it can. For /readyz.
-  std::string Trouble() const;
+  std::string LastError() const;
   // Whether all experiments that were there at the start have been looked at.
   bool Ready() const;
 
  private:
   void Run(std::stop_token stop);
-  Status Look();
+  Status Refresh();
   void TryOwn();
   void GiveBack();
-  void ReturnMemory();
+  void ReleaseFreeMemory();
 
   client::LocalClient* const client_;
   experiment::Controller* const controller_;
@@ -45,7 +45,7 @@ class Keeper {
   bool gave_back_ = false;          // since memory was returned
   absl::Duration return_at_;        // monotonic
   mutable std::mutex mutex_;
-  std::string trouble_;  // guarded by mutex_
+  std::string last_error_;  // guarded by mutex_
   bool ready_ = false;   // guarded by mutex_
   std::jthread thread_;  // last: it uses the rest
 };

@@ -71,7 +71,7 @@ StatusOr<std::string> ReadPem(const std::string& option, const std::string& path
   auto text = ReadFile(path, 1 << 20);
   if (!text.ok()) return absl::InvalidArgumentError(option + ": " + Message(text.status()));
   if (absl::StrContains(*text, "-----BEGIN ")) return text;
-  return absl::InvalidArgumentError(option + ": " + path + " is no PEM file");
+  return absl::InvalidArgumentError(option + ": " + path + " is not a PEM file");
 }
 
 using Credentials = std::shared_ptr<grpc::ServerCredentials>;  // shared: gRPC's own
@@ -105,15 +105,15 @@ void LimitCalls(grpc::ServerBuilder& builder) {
       grpc::ResourceQuota("calls").SetMaxThreads(kThreads).Resize(kCallMemory));
 }
 
-class DoorsServer : public Server {
+class ListeningServer : public Server {
  public:
-  explicit DoorsServer(ServerOptions options)
+  explicit ListeningServer(ServerOptions options)
       : options_(std::move(options)),
         limiter_({.requests_per_second = options_.requests_per_second,
                   .burst = 2 * options_.requests_per_second},
                  options_.clock),
-        turns_(SuggestionLimits::Usual(), options_.clock),
-        door_{.client = options_.client,
+        turns_(SuggestionLimits::Default(), options_.clock),
+        service_context_{.client = options_.client,
               .tokens = &options_.tokens,
               .rights = {.in_cluster = options_.machines.executor != "process", .turns = &turns_},
               .clock = options_.clock,
@@ -128,7 +128,7 @@ class DoorsServer : public Server {
     ASSIGN_OR_RETURN(controller_, options_.client->MakeController(
                                       options_.machines, far ? kClusterWorkers : kWorkers));
     options_.client->Attach(controller_.get());
-    keeper_ = std::make_unique<Keeper>(options_.client, controller_.get(), options_.clock);
+    experiment_owner_ = std::make_unique<ExperimentOwner>(options_.client, controller_.get(), options_.clock);
     sweeper_ = std::make_unique<LogSweeper>(options_.client, options_.home, options_.log_bytes);
     hub_ = std::make_unique<ChangeHub>(*options_.client);
     store_metrics_ =
@@ -137,18 +137,18 @@ class DoorsServer : public Server {
                                                              .metrics = &metrics_,
                                                              .clock = options_.clock,
                                                              .refresh = options_.refresh_metrics});
-    waits_ = std::make_unique<Waits>(hub_.get(), options_.clock);
-    door_.hub = hub_.get();
-    door_.waits = waits_.get();
+    long_polls_ = std::make_unique<LongPollQueue>(hub_.get(), options_.clock);
+    service_context_.hub = hub_.get();
+    service_context_.waits = long_polls_.get();
     hub_->Start();
-    while (!keeper_->Ready() && keeper_->Trouble().empty()) Pause(absl::Milliseconds(1));
+    while (!experiment_owner_->Ready() && experiment_owner_->LastError().empty()) Pause(absl::Milliseconds(1));
     RETURN_IF_ERROR(OpenGrpc());
     RETURN_IF_ERROR(OpenKatib());
     return OpenHttp();
   }
 
-  ~DoorsServer() override {
-    if (waits_ != nullptr) waits_->End();
+  ~ListeningServer() override {
+    if (long_polls_ != nullptr) long_polls_->End();
     for (auto* listener : {grpc_listener_.get(), katib_listener_.get()}) {
       if (listener != nullptr) listener->Stop();
     }
@@ -159,10 +159,10 @@ class DoorsServer : public Server {
     store_metrics_ = nullptr;
     grpc_web_ = nullptr;
     grpc_ = nullptr;
-    waits_ = nullptr;
+    long_polls_ = nullptr;
     hub_ = nullptr;
     sweeper_ = nullptr;
-    keeper_ = nullptr;
+    experiment_owner_ = nullptr;
     options_.client->Attach(nullptr);
     controller_ = nullptr;
   }
@@ -234,7 +234,7 @@ class DoorsServer : public Server {
 
   // Ours, and Katib's three.
   void MakeServices() {
-    AddService<v1::Shirabe>(MakeShirabeService(door_), WaitingMethods());
+    AddService<v1::Shirabe>(MakeShirabeService(service_context_), WaitingMethods());
     AddService<katib::Suggestion>(MakeKatibSuggestion(
         [this](const auto& context, const std::string& method) -> StatusOr<std::string> {
           ASSIGN_OR_RETURN(const Principal caller, KatibCallerOf(context, method));
@@ -255,23 +255,23 @@ class DoorsServer : public Server {
     services_.push_back(Checked(
         std::move(service), DescriptorOf<Described>(),
         [this](const auto& context, const std::string& method) {
-          return CheckCaller(context, method, door_);
+          return CheckCaller(context, method, service_context_);
         },
         waiting));
   }
 
   // By his token.
   StatusOr<Principal> KatibCallerOf(const grpc::ServerContext& context, const std::string& method) {
-    ASSIGN_OR_RETURN(Principal caller, CallerOf(context, door_));
+    ASSIGN_OR_RETURN(Principal caller, CallerOf(context, service_context_));
     caller.door = "katib";
-    RETURN_IF_ERROR(CheckDoor(caller, FullName(method)));
+    RETURN_IF_ERROR(CheckMethodAccess(caller, FullName(method)));
     return caller;
   }
 
   // By the address that he calls from: a user of the namespace that it is in.
   StatusOr<Principal> KatibCallerAt(const grpc::ServerContext& context, const std::string& method) {
     const std::string address = AddressOfPeer(context.peer());
-    RETURN_IF_ERROR(limiter_.Take(address));
+    RETURN_IF_ERROR(limiter_.Acquire(address));
     if (options_.namespace_of == nullptr) {
       return absl::PermissionDeniedError("nothing says which namespace a caller here is of");
     }
@@ -280,13 +280,13 @@ class DoorsServer : public Server {
                            .ns = ns,
                            .name = absl::StrCat(address, " of ", ns),
                            .door = "katib"};
-    RETURN_IF_ERROR(CheckDoor(caller, FullName(method)));
+    RETURN_IF_ERROR(CheckMethodAccess(caller, FullName(method)));
     return caller;
   }
 
-  StatusOr<std::unique_ptr<KatibObservations>> Observe(const StatusOr<Principal>& caller) {
+  StatusOr<std::unique_ptr<KatibObservationStore>> Observe(const StatusOr<Principal>& caller) {
     RETURN_IF_ERROR(caller.status());
-    return MakeClientObservations(Guard(*options_.client, *caller, door_.rights), caller->ns);
+    return MakeClientObservations(Guard(*options_.client, *caller, service_context_.rights), caller->ns);
   }
 
   // Katib's own clients have no token.
@@ -322,14 +322,14 @@ class DoorsServer : public Server {
     http.limits.connections_per_address = options_.connections_per_address;
     http.context = {.client = options_.client,
                     .tokens = &options_.tokens,
-                    .rights = door_.rights,
+                    .rights = service_context_.rights,
                     .clock = options_.clock,
                     .hub = hub_.get(),
                     .metrics = &metrics_,
                     .limiter = &limiter_,
                     .quotas = &quotas_,
                     .grpc_web = grpc_web_.get(),
-                    .checks = {{"experiments", [this] { return keeper_->Trouble(); }}},
+                    .checks = {{"experiments", [this] { return experiment_owner_->LastError(); }}},
                     .loopback_only = options_.tokens.open()};
     ASSIGN_OR_RETURN(http_, HttpServer::Start(std::move(http)));
     return absl::OkStatus();
@@ -337,11 +337,11 @@ class DoorsServer : public Server {
 
   const ServerOptions options_;
   RateLimiter limiter_;
-  SuggestionTurns turns_;
+  SuggestionScheduler turns_;
   Quotas quotas_;
   CallBounds bounds_;
   Workers workers_{kWaitWorkers};
-  Door door_;
+  ServiceContext service_context_;
   Metrics metrics_;
   std::unique_ptr<experiment::Controller> controller_;
   Services services_;
@@ -351,10 +351,10 @@ class DoorsServer : public Server {
   Services katib_services_;
   std::unique_ptr<GrpcListener> katib_listener_;
   std::unique_ptr<grpc::Server> katib_;
-  std::unique_ptr<Keeper> keeper_;
+  std::unique_ptr<ExperimentOwner> experiment_owner_;
   std::unique_ptr<LogSweeper> sweeper_;
   std::unique_ptr<ChangeHub> hub_;
-  std::unique_ptr<Waits> waits_;
+  std::unique_ptr<LongPollQueue> long_polls_;
   std::unique_ptr<StoreMetrics> store_metrics_;
   std::unique_ptr<HttpServer> http_;
 };
@@ -362,7 +362,7 @@ class DoorsServer : public Server {
 }  // namespace
 
 StatusOr<std::unique_ptr<Server>> Server::Start(ServerOptions options) {
-  auto server = std::make_unique<DoorsServer>(std::move(options));
+  auto server = std::make_unique<ListeningServer>(std::move(options));
   RETURN_IF_ERROR(server->Init());
   return server;
 }

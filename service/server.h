@@ -21,7 +21,7 @@ class Metrics;
 struct ServerOptions {
   client::LocalClient* client = nullptr;  // outlives the server
   Clock* clock = nullptr;
-  client::Machines machines;  // what trials get here
+  client::ExecutionOptions machines;  // what trials get here
   std::string grpc = "127.0.0.1:0";
   std::string http = "127.0.0.1:0";
   // Katib's Suggestion and DBManager for its own clients, plaintext and without a token; "" =

@@ -30,15 +30,15 @@ namespace http = beast::http;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-constexpr std::chrono::seconds kPatience(10);
-constexpr int64_t kMaxDoorFile = 1 << 16;  // bytes
+constexpr std::chrono::seconds kRequestTimeout(10);
+constexpr int64_t kMaxTrainerFile = 1 << 16;  // bytes
 
 std::string Quoted(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 // All of one call is of one step. Non-finite values stand bare, as Python writes them.
-std::string LineOf(const std::vector<metrics::TrainerPoint>& points,
+std::string LineOf(const std::vector<metrics::TrainerObservation>& points,
                    const std::optional<absl::Time>& time) {
   std::string line = "{";
   if (points.front().step) absl::StrAppend(&line, "\"step\": ", *points.front().step, ", ");
@@ -47,7 +47,7 @@ std::string LineOf(const std::vector<metrics::TrainerPoint>& points,
                     FormatNumber(absl::ToDoubleSeconds(*time - absl::UnixEpoch())), ", ");
   absl::StrAppend(&line, "\"metrics\": {");
   const char* separator = "";
-  for (const metrics::TrainerPoint& point : points) {
+  for (const metrics::TrainerObservation& point : points) {
     absl::StrAppend(&line, separator, Quoted(point.metric), ": ", FormatNumber(point.value));
     separator = ", ";
   }
@@ -72,14 +72,14 @@ class Reader {
         on_points_(std::move(on_points)) {}
 
   http::response<http::string_body> Answer(const http::request<http::string_body>& request) {
-    if (request.method() != http::verb::post) return Say(http::status::method_not_allowed, "POST");
+    if (request.method() != http::verb::post) return Respond(http::status::method_not_allowed, "POST");
     const auto given = request[http::field::authorization];
     if (!Matches({given.data(), given.size()})) {
-      return Say(http::status::unauthorized, "the bearer token is not this attempt's");
+      return Respond(http::status::unauthorized, "the bearer token is not this attempt's");
     }
-    const Status taken = Take(request.body());
-    if (taken.ok()) return Say(http::status::ok, "");
-    return Say(absl::IsInvalidArgument(taken) ? http::status::bad_request
+    const Status taken = HandleStatus(request.body());
+    if (taken.ok()) return Respond(http::status::ok, "");
+    return Respond(absl::IsInvalidArgument(taken) ? http::status::bad_request
                                               : http::status::service_unavailable,
                Message(taken));
   }
@@ -94,17 +94,17 @@ class Reader {
     return differs == 0;
   }
 
-  Status Take(const std::string& body) {
+  Status HandleStatus(const std::string& body) {
     ASSIGN_OR_RETURN(const metrics::TrainerStatus status, metrics::ParseTrainerStatus(body));
-    metrics::TrainerMemory memory = memory_;
-    const auto points = metrics::NewPoints(status, memory);
+    metrics::TrainerState memory = memory_;
+    const auto points = metrics::NewObservations(status, memory);
     if (!points.empty()) RETURN_IF_ERROR(Append(file_, LineOf(points, status.time)));
     memory_ = std::move(memory);  // what could not be written comes again
     if (!points.empty() && on_points_) on_points_();
     return absl::OkStatus();
   }
 
-  static http::response<http::string_body> Say(http::status code, const std::string& why) {
+  static http::response<http::string_body> Respond(http::status code, const std::string& why) {
     http::response<http::string_body> response(code, 11);
     response.set(http::field::content_type, "application/json");
     response.body() = why.empty() ? "{}" : "{\"error\": " + Quoted(why) + "}";
@@ -116,7 +116,7 @@ class Reader {
   const std::string authorization_;
   const std::string file_;
   const std::function<void()> on_points_;
-  metrics::TrainerMemory memory_;
+  metrics::TrainerState memory_;
 };
 
 // One call. It lives as long as its operations.
@@ -127,7 +127,7 @@ class Call : public std::enable_shared_from_this<Call> {
   }
 
   void Run() {
-    stream_.expires_after(kPatience);
+    stream_.expires_after(kRequestTimeout);
     http::async_read(stream_, buffer_, parser_,
                      [self = shared_from_this()](error_code error, size_t) {
                        if (!error) self->Reply();
@@ -137,7 +137,7 @@ class Call : public std::enable_shared_from_this<Call> {
  private:
   void Reply() {
     response_ = reader_->Answer(parser_.get());
-    stream_.expires_after(kPatience);
+    stream_.expires_after(kRequestTimeout);
     http::async_write(stream_, response_, [self = shared_from_this()](error_code, size_t) {
       error_code ignored;
       self->stream_.socket().shutdown(tcp::socket::shutdown_both, ignored);
@@ -151,10 +151,10 @@ class Call : public std::enable_shared_from_this<Call> {
   Reader* const reader_;
 };
 
-class HttpDoor : public Door {
+class HttpTrainerEndpoint : public TrainerEndpoint {
  public:
-  HttpDoor(std::unique_ptr<Reader> reader) : reader_(std::move(reader)) {}
-  ~HttpDoor() override { context_.stop(); }
+  HttpTrainerEndpoint(std::unique_ptr<Reader> reader) : reader_(std::move(reader)) {}
+  ~HttpTrainerEndpoint() override { context_.stop(); }
 
   Status Open(uint16_t port) {
     error_code error;
@@ -190,15 +190,15 @@ class HttpDoor : public Door {
 
 }  // namespace
 
-StatusOr<std::unique_ptr<Door>> OpenDoor(const Pod& pod, std::function<void()> on_points) {
-  ASSIGN_OR_RETURN(const std::string url, ReadBeneath("", pod.run(kDoorUrlFile), kMaxDoorFile));
-  ASSIGN_OR_RETURN(const std::string token, ReadBeneath("", pod.run(kDoorTokenFile), kMaxDoorFile));
+StatusOr<std::unique_ptr<TrainerEndpoint>> OpenTrainerEndpoint(const Pod& pod, std::function<void()> on_points) {
+  ASSIGN_OR_RETURN(const std::string url, ReadBeneath("", pod.run(kTrainerUrlFile), kMaxTrainerFile));
+  ASSIGN_OR_RETURN(const std::string token, ReadBeneath("", pod.run(kTrainerTokenFile), kMaxTrainerFile));
   const std::string rest = url.substr(std::min(url.size(), url.rfind(':') + 1));
   int port = 0;
   if (!absl::SimpleAtoi(rest.substr(0, rest.find('/')), &port) || port < 1 || port > 65535) {
-    return absl::InvalidArgumentError(pod.run(kDoorUrlFile) + " names no port");
+    return absl::InvalidArgumentError(pod.run(kTrainerUrlFile) + " names no port");
   }
-  auto door = std::make_unique<HttpDoor>(
+  auto door = std::make_unique<HttpTrainerEndpoint>(
       std::make_unique<Reader>(token, pod.paths.metrics_file, std::move(on_points)));
   RETURN_IF_ERROR(door->Open(static_cast<uint16_t>(port)));
   return door;

@@ -14,17 +14,17 @@
 
 namespace shirabe::sidecar {
 
-constexpr char kDoorUrlFile[] = "door-url";
-constexpr char kDoorTokenFile[] = "door-token";
-constexpr uint16_t kDoorPort = 10779;  // if the system cannot name a free one
+constexpr char kTrainerUrlFile[] = "door-url";
+constexpr char kTrainerTokenFile[] = "door-token";
+constexpr uint16_t kTrainerPort = 10779;  // if the system cannot name a free one
 
-class Door {
+class TrainerEndpoint {
  public:
-  virtual ~Door() = default;  // closes it
+  virtual ~TrainerEndpoint() = default;  // closes it
 };
 
 // `on_points`, which may be empty, is called in the door's thread after a line was written.
 // kNotFound if the init container has prepared none; kUnavailable: the port is taken.
-StatusOr<std::unique_ptr<Door>> OpenDoor(const Pod& pod, std::function<void()> on_points);
+StatusOr<std::unique_ptr<TrainerEndpoint>> OpenTrainerEndpoint(const Pod& pod, std::function<void()> on_points);
 
 }  // namespace shirabe::sidecar

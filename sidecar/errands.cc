@@ -30,13 +30,13 @@ bool Same(const v1::Checkpoint& a, const v1::Checkpoint& b) {
 
 }  // namespace
 
-Status PassOn(const v1::PodRequest& request, const std::string& control_file) {
+Status ForwardRequest(const v1::PodRequest& request, const std::string& control_file) {
   if (Stands(request, control_file)) return absl::OkStatus();
   return trial::WriteControl(
       control_file, {.reason = request.reason(), .deadline = FromProto(request.deadline())});
 }
 
-void Pruner::Prune(const v1::Checkpoint& checkpoint) {
+void PruneWorker::Prune(const v1::Checkpoint& checkpoint) {
   {
     std::lock_guard lock(mutex_);
     for (const Task& task : tasks_) {
@@ -44,11 +44,11 @@ void Pruner::Prune(const v1::Checkpoint& checkpoint) {
     }
     tasks_.push_back({checkpoint});
   }
-  background_.Run([this, checkpoint] {
+  task_pool_.Run([this, checkpoint] {
     const Status status = store_->Prune(checkpoint);
     const bool gone = status.ok() || absl::IsNotFound(status);
     if (!gone) {
-      Log(LogLevel::kWarning, "a checkpoint that nobody needs could not be deleted",
+      Log(LogLevel::kWarning, "failed to delete an unneeded checkpoint",
           {{"checkpoint", checkpoint.location()}, {"error", Message(status)}});
     }
     Finish(checkpoint, gone);
@@ -56,7 +56,7 @@ void Pruner::Prune(const v1::Checkpoint& checkpoint) {
 }
 
 // One that failed is forgotten: the server asks again.
-void Pruner::Finish(const v1::Checkpoint& checkpoint, bool done) {
+void PruneWorker::Finish(const v1::Checkpoint& checkpoint, bool done) {
   std::lock_guard lock(mutex_);
   const auto task = std::find_if(tasks_.begin(), tasks_.end(),
                                  [&](const Task& one) { return Same(one.checkpoint, checkpoint); });
@@ -65,7 +65,7 @@ void Pruner::Finish(const v1::Checkpoint& checkpoint, bool done) {
   if (!done) tasks_.erase(task);
 }
 
-std::vector<v1::Checkpoint> Pruner::Done() const {
+std::vector<v1::Checkpoint> PruneWorker::Done() const {
   std::vector<v1::Checkpoint> done;
   std::lock_guard lock(mutex_);
   for (const Task& task : tasks_) {
@@ -74,7 +74,7 @@ std::vector<v1::Checkpoint> Pruner::Done() const {
   return done;
 }
 
-void Pruner::Told(const v1::PodState& state) {
+void PruneWorker::Acknowledged(const v1::PodState& state) {
   std::lock_guard lock(mutex_);
   for (const v1::Checkpoint& told : state.pruned()) {
     std::erase_if(tasks_, [&](const Task& task) { return Same(task.checkpoint, told); });

@@ -15,18 +15,18 @@ namespace shirabe::sidecar {
 
 // Puts the request into the control file, unless it stands there: a sidecar that was restarted is
 // told again of what it has passed on.
-Status PassOn(const v1::PodRequest& request, const std::string& control_file);
+Status ForwardRequest(const v1::PodRequest& request, const std::string& control_file);
 
-class Pruner {
+class PruneWorker {
  public:
   // The store outlives it.
-  explicit Pruner(const trial::CheckpointStore* store) : store_(store) {}
+  explicit PruneWorker(const trial::CheckpointStore* store) : store_(store) {}
 
   // Soon, in a thread of its own; one that is under way or done is left.
   void Prune(const v1::Checkpoint& checkpoint);
   // Those that are gone, until they are Told.
   std::vector<v1::Checkpoint> Done() const;
-  void Told(const v1::PodState& state);
+  void Acknowledged(const v1::PodState& state);
 
  private:
   struct Task {
@@ -38,7 +38,7 @@ class Pruner {
   const trial::CheckpointStore* const store_;
   mutable std::mutex mutex_;
   std::vector<Task> tasks_;          // guarded by mutex_
-  trial::Background background_{1};  // last: its thread uses all of the above
+  trial::TaskPool task_pool_{1};  // last: its thread uses all of the above
 };
 
 }  // namespace shirabe::sidecar

@@ -49,7 +49,7 @@ Status MakeBelow(int home, const std::string& path) {
     }
     Fd folder(openat(parent.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!folder.valid()) return Failed("cannot open " + name + " of folder " + path, errno);
-    RETURN_IF_ERROR(OpenToAll(folder.get(), path));
+    RETURN_IF_ERROR(MakeWorldWritable(folder.get(), path));
     parent = std::move(folder);
   }
   return absl::OkStatus();
@@ -57,7 +57,7 @@ Status MakeBelow(int home, const std::string& path) {
 
 }  // namespace
 
-Status OpenToAll(int folder, const std::string& shown) {
+Status MakeWorldWritable(int folder, const std::string& shown) {
   struct stat info;
   if (fstat(folder, &info) != 0) return ErrnoStatus("cannot look at " + shown, errno);
   if ((info.st_mode & 0777) == 0777 || fchmod(folder, 0777) == 0) return absl::OkStatus();
@@ -86,14 +86,14 @@ Status MakeHomeFolders(const Pod& pod) {
 namespace {
 
 // A volume that was just attached may not answer at once, and nobody would start us again.
-constexpr int kTries = 30;
-constexpr absl::Duration kBetweenTries = absl::Seconds(2);
+constexpr int kMaxTries = 30;
+constexpr absl::Duration kRetryInterval = absl::Seconds(2);
 constexpr int kTokenBytes = 24;
 
 Status OpenFolder(const std::string& dir) {
   const Fd fd(open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!fd.valid()) return ErrnoStatus("cannot open folder " + dir, errno);
-  return OpenToAll(fd.get(), dir);
+  return MakeWorldWritable(fd.get(), dir);
 }
 
 // Of a volume that is mounted in parts they are there: see folders.h.
@@ -119,7 +119,7 @@ Status PlaceSupervisor(const Pod& pod) {
 class Resuming {
  public:
   Resuming(const Pod& pod, const trial::Layout* layout)
-      : store_(layout), resumer_(layout, &store_, &background_, [this](const AttemptKey&) {
+      : store_(layout), resumer_(layout, &store_, &task_pool_, [this](const AttemptKey&) {
           std::lock_guard lock(mutex_);
           ++ready_;
           changed_.notify_all();
@@ -138,10 +138,10 @@ class Resuming {
         path = resumer_.Prepare(request_);
         if (path.ok()) return path;
       }
-      if (tries == kTries) return path;
-      Log(LogLevel::kWarning, "the checkpoint cannot be read yet",
+      if (tries == kMaxTries) return path;
+      Log(LogLevel::kWarning, "cannot read the checkpoint yet",
           {{"error", Message(path.status())}});
-      Pause(kBetweenTries);
+      Pause(kRetryInterval);
     }
   }
 
@@ -161,7 +161,7 @@ class Resuming {
   std::condition_variable changed_;
   int ready_ = 0;  // guarded by mutex_
   trial::Resumer resumer_;
-  trial::Background background_{1};  // last: its thread uses all of the above
+  trial::TaskPool task_pool_{1};  // last: its thread uses all of the above
 };
 
 // One that nobody listens at now; with the host's network others are there.
@@ -174,18 +174,18 @@ uint16_t FreePort() {
   auto* generic = reinterpret_cast<sockaddr*>(&address);
   if (!fd.valid() || bind(fd.get(), generic, size) != 0 ||
       getsockname(fd.get(), generic, &size) != 0) {
-    return kDoorPort;
+    return kTrainerPort;
   }
   return ntohs(address.sin_port);
 }
 
 // Where the program may tell its status (door.h), and what it needs for that.
-StatusOr<std::string> PrepareDoor(const Pod& pod) {
-  const std::string token_file = pod.run(kDoorTokenFile);
+StatusOr<std::string> PrepareTrainerEndpoint(const Pod& pod) {
+  const std::string token_file = pod.run(kTrainerTokenFile);
   const std::string token = absl::BytesToHexString(RandomBytes(kTokenBytes));
   RETURN_IF_ERROR(WriteFileAtomic(token_file, token));
   const std::string url = absl::StrCat("http://127.0.0.1:", FreePort(), "/trainer-status");
-  RETURN_IF_ERROR(WriteFileAtomic(pod.run(kDoorUrlFile), url));
+  RETURN_IF_ERROR(WriteFileAtomic(pod.run(kTrainerUrlFile), url));
   std::string lines = absl::StrCat("KUBEFLOW_TRAINER_SERVER_URL=", url, "\n",
                                    "KUBEFLOW_TRAINER_SERVER_TOKEN=", token_file, "\n");
   if (pod.config.ca().empty()) return lines;
@@ -214,7 +214,7 @@ Status Init(const Pod& pod) {
   RETURN_IF_ERROR(PlaceSupervisor(pod));
   RETURN_IF_ERROR(WriteFileAtomic(pod.paths.params_file, pod.config.parameters_json()));
   ASSIGN_OR_RETURN(const std::string resume_from, Resuming(pod, &layout).Run());
-  ASSIGN_OR_RETURN(const std::string door, PrepareDoor(pod));
+  ASSIGN_OR_RETURN(const std::string door, PrepareTrainerEndpoint(pod));
   RETURN_IF_ERROR(WriteFileAtomic(pod.run("env"),
                                   absl::StrCat("SHIRABE_RESUME_FROM=", resume_from, "\n", door)));
   return WriteBegin(pod, layout);

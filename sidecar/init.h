@@ -26,6 +26,6 @@ Status MakeHomeFolders(const Pod& pod);
 
 // So that programs of any user can make theirs beside it. What is another user's already, and open,
 // is left.
-Status OpenToAll(int folder, const std::string& shown);
+Status MakeWorldWritable(int folder, const std::string& shown);
 
 }  // namespace shirabe::sidecar

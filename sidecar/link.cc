@@ -10,11 +10,11 @@
 namespace shirabe::sidecar {
 namespace {
 
-constexpr int64_t kMostToken = 64 << 10;
+constexpr int64_t kMaxTokenBytes = 64 << 10;
 
-class GrpcLink : public Link {
+class GrpcServerLink : public ServerLink {
  public:
-  explicit GrpcLink(const v1::PodConfig& config)
+  explicit GrpcServerLink(const v1::PodConfig& config)
       : server_(config.server()), token_path_(config.token_path()) {
     grpc::SslCredentialsOptions options;
     options.pem_root_certs = config.ca();
@@ -43,7 +43,7 @@ class GrpcLink : public Link {
   // Read anew each time, since the kubelet renews it.
   Status ShowToken(grpc::ClientContext& context) const {
     if (token_path_.empty()) return absl::OkStatus();
-    const auto token = ReadFile(token_path_, kMostToken);
+    const auto token = ReadFile(token_path_, kMaxTokenBytes);
     if (!token.ok()) return absl::UnavailableError(Message(token.status()));
     const absl::string_view text = absl::StripAsciiWhitespace(*token);
     context.AddMetadata("authorization", absl::StrCat("Bearer ", text));
@@ -65,8 +65,8 @@ class GrpcLink : public Link {
 
 }  // namespace
 
-std::unique_ptr<Link> MakeLink(const v1::PodConfig& config) {
-  return std::make_unique<GrpcLink>(config);
+std::unique_ptr<ServerLink> MakeServerLink(const v1::PodConfig& config) {
+  return std::make_unique<GrpcServerLink>(config);
 }
 
 }  // namespace shirabe::sidecar

@@ -10,14 +10,14 @@
 
 namespace shirabe::sidecar {
 
-class Link {
+class ServerLink {
  public:
-  virtual ~Link() = default;
+  virtual ~ServerLink() = default;
   // The server's answer, or its refusal; kUnavailable or kDeadlineExceeded if there was none.
   virtual StatusOr<v1::SyncReply> Sync(const v1::SyncRequest& request, absl::Duration timeout) = 0;
 };
 
 // To config.server, by TLS with config.ca, or in plain text without one.
-std::unique_ptr<Link> MakeLink(const v1::PodConfig& config);
+std::unique_ptr<ServerLink> MakeServerLink(const v1::PodConfig& config);
 
 }  // namespace shirabe::sidecar

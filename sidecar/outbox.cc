@@ -57,20 +57,20 @@ std::string VersionOf(const struct stat& info) {
 
 }  // namespace
 
-void Outbox::Watch(const std::string& name, const std::string& path, bool rewritten) {
+void FileUploader::Watch(const std::string& name, const std::string& path, bool rewritten) {
   File& file = files_[name];
   file.path = path;
   file.rewritten = rewritten;
 }
 
 // What the collector reads besides the contract's own files.
-void Outbox::WatchCollected() {
+void FileUploader::WatchCollected() {
   const v1::CollectorKind kind = pod_->config.collector().collector().kind();
   if (kind != v1::FILE_COLLECTOR && kind != v1::TENSOR_FLOW_EVENT) return;
   const std::string path = CollectedPath(*pod_);
   if (path.empty() || path == pod_->paths.metrics_file) return;
   if (path.front() != '/') {
-    trouble_ = absl::StrCat("the collector's path \"", path,
+    last_error_ = absl::StrCat("the collector's path \"", path,
                             "\" is relative and the container has no workingDir: give either");
     return;
   }
@@ -83,7 +83,7 @@ void Outbox::WatchCollected() {
 
 // A program may lead the path of its collector's file to the volume of the sidecar's token, and
 // what is sent is shown to whoever may look at the trial. That volume is a file system of its own.
-bool Outbox::IsSecret(const struct stat& info) const {
+bool FileUploader::IsSecret(const struct stat& info) const {
   struct stat token, run;
   const std::string& path = pod_->config.token_path();
   if (path.empty() || stat(path.c_str(), &token) != 0) return false;
@@ -91,7 +91,7 @@ bool Outbox::IsSecret(const struct stat& info) const {
   return info.st_dev == token.st_dev;
 }
 
-bool Outbox::Open(File& file) {
+bool FileUploader::Open(File& file) {
   // Of the program's own paths the folder is the author's word; of ours nothing is the program's.
   const bool ours = absl::StartsWith(file.path, pod_->root + "/");
   auto fd = OpenBeneath(ours ? pod_->root : "", file.path);
@@ -104,25 +104,25 @@ bool Outbox::Open(File& file) {
 }
 
 // Whether the bytes that were sent last are not there any more.
-bool Outbox::WasRewritten(const File& file) const {
+bool FileUploader::WasRewritten(const File& file) const {
   if (file.size < file.have) return true;
   const auto bytes = static_cast<int64_t>(file.edge.size());
   const auto there = ReadFrom(file.fd.get(), file.have - bytes, bytes);
   return there && *there != file.edge;
 }
 
-void Outbox::LookAt(const std::string& name, File& file) {
+void FileUploader::ScanFile(const std::string& name, File& file) {
   struct stat there, open_one;
   if (!file.fd.valid() && !Open(file)) {
     if (lstat(file.path.c_str(), &there) == 0) {
-      trouble_ = absl::StrCat(name, ": ", file.path, " cannot be read");
+      last_error_ = absl::StrCat(name, ": ", file.path, " cannot be read");
     }
     return;
   }
   const bool next = file.moved && file.have >= file.size;
   if (next && Open(file)) file.again = true;
   const bool shut = next && file.moved;
-  if (shut) trouble_ = absl::StrCat(name, ": ", file.path, " cannot be read");
+  if (shut) last_error_ = absl::StrCat(name, ": ", file.path, " cannot be read");
   if (fstat(file.fd.get(), &open_one) != 0) return;
   file.moved = !shut && lstat(file.path.c_str(), &there) == 0 && there.st_ino != file.inode;
   file.size = open_one.st_size;
@@ -136,33 +136,33 @@ void Outbox::LookAt(const std::string& name, File& file) {
   if (file.version != file.sent) file.again = true;
 }
 
-bool Outbox::Wants(const File& file) {
+bool FileUploader::HasPending(const File& file) {
   return file.fd.valid() && (file.again || file.moved || file.have < file.size);
 }
 
-bool Outbox::Look() {
-  trouble_.clear();
-  cut_short_ = false;
+bool FileUploader::Scan() {
+  last_error_.clear();
+  truncated_ = false;
   Watch("log", pod_->paths.log, false);
   Watch("metrics.jsonl", pod_->paths.metrics_file, false);
   Watch("hypertune.jsonl", pod_->paths.hypertune_file, true);
   Watch("scrapes.jsonl", pod_->paths.scrapes_file, false);
   WatchCollected();
-  for (auto& [name, file] : files_) LookAt(name, file);
+  for (auto& [name, file] : files_) ScanFile(name, file);
   return std::any_of(files_.begin(), files_.end(),
-                     [](const auto& entry) { return Wants(entry.second); });
+                     [](const auto& entry) { return HasPending(entry.second); });
 }
 
 // Returns how much data the piece has. Of a file that has become shorter since it was looked at, or
 // that cannot be read now, no more is sent before it has been looked at again.
-int64_t Outbox::Cut(const std::string& name, File& file, int64_t bytes, v1::SyncRequest& request) {
+int64_t FileUploader::Cut(const std::string& name, File& file, int64_t bytes, v1::SyncRequest& request) {
   const int64_t offset = file.again ? 0 : file.have;
   const int64_t wanted = std::min(bytes, file.size - offset);
   auto read = ReadFrom(file.fd.get(), offset, wanted);
-  if (!read) trouble_ = absl::StrCat(name, ": ", file.path, " cannot be read");
+  if (!read) last_error_ = absl::StrCat(name, ": ", file.path, " cannot be read");
   std::string data = std::move(read).value_or("");
   if (static_cast<int64_t>(data.size()) < wanted) {
-    cut_short_ = true;
+    truncated_ = true;
     file.size = offset + static_cast<int64_t>(data.size());
     if (data.empty()) {
       file.again = false;
@@ -179,12 +179,12 @@ int64_t Outbox::Cut(const std::string& name, File& file, int64_t bytes, v1::Sync
   return size;
 }
 
-bool Outbox::Fill(int64_t bytes, v1::SyncRequest& request) {
+bool FileUploader::FillRequest(int64_t bytes, v1::SyncRequest& request) {
   bool all = true;
   // The names' order puts the log before the metrics: those are small, and go first.
   for (const bool log : {false, true}) {
     for (auto& [name, file] : files_) {
-      if ((name == "log") != log || !Wants(file)) continue;
+      if ((name == "log") != log || !HasPending(file)) continue;
       if (!file.again && file.have >= file.size) {  // only to be looked at again
         all = false;
         continue;
@@ -197,10 +197,10 @@ bool Outbox::Fill(int64_t bytes, v1::SyncRequest& request) {
       all = all && whole;
     }
   }
-  return all && !cut_short_;
+  return all && !truncated_;
 }
 
-void Outbox::Acknowledge(const v1::SyncReply& reply, const v1::SyncRequest& request) {
+void FileUploader::Acknowledge(const v1::SyncReply& reply, const v1::SyncRequest& request) {
   std::map<std::string, int64_t> have;
   for (const v1::FileHave& one : reply.files()) have[one.name()] = one.size();
   for (const v1::FilePiece& piece : request.files()) {
@@ -222,7 +222,7 @@ void Outbox::Acknowledge(const v1::SyncReply& reply, const v1::SyncRequest& requ
   }
 }
 
-void Outbox::Assume(const v1::SyncRequest& request) {
+void FileUploader::MarkSent(const v1::SyncRequest& request) {
   v1::SyncReply reply;
   for (const auto& [name, file] : files_) {
     v1::FileHave& have = *reply.add_files();

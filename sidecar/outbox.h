@@ -20,25 +20,25 @@
 
 namespace shirabe::sidecar {
 
-class Outbox {
+class FileUploader {
  public:
-  explicit Outbox(const Pod* pod) : pod_(pod) {}
+  explicit FileUploader(const Pod* pod) : pod_(pod) {}
 
   // Looks at the files as they are now. True if there is something to send.
-  bool Look();
+  bool Scan();
 
   // Adds the pieces that come next, at most `bytes` of data; true if those are all that the last
   // Look has seen. The same pieces until Acknowledge.
-  bool Fill(int64_t bytes, v1::SyncRequest& request);
+  bool FillRequest(int64_t bytes, v1::SyncRequest& request);
 
   // The server's answer to a request that Fill has filled.
   void Acknowledge(const v1::SyncReply& reply, const v1::SyncRequest& request);
 
   // What Fill has filled counts as taken: it was printed, as last words.
-  void Assume(const v1::SyncRequest& request);
+  void MarkSent(const v1::SyncRequest& request);
 
   // Why something is not sent, in words; "" if all is.
-  const std::string& trouble() const { return trouble_; }
+  const std::string& trouble() const { return last_error_; }
 
  private:
   struct File {
@@ -58,17 +58,17 @@ class Outbox {
 
   void Watch(const std::string& name, const std::string& path, bool rewritten);
   void WatchCollected();
-  void LookAt(const std::string& name, File& file);
+  void ScanFile(const std::string& name, File& file);
   bool Open(File& file);
   bool IsSecret(const struct stat& info) const;
   bool WasRewritten(const File& file) const;
-  static bool Wants(const File& file);
+  static bool HasPending(const File& file);
   int64_t Cut(const std::string& name, File& file, int64_t bytes, v1::SyncRequest& request);
 
   const Pod* const pod_;
   std::map<std::string, File> files_;
-  bool cut_short_ = false;  // since the last Look
-  std::string trouble_;
+  bool truncated_ = false;  // since the last Look
+  std::string last_error_;
 };
 
 }  // namespace shirabe::sidecar

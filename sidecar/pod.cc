@@ -75,8 +75,8 @@ bool IsAlive(const Pod& pod) {
 
 }  // namespace
 
-Program LookAtProgram(const Pod& pod) {
-  Program program;
+ProgramState ReadProgramState(const Pod& pod) {
+  ProgramState program;
   program.started = access(pod.run("pid").c_str(), F_OK) == 0;
   if (!program.started) return program;
   // In this order: who is seen to be gone has written its record before.

@@ -25,22 +25,22 @@
 
 namespace shirabe::sidecar {
 
-Scrape::Scrape(const Pod& pod) {
+MetricsScraper::MetricsScraper(const Pod& pod) {
   source_.spec = pod.config.collector();
   source_.metrics = {pod.config.metrics().begin(), pod.config.metrics().end()};
   source_.scrapes_file = pod.paths.scrapes_file;
   if (source_.spec.collector().kind() != v1::PROMETHEUS_METRIC) return;
   auto collector = metrics::CreateCollector(source_.spec);
-  if (!collector.ok()) trouble_ = Message(collector.status());
+  if (!collector.ok()) last_error_ = Message(collector.status());
   if (collector.ok()) collector_ = *std::move(collector);
 }
 
-void Scrape::Tick(bool ended) {
+void MetricsScraper::Tick(bool ended) {
   if (collector_ == nullptr) return;
   source_.ended = ended;
   // What it reads is of no interest here: the server reads its copy. Asking is a part of it.
   const auto collected = collector_->Collect(source_, v1::CollectorCursor());
-  trouble_ = Message(collected.status());
+  last_error_ = Message(collected.status());
   if (ended) collector_ = nullptr;
 }
 
@@ -55,9 +55,9 @@ constexpr absl::Duration kMaxBackoff = absl::Seconds(15);
 constexpr absl::Duration kMaxUrgentBackoff = absl::Milliseconds(500);
 constexpr int kMaxShift = 6;
 // Between SIGTERM and SIGKILL where the program has used up the grace.
-constexpr absl::Duration kShortFlush = absl::Milliseconds(1500);
-constexpr int64_t kWordsBytes = 6 << 20;  // of all last words; kubelets keep 10 MiB of a log
-constexpr int64_t kWordsPieceBytes = 256 << 10;
+constexpr absl::Duration kShortFlushTime = absl::Milliseconds(1500);
+constexpr int64_t kFinalSyncBytes = 6 << 20;  // of all last words; kubelets keep 10 MiB of a log
+constexpr int64_t kFinalSyncPieceBytes = 256 << 10;
 
 std::string StopFile(const Pod& pod) { return pod.run("stopping"); }
 
@@ -70,16 +70,16 @@ class Sidecar {
         rng_(Fingerprint(RandomBytes(8))),
         layout_(pod_.home()),
         store_(&layout_),
-        pruner_(&store_),
-        outbox_(&pod_),
-        scrape_(pod_),
-        keeper_(&layout_, options.clock, [this](const ExperimentKey&) { Wake(); }) {
-    keeper_.Watch(pod_.key);
-    auto door = OpenDoor(pod_, [this] { Wake(); });
+        prune_worker_(&store_),
+        uploader_(&pod_),
+        scraper_(pod_),
+        committer_(&layout_, options.clock, [this](const ExperimentKey&) { Wake(); }) {
+    committer_.Watch(pod_.key);
+    auto door = OpenTrainerEndpoint(pod_, [this] { Wake(); });
     if (door.ok()) {
-      door_ = *std::move(door);
+      trainer_endpoint_ = *std::move(door);
     } else if (!absl::IsNotFound(door.status())) {
-      Log(LogLevel::kWarning, "programs cannot tell their status by HTTP",
+      Log(LogLevel::kWarning, "the HTTP endpoint for trainer status is not available",
           {{"error", Message(door.status())}});
     }
   }
@@ -87,9 +87,9 @@ class Sidecar {
   void Run() {
     for (;;) {
       Observe();
-      const bool fresh = outbox_.Look();
+      const bool fresh = uploader_.Scan();
       if (Due(fresh)) Exchange();
-      if (Over()) return;
+      if (IsFinished()) return;
       Wait();
     }
   }
@@ -117,13 +117,13 @@ class Sidecar {
 
   // Before the files are looked at: what the program has written by its end is seen then.
   void Observe() {
-    program_ = LookAtProgram(pod_);
+    program_state_ = ReadProgramState(pod_);
     const bool told = stop_.stop_requested();
-    if (told && !told_at_) told_at_ = Now();
+    if (told && !acknowledged_at_) acknowledged_at_ = Now();
     if (!ending_at_) ending_at_ = BeginOfEnd(told);
-    const bool over = program_.ended || (told && !program_.started);
-    scrape_.Tick(over);
-    if (over && !ended_) keeper_.End(pod_.key);
+    const bool over = program_state_.ended || (told && !program_state_.started);
+    scraper_.Tick(over);
+    if (over && !ended_) committer_.End(pod_.key);
     ended_ = over;
   }
 
@@ -142,26 +142,26 @@ class Sidecar {
   bool urgent() const { return ended_ || ending_at_.has_value(); }
 
   v1::PodState State(bool& committed) {
-    trial::Sighting sighting;
-    sighting.key = pod_.key;
-    sighting.state = ended_ ? trial::Sighting::State::kExited : trial::Sighting::State::kRunning;
-    keeper_.Describe(sighting);
-    committed = sighting.state == trial::Sighting::State::kExited;
+    trial::AttemptStatus observed;
+    observed.key = pod_.key;
+    observed.state = ended_ ? trial::AttemptStatus::State::kExited : trial::AttemptStatus::State::kRunning;
+    committer_.Describe(observed);
+    committed = observed.state == trial::AttemptStatus::State::kExited;
     v1::PodState state;
-    if (sighting.resumed) *state.mutable_resumed() = *sighting.resumed;
-    for (const v1::Checkpoint& one : sighting.damaged) *state.add_damaged() = one;
-    for (const v1::Checkpoint& one : sighting.checkpoints) *state.add_checkpoints() = one;
-    for (const std::string& one : sighting.refused) state.add_refused(one);
-    for (const v1::Checkpoint& one : pruner_.Done()) *state.add_pruned() = one;
-    if (program_.exit) *state.mutable_exit() = *program_.exit;
-    state.set_heeded(heeded_);
-    state.set_trouble(Trouble());
+    if (observed.resumed) *state.mutable_resumed() = *observed.resumed;
+    for (const v1::Checkpoint& one : observed.damaged) *state.add_damaged() = one;
+    for (const v1::Checkpoint& one : observed.checkpoints) *state.add_checkpoints() = one;
+    for (const std::string& one : observed.refused) state.add_refused(one);
+    for (const v1::Checkpoint& one : prune_worker_.Done()) *state.add_pruned() = one;
+    if (program_state_.exit) *state.mutable_exit() = *program_state_.exit;
+    state.set_heeded(acknowledged_);
+    state.set_trouble(LastError());
     return state;
   }
 
-  std::string Trouble() const {
-    std::vector<std::string> troubles = {outbox_.trouble(), scrape_.trouble(), errand_trouble_};
-    if (program_.ended && !program_.exit) {
+  std::string LastError() const {
+    std::vector<std::string> troubles = {uploader_.trouble(), scraper_.trouble(), request_error_};
+    if (program_state_.ended && !program_state_.exit) {
       troubles.push_back("its supervisor is gone and has left no exit record");
     }
     std::erase(troubles, "");
@@ -173,10 +173,10 @@ class Sidecar {
   bool Due(bool fresh) {
     const absl::Duration since = Now() - last_;
     if (denied_ || Now() < retry_at_) return false;
-    if (!met_ || hurry_) return true;
+    if (!server_reached_ || sync_now_) return true;
     bool committed = false;
     const bool news =
-        fresh || State(committed).SerializeAsString() != told_state_ || (committed && !completed_);
+        fresh || State(committed).SerializeAsString() != acknowledged_state_ || (committed && !completed_);
     return since >= (news ? urgent() ? options_.urgent : options_.interval : next_);
   }
 
@@ -189,7 +189,7 @@ class Sidecar {
     request.set_token(pod_.config.token());
     bool committed = false;
     *request.mutable_state() = State(committed);
-    all = outbox_.Fill(bytes, request);
+    all = uploader_.FillRequest(bytes, request);
     request.mutable_state()->set_complete(committed && all);
     return request;
   }
@@ -197,42 +197,42 @@ class Sidecar {
   // Until all is sent that was there when it was looked at. The first question brings nothing: how
   // much the server has is not known yet.
   void Exchange() {
-    hurry_ = false;
-    for (bool all = false; !all && !TimeIsOver();) {
-      v1::SyncRequest request = Request(met_ ? kPieceBytes : 0, all);
-      if (!met_) request.mutable_state()->set_complete(false);
-      const bool stuck = met_ && request.files().empty();  // what is left needs another look
-      const auto reply = options_.link->Sync(request, Patience());
+    sync_now_ = false;
+    for (bool all = false; !all && !IsGraceOver();) {
+      v1::SyncRequest request = Request(server_reached_ ? kPieceBytes : 0, all);
+      if (!server_reached_) request.mutable_state()->set_complete(false);
+      const bool stuck = server_reached_ && request.files().empty();  // what is left needs another look
+      const auto reply = options_.link->Sync(request, SyncTimeout());
       last_ = Now();
       if (!reply.ok()) return Fail(reply.status());
-      all = all && met_;
+      all = all && server_reached_;
       Accept(request, *reply);
       if (stuck) return;
     }
   }
 
   void Accept(const v1::SyncRequest& request, const v1::SyncReply& reply) {
-    met_ = true;
+    server_reached_ = true;
     failures_ = 0;
     retry_at_ = absl::ZeroDuration();
-    outbox_.Acknowledge(reply, request);
-    pruner_.Told(request.state());
-    completed_ = request.state().complete() && !outbox_.Look();
+    uploader_.Acknowledge(reply, request);
+    prune_worker_.Acknowledged(request.state());
+    completed_ = request.state().complete() && !uploader_.Scan();
     v1::PodState told = request.state();
     told.set_complete(false);
-    told_state_ = told.SerializeAsString();
+    acknowledged_state_ = told.SerializeAsString();
     next_ = reply.has_next() ? FromProto(reply.next()) : kNext;
     next_ = std::clamp(next_, options_.urgent, absl::Minutes(1));
-    for (const v1::Checkpoint& checkpoint : reply.prune()) pruner_.Prune(checkpoint);
-    if (reply.has_request() && reply.request().id() != heeded_) Heed(reply.request());
+    for (const v1::Checkpoint& checkpoint : reply.prune()) prune_worker_.Prune(checkpoint);
+    if (reply.has_request() && reply.request().id() != acknowledged_) HandleRequest(reply.request());
   }
 
-  void Heed(const v1::PodRequest& request) {
-    const Status passed = PassOn(request, pod_.paths.control_file);
-    errand_trouble_ = Message(passed);
+  void HandleRequest(const v1::PodRequest& request) {
+    const Status passed = ForwardRequest(request, pod_.paths.control_file);
+    request_error_ = Message(passed);
     if (!passed.ok()) return;
-    heeded_ = request.id();
-    hurry_ = true;  // whoever asked waits for our word before the pod is told to end
+    acknowledged_ = request.id();
+    sync_now_ = true;  // whoever asked waits for our word before the pod is told to end
     Wake();
   }
 
@@ -240,12 +240,12 @@ class Sidecar {
     // A token that is not known may be one that the kubelet is about to renew.
     if (absl::IsPermissionDenied(status)) {
       denied_ = true;
-      Log(LogLevel::kWarning, "the attempt is not current any more: nothing more is sent",
+      Log(LogLevel::kWarning, "the attempt is no longer current: sending nothing more",
           {{"error", Message(status)}});
       return;
     }
     if (failures_ == 0) {
-      Log(LogLevel::kWarning, "the server does not answer; it is tried again",
+      Log(LogLevel::kWarning, "the server does not answer; trying again",
           {{"server", pod_.config.server()}, {"error", Message(status)}});
     }
     const absl::Duration most = urgent() ? kMaxUrgentBackoff : kMaxBackoff;
@@ -255,7 +255,7 @@ class Sidecar {
     retry_at_ = Now() + pause * (0.5 + rng_.Uniform() / 2);
   }
 
-  absl::Duration Patience() {
+  absl::Duration SyncTimeout() {
     if (!ending_at_) return options_.patience;
     return std::clamp(Deadline() - Now(), options_.urgent, options_.patience);
   }
@@ -266,33 +266,33 @@ class Sidecar {
   // its share, and ours.
   absl::Duration Deadline() const {
     const absl::Duration by_grace = *ending_at_ + trial::FlushGrace(Grace());
-    if (!told_at_) return by_grace;
-    const absl::Duration least = *told_at_ + kShortFlush;
+    if (!acknowledged_at_) return by_grace;
+    const absl::Duration least = *acknowledged_at_ + kShortFlushTime;
     return ended_ ? std::max(by_grace, least) : least;
   }
 
-  bool TimeIsOver() { return told_at_.has_value() && Now() >= Deadline(); }
+  bool IsGraceOver() { return acknowledged_at_.has_value() && Now() >= Deadline(); }
 
-  bool Over() {
-    if (!told_at_) return false;
+  bool IsFinished() {
+    if (!acknowledged_at_) return false;
     if (completed_ || denied_) return true;
     // Asked to end alone, beside a program that runs on: our successor sends the rest.
-    const bool nothing_left = met_ && failures_ == 0 && !ended_ && !outbox_.Look();
+    const bool nothing_left = server_reached_ && failures_ == 0 && !ended_ && !uploader_.Scan();
     if (nothing_left) return true;
-    if (!TimeIsOver()) return false;
-    PrintLastWords();
+    if (!IsGraceOver()) return false;
+    PrintFinalSync();
     return true;
   }
 
-  void PrintLastWords() {
-    outbox_.Look();
+  void PrintFinalSync() {
+    uploader_.Scan();
     bool all = false;
-    for (int64_t left = kWordsBytes; left > 0 && !all; left -= kWordsPieceBytes) {
-      const v1::SyncRequest request = Request(kWordsPieceBytes, all);
-      options_.print(trial::LastWordsLine(request));
-      outbox_.Assume(request);
+    for (int64_t left = kFinalSyncBytes; left > 0 && !all; left -= kFinalSyncPieceBytes) {
+      const v1::SyncRequest request = Request(kFinalSyncPieceBytes, all);
+      options_.print(trial::FinalSyncLine(request));
+      uploader_.MarkSent(request);
     }
-    Log(LogLevel::kError, "the server could not be reached: what was not sent is printed above",
+    Log(LogLevel::kError, "the server could not be reached: unsent data was printed above",
         {{"server", pod_.config.server()}, {"complete", all ? "yes" : "no"}});
   }
 
@@ -302,28 +302,28 @@ class Sidecar {
   Rng rng_;
   const trial::Layout layout_;
   const trial::CheckpointStore store_;
-  Pruner pruner_;
-  Outbox outbox_;
-  Scrape scrape_;
-  Program program_;
+  PruneWorker prune_worker_;
+  FileUploader uploader_;
+  MetricsScraper scraper_;
+  ProgramState program_state_;
   bool ended_ = false;                       // nothing more will come of the program
   std::optional<absl::Duration> ending_at_;  // the pod's grace runs since
-  std::optional<absl::Duration> told_at_;    // SIGTERM
-  bool met_ = false;                         // the server has told what it has
+  std::optional<absl::Duration> acknowledged_at_;    // SIGTERM
+  bool server_reached_ = false;                         // the server has told what it has
   bool denied_ = false;                      // it wants nothing of us
   bool completed_ = false;                   // it has all
-  bool hurry_ = false;
+  bool sync_now_ = false;
   int failures_ = 0;  // in a row
   absl::Duration last_, next_ = kNext, retry_at_;
-  std::string told_state_;  // what the server knows
-  int64_t heeded_ = 0;
-  std::string errand_trouble_;
+  std::string acknowledged_state_;  // what the server knows
+  int64_t acknowledged_ = 0;
+  std::string request_error_;
   std::mutex mutex_;
   std::condition_variable_any changed_;
   bool woken_ = false;  // guarded by mutex_
   // Last, because their threads use all of the above.
-  trial::CheckpointKeeper keeper_;
-  std::unique_ptr<Door> door_;
+  trial::CheckpointCommitter committer_;
+  std::unique_ptr<TrainerEndpoint> trainer_endpoint_;
 };
 
 }  // namespace
@@ -332,6 +332,6 @@ void RunSidecar(const SidecarOptions& options, std::stop_token stop) {
   Sidecar(options, std::move(stop)).Run();
 }
 
-Status AnnounceStop(const Pod& pod) { return WriteFileAtomic(StopFile(pod), ""); }
+Status SignalStop(const Pod& pod) { return WriteFileAtomic(StopFile(pod), ""); }
 
 }  // namespace shirabe::sidecar

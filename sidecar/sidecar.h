@@ -22,7 +22,7 @@ namespace shirabe::sidecar {
 
 struct SidecarOptions {
   const Pod* pod = nullptr;
-  Link* link = nullptr;
+  ServerLink* link = nullptr;
   Clock* clock = nullptr;
   std::function<void(const std::string&)> print;    // to our own log
   absl::Duration interval = absl::Seconds(1);       // new bytes are sent once in so long,
@@ -36,22 +36,22 @@ void RunSidecar(const SidecarOptions& options, std::stop_token stop);
 
 // `shirabe pod stop`: tells the sidecar of this pod that the pod is about to end, so that it sends
 // more often.
-Status AnnounceStop(const Pod& pod);
+Status SignalStop(const Pod& pod);
 
 // Asks the program for the metrics that it serves (Katib's PrometheusMetric), here in its pod,
 // where its address is 127.0.0.1; what was heard goes to the scrapes file, which is sent like the
 // others. Nothing for other collectors. Used by the sidecar's thread.
-class Scrape {
+class MetricsScraper {
  public:
-  explicit Scrape(const Pod& pod);
+  explicit MetricsScraper(const Pod& pod);
   // To be called at least once in a few seconds; with `ended`, nothing is written any more.
   void Tick(bool ended);
-  const std::string& trouble() const { return trouble_; }
+  const std::string& trouble() const { return last_error_; }
 
  private:
   std::unique_ptr<metrics::Collector> collector_;  // null = nothing to ask for
   metrics::Source source_;
-  std::string trouble_;
+  std::string last_error_;
 };
 
 }  // namespace shirabe::sidecar

@@ -9,14 +9,14 @@
 
 namespace shirabe::suggestion {
 
-void History::Add(const Point& point, const TrialView& view) {
+void History::Add(const Point& point, const TrialSummary& view) {
   CHECK(static_cast<int>(point.size()) == dimensions_);
   visited_.emplace(space_.Key(point), size());
   x_.insert(x_.end(), point.begin(), point.end());
   views_.push_back(view);
 }
 
-void History::Update(int64_t index, const TrialView& view) {
+void History::Update(int64_t index, const TrialSummary& view) {
   CHECK(index >= 0 && index < size());
   views_[index] = view;
 }
@@ -68,7 +68,7 @@ Ranking RankTrials(const History& history) {
   std::vector<std::tuple<bool, int64_t, double, int64_t>> keys;
   keys.reserve(history.size());
   for (int64_t i = 0; i < history.size(); ++i) {
-    const TrialView& trial = history.trial(i);
+    const TrialSummary& trial = history.trial(i);
     if (trial.state == TrialState::kActive) {
       ranking.pending.push_back(i);
     } else if (trial.state == TrialState::kInfeasible || !std::isfinite(trial.loss)) {

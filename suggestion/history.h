@@ -23,7 +23,7 @@ enum class TrialState : uint8_t {
 };
 
 // One trial as an algorithm sees it. 0-based index = trial number - 1.
-struct TrialView {
+struct TrialSummary {
   TrialState state = TrialState::kActive;
   bool early_stopped = false;
   double loss = 0;        // of the first objective; valid when completed
@@ -45,15 +45,15 @@ class History {
   explicit History(const Space& space) : space_(space), dimensions_(space.size()) {}
 
   // Adds the trial with the next number, with its point.
-  void Add(const Point& point, const TrialView& view);
+  void Add(const Point& point, const TrialSummary& view);
   // Replaces what is known of trial `index`; its point stays.
-  void Update(int64_t index, const TrialView& view);
+  void Update(int64_t index, const TrialSummary& view);
   // Labels that the algorithm itself gave to the trial.
   void SetLabels(int64_t index, std::vector<std::pair<std::string, std::string>> labels);
 
   const Space& space() const { return space_; }
   int64_t size() const { return static_cast<int64_t>(views_.size()); }
-  const TrialView& trial(int64_t index) const { return views_[index]; }
+  const TrialSummary& trial(int64_t index) const { return views_[index]; }
   Point point(int64_t index) const;
   double coordinate(int64_t index, int axis) const { return x_[index * dimensions_ + axis]; }
   std::optional<std::string> label(int64_t index, const std::string& name) const;
@@ -86,7 +86,7 @@ class History {
   Space space_;
   int dimensions_;
   std::vector<double> x_;  // size() × dimensions_
-  std::vector<TrialView> views_;
+  std::vector<TrialSummary> views_;
   absl::flat_hash_map<uint64_t, int64_t> visited_;  // Space::Key → index of the first such trial
   absl::flat_hash_map<int64_t, std::vector<std::pair<std::string, std::string>>> labels_;
   int64_t next_ordinal_ = 0;

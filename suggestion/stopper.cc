@@ -22,7 +22,7 @@ int64_t IntSetting(const Settings& settings, const std::string& name) {
   return static_cast<int64_t>(std::min(*number, 0x1p62));
 }
 
-std::string Sense::Show(double loss) const {
+std::string MetricDirection::Show(double loss) const {
   if (!std::isfinite(loss)) return "no finite value";
   return absl::StrFormat("%.4g", maximize ? -loss : loss);
 }
@@ -73,7 +73,7 @@ void Curve::Append(int64_t step, double loss) {
   next.mean = NextMean(next.mean, loss, next.reports);
   // The newest report is there in any case, until the next one comes.
   if (!empty() && last().reports % every_ != 0) points_.pop_back();
-  if (static_cast<int64_t>(points_.size()) == kMost) Thin();
+  if (static_cast<int64_t>(points_.size()) == kMaxCurvePoints) Thin();
   points_.push_back(next);
 }
 

@@ -36,7 +36,7 @@ namespace shirabe::suggestion {
 // exact for all reports so far.
 class Curve {
  public:
-  static constexpr int64_t kMost = 2048;  // points kept
+  static constexpr int64_t kMaxCurvePoints = 2048;  // points kept
 
   struct Point {
     int64_t step = 0;
@@ -121,7 +121,7 @@ std::optional<double> NumberSetting(const Settings& settings, const std::string&
 int64_t IntSetting(const Settings& settings, const std::string& name);
 
 // Losses in the words of a reason: the metric's own values.
-struct Sense {
+struct MetricDirection {
   bool maximize = false;
   std::string Show(double loss) const;
   const char* Worse() const { return maximize ? "<" : ">"; }

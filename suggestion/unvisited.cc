@@ -29,33 +29,33 @@ uint64_t CoprimeStep(uint64_t count) {
 
 }  // namespace
 
-bool Unvisited::Take(const Point& point) {
+bool UnvisitedPoints::Claim(const Point& point) {
   if (history_.Visited(point)) return false;
   return taken_.insert(history_.space().Key(point)).second;
 }
 
-bool Unvisited::Exhausted() const {
+bool UnvisitedPoints::Exhausted() const {
   const Cardinality all = history_.space().cardinality();
   return all.finite && Taken() >= all.count;
 }
 
-std::optional<Point> Unvisited::Draw(Rng& rng) {
+std::optional<Point> UnvisitedPoints::Draw(Rng& rng) {
   if (Exhausted()) return std::nullopt;
   for (int i = 0; i < kDraws; ++i) {
     Point point = history_.space().Sample(rng);
-    if (Take(point)) return point;
+    if (Claim(point)) return point;
   }
   return history_.space().cardinality().finite ? Walk(rng) : DrawEvenly(rng);
 }
 
-std::optional<Point> Unvisited::Walk(Rng& rng) {
+std::optional<Point> UnvisitedPoints::Walk(Rng& rng) {
   const uint64_t count = history_.space().cardinality().count;
   const uint64_t step = CoprimeStep(count);
   uint64_t index = rng.Below(count);
   // One more than the taken ones: not even two points with the same key could make it endless.
   for (uint64_t left = Taken() + 1; left > 0; --left) {
     Point point = history_.space().At(index);
-    if (Take(point)) return point;
+    if (Claim(point)) return point;
     index = AddModulo(index, step, count);
   }
   return std::nullopt;
@@ -63,7 +63,7 @@ std::optional<Point> Unvisited::Walk(Rng& rng) {
 
 // Every level equally likely, so that a distribution that hardly ever leaves its middle cannot
 // hide the rest.
-std::optional<Point> Unvisited::DrawEvenly(Rng& rng) {
+std::optional<Point> UnvisitedPoints::DrawEvenly(Rng& rng) {
   const Space& space = history_.space();
   for (int i = 0; i < kEvenDraws; ++i) {
     Point point(space.size());
@@ -72,12 +72,12 @@ std::optional<Point> Unvisited::DrawEvenly(Rng& rng) {
       point[axis] = levels == 0 ? space.axis(axis).Canonical(rng.Uniform())
                                 : space.axis(axis).Coordinate(rng.Below(levels));
     }
-    if (Take(point)) return point;
+    if (Claim(point)) return point;
   }
   return std::nullopt;
 }
 
-Proposal Unvisited::Finish(std::vector<Suggestion> suggestions) const {
+Proposal UnvisitedPoints::Finish(std::vector<Suggestion> suggestions) const {
   Proposal proposal;
   proposal.suggestions = std::move(suggestions);
   if (!proposal.suggestions.empty()) return proposal;
@@ -93,24 +93,24 @@ Proposal Unvisited::Finish(std::vector<Suggestion> suggestions) const {
   return proposal;
 }
 
-Start::Start(int axes) {
+InitialDesign::InitialDesign(int axes) {
   if (axes <= SobolSequence::kMaxDimensions) sobol_.emplace(axes);
 }
 
-std::optional<Suggestion> Start::Next(const Space& space, uint64_t ordinal, const Rng& root,
-                                      Unvisited& unvisited) const {
+std::optional<Suggestion> InitialDesign::Next(const Space& space, uint64_t ordinal, const Rng& root,
+                                      UnvisitedPoints& unvisited) const {
   if (sobol_) {
     Point point = space.FromUnit(sobol_->At(ordinal, root.seed()));
-    if (unvisited.Take(point)) {
+    if (unvisited.Claim(point)) {
       return Suggestion{.point = std::move(point),
                         .explanation = absl::StrCat("one of the first points, spread evenly: ",
                                                     ordinal + 1, " of the Sobol sequence")};
     }
   }
-  return Anything(root.Fork(ordinal), unvisited, "one of the first points, at random");
+  return RandomFallback(root.Fork(ordinal), unvisited, "one of the first points, at random");
 }
 
-std::optional<Suggestion> Start::Anything(Rng rng, Unvisited& unvisited,
+std::optional<Suggestion> InitialDesign::RandomFallback(Rng rng, UnvisitedPoints& unvisited,
                                           const std::string& reason) {
   std::optional<Point> point = unvisited.Draw(rng);
   if (!point) return std::nullopt;

@@ -19,12 +19,12 @@
 
 namespace shirabe::suggestion {
 
-class Unvisited {
+class UnvisitedPoints {
  public:
-  explicit Unvisited(const History& history) : history_(history) {}
+  explicit UnvisitedPoints(const History& history) : history_(history) {}
 
   // Takes `point` for this proposal; false if it has been tried or taken.
-  bool Take(const Point& point);
+  bool Claim(const Point& point);
   // Takes a random point. nullopt if every point is taken, or, in a space that cannot be counted,
   // if many draws gave nothing new.
   std::optional<Point> Draw(Rng& rng);
@@ -46,17 +46,17 @@ class Unvisited {
 // The first points of an experiment, before an algorithm knows anything: those of a scrambled Sobol
 // sequence, which leave smaller gaps than random ones. Used by the algorithms that learn. Immutable
 // after it is made; any thread.
-class Start {
+class InitialDesign {
  public:
-  explicit Start(int axes);
+  explicit InitialDesign(int axes);
 
   // Takes point `ordinal` of the experiment, or a random one where that has been tried. nullopt if
   // `unvisited` has none left.
   std::optional<Suggestion> Next(const Space& space, uint64_t ordinal, const Rng& root,
-                                 Unvisited& unvisited) const;
+                                 UnvisitedPoints& unvisited) const;
 
   // For an algorithm that has nothing better: a random point, with the reason in words.
-  static std::optional<Suggestion> Anything(Rng rng, Unvisited& unvisited,
+  static std::optional<Suggestion> RandomFallback(Rng rng, UnvisitedPoints& unvisited,
                                             const std::string& reason);
 
  private:

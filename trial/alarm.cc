@@ -7,26 +7,26 @@ namespace shirabe::trial {
 namespace {
 
 // The longest it sleeps before it looks at the clock again, which may not be the machine's.
-constexpr absl::Duration kLongest = absl::Seconds(60);
+constexpr absl::Duration kMaxSleep = absl::Seconds(60);
 
 }  // namespace
 
-Alarm::Alarm(Clock* clock, Ring ring) : clock_(clock), ring_(std::move(ring)) {
+WakeupTimer::WakeupTimer(Clock* clock, OnTimer ring) : clock_(clock), on_timer_(std::move(ring)) {
   thread_ = std::jthread([this](std::stop_token stop) { Run(std::move(stop)); });
 }
 
-void Alarm::Wake() {
+void WakeupTimer::Wake() {
   std::lock_guard lock(mutex_);
   woken_ = true;
   changed_.notify_all();
 }
 
-void Alarm::Run(std::stop_token stop) {
+void WakeupTimer::Run(std::stop_token stop) {
   std::unique_lock lock(mutex_);
   while (!stop.stop_requested()) {
     woken_ = false;
     lock.unlock();
-    const std::optional<absl::Duration> due = ring_();
+    const std::optional<absl::Duration> due = on_timer_();
     lock.lock();
     const auto woken = [this] { return woken_; };
     while (!stop.stop_requested() && !woken_) {
@@ -37,7 +37,7 @@ void Alarm::Run(std::stop_token stop) {
       const absl::Duration left = *due - clock_->Monotonic();
       if (left <= absl::ZeroDuration()) break;
       // Rounded up: a moment too early would be a round for nothing.
-      const absl::Duration wait = std::min(left, kLongest) + absl::Microseconds(1);
+      const absl::Duration wait = std::min(left, kMaxSleep) + absl::Microseconds(1);
       changed_.wait_for(lock, stop, absl::ToChronoMicroseconds(wait), woken);
     }
   }

@@ -12,16 +12,16 @@
 
 namespace shirabe::trial {
 
-class Alarm {
+class WakeupTimer {
  public:
   // Called in the alarm's thread: at first soon, then at the moment, by clock->Monotonic(), that it
   // returned last, or once Wake was called, whichever is earlier; nullopt leaves it to Wake. It may
   // call Wake, and must not destroy the alarm. The clock outlives the alarm.
-  using Ring = std::function<std::optional<absl::Duration>()>;
+  using OnTimer = std::function<std::optional<absl::Duration>()>;
 
-  Alarm(Clock* clock, Ring ring);
+  WakeupTimer(Clock* clock, OnTimer ring);
   // Waits for a call that is under way.
-  ~Alarm() = default;
+  ~WakeupTimer() = default;
 
   // Something has changed: look again soon.
   void Wake();
@@ -30,7 +30,7 @@ class Alarm {
   void Run(std::stop_token stop);
 
   Clock* const clock_;
-  const Ring ring_;
+  const OnTimer on_timer_;
   std::mutex mutex_;
   std::condition_variable_any changed_;
   bool woken_ = false;   // guarded by mutex_

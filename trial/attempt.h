@@ -15,7 +15,7 @@
 namespace shirabe::trial {
 
 // Which machines an attempt may use.
-struct Placing {
+struct PlacementRequest {
   v1::CapacityPolicy policy;
   bool on_demand = false;  // preempted too often: on-demand machines only, where there are any
 };
@@ -29,7 +29,7 @@ struct AttemptRequest {
   std::string parameters_json;                     // contents of PARAMS_FILE
   std::string working_dir;  // for a relative or absent workingDir; "" = the process's
   absl::Duration grace;     // between SIGTERM and SIGKILL
-  Placing placing;
+  PlacementRequest placement_request;
   // Checkpoints to go on from, the newest first; the first that proves intact is used. None, or
   // none intact: from the beginning.
   std::vector<v1::Checkpoint> resume;
@@ -62,7 +62,7 @@ struct AttemptPaths {
 };
 
 // What is known of an attempt that was started, or adopted, here.
-struct Sighting {
+struct AttemptStatus {
   enum class State {
     kRunning,  // or on its way: as long as `placement` has no start_time
     kExited,   // it ended and its exit was seen: exit_code or signal
@@ -92,7 +92,7 @@ struct Sighting {
 };
 
 // What an attempt would get if it were started now.
-struct Offer {
+struct PlacementQuote {
   std::string waiting;        // why it could not start, in words; "" if it could
   double price_per_hour = 0;  // the most it may cost
 };

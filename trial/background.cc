@@ -4,7 +4,7 @@
 
 namespace shirabe::trial {
 
-Background::~Background() {
+TaskPool::~TaskPool() {
   std::vector<std::thread> threads;
   {
     std::lock_guard lock(mutex_);
@@ -16,7 +16,7 @@ Background::~Background() {
   for (std::thread& thread : threads) thread.join();
 }
 
-void Background::Run(std::function<void()> work) {
+void TaskPool::Run(std::function<void()> work) {
   {
     std::lock_guard lock(mutex_);
     if (over_) return;
@@ -28,7 +28,7 @@ void Background::Run(std::function<void()> work) {
   changed_.notify_one();
 }
 
-void Background::Loop() {
+void TaskPool::Loop() {
   std::unique_lock lock(mutex_);
   for (;;) {
     ++idle_;

@@ -12,11 +12,11 @@
 
 namespace shirabe::trial {
 
-class Background {
+class TaskPool {
  public:
-  explicit Background(size_t max_threads) : max_threads_(max_threads) {}
+  explicit TaskPool(size_t max_threads) : max_threads_(max_threads) {}
   // Drops what has not begun and waits for what has.
-  ~Background();
+  ~TaskPool();
 
   // Runs it soon, in the order of the calls, beside what runs already. It may call Run.
   void Run(std::function<void()> work);

@@ -19,7 +19,7 @@ using Known = std::map<std::string, std::string>;  // what $(NAME) may name
 
 constexpr const char* kGpu = "nvidia.com/gpu";
 constexpr int kMaxGpus = 1 << 16;
-constexpr double kLongestLimit = 1e9;  // seconds
+constexpr double kMaxTimeLimitSeconds = 1e9;  // seconds
 
 // ---- $(VAR) -------------------------------------------------------------------------------------
 
@@ -90,7 +90,7 @@ Status CheckVariableName(const std::string& name, const std::string& path) {
   }
   return InvalidField(
       absl::StrCat(path, ".name"),
-      absl::StrCat("\"", name, "\" is no name of a variable; it must not be empty or ",
+      absl::StrCat("\"", name, "\" is not a name of a variable; it must not be empty or ",
                    "hold '='"));
 }
 
@@ -227,7 +227,7 @@ StatusOr<std::optional<absl::Duration>> ReadDeadline(const TemplatePart& part) {
   const Value* value = FindField(*part.fields, "activeDeadlineSeconds");
   if (value == nullptr) return std::nullopt;
   const double seconds = value->has_number_value() ? value->number_value() : 0;
-  if (!(seconds >= 1 && seconds <= kLongestLimit) || seconds != std::floor(seconds)) {
+  if (!(seconds >= 1 && seconds <= kMaxTimeLimitSeconds) || seconds != std::floor(seconds)) {
     return InvalidField(absl::StrCat(part.path, ".activeDeadlineSeconds"),
                         "must be a whole number of seconds of at least 1, such as 3600");
   }

@@ -4,44 +4,44 @@ namespace shirabe::trial {
 
 StatusOr<v1::SyncReply> Executor::Sync(const v1::SyncRequest&, const std::string&) {
   return absl::UnimplementedError(
-      "attempts run on the machine of this server: there is no pod to hear of");
+      "attempts run on the machine of this server: there are no pods to sync with");
 }
 
-void AskedTrials::Note(const AttemptKey& key, absl::Time since) {
+void AskAndTellExecutor::RecordStart(const AttemptKey& key, absl::Time since) {
   std::lock_guard lock(mutex_);
-  Sighting& sighting = attempts_[key];
-  if (sighting.placement.has_start_time()) return;
-  sighting.key = key;
-  sighting.placement.set_node("asked");
-  *sighting.placement.mutable_start_time() = ToProto(since);
+  AttemptStatus& observed = attempts_[key];
+  if (observed.placement.has_start_time()) return;
+  observed.key = key;
+  observed.placement.set_node("asked");
+  *observed.placement.mutable_start_time() = ToProto(since);
 }
 
-Status AskedTrials::Start(const AttemptRequest& request) {
-  Note(request.key, clock_->Now());
+Status AskAndTellExecutor::Start(const AttemptRequest& request) {
+  RecordStart(request.key, clock_->Now());
   return absl::OkStatus();
 }
 
-Status AskedTrials::Stop(const AttemptKey& key, v1::Cause, absl::Duration) {
+Status AskAndTellExecutor::Stop(const AttemptKey& key, v1::Cause, absl::Duration) {
   std::lock_guard lock(mutex_);
   const auto found = attempts_.find(key);
   if (found == attempts_.end()) return absl::OkStatus();
-  found->second.state = Sighting::State::kExited;
+  found->second.state = AttemptStatus::State::kExited;
   found->second.exit_code = 0;
   return absl::OkStatus();
 }
 
 // Those that the store knows as running still are: nobody has told their end.
-void AskedTrials::Adopt(const std::vector<v1::Attempt>& open) {
+void AskAndTellExecutor::Adopt(const std::vector<v1::Attempt>& open) {
   for (const v1::Attempt& attempt : open) {
     const AttemptKey key{{{attempt.namespace_(), attempt.experiment()}, attempt.trial()},
                          attempt.number()};
-    Note(key, attempt.has_start_time() ? FromProto(attempt.start_time()) : clock_->Now());
+    RecordStart(key, attempt.has_start_time() ? FromProto(attempt.start_time()) : clock_->Now());
   }
 }
 
-std::vector<Sighting> AskedTrials::Observe(const ExperimentKey& experiment) {
+std::vector<AttemptStatus> AskAndTellExecutor::Observe(const ExperimentKey& experiment) {
   std::lock_guard lock(mutex_);
-  std::vector<Sighting> found;
+  std::vector<AttemptStatus> found;
   for (auto it = attempts_.lower_bound({{experiment, 0}, 0}); it != attempts_.end(); ++it) {
     if (it->first.trial.experiment != experiment) break;
     found.push_back(it->second);
@@ -49,7 +49,7 @@ std::vector<Sighting> AskedTrials::Observe(const ExperimentKey& experiment) {
   return found;
 }
 
-void AskedTrials::Forget(const AttemptKey& key) {
+void AskAndTellExecutor::Forget(const AttemptKey& key) {
   std::lock_guard lock(mutex_);
   attempts_.erase(key);
 }

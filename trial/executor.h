@@ -47,7 +47,7 @@ class Executor {
   virtual void Adopt(const std::vector<v1::Attempt>& open) = 0;
 
   // Every attempt of the experiment that was started or adopted and not forgotten.
-  virtual std::vector<Sighting> Observe(const ExperimentKey& experiment) = 0;
+  virtual std::vector<AttemptStatus> Observe(const ExperimentKey& experiment) = 0;
 
   // Its end is in the store: drop it from Observe, free its devices, keep its files.
   virtual void Forget(const AttemptKey& key) = 0;
@@ -63,8 +63,8 @@ class Executor {
 
   // What a new attempt of the experiment would get. Where it would have to wait, on_change of the
   // experiment is called once there may be room.
-  virtual Offer Quote(const ExperimentKey& experiment, const google::protobuf::Struct& trial_spec,
-                      const Placing& placing) = 0;
+  virtual PlacementQuote QuotePlacement(const ExperimentKey& experiment, const google::protobuf::Struct& trial_spec,
+                      const PlacementRequest& placement_request) = 0;
 
   // Deletes a committed checkpoint, soon. No attempt may be resuming from it.
   virtual void Prune(const v1::Checkpoint& checkpoint) = 0;
@@ -109,28 +109,28 @@ struct ExecutorInfo {
 // (ask-and-tell): to start one is to note it down, and to stop one is to say that it has ended.
 // Nothing is copied, read or removed. Called by the reconciler; thread-safe. It is not registered:
 // what an executor promises about programs does not hold of it.
-class AskedTrials : public Executor {
+class AskAndTellExecutor : public Executor {
  public:
-  explicit AskedTrials(Clock* clock) : clock_(clock) {}
+  explicit AskAndTellExecutor(Clock* clock) : clock_(clock) {}
 
   Status Start(const AttemptRequest& request) override;
   Status Stop(const AttemptKey& key, v1::Cause why, absl::Duration grace) override;
   void Adopt(const std::vector<v1::Attempt>& open) override;
-  std::vector<Sighting> Observe(const ExperimentKey& experiment) override;
+  std::vector<AttemptStatus> Observe(const ExperimentKey& experiment) override;
   void Forget(const AttemptKey& key) override;
   Status RemoveFiles(const ExperimentKey&, int64_t) override { return absl::OkStatus(); }
   AttemptPaths Paths(const AttemptKey&) const override { return {}; }
-  Offer Quote(const ExperimentKey&, const google::protobuf::Struct&, const Placing&) override {
+  PlacementQuote QuotePlacement(const ExperimentKey&, const google::protobuf::Struct&, const PlacementRequest&) override {
     return {};
   }
   void Prune(const v1::Checkpoint&) override {}
 
  private:
-  void Note(const AttemptKey& key, absl::Time since);
+  void RecordStart(const AttemptKey& key, absl::Time since);
 
   Clock* const clock_;
   std::mutex mutex_;
-  std::map<AttemptKey, Sighting> attempts_;  // guarded by mutex_
+  std::map<AttemptKey, AttemptStatus> attempts_;  // guarded by mutex_
 };
 
 }  // namespace shirabe::trial

@@ -43,7 +43,7 @@ Status CheckHostPath(const v1::CheckpointVolume& volume, const std::vector<std::
 Status ValidateHostPath(const std::string& path) {
   if (IsPlain(path) && path.size() > 1) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      "\"", path, "\" is no absolute path of a folder below /, without . and .. in it"));
+      "\"", path, "\" is not an absolute path of a folder below /, without . and .. in it"));
 }
 
 }  // namespace shirabe::trial

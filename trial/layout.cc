@@ -16,7 +16,7 @@
 namespace shirabe::trial {
 namespace {
 
-constexpr char kNowhere[] = "_/_";  // no namespace and no experiment can be called so
+constexpr char kInvalidKeyDir[] = "_/_";  // no namespace and no experiment can be called so
 
 // True if it was created, false if a directory of that name is there.
 StatusOr<bool> MakeDir(const std::string& path) {
@@ -36,7 +36,7 @@ StatusOr<bool> MakeDirBelow(const std::string& parent, const std::string& path) 
   return MakeDir(path);
 }
 
-bool IsPlainlyOurs(const std::string& home) {
+bool IsOwnedByUs(const std::string& home) {
   std::error_code error;
   const std::string name = std::filesystem::path(home).filename().string();
   return name == "shirabe" || name == ".shirabe" || std::filesystem::is_empty(home, error);
@@ -77,7 +77,7 @@ Layout::Layout(const std::string& home) {
 }
 
 std::string Layout::ExperimentDir(const ExperimentKey& key) const {
-  if (!ValidateKey(key).ok()) return absl::StrCat(home_, "/trials/", kNowhere);
+  if (!ValidateKey(key).ok()) return absl::StrCat(home_, "/trials/", kInvalidKeyDir);
   return absl::StrCat(home_, "/trials/", key.ns, "/", key.name);
 }
 
@@ -106,11 +106,11 @@ AttemptPaths Layout::Paths(const AttemptKey& key) const {
 void Layout::KeepPrivate() const {
   auto kept = [this]() -> StatusOr<bool> {
     RETURN_IF_ERROR(MakeDirs(std::filesystem::path(home_).parent_path().string()));
-    ASSIGN_OR_RETURN(const bool home, MakePrivate(home_, IsPlainlyOurs(home_)));
+    ASSIGN_OR_RETURN(const bool home, MakePrivate(home_, IsOwnedByUs(home_)));
     return home ? StatusOr<bool>(true) : MakePrivate(home_ + "/trials", /*change=*/true);
   }();
   if (kept.ok() && *kept) return;
-  Log(LogLevel::kWarning, "others on this machine may read logs and checkpoints: chmod 700 it",
+  Log(LogLevel::kWarning, "other users may read logs and checkpoints: chmod 700 the directory",
       {{"directory", home_}, {"error", Message(kept.status())}});
 }
 

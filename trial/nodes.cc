@@ -70,8 +70,8 @@ std::vector<int> Nodes::Ordered(const v1::CapacityPolicy& policy) const {
   return all;
 }
 
-StatusOr<std::vector<int>> Nodes::Allowed(const Placing& placing) const {
-  const v1::CapacityPolicy& policy = placing.policy;
+StatusOr<std::vector<int>> Nodes::Allowed(const PlacementRequest& placement_request) const {
+  const v1::CapacityPolicy& policy = placement_request.policy;
   ASSIGN_OR_RETURN(std::vector<int> pools, Named(policy));
   if (pools.empty()) pools = Ordered(policy);
   const std::string among = policy.pools().empty()
@@ -96,11 +96,11 @@ StatusOr<std::vector<int>> Nodes::Allowed(const Placing& placing) const {
     return CannotProgress("spec.shirabe.capacity.spot is never and " + among +
                           " is on-demand: give one capacity: on-demand, or set spot to preferred");
   }
-  return placing.on_demand && !on_demand.empty() ? on_demand : pools;
+  return placement_request.on_demand && !on_demand.empty() ? on_demand : pools;
 }
 
-Status Nodes::Check(const Placing& placing) const {
-  return pools_.empty() ? absl::OkStatus() : Allowed(placing).status();
+Status Nodes::Check(const PlacementRequest& placement_request) const {
+  return pools_.empty() ? absl::OkStatus() : Allowed(placement_request).status();
 }
 
 // ---- giving out ---------------------------------------------------------------------------------
@@ -116,8 +116,8 @@ v1::Placement Nodes::Place(const Pool& pool, int slot) const {
   return placement;
 }
 
-StatusOr<v1::Placement> Nodes::Take(const Placing& placing, absl::Duration now) {
-  ASSIGN_OR_RETURN(const std::vector<int> allowed, Allowed(placing));
+StatusOr<v1::Placement> Nodes::Allocate(const PlacementRequest& placement_request, absl::Duration now) {
+  ASSIGN_OR_RETURN(const std::vector<int> allowed, Allowed(placement_request));
   for (const int i : allowed) {
     std::vector<Slot>& slots = pools_[i].slots;
     const auto free = std::find_if(slots.begin(), slots.end(), [&](const Slot& slot) {
@@ -191,17 +191,17 @@ std::string Nodes::Waiting(const std::vector<int>& allowed, absl::Duration now) 
   return absl::StrCat("no free slot in pool ", absl::StrJoin(parts, " or "));
 }
 
-Offer Nodes::Quote(const Placing& placing, absl::Duration now) const {
-  const auto allowed = Allowed(placing);
+PlacementQuote Nodes::QuotePlacement(const PlacementRequest& placement_request, absl::Duration now) const {
+  const auto allowed = Allowed(placement_request);
   if (!allowed.ok()) return {.waiting = Message(allowed.status())};
-  Offer offer;
+  PlacementQuote quote;
   bool free = false;
   for (const int i : *allowed) {
-    offer.price_per_hour = std::max(offer.price_per_hour, pools_[i].spec.price_per_hour());
+    quote.price_per_hour = std::max(quote.price_per_hour, pools_[i].spec.price_per_hour());
     for (const Slot& slot : pools_[i].slots) free |= !slot.busy && slot.away_until <= now;
   }
-  if (!free) offer.waiting = Waiting(*allowed, now);
-  return offer;
+  if (!free) quote.waiting = Waiting(*allowed, now);
+  return quote;
 }
 
 }  // namespace shirabe::trial

@@ -31,7 +31,7 @@ class Nodes {
   // The node, pool, capacity and prices of a slot that is taken now. kResourceExhausted, in words
   // for people, if none is free now; kInvalidArgument, "cannot progress: …" with the fix, if the
   // policy leaves no pool at all.
-  StatusOr<v1::Placement> Take(const Placing& placing, absl::Duration now);
+  StatusOr<v1::Placement> Allocate(const PlacementRequest& placement_request, absl::Duration now);
   // An attempt found running has it. A node that is of no pool here is let be, as below.
   void Mark(const std::string& node);
   void Release(const std::string& node);
@@ -42,10 +42,10 @@ class Nodes {
   std::optional<absl::Duration> NextReturn(absl::Duration now) const;
 
   // What Take would say of a policy that leaves no pool at all; OK without pools.
-  Status Check(const Placing& placing) const;
+  Status Check(const PlacementRequest& placement_request) const;
 
   // What Take would say now, and the highest price that it could come to.
-  Offer Quote(const Placing& placing, absl::Duration now) const;
+  PlacementQuote QuotePlacement(const PlacementRequest& placement_request, absl::Duration now) const;
 
  private:
   struct Slot {
@@ -57,7 +57,7 @@ class Nodes {
     std::vector<Slot> slots;
   };
 
-  StatusOr<std::vector<int>> Allowed(const Placing& placing) const;
+  StatusOr<std::vector<int>> Allowed(const PlacementRequest& placement_request) const;
   StatusOr<std::vector<int>> Named(const v1::CapacityPolicy& policy) const;
   std::vector<int> Ordered(const v1::CapacityPolicy& policy) const;
   std::string Waiting(const std::vector<int>& allowed, absl::Duration now) const;

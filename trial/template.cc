@@ -152,7 +152,7 @@ StatusOr<std::string> Resolve(const std::string& reference, const v1::TrialTempl
   if (found != values.end()) return found->second;
   const auto name_of = [](std::string* out, const auto& value) { out->append(value.first); };
   return absl::InvalidArgumentError(
-      absl::StrCat("\"", reference, "\" is no parameter of this trial, which has: ",
+      absl::StrCat("\"", reference, "\" is not a parameter of this trial, which has: ",
                    values.empty() ? "none" : absl::StrJoin(values, ", ", name_of),
                    "; name one of them, or trial metadata such as ${trialSpec.Name}"));
 }

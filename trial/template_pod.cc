@@ -35,7 +35,7 @@ class Collector {
   }
 
   // A map's order is arbitrary; messages are not.
-  std::vector<TemplatePod> Take() {
+  std::vector<TemplatePod> Release() {
     std::sort(found_.begin(), found_.end(), [](const TemplatePod& a, const TemplatePod& b) {
       return a.container.path < b.container.path;
     });
@@ -73,7 +73,7 @@ Status NoSuchContainer(const std::string& name, const std::vector<TemplatePod>& 
   };
   return InvalidField(
       "spec.trialTemplate.primaryContainerName",
-      absl::StrCat("\"", name, "\" is no container of the trial's object, which has: ",
+      absl::StrCat("\"", name, "\" is not a container of the trial's object, which has: ",
                    absl::StrJoin(all, ", ", quote), "; name one of them"));
 }
 
@@ -82,7 +82,7 @@ Status NoSuchContainer(const std::string& name, const std::vector<TemplatePod>& 
 StatusOr<TemplatePod> FindPod(const Value& object, const std::string& primary_container) {
   Collector collector;
   collector.Visit(object, kTrialSpecPath);
-  const std::vector<TemplatePod> all = collector.Take();
+  const std::vector<TemplatePod> all = collector.Release();
   std::vector<TemplatePod> named;
   for (const TemplatePod& pod : all) {
     if (ContainerName(*pod.container.fields) == primary_container) named.push_back(pod);

@@ -35,7 +35,7 @@ namespace {
 using Kind = AwaitCondition::Kind;
 
 // A server that is asked for longer is asked again.
-constexpr absl::Duration kLongestLook = absl::Minutes(1);
+constexpr absl::Duration kMaxAwaitCall = absl::Minutes(1);
 
 constexpr std::pair<const char*, Kind> kWords[] = {
     {"succeeded", Kind::kSucceeded}, {"failed", Kind::kFailed},   {"completed", Kind::kCompleted},
@@ -45,7 +45,7 @@ constexpr std::pair<const char*, Kind> kWords[] = {
 Status NoCondition(const std::string& text) {
   return absl::InvalidArgumentError(
       "--for " + text +
-      " is no condition: it is succeeded, failed, completed, running, deleted, 'metric=loss<0.1' "
+      " is not a condition: it is succeeded, failed, completed, running, deleted, 'metric=loss<0.1' "
       "or 'best<0.1'");
 }
 
@@ -57,7 +57,7 @@ bool Strip(const std::string& prefix, std::string& text) {
 }
 
 AwaitOutcome Decided(bool met, bool over, std::string state) {
-  return {met ? Awaited::kMet : over ? Awaited::kNever : Awaited::kTimedOut, std::move(state)};
+  return {met ? AwaitResult::kMet : over ? AwaitResult::kNever : AwaitResult::kTimedOut, std::move(state)};
 }
 
 Status CheckMetric(const v1::Experiment& experiment, const AwaitCondition& condition) {
@@ -72,35 +72,35 @@ Status CheckMetric(const v1::Experiment& experiment, const AwaitCondition& condi
                    best ? names[0] : absl::StrJoin(names, ", ")));
 }
 
-bool MeetsMetric(const v1::Experiment& experiment, const v1::Trial& trial,
+bool MetricMatches(const v1::Experiment& experiment, const v1::Trial& trial,
                  const AwaitCondition& condition) {
   const auto shown = client::ShownMetric(experiment, trial, condition.term.field);
   return shown && Holds(FieldValue(shown->value), condition.term);
 }
 
-bool MeetsBest(const v1::Experiment& experiment, const AwaitCondition& condition) {
+bool BestMatches(const v1::Experiment& experiment, const AwaitCondition& condition) {
   const v1::OptimalTrial& best = experiment.status().current_optimal_trial();
   return best.has_objective() && Holds(FieldValue(best.objective()), condition.term);
 }
 
-StatusOr<bool> AnyTrialMeets(client::Client& client, const v1::Experiment& experiment,
+StatusOr<bool> AnyTrialMatches(client::Client& client, const v1::Experiment& experiment,
                              const AwaitCondition& condition) {
   bool met = false;
   RETURN_IF_ERROR(EachTrialPage(client, experiment::KeyOf(experiment),
                                 [&](const std::vector<v1::Trial>& trials) {
                                   for (const v1::Trial& trial : trials) {
-                                    met = met || MeetsMetric(experiment, trial, condition);
+                                    met = met || MetricMatches(experiment, trial, condition);
                                   }
                                   return !met;
                                 }));
   return met;
 }
 
-StatusOr<AwaitOutcome> LookAtExperiment(client::Client& client, const ExperimentKey& key,
+StatusOr<AwaitOutcome> CheckExperiment(client::Client& client, const ExperimentKey& key,
                                         const AwaitCondition& condition) {
   const auto found = client.GetExperiment(key);
   if (absl::IsNotFound(found.status()) && condition.kind == Kind::kDeleted) {
-    return AwaitOutcome{Awaited::kMet, "deleted"};
+    return AwaitOutcome{AwaitResult::kMet, "deleted"};
   }
   RETURN_IF_ERROR(found.status());
   const bool ended = experiment::IsEnded(*found);
@@ -114,19 +114,19 @@ StatusOr<AwaitOutcome> LookAtExperiment(client::Client& client, const Experiment
     case Kind::kDeleted: return Decided(false, false, state);
     case Kind::kBest:
       RETURN_IF_ERROR(CheckMetric(*found, condition));
-      return Decided(MeetsBest(*found, condition), ended, state);
+      return Decided(BestMatches(*found, condition), ended, state);
     case Kind::kMetric: break;
   }
   RETURN_IF_ERROR(CheckMetric(*found, condition));
-  ASSIGN_OR_RETURN(const bool met, AnyTrialMeets(client, *found, condition));
+  ASSIGN_OR_RETURN(const bool met, AnyTrialMatches(client, *found, condition));
   return Decided(met, ended, state);
 }
 
-StatusOr<AwaitOutcome> LookAtTrial(client::Client& client, const TrialKey& key,
+StatusOr<AwaitOutcome> CheckTrial(client::Client& client, const TrialKey& key,
                                    const AwaitCondition& condition) {
   const auto found = client.GetTrial(key);
   if (absl::IsNotFound(found.status()) && condition.kind == Kind::kDeleted) {
-    return AwaitOutcome{Awaited::kMet, "deleted"};
+    return AwaitOutcome{AwaitResult::kMet, "deleted"};
   }
   RETURN_IF_ERROR(found.status());
   const v1::TrialPhase phase = found->phase();
@@ -146,13 +146,13 @@ StatusOr<AwaitOutcome> LookAtTrial(client::Client& client, const TrialKey& key,
   }
   ASSIGN_OR_RETURN(const v1::Experiment experiment, client.GetExperiment(key.experiment));
   RETURN_IF_ERROR(CheckMetric(experiment, condition));
-  return Decided(MeetsMetric(experiment, *found, condition), ended, state);
+  return Decided(MetricMatches(experiment, *found, condition), ended, state);
 }
 
 StatusOr<AwaitOutcome> Look(client::Client& client, const AwaitTarget& target,
                             const AwaitCondition& condition) {
-  return target.trial ? LookAtTrial(client, *target.trial, condition)
-                      : LookAtExperiment(client, target.experiment, condition);
+  return target.trial ? CheckTrial(client, *target.trial, condition)
+                      : CheckExperiment(client, target.experiment, condition);
 }
 
 }  // namespace
@@ -189,11 +189,11 @@ StatusOr<AwaitOutcome> Await(client::Client& client, const AwaitTarget& target,
   for (;;) {
     // In this order: what changes in between wakes us at once.
     ASSIGN_OR_RETURN(const int64_t revision, client.Revision());
-    ASSIGN_OR_RETURN(AwaitOutcome outcome, Look(client, target, condition));
-    if (outcome.awaited != Awaited::kTimedOut) return outcome;
+    ASSIGN_OR_RETURN(AwaitOutcome outcome, CheckOnce(client, target, condition));
+    if (outcome.awaited != AwaitResult::kTimedOut) return outcome;
     const absl::Duration left = deadline - RealClock()->Monotonic();
     if (left <= absl::ZeroDuration()) return outcome;
-    RETURN_IF_ERROR(client.AwaitChange(revision, std::min(left, kLongestLook)).status());
+    RETURN_IF_ERROR(client.AwaitChange(revision, std::min(left, kMaxAwaitCall)).status());
   }
 }
 

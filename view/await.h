@@ -34,14 +34,14 @@ struct AwaitCondition {
 // kInvalidArgument, with the list.
 StatusOr<AwaitCondition> ParseAwaitCondition(const std::string& text);
 
-enum class Awaited {
+enum class AwaitResult {
   kMet,
   kNever,     // it has ended otherwise
   kTimedOut,  // not yet
 };
 
 struct AwaitOutcome {
-  Awaited awaited = Awaited::kTimedOut;
+  AwaitResult awaited = AwaitResult::kTimedOut;
   std::string state;  // as it is now, in words, for messages
 };
 

@@ -89,7 +89,7 @@ std::string BestTable(const v1::Experiment& experiment, bool with_header) {
   }
   Table table(std::move(header));
   table.Add(std::move(cells));
-  return table.Take(with_header);
+  return table.Render(with_header);
 }
 
 std::string ArgumentsOf(const Assignments& assignments) {

@@ -219,7 +219,7 @@ std::string TableOf(const std::vector<Compared>& all, bool with_all) {
   add(Results(all), false);
   add(Parameters(all), !with_all);
   add(Costs(all), false);
-  return table.Take();
+  return table.Render();
 }
 
 // ---- JSON ------------------------------------------------------------------------------------

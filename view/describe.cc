@@ -59,7 +59,7 @@ StatusOr<std::string> EventsTable(client::Client& client, const TrialKey& key, a
   if (events.size() > kRecentEvents) events.erase(events.begin(), events.end() - kRecentEvents);
   Table table(EventHeader());
   for (const v1::Event& event : events) table.Add(EventRow(event, {.now = now}));
-  return table.Take();
+  return table.Render();
 }
 
 namespace {
@@ -159,7 +159,7 @@ std::string ParametersTable(const v1::ExperimentSpec& spec) {
     table.Add({parameter.name(), client::ParameterTypeWord(parameter.parameter_type()),
                ValuesCell(parameter.feasible_space())});
   }
-  return table.Take();
+  return table.Render();
 }
 
 // Trials that are on their way or are to be, by what they wait for.
@@ -175,7 +175,7 @@ StatusOr<std::string> WaitingTable(client::Client& client, const ExperimentKey& 
   for (const auto& [reason, names] : by_reason) {
     table.Add({absl::StrCat(names.size()), names.front(), reason});
   }
-  return table.Take();
+  return table.Render();
 }
 
 std::string ConditionsTable(const v1::Experiment& experiment, absl::Time now) {
@@ -186,7 +186,7 @@ std::string ConditionsTable(const v1::Experiment& experiment, absl::Time now) {
                FormatAge(now - FromProto(condition.last_transition_time())), condition.reason(),
                condition.message()});
   }
-  return table.Take();
+  return table.Render();
 }
 
 // "admin by grpc, 5m ago"
@@ -196,7 +196,7 @@ std::string ActorLine(const v1::Actor& actor, absl::Time now) {
 
 std::string OwnerLine(const v1::Experiment& experiment, const std::string& holder) {
   if (!holder.empty()) return holder;
-  return experiment::IsEnded(experiment) ? "" : "nobody: `shirabe run` with its file goes on";
+  return experiment::IsEnded(experiment) ? "" : "none: `shirabe run` with its file continues it";
 }
 
 }  // namespace
@@ -231,7 +231,7 @@ StatusOr<std::string> DescribeExperiment(client::Client& client, const Experimen
   page.Line("Limits", LimitsLine(spec));
   page.Line("Best", BestLine(experiment));
   page.Line("Recommended", RecommendedLine(experiment));
-  for (const auto& [label, text] : SpentLines(experiment)) page.Line(label, text);
+  for (const auto& [label, text] : SpendingLines(experiment)) page.Line(label, text);
   if (const int64_t bad = experiment.status().shirabe().bad_metric_lines(); bad > 0) {
     page.Line("Bad lines", absl::StrCat(bad, " lines named a metric and had no number"));
   }
@@ -239,7 +239,7 @@ StatusOr<std::string> DescribeExperiment(client::Client& client, const Experimen
   page.Block("Waiting trials", waiting);
   page.Block("Conditions", ConditionsTable(experiment, now));
   page.Block("Events", events);
-  return page.Take();
+  return page.Release();
 }
 
 }  // namespace shirabe::view

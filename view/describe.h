@@ -24,7 +24,7 @@ class Page {
   // The heading, then each of the lines, indented; nothing for none.
   void Block(const std::string& heading, const std::string& lines);
 
-  std::string Take() { return std::move(text_); }
+  std::string Release() { return std::move(text_); }
 
  private:
   std::string text_;

@@ -27,7 +27,7 @@ std::string MetricsTable(const v1::Trial& trial) {
                cell(metric.has_max(), metric.max()), cell(metric.has_latest(), metric.latest()),
                std::to_string(metric.count())});
   }
-  return table.Take();
+  return table.Render();
 }
 
 std::string TrialState(const v1::Experiment& experiment, const v1::Trial& trial) {
@@ -44,7 +44,7 @@ std::string AttemptsTable(const std::vector<v1::Attempt>& attempts, absl::Time n
   const RowStyle style{.now = now, .wide = true};
   Table table(AttemptHeader(style));
   for (const v1::Attempt& attempt : attempts) table.Add(AttemptRow(attempt, style));
-  return table.Take();
+  return table.Render();
 }
 
 std::string CheckpointsTable(const std::vector<v1::Checkpoint>& checkpoints, absl::Time now) {
@@ -52,7 +52,7 @@ std::string CheckpointsTable(const std::vector<v1::Checkpoint>& checkpoints, abs
   const RowStyle style{.now = now};
   Table table(CheckpointHeader(style));
   for (const v1::Checkpoint& checkpoint : checkpoints) table.Add(CheckpointRow(checkpoint, style));
-  return table.Take();
+  return table.Render();
 }
 
 std::string BackoffText(const v1::Trial& trial, absl::Time now) {
@@ -63,13 +63,13 @@ std::string BackoffText(const v1::Trial& trial, absl::Time now) {
 }
 
 // What holds the whole experiment up holds up each of its trials.
-std::string ExperimentHoldUp(const v1::Experiment& experiment, const std::string& holder) {
+std::string ExperimentWaitReason(const v1::Experiment& experiment, const std::string& holder) {
   const v1::ShirabeStatus& status = experiment.status().shirabe();
   if (status.stopping()) return "the experiment is ending" + Because("", status.stop_reason());
   if (status.paused()) {
     return "the experiment is paused: `shirabe resume " + experiment.metadata().name() + "`";
   }
-  if (holder.empty()) return "nobody runs the experiment: `shirabe run` with its file goes on";
+  if (holder.empty()) return "no process runs the experiment: `shirabe run` with its file continues it";
   return status.waiting();
 }
 
@@ -79,7 +79,7 @@ std::string WhyLine(const v1::Experiment& experiment, const v1::Trial& trial,
   if (trial.phase() != v1::TRIAL_PENDING && trial.waiting().empty()) return "";
   if (client::IsTerminal(trial.phase())) return "";
   std::vector<std::string> reasons = {BackoffText(trial, now), trial.waiting(),
-                                      ExperimentHoldUp(experiment, holder)};
+                                      ExperimentWaitReason(experiment, holder)};
   if (!reasons[1].empty() && absl::StartsWith(reasons[1], "backoff")) reasons[0].clear();
   std::erase(reasons, "");
   if (reasons.empty()) return "it has only just been created, or is about to start";
@@ -105,9 +105,9 @@ std::string LastStop(const v1::Trial& trial, const std::vector<v1::Attempt>& att
 // Seconds, money, and what of both was for nothing.
 std::string TrialSpentLine(const v1::Experiment& experiment, const v1::Trial& trial,
                            const std::vector<v1::Attempt>& attempts, absl::Time now) {
-  Spent all;
+  Spending all;
   for (const v1::Attempt& attempt : attempts) {
-    const Spent spent = SpentBy(attempt, now);
+    const Spending spent = SpendingOf(attempt, now);
     all.seconds += spent.seconds;
     all.cost += spent.cost;
   }
@@ -120,7 +120,7 @@ std::string TrialSpentLine(const v1::Experiment& experiment, const v1::Trial& tr
   return absl::StrCat(text, ", ", MoneyText(experiment, trial.wasted_cost()));
 }
 
-bool WentWrong(v1::TrialPhase phase) {
+bool EndedBadly(v1::TrialPhase phase) {
   return phase == v1::TRIAL_FAILED || phase == v1::TRIAL_METRICS_UNAVAILABLE ||
          phase == v1::TRIAL_KILLED;
 }
@@ -177,15 +177,15 @@ StatusOr<std::string> DescribeTrial(client::Client& client, const TrialKey& key,
   page.Line("Started", When(trial.start_time(), now));
   page.Line("Took", TrialSpentLine(experiment, trial, records.attempts, now));
   const bool has_log = trial.attempts() > 0 && !experiment.spec().shirabe().ask_and_tell();
-  if (has_log) page.Line("Log", client.LogPlace({key, trial.attempts()}));
+  if (has_log) page.Line("Log", client.LogLocation({key, trial.attempts()}));
   page.Block("Metrics", MetricsTable(trial));
   page.Block("Attempts", AttemptsTable(records.attempts, now));
   page.Block("Checkpoints", CheckpointsTable(records.checkpoints, now));
-  if (WentWrong(trial.phase()) && !records.attempts.empty()) {
+  if (EndedBadly(trial.phase()) && !records.attempts.empty()) {
     page.Block("Last lines", records.attempts.back().log_tail());
   }
   page.Block("Events", events);
-  return page.Take();
+  return page.Release();
 }
 
 }  // namespace shirabe::view

@@ -70,8 +70,8 @@ std::string CountLine(int64_t count, const char* one, const char* many) {
 
 }  // namespace
 
-Spent SpentBy(const v1::Attempt& attempt, absl::Time now) {
-  Spent spent;
+Spending SpendingOf(const v1::Attempt& attempt, absl::Time now) {
+  Spending spent;
   double open_seconds = 0;
   double open_cost = 0;
   for (const v1::Placement& placement : attempt.placements()) {
@@ -89,7 +89,7 @@ Spent SpentBy(const v1::Attempt& attempt, absl::Time now) {
 void AddRunning(const std::vector<v1::Attempt>& open, absl::Time now, v1::Experiment& experiment) {
   for (const v1::Attempt& attempt : open) {
     v1::ShirabeStatus& status = *experiment.mutable_status()->mutable_shirabe();
-    const Spent spent = SpentBy(attempt, now);
+    const Spending spent = SpendingOf(attempt, now);
     status.set_seconds(status.seconds() + spent.seconds);
     status.set_cost(status.cost() + spent.cost);
     status.set_on_demand_cost(status.on_demand_cost() + spent.on_demand_cost);
@@ -113,7 +113,7 @@ std::string SecondsText(double seconds) {
                                : FormatAge(absl::Seconds(seconds));
 }
 
-std::vector<std::pair<std::string, std::string>> SpentLines(const v1::Experiment& experiment) {
+std::vector<std::pair<std::string, std::string>> SpendingLines(const v1::Experiment& experiment) {
   const v1::ShirabeStatus& status = experiment.status().shirabe();
   return {
       {"Cost", CostLine(experiment)},

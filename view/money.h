@@ -12,14 +12,14 @@
 
 namespace shirabe::view {
 
-struct Spent {
+struct Spending {
   double seconds = 0;
   double cost = 0;
   double on_demand_cost = 0;  // of the same seconds
 };
 
 // As the ledger has it once the attempt is closed; until then, what it has come to by now.
-Spent SpentBy(const v1::Attempt& attempt, absl::Time now);
+Spending SpendingOf(const v1::Attempt& attempt, absl::Time now);
 
 // The experiment's record counts closed attempts only: this puts the open ones on top.
 void AddRunning(const std::vector<v1::Attempt>& open, absl::Time now, v1::Experiment& experiment);
@@ -33,6 +33,6 @@ std::string SecondsText(double seconds);
 
 // Cost, budget, waste, preemptions and refused writes as (label, text); "" = nothing to say. The
 // experiment is one with its running attempts added.
-std::vector<std::pair<std::string, std::string>> SpentLines(const v1::Experiment& experiment);
+std::vector<std::pair<std::string, std::string>> SpendingLines(const v1::Experiment& experiment);
 
 }  // namespace shirabe::view

@@ -65,7 +65,7 @@ void Progress::Count(const v1::Trial& trial) {
   ++timed_;
 }
 
-std::vector<v1::Trial> Progress::TakeFinished() { return std::exchange(finished_, {}); }
+std::vector<v1::Trial> Progress::PopFinished() { return std::exchange(finished_, {}); }
 
 std::optional<absl::Duration> Progress::Remaining() const {
   const v1::ExperimentSpec& spec = experiment_.spec();

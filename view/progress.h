@@ -23,7 +23,7 @@ class Progress {
 
   const v1::Experiment& experiment() const { return experiment_; }
   // Trials that have ended since this was last asked, in the order in which they were seen to.
-  std::vector<v1::Trial> TakeFinished();
+  std::vector<v1::Trial> PopFinished();
 
   // One line that fits `width` columns:
   // [#########.......] 18/32  running 4  failed 1  best loss=0.2148 (trial 17: lr=0.0031)  ETA 6m

@@ -53,7 +53,7 @@ std::string MetricCell(const std::optional<client::ShownValue>& shown) {
 std::string CountCell(int64_t count) { return count > 0 ? std::to_string(count) : ""; }
 
 // Cost, budget, on-demand, preempted, wasted, refused: each only where there is something to say.
-Cells SpentCells(const v1::Experiment& experiment) {
+Cells SpendingCells(const v1::Experiment& experiment) {
   const v1::ShirabeStatus& status = experiment.status().shirabe();
   std::string wasted;
   if (status.wasted_seconds() > 0) wasted = SecondsText(status.wasted_seconds());
@@ -118,7 +118,7 @@ Cells ExperimentRow(const v1::Experiment& experiment, const RowStyle& style) {
     cells.insert(cells.end(), {experiment.spec().algorithm().algorithm_name(),
                                status.current_optimal_trial().best_trial_name(),
                                experiment::CurrentCondition(experiment).reason()});
-    const Cells spent = SpentCells(experiment);
+    const Cells spent = SpendingCells(experiment);
     cells.insert(cells.end(), spent.begin(), spent.end());
   }
   return cells;
@@ -168,7 +168,7 @@ Cells EventRow(const v1::Event& event, const RowStyle& style) {
 
 Cells ObservationHeader() { return {"ATTEMPT", "STEP", "METRIC", "VALUE", "AGE", "NOTE"}; }
 
-Cells ObservationRowCells(const db::ObservationRow& row, const RowStyle& style) {
+Cells ObservationRowCells(const db::StoredObservation& row, const RowStyle& style) {
   return {std::to_string(row.attempt),
           std::to_string(row.step),
           row.metric,
@@ -246,7 +246,7 @@ Cells AttemptHeader(const RowStyle& style) {
 Cells AttemptRow(const v1::Attempt& attempt, const RowStyle& style) {
   const TrialKey trial{ExperimentKeyOf(attempt), attempt.trial()};
   const v1::Placement placement = PlacementOf(attempt);
-  const Spent spent = SpentBy(attempt, style.now);
+  const Spending spent = SpendingOf(attempt, style.now);
   Cells cells = {AttemptName({trial, attempt.number()}),
                  StateCell(attempt),
                  client::CauseWord(attempt.cause()),

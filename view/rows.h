@@ -30,7 +30,7 @@ Cells EventHeader();
 Cells EventRow(const v1::Event& event, const RowStyle& style);
 
 Cells ObservationHeader();
-Cells ObservationRowCells(const db::ObservationRow& row, const RowStyle& style);
+Cells ObservationRowCells(const db::StoredObservation& row, const RowStyle& style);
 
 Cells CandidateHeader(const v1::Experiment& experiment);
 Cells CandidateRow(const v1::Experiment& experiment, const client::Candidate& candidate);

@@ -35,7 +35,7 @@ StatusOr<Selection<Record>> Selection<Record>::Create(const Fields<Record>& fiel
 }
 
 template <class Record>
-bool Selection<Record>::Admits(const Record& record) const {
+bool Selection<Record>::Matches(const Record& record) const {
   return std::all_of(terms_.begin(), terms_.end(),
                      [&](const auto& term) { return Holds(term.first.get(record), term.second); });
 }
@@ -47,7 +47,7 @@ FieldValue Selection<Record>::OrderOf(const Record& record) const {
 
 template <class Record>
 void Selection<Record>::Apply(std::vector<Record>& records, int64_t limit) const {
-  std::erase_if(records, [&](const Record& record) { return !Admits(record); });
+  std::erase_if(records, [&](const Record& record) { return !Matches(record); });
   if (order_) Sort(records);
   if (limit >= 0 && static_cast<int64_t>(records.size()) > limit) records.resize(limit);
 }
@@ -215,7 +215,7 @@ std::string Trim(const std::string& text) { return std::string(absl::StripAsciiW
 Status BadTerm(const std::string& term) {
   return absl::InvalidArgumentError(
       absl::StrCat("\"", term,
-                   "\" is no condition: write FIELD=VALUE, or with != < <= > >=, as in "
+                   "\" is not a condition: write FIELD=VALUE, or with != < <= > >=, as in "
                    "'state=Failed,param.lr<1e-3'"));
 }
 
@@ -251,7 +251,7 @@ StatusOr<Term> ParseTerm(const std::string& text) {
     }
     if (BySize(op.comparison) && !ParseNumber(term.text)) {
       return absl::InvalidArgumentError(absl::StrCat("\"", text, "\": \"", term.text,
-                                                     "\" is no number, and only numbers are ",
+                                                     "\" is not a number, and only numbers are ",
                                                      "compared by size (times are in seconds)"));
     }
     return term;
@@ -313,7 +313,7 @@ bool Holds(const FieldValue& value, const Term& term) {
 }
 
 bool Before(const FieldValue& a, const FieldValue& b, bool descending) {
-  // NaN is no number to sort by: it stands with nothing.
+  // NaN is not a number to sort by: it stands with nothing.
   const auto rank = [](const FieldValue& value) {
     const double* number = std::get_if<double>(&value);
     if (number != nullptr) return *number == *number ? 0 : 2;

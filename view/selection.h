@@ -89,7 +89,7 @@ class Selection {
   FieldValue OrderOf(const Record& record) const;
 
   // Whether the record meets all terms of the filter.
-  bool Admits(const Record& record) const;
+  bool Matches(const Record& record) const;
 
   // Keeps what is admitted, ordered, at most `limit` (-1 = all). Equal keys keep their order.
   void Apply(std::vector<Record>& records, int64_t limit) const;

@@ -141,7 +141,7 @@ std::string Table::Line(const std::vector<std::string>& cells) const {
   return line + "\n";
 }
 
-std::string Table::Take(bool with_header) {
+std::string Table::Render(bool with_header) {
   std::string text;
   if (with_header && !header_taken_ && !rows_.empty()) {
     header_taken_ = true;

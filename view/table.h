@@ -27,7 +27,7 @@ class Table {
 
   // The rows added since the last call, the header before the first of them: a table without rows
   // is empty. Columns only grow, so that a table that is printed bit by bit stays aligned.
-  std::string Take(bool with_header = true);
+  std::string Render(bool with_header = true);
 
  private:
   void Measure(const std::vector<std::string>& cells);

@@ -138,7 +138,7 @@ Json PlacementJson(const v1::Placement& placement) {
   return tree;
 }
 
-Json AttemptStatus(const v1::Attempt& attempt) {
+Json AttemptStatusJson(const v1::Attempt& attempt) {
   Json tree = {{"state", client::AttemptStateWord(attempt.state())}};
   PutText(tree, "cause", client::CauseWord(attempt.cause()));
   if (attempt.has_exit_code()) tree["exitCode"] = attempt.exit_code();
@@ -173,7 +173,7 @@ Json ExitJson(const v1::Attempt& attempt) {
   return attempt.signal() > 0 ? Json(kSignalled + attempt.signal()) : Json();
 }
 
-void PutLedger(Json& tree, const v1::Attempt& attempt, const Spent& spent) {
+void PutLedger(Json& tree, const v1::Attempt& attempt, const Spending& spent) {
   const v1::Placement placement = PlacementOf(attempt);
   tree["trial"] = TrialName({ExperimentKeyOf(attempt), attempt.trial()});
   tree["number"] = attempt.number();
@@ -207,10 +207,10 @@ std::string Indented(const std::string& text, size_t by) {
 
 Json ExperimentJson(const v1::Experiment& experiment) { return experiment::ToTree(experiment); }
 
-TrialView::TrialView(const v1::Experiment& experiment)
+TrialRenderer::TrialRenderer(const v1::Experiment& experiment)
     : experiment_(experiment), objective_(experiment::ToTree(experiment.spec().objective())) {}
 
-Json TrialView::operator()(const v1::Trial& trial) const {
+Json TrialRenderer::operator()(const v1::Trial& trial) const {
   Json labels = {{"katib.kubeflow.org/experiment", trial.experiment()}};
   const std::map<std::string, std::string> sorted(trial.labels().begin(), trial.labels().end());
   for (const auto& [name, value] : sorted) labels[name] = value;
@@ -243,11 +243,11 @@ Json AttemptJson(const v1::Attempt& attempt, const AttemptExtras& extras) {
                     {{"katib.kubeflow.org/experiment", attempt.experiment()},
                      {"katib.kubeflow.org/trial", TrialName(trial)}}}};
   PutTime(metadata, "creationTimestamp", attempt.creation_time());
-  Json status = AttemptStatus(attempt);
+  Json status = AttemptStatusJson(attempt);
   PutText(status, "log", extras.log);
   Json tree = {{"apiVersion", "shirabe/v1"}, {"kind", "Attempt"}};
   tree["metadata"] = std::move(metadata);
-  PutLedger(tree, attempt, SpentBy(attempt, extras.now));
+  PutLedger(tree, attempt, SpendingOf(attempt, extras.now));
   tree["status"] = std::move(status);
   return tree;
 }
@@ -282,7 +282,7 @@ Json EventJson(const v1::Event& event) {
   return tree;
 }
 
-Json ObservationJson(const TrialKey& trial, const db::ObservationRow& row) {
+Json ObservationJson(const TrialKey& trial, const db::StoredObservation& row) {
   Json tree = {{"trial", TrialName(trial)},
                {"attempt", row.attempt},
                {"metric", row.metric},

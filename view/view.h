@@ -18,10 +18,10 @@ using Json = nlohmann::ordered_json;
 Json ExperimentJson(const v1::Experiment& experiment);
 
 // Trials of one experiment: what is the same for all of them is made once.
-class TrialView {
+class TrialRenderer {
  public:
   // The experiment must outlive it.
-  explicit TrialView(const v1::Experiment& experiment);
+  explicit TrialRenderer(const v1::Experiment& experiment);
   // Conditions are told from the phase and its times: Katib keeps them, we can always say them.
   Json operator()(const v1::Trial& trial) const;
 
@@ -42,7 +42,7 @@ Json AttemptJson(const v1::Attempt& attempt, const AttemptExtras& extras);
 // {trial, attempt, step, bytes, digest, time, objective, location, gone}
 Json CheckpointJson(const v1::Checkpoint& checkpoint);
 Json EventJson(const v1::Event& event);
-Json ObservationJson(const TrialKey& trial, const db::ObservationRow& row);
+Json ObservationJson(const TrialKey& trial, const db::StoredObservation& row);
 // {"parameterAssignments": […], "explanation": …}
 Json CandidateJson(const client::Candidate& candidate);
 

@@ -7,9 +7,9 @@ namespace shirabe {
 namespace {
 
 // Nobody types longer names by hand, and the distance costs the product of the lengths.
-constexpr size_t kLongest = 64;
+constexpr size_t kMaxWordLength = 64;
 // Among so many nobody meant one by a slip of the hand, and each takes its time.
-constexpr size_t kMostCandidates = 200;
+constexpr size_t kMaxSuggestedNames = 200;
 
 std::string LowerCase(std::string_view text) {
   std::string lower(text);
@@ -41,14 +41,14 @@ size_t EditDistance(const std::string& a, const std::string& b) {
 
 std::optional<std::string> Nearest(std::string_view word,
                                    const std::vector<std::string>& candidates) {
-  if (word.empty() || word.size() > kLongest || candidates.size() > kMostCandidates) {
+  if (word.empty() || word.size() > kMaxWordLength || candidates.size() > kMaxSuggestedNames) {
     return std::nullopt;
   }
   const std::string wanted = LowerCase(word);
   std::optional<std::string> best;
-  size_t best_distance = kLongest;
+  size_t best_distance = kMaxWordLength;
   for (const std::string& candidate : candidates) {
-    if (candidate.size() > kLongest) continue;
+    if (candidate.size() > kMaxWordLength) continue;
     const size_t distance = EditDistance(wanted, LowerCase(candidate));
     const size_t longest = std::max(wanted.size(), candidate.size());
     if (distance * 3 > longest || distance >= best_distance) continue;

@@ -79,7 +79,7 @@ StatusOr<GrpcWebBody> ParseFrames(const std::string& body) {
     if (body.size() - at - kHead < length) return absl::InvalidArgumentError("a frame is cut off");
     const char kind = body[at];
     if (parsed.complete || (kind != kMessage && kind != kEnd)) {
-      return absl::InvalidArgumentError("this is no frame of gRPC-Web");
+      return absl::InvalidArgumentError("this is not a frame of gRPC-Web");
     }
     std::string content = body.substr(at + kHead, length);
     at += kHead + length;

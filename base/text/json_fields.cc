@@ -9,7 +9,7 @@ using google::protobuf::Struct;
 using google::protobuf::Value;
 
 // Beyond this a double is no exact whole number.
-constexpr double kMostExact = 9007199254740992.0;  // 2^53
+constexpr double kMaxExactDouble = 9007199254740992.0;  // 2^53
 
 const Json& Null() {
   static const Json null;
@@ -29,7 +29,7 @@ Json FromValue(const Value& value) {
     }
     case Value::kNumberValue: {
       const double number = value.number_value();
-      const bool whole = std::abs(number) <= kMostExact && number == std::floor(number);
+      const bool whole = std::abs(number) <= kMaxExactDouble && number == std::floor(number);
       return whole ? Json(static_cast<int64_t>(number)) : Json(number);
     }
     default: return nullptr;

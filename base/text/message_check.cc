@@ -24,12 +24,12 @@ using google::protobuf::FieldDescriptor;
 using Proto = google::protobuf::Message;
 using google::protobuf::Reflection;
 
-constexpr int64_t kLeastSeconds = -62'135'596'800;  // 0001-01-01T00:00:00Z
-constexpr int64_t kMostSeconds = kMaxUnixSeconds;   // 9999-12-31T23:59:59Z
-constexpr int64_t kMostDuration = 315'576'000'000;  // ten thousand years, as protobuf has it
-constexpr int32_t kMostNanos = 999'999'999;
-constexpr size_t kMostShown = 100;  // bytes of a key in a path
-constexpr int kMostWords = 50;
+constexpr int64_t kMinSeconds = -62'135'596'800;  // 0001-01-01T00:00:00Z
+constexpr int64_t kMaxSeconds = kMaxUnixSeconds;   // 9999-12-31T23:59:59Z
+constexpr int64_t kMaxDurationSeconds = 315'576'000'000;  // ten thousand years, as protobuf has it
+constexpr int32_t kMaxNanos = 999'999'999;
+constexpr size_t kMaxShownBytes = 100;  // bytes of a key in a path
+constexpr int kMaxWords = 50;
 
 // A step from a message to what stands in it; the steps to a value are a list on the stack, and
 // become text only where something is wrong.
@@ -41,7 +41,7 @@ struct Step {
 };
 
 std::string Shown(const std::string& text) {
-  return Printable(text.substr(0, kMostShown)) + (text.size() > kMostShown ? "…" : "");
+  return Printable(text.substr(0, kMaxShownBytes)) + (text.size() > kMaxShownBytes ? "…" : "");
 }
 
 bool IsPlainWord(const std::string& key) {
@@ -67,8 +67,8 @@ std::string PathOf(const Step* step) {
 
 // The words of the .proto file, which is what somebody who writes messages knows them by.
 std::string UnknownValue(const EnumDescriptor& type, int value) {
-  std::string text = absl::StrCat(value, " is no value of ", type.name(), " that is known here: ");
-  for (int i = 0; i < std::min(type.value_count(), kMostWords); ++i) {
+  std::string text = absl::StrCat(value, " is not a value of ", type.name(), " that is known here: ");
+  for (int i = 0; i < std::min(type.value_count(), kMaxWords); ++i) {
     absl::StrAppend(&text, i > 0 ? ", " : "give one of ", type.value(i)->name());
   }
   return text;
@@ -201,23 +201,23 @@ class Check {
   }
 
   bool VisitTime(const google::protobuf::Timestamp& time, const Step* at) {
-    if (time.seconds() >= kLeastSeconds && time.seconds() <= kMostSeconds && time.nanos() >= 0 &&
-        time.nanos() <= kMostNanos) {
+    if (time.seconds() >= kMinSeconds && time.seconds() <= kMaxSeconds && time.nanos() >= 0 &&
+        time.nanos() <= kMaxNanos) {
       return true;
     }
     return Wrong(at, absl::StrCat(time.seconds(), " s and ", time.nanos(),
-                                  " ns is no time of the years 1 to 9999"));
+                                  " ns is not a time of the years 1 to 9999"));
   }
 
   bool VisitDuration(const google::protobuf::Duration& duration, const Step* at) {
     const bool mixed = duration.seconds() != 0 && duration.nanos() != 0 &&
                        (duration.seconds() < 0) != (duration.nanos() < 0);
-    if (duration.seconds() >= -kMostDuration && duration.seconds() <= kMostDuration &&
-        duration.nanos() >= -kMostNanos && duration.nanos() <= kMostNanos && !mixed) {
+    if (duration.seconds() >= -kMaxDurationSeconds && duration.seconds() <= kMaxDurationSeconds &&
+        duration.nanos() >= -kMaxNanos && duration.nanos() <= kMaxNanos && !mixed) {
       return true;
     }
     return Wrong(at, absl::StrCat(duration.seconds(), " s and ", duration.nanos(),
-                                  " ns is no duration of less than 10,000 years"));
+                                  " ns is not a duration of less than 10,000 years"));
   }
 
   const MessageLimits limits_;

@@ -12,7 +12,7 @@ using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::io::CodedInputStream;
 
-constexpr int kMostLevels = 100;  // what protobuf takes
+constexpr int kMaxLevels = 100;  // what protobuf takes
 
 enum WireType : uint32_t { kVarint, kFixed64, kLengthDelimited, kStartGroup, kEndGroup, kFixed32 };
 
@@ -22,7 +22,7 @@ class Counter {
 
   // Whether it can be read on. A null type: nothing of it is known.
   bool Count(const Descriptor* type, int levels) {
-    if (levels > kMostLevels) return false;
+    if (levels > kMaxLevels) return false;
     while (const uint32_t tag = in_->ReadTag()) {
       const FieldDescriptor* field =
           type == nullptr ? nullptr : type->FindFieldByNumber(static_cast<int>(tag >> 3));

@@ -37,7 +37,7 @@ std::optional<double> SpecialFloat(std::string_view text) {
 }
 
 // The base that the prefix of an unsigned integer names, and the prefix removed.
-int TakeBase(std::string& digits) {
+int ParseBasePrefix(std::string& digits) {
   if (digits.size() < 2 || digits[0] != '0') return 10;
   switch (digits[1]) {
     case 'x':
@@ -59,7 +59,7 @@ struct Integer {
 std::optional<Integer> ParseInteger(const std::string& plain) {
   const bool negative = plain[0] == '-';
   std::string digits = plain.substr(negative || plain[0] == '+' ? 1 : 0);
-  const int base = TakeBase(digits);
+  const int base = ParseBasePrefix(digits);
   if (digits.empty() || !std::isxdigit(static_cast<unsigned char>(digits[0]))) return std::nullopt;
   uint64_t magnitude = 0;
   const char* last = digits.data() + digits.size();
@@ -81,7 +81,7 @@ std::optional<Integer> ParseInteger(const std::string& plain) {
 }
 
 // [-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?
-bool LooksLikeFloat(std::string_view text) {
+bool IsFloatSyntax(std::string_view text) {
   size_t i = 0;
   const auto digits = [&] {
     const size_t start = i;
@@ -119,7 +119,7 @@ bool ResolveNumber(YamlNode& scalar) {
     scalar.integer = integer->exact;
     return true;
   }
-  if (!LooksLikeFloat(plain)) return false;
+  if (!IsFloatSyntax(plain)) return false;
   const auto value = ParseNumber(plain);
   if (!value || !std::isfinite(*value)) return false;
   scalar.number = *value;

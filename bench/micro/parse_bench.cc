@@ -35,7 +35,7 @@ void ParseLines(benchmark::State& state, const LineParser& parser, std::string_v
   size_t found = 0;
   for (auto _ : state) {
     parser.Parse(line, parsed);
-    found += parsed.readings.size();
+    found += parsed.observations.size();
     benchmark::DoNotOptimize(found);
   }
   state.SetItemsProcessed(state.iterations());
@@ -142,7 +142,7 @@ void CollectFile(benchmark::State& state, std::string_view line, bool journal) {
     Collected collected;
     do {
       collected = collector->Collect(source, collected.cursor).value();
-      points += collected.points.size();
+      points += collected.observations.size();
     } while (collected.more);
   }
   const int64_t lines = state.iterations() * kFileLines;
@@ -171,7 +171,7 @@ void BM_CollectNothingNew(benchmark::State& state) {
   source.metrics_file = path + ".absent";
   const auto collector = CreateCollector({}).value();
   const v1::CollectorCursor cursor = collector->Collect(source, {})->cursor;
-  for (auto _ : state) benchmark::DoNotOptimize(collector->Collect(source, cursor)->points.size());
+  for (auto _ : state) benchmark::DoNotOptimize(collector->Collect(source, cursor)->observations.size());
   std::filesystem::remove(path);
 }
 BENCHMARK(BM_CollectNothingNew)->Unit(benchmark::kMicrosecond);

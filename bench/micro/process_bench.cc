@@ -94,10 +94,10 @@ class Runner {
   void AwaitAny() {
     const int before = running_;
     while (running_ == before) {
-      for (const Sighting& sighting : executor_->Observe(kExperiment)) {
-        if (sighting.state == Sighting::State::kRunning) continue;
-        CHECK(sighting.exit_code == 0);
-        executor_->Forget(sighting.key);
+      for (const AttemptStatus& observed : executor_->Observe(kExperiment)) {
+        if (observed.state == AttemptStatus::State::kRunning) continue;
+        CHECK(observed.exit_code == 0);
+        executor_->Forget(observed.key);
         --running_;
       }
       if (running_ != before) return;

@@ -33,7 +33,7 @@ using suggestion::Point;
 using suggestion::Proposal;
 using suggestion::Space;
 using suggestion::TrialState;
-using suggestion::TrialView;
+using suggestion::TrialSummary;
 
 v1::ParameterSpec ParameterOf(const Json& json) {
   v1::ParameterSpec spec;
@@ -92,7 +92,7 @@ std::vector<v1::Assignment> AssignmentsOf(const Json& point) {
   return assignments;
 }
 
-TrialView Ended(const Json& loss) {
+TrialSummary Ended(const Json& loss) {
   if (loss.is_null()) return {.state = TrialState::kInfeasible};
   return {.state = TrialState::kCompleted, .loss = loss};
 }

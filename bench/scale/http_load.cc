@@ -42,9 +42,9 @@ spec:
   shirabe: {askAndTell: true}
 )";
 
-class Connection {
+class LoadConnection {
  public:
-  explicit Connection(int port) : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  explicit LoadConnection(int port) : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     sockaddr_in address = {};
     address.sin_family = AF_INET;
     address.sin_port = htons(static_cast<uint16_t>(port));
@@ -145,7 +145,7 @@ int Get(const Load& load) {
     std::vector<std::jthread> threads;
     for (int i = 0; i < load.connections; ++i) {
       threads.emplace_back([&] {
-        Connection connection(load.port);
+        LoadConnection connection(load.port);
         std::vector<double> mine;
         for (absl::Duration now = RealClock()->Monotonic(); now - began < load.time;) {
           connection.Send(load.path);
@@ -171,9 +171,9 @@ int Watch(int port, int streams) {
   getrlimit(RLIMIT_NOFILE, &limit);
   limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_NOFILE, &limit);
-  std::vector<std::unique_ptr<Connection>> all;
+  std::vector<std::unique_ptr<LoadConnection>> all;
   for (int i = 0; i < streams; ++i) {
-    all.push_back(std::make_unique<Connection>(port));
+    all.push_back(std::make_unique<LoadConnection>(port));
     all.back()->Send("/api/v1/watch");
   }
   for (const auto& stream : all) stream->ReadUntil(": watching");

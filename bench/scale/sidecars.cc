@@ -60,7 +60,7 @@ struct Played {
   kube::Ref ref;
   std::string uid;
   v1::PodConfig config;
-  std::unique_ptr<sidecar::Link> link;
+  std::unique_ptr<sidecar::ServerLink> link;
   absl::Time began;
   // Guarded by Play::mutex_.
   absl::Duration end_at = absl::InfiniteDuration();  // monotonic
@@ -237,7 +237,7 @@ class Play {
          .target = kube::PathOf(accounts, pod.ref.namespace_name, "default", "token"),
          .content_type = "application/json",
          .body = kube::Dump(request)},
-        kube::Repeat::kSafe);
+        kube::Idempotency::kIdempotent);
     RETURN_IF_ERROR(reply.status());
     const Json made = Json::parse(reply->answer.body, nullptr, /*allow_exceptions=*/false);
     const std::string token = Text(made, {"status", "token"});
@@ -254,7 +254,7 @@ class Play {
         Complain(pod, made);
         return RealClock()->Monotonic() + kAgain;
       }
-      pod.link = sidecar::MakeLink(pod.config);
+      pod.link = sidecar::MakeServerLink(pod.config);
     }
     v1::SyncRequest request = RequestOf(pod);
     request.mutable_state();

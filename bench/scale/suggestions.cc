@@ -41,7 +41,7 @@ int Serve() {
   limits.running = limits.running_of_one = static_cast<int>(std::thread::hardware_concurrency());
   limits.of_one = 10'000;
   limits.bytes_of_one = int64_t{1} << 40;
-  service::SuggestionTurns turns(limits, RealClock());
+  service::SuggestionScheduler turns(limits, RealClock());
   const auto service = service::MakeKatibSuggestion(
       [](const grpc::ServerContext&, const std::string&) { return std::string("everybody"); },
       &turns);

@@ -33,7 +33,7 @@ StatusOr<std::string> SubmitOne(client::Client& client, const v1::Experiment& ex
   return submitted->created ? "created" : submitted->changed ? "changed" : "unchanged";
 }
 
-StatusOr<int> Hand(const Arguments& arguments, Options& options, bool only_new) {
+StatusOr<int> ApplyOrCreate(const Arguments& arguments, Options& options, bool only_new) {
   Globals globals;
   ApplyFlags flags;
   options.Texts("-f,--file", &flags.files, "FILE",
@@ -66,7 +66,7 @@ StatusOr<int> Hand(const Arguments& arguments, Options& options, bool only_new) 
   if (WantsTree(list) && trees.size() != 1) PrintTrees(list, trees);
   ASSIGN_OR_RETURN(const std::string holder,
                    session.client->Holder(experiment::KeyOf(experiments[0])));
-  if (holder.empty()) Hint("nobody runs it yet: shirabe serve, or shirabe run with the same file");
+  if (holder.empty()) Hint("no process runs it yet: shirabe serve, or shirabe run with the same file");
   return 0;
 }
 
@@ -76,14 +76,14 @@ StatusOr<int> Apply(const Arguments& arguments) {
   Options options("apply -f FILE",
                   "Hands experiments to the server, or to the store of this machine, and returns. "
                   "Of one that exists, the counts and the goal may be changed.");
-  return Hand(arguments, options, /*only_new=*/false);
+  return ApplyOrCreate(arguments, options, /*only_new=*/false);
 }
 
 StatusOr<int> Create(const Arguments& arguments) {
   Options options("create -f FILE",
                   "Hands new experiments to the server, or to the store of this machine. One that "
                   "exists is an error (exit code 4).");
-  return Hand(arguments, options, /*only_new=*/true);
+  return ApplyOrCreate(arguments, options, /*only_new=*/true);
 }
 
 }  // namespace shirabe::cmd

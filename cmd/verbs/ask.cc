@@ -19,7 +19,7 @@ namespace {
 
 using client::Asked;
 
-constexpr absl::Duration kUsualWait = absl::Seconds(30);
+constexpr absl::Duration kDefaultAskWait = absl::Seconds(30);
 
 // USER@HOST: the same after a crash, so that a worker that starts again goes on with its trial.
 std::string ThisCaller() {
@@ -60,7 +60,7 @@ std::string Table(const Asked& asked) {
   }
   view::Table table(std::move(header));
   table.Add(std::move(cells));
-  return table.Take();
+  return table.Render();
 }
 
 // What the trial is, as the programs that Shirabe starts are told it.
@@ -107,7 +107,7 @@ StatusOr<int> Ask(const Arguments& arguments) {
   AddGlobals(options, &globals);
   ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
   if (done) return 0;
-  ASSIGN_OR_RETURN(const absl::Duration patience, ParseDurationOr("--wait", wait, kUsualWait));
+  ASSIGN_OR_RETURN(const absl::Duration patience, ParseDurationOr("--wait", wait, kDefaultAskWait));
   if (caller.empty()) caller = client::ProcessEnvironment()("SHIRABE_CALLER").value_or("");
   if (caller.empty()) caller = ThisCaller();
   ASSIGN_OR_RETURN(const Session session, OpenSession(globals, /*read_only=*/false));

@@ -40,7 +40,7 @@ complete -c shirabe -a '(__shirabe_complete)'
 )sh";
 
 // Verbs whose argument is an experiment.
-bool TakesExperiment(const std::string& verb) {
+bool HasExperimentArgument(const std::string& verb) {
   static const std::set<std::string> verbs = {"best",  "events", "export", "suggest", "scale",
                                               "pause", "resume", "stop",   "cancel",  "delete",
                                               "edit",  "wait",   "ask",    "compare"};
@@ -114,7 +114,7 @@ std::vector<std::string> Candidates(const Arguments& words) {
       before == "trial" || before == "metrics" || before == "checkpoints") {
     return Slashed(ExperimentNames(words));
   }
-  if (TakesExperiment(verb) || verb == "get" || verb == "describe") return ExperimentNames(words);
+  if (HasExperimentArgument(verb) || verb == "get" || verb == "describe") return ExperimentNames(words);
   return {};
 }
 

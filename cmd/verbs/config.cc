@@ -48,7 +48,7 @@ StatusOr<int> List(ConfigRequest& request) {
     if (request.output == "name") Out(context.name + "\n");
   }
   if (WantsTree(flags)) PrintTrees(flags, trees);
-  if (request.output == "table") Out(table.Take());
+  if (request.output == "table") Out(table.Render());
   if (contexts.all.empty()) Hint("no contexts yet: shirabe config set-context NAME --server …");
   return kOk;
 }

@@ -28,7 +28,7 @@
 namespace shirabe::cmd {
 namespace {
 
-constexpr absl::Duration kPoll = absl::Milliseconds(200);
+constexpr absl::Duration kPollInterval = absl::Milliseconds(200);
 // After `renew` of an election until `lease` of it: see kube::ElectionOptions.
 constexpr absl::Duration kResume = absl::Seconds(5);
 constexpr absl::Duration kHasty = absl::Seconds(3);
@@ -36,7 +36,7 @@ constexpr absl::Duration kStepDown = absl::Seconds(30);
 constexpr char kLease[] = "shirabe-controller";
 
 struct ControllerFlags {
-  Doors doors;
+  ListenOptions listen_options;
   std::string tls_ca;
   std::string advertise;
   std::string image;
@@ -48,7 +48,7 @@ struct ControllerFlags {
 };
 
 void AddFlags(Options& options, ControllerFlags* flags) {
-  AddDoors(options, &flags->doors);
+  AddListenOptions(options, &flags->listen_options);
   options.Text("--advertise", &flags->advertise, "HOST:PORT",
                "where the pods of trials reach --grpc: shirabe.shirabe-system.svc:7450");
   options.Text("--image", &flags->image, "IMAGE",
@@ -69,11 +69,11 @@ void AddFlags(Options& options, ControllerFlags* flags) {
 }
 
 Status CheckFlags(const ControllerFlags& flags) {
-  RETURN_IF_ERROR(CheckDoors(flags.doors));
+  RETURN_IF_ERROR(CheckListenOptions(flags.listen_options));
   if (flags.advertise.empty()) {
     return UsageError("--advertise HOST:PORT is missing: where pods reach --grpc");
   }
-  if (flags.doors.tls.certificate.empty() != flags.tls_ca.empty()) {
+  if (flags.listen_options.tls.certificate.empty() != flags.tls_ca.empty()) {
     return UsageError("--tls-cert, --tls-key and --tls-ca go together");
   }
   return absl::OkStatus();
@@ -125,11 +125,11 @@ class ControllerProcess {
   const ControllerFlags flags_;
   const Globals globals_;
   kube::Config config_;
-  kube::RequestCounts requests_;
+  kube::RequestMetrics requests_;
   std::unique_ptr<kube::Client> client_;
   std::unique_ptr<kube::Client> election_client_;
   std::unique_ptr<kube::Client> hasty_client_;  // of who would rather have no answer than wait
-  std::unique_ptr<kube::Namespaces> namespaces_;
+  std::unique_ptr<kube::NamespaceCache> namespaces_;
   LocalSession session_;
   std::string token_file_;
   std::unique_ptr<kube::Reviewer> reviewer_;
@@ -138,7 +138,7 @@ class ControllerProcess {
   service::TlsFiles tls_;
   std::string ca_;
   absl::Time renew_at_ = absl::InfiniteFuture();
-  client::Machines machines_;
+  client::ExecutionOptions machines_;
   std::string identity_;  // among the replicas
   std::unique_ptr<kube::Election> election_;
   // Of the lease, while we lead; it grows when the lease changes hands. -1 = we do not lead.
@@ -158,12 +158,12 @@ Status ControllerProcess::Open() {
   hasty.connect = hasty.answer = kHasty;
   hasty.tries = 1;
   ASSIGN_OR_RETURN(hasty_client_, kube::Client::Create(config_, RealClock(), hasty));
-  namespaces_ = std::make_unique<kube::Namespaces>(hasty_client_.get(), RealClock());
+  namespaces_ = std::make_unique<kube::NamespaceCache>(hasty_client_.get(), RealClock());
   session_.client->SetNamespaces([this](const std::string& ns) { return namespaces_->Uid(ns); });
   token_file_ = TokenFile(globals_, session_.place);
   ASSIGN_OR_RETURN(tokens_, service::Tokens::Load(token_file_));
   reviewer_ = std::make_unique<kube::Reviewer>(client_.get(), RealClock(), kAudience);
-  tokens_->SetCluster(PeopleOf(reviewer_.get()));
+  tokens_->SetCluster(ClusterUserIntrospection(reviewer_.get()));
   pods_ = std::make_unique<kube::PodFinder>(client_.get(), RealClock());
   RETURN_IF_ERROR(OpenIdentity());
   RETURN_IF_ERROR(FillMachines());
@@ -193,7 +193,7 @@ bool ControllerProcess::LeadsAsBefore() const {
 }
 
 Status ControllerProcess::OpenIdentity() {
-  tls_ = flags_.doors.tls;
+  tls_ = flags_.listen_options.tls;
   if (!tls_.certificate.empty()) {
     ASSIGN_OR_RETURN(ca_, ReadFile(flags_.tls_ca, 1 << 20));
     return absl::OkStatus();
@@ -212,8 +212,8 @@ Status ControllerProcess::OpenIdentity() {
 
 Status ControllerProcess::FillMachines() {
   machines_.executor = "kubernetes";
-  machines_.host_paths = flags_.doors.host_paths;
-  machines_.limits = LimitsOf(flags_.doors);
+  machines_.host_paths = flags_.listen_options.host_paths;
+  machines_.limits = LimitsOf(flags_.listen_options);
   machines_.pods = {
       .client = client_.get(), .image = flags_.image, .server = flags_.advertise, .ca = ca_};
   if (flags_.image.empty()) {
@@ -229,15 +229,15 @@ Status ControllerProcess::FillMachines() {
 
 std::string ControllerProcess::WhyNotReady() const {
   const std::string holder = election_->holder();
-  const std::string trouble = election_->Trouble();
+  const std::string trouble = election_->LastError();
   if (!trouble.empty()) return trouble;
   if (holder == identity_) return "taking the lead";
-  return holder.empty() ? "nobody leads yet" : "another replica leads: " + holder;
+  return holder.empty() ? "there is no leader yet" : "another replica leads: " + holder;
 }
 
 // Alive, and not ready: whoever leads answers.
 Status ControllerProcess::OpenStandby() {
-  service::HttpOptions http{.address = flags_.doors.http, .tls = &tls_};
+  service::HttpOptions http{.address = flags_.listen_options.http, .tls = &tls_};
   http.context = {.client = session_.client.get(),
                   .tokens = &*tokens_,
                   .clock = RealClock(),
@@ -250,7 +250,7 @@ StatusOr<bool> ControllerProcess::AwaitLead(Interrupts& interrupts) {
   if (election_ == nullptr) return true;
   std::string said;
   while (!election_->leads()) {
-    if (interrupts.Wait(kPoll) > 0) return false;
+    if (interrupts.Wait(kPollInterval) > 0) return false;
     const std::string why = WhyNotReady();
     if (why != said) Log(LogLevel::kInfo, "waiting to lead", {{"because", why}});
     said = why;
@@ -267,14 +267,14 @@ Status ControllerProcess::Lead() {
           {.client = session_.client.get(),
            .clock = RealClock(),
            .machines = machines_,
-           .grpc = flags_.doors.grpc,
-           .http = flags_.doors.http,
-           .katib_listen = flags_.doors.katib_listen,
+           .grpc = flags_.listen_options.grpc,
+           .http = flags_.listen_options.http,
+           .katib_listen = flags_.listen_options.katib_listen,
            .namespace_of = [this](const auto& address) { return pods_->NamespaceOf(address); },
            .tls = tls_,
            .tokens = *tokens_,
-           .requests_per_second = RateOf(flags_.doors),
-           .connections_per_address = ConnectionsOf(flags_.doors),
+           .requests_per_second = RateOf(flags_.listen_options),
+           .connections_per_address = ConnectionsOf(flags_.listen_options),
            .refresh_metrics = [this](auto& metrics) { SetMetrics(metrics); }}));
   sync_ = crd::Sync::Start({.kube = client_.get(),
                             .store = session_.client.get(),
@@ -289,8 +289,8 @@ Status ControllerProcess::Lead() {
        {"http", server_->http_address()},
        {"cluster", config_.server},
        {"image", machines_.pods.image}});
-  if (flags_.doors.ready_file.empty()) return absl::OkStatus();
-  return TellReady(flags_.doors, *server_, token_file_);
+  if (flags_.listen_options.ready_file.empty()) return absl::OkStatus();
+  return WriteReadyFile(flags_.listen_options, *server_, token_file_);
 }
 
 void ControllerProcess::SetMetrics(service::Metrics& metrics) const {
@@ -310,16 +310,16 @@ bool ControllerProcess::MayResume() const {
 // process does: it is started anew.
 void ControllerProcess::StepDown() {
   Log(LogLevel::kWarning, "leadership was lost: waiting to lead again",
-      {{"holder", election_->holder()}, {"trouble", election_->Trouble()}});
+      {{"holder", election_->holder()}, {"trouble", election_->LastError()}});
   term_ = -1;
   std::jthread watchdog([](const std::stop_token& stop) {
     const absl::Duration deadline = RealClock()->Monotonic() + kStepDown;
     while (!stop.stop_requested()) {
       if (RealClock()->Monotonic() > deadline) {
-        Log(LogLevel::kError, "what was led does not end: ending, to be started anew", {});
+        Log(LogLevel::kError, "the controllers do not stop: exiting, to be restarted", {});
         std::_Exit(kUnreachable);
       }
-      shirabe::Pause(kPoll);
+      shirabe::Pause(kPollInterval);
     }
   });
   sync_ = nullptr;
@@ -329,18 +329,18 @@ void ControllerProcess::StepDown() {
 // Until a signal comes (0), or leadership is lost for good (kUnreachable).
 StatusOr<int> ControllerProcess::StayInLead(Interrupts& interrupts) {
   std::optional<absl::Duration> lost;
-  while (interrupts.Wait(kPoll) == 0) {
+  while (interrupts.Wait(kPollInterval) == 0) {
     if (election_ != nullptr && !LeadsAsBefore()) {
       const absl::Duration now = RealClock()->Monotonic();
       if (!lost) {
-        Log(LogLevel::kWarning, "the lease could not be renewed: nothing is written until it is",
-            {{"trouble", election_->Trouble()}});
+        Log(LogLevel::kWarning, "failed to renew the lease: nothing is written until it is renewed",
+            {{"trouble", election_->LastError()}});
       }
       lost = lost.value_or(now);
       if (!MayResume() || now - *lost > kResume) return kUnreachable;
       continue;
     }
-    if (lost) Log(LogLevel::kInfo, "the lease is renewed: going on", {});
+    if (lost) Log(LogLevel::kInfo, "the lease was renewed: continuing", {});
     lost.reset();
     if (RealClock()->Now() < renew_at_) continue;
     return absl::UnavailableError(
@@ -385,7 +385,7 @@ StatusOr<int> Controller(const Arguments& arguments) {
   ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
   if (done) return 0;
   RETURN_IF_ERROR(CheckFlags(flags));
-  RETURN_IF_ERROR(SetRemoteAlgorithms(flags.doors));
+  RETURN_IF_ERROR(SetRemoteAlgorithms(flags.listen_options));
   if (!globals.verbose) SetLogLevel(LogLevel::kInfo);
   // Before anything starts a thread: the signals are to reach none of them.
   Interrupts interrupts;

@@ -5,11 +5,11 @@
 namespace shirabe::cmd {
 namespace {
 
-constexpr int64_t kPatienceSeconds = 60;
+constexpr int64_t kDefaultDeleteTimeout = 60;
 
 Status DeleteOne(const Session& session, const std::string& name, absl::Duration patience) {
   ASSIGN_OR_RETURN(const ExperimentKey key, ExperimentArgument(name, session.ns));
-  RETURN_IF_ERROR(session.client->Delete(key, patience, PlainWait));
+  RETURN_IF_ERROR(session.client->Delete(key, patience, SleepUninterrupted));
   Out("experiment/" + key.name + " deleted\n");
   return absl::OkStatus();
 }
@@ -37,7 +37,7 @@ StatusOr<int> Delete(const Arguments& arguments) {
   }
   for (const std::string& name : names) {
     const Status status =
-        DeleteOne(session, name, absl::Seconds(patience_s.value_or(kPatienceSeconds)));
+        DeleteOne(session, name, absl::Seconds(patience_s.value_or(kDefaultDeleteTimeout)));
     if (status.ok() || (ignore_missing && absl::IsNotFound(status))) continue;
     if (!worst.ok()) PrintError(worst);
     worst = status;

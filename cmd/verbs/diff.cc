@@ -14,15 +14,15 @@ namespace {
 constexpr int kDiffers = 1;
 constexpr int kTrouble = 2;  // an error is never mistaken for a difference
 
-struct Found {
+struct StoredExperiment {
   ExperimentKey key;
   bool exists = false;
   std::vector<view::SpecDifference> differences;
   bool differs() const { return !exists || !differences.empty(); }
 };
 
-StatusOr<Found> Compare(client::Client& client, const v1::Experiment& wanted) {
-  Found found{.key = experiment::KeyOf(wanted)};
+StatusOr<StoredExperiment> Compare(client::Client& client, const v1::Experiment& wanted) {
+  StoredExperiment found{.key = experiment::KeyOf(wanted)};
   const auto stored = client.GetExperiment(found.key);
   if (absl::IsNotFound(stored.status())) return found;
   RETURN_IF_ERROR(stored.status());
@@ -31,7 +31,7 @@ StatusOr<Found> Compare(client::Client& client, const v1::Experiment& wanted) {
   return found;
 }
 
-view::Json Tree(const Found& found) {
+view::Json Tree(const StoredExperiment& found) {
   view::Json differences = view::Json::array();
   for (const auto& difference : found.differences) {
     differences.push_back(view::DifferenceJson(difference));
@@ -42,7 +42,7 @@ view::Json Tree(const Found& found) {
           {"differences", std::move(differences)}};
 }
 
-void Print(const Found& found) {
+void Print(const StoredExperiment& found) {
   if (!found.differs()) return;
   Out("--- " + ToString(found.key) + "\n");
   if (!found.exists) Out("+ does not exist: apply creates it\n");
@@ -56,7 +56,7 @@ StatusOr<int> Compare(const Globals& globals, const std::vector<std::string>& fi
   bool differs = false;
   std::vector<view::Json> trees;
   for (const v1::Experiment& experiment : experiments) {
-    ASSIGN_OR_RETURN(const Found found, Compare(*session.client, experiment));
+    ASSIGN_OR_RETURN(const StoredExperiment found, Compare(*session.client, experiment));
     differs = differs || found.differs();
     if (WantsTree(flags)) trees.push_back(Tree(found));
     if (!WantsTree(flags)) Print(found);

@@ -49,7 +49,7 @@ std::string Existing(const std::string& path) {
   return folder.string();
 }
 
-Check CheckHome(const client::Place& place) {
+Check CheckHome(const client::StateLocation& place) {
   const std::string folder = Existing(place.home);
   if (access(folder.c_str(), W_OK | X_OK) != 0) {
     return {"home", State::kError, folder + " is not writable",
@@ -58,7 +58,7 @@ Check CheckHome(const client::Place& place) {
   return {"home", State::kOk, place.home + (folder == place.home ? "" : " (made when needed)")};
 }
 
-Check CheckSpace(const client::Place& place) {
+Check CheckSpace(const client::StateLocation& place) {
   constexpr int64_t kLittle = int64_t{1} << 30;
   constexpr int64_t kTooLittle = int64_t{64} << 20;
   struct statvfs info;
@@ -70,10 +70,10 @@ Check CheckSpace(const client::Place& place) {
   const std::string detail = FormatBytes(free) + " free at " + folder;
   if (free >= kLittle) return {"space", State::kOk, detail};
   return {"space", free < kTooLittle ? State::kError : State::kWarning, detail,
-          "checkpoints need room: free some, or set SHIRABE_HOME to another disk"};
+          "checkpoints need space: free some, or set SHIRABE_HOME to another disk"};
 }
 
-Check CheckDatabase(const client::Place& place) {
+Check CheckDatabase(const client::StateLocation& place) {
   const auto client =
       client::LocalClient::Open({.place = place, .read_only = true, .clock = RealClock()});
   if (!client.ok()) return Failed("database", client.status(), "name another with --db");
@@ -89,7 +89,7 @@ Check CheckDatabase(const client::Place& place) {
 
 // Leases and costs are reckoned in the machine's time. A file's time stamp is that of its disk,
 // which may be another machine's.
-Check CheckClock(const client::Place& place) {
+Check CheckClock(const client::StateLocation& place) {
   const absl::Time now = RealClock()->Now();
   if (now < absl::FromCivil(absl::CivilDay(2024, 1, 1), absl::UTCTimeZone())) {
     return {"clock", State::kError, "it is set to " + absl::FormatTime(now), "set it (NTP)"};
@@ -213,7 +213,7 @@ std::vector<Check> CheckServer(const Globals& globals, const Access& access) {
 std::vector<Check> CheckAll(const Globals& globals) {
   std::vector<Check> checks;
   const auto access = FindAccessOf(globals);
-  const auto place = FindPlaceOf(globals);
+  const auto place = StateLocationOf(globals);
   if (place.ok()) {
     checks = {CheckHome(*place), CheckSpace(*place), CheckDatabase(*place), CheckClock(*place)};
   } else {
@@ -233,7 +233,7 @@ std::vector<Check> CheckSecurity(const Globals& globals) {
   const auto add = [&](std::vector<Check> more) {
     for (Check& check : more) checks.push_back(std::move(check));
   };
-  const auto place = FindPlaceOf(globals);
+  const auto place = StateLocationOf(globals);
   if (place.ok()) add(CheckFileSecurity(*place));
   if (!place.ok()) add({Failed("home", place.status(), "set SHIRABE_HOME")});
   add(CheckListeners("/proc"));
@@ -251,7 +251,7 @@ void Print(const std::vector<Check>& checks) {
     const std::string fix = check.fix.empty() ? "" : " (" + check.fix + ")";
     table.Add({Word(check.state), check.name, check.detail + fix});
   }
-  Out(table.Take(/*with_header=*/false));
+  Out(table.Render(/*with_header=*/false));
 }
 
 view::Json Tree(const Check& check) {
@@ -272,7 +272,7 @@ StatusOr<int> Doctor(const Arguments& arguments) {
   bool security = false;
   options.Arguments("nothing", nullptr, 0, 0);
   options.Flag("--security", &security,
-               "say what is open instead: files that others can read, doors without a token");
+               "check what is open instead: files that others can read, listeners without a token");
   options.Word("-o,--output", &flags.output, {"table", "json", "yaml"}, "how to print");
   AddGlobals(options, &globals);
   ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));

@@ -25,7 +25,7 @@ inline Check Failed(const std::string& name, const Status& status, const std::st
 }
 
 // Whether files of this machine's store are the user's alone, and as whom trials run.
-std::vector<Check> CheckFileSecurity(const client::Place& place);
+std::vector<Check> CheckFileSecurity(const client::StateLocation& place);
 
 // What a server of this machine listens on: an entry for each address of each `shirabe serve` and
 // `shirabe controller` that this user can look at. `proc` is where /proc is.

@@ -139,7 +139,7 @@ Check CheckListener(const std::string& pid, const std::vector<std::string>& word
 
 }  // namespace
 
-std::vector<Check> CheckFileSecurity(const client::Place& place) {
+std::vector<Check> CheckFileSecurity(const client::StateLocation& place) {
   constexpr char kScheme[] = "sqlite:";
   std::vector<Check> checks = {CheckPrivate("home", place.home)};
   if (absl::StartsWith(place.db, kScheme)) {

@@ -107,7 +107,7 @@ StatusOr<v1::Experiment> Parse(const std::string& path, const std::string& text)
     const bool may = wanted.contains(key) && wanted[key] == value;
     if (!may) findings.Error("spec." + key, "may not be edited: it would be another search");
   }
-  RETURN_IF_ERROR(FirstError(path, findings.Take()));
+  RETURN_IF_ERROR(FirstError(path, findings.Sorted()));
   return edited;
 }
 
@@ -159,7 +159,7 @@ StatusOr<int> Edit(const Arguments& arguments) {
   std::vector<std::string> names;
   Options options("edit EXPERIMENT",
                   "Opens the counts and the goal of an experiment in $SHIRABE_EDITOR, $VISUAL or "
-                  "$EDITOR, and applies what was changed. If somebody else has changed it "
+                  "$EDITOR, and applies what was changed. If it was changed "
                   "meanwhile, nothing is applied (exit code 4).");
   options.Arguments("EXPERIMENT", &names, 1, 1);
   AddGlobals(options, &globals);

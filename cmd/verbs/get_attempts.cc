@@ -53,7 +53,7 @@ StatusOr<int> GetAttempts(const Session& session, const GetRequest& request) {
       .row = view::AttemptRow,
       .tree =
           [&client, now = style.now](const v1::Attempt& attempt) {
-            return view::AttemptJson(attempt, {.log = client.LogPlace(KeyOf(attempt)), .now = now});
+            return view::AttemptJson(attempt, {.log = client.LogLocation(KeyOf(attempt)), .now = now});
           },
       .name = [](const v1::Attempt& attempt) { return "attempt/" + AttemptName(KeyOf(attempt)); }};
   Listing<v1::Attempt>(request.flags, printer).PrintAll(attempts);
@@ -91,12 +91,12 @@ StatusOr<int> GetMetrics(const Session& session, const GetRequest& request) {
   ASSIGN_OR_RETURN(auto rows, session.client->ListObservations(
                                   {.trial = key, .include_superseded = request.all_attempts}));
   Cut(request.flags, rows);
-  const Printer<db::ObservationRow> printer{
+  const Printer<db::StoredObservation> printer{
       .header = view::ObservationHeader(),
       .row = view::ObservationRowCells,
-      .tree = [&key](const db::ObservationRow& row) { return view::ObservationJson(key, row); },
-      .name = [](const db::ObservationRow& row) { return row.metric; }};
-  Listing<db::ObservationRow>(request.flags, printer).PrintAll(rows);
+      .tree = [&key](const db::StoredObservation& row) { return view::ObservationJson(key, row); },
+      .name = [](const db::StoredObservation& row) { return row.metric; }};
+  Listing<db::StoredObservation>(request.flags, printer).PrintAll(rows);
   return 0;
 }
 

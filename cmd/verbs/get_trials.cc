@@ -17,7 +17,7 @@ Printer<v1::Trial> MakePrinter(const v1::Experiment& experiment, const ListFlags
               [&experiment](const v1::Trial& trial, const view::RowStyle& style) {
                 return view::TrialRow(experiment, trial, style);
               },
-          .tree = view::TrialView(experiment),
+          .tree = view::TrialRenderer(experiment),
           .name =
               [](const v1::Trial& trial) {
                 return "trial/" + TrialName({ExperimentKeyOf(trial), trial.number()});

@@ -14,7 +14,7 @@ Status Deliver(const Session& session, const ExperimentKey& key, const v1::Inten
   RETURN_IF_ERROR(session.client->Send(key, intent));
   ASSIGN_OR_RETURN(const std::string holder, session.client->Holder(key));
   const std::string& name = key.name;
-  Hint(holder.empty() ? "noted: nobody runs " + name + " now; it counts once somebody does"
+  Hint(holder.empty() ? "accepted: no process runs " + name + " now; it takes effect once one does"
                       : "noted: " + holder + " runs " + name + " and acts on it within a second");
   return absl::OkStatus();
 }

@@ -94,7 +94,7 @@ StatusOr<int> FollowLog(client::Client& client, const TrialKey& trial, const Log
     }
     const bool ended = record.phase() != v1::TRIAL_PENDING && record.phase() != v1::TRIAL_RUNNING;
     if (ended && (over || attempt == 0)) return 0;
-    PlainWait(kLogPoll);
+    SleepUninterrupted(kLogPoll);
   }
 }
 

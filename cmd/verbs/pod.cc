@@ -21,7 +21,7 @@
 namespace shirabe::cmd {
 namespace {
 
-constexpr int kMostWords = 3 + trial::kMostPruned;
+constexpr int kMaxArguments = 3 + trial::kMaxPrunedAtOnce;
 
 // Blocked before any thread is made, so that they come to this one place.
 sigset_t BlockSignals() {
@@ -40,7 +40,7 @@ Status Clean(const std::vector<std::string>& words, const std::string& root) {
   const ExperimentKey key{words[1], words[2]};
   const trial::Layout layout(root + "/home");
   RETURN_IF_ERROR(layout.Remove(key, 0));
-  Log(LogLevel::kInfo, "nothing is left of it on this volume",
+  Log(LogLevel::kInfo, "removed an experiment from this volume",
       {{"folder", layout.ExperimentDir(key)}});
   return absl::OkStatus();
 }
@@ -69,7 +69,7 @@ Status Prune(const std::vector<std::string>& words, const std::string& root) {
     checkpoint.set_step(step);
     first.Update(Prefix(words[i], store.Prune(checkpoint)));
   }
-  Log(LogLevel::kInfo, "checkpoints that nobody needs are deleted",
+  Log(LogLevel::kInfo, "deleting unneeded checkpoints",
       {{"experiment", words[1] + "/" + words[2]}});
   return first;
 }
@@ -82,7 +82,7 @@ StatusOr<int> RunBeside(const sidecar::Pod& pod) {
     sigwait(&signals, &signal);
     stop.request_stop();
   }).detach();  // it waits for ever where no signal comes
-  const auto link = sidecar::MakeLink(pod.config);
+  const auto link = sidecar::MakeServerLink(pod.config);
   sidecar::SidecarOptions options;
   options.pod = &pod;
   options.link = link.get();
@@ -107,7 +107,7 @@ StatusOr<int> Pod(const Arguments& arguments) {
       "tells the sidecar that the pod is about to end. Configured by $SHIRABE_POD. And, in a pod "
       "of its own: clean NAMESPACE EXPERIMENT deletes what a deleted experiment has left on the "
       "mounted volume, and prune NAMESPACE EXPERIMENT TRIAL/ATTEMPT/STEP… checkpoints of it.");
-  options.Arguments("folders|init|sidecar|stop|clean|prune", &words, 1, kMostWords);
+  options.Arguments("folders|init|sidecar|stop|clean|prune", &words, 1, kMaxArguments);
   options.Text("--root", &root, "DIR", "where the pod's volume is mounted");
   ASSIGN_OR_RETURN(const bool done, options.Parse(arguments));
   if (done) return kOk;
@@ -121,7 +121,7 @@ StatusOr<int> Pod(const Arguments& arguments) {
     RETURN_IF_ERROR(Prune(words, root));
     return kOk;
   }
-  if (words.size() > 1) return UsageError("pod " + words[0] + " takes no more words");
+  if (words.size() > 1) return UsageError("pod " + words[0] + " takes no further arguments");
   const char* json = std::getenv(trial::kPodVariable);
   ASSIGN_OR_RETURN(const sidecar::Pod pod, sidecar::ReadPod(json == nullptr ? "" : json, root));
   if (words[0] == "sidecar") return RunBeside(pod);
@@ -133,7 +133,7 @@ StatusOr<int> Pod(const Arguments& arguments) {
     return UsageError("pod: \"" + words[0] +
                       "\" must be folders, init, sidecar, stop, clean or prune");
   }
-  RETURN_IF_ERROR(words[0] == "init" ? sidecar::Init(pod) : sidecar::AnnounceStop(pod));
+  RETURN_IF_ERROR(words[0] == "init" ? sidecar::Init(pod) : sidecar::SignalStop(pod));
   return kOk;
 }
 

@@ -14,7 +14,7 @@
 namespace shirabe::cmd {
 namespace {
 
-constexpr int64_t kMostReclaims = 20;
+constexpr int64_t kMaxReclaims = 20;
 
 struct RehearseRequest {
   std::string file;
@@ -56,7 +56,7 @@ rehearsal::RehearsalOptions OptionsFor(const RehearseRequest& request,
                                        const v1::Experiment& experiment, Interrupts& interrupts) {
   return {.experiment = experiment,
           .params = request.params,
-          .reclaims = static_cast<int>(std::min(request.reclaims.value_or(2), kMostReclaims)),
+          .reclaims = static_cast<int>(std::min(request.reclaims.value_or(2), kMaxReclaims)),
           .notice = request.notice,
           .seed = static_cast<uint64_t>(request.seed.value_or(0)),
           .devices = ChooseDevices(request.gpus, &experiment),

@@ -26,7 +26,7 @@ namespace {
 
 struct RunFlags {
   std::string file;
-  experiment::QuickOptions quick;
+  experiment::FlagsExperimentOptions quick;
   std::optional<int64_t> max_trials;
   std::optional<int64_t> parallel;
   std::string algorithm;
@@ -35,8 +35,8 @@ struct RunFlags {
   std::string output = "table";
 };
 
-void AddQuick(Options& options, RunFlags* flags) {
-  experiment::QuickOptions* quick = &flags->quick;
+void AddExperimentFlags(Options& options, RunFlags* flags) {
+  experiment::FlagsExperimentOptions* quick = &flags->quick;
   options.Texts("-p,--param", &quick->params, "NAME=RANGE",
                 "0..1, int:1..10, log:1e-5..1e-1, 0..1:0.1 (step) or a,b,c; may be repeated");
   options.Text("--minimize", &quick->minimize, "METRIC", "the metric to make small");
@@ -51,7 +51,7 @@ void AddQuick(Options& options, RunFlags* flags) {
 }
 
 // Splits off what follows "--": the command of a trial.
-Arguments TakeCommand(Arguments& arguments) {
+Arguments SplitCommand(Arguments& arguments) {
   const auto cut = std::find(arguments.begin(), arguments.end(), "--");
   if (cut == arguments.end()) return {};
   Arguments command(cut + 1, arguments.end());
@@ -59,48 +59,48 @@ Arguments TakeCommand(Arguments& arguments) {
   return command;
 }
 
-bool IsQuick(const RunFlags& flags) {
-  const experiment::QuickOptions& quick = flags.quick;
+bool HasExperimentFlags(const RunFlags& flags) {
+  const experiment::FlagsExperimentOptions& quick = flags.quick;
   return !quick.params.empty() || !quick.minimize.empty() || !quick.maximize.empty() ||
          !quick.name.empty() || !flags.algorithm.empty() || flags.max_trials || flags.parallel ||
          quick.seed || !quick.command.empty();
 }
 
-StatusOr<v1::Experiment> FromQuick(RunFlags flags, const std::string& ns) {
+StatusOr<v1::Experiment> FromFlags(RunFlags flags, const std::string& ns) {
   if (flags.max_trials) flags.quick.max_trials = *flags.max_trials;
   if (flags.parallel) flags.quick.parallel = *flags.parallel;
   if (!flags.algorithm.empty()) flags.quick.algorithm = flags.algorithm;
   flags.quick.ns = ns;
-  auto experiment = experiment::QuickExperiment(flags.quick);
+  auto experiment = experiment::ExperimentFromFlags(flags.quick);
   if (!experiment.ok()) return AsUsage(experiment.status());
   return experiment;
 }
 
-StatusOr<v1::Experiment> MakeExperiment(const RunFlags& flags, const client::Place& place) {
-  if (flags.file.empty()) return FromQuick(flags, place.ns);
+StatusOr<v1::Experiment> MakeExperiment(const RunFlags& flags, const client::StateLocation& place) {
+  if (flags.file.empty()) return FromFlags(flags, place.ns);
   ASSIGN_OR_RETURN(v1::Experiment experiment, LoadExperiment(flags.file));
-  if (!place.ns_is_usual) experiment.mutable_metadata()->set_namespace_(place.ns);
+  if (!place.ns_is_default) experiment.mutable_metadata()->set_namespace_(place.ns);
   return experiment;
 }
 
 // NAME=HOST:PORT says where an algorithm runs; without a file it also chooses it.
-Status TakeRemoteAlgorithm(RunFlags& flags) {
+Status UseRemoteAlgorithm(RunFlags& flags) {
   const size_t equals = flags.algorithm.find('=');
   if (equals == std::string::npos) return absl::OkStatus();
-  suggestion::RemoteTable table = suggestion::GetRemoteTable();
+  suggestion::RemoteAlgorithmTable table = suggestion::GetRemoteAlgorithms();
   const Status added = suggestion::AddRemoteAlgorithm(flags.algorithm, table);
   if (!added.ok()) return UsageError("--algorithm: " + Message(added));
   flags.algorithm = flags.file.empty() ? flags.algorithm.substr(0, equals) : "";
-  return suggestion::SetRemoteTable(std::move(table));
+  return suggestion::SetRemoteAlgorithmTable(std::move(table));
 }
 
 Status CheckFlags(const RunFlags& flags) {
-  if (flags.file.empty() && !IsQuick(flags)) {
+  if (flags.file.empty() && !HasExperimentFlags(flags)) {
     return UsageError(
         "give -f FILE, or --param, --minimize and a command after --; "
         "see shirabe run --help");
   }
-  if (!flags.file.empty() && IsQuick(flags)) {
+  if (!flags.file.empty() && HasExperimentFlags(flags)) {
     return UsageError(
         "-f FILE says all of it: the other options belong to the form without a "
         "file (edit the file, or use shirabe scale)");
@@ -119,8 +119,8 @@ std::string Again(const Arguments& arguments, const Arguments& command) {
 
 // What trials get here. A nodes file that leaves the experiment no machine is an error at once, not
 // one of each trial.
-StatusOr<client::Machines> MachinesFor(const RunFlags& flags, const v1::Experiment& experiment) {
-  client::Machines machines;
+StatusOr<client::ExecutionOptions> MachinesFor(const RunFlags& flags, const v1::Experiment& experiment) {
+  client::ExecutionOptions machines;
   machines.working_dir = std::filesystem::current_path().string();
   if (!flags.nodes.empty()) {
     ASSIGN_OR_RETURN(machines.pools, LoadNodes(flags.nodes));
@@ -133,8 +133,8 @@ StatusOr<client::Machines> MachinesFor(const RunFlags& flags, const v1::Experime
 }
 
 // What is right in itself, and does not do here what it seems to.
-void WarnOfThisMachine(const v1::Experiment& experiment, const client::Machines& machines) {
-  for (const experiment::Finding& idle : experiment::IdleHere(experiment)) {
+void WarnOfThisMachine(const v1::Experiment& experiment, const client::ExecutionOptions& machines) {
+  for (const experiment::Finding& idle : experiment::FindIneffectiveLocally(experiment)) {
     Warn(absl::StrCat(idle.path, ": ", idle.message));
   }
   const v1::ExperimentSpec& spec = experiment.spec();
@@ -157,7 +157,7 @@ void WarnOfThisMachine(const v1::Experiment& experiment, const client::Machines&
 }
 
 void Announce(const v1::Experiment& experiment, const experiment::Submitted& submitted,
-              const client::Place& place) {
+              const client::StateLocation& place) {
   const std::string name = experiment.metadata().name();
   const v1::ExperimentSpec& spec = experiment.spec();
   std::string trials = spec.has_max_trial_count()
@@ -191,7 +191,7 @@ StatusOr<std::string> Culprit(client::Client& client, const ExperimentKey& key) 
 std::string LogsLine(client::Client& client, const ExperimentKey& key, int64_t number) {
   const auto trial = client.GetTrial({key, number});
   if (!trial.ok() || trial->attempts() == 0) return "";
-  return "log of the best trial: " + client.LogPlace({{key, number}, trial->attempts()});
+  return "log of the best trial: " + client.LogLocation({{key, number}, trial->attempts()});
 }
 
 // The result on stdout, how it came about on stderr, and the exit code.
@@ -230,13 +230,13 @@ StatusOr<int> RunExperiment(const Arguments& given) {
   Arguments arguments = given;
   Globals globals;
   RunFlags flags;
-  flags.quick.command = TakeCommand(arguments);
+  flags.quick.command = SplitCommand(arguments);
   Options options("run -f FILE | run --param NAME=RANGE… --minimize METRIC -- COMMAND…",
                   "Runs an experiment on this machine until it has ended, and prints its best "
                   "trial. The same command goes on where an earlier one stopped. In the form "
                   "without a file, {lr} in COMMAND stands for the value of parameter lr.");
   options.Text("-f,--file", &flags.file, "FILE", "an Experiment in YAML, or - for stdin");
-  AddQuick(options, &flags);
+  AddExperimentFlags(options, &flags);
   options.Text("--gpus", &flags.gpus, "LIST",
                "GPUs for trials that ask for some: 0,1 (default all)");
   options.Text("--nodes", &flags.nodes, "FILE",
@@ -247,12 +247,12 @@ StatusOr<int> RunExperiment(const Arguments& given) {
   AddGlobals(options, &globals);
   ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
   if (done) return 0;
-  RETURN_IF_ERROR(TakeRemoteAlgorithm(flags));
+  RETURN_IF_ERROR(UseRemoteAlgorithm(flags));
   RETURN_IF_ERROR(CheckFlags(flags));
-  ASSIGN_OR_RETURN(const client::Place place, FindPlaceOf(globals));
+  ASSIGN_OR_RETURN(const client::StateLocation place, StateLocationOf(globals));
   ASSIGN_OR_RETURN(v1::Experiment experiment, MakeExperiment(flags, place));
   RETURN_IF_ERROR(experiment::CheckRunnable(experiment));
-  ASSIGN_OR_RETURN(const client::Machines machines, MachinesFor(flags, experiment));
+  ASSIGN_OR_RETURN(const client::ExecutionOptions machines, MachinesFor(flags, experiment));
   // Before anything starts a thread: the signals are to reach none of them.
   Interrupts interrupts;
   ASSIGN_OR_RETURN(const LocalSession session, OpenLocal(globals, /*read_only=*/false));

@@ -15,7 +15,7 @@ namespace {
 constexpr absl::Duration kRunPoll = absl::Milliseconds(25);
 constexpr absl::Duration kRedraw = absl::Milliseconds(100);
 // How long an interrupted run waits for a store that takes nothing.
-constexpr absl::Duration kGiveUp = absl::Seconds(10);
+constexpr absl::Duration kStuckInterruptTimeout = absl::Seconds(10);
 
 // What is shown while it runs: on a terminal one line that is drawn again and again, below the
 // lines of trials that went wrong; elsewhere a line for each trial that has ended.
@@ -25,7 +25,7 @@ class Display {
   ~Display() { Clear(); }
 
   void Show() {
-    for (const v1::Trial& trial : progress_->TakeFinished()) {
+    for (const v1::Trial& trial : progress_->PopFinished()) {
       if (live_ && trial.phase() != v1::TRIAL_FAILED &&
           trial.phase() != v1::TRIAL_METRICS_UNAVAILABLE) {
         continue;
@@ -54,9 +54,9 @@ class Display {
   }
 
   // Trouble that lasts is said once.
-  void Trouble(const std::string& text) {
-    if (text == trouble_) return;
-    trouble_ = text;
+  void LastError(const std::string& text) {
+    if (text == last_error_) return;
+    last_error_ = text;
     if (text.empty()) return;
     Clear();
     Warn(text);
@@ -74,7 +74,7 @@ class Display {
   std::string line_;  // as it was drawn
   absl::Duration drawn_at_;
   std::set<std::string> waited_for_;
-  std::string trouble_;
+  std::string last_error_;
 };
 
 // Turns the user's interrupts into requests: once gracefully, twice at once, and a third time
@@ -85,14 +85,14 @@ class Stopper {
       : controller_(controller), key_(key), display_(display) {}
 
   // `count`: how often the user has interrupted so far.
-  void Heed(int count) {
+  void HandleInterrupts(int count) {
     while (handled_ < count) Act(++handled_);
   }
   bool interrupted() const { return handled_ > 0; }
 
   // An interrupted run that cannot write down what it stops would wait for ever.
-  Status GiveUpOn(const std::string& trouble) const {
-    const bool long_enough = RealClock()->Monotonic() - since_ > kGiveUp || handled_ > 1;
+  Status CheckStuckInterrupt(const std::string& trouble) const {
+    const bool long_enough = RealClock()->Monotonic() - since_ > kStuckInterruptTimeout || handled_ > 1;
     if (handled_ == 0 || trouble.empty() || !long_enough) return absl::OkStatus();
     return absl::UnavailableError("interrupted, but " + trouble +
                                   ". The next run takes up what still runs");
@@ -132,12 +132,12 @@ StatusOr<RunEnd> RunUntilEnd(client::LocalClient& client, const RunLoopOptions& 
   Status over;
   do {
     over = controller->Await(options.key, kRunPoll);
-    stopper.Heed(interrupts.Wait(absl::ZeroDuration()));
+    stopper.HandleInterrupts(interrupts.Wait(absl::ZeroDuration()));
     // A store that fails for a while is trouble of the controller's, too, which waits and says so.
     if (progress.Update().ok()) display.Show();
-    const std::string trouble = controller->Trouble(options.key);
-    display.Trouble(trouble);
-    RETURN_IF_ERROR(stopper.GiveUpOn(trouble));
+    const std::string trouble = controller->LastError(options.key);
+    display.LastError(trouble);
+    RETURN_IF_ERROR(stopper.CheckStuckInterrupt(trouble));
   } while (absl::IsDeadlineExceeded(over));
   RETURN_IF_ERROR(over);
   RETURN_IF_ERROR(progress.Update());

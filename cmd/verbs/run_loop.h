@@ -12,7 +12,7 @@ namespace shirabe::cmd {
 
 struct RunLoopOptions {
   ExperimentKey key;
-  client::Machines machines;  // what trials get from this machine
+  client::ExecutionOptions machines;  // what trials get from this machine
   std::string again;          // the command that goes on after an interruption
 };
 

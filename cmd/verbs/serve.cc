@@ -16,18 +16,18 @@ namespace {
 constexpr absl::Duration kSignalPoll = absl::Milliseconds(200);
 
 struct ServeFlags {
-  Doors doors;
+  ListenOptions listen_options;
   bool insecure = false;
   std::string gpus;
   std::string nodes;
 };
 
 Status CheckFlags(const Globals& globals, const ServeFlags& flags) {
-  RETURN_IF_ERROR(CheckDoors(flags.doors));
-  if (!flags.doors.tls.client_ca.empty() && flags.doors.tls.certificate.empty()) {
+  RETURN_IF_ERROR(CheckListenOptions(flags.listen_options));
+  if (!flags.listen_options.tls.client_ca.empty() && flags.listen_options.tls.certificate.empty()) {
     return UsageError("--client-ca needs --tls-cert and --tls-key");
   }
-  const std::string& katib = flags.doors.katib_listen;
+  const std::string& katib = flags.listen_options.katib_listen;
   if (!katib.empty() && !IsLoopback(HostOf(katib))) {
     return UsageError(
         "--katib-listen " + katib +
@@ -40,15 +40,15 @@ Status CheckFlags(const Globals& globals, const ServeFlags& flags) {
   return absl::OkStatus();
 }
 
-StatusOr<client::Machines> MachinesFor(const ServeFlags& flags) {
-  client::Machines machines;
+StatusOr<client::ExecutionOptions> MachinesFor(const ServeFlags& flags) {
+  client::ExecutionOptions machines;
   machines.working_dir = std::filesystem::current_path().string();
-  machines.host_paths = flags.doors.host_paths;
+  machines.host_paths = flags.listen_options.host_paths;
   if (!flags.nodes.empty()) {
     ASSIGN_OR_RETURN(machines.pools, LoadNodes(flags.nodes));
   }
   machines.devices = ChooseDevices(flags.gpus, nullptr);
-  machines.limits = LimitsOf(flags.doors);
+  machines.limits = LimitsOf(flags.listen_options);
   return machines;
 }
 
@@ -68,7 +68,7 @@ StatusOr<int> Serve(const Arguments& arguments) {
                   "are given --server. SIGTERM ends it; the trials run on, and the next server "
                   "takes them up. The token file (made where it is missing) has an "
                   "administrator's token, and lines `user NAMESPACE TOKEN`.");
-  AddDoors(options, &flags.doors);
+  AddListenOptions(options, &flags.listen_options);
   options.Flag("--insecure", &flags.insecure, "no token; on loopback only");
   options.Text("--gpus", &flags.gpus, "LIST",
                "GPUs for trials that ask for some: 0,1 (default all)");
@@ -79,9 +79,9 @@ StatusOr<int> Serve(const Arguments& arguments) {
   ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
   if (done) return 0;
   RETURN_IF_ERROR(CheckFlags(globals, flags));
-  RETURN_IF_ERROR(SetRemoteAlgorithms(flags.doors));
+  RETURN_IF_ERROR(SetRemoteAlgorithms(flags.listen_options));
   if (!globals.verbose) SetLogLevel(LogLevel::kInfo);
-  ASSIGN_OR_RETURN(const client::Machines machines, MachinesFor(flags));
+  ASSIGN_OR_RETURN(const client::ExecutionOptions machines, MachinesFor(flags));
   // Before anything starts a thread: the signals are to reach none of them.
   Interrupts interrupts;
   ASSIGN_OR_RETURN(const LocalSession session, OpenLocal(globals, /*read_only=*/false));
@@ -94,23 +94,23 @@ StatusOr<int> Serve(const Arguments& arguments) {
                    service::Server::Start({.client = session.client.get(),
                                            .clock = RealClock(),
                                            .machines = machines,
-                                           .grpc = flags.doors.grpc,
-                                           .http = flags.doors.http,
-                                           .katib_listen = flags.doors.katib_listen,
+                                           .grpc = flags.listen_options.grpc,
+                                           .http = flags.listen_options.http,
+                                           .katib_listen = flags.listen_options.katib_listen,
                                            .namespace_of =
                                                [ns = session.place.ns](const auto& address) {
                                                  return NamespaceHere(address, ns);
                                                },
-                                           .tls = flags.doors.tls,
+                                           .tls = flags.listen_options.tls,
                                            .tokens = std::move(tokens),
                                            .home = session.place.home,
-                                           .log_bytes = LogBytesOf(flags.doors),
-                                           .requests_per_second = RateOf(flags.doors),
-                                           .connections_per_address = ConnectionsOf(flags.doors)}));
+                                           .log_bytes = LogBytesOf(flags.listen_options),
+                                           .requests_per_second = RateOf(flags.listen_options),
+                                           .connections_per_address = ConnectionsOf(flags.listen_options)}));
   ProgressLine(absl::StrCat("serving ", session.place.db, " on ", server->grpc_address(),
                             " (gRPC) and ", server->http_address(), " (HTTP)",
                             flags.insecure ? ", without a token" : ", token in " + token_file));
-  if (!flags.doors.ready_file.empty()) RETURN_IF_ERROR(TellReady(flags.doors, *server, token_file));
+  if (!flags.listen_options.ready_file.empty()) RETURN_IF_ERROR(WriteReadyFile(flags.listen_options, *server, token_file));
   while (interrupts.Wait(kSignalPoll) == 0) {
   }
   ProgressLine("stopping: trials that run are left to the next server");

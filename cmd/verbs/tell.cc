@@ -28,13 +28,13 @@ struct TellFlags {
   bool failed = false;
 };
 
-StatusOr<metrics::Point> ParsePoint(const std::string& word, const TellFlags& flags) {
+StatusOr<metrics::Observation> ParsePoint(const std::string& word, const TellFlags& flags) {
   const size_t cut = word.rfind('=');
   const auto value = cut == std::string::npos ? std::nullopt : ParseNumber(word.substr(cut + 1));
   if (cut == 0 || !value) {
-    return UsageError("\"" + word + "\" is no METRIC=VALUE with a number, like loss=0.12");
+    return UsageError("\"" + word + "\" is not a METRIC=VALUE with a number, like loss=0.12");
   }
-  return metrics::Point{.metric = word.substr(0, cut),
+  return metrics::Observation{.metric = word.substr(0, cut),
                         .value = *value,
                         .step = flags.step.value_or(0),
                         .implicit_step = !flags.step,
@@ -61,7 +61,7 @@ StatusOr<Report> MakeReport(const Session& session, const TellFlags& flags, End 
   ASSIGN_OR_RETURN(report.token, TokenFor(report.trial, flags.token));
   report.attempt = static_cast<int32_t>(flags.attempt.value_or(0));
   for (size_t i = 1; i < flags.words.size(); ++i) {
-    ASSIGN_OR_RETURN(metrics::Point point, ParsePoint(flags.words[i], flags));
+    ASSIGN_OR_RETURN(metrics::Observation point, ParsePoint(flags.words[i], flags));
     report.points.push_back(std::move(point));
   }
   return report;
@@ -81,7 +81,7 @@ void AddTelling(Options& options, TellFlags* flags) {
 Status AddStep(client::Client& client, Report& report) {
   ASSIGN_OR_RETURN(const v1::Trial trial, client.GetTrial(report.trial));
   if (client::IsTerminal(trial.phase()) || trial.last_step() == 0) return absl::OkStatus();
-  for (metrics::Point& point : report.points) {
+  for (metrics::Observation& point : report.points) {
     if (!point.implicit_step) continue;
     point.step = trial.last_step() + 1;
     point.implicit_step = false;
@@ -94,7 +94,7 @@ Status PrintTold(const Session& session, const TrialKey& key, const std::string&
   ASSIGN_OR_RETURN(const v1::Experiment experiment, session.client->GetExperiment(key.experiment));
   ASSIGN_OR_RETURN(const v1::Trial trial, session.client->GetTrial(key));
   if (output != "table") {
-    PrintTree({.output = output}, view::TrialView(experiment)(trial));
+    PrintTree({.output = output}, view::TrialRenderer(experiment)(trial));
     return absl::OkStatus();
   }
   const auto objective = client::ShownObjective(experiment, trial);

@@ -17,7 +17,7 @@
 namespace shirabe::cmd {
 namespace {
 
-constexpr absl::Duration kUsualInterval = absl::Seconds(2);
+constexpr absl::Duration kDefaultInterval = absl::Seconds(2);
 
 struct Load {
   v1::Experiment experiment;  // with what its running attempts have taken
@@ -123,7 +123,7 @@ StatusOr<int> Watch(const Session& session, const ListFlags& flags, absl::Durati
     if (StdoutIsTerminal()) Out(kHome);
     if (!StdoutIsTerminal() && flags.output == "yaml") Out("---\n");
     RETURN_IF_ERROR(PrintOnce(session, flags));
-    PlainWait(interval);
+    SleepUninterrupted(interval);
   }
 }
 
@@ -148,7 +148,7 @@ StatusOr<int> Top(const Arguments& arguments) {
   ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
   if (done) return 0;
   ASSIGN_OR_RETURN(const absl::Duration pause,
-                   ParseDurationOr("--interval", interval, kUsualInterval));
+                   ParseDurationOr("--interval", interval, kDefaultInterval));
   ASSIGN_OR_RETURN(const Session session, OpenSession(globals, /*read_only=*/true));
   if (flags.watch) return Watch(session, flags, pause);
   RETURN_IF_ERROR(PrintOnce(session, flags));

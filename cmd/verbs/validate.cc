@@ -32,7 +32,7 @@ Status ValidateNodesFile(const std::string& path) {
 Status AskServer(Session& session, const SpecFile& file) {
   for (const experiment::ParsedExperiment& document : file.documents) {
     v1::Experiment experiment = document.experiment;
-    if (!session.ns_is_usual) experiment.mutable_metadata()->set_namespace_(session.ns);
+    if (!session.ns_is_default) experiment.mutable_metadata()->set_namespace_(session.ns);
     // What it would refuse has no points either, and nothing is stored.
     const Status fits = session.client->Suggest(experiment, 0).status();
     RETURN_IF_ERROR(Prefix(file.shown_name, fits));
@@ -45,7 +45,7 @@ void WarnOfThisMachine(const SpecFile& file) {
   for (const experiment::ParsedExperiment& document : file.documents) {
     const Status here = experiment::CheckRunnable(document.experiment);
     if (!here.ok()) Warn(absl::StrCat(file.shown_name, " could not run here: ", Message(here)));
-    for (const experiment::Finding& idle : experiment::IdleHere(document.experiment)) {
+    for (const experiment::Finding& idle : experiment::FindIneffectiveLocally(document.experiment)) {
       Warn(experiment::FormatFinding(idle, file.shown_name));
     }
   }

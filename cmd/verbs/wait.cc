@@ -11,7 +11,7 @@ namespace shirabe::cmd {
 namespace {
 
 using view::AwaitCondition;
-using view::Awaited;
+using view::AwaitResult;
 
 struct Waiting {
   AwaitCondition condition;
@@ -34,11 +34,11 @@ StatusOr<int> WaitForOne(const Session& session, const std::string& name, const 
   RETURN_IF_ERROR(AsUsage(waited.status()));
   const std::string object =
       target.trial ? "trial/" + TrialName(*target.trial) : "experiment/" + target.experiment.name;
-  if (waited->awaited == Awaited::kMet) {
+  if (waited->awaited == AwaitResult::kMet) {
     Out(object + " " + condition.text + "\n");
     return kOk;
   }
-  if (waited->awaited == Awaited::kNever) {
+  if (waited->awaited == AwaitResult::kNever) {
     ProgressLine(object + " has ended (" + waited->state + "): it will never be " + condition.text);
     return kNoSuccess;
   }

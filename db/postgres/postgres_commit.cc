@@ -25,12 +25,12 @@ constexpr char kCount[] =
 // Who waits in Store::AwaitChange hears of it when the transaction commits.
 constexpr char kNotify[] = "SELECT pg_notify('shirabe', $1::text)";
 // Much longer than anyone waits to learn what became of a COMMIT.
-constexpr char kForget[] = "DELETE FROM writer WHERE used < now() - interval '1 day'";
+constexpr char kDeleteOldWriters[] = "DELETE FROM writer WHERE used < now() - interval '1 day'";
 // And holders of leases (see sqlite_schema.cc) that ended as long ago.
-constexpr char kForgetHolders[] =
+constexpr char kDeleteOldHolders[] =
     "DELETE FROM name WHERE namespace = '' AND starts_with(name, 'holder:')"
     " AND expiry < $1::int8";
-constexpr absl::Duration kForgetHoldersAfter = absl::Hours(24);
+constexpr absl::Duration kHolderRetention = absl::Hours(24);
 
 ExperimentKey HolderName(const LeaseRenewal& renewal) { return {"", "holder:" + renewal.holder}; }
 
@@ -86,7 +86,7 @@ Status Transaction::Read(const std::vector<PostgresRequest*>& requests) {
   first_revision_ = revision_ = store.Int(0, 1);
   last_id_ = store.Int(0, 2);
   size_t next = 2;
-  return state_.Take(results, &next);
+  return state_.ParseResults(results, &next);
 }
 
 void Transaction::Run(PostgresRequest* request) {
@@ -148,7 +148,7 @@ void Transaction::WriteObservations(const Batch& batch, int64_t experiment) {
     state_.SetMetricId(metric, ++last_id_);
     writes_.AddMetric(last_id_, metric);
   }
-  for (const ObservationRow& row : batch.observations) {
+  for (const StoredObservation& row : batch.observations) {
     writes_.Observe({.experiment = experiment,
                      .trial = row.trial,
                      .attempt = row.attempt,
@@ -193,8 +193,8 @@ void Transaction::Renew(const LeaseRenewal& renewal) {
   }
   *name.lease.mutable_expiry() = ToProto(renewal.now + renewal.ttl);
   writes_.SaveLease(name.id, name.lease);
-  db_->Send(kForgetHolders,
-            PostgresParams().Int(absl::ToUnixNanos(renewal.now - kForgetHoldersAfter)));
+  db_->Send(kDeleteOldHolders,
+            PostgresParams().Int(absl::ToUnixNanos(renewal.now - kHolderRetention)));
   wrote_ = true;
 }
 
@@ -229,7 +229,7 @@ Status WriteTogether(const std::vector<PostgresRequest*>& requests, PostgresSess
   return transaction.Finish();
 }
 
-StatusOr<bool> TookEffect(int64_t id, int64_t sequence, PostgresConnection* db) {
+StatusOr<bool> WasCommitted(int64_t id, int64_t sequence, PostgresConnection* db) {
   // If it is still under way it holds the lock, until its connection is found to be dead.
   db->Send("BEGIN");
   db->Send(kLock);
@@ -239,6 +239,6 @@ StatusOr<bool> TookEffect(int64_t id, int64_t sequence, PostgresConnection* db) 
   return results[2].rows() == 1 && results[2].Int(0, 0) >= sequence;
 }
 
-Status ForgetOldWriters(PostgresConnection* db) { return db->Query(kForget).status(); }
+Status ForgetOldWriters(PostgresConnection* db) { return db->Query(kDeleteOldWriters).status(); }
 
 }  // namespace shirabe::db

@@ -52,7 +52,7 @@ struct PostgresSession {
 Status WriteTogether(const std::vector<PostgresRequest*>& requests, PostgresSession* session);
 
 // Whether transaction `sequence` of the session `id` took effect. Waits until it is certain.
-StatusOr<bool> TookEffect(int64_t id, int64_t sequence, PostgresConnection* db);
+StatusOr<bool> WasCommitted(int64_t id, int64_t sequence, PostgresConnection* db);
 
 // Removes the rows of sessions that ended long ago.
 Status ForgetOldWriters(PostgresConnection* db);

@@ -19,7 +19,7 @@ namespace shirabe::db {
 namespace {
 
 // The oldest server whose settings below exist.
-constexpr int kOldestServer = 140000;
+constexpr int kMinServerVersion = 140000;
 
 // Every statement of the store finds its rows by key. A plan is made once, perhaps when a table is
 // still empty and to read all of it seems best; so that is ruled out here, as are the joins that
@@ -146,7 +146,7 @@ Status PostgresConnection::Connect() {
 Status PostgresConnection::Begin() {
   pq_->PQsetErrorVerbosity(connection_.get(), PQERRORS_DEFAULT);
   const int version = pq_->PQserverVersion(connection_.get());
-  if (version < kOldestServer) {
+  if (version < kMinServerVersion) {
     return absl::UnimplementedError(
         absl::StrCat("database ", options_.address.shown, " is served by PostgreSQL ",
                      version / 10000, ", but 14 or newer is needed: upgrade the server"));
@@ -196,7 +196,7 @@ void PostgresConnection::Send(const std::string& sql, const PostgresParams& para
 }
 
 StatusOr<PostgresResult::Owner> PostgresConnection::Next() {
-  const absl::Duration deadline = RealClock()->Monotonic() + options_.answer_patience;
+  const absl::Duration deadline = RealClock()->Monotonic() + options_.response_timeout;
   for (;;) {
     const int unsent = pq_->PQflush(connection_.get());
     if (unsent < 0) return FailBroken();
@@ -205,7 +205,7 @@ StatusOr<PostgresResult::Owner> PostgresConnection::Next() {
     pollfd fd{.fd = pq_->PQsocket(connection_.get()), .events = events, .revents = 0};
     if (!PollUntil(&fd, 1, deadline)) {
       return Fail({.message = absl::StrCat("no answer within ",
-                                           absl::FormatDuration(options_.answer_patience))});
+                                           absl::FormatDuration(options_.response_timeout))});
     }
     if (pq_->PQconsumeInput(connection_.get()) == 0) return FailBroken();
   }
@@ -307,7 +307,7 @@ absl::StatusCode CodeOf(const PostgresError& error) {
 }
 
 const char* FixFor(absl::StatusCode code, const std::string& state) {
-  if (state == "53100") return ": its disk is full, make room on the server";
+  if (state == "53100") return ": its disk is full, free space on the server";
   if (state == "53300") return ": it has no connection left, raise its max_connections";
   if (state == "55P03") return ": another process keeps it locked, try again";
   if (state == "25006") return ": it is read-only, name the primary server in the address";

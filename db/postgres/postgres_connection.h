@@ -7,7 +7,7 @@
 // owner makes another: nobody has to know in which state it was left.
 //
 // A connection belongs to one thread at a time. Nothing here waits for ever: a server that stays
-// silent for `answer_patience` counts as lost.
+// silent for `response_timeout` counts as lost.
 #pragma once
 
 #include <memory>
@@ -79,7 +79,7 @@ class PostgresResult {
 struct PostgresOptions {
   PostgresAddress address{};
   bool read_only = false;
-  absl::Duration answer_patience = absl::Seconds(60);
+  absl::Duration response_timeout = absl::Seconds(60);
 };
 
 // A statement of ours, for tests: its plan must find its rows by this index.

@@ -13,7 +13,7 @@ absl::Duration PostgresPool::Deadline(absl::Duration patience) {
   return RealClock()->Monotonic() + patience;
 }
 
-StatusOr<std::unique_ptr<PostgresConnection>> PostgresPool::Take(absl::Duration deadline,
+StatusOr<std::unique_ptr<PostgresConnection>> PostgresPool::Acquire(absl::Duration deadline,
                                                                  bool* again) {
   {
     std::unique_lock lock(mutex_);
@@ -41,7 +41,7 @@ StatusOr<std::unique_ptr<PostgresConnection>> PostgresPool::Take(absl::Duration 
   return db.status();
 }
 
-void PostgresPool::GiveBack(std::unique_ptr<PostgresConnection> db) {
+void PostgresPool::Release(std::unique_ptr<PostgresConnection> db) {
   std::vector<std::unique_ptr<PostgresConnection>> dead;  // closed without the lock
   std::lock_guard lock(mutex_);
   --taken_;

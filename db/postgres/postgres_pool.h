@@ -28,11 +28,11 @@ class PostgresPool {
     const absl::Duration deadline = Deadline(patience);
     for (int failures = 0;; ++failures) {
       bool again = false;
-      auto db = Take(deadline, &again);
+      auto db = Acquire(deadline, &again);
       if (db.ok()) {
         auto result = read(db->get());
         again = (*db)->lost();
-        GiveBack(*std::move(db));
+        Release(*std::move(db));
         if (!again || !Pause(failures, deadline)) return result;
       } else if (!again || !Pause(failures, deadline)) {
         return db.status();
@@ -44,8 +44,8 @@ class PostgresPool {
   static absl::Duration Deadline(absl::Duration patience);
   // An idle connection or a new one; `*again` if there is none but trying again may help, as it
   // does not with a wrong password.
-  StatusOr<std::unique_ptr<PostgresConnection>> Take(absl::Duration deadline, bool* again);
-  void GiveBack(std::unique_ptr<PostgresConnection> db);
+  StatusOr<std::unique_ptr<PostgresConnection>> Acquire(absl::Duration deadline, bool* again);
+  void Release(std::unique_ptr<PostgresConnection> db);
   // A moment, longer with each failure; false if the deadline has passed.
   bool Pause(int failures, absl::Duration deadline);
 

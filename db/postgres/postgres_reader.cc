@@ -192,7 +192,7 @@ StatusOr<std::vector<Versioned<v1::Checkpoint>>> ListCheckpoints(const TrialKey&
       db->Query(kCheckpoints, Params(key.experiment).Int(key.number)));
 }
 
-StatusOr<std::vector<ObservationRow>> ListObservations(const ObservationQuery& query,
+StatusOr<std::vector<StoredObservation>> ListObservations(const ObservationQuery& query,
                                                        PostgresConnection* db) {
   const bool any = query.metric.empty();
   PostgresParams params = Params(query.trial.experiment);
@@ -200,7 +200,7 @@ StatusOr<std::vector<ObservationRow>> ListObservations(const ObservationQuery& q
   if (!any) params.Text(query.metric);
   ASSIGN_OR_RETURN(const PostgresResult result,
                    db->Query(any ? kObservations : kObservationsOfMetric, params));
-  std::vector<ObservationRow> rows(result.rows());
+  std::vector<StoredObservation> rows(result.rows());
   for (int i = 0; i < result.rows(); ++i) {
     rows[i] = {.trial = query.trial.number,
                .attempt = static_cast<int32_t>(result.Int(i, 0)),

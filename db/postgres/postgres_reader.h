@@ -23,7 +23,7 @@ StatusOr<std::vector<Versioned<v1::Attempt>>> ListAttempts(const AttemptQuery& q
                                                            PostgresConnection* db);
 StatusOr<std::vector<Versioned<v1::Checkpoint>>> ListCheckpoints(const TrialKey& key,
                                                                  PostgresConnection* db);
-StatusOr<std::vector<ObservationRow>> ListObservations(const ObservationQuery& query,
+StatusOr<std::vector<StoredObservation>> ListObservations(const ObservationQuery& query,
                                                        PostgresConnection* db);
 StatusOr<std::vector<v1::Event>> ListEvents(const EventQuery& query, PostgresConnection* db);
 StatusOr<std::vector<v1::Intent>> ListIntents(const ExperimentKey& key, PostgresConnection* db);

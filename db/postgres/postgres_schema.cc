@@ -121,7 +121,7 @@ CREATE TABLE intent(
 CREATE INDEX intent_by_revision ON intent(revision);
 )sql";
 
-struct Found {
+struct SchemaState {
   bool schema = false;  // there is one of our name
   bool table = false;   // with the table that says its version
   int64_t version = 0;
@@ -138,12 +138,12 @@ Status Foreign(const PostgresConnection& db) {
                    "version): choose another database with --db"));
 }
 
-StatusOr<Found> Look(PostgresConnection* db) {
+StatusOr<SchemaState> ReadSchemaState(PostgresConnection* db) {
   ASSIGN_OR_RETURN(const PostgresResult names,
                    db->Query("SELECT to_regnamespace('shirabe') IS NOT NULL, EXISTS"
                              " (SELECT FROM pg_attribute WHERE attname = 'version'"
                              " AND attrelid = to_regclass('shirabe.store'))"));
-  Found found{.schema = names.Int(0, 0) != 0, .table = names.Int(0, 1) != 0};
+  SchemaState found{.schema = names.Int(0, 0) != 0, .table = names.Int(0, 1) != 0};
   if (!found.schema) return found;
   if (!found.table) return Foreign(*db);
   ASSIGN_OR_RETURN(const PostgresResult version,
@@ -157,7 +157,7 @@ StatusOr<Found> Look(PostgresConnection* db) {
   return found;
 }
 
-Status CheckReadable(const PostgresConnection& db, const Found& found, int64_t newest) {
+Status CheckReadable(const PostgresConnection& db, const SchemaState& found, int64_t newest) {
   if (found.empty()) {
     return absl::NotFoundError(
         absl::StrCat("database ", Shown(db), " is empty: \"shirabe run\" fills it"));
@@ -172,7 +172,7 @@ Status CheckReadable(const PostgresConnection& db, const Found& found, int64_t n
 Status ApplySteps(PostgresConnection* db, const PostgresSteps& steps) {
   RETURN_IF_ERROR(db->Query(kLockSchema).status());
   // Another server may have been faster, so look again, now that nobody else can change it.
-  ASSIGN_OR_RETURN(const Found found, Look(db));
+  ASSIGN_OR_RETURN(const SchemaState found, ReadSchemaState(db));
   const auto newest = static_cast<int64_t>(steps.size());
   RETURN_IF_ERROR(CheckPostgresVersion(*db, found.version, newest));
   if (found.empty()) RETURN_IF_ERROR(db->Execute("CREATE SCHEMA shirabe"));
@@ -206,7 +206,7 @@ Status CheckPostgresVersion(const PostgresConnection& db, int64_t found, int64_t
 
 Status PreparePostgresSchema(PostgresConnection* db, const PostgresSteps& steps) {
   const auto newest = static_cast<int64_t>(steps.size());
-  ASSIGN_OR_RETURN(const Found found, Look(db));
+  ASSIGN_OR_RETURN(const SchemaState found, ReadSchemaState(db));
   RETURN_IF_ERROR(CheckPostgresVersion(*db, found.version, newest));
   if (db->options().read_only) return CheckReadable(*db, found, newest);
   if (found.version == newest && !found.empty()) return absl::OkStatus();

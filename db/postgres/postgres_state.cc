@@ -80,7 +80,7 @@ Status CheckRevision(const Write<Record>& write, int64_t current) {
 // Each metric that the batch needs an id of, once.
 std::set<std::string> MetricsOf(const Batch& batch) {
   std::set<std::string> names;
-  for (const ObservationRow& row : batch.observations) names.insert(row.metric);
+  for (const StoredObservation& row : batch.observations) names.insert(row.metric);
   for (const Batch::Supersede& supersede : batch.supersede) {
     for (const auto& [name, count] : supersede.counts) names.insert(name);
   }
@@ -172,18 +172,18 @@ void PostgresState::Send(PostgresConnection* db) const {
   }
 }
 
-Status PostgresState::Take(const std::vector<PostgresResult>& results, size_t* next) {
-  TakeNames(results[(*next)++]);
+Status PostgresState::ParseResults(const std::vector<PostgresResult>& results, size_t* next) {
+  ParseNames(results[(*next)++]);
   if (!Conditional().empty()) {
-    RETURN_IF_ERROR(TakeGenerations(results[(*next)++]));
-    RETURN_IF_ERROR(TakeWaiting(results[(*next)++]));
+    RETURN_IF_ERROR(ParseGenerations(results[(*next)++]));
+    RETURN_IF_ERROR(ParseIntents(results[(*next)++]));
   }
   if (!trials_.empty()) {
     const auto places = Places(&trials_);
     const PostgresResult& rows = results[(*next)++];
     for (int i = 0; i < rows.rows(); ++i) places[rows.Int(i, 0) - 1]->second = rows.Int(i, 1);
   }
-  if (!attempts_.empty()) RETURN_IF_ERROR(TakeAttempts(results[(*next)++]));
+  if (!attempts_.empty()) RETURN_IF_ERROR(ParseAttempts(results[(*next)++]));
   if (!checkpoints_.empty()) {
     const auto places = Places(&checkpoints_);
     const PostgresResult& rows = results[(*next)++];
@@ -198,7 +198,7 @@ Status PostgresState::Take(const std::vector<PostgresResult>& results, size_t* n
   return absl::OkStatus();
 }
 
-void PostgresState::TakeNames(const PostgresResult& result) {
+void PostgresState::ParseNames(const PostgresResult& result) {
   for (int i = 0; i < result.rows(); ++i) {
     NameState& name = names_[result.Int(i, 0) - 1];
     name.id = result.Int(i, 1);
@@ -215,7 +215,7 @@ std::vector<int> PostgresState::Conditional() const {
   return indexes;
 }
 
-Status PostgresState::TakeGenerations(const PostgresResult& result) {
+Status PostgresState::ParseGenerations(const PostgresResult& result) {
   for (int i = 0; i < result.rows(); ++i) {
     v1::Experiment experiment;
     RETURN_IF_ERROR(result.Parse(i, 1, &experiment));
@@ -224,14 +224,14 @@ Status PostgresState::TakeGenerations(const PostgresResult& result) {
   return absl::OkStatus();
 }
 
-Status PostgresState::TakeWaiting(const PostgresResult& result) {
+Status PostgresState::ParseIntents(const PostgresResult& result) {
   for (int i = 0; i < result.rows(); ++i) {
     RETURN_IF_ERROR(result.Parse(i, 1, &names_[result.Int(i, 0) - 1].waiting.emplace_back()));
   }
   return absl::OkStatus();
 }
 
-Status PostgresState::TakeAttempts(const PostgresResult& result) {
+Status PostgresState::ParseAttempts(const PostgresResult& result) {
   const auto places = Places(&attempts_);
   for (int i = 0; i < result.rows(); ++i) {
     AttemptState& state = places[result.Int(i, 0) - 1]->second;
@@ -345,7 +345,7 @@ void PostgresState::Forget(int which) {
 
 std::vector<std::string> PostgresState::new_metrics(const Batch& batch) const {
   std::vector<std::string> names;
-  for (const ObservationRow& row : batch.observations) {
+  for (const StoredObservation& row : batch.observations) {
     if (!metrics_->contains(row.metric)) names.push_back(row.metric);
   }
   return names;

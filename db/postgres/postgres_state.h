@@ -41,7 +41,7 @@ class PostgresState {
 
   // Then: the statements that read it, and their results, which begin at `*next`.
   void Send(PostgresConnection* db) const;
-  Status Take(const std::vector<PostgresResult>& results, size_t* next);
+  Status ParseResults(const std::vector<PostgresResult>& results, size_t* next);
 
   // Then, for each write in its turn. The refusals, and their order, are those of db/rules.h.
   NameState& Name(const ExperimentKey& key);
@@ -68,11 +68,11 @@ class PostgresState {
   using CheckpointId = std::tuple<int, int64_t, int32_t, int64_t>;
 
   int IndexOf(const ExperimentKey& key);
-  void TakeNames(const PostgresResult& result);
+  void ParseNames(const PostgresResult& result);
   std::vector<int> Conditional() const;
-  Status TakeGenerations(const PostgresResult& result);
-  Status TakeWaiting(const PostgresResult& result);
-  Status TakeAttempts(const PostgresResult& result);
+  Status ParseGenerations(const PostgresResult& result);
+  Status ParseIntents(const PostgresResult& result);
+  Status ParseAttempts(const PostgresResult& result);
   Status CheckExperiment(const Batch& batch, const NameState& name) const;
   Status CheckFences(const Batch& batch, int which) const;
   void ApplyIntents(const Batch& batch, NameState* name);

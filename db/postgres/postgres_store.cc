@@ -56,7 +56,7 @@ class PostgresStore : public Store, public Bulk {
   StatusOr<std::vector<Versioned<v1::Checkpoint>>> ListCheckpoints(const TrialKey& key) override {
     return Read([&](PostgresConnection* db) { return db::ListCheckpoints(key, db); });
   }
-  StatusOr<std::vector<ObservationRow>> ListObservations(const ObservationQuery& query) override {
+  StatusOr<std::vector<StoredObservation>> ListObservations(const ObservationQuery& query) override {
     return Read([&](PostgresConnection* db) { return db::ListObservations(query, db); });
   }
   StatusOr<std::vector<v1::Event>> ListEvents(const EventQuery& query) override {
@@ -107,7 +107,7 @@ PostgresWriter* PostgresStore::Writer() {
         PostgresWriterOptions{.connection = connection_,
                               .version = static_cast<int64_t>(options_.schema.size()),
                               .patience = options_.patience,
-                              .doubt_patience = options_.doubt_patience});
+                              .resolve_timeout = options_.resolve_timeout});
   }
   return writer_.get();
 }
@@ -122,7 +122,7 @@ StatusOr<int64_t> PostgresStore::Commit(const Batch& batch) {
   RETURN_IF_ERROR(ValidateBatch(batch));
   PostgresRequest request{.batch = &batch};
   RETURN_IF_ERROR(Write(&request));
-  signal_.Raise(request.revision);
+  signal_.Notify(request.revision);
   return request.revision;
 }
 

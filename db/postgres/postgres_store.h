@@ -18,7 +18,7 @@ struct PostgresStoreOptions {
   // With a server that is away: how long a read or a write tries before it says kUnavailable, and
   // how long a write whose COMMIT may have taken effect tries to learn whether it did.
   absl::Duration patience = absl::Seconds(3);
-  absl::Duration doubt_patience = absl::Seconds(30);
+  absl::Duration resolve_timeout = absl::Seconds(30);
   PostgresSteps schema = CurrentPostgresSchema();
 };
 

@@ -22,8 +22,8 @@ namespace {
 // So that nobody waits behind an endless transaction, and no lock is held for long.
 constexpr size_t kMaxGroup = 512;
 constexpr size_t kMaxObservations = 50'000;
-constexpr absl::Duration kFirstPause = absl::Milliseconds(10);
-constexpr absl::Duration kLongestPause = absl::Milliseconds(500);
+constexpr absl::Duration kMinReconnectDelay = absl::Milliseconds(10);
+constexpr absl::Duration kMaxReconnectDelay = absl::Milliseconds(500);
 // A write whose COMMIT was lost, and had no effect, is made again; not for ever.
 constexpr int kMaxLostCommits = 5;
 
@@ -39,14 +39,14 @@ size_t SizeOf(const PostgresRequest& request) {
 
 // A request that is at fault can spoil the transaction of others, who must not suffer for it. What
 // the whole database suffers from is no request's fault.
-bool MayBeOnesFault(const Status& status) {
+bool IsBatchError(const Status& status) {
   return absl::IsInvalidArgument(status) || absl::IsInternal(status);
 }
 
 }  // namespace
 
 absl::Duration PostgresBackoff(int failures) {
-  return std::min(kFirstPause * (1 << std::min(failures, 10)), kLongestPause);
+  return std::min(kMinReconnectDelay * (1 << std::min(failures, 10)), kMaxReconnectDelay);
 }
 
 PostgresWriter::PostgresWriter(PostgresWriterOptions options) : options_(std::move(options)) {
@@ -74,7 +74,7 @@ void PostgresWriter::Run(PostgresRequest* request) {
       finished_.wait(lock, [&] { return waiting.done; });
     }
     if (waiting.session == 0) return;
-    const StatusOr<bool> took_effect = LearnWhether(waiting);
+    const StatusOr<bool> took_effect = ResolveUnknownCommit(waiting);
     if (!took_effect.ok()) {
       request->status = absl::UnavailableError(absl::StrCat(
           Message(took_effect.status()),
@@ -90,7 +90,7 @@ void PostgresWriter::Run(PostgresRequest* request) {
 
 void PostgresWriter::Loop() {
   for (;;) {
-    const Group group = Take();
+    const Group group = NextGroup();
     if (group.empty()) return;
     Execute(group);
     {
@@ -102,7 +102,7 @@ void PostgresWriter::Loop() {
 }
 
 // Empty once the writer is to stop and nothing is left.
-PostgresWriter::Group PostgresWriter::Take() {
+PostgresWriter::Group PostgresWriter::NextGroup() {
   std::unique_lock lock(mutex_);
   queued_.wait(lock, [this] { return stop_ || !queue_.empty(); });
   Group group;
@@ -126,7 +126,7 @@ void PostgresWriter::Execute(const Group& group) {
       Pause(failures);
       continue;
     }
-    if (group.size() > 1 && MayBeOnesFault(status)) return ExecuteAlone(group);
+    if (group.size() > 1 && IsBatchError(status)) return ExecuteAlone(group);
     for (Waiting* waiting : group) waiting->request->status = status;
     return;
   }
@@ -152,7 +152,7 @@ Status PostgresWriter::Try(const Group& group, bool* again) {
     *again = lost || (broken.db->error() && IsTransient(*broken.db->error()));
     return status;
   }
-  Log(LogLevel::kWarning, "the connection broke during COMMIT; looking whether it took effect",
+  Log(LogLevel::kWarning, "the connection broke during COMMIT; checking whether it took effect",
       {{"database", options_.connection.address.shown}, {"error", Message(status)}});
   // Refusals, too: they may have been made because of what another write of this group did.
   for (Waiting* waiting : group) {
@@ -184,14 +184,14 @@ void PostgresWriter::Pause(int failures) {
 }
 
 // On the caller's thread, with a connection of its own.
-StatusOr<bool> PostgresWriter::LearnWhether(const Waiting& waiting) {
-  const absl::Duration deadline = RealClock()->Monotonic() + options_.doubt_patience;
+StatusOr<bool> PostgresWriter::ResolveUnknownCommit(const Waiting& waiting) {
+  const absl::Duration deadline = RealClock()->Monotonic() + options_.resolve_timeout;
   for (int failures = 0;; ++failures) {
     PostgresError why;
     auto db = PostgresConnection::Open(options_.connection, &why);
     Status status = db.status();
     if (db.ok()) {
-      const auto took_effect = TookEffect(waiting.session, waiting.sequence, db->get());
+      const auto took_effect = WasCommitted(waiting.session, waiting.sequence, db->get());
       if (took_effect.ok()) return took_effect;
       status = took_effect.status();
     }
@@ -203,7 +203,7 @@ StatusOr<bool> PostgresWriter::LearnWhether(const Waiting& waiting) {
 namespace {
 
 // How long a Commit of another server can go unnoticed if the network swallows the connection.
-constexpr absl::Duration kLookEvery = absl::Seconds(5);
+constexpr absl::Duration kRefreshInterval = absl::Seconds(5);
 
 }  // namespace
 
@@ -240,22 +240,22 @@ void PostgresListener::Loop() {
 Status PostgresListener::Listen(bool* connected) {
   ASSIGN_OR_RETURN(const auto db, PostgresConnection::Open(options_));
   RETURN_IF_ERROR(db->Query("LISTEN shirabe").status());
-  RETURN_IF_ERROR(Look(db.get()));  // what was committed before
+  RETURN_IF_ERROR(RaiseRevision(db.get()));  // what was committed before
   *connected = true;
   while (!Stopped(absl::ZeroDuration())) {
-    ASSIGN_OR_RETURN(const auto payloads, db->AwaitNotifications(stop_.get(), kLookEvery));
+    ASSIGN_OR_RETURN(const auto payloads, db->AwaitNotifications(stop_.get(), kRefreshInterval));
     for (const std::string& payload : payloads) {
       int64_t revision = 0;
-      if (absl::SimpleAtoi(payload, &revision)) signal_->Raise(revision);
+      if (absl::SimpleAtoi(payload, &revision)) signal_->Notify(revision);
     }
-    if (payloads.empty()) RETURN_IF_ERROR(Look(db.get()));
+    if (payloads.empty()) RETURN_IF_ERROR(RaiseRevision(db.get()));
   }
   return absl::OkStatus();
 }
 
-Status PostgresListener::Look(PostgresConnection* db) {
+Status PostgresListener::RaiseRevision(PostgresConnection* db) {
   ASSIGN_OR_RETURN(const int64_t revision, Revision(db));
-  signal_->Raise(revision);
+  signal_->Notify(revision);
   return absl::OkStatus();
 }
 

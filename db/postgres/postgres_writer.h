@@ -30,7 +30,7 @@ struct PostgresWriterOptions {
   PostgresOptions connection{};
   int64_t version = 0;                                // of the schema
   absl::Duration patience = absl::Seconds(3);         // with a server that is away
-  absl::Duration doubt_patience = absl::Seconds(30);  // to learn what became of a COMMIT
+  absl::Duration resolve_timeout = absl::Seconds(30);  // to learn what became of a COMMIT
 };
 
 class PostgresWriter {
@@ -52,13 +52,13 @@ class PostgresWriter {
   using Group = std::vector<Waiting*>;
 
   void Loop();
-  Group Take();
+  Group NextGroup();
   void Execute(const Group& group);
   void ExecuteAlone(const Group& group);
   Status Try(const Group& group, bool* again);
   Status Connect(bool* again);
   void Pause(int failures);
-  StatusOr<bool> LearnWhether(const Waiting& waiting);
+  StatusOr<bool> ResolveUnknownCommit(const Waiting& waiting);
 
   const PostgresWriterOptions options_;
   PostgresSession session_;  // the writer's thread alone
@@ -89,7 +89,7 @@ class PostgresListener {
   void Loop();
   // Until the connection breaks or the listener stops.
   Status Listen(bool* connected);
-  Status Look(PostgresConnection* db);
+  Status RaiseRevision(PostgresConnection* db);
   bool Stopped(absl::Duration wait) const;
 
   const PostgresOptions options_;

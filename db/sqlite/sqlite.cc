@@ -73,7 +73,7 @@ void CreatePrivate(const std::string& path) {
 
 }  // namespace
 
-Statement::Statement(Connection* connection, sqlite3_stmt* statement, Status status)
+Statement::Statement(SqliteConnection* connection, sqlite3_stmt* statement, Status status)
     : connection_(connection), statement_(statement), status_(std::move(status)) {}
 
 Statement::~Statement() {
@@ -136,7 +136,7 @@ Status Statement::Unreadable(const char* what) const {
   return Damaged(connection_->path(), absl::StrCat("a record cannot be read: ", what));
 }
 
-StatusOr<std::unique_ptr<Connection>> Connection::Open(const ConnectOptions& options) {
+StatusOr<std::unique_ptr<SqliteConnection>> SqliteConnection::Open(const ConnectOptions& options) {
   const bool immutable = options.mode == ConnectOptions::Mode::kReadImmutable;
   const std::string name = immutable ? Uri(options.path, "immutable=1") : options.path;
   sqlite3* db = nullptr;
@@ -144,18 +144,18 @@ StatusOr<std::unique_ptr<Connection>> Connection::Open(const ConnectOptions& opt
   if ((FlagsOf(options.mode) & SQLITE_OPEN_CREATE) != 0) CreatePrivate(options.path);
   const int flags = FlagsOf(options.mode) | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
   const int code = sqlite3_open_v2(name.c_str(), &db, flags, nullptr);
-  auto connection = std::make_unique<Connection>(options, db);
+  auto connection = std::make_unique<SqliteConnection>(options, db);
   if (code != SQLITE_OK) return connection->Failure(code);
   sqlite3_busy_timeout(db, static_cast<int>(absl::ToInt64Milliseconds(options.patience)));
   return connection;
 }
 
-Status Connection::Execute(const std::string& sql) {
+Status SqliteConnection::Execute(const std::string& sql) {
   const int code = sqlite3_exec(db_.get(), sql.c_str(), nullptr, nullptr, nullptr);
   return code == SQLITE_OK ? absl::OkStatus() : Failure(code);
 }
 
-Statement Connection::Prepare(const std::string& sql) {
+Statement SqliteConnection::Prepare(const std::string& sql) {
   std::unique_ptr<sqlite3_stmt, Closer>& cached = statements_[sql];
   if (cached == nullptr) {
     sqlite3_stmt* statement = nullptr;
@@ -168,14 +168,14 @@ Statement Connection::Prepare(const std::string& sql) {
   return Statement(this, cached.get(), absl::OkStatus());
 }
 
-StatusOr<int64_t> Connection::ReadInt(const std::string& sql) {
+StatusOr<int64_t> SqliteConnection::ReadInt(const std::string& sql) {
   Statement statement = Prepare(sql);
   ASSIGN_OR_RETURN(const bool found, statement.Step());
   CHECK(found);
   return statement.Int(0);
 }
 
-int Connection::SystemError() const {
+int SqliteConnection::SystemError() const {
   if (db_ == nullptr) return 0;
   if (const int error = sqlite3_system_errno(db_.get()); error != 0) return error;
   // A COMMIT that fails leaves its errno only in the file that it wrote to, mostly the log.
@@ -189,7 +189,7 @@ int Connection::SystemError() const {
   return error;
 }
 
-Status Connection::CannotOpen(int error) const {
+Status SqliteConnection::CannotOpen(int error) const {
   if (IsSpace(error)) return DiskFull(path());
   if (error == ENOENT && options_.mode == ConnectOptions::Mode::kWrite) {
     return absl::UnavailableError(
@@ -200,7 +200,7 @@ Status Connection::CannotOpen(int error) const {
   return Denied(path(), error == 0 ? "no reason given" : std::strerror(error));
 }
 
-Status Connection::Failure(int code) const {
+Status SqliteConnection::Failure(int code) const {
   const std::string detail = db_ == nullptr ? sqlite3_errstr(code) : sqlite3_errmsg(db_.get());
   const int error = SystemError();
   switch (code & 0xff) {

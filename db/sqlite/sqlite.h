@@ -21,12 +21,12 @@
 
 namespace shirabe::db {
 
-class Connection;
+class SqliteConnection;
 
 class Statement {
  public:
   // By Connection::Prepare. `statement` is null if `status` is an error.
-  Statement(Connection* connection, sqlite3_stmt* statement, Status status);
+  Statement(SqliteConnection* connection, sqlite3_stmt* statement, Status status);
   Statement(const Statement&) = delete;
   Statement& operator=(const Statement&) = delete;
   ~Statement();
@@ -60,7 +60,7 @@ class Statement {
   Statement& Keep(int code);
   Status Unreadable(const char* what) const;
 
-  Connection* connection_;
+  SqliteConnection* connection_;
   sqlite3_stmt* statement_;
   int bound_ = 0;
   Status status_;
@@ -78,11 +78,11 @@ struct ConnectOptions {
   absl::Duration patience = absl::Seconds(5);  // how long to wait for other processes
 };
 
-class Connection {
+class SqliteConnection {
  public:
-  static StatusOr<std::unique_ptr<Connection>> Open(const ConnectOptions& options);
+  static StatusOr<std::unique_ptr<SqliteConnection>> Open(const ConnectOptions& options);
   // By Open. Takes `db`.
-  Connection(ConnectOptions options, sqlite3* db) : options_(std::move(options)), db_(db) {}
+  SqliteConnection(ConnectOptions options, sqlite3* db) : options_(std::move(options)), db_(db) {}
 
   // Statements without results, separated by semicolons.
   Status Execute(const std::string& sql);

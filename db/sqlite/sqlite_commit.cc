@@ -100,7 +100,7 @@ class BatchWriter {
   const Batch& batch_;
   const int64_t experiment_;
   WriteSession* const session_;
-  Connection* const db_;
+  SqliteConnection* const db_;
   std::set<int64_t> trials_;  // known to exist
 };
 
@@ -197,7 +197,7 @@ Status BatchWriter::AddObservations() {
       " SET value = excluded.value, time = excluded.time, implicit = excluded.implicit,"
       " superseded = max(superseded, excluded.superseded)"
       " WHERE value IS NOT excluded.value OR superseded < excluded.superseded");
-  for (const ObservationRow& row : batch_.observations) {
+  for (const StoredObservation& row : batch_.observations) {
     ASSIGN_OR_RETURN(const int64_t metric, MetricId(row.metric));
     upsert.Bind(experiment_).Bind(row.trial).Bind(row.attempt).Bind(row.step).Bind(metric);
     upsert.BindDouble(row.value).Bind(absl::ToUnixNanos(row.time));
@@ -308,7 +308,7 @@ Status BatchWriter::Delete() {
       .Run();
 }
 
-StatusOr<int64_t> AddName(const ExperimentKey& key, Connection* db) {
+StatusOr<int64_t> AddName(const ExperimentKey& key, SqliteConnection* db) {
   Statement insert = db->Prepare("INSERT INTO name(namespace, name) VALUES (?, ?) RETURNING id");
   insert.Bind(key.ns).Bind(key.name);
   RETURN_IF_ERROR(insert.Step().status());

@@ -12,7 +12,7 @@ namespace shirabe::db {
 // The batch has passed ValidateBatch. Returns the revision of the Commit.
 StatusOr<int64_t> CommitBatch(const Batch& batch, WriteSession* session);
 // Of the name with this id.
-Status SaveLease(const v1::Lease& lease, int64_t id, Connection* db);
+Status SaveLease(const v1::Lease& lease, int64_t id, SqliteConnection* db);
 StatusOr<v1::Lease> AcquireLease(const LeaseRequest& request, WriteSession* session);
 StatusOr<bool> RemoveRows(const LeaseClaim& claim, int64_t most, WriteSession* session);
 Status RenewLeases(const LeaseRenewal& renewal, WriteSession* session);

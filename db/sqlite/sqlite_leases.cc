@@ -8,11 +8,11 @@
 namespace shirabe::db {
 namespace {
 
-constexpr absl::Duration kForgetHoldersAfter = absl::Hours(24);
+constexpr absl::Duration kHolderRetention = absl::Hours(24);
 
 }  // namespace
 
-Status SaveLease(const v1::Lease& lease, int64_t id, Connection* db) {
+Status SaveLease(const v1::Lease& lease, int64_t id, SqliteConnection* db) {
   return db->Prepare("UPDATE name SET epoch = ?, holder = ?, expiry = ? WHERE id = ?")
       .Bind(lease.epoch())
       .Bind(lease.holder())
@@ -62,7 +62,7 @@ Status RenewLeases(const LeaseRenewal& renewal, WriteSession* session) {
   RETURN_IF_ERROR(session->db
                       ->Prepare("DELETE FROM name WHERE namespace = '' AND name >= 'holder:'"
                                 " AND name < 'holder;' AND expiry < ?")
-                      .Bind(absl::ToUnixNanos(renewal.now - kForgetHoldersAfter))
+                      .Bind(absl::ToUnixNanos(renewal.now - kHolderRetention))
                       .Run());
   return session->db
       ->Prepare(

@@ -101,7 +101,7 @@ const char* SqlOf(const TrialQuery& query) {
 
 }  // namespace
 
-StatusOr<NameRow> FindName(const ExperimentKey& key, Connection* db) {
+StatusOr<NameRow> FindName(const ExperimentKey& key, SqliteConnection* db) {
   Statement statement = db->Prepare(
       "SELECT n.id, n.epoch, n.holder, max(n.expiry, ifnull((SELECT h.expiry FROM name h"
       " WHERE h.namespace = '' AND h.name = 'holder:' || n.holder), 0)), revision FROM name n"
@@ -120,7 +120,7 @@ StatusOr<NameRow> FindName(const ExperimentKey& key, Connection* db) {
   return row;
 }
 
-StatusOr<std::vector<LeaseClaim>> ListLeases(const std::string& holder, Connection* db) {
+StatusOr<std::vector<LeaseClaim>> ListLeases(const std::string& holder, SqliteConnection* db) {
   Statement statement = db->Prepare("SELECT namespace, name, epoch FROM name WHERE holder = ?");
   statement.Bind(holder);
   std::vector<LeaseClaim> leases;
@@ -131,7 +131,7 @@ StatusOr<std::vector<LeaseClaim>> ListLeases(const std::string& holder, Connecti
   }
 }
 
-StatusOr<int64_t> CountExperiments(const std::string& ns, Connection* db) {
+StatusOr<int64_t> CountExperiments(const std::string& ns, SqliteConnection* db) {
   Statement statement =
       db->Prepare(ns.empty() ? "SELECT count(*) FROM experiment"
                              : "SELECT count(*) FROM name JOIN experiment USING (id)"
@@ -141,7 +141,7 @@ StatusOr<int64_t> CountExperiments(const std::string& ns, Connection* db) {
   return statement.Int(0);
 }
 
-StatusOr<Versioned<v1::Experiment>> GetExperiment(const ExperimentKey& key, Connection* db) {
+StatusOr<Versioned<v1::Experiment>> GetExperiment(const ExperimentKey& key, SqliteConnection* db) {
   Statement statement = db->Prepare(
       "SELECT revision, body FROM name JOIN experiment USING (id)"
       " WHERE namespace = ? AND name = ?");
@@ -150,7 +150,7 @@ StatusOr<Versioned<v1::Experiment>> GetExperiment(const ExperimentKey& key, Conn
 }
 
 StatusOr<std::vector<Versioned<v1::Experiment>>> ListExperiments(const std::string& ns,
-                                                                 Connection* db) {
+                                                                 SqliteConnection* db) {
   Statement statement = db->Prepare(
       "SELECT revision, body FROM name JOIN experiment USING (id)"
       " WHERE ?1 IN ('', namespace) ORDER BY namespace, name");
@@ -158,14 +158,14 @@ StatusOr<std::vector<Versioned<v1::Experiment>>> ListExperiments(const std::stri
   return ReadAll<Versioned<v1::Experiment>>(&statement);
 }
 
-StatusOr<Versioned<v1::Trial>> GetTrial(const TrialKey& key, Connection* db) {
+StatusOr<Versioned<v1::Trial>> GetTrial(const TrialKey& key, SqliteConnection* db) {
   Statement statement =
       db->Prepare("SELECT revision, body FROM trial WHERE " SHIRABE_EXPERIMENT " AND number = ?3");
   statement.Bind(key.experiment.ns).Bind(key.experiment.name).Bind(key.number);
   return ReadOne<Versioned<v1::Trial>>(&statement, NoTrial(key));
 }
 
-StatusOr<std::vector<Versioned<v1::Trial>>> ListTrials(const TrialQuery& query, Connection* db) {
+StatusOr<std::vector<Versioned<v1::Trial>>> ListTrials(const TrialQuery& query, SqliteConnection* db) {
   const char* sql = SqlOf(query);
   std::vector<Versioned<v1::Trial>> trials;
   if (sql == kTrials && query.limit < 0) {
@@ -183,7 +183,7 @@ StatusOr<std::vector<Versioned<v1::Trial>>> ListTrials(const TrialQuery& query, 
 }
 
 StatusOr<std::vector<Versioned<v1::Attempt>>> ListAttempts(const AttemptQuery& query,
-                                                           Connection* db) {
+                                                           SqliteConnection* db) {
   const bool one_trial = query.trial != 0;
   Statement statement = db->Prepare(one_trial         ? kTrialsAttempts
                                     : query.open_only ? kOpenAttempts
@@ -194,7 +194,7 @@ StatusOr<std::vector<Versioned<v1::Attempt>>> ListAttempts(const AttemptQuery& q
 }
 
 StatusOr<std::vector<Versioned<v1::Checkpoint>>> ListCheckpoints(const TrialKey& key,
-                                                                 Connection* db) {
+                                                                 SqliteConnection* db) {
   Statement statement =
       db->Prepare("SELECT revision, body FROM checkpoint WHERE " SHIRABE_EXPERIMENT
                   " AND trial = ?3 ORDER BY attempt, step");
@@ -202,13 +202,13 @@ StatusOr<std::vector<Versioned<v1::Checkpoint>>> ListCheckpoints(const TrialKey&
   return ReadAll<Versioned<v1::Checkpoint>>(&statement);
 }
 
-StatusOr<std::vector<ObservationRow>> ListObservations(const ObservationQuery& query,
-                                                       Connection* db) {
+StatusOr<std::vector<StoredObservation>> ListObservations(const ObservationQuery& query,
+                                                       SqliteConnection* db) {
   Statement statement = db->Prepare(query.metric.empty() ? kObservations : kObservationsOfMetric);
   statement.Bind(query.trial.experiment.ns).Bind(query.trial.experiment.name);
   statement.Bind(query.trial.number).Bind(query.include_superseded ? 1 : 0);
   if (!query.metric.empty()) statement.Bind(query.metric);
-  std::vector<ObservationRow> rows;
+  std::vector<StoredObservation> rows;
   for (;;) {
     ASSIGN_OR_RETURN(const bool found, statement.Step());
     if (!found) return rows;
@@ -223,7 +223,7 @@ StatusOr<std::vector<ObservationRow>> ListObservations(const ObservationQuery& q
   }
 }
 
-StatusOr<std::vector<v1::Event>> ListEvents(const EventQuery& query, Connection* db) {
+StatusOr<std::vector<v1::Event>> ListEvents(const EventQuery& query, SqliteConnection* db) {
   Statement statement = db->Prepare("SELECT body FROM event WHERE " SHIRABE_EXPERIMENT
                                     " AND id > ?3 ORDER BY id LIMIT ?4");
   statement.Bind(query.experiment.ns).Bind(query.experiment.name);
@@ -231,14 +231,14 @@ StatusOr<std::vector<v1::Event>> ListEvents(const EventQuery& query, Connection*
   return ReadAll<v1::Event>(&statement);
 }
 
-StatusOr<std::vector<v1::Intent>> ListIntents(const ExperimentKey& key, Connection* db) {
+StatusOr<std::vector<v1::Intent>> ListIntents(const ExperimentKey& key, SqliteConnection* db) {
   Statement statement =
       db->Prepare("SELECT body FROM intent WHERE " SHIRABE_EXPERIMENT " ORDER BY id");
   statement.Bind(key.ns).Bind(key.name);
   return ReadAll<v1::Intent>(&statement);
 }
 
-StatusOr<std::vector<Change>> ListChanges(int64_t after, int64_t limit, Connection* db) {
+StatusOr<std::vector<Change>> ListChanges(int64_t after, int64_t limit, SqliteConnection* db) {
   Statement statement = db->Prepare(kChanges);
   statement.Bind(after);
   std::vector<Change> changes;

@@ -18,24 +18,24 @@ struct NameRow {
   int64_t revision = 0;  // of the experiment; 0: there is none now
   v1::Lease lease;
 };
-StatusOr<NameRow> FindName(const ExperimentKey& key, Connection* db);
+StatusOr<NameRow> FindName(const ExperimentKey& key, SqliteConnection* db);
 // All that it holds.
-StatusOr<std::vector<LeaseClaim>> ListLeases(const std::string& holder, Connection* db);
-StatusOr<int64_t> CountExperiments(const std::string& ns, Connection* db);
+StatusOr<std::vector<LeaseClaim>> ListLeases(const std::string& holder, SqliteConnection* db);
+StatusOr<int64_t> CountExperiments(const std::string& ns, SqliteConnection* db);
 
-StatusOr<Versioned<v1::Experiment>> GetExperiment(const ExperimentKey& key, Connection* db);
+StatusOr<Versioned<v1::Experiment>> GetExperiment(const ExperimentKey& key, SqliteConnection* db);
 StatusOr<std::vector<Versioned<v1::Experiment>>> ListExperiments(const std::string& ns,
-                                                                 Connection* db);
-StatusOr<Versioned<v1::Trial>> GetTrial(const TrialKey& key, Connection* db);
-StatusOr<std::vector<Versioned<v1::Trial>>> ListTrials(const TrialQuery& query, Connection* db);
+                                                                 SqliteConnection* db);
+StatusOr<Versioned<v1::Trial>> GetTrial(const TrialKey& key, SqliteConnection* db);
+StatusOr<std::vector<Versioned<v1::Trial>>> ListTrials(const TrialQuery& query, SqliteConnection* db);
 StatusOr<std::vector<Versioned<v1::Attempt>>> ListAttempts(const AttemptQuery& query,
-                                                           Connection* db);
+                                                           SqliteConnection* db);
 StatusOr<std::vector<Versioned<v1::Checkpoint>>> ListCheckpoints(const TrialKey& key,
-                                                                 Connection* db);
-StatusOr<std::vector<ObservationRow>> ListObservations(const ObservationQuery& query,
-                                                       Connection* db);
-StatusOr<std::vector<v1::Event>> ListEvents(const EventQuery& query, Connection* db);
-StatusOr<std::vector<v1::Intent>> ListIntents(const ExperimentKey& key, Connection* db);
-StatusOr<std::vector<Change>> ListChanges(int64_t after, int64_t limit, Connection* db);
+                                                                 SqliteConnection* db);
+StatusOr<std::vector<StoredObservation>> ListObservations(const ObservationQuery& query,
+                                                       SqliteConnection* db);
+StatusOr<std::vector<v1::Event>> ListEvents(const EventQuery& query, SqliteConnection* db);
+StatusOr<std::vector<v1::Intent>> ListIntents(const ExperimentKey& key, SqliteConnection* db);
+StatusOr<std::vector<Change>> ListChanges(int64_t after, int64_t limit, SqliteConnection* db);
 
 }  // namespace shirabe::db

@@ -124,7 +124,7 @@ struct Header {
 
 // In one statement, so that all of it is from before or all from after another process made the
 // file its own.
-StatusOr<Header> ReadHeader(Connection* db) {
+StatusOr<Header> ReadHeader(SqliteConnection* db) {
   Statement statement = db->Prepare(
       "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema)"
       " FROM pragma_application_id, pragma_user_version");
@@ -134,21 +134,21 @@ StatusOr<Header> ReadHeader(Connection* db) {
       .application = statement.Int(0), .version = statement.Int(1), .tables = statement.Int(2)};
 }
 
-Status CheckOwner(const Connection& db, const Header& header) {
+Status CheckOwner(const SqliteConnection& db, const Header& header) {
   if (header.empty() || header.application == kApplicationId) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(db.path(), " is the database of another program (application id ",
                    header.application, "): choose another file with --db"));
 }
 
-Status CheckNotNewer(const Connection& db, const Header& header, int64_t newest) {
+Status CheckNotNewer(const SqliteConnection& db, const Header& header, int64_t newest) {
   if (header.version <= newest) return absl::OkStatus();
   return absl::UnimplementedError(absl::StrCat(
       "database ", db.path(), " has schema version ", header.version, ", but this program (",
       SHIRABE_VERSION, ") knows only up to ", newest, ": use the newer shirabe that wrote it"));
 }
 
-Status CheckReadable(const Connection& db, const Header& header, int64_t newest) {
+Status CheckReadable(const SqliteConnection& db, const Header& header, int64_t newest) {
   if (header.version == newest) return absl::OkStatus();
   if (header.empty()) {
     return absl::NotFoundError(
@@ -160,7 +160,7 @@ Status CheckReadable(const Connection& db, const Header& header, int64_t newest)
       "such as \"shirabe run\", once; it migrates the database"));
 }
 
-Status ApplySteps(Connection* db, const SchemaSteps& steps) {
+Status ApplySteps(SqliteConnection* db, const SchemaSteps& steps) {
   // Another process may have been faster, so look again, now that nobody else can write.
   ASSIGN_OR_RETURN(const Header header, ReadHeader(db));
   RETURN_IF_ERROR(CheckOwner(*db, header));
@@ -172,7 +172,7 @@ Status ApplySteps(Connection* db, const SchemaSteps& steps) {
                                   "; PRAGMA user_version = ", steps.size()));
 }
 
-Status Migrate(Connection* db, const SchemaSteps& steps) {
+Status Migrate(SqliteConnection* db, const SchemaSteps& steps) {
   RETURN_IF_ERROR(db->Execute("BEGIN IMMEDIATE"));
   Status status = ApplySteps(db, steps);
   if (status.ok()) status = db->Execute("COMMIT");
@@ -180,7 +180,7 @@ Status Migrate(Connection* db, const SchemaSteps& steps) {
   return status;
 }
 
-StatusOr<std::string> JournalMode(Connection* db, const char* sql) {
+StatusOr<std::string> JournalMode(SqliteConnection* db, const char* sql) {
   Statement statement = db->Prepare(sql);
   RETURN_IF_ERROR(statement.Step().status());
   return statement.Text(0);
@@ -190,7 +190,7 @@ StatusOr<std::string> JournalMode(Connection* db, const char* sql) {
 // patience, if another process is at the file; so the lock is taken first, and kept between
 // transactions. (To keep locks before having this one, or on a file that is switched already, would
 // be to wait for processes that wait for us.)
-Status UseWriteAheadLog(Connection* db) {
+Status UseWriteAheadLog(SqliteConnection* db) {
   RETURN_IF_ERROR(db->Execute("BEGIN EXCLUSIVE"));
   ASSIGN_OR_RETURN(std::string mode, JournalMode(db, "PRAGMA journal_mode"));
   if (mode == "wal") return db->Execute("COMMIT");
@@ -204,7 +204,7 @@ Status UseWriteAheadLog(Connection* db) {
 
 // Makes an empty file ours, with a connection of its own since that may keep the lock.
 Status Initialise(const ConnectOptions& options, const SchemaSteps& steps) {
-  ASSIGN_OR_RETURN(auto db, Connection::Open(options));
+  ASSIGN_OR_RETURN(auto db, SqliteConnection::Open(options));
   RETURN_IF_ERROR(UseWriteAheadLog(db.get()));
   return Migrate(db.get(), steps);
 }
@@ -216,7 +216,7 @@ const SchemaSteps& CurrentSchema() {
   return steps;
 }
 
-Status PrepareSchema(Connection* db, const SchemaSteps& steps, bool read_only) {
+Status PrepareSchema(SqliteConnection* db, const SchemaSteps& steps, bool read_only) {
   const int64_t newest = static_cast<int64_t>(steps.size());
   ASSIGN_OR_RETURN(const Header header, ReadHeader(db));
   RETURN_IF_ERROR(CheckOwner(*db, header));
@@ -226,7 +226,7 @@ Status PrepareSchema(Connection* db, const SchemaSteps& steps, bool read_only) {
   return header.empty() ? Initialise(db->options(), steps) : Migrate(db, steps);
 }
 
-Status CheckUnchanged(Connection* db, int64_t version) {
+Status CheckUnchanged(SqliteConnection* db, int64_t version) {
   Header header;
   ASSIGN_OR_RETURN(header.version, db->ReadInt("PRAGMA user_version"));
   return CheckNotNewer(*db, header, version);

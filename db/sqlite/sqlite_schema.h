@@ -21,9 +21,9 @@ const SchemaSteps& CurrentSchema();
 // kUnimplemented if the file is newer than this program, kInvalidArgument if it is the database of
 // another program, kFailedPrecondition if it is older and must not be migrated now, kNotFound if
 // it is still empty and must stay so.
-Status PrepareSchema(Connection* db, const SchemaSteps& steps, bool read_only);
+Status PrepareSchema(SqliteConnection* db, const SchemaSteps& steps, bool read_only);
 
 // kUnimplemented if the file no longer has this version: a newer program has migrated it since.
-Status CheckUnchanged(Connection* db, int64_t version);
+Status CheckUnchanged(SqliteConnection* db, int64_t version);
 
 }  // namespace shirabe::db

@@ -39,49 +39,49 @@ class SqliteStore : public Store, public Bulk {
   Status Open();
 
   StatusOr<Versioned<v1::Experiment>> GetExperiment(const ExperimentKey& key) override {
-    return Read([&](Connection* db) { return db::GetExperiment(key, db); });
+    return Read([&](SqliteConnection* db) { return db::GetExperiment(key, db); });
   }
   StatusOr<std::vector<Versioned<v1::Experiment>>> ListExperiments(const std::string& ns) override {
-    return Read([&](Connection* db) { return db::ListExperiments(ns, db); });
+    return Read([&](SqliteConnection* db) { return db::ListExperiments(ns, db); });
   }
   StatusOr<int64_t> CountExperiments(const std::string& ns) override {
-    return Read([&](Connection* db) { return db::CountExperiments(ns, db); });
+    return Read([&](SqliteConnection* db) { return db::CountExperiments(ns, db); });
   }
   StatusOr<Versioned<v1::Trial>> GetTrial(const TrialKey& key) override {
-    return Read([&](Connection* db) { return db::GetTrial(key, db); });
+    return Read([&](SqliteConnection* db) { return db::GetTrial(key, db); });
   }
   StatusOr<std::vector<Versioned<v1::Trial>>> ListTrials(const TrialQuery& query) override {
-    return Read([&](Connection* db) { return db::ListTrials(query, db); });
+    return Read([&](SqliteConnection* db) { return db::ListTrials(query, db); });
   }
   StatusOr<std::vector<Versioned<v1::Attempt>>> ListAttempts(const AttemptQuery& query) override {
-    return Read([&](Connection* db) { return db::ListAttempts(query, db); });
+    return Read([&](SqliteConnection* db) { return db::ListAttempts(query, db); });
   }
   StatusOr<std::vector<Versioned<v1::Checkpoint>>> ListCheckpoints(const TrialKey& key) override {
-    return Read([&](Connection* db) { return db::ListCheckpoints(key, db); });
+    return Read([&](SqliteConnection* db) { return db::ListCheckpoints(key, db); });
   }
-  StatusOr<std::vector<ObservationRow>> ListObservations(const ObservationQuery& query) override {
-    return Read([&](Connection* db) { return db::ListObservations(query, db); });
+  StatusOr<std::vector<StoredObservation>> ListObservations(const ObservationQuery& query) override {
+    return Read([&](SqliteConnection* db) { return db::ListObservations(query, db); });
   }
   StatusOr<std::vector<v1::Event>> ListEvents(const EventQuery& query) override {
-    return Read([&](Connection* db) { return db::ListEvents(query, db); });
+    return Read([&](SqliteConnection* db) { return db::ListEvents(query, db); });
   }
   StatusOr<std::vector<v1::Intent>> ListIntents(const ExperimentKey& key) override {
-    return Read([&](Connection* db) { return db::ListIntents(key, db); });
+    return Read([&](SqliteConnection* db) { return db::ListIntents(key, db); });
   }
   StatusOr<int64_t> Revision() override {
-    return Read([](Connection* db) { return db->ReadInt("SELECT revision FROM store"); });
+    return Read([](SqliteConnection* db) { return db->ReadInt("SELECT revision FROM store"); });
   }
   StatusOr<std::vector<Change>> Changes(int64_t after, int64_t limit) override {
-    return Read([&](Connection* db) { return ListChanges(after, limit, db); });
+    return Read([&](SqliteConnection* db) { return ListChanges(after, limit, db); });
   }
   StatusOr<int64_t> AwaitChange(int64_t after, absl::Duration timeout) override {
-    return AwaitByAsking(this, &signal_, after, timeout);
+    return AwaitByPolling(this, &signal_, after, timeout);
   }
   StatusOr<int64_t> Commit(const Batch& batch) override {
     RETURN_IF_ERROR(ValidateBatch(batch));
     const auto revision =
         Write<int64_t>([&](WriteSession* session) { return CommitBatch(batch, session); });
-    if (revision.ok()) signal_.Raise(*revision);
+    if (revision.ok()) signal_.Notify(*revision);
     return revision;
   }
   StatusOr<v1::Lease> AcquireLease(const LeaseRequest& request) override {
@@ -93,7 +93,7 @@ class SqliteStore : public Store, public Bulk {
     ASSIGN_OR_RETURN(SqliteWriter * writer, Writer());
     RETURN_IF_ERROR(
         writer->Run([&](WriteSession* session) { return db::RenewLeases(renewal, session); }));
-    return Read([&](Connection* db) { return ListLeases(renewal.holder, db); });
+    return Read([&](SqliteConnection* db) { return ListLeases(renewal.holder, db); });
   }
   StatusOr<bool> RemoveRows(const LeaseClaim& claim, int64_t most) override {
     return Write<bool>([&](WriteSession* session) { return db::RemoveRows(claim, most, session); });
@@ -110,25 +110,25 @@ class SqliteStore : public Store, public Bulk {
   template <class Result>
   StatusOr<Result> Write(const std::function<StatusOr<Result>(WriteSession*)>& write);
 
-  StatusOr<std::unique_ptr<Connection>> Connect(Mode mode) const;
+  StatusOr<std::unique_ptr<SqliteConnection>> Connect(Mode mode) const;
   Status OpenForReading();
   Status OpenForWriting();
   // Nobody writes and nobody can: the log is gone, and we may not create its files.
   bool IsAtRest() const;
-  StatusOr<std::unique_ptr<Connection>> TakeReader();
-  void GiveBack(std::unique_ptr<Connection> reader);
+  StatusOr<std::unique_ptr<SqliteConnection>> AcquireReader();
+  void ReleaseReader(std::unique_ptr<SqliteConnection> reader);
   StatusOr<SqliteWriter*> Writer();
 
   const SqliteOptions options_;
   Mode read_mode_ = Mode::kRead;  // fixed by Open
   ChangeSignal signal_;
   std::mutex mutex_;
-  std::vector<std::unique_ptr<Connection>> idle_readers_;
+  std::vector<std::unique_ptr<SqliteConnection>> idle_readers_;
   std::unique_ptr<SqliteWriter> writer_;
 };
 
-StatusOr<std::unique_ptr<Connection>> SqliteStore::Connect(Mode mode) const {
-  return Connection::Open({.path = options_.path, .mode = mode, .patience = options_.patience});
+StatusOr<std::unique_ptr<SqliteConnection>> SqliteStore::Connect(Mode mode) const {
+  return SqliteConnection::Open({.path = options_.path, .mode = mode, .patience = options_.patience});
 }
 
 Status SqliteStore::Open() { return options_.read_only ? OpenForReading() : OpenForWriting(); }
@@ -142,7 +142,7 @@ Status SqliteStore::OpenForWriting() {
   RETURN_IF_ERROR(db->Execute(kWriterSettings));
   RETURN_IF_ERROR(PrepareSchema(db.get(), options_.schema, false));
   // It has read the schema already, so it serves the first read.
-  GiveBack(std::move(db));
+  ReleaseReader(std::move(db));
   return absl::OkStatus();
 }
 
@@ -160,7 +160,7 @@ Status SqliteStore::OpenForReading() {
     ASSIGN_OR_RETURN(db, Connect(read_mode_));
     status = PrepareSchema(db.get(), options_.schema, true);
   }
-  if (status.ok()) GiveBack(std::move(db));
+  if (status.ok()) ReleaseReader(std::move(db));
   return status;
 }
 
@@ -169,11 +169,11 @@ bool SqliteStore::IsAtRest() const {
   return !std::filesystem::exists(options_.path + "-wal", ignored);
 }
 
-StatusOr<std::unique_ptr<Connection>> SqliteStore::TakeReader() {
+StatusOr<std::unique_ptr<SqliteConnection>> SqliteStore::AcquireReader() {
   {
     std::lock_guard lock(mutex_);
     if (!idle_readers_.empty()) {
-      std::unique_ptr<Connection> reader = std::move(idle_readers_.back());
+      std::unique_ptr<SqliteConnection> reader = std::move(idle_readers_.back());
       idle_readers_.pop_back();
       return reader;
     }
@@ -181,17 +181,17 @@ StatusOr<std::unique_ptr<Connection>> SqliteStore::TakeReader() {
   return Connect(options_.read_only ? read_mode_ : Mode::kWrite);
 }
 
-void SqliteStore::GiveBack(std::unique_ptr<Connection> reader) {
+void SqliteStore::ReleaseReader(std::unique_ptr<SqliteConnection> reader) {
   std::lock_guard lock(mutex_);
   if (idle_readers_.size() < kMaxIdleReaders) idle_readers_.push_back(std::move(reader));
 }
 
 template <class Function>
 auto SqliteStore::Read(const Function& read) -> decltype(read(nullptr)) {
-  ASSIGN_OR_RETURN(std::unique_ptr<Connection> reader, TakeReader());
+  ASSIGN_OR_RETURN(std::unique_ptr<SqliteConnection> reader, AcquireReader());
   auto result = read(reader.get());
   // After a real failure the next read begins with a new connection.
-  if (result.ok() || absl::IsNotFound(result.status())) GiveBack(std::move(reader));
+  if (result.ok() || absl::IsNotFound(result.status())) ReleaseReader(std::move(reader));
   return result;
 }
 
@@ -220,7 +220,7 @@ StatusOr<Result> SqliteStore::Write(const std::function<StatusOr<Result>(WriteSe
 }
 
 StatusOr<v1::Lease> SqliteStore::GetLease(const ExperimentKey& key) {
-  ASSIGN_OR_RETURN(NameRow row, Read([&](Connection* db) { return FindName(key, db); }));
+  ASSIGN_OR_RETURN(NameRow row, Read([&](SqliteConnection* db) { return FindName(key, db); }));
   if (row.revision == 0) return NoExperiment(key);
   return std::move(row.lease);
 }

@@ -13,7 +13,7 @@ constexpr size_t kMaxGroup = 512;
 
 }  // namespace
 
-SqliteWriter::SqliteWriter(std::unique_ptr<Connection> db, int64_t version)
+SqliteWriter::SqliteWriter(std::unique_ptr<SqliteConnection> db, int64_t version)
     : db_(std::move(db)), version_(version) {
   session_.db = db_.get();
   thread_ = std::thread([this] { Loop(); });
@@ -39,7 +39,7 @@ Status SqliteWriter::Run(const Work& work) {
 
 void SqliteWriter::Loop() {
   for (;;) {
-    const std::vector<Request*> group = Take();
+    const std::vector<Request*> group = NextGroup();
     if (group.empty()) return;
     Execute(group);
     {
@@ -51,7 +51,7 @@ void SqliteWriter::Loop() {
 }
 
 // Empty once the writer is to stop and nothing is left.
-std::vector<SqliteWriter::Request*> SqliteWriter::Take() {
+std::vector<SqliteWriter::Request*> SqliteWriter::NextGroup() {
   std::unique_lock lock(mutex_);
   queued_.wait(lock, [this] { return stop_ || !queue_.empty(); });
   const auto end = queue_.begin() + static_cast<int64_t>(std::min(queue_.size(), kMaxGroup));

@@ -22,7 +22,7 @@ namespace shirabe::db {
 
 // What a piece of work sees: the connection, inside a transaction, and the store's two counters.
 struct WriteSession {
-  Connection* db = nullptr;
+  SqliteConnection* db = nullptr;
   int64_t revision = 0;  // of the newest Commit, those of this transaction included
   int64_t last_id = 0;   // of events and intents
   std::unordered_map<std::string, int64_t> metrics;  // ids known to this process
@@ -34,7 +34,7 @@ class SqliteWriter {
   using Work = std::function<Status(WriteSession*)>;
 
   // `db` was opened for writing and its schema has this version.
-  SqliteWriter(std::unique_ptr<Connection> db, int64_t version);
+  SqliteWriter(std::unique_ptr<SqliteConnection> db, int64_t version);
   ~SqliteWriter();
 
   // Runs the work and returns once it is durable, or undone. Called on the caller's behalf by the
@@ -49,14 +49,14 @@ class SqliteWriter {
   };
 
   void Loop();
-  std::vector<Request*> Take();
+  std::vector<Request*> NextGroup();
   void Execute(const std::vector<Request*>& group);
   Status ExecuteAll(const std::vector<Request*>& group);
   Status Begin();
   Status RunOne(Request* request);
   Status End(const std::vector<Request*>& group);
 
-  const std::unique_ptr<Connection> db_;
+  const std::unique_ptr<SqliteConnection> db_;
   const int64_t version_;
   WriteSession session_;  // the writer's thread alone
   std::mutex mutex_;

@@ -11,8 +11,8 @@
 namespace shirabe::experiment {
 namespace {
 
-constexpr size_t kMostShownKey = 320;  // the longest that Kubernetes knows, of labels, has 317
-constexpr size_t kMostMessage = 2000;  // bytes: it may quote what somebody wrote
+constexpr size_t kMaxShownKey = 320;  // the longest that Kubernetes knows, of labels, has 317
+constexpr size_t kMaxMessageBytes = 2000;  // bytes: it may quote what somebody wrote
 
 bool IsPlainWord(std::string_view key) {
   return !key.empty() && std::all_of(key.begin(), key.end(), [](char c) {
@@ -36,8 +36,8 @@ void GoUp(std::string& path) {
 }  // namespace
 
 std::string ChildPath(const std::string& path, std::string_view key) {
-  if (key.size() > kMostShownKey) {  // paths are made for every value below it
-    return ChildPath(path, absl::StrCat(absl::string_view(key.data(), kMostShownKey / 2), "…",
+  if (key.size() > kMaxShownKey) {  // paths are made for every value below it
+    return ChildPath(path, absl::StrCat(absl::string_view(key.data(), kMaxShownKey / 2), "…",
                                         absl::Hex(Fingerprint(std::string(key)))));
   }
   if (!IsPlainWord(key)) return path + "[\"" + std::string(key) + "\"]";
@@ -52,18 +52,18 @@ std::string ItemPath(const std::string& path, int index) {
   return path + "[" + std::to_string(index) + "]";
 }
 
-void Findings::Place(const std::string& path, Mark mark) {
+void Findings::SetLocation(const std::string& path, Mark mark) {
   places_.emplace(Fingerprint(path), mark);
 }
 
-void Findings::Misread(const std::string& path, Mark mark, std::string message) {
+void Findings::MarkUnreadable(const std::string& path, Mark mark, std::string message) {
   // After so many, the rules would say nothing of use about the rest.
   unread_.insert(full() ? "" : path);
   Add({false, path, std::move(message)}, mark);
 }
 
-bool Findings::Unread(const std::string& path) const {
-  if (UnreadAbove(path)) return true;
+bool Findings::IsUnreadable(const std::string& path) const {
+  if (IsUnreadableAbove(path)) return true;
   for (const char* next : {".", "["}) {
     const auto below = unread_.lower_bound(path + next);
     if (below != unread_.end() && IsBelow(*below, path)) return true;
@@ -72,14 +72,14 @@ bool Findings::Unread(const std::string& path) const {
 }
 
 void Findings::Error(const std::string& path, std::string message) {
-  if (!UnreadAbove(path)) Add({false, path, std::move(message)}, PlaceOf(path));
+  if (!IsUnreadableAbove(path)) Add({false, path, std::move(message)}, LocationOf(path));
 }
 
 void Findings::Warn(const std::string& path, std::string message) {
-  if (!Unread(path)) Add({true, path, std::move(message)}, PlaceOf(path));
+  if (!IsUnreadable(path)) Add({true, path, std::move(message)}, LocationOf(path));
 }
 
-std::vector<Finding> Findings::Take() {
+std::vector<Finding> Findings::Sorted() {
   std::stable_sort(findings_.begin(), findings_.end(), [](const Finding& a, const Finding& b) {
     return std::tie(a.line, a.column) < std::tie(b.line, b.column);
   });
@@ -97,15 +97,15 @@ void Findings::Add(Finding finding, Mark mark) {
     more_ = true;
     return;
   }
-  if (finding.message.size() > kMostMessage) {
-    finding.message = Printable(finding.message.substr(0, kMostMessage)) + "…";
+  if (finding.message.size() > kMaxMessageBytes) {
+    finding.message = Printable(finding.message.substr(0, kMaxMessageBytes)) + "…";
   }
   finding.line = mark.line;
   finding.column = mark.column;
   findings_.push_back(std::move(finding));
 }
 
-Mark Findings::PlaceOf(std::string path) const {
+Mark Findings::LocationOf(std::string path) const {
   for (;;) {
     const auto found = places_.find(Fingerprint(path));
     if (found != places_.end()) return found->second;
@@ -114,7 +114,7 @@ Mark Findings::PlaceOf(std::string path) const {
   }
 }
 
-bool Findings::UnreadAbove(std::string path) const {
+bool Findings::IsUnreadableAbove(std::string path) const {
   for (; !path.empty(); GoUp(path)) {
     if (unread_.count(path) > 0) return true;
   }

@@ -39,20 +39,20 @@ std::string InWords(const Finding& finding);
 class Findings {
  public:
   // Of errors and warnings together; one more says that there are others.
-  static constexpr size_t kMost = 500;
+  static constexpr size_t kMaxFindings = 500;
 
   // Where the field at `path` stands. Fields without a place are reported at their parent's.
-  void Place(const std::string& path, Mark mark);
+  void SetLocation(const std::string& path, Mark mark);
 
   // The text at `path` could not be read; rules about it, or about fields below it, will be silent.
-  void Misread(const std::string& path, Mark mark, std::string message);
+  void MarkUnreadable(const std::string& path, Mark mark, std::string message);
   // The text itself has a problem there; no field is to blame.
   void Problem(Mark mark, std::string message) { Add({false, "", std::move(message)}, mark); }
   // The silence of Misread without a message: this field is what somebody misspelled.
-  void Silence(const std::string& path) { unread_.insert(path); }
+  void MuteRules(const std::string& path) { unread_.insert(path); }
   // Whether something at, below or above `path` could not be read: a rule that looks at the whole
   // of it would be guessing.
-  bool Unread(const std::string& path) const;
+  bool IsUnreadable(const std::string& path) const;
 
   // A broken rule.
   void Error(const std::string& path, std::string message);
@@ -62,15 +62,15 @@ class Findings {
   int errors() const { return errors_; }
   // Whether there are so many that nobody would read more: further ones are not kept, and looking
   // for them is a waste.
-  bool full() const { return findings_.size() >= kMost; }
+  bool full() const { return findings_.size() >= kMaxFindings; }
 
   // In the order of the text; those without a place in the order of their making.
-  std::vector<Finding> Take();
+  std::vector<Finding> Sorted();
 
  private:
   void Add(Finding finding, Mark mark);
-  Mark PlaceOf(std::string path) const;
-  bool UnreadAbove(std::string path) const;  // at or above it
+  Mark LocationOf(std::string path) const;
+  bool IsUnreadableAbove(std::string path) const;  // at or above it
 
   // By a hash of the path: paths are long where keys are, and there is one for each value.
   std::unordered_map<uint64_t, Mark> places_;

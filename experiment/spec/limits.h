@@ -19,15 +19,15 @@ struct Limits {
 };
 
 // More than any administrator allows: what says so is refused at once, as a slip.
-inline constexpr int64_t kMostParallelTrials = 1'000'000;
+inline constexpr int64_t kMaxParallelTrials = 1'000'000;
 inline Status CheckParallel(int64_t parallel) {
-  if (parallel <= kMostParallelTrials) return absl::OkStatus();
+  if (parallel <= kMaxParallelTrials) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      parallel, " trials at the same time are more than ", kMostParallelTrials, ": lower it"));
+      parallel, " trials at the same time are more than ", kMaxParallelTrials, ": lower it"));
 }
 
 // Trials that one pass makes, and the attempts of old ones that it starts: more follow in the next
 // pass, after what came meanwhile.
-inline constexpr int kMostNewTrials = 32;
+inline constexpr int kMaxNewTrials = 32;
 
 }  // namespace shirabe::experiment

@@ -15,9 +15,9 @@ namespace {
 
 constexpr const char* kExample = "pools: [{name: gpu-spot, capacity: spot, slots: 4}]";
 // More than that is a slip of the finger, and would only cost memory.
-constexpr int kMostSlots = 10'000;
+constexpr int kMaxSlots = 10'000;
 // One each tenth of a second: sooner than a program can start.
-constexpr double kMostPerHour = 36'000;
+constexpr double kMaxPerHour = 36'000;
 
 void SetPoolDefaults(v1::NodePools& pools) {
   for (v1::NodePool& pool : *pools.mutable_pools()) {
@@ -34,12 +34,12 @@ void CheckReclaim(const v1::Reclaim& reclaim, const std::string& path, Findings&
     findings.Error(ItemPath(times, i),
                    "must be at least 0 seconds, not " + FormatNumber(reclaim.times(i)));
   }
-  if (reclaim.per_node_hour() > kMostPerHour) {
-    findings.Error(rate, "must be at most " + FormatNumber(kMostPerHour) + ", not " +
+  if (reclaim.per_node_hour() > kMaxPerHour) {
+    findings.Error(rate, "must be at most " + FormatNumber(kMaxPerHour) + ", not " +
                              FormatNumber(reclaim.per_node_hour()));
   }
   const bool none = reclaim.per_node_hour() == 0 && reclaim.times_size() == 0;
-  if (none && !findings.Unread(path)) {
+  if (none && !findings.IsUnreadable(path)) {
     findings.Warn(path, "has neither times nor perNodeHour: nothing is ever reclaimed");
   }
 }
@@ -49,8 +49,8 @@ void CheckPool(const v1::NodePool& pool, const std::string& path, Findings& find
   if (!pool.name().empty() && !name.ok()) {
     findings.Error(ChildPath(path, "name"), shirabe::Message(name));
   }
-  if (pool.slots() > kMostSlots) {
-    findings.Error(ChildPath(path, "slots"), "must be at most " + std::to_string(kMostSlots) +
+  if (pool.slots() > kMaxSlots) {
+    findings.Error(ChildPath(path, "slots"), "must be at most " + std::to_string(kMaxSlots) +
                                                  ", not " + std::to_string(pool.slots()));
   }
   if (pool.has_reclaim()) CheckReclaim(pool.reclaim(), ChildPath(path, "reclaim"), findings);
@@ -99,14 +99,14 @@ ParsedNodes ParseNodes(std::string_view text) {
   if (documents.size() > 1) {
     findings.Problem(documents[1].root.mark, "a nodes file is one document: remove this one");
   }
-  parsed.findings = findings.Take();
+  parsed.findings = findings.Sorted();
   return parsed;
 }
 
 std::vector<Finding> ValidateNodes(const v1::NodePools& pools) {
   Findings findings;
   CheckPools(pools, findings);
-  return findings.Take();
+  return findings.Sorted();
 }
 
 }  // namespace shirabe::experiment

@@ -11,7 +11,7 @@
 namespace shirabe::experiment {
 namespace {
 
-constexpr size_t kLongestSimpleKey = 256;  // characters; libyaml stops at 1024
+constexpr size_t kMaxSimpleKey = 256;  // characters; libyaml stops at 1024
 constexpr uint32_t kReplacement = 0xFFFD;
 
 // The character at `i`, and `i` moved past it; U+FFFD for a byte that is not UTF-8.
@@ -80,7 +80,7 @@ bool IsWordStart(char c) {
 }
 
 // Dates, times and the like, which some readers make numbers of.
-bool LooksNumeric(std::string_view text) {
+bool IsNumericLooking(std::string_view text) {
   return text.find_first_not_of("0123456789_:.+-eExXtTzZ ") == text.npos;
 }
 
@@ -88,7 +88,7 @@ bool IsPlainSafe(const std::string& text) {
   YamlNode scalar;
   scalar.text = text;
   ResolvePlain(scalar);
-  if (scalar.kind != YamlNode::Kind::kString || LooksNumeric(text)) return false;
+  if (scalar.kind != YamlNode::Kind::kString || IsNumericLooking(text)) return false;
   const size_t first = text.find_first_not_of('-');  // --lr=0.1 is safe; "- a" and "---" are not
   if (first > 2 || !IsWordStart(text[first])) return false;
   if (text.find(": ") != text.npos || text.find(" #") != text.npos) return false;
@@ -154,12 +154,12 @@ class Writer {
     }
   }
 
-  std::string Take() { return std::move(out_); }
+  std::string Release() { return std::move(out_); }
 
  private:
   static std::string Key(const std::string& key, int indent) {
     const std::string text = Scalar(key);
-    if (text.size() <= kLongestSimpleKey) return text + ":";
+    if (text.size() <= kMaxSimpleKey) return text + ":";
     return "? " + text + "\n" + std::string(indent, ' ') + ":";
   }
 
@@ -182,7 +182,7 @@ class Writer {
 std::string YamlOf(const Json& tree) {
   Writer writer;
   writer.Write(tree, 0, false);
-  std::string text = writer.Take();
+  std::string text = writer.Release();
   return text.substr(1);  // the line break, or the blank, that would follow a key
 }
 

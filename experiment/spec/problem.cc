@@ -40,23 +40,23 @@ StatusOr<suggestion::Problem> ProblemOf(const v1::ExperimentSpec& spec) {
                              spec.objective().type() == v1::MAXIMIZE};
 }
 
-StatusOr<Searcher> MakeSearcher(const v1::Experiment& experiment) {
+StatusOr<AlgorithmSetup> MakeAlgorithm(const v1::Experiment& experiment) {
   const v1::ExperimentSpec& spec = experiment.spec();
   ASSIGN_OR_RETURN(suggestion::Space space, SearchSpaceOf(spec));
   const auto endpoint = suggestion::RemoteEndpoint(spec);
   if (!endpoint.ok()) {
-    return Searcher{std::make_unique<NotAllowed>(endpoint.status()), std::move(space)};
+    return AlgorithmSetup{std::make_unique<NotAllowed>(endpoint.status()), std::move(space)};
   }
   if (!endpoint->empty()) {
     auto remote = suggestion::MakeRemoteAlgorithm(
         experiment, space,
-        {.endpoint = *endpoint, .deadline = suggestion::GetRemoteTable().deadline});
-    return Searcher{std::move(remote), std::move(space), *endpoint};
+        {.endpoint = *endpoint, .deadline = suggestion::GetRemoteAlgorithms().deadline});
+    return AlgorithmSetup{std::move(remote), std::move(space), *endpoint};
   }
   ASSIGN_OR_RETURN(const suggestion::Problem problem, ProblemOf(spec));
   ASSIGN_OR_RETURN(auto algorithm,
                    suggestion::CreateAlgorithm(spec.algorithm().algorithm_name(), problem));
-  return Searcher{std::move(algorithm), std::move(space)};
+  return AlgorithmSetup{std::move(algorithm), std::move(space)};
 }
 
 StatusOr<suggestion::Space> SearchSpaceOf(const v1::ExperimentSpec& spec) {

@@ -16,7 +16,7 @@ suggestion::Settings SettingsOf(const google::protobuf::RepeatedPtrField<v1::Set
 // With the space as the parameters specify it.
 StatusOr<suggestion::Problem> ProblemOf(const v1::ExperimentSpec& spec);
 
-struct Searcher {
+struct AlgorithmSetup {
   std::unique_ptr<suggestion::Algorithm> algorithm;
   suggestion::Space space;    // that it searches
   std::string endpoint = {};  // of a remote one; "" = it is in this process
@@ -24,7 +24,7 @@ struct Searcher {
 
 // A remote algorithm that is not allowed here any more is one that fails whenever it is asked: what
 // runs of the experiment goes on.
-StatusOr<Searcher> MakeSearcher(const v1::Experiment& experiment);
+StatusOr<AlgorithmSetup> MakeAlgorithm(const v1::Experiment& experiment);
 
 // The space that the algorithm searches: where the points of this experiment's trials lie.
 StatusOr<suggestion::Space> SearchSpaceOf(const v1::ExperimentSpec& spec);

@@ -23,7 +23,7 @@ constexpr const char* kForms = "write 0..1, int:1..10, log:1e-5..1e-1, 0..1:0.1 
 
 Status Invalid(const std::string& message) { return absl::InvalidArgumentError(message); }
 
-bool TakePrefix(std::string_view prefix, std::string_view& text) {
+bool ConsumePrefix(std::string_view prefix, std::string_view& text) {
   if (text.substr(0, prefix.size()) != prefix) return false;
   text.remove_prefix(prefix.size());
   return true;
@@ -33,7 +33,7 @@ StatusOr<double> ParsePart(std::string_view text, const char* what) {
   const auto number = ParseNumber(text);
   if (number) return *number;
   if (text.empty()) return Invalid(std::string("has no ") + what + "; " + kForms);
-  return Invalid(std::string(what) + " \"" + std::string(text) + "\" is no number; " + kForms);
+  return Invalid(std::string(what) + " \"" + std::string(text) + "\" is not a number; " + kForms);
 }
 
 Status ParseRange(std::string_view text, v1::FeasibleSpace& space) {
@@ -68,8 +68,8 @@ Status ParseList(std::string_view text, v1::ParameterSpec& parameter) {
 Status ParseValues(std::string_view text, v1::ParameterSpec& parameter) {
   bool log = false, integer = false;
   for (bool more = true; more;) {
-    more = (!log && (log = TakePrefix("log:", text))) ||
-           (!integer && (integer = TakePrefix("int:", text)));
+    more = (!log && (log = ConsumePrefix("log:", text))) ||
+           (!integer && (integer = ConsumePrefix("int:", text)));
   }
   if (text.find("..") == text.npos) {
     if (!log && !integer) return ParseList(text, parameter);
@@ -86,7 +86,7 @@ Status CheckParameter(const v1::ParameterSpec& parameter) {
   *alone.add_parameters() = parameter;
   Findings findings;
   CheckParameters(alone, findings);
-  for (const Finding& finding : findings.Take()) {
+  for (const Finding& finding : findings.Sorted()) {
     if (finding.warning) continue;
     return Invalid(finding.path.substr(finding.path.rfind('.') + 1) + ": " + finding.message);
   }
@@ -112,8 +112,8 @@ StatusOr<std::string> Argument(std::string_view text, const std::vector<std::str
       const size_t close = std::min(text.find('}', i), text.size());
       const std::string name(text.substr(i + 1, close - i - 1));
       if (std::find(names.begin(), names.end(), name) == names.end()) {
-        const auto meant = Meant(name, names);
-        return Invalid("\"" + std::string(text) + "\": {" + name + "} is no parameter; " +
+        const auto meant = ClosestKnown(name, names);
+        return Invalid("\"" + std::string(text) + "\": {" + name + "} is not a parameter; " +
                        (meant ? "did you mean {" + *meant + "}?"
                               : "write {{ for a brace, or add --param " + name + "=RANGE"));
       }
@@ -146,7 +146,7 @@ void FillJob(const std::vector<std::string>& command, google::protobuf::Struct& 
   for (const std::string& argument : command) argv.add_values()->set_string_value(argument);
 }
 
-Status FillTemplate(const QuickOptions& options, v1::ExperimentSpec& spec) {
+Status FillTemplate(const FlagsExperimentOptions& options, v1::ExperimentSpec& spec) {
   if (options.command.empty()) {
     return Invalid("no command is given: write it after --, as in: -- python3 train.py --lr {lr}");
   }
@@ -171,14 +171,14 @@ Status FillTemplate(const QuickOptions& options, v1::ExperimentSpec& spec) {
 
 // ---- the rest -----------------------------------------------------------------------------------
 
-Status FillParameters(const QuickOptions& options, v1::ExperimentSpec& spec) {
+Status FillParameters(const FlagsExperimentOptions& options, v1::ExperimentSpec& spec) {
   if (options.params.empty()) {
     return Invalid(
         "no parameter is given: add --param NAME=RANGE, as in --param lr=log:1e-5..1e-1");
   }
   std::set<std::string> names;
   for (const std::string& text : options.params) {
-    ASSIGN_OR_RETURN(v1::ParameterSpec parameter, ParseQuickParameter(text));
+    ASSIGN_OR_RETURN(v1::ParameterSpec parameter, ParseParameterFlag(text));
     if (!names.insert(parameter.name()).second) {
       return Invalid("--param " + parameter.name() + " is given twice: remove one");
     }
@@ -187,7 +187,7 @@ Status FillParameters(const QuickOptions& options, v1::ExperimentSpec& spec) {
   return absl::OkStatus();
 }
 
-Status FillObjective(const QuickOptions& options, v1::ObjectiveSpec& objective) {
+Status FillObjective(const FlagsExperimentOptions& options, v1::ObjectiveSpec& objective) {
   if (options.minimize.empty() == options.maximize.empty()) {
     return Invalid(options.minimize.empty()
                        ? "no objective is given: add --minimize METRIC or --maximize METRIC"
@@ -233,7 +233,7 @@ std::string OptionFor(const std::string& path) {
 
 }  // namespace
 
-StatusOr<v1::ParameterSpec> ParseQuickParameter(const std::string& text) {
+StatusOr<v1::ParameterSpec> ParseParameterFlag(const std::string& text) {
   const size_t equals = text.find('=');
   const std::string option = "--param \"" + text + "\": ";
   if (equals == std::string::npos || equals == 0) {
@@ -254,7 +254,7 @@ StatusOr<v1::ParameterSpec> ParseQuickParameter(const std::string& text) {
   return filled.spec().parameters(0);
 }
 
-StatusOr<v1::Experiment> QuickExperiment(const QuickOptions& options) {
+StatusOr<v1::Experiment> ExperimentFromFlags(const FlagsExperimentOptions& options) {
   v1::Experiment experiment;
   experiment.set_api_version("kubeflow.org/v1beta1");
   experiment.set_kind("Experiment");

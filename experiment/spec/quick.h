@@ -14,7 +14,7 @@
 
 namespace shirabe::experiment {
 
-struct QuickOptions {
+struct FlagsExperimentOptions {
   std::string name;  // "" = quick-<4 hex digits of the rest>
   std::string ns = "default";
   std::vector<std::string> params;  // NAME=RANGE
@@ -28,9 +28,9 @@ struct QuickOptions {
 };
 
 // kInvalidArgument, naming the option, its value and the fix.
-StatusOr<v1::Experiment> QuickExperiment(const QuickOptions& options);
+StatusOr<v1::Experiment> ExperimentFromFlags(const FlagsExperimentOptions& options);
 
 // NAME=RANGE to a parameter.
-StatusOr<v1::ParameterSpec> ParseQuickParameter(const std::string& text);
+StatusOr<v1::ParameterSpec> ParseParameterFlag(const std::string& text);
 
 }  // namespace shirabe::experiment

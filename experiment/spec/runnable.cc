@@ -64,11 +64,11 @@ Status CheckRunnable(const v1::Experiment& experiment) {
       .status();
 }
 
-std::vector<Finding> IdleHere(const v1::Experiment& experiment) {
+std::vector<Finding> FindIneffectiveLocally(const v1::Experiment& experiment) {
   std::vector<Finding> findings;
   const v1::TrialTemplate& trial = experiment.spec().trial_template();
-  for (const trial::IdleField& idle :
-       trial::IdleFields(trial.trial_spec(), trial.primary_container_name())) {
+  for (const trial::IneffectiveField& idle :
+       trial::FindIneffectiveFields(trial.trial_spec(), trial.primary_container_name())) {
     findings.push_back({.warning = true, .path = idle.path, .message = idle.message});
   }
   return findings;

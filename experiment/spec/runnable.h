@@ -19,6 +19,6 @@ Status CheckVariants(const v1::Experiment& experiment);
 Status CheckRunnable(const v1::Experiment& experiment);
 
 // What of it does nothing where its trials are processes of this machine, as warnings.
-std::vector<Finding> IdleHere(const v1::Experiment& experiment);
+std::vector<Finding> FindIneffectiveLocally(const v1::Experiment& experiment);
 
 }  // namespace shirabe::experiment

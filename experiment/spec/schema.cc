@@ -13,7 +13,7 @@ namespace {
 
 using google::protobuf::FieldDescriptor;
 
-constexpr size_t kMostWords = 100;  // beyond, guessing costs too much and a list helps nobody
+constexpr size_t kMaxWords = 100;  // beyond, guessing costs too much and a list helps nobody
 
 size_t CommonPrefix(std::string_view a, std::string_view b) {
   const auto alike = [](char x, char y) {
@@ -60,8 +60,8 @@ std::vector<std::string> NamesOf(const google::protobuf::Descriptor& message) {
   return names;
 }
 
-std::optional<std::string> Meant(std::string_view word, const std::vector<std::string>& known) {
-  if (known.size() > kMostWords) return std::nullopt;
+std::optional<std::string> ClosestKnown(std::string_view word, const std::vector<std::string>& known) {
+  if (known.size() > kMaxWords) return std::nullopt;
   if (const auto nearest = Nearest(word, known)) return nearest;
   std::optional<std::string> meant;
   size_t longest = 2;
@@ -75,8 +75,8 @@ std::optional<std::string> Meant(std::string_view word, const std::vector<std::s
 }
 
 std::string DidYouMean(std::string_view word, const std::vector<std::string>& known) {
-  if (const auto meant = Meant(word, known)) return "; did you mean \"" + *meant + "\"?";
-  if (known.empty() || known.size() > kMostWords) return "";
+  if (const auto meant = ClosestKnown(word, known)) return "; did you mean \"" + *meant + "\"?";
+  if (known.empty() || known.size() > kMaxWords) return "";
   return "; known: " + absl::StrJoin(known, ", ");
 }
 

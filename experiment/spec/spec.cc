@@ -24,14 +24,14 @@ bool IsAnotherKind(const YamlNode& root, Findings& findings) {
   const YamlNode* kind = root.Find("kind");
   const YamlNode* version = root.Find("apiVersion");
   if (kind != nullptr && kind->kind == YamlNode::Kind::kString && kind->text != kKind) {
-    findings.Misread(
+    findings.MarkUnreadable(
         "kind", kind->mark,
         Describe(*kind) + " is not an " + kKind + ": keep other objects in files of their own");
     return true;
   }
   if (version != nullptr && version->kind == YamlNode::Kind::kString &&
       version->text != kApiVersion) {
-    findings.Misread("apiVersion", version->mark,
+    findings.MarkUnreadable("apiVersion", version->mark,
                      Describe(*version) + " is not supported; write " + kApiVersion);
     // An older version of Katib has other fields: their errors would only confuse.
     return true;
@@ -51,7 +51,7 @@ ParsedExperiment Read(const YamlDocument& document) {
     SetDefaults(parsed.experiment);
     CheckRules(parsed.experiment, findings);
   }
-  parsed.findings = findings.Take();
+  parsed.findings = findings.Sorted();
   return parsed;
 }
 
@@ -76,7 +76,7 @@ std::vector<Finding> Validate(const v1::Experiment& experiment) {
     findings.Error("kind", "must be " + std::string(kKind));
   }
   CheckRules(experiment, findings);
-  return findings.Take();
+  return findings.Sorted();
 }
 
 // What Katib's defaulter fills in, and a little more where a Katib user would otherwise get an

@@ -100,8 +100,8 @@ void CheckStrategies(const v1::ObjectiveSpec& objective, const std::set<std::str
     if (name.empty()) continue;
     if (!seen.insert(name).second) {
       findings.Error(path, "\"" + name + "\" has a strategy already: remove one");
-    } else if (metrics.count(name) == 0 && !findings.Unread("spec.objective.objectiveMetricName") &&
-               !findings.Unread("spec.objective.additionalMetricNames")) {
+    } else if (metrics.count(name) == 0 && !findings.IsUnreadable("spec.objective.objectiveMetricName") &&
+               !findings.IsUnreadable("spec.objective.additionalMetricNames")) {
       findings.Error(path, "\"" + name + "\" is neither the objective nor an additional metric" +
                                DidYouMean(name, {metrics.begin(), metrics.end()}));
     }
@@ -129,10 +129,10 @@ void CheckCounts(const v1::ExperimentSpec& spec, Findings& findings) {
     findings.Error("spec.parallelTrialCount", Message(parallel));
   }
   if (!spec.has_max_trial_count()) {
-    if (spec.objective().has_goal() || findings.Unread("spec.objective.goal")) return;
+    if (spec.objective().has_goal() || findings.IsUnreadable("spec.objective.goal")) return;
     findings.Warn("spec.maxTrialCount",
                   "neither maxTrialCount nor objective.goal is given: the experiment goes on until "
-                  "its space is exhausted or somebody stops it");
+                  "its space is exhausted or it is stopped");
     return;
   }
   if (spec.max_trial_count() < 1) return;  // the table has said so

@@ -155,7 +155,7 @@ void CheckFilter(const v1::ExperimentSpec& spec, Findings& findings) {
     const std::string path = ItemPath(ChildPath(kFilter, "metricsFormat"), i);
     const RE2 regex(formats[i], metrics::PatternOptions());
     if (!regex.ok()) {
-      findings.Error(path, "is no regular expression: " + regex.error());
+      findings.Error(path, "is not a regular expression: " + regex.error());
     } else if (regex.NumberOfCapturingGroups() < 2) {
       findings.Error(path, "needs two groups in parentheses: the metric's name, and its value");
     } else {
@@ -187,11 +187,11 @@ void CheckBuild(const v1::MetricsCollectorSpec& spec, Findings& findings) {
 
 void CheckCollector(const v1::ExperimentSpec& spec, Findings& findings) {
   const v1::MetricsCollectorSpec& collector = spec.metrics_collector_spec();
-  if (findings.Unread(ChildPath(ChildPath(kSpec, "collector"), "kind"))) return;
+  if (findings.IsUnreadable(ChildPath(ChildPath(kSpec, "collector"), "kind"))) return;
   const int errors = findings.errors();
   CheckKind(spec, findings);
   CheckFilter(spec, findings);
-  if (findings.errors() == errors && !findings.Unread(kSpec)) CheckBuild(collector, findings);
+  if (findings.errors() == errors && !findings.IsUnreadable(kSpec)) CheckBuild(collector, findings);
 }
 
 }  // namespace shirabe::experiment

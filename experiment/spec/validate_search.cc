@@ -143,7 +143,7 @@ bool IsRemote(const v1::ExperimentSpec& spec, Findings& findings) {
 void CheckAlgorithm(const v1::ExperimentSpec& spec, const std::optional<suggestion::Space>& space,
                     Findings& findings) {
   const std::string path = "spec.algorithm";
-  if (findings.Unread(ChildPath(path, "algorithmName"))) return;
+  if (findings.IsUnreadable(ChildPath(path, "algorithmName"))) return;
   const v1::AlgorithmSpec& algorithm = spec.algorithm();
   const std::string& name = algorithm.algorithm_name();
   CheckTwice(algorithm.algorithm_settings(), ChildPath(path, "algorithmSettings"), findings);
@@ -158,7 +158,7 @@ void CheckAlgorithm(const v1::ExperimentSpec& spec, const std::optional<suggesti
   const int errors = findings.errors();
   if (!CheckSettings(*info, algorithm.algorithm_settings(), path, findings)) return;
   WarnOfReplaced(*info, algorithm.algorithm_settings(), path, findings);
-  if (!space || findings.errors() > errors || findings.Unread(path)) return;
+  if (!space || findings.errors() > errors || findings.IsUnreadable(path)) return;
   const suggestion::Problem problem{*space, SettingsOf(algorithm.algorithm_settings()),
                                     spec.max_trial_count(), spec.parallel_trial_count()};
   const auto created = suggestion::CreateAlgorithm(name, problem);
@@ -222,7 +222,7 @@ void CheckVolume(const v1::CheckpointPolicy& policy, Findings& findings) {
                    "and hostPath");
   }
   if (!volume.host_path().empty() && volume.host_path().front() != '/') {
-    findings.Error(path + ".hostPath", Quoted(volume.host_path()) + " is no absolute path");
+    findings.Error(path + ".hostPath", Quoted(volume.host_path()) + " is not an absolute path");
   }
   if (!volume.storage_class_name().empty() && volume.size().empty()) {
     findings.Error(path + ".storageClassName", "is of claims that are made: give size as well");

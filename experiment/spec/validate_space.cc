@@ -46,12 +46,12 @@ class SpaceCheck {
     if (!space_.has_min()) Error("min", "is required for parameterType " + type_);
     if (!space_.has_max()) Error("max", "is required for parameterType " + type_);
     if (parameter_.parameter_type() == v1::INT) CheckIntegers();
-    if (space_.has_min() && space_.has_max() && !Unread()) CheckBounds();
+    if (space_.has_min() && space_.has_max() && !IsUnreadable()) CheckBounds();
     CheckLogarithm();
   }
 
-  bool Unread() const {
-    return findings_.Unread(ChildPath(path_, "min")) || findings_.Unread(ChildPath(path_, "max"));
+  bool IsUnreadable() const {
+    return findings_.IsUnreadable(ChildPath(path_, "min")) || findings_.IsUnreadable(ChildPath(path_, "max"));
   }
 
   void CheckIntegers() {
@@ -63,7 +63,7 @@ class SpaceCheck {
   void CheckInteger(const char* field, double value) {
     if (!std::isfinite(value)) return;
     if (value != std::floor(value)) {
-      Error(field, FormatNumber(value) + " is no integer, but parameterType is int: round it, or " +
+      Error(field, FormatNumber(value) + " is not an integer, but parameterType is int: round it, or " +
                        "make it a double");
     } else if (std::abs(value) > kMaxExactInteger) {
       Error(field, FormatNumber(value) + " is beyond 2^53, where integers are no longer exact");
@@ -123,7 +123,7 @@ class SpaceCheck {
     if (parameter_.parameter_type() != v1::DISCRETE) return;
     const auto number = ParseNumber(text);
     if (!number || !std::isfinite(*number)) {
-      return findings_.Error(path, "\"" + text + "\" is no finite number, but parameterType is " +
+      return findings_.Error(path, "\"" + text + "\" is not a finite number, but parameterType is " +
                                        "discrete: make it categorical");
     }
     const auto [first, fresh] = numbers.emplace(*number, text);
@@ -185,7 +185,7 @@ std::optional<suggestion::Space> CheckParameters(const v1::ExperimentSpec& spec,
   for (int i = 0; i < spec.parameters_size(); ++i) {
     SpaceCheck(spec.parameters(i), ItemPath("spec.parameters", i), findings).Run();
   }
-  if (findings.errors() > errors || findings.Unread("spec.parameters") || !AreComplete(spec)) {
+  if (findings.errors() > errors || findings.IsUnreadable("spec.parameters") || !AreComplete(spec)) {
     return std::nullopt;
   }
   auto space = suggestion::Space::Create(spec.parameters());

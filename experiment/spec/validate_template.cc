@@ -24,7 +24,7 @@ namespace {
 using google::protobuf::Struct;
 using google::protobuf::Value;
 
-constexpr double kMostDevices = 1 << 16;
+constexpr double kMaxDevices = 1 << 16;
 constexpr const char* kTemplate = "spec.trialTemplate";
 constexpr const char* kTrialSpec = "spec.trialTemplate.trialSpec";
 constexpr const char* kTrialParameters = "spec.trialTemplate.trialParameters";
@@ -129,7 +129,7 @@ void CheckDeviceCount(const Value& count, const std::string& path, Findings& fin
   if (count.string_value().find("${trialParameters.") != std::string::npos) return;
   std::optional<double> number = ParseNumber(count.string_value());
   if (count.has_number_value()) number = count.number_value();
-  if (number && *number >= 0 && *number <= kMostDevices && *number == std::floor(*number)) return;
+  if (number && *number >= 0 && *number <= kMaxDevices && *number == std::floor(*number)) return;
   const std::string given =
       count.has_number_value() ? FormatNumber(*number) : Quoted(count.string_value());
   findings.Error(path, "must be a whole number of devices, such as 1, not " + given);
@@ -187,7 +187,7 @@ void CheckConditions(const v1::TrialTemplate& trial, Findings& findings) {
 // Whether every parameter's name could be read: else none can be called unknown.
 bool NamesAreRead(const v1::ExperimentSpec& spec, const Findings& findings) {
   for (int i = 0; i < spec.parameters_size(); ++i) {
-    if (findings.Unread(ItemPath("spec.parameters", i) + ".name")) return false;
+    if (findings.IsUnreadable(ItemPath("spec.parameters", i) + ".name")) return false;
   }
   return spec.parameters_size() > 0;
 }
@@ -214,7 +214,7 @@ void CheckReference(const std::string& reference, const std::string& path,
                        ", ${trialSpec.Kind}, ${trialSpec.APIVersion}, "
                        "${trialSpec.Labels[KEY]}, ${trialSpec.Annotations[KEY]}");
   } else if (!parameters.list.empty() && !parameters.set.contains(reference)) {
-    findings.Error(path, Quoted(reference) + " is no parameter of the search space" +
+    findings.Error(path, Quoted(reference) + " is not a parameter of the search space" +
                              DidYouMean(reference, parameters.list));
   }
 }
@@ -262,7 +262,7 @@ void CheckUses(const v1::ExperimentSpec& spec, Findings& findings) {
                    Quoted(name) + " is not used: write ${trialParameters." + name +
                        "} in trialSpec, or remove it");
   }
-  if (findings.Unread(kTrialParameters)) return;
+  if (findings.IsUnreadable(kTrialParameters)) return;
   std::set<std::string> unbound = used;
   for (const std::string& name : bound) unbound.erase(name);
   const Value object = ObjectOf(trial);
@@ -286,7 +286,7 @@ void CheckUnusedParameters(const v1::ExperimentSpec& spec, Findings& findings) {
   for (const auto& bound : spec.trial_template().trial_parameters()) {
     references.insert(bound.reference());
   }
-  if (findings.Unread(kTrialParameters)) return;
+  if (findings.IsUnreadable(kTrialParameters)) return;
   for (int i = 0; i < spec.parameters_size(); ++i) {
     const std::string& name = spec.parameters(i).name();
     if (name.empty() || references.count(name) > 0) continue;
@@ -320,7 +320,7 @@ void CheckTemplate(const v1::ExperimentSpec& spec, Findings& findings) {
     findings.Error(ChildPath(kTemplate, "configMap"),
                    "does not go with trialSpec: give one of the two");
   } else if (!trial.has_trial_spec() && !trial.has_config_map()) {
-    if (findings.Unread(ChildPath(kTemplate, "configMap"))) return;
+    if (findings.IsUnreadable(ChildPath(kTemplate, "configMap"))) return;
     findings.Error(kTrialSpec, "is required: the object that runs a trial, or a configMap with it");
     return;
   }

@@ -43,7 +43,7 @@ struct Slot {
 };
 
 // What to write instead of a boolean, number or null where text belongs.
-std::string QuoteIt(const YamlNode& node) {
+std::string SuggestQuotes(const YamlNode& node) {
   switch (node.kind) {
     case Kind::kBoolean: return node.text + " is a boolean in YAML; write " + Quoted(node.text);
     case Kind::kNumber: return node.text + " is a number in YAML; write " + Quoted(node.text);
@@ -96,7 +96,7 @@ class Walker {
 
  private:
   void Wrong(const YamlNode& node, const std::string& path, std::string message) {
-    findings_.Misread(path, node.mark, std::move(message));
+    findings_.MarkUnreadable(path, node.mark, std::move(message));
   }
 
   void WalkEntry(const YamlNode& key, const YamlNode& value, const std::string& parent,
@@ -104,7 +104,7 @@ class Walker {
     const std::string path = ChildPath(parent, key.text);
     const FieldDescriptor* field = FindField(*message.GetDescriptor(), key.text);
     if (field == nullptr) return Unknown(key, parent, *message.GetDescriptor());
-    findings_.Place(path, value.IsScalar() && value.kind != Kind::kNull ? value.mark : key.mark);
+    findings_.SetLocation(path, value.IsScalar() && value.kind != Kind::kNull ? value.mark : key.mark);
     if (RuleOf(*field).ignored() || value.kind == Kind::kNull) return;
     WalkField(value, path, {message, *field});
   }
@@ -122,10 +122,10 @@ class Walker {
     const std::string whole = experiment ? "an Experiment" : "this file";
     const std::string in = parent.empty() ? whole : parent;
     const std::vector<std::string> names = NamesOf(type);
-    findings_.Misread(ChildPath(parent, key.text), key.mark,
+    findings_.MarkUnreadable(ChildPath(parent, key.text), key.mark,
                       "unknown field in " + in + DidYouMean(key.text, names));
-    const auto meant = Meant(key.text, names);
-    if (meant) findings_.Silence(ChildPath(parent, *meant));
+    const auto meant = ClosestKnown(key.text, names);
+    if (meant) findings_.MuteRules(ChildPath(parent, *meant));
   }
 
   void WalkField(const YamlNode& node, const std::string& path, Slot slot) {
@@ -137,7 +137,7 @@ class Walker {
     int index = 0;
     for (const YamlNode& item : node.items) {
       const std::string item_path = ItemPath(path, index++);
-      findings_.Place(item_path, item.mark);
+      findings_.SetLocation(item_path, item.mark);
       WalkValue(item, item_path, slot);
     }
   }
@@ -152,9 +152,9 @@ class Walker {
     for (const YamlNode& key : node.keys) {
       const YamlNode& value = *item++;
       const std::string entry_path = ChildPath(path, key.text);
-      findings_.Place(entry_path, value.mark);
+      findings_.SetLocation(entry_path, value.mark);
       if (value.kind != Kind::kString) {
-        Wrong(value, entry_path, QuoteIt(value));
+        Wrong(value, entry_path, SuggestQuotes(value));
         continue;
       }
       Proto& entry = slot.Nested();
@@ -208,7 +208,7 @@ class Walker {
                        const FieldDescriptor& field) {
     if (node.kind == Kind::kString) return node.text;
     if (node.kind != Kind::kNumber || !RuleOf(field).loose()) {
-      Wrong(node, path, QuoteIt(node));
+      Wrong(node, path, SuggestQuotes(node));
       return "";
     }
     // Bare: the text as written, if YAML and people read it as the same number.
@@ -262,7 +262,7 @@ class Walker {
         return slot.Put(&R::SetEnumValue, &R::AddEnumValue, type.value(i)->number());
       }
     }
-    if (node.kind != Kind::kString) return Wrong(node, path, QuoteIt(node));
+    if (node.kind != Kind::kString) return Wrong(node, path, SuggestQuotes(node));
     Wrong(node, path, "unknown value " + Describe(node) + DidYouMean(node.text, WordsOf(type)));
   }
 
@@ -286,7 +286,7 @@ class Walker {
     for (const YamlNode& key : node.keys) {
       const YamlNode& value = *item++;
       const std::string child = ChildPath(path, key.text);
-      findings_.Place(child, value.IsScalar() ? value.mark : key.mark);
+      findings_.SetLocation(child, value.IsScalar() ? value.mark : key.mark);
       WalkFree(value, child, (*out.mutable_fields())[key.text]);
     }
   }
@@ -303,7 +303,7 @@ class Walker {
     auto& list = *out.mutable_list_value();
     for (const YamlNode& item : node.items) {
       const std::string item_path = ItemPath(path, list.values_size());
-      findings_.Place(item_path, item.mark);
+      findings_.SetLocation(item_path, item.mark);
       WalkFree(item, item_path, *list.add_values());
     }
   }
@@ -325,9 +325,9 @@ class Walker {
 }  // namespace
 
 void Walk(const YamlNode& mapping, Proto& message, Findings& findings) {
-  findings.Place("", mapping.mark);
+  findings.SetLocation("", mapping.mark);
   if (mapping.kind != Kind::kMapping) {
-    return findings.Misread(
+    return findings.MarkUnreadable(
         "", mapping.mark,
         "an Experiment begins with apiVersion: and kind:, not with " + Describe(mapping));
   }

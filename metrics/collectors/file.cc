@@ -26,7 +26,7 @@ class FileCollector : public Collector {
 
   StatusOr<Collected> Collect(const Source& source, const v1::CollectorCursor& cursor) override {
     const ParserMaker maker = json_ ? MakeJsonParser : TextParserMaker(patterns_);
-    return ReadAttempt(source, LineFeed(SourcePath(source), maker), cursor);
+    return ReadAttempt(source, LineSource(SourcePath(source), maker), cursor);
   }
 
  private:

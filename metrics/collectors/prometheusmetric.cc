@@ -96,7 +96,7 @@ class PrometheusCollector : public Collector {
 
   StatusOr<Collected> Collect(const Source& source, const v1::CollectorCursor& cursor) override {
     if (!source.scrapes_file.empty() && !source.copies) Follow(source);
-    return ReadAttempt(source, LineFeed(source.scrapes_file, MakeScrapeParser), cursor);
+    return ReadAttempt(source, LineSource(source.scrapes_file, MakeScrapeParser), cursor);
   }
 
  private:

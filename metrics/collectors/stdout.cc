@@ -18,7 +18,7 @@ class StdOutCollector : public Collector {
   explicit StdOutCollector(PatternsPtr patterns) : patterns_(std::move(patterns)) {}
 
   StatusOr<Collected> Collect(const Source& source, const v1::CollectorCursor& cursor) override {
-    return ReadAttempt(source, LineFeed(source.log, TextParserMaker(patterns_)), cursor);
+    return ReadAttempt(source, LineSource(source.log, TextParserMaker(patterns_)), cursor);
   }
 
  private:

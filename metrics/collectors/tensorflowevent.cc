@@ -21,7 +21,7 @@ class TensorFlowEventCollector : public Collector {
   StatusOr<Collected> Collect(const Source& source, const v1::CollectorCursor& cursor) override {
     const std::string root = SourcePath(source);
     return ReadAttempt(
-        source, [&root](Intake& intake) { return ReadEvents(root, intake); }, cursor);
+        source, [&root](CollectionBuilder& intake) { return ReadEvents(root, intake); }, cursor);
   }
 };
 

@@ -22,7 +22,7 @@ namespace shirabe::service {
 namespace {
 
 constexpr int kTokenBytes = 24;
-constexpr size_t kLeastToken = 16;  // characters: what is shorter can be guessed
+constexpr size_t kMinTokenLength = 16;  // characters: what is shorter can be guessed
 constexpr size_t kTrialToken = 32;  // of an attempt's token, 16 random bytes in hexadecimal
 
 // Looking a token up by its digest takes as long for a wrong one as for a right one.
@@ -45,10 +45,10 @@ Status CheckMode(const std::string& path) {
 }
 
 Status CheckToken(const std::string& token, const std::string& place) {
-  if (token.size() >= kLeastToken) return absl::OkStatus();
+  if (token.size() >= kMinTokenLength) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(place, ": a token of ", token.size(),
                                                  " characters can be guessed; give it at least ",
-                                                 kLeastToken));
+                                                 kMinTokenLength));
 }
 
 // "" where it shows none.
@@ -81,9 +81,9 @@ std::optional<Principal> FindKnown(const std::string& token, const std::string& 
 
 }  // namespace
 
-Status Principal::May(Act act, const std::string& wanted) const {
+Status Principal::May(Permission permission, const std::string& wanted) const {
   if (role == Role::kAdmin) return absl::OkStatus();
-  if (role == Role::kPerson) return judge(act, wanted);
+  if (role == Role::kClusterUser) return authorize(permission, wanted);
   if (role == Role::kUser && wanted == ns) return absl::OkStatus();
   if (role == Role::kTrial) {
     return absl::PermissionDeniedError(
@@ -110,7 +110,7 @@ Status Principal::MustBeAdmin(const std::string& what) const {
 }
 
 Status Principal::MayReadMetrics() const {
-  if (role == Role::kPerson) return judge_metrics();
+  if (role == Role::kClusterUser) return authorize_metrics();
   return MustBeAdmin("reading the metrics of all namespaces");
 }
 
@@ -166,56 +166,56 @@ StatusOr<Principal> Tokens::Check(const std::string& authorization, const std::s
     return Principal{
         .role = Principal::Role::kTrial, .token = absl::HexStringToBytes(token), .name = "a trial"};
   }
-  if (introduce_) return introduce_(token, from);
+  if (introspect_token_) return introspect_token_(token, from);
   return absl::UnauthenticatedError("this token is unknown: ask the administrator for one");
 }
 
 bool Tokens::MustAsk(const std::string& authorization) const {
   const std::string token = TokenOf(authorization);
-  return introduce_ && !IsTrialToken(token) && !FindKnown(token, admin_, users_);
+  return introspect_token_ && !IsTrialToken(token) && !FindKnown(token, admin_, users_);
 }
 
 namespace {
 
-using For = Right::For;
+using For = AccessRule::For;
 
-constexpr Right kAnyone{For::kAnyone};
-constexpr Right kCallers{For::kCallers};
-constexpr Right kLook{For::kNamespace, Act::kLook};
-constexpr Right kCreate{For::kNamespace, Act::kCreate};
-constexpr Right kChange{For::kNamespace, Act::kChange};
-constexpr Right kDelete{For::kNamespace, Act::kDelete};
-constexpr Right kTrialLook{For::kTrials, Act::kLook};
-constexpr Right kTrialChange{For::kTrials, Act::kChange};
+constexpr AccessRule kAnyone{For::kAnyone};
+constexpr AccessRule kCallers{For::kCallers};
+constexpr AccessRule kRead{For::kNamespace, Permission::kRead};
+constexpr AccessRule kCreate{For::kNamespace, Permission::kCreate};
+constexpr AccessRule kChange{For::kNamespace, Permission::kChange};
+constexpr AccessRule kDelete{For::kNamespace, Permission::kDelete};
+constexpr AccessRule kTrialLook{For::kTrials, Permission::kRead};
+constexpr AccessRule kTrialChange{For::kTrials, Permission::kChange};
 
-using Table = std::map<std::string, Right>;
+using Table = std::map<std::string, AccessRule>;
 
 void AddShirabe(Table& table) {
   const std::string service = "shirabe.v1.Shirabe/";
   for (const auto& [method, right] : Table{
-           {"GetExperiment", kLook},
-           {"ListExperiments", kLook},
+           {"GetExperiment", kRead},
+           {"ListExperiments", kRead},
            {"SubmitExperiment", kCreate},
            {"SendIntent", kChange},  // of a deletion as DeleteExperiment
            {"DeleteExperiment", kDelete},
            {"GetTrial", kTrialLook},
-           {"ListTrials", kLook},
-           {"ListAttempts", kLook},
+           {"ListTrials", kRead},
+           {"ListAttempts", kRead},
            {"ListCheckpoints", kTrialLook},
            {"ListObservations", kTrialLook},
-           {"ListEvents", kLook},
+           {"ListEvents", kRead},
            {"AwaitChange", kCallers},  // a number
            {"ListChanges", kCallers},  // of namespaces that the caller sees
-           {"GetHolder", kLook},
-           {"ReadLog", kLook},
-           {"Suggest", kLook},
+           {"GetHolder", kRead},
+           {"ReadLog", kRead},
+           {"Suggest", kRead},
            {"Ask", kChange},
            {"Tell", kTrialChange},
            {"ImportExperiment", kCreate},
        }) {
     table.emplace(service + method, right);
   }
-  table.emplace("shirabe.v1.Pods/Sync", Right{For::kPods});
+  table.emplace("shirabe.v1.Pods/Sync", AccessRule{For::kPods});
 }
 
 // Katib's, and what gRPC brings itself.
@@ -246,7 +246,7 @@ void AddRoutes(Table& table) {
            {"readyz", kAnyone},
            {"version", kAnyone},
            {"openapi", kAnyone},
-           {"metrics", Right{For::kMetrics}},
+           {"metrics", AccessRule{For::kMetrics}},
            {"validate", kCallers},
            {"listAlgorithms", kCallers},
            {"getAlgorithm", kCallers},
@@ -257,9 +257,9 @@ void AddRoutes(Table& table) {
            {"createExperimentAnywhere", kCallers},
            {"suggestFor", kCallers},
            {"watch", kCallers},
-           {"listExperiments", kLook},
+           {"listExperiments", kRead},
            {"createExperiment", kCreate},
-           {"getExperiment", kLook},
+           {"getExperiment", kRead},
            {"applyExperiment", kCreate},
            {"patchExperiment", kChange},
            {"deleteExperiment", kDelete},
@@ -269,21 +269,21 @@ void AddRoutes(Table& table) {
            {"cancelExperiment", kChange},
            {"scaleExperiment", kChange},
            {"retryTrial", kChange},
-           {"listTrials", kLook},
+           {"listTrials", kRead},
            {"getTrial", kTrialLook},
-           {"listAttempts", kLook},
-           {"listTrialAttempts", kLook},
+           {"listAttempts", kRead},
+           {"listTrialAttempts", kRead},
            {"listCheckpoints", kTrialLook},
            {"listObservations", kTrialLook},
-           {"listEvents", kLook},
-           {"listTrialEvents", kLook},
+           {"listEvents", kRead},
+           {"listTrialEvents", kRead},
            {"ask", kChange},
            {"tell", kTrialChange},
-           {"suggest", kLook},
-           {"watchNamespace", kLook},
-           {"watchExperiment", kLook},
-           {"getLog", kLook},
-           {"exportTrials", kLook},
+           {"suggest", kRead},
+           {"watchNamespace", kRead},
+           {"watchExperiment", kRead},
+           {"getLog", kRead},
+           {"exportTrials", kRead},
        }) {
     table.emplace(id, right);
   }
@@ -291,7 +291,7 @@ void AddRoutes(Table& table) {
 
 }  // namespace
 
-const std::map<std::string, Right>& AllRights() {
+const std::map<std::string, AccessRule>& AccessRules() {
   static const Table all = [] {
     Table table;
     AddShirabe(table);
@@ -302,13 +302,13 @@ const std::map<std::string, Right>& AllRights() {
   return all;
 }
 
-Right RightOf(const std::string& method) {
-  const auto found = AllRights().find(method);
-  return found == AllRights().end() ? Right{} : found->second;
+AccessRule AccessRuleOf(const std::string& method) {
+  const auto found = AccessRules().find(method);
+  return found == AccessRules().end() ? AccessRule{} : found->second;
 }
 
-Status CheckDoor(const Principal& principal, const std::string& method) {
-  const For whom = RightOf(method).whom;
+Status CheckMethodAccess(const Principal& principal, const std::string& method) {
+  const For whom = AccessRuleOf(method).whom;
   if (whom == For::kNobody) {
     return absl::PermissionDeniedError(
         absl::StrCat(method, " is refused to every caller: the table of rights lacks it"));
@@ -318,13 +318,13 @@ Status CheckDoor(const Principal& principal, const std::string& method) {
   return principal.MayUse("");  // it says what a trial may do
 }
 
-Status CheckRight(const Principal& principal, const std::string& method, const std::string& ns) {
-  RETURN_IF_ERROR(CheckDoor(principal, method));
-  const Right right = RightOf(method);
+Status CheckAccess(const Principal& principal, const std::string& method, const std::string& ns) {
+  RETURN_IF_ERROR(CheckMethodAccess(principal, method));
+  const AccessRule right = AccessRuleOf(method);
   if (right.whom == For::kMetrics) return principal.MayReadMetrics();
   const bool here = right.whom == For::kNamespace || right.whom == For::kTrials;
   if (!here || principal.role == Principal::Role::kTrial) return absl::OkStatus();
-  return principal.May(right.act, ns);
+  return principal.May(right.permission, ns);
 }
 
 }  // namespace shirabe::service

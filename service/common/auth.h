@@ -21,22 +21,22 @@
 namespace shirabe::service {
 
 // To experiments of a namespace, and to all that is theirs.
-enum class Act { kLook, kCreate, kChange, kDelete };
+enum class Permission { kRead, kCreate, kChange, kDelete };
 
 struct Principal {
-  enum class Role { kAdmin, kUser, kTrial, kPerson };
+  enum class Role { kAdmin, kUser, kTrial, kClusterUser };
   Role role = Role::kTrial;
   std::string ns = {};     // kUser: the namespace
   std::string token = {};  // kTrial: of an attempt
   std::string name = {};   // for people: admin, user of red, alice@example.com
   std::string door = {};   // by which he came: grpc, http, katib
-  // kPerson: what the cluster says; ns "" = in all of them. May ask it, so it may take a moment.
-  std::function<Status(Act, const std::string& ns)> judge = {};
-  std::function<Status()> judge_metrics = {};
+  // kClusterUser: what the cluster says; ns "" = in all of them. May ask it, so it may take a moment.
+  std::function<Status(Permission, const std::string& ns)> authorize = {};
+  std::function<Status()> authorize_metrics = {};
 
   // kPermissionDenied, saying what the caller is and what it takes.
-  Status May(Act act, const std::string& ns) const;
-  Status MayUse(const std::string& ns) const { return May(Act::kLook, ns); }
+  Status May(Permission permission, const std::string& ns) const;
+  Status MayUse(const std::string& ns) const { return May(Permission::kRead, ns); }
   // Whether something of that namespace is to be shown; an error if nobody can be asked now.
   StatusOr<bool> Sees(const std::string& ns) const;
   Status MustBeAdmin(const std::string& what) const;
@@ -57,9 +57,9 @@ class Tokens {
   // Who shows a token that is not in the file: kUnauthenticated for one that nobody knows,
   // kUnavailable where nobody can be asked. Called by any thread.
   // `from` is the address that shows it.
-  using Introduce =
+  using IntrospectToken =
       std::function<StatusOr<Principal>(const std::string& token, const std::string& from)>;
-  void SetCluster(Introduce introduce) { introduce_ = std::move(introduce); }
+  void SetCluster(IntrospectToken introduce) { introspect_token_ = std::move(introduce); }
 
   // `authorization` is the value of that header: "Bearer …". kUnauthenticated without one, and for
   // one that is not in the file, not the cluster's, and not of the shape of an attempt's.
@@ -72,13 +72,13 @@ class Tokens {
   bool open_ = false;
   std::string admin_;
   std::map<std::string, std::string> users_;  // SHA-256 of the token → namespace
-  Introduce introduce_;                       // none = there is no cluster
+  IntrospectToken introspect_token_;                       // none = there is no cluster
 };
 
 // The one table of rights: every method of gRPC and every route of HTTP, and whom it is open to.
 // Asked by both doors before a call is answered, and by guarded_client.cc for the namespace that a
 // call names. What is not in the table is open to nobody. Immutable, any thread.
-struct Right {
+struct AccessRule {
   enum class For {
     kNobody,     // not in the table
     kAnyone,     // without a token
@@ -89,18 +89,18 @@ struct Right {
     kMetrics,    // the administrator, or who may read /metrics by the cluster's rules
   };
   For whom = For::kNobody;
-  Act act = Act::kLook;
+  Permission permission = Permission::kRead;
 };
 
 // By the full name of a method (shirabe.v1.Shirabe/GetExperiment) or the id of a route
 // (getExperiment).
-const std::map<std::string, Right>& AllRights();
-Right RightOf(const std::string& method);
+const std::map<std::string, AccessRule>& AccessRules();
+AccessRule AccessRuleOf(const std::string& method);
 
 // What can be told before the namespace is known: kPermissionDenied for a trial where trials have
 // no business, and for everybody where the table has no entry.
-Status CheckDoor(const Principal& principal, const std::string& method);
+Status CheckMethodAccess(const Principal& principal, const std::string& method);
 // Whether the caller may do it there. A trial that passes has still to prove that it is its own.
-Status CheckRight(const Principal& principal, const std::string& method, const std::string& ns);
+Status CheckAccess(const Principal& principal, const std::string& method, const std::string& ns);
 
 }  // namespace shirabe::service

@@ -18,7 +18,7 @@ using client::Asked;
 using client::Candidates;
 using client::LogChunk;
 
-constexpr size_t kMostErrors = 20;  // in one message
+constexpr size_t kMaxErrors = 20;  // in one message
 
 // With defaults; kInvalidArgument, with its mistakes, if it is no valid specification.
 StatusOr<v1::Experiment> Valid(v1::Experiment experiment) {
@@ -28,16 +28,16 @@ StatusOr<v1::Experiment> Valid(v1::Experiment experiment) {
     if (!finding.warning) errors.push_back(experiment::FormatFinding(finding, ""));
   }
   if (errors.empty()) return experiment;
-  const size_t more = errors.size() - std::min(errors.size(), kMostErrors);
+  const size_t more = errors.size() - std::min(errors.size(), kMaxErrors);
   if (more > 0) {
-    errors.resize(kMostErrors);
+    errors.resize(kMaxErrors);
     errors.push_back(absl::StrCat("and ", more, " more"));
   }
   return absl::InvalidArgumentError(absl::StrJoin(errors, "\n"));
 }
 
 // Also where it is valid, but its trials cannot run here.
-StatusOr<v1::Experiment> Admit(const v1::Experiment& wanted, const Rights& rights) {
+StatusOr<v1::Experiment> Admit(const v1::Experiment& wanted, const GuardOptions& rights) {
   ASSIGN_OR_RETURN(v1::Experiment experiment, Valid(wanted));
   RETURN_IF_ERROR(rights.in_cluster ? experiment::CheckVariants(experiment)
                                     : experiment::CheckRunnable(experiment));
@@ -46,8 +46,8 @@ StatusOr<v1::Experiment> Admit(const v1::Experiment& wanted, const Rights& right
 
 class GuardedClient : public client::Client {
  public:
-  GuardedClient(client::LocalClient& client, Principal principal, Rights rights)
-      : client_(client), principal_(std::move(principal)), rights_(rights) {}
+  GuardedClient(client::LocalClient& client, Principal principal, GuardOptions rights)
+      : client_(client), principal_(std::move(principal)), guard_options_(rights) {}
 
   StatusOr<v1::Experiment> GetExperiment(const ExperimentKey& key) override {
     RETURN_IF_ERROR(May("GetExperiment", key.ns));
@@ -73,7 +73,7 @@ class GuardedClient : public client::Client {
     RETURN_IF_ERROR(MayOf("ListCheckpoints", key));
     return client_.ListCheckpoints(key);
   }
-  StatusOr<std::vector<db::ObservationRow>> ListObservations(
+  StatusOr<std::vector<db::StoredObservation>> ListObservations(
       const db::ObservationQuery& query) override {
     RETURN_IF_ERROR(MayOf("ListObservations", query.trial));
     return client_.ListObservations(query);
@@ -110,7 +110,7 @@ class GuardedClient : public client::Client {
     RETURN_IF_ERROR(May("ReadLog", key.trial.experiment.ns));
     return client_.ReadLog(key, offset, max_bytes);
   }
-  std::string LogPlace(const AttemptKey& key) override { return client_.LogPlace(key); }
+  std::string LogLocation(const AttemptKey& key) override { return client_.LogLocation(key); }
 
   StatusOr<Candidates> Suggest(const v1::Experiment& experiment, int count) override {
     RETURN_IF_ERROR(May("Suggest", experiment::KeyOf(experiment).ns));
@@ -123,9 +123,9 @@ class GuardedClient : public client::Client {
     } else {
       RETURN_IF_ERROR(stored);
     }
-    if (rights_.turns == nullptr) return client_.Suggest(asked, count);
+    if (guard_options_.turns == nullptr) return client_.Suggest(asked, count);
     StatusOr<Candidates> candidates = absl::UnknownError("it was not asked");
-    RETURN_IF_ERROR(rights_.turns->Run(principal_.name, asked.ByteSizeLong(), [&] {
+    RETURN_IF_ERROR(guard_options_.turns->Run(principal_.name, asked.ByteSizeLong(), [&] {
       candidates = client_.Suggest(asked, count);
       return candidates.status();
     }));
@@ -138,12 +138,12 @@ class GuardedClient : public client::Client {
     RETURN_IF_ERROR(May("SubmitExperiment", key.ns));
     RETURN_IF_ERROR(MayLearnFrom(experiment));
     // Of one that is there it changes the counts.
-    if (client_.GetExperiment(key).ok()) RETURN_IF_ERROR(principal_.May(Act::kChange, key.ns));
-    if (!rights_.in_cluster && !experiment.spec().shirabe().ask_and_tell()) {
+    if (client_.GetExperiment(key).ok()) RETURN_IF_ERROR(principal_.May(Permission::kChange, key.ns));
+    if (!guard_options_.in_cluster && !experiment.spec().shirabe().ask_and_tell()) {
       RETURN_IF_ERROR(principal_.MustBeAdmin(
           "an experiment whose trials are processes of the server's own machine"));
     }
-    ASSIGN_OR_RETURN(v1::Experiment valid, Admit(experiment, rights_));
+    ASSIGN_OR_RETURN(v1::Experiment valid, Admit(experiment, guard_options_));
     *valid.mutable_status()->mutable_shirabe()->mutable_created_by() = principal_.Actor();
     return client_.Submit(valid, precondition);
   }
@@ -174,13 +174,13 @@ class GuardedClient : public client::Client {
     RETURN_IF_ERROR(May("Ask", key.ns));
     return client_.Ask(key, caller, patience);
   }
-  StatusOr<Asked> FindAsked(const ExperimentKey& key, const std::string& caller) override {
+  StatusOr<Asked> FindAskReply(const ExperimentKey& key, const std::string& caller) override {
     RETURN_IF_ERROR(May("Ask", key.ns));
-    return client_.FindAsked(key, caller);
+    return client_.FindAskReply(key, caller);
   }
   // Whether a trial's own token is that of the current attempt is seen where the report is
   // committed.
-  StatusOr<experiment::Reported> Tell(const experiment::Report& report) override {
+  StatusOr<experiment::ReportReply> Tell(const experiment::Report& report) override {
     RETURN_IF_ERROR(MayOf("Tell", report.trial));
     if (principal_.role != Principal::Role::kTrial) return client_.Tell(report);
     experiment::Report signed_report = report;
@@ -190,7 +190,7 @@ class GuardedClient : public client::Client {
 
  private:
   Status May(const char* method, const std::string& ns) const {
-    return CheckRight(principal_, std::string("shirabe.v1.Shirabe/") + method, ns);
+    return CheckAccess(principal_, std::string("shirabe.v1.Shirabe/") + method, ns);
   }
   // A trial may where it is its own.
   Status MayOf(const char* method, const TrialKey& key) const {
@@ -210,13 +210,13 @@ class GuardedClient : public client::Client {
 
   client::LocalClient& client_;
   const Principal principal_;
-  const Rights rights_;
+  const GuardOptions guard_options_;
 };
 
 }  // namespace
 
 std::unique_ptr<client::Client> Guard(client::LocalClient& client, Principal principal,
-                                      Rights rights) {
+                                      GuardOptions rights) {
   return std::make_unique<GuardedClient>(client, std::move(principal), rights);
 }
 

@@ -11,16 +11,16 @@
 
 namespace shirabe::service {
 
-struct Rights {
+struct GuardOptions {
   // Trials run in a cluster, under the rights of their namespace, and not as processes of the
   // server's own machine: a user who is no administrator may run programs, and a template may name
   // whatever the cluster knows.
   bool in_cluster = false;
   // Whose turn it is to compute suggestions; null = everybody's.
-  SuggestionTurns* turns = nullptr;
+  SuggestionScheduler* turns = nullptr;
 };
 
 std::unique_ptr<client::Client> Guard(client::LocalClient& client, Principal principal,
-                                      Rights rights);
+                                      GuardOptions rights);
 
 }  // namespace shirabe::service

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kRemembered = 20'000;
 constexpr absl::Duration kPollInterval = absl::Milliseconds(250);  // so long may the end of it take
-constexpr absl::Duration kPause = absl::Milliseconds(10);  // gathers what comes close together
+constexpr absl::Duration kBatchDelay = absl::Milliseconds(10);  // gathers what comes close together
 constexpr absl::Duration kAfterError = absl::Seconds(1);
 
 }  // namespace
@@ -19,7 +19,7 @@ constexpr absl::Duration kAfterError = absl::Seconds(1);
 ChangeHub::ChangeHub(client::Client& client) : client_(client) {}
 
 ChangeHub::~ChangeHub() {
-  patience_.End();
+  shutdown_wait_.End();
   if (thread_.joinable()) thread_.join();
 }
 
@@ -42,8 +42,8 @@ void ChangeHub::Unlisten(int id) {
 }
 
 void ChangeHub::Run() {
-  while (!patience_.over()) {
-    Status looked = Look();
+  while (!shutdown_wait_.over()) {
+    Status looked = Refresh();
     if (!looked.ok()) {
       Log(LogLevel::kWarning, "cannot read the store", {{"why", Message(looked)}});
     }
@@ -52,11 +52,11 @@ void ChangeHub::Run() {
       std::lock_guard lock(mutex_);
       health_ = std::move(looked);
     }
-    patience_.Wait(well ? kPause : kAfterError);
+    shutdown_wait_.Wait(well ? kBatchDelay : kAfterError);
   }
 }
 
-Status ChangeHub::Look() {
+Status ChangeHub::Refresh() {
   const int64_t seen = revision();
   ASSIGN_OR_RETURN(const int64_t now, client_.AwaitChange(seen, kPollInterval));
   if (now <= seen) return absl::OkStatus();

@@ -17,7 +17,7 @@
 namespace shirabe::service {
 
 // Waiting in handlers that the end of the server interrupts. One object a server; thread-safe.
-class Patience {
+class ShutdownWait {
  public:
   // False, at once, if the server stops.
   bool Wait(absl::Duration time) {
@@ -65,13 +65,13 @@ class ChangeHub {
 
  private:
   void Run();
-  Status Look();
+  Status Refresh();
 
   client::Client& client_;
   std::mutex listeners_mutex_;
   std::map<int, Listener> listeners_;  // guarded by listeners_mutex_, also while they are called
   int last_id_ = 0;
-  Patience patience_;
+  ShutdownWait shutdown_wait_;
   mutable std::mutex mutex_;
   std::deque<db::Change> recent_;  // all those after floor_
   int64_t floor_ = 0;

@@ -81,12 +81,12 @@ size_t RaiseFileLimit() {
   return limit.rlim_cur / 5 * 4;
 }
 
-ConnectionTable::Seat ConnectionTable::Find(const std::string& address) {
+ConnectionTable::ConnectionSlot ConnectionTable::Find(const std::string& address) {
   const auto found = counts_.find(address);
   const Count count = found == counts_.end() ? Count{} : found->second;
   const bool too_many = limits_.address > 0 && count.table >= limits_.address;
   if (too_many) return FindReserve(count);
-  if (entries_.size() - reserved_ < limits_.all || MakeRoom()) return Seat::kTable;
+  if (entries_.size() - reserved_ < limits_.all || MakeRoom()) return ConnectionSlot::kTable;
   return FindReserve(count);
 }
 
@@ -99,41 +99,41 @@ bool ConnectionTable::MakeRoom() {
   return false;
 }
 
-ConnectionTable::Seat ConnectionTable::FindReserve(const Count& count) {
-  if (count.reserve >= limits_.reserve_address || limits_.reserve == 0) return Seat::kNone;
+ConnectionTable::ConnectionSlot ConnectionTable::FindReserve(const Count& count) {
+  if (count.reserve >= limits_.reserve_address || limits_.reserve == 0) return ConnectionSlot::kNone;
   if (reserved_ >= limits_.reserve) reserve_.front()->Close();
-  return Seat::kReserve;
+  return ConnectionSlot::kReserve;
 }
 
-void ConnectionTable::Enter(Connection* connection, const std::string& address, Seat seat) {
+void ConnectionTable::Enter(TrackedConnection* connection, const std::string& address, ConnectionSlot slot) {
   Count& count = counts_[address];
-  ++(seat == Seat::kReserve ? count.reserve : count.table);
-  if (seat == Seat::kReserve) ++reserved_;
-  entries_[connection] = Entry{address, seat, nullptr, {}};
-  SetStanding(connection, Standing::kUnknown);
+  ++(slot == ConnectionSlot::kReserve ? count.reserve : count.table);
+  if (slot == ConnectionSlot::kReserve) ++reserved_;
+  entries_[connection] = Entry{address, slot, nullptr, {}};
+  SetConnectionState(connection, ConnectionState::kUnknown);
 }
 
-void ConnectionTable::SetStanding(Connection* connection, Standing standing) {
+void ConnectionTable::SetConnectionState(TrackedConnection* connection, ConnectionState standing) {
   const auto found = entries_.find(connection);
   if (found == entries_.end()) return;
   Entry& entry = found->second;
-  const bool reserve = entry.seat == Seat::kReserve;
+  const bool reserve = entry.slot == ConnectionSlot::kReserve;
   if (reserve && entry.queue != nullptr) return;  // it keeps its place: it is not to stay
   if (entry.queue != nullptr) entry.queue->erase(entry.place);
   entry.queue = reserve                          ? &reserve_
-                : standing == Standing::kUnknown ? &unknown_
-                : standing == Standing::kIdle    ? &idle_
+                : standing == ConnectionState::kUnknown ? &unknown_
+                : standing == ConnectionState::kIdle    ? &idle_
                                                  : nullptr;
   if (entry.queue != nullptr) entry.place = entry.queue->insert(entry.queue->end(), connection);
 }
 
-void ConnectionTable::Leave(Connection* connection) {
+void ConnectionTable::Leave(TrackedConnection* connection) {
   const auto found = entries_.find(connection);
   if (found == entries_.end()) return;
   const Entry entry = std::move(found->second);
   entries_.erase(found);
   if (entry.queue != nullptr) entry.queue->erase(entry.place);
-  const bool reserve = entry.seat == Seat::kReserve;
+  const bool reserve = entry.slot == ConnectionSlot::kReserve;
   if (reserve) --reserved_;
   const auto count = counts_.find(entry.address);
   --(reserve ? count->second.reserve : count->second.table);

@@ -36,9 +36,9 @@ size_t RaiseFileLimit();
 // known and idle, the longest. Those at work stay. A small reserve beyond all limits takes those
 // who then still come, for as long as it takes to ask whether the server lives. Used by the HTTP
 // door in its thread, and by listeners of gRPC under their lock.
-class Connection {
+class TrackedConnection {
  public:
-  virtual ~Connection() = default;
+  virtual ~TrackedConnection() = default;
   // At once. Calls ConnectionTable::Leave.
   virtual void Close() = 0;
 };
@@ -51,12 +51,12 @@ class ConnectionTable {
     size_t reserve = 64;
     size_t reserve_address = 8;
   };
-  enum class Seat {
+  enum class ConnectionSlot {
     kNone,  // there is no room for it
     kTable,
     kReserve,  // only to ask whether the server lives
   };
-  enum class Standing {
+  enum class ConnectionState {
     kUnknown,  // has shown no token that we know
     kIdle,     // is known, and asks nothing now
     kAtWork,
@@ -65,21 +65,21 @@ class ConnectionTable {
   explicit ConnectionTable(Limits limits) : limits_(limits) {}
 
   // Where a new connection from this address goes; closes another one where that makes room.
-  Seat Find(const std::string& address);
+  ConnectionSlot Find(const std::string& address);
   // Takes the seat that Find has found just now; unknown.
-  void Enter(Connection* connection, const std::string& address, Seat seat);
+  void Enter(TrackedConnection* connection, const std::string& address, ConnectionSlot slot);
   // As the newest of those of its standing.
-  void SetStanding(Connection* connection, Standing standing);
+  void SetConnectionState(TrackedConnection* connection, ConnectionState standing);
   // Nothing if it is not there.
-  void Leave(Connection* connection);
+  void Leave(TrackedConnection* connection);
 
   size_t size() const { return entries_.size(); }
 
  private:
-  using Queue = std::list<Connection*>;
+  using Queue = std::list<TrackedConnection*>;
   struct Entry {
     std::string address;
-    Seat seat = Seat::kTable;
+    ConnectionSlot slot = ConnectionSlot::kTable;
     Queue* queue = nullptr;  // null: at work
     Queue::iterator place;
   };
@@ -88,10 +88,10 @@ class ConnectionTable {
     size_t reserve = 0;
   };
   bool MakeRoom();
-  Seat FindReserve(const Count& count);
+  ConnectionSlot FindReserve(const Count& count);
 
   const Limits limits_;
-  std::map<Connection*, Entry> entries_;
+  std::map<TrackedConnection*, Entry> entries_;
   std::map<std::string, Count> counts_;  // by address
   size_t reserved_ = 0;
   Queue unknown_;  // the oldest first

@@ -14,7 +14,7 @@ namespace shirabe::service {
 namespace {
 
 // A family whose labels take more values than this has a mistake: its new series are dropped.
-constexpr size_t kMostSeries = 5000;
+constexpr size_t kMaxSeries = 5000;
 constexpr char kDropped[] = "shirabe_metrics_series_dropped_total";
 
 enum class Type { kCounter, kGauge, kHistogram };
@@ -153,7 +153,7 @@ Metrics::Series* Metrics::Find(std::string_view family, const Labels& labels) {
   auto& all = series_.find(family)->second;
   auto found = all.find(labels);
   if (found != all.end()) return &found->second;
-  if (all.size() >= kMostSeries) {
+  if (all.size() >= kMaxSeries) {
     if (family != kDropped) Find(kDropped, {std::string(family)})->value += 1;
     return nullptr;
   }
@@ -190,7 +190,7 @@ void Metrics::Clear(std::string_view family) {
   series_.find(family)->second.clear();
 }
 
-void Metrics::NoteHttp(const HttpNote& note) {
+void Metrics::RecordHttpCall(const HttpCallRecord& note) {
   const std::string route = note.route.empty() ? "none" : note.route;
   const std::string method = note.method.empty() ? "none" : note.method;
   Add("shirabe_http_requests_total", {method, route, std::to_string(note.status)});
@@ -198,7 +198,7 @@ void Metrics::NoteHttp(const HttpNote& note) {
           absl::ToDoubleSeconds(note.took));
 }
 
-void Metrics::NoteGrpc(const GrpcNote& note) {
+void Metrics::RecordGrpcCall(const GrpcCallRecord& note) {
   Add("shirabe_grpc_requests_total", {note.method, note.code});
   Observe("shirabe_grpc_request_duration_seconds", {note.method}, absl::ToDoubleSeconds(note.took));
 }

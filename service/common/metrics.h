@@ -18,13 +18,13 @@ namespace shirabe::service {
 // One series' labels, in the order of its family.
 using Labels = std::vector<std::string>;
 
-struct HttpNote {
+struct HttpCallRecord {
   std::string method;  // "" = no route was found
   std::string route;
   int status = 0;
   absl::Duration took;
 };
-struct GrpcNote {
+struct GrpcCallRecord {
   std::string method;  // /shirabe.v1.Shirabe/GetTrial
   std::string code;    // OK, NOT_FOUND, …
   absl::Duration took;
@@ -41,8 +41,8 @@ class Metrics {
   // All series of a gauge, before they are set anew: what is no longer there must not stay.
   void Clear(std::string_view family);
 
-  void NoteHttp(const HttpNote& note);
-  void NoteGrpc(const GrpcNote& note);
+  void RecordHttpCall(const HttpCallRecord& note);
+  void RecordGrpcCall(const GrpcCallRecord& note);
 
   // Called before each Text(), to set what is looked up rather than counted; null = nothing.
   void BeforeText(std::function<void(Metrics&)> refresh);

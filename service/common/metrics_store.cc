@@ -18,7 +18,7 @@
 namespace shirabe::service {
 namespace {
 
-constexpr absl::Duration kFresh = absl::Seconds(1);
+constexpr absl::Duration kRefreshInterval = absl::Seconds(1);
 // Also where nobody asks: what is counted of experiments that have ended is forgotten then.
 constexpr absl::Duration kReadAtLeast = absl::Minutes(1);
 
@@ -160,7 +160,7 @@ void StoreMetrics::Refresh() {
   options_.metrics->Set("shirabe_store_revision", {},
                         static_cast<double>(options_.hub->revision()));
   std::lock_guard lock(mutex_);
-  ReadIfOlder(kFresh);
+  ReadIfOlder(kRefreshInterval);
 }
 
 void StoreMetrics::ReadIfOlder(absl::Duration age) {
@@ -186,7 +186,7 @@ StatusOr<bool> StoreMetrics::ReadChanged() {
   if (revision_ < 0) {
     ASSIGN_OR_RETURN(const int64_t revision, options_.client->Revision());
     ASSIGN_OR_RETURN(const auto experiments, options_.client->ListExperiments(""));
-    for (const v1::Experiment& experiment : experiments) Note(experiment, /*count=*/false);
+    for (const v1::Experiment& experiment : experiments) Record(experiment, /*count=*/false);
     revision_ = revision;
     return true;
   }
@@ -200,17 +200,17 @@ StatusOr<bool> StoreMetrics::ReadChanged() {
   for (const ExperimentKey& key : keys) {
     const auto experiment = options_.client->GetExperiment(key);
     if (!experiment.ok() && !absl::IsNotFound(experiment.status())) return experiment.status();
-    experiment.ok() ? Note(*experiment, /*count=*/true) : NoteDeleted(key);
+    experiment.ok() ? Record(*experiment, /*count=*/true) : RecordDeletion(key);
   }
   if (!changes.empty()) revision_ = changes.back().revision;
   return !keys.empty();
 }
 
-void StoreMetrics::Note(const v1::Experiment& experiment, bool count) {
+void StoreMetrics::Record(const v1::Experiment& experiment, bool count) {
   const ExperimentKey key = experiment::KeyOf(experiment);
   const std::string& uid = experiment.metadata().uid();
   const auto before = seen_.find(key);
-  if (before != seen_.end() && before->second.uid != uid) NoteDeleted(key);
+  if (before != seen_.end() && before->second.uid != uid) RecordDeletion(key);
   const bool fresh = !seen_.contains(key);
   Seen& seen = seen_[key];
   if (count && fresh) options_.metrics->Add("katib_experiment_created_total", {key.ns});
@@ -218,7 +218,7 @@ void StoreMetrics::Note(const v1::Experiment& experiment, bool count) {
   seen = {uid, experiment::CurrentCondition(experiment).type(), Counts(experiment.status())};
 }
 
-void StoreMetrics::NoteDeleted(const ExperimentKey& key) {
+void StoreMetrics::RecordDeletion(const ExperimentKey& key) {
   const auto before = seen_.find(key);
   if (before == seen_.end()) return;
   options_.metrics->Add("katib_experiment_deleted_total", {key.ns});

@@ -50,8 +50,8 @@ class StoreMetrics {
   void ReadIfOlder(absl::Duration age);  // with mutex_ held
   void Read();                           // experiments that have changed
   StatusOr<bool> ReadChanged();          // whether any has
-  void Note(const v1::Experiment& experiment, bool count);
-  void NoteDeleted(const ExperimentKey& key);
+  void Record(const v1::Experiment& experiment, bool count);
+  void RecordDeletion(const ExperimentKey& key);
   void Compare(const v1::Experiment& now, const Seen& before);
   void SetGauges();
   void OnChanges(const std::vector<db::Change>& changes);

@@ -16,7 +16,7 @@ Status HasGone() { return absl::CancelledError("the caller has gone"); }
 
 }  // namespace
 
-SuggestionLimits SuggestionLimits::Usual() {
+SuggestionLimits SuggestionLimits::Default() {
   SuggestionLimits limits;
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
   limits.running = std::max(2, cores / 2);
@@ -24,7 +24,7 @@ SuggestionLimits SuggestionLimits::Usual() {
   return limits;
 }
 
-Status SuggestionTurns::Enter(const std::string& caller, int64_t bytes) {
+Status SuggestionScheduler::Enter(const std::string& caller, int64_t bytes) {
   const std::lock_guard lock(mutex_);
   Use& use = uses_[caller];
   const int had = use.running + use.waiting;
@@ -45,7 +45,7 @@ Status SuggestionTurns::Enter(const std::string& caller, int64_t bytes) {
   return absl::OkStatus();
 }
 
-Status SuggestionTurns::AwaitTurn(const std::string& caller) {
+Status SuggestionScheduler::AwaitTurn(const std::string& caller) {
   std::unique_lock lock(mutex_);
   Use& use = uses_[caller];
   const auto free = [&] {
@@ -62,7 +62,7 @@ Status SuggestionTurns::AwaitTurn(const std::string& caller) {
   return absl::OkStatus();
 }
 
-void SuggestionTurns::Leave(const std::string& caller, int64_t bytes, bool ran) {
+void SuggestionScheduler::Leave(const std::string& caller, int64_t bytes, bool ran) {
   const std::lock_guard lock(mutex_);
   Use& use = uses_[caller];
   use.bytes -= bytes;
@@ -73,7 +73,7 @@ void SuggestionTurns::Leave(const std::string& caller, int64_t bytes, bool ran) 
 }
 
 // An answer that was cut short is none.
-Status SuggestionTurns::Work(const std::function<Status()>& work) const {
+Status SuggestionScheduler::Work(const std::function<Status()>& work) const {
   const absl::Duration deadline = clock_->Monotonic() + limits_.longest;
   bool late = false;
   Status status;
@@ -88,7 +88,7 @@ Status SuggestionTurns::Work(const std::function<Status()>& work) const {
                    ": ask for fewer suggestions, or choose a quicker algorithm (spec.algorithm)"));
 }
 
-Status SuggestionTurns::Run(const std::string& caller, int64_t bytes,
+Status SuggestionScheduler::Run(const std::string& caller, int64_t bytes,
                             const std::function<Status()>& work) {
   RETURN_IF_ERROR(Enter(caller, bytes));
   bool ran = false;

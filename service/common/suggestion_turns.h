@@ -27,12 +27,12 @@ struct SuggestionLimits {
   int64_t bytes_of_one = 32 << 20;             // of one caller's requests
   absl::Duration longest = absl::Seconds(60);  // of one computation
   // Half the cores of this machine, so that the other half does what the server is for.
-  static SuggestionLimits Usual();
+  static SuggestionLimits Default();
 };
 
-class SuggestionTurns {
+class SuggestionScheduler {
  public:
-  SuggestionTurns(SuggestionLimits limits, Clock* clock) : limits_(limits), clock_(clock) {}
+  SuggestionScheduler(SuggestionLimits limits, Clock* clock) : limits_(limits), clock_(clock) {}
 
   // Waits for a turn and does the work in this thread, which may ask IsCancelled(). kCancelled
   // where the caller has gone, kResourceExhausted where he has too many of them or too large ones,

@@ -8,27 +8,27 @@ namespace shirabe::service {
 
 namespace {
 
-constexpr Workers::Limits kLooking{
+constexpr Workers::Limits kCheckWorkers{
     .threads = 8, .queue = 16'384, .caller_threads = 2, .caller_queue = 4096};
 // Between two looks for one call: many changes of an experiment in a row are one.
 constexpr absl::Duration kBreath = absl::Milliseconds(20);
 constexpr absl::Duration kTryAgain = absl::Milliseconds(100);
-constexpr absl::Duration kLongestSleep = absl::Seconds(5);
+constexpr absl::Duration kMaxSleep = absl::Seconds(5);
 
 }  // namespace
 
-Waits::Waits(ChangeHub* hub, Clock* clock) : hub_(hub), clock_(clock), workers_(kLooking) {
+LongPollQueue::LongPollQueue(ChangeHub* hub, Clock* clock) : hub_(hub), clock_(clock), workers_(kCheckWorkers) {
   listener_ = hub_->Listen([this](const auto& changes) { OnChanges(changes); });
   thread_ = std::thread([this] { Run(); });
 }
 
-Waits::~Waits() {
+LongPollQueue::~LongPollQueue() {
   hub_->Unlisten(listener_);
   End();
   thread_.join();
 }
 
-int64_t Waits::Add(Wait wait) {
+int64_t LongPollQueue::Add(LongPoll wait) {
   const absl::Duration now = clock_->Monotonic();
   std::lock_guard lock(mutex_);
   const int64_t id = ++last_id_;
@@ -38,7 +38,7 @@ int64_t Waits::Add(Wait wait) {
   return id;
 }
 
-void Waits::Hurry(int64_t id) {
+void LongPollQueue::CheckNow(int64_t id) {
   std::lock_guard lock(mutex_);
   const auto found = entries_.find(id);
   if (found == entries_.end()) return;
@@ -47,13 +47,13 @@ void Waits::Hurry(int64_t id) {
   changed_.notify_all();
 }
 
-void Waits::End() {
+void LongPollQueue::End() {
   std::lock_guard lock(mutex_);
   ending_ = true;
   changed_.notify_all();
 }
 
-void Waits::OnChanges(const std::vector<db::Change>& changes) {
+void LongPollQueue::OnChanges(const std::vector<db::Change>& changes) {
   std::set<ExperimentKey> keys;
   for (const db::Change& change : changes) keys.insert(change.experiment);
   std::lock_guard lock(mutex_);
@@ -68,7 +68,7 @@ void Waits::OnChanges(const std::vector<db::Change>& changes) {
   if (any) changed_.notify_all();
 }
 
-void Waits::Run() {
+void LongPollQueue::Run() {
   std::unique_lock lock(mutex_);
   while (!ending_ || !entries_.empty()) {
     const absl::Duration sleep = StartDue(clock_->Monotonic());
@@ -76,30 +76,30 @@ void Waits::Run() {
   }
 }
 
-absl::Duration Waits::StartDue(absl::Duration now) {
-  absl::Duration next = now + kLongestSleep;
+absl::Duration LongPollQueue::StartDue(absl::Duration now) {
+  absl::Duration next = now + kMaxSleep;
   for (auto& [id, entry] : entries_) {
     if (entry.running) continue;
-    if (ending_ || std::min(entry.due, entry.deadline) <= now) Look(id, entry, now);
+    if (ending_ || std::min(entry.due, entry.deadline) <= now) StartCheck(id, entry, now);
     if (!entry.running) next = std::min({next, entry.due, entry.deadline});
   }
   return std::max(next - now, absl::Milliseconds(1));
 }
 
-void Waits::Look(int64_t id, Entry& entry, absl::Duration now) {
+void LongPollQueue::StartCheck(int64_t id, Entry& entry, absl::Duration now) {
   const bool last = ending_ || now >= entry.deadline;
   entry.again = false;
   entry.looked = now;
   // The entry stays where it is until this look is over.
-  entry.running = workers_.Run(entry.wait.caller, [this, id, last, look = &entry.wait.look] {
-    Looked(id, (*look)(last) || last);
+  entry.running = workers_.Run(entry.wait.caller, [this, id, last, check = &entry.wait.check] {
+    OnChecked(id, (*check)(last) || last);
   });
   if (entry.running) return;
   entry.due = now + kTryAgain;
   entry.deadline = std::max(entry.deadline, entry.due);
 }
 
-void Waits::Looked(int64_t id, bool done) {
+void LongPollQueue::OnChecked(int64_t id, bool done) {
   const absl::Duration now = clock_->Monotonic();
   Entry over;  // destroyed without the lock: it may hold much
   std::lock_guard lock(mutex_);
@@ -114,18 +114,18 @@ void Waits::Looked(int64_t id, bool done) {
   changed_.notify_all();
 }
 
-std::optional<StatusOr<client::Asked>> WaitingAsk::Look(bool last) {
-  StatusOr<client::Asked> asked = client_->FindAsked(key_, caller_);
+std::optional<StatusOr<client::Asked>> PendingAskCheck::TryAnswer(bool last) {
+  StatusOr<client::Asked> asked = client_->FindAskReply(key_, caller_);
   if (asked.ok() && asked->pending && !last) return std::nullopt;
   return asked;
 }
 
-Status WaitingDeletion::Begin() {
+Status DeletionCheck::Begin() {
   return client_->Delete(key_, absl::ZeroDuration(), [](absl::Duration) { return true; });
 }
 
 // The records go first. Asking for it again then says whether files are left.
-std::optional<Status> WaitingDeletion::Look(bool last) {
+std::optional<Status> DeletionCheck::TryAnswer(bool last) {
   Status found = client_->GetExperiment(key_).status();
   if (absl::IsNotFound(found)) {
     Status gone = Begin();

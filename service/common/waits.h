@@ -24,7 +24,7 @@
 
 namespace shirabe::service {
 
-struct Wait {
+struct LongPoll {
   std::string caller;             // takes turns with others, as in Workers
   ExperimentKey experiment = {};  // whose changes matter; without a name: all of them
   absl::Duration patience = absl::ZeroDuration();
@@ -32,26 +32,26 @@ struct Wait {
   // Looks whether what is waited for is there, and then answers the call: true = that is done, and
   // it is not called again. With `last` it must be: time is up, or the server ends. In a thread of
   // a worker, never in two at the same time.
-  std::function<bool(bool last)> look;
+  std::function<bool(bool last)> check;
 };
 
-class Waits {
+class LongPollQueue {
  public:
-  Waits(ChangeHub* hub, Clock* clock);
+  LongPollQueue(ChangeHub* hub, Clock* clock);
   // All that wait are looked at for the last time.
-  ~Waits();
+  ~LongPollQueue();
 
   // Looks at once, so that no change is missed, and again as it says. The number that it returns is
   // for Hurry.
-  int64_t Add(Wait wait);
+  int64_t Add(LongPoll wait);
   // Looks soon, whatever has changed: whoever waits has gone. Nothing if it is over.
-  void Hurry(int64_t id);
+  void CheckNow(int64_t id);
   // From now on every look is the last.
   void End();
 
  private:
   struct Entry {
-    Wait wait;
+    LongPoll wait;
     absl::Duration deadline = absl::ZeroDuration();  // monotonic
     absl::Duration due = absl::ZeroDuration();
     absl::Duration looked = -absl::InfiniteDuration();
@@ -61,8 +61,8 @@ class Waits {
   void Run();
   void OnChanges(const std::vector<db::Change>& changes);
   absl::Duration StartDue(absl::Duration now);  // until the next is due; with mutex_ held
-  void Look(int64_t id, Entry& entry, absl::Duration now);  // with mutex_ held
-  void Looked(int64_t id, bool done);
+  void StartCheck(int64_t id, Entry& entry, absl::Duration now);  // with mutex_ held
+  void OnChecked(int64_t id, bool done);
 
   ChangeHub* const hub_;
   Clock* const clock_;
@@ -83,14 +83,14 @@ class Waits {
 // So often a deletion is looked at without a change of the store: files go after the records.
 inline constexpr absl::Duration kDeletionPoll = absl::Milliseconds(100);
 
-class WaitingAsk {
+class PendingAskCheck {
  public:
-  WaitingAsk(std::unique_ptr<client::Client> client, ExperimentKey key, std::string caller)
+  PendingAskCheck(std::unique_ptr<client::Client> client, ExperimentKey key, std::string caller)
       : client_(std::move(client)), key_(std::move(key)), caller_(std::move(caller)) {}
   // Asks; what it gives may still be pending.
   StatusOr<client::Asked> Begin() { return client_->Ask(key_, caller_, absl::ZeroDuration()); }
   // A trial, or why there is none; nothing while it is pending, unless it is the last look.
-  std::optional<StatusOr<client::Asked>> Look(bool last);
+  std::optional<StatusOr<client::Asked>> TryAnswer(bool last);
 
   client::Client& client() { return *client_; }
   const ExperimentKey& key() const { return key_; }
@@ -101,15 +101,15 @@ class WaitingAsk {
   std::string caller_;
 };
 
-class WaitingDeletion {
+class DeletionCheck {
  public:
-  WaitingDeletion(std::unique_ptr<client::Client> client, ExperimentKey key)
+  DeletionCheck(std::unique_ptr<client::Client> client, ExperimentKey key)
       : client_(std::move(client)), key_(std::move(key)) {}
   // Asks for it; kDeadlineExceeded while it is under way.
   Status Begin();
   // OK when nothing of it is left, or an error; nothing while it is under way, unless it is the
   // last look.
-  std::optional<Status> Look(bool last);
+  std::optional<Status> TryAnswer(bool last);
 
   const ExperimentKey& key() const { return key_; }
 

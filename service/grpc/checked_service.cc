@@ -21,7 +21,7 @@ using grpc::internal::MethodHandler;
 using grpc::internal::RpcMethod;
 using grpc::internal::RpcServiceMethod;
 
-constexpr size_t kMostWaiting = 64 << 10;  // bytes
+constexpr size_t kMaxUncheckedBytes = 64 << 10;  // bytes
 
 // Only whoever derives from Service may ask one for its handlers.
 class Handlers : public grpc::Service {
@@ -95,7 +95,7 @@ class WaitingHandler : public MethodHandler {
 
   void* Deserialize(grpc_call* call, grpc_byte_buffer* message, grpc::Status* status,
                     void** data) override {
-    const bool large = grpc_byte_buffer_length(message) > kMostWaiting;
+    const bool large = grpc_byte_buffer_length(message) > kMaxUncheckedBytes;
     if (large) {
       grpc_byte_buffer_destroy(message);
       message = grpc_raw_byte_buffer_create(nullptr, 0);

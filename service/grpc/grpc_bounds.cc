@@ -31,7 +31,7 @@ class BoundCall : public x::Interceptor {
   void Intercept(x::InterceptorBatchMethods* methods) override {
     if (methods->QueryInterceptionHookPoint(
             x::InterceptionHookPoints::POST_RECV_INITIAL_METADATA)) {
-      auto share = Quota::Take(quota_, AddressGroup(AddressOfPeer(context_->peer())));
+      auto share = Quota::Acquire(quota_, AddressGroup(AddressOfPeer(context_->peer())));
       if (share.ok()) {
         share_ = *std::move(share);
       } else {
@@ -66,7 +66,7 @@ class BoundFactory : public x::ServerInterceptorFactoryInterface {
                    : absl::StartsWith(method, "/shirabe.v1.Shirabe/") ? nullptr
                                                                       : &bounds_->others;
     const bool open =
-        quota == &bounds_->open || RightOf(method.substr(1)).whom == Right::For::kAnyone;
+        quota == &bounds_->open || AccessRuleOf(method.substr(1)).whom == AccessRule::For::kAnyone;
     return std::make_unique<BoundCall>(quota, open ? nullptr : listener_, info->server_context())
         .release();
   }
@@ -95,7 +95,7 @@ class CallCounter : public x::Interceptor {
 
   void Intercept(x::InterceptorBatchMethods* methods) override {
     if (methods->QueryInterceptionHookPoint(x::InterceptionHookPoints::PRE_SEND_STATUS)) {
-      metrics_->NoteGrpc(
+      metrics_->RecordGrpcCall(
           {.method = method_,
            .code = CodeWord(static_cast<absl::StatusCode>(methods->GetSendStatus().error_code())),
            .took = RealClock()->Monotonic() - began_});

@@ -10,7 +10,7 @@ namespace shirabe::service {
 namespace {
 
 // gRPC carries a message in a header, of which peers take 8 KiB in all.
-constexpr size_t kMostMessage = 2048;
+constexpr size_t kMaxMessageBytes = 2048;
 
 // The value of the Authorization header.
 std::string Shown(const grpc::ServerContextBase& context) {
@@ -30,38 +30,38 @@ std::string CallerId(const grpc::ServerContextBase& context, const StatusOr<Prin
   const std::string shown = Shown(context);
   // What is taken for an attempt's token may be any text: those are told apart by their address.
   const bool trial = principal->role == Principal::Role::kTrial;
-  if (principal->role == Principal::Role::kPerson) return "person " + principal->name;
+  if (principal->role == Principal::Role::kClusterUser) return "person " + principal->name;
   return trial || shown.empty() ? AddressOf(context) : HexSha256(shown);
 }
 
-std::string LaneOf(const grpc::ServerContextBase& context, const Door& door) {
+std::string LaneOf(const grpc::ServerContextBase& context, const ServiceContext& service_context) {
   const std::string shown = Shown(context);
-  if (door.tokens->MustAsk(shown)) return AddressOf(context);
-  return CallerId(context, door.tokens->Check(shown, AddressOf(context)));
+  if (service_context.tokens->MustAsk(shown)) return AddressOf(context);
+  return CallerId(context, service_context.tokens->Check(shown, AddressOf(context)));
 }
 
 Status CheckCaller(const grpc::ServerContextBase& context, const std::string& method,
-                   const Door& door) {
-  const Right::For whom = RightOf(method).whom;
-  if (whom == Right::For::kAnyone || whom == Right::For::kPods) return absl::OkStatus();
-  const auto principal = door.tokens->Check(Shown(context), AddressOf(context));
-  if (principal.ok()) return CheckDoor(*principal, method);
-  if (door.limiter != nullptr) RETURN_IF_ERROR(door.limiter->Take(AddressOf(context)));
+                   const ServiceContext& service_context) {
+  const AccessRule::For whom = AccessRuleOf(method).whom;
+  if (whom == AccessRule::For::kAnyone || whom == AccessRule::For::kPods) return absl::OkStatus();
+  const auto principal = service_context.tokens->Check(Shown(context), AddressOf(context));
+  if (principal.ok()) return CheckMethodAccess(*principal, method);
+  if (service_context.limiter != nullptr) RETURN_IF_ERROR(service_context.limiter->Acquire(AddressOf(context)));
   return principal.status();
 }
 
-StatusOr<Principal> CallerOf(const grpc::ServerContextBase& context, const Door& door) {
-  auto principal = door.tokens->Check(Shown(context), AddressOf(context));
+StatusOr<Principal> CallerOf(const grpc::ServerContextBase& context, const ServiceContext& service_context) {
+  auto principal = service_context.tokens->Check(Shown(context), AddressOf(context));
   if (principal.ok()) principal->door = "grpc";
-  if (door.limiter == nullptr) return principal;
-  RETURN_IF_ERROR(door.limiter->Take(CallerId(context, principal)));
+  if (service_context.limiter == nullptr) return principal;
+  RETURN_IF_ERROR(service_context.limiter->Acquire(CallerId(context, principal)));
   return principal;
 }
 
 grpc::Status ToGrpc(const Status& status) {
   if (status.ok()) return grpc::Status::OK;
   return {static_cast<grpc::StatusCode>(status.code()),
-          Printable(Message(status).substr(0, kMostMessage))};
+          Printable(Message(status).substr(0, kMaxMessageBytes))};
 }
 
 }  // namespace shirabe::service

@@ -1,4 +1,4 @@
-// Who calls a gRPC door, and how it is answered: what every service there shares. What `Door`
+// Who calls a gRPC service_context, and how it is answered: what every service there shares. What `Door`
 // points to outlives the services. Any thread.
 #pragma once
 
@@ -21,17 +21,17 @@ namespace shirabe::service {
 
 class ChangeHub;
 struct Quotas;
-class Waits;
+class LongPollQueue;
 class Workers;
 
 // What every door of the server needs.
-struct Door {
+struct ServiceContext {
   client::LocalClient* client = nullptr;
   const Tokens* tokens = nullptr;
-  Rights rights;
+  GuardOptions rights;
   Clock* clock = nullptr;
   ChangeHub* hub = nullptr;
-  Waits* waits = nullptr;      // for calls that wait,
+  LongPollQueue* waits = nullptr;      // for calls that wait,
   Workers* workers = nullptr;  // which begin here
   Quotas* quotas = nullptr;
   RateLimiter* limiter = nullptr;  // null = anybody may call as often as he likes
@@ -40,16 +40,16 @@ struct Door {
 // Whether the token of a call lets its caller in at this method at all, before anything else of the
 // call is looked at: kUnauthenticated, kPermissionDenied.
 Status CheckCaller(const grpc::ServerContextBase& context, const std::string& method,
-                   const Door& door);
+                   const ServiceContext& service_context);
 
 // The principal that the token of a call shows; kUnauthenticated. kResourceExhausted: he calls too
 // often.
-StatusOr<Principal> CallerOf(const grpc::ServerContextBase& context, const Door& door);
+StatusOr<Principal> CallerOf(const grpc::ServerContextBase& context, const ServiceContext& service_context);
 
 // Who takes turns, and has quotas: a token that is known, or an address.
 std::string CallerId(const grpc::ServerContextBase& context, const StatusOr<Principal>& principal);
 // The same before anybody else has been asked whose token it is.
-std::string LaneOf(const grpc::ServerContextBase& context, const Door& door);
+std::string LaneOf(const grpc::ServerContextBase& context, const ServiceContext& service_context);
 
 // For the wire: the same code, the message as text of a bounded length.
 grpc::Status ToGrpc(const Status& status);

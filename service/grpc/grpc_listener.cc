@@ -64,7 +64,7 @@ Status Watch(const Fd& epoll, int fd, uint32_t events) {
 
 // Our descriptor of a connection that gRPC has another one of: with it we see its end, and can
 // bring it about, whatever gRPC's number means by then.
-class GrpcListener::Accepted : public Connection {
+class GrpcListener::Accepted : public TrackedConnection {
  public:
   Accepted(GrpcListener* listener, Fd fd, std::string key)
       : listener_(listener), fd_(std::move(fd)), key_(std::move(key)) {}
@@ -141,7 +141,7 @@ bool GrpcListener::Accept() {
   Fd fd(accept4(socket_.fd.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (fd.valid()) {
     const std::string peer = PeerOf(fd.get());
-    if (!peer.empty()) Take(std::move(fd), peer);  // else it has gone already
+    if (!peer.empty()) Track(std::move(fd), peer);  // else it has gone already
     return true;
   }
   if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
@@ -153,7 +153,7 @@ bool GrpcListener::Accept() {
   return errno == EINTR || errno == ECONNABORTED;
 }
 
-void GrpcListener::Take(Fd fd, const std::string& peer) {
+void GrpcListener::Track(Fd fd, const std::string& peer) {
   const int on = 1;
   setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   setsockopt(fd.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, &kUserTimeoutMs, sizeof kUserTimeoutMs);
@@ -162,13 +162,13 @@ void GrpcListener::Take(Fd fd, const std::string& peer) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     const std::string address = AddressGroup(AddressOfPeer(peer));
-    const auto seat = ours.valid() ? table_.Find(address) : ConnectionTable::Seat::kNone;
-    if (seat != ConnectionTable::Seat::kTable || !Watch(epoll_, number, 0).ok()) {
+    const auto slot = ours.valid() ? table_.Find(address) : ConnectionTable::ConnectionSlot::kNone;
+    if (slot != ConnectionTable::ConnectionSlot::kTable || !Watch(epoll_, number, 0).ok()) {
       options_.metrics->Add("shirabe_grpc_connections_refused_total", {});
       return;
     }
     auto accepted = std::make_unique<Accepted>(this, std::move(ours), KeyOf(peer));
-    table_.Enter(accepted.get(), address, seat);
+    table_.Enter(accepted.get(), address, slot);
     by_peer_[accepted->key()] = accepted.get();
     accepted_[number] = std::move(accepted);
   }
@@ -193,7 +193,7 @@ void GrpcListener::SetKnown(const std::string& peer) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = by_peer_.find(key);
   if (found == by_peer_.end()) return;
-  table_.SetStanding(found->second, ConnectionTable::Standing::kIdle);
+  table_.SetConnectionState(found->second, ConnectionTable::ConnectionState::kIdle);
 }
 
 }  // namespace shirabe::service

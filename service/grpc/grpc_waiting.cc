@@ -19,18 +19,18 @@ namespace {
 // lives for sure, and after it nothing of it may be touched.
 class WaitingReactor : public grpc::ServerUnaryReactor {
  public:
-  WaitingReactor(grpc::CallbackServerContext* context, const Door& door,
+  WaitingReactor(grpc::CallbackServerContext* context, const ServiceContext& service_context,
                  std::unique_ptr<WaitingCall> call)
-      : context_(context), door_(door), call_(std::move(call)) {}
+      : context_(context), service_context_(service_context), call_(std::move(call)) {}
 
   void Start() {
-    if (door_.workers->Run(LaneOf(*context_, door_), [this] { Begin(); })) return;
+    if (service_context_.workers->Run(LaneOf(*context_, service_context_), [this] { Begin(); })) return;
     End(absl::UnavailableError("the server has too much to do: try again"));
   }
 
   void OnCancel() override {
     its_->cancelled = true;
-    if (const int64_t id = its_->wait; id > 0) door_.waits->Hurry(id);
+    if (const int64_t id = its_->wait; id > 0) service_context_.waits->CheckNow(id);
   }
   void OnDone() override { const std::unique_ptr<WaitingReactor> self(this); }
 
@@ -44,32 +44,32 @@ class WaitingReactor : public grpc::ServerUnaryReactor {
   void Begin() {
     if (auto answer = TryBegin()) return End(*answer);
     const auto its = its_;
-    Waits* const waits = door_.waits;
+    LongPollQueue* const waits = service_context_.waits;
     const int64_t id = waits->Add({.caller = lane_,
                                    .experiment = call_->experiment,
                                    .patience = call_->patience,
                                    .poll = call_->poll,
-                                   .look = [this](bool last) { return Look(last); }});
+                                   .check = [this](bool last) { return TryAnswer(last); }});
     // From here on it may be over.
     its->wait = id;
-    if (its->cancelled) waits->Hurry(id);
+    if (its->cancelled) waits->CheckNow(id);
   }
 
   std::optional<Status> TryBegin() {
-    const auto principal = CallerOf(*context_, door_);
+    const auto principal = CallerOf(*context_, service_context_);
     if (!principal.ok()) return principal.status();
     lane_ = CallerId(*context_, principal);
-    auto share = Quota::Take(&door_.quotas->waits, lane_);
+    auto share = Quota::Acquire(&service_context_.quotas->waits, lane_);
     if (!share.ok()) return share.status();
     share_ = *std::move(share);
     if (!call_->valid.ok()) return call_->valid;
-    return call_->Begin(Guard(*door_.client, *principal, door_.rights));
+    return call_->Begin(Guard(*service_context_.client, *principal, service_context_.rights));
   }
 
-  bool Look(bool last) {
+  bool TryAnswer(bool last) {
     std::optional<Status> answer;
     if (its_->cancelled) answer = absl::CancelledError("the caller has gone");
-    if (!answer) answer = call_->Look(last);
+    if (!answer) answer = call_->TryAnswer(last);
     if (!answer) return false;
     End(*answer);
     return true;
@@ -82,7 +82,7 @@ class WaitingReactor : public grpc::ServerUnaryReactor {
   }
 
   grpc::CallbackServerContext* const context_;
-  const Door& door_;
+  const ServiceContext& service_context_;
   std::unique_ptr<WaitingCall> call_;
   std::string lane_;
   Quota::Share share_;
@@ -91,10 +91,10 @@ class WaitingReactor : public grpc::ServerUnaryReactor {
 
 }  // namespace
 
-grpc::ServerUnaryReactor* StartWaiting(grpc::CallbackServerContext* context, const Door& door,
+grpc::ServerUnaryReactor* StartWaiting(grpc::CallbackServerContext* context, const ServiceContext& service_context,
                                        std::unique_ptr<WaitingCall> call) {
   // gRPC says with OnDone when it is to go.
-  auto* reactor = std::make_unique<WaitingReactor>(context, door, std::move(call)).release();
+  auto* reactor = std::make_unique<WaitingReactor>(context, service_context, std::move(call)).release();
   reactor->Start();
   return reactor;
 }

@@ -1,6 +1,6 @@
 // Calls of gRPC that wait, and hold no thread while they do: they begin in a worker, go on in
 // waits.h, and end when they are answered, cancelled, or the server ends. One caller may have only
-// so many of them. Used by the services of the gRPC door, one object a call.
+// so many of them. Used by the services of the gRPC service_context, one object a call.
 #pragma once
 
 #include <memory>
@@ -27,7 +27,7 @@ class WaitingCall {
   // Once, with the client of whoever calls.
   virtual std::optional<Status> Begin(std::unique_ptr<client::Client> client) = 0;
   // With `last` it must answer.
-  virtual std::optional<Status> Look(bool last) = 0;
+  virtual std::optional<Status> TryAnswer(bool last) = 0;
 
   Status valid;                   // of the request as a message: it is not begun unless OK
   ExperimentKey experiment = {};  // whose changes may bring the answer; without a name: all
@@ -36,7 +36,7 @@ class WaitingCall {
 };
 
 // For a handler to return. Of `door`, waits, workers and quotas are there.
-grpc::ServerUnaryReactor* StartWaiting(grpc::CallbackServerContext* context, const Door& door,
+grpc::ServerUnaryReactor* StartWaiting(grpc::CallbackServerContext* context, const ServiceContext& service_context,
                                        std::unique_ptr<WaitingCall> call);
 
 }  // namespace shirabe::service

@@ -29,14 +29,14 @@ using client::ToWire;
 using grpc::ServerContext;
 using grpc::ServerWriter;
 
-constexpr absl::Duration kLongestWait = absl::Minutes(1);
+constexpr absl::Duration kMaxWait = absl::Minutes(1);
 constexpr int64_t kPage = 256;  // records in memory at once
 constexpr int kBlock = 1000;    // observations in a message
-constexpr int64_t kMostLog = 1 << 20;
-constexpr int kMostSuggestions = 10'000;
+constexpr int64_t kMaxLogBytes = 1 << 20;
+constexpr int kMaxSuggestions = 10'000;
 
-absl::Duration Patience(const google::protobuf::Duration& asked) {
-  return std::clamp(FromWire(asked), absl::ZeroDuration(), kLongestWait);
+absl::Duration WaitTimeout(const google::protobuf::Duration& asked) {
+  return std::clamp(FromWire(asked), absl::ZeroDuration(), kMaxWait);
 }
 
 // ---- calls that wait ---------------------------------------------------------------------------
@@ -46,7 +46,7 @@ class AwaitChangeCall : public WaitingCall {
   AwaitChangeCall(ChangeHub* hub, const v1::AwaitChangeRequest& request, v1::Revision* reply)
       : hub_(hub), after_(request.after()), reply_(reply) {
     valid = CheckMessage(request);
-    patience = Patience(request.patience());
+    patience = WaitTimeout(request.patience());
   }
 
   std::optional<Status> Begin(std::unique_ptr<client::Client> client) override {
@@ -56,7 +56,7 @@ class AwaitChangeCall : public WaitingCall {
     if (*revision > after_ || patience == absl::ZeroDuration()) return absl::OkStatus();
     return std::nullopt;
   }
-  std::optional<Status> Look(bool last) override {
+  std::optional<Status> TryAnswer(bool last) override {
     reply_->set_revision(std::max(reply_->revision(), hub_->revision()));
     if (last || reply_->revision() > after_) return absl::OkStatus();
     return std::nullopt;
@@ -74,7 +74,7 @@ class AskCall : public WaitingCall {
       : caller_(request.caller()), reply_(reply) {
     valid = CheckMessage(request);
     experiment = {request.experiment().namespace_(), request.experiment().name()};
-    patience = Patience(request.patience());
+    patience = WaitTimeout(request.patience());
   }
 
   std::optional<Status> Begin(std::unique_ptr<client::Client> client) override {
@@ -84,8 +84,8 @@ class AskCall : public WaitingCall {
     if (asked.ok() && asked->pending && patience > absl::ZeroDuration()) return std::nullopt;
     return Answer(asked);
   }
-  std::optional<Status> Look(bool last) override {
-    const auto asked = ask_->Look(last);
+  std::optional<Status> TryAnswer(bool last) override {
+    const auto asked = ask_->TryAnswer(last);
     return asked ? std::optional(Answer(*asked)) : std::nullopt;
   }
 
@@ -97,7 +97,7 @@ class AskCall : public WaitingCall {
 
   const std::string caller_;
   v1::AskReply* const reply_;
-  std::optional<WaitingAsk> ask_;
+  std::optional<PendingAskCheck> ask_;
 };
 
 class DeleteCall : public WaitingCall {
@@ -105,7 +105,7 @@ class DeleteCall : public WaitingCall {
   explicit DeleteCall(const v1::DeleteRequest& request) {
     valid = CheckMessage(request);
     experiment = {request.experiment().namespace_(), request.experiment().name()};
-    patience = Patience(request.patience());
+    patience = WaitTimeout(request.patience());
     poll = kDeletionPoll;
   }
 
@@ -117,10 +117,10 @@ class DeleteCall : public WaitingCall {
     if (under_way && patience > absl::ZeroDuration()) return std::nullopt;
     return deleted;
   }
-  std::optional<Status> Look(bool last) override { return deletion_->Look(last); }
+  std::optional<Status> TryAnswer(bool last) override { return deletion_->TryAnswer(last); }
 
  private:
-  std::optional<WaitingDeletion> deletion_;
+  std::optional<DeletionCheck> deletion_;
 };
 
 // ---- the service -------------------------------------------------------------------------------
@@ -131,7 +131,7 @@ using Base = v1::Shirabe::WithCallbackMethod_AwaitChange<v1::Shirabe::WithCallba
 
 class ShirabeService : public Base {
  public:
-  explicit ShirabeService(const Door& door) : door_(door) {}
+  explicit ShirabeService(const ServiceContext& service_context) : service_context_(service_context) {}
 
   using Context = ServerContext*;
   using Waiting = grpc::ServerUnaryReactor*;
@@ -178,7 +178,7 @@ class ShirabeService : public Base {
   }
   Waiting DeleteExperiment(WaitingContext context, const v1::DeleteRequest* request,
                            v1::Done*) override {
-    return StartWaiting(context, door_, std::make_unique<DeleteCall>(*request));
+    return StartWaiting(context, service_context_, std::make_unique<DeleteCall>(*request));
   }
 
   grpc::Status GetTrial(Context context, const v1::TrialRef* request, v1::Trial* reply) override {
@@ -203,8 +203,8 @@ class ShirabeService : public Base {
 
   Waiting AwaitChange(WaitingContext context, const v1::AwaitChangeRequest* request,
                       v1::Revision* reply) override {
-    return StartWaiting(context, door_,
-                        std::make_unique<AwaitChangeCall>(door_.hub, *request, reply));
+    return StartWaiting(context, service_context_,
+                        std::make_unique<AwaitChangeCall>(service_context_.hub, *request, reply));
   }
   grpc::Status ListChanges(Context context, const v1::Revision* request,
                            ServerWriter<v1::ChangeRecord>* writer) override {
@@ -229,10 +229,10 @@ class ShirabeService : public Base {
     return Serve(context, *request, [&](client::Client& client) -> Status {
       if (request->offset() < 0) return absl::InvalidArgumentError("offset must be at least 0");
       ASSIGN_OR_RETURN(const AttemptKey key, FromWire(*request));
-      const int64_t most = std::clamp<int64_t>(request->max_bytes(), 1, kMostLog);
+      const int64_t most = std::clamp<int64_t>(request->max_bytes(), 1, kMaxLogBytes);
       ASSIGN_OR_RETURN(const auto chunk, client.ReadLog(key, request->offset(), most));
       *reply = ToWire(chunk);
-      reply->set_place(client.LogPlace(key));
+      reply->set_place(client.LogLocation(key));
       return absl::OkStatus();
     });
   }
@@ -240,9 +240,9 @@ class ShirabeService : public Base {
   grpc::Status Suggest(Context context, const v1::SuggestRequest* request,
                        v1::SuggestReply* reply) override {
     return Serve(context, *request, [&](client::Client& client) -> Status {
-      if (request->count() < 0 || request->count() > kMostSuggestions) {
+      if (request->count() < 0 || request->count() > kMaxSuggestions) {
         return absl::InvalidArgumentError("count must be from 0 to " +
-                                          std::to_string(kMostSuggestions) + ", not " +
+                                          std::to_string(kMaxSuggestions) + ", not " +
                                           std::to_string(request->count()));
       }
       RETURN_IF_ERROR(ValidateKey(experiment::KeyOf(request->experiment())));
@@ -253,7 +253,7 @@ class ShirabeService : public Base {
     });
   }
   Waiting Ask(WaitingContext context, const v1::AskRequest* request, v1::AskReply* reply) override {
-    return StartWaiting(context, door_, std::make_unique<AskCall>(*request, reply));
+    return StartWaiting(context, service_context_, std::make_unique<AskCall>(*request, reply));
   }
   grpc::Status Tell(Context context, const v1::TellRequest* request,
                     v1::TellReply* reply) override {
@@ -269,13 +269,13 @@ class ShirabeService : public Base {
   // Every call begins here: who is it, what may they do, and is it a message that can be believed?
   template <class Call>
   grpc::Status Serve(Context context, const google::protobuf::Message& request, const Call& call) {
-    const auto principal = CallerOf(*context, door_);
+    const auto principal = CallerOf(*context, service_context_);
     if (!principal.ok()) return ToGrpc(principal.status());
-    const auto share = Quota::Take(&door_.quotas->calls, CallerId(*context, *principal));
+    const auto share = Quota::Acquire(&service_context_.quotas->calls, CallerId(*context, *principal));
     if (!share.ok()) return ToGrpc(share.status());
     const Status good = CheckMessage(request);
     if (!good.ok()) return ToGrpc(good);
-    const auto client = Guard(*door_.client, *principal, door_.rights);
+    const auto client = Guard(*service_context_.client, *principal, service_context_.rights);
     return ToGrpc(call(*client));
   }
 
@@ -307,7 +307,7 @@ class ShirabeService : public Base {
     return absl::OkStatus();
   }
 
-  const Door door_;
+  const ServiceContext service_context_;
 };
 
 grpc::Status ShirabeService::ListTrials(Context context, const v1::ListTrialsRequest* request,
@@ -350,8 +350,8 @@ const std::set<std::string>& WaitingMethods() {
   return methods;
 }
 
-std::unique_ptr<grpc::Service> MakeShirabeService(const Door& door) {
-  return std::make_unique<ShirabeService>(door);
+std::unique_ptr<grpc::Service> MakeShirabeService(const ServiceContext& service_context) {
+  return std::make_unique<ShirabeService>(service_context);
 }
 
 }  // namespace shirabe::service

@@ -16,7 +16,7 @@ class Service;
 
 namespace shirabe::service {
 
-std::unique_ptr<grpc::Service> MakeShirabeService(const Door& door);
+std::unique_ptr<grpc::Service> MakeShirabeService(const ServiceContext& service_context);
 // Its methods that wait: for gRPC's callbacks.
 const std::set<std::string>& WaitingMethods();
 

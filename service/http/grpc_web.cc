@@ -17,8 +17,8 @@ namespace {
 
 constexpr char kServicePath[] = "/shirabe.v1.Shirabe/";
 constexpr absl::Duration kAtOnce = absl::Milliseconds(200);  // so long a call may hold a thread
-constexpr absl::Duration kLookAgain = absl::Milliseconds(100);
-constexpr absl::Duration kLongestCall = absl::Minutes(6);  // an import
+constexpr absl::Duration kPollInterval = absl::Milliseconds(100);
+constexpr absl::Duration kMaxCallTime = absl::Minutes(6);  // an import
 
 grpc::ByteBuffer ToBuffer(const std::string& bytes) {
   const grpc::Slice slice(bytes);
@@ -56,14 +56,14 @@ class CallSource : public PieceSource {
     bool ok = false;
     const auto deadline = absl::ToChronoTime(RealClock()->Now() + patience);
     if (queue_.AsyncNext(&tag, &ok, deadline) != grpc::CompletionQueue::GOT_EVENT) return false;
-    first_ = Take(ok);
+    first_ = ReadPiece(ok);
     return true;
   }
 
   StatusOr<Piece> Next() override {
     if (first_) return *std::exchange(first_, std::nullopt);
     call_->Read(&message_, this);
-    return Take(Done());
+    return ReadPiece(Done());
   }
 
  private:
@@ -74,7 +74,7 @@ class CallSource : public PieceSource {
     return queue_.Next(&tag, &ok) && ok;
   }
   // After a read: the message, or how the call ended.
-  Piece Take(bool read) {
+  Piece ReadPiece(bool read) {
     if (read) return {.text = MessageFrame(BytesOf(message_))};
     grpc::Status end;
     call_->Finish(&end, this);
@@ -100,10 +100,10 @@ HttpReply ReplyFrom(std::unique_ptr<CallSource> source) {
 class PendingCall : public PendingReply {
  public:
   explicit PendingCall(std::unique_ptr<CallSource> source) : source_(std::move(source)) {
-    patience = kLongestCall;
-    poll = kLookAgain;
+    patience = kMaxCallTime;
+    poll = kPollInterval;
   }
-  std::optional<StatusOr<HttpReply>> Look(bool last) override {
+  std::optional<StatusOr<HttpReply>> TryAnswer(bool last) override {
     if (source_->Await(absl::ZeroDuration())) return ReplyFrom(std::move(source_));
     if (!last) return std::nullopt;
     return absl::DeadlineExceededError("the call has not been answered in time");

@@ -24,7 +24,7 @@ namespace {
 using experiment::Finding;
 using experiment::Findings;
 
-constexpr size_t kMostWarnings = 10;
+constexpr size_t kMaxWarnings = 10;
 
 // The namespace that the text itself names; "" if it names none.
 std::string NamedNamespace(const std::string& text) {
@@ -38,7 +38,7 @@ std::string NamedNamespace(const std::string& text) {
 HttpHeaders WarningsOf(const std::vector<Finding>& findings) {
   HttpHeaders headers;
   for (const Finding& finding : findings) {
-    if (!finding.warning || headers.size() == kMostWarnings) continue;
+    if (!finding.warning || headers.size() == kMaxWarnings) continue;
     const std::string text = finding.path + ": " + finding.message;
     headers.emplace_back(
         "Warning", absl::StrCat("299 - \"",
@@ -68,7 +68,7 @@ Status ReadBody(const HttpRequest& request, google::protobuf::Message& message) 
   if (findings.errors() == 0) experiment::CheckTable(message, "", findings);
   if (const auto problem = FindProblem(message)) findings.Error(problem->path, problem->message);
   if (findings.errors() == 0) return absl::OkStatus();
-  return BadSpec("the body is not as it should be", findings.Take());
+  return BadSpec("the body is not as it should be", findings.Sorted());
 }
 
 experiment::ParsedExperiment ParseOne(const std::string& text) {
@@ -145,8 +145,8 @@ std::vector<Parameter> PageParameters(bool selecting) {
        .help = "most items of one reply",
        .type = Parameter::Type::kInteger,
        .min = 1,
-       .max = kLargestPage,
-       .default_value = std::to_string(kUsualPage)},
+       .max = kMaxPageSize,
+       .default_value = std::to_string(kDefaultPageSize)},
       {.name = "pageToken", .help = "nextPageToken of the page before"}};
   if (!selecting) return parameters;
   parameters.push_back({.name = "filter",
@@ -198,19 +198,19 @@ StatusOr<PagePosition> ReadPosition(const Call& call) {
                         "): ask for all pages in the same one");
   }
   position.time = absl::FromUnixMicros(json[1].get<int64_t>());
-  position.last = PagePlace{*order, json[3]};
+  position.last = PageKey{*order, json[3]};
   return position;
 }
 
-std::string PositionToken(const Call& call, const PagePosition& position, const PagePlace& last) {
+std::string PositionToken(const Call& call, const PagePosition& position, const PageKey& last) {
   const Json json = Json::array(
       {call.Text("sort"), absl::ToUnixMicros(position.time), OrderJson(last.order), last.key});
   return absl::StrCat(kPositionPrefix, absl::WebSafeBase64Escape(view::PrintJsonLine(json)));
 }
 
-bool IsAfter(const PagePosition& position, const PagePlace& place) {
+bool IsAfter(const PagePosition& position, const PageKey& place) {
   if (!position.last) return true;
-  const PagePlace& last = *position.last;
+  const PageKey& last = *position.last;
   if (view::Before(last.order, place.order, position.descending)) return true;
   if (view::Before(place.order, last.order, position.descending)) return false;
   return last.key < place.key;

@@ -44,8 +44,8 @@ Json ListJson(std::vector<Json> items);
 // Pages of lists: filter, order and page tokens as query parameters, which mean what --filter and
 // --sort-by mean on the command line. Used by the handlers. Pure functions, any thread.
 
-inline constexpr int64_t kUsualPage = 500;
-inline constexpr int64_t kLargestPage = 10'000;
+inline constexpr int64_t kDefaultPageSize = 500;
+inline constexpr int64_t kMaxPageSize = 10'000;
 
 // pageSize, pageToken; with `selecting` also filter and sort.
 std::vector<Parameter> PageParameters(bool selecting);
@@ -59,19 +59,19 @@ StatusOr<int64_t> ReadPageToken(const Call& call);
 // Where an item stands in a list in memory: what the list is sorted by, and the item's key, which
 // decides between equals. The token of the next page holds the last item's, so that no page skips
 // or repeats one because others were made or deleted in between.
-struct PagePlace {
+struct PageKey {
   view::FieldValue order;
   Json key = Json::array();
 };
 struct PagePosition {
-  std::optional<PagePlace> last;  // of the page before; nullopt: this is the first
+  std::optional<PageKey> last;  // of the page before; nullopt: this is the first
   absl::Time time;                // of the first page: ages are counted from it on all of them
   bool descending = false;
 };
 // kInvalidArgument if the token is none of ours, or of a list in another order.
 StatusOr<PagePosition> ReadPosition(const Call& call);
-std::string PositionToken(const Call& call, const PagePosition& position, const PagePlace& last);
-bool IsAfter(const PagePosition& position, const PagePlace& place);
+std::string PositionToken(const Call& call, const PagePosition& position, const PageKey& last);
+bool IsAfter(const PagePosition& position, const PageKey& place);
 
 // A part of a list, as it is sent.
 struct Page {
@@ -91,11 +91,11 @@ struct PageForm {
 template <class Record, class Form>
 Page SlicePage(const Call& call, const PagePosition& position, const std::vector<Record>& records,
                const Form& form) {
-  const auto size = static_cast<size_t>(call.Integer("pageSize", kUsualPage));
+  const auto size = static_cast<size_t>(call.Integer("pageSize", kDefaultPageSize));
   Page page;
-  PagePlace last;
+  PageKey last;
   for (const Record& record : records) {
-    PagePlace place = form.to_place(record);
+    PageKey place = form.to_place(record);
     if (!IsAfter(position, place)) continue;
     if (page.items.size() == size) {
       page.next = PositionToken(call, position, last);

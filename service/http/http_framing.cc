@@ -14,15 +14,15 @@
 namespace shirabe::service {
 namespace {
 
-constexpr size_t kMostFields = 100;
-constexpr size_t kMostMethod = 32;
-constexpr size_t kMostTarget = 8 << 10;
-constexpr size_t kMostChunkLine = 256;  // a size and its extensions
-constexpr size_t kMostTrailer = 4 << 10;
-constexpr size_t kMostSizeDigits = 15;
+constexpr size_t kMaxFields = 100;
+constexpr size_t kMaxMethod = 32;
+constexpr size_t kMaxTarget = 8 << 10;
+constexpr size_t kMaxChunkLine = 256;  // a size and its extensions
+constexpr size_t kMaxTrailer = 4 << 10;
+constexpr size_t kMaxSizeDigits = 15;
 
 Status Bad(const std::string& what, int status = 400) {
-  return WithHttpStatus(absl::InvalidArgumentError("this is no HTTP/1.1 request: " + what), status);
+  return WithHttpStatus(absl::InvalidArgumentError("this is not an HTTP/1.1 request: " + what), status);
 }
 
 Status TooLong(const FramingLimits& limits) {
@@ -80,7 +80,7 @@ bool IsAuthority(std::string_view text) {
 // ---- the request line --------------------------------------------------------------------------
 
 // http://host/path: what a proxy is asked for, which every server must understand, too.
-Status TakeAbsolute(RequestHead& head, std::string& authority) {
+Status ParseAbsoluteTarget(RequestHead& head, std::string& authority) {
   std::string& target = head.request.target;
   const size_t begin = target.find("://") + 3;
   const size_t end = std::min(target.find_first_of("/?", begin), target.size());
@@ -91,17 +91,17 @@ Status TakeAbsolute(RequestHead& head, std::string& authority) {
   return absl::OkStatus();
 }
 
-Status TakeTarget(RequestHead& head, std::string& authority) {
+Status ParseRequestTarget(RequestHead& head, std::string& authority) {
   const std::string& target = head.request.target;
   if (head.request.method == "CONNECT") {
-    return WithHttpStatus(absl::UnimplementedError("this server is no proxy: no CONNECT"), 501);
+    return WithHttpStatus(absl::UnimplementedError("this server is not a proxy: no CONNECT"), 501);
   }
   if (target[0] == '/' || (target == "*" && head.request.method == "OPTIONS")) {
     return absl::OkStatus();
   }
   if (absl::StartsWithIgnoreCase(target, "http://") ||
       absl::StartsWithIgnoreCase(target, "https://")) {
-    return TakeAbsolute(head, authority);
+    return ParseAbsoluteTarget(head, authority);
   }
   return Bad("its target must begin with /");
 }
@@ -115,7 +115,7 @@ Status ParseRequestLine(std::string_view line, RequestHead& head, std::string& a
   const std::string_view method = line.substr(0, first);
   const std::string_view target = line.substr(first + 1, second - first - 1);
   const std::string_view version = line.substr(second + 1);
-  if (!IsToken(method) || method.size() > kMostMethod) return Bad("its method is none");
+  if (!IsToken(method) || method.size() > kMaxMethod) return Bad("its method is none");
   if (version != "HTTP/1.1" && version != "HTTP/1.0") {
     const bool other = version.size() == 8 && version.substr(0, 5) == "HTTP/";
     return Bad("its version must be HTTP/1.1", other ? 505 : 400);
@@ -123,16 +123,16 @@ Status ParseRequestLine(std::string_view line, RequestHead& head, std::string& a
   const bool visible = std::all_of(target.begin(), target.end(),
                                    [](char c) { return c > 0x20 && c < 0x7f && c != '#'; });
   if (target.empty() || !visible) return Bad("its target must be percent-encoded");
-  if (target.size() > kMostTarget) {
+  if (target.size() > kMaxTarget) {
     return WithHttpStatus(absl::InvalidArgumentError(absl::StrCat("the target has more than ",
-                                                                  kMostTarget, " characters")),
+                                                                  kMaxTarget, " characters")),
                           414);
   }
   head.request.method = std::string(method);
   head.request.target = std::string(target);
   head.http_1_1 = version == "HTTP/1.1";
   head.keep_alive = head.http_1_1;
-  return TakeTarget(head, authority);
+  return ParseRequestTarget(head, authority);
 }
 
 // ---- the fields --------------------------------------------------------------------------------
@@ -159,11 +159,11 @@ std::vector<std::string> ValuesOf(const HttpRequest& request, const std::string&
   return values;
 }
 
-Status TakeHost(const std::string& authority, RequestHead& head) {
+Status ParseHost(const std::string& authority, RequestHead& head) {
   const std::vector<std::string> hosts = ValuesOf(head.request, "host");
   if (hosts.size() > 1) return Bad("it has more than one Host");
   if (hosts.empty() && head.http_1_1) return Bad("it has no Host");
-  if (!hosts.empty() && !IsAuthority(hosts[0])) return Bad("its Host is no HOST:PORT");
+  if (!hosts.empty() && !IsAuthority(hosts[0])) return Bad("its Host is not a HOST:PORT");
   if (authority.empty()) return absl::OkStatus();
   for (auto& [field, value] : head.request.headers) {
     if (field == "host") value = authority;
@@ -172,7 +172,7 @@ Status TakeHost(const std::string& authority, RequestHead& head) {
   return absl::OkStatus();
 }
 
-Status TakeLength(const std::vector<std::string>& lengths, const FramingLimits& limits,
+Status ParseContentLength(const std::vector<std::string>& lengths, const FramingLimits& limits,
                   RequestHead& head) {
   if (lengths.size() > 1) return Bad("it has more than one Content-Length");
   const std::string& text = lengths[0];
@@ -184,7 +184,7 @@ Status TakeLength(const std::vector<std::string>& lengths, const FramingLimits& 
   return absl::OkStatus();
 }
 
-Status TakeCodings(const std::vector<std::string>& fields, RequestHead& head) {
+Status ParseTransferEncoding(const std::vector<std::string>& fields, RequestHead& head) {
   if (!head.http_1_1) return Bad("HTTP/1.0 has no Transfer-Encoding");
   std::vector<std::string> codings;
   for (const std::string& field : fields) {
@@ -204,18 +204,18 @@ Status TakeCodings(const std::vector<std::string>& fields, RequestHead& head) {
   return absl::OkStatus();
 }
 
-Status TakeFraming(const FramingLimits& limits, RequestHead& head) {
+Status ParseFraming(const FramingLimits& limits, RequestHead& head) {
   const auto lengths = ValuesOf(head.request, "content-length");
   const auto codings = ValuesOf(head.request, "transfer-encoding");
   if (!lengths.empty() && !codings.empty()) {
     return Bad("it has Content-Length and Transfer-Encoding");
   }
-  if (!lengths.empty()) return TakeLength(lengths, limits, head);
-  if (!codings.empty()) return TakeCodings(codings, head);
+  if (!lengths.empty()) return ParseContentLength(lengths, limits, head);
+  if (!codings.empty()) return ParseTransferEncoding(codings, head);
   return absl::OkStatus();
 }
 
-Status TakeWishes(RequestHead& head) {
+Status ParseConnectionHeader(RequestHead& head) {
   for (const std::string& field : ValuesOf(head.request, "connection")) {
     for (const std::string& word : Elements(field)) {
       if (word == "close") {
@@ -228,7 +228,7 @@ Status TakeWishes(RequestHead& head) {
   return absl::OkStatus();
 }
 
-Status TakeExpectation(RequestHead& head) {
+Status ParseExpectHeader(RequestHead& head) {
   const auto expected = ValuesOf(head.request, "expect");
   if (expected.empty()) return absl::OkStatus();
   if (expected.size() > 1 || !absl::EqualsIgnoreCase(expected[0], "100-continue")) {
@@ -264,9 +264,9 @@ bool HasBareEnd(std::string_view data) {
 Status ParseFields(std::string_view lines, RequestHead& head) {
   while (!lines.empty()) {
     const size_t end = lines.find("\r\n");
-    if (head.request.headers.size() >= kMostFields) {
+    if (head.request.headers.size() >= kMaxFields) {
       return WithHttpStatus(
-          absl::InvalidArgumentError(absl::StrCat("there are more than ", kMostFields, " headers")),
+          absl::InvalidArgumentError(absl::StrCat("there are more than ", kMaxFields, " headers")),
           431);
     }
     ASSIGN_OR_RETURN(auto field, ParseField(lines.substr(0, end)));
@@ -294,10 +294,10 @@ StatusOr<std::optional<RequestHead>> ParseHead(std::string_view data, const Fram
   RETURN_IF_ERROR(ParseRequestLine(text.substr(0, line), head, authority));
   if (end == std::string_view::npos) return std::nullopt;
   RETURN_IF_ERROR(ParseFields(text.substr(line + 2), head));
-  RETURN_IF_ERROR(TakeHost(authority, head));
-  RETURN_IF_ERROR(TakeFraming(limits, head));
-  RETURN_IF_ERROR(TakeWishes(head));
-  RETURN_IF_ERROR(TakeExpectation(head));
+  RETURN_IF_ERROR(ParseHost(authority, head));
+  RETURN_IF_ERROR(ParseFraming(limits, head));
+  RETURN_IF_ERROR(ParseConnectionHeader(head));
+  RETURN_IF_ERROR(ParseExpectHeader(head));
   head.bytes = skipped + end + 4;
   return head;
 }
@@ -309,7 +309,7 @@ BodyReader::BodyReader(const RequestHead& head, const FramingLimits& limits)
   if (!head.has_body()) state_ = State::kDone;
 }
 
-StatusOr<size_t> BodyReader::Take(std::string_view data) {
+StatusOr<size_t> BodyReader::Consume(std::string_view data) {
   size_t taken = 0;
   while (taken < data.size() && !done()) {
     if (state_ == State::kLength || state_ == State::kChunk) {
@@ -323,19 +323,19 @@ StatusOr<size_t> BodyReader::Take(std::string_view data) {
     const char c = data[taken++];
     if (c != '\n') {
       line_ += c;
-      if (line_.size() > kMostChunkLine) return Bad("a line between its chunks is too long");
+      if (line_.size() > kMaxChunkLine) return Bad("a line between its chunks is too long");
       continue;
     }
     if (line_.empty() || line_.back() != '\r') return Bad("a line ends without a carriage return");
     line_.pop_back();
-    RETURN_IF_ERROR(TakeLine());
+    RETURN_IF_ERROR(ParseChunkLine());
     line_.clear();
   }
   return taken;
 }
 
-Status BodyReader::TakeLine() {
-  if (state_ == State::kSize) return TakeSize();
+Status BodyReader::ParseChunkLine() {
+  if (state_ == State::kSize) return ParseChunkSize();
   if (state_ == State::kChunkEnd) {
     if (!line_.empty()) return Bad("a chunk is longer than its size");
     state_ = State::kSize;
@@ -347,12 +347,12 @@ Status BodyReader::TakeLine() {
     return absl::OkStatus();
   }
   trailer_bytes_ += line_.size();
-  if (trailer_bytes_ > kMostTrailer) return Bad("its trailer is too long", 431);
+  if (trailer_bytes_ > kMaxTrailer) return Bad("its trailer is too long", 431);
   return ParseField(line_).status();
 }
 
 // 1a3;extension=value, of which extensions mean nothing here.
-Status BodyReader::TakeSize() {
+Status BodyReader::ParseChunkSize() {
   const size_t digits = std::min(line_.find(';'), line_.size());
   if (!std::all_of(line_.begin(), line_.end(), IsFieldChar)) {
     return Bad("a line between its chunks has a control character");
@@ -362,7 +362,7 @@ Status BodyReader::TakeSize() {
                    absl::ascii_isxdigit)) {
     return Bad("the size of a chunk is not a hexadecimal number");
   }
-  if (digits > kMostSizeDigits || !absl::SimpleHexAtoi(line_.substr(0, digits), &left_) ||
+  if (digits > kMaxSizeDigits || !absl::SimpleHexAtoi(line_.substr(0, digits), &left_) ||
       left_ > limits_.body_bytes - body_.size()) {
     return TooLarge(limits_);
   }

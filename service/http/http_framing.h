@@ -46,7 +46,7 @@ class BodyReader {
 
   // Takes from the beginning of `data` what belongs to the body, and says how many bytes that was.
   // An error, 400 or 413, if it is not framed as it should be; then nothing more can be read.
-  StatusOr<size_t> Take(std::string_view data);
+  StatusOr<size_t> Consume(std::string_view data);
   bool done() const { return state_ == State::kDone; }
   const std::string& body() const { return body_; }
   std::string Release() { return std::move(body_); }
@@ -55,8 +55,8 @@ class BodyReader {
   // Data of known length; the line before a chunk; a chunk; the line end after it; a trailer.
   enum class State { kLength, kSize, kChunk, kChunkEnd, kTrailer, kDone };
 
-  Status TakeLine();  // line_, without its end
-  Status TakeSize();
+  Status ParseChunkLine();  // line_, without its end
+  Status ParseChunkSize();
 
   const FramingLimits limits_;
   State state_;

@@ -20,7 +20,7 @@ struct Segment {
   std::string parameter;  // "" for a word
   std::string verb;
 
-  bool Takes(const std::string& text) const {
+  bool MatchesText(const std::string& text) const {
     if (parameter.empty()) return text == word;
     const std::string value = Value(text);
     return absl::EndsWith(text, verb) && !value.empty() && !absl::StrContains(value, ":");
@@ -61,7 +61,7 @@ size_t Misfits(const Pattern& pattern, const std::vector<std::string>& path, siz
   if (pattern.segments.size() != path.size()) return path.size() + 1;
   size_t misfits = 0;
   for (size_t i = 0; i < path.size(); ++i) {
-    if (pattern.segments[i].Takes(path[i])) continue;
+    if (pattern.segments[i].MatchesText(path[i])) continue;
     ++misfits;
     *odd = i;
   }
@@ -133,10 +133,10 @@ Status UnknownParameter(const Route& route, const std::string& name) {
     if (parameter.in == Parameter::In::kQuery) known.push_back(parameter.name);
   }
   const auto nearest = Nearest(name, known);
-  return BadField(name, nearest ? "is no parameter here; did you mean \"" + *nearest + "\"?"
+  return BadField(name, nearest ? "is not a parameter here; did you mean \"" + *nearest + "\"?"
                         : known.empty()
-                            ? "is no parameter here: there are none"
-                            : "is no parameter here: there are " + absl::StrJoin(known, ", "));
+                            ? "is not a parameter here: there are none"
+                            : "is not a parameter here: there are " + absl::StrJoin(known, ", "));
 }
 
 const Parameter* FindQuery(const Route& route, const std::string& name) {
@@ -188,7 +188,7 @@ StatusOr<Match> FindRoute(const std::string& method, const HttpTarget& target, s
       405);
 }
 
-Status TakeParameters(const HttpTarget& target, Match& match) {
+Status BindParameters(const HttpTarget& target, Match& match) {
   RETURN_IF_ERROR(CheckPath(match));
   for (const auto& [name, value] : target.query) {
     const Parameter* parameter = FindQuery(*match.route, name);

@@ -22,6 +22,6 @@ StatusOr<Match> FindRoute(const std::string& method, const HttpTarget& target, s
 
 // Adds those of the query. kInvalidArgument, naming the parameter, for one that the route has not,
 // that is given twice, or that is out of its range.
-Status TakeParameters(const HttpTarget& target, Match& match);
+Status BindParameters(const HttpTarget& target, Match& match);
 
 }  // namespace shirabe::service

@@ -13,7 +13,7 @@ namespace shirabe::service {
 
 namespace {
 
-constexpr size_t kMostSegments = 32;
+constexpr size_t kMaxSegments = 32;
 
 int HexDigit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
@@ -59,7 +59,7 @@ Status ParsePath(const std::string& path, HttpTarget& out) {
     auto segment = Decode(path.substr(begin, slash - begin), false);
     if (!segment) return BadEscape(path.substr(begin, slash - begin));
     out.segments.push_back(std::move(*segment));
-    if (out.segments.size() > kMostSegments) {
+    if (out.segments.size() > kMaxSegments) {
       return absl::InvalidArgumentError("the path of the request has too many parts");
     }
     begin = slash + 1;

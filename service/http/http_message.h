@@ -57,7 +57,7 @@ class PendingReply {
  public:
   virtual ~PendingReply() = default;
   // The reply, or the error to answer with; nothing if it waits on, which it must not with `last`.
-  virtual std::optional<StatusOr<HttpReply>> Look(bool last) = 0;
+  virtual std::optional<StatusOr<HttpReply>> TryAnswer(bool last) = 0;
 
   ExperimentKey experiment = {};  // whose changes may bring it
   absl::Duration patience = absl::ZeroDuration();

@@ -66,18 +66,18 @@ Status CheckOrigin(const HttpRequest& request, bool loopback_only) {
 std::string CallerOf(const Principal& principal, const std::string& authorization,
                      const std::string& peer) {
   if (principal.role == Principal::Role::kTrial) return peer;
-  if (principal.role == Principal::Role::kPerson) return "person " + principal.name;
+  if (principal.role == Principal::Role::kClusterUser) return "person " + principal.name;
   return HexSha256(authorization);
 }
 
-Status TakeTurn(RateLimiter* limiter, const std::string& caller) {
+Status ChargeRateLimit(RateLimiter* limiter, const std::string& caller) {
   if (limiter == nullptr) return absl::OkStatus();
-  return TooMany(limiter->Take(caller));
+  return TooMany(limiter->Acquire(caller));
 }
 
 HttpReply Failure(const std::string& target, const std::exception& error) {
   Log(LogLevel::kError, "a request failed", {{"target", target}, {"why", error.what()}});
-  return ErrorReply(absl::InternalError("the server has failed at this request; its log says why"));
+  return ErrorReply(absl::InternalError("the server has failed at this request; see its log"));
 }
 
 HttpReply OptionsReply(std::string allow) {
@@ -92,56 +92,56 @@ bool Router::IsCall(const HttpRequest& request) const {
   return context_.grpc_web != nullptr && GrpcWeb::IsFor(request);
 }
 
-Reception Router::Receive(const HttpRequest& head) const {
-  Reception reception{.caller = head.peer};
+RequestClass Router::Classify(const HttpRequest& head) const {
+  RequestClass request_class{.caller = head.peer};
   if (IsCall(head)) {
-    ReceiveCall(head, reception);
-    return reception;
+    ClassifyGrpcWeb(head, request_class);
+    return request_class;
   }
   const auto target = ParseTarget(head.target);
   std::string allow;
   const auto match = target.ok() ? FindRoute(head.method, *target, &allow) : target.status();
   if (!match.ok()) {
-    reception.refusal = match.status();
-    reception.no_route = true;
-    return reception;
+    request_class.refusal = match.status();
+    request_class.no_route = true;
+    return request_class;
   }
   const Route& route = *match->route;
-  reception.at_once = route.at_once;
-  reception.slow = route.slow;
-  reception.takes_body = route.request != nullptr;
-  if (route.access == Route::Access::kOpen) return reception;
-  const auto caller = ReceiveToken(head, head.Header("authorization"), reception);
-  if (caller && reception.refusal.ok()) reception.refusal = CheckDoor(*caller, route.id);
-  return reception;
+  request_class.at_once = route.at_once;
+  request_class.slow = route.slow;
+  request_class.takes_body = route.request != nullptr;
+  if (route.access == Route::Access::kOpen) return request_class;
+  const auto caller = ClassifyToken(head, head.Header("authorization"), request_class);
+  if (caller && request_class.refusal.ok()) request_class.refusal = CheckMethodAccess(*caller, route.id);
+  return request_class;
 }
 
-void Router::ReceiveCall(const HttpRequest& head, Reception& reception) const {
-  reception.slow = true;
-  reception.takes_body = true;
-  const auto caller = ReceiveToken(head, GrpcWeb::AuthorizationOf(head), reception);
+void Router::ClassifyGrpcWeb(const HttpRequest& head, RequestClass& request_class) const {
+  request_class.slow = true;
+  request_class.takes_body = true;
+  const auto caller = ClassifyToken(head, GrpcWeb::AuthorizationOf(head), request_class);
   // A trial's token is proved by what the message says: nothing of it has been read.
-  if (caller && caller->role == Principal::Role::kTrial) reception.refusal = caller->MayUse("");
+  if (caller && caller->role == Principal::Role::kTrial) request_class.refusal = caller->MayUse("");
 }
 
 // Who calls, where that is known without asking anybody.
-std::optional<Principal> Router::ReceiveToken(const HttpRequest& head,
+std::optional<Principal> Router::ClassifyToken(const HttpRequest& head,
                                               const std::string& authorization,
-                                              Reception& reception) const {
-  reception.refusal = CheckOrigin(head, context_.loopback_only);
-  reception.must_ask = context_.tokens->MustAsk(authorization);
-  reception.must_prove = reception.must_ask;
-  if (!reception.refusal.ok() || reception.must_prove) return std::nullopt;
+                                              RequestClass& request_class) const {
+  request_class.refusal = CheckOrigin(head, context_.loopback_only);
+  request_class.must_ask = context_.tokens->MustAsk(authorization);
+  request_class.must_authenticate = request_class.must_ask;
+  if (!request_class.refusal.ok() || request_class.must_authenticate) return std::nullopt;
   auto principal = context_.tokens->Check(authorization, head.peer);
-  reception.refusal = principal.status();
+  request_class.refusal = principal.status();
   if (!principal.ok()) return std::nullopt;
-  reception.must_prove = principal->role == Principal::Role::kTrial;
-  reception.known = !reception.must_prove;
-  if (reception.known) reception.caller = CallerOf(*principal, authorization, head.peer);
+  request_class.must_authenticate = principal->role == Principal::Role::kTrial;
+  request_class.known = !request_class.must_authenticate;
+  if (request_class.known) request_class.caller = CallerOf(*principal, authorization, head.peer);
   return *std::move(principal);
 }
 
-StatusOr<std::string> Router::Prove(const HttpRequest& head) const {
+StatusOr<std::string> Router::Authenticate(const HttpRequest& head) const {
   const std::string authorization =
       IsCall(head) ? GrpcWeb::AuthorizationOf(head) : head.Header("authorization");
   ASSIGN_OR_RETURN(const Principal caller, context_.tokens->Check(authorization, head.peer));
@@ -150,9 +150,9 @@ StatusOr<std::string> Router::Prove(const HttpRequest& head) const {
   ASSIGN_OR_RETURN(const HttpTarget target, ParseTarget(head.target));
   std::string allow;
   ASSIGN_OR_RETURN(Match match, FindRoute(head.method, target, &allow));
-  RETURN_IF_ERROR(CheckDoor(caller, match.route->id));
+  RETURN_IF_ERROR(CheckMethodAccess(caller, match.route->id));
   if (caller.role != Principal::Role::kTrial) return id;
-  RETURN_IF_ERROR(TakeParameters(target, match));
+  RETURN_IF_ERROR(BindParameters(target, match));
   const Call call{.request = head, .context = context_, .parameters = std::move(match.parameters)};
   RETURN_IF_ERROR(context_.client->CheckToken(call.Trial(), caller.token));
   return id;
@@ -162,15 +162,15 @@ Status Router::Admit(const Route& route, Call& call) {
   const HttpRequest& request = call.request;
   RETURN_IF_ERROR(CheckOrigin(request, context_.loopback_only));
   if (route.at_once) return absl::OkStatus();
-  if (route.access == Route::Access::kOpen) return TakeTurn(context_.limiter, request.peer);
+  if (route.access == Route::Access::kOpen) return ChargeRateLimit(context_.limiter, request.peer);
   auto caller = context_.tokens->Check(request.Header("authorization"), request.peer);
-  if (!caller.ok()) RETURN_IF_ERROR(TakeTurn(context_.limiter, request.peer));
+  if (!caller.ok()) RETURN_IF_ERROR(ChargeRateLimit(context_.limiter, request.peer));
   RETURN_IF_ERROR(caller.status());
   call.principal = *std::move(caller);
   call.principal.door = "http";
   call.caller = CallerOf(call.principal, request.Header("authorization"), request.peer);
-  RETURN_IF_ERROR(TakeTurn(context_.limiter, call.caller));
-  RETURN_IF_ERROR(CheckDoor(call.principal, route.id));
+  RETURN_IF_ERROR(ChargeRateLimit(context_.limiter, call.caller));
+  RETURN_IF_ERROR(CheckMethodAccess(call.principal, route.id));
   call.client = Guard(*context_.client, call.principal, context_.rights);
   return absl::OkStatus();
 }
@@ -178,7 +178,7 @@ Status Router::Admit(const Route& route, Call& call) {
 // What the table of rights says, before the body is looked at.
 Status Router::CheckCaller(const Route& route, const Call& call) const {
   if (route.access == Route::Access::kOpen) return absl::OkStatus();
-  RETURN_IF_ERROR(CheckRight(call.principal, route.id, call.Text("namespace")));
+  RETURN_IF_ERROR(CheckAccess(call.principal, route.id, call.Text("namespace")));
   if (call.principal.role != Principal::Role::kTrial) return absl::OkStatus();
   return context_.client->CheckToken(call.Trial(), call.principal.token);
 }
@@ -186,7 +186,7 @@ Status Router::CheckCaller(const Route& route, const Call& call) const {
 // Whose call it is, the service behind it asks.
 StatusOr<HttpReply> Router::AnswerCall(const HttpRequest& request) const {
   RETURN_IF_ERROR(CheckOrigin(request, context_.loopback_only));
-  RETURN_IF_ERROR(TakeTurn(context_.limiter, request.peer));
+  RETURN_IF_ERROR(ChargeRateLimit(context_.limiter, request.peer));
   return context_.grpc_web->Answer(request);
 }
 
@@ -205,7 +205,7 @@ StatusOr<HttpReply> Router::Answer(const HttpRequest& request, const Route*& rou
   route = match->route;
   Call call{.request = request, .context = context_};
   RETURN_IF_ERROR(Admit(*route, call));
-  RETURN_IF_ERROR(TakeParameters(target, *match));
+  RETURN_IF_ERROR(BindParameters(target, *match));
   call.parameters = std::move(match->parameters);
   RETURN_IF_ERROR(CheckCaller(*route, call));
   RETURN_IF_ERROR(CheckBody(*route, request));
@@ -223,7 +223,7 @@ HttpReply Router::Handle(const HttpRequest& request) {
     reply = Failure(request.target, error);
   }
   if (reply.pending == nullptr) {
-    Note(route, reply, began);
+    RecordCall(route, reply, began);
   } else {
     reply.pending->route = route;
     reply.pending->began = began;
@@ -231,16 +231,16 @@ HttpReply Router::Handle(const HttpRequest& request) {
   return reply;
 }
 
-std::optional<HttpReply> Router::Look(PendingReply& pending, bool last) {
+std::optional<HttpReply> Router::TryAnswer(PendingReply& pending, bool last) {
   HttpReply reply;
   try {
-    auto answer = pending.Look(last);
+    auto answer = pending.TryAnswer(last);
     if (!answer) return std::nullopt;
     reply = answer->ok() ? std::move(**answer) : ErrorReply(answer->status());
   } catch (const std::exception& error) {  // as above
     reply = Failure(pending.route == nullptr ? "a call" : pending.route->path, error);
   }
-  Note(pending.route, reply, pending.began);
+  RecordCall(pending.route, reply, pending.began);
   return reply;
 }
 
@@ -249,13 +249,13 @@ HttpReply Router::Refuse(const HttpRequest& request, const Status& problem) {
   std::string allow;
   const auto match = target.ok() ? FindRoute(request.method, *target, &allow) : target.status();
   HttpReply reply = ErrorReply(problem);
-  Note(match.ok() ? match->route : nullptr, reply, context_.clock->Monotonic());
+  RecordCall(match.ok() ? match->route : nullptr, reply, context_.clock->Monotonic());
   return reply;
 }
 
-void Router::Note(const Route* route, const HttpReply& reply, absl::Duration began) const {
+void Router::RecordCall(const Route* route, const HttpReply& reply, absl::Duration began) const {
   if (context_.metrics == nullptr) return;
-  context_.metrics->NoteHttp({.method = route == nullptr ? "" : route->method,
+  context_.metrics->RecordHttpCall({.method = route == nullptr ? "" : route->method,
                               .route = route == nullptr ? "" : route->path,
                               .status = reply.status,
                               .took = context_.clock->Monotonic() - began});

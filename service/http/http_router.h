@@ -11,11 +11,11 @@
 namespace shirabe::service {
 
 // What the head of a request shows, without asking anybody.
-struct Reception {
+struct RequestClass {
   Status refusal = {};      // not OK: nothing more of it is read
   bool no_route = false;    // that is why: Handle says what there is instead
   bool known = false;       // shows a token that the server knows
-  bool must_prove = false;  // shows one that must be asked about: see Prove
+  bool must_authenticate = false;  // shows one that must be asked about: see Prove
   bool must_ask = false;    // and not the store, but another server
   bool at_once = false;     // is answered without waiting for anything
   bool slow = false;        // may take long, so that it should not hold up those who do not wait
@@ -28,26 +28,26 @@ class Router {
   explicit Router(HttpContext context) : context_(context) {}
 
   // Quick, in any thread.
-  Reception Receive(const HttpRequest& head) const;
+  RequestClass Classify(const HttpRequest& head) const;
   // Whose token it is, as Reception::caller, which may mean to ask the store or another server.
   // Handle asks again.
-  StatusOr<std::string> Prove(const HttpRequest& head) const;
+  StatusOr<std::string> Authenticate(const HttpRequest& head) const;
   HttpReply Handle(const HttpRequest& request);
   // What a pending reply has come to; nothing if it waits on.
-  std::optional<HttpReply> Look(PendingReply& pending, bool last);
+  std::optional<HttpReply> TryAnswer(PendingReply& pending, bool last);
   // The reply to one that is not handled.
   HttpReply Refuse(const HttpRequest& request, const Status& problem);
 
  private:
   bool IsCall(const HttpRequest& request) const;  // of gRPC
-  void ReceiveCall(const HttpRequest& head, Reception& reception) const;
-  std::optional<Principal> ReceiveToken(const HttpRequest& head, const std::string& authorization,
-                                        Reception& reception) const;
+  void ClassifyGrpcWeb(const HttpRequest& head, RequestClass& request_class) const;
+  std::optional<Principal> ClassifyToken(const HttpRequest& head, const std::string& authorization,
+                                        RequestClass& request_class) const;
   StatusOr<HttpReply> AnswerCall(const HttpRequest& request) const;
   StatusOr<HttpReply> Answer(const HttpRequest& request, const Route*& route);
   Status Admit(const Route& route, Call& call);
   Status CheckCaller(const Route& route, const Call& call) const;
-  void Note(const Route* route, const HttpReply& reply, absl::Duration began) const;
+  void RecordCall(const Route* route, const HttpReply& reply, absl::Duration began) const;
 
   const HttpContext context_;
 };

@@ -82,7 +82,7 @@ class BeastServer : public HttpServer {
   Status Listen();
   void Run();
   // What the options did not bring.
-  void MakeTheRest();
+  void MakeDependents();
 
   std::string address() const override { return address_; }
   int port() const override { return port_; }
@@ -90,7 +90,7 @@ class BeastServer : public HttpServer {
  private:
   void Accept();
   void OnAccept(Error error, AnyStream::Socket socket);
-  void TurnAway(AnyStream::Socket socket);
+  void RejectConnection(AnyStream::Socket socket);
   void Drain();
   void WakeStreams();
 
@@ -106,7 +106,7 @@ class BeastServer : public HttpServer {
   bool with_tls_ = false;
   std::string address_;
   int port_ = 0;
-  Patience patience_;
+  ShutdownWait shutdown_wait_;
   std::unique_ptr<Router> router_;
   std::unique_ptr<Quotas> own_quotas_;
   std::unique_ptr<ConnectionTable> table_;
@@ -115,7 +115,7 @@ class BeastServer : public HttpServer {
   int listener_ = 0;  // at the hub
   std::unique_ptr<Workers> quick_;
   std::unique_ptr<Workers> slow_;
-  std::unique_ptr<Waits> waits_;
+  std::unique_ptr<LongPollQueue> long_polls_;
   std::thread thread_;
 };
 
@@ -132,9 +132,9 @@ Status BeastServer::Listen() {
   return absl::OkStatus();
 }
 
-void BeastServer::MakeTheRest() {
+void BeastServer::MakeDependents() {
   HttpContext& context = options_.context;
-  context.patience = &patience_;
+  context.patience = &shutdown_wait_;
   if (context.quotas == nullptr) {
     own_quotas_ = std::make_unique<Quotas>();
     context.quotas = own_quotas_.get();
@@ -156,12 +156,12 @@ void BeastServer::MakeTheRest() {
 
 void BeastServer::Run() {
   const size_t most = RaiseFileLimit() * 5 / 8;  // the rest is for gRPC (server.cc)
-  MakeTheRest();
+  MakeDependents();
   const HttpLimits& limits = options_.limits;
   router_ = std::make_unique<Router>(options_.context);
   quick_ = MakeWorkers(limits.workers);
   slow_ = MakeWorkers(limits.slow_workers);
-  waits_ = std::make_unique<Waits>(options_.context.hub, options_.context.clock);
+  long_polls_ = std::make_unique<LongPollQueue>(options_.context.hub, options_.context.clock);
   table_ = std::make_unique<ConnectionTable>(
       ConnectionTable::Limits{.all = std::min(static_cast<size_t>(limits.connections), most),
                               .address = static_cast<size_t>(limits.connections_per_address)});
@@ -171,7 +171,7 @@ void BeastServer::Run() {
            .router = router_.get(),
            .quick = quick_.get(),
            .slow = slow_.get(),
-           .waits = waits_.get(),
+           .waits = long_polls_.get(),
            .quotas = options_.context.quotas,
            .table = table_.get(),
            .metrics = options_.context.metrics,
@@ -201,18 +201,18 @@ void BeastServer::OnAccept(Error error, AnyStream::Socket socket) {
     });
   }
   const std::string peer = AddressGroup(socket.remote_endpoint(error).address().to_string());
-  const auto seat = table_->Find(peer);
-  if (error || seat == ConnectionTable::Seat::kNone) {
-    TurnAway(std::move(socket));
+  const auto slot = table_->Find(peer);
+  if (error || slot == ConnectionTable::ConnectionSlot::kNone) {
+    RejectConnection(std::move(socket));
   } else {
     socket.set_option(tcp::no_delay(true), error);
-    std::make_shared<Session>(std::move(socket), host_, peer)->Start(seat);
+    std::make_shared<Session>(std::move(socket), host_, peer)->Start(slot);
   }
   Accept();
 }
 
 // Said without waiting: what does not fit into the socket's buffer is not said.
-void BeastServer::TurnAway(AnyStream::Socket socket) {
+void BeastServer::RejectConnection(AnyStream::Socket socket) {
   if (host_.metrics != nullptr) host_.metrics->Add("shirabe_http_connections_refused_total", {});
   if (host_.tls != nullptr) return;
   HttpReply reply =
@@ -253,15 +253,15 @@ void BeastServer::Drain() {
 
 BeastServer::~BeastServer() {
   if (!thread_.joinable()) return;
-  patience_.End();
+  shutdown_wait_.End();
   options_.context.hub->Unlisten(listener_);
-  waits_->End();
+  long_polls_->End();
   asio::post(io_, [this] { Drain(); });
   thread_.join();
   // Handlers that still wait for the store end by themselves; nobody hears them.
   quick_ = nullptr;
   slow_ = nullptr;
-  waits_ = nullptr;
+  long_polls_ = nullptr;
 }
 
 }  // namespace

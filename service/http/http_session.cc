@@ -11,9 +11,9 @@
 namespace shirabe::service {
 namespace {
 
-constexpr size_t kLeastRead = 512;  // most connections wait, and need no more
-constexpr size_t kLeastBody = 16 << 10;
-constexpr size_t kMostRead = 64 << 10;
+constexpr size_t kMinReadBuffer = 512;  // most connections wait, and need no more
+constexpr size_t kMinBodyBuffer = 16 << 10;
+constexpr size_t kMaxReadBuffer = 64 << 10;
 constexpr size_t kLargeBuffer = 16 << 10;  // what a waiting connection need not keep
 
 std::chrono::microseconds ToTimer(absl::Duration time) { return absl::ToChronoMicroseconds(time); }
@@ -24,7 +24,7 @@ std::string_view ViewOf(const beast::flat_buffer& buffer) {
 
 }  // namespace
 
-void SessionHost::Note() const {
+void SessionHost::UpdateGauges() const {
   if (metrics == nullptr) return;
   metrics->Set("shirabe_http_connections", {}, static_cast<double>(sessions.size()));
   metrics->Set("shirabe_sse_clients", {}, streams);
@@ -38,11 +38,11 @@ Session::Session(AnyStream::Socket socket, SessionHost& host, std::string peer)
 
 void Session::Expire(absl::Duration after) { stream_.lowest().expires_after(ToTimer(after)); }
 
-void Session::Start(ConnectionTable::Seat seat) {
-  seat_ = seat;
+void Session::Start(ConnectionTable::ConnectionSlot slot) {
+  slot_ = slot;
   host_.sessions.insert(shared_from_this());
-  host_.table->Enter(this, peer_, seat);
-  host_.Note();
+  host_.table->Enter(this, peer_, slot);
+  host_.UpdateGauges();
   if (stream_.tls() == nullptr) return ReadHead();
   Expire(host_.limits.handshake);
   stream_.tls()->async_handshake(asio::ssl::stream_base::server,
@@ -56,7 +56,7 @@ void Session::Start(ConnectionTable::Seat seat) {
 
 void Session::ReadOn(void (Session::*then)()) {
   const size_t room = buffer_.capacity() - buffer_.size();
-  stream_.async_read_some(buffer_.prepare(std::clamp(room, kLeastRead, kMostRead)),
+  stream_.async_read_some(buffer_.prepare(std::clamp(room, kMinReadBuffer, kMaxReadBuffer)),
                           [self = shared_from_this(), then](Error error, size_t bytes) {
                             if (self->state_ == State::kClosed) return;
                             if (error) return self->OnReadError(error);
@@ -76,13 +76,13 @@ void Session::OnReadError(Error error) {
 void Session::ReadHead() {
   if (host_.draining) return End();
   request_ = {};
-  reception_ = {};
+  request_class_ = {};
   body_.reset();
   body_share_.Release();
   begun_ = false;
   state_ = State::kReading;
   if (buffer_.size() == 0 && buffer_.capacity() > kLargeBuffer) buffer_.shrink_to_fit();
-  SetStanding(known_ ? Standing::kIdle : Standing::kUnknown);
+  SetConnectionState(known_ ? ConnectionState::kIdle : ConnectionState::kUnknown);
   Expire(known_ ? host_.limits.idle : host_.limits.header);
   OnHead();
 }
@@ -93,42 +93,42 @@ void Session::OnHead() {
                                           .body_bytes = host_.limits.body_bytes});
   if (!head.ok()) return Refuse(head.status());
   if (!*head) return ReadOn(&Session::OnHead);
-  TakeHead(*std::move(*head));
+  HandleHead(*std::move(*head));
 }
 
-void Session::TakeHead(RequestHead head) {
+void Session::HandleHead(RequestHead head) {
   buffer_.consume(head.bytes);
   request_ = std::move(head.request);
   request_.peer = peer_;
-  keep_alive_ = head.keep_alive && seat_ == ConnectionTable::Seat::kTable;
+  keep_alive_ = head.keep_alive && slot_ == ConnectionTable::ConnectionSlot::kTable;
   chunked_ = head.http_1_1;
   expects_continue_ = head.expects_continue;
-  reception_ = host_.router->Receive(request_);
+  request_class_ = host_.router->Classify(request_);
   if (const Status problem = Admit(head); !problem.ok()) return Refuse(problem);
-  if (!reception_.refusal.ok()) {
+  if (!request_class_.refusal.ok()) {
     // Answered as it is, without its body, after which nothing more can be read.
     if (!head.has_body()) return Work();
     keep_alive_ = false;
-    return reception_.no_route ? Work() : Refuse(reception_.refusal);
+    return request_class_.no_route ? Work() : Refuse(request_class_.refusal);
   }
-  if (reception_.known) known_ = true;
-  if (known_) SetStanding(Standing::kAtWork);
+  if (request_class_.known) known_ = true;
+  if (known_) SetConnectionState(ConnectionState::kAtWork);
   body_.emplace(head, FramingLimits{.body_bytes = host_.limits.body_bytes});
   if (head.has_body()) {
-    body_share_ = Quota::Take(&host_.quotas->bodies, reception_.caller, 0).value();
+    body_share_ = Quota::Acquire(&host_.quotas->bodies, request_class_.caller, 0).value();
   }
-  if (const Status problem = TakeBody(); !problem.ok()) return Refuse(problem);
+  if (const Status problem = ConsumeBody(); !problem.ok()) return Refuse(problem);
   // A trial that has sent all of it already holds nothing up, and is known to the worker.
-  if (reception_.must_ask || (reception_.must_prove && !body_->done())) return Prove();
+  if (request_class_.must_ask || (request_class_.must_authenticate && !body_->done())) return Authenticate();
   AwaitBody();
 }
 
 // What its head shows to be no request for us, or one that there is no room for.
 Status Session::Admit(const RequestHead& head) {
-  if (seat_ == ConnectionTable::Seat::kReserve && !reception_.at_once) {
+  if (slot_ == ConnectionTable::ConnectionSlot::kReserve && !request_class_.at_once) {
     return absl::UnavailableError("there are too many connections already: try again");
   }
-  if (!head.has_body() || !reception_.refusal.ok() || reception_.takes_body) {
+  if (!head.has_body() || !request_class_.refusal.ok() || request_class_.takes_body) {
     return absl::OkStatus();
   }
   if (!head.chunked && head.length <= 2) return absl::OkStatus();  // {}
@@ -137,15 +137,15 @@ Status Session::Admit(const RequestHead& head) {
 }
 
 // Whoever is not in our file is asked about before anything of theirs is kept.
-void Session::Prove() {
+void Session::Authenticate() {
   state_ = State::kWorking;
   const bool taken = RunIn(
-      host_.slow, [](Session& self) { return self.host_.router->Prove(self.request_); },
+      host_.slow, [](Session& self) { return self.host_.router->Authenticate(self.request_); },
       [](Session& self, const StatusOr<std::string>& caller) {
         if (!caller.ok()) return self.Refuse(caller.status());
-        self.reception_.caller = *caller;
+        self.request_class_.caller = *caller;
         self.known_ = true;
-        self.SetStanding(Standing::kAtWork);
+        self.SetConnectionState(ConnectionState::kAtWork);
         self.AwaitBody();
       });
   if (!taken) Refuse(absl::UnavailableError("the server has too much to do: try again"));
@@ -175,7 +175,7 @@ void Session::AwaitBody() {
 }
 
 void Session::OnBody() {
-  if (const Status problem = TakeBody(); !problem.ok()) return Refuse(problem);
+  if (const Status problem = ConsumeBody(); !problem.ok()) return Refuse(problem);
   if (!body_->done()) return ReadOn(&Session::OnBody);
   request_.body = body_->Release();
   Work();
@@ -183,20 +183,20 @@ void Session::OnBody() {
 
 // What has come of it. All together may fill only so much of our memory, and each caller less: what
 // counts is what they have sent, not what they say they will.
-Status Session::TakeBody() {
+Status Session::ConsumeBody() {
   if (body_->done()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const size_t taken, body_->Take(ViewOf(buffer_)));
+  ASSIGN_OR_RETURN(const size_t taken, body_->Consume(ViewOf(buffer_)));
   buffer_.consume(taken);
   return TooMany(body_share_.Add(static_cast<int64_t>(taken)));
 }
 
 void Session::Work() {
   state_ = State::kWorking;
-  if (reception_.at_once) return Send(host_.router->Handle(request_));
-  std::optional<CallerGone> gone;  // asked only where a reply may take long
-  if (reception_.slow) gone.emplace(stream_.lowest().socket().native_handle());
+  if (request_class_.at_once) return Send(host_.router->Handle(request_));
+  std::optional<CallerDisconnected> gone;  // asked only where a reply may take long
+  if (request_class_.slow) gone.emplace(stream_.lowest().socket().native_handle());
   const bool taken = RunIn(
-      reception_.slow ? host_.slow : host_.quick,
+      request_class_.slow ? host_.slow : host_.quick,
       [gone = std::move(gone)](Session& self) {
         std::optional<CancelScope> scope;
         if (gone) scope.emplace(*gone);

@@ -51,7 +51,7 @@ struct SessionHost {
   Router* router = nullptr;
   Workers* quick = nullptr;
   Workers* slow = nullptr;
-  Waits* waits = nullptr;
+  LongPollQueue* waits = nullptr;
   Quotas* quotas = nullptr;
   ConnectionTable* table = nullptr;
   Metrics* metrics = nullptr;  // may be null
@@ -62,14 +62,14 @@ struct SessionHost {
   bool draining = false;
   std::function<void()> on_last_gone = {};
 
-  void Note() const;  // how many there are, in the metrics
+  void UpdateGauges() const;  // how many there are, in the metrics
 };
 
-class Session : public Connection, public std::enable_shared_from_this<Session> {
+class Session : public TrackedConnection, public std::enable_shared_from_this<Session> {
  public:
   Session(AnyStream::Socket socket, SessionHost& host, std::string peer);
   // Adds itself to the host, with this seat, and begins.
-  void Start(ConnectionTable::Seat seat);
+  void Start(ConnectionTable::ConnectionSlot slot);
   // The store has changed: an event stream that waits looks again.
   void Wake();
   bool waits() const { return state_ == State::kWaiting; }
@@ -80,7 +80,7 @@ class Session : public Connection, public std::enable_shared_from_this<Session> 
 
  private:
   using Error = boost::system::error_code;
-  using Standing = ConnectionTable::Standing;
+  using ConnectionState = ConnectionTable::ConnectionState;
   enum class State { kReading, kWorking, kSuspended, kWriting, kWaiting, kEnding, kClosed };
   // A reply that waits for the store; shared by the wait and the session, of which either may go.
   struct Suspended {
@@ -91,12 +91,12 @@ class Session : public Connection, public std::enable_shared_from_this<Session> 
   // http_session.cc: the request.
   void ReadHead();
   void OnHead();  // with what has come of it
-  void TakeHead(RequestHead head);
+  void HandleHead(RequestHead head);
   Status Admit(const RequestHead& head);
-  void Prove();      // whose token it is
+  void Authenticate();      // whose token it is
   void AwaitBody();  // and say that it may come
   void OnBody();
-  Status TakeBody();  // what has come of it
+  Status ConsumeBody();  // what has come of it
   void ReadOn(void (Session::*then)());
   void OnReadError(Error error);
   void Refuse(const Status& problem);
@@ -116,8 +116,8 @@ class Session : public Connection, public std::enable_shared_from_this<Session> 
   void OnTimer();
   void EndReply();
   void End();     // a last word of TLS, then Linger
-  void Linger();  // reads on a little, so that the reply is not lost in a reset
-  void SkipRest(size_t skipped);
+  void LingeringClose();  // reads on a little, so that the reply is not lost in a reset
+  void DiscardInput(size_t skipped);
 
   // http_session_calls.h
   template <class Then>
@@ -127,19 +127,19 @@ class Session : public Connection, public std::enable_shared_from_this<Session> 
   template <class Call, class Then>
   bool RunIn(Workers* workers, Call call, Then then);
   void Expire(absl::Duration after);
-  void SetStanding(Standing standing) { host_.table->SetStanding(this, standing); }
+  void SetConnectionState(ConnectionState standing) { host_.table->SetConnectionState(this, standing); }
 
   AnyStream stream_;
   SessionHost& host_;
   const std::string peer_;
   State state_ = State::kReading;
-  ConnectionTable::Seat seat_ = ConnectionTable::Seat::kTable;
+  ConnectionTable::ConnectionSlot slot_ = ConnectionTable::ConnectionSlot::kTable;
   bool known_ = false;  // has shown a token that we know
   beast::flat_buffer buffer_;
   bool begun_ = false;              // a request has begun to come in
   std::optional<BodyReader> body_;  // from the end of a head to the reply
   HttpRequest request_;
-  Reception reception_;
+  RequestClass request_class_;
   bool expects_continue_ = false;
   Quota::Share body_share_;               // the bytes of it that were received
   std::shared_ptr<Suspended> suspended_;  // shared: see there
@@ -182,7 +182,7 @@ void Session::Write(Then then) {
 template <class Call, class Then>
 bool Session::RunIn(Workers* workers, Call call, Then then) {
   stream_.lowest().expires_never();
-  return workers->Run(reception_.caller, [self = shared_from_this(), call, then]() mutable {
+  return workers->Run(request_class_.caller, [self = shared_from_this(), call, then]() mutable {
     auto result = call(*self);
     asio::io_context& io = *self->host_.io;
     asio::post(io, [self = std::move(self), result = std::move(result), then]() mutable {
@@ -195,10 +195,10 @@ bool Session::RunIn(Workers* workers, Call call, Then then) {
 // CancelScope in the thread that works. Made by a session when it hands a request over; keeps a
 // descriptor of its own, so that the session may close its socket meanwhile. A copy asks the same
 // connection; each copy is used by one thread.
-class CallerGone {
+class CallerDisconnected {
  public:
   // `socket` of the connection stays the session's.
-  explicit CallerGone(int socket)
+  explicit CallerDisconnected(int socket)
       : socket_(std::make_shared<Fd>(fcntl(socket, F_DUPFD_CLOEXEC, 0))) {}
 
   // Looks at most ten times a second. A caller that has finished sending has gone, as for other

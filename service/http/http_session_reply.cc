@@ -12,8 +12,8 @@
 namespace shirabe::service {
 namespace {
 
-constexpr absl::Duration kLinger = absl::Seconds(2);
-constexpr size_t kMostSkipped = 8 << 20;
+constexpr absl::Duration kLingeringCloseTimeout = absl::Seconds(2);
+constexpr size_t kMaxDiscarded = 8 << 20;
 constexpr size_t kSkipBuffer = 16 << 10;
 
 std::string HttpDate(absl::Time now) {
@@ -34,7 +34,7 @@ std::string ErrorEvent(const Status& status) {
 void Session::Send(HttpReply reply) {
   if (reply.pending != nullptr) return Suspend(std::move(reply.pending));
   state_ = State::kWriting;
-  if (reception_.must_prove && reply.status < 300) known_ = true;
+  if (request_class_.must_authenticate && reply.status < 300) known_ = true;
   reply_ = std::move(reply);
   if (host_.draining) keep_alive_ = false;
   body_.reset();
@@ -62,17 +62,17 @@ void Session::Suspend(std::unique_ptr<PendingReply> pending) {
   body_share_.Release();
   stream_.lowest().expires_never();
   WatchForEnd();
-  Wait wait{.caller = reception_.caller,
+  LongPoll wait{.caller = request_class_.caller,
             .experiment = pending->experiment,
             .patience = pending->patience,
             .poll = pending->poll,
-            .look = {}};
+            .check = {}};
   suspended_ = std::make_shared<Suspended>();  // shared: see http_session.h
   suspended_->reply = std::move(pending);
-  wait.look = [self = shared_from_this(), its = suspended_](bool last) {
+  wait.check = [self = shared_from_this(), its = suspended_](bool last) {
     std::optional<HttpReply> reply;
     if (!its->gone) {
-      reply = self->host_.router->Look(*its->reply, last);
+      reply = self->host_.router->TryAnswer(*its->reply, last);
       if (!reply) return false;
     }
     its->reply = nullptr;
@@ -97,7 +97,7 @@ void Session::OnSent(Error error) {
   out_ = {};
   if (reply_.source == nullptr) return EndReply();
   if (reply_.source->live() && !std::exchange(streaming_, true)) ++host_.streams;
-  host_.Note();
+  host_.UpdateGauges();
   NextPiece();
 }
 
@@ -196,26 +196,26 @@ void Session::Drain() {
 
 void Session::End() {
   state_ = State::kEnding;
-  SetStanding(Standing::kUnknown);
-  Expire(kLinger);
-  if (stream_.tls() == nullptr) return Linger();
+  SetConnectionState(ConnectionState::kUnknown);
+  Expire(kLingeringCloseTimeout);
+  if (stream_.tls() == nullptr) return LingeringClose();
   stream_.tls()->async_shutdown(Bind([](Session& self, Error) { self.Close(); }));
 }
 
-void Session::Linger() {
+void Session::LingeringClose() {
   Error ignored;
   stream_.lowest().socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
-  SkipRest(0);
+  DiscardInput(0);
 }
 
-void Session::SkipRest(size_t skipped) {
-  if (skipped > kMostSkipped) return Close();
+void Session::DiscardInput(size_t skipped) {
+  if (skipped > kMaxDiscarded) return Close();
   buffer_.clear();
   stream_.async_read_some(buffer_.prepare(kSkipBuffer),
                           [self = shared_from_this(), skipped](Error error, size_t bytes) {
                             if (self->state_ == State::kClosed) return;
                             if (error) return self->Close();
-                            self->SkipRest(skipped + bytes);
+                            self->DiscardInput(skipped + bytes);
                           });
 }
 
@@ -229,13 +229,13 @@ void Session::Close() {
   stream_.lowest().socket().close(ignored);
   if (suspended_ != nullptr) {
     suspended_->gone = true;
-    host_.waits->Hurry(wait_);
+    host_.waits->CheckNow(wait_);
     suspended_ = nullptr;
   }
   host_.table->Leave(this);
   const SessionPtr self = shared_from_this();
   host_.sessions.erase(self);
-  host_.Note();
+  host_.UpdateGauges();
   if (host_.sessions.empty() && host_.on_last_gone) host_.on_last_gone();
 }
 

@@ -13,9 +13,9 @@ void Append(std::vector<Route>& all, std::vector<Route> some) {
   for (Route& route : some) all.push_back(std::move(route));
 }
 
-Route::Access AccessOf(Right::For whom) {
-  if (whom == Right::For::kAnyone) return Route::Access::kOpen;
-  return whom == Right::For::kTrials ? Route::Access::kTrial : Route::Access::kUser;
+Route::Access AccessOf(AccessRule::For whom) {
+  if (whom == AccessRule::For::kAnyone) return Route::Access::kOpen;
+  return whom == AccessRule::For::kTrials ? Route::Access::kTrial : Route::Access::kUser;
 }
 
 Parameter PathParameter(const std::string& name) {
@@ -56,16 +56,16 @@ ExperimentKey Call::Experiment() const { return {Text("namespace"), Text("name")
 
 TrialKey Call::Trial() const { return {Experiment(), Integer("trial", 0)}; }
 
-StatusOr<Quota::Share> Call::TakeWait() const {
+StatusOr<Quota::Share> Call::AcquireWait() const {
   Quotas* quotas = context.quotas;
-  auto share = Quota::Take(quotas == nullptr ? nullptr : &quotas->waits, caller);
+  auto share = Quota::Acquire(quotas == nullptr ? nullptr : &quotas->waits, caller);
   if (!share.ok()) return TooMany(share.status());
   return share;
 }
 
-StatusOr<Quota::Share> Call::TakeStream() const {
+StatusOr<Quota::Share> Call::AcquireStream() const {
   Quotas* quotas = context.quotas;
-  auto share = Quota::Take(quotas == nullptr ? nullptr : &quotas->streams, caller);
+  auto share = Quota::Acquire(quotas == nullptr ? nullptr : &quotas->streams, caller);
   if (!share.ok()) return TooMany(share.status());
   return share;
 }
@@ -79,7 +79,7 @@ const std::vector<Route>& Routes() {
     Append(all, AskRoutes());
     Append(all, StreamRoutes());
     Append(all, ServerRoutes());
-    for (Route& route : all) route.access = AccessOf(RightOf(route.id).whom);
+    for (Route& route : all) route.access = AccessOf(AccessRuleOf(route.id).whom);
     return all;
   }();
   return routes;

@@ -25,19 +25,19 @@ namespace shirabe::service {
 class ChangeHub;
 class GrpcWeb;
 class Metrics;
-class Patience;
+class ShutdownWait;
 struct Quotas;
 
 // What the handlers work with. All of it outlives them.
 struct HttpContext {
   client::LocalClient* client = nullptr;
   const Tokens* tokens = nullptr;
-  Rights rights = {};
+  GuardOptions rights = {};
   Clock* clock = nullptr;
   ChangeHub* hub = nullptr;
   Metrics* metrics = nullptr;
   RateLimiter* limiter = nullptr;     // null = anybody may ask as often as he likes
-  Patience* patience = nullptr;       // waits that the end of the server interrupts
+  ShutdownWait* patience = nullptr;       // waits that the end of the server interrupts
   Quotas* quotas = nullptr;           // null = callers may hold as much as they like
   const GrpcWeb* grpc_web = nullptr;  // beside the table: calls of gRPC; null = there are none
   // For /readyz, beside the store: a name, and why it is not ready ("" = it is). Quick.
@@ -72,8 +72,8 @@ struct Call {
   ExperimentKey Experiment() const;  // {namespace}, {name}
   TrialKey Trial() const;            // and {trial}
   // Of what the caller may have at the same time: one call that waits, one event stream; else 429.
-  StatusOr<Quota::Share> TakeWait() const;
-  StatusOr<Quota::Share> TakeStream() const;
+  StatusOr<Quota::Share> AcquireWait() const;
+  StatusOr<Quota::Share> AcquireStream() const;
 };
 
 // What a route answers when all is well. Errors are the same for all of them.

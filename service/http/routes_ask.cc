@@ -18,9 +18,9 @@ namespace {
 using google::protobuf::Struct;
 using google::protobuf::Value;
 
-constexpr double kUsualWait = 20;  // seconds
-constexpr double kLongestWait = 60;
-constexpr int64_t kUsualCount = 5;
+constexpr double kDefaultWait = 20;  // seconds
+constexpr double kMaxWait = 60;
+constexpr int64_t kDefaultCount = 5;
 constexpr int64_t kLargestCount = 1000;
 
 Json ParametersJson(const v1::Trial& trial) {
@@ -31,11 +31,11 @@ Json ParametersJson(const v1::Trial& trial) {
   return parameters;
 }
 
-StatusOr<HttpReply> ReplyTo(const client::Asked& asked, WaitingAsk& ask) {
+StatusOr<HttpReply> ReplyTo(const client::Asked& asked, PendingAskCheck& ask) {
   Json body = Json::object();
   if (asked.trial) {
     ASSIGN_OR_RETURN(const auto experiment, ask.client().GetExperiment(ask.key()));
-    body["trial"] = view::TrialView(experiment)(*asked.trial);
+    body["trial"] = view::TrialRenderer(experiment)(*asked.trial);
     body["parameters"] = ParametersJson(*asked.trial);
     body["attempt"] = asked.attempt;
     body["token"] = absl::BytesToHexString(asked.token);
@@ -48,28 +48,28 @@ StatusOr<HttpReply> ReplyTo(const client::Asked& asked, WaitingAsk& ask) {
 
 class PendingAsk : public PendingReply {
  public:
-  PendingAsk(WaitingAsk ask, Quota::Share share) : ask_(std::move(ask)), share_(std::move(share)) {
+  PendingAsk(PendingAskCheck ask, Quota::Share share) : ask_(std::move(ask)), share_(std::move(share)) {
     experiment = ask_.key();
   }
-  std::optional<StatusOr<HttpReply>> Look(bool last) override {
-    const auto asked = ask_.Look(last);
+  std::optional<StatusOr<HttpReply>> TryAnswer(bool last) override {
+    const auto asked = ask_.TryAnswer(last);
     if (!asked) return std::nullopt;
     if (!asked->ok()) return asked->status();
     return ReplyTo(**asked, ask_);
   }
 
  private:
-  WaitingAsk ask_;
+  PendingAskCheck ask_;
   const Quota::Share share_;
 };
 
 StatusOr<HttpReply> Ask(Call& call) {
   v1::http::AskRequest request;
   RETURN_IF_ERROR(ReadBody(call.request, request));
-  const double wait = request.has_wait_seconds() ? request.wait_seconds() : kUsualWait;
-  if (wait > kLongestWait) return BadField("waitSeconds", "must be at most 60: ask again after it");
-  ASSIGN_OR_RETURN(Quota::Share share, call.TakeWait());
-  WaitingAsk ask(std::move(call.client), call.Experiment(), request.caller());
+  const double wait = request.has_wait_seconds() ? request.wait_seconds() : kDefaultWait;
+  if (wait > kMaxWait) return BadField("waitSeconds", "must be at most 60: ask again after it");
+  ASSIGN_OR_RETURN(Quota::Share share, call.AcquireWait());
+  PendingAskCheck ask(std::move(call.client), call.Experiment(), request.caller());
   ASSIGN_OR_RETURN(const client::Asked asked, ask.Begin());
   if (!asked.pending || wait <= 0) return ReplyTo(asked, ask);
   HttpReply reply;
@@ -105,7 +105,7 @@ Status AddPoints(const std::string& path, const Struct& metrics, const When& whe
   return absl::OkStatus();
 }
 
-Status TakePoints(const v1::http::TellRequest& request, absl::Time now,
+Status ParsePoints(const v1::http::TellRequest& request, absl::Time now,
                   experiment::Report& report) {
   When when{.time = now};
   if (request.has_step()) when.step = request.step();
@@ -121,7 +121,7 @@ Status TakePoints(const v1::http::TellRequest& request, absl::Time now,
 }
 
 // Hexadecimal, as ask gave it.
-Status TakeToken(const std::string& text, experiment::Report& report) {
+Status ParseAttemptToken(const std::string& text, experiment::Report& report) {
   const bool hex =
       text.size() % 2 == 0 && std::all_of(text.begin(), text.end(), [](char c) {
         return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
@@ -145,19 +145,19 @@ StatusOr<HttpReply> Tell(Call& call) {
                             .attempt = request.attempt(),
                             .end = EndOf(request.end()),
                             .message = request.message()};
-  RETURN_IF_ERROR(TakePoints(request, call.context.clock->Now(), report));
-  RETURN_IF_ERROR(TakeToken(request.token(), report));
+  RETURN_IF_ERROR(ParsePoints(request, call.context.clock->Now(), report));
+  RETURN_IF_ERROR(ParseAttemptToken(request.token(), report));
   if (report.points.empty() && report.end == experiment::Report::End::kNone) {
-    return absl::InvalidArgumentError("there is nothing to tell: give metrics, points or end");
+    return absl::InvalidArgumentError("the report is empty: give metrics, points or end");
   }
-  ASSIGN_OR_RETURN(const experiment::Reported reported, call.client->Tell(report));
+  ASSIGN_OR_RETURN(const experiment::ReportReply reported, call.client->Tell(report));
   Json body = Json::object();
   if (!reported.stop.empty()) body["stop"] = reported.stop;
   return JsonReply(body);
 }
 
 StatusOr<HttpReply> SuggestFor(Call& call, const v1::Experiment& experiment) {
-  const auto count = static_cast<int>(call.Integer("count", kUsualCount));
+  const auto count = static_cast<int>(call.Integer("count", kDefaultCount));
   ASSIGN_OR_RETURN(const auto candidates, call.client->Suggest(experiment, count));
   Json items = Json::array();
   for (const client::Candidate& point : candidates.points) {
@@ -183,7 +183,7 @@ const Parameter kCount{.name = "count",
                        .type = Parameter::Type::kInteger,
                        .min = 1,
                        .max = kLargestCount,
-                       .default_value = std::to_string(kUsualCount)};
+                       .default_value = std::to_string(kDefaultCount)};
 
 }  // namespace
 
@@ -194,7 +194,7 @@ std::vector<Route> AskRoutes() {
       {.method = "POST",
        .path = one + ":ask",
        .id = "ask",
-       .summary = "The trial that the caller is to run: the one that he has open, or a new one",
+       .summary = "The trial that the caller is to run: the one that it has open, or a new one",
        .request = v1::http::AskRequest::descriptor(),
        .results = {{.body = v1::http::Asked::descriptor()}},
        .slow = true,

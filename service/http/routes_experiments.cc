@@ -20,7 +20,7 @@ namespace {
 constexpr char kList[] = "/api/v1/experiments";
 constexpr char kListIn[] = "/api/v1/namespaces/{namespace}/experiments";
 constexpr int64_t kDeletePatience = 30;  // seconds
-constexpr int64_t kLongestPatience = 300;
+constexpr int64_t kMaxDeletionWait = 300;
 // How long a patch waits for changes that were asked for before it.
 constexpr absl::Duration kPatchPatience = absl::Seconds(1);
 constexpr absl::Duration kPatchAgain = absl::Milliseconds(20);
@@ -64,7 +64,7 @@ StatusOr<HttpReply> ListExperiments(Call& call) {
   ASSIGN_OR_RETURN(auto experiments, call.client->ListExperiments(ns));
   selection.Apply(experiments, -1);
   const auto place = [&](const v1::Experiment& experiment) {
-    return PagePlace{selection.OrderOf(experiment), Json::array({experiment.metadata().namespace_(),
+    return PageKey{selection.OrderOf(experiment), Json::array({experiment.metadata().namespace_(),
                                                                  experiment.metadata().name()})};
   };
   return PageReply(SlicePage(call, position, experiments, PageForm{place, view::ExperimentJson}),
@@ -169,20 +169,20 @@ StatusOr<HttpReply> Patch(Call& call) {
 
 class PendingDeletion : public PendingReply {
  public:
-  PendingDeletion(WaitingDeletion deletion, Quota::Share share)
+  PendingDeletion(DeletionCheck deletion, Quota::Share share)
       : deletion_(std::move(deletion)), share_(std::move(share)) {
     experiment = deletion_.key();
     poll = kDeletionPoll;
   }
-  std::optional<StatusOr<HttpReply>> Look(bool last) override {
-    const auto deleted = deletion_.Look(last);
+  std::optional<StatusOr<HttpReply>> TryAnswer(bool last) override {
+    const auto deleted = deletion_.TryAnswer(last);
     if (!deleted) return std::nullopt;
     if (!deleted->ok()) return *deleted;
     return HttpReply{.status = 204, .type = ""};
   }
 
  private:
-  WaitingDeletion deletion_;
+  DeletionCheck deletion_;
   const Quota::Share share_;
 };
 
@@ -201,8 +201,8 @@ StatusOr<HttpReply> Delete(Call& call) {
     if (!sent.ok()) return AsFailed(call, wanted, sent);
     if (seconds == 0) return HttpReply{.status = 202, .type = ""};
   }
-  ASSIGN_OR_RETURN(Quota::Share share, call.TakeWait());
-  WaitingDeletion deletion(std::move(call.client), key);
+  ASSIGN_OR_RETURN(Quota::Share share, call.AcquireWait());
+  DeletionCheck deletion(std::move(call.client), key);
   const Status deleted = deletion.Begin();
   const bool done = wanted.generation > 0 && absl::IsNotFound(deleted);  // by the intent above
   if (deleted.ok() || done) return HttpReply{.status = 204, .type = ""};
@@ -290,7 +290,7 @@ std::vector<Route> ExperimentRoutes() {
                        .help = "how long to wait until it is gone; 0 = only ask for it",
                        .type = Parameter::Type::kInteger,
                        .min = 0,
-                       .max = kLongestPatience,
+                       .max = kMaxDeletionWait,
                        .default_value = std::to_string(kDeletePatience)}},
        .results = {{.status = 204, .type = ""}, {.status = 202, .type = ""}},
        .slow = true,
@@ -309,8 +309,8 @@ StatusOr<HttpReply> Send(Call& call, const v1::Intent& intent) {
   ASSIGN_OR_RETURN(const std::string holder, call.client->Holder(key));
   Json body = {
       {"message", holder.empty()
-                      ? "noted; nobody runs the experiment now: it counts once somebody does"
-                      : "noted; who runs the experiment acts on it within a second"}};
+                      ? "accepted; no process runs the experiment now: it takes effect once one does"
+                      : "accepted; the owner of the experiment acts on it within a second"}};
   if (!holder.empty()) body["holder"] = holder;
   return JsonReply(body, 202);
 }

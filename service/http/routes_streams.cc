@@ -58,7 +58,7 @@ class CheckedSource : public PieceSource {
 };
 
 StatusOr<HttpReply> Follow(const Call& call, std::unique_ptr<PieceSource> source) {
-  ASSIGN_OR_RETURN(Quota::Share share, call.TakeStream());
+  ASSIGN_OR_RETURN(Quota::Share share, call.AcquireStream());
   HttpReply reply{.type = kEvents};
   reply.source = std::make_unique<CheckedSource>(call, std::move(source), std::move(share));
   return reply;
@@ -106,7 +106,7 @@ class WatchSource : public PieceSource {
       first_ = false;
       piece.text = absl::StrCat("retry: 1000\nid: ", after_, "\n: watching\n\n");
     }
-    if (pending_.empty()) RETURN_IF_ERROR(Look());
+    if (pending_.empty()) RETURN_IF_ERROR(ReadChanges());
     while (!pending_.empty() && piece.text.size() < kPieceBytes) {
       const db::Change change = std::move(pending_.front());
       pending_.pop_front();
@@ -118,7 +118,7 @@ class WatchSource : public PieceSource {
   bool live() const override { return true; }
 
  private:
-  Status Look() {
+  Status ReadChanges() {
     ASSIGN_OR_RETURN(const auto changes, hub_.After(after_));
     for (const db::Change& change : changes) {
       ASSIGN_OR_RETURN(const bool seen, IsSeen(change));

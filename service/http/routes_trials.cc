@@ -23,7 +23,7 @@ struct TrialPage {
 // does not make many empty pages.
 StatusOr<TrialPage> PageByNumber(Call& call, const Selection& selection) {
   ASSIGN_OR_RETURN(const int64_t after, ReadPageToken(call));
-  const auto size = static_cast<size_t>(call.Integer("pageSize", kUsualPage));
+  const auto size = static_cast<size_t>(call.Integer("pageSize", kDefaultPageSize));
   db::TrialQuery query{.experiment = call.Experiment(), .after_number = after};
   query.limit = static_cast<int64_t>(size) + 1;
   TrialPage page;
@@ -31,7 +31,7 @@ StatusOr<TrialPage> PageByNumber(Call& call, const Selection& selection) {
     ASSIGN_OR_RETURN(auto trials, call.client->ListTrials(query));
     const bool last = static_cast<int64_t>(trials.size()) < query.limit;
     for (v1::Trial& trial : trials) {
-      if (!selection.Admits(trial)) continue;
+      if (!selection.Matches(trial)) continue;
       if (page.trials.size() == size) {
         page.next = page.trials.back().number();
         return page;
@@ -48,13 +48,13 @@ StatusOr<HttpReply> ListTrials(Call& call) {
   ASSIGN_OR_RETURN(const int64_t revision, call.client->Revision());
   ASSIGN_OR_RETURN(const v1::Experiment experiment, call.client->GetExperiment(key));
   ASSIGN_OR_RETURN(const Selection selection, SelectionOf(call, view::TrialFields(experiment)));
-  const view::TrialView view(experiment);
+  const view::TrialRenderer view(experiment);
   if (selection.sorts()) {
     ASSIGN_OR_RETURN(auto trials, call.client->ListTrials({.experiment = key}));
     selection.Apply(trials, -1);
     ASSIGN_OR_RETURN(const PagePosition position, ReadPosition(call));
     const auto place = [&](const v1::Trial& trial) {
-      return PagePlace{selection.OrderOf(trial), Json::array({trial.number()})};
+      return PageKey{selection.OrderOf(trial), Json::array({trial.number()})};
     };
     return PageReply(SlicePage(call, position, trials, PageForm{place, view}), revision);
   }
@@ -69,7 +69,7 @@ StatusOr<HttpReply> GetTrial(Call& call) {
   ASSIGN_OR_RETURN(const v1::Trial trial, call.client->GetTrial(call.Trial()));
   ASSIGN_OR_RETURN(const v1::Experiment experiment,
                    call.context.client->GetExperiment(call.Experiment()));
-  return JsonReply(view::TrialView(experiment)(trial));
+  return JsonReply(view::TrialRenderer(experiment)(trial));
 }
 
 StatusOr<HttpReply> Attempts(Call& call) {
@@ -85,12 +85,12 @@ StatusOr<HttpReply> Attempts(Call& call) {
   ASSIGN_OR_RETURN(const auto attempts, call.client->ListAttempts(query));
   const absl::Time now = call.context.clock->Now();
   const auto place = [](const v1::Attempt& attempt) {
-    return PagePlace{{}, Json::array({attempt.trial(), attempt.number()})};
+    return PageKey{{}, Json::array({attempt.trial(), attempt.number()})};
   };
   const auto view = [&](const v1::Attempt& attempt) {
     const TrialKey trial{call.Experiment(), attempt.trial()};
     return view::AttemptJson(attempt,
-                             {.log = call.client->LogPlace({trial, attempt.number()}), .now = now});
+                             {.log = call.client->LogLocation({trial, attempt.number()}), .now = now});
   };
   return PageReply(SlicePage(call, position, attempts, PageForm{place, view}), revision);
 }
@@ -101,7 +101,7 @@ StatusOr<HttpReply> Checkpoints(Call& call) {
   ASSIGN_OR_RETURN(const auto checkpoints, call.client->ListCheckpoints(call.Trial()));
   ASSIGN_OR_RETURN(const PagePosition position, ReadPosition(call));
   const auto place = [](const v1::Checkpoint& checkpoint) {
-    return PagePlace{{}, Json::array({checkpoint.attempt(), checkpoint.step()})};
+    return PageKey{{}, Json::array({checkpoint.attempt(), checkpoint.step()})};
   };
   return PageReply(SlicePage(call, position, checkpoints, PageForm{place, view::CheckpointJson}),
                    revision);
@@ -116,10 +116,10 @@ StatusOr<HttpReply> Observations(Call& call) {
                                                   .metric = call.Text("metric"),
                                                   .include_superseded = call.Flag("allAttempts")}));
   ASSIGN_OR_RETURN(const PagePosition position, ReadPosition(call));
-  const auto place = [](const db::ObservationRow& row) {
-    return PagePlace{{}, Json::array({row.attempt, row.step, row.metric})};
+  const auto place = [](const db::StoredObservation& row) {
+    return PageKey{{}, Json::array({row.attempt, row.step, row.metric})};
   };
-  const auto view = [&](const db::ObservationRow& row) {
+  const auto view = [&](const db::StoredObservation& row) {
     return view::ObservationJson(trial, row);
   };
   return PageReply(SlicePage(call, position, rows, PageForm{place, view}), revision);
@@ -131,7 +131,7 @@ StatusOr<HttpReply> Events(Call& call) {
   RETURN_IF_ERROR(call.client->GetExperiment(call.Experiment()).status());
   ASSIGN_OR_RETURN(const int64_t after, ReadPageToken(call));
   const int64_t trial = call.Integer("trial", 0);
-  const auto size = static_cast<size_t>(call.Integer("pageSize", kUsualPage));
+  const auto size = static_cast<size_t>(call.Integer("pageSize", kDefaultPageSize));
   ASSIGN_OR_RETURN(const auto events,
                    call.client->ListEvents({.experiment = call.Experiment(), .after_id = after}));
   Page page;

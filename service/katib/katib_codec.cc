@@ -19,7 +19,7 @@ namespace {
 Status AsStatus(experiment::Findings& findings) {
   if (findings.errors() == 0) return absl::OkStatus();
   std::vector<std::string> lines;
-  for (const experiment::Finding& finding : findings.Take()) {
+  for (const experiment::Finding& finding : findings.Sorted()) {
     if (!finding.warning) lines.push_back(experiment::InWords(finding));
   }
   return absl::InvalidArgumentError(absl::StrJoin(lines, "\n"));
@@ -79,14 +79,14 @@ StatusOr<suggestion::KatibHistory> ReadHistory(const KatibSearch& search,
     return absl::InvalidArgumentError(
         absl::StrCat("current_request_number is ", wanted, "; ask for 1 or more"));
   }
-  if (wanted > kMostKatibSuggestions) {
+  if (wanted > kMaxKatibSuggestions) {
     return absl::InvalidArgumentError(
         absl::StrCat("current_request_number: ", wanted, " suggestions are more than ",
-                     kMostKatibSuggestions, ": ask for fewer at a time"));
+                     kMaxKatibSuggestions, ": ask for fewer at a time"));
   }
-  if (request.trials_size() > kMostKatibTrials) {
+  if (request.trials_size() > kMaxKatibTrials) {
     return absl::ResourceExhaustedError(absl::StrCat("the request has ", request.trials_size(),
-                                                     " trials; at most ", kMostKatibTrials,
+                                                     " trials; at most ", kMaxKatibTrials,
                                                      " are taken"));
   }
   suggestion::KatibHistory known =

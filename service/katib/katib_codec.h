@@ -18,8 +18,8 @@ namespace shirabe::service {
 namespace katib = ::api::v1::beta1;
 
 // More than these make an answer that nobody waits for.
-inline constexpr int kMostKatibTrials = 100'000;
-inline constexpr int kMostKatibSuggestions = 1000;
+inline constexpr int kMaxKatibTrials = 100'000;
+inline constexpr int kMaxKatibSuggestions = 1000;
 
 struct KatibSearch {
   v1::Experiment experiment;

@@ -15,11 +15,11 @@ namespace shirabe::service {
 namespace {
 
 constexpr char kTimeFormat[] = "%Y-%m-%dT%H:%M:%E*SZ";  // RFC 3339, as Katib's own writes it
-constexpr int kMostRows = 100'000;                      // of one report
-constexpr size_t kMostName = 512;                       // of a trial or a metric, in characters
+constexpr int kMaxRows = 100'000;                      // of one report
+constexpr size_t kMaxNameBytes = 512;                       // of a trial or a metric, in characters
 
 Status CheckName(const char* field, const std::string& name) {
-  if (!name.empty() && name.size() <= kMostName) return absl::OkStatus();
+  if (!name.empty() && name.size() <= kMaxNameBytes) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(field, name.empty() ? " is required" : " is too long: at most 512 characters"));
 }
@@ -29,19 +29,19 @@ StatusOr<absl::Time> ReadTime(const std::string& field, const std::string& text,
                               absl::Time missing) {
   absl::Time time = missing;
   if (text.empty() || absl::ParseTime(absl::RFC3339_full, text, &time, nullptr)) return time;
-  return absl::InvalidArgumentError(field + " \"" + text.substr(0, kMostName) +
-                                    "\" is no time; write one such as 2026-11-21T08:30:00Z");
+  return absl::InvalidArgumentError(field + " \"" + text.substr(0, kMaxNameBytes) +
+                                    "\" is not a time; write one such as 2026-11-21T08:30:00Z");
 }
 
-StatusOr<KatibRow> ReadRow(const katib::MetricLog& log, const std::string& path, absl::Time now) {
-  KatibRow row;
+StatusOr<KatibObservation> ReadRow(const katib::MetricLog& log, const std::string& path, absl::Time now) {
+  KatibObservation row;
   RETURN_IF_ERROR(CheckName((path + ".metric.name").c_str(), log.metric().name()));
   row.metric = log.metric().name();
   const auto value = ParseNumber(log.metric().value());
   if (!value) {
     return absl::InvalidArgumentError(path + ".metric.value of " + row.metric + " is \"" +
-                                      log.metric().value().substr(0, kMostName) +
-                                      "\", which is no number; leave it out");
+                                      log.metric().value().substr(0, kMaxNameBytes) +
+                                      "\", which is not a number; leave it out");
   }
   row.value = *value;
   ASSIGN_OR_RETURN(row.time, ReadTime(path + ".time_stamp", log.time_stamp(), now));
@@ -80,9 +80,9 @@ class KatibDbManager : public katib::DBManager::Service {
     ASSIGN_OR_RETURN(const auto observations, access_(context, "DBManager/ReportObservationLog"));
     RETURN_IF_ERROR(CheckMessage(request));
     const auto& logs = request.observation_log().metric_logs();
-    if (logs.size() > kMostRows) {
+    if (logs.size() > kMaxRows) {
       return absl::ResourceExhaustedError(absl::StrCat("observation_log has ", logs.size(),
-                                                       " rows; at most ", kMostRows, " at a time"));
+                                                       " rows; at most ", kMaxRows, " at a time"));
     }
     KatibReport report{
         .trial = request.trial_name(), .attempt = request.attempt(), .token = request.token()};
@@ -111,11 +111,11 @@ class KatibDbManager : public katib::DBManager::Service {
                      ReadTime("start_time", request.start_time(), absl::InfinitePast()));
     ASSIGN_OR_RETURN(const absl::Time end,
                      ReadTime("end_time", request.end_time(), absl::InfiniteFuture()));
-    ASSIGN_OR_RETURN(std::vector<KatibRow> rows,
+    ASSIGN_OR_RETURN(std::vector<KatibObservation> rows,
                      observations->Read(request.trial_name(), request.metric_name()));
     std::stable_sort(rows.begin(), rows.end(),
-                     [](const KatibRow& a, const KatibRow& b) { return a.time < b.time; });
-    for (const KatibRow& row : rows) {
+                     [](const KatibObservation& a, const KatibObservation& b) { return a.time < b.time; });
+    for (const KatibObservation& row : rows) {
       if (row.time < start || row.time > end) continue;
       katib::MetricLog& one = *log.add_metric_logs();
       one.set_time_stamp(absl::FormatTime(kTimeFormat, row.time, absl::UTCTimeZone()));

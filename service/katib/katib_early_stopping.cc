@@ -82,7 +82,7 @@ class Elsewhere {
       : stub_(katib::DBManager::NewStub(
             grpc::CreateChannel(address, grpc::InsecureChannelCredentials()))) {}
 
-  StatusOr<std::vector<KatibRow>> Read(const std::string& trial, const std::string& metric) {
+  StatusOr<std::vector<KatibObservation>> Read(const std::string& trial, const std::string& metric) {
     grpc::ClientContext context;
     context.set_deadline(
         gpr_time_from_micros(absl::ToInt64Microseconds(kReadDeadline), GPR_TIMESPAN));
@@ -94,7 +94,7 @@ class Elsewhere {
     if (!status.ok()) {
       return absl::UnavailableError("db_manager_address: " + status.error_message());
     }
-    std::vector<KatibRow> rows;
+    std::vector<KatibObservation> rows;
     for (const katib::MetricLog& log : reply.observation_log().metric_logs()) {
       const auto value = ParseNumber(log.metric().value());
       rows.push_back({.metric = metric, .value = value.value_or(std::nan(""))});
@@ -168,7 +168,7 @@ class KatibEarlyStopping : public katib::EarlyStopping::Service {
   }
 
   // Where the values of trials are read.
-  using Values = std::function<StatusOr<std::vector<KatibRow>>(const std::string& trial)>;
+  using Values = std::function<StatusOr<std::vector<KatibObservation>>(const std::string& trial)>;
   StatusOr<Values> ValuesFor(const grpc::ServerContext& context, const Request& request) {
     ASSIGN_OR_RETURN(auto here, access_(context, kRules));
     const std::string& address = request.db_manager_address();
@@ -179,7 +179,7 @@ class KatibEarlyStopping : public katib::EarlyStopping::Service {
       return Values(
           [elsewhere, metric](const std::string& trial) { return elsewhere->Read(trial, metric); });
     }
-    const std::shared_ptr<KatibObservations> own = std::move(here);  // shared: as above
+    const std::shared_ptr<KatibObservationStore> own = std::move(here);  // shared: as above
     return Values([own, metric](const std::string& trial) { return own->Read(trial, metric); });
   }
 

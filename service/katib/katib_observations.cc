@@ -10,7 +10,7 @@
 namespace shirabe::service {
 namespace {
 
-class ClientObservations : public KatibObservations {
+class ClientObservations : public KatibObservationStore {
  public:
   ClientObservations(client::Client& client, const std::string& ns,
                      std::unique_ptr<client::Client> own)
@@ -21,7 +21,7 @@ class ClientObservations : public KatibObservations {
     ASSIGN_OR_RETURN(ours.trial, Find(report.trial));
     ours.attempt = report.attempt;
     ours.token = report.token;
-    for (const KatibRow& row : report.rows) {
+    for (const KatibObservation& row : report.rows) {
       ours.points.push_back({.metric = row.metric,
                              .value = row.value,
                              .step = row.step.value_or(0),
@@ -31,12 +31,12 @@ class ClientObservations : public KatibObservations {
     return client_.Tell(ours).status();
   }
 
-  StatusOr<std::vector<KatibRow>> Read(const std::string& trial,
+  StatusOr<std::vector<KatibObservation>> Read(const std::string& trial,
                                        const std::string& metric) override {
     ASSIGN_OR_RETURN(const TrialKey key, Find(trial));
     ASSIGN_OR_RETURN(const auto known, client_.ListObservations({.trial = key, .metric = metric}));
-    std::vector<KatibRow> rows;
-    for (const db::ObservationRow& row : known) {
+    std::vector<KatibObservation> rows;
+    for (const db::StoredObservation& row : known) {
       rows.push_back(
           {.metric = row.metric, .value = row.value, .time = row.time, .step = row.step});
     }
@@ -69,7 +69,7 @@ class ClientObservations : public KatibObservations {
     const auto key = ParseTrialName(slash == std::string::npos ? name : name.substr(slash + 1), ns);
     if (!key) {
       return absl::NotFoundError("\"" + Printable(name) +
-                                 "\" is no name of a trial, such as digits-7");
+                                 "\" is not a name of a trial, such as digits-7");
     }
     if (!ns.empty()) return Checked(*key);
     return FindAnywhere(*key);
@@ -106,12 +106,12 @@ class ClientObservations : public KatibObservations {
 
 }  // namespace
 
-std::unique_ptr<KatibObservations> MakeClientObservations(client::Client& client,
+std::unique_ptr<KatibObservationStore> MakeClientObservations(client::Client& client,
                                                           const std::string& ns) {
   return std::make_unique<ClientObservations>(client, ns, nullptr);
 }
 
-std::unique_ptr<KatibObservations> MakeClientObservations(std::unique_ptr<client::Client> client,
+std::unique_ptr<KatibObservationStore> MakeClientObservations(std::unique_ptr<client::Client> client,
                                                           const std::string& ns) {
   client::Client& it = *client;
   return std::make_unique<ClientObservations>(it, ns, std::move(client));

@@ -19,7 +19,7 @@
 
 namespace shirabe::service {
 
-struct KatibRow {
+struct KatibObservation {
   std::string metric;
   double value = 0;  // NaN and infinities included
   absl::Time time;
@@ -30,18 +30,18 @@ struct KatibReport {
   std::string trial;    // its name; "namespace/name" where the name alone is not unique
   int32_t attempt = 0;  // 0 = the one that runs
   std::string token;    // of that attempt; "" = none, or in the call's metadata
-  std::vector<KatibRow> rows;
+  std::vector<KatibObservation> rows;
 };
 
-class KatibObservations {
+class KatibObservationStore {
  public:
-  virtual ~KatibObservations() = default;
+  virtual ~KatibObservationStore() = default;
   // Durable when it returns. kNotFound if there is no such trial or attempt, kInvalidArgument if
   // there are several, kPermissionDenied for a token that is not the attempt's.
   virtual Status Report(const KatibReport& report) = 0;
   // Those that count, of one metric or of all (""), in the order of their steps. kNotFound as
   // above.
-  virtual StatusOr<std::vector<KatibRow>> Read(const std::string& trial,
+  virtual StatusOr<std::vector<KatibObservation>> Read(const std::string& trial,
                                                const std::string& metric) = 0;
   // All of them. OK if there are none.
   virtual Status Delete(const std::string& trial) = 0;
@@ -51,7 +51,7 @@ class KatibObservations {
 
 // Those of one call, for whoever makes it: kUnauthenticated, kPermissionDenied. `method` as the
 // table of rights has it, without the package: DBManager/GetObservationLog. Any thread.
-using KatibAccess = std::function<StatusOr<std::unique_ptr<KatibObservations>>(
+using KatibAccess = std::function<StatusOr<std::unique_ptr<KatibObservationStore>>(
     const grpc::ServerContext&, const std::string& method)>;
 
 // The observations of Katib's clients, kept where ours are: reports go to the trial's owner and are
@@ -65,10 +65,10 @@ using KatibAccess = std::function<StatusOr<std::unique_ptr<KatibObservations>>(
 // SetEarlyStopped is OK only for a trial that has been.
 
 // The client outlives what is made of it.
-std::unique_ptr<KatibObservations> MakeClientObservations(client::Client& client,
+std::unique_ptr<KatibObservationStore> MakeClientObservations(client::Client& client,
                                                           const std::string& ns);
 // One that is its own.
-std::unique_ptr<KatibObservations> MakeClientObservations(std::unique_ptr<client::Client> client,
+std::unique_ptr<KatibObservationStore> MakeClientObservations(std::unique_ptr<client::Client> client,
                                                           const std::string& ns);
 
 }  // namespace shirabe::service

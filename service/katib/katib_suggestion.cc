@@ -14,7 +14,7 @@
 namespace shirabe::service {
 namespace {
 
-constexpr size_t kMostMetadata = 512;
+constexpr size_t kMaxMetadata = 512;
 
 using Outcome = suggestion::Proposal::Outcome;
 
@@ -28,25 +28,25 @@ const char* WordFor(Outcome outcome) {
 }
 
 // Metadata are printable ASCII.
-void Tell(grpc::ServerContext& context, const char* key, std::string text) {
-  text.resize(std::min(text.size(), kMostMetadata));
+void AddTrailer(grpc::ServerContext& context, const char* key, std::string text) {
+  text.resize(std::min(text.size(), kMaxMetadata));
   for (char& c : text) {
     if (!absl::ascii_isprint(c)) c = '?';
   }
   if (!text.empty()) context.AddTrailingMetadata(key, text);
 }
 
-void TellAll(grpc::ServerContext& context, const suggestion::KatibHistory& known,
+void AddTrailers(grpc::ServerContext& context, const suggestion::KatibHistory& known,
              const suggestion::Proposal& proposal) {
-  Tell(context, "shirabe-outcome", WordFor(proposal.outcome));
-  Tell(context, "shirabe-reason", proposal.reason.empty() ? known.why : proposal.reason);
-  Tell(context, "shirabe-algorithm", proposal.algorithm);
-  if (known.left_out > 0) Tell(context, "shirabe-left-out", std::to_string(known.left_out));
+  AddTrailer(context, "shirabe-outcome", WordFor(proposal.outcome));
+  AddTrailer(context, "shirabe-reason", proposal.reason.empty() ? known.why : proposal.reason);
+  AddTrailer(context, "shirabe-algorithm", proposal.algorithm);
+  if (known.left_out > 0) AddTrailer(context, "shirabe-left-out", std::to_string(known.left_out));
 }
 
 class KatibSuggestion : public katib::Suggestion::Service {
  public:
-  KatibSuggestion(KatibGate gate, SuggestionTurns* turns) : gate_(std::move(gate)), turns_(turns) {}
+  KatibSuggestion(KatibGate gate, SuggestionScheduler* turns) : gate_(std::move(gate)), turns_(turns) {}
 
   grpc::Status GetSuggestions(grpc::ServerContext* context,
                               const katib::GetSuggestionsRequest* request,
@@ -90,17 +90,17 @@ class KatibSuggestion : public katib::Suggestion::Service {
       *reply.add_parameter_assignments() =
           suggestion::FormatSuggestion(search.experiment.spec(), known, suggestion);
     }
-    TellAll(context, known, proposal);
+    AddTrailers(context, known, proposal);
     return absl::OkStatus();
   }
 
   const KatibGate gate_;
-  SuggestionTurns* const turns_;
+  SuggestionScheduler* const turns_;
 };
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> MakeKatibSuggestion(KatibGate gate, SuggestionTurns* turns) {
+std::unique_ptr<grpc::Service> MakeKatibSuggestion(KatibGate gate, SuggestionScheduler* turns) {
   return std::make_unique<KatibSuggestion>(std::move(gate), turns);
 }
 

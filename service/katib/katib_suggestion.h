@@ -34,6 +34,6 @@ using KatibGate =
     std::function<StatusOr<std::string>(const grpc::ServerContext&, const std::string& method)>;
 
 // The turns outlive the service.
-std::unique_ptr<grpc::Service> MakeKatibSuggestion(KatibGate gate, SuggestionTurns* turns);
+std::unique_ptr<grpc::Service> MakeKatibSuggestion(KatibGate gate, SuggestionScheduler* turns);
 
 }  // namespace shirabe::service

@@ -24,22 +24,22 @@ class Asha : public Algorithm {
  public:
   static StatusOr<std::unique_ptr<Algorithm>> Create(const Problem& problem) {
     ASSIGN_OR_RETURN(Rungs rungs, Rungs::Create(problem));
-    ASSIGN_OR_RETURN(Searcher searcher, Searcher::Create(problem, rungs));
+    ASSIGN_OR_RETURN(ConfigSource searcher, ConfigSource::Create(problem, rungs));
     const auto brackets =
         static_cast<int>(*ParseNumber(*FindSetting(problem.settings, "brackets")));
     return std::make_unique<Asha>(std::move(rungs), std::move(searcher), brackets);
   }
 
-  Asha(Rungs rungs, Searcher searcher, int brackets)
-      : rungs_(std::move(rungs)), searcher_(std::move(searcher)) {
+  Asha(Rungs rungs, ConfigSource searcher, int brackets)
+      : rungs_(std::move(rungs)), source_(std::move(searcher)) {
     for (int b = 0; b < std::min(brackets, rungs_.top() + 1); ++b) {
-      standing_.push_back({.first = b, .planned = RungBook::kUnlimited});
+      standing_.push_back({.first = b, .planned = RungLedger::kUnlimited});
     }
   }
 
   StatusOr<Proposal> Propose(const History& history, int count, const Rng& root) override {
-    RungBook book(history, rungs_, standing_);
-    Newcomers newcomers(history, rungs_, searcher_);
+    RungLedger book(history, rungs_, standing_);
+    ConfigurationSampler newcomers(history, rungs_, source_);
     std::vector<Suggestion> suggestions;
     while (static_cast<int>(suggestions.size()) < count && !IsCancelled()) {
       std::optional<Suggestion> next = Promote(book);
@@ -62,7 +62,7 @@ class Asha : public Algorithm {
  private:
   // The highest rung first, as in the paper. Where no configuration is left and no result is still
   // to come, the best of each rung goes on even if fewer than η are there.
-  std::optional<Suggestion> Promote(RungBook& book) const {
+  std::optional<Suggestion> Promote(RungLedger& book) const {
     const int64_t least = book.closed() && book.active() == 0 ? 1 : 0;
     for (int k = rungs_.top() - 1; k >= 0; --k) {
       for (int b = 0; b < static_cast<int>(standing_.size()); ++b) {
@@ -74,7 +74,7 @@ class Asha : public Algorithm {
   }
 
   // The bracket that lags most behind its share, Hyperband's n.
-  int NextBracket(const RungBook& book) const {
+  int NextBracket(const RungLedger& book) const {
     int best = 0;
     double most = 0;
     for (int b = 0; b < static_cast<int>(standing_.size()); ++b) {
@@ -89,13 +89,13 @@ class Asha : public Algorithm {
   }
 
   Rungs rungs_;
-  Searcher searcher_;
+  ConfigSource source_;
   std::vector<RungBracket> standing_;
 };
 
 std::vector<SettingInfo> AshaSettings() {
   using Type = SettingInfo::Type;
-  std::vector<SettingInfo> more = SearcherSettings("random");
+  std::vector<SettingInfo> more = ConfigSourceSettings("random");
   more.push_back({.name = "brackets",
                   .type = Type::kInt,
                   .default_value = "1",

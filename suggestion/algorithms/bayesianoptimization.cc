@@ -6,7 +6,7 @@
 //   2. learn    warp and process of the objective, and of feasibility     gp/surrogate.h
 //   3. imagine  what the running trials may give, in scenarios            Chooser::Imagine
 //   4. search   the largest log expected improvement in a trust region    gp/search.h
-//   5. take     the best point that nobody has tried                      Chooser::Take
+//   5. take     the best point that nobody has tried                      Chooser::FirstUntried
 //   6. explain  and imagine its result too, for the next of the batch
 //
 // The first points, while there is nothing to learn from, are quasi-random; every other one of them
@@ -55,12 +55,12 @@ struct Config {
 };
 
 // Chooses the points of one proposal, each in the knowledge of those before it.
-class Chooser {
+class CandidateSelector {
  public:
-  Chooser(const Config& config, const Space& space, const gp::Results& data, gp::Memory& memory);
+  CandidateSelector(const Config& config, const Space& space, const gp::Results& data, gp::SurrogateMemo& memory);
 
   // nullopt if every point has been tried.
-  std::optional<Suggestion> Next(Unvisited& unvisited, Rng rng);
+  std::optional<Suggestion> Next(UnvisitedPoints& unvisited, Rng rng);
   // In several scenarios from now on, because the trials at these points are still running.
   void Imagine(const std::vector<Point>& points, Rng rng);
 
@@ -68,14 +68,14 @@ class Chooser {
   void FindIncumbent();
   void LearnFailures();
   gp::Region MakeRegion() const;
-  std::optional<Point> Take(const std::vector<gp::Ranked>& ranked, Unvisited& unvisited, Rng& rng);
+  std::optional<Point> FirstUntried(const std::vector<gp::Ranked>& ranked, UnvisitedPoints& unvisited, Rng& rng);
   bool TooClose(const gp::Inputs& point) const;
   std::string Explain(const Point& point, const gp::Acquisition& acquisition) const;
   std::string Words(double y) const;
 
   const Config& config_;
   const gp::Results& data_;
-  gp::Layout layout_;
+  gp::InputLayout layout_;
   VectorXd scores_;
   gp::SurrogateCache::Answer learned_;
   gp::Surrogate surrogate_;  // the same, grown by what is imagined
@@ -84,8 +84,8 @@ class Chooser {
   RowVectorXd incumbent_;  // its y, or what a scenario imagines to be better
 };
 
-Chooser::Chooser(const Config& config, const Space& space, const gp::Results& data,
-                 gp::Memory& memory)
+CandidateSelector::CandidateSelector(const Config& config, const Space& space, const gp::Results& data,
+                 gp::SurrogateMemo& memory)
     : config_(config),
       data_(data),
       layout_(space),
@@ -98,7 +98,7 @@ Chooser::Chooser(const Config& config, const Space& space, const gp::Results& da
 }
 
 // By what was observed, or, where that is mostly noise, by what the process makes of it.
-void Chooser::FindIncumbent() {
+void CandidateSelector::FindIncumbent() {
   const gp::Theta& theta = surrogate_.posterior.theta();
   VectorXd y = surrogate_.warp.warped();
   if (theta.noise() > kNoisy * theta.scale()) {
@@ -109,7 +109,7 @@ void Chooser::FindIncumbent() {
 
 // A failure among successes was bad luck. One among failures is a place where nothing is to be
 // gained: a result in the middle of all, y = 0, whatever the successes beside it promise.
-void Chooser::LearnFailures() {
+void CandidateSelector::LearnFailures() {
   if (data_.failed.empty()) return;
   std::vector<Point> points = data_.points;
   points.insert(points.end(), data_.failed.begin(), data_.failed.end());
@@ -124,7 +124,7 @@ void Chooser::LearnFailures() {
   }
 }
 
-void Chooser::Imagine(const std::vector<Point>& points, Rng rng) {
+void CandidateSelector::Imagine(const std::vector<Point>& points, Rng rng) {
   if (points.empty()) return;
   gp::Posterior& posterior = surrogate_.posterior;
   if (posterior.scenarios() == 1) {
@@ -148,7 +148,7 @@ void Chooser::Imagine(const std::vector<Point>& points, Rng rng) {
   }
 }
 
-gp::Region Chooser::MakeRegion() const {
+gp::Region CandidateSelector::MakeRegion() const {
   const gp::Inputs centre = layout_.From({data_.points[best_]});
   const Index p = centre.x.cols();
   gp::Region region{{VectorXd::Zero(p), VectorXd::Ones(p)}, centre};
@@ -164,19 +164,19 @@ gp::Region Chooser::MakeRegion() const {
   return region;
 }
 
-std::optional<Suggestion> Chooser::Next(Unvisited& unvisited, Rng rng) {
+std::optional<Suggestion> CandidateSelector::Next(UnvisitedPoints& unvisited, Rng rng) {
   const gp::Acquisition acquisition(config_.utility, surrogate_.posterior, incumbent_,
                                     feasibility_ ? &*feasibility_ : nullptr);
   const gp::Region region = MakeRegion();
   gp::Search search(layout_, acquisition, region, rng.Fork(0));
   rng = rng.Fork(1);
-  std::optional<Point> point = Take(search.Run(config_.climb), unvisited, rng);
+  std::optional<Point> point = FirstUntried(search.Run(config_.climb), unvisited, rng);
   if (!point) return std::nullopt;
   std::string why = Explain(*point, acquisition);
   return Suggestion{.point = *std::move(point), .explanation = std::move(why)};
 }
 
-bool Chooser::TooClose(const gp::Inputs& point) const {
+bool CandidateSelector::TooClose(const gp::Inputs& point) const {
   const gp::Inputs& seen = surrogate_.posterior.inputs();
   for (Index i = 0; i < seen.rows(); ++i) {
     const bool same_x =
@@ -186,7 +186,7 @@ bool Chooser::TooClose(const gp::Inputs& point) const {
   return false;
 }
 
-std::optional<Point> Chooser::Take(const std::vector<gp::Ranked>& ranked, Unvisited& unvisited,
+std::optional<Point> CandidateSelector::FirstUntried(const std::vector<gp::Ranked>& ranked, UnvisitedPoints& unvisited,
                                    Rng& rng) {
   const Space& space = layout_.space();
   for (const gp::Ranked& candidate : ranked) {
@@ -195,18 +195,18 @@ std::optional<Point> Chooser::Take(const std::vector<gp::Ranked>& ranked, Unvisi
       for (double& x : inputs.x.row(0)) x = std::clamp(x + kAside * rng.Normal(), 0.0, 1.0);
     }
     const Point point = space.Canonical(layout_.ToPoint(inputs, 0));
-    if (unvisited.Take(point)) return point;
+    if (unvisited.Claim(point)) return point;
   }
   return unvisited.Draw(rng);
 }
 
 // A warped score in the units of the objective.
-std::string Chooser::Words(double y) const {
+std::string CandidateSelector::Words(double y) const {
   const double score = surrogate_.warp.Unwarp(y);
   return absl::StrFormat("%.4g", config_.maximize ? score : -score);
 }
 
-std::string Chooser::Explain(const Point& point, const gp::Acquisition& acquisition) const {
+std::string CandidateSelector::Explain(const Point& point, const gp::Acquisition& acquisition) const {
   const gp::Inputs inputs = layout_.From({point});
   const gp::Posterior& posterior = surrogate_.posterior;
   const gp::Posterior::Prediction prediction = posterior.Predict(inputs);
@@ -233,18 +233,18 @@ std::string Chooser::Explain(const Point& point, const gp::Acquisition& acquisit
 
 class Bayesian : public Algorithm {
  public:
-  Bayesian(const Config& config, int dimensions) : config_(config), start_(dimensions) {}
+  Bayesian(const Config& config, int dimensions) : config_(config), initial_design_(dimensions) {}
 
   static StatusOr<std::unique_ptr<Algorithm>> Create(const Problem& problem);
   StatusOr<Proposal> Propose(const History& history, int count, const Rng& root) override;
   StatusOr<std::optional<Recommendation>> Recommend(const History& history) const override;
 
  private:
-  std::optional<Suggestion> First(const History& history, Unvisited& unvisited, uint64_t ordinal,
+  std::optional<Suggestion> First(const History& history, UnvisitedPoints& unvisited, uint64_t ordinal,
                                   const Rng& root) const;
 
   Config config_;
-  Start start_;
+  InitialDesign initial_design_;
 };
 
 // The best points of earlier experiments, each by its rank among those of its own, whose losses
@@ -263,34 +263,34 @@ std::vector<const PriorTrial*> ByRank(const std::vector<PriorTrial>& prior) {
   return order;
 }
 
-std::optional<Suggestion> FromEarlier(const History& history, Unvisited& unvisited) {
+std::optional<Suggestion> FromEarlier(const History& history, UnvisitedPoints& unvisited) {
   for (const PriorTrial* trial : ByRank(history.prior())) {
-    if (!unvisited.Take(trial->point)) continue;
+    if (!unvisited.Claim(trial->point)) continue;
     return Suggestion{.point = trial->point,
                       .explanation = "among the best of an earlier experiment"};
   }
   return std::nullopt;
 }
 
-std::optional<Suggestion> Bayesian::First(const History& history, Unvisited& unvisited,
+std::optional<Suggestion> Bayesian::First(const History& history, UnvisitedPoints& unvisited,
                                           uint64_t ordinal, const Rng& root) const {
   if (ordinal % 2 == 0) {
     if (std::optional<Suggestion> earlier = FromEarlier(history, unvisited)) return earlier;
   }
-  return start_.Next(history.space(), ordinal, root, unvisited);
+  return initial_design_.Next(history.space(), ordinal, root, unvisited);
 }
 
-gp::Memory MemoryOf(const History& history) {
-  return gp::Memory::Parse(history.memo, gp::Theta::Size(0, 0) + history.space().size());
+gp::SurrogateMemo MemoryOf(const History& history) {
+  return gp::SurrogateMemo::Parse(history.memo, gp::Theta::Size(0, 0) + history.space().size());
 }
 
 StatusOr<Proposal> Bayesian::Propose(const History& history, int count, const Rng& root) {
   const gp::Results data = gp::Gather(history, config_.initial);
-  gp::Memory memory = MemoryOf(history);
-  Unvisited unvisited(history);
+  gp::SurrogateMemo memory = MemoryOf(history);
+  UnvisitedPoints unvisited(history);
   std::vector<Suggestion> suggestions;
   const bool learnable = data.Learnable();
-  std::optional<Chooser> chooser;
+  std::optional<CandidateSelector> chooser;
   std::vector<Point> pending = data.pending;
   while (static_cast<int>(suggestions.size()) < count && !IsCancelled() && !unvisited.Exhausted()) {
     const auto ordinal = static_cast<uint64_t>(history.next_ordinal()) + suggestions.size();
@@ -317,7 +317,7 @@ StatusOr<std::optional<Recommendation>> Bayesian::Recommend(const History& histo
   if (!data.Learnable()) return std::nullopt;
   const Eigen::Map<const VectorXd> scores(data.scores.data(),
                                           static_cast<Index>(data.scores.size()));
-  const gp::Inputs inputs = gp::Layout(history.space()).From(data.points);
+  const gp::Inputs inputs = gp::InputLayout(history.space()).From(data.points);
   const auto learned = gp::SurrogateCache::Shared().Learn(inputs, scores, MemoryOf(history));
   const auto found = gp::Recommend(learned->surrogate, scores);
   if (!found) return std::nullopt;

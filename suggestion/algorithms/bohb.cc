@@ -11,7 +11,7 @@ SHIRABE_REGISTER(AlgorithmInfo,
                  {.name = "bohb",
                   .help = "Hyperband whose configurations come from a model of the results so far; "
                           "the first choice for long training and more than a few dozen trials.",
-                  .settings = RungSettings(SearcherSettings("multivariate-tpe")),
+                  .settings = RungSettings(ConfigSourceSettings("multivariate-tpe")),
                   .create = &BracketSearch::Create,
                   .reshape = &ReshapeToRungs});
 

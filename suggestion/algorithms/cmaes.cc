@@ -48,7 +48,7 @@ class Cmaes : public Algorithm {
   StatusOr<Proposal> Propose(const History& history, int count, const Rng& root) override {
     const CmaReplay replay({layout_, options_, history, root, fingerprint_});
     CmaFrame frame = replay.frame();
-    Unvisited unvisited(history);
+    UnvisitedPoints unvisited(history);
     std::vector<Suggestion> suggestions;
     while (static_cast<int>(suggestions.size()) < count && !IsCancelled()) {
       const Rng rng = root.Fork(history.next_ordinal() + suggestions.size());
@@ -67,9 +67,9 @@ class Cmaes : public Algorithm {
 
  private:
   static uint64_t FingerprintOf(const Problem& problem);
-  std::optional<Point> Likely(const CmaSearch& search, Unvisited& unvisited, Rng rng,
+  std::optional<Point> Likely(const CmaSearch& search, UnvisitedPoints& unvisited, Rng rng,
                               CmaFrame& frame) const;
-  std::optional<Point> Untried(const CmaSearch& search, Unvisited& unvisited, Rng rng,
+  std::optional<Point> Untried(const CmaSearch& search, UnvisitedPoints& unvisited, Rng rng,
                                CmaFrame& frame) const;
 
   Space space_;
@@ -117,13 +117,13 @@ uint64_t Cmaes::FingerprintOf(const Problem& problem) {
 }
 
 // The first draw that is untried, if it comes soon.
-std::optional<Point> Cmaes::Likely(const CmaSearch& search, Unvisited& unvisited, Rng rng,
+std::optional<Point> Cmaes::Likely(const CmaSearch& search, UnvisitedPoints& unvisited, Rng rng,
                                    CmaFrame& frame) const {
   if (unvisited.Exhausted()) return std::nullopt;
   for (int attempt = 0; attempt < CmaReplay::kAttempts; ++attempt) {
     const CmaDraw draw = search.Draw(rng, frame);
     Point point = layout_.PointOf(space_, draw);
-    if (!unvisited.Take(point)) continue;
+    if (!unvisited.Claim(point)) continue;
     frame.Add(draw.z);
     return point;
   }
@@ -131,7 +131,7 @@ std::optional<Point> Cmaes::Likely(const CmaSearch& search, Unvisited& unvisited
 }
 
 // Any point that is left.
-std::optional<Point> Cmaes::Untried(const CmaSearch& search, Unvisited& unvisited, Rng rng,
+std::optional<Point> Cmaes::Untried(const CmaSearch& search, UnvisitedPoints& unvisited, Rng rng,
                                     CmaFrame& frame) const {
   std::optional<Point> point = unvisited.Draw(rng);
   if (!point) return std::nullopt;

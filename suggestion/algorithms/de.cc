@@ -28,13 +28,13 @@ namespace shirabe::suggestion {
 namespace {
 
 constexpr double kBest = 0.11;    // of the population that may be x_p (Tanabe & Fukunaga 2014)
-constexpr size_t kLeastBest = 2;  // but as many at least
-constexpr size_t kLeast = 4;      // x_i, x_p, x_r1 and x_r2
+constexpr size_t kMinBest = 2;  // but as many at least
+constexpr size_t kMinPopulation = 4;      // x_i, x_p, x_r1 and x_r2
 constexpr int kMaxDraws = 20;
 
 class De : public Algorithm {
  public:
-  De(int slots, int axes) : slots_(slots), start_(axes) {}
+  De(int slots, int axes) : slots_(slots), initial_design_(axes) {}
 
   static StatusOr<std::unique_ptr<Algorithm>> Create(const Problem& problem) {
     return std::make_unique<De>(PopulationSize(problem), problem.space.size());
@@ -42,13 +42,13 @@ class De : public Algorithm {
 
   StatusOr<Proposal> Propose(const History& history, int count, const Rng& root) override {
     SuccessHistory past(history, slots_);
-    Unvisited unvisited(history);
+    UnvisitedPoints unvisited(history);
     std::vector<Suggestion> suggestions;
     while (static_cast<int>(suggestions.size()) < count && !IsCancelled() &&
            !unvisited.Exhausted()) {
       const int64_t ordinal = history.next_ordinal() + static_cast<int64_t>(suggestions.size());
-      std::optional<Suggestion> next = ordinal < slots_ || past.ranked().size() < kLeast
-                                           ? start_.Next(history.space(), ordinal, root, unvisited)
+      std::optional<Suggestion> next = ordinal < slots_ || past.ranked().size() < kMinPopulation
+                                           ? initial_design_.Next(history.space(), ordinal, root, unvisited)
                                            : Breed(history, past, root.Fork(ordinal), unvisited);
       if (!next) break;
       suggestions.push_back(*std::move(next));
@@ -64,25 +64,25 @@ class De : public Algorithm {
   };
 
   static std::optional<Suggestion> Breed(const History& history, SuccessHistory& past, Rng rng,
-                                         Unvisited& unvisited) {
+                                         UnvisitedPoints& unvisited) {
     const int slot = past.NextSlot();
     past.Challenge(slot);
     // Nobody holds the slot whose first trial still runs: any other may be improved instead.
     const int64_t self = past.occupant(slot).value_or(Any(past.ranked(), rng));
     for (int attempt = 0; attempt < kMaxDraws; ++attempt) {
-      const Control control = past.Draw(slot, rng);
+      const ControlParameters control = past.Draw(slot, rng);
       const Parents parents = Choose(history, past, self, rng);
       Point child = history.space().Canonical(Cross(history.space(), parents, control, rng));
-      if (!unvisited.Take(child)) continue;
+      if (!unvisited.Claim(child)) continue;
       return Suggestion{
           .point = std::move(child),
-          .labels = {{Control::kLabel, control.Encode()}},
+          .labels = {{ControlParameters::kLabel, control.Encode()}},
           .explanation = absl::StrFormat(
               "trial %d moved towards one of the best and by a difference of two others "
               "(F %.2g, CR %.2g)",
               self + 1, control.f, control.cr)};
     }
-    return Start::Anything(rng, unvisited, "at random: the children of the best have been tried");
+    return InitialDesign::RandomFallback(rng, unvisited, "at random: the children of the best have been tried");
   }
 
   static int64_t Any(const std::vector<int64_t>& trials, Rng& rng) {
@@ -93,7 +93,7 @@ class De : public Algorithm {
                         Rng& rng) {
     const std::vector<int64_t>& all = past.ranked();
     const auto best = static_cast<size_t>(std::round(kBest * static_cast<double>(all.size())));
-    const int64_t leader = all[rng.Below(std::clamp(best, kLeastBest, all.size()))];
+    const int64_t leader = all[rng.Below(std::clamp(best, kMinBest, all.size()))];
     std::vector<int64_t> others;
     for (int64_t trial : all) {
       if (trial != self) others.push_back(trial);
@@ -106,7 +106,7 @@ class De : public Algorithm {
             all.size()};
   }
 
-  static Point Cross(const Space& space, const Parents& parents, const Control& control, Rng& rng) {
+  static Point Cross(const Space& space, const Parents& parents, const ControlParameters& control, Rng& rng) {
     Point child = parents.self;
     const auto always = static_cast<int>(rng.Below(space.size()));
     for (int j = 0; j < space.size(); ++j) {
@@ -142,7 +142,7 @@ class De : public Algorithm {
   }
 
   int slots_;
-  Start start_;
+  InitialDesign initial_design_;
 };
 
 SHIRABE_REGISTER(AlgorithmInfo,

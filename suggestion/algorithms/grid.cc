@@ -45,16 +45,16 @@ class Grid : public Algorithm {
     const Space& space = history.space();
     RETURN_IF_ERROR(CheckFinite(space));
     const uint64_t all = space.cardinality().count;
-    Unvisited unvisited(history);
+    UnvisitedPoints unvisited(history);
     std::vector<Suggestion> suggestions;
     uint64_t index = FirstCandidate(history);
     for (int64_t unseen = history.next_ordinal() - history.size();
          unseen > 0 && index < all && !IsCancelled();) {
-      if (unvisited.Take(space.At(index++))) --unseen;
+      if (unvisited.Claim(space.At(index++))) --unseen;
     }
     for (; index < all && !IsCancelled() && static_cast<int>(suggestions.size()) < count; ++index) {
       Point point = space.At(index);
-      if (!unvisited.Take(point)) continue;
+      if (!unvisited.Claim(point)) continue;
       suggestions.push_back(
           {.point = std::move(point),
            .explanation = absl::StrCat("point ", index + 1, " of the ", all, " of the grid")});

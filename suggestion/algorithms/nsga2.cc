@@ -30,7 +30,7 @@ constexpr int kMaxMutations = 20;
 
 class Nsga2 : public Algorithm {
  public:
-  Nsga2(int64_t population, int axes) : population_(population), start_(axes) {}
+  Nsga2(int64_t population, int axes) : population_(population), initial_design_(axes) {}
 
   static StatusOr<std::unique_ptr<Algorithm>> Create(const Problem& problem) {
     return std::make_unique<Nsga2>(PopulationSize(problem), problem.space.size());
@@ -38,13 +38,13 @@ class Nsga2 : public Algorithm {
 
   StatusOr<Proposal> Propose(const History& history, int count, const Rng& root) override {
     const std::vector<Individual> parents = Survivors(EndedIndividuals(history), population_);
-    Unvisited unvisited(history);
+    UnvisitedPoints unvisited(history);
     std::vector<Suggestion> suggestions;
     while (static_cast<int>(suggestions.size()) < count && !IsCancelled() &&
            !unvisited.Exhausted()) {
       const int64_t ordinal = history.next_ordinal() + static_cast<int64_t>(suggestions.size());
       std::optional<Suggestion> next = ordinal < population_ || parents.size() < 2
-                                           ? start_.Next(history.space(), ordinal, root, unvisited)
+                                           ? initial_design_.Next(history.space(), ordinal, root, unvisited)
                                            : Breed(history, parents, root.Fork(ordinal), unvisited);
       if (!next) break;
       suggestions.push_back(*std::move(next));
@@ -55,19 +55,19 @@ class Nsga2 : public Algorithm {
  private:
   static std::optional<Suggestion> Breed(const History& history,
                                          const std::vector<Individual>& parents, Rng rng,
-                                         Unvisited& unvisited) {
+                                         UnvisitedPoints& unvisited) {
     const Space& space = history.space();
     for (int attempt = 1; attempt <= kMaxMutations; ++attempt) {
       const int64_t a = Tournament(parents, rng), b = Tournament(parents, rng);
       Point child = Cross(space, history.point(a), history.point(b), rng);
       Mutate(space, static_cast<double>(attempt) / space.size(), rng, child);
       child = space.Canonical(child);
-      if (!unvisited.Take(child)) continue;
+      if (!unvisited.Claim(child)) continue;
       return Suggestion{.point = std::move(child),
                         .explanation = absl::StrCat("a child of trials ", a + 1, " and ", b + 1,
                                                     ", of the best ", parents.size())};
     }
-    return Start::Anything(rng, unvisited, "at random: the children of the best have been tried");
+    return InitialDesign::RandomFallback(rng, unvisited, "at random: the children of the best have been tried");
   }
 
   // Survivors are ordered, best first, so that the better of two is the former.
@@ -100,7 +100,7 @@ class Nsga2 : public Algorithm {
   }
 
   int64_t population_;
-  Start start_;
+  InitialDesign initial_design_;
 };
 
 SHIRABE_REGISTER(AlgorithmInfo,

@@ -65,7 +65,7 @@ class Pbt : public Algorithm {
 
   StatusOr<Proposal> Propose(const History& history, int count, const Rng& root) override {
     Population population(history, options_);
-    Configurations configurations(history, options_.resource);
+    TriedConfigurations configurations(history, options_.resource);
     Proposal proposal;
     while (static_cast<int>(proposal.suggestions.size()) < count && !IsCancelled()) {
       Rng rng = root.Fork(history.next_ordinal() + proposal.suggestions.size());
@@ -79,7 +79,7 @@ class Pbt : public Algorithm {
           absl::StrCat("member ", step->member, ", generation ", step->generation, ": ", step->why);
       proposal.suggestions.push_back(*std::move(suggestion));
     }
-    if (proposal.suggestions.empty()) SayWhy(population, proposal);
+    if (proposal.suggestions.empty()) ExplainOutcome(population, proposal);
     return proposal;
   }
 
@@ -89,14 +89,14 @@ class Pbt : public Algorithm {
     return history.space().axis(*options_.resource).Coordinate(generation);
   }
 
-  std::optional<Suggestion> Begin(const History& history, Configurations& configurations,
+  std::optional<Suggestion> Begin(const History& history, TriedConfigurations& configurations,
                                   Rng& rng) const {
     std::optional<Point> point = configurations.Draw(rng);
     if (!point) return std::nullopt;
     return Suggestion{.point = configurations.With(*std::move(point), ResourceAt(history, 0))};
   }
 
-  std::optional<Suggestion> Continue(const History& history, const Configurations& configurations,
+  std::optional<Suggestion> Continue(const History& history, const TriedConfigurations& configurations,
                                      const Population::Step& step, Rng& rng) const {
     Point point = configurations.at(*step.parent);
     if (step.exploits) point = Perturb(configurations.space(), point, resample_, rng);
@@ -107,7 +107,7 @@ class Pbt : public Algorithm {
     return suggestion;
   }
 
-  static void SayWhy(const Population& population, Proposal& proposal) {
+  static void ExplainOutcome(const Population& population, Proposal& proposal) {
     const bool training = population.active() > 0;
     proposal.outcome = training ? Proposal::Outcome::kWait : Proposal::Outcome::kExhausted;
     proposal.reason =

@@ -16,7 +16,7 @@ class Random : public Algorithm {
   }
 
   StatusOr<Proposal> Propose(const History& history, int count, const Rng& root) override {
-    Unvisited unvisited(history);
+    UnvisitedPoints unvisited(history);
     std::vector<Suggestion> suggestions;
     while (static_cast<int>(suggestions.size()) < count && !IsCancelled()) {
       Rng rng = root.Fork(history.next_ordinal() + suggestions.size());

@@ -27,7 +27,7 @@ class Sobol : public Algorithm {
   }
 
   StatusOr<Proposal> Propose(const History& history, int count, const Rng& root) override {
-    Unvisited unvisited(history);
+    UnvisitedPoints unvisited(history);
     std::vector<Suggestion> suggestions;
     while (static_cast<int>(suggestions.size()) < count && !IsCancelled()) {
       const uint64_t ordinal = history.next_ordinal() + suggestions.size();
@@ -39,13 +39,13 @@ class Sobol : public Algorithm {
   }
 
  private:
-  std::optional<Suggestion> Next(const Space& space, Unvisited& unvisited, uint64_t ordinal,
+  std::optional<Suggestion> Next(const Space& space, UnvisitedPoints& unvisited, uint64_t ordinal,
                                  const Rng& root) const {
     constexpr uint64_t kAhead = 64;
     if (unvisited.Exhausted()) return std::nullopt;
     for (uint64_t i = ordinal; i < ordinal + kAhead; ++i) {
       Point point = space.FromUnit(sequence_.At(i, root.seed()));
-      if (!unvisited.Take(point)) continue;
+      if (!unvisited.Claim(point)) continue;
       return Suggestion{.point = std::move(point),
                         .explanation = absl::StrCat("point ", i + 1, " of the Sobol sequence")};
     }

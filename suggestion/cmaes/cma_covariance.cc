@@ -116,11 +116,11 @@ void CmaRecord::Number(double& value) {
 }
 
 void CmaRecord::Integer(int64_t& value) {
-  constexpr double kMost = 0x1p53;
+  constexpr double kMaxExactInteger = 0x1p53;
   auto number = static_cast<double>(value);
   Number(number);
   if (!reads_ || !ok_) return;
-  ok_ = number == std::floor(number) && std::abs(number) <= kMost;
+  ok_ = number == std::floor(number) && std::abs(number) <= kMaxExactInteger;
   if (ok_) value = static_cast<int64_t>(number);
 }
 

@@ -38,7 +38,7 @@ std::optional<CmaTag> TagOf(const History& history, int64_t index) {
 
 // A trial that was stopped early was worse than others at that step, whatever its loss says beside
 // theirs at the end.
-Tier TierOf(const TrialView& view) {
+Tier TierOf(const TrialSummary& view) {
   const bool has_loss = view.state == TrialState::kCompleted && std::isfinite(view.loss);
   if (!has_loss) return Tier::kInfeasible;
   return view.early_stopped ? Tier::kStopped : Tier::kCompleted;
@@ -58,7 +58,7 @@ class Sources {
     }
   }
 
-  void Start(CmaSearch& search) const {
+  void InitialDesign(CmaSearch& search) const {
     const auto count = static_cast<Eigen::Index>(points_.size());
     if (count == 0) return;
     CmaSource source{.points = Eigen::MatrixXd(layout_.numeric.size(), count), .losses = shares_};
@@ -113,7 +113,7 @@ bool CmaReplay::LabelsAreLost() const {
   Sources sources(in_.layout);
   AddPrior(in_.history, sources);
   CmaSearch search = search_;
-  sources.Start(search);
+  sources.InitialDesign(search);
   Rng rng = in_.root.Fork(0);
   return in_.layout.Gives(search.Draw(rng, {}), in_.history, 0);
 }
@@ -124,27 +124,27 @@ void CmaReplay::BeginFromSources() {
   std::vector<Point> points;
   std::vector<double> losses;
   for (int64_t i = 0; i < unlabelled_; ++i) {
-    const TrialView& view = in_.history.trial(i);
+    const TrialSummary& view = in_.history.trial(i);
     if (view.state == TrialState::kActive) settled_ = false;
     if (TierOf(view) != Tier::kCompleted) continue;
     points.push_back(in_.history.point(i));
     losses.push_back(view.loss);
   }
   sources.Add(points, losses);
-  sources.Start(search_);
+  sources.InitialDesign(search_);
   next_ = unlabelled_;
 }
 
 void CmaReplay::RunByLabel() {
   const Generations generations = ByLabel();
   auto left = static_cast<int64_t>(generations.size());
-  if (left > kPatience) settled_ = true;  // no longer waits for the sources
+  if (left > kMaxPendingGenerations) settled_ = true;  // no longer waits for the sources
   for (const auto& [tag, members] : generations) {
     if (IsCancelled()) return;
     MoveTo(tag);
     --left;
     const bool open = left == 0 && IsOpen(members);
-    if (settled_ && left <= kPatience && (open || AnyActive(members))) Settle(members.front());
+    if (settled_ && left <= kMaxPendingGenerations && (open || AnyActive(members))) Settle(members.front());
     if (open) return Open(members);
     Close(members);
     ++tag_.number;
@@ -174,7 +174,7 @@ void CmaReplay::RunInBlocks() {
     Indices members;
     for (int64_t i = first; i < std::min(end, in_.history.size()); ++i) members.push_back(i);
     const bool open = ahead <= 0 && IsOpen(members);
-    const bool waits = ahead <= kPatience * search_.population() && AnyActive(members);
+    const bool waits = ahead <= kMaxPendingGenerations * search_.population() && AnyActive(members);
     if (settled_ && (open || waits)) Settle(first);
     if (open) return Open(members);
     Close(members);
@@ -196,7 +196,7 @@ void CmaReplay::Close(const Indices& members) {
   std::vector<CmaMember> ended;
   CmaFrame frame;
   for (int64_t i : members) {
-    const TrialView& view = in_.history.trial(i);
+    const TrialSummary& view = in_.history.trial(i);
     const CmaDraw draw = DrawnAs(i, frame);
     frame.Add(draw.z);
     if (view.state == TrialState::kActive) continue;

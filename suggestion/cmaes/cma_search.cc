@@ -321,7 +321,7 @@ void CmaProgress::Fields(CmaRecord& record) {
 namespace {
 
 // A generation beyond this hardly ever ends; doubling must not overflow either.
-constexpr int64_t kMostMembers = 1 << 20;
+constexpr int64_t kMaxPopulation = 1 << 20;
 
 }  // namespace
 
@@ -333,7 +333,7 @@ CmaRunPlan CmaRestarts::Next(int64_t trials, Rng& rng) {
   small_ = strategy_ == Strategy::kBipop && small_trials_ < large_trials_ &&
            large_population_ > first_.population;
   if (!small_) {
-    large_population_ = std::min(2 * large_population_, kMostMembers);
+    large_population_ = std::min(2 * large_population_, kMaxPopulation);
     return {.population = large_population_, .sigma = first_.sigma};
   }
   const auto base = static_cast<double>(first_.population);

@@ -92,13 +92,13 @@ SettingInfo PopulationSetting(int least) {
 }
 
 int PopulationSize(const Problem& problem) {
-  constexpr int kLeast = 8, kMost = 1000, kUnlimited = 20;
+  constexpr int kMinSize = 8, kMaxSize = 1000, kUnlimited = 20;
   if (const std::string* given = FindSetting(problem.settings, kPopulation)) {
     return static_cast<int>(*ParseNumber(*given));
   }
   if (problem.max_trials <= 0) return kUnlimited;
   const double root = std::sqrt(static_cast<double>(problem.max_trials));
-  return static_cast<int>(std::clamp<double>(std::round(root), kLeast, kMost));
+  return static_cast<int>(std::clamp<double>(std::round(root), kMinSize, kMaxSize));
 }
 
 std::pair<double, double> SimulatedBinary(double a, double b, Rng& rng) {
@@ -129,7 +129,7 @@ std::vector<Individual> EndedIndividuals(const History& history) {
   std::vector<Individual> individuals;
   individuals.reserve(history.size());
   for (int64_t i = 0; i < history.size(); ++i) {
-    const TrialView& trial = history.trial(i);
+    const TrialSummary& trial = history.trial(i);
     if (trial.state == TrialState::kActive) continue;
     Individual individual{.trial = i, .losses = {trial.loss}};
     if (trial.state == TrialState::kInfeasible || !std::isfinite(trial.loss)) {

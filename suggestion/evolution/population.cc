@@ -40,7 +40,7 @@ Population::Population(const History& history, const PopulationOptions& options)
 }
 
 bool Population::Usable(int64_t index) const {
-  const TrialView& trial = history_.trial(index);
+  const TrialSummary& trial = history_.trial(index);
   return trial.state == TrialState::kCompleted && !trial.early_stopped && std::isfinite(trial.loss);
 }
 

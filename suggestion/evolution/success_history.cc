@@ -24,16 +24,16 @@ std::optional<double> Within(const std::string& text, double max) {
 
 }  // namespace
 
-std::string Control::Encode() const {
+std::string ControlParameters::Encode() const {
   return absl::StrCat(slot, " ", FormatNumber(f), " ", FormatNumber(cr));
 }
 
-std::optional<Control> Control::Decode(const std::string& text, int slots) {
+std::optional<ControlParameters> ControlParameters::Decode(const std::string& text, int slots) {
   const std::vector<std::string> parts = absl::StrSplit(text, ' ');
   if (parts.size() != 3) return std::nullopt;
   const auto slot = Within(parts[0], slots - 1), f = Within(parts[1], 1), cr = Within(parts[2], 1);
   if (!slot || !f || !cr || *slot != std::floor(*slot)) return std::nullopt;
-  return Control{.slot = static_cast<int>(*slot), .f = *f, .cr = *cr};
+  return ControlParameters{.slot = static_cast<int>(*slot), .f = *f, .cr = *cr};
 }
 
 SuccessHistory::SuccessHistory(const History& history, int slots)
@@ -41,9 +41,9 @@ SuccessHistory::SuccessHistory(const History& history, int slots)
   std::vector<Individual> individuals = EndedIndividuals(history);
   auto next = individuals.begin();
   for (int64_t i = 0; i < history.size(); ++i) {
-    std::optional<Control> control;
-    if (const auto label = history.label(i, Control::kLabel)) {
-      control = Control::Decode(*label, slots);
+    std::optional<ControlParameters> control;
+    if (const auto label = history.label(i, ControlParameters::kLabel)) {
+      control = ControlParameters::Decode(*label, slots);
     }
     if (control) ++challenges_[control->slot];
     if (next == individuals.end() || next->trial != i) continue;
@@ -60,7 +60,7 @@ SuccessHistory::SuccessHistory(const History& history, int slots)
   }
 }
 
-size_t SuccessHistory::PlaceFor(const std::optional<Control>& control) const {
+size_t SuccessHistory::PlaceFor(const std::optional<ControlParameters>& control) const {
   if (control) return control->slot;
   size_t worst = 0;
   for (size_t i = 0; i < slots_.size(); ++i) {
@@ -70,7 +70,7 @@ size_t SuccessHistory::PlaceFor(const std::optional<Control>& control) const {
   return worst;
 }
 
-void SuccessHistory::Play(const Individual& individual, const std::optional<Control>& control) {
+void SuccessHistory::Play(const Individual& individual, const std::optional<ControlParameters>& control) {
   std::optional<Individual>& place = slots_[PlaceFor(control)];
   const bool taken =
       !place || (control ? !Dominates(*place, individual) : Dominates(individual, *place));
@@ -86,7 +86,7 @@ void SuccessHistory::Play(const Individual& individual, const std::optional<Cont
 void SuccessHistory::Remember() {
   if (successes_.empty()) return;
   double f = 0, squares = 0, cr = 0;
-  for (const Control& control : successes_) {
+  for (const ControlParameters& control : successes_) {
     f += control.f;
     squares += control.f * control.f;
     cr += control.cr;
@@ -109,9 +109,9 @@ int SuccessHistory::NextSlot() const {
 
 // F from a Cauchy distribution, whose tails try large steps at any time; what is not positive is
 // drawn again, what is above 1 is 1. CR from a normal one.
-Control SuccessHistory::Draw(int slot, Rng& rng) const {
+ControlParameters SuccessHistory::Draw(int slot, Rng& rng) const {
   const Means& means = memory_[rng.Below(memory_.size())];
-  Control control{.slot = slot, .f = 0, .cr = means.cr + kSpread * rng.Normal()};
+  ControlParameters control{.slot = slot, .f = 0, .cr = means.cr + kSpread * rng.Normal()};
   while (!(control.f > 0)) {
     control.f = means.f + kSpread * std::tan(std::numbers::pi * (rng.Uniform() - 0.5));
   }

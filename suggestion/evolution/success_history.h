@@ -27,7 +27,7 @@
 namespace shirabe::suggestion {
 
 // How a child was made; kept in a label of its trial.
-struct Control {
+struct ControlParameters {
   static constexpr char kLabel[] = "de";
   int slot = 0;  // whom it challenges
   double f = 0.5;
@@ -35,7 +35,7 @@ struct Control {
 
   std::string Encode() const;
   // nullopt for anything else than what Encode gives for one of `slots`.
-  static std::optional<Control> Decode(const std::string& text, int slots);
+  static std::optional<ControlParameters> Decode(const std::string& text, int slots);
 };
 
 class SuccessHistory {
@@ -55,15 +55,15 @@ class SuccessHistory {
   // A challenger of `slot` is on its way.
   void Challenge(int slot) { ++challenges_[slot]; }
   // F and CR for a child of `slot`, around one of the memory's means (§III-A).
-  Control Draw(int slot, Rng& rng) const;
+  ControlParameters Draw(int slot, Rng& rng) const;
 
  private:
   struct Means {
     double f = 0.5;
     double cr = 0.5;
   };
-  size_t PlaceFor(const std::optional<Control>& control) const;
-  void Play(const Individual& individual, const std::optional<Control>& control);
+  size_t PlaceFor(const std::optional<ControlParameters>& control) const;
+  void Play(const Individual& individual, const std::optional<ControlParameters>& control);
   void Remember();
 
   std::vector<std::optional<Individual>> slots_;
@@ -72,7 +72,7 @@ class SuccessHistory {
   std::vector<int64_t> ranked_;
   std::vector<Means> memory_;
   size_t next_ = 0;  // entry of the memory
-  std::vector<Control> successes_;
+  std::vector<ControlParameters> successes_;
   int64_t judged_ = 0;
 };
 

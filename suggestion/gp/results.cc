@@ -142,8 +142,8 @@ double Concordance(const VectorXd& scores, const VectorXd& predicted) {
   std::sort(order.begin(), order.end(), [&](Index a, Index b) {
     return scores[a] != scores[b] ? scores[a] > scores[b] : a < b;
   });
-  constexpr size_t kLeast = 5;
-  const size_t top = std::min(order.size(), std::max(kLeast, order.size() / 2));
+  constexpr size_t kMinLength = 5;
+  const size_t top = std::min(order.size(), std::max(kMinLength, order.size() / 2));
   double right = 0, all = 0;
   for (size_t a = 0; a < top; ++a) {
     const double weight = 1.0 / static_cast<double>(1 + a);
@@ -197,7 +197,7 @@ bool Results::Learnable() const {
 Results Gather(const History& history, int64_t initial) {
   Results results;
   for (int64_t i = 0; i < history.size(); ++i) {
-    const TrialView& trial = history.trial(i);
+    const TrialSummary& trial = history.trial(i);
     if (trial.state == TrialState::kActive) {
       results.pending.push_back(history.point(i));
       continue;

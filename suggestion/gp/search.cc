@@ -17,7 +17,7 @@ using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
 // Points of the pool; fewer where each costs more, so that the cost grows with n and not with n².
-constexpr Index kPool = 2048, kLeastPool = 512, kAffordable = 250;
+constexpr Index kPool = 2048, kMinPool = 512, kAffordable = 250;
 constexpr int kStarts = 10;
 constexpr int kClimbIterations = 60;
 constexpr double kClimbTolerance = 1e-3;
@@ -43,7 +43,7 @@ void Copy(const Inputs& from, Index row, Inputs& to, Index at) {
 
 }  // namespace
 
-Search::Search(const Layout& layout, const Acquisition& acquisition, const Region& region, Rng rng)
+Search::Search(const InputLayout& layout, const Acquisition& acquisition, const Region& region, Rng rng)
     : layout_(layout),
       acquisition_(acquisition),
       region_(region),
@@ -83,7 +83,7 @@ Inputs Search::All() const {
 
 Inputs Search::Pool() {
   const Index n = std::max<Index>(1, acquisition_.size());
-  const Index count = std::clamp(kPool * kAffordable / n, kLeastPool, kPool);
+  const Index count = std::clamp(kPool * kAffordable / n, kMinPool, kPool);
   Inputs pool = layout_.Empty(count);
   Spread(pool, 0, count / 2);
   for (Index i = count / 2; i < count; ++i) Perturb(pool, i);
@@ -255,36 +255,36 @@ void Search::Append(const Inputs& points, const VectorXd& values,
   }
 }
 
-Layout::Layout(const Space& space) : space_(space) {
+InputLayout::InputLayout(const Space& space) : space_(space) {
   for (int i = 0; i < space.size(); ++i) {
     (space.axis(i).categorical() ? categorical_ : numeric_).push_back(i);
     discrete_ = discrete_ || !space.axis(i).continuous();
   }
 }
 
-Inputs Layout::Empty(Eigen::Index rows) const {
+Inputs InputLayout::Empty(Eigen::Index rows) const {
   return {Eigen::MatrixXd(rows, numeric_.size()), Eigen::MatrixXd(rows, categorical_.size())};
 }
 
-void Layout::Set(Inputs& inputs, Eigen::Index row, const Point& point) const {
+void InputLayout::Set(Inputs& inputs, Eigen::Index row, const Point& point) const {
   for (int j = 0; j < inputs.numeric(); ++j) inputs.x(row, j) = point[numeric_[j]];
   for (int j = 0; j < inputs.categorical(); ++j) inputs.u(row, j) = point[categorical_[j]];
 }
 
-Inputs Layout::From(const std::vector<Point>& points) const {
+Inputs InputLayout::From(const std::vector<Point>& points) const {
   Inputs inputs = Empty(static_cast<Eigen::Index>(points.size()));
   for (size_t i = 0; i < points.size(); ++i) Set(inputs, static_cast<Eigen::Index>(i), points[i]);
   return inputs;
 }
 
-Point Layout::ToPoint(const Inputs& inputs, Eigen::Index row) const {
+Point InputLayout::ToPoint(const Inputs& inputs, Eigen::Index row) const {
   Point point(space_.size());
   for (int j = 0; j < inputs.numeric(); ++j) point[numeric_[j]] = inputs.x(row, j);
   for (int j = 0; j < inputs.categorical(); ++j) point[categorical_[j]] = inputs.u(row, j);
   return point;
 }
 
-void Layout::Round(Inputs& inputs) const {
+void InputLayout::Round(Inputs& inputs) const {
   for (int j = 0; j < inputs.numeric(); ++j) {
     const Axis& axis = numeric_axis(j);
     if (axis.continuous()) continue;

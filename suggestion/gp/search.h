@@ -21,9 +21,9 @@ namespace shirabe::suggestion::gp {
 
 // Between the points of a search space and the inputs of a Gaussian process: which coordinates are
 // numbers, which are categories. Immutable, any thread; holds a copy of the space (cheap).
-class Layout {
+class InputLayout {
  public:
-  explicit Layout(const Space& space);
+  explicit InputLayout(const Space& space);
 
   const Space& space() const { return space_; }
   // Axes of the space, in the order of the columns of Inputs.
@@ -64,7 +64,7 @@ class Search {
  public:
   static constexpr uint64_t kEnumerable = 4096;
 
-  Search(const Layout& layout, const Acquisition& acquisition, const Region& region, Rng rng);
+  Search(const InputLayout& layout, const Acquisition& acquisition, const Region& region, Rng rng);
 
   // Best first; never empty. Without `climb` only the pool is looked at.
   std::vector<Ranked> Run(bool climb);
@@ -81,7 +81,7 @@ class Search {
   void Append(const Inputs& points, const Eigen::VectorXd& values,
               std::vector<Ranked>& ranked) const;
 
-  const Layout& layout_;
+  const InputLayout& layout_;
   const Acquisition& acquisition_;
   const Region& region_;
   Rng rng_;

@@ -28,7 +28,7 @@ constexpr double kLabelNoise = 0.1;
 // A warp that is not better by this share of ordered pairs does not replace the last one.
 constexpr double kHysteresis = 0.005;
 
-bool NeedsFit(int64_t n, const Memory& memory) {
+bool NeedsFit(int64_t n, const SurrogateMemo& memory) {
   if (memory.fitted_at <= 0 || n < memory.fitted_at) return true;
   if (memory.thetas[static_cast<int>(memory.warp)].values.size() == 0) return true;
   if (n <= kEveryTime) return n > memory.fitted_at;
@@ -85,7 +85,7 @@ double Checksum(const std::string& text) { return static_cast<double>(Fingerprin
 
 }  // namespace
 
-std::string Memory::Serialize() const {
+std::string SurrogateMemo::Serialize() const {
   std::string text(kMagic, sizeof kMagic);
   Put(text, static_cast<double>(fitted_at));
   Put(text, static_cast<double>(static_cast<int>(warp)));
@@ -97,13 +97,13 @@ std::string Memory::Serialize() const {
   return text;
 }
 
-Memory Memory::Parse(const std::string& text, int theta_size) {
+SurrogateMemo SurrogateMemo::Parse(const std::string& text, int theta_size) {
   constexpr size_t kField = sizeof(double);
   if (text.size() < sizeof kMagic + kField || text.size() % kField != 0) return {};
   if (std::memcmp(text.data(), kMagic, sizeof kMagic) != 0) return {};
   const size_t end = text.size() - kField;
   if (Get(text, end) != Checksum(text.substr(0, end))) return {};
-  Memory memory;
+  SurrogateMemo memory;
   size_t at = sizeof kMagic;
   const auto next = [&] {
     const double value = at < end ? Get(text, at) : 0;
@@ -118,10 +118,10 @@ Memory Memory::Parse(const std::string& text, int theta_size) {
     theta.values.resize(size);
     for (double& value : theta.values) value = next();
   }
-  return at == end ? memory : Memory();
+  return at == end ? memory : SurrogateMemo();
 }
 
-Surrogate Learn(const Inputs& inputs, const VectorXd& scores, Memory& memory) {
+Surrogate Learn(const Inputs& inputs, const VectorXd& scores, SurrogateMemo& memory) {
   if (!NeedsFit(inputs.rows(), memory)) {
     Warp warp(memory.warp, scores);
     Posterior posterior =
@@ -186,7 +186,7 @@ uint64_t SurrogateCache::DigestOf(const Question& question) {
 }
 
 SurrogateCache::Answer SurrogateCache::Learn(const Inputs& inputs, const Eigen::VectorXd& scores,
-                                             const Memory& memory) {
+                                             const SurrogateMemo& memory) {
   Question question{inputs, scores, memory.Serialize()};
   const uint64_t digest = DigestOf(question);
   {
@@ -197,7 +197,7 @@ SurrogateCache::Answer SurrogateCache::Learn(const Inputs& inputs, const Eigen::
       return entries_.front().answer;
     }
   }
-  Memory after = memory;
+  SurrogateMemo after = memory;
   Surrogate surrogate = gp::Learn(inputs, scores, after);
   auto answer =
       std::make_shared<const Learned>(Learned{std::move(surrogate), after});  // shared: see Learn

@@ -23,7 +23,7 @@ namespace shirabe::suggestion::gp {
 
 // What one suggestion leaves for the next (the algorithm's memo). Without it the answer is as good,
 // and slower.
-struct Memory {
+struct SurrogateMemo {
   int64_t fitted_at = 0;  // points at the last fit; 0 = never
   WarpKind warp = WarpKind::kNone;
   std::array<Theta, 3> thetas;  // by WarpKind; empty = not known
@@ -31,7 +31,7 @@ struct Memory {
   // Binary, with a checksum. Parse gives an empty memory for what is not its own, or of another
   // space.
   std::string Serialize() const;
-  static Memory Parse(const std::string& text, int theta_size);
+  static SurrogateMemo Parse(const std::string& text, int theta_size);
 };
 
 struct Surrogate {
@@ -40,7 +40,7 @@ struct Surrogate {
 };
 
 // `scores` as for Warp. Fits again if enough points have come since the last fit.
-Surrogate Learn(const Inputs& inputs, const Eigen::VectorXd& scores, Memory& memory);
+Surrogate Learn(const Inputs& inputs, const Eigen::VectorXd& scores, SurrogateMemo& memory);
 
 // Of labels that are 1 where a trial gave a result and -1 where it did not. Its parameters are not
 // fitted: labels are a step, and the steeper the step, the more would lengths collapse to fit it,
@@ -55,7 +55,7 @@ class SurrogateCache {
  public:
   struct Learned {
     Surrogate surrogate;
-    Memory memory;  // as Learn leaves it
+    SurrogateMemo memory;  // as Learn leaves it
   };
 
   // Holds at most `bytes` of matrices, the last used ones.
@@ -63,7 +63,7 @@ class SurrogateCache {
   static SurrogateCache& Shared();
 
   using Answer = std::shared_ptr<const Learned>;  // shared: it may be dropped while it is read
-  Answer Learn(const Inputs& inputs, const Eigen::VectorXd& scores, const Memory& memory);
+  Answer Learn(const Inputs& inputs, const Eigen::VectorXd& scores, const SurrogateMemo& memory);
 
   int64_t bytes() const;
 

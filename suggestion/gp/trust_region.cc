@@ -13,9 +13,9 @@ using Eigen::ArrayXd;
 using Eigen::Index;
 using Eigen::VectorXd;
 
-constexpr double kFirst = 0.8, kMost = 1.6, kLeast = 0.0078125;  // 2^-7
+constexpr double kFirst = 0.8, kMaxLength = 1.6, kMinLength = 0.0078125;  // 2^-7
 constexpr int kSuccesses = 3;                                    // in a row, to grow
-constexpr int kLeastFailures = 4;                                // in a row, to shrink
+constexpr int kMinFailures = 4;                                // in a row, to shrink
 // A success is better by this share of the distance between the best and the median so far.
 constexpr double kWorthwhile = 1e-3;
 
@@ -44,7 +44,7 @@ class Order {
 }  // namespace
 
 double TrustRegionSide(const VectorXd& scores, int dimensions, Index initial) {
-  const int patience = std::max(kLeastFailures, dimensions);
+  const int patience = std::max(kMinFailures, dimensions);
   double side = kFirst;
   int successes = 0, failures = 0;
   Order seen;
@@ -57,23 +57,23 @@ double TrustRegionSide(const VectorXd& scores, int dimensions, Index initial) {
     }
     seen.Add(scores[i]);
     if (successes >= kSuccesses) {
-      side = std::min(kMost, 2 * side);
+      side = std::min(kMaxLength, 2 * side);
       successes = 0;
     }
     if (failures >= patience) {
       side /= 2;
       failures = 0;
-      if (side < kLeast) side = kFirst;
+      if (side < kMinLength) side = kFirst;
     }
   }
   return side;
 }
 
 Box TrustRegion(double side, const VectorXd& centre, const ArrayXd& lengths) {
-  constexpr double kLongest = 10, kLeastHalf = 1e-6;
+  constexpr double kLongest = 10, kMinHalf = 1e-6;
   ArrayXd shape = lengths / lengths.mean();
   shape /= std::exp(shape.log().mean());
-  const ArrayXd half = (0.5 * side * shape.min(kLongest)).max(kLeastHalf);
+  const ArrayXd half = (0.5 * side * shape.min(kLongest)).max(kMinHalf);
   return {(centre.array() - half).max(0), (centre.array() + half).min(1)};
 }
 

@@ -17,23 +17,23 @@ int64_t Promotions(int64_t entered, int64_t eta) {
 
 StatusOr<std::unique_ptr<Algorithm>> BracketSearch::Create(const Problem& problem) {
   ASSIGN_OR_RETURN(Rungs rungs, Rungs::Create(problem));
-  ASSIGN_OR_RETURN(Searcher searcher, Searcher::Create(problem, rungs));
+  ASSIGN_OR_RETURN(ConfigSource searcher, ConfigSource::Create(problem, rungs));
   return std::make_unique<BracketSearch>(std::move(rungs), std::move(searcher), problem.max_trials);
 }
 
-BracketSearch::BracketSearch(Rungs rungs, Searcher searcher, int64_t max_trials)
-    : rungs_(std::move(rungs)), searcher_(std::move(searcher)), max_trials_(max_trials) {}
+BracketSearch::BracketSearch(Rungs rungs, ConfigSource searcher, int64_t max_trials)
+    : rungs_(std::move(rungs)), source_(std::move(searcher)), max_trials_(max_trials) {}
 
 StatusOr<Proposal> BracketSearch::Propose(const History& history, int count, const Rng& root) {
   // The limit was raised after this was built: there is no other left to keep to.
   const bool limited = max_trials_ > history.size();
-  const int64_t left = limited ? max_trials_ - history.size() : RungBook::kUnlimited;
-  RungBook book(history, rungs_, {Plan(0, limited ? max_trials_ : RungBook::kUnlimited)});
-  Newcomers newcomers(history, rungs_, searcher_);
+  const int64_t left = limited ? max_trials_ - history.size() : RungLedger::kUnlimited;
+  RungLedger book(history, rungs_, {Plan(0, limited ? max_trials_ : RungLedger::kUnlimited)});
+  ConfigurationSampler newcomers(history, rungs_, source_);
   std::vector<Suggestion> suggestions;
   while (static_cast<int>(suggestions.size()) < count && !IsCancelled()) {
     std::optional<Suggestion> next = Promote(book);
-    const std::optional<int> room = next ? std::nullopt : Room(book, left - book.made());
+    const std::optional<int> room = next ? std::nullopt : FindOpenBracket(book, left - book.proposed());
     if (room) {
       const int first = book.brackets()[*room].first;
       next = newcomers.Next(first, history.next_ordinal() + suggestions.size(), root);
@@ -66,7 +66,7 @@ RungBracket BracketSearch::Plan(int64_t number, int64_t trials) const {
 
 // How many trials can enter a rung of a bracket at most: as many as it promotes, of those below
 // that were or may still be good enough.
-int64_t BracketSearch::Cap(const RungBracket& bracket, int rung) const {
+int64_t BracketSearch::MaxPromotions(const RungBracket& bracket, int rung) const {
   int64_t cap = bracket.planned, quota = bracket.planned;
   for (int k = bracket.first + 1; k <= rung; ++k) {
     const RungCell& below = bracket.cells[k - 1];
@@ -79,11 +79,11 @@ int64_t BracketSearch::Cap(const RungBracket& bracket, int rung) const {
 }
 
 // A trial is certain to be promoted if it would be even with all unknown results before its own.
-std::optional<Suggestion> BracketSearch::Promote(RungBook& book) const {
+std::optional<Suggestion> BracketSearch::Promote(RungLedger& book) const {
   for (int b = 0; b < static_cast<int>(book.brackets().size()); ++b) {
     const RungBracket& bracket = book.brackets()[b];
     for (int k = rungs_.top() - 1; k >= bracket.first; --k) {
-      const int64_t unknown = Cap(bracket, k) - bracket.cells[k].ended;
+      const int64_t unknown = MaxPromotions(bracket, k) - bracket.cells[k].ended;
       int64_t quota = bracket.planned;
       for (int i = bracket.first; i <= k; ++i) quota = Promotions(quota, rungs_.eta());
       if (quota <= unknown) continue;
@@ -95,12 +95,12 @@ std::optional<Suggestion> BracketSearch::Promote(RungBook& book) const {
 
 // Trials that the brackets there are will still make; kUnlimited where a label of another's, or
 // none, says that one is as large as that.
-int64_t BracketSearch::Owed(const RungBook& book) const {
+int64_t BracketSearch::PromotionsLeft(const RungLedger& book) const {
   int64_t owed = 0;
   for (const RungBracket& bracket : book.brackets()) {
     for (int k = bracket.first; k <= rungs_.top(); ++k) {
-      const int64_t more = std::max<int64_t>(Cap(bracket, k) - bracket.cells[k].entered, 0);
-      if (more > RungBook::kUnlimited - owed) return RungBook::kUnlimited;
+      const int64_t more = std::max<int64_t>(MaxPromotions(bracket, k) - bracket.cells[k].entered, 0);
+      if (more > RungLedger::kUnlimited - owed) return RungLedger::kUnlimited;
       owed += more;
     }
   }
@@ -108,13 +108,13 @@ int64_t BracketSearch::Owed(const RungBook& book) const {
 }
 
 // A bracket in which another configuration can begin, if there is one: opened now if need be.
-std::optional<int> BracketSearch::Room(RungBook& book, int64_t left) const {
+std::optional<int> BracketSearch::FindOpenBracket(RungLedger& book, int64_t left) const {
   if (book.closed()) return std::nullopt;
   const auto& brackets = book.brackets();
   for (int b = 0; b < static_cast<int>(brackets.size()); ++b) {
     if (brackets[b].cells[brackets[b].first].entered < brackets[b].planned) return b;
   }
-  const int64_t free = left - (left == RungBook::kUnlimited ? 0 : Owed(book));
+  const int64_t free = left - (left == RungLedger::kUnlimited ? 0 : PromotionsLeft(book));
   if (free <= 0 && book.active() > 0) return std::nullopt;
   const int number = static_cast<int>(brackets.size());
   const RungBracket plan = Plan(number, std::max<int64_t>(free, 1));

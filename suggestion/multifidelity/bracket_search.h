@@ -20,18 +20,18 @@ class BracketSearch : public Algorithm {
  public:
   static StatusOr<std::unique_ptr<Algorithm>> Create(const Problem& problem);
 
-  BracketSearch(Rungs rungs, Searcher searcher, int64_t max_trials);
+  BracketSearch(Rungs rungs, ConfigSource searcher, int64_t max_trials);
   StatusOr<Proposal> Propose(const History& history, int count, const Rng& root) override;
 
  private:
   RungBracket Plan(int64_t number, int64_t trials) const;
-  int64_t Cap(const RungBracket& bracket, int rung) const;
-  int64_t Owed(const RungBook& book) const;
-  std::optional<Suggestion> Promote(RungBook& book) const;
-  std::optional<int> Room(RungBook& book, int64_t left) const;
+  int64_t MaxPromotions(const RungBracket& bracket, int rung) const;
+  int64_t PromotionsLeft(const RungLedger& book) const;
+  std::optional<Suggestion> Promote(RungLedger& book) const;
+  std::optional<int> FindOpenBracket(RungLedger& book, int64_t left) const;
 
   Rungs rungs_;
-  Searcher searcher_;
+  ConfigSource source_;
   int64_t max_trials_;
 };
 

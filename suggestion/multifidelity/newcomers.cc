@@ -14,7 +14,7 @@ namespace shirabe::suggestion {
 
 namespace {
 
-bool HasLoss(const TrialView& trial) {
+bool HasLoss(const TrialSummary& trial) {
   return trial.state == TrialState::kCompleted && std::isfinite(trial.loss);
 }
 
@@ -68,7 +68,7 @@ std::vector<int64_t> RankAcrossRungs(const std::vector<RungLosses>& configuratio
   return order;
 }
 
-std::vector<SettingInfo> SearcherSettings(const std::string& searcher) {
+std::vector<SettingInfo> ConfigSourceSettings(const std::string& searcher) {
   return {
       {.name = "searcher",
        .default_value = searcher,
@@ -83,8 +83,8 @@ std::vector<SettingInfo> SearcherSettings(const std::string& searcher) {
   };
 }
 
-StatusOr<Searcher> Searcher::Create(const Problem& problem, const Rungs& rungs) {
-  Searcher searcher;
+StatusOr<ConfigSource> ConfigSource::Create(const Problem& problem, const Rungs& rungs) {
+  ConfigSource searcher;
   const std::string* name = FindSetting(problem.settings, "searcher");
   if (name == nullptr || *name == "random") return searcher;
   const auto* info = Registry<AlgorithmInfo>::Get().Find(*name);
@@ -108,20 +108,20 @@ StatusOr<Searcher> Searcher::Create(const Problem& problem, const Rungs& rungs) 
   return searcher;
 }
 
-Newcomers::Newcomers(const History& history, const Rungs& rungs, const Searcher& searcher)
+ConfigurationSampler::ConfigurationSampler(const History& history, const Rungs& rungs, const ConfigSource& searcher)
     : history_(history),
       rungs_(rungs),
-      searcher_(searcher),
+      source_(searcher),
       configurations_(history, rungs.axis()),
       model_(configurations_.space()) {
   if (searcher.algorithm != nullptr) BuildModel();
 }
 
-int Newcomers::RungOf(const Point& point) const {
+int ConfigurationSampler::RungOf(const Point& point) const {
   return static_cast<int>(history_.space().axis(rungs_.axis()).Level(point[rungs_.axis()]));
 }
 
-Newcomers::Known Newcomers::Collect() const {
+ConfigurationSampler::Known ConfigurationSampler::Collect() const {
   Known known;
   absl::flat_hash_map<uint64_t, size_t> place;  // by Space::Key
   for (int64_t i = 0; i < history_.size(); ++i) {
@@ -142,11 +142,11 @@ Newcomers::Known Newcomers::Collect() const {
 }
 
 // Every configuration once: with its rank, as failed, or as still to come.
-void Newcomers::BuildModel() {
+void ConfigurationSampler::BuildModel() {
   AddPrior();
   const Known known = Collect();
   ranked_ = static_cast<int64_t>(known.losses.size());
-  informed_ = ranked_ >= searcher_.enough || !model_.prior().empty();
+  informed_ = ranked_ >= source_.enough || !model_.prior().empty();
   if (!informed_) return;
   std::vector<double> rank(known.losses.size());
   double place = 0;
@@ -166,7 +166,7 @@ void Newcomers::BuildModel() {
   }
 }
 
-void Newcomers::AddPrior() {
+void ConfigurationSampler::AddPrior() {
   std::map<int, int> highest;  // by source
   for (const PriorTrial& prior : history_.prior()) {
     int& rung = highest[prior.source];
@@ -182,23 +182,23 @@ void Newcomers::AddPrior() {
 }
 
 // What it proposes is taken only if it is new on every rung.
-std::optional<Suggestion> Newcomers::AskSearcher(const Rng& root) {
-  StatusOr<Proposal> proposal = searcher_.algorithm->Propose(model_, 1, root);
+std::optional<Suggestion> ConfigurationSampler::AskConfigSource(const Rng& root) {
+  StatusOr<Proposal> proposal = source_.algorithm->Propose(model_, 1, root);
   if (!proposal.ok() || proposal->suggestions.empty()) return std::nullopt;
   Suggestion& asked = proposal->suggestions[0];
-  if (asked.parent || !configurations_.Take(asked.point)) return std::nullopt;
-  const std::string what = ranked_ >= searcher_.enough
+  if (asked.parent || !configurations_.Claim(asked.point)) return std::nullopt;
+  const std::string what = ranked_ >= source_.enough
                                ? absl::StrCat("the ranks of ", ranked_, " configurations")
                                : std::string("what earlier experiments found");
   return Suggestion{
       .point = asked.point,
-      .explanation = absl::StrCat(searcher_.name, " on ", what, ": ", asked.explanation)};
+      .explanation = absl::StrCat(source_.name, " on ", what, ": ", asked.explanation)};
 }
 
-std::optional<Suggestion> Newcomers::Next(int rung, uint64_t ordinal, const Rng& root) {
+std::optional<Suggestion> ConfigurationSampler::Next(int rung, uint64_t ordinal, const Rng& root) {
   Rng rng = root.Fork(ordinal);
   std::optional<Suggestion> next;
-  if (informed_ && rng.Uniform() >= searcher_.random_fraction) next = AskSearcher(rng);
+  if (informed_ && rng.Uniform() >= source_.random_fraction) next = AskConfigSource(rng);
   if (!next) {
     std::optional<Point> point = configurations_.Draw(rng);
     if (!point) return std::nullopt;
@@ -210,7 +210,7 @@ std::optional<Suggestion> Newcomers::Next(int rung, uint64_t ordinal, const Rng&
   return next;
 }
 
-Configurations::Configurations(const History& history, std::optional<int> axis)
+TriedConfigurations::TriedConfigurations(const History& history, std::optional<int> axis)
     : axis_(axis),
       tried_(axis ? history.space().Without(*axis) : history.space()),
       unvisited_(tried_) {
@@ -221,7 +221,7 @@ Configurations::Configurations(const History& history, std::optional<int> axis)
   }
 }
 
-Point Configurations::With(Point configuration, double resource) const {
+Point TriedConfigurations::With(Point configuration, double resource) const {
   if (axis_) configuration.insert(configuration.begin() + *axis_, resource);
   return configuration;
 }

@@ -26,17 +26,17 @@ namespace shirabe::suggestion {
 
 // What has been tried apart from how long it was trained: the history's points without their
 // resource. Serves one proposal. Used by the algorithms that decide for how long a trial trains.
-class Configurations {
+class TriedConfigurations {
  public:
   // `axis` is the resource; nullopt where there is none, and then every point is a configuration.
-  Configurations(const History& history, std::optional<int> axis);
-  Configurations(const Configurations&) = delete;
+  TriedConfigurations(const History& history, std::optional<int> axis);
+  TriedConfigurations(const TriedConfigurations&) = delete;
 
   const Space& space() const { return tried_.space(); }
   // Of trial `index`.
   Point at(int64_t index) const { return tried_.point(index); }
   // False if the configuration has been tried or taken.
-  bool Take(const Point& configuration) { return unvisited_.Take(configuration); }
+  bool Claim(const Point& configuration) { return unvisited_.Claim(configuration); }
   // Takes a random one; nullopt if there is none left.
   std::optional<Point> Draw(Rng& rng) { return unvisited_.Draw(rng); }
   // The whole point, with this coordinate of the resource.
@@ -45,22 +45,22 @@ class Configurations {
  private:
   std::optional<int> axis_;
   History tried_;
-  Unvisited unvisited_;
+  UnvisitedPoints unvisited_;
 };
 
 // Where configurations come from; null is at random. Built once per experiment.
-struct Searcher {
+struct ConfigSource {
   std::unique_ptr<Algorithm> algorithm;
   std::string name;
   double random_fraction = 0;
   int64_t enough = 0;  // configurations with a result before it is asked
 
   // From the settings below. kInvalidArgument if it is no algorithm of points alone.
-  static StatusOr<Searcher> Create(const Problem& problem, const Rungs& rungs);
+  static StatusOr<ConfigSource> Create(const Problem& problem, const Rungs& rungs);
 };
 
 // searcher, with this default, and random_fraction.
-std::vector<SettingInfo> SearcherSettings(const std::string& searcher);
+std::vector<SettingInfo> ConfigSourceSettings(const std::string& searcher);
 
 // What is known of a configuration: its loss by rung, NaN where there is none.
 using RungLosses = std::vector<double>;
@@ -73,9 +73,9 @@ using RungLosses = std::vector<double>;
 std::vector<int64_t> RankAcrossRungs(const std::vector<RungLosses>& configurations);
 
 // Serves one proposal; what it is made from must outlive it.
-class Newcomers {
+class ConfigurationSampler {
  public:
-  Newcomers(const History& history, const Rungs& rungs, const Searcher& searcher);
+  ConfigurationSampler(const History& history, const Rungs& rungs, const ConfigSource& searcher);
 
   // The next one, with the resource of `rung` and an explanation; `ordinal` is that of the
   // suggestion, and chooses its random stream. nullopt if every configuration has been tried.
@@ -94,12 +94,12 @@ class Newcomers {
   Known Collect() const;
   void BuildModel();
   void AddPrior();
-  std::optional<Suggestion> AskSearcher(const Rng& root);
+  std::optional<Suggestion> AskConfigSource(const Rng& root);
 
   const History& history_;
   const Rungs& rungs_;
-  const Searcher& searcher_;
-  Configurations configurations_;
+  const ConfigSource& source_;
+  TriedConfigurations configurations_;
   int64_t ranked_ = 0;     // configurations with a result
   History model_;          // what the searcher sees
   bool informed_ = false;  // there is enough to see

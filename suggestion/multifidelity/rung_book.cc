@@ -23,7 +23,7 @@ std::optional<int64_t> ParentOf(const History& history, int64_t index) {
   return parent - 1;
 }
 
-bool CanBePromoted(const TrialView& trial) {
+bool CanBePromoted(const TrialSummary& trial) {
   return trial.state == TrialState::kCompleted && !trial.early_stopped && std::isfinite(trial.loss);
 }
 
@@ -38,7 +38,7 @@ std::string Ordinal(int64_t place) {
 
 }  // namespace
 
-RungBook::RungBook(const History& history, const Rungs& rungs, std::vector<RungBracket> standing)
+RungLedger::RungLedger(const History& history, const Rungs& rungs, std::vector<RungBracket> standing)
     : history_(history), rungs_(rungs), unvisited_(history), promoted_(history.size()) {
   for (const RungBracket& bracket : standing) Open(bracket.first, bracket.planned);
   std::vector<int> bracket_of(history.size(), -1);
@@ -51,87 +51,87 @@ RungBook::RungBook(const History& history, const Rungs& rungs, std::vector<RungB
       if (!bracket && bracket_of[*parent] >= 0) bracket = bracket_of[*parent];
     }
     if (!bracket) {
-      strays_.push_back(i);
+      unassigned_.push_back(i);
       continue;
     }
     bracket_of[i] = *bracket;
     Plan(i, *bracket);
-    File(i, *bracket);
+    AssignToRung(i, *bracket);
   }
-  for (size_t b = 0; b < standing.size(); ++b) Absorb(static_cast<int>(b));
+  for (size_t b = 0; b < standing.size(); ++b) AssignUnlabelled(static_cast<int>(b));
   for (RungBracket& bracket : brackets_) {
     for (RungCell& cell : bracket.cells) Rank(cell);
   }
 }
 
-int RungBook::RungOf(int64_t index) const {
+int RungLedger::RungOf(int64_t index) const {
   const Axis& axis = history_.space().axis(rungs_.axis());
   return static_cast<int>(axis.Level(history_.coordinate(index, rungs_.axis())));
 }
 
 // Brackets are numbered as they are opened, so a number that skips some is none of ours.
-std::optional<int> RungBook::BracketOf(int64_t index) const {
+std::optional<int> RungLedger::BracketOf(int64_t index) const {
   const auto number = history_.number_label(index, kBracket);
   if (!number || *number > static_cast<int64_t>(brackets_.size())) return std::nullopt;
   return static_cast<int>(*number);
 }
 
 // A bracket is what it was when its first trial was made, whatever has been changed since.
-void RungBook::Plan(int64_t index, int bracket) {
+void RungLedger::Plan(int64_t index, int bracket) {
   if (bracket == static_cast<int>(brackets_.size())) Open(RungOf(index), kUnlimited);
-  if (told_[bracket]) return;
+  if (size_known_[bracket]) return;
   const auto size = history_.number_label(index, kSize);
   if (size) brackets_[bracket].planned = *size;
   if (size && !ParentOf(history_, index)) brackets_[bracket].first = RungOf(index);
-  told_[bracket] = true;
+  size_known_[bracket] = true;
 }
 
-void RungBook::File(int64_t index, int bracket) {
+void RungLedger::AssignToRung(int64_t index, int bracket) {
   RungCell& cell = brackets_[bracket].cells[RungOf(index)];
   ++cell.entered;
-  const TrialView& trial = history_.trial(index);
+  const TrialSummary& trial = history_.trial(index);
   if (trial.state == TrialState::kActive) return;
   ++cell.ended;
   if (CanBePromoted(trial)) cell.ranked.push_back(index);
 }
 
-void RungBook::Open(int first, int64_t planned) {
+void RungLedger::Open(int first, int64_t planned) {
   brackets_.push_back({first, planned, std::vector<RungCell>(rungs_.top() + 1)});
-  told_.push_back(false);
+  size_known_.push_back(false);
 }
 
 // A bracket of unlimited size takes trials of every rung; any other only such as it begins with,
 // since how many it promotes follows from its size.
-void RungBook::Absorb(int bracket) {
+void RungLedger::AssignUnlabelled(int bracket) {
   const RungBracket& to = brackets_[bracket];
   std::vector<int64_t> left;
-  for (const int64_t index : strays_) {
+  for (const int64_t index : unassigned_) {
     const int rung = RungOf(index);
     const bool fits = rung == to.first || (rung > to.first && to.planned == kUnlimited);
     if (fits && to.cells[to.first].entered < to.planned) {
-      File(index, bracket);
+      AssignToRung(index, bracket);
     } else {
       left.push_back(index);
     }
   }
-  strays_ = std::move(left);
+  unassigned_ = std::move(left);
 }
 
 // Of equals, the older one is the better.
-void RungBook::Rank(RungCell& cell) const {
+void RungLedger::Rank(RungCell& cell) const {
   std::sort(cell.ranked.begin(), cell.ranked.end(), [this](int64_t a, int64_t b) {
     const double loss_a = history_.trial(a).loss, loss_b = history_.trial(b).loss;
     return loss_a != loss_b ? loss_a < loss_b : a < b;
   });
 }
 
-void RungBook::Close() {
+void RungLedger::Close() {
   for (RungBracket& bracket : brackets_) bracket.planned = bracket.cells[bracket.first].entered;
   closed_ = true;
 }
 
 // The index in `ranked` of the best that has not been promoted.
-std::optional<int64_t> RungBook::Next(int bracket, int rung, int64_t most) {
+std::optional<int64_t> RungLedger::Next(int bracket, int rung, int64_t most) {
   const RungCell& cell = brackets_[bracket].cells[rung];
   const auto end = std::min<int64_t>(most, static_cast<int64_t>(cell.ranked.size()));
   for (int64_t place = 0; place < end; ++place) {
@@ -140,7 +140,7 @@ std::optional<int64_t> RungBook::Next(int bracket, int rung, int64_t most) {
   return std::nullopt;
 }
 
-std::optional<Suggestion> RungBook::Promote(int bracket, int rung, int64_t most) {
+std::optional<Suggestion> RungLedger::Promote(int bracket, int rung, int64_t most) {
   CHECK(rung < rungs_.top());
   RungBracket& in = brackets_[bracket];
   while (const auto place = Next(bracket, rung, most)) {
@@ -150,12 +150,12 @@ std::optional<Suggestion> RungBook::Promote(int bracket, int rung, int64_t most)
     ++next.entered;
     Point point = history_.point(index);
     point[rungs_.axis()] = history_.space().axis(rungs_.axis()).Coordinate(rung + 1);
-    if (!unvisited_.Take(point)) {  // another trial has been there: it ended here as it did there
+    if (!unvisited_.Claim(point)) {  // another trial has been there: it ended here as it did there
       ++next.ended;
       continue;
     }
     ++active_;
-    ++made_;
+    ++proposed_;
     Suggestion suggestion{.point = std::move(point), .parent = v1::Parent()};
     suggestion.parent->set_trial(index + 1);  // step 0: its newest checkpoint
     suggestion.labels = {{kBracket, absl::StrCat(bracket)},
@@ -170,12 +170,12 @@ std::optional<Suggestion> RungBook::Promote(int bracket, int rung, int64_t most)
   return std::nullopt;
 }
 
-bool RungBook::Begin(int bracket, Suggestion& suggestion) {
-  if (!unvisited_.Take(suggestion.point)) return false;
+bool RungLedger::Begin(int bracket, Suggestion& suggestion) {
+  if (!unvisited_.Claim(suggestion.point)) return false;
   RungBracket& in = brackets_[bracket];
   ++in.cells[in.first].entered;
   ++active_;
-  ++made_;
+  ++proposed_;
   suggestion.labels.emplace_back(kBracket, absl::StrCat(bracket));
   suggestion.labels.emplace_back(kRung, absl::StrCat(in.first));
   if (in.planned != kUnlimited) suggestion.labels.emplace_back(kSize, absl::StrCat(in.planned));
@@ -184,7 +184,7 @@ bool RungBook::Begin(int bracket, Suggestion& suggestion) {
   return true;
 }
 
-Proposal RungBook::Finish(std::vector<Suggestion> suggestions) const {
+Proposal RungLedger::Finish(std::vector<Suggestion> suggestions) const {
   Proposal proposal;
   proposal.suggestions = std::move(suggestions);
   if (!proposal.suggestions.empty()) return proposal;

@@ -32,12 +32,12 @@ struct RungBracket {
   std::vector<RungCell> cells = {};  // by rung; empty below `first`
 };
 
-class RungBook {
+class RungLedger {
  public:
   static constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 
   // `standing` brackets are there from the start, without cells.
-  RungBook(const History& history, const Rungs& rungs, std::vector<RungBracket> standing);
+  RungLedger(const History& history, const Rungs& rungs, std::vector<RungBracket> standing);
 
   const std::vector<RungBracket>& brackets() const { return brackets_; }
   // A bracket more, in which a configuration begins before another one is opened.
@@ -55,7 +55,7 @@ class RungBook {
 
   // Trials whose result is still to come, with those of this proposal.
   int64_t active() const { return active_; }
-  int64_t made() const { return made_; }  // in this proposal
+  int64_t proposed() const { return proposed_; }  // in this proposal
   // The outcome; where there are no suggestions, why, and whether that may change.
   Proposal Finish(std::vector<Suggestion> suggestions) const;
 
@@ -63,20 +63,20 @@ class RungBook {
   int RungOf(int64_t index) const;
   std::optional<int> BracketOf(int64_t index) const;
   void Plan(int64_t index, int bracket);
-  void File(int64_t index, int bracket);
-  void Absorb(int bracket);
+  void AssignToRung(int64_t index, int bracket);
+  void AssignUnlabelled(int bracket);
   void Rank(RungCell& cell) const;
   std::optional<int64_t> Next(int bracket, int rung, int64_t most);
 
   const History& history_;
   const Rungs& rungs_;
-  Unvisited unvisited_;
+  UnvisitedPoints unvisited_;
   std::vector<RungBracket> brackets_;
-  std::vector<bool> told_;       // by bracket: a label has told its size
-  std::vector<int64_t> strays_;  // indices of trials in no bracket
+  std::vector<bool> size_known_;       // by bracket: a label has told its size
+  std::vector<int64_t> unassigned_;  // indices of trials in no bracket
   std::vector<bool> promoted_;   // by index
   int64_t active_ = 0;
-  int64_t made_ = 0;
+  int64_t proposed_ = 0;
   bool closed_ = false;
 };
 

@@ -30,7 +30,7 @@ StatusOr<std::optional<int64_t>> Whole(const Settings& settings, const std::stri
   if (text == nullptr) return std::optional<int64_t>();
   const auto number = ParseNumber(*text);
   if (!number || !std::isfinite(*number))
-    return absl::InvalidArgumentError(absl::StrCat(name, " is no number"));
+    return absl::InvalidArgumentError(absl::StrCat(name, " is not a number"));
   return std::optional<int64_t>(static_cast<int64_t>(std::floor(*number)));
 }
 

@@ -34,8 +34,8 @@ std::optional<double> ValueOf(const katib::Trial& trial, const std::string& metr
   return std::nullopt;
 }
 
-TrialView ViewOf(const katib::Trial& trial, const v1::ObjectiveSpec& objective) {
-  TrialView view;
+TrialSummary ViewOf(const katib::Trial& trial, const v1::ObjectiveSpec& objective) {
+  TrialSummary view;
   const auto condition = trial.status().condition();
   const bool unknown = condition == WireStatus::UNKNOWN && trial.status().completion_time().empty();
   if (condition == WireStatus::CREATED || condition == WireStatus::RUNNING || unknown) return view;
@@ -90,7 +90,7 @@ std::vector<std::pair<std::string, std::string>> OurLabels(const katib::Trial& t
   return labels;
 }
 
-void SetOutcome(const v1::ObjectiveSpec& objective, const TrialView& view, WireStatus& status) {
+void SetOutcome(const v1::ObjectiveSpec& objective, const TrialSummary& view, WireStatus& status) {
   switch (view.state) {
     case TrialState::kActive: return status.set_condition(WireStatus::RUNNING);
     case TrialState::kInfeasible: return status.set_condition(WireStatus::FAILED);
@@ -152,7 +152,7 @@ KatibHistory ReadTrials(const Space& space, const v1::ObjectiveSpec& objective,
         known.why = "trial " + trial.name() + ": " + Message(point.status());
       continue;
     }
-    TrialView view = ViewOf(trial, objective);
+    TrialSummary view = ViewOf(trial, objective);
     const auto parent = by_name.find(LabelOf(trial, kParent));
     if (parent != by_name.end()) view.parent = parent->second + 1;
     by_name.emplace(NameLabel(trial.name()), known.history.size());

@@ -13,11 +13,11 @@ namespace {
 
 using google::protobuf::RepeatedPtrField;
 
-constexpr size_t kMostShown = 80;  // characters of somebody else's text in a message
+constexpr size_t kMaxShownBytes = 80;  // characters of somebody else's text in a message
 
 std::string Quoted(const std::string& text) {
-  const std::string shown = Printable(text.substr(0, kMostShown));
-  return "\"" + shown + (text.size() > kMostShown ? "…\"" : "\"");
+  const std::string shown = Printable(text.substr(0, kMaxShownBytes));
+  return "\"" + shown + (text.size() > kMaxShownBytes ? "…\"" : "\"");
 }
 
 // ---- ours → theirs -----------------------------------------------------------------------------
@@ -84,7 +84,7 @@ StatusOr<std::optional<double>> ReadNumber(const std::string& field, const std::
   const auto number = ParseNumber(text);
   if (number) return std::optional<double>(*number);
   return absl::InvalidArgumentError(field + " " + Quoted(text) +
-                                    " is no number; write one such as 0.1");
+                                    " is not a number; write one such as 0.1");
 }
 
 Status ReadFeasible(const katib::ParameterSpec& from, const std::string& path,
@@ -211,7 +211,7 @@ std::optional<Point> ParseUsual(const Space& space, const KatibAssignments& assi
 
 StatusOr<v1::Assignment> ReadValue(const Axis* axis, const katib::ParameterAssignment& from) {
   v1::Assignment to;
-  to.set_name(axis != nullptr ? axis->name() : Printable(from.name().substr(0, kMostShown)));
+  to.set_name(axis != nullptr ? axis->name() : Printable(from.name().substr(0, kMaxShownBytes)));
   if (axis == nullptr || axis->categorical()) {  // that it is unknown is for Encode to say
     to.set_category(from.value());
     return to;
@@ -220,7 +220,7 @@ StatusOr<v1::Assignment> ReadValue(const Axis* axis, const katib::ParameterAssig
   if (!number || !std::isfinite(*number)) {
     return absl::InvalidArgumentError("parameter " + Quoted(from.name()) + ": " +
                                       Quoted(from.value()) +
-                                      (number ? " is not finite" : " is no number"));
+                                      (number ? " is not finite" : " is not a number"));
   }
   to.set_number(*number);
   return to;

@@ -17,27 +17,27 @@
 namespace shirabe::suggestion {
 namespace {
 
-constexpr int kMostAnswer = 32 << 20;  // bytes
-constexpr int kMostLabels = 64;
-constexpr size_t kMostLabel = 1024;  // characters of a name or a value
-constexpr size_t kMostWords = 500;   // of somebody else's message
+constexpr int kMaxResponseBytes = 32 << 20;  // bytes
+constexpr int kMaxLabels = 64;
+constexpr size_t kMaxLabel = 1024;  // characters of a name or a value
+constexpr size_t kMaxMessageBytes = 500;   // of somebody else's message
 constexpr int kReconnectMs = 200;    // the channel's own pauses, so that ours decide
-constexpr int kMostReconnectMs = 5000;
+constexpr int kMaxReconnectMs = 5000;
 constexpr char kPbtParent[] = "pbt.suggestion.katib.kubeflow.org/parent";
 constexpr char kMemo[] = "katib 1\n";
 
 using Answer = katib::GetSuggestionsReply;
 
 std::string Words(const std::string& text) {
-  return Printable(text.substr(0, kMostWords)) + (text.size() > kMostWords ? "…" : "");
+  return Printable(text.substr(0, kMaxMessageBytes)) + (text.size() > kMaxMessageBytes ? "…" : "");
 }
 
 std::shared_ptr<grpc::Channel> Connect(const std::string& endpoint) {  // shared: as gRPC has it
   grpc::ChannelArguments arguments;
-  arguments.SetMaxReceiveMessageSize(kMostAnswer);
+  arguments.SetMaxReceiveMessageSize(kMaxResponseBytes);
   arguments.SetMaxSendMessageSize(-1);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kReconnectMs);
-  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kMostReconnectMs);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kMaxReconnectMs);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);  // it is asked directly, or not at all
   return grpc::CreateCustomChannel(endpoint, grpc::InsecureChannelCredentials(), arguments);
 }
@@ -53,7 +53,7 @@ Status AsStatus(const grpc::Status& status, absl::Duration deadline) {
     case grpc::StatusCode::UNAVAILABLE: return absl::UnavailableError("cannot be reached: " + said);
     case grpc::StatusCode::UNIMPLEMENTED:
       return absl::UnimplementedError(
-          "whatever answers there is no Suggestion service of package api.v1.beta1: " + said);
+          "the endpoint does not serve Suggestion of package api.v1.beta1: " + said);
     case grpc::StatusCode::INVALID_ARGUMENT:
       return absl::InvalidArgumentError("it refuses the experiment: " + said);
     case grpc::StatusCode::RESOURCE_EXHAUSTED:
@@ -166,7 +166,7 @@ class RemoteAlgorithm : public Algorithm {
 
   StatusOr<Proposal> Read(const Answer& answer, const History& history, int count,
                           bool exhausted) const {
-    Unvisited unvisited(history);
+    UnvisitedPoints unvisited(history);
     Proposal proposal;
     int repeated = 0;
     for (int i = 0; i < answer.parameter_assignments_size(); ++i) {
@@ -177,7 +177,7 @@ class RemoteAlgorithm : public Algorithm {
                                                 answer.parameter_assignments_size(), ": ",
                                                 Words(Message(suggestion.status()))));
       }
-      const bool fresh = unvisited.Take(suggestion->point);
+      const bool fresh = unvisited.Claim(suggestion->point);
       if (fresh || suggestion->parent) {
         proposal.suggestions.push_back(*std::move(suggestion));
       } else {
@@ -230,9 +230,9 @@ class RemoteAlgorithm : public Algorithm {
   }
 
   static Status ReadLabels(const Answer::ParameterAssignments& from, Suggestion& suggestion) {
-    bool sensible = from.labels_size() <= kMostLabels && from.trial_name().size() <= kMostLabel;
+    bool sensible = from.labels_size() <= kMaxLabels && from.trial_name().size() <= kMaxLabel;
     for (const auto& [name, value] : from.labels()) {
-      sensible = sensible && name.size() <= kMostLabel && value.size() <= kMostLabel;
+      sensible = sensible && name.size() <= kMaxLabel && value.size() <= kMaxLabel;
       suggestion.labels.emplace_back(Printable(name), Printable(value));
     }
     if (!sensible) return absl::InvalidArgumentError("labels or trialName of no sensible size");

@@ -12,15 +12,15 @@
 namespace shirabe::suggestion {
 namespace {
 
-constexpr size_t kMostEndpoint = 300;
-constexpr int kMostPort = 65535;
+constexpr size_t kMaxEndpoint = 300;
+constexpr int kMaxPort = 65535;
 
 struct Shared {
   std::mutex mutex;
-  RemoteTable table;  // guarded by mutex
+  RemoteAlgorithmTable table;  // guarded by mutex
 };
 
-Shared& TheTable() {
+Shared& GlobalTable() {
   static Shared shared;
   return shared;
 }
@@ -34,12 +34,12 @@ struct Address {
 // a scheme, a path or an option.
 StatusOr<Address> ParseAddress(const std::string& text, bool pattern) {
   const Status bad = absl::InvalidArgumentError(
-      "\"" + text.substr(0, kMostEndpoint) + "\" is no address; write HOST:PORT, such as svc:6789");
+      "\"" + text.substr(0, kMaxEndpoint) + "\" is not an address; write HOST:PORT, such as svc:6789");
   const size_t colon = text.rfind(':');
-  if (text.size() > kMostEndpoint || colon == std::string::npos || colon == 0) return bad;
+  if (text.size() > kMaxEndpoint || colon == std::string::npos || colon == 0) return bad;
   Address address{text.substr(0, colon), text.substr(colon + 1)};
   int port = 0;
-  if (!absl::SimpleAtoi(address.port, &port) || port < 1 || port > kMostPort) return bad;
+  if (!absl::SimpleAtoi(address.port, &port) || port < 1 || port > kMaxPort) return bad;
   const bool v6 =
       address.host.size() > 2 && address.host.front() == '[' && address.host.back() == ']';
   if (v6) address.host = address.host.substr(1, address.host.size() - 2);
@@ -60,26 +60,26 @@ bool Matches(const std::string& pattern, const std::string& endpoint) {
 
 }  // namespace
 
-Status SetRemoteTable(RemoteTable table) {
+Status SetRemoteAlgorithmTable(RemoteAlgorithmTable table) {
   for (const auto& [name, endpoint] : table.named) {
     RETURN_IF_ERROR(Prefix("algorithm " + name, ParseAddress(endpoint, false).status()));
   }
   for (const std::string& pattern : table.allowed) {
     RETURN_IF_ERROR(ParseAddress(pattern, true).status());
   }
-  Shared& shared = TheTable();
+  Shared& shared = GlobalTable();
   std::lock_guard lock(shared.mutex);
   shared.table = std::move(table);
   return absl::OkStatus();
 }
 
-RemoteTable GetRemoteTable() {
-  Shared& shared = TheTable();
+RemoteAlgorithmTable GetRemoteAlgorithms() {
+  Shared& shared = GlobalTable();
   std::lock_guard lock(shared.mutex);
   return shared.table;
 }
 
-Status AddRemoteAlgorithm(const std::string& text, RemoteTable& table) {
+Status AddRemoteAlgorithm(const std::string& text, RemoteAlgorithmTable& table) {
   const size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0) {
     return absl::InvalidArgumentError("\"" + text + "\" maps no name; write NAME=HOST:PORT");
@@ -93,7 +93,7 @@ Status AddRemoteAlgorithm(const std::string& text, RemoteTable& table) {
 }
 
 Status CheckRemoteAddress(const std::string& endpoint) {
-  const RemoteTable table = GetRemoteTable();
+  const RemoteAlgorithmTable table = GetRemoteAlgorithms();
   ASSIGN_OR_RETURN(const Address address, ParseAddress(endpoint, false));
   const bool allowed =
       (table.allow_loopback && IsLoopback(address.host)) ||
@@ -106,7 +106,7 @@ Status CheckRemoteAddress(const std::string& endpoint) {
 StatusOr<std::string> RemoteEndpoint(const v1::ExperimentSpec& spec) {
   const std::string& endpoint = spec.shirabe().algorithm().endpoint();
   if (endpoint.empty()) {
-    const RemoteTable table = GetRemoteTable();
+    const RemoteAlgorithmTable table = GetRemoteAlgorithms();
     const auto named = table.named.find(spec.algorithm().algorithm_name());
     return named == table.named.end() ? "" : named->second;
   }
@@ -114,7 +114,7 @@ StatusOr<std::string> RemoteEndpoint(const v1::ExperimentSpec& spec) {
   if (!absl::IsPermissionDenied(status))
     return status.ok() ? StatusOr<std::string>(endpoint) : status;
   return absl::PermissionDeniedError(Message(status) +
-                                     "; whoever runs this program allows an algorithm with "
+                                     "; the administrator of this program allows an algorithm with "
                                      "--algorithm NAME=" +
                                      endpoint + ", and spec.algorithm.algorithmName names it then");
 }

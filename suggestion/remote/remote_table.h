@@ -18,7 +18,7 @@
 
 namespace shirabe::suggestion {
 
-struct RemoteTable {
+struct RemoteAlgorithmTable {
   std::map<std::string, std::string> named = {};  // algorithmName → host:port
   std::vector<std::string> allowed = {};          // host:port; "*.ml.svc:6789" = any such host
   // Of this machine all: right for one person's laptop, wrong for a server that has tenants.
@@ -27,11 +27,11 @@ struct RemoteTable {
 };
 
 // kInvalidArgument, and nothing changes, if an address in it is not one.
-Status SetRemoteTable(RemoteTable table);
-RemoteTable GetRemoteTable();
+Status SetRemoteAlgorithmTable(RemoteAlgorithmTable table);
+RemoteAlgorithmTable GetRemoteAlgorithms();
 
 // Adds what one --algorithm NAME=HOST:PORT says.
-Status AddRemoteAlgorithm(const std::string& text, RemoteTable& table);
+Status AddRemoteAlgorithm(const std::string& text, RemoteAlgorithmTable& table);
 
 // Whether others may make this process connect there. kInvalidArgument for what is no address;
 // kPermissionDenied.

@@ -52,8 +52,8 @@ double RoundToDigits(double value, int digits) {
   return rounded;
 }
 
-Spread MakeSpread(const ContinuousAxis::Range& range) {
-  return range.normal ? Spread::Normal({0, 1}, 0.5, 1.0 / 6) : Spread::Uniform({0, 1});
+IntervalDistribution MakeSpread(const ContinuousAxis::Range& range) {
+  return range.normal ? IntervalDistribution::Normal({0, 1}, 0.5, 1.0 / 6) : IntervalDistribution::Uniform({0, 1});
 }
 
 }  // namespace
@@ -197,15 +197,15 @@ StatusOr<double> LatticeAxis::Encode(const v1::Assignment& value) const {
 
 namespace {
 
-constexpr size_t kMostListed = 20;
+constexpr size_t kMaxListedValues = 20;
 
 // The values for an error message; a long list is cut.
 std::string Listed(size_t count, const std::function<std::string(size_t)>& text) {
   std::string list;
-  for (size_t i = 0; i < std::min(count, kMostListed); ++i) {
+  for (size_t i = 0; i < std::min(count, kMaxListedValues); ++i) {
     list += (i > 0 ? ", " : "") + text(i);
   }
-  if (kMostListed < count) list += ", … (" + std::to_string(count) + " in all)";
+  if (kMaxListedValues < count) list += ", … (" + std::to_string(count) + " in all)";
   return list;
 }
 
@@ -215,7 +215,7 @@ DiscreteAxis::DiscreteAxis(const std::string& name, std::vector<double> numbers,
     : Axis(name),
       numbers_(std::move(numbers)),
       integers_(integers),
-      shares_(Shares::Equal(numbers_.size())) {}
+      partition_(LevelPartition::Equal(numbers_.size())) {}
 
 v1::Assignment DiscreteAxis::Decode(double x) const {
   v1::Assignment assignment;

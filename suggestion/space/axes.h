@@ -47,19 +47,19 @@ class ContinuousAxis : public Axis {
   double scale_ = 1;       // halves everything where max - min would overflow
   double log_span_ = 0;    // log(max / min)
   bool log_wide_ = false;  // max / min overflows
-  Spread spread_;          // over the position in the range, 0 … 1
+  IntervalDistribution spread_;          // over the position in the range, 0 … 1
 };
 
 // An integer, or a double with a step: the values min + k·step. Immutable, any thread.
 class LatticeAxis : public Axis {
  public:
   // As many shares as values.
-  LatticeAxis(const std::string& name, DecimalLattice values, Shares shares, bool integer)
-      : Axis(name), values_(values), shares_(shares), integer_(integer) {}
+  LatticeAxis(const std::string& name, DecimalLattice values, LevelPartition shares, bool integer)
+      : Axis(name), values_(values), partition_(shares), integer_(integer) {}
 
   uint64_t levels() const override { return values_.count(); }
-  double Coordinate(uint64_t k) const override { return shares_.Coordinate(k); }
-  uint64_t Level(double x) const override { return shares_.Level(x); }
+  double Coordinate(uint64_t k) const override { return partition_.Coordinate(k); }
+  uint64_t Level(double x) const override { return partition_.Level(x); }
   v1::Assignment Decode(double x) const override;
   // A value that differs from a level by at most 1e-9 of a step is that level: programs that add
   // up steps in doubles give 0.30000000000000004.
@@ -67,7 +67,7 @@ class LatticeAxis : public Axis {
 
  private:
   DecimalLattice values_;
-  Shares shares_;
+  LevelPartition partition_;
   bool integer_;
 };
 
@@ -80,15 +80,15 @@ class DiscreteAxis : public Axis {
   DiscreteAxis(const std::string& name, std::vector<double> numbers, bool integers);
 
   uint64_t levels() const override { return numbers_.size(); }
-  double Coordinate(uint64_t k) const override { return shares_.Coordinate(k); }
-  uint64_t Level(double x) const override { return shares_.Level(x); }
+  double Coordinate(uint64_t k) const override { return partition_.Coordinate(k); }
+  uint64_t Level(double x) const override { return partition_.Level(x); }
   v1::Assignment Decode(double x) const override;
   StatusOr<double> Encode(const v1::Assignment& value) const override;
 
  private:
   std::vector<double> numbers_;
   bool integers_;
-  Shares shares_;
+  LevelPartition partition_;
 };
 
 // A coordinate is the index of the category, not a part of the unit interval.

@@ -71,33 +71,33 @@ Status CheckIntegers(const v1::FeasibleSpace& feasible) {
 }
 
 // The normal distribution of the whole range, min to max, cut off where the shares end.
-Spread NormalBetween(Spread::Interval interval, double min, double max) {
-  return Spread::Normal(interval, min + (max - min) / 2, (max - min) / 6);
+IntervalDistribution NormalBetween(IntervalDistribution::Interval interval, double min, double max) {
+  return IntervalDistribution::Normal(interval, min + (max - min) / 2, (max - min) / 6);
 }
 
-Shares MakeShares(const DecimalLattice& values, const v1::FeasibleSpace& feasible, double step) {
+LevelPartition MakeShares(const DecimalLattice& values, const v1::FeasibleSpace& feasible, double step) {
   const uint64_t count = values.count();
   const bool log = IsLog(feasible.distribution()), normal = IsNormal(feasible.distribution());
-  if (count == 1 || !(log || normal)) return Shares::Equal(count);
+  if (count == 1 || !(log || normal)) return LevelPartition::Equal(count);
   if (!log) {
-    const Spread::Interval levels{-0.5, static_cast<double>(count) - 0.5};
-    return Shares::ByMass(count, NormalBetween(levels, 0, values.span()), {});
+    const IntervalDistribution::Interval levels{-0.5, static_cast<double>(count) - 0.5};
+    return LevelPartition::ByMass(count, NormalBetween(levels, 0, values.span()), {});
   }
   // The first share goes half a step below min; where that is near zero or below it, to min / 2.
   const double min = feasible.min(), half = step / 2;
   const double low = half < min / 2 ? std::log1p(-half / min) : -std::numbers::ln2;
   const double last = values.At(count - 1);
-  const Spread::Interval logs{std::log(min) + low, std::log(last) + std::log1p(half / last)};
-  const Spread spread =
-      normal ? NormalBetween(logs, std::log(min), std::log(feasible.max())) : Spread::Uniform(logs);
-  return Shares::ByMass(count, spread, {.log = true, .min = min, .step = step});
+  const IntervalDistribution::Interval logs{std::log(min) + low, std::log(last) + std::log1p(half / last)};
+  const IntervalDistribution spread =
+      normal ? NormalBetween(logs, std::log(min), std::log(feasible.max())) : IntervalDistribution::Uniform(logs);
+  return LevelPartition::ByMass(count, spread, {.log = true, .min = min, .step = step});
 }
 
 StatusOr<std::unique_ptr<Axis>> MakeLattice(const v1::ParameterSpec& spec, double step) {
   const v1::FeasibleSpace& feasible = spec.feasible_space();
   ASSIGN_OR_RETURN(const DecimalLattice values,
                    DecimalLattice::Create(feasible.min(), feasible.max(), step));
-  const Shares shares = MakeShares(values, feasible, step);
+  const LevelPartition shares = MakeShares(values, feasible, step);
   if (!shares.Distinguishable()) {
     return Invalid("min " + FormatNumber(feasible.min()) + ", max " + FormatNumber(feasible.max()) +
                    ": some of so many values would be too improbable to ever be chosen; narrow the "

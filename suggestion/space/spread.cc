@@ -25,10 +25,10 @@ double PhiInverse(double p) {
 
 }  // namespace
 
-Spread Spread::Uniform(Interval interval) { return Spread(interval); }
+IntervalDistribution IntervalDistribution::Uniform(Interval interval) { return IntervalDistribution(interval); }
 
-Spread Spread::Normal(Interval interval, double mean, double deviation) {
-  Spread spread(interval);
+IntervalDistribution IntervalDistribution::Normal(Interval interval, double mean, double deviation) {
+  IntervalDistribution spread(interval);
   spread.normal_ = true;
   spread.mean_ = mean;
   spread.deviation_ = deviation;
@@ -37,12 +37,12 @@ Spread Spread::Normal(Interval interval, double mean, double deviation) {
   return spread;
 }
 
-double Spread::Cdf(double t) const {
+double IntervalDistribution::Cdf(double t) const {
   if (!normal_) return (t - interval_.lo) / (interval_.hi - interval_.lo);
   return (Phi((t - mean_) / deviation_) - below_) / mass_;
 }
 
-double Spread::Quantile(double x) const {
+double IntervalDistribution::Quantile(double x) const {
   if (!(x > 0)) return interval_.lo;
   if (x >= 1) return interval_.hi;
   const double t = normal_ ? mean_ + deviation_ * PhiInverse(below_ + x * mass_)
@@ -62,16 +62,16 @@ uint64_t Part(double x, uint64_t n) {
 
 }  // namespace
 
-Shares Shares::Equal(uint64_t count) { return Shares(count); }
+LevelPartition LevelPartition::Equal(uint64_t count) { return LevelPartition(count); }
 
-Shares Shares::ByMass(uint64_t count, const Spread& spread, Positions positions) {
-  Shares shares(count);
+LevelPartition LevelPartition::ByMass(uint64_t count, const IntervalDistribution& spread, LevelPositions positions) {
+  LevelPartition shares(count);
   shares.spread_ = spread;
   shares.positions_ = positions;
   return shares;
 }
 
-uint64_t Shares::Level(double x) const {
+uint64_t LevelPartition::Level(double x) const {
   if (!(x > 0)) return 0;
   if (x >= 1) return count_ - 1;
   if (!spread_) return Part(x, count_);
@@ -81,7 +81,7 @@ uint64_t Shares::Level(double x) const {
   return k;
 }
 
-double Shares::Coordinate(uint64_t k) const {
+double LevelPartition::Coordinate(uint64_t k) const {
   if (spread_) return (LowerEdge(k) + LowerEdge(k + 1)) / 2;
   double x = (static_cast<double>(k) + 0.5) / static_cast<double>(count_);
   // With more than 2^52 levels a share is hardly wider than the distance of two doubles, and the
@@ -92,7 +92,7 @@ double Shares::Coordinate(uint64_t k) const {
   return x;
 }
 
-bool Shares::Distinguishable() const {
+bool LevelPartition::Distinguishable() const {
   // Mass falls off towards the ends, so that one of the two end levels has the smallest share. The
   // bound leaves some hundred roundings of room.
   constexpr double kSmallest = 0x1p-46;
@@ -100,7 +100,7 @@ bool Shares::Distinguishable() const {
          (LowerEdge(1) >= kSmallest && 1 - LowerEdge(count_ - 1) >= kSmallest);
 }
 
-double Shares::LowerEdge(uint64_t k) const {
+double LevelPartition::LowerEdge(uint64_t k) const {
   if (k == 0) return 0;
   if (k >= count_) return 1;
   const double middle = static_cast<double>(k) - 0.5;
@@ -109,7 +109,7 @@ double Shares::LowerEdge(uint64_t k) const {
 }
 
 // Where the inverse of the distribution function points; right but for rounding.
-uint64_t Shares::NearLevel(double x) const {
+uint64_t LevelPartition::NearLevel(double x) const {
   const double t = spread_->Quantile(x);
   const double position = positions_.log ? (std::exp(t) - positions_.min) / positions_.step : t;
   const double last = static_cast<double>(count_ - 1);

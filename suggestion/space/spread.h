@@ -14,22 +14,22 @@
 
 namespace shirabe::suggestion {
 
-class Spread {
+class IntervalDistribution {
  public:
   struct Interval {
     double lo = 0;
     double hi = 1;  // > lo; hi - lo must not overflow
   };
 
-  static Spread Uniform(Interval interval);
+  static IntervalDistribution Uniform(Interval interval);
   // The ends must lie within 30 deviations of the mean.
-  static Spread Normal(Interval interval, double mean, double deviation);
+  static IntervalDistribution Normal(Interval interval, double mean, double deviation);
 
   double Cdf(double t) const;
   double Quantile(double x) const;
 
  private:
-  explicit Spread(Interval interval) : interval_(interval) {}
+  explicit IntervalDistribution(Interval interval) : interval_(interval) {}
 
   Interval interval_;
   bool normal_ = false;
@@ -42,20 +42,20 @@ class Spread {
 // nearest to it. It turns a coordinate into a level and a level into the middle of its share, which
 // are exact inverses, without keeping n of anything: there may be 2^53 + 1 levels. Used by the axes
 // of integers, steps and lists. Immutable, any thread.
-class Shares {
+class LevelPartition {
  public:
   // Where the levels lie on the line that the probability is spread over. Level k reaches from
   // half a step below it to half a step above.
-  struct Positions {
+  struct LevelPositions {
     bool log = false;  // at log(min + k·step), else simply at k
     double min = 0;    // > 0; only where `log`
     double step = 1;
   };
 
   // 1 ≤ count ≤ 2^53 + 1.
-  static Shares Equal(uint64_t count);
+  static LevelPartition Equal(uint64_t count);
   // `spread` reaches from half a step below the first level to half a step above the last.
-  static Shares ByMass(uint64_t count, const Spread& spread, Positions positions);
+  static LevelPartition ByMass(uint64_t count, const IntervalDistribution& spread, LevelPositions positions);
 
   uint64_t count() const { return count_; }
   // The level whose share holds `x`; 0 is in the first, 1 in the last.
@@ -66,13 +66,13 @@ class Shares {
   bool Distinguishable() const;
 
  private:
-  explicit Shares(uint64_t count) : count_(count) {}
+  explicit LevelPartition(uint64_t count) : count_(count) {}
   double LowerEdge(uint64_t k) const;
   uint64_t NearLevel(double x) const;
 
   uint64_t count_;
-  std::optional<Spread> spread_;  // none: equal shares
-  Positions positions_;
+  std::optional<IntervalDistribution> spread_;  // none: equal shares
+  LevelPositions positions_;
 };
 
 }  // namespace shirabe::suggestion

@@ -72,7 +72,7 @@ class AshaStop : public Stopper {
 
   const int64_t eta_;
   const int64_t min_resource_;
-  const Sense sense_;
+  const MetricDirection sense_;
 };
 
 SettingInfo AtLeast(const std::string& name, const std::string& value, double min,

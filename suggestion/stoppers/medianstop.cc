@@ -60,7 +60,7 @@ class MedianStop : public Stopper {
  private:
   const int64_t min_trials_;
   const int64_t start_step_;
-  const Sense sense_;
+  const MetricDirection sense_;
 };
 
 SHIRABE_REGISTER(

@@ -56,7 +56,7 @@ class Patience : public Stopper {
   const int64_t patience_;
   const double min_delta_;
   const int64_t start_step_;
-  const Sense sense_;
+  const MetricDirection sense_;
 };
 
 SHIRABE_REGISTER(StopperInfo,

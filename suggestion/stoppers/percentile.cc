@@ -66,7 +66,7 @@ class Percentile : public Stopper {
   const double percent_;
   const int64_t min_trials_;
   const int64_t start_step_;
-  const Sense sense_;
+  const MetricDirection sense_;
 };
 
 SHIRABE_REGISTER(StopperInfo,

@@ -104,7 +104,7 @@ class Threshold : public Stopper {
   const double divergence_;
   const int64_t nan_reports_;
   const int64_t start_step_;
-  const Sense sense_;
+  const MetricDirection sense_;
 };
 
 SHIRABE_REGISTER(

@@ -131,7 +131,7 @@ class Wilcoxon : public Stopper {
     int64_t best = -1;
     for (int64_t i = 0; i < history.size(); ++i) {
       const Curve* curve = FindCurve(curves, i);
-      const TrialView& trial = history.trial(i);
+      const TrialSummary& trial = history.trial(i);
       if (i == index || curve == nullptr || trial.early_stopped) continue;
       if (trial.state != TrialState::kCompleted || !std::isfinite(MeanOf(*curve))) continue;
       if (best < 0 || MeanOf(*curve) < MeanOf(curves[best])) best = i;

@@ -151,14 +151,14 @@ double LogSum(const Eigen::Ref<const ArrayXd>& terms, double prior) {
 
 // log k of every place for the levels that occur in the points asked about: few, and the same for
 // many points.
-class Parzen::Tables {
+class ParzenEstimator::Tables {
  public:
   struct Row {
     ArrayXd log_mass;  // a place each
     double log_width = 0;
   };
 
-  Tables(const Parzen& parzen, const std::vector<Point>& points) : rows_(parzen.columns_.size()) {
+  Tables(const ParzenEstimator& parzen, const std::vector<Point>& points) : rows_(parzen.columns_.size()) {
     for (size_t j = 0; j < rows_.size(); ++j) {
       const Column& column = parzen.columns_[j];
       if (column.kind != Column::Kind::kLevels) continue;
@@ -185,7 +185,7 @@ class Parzen::Tables {
   std::vector<absl::flat_hash_map<uint64_t, Row>> rows_;
 };
 
-Parzen::Parzen(const Space& space, const std::vector<int>& axes, Kernels kernels,
+ParzenEstimator::ParzenEstimator(const Space& space, const std::vector<int>& axes, Kernels kernels,
                const Options& options)
     : space_(space) {
   const Index n = kernels.centres.rows();
@@ -211,7 +211,7 @@ Parzen::Parzen(const Space& space, const std::vector<int>& axes, Kernels kernels
   }
 }
 
-void Parzen::Locate(Column& column, const ArrayXd& x) const {
+void ParzenEstimator::Locate(Column& column, const ArrayXd& x) const {
   const Axis& axis = space_.axis(column.axis);
   if (axis.categorical()) {
     column.kind = Column::Kind::kCategories;
@@ -231,13 +231,13 @@ void Parzen::Locate(Column& column, const ArrayXd& x) const {
 }
 
 // λ such that a category never seen has the probability that the prior gives it.
-void Parzen::Smooth(Column& column) const {
+void ParzenEstimator::Smooth(Column& column) const {
   const auto categories = static_cast<double>(space_.axis(column.axis).levels());
   column.log_other = std::log(prior_ / (1 + categories * prior_));
   column.log_same = std::log((1 + prior_) / (1 + categories * prior_));
 }
 
-void Parzen::Widen(Column& column, const ArrayXd& x, const Options& options) {
+void ParzenEstimator::Widen(Column& column, const ArrayXd& x, const Options& options) {
   std::vector<Index> order;  // of the centres; kGaps
   if (options.bandwidth == Bandwidth::kGaps) {
     order = Ascending(column.centre);
@@ -260,7 +260,7 @@ void Parzen::Widen(Column& column, const ArrayXd& x, const Options& options) {
 }
 
 // With Z ≥ 1/3, what is beyond z deviations adds at most 3 exp(-z²/2) / (σ √2π) in all.
-void Parzen::Arrange(const Column& column, std::vector<Index> order, double least) {
+void ParzenEstimator::Arrange(const Column& column, std::vector<Index> order, double least) {
   constexpr double kWide = 2;
   const auto middle = std::stable_partition(
       order.begin(), order.end(), [&](Index i) { return column.sigma[i] > kWide * least; });
@@ -273,12 +273,12 @@ void Parzen::Arrange(const Column& column, std::vector<Index> order, double leas
   nearby_.bias = bias_(order);
 }
 
-double Parzen::bandwidth(Index i, int j) const {
+double ParzenEstimator::bandwidth(Index i, int j) const {
   const Column& column = columns_[j];
   return column.sigma.size() == 0 ? 0 : column.sigma[column.PlaceOf(i)];
 }
 
-void Parzen::Sample(Rng& rng, Point& point) const {
+void ParzenEstimator::Sample(Rng& rng, Point& point) const {
   const auto chosen = std::upper_bound(cumulated_.begin(), cumulated_.end(), rng.Uniform());
   for (const Column& column : columns_) {
     point[column.axis] = chosen == cumulated_.end()
@@ -287,14 +287,14 @@ void Parzen::Sample(Rng& rng, Point& point) const {
   }
 }
 
-double Parzen::SamplePrior(const Column& column, Rng& rng) const {
+double ParzenEstimator::SamplePrior(const Column& column, Rng& rng) const {
   const Axis& axis = space_.axis(column.axis);
   if (axis.categorical()) return static_cast<double>(rng.Below(axis.levels()));
   const double x = rng.Uniform();
   return axis.continuous() ? x : axis.Canonical(x);
 }
 
-double Parzen::SampleAxis(const Column& column, Index kernel, Rng& rng) const {
+double ParzenEstimator::SampleAxis(const Column& column, Index kernel, Rng& rng) const {
   const Axis& axis = space_.axis(column.axis);
   const double centre = column.centre[column.PlaceOf(kernel)];
   if (column.kind == Column::Kind::kCategories) {
@@ -309,7 +309,7 @@ double Parzen::SampleAxis(const Column& column, Index kernel, Rng& rng) const {
   }
 }
 
-ArrayXd Parzen::LogDensity(const std::vector<Point>& points) const {
+ArrayXd ParzenEstimator::LogDensity(const std::vector<Point>& points) const {
   const Tables tables(*this, points);
   ArrayXd terms(bias_.size());
   ArrayXd densities(static_cast<Index>(points.size()));
@@ -322,7 +322,7 @@ ArrayXd Parzen::LogDensity(const std::vector<Point>& points) const {
 }
 
 // `terms` is room for n numbers, here as in the next.
-double Parzen::LogarithmNear(double x, ArrayXd& terms) const {
+double ParzenEstimator::LogarithmNear(double x, ArrayXd& terms) const {
   const Index wide = nearby_.wide;
   const double* const centres = nearby_.centre.data();
   const double* const end = centres + nearby_.centre.size();
@@ -338,7 +338,7 @@ double Parzen::LogarithmNear(double x, ArrayXd& terms) const {
   return LogSum(terms.head(wide + count), std::log(prior_));
 }
 
-double Parzen::Logarithm(const Point& point, const Tables& tables, ArrayXd& terms) const {
+double ParzenEstimator::Logarithm(const Point& point, const Tables& tables, ArrayXd& terms) const {
   double prior = std::log(prior_);
   terms = bias_;
   for (size_t j = 0; j < columns_.size(); ++j) {

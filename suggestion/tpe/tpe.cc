@@ -69,7 +69,7 @@ struct Candidate {
 };
 
 // More good trials than these would only widen l (Bergstra et al. 2013, as hyperopt and Optuna).
-constexpr double kMostGood = 25;
+constexpr double kMaxGoodTrials = 25;
 // A finite space that is not larger is looked at as a whole when the candidates have been tried.
 constexpr uint64_t kEnumerable = 1024;
 
@@ -89,20 +89,20 @@ double RankWeight(size_t rank, size_t of) {
 class Tpe : public Algorithm {
  public:
   Tpe(const Options& options, int axes)
-      : options_(options), groups_(GroupsOf(options.kind, axes)), start_(axes) {}
+      : options_(options), groups_(GroupsOf(options.kind, axes)), initial_design_(axes) {}
 
   StatusOr<Proposal> Propose(const History& history, int count, const Rng& root) override {
     const Ranking ranking = RankTrials(history);
     const Split split = SplitTrials(history, ranking);
     const int64_t known = ranking.ended() + static_cast<int64_t>(history.prior().size());
-    Unvisited unvisited(history);
+    UnvisitedPoints unvisited(history);
     std::vector<Suggestion> suggestions;
     while (static_cast<int>(suggestions.size()) < count && !IsCancelled() &&
            !unvisited.Exhausted()) {
       const uint64_t ordinal = history.next_ordinal() + suggestions.size();
       std::optional<Suggestion> next =
           known < options_.startup
-              ? start_.Next(history.space(), ordinal, root, unvisited)
+              ? initial_design_.Next(history.space(), ordinal, root, unvisited)
               : Improve(Densities(history, split, suggestions), root.Fork(ordinal), unvisited);
       if (!next) break;
       suggestions.push_back(*std::move(next));
@@ -114,8 +114,8 @@ class Tpe : public Algorithm {
   // l and g over one group of axes.
   struct Pair {
     std::vector<int> axes;
-    Parzen good;
-    Parzen others;
+    ParzenEstimator good;
+    ParzenEstimator others;
 
     ArrayXd Gain(const std::vector<Point>& points) const {
       return good.LogDensity(points) - others.LogDensity(points);
@@ -140,7 +140,7 @@ class Tpe : public Algorithm {
   void Divide(const std::vector<int64_t>& ranked, int64_t ended, double weight,
               Split& split) const {
     const double fraction = std::ceil(options_.gamma * static_cast<double>(ended));
-    const auto good = std::min(static_cast<size_t>(std::min(fraction, kMostGood)), ranked.size());
+    const auto good = std::min(static_cast<size_t>(std::min(fraction, kMaxGoodTrials)), ranked.size());
     for (size_t i = 0; i < ranked.size(); ++i) {
       if (i < good) {
         split.good.Add(ranked[i], weight * RankWeight(i, good));
@@ -183,11 +183,11 @@ class Tpe : public Algorithm {
     return model;
   }
 
-  static Parzen::Kernels KernelsOf(const History& history, const Rows& rows,
+  static ParzenEstimator::Kernels KernelsOf(const History& history, const Rows& rows,
                                    const std::vector<Suggestion>& own,
                                    const std::vector<int>& axes) {
     const size_t known = rows.rows.size(), n = known + own.size();
-    Parzen::Kernels kernels{.centres = Eigen::ArrayXXd(n, axes.size()), .weights = ArrayXd(n)};
+    ParzenEstimator::Kernels kernels{.centres = Eigen::ArrayXXd(n, axes.size()), .weights = ArrayXd(n)};
     for (size_t i = 0; i < n; ++i) {
       kernels.weights[static_cast<Index>(i)] = i < known ? rows.weights[i] : 1;
     }
@@ -211,34 +211,34 @@ class Tpe : public Algorithm {
   // Scott's rule suits one normal distribution and is too wide for the several of a function with
   // several basins, for which Silverman (1986, §3.4.2) narrows it as well. By 0.7, because in 100
   // trials it left less regret than 1 on bbob-mixint, and as much on bbob (d = 5, odd functions).
-  Parzen Fit(const Space& space, const std::vector<int>& axes, Parzen::Kernels kernels) const {
-    Parzen::Options options{.prior_weight = options_.prior_weight};
+  ParzenEstimator Fit(const Space& space, const std::vector<int>& axes, ParzenEstimator::Kernels kernels) const {
+    ParzenEstimator::Options options{.prior_weight = options_.prior_weight};
     if (options_.kind == TpeKind::kUnivariate) {
       const auto n = static_cast<double>(kernels.centres.rows());
-      options.bandwidth = Parzen::Bandwidth::kGaps;
+      options.bandwidth = ParzenEstimator::Bandwidth::kGaps;
       options.min_bandwidth = 1 / std::min(100.0, n + 2);
     } else {
       options.min_bandwidth = 1e-3;
       options.scale = 0.7;
     }
-    return Parzen(space, axes, std::move(kernels), options);
+    return ParzenEstimator(space, axes, std::move(kernels), options);
   }
 
   // The best candidate that has not been tried.
-  std::optional<Suggestion> Improve(const Model& model, Rng rng, Unvisited& unvisited) const {
+  std::optional<Suggestion> Improve(const Model& model, Rng rng, UnvisitedPoints& unvisited) const {
     for (Candidate& candidate : Candidates(model, rng)) {
       candidate.point = model.space.Canonical(candidate.point);
-      if (unvisited.Take(candidate.point)) return Explain(model, std::move(candidate));
+      if (unvisited.Claim(candidate.point)) return Explain(model, std::move(candidate));
     }
     const Cardinality all = model.space.cardinality();
     if (!all.finite || all.count > kEnumerable) {
-      return Start::Anything(rng, unvisited, "at random: what the model would try has been tried");
+      return InitialDesign::RandomFallback(rng, unvisited, "at random: what the model would try has been tried");
     }
     std::vector<Candidate> points(all.count);
     for (uint64_t i = 0; i < all.count; ++i) points[i].point = model.space.At(i);
     AddGain(model, points);
     for (Candidate& candidate : Descending(std::move(points))) {
-      if (unvisited.Take(candidate.point)) return Explain(model, std::move(candidate));
+      if (unvisited.Claim(candidate.point)) return Explain(model, std::move(candidate));
     }
     return std::nullopt;
   }
@@ -287,7 +287,7 @@ class Tpe : public Algorithm {
 
   Options options_;
   std::vector<std::vector<int>> groups_;  // axes that share a density
-  Start start_;
+  InitialDesign initial_design_;
 };
 
 // Katib's hyperopt service writes n_EI_candidates, its Optuna service n_ei_candidates.

@@ -47,10 +47,10 @@ std::set<std::string> Attacked() {
   return attacked;
 }
 
-std::vector<std::string> Missing(const std::vector<std::string>& doors) {
+std::vector<std::string> Missing(const std::vector<std::string>& listen_options) {
   const std::set<std::string> attacked = Attacked();
   std::vector<std::string> missing;
-  for (const std::string& door : doors) {
+  for (const std::string& door : listen_options) {
     if (attacked.count(door) == 0) missing.push_back(door);
   }
   return missing;

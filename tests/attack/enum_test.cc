@@ -98,7 +98,7 @@ TEST_F(EnumTest, UnknownValuesOfEveryEnumAreRefused) {
       const grpc::Status status = Send(*method, request->SerializeAsString(), kRedToken);
       EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT)
           << method->full_name() << NameOf(way) << ": " << status.error_message();
-      EXPECT_THAT(status.error_message(), testing::HasSubstr("4711 is no value of "))
+      EXPECT_THAT(status.error_message(), testing::HasSubstr("4711 is not a value of "))
           << method->full_name() << NameOf(way);
       ++tried;
     }

@@ -311,7 +311,7 @@ TEST_F(ParseTest, ExpressionsThatGrowAreRefusedInAMoment) {
            "]}}, collector: {kind: StdOut}}\n";
   };
   EXPECT_THAT(validate(filter(Repeated("'(\\w+)=(((a{900}){900}){900})',", 10))),
-              testing::HasSubstr("is no regular expression"));
+              testing::HasSubstr("is not a regular expression"));
   EXPECT_THAT(validate(filter(Repeated("'([a-z]{1,900})=(\\S+)',", 15'000))),
               testing::HasSubstr("has 15000 items, and at most 20 are taken"));
   EXPECT_THAT(validate(filter("'" + Repeated("(", 3000) + Repeated(")", 3000) + "'")),

@@ -21,8 +21,8 @@ using google::protobuf::DescriptorPool;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::MethodDescriptor;
-using service::Right;
-using service::RightOf;
+using service::AccessRule;
+using service::AccessRuleOf;
 
 constexpr char kUnknown[] = "x";
 constexpr char kShapedLikeATrials[] = "0123456789abcdef0123456789abcdef";
@@ -76,7 +76,7 @@ class RightsTest : public AttackTest {
 
   static std::vector<std::string> Methods() {
     std::vector<std::string> methods;
-    for (const auto& [method, right] : service::AllRights()) {
+    for (const auto& [method, right] : service::AccessRules()) {
       const bool ours = absl::StrContains(method, "/") && !absl::StartsWith(method, "grpc.");
       if (ours) methods.push_back(method);
     }
@@ -141,8 +141,8 @@ TEST_F(RightsTest, EveryGrpcMethodIsClosedToThoseWithoutARight) {
   ServeSecret();
   int closed = 0;
   for (const std::string& method : Methods()) {
-    const Right right = RightOf(method);
-    if (right.whom == Right::For::kPods) {  // its token is in the message: there is none
+    const AccessRule right = AccessRuleOf(method);
+    if (right.whom == AccessRule::For::kPods) {  // its token is in the message: there is none
       EXPECT_FALSE(Call(method, "").ok()) << method;
       EXPECT_FALSE(Call(method, kBlueToken).ok()) << method;
       continue;
@@ -152,7 +152,7 @@ TEST_F(RightsTest, EveryGrpcMethodIsClosedToThoseWithoutARight) {
     EXPECT_EQ(Call(method, kUnknown).error_code(), grpc::StatusCode::UNAUTHENTICATED) << method;
     EXPECT_EQ(Call(method, kShapedLikeATrials).error_code(), grpc::StatusCode::PERMISSION_DENIED)
         << method << " " << Call(method, kShapedLikeATrials).error_message();
-    if (right.whom == Right::For::kCallers) continue;
+    if (right.whom == AccessRule::For::kCallers) continue;
     EXPECT_EQ(Call(method, kBlueToken).error_code(), grpc::StatusCode::PERMISSION_DENIED)
         << method << " " << Call(method, kBlueToken).error_message();
   }
@@ -164,11 +164,11 @@ TEST_F(RightsTest, EveryGrpcMethodIsClosedToThoseWithoutARight) {
 TEST_F(RightsTest, ATrialsOwnTokenOpensATrialsMethodsOnly) {
   ServeSecret();
   for (const std::string& method : Methods()) {
-    const Right right = RightOf(method);
-    if (right.whom == Right::For::kPods) continue;
+    const AccessRule right = AccessRuleOf(method);
+    if (right.whom == AccessRule::For::kPods) continue;
     const grpc::Status status = Call(method, OwnToken());
     const bool denied = status.error_code() == grpc::StatusCode::PERMISSION_DENIED;
-    EXPECT_EQ(denied, right.whom != Right::For::kTrials) << method << status.error_message();
+    EXPECT_EQ(denied, right.whom != AccessRule::For::kTrials) << method << status.error_message();
   }
   // Not of another trial, though it is of the same experiment.
   v1::TrialRef other;
@@ -231,18 +231,18 @@ std::string TargetOf(const service::Route& route) {
 TEST_F(RightsTest, EveryRouteIsClosedToThoseWithoutARight) {
   ServeSecret();
   for (const service::Route& route : service::Routes()) {
-    const Right right = RightOf(route.id);
-    ASSERT_NE(right.whom, Right::For::kNobody) << route.id << " is not in the table of rights";
-    if (right.whom == Right::For::kAnyone) continue;
+    const AccessRule right = AccessRuleOf(route.id);
+    ASSERT_NE(right.whom, AccessRule::For::kNobody) << route.id << " is not in the table of rights";
+    if (right.whom == AccessRule::For::kAnyone) continue;
     const std::string line = route.method + " " + TargetOf(route);
     const std::string body = route.request == nullptr ? "" : Spec(kAskedSpec, "red", "secret");
     EXPECT_EQ(Http(line, "", body).status, 401) << line;
     EXPECT_EQ(Http(line, kUnknown, body).status, 401) << line;
     EXPECT_EQ(Http(line, kShapedLikeATrials, body).status, 403) << line;
-    if (right.whom != Right::For::kTrials) {
+    if (right.whom != AccessRule::For::kTrials) {
       EXPECT_EQ(Http(line, OwnToken(), body).status, 403) << line;
     }
-    if (right.whom == Right::For::kCallers) continue;
+    if (right.whom == AccessRule::For::kCallers) continue;
     EXPECT_EQ(Http(line, kBlueToken, body).status, 403) << line;
   }
 }

@@ -42,7 +42,7 @@ TEST(MessageCheckTest, UnknownEnumsAreNamedWithTheirPlace) {
   spec.add_parameters();
   spec.add_parameters()->set_parameter_type(static_cast<v1::ParameterType>(7));
   EXPECT_THAT(ProblemOf(request),
-              StartsWith("experiment.spec.parameters[1].parameterType: 7 is no value of "
+              StartsWith("experiment.spec.parameters[1].parameterType: 7 is not a value of "
                          "ParameterType that is known here: give one of PARAMETER_TYPE_UNKNOWN, "
                          "DOUBLE, INT, DISCRETE, CATEGORICAL"));
   spec.mutable_parameters(1)->set_parameter_type(v1::INT);
@@ -132,7 +132,7 @@ TEST(MessageCheckTest, EnumsOfRecordsAreLookedAtAlone) {
   EXPECT_TRUE(CheckEnums(attempt).ok());
   attempt.mutable_stop()->set_cause(static_cast<v1::Cause>(99));
   EXPECT_TRUE(absl::IsUnimplemented(CheckEnums(attempt)));
-  EXPECT_THAT(Message(CheckEnums(attempt)), StartsWith("stop.cause: 99 is no value of Cause"));
+  EXPECT_THAT(Message(CheckEnums(attempt)), StartsWith("stop.cause: 99 is not a value of Cause"));
   EXPECT_TRUE(CheckEnums(v1::Checkpoint()).ok());
   ::api::v1::beta1::GetSuggestionsRequest request;
   request.add_trials()->mutable_status()->set_condition(

@@ -10,21 +10,21 @@ using testing::HasSubstr;
 
 TEST(QuotaTest, EachCallerHasHisOwn) {
   Quota quota({.what = "waiting calls", .caller = 2});
-  auto first = Quota::Take(&quota, "red");
-  auto second = Quota::Take(&quota, "red");
+  auto first = Quota::Acquire(&quota, "red");
+  auto second = Quota::Acquire(&quota, "red");
   ASSERT_TRUE(first.ok() && second.ok());
-  const Status third = Quota::Take(&quota, "red").status();
+  const Status third = Quota::Acquire(&quota, "red").status();
   EXPECT_EQ(third.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(third.message()), HasSubstr("2 waiting calls"));
-  EXPECT_TRUE(Quota::Take(&quota, "blue").ok());
+  EXPECT_TRUE(Quota::Acquire(&quota, "blue").ok());
   first->Release();
-  EXPECT_TRUE(Quota::Take(&quota, "red").ok());
+  EXPECT_TRUE(Quota::Acquire(&quota, "red").ok());
 }
 
 TEST(QuotaTest, AllTogetherHaveALimitToo) {
   Quota quota({.what = "bytes", .caller = 100, .all = 150});
-  auto red = Quota::Take(&quota, "red", 0);
-  auto blue = Quota::Take(&quota, "blue", 0);
+  auto red = Quota::Acquire(&quota, "red", 0);
+  auto blue = Quota::Acquire(&quota, "blue", 0);
   ASSERT_TRUE(red.ok() && blue.ok());
   EXPECT_TRUE(red->Add(100).ok());
   EXPECT_EQ(red->Add(1).code(), absl::StatusCode::kResourceExhausted);
@@ -39,7 +39,7 @@ TEST(QuotaTest, AllTogetherHaveALimitToo) {
 }
 
 TEST(QuotaTest, NoQuotaIsNoLimit) {
-  auto share = Quota::Take(nullptr, "anybody", 1 << 30);
+  auto share = Quota::Acquire(nullptr, "anybody", 1 << 30);
   ASSERT_TRUE(share.ok());
   EXPECT_TRUE(share->Add(1 << 30).ok());
 }

@@ -42,12 +42,12 @@ v1::Lease TakeLease(Stored& stored, const std::string& holder) {
 }
 
 TEST(LocalClientTest, ADatabaseThatNobodyNamedMayNotBeThereYet) {
-  const Place place{.home = "/nowhere", .db = "sqlite:/nowhere/shirabe.db", .ns = "default"};
+  const StateLocation place{.home = "/nowhere", .db = "sqlite:/nowhere/shirabe.db", .ns = "default"};
   const auto client = LocalClient::Open({.place = place, .clock = RealClock()});
   ASSERT_TRUE(client.ok()) << client.status();
   EXPECT_TRUE((*client)->ListExperiments("")->empty());
-  Place named = place;
-  named.db_is_usual = false;
+  StateLocation named = place;
+  named.db_is_default = false;
   EXPECT_TRUE(absl::IsNotFound(LocalClient::Open({.place = named, .clock = RealClock()}).status()));
 }
 
@@ -65,7 +65,7 @@ TEST(LocalClientTest, ReadsALogFromAnOffset) {
   Stored stored;
   const AttemptKey key{{stored.key(), 1}, 1};
   EXPECT_TRUE(absl::IsNotFound(stored.client().ReadLog(key, 0, 10).status()));
-  const std::string path = stored.client().LogPlace(key);
+  const std::string path = stored.client().LogLocation(key);
   ASSERT_TRUE(MakeDirs(std::filesystem::path(path).parent_path()).ok());
   ASSERT_TRUE(WriteFileAtomic(path, "0123456789abc").ok());
   const auto first = stored.client().ReadLog(key, 0, 10);
@@ -112,7 +112,7 @@ TEST(LocalClientTest, ADeadProcessRunsNothing) {
 TEST(LocalClientTest, DeletesWhatNobodyRuns) {
   Stored stored(/*read_only=*/false);
   stored.Put(MakeTrial(1, v1::TRIAL_SUCCEEDED, 0.5));
-  const std::string log = stored.client().LogPlace({{stored.key(), 1}, 1});
+  const std::string log = stored.client().LogLocation({{stored.key(), 1}, 1});
   ASSERT_TRUE(MakeDirs(std::filesystem::path(log).parent_path()).ok());
   ASSERT_TRUE(WriteFileAtomic(log, "x").ok());
   const Status status = stored.client().Delete(stored.key(), absl::Seconds(30), [](absl::Duration) {

@@ -10,8 +10,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-StatusOr<Place> Find(const PlaceFlags& flags, std::map<std::string, std::string> variables) {
-  return FindPlace(flags, [&](const std::string& name) -> std::optional<std::string> {
+StatusOr<StateLocation> Find(const StateLocationFlags& flags, std::map<std::string, std::string> variables) {
+  return FindStateLocation(flags, [&](const std::string& name) -> std::optional<std::string> {
     const auto found = variables.find(name);
     if (found == variables.end()) return std::nullopt;
     return found->second;
@@ -33,8 +33,8 @@ TEST(PlaceTest, AFlagWinsOverTheEnvironment) {
   const auto place = Find({}, variables);
   EXPECT_EQ(place->db, "memory:");
   EXPECT_EQ(place->ns, "team");
-  EXPECT_FALSE(place->db_is_usual);
-  EXPECT_FALSE(place->ns_is_usual);
+  EXPECT_FALSE(place->db_is_default);
+  EXPECT_FALSE(place->ns_is_default);
   const auto flagged = Find({.db = "sqlite:/x", .ns = "other"}, variables);
   EXPECT_EQ(flagged->db, "sqlite:/x");
   EXPECT_EQ(flagged->ns, "other");
@@ -44,8 +44,8 @@ TEST(PlaceTest, TheRestIsUsual) {
   const auto place = Find({}, {{"SHIRABE_HOME", "/s"}});
   EXPECT_EQ(place->db, "sqlite:/s/shirabe.db");
   EXPECT_EQ(place->ns, "default");
-  EXPECT_TRUE(place->db_is_usual);
-  EXPECT_TRUE(place->ns_is_usual);
+  EXPECT_TRUE(place->db_is_default);
+  EXPECT_TRUE(place->ns_is_default);
 }
 
 TEST(PlaceTest, SaysWhatIsMissing) {

@@ -41,9 +41,9 @@ class KubeDoorTest : public testing::Test {
         [](const std::string& token, const std::string&) -> StatusOr<service::Principal> {
           if (token != "for.team.x")
             return absl::UnauthenticatedError("the cluster knows no such token");
-          service::Principal person{.role = service::Principal::Role::kPerson};
-          person.judge = [](service::Act act, const std::string& ns) -> Status {
-            if (act == service::Act::kLook && ns == "default") return absl::OkStatus();
+          service::Principal person{.role = service::Principal::Role::kClusterUser};
+          person.authorize = [](service::Permission act, const std::string& ns) -> Status {
+            if (act == service::Permission::kRead && ns == "default") return absl::OkStatus();
             return absl::PermissionDeniedError("the team may only look at default");
           };
           return person;
@@ -55,7 +55,7 @@ class KubeDoorTest : public testing::Test {
   }
 
   std::unique_ptr<client::Client> Open(const std::string& address, const std::string& token = "") {
-    auto channel = OpenClusterDoor({.address = address,
+    auto channel = OpenApiServerProxy({.address = address,
                                     .config = cluster_.config(),
                                     .ns = "default",
                                     .token = token,
@@ -85,11 +85,11 @@ class KubeDoorTest : public testing::Test {
       return exchange.Reply(404, kube::StatusText(404, "NotFound", "services not found"));
     }
     if (status_ != 0) return exchange.Reply(status_, kube::StatusText(status_, "X", "so it says"));
-    PassOn(exchange);
+    ForwardRequest(exchange);
   }
 
   // Without the header that a real one keeps for itself.
-  void PassOn(kube::FakeExchange& exchange) {
+  void ForwardRequest(kube::FakeExchange& exchange) {
     const kube::FakeRequest& request = exchange.request();
     const std::string address = server_->http_address();
     service::Wire wire(std::stoi(address.substr(address.rfind(':') + 1)));
@@ -194,7 +194,7 @@ TEST_F(KubeDoorTest, AWaitEndsWithItsChange) {
 TEST_F(KubeDoorTest, WhatIsNoAddressIsSaid) {
   for (const char* address : {"kube://", "kube://system", "kube://a/b/c", "kube://A/b"}) {
     const auto channel =
-        OpenClusterDoor({.address = address, .config = cluster_.config(), .clock = RealClock()});
+        OpenApiServerProxy({.address = address, .config = cluster_.config(), .clock = RealClock()});
     EXPECT_TRUE(absl::IsInvalidArgument(channel.status())) << address;
   }
 }

@@ -58,7 +58,7 @@ History Filled(const Space& space, int trials, View view) {
   return history;
 }
 
-TrialView Completed(double loss) {
+TrialSummary Completed(double loss) {
   return {.state = TrialState::kCompleted, .loss = loss, .last_step = 10};
 }
 
@@ -82,11 +82,11 @@ std::vector<NamedHistory> Histories(const Space& space) {
   std::vector<NamedHistory> histories = {
       {"nothing", History(space)},
       {"one completed", Filled(space, 1, wave)},
-      {"one active", Filled(space, 1, [](int) { return TrialView{}; })},
+      {"one active", Filled(space, 1, [](int) { return TrialSummary{}; })},
       {"many completed", Filled(space, kMany, wave)},
       {"all infeasible",
-       Filled(space, kMany, [](int) { return TrialView{.state = TrialState::kInfeasible}; })},
-      {"all active", Filled(space, kMany, [](int) { return TrialView{}; })},
+       Filled(space, kMany, [](int) { return TrialSummary{.state = TrialState::kInfeasible}; })},
+      {"all active", Filled(space, kMany, [](int) { return TrialSummary{}; })},
       {"NaN losses", Filled(space, kMany, [&](int) { return Completed(kNan); })},
       {"infinite losses",
        Filled(space, kMany, [&](int i) { return Completed(i % 2 == 0 ? kInfinity : -kInfinity); })},
@@ -95,7 +95,7 @@ std::vector<NamedHistory> Histories(const Space& space) {
       {"equal losses", Filled(space, kMany, [](int) { return Completed(1); })},
       {"of every state", Filled(space, kMany,
                                 [](int i) {
-                                  return TrialView{.state = static_cast<TrialState>(i % 3),
+                                  return TrialSummary{.state = static_cast<TrialState>(i % 3),
                                                    .early_stopped = i % 2 == 0,
                                                    .loss = 1.0 * i,
                                                    .last_step = i};
@@ -346,7 +346,7 @@ void ExpectEveryPointOnce(Algorithm& algorithm, const Space& space, const Settin
     if (proposal->outcome == Outcome::kExhausted) return;
     if (AllTried(history, settings) && OnlyGoesOn(*proposal, history)) return;
     for (const Suggestion& suggestion : proposal->suggestions) {
-      TrialView view = Completed(rng.Uniform());
+      TrialSummary view = Completed(rng.Uniform());
       if (rng.Below(4) == 0) view.state = TrialState::kInfeasible;
       if (suggestion.parent) view.parent = suggestion.parent->trial();
       history.Add(suggestion.point, view);

@@ -148,7 +148,7 @@ class CollectorContract : public testing::TestWithParam<Case> {
     for (size_t i = 0; i < pieces.size(); ++i) {
       Add(pieces[i]);
       const Collected collected = Collect(cursor, i + 1 == pieces.size());
-      for (const Point& point : collected.points) rows.push_back(Show(point));
+      for (const Observation& point : collected.observations) rows.push_back(Show(point));
       bad += collected.bad_lines;
       cursor = collected.cursor;
     }
@@ -157,14 +157,14 @@ class CollectorContract : public testing::TestWithParam<Case> {
     return rows;
   }
 
-  static std::string Show(const Point& point) {
+  static std::string Show(const Observation& point) {
     return absl::StrCat(point.metric, "@", point.step, point.implicit_step ? "*" : "", "=",
                         FormatNumber(point.value), " ", absl::ToUnixMillis(point.time));
   }
 
   static std::vector<std::string> Show(const Collected& collected) {
     std::vector<std::string> rows;
-    for (const Point& point : collected.points) rows.push_back(Show(point));
+    for (const Observation& point : collected.observations) rows.push_back(Show(point));
     rows.push_back(absl::StrCat("bad ", collected.bad_lines, " ", collected.bad_sample));
     rows.push_back(collected.cursor.DebugString());
     return rows;
@@ -178,7 +178,7 @@ class CollectorContract : public testing::TestWithParam<Case> {
 
 TEST_P(CollectorContract, FindsNothingWhereThereIsNoFile) {
   const Collected collected = Collect({}, true);
-  EXPECT_TRUE(collected.points.empty());
+  EXPECT_TRUE(collected.observations.empty());
   EXPECT_EQ(collected.bad_lines, 0);
   EXPECT_FALSE(collected.more);
 }
@@ -197,7 +197,7 @@ TEST_P(CollectorContract, GivesTheSameRowsFromTheSameCursor) {
   Add(contents.substr(contents.size() / 2));
   const Collected second = Collect(first.cursor, true);
   EXPECT_EQ(Show(Collect(first.cursor, true)), Show(second));
-  EXPECT_TRUE(Collect(second.cursor, true).points.empty());
+  EXPECT_TRUE(Collect(second.cursor, true).observations.empty());
 }
 
 TEST_P(CollectorContract, GivesTheSameRowsWhereverItsReadingIsCut) {
@@ -240,14 +240,14 @@ TEST_P(CollectorContract, ReadsAFileThatReplacesAnotherFromItsBeginning) {
   Add(GetParam().contents);
   const Collected second = Collect(first.cursor, true);
   if (GetParam().remembers) {
-    EXPECT_TRUE(second.points.empty());
+    EXPECT_TRUE(second.observations.empty());
     return;
   }
-  ASSERT_EQ(second.points.size(), first.points.size());
-  for (size_t i = 0; i < first.points.size(); ++i) {
-    EXPECT_EQ(second.points[i].metric, first.points[i].metric);
-    EXPECT_EQ(FormatNumber(second.points[i].value), FormatNumber(first.points[i].value));
-    EXPECT_EQ(second.points[i].step > first.points[i].step, first.points[i].implicit_step);
+  ASSERT_EQ(second.observations.size(), first.observations.size());
+  for (size_t i = 0; i < first.observations.size(); ++i) {
+    EXPECT_EQ(second.observations[i].metric, first.observations[i].metric);
+    EXPECT_EQ(FormatNumber(second.observations[i].value), FormatNumber(first.observations[i].value));
+    EXPECT_EQ(second.observations[i].step > first.observations[i].step, first.observations[i].implicit_step);
   }
 }
 

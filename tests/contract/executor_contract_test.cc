@@ -8,7 +8,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-using State = Sighting::State;
+using State = AttemptStatus::State;
 
 // An executor that needs more than this machine is tested where there is more.
 std::vector<std::string> ExecutorsOfThisMachine() {
@@ -40,7 +40,7 @@ class ExecutorContract : public testing::TestWithParam<std::string> {
 TEST_P(ExecutorContract, AnAttemptRunsAndEnds) {
   const Status started = harness_.Start(Attempt(1), {.argv = Shell("echo hello; exit 3")});
   ASSERT_TRUE(started.ok()) << started;
-  const Sighting end = harness_.AwaitEnd(Attempt(1));
+  const AttemptStatus end = harness_.AwaitEnd(Attempt(1));
   EXPECT_EQ(end.state, State::kExited);
   EXPECT_EQ(end.exit_code, 3);
   EXPECT_EQ(end.signal, 0);
@@ -146,7 +146,7 @@ TEST_P(ExecutorContract, AnAdoptedAttemptIsSeenEnding) {
 TEST_P(ExecutorContract, StopEndsWhatRuns) {
   ASSERT_TRUE(StartSleeper(Attempt(1)).ok());
   EXPECT_TRUE(executor().Stop(Attempt(1), v1::EARLY_STOPPED, absl::Seconds(30)).ok());
-  const Sighting end = harness_.AwaitEnd(Attempt(1));
+  const AttemptStatus end = harness_.AwaitEnd(Attempt(1));
   EXPECT_EQ(end.state, State::kExited);
   EXPECT_TRUE(end.signal == 15 || end.exit_code == 143) << end.signal;
 }
@@ -213,7 +213,7 @@ TEST_P(ExecutorContract, DevicesAreGivenOutOnceAndFreedByForget) {
   EXPECT_EQ(harness_.See(Attempt(2))->placement.devices(), "1");
   const AttemptRequest third = MakeRequest(Attempt(3), {.argv = {"sleep", "1000"}, .gpus = 1});
   EXPECT_EQ(executor().Start(third).code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(executor().Quote(kExperiment, third.trial_spec, {}).waiting, HasSubstr("1 GPU"));
+  EXPECT_THAT(executor().QuotePlacement(kExperiment, third.trial_spec, {}).waiting, HasSubstr("1 GPU"));
   EXPECT_EQ(harness_.See(Attempt(3)), std::nullopt);
 
   EXPECT_TRUE(executor().Stop(Attempt(1), v1::USER, absl::ZeroDuration()).ok());
@@ -222,7 +222,7 @@ TEST_P(ExecutorContract, DevicesAreGivenOutOnceAndFreedByForget) {
   const int changes = harness_.Changes(kExperiment);
   executor().Forget(Attempt(1));
   EXPECT_GT(harness_.Changes(kExperiment), changes);  // whoever was refused may try again
-  EXPECT_EQ(executor().Quote(kExperiment, third.trial_spec, {}).waiting, "");
+  EXPECT_EQ(executor().QuotePlacement(kExperiment, third.trial_spec, {}).waiting, "");
   EXPECT_TRUE(executor().Start(third).ok());
   EXPECT_EQ(harness_.See(Attempt(3))->placement.devices(), "0");
   StopAndForget(Attempt(2));
@@ -250,19 +250,19 @@ TEST_P(ExecutorContract, MoreDevicesThanThereAreIsAnErrorOfTheTemplate) {
 
 TEST_P(ExecutorContract, SlotsOfPoolsAreGivenOutAtAPriceAndFreedByForget) {
   ASSERT_NE(harness_.Open(GetParam(), {}, SpotPool(1)), nullptr);
-  EXPECT_EQ(executor().Quote(kExperiment, {}, {}).waiting, "");
-  EXPECT_EQ(executor().Quote(kExperiment, {}, {}).price_per_hour, 0.9);
+  EXPECT_EQ(executor().QuotePlacement(kExperiment, {}, {}).waiting, "");
+  EXPECT_EQ(executor().QuotePlacement(kExperiment, {}, {}).price_per_hour, 0.9);
   ASSERT_TRUE(StartSleeper(Attempt(1)).ok());
   const v1::Placement placement = harness_.See(Attempt(1))->placement;
   EXPECT_EQ(placement.pool(), "spot");
   EXPECT_EQ(placement.capacity(), "spot");
   EXPECT_EQ(placement.price_per_hour(), 0.9);
   EXPECT_EQ(StartSleeper(Attempt(2)).code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(executor().Quote(kExperiment, {}, {}).waiting, HasSubstr("no free slot"));
+  EXPECT_THAT(executor().QuotePlacement(kExperiment, {}, {}).waiting, HasSubstr("no free slot"));
   EXPECT_EQ(harness_.See(Attempt(2)), std::nullopt);
   const int changes = harness_.Changes(kExperiment);
   const ExperimentKey asker{"default", "asker"};
-  EXPECT_THAT(executor().Quote(asker, {}, {}).waiting, HasSubstr("no free slot"));
+  EXPECT_THAT(executor().QuotePlacement(asker, {}, {}).waiting, HasSubstr("no free slot"));
   StopAndForget(Attempt(1));
   EXPECT_GT(harness_.Changes(kExperiment), changes);
   EXPECT_EQ(harness_.Changes(asker), 1);  // who only asked is told as well
@@ -273,7 +273,7 @@ TEST_P(ExecutorContract, SlotsOfPoolsAreGivenOutAtAPriceAndFreedByForget) {
 TEST_P(ExecutorContract, APolicyThatNoPoolServesIsAnErrorOfTheExperiment) {
   ASSERT_NE(harness_.Open(GetParam(), {}, SpotPool(1)), nullptr);
   AttemptRequest request = MakeRequest(Attempt(1), {.argv = {"true"}});
-  request.placing.policy.add_pools("other");
+  request.placement_request.policy.add_pools("other");
   const Status status = executor().Start(request);
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(Message(status), HasSubstr("cannot progress"));
@@ -298,7 +298,7 @@ std::string Saving(int64_t step) {
 
 TEST_P(ExecutorContract, WhatWasSavedIsListedOnceItEnded) {
   ASSERT_TRUE(harness_.Start(Attempt(1), {.argv = Shell(Saving(2) + Saving(10) + "exit 1")}).ok());
-  const Sighting end = harness_.AwaitEnd(Attempt(1));
+  const AttemptStatus end = harness_.AwaitEnd(Attempt(1));
   ASSERT_THAT(end.checkpoints, SizeIs(2));
   EXPECT_EQ(end.checkpoints[0].step(), 2);
   EXPECT_EQ(end.checkpoints[1].step(), 10);
@@ -321,7 +321,7 @@ TEST_P(ExecutorContract, AnAttemptGoesOnFromTheNewestIntactCheckpoint) {
     return !absl::IsUnavailable(started);
   }));
   ASSERT_TRUE(started.ok()) << started;
-  const Sighting end = harness_.AwaitEnd(Attempt(1, 2));
+  const AttemptStatus end = harness_.AwaitEnd(Attempt(1, 2));
   EXPECT_EQ(harness_.Log(Attempt(1, 2)), "10\n");
   EXPECT_EQ(end.resumed->step(), 10);
   ASSERT_THAT(end.damaged, SizeIs(1));

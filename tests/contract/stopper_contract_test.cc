@@ -24,7 +24,7 @@ struct Case {
 };
 
 // Every third trial runs, the others have ended.
-TrialView ViewOf(int i) {
+TrialSummary ViewOf(int i) {
   if (i % 3 == 2) return {};
   return {.state = i % 7 == 6 ? TrialState::kInfeasible : TrialState::kCompleted,
           .early_stopped = i % 5 == 4};

@@ -78,7 +78,7 @@ inline v1::Intent Intent(v1::Intent::Verb verb) {
   return intent;
 }
 
-inline ObservationRow Row(int64_t step, const std::string& metric, double value) {
+inline StoredObservation Row(int64_t step, const std::string& metric, double value) {
   return {.trial = 1, .attempt = 1, .metric = metric, .step = step, .value = value, .time = kNow};
 }
 
@@ -142,12 +142,12 @@ class StoreContract : public ::testing::TestWithParam<std::string> {
     batch.delete_experiment = true;
     MustCommit(batch);
   }
-  void Observe(std::vector<ObservationRow> rows) {
+  void Observe(std::vector<StoredObservation> rows) {
     Batch batch = For();
     batch.observations = std::move(rows);
     MustCommit(batch);
   }
-  std::vector<ObservationRow> Observations(const std::string& metric = "",
+  std::vector<StoredObservation> Observations(const std::string& metric = "",
                                            bool superseded = false) {
     return Must(store_->ListObservations(
         {.trial = {kMnist, 1}, .metric = metric, .include_superseded = superseded}));

@@ -158,7 +158,7 @@ TEST_P(StoreContract, ConcurrentCommitsLoseNothing) {
   const auto rows = Observations();
   ASSERT_THAT(rows, SizeIs(kThreads * kIncrements));
   auto next = acknowledged.begin();
-  for (const ObservationRow& row : rows) EXPECT_EQ(row.value, (next++)->second);
+  for (const StoredObservation& row : rows) EXPECT_EQ(row.value, (next++)->second);
 }
 
 TEST_P(StoreContract, ReadersSeeWholeCommitsWhileOthersWrite) {

@@ -24,7 +24,7 @@ TEST_P(StoreContract, KeepsObservationsToTheLastBit) {
                                       std::numeric_limits<double>::max(),
                                       9007199254740993.0,
                                       -3};
-  std::vector<ObservationRow> rows;
+  std::vector<StoredObservation> rows;
   for (size_t i = 0; i < values.size(); ++i) rows.push_back(Row(i, "loss", values[i]));
   Observe(rows);
   const auto found = Observations();
@@ -38,11 +38,11 @@ TEST_P(StoreContract, KeepsObservationsToTheLastBit) {
 
 TEST_P(StoreContract, ObservationsAreASet) {
   CreateWithTrial();
-  const std::vector<ObservationRow> rows = {Row(1, "loss", 0.5), Row(1, "acc", std::nan(""))};
+  const std::vector<StoredObservation> rows = {Row(1, "loss", 0.5), Row(1, "acc", std::nan(""))};
   Observe(rows);
   const auto first = Observations();
   auto replay = rows;
-  for (ObservationRow& row : replay) row.time = kNow + absl::Hours(1);
+  for (StoredObservation& row : replay) row.time = kNow + absl::Hours(1);
   Observe(replay);
   const auto second = Observations();
   ASSERT_THAT(second, SizeIs(2));
@@ -65,7 +65,7 @@ TEST_P(StoreContract, ListsObservationsByAttemptStepAndMetric) {
   implicit.implicit_step = true;
   Observe({later, Row(2, "zeta", 3), Row(2, "Alpha", 4), Row(2, "alpha", 5), implicit});
   std::vector<double> values;
-  for (const ObservationRow& row : Observations()) values.push_back(row.value);
+  for (const StoredObservation& row : Observations()) values.push_back(row.value);
   EXPECT_THAT(values, ElementsAre(2, 4, 5, 3, 1));
   EXPECT_TRUE(Observations()[0].implicit_step);
   EXPECT_FALSE(Observations()[1].implicit_step);
@@ -79,11 +79,11 @@ TEST_P(StoreContract, MetricNamesMayBeAnything) {
   const std::vector<std::string> names = {
       "a b",  "'",    "損失", std::string("nul\0byte", 8), "\xff",
       "Loss", "loss", "x%",   std::string(5000, 'm')};
-  std::vector<ObservationRow> rows;
+  std::vector<StoredObservation> rows;
   for (const std::string& name : names) rows.push_back(Row(1, name, 1));
   Observe(rows);
   std::set<std::string> found;
-  for (const ObservationRow& row : Observations()) found.insert(row.metric);
+  for (const StoredObservation& row : Observations()) found.insert(row.metric);
   EXPECT_EQ(found, std::set<std::string>(names.begin(), names.end()));
   for (const std::string& name : names) EXPECT_THAT(Observations(name), SizeIs(1)) << name;
 }
@@ -113,7 +113,7 @@ TEST_P(StoreContract, AMetricThatCameWithARefusedBatchIsStillNew) {
 
 TEST_P(StoreContract, SupersedesWhatLiesPastTheResume) {
   CreateWithTrial();
-  std::vector<ObservationRow> rows;
+  std::vector<StoredObservation> rows;
   for (const int32_t attempt : {1, 2, 3}) {
     for (const int64_t step : {10, 20, 30}) {
       rows.push_back(Row(step, "loss", attempt * 100.0 + static_cast<double>(step)));
@@ -125,7 +125,7 @@ TEST_P(StoreContract, SupersedesWhatLiesPastTheResume) {
   batch.supersede = {{.trial = 1, .attempt = 2, .past_step = 20}};
   MustCommit(batch);
   std::vector<double> values;
-  for (const ObservationRow& row : Observations()) values.push_back(row.value);
+  for (const StoredObservation& row : Observations()) values.push_back(row.value);
   EXPECT_THAT(values, ElementsAre(110, 120, 210, 220, 310, 320, 330));
   EXPECT_THAT(Observations("loss", true), SizeIs(9));
   EXPECT_TRUE(Observations("loss", true)[2].superseded);
@@ -152,7 +152,7 @@ TEST_P(StoreContract, SupersedesWhatLiesPastTheResume) {
 // count of its own at the checkpoint.
 TEST_P(StoreContract, SupersedesCountedStepsByTheirCounts) {
   CreateWithTrial();
-  std::vector<ObservationRow> rows;
+  std::vector<StoredObservation> rows;
   for (const int64_t step : {0, 1, 2, 3}) {
     rows.push_back(Row(step, "reported", static_cast<double>(step)));
     if (step == 0) continue;

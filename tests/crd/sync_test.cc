@@ -392,9 +392,9 @@ TEST_F(SyncTest, WithAnotherProjectsDefinitionsOnlyWhatIsLabelledIsTaken) {
 TEST_F(SyncTest, WithoutDefinitionsItSaysWhatToDo) {
   Start();
   EXPECT_TRUE(
-      cluster_.Await([&] { return sync_->Trouble().find("shirabe crds") != std::string::npos; }));
+      cluster_.Await([&] { return sync_->LastError().find("shirabe crds") != std::string::npos; }));
   Define(kPartOf);
-  EXPECT_TRUE(cluster_.Await([&] { return sync_->Trouble().empty(); }));
+  EXPECT_TRUE(cluster_.Await([&] { return sync_->LastError().empty(); }));
 }
 
 TEST_F(SyncTest, TrialsAreShownAndTheirNumberIsBounded) {

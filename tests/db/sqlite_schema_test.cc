@@ -44,13 +44,13 @@ class SqliteSchema : public ::testing::Test {
     return OpenWith(CurrentSchema(), read_only);
   }
   void Execute(const std::string& sql) {
-    auto db = Connection::Open({.path = path_, .mode = ConnectOptions::Mode::kCreate});
+    auto db = SqliteConnection::Open({.path = path_, .mode = ConnectOptions::Mode::kCreate});
     ASSERT_TRUE(db.ok()) << db.status();
     const Status status = (*db)->Execute(sql);
     ASSERT_TRUE(status.ok()) << status;
   }
   int64_t ReadInt(const std::string& sql) {
-    auto db = *Connection::Open({.path = path_, .mode = ConnectOptions::Mode::kRead});
+    auto db = *SqliteConnection::Open({.path = path_, .mode = ConnectOptions::Mode::kRead});
     return *db->ReadInt(sql);
   }
 
@@ -187,7 +187,7 @@ TEST_F(SqliteSchema, ValuesThatANewerProgramWroteAreAnErrorOfTheirRecordAlone) {
   EXPECT_EQ(all->size(), 2);
   const Status read = store->GetTrial({kKey, 1}).status();
   EXPECT_TRUE(absl::IsUnimplemented(read)) << read;
-  EXPECT_THAT(Message(read), HasSubstr("phase: 77 is no value of TrialPhase"));
+  EXPECT_THAT(Message(read), HasSubstr("phase: 77 is not a value of TrialPhase"));
 }
 
 }  // namespace

@@ -33,8 +33,8 @@ class SqliteWriterTest : public ::testing::Test {
     ASSERT_TRUE(RemoveAll(folder_).ok());
   }
 
-  std::unique_ptr<Connection> Connect() {
-    auto db = Connection::Open({.path = folder_ + "/w.db", .mode = ConnectOptions::Mode::kCreate});
+  std::unique_ptr<SqliteConnection> Connect() {
+    auto db = SqliteConnection::Open({.path = folder_ + "/w.db", .mode = ConnectOptions::Mode::kCreate});
     CHECK(db.ok());
     return *std::move(db);
   }

@@ -14,7 +14,7 @@ class CancelTest : public ReconcilerTest {
   CancelTest() {
     Create("  parallelTrialCount: 1\n");
     Pass();
-    executor_.sighting = trial::Sighting{};
+    executor_.observed = trial::AttemptStatus{};
     Pass();
   }
 };

@@ -42,24 +42,24 @@ TEST(Candidates, TheNewestFirstAndOnlyWhatIsThere) {
   EXPECT_THAT(Steps(Candidates(all, 20)), ElementsAre(20, 10)) << "a rung's, not a later one";
 }
 
-TEST(Superfluous, AllButTheLatestAndTheBest) {
+TEST(SelectPrunable, AllButTheLatestAndTheBest) {
   const std::vector<v1::Checkpoint> all = {At(10, 1, 0.5), At(20, 1, 0.1), At(30, 1, 0.4),
                                            At(40, 1, 0.3)};
-  EXPECT_THAT(Steps(Superfluous(all, Keep(1, 1), {})), ElementsAre(30, 10));
-  EXPECT_THAT(Steps(Superfluous(all, Keep(0, 2), {})), ElementsAre(20, 10));
-  EXPECT_THAT(Steps(Superfluous(all, Keep(1, 1, v1::MAXIMIZE), {})), ElementsAre(30, 20));
-  EXPECT_THAT(Steps(Superfluous(all, v1::ExperimentSpec(), {})), ElementsAre(30, 10))
+  EXPECT_THAT(Steps(SelectPrunable(all, Keep(1, 1), {})), ElementsAre(30, 10));
+  EXPECT_THAT(Steps(SelectPrunable(all, Keep(0, 2), {})), ElementsAre(20, 10));
+  EXPECT_THAT(Steps(SelectPrunable(all, Keep(1, 1, v1::MAXIMIZE), {})), ElementsAre(30, 20));
+  EXPECT_THAT(Steps(SelectPrunable(all, v1::ExperimentSpec(), {})), ElementsAre(30, 10))
       << "best 1 and latest 1 by default";
 }
 
-TEST(Superfluous, NeverWhatAnotherTrialStartsFrom) {
+TEST(SelectPrunable, NeverWhatAnotherTrialStartsFrom) {
   const std::vector<v1::Checkpoint> all = {At(10), At(20), At(30)};
-  EXPECT_THAT(Steps(Superfluous(all, Keep(1, 1), {10})), ElementsAre(20));
+  EXPECT_THAT(Steps(SelectPrunable(all, Keep(1, 1), {10})), ElementsAre(20));
 }
 
-TEST(Superfluous, NeverTheLastOne) {
-  EXPECT_THAT(Superfluous({At(10)}, Keep(0, 0), {}), IsEmpty());
-  EXPECT_THAT(Superfluous({}, Keep(1, 1), {}), IsEmpty());
+TEST(SelectPrunable, NeverTheLastOne) {
+  EXPECT_THAT(SelectPrunable({At(10)}, Keep(0, 0), {}), IsEmpty());
+  EXPECT_THAT(SelectPrunable({}, Keep(1, 1), {}), IsEmpty());
 }
 
 }  // namespace

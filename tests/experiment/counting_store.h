@@ -73,7 +73,7 @@ class CountingStore : public db::Store, public db::Bulk {
     ++reads;
     return store_->ListCheckpoints(key);
   }
-  StatusOr<std::vector<db::ObservationRow>> ListObservations(
+  StatusOr<std::vector<db::StoredObservation>> ListObservations(
       const db::ObservationQuery& query) override {
     ++reads;
     return store_->ListObservations(query);

@@ -215,13 +215,13 @@ TEST_F(IdleTest, EndedCostsNothing) {
   Own(key);
   Send(key, v1::Intent::CANCEL);
   ASSERT_TRUE(controller_->Await(key, absl::Seconds(20)).ok());
-  EXPECT_EQ(controller_->Over().size(), 1u);
+  EXPECT_EQ(controller_->Finished().size(), 1u);
   ExpectIdle(0);
 }
 
 TEST_F(IdleTest, AnAlgorithmThatDoesNotAnswerIsAskedLessAndLess) {
   ASSERT_TRUE(
-      suggestion::SetRemoteTable({.allowed = {"127.0.0.1:9"}, .allow_loopback = true}).ok());
+      suggestion::SetRemoteAlgorithmTable({.allowed = {"127.0.0.1:9"}, .allow_loopback = true}).ok());
   Start();
   const ExperimentKey key =
       Submit("e", {.more = "shirabe: {askAndTell: true, algorithm: {endpoint: \"127.0.0.1:9\"}}"});
@@ -260,7 +260,7 @@ TEST_F(IdleTest, ALostLeaseOfWhatIsIdleIsNoticed) {
   ASSERT_TRUE(theirs.ok()) << theirs.status();
   const Status lost = controller_->Await(key, absl::Seconds(20));
   EXPECT_TRUE(absl::IsAborted(lost)) << lost;
-  EXPECT_EQ(controller_->Over().size(), 1u);
+  EXPECT_EQ(controller_->Finished().size(), 1u);
 }
 
 }  // namespace

@@ -12,40 +12,40 @@ namespace {
 
 using ::testing::HasSubstr;
 
-LetterPtr Letter(size_t points) {
-  auto letter = std::make_shared<struct Letter>();  // shared: see the header
-  letter->report.points.resize(points);
-  return letter;
+PendingReportPtr PendingReport(size_t points) {
+  auto pending_report = std::make_shared<struct PendingReport>();  // shared: see the header
+  pending_report->report.points.resize(points);
+  return pending_report;
 }
 
-TEST(Inbox, TakesTheOldestUpToItsPointsButAtLeastOne) {
-  Inbox inbox;
-  std::vector<LetterPtr> letters;
+TEST(ReportQueue, TakesTheOldestUpToItsPointsButAtLeastOne) {
+  ReportQueue inbox;
+  std::vector<PendingReportPtr> pending_reports;
   for (const size_t points : {60'000, 60'000, 10, 100'000, 0, 1}) {
-    letters.push_back(Letter(points));
-    ASSERT_TRUE(inbox.Put(letters.back()).ok());
+    pending_reports.push_back(PendingReport(points));
+    ASSERT_TRUE(inbox.Put(pending_reports.back()).ok());
   }
-  using Batch = std::vector<LetterPtr>;
-  EXPECT_EQ(inbox.Take(), Batch(letters.begin(), letters.begin() + 2)) << "100,000 points and more";
-  EXPECT_EQ(inbox.Take(), Batch(letters.begin() + 2, letters.begin() + 4));
-  EXPECT_EQ(inbox.Take(), Batch(letters.begin() + 4, letters.end()));
+  using Batch = std::vector<PendingReportPtr>;
+  EXPECT_EQ(inbox.Drain(), Batch(pending_reports.begin(), pending_reports.begin() + 2)) << "100,000 points and more";
+  EXPECT_EQ(inbox.Drain(), Batch(pending_reports.begin() + 2, pending_reports.begin() + 4));
+  EXPECT_EQ(inbox.Drain(), Batch(pending_reports.begin() + 4, pending_reports.end()));
   EXPECT_TRUE(inbox.empty());
 }
 
-TEST(Inbox, IsFullAt4096AndHasRoomAgainOnceSomeWereTaken) {
-  Inbox inbox;
-  for (int i = 0; i < 4096; ++i) ASSERT_TRUE(inbox.Put(Letter(1)).ok()) << i;
-  const Status full = inbox.Put(Letter(1));
+TEST(ReportQueue, IsFullAt4096AndHasRoomAgainOnceSomeWereTaken) {
+  ReportQueue inbox;
+  for (int i = 0; i < 4096; ++i) ASSERT_TRUE(inbox.Put(PendingReport(1)).ok()) << i;
+  const Status full = inbox.Put(PendingReport(1));
   EXPECT_TRUE(absl::IsResourceExhausted(full)) << full;
   EXPECT_THAT(Message(full), HasSubstr("4096 reports of this experiment are waiting"));
-  EXPECT_EQ(inbox.Take().size(), 4096u);
-  EXPECT_TRUE(inbox.Put(Letter(1)).ok());
+  EXPECT_EQ(inbox.Drain().size(), 4096u);
+  EXPECT_TRUE(inbox.Put(PendingReport(1)).ok());
 }
 
-TEST(Inbox, WhatWasNotCommittedIsNotAnsweredOk) {
-  Inbox inbox;
-  const LetterPtr counts = Letter(1), fails = Letter(1);
-  counts->answer = Reported{.stop = "it is poor"};
+TEST(ReportQueue, WhatWasNotCommittedIsNotAnsweredOk) {
+  ReportQueue inbox;
+  const PendingReportPtr counts = PendingReport(1), fails = PendingReport(1);
+  counts->answer = ReportReply{.stop = "it is poor"};
   inbox.Answer({counts}, absl::OkStatus());
   inbox.Answer({fails}, absl::ResourceExhaustedError("disk full"));
   const auto first = inbox.Await(counts, absl::ZeroDuration());
@@ -56,12 +56,12 @@ TEST(Inbox, WhatWasNotCommittedIsNotAnsweredOk) {
   EXPECT_THAT(Message(second), HasSubstr("was not stored (disk full): send it again"));
 }
 
-TEST(Inbox, WhoeverWaitsIsWokenAndGivesUpInTime) {
-  Inbox inbox;
-  const LetterPtr letter = Letter(1);
-  EXPECT_TRUE(absl::IsUnavailable(inbox.Await(letter, absl::Milliseconds(1)).status()));
-  std::thread answers([&] { inbox.Answer({letter}, absl::OkStatus()); });
-  EXPECT_TRUE(inbox.Await(letter, absl::Seconds(20)).ok());
+TEST(ReportQueue, WhoeverWaitsIsWokenAndGivesUpInTime) {
+  ReportQueue inbox;
+  const PendingReportPtr pending_report = PendingReport(1);
+  EXPECT_TRUE(absl::IsUnavailable(inbox.Await(pending_report, absl::Milliseconds(1)).status()));
+  std::thread answers([&] { inbox.Answer({pending_report}, absl::OkStatus()); });
+  EXPECT_TRUE(inbox.Await(pending_report, absl::Seconds(20)).ok());
   answers.join();
 }
 

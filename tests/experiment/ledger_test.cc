@@ -22,35 +22,35 @@ v1::Attempt Attempt(v1::Cause cause, double seconds, double price) {
   return attempt;
 }
 
-TEST(CloseBooks, CostsSecondsTimesPrice) {
+TEST(CloseAccounts, CostsSecondsTimesPrice) {
   v1::Attempt attempt = Attempt(v1::COMPLETED, 1800, 2.5);
-  CloseBooks(attempt, v1::Trial(), std::nullopt, std::nullopt);
+  CloseAccounts(attempt, v1::Trial(), std::nullopt, std::nullopt);
   EXPECT_DOUBLE_EQ(attempt.seconds(), 1800);
   EXPECT_DOUBLE_EQ(attempt.cost(), 1.25);
   EXPECT_EQ(attempt.wasted_seconds(), 0) << "what completes is not wasted";
 }
 
 // F18: an attempt does not become dearer because somebody set the clock.
-TEST(CloseBooks, TheMonotonicClockComesFirst) {
+TEST(CloseAccounts, TheMonotonicClockComesFirst) {
   v1::Attempt attempt = Attempt(v1::COMPLETED, 7200, 1);
-  CloseBooks(attempt, v1::Trial(), absl::Seconds(3600), std::nullopt);
+  CloseAccounts(attempt, v1::Trial(), absl::Seconds(3600), std::nullopt);
   EXPECT_DOUBLE_EQ(attempt.cost(), 1);
   *attempt.mutable_end_time() = ToProto(kStart - absl::Hours(1));
-  CloseBooks(attempt, v1::Trial(), std::nullopt, std::nullopt);
+  CloseAccounts(attempt, v1::Trial(), std::nullopt, std::nullopt);
   EXPECT_EQ(attempt.cost(), 0) << "never negative";
 }
 
-TEST(CloseBooks, OnlyWhatFollowsTheLastSaveOfALostAttemptIsWasted) {
+TEST(CloseAccounts, OnlyWhatFollowsTheLastSaveOfALostAttemptIsWasted) {
   v1::Attempt attempt = Attempt(v1::PREEMPTED_SPOT, 100, 36);
-  CloseBooks(attempt, v1::Trial(), std::nullopt, kStart + absl::Seconds(70));
+  CloseAccounts(attempt, v1::Trial(), std::nullopt, kStart + absl::Seconds(70));
   EXPECT_DOUBLE_EQ(attempt.wasted_seconds(), 30);
-  CloseBooks(attempt, v1::Trial(), std::nullopt, std::nullopt);
+  CloseAccounts(attempt, v1::Trial(), std::nullopt, std::nullopt);
   EXPECT_DOUBLE_EQ(attempt.wasted_seconds(), 100);
-  CloseBooks(attempt, v1::Trial(), std::nullopt, kStart + absl::Hours(2));
+  CloseAccounts(attempt, v1::Trial(), std::nullopt, kStart + absl::Hours(2));
   EXPECT_EQ(attempt.wasted_seconds(), 0) << "a save by a clock that was set";
 }
 
-TEST(CloseBooks, StepsAreGainedOnceHoweverOftenTheyAreDone) {
+TEST(CloseAccounts, StepsAreGainedOnceHoweverOftenTheyAreDone) {
   v1::Trial trial;
   v1::ShirabeStatus status;
   const int64_t resumed[] = {0, 0, 6, 10}, last[] = {8, 5, 12, 10};
@@ -60,7 +60,7 @@ TEST(CloseBooks, StepsAreGainedOnceHoweverOftenTheyAreDone) {
     v1::Attempt attempt = Attempt(v1::PREEMPTED_SPOT, 10, 1);
     attempt.set_resumed_from_step(resumed[i]);
     attempt.set_last_step(last[i]);
-    CloseBooks(attempt, trial, std::nullopt, std::nullopt);
+    CloseAccounts(attempt, trial, std::nullopt, std::nullopt);
     EXPECT_EQ(attempt.steps_gained(), gained[i]) << i;
     EXPECT_EQ(attempt.steps_redone(), redone[i]) << i;
     Charge(attempt, trial, status);
@@ -77,7 +77,7 @@ TEST(Charge, AddsUp) {
   double cost = 0;
   for (int i = 1; i <= 5; ++i) {
     v1::Attempt attempt = Attempt(i % 2 == 0 ? v1::PREEMPTED_NODE : v1::APP_ERROR, 60.0 * i, 7.2);
-    CloseBooks(attempt, trial, std::nullopt, kStart + absl::Seconds(30));
+    CloseAccounts(attempt, trial, std::nullopt, kStart + absl::Seconds(30));
     Charge(attempt, trial, status);
     cost += attempt.cost();
   }
@@ -89,8 +89,8 @@ TEST(Charge, AddsUp) {
   EXPECT_EQ(status.preemptions(), 2);
 }
 
-TEST(Money, StartsOnlyWhatItCanStop) {
-  Money money{.cap = 10.0, .spent = 5, .reserved = 2, .next = 1};
+TEST(BudgetState, StartsOnlyWhatItCanStop) {
+  BudgetState money{.cap = 10.0, .spent = 5, .reserved = 2, .next = 1};
   EXPECT_EQ(money.Affordable(9), 2) << "a third would reach the cap";
   EXPECT_FALSE(money.Exhausted());
   money.reserved = 5;

@@ -39,18 +39,18 @@ class OverdueTest : public ReconcilerTest {
 };
 
 TEST_F(OverdueTest, WhatNeverRanIsNotLate) {
-  trial::Sighting ended;
-  ended.state = trial::Sighting::State::kExited;
+  trial::AttemptStatus ended;
+  ended.state = trial::AttemptStatus::State::kExited;
   ended.platform = v1::NEVER_RAN;
-  executor_.sighting = ended;
+  executor_.observed = ended;
   PassAfter(absl::Seconds(10));
   EXPECT_THAT(Warnings(), IsEmpty());
 }
 
 TEST_F(OverdueTest, WhatRunsIsLateByHowLongItRan) {
-  trial::Sighting running;
+  trial::AttemptStatus running;
   *running.placement.mutable_start_time() = ToProto(clock_.Now());
-  executor_.sighting = running;
+  executor_.observed = running;
   PassAfter(absl::Seconds(10));
   EXPECT_THAT(Warnings(), IsEmpty());
   PassAfter(absl::Seconds(61));

@@ -250,7 +250,7 @@ TEST_F(PlanTest, ARestThatBuysNoAttemptIsTheEndToo) {
 
 TEST_F(PlanTest, ATrialThatCannotProgressSaysSo) {
   v1::Trial& trial = AddLive(false);
-  trial.set_fruitless(kStarvedAfter);
+  trial.set_fruitless(kNoProgressAfter);
   *trial.mutable_not_before() = ToProto(now_ + absl::Seconds(20));
   spec().set_max_trial_count(1);
   const Plan plan = Make();
@@ -276,9 +276,9 @@ TEST_F(PlanTest, AsksForAFewTrialsAtATime) {
   spec().set_parallel_trial_count(1'000'000);
   spec().set_max_trial_count(1'000'000);
   const Plan plan = Make();
-  EXPECT_EQ(plan.suggest, kMostNewTrials);
+  EXPECT_EQ(plan.suggest, kMaxNewTrials);
   EXPECT_TRUE(plan.more) << "the others follow at once";
-  spec().set_max_trial_count(kMostNewTrials);
+  spec().set_max_trial_count(kMaxNewTrials);
   EXPECT_FALSE(Make().more);
 }
 
@@ -287,7 +287,7 @@ TEST_F(PlanTest, StartsAFewTrialsAtATime) {
   spec().set_max_trial_count(1000);
   for (int i = 0; i < 100; ++i) AddLive(false);
   const Plan plan = Make();
-  EXPECT_EQ(plan.start.size(), static_cast<size_t>(kMostNewTrials));
+  EXPECT_EQ(plan.start.size(), static_cast<size_t>(kMaxNewTrials));
   EXPECT_TRUE(plan.more);
 }
 
@@ -334,9 +334,9 @@ TEST_F(PlanTest, ABudgetIsDividedWithoutCounting) {
   spec().set_max_trial_count(1'000'000);
   input_.limits.parallel_trials = 0;
   input_.money = {.cap = 1e9, .next = 1e-9};
-  EXPECT_EQ(Make().suggest, kMostNewTrials);
-  EXPECT_EQ(Money({.cap = 10.0, .next = 1.0}).Affordable(1'000'000'000), 9);
-  EXPECT_EQ(Money({.cap = 0.3, .next = 0.1}).Affordable(1'000'000'000), 2);
+  EXPECT_EQ(Make().suggest, kMaxNewTrials);
+  EXPECT_EQ(BudgetState({.cap = 10.0, .next = 1.0}).Affordable(1'000'000'000), 9);
+  EXPECT_EQ(BudgetState({.cap = 0.3, .next = 0.1}).Affordable(1'000'000'000), 2);
 }
 
 }  // namespace

@@ -198,7 +198,7 @@ TEST(WantsOnDemand, AfterSoManyLossesOrWhenStarved) {
   spec.mutable_attempts()->set_on_demand_after(2);
   EXPECT_TRUE(WantsOnDemand(trial, spec));
   spec.Clear();
-  trial.set_fruitless(kStarvedAfter);
+  trial.set_fruitless(kNoProgressAfter);
   EXPECT_TRUE(WantsOnDemand(trial, spec));
   spec.mutable_capacity()->set_spot(v1::REQUIRED);
   EXPECT_FALSE(WantsOnDemand(trial, spec));

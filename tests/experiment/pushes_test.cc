@@ -24,19 +24,19 @@ class PushesTest : public ReconcilerTest {
 
   // The attempt that was started last runs.
   void Run(const std::optional<v1::Checkpoint>& resumed) {
-    trial::Sighting running;
+    trial::AttemptStatus running;
     *running.placement.mutable_start_time() = ToProto(clock_.Now());
     running.resumed = resumed;
-    executor_.sighting = running;
+    executor_.observed = running;
     clock_.Advance(absl::Seconds(1));
     Pass();
   }
   // A failure; the next attempt is started.
   void Fail() {
-    executor_.sighting->state = trial::Sighting::State::kExited;
-    executor_.sighting->exit_code = 1;
+    executor_.observed->state = trial::AttemptStatus::State::kExited;
+    executor_.observed->exit_code = 1;
     Pass();
-    executor_.sighting.reset();
+    executor_.observed.reset();
     Pass();
   }
   v1::Checkpoint Save(int64_t step) {
@@ -46,27 +46,27 @@ class PushesTest : public ReconcilerTest {
     save.set_trial(1);
     save.set_attempt(1);
     save.set_step(step);
-    executor_.sighting->checkpoints.push_back(save);
+    executor_.observed->checkpoints.push_back(save);
     clock_.Advance(absl::Seconds(1));
     Pass();
     return store_->ListCheckpoints({kKey, 1})->at(0).record;
   }
   void Push(int32_t attempt, int64_t second, double value) {
-    auto letter = std::make_shared<Letter>();  // shared with the inbox
-    letter->report = {.trial = {kKey, 1}, .attempt = attempt};
-    letter->report.points.push_back({.metric = "loss",
+    auto pending_report = std::make_shared<PendingReport>();  // shared with the inbox
+    pending_report->report = {.trial = {kKey, 1}, .attempt = attempt};
+    pending_report->report.points.push_back({.metric = "loss",
                                      .value = value,
                                      .implicit_step = true,
                                      .time = absl::FromUnixSeconds(second)});
-    ASSERT_TRUE(reconciler_.InboxOf(kKey)->Put(letter).ok());
+    ASSERT_TRUE(reconciler_.ReportQueueOf(kKey)->Put(pending_report).ok());
     Pass();
-    ASSERT_TRUE(letter->answer.ok()) << letter->answer.status();
+    ASSERT_TRUE(pending_report->answer.ok()) << pending_report->answer.status();
   }
   // "1@2=0.5": attempt, step, value.
   std::vector<std::string> Rows() {
     std::vector<std::string> rows;
     const auto counted = store_->ListObservations({.trial = {kKey, 1}});
-    for (const db::ObservationRow& row : *counted) {
+    for (const db::StoredObservation& row : *counted) {
       rows.push_back(absl::StrCat(row.attempt, "@", row.step, "=", row.value));
     }
     return rows;

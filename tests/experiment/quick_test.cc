@@ -16,15 +16,15 @@ using ::testing::IsEmpty;
 using ::testing::MatchesRegex;
 
 v1::ParameterSpec Parameter(const std::string& text) {
-  const auto parameter = ParseQuickParameter(text);
+  const auto parameter = ParseParameterFlag(text);
   EXPECT_TRUE(parameter.ok()) << parameter.status();
   return parameter.value_or(v1::ParameterSpec());
 }
 
-std::string Problem(const std::string& text) { return Message(ParseQuickParameter(text).status()); }
+std::string Problem(const std::string& text) { return Message(ParseParameterFlag(text).status()); }
 
-QuickOptions Options() {
-  QuickOptions options;
+FlagsExperimentOptions Options() {
+  FlagsExperimentOptions options;
   options.params = {"lr=log:1e-5..1e-1", "bs=16,32,64"};
   options.minimize = "loss";
   options.command = {"python3", "train.py", "--lr", "{lr}", "--bs={bs}"};
@@ -62,17 +62,17 @@ TEST(QuickParameter, EveryWrongFormIsNamed) {
   EXPECT_THAT(Problem("=0..1"), HasSubstr("write NAME=RANGE"));
   EXPECT_THAT(Problem("lr=1.."), HasSubstr("has no end"));
   EXPECT_THAT(Problem("lr=..1"), HasSubstr("has no start"));
-  EXPECT_THAT(Problem("lr=0..one"), HasSubstr("end \"one\" is no number"));
+  EXPECT_THAT(Problem("lr=0..one"), HasSubstr("end \"one\" is not a number"));
   EXPECT_THAT(Problem("lr=0..1:"), HasSubstr("has no step"));
-  EXPECT_THAT(Problem("lr=0..1..2"), HasSubstr("end \"1..2\" is no number"));
+  EXPECT_THAT(Problem("lr=0..1..2"), HasSubstr("end \"1..2\" is not a number"));
   EXPECT_THAT(Problem("lr=log:0..1"),
               HasSubstr("min: must be greater than 0 for logUniform, not 0"));
   EXPECT_THAT(Problem("lr=1..0"), HasSubstr("min: 1 is greater than max 0"));
   EXPECT_THAT(Problem("lr=0..1:0"), HasSubstr("step: must be greater than 0"));
   EXPECT_THAT(Problem("lr=0..inf"), HasSubstr("finite"));
-  EXPECT_THAT(Problem("n=int:0.5..3"), HasSubstr("min: 0.5 is no integer"));
+  EXPECT_THAT(Problem("n=int:0.5..3"), HasSubstr("min: 0.5 is not an integer"));
   EXPECT_THAT(Problem("n=int:1,2"), HasSubstr("int: needs a range"));
-  EXPECT_THAT(Problem("n=log:log:1..2"), HasSubstr("start \"log:1\" is no number"));
+  EXPECT_THAT(Problem("n=log:log:1..2"), HasSubstr("start \"log:1\" is not a number"));
   EXPECT_THAT(Problem("n="), HasSubstr("empty value"));
   EXPECT_THAT(Problem("n=5"), HasSubstr("\"5\" is one value only"));
   EXPECT_THAT(Problem("n=a,,b"), HasSubstr("empty value"));
@@ -81,7 +81,7 @@ TEST(QuickParameter, EveryWrongFormIsNamed) {
 }
 
 TEST(Quick, MakesAnExperimentThatIsValidAndPrintable) {
-  const auto experiment = QuickExperiment(Options());
+  const auto experiment = ExperimentFromFlags(Options());
   ASSERT_TRUE(experiment.ok()) << experiment.status();
   EXPECT_THAT(Lines(Validate(*experiment)), IsEmpty());
   EXPECT_THAT(experiment->metadata().name(), MatchesRegex("quick-[0-9a-f]{4}"));
@@ -107,41 +107,41 @@ std::vector<std::string> Argv(const v1::Experiment& experiment) {
 }
 
 TEST(Quick, TheCommandIsPassedAsItWasTyped) {
-  QuickOptions options = Options();
+  FlagsExperimentOptions options = Options();
   options.command = {"sh", "-c", "echo $$ $(HOME) $HOME $$$(HOME) {{x} {lr}{bs} }}", "$", "$("};
-  const auto experiment = QuickExperiment(options);
+  const auto experiment = ExperimentFromFlags(options);
   ASSERT_TRUE(experiment.ok()) << experiment.status();
   EXPECT_THAT(Argv(*experiment),
               ElementsAre("sh", "-c", "echo $$ $(HOME) $HOME $$$(HOME) {x} 0.132 }}", "$", "$("));
 }
 
 TEST(Quick, TheNameIsThatOfTheSearch) {
-  const std::string name = QuickExperiment(Options())->metadata().name();
-  QuickOptions options = Options();
+  const std::string name = ExperimentFromFlags(Options())->metadata().name();
+  FlagsExperimentOptions options = Options();
   options.max_trials = 50;
   options.parallel = 4;
-  EXPECT_EQ(QuickExperiment(options)->metadata().name(), name);
+  EXPECT_EQ(ExperimentFromFlags(options)->metadata().name(), name);
   options.seed = 3;
-  EXPECT_NE(QuickExperiment(options)->metadata().name(), name);
+  EXPECT_NE(ExperimentFromFlags(options)->metadata().name(), name);
   options.name = "mine";
-  EXPECT_EQ(QuickExperiment(options)->metadata().name(), "mine");
+  EXPECT_EQ(ExperimentFromFlags(options)->metadata().name(), "mine");
 }
 
 TEST(Quick, ASmallSpaceHasFewerTrials) {
-  QuickOptions options = Options();
+  FlagsExperimentOptions options = Options();
   options.params = {"lr=0.1,0.2", "bs=16,32"};
-  EXPECT_EQ(QuickExperiment(options)->spec().max_trial_count(), 4);
+  EXPECT_EQ(ExperimentFromFlags(options)->spec().max_trial_count(), 4);
   options.params = {"lr=0..1", "bs=16,32"};
   options.parallel = 16;
-  EXPECT_EQ(QuickExperiment(options)->spec().max_trial_count(), 16);
+  EXPECT_EQ(ExperimentFromFlags(options)->spec().max_trial_count(), 16);
 }
 
-std::string Problem(const QuickOptions& options) {
-  return Message(QuickExperiment(options).status());
+std::string Problem(const FlagsExperimentOptions& options) {
+  return Message(ExperimentFromFlags(options).status());
 }
 
 TEST(Quick, MistakesNameTheOption) {
-  QuickOptions options = Options();
+  FlagsExperimentOptions options = Options();
   options.maximize = "accuracy";
   EXPECT_THAT(Problem(options), HasSubstr("--minimize and --maximize exclude each other"));
   options.minimize = options.maximize = "";
@@ -161,7 +161,7 @@ TEST(Quick, MistakesNameTheOption) {
               HasSubstr("--param dropout is not used: put {dropout} into the command"));
   options = Options();
   options.command.push_back("{ls}");
-  EXPECT_THAT(Problem(options), HasSubstr("{ls} is no parameter"));
+  EXPECT_THAT(Problem(options), HasSubstr("{ls} is not a parameter"));
   options = Options();
   options.command.push_back("{epochs}");
   EXPECT_THAT(Problem(options), HasSubstr("write {{ for a brace, or add --param epochs=RANGE"));

@@ -19,8 +19,8 @@ namespace shirabe::experiment {
 // An executor that starts everything, and shows its last attempt as a test says.
 class ShownExecutor : public trial::Executor {
  public:
-  std::optional<trial::Sighting> sighting;  // without its key
-  trial::Offer offer;
+  std::optional<trial::AttemptStatus> observed;  // without its key
+  trial::PlacementQuote quote;
   std::vector<absl::Duration> graces;  // of each Stop
   std::vector<AttemptKey> forgotten;
 
@@ -33,9 +33,9 @@ class ShownExecutor : public trial::Executor {
     return absl::OkStatus();
   }
   void Adopt(const std::vector<v1::Attempt>&) override {}
-  std::vector<trial::Sighting> Observe(const ExperimentKey&) override {
-    if (!started_ || !sighting) return {};
-    trial::Sighting seen = *sighting;
+  std::vector<trial::AttemptStatus> Observe(const ExperimentKey&) override {
+    if (!started_ || !observed) return {};
+    trial::AttemptStatus seen = *observed;
     seen.key = *started_;
     return {seen};
   }
@@ -57,9 +57,9 @@ class ShownExecutor : public trial::Executor {
             .output_dir = dir + "output",
             .root = ""};
   }
-  trial::Offer Quote(const ExperimentKey&, const google::protobuf::Struct&,
-                     const trial::Placing&) override {
-    return offer;
+  trial::PlacementQuote QuotePlacement(const ExperimentKey&, const google::protobuf::Struct&,
+                     const trial::PlacementRequest&) override {
+    return quote;
   }
   void Prune(const v1::Checkpoint&) override {}
 
@@ -87,7 +87,7 @@ class ReconcilerTest : public testing::Test {
 
   // As another controller would: nothing is known of it but what is in the store.
   void TakeOver() {
-    reconciler_.Disown(kKey);
+    reconciler_.ReleaseOwnership(kKey);
     reconciler_.Own(kKey, epoch_);
   }
 
@@ -96,7 +96,7 @@ class ReconcilerTest : public testing::Test {
     intent.set_verb(verb);
     const Status sent = experiment::Send(*store_, clock_, kKey, intent);
     ASSERT_TRUE(sent.ok()) << sent;
-    reconciler_.Heed(kKey);
+    reconciler_.NotifyIntent(kKey);
   }
 
   // How long until the next pass is due.

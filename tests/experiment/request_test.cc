@@ -65,7 +65,7 @@ class RequestTest : public testing::Test {
 
   std::unique_ptr<db::Store> store_ = *db::Open("memory:");
   std::unique_ptr<State> state_;
-  Live* live_ = nullptr;
+  ActiveTrial* live_ = nullptr;
 };
 
 TEST_F(RequestTest, AnAbsolutePathIsItselfHereAndBelowTheRootOfCopies) {

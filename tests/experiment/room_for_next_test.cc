@@ -23,22 +23,22 @@ TEST_F(RoomForNextTest, IsAskedForAtOnceWhenThisPassMakesIt) {
   Pass();
   ASSERT_EQ(Trials(), 1u);
   // The slot is taken by what has ended, until the end is written.
-  trial::Sighting ended;
-  ended.state = trial::Sighting::State::kExited;
+  trial::AttemptStatus ended;
+  ended.state = trial::AttemptStatus::State::kExited;
   ended.exit_code = 0;
-  executor_.sighting = ended;
-  executor_.offer.waiting = "no free slot";
+  executor_.observed = ended;
+  executor_.quote.waiting = "no free slot";
   EXPECT_EQ(Pass(), absl::ZeroDuration());
   EXPECT_THAT(executor_.forgotten, SizeIs(1));
   EXPECT_EQ(Waiting(), "");
 }
 
 TEST_F(RoomForNextTest, IsLookedForAgainWhereOthersHaveIt) {
-  executor_.offer.waiting = "no free slot";
+  executor_.quote.waiting = "no free slot";
   EXPECT_GT(Pass(), absl::ZeroDuration());
   EXPECT_EQ(Waiting(), "no free slot");
   EXPECT_EQ(Trials(), 0u);
-  executor_.offer.waiting.clear();
+  executor_.quote.waiting.clear();
   reconciler_.Recheck(kKey);
   Pass();
   EXPECT_EQ(Trials(), 1u);

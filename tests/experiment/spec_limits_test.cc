@@ -18,7 +18,7 @@ std::vector<std::string> Broken(const std::function<void(v1::Experiment&)>& chan
   Findings findings;
   CheckSpecLimits(experiment, findings);
   std::vector<std::string> texts;
-  for (const Finding& finding : findings.Take()) texts.push_back(InWords(finding));
+  for (const Finding& finding : findings.Sorted()) texts.push_back(InWords(finding));
   return texts;
 }
 
@@ -68,7 +68,7 @@ TEST(LimitsTest, UnknownEnumsAreErrorsOfTheirField) {
   EXPECT_THAT(Broken([](v1::Experiment& e) {
                 e.mutable_spec()->set_resume_policy(static_cast<v1::ResumePolicy>(9));
               }),
-              Contains(HasSubstr("spec.resumePolicy: 9 is no value of ResumePolicy")));
+              Contains(HasSubstr("spec.resumePolicy: 9 is not a value of ResumePolicy")));
 }
 
 // Rules that take time in proportion are not looked at where there is too much of anything, and
@@ -78,8 +78,8 @@ TEST(LimitsTest, FindingsAreBounded) {
   const std::string text(100'000, 'x');
   for (int i = 0; i < 100'000; ++i) findings.Error(ItemPath("a", i), text);
   EXPECT_EQ(findings.errors(), 100'000);
-  const auto found = findings.Take();
-  ASSERT_EQ(found.size(), Findings::kMost + 1);
+  const auto found = findings.Sorted();
+  ASSERT_EQ(found.size(), Findings::kMaxFindings + 1);
   EXPECT_LT(found[0].message.size(), 3000);
   EXPECT_THAT(found.back().message, HasSubstr("there are more"));
   EXPECT_FALSE(found.back().warning);

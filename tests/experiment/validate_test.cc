@@ -48,8 +48,8 @@ TEST(Rules, OfRanges) {
       {kLr, "{min: -1, max: 1, distribution: logNormal}",
        "min: must be greater than 0 for logNormal, not -1"},
       {kLr, "{min: -1.7e308, max: 1.7e308}", "too wide"},
-      {kUnits, "{min: 0.5, max: 4}", "min: 0.5 is no integer, but parameterType is int"},
-      {kUnits, "{min: 1, max: 4, step: 0.5}", "step: 0.5 is no integer"},
+      {kUnits, "{min: 0.5, max: 4}", "min: 0.5 is not an integer, but parameterType is int"},
+      {kUnits, "{min: 1, max: 4, step: 0.5}", "step: 0.5 is not an integer"},
   };
   for (const Case& c : kCases) Expect(c);
   for (const char* good :
@@ -62,8 +62,8 @@ TEST(Rules, OfRanges) {
 TEST(Rules, OfLists) {
   const Case kCases[] = {
       {kBatch, "{list: []}", "list: is required for parameterType discrete"},
-      {kBatch, "{list: [16, x]}", "list[1]: \"x\" is no finite number"},
-      {kBatch, "{list: [16, \"inf\"]}", "list[1]: \"inf\" is no finite number"},
+      {kBatch, "{list: [16, x]}", "list[1]: \"x\" is not a finite number"},
+      {kBatch, "{list: [16, \"inf\"]}", "list[1]: \"inf\" is not a finite number"},
       {kBatch, "{list: [1, 1.0]}", "list[1]: \"1.0\" and \"1\" are the same number"},
       {kBatch, "{list: [1, 2], min: 1}",
        "min: does not go with parameterType discrete: give a list"},
@@ -115,7 +115,7 @@ TEST(Rules, OfCounts) {
 
 TEST(Rules, OfTemplates) {
   Expect({"{name: units, reference: units}", "{name: units, reference: unit}",
-          "trialParameters[1].reference: \"unit\" is no parameter of the search space; did you "
+          "trialParameters[1].reference: \"unit\" is not a parameter of the search space; did you "
           "mean \"units\"?"});
   Expect({"{name: units, reference: units}", "{name: units, reference: \"${trialSpec.Nmae}\"}",
           "is unknown metadata"});
@@ -258,7 +258,7 @@ TEST(Rules, OfFilters) {
   EXPECT_THAT(with(R"(([\w|-]+)\s*=\s*([+-]?\d*(\.\d+)?([Ee][+-]?\d+)?))"), IsEmpty());
   EXPECT_THAT(with(R"((?:x )?(?P<name>\w+): (.*))"), IsEmpty());
   EXPECT_THAT(with("(unclosed"),
-              ElementsAre(HasSubstr("metricsFormat[0]: is no regular expression")));
+              ElementsAre(HasSubstr("metricsFormat[0]: is not a regular expression")));
   EXPECT_THAT(with("loss=(.*)"), ElementsAre(HasSubstr("needs two groups")));
   EXPECT_THAT(
       with("(loss)=(.*)"),
@@ -330,7 +330,7 @@ TEST(Rules, CheckpointsLieInOnePlace) {
   EXPECT_THAT(with("hostPath: /var/lib/checkpoints"), IsEmpty());
   EXPECT_THAT(with("size: 10Gi, storageClassName: fast"), IsEmpty());
   EXPECT_THAT(with("claim: c, size: 10Gi"), ElementsAre(HasSubstr("volume: give one of claim")));
-  EXPECT_THAT(with("hostPath: checkpoints"), ElementsAre(HasSubstr("no absolute path")));
+  EXPECT_THAT(with("hostPath: checkpoints"), ElementsAre(HasSubstr("not an absolute path")));
   EXPECT_THAT(with("claim: c, storageClassName: fast"), ElementsAre(HasSubstr("give size")));
 }
 

@@ -30,7 +30,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       CheckPrintable(why);
     }
   }
-  shirabe::metrics::ScrapeMemory memory({"loss", "loss{a=\"b\"}"}, "/nonexistent");
+  shirabe::metrics::ScrapeState memory({"loss", "loss{a=\"b\"}"}, "/nonexistent");
   const std::string lines = memory.LinesFor(text, false, absl::FromUnixSeconds(1));
   CHECK(lines.empty() || lines.back() == '\n');
   // The same page again says nothing new.

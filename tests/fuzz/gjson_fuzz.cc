@@ -24,7 +24,7 @@ const Json& Sample() {
 void Check(const std::string& path, const Json& object) {
   const bool valid = ValidateGjson(path).ok();
   const auto selected = SelectGjson(path, object);
-  const auto holds = Holds(path, object);
+  const auto holds = MatchesGjson(path, object);
   CHECK(selected.ok() == valid);
   CHECK(holds.ok() == valid);
   CHECK(!valid || !*holds || !selected->is_null());

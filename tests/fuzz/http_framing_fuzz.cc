@@ -22,9 +22,9 @@ struct Seen {
   Status refusal;
 };
 
-class Connection {
+class FramedStream {
  public:
-  void Take(std::string_view bytes) {
+  void Consume(std::string_view bytes) {
     buffer_ += bytes;
     while (seen_.refusal.ok() && TakeOne()) {
     }
@@ -45,7 +45,7 @@ class Connection {
       body_.emplace(*head_, kLimits);
     }
     if (!body_->done()) {
-      const auto taken = body_->Take(buffer_);
+      const auto taken = body_->Consume(buffer_);
       if (!taken.ok()) return Refuse(taken.status());
       CHECK(*taken <= buffer_.size());
       CHECK(body_->done() || *taken == buffer_.size());
@@ -77,9 +77,9 @@ void Check(std::string_view bytes) {
   if (bytes.empty()) return;
   const size_t piece = 1 + static_cast<uint8_t>(bytes[0]) % 64;
   bytes.remove_prefix(1);
-  Connection whole, pieces;
-  whole.Take(bytes);
-  for (size_t at = 0; at < bytes.size(); at += piece) pieces.Take(bytes.substr(at, piece));
+  FramedStream whole, pieces;
+  whole.Consume(bytes);
+  for (size_t at = 0; at < bytes.size(); at += piece) pieces.Consume(bytes.substr(at, piece));
   const Seen &one = whole.seen(), &other = pieces.seen();
   CHECK(one.requests.size() == other.requests.size());
   CHECK(one.kept == other.kept);

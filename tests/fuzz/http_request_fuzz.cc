@@ -24,16 +24,16 @@ class Server {
     client_ = std::move(*opened);
     hub_ = std::make_unique<ChangeHub>(*client_);
     // Nobody waits: neither for points nor for deletions.
-    patience_.End();
+    shutdown_wait_.End();
     router_ = std::make_unique<Router>(HttpContext{.client = client_.get(),
                                                    .tokens = &tokens_,
                                                    .clock = &clock_,
                                                    .hub = hub_.get(),
                                                    .metrics = &metrics_,
-                                                   .patience = &patience_});
+                                                   .patience = &shutdown_wait_});
   }
   HttpReply Handle(const HttpRequest& request) { return router_->Handle(request); }
-  bool IsSlow(const HttpRequest& request) const { return router_->Receive(request).slow; }
+  bool IsSlow(const HttpRequest& request) const { return router_->Classify(request).slow; }
 
  private:
   ManualClock clock_;
@@ -41,7 +41,7 @@ class Server {
   std::unique_ptr<client::LocalClient> client_;
   std::unique_ptr<ChangeHub> hub_;
   Metrics metrics_;
-  Patience patience_;
+  ShutdownWait shutdown_wait_;
   std::unique_ptr<Router> router_;
 };
 

@@ -10,7 +10,7 @@
 
 namespace {
 
-constexpr int kMostPoints = 8;
+constexpr int kMaxPoints = 8;
 
 }  // namespace
 
@@ -24,7 +24,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return 0;
   }
   service::CheckAsKatib(*search).IgnoreError();
-  request.set_current_request_number(std::min(request.current_request_number(), kMostPoints));
+  request.set_current_request_number(std::min(request.current_request_number(), kMaxPoints));
   const auto known = service::ReadHistory(*search, request);
   if (!known.ok() || request.current_request_number() == 0) return 0;
   CHECK(known->history.size() + known->left_out == request.trials_size());

@@ -33,7 +33,7 @@ std::unique_ptr<LineParser> PatternParser() {
 void Check(const LineParser& parser, std::string_view line) {
   ParsedLine parsed;
   parser.Parse(line, parsed);
-  for (const auto& reading : parsed.readings) {
+  for (const auto& reading : parsed.observations) {
     CHECK(reading.metric >= 0 && reading.metric < static_cast<int>(Metrics().size()));
     CHECK(!reading.step || *reading.step >= 0);
   }

@@ -20,7 +20,7 @@ using shirabe::metrics::ParsedLine;
 void Check(const LineParser& parser, std::string_view line) {
   ParsedLine parsed;
   parser.Parse(line, parsed);
-  for (const auto& reading : parsed.readings) CHECK(!reading.step || *reading.step >= 0);
+  for (const auto& reading : parsed.observations) CHECK(!reading.step || *reading.step >= 0);
   for (const char c : parsed.bad) CHECK(static_cast<unsigned char>(c) >= 0x20);
 }
 
@@ -35,9 +35,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Check(*scrapes, text);
   const auto status = shirabe::metrics::ParseTrainerStatus(text);
   if (!status.ok()) return 0;
-  shirabe::metrics::TrainerMemory memory;
-  const auto points = shirabe::metrics::NewPoints(*status, memory);
+  shirabe::metrics::TrainerState memory;
+  const auto points = shirabe::metrics::NewObservations(*status, memory);
   CHECK(points.size() <= status->metrics.size());
-  CHECK(shirabe::metrics::NewPoints(*status, memory).size() <= points.size());
+  CHECK(shirabe::metrics::NewObservations(*status, memory).size() <= points.size());
   return 0;
 }

@@ -125,7 +125,7 @@ TEST_F(ImportTest, AStudyOfOptunaBecomesAnEndedExperiment) {
 TEST_F(ImportTest, WhatIsNoStudyIsRefusedInWords) {
   EXPECT_EQ(ReadOptuna(folder_ + "/nothing", "").status().code(), absl::StatusCode::kNotFound);
   const std::string other = Sqlite("other.db", "CREATE TABLE t (x)");
-  EXPECT_THAT(Message(ReadOptuna(other, "").status()), HasSubstr("no storage of Optuna"));
+  EXPECT_THAT(Message(ReadOptuna(other, "").status()), HasSubstr("not a storage of Optuna"));
   const std::string optuna = Sqlite("optuna.db", std::string(kOptunaTables) + kOptunaRows);
   EXPECT_THAT(Message(ReadOptuna(optuna, "yours").status()), HasSubstr("it has My Study_1"));
   Sqlite("optuna.db", "INSERT INTO study_directions VALUES (1, 'MINIMIZE', 1)");
@@ -202,7 +202,7 @@ TEST_F(ImportTest, ATableWithMistakesNamesTheLine) {
   };
   EXPECT_THAT(message("lr,los\n1,2\n"), HasSubstr("did you mean los?"));
   EXPECT_THAT(message("lr,loss\n1\n"), HasSubstr("t.csv:2: 1 cells, but the header has 2"));
-  EXPECT_THAT(message("lr,loss\n1,x\n"), HasSubstr("t.csv:2: loss is no number: \"x\""));
+  EXPECT_THAT(message("lr,loss\n1,x\n"), HasSubstr("t.csv:2: loss is not a number: \"x\""));
   EXPECT_THAT(message("lr,loss\n\"1,2\n"), HasSubstr("t.csv:2: a quote is not closed"));
   EXPECT_THAT(message("lr,loss\n"), HasSubstr("no rows"));
   EXPECT_THAT(message("loss\n1\n"), HasSubstr("no column of a parameter"));

@@ -24,7 +24,7 @@ namespace shirabe::experiment {
 namespace {
 
 constexpr int kDied = 77;        // at the step
-constexpr int kMostSteps = 400;  // a run has about a hundred
+constexpr int kMaxSteps = 400;  // a run has about a hundred
 
 // Its exit code.
 int RunChild(const std::string& home, int step) {
@@ -53,7 +53,7 @@ std::vector<std::string> StateOf(db::Store& store) {
                     " " + trial.assignments(0).ShortDebugString());
     const auto rows =
         store.ListObservations({.trial = {kSmall, trial.number()}, .include_superseded = true});
-    for (const db::ObservationRow& row : *rows) {
+    for (const db::StoredObservation& row : *rows) {
       lines.push_back(std::to_string(row.attempt) + " " + std::to_string(row.step) + " " +
                       std::to_string(row.value) + (row.superseded ? " superseded" : ""));
     }
@@ -80,7 +80,7 @@ TEST(CrashPoints, EveryOneEndsInTheSameState) {
     std::filesystem::remove_all(home);
   }
   int step = 1;
-  for (; step < kMostSteps; ++step) {
+  for (; step < kMaxSteps; ++step) {
     const std::string home = MakeHome({});
     const int code = RunChild(home, step);
     if (code == kDied) {

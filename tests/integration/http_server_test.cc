@@ -42,7 +42,7 @@ class HttpServerTest : public testing::Test {
   double Connections() const { return http_.metrics().Value("shirabe_http_connections", {}); }
   bool Eventually(const std::function<bool()>& holds) {
     const absl::Duration deadline = RealClock()->Monotonic() + absl::Seconds(20);
-    Patience patience;
+    ShutdownWait patience;
     while (!holds()) {
       if (RealClock()->Monotonic() > deadline) return false;
       patience.Wait(absl::Milliseconds(5));

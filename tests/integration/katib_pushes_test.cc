@@ -41,7 +41,7 @@ class KatibPushes : public ::testing::Test {
     client_ = std::move(*opened);
     token_ = Open("default");
     const auto access = [this](const grpc::ServerContext&,
-                               const std::string&) -> StatusOr<std::unique_ptr<KatibObservations>> {
+                               const std::string&) -> StatusOr<std::unique_ptr<KatibObservationStore>> {
       return MakeClientObservations(*client_, "");
     };
     server_ = std::make_unique<InProcess>(MakeKatibDbManager(access, RealClock()));

@@ -93,9 +93,9 @@ class KubernetesCluster : public testing::Test {
   void TearDown() override {
     if (client_ == nullptr) return;
     executor_->RemoveFiles(experiment_, 0).IgnoreError();
-    for (const Sighting& sighting : executor_->Observe(experiment_)) {
-      executor_->Stop(sighting.key, v1::USER, absl::ZeroDuration()).IgnoreError();
-      executor_->Forget(sighting.key);
+    for (const AttemptStatus& observed : executor_->Observe(experiment_)) {
+      executor_->Stop(observed.key, v1::USER, absl::ZeroDuration()).IgnoreError();
+      executor_->Forget(observed.key);
     }
     EXPECT_TRUE(Await([&] { return Pods().empty(); })) << "pods are held";
     door_.reset();
@@ -173,9 +173,9 @@ class KubernetesCluster : public testing::Test {
     return {(*list)["items"].begin(), (*list)["items"].end()};
   }
 
-  Sighting See(const AttemptKey& key) {
-    for (Sighting& sighting : executor_->Observe(experiment_)) {
-      if (sighting.key == key) return std::move(sighting);
+  AttemptStatus See(const AttemptKey& key) {
+    for (AttemptStatus& observed : executor_->Observe(experiment_)) {
+      if (observed.key == key) return std::move(observed);
     }
     return {};
   }
@@ -192,7 +192,7 @@ class KubernetesCluster : public testing::Test {
 
   void AwaitRunning(const AttemptKey& key) {
     ASSERT_TRUE(Await([&] { return See(key).placement.has_start_time(); })) << See(key).waiting;
-    EXPECT_EQ(See(key).state, Sighting::State::kRunning);
+    EXPECT_EQ(See(key).state, AttemptStatus::State::kRunning);
   }
 
   bool AwaitWaiting(const AttemptKey& key, const std::string& words) {
@@ -201,11 +201,11 @@ class KubernetesCluster : public testing::Test {
     return said;
   }
 
-  Sighting AwaitEnd(const AttemptKey& key) {
-    Sighting last;
+  AttemptStatus AwaitEnd(const AttemptKey& key) {
+    AttemptStatus last;
     EXPECT_TRUE(Await([&] {
       last = See(key);
-      return last.key == key && last.state != Sighting::State::kRunning;
+      return last.key == key && last.state != AttemptStatus::State::kRunning;
     })) << last.waiting;
     return last;
   }
@@ -216,7 +216,7 @@ class KubernetesCluster : public testing::Test {
 
   std::unique_ptr<kube::Client> client_;
   kube::Client* for_executor_ = nullptr;  // that it uses instead, from the next Reopen on
-  PodTimes times_;
+  PodTimeouts times_;
   std::string home_;
   ExperimentKey experiment_;
   std::mutex mutex_;

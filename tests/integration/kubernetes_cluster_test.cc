@@ -13,7 +13,7 @@ TEST_F(KubernetesCluster, AnAttemptRunsEndsAndLeavesNothing) {
   const Status started = Start(Nth(1), "echo loss=0.25; exit 3");
   ASSERT_TRUE(started.ok()) << started;
   EXPECT_TRUE(Start(Nth(1), "echo again").ok());
-  const Sighting end = AwaitEnd(Nth(1));
+  const AttemptStatus end = AwaitEnd(Nth(1));
   EXPECT_EQ(end.exit_code, 3) << end.message;
   EXPECT_EQ(end.platform, v1::CAUSE_NONE);
   EXPECT_NE(end.placement.node(), "");
@@ -50,7 +50,7 @@ TEST_F(KubernetesCluster, ARestartFindsWhatRunsAndWhatHasEnded) {
   executor_->Adopt(open);
   AwaitRunning(Nth(1));
   EXPECT_EQ(AwaitEnd(Nth(2)).exit_code, 7);
-  EXPECT_EQ(AwaitEnd(Nth(3)).state, Sighting::State::kLost);
+  EXPECT_EQ(AwaitEnd(Nth(3)).state, AttemptStatus::State::kLost);
 }
 
 TEST_F(KubernetesCluster, AnEvictionIsThePlatformsDoing) {
@@ -64,7 +64,7 @@ TEST_F(KubernetesCluster, AnEvictionIsThePlatformsDoing) {
                                   {"metadata", {{"name", pod}, {"namespace", experiment_.ns}}},
                                   {"deleteOptions", {{"gracePeriodSeconds", 1}}}});
   ASSERT_TRUE(evicted.ok()) << evicted.status();
-  const Sighting end = AwaitEnd(Nth(1));
+  const AttemptStatus end = AwaitEnd(Nth(1));
   EXPECT_EQ(end.platform, v1::PREEMPTED_EVICTION) << end.message;
 }
 
@@ -77,7 +77,7 @@ TEST_F(KubernetesCluster, ATaintThatEvictsIsTheNodesDoing) {
         .status();
   };
   ASSERT_TRUE(taint({{{"key", "going"}, {"effect", "NoExecute"}}}).ok());
-  const Sighting end = AwaitEnd(Nth(1));
+  const AttemptStatus end = AwaitEnd(Nth(1));
   EXPECT_TRUE(taint(nullptr).ok());
   EXPECT_EQ(end.platform, v1::PREEMPTED_NODE) << end.message;
 }
@@ -89,7 +89,7 @@ TEST_F(KubernetesCluster, APodDeletedByHandIsNoFailureOfItsProgram) {
   options.grace = absl::Seconds(1);
   const kube::Ref pod{trial::Pods(), experiment_.ns, NameOf(Pods().at(0))};
   ASSERT_TRUE(client_->Delete(pod, options).ok());
-  const Sighting end = AwaitEnd(Nth(1));
+  const AttemptStatus end = AwaitEnd(Nth(1));
   EXPECT_EQ(end.platform, v1::UNKNOWN_CAUSE) << end.message;
 }
 
@@ -98,7 +98,7 @@ TEST_F(KubernetesCluster, AJobDeletedByHandIsNoFailureEither) {
   AwaitRunning(Nth(1));
   kube::DeleteOptions options;
   ASSERT_TRUE(client_->Delete({Jobs(), experiment_.ns, AttemptName(Nth(1))}, options).ok());
-  const Sighting end = AwaitEnd(Nth(1));
+  const AttemptStatus end = AwaitEnd(Nth(1));
   EXPECT_EQ(end.platform, v1::UNKNOWN_CAUSE) << end.message;
 }
 
@@ -120,7 +120,7 @@ TEST_F(KubernetesCluster, APoweredOffNodeLosesItsAttemptAndNotItsTrial) {
   };
   ASSERT_EQ(power("kill-node"), 0);
   const absl::Duration off = RealClock()->Monotonic();
-  const Sighting end = AwaitEnd(Nth(1));
+  const AttemptStatus end = AwaitEnd(Nth(1));
   EXPECT_EQ(end.platform, v1::PREEMPTED_NODE) << end.message;
   RecordProperty("seconds", static_cast<int>(absl::ToInt64Seconds(RealClock()->Monotonic() - off)));
   executor_->Forget(Nth(1));

@@ -76,7 +76,7 @@ TEST_F(KubernetesClusterFaults, AttemptsComeThroughAStormAndEachRunsOnce) {
   const std::vector<int> codes = {0, 3, 0, 0};
   for (int i = 1; i <= 4; ++i) {
     SCOPED_TRACE(i);
-    const Sighting end = AwaitEnd(Nth(i));
+    const AttemptStatus end = AwaitEnd(Nth(i));
     EXPECT_EQ(end.exit_code, codes[i - 1]) << end.message;
     // Of the one that was stopped, whoever stopped it knows.
     EXPECT_EQ(end.platform, i == 3 ? v1::UNKNOWN_CAUSE : v1::CAUSE_NONE) << end.message;
@@ -126,7 +126,7 @@ TEST_F(KubernetesClusterFaults, AJobThatComesTooLateIsTakenAway) {
   AwaitEnd(Nth(1));
   executor_->Forget(Nth(1));
   ASSERT_TRUE(census_->AwaitEmpty());
-  times_.stray = absl::Seconds(1);
+  times_.orphan = absl::Seconds(1);
   Reopen();
   (void)executor_->Observe(experiment_);
   Json late = *job;

@@ -42,7 +42,7 @@ TEST_F(KubernetesClusterSidecar, ItBringsFilesCheckpointsAndTheExit) {
   const Status started = executor_->Start(Instrumented(
       Nth(1), "echo loss=0.5; save 10; echo '{\"step\": 10}' >> $SHIRABE_METRICS_FILE; exit 3"));
   ASSERT_TRUE(started.ok()) << started;
-  const Sighting end = AwaitEnd(Nth(1));
+  const AttemptStatus end = AwaitEnd(Nth(1));
   EXPECT_EQ(end.exit_code, 3) << end.message;
   EXPECT_EQ(LogOf(Nth(1)), "loss=0.5\n");
   EXPECT_EQ(ReadFile(executor_->Paths(Nth(1)).metrics_file).value_or(""), "{\"step\": 10}\n");
@@ -52,7 +52,7 @@ TEST_F(KubernetesClusterSidecar, ItBringsFilesCheckpointsAndTheExit) {
   AttemptRequest again = Instrumented({{experiment_, 1}, 2}, "cat $SHIRABE_RESUME_FROM/m");
   again.resume = end.checkpoints;
   ASSERT_TRUE(executor_->Start(again).ok());
-  const Sighting resumed = AwaitEnd(again.key);
+  const AttemptStatus resumed = AwaitEnd(again.key);
   EXPECT_EQ(resumed.exit_code, 0) << resumed.message;
   EXPECT_EQ(LogOf(again.key), "10\n");
   ASSERT_TRUE(resumed.resumed.has_value());
@@ -67,7 +67,7 @@ TEST_F(KubernetesClusterSidecar, AStopReachesTheProgramAndWhatItSavesThen) {
                   .ok());
   AwaitRunning(Nth(1));
   ASSERT_TRUE(executor_->Stop(Nth(1), v1::EARLY_STOPPED, absl::Seconds(10)).ok());
-  const Sighting end = AwaitEnd(Nth(1));
+  const AttemptStatus end = AwaitEnd(Nth(1));
   EXPECT_EQ(end.exit_code, 75) << end.message;
   EXPECT_THAT(LogOf(Nth(1)), AnyOf(HasSubstr("early-stop"), HasSubstr("preempt")));
   ASSERT_EQ(end.checkpoints.size(), 1u);
@@ -102,7 +102,7 @@ class KubernetesClusterVolume : public KubernetesClusterSidecar {
 TEST_F(KubernetesClusterVolume, CheckpointsGoWithTheirExperimentAndNothingElseDoes) {
   const AttemptRequest request = Instrumented(Nth(1), "save 10; save 20");
   ASSERT_TRUE(executor_->Start(request).ok());
-  const Sighting end = AwaitEnd(Nth(1));
+  const AttemptStatus end = AwaitEnd(Nth(1));
   ASSERT_EQ(end.checkpoints.size(), 2u) << end.message;
   executor_->Forget(Nth(1));
   const std::string folder = FolderOf(experiment_);

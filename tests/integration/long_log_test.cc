@@ -53,7 +53,7 @@ TEST(LongLog, EveryValueCountsAndTheMiddleIsLeftOut) {
   const auto rows = store->ListObservations({.trial = {key, 1}});
   ASSERT_TRUE(rows.ok()) << rows.status();
   std::map<int64_t, double> values;
-  for (const db::ObservationRow& row : *rows) values[row.step] = row.value;
+  for (const db::StoredObservation& row : *rows) values[row.step] = row.value;
   ASSERT_EQ(values.size(), size_t{kSteps});
   for (const auto& [step, value] : values) EXPECT_EQ(value, static_cast<double>(step));
 

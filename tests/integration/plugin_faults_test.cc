@@ -167,7 +167,7 @@ TEST_F(RemoteCall, PointsThatAreNoneAreRefused) {
   ExpectRefused("1.5", "suggestion 2 of 2: parameter \"lr\": 1.5 is not within 0.1 … 0.9");
   ExpectRefused("nan", "is not finite");
   ExpectRefused("-inf", "is not finite");
-  ExpectRefused("fast", "\"fast\" is no number");
+  ExpectRefused("fast", "\"fast\" is not a number");
   ExpectRefused(
       [](auto&, const Request&, Reply& reply) {
         reply.add_parameter_assignments();
@@ -295,7 +295,7 @@ TEST_F(RemoteCall, AnotherServiceIsNoSuggestion) {
       experiment_, space_, {.endpoint = "127.0.0.1:" + std::to_string(port)});
   const auto proposal = remote->Propose(history_, 1, Rng(1));
   EXPECT_TRUE(absl::IsUnimplemented(proposal.status())) << proposal.status();
-  EXPECT_THAT(Message(proposal.status()), HasSubstr("no Suggestion service"));
+  EXPECT_THAT(Message(proposal.status()), HasSubstr("does not serve Suggestion"));
 }
 
 // ---- whole experiments -------------------------------------------------------------------------
@@ -304,12 +304,12 @@ class PluginExperiment : public ::testing::Test {
  protected:
   ~PluginExperiment() override {
     if (!home_.empty()) std::filesystem::remove_all(home_);
-    EXPECT_TRUE(suggestion::SetRemoteTable({}).ok());
+    EXPECT_TRUE(suggestion::SetRemoteAlgorithmTable({}).ok());
   }
 
   void Run(const Fake& fake, absl::Duration deadline = absl::Seconds(10)) {
     ASSERT_TRUE(
-        suggestion::SetRemoteTable({.named = {{"mine", fake.endpoint()}}, .deadline = deadline})
+        suggestion::SetRemoteAlgorithmTable({.named = {{"mine", fake.endpoint()}}, .deadline = deadline})
             .ok());
     home_ = experiment::MakeHome({.trials = 4, .parallel = 2, .steps = 1, .algorithm = "mine"});
     const Status status = experiment::RunSmall(home_, {});
@@ -377,7 +377,7 @@ TEST_F(PluginExperiment, SurvivesACrashInMidCall) {
 
 TEST_F(PluginExperiment, OneThatHangsDelaysNobodyElse) {
   Fake fake([](grpc::ServerContext& context, const Request&, Reply&) { return Hang(context); });
-  ASSERT_TRUE(suggestion::SetRemoteTable({.named = {{"mine", fake.endpoint()}}}).ok());
+  ASSERT_TRUE(suggestion::SetRemoteAlgorithmTable({.named = {{"mine", fake.endpoint()}}}).ok());
   home_ = experiment::MakeHome({.trials = 4, .parallel = 2, .steps = 1, .algorithm = "mine"});
   const std::string other = experiment::MakeHome({.trials = 4, .parallel = 2, .steps = 1});
   const auto store = experiment::OpenHome(home_);
@@ -402,7 +402,7 @@ TEST_F(PluginExperiment, OneThatHangsDelaysNobodyElse) {
 
 // ---- who may be asked --------------------------------------------------------------------------
 
-TEST(RemoteTable, OnlyAllowedAddressesAreAsked) {
+TEST(RemoteAlgorithmTable, OnlyAllowedAddressesAreAsked) {
   using suggestion::RemoteEndpoint;
   v1::ExperimentSpec spec = OneParameter().spec();
   const auto of = [&spec](const std::string& endpoint) {
@@ -419,7 +419,7 @@ TEST(RemoteTable, OnlyAllowedAddressesAreAsked) {
   EXPECT_TRUE(absl::IsPermissionDenied(of("svc:6789").status()));
   EXPECT_THAT(Message(of("svc:6789").status()), HasSubstr("--algorithm NAME=svc:6789"));
   EXPECT_TRUE(absl::IsPermissionDenied(of("127.0.0.1.evil.example:80").status()));
-  ASSERT_TRUE(suggestion::SetRemoteTable({.named = {{"mine", "far:1"}},
+  ASSERT_TRUE(suggestion::SetRemoteAlgorithmTable({.named = {{"mine", "far:1"}},
                                           .allowed = {"svc:6789", "*.ml.svc:6789"},
                                           .allow_loopback = false})
                   .ok());
@@ -431,8 +431,8 @@ TEST(RemoteTable, OnlyAllowedAddressesAreAsked) {
   EXPECT_EQ(*RemoteEndpoint(spec), "far:1");
   spec.mutable_algorithm()->set_algorithm_name("tpe");
   EXPECT_EQ(*RemoteEndpoint(spec), "");
-  EXPECT_TRUE(absl::IsInvalidArgument(suggestion::SetRemoteTable({.named = {{"x", "far"}}})));
-  EXPECT_TRUE(suggestion::SetRemoteTable({}).ok());
+  EXPECT_TRUE(absl::IsInvalidArgument(suggestion::SetRemoteAlgorithmTable({.named = {{"x", "far"}}})));
+  EXPECT_TRUE(suggestion::SetRemoteAlgorithmTable({}).ok());
 }
 
 }  // namespace

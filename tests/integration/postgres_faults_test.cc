@@ -79,7 +79,7 @@ class PostgresFaults : public ::testing::Test {
     database_ = server_->NewDatabase();
   }
   std::unique_ptr<Store> MustOpen(const std::string& address, absl::Duration doubt = kLong) {
-    auto store = OpenPostgres({.address = address, .doubt_patience = doubt});
+    auto store = OpenPostgres({.address = address, .resolve_timeout = doubt});
     EXPECT_TRUE(store.ok()) << store.status();
     CHECK(store.ok());
     return *std::move(store);

@@ -76,7 +76,7 @@ void ExpectEveryStepOnce(db::Store& store, int steps) {
   for (const auto& [trial, revision] : *trials) {
     const auto rows = store.ListObservations({.trial = {kSmall, trial.number()}});
     std::set<int64_t> counted;
-    for (const db::ObservationRow& row : *rows) {
+    for (const db::StoredObservation& row : *rows) {
       EXPECT_TRUE(counted.insert(row.step).second) << "step " << row.step << " counts twice";
     }
     EXPECT_EQ(static_cast<int>(counted.size()), steps);

@@ -14,7 +14,7 @@ namespace shirabe::trial {
 namespace {
 
 using ::testing::HasSubstr;
-using State = Sighting::State;
+using State = AttemptStatus::State;
 
 class ProcessAdoptTest : public testing::Test {
  protected:
@@ -84,9 +84,9 @@ class ProcessAdoptTest : public testing::Test {
         WriteFileAtomic(path, text.substr(0, begin) + field + " " + value + text.substr(end)).ok());
   }
 
-  Sighting AdoptOne(const AttemptKey& key) {
+  AttemptStatus AdoptOne(const AttemptKey& key) {
     harness_.executor().Adopt({Record(key)});
-    return harness_.See(key).value_or(Sighting());
+    return harness_.See(key).value_or(AttemptStatus());
   }
 
   ExecutorHarness harness_;
@@ -102,7 +102,7 @@ TEST_F(ProcessAdoptTest, TrialsSurviveKillMinusNineAndAreAdopted) {
     return std::filesystem::exists(harness_.executor().Paths(Attempt(2)).dir + "/exit");
   }));
   EXPECT_EQ(AdoptOne(Attempt(1)).state, State::kRunning);
-  const Sighting ended = AdoptOne(Attempt(2));
+  const AttemptStatus ended = AdoptOne(Attempt(2));
   EXPECT_EQ(ended.state, State::kExited);
   EXPECT_EQ(ended.exit_code, 7);
   EXPECT_TRUE(ended.placement.has_start_time());
@@ -137,7 +137,7 @@ TEST_F(ProcessAdoptTest, AKilledSupervisorIsALossAndLeavesNothing) {
   const pid_t main = AwaitPid("main");
   const pid_t escaped = AwaitPid("escaped");
   kill(static_cast<pid_t>(harness_.See(Attempt(1))->placement.pid()), SIGKILL);
-  const Sighting end = harness_.AwaitEnd(Attempt(1));
+  const AttemptStatus end = harness_.AwaitEnd(Attempt(1));
   EXPECT_EQ(end.state, State::kLost);
   EXPECT_EQ(end.message, "its supervisor was killed by signal 9");
   EXPECT_TRUE(end.placement.has_end_time());
@@ -170,7 +170,7 @@ TEST_F(ProcessAdoptTest, AReusedPidIsNeitherAdoptedNorKilled) {
   Forge(Attempt(1), "pid", absl::StrCat(innocent));
   Forge(Attempt(1), "start", absl::StrCat(FindProcess(innocent)->start - 1));
   ASSERT_NE(harness_.Open(), nullptr);
-  const Sighting lost = AdoptOne(Attempt(1));
+  const AttemptStatus lost = AdoptOne(Attempt(1));
   EXPECT_EQ(lost.state, State::kLost);
   EXPECT_THAT(lost.message, HasSubstr("no exit record"));
   EXPECT_EQ(AdoptOne(Attempt(2)).state, State::kRunning);
@@ -201,7 +201,7 @@ TEST_F(ProcessAdoptTest, AnEarlierBootIsOver) {
   const auto pid = static_cast<pid_t>(harness_.See(Attempt(1))->placement.pid());
   Forge(Attempt(1), "boot", "00000000-0000-0000-0000-000000000000");
   ASSERT_NE(harness_.Open(), nullptr);
-  const Sighting lost = AdoptOne(Attempt(1));
+  const AttemptStatus lost = AdoptOne(Attempt(1));
   EXPECT_EQ(lost.state, State::kLost);
   EXPECT_THAT(lost.message, HasSubstr("restarted"));
   kill(pid, SIGKILL);
@@ -230,7 +230,7 @@ TEST_F(ProcessAdoptTest, AKillByTheKernelForWantOfMemoryIsTold) {
                          MakeRequest(Attempt(3), {.argv = {"sleep", "1000"}})},
                         group);
   harness_.executor().Adopt({Record(Attempt(1)), Record(Attempt(2)), Record(Attempt(3))});
-  const Sighting direct = harness_.AwaitEnd(Attempt(1));
+  const AttemptStatus direct = harness_.AwaitEnd(Attempt(1));
   EXPECT_EQ(direct.signal, SIGKILL);
   EXPECT_TRUE(direct.out_of_memory);
   EXPECT_THAT(direct.message, HasSubstr("memory"));

@@ -18,7 +18,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-using State = Sighting::State;
+using State = AttemptStatus::State;
 namespace fs = std::filesystem;
 
 // Shell: `save STEP TEXT` as the contract asks.
@@ -44,16 +44,16 @@ class ProcessCheckpointTest : public testing::Test {
     request.resume = std::move(resume);
     return harness_.executor().Start(request);
   }
-  Sighting Run(const AttemptKey& key, const Ask& ask, std::vector<v1::Checkpoint> resume = {}) {
+  AttemptStatus Run(const AttemptKey& key, const Ask& ask, std::vector<v1::Checkpoint> resume = {}) {
     const Status status = StartFrom(key, ask, std::move(resume));
     EXPECT_TRUE(status.ok()) << status;
-    return status.ok() ? harness_.AwaitEnd(key) : Sighting();
+    return status.ok() ? harness_.AwaitEnd(key) : AttemptStatus();
   }
   // Until that many are committed.
   std::vector<v1::Checkpoint> AwaitCommitted(const AttemptKey& key, size_t count) {
     std::vector<v1::Checkpoint> checkpoints;
     EXPECT_TRUE(harness_.Await([&] {
-      checkpoints = harness_.See(key).value_or(Sighting()).checkpoints;
+      checkpoints = harness_.See(key).value_or(AttemptStatus()).checkpoints;
       return checkpoints.size() >= count;
     }));
     return checkpoints;
@@ -90,7 +90,7 @@ TEST_F(ProcessCheckpointTest, AreCommittedWhileTheProgramRunsAndWhenItEnds) {
   EXPECT_THAT(Steps(AwaitCommitted(Attempt(1), 1)), ElementsAre(10));
   EXPECT_EQ(harness_.See(Attempt(1))->state, State::kRunning);
   Go();
-  const Sighting end = harness_.AwaitEnd(Attempt(1));
+  const AttemptStatus end = harness_.AwaitEnd(Attempt(1));
   EXPECT_EQ(end.exit_code, 3);
   EXPECT_THAT(Steps(end.checkpoints), ElementsAre(10, 20));
   EXPECT_THAT(end.refused, IsEmpty());
@@ -105,25 +105,25 @@ TEST_F(ProcessCheckpointTest, AreCommittedWhileTheProgramRunsAndWhenItEnds) {
 }
 
 TEST_F(ProcessCheckpointTest, ManySavedInTheLastMomentAreAllThereAtTheEnd) {
-  const Sighting end =
+  const AttemptStatus end =
       Run(Attempt(1),
           Script("for i in 1 2 3 4 5 6 7 8; do for j in 1 2 3; do save $i$j x; done; done"));
   EXPECT_THAT(end.checkpoints, SizeIs(24));
 }
 
 TEST_F(ProcessCheckpointTest, AHalfSavedOneIsNeverTaken) {
-  const Sighting end = Run(Attempt(1), Script("save 10 a; mkdir 20.tmp; printf half > "
+  const AttemptStatus end = Run(Attempt(1), Script("save 10 a; mkdir 20.tmp; printf half > "
                                               "20.tmp/model; kill -9 $$$$"));
   EXPECT_EQ(end.signal, SIGKILL);
   EXPECT_THAT(Steps(end.checkpoints), ElementsAre(10));
   EXPECT_THAT(end.refused, IsEmpty());
   EXPECT_THAT(harness_.Log(Attempt(1)), IsEmpty());
-  const Sighting next = Run(Attempt(1, 2), Script(kTell), {end.checkpoints[0]});
+  const AttemptStatus next = Run(Attempt(1, 2), Script(kTell), {end.checkpoints[0]});
   EXPECT_EQ(next.resumed->step(), 10);
 }
 
 TEST_F(ProcessCheckpointTest, WhatCannotBeCommittedIsSaidOnceAtTheEnd) {
-  const Sighting end = Run(Attempt(1), Script("save 0 a; mkdir 10.tmp 20; ln -s "
+  const AttemptStatus end = Run(Attempt(1), Script("save 0 a; mkdir 10.tmp 20; ln -s "
                                               "/etc/passwd 10.tmp/link; mv 10.tmp 10; save 30 c"));
   EXPECT_THAT(Steps(end.checkpoints), ElementsAre(30));
   EXPECT_THAT(end.refused, ElementsAre(HasSubstr("from the beginning"), HasSubstr("link"),
@@ -157,7 +157,7 @@ TEST_F(ProcessCheckpointTest, WhatWasSavedWhileNobodyLookedIsCommittedAfterARest
   harness_.AwaitFile(layout.Paths(Attempt(1)).dir + "/exit");
   ASSERT_NE(harness_.Open(), nullptr);
   harness_.executor().Adopt({Record(Attempt(1))});
-  const Sighting end = harness_.AwaitEnd(Attempt(1));
+  const AttemptStatus end = harness_.AwaitEnd(Attempt(1));
   EXPECT_EQ(end.exit_code, 5);
   EXPECT_THAT(Steps(end.checkpoints), ElementsAre(20));
 }
@@ -171,7 +171,7 @@ TEST_F(ProcessCheckpointTest, TheNextAttemptGoesOnFromACopyOfItsOwn) {
   EXPECT_THAT(Steps(AwaitCommitted(Attempt(1, 2), 1)), ElementsAre(30));
   EXPECT_EQ(Model(Attempt(1, 2), 20), "spoilt");
   Go();
-  const Sighting end = harness_.AwaitEnd(Attempt(1, 2));
+  const AttemptStatus end = harness_.AwaitEnd(Attempt(1, 2));
   EXPECT_EQ(harness_.Log(Attempt(1, 2)), "from=" + Path(Attempt(1, 2), 20) + "\n20");
   EXPECT_EQ(end.resumed->SerializeAsString(), saved[0].SerializeAsString());
   EXPECT_THAT(end.damaged, IsEmpty());
@@ -184,7 +184,7 @@ TEST_F(ProcessCheckpointTest, TheNextAttemptGoesOnFromACopyOfItsOwn) {
 
 TEST_F(ProcessCheckpointTest, AStepThatWasSavedAgainIsTheAttemptsOwn) {
   const auto saved = Saved(Attempt(1), {10});
-  const Sighting end = Run(Attempt(1, 2), Script("rm -r 10; save 10 again"), saved);
+  const AttemptStatus end = Run(Attempt(1, 2), Script("rm -r 10; save 10 again"), saved);
   EXPECT_THAT(Steps(end.checkpoints), ElementsAre(10));
   EXPECT_EQ(end.checkpoints[0].attempt(), 2);
   EXPECT_EQ(Model(Attempt(1, 2), 10), "again");
@@ -195,7 +195,7 @@ TEST_F(ProcessCheckpointTest, DamagedOnesAreNamedAndTheNewestIntactOneIsUsed) {
   fs::resize_file(Path(Attempt(1), 50) + "/model", 1);
   std::ofstream(Path(Attempt(1), 40) + "/model") << "4X";
   fs::remove_all(Path(Attempt(1), 30));
-  const Sighting end = Run(Attempt(1, 2), Script(kTell), saved);
+  const AttemptStatus end = Run(Attempt(1, 2), Script(kTell), saved);
   EXPECT_EQ(harness_.Log(Attempt(1, 2)), "from=" + Path(Attempt(1, 2), 20) + "\n20");
   EXPECT_EQ(end.resumed->step(), 20);
   ASSERT_THAT(Steps(end.damaged), ElementsAre(50, 40, 30));
@@ -207,7 +207,7 @@ TEST_F(ProcessCheckpointTest, DamagedOnesAreNamedAndTheNewestIntactOneIsUsed) {
 TEST_F(ProcessCheckpointTest, WithNoneIntactItBeginsAtTheBeginningAndSaysSo) {
   const auto saved = Saved(Attempt(1), {10});
   fs::remove(Path(Attempt(1), 10) + "/" + kManifestName);
-  const Sighting end = Run(Attempt(1, 2), Script("echo \"from=$SHIRABE_RESUME_FROM\""), saved);
+  const AttemptStatus end = Run(Attempt(1, 2), Script("echo \"from=$SHIRABE_RESUME_FROM\""), saved);
   EXPECT_EQ(harness_.Log(Attempt(1, 2)), "from=\n");
   EXPECT_EQ(end.resumed, std::nullopt);
   EXPECT_THAT(Steps(end.damaged), ElementsAre(10));
@@ -215,7 +215,7 @@ TEST_F(ProcessCheckpointTest, WithNoneIntactItBeginsAtTheBeginningAndSaysSo) {
 
 TEST_F(ProcessCheckpointTest, ATrialStartsFromItsParents) {
   const auto saved = Saved(Attempt(1), {10});
-  const Sighting end = Run(Attempt(2), Script(kTell), saved);
+  const AttemptStatus end = Run(Attempt(2), Script(kTell), saved);
   EXPECT_EQ(harness_.Log(Attempt(2)), "from=" + Path(Attempt(2), 10) + "\n10");
   EXPECT_EQ(end.resumed->trial(), 1);
   EXPECT_THAT(end.checkpoints, IsEmpty());
@@ -225,10 +225,10 @@ TEST_F(ProcessCheckpointTest, WhereItWentOnFromIsKnownAfterARestart) {
   auto saved = Saved(Attempt(1), {10, 20});
   fs::remove_all(Path(Attempt(1), 20));
   ASSERT_TRUE(StartFrom(Attempt(1, 2), Waiting("true", "true"), saved).ok());
-  const Sighting before = *harness_.See(Attempt(1, 2));
+  const AttemptStatus before = *harness_.See(Attempt(1, 2));
   ASSERT_NE(harness_.Open(), nullptr);
   harness_.executor().Adopt({Record(Attempt(1, 2))});
-  const Sighting after = *harness_.See(Attempt(1, 2));
+  const AttemptStatus after = *harness_.See(Attempt(1, 2));
   EXPECT_EQ(after.resumed->SerializeAsString(), saved[1].SerializeAsString());
   ASSERT_THAT(after.damaged, SizeIs(1));
   EXPECT_EQ(after.damaged[0].SerializeAsString(), before.damaged[0].SerializeAsString());
@@ -246,7 +246,7 @@ TEST_F(ProcessCheckpointTest, AStartThatACrashCutShortIsMadeAgain) {
   ASSERT_TRUE(MakeDirs(Path(Attempt(1, 2), 10) + ".tmp/half").ok());
   const std::string note = layout.Paths(Attempt(1, 2)).dir + "/resumed.json";
   ASSERT_TRUE(WriteFileAtomic(note, R"({"resumed": {"step": "77"}, "damaged": 1})").ok());
-  const Sighting end = Run(Attempt(1, 2), Script(kTell), saved);
+  const AttemptStatus end = Run(Attempt(1, 2), Script(kTell), saved);
   EXPECT_EQ(harness_.Log(Attempt(1, 2)), "from=" + Path(Attempt(1, 2), 20) + "\n20");
   EXPECT_EQ(end.resumed->step(), 20);
 
@@ -257,7 +257,7 @@ TEST_F(ProcessCheckpointTest, AStartThatACrashCutShortIsMadeAgain) {
 }
 
 TEST_F(ProcessCheckpointTest, ALargeOneIsVerifiedBesideTheCaller) {
-  Sighting first = Run(Attempt(1), Script("mkdir 10.tmp; head -c 70000000 /dev/zero > "
+  AttemptStatus first = Run(Attempt(1), Script("mkdir 10.tmp; head -c 70000000 /dev/zero > "
                                           "10.tmp/model; mv 10.tmp 10; save 5 small"));
   ASSERT_THAT(Steps(first.checkpoints), ElementsAre(5, 10));
   const std::vector<v1::Checkpoint> candidates = {first.checkpoints[1], first.checkpoints[0]};
@@ -268,7 +268,7 @@ TEST_F(ProcessCheckpointTest, ALargeOneIsVerifiedBesideTheCaller) {
   EXPECT_THAT(Message(not_yet), HasSubstr("verifying the checkpoint at step 10 (67 MiB)"));
   EXPECT_EQ(harness_.See(Attempt(1, 2)), std::nullopt);
   EXPECT_TRUE(harness_.Await([&] { return harness_.Changes(kExperiment) > changes; }));
-  const Sighting end = Run(Attempt(1, 2), ask, candidates);
+  const AttemptStatus end = Run(Attempt(1, 2), ask, candidates);
   EXPECT_EQ(end.resumed->step(), 10);
   EXPECT_EQ(harness_.Log(Attempt(1, 2)), "from=" + Path(Attempt(1, 2), 10) + "\n");
 
@@ -276,7 +276,7 @@ TEST_F(ProcessCheckpointTest, ALargeOneIsVerifiedBesideTheCaller) {
   const int later = harness_.Changes(kExperiment);
   EXPECT_EQ(StartFrom(Attempt(1, 3), ask, candidates).code(), absl::StatusCode::kUnavailable);
   EXPECT_TRUE(harness_.Await([&] { return harness_.Changes(kExperiment) > later; }));
-  const Sighting last = Run(Attempt(1, 3), ask, candidates);
+  const AttemptStatus last = Run(Attempt(1, 3), ask, candidates);
   EXPECT_EQ(last.resumed->step(), 5);
   EXPECT_THAT(Steps(last.damaged), ElementsAre(10));
 }
@@ -292,13 +292,13 @@ TEST_F(ProcessCheckpointTest, AZombieChangesNothing) {  // F11
   ASSERT_TRUE(MakeDirs(Path(Attempt(1), 99)).ok());
   ASSERT_TRUE(WriteFileAtomic(Path(Attempt(1), 99) + "/model", "zombie").ok());
   Go();
-  const Sighting end = harness_.AwaitEnd(Attempt(1, 2));
+  const AttemptStatus end = harness_.AwaitEnd(Attempt(1, 2));
   EXPECT_EQ(harness_.Log(Attempt(1, 2)), "from=" + Path(Attempt(1, 2), 20) + "\n20");
   EXPECT_THAT(Steps(end.checkpoints), ElementsAre(30));
   EXPECT_THAT(harness_.executor().Observe(kExperiment), SizeIs(1));
   EXPECT_FALSE(fs::exists(Path(Attempt(1), 99) + "/" + kManifestName));
   // The third attempt finds the damage, and says so.
-  const Sighting third = Run(Attempt(1, 3), Script("true"), saved);
+  const AttemptStatus third = Run(Attempt(1, 3), Script("true"), saved);
   EXPECT_EQ(third.resumed->step(), 10);
   EXPECT_THAT(Steps(third.damaged), ElementsAre(20));
 }
@@ -317,9 +317,9 @@ TEST_F(ProcessCheckpointTest, AFullDiskDelaysItsOwnAttemptOnly) {  // F14
   std::ofstream(dir + "/filler") << std::string(2 << 20, 'f');
   fs::rename(dir + "/20.tmp", dir + "/20");
   Go();
-  const Sighting other = Run(Attempt(2), Script("save 1 x"));
+  const AttemptStatus other = Run(Attempt(2), Script("save 1 x"));
   EXPECT_THAT(Steps(other.checkpoints), ElementsAre(1));
-  const Sighting end = harness_.AwaitEnd(Attempt(1));
+  const AttemptStatus end = harness_.AwaitEnd(Attempt(1));
   EXPECT_EQ(end.exit_code, 7);
   EXPECT_THAT(end.checkpoints, IsEmpty());
   EXPECT_THAT(end.refused, ElementsAre(HasSubstr("No space left on device")));
@@ -347,7 +347,7 @@ TEST_F(ProcessCheckpointTest, AFullDiskThatIsCleanedUpCostsNothing) {
 }
 
 TEST_F(ProcessCheckpointTest, ADiskWithoutRoomForTheCopyIsNotTheTrialsFault) {
-  Sighting first = Run(Attempt(1), Script("mkdir 10.tmp; head -c 3000000 /dev/zero > 10.tmp/model; "
+  AttemptStatus first = Run(Attempt(1), Script("mkdir 10.tmp; head -c 3000000 /dev/zero > 10.tmp/model; "
                                           "mv 10.tmp 10"));
   const Layout layout(harness_.home());
   ASSERT_TRUE(layout.Create(Attempt(1, 2)).ok());

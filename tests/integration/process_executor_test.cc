@@ -13,16 +13,16 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using State = Sighting::State;
+using State = AttemptStatus::State;
 
 class ProcessExecutorTest : public testing::Test {
  protected:
   void SetUp() override { ASSERT_NE(harness_.Open(), nullptr); }
 
-  Sighting Run(const AttemptKey& key, const Ask& ask) {
+  AttemptStatus Run(const AttemptKey& key, const Ask& ask) {
     const Status status = harness_.Start(key, ask);
     EXPECT_TRUE(status.ok()) << status;
-    return status.ok() ? harness_.AwaitEnd(key) : Sighting();
+    return status.ok() ? harness_.AwaitEnd(key) : AttemptStatus();
   }
 
   // What the shell script prints.
@@ -40,7 +40,7 @@ class ProcessExecutorTest : public testing::Test {
 TEST_F(ProcessExecutorTest, KeepsEveryExitCode) {
   int64_t trial = 0;
   for (int code : {0, 1, 2, 42, 75, 125, 126, 127, 134, 137, 139, 143, 255}) {
-    const Sighting end = Run(Attempt(++trial), {.argv = Shell(absl::StrCat("exit ", code))});
+    const AttemptStatus end = Run(Attempt(++trial), {.argv = Shell(absl::StrCat("exit ", code))});
     EXPECT_EQ(end.state, State::kExited);
     EXPECT_EQ(end.exit_code, code);
     EXPECT_EQ(end.signal, 0);
@@ -51,7 +51,7 @@ TEST_F(ProcessExecutorTest, KeepsEveryExitCode) {
 TEST_F(ProcessExecutorTest, NamesTheSignalThatEndedIt) {
   int64_t trial = 0;
   for (int signal : {SIGHUP, SIGINT, SIGABRT, SIGKILL, SIGSEGV, SIGPIPE, SIGTERM}) {
-    const Sighting end =
+    const AttemptStatus end =
         Run(Attempt(++trial), {.argv = Shell(absl::StrCat("kill -", signal, " $$$$"))});
     EXPECT_EQ(end.state, State::kExited);
     EXPECT_EQ(end.signal, signal);
@@ -75,13 +75,13 @@ TEST_F(ProcessExecutorTest, SaysWhyACommandCannotStart) {
   };
   int64_t trial = 0;
   for (const auto& one : cases) {
-    const Sighting end = Run(Attempt(++trial), {.argv = one.argv});
+    const AttemptStatus end = Run(Attempt(++trial), {.argv = one.argv});
     EXPECT_EQ(end.exit_code, one.code);
     EXPECT_THAT(end.message, HasSubstr(one.message));
     EXPECT_THAT(harness_.Log(Attempt(trial)), HasSubstr(one.message));
   }
   ASSERT_EQ(chmod(script.c_str(), 0755), 0);
-  const Sighting end = Run(Attempt(++trial), {.argv = {script}});
+  const AttemptStatus end = Run(Attempt(++trial), {.argv = {script}});
   EXPECT_EQ(end.exit_code, 127);
   EXPECT_THAT(end.message, HasSubstr("interpreter"));
 }
@@ -89,7 +89,7 @@ TEST_F(ProcessExecutorTest, SaysWhyACommandCannotStart) {
 TEST_F(ProcessExecutorTest, AMessageNeverCutsACharacterInTwo) {
   std::string name(299, 'x');
   name += "é";
-  const Sighting end = Run(Attempt(1), {.argv = {name}});
+  const AttemptStatus end = Run(Attempt(1), {.argv = {name}});
   EXPECT_EQ(end.exit_code, 126);  // the name is too long for a file
   EXPECT_THAT(end.message, HasSubstr("'" + std::string(299, 'x') + "'"));
 }
@@ -144,7 +144,7 @@ TEST_F(ProcessExecutorTest, AFileWithoutAnInterpreterGetsNoShell) {
   const std::string script = harness_.home() + "/script";
   ASSERT_TRUE(WriteFileAtomic(script, "echo a shell ran\n").ok());
   ASSERT_EQ(chmod(script.c_str(), 0755), 0);
-  const Sighting end = Run(Attempt(1), {.argv = {script}});
+  const AttemptStatus end = Run(Attempt(1), {.argv = {script}});
   EXPECT_EQ(end.exit_code, 126);
   EXPECT_THAT(end.message, HasSubstr("Exec format error"));
 }
@@ -174,7 +174,7 @@ TEST_F(ProcessExecutorTest, RunsInItsWorkingDirectory) {
 }
 
 TEST_F(ProcessExecutorTest, SaysThatAWorkingDirectoryIsMissing) {
-  const Sighting end = Run(Attempt(1), {.argv = {"true"}, .working_dir = "/no/such/place"});
+  const AttemptStatus end = Run(Attempt(1), {.argv = {"true"}, .working_dir = "/no/such/place"});
   EXPECT_EQ(end.state, State::kExited);
   EXPECT_EQ(end.exit_code, 126);
   EXPECT_EQ(end.message, "cannot enter workingDir '/no/such/place': No such file or directory");

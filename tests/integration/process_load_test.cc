@@ -17,7 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-using State = Sighting::State;
+using State = AttemptStatus::State;
 
 int OpenDescriptors() {
   const std::filesystem::directory_iterator descriptors("/proc/self/fd");
@@ -38,8 +38,8 @@ TEST_F(ProcessLoadTest, TwoHundredAtOnce) {
         absl::StrCat("while ! test -e ", go, "; do sleep 0.2; done; exit ", trial % 100);
     ASSERT_TRUE(harness_.Start(Attempt(trial), {.argv = Shell(script)}).ok()) << trial;
   }
-  for (const Sighting& sighting : harness_.executor().Observe(kExperiment)) {
-    EXPECT_EQ(sighting.state, State::kRunning);
+  for (const AttemptStatus& observed : harness_.executor().Observe(kExperiment)) {
+    EXPECT_EQ(observed.state, State::kRunning);
   }
   ASSERT_TRUE(WriteFileAtomic(go, "").ok());
   for (int trial = 1; trial <= kTrials; ++trial) {
@@ -128,7 +128,7 @@ TEST_F(ProcessLoadTest, AFullDiskLosesNoExit) {
   const std::string script = "cat /dev/zero > $SHIRABE_OUTPUT_DIR/fill; exit 11";
   const Status status = harness_.Start(Attempt(1), {.argv = Shell(script)});
   EXPECT_TRUE(status.ok()) << status;
-  const Sighting end = harness_.AwaitEnd(Attempt(1));
+  const AttemptStatus end = harness_.AwaitEnd(Attempt(1));
   const Status full = harness_.Start(Attempt(2), {.argv = {"true"}});
   ASSERT_NE(harness_.Open(), nullptr);
   harness_.executor().Adopt({Record(Attempt(1))});

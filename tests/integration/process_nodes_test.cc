@@ -14,7 +14,7 @@ namespace shirabe::trial {
 namespace {
 
 using ::testing::HasSubstr;
-using State = Sighting::State;
+using State = AttemptStatus::State;
 
 class ProcessNodesTest : public testing::Test {
  protected:
@@ -33,7 +33,7 @@ class ProcessNodesTest : public testing::Test {
   Status StartSleeper(const AttemptKey& key, int gpus = 0) {
     return harness_.Start(key, {.argv = {"sleep", "1000"}, .gpus = gpus});
   }
-  Sighting Seen(const AttemptKey& key) { return harness_.See(key).value_or(Sighting()); }
+  AttemptStatus Seen(const AttemptKey& key) { return harness_.See(key).value_or(AttemptStatus()); }
   void Finish(const AttemptKey& key) {
     EXPECT_TRUE(harness_.executor().Stop(key, v1::USER, absl::ZeroDuration()).ok());
     harness_.AwaitEnd(key);
@@ -84,9 +84,9 @@ TEST_F(ProcessNodesTest, SlotsBoundWhatRunsAndAreFreeOnceForgotten) {
   const Status third = StartSleeper(Attempt(3));
   EXPECT_EQ(third.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(Message(third), HasSubstr("no free slot in pool spot (2 of 2 busy)"));
-  const Offer offer = harness_.executor().Quote(kExperiment, {}, {});
-  EXPECT_EQ(offer.waiting, "no free slot in pool spot (2 of 2 busy)");
-  EXPECT_EQ(offer.price_per_hour, 0.9);
+  const PlacementQuote quote = harness_.executor().QuotePlacement(kExperiment, {}, {});
+  EXPECT_EQ(quote.waiting, "no free slot in pool spot (2 of 2 busy)");
+  EXPECT_EQ(quote.price_per_hour, 0.9);
   const int changes = harness_.Changes(kExperiment);
   Finish(Attempt(1));
   EXPECT_GT(harness_.Changes(kExperiment), changes);  // whoever was refused may try again
@@ -116,11 +116,11 @@ TEST_F(ProcessNodesTest, SlotsAndDevicesGoTogether) {
 TEST_F(ProcessNodesTest, NoPoolToUseIsAnErrorWithTheFix) {
   Open(SpotPool(1));
   AttemptRequest request = MakeRequest(Attempt(1), {.argv = {"true"}});
-  request.placing.policy.set_spot(v1::SPOT_NEVER);
+  request.placement_request.policy.set_spot(v1::SPOT_NEVER);
   const Status status = harness_.executor().Start(request);
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(Message(status), HasSubstr("cannot progress: "));
-  EXPECT_THAT(harness_.executor().Quote(kExperiment, {}, request.placing).waiting,
+  EXPECT_THAT(harness_.executor().QuotePlacement(kExperiment, {}, request.placement_request).waiting,
               HasSubstr("cannot progress"));
   ASSERT_TRUE(StartSleeper(Attempt(1)).ok());  // and nothing was taken
   Finish(Attempt(1));
@@ -129,7 +129,7 @@ TEST_F(ProcessNodesTest, NoPoolToUseIsAnErrorWithTheFix) {
 TEST_F(ProcessNodesTest, WithoutNoticeItIsKilledUntold) {
   Open(SpotPool(1, {0.3}));
   StartAndAwait(Attempt(1), "trap 'echo told; exit 0' TERM");
-  const Sighting end = harness_.AwaitEnd(Attempt(1));
+  const AttemptStatus end = harness_.AwaitEnd(Attempt(1));
   EXPECT_EQ(end.platform, v1::PREEMPTED_SPOT);
   EXPECT_EQ(end.signal, SIGKILL);
   EXPECT_EQ(harness_.Log(Attempt(1)), "");
@@ -152,7 +152,7 @@ TEST_F(ProcessNodesTest, WithNoticeTheProgramIsToldAndMaySave) {
   const std::string control = harness_.executor().Paths(Attempt(1)).control_file;
   const absl::Time before = RealClock()->Now();
   StartAndAwait(Attempt(1), "trap 'cat " + control + "; exit 75' TERM");
-  const Sighting end = harness_.AwaitEnd(Attempt(1));
+  const AttemptStatus end = harness_.AwaitEnd(Attempt(1));
   EXPECT_EQ(end.platform, v1::PREEMPTED_SPOT);
   EXPECT_EQ(end.exit_code, 75);
   // Without what its shell says of a sleep that SIGTERM ended.
@@ -169,7 +169,7 @@ TEST_F(ProcessNodesTest, WhoIgnoresTheNoticeIsKilledWithAllItsProcesses) {
                                 File("escaped") + "; while :; do sleep 1; done' & true");
   int escaped = 0;
   ASSERT_TRUE(absl::SimpleAtoi(harness_.AwaitFile(File("escaped")), &escaped));
-  const Sighting end = harness_.AwaitEnd(Attempt(1));
+  const AttemptStatus end = harness_.AwaitEnd(Attempt(1));
   EXPECT_EQ(end.platform, v1::PREEMPTED_SPOT);
   EXPECT_EQ(end.signal, SIGKILL);
   EXPECT_GE(*end.ran, absl::Milliseconds(900));
@@ -262,7 +262,7 @@ TEST_F(ProcessNodesTest, AnAdoptedAttemptIsKilledAtTheDeadlineThatWasPublished) 
   harness_.executor().Adopt({Record(Attempt(1)), Record(Attempt(2))});
   EXPECT_EQ(Seen(Attempt(1)).platform, v1::PREEMPTED_SPOT);
   for (const int trial : {1, 2}) {
-    const Sighting end = harness_.AwaitEnd(Attempt(trial));
+    const AttemptStatus end = harness_.AwaitEnd(Attempt(trial));
     EXPECT_EQ(end.platform, v1::PREEMPTED_SPOT);
     EXPECT_EQ(end.signal, SIGKILL);
   }
@@ -324,12 +324,12 @@ TEST_F(ProcessNodesTest, AStormTakesEveryAttemptAndLeavesNothing) {
     const AttemptKey key = Attempt(1, number);
     // Longer than any gap, however busy this machine is.
     ASSERT_TRUE(harness_.Start(key, {.argv = {"sleep", "1000"}}).ok());
-    const Sighting end = harness_.AwaitEnd(key);
+    const AttemptStatus end = harness_.AwaitEnd(key);
     EXPECT_EQ(end.platform, v1::PREEMPTED_SPOT);
     EXPECT_EQ(end.signal, SIGKILL);
     harness_.executor().Forget(key);
   }
-  EXPECT_EQ(harness_.executor().Quote(kExperiment, {}, {}).waiting, "");
+  EXPECT_EQ(harness_.executor().QuotePlacement(kExperiment, {}, {}).waiting, "");
 }
 
 TEST_F(ProcessNodesTest, PerNodeHourTakesMachinesAtRandom) {
@@ -346,7 +346,7 @@ TEST_F(ProcessNodesTest, AStopOfOursStaysOursAndMayBeCutShort) {
   Open(SpotPool(1, {0.5}));
   StartAndAwait(Attempt(1), "trap 'echo told' TERM");
   ASSERT_TRUE(harness_.executor().Stop(Attempt(1), v1::EARLY_STOPPED, absl::Seconds(50)).ok());
-  const Sighting end = harness_.AwaitEnd(Attempt(1));
+  const AttemptStatus end = harness_.AwaitEnd(Attempt(1));
   EXPECT_EQ(end.platform, v1::PREEMPTED_SPOT);  // both are true: the caller knows what it asked
   EXPECT_EQ(end.signal, SIGKILL);
   EXPECT_LT(*end.ran, absl::Seconds(40));

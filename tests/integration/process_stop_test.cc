@@ -10,7 +10,7 @@ namespace shirabe::trial {
 namespace {
 
 using ::testing::HasSubstr;
-using State = Sighting::State;
+using State = AttemptStatus::State;
 
 class ProcessStopTest : public testing::Test {
  protected:
@@ -64,7 +64,7 @@ TEST_F(ProcessStopTest, WhoIgnoresTermIsKilledAfterTheGrace) {
   StartAndAwait(Attempt(1), {.argv = Shell("trap '' TERM; " + Forever())});
   const absl::Duration begin = RealClock()->Monotonic();
   ASSERT_TRUE(Stop(Attempt(1), absl::Milliseconds(300)).ok());
-  const Sighting end = harness_.AwaitEnd(Attempt(1));
+  const AttemptStatus end = harness_.AwaitEnd(Attempt(1));
   EXPECT_EQ(end.signal, SIGKILL);
   EXPECT_FALSE(end.out_of_memory);
   EXPECT_GE(Since(begin), absl::Milliseconds(290));
@@ -125,7 +125,7 @@ TEST_F(ProcessStopTest, ADaemonThatIgnoresTermIsKilledSoon) {
                              "; while :; do sleep 1; done' & while ! test -s " + File("daemon") +
                              "; do sleep 0.01; done";
   ASSERT_TRUE(harness_.Start(Attempt(1), {.argv = Shell(daemon)}).ok());
-  const Sighting end = harness_.AwaitEnd(Attempt(1));
+  const AttemptStatus end = harness_.AwaitEnd(Attempt(1));
   EXPECT_EQ(end.exit_code, 0);
   // The end is the command's own, not that of what it left behind.
   EXPECT_LT(FromProto(end.placement.end_time()) - FromProto(end.placement.start_time()),

@@ -311,7 +311,7 @@ TEST_F(ServeTest, IsOpenToTheNetworkOnlyWithTlsAndAToken) {
   EXPECT_EQ(cli_.Run({"serve", "--tls-cert", "a"}).code, 2);
   const Outcome torn =
       cli_.Run({"serve", "--tls-cert", cli_.Write("c.pem", "x"), "--tls-key", cli_.Path("c.pem")});
-  EXPECT_THAT(torn.err, HasSubstr("c.pem is no PEM file"));
+  EXPECT_THAT(torn.err, HasSubstr("c.pem is not a PEM file"));
 }
 
 TEST_F(ServeTest, TakesWhatKatibsPushersSend) {

@@ -382,7 +382,7 @@ TEST_F(SqliteFaults, LockedByAnotherProcess) {
   Channel release;
   Child child([&] {
     release.CloseSending();
-    auto db = *Connection::Open({.path = path_});
+    auto db = *SqliteConnection::Open({.path = path_});
     if (!db->Execute("BEGIN IMMEDIATE").ok()) return 1;
     locked.Send(1);
     int64_t ignored = 0;
@@ -491,7 +491,7 @@ TEST_F(SqliteFaults, ATruncatedFile) {
 
 TEST_F(SqliteFaults, ARecordThatCannotBeRead) {
   ASSERT_TRUE(MustOpen()->Commit(Creation(1)).ok());
-  auto db = *Connection::Open({.path = path_});
+  auto db = *SqliteConnection::Open({.path = path_});
   ASSERT_TRUE(db->Execute("UPDATE experiment SET body = x'ff'").ok());
   db.reset();
   const Status status = MustOpen()->GetExperiment(Key(1)).status();

@@ -94,7 +94,7 @@ TEST_F(CacheTest, Follows) {
   EXPECT_EQ(ValueOf("b"), "none");
   EXPECT_EQ(cache_->size(), 1u);
   EXPECT_EQ(cache_->All().size(), 1u);
-  EXPECT_EQ(cache_->Trouble(), "");
+  EXPECT_EQ(cache_->LastError(), "");
   EXPECT_EQ(cache_->counts().lists, 1);
 }
 
@@ -112,12 +112,12 @@ TEST_F(CacheTest, ListsAgainWhatHasBecomeTooOld) {
   ASSERT_TRUE(Await([&] { return objects_.watches() == 1; }));
   objects_.refusing = true;
   objects_.EndWatches();
-  ASSERT_TRUE(Await([&] { return !cache_->Trouble().empty(); }));
+  ASSERT_TRUE(Await([&] { return !cache_->LastError().empty(); }));
   objects_.RemoveSecretly("b");
   objects_.Compact();
   objects_.refusing = false;
   EXPECT_TRUE(AwaitTold("-b"));
-  EXPECT_TRUE(Await([&] { return cache_->Trouble().empty(); }));
+  EXPECT_TRUE(Await([&] { return cache_->LastError().empty(); }));
 }
 
 TEST_F(CacheTest, GoesOnWhereAWatchEnded) {
@@ -162,10 +162,10 @@ TEST_F(CacheTest, DoesNotHammerAServerThatIsBroken) {
   EXPECT_FALSE(waiting.ok());
   // Two tries each after 0, 0.2, 0.4, 0.8 and 1.6 seconds, more or less.
   EXPECT_LE(server_.requests().size(), 14u);
-  EXPECT_THAT(cache_->Trouble(), HasSubstr("list pods: it is broken"));
+  EXPECT_THAT(cache_->LastError(), HasSubstr("list pods: it is broken"));
   objects_.refusing = false;
   EXPECT_EQ(cache_->AwaitSynced(absl::Seconds(20)), absl::OkStatus());
-  EXPECT_EQ(cache_->Trouble(), "");
+  EXPECT_EQ(cache_->LastError(), "");
 }
 
 TEST_F(CacheTest, DoesNotHammerWithWatchesThatEndAtOnce) {

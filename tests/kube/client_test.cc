@@ -231,7 +231,7 @@ TEST(ClientTest, WhatIsNoJsonIsSaidToBeNone) {
   FakeApiServer server(Script({Answer(200, R"({"a":)")}));
   const Status said = ClientOf(server)->Get(Pod("p")).status();
   EXPECT_TRUE(absl::IsUnavailable(said)) << said;
-  EXPECT_THAT(Message(said), HasSubstr("no JSON"));
+  EXPECT_THAT(Message(said), HasSubstr("not JSON"));
 }
 
 TEST(ClientTest, ASilentServerIsGivenUp) {
@@ -346,7 +346,7 @@ TEST(ClientTest, AWatchThatIsTornIsNoEndInOrder) {
          exchange.Stream(Added("a"));
          exchange.Reset();
        }},
-      {"no event",
+      {"not an event",
        [&](FakeExchange& exchange) {
          exchange.Stream(Added("a") + "not json\n");
          exchange.EndStream();

@@ -127,7 +127,7 @@ TEST_F(ConfigTest, ReadsPlugins) {
 TEST_F(ConfigTest, SaysWhatIsWrong) {
   const std::vector<std::pair<std::string, std::string>> table = {
       {"    client-certificate: nowhere.pem\n", "client-certificate cannot be read"},
-      {"    client-key-data: '%%%'\n", "client-key-data is no base64"},
+      {"    client-key-data: '%%%'\n", "client-key-data is not base64"},
       {"    client-key-data: S0VZ\n", "belong together"},
       {"    token: {a: b}\n", "token must be text, not a mapping"},
       {"    auth-provider: {name: gcp}\n", "auth-provider is not supported"},

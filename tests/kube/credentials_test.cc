@@ -204,7 +204,7 @@ TEST_F(PluginTest, SaysWhyThereIsNone) {
       {head + R"( "client.authentication.k8s.io/v1", "status": {}}')", "neither a token nor"},
       {head + R"( "client.authentication.k8s.io/v1", "status": {"token": "secret",
           "expirationTimestamp": "soon"}}')",
-       "is no time: soon"},
+       "is not a time: soon"},
       {"yes", "prints without end"},
       {"sleep 60", "does not end"},
       {"exec >/dev/null 2>&1; sleep 60", "does not end"},

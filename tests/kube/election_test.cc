@@ -60,7 +60,7 @@ TEST_F(ElectionTest, TheFirstLeads) {
   EXPECT_FALSE(two->leads());
   EXPECT_EQ(two->holder(), "one");
   EXPECT_EQ(two->transitions(), 1);
-  EXPECT_EQ(two->Trouble(), "");
+  EXPECT_EQ(two->LastError(), "");
 }
 
 TEST_F(ElectionTest, WhatIsGivenUpIsTakenAtOnce) {
@@ -95,7 +95,7 @@ TEST_F(ElectionTest, ALeaderThatCannotRenewLeadsNoMore) {
   broken_ = true;
   one_clock_.Advance(absl::Seconds(11));
   EXPECT_FALSE(one->leads());
-  EXPECT_TRUE(Await([&] { return !one->Trouble().empty(); }));
+  EXPECT_TRUE(Await([&] { return !one->LastError().empty(); }));
   broken_ = false;
   EXPECT_TRUE(one->Await(absl::Seconds(20)));  // nobody has taken it meanwhile
 }

@@ -11,7 +11,7 @@
 namespace shirabe::kube {
 namespace {
 
-constexpr size_t kMostStory = 300;
+constexpr size_t kMaxStory = 300;
 constexpr absl::Duration kLate = absl::Milliseconds(400);
 constexpr absl::Duration kForEver = absl::Hours(1);
 constexpr size_t kWhole = 2000;  // bytes of a watch that come before something happens to it
@@ -220,7 +220,7 @@ void FaultProxy::Carry(FakeExchange& exchange, const Asked& asked, Fault fault) 
   const HttpRequest out{in.method, in.target, type == in.headers.end() ? "" : type->second,
                         in.body};
   std::string body;
-  const Sink sink = [&](std::string_view piece) {
+  const BodyCallback sink = [&](std::string_view piece) {
     body += piece;
     return true;
   };
@@ -260,7 +260,7 @@ void FaultProxy::Carry(FakeExchange& exchange, const Asked& asked, Fault fault) 
 void FaultProxy::CarryStream(FakeExchange& exchange, const Asked& asked, Fault fault) {
   size_t sent = 0;
   bool broken = false;
-  const Sink sink = [&](std::string_view piece) {
+  const BodyCallback sink = [&](std::string_view piece) {
     sent += piece.size();
     const bool whole = fault == Fault::kNone || sent < kWhole;
     broken = !whole && fault != Fault::kEnds;
@@ -285,7 +285,7 @@ void FaultProxy::Note(const Asked& asked, const std::string& how) {
   const double at = absl::ToDoubleSeconds(RealClock()->Monotonic() - began_);
   const std::lock_guard lock(mutex_);
   story_.push_back(absl::StrFormat("%8.3f %s %s: %s", at, asked.what, asked.name, how));
-  if (story_.size() > kMostStory) story_.pop_front();
+  if (story_.size() > kMaxStory) story_.pop_front();
 }
 
 }  // namespace shirabe::kube

@@ -30,7 +30,7 @@ class NamespacesTest : public testing::Test {
   ManualClock clock_{absl::FromUnixSeconds(1'000'000'000)};
   FakeApiServer server_;
   std::unique_ptr<Client> client_;
-  Namespaces namespaces_;
+  NamespaceCache namespaces_;
 };
 
 TEST_F(NamespacesTest, ANameMayBeGivenToAnother) {

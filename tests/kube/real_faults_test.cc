@@ -83,7 +83,7 @@ class RealServerFaults : public RealServer {
     ASSERT_TRUE(etcd.ok()) << etcd.status();
     const std::string body = Dump({{"revision", VersionOf(*list)}, {"physical", true}});
     const auto reply =
-        (*etcd)->Call({"POST", "/v3/kv/compaction", "application/json", body}, Repeat::kOnce);
+        (*etcd)->Call({"POST", "/v3/kv/compaction", "application/json", body}, Idempotency::kNotIdempotent);
     ASSERT_TRUE(reply.ok()) << reply.status();
     ASSERT_EQ(reply->answer.status, 200) << reply->answer.body;
   }
@@ -149,7 +149,7 @@ TEST_F(RealServerFaults, ACacheIsTheTruthOnceAStormIsOver) {
   for (const auto& follower : followers) {
     EXPECT_TRUE(Await([&] { return Copy(follower->cache()) == truth && follower->told() == truth; },
                       absl::Minutes(1)))
-        << follower->cache().Trouble();
+        << follower->cache().LastError();
     EXPECT_EQ(Copy(follower->cache()), truth);
     EXPECT_EQ(follower->told(), truth);
     all.lists += follower->cache().counts().lists;
@@ -200,7 +200,7 @@ TEST_F(RealServerFaults, ACompactedWatchListsAnewAndTellsWhatHasGone) {
   EXPECT_TRUE(absl::IsOutOfRange(old)) << old;
   proxy_->Release();
   const Versions truth = Truth(Events());
-  EXPECT_TRUE(Await([&] { return follower.told() == truth; })) << follower.cache().Trouble();
+  EXPECT_TRUE(Await([&] { return follower.told() == truth; })) << follower.cache().LastError();
   EXPECT_EQ(Copy(follower.cache()), truth);
   EXPECT_EQ(follower.told().count("e0"), 0u);
   EXPECT_EQ(follower.cache().counts().lists, 2);
@@ -218,7 +218,7 @@ TEST_F(RealServerFaults, AListThatExpiresBetweenItsPagesBeginsAgain) {
   Compact();
   proxy_->Release();
   const Versions truth = Truth(Events());
-  EXPECT_TRUE(Await([&] { return follower.told() == truth; })) << follower.cache().Trouble();
+  EXPECT_TRUE(Await([&] { return follower.told() == truth; })) << follower.cache().LastError();
   EXPECT_EQ(Copy(follower.cache()), truth);
   EXPECT_THAT(proxy_->Story(), testing::HasSubstr("LIST events : 410"));
 }

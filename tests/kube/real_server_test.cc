@@ -178,7 +178,7 @@ TEST_F(RealServer, CacheFollows) {
     const std::lock_guard lock(mutex);
     return deleted.contains("a");
   }));
-  EXPECT_EQ(cache->Trouble(), "");
+  EXPECT_EQ(cache->LastError(), "");
 }
 
 // What the server knew before its start it does not tell again: 410, and a list.
@@ -196,8 +196,8 @@ TEST_F(RealServer, CacheOutlivesTheServer) {
   ASSERT_EQ(client_->Delete(At("a"), {}), absl::OkStatus());
   EXPECT_TRUE(Await([&] { return cache->Find(namespace_, "b").has_value() && cache->size() == 1; },
                     absl::Minutes(2)))
-      << cache->Trouble();
-  EXPECT_EQ(cache->Trouble(), "");
+      << cache->LastError();
+  EXPECT_EQ(cache->LastError(), "");
 }
 
 TEST_F(RealServer, OneOfTwoCandidatesLeads) {
@@ -211,7 +211,7 @@ TEST_F(RealServer, OneOfTwoCandidatesLeads) {
                           .renew = absl::Seconds(2),
                           .retry = absl::Milliseconds(200)};
   auto one = Election::Start(options);
-  ASSERT_TRUE(one->Await(absl::Seconds(10))) << one->Trouble();
+  ASSERT_TRUE(one->Await(absl::Seconds(10))) << one->LastError();
   options.client = other.get();
   options.identity = "two";
   const auto two = Election::Start(options);
@@ -219,7 +219,7 @@ TEST_F(RealServer, OneOfTwoCandidatesLeads) {
   EXPECT_FALSE(two->Await(absl::Seconds(4)));
   EXPECT_TRUE(one->leads());
   one.reset();  // gives it up
-  EXPECT_TRUE(two->Await(absl::Seconds(2))) << two->Trouble();
+  EXPECT_TRUE(two->Await(absl::Seconds(2))) << two->LastError();
   EXPECT_EQ(two->holder(), "two");
   EXPECT_EQ(two->transitions(), 2);
 }

@@ -7,7 +7,7 @@ namespace {
 
 std::string Kind(const std::string& method, const std::string& target,
                  const std::string& content_type = "application/json") {
-  const RequestKind kind = KindOfRequest(method, target, content_type);
+  const RequestKind kind = ClassifyRequest(method, target, content_type);
   return kind.verb + " " + kind.resource;
 }
 
@@ -36,7 +36,7 @@ TEST(RequestCountsTest, KnowsWhatHasNoNamespaceOrNoResource) {
 }
 
 TEST(RequestCountsTest, CountsEachKindByItsAnswer) {
-  RequestCounts counts;
+  RequestMetrics counts;
   counts.Add({"get", "pods", "200"});
   counts.Add({"get", "pods", "200"});
   counts.Add({"get", "pods", "none"});

@@ -56,7 +56,7 @@ class ReviewerTest : public testing::Test {
     exchange.Reply(201, answer.dump());
   }
 
-  static Deed Listing(const std::string& ns) {
+  static ResourceAttributes Listing(const std::string& ns) {
     return {
         .verb = "list", .group = "kubeflow.org", .resource = "experiments", .namespace_name = ns};
   }
@@ -74,19 +74,19 @@ TEST_F(ReviewerTest, SomebodyWhoIsKnownMayDoWhatHeMay) {
   const auto ada = reviewer_.Review("a.d.a", "10.0.0.1");
   ASSERT_TRUE(ada.ok()) << ada.status();
   EXPECT_EQ(ada->name, "ada");
-  EXPECT_EQ(reviewer_.MayDo(*ada, Listing("team")), absl::OkStatus());
-  const Status other = reviewer_.MayDo(*ada, Listing("other"));
+  EXPECT_EQ(reviewer_.Authorize(*ada, Listing("team")), absl::OkStatus());
+  const Status other = reviewer_.Authorize(*ada, Listing("other"));
   EXPECT_TRUE(absl::IsPermissionDenied(other)) << other;
   EXPECT_THAT(Message(other), AllOf(HasSubstr("ada may not list experiments.kubeflow.org"),
                                     HasSubstr("in namespace other")));
-  EXPECT_THAT(Message(reviewer_.MayDo(*ada, Listing(""))), HasSubstr("in all namespaces"));
+  EXPECT_THAT(Message(reviewer_.Authorize(*ada, Listing(""))), HasSubstr("in all namespaces"));
 }
 
 TEST_F(ReviewerTest, APathIsARightOfItsOwn) {
   const auto ada = reviewer_.Review("a.d.a", "10.0.0.1");
   ASSERT_TRUE(ada.ok()) << ada.status();
-  EXPECT_TRUE(reviewer_.MayDo(*ada, {.verb = "get", .path = "/metrics"}).ok());
-  const Status other = reviewer_.MayDo(*ada, {.verb = "get", .path = "/other"});
+  EXPECT_TRUE(reviewer_.Authorize(*ada, {.verb = "get", .path = "/metrics"}).ok());
+  const Status other = reviewer_.Authorize(*ada, {.verb = "get", .path = "/other"});
   EXPECT_TRUE(absl::IsPermissionDenied(other)) << other;
   EXPECT_THAT(Message(other), HasSubstr("ada may not get /other"));
 }
@@ -107,14 +107,14 @@ TEST_F(ReviewerTest, AnswersAreKeptForAWhileOnly) {
   for (int i = 0; i < 5; ++i) {
     const auto ada = reviewer_.Review("a.d.a", "10.0.0.1");
     ASSERT_TRUE(ada.ok()) << ada.status();
-    EXPECT_TRUE(reviewer_.MayDo(*ada, Listing("team")).ok());
+    EXPECT_TRUE(reviewer_.Authorize(*ada, Listing("team")).ok());
     EXPECT_FALSE(reviewer_.Review("b.o.b", "10.0.0.1").ok());
   }
   EXPECT_EQ(server_.Count(kTokens), 2);
   EXPECT_EQ(server_.Count(kRights), 1);
   may_ = false;
   clock_.Advance(absl::Minutes(1));
-  EXPECT_FALSE(reviewer_.MayDo(*reviewer_.Review("a.d.a", "10.0.0.1"), Listing("team")).ok());
+  EXPECT_FALSE(reviewer_.Authorize(*reviewer_.Review("a.d.a", "10.0.0.1"), Listing("team")).ok());
   EXPECT_EQ(server_.Count(kTokens), 3);
 }
 

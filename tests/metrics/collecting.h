@@ -36,7 +36,7 @@ class CollectingTest : public testing::Test {
     last_ = *std::move(collected);
     cursor_ = last_.cursor;
     std::string text;
-    for (const Point& point : last_.points) {
+    for (const Observation& point : last_.observations) {
       absl::StrAppend(&text, text.empty() ? "" : " ", point.metric, "@", point.step,
                       point.implicit_step ? "*" : "", "=", FormatNumber(point.value));
     }

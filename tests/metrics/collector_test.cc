@@ -43,7 +43,7 @@ class CollectorTest : public testing::Test {
     last_ = *std::move(collected);
     cursor_ = last_.cursor;
     std::string text;
-    for (const Point& point : last_.points) {
+    for (const Observation& point : last_.observations) {
       absl::StrAppend(&text, text.empty() ? "" : " ", point.metric, "@", point.step,
                       point.implicit_step ? "*" : "", "=", FormatNumber(point.value));
     }
@@ -96,8 +96,8 @@ TEST_F(CollectorTest, KeepsBothValuesOfAStepInOrder) {
 TEST_F(CollectorTest, StampsALineWithItsTimeOrNow) {
   Write(source_.log, "2026-11-21T08:30:00Z loss=1\nloss=2\n");
   Collect();
-  EXPECT_EQ(last_.points[0].time, absl::FromUnixSeconds(1'795'249'800));
-  EXPECT_EQ(last_.points[1].time, source_.now);
+  EXPECT_EQ(last_.observations[0].time, absl::FromUnixSeconds(1'795'249'800));
+  EXPECT_EQ(last_.observations[1].time, source_.now);
 }
 
 TEST_F(CollectorTest, CountsBadLinesAndShowsTheFirst) {
@@ -127,7 +127,7 @@ TEST_F(CollectorTest, StopsAtALimitOfPointsAndGoesOn) {
   int calls = 0;
   do {
     Collect();
-    points += last_.points.size();
+    points += last_.observations.size();
     ++calls;
   } while (last_.more);
   EXPECT_EQ(points, 120'000u);

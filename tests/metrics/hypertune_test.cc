@@ -48,7 +48,7 @@ TEST_F(HypertuneTest, ReadsReportsWithStepsAndTimes) {
   writer_.Report("loss", 0.5, 10);
   writer_.Report("loss", 0.25, 20);
   EXPECT_EQ(Collect(), "loss@10=0.5 loss@20=0.25");
-  EXPECT_EQ(last_.points[1].time, absl::FromUnixMillis(1'001'500));
+  EXPECT_EQ(last_.observations[1].time, absl::FromUnixMillis(1'001'500));
   EXPECT_EQ(last_.bad_lines, 0);
 }
 
@@ -59,10 +59,10 @@ TEST_F(HypertuneTest, CountsEachReportOnce) {
     writer_.Report("loss", 0.5, step);
     if (rng.Below(10) != 0) continue;
     Collect();
-    for (const Point& point : last_.points) EXPECT_EQ(point.step, ++taken);
+    for (const Observation& point : last_.observations) EXPECT_EQ(point.step, ++taken);
   }
   Collect(true);
-  for (const Point& point : last_.points) EXPECT_EQ(point.step, ++taken);
+  for (const Observation& point : last_.observations) EXPECT_EQ(point.step, ++taken);
   EXPECT_EQ(taken, 1000) << "it looked often enough";
   EXPECT_LT(cursor_.ByteSizeLong(), 1200u);
 }
@@ -79,7 +79,7 @@ TEST_F(HypertuneTest, IsNotLedAstrayByAFileThatIsHalfWritten) {
       if (rng.Below(4) == 0) Write(source_.hypertune_file, whole);
       Collect();
       EXPECT_EQ(last_.bad_lines, 0);
-      for (const Point& point : last_.points) {
+      for (const Observation& point : last_.observations) {
         EXPECT_FALSE(seen[point.step]) << point.step << " twice";
         seen[point.step] = true;
       }
@@ -87,7 +87,7 @@ TEST_F(HypertuneTest, IsNotLedAstrayByAFileThatIsHalfWritten) {
   }
   Write(source_.hypertune_file, writer_.contents());
   Collect(true);
-  for (const Point& point : last_.points) seen[point.step] = true;
+  for (const Observation& point : last_.observations) seen[point.step] = true;
   EXPECT_EQ(std::count(seen.begin(), seen.end(), true), 300);
 }
 

@@ -123,7 +123,7 @@ TEST(JsonParser, RefusesAStepThatIsNoWholeNumber) {
 TEST(JsonParser, ReadsTimeStamps) {
   const absl::Time half_past = absl::FromUnixSeconds(1'795'249'800);
   const auto time = [](const std::string& text) {
-    return Parse("{\"timestamp\": " + text + ", \"loss\": 1}").readings.at(0).time;
+    return Parse("{\"timestamp\": " + text + ", \"loss\": 1}").observations.at(0).time;
   };
   EXPECT_EQ(time("\"2026-11-21T08:30:00Z\""), half_past);
   EXPECT_EQ(time("\"2026-11-21T08:30:00\""), half_past);

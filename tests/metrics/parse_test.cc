@@ -131,7 +131,7 @@ TEST(TextParser, TakesTheTimeAtTheBeginning) {
   const auto time = [&](const std::string& line) {
     ParsedLine parsed;
     parser->Parse(line, parsed);
-    return parsed.readings.at(0).time;
+    return parsed.observations.at(0).time;
   };
   const absl::Time half_past = absl::FromUnixSeconds(1'795'249'800);
   EXPECT_EQ(time("2026-11-21T08:30:00Z loss=1"), half_past);

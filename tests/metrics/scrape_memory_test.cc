@@ -26,15 +26,15 @@ class ScrapeMemoryTest : public CollectingTest {
     return Collect(true);
   }
 
-  void StartAnew() { memory_ = ScrapeMemory(source_.metrics, source_.scrapes_file); }
+  void StartAnew() { memory_ = ScrapeState(source_.metrics, source_.scrapes_file); }
 
   absl::Time now_ = absl::FromUnixMillis(1'000'500);
-  ScrapeMemory memory_{source_.metrics, source_.scrapes_file};
+  ScrapeState memory_{source_.metrics, source_.scrapes_file};
 };
 
 TEST_F(ScrapeMemoryTest, CountsAValueWhenItChanges) {
   EXPECT_EQ(See("loss 0.5\nacc 0.1"), "loss@1*=0.5 acc@1*=0.1");
-  EXPECT_EQ(last_.points[0].time, now_);
+  EXPECT_EQ(last_.observations[0].time, now_);
   EXPECT_EQ(See("loss 0.5\nacc 0.1"), "");
   EXPECT_EQ(See("loss 0.25\nacc 0.1"), "loss@2*=0.25");
   EXPECT_EQ(See("loss NaN\nacc 0.1"), "loss@3*=NaN");
@@ -51,7 +51,7 @@ TEST_F(ScrapeMemoryTest, TakesTheStepFromThePage) {
 
 TEST_F(ScrapeMemoryTest, TakesTheTimeFromTheSample) {
   EXPECT_EQ(See("loss 0.5 5000"), "loss@1*=0.5");
-  EXPECT_EQ(last_.points[0].time, absl::FromUnixSeconds(5));
+  EXPECT_EQ(last_.observations[0].time, absl::FromUnixSeconds(5));
   EXPECT_EQ(See("loss 0.5 5000"), "");
   EXPECT_EQ(See("loss 0.5 6000"), "loss@2*=0.5") << "measured again";
 }

@@ -15,10 +15,10 @@ std::string Show(const LineParser& parser, const std::vector<std::string>& metri
   ParsedLine parsed;
   parser.Parse(line, parsed);
   std::string text;
-  for (const Reading& reading : parsed.readings) {
-    absl::StrAppend(&text, text.empty() ? "" : " ", metrics[reading.metric],
-                    reading.step ? absl::StrCat("@", *reading.step) : "", "=",
-                    FormatNumber(reading.value));
+  for (const ParsedObservation& observation : parsed.observations) {
+    absl::StrAppend(&text, text.empty() ? "" : " ", metrics[observation.metric],
+                    observation.step ? absl::StrCat("@", *observation.step) : "", "=",
+                    FormatNumber(observation.value));
   }
   return parsed.bad.empty() ? text : text + (text.empty() ? "!" : " !");
 }

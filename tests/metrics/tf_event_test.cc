@@ -81,7 +81,7 @@ TEST(TfEvent, ReadsTensorsOfOneNumber) {
 }
 
 TEST(TfEvent, SaysWhatIsNoScalar) {
-  EXPECT_EQ(Scalar(BytesField(5, "histogram")), "is no scalar (a histogram, an image, …)");
+  EXPECT_EQ(Scalar(BytesField(5, "histogram")), "is not a scalar (a histogram, an image, …)");
   EXPECT_EQ(Tensor(1, BytesField(2, BytesField(2, Number(1, 3)))),
             "is a tensor of more than one number");
   EXPECT_EQ(Tensor(1, BytesField(4, "ab")), "is a tensor of the type 1, not one number");

@@ -45,9 +45,9 @@ TEST_F(TfEventsTest, ReadsWhatTensorboardXWrites) {
   EXPECT_THAT(text, AllOf(HasSubstr("loss@0=1 valid/accuracy@0=0.9 loss@1=0.5 "),
                           HasSubstr(" loss@9=0.1 valid/accuracy@900=0.909 "),
                           HasSubstr(" odd@0=NaN odd@1=Infinity odd@2=-Infinity")));
-  EXPECT_EQ(last_.points.size(), 23u) << "and no loss_extra";
+  EXPECT_EQ(last_.observations.size(), 23u) << "and no loss_extra";
   EXPECT_EQ(last_.bad_lines, 0) << last_.bad_sample;
-  EXPECT_EQ(last_.points[3].time, absl::FromUnixMillis(1'795'249'801'500));
+  EXPECT_EQ(last_.observations[3].time, absl::FromUnixMillis(1'795'249'801'500));
 }
 
 TEST_F(TfEventsTest, ReadsWhatTensorboardsOwnWriterWrites) {
@@ -55,7 +55,7 @@ TEST_F(TfEventsTest, ReadsWhatTensorboardsOwnWriterWrites) {
   source_.metrics = {"validation/epoch_loss", "train/epoch_loss", "train/lr"};
   EXPECT_THAT(Collect(true), AllOf(HasSubstr("train/epoch_loss@4=0.2 train/lr@4=0.02"),
                                    HasSubstr("validation/epoch_loss@0=1.5 ")));
-  EXPECT_EQ(last_.points.size(), 15u);
+  EXPECT_EQ(last_.observations.size(), 15u);
   EXPECT_EQ(last_.bad_lines, 0) << last_.bad_sample;
 }
 
@@ -211,8 +211,8 @@ TEST_F(TfEventsTest, StopsAtItsLimitsAndGoesOn) {
   int calls = 0;
   do {
     Collect();
-    EXPECT_LE(last_.points.size(), 50'000u);
-    points += last_.points.size();
+    EXPECT_LE(last_.observations.size(), 50'000u);
+    points += last_.observations.size();
   } while (last_.more && ++calls < 10);
   EXPECT_EQ(points, 120'001u);
 }

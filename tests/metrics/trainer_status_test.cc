@@ -28,14 +28,14 @@ class TrainerStatusTest : public testing::Test {
     const auto status = ParseTrainerStatus(Call(metrics));
     EXPECT_TRUE(status.ok()) << status.status();
     std::string text;
-    for (const TrainerPoint& point : NewPoints(*status, memory_)) {
+    for (const TrainerObservation& point : NewObservations(*status, memory_)) {
       absl::StrAppend(&text, text.empty() ? "" : " ", point.metric, "@",
                       point.step ? absl::StrCat(*point.step) : "?", "=", FormatNumber(point.value));
     }
     return text;
   }
 
-  TrainerMemory memory_;
+  TrainerState memory_;
 };
 
 TEST_F(TrainerStatusTest, ReadsACall) {

@@ -34,7 +34,7 @@ struct Steps {
   int64_t begin = 0;  // seconds
 };
 
-void AddSteps(const Steps& steps, RehearsedRun& run) {
+void AddSteps(const Steps& steps, RehearsalRun& run) {
   const auto& [attempt, first, last, begin] = steps;
   for (int step = first; step <= last; ++step) {
     run.rows.push_back({.trial = 1,
@@ -53,15 +53,15 @@ void AddSteps(const Steps& steps, RehearsedRun& run) {
 // Taken away at 5.5 s of step 6 with 3 s of notice; it saved step 6 and ended a second later.
 Rehearsal Good() {
   Rehearsal rehearsal;
-  rehearsal.strikes = {{.pool = "rehearsal-spot-1", .at = 5, .notice = 3}};
-  RehearsedRun& whole = rehearsal.undisturbed;
+  rehearsal.preemptions = {{.pool = "rehearsal-spot-1", .at = 5, .notice = 3}};
+  RehearsalRun& whole = rehearsal.undisturbed;
   whole.trial = MakeTrial(1, v1::TRIAL_SUCCEEDED, 0.1);
   whole.trial.set_last_step(kSteps);
   whole.attempts = {MakeAttempt(1, 0, kSteps)};
   whole.attempts[0].set_last_step(kSteps);
   AddSteps({}, whole);
   whole.save_seconds = {0.5, 0.5, 0.7};
-  RehearsedRun& parts = rehearsal.disturbed;
+  RehearsalRun& parts = rehearsal.disturbed;
   parts.trial = whole.trial;
   parts.attempts = {MakeAttempt(1, 0, 6), MakeAttempt(2, 7, 11)};
   parts.attempts[0].set_cause(v1::PREEMPTED_SPOT);
@@ -105,7 +105,7 @@ TEST(RehearsalTest, AProgramThatSavesAndResumesIsSafe) {
 
 TEST(RehearsalTest, OneThatIgnoresSigtermAndNeverSavesFailsWithBothReasons) {
   Rehearsal rehearsal = Good();
-  for (RehearsedRun* run : {&rehearsal.undisturbed, &rehearsal.disturbed}) {
+  for (RehearsalRun* run : {&rehearsal.undisturbed, &rehearsal.disturbed}) {
     run->checkpoints.clear();
     run->save_seconds.clear();
   }
@@ -133,7 +133,7 @@ TEST(RehearsalTest, RunningOnToItsEndWithinALongNoticeIsIgnoringIt) {
 
 TEST(RehearsalTest, WithoutNoticeNobodyCanStopInTime) {
   Rehearsal rehearsal = Good();
-  rehearsal.strikes[0].notice = 0;
+  rehearsal.preemptions[0].notice = 0;
   rehearsal.disturbed.attempts[0].clear_exit_code();
   rehearsal.disturbed.attempts[0].set_signal(9);
   const RehearsalReport report = Judge(rehearsal, {});
@@ -143,7 +143,7 @@ TEST(RehearsalTest, WithoutNoticeNobodyCanStopInTime) {
 
 TEST(RehearsalTest, OneThatBeginsAgainInSpiteOfItsCheckpointIsToldWhereItLies) {
   Rehearsal rehearsal = Good();
-  for (db::ObservationRow& row : rehearsal.disturbed.rows) {
+  for (db::StoredObservation& row : rehearsal.disturbed.rows) {
     if (row.attempt == 2) row.step -= 6;
   }
   const RehearsalCheck check = CheckOf(Judge(rehearsal, {}), "resumes");
@@ -172,7 +172,7 @@ TEST(RehearsalTest, NumbersThatDifferAfterTheLossPointToStateThatWasNotSaved) {
 
 TEST(RehearsalTest, NumbersThatAlwaysDifferPointToTheSeed) {
   Rehearsal rehearsal = Good();
-  for (db::ObservationRow& row : rehearsal.disturbed.rows) row.value *= 1.01;
+  for (db::StoredObservation& row : rehearsal.disturbed.rows) row.value *= 1.01;
   const RehearsalReport report = Judge(rehearsal, {});
   const RehearsalCheck check = CheckOf(report, "continuous");
   EXPECT_EQ(check.verdict, Verdict::kWarning);
@@ -190,7 +190,7 @@ TEST(RehearsalTest, ValuesThatAreMissingFail) {
 
 TEST(RehearsalTest, SupersededValuesDoNotCount) {
   Rehearsal rehearsal = Good();
-  db::ObservationRow row = rehearsal.disturbed.rows[6];
+  db::StoredObservation row = rehearsal.disturbed.rows[6];
   row.attempt = 1;
   row.value = 99;
   row.superseded = true;
@@ -233,17 +233,17 @@ TEST(RehearsalTest, TheReportIsOneObjectForScripts) {
 
 TEST(RehearsalTest, MachinesAreTakenAwayWhileThereIsWork) {
   RehearsalOptions options{.reclaims = 3, .notice = 2};
-  const auto strikes = PlanStrikes(options, {.startup = 1, .restart = 0.5, .whole = 11});
-  ASSERT_EQ(strikes.size(), 3u);
-  EXPECT_EQ(strikes[0].notice, 0);
-  EXPECT_EQ(strikes[1].notice, 2);
-  for (size_t i = 0; i < strikes.size(); ++i) {
-    const double work = strikes[i].at - 1 - 0.5 * static_cast<double>(i);
+  const auto preemptions = PlanPreemptions(options, {.startup = 1, .restart = 0.5, .whole = 11});
+  ASSERT_EQ(preemptions.size(), 3u);
+  EXPECT_EQ(preemptions[0].notice, 0);
+  EXPECT_EQ(preemptions[1].notice, 2);
+  for (size_t i = 0; i < preemptions.size(); ++i) {
+    const double work = preemptions[i].at - 1 - 0.5 * static_cast<double>(i);
     EXPECT_GE(work, 2 + 2 * static_cast<double>(i)) << i;
     EXPECT_LE(work, 4 + 2 * static_cast<double>(i)) << i;
   }
   options.seed = 1;
-  EXPECT_NE(PlanStrikes(options, {.startup = 1, .whole = 11})[0].at, strikes[0].at);
+  EXPECT_NE(PlanPreemptions(options, {.startup = 1, .whole = 11})[0].at, preemptions[0].at);
 }
 
 TEST(CheckpointIntervalTest, YoungAndDaly) {

@@ -133,7 +133,7 @@ class ClientTest(unittest.TestCase):
         self.assertEqual(trial.observations()[0].step, 4)
         with self.assertRaises(TypeError):
             trial.report(1.5, loss=1.0)
-        with self.assertRaisesRegex(ValueError, "metric loss: 'x' is no number"):
+        with self.assertRaisesRegex(ValueError, "metric loss: 'x' is not a number"):
             trial.report(5, loss="x")
 
     def test_failures_and_numbers_that_json_lacks(self):

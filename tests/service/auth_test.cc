@@ -32,7 +32,7 @@ class AuthTest : public testing::Test {
     CHECK(chmod(path_.c_str(), mode) == 0);
     return Tokens::Load(path_);
   }
-  Tokens Usual() { return *Load(std::string(kAdmin) + "\nuser red " + kRed + "\n"); }
+  Tokens Default() { return *Load(std::string(kAdmin) + "\nuser red " + kRed + "\n"); }
   static StatusOr<Principal> Show(const Tokens& tokens, const std::string& token) {
     return tokens.Check("Bearer " + token, "10.0.0.1");
   }
@@ -41,7 +41,7 @@ class AuthTest : public testing::Test {
 };
 
 TEST_F(AuthTest, KnowsWhomTheFileNames) {
-  const Tokens tokens = Usual();
+  const Tokens tokens = Default();
   const auto admin = Show(tokens, kAdmin);
   ASSERT_TRUE(admin.ok()) << admin.status();
   EXPECT_EQ(admin->role, Role::kAdmin);
@@ -54,18 +54,18 @@ TEST_F(AuthTest, KnowsWhomTheFileNames) {
 }
 
 TEST_F(AuthTest, AUserMayActInOneNamespace) {
-  const auto red = Show(Usual(), kRed);
-  for (const Act act : {Act::kLook, Act::kCreate, Act::kChange, Act::kDelete}) {
-    EXPECT_TRUE(red->May(act, "red").ok());
-    EXPECT_TRUE(absl::IsPermissionDenied(red->May(act, "blue")));
-    EXPECT_TRUE(absl::IsPermissionDenied(red->May(act, "")));  // all of them
+  const auto red = Show(Default(), kRed);
+  for (const Permission permission : {Permission::kRead, Permission::kCreate, Permission::kChange, Permission::kDelete}) {
+    EXPECT_TRUE(red->May(permission, "red").ok());
+    EXPECT_TRUE(absl::IsPermissionDenied(red->May(permission, "blue")));
+    EXPECT_TRUE(absl::IsPermissionDenied(red->May(permission, "")));  // all of them
   }
   EXPECT_TRUE(absl::IsPermissionDenied(red->MayReadMetrics()));
   EXPECT_TRUE(absl::IsPermissionDenied(red->MustBeAdmin("this")));
 }
 
 TEST_F(AuthTest, OthersOfTheSameLengthAreUnknown) {
-  const Tokens tokens = Usual();
+  const Tokens tokens = Default();
   for (const std::string known : {kAdmin, kRed}) {
     std::string wrong = known;
     wrong.back() = '?';
@@ -79,7 +79,7 @@ TEST_F(AuthTest, OthersOfTheSameLengthAreUnknown) {
 }
 
 TEST_F(AuthTest, OnlyWhatHasItsShapeIsTakenForATrials) {
-  const Tokens tokens = Usual();
+  const Tokens tokens = Default();
   const auto trial = Show(tokens, kOfTrial);
   ASSERT_TRUE(trial.ok()) << trial.status();
   EXPECT_EQ(trial->role, Role::kTrial);
@@ -92,12 +92,12 @@ TEST_F(AuthTest, OnlyWhatHasItsShapeIsTakenForATrials) {
 }
 
 TEST_F(AuthTest, AClusterIsAskedOfWhatIsNoTrialsAndNotInTheFile) {
-  Tokens tokens = Usual();
+  Tokens tokens = Default();
   std::vector<std::string> asked;
   tokens.SetCluster(
       [&asked](const std::string& token, const std::string& from) -> StatusOr<Principal> {
         asked.push_back(token + " from " + from);
-        return Principal{.role = Role::kPerson, .name = "ada"};
+        return Principal{.role = Role::kClusterUser, .name = "ada"};
       });
   for (const char* own : {kAdmin, kRed, kOfTrial}) {
     EXPECT_FALSE(tokens.MustAsk(std::string("Bearer ") + own));

@@ -44,7 +44,7 @@ Status SendVerb(Client& client, v1::Intent::Verb verb) {
 client::Imported Imports() {
   client::Imported imported{.name = "imported", .source = "a test"};
   imported.objective = {{"type", "minimize"}, {"objectiveMetricName", "loss"}};
-  imported.parameters = view::Json::array({client::SpaceAround("x", {"0.1", "0.9"})});
+  imported.parameters = view::Json::array({client::SpaceFromValues("x", {"0.1", "0.9"})});
   imported.trials.push_back(
       {.name = "1", .values = {{"x", "0.5"}}, .points = {{.metric = "loss", .value = 1}}});
   return imported;
@@ -102,7 +102,7 @@ class GuardedClientTest : public testing::Test {
     token_ = asked->token;
     http_.Create("b", "mine");
   }
-  std::unique_ptr<Client> As(Principal principal, Rights rights = {}) {
+  std::unique_ptr<Client> As(Principal principal, GuardOptions rights = {}) {
     return Guard(http_.client(), std::move(principal), rights);
   }
   static Principal User(const std::string& ns) {
@@ -119,7 +119,7 @@ class GuardedClientTest : public testing::Test {
 TEST_F(GuardedClientTest, NothingOfANamespaceIsForTheUserOfAnother) {
   const auto other = As(User("b"));
   for (const Asked& asked : Everything()) {
-    const bool general = RightOf("shirabe.v1.Shirabe/" + asked.method).whom == Right::For::kCallers;
+    const bool general = AccessRuleOf("shirabe.v1.Shirabe/" + asked.method).whom == AccessRule::For::kCallers;
     EXPECT_EQ(IsRefused(asked.ask(*other)), !general) << asked.method << asked.ask(*other);
   }
 }
@@ -144,7 +144,7 @@ TEST_F(GuardedClientTest, ATrialMayReadAndReportWhatIsItsOwnAndNothingElse) {
   const auto unknown = As(Trial(std::string(16, 'x')));
   const auto none = As(Trial(""));
   for (const Asked& asked : Everything()) {
-    const bool open = RightOf("shirabe.v1.Shirabe/" + asked.method).whom == Right::For::kTrials;
+    const bool open = AccessRuleOf("shirabe.v1.Shirabe/" + asked.method).whom == AccessRule::For::kTrials;
     EXPECT_EQ(IsRefused(asked.ask(*own)), !open) << asked.method << " " << asked.ask(*own);
     EXPECT_TRUE(IsRefused(asked.ask(*unknown))) << asked.method;
     EXPECT_TRUE(IsRefused(asked.ask(*none))) << asked.method;
@@ -186,35 +186,35 @@ TEST_F(GuardedClientTest, ChangesAreThoseOfTheCallersNamespace) {
 
 // A person is asked for the act that the method is.
 TEST_F(GuardedClientTest, APersonIsJudgedByWhatTheyDo) {
-  std::vector<std::pair<Act, std::string>> judged;
-  Principal ada{.role = Principal::Role::kPerson, .name = "ada"};
-  ada.judge = [&judged](Act act, const std::string& ns) {
-    judged.emplace_back(act, ns);
+  std::vector<std::pair<Permission, std::string>> judged;
+  Principal ada{.role = Principal::Role::kClusterUser, .name = "ada"};
+  ada.authorize = [&judged](Permission permission, const std::string& ns) {
+    judged.emplace_back(permission, ns);
     return absl::PermissionDeniedError("judged");
   };
   const auto client = As(ada);
   for (const Asked& asked : Everything()) {
-    const Right right = RightOf("shirabe.v1.Shirabe/" + asked.method);
+    const AccessRule right = AccessRuleOf("shirabe.v1.Shirabe/" + asked.method);
     judged.clear();
     const Status status = asked.ask(*client);
-    if (right.whom == Right::For::kCallers) continue;
+    if (right.whom == AccessRule::For::kCallers) continue;
     EXPECT_TRUE(IsRefused(status)) << asked.method;
-    EXPECT_THAT(judged, testing::ElementsAre(std::pair(right.act, std::string("a"))))
+    EXPECT_THAT(judged, testing::ElementsAre(std::pair(right.permission, std::string("a"))))
         << asked.method;
   }
   judged.clear();
   EXPECT_TRUE(IsRefused(SendVerb(*client, v1::Intent::DELETE)));
-  EXPECT_THAT(judged, testing::ElementsAre(std::pair(Act::kDelete, std::string("a"))));
+  EXPECT_THAT(judged, testing::ElementsAre(std::pair(Permission::kDelete, std::string("a"))));
   judged.clear();
   EXPECT_TRUE(IsRefused(SendVerb(*client, v1::Intent::CANCEL)));
-  EXPECT_THAT(judged, testing::ElementsAre(std::pair(Act::kChange, std::string("a"))));
+  EXPECT_THAT(judged, testing::ElementsAre(std::pair(Permission::kChange, std::string("a"))));
 }
 
 // Whoever may create is not one who may change what others have.
 TEST_F(GuardedClientTest, SubmittingWhatIsThereIsAChange) {
-  Principal ada{.role = Principal::Role::kPerson, .name = "ada"};
-  ada.judge = [](Act act, const std::string&) -> Status {
-    return act == Act::kChange ? absl::PermissionDeniedError("judged") : absl::OkStatus();
+  Principal ada{.role = Principal::Role::kClusterUser, .name = "ada"};
+  ada.authorize = [](Permission permission, const std::string&) -> Status {
+    return permission == Permission::kChange ? absl::PermissionDeniedError("judged") : absl::OkStatus();
   };
   const auto client = As(ada);
   EXPECT_TRUE(client->Submit(Parsed("a", "new"), {}).ok());
@@ -255,9 +255,9 @@ TEST(RightsTest, TheTableHasEveryMethodOfEveryService) {
   }
   EXPECT_GT(methods.size(), 25u);
   for (const std::string& method : methods) {
-    EXPECT_NE(RightOf(method).whom, Right::For::kNobody) << method;
+    EXPECT_NE(AccessRuleOf(method).whom, AccessRule::For::kNobody) << method;
   }
-  for (const auto& [method, right] : AllRights()) {
+  for (const auto& [method, right] : AccessRules()) {
     if (!absl::StrContains(method, "/") || absl::StartsWith(method, "grpc.")) continue;
     EXPECT_TRUE(methods.contains(method)) << method << " is no method";
   }

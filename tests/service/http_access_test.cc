@@ -135,18 +135,18 @@ TEST_F(HttpAccessTest, MetricsAreForTheAdministratorOnly) {
 
 TEST_F(HttpAccessTest, EveryRouteIsInTheTableOfRights) {
   for (const Route& route : Routes()) {
-    EXPECT_NE(RightOf(route.id).whom, Right::For::kNobody) << route.id;
+    EXPECT_NE(AccessRuleOf(route.id).whom, AccessRule::For::kNobody) << route.id;
     // What names a namespace is judged by it.
     if (!absl::StrContains(route.path, "{namespace}")) continue;
-    EXPECT_THAT(RightOf(route.id).whom, testing::AnyOf(Right::For::kNamespace, Right::For::kTrials))
+    EXPECT_THAT(AccessRuleOf(route.id).whom, testing::AnyOf(AccessRule::For::kNamespace, AccessRule::For::kTrials))
         << route.id;
   }
 }
 
 TEST_F(HttpAccessTest, WhatIsMissingInTheTableIsOpenToNobody) {
   const Principal admin{.role = Principal::Role::kAdmin};
-  EXPECT_TRUE(absl::IsPermissionDenied(CheckRight(admin, "newRoute", "a")));
-  EXPECT_TRUE(absl::IsPermissionDenied(CheckDoor(admin, "shirabe.v1.Shirabe/NewMethod")));
+  EXPECT_TRUE(absl::IsPermissionDenied(CheckAccess(admin, "newRoute", "a")));
+  EXPECT_TRUE(absl::IsPermissionDenied(CheckMethodAccess(admin, "shirabe.v1.Shirabe/NewMethod")));
 }
 
 TEST_F(HttpAccessTest, PagesOfOtherSitesChangeNothing) {

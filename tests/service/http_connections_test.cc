@@ -9,10 +9,10 @@
 namespace shirabe::service {
 namespace {
 
-using Seat = ConnectionTable::Seat;
-using Standing = ConnectionTable::Standing;
+using ConnectionSlot = ConnectionTable::ConnectionSlot;
+using ConnectionState = ConnectionTable::ConnectionState;
 
-class TestConnection : public Connection {
+class TestConnection : public TrackedConnection {
  public:
   explicit TestConnection(ConnectionTable* table) : table_(table) {}
   void Close() override {
@@ -28,10 +28,10 @@ class TestConnection : public Connection {
 class ConnectionTableTest : public testing::Test {
  protected:
   TestConnection* Come(const std::string& address) {
-    const Seat seat = table_.Find(address);
-    if (seat == Seat::kNone) return nullptr;
+    const ConnectionSlot slot = table_.Find(address);
+    if (slot == ConnectionSlot::kNone) return nullptr;
     all_.push_back(std::make_unique<TestConnection>(&table_));
-    table_.Enter(all_.back().get(), address, seat);
+    table_.Enter(all_.back().get(), address, slot);
     return all_.back().get();
   }
   ConnectionTable table_{{.all = 4, .address = 3, .reserve = 2, .reserve_address = 1}};
@@ -40,11 +40,11 @@ class ConnectionTableTest : public testing::Test {
 
 TEST_F(ConnectionTableTest, WhoIsUnknownGoesFirstTheOldestOfThem) {
   auto* known = Come("a");
-  table_.SetStanding(known, Standing::kIdle);
+  table_.SetConnectionState(known, ConnectionState::kIdle);
   auto* old = Come("a");
   auto* young = Come("b");
   auto* work = Come("b");
-  table_.SetStanding(work, Standing::kAtWork);
+  table_.SetConnectionState(work, ConnectionState::kAtWork);
   Come("c");
   EXPECT_TRUE(old->closed);
   Come("c");
@@ -57,22 +57,22 @@ TEST_F(ConnectionTableTest, ThenWhoIsIdle) {
   std::vector<TestConnection*> all;
   for (const char* address : {"a", "a", "b", "b"}) {
     all.push_back(Come(address));
-    table_.SetStanding(all.back(), Standing::kAtWork);
+    table_.SetConnectionState(all.back(), ConnectionState::kAtWork);
   }
-  table_.SetStanding(all[2], Standing::kIdle);
-  table_.SetStanding(all[1], Standing::kIdle);
-  table_.SetStanding(Come("c"), Standing::kAtWork);
+  table_.SetConnectionState(all[2], ConnectionState::kIdle);
+  table_.SetConnectionState(all[1], ConnectionState::kIdle);
+  table_.SetConnectionState(Come("c"), ConnectionState::kAtWork);
   EXPECT_TRUE(all[2]->closed);
   EXPECT_FALSE(all[1]->closed);
 }
 
 TEST_F(ConnectionTableTest, AReserveIsForWhoComesToAFullTable) {
   for (const char* address : {"a", "a", "b", "b"}) {
-    table_.SetStanding(Come(address), Standing::kAtWork);
+    table_.SetConnectionState(Come(address), ConnectionState::kAtWork);
   }
-  EXPECT_EQ(table_.Find("c"), Seat::kReserve);
+  EXPECT_EQ(table_.Find("c"), ConnectionSlot::kReserve);
   auto* first = Come("c");
-  EXPECT_EQ(table_.Find("c"), Seat::kNone);  // one of each address
+  EXPECT_EQ(table_.Find("c"), ConnectionSlot::kNone);  // one of each address
   Come("d");
   EXPECT_FALSE(first->closed);
   Come("e");
@@ -83,10 +83,10 @@ TEST_F(ConnectionTableTest, AReserveIsForWhoComesToAFullTable) {
 TEST_F(ConnectionTableTest, OneAddressDoesNotTakeItAll) {
   std::vector<TestConnection*> all;
   for (int i = 0; i < 3; ++i) all.push_back(Come("a"));
-  EXPECT_EQ(table_.Find("a"), Seat::kReserve);
-  EXPECT_EQ(table_.Find("b"), Seat::kTable);
+  EXPECT_EQ(table_.Find("a"), ConnectionSlot::kReserve);
+  EXPECT_EQ(table_.Find("b"), ConnectionSlot::kTable);
   all[0]->Close();
-  EXPECT_EQ(table_.Find("a"), Seat::kTable);
+  EXPECT_EQ(table_.Find("a"), ConnectionSlot::kTable);
   table_.Leave(all[0]);  // again: nothing
 }
 

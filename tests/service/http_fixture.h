@@ -61,7 +61,7 @@ class HttpFixture {
   std::unique_ptr<Tokens> tokens_;
   std::unique_ptr<ChangeHub> hub_;
   Metrics metrics_;
-  Patience patience_;
+  ShutdownWait shutdown_wait_;
   std::unique_ptr<Router> router_;
 };
 
@@ -119,7 +119,7 @@ inline HttpFixture::HttpFixture() : home_(NewHome()) {
 }
 
 inline HttpFixture::~HttpFixture() {
-  patience_.End();
+  shutdown_wait_.End();
   hub_ = nullptr;
   client_->Attach(nullptr);
   controller_ = nullptr;
@@ -133,7 +133,7 @@ inline HttpContext HttpFixture::context() {
           .clock = RealClock(),
           .hub = hub_.get(),
           .metrics = &metrics_,
-          .patience = &patience_};
+          .patience = &shutdown_wait_};
 }
 
 inline HttpReply HttpFixture::Get(const std::string& target, const std::string& token) {
@@ -153,7 +153,7 @@ inline HttpReply HttpFixture::Handle(HttpRequest request) {
   const std::unique_ptr<PendingReply> pending = std::move(reply.pending);
   const absl::Duration deadline = RealClock()->Monotonic() + pending->patience;
   for (;;) {
-    auto came = router_->Look(*pending, RealClock()->Monotonic() >= deadline);
+    auto came = router_->TryAnswer(*pending, RealClock()->Monotonic() >= deadline);
     if (came) return *std::move(came);
     Pause(absl::Milliseconds(2));
   }

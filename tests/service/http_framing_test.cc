@@ -34,7 +34,7 @@ std::string Chunked(const std::string& text, size_t piece = 1 << 20) {
   head.chunked = true;
   BodyReader reader(head, {.body_bytes = 1000});
   for (size_t begin = 0; begin < text.size() && !reader.done(); begin += piece) {
-    const auto taken = reader.Take(std::string_view(text).substr(begin, piece));
+    const auto taken = reader.Consume(std::string_view(text).substr(begin, piece));
     if (!taken.ok()) return absl::StrCat(HttpStatusOf(taken.status()));
   }
   return reader.done() ? "=" + reader.body() : "more";
@@ -185,10 +185,10 @@ TEST(HttpFramingTest, LeavesWhatFollowsABody) {
   RequestHead head;
   head.length = 3;
   BodyReader reader(head, {});
-  EXPECT_EQ(*reader.Take("abGET"), 3U);
+  EXPECT_EQ(*reader.Consume("abGET"), 3U);
   EXPECT_TRUE(reader.done());
   EXPECT_EQ(reader.body(), "abG");
-  EXPECT_EQ(*reader.Take("ET"), 0U);
+  EXPECT_EQ(*reader.Consume("ET"), 0U);
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ Status Take(const Route& route, const HttpTarget& target) {
   if (!found.ok()) return absl::OkStatus();
   EXPECT_EQ(found->route->id, route.id);
   match = *found;
-  return TakeParameters(target, match);
+  return BindParameters(target, match);
 }
 
 TEST(HttpMatch, HeadIsAnsweredByTheRouteOfGet) {

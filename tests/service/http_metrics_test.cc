@@ -66,9 +66,9 @@ class Checker {
 
 TEST(HttpMetricsTest, PrintsWhatPrometheusReads) {
   Metrics metrics;
-  metrics.NoteHttp({.method = "GET", .route = "/x", .status = 200, .took = absl::Milliseconds(3)});
-  metrics.NoteHttp({.method = "", .route = "", .status = 404, .took = absl::ZeroDuration()});
-  metrics.NoteGrpc({.method = "/a/b", .code = "OK", .took = absl::Seconds(100)});
+  metrics.RecordHttpCall({.method = "GET", .route = "/x", .status = 200, .took = absl::Milliseconds(3)});
+  metrics.RecordHttpCall({.method = "", .route = "", .status = 404, .took = absl::ZeroDuration()});
+  metrics.RecordGrpcCall({.method = "/a/b", .code = "OK", .took = absl::Seconds(100)});
   metrics.Set("katib_trials_current", {"a \"quoted\"\\\nname", "Running"}, 3);
   const std::string text = metrics.Text();
   Checker checker;
@@ -147,7 +147,7 @@ TEST_F(StoreMetricsTest, CountsWhatHappensInKatibsWords) {
   EXPECT_EQ(Value("katib_experiments_current", {"a", "Succeeded"}), 1);
   EXPECT_EQ(Value("katib_experiments_current", {"a", "Created"}), 1);
   EXPECT_EQ(Value("katib_trials_current", {"a", "Succeeded"}), 3);
-  const client::Wait wait = [](absl::Duration time) { return Patience().Wait(time); };
+  const client::Wait wait = [](absl::Duration time) { return ShutdownWait().Wait(time); };
   ASSERT_TRUE(http_.client().Delete({"a", "one"}, absl::Seconds(20), wait).ok());
   Text();
   EXPECT_EQ(Value("katib_experiment_deleted_total", {"a"}), 1);
@@ -160,7 +160,7 @@ TEST_F(StoreMetricsTest, CountsAttemptsByTheirEnd) {
   http_.Create("a", "one");
   http_.RunTrials("a", "one", 2);
   const absl::Duration deadline = RealClock()->Monotonic() + absl::Seconds(20);
-  Patience patience;
+  ShutdownWait patience;
   while (Value("shirabe_attempts_total", {"a", "completed"}) < 2 &&
          RealClock()->Monotonic() < deadline) {
     patience.Wait(absl::Milliseconds(5));

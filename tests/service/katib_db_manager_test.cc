@@ -16,23 +16,23 @@ namespace {
 using ::testing::HasSubstr;
 
 struct Kept {
-  std::map<std::string, std::vector<KatibRow>> rows;  // by trial
+  std::map<std::string, std::vector<KatibObservation>> rows;  // by trial
   std::vector<KatibReport> reports;
   std::vector<std::string> deleted, stopped;
 };
 
-class FakeObservations : public KatibObservations {
+class FakeObservations : public KatibObservationStore {
  public:
   explicit FakeObservations(Kept& kept) : kept_(kept) {}
   Status Report(const KatibReport& report) override {
     kept_.reports.push_back(report);
     return absl::OkStatus();
   }
-  StatusOr<std::vector<KatibRow>> Read(const std::string& trial,
+  StatusOr<std::vector<KatibObservation>> Read(const std::string& trial,
                                        const std::string& metric) override {
     if (!kept_.rows.contains(trial)) return absl::NotFoundError("there is no trial " + trial);
-    std::vector<KatibRow> rows;
-    for (const KatibRow& row : kept_.rows[trial]) {
+    std::vector<KatibObservation> rows;
+    for (const KatibObservation& row : kept_.rows[trial]) {
       if (metric.empty() || row.metric == metric) rows.push_back(row);
     }
     return rows;
@@ -54,7 +54,7 @@ class KatibTest : public ::testing::Test {
  protected:
   KatibAccess Access() {
     return [this](const grpc::ServerContext&,
-                  const std::string&) -> StatusOr<std::unique_ptr<KatibObservations>> {
+                  const std::string&) -> StatusOr<std::unique_ptr<KatibObservationStore>> {
       if (refused_) return absl::UnauthenticatedError("a token is required");
       return std::make_unique<FakeObservations>(kept_);
     };
@@ -136,10 +136,10 @@ TEST_F(KatibDbManagerTest, BadReportsNameTheFieldAndKeepNothing) {
   request.set_trial_name("exp-7");
   Add(request, "0.5", "");
   Add(request, "fast", "");
-  refused(request, "metric_logs[1].metric.value of loss is \"fast\", which is no number");
+  refused(request, "metric_logs[1].metric.value of loss is \"fast\", which is not a number");
   request.mutable_observation_log()->mutable_metric_logs(1)->mutable_metric()->set_value("1");
   request.mutable_observation_log()->mutable_metric_logs(1)->set_time_stamp("noon");
-  refused(request, "metric_logs[1].time_stamp \"noon\" is no time");
+  refused(request, "metric_logs[1].time_stamp \"noon\" is not a time");
   request.mutable_observation_log()->mutable_metric_logs(1)->clear_time_stamp();
   request.mutable_observation_log()->mutable_metric_logs(1)->set_step(-1);
   refused(request, "step is -1; it must be 0 or more");
@@ -230,7 +230,7 @@ class KatibEarlyStoppingTest : public KatibTest {
         Request(rule, settings).experiment().spec().early_stopping();
     return stub_->ValidateEarlyStoppingSettings(&context, request, &reply);
   }
-  void Reported(const std::string& trial, const std::vector<double>& values) {
+  void ReportReply(const std::string& trial, const std::vector<double>& values) {
     for (const double value : values) {
       kept_.rows[trial].push_back({.metric = "loss", .value = value});
     }
@@ -244,25 +244,25 @@ class KatibEarlyStoppingTest : public KatibTest {
 
 // Katib's program answers with 34.3 here, the mean.
 TEST_F(KatibEarlyStoppingTest, MedianstopIsTheMedian) {
-  Reported("a", {1, 1, 99});
-  Reported("b", {1, 3});
+  ReportReply("a", {1, 1, 99});
+  ReportReply("b", {1, 3});
   EXPECT_EQ(Rules(Request("medianstop", {{"start_step", "2"}})), "");  // too few
-  Reported("c", {100, 100, 0});
+  ReportReply("c", {100, 100, 0});
   const auto request = Request("medianstop", {{"start_step", "2"}});
   EXPECT_EQ(Rules(request), "loss GREATER 2 from 2");
-  Reported("d", {std::nan(""), 0});  // the worst there is, not the end of the median
+  ReportReply("d", {std::nan(""), 0});  // the worst there is, not the end of the median
   EXPECT_EQ(Rules(Request("medianstop", {{"start_step", "2"}})), "loss GREATER 51 from 2");
 }
 
 TEST_F(KatibEarlyStoppingTest, MaximisedMetricsStopBelow) {
-  for (const char* name : {"a", "b", "c"}) Reported(name, {0.5, 0.7});
+  for (const char* name : {"a", "b", "c"}) ReportReply(name, {0.5, 0.7});
   auto request = Request("medianstop", {{"start_step", "2"}});
   request.mutable_experiment()->mutable_spec()->mutable_objective()->set_type(katib::MAXIMIZE);
   EXPECT_EQ(Rules(request), "loss LESS 0.6 from 2");
 }
 
 TEST_F(KatibEarlyStoppingTest, OnlyTrialsThatSucceededAndReportedCount) {
-  for (const char* name : {"a", "b", "c"}) Reported(name, {1});
+  for (const char* name : {"a", "b", "c"}) ReportReply(name, {1});
   kept_.rows["silent"];
   auto request = Request("medianstop", {});
   request.mutable_trials(0)->mutable_status()->set_condition(katib::TrialStatus::RUNNING);
@@ -271,7 +271,7 @@ TEST_F(KatibEarlyStoppingTest, OnlyTrialsThatSucceededAndReportedCount) {
 }
 
 TEST_F(KatibEarlyStoppingTest, PercentileAndThreshold) {
-  for (int i = 0; i < 5; ++i) Reported(std::string(1, static_cast<char>('a' + i)), {9, 1.0 * i});
+  for (int i = 0; i < 5; ++i) ReportReply(std::string(1, static_cast<char>('a' + i)), {9, 1.0 * i});
   EXPECT_EQ(Rules(Request("percentile", {{"percentile", "50"}})), "loss GREATER 2 from 4");
   EXPECT_EQ(Rules(Request("threshold", {{"upper", "3"}})), "loss GREATER 3 from 1");
   EXPECT_EQ(Rules(Request("threshold", {{"upper", "3"}, {"lower", "0"}})), "loss GREATER 3 from 1");
@@ -297,7 +297,7 @@ TEST_F(KatibEarlyStoppingTest, SettingsOfEveryRuleAreValidated) {
 }
 
 TEST_F(KatibEarlyStoppingTest, ReadsElsewhereOnlyWhereThatIsAllowed) {
-  for (const char* name : {"a", "b", "c"}) Reported(name, {4});
+  for (const char* name : {"a", "b", "c"}) ReportReply(name, {4});
   const auto db_service = MakeKatibDbManager(Access(), &clock_);
   grpc::ServerBuilder builder;
   int port = 0;

@@ -63,7 +63,7 @@ class KatibSuggestionTest : public ::testing::Test {
     if (!allowed_.ok()) return allowed_;
     return std::string("caller");
   }
-  SuggestionTurns turns_{SuggestionLimits::Usual(), RealClock()};
+  SuggestionScheduler turns_{SuggestionLimits::Default(), RealClock()};
   InProcess server_{MakeKatibSuggestion(
       [this](const grpc::ServerContext&, const std::string&) { return Gate(); }, &turns_)};
   std::unique_ptr<katib::Suggestion::Stub> stub_ = katib::Suggestion::NewStub(server_.channel());
@@ -342,7 +342,7 @@ TEST_F(KatibSuggestionTest, TakesTheSettingsOfKatibsServices) {
 TEST_F(KatibSuggestionTest, BadRequestsNameTheField) {
   katib::Experiment text = Bare("random");
   AddRange(text, "x", katib::DOUBLE, {"zero", "1"});
-  ExpectRefused(text, "spec.parameters[0].feasibleSpace.min \"zero\" is no number");
+  ExpectRefused(text, "spec.parameters[0].feasibleSpace.min \"zero\" is not a number");
   katib::Experiment untyped = Mixed("random");
   untyped.mutable_spec()->mutable_parameter_specs()->mutable_parameters(1)->clear_parameter_type();
   ExpectRefused(untyped, "spec.parameters[1].parameterType is required");
@@ -365,7 +365,7 @@ TEST_F(KatibSuggestionTest, WhoMayNotCallIsRefused) {
 TEST_F(KatibSuggestionTest, LimitsAreSaid) {
   auto request = Request(Mixed("random"), -1);
   EXPECT_EQ(Ask(*stub_, request).status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  request.set_current_request_number(kMostKatibSuggestions + 1);
+  request.set_current_request_number(kMaxKatibSuggestions + 1);
   EXPECT_EQ(Ask(*stub_, request).status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   katib::Experiment wide = Bare("random");
   for (int i = 0; i <= experiment::kMaxParameters; ++i) {

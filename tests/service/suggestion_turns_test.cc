@@ -20,7 +20,7 @@ constexpr SuggestionLimits kLimits{.running = 2,
 // Work that lasts until it is told to end.
 class Work {
  public:
-  explicit Work(SuggestionTurns& turns) : turns_(turns) {}
+  explicit Work(SuggestionScheduler& turns) : turns_(turns) {}
   ~Work() { End(); }
   void Start(const std::string& caller, int64_t bytes = 1) {
     threads_.emplace_back([this, caller, bytes] {
@@ -45,13 +45,13 @@ class Work {
   std::atomic<int> running_ = 0, done_ = 0, refused_ = 0;
 
  private:
-  SuggestionTurns& turns_;
+  SuggestionScheduler& turns_;
   std::atomic<bool> over_ = false;
   std::vector<std::thread> threads_;
 };
 
 TEST(SuggestionTurnsTest, OneCallerLeavesTurnsToOthers) {
-  SuggestionTurns turns(kLimits, RealClock());
+  SuggestionScheduler turns(kLimits, RealClock());
   Work work(turns);
   for (int i = 0; i < 3; ++i) work.Start("greedy");
   ASSERT_TRUE(Work::Await(work.running_, 1));
@@ -65,7 +65,7 @@ TEST(SuggestionTurnsTest, OneCallerLeavesTurnsToOthers) {
 }
 
 TEST(SuggestionTurnsTest, AQueueHasALimitAndASize) {
-  SuggestionTurns turns(kLimits, RealClock());
+  SuggestionScheduler turns(kLimits, RealClock());
   Work work(turns);
   for (int i = 0; i < 3; ++i) work.Start("greedy", 30);
   ASSERT_TRUE(Work::Await(work.running_, 1));
@@ -83,7 +83,7 @@ TEST(SuggestionTurnsTest, AQueueHasALimitAndASize) {
 }
 
 TEST(SuggestionTurnsTest, WhoHasGoneWaitsForNoTurn) {
-  SuggestionTurns turns(kLimits, RealClock());
+  SuggestionScheduler turns(kLimits, RealClock());
   Work work(turns);
   work.Start("caller");
   ASSERT_TRUE(Work::Await(work.running_, 1));
@@ -99,7 +99,7 @@ TEST(SuggestionTurnsTest, WhoHasGoneWaitsForNoTurn) {
 
 TEST(SuggestionTurnsTest, NoComputationLastsForEver) {
   ManualClock clock;
-  SuggestionTurns turns(kLimits, &clock);
+  SuggestionScheduler turns(kLimits, &clock);
   const Status status = turns.Run("caller", 1, [&] {
     EXPECT_FALSE(IsCancelled());
     clock.Advance(absl::Minutes(2));
@@ -111,7 +111,7 @@ TEST(SuggestionTurnsTest, NoComputationLastsForEver) {
 }
 
 TEST(SuggestionTurnsTest, AnAnswerCutShortIsNone) {
-  SuggestionTurns turns(kLimits, RealClock());
+  SuggestionScheduler turns(kLimits, RealClock());
   bool gone = false;
   const CancelScope scope([&] { return gone; });
   const Status status = turns.Run("caller", 1, [&] {

@@ -65,18 +65,18 @@ TEST(WaitsTest, LooksWhenItsExperimentHasChanged) {
   HttpFixture http;
   http.Create("a", "one");
   http.Create("a", "two");
-  Waits waits(&http.hub(), RealClock());
+  LongPollQueue waits(&http.hub(), RealClock());
   std::atomic<int> one = 0, two = 0;
   std::atomic<bool> over = false;
   waits.Add(
-      {.caller = "x", .experiment = {"a", "one"}, .patience = absl::Hours(1), .look = [&](bool) {
+      {.caller = "x", .experiment = {"a", "one"}, .patience = absl::Hours(1), .check = [&](bool) {
          ++one;
          return over.load();
        }});
   waits.Add({.caller = "x",
              .experiment = {"a", "two"},
              .patience = absl::Hours(1),
-             .look = [&](bool last) {
+             .check = [&](bool last) {
                ++two;
                return last;
              }});
@@ -94,32 +94,32 @@ TEST(WaitsTest, LooksWhenItsExperimentHasChanged) {
 
 TEST(WaitsTest, EndsWhenTimeIsUpOrSomebodyHasGone) {
   HttpFixture http;
-  Waits waits(&http.hub(), RealClock());
+  LongPollQueue waits(&http.hub(), RealClock());
   std::atomic<int> looks = 0;
   std::atomic<bool> last_seen = false, gone = false, left = false;
-  waits.Add({.caller = "x", .patience = absl::Milliseconds(50), .look = [&](bool last) {
+  waits.Add({.caller = "x", .patience = absl::Milliseconds(50), .check = [&](bool last) {
                ++looks;
                last_seen = last;
                return last;
              }});
-  const int64_t id = waits.Add({.caller = "x", .patience = absl::Hours(1), .look = [&](bool) {
+  const int64_t id = waits.Add({.caller = "x", .patience = absl::Hours(1), .check = [&](bool) {
                                   left = gone.load();
                                   return left.load();
                                 }});
   EXPECT_TRUE(Eventually([&] { return last_seen.load(); }));
   gone = true;
-  waits.Hurry(id);
+  waits.CheckNow(id);
   EXPECT_TRUE(Eventually([&] { return left.load(); }));
 }
 
 TEST(WaitsTest, ManyWaitAndHoldNoThread) {
   HttpFixture http;
   http.Create("a", "one");
-  Waits waits(&http.hub(), RealClock());
+  LongPollQueue waits(&http.hub(), RealClock());
   std::atomic<int> done = 0;
   std::atomic<bool> over = false;
   for (int i = 0; i < 5000; ++i) {
-    waits.Add({.caller = std::to_string(i % 50), .patience = absl::Hours(1), .look = [&](bool) {
+    waits.Add({.caller = std::to_string(i % 50), .patience = absl::Hours(1), .check = [&](bool) {
                  if (over) ++done;
                  return over.load();
                }});

@@ -27,9 +27,9 @@ class DoorTest : public testing::Test {
  protected:
   DoorTest() : pod_(PodAt(folder_, ConfigOf("127.0.0.1:1"))) {
     EXPECT_TRUE(Init(pod_).ok());
-    token_ = *ReadFile(pod_.run(kDoorTokenFile));
-    url_ = *ReadFile(pod_.run(kDoorUrlFile));
-    auto door = OpenDoor(pod_, nullptr);
+    token_ = *ReadFile(pod_.run(kTrainerTokenFile));
+    url_ = *ReadFile(pod_.run(kTrainerUrlFile));
+    auto door = OpenTrainerEndpoint(pod_, nullptr);
     EXPECT_TRUE(door.ok()) << door.status();
     if (door.ok()) door_ = *std::move(door);
   }
@@ -62,7 +62,7 @@ class DoorTest : public testing::Test {
   const Folder folder_;
   const Pod pod_;
   std::string token_, url_;
-  std::unique_ptr<Door> door_;
+  std::unique_ptr<TrainerEndpoint> door_;
 };
 
 TEST_F(DoorTest, WhatIsNewBecomesALine) {
@@ -91,9 +91,9 @@ TEST_F(DoorTest, NamesAndValuesOfAllKindsAreReadBack) {
 }
 
 TEST_F(DoorTest, ThePortIsItsOwn) {
-  EXPECT_EQ(OpenDoor(pod_, nullptr).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(OpenTrainerEndpoint(pod_, nullptr).status().code(), absl::StatusCode::kUnavailable);
   door_ = nullptr;
-  EXPECT_TRUE(OpenDoor(pod_, nullptr).ok()) << "a sidecar that was restarted opens it again";
+  EXPECT_TRUE(OpenTrainerEndpoint(pod_, nullptr).ok()) << "a sidecar that was restarted opens it again";
 }
 
 }  // namespace

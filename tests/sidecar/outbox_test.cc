@@ -16,15 +16,15 @@ constexpr int64_t kAll = 1 << 20;
 
 class OutboxTest : public testing::Test {
  protected:
-  OutboxTest() : pod_(PodAt(folder_, ConfigOf("nowhere"))), outbox_(&pod_) {
+  OutboxTest() : pod_(PodAt(folder_, ConfigOf("nowhere"))), uploader_(&pod_) {
     EXPECT_TRUE(MakeDirs(pod_.paths.dir).ok());
   }
 
   void Write(const std::string& text) { ASSERT_TRUE(WriteFileAtomic(pod_.paths.log, text).ok()); }
   void Truncate(off_t size) { ASSERT_EQ(truncate(pod_.paths.log.c_str(), size), 0); }
-  v1::SyncRequest Fill(bool expect_all) {
+  v1::SyncRequest FillRequest(bool expect_all) {
     v1::SyncRequest request;
-    EXPECT_EQ(outbox_.Fill(kAll, request), expect_all);
+    EXPECT_EQ(uploader_.FillRequest(kAll, request), expect_all);
     return request;
   }
   void Send(const v1::SyncRequest& request) {
@@ -34,27 +34,27 @@ class OutboxTest : public testing::Test {
       have.set_name(piece.name());
       have.set_size(piece.offset() + static_cast<int64_t>(piece.data().size()));
     }
-    outbox_.Acknowledge(reply, request);
+    uploader_.Acknowledge(reply, request);
   }
 
   Folder folder_;
   Pod pod_;
-  Outbox outbox_;
+  FileUploader uploader_;
 };
 
 TEST_F(OutboxTest, WhatHasBecomeShorterSinceTheLookIsLookedAtAgain) {
   Write(std::string(100, 'a'));
-  ASSERT_TRUE(outbox_.Look());
+  ASSERT_TRUE(uploader_.Scan());
   Truncate(40);
-  const v1::SyncRequest request = Fill(/*expect_all=*/false);
+  const v1::SyncRequest request = FillRequest(/*expect_all=*/false);
   ASSERT_EQ(request.files_size(), 1);
   EXPECT_EQ(request.files(0).data().size(), 40u);
   EXPECT_EQ(request.files(0).size(), 40);
   Send(request);
   // Nothing more is known to be there, and whether that is all is not.
-  EXPECT_EQ(Fill(/*expect_all=*/false).files_size(), 0);
-  EXPECT_FALSE(outbox_.Look());
-  EXPECT_EQ(Fill(/*expect_all=*/true).files_size(), 0);
+  EXPECT_EQ(FillRequest(/*expect_all=*/false).files_size(), 0);
+  EXPECT_FALSE(uploader_.Scan());
+  EXPECT_EQ(FillRequest(/*expect_all=*/true).files_size(), 0);
 }
 
 // Its path is the author's, its folders are the program's.
@@ -73,9 +73,9 @@ TEST_F(OutboxTest, TheTokenOfThePodIsNoFileOfACollector) {
   auto& collector = *pod_.config.mutable_collector();
   collector.mutable_collector()->set_kind(v1::FILE_COLLECTOR);
   collector.mutable_source()->mutable_file_system_path()->set_path(data.path() + "/logs/token");
-  outbox_.Look();
+  uploader_.Scan();
   v1::SyncRequest request;
-  outbox_.Fill(kAll, request);
+  uploader_.FillRequest(kAll, request);
   EXPECT_EQ(request.DebugString().find("the pod's token"), std::string::npos);
   EXPECT_TRUE(RemoveAll(secrets).ok());
 }
@@ -83,15 +83,15 @@ TEST_F(OutboxTest, TheTokenOfThePodIsNoFileOfACollector) {
 // An empty piece would be asked for again and again: the server has no more after it than before.
 TEST_F(OutboxTest, NoEmptyPieceIsSentWhereNothingIsLeftToRead) {
   Write(std::string(100, 'a'));
-  ASSERT_TRUE(outbox_.Look());
-  Send(Fill(/*expect_all=*/true));
+  ASSERT_TRUE(uploader_.Scan());
+  Send(FillRequest(/*expect_all=*/true));
   Truncate(150);
-  ASSERT_TRUE(outbox_.Look());
+  ASSERT_TRUE(uploader_.Scan());
   Truncate(30);
-  EXPECT_EQ(Fill(/*expect_all=*/false).files_size(), 0);
+  EXPECT_EQ(FillRequest(/*expect_all=*/false).files_size(), 0);
   // It was written anew: all of it goes, from its beginning.
-  ASSERT_TRUE(outbox_.Look());
-  const v1::SyncRequest request = Fill(/*expect_all=*/true);
+  ASSERT_TRUE(uploader_.Scan());
+  const v1::SyncRequest request = FillRequest(/*expect_all=*/true);
   ASSERT_EQ(request.files_size(), 1);
   EXPECT_EQ(request.files(0).offset(), 0);
   EXPECT_EQ(request.files(0).data().size(), 30u);

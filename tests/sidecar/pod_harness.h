@@ -124,7 +124,7 @@ class FakeServer : public v1::Pods::Service {
     if (deny || request->token() != "secret") return {grpc::StatusCode::PERMISSION_DENIED, "no"};
     if (refuse > 0 && refuse-- > 0) return {grpc::StatusCode::UNAVAILABLE, "not yet"};
     std::lock_guard lock(mutex_);
-    auto taken = mirror_->Take(kKey, *request, request->state().complete());
+    auto taken = mirror_->Apply(kKey, *request, request->state().complete());
     if (!taken.ok()) return {grpc::StatusCode::INTERNAL, Message(taken.status())};
     state_ = request->state();
     if (swallow > 0 && swallow-- > 0) return {grpc::StatusCode::UNAVAILABLE, "lost"};

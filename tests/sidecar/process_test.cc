@@ -97,7 +97,7 @@ class ProcessTest : public testing::Test {
             "-c",
             script};
   }
-  std::unique_ptr<Child> Program(const std::string& script) const {
+  std::unique_ptr<Child> ProgramState(const std::string& script) const {
     return std::make_unique<Child>(Supervised(script), Output());
   }
   std::string Output() const { return folder_.path() + "/output"; }
@@ -112,7 +112,7 @@ class ProcessTest : public testing::Test {
 TEST_F(ProcessTest, KilledInMidStreamNothingIsLostOrDoubled) {
   Init();
   auto sidecar = Pod("sidecar");
-  auto program = Program("i=0; while [ $i -lt 30000 ]; do echo line $i; i=$((i+1)); done; exit 3");
+  auto program = ProgramState("i=0; while [ $i -lt 30000 ]; do echo line $i; i=$((i+1)); done; exit 3");
   int calls = 0;
   for (int i = 0; i < 4; ++i) {
     const size_t before = server_.Copy("log").size();
@@ -139,7 +139,7 @@ TEST_F(ProcessTest, KilledInMidStreamNothingIsLostOrDoubled) {
 TEST_F(ProcessTest, APreemptedProgramSavesAndIsHeard) {
   Init();
   auto sidecar = Pod("sidecar");
-  auto program = Program(
+  auto program = ProgramState(
       "trap 'echo saving; cat $SHIRABE_CONTROL; exit 75' TERM; echo ready; "
       "while :; do sleep 0.05; done");
   EXPECT_TRUE(Eventually([this] { return server_.Copy("log") == "ready\n"; }));
@@ -158,7 +158,7 @@ TEST_F(ProcessTest, APreemptedProgramSavesAndIsHeard) {
 TEST_F(ProcessTest, ASupervisorKilledWithItsProgramIsSeen) {
   Init();
   auto sidecar = Pod("sidecar");
-  auto program = Program("echo ready; sleep 100");
+  auto program = ProgramState("echo ready; sleep 100");
   EXPECT_TRUE(Eventually([this] { return server_.Copy("log") == "ready\n"; }));
   EXPECT_FALSE(server_.complete());
   program->Kill(SIGKILL);
@@ -171,7 +171,7 @@ TEST_F(ProcessTest, LastWordsAreInItsOwnLog) {
   Init();
   server_.Stop();
   pod_.config.mutable_grace()->set_seconds(2);
-  EXPECT_EQ(Program("echo unheard; exit 1")->Wait(), 1);
+  EXPECT_EQ(ProgramState("echo unheard; exit 1")->Wait(), 1);
   auto sidecar = Pod("sidecar");
   sidecar->Kill(SIGTERM);
   sidecar->Wait();
@@ -180,7 +180,7 @@ TEST_F(ProcessTest, LastWordsAreInItsOwnLog) {
   ASSERT_TRUE(Eventually([&] { return successor->HoldsBackSigterm(); }));
   successor->Kill(SIGTERM);
   EXPECT_EQ(successor->Wait(), 0);
-  const auto words = trial::ParseLastWords(*ReadFile(Words()));
+  const auto words = trial::ParseFinalSync(*ReadFile(Words()));
   ASSERT_FALSE(words.empty());
   EXPECT_EQ(words.back().state().exit().code(), 1);
   EXPECT_EQ(words.back().files(0).data(), "unheard\n");
@@ -191,7 +191,7 @@ TEST_F(ProcessTest, LastWordsAreInItsOwnLog) {
 TEST_F(ProcessTest, TheEnvironmentOfTheFileYieldsToWhatIsThere) {
   Init();
   AppendTo(pod_.run("env"), "MINE=from the file\nHOME=/elsewhere\n");
-  EXPECT_EQ(Program("echo $MINE; echo $HOME; echo $KUBEFLOW_TRAINER_SERVER_URL")->Wait(), 0);
+  EXPECT_EQ(ProgramState("echo $MINE; echo $HOME; echo $KUBEFLOW_TRAINER_SERVER_URL")->Wait(), 0);
   EXPECT_THAT(Log(), HasSubstr("from the file\n"));
   EXPECT_THAT(Log(), testing::Not(HasSubstr("/elsewhere")));
   EXPECT_THAT(Log(), HasSubstr("http://127.0.0.1:"));
@@ -201,7 +201,7 @@ TEST_F(ProcessTest, ARequestOfTheServerIsNotReplacedByANotice) {
   Init();
   const std::string asked = "{\"deadline\":1,\"id\":4,\"reason\":\"early-stop\"}\n";
   ASSERT_TRUE(WriteFileAtomic(pod_.paths.control_file, asked).ok());
-  auto program = Program("trap 'exit 0' TERM; echo ready; while :; do sleep 0.05; done");
+  auto program = ProgramState("trap 'exit 0' TERM; echo ready; while :; do sleep 0.05; done");
   EXPECT_TRUE(Eventually([this] { return TailBeneath("", pod_.paths.log, 1) == "ready"; }));
   program->Kill(SIGTERM);
   EXPECT_EQ(program->Wait(), 0);
@@ -213,7 +213,7 @@ TEST_F(ProcessTest, ARequestForACheckpointIsReplacedByANotice) {
   ASSERT_TRUE(WriteFileAtomic(pod_.paths.control_file,
                               "{\"deadline\":1,\"id\":4,\"reason\":\"checkpoint\"}\n")
                   .ok());
-  auto program = Program("trap 'exit 0' TERM; echo ready; while :; do sleep 0.05; done");
+  auto program = ProgramState("trap 'exit 0' TERM; echo ready; while :; do sleep 0.05; done");
   EXPECT_TRUE(Eventually([this] { return TailBeneath("", pod_.paths.log, 1) == "ready"; }));
   program->Kill(SIGTERM);
   EXPECT_EQ(program->Wait(), 0);

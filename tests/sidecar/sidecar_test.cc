@@ -27,7 +27,7 @@ class SidecarTest : public testing::Test {
   ~SidecarTest() override { Stop(); }
 
   void Start() {
-    link_ = MakeLink(pod_.config);
+    link_ = MakeServerLink(pod_.config);
     SidecarOptions options;
     options.pod = &pod_;
     options.link = link_.get();
@@ -50,7 +50,7 @@ class SidecarTest : public testing::Test {
   FakeServer server_;
   Pod pod_;
   const FakeProgram program_;
-  std::unique_ptr<Link> link_;
+  std::unique_ptr<ServerLink> link_;
   std::string words_;
   std::jthread thread_;
 };
@@ -223,7 +223,7 @@ TEST_F(SidecarTest, WithoutAServerItPrintsItsLastWords) {
   Start();
   Stop();
   std::map<std::string, std::string> files;
-  const auto words = trial::ParseLastWords(words_);
+  const auto words = trial::ParseFinalSync(words_);
   ASSERT_FALSE(words.empty());
   for (const v1::SyncRequest& request : words) {
     EXPECT_EQ(request.token(), "");

@@ -72,7 +72,7 @@ class AskedRun {
 
  private:
   struct Caller {
-    experiment::LetterPtr letter;  // null: it has told nothing that it waits for
+    experiment::PendingReportPtr pending_report;  // null: it has told nothing that it waits for
     AttemptKey of;
     int64_t reports = 0;  // of the attempt that it is at
     bool asked = false;   // since it last had a trial
@@ -158,15 +158,15 @@ class AskedRun {
   // Whoever has a trial reports, and tells the end.
   void Act(size_t number) {
     Caller& caller = callers_[number];
-    if (caller.letter != nullptr) return Send(caller);  // the answer was lost: the same again
+    if (caller.pending_report != nullptr) return Send(caller);  // the answer was lost: the same again
     const auto attempt = AttemptFor(number);
     if (!attempt || rng_.Below(8) == 0) Ask(number);
     if (!attempt) return;
     caller.asked = false;
     if (caller.of != *attempt) caller.reports = 0;
     caller.of = *attempt;
-    caller.letter = std::make_shared<experiment::Letter>();  // shared with the inbox
-    caller.letter->report = Draw(caller);
+    caller.pending_report = std::make_shared<experiment::PendingReport>();  // shared with the inbox
+    caller.pending_report->report = Draw(caller);
     Send(caller);
   }
 
@@ -175,7 +175,7 @@ class AskedRun {
     experiment::Report report{.trial = caller.of.trial, .attempt = caller.of.number};
     for (uint64_t i = rng_.Below(3); i > 0; --i) {
       const int64_t at = ++caller.reports;
-      metrics::Point point{.metric = "loss",
+      metrics::Observation point{.metric = "loss",
                            .value = static_cast<double>(100 * caller.of.number + at),
                            .step = at,
                            .implicit_step = implicit_};
@@ -192,31 +192,31 @@ class AskedRun {
   }
 
   void Send(Caller& caller) {
-    const auto inbox = reconciler_->InboxOf(kKey);
-    auto again = std::make_shared<experiment::Letter>();  // shared with the inbox
-    again->report = caller.letter->report;
-    caller.letter = again;
+    const auto inbox = reconciler_->ReportQueueOf(kKey);
+    auto again = std::make_shared<experiment::PendingReport>();  // shared with the inbox
+    again->report = caller.pending_report->report;
+    caller.pending_report = again;
     if (inbox != nullptr) inbox->Put(again).IgnoreError();
   }
 
   void Hear(Caller& caller) {
-    if (caller.letter == nullptr || !caller.letter->answered) return;
-    const StatusOr<experiment::Reported>& answer = caller.letter->answer;
+    if (caller.pending_report == nullptr || !caller.pending_report->answered) return;
+    const StatusOr<experiment::ReportReply>& answer = caller.pending_report->answer;
     if (absl::IsUnavailable(answer.status())) return;
     if (answer.ok() && answer->stop.empty()) {
       Told& told = told_[caller.of];
-      for (const metrics::Point& point : caller.letter->report.points) {
+      for (const metrics::Observation& point : caller.pending_report->report.points) {
         told.counts.insert(
             {implicit_ ? absl::ToUnixSeconds(point.time) - 1'700'000'000 : point.step,
              point.value});
       }
-      const auto end = caller.letter->report.end;
+      const auto end = caller.pending_report->report.end;
       if (end != experiment::Report::End::kNone) {
         told.end_counts = true;
         told.completed = end == experiment::Report::End::kCompleted;
       }
     }
-    caller.letter = nullptr;
+    caller.pending_report = nullptr;
   }
 
   // ---- what must hold
@@ -245,7 +245,7 @@ class AskedRun {
   std::string CheckRows(const AttemptKey& key, const Told& told) {
     const auto rows = disk_->ListObservations({.trial = key.trial, .include_superseded = true});
     std::multiset<std::pair<int64_t, double>> stored;
-    for (const db::ObservationRow& row : *rows) {
+    for (const db::StoredObservation& row : *rows) {
       if (row.attempt != key.number) continue;
       const int64_t at = implicit_ ? absl::ToUnixSeconds(row.time) - 1'700'000'000 : row.step;
       stored.insert({at, row.value});

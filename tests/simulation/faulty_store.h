@@ -59,7 +59,7 @@ class FaultyStore : public db::Store {
     RETURN_IF_ERROR(Read());
     return store_->ListCheckpoints(key);
   }
-  StatusOr<std::vector<db::ObservationRow>> ListObservations(
+  StatusOr<std::vector<db::StoredObservation>> ListObservations(
       const db::ObservationQuery& query) override {
     RETURN_IF_ERROR(Read());
     return store_->ListObservations(query);

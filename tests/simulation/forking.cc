@@ -18,7 +18,7 @@ class Forking : public suggestion::Algorithm {
 
   StatusOr<suggestion::Proposal> Propose(const suggestion::History& history, int count,
                                          const Rng& root) override {
-    suggestion::Unvisited unvisited(history);
+    suggestion::UnvisitedPoints unvisited(history);
     std::vector<suggestion::Suggestion> suggestions;
     while (static_cast<int>(suggestions.size()) < count) {
       Rng rng = root.Fork(history.next_ordinal() + suggestions.size());

@@ -322,7 +322,7 @@ std::string Invariants::CheckRows(const v1::Trial& trial) {
   std::set<std::tuple<int32_t, int64_t, std::string>> keys;
   std::set<int64_t> counted;
   const auto rows = store_->ListObservations({.trial = key, .include_superseded = true});
-  for (const db::ObservationRow& row : *rows) {
+  for (const db::StoredObservation& row : *rows) {
     if (!keys.insert({row.attempt, row.step, row.metric}).second) return "I4: a row stands twice";
     const Program* program = world_->Find({key, row.attempt});
     if (program == nullptr) return "I4: a row of an attempt that never ran";

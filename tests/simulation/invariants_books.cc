@@ -38,7 +38,7 @@ std::string EventOf(v1::Cause cause, Charge charge) {
 // What an attempt that is closed makes of the counts of its trial, and what comes next.
 experiment::NextStep Close(const v1::Attempt& attempt, const Program* program,
                            const v1::AttemptPolicy& policy, v1::Trial& counts) {
-  const bool newer = program != nullptr && program->LeftNewer();
+  const bool newer = program != nullptr && program->LeftNewerCheckpoint();
   if (newer) {
     counts.set_fruitless(0);
     counts.set_yields(0);
@@ -74,7 +74,7 @@ std::string Invariants::AfterPass() {
 double Invariants::Committed(const v1::Experiment& experiment, bool with_reserve) {
   double committed = experiment.status().shirabe().cost();
   const double dearest =
-      world_->Quote({.policy = experiment.spec().shirabe().capacity()}).price_per_hour;
+      world_->QuotePlacement({.policy = experiment.spec().shirabe().capacity()}).price_per_hour;
   const absl::Duration reserve = experiment::ReservedTime(experiment::GraceOf(experiment));
   const auto open = store_->ListAttempts({.experiment = key_, .open_only = true});
   for (const auto& [attempt, revision] : *open) {
@@ -147,7 +147,7 @@ std::string Invariants::CheckObjective(const v1::Trial& trial) {
   if (trial.infeasible() != (usable && !should)) return "I5: its infeasibility is told wrongly";
   int64_t last = 0;
   const auto rows = store_->ListObservations({.trial = {key_, trial.number()}});
-  for (const db::ObservationRow& row : *rows) last = std::max(last, row.step);
+  for (const db::StoredObservation& row : *rows) last = std::max(last, row.step);
   return trial.last_step() == last ? "" : Differ("I5: its last step", trial.last_step(), last);
 }
 

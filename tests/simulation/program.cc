@@ -22,7 +22,7 @@ const Save* Program::FindSave(int64_t step) const {
   return nullptr;
 }
 
-bool Program::LeftNewer() const {
+bool Program::LeftNewerCheckpoint() const {
   return std::any_of(saves.begin(), saves.end(), [this](const Save& save) {
     return !save.refused && save.at <= SeenEnd() && save.step > from;
   });

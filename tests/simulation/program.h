@@ -86,7 +86,7 @@ struct Program {
   // The steps of its first `reports` reports.
   int64_t StepsIn(int64_t reports) const { return reports == 0 ? 0 : StepOf(reports - 1) - from; }
   // Whether it left a checkpoint, which could be committed, beyond the one that it began with.
-  bool LeftNewer() const;
+  bool LeftNewerCheckpoint() const;
   // The wall clock that it was started under, at `at`: its machine's clock is not set.
   absl::Time WallAt(absl::Duration at) const { return wall_start + (at - start); }
 };

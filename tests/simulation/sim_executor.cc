@@ -9,7 +9,7 @@
 namespace shirabe::simulation {
 namespace {
 
-using State = trial::Sighting::State;
+using State = trial::AttemptStatus::State;
 
 // The keeper looks about this often.
 constexpr absl::Duration kCommitDelay = absl::Milliseconds(500);
@@ -27,12 +27,12 @@ class SimCollector : public metrics::Collector {
     const auto key = ParseAttemptName(source.log, "sim");
     const Program* program = key ? collected_world->Find(*key) : nullptr;
     if (program == nullptr) return collected;
-    const uint64_t reported = collected_world->Reported(*program);
+    const uint64_t reported = collected_world->ReportReply(*program);
     v1::FileCursor& file = *collected.cursor.mutable_files(0);
     constexpr uint64_t kMost = 2;  // a small limit, so that `more` is met
     const uint64_t end = std::min<uint64_t>(reported, file.offset() + kMost);
     for (uint64_t i = file.offset(); i < end; ++i) {
-      collected.points.push_back(PointAt(*program, i, collected.cursor));
+      collected.observations.push_back(PointAt(*program, i, collected.cursor));
     }
     file.set_offset(end);
     collected.more = end < reported;
@@ -43,9 +43,9 @@ class SimCollector : public metrics::Collector {
   }
 
  private:
-  static metrics::Point PointAt(const Program& program, uint64_t i, v1::CollectorCursor& cursor) {
+  static metrics::Observation PointAt(const Program& program, uint64_t i, v1::CollectorCursor& cursor) {
     const int64_t step = program.StepOf(static_cast<int64_t>(i));
-    metrics::Point point{.metric = "loss",
+    metrics::Observation point{.metric = "loss",
                          .value = ValueAt(program.training, step),
                          .step = step,
                          .implicit_step = program.training.implicit,
@@ -125,10 +125,10 @@ bool SimExecutor::SeenAgain(const Program& program) const {
   return now >= program.lost_at && now < program.end && !is_open(program.key);
 }
 
-std::vector<trial::Sighting> SimExecutor::Observe(const ExperimentKey& experiment) {
+std::vector<trial::AttemptStatus> SimExecutor::Observe(const ExperimentKey& experiment) {
   world_->Play();
   deeds_ = {};
-  std::vector<trial::Sighting> sightings;
+  std::vector<trial::AttemptStatus> statuses;
   for (auto it = known_.begin(); it != known_.end();) {
     const AttemptKey key = *it++;
     if (key.trial.experiment != experiment) continue;
@@ -136,55 +136,55 @@ std::vector<trial::Sighting> SimExecutor::Observe(const ExperimentKey& experimen
       known_.erase(key);
       continue;
     }
-    sightings.push_back(Look(key));
-    if (sightings.back().state == State::kRunning) deeds_.shown_running.insert(key);
+    statuses.push_back(Look(key));
+    if (statuses.back().state == State::kRunning) deeds_.shown_running.insert(key);
   }
-  return sightings;
+  return statuses;
 }
 
-trial::Sighting SimExecutor::Look(const AttemptKey& key) {
-  trial::Sighting sighting{.key = key};
+trial::AttemptStatus SimExecutor::Look(const AttemptKey& key) {
+  trial::AttemptStatus observed{.key = key};
   const Program* program = world_->Find(key);
   if (program == nullptr) {
-    sighting.state = State::kLost;
-    return sighting;
+    observed.state = State::kLost;
+    return observed;
   }
-  sighting.placement = program->placement;
+  observed.placement = program->placement;
   if (!world_->Placed(*program)) {
-    v1::Placement& placement = sighting.placement;
+    v1::Placement& placement = observed.placement;
     placement.clear_pool();
     placement.clear_capacity();
     placement.clear_price_per_hour();
     placement.clear_on_demand_price_per_hour();
   }
-  sighting.resumed = program->resumed;
-  sighting.damaged = program->damaged;
-  sighting.platform = program->platform;
-  LookAtCheckpoints(*program, sighting);
+  observed.resumed = program->resumed;
+  observed.damaged = program->damaged;
+  observed.platform = program->platform;
+  LookAtCheckpoints(*program, observed);
   if (world_->Running(*program) || SeenAgain(*program)) {
-    sighting.ran = world_->Now() - program->start;
-    return sighting;
+    observed.ran = world_->Now() - program->start;
+    return observed;
   }
   const bool lost = program->vanishes || program->lost_at < program->end;
-  sighting.state = lost ? State::kLost : State::kExited;
-  *sighting.placement.mutable_end_time() = ToProto(program->WallAt(program->SeenEnd()));
-  sighting.ran = program->SeenEnd() - program->start;
-  if (lost) return sighting;
-  sighting.signal = program->signal;
-  if (program->signal == 0) sighting.exit_code = program->exit_code;
-  return sighting;
+  observed.state = lost ? State::kLost : State::kExited;
+  *observed.placement.mutable_end_time() = ToProto(program->WallAt(program->SeenEnd()));
+  observed.ran = program->SeenEnd() - program->start;
+  if (lost) return observed;
+  observed.signal = program->signal;
+  if (program->signal == 0) observed.exit_code = program->exit_code;
+  return observed;
 }
 
 // All that was saved until its end; of one that runs, what the keeper has had the time for.
-void SimExecutor::LookAtCheckpoints(const Program& program, trial::Sighting& sighting) {
+void SimExecutor::LookAtCheckpoints(const Program& program, trial::AttemptStatus& observed) {
   const bool running = world_->Running(program);
   const absl::Duration until = running ? world_->Now() - kCommitDelay : program.SeenEnd();
   for (const Save& save : program.saves) {
     if (save.at > until || save.pruned) continue;
     if (!save.refused) {
-      sighting.checkpoints.push_back(world_->Describe(program, save));
+      observed.checkpoints.push_back(world_->Describe(program, save));
     } else {
-      sighting.refused.push_back(absl::StrFormat("the checkpoint of step %d is empty", save.step));
+      observed.refused.push_back(absl::StrFormat("the checkpoint of step %d is empty", save.step));
     }
   }
 }
@@ -201,9 +201,9 @@ trial::AttemptPaths SimExecutor::Paths(const AttemptKey& key) const {
   return paths;
 }
 
-trial::Offer SimExecutor::Quote(const ExperimentKey&, const google::protobuf::Struct&,
-                                const trial::Placing& placing) {
-  return world_->Quote(placing);
+trial::PlacementQuote SimExecutor::QuotePlacement(const ExperimentKey&, const google::protobuf::Struct&,
+                                const trial::PlacementRequest& placement_request) {
+  return world_->QuotePlacement(placement_request);
 }
 
 void SimExecutor::Prune(const v1::Checkpoint& checkpoint) {

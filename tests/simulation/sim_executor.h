@@ -19,15 +19,15 @@ class SimExecutor : public trial::Executor {
   Status Start(const trial::AttemptRequest& request) override;
   Status Stop(const AttemptKey& key, v1::Cause why, absl::Duration grace) override;
   void Adopt(const std::vector<v1::Attempt>& open) override;
-  std::vector<trial::Sighting> Observe(const ExperimentKey& experiment) override;
+  std::vector<trial::AttemptStatus> Observe(const ExperimentKey& experiment) override;
   void Forget(const AttemptKey& key) override {
     known_.erase(key);
     deeds_.forgot = deeds_.forgot || world_->Find(key) != nullptr;
   }
   Status RemoveFiles(const ExperimentKey& experiment, int64_t trial) override;
   trial::AttemptPaths Paths(const AttemptKey& key) const override;
-  trial::Offer Quote(const ExperimentKey& experiment, const google::protobuf::Struct& trial_spec,
-                     const trial::Placing& placing) override;
+  trial::PlacementQuote QuotePlacement(const ExperimentKey& experiment, const google::protobuf::Struct& trial_spec,
+                     const trial::PlacementRequest& placement_request) override;
   void Prune(const v1::Checkpoint& checkpoint) override;
 
   // As after a kill -9: nothing that is still called has any effect.
@@ -46,8 +46,8 @@ class SimExecutor : public trial::Executor {
   std::function<bool(const AttemptKey&)> is_open = [](const AttemptKey&) { return true; };
 
  private:
-  trial::Sighting Look(const AttemptKey& key);
-  void LookAtCheckpoints(const Program& program, trial::Sighting& sighting);
+  trial::AttemptStatus Look(const AttemptKey& key);
+  void LookAtCheckpoints(const Program& program, trial::AttemptStatus& observed);
 
   World* world_;
   bool SeenAgain(const Program& program) const;

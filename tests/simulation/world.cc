@@ -48,8 +48,8 @@ bool World::Free(const Slot& slot) {
   return Now() >= slot.program->SeenEnd() + away;
 }
 
-bool World::MayUse(const v1::NodePool& pool, const trial::Placing& placing) const {
-  const v1::CapacityPolicy& policy = placing.policy;
+bool World::MayUse(const v1::NodePool& pool, const trial::PlacementRequest& placement_request) const {
+  const v1::CapacityPolicy& policy = placement_request.policy;
   const bool spot = pool.capacity() == v1::SPOT;
   if (policy.spot() == v1::REQUIRED && !spot) return false;
   if (policy.spot() == v1::SPOT_NEVER && spot) return false;
@@ -59,16 +59,16 @@ bool World::MayUse(const v1::NodePool& pool, const trial::Placing& placing) cons
 }
 
 // Spot before on-demand, unless on-demand is asked for and there is one.
-StatusOr<World::Slot*> World::Choose(const trial::Placing& placing) {
+StatusOr<World::Slot*> World::Choose(const trial::PlacementRequest& placement_request) {
   bool on_demand = false;
   for (const Slot& slot : slots_) {
-    on_demand = on_demand || (MayUse(*slot.pool, placing) && slot.pool->capacity() != v1::SPOT);
+    on_demand = on_demand || (MayUse(*slot.pool, placement_request) && slot.pool->capacity() != v1::SPOT);
   }
-  const bool avoid_spot = placing.on_demand && on_demand;
+  const bool avoid_spot = placement_request.on_demand && on_demand;
   Slot* best = nullptr;
   for (Slot& slot : slots_) {
     const bool spot = slot.pool->capacity() == v1::SPOT;
-    if (!MayUse(*slot.pool, placing) || (avoid_spot && spot) || !Free(slot)) continue;
+    if (!MayUse(*slot.pool, placement_request) || (avoid_spot && spot) || !Free(slot)) continue;
     if (best == nullptr || (spot && best->pool->capacity() != v1::SPOT)) best = &slot;
   }
   if (best == nullptr) return absl::ResourceExhaustedError("no free slot in any pool");
@@ -90,19 +90,19 @@ void World::Place(Slot& slot, Program& program) {
   slot.program = &program;
 }
 
-trial::Offer World::Quote(const trial::Placing& placing) {
+trial::PlacementQuote World::QuotePlacement(const trial::PlacementRequest& placement_request) {
   Play();
   if (slots_.empty()) {
     return {.waiting = RunningCount() >= hazards_.slots ? "no free slot" : ""};
   }
-  trial::Offer offer;
-  const auto slot = Choose(placing);
-  if (!slot.ok()) offer.waiting = std::string(slot.status().message());
+  trial::PlacementQuote quote;
+  const auto slot = Choose(placement_request);
+  if (!slot.ok()) quote.waiting = std::string(slot.status().message());
   for (const Slot& other : slots_) {
-    if (!MayUse(*other.pool, placing)) continue;
-    offer.price_per_hour = std::max(offer.price_per_hour, other.pool->price_per_hour());
+    if (!MayUse(*other.pool, placement_request)) continue;
+    quote.price_per_hour = std::max(quote.price_per_hour, other.pool->price_per_hour());
   }
-  return offer;
+  return quote;
 }
 
 // ---- starting ----------------------------------------------------------------------------------
@@ -115,7 +115,7 @@ Status World::Start(const trial::AttemptRequest& request) {
   }
   Slot* slot = nullptr;
   if (!slots_.empty()) {
-    ASSIGN_OR_RETURN(slot, Choose(request.placing));
+    ASSIGN_OR_RETURN(slot, Choose(request.placement_request));
   } else if (RunningCount() >= hazards_.slots) {
     return absl::ResourceExhaustedError("no free slot");
   }
@@ -288,7 +288,7 @@ Program* World::Find(const AttemptKey& key) {
   return found == programs_.end() ? nullptr : &found->second;
 }
 
-uint64_t World::Reported(const Program& program) {
+uint64_t World::ReportReply(const Program& program) {
   Play();
   const auto until = std::upper_bound(program.reported.begin(), program.reported.end(), Now());
   return until - program.reported.begin();

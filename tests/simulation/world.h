@@ -55,7 +55,7 @@ class World {
   void Kill(const AttemptKey& key);
   // Every machine that runs something is reclaimed at this moment.
   void Storm(absl::Duration notice);
-  trial::Offer Quote(const trial::Placing& placing);
+  trial::PlacementQuote QuotePlacement(const trial::PlacementRequest& placement_request);
 
   // What must have happened by now happens.
   void Play();
@@ -70,7 +70,7 @@ class World {
     return Now() >= program.start + program.training.placed_after;
   }
   // How many of its points it has reported by now, also as a zombie.
-  uint64_t Reported(const Program& program);
+  uint64_t ReportReply(const Program& program);
   // The checkpoint as its record should be.
   v1::Checkpoint Describe(const Program& program, const Save& save) const;
   bool HasPools() const { return !slots_.empty(); }
@@ -94,8 +94,8 @@ class World {
     const Program* program = nullptr;
   };
   bool Free(const Slot& slot);
-  bool MayUse(const v1::NodePool& pool, const trial::Placing& placing) const;
-  StatusOr<Slot*> Choose(const trial::Placing& placing);
+  bool MayUse(const v1::NodePool& pool, const trial::PlacementRequest& placement_request) const;
+  StatusOr<Slot*> Choose(const trial::PlacementRequest& placement_request);
   void Place(Slot& slot, Program& program);
   void Resume(const trial::AttemptRequest& request, Program& program);
   std::string WhyUnusable(const v1::Checkpoint& checkpoint);

@@ -158,7 +158,7 @@ TEST(Sobol, TooManyParametersAreAClearError) {
   EXPECT_THAT(Message(sobol.status()), HasSubstr("3668 parameters and at most 3667"));
 }
 
-TEST(Unvisited, AllButOneOfAMillionIsFound) {
+TEST(UnvisitedPoints, AllButOneOfAMillionIsFound) {
   const Space space = Make({Int("a", {1, 1000}, v1::LOG_UNIFORM), Int("b", {1, 1000})});
   constexpr uint64_t kMissing = 765432;
   History history(space);
@@ -179,17 +179,17 @@ TEST(Unvisited, AllButOneOfAMillionIsFound) {
 }
 
 // The middle of a normal distribution is soon tried out; the rest must still be found.
-TEST(Unvisited, LooksBeyondWhatTheDistributionEverGives) {
+TEST(UnvisitedPoints, LooksBeyondWhatTheDistributionEverGives) {
   const Space space = Make({Int("a", {0, 100000}, v1::NORMAL), Int("b", {0, 0}),
                             Int("c", {0, 0x1p53}), Int("d", {0, 0x1p53})});
   History history(space);
-  Unvisited unvisited(history);
+  UnvisitedPoints unvisited(history);
   Rng rng(3);
   for (int i = 0; i < 1000; ++i) EXPECT_TRUE(unvisited.Draw(rng).has_value());
 }
 
 // More than 2^64 points cannot be counted, but not all of them are hard to find.
-TEST(Unvisited, ATinyContinuousRangeEndsToo) {
+TEST(UnvisitedPoints, ATinyContinuousRangeEndsToo) {
   double max = 1;
   for (int i = 0; i < 3; ++i) max = std::nextafter(max, 2);
   const Space space = Make({Double("x", {1, max})});
@@ -203,11 +203,11 @@ TEST(Unvisited, ATinyContinuousRangeEndsToo) {
   EXPECT_EQ(proposal.reason, "10100 random draws gave no untried point");
 }
 
-TEST(Unvisited, TheWalkReachesEveryPointOfEverySize) {
+TEST(UnvisitedPoints, TheWalkReachesEveryPointOfEverySize) {
   for (int count = 1; count <= 60; ++count) {
     const Space space = Make({Int("n", {1, static_cast<double>(count)}, v1::LOG_NORMAL)});
     History history(space);
-    Unvisited unvisited(history);
+    UnvisitedPoints unvisited(history);
     Rng rng(count);
     std::set<uint64_t> seen;
     while (const auto point = unvisited.Draw(rng)) seen.insert(space.IndexOf(*point));

@@ -46,7 +46,7 @@ double Bowl(const Point& x) {
 
 double MixedLoss(const Point& x) { return Bowl({x[0], x[1], x[2]}) + (x[3] == 1 ? 0 : 0.3); }
 
-TrialView Completed(double loss) { return {.state = TrialState::kCompleted, .loss = loss}; }
+TrialSummary Completed(double loss) { return {.state = TrialState::kCompleted, .loss = loss}; }
 
 // An experiment of one kind: how it is run.
 struct Way {
@@ -92,7 +92,7 @@ Outcome RunExperiment(Algorithm& algorithm, History history, const Loss& loss, c
     active.erase(active.begin() + static_cast<int64_t>(which));
     const double value = loss(history.point(index));
     history.Update(index, std::isfinite(value) ? Completed(value)
-                                               : TrialView{.state = TrialState::kInfeasible});
+                                               : TrialSummary{.state = TrialState::kInfeasible});
     outcome.best = std::min(outcome.best, value);
   }
   for (int64_t i = 0; i < history.size(); ++i) outcome.points.push_back(history.point(i));

@@ -19,7 +19,7 @@ class Crew {
   // How long a trial takes, and what comes of it.
   struct Work {
     int64_t time = 1;
-    TrialView result;
+    TrialSummary result;
   };
   using Trainer = std::function<Work(const Crew& crew, const Suggestion& suggestion)>;
 
@@ -38,7 +38,7 @@ class Crew {
   }
 
   // Adds a trial that the algorithm did not propose.
-  void AddForeign(const Point& point, const TrialView& view) { history_.Add(point, view); }
+  void AddForeign(const Point& point, const TrialSummary& view) { history_.Add(point, view); }
 
   const History& history() const { return history_; }
   const std::vector<Suggestion>& made() const { return made_; }
@@ -62,7 +62,7 @@ class Crew {
     }
     for (const Suggestion& suggestion : proposal->suggestions) {
       Work work = train(*this, suggestion);
-      TrialView active;
+      TrialSummary active;
       if (suggestion.parent) active.parent = work.result.parent = suggestion.parent->trial();
       busy_.emplace(now_ + work.time, std::make_pair(history_.size(), work.result));
       history_.Add(suggestion.point, active);
@@ -83,7 +83,7 @@ class Crew {
   std::unique_ptr<Algorithm> algorithm_;
   History history_;
   std::vector<Suggestion> made_;
-  std::multimap<int64_t, std::pair<int64_t, TrialView>> busy_;  // by the time of its end
+  std::multimap<int64_t, std::pair<int64_t, TrialSummary>> busy_;  // by the time of its end
   int64_t now_ = 0, exhausted_ = 0, waits_ = 0;
 };
 

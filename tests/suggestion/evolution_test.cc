@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-TrialView Completed(double loss) { return {.state = TrialState::kCompleted, .loss = loss}; }
+TrialSummary Completed(double loss) { return {.state = TrialState::kCompleted, .loss = loss}; }
 
 std::vector<int64_t> TrialsOf(const std::vector<Individual>& individuals) {
   std::vector<int64_t> trials;
@@ -127,14 +127,14 @@ TEST(Survivors, TheFirstFrontIsWhoNobodyDominates) {
 TEST(EndedIndividuals, StoppedEarlyIsBehindCompletedAndBeforeFailed) {
   const Space space = Make({Double("x", {0, 1})});
   History history(space);
-  const auto add = [&](const TrialView& view) {
+  const auto add = [&](const TrialSummary& view) {
     history.Add({0.1 * static_cast<double>(history.size())}, view);
   };
   add({.state = TrialState::kInfeasible});
   add({.state = TrialState::kCompleted, .early_stopped = true, .loss = 0, .last_step = 3});
   add({.state = TrialState::kCompleted, .early_stopped = true, .loss = 1, .last_step = 9});
   add(Completed(100));
-  add(TrialView{});
+  add(TrialSummary{});
   add(Completed(std::nan("")));
   add(Completed(-kInfinity));
   EXPECT_THAT(TrialsOf(Survivors(EndedIndividuals(history), 9)), ElementsAre(3, 2, 1, 0, 5, 6));
@@ -196,9 +196,9 @@ TEST(Evolution, ThePopulationIsTheRootOfTheTrialsUnlessItIsGiven) {
   EXPECT_THAT(Message(three.status()), HasSubstr("it must be within 4 … 1000"));
 }
 
-TEST(Control, ReadsWhatItWritesAndNothingElse) {
-  const Control control{.slot = 7, .f = 0.1 + 0.2, .cr = 1};
-  const auto read = Control::Decode(control.Encode(), 8);
+TEST(ControlParameters, ReadsWhatItWritesAndNothingElse) {
+  const ControlParameters control{.slot = 7, .f = 0.1 + 0.2, .cr = 1};
+  const auto read = ControlParameters::Decode(control.Encode(), 8);
   ASSERT_TRUE(read);
   EXPECT_EQ(read->slot, 7);
   EXPECT_EQ(read->f, control.f);
@@ -206,16 +206,16 @@ TEST(Control, ReadsWhatItWritesAndNothingElse) {
   for (const char* text :
        {"", "7", "7 0.5", "7 0.5 0.5 1", "8 0.5 0.5", "-1 0.5 0.5", "0.5 0.5 0.5", "7 nan 0.5",
         "7 1.5 0.5", "7 0.5 -1", "x y z", "1e300 0.5 0.5"}) {
-    EXPECT_FALSE(Control::Decode(text, 8)) << text;
+    EXPECT_FALSE(ControlParameters::Decode(text, 8)) << text;
   }
 }
 
 class SuccessHistoryTest : public ::testing::Test {
  protected:
-  void Add(double loss, const Control* control = nullptr) {
+  void Add(double loss, const ControlParameters* control = nullptr) {
     history_.Add({0.001 * static_cast<double>(history_.size())}, Completed(loss));
     if (control) {
-      history_.SetLabels(history_.size() - 1, {{Control::kLabel, control->Encode()}});
+      history_.SetLabels(history_.size() - 1, {{ControlParameters::kLabel, control->Encode()}});
     }
   }
 
@@ -224,7 +224,7 @@ class SuccessHistoryTest : public ::testing::Test {
 
 TEST_F(SuccessHistoryTest, AChildTakesTheSlotThatItChallenged) {
   for (double loss : {4, 3, 2, 1}) Add(loss);
-  const Control first{.slot = 0}, last{.slot = 3};
+  const ControlParameters first{.slot = 0}, last{.slot = 3};
   Add(3.5, &first);  // better than trial 0
   Add(1.5, &last);   // not better than trial 3
   const SuccessHistory past(history_, 4);
@@ -239,16 +239,16 @@ TEST_F(SuccessHistoryTest, TrialsWithoutALabelReplaceTheWorst) {
   for (double loss : {4, 3, 2, 1}) Add(loss);
   Add(0.5);
   Add(9);
-  const Control broken{.slot = 17};
+  const ControlParameters broken{.slot = 17};
   Add(0.7, &broken);
   EXPECT_THAT(SuccessHistory(history_, 4).ranked(), ElementsAre(4, 6, 3, 2));
 }
 
 TEST_F(SuccessHistoryTest, PendingTrialsCountAsChallengersAndHoldNothing) {
   for (double loss : {4, 3, 2, 1}) Add(loss);
-  const Control first{.slot = 0};
-  history_.Add({0.9}, TrialView{});
-  history_.SetLabels(4, {{Control::kLabel, first.Encode()}});
+  const ControlParameters first{.slot = 0};
+  history_.Add({0.9}, TrialSummary{});
+  history_.SetLabels(4, {{ControlParameters::kLabel, first.Encode()}});
   SuccessHistory past(history_, 4);
   EXPECT_EQ(past.occupant(0), 0);
   EXPECT_EQ(past.NextSlot(), 1);
@@ -261,7 +261,7 @@ TEST_F(SuccessHistoryTest, WhatSucceedsIsDrawnMore) {
   double loss = 7;
   for (int generation = 0; generation < 6; ++generation) {  // fills the memory
     for (int slot = 0; slot < 4; ++slot) {
-      const Control winner{.slot = slot, .f = 0.9, .cr = 0.1};
+      const ControlParameters winner{.slot = slot, .f = 0.9, .cr = 0.1};
       Add(loss -= 0.1, &winner);
     }
   }
@@ -269,7 +269,7 @@ TEST_F(SuccessHistoryTest, WhatSucceedsIsDrawnMore) {
   Rng rng(1);
   double f = 0, cr = 0;
   for (int i = 0; i < 1000; ++i) {
-    const Control control = past.Draw(0, rng);
+    const ControlParameters control = past.Draw(0, rng);
     ASSERT_TRUE(control.f > 0 && control.f <= 1 && control.cr >= 0 && control.cr <= 1);
     f += control.f / 1000;
     cr += control.cr / 1000;
@@ -282,7 +282,7 @@ TEST(De, ARestartOrAnotherOrderOfResultsLosesNothing) {
   const Space space = Make({Double("x", {0, 1}), Double("y", {0, 1})});
   History history(space);
   Proposal proposal = Ask("de", history, 30);
-  for (const Suggestion& s : proposal.suggestions) history.Add(s.point, TrialView{});
+  for (const Suggestion& s : proposal.suggestions) history.Add(s.point, TrialSummary{});
   for (int i = 29; i >= 0; --i) history.Update(i, Completed(history.coordinate(i, 0)));
   History forwards(space);
   for (int i = 0; i < 30; ++i) forwards.Add(history.point(i), history.trial(i));
@@ -299,7 +299,7 @@ TEST(De, ChallengersSpreadOverTheSlots) {
   std::set<int> slots;
   for (const Suggestion& s : Suggestions("de", history, 10)) {
     ASSERT_EQ(s.labels.size(), 1u);
-    const auto control = Control::Decode(s.labels[0].second, 10);
+    const auto control = ControlParameters::Decode(s.labels[0].second, 10);
     ASSERT_TRUE(control);
     slots.insert(control->slot);
     EXPECT_THAT(s.explanation, HasSubstr("moved towards one of the best"));

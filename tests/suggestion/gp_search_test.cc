@@ -221,7 +221,7 @@ TEST(GpAcquisition, NeverLosesItsSlopeFarFromTheIncumbent) {
 // The largest acquisition on a fine lattice is not larger than what the search finds.
 TEST(GpSearch, FindsWhatALatticeFinds) {
   const Space space = Make({Double("a", {0, 1}), Double("b", {0, 1})});
-  const Layout layout(space);
+  const InputLayout layout(space);
   for (uint64_t seed = 0; seed < 5; ++seed) {
     const Inputs inputs = RandomInputs({12, 2, 0}, 30 + seed);
     Posterior objective(RandomTheta({12, 2, 0}, seed), inputs);
@@ -243,7 +243,7 @@ TEST(GpSearch, FindsWhatALatticeFinds) {
 TEST(GpSearch, MovesThroughDiscreteSpacesByNeighbours) {
   const Space space = Make({Int("n", {1, 1000}), Int("m", {1, 6}),
                             Categorical("c", {"a", "b", "d"}), Double("x", {0, 1})});
-  const Layout layout(space);
+  const InputLayout layout(space);
   Rng rng(40);
   std::vector<Point> points;
   for (int i = 0; i < 20; ++i) points.push_back(space.Sample(rng));
@@ -293,29 +293,29 @@ TEST(GpTrustRegion, IsLongerWhereTheFunctionIsFlat) {
 // ---- memory -------------------------------------------------------------------------------------
 
 TEST(GpMemory, ReadsBackWhatItWrote) {
-  Memory memory;
+  SurrogateMemo memory;
   memory.fitted_at = 17;
   memory.warp = WarpKind::kHalfRank;
   memory.thetas[2] = RandomTheta({5, 3, 1}, 50);
   const std::string text = memory.Serialize();
-  const Memory back = Memory::Parse(text, Theta::Size(3, 1));
+  const SurrogateMemo back = SurrogateMemo::Parse(text, Theta::Size(3, 1));
   EXPECT_EQ(back.fitted_at, 17);
   EXPECT_EQ(back.warp, WarpKind::kHalfRank);
   EXPECT_EQ(back.thetas[2].values, memory.thetas[2].values);
   EXPECT_EQ(back.thetas[0].values.size(), 0);
-  EXPECT_EQ(Memory::Parse(text, Theta::Size(4, 1)).fitted_at, 0) << "of another space";
+  EXPECT_EQ(SurrogateMemo::Parse(text, Theta::Size(4, 1)).fitted_at, 0) << "of another space";
   for (size_t i = 0; i < text.size(); ++i) {
     std::string damaged = text;
     damaged[i] = static_cast<char>(damaged[i] ^ 0x10);
-    EXPECT_EQ(Memory::Parse(damaged, Theta::Size(3, 1)).fitted_at, 0) << i;
-    EXPECT_EQ(Memory::Parse(text.substr(0, i), Theta::Size(3, 1)).fitted_at, 0) << i;
+    EXPECT_EQ(SurrogateMemo::Parse(damaged, Theta::Size(3, 1)).fitted_at, 0) << i;
+    EXPECT_EQ(SurrogateMemo::Parse(text.substr(0, i), Theta::Size(3, 1)).fitted_at, 0) << i;
   }
 }
 
 TEST(GpMemory, MakesTheNextFitQuickAndNoWorse) {
   const Inputs inputs = RandomInputs({40, 3, 0}, 51);
   const VectorXd y = ValuesAt(inputs);
-  Memory cold, warm;
+  SurrogateMemo cold, warm;
   Learn(inputs.Rows(0, 39), y.head(39), warm);
   EXPECT_EQ(warm.fitted_at, 39);
   const Inputs points = RandomInputs({50, 3, 0}, 52);
@@ -346,11 +346,11 @@ TEST(GpMemory, AFitThatBeginsWhereTheLastOneEndedCostsLess) {
 TEST(GpCache, AnswersAsIfItWereNotThere) {
   const Inputs inputs = RandomInputs({30, 3, 1}, 60);
   const VectorXd y = ValuesAt(inputs);
-  Memory memory;
+  SurrogateMemo memory;
   const Surrogate fresh = Learn(inputs, y, memory);
   SurrogateCache cache(1 << 20);
-  const auto first = cache.Learn(inputs, y, Memory());
-  const auto again = cache.Learn(inputs, y, Memory());
+  const auto first = cache.Learn(inputs, y, SurrogateMemo());
+  const auto again = cache.Learn(inputs, y, SurrogateMemo());
   EXPECT_EQ(first, again) << "fitted twice";
   EXPECT_EQ(first->memory.Serialize(), memory.Serialize());
   const Inputs points = RandomInputs({20, 3, 1}, 61);
@@ -358,25 +358,25 @@ TEST(GpCache, AnswersAsIfItWereNotThere) {
   // Another value, another point or another memory is another question.
   VectorXd other = y;
   other[29] += 1e-9;
-  EXPECT_NE(cache.Learn(inputs, other, Memory()), first);
+  EXPECT_NE(cache.Learn(inputs, other, SurrogateMemo()), first);
   EXPECT_NE(cache.Learn(inputs, y, memory), first);
-  EXPECT_EQ(cache.Learn(inputs, y, Memory()), first);
+  EXPECT_EQ(cache.Learn(inputs, y, SurrogateMemo()), first);
 }
 
 TEST(GpCache, HoldsTheLastOnesThatFit) {
   const Inputs inputs = RandomInputs({20, 2, 0}, 62);
   const VectorXd y = ValuesAt(inputs);
   SurrogateCache cache(10000);
-  const auto first = cache.Learn(inputs.Rows(0, 15), y.head(15), Memory());
+  const auto first = cache.Learn(inputs.Rows(0, 15), y.head(15), SurrogateMemo());
   for (int n = 16; n <= 20; ++n) {
-    cache.Learn(inputs.Rows(0, n), y.head(n), Memory());
+    cache.Learn(inputs.Rows(0, n), y.head(n), SurrogateMemo());
     EXPECT_LE(cache.bytes(), 10000);
     EXPECT_GT(cache.bytes(), 0);
   }
-  EXPECT_NE(cache.Learn(inputs.Rows(0, 15), y.head(15), Memory()), first) << "it was kept";
+  EXPECT_NE(cache.Learn(inputs.Rows(0, 15), y.head(15), SurrogateMemo()), first) << "it was kept";
   // One that is larger than all there is room for is answered, and not kept.
   SurrogateCache none(0);
-  EXPECT_NE(none.Learn(inputs, y, Memory()), nullptr);
+  EXPECT_NE(none.Learn(inputs, y, SurrogateMemo()), nullptr);
   EXPECT_EQ(none.bytes(), 0);
 }
 

@@ -104,8 +104,8 @@ TEST(KatibWire, BadPointsSayWhatIsWrong) {
   EXPECT_THAT(why({{"x", "1.5"}, {"c", "a"}}), HasSubstr("1.5 is not within 0 … 1"));
   EXPECT_THAT(why({{"x", "nan"}, {"c", "a"}}), HasSubstr("\"nan\" is not finite"));
   EXPECT_THAT(why({{"x", "inf"}, {"c", "a"}}), HasSubstr("\"inf\" is not finite"));
-  EXPECT_THAT(why({{"x", "0,5"}, {"c", "a"}}), HasSubstr("\"0,5\" is no number"));
-  EXPECT_THAT(why({{"x", ""}, {"c", "a"}}), HasSubstr("\"\" is no number"));
+  EXPECT_THAT(why({{"x", "0,5"}, {"c", "a"}}), HasSubstr("\"0,5\" is not a number"));
+  EXPECT_THAT(why({{"x", ""}, {"c", "a"}}), HasSubstr("\"\" is not a number"));
   EXPECT_THAT(why({{"x", std::string(9000, '7') + "\x1b[2J"}, {"c", "a"}}), HasSubstr("…\""));
   EXPECT_THAT(why({{"x", "0.5"}, {"c", "A"}}), HasSubstr("\"A\" is not in its list"));
 }

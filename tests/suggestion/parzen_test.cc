@@ -23,9 +23,9 @@ std::vector<int> AllAxes(const Space& space) {
   return axes;
 }
 
-Parzen::Kernels RandomKernels(const Space& space, int n, uint64_t seed) {
+ParzenEstimator::Kernels RandomKernels(const Space& space, int n, uint64_t seed) {
   Rng rng(seed);
-  Parzen::Kernels kernels{.centres = ArrayXXd(n, space.size())};
+  ParzenEstimator::Kernels kernels{.centres = ArrayXXd(n, space.size())};
   for (int i = 0; i < n; ++i) {
     const Point point = space.Sample(rng);
     for (int j = 0; j < space.size(); ++j) kernels.centres(i, j) = point[j];
@@ -33,16 +33,16 @@ Parzen::Kernels RandomKernels(const Space& space, int n, uint64_t seed) {
   return kernels;
 }
 
-Parzen Fit(const Space& space, const Parzen::Kernels& kernels, Parzen::Options options = {}) {
-  return Parzen(space, AllAxes(space), kernels, options);
+ParzenEstimator Fit(const Space& space, const ParzenEstimator::Kernels& kernels, ParzenEstimator::Options options = {}) {
+  return ParzenEstimator(space, AllAxes(space), kernels, options);
 }
 
-double Density(const Parzen& parzen, const Point& point) {
+double Density(const ParzenEstimator& parzen, const Point& point) {
   return std::exp(parzen.LogDensity({point})[0]);
 }
 
 // The integral over one continuous axis, by the rule of the middle.
-double Integral(const Parzen& parzen, Point point, int axis) {
+double Integral(const ParzenEstimator& parzen, Point point, int axis) {
   constexpr int kCells = 4000;
   double sum = 0;
   for (int i = 0; i < kCells; ++i) {
@@ -52,23 +52,23 @@ double Integral(const Parzen& parzen, Point point, int axis) {
   return sum / kCells;
 }
 
-TEST(Parzen, AContinuousDensityIntegratesToOne) {
+TEST(ParzenEstimator, AContinuousDensityIntegratesToOne) {
   const Space space = Make({Double("x", {0, 1})});
-  for (const auto bandwidth : {Parzen::Bandwidth::kGaps, Parzen::Bandwidth::kScott}) {
+  for (const auto bandwidth : {ParzenEstimator::Bandwidth::kGaps, ParzenEstimator::Bandwidth::kScott}) {
     for (int n : {0, 1, 2, 30}) {
-      const Parzen parzen =
+      const ParzenEstimator parzen =
           Fit(space, RandomKernels(space, n, 3), {.bandwidth = bandwidth, .min_bandwidth = 0.01});
       EXPECT_NEAR(Integral(parzen, {0}, 0), 1, 1e-6) << n;
     }
   }
 }
 
-TEST(Parzen, TheMassOfAllPointsOfAFiniteSpaceIsOne) {
+TEST(ParzenEstimator, TheMassOfAllPointsOfAFiniteSpaceIsOne) {
   const Space space =
       Make({Int("n", {1, 40}, v1::LOG_UNIFORM), Double("m", {0, 1, 0.1}, v1::NORMAL),
             Discrete("b", {16, 32, 64}), Categorical("c", {"x", "y", "z"})});
   for (const double narrowest : {0.0, 0.05, 1.0}) {
-    const Parzen parzen =
+    const ParzenEstimator parzen =
         Fit(space, RandomKernels(space, 25, 5), {.prior_weight = 0.5, .min_bandwidth = narrowest});
     double sum = 0;
     for (uint64_t i = 0; i < space.cardinality().count; ++i) sum += Density(parzen, space.At(i));
@@ -77,9 +77,9 @@ TEST(Parzen, TheMassOfAllPointsOfAFiniteSpaceIsOne) {
   }
 }
 
-TEST(Parzen, AMixedSpaceIntegratesToOne) {
+TEST(ParzenEstimator, AMixedSpaceIntegratesToOne) {
   const Space space = Make({Double("x", {0, 1}), Categorical("c", {"a", "b"}), Int("n", {1, 4})});
-  const Parzen parzen = Fit(space, RandomKernels(space, 12, 9), {.min_bandwidth = 0.02});
+  const ParzenEstimator parzen = Fit(space, RandomKernels(space, 12, 9), {.min_bandwidth = 0.02});
   double sum = 0;
   for (int category = 0; category < 2; ++category) {
     for (int level = 0; level < 4; ++level) {
@@ -89,11 +89,11 @@ TEST(Parzen, AMixedSpaceIntegratesToOne) {
   EXPECT_NEAR(sum, 1, 1e-6);
 }
 
-TEST(Parzen, AProductKernelIsTheProductOfItsAxes) {
+TEST(ParzenEstimator, AProductKernelIsTheProductOfItsAxes) {
   const Space space = Make({Double("x", {0, 1}), Double("y", {0, 1})});
-  Parzen::Kernels kernels{.centres = ArrayXXd(2, 2)};
+  ParzenEstimator::Kernels kernels{.centres = ArrayXXd(2, 2)};
   kernels.centres << 0.2, 0.7, 0.6, 0.1;
-  const Parzen parzen = Fit(space, kernels);
+  const ParzenEstimator parzen = Fit(space, kernels);
   const auto kernel = [](double x, double centre, double sigma) {
     const double z = (x - centre) / sigma, root2 = std::sqrt(2.0);
     const double inside =
@@ -112,12 +112,12 @@ TEST(Parzen, AProductKernelIsTheProductOfItsAxes) {
   EXPECT_NEAR(Density(parzen, {0.3, 0.4}), expected, 1e-6 * expected);
 }
 
-TEST(Parzen, DrawsWhatItsDensitySays) {
+TEST(ParzenEstimator, DrawsWhatItsDensitySays) {
   const Space space = Make({Int("n", {1, 5}), Categorical("c", {"a", "b", "c"})});
-  Parzen::Kernels kernels = RandomKernels(space, 4, 2);
+  ParzenEstimator::Kernels kernels = RandomKernels(space, 4, 2);
   kernels.weights = ArrayXd(4);
   kernels.weights << 3, 0, 1, 2;
-  const Parzen parzen = Fit(space, kernels, {.prior_weight = 0.3});
+  const ParzenEstimator parzen = Fit(space, kernels, {.prior_weight = 0.3});
   constexpr int kDraws = 200000;
   std::map<uint64_t, int> counts;
   Rng rng(1);
@@ -132,11 +132,11 @@ TEST(Parzen, DrawsWhatItsDensitySays) {
   }
 }
 
-TEST(Parzen, DrawsOfAContinuousAxisHaveItsMeanAndStayInside) {
+TEST(ParzenEstimator, DrawsOfAContinuousAxisHaveItsMeanAndStayInside) {
   const Space space = Make({Double("x", {0, 1})});
-  Parzen::Kernels kernels{.centres = ArrayXXd(2, 1)};
+  ParzenEstimator::Kernels kernels{.centres = ArrayXXd(2, 1)};
   kernels.centres << 0.01, 0.05;
-  const Parzen parzen = Fit(space, kernels, {.bandwidth = Parzen::Bandwidth::kGaps});
+  const ParzenEstimator parzen = Fit(space, kernels, {.bandwidth = ParzenEstimator::Bandwidth::kGaps});
   double expected = 0, mean = 0;
   constexpr int kCells = 10000, kDraws = 100000;
   for (int i = 0; i < kCells; ++i) {
@@ -153,11 +153,11 @@ TEST(Parzen, DrawsOfAContinuousAxisHaveItsMeanAndStayInside) {
   EXPECT_NEAR(mean, expected, 0.005);
 }
 
-TEST(Parzen, AxesOfASpaceThatItIsNotOverAreLeftAlone) {
+TEST(ParzenEstimator, AxesOfASpaceThatItIsNotOverAreLeftAlone) {
   const Space space =
       Make({Double("x", {0, 1}), Categorical("c", {"a", "b"}), Double("y", {0, 1})});
-  Parzen::Kernels kernels{.centres = ArrayXXd::Constant(3, 1, 0.5)};
-  const Parzen parzen(space, {2}, kernels, {.min_bandwidth = 0.1});
+  ParzenEstimator::Kernels kernels{.centres = ArrayXXd::Constant(3, 1, 0.5)};
+  const ParzenEstimator parzen(space, {2}, kernels, {.min_bandwidth = 0.1});
   Rng rng(4);
   Point point = {7, 8, 9};
   parzen.Sample(rng, point);
@@ -167,17 +167,17 @@ TEST(Parzen, AxesOfASpaceThatItIsNotOverAreLeftAlone) {
   EXPECT_EQ(Density(parzen, {0, 0, 0.4}), Density(parzen, {1, 1, 0.4}));
 }
 
-TEST(Parzen, GapsAreTheWiderNeighbourInAnyOrder) {
+TEST(ParzenEstimator, GapsAreTheWiderNeighbourInAnyOrder) {
   const Space space = Make({Double("x", {0, 1})});
-  Parzen::Kernels kernels{.centres = ArrayXXd(4, 1)};
+  ParzenEstimator::Kernels kernels{.centres = ArrayXXd(4, 1)};
   kernels.centres << 0.9, 0.1, 0.5, 0.2;
-  const Parzen parzen = Fit(space, kernels, {.bandwidth = Parzen::Bandwidth::kGaps});
+  const ParzenEstimator parzen = Fit(space, kernels, {.bandwidth = ParzenEstimator::Bandwidth::kGaps});
   const double expected[] = {0.4, 0.1, 0.4, 0.3};
   for (int i = 0; i < 4; ++i) EXPECT_NEAR(parzen.bandwidth(i, 0), expected[i], 1e-12);
 }
 
 // f as it is written in parzen.h, of one continuous axis.
-double Formula(const Parzen& parzen, const Parzen::Kernels& kernels, double prior, double x) {
+double Formula(const ParzenEstimator& parzen, const ParzenEstimator::Kernels& kernels, double prior, double x) {
   const auto phi = [](double z) { return std::erfc(-z / std::numbers::sqrt2) / 2; };
   const double sum = kernels.weights.sum();
   const double own = prior * sum / static_cast<double>(kernels.weights.size());
@@ -192,20 +192,20 @@ double Formula(const Parzen& parzen, const Parzen::Kernels& kernels, double prio
   return density / (sum + own);
 }
 
-TEST(Parzen, MissesNothingOfKernelsThatAreFarAway) {
+TEST(ParzenEstimator, MissesNothingOfKernelsThatAreFarAway) {
   const Space space = Make({Double("x", {0, 1})});
   Rng rng(11);
   for (const int n : {5, 60, 800}) {
-    Parzen::Kernels kernels{.centres = ArrayXXd(n, 1), .weights = ArrayXd(n)};
+    ParzenEstimator::Kernels kernels{.centres = ArrayXXd(n, 1), .weights = ArrayXd(n)};
     for (int i = 0; i < n; ++i) {
       const double u = rng.Uniform();
       kernels.centres(i, 0) = i % 2 == 0 ? u : 0.3 + 0.01 * u;
       kernels.weights[i] = 0.1 + rng.Uniform();
     }
     for (const double prior : {1.0, 1e-3}) {
-      const Parzen parzen = Fit(
+      const ParzenEstimator parzen = Fit(
           space, kernels,
-          {.bandwidth = Parzen::Bandwidth::kGaps, .prior_weight = prior, .min_bandwidth = 0.01});
+          {.bandwidth = ParzenEstimator::Bandwidth::kGaps, .prior_weight = prior, .min_bandwidth = 0.01});
       for (int k = 0; k <= 200; ++k) {
         const double x = k / 200.0, wanted = Formula(parzen, kernels, prior, x);
         EXPECT_NEAR(parzen.LogDensity({{x}})[0], std::log(wanted), 2e-6) << n << " " << x;
@@ -214,22 +214,22 @@ TEST(Parzen, MissesNothingOfKernelsThatAreFarAway) {
   }
 }
 
-TEST(Parzen, KernelsOfOneLevelShareItsGap) {
+TEST(ParzenEstimator, KernelsOfOneLevelShareItsGap) {
   const Space space = Make({Int("n", {1, 100})});
   const auto at = [&](int value) { return space.axis(0).Coordinate(value - 1); };
-  Parzen::Kernels kernels{.centres = ArrayXXd(5, 1)};
+  ParzenEstimator::Kernels kernels{.centres = ArrayXXd(5, 1)};
   kernels.centres << at(10), at(30), at(10), at(10), at(30);
-  const Parzen parzen = Fit(space, kernels, {.bandwidth = Parzen::Bandwidth::kGaps});
+  const ParzenEstimator parzen = Fit(space, kernels, {.bandwidth = ParzenEstimator::Bandwidth::kGaps});
   EXPECT_NEAR(parzen.bandwidth(0, 0), 0.2 / 3, 1e-9);
   EXPECT_NEAR(parzen.bandwidth(4, 0), 0.2 / 2, 1e-9);
 }
 
-TEST(Parzen, IsFiniteWhereKernelsAreAsNarrowAsCanBe) {
+TEST(ParzenEstimator, IsFiniteWhereKernelsAreAsNarrowAsCanBe) {
   const Space space = Make(
       {Double("x", {0, 1}), Int("n", {0, 0x1p53}), Int("m", {1, 3}), Categorical("c", {"a", "b"})});
-  Parzen::Kernels kernels{.centres = ArrayXXd::Zero(50, 4)};  // all the same
-  for (const auto bandwidth : {Parzen::Bandwidth::kGaps, Parzen::Bandwidth::kScott}) {
-    const Parzen parzen = Fit(space, kernels, {.bandwidth = bandwidth});
+  ParzenEstimator::Kernels kernels{.centres = ArrayXXd::Zero(50, 4)};  // all the same
+  for (const auto bandwidth : {ParzenEstimator::Bandwidth::kGaps, ParzenEstimator::Bandwidth::kScott}) {
+    const ParzenEstimator parzen = Fit(space, kernels, {.bandwidth = bandwidth});
     Rng rng(6);
     std::vector<Point> points = {{0, 0, 0, 0}, {1, 1, 1, 1}, {1, 0, 0, 0}, {0, 1, 0, 0}};
     for (int i = 0; i < 20; ++i) points.push_back(space.Sample(rng));
@@ -242,13 +242,13 @@ TEST(Parzen, IsFiniteWhereKernelsAreAsNarrowAsCanBe) {
   }
 }
 
-TEST(Parzen, WithoutKernelsOrWeightItIsThePrior) {
+TEST(ParzenEstimator, WithoutKernelsOrWeightItIsThePrior) {
   const Space space = Make({Double("x", {0, 1}), Int("n", {1, 10}), Categorical("c", {"a", "b"})});
-  Parzen::Kernels none{.centres = ArrayXXd(0, 3)};
-  Parzen::Kernels weightless = RandomKernels(space, 3, 8);
+  ParzenEstimator::Kernels none{.centres = ArrayXXd(0, 3)};
+  ParzenEstimator::Kernels weightless = RandomKernels(space, 3, 8);
   weightless.weights = ArrayXd::Zero(3);
-  for (const Parzen::Kernels& kernels : {none, weightless}) {
-    const Parzen parzen = Fit(space, kernels);
+  for (const ParzenEstimator::Kernels& kernels : {none, weightless}) {
+    const ParzenEstimator parzen = Fit(space, kernels);
     EXPECT_NEAR(Density(parzen, {0.3, space.axis(1).Coordinate(4), 1}), 1.0 / 20, 1e-12);
     Rng rng(1);
     Point point(3);

@@ -40,7 +40,7 @@ int64_t EpochsOf(const Crew& crew, const Suggestion& suggestion) {
   return crew.history().space().Decode(suggestion.point)[kEpochs].integer();
 }
 
-TrialView Lost(double loss) { return {.state = TrialState::kCompleted, .loss = loss}; }
+TrialSummary Lost(double loss) { return {.state = TrialState::kCompleted, .loss = loss}; }
 
 // The loss is lr's coordinate, the same on every rung; a trial takes the epochs that its parent
 // has not made.
@@ -190,7 +190,7 @@ TEST(Hyperband, AFailedTrialIsTheWorstAndStopsNobody) {
   EXPECT_GT(crew.history().size(), 9);
   for (const Suggestion& made : crew.made()) {
     if (!made.parent) continue;
-    const TrialView& parent = crew.history().trial(made.parent->trial() - 1);
+    const TrialSummary& parent = crew.history().trial(made.parent->trial() - 1);
     EXPECT_EQ(parent.state, TrialState::kCompleted);
     EXPECT_TRUE(std::isfinite(parent.loss));
     EXPECT_FALSE(parent.early_stopped);
@@ -222,12 +222,12 @@ TEST(Hyperband, NobodyWaitsForWhatFailedBelow) {
   EXPECT_EQ(crew.history().size(), 12);
 }
 
-TEST(RungBook, OfEqualTrialsTheOlderOneIsPromoted) {
+TEST(RungLedger, OfEqualTrialsTheOlderOneIsPromoted) {
   const Problem problem = KatibProblem({{"r_l", "9"}}, 13);
   const Rungs rungs = *Rungs::Create(problem);
   History history(*SearchSpace("hyperband", problem));
   for (int i = 0; i < 9; ++i) history.Add({0.1 * i, 0, 0}, Lost(i == 4 ? 1 : 0.5));
-  RungBook book(history, rungs, {{.first = 0, .planned = 9}});
+  RungLedger book(history, rungs, {{.first = 0, .planned = 9}});
   for (const int64_t parent : {1, 2, 3}) {
     const auto promoted = book.Promote(0, 0, 3);
     ASSERT_TRUE(promoted);
@@ -238,14 +238,14 @@ TEST(RungBook, OfEqualTrialsTheOlderOneIsPromoted) {
 
 // Labels come from whoever asks, over Katib's wire: one that tells both, where a trial was promoted
 // from and how large its bracket is, does not say where the bracket begins.
-TEST(RungBook, ABracketDoesNotBeginWhereATrialWasPromotedTo) {
+TEST(RungLedger, ABracketDoesNotBeginWhereATrialWasPromotedTo) {
   const Problem problem = KatibProblem({{"r_l", "9"}}, 13);
   const Rungs rungs = *Rungs::Create(problem);
   History history(*SearchSpace("hyperband", problem));
   history.Add({0.1, 0, 0}, Lost(1));
   history.Add({0.1, 0.5, 0}, Lost(1));
   history.SetLabels(1, {{"bracket", "0"}, {"bracket-size", "5"}, {"promoted-from", "1"}});
-  const RungBook book(history, rungs, {{.first = 0, .planned = 9}});
+  const RungLedger book(history, rungs, {{.first = 0, .planned = 9}});
   EXPECT_EQ(book.brackets()[0].first, 0);
   EXPECT_EQ(book.brackets()[0].planned, 5);
   EXPECT_EQ(book.brackets()[0].cells[1].entered, 1);

@@ -21,7 +21,7 @@ class Trials {
   }
   void Infeasible(const Losses& losses) { Add(losses, {.state = TrialState::kInfeasible}); }
   void Active(const Losses& losses) { Add(losses, {}); }
-  void Add(const Losses& losses, TrialView view, int64_t first = 1) {
+  void Add(const Losses& losses, TrialSummary view, int64_t first = 1) {
     history.Add({0.5}, view);
     curves.emplace_back();
     for (const double loss : losses) curves.back().Append(first++, loss);

@@ -93,7 +93,7 @@ TEST(MedianStop, NotANumberIsTheWorst) {
   Trials diverged;
   for (int i = 0; i < 3; ++i) diverged.Ended({1, 1, kNan, kInfinity});
   diverged.Active(Losses(4, 5));
-  EXPECT_EQ(diverged.Ask("medianstop"), "") << "a median that is no number stops nobody";
+  EXPECT_EQ(diverged.Ask("medianstop"), "") << "a median that is not a number stops nobody";
 }
 
 // Rounding must not make one of two equal trials the worse one.
@@ -308,7 +308,7 @@ TEST(Curve, KeepsWhatIsExactWhereItIsThinned) {
   for (int64_t step = 1; step <= 100'000; ++step) {
     curve.Append(step, static_cast<double>(100'000 - step));
   }
-  EXPECT_LE(static_cast<int64_t>(curve.points().size()), Curve::kMost);
+  EXPECT_LE(static_cast<int64_t>(curve.points().size()), Curve::kMaxCurvePoints);
   EXPECT_EQ(curve.last().reports, 100'000);
   EXPECT_NEAR(curve.last().mean, 49'999.5, 1e-6);
   for (const Curve::Point& point : curve.points()) {

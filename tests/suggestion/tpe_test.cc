@@ -17,9 +17,9 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-TrialView Completed(double loss) { return {.state = TrialState::kCompleted, .loss = loss}; }
+TrialSummary Completed(double loss) { return {.state = TrialState::kCompleted, .loss = loss}; }
 
-TrialView Stopped(double loss, int64_t step) {
+TrialSummary Stopped(double loss, int64_t step) {
   return {.state = TrialState::kCompleted, .early_stopped = true, .loss = loss, .last_step = step};
 }
 
@@ -39,10 +39,10 @@ const char* const kBoth[] = {"tpe", "multivariate-tpe"};
 TEST(Ranking, CompletedThenStoppedEarlyByHowFarThenFailed) {
   History history(Make({Double("x", {0, 1})}));
   const double nan = std::nan(""), infinity = std::numeric_limits<double>::infinity();
-  const TrialView views[] = {Stopped(0, 5),   Completed(2),  {},
+  const TrialSummary views[] = {Stopped(0, 5),   Completed(2),  {},
                              Completed(nan),  Stopped(1, 9), Completed(-infinity),
                              Stopped(0.5, 9), Completed(1),  {TrialState::kInfeasible}};
-  for (const TrialView& view : views) history.Add({0.1}, view);
+  for (const TrialSummary& view : views) history.Add({0.1}, view);
   const Ranking ranking = RankTrials(history);
   EXPECT_THAT(ranking.ranked, ElementsAre(7, 1, 6, 4, 0));
   EXPECT_THAT(ranking.failed, ElementsAre(3, 5, 8));
@@ -56,7 +56,7 @@ TEST(Tpe, StartsSpreadUntilEnoughTrialsHaveEnded) {
     const auto tpe = Build(name, space, {{"n_startup_trials", "4"}});
     History history(space);
     const std::vector<Suggestion> first = Ask(*tpe, history, 8);
-    for (const Suggestion& s : first) history.Add(s.point, TrialView{});
+    for (const Suggestion& s : first) history.Add(s.point, TrialSummary{});
     std::vector<bool> eighth(8);
     for (const Suggestion& s : first) eighth[static_cast<size_t>(s.point[0] * 8)] = true;
     EXPECT_THAT(eighth, ::testing::Each(true)) << name;

@@ -30,17 +30,17 @@ v1::NodePools TwoPools() {
   return pools;
 }
 
-Placing With(v1::SpotPolicy spot, bool on_demand = false) {
-  Placing placing;
-  placing.policy.set_spot(spot);
-  placing.on_demand = on_demand;
-  return placing;
+PlacementRequest With(v1::SpotPolicy spot, bool on_demand = false) {
+  PlacementRequest placement_request;
+  placement_request.policy.set_spot(spot);
+  placement_request.on_demand = on_demand;
+  return placement_request;
 }
 
-PodPlace Place(const Placing& placing, const v1::NodePools& pools = {}) {
-  auto place = PlaceFor(placing, pools);
+PodScheduling Place(const PlacementRequest& placement_request, const v1::NodePools& pools = {}) {
+  auto place = SchedulingFor(placement_request, pools);
   EXPECT_TRUE(place.ok()) << place.status();
-  return place.value_or(PodPlace());
+  return place.value_or(PodScheduling());
 }
 
 Json NodeWith(const std::string& labels) {
@@ -48,7 +48,7 @@ Json NodeWith(const std::string& labels) {
 }
 
 // Whether a node would be taken, as the scheduler reads selector and required terms.
-bool Takes(const PodPlace& place, const Json& node) {
+bool Takes(const PodScheduling& place, const Json& node) {
   const Json& labels = node["metadata"]["labels"];
   for (const auto& [key, value] : place.node_selector.items()) {
     if (Text(labels, {key.c_str()}) != value) return false;
@@ -84,15 +84,15 @@ const std::vector<std::string>& OtherNodes() {
 }
 
 TEST(CapacityByCloud, RequiredMeansSpotNodesOfEveryCloudAndNoOther) {
-  const PodPlace place = Place(With(v1::REQUIRED));
+  const PodScheduling place = Place(With(v1::REQUIRED));
   for (const auto& labels : SpotNodes()) EXPECT_TRUE(Takes(place, NodeWith(labels))) << labels;
   for (const auto& labels : OtherNodes()) EXPECT_FALSE(Takes(place, NodeWith(labels))) << labels;
   EXPECT_EQ(place.tolerations.size(), 3u);  // both of GKE, and AKS
 }
 
 TEST(CapacityByCloud, NeverMeansNoSpotNode) {
-  for (const Placing& placing : {With(v1::SPOT_NEVER), With(v1::PREFERRED, /*on_demand=*/true)}) {
-    const PodPlace place = Place(placing);
+  for (const PlacementRequest& placement_request : {With(v1::SPOT_NEVER), With(v1::PREFERRED, /*on_demand=*/true)}) {
+    const PodScheduling place = Place(placement_request);
     for (const auto& labels : SpotNodes()) EXPECT_FALSE(Takes(place, NodeWith(labels))) << labels;
     for (const auto& labels : OtherNodes()) EXPECT_TRUE(Takes(place, NodeWith(labels))) << labels;
     EXPECT_THAT(place.tolerations, IsEmpty());
@@ -100,7 +100,7 @@ TEST(CapacityByCloud, NeverMeansNoSpotNode) {
 }
 
 TEST(CapacityByCloud, PreferredTakesAnyNode) {
-  const PodPlace place = Place(With(v1::PREFERRED));
+  const PodScheduling place = Place(With(v1::PREFERRED));
   EXPECT_TRUE(Takes(place, NodeWith("{}")));
   EXPECT_EQ(place.preferred.size(), SpotNodes().size());
   EXPECT_FALSE(place.tolerations.empty());
@@ -108,9 +108,9 @@ TEST(CapacityByCloud, PreferredTakesAnyNode) {
 
 // Nobody has said that there are two kinds of nodes: a cluster of spot nodes alone must do.
 TEST(CapacityByCloud, WithoutAPolicyNothingIsAskedForAndOnDemandOnlyPreferred) {
-  const PodPlace plain = Place({});
+  const PodScheduling plain = Place({});
   EXPECT_TRUE(plain.required.empty() && plain.preferred.empty() && plain.tolerations.empty());
-  const PodPlace later = Place(With(v1::SPOT_POLICY_UNSPECIFIED, /*on_demand=*/true));
+  const PodScheduling later = Place(With(v1::SPOT_POLICY_UNSPECIFIED, /*on_demand=*/true));
   EXPECT_TRUE(Takes(later, NodeWith(SpotNodes()[0])));
   EXPECT_EQ(later.preferred.size(), 1u);
 }
@@ -122,9 +122,9 @@ TEST(CapacityByCloud, OnDemandWhereSpotIsRequiredStaysSpot) {
 // ---- with pools ---------------------------------------------------------------------------------
 
 TEST(CapacityByPools, OnePoolBecomesItsSelector) {
-  Placing placing = With(v1::PREFERRED);
-  placing.policy.add_pools("a100-spot");
-  const PodPlace place = Place(placing, TwoPools());
+  PlacementRequest placement_request = With(v1::PREFERRED);
+  placement_request.policy.add_pools("a100-spot");
+  const PodScheduling place = Place(placement_request, TwoPools());
   EXPECT_EQ(place.node_selector.dump(), R"({"pool":"a100","spot":"true"})");
   EXPECT_TRUE(place.required.empty());
   EXPECT_THAT(place.pools, ElementsAre("a100-spot"));
@@ -133,7 +133,7 @@ TEST(CapacityByPools, OnePoolBecomesItsSelector) {
 }
 
 TEST(CapacityByPools, SeveralBecomeAlternativesTheFirstPreferred) {
-  const PodPlace place = Place({}, TwoPools());
+  const PodScheduling place = Place({}, TwoPools());
   EXPECT_THAT(place.pools, ElementsAre("a100-spot", "a100"));
   EXPECT_TRUE(Takes(place, NodeWith(R"({"pool": "a100", "spot": "true"})")));
   EXPECT_TRUE(Takes(place, NodeWith(R"({"pool": "a100"})")));
@@ -148,21 +148,21 @@ TEST(CapacityByPools, PolicyDecidesWhichAreLeft) {
   EXPECT_THAT(Place(With(v1::SPOT_NEVER), TwoPools()).pools, ElementsAre("a100"));
   EXPECT_THAT(Place(With(v1::PREFERRED, /*on_demand=*/true), TwoPools()).pools,
               ElementsAre("a100"));
-  Placing named;
+  PlacementRequest named;
   named.policy.add_pools("a100");
   named.policy.add_pools("a100-spot");
   EXPECT_THAT(Place(named, TwoPools()).pools, ElementsAre("a100", "a100-spot"));
 }
 
 TEST(CapacityByPools, AnEmptySelectionSaysHowToGoOn) {
-  Placing placing = With(v1::REQUIRED);
-  placing.policy.add_pools("a100");
-  EXPECT_THAT(Message(PlaceFor(placing, TwoPools()).status()),
+  PlacementRequest placement_request = With(v1::REQUIRED);
+  placement_request.policy.add_pools("a100");
+  EXPECT_THAT(Message(SchedulingFor(placement_request, TwoPools()).status()),
               HasSubstr("cannot progress: spec.shirabe.capacity.spot is required"));
-  placing.policy.add_pools("h100");
-  EXPECT_THAT(Message(PlaceFor(placing, TwoPools()).status()),
+  placement_request.policy.add_pools("h100");
+  EXPECT_THAT(Message(SchedulingFor(placement_request, TwoPools()).status()),
               HasSubstr("names \"h100\", and the controller knows no such pool; it has: a100"));
-  EXPECT_THAT(Message(PlaceFor(placing, {}).status()), HasSubstr("it has: none"));
+  EXPECT_THAT(Message(SchedulingFor(placement_request, {}).status()), HasSubstr("it has: none"));
 }
 
 // A pool without a selector has the nodes that the cloud itself calls so.
@@ -170,8 +170,8 @@ TEST(CapacityByPools, WithoutASelectorTheCloudsLabelsTell) {
   const v1::NodePools pools = SpotPool(1);
   EXPECT_TRUE(Takes(Place({}, pools), NodeWith(SpotNodes()[3])));
   EXPECT_FALSE(Takes(Place({}, pools), NodeWith("{}")));
-  EXPECT_EQ(PlaceOf(NodeWith(SpotNodes()[3]), pools).pool, "spot");
-  EXPECT_EQ(PlaceOf(NodeWith("{}"), pools).pool, "");
+  EXPECT_EQ(NodeCapacityOf(NodeWith(SpotNodes()[3]), pools).pool, "spot");
+  EXPECT_EQ(NodeCapacityOf(NodeWith("{}"), pools).pool, "");
 }
 
 // Clouds taint their spot nodes: who asks for a spot pool bears that, whatever the pool says.
@@ -186,13 +186,13 @@ TEST(CapacityByPools, ASpotPoolsTaintsAreTolerated) {
 
 // ---- into the pod -------------------------------------------------------------------------------
 
-TEST(ApplyPlace, KeepsWhatTheUserWrote) {
+TEST(ApplyScheduling, KeepsWhatTheUserWrote) {
   Json spec = Json::parse(R"({
     "nodeSelector": {"disk": "ssd"}, "tolerations": [{"key": "mine"}],
     "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {
       "nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "In",
                                                    "values": ["a"]}]}]}}}})");
-  ASSERT_TRUE(ApplyPlace(Place({}, TwoPools()), spec).ok());
+  ASSERT_TRUE(ApplyScheduling(Place({}, TwoPools()), spec).ok());
   EXPECT_EQ(spec["nodeSelector"]["disk"], "ssd");
   EXPECT_EQ(spec["tolerations"][0]["key"], "mine");
   const Json& required =
@@ -204,11 +204,11 @@ TEST(ApplyPlace, KeepsWhatTheUserWrote) {
   }
 }
 
-TEST(ApplyPlace, AContradictionIsNamed) {
-  Placing placing;
-  placing.policy.add_pools("a100");
+TEST(ApplyScheduling, AContradictionIsNamed) {
+  PlacementRequest placement_request;
+  placement_request.policy.add_pools("a100");
   Json spec = Json::parse(R"({"nodeSelector": {"pool": "v100"}})");
-  const Status status = ApplyPlace(Place(placing, TwoPools()), spec);
+  const Status status = ApplyScheduling(Place(placement_request, TwoPools()), spec);
   EXPECT_THAT(Message(status), HasSubstr("pool=v100 and its pool for pool=a100"));
 }
 
@@ -254,9 +254,9 @@ TEST(Prices, OfAllPoolsThatFitTheClosestAndOfThoseTheFirst) {
       ParseStruct(R"({"pool": "a100"})");
   *Pool(pools, "other", v1::ON_DEMAND, 3).mutable_node_selector() =
       ParseStruct(R"({"spot": true})");
-  EXPECT_EQ(PlaceOf(BigNode(), pools).pool, "both");
+  EXPECT_EQ(NodeCapacityOf(BigNode(), pools).pool, "both");
   pools.mutable_pools()->DeleteSubrange(0, 1);
-  EXPECT_EQ(PlaceOf(BigNode(), pools).pool, "one");
+  EXPECT_EQ(NodeCapacityOf(BigNode(), pools).pool, "one");
 }
 
 TEST(Prices, OfAPlacement) {
@@ -300,29 +300,29 @@ TEST(NodeWarnings, AreKnownByTheirTaints) {
        {"aws-node-termination-handler/spot-itn", "ToBeDeletedByClusterAutoscaler",
         "karpenter.sh/disrupted", "remediator.kubernetes.azure.com/unschedulable",
         "cloud.google.com/impending-node-termination", "node.kubernetes.io/out-of-service"}) {
-    const auto warning = WarningOf(Tainted(key));
+    const auto warning = NodeWarningOf(Tainted(key));
     ASSERT_TRUE(warning.has_value()) << key;
     EXPECT_EQ(warning->reason, key);
     EXPECT_FALSE(warning->hint) << key;
   }
-  EXPECT_TRUE(WarningOf(Tainted("DeletionCandidateOfClusterAutoscaler"))->hint);
-  EXPECT_FALSE(WarningOf(Tainted("node.kubernetes.io/unschedulable")).has_value());
-  EXPECT_FALSE(WarningOf(Json()).has_value());
+  EXPECT_TRUE(NodeWarningOf(Tainted("DeletionCandidateOfClusterAutoscaler"))->hint);
+  EXPECT_FALSE(NodeWarningOf(Tainted("node.kubernetes.io/unschedulable")).has_value());
+  EXPECT_FALSE(NodeWarningOf(Json()).has_value());
 }
 
 TEST(NodeWarnings, WhatIsCertainComesFirst) {
   Json node = Tainted("DeletionCandidateOfClusterAutoscaler");
   node["spec"]["taints"].push_back({{"key", "ToBeDeletedByClusterAutoscaler"}});
-  EXPECT_EQ(WarningOf(node)->reason, "ToBeDeletedByClusterAutoscaler");
+  EXPECT_EQ(NodeWarningOf(node)->reason, "ToBeDeletedByClusterAutoscaler");
 }
 
 TEST(NodeWarnings, OfAKubeletThatShutsDown) {
   Json node = Json::parse(R"({"status": {"conditions": [{"type": "Ready", "status": "False",
     "reason": "KubeletNotReady", "message": "node is shutting down"}]}})");
-  EXPECT_EQ(WarningOf(node)->reason, "NodeShutdown");
+  EXPECT_EQ(NodeWarningOf(node)->reason, "NodeShutdown");
   EXPECT_FALSE(IsReady(node));
   node["status"]["conditions"][0]["status"] = "True";
-  EXPECT_FALSE(WarningOf(node).has_value());
+  EXPECT_FALSE(NodeWarningOf(node).has_value());
   EXPECT_TRUE(IsReady(node));
 }
 

@@ -16,22 +16,22 @@ class KeeperTest : public testing::Test {
  protected:
   // The steps that it has committed, once it has told the end.
   std::vector<int64_t> StepsAtEnd(const AttemptKey& key) {
-    Sighting sighting;
+    AttemptStatus observed;
     std::unique_lock lock(mutex_);
     EXPECT_TRUE(changed_.wait_for(lock, std::chrono::seconds(60), [&] {
-      sighting = Sighting{.key = key, .state = Sighting::State::kExited};
-      keeper_->Describe(sighting);
-      return sighting.state == Sighting::State::kExited;
+      observed = AttemptStatus{.key = key, .state = AttemptStatus::State::kExited};
+      committer_->Describe(observed);
+      return observed.state == AttemptStatus::State::kExited;
     }));
-    last_ = sighting;
+    last_ = observed;
     std::vector<int64_t> steps;
-    for (const v1::Checkpoint& checkpoint : sighting.checkpoints) {
+    for (const v1::Checkpoint& checkpoint : observed.checkpoints) {
       steps.push_back(checkpoint.step());
     }
     return steps;
   }
   void Open(Clock* clock) {
-    keeper_ = std::make_unique<CheckpointKeeper>(&home_.layout(), clock, [this](const auto&) {
+    committer_ = std::make_unique<CheckpointCommitter>(&home_.layout(), clock, [this](const auto&) {
       if (on_change_) on_change_();
       std::lock_guard lock(mutex_);
       changed_.notify_all();
@@ -42,8 +42,8 @@ class KeeperTest : public testing::Test {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::function<void()> on_change_;  // set before the keeper is told anything
-  Sighting last_;
-  std::unique_ptr<CheckpointKeeper> keeper_;
+  AttemptStatus last_;
+  std::unique_ptr<CheckpointCommitter> committer_;
 };
 
 // Its program saves once more and ends while the first save is being committed.
@@ -54,10 +54,10 @@ TEST_F(KeeperTest, WhatIsSavedBeforeTheEndIsCommittedThoughALookIsUnderWay) {
   on_change_ = [&] {
     if (std::exchange(once, true)) return;
     home_.Save(key, 20, {{"w", "20"}});
-    keeper_->End(key);
+    committer_->End(key);
   };
   Open(RealClock());
-  keeper_->Watch(key);
+  committer_->Watch(key);
   EXPECT_THAT(StepsAtEnd(key), ElementsAre(10, 20));
 }
 
@@ -67,7 +67,7 @@ TEST_F(KeeperTest, NoSaveIsOfTheFuture) {
   ManualClock clock;  // stands long before the disk's
   home_.Save(key, 10, {{"w", "10"}});
   Open(&clock);
-  keeper_->End(key);
+  committer_->End(key);
   EXPECT_THAT(StepsAtEnd(key), ElementsAre(10));
   EXPECT_EQ(FromProto(last_.checkpoints.at(0).time()), clock.Now());
 }
@@ -81,12 +81,12 @@ TEST_F(KeeperTest, WhatAnAttemptWasStartedFromIsNoSaveOfIts) {
     AttemptRequest request;
     request.key = key;
     request.resume = {first};
-    ASSERT_TRUE(keeper_->Prepare(request).ok());
+    ASSERT_TRUE(committer_->Prepare(request).ok());
     if (anew) {  // its program makes that step again, and saves it
       ASSERT_TRUE(RemoveAll(home_.Path(key, 10)).ok());
       home_.Save(key, 10, {{"w", "another"}});
     }
-    keeper_->End(key);
+    committer_->End(key);
     const auto steps = StepsAtEnd(key);
     if (anew) {
       EXPECT_THAT(steps, ElementsAre(10));
@@ -95,7 +95,7 @@ TEST_F(KeeperTest, WhatAnAttemptWasStartedFromIsNoSaveOfIts) {
     }
     EXPECT_THAT(last_.refused, IsEmpty());
     EXPECT_EQ(last_.resumed->step(), 10);
-    keeper_.reset();
+    committer_.reset();
   }
 }
 

@@ -227,10 +227,10 @@ TEST_F(CheckpointTest, DamageIsNamed) {
       "its manifest is missing");
   damage(
       7, [](const std::string& path) { fs::resize_file(path + "/" + kManifestName, 30); },
-      "is no JSON object");
+      "is not a JSON object");
   damage(
       8, [](const std::string& path) { fs::resize_file(path + "/" + kManifestName, 0); },
-      "is no JSON object");
+      "is not a JSON object");
   damage(
       9, [](const std::string& path) { fs::resize_file(path + "/model.bin", 1 << 20); },
       "model.bin has 1048576 bytes instead of 20");
@@ -419,12 +419,12 @@ TEST_F(CheckpointTest, AProgramsManifestThatLiesIsRefused) {
                            R"(w\u0000)", R"(w\n)", kManifestName}) {
     refuse(manifest(path, 5, static_cast<int>(step + 1)), "its manifest");
   }
-  refuse("[]", "no JSON object");
+  refuse("[]", "not a JSON object");
   refuse("{\"version\":2}", "version 2");
   refuse(R"({"version":1,"trial":"exp-1","attempt":1,"step":1e300,"files":[]})", "\"step\"");
   refuse(R"({"version":1,"trial":"exp-1","attempt":-1,"step":1,"files":[]})", "\"attempt\"");
   refuse(R"({"version":1,"trial":"exp-1","attempt":1,"step":1,"files":[]})", "no file");
-  refuse(std::string(1 << 20, '['), "no JSON object");
+  refuse(std::string(1 << 20, '['), "not a JSON object");
 }
 
 // ---- a disk that fails (F14) --------------------------------------------------------------------

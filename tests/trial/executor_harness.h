@@ -125,19 +125,19 @@ class ExecutorHarness {
   }
 
   // The attempt as Observe shows it; nullopt if it does not.
-  std::optional<Sighting> See(const AttemptKey& key) {
-    for (const Sighting& sighting : executor_->Observe(key.trial.experiment)) {
-      if (sighting.key == key) return sighting;
+  std::optional<AttemptStatus> See(const AttemptKey& key) {
+    for (const AttemptStatus& observed : executor_->Observe(key.trial.experiment)) {
+      if (observed.key == key) return observed;
     }
     return std::nullopt;
   }
 
   // Until it is no longer running.
-  Sighting AwaitEnd(const AttemptKey& key) {
-    Sighting last;
+  AttemptStatus AwaitEnd(const AttemptKey& key) {
+    AttemptStatus last;
     EXPECT_TRUE(Await([&] {
-      last = See(key).value_or(Sighting());
-      return last.key == key && last.state != Sighting::State::kRunning;
+      last = See(key).value_or(AttemptStatus());
+      return last.key == key && last.state != AttemptStatus::State::kRunning;
     })) << AttemptName(key);
     return last;
   }

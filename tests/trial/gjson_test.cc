@@ -81,7 +81,7 @@ Json WithConditions(const std::string& conditions) {
 }
 
 bool HoldsOn(const std::string& path, const Json& object) {
-  const auto holds = Holds(path, object);
+  const auto holds = MatchesGjson(path, object);
   EXPECT_TRUE(holds.ok()) << holds.status();
   return holds.value_or(false);
 }
@@ -147,7 +147,7 @@ TEST(GjsonErrors, NameThePlaceAndTheFix) {
 TEST(GjsonErrors, AreFoundWithoutAnObject) {
   EXPECT_TRUE(ValidateGjson(kJobSucceeded).ok());
   EXPECT_FALSE(ValidateGjson("status.@flatten").ok());
-  EXPECT_EQ(Holds("a..b", Json()).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(MatchesGjson("a..b", Json()).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST(GjsonErrors, NestingAndLengthAreBounded) {

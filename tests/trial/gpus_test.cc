@@ -43,39 +43,39 @@ TEST(RequestedGpus, IsTheMostOfAnyContainer) {
 
 TEST(GpuPool, GivesEachDeviceOnce) {
   GpuPool pool({"0", "1", "2", "1", ""});
-  EXPECT_THAT(*pool.Take(2), ElementsAre("0", "1"));
-  EXPECT_EQ(pool.Take(2).status().code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(*pool.Take(1), ElementsAre("2"));
-  EXPECT_THAT(*pool.Take(0), IsEmpty());
+  EXPECT_THAT(*pool.Allocate(2), ElementsAre("0", "1"));
+  EXPECT_EQ(pool.Allocate(2).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(*pool.Allocate(1), ElementsAre("2"));
+  EXPECT_THAT(*pool.Allocate(0), IsEmpty());
   pool.Release({"1"});
-  EXPECT_THAT(*pool.Take(1), ElementsAre("1"));
+  EXPECT_THAT(*pool.Allocate(1), ElementsAre("1"));
 }
 
 TEST(GpuPool, MarksWhatIsFoundInUse) {
   GpuPool pool({"0", "1"});
   pool.Mark({"0", "of another machine"});
-  EXPECT_THAT(*pool.Take(1), ElementsAre("1"));
-  EXPECT_EQ(pool.Take(1).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(*pool.Allocate(1), ElementsAre("1"));
+  EXPECT_EQ(pool.Allocate(1).status().code(), absl::StatusCode::kResourceExhausted);
   pool.Release({"0", "of another machine"});
-  EXPECT_THAT(*pool.Take(1), ElementsAre("0"));
+  EXPECT_THAT(*pool.Allocate(1), ElementsAre("0"));
 }
 
 TEST(GpuPool, SaysWhyOneWaits) {
   GpuPool pool({"0", "1"});
   EXPECT_EQ(pool.Waiting(0), "");
   EXPECT_EQ(pool.Waiting(2), "");
-  ASSERT_TRUE(pool.Take(1).ok());
+  ASSERT_TRUE(pool.Allocate(1).ok());
   EXPECT_EQ(pool.Waiting(1), "");
   EXPECT_EQ(pool.Waiting(2), "waits for 2 GPUs: 1 of 2 free");
   EXPECT_THAT(pool.Waiting(3), HasSubstr("offers 2"));
-  const auto too_many = pool.Take(3);
+  const auto too_many = pool.Allocate(3);
   EXPECT_EQ(too_many.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(Message(too_many.status()), HasSubstr("3 GPUs"));
   EXPECT_THAT(Message(too_many.status()), HasSubstr("0,1"));
 }
 
 TEST(GpuPool, AMachineWithoutDevicesSaysSo) {
-  const auto none = GpuPool({}).Take(1);
+  const auto none = GpuPool({}).Allocate(1);
   EXPECT_EQ(none.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(Message(none.status()), HasSubstr("offers none"));
 }

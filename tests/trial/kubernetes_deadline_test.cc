@@ -6,7 +6,7 @@ namespace shirabe::trial {
 namespace {
 
 using ::testing::HasSubstr;
-using Overdue = Sighting::Overdue;
+using Overdue = AttemptStatus::Overdue;
 
 class DeadlineTest : public KubernetesTest {
  protected:
@@ -44,7 +44,7 @@ class DeadlineTest : public KubernetesTest {
   }
   bool IsRunning() {
     Pause(5 * Impatient().retry);
-    return See(key_).state == Sighting::State::kRunning;
+    return See(key_).state == AttemptStatus::State::kRunning;
   }
 
   int count_ = 1;
@@ -59,7 +59,7 @@ TEST_F(DeadlineTest, AJobThatIsTooSlowHasFailedForGood) {
     EndPod(key_, code);
     EXPECT_TRUE(IsRunning()) << "its Job has not said why";
     Fail("DeadlineExceeded");
-    const Sighting end = AwaitEnd(key_);
+    const AttemptStatus end = AwaitEnd(key_);
     EXPECT_EQ(end.platform, v1::APP_ERROR);
     EXPECT_EQ(end.overdue, Overdue::kJob);
     EXPECT_THAT(end.message,
@@ -73,7 +73,7 @@ TEST_F(DeadlineTest, SoHasOneThatNeverStarted) {
   Delete();
   EXPECT_TRUE(IsRunning());
   Fail("DeadlineExceeded");
-  const Sighting end = AwaitEnd(key_);
+  const AttemptStatus end = AwaitEnd(key_);
   EXPECT_EQ(end.platform, v1::APP_ERROR);
   EXPECT_EQ(end.overdue, Overdue::kJob);
   EXPECT_THAT(end.message, HasSubstr("had not started when activeDeadlineSeconds of its Job"));
@@ -84,7 +84,7 @@ TEST_F(DeadlineTest, APodThatSomebodyDeletedIsNotTooSlow) {
   Delete();
   EndPod(key_, 143);
   Fail("BackoffLimitExceeded");
-  const Sighting end = AwaitEnd(key_);
+  const AttemptStatus end = AwaitEnd(key_);
   EXPECT_EQ(end.platform, v1::UNKNOWN_CAUSE);
   EXPECT_EQ(end.overdue, Overdue::kNo);
 }
@@ -95,7 +95,7 @@ TEST_F(DeadlineTest, NorIsOneThatNobodyExplains) {
     BeginAndRun(limited);
     Delete();
     EndPod(key_, 143);
-    const Sighting end = AwaitEnd(key_);
+    const AttemptStatus end = AwaitEnd(key_);
     EXPECT_EQ(end.platform, v1::UNKNOWN_CAUSE);
     EXPECT_EQ(end.overdue, Overdue::kNo);
     Next();
@@ -118,7 +118,7 @@ TEST_F(DeadlineTest, WhatEndedBeforeAndWhatWasTakenAwayStaySo) {
   });
   Fail("DeadlineExceeded");
   EndPod(key_, 143);
-  const Sighting end = AwaitEnd(key_);
+  const AttemptStatus end = AwaitEnd(key_);
   EXPECT_EQ(end.platform, v1::PREEMPTED_EVICTION);
   EXPECT_EQ(end.overdue, Overdue::kNo);
 }
@@ -132,7 +132,7 @@ TEST_F(DeadlineTest, AProgramThatWasInTimeHasSucceeded) {
   Fail("DeadlineExceeded");
   Delete();
   EndPod(key_, 0);
-  const Sighting end = AwaitEnd(key_);
+  const AttemptStatus end = AwaitEnd(key_);
   EXPECT_EQ(end.platform, v1::CAUSE_NONE);
   EXPECT_EQ(end.overdue, Overdue::kNo);
   EXPECT_EQ(end.exit_code, 0);

@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
-using SeenState = Sighting::State;
+using SeenState = AttemptStatus::State;
 
 v1::SyncRequest Complete(v1::SyncRequest request, int code) {
   request.mutable_state()->mutable_exit()->set_code(code);
@@ -28,7 +28,7 @@ v1::SyncRequest Complete(v1::SyncRequest request, int code) {
 TEST_F(KubernetesTest, AGoodEndIsSeenAsSoonAsItsSidecarTellsIt) {
   Run(Nth(1));
   ASSERT_TRUE(executor().Sync(Complete(WithLog(Request(Nth(1)), 0, "loss=1\n"), 0)).ok());
-  const Sighting end = See(Nth(1));
+  const AttemptStatus end = See(Nth(1));
   EXPECT_EQ(end.state, SeenState::kExited);
   EXPECT_EQ(end.exit_code, 0);
   EXPECT_EQ(end.platform, v1::CAUSE_NONE);
@@ -54,7 +54,7 @@ TEST_F(KubernetesTest, TheProgramsOwnExitGoesBeforeItsContainers) {
   last.mutable_state()->mutable_exit()->set_signal(SIGSEGV);
   ASSERT_TRUE(executor().Sync(last).ok());
   EndPod(Nth(1), 139);
-  const Sighting end = AwaitEnd(Nth(1));
+  const AttemptStatus end = AwaitEnd(Nth(1));
   EXPECT_EQ(end.signal, SIGSEGV);
   EXPECT_EQ(end.exit_code, std::nullopt);
 }
@@ -74,9 +74,9 @@ TEST_F(KubernetesTest, WhatTheSidecarCouldNotSendItHasPrinted) {
   v1::SyncRequest words = Complete(WithLog(Request(Nth(1)), 4, "two\n"), 75);
   *words.mutable_state()->add_checkpoints() = Saved(Nth(1), 9);
   cluster_.SetLog(PodRef(Nth(1)).name, "shirabe-sidecar",
-                  "cannot reach the server\n" + LastWordsLine(words));
+                  "cannot reach the server\n" + FinalSyncLine(words));
   EndPod(Nth(1), 75);
-  const Sighting end = AwaitEnd(Nth(1));
+  const AttemptStatus end = AwaitEnd(Nth(1));
   EXPECT_EQ(end.exit_code, 75);
   EXPECT_THAT(end.checkpoints, SizeIs(1));
   EXPECT_EQ(LogOf(Nth(1)), "one\ntwo\n");
@@ -122,7 +122,7 @@ TEST_F(KubernetesTest, LastWordsThatCannotBeReadNowAreReadAgain) {
   ASSERT_TRUE(executor().Sync(WithLog(Request(Nth(1)), 0, "one\n")).ok());
   v1::SyncRequest words = Complete(Request(Nth(1)), 75);
   *words.mutable_state()->add_checkpoints() = Saved(Nth(1), 9);
-  cluster_.SetLog(PodRef(Nth(1)).name, "shirabe-sidecar", LastWordsLine(words));
+  cluster_.SetLog(PodRef(Nth(1)).name, "shirabe-sidecar", FinalSyncLine(words));
   cluster_.SetLog(PodRef(Nth(1)).name, "training-container", "one\n");
   EndPod(Nth(1), 75);
   EXPECT_THAT(AwaitEnd(Nth(1)).checkpoints, SizeIs(1));
@@ -231,7 +231,7 @@ TEST_F(KubernetesTest, WithoutGraceThePodGoesAtOnceAndAGraceOnlyGetsShorter) {
 TEST_F(KubernetesTest, WhatHasNotStartedIsStoppedWithItsObject) {
   ASSERT_TRUE(executor().Start(PodRequestFor(Nth(1))).ok());
   ASSERT_TRUE(executor().Stop(Nth(1), v1::USER, absl::Seconds(15)).ok());
-  const Sighting end = AwaitEnd(Nth(1));
+  const AttemptStatus end = AwaitEnd(Nth(1));
   EXPECT_FALSE(end.placement.has_start_time());
   EXPECT_FALSE(HasJob(Nth(1)));
 }
@@ -278,7 +278,7 @@ TEST_F(KubernetesTest, AProgramThatHadEndedByItselfWasNotPreempted) {
         {{"type", "DisruptionTarget"}, {"status", "True"}, {"reason", "DeletionByTaintManager"}}};
   });
   EndPod(Nth(1), 2);
-  const Sighting end = AwaitEnd(Nth(1));
+  const AttemptStatus end = AwaitEnd(Nth(1));
   EXPECT_EQ(end.platform, v1::CAUSE_NONE);
   EXPECT_EQ(end.exit_code, 2);
 }
@@ -287,7 +287,7 @@ TEST_F(KubernetesTest, AProgramThatHadEndedByItselfWasNotPreempted) {
 TEST_F(KubernetesTest, ANodeThatIsDeletedTakesItsAttemptsAlong) {
   Run(Nth(1));
   cluster_.Remove({Nodes(), "", "node-0"});
-  const Sighting end = AwaitEnd(Nth(1));
+  const AttemptStatus end = AwaitEnd(Nth(1));
   EXPECT_EQ(end.state, SeenState::kExited);
   EXPECT_EQ(end.platform, v1::PREEMPTED_NODE) << end.message;
   EXPECT_TRUE(end.placement.has_end_time());
@@ -331,7 +331,7 @@ TEST_F(KubernetesTest, AJobThatSomebodyDeletesIsReplacedNotFailed) {
   Run(Nth(1));
   cluster_.Remove(JobRef(Nth(1)));
   EndPod(Nth(1), 143);
-  const Sighting end = AwaitEnd(Nth(1));
+  const AttemptStatus end = AwaitEnd(Nth(1));
   EXPECT_NE(end.platform, v1::APP_ERROR);
   EXPECT_NE(end.platform, v1::USER);
 }
@@ -339,7 +339,7 @@ TEST_F(KubernetesTest, AJobThatSomebodyDeletesIsReplacedNotFailed) {
 TEST_F(KubernetesTest, APodThatVanishesIsLostToThePlatform) {
   Run(Nth(1));
   cluster_.Remove(PodRef(Nth(1)), /*force=*/true);
-  const Sighting end = AwaitEnd(Nth(1));
+  const AttemptStatus end = AwaitEnd(Nth(1));
   EXPECT_EQ(end.state, SeenState::kExited);
   EXPECT_NE(end.platform, v1::CAUSE_NONE) << end.message;
 }

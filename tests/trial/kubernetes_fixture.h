@@ -30,18 +30,18 @@ inline const ExperimentKey kTuning{"lab", "tuning"};
 
 inline AttemptKey Nth(int64_t trial, int32_t number = 1) { return {{kTuning, trial}, number}; }
 
-inline PodTimes Impatient() {
-  PodTimes times;
+inline PodTimeouts Impatient() {
+  PodTimeouts times;
   times.start = absl::Seconds(20);
   times.silence = absl::Milliseconds(300);
   times.unseen = absl::Milliseconds(300);
-  times.last_words = absl::Milliseconds(300);
-  times.heed = absl::Milliseconds(200);
+  times.final_sync = absl::Milliseconds(300);
+  times.stop_ack_timeout = absl::Milliseconds(200);
   times.ask_events = absl::Milliseconds(20);
   times.events_again = absl::Milliseconds(50);
   times.retry = absl::Milliseconds(30);
   times.sync = absl::Milliseconds(100);
-  times.stray = absl::Seconds(2);
+  times.orphan = absl::Seconds(2);
   times.prune = absl::Milliseconds(100);
   times.logs = absl::Milliseconds(50);
   return times;
@@ -92,7 +92,7 @@ class KubernetesTest : public testing::Test {
   }
 
   // A new executor over the same home and cluster, as after a restart.
-  void Reopen(const PodTimes& times = Impatient()) {
+  void Reopen(const PodTimeouts& times = Impatient()) {
     executor_.reset();
     ExecutorOptions options;
     options.home = home_;
@@ -211,18 +211,18 @@ class KubernetesTest : public testing::Test {
 
   // ---- what is seen ---------------------------------------------------------------------------
 
-  Sighting See(const AttemptKey& key) {
-    for (Sighting& sighting : executor_->Observe(key.trial.experiment)) {
-      if (sighting.key == key) return std::move(sighting);
+  AttemptStatus See(const AttemptKey& key) {
+    for (AttemptStatus& observed : executor_->Observe(key.trial.experiment)) {
+      if (observed.key == key) return std::move(observed);
     }
     return {};
   }
 
-  Sighting AwaitEnd(const AttemptKey& key) {
-    Sighting last;
+  AttemptStatus AwaitEnd(const AttemptKey& key) {
+    AttemptStatus last;
     EXPECT_TRUE(Await([&] {
       last = See(key);
-      return last.key == key && last.state != Sighting::State::kRunning;
+      return last.key == key && last.state != AttemptStatus::State::kRunning;
     })) << AttemptName(key);
     return last;
   }

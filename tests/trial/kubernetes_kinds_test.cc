@@ -7,7 +7,7 @@ namespace shirabe::trial {
 namespace {
 
 using ::testing::HasSubstr;
-using SeenState = Sighting::State;
+using SeenState = AttemptStatus::State;
 
 constexpr char kRole[] = "training.kubeflow.org/job-role";
 
@@ -135,7 +135,7 @@ TEST_F(OtherKindTest, ARetainedObjectGoesThoughTheProcessDiesMeanwhile) {
   EXPECT_TRUE(Await([&] { return FindRemovals(Layout(home_)).empty(); }));
   EXPECT_FALSE(std::filesystem::exists(home_ + "/trials/lab/tuning")) << "its name is free";
   Restart();
-  Pause(2 * Impatient().stray);
+  Pause(2 * Impatient().orphan);
   EXPECT_FALSE(Told()) << "it is done";
 }
 
@@ -145,7 +145,7 @@ TEST_F(OtherKindTest, ARetainedObjectGoesThoughTheProcessDiesBefore) {
   Restart();
   ASSERT_TRUE(Await([&] { return Told(); }));
   last_change_.reset();
-  Pause(Impatient().stray);
+  Pause(Impatient().orphan);
   EXPECT_FALSE(Told()) << "it may stay for years";
   EXPECT_TRUE(executor().RemoveFiles(kTuning, 0).ok());
   EXPECT_TRUE(Await([&] { return cluster_.All(kResource).empty(); }));
@@ -165,7 +165,7 @@ TEST_F(OtherKindTest, AnotherExperimentOfTheNameIsLeftAlone) {
 TEST_F(OtherKindTest, AFailureThatNoPodExplainsIsItsOwn) {
   Begin();
   Say("Failed");
-  const Sighting end = AwaitEnd(Nth(1));
+  const AttemptStatus end = AwaitEnd(Nth(1));
   EXPECT_EQ(end.platform, v1::CAUSE_NONE);
   EXPECT_EQ(end.exit_code, 1);
   EXPECT_THAT(end.message, HasSubstr("failureCondition holds: 1 replica has failed"));
@@ -176,7 +176,7 @@ TEST_F(OtherKindTest, AnEvictionIsThePlatformsDoingThoughTheOperatorCallsItAFail
   Begin();
   Edit(Nth(1), Evict);
   Say("Failed");
-  Pause(2 * Impatient().last_words);
+  Pause(2 * Impatient().final_sync);
   EXPECT_EQ(See(Nth(1)).state, SeenState::kRunning) << "its pod has not ended";
   EndPod(Nth(1), 143);
   EXPECT_EQ(AwaitEnd(Nth(1)).platform, v1::PREEMPTED_EVICTION);
@@ -201,7 +201,7 @@ TEST_F(OtherKindTest, AWorkerThatIsTakenAwayExplainsTheFailureOfAll) {
   cluster_.Put(Pods(), worker);
   EXPECT_EQ(See(Nth(1)).state, SeenState::kRunning) << "the operator may make it anew";
   Say("Failed");
-  const Sighting end = AwaitEnd(Nth(1));
+  const AttemptStatus end = AwaitEnd(Nth(1));
   EXPECT_EQ(end.platform, v1::PREEMPTED_EVICTION);
   EXPECT_THAT(end.message, HasSubstr("pod worker: evicted"));
 }
@@ -212,7 +212,7 @@ TEST_F(OtherKindTest, WhatTheOperatorDeletesIsNoMystery) {
   Edit(Nth(1), [](Json& pod) { pod["metadata"]["deletionTimestamp"] = "2026-01-01T00:01:00Z"; });
   Say("Failed");
   EndPod(Nth(1), 143);
-  const Sighting end = AwaitEnd(Nth(1));
+  const AttemptStatus end = AwaitEnd(Nth(1));
   EXPECT_EQ(end.platform, v1::CAUSE_NONE);
   EXPECT_THAT(end.message, HasSubstr("failureCondition holds"));
 }

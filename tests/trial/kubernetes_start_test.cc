@@ -11,7 +11,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-using SeenState = Sighting::State;
+using SeenState = AttemptStatus::State;
 
 TEST_F(KubernetesTest, AnAttemptIsOneJobAndOnItsWayUntilItsProgramRuns) {
   ASSERT_TRUE(executor().Start(PodRequestFor(Nth(1))).ok());
@@ -30,7 +30,7 @@ TEST_F(KubernetesTest, AnAttemptIsOneJobAndOnItsWayUntilItsProgramRuns) {
 // Pods and nodes are followed apart: where it runs, and at what price, is told when it is known.
 TEST_F(KubernetesTest, ANodeThatIsSeenAfterItsPodSaysWhereThatRuns) {
   pools_ = SpotPool(1);
-  PodTimes times = Impatient();
+  PodTimeouts times = Impatient();
   times.unseen = absl::Minutes(10);
   Reopen(times);
   Run(Nth(1), "spot-0");
@@ -68,7 +68,7 @@ TEST_F(KubernetesTest, AnotherTokenIsRefused) {
   Reopen();
   const Status status = executor().Start(PodRequestFor(Nth(1), "other"));
   EXPECT_TRUE(absl::IsAlreadyExists(status)) << status;
-  EXPECT_THAT(Message(status), HasSubstr("somebody else"));
+  EXPECT_THAT(Message(status), HasSubstr("another owner"));
 }
 
 // F7: the object is made, and the answer says that it is not.
@@ -140,7 +140,7 @@ class SlowServerTest : public KubernetesTest {
       while (slow_) Pause(absl::Milliseconds(1));
       return refuse_ ? absl::PermissionDeniedError("exceeded quota: gpus") : absl::OkStatus();
     };
-    PodTimes times = Impatient();
+    PodTimeouts times = Impatient();
     times.start = absl::Milliseconds(5);
     Reopen(times);
   }
@@ -248,7 +248,7 @@ TEST_F(KubernetesTest, WhatTheSidecarToldIsKnownAfterARestart) {
   Reopen();
   EndPod(Nth(1), 3);
   executor().Adopt({RecordOf(Nth(1))});
-  const Sighting end = AwaitEnd(Nth(1));
+  const AttemptStatus end = AwaitEnd(Nth(1));
   EXPECT_EQ(end.exit_code, 3);
   ASSERT_THAT(end.checkpoints, SizeIs(1));
   EXPECT_EQ(end.checkpoints[0].step(), 7);

@@ -47,7 +47,7 @@ TEST_F(KubernetesTest, ItsStateIsWhatObserveShows) {
   const int before = changes_;
   ASSERT_TRUE(executor().Sync(request).ok());
   EXPECT_GT(changes_, before);
-  const Sighting seen = See(Nth(1, 2));
+  const AttemptStatus seen = See(Nth(1, 2));
   EXPECT_EQ(seen.resumed->step(), 10);
   EXPECT_EQ(seen.damaged.at(0).step(), 20);
   ASSERT_THAT(seen.checkpoints, SizeIs(1));
@@ -72,7 +72,7 @@ TEST_F(KubernetesTest, ANodeThatIsAboutToGoMeansACheckpointNow) {
   v1::SyncRequest heeded = Request(Nth(1));
   heeded.mutable_state()->set_heeded(reply.request().id());
   EXPECT_FALSE(executor().Sync(heeded)->has_request());
-  EXPECT_EQ(See(Nth(1)).state, Sighting::State::kRunning);
+  EXPECT_EQ(See(Nth(1)).state, AttemptStatus::State::kRunning);
 }
 
 // A sidecar remembers what it heeded, and we may not.

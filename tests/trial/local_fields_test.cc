@@ -17,7 +17,7 @@ using ::testing::IsEmpty;
 
 std::vector<std::string> Idle(const std::string& spec_json) {
   std::vector<std::string> lines;
-  for (const IdleField& idle : IdleFields(ParseStruct(spec_json), "main")) {
+  for (const IneffectiveField& idle : FindIneffectiveFields(ParseStruct(spec_json), "main")) {
     lines.push_back(idle.path + ": " + idle.message);
   }
   return lines;

@@ -60,17 +60,17 @@ class MirrorTest : public testing::Test {
     return text.ok() ? *text : "none";
   }
 
-  Mirror::Taken Take(const v1::SyncRequest& request, bool durable = false) {
-    auto taken = mirror_->Take(kKey, request, durable);
+  Mirror::ApplyResult Apply(const v1::SyncRequest& request, bool durable = false) {
+    auto taken = mirror_->Apply(kKey, request, durable);
     EXPECT_TRUE(taken.ok()) << taken.status();
-    return taken.ok() ? *std::move(taken) : Mirror::Taken();
+    return taken.ok() ? *std::move(taken) : Mirror::ApplyResult();
   }
   // Sends one piece; what the server has of the file then.
   int64_t Send(const std::string& name, int64_t offset, const std::string& data,
                int64_t size = -1) {
     v1::SyncRequest request;
     *request.add_files() = Piece(name, offset, data, size);
-    for (const v1::FileHave& have : Take(request).have) {
+    for (const v1::FileHave& have : Apply(request).have) {
       if (have.name() == name) return have.size();
     }
     return -1;
@@ -79,7 +79,7 @@ class MirrorTest : public testing::Test {
     v1::SyncRequest request;
     *request.add_files() = Piece("log", 0, "before");
     *request.add_files() = Piece(name, 0, "x");
-    EXPECT_EQ(mirror_->Take(kKey, request, false).status().code(), Code::kInvalidArgument) << name;
+    EXPECT_EQ(mirror_->Apply(kKey, request, false).status().code(), Code::kInvalidArgument) << name;
     EXPECT_EQ(Read("log"), "none") << "nothing is taken of a request that is refused";
   }
 
@@ -109,8 +109,8 @@ TEST_F(MirrorTest, AGapIsNotFilledWithNothing) {
 TEST_F(MirrorTest, ItGoesOnAfterARestart) {
   Send("log", 0, "one\n");
   Restart();
-  EXPECT_EQ(Take({}).have.size(), 1u);
-  EXPECT_EQ(Take({}).have[0].size(), 4);
+  EXPECT_EQ(Apply({}).have.size(), 1u);
+  EXPECT_EQ(Apply({}).have[0].size(), 4);
   EXPECT_EQ(Send("log", 4, "two\n"), 8);
 }
 
@@ -153,7 +153,7 @@ TEST_F(MirrorTest, AReplacedFileOfTheProgramIsKeptBeside) {
     EXPECT_EQ(*ReadFile(entry.path()), "old 1\nold 2\n");
   }
   EXPECT_EQ(others, 1);
-  EXPECT_EQ(Take({}).have.size(), 1u) << "it is no file of the program's";
+  EXPECT_EQ(Apply({}).have.size(), 1u) << "it is no file of the program's";
 }
 
 // ---- hostile senders ----------------------------------------------------------------------------
@@ -176,7 +176,7 @@ TEST_F(MirrorTest, ImpossibleOffsetsAreRefused) {
   for (const int64_t offset : {int64_t{-1}, kEverything}) {
     v1::SyncRequest request;
     *request.add_files() = Piece("log", offset, "xx", 2);
-    EXPECT_EQ(mirror_->Take(kKey, request, false).status().code(), Code::kInvalidArgument);
+    EXPECT_EQ(mirror_->Apply(kKey, request, false).status().code(), Code::kInvalidArgument);
   }
 }
 
@@ -189,7 +189,7 @@ TEST_F(MirrorTest, NoLinkIsFollowed) {
   for (const char* name : {"log", "files/away/secret"}) {
     v1::SyncRequest request;
     *request.add_files() = Piece(name, 0, "overwritten");
-    EXPECT_FALSE(mirror_->Take(kKey, request, false).ok()) << name;
+    EXPECT_FALSE(mirror_->Apply(kKey, request, false).ok()) << name;
   }
   EXPECT_EQ(*ReadFile(secret), "secret");
 }
@@ -200,12 +200,12 @@ TEST_F(MirrorTest, AFullLogEndsWithALineAndWantsNoMore) {
   EXPECT_EQ(Send("log", 0, "12345"), 5);
   v1::SyncRequest request;
   *request.add_files() = Piece("log", 5, "67890abc");
-  const Mirror::Taken taken = Take(request);
+  const Mirror::ApplyResult taken = Apply(request);
   EXPECT_THAT(taken.trouble, HasSubstr("log is kept no further"));
   EXPECT_EQ(taken.have[0].size(), kEverything);
   EXPECT_THAT(Read("log"), testing::StartsWith("1234567890\nshirabe: the log is kept no further"));
   const std::string before = Read("log");
-  EXPECT_THAT(Take(request).trouble, IsEmpty()) << "told once";
+  EXPECT_THAT(Apply(request).trouble, IsEmpty()) << "told once";
   Restart();
   EXPECT_EQ(Send("log", 0, "12345"), kEverything);
   EXPECT_EQ(Read("log"), before);
@@ -224,7 +224,7 @@ TEST_F(MirrorTest, AFloodWaitsForItsReaderAndThenGoesOn) {
   v1::SyncRequest request;
   *request.add_files() = Piece("metrics.jsonl", 0, "{}\n");
   *request.add_files() = Piece("log", 1 << 20, piece);
-  const Status waits = mirror_->Take(kKey, request, false).status();
+  const Status waits = mirror_->Apply(kKey, request, false).status();
   EXPECT_EQ(waits.code(), Code::kResourceExhausted) << waits;
   EXPECT_THAT(Message(waits), HasSubstr("still to be read"));
   EXPECT_EQ(Read("metrics.jsonl"), "{}\n") << "metrics do not wait";
@@ -263,12 +263,12 @@ TEST_F(MirrorTest, AFullDiskRefusesAndLosesNothing) {
   v1::SyncRequest request;
   *request.add_files() = Piece("log", 6, rest);
   for (int i = 0; i < 3; ++i) {
-    EXPECT_EQ(mirror_->Take(kKey, request, false).status().code(), Code::kResourceExhausted);
+    EXPECT_EQ(mirror_->Apply(kKey, request, false).status().code(), Code::kResourceExhausted);
   }
   Restart();
   EXPECT_EQ(mount("none", Dir().c_str(), nullptr, MS_REMOUNT, "size=8m"), 0);
-  ASSERT_EQ(Take({}).have.size(), 1u);
-  const int64_t have = Take({}).have[0].size();
+  ASSERT_EQ(Apply({}).have.size(), 1u);
+  const int64_t have = Apply({}).have[0].size();
   EXPECT_EQ(Send("log", have, rest.substr(static_cast<size_t>(have - 6))), 6 + (2 << 20));
   EXPECT_EQ(Read("log"), "begin\n" + rest);
   EXPECT_EQ(umount(Dir().c_str()), 0);
@@ -293,7 +293,7 @@ TEST_F(MirrorTest, WhatIsCompleteIsOnDisk) {
   v1::SyncRequest request;
   *request.add_files() = Piece("log", 0, "end\n");
   *request.add_files() = Piece("files/a/b/c", 0, "x");
-  EXPECT_EQ(Take(request, /*durable=*/true).have.size(), 2u);
+  EXPECT_EQ(Apply(request, /*durable=*/true).have.size(), 2u);
 }
 
 TEST_F(MirrorTest, ALogReadThroughTheApiIsAppended) {
@@ -310,7 +310,7 @@ TEST_F(MirrorTest, AttemptsAreTakenAtTheSameTime) {
       for (int64_t i = 0; i < 100; ++i) {
         v1::SyncRequest request;
         *request.add_files() = Piece("log", i, "x");
-        EXPECT_TRUE(mirror_->Take(key, request, false).ok());
+        EXPECT_TRUE(mirror_->Apply(key, request, false).ok());
       }
     });
   }
@@ -327,13 +327,13 @@ TEST(LastWords, AreFoundAmongOtherLines) {
   first.set_token("secret");
   first.mutable_state()->mutable_exit()->set_code(3);
   *second.add_files() = Piece("log", 7, std::string("\0\n\xff", 3));
-  const std::string log = "a line\n" + LastWordsLine(first) + "another " + LastWordsLine(second);
-  const auto words = ParseLastWords(log + LastWordsLine(second).substr(0, 30));
+  const std::string log = "a line\n" + FinalSyncLine(first) + "another " + FinalSyncLine(second);
+  const auto words = ParseFinalSync(log + FinalSyncLine(second).substr(0, 30));
   ASSERT_EQ(words.size(), 2u);
   EXPECT_EQ(words[0].token(), "") << "a log is no place for it";
   EXPECT_EQ(words[0].state().exit().code(), 3);
   EXPECT_EQ(words[1].files(0).data(), std::string("\0\n\xff", 3));
-  EXPECT_THAT(ParseLastWords("shirabe-last-words: %%%\nshirabe-last-words\n"), IsEmpty());
+  EXPECT_THAT(ParseFinalSync("shirabe-last-words: %%%\nshirabe-last-words\n"), IsEmpty());
 }
 
 }  // namespace

@@ -21,21 +21,21 @@ v1::NodePools FourPools() {
   return pools;
 }
 
-Placing With(v1::SpotPolicy spot, std::initializer_list<const char*> pools = {},
+PlacementRequest With(v1::SpotPolicy spot, std::initializer_list<const char*> pools = {},
              bool on_demand = false) {
-  Placing placing;
-  placing.policy.set_spot(spot);
-  for (const char* pool : pools) placing.policy.add_pools(pool);
-  placing.on_demand = on_demand;
-  return placing;
+  PlacementRequest placement_request;
+  placement_request.policy.set_spot(spot);
+  for (const char* pool : pools) placement_request.policy.add_pools(pool);
+  placement_request.on_demand = on_demand;
+  return placement_request;
 }
 
 // The pools of all slots that it gives out, in order.
-std::string TakenInOrder(const v1::NodePools& pools, const Placing& placing) {
+std::string TakenInOrder(const v1::NodePools& pools, const PlacementRequest& placement_request) {
   Nodes nodes(pools);
   std::string order;
   for (;;) {
-    const auto placement = nodes.Take(placing, kNow);
+    const auto placement = nodes.Allocate(placement_request, kNow);
     if (!placement.ok()) return order;
     order += (order.empty() ? "" : " ") + placement->pool();
   }
@@ -61,7 +61,7 @@ TEST(Nodes, AfterTooManyPreemptionsOnDemandWhereThereIsSome) {
 
 TEST(Nodes, APlaceHasItsPrices) {
   Nodes nodes(FourPools());
-  const auto placement = nodes.Take({}, kNow);
+  const auto placement = nodes.Allocate({}, kNow);
   ASSERT_TRUE(placement.ok());
   EXPECT_EQ(placement->node(), "spot-cheap-0");
   EXPECT_EQ(placement->capacity(), "spot");
@@ -70,12 +70,12 @@ TEST(Nodes, APlaceHasItsPrices) {
   EXPECT_EQ(ReclaimCause(*placement), v1::PREEMPTED_SPOT);
   // Without an on-demand pool nothing was saved.
   Nodes spot_only(SpotPool(1));
-  EXPECT_EQ(spot_only.Take({}, kNow)->on_demand_price_per_hour(), 0.9);
+  EXPECT_EQ(spot_only.Allocate({}, kNow)->on_demand_price_per_hour(), 0.9);
 }
 
 TEST(Nodes, NoPoolAtAllIsAnErrorThatNamesTheFix) {
   const Nodes nodes(SpotPool(1));
-  const auto error = [&](const Placing& placing) { return Message(nodes.Check(placing)); };
+  const auto error = [&](const PlacementRequest& placement_request) { return Message(nodes.Check(placement_request)); };
   EXPECT_THAT(error(With(v1::SPOT_NEVER)), HasSubstr("cannot progress: spec.shirabe."));
   EXPECT_THAT(error(With(v1::PREFERRED, {"gpu"})), HasSubstr("names \"gpu\""));
   EXPECT_THAT(error(With(v1::PREFERRED, {"spot", "gpu"})), HasSubstr("it has: spot"));
@@ -92,11 +92,11 @@ TEST(Nodes, WhatIsMarkedIsNotGivenOut) {
   nodes.Mark("spot-9");
   nodes.Mark("elsewhere-0");
   nodes.Mark("");
-  EXPECT_EQ(nodes.Take({}, kNow)->node(), "spot-0");
-  EXPECT_EQ(nodes.Take({}, kNow)->node(), "spot-2");
-  EXPECT_TRUE(absl::IsResourceExhausted(nodes.Take({}, kNow).status()));
+  EXPECT_EQ(nodes.Allocate({}, kNow)->node(), "spot-0");
+  EXPECT_EQ(nodes.Allocate({}, kNow)->node(), "spot-2");
+  EXPECT_TRUE(absl::IsResourceExhausted(nodes.Allocate({}, kNow).status()));
   nodes.Release("spot-1");
-  EXPECT_EQ(nodes.Take({}, kNow)->node(), "spot-1");
+  EXPECT_EQ(nodes.Allocate({}, kNow)->node(), "spot-1");
 }
 
 // "a-1" is a slot of "a", and "a-1-0" one of the pool "a-1".
@@ -107,43 +107,43 @@ TEST(Nodes, PoolsWithLikeNamesAreKeptApart) {
   Nodes nodes(pools);
   nodes.Mark("a-1");
   nodes.Mark("a-1-0");
-  EXPECT_EQ(nodes.Take(With(v1::PREFERRED, {"a"}), kNow)->node(), "a-0");
-  EXPECT_EQ(nodes.Take(With(v1::PREFERRED, {"a-1"}), kNow)->node(), "a-1-1");
+  EXPECT_EQ(nodes.Allocate(With(v1::PREFERRED, {"a"}), kNow)->node(), "a-0");
+  EXPECT_EQ(nodes.Allocate(With(v1::PREFERRED, {"a-1"}), kNow)->node(), "a-1-1");
 }
 
 TEST(Nodes, ASlotThatIsAwayComesBack) {
   Nodes nodes(SpotPool(2));
-  ASSERT_TRUE(nodes.Take({}, kNow).ok());
+  ASSERT_TRUE(nodes.Allocate({}, kNow).ok());
   nodes.SetAway("spot-1", kNow + absl::Seconds(11.5));
-  EXPECT_EQ(Message(nodes.Take({}, kNow).status()),
+  EXPECT_EQ(Message(nodes.Allocate({}, kNow).status()),
             "no free slot in pool spot (1 of 2 busy, 1 returns in 12 s)");
   EXPECT_EQ(nodes.NextReturn(kNow), kNow + absl::Seconds(11.5));
   const absl::Duration later = kNow + absl::Seconds(12);
   EXPECT_EQ(nodes.NextReturn(later), std::nullopt);
-  EXPECT_EQ(nodes.Take({}, later)->node(), "spot-1");
+  EXPECT_EQ(nodes.Allocate({}, later)->node(), "spot-1");
 }
 
 TEST(Nodes, ReleasingASlotThatIsAwayDoesNotBringItBack) {
   Nodes nodes(SpotPool(1));
-  ASSERT_TRUE(nodes.Take({}, kNow).ok());
+  ASSERT_TRUE(nodes.Allocate({}, kNow).ok());
   nodes.SetAway("spot-0", kNow + absl::Seconds(5));
   nodes.SetAway("spot-0", kNow + absl::Seconds(1));  // a later word may only be longer
   nodes.Release("spot-0");
-  EXPECT_FALSE(nodes.Take({}, kNow + absl::Seconds(4)).ok());
-  EXPECT_TRUE(nodes.Take({}, kNow + absl::Seconds(5)).ok());
+  EXPECT_FALSE(nodes.Allocate({}, kNow + absl::Seconds(4)).ok());
+  EXPECT_TRUE(nodes.Allocate({}, kNow + absl::Seconds(5)).ok());
 }
 
 TEST(Nodes, AQuoteNamesTheHighestPriceAndWhatIsWaitedFor) {
   Nodes nodes(FourPools());
-  EXPECT_EQ(nodes.Quote({}, kNow).waiting, "");
-  EXPECT_EQ(nodes.Quote({}, kNow).price_per_hour, 4);
-  EXPECT_EQ(nodes.Quote(With(v1::REQUIRED), kNow).price_per_hour, 2);
-  const Placing two = With(v1::PREFERRED, {"small", "spot-cheap"});
+  EXPECT_EQ(nodes.QuotePlacement({}, kNow).waiting, "");
+  EXPECT_EQ(nodes.QuotePlacement({}, kNow).price_per_hour, 4);
+  EXPECT_EQ(nodes.QuotePlacement(With(v1::REQUIRED), kNow).price_per_hour, 2);
+  const PlacementRequest two = With(v1::PREFERRED, {"small", "spot-cheap"});
   nodes.Mark("small-0");
   nodes.Mark("spot-cheap-0");
-  EXPECT_EQ(nodes.Quote(two, kNow).waiting,
+  EXPECT_EQ(nodes.QuotePlacement(two, kNow).waiting,
             "no free slot in pool small (1 of 1 busy) or spot-cheap (1 of 1 busy)");
-  EXPECT_EQ(nodes.Quote(two, kNow).price_per_hour, 3);
+  EXPECT_EQ(nodes.QuotePlacement(two, kNow).price_per_hour, 3);
 }
 
 }  // namespace

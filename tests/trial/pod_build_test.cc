@@ -208,7 +208,7 @@ TEST(PodBuild, AnImagesOwnEntrypointIsLeftAlone) {
   object["spec"]["template"]["spec"]["containers"][0].erase("command");
   const AttemptObject built = Build(Request(object.dump()));
   EXPECT_FALSE(built.recipe.instrumented);
-  EXPECT_THAT(built.bare, HasSubstr("containers[0] has no command"));
+  EXPECT_THAT(built.uninstrumented_reason, HasSubstr("containers[0] has no command"));
   const Pod pod(built.object);
   EXPECT_TRUE(pod.init.is_null());
   EXPECT_EQ(pod.program["args"].dump(), R"(["--lr","0.1"])");
@@ -227,7 +227,7 @@ TEST(PodBuild, AJobOfSeveralPodsIsLeftAloneAndItsFirstPodIsPrimary) {
   object["spec"]["completionMode"] = "Indexed";
   const AttemptObject built = Build(Request(object.dump()));
   EXPECT_FALSE(built.recipe.instrumented);
-  EXPECT_THAT(built.bare, HasSubstr("runs as 4 pods"));
+  EXPECT_THAT(built.uninstrumented_reason, HasSubstr("runs as 4 pods"));
   EXPECT_EQ(built.object["spec"]["parallelism"], 4);
   EXPECT_EQ(RecipeOf(built.object).primary_labels.at("batch.kubernetes.io/job-completion-index"),
             "0");
@@ -267,7 +267,7 @@ TEST(PodBuild, ATrainingOperatorsObjectWithOneRole) {
           "runPolicy": {"ttlSecondsAfterFinished": 5}, "pytorchReplicaSpecs": {"Master": {
           "replicas": 1, "restartPolicy": "OnFailure", "template": )") +
                     kContainers + "}}}}"));
-  EXPECT_TRUE(built.recipe.instrumented) << built.bare;
+  EXPECT_TRUE(built.recipe.instrumented) << built.uninstrumented_reason;
   const Json& master = built.object["spec"]["pytorchReplicaSpecs"]["Master"];
   EXPECT_EQ(master["restartPolicy"], "Never");
   EXPECT_EQ(master["template"]["metadata"]["labels"]["shirabe.dev/attempt"], "2");
@@ -283,7 +283,7 @@ TEST(PodBuild, SeveralRolesWithTheContainerAreReadFromOutside) {
           "pytorchReplicaSpecs": {"Master": )" +
                     role + R"(, "Worker": )" + role + "}}}"));
   EXPECT_FALSE(built.recipe.instrumented);
-  EXPECT_THAT(built.bare, HasSubstr("2 pod templates"));
+  EXPECT_THAT(built.uninstrumented_reason, HasSubstr("2 pod templates"));
   for (const char* name : {"Master", "Worker"}) {
     const Json& pod = built.object["spec"]["pytorchReplicaSpecs"][name]["template"];
     EXPECT_EQ(pod["metadata"]["labels"]["katib.kubeflow.org/trial"], "exp-3");
@@ -296,7 +296,7 @@ TEST(PodBuild, SeveralReplicasOfOneRoleAreReadFromOutside) {
       Build(Request(std::string(R"({"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet",
           "spec": {"replicatedJobs": [{"replicas": 3, "template": {"spec": {"template": )") +
                     kContainers + "}}}]}}"));
-  EXPECT_THAT(built.bare, HasSubstr("replicatedJobs[0].template.spec.template runs as 3 pods"));
+  EXPECT_THAT(built.uninstrumented_reason, HasSubstr("replicatedJobs[0].template.spec.template runs as 3 pods"));
 }
 
 TEST(PodBuild, AnObjectWithoutPodTemplatesIsPassedThrough) {
@@ -304,7 +304,7 @@ TEST(PodBuild, AnObjectWithoutPodTemplatesIsPassedThrough) {
       R"({"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow", "spec": {"templates": [
           {"name": "hp", "container": {"image": "train", "command": ["train"]}}]}})"));
   EXPECT_FALSE(built.recipe.instrumented);
-  EXPECT_THAT(built.bare, HasSubstr("no pod template"));
+  EXPECT_THAT(built.uninstrumented_reason, HasSubstr("no pod template"));
   EXPECT_EQ(built.object["metadata"]["name"], "exp-3-a2");
   EXPECT_EQ(built.object["spec"]["templates"][0]["container"].dump(),
             R"({"command":["train"],"image":"train"})");
@@ -314,7 +314,7 @@ TEST(PodBuild, AnObjectWithoutPodTemplatesIsPassedThrough) {
 // ---- capacity -----------------------------------------------------------------------------------
 
 TEST(PodBuild, ThePlaceGoesIntoThePod) {
-  PodPlace place;
+  PodScheduling place;
   place.node_selector = {{"pool", "a100"}};
   place.tolerations.push_back({{"key", "spot"}});
   const AttemptObject built = Build(Request(), place);

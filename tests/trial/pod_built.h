@@ -45,7 +45,7 @@ inline PodOptions Options() {
   return {.image = "shirabe:1", .image_pull_policy = "Never", .server = "s:7450", .ca = "PEM"};
 }
 
-inline AttemptObject Build(const AttemptRequest& request, const PodPlace& place = {}) {
+inline AttemptObject Build(const AttemptRequest& request, const PodScheduling& place = {}) {
   auto built = BuildAttemptObject(request, Options(), place);
   EXPECT_TRUE(built.ok()) << built.status();
   return built.value_or(AttemptObject());

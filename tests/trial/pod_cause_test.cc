@@ -293,11 +293,11 @@ TEST(PodCause, DeadlineIsTheUsersOwn) {
   Json pod = PodSample().Ended(143, "Error").pod;
   pod["status"]["reason"] = "DeadlineExceeded";
   EXPECT_EQ(Read(pod), "ended app-error");
-  EXPECT_EQ(ReadPod(pod, Facts()).overdue, Sighting::Overdue::kPod);
+  EXPECT_EQ(ReadPod(pod, Facts()).overdue, AttemptStatus::Overdue::kPod);
   Json pending = PodSample().Scheduled().pod;
   pending["status"] = {{"phase", "Failed"}, {"reason", "DeadlineExceeded"}};
   EXPECT_EQ(Read(pending), "ended app-error");
-  EXPECT_EQ(ReadPod(pending, Facts()).overdue, Sighting::Overdue::kPod);
+  EXPECT_EQ(ReadPod(pending, Facts()).overdue, AttemptStatus::Overdue::kPod);
 }
 
 // ---- pods that never ran (F20) ------------------------------------------------------------------

@@ -20,18 +20,18 @@ const TraceState kFresh{absl::UnixEpoch(), absl::ZeroDuration()};
 
 absl::Duration At(double seconds) { return absl::Seconds(seconds); }
 
-Reclaims::Runner Running(int64_t trial, const std::string& node, double since,
+Reclaims::RunningAttempt Running(int64_t trial, const std::string& node, double since,
                          const ExperimentKey& experiment = kExperiment) {
-  Reclaims::Runner runner = {{{experiment, trial}, 1}, {}, At(since)};
+  Reclaims::RunningAttempt runner = {{{experiment, trial}, 1}, {}, At(since)};
   runner.placement.set_node(node);
   runner.placement.set_pool("spot");
   runner.placement.set_capacity("spot");
   return runner;
 }
 
-std::vector<std::string> Hit(const std::vector<Reclaims::Strike>& strikes) {
+std::vector<std::string> Hit(const std::vector<Reclaims::Preemption>& preemptions) {
   std::vector<std::string> nodes;
-  for (const Reclaims::Strike& strike : strikes) nodes.push_back(strike.node);
+  for (const Reclaims::Preemption& preemption : preemptions) nodes.push_back(preemption.node);
   return nodes;
 }
 
@@ -78,13 +78,13 @@ TEST(Reclaims, ATimeTakesTheLongestRunning) {
   Reclaims reclaims(SpotPool(3, {10, 20}));
   reclaims.Begin(kExperiment, kFresh, At(100));
   EXPECT_EQ(reclaims.Next(), At(110));
-  const std::vector<Reclaims::Runner> running = {
+  const std::vector<Reclaims::RunningAttempt> running = {
       Running(1, "spot-0", 103), Running(2, "spot-1", 101), Running(3, "spot-2", 102)};
   EXPECT_THAT(reclaims.Play(running, At(109.9)), IsEmpty());
-  const auto strikes = reclaims.Play(running, At(110));
-  ASSERT_THAT(Hit(strikes), ElementsAre("spot-1"));
-  EXPECT_EQ(strikes[0].cause, v1::PREEMPTED_SPOT);
-  EXPECT_EQ(strikes[0].state.until, At(10));
+  const auto preemptions = reclaims.Play(running, At(110));
+  ASSERT_THAT(Hit(preemptions), ElementsAre("spot-1"));
+  EXPECT_EQ(preemptions[0].cause, v1::PREEMPTED_SPOT);
+  EXPECT_EQ(preemptions[0].state.until, At(10));
   EXPECT_EQ(reclaims.Next(), At(120));
   EXPECT_THAT(reclaims.Play(running, At(110.5)), IsEmpty());
 }
@@ -123,7 +123,7 @@ TEST(Reclaims, ExperimentsHaveTracesOfTheirOwn) {
   Reclaims reclaims(SpotPool(2, {10}));
   reclaims.Begin(kExperiment, kFresh, At(0));
   reclaims.Begin(other, kFresh, At(5));
-  const std::vector<Reclaims::Runner> running = {Running(1, "spot-0", 1, other),
+  const std::vector<Reclaims::RunningAttempt> running = {Running(1, "spot-0", 1, other),
                                                  Running(1, "spot-1", 2)};
   EXPECT_THAT(Hit(reclaims.Play(running, At(10))), ElementsAre("spot-1"));
   reclaims.Forget(other);
@@ -138,9 +138,9 @@ TEST(Reclaims, RandomOnesTakeTheirOwnSlotOnly) {
   Reclaims reclaims(pools);
   EXPECT_TRUE(reclaims.any());
   reclaims.Begin(kExperiment, kFresh, At(0));
-  const auto strikes = reclaims.Play({Running(1, "spot-1", 0)}, At(36'000));
-  ASSERT_THAT(Hit(strikes), ElementsAre("spot-1"));
-  EXPECT_EQ(strikes[0].notice, At(15));
+  const auto preemptions = reclaims.Play({Running(1, "spot-1", 0)}, At(36'000));
+  ASSERT_THAT(Hit(preemptions), ElementsAre("spot-1"));
+  EXPECT_EQ(preemptions[0].notice, At(15));
 }
 
 class ReclaimFilesTest : public testing::Test {

@@ -47,18 +47,18 @@ TEST_F(RecordsTest, ReadsBoth) {
 
 // Also where the program ended well once it was asked to.
 TEST_F(RecordsTest, WhoOutranItsTimeHasFailed) {
-  for (const auto& [whose, overdue] : {std::pair{kJobLimit, Sighting::Overdue::kJob},
-                                       std::pair{kPodLimit, Sighting::Overdue::kPod}}) {
+  for (const auto& [whose, overdue] : {std::pair{kJobLimit, AttemptStatus::Overdue::kJob},
+                                       std::pair{kPodLimit, AttemptStatus::Overdue::kPod}}) {
     Write("exit", absl::StrCat("id abc\ncode 0\nsignal 0\noom 0\nkilled 0\ntold 1\noverdue ", whose,
                                "\nbegan 1\nended 2\nmessage too long\n"));
-    Found found;
-    found.state = Found::State::kEnded;
+    AttemptProcess found;
+    found.state = AttemptProcess::State::kEnded;
     found.exit = *ReadExitRecord(dir());
-    Sighting sighting;
-    UpdateSighting(found, absl::FromUnixSeconds(9), sighting);
-    EXPECT_EQ(sighting.overdue, overdue);
-    EXPECT_EQ(sighting.platform, v1::APP_ERROR);
-    EXPECT_EQ(sighting.message, "too long");
+    AttemptStatus observed;
+    UpdateStatus(found, absl::FromUnixSeconds(9), observed);
+    EXPECT_EQ(observed.overdue, overdue);
+    EXPECT_EQ(observed.platform, v1::APP_ERROR);
+    EXPECT_EQ(observed.message, "too long");
   }
 }
 
@@ -76,9 +76,9 @@ TEST_F(RecordsTest, RefusesWhatIsNone) {
 TEST_F(RecordsTest, AnExitOfAnotherAttemptIsNotThisOnes) {
   Write("pid", "pid 1\nstart 1\nboot none\nid abc\nbegan 1\n");
   Write("exit", "id xyz\ncode 0\nsignal 0\noom 0\nkilled 0\nbegan 1\nended 2\nmessage \n");
-  EXPECT_EQ(FindAttempt(dir(), "abc").state, Found::State::kVanished);
-  EXPECT_EQ(FindAttempt(dir(), "xyz").state, Found::State::kForeign);
-  EXPECT_EQ(FindAttempt(dir() + "/none", "abc").state, Found::State::kNeverStarted);
+  EXPECT_EQ(FindAttemptProcess(dir(), "abc").state, AttemptProcess::State::kVanished);
+  EXPECT_EQ(FindAttemptProcess(dir(), "xyz").state, AttemptProcess::State::kForeign);
+  EXPECT_EQ(FindAttemptProcess(dir() + "/none", "abc").state, AttemptProcess::State::kNeverStarted);
 }
 
 TEST(AttemptIdTest, DependsOnNameAndToken) {
@@ -90,20 +90,20 @@ TEST(AttemptIdTest, DependsOnNameAndToken) {
 }
 
 TEST(SightingTest, TimeNeverRunsBackwards) {
-  Found found;
-  found.state = Found::State::kRunning;
+  AttemptProcess found;
+  found.state = AttemptProcess::State::kRunning;
   found.pid.pid = 5;
   found.pid.began = absl::FromUnixSeconds(1000);
-  Sighting sighting;
-  UpdateSighting(found, absl::FromUnixSeconds(1000), sighting);
-  found.state = Found::State::kEnded;
+  AttemptStatus observed;
+  UpdateStatus(found, absl::FromUnixSeconds(1000), observed);
+  found.state = AttemptProcess::State::kEnded;
   found.exit.began = absl::FromUnixSeconds(900);
   found.exit.ended = absl::FromUnixSeconds(950);
   found.exit.code = 3;
-  UpdateSighting(found, absl::FromUnixSeconds(2000), sighting);
-  EXPECT_EQ(FromProto(sighting.placement.start_time()), absl::FromUnixSeconds(1000));
-  EXPECT_EQ(FromProto(sighting.placement.end_time()), absl::FromUnixSeconds(1000));
-  EXPECT_EQ(sighting.exit_code, 3);
+  UpdateStatus(found, absl::FromUnixSeconds(2000), observed);
+  EXPECT_EQ(FromProto(observed.placement.start_time()), absl::FromUnixSeconds(1000));
+  EXPECT_EQ(FromProto(observed.placement.end_time()), absl::FromUnixSeconds(1000));
+  EXPECT_EQ(observed.exit_code, 3);
 }
 
 TEST(LayoutTest, MakesHomeAbsolute) {

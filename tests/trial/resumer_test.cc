@@ -30,17 +30,17 @@ class ResumerTest : public testing::Test {
   std::mutex mutex_;
   std::condition_variable changed_;
   int ready_ = 0;
-  std::unique_ptr<Background> background_ = std::make_unique<Background>(1);
-  Resumer resumer_{&home_.layout(), &home_.store(), background_.get(), [this](const AttemptKey&) {
+  std::unique_ptr<TaskPool> task_pool_ = std::make_unique<TaskPool>(1);
+  Resumer resumer_{&home_.layout(), &home_.store(), task_pool_.get(), [this](const AttemptKey&) {
                      std::lock_guard lock(mutex_);
                      ++ready_;
                      changed_.notify_all();
                    }};
   // Destroyed first, as the header asks.
   struct Over {
-    std::unique_ptr<Background>& background;
+    std::unique_ptr<TaskPool>& background;
     ~Over() { background.reset(); }
-  } over_{background_};
+  } over_{task_pool_};
 };
 
 TEST_F(ResumerTest, OtherCandidatesAreAnotherQuestion) {

@@ -182,7 +182,7 @@ TEST_F(SupervisorTest, AStartThatFailsLeavesNoRecord) {
   if (WEXITSTATUS(status) < 3) GTEST_SKIP() << "this user cannot be denied another process";
   ASSERT_EQ(WEXITSTATUS(status), kNoSupervisor);
   EXPECT_FALSE(std::filesystem::exists(dir_ + "/pid"));
-  EXPECT_EQ(FindAttempt(dir_, "id").state, Found::State::kNeverStarted);
+  EXPECT_EQ(FindAttemptProcess(dir_, "id").state, AttemptProcess::State::kNeverStarted);
 }
 
 }  // namespace

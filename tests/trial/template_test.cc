@@ -171,7 +171,7 @@ TEST(Render, NamesAParameterThatTheTrialLacks) {
   const auto rendered =
       Render(Template("{}", {{"rate", "lr2"}}), kTrial, {Number("lr", 1), Number("bs", 2)});
   EXPECT_EQ(rendered.status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(Message(rendered.status()), HasSubstr("\"lr2\" is no parameter"));
+  EXPECT_THAT(Message(rendered.status()), HasSubstr("\"lr2\" is not a parameter"));
   EXPECT_THAT(Message(rendered.status()), HasSubstr("bs, lr"));
 }
 

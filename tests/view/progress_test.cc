@@ -56,15 +56,15 @@ TEST(ProgressTest, TellsOnceOfEachTrialThatEndsFromNowOn) {
   stored.Put(MakeTrial(2, v1::TRIAL_RUNNING));
   Progress progress(&stored.client(), stored.key());
   ASSERT_TRUE(progress.Update().ok());
-  EXPECT_TRUE(progress.TakeFinished().empty());
+  EXPECT_TRUE(progress.PopFinished().empty());
   stored.Put(MakeTrial(2, v1::TRIAL_FAILED));
   stored.Put(MakeTrial(3, v1::TRIAL_RUNNING));
   ASSERT_TRUE(progress.Update().ok());
   ASSERT_TRUE(progress.Update().ok());
-  const auto finished = progress.TakeFinished();
+  const auto finished = progress.PopFinished();
   ASSERT_EQ(finished.size(), 1u);
   EXPECT_EQ(finished[0].number(), 2);
-  EXPECT_TRUE(progress.TakeFinished().empty());
+  EXPECT_TRUE(progress.PopFinished().empty());
 }
 
 TEST(ProgressTest, ATrialThatEndedIsOneLine) {

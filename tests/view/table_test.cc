@@ -9,7 +9,7 @@ TEST(TableTest, AlignsColumnsAndLeavesNoBlanksAtTheEnd) {
   Table table({"NAME", "STATE", "BEST"});
   table.Add({"a", "Running", "0.5"});
   table.Add({"longer-name", "Failed", ""});
-  EXPECT_EQ(table.Take(),
+  EXPECT_EQ(table.Render(),
             "NAME          STATE     BEST\n"
             "a             Running   0.5\n"
             "longer-name   Failed    -\n");
@@ -18,21 +18,21 @@ TEST(TableTest, AlignsColumnsAndLeavesNoBlanksAtTheEnd) {
 TEST(TableTest, TheHeaderCountsForTheWidthOnlyIfItIsShown) {
   Table table({"A-LONG-HEADER", "B"});
   table.Add({"x", "y"});
-  EXPECT_EQ(table.Take(/*with_header=*/false), "x   y\n");
+  EXPECT_EQ(table.Render(/*with_header=*/false), "x   y\n");
 }
 
 TEST(TableTest, PrintedBitByBitItStaysAligned) {
   Table table({"N", "S"});
   table.Add({"long", "x"});
-  EXPECT_EQ(table.Take(), "N      S\nlong   x\n");
+  EXPECT_EQ(table.Render(), "N      S\nlong   x\n");
   table.Add({"a", "y"});
-  EXPECT_EQ(table.Take(), "a      y\n");
-  EXPECT_EQ(table.Take(), "");
+  EXPECT_EQ(table.Render(), "a      y\n");
+  EXPECT_EQ(table.Render(), "");
 }
 
 TEST(TableTest, ATableWithoutRowsIsEmpty) {
-  EXPECT_EQ(Table({"A", "B"}).Take(), "");
-  EXPECT_EQ(Table({"A", "B"}).Take(/*with_header=*/false), "");
+  EXPECT_EQ(Table({"A", "B"}).Render(), "");
+  EXPECT_EQ(Table({"A", "B"}).Render(/*with_header=*/false), "");
 }
 
 TEST(TableTest, WideCharactersCountTwoAndAccentsNone) {
@@ -43,7 +43,7 @@ TEST(TableTest, WideCharactersCountTwoAndAccentsNone) {
   Table table({"K", "V"});
   table.Add({"調べ", "x"});
   table.Add({"abcd", "y"});
-  EXPECT_EQ(table.Take(false), "調べ   x\nabcd   y\n");
+  EXPECT_EQ(table.Render(false), "調べ   x\nabcd   y\n");
 }
 
 TEST(TableTest, NothingInACellReachesTheTerminalAsAControl) {
@@ -51,7 +51,7 @@ TEST(TableTest, NothingInACellReachesTheTerminalAsAControl) {
   table.Add(
       {"a\nb\x1b[31mc\x7f\xc2\x9b"
        "d\xff"});
-  EXPECT_EQ(table.Take(false), "a?b?[31mc??d?\n");
+  EXPECT_EQ(table.Render(false), "a?b?[31mc??d?\n");
 }
 
 TEST(TableTest, TruncateCutsBetweenCharacters) {

@@ -84,12 +84,12 @@ StatusOr<Extent> Measure(FileTree& tree, const std::vector<std::string>& paths, 
 }
 
 // File systems that compress make files small as well, though hardly ever so small.
-bool IsMostlyHoles(const Extent& extent, const CheckpointLimits& limits) {
+bool IsMostlySparse(const Extent& extent, const CheckpointLimits& limits) {
   return extent.bytes - extent.on_disk > limits.hole_bytes && extent.on_disk < extent.bytes / 16;
 }
 
 Status CheckExtent(const Extent& extent, const CheckpointLimits& limits) {
-  if (IsMostlyHoles(extent, limits)) {
+  if (IsMostlySparse(extent, limits)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "it is sparse: ", FormatBytes(extent.bytes), " of which the disk holds ",
         FormatBytes(extent.on_disk), "; every byte would have to be read: save without holes"));
@@ -103,7 +103,7 @@ Status CheckExtent(const Extent& extent, const CheckpointLimits& limits) {
 Status HashFile(const Fd& fd, const Interrupt& stop, ManifestFile& file) {
   struct stat before, after;
   if (fstat(fd.get(), &before) != 0) return ErrnoStatus("cannot look at " + file.path, errno);
-  ASSIGN_OR_RETURN(FileContents contents, PassOver({fd.get(), -1, stop, file.path}));
+  ASSIGN_OR_RETURN(FileContents contents, CopyAndHash({fd.get(), -1, stop, file.path}));
   if (fstat(fd.get(), &after) != 0) return ErrnoStatus("cannot look at " + file.path, errno);
   if (!SameState(before, after)) {
     return absl::UnavailableError(file.path +
@@ -210,7 +210,7 @@ StatusOr<std::vector<int64_t>> CheckpointStore::List(const AttemptKey& attempt) 
   return steps;
 }
 
-std::string CheckpointStore::Misnamed(const AttemptKey& attempt) const {
+std::string CheckpointStore::FindMisnamed(const AttemptKey& attempt) const {
   const std::string dir = layout_->Paths(attempt).checkpoint_dir;
   struct stat info;
   // Most file systems count a folder's folders, so that this is all it takes where there is none.

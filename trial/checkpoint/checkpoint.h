@@ -45,7 +45,7 @@ class CheckpointStore {
 
   // A folder there that may have been meant as a checkpoint, as checkpoint-500, but is none by its
   // name; "" if there is no such folder.
-  std::string Misnamed(const AttemptKey& attempt) const;
+  std::string FindMisnamed(const AttemptKey& attempt) const;
 
   // Makes the checkpoint of this step verifiable and durable, and describes it. One that has a
   // manifest, from an earlier call or from the program, is only compared with it by sizes. Reads

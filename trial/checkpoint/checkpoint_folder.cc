@@ -33,7 +33,7 @@ Status WriteAll(int fd, std::string_view bytes, const std::string& shown) {
   return absl::OkStatus();
 }
 
-StatusOr<FileContents> PassOver(const FilePass& pass) {
+StatusOr<FileContents> CopyAndHash(const FileCopyRequest& pass) {
   posix_fadvise(pass.from, 0, 0, POSIX_FADV_SEQUENTIAL);
   static thread_local std::vector<char> buffer(kChunk);
   FileContents contents;
@@ -57,7 +57,7 @@ bool CloneFile(int from, int to) { return ioctl(to, FICLONE, from) == 0; }
 
 namespace {
 
-constexpr size_t kFewFiles = 64;  // that are flushed one by one
+constexpr size_t kFlushEachLimit = 64;  // that are flushed one by one
 
 }  // namespace
 
@@ -130,7 +130,7 @@ StatusOr<Fd> OpenListed(const ManifestFile& file, FileTree& tree) {
 }
 
 Flusher::Flusher(const std::vector<ManifestFile>& files) {
-  if (files.size() > kFewFiles) return;
+  if (files.size() > kFlushEachLimit) return;
   for (const ManifestFile& file : files) few_.push_back(file.path);
 }
 

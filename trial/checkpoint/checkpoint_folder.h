@@ -67,7 +67,7 @@ struct Interrupt {
   explicit operator bool() const { return (all != nullptr && *all) || (one != nullptr && *one); }
 };
 
-struct FilePass {
+struct FileCopyRequest {
   int from = -1;        // read from where it stands to its end
   int to = -1;          // written to, unless -1
   Interrupt stop = {};  // once true, the answer is kCancelled
@@ -79,7 +79,7 @@ struct FileContents {
   std::string sha256;  // hexadecimal
 };
 
-StatusOr<FileContents> PassOver(const FilePass& pass);
+StatusOr<FileContents> CopyAndHash(const FileCopyRequest& pass);
 
 Status WriteAll(int fd, std::string_view bytes, const std::string& shown);
 

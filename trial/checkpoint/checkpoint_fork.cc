@@ -63,7 +63,7 @@ Status VerifyIn(const std::string& checkpoint_dir, const v1::Checkpoint& checkpo
   ASSIGN_OR_RETURN(const Manifest manifest, DecodeManifest(there.text));
   for (const ManifestFile& file : manifest.files) {
     ASSIGN_OR_RETURN(const Fd fd, OpenListed(file, folder.tree));
-    ASSIGN_OR_RETURN(const FileContents contents, PassOver({fd.get(), -1, {stop}, file.path}));
+    ASSIGN_OR_RETURN(const FileContents contents, CopyAndHash({fd.get(), -1, {stop}, file.path}));
     RETURN_IF_ERROR(CheckContents(file, contents));
   }
   return absl::OkStatus();
@@ -107,9 +107,9 @@ class Copier {
   // Every byte passes by here for its hash, so that nothing is won by letting the kernel copy.
   Status CopyContents(const ManifestFile& file, const Fd& from, const Fd& to) const {
     const bool cloned = CloneFile(from.get(), to.get());
-    const FilePass pass = cloned ? FilePass{to.get(), -1, {stop_}, file.path}
-                                 : FilePass{from.get(), to.get(), {stop_}, file.path};
-    ASSIGN_OR_RETURN(const FileContents contents, PassOver(pass));
+    const FileCopyRequest pass = cloned ? FileCopyRequest{to.get(), -1, {stop_}, file.path}
+                                 : FileCopyRequest{from.get(), to.get(), {stop_}, file.path};
+    ASSIGN_OR_RETURN(const FileContents contents, CopyAndHash(pass));
     return CheckContents(file, contents);
   }
 

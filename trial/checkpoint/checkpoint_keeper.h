@@ -26,14 +26,14 @@
 
 namespace shirabe::trial {
 
-class CheckpointKeeper {
+class CheckpointCommitter {
  public:
   using OnChange = std::function<void(const ExperimentKey&)>;
 
   // `layout` and `clock` outlive it. `on_change` is called from any thread and never under a lock.
-  CheckpointKeeper(const Layout* layout, Clock* clock, OnChange on_change);
+  CheckpointCommitter(const Layout* layout, Clock* clock, OnChange on_change);
   // Interrupts what is under way.
-  ~CheckpointKeeper();
+  ~CheckpointCommitter();
 
   // Before its program starts: see Resumer.
   StatusOr<std::string> Prepare(const AttemptRequest& request) { return resumer_.Prepare(request); }
@@ -44,7 +44,7 @@ class CheckpointKeeper {
   void Abandon(const AttemptKey& key);
   // Writes down what is known of its checkpoints. One that has ended is shown as running until all
   // that it saved is committed, or given up.
-  void Describe(Sighting& sighting) const;
+  void Describe(AttemptStatus& observed) const;
   void Forget(const AttemptKey& key);
 
   // Whether a checkpoint is being copied for an attempt of the experiment, or of the trial.
@@ -59,7 +59,7 @@ class CheckpointKeeper {
     std::string message;
     bool final = false;  // to try again would not help
   };
-  struct Kept {
+  struct TrackedAttempt {
     Resume resume;
     // Once true, nothing more is committed.
     using Flag = std::shared_ptr<std::atomic<bool>>;  // shared: a commit may outlive this
@@ -69,23 +69,23 @@ class CheckpointKeeper {
     bool ended = false;                           // its program has
     bool complete = false;                        // and nothing is left to be done
     bool busy = false;                            // a thread is at it
-    int failed_looks = 0;                         // in a row
-    int final_looks = 0;                          // since it ended
+    int failed_scans = 0;                         // in a row
+    int final_scans = 0;                          // since it ended
     int pause = 0;                                // ticks until failures are tried again
   };
 
   void Loop(const std::stop_token& stop);
   void Tick();
   std::vector<AttemptKey> Due();
-  void Hand(const AttemptKey& key);
+  void Dispatch(const AttemptKey& key);
   enum class Lane { kQuick, kBulk };
   void Work(const AttemptKey& key, Lane lane);
   bool AnyLarge(const AttemptKey& key, const std::vector<int64_t>& steps) const;
   StatusOr<std::vector<int64_t>> Fresh(const AttemptKey& key);
   void CommitOne(const AttemptKey& key, int64_t step);
-  bool Settle(const AttemptKey& key, bool saw_end);
+  bool FinishLook(const AttemptKey& key, bool saw_end);
   void Complete(const AttemptKey& key);
-  Kept* Find(const AttemptKey& key);  // with mutex_ held
+  TrackedAttempt* Find(const AttemptKey& key);  // with mutex_ held
 
   const Layout* const layout_;
   Clock* const clock_;
@@ -95,12 +95,12 @@ class CheckpointKeeper {
   Resumer resumer_;
   mutable std::mutex mutex_;
   std::condition_variable_any changed_;
-  std::map<AttemptKey, Kept> kept_;  // guarded by mutex_
+  std::map<AttemptKey, TrackedAttempt> tracked_;  // guarded by mutex_
   // Last, because their threads use all of the above. What is large waits for what is large, and
   // nothing else waits for it: neither another's small checkpoint nor one that is resumed from.
-  Background quick_;
-  Background bulk_;
-  Background resumes_;
+  TaskPool quick_;
+  TaskPool bulk_;
+  TaskPool resumes_;
   std::jthread ticker_;  // guarded by mutex_ until it runs; it does once something is kept
 };
 

@@ -55,7 +55,7 @@ bool IsDigest(const std::string& text) {
 }
 
 StatusOr<ManifestFile> DecodeFile(const Json& json) {
-  if (!json.is_object()) return Malformed("has a file that is no object");
+  if (!json.is_object()) return Malformed("has a file that is not an object");
   ManifestFile file;
   ASSIGN_OR_RETURN(file.path, TextOf(json, "path"));
   if (const Status status = ValidatePath(file.path); !status.ok()) {
@@ -102,7 +102,7 @@ std::string EncodeManifest(const Manifest& manifest) {
 
 StatusOr<Manifest> DecodeManifest(std::string_view text) {
   const Json json = ReadJsonOrDiscarded(text, {.bytes = kMaxManifestBytes});
-  if (!json.is_object()) return Malformed("is no JSON object");
+  if (!json.is_object()) return Malformed("is not a JSON object");
   ASSIGN_OR_RETURN(const int64_t version, Integer(json, "version"));
   if (version != kVersion) {
     return Malformed(
@@ -141,7 +141,7 @@ Status ValidatePath(const std::string& path) {
   }
   for (const auto part : absl::StrSplit(path, '/')) {
     if (!part.empty() && part != "." && part != "..") continue;
-    return absl::InvalidArgumentError(shown + ", which is no path within the checkpoint");
+    return absl::InvalidArgumentError(shown + ", which is not a path within the checkpoint");
   }
   if (path == kManifestName || path == kManifestDraft) {
     return absl::InvalidArgumentError(shown + ", the manifest itself");
@@ -201,13 +201,13 @@ class Lister {
       const dirent* entry = readdir(reader.get());
       if (entry == nullptr) break;
       const std::string_view name = entry->d_name;
-      if (name != "." && name != "..") RETURN_IF_ERROR(Take(fd, below, entry->d_name));
+      if (name != "." && name != "..") RETURN_IF_ERROR(AddEntry(fd, below, entry->d_name));
     }
     return errno == 0 ? absl::OkStatus() : ErrnoStatus("cannot read " + shown_ + below, errno);
   }
 
  private:
-  Status Take(int folder, const std::string& below, const std::string& name) {
+  Status AddEntry(int folder, const std::string& below, const std::string& name) {
     const std::string path = below + name;
     if (left_-- == 0) {
       return absl::InvalidArgumentError(shown_ + " has more entries than one checkpoint may have" +

@@ -92,9 +92,9 @@ Resume ReadResume(const std::string& attempt_dir) {
   return resume;
 }
 
-Resumer::Resumer(const Layout* layout, const CheckpointStore* store, Background* background,
+Resumer::Resumer(const Layout* layout, const CheckpointStore* store, TaskPool* background,
                  OnReady on_ready)
-    : layout_(layout), store_(store), background_(background), on_ready_(std::move(on_ready)) {}
+    : layout_(layout), store_(store), task_pool_(background), on_ready_(std::move(on_ready)) {}
 
 StatusOr<std::string> Resumer::Prepare(const AttemptRequest& request) {
   if (request.resume.empty()) {
@@ -106,8 +106,8 @@ StatusOr<std::string> Resumer::Prepare(const AttemptRequest& request) {
   task.key = request.key;
   task.candidates = request.resume;
   task.busy = true;
-  if (const auto answer = Recall(task)) return *answer;
-  if (!Advance(task, /*patient=*/false)) return HandOver(std::move(task));
+  if (const auto answer = FindAnswer(task)) return *answer;
+  if (!Advance(task, /*patient=*/false)) return VerifyInBackground(std::move(task));
   const auto answer = task.answer;
   Finish(std::move(task));
   if (!answer.ok()) Forget(request.key);
@@ -115,7 +115,7 @@ StatusOr<std::string> Resumer::Prepare(const AttemptRequest& request) {
 }
 
 // What an earlier call has found out, or nullopt once the task has its place.
-std::optional<StatusOr<std::string>> Resumer::Recall(const Task& task) {
+std::optional<StatusOr<std::string>> Resumer::FindAnswer(const Task& task) {
   std::lock_guard lock(mutex_);
   const auto [place, is_new] = tasks_.emplace(task.key, task);
   Task& known = place->second;
@@ -131,9 +131,9 @@ std::optional<StatusOr<std::string>> Resumer::Recall(const Task& task) {
   return answer;
 }
 
-Status Resumer::HandOver(Task task) {
+Status Resumer::VerifyInBackground(Task task) {
   const Status answer = NotYet(task.candidates[task.resume.damaged.size()]);
-  background_->Run([this, task = std::move(task)]() mutable {
+  task_pool_->Run([this, task = std::move(task)]() mutable {
     const AttemptKey key = task.key;
     Advance(task, /*patient=*/true);
     Finish(std::move(task));

@@ -32,7 +32,7 @@ class Resumer {
   using OnReady = std::function<void(const AttemptKey&)>;
 
   // `background` is destroyed first; `on_ready` is called in its threads.
-  Resumer(const Layout* layout, const CheckpointStore* store, Background* background,
+  Resumer(const Layout* layout, const CheckpointStore* store, TaskPool* background,
           OnReady on_ready);
 
   // The value of SHIRABE_RESUME_FROM: a path, or "" for the beginning. kUnavailable: not yet.
@@ -54,15 +54,15 @@ class Resumer {
     StatusOr<std::string> answer = std::string();
   };
 
-  std::optional<StatusOr<std::string>> Recall(const Task& task);
-  Status HandOver(Task task);
+  std::optional<StatusOr<std::string>> FindAnswer(const Task& task);
+  Status VerifyInBackground(Task task);
   // True if the answer is known; false if what comes next is too much for the caller's thread.
   bool Advance(Task& task, bool patient) const;
   void Finish(Task task);
 
   const Layout* const layout_;
   const CheckpointStore* const store_;
-  Background* const background_;
+  TaskPool* const task_pool_;
   const OnReady on_ready_;
   mutable std::mutex mutex_;
   std::map<AttemptKey, Task> tasks_;  // guarded by mutex_

@@ -17,10 +17,10 @@
 namespace shirabe::trial {
 namespace {
 
-constexpr absl::Duration kQuoteStands = absl::Seconds(5);
+constexpr absl::Duration kQuoteTtl = absl::Seconds(5);
 constexpr size_t kThreads = 16;   // for calls that nobody waits for
 constexpr size_t kStarters = 16;  // for objects to be made
-constexpr absl::Duration kStayAway = absl::Seconds(1);
+constexpr absl::Duration kApiRetryInterval = absl::Seconds(1);
 
 Status MakeClaim(kube::Client& client, const AttemptObject& built) {
   if (!built.claim) return absl::OkStatus();
@@ -43,13 +43,13 @@ AttemptRecipe RecipeFromPod(const Json& pod) {
 
 }  // namespace
 
-KubernetesExecutor::KubernetesExecutor(const ExecutorOptions& options, const PodTimes& times)
+KubernetesExecutor::KubernetesExecutor(const ExecutorOptions& options, const PodTimeouts& times)
     : options_(options),
-      times_(times),
+      timeouts_(times),
       layout_(options.home),
       client_(*options.pods.client),
       mirror_({.layout = &layout_, .trims = CanTrim(layout_.home())}),
-      reviews_(options.pods.client, options.clock),
+      token_reviewer_(options.pods.client, options.clock),
       began_(options.clock->Monotonic()),
       view_({.client = options.pods.client,
              .clock = options.clock,
@@ -58,9 +58,9 @@ KubernetesExecutor::KubernetesExecutor(const ExecutorOptions& options, const Pod
              .stall = times.stall}) {
   kinds_ = FindRemovals(layout_);
   for (const auto& [experiment, kind] : kinds_) unfinished_.insert(experiment);
-  background_ = std::make_unique<Background>(kThreads);
-  starters_ = std::make_unique<Background>(kStarters);
-  alarm_ = std::make_unique<Alarm>(options_.clock, [this] { return Ring(); });
+  task_pool_ = std::make_unique<TaskPool>(kThreads);
+  starters_ = std::make_unique<TaskPool>(kStarters);
+  timer_ = std::make_unique<WakeupTimer>(options_.clock, [this] { return OnTimer(); });
   view_.Start();
 }
 
@@ -68,12 +68,12 @@ KubernetesExecutor::KubernetesExecutor(const ExecutorOptions& options, const Pod
 // handed to one that has left is dropped.
 KubernetesExecutor::~KubernetesExecutor() {
   view_.Stop();
-  std::unique_ptr<Alarm> alarm;
-  std::unique_ptr<Background> background, starters;
+  std::unique_ptr<WakeupTimer> alarm;
+  std::unique_ptr<TaskPool> background, starters;
   {
     std::lock_guard lock(mutex_);
-    alarm = std::move(alarm_);
-    background = std::move(background_);
+    alarm = std::move(timer_);
+    background = std::move(task_pool_);
     starters = std::move(starters_);
   }
   starters.reset();
@@ -92,11 +92,11 @@ StatusOr<std::unique_ptr<Executor>> KubernetesExecutor::Create(const ExecutorOpt
 
 // With mutex_ held, as the three below. What it does may take its time.
 void KubernetesExecutor::Do(std::function<void()> work) {
-  if (background_) background_->Run(std::move(work));
+  if (task_pool_) task_pool_->Run(std::move(work));
 }
 
 void KubernetesExecutor::Wake() {
-  if (alarm_) alarm_->Wake();
+  if (timer_) timer_->Wake();
 }
 
 // ---- starting -----------------------------------------------------------------------------------
@@ -110,79 +110,79 @@ Status KubernetesExecutor::Start(const AttemptRequest& request) {
   RETURN_IF_ERROR(AwaitCleaned(request));
   ASSIGN_OR_RETURN(const absl::Duration patience, PatienceFor(request.key));
   PodAttempt attempt;
-  attempt.key = attempt.sighting.key = request.key;
+  attempt.key = attempt.observed.key = request.key;
   attempt.id = AttemptId(request.key, request.token);
   ASSIGN_OR_RETURN(const bool reserved, Reserve(attempt));
   if (!reserved) return absl::OkStatus();
   auto built = Prepare(request, attempt);
   std::unique_lock lock(mutex_);
   if (!built.ok()) {
-    starting_.erase(request.key);
+    pending_starts_.erase(request.key);
     return Prefix(AttemptName(request.key), built.status());
   }
   starters_->Run([this, built = *std::move(built), attempt = std::move(attempt)]() mutable {
     const auto object = Make(built, attempt);
-    TakeMade(object, std::move(attempt));
+    OnCreated(object, std::move(attempt));
   });
-  return AwaitMade(request.key, patience, lock);
+  return AwaitCreated(request.key, patience, lock);
 }
 
 // How long a caller waits; an error if the start before this one has failed and he does not know.
 StatusOr<absl::Duration> KubernetesExecutor::PatienceFor(const AttemptKey& key) {
   std::lock_guard lock(mutex_);
   const auto refused = refused_.find(key);
-  if (refused == refused_.end()) return times_.start;
+  if (refused == refused_.end()) return timeouts_.start;
   RETURN_IF_ERROR(std::exchange(refused->second, absl::OkStatus()));
   return absl::InfiniteDuration();
 }
 
-Status KubernetesExecutor::AwaitMade(const AttemptKey& key, absl::Duration patience,
+Status KubernetesExecutor::AwaitCreated(const AttemptKey& key, absl::Duration patience,
                                      std::unique_lock<std::mutex>& lock) {
-  Starting& starting = starting_.at(key);
+  PendingStart& starting = pending_starts_.at(key);
   const auto answered = [&] { return starting.answer.has_value(); };
   if (patience == absl::InfiniteDuration()) {
-    made_.wait(lock, answered);
-  } else if (!made_.wait_for(lock, absl::ToChronoMicroseconds(patience), answered)) {
+    created_.wait(lock, answered);
+  } else if (!created_.wait_for(lock, absl::ToChronoMicroseconds(patience), answered)) {
     starting.left = true;
     return absl::OkStatus();
   }
   const Status status = *starting.answer;
-  starting_.erase(key);
+  pending_starts_.erase(key);
   return status;
 }
 
 // Tells whoever waits for it, or keeps for later what he is to hear.
-void KubernetesExecutor::TakeMade(const StatusOr<Json>& object, PodAttempt attempt) {
+void KubernetesExecutor::OnCreated(const StatusOr<Json>& object, PodAttempt attempt) {
   const AttemptKey key = attempt.key;
   bool left = false;
-  std::optional<Starting::Wanted> stop;
+  std::optional<PendingStart::RequestedStop> stop;
   {
     std::lock_guard lock(mutex_);
-    const Status status = KeepMade(object, std::move(attempt));
-    Starting& starting = starting_.at(key);
+    const Status status = RecordCreated(object, std::move(attempt));
+    PendingStart& starting = pending_starts_.at(key);
     starting.answer = status;
     stop = starting.stop;
     left = starting.left;
     if (left && !status.ok()) refused_[key] = status;
-    if (left) starting_.erase(key);
+    if (left) pending_starts_.erase(key);
   }
-  made_.notify_all();
+  created_.notify_all();
   if (object.ok()) Examine(key, nullptr);
   if (stop) Stop(key, stop->why, stop->grace).IgnoreError();
   if (left && !object.ok() && options_.on_change) options_.on_change(key.trial.experiment);
 }
 
 // With mutex_ held.
-Status KubernetesExecutor::KeepMade(const StatusOr<Json>& object, PodAttempt attempt) {
+Status KubernetesExecutor::RecordCreated(const StatusOr<Json>& object, PodAttempt attempt) {
   const AttemptKey key = attempt.key;
   if (absl::IsUnavailable(object.status())) {
     // It may exist all the same: its sidecar must not be sent away before we know.
-    doubtful_.insert(key);
+    unconfirmed_.insert(key);
     away_ = Message(object.status());
-    away_until_ = options_.clock->Monotonic() + kStayAway;
+    away_until_ = options_.clock->Monotonic() + kApiRetryInterval;
   }
   if (!object.ok()) return Prefix(AttemptName(key), object.status());
-  doubtful_.erase(key);
+  unconfirmed_.erase(key);
   refused_.erase(key);
   PodAttempt& kept = attempts_[key] = std::move(attempt);
   Bind(*object, kept);
@@ -203,26 +203,26 @@ StatusOr<bool> KubernetesExecutor::Reserve(const PodAttempt& attempt) {
     }
     Drop(found);
   }
-  const auto left = leaving_.find(attempt.key);
-  if (left != leaving_.end() && !left->second.deleted) {
+  const auto left = teardowns_.find(attempt.key);
+  if (left != teardowns_.end() && !left->second.deleted) {
     return absl::UnavailableError(name + " is just being deleted");
   }
   if (options_.clock->Monotonic() < away_until_) return absl::UnavailableError(away_);
-  if (!starting_.try_emplace(attempt.key).second) return false;
-  leaving_.erase(attempt.key);
+  if (!pending_starts_.try_emplace(attempt.key).second) return false;
+  teardowns_.erase(attempt.key);
   return true;
 }
 
 // All that need not be asked of the cluster.
 StatusOr<AttemptObject> KubernetesExecutor::Prepare(const AttemptRequest& request,
                                                     PodAttempt& attempt) {
-  ASSIGN_OR_RETURN(const PodPlace place, PlaceFor(request.placing, options_.pools));
+  ASSIGN_OR_RETURN(const PodScheduling place, SchedulingFor(request.placement_request, options_.pools));
   ASSIGN_OR_RETURN(AttemptObject built, BuildAttemptObject(request, options_.pods, place));
   ASSIGN_OR_RETURN(attempt.ref.resource, TrialKind(client_, built.api_version, built.kind));
   attempt.ref.namespace_name = NamespaceOf(built.object);
   attempt.ref.name = NameOf(built.object);
-  attempt.sighting.placement.set_price_per_hour(
-      Quote(request.key.trial.experiment, request.trial_spec, request.placing).price_per_hour);
+  attempt.observed.placement.set_price_per_hour(
+      QuotePlacement(request.key.trial.experiment, request.trial_spec, request.placement_request).price_per_hour);
   const AttemptPaths paths = layout_.Paths(request.key);
   RETURN_IF_ERROR(layout_.Create(request.key).status());
   RETURN_IF_ERROR(WriteFileAtomic(paths.params_file, request.parameters_json));
@@ -230,10 +230,10 @@ StatusOr<AttemptObject> KubernetesExecutor::Prepare(const AttemptRequest& reques
   // A program that prints nothing has a log all the same, as on a machine of ours.
   mirror_.AppendLog(request.key, "").IgnoreError();
   for (const std::string& warning : built.warnings) {
-    Log(LogLevel::kWarning, "a trial's object may not be meant so",
+    Log(LogLevel::kWarning, "a trial's object has questionable fields",
         {{"attempt", AttemptName(request.key)}, {"warning", warning}});
   }
-  NoteScope(request);
+  RecordPruneScope(request);
   return built;
 }
 
@@ -255,7 +255,7 @@ void KubernetesExecutor::Bind(const Json& object, PodAttempt& attempt) {
 // What an earlier process of ours was told by its sidecar.
 void KubernetesExecutor::Load(PodAttempt& attempt) {
   const auto state = LoadStateRecord(layout_.Paths(attempt.key).dir);
-  if (state.ok()) TakeState(*state, attempt);
+  if (state.ok()) ApplyPodState(*state, attempt);
 }
 
 // ---- after a restart ----------------------------------------------------------------------------
@@ -264,7 +264,7 @@ void KubernetesExecutor::Adopt(const std::vector<v1::Attempt>& open) {
   for (const v1::Attempt& record : open) {
     PodAttempt attempt;
     attempt.key =
-        attempt.sighting.key = {{ExperimentKeyOf(record), record.trial()}, record.number()};
+        attempt.observed.key = {{ExperimentKeyOf(record), record.trial()}, record.number()};
     if (!ValidateKey(attempt.key).ok()) continue;
     attempt.id = AttemptId(attempt.key, record.token());
     const AttemptKey key = attempt.key;
@@ -274,7 +274,7 @@ void KubernetesExecutor::Adopt(const std::vector<v1::Attempt>& open) {
     view_.Follow(attempt.ref.resource);
     {
       std::lock_guard lock(mutex_);
-      doubtful_.erase(key);
+      unconfirmed_.erase(key);
       if (!attempts_.try_emplace(key, std::move(attempt)).second) continue;
       Load(attempts_.at(key));
     }
@@ -285,14 +285,14 @@ void KubernetesExecutor::Adopt(const std::vector<v1::Attempt>& open) {
 // Looks for the object of an attempt that was adopted.
 void KubernetesExecutor::Resolve(PodAttempt& attempt) {
   if (!view_.Synced()) {
-    return LookAgain(attempt, options_.clock->Monotonic() + absl::Milliseconds(100));
+    return ScheduleCheck(attempt, options_.clock->Monotonic() + absl::Milliseconds(100));
   }
   const auto object = view_.FindObject(attempt.ref);
   if (!object) return ConfirmGone(attempt);
   if (AttemptIdOf(*object) == attempt.id) return Bind(*object, attempt);
   attempt.never_began = true;
-  attempt.sighting.state = Sighting::State::kLost;
-  attempt.sighting.message = "another attempt has its name; this one has never started";
+  attempt.observed.state = AttemptStatus::State::kLost;
+  attempt.observed.message = "another attempt has its name; this one has never started";
 }
 
 // Its object is not to be seen. That is believed once the API server itself says so.
@@ -304,13 +304,13 @@ void KubernetesExecutor::ConfirmGone(PodAttempt& attempt) {
       std::lock_guard lock(mutex_);
       const auto found = attempts_.find(key);
       if (found == attempts_.end()) return;
-      TakeConfirmed(object, found->second);
+      OnConfirmed(object, found->second);
     }
     Examine(key, nullptr);
   });
 }
 
-void KubernetesExecutor::TakeConfirmed(const StatusOr<Json>& object, PodAttempt& attempt) {
+void KubernetesExecutor::OnConfirmed(const StatusOr<Json>& object, PodAttempt& attempt) {
   attempt.confirming = false;
   if (object.ok()) {
     const bool ours = AttemptIdOf(*object) == attempt.id &&
@@ -320,7 +320,7 @@ void KubernetesExecutor::TakeConfirmed(const StatusOr<Json>& object, PodAttempt&
   } else if (absl::IsNotFound(object.status())) {
     attempt.object_gone = true;
   } else {
-    return LookAgain(attempt, options_.clock->Monotonic() + times_.retry);
+    return ScheduleCheck(attempt, options_.clock->Monotonic() + timeouts_.retry);
   }
   if (!attempt.uid.empty()) return;
   for (const Json& pod : view_.PodsOf(attempt.key)) {
@@ -332,25 +332,25 @@ void KubernetesExecutor::TakeConfirmed(const StatusOr<Json>& object, PodAttempt&
     return;
   }
   attempt.never_began = !attempt.state.has_exit();
-  attempt.sighting.state = Sighting::State::kLost;
-  attempt.sighting.message = "it has never started, or nothing of it is left in the cluster";
+  attempt.observed.state = AttemptStatus::State::kLost;
+  attempt.observed.message = "it has never started, or nothing of it is left in the cluster";
 }
 
 // ---- looking and forgetting ---------------------------------------------------------------------
 
-std::vector<Sighting> KubernetesExecutor::Observe(const ExperimentKey& experiment) {
+std::vector<AttemptStatus> KubernetesExecutor::Observe(const ExperimentKey& experiment) {
   std::lock_guard lock(mutex_);
   owned_.insert(experiment);
-  std::vector<Sighting> sightings;
+  std::vector<AttemptStatus> statuses;
   for (auto it = attempts_.lower_bound({{experiment, 0}, 0}); it != attempts_.end(); ++it) {
     if (it->first.trial.experiment != experiment) break;
-    sightings.push_back(it->second.sighting);
+    statuses.push_back(it->second.observed);
   }
-  for (auto it = starting_.lower_bound({{experiment, 0}, 0}); it != starting_.end(); ++it) {
+  for (auto it = pending_starts_.lower_bound({{experiment, 0}, 0}); it != pending_starts_.end(); ++it) {
     if (it->first.trial.experiment != experiment) break;
-    if (attempts_.count(it->first) == 0) sightings.push_back({.key = it->first});
+    if (attempts_.count(it->first) == 0) statuses.push_back({.key = it->first});
   }
-  return sightings;
+  return statuses;
 }
 
 AttemptPaths KubernetesExecutor::Paths(const AttemptKey& key) const {
@@ -360,9 +360,9 @@ AttemptPaths KubernetesExecutor::Paths(const AttemptKey& key) const {
 }
 
 // A cluster has room sooner or later: what waits there says so itself.
-Offer KubernetesExecutor::Quote(const ExperimentKey&, const google::protobuf::Struct& trial_spec,
-                                const Placing& placing) {
-  const auto place = PlaceFor(placing, options_.pools);
+PlacementQuote KubernetesExecutor::QuotePlacement(const ExperimentKey&, const google::protobuf::Struct& trial_spec,
+                                const PlacementRequest& placement_request) {
+  const auto place = SchedulingFor(placement_request, options_.pools);
   if (!place.ok() || place->price_per_hour == 0) return {};
   const std::string question =
       absl::StrCat(trial_spec.SerializeAsString(), absl::StrJoin(place->pools, ","));
@@ -370,15 +370,15 @@ Offer KubernetesExecutor::Quote(const ExperimentKey&, const google::protobuf::St
   {
     std::lock_guard lock(mutex_);
     const auto known = quotes_.find(question);
-    if (known != quotes_.end() && now < known->second.until) return known->second.offer;
+    if (known != quotes_.end() && now < known->second.until) return known->second.quote;
   }
-  Offer offer;
-  offer.price_per_hour =
-      QuotePrice(FromStruct(trial_spec), *place, view_.AllNodes(), options_.pools);
+  PlacementQuote quote;
+  quote.price_per_hour =
+      EstimatePrice(FromStruct(trial_spec), *place, view_.AllNodes(), options_.pools);
   std::lock_guard lock(mutex_);
   std::erase_if(quotes_, [&](const auto& entry) { return entry.second.until <= now; });
-  quotes_[question] = {offer, now + kQuoteStands};
-  return offer;
+  quotes_[question] = {quote, now + kQuoteTtl};
+  return quote;
 }
 
 namespace {

@@ -146,7 +146,7 @@ StatusOr<Json> SelectGjson(const std::string& path, const Json& object) {
   return FollowAll(object, parsed).value_or(nullptr);
 }
 
-StatusOr<bool> Holds(const std::string& path, const Json& object) {
+StatusOr<bool> MatchesGjson(const std::string& path, const Json& object) {
   ASSIGN_OR_RETURN(const Json result, SelectGjson(path, object));
   return !result.is_null() && !(result.is_array() && result.empty());
 }

@@ -20,7 +20,7 @@ Status ValidateGjson(const std::string& path);
 
 // Whether the path selects anything in the object: as in Katib, a result that is there and is not
 // an empty list. kInvalidArgument as above.
-StatusOr<bool> Holds(const std::string& path, const Json& object);
+StatusOr<bool> MatchesGjson(const std::string& path, const Json& object);
 
 // What it selects; null if it selects nothing. For tests and messages.
 StatusOr<Json> SelectGjson(const std::string& path, const Json& object);

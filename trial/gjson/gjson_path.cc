@@ -9,9 +9,9 @@
 namespace shirabe::trial::gjson {
 namespace {
 
-constexpr size_t kMostBytes = 4096;
-constexpr size_t kMostQuoted = 200;  // of it, in messages
-constexpr int kMostDepth = 16;       // of queries and lists in one another
+constexpr size_t kMaxConditionBytes = 4096;
+constexpr size_t kMaxQuoted = 200;  // of it, in messages
+constexpr int kMaxGjsonDepth = 16;       // of queries and lists in one another
 
 class Parser {
  public:
@@ -19,7 +19,7 @@ class Parser {
 
   StatusOr<Path> Whole() {
     if (text_.empty()) return Wrong("is empty; such as status.conditions.#(type==\"Complete\")#");
-    if (text_.size() > kMostBytes) return Wrong("is longer than 4096 bytes");
+    if (text_.size() > kMaxConditionBytes) return Wrong("is longer than 4096 bytes");
     ASSIGN_OR_RETURN(Path path, ReadPath(""));
     if (at_ < text_.size()) return Wrong(absl::StrCat("has an unexpected '", Rest(1), "'"));
     return path;
@@ -28,7 +28,7 @@ class Parser {
  private:
   bool done() const { return at_ >= text_.size(); }
   char peek() const { return done() ? '\0' : text_[at_]; }
-  bool Take(std::string_view token) {
+  bool Consume(std::string_view token) {
     if (text_.substr(at_, token.size()) != token) return false;
     at_ += token.size();
     return true;
@@ -43,7 +43,7 @@ class Parser {
 
   Status Wrong(const std::string& what) const {
     return absl::InvalidArgumentError(absl::StrCat(
-        "\"", std::string(text_.substr(0, kMostQuoted)), text_.size() > kMostQuoted ? "…" : "",
+        "\"", std::string(text_.substr(0, kMaxQuoted)), text_.size() > kMaxQuoted ? "…" : "",
         "\" ", what, at_ == 0 ? "" : " at character ", at_ == 0 ? "" : std::to_string(at_ + 1)));
   }
 
@@ -124,12 +124,12 @@ class Parser {
     }
     ++at_;
     ASSIGN_OR_RETURN(step.query, ReadQuery(open == '(' ? ')' : ']'));
-    step.kind = Take("#") ? Step::Kind::kMatches : Step::Kind::kFirst;
+    step.kind = Consume("#") ? Step::Kind::kMatches : Step::Kind::kFirst;
     return step;
   }
 
   StatusOr<Query> ReadQuery(char close) {
-    if (++depth_ > kMostDepth) return Wrong("has too many queries in one another");
+    if (++depth_ > kMaxGjsonDepth) return Wrong("has too many queries in one another");
     Query query;
     const std::string stop = std::string("=!<>%") + close;
     SkipSpaces();
@@ -142,7 +142,7 @@ class Parser {
       SkipSpaces();
       RETURN_IF_ERROR(ReadValue(close, query.value));
     }
-    if (!Take(std::string_view(&close, 1))) {
+    if (!Consume(std::string_view(&close, 1))) {
       return Wrong(absl::StrCat("has a query without its '", std::string(1, close), "'"));
     }
     if (query.path.empty() && query.op.empty()) return Wrong("has an empty query");
@@ -152,7 +152,7 @@ class Parser {
 
   Status ReadOperator(Query& query) {
     for (const char* op : {"==", "!=", "<=", ">=", "!%", "=", "<", ">", "%"}) {
-      if (!Take(op)) continue;
+      if (!Consume(op)) continue;
       query.op = op == std::string_view("=") ? "==" : op;
       return absl::OkStatus();
     }
@@ -185,7 +185,7 @@ class Parser {
   }
 
   StatusOr<Step> ReadList() {
-    if (++depth_ > kMostDepth) return Wrong("has too many lists in one another");
+    if (++depth_ > kMaxGjsonDepth) return Wrong("has too many lists in one another");
     Step step;
     step.kind = Step::Kind::kList;
     do {
@@ -193,7 +193,7 @@ class Parser {
       ASSIGN_OR_RETURN(Path path, ReadPath(",]"));
       step.paths.push_back(std::move(path));
     } while (peek() == ',');
-    if (!Take("]")) return Wrong("has a list without its ']'");
+    if (!Consume("]")) return Wrong("has a list without its ']'");
     --depth_;
     return step;
   }

@@ -153,7 +153,7 @@ std::optional<double> ParseQuantity(const Json& quantity) {
   return *number * unit->second;
 }
 
-NodePlace PlaceOf(const Json& node, const v1::NodePools& pools) {
+NodeCapacity NodeCapacityOf(const Json& node, const v1::NodePools& pools) {
   const v1::NodePool* pool = PoolOf(node, pools);
   if (pool == nullptr) return {.capacity = CapacityByLabels(node)};
   return {.pool = pool->name(),
@@ -176,7 +176,7 @@ v1::Placement PlacementOf(const Json& pod, const Json& node, const v1::NodePools
   v1::Placement placement;
   placement.set_node(Text(pod, {"spec", "nodeName"}));
   if (!node.is_object()) return placement;
-  const NodePlace place = PlaceOf(node, pools);
+  const NodeCapacity place = NodeCapacityOf(node, pools);
   const double share = ShareOf(pod, node);
   placement.set_pool(place.pool);
   if (place.capacity != v1::CAPACITY_UNSPECIFIED) {

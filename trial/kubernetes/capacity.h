@@ -22,9 +22,9 @@ namespace shirabe::trial {
 // The pools that the policy names, in its order; without names all of them, the spot ones first and
 // of like ones the cheapest first. With `on_demand` the on-demand ones only, if any may be used.
 // kInvalidArgument, "cannot progress: …" with the fix, if the policy leaves none.
-StatusOr<PodPlace> PlaceFor(const Placing& placing, const v1::NodePools& pools);
+StatusOr<PodScheduling> SchedulingFor(const PlacementRequest& placement_request, const v1::NodePools& pools);
 
-struct NodePlace {
+struct NodeCapacity {
   std::string pool;                                  // "" = of none
   v1::Capacity capacity = v1::CAPACITY_UNSPECIFIED;  // as far as anybody can tell
   double price_per_hour = 0;                         // of the whole node
@@ -32,7 +32,7 @@ struct NodePlace {
 };
 
 // The pool whose selector asks for the most labels that this node has.
-NodePlace PlaceOf(const Json& node, const v1::NodePools& pools);
+NodeCapacity NodeCapacityOf(const Json& node, const v1::NodePools& pools);
 
 // How much of the node is the pod's: its largest share of GPUs, CPUs or memory, by what it requests
 // of what the node can give, from 0 to 1.
@@ -44,7 +44,7 @@ v1::Placement PlacementOf(const Json& pod, const Json& node, const v1::NodePools
 // "100m", "1.5Gi", "2e3", 4: as a number; nullopt if it is no quantity.
 std::optional<double> ParseQuantity(const Json& quantity);
 
-struct Warning {
+struct NodeWarning {
   std::string reason;  // the key of the taint or type of the condition
   std::string text;    // for people: what is about to happen
   bool hint = false;   // it may well not happen: no more than a reason to save now
@@ -52,7 +52,7 @@ struct Warning {
 
 // Whether something has announced that the node is about to be taken away; what is certain before
 // what is a hint.
-std::optional<Warning> WarningOf(const Json& node);
+std::optional<NodeWarning> NodeWarningOf(const Json& node);
 
 // Why a node counts as gone, in words, although its object is there: an administrator has said so
 // (the taint node.kubernetes.io/out-of-service). "" if it does not.

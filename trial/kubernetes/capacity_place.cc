@@ -13,7 +13,7 @@ namespace {
 
 using Pools = std::vector<const v1::NodePool*>;
 
-constexpr int kMostWeight = 100;
+constexpr int kMaxWeight = 100;
 
 bool IsSpot(const v1::NodePool& pool) { return pool.capacity() == v1::SPOT; }
 
@@ -63,8 +63,8 @@ Pools Keep(const Pools& pools, bool spot) {
   return kept;
 }
 
-StatusOr<Pools> Allowed(const Placing& placing, const v1::NodePools& pools) {
-  const v1::CapacityPolicy& policy = placing.policy;
+StatusOr<Pools> Allowed(const PlacementRequest& placement_request, const v1::NodePools& pools) {
+  const v1::CapacityPolicy& policy = placement_request.policy;
   ASSIGN_OR_RETURN(Pools allowed, Named(policy, pools));
   if (allowed.empty()) allowed = Ordered(policy, pools);
   const std::string among = policy.pools().empty()
@@ -82,7 +82,7 @@ StatusOr<Pools> Allowed(const Placing& placing, const v1::NodePools& pools) {
     return CannotProgress("spec.shirabe.capacity.spot is never and " + among +
                           " is on-demand: give one capacity: on-demand, or set spot to preferred");
   }
-  return placing.on_demand && !on_demand.empty() ? on_demand : allowed;
+  return placement_request.on_demand && !on_demand.empty() ? on_demand : allowed;
 }
 
 // ---- what a cloud's labels say ------------------------------------------------------------------
@@ -105,13 +105,13 @@ Json OnDemandTerm() {
   return Term(std::move(expressions));
 }
 
-void AddToleration(const Json& toleration, PodPlace& place) {
+void AddToleration(const Json& toleration, PodScheduling& place) {
   const Json& all = place.tolerations;
   if (std::find(all.begin(), all.end(), toleration) != all.end()) return;
   place.tolerations.push_back(toleration);
 }
 
-void TolerateSpot(PodPlace& place) {
+void TolerateSpot(PodScheduling& place) {
   for (const CloudLabel& label : CloudLabels()) {
     if (!label.tainted) continue;
     AddToleration({{"key", label.key},
@@ -122,25 +122,25 @@ void TolerateSpot(PodPlace& place) {
   }
 }
 
-void Prefer(const Json& term, int weight, PodPlace& place) {
+void Prefer(const Json& term, int weight, PodScheduling& place) {
   place.preferred.push_back({{"weight", std::max(weight, 1)}, {"preference", term}});
 }
 
 // Nothing but the clouds' labels to go by. After too many losses an on-demand node is demanded only
 // of who has said that there are two kinds: elsewhere the cluster may have nothing but spot nodes,
 // and the trial would wait forever.
-PodPlace PlaceByLabels(const Placing& placing) {
-  PodPlace place;
-  const v1::SpotPolicy spot = placing.policy.spot();
+PodScheduling SchedulingByLabels(const PlacementRequest& placement_request) {
+  PodScheduling place;
+  const v1::SpotPolicy spot = placement_request.policy.spot();
   if (spot == v1::REQUIRED) {
     place.required = SpotTerms();
-  } else if (spot == v1::SPOT_NEVER || (placing.on_demand && spot == v1::PREFERRED)) {
+  } else if (spot == v1::SPOT_NEVER || (placement_request.on_demand && spot == v1::PREFERRED)) {
     place.required.push_back(OnDemandTerm());
     return place;
-  } else if (placing.on_demand) {
-    Prefer(OnDemandTerm(), kMostWeight, place);
+  } else if (placement_request.on_demand) {
+    Prefer(OnDemandTerm(), kMaxWeight, place);
   } else if (spot == v1::PREFERRED) {
-    for (const Json& term : SpotTerms()) Prefer(term, kMostWeight, place);
+    for (const Json& term : SpotTerms()) Prefer(term, kMaxWeight, place);
   } else {
     return place;
   }
@@ -171,15 +171,15 @@ Json TermsOf(const v1::NodePool& pool) {
   return Json::array({Term(std::move(expressions))});
 }
 
-void AddPool(const v1::NodePool& pool, PodPlace& place) {
+void AddPool(const v1::NodePool& pool, PodScheduling& place) {
   place.pools.push_back(pool.name());
   place.price_per_hour = std::max(place.price_per_hour, pool.price_per_hour());
   for (const auto& toleration : pool.tolerations()) AddToleration(FromStruct(toleration), place);
   if (IsSpot(pool)) TolerateSpot(place);
 }
 
-PodPlace PlaceInPools(const Pools& pools) {
-  PodPlace place;
+PodScheduling SchedulingInPools(const Pools& pools) {
+  PodScheduling place;
   for (const v1::NodePool* pool : pools) AddPool(*pool, place);
   if (pools.size() == 1 && pools[0]->node_selector().fields_size() > 0) {
     place.node_selector = SelectorOf(*pools[0]);
@@ -188,7 +188,7 @@ PodPlace PlaceInPools(const Pools& pools) {
   int rank = 0;
   for (const v1::NodePool* pool : pools) {
     // The last is what is left when none of the others is to be had.
-    const int weight = kMostWeight - rank * kMostWeight / static_cast<int>(pools.size());
+    const int weight = kMaxWeight - rank * kMaxWeight / static_cast<int>(pools.size());
     const bool last = ++rank == static_cast<int>(pools.size());
     for (const Json& term : TermsOf(*pool)) {
       place.required.push_back(term);
@@ -200,10 +200,10 @@ PodPlace PlaceInPools(const Pools& pools) {
 
 }  // namespace
 
-StatusOr<PodPlace> PlaceFor(const Placing& placing, const v1::NodePools& pools) {
-  if (pools.pools().empty() && placing.policy.pools().empty()) return PlaceByLabels(placing);
-  ASSIGN_OR_RETURN(const Pools allowed, Allowed(placing, pools));
-  return PlaceInPools(allowed);
+StatusOr<PodScheduling> SchedulingFor(const PlacementRequest& placement_request, const v1::NodePools& pools) {
+  if (pools.pools().empty() && placement_request.policy.pools().empty()) return SchedulingByLabels(placement_request);
+  ASSIGN_OR_RETURN(const Pools allowed, Allowed(placement_request, pools));
+  return SchedulingInPools(allowed);
 }
 
 // What announces that a node is about to be taken away.
@@ -241,28 +241,28 @@ const std::vector<Sign>& Signs() {
 
 const Json& TaintsOf(const Json& node) { return Items(At(node, {"spec", "taints"})); }
 
-std::optional<Warning> WarningOf(const Json& node, bool hint) {
+std::optional<NodeWarning> NodeWarningOf(const Json& node, bool hint) {
   for (const Sign& sign : Signs()) {
     if (sign.hint != hint || ItemBy(TaintsOf(node), "key", sign.taint).is_null()) continue;
-    return Warning{.reason = sign.taint, .text = sign.text, .hint = hint};
+    return NodeWarning{.reason = sign.taint, .text = sign.text, .hint = hint};
   }
   return std::nullopt;
 }
 
 // The kubelet says so in its Ready condition while it ends the pods.
-std::optional<Warning> ShuttingDown(const Json& node) {
+std::optional<NodeWarning> ShuttingDown(const Json& node) {
   const Json& ready = kube::Condition(node, "Ready");
   const bool says = absl::StrContains(Text(ready, {"message"}), "node is shutting down");
   if (Text(ready, {"status"}) == "True" || !says) return std::nullopt;
-  return Warning{.reason = "NodeShutdown", .text = "the node is shutting down"};
+  return NodeWarning{.reason = "NodeShutdown", .text = "the node is shutting down"};
 }
 
 }  // namespace
 
-std::optional<Warning> WarningOf(const Json& node) {
-  if (auto warning = WarningOf(node, /*hint=*/false)) return warning;
+std::optional<NodeWarning> NodeWarningOf(const Json& node) {
+  if (auto warning = NodeWarningOf(node, /*hint=*/false)) return warning;
   if (auto warning = ShuttingDown(node)) return warning;
-  return WarningOf(node, /*hint=*/true);
+  return NodeWarningOf(node, /*hint=*/true);
 }
 
 std::string OutOfService(const Json& node) {

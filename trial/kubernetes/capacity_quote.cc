@@ -19,14 +19,14 @@ double SharesOf(const std::vector<SamplePod>& samples, const Json& node) {
 
 }  // namespace
 
-double QuotePrice(const Json& object, const PodPlace& place, const std::vector<Json>& nodes,
+double EstimatePrice(const Json& object, const PodScheduling& place, const std::vector<Json>& nodes,
                   const v1::NodePools& pools) {
   const std::vector<SamplePod> samples = SamplePods(object);
   double whole = 0;
   for (const SamplePod& sample : samples) whole += static_cast<double>(sample.count);
   std::map<std::string, double> shares;  // the largest, by pool
   for (const Json& node : nodes) {
-    const std::string pool = PlaceOf(node, pools).pool;
+    const std::string pool = NodeCapacityOf(node, pools).pool;
     if (pool.empty()) continue;
     double& most = shares[pool];
     most = std::max(most, SharesOf(samples, node));

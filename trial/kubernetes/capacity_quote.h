@@ -14,7 +14,7 @@ namespace shirabe::trial {
 // For an hour of all pods of `object` on the dearest machine that `place` allows: of a pool, the
 // node of which they would take the largest share. Of a pool that has no node now, and whose
 // machines therefore have no size that anybody knows, each pod pays for a whole one.
-double QuotePrice(const Json& object, const PodPlace& place, const std::vector<Json>& nodes,
+double EstimatePrice(const Json& object, const PodScheduling& place, const std::vector<Json>& nodes,
                   const v1::NodePools& pools);
 
 }  // namespace shirabe::trial

@@ -46,7 +46,7 @@ Status DeleteEach(kube::Client& client, const kube::Query& query) {
   Status first;
   for (const Json& item : list.value("items", Json::array())) {
     const kube::Ref ref{query.resource, NamespaceOf(item), NameOf(item)};
-    if (query.resource.kind == Pods().kind) first.Update(LetGo(client, item));
+    if (query.resource.kind == Pods().kind) first.Update(RemoveLogFinalizer(client, item));
     first.Update(DeleteObject(client, ref, UidOf(item)));
   }
   return first;
@@ -67,7 +67,7 @@ StatusOr<Json> CreateOrAdopt(kube::Client& client, const kube::Resource& resourc
   if (IsDeleting(*found)) return absl::UnavailableError("another of its name is being deleted");
   return absl::AlreadyExistsError(
       absl::StrCat("there is a ", resource.kind, " ", NamespaceOf(object), "/", NameOf(object),
-                   " that belongs to somebody else; delete it, or rename the experiment"));
+                   " that belongs to another owner; delete it, or rename the experiment"));
 }
 
 StatusOr<kube::Resource> TrialKind(kube::Client& client, const std::string& api_version,
@@ -99,7 +99,7 @@ Status EndPod(kube::Client& client, const Json& pod, absl::Duration grace) {
   return absl::IsAborted(status) ? absl::OkStatus() : UnlessGone(status);  // another one by now
 }
 
-Status LetGo(kube::Client& client, Json pod) {
+Status RemoveLogFinalizer(kube::Client& client, Json pod) {
   Status status;
   for (int i = 0; i < kPatchTries; ++i) {
     const int place = FinalizerAt(pod, kLogFinalizer);

@@ -65,7 +65,7 @@ StatusOr<kube::Resource> TrialKind(kube::Client& client, const std::string& api_
 Status EndPod(kube::Client& client, const Json& pod, absl::Duration grace);
 
 // Takes our finalizer away from a pod, which then goes if it is deleted.
-Status LetGo(kube::Client& client, Json pod);
+Status RemoveLogFinalizer(kube::Client& client, Json pod);
 
 // Deletes an object and, in the background, its pods. `uid` "" = whichever has the name.
 Status DeleteObject(kube::Client& client, const kube::Ref& ref, const std::string& uid);

@@ -17,7 +17,7 @@ bool IsTerminal(const Json& pod) {
 }
 
 // The platform's doing, whatever the program's exit code.
-bool IsPlatforms(v1::Cause cause) {
+bool IsPlatformCause(v1::Cause cause) {
   switch (cause) {
     case v1::PREEMPTED_SCHEDULER:
     case v1::PREEMPTED_EVICTION:
@@ -36,26 +36,26 @@ bool IsJobsOwn(const std::string& condition) {
 }
 
 bool DoesHold(const std::string& condition, const Json& object) {
-  return !condition.empty() && Holds(condition, object).value_or(false);
+  return !condition.empty() && MatchesGjson(condition, object).value_or(false);
 }
 
 // An operator may call its object failed because a pod is about to go, long before that has ended:
 // what the platform did to any of the pods goes before, and one that is ending will say it.
-PodVerdict ByFailure(const Scene& scene, PodVerdict verdict) {
+PodVerdict ByFailure(const AttemptSnapshot& snapshot, PodVerdict verdict) {
   using Phase = PodVerdict::Phase;
   const bool runs = verdict.phase == Phase::kRunning;
   const bool ending = verdict.ending && (runs || verdict.phase == Phase::kWaiting);
-  if (IsPlatforms(verdict.cause) || ending) return verdict;
+  if (IsPlatformCause(verdict.cause) || ending) return verdict;
   verdict.phase = Phase::kEnded;
-  if (scene.taken) {
-    verdict.cause = scene.taken->cause;
-    verdict.message = scene.taken->message;
+  if (snapshot.taken) {
+    verdict.cause = snapshot.taken->cause;
+    verdict.message = snapshot.taken->message;
     return verdict;
   }
   verdict.unexplained = runs;
   if (verdict.exit_code.value_or(0) == 0) verdict.exit_code = 1;
   if (verdict.message.empty() || verdict.cause == v1::UNKNOWN_CAUSE) {
-    const std::string words = Text(kube::Condition(*scene.object, "Failed"), {"message"});
+    const std::string words = Text(kube::Condition(*snapshot.object, "Failed"), {"message"});
     verdict.message = "its failureCondition holds" + (words.empty() ? "" : ": " + words);
   }
   // A pod that is gone by now was deleted by the operator.
@@ -65,17 +65,17 @@ PodVerdict ByFailure(const Scene& scene, PodVerdict verdict) {
 
 // What the conditions of the object say goes before what its pods say, but for a machine that was
 // taken away: no operator's patience is waited for then.
-PodVerdict ByConditions(const Scene& scene, const AttemptRecipe& recipe, PodVerdict verdict) {
+PodVerdict ByConditions(const AttemptSnapshot& snapshot, const AttemptRecipe& recipe, PodVerdict verdict) {
   using Phase = PodVerdict::Phase;
-  const Json& object = *scene.object;
+  const Json& object = *snapshot.object;
   if (DoesHold(recipe.success_condition, object)) {
     verdict.phase = Phase::kEnded;
     verdict.exit_code = 0;
     verdict.signal = 0;
     verdict.cause = v1::CAUSE_NONE;
   } else if (DoesHold(recipe.failure_condition, object)) {
-    return ByFailure(scene, std::move(verdict));
-  } else if (verdict.phase == Phase::kEnded && !IsPlatforms(verdict.cause)) {
+    return ByFailure(snapshot, std::move(verdict));
+  } else if (verdict.phase == Phase::kEnded && !IsPlatformCause(verdict.cause)) {
     verdict.phase = verdict.start ? Phase::kRunning : Phase::kWaiting;
   }
   return verdict;
@@ -101,7 +101,7 @@ void ExplainByJob(const JobVerdict& job, bool stopped, PodVerdict& verdict) {
   verdict.cause = job.cause;
   verdict.message = job.message;
   if (!job.overdue) return;
-  verdict.overdue = Sighting::Overdue::kJob;
+  verdict.overdue = AttemptStatus::Overdue::kJob;
   if (!ran) {
     verdict.message = "it had not started when activeDeadlineSeconds of its Job were over";
   }
@@ -120,7 +120,7 @@ bool ExitedByItself(const v1::ProgramExit& exit) {
 }
 
 void SetTimes(const PodVerdict& verdict, absl::Time now, PodAttempt& attempt) {
-  v1::Placement& placement = attempt.sighting.placement;
+  v1::Placement& placement = attempt.observed.placement;
   const v1::ProgramExit& exit = attempt.state.exit();
   std::optional<absl::Time> start = verdict.start;
   if (!start && exit.has_began()) start = FromProto(exit.began());
@@ -130,7 +130,7 @@ void SetTimes(const PodVerdict& verdict, absl::Time now, PodAttempt& attempt) {
   if (!verdict.end && exit.has_ended()) end = FromProto(exit.ended());
   end = std::max(end, FromProto(placement.start_time()));
   *placement.mutable_end_time() = ToProto(end);
-  attempt.sighting.ran =
+  attempt.observed.ran =
       exit.has_ran() ? FromProto(exit.ran()) : end - FromProto(placement.start_time());
 }
 
@@ -159,99 +159,99 @@ std::optional<Json> PrimaryPod(const std::vector<Json>& pods, const AttemptRecip
   return best == nullptr ? std::nullopt : std::optional<Json>(*best);
 }
 
-void LookAtOther(const Json& pod, const PodFacts& facts, Scene& scene) {
+void ObserveSecondaryPod(const Json& pod, const PodFacts& facts, AttemptSnapshot& snapshot) {
   PodVerdict verdict = ReadPod(pod, facts);
-  if (!IsPlatforms(verdict.cause)) return;
+  if (!IsPlatformCause(verdict.cause)) return;
   verdict.message = absl::StrCat("pod ", NameOf(pod), ": ", verdict.message);
-  scene.taken = std::move(verdict);
+  snapshot.taken = std::move(verdict);
 }
 
-PodVerdict ReadScene(const Scene& scene, const PodAttempt& attempt) {
-  const JobVerdict job = scene.object ? ReadJob(*scene.object) : JobVerdict();
+PodVerdict ReadSnapshot(const AttemptSnapshot& snapshot, const PodAttempt& attempt) {
+  const JobVerdict job = snapshot.object ? ReadJob(*snapshot.object) : JobVerdict();
   PodVerdict verdict;
-  if (scene.pod) {
+  if (snapshot.pod) {
     PodFacts facts;
     facts.primary = attempt.recipe.primary_container;
-    facts.spot = attempt.sighting.placement.capacity() == "spot";
-    facts.node = scene.node_state;
-    facts.vanished = scene.pod_vanished;
+    facts.spot = attempt.observed.placement.capacity() == "spot";
+    facts.node = snapshot.node_state;
+    facts.vanished = snapshot.pod_vanished;
     facts.suspended = job.suspended;
-    verdict = ReadPod(*scene.pod, facts);
+    verdict = ReadPod(*snapshot.pod, facts);
   }
   const bool speaks =
       verdict.phase == PodVerdict::Phase::kEnded || verdict.phase == PodVerdict::Phase::kLost;
-  const bool started = verdict.start || attempt.sighting.placement.has_start_time();
-  if (attempt.object_gone && !speaks && (!scene.pod || !IsDeleting(*scene.pod))) {
+  const bool started = verdict.start || attempt.observed.placement.has_start_time();
+  if (attempt.object_gone && !speaks && (!snapshot.pod || !IsDeleting(*snapshot.pod))) {
     return Lost(started ? v1::UNKNOWN_CAUSE : v1::NEVER_RAN,
                 "its " + attempt.ref.resource.kind + " was deleted, and not by Shirabe");
   }
-  if (scene.object && !ExitDecides(attempt)) {
-    return ByConditions(scene, attempt.recipe, std::move(verdict));
+  if (snapshot.object && !ExitDecides(attempt)) {
+    return ByConditions(snapshot, attempt.recipe, std::move(verdict));
   }
   ExplainByJob(job, attempt.stop.has_value(), verdict);
   return verdict;
 }
 
-bool SidecarHasEnded(const Scene& scene) {
-  if (!scene.pod || scene.pod_vanished) return false;
-  return IsTerminal(*scene.pod) ||
-         At(kube::ContainerStatus(*scene.pod, kSidecarContainer), {"state", "terminated"})
+bool SidecarHasEnded(const AttemptSnapshot& snapshot) {
+  if (!snapshot.pod || snapshot.pod_vanished) return false;
+  return IsTerminal(*snapshot.pod) ||
+         At(kube::ContainerStatus(*snapshot.pod, kSidecarContainer), {"state", "terminated"})
              .is_object();
 }
 
-bool RestIsAwaited(const Scene& scene, const PodAttempt& attempt) {
+bool AwaitsRemainder(const AttemptSnapshot& snapshot, const PodAttempt& attempt) {
   if (attempt.over->phase == PodVerdict::Phase::kLost) return false;
-  if (!attempt.over->start && !attempt.sighting.placement.has_start_time()) return false;
-  if (scene.pod_vanished || scene.node_state == PodFacts::Node::kDead) return false;
+  if (!attempt.over->start && !attempt.observed.placement.has_start_time()) return false;
+  if (snapshot.pod_vanished || snapshot.node_state == PodFacts::Node::kDead) return false;
   if (attempt.recipe.instrumented && attempt.state.complete()) return false;
-  return !attempt.rest_read;
+  return !attempt.remainder_read;
 }
 
-void Conclude(const PodVerdict& verdict, absl::Time now, PodAttempt& attempt) {
-  Sighting& sighting = attempt.sighting;
+void RecordEnd(const PodVerdict& verdict, absl::Time now, PodAttempt& attempt) {
+  AttemptStatus& observed = attempt.observed;
   const v1::ProgramExit& exit = attempt.state.exit();
   const bool recorded = attempt.state.has_exit() && ExitDecides(attempt);
   // Lost is what the caller may begin again under the same name; this attempt has been here.
-  sighting.state = Sighting::State::kExited;
-  sighting.exit_code = verdict.exit_code;
-  sighting.signal = verdict.signal;
-  sighting.out_of_memory = verdict.out_of_memory;
-  sighting.platform = verdict.cause;
-  sighting.overdue = verdict.overdue;
-  sighting.message = verdict.message;
-  sighting.waiting.clear();
+  observed.state = AttemptStatus::State::kExited;
+  observed.exit_code = verdict.exit_code;
+  observed.signal = verdict.signal;
+  observed.out_of_memory = verdict.out_of_memory;
+  observed.platform = verdict.cause;
+  observed.overdue = verdict.overdue;
+  observed.message = verdict.message;
+  observed.waiting.clear();
   if (recorded) {
-    sighting.signal = exit.signal();
-    sighting.exit_code = exit.signal() == 0 ? std::optional<int>(exit.code()) : std::nullopt;
-    sighting.out_of_memory = sighting.out_of_memory || exit.out_of_memory();
-    const bool overdue = verdict.overdue != Sighting::Overdue::kNo;
-    if (ExitedByItself(exit) && (overdue || IsPlatforms(verdict.cause))) {
-      sighting.platform = v1::CAUSE_NONE;
-      sighting.overdue = Sighting::Overdue::kNo;
-      sighting.message.clear();
+    observed.signal = exit.signal();
+    observed.exit_code = exit.signal() == 0 ? std::optional<int>(exit.code()) : std::nullopt;
+    observed.out_of_memory = observed.out_of_memory || exit.out_of_memory();
+    const bool overdue = verdict.overdue != AttemptStatus::Overdue::kNo;
+    if (ExitedByItself(exit) && (overdue || IsPlatformCause(verdict.cause))) {
+      observed.platform = v1::CAUSE_NONE;
+      observed.overdue = AttemptStatus::Overdue::kNo;
+      observed.message.clear();
     }
-    if (sighting.message.empty()) sighting.message = exit.message();
+    if (observed.message.empty()) observed.message = exit.message();
   }
-  if (sighting.signal != 0) sighting.exit_code.reset();
+  if (observed.signal != 0) observed.exit_code.reset();
   SetTimes(verdict, now, attempt);
 }
 
-bool TakeState(const v1::PodState& state, PodAttempt& attempt) {
+bool ApplyPodState(const v1::PodState& state, PodAttempt& attempt) {
   const ExperimentKey& experiment = attempt.key.trial.experiment;
   const auto ours = [&](v1::Checkpoint checkpoint) {
     checkpoint.set_namespace_(experiment.ns);
     checkpoint.set_experiment(experiment.name);
     return checkpoint;
   };
-  Sighting& sighting = attempt.sighting;
-  const size_t checkpoints_before = sighting.checkpoints.size();
-  const bool resumed_before = sighting.resumed.has_value();
+  AttemptStatus& observed = attempt.observed;
+  const size_t checkpoints_before = observed.checkpoints.size();
+  const bool resumed_before = observed.resumed.has_value();
   const bool news = state.has_exit() != attempt.state.has_exit() ||
                     state.complete() != attempt.state.complete() ||
                     state.refused_size() != attempt.state.refused_size();
-  if (state.has_resumed()) sighting.resumed = ours(state.resumed());
-  sighting.damaged.clear();
-  for (const v1::Checkpoint& damaged : state.damaged()) sighting.damaged.push_back(ours(damaged));
+  if (state.has_resumed()) observed.resumed = ours(state.resumed());
+  observed.damaged.clear();
+  for (const v1::Checkpoint& damaged : state.damaged()) observed.damaged.push_back(ours(damaged));
   std::map<int64_t, v1::Checkpoint> by_step;
   for (const v1::Checkpoint& told : state.checkpoints()) {
     v1::Checkpoint checkpoint = ours(told);
@@ -259,12 +259,12 @@ bool TakeState(const v1::PodState& state, PodAttempt& attempt) {
     checkpoint.set_attempt(attempt.key.number);
     by_step[checkpoint.step()] = std::move(checkpoint);
   }
-  sighting.checkpoints.clear();
-  for (auto& [step, checkpoint] : by_step) sighting.checkpoints.push_back(std::move(checkpoint));
-  sighting.refused.assign(state.refused().begin(), state.refused().end());
+  observed.checkpoints.clear();
+  for (auto& [step, checkpoint] : by_step) observed.checkpoints.push_back(std::move(checkpoint));
+  observed.refused.assign(state.refused().begin(), state.refused().end());
   attempt.state = state;
-  return news || sighting.checkpoints.size() != checkpoints_before ||
-         sighting.resumed.has_value() != resumed_before;
+  return news || observed.checkpoints.size() != checkpoints_before ||
+         observed.resumed.has_value() != resumed_before;
 }
 
 }  // namespace shirabe::trial

@@ -41,12 +41,12 @@ struct PodAttempt {
   std::optional<absl::Duration> told_complete;
 
   // What is wanted of the program. `id` is given when it is handed out.
-  struct Wish {
+  struct ProgramRequest {
     std::string reason;
     absl::Time deadline = {};
     int64_t id = 0;
   };
-  std::optional<Wish> wish;  // not heeded yet
+  std::optional<ProgramRequest> pending_request;  // not heeded yet
   int64_t last_id = 0;
   struct Stop {
     absl::Duration kill_at = {};    // monotonic
@@ -56,7 +56,7 @@ struct PodAttempt {
   std::optional<Stop> stop;
 
   // What has been seen so far.
-  Sighting sighting;
+  AttemptStatus observed;
   std::string node;                                // of the primary pod
   bool node_seen = false;                          // the node itself was, too
   std::optional<absl::Duration> node_quiet_since;  // monotonic; not ready, or not to be seen
@@ -65,22 +65,22 @@ struct PodAttempt {
   std::string waiting_reason;
   std::vector<Json> events;
   std::optional<absl::Duration> events_at;          // monotonic; from when on they are looked up
-  bool seeks_events = false;                        // it waits, and only an event may say why
+  bool needs_events = false;                        // it waits, and only an event may say why
   std::optional<absl::Duration> unexplained_since;  // monotonic; see PodVerdict
   std::optional<PodVerdict> over;                   // its program has ended; the rest is awaited
   absl::Duration over_at;                           // monotonic
-  bool rest_read = false;  // the log was read through the API after the end
+  bool remainder_read = false;  // the log was read through the API after the end
 
   // Work that other threads do for it now.
   bool reading_log = false, confirming = false;
   absl::Duration log_at;              // monotonic; when its log is read next, where we do that
   std::optional<absl::Duration> due;  // monotonic; when it is to be looked at again
 
-  bool ended() const { return sighting.state != Sighting::State::kRunning; }
+  bool ended() const { return observed.state != AttemptStatus::State::kRunning; }
 };
 
 // What stands in the cluster at one moment.
-struct Scene {
+struct AttemptSnapshot {
   std::optional<Json> object;
   std::optional<Json> pod;  // the primary one, there or as last seen
   bool pod_vanished = false;
@@ -92,27 +92,27 @@ struct Scene {
 };
 
 // Looks at a pod that is not the primary one.
-void LookAtOther(const Json& pod, const PodFacts& facts, Scene& scene);
+void ObserveSecondaryPod(const Json& pod, const PodFacts& facts, AttemptSnapshot& snapshot);
 
 // The pod whose program counts: of several the oldest that has not ended, if any.
 std::optional<Json> PrimaryPod(const std::vector<Json>& pods, const AttemptRecipe& recipe);
 
 // Reads the pod, and the object's own conditions where there are any or no pod speaks.
-PodVerdict ReadScene(const Scene& scene, const PodAttempt& attempt);
+PodVerdict ReadSnapshot(const AttemptSnapshot& snapshot, const PodAttempt& attempt);
 
 // Whether the program's own exit is its attempt's, and no condition of the object.
 bool ExitDecides(const PodAttempt& attempt);
 
 // Whether more may come of an attempt whose program has ended.
-bool RestIsAwaited(const Scene& scene, const PodAttempt& attempt);
+bool AwaitsRemainder(const AttemptSnapshot& snapshot, const PodAttempt& attempt);
 // Whether its last words are in a log that can be read.
-bool SidecarHasEnded(const Scene& scene);
+bool SidecarHasEnded(const AttemptSnapshot& snapshot);
 
 // The end of an attempt, from the cluster's verdict and what its sidecar told.
-void Conclude(const PodVerdict& verdict, absl::Time now, PodAttempt& attempt);
+void RecordEnd(const PodVerdict& verdict, absl::Time now, PodAttempt& attempt);
 
 // Takes what a sidecar tells of the attempt's checkpoints into the sighting. It is believed only
 // for its own attempt: the keys are ours. True if it told anything new.
-bool TakeState(const v1::PodState& state, PodAttempt& attempt);
+bool ApplyPodState(const v1::PodState& state, PodAttempt& attempt);
 
 }  // namespace shirabe::trial

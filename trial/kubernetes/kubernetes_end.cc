@@ -17,8 +17,8 @@
 namespace shirabe::trial {
 namespace {
 
-constexpr int64_t kMostLog = 64 << 20;        // of a log that is read through the API server
-constexpr int64_t kMostLastWords = 16 << 20;  // of a sidecar's
+constexpr int64_t kMaxLogBytes = 64 << 20;        // of a log that is read through the API server
+constexpr int64_t kMaxFinalSync = 16 << 20;  // of a sidecar's
 // A log is read again and again from its beginning: so much of it a second.
 constexpr double kLogBytesPerSecond = 1 << 20;
 
@@ -29,19 +29,19 @@ bool IsPassing(const Status& status) {
 }
 
 // So much of the end of a copy tells where a log goes on from it.
-constexpr int64_t kJoint = 4 << 10;
-constexpr std::string_view kMissing =
+constexpr int64_t kLogOverlapBytes = 4 << 10;
+constexpr std::string_view kGapNotice =
     "\nshirabe: output may be missing here: the cluster has begun a new log\n";
 
 // How much of `log` the copy has, which is `copied` bytes long and ends with `joint`; npos if the
 // two do not meet. A kubelet shows only the file that it writes now, so after a rotation (by
 // default at 10 MiB) the log begins later than the copy.
 size_t KnownOf(const std::string& log, int64_t copied, std::string joint) {
-  const bool short_one = static_cast<int64_t>(joint.size()) < kJoint;
+  const bool short_one = static_cast<int64_t>(joint.size()) < kLogOverlapBytes;
   size_t before = static_cast<size_t>(copied) - joint.size();
-  const size_t begun = joint.rfind(kMissing);
+  const size_t begun = joint.rfind(kGapNotice);
   if (begun != joint.npos) {  // then this log was, after that line
-    joint.erase(0, begun + kMissing.size());
+    joint.erase(0, begun + kGapNotice.size());
     before = 0;
   }
   if (log.size() >= before && log.compare(before, joint.size(), joint) == 0) {
@@ -55,27 +55,27 @@ size_t KnownOf(const std::string& log, int64_t copied, std::string joint) {
 
 // ---- the rest of what a program left ------------------------------------------------------------
 
-void KubernetesExecutor::AwaitRest(const Scene& scene, PodAttempt& attempt) {
-  if (!RestIsAwaited(scene, attempt)) {
-    Conclude(*attempt.over, options_.clock->Now(), attempt);
+void KubernetesExecutor::AwaitRemainder(const AttemptSnapshot& snapshot, PodAttempt& attempt) {
+  if (!AwaitsRemainder(snapshot, attempt)) {
+    RecordEnd(*attempt.over, options_.clock->Now(), attempt);
     return;
   }
   if (attempt.reading_log) return;
   const absl::Duration now = options_.clock->Monotonic();
-  const absl::Duration patience = attempt.over_at + times_.last_words;
-  const bool sends = attempt.recipe.instrumented && !SidecarHasEnded(scene);
-  if (sends && now < patience) return LookAgain(attempt, patience);
+  const absl::Duration patience = attempt.over_at + timeouts_.final_sync;
+  const bool sends = attempt.recipe.instrumented && !SidecarHasEnded(snapshot);
+  if (sends && now < patience) return ScheduleCheck(attempt, patience);
   attempt.reading_log = true;
-  Do([this, key = attempt.key, pod = *scene.pod, recipe = attempt.recipe] {
-    ReadRest(key, pod, recipe);
+  Do([this, key = attempt.key, pod = *snapshot.pod, recipe = attempt.recipe] {
+    ReadRemainder(key, pod, recipe);
   });
 }
 
 // What the sidecar could not send, it has printed; what it could not even print, the program's own
 // container may have.
-void KubernetesExecutor::ReadRest(const AttemptKey& key, const Json& pod,
+void KubernetesExecutor::ReadRemainder(const AttemptKey& key, const Json& pod,
                                   const AttemptRecipe& recipe) {
-  const Status words = recipe.instrumented ? TakeLastWords(key, pod) : absl::OkStatus();
+  const Status words = recipe.instrumented ? ApplyFinalSync(key, pod) : absl::OkStatus();
   bool complete = false;
   {
     std::lock_guard lock(mutex_);
@@ -83,7 +83,7 @@ void KubernetesExecutor::ReadRest(const AttemptKey& key, const Json& pod,
     if (found == attempts_.end()) return;
     complete = recipe.instrumented && found->second.state.complete();
   }
-  const Status log = complete ? absl::OkStatus() : TakeLog(key, pod, recipe);
+  const Status log = complete ? absl::OkStatus() : FetchLog(key, pod, recipe);
   {
     std::lock_guard lock(mutex_);
     const auto found = attempts_.find(key);
@@ -92,38 +92,38 @@ void KubernetesExecutor::ReadRest(const AttemptKey& key, const Json& pod,
     attempt.reading_log = false;
     const absl::Duration now = options_.clock->Monotonic();
     const bool passing = IsPassing(words) || IsPassing(log);
-    const bool again = passing && now < attempt.over_at + 3 * times_.last_words;
-    attempt.rest_read = !again;
-    if (again) LookAgain(attempt, now + times_.retry);
+    const bool again = passing && now < attempt.over_at + 3 * timeouts_.final_sync;
+    attempt.remainder_read = !again;
+    if (again) ScheduleCheck(attempt, now + timeouts_.retry);
   }
   Examine(key, nullptr);
 }
 
-Status KubernetesExecutor::TakeLastWords(const AttemptKey& key, const Json& pod) {
+Status KubernetesExecutor::ApplyFinalSync(const AttemptKey& key, const Json& pod) {
   ASSIGN_OR_RETURN(const std::string log,
-                   ReadLogOf(client_, pod, kSidecarContainer, kMostLastWords));
-  for (const v1::SyncRequest& words : ParseLastWords(log)) {
-    const auto taken = mirror_.Take(key, words, words.state().complete());
+                   ReadLogOf(client_, pod, kSidecarContainer, kMaxFinalSync));
+  for (const v1::SyncRequest& words : ParseFinalSync(log)) {
+    const auto taken = mirror_.Apply(key, words, words.state().complete());
     if (!taken.ok() || !words.has_state()) continue;
     std::lock_guard lock(mutex_);
     const auto found = attempts_.find(key);
-    if (found != attempts_.end()) TakeState(words.state(), found->second);
+    if (found != attempts_.end()) ApplyPodState(words.state(), found->second);
   }
   return absl::OkStatus();
 }
 
 // Adds what the copy of the log does not have yet. If the two do not meet, the copy that a sidecar
 // sent stays as it is: it is of the program's file.
-Status KubernetesExecutor::TakeLog(const AttemptKey& key, const Json& pod,
+Status KubernetesExecutor::FetchLog(const AttemptKey& key, const Json& pod,
                                    const AttemptRecipe& recipe) {
-  ASSIGN_OR_RETURN(std::string log, ReadLogOf(client_, pod, recipe.primary_container, kMostLog));
+  ASSIGN_OR_RETURN(std::string log, ReadLogOf(client_, pod, recipe.primary_container, kMaxLogBytes));
   const std::string path = layout_.Paths(key).log;
   std::error_code error;
   const auto size = std::filesystem::file_size(path, error);
   const int64_t copied = error ? 0 : static_cast<int64_t>(size);
   std::string joint;
   if (copied > 0) {
-    ASSIGN_OR_RETURN(LogPiece piece, ReadLog(path, std::max<int64_t>(0, copied - kJoint), kJoint));
+    ASSIGN_OR_RETURN(LogPiece piece, ReadLog(path, std::max<int64_t>(0, copied - kLogOverlapBytes), kLogOverlapBytes));
     joint = std::move(piece.text);
   }
   const size_t known = KnownOf(log, copied, joint);
@@ -132,20 +132,20 @@ Status KubernetesExecutor::TakeLog(const AttemptKey& key, const Json& pod,
   } else if (recipe.instrumented || log.empty()) {
     return absl::OkStatus();
   } else {
-    log.insert(0, kMissing);
+    log.insert(0, kGapNotice);
   }
   return log.empty() ? absl::OkStatus() : mirror_.AppendLog(key, log);
 }
 
 // Of a pod that has no sidecar, while it runs.
-void KubernetesExecutor::FollowLog(const Scene& scene, PodAttempt& attempt) {
-  if (!scene.pod || scene.pod_vanished || !attempt.sighting.placement.has_start_time()) return;
+void KubernetesExecutor::FollowLog(const AttemptSnapshot& snapshot, PodAttempt& attempt) {
+  if (!snapshot.pod || snapshot.pod_vanished || !attempt.observed.placement.has_start_time()) return;
   const absl::Duration now = options_.clock->Monotonic();
   if (attempt.reading_log) return;
-  if (now < attempt.log_at) return LookAgain(attempt, attempt.log_at);
+  if (now < attempt.log_at) return ScheduleCheck(attempt, attempt.log_at);
   attempt.reading_log = true;
-  Do([this, key = attempt.key, pod = *scene.pod, recipe = attempt.recipe] {
-    TakeLog(key, pod, recipe).IgnoreError();  // read again, at the latest at the end
+  Do([this, key = attempt.key, pod = *snapshot.pod, recipe = attempt.recipe] {
+    FetchLog(key, pod, recipe).IgnoreError();  // read again, at the latest at the end
     std::error_code error;
     const auto size = std::filesystem::file_size(layout_.Paths(key).log, error);
     {
@@ -154,7 +154,7 @@ void KubernetesExecutor::FollowLog(const Scene& scene, PodAttempt& attempt) {
       if (found == attempts_.end()) return;
       found->second.reading_log = false;
       const absl::Duration pause = std::max(
-          times_.logs, absl::Seconds(error ? 0 : static_cast<double>(size) / kLogBytesPerSecond));
+          timeouts_.logs, absl::Seconds(error ? 0 : static_cast<double>(size) / kLogBytesPerSecond));
       found->second.log_at = options_.clock->Monotonic() + pause;
     }
     Examine(key, nullptr);
@@ -166,8 +166,8 @@ void KubernetesExecutor::FollowLog(const Scene& scene, PodAttempt& attempt) {
 Status KubernetesExecutor::Stop(const AttemptKey& key, v1::Cause why, absl::Duration grace) {
   {
     std::lock_guard lock(mutex_);
-    const auto starting = starting_.find(key);
-    if (starting != starting_.end()) starting->second.stop = {why, grace};
+    const auto starting = pending_starts_.find(key);
+    if (starting != pending_starts_.end()) starting->second.stop = {why, grace};
     const auto found = attempts_.find(key);
     if (found == attempts_.end() || found->second.ended()) return absl::OkStatus();
     PodAttempt& attempt = found->second;
@@ -176,7 +176,7 @@ Status KubernetesExecutor::Stop(const AttemptKey& key, v1::Cause why, absl::Dura
     if (attempt.stop && attempt.stop->kill_at <= kill_at) return absl::OkStatus();
     const bool listens = attempt.recipe.instrumented && attempt.heard &&
                          now - *attempt.heard < 2 * Next() && !attempt.stop;
-    attempt.stop = {kill_at, listens ? std::min(now + times_.heed, kill_at) : now};
+    attempt.stop = {kill_at, listens ? std::min(now + timeouts_.stop_ack_timeout, kill_at) : now};
     Ask(ControlReason(why), options_.clock->Now() + grace, attempt);
   }
   Examine(key, nullptr);
@@ -188,7 +188,7 @@ Status KubernetesExecutor::Stop(const AttemptKey& key, v1::Cause why, absl::Dura
 void KubernetesExecutor::EndPods(PodAttempt& attempt) {
   PodAttempt::Stop& stop = *attempt.stop;
   const absl::Duration now = options_.clock->Monotonic();
-  if (attempt.wish && now < stop.delete_at) return LookAgain(attempt, stop.delete_at);
+  if (attempt.pending_request && now < stop.delete_at) return ScheduleCheck(attempt, stop.delete_at);
   stop.deleted = true;
   std::vector<Json> pods = view_.PodsOf(attempt.key);
   const bool object_too = pods.empty() || attempt.ref.resource.kind != Jobs().kind;
@@ -205,9 +205,9 @@ void KubernetesExecutor::EndPods(PodAttempt& attempt) {
       PodAttempt& ended = found->second;
       if (!status.ok()) {
         ended.stop->deleted = false;
-        ended.stop->delete_at = options_.clock->Monotonic() + times_.retry;
-        ended.wish.reset();
-        LookAgain(ended, ended.stop->delete_at);
+        ended.stop->delete_at = options_.clock->Monotonic() + timeouts_.retry;
+        ended.pending_request.reset();
+        ScheduleCheck(ended, ended.stop->delete_at);
       }
     }
     Examine(key, nullptr);

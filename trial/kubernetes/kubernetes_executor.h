@@ -44,17 +44,17 @@
 namespace shirabe::trial {
 
 // How patient the executor `kubernetes` is. Tests are less so.
-struct PodTimes {
+struct PodTimeouts {
   absl::Duration start = absl::Milliseconds(20);   // for an object to be made, by whoever starts it
   absl::Duration silence = absl::Seconds(40);      // of a node that is not ready, before it is dead
   absl::Duration unseen = absl::Seconds(15);       // of a node that nobody has told us of
-  absl::Duration last_words = absl::Seconds(20);   // for the rest, after a program's end
-  absl::Duration heed = absl::Milliseconds(1500);  // for a sidecar to take a stop, before SIGTERM
+  absl::Duration final_sync = absl::Seconds(20);   // for the rest, after a program's end
+  absl::Duration stop_ack_timeout = absl::Milliseconds(1500);  // for a sidecar to take a stop, before SIGTERM
   absl::Duration ask_events = absl::Seconds(5);    // of waiting, before events are looked up
   absl::Duration events_again = absl::Seconds(30);
   absl::Duration retry = absl::Seconds(2);    // what the API server did not do
   absl::Duration settle = absl::Minutes(10);  // for all experiments to be owned again, at the start
-  absl::Duration stray = absl::Seconds(20);   // of a pod that nobody knows, before it goes
+  absl::Duration orphan = absl::Seconds(20);   // of a pod that nobody knows, before it goes
   absl::Duration stall = absl::Minutes(2);    // of a watch, before it is given up
   absl::Duration sync = absl::Seconds(2);     // between two requests of a sidecar
   absl::Duration prune = absl::Seconds(30);   // for a sidecar to delete what is not kept
@@ -66,20 +66,20 @@ enum class Scope { kAttempt, kTrial };
 
 class KubernetesExecutor : public Executor {
  public:
-  explicit KubernetesExecutor(const ExecutorOptions& options, const PodTimes& times = {});
+  explicit KubernetesExecutor(const ExecutorOptions& options, const PodTimeouts& times = {});
   ~KubernetesExecutor() override;
   static StatusOr<std::unique_ptr<Executor>> Create(const ExecutorOptions& options);
 
   Status Start(const AttemptRequest& request) override;
   Status Stop(const AttemptKey& key, v1::Cause why, absl::Duration grace) override;
   void Adopt(const std::vector<v1::Attempt>& open) override;
-  std::vector<Sighting> Observe(const ExperimentKey& experiment) override;
+  std::vector<AttemptStatus> Observe(const ExperimentKey& experiment) override;
   void Forget(const AttemptKey& key) override;
   Status RemoveFiles(const ExperimentKey& experiment, int64_t trial) override;
   void CleanVolume(const ExperimentKey& experiment, const v1::ExperimentSpec& spec) override;
   AttemptPaths Paths(const AttemptKey& key) const override;
-  Offer Quote(const ExperimentKey& experiment, const google::protobuf::Struct& trial_spec,
-              const Placing& placing) override;
+  PlacementQuote QuotePlacement(const ExperimentKey& experiment, const google::protobuf::Struct& trial_spec,
+              const PlacementRequest& placement_request) override;
   void Prune(const v1::Checkpoint& checkpoint) override;
   void UseVolume(const ExperimentKey& experiment, const v1::ExperimentSpec& spec) override;
   StatusOr<v1::SyncReply> Sync(const v1::SyncRequest& request,
@@ -91,7 +91,7 @@ class KubernetesExecutor : public Executor {
  private:
   using Attempts = std::map<AttemptKey, PodAttempt>;
   // An attempt that is not watched any more; what is left of it in the cluster goes.
-  struct Leaving {
+  struct Teardown {
     kube::Ref ref;
     std::string uid;
     bool deleted = false;  // the object is, or it is to stay
@@ -100,18 +100,18 @@ class KubernetesExecutor : public Executor {
     std::optional<absl::Duration> due;
   };
   // A Job that is to delete what an experiment has left on its volume, and was not started yet.
-  struct Cleaning {
+  struct VolumeCleanup {
     Json job;
     absl::Duration due;  // monotonic
     int failures = 0;
   };
   // What Quote has said, for a while: it looks at every node.
-  struct Quoted {
-    Offer offer;
+  struct CachedQuote {
+    PlacementQuote quote;
     absl::Duration until;  // monotonic
   };
   // Attempts of a namespace that wait, and only an event may say why.
-  struct Seeking {
+  struct EventLookup {
     std::set<AttemptKey> fresh;           // never looked up yet
     std::set<AttemptKey> known;           // looked up before
     bool asking = false;                  // just now
@@ -119,17 +119,17 @@ class KubernetesExecutor : public Executor {
     absl::Duration took;
   };
   // An attempt whose object is just being made.
-  struct Starting {
+  struct PendingStart {
     bool left = false;             // nobody waits for it
     std::optional<Status> answer;  // once it is made, or not
-    struct Wanted {
+    struct RequestedStop {
       v1::Cause why = v1::CAUSE_NONE;
       absl::Duration grace;
     };
-    std::optional<Wanted> stop;  // what was asked for meanwhile
+    std::optional<RequestedStop> stop;  // what was asked for meanwhile
   };
   // Checkpoints to be deleted, by a sidecar that can reach them, else by a Job.
-  struct Prunes {
+  struct PruneQueue {
     Scope scope = Scope::kAttempt;
     std::vector<v1::Checkpoint> queue;
     std::optional<Json> job;             // without the list; none = no volume is shared
@@ -144,60 +144,60 @@ class KubernetesExecutor : public Executor {
   StatusOr<absl::Duration> PatienceFor(const AttemptKey& key);
   StatusOr<AttemptObject> Prepare(const AttemptRequest& request, PodAttempt& attempt);
   StatusOr<Json> Make(const AttemptObject& built, const PodAttempt& attempt);
-  Status AwaitMade(const AttemptKey& key, absl::Duration patience,
+  Status AwaitCreated(const AttemptKey& key, absl::Duration patience,
                    std::unique_lock<std::mutex>& lock);
-  void TakeMade(const StatusOr<Json>& object, PodAttempt attempt);
-  Status KeepMade(const StatusOr<Json>& object, PodAttempt attempt);
-  void NoteScope(const AttemptRequest& request);
+  void OnCreated(const StatusOr<Json>& object, PodAttempt attempt);
+  Status RecordCreated(const StatusOr<Json>& object, PodAttempt attempt);
+  void RecordPruneScope(const AttemptRequest& request);
   // All below with mutex_ held, but for what says otherwise.
   void Bind(const Json& object, PodAttempt& attempt);
   void Load(PodAttempt& attempt);
   void Resolve(PodAttempt& attempt);
   void ConfirmGone(PodAttempt& attempt);
-  void TakeConfirmed(const StatusOr<Json>& object, PodAttempt& attempt);
+  void OnConfirmed(const StatusOr<Json>& object, PodAttempt& attempt);
 
   // What is seen of them.
   void Examine(const AttemptKey& key, const Json* gone);  // without mutex_
   void OnNode(const std::string& name);                   // without mutex_
   void Update(PodAttempt& attempt);
-  Scene Look(PodAttempt& attempt);
-  void LookAtNode(const std::string& name, Scene& scene, PodAttempt& attempt);
-  void Place(const Scene& scene, PodAttempt& attempt);
-  void Warn(const Warning& warning, PodAttempt& attempt);
-  void HearOfEnd(PodAttempt& attempt, PodVerdict& verdict);
+  AttemptSnapshot TakeSnapshot(PodAttempt& attempt);
+  void ObserveNode(const std::string& name, AttemptSnapshot& snapshot, PodAttempt& attempt);
+  void Place(const AttemptSnapshot& snapshot, PodAttempt& attempt);
+  void Warn(const NodeWarning& warning, PodAttempt& attempt);
+  void ApplyReportedEnd(PodAttempt& attempt, PodVerdict& verdict);
   void AwaitReason(PodAttempt& attempt, PodVerdict& verdict);
-  void Wait(const Scene& scene, PodAttempt& attempt, PodVerdict& verdict);
-  void LookAgain(PodAttempt& attempt, absl::Duration at);
-  void NoteDown(const AttemptKey& key, absl::Duration at);
+  void Wait(const AttemptSnapshot& snapshot, PodAttempt& attempt, PodVerdict& verdict);
+  void ScheduleCheck(PodAttempt& attempt, absl::Duration at);
+  void AddToAgenda(const AttemptKey& key, absl::Duration at);
 
   // Why they wait.
-  void AskEvents(PodAttempt& attempt);
-  absl::Duration DueOf(const Seeking& waiting) const;
-  std::map<std::string, AttemptKey> NamesOf(Seeking& waiting) const;
-  void LookUpEvents(absl::Duration now);
-  void TakeEvents(const std::string& namespace_name,
+  void ScheduleEventLookup(PodAttempt& attempt);
+  absl::Duration DueOf(const EventLookup& waiting) const;
+  std::map<std::string, AttemptKey> NamesOf(EventLookup& waiting) const;
+  void FetchDueEvents(absl::Duration now);
+  void FetchEvents(const std::string& namespace_name,
                   const std::map<std::string, AttemptKey>& names);  // without mutex_
 
   // How they end.
-  void AwaitRest(const Scene& scene, PodAttempt& attempt);
-  void FollowLog(const Scene& scene, PodAttempt& attempt);
+  void AwaitRemainder(const AttemptSnapshot& snapshot, PodAttempt& attempt);
+  void FollowLog(const AttemptSnapshot& snapshot, PodAttempt& attempt);
   void EndPods(PodAttempt& attempt);
   void Drop(Attempts::iterator attempt);
-  void Clear(const AttemptKey& key, Leaving& leaving);
-  void ClearAgain(const AttemptKey& key, Leaving& leaving, absl::Duration at);
-  void NoteKind(const ExperimentKey& experiment,
+  void Clear(const AttemptKey& key, Teardown& teardown);
+  void ClearAgain(const AttemptKey& key, Teardown& teardown, absl::Duration at);
+  void RecordKind(const ExperimentKey& experiment,
                 const google::protobuf::Struct& trial_spec);  // without mutex_
-  void NoteRemoval(const ExperimentKey& experiment);          // without mutex_
+  void RecordRemoval(const ExperimentKey& experiment);          // without mutex_
   void RemoveLeftovers(absl::Duration now);
   void StartCleaners(absl::Duration now);
-  void NoteCleaner(const ExperimentKey& experiment, const Status& started);
-  void LookForStrays(absl::Duration now);
-  void LookForRemovals(absl::Duration now);
-  void Tell(const ExperimentKey& key);  // the controller
+  void RecordCleanerResult(const ExperimentKey& experiment, const Status& started);
+  void FindOrphans(absl::Duration now);
+  void ResumeRemovals(absl::Duration now);
+  void NotifyController(const ExperimentKey& key);  // the controller
   // Without mutex_: these take their time.
-  void ReadRest(const AttemptKey& key, const Json& pod, const AttemptRecipe& recipe);
-  Status TakeLastWords(const AttemptKey& key, const Json& pod);
-  Status TakeLog(const AttemptKey& key, const Json& pod, const AttemptRecipe& recipe);
+  void ReadRemainder(const AttemptKey& key, const Json& pod, const AttemptRecipe& recipe);
+  Status ApplyFinalSync(const AttemptKey& key, const Json& pod);
+  Status FetchLog(const AttemptKey& key, const Json& pod, const AttemptRecipe& recipe);
 
   // Sidecars.
   StatusOr<std::string> Identify(const AttemptKey& key, const std::string& token,
@@ -205,55 +205,55 @@ class KubernetesExecutor : public Executor {
   bool IsItsPod(const PodAttempt& attempt, const std::string& uid) const;
   Status Admit(const AttemptKey& key, const std::string& id) const;
   bool MayUse(const v1::ExperimentSpec& spec) const;  // its volume
-  void HandPrunes(const PodAttempt& attempt, v1::SyncReply& reply);
+  void FillPrunes(const PodAttempt& attempt, v1::SyncReply& reply);
   void StartPruners(absl::Duration now);
-  void NotePruner(const ExperimentKey& experiment, const StatusOr<bool>& pruned);
+  void RecordPrunerResult(const ExperimentKey& experiment, const StatusOr<bool>& pruned);
   absl::Duration Next() const;  // between two requests of one
   void Ask(const std::string& reason, absl::Time deadline, PodAttempt& attempt);
-  void Heed(PodAttempt& attempt);
-  void Hand(PodAttempt& attempt, v1::SyncReply& reply);
+  void AcknowledgeRequest(PodAttempt& attempt);
+  void FillReply(PodAttempt& attempt, v1::SyncReply& reply);
 
-  std::optional<absl::Duration> Ring();  // without mutex_
+  std::optional<absl::Duration> OnTimer();  // without mutex_
   void Wake();
   void Do(std::function<void()> work);
 
   const ExecutorOptions options_;
-  const PodTimes times_;
+  const PodTimeouts timeouts_;
   const Layout layout_;
   kube::Client& client_;
   Mirror mirror_;
-  PodReviews reviews_;
+  PodTokenReviewer token_reviewer_;
   const absl::Duration began_;
 
   std::mutex mutex_;
-  std::condition_variable made_;  // something in starting_ has an answer
+  std::condition_variable created_;  // something in pending_starts_ has an answer
   // These are guarded by mutex_.
   Attempts attempts_;
-  std::map<AttemptKey, Starting> starting_;
+  std::map<AttemptKey, PendingStart> pending_starts_;
   std::map<AttemptKey, Status> refused_;  // could not be made; OK = and whoever starts it knows
-  std::set<AttemptKey> doubtful_;         // were to be started, and nobody knows whether they were
-  std::map<AttemptKey, Leaving> leaving_;
-  std::map<AttemptKey, absl::Duration> strays_;  // pods of no attempt that is known, and since when
-  absl::Duration next_strays_;
+  std::set<AttemptKey> unconfirmed_;         // were to be started, and nobody knows whether they were
+  std::map<AttemptKey, Teardown> teardowns_;
+  std::map<AttemptKey, absl::Duration> orphans_;  // pods of no attempt that is known, and since when
+  absl::Duration next_orphan_scan_;
   std::set<ExperimentKey> asked_;                // experiments of strays that were told once
   std::set<ExperimentKey> unfinished_;           // whose removal an earlier process has begun
   std::map<TrialKey, absl::Duration> removals_;  // what is to be deleted, and when; trial 0 = all
   std::map<ExperimentKey, ObjectKind> kinds_;    // of those to be deleted, where it is another one
-  std::map<ExperimentKey, Cleaning> cleanings_;
+  std::map<ExperimentKey, VolumeCleanup> volume_cleanups_;
   std::set<ExperimentKey> clean_;  // whose shared folder is known to hold nothing of another's
-  std::map<std::string, Quoted> quotes_;
+  std::map<std::string, CachedQuote> quotes_;
   std::set<std::pair<absl::Duration, AttemptKey>> agenda_;
   std::set<ExperimentKey> owned_;  // that were looked at: whatever runs of them was adopted before
-  std::map<ExperimentKey, Prunes> prunes_;
-  std::map<std::string, Seeking> seeking_;  // by namespace
+  std::map<ExperimentKey, PruneQueue> prune_queues_;
+  std::map<std::string, EventLookup> event_lookups_;  // by namespace
   absl::Duration away_until_;  // the API server did not answer; nobody waits for it before
   std::string away_;           // what it did instead
 
   // Their threads use all of the above; see the destructor.
   ClusterView view_;
-  std::unique_ptr<Background> background_;
-  std::unique_ptr<Background> starters_;
-  std::unique_ptr<Alarm> alarm_;
+  std::unique_ptr<TaskPool> task_pool_;
+  std::unique_ptr<TaskPool> starters_;
+  std::unique_ptr<WakeupTimer> timer_;
 };
 
 }  // namespace shirabe::trial

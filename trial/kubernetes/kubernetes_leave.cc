@@ -21,7 +21,7 @@ namespace {
 // For the Job that cleans a volume to be started, each twice as long after the one before.
 constexpr int kCleanTries = 8;
 // Pods that a Job makes while it is being deleted still come, and are let go.
-constexpr absl::Duration kLinger = absl::Seconds(30);
+constexpr absl::Duration kDeletionGracePeriod = absl::Seconds(30);
 
 // The pods of an attempt that wait for us to let go of them.
 std::vector<Json> HeldPods(const ClusterView& view, const AttemptKey& key) {
@@ -37,18 +37,18 @@ std::vector<Json> HeldPods(const ClusterView& view, const AttemptKey& key) {
 void KubernetesExecutor::Forget(const AttemptKey& key) {
   mirror_.Forget(key);
   std::lock_guard lock(mutex_);
-  doubtful_.erase(key);
+  unconfirmed_.erase(key);
   refused_.erase(key);
   const auto found = attempts_.find(key);
   if (found == attempts_.end()) return;
   const PodAttempt& attempt = found->second;
   if (!attempt.uid.empty()) {
-    Leaving& leaving = leaving_[key];
-    leaving.ref = attempt.ref;
-    leaving.uid = attempt.uid;
-    leaving.deleted = attempt.object_gone || attempt.recipe.retain;
-    leaving.since = options_.clock->Monotonic();
-    Clear(key, leaving);
+    Teardown& teardown = teardowns_[key];
+    teardown.ref = attempt.ref;
+    teardown.uid = attempt.uid;
+    teardown.deleted = attempt.object_gone || attempt.recipe.retain;
+    teardown.since = options_.clock->Monotonic();
+    Clear(key, teardown);
   }
   Drop(found);
 }
@@ -59,39 +59,39 @@ void KubernetesExecutor::Drop(Attempts::iterator attempt) {
 }
 
 // Lets go of the pods, then deletes the object. Looked at again with each change of a pod.
-void KubernetesExecutor::Clear(const AttemptKey& key, Leaving& leaving) {
-  if (leaving.busy) return;
+void KubernetesExecutor::Clear(const AttemptKey& key, Teardown& teardown) {
+  if (teardown.busy) return;
   const absl::Duration now = options_.clock->Monotonic();
-  if (leaving.due && now < *leaving.due) return;
-  leaving.due.reset();
+  if (teardown.due && now < *teardown.due) return;
+  teardown.due.reset();
   std::vector<Json> held = HeldPods(view_, key);
-  if (held.empty() && leaving.deleted) {
-    if (now >= leaving.since + kLinger) {
-      leaving_.erase(key);
+  if (held.empty() && teardown.deleted) {
+    if (now >= teardown.since + kDeletionGracePeriod) {
+      teardowns_.erase(key);
     } else {
-      ClearAgain(key, leaving, leaving.since + kLinger);
+      ClearAgain(key, teardown, teardown.since + kDeletionGracePeriod);
     }
     return;
   }
-  leaving.busy = true;
-  Do([this, key, ref = leaving.ref, uid = leaving.deleted ? "" : leaving.uid,
+  teardown.busy = true;
+  Do([this, key, ref = teardown.ref, uid = teardown.deleted ? "" : teardown.uid,
       held = std::move(held)] {
     Status status;
-    for (const Json& pod : held) status.Update(LetGo(client_, pod));
+    for (const Json& pod : held) status.Update(RemoveLogFinalizer(client_, pod));
     if (!uid.empty()) status.Update(DeleteObject(client_, ref, uid));
     std::lock_guard lock(mutex_);
-    const auto found = leaving_.find(key);
-    if (found == leaving_.end()) return;
+    const auto found = teardowns_.find(key);
+    if (found == teardowns_.end()) return;
     found->second.busy = false;
     found->second.deleted |= status.ok();
     // The pods' changes are seen a little later; until then there is nothing to do.
-    ClearAgain(key, found->second, options_.clock->Monotonic() + times_.retry);
+    ClearAgain(key, found->second, options_.clock->Monotonic() + timeouts_.retry);
   });
 }
 
-void KubernetesExecutor::ClearAgain(const AttemptKey& key, Leaving& leaving, absl::Duration at) {
-  leaving.due = at;
-  NoteDown(key, at);
+void KubernetesExecutor::ClearAgain(const AttemptKey& key, Teardown& teardown, absl::Duration at) {
+  teardown.due = at;
+  AddToAgenda(key, at);
 }
 
 Status KubernetesExecutor::RemoveFiles(const ExperimentKey& experiment, int64_t trial) {
@@ -106,16 +106,16 @@ Status KubernetesExecutor::RemoveFiles(const ExperimentKey& experiment, int64_t 
     const auto of_it = [&](const AttemptKey& key) {
       return key.trial.experiment == experiment && (trial == 0 || key.trial.number == trial);
     };
-    for (const auto& [key, starting] : starting_) {
+    for (const auto& [key, starting] : pending_starts_) {
       if (!of_it(key)) continue;
       return absl::FailedPreconditionError(AttemptName(key) + " is being started; stop it first");
     }
     std::erase_if(refused_, [&](const auto& entry) { return of_it(entry.first); });
-    if (trial == 0) prunes_.erase(experiment);
+    if (trial == 0) prune_queues_.erase(experiment);
   }
-  if (trial == 0) NoteRemoval(experiment);
+  if (trial == 0) RecordRemoval(experiment);
   RETURN_IF_ERROR(layout_.Remove(experiment, trial));
-  // Its folder says that there may be more of it, also to the next process: see LookForStrays. It
+  // Its folder says that there may be more of it, also to the next process: see FindOrphans. It
   // stands before anybody may come to take it away again.
   if (trial == 0) RETURN_IF_ERROR(MakeDirs(layout_.ExperimentDir(experiment)));
   std::lock_guard lock(mutex_);
@@ -126,7 +126,7 @@ Status KubernetesExecutor::RemoveFiles(const ExperimentKey& experiment, int64_t 
 
 // Before its files go, which may be all that still says of what kind its objects are. A full disk
 // is no reason to keep it: should we die as well, what is retained of it stays.
-void KubernetesExecutor::NoteRemoval(const ExperimentKey& experiment) {
+void KubernetesExecutor::RecordRemoval(const ExperimentKey& experiment) {
   const ObjectKind recorded = KindOfRecords(layout_, experiment);
   ObjectKind kind;
   {
@@ -135,12 +135,12 @@ void KubernetesExecutor::NoteRemoval(const ExperimentKey& experiment) {
   }
   const Status saved = SaveRemoval(layout_, experiment, kind);
   if (saved.ok()) return;
-  Log(LogLevel::kWarning, "the removal of an experiment could not be noted",
+  Log(LogLevel::kWarning, "failed to record the removal of an experiment",
       {{"experiment", ToString(experiment)}, {"error", Message(saved)}});
 }
 
 // Of Jobs and pods all are looked for in any case.
-void KubernetesExecutor::NoteKind(const ExperimentKey& experiment,
+void KubernetesExecutor::RecordKind(const ExperimentKey& experiment,
                                   const google::protobuf::Struct& trial_spec) {
   const auto text = [&](const char* field) {
     const auto found = trial_spec.fields().find(field);
@@ -156,7 +156,7 @@ void KubernetesExecutor::NoteKind(const ExperimentKey& experiment,
 // remembers, should we die.
 void KubernetesExecutor::CleanVolume(const ExperimentKey& experiment,
                                      const v1::ExperimentSpec& spec) {
-  NoteKind(experiment, spec.trial_template().trial_spec());
+  RecordKind(experiment, spec.trial_template().trial_spec());
   auto cleaner = MakeCleaner(experiment, spec, options_.pods);
   if (!cleaner || !MayUse(spec)) return;
   // What it was to delete goes with the rest, and is perhaps another's by then.
@@ -165,8 +165,8 @@ void KubernetesExecutor::CleanVolume(const ExperimentKey& experiment,
   std::lock_guard lock(mutex_);
   clean_.erase(experiment);
   if (started.ok()) return;
-  cleanings_[experiment] = {.job = *std::move(cleaner),
-                            .due = options_.clock->Monotonic() + times_.retry};
+  volume_cleanups_[experiment] = {.job = *std::move(cleaner),
+                            .due = options_.clock->Monotonic() + timeouts_.retry};
   Wake();
 }
 
@@ -180,7 +180,7 @@ Status KubernetesExecutor::AwaitCleaned(const AttemptRequest& request) {
   if (!allowed.ok()) return absl::ResourceExhaustedError(Message(allowed));
   {
     std::lock_guard lock(mutex_);
-    if (cleanings_.count(experiment) > 0) {
+    if (volume_cleanups_.count(experiment) > 0) {
       return absl::UnavailableError(
           "the checkpoints of an earlier experiment of this name are to be deleted first");
     }
@@ -196,14 +196,14 @@ Status KubernetesExecutor::AwaitCleaned(const AttemptRequest& request) {
 // them to nobody. Whatever of an experiment of ours is unknown for long enough was closed: what is
 // open is adopted before anybody looks at the experiment. One that nobody looks at has ended, or
 // been deleted, if it is ours at all, which its folder says: whoever owns experiments is told.
-void KubernetesExecutor::LookForStrays(absl::Duration now) {
-  if (now < next_strays_) return;
-  next_strays_ = now + times_.stray / 4;
+void KubernetesExecutor::FindOrphans(absl::Duration now) {
+  if (now < next_orphan_scan_) return;
+  next_orphan_scan_ = now + timeouts_.orphan / 4;
   std::map<AttemptKey, absl::Duration> still;
   std::set<ExperimentKey> unowned;
   for (const AttemptKey& key : view_.Attempts()) {
-    const bool known = attempts_.count(key) > 0 || starting_.count(key) > 0 ||
-                       doubtful_.count(key) > 0 || leaving_.count(key) > 0;
+    const bool known = attempts_.count(key) > 0 || pending_starts_.count(key) > 0 ||
+                       unconfirmed_.count(key) > 0 || teardowns_.count(key) > 0;
     if (known) continue;
     const kube::Ref ref{Jobs(), key.trial.experiment.ns, AttemptName(key)};
     const auto job = view_.FindObject(ref);
@@ -212,40 +212,40 @@ void KubernetesExecutor::LookForStrays(absl::Duration now) {
     // Nothing of it waits for us, unless its experiment was deleted: that is asked once.
     const bool retained = stays && HeldPods(view_, key).empty();
     if (retained && (owned || asked_.count(key.trial.experiment) > 0)) continue;
-    const auto since = strays_.find(key);
-    still[key] = since == strays_.end() ? now : since->second;
-    if (now < still[key] + times_.stray) continue;
+    const auto since = orphans_.find(key);
+    still[key] = since == orphans_.end() ? now : since->second;
+    if (now < still[key] + timeouts_.orphan) continue;
     if (!owned) {
       unowned.insert(key.trial.experiment);
       continue;
     }
-    Leaving& leaving = leaving_[key];
-    leaving.ref = ref;
-    if (job) leaving.uid = UidOf(*job);
-    leaving.deleted = stays;
-    leaving.since = now;
-    Log(LogLevel::kWarning, "a pod that nobody waits for is let go",
+    Teardown& teardown = teardowns_[key];
+    teardown.ref = ref;
+    if (job) teardown.uid = UidOf(*job);
+    teardown.deleted = stays;
+    teardown.since = now;
+    Log(LogLevel::kWarning, "released an orphaned pod",
         {{"attempt", AttemptName(key)}});
-    Clear(key, leaving);
+    Clear(key, teardown);
   }
-  strays_ = std::move(still);
+  orphans_ = std::move(still);
   asked_.insert(unowned.begin(), unowned.end());
   for (const ExperimentKey& key : unowned) {
     std::error_code error;
-    if (std::filesystem::is_directory(layout_.ExperimentDir(key), error)) Tell(key);
+    if (std::filesystem::is_directory(layout_.ExperimentDir(key), error)) NotifyController(key);
   }
-  LookForRemovals(now);
+  ResumeRemovals(now);
 }
 
 // Those that a process before this one has begun. Whether the experiment is deleted, and no other
 // has its name by now, the controller knows, and then removes its files again.
-void KubernetesExecutor::LookForRemovals(absl::Duration now) {
-  if (now < began_ + times_.stray) return;
+void KubernetesExecutor::ResumeRemovals(absl::Duration now) {
+  if (now < began_ + timeouts_.orphan) return;
   for (auto it = unfinished_.begin(); it != unfinished_.end();) {
     const ExperimentKey key = *it++;
     if (removals_.count({key, 0}) > 0) continue;
     if (owned_.count(key) == 0) {
-      Tell(key);
+      NotifyController(key);
     } else {  // another of its name
       unfinished_.erase(key);
       kinds_.erase(key);
@@ -254,7 +254,7 @@ void KubernetesExecutor::LookForRemovals(absl::Duration now) {
   }
 }
 
-void KubernetesExecutor::Tell(const ExperimentKey& key) {
+void KubernetesExecutor::NotifyController(const ExperimentKey& key) {
   if (!options_.on_change) return;
   Do([this, key] { options_.on_change(key); });
 }
@@ -278,7 +278,7 @@ void KubernetesExecutor::RemoveLeftovers(absl::Duration now) {
           unfinished_.erase(trial.experiment);
         }
       } else {
-        removals_[trial] = options_.clock->Monotonic() + times_.retry;
+        removals_[trial] = options_.clock->Monotonic() + timeouts_.retry;
         Wake();
         Log(LogLevel::kWarning, "objects of a deleted experiment are still there; trying again",
             {{"experiment", ToString(trial.experiment)}, {"error", Message(status)}});
@@ -288,21 +288,21 @@ void KubernetesExecutor::RemoveLeftovers(absl::Duration now) {
 }
 
 void KubernetesExecutor::StartCleaners(absl::Duration now) {
-  for (auto& [experiment, cleaning] : cleanings_) {
+  for (auto& [experiment, cleaning] : volume_cleanups_) {
     if (cleaning.due > now) continue;
     cleaning.due = now + absl::Minutes(1);
     Do([this, experiment = experiment, job = cleaning.job] {
       const Status started = StartCleaner(client_, job);
       std::lock_guard lock(mutex_);
-      NoteCleaner(experiment, started);
+      RecordCleanerResult(experiment, started);
     });
   }
 }
 
 // Where nobody lets us start the Job, the files stay, and it is said.
-void KubernetesExecutor::NoteCleaner(const ExperimentKey& experiment, const Status& started) {
-  const auto found = cleanings_.find(experiment);
-  if (found == cleanings_.end()) return;
+void KubernetesExecutor::RecordCleanerResult(const ExperimentKey& experiment, const Status& started) {
+  const auto found = volume_cleanups_.find(experiment);
+  if (found == volume_cleanups_.end()) return;
   const bool given_up = !started.ok() && ++found->second.failures >= kCleanTries;
   if (!started.ok()) {
     Log(LogLevel::kWarning,
@@ -311,10 +311,10 @@ void KubernetesExecutor::NoteCleaner(const ExperimentKey& experiment, const Stat
         {{"experiment", ToString(experiment)}, {"error", Message(started)}});
   }
   if (started.ok() || given_up) {
-    cleanings_.erase(found);
+    volume_cleanups_.erase(found);
     return;
   }
-  found->second.due = options_.clock->Monotonic() + times_.retry * (1 << found->second.failures);
+  found->second.due = options_.clock->Monotonic() + timeouts_.retry * (1 << found->second.failures);
   Wake();
 }
 

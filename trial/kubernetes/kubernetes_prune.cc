@@ -14,8 +14,8 @@ namespace shirabe::trial {
 namespace {
 
 constexpr int kPrunesAtOnce = 100;
-constexpr absl::Duration kMostPause = absl::Minutes(10);
-constexpr int kMostShift = 9;
+constexpr absl::Duration kMaxPruneBackoff = absl::Minutes(10);
+constexpr int kMaxShift = 9;
 
 bool SameCheckpoint(const v1::Checkpoint& a, const v1::Checkpoint& b) {
   return a.trial() == b.trial() && a.attempt() == b.attempt() && a.step() == b.step();
@@ -39,11 +39,11 @@ bool KubernetesExecutor::MayUse(const v1::ExperimentSpec& spec) const {
 }
 
 // Where checkpoints lie is the same for all attempts of an experiment.
-void KubernetesExecutor::NoteScope(const AttemptRequest& request) {
+void KubernetesExecutor::RecordPruneScope(const AttemptRequest& request) {
   const v1::CheckpointVolume& volume = request.cluster.volume;
   const bool whole = !volume.size().empty() && !IsShared(volume);
   std::lock_guard lock(mutex_);
-  prunes_[request.key.trial.experiment].scope = whole ? Scope::kTrial : Scope::kAttempt;
+  prune_queues_[request.key.trial.experiment].scope = whole ? Scope::kTrial : Scope::kAttempt;
 }
 
 void KubernetesExecutor::UseVolume(const ExperimentKey& experiment,
@@ -51,23 +51,23 @@ void KubernetesExecutor::UseVolume(const ExperimentKey& experiment,
   auto pruner = MakePruner(experiment, spec, options_.pods);
   if (!pruner || !MayUse(spec)) return;
   std::lock_guard lock(mutex_);
-  prunes_[experiment].job = std::move(pruner);
+  prune_queues_[experiment].job = std::move(pruner);
 }
 
 void KubernetesExecutor::Prune(const v1::Checkpoint& checkpoint) {
   std::lock_guard lock(mutex_);
-  Prunes& prunes = prunes_[ExperimentKeyOf(checkpoint)];
+  PruneQueue& prunes = prune_queues_[ExperimentKeyOf(checkpoint)];
   if (IsAmong(checkpoint, prunes.queue)) return;
   prunes.queue.push_back(checkpoint);
-  if (!prunes.due) prunes.due = options_.clock->Monotonic() + times_.prune;
+  if (!prunes.due) prunes.due = options_.clock->Monotonic() + timeouts_.prune;
   Wake();
 }
 
 // By the sidecar that asks, what it can reach.
-void KubernetesExecutor::HandPrunes(const PodAttempt& attempt, v1::SyncReply& reply) {
-  const auto found = prunes_.find(attempt.key.trial.experiment);
-  if (found == prunes_.end()) return;
-  Prunes& prunes = found->second;
+void KubernetesExecutor::FillPrunes(const PodAttempt& attempt, v1::SyncReply& reply) {
+  const auto found = prune_queues_.find(attempt.key.trial.experiment);
+  if (found == prune_queues_.end()) return;
+  PruneQueue& prunes = found->second;
   std::erase_if(prunes.queue, [&](const v1::Checkpoint& checkpoint) {
     const bool own = checkpoint.trial() == attempt.key.trial.number &&
                      (prunes.scope == Scope::kTrial || checkpoint.attempt() == attempt.key.number);
@@ -83,36 +83,36 @@ void KubernetesExecutor::HandPrunes(const PodAttempt& attempt, v1::SyncReply& re
 
 // One Job of an experiment at a time.
 void KubernetesExecutor::StartPruners(absl::Duration now) {
-  for (auto& [experiment, prunes] : prunes_) {
+  for (auto& [experiment, prunes] : prune_queues_) {
     if (!prunes.due || *prunes.due > now) continue;
     prunes.due.reset();
     if (!prunes.job || (prunes.queue.empty() && prunes.handed.empty())) continue;
     prunes.due = now + absl::Minutes(1);  // for the case that what follows is cut short
     if (prunes.handed.empty()) {
-      const size_t most = std::min<size_t>(prunes.queue.size(), kMostPruned);
+      const size_t most = std::min<size_t>(prunes.queue.size(), kMaxPrunedAtOnce);
       prunes.handed.assign(prunes.queue.begin(), prunes.queue.begin() + most);
     }
     Do([this, experiment = experiment, job = PrunerFor(*prunes.job, prunes.handed)] {
       const auto pruned = RunPruner(client_, job);
       std::lock_guard lock(mutex_);
-      NotePruner(experiment, pruned);
+      RecordPrunerResult(experiment, pruned);
     });
   }
 }
 
-void KubernetesExecutor::NotePruner(const ExperimentKey& experiment, const StatusOr<bool>& pruned) {
-  const auto found = prunes_.find(experiment);
-  if (found == prunes_.end()) return;
-  Prunes& prunes = found->second;
+void KubernetesExecutor::RecordPrunerResult(const ExperimentKey& experiment, const StatusOr<bool>& pruned) {
+  const auto found = prune_queues_.find(experiment);
+  if (found == prune_queues_.end()) return;
+  PruneQueue& prunes = found->second;
   const absl::Duration now = options_.clock->Monotonic();
-  prunes.due = now + times_.prune;
+  prunes.due = now + timeouts_.prune;
   if (!pruned.ok()) {
     if (prunes.failures == 0) {
-      Log(LogLevel::kWarning, "checkpoints that nobody needs could not be deleted; trying again",
+      Log(LogLevel::kWarning, "failed to delete unneeded checkpoints; trying again",
           {{"experiment", ToString(experiment)}, {"error", Message(pruned.status())}});
     }
-    const int shift = std::min(prunes.failures++, kMostShift);
-    prunes.due = now + std::min(times_.prune * (1 << shift), kMostPause);
+    const int shift = std::min(prunes.failures++, kMaxShift);
+    prunes.due = now + std::min(timeouts_.prune * (1 << shift), kMaxPruneBackoff);
   } else if (*pruned) {
     std::erase_if(prunes.queue, [&](const auto& one) { return IsAmong(one, prunes.handed); });
     prunes.handed.clear();

@@ -61,7 +61,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kEnding[] = ".json";
-constexpr int64_t kMostBytes = 1 << 16;
+constexpr int64_t kMaxRemovalBytes = 1 << 16;
 
 std::string RemovalsDir(const Layout& layout) { return layout.home() + "/removals"; }
 
@@ -106,7 +106,7 @@ std::map<ExperimentKey, ObjectKind> FindRemovals(const Layout& layout) {
   const auto take = [&](const fs::path& file) {
     const ExperimentKey key{file.parent_path().filename(), file.stem()};
     if (file.extension() != kEnding || !ValidateKey(key).ok()) return true;  // half written
-    const auto text = ReadFile(file, kMostBytes);
+    const auto text = ReadFile(file, kMaxRemovalBytes);
     const Json json = text.ok() ? ReadJsonOrDiscarded(*text) : Json();
     found[key] = {.api_version = Text(json, {"apiVersion"}), .kind = Text(json, {"kind"})};
     return true;

@@ -14,7 +14,7 @@
 namespace shirabe::trial {
 namespace {
 
-constexpr absl::Duration kSoon = absl::Milliseconds(250);
+constexpr absl::Duration kUrgentSyncInterval = absl::Milliseconds(250);
 constexpr double kSyncsPerSecond = 500;  // of all sidecars together
 
 AttemptKey KeyOfRequest(const v1::SyncRequest& request) {
@@ -36,9 +36,9 @@ StatusOr<v1::SyncReply> KubernetesExecutor::Sync(const v1::SyncRequest& request,
   const AttemptKey key = KeyOfRequest(request);
   if (!ValidateKey(key).ok()) return NotCurrent();
   ASSIGN_OR_RETURN(const std::string id, Identify(key, request.token(), bearer));
-  ASSIGN_OR_RETURN(Mirror::Taken taken, mirror_.Take(key, request, request.state().complete()));
+  ASSIGN_OR_RETURN(Mirror::ApplyResult taken, mirror_.Apply(key, request, request.state().complete()));
   if (!taken.trouble.empty()) {
-    Log(LogLevel::kWarning, "something of an attempt is not kept",
+    Log(LogLevel::kWarning, "a file of an attempt is not kept",
         {{"attempt", AttemptName(key)}, {"trouble", taken.trouble}});
   }
   v1::SyncReply reply;
@@ -49,11 +49,11 @@ StatusOr<v1::SyncReply> KubernetesExecutor::Sync(const v1::SyncRequest& request,
     RETURN_IF_ERROR(Admit(key, id));  // it may have ended meanwhile
     PodAttempt& attempt = attempts_.at(key);
     attempt.heard = options_.clock->Monotonic();
-    if (request.has_state()) news = TakeState(request.state(), attempt) || attempt.unsaved;
+    if (request.has_state()) news = ApplyPodState(request.state(), attempt) || attempt.unsaved;
     attempt.unsaved = news;
     ending = attempt.over || attempt.stop;
-    Heed(attempt);
-    Hand(attempt, reply);
+    AcknowledgeRequest(attempt);
+    FillReply(attempt, reply);
   }
   for (v1::FileHave& have : taken.have) *reply.add_files() = std::move(have);
   if (news) {
@@ -81,7 +81,7 @@ StatusOr<std::string> KubernetesExecutor::Identify(const AttemptKey& key, const 
     return id;
   }
   std::string id;
-  const std::string pod = PodReviews::ClaimedPod(bearer);
+  const std::string pod = PodTokenReviewer::ClaimedPod(bearer);
   {
     std::lock_guard lock(mutex_);
     const auto found = attempts_.find(key);
@@ -91,7 +91,7 @@ StatusOr<std::string> KubernetesExecutor::Identify(const AttemptKey& key, const 
     if (pod.empty()) return NotCurrent();
     if (!IsItsPod(found->second, pod)) return absl::UnavailableError("not ready yet; try again");
   }
-  RETURN_IF_ERROR(reviews_.Check(bearer, key.trial.experiment.ns, pod));
+  RETURN_IF_ERROR(token_reviewer_.Check(bearer, key.trial.experiment.ns, pod));
   return id;
 }
 
@@ -117,40 +117,40 @@ Status KubernetesExecutor::Admit(const AttemptKey& key, const std::string& id) c
     return absl::OkStatus();
   }
   const absl::Duration age = options_.clock->Monotonic() - began_;
-  const bool may_be_adopted = owned_.count(key.trial.experiment) == 0 && age < times_.settle;
-  if (may_be_adopted || starting_.count(key) > 0 || doubtful_.count(key) > 0) {
+  const bool may_be_adopted = owned_.count(key.trial.experiment) == 0 && age < timeouts_.settle;
+  if (may_be_adopted || pending_starts_.count(key) > 0 || unconfirmed_.count(key) > 0) {
     return absl::UnavailableError("not ready yet; try again");
   }
   return NotCurrent();
 }
 
 absl::Duration KubernetesExecutor::Next() const {
-  return std::max(times_.sync,
+  return std::max(timeouts_.sync,
                   absl::Seconds(static_cast<double>(attempts_.size()) / kSyncsPerSecond));
 }
 
 // In place of a wish before it.
 void KubernetesExecutor::Ask(const std::string& reason, absl::Time deadline, PodAttempt& attempt) {
-  if (attempt.recipe.instrumented) attempt.wish = {reason, deadline};
+  if (attempt.recipe.instrumented) attempt.pending_request = {reason, deadline};
 }
 
-void KubernetesExecutor::Heed(PodAttempt& attempt) {
+void KubernetesExecutor::AcknowledgeRequest(PodAttempt& attempt) {
   attempt.last_id = std::max(attempt.last_id, attempt.state.heeded());
-  if (!attempt.wish || attempt.wish->id == 0) return;
-  if (attempt.state.heeded() >= attempt.wish->id) attempt.wish.reset();
+  if (!attempt.pending_request || attempt.pending_request->id == 0) return;
+  if (attempt.state.heeded() >= attempt.pending_request->id) attempt.pending_request.reset();
 }
 
 // Ids go on from what the sidecar has heeded before, also across a restart of ours.
-void KubernetesExecutor::Hand(PodAttempt& attempt, v1::SyncReply& reply) {
+void KubernetesExecutor::FillReply(PodAttempt& attempt, v1::SyncReply& reply) {
   const bool ending = attempt.stop || attempt.over;
-  *reply.mutable_next() = ToProto(attempt.wish || ending ? kSoon : Next());
-  if (attempt.wish) {
-    if (attempt.wish->id == 0) attempt.wish->id = ++attempt.last_id;
-    reply.mutable_request()->set_id(attempt.wish->id);
-    reply.mutable_request()->set_reason(attempt.wish->reason);
-    *reply.mutable_request()->mutable_deadline() = shirabe::ToProto(attempt.wish->deadline);
+  *reply.mutable_next() = ToProto(attempt.pending_request || ending ? kUrgentSyncInterval : Next());
+  if (attempt.pending_request) {
+    if (attempt.pending_request->id == 0) attempt.pending_request->id = ++attempt.last_id;
+    reply.mutable_request()->set_id(attempt.pending_request->id);
+    reply.mutable_request()->set_reason(attempt.pending_request->reason);
+    *reply.mutable_request()->mutable_deadline() = shirabe::ToProto(attempt.pending_request->deadline);
   }
-  HandPrunes(attempt, reply);
+  FillPrunes(attempt, reply);
 }
 
 }  // namespace shirabe::trial

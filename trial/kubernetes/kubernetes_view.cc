@@ -72,11 +72,11 @@ bool ClusterView::Synced() const {
   return ready_ && Follows(jobs_.get()) && Follows(pods_.get());
 }
 
-std::string ClusterView::Trouble() const {
+std::string ClusterView::LastError() const {
   std::lock_guard lock(mutex_);
   if (!ready_) return "the cluster is not followed yet";
   for (const kube::Cache* cache : {pods_.get(), jobs_.get(), nodes_.get()}) {
-    const std::string trouble = cache->Trouble();
+    const std::string trouble = cache->LastError();
     if (!trouble.empty()) return trouble;
   }
   return "";

@@ -40,7 +40,7 @@ class ClusterView {
   // Whether all Jobs and pods that there were at the start are known by now.
   bool Synced() const;
   // Why something is not followed now, in words; "" if all is.
-  std::string Trouble() const;
+  std::string LastError() const;
 
   std::vector<Json> PodsOf(const AttemptKey& attempt) const;
   std::vector<std::string> PodNamesOf(const AttemptKey& attempt) const;

@@ -17,16 +17,16 @@ using Phase = PodVerdict::Phase;
 constexpr int kSignalBase = 128;
 constexpr int kLastSignal = 31;
 constexpr int kExitYielded = 75;
-constexpr size_t kMostWords = 500;
+constexpr size_t kMaxMessageBytes = 500;
 // Clocks of nodes and API server differ, and their times are whole seconds.
-constexpr absl::Duration kClockMargin = absl::Seconds(5);
+constexpr absl::Duration kClockSkew = absl::Seconds(5);
 // A kubelet may need so long to let go of volumes after the containers have ended.
-constexpr absl::Duration kCleanUp = absl::Minutes(1);
+constexpr absl::Duration kVolumeDetachTime = absl::Minutes(1);
 
 // The platform's own words, cut to what people read.
-std::string Quote(const std::string& words) {
+std::string QuoteMessage(const std::string& words) {
   if (words.empty()) return "";
-  return ": " + (words.size() <= kMostWords ? words : words.substr(0, kMostWords) + "…");
+  return ": " + (words.size() <= kMaxMessageBytes ? words : words.substr(0, kMaxMessageBytes) + "…");
 }
 
 // What the pod says, found once. The references are into the pod, which outlives this.
@@ -96,7 +96,7 @@ std::optional<absl::Time> TouchedAt(const Facts& facts) {
   auto touched = TimeOf(At(facts.pod, {"metadata", "deletionTimestamp"}));
   const int64_t grace = Number(At(facts.pod, {"metadata", "deletionGracePeriodSeconds"}));
   if (touched) *touched -= absl::Seconds(grace);
-  if (!facts.disrupted()) return touched && grace == 0 ? *touched - kCleanUp : touched;
+  if (!facts.disrupted()) return touched && grace == 0 ? *touched - kVolumeDetachTime : touched;
   const auto disrupted = TimeOf(At(facts.disruption, "lastTransitionTime"));
   return touched && disrupted ? std::min(*touched, *disrupted) : disrupted;
 }
@@ -108,11 +108,11 @@ bool EndedBefore(const Facts& facts) {
   if (!facts.end_seen() || facts.given.told || (facts.disrupted() && by_kubelet)) return false;
   const auto ended = TimeOf(At(facts.terminated, "finishedAt"));
   const auto touched = TouchedAt(facts);
-  return ended && touched && *ended + kClockMargin < *touched;
+  return ended && touched && *ended + kClockSkew < *touched;
 }
 
 // What of its own doing an eviction by the kubelet punishes: more disk than it was allowed.
-bool AteItsDisk(const Facts& facts) {
+bool ExceededDisk(const Facts& facts) {
   if (facts.reason != "Evicted") return false;
   for (const char* words : {"exceeds the total limit", "exceeded its local ephemeral storage limit",
                             "exceeds the limit"}) {
@@ -131,22 +131,22 @@ Because Disruption(const Facts& facts) {
   const std::string reason = Text(facts.disruption, {"reason"});
   std::string words = Text(facts.disruption, {"message"});
   if (reason == "PreemptionByScheduler") {
-    return {v1::PREEMPTED_SCHEDULER, "preempted by the scheduler" + Quote(words)};
+    return {v1::PREEMPTED_SCHEDULER, "preempted by the scheduler" + QuoteMessage(words)};
   }
   if (reason == "EvictionByEvictionAPI") {
-    return {v1::PREEMPTED_EVICTION, "evicted from " + facts.node() + Quote(words)};
+    return {v1::PREEMPTED_EVICTION, "evicted from " + facts.node() + QuoteMessage(words)};
   }
   if (reason == "DeletionByTaintManager") {
-    return {facts.node_cause(), facts.node() + " got a taint that ends its pods" + Quote(words)};
+    return {facts.node_cause(), facts.node() + " got a taint that ends its pods" + QuoteMessage(words)};
   }
   if (reason == "DeletionByPodGC") {
-    return {facts.node_cause(), facts.node() + " is gone" + Quote(words)};
+    return {facts.node_cause(), facts.node() + " is gone" + QuoteMessage(words)};
   }
   if (reason == "TerminationByKubelet") {
     if (!facts.message.empty()) words = facts.message;
-    return {facts.node_cause(), facts.node() + " ended it" + Quote(words)};
+    return {facts.node_cause(), facts.node() + " ended it" + QuoteMessage(words)};
   }
-  return {v1::INFRASTRUCTURE, "disrupted for the reason " + reason + Quote(words)};
+  return {v1::INFRASTRUCTURE, "disrupted for the reason " + reason + QuoteMessage(words)};
 }
 
 // What the pod or its surroundings say of an end that was not the program's; CAUSE_NONE if nothing.
@@ -157,20 +157,20 @@ Because Platform(const Facts& facts) {
   if (facts.given.suspended && (facts.deleting || facts.given.vanished) && !before) {
     return {v1::SUSPENDED, "its Job was suspended: its quota was taken back"};
   }
-  if (AteItsDisk(facts)) {
+  if (ExceededDisk(facts)) {
     return {v1::APP_ERROR,
-            "the program used more disk than its limit" + Quote(facts.message) +
+            "the program used more disk than its limit" + QuoteMessage(facts.message) +
                 "; raise resources.limits[\"ephemeral-storage\"] or write to a volume"};
   }
   if (NodeShutDown(facts)) {
-    return {facts.node_cause(), facts.node() + " shut down" + Quote(facts.message)};
+    return {facts.node_cause(), facts.node() + " shut down" + QuoteMessage(facts.message)};
   }
   if (facts.reason == "Evicted" || facts.reason == "Preempting") {
-    return {facts.node_cause(), facts.node() + " evicted it" + Quote(facts.message)};
+    return {facts.node_cause(), facts.node() + " evicted it" + QuoteMessage(facts.message)};
   }
   if (facts.overdue()) {
     return {v1::APP_ERROR,
-            "it ran longer than activeDeadlineSeconds of its pod allows" + Quote(facts.message)};
+            "it ran longer than activeDeadlineSeconds of its pod allows" + QuoteMessage(facts.message)};
   }
   if (facts.disrupted() && !before) return Disruption(facts);
   return {};
@@ -188,9 +188,9 @@ Because PlatformOrNode(const Facts& facts) {
 std::string ExitWords(const PodVerdict& verdict, const std::string& reason) {
   if (verdict.out_of_memory) return "out of memory: raise resources.limits.memory";
   if (verdict.signal == SIGKILL) {
-    return "killed by SIGKILL, and not reported as out of memory: nobody said why";
+    return "killed by SIGKILL, and not reported as out of memory: no cause was reported";
   }
-  if (verdict.signal == SIGTERM) return "ended by SIGTERM, which nobody announced";
+  if (verdict.signal == SIGTERM) return "ended by SIGTERM without a notice";
   if (verdict.signal != 0) {
     return absl::StrCat("ended by signal ", verdict.signal, " (", strsignal(verdict.signal), ")");
   }
@@ -211,7 +211,7 @@ void ReadExit(const Json& terminated, PodVerdict& verdict) {
   verdict.message = ExitWords(verdict, reason);
   const std::string words = Text(terminated, {"message"});
   if (!words.empty() && code != 0) {
-    verdict.message += verdict.message.empty() ? Quote(words).substr(2) : Quote(words);
+    verdict.message += verdict.message.empty() ? QuoteMessage(words).substr(2) : QuoteMessage(words);
   }
 }
 
@@ -224,7 +224,7 @@ void End(const Facts& facts, PodVerdict& verdict) {
   Because because = outside ? PlatformOrNode(facts) : Platform(facts);
   const bool deleted = facts.deleting && !EndedBefore(facts) && !verdict.out_of_memory;
   if (because.cause == v1::CAUSE_NONE && deleted) {
-    because = {v1::UNKNOWN_CAUSE, "its pod was deleted by somebody else while the program ran"};
+    because = {v1::UNKNOWN_CAUSE, "its pod was deleted while the program ran, and not by Shirabe"};
   }
   if (because.cause == v1::CAUSE_NONE) return;
   verdict.cause = because.cause;
@@ -257,7 +257,7 @@ Because InitFailure(const Json& status) {
   std::string words = Text(terminated, {"message"});
   if (words.empty()) words = Text(terminated, {"reason"});
   const std::string how = absl::StrCat("the init container ", name, " failed with exit code ",
-                                       Number(At(terminated, "exitCode")), Quote(words));
+                                       Number(At(terminated, "exitCode")), QuoteMessage(words));
   if (name == kInitContainer || name == kFoldersContainer) {
     return {v1::INFRASTRUCTURE, how + "; its log says more (kubectl logs -c " + name + ")"};
   }
@@ -268,14 +268,14 @@ Because InitFailure(const Json& status) {
 std::string WhyNeverRan(const Facts& facts) {
   if (!facts.message.empty() || !facts.reason.empty()) {
     const std::string words = facts.message.empty() ? facts.reason : facts.message;
-    return "the program never started" + Quote(words);
+    return "the program never started" + QuoteMessage(words);
   }
   if (facts.given.node == PodFacts::Node::kDead) {
     return "the program never started: " + facts.node() + " is gone";
   }
   return facts.deleting || facts.given.vanished
              ? "the program never started: its pod was deleted before"
-             : "the program never started, and its pod has failed without a word";
+             : "the program never started, and its pod has failed without a message";
 }
 
 void NeverStarted(const Facts& facts, PodVerdict& verdict) {
@@ -287,7 +287,7 @@ void NeverStarted(const Facts& facts, PodVerdict& verdict) {
   if (!init.is_null() && !taken) because = InitFailure(init);
   if (facts.overdue()) {
     because = {v1::APP_ERROR, "it had not started when activeDeadlineSeconds of its pod were over" +
-                                  Quote(facts.message)};
+                                  QuoteMessage(facts.message)};
   }
   verdict.cause = because.cause;
   verdict.message = std::move(because.message);
@@ -300,12 +300,12 @@ void Lose(const Facts& facts, PodVerdict& verdict) {
   Because because = PlatformOrNode(facts);
   if (because.cause == v1::CAUSE_NONE && facts.container_vanished()) {
     because = {v1::INFRASTRUCTURE,
-               facts.node() + " lost the container" + Quote(Text(facts.terminated, {"message"}))};
+               facts.node() + " lost the container" + QuoteMessage(Text(facts.terminated, {"message"}))};
   } else if (because.cause == v1::CAUSE_NONE && facts.terminal()) {
     because = {v1::INFRASTRUCTURE,
-               "its pod has failed, and nobody saw the program end" + Quote(facts.message)};
+               "its pod has failed, and the end of the program was not observed" + QuoteMessage(facts.message)};
   } else if (because.cause == v1::CAUSE_NONE) {
-    because = {v1::UNKNOWN_CAUSE, "its pod was deleted by somebody else while the program ran"};
+    because = {v1::UNKNOWN_CAUSE, "its pod was deleted while the program ran, and not by Shirabe"};
   }
   verdict.cause = because.cause;
   verdict.message = std::move(because.message);
@@ -340,7 +340,7 @@ PodVerdict ReadPod(const Json& pod, const PodFacts& given) {
   } else {
     verdict.phase = Phase::kRunning;
   }
-  if (facts.overdue() && verdict.cause == v1::APP_ERROR) verdict.overdue = Sighting::Overdue::kPod;
+  if (facts.overdue() && verdict.cause == v1::APP_ERROR) verdict.overdue = AttemptStatus::Overdue::kPod;
   return verdict;
 }
 
@@ -351,12 +351,12 @@ JobVerdict ReadJob(const Json& job) {
     const Json& failed = kube::Condition(job, type);
     if (Text(failed, {"status"}) != "True") continue;
     const std::string reason = Text(failed, {"reason"});
-    verdict.message = "its Job has failed: " + reason + Quote(Text(failed, {"message"}));
+    verdict.message = "its Job has failed: " + reason + QuoteMessage(Text(failed, {"message"}));
     if (reason == "DeadlineExceeded") {
       verdict.cause = v1::APP_ERROR;
       verdict.overdue = true;
       verdict.message = "it ran longer than activeDeadlineSeconds of its Job allows" +
-                        Quote(Text(failed, {"message"}));
+                        QuoteMessage(Text(failed, {"message"}));
     }
     return verdict;
   }

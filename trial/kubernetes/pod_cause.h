@@ -48,7 +48,7 @@ struct PodVerdict {
   // and APP_ERROR the program's own that its exit code hides (it ate its node's disk, say).
   v1::Cause cause = v1::CAUSE_NONE;
   // Whose activeDeadlineSeconds were over; the cause is APP_ERROR then.
-  Sighting::Overdue overdue = Sighting::Overdue::kNo;
+  AttemptStatus::Overdue overdue = AttemptStatus::Overdue::kNo;
   std::string message;  // for people, with the platform's own words; "" if there is nothing to say
   std::string node;     // "" = not scheduled
   std::optional<absl::Time> start;  // of the program

@@ -24,10 +24,10 @@ std::optional<Json> MakeCleaner(const ExperimentKey& experiment, const v1::Exper
 // The same for single checkpoints that the experiment does not keep, of attempts whose sidecars are
 // gone: nothing else mounts their folders. nullopt as above. It deletes nothing
 // yet: see PrunerFor.
-constexpr int kMostPruned = 100;
+constexpr int kMaxPrunedAtOnce = 100;
 std::optional<Json> MakePruner(const ExperimentKey& experiment, const v1::ExperimentSpec& spec,
                                const PodOptions& options);
-// With what it is to delete: at most kMostPruned checkpoints.
+// With what it is to delete: at most kMaxPrunedAtOnce checkpoints.
 Json PrunerFor(Json pruner, const std::vector<v1::Checkpoint>& checkpoints);
 std::string PrunerName(const ExperimentKey& experiment);
 

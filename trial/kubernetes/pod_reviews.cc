@@ -14,39 +14,39 @@
 namespace shirabe::trial {
 namespace {
 
-constexpr size_t kLongestToken = 16 << 10;
+constexpr size_t kMaxTokenBytes = 16 << 10;
 // Of one pod: thousands may come at once after a restart of ours, and whoever knows the uid of one
 // can show made-up tokens.
 constexpr kube::ReviewLimits kLimits = {
     .each = {.requests_per_second = 1, .burst = 10},
     .all = {.requests_per_second = 200, .burst = 4000},  // every sidecar after a restart of ours
-    .stands = absl::Minutes(5),
+    .ttl = absl::Minutes(5),
 };
 constexpr char kPodUid[] = "authentication.kubernetes.io/pod-uid";
 
-std::string Extra(const kube::Person& person, const char* name) {
-  const Json& values = Items(At(person.info, {"extra", name}));
+std::string Extra(const kube::UserInfo& user_info, const char* name) {
+  const Json& values = Items(At(user_info.info, {"extra", name}));
   return values.size() == 1 ? Text(values[0]) : "";
 }
 
 }  // namespace
 
-PodReviews::PodReviews(kube::Client* client, Clock* clock)
+PodTokenReviewer::PodTokenReviewer(kube::Client* client, Clock* clock)
     : reviewer_(client, clock, kPodAudience, kLimits) {}
 
-Status PodReviews::Check(const std::string& token, const std::string& namespace_name,
+Status PodTokenReviewer::Check(const std::string& token, const std::string& namespace_name,
                          const std::string& pod_uid) {
-  ASSIGN_OR_RETURN(const kube::Person person, reviewer_.Review(token, pod_uid));
+  ASSIGN_OR_RETURN(const kube::UserInfo user_info, reviewer_.Review(token, pod_uid));
   const bool of_namespace =
-      absl::StartsWith(person.name, absl::StrCat("system:serviceaccount:", namespace_name, ":"));
-  if (of_namespace && !pod_uid.empty() && Extra(person, kPodUid) == pod_uid) {
+      absl::StartsWith(user_info.name, absl::StrCat("system:serviceaccount:", namespace_name, ":"));
+  if (of_namespace && !pod_uid.empty() && Extra(user_info, kPodUid) == pod_uid) {
     return absl::OkStatus();
   }
   return absl::PermissionDeniedError("the token is not that of this pod");
 }
 
-std::string PodReviews::ClaimedPod(const std::string& token) {
-  if (token.size() > kLongestToken) return "";
+std::string PodTokenReviewer::ClaimedPod(const std::string& token) {
+  if (token.size() > kMaxTokenBytes) return "";
   const std::vector<std::string> parts = absl::StrSplit(token, '.');
   std::string payload;
   if (parts.size() != 3 || !absl::WebSafeBase64Unescape(parts[1], &payload)) return "";

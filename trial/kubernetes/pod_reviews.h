@@ -13,10 +13,10 @@
 
 namespace shirabe::trial {
 
-class PodReviews {
+class PodTokenReviewer {
  public:
   // Both outlive it.
-  PodReviews(kube::Client* client, Clock* clock);
+  PodTokenReviewer(kube::Client* client, Clock* clock);
 
   // Whether the token is that of this pod. kUnauthenticated for one that is not known, or not now:
   // it is renewed while the pod lives. kPermissionDenied for another pod's. kUnavailable where

@@ -12,9 +12,9 @@ namespace {
 
 // An image registry or a volume server may be away for a while; a name that does not exist stays
 // wrong. Then the attempt is closed and tried again, so that a corrected cluster is noticed.
-constexpr absl::Duration kPullPatience = absl::Minutes(10);
-constexpr absl::Duration kConfigPatience = absl::Minutes(5);
-constexpr absl::Duration kVolumePatience = absl::Minutes(15);
+constexpr absl::Duration kImagePullTimeout = absl::Minutes(10);
+constexpr absl::Duration kConfigTimeout = absl::Minutes(5);
+constexpr absl::Duration kVolumeTimeout = absl::Minutes(15);
 constexpr size_t kMaxWords = 500;
 
 std::string Cut(const std::string& words) {
@@ -129,23 +129,23 @@ struct State {
 const State* StateOf(const std::string& reason) {
   static const std::vector<State> kStates = {
       {"InvalidImageName", "its image has an impossible name",
-       "Correct the image in the trial's pod template.", kConfigPatience},
+       "Correct the image in the trial's pod template.", kConfigTimeout},
       {"ErrImageNeverPull", "its image is not on the node, and imagePullPolicy is Never",
-       "Load it there, or set another policy.", kPullPatience},
+       "Load it there, or set another policy.", kImagePullTimeout},
       {"ErrImagePull", "its image cannot be pulled",
-       "Check its name and tag, and imagePullSecrets for a private registry.", kPullPatience},
+       "Check its name and tag, and imagePullSecrets for a private registry.", kImagePullTimeout},
       {"ImagePullBackOff", "its image cannot be pulled",
-       "Check its name and tag, and imagePullSecrets for a private registry.", kPullPatience},
+       "Check its name and tag, and imagePullSecrets for a private registry.", kImagePullTimeout},
       {"ImageInspectError", "its image cannot be read", "Look at the node's image store.",
-       kPullPatience},
-      {"RegistryUnavailable", "the image registry does not answer", "", kPullPatience},
+       kImagePullTimeout},
+      {"RegistryUnavailable", "the image registry does not answer", "", kImagePullTimeout},
       {"CreateContainerConfigError", "what it refers to is missing",
-       "Create the ConfigMap, Secret or key, or correct its name.", kConfigPatience},
-      {"CreateContainerError", "its container cannot be made", "", kConfigPatience},
-      {"RunContainerError", "its container cannot be started", "", kConfigPatience},
-      {"PreStartHookError", "its hook before the start fails", "", kConfigPatience},
-      {"PostStartHookError", "its hook after the start fails", "", kConfigPatience},
-      {"CrashLoopBackOff", "it ends again and again", "Look at its log.", kConfigPatience},
+       "Create the ConfigMap, Secret or key, or correct its name.", kConfigTimeout},
+      {"CreateContainerError", "its container cannot be made", "", kConfigTimeout},
+      {"RunContainerError", "its container cannot be started", "", kConfigTimeout},
+      {"PreStartHookError", "its hook before the start fails", "", kConfigTimeout},
+      {"PostStartHookError", "its hook after the start fails", "", kConfigTimeout},
+      {"CrashLoopBackOff", "it ends again and again", "Look at its log.", kConfigTimeout},
   };
   const auto found = std::find_if(kStates.begin(), kStates.end(),
                                   [&](const State& state) { return reason == state.reason; });
@@ -205,7 +205,7 @@ std::optional<PodWaiting> Volumes(const WaitingFacts& facts) {
                       .text = Join("a volume cannot be attached to its node: " + attach,
                                    "A ReadWriteOnce volume that another node holds is let go once "
                                    "that node is known to be dead."),
-                      .give_up = kVolumePatience};
+                      .give_up = kVolumeTimeout};
   }
   if (!mount.empty()) {
     const bool missing = absl::StrContains(mount, "not found");
@@ -213,13 +213,13 @@ std::optional<PodWaiting> Volumes(const WaitingFacts& facts) {
                       .text = Join("a volume cannot be mounted: " + mount,
                                    missing ? "Create what is not found, or correct its name." : ""),
                       .never_starts = missing,
-                      .give_up = missing ? kConfigPatience : kVolumePatience};
+                      .give_up = missing ? kConfigTimeout : kVolumeTimeout};
   }
   const std::string sandbox = LastEvent(facts, {"FailedCreatePodSandBox"});
   if (sandbox.empty()) return std::nullopt;
   return PodWaiting{.reason = "FailedCreatePodSandBox",
                     .text = Join("its node cannot set the pod up: " + sandbox, ""),
-                    .give_up = kVolumePatience};
+                    .give_up = kVolumeTimeout};
 }
 
 // An init container that takes its time: ours copies a checkpoint, the user's does what it does.
@@ -244,8 +244,8 @@ std::optional<PodWaiting> Object(const WaitingFacts& facts) {
                          IsTrue(At(*facts.object, {"spec", "runPolicy", "suspend"}));
   if (suspended) {
     return Patient("Suspended",
-                   "it is suspended: a queue has not admitted it yet, or somebody has "
-                   "suspended it",
+                   "it is suspended: a queue has not admitted it yet, or it was "
+                   "suspended by hand",
                    "With Kueue look at its Workload (kubectl get workloads).");
   }
   // A Job's controller has the one word for it, Kubeflow's training operator the other.
@@ -269,7 +269,7 @@ PodWaiting WhyRefused(const std::string& words) {
                          unsaid ? "Give the trial's container requests and limits of these."
                                 : "Wait, lower parallelTrialCount, or ask for more quota."),
             .never_starts = unsaid,
-            .give_up = unsaid ? kConfigPatience : absl::InfiniteDuration()};
+            .give_up = unsaid ? kConfigTimeout : absl::InfiniteDuration()};
   }
   if (absl::StrContains(words, "admission webhook") ||
       absl::StrContains(words, "ValidatingAdmissionPolicy") ||
@@ -280,7 +280,7 @@ PodWaiting WhyRefused(const std::string& words) {
                          away ? "The webhook itself does not answer."
                               : "Change the trial's pod template to what the rule asks for."),
             .never_starts = !away,
-            .give_up = away ? absl::InfiniteDuration() : kConfigPatience};
+            .give_up = away ? absl::InfiniteDuration() : kConfigTimeout};
   }
   if (absl::StrContains(words, "violates PodSecurity")) {
     return {.reason = "PodSecurity",
@@ -288,7 +288,7 @@ PodWaiting WhyRefused(const std::string& words) {
                          "Set securityContext of the trial's pod (runAsNonRoot, runAsUser, "
                          "seccompProfile), or use another namespace."),
             .never_starts = true,
-            .give_up = kConfigPatience};
+            .give_up = kConfigTimeout};
   }
   if (absl::StrContains(words, "may not be set for init containers")) {
     return {.reason = "NoNativeSidecars",
@@ -298,11 +298,11 @@ PodWaiting WhyRefused(const std::string& words) {
                          "to date (Kubeflow's training operator: 1.8), or take the image's own "
                          "entrypoint instead of command, and nothing is put into the pod."),
             .never_starts = true,
-            .give_up = kConfigPatience};
+            .give_up = kConfigTimeout};
   }
   return {.reason = "FailedCreate",
           .text = Join("the cluster refuses to make its pod: " + words, ""),
-          .give_up = kVolumePatience};
+          .give_up = kVolumeTimeout};
 }
 
 std::optional<PodWaiting> WhyWaiting(const WaitingFacts& facts) {

@@ -101,12 +101,12 @@ int GpusOf(const Struct& container) {
   return most;
 }
 
-int MostGpus(const Value& value) {
+int MaxGpus(const Value& value) {
   int most = value.kind_case() == Value::kStructValue ? GpusOf(value.struct_value()) : 0;
   for (const auto& [key, field] : value.struct_value().fields()) {
-    most = std::max(most, MostGpus(field));
+    most = std::max(most, MaxGpus(field));
   }
-  for (const Value& item : value.list_value().values()) most = std::max(most, MostGpus(item));
+  for (const Value& item : value.list_value().values()) most = std::max(most, MaxGpus(item));
   return most;
 }
 
@@ -139,7 +139,7 @@ std::vector<std::string> DetectDevices(Clock* clock) {
 
 int RequestedGpus(const Struct& trial_spec) {
   int most = 0;
-  for (const auto& [key, field] : trial_spec.fields()) most = std::max(most, MostGpus(field));
+  for (const auto& [key, field] : trial_spec.fields()) most = std::max(most, MaxGpus(field));
   return most;
 }
 
@@ -150,7 +150,7 @@ GpuPool::GpuPool(std::vector<std::string> devices) {
   }
 }
 
-StatusOr<std::vector<std::string>> GpuPool::Take(int count) {
+StatusOr<std::vector<std::string>> GpuPool::Allocate(int count) {
   if (count > static_cast<int>(devices_.size())) {
     return absl::InvalidArgumentError(
         absl::StrCat("resources ask for ", count, " GPUs (nvidia.com/gpu) and this machine offers ",

@@ -28,11 +28,11 @@ class GpuPool {
   explicit GpuPool(std::vector<std::string> devices);
 
   // kInvalidArgument if there are not so many; kResourceExhausted if they are not free now.
-  StatusOr<std::vector<std::string>> Take(int count);
+  StatusOr<std::vector<std::string>> Allocate(int count);
   // An attempt found running has these. Names that are not of the pool are let be.
   void Mark(const std::vector<std::string>& devices);
   void Release(const std::vector<std::string>& devices);
-  // Why Take(count) would fail now; "" if it would not.
+  // Why Allocate(count) would fail now; "" if it would not.
   std::string Waiting(int count) const;
 
  private:

@@ -33,10 +33,10 @@ Status InItsWay(const Status& status) {
 }
 
 // kAlreadyExists if it is somebody else's.
-StatusOr<Found> Find(const std::string& dir, const std::string& id) {
-  Found found = FindAttempt(dir, id);
-  if (found.state == Found::State::kForeign) return absl::AlreadyExistsError(found.message);
-  if (found.state == Found::State::kVanished && found.leftovers) KillLeftovers(id, 0);
+StatusOr<AttemptProcess> Find(const std::string& dir, const std::string& id) {
+  AttemptProcess found = FindAttemptProcess(dir, id);
+  if (found.state == AttemptProcess::State::kForeign) return absl::AlreadyExistsError(found.message);
+  if (found.state == AttemptProcess::State::kVanished && found.leftovers) KillLeftovers(id, 0);
   return found;
 }
 
@@ -45,9 +45,9 @@ StatusOr<Found> Find(const std::string& dir, const std::string& id) {
 Launcher::Launcher(const ExecutorOptions& options)
     : clock_(options.clock), layout_(options.home), inherited_(ParseEnvironment(environ)) {}
 
-StatusOr<Found> Launcher::Prepare(const AttemptRequest& request, const std::string& id) const {
+StatusOr<AttemptProcess> Launcher::Prepare(const AttemptRequest& request, const std::string& id) const {
   ASSIGN_OR_RETURN(const bool fresh, layout_.Create(request.key));
-  if (fresh) return Found();
+  if (fresh) return AttemptProcess();
   return Find(layout_.Paths(request.key).dir, id);
 }
 
@@ -63,7 +63,7 @@ StatusOr<LaunchPlan> Launcher::Plan(const AttemptRequest& request,
   return plan;
 }
 
-StatusOr<Found> Launcher::Launch(const AttemptRequest& request, const LaunchPlan& plan) {
+StatusOr<AttemptProcess> Launcher::Launch(const AttemptRequest& request, const LaunchPlan& plan) {
   const AttemptPaths paths = layout_.Paths(request.key);
   const std::filesystem::path base = request.working_dir;
   RETURN_IF_ERROR(InItsWay(WriteInput(paths.params_file, request.parameters_json)));
@@ -96,8 +96,8 @@ StatusOr<Found> Launcher::Launch(const AttemptRequest& request, const LaunchPlan
   // Somebody was faster, a start of ours that a crash has cut short.
   if (absl::IsAlreadyExists(pid.status())) return Find(paths.dir, plan.id);
   RETURN_IF_ERROR(pid.status());
-  Found found;
-  found.state = Found::State::kRunning;
+  AttemptProcess found;
+  found.state = AttemptProcess::State::kRunning;
   found.pid.pid = *pid;
   found.pid.devices = spawn.devices;
   found.pid.place = spawn.place;

@@ -22,7 +22,7 @@ struct LaunchPlan {
   Command command;
   // Set by whoever gives them out.
   std::vector<std::string> devices;
-  std::string place;  // PlaceText
+  std::string place;  // EncodePlacement
 };
 
 class Launcher {
@@ -32,11 +32,11 @@ class Launcher {
   const Layout& layout() const { return layout_; }
 
   // Makes sure of the attempt's directories and looks whether it was started before.
-  StatusOr<Found> Prepare(const AttemptRequest& request, const std::string& id) const;
+  StatusOr<AttemptProcess> Prepare(const AttemptRequest& request, const std::string& id) const;
   // kInvalidArgument if the template cannot run here. `resume_from`: SHIRABE_RESUME_FROM.
   StatusOr<LaunchPlan> Plan(const AttemptRequest& request, const std::string& resume_from) const;
   // Starts it: kRunning, and its supervisor is our child.
-  StatusOr<Found> Launch(const AttemptRequest& request, const LaunchPlan& plan);
+  StatusOr<AttemptProcess> Launch(const AttemptRequest& request, const LaunchPlan& plan);
 
  private:
   StatusOr<pid_t> Spawn(SpawnRequest request);

@@ -59,10 +59,10 @@ class Notes {
   void Say(std::string path, std::string message) {
     found_.push_back({std::move(path), std::move(message)});
   }
-  std::vector<IdleField> Take() { return std::move(found_); }
+  std::vector<IneffectiveField> Release() { return std::move(found_); }
 
  private:
-  std::vector<IdleField> found_;
+  std::vector<IneffectiveField> found_;
 };
 
 // Of a container's resources only the GPUs are given out here.
@@ -98,7 +98,7 @@ void AddList(const TemplatePart& pod, const char* list, const TemplatePart& prim
 
 }  // namespace
 
-std::vector<IdleField> IdleFields(const Struct& trial_spec, const std::string& primary_container) {
+std::vector<IneffectiveField> FindIneffectiveFields(const Struct& trial_spec, const std::string& primary_container) {
   Value root;
   *root.mutable_struct_value() = trial_spec;
   const auto pod = FindPod(root, primary_container);
@@ -108,7 +108,7 @@ std::vector<IdleField> IdleFields(const Struct& trial_spec, const std::string& p
   notes.Add(pod->pod, DoneOfPod());
   AddList(pod->pod, "containers", pod->container, notes);
   AddList(pod->pod, "initContainers", pod->container, notes);
-  return notes.Take();
+  return notes.Release();
 }
 
 }  // namespace shirabe::trial

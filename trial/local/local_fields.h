@@ -9,13 +9,13 @@
 
 namespace shirabe::trial {
 
-struct IdleField {
+struct IneffectiveField {
   std::string path;     // of the container, pod or Job
   std::string message;  // "volumeMounts and securityContext do nothing on this machine …"
 };
 
 // In the order of their paths; none if the object cannot be read as one (ReadCommand says why).
-std::vector<IdleField> IdleFields(const google::protobuf::Struct& trial_spec,
+std::vector<IneffectiveField> FindIneffectiveFields(const google::protobuf::Struct& trial_spec,
                                   const std::string& primary_container);
 
 }  // namespace shirabe::trial

@@ -96,7 +96,7 @@ void KillLeftovers(const std::string& id, pid_t session) {
   for (int round = 0; round < kMaxRounds; ++round) {
     if (!KillRound(assignment, session)) return;
   }
-  Log(LogLevel::kWarning, "processes of a lost attempt could not be killed", {{"attempt_id", id}});
+  Log(LogLevel::kWarning, "failed to kill processes of a lost attempt", {{"attempt_id", id}});
 }
 
 }  // namespace shirabe::trial

@@ -19,8 +19,8 @@ AttemptKey KeyOf(const v1::Attempt& attempt) {
   return {{ExperimentKeyOf(attempt), attempt.trial()}, attempt.number()};
 }
 
-bool HasEnded(const Found& found) {
-  return found.state == Found::State::kEnded || found.state == Found::State::kVanished;
+bool HasEnded(const AttemptProcess& found) {
+  return found.state == AttemptProcess::State::kEnded || found.state == AttemptProcess::State::kVanished;
 }
 
 }  // namespace
@@ -36,7 +36,7 @@ ProcessExecutor::ProcessExecutor(const ExecutorOptions& options)
       host_(ThisProcess().host),
       launcher_(options),
       layout_(launcher_.layout()),
-      keeper_(&layout_, options.clock,
+      committer_(&layout_, options.clock,
               [this](const ExperimentKey& experiment) { Announce({experiment}); }),
       gpus_(options.devices),
       nodes_(options.pools),
@@ -50,8 +50,8 @@ StatusOr<std::unique_ptr<Executor>> ProcessExecutor::Create(const ExecutorOption
   const auto on_exits = [self](const std::vector<uint64_t>& watches) { self->OnExits(watches); };
   ASSIGN_OR_RETURN(executor->watcher_, ExitWatcher::Create(on_exits));
   if (options.pools.pools_size() > 0) {
-    executor->alarm_ =
-        std::make_unique<Alarm>(options.clock, [self] { return self->PlayReclaims(); });
+    executor->timer_ =
+        std::make_unique<WakeupTimer>(options.clock, [self] { return self->PlayReclaims(); });
   }
   return executor;
 }
@@ -65,8 +65,8 @@ Status ProcessExecutor::Start(const AttemptRequest& request) {
   if (!reserved) return absl::OkStatus();
   auto found = Begin(request, id);
   if (found.ok()) {
-    Settle(request.key, *std::move(found));
-    GoOnReclaiming({request.key.trial.experiment});
+    FinishStart(request.key, *std::move(found));
+    ResumeReclaims({request.key.trial.experiment});
     return absl::OkStatus();
   }
   std::set<ExperimentKey> others;
@@ -94,36 +94,36 @@ StatusOr<bool> ProcessExecutor::Reserve(const AttemptKey& key, const std::string
 }
 
 // Finds the attempt where an earlier process has started it, else starts it.
-StatusOr<Found> ProcessExecutor::Begin(const AttemptRequest& request, const std::string& id) {
-  ASSIGN_OR_RETURN(Found found, launcher_.Prepare(request, id));
+StatusOr<AttemptProcess> ProcessExecutor::Begin(const AttemptRequest& request, const std::string& id) {
+  ASSIGN_OR_RETURN(AttemptProcess found, launcher_.Prepare(request, id));
   const ExperimentKey& experiment = request.key.trial.experiment;
-  if (found.state != Found::State::kNeverStarted) return found;
-  ASSIGN_OR_RETURN(const std::string resume_from, keeper_.Prepare(request));
+  if (found.state != AttemptProcess::State::kNeverStarted) return found;
+  ASSIGN_OR_RETURN(const std::string resume_from, committer_.Prepare(request));
   ASSIGN_OR_RETURN(LaunchPlan plan, launcher_.Plan(request, resume_from));
-  RETURN_IF_ERROR(TakeShare(request, plan));
+  RETURN_IF_ERROR(AllocateResources(request, plan));
   RETURN_IF_ERROR(OpenTrace(experiment, /*create=*/true));
   return launcher_.Launch(request, plan);
 }
 
 // Devices and a slot: both, or neither.
-Status ProcessExecutor::TakeShare(const AttemptRequest& request, LaunchPlan& plan) {
+Status ProcessExecutor::AllocateResources(const AttemptRequest& request, LaunchPlan& plan) {
   std::lock_guard lock(mutex_);
   const ExperimentKey& experiment = request.key.trial.experiment;
   const auto found = entries_.find(request.key);
   if (found == entries_.end()) return absl::CancelledError("forgotten while it started");
   Entry& entry = found->second;
-  auto devices = gpus_.Take(plan.command.gpus);
+  auto devices = gpus_.Allocate(plan.command.gpus);
   if (absl::IsResourceExhausted(devices.status())) refused_.insert(experiment);
   RETURN_IF_ERROR(devices.status());
   entry.devices = plan.devices = *std::move(devices);
   if (nodes_.empty()) return absl::OkStatus();
-  auto placement = nodes_.Take(request.placing, options_.clock->Monotonic());
+  auto placement = nodes_.Allocate(request.placement_request, options_.clock->Monotonic());
   if (absl::IsResourceExhausted(placement.status())) refused_.insert(experiment);
   // The devices go with the entry, which the caller drops.
   RETURN_IF_ERROR(placement.status());
-  entry.sighting.placement = *std::move(placement);
-  entry.node = entry.sighting.placement.node();
-  plan.place = PlaceText(entry.sighting.placement);
+  entry.observed.placement = *std::move(placement);
+  entry.node = entry.observed.placement.node();
+  plan.place = EncodePlacement(entry.observed.placement);
   return absl::OkStatus();
 }
 
@@ -141,7 +141,7 @@ Status ProcessExecutor::OpenTrace(const ExperimentKey& experiment, bool create) 
   if (absl::IsNotFound(state.status()) && !create) return absl::OkStatus();
   if (!state.ok()) {
     if (!absl::IsNotFound(state.status())) {
-      Log(LogLevel::kWarning, "the reclaims of an experiment begin anew",
+      Log(LogLevel::kWarning, "the simulated preemptions of an experiment start over",
           {{"experiment", ToString(experiment)}, {"error", Message(state.status())}});
     }
     state = TraceState{now, absl::ZeroDuration()};
@@ -154,17 +154,17 @@ Status ProcessExecutor::OpenTrace(const ExperimentKey& experiment, bool create) 
   return absl::OkStatus();
 }
 
-void ProcessExecutor::Settle(const AttemptKey& key, Found found) {
-  if (found.state == Found::State::kRunning) keeper_.Watch(key);
-  if (HasEnded(found)) keeper_.End(key);
+void ProcessExecutor::FinishStart(const AttemptKey& key, AttemptProcess found) {
+  if (found.state == AttemptProcess::State::kRunning) committer_.Watch(key);
+  if (HasEnded(found)) committer_.End(key);
   std::lock_guard lock(mutex_);
   const auto place = entries_.find(key);
-  if (place == entries_.end()) return keeper_.Forget(key);  // as its caller wished meanwhile
+  if (place == entries_.end()) return committer_.Forget(key);  // as its caller wished meanwhile
   Entry& entry = place->second;
   entry.starting = false;
   Apply(entry, std::move(found));
-  if (entry.wish && entry.pidfd.valid()) {
-    SendStop(entry.pidfd, *entry.wish).IgnoreError();
+  if (entry.deferred_stop && entry.pidfd.valid()) {
+    SendStop(entry.pidfd, *entry.deferred_stop).IgnoreError();
   }
 }
 
@@ -174,7 +174,7 @@ void ProcessExecutor::Adopt(const std::vector<v1::Attempt>& open) {
     AdoptOne(attempt);
     experiments.insert(ExperimentKeyOf(attempt));
   }
-  GoOnReclaiming(experiments);
+  ResumeReclaims(experiments);
 }
 
 void ProcessExecutor::AdoptOne(const v1::Attempt& attempt) {
@@ -185,31 +185,31 @@ void ProcessExecutor::AdoptOne(const v1::Attempt& attempt) {
     if (!ValidateKey(key).ok() || entries_.count(key) > 0) return;
     Add(key, id).starting = true;
   }
-  Found found = FindAttempt(layout_.Paths(key).dir, id);
+  AttemptProcess found = FindAttemptProcess(layout_.Paths(key).dir, id);
   if (found.leftovers) KillLeftovers(id, 0);
-  if (found.state == Found::State::kRunning) GoOnEnding(key, found);
-  Settle(key, std::move(found));
+  if (found.state == AttemptProcess::State::kRunning) ResumeStop(key, found);
+  FinishStart(key, std::move(found));
 }
 
 // Not before all that runs is known: what was due while nobody played it takes the one that has run
 // longest, and passes where nothing runs.
-void ProcessExecutor::GoOnReclaiming(const std::set<ExperimentKey>& experiments) {
-  if (!alarm_) return;
+void ProcessExecutor::ResumeReclaims(const std::set<ExperimentKey>& experiments) {
+  if (!timer_) return;
   for (const ExperimentKey& experiment : experiments) {
     const Status opened = OpenTrace(experiment, /*create=*/false);
     if (opened.ok()) continue;
-    Log(LogLevel::kWarning, "no machine of an experiment is reclaimed",
+    Log(LogLevel::kWarning, "preemptions of an experiment are not simulated",
         {{"experiment", ToString(experiment)}, {"error", Message(opened)}});
   }
-  alarm_->Wake();
+  timer_->Wake();
 }
 
 // A machine was being taken away when an earlier process of ours ended, which may have been before
 // the signal: then this is the first one, else it changes nothing.
-void ProcessExecutor::GoOnEnding(const AttemptKey& key, const Found& found) {
+void ProcessExecutor::ResumeStop(const AttemptKey& key, const AttemptProcess& found) {
   if (!found.reclaim || !found.pidfd.valid()) return;
   const absl::Duration left = found.reclaim->deadline - options_.clock->Now();
-  if (left > absl::ZeroDuration()) Tell(key, found.reclaim->cause, left);
+  if (left > absl::ZeroDuration()) WriteStopRequest(key, found.reclaim->cause, left);
   SendStop(found.pidfd, left).IgnoreError();
 }
 
@@ -219,28 +219,28 @@ Entry& ProcessExecutor::Add(const AttemptKey& key, const std::string& id) {
   Entry& entry = entries_[key];
   entry.watch = next_watch_++;
   entry.id = id;
-  entry.sighting.key = key;
-  entry.sighting.placement.set_node(host_);
-  entry.sighting.placement.set_capacity(CapacityWord(v1::ON_DEMAND));
+  entry.observed.key = key;
+  entry.observed.placement.set_node(host_);
+  entry.observed.placement.set_capacity(CapacityWord(v1::ON_DEMAND));
   watched_[entry.watch] = key;
   return entry;
 }
 
-void ProcessExecutor::Apply(Entry& entry, Found found) {
-  UpdateSighting(found, options_.clock->Now(), entry.sighting);
-  entry.startable = found.state == Found::State::kNeverStarted;
+void ProcessExecutor::Apply(Entry& entry, AttemptProcess found) {
+  UpdateStatus(found, options_.clock->Now(), entry.observed);
+  entry.startable = found.state == AttemptProcess::State::kNeverStarted;
   entry.pidfd = std::move(found.pidfd);
   if (found.reclaim) {
     const absl::Duration back = found.reclaim->back - options_.clock->Now();
-    nodes_.SetAway(entry.sighting.placement.node(), options_.clock->Monotonic() + back);
+    nodes_.SetAway(entry.observed.placement.node(), options_.clock->Monotonic() + back);
   }
-  if (found.state != Found::State::kRunning) return;
+  if (found.state != AttemptProcess::State::kRunning) return;
   Hold(found, entry);
   Watch(entry);
 }
 
 // An attempt that runs has what its record names, whoever gave it that.
-void ProcessExecutor::Hold(const Found& found, Entry& entry) {
+void ProcessExecutor::Hold(const AttemptProcess& found, Entry& entry) {
   // One that was launched just now has a pid, but no record that was read back yet.
   const bool read = found.pid.start > 0;
   const absl::Duration age = read ? AgeOf(found.pid.start) : absl::ZeroDuration();
@@ -248,9 +248,9 @@ void ProcessExecutor::Hold(const Found& found, Entry& entry) {
   if (found.pid.pid == 0) return;
   entry.devices = absl::StrSplit(found.pid.devices, ',', absl::SkipEmpty());
   gpus_.Mark(entry.devices);
-  if (entry.sighting.placement.pool().empty()) return;
-  if (entry.node != entry.sighting.placement.node()) nodes_.Release(entry.node);
-  entry.node = entry.sighting.placement.node();
+  if (entry.observed.placement.pool().empty()) return;
+  if (entry.node != entry.observed.placement.node()) nodes_.Release(entry.node);
+  entry.node = entry.observed.placement.node();
   nodes_.Mark(entry.node);
 }
 
@@ -260,7 +260,7 @@ void ProcessExecutor::Watch(Entry& entry) {
   const Status status = watcher_->Watch(entry.pidfd, entry.watch);
   if (status.ok()) return;
   entry.pidfd = Fd();
-  Log(LogLevel::kWarning, "the end of an attempt will be seen late", {{"error", Message(status)}});
+  Log(LogLevel::kWarning, "a process cannot be watched; its end will be seen late", {{"error", Message(status)}});
 }
 
 }  // namespace shirabe::trial

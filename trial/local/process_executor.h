@@ -37,7 +37,7 @@ using Devices = std::vector<std::string>;
 struct Entry {
   uint64_t watch = 0;  // names this entry to the watcher; never used twice
   std::string id;
-  Sighting sighting;
+  AttemptStatus observed;
   Devices devices;                        // taken from their pool, until Forget
   std::string node;                       // the same; "" = none is needed
   std::optional<absl::Duration> since;    // it runs, as far as we know; monotonic
@@ -45,7 +45,7 @@ struct Entry {
   bool starting = false;                  // Start is at work on it without the lock
   bool startable = false;                 // lost, but only because it never began
   std::optional<absl::Duration> kill_at;  // when the last stop ends in SIGKILL; monotonic
-  std::optional<absl::Duration> wish;     // the grace of a stop that came while starting
+  std::optional<absl::Duration> deferred_stop;     // the grace of a stop that came while starting
 };
 
 using Entries = std::map<AttemptKey, Entry>;
@@ -61,46 +61,46 @@ class ProcessExecutor : public Executor {
   Status Start(const AttemptRequest& request) override;
   Status Stop(const AttemptKey& key, v1::Cause why, absl::Duration grace) override;
   void Adopt(const std::vector<v1::Attempt>& open) override;
-  std::vector<Sighting> Observe(const ExperimentKey& experiment) override;
+  std::vector<AttemptStatus> Observe(const ExperimentKey& experiment) override;
   void Forget(const AttemptKey& key) override;
   Status RemoveFiles(const ExperimentKey& experiment, int64_t trial) override;
   AttemptPaths Paths(const AttemptKey& key) const override { return layout_.Paths(key); }
-  Offer Quote(const ExperimentKey& experiment, const google::protobuf::Struct& trial_spec,
-              const Placing& placing) override;
+  PlacementQuote QuotePlacement(const ExperimentKey& experiment, const google::protobuf::Struct& trial_spec,
+              const PlacementRequest& placement_request) override;
   void Prune(const v1::Checkpoint& checkpoint) override;
 
  private:
   StatusOr<bool> Reserve(const AttemptKey& key, const std::string& id);
-  StatusOr<Found> Begin(const AttemptRequest& request, const std::string& id);
-  Status TakeShare(const AttemptRequest& request, LaunchPlan& plan);
+  StatusOr<AttemptProcess> Begin(const AttemptRequest& request, const std::string& id);
+  Status AllocateResources(const AttemptRequest& request, LaunchPlan& plan);
   Status OpenTrace(const ExperimentKey& experiment, bool create);
-  void Settle(const AttemptKey& key, Found found);
+  void FinishStart(const AttemptKey& key, AttemptProcess found);
   void AdoptOne(const v1::Attempt& attempt);
-  void GoOnEnding(const AttemptKey& key, const Found& found);
-  void GoOnReclaiming(const std::set<ExperimentKey>& experiments);
+  void ResumeStop(const AttemptKey& key, const AttemptProcess& found);
+  void ResumeReclaims(const std::set<ExperimentKey>& experiments);
 
   // With mutex_ held.
   Entry& Add(const AttemptKey& key, const std::string& id);
-  void Apply(Entry& entry, Found found);
+  void Apply(Entry& entry, AttemptProcess found);
   void Watch(Entry& entry);
-  void Hold(const Found& found, Entry& entry);
-  std::vector<Reclaims::Runner> Runners() const;
+  void Hold(const AttemptProcess& found, Entry& entry);
+  std::vector<Reclaims::RunningAttempt> RunningAttempts() const;
   std::set<ExperimentKey> Drop(const AttemptKey& key);
   Entries::iterator FirstOf(const ExperimentKey& experiment);
 
   void OnExits(const std::vector<uint64_t>& watches);
-  std::optional<ExperimentKey> Conclude(uint64_t watch);
-  void Tell(const AttemptKey& key, v1::Cause why, absl::Duration grace);
+  std::optional<ExperimentKey> CheckSupervisor(uint64_t watch);
+  void WriteStopRequest(const AttemptKey& key, v1::Cause why, absl::Duration grace);
   Status Signal(const AttemptKey& key, absl::Duration grace);
   std::optional<absl::Duration> PlayReclaims();
-  void Reclaim(const Reclaims::Strike& strike);
+  void Reclaim(const Reclaims::Preemption& preemption);
   void Announce(const std::set<ExperimentKey>& experiments);
 
   const ExecutorOptions options_;
   const std::string host_;
   Launcher launcher_;
   const Layout& layout_;
-  CheckpointKeeper keeper_;  // has a lock of its own, and calls nothing of ours under it
+  CheckpointCommitter committer_;  // has a lock of its own, and calls nothing of ours under it
 
   std::mutex mutex_;
   // These are guarded by mutex_.
@@ -115,7 +115,7 @@ class ProcessExecutor : public Executor {
 
   // Last, because their threads use all of the above.
   std::unique_ptr<ExitWatcher> watcher_;
-  std::unique_ptr<Alarm> alarm_;  // only where there are pools
+  std::unique_ptr<WakeupTimer> timer_;  // only where there are pools
 };
 
 }  // namespace shirabe::trial

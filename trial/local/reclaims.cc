@@ -100,7 +100,7 @@ bool Reclaims::any() const {
 
 void Reclaims::Begin(const ExperimentKey& experiment, const TraceState& state,
                      absl::Duration first_start) {
-  Playing playing = {ReclaimTrace(pools_), first_start, state};
+  TraceProgress playing = {ReclaimTrace(pools_), first_start, state};
   while (const auto* event = playing.trace.Next()) {
     if (event->at > state.until) break;
     playing.trace.Pop();
@@ -108,29 +108,29 @@ void Reclaims::Begin(const ExperimentKey& experiment, const TraceState& state,
   traces_.insert_or_assign(experiment, std::move(playing));
 }
 
-std::vector<Reclaims::Strike> Reclaims::Play(std::vector<Runner> running, absl::Duration now) {
-  std::vector<Strike> strikes;
+std::vector<Reclaims::Preemption> Reclaims::Play(std::vector<RunningAttempt> running, absl::Duration now) {
+  std::vector<Preemption> preemptions;
   // The longest-running first; of two that started together the one with the lower key.
-  std::sort(running.begin(), running.end(), [](const Runner& a, const Runner& b) {
+  std::sort(running.begin(), running.end(), [](const RunningAttempt& a, const RunningAttempt& b) {
     return std::tie(a.since, a.key) < std::tie(b.since, b.key);
   });
   for (auto& entry : traces_) {
     const ExperimentKey& experiment = entry.first;
-    Playing& playing = entry.second;
+    TraceProgress& playing = entry.second;
     while (const auto* next = playing.trace.Next()) {
       const ReclaimTrace::Event event = *next;
       const absl::Duration due = playing.first_start + event.at;
       if (due > now) break;
       playing.trace.Pop();
       const v1::NodePool& pool = pools_.pools(event.pool);
-      const auto hit = std::find_if(running.begin(), running.end(), [&](const Runner& runner) {
+      const auto hit = std::find_if(running.begin(), running.end(), [&](const RunningAttempt& runner) {
         const bool there = event.node.empty() ? runner.placement.pool() == pool.name()
                                               : runner.placement.node() == event.node;
         return there && runner.since <= due && runner.key.trial.experiment == experiment;
       });
       if (hit == running.end()) continue;
       playing.state.until = std::max(playing.state.until, event.at);
-      strikes.push_back({.key = hit->key,
+      preemptions.push_back({.key = hit->key,
                          .node = hit->placement.node(),
                          .cause = ReclaimCause(hit->placement),
                          .notice = absl::Seconds(pool.reclaim().notice_seconds()),
@@ -139,7 +139,7 @@ std::vector<Reclaims::Strike> Reclaims::Play(std::vector<Runner> running, absl::
       running.erase(hit);
     }
   }
-  return strikes;
+  return preemptions;
 }
 
 std::optional<absl::Duration> Reclaims::Next() const {

@@ -79,12 +79,12 @@ class Reclaims {
   void Begin(const ExperimentKey& experiment, const TraceState& state, absl::Duration first_start);
   void Forget(const ExperimentKey& experiment) { traces_.erase(experiment); }
 
-  struct Runner {
+  struct RunningAttempt {
     AttemptKey key;
     v1::Placement placement;
     absl::Duration since;
   };
-  struct Strike {
+  struct Preemption {
     AttemptKey key;
     std::string node;
     v1::Cause cause = v1::CAUSE_NONE;
@@ -93,19 +93,19 @@ class Reclaims {
   };
   // Plays what is due by `now`. A reclaim takes only what ran when it was due: one that nobody was
   // there to play finds who has survived until now, and not who has started since.
-  std::vector<Strike> Play(std::vector<Runner> running, absl::Duration now);
+  std::vector<Preemption> Play(std::vector<RunningAttempt> running, absl::Duration now);
   // When to play again; nullopt for never.
   std::optional<absl::Duration> Next() const;
 
  private:
-  struct Playing {
+  struct TraceProgress {
     ReclaimTrace trace;
     absl::Duration first_start;
     TraceState state;
   };
 
   const v1::NodePools pools_;
-  std::map<ExperimentKey, Playing> traces_;
+  std::map<ExperimentKey, TraceProgress> traces_;
 };
 
 }  // namespace shirabe::trial

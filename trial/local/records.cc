@@ -62,7 +62,7 @@ class Lines {
 };
 
 Status Unreadable(const std::string& path) {
-  return absl::DataLossError(absl::StrCat(path, " is no record of a supervisor"));
+  return absl::DataLossError(absl::StrCat(path, " is not a record of a supervisor"));
 }
 
 bool IsAlive(const PidRecord& record) {
@@ -80,14 +80,14 @@ std::string LastWords(const std::string& log) {
 }
 
 // How a child of ours ended that left no exit record.
-void ExplainByStatus(int status, const std::string& log, Found& found) {
+void ExplainByStatus(int status, const std::string& log, AttemptProcess& found) {
   if (WIFSIGNALED(status)) {
     found.message = absl::StrCat("its supervisor was killed by signal ", WTERMSIG(status));
   } else if (WEXITSTATUS(status) == kSupervisorFailed) {
     found.message = "its supervisor could not start it: " + LastWords(log);
   } else {
     // It had no room for its record, yet its own exit code is the command's.
-    found.state = Found::State::kEnded;
+    found.state = AttemptProcess::State::kEnded;
     found.exit.code = WEXITSTATUS(status);
     found.exit.told = true;                                        // for all we know
     found.exit.began = found.exit.ended = absl::InfiniteFuture();  // seen by nobody
@@ -136,14 +136,14 @@ StatusOr<ExitRecord> ReadExitRecord(const std::string& dir) {
   return record;
 }
 
-std::string PlaceText(const v1::Placement& placement) {
+std::string EncodePlacement(const v1::Placement& placement) {
   if (placement.pool().empty()) return "";
   return absl::StrCat(placement.node(), " ", placement.pool(), " ", placement.capacity(), " ",
                       FormatNumber(placement.price_per_hour()), " ",
                       FormatNumber(placement.on_demand_price_per_hour()));
 }
 
-void ReadPlace(const std::string& text, v1::Placement& placement) {
+void DecodePlacement(const std::string& text, v1::Placement& placement) {
   const std::vector<std::string> words = absl::StrSplit(text, ' ');
   if (words.size() != 5) return;
   placement.set_node(words[0]);
@@ -160,14 +160,14 @@ std::string AttemptId(const AttemptKey& key, const std::string& token) {
   return HexSha256(text).substr(0, 32);
 }
 
-Found FindAttempt(const std::string& dir, const std::string& id) {
-  Found found;
+AttemptProcess FindAttemptProcess(const std::string& dir, const std::string& id) {
+  AttemptProcess found;
   found.message = "it was never started";
   // A supervisor of a moment ago may not have published itself yet.
   found.leftovers = access(dir.c_str(), F_OK) == 0;
   auto pid = ReadPidRecord(dir);
   if (absl::IsNotFound(pid.status())) return found;
-  found.state = Found::State::kForeign;
+  found.state = AttemptProcess::State::kForeign;
   found.leftovers = false;
   found.message = "its directory belongs to an attempt with another token";
   if (!pid.ok() || pid->id != id) return found;
@@ -182,13 +182,13 @@ Found FindAttempt(const std::string& dir, const std::string& id) {
   const bool alive = IsAlive(found.pid);
   auto exit = ReadExitRecord(dir);
   if (exit.ok() && exit->id == id) {
-    found.state = Found::State::kEnded;
+    found.state = AttemptProcess::State::kEnded;
     found.exit = *std::move(exit);
   } else {
-    found.state = alive ? Found::State::kRunning : Found::State::kVanished;
+    found.state = alive ? AttemptProcess::State::kRunning : AttemptProcess::State::kVanished;
   }
-  if (found.state != Found::State::kRunning) found.pidfd = Fd();
-  if (found.state == Found::State::kVanished) {
+  if (found.state != AttemptProcess::State::kRunning) found.pidfd = Fd();
+  if (found.state == AttemptProcess::State::kVanished) {
     found.leftovers = found.pid.boot == ThisProcess().boot;
     found.message = found.leftovers ? "its supervisor is gone and has left no exit record"
                                     : "the machine was restarted while it ran";
@@ -196,19 +196,19 @@ Found FindAttempt(const std::string& dir, const std::string& id) {
   return found;
 }
 
-Found FindAfterEnd(const EndedSupervisor& supervisor) {
+AttemptProcess ReapSupervisor(const EndedSupervisor& supervisor) {
   int status = 0;
   // A child of an earlier executor of this process is ours to bury as well.
   const pid_t reaped = waitpid(supervisor.pid, &status, WNOHANG);
-  Found found;
+  AttemptProcess found;
   if (reaped == 0) {
-    found.state = Found::State::kRunning;
+    found.state = AttemptProcess::State::kRunning;
     found.pidfd = OpenPidfd(supervisor.pid);
     return found;
   }
-  found = FindAttempt(supervisor.dir, supervisor.id);
-  if (found.state == Found::State::kRunning || found.state == Found::State::kEnded) return found;
-  found.state = Found::State::kVanished;
+  found = FindAttemptProcess(supervisor.dir, supervisor.id);
+  if (found.state == AttemptProcess::State::kRunning || found.state == AttemptProcess::State::kEnded) return found;
+  found.state = AttemptProcess::State::kVanished;
   if (reaped > 0) ExplainByStatus(status, supervisor.log, found);
   // Its number is safely its session's only while nobody else can have been given it.
   KillLeftovers(supervisor.id, reaped > 0 ? supervisor.pid : 0);
@@ -223,49 +223,49 @@ void SetEnd(absl::Time began, absl::Time ended, v1::Placement& placement) {
 }
 
 // A machine that is taken away ends whatever runs there, unless that had ended by itself before.
-void SetPlatform(const Found& found, Sighting& sighting) {
-  if (found.reclaim) sighting.platform = found.reclaim->cause;
-  const bool by_itself = found.state == Found::State::kEnded && !found.exit.told;
-  if (by_itself) sighting.platform = v1::CAUSE_NONE;
+void SetPlatform(const AttemptProcess& found, AttemptStatus& observed) {
+  if (found.reclaim) observed.platform = found.reclaim->cause;
+  const bool by_itself = found.state == AttemptProcess::State::kEnded && !found.exit.told;
+  if (by_itself) observed.platform = v1::CAUSE_NONE;
 }
 
-void SetExit(const ExitRecord& exit, absl::Time now, Sighting& sighting) {
-  sighting.state = Sighting::State::kExited;
-  sighting.signal = exit.signal;
-  if (exit.signal == 0) sighting.exit_code = exit.code;
-  sighting.out_of_memory = exit.oom;
-  sighting.ran = exit.ran;
-  sighting.message = exit.message;
-  if (exit.overdue == kJobLimit) sighting.overdue = Sighting::Overdue::kJob;
-  if (exit.overdue == kPodLimit) sighting.overdue = Sighting::Overdue::kPod;
+void SetExit(const ExitRecord& exit, absl::Time now, AttemptStatus& observed) {
+  observed.state = AttemptStatus::State::kExited;
+  observed.signal = exit.signal;
+  if (exit.signal == 0) observed.exit_code = exit.code;
+  observed.out_of_memory = exit.oom;
+  observed.ran = exit.ran;
+  observed.message = exit.message;
+  if (exit.overdue == kJobLimit) observed.overdue = AttemptStatus::Overdue::kJob;
+  if (exit.overdue == kPodLimit) observed.overdue = AttemptStatus::Overdue::kPod;
   // Also where the program ended well once it was asked to: it was not done.
-  if (!exit.overdue.empty()) sighting.platform = v1::APP_ERROR;
-  if (exit.oom) sighting.message = "killed by the kernel, which had run out of memory";
-  SetEnd(std::min(exit.began, now), std::min(exit.ended, now), sighting.placement);
+  if (!exit.overdue.empty()) observed.platform = v1::APP_ERROR;
+  if (exit.oom) observed.message = "killed by the kernel, which had run out of memory";
+  SetEnd(std::min(exit.began, now), std::min(exit.ended, now), observed.placement);
 }
 
 }  // namespace
 
-void UpdateSighting(const Found& found, absl::Time now, Sighting& sighting) {
-  SetPlatform(found, sighting);
-  v1::Placement& placement = sighting.placement;
+void UpdateStatus(const AttemptProcess& found, absl::Time now, AttemptStatus& observed) {
+  SetPlatform(found, observed);
+  v1::Placement& placement = observed.placement;
   if (found.pid.pid != 0) {
     placement.set_pid(found.pid.pid);
     placement.set_devices(found.pid.devices);
-    ReadPlace(found.pid.place, placement);
+    DecodePlacement(found.pid.place, placement);
   }
   const absl::Time began = found.pid.pid != 0 ? found.pid.began : now;
   switch (found.state) {
-    case Found::State::kRunning:
-      sighting.state = Sighting::State::kRunning;
+    case AttemptProcess::State::kRunning:
+      observed.state = AttemptStatus::State::kRunning;
       if (!placement.has_start_time()) *placement.mutable_start_time() = ToProto(began);
       return;
-    case Found::State::kEnded: return SetExit(found.exit, now, sighting);
-    case Found::State::kNeverStarted:
-    case Found::State::kForeign:
-    case Found::State::kVanished:
-      sighting.state = Sighting::State::kLost;
-      sighting.message = found.message;
+    case AttemptProcess::State::kEnded: return SetExit(found.exit, now, observed);
+    case AttemptProcess::State::kNeverStarted:
+    case AttemptProcess::State::kForeign:
+    case AttemptProcess::State::kVanished:
+      observed.state = AttemptStatus::State::kLost;
+      observed.message = found.message;
       SetEnd(began, now, placement);
   }
 }

@@ -28,7 +28,7 @@ struct PidRecord {
   std::string boot;
   std::string id;       // AttemptId
   std::string devices;  // as in CUDA_VISIBLE_DEVICES; "" = none were given
-  std::string place;    // PlaceText; "" = not on a node of a pool
+  std::string place;    // EncodePlacement; "" = not on a node of a pool
   absl::Time began;
 };
 
@@ -51,15 +51,15 @@ StatusOr<PidRecord> ReadPidRecord(const std::string& dir);
 StatusOr<ExitRecord> ReadExitRecord(const std::string& dir);
 
 // Node, pool, capacity and prices as one line of a record, and back; "" for what is not on a pool.
-std::string PlaceText(const v1::Placement& placement);
-void ReadPlace(const std::string& text, v1::Placement& placement);
+std::string EncodePlacement(const v1::Placement& placement);
+void DecodePlacement(const std::string& text, v1::Placement& placement);
 
 // What identifies an attempt without giving its secret away: 32 hexadecimal digits of the SHA-256
 // of its name and token.
 std::string AttemptId(const AttemptKey& key, const std::string& token);
 
 // An attempt as its directory and the process table show it.
-struct Found {
+struct AttemptProcess {
   enum class State {
     kNeverStarted,  // no supervisor has published itself
     kForeign,       // one with another token, or a record that nobody can read
@@ -78,7 +78,7 @@ struct Found {
 
 // A process that merely has the recorded pid, with another start time or from before the last
 // boot, is not the supervisor.
-Found FindAttempt(const std::string& dir, const std::string& id);
+AttemptProcess FindAttemptProcess(const std::string& dir, const std::string& id);
 
 // The same once `supervisor`, perhaps our child, seems to have ended: buries it, and kills what it
 // left behind if it was killed itself. Never kNeverStarted.
@@ -88,12 +88,12 @@ struct EndedSupervisor {
   std::string log;
   std::string id;
 };
-Found FindAfterEnd(const EndedSupervisor& supervisor);
+AttemptProcess ReapSupervisor(const EndedSupervisor& supervisor);
 
 // From what was found of an attempt to what callers of an Executor see of it. Pure functions.
 
 // Brings `sighting` up to date. A start time it has stays, and the end is never before it, whatever
 // the wall clock did meanwhile; `now` is the end of an attempt that nobody saw ending.
-void UpdateSighting(const Found& found, absl::Time now, Sighting& sighting);
+void UpdateStatus(const AttemptProcess& found, absl::Time now, AttemptStatus& observed);
 
 }  // namespace shirabe::trial

@@ -22,7 +22,7 @@ constexpr int kReadyFd = 3;  // in the supervisor
 constexpr int kStepsFd = 4;  // the same
 constexpr int kFreeFd = 10;  // none of those of the supervisor
 constexpr int kReadyTimeoutMs = 30'000;
-constexpr int kEndedUntold = -1;          // in place of an errno
+constexpr int kEndedSilently = -1;          // in place of an errno
 constexpr int64_t kMaxGraceMs = 1 << 30;  // twelve days: a longer one is no grace
 
 // The C library's two objects that describe how to spawn.
@@ -39,7 +39,7 @@ class SpawnPlan {
     posix_spawn_file_actions_destroy(&actions_);
   }
 
-  void GiveSteps(int steps) { posix_spawn_file_actions_adddup2(&actions_, steps, kStepsFd); }
+  void WriteInitSteps(int steps) { posix_spawn_file_actions_adddup2(&actions_, steps, kStepsFd); }
 
   void Redirect(int log, int ready) {
     posix_spawn_file_actions_addopen(&actions_, 0, "/dev/null", O_RDONLY, 0);
@@ -152,7 +152,7 @@ Status SpawnError(const SpawnRequest& request, int error) {
     case ENFILE:
     case ENOSPC:
     case EDQUOT: return absl::ResourceExhaustedError(Message(ErrnoStatus(what, error)));
-    case kEndedUntold: return absl::UnavailableError(what + ": it ended at once; was it killed?");
+    case kEndedSilently: return absl::UnavailableError(what + ": it ended at once; was it killed?");
     case E2BIG:
       return absl::InvalidArgumentError(
           "the command's arguments and environment are larger than the system can pass; give large "
@@ -175,7 +175,7 @@ int AwaitReady(int fd) {
   } while (ready < 0 && errno == EINTR);
   int error = 0;
   if (ready <= 0) return ETIMEDOUT;
-  return read(fd, &error, sizeof error) == sizeof error ? error : kEndedUntold;
+  return read(fd, &error, sizeof error) == sizeof error ? error : kEndedSilently;
 }
 
 }  // namespace
@@ -193,7 +193,7 @@ StatusOr<pid_t> SpawnSupervisor(const SpawnRequest& request) {
   }
   SpawnPlan plan;
   plan.Redirect(request.log, out.get());
-  if (steps.valid()) plan.GiveSteps(steps.get());
+  if (steps.valid()) plan.WriteInitSteps(steps.get());
   plan.Detach();
   pid_t pid = -1;
   int error = plan.Spawn(request.supervisor, Pointers(argv).data(), Pointers(env).data(), &pid);

@@ -30,7 +30,7 @@ struct SpawnRequest {
   std::string id;           // AttemptId
   std::string working_dir;  // absolute; "" = ours
   std::string devices;      // for the record
-  std::string place;        // for the record: PlaceText
+  std::string place;        // for the record: EncodePlacement
   absl::Duration grace;
   std::vector<std::string> argv;
   std::map<std::string, std::string> environment;  // all of it

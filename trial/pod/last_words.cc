@@ -9,12 +9,12 @@ constexpr std::string_view kPrefix = "shirabe-last-words: ";
 
 }  // namespace
 
-std::string LastWordsLine(v1::SyncRequest request) {
+std::string FinalSyncLine(v1::SyncRequest request) {
   request.clear_token();
   return std::string(kPrefix) + absl::Base64Escape(request.SerializeAsString()) + "\n";
 }
 
-std::vector<v1::SyncRequest> ParseLastWords(std::string_view log) {
+std::vector<v1::SyncRequest> ParseFinalSync(std::string_view log) {
   std::vector<v1::SyncRequest> words;
   // A line without its end may be cut off where it would still make sense.
   for (size_t end = log.find('\n'); end != std::string_view::npos; end = log.find('\n')) {

@@ -14,9 +14,9 @@
 namespace shirabe::trial {
 
 // One line, with its newline.
-std::string LastWordsLine(v1::SyncRequest request);
+std::string FinalSyncLine(v1::SyncRequest request);
 
 // All that can be read of a log; lines that are cut off or are none of these are passed over.
-std::vector<v1::SyncRequest> ParseLastWords(std::string_view log);
+std::vector<v1::SyncRequest> ParseFinalSync(std::string_view log);
 
 }  // namespace shirabe::trial

@@ -33,7 +33,7 @@ constexpr char kReplaced[] = ".replaced-";  // what was: its end may not have be
 constexpr size_t kMaxNameBytes = 1024;
 constexpr size_t kMaxLevels = 32;
 // "Send no more of it."
-constexpr int64_t kEverything = std::numeric_limits<int64_t>::max();
+constexpr int64_t kSendNoMore = std::numeric_limits<int64_t>::max();
 
 bool IsFixed(std::string_view name) {
   return std::find(std::begin(kFixed), std::end(kFixed), name) != std::end(kFixed);
@@ -57,7 +57,7 @@ Status CheckPiece(const v1::FilePiece& piece) {
         "\" must be log, metrics.jsonl, hypertune.jsonl, scrapes.jsonl or files/PATH"));
   }
   const auto bytes = static_cast<int64_t>(piece.data().size());
-  if (piece.offset() >= 0 && piece.offset() <= kEverything - bytes) return absl::OkStatus();
+  if (piece.offset() >= 0 && piece.offset() <= kSendNoMore - bytes) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("files.offset ", piece.offset(), " of ", piece.name(), " must not be negative"));
 }
@@ -126,7 +126,7 @@ class Copy {
       return ErrnoStatus("cannot open " + copy.path_, errno);
     }
     if (!S_ISREG(info.st_mode)) {
-      return absl::InvalidArgumentError(copy.path_ + " is no file: it cannot be a copy of one");
+      return absl::InvalidArgumentError(copy.path_ + " is not a file: it cannot be a copy of one");
     }
     copy.size_ = info.st_size;
     return copy;
@@ -135,7 +135,7 @@ class Copy {
   int64_t size() const { return size_; }
 
   // The piece begins within the copy, or at its end.
-  Status Take(const v1::FilePiece& piece) {
+  Status Apply(const v1::FilePiece& piece) {
     const std::string_view data = piece.data();
     const auto known =
         static_cast<size_t>(std::min(size_ - piece.offset(), static_cast<int64_t>(data.size())));
@@ -210,7 +210,7 @@ class Copy {
 using Sizes = std::map<std::string, int64_t>;
 
 // What there is, by name.
-Sizes Look(const std::string& dir) {
+Sizes ListCopies(const std::string& dir) {
   Sizes sizes;
   struct stat info;
   for (const std::string_view name : kFixed) {
@@ -280,16 +280,16 @@ bool Mirror::IsFull(const AttemptKey& key, const std::string& name, int64_t size
 
 // The first time that this copy takes no more, its trouble is told.
 void Mirror::Close(const AttemptKey& key, const std::string& name, const std::string& why,
-                   Taken& taken) {
+                   ApplyResult& taken) {
   std::lock_guard lock(mutex_);
   if (!full_[key].insert(name).second || !taken.trouble.empty()) return;
   taken.trouble = absl::StrCat(name, " ", why);
 }
 
-Status Mirror::TakePiece(const AttemptKey& key, const v1::FilePiece& piece, Taken& taken) {
+Status Mirror::ApplyPiece(const AttemptKey& key, const v1::FilePiece& piece, ApplyResult& taken) {
   const std::string dir = options_.layout->Paths(key).dir;
   const std::string& name = piece.name();
-  const Sizes sizes = Look(dir);
+  const Sizes sizes = ListCopies(dir);
   const bool is_new = !sizes.contains(name);
   const int64_t size = is_new ? 0 : sizes.at(name);
   if (piece.offset() > size || IsFull(key, name, size)) return absl::OkStatus();
@@ -303,7 +303,7 @@ Status Mirror::TakePiece(const AttemptKey& key, const v1::FilePiece& piece, Take
   const int64_t after = fresh + (trimmed ? DiskBytes(dir + "/log") : UsedBy(sizes, group));
   if (after <= options_.max_bytes) {
     ASSIGN_OR_RETURN(Copy copy, Copy::Open(dir, name));
-    return copy.Take(piece);
+    return copy.Apply(piece);
   }
   if (trimmed) {
     return absl::ResourceExhaustedError(
@@ -322,22 +322,22 @@ Status Mirror::TakePiece(const AttemptKey& key, const v1::FilePiece& piece, Take
   return copy.Append(absl::StrCat(std::string(rest), "\nshirabe: the log ", why, "\n"));
 }
 
-StatusOr<Mirror::Taken> Mirror::Take(const AttemptKey& key, const v1::SyncRequest& request,
+StatusOr<Mirror::ApplyResult> Mirror::Apply(const AttemptKey& key, const v1::SyncRequest& request,
                                      bool durable) {
   for (const v1::FilePiece& piece : request.files()) RETURN_IF_ERROR(CheckPiece(piece));
   const std::string dir = options_.layout->Paths(key).dir;
-  Taken taken;
+  ApplyResult taken;
   std::lock_guard lock(LockOf(key));
   for (const v1::FilePiece& piece : request.files()) {
-    RETURN_IF_ERROR(TakePiece(key, piece, taken));
+    RETURN_IF_ERROR(ApplyPiece(key, piece, taken));
   }
-  Sizes sizes = Look(dir);
+  Sizes sizes = ListCopies(dir);
   if (durable && !sizes.empty()) RETURN_IF_ERROR(SyncAll(dir, sizes));
   for (const v1::FilePiece& piece : request.files()) sizes.emplace(piece.name(), 0);
   for (const auto& [name, size] : sizes) {
     v1::FileHave have;
     have.set_name(name);
-    have.set_size(IsFull(key, name, size) ? kEverything : size);
+    have.set_size(IsFull(key, name, size) ? kSendNoMore : size);
     taken.have.push_back(std::move(have));
   }
   return taken;
@@ -347,13 +347,13 @@ Status Mirror::AppendLog(const AttemptKey& key, const std::string& bytes) {
   v1::FilePiece piece;
   piece.set_name("log");
   piece.set_data(bytes);
-  Taken taken;
+  ApplyResult taken;
   std::lock_guard lock(LockOf(key));
-  const Sizes sizes = Look(options_.layout->Paths(key).dir);
+  const Sizes sizes = ListCopies(options_.layout->Paths(key).dir);
   const auto log = sizes.find("log");
   piece.set_offset(log == sizes.end() ? 0 : log->second);
   piece.set_size(piece.offset() + static_cast<int64_t>(bytes.size()));
-  return TakePiece(key, piece, taken);
+  return ApplyPiece(key, piece, taken);
 }
 
 void Mirror::Forget(const AttemptKey& key) {

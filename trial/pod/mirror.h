@@ -41,7 +41,7 @@ class Mirror {
  public:
   explicit Mirror(MirrorOptions options) : options_(options) {}
 
-  struct Taken {
+  struct ApplyResult {
     std::vector<v1::FileHave> have;  // for SyncReply.files
     std::string trouble;  // for people, the first time that something is not kept; else ""
   };
@@ -51,7 +51,7 @@ class Mirror {
   // kInvalidArgument, and nothing was taken: a name that is none of ours. Other errors are the
   // disk's, or kResourceExhausted where what is there has to be read first: try again. `key` is
   // whose token it was, never what the request says.
-  StatusOr<Taken> Take(const AttemptKey& key, const v1::SyncRequest& request, bool durable);
+  StatusOr<ApplyResult> Apply(const AttemptKey& key, const v1::SyncRequest& request, bool durable);
 
   // Puts `bytes` at the end of the attempt's log: of a pod without a sidecar, whose log is read
   // through the API.
@@ -64,10 +64,10 @@ class Mirror {
   void Forget(const AttemptKey& key);
 
  private:
-  Status TakePiece(const AttemptKey& key, const v1::FilePiece& piece, Taken& taken);
+  Status ApplyPiece(const AttemptKey& key, const v1::FilePiece& piece, ApplyResult& taken);
   std::mutex& LockOf(const AttemptKey& key);
   bool IsFull(const AttemptKey& key, const std::string& name, int64_t size);
-  void Close(const AttemptKey& key, const std::string& name, const std::string& why, Taken& taken);
+  void Close(const AttemptKey& key, const std::string& name, const std::string& why, ApplyResult& taken);
 
   const MirrorOptions options_;
   std::array<std::mutex, 16> locks_;  // an attempt's copies are guarded by one of them

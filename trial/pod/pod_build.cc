@@ -53,12 +53,12 @@ Status NoSuchContainer(const std::string& name, const std::vector<PodTemplate>& 
   }
   return InvalidField(
       "spec.trialTemplate.primaryContainerName",
-      absl::StrCat("\"", name, "\" is no container of the trial's object, which has: ",
+      absl::StrCat("\"", name, "\" is not a container of the trial's object, which has: ",
                    absl::StrJoin(names, ", "), "; name one of them"));
 }
 
 // Why nothing can be put around the program, in words; "" if it can.
-std::string WhyBare(const std::vector<Primary>& found, const std::vector<PodTemplate>& pods,
+std::string WhyNotInstrumented(const std::vector<Primary>& found, const std::vector<PodTemplate>& pods,
                     const std::string& name) {
   if (found.empty()) {
     return absl::StrCat("no pod template of the object holds a container \"", name, "\"");
@@ -83,11 +83,11 @@ bool NeedsSidecar(v1::CollectorKind kind) {
          kind == v1::PROMETHEUS_METRIC || kind == v1::CUSTOM;
 }
 
-Status CheckBare(const AttemptRequest& request, const std::string& bare) {
+Status CheckUninstrumented(const AttemptRequest& request, const std::string& uninstrumented_reason) {
   if (!NeedsSidecar(request.cluster.collector.collector().kind())) return absl::OkStatus();
   return InvalidField(
       "spec.metricsCollectorSpec.collector.kind",
-      absl::StrCat("this collector reads inside the pod, beside the program, and ", bare,
+      absl::StrCat("this collector reads inside the pod, beside the program, and ", uninstrumented_reason,
                    ": write the command to run into one container of one pod, or use ",
                    "StdOut or Push"));
 }
@@ -129,7 +129,7 @@ void Identify(const AttemptRequest& request, AttemptObject& built) {
 }
 
 // It never tries again by itself, and is there until we have read it.
-void TameJob(AttemptObject& built) {
+void DisableJobRetries(AttemptObject& built) {
   Json& spec = built.object["spec"];
   spec["backoffLimit"] = 0;
   spec["podReplacementPolicy"] = "Failed";
@@ -152,7 +152,7 @@ void KeepUntilRead(AttemptObject& built) {
 // ---- its pods -----------------------------------------------------------------------------------
 
 // What each pod of the attempt gets, ours inside or not.
-Status Dress(const AttemptRequest& request, const PodPlace& place, const PodTemplate& pod) {
+Status DecoratePod(const AttemptRequest& request, const PodScheduling& place, const PodTemplate& pod) {
   Json& metadata = ObjectIn(*pod.root, "metadata");
   Label(request.key, metadata);
   ObjectIn(metadata, "annotations")[kPodAttemptIdAnnotation] =
@@ -165,7 +165,7 @@ Status Dress(const AttemptRequest& request, const PodPlace& place, const PodTemp
   const absl::Duration grace = WholeGrace(request, spec);
   spec["terminationGracePeriodSeconds"] =
       static_cast<int64_t>(std::ceil(absl::ToDoubleSeconds(grace)));
-  return Prefix(pod.path, ApplyPlace(place, spec));
+  return Prefix(pod.path, ApplyScheduling(place, spec));
 }
 
 // A program that is started twice in one pod would find the traces of the first time.
@@ -214,9 +214,9 @@ Status PlaceProgram(const AttemptRequest& request, const PodOptions& options,
   if (found.empty() && (IsJob(built) || IsPod(built))) {
     return NoSuchContainer(request.primary_container, pods);
   }
-  built.bare = WhyBare(found, pods, request.primary_container);
-  built.recipe.instrumented = built.bare.empty();
-  if (built.bare.empty()) {
+  built.uninstrumented_reason = WhyNotInstrumented(found, pods, request.primary_container);
+  built.recipe.instrumented = built.uninstrumented_reason.empty();
+  if (built.uninstrumented_reason.empty()) {
     const PodTemplate& pod = pods[found[0].pod];
     RunOnce(pod);
     WarnOfUser(pod, found[0].container, built);
@@ -227,7 +227,7 @@ Status PlaceProgram(const AttemptRequest& request, const PodOptions& options,
     AddPlainEnvironment(request, pods[primary.pod].spec()["containers"][primary.container]);
     ChoosePod(built, pods[primary.pod].pods);
   }
-  return CheckBare(request, built.bare);
+  return CheckUninstrumented(request, built.uninstrumented_reason);
 }
 
 void OwnClaim(const AttemptRequest& request, AttemptObject& built) {
@@ -238,7 +238,7 @@ void OwnClaim(const AttemptRequest& request, AttemptObject& built) {
 }  // namespace
 
 StatusOr<AttemptObject> BuildAttemptObject(const AttemptRequest& request, const PodOptions& options,
-                                           const PodPlace& place) {
+                                           const PodScheduling& place) {
   AttemptObject built;
   built.object = FromStruct(request.trial_spec);
   RETURN_IF_ERROR(ReadKind(built));
@@ -247,12 +247,12 @@ StatusOr<AttemptObject> BuildAttemptObject(const AttemptRequest& request, const 
   const std::vector<PodTemplate> pods = FindTemplates(built.object);
   RETURN_IF_ERROR(PlaceProgram(request, options, pods, built));
   for (const PodTemplate& pod : pods) {
-    RETURN_IF_ERROR(Dress(request, place, pod));
+    RETURN_IF_ERROR(DecoratePod(request, place, pod));
   }
   for (const PodTemplate& pod : pods) {
     if (IsJob(built) || IsPod(built)) RunOnce(pod);
   }
-  if (IsJob(built)) TameJob(built);
+  if (IsJob(built)) DisableJobRetries(built);
   Identify(request, built);
   OwnClaim(request, built);
   return built;
@@ -268,7 +268,7 @@ std::vector<SamplePod> SamplePods(const Json& object) {
     const bool has_command = std::any_of(containers.begin(), containers.end(), [](const Json& one) {
       return !Items(At(one, "command")).empty();
     });
-    // Where exactly one pod runs a command, that is the program; see WhyBare.
+    // Where exactly one pod runs a command, that is the program; see WhyNotInstrumented.
     if (pods.size() == 1 && pod.pods == 1 && has_command) {
       const Json resources = SidecarResources(spec);
       ListIn(spec, "initContainers")

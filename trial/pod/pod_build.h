@@ -33,14 +33,14 @@ struct AttemptObject {
   AttemptRecipe recipe;  // as in its annotation
   // Why nothing was put into its pods, in words; "" if recipe.instrumented. Then the log of the
   // primary pod is all there is, and a lost attempt begins again from 0.
-  std::string bare;
+  std::string uninstrumented_reason;
   std::vector<std::string> warnings;
 };
 
 // kInvalidArgument, with the path of the field in the experiment and the fix: no such container, a
 // name or path that we need is taken, nothing to mount a collector's file from.
 StatusOr<AttemptObject> BuildAttemptObject(const AttemptRequest& request, const PodOptions& options,
-                                           const PodPlace& place);
+                                           const PodScheduling& place);
 
 // A pod as it will be made of a template of the object, and how many of them: for what they cost
 // (capacity_quote.h) before there is one. What ours will ask for beside the program is in it.

@@ -47,7 +47,7 @@ Status ApplySelector(const Json& wanted, Json& pod_spec) {
 
 }  // namespace
 
-Status ApplyPlace(const PodPlace& place, Json& pod_spec) {
+Status ApplyScheduling(const PodScheduling& place, Json& pod_spec) {
   if (!place.node_selector.empty()) {
     RETURN_IF_ERROR(ApplySelector(place.node_selector, pod_spec));
   }

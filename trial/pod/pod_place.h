@@ -11,7 +11,7 @@
 namespace shirabe::trial {
 
 // What goes into the specification of a pod.
-struct PodPlace {
+struct PodScheduling {
   Json node_selector = Json::object();  // labels that the node must have
   Json required = Json::array();        // nodeSelectorTerms: one of them must hold, if any
   Json preferred = Json::array();       // PreferredSchedulingTerms
@@ -22,7 +22,7 @@ struct PodPlace {
 
 // Adds it to a pod's specification (`spec` of a Pod or of a pod template): what the user wrote
 // there holds as well. kInvalidArgument, naming the label, where the two exclude each other.
-Status ApplyPlace(const PodPlace& place, Json& pod_spec);
+Status ApplyScheduling(const PodScheduling& place, Json& pod_spec);
 
 // kInvalidArgument, "cannot progress: WHY".
 Status CannotProgress(const std::string& why);

@@ -15,8 +15,8 @@ namespace {
 
 // One variable may hold 128 KiB, and a candidate takes a few hundred bytes; each attempt that they
 // are of is a mount.
-constexpr size_t kMostCandidates = 100;
-constexpr size_t kMostMounts = 32;
+constexpr size_t kMaxResumeCandidates = 100;
+constexpr size_t kMaxMounts = 32;
 constexpr int64_t kTokenSeconds = 3600;  // the kubelet renews it
 
 constexpr char kCollectorField[] = "spec.metricsCollectorSpec.source.fileSystemPath.path";
@@ -199,9 +199,9 @@ std::vector<v1::Checkpoint> ResumeCandidates(const AttemptRequest& request) {
   std::set<AttemptKey> attempts;
   for (const v1::Checkpoint& checkpoint : request.resume) {
     const AttemptKey of = KeyOf(checkpoint);
-    if (told.size() == kMostCandidates) break;
+    if (told.size() == kMaxResumeCandidates) break;
     if (!ValidateKey(of).ok() || of.trial.experiment != request.key.trial.experiment) continue;
-    if (attempts.count(of) == 0 && attempts.size() == kMostMounts) continue;
+    if (attempts.count(of) == 0 && attempts.size() == kMaxMounts) continue;
     attempts.insert(of);
     told.push_back(checkpoint);
   }

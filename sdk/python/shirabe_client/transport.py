@@ -51,7 +51,7 @@ class Transport:
     ) -> None:
         parts = urllib.parse.urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f'the url "{url}" is no address: write http://HOST:PORT')
+            raise ValueError(f'the url "{url}" is not an address: write http://HOST:PORT')
         self.url = url.rstrip("/")
         self._token = token
         self._timeout = timeout

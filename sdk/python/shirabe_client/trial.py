@@ -196,7 +196,7 @@ def _numbers(metrics: Mapping[str, float]) -> Dict[str, Union[float, str]]:
         try:
             number = float(value)
         except (TypeError, ValueError):
-            raise ValueError(f"metric {name}: {value!r} is no number") from None
+            raise ValueError(f"metric {name}: {value!r} is not a number") from None
         finite = number - number == 0
         numbers[name] = number if finite else str(number)
     return numbers
