@@ -1,6 +1,6 @@
 // A connection with or without TLS, as one type: what reads and writes HTTP over it is compiled
 // once. For the few files that include Boost.Beast: service/http/http_session.cc and
-// http_server.cc, kube/connection.cc. Used by the thread that runs its io_context.
+// http_server.cc, kube/http_stream.cc. Used by the thread that runs its io_context.
 #pragma once
 
 #include <memory>

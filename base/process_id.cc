@@ -10,7 +10,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
-#include "base/file.h"
+#include "base/file_io.h"
 
 namespace shirabe {
 

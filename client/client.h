@@ -2,7 +2,7 @@
 // a server (remote_client.h), and, within the server, over another one for a caller who may not do
 // everything (service/common/guarded_client.h). It speaks in records and plain values, so that a
 // remote one can do all of it: no SQL, no open files. Implementations are thread-safe. Errors are
-// those of db/store.h and experiment/submit.h, and kPermissionDenied; tokens of attempts are never
+// those of db/store.h and experiment/submission.h, and kPermissionDenied; tokens of attempts are never
 // handed out, except by Ask to whoever runs the trial.
 #pragma once
 
@@ -16,8 +16,8 @@
 #include "base/names.h"
 #include "base/status.h"
 #include "db/store.h"
-#include "experiment/inbox.h"
-#include "experiment/submit.h"
+#include "experiment/report_queue.h"
+#include "experiment/submission.h"
 #include "proto/shirabe/v1/experiment.pb.h"
 #include "proto/shirabe/v1/records.pb.h"
 

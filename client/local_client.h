@@ -10,9 +10,9 @@
 
 #include "base/clock.h"
 #include "client/client.h"
-#include "client/namespace_records.h"
-#include "client/place.h"
-#include "experiment/controller.h"
+#include "client/namespace_guard.h"
+#include "client/state_location.h"
+#include "experiment/experiment_controller.h"
 
 namespace shirabe::client {
 

@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/beneath.h"
-#include "base/file.h"
+#include "base/file_io.h"
 #include "base/log.h"
+#include "base/open_beneath.h"
 #include "base/text/number.h"
-#include "trial/pod/mirror.h"
+#include "trial/pod/file_mirror.h"
 
 namespace shirabe::client {
 namespace {

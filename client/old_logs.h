@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 #include "client/client.h"
-#include "trial/layout.h"
+#include "trial/file_layout.h"
 
 namespace shirabe::client {
 

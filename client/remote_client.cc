@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/timestamp.h"
-#include "client/wire.h"
+#include "client/wire_format.h"
 #include "proto/shirabe/v1/api.grpc.pb.h"
 
 namespace shirabe::client {

@@ -6,7 +6,7 @@
 
 #include "base/process_id.h"
 #include "base/text/did_you_mean.h"
-#include "cmd/cluster_door.h"
+#include "cmd/api_server_proxy.h"
 #include "cmd/options.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"

@@ -5,9 +5,9 @@
 #include <cerrno>
 
 #include "absl/strings/str_cat.h"
-#include "base/file.h"
+#include "base/file_io.h"
 #include "cmd/terminal.h"
-#include "experiment/spec/nodes.h"
+#include "experiment/spec/node_pools_file.h"
 
 namespace shirabe::cmd {
 namespace {

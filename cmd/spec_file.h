@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/status.h"
-#include "cmd/context.h"
-#include "experiment/spec/spec.h"
+#include "cmd/session.h"
+#include "experiment/spec/parse_spec.h"
 
 namespace shirabe::cmd {
 

@@ -4,9 +4,9 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "experiment/spec/schema.h"
+#include "experiment/spec/field_rules.h"
 #include "proto/shirabe/v1/crd.pb.h"
-#include "view/view.h"
+#include "view/record_json.h"
 
 namespace shirabe::crd {
 

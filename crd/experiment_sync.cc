@@ -9,14 +9,14 @@
 #include "base/log.h"
 #include "base/rng.h"
 #include "base/timestamp.h"
-#include "crd/admission.h"
-#include "crd/event_feed.h"
-#include "crd/objects.h"
-#include "crd/status.h"
+#include "crd/event_forwarder.h"
+#include "crd/object_conversion.h"
+#include "crd/object_status.h"
+#include "crd/resource_kinds.h"
+#include "experiment/attempt_request.h"
 #include "experiment/conditions.h"
-#include "experiment/request.h"
-#include "experiment/submit.h"
-#include "trial/kubernetes/kubernetes_volume.h"
+#include "experiment/submission.h"
+#include "trial/kubernetes/checkpoint_volume.h"
 
 namespace shirabe::crd {
 namespace {

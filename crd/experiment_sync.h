@@ -13,7 +13,7 @@
 #include <mutex>
 #include <string>
 
-#include "crd/context.h"
+#include "crd/sync_context.h"
 #include "crd/trial_objects.h"
 
 namespace shirabe::crd {

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "crd/objects.h"
+#include "crd/resource_kinds.h"
 #include "experiment/conditions.h"
-#include "experiment/submit.h"
+#include "experiment/submission.h"
 
 namespace shirabe::crd {
 namespace {

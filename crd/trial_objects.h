@@ -6,7 +6,7 @@
 #include <map>
 #include <optional>
 
-#include "crd/context.h"
+#include "crd/sync_context.h"
 #include "crd/trial_window.h"
 
 namespace shirabe::crd {

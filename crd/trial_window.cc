@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "crd/objects.h"
+#include "crd/resource_kinds.h"
 #include "experiment/conditions.h"
-#include "experiment/state.h"
-#include "experiment/submit.h"
+#include "experiment/experiment_state.h"
+#include "experiment/submission.h"
 
 namespace shirabe::crd {
 

@@ -11,8 +11,8 @@
 
 #include "base/names.h"
 #include "client/client.h"
-#include "crd/status.h"
-#include "kube/client.h"
+#include "crd/object_status.h"
+#include "kube/api_client.h"
 
 namespace shirabe::crd {
 

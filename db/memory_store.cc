@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "db/bulk.h"
-#include "db/memory_rows.h"
-#include "db/rules.h"
+#include "db/bulk_leases.h"
+#include "db/commit_rules.h"
+#include "db/memory_experiment.h"
 #include "db/store.h"
 
 namespace shirabe::db {

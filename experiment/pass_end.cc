@@ -3,13 +3,13 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
-#include "base/beneath.h"
+#include "base/open_beneath.h"
 #include "base/printable.h"
+#include "experiment/attempt_request.h"
 #include "experiment/conditions.h"
-#include "experiment/pass.h"
-#include "experiment/request.h"
-#include "experiment/spec/objective.h"
-#include "metrics/collection.h"
+#include "experiment/reconcile_pass.h"
+#include "experiment/spec/objective_value.h"
+#include "metrics/describe_source.h"
 
 namespace shirabe::experiment {
 namespace {

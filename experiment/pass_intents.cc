@@ -6,9 +6,9 @@
 #include "absl/strings/str_join.h"
 #include "base/text/number.h"
 #include "experiment/conditions.h"
-#include "experiment/inbox.h"
-#include "experiment/pass.h"
-#include "experiment/submit.h"
+#include "experiment/reconcile_pass.h"
+#include "experiment/report_queue.h"
+#include "experiment/submission.h"
 
 namespace shirabe::experiment {
 namespace {

@@ -7,9 +7,9 @@
 #include "base/text/number.h"
 #include "base/timestamp.h"
 #include "experiment/conditions.h"
-#include "experiment/policy.h"
-#include "experiment/spec/objective.h"
-#include "experiment/submit.h"
+#include "experiment/retry_policy.h"
+#include "experiment/spec/objective_value.h"
+#include "experiment/submission.h"
 
 namespace shirabe::experiment {
 namespace {

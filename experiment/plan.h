@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "experiment/ledger.h"
-#include "experiment/spec/limits.h"
+#include "experiment/cost_ledger.h"
+#include "experiment/spec/admin_limits.h"
 #include "proto/shirabe/v1/experiment.pb.h"
 #include "proto/shirabe/v1/records.pb.h"
 

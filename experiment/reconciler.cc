@@ -1,9 +1,9 @@
 #include "experiment/reconciler.h"
 
 #include "base/log.h"
-#include "db/rules.h"
-#include "experiment/checkpoints.h"
-#include "experiment/pass.h"
+#include "db/commit_rules.h"
+#include "experiment/checkpoint_policy.h"
+#include "experiment/reconcile_pass.h"
 
 namespace shirabe::experiment {
 

@@ -19,12 +19,12 @@
 #include "base/names.h"
 #include "base/status.h"
 #include "db/store.h"
-#include "experiment/inbox.h"
-#include "experiment/proposer.h"
+#include "experiment/algorithm_workers.h"
+#include "experiment/experiment_state.h"
+#include "experiment/namespace_quota.h"
 #include "experiment/reconciler_options.h"
-#include "experiment/room.h"
-#include "experiment/spec/limits.h"
-#include "experiment/state.h"
+#include "experiment/report_queue.h"
+#include "experiment/spec/admin_limits.h"
 #include "trial/executor.h"
 
 namespace shirabe::experiment {

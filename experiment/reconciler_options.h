@@ -9,10 +9,10 @@
 #include "base/clock.h"
 #include "base/names.h"
 #include "db/store.h"
-#include "experiment/inbox.h"
-#include "experiment/proposer.h"
-#include "experiment/room.h"
-#include "experiment/spec/limits.h"
+#include "experiment/algorithm_workers.h"
+#include "experiment/namespace_quota.h"
+#include "experiment/report_queue.h"
+#include "experiment/spec/admin_limits.h"
 #include "trial/executor.h"
 
 namespace shirabe::experiment {

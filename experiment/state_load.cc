@@ -3,9 +3,9 @@
 #include <utility>
 
 #include "base/timestamp.h"
-#include "experiment/spec/objective.h"
-#include "experiment/spec/problem.h"
-#include "experiment/state.h"
+#include "experiment/experiment_state.h"
+#include "experiment/spec/algorithm_setup.h"
+#include "experiment/spec/objective_value.h"
 #include "experiment/warm_start.h"
 
 namespace shirabe::experiment {

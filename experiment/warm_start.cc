@@ -8,7 +8,7 @@
 #include "base/text/did_you_mean.h"
 #include "base/timestamp.h"
 #include "experiment/conditions.h"
-#include "experiment/spec/objective.h"
+#include "experiment/spec/objective_value.h"
 
 namespace shirabe::experiment {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "client/imported.h"
+#include "client/import_batch.h"
 
 namespace shirabe::import {
 

@@ -17,10 +17,10 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "base/file.h"
+#include "base/file_io.h"
 #include "base/printable.h"
 #include "base/text/json_text.h"
-#include "kube/object.h"
+#include "kube/json_access.h"
 
 extern char** environ;
 

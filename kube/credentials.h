@@ -10,7 +10,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/status.h"
-#include "kube/config.h"
+#include "kube/cluster_config.h"
 
 namespace shirabe::kube {
 

@@ -8,9 +8,9 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "base/file.h"
+#include "base/file_io.h"
 #include "base/text/yaml_tree.h"
-#include "kube/config.h"
+#include "kube/cluster_config.h"
 
 namespace shirabe::kube {
 namespace {

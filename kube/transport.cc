@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "kube/connection.h"
+#include "kube/http_stream.h"
 
 namespace shirabe::kube {
 namespace {
@@ -35,7 +35,7 @@ bool IsRetryable(const Exchange& exchange, Idempotency repeat) {
   return passing && (exchange.stage == ExchangeStage::kNotSent || repeat == Idempotency::kIdempotent);
 }
 
-// A review (kube/reviewer.h) is sent as an object, and leaves none.
+// A review (kube/token_reviewer.h) is sent as an object, and leaves none.
 bool IsRead(const HttpRequest& request) {
   return request.method == "GET" || request.target.starts_with("/apis/authentication.k8s.io/") ||
          request.target.starts_with("/apis/authorization.k8s.io/");

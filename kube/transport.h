@@ -10,8 +10,8 @@
 #include "base/clock.h"
 #include "base/rng.h"
 #include "kube/client_options.h"
-#include "kube/connection.h"
 #include "kube/credentials.h"
+#include "kube/http_stream.h"
 
 namespace shirabe::kube {
 

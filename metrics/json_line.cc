@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/text/number.h"
 #include "base/timestamp.h"
-#include "metrics/text.h"
+#include "metrics/terminal_text.h"
 
 namespace shirabe::metrics {
 namespace {

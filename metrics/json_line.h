@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "metrics/parse.h"
+#include "metrics/line_parser.h"
 
 namespace shirabe::metrics {
 

@@ -11,9 +11,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/timestamp.h"
-#include "metrics/journal.h"
-#include "metrics/tail.h"
-#include "metrics/text.h"
+#include "metrics/attempt_reader.h"
+#include "metrics/file_tail.h"
+#include "metrics/terminal_text.h"
 #include "metrics/tf_event.h"
 
 namespace shirabe::metrics {
@@ -217,7 +217,7 @@ class EventReader {
   const std::string path_;
   const std::string folder_;
   const std::string place_;    // of the folder, below the root; "." for itself
-  const std::string trusted_;  // see base/beneath.h
+  const std::string trusted_;  // see base/open_beneath.h
   CollectionBuilder& builder_;
   std::vector<Target> targets_;
   v1::FileCursor cursor_;

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "metrics/intake.h"
+#include "metrics/collection_builder.h"
 
 namespace shirabe::metrics {
 

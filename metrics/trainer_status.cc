@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/text/json_text.h"
 #include "base/text/number.h"
-#include "metrics/parse.h"
-#include "metrics/text.h"
+#include "metrics/line_parser.h"
+#include "metrics/terminal_text.h"
 
 namespace shirabe::metrics {
 namespace {

@@ -12,15 +12,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/rng.h"
+#include "client/enum_words.h"
 #include "client/local_client.h"
-#include "client/words.h"
 #include "experiment/conditions.h"
 #include "experiment/plan.h"
-#include "experiment/spec/problem.h"
-#include "experiment/spec/spec.h"
-#include "trial/layout.h"
-#include "trial/template.h"
-#include "view/rows.h"
+#include "experiment/spec/algorithm_setup.h"
+#include "experiment/spec/parse_spec.h"
+#include "trial/file_layout.h"
+#include "trial/trial_template.h"
+#include "view/record_rows.h"
 
 namespace shirabe::rehearsal {
 

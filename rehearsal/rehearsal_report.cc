@@ -8,10 +8,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/text/number.h"
-#include "client/words.h"
+#include "client/enum_words.h"
 #include "rehearsal/rehearsal.h"
-#include "view/money.h"
-#include "view/rows.h"
+#include "view/record_rows.h"
+#include "view/spending.h"
 
 namespace shirabe::rehearsal {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "rehearsal/rehearsal.h"
-#include "view/view.h"
+#include "view/record_json.h"
 
 namespace shirabe::rehearsal {
 

@@ -11,8 +11,8 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "client/local_client.h"
-#include "service/common/auth.h"
-#include "service/common/listen.h"
+#include "service/common/authorization.h"
+#include "service/common/connection_table.h"
 
 namespace shirabe::service {
 

@@ -4,7 +4,7 @@
 // moment, its successor asks the server how much it has and goes on there.
 //
 // The program never waits for it. If the server is away, nothing is lost as long as the pod lives;
-// when the pod's grace is nearly over, what was not sent is printed (trial/pod/last_words.h).
+// when the pod's grace is nearly over, what was not sent is printed (trial/pod/final_sync_log.h).
 #pragma once
 
 #include <functional>
@@ -15,8 +15,8 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "metrics/collector.h"
-#include "sidecar/link.h"
-#include "sidecar/pod.h"
+#include "sidecar/pod_config.h"
+#include "sidecar/server_link.h"
 
 namespace shirabe::sidecar {
 

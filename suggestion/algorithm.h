@@ -18,7 +18,7 @@
 #include "base/registry.h"
 #include "base/rng.h"
 #include "suggestion/history.h"
-#include "suggestion/space/space.h"
+#include "suggestion/space/search_space.h"
 
 namespace shirabe::suggestion {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "suggestion/space/space.h"
+#include "suggestion/space/search_space.h"
 
 namespace shirabe::suggestion {
 

@@ -19,7 +19,7 @@
 #include "proto/shirabe/v1/experiment.pb.h"
 #include "proto/shirabe/v1/pod.pb.h"
 #include "proto/shirabe/v1/records.pb.h"
-#include "trial/attempt.h"
+#include "trial/attempt_status.h"
 
 namespace shirabe::kube {
 class Client;

@@ -20,7 +20,7 @@ struct LogLimits {
 
 // Leaves out the middle, as far as that was read (`read`: no byte before this offset is needed any
 // more). kUnimplemented where the file system cannot: the log then stays whole.
-// Below `root` no link is followed (base/beneath.h).
+// Below `root` no link is followed (base/open_beneath.h).
 Status TrimLog(const std::string& path, int64_t read, const LogLimits& limits = {},
                const std::string& root = "");
 

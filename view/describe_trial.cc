@@ -6,11 +6,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/timestamp.h"
-#include "client/words.h"
-#include "view/describe.h"
-#include "view/money.h"
-#include "view/rows.h"
-#include "view/table.h"
+#include "client/enum_words.h"
+#include "view/describe_experiment.h"
+#include "view/record_rows.h"
+#include "view/spending.h"
+#include "view/text_table.h"
 
 namespace shirabe::view {
 namespace {

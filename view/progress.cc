@@ -6,9 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/timestamp.h"
-#include "client/words.h"
-#include "view/rows.h"
-#include "view/table.h"
+#include "client/enum_words.h"
+#include "view/record_rows.h"
+#include "view/text_table.h"
 
 namespace shirabe::view {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "experiment/spec/findings.h"
-#include "experiment/spec/print.h"
-#include "experiment/spec/spec.h"
+#include "experiment/spec/message_tree.h"
+#include "experiment/spec/parse_spec.h"
 
 namespace shirabe::view {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "proto/shirabe/v1/experiment.pb.h"
-#include "view/view.h"
+#include "view/record_json.h"
 
 namespace shirabe::view {
 

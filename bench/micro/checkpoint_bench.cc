@@ -7,11 +7,11 @@
 
 #include <string>
 
-#include "base/beneath.h"
-#include "base/file.h"
+#include "base/file_io.h"
+#include "base/open_beneath.h"
 #include "base/sha256.h"
-#include "trial/checkpoint/checkpoint.h"
-#include "trial/checkpoint/manifest.h"
+#include "trial/checkpoint/checkpoint_manifest.h"
+#include "trial/checkpoint/checkpoint_store.h"
 
 namespace shirabe::trial {
 namespace {

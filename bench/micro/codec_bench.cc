@@ -2,7 +2,7 @@
 // parameter, and every look-up of a visited point too (Key).
 #include <benchmark/benchmark.h>
 
-#include "suggestion/space/space.h"
+#include "suggestion/space/search_space.h"
 #include "tests/suggestion/spaces.h"
 
 namespace shirabe::suggestion {

@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "base/status.h"
-#include "metrics/collection.h"
 #include "metrics/collector.h"
-#include "metrics/exposition.h"
+#include "metrics/describe_source.h"
 #include "metrics/json_line.h"
-#include "metrics/parse.h"
-#include "metrics/pattern.h"
+#include "metrics/line_parser.h"
+#include "metrics/metrics_format.h"
+#include "metrics/prometheus_text.h"
 #include "metrics/tf_event.h"
 #include "tests/metrics/tf_records.h"
 

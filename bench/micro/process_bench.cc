@@ -10,8 +10,8 @@
 #include <condition_variable>
 #include <mutex>
 
-#include "base/beneath.h"
-#include "base/file.h"
+#include "base/file_io.h"
+#include "base/open_beneath.h"
 #include "trial/executor.h"
 
 namespace shirabe::trial {

@@ -2,7 +2,7 @@
 #include <benchmark/benchmark.h>
 
 #include "google/protobuf/util/json_util.h"
-#include "trial/template.h"
+#include "trial/trial_template.h"
 
 namespace shirabe::trial {
 namespace {

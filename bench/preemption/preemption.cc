@@ -10,8 +10,8 @@
 #include "base/log.h"
 #include "bench/preemption/trace.h"
 #include "experiment/reconciler.h"
-#include "experiment/spec/spec.h"
-#include "experiment/submit.h"
+#include "experiment/spec/parse_spec.h"
+#include "experiment/submission.h"
 #include "tests/simulation/sim_executor.h"
 #include "tests/support/small_spec.h"
 

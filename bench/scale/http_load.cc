@@ -21,9 +21,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/file_io.h"
 #include "client/local_client.h"
-#include "experiment/spec/spec.h"
+#include "experiment/spec/parse_spec.h"
 #include "service/http/http_server.h"
 
 namespace shirabe {

@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/process_id.h"
 #include "client/remote_client.h"
-#include "experiment/spec/spec.h"
+#include "experiment/spec/parse_spec.h"
 
 namespace shirabe {
 namespace {

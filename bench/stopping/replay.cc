@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "suggestion/stopper.h"
+#include "suggestion/early_stopping.h"
 
 namespace shirabe::suggestion {
 namespace {

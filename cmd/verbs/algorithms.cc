@@ -1,6 +1,6 @@
 // algorithms: what the registries hold, with the settings of each.
-#include "cmd/context.h"
-#include "cmd/variants.h"
+#include "cmd/session.h"
+#include "cmd/variant_pages.h"
 #include "cmd/verb.h"
 
 namespace shirabe::cmd {

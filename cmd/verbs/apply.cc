@@ -1,11 +1,11 @@
 // apply and create: hand an experiment to whoever runs the store, and return.
 #include "absl/strings/str_cat.h"
-#include "cmd/context.h"
+#include "cmd/session.h"
 #include "cmd/spec_file.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
 #include "experiment/conditions.h"
-#include "experiment/submit.h"
+#include "experiment/submission.h"
 
 namespace shirabe::cmd {
 namespace {

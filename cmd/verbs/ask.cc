@@ -5,14 +5,14 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "cmd/context.h"
 #include "cmd/options.h"
+#include "cmd/session.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
 #include "cmd/verbs/trial_token.h"
-#include "trial/template.h"
-#include "view/best.h"
-#include "view/table.h"
+#include "trial/trial_template.h"
+#include "view/best_trial.h"
+#include "view/text_table.h"
 
 namespace shirabe::cmd {
 namespace {

@@ -1,6 +1,6 @@
-#include "view/best.h"
+#include "view/best_trial.h"
 
-#include "cmd/context.h"
+#include "cmd/session.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
 

@@ -1,11 +1,11 @@
 // compare: trials or experiments side by side.
-#include "view/compare.h"
+#include "view/comparison.h"
 
-#include "cmd/context.h"
+#include "cmd/session.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
 #include "cmd/verbs/get_nouns.h"
-#include "view/await.h"
+#include "view/wait_condition.h"
 
 namespace shirabe::cmd {
 namespace {

@@ -3,12 +3,12 @@
 #include <set>
 
 #include "absl/strings/match.h"
-#include "client/words.h"
-#include "cmd/context.h"
+#include "client/enum_words.h"
+#include "cmd/session.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
 #include "suggestion/algorithm.h"
-#include "suggestion/stopper.h"
+#include "suggestion/early_stopping.h"
 
 namespace shirabe::cmd {
 namespace {

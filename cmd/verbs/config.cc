@@ -3,11 +3,11 @@
 #include <filesystem>
 
 #include "base/text/did_you_mean.h"
-#include "cmd/context.h"
-#include "cmd/contexts.h"
+#include "cmd/server_contexts.h"
+#include "cmd/session.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
-#include "view/table.h"
+#include "view/text_table.h"
 
 namespace shirabe::cmd {
 namespace {

@@ -1,6 +1,6 @@
 // crds: the custom resource definitions of a cluster, as YAML for kubectl.
 #include "absl/strings/str_join.h"
-#include "cmd/context.h"
+#include "cmd/session.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
 #include "crd/definitions.h"

@@ -1,7 +1,7 @@
-#include "view/describe.h"
+#include "view/describe_experiment.h"
 
 #include "base/text/did_you_mean.h"
-#include "cmd/context.h"
+#include "cmd/session.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
 

@@ -1,11 +1,11 @@
 // diff: what apply would change. Nothing is written.
 #include "absl/strings/str_cat.h"
-#include "cmd/context.h"
+#include "cmd/session.h"
 #include "cmd/spec_file.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
 #include "experiment/conditions.h"
-#include "experiment/submit.h"
+#include "experiment/submission.h"
 #include "view/spec_diff.h"
 
 namespace shirabe::cmd {

@@ -13,14 +13,14 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "base/file.h"
+#include "base/file_io.h"
 #include "base/text/number.h"
-#include "cmd/context.h"
+#include "cmd/session.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
 #include "cmd/verbs/doctor.h"
-#include "trial/local/gpus.h"
-#include "view/table.h"
+#include "trial/local/gpu_pool.h"
+#include "view/text_table.h"
 
 extern char** environ;
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/status.h"
-#include "client/place.h"
-#include "cmd/contexts.h"
+#include "client/state_location.h"
+#include "cmd/server_contexts.h"
 
 namespace shirabe::cmd {
 

@@ -14,7 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "base/address.h"
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/file_io.h"
 #include "client/remote_client.h"
 #include "cmd/verbs/doctor.h"
 

@@ -7,13 +7,13 @@
 #include <cerrno>
 
 #include "absl/strings/str_cat.h"
-#include "base/file.h"
-#include "cmd/context.h"
+#include "base/file_io.h"
+#include "cmd/session.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
 #include "experiment/conditions.h"
-#include "experiment/spec/print.h"
-#include "experiment/spec/walker.h"
+#include "experiment/spec/message_tree.h"
+#include "experiment/spec/yaml_to_message.h"
 #include "view/spec_diff.h"
 
 extern char** environ;

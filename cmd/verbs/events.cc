@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <map>
 
-#include "cmd/context.h"
-#include "cmd/listing.h"
+#include "cmd/record_printer.h"
+#include "cmd/session.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
 

@@ -1,6 +1,6 @@
 // explain: when to use an algorithm or an early-stopping rule, and what its settings are.
-#include "cmd/context.h"
-#include "cmd/variants.h"
+#include "cmd/session.h"
+#include "cmd/variant_pages.h"
 #include "cmd/verb.h"
 
 namespace shirabe::cmd {

@@ -1,9 +1,9 @@
-#include "view/export.h"
+#include "view/csv_export.h"
 
-#include "cmd/context.h"
+#include "cmd/session.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
-#include "view/await.h"
+#include "view/wait_condition.h"
 
 namespace shirabe::cmd {
 namespace {

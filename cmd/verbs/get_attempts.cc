@@ -1,7 +1,7 @@
 // The lists of what belongs to trials: attempts, checkpoints and metrics.
-#include "cmd/listing.h"
+#include "cmd/record_printer.h"
 #include "cmd/verbs/get_nouns.h"
-#include "view/rows.h"
+#include "view/record_rows.h"
 
 namespace shirabe::cmd {
 namespace {

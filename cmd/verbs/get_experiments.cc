@@ -1,10 +1,10 @@
 #include <set>
 
-#include "cmd/listing.h"
+#include "cmd/record_printer.h"
 #include "cmd/verbs/get_nouns.h"
 #include "experiment/conditions.h"
-#include "view/money.h"
-#include "view/selection.h"
+#include "view/record_filter.h"
+#include "view/spending.h"
 
 namespace shirabe::cmd {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "cmd/context.h"
+#include "cmd/session.h"
 
 namespace shirabe::cmd {
 

@@ -1,9 +1,9 @@
 #include <limits>
 
-#include "cmd/listing.h"
+#include "cmd/record_printer.h"
 #include "cmd/verbs/get_nouns.h"
-#include "view/await.h"
-#include "view/selection.h"
+#include "view/record_filter.h"
+#include "view/wait_condition.h"
 
 namespace shirabe::cmd {
 namespace {

@@ -1,8 +1,8 @@
 // import: results of other tools as experiments that have ended, to look at and to learn from.
 #include "absl/strings/str_cat.h"
-#include "base/file.h"
+#include "base/file_io.h"
 #include "base/text/did_you_mean.h"
-#include "cmd/context.h"
+#include "cmd/session.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
 #include "import/import_readers.h"

@@ -1,11 +1,11 @@
 // scale, pause, resume, stop, cancel, retry: requests to whoever runs the experiment, who acts on
 // them within a second, or when it is run again.
 
-#include "cmd/context.h"
+#include "cmd/session.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
 #include "experiment/conditions.h"
-#include "experiment/submit.h"
+#include "experiment/submission.h"
 
 namespace shirabe::cmd {
 namespace {

@@ -12,11 +12,11 @@
 #include "cmd/options.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
-#include "sidecar/init.h"
+#include "sidecar/pod_init.h"
 #include "sidecar/sidecar.h"
-#include "trial/checkpoint/checkpoint.h"
-#include "trial/kubernetes/pod_cleaner.h"
-#include "trial/layout.h"
+#include "trial/checkpoint/checkpoint_store.h"
+#include "trial/file_layout.h"
+#include "trial/kubernetes/volume_jobs.h"
 
 namespace shirabe::cmd {
 namespace {

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "cmd/context.h"
+#include "cmd/session.h"
 #include "cmd/spec_file.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
-#include "experiment/spec/runnable.h"
+#include "experiment/spec/local_support.h"
 #include "rehearsal/rehearsal.h"
 #include "rehearsal/rehearsal_report.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/status.h"
-#include "cmd/context.h"
+#include "cmd/session.h"
 #include "cmd/terminal.h"
 
 namespace shirabe::cmd {

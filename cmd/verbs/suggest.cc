@@ -1,6 +1,6 @@
 // suggest: what would be tried next. Nothing is written.
-#include "cmd/context.h"
-#include "cmd/listing.h"
+#include "cmd/record_printer.h"
+#include "cmd/session.h"
 #include "cmd/spec_file.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"

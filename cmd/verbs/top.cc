@@ -4,15 +4,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "client/words.h"
-#include "cmd/context.h"
-#include "cmd/listing.h"
+#include "client/enum_words.h"
 #include "cmd/options.h"
+#include "cmd/record_printer.h"
+#include "cmd/session.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
 #include "experiment/conditions.h"
-#include "experiment/submit.h"
-#include "view/money.h"
+#include "experiment/submission.h"
+#include "view/spending.h"
 
 namespace shirabe::cmd {
 namespace {

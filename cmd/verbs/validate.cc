@@ -1,11 +1,11 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "cmd/context.h"
+#include "cmd/session.h"
 #include "cmd/spec_file.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
-#include "experiment/spec/runnable.h"
+#include "experiment/spec/local_support.h"
 
 namespace shirabe::cmd {
 namespace {

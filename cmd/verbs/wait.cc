@@ -1,11 +1,11 @@
 // wait: until something is so, for scripts.
 #include "absl/strings/str_cat.h"
-#include "cmd/context.h"
 #include "cmd/options.h"
+#include "cmd/session.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
 #include "cmd/verbs/get_nouns.h"
-#include "view/await.h"
+#include "view/wait_condition.h"
 
 namespace shirabe::cmd {
 namespace {

@@ -5,10 +5,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/timestamp.h"
+#include "db/commit_rules.h"
 #include "db/postgres/postgres_schema.h"
 #include "db/postgres/postgres_state.h"
-#include "db/postgres/postgres_writes.h"
-#include "db/rules.h"
+#include "db/postgres/postgres_statements.h"
 
 namespace shirabe::db {
 namespace {

@@ -20,7 +20,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "db/bulk.h"
+#include "db/bulk_leases.h"
 #include "db/postgres/postgres_connection.h"
 
 namespace shirabe::db {

@@ -19,9 +19,9 @@
 
 #include "absl/time/time.h"
 #include "base/status.h"
+#include "db/commit_rules.h"
 #include "db/postgres/postgres_address.h"
 #include "db/postgres/postgres_params.h"
-#include "db/rules.h"
 #include "google/protobuf/message.h"
 
 namespace shirabe::db {

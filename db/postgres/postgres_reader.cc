@@ -4,7 +4,7 @@
 
 #include "absl/time/time.h"
 #include "base/timestamp.h"
-#include "db/rules.h"
+#include "db/commit_rules.h"
 
 namespace shirabe::db {
 namespace {

@@ -4,8 +4,8 @@
 #include <set>
 #include <utility>
 
+#include "db/commit_rules.h"
 #include "db/postgres/postgres_reader.h"
-#include "db/rules.h"
 
 namespace shirabe::db {
 namespace {

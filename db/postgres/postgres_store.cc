@@ -13,10 +13,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "base/rng.h"
+#include "db/commit_rules.h"
 #include "db/postgres/postgres_pool.h"
 #include "db/postgres/postgres_reader.h"
 #include "db/postgres/postgres_writer.h"
-#include "db/rules.h"
 #include "db/store.h"
 
 namespace shirabe::db {

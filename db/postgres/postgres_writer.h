@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "base/file.h"
+#include "base/file_io.h"
 #include "db/postgres/postgres_commit.h"
 #include "db/postgres/postgres_connection.h"
 #include "db/store.h"

@@ -17,7 +17,7 @@
 
 #include "absl/time/time.h"
 #include "base/status.h"
-#include "db/rules.h"
+#include "db/commit_rules.h"
 
 namespace shirabe::db {
 

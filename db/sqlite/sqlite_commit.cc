@@ -6,7 +6,7 @@
 
 #include "absl/time/time.h"
 #include "base/clock.h"
-#include "db/rules.h"
+#include "db/commit_rules.h"
 #include "db/sqlite/sqlite_reader.h"
 
 namespace shirabe::db {

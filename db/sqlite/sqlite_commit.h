@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "db/bulk.h"
+#include "db/bulk_leases.h"
 #include "db/sqlite/sqlite_writer.h"
 
 namespace shirabe::db {

@@ -1,7 +1,7 @@
 // Leases in the SQLite store, and what only their holders may remove: see sqlite_commit.h.
 #include "absl/time/time.h"
 #include "base/timestamp.h"
-#include "db/rules.h"
+#include "db/commit_rules.h"
 #include "db/sqlite/sqlite_commit.h"
 #include "db/sqlite/sqlite_reader.h"
 

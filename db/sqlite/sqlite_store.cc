@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/file.h"
-#include "db/rules.h"
+#include "base/file_io.h"
+#include "db/commit_rules.h"
 #include "db/sqlite/sqlite_commit.h"
 #include "db/sqlite/sqlite_reader.h"
 #include "db/sqlite/sqlite_writer.h"

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "base/text/number.h"
-#include "experiment/spec/schema.h"
-#include "experiment/spec/spec.h"
+#include "experiment/spec/field_rules.h"
+#include "experiment/spec/parse_spec.h"
 #include "experiment/spec/start_point.h"
 
 namespace shirabe::experiment {

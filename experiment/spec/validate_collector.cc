@@ -8,11 +8,11 @@
 
 #include "absl/strings/str_join.h"
 #include "base/text/number.h"
-#include "experiment/spec/objective.h"
-#include "experiment/spec/schema.h"
-#include "experiment/spec/validate.h"
+#include "experiment/spec/field_rules.h"
+#include "experiment/spec/objective_value.h"
+#include "experiment/spec/validate_rules.h"
 #include "metrics/collector.h"
-#include "metrics/pattern.h"
+#include "metrics/metrics_format.h"
 
 namespace shirabe::experiment {
 namespace {

@@ -6,13 +6,13 @@
 #include <vector>
 
 #include "base/printable.h"
-#include "experiment/spec/problem.h"
-#include "experiment/spec/schema.h"
+#include "experiment/spec/algorithm_setup.h"
+#include "experiment/spec/field_rules.h"
 #include "experiment/spec/start_point.h"
-#include "experiment/spec/validate.h"
+#include "experiment/spec/validate_rules.h"
 #include "suggestion/algorithm.h"
-#include "suggestion/remote/remote_table.h"
-#include "suggestion/stopper.h"
+#include "suggestion/early_stopping.h"
+#include "suggestion/remote/remote_algorithm_table.h"
 
 namespace shirabe::experiment {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "base/names.h"
 #include "base/text/number.h"
-#include "experiment/spec/schema.h"
-#include "experiment/spec/validate.h"
+#include "experiment/spec/field_rules.h"
+#include "experiment/spec/validate_rules.h"
 
 namespace shirabe::experiment {
 namespace {

@@ -13,10 +13,10 @@
 #include "base/names.h"
 #include "base/printable.h"
 #include "base/text/number.h"
-#include "experiment/spec/schema.h"
-#include "experiment/spec/validate.h"
+#include "experiment/spec/field_rules.h"
+#include "experiment/spec/validate_rules.h"
 #include "trial/gjson/gjson.h"
-#include "trial/template.h"
+#include "trial/trial_template.h"
 
 namespace shirabe::experiment {
 namespace {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "metrics/attempt_reader.h"
 #include "metrics/collector.h"
-#include "metrics/journal.h"
 
 namespace shirabe::metrics {
 namespace {

@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "metrics/collection.h"
+#include "metrics/attempt_reader.h"
 #include "metrics/collector.h"
-#include "metrics/journal.h"
+#include "metrics/describe_source.h"
 #include "metrics/json_line.h"
-#include "metrics/pattern.h"
+#include "metrics/metrics_format.h"
 
 namespace shirabe::metrics {
 namespace {

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "metrics/attempt_reader.h"
 #include "metrics/collector.h"
-#include "metrics/journal.h"
 
 namespace shirabe::metrics {
 namespace {

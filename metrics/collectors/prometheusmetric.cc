@@ -9,14 +9,14 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "base/beneath.h"
-#include "base/file.h"
+#include "base/file_io.h"
+#include "base/open_beneath.h"
 #include "base/text/number.h"
-#include "metrics/collection.h"
+#include "metrics/attempt_reader.h"
 #include "metrics/collector.h"
-#include "metrics/journal.h"
-#include "metrics/scraper.h"
-#include "metrics/text.h"
+#include "metrics/describe_source.h"
+#include "metrics/http_scraper.h"
+#include "metrics/terminal_text.h"
 
 namespace shirabe::metrics {
 namespace {

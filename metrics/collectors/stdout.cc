@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "metrics/collection.h"
+#include "metrics/attempt_reader.h"
 #include "metrics/collector.h"
-#include "metrics/journal.h"
-#include "metrics/pattern.h"
+#include "metrics/describe_source.h"
+#include "metrics/metrics_format.h"
 
 namespace shirabe::metrics {
 namespace {

@@ -6,9 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "metrics/collection.h"
+#include "metrics/attempt_reader.h"
 #include "metrics/collector.h"
-#include "metrics/journal.h"
+#include "metrics/describe_source.h"
 #include "metrics/tf_events.h"
 
 namespace shirabe::metrics {

@@ -5,11 +5,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/imported.h"
+#include "client/import_batch.h"
 #include "experiment/conditions.h"
-#include "experiment/spec/runnable.h"
-#include "experiment/spec/spec.h"
-#include "service/common/auth.h"
+#include "experiment/spec/local_support.h"
+#include "experiment/spec/parse_spec.h"
+#include "service/common/authorization.h"
 
 namespace shirabe::service {
 namespace {

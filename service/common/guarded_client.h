@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "client/local_client.h"
-#include "service/common/auth.h"
-#include "service/common/suggestion_turns.h"
+#include "service/common/authorization.h"
+#include "service/common/suggestion_scheduler.h"
 
 namespace shirabe::service {
 

@@ -7,10 +7,10 @@
 #include <string>
 
 #include "base/clock.h"
-#include "base/quota.h"
+#include "base/rate_limits.h"
 #include "base/status.h"
 #include "client/local_client.h"
-#include "service/common/auth.h"
+#include "service/common/authorization.h"
 #include "service/common/guarded_client.h"
 
 namespace grpc {

@@ -14,8 +14,8 @@
 #include <thread>
 
 #include "base/status.h"
-#include "service/common/listen.h"
-#include "service/common/metrics.h"
+#include "service/common/connection_table.h"
+#include "service/common/server_metrics.h"
 
 namespace shirabe::service {
 
@@ -28,7 +28,7 @@ class GrpcListener {
     Metrics* metrics = nullptr;        // outlives it
   };
 
-  // Listens; errors are those of service/common/listen.h.
+  // Listens; errors are those of service/common/connection_table.h.
   static StatusOr<std::unique_ptr<GrpcListener>> Open(Options options);
   explicit GrpcListener(Options options);  // for Open; listens to nothing yet
   ~GrpcListener();

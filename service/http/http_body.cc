@@ -12,9 +12,9 @@
 #include "base/text/number.h"
 #include "base/text/yaml_tree.h"
 #include "experiment/spec/findings.h"
-#include "experiment/spec/spec.h"
-#include "experiment/spec/validate.h"
-#include "experiment/spec/walker.h"
+#include "experiment/spec/parse_spec.h"
+#include "experiment/spec/validate_rules.h"
+#include "experiment/spec/yaml_to_message.h"
 #include "service/http/http_message.h"
 
 namespace shirabe::service {

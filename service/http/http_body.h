@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "experiment/spec/spec.h"
+#include "experiment/spec/parse_spec.h"
 #include "google/protobuf/message.h"
 #include "service/http/http_message.h"
-#include "service/http/routes.h"
-#include "view/selection.h"
-#include "view/view.h"
+#include "service/http/route_table.h"
+#include "view/record_filter.h"
+#include "view/record_json.h"
 
 namespace shirabe::service {
 

@@ -12,7 +12,7 @@
 #include "absl/time/time.h"
 #include "base/names.h"
 #include "base/status.h"
-#include "experiment/spec/spec.h"
+#include "experiment/spec/parse_spec.h"
 
 namespace shirabe::service {
 

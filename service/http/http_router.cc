@@ -6,13 +6,13 @@
 #include "absl/strings/str_cat.h"
 #include "base/address.h"
 #include "base/log.h"
-#include "base/quota.h"
+#include "base/rate_limits.h"
 #include "base/sha256.h"
-#include "service/common/auth.h"
-#include "service/common/metrics.h"
+#include "service/common/authorization.h"
+#include "service/common/server_metrics.h"
 #include "service/http/grpc_web.h"
-#include "service/http/http_match.h"
 #include "service/http/http_message.h"
+#include "service/http/route_match.h"
 
 namespace shirabe::service {
 namespace {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "service/http/routes.h"
+#include "service/http/route_table.h"
 
 namespace shirabe::service {
 

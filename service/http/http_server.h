@@ -13,7 +13,7 @@
 #include <string>
 
 #include "absl/time/time.h"
-#include "service/common/listen.h"
+#include "service/common/connection_table.h"
 #include "service/http/http_router.h"
 
 namespace shirabe::service {

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/cancellation.h"
-#include "service/common/metrics.h"
+#include "service/common/server_metrics.h"
 #include "service/http/http_message.h"
 
 namespace shirabe::service {

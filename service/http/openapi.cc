@@ -4,10 +4,10 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/text/number.h"
-#include "experiment/spec/schema.h"
+#include "experiment/spec/field_rules.h"
 #include "proto/shirabe/v1/experiment.pb.h"
 #include "proto/shirabe/v1/http.pb.h"
-#include "service/http/routes.h"
+#include "service/http/route_table.h"
 
 namespace shirabe::service {
 namespace {

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "google/protobuf/descriptor.h"
-#include "view/view.h"
+#include "view/record_json.h"
 
 namespace shirabe::service {
 

@@ -5,12 +5,12 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/text/number.h"
-#include "experiment/submit.h"
+#include "experiment/submission.h"
 #include "proto/shirabe/v1/http.pb.h"
-#include "service/common/waits.h"
+#include "service/common/long_polls.h"
 #include "service/http/http_body.h"
 #include "service/http/http_message.h"
-#include "service/http/routes.h"
+#include "service/http/route_table.h"
 
 namespace shirabe::service {
 namespace {

@@ -3,15 +3,15 @@
 #include "absl/strings/str_cat.h"
 #include "base/text/json_text.h"
 #include "experiment/conditions.h"
-#include "experiment/spec/spec.h"
-#include "experiment/submit.h"
+#include "experiment/spec/parse_spec.h"
+#include "experiment/submission.h"
 #include "proto/shirabe/v1/http.pb.h"
-#include "service/common/http_hub.h"
-#include "service/common/waits.h"
+#include "service/common/change_hub.h"
+#include "service/common/long_polls.h"
 #include "service/http/http_body.h"
 #include "service/http/http_message.h"
-#include "service/http/routes.h"
-#include "view/selection.h"
+#include "service/http/route_table.h"
+#include "view/record_filter.h"
 
 namespace shirabe::service {
 

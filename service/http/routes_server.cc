@@ -2,13 +2,13 @@
 // experiment that need no store.
 #include "absl/strings/str_cat.h"
 #include "proto/shirabe/v1/http.pb.h"
-#include "service/common/http_hub.h"
-#include "service/common/metrics.h"
+#include "service/common/change_hub.h"
+#include "service/common/server_metrics.h"
 #include "service/http/http_body.h"
 #include "service/http/http_message.h"
 #include "service/http/openapi.h"
-#include "service/http/routes.h"
-#include "view/variants.h"
+#include "service/http/route_table.h"
+#include "view/variants_json.h"
 
 namespace shirabe::service {
 namespace {

@@ -5,11 +5,11 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "proto/shirabe/v1/http.pb.h"
-#include "service/common/http_hub.h"
+#include "service/common/change_hub.h"
 #include "service/http/http_body.h"
 #include "service/http/http_message.h"
-#include "service/http/routes.h"
-#include "view/export.h"
+#include "service/http/route_table.h"
+#include "view/csv_export.h"
 
 namespace shirabe::service {
 namespace {

@@ -3,8 +3,8 @@
 #include "proto/shirabe/v1/http.pb.h"
 #include "service/http/http_body.h"
 #include "service/http/http_message.h"
-#include "service/http/routes.h"
-#include "view/selection.h"
+#include "service/http/route_table.h"
+#include "view/record_filter.h"
 
 namespace shirabe::service {
 namespace {

@@ -8,9 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/printable.h"
-#include "experiment/spec/problem.h"
+#include "experiment/spec/algorithm_setup.h"
 #include "experiment/spec/spec_limits.h"
-#include "experiment/spec/validate.h"
+#include "experiment/spec/validate_rules.h"
 
 namespace shirabe::service {
 namespace {

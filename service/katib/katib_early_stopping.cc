@@ -15,8 +15,8 @@
 #include "proto/katib/v1beta1/api.grpc.pb.h"
 #include "service/grpc/grpc_caller.h"
 #include "service/katib/katib_codec.h"
-#include "suggestion/remote/remote_table.h"
-#include "suggestion/stopper.h"
+#include "suggestion/early_stopping.h"
+#include "suggestion/remote/remote_algorithm_table.h"
 
 namespace shirabe::service {
 namespace {

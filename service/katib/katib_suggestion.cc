@@ -6,7 +6,7 @@
 
 #include "absl/strings/ascii.h"
 #include "base/text/message_check.h"
-#include "experiment/state.h"
+#include "experiment/experiment_state.h"
 #include "proto/katib/v1beta1/api.grpc.pb.h"
 #include "service/grpc/grpc_caller.h"
 #include "service/katib/katib_codec.h"

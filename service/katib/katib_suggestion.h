@@ -24,7 +24,7 @@
 #include <memory>
 
 #include "base/status.h"
-#include "service/common/suggestion_turns.h"
+#include "service/common/suggestion_scheduler.h"
 
 namespace shirabe::service {
 

@@ -13,8 +13,8 @@
 
 #include "base/cancellation.h"
 #include "base/text/number.h"
-#include "suggestion/multifidelity/newcomers.h"
-#include "suggestion/multifidelity/rung_book.h"
+#include "suggestion/multifidelity/configuration_sampler.h"
+#include "suggestion/multifidelity/rung_ledger.h"
 #include "suggestion/multifidelity/rungs.h"
 
 namespace shirabe::suggestion {

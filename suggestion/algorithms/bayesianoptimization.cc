@@ -25,13 +25,13 @@
 #include "absl/strings/str_format.h"
 #include "base/cancellation.h"
 #include "suggestion/algorithm.h"
-#include "suggestion/gp/normal.h"
-#include "suggestion/gp/results.h"
-#include "suggestion/gp/search.h"
+#include "suggestion/gp/acquisition_search.h"
+#include "suggestion/gp/normal_distribution.h"
+#include "suggestion/gp/scored_results.h"
 #include "suggestion/gp/surrogate.h"
 #include "suggestion/gp/trust_region.h"
 #include "suggestion/sobol_sequence.h"
-#include "suggestion/unvisited.h"
+#include "suggestion/unvisited_points.h"
 
 namespace shirabe::suggestion {
 namespace {

@@ -21,7 +21,7 @@
 #include "base/text/number.h"
 #include "suggestion/algorithm.h"
 #include "suggestion/cmaes/cma_replay.h"
-#include "suggestion/unvisited.h"
+#include "suggestion/unvisited_points.h"
 
 namespace shirabe::suggestion {
 namespace {

@@ -22,7 +22,7 @@
 #include "base/cancellation.h"
 #include "suggestion/algorithm.h"
 #include "suggestion/evolution/success_history.h"
-#include "suggestion/unvisited.h"
+#include "suggestion/unvisited_points.h"
 
 namespace shirabe::suggestion {
 namespace {

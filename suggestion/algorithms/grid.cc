@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/cancellation.h"
 #include "suggestion/algorithm.h"
-#include "suggestion/unvisited.h"
+#include "suggestion/unvisited_points.h"
 
 namespace shirabe::suggestion {
 namespace {

@@ -1,6 +1,6 @@
 // TPE with a joint density, as in Katib's Optuna service and, since version 5, in Optuna itself.
-// The algorithm is in suggestion/tpe/tpe.cc.
-#include "suggestion/tpe/tpe.h"
+// The algorithm is in suggestion/tpe/tpe_algorithm.cc.
+#include "suggestion/tpe/tpe_algorithm.h"
 
 namespace shirabe::suggestion {
 namespace {

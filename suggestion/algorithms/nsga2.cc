@@ -18,8 +18,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/cancellation.h"
 #include "suggestion/algorithm.h"
-#include "suggestion/evolution/evolution.h"
-#include "suggestion/unvisited.h"
+#include "suggestion/evolution/evolution_operators.h"
+#include "suggestion/unvisited_points.h"
 
 namespace shirabe::suggestion {
 namespace {

@@ -4,20 +4,20 @@
 //   n   n_population, members that train side by side
 //   τ   truncation_threshold: the worst ⌊τ·c⌋ of the c trials of a generation lose
 //   exploit: a loser goes on from a winner's checkpoint, with the winner's parameters …
-//   explore: … perturbed (suggestion/evolution/population.h); everyone else goes on unchanged
+//   explore: … perturbed (suggestion/evolution/pbt_population.h); everyone else goes on unchanged
 //
 // A generation is one trial of each member, until the program ends. With a resource_name the values
 // of that parameter say where generations end (epochs 5, 10, 15, …); without one the program must
 // know for itself how far to go from a checkpoint. Members wait for nobody:
-// suggestion/evolution/population.h.
+// suggestion/evolution/pbt_population.h.
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/cancellation.h"
 #include "base/text/number.h"
 #include "suggestion/algorithm.h"
-#include "suggestion/evolution/population.h"
-#include "suggestion/multifidelity/newcomers.h"
+#include "suggestion/evolution/pbt_population.h"
+#include "suggestion/multifidelity/configuration_sampler.h"
 
 namespace shirabe::suggestion {
 namespace {

@@ -9,7 +9,7 @@
 #include "base/cancellation.h"
 #include "suggestion/algorithm.h"
 #include "suggestion/sobol_sequence.h"
-#include "suggestion/unvisited.h"
+#include "suggestion/unvisited_points.h"
 
 namespace shirabe::suggestion {
 namespace {

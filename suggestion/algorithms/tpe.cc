@@ -1,6 +1,6 @@
 // TPE with a density for each parameter, as in hyperopt and as Katib and Optuna have long known it.
-// The algorithm is in suggestion/tpe/tpe.cc.
-#include "suggestion/tpe/tpe.h"
+// The algorithm is in suggestion/tpe/tpe_algorithm.cc.
+#include "suggestion/tpe/tpe_algorithm.h"
 
 namespace shirabe::suggestion {
 namespace {

@@ -32,7 +32,7 @@
 #include "base/rng.h"
 #include "suggestion/cmaes/cma_search.h"
 #include "suggestion/history.h"
-#include "suggestion/space/space.h"
+#include "suggestion/space/search_space.h"
 
 namespace shirabe::suggestion {
 

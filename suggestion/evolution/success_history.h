@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "suggestion/evolution/evolution.h"
+#include "suggestion/evolution/evolution_operators.h"
 #include "suggestion/history.h"
 
 namespace shirabe::suggestion {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "suggestion/gp/normal.h"
+#include "suggestion/gp/normal_distribution.h"
 
 namespace shirabe::suggestion::gp {
 namespace {

@@ -5,7 +5,7 @@
 //   μ, v  mean (one a scenario) and variance (the same in all) of y at a point
 //   σ     √v                          z    (μ - f*) / σ
 //
-//   kLogEi   log ((1/m) Σ σ h(z))     h and its logarithm: suggestion/gp/normal.h
+//   kLogEi   log ((1/m) Σ σ h(z))     h and its logarithm: suggestion/gp/normal_distribution.h
 //   kLogPi   log ((1/m) Σ Φ(z))
 //   kUcb     (1/m) Σ μ + 1.96 σ
 //
@@ -17,7 +17,7 @@
 
 #include <Eigen/Dense>
 
-#include "suggestion/gp/model.h"
+#include "suggestion/gp/gaussian_process.h"
 
 namespace shirabe::suggestion::gp {
 

@@ -16,8 +16,8 @@
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
-#include "suggestion/gp/model.h"
-#include "suggestion/gp/results.h"
+#include "suggestion/gp/gaussian_process.h"
+#include "suggestion/gp/scored_results.h"
 
 namespace shirabe::suggestion::gp {
 

@@ -10,8 +10,8 @@
 
 #include <memory>
 
-#include "suggestion/multifidelity/newcomers.h"
-#include "suggestion/multifidelity/rung_book.h"
+#include "suggestion/multifidelity/configuration_sampler.h"
+#include "suggestion/multifidelity/rung_ledger.h"
 #include "suggestion/multifidelity/rungs.h"
 
 namespace shirabe::suggestion {

@@ -13,7 +13,7 @@
 #include "base/status.h"
 #include "proto/katib/v1beta1/api.pb.h"
 #include "proto/shirabe/v1/experiment.pb.h"
-#include "suggestion/space/space.h"
+#include "suggestion/space/search_space.h"
 
 namespace shirabe::suggestion {
 

@@ -12,7 +12,7 @@
 #include "base/printable.h"
 #include "proto/katib/v1beta1/api.grpc.pb.h"
 #include "suggestion/remote/katib_trials.h"
-#include "suggestion/unvisited.h"
+#include "suggestion/unvisited_points.h"
 
 namespace shirabe::suggestion {
 namespace {

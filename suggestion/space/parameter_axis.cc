@@ -10,8 +10,8 @@
 #include "absl/container/flat_hash_set.h"
 #include "base/text/number.h"
 #include "suggestion/space/axes.h"
-#include "suggestion/space/decimal.h"
-#include "suggestion/space/spread.h"
+#include "suggestion/space/exact_decimal.h"
+#include "suggestion/space/interval_distribution.h"
 
 namespace shirabe::suggestion {
 namespace {

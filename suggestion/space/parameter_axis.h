@@ -6,7 +6,7 @@
 
 #include "base/status.h"
 #include "proto/shirabe/v1/experiment.pb.h"
-#include "suggestion/space/axis.h"
+#include "suggestion/space/make_axis.h"
 
 namespace shirabe::suggestion {
 

@@ -19,7 +19,7 @@
 #include <limits>
 
 #include "absl/strings/str_format.h"
-#include "suggestion/stopper.h"
+#include "suggestion/early_stopping.h"
 
 namespace shirabe::suggestion {
 namespace {

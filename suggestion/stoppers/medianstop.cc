@@ -16,7 +16,7 @@
 #include <numeric>
 
 #include "absl/strings/str_format.h"
-#include "suggestion/stopper.h"
+#include "suggestion/early_stopping.h"
 
 namespace shirabe::suggestion {
 namespace {

@@ -17,7 +17,7 @@
 #include <cmath>
 
 #include "absl/strings/str_format.h"
-#include "suggestion/stopper.h"
+#include "suggestion/early_stopping.h"
 
 namespace shirabe::suggestion {
 namespace {

@@ -21,7 +21,7 @@
 
 #include "absl/strings/str_format.h"
 #include "base/text/number.h"
-#include "suggestion/stopper.h"
+#include "suggestion/early_stopping.h"
 
 namespace shirabe::suggestion {
 namespace {

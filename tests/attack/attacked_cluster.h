@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "kube/object.h"
+#include "kube/json_access.h"
 #include "tests/integration/cli.h"
 #include "tests/kube/fake_api_server.h"
 #include "tests/support/small_spec.h"

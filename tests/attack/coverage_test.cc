@@ -13,7 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "google/protobuf/unknown_field_set.h"
 #include "proto/shirabe/v1/field.pb.h"
-#include "service/http/routes.h"
+#include "service/http/route_table.h"
 #include "tests/attack/attacked_server.h"
 
 namespace shirabe::attack {

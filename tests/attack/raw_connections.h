@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "base/file.h"
+#include "base/file_io.h"
 
 namespace shirabe::attack {
 

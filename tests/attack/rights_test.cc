@@ -9,8 +9,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "google/protobuf/dynamic_message.h"
-#include "service/common/auth.h"
-#include "service/http/routes.h"
+#include "service/common/authorization.h"
+#include "service/http/route_table.h"
 #include "tests/attack/attacked_server.h"
 
 namespace shirabe::attack {

@@ -1,4 +1,4 @@
-#include "base/beneath.h"
+#include "base/open_beneath.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -18,7 +18,7 @@
 #include <fstream>
 #include <string>
 
-#include "base/beneath.h"
+#include "base/open_beneath.h"
 
 namespace shirabe {
 namespace {

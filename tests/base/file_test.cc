@@ -1,5 +1,5 @@
-#include "base/file.h"
-#include "base/beneath.h"
+#include "base/file_io.h"
+#include "base/open_beneath.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

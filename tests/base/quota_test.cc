@@ -1,4 +1,4 @@
-#include "base/quota.h"
+#include "base/rate_limits.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

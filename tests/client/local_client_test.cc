@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "absl/strings/str_cat.h"
-#include "base/file.h"
+#include "base/file_io.h"
 #include "base/process_id.h"
 #include "tests/support/stored.h"
 

@@ -8,7 +8,7 @@
 
 #include <filesystem>
 
-#include "base/file.h"
+#include "base/file_io.h"
 #include "tests/support/stored.h"
 
 namespace shirabe::client {

@@ -1,4 +1,4 @@
-#include "client/place.h"
+#include "client/state_location.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // The way of kubectl-shirabe: a client, an API server that passes on what it is sent for a Service,
 // and a server behind it that asks the cluster whose token comes with it.
-#include "cmd/cluster_door.h"
+#include "cmd/api_server_proxy.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

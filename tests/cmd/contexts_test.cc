@@ -1,4 +1,4 @@
-#include "cmd/contexts.h"
+#include "cmd/server_contexts.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

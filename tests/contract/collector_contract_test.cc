@@ -16,12 +16,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/beneath.h"
-#include "base/file.h"
+#include "base/file_io.h"
+#include "base/open_beneath.h"
 #include "base/rng.h"
 #include "base/text/number.h"
-#include "metrics/collection.h"
 #include "metrics/collector.h"
+#include "metrics/describe_source.h"
 #include "tests/metrics/tf_records.h"
 
 namespace shirabe::metrics {

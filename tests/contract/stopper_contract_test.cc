@@ -1,4 +1,4 @@
-// The contract of suggestion/stopper.h, for every registered rule. A new rule is tested by being
+// The contract of suggestion/early_stopping.h, for every registered rule. A new rule is tested by being
 // registered.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "suggestion/stopper.h"
+#include "suggestion/early_stopping.h"
 #include "tests/suggestion/spaces.h"
 
 namespace shirabe::suggestion {

@@ -15,10 +15,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/beneath.h"
 #include "base/clock.h"
-#include "base/file.h"
-#include "db/rules.h"
+#include "base/file_io.h"
+#include "base/open_beneath.h"
+#include "db/commit_rules.h"
 #include "db/store.h"
 #include "tests/db/postgres_server.h"
 

@@ -1,7 +1,7 @@
-// What db/bulk.h promises: all leases of a holder at once, counting experiments, removing rows.
+// What db/bulk_leases.h promises: all leases of a holder at once, counting experiments, removing rows.
 #include <algorithm>
 
-#include "db/bulk.h"
+#include "db/bulk_leases.h"
 #include "tests/contract/store_contract.h"
 
 namespace shirabe::db {

@@ -1,9 +1,9 @@
 // Whose name the records get for an Experiment object, by what the API server knows of it.
-#include "crd/admission.h"
+#include "crd/object_conversion.h"
 
 #include <gtest/gtest.h>
 
-#include "crd/objects.h"
+#include "crd/resource_kinds.h"
 #include "tests/crd/fake_cluster.h"
 
 namespace shirabe::crd {

@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "base/file.h"
-#include "view/view.h"
+#include "base/file_io.h"
+#include "view/record_json.h"
 
 namespace shirabe::crd {
 namespace {

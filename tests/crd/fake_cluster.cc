@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/clock.h"
-#include "kube/object.h"
+#include "kube/json_access.h"
 
 namespace shirabe::crd {
 namespace {

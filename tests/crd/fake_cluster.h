@@ -12,7 +12,7 @@
 #include <tuple>
 #include <vector>
 
-#include "kube/client.h"
+#include "kube/api_client.h"
 
 namespace shirabe::crd {
 

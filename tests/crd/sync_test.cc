@@ -1,13 +1,13 @@
 // The door for custom resources, between a cluster in memory and a real store.
-#include "crd/sync.h"
+#include "crd/cluster_sync.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
 #include "crd/definitions.h"
-#include "crd/objects.h"
-#include "experiment/request.h"
+#include "crd/resource_kinds.h"
+#include "experiment/attempt_request.h"
 #include "tests/crd/fake_cluster.h"
 #include "tests/support/stored.h"
 

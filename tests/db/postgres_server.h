@@ -20,9 +20,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "base/beneath.h"
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/file_io.h"
+#include "base/open_beneath.h"
 #include "db/postgres/postgres_connection.h"
 #include "db/postgres/postgres_store.h"
 

@@ -1,10 +1,10 @@
 // The rules that all stores share. What they mean for a store is asked in tests/contract.
-#include "db/rules.h"
+#include "db/commit_rules.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "db/rules.h"
+#include "db/commit_rules.h"
 
 namespace shirabe::db {
 namespace {

@@ -8,8 +8,8 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "base/beneath.h"
-#include "base/file.h"
+#include "base/file_io.h"
+#include "base/open_beneath.h"
 #include "db/sqlite/sqlite_store.h"
 
 namespace shirabe::db {

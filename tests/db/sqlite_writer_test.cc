@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
-#include "base/beneath.h"
-#include "base/file.h"
+#include "base/file_io.h"
+#include "base/open_beneath.h"
 #include "db/sqlite/sqlite_schema.h"
 
 namespace shirabe::db {

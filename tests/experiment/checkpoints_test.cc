@@ -1,4 +1,4 @@
-#include "experiment/checkpoints.h"
+#include "experiment/checkpoint_policy.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

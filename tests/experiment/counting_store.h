@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "db/bulk.h"
+#include "db/bulk_leases.h"
 
 namespace shirabe::experiment {
 

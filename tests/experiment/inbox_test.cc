@@ -1,6 +1,6 @@
-// What experiment/inbox.h promises: bounded, in order, and nothing is said to count that was not
+// What experiment/report_queue.h promises: bounded, in order, and nothing is said to count that was not
 // committed.
-#include "experiment/inbox.h"
+#include "experiment/report_queue.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

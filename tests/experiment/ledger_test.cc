@@ -1,4 +1,4 @@
-#include "experiment/ledger.h"
+#include "experiment/cost_ledger.h"
 
 #include <gtest/gtest.h>
 

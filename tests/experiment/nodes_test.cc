@@ -1,6 +1,6 @@
-#include "experiment/spec/nodes.h"
+#include "experiment/spec/node_pools_file.h"
 
-#include "base/file.h"
+#include "base/file_io.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -1,4 +1,4 @@
-#include "experiment/spec/objective.h"
+#include "experiment/spec/objective_value.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "experiment/policy.h"
+#include "experiment/retry_policy.h"
 
 #include <gtest/gtest.h>
 

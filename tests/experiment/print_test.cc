@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "base/rng.h"
-#include "experiment/spec/spec.h"
+#include "experiment/spec/parse_spec.h"
 #include "google/protobuf/util/message_differencer.h"
 #include "tests/experiment/specs.h"
 

@@ -1,5 +1,5 @@
 // Calls to one remote algorithm that hang delay neither what is computed here nor another one.
-#include "experiment/proposer.h"
+#include "experiment/algorithm_workers.h"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
-#include "experiment/spec/quick.h"
+#include "experiment/spec/experiment_from_flags.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "experiment/spec/spec.h"
+#include "experiment/spec/parse_spec.h"
 #include "tests/experiment/specs.h"
-#include "trial/template.h"
+#include "trial/trial_template.h"
 
 namespace shirabe::experiment {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "experiment/reconciler.h"
-#include "experiment/submit.h"
+#include "experiment/submission.h"
 #include "tests/experiment/specs.h"
 #include "trial/executor.h"
 

@@ -1,14 +1,14 @@
 // Where the collector of an attempt looks: at the program's own files, or at copies of what a
 // program elsewhere names by its own paths.
-#include "experiment/request.h"
+#include "experiment/attempt_request.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "experiment/conditions.h"
-#include "experiment/submit.h"
+#include "experiment/submission.h"
 #include "tests/experiment/specs.h"
-#include "trial/layout.h"
+#include "trial/file_layout.h"
 #include "trial/pod/pod_paths.h"
 
 namespace shirabe::experiment {

@@ -1,4 +1,4 @@
-#include "experiment/room.h"
+#include "experiment/namespace_quota.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

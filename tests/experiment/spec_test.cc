@@ -1,5 +1,5 @@
 // From text to message: names, types, words, places, defaults.
-#include "experiment/spec/spec.h"
+#include "experiment/spec/parse_spec.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "base/file.h"
+#include "base/file_io.h"
 
 namespace shirabe::experiment {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "experiment/spec/spec.h"
+#include "experiment/spec/parse_spec.h"
 
 namespace shirabe::experiment {
 

@@ -1,5 +1,5 @@
 // What may be asked of an experiment, at the one place that all doors share.
-#include "experiment/submit.h"
+#include "experiment/submission.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "experiment/spec/spec.h"
-#include "experiment/state.h"
+#include "experiment/experiment_state.h"
+#include "experiment/spec/parse_spec.h"
 
 namespace shirabe::experiment {
 namespace {

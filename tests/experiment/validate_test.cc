@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
-#include "experiment/spec/runnable.h"
-#include "experiment/spec/spec.h"
+#include "experiment/spec/local_support.h"
+#include "experiment/spec/parse_spec.h"
 #include "tests/experiment/specs.h"
 
 namespace shirabe::experiment {

@@ -6,9 +6,9 @@
 
 #include "base/timestamp.h"
 #include "experiment/conditions.h"
-#include "experiment/spec/problem.h"
-#include "experiment/state.h"
-#include "experiment/submit.h"
+#include "experiment/experiment_state.h"
+#include "experiment/spec/algorithm_setup.h"
+#include "experiment/submission.h"
 
 namespace shirabe::experiment {
 namespace {

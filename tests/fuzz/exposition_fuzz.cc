@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "base/status.h"
-#include "metrics/exposition.h"
-#include "metrics/scraper.h"
+#include "metrics/http_scraper.h"
+#include "metrics/prometheus_text.h"
 
 namespace {
 

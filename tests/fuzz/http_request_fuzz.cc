@@ -6,8 +6,8 @@
 #include "base/status.h"
 #include "client/local_client.h"
 #include "nlohmann/json.hpp"
-#include "service/common/http_hub.h"
-#include "service/common/metrics.h"
+#include "service/common/change_hub.h"
+#include "service/common/server_metrics.h"
 #include "service/http/http_router.h"
 
 namespace shirabe::service {

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "base/status.h"
-#include "experiment/state.h"
+#include "experiment/experiment_state.h"
 #include "service/katib/katib_codec.h"
 
 namespace {

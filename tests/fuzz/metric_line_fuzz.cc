@@ -9,8 +9,8 @@
 
 #include "base/status.h"
 #include "metrics/json_line.h"
-#include "metrics/parse.h"
-#include "metrics/pattern.h"
+#include "metrics/line_parser.h"
+#include "metrics/metrics_format.h"
 
 namespace {
 

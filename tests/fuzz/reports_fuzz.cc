@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/status.h"
+#include "metrics/http_scraper.h"
 #include "metrics/json_line.h"
-#include "metrics/scraper.h"
 #include "metrics/trainer_status.h"
 
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/file.h"
+#include "base/file_io.h"
 
 extern "C" {
 using FuzzTarget = int(const uint8_t* data, size_t size);

@@ -5,7 +5,7 @@
 #include "base/status.h"
 #include "base/text/json_text.h"
 #include "base/text/message_check.h"
-#include "experiment/spec/spec.h"
+#include "experiment/spec/parse_spec.h"
 #include "proto/shirabe/v1/api.pb.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

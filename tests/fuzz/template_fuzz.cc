@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "google/protobuf/util/json_util.h"
-#include "trial/template.h"
+#include "trial/trial_template.h"
 
 namespace shirabe::trial {
 namespace {

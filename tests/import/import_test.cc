@@ -7,7 +7,7 @@
 
 #include "client/local_client.h"
 #include "experiment/conditions.h"
-#include "experiment/submit.h"
+#include "experiment/submission.h"
 #include "import/import_readers.h"
 
 namespace shirabe::import {

@@ -10,8 +10,8 @@
 #include <thread>
 
 #include "client/local_client.h"
-#include "experiment/spec/spec.h"
-#include "experiment/submit.h"
+#include "experiment/spec/parse_spec.h"
+#include "experiment/submission.h"
 
 namespace shirabe::client {
 namespace {

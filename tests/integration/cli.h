@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/file_io.h"
 
 extern char** environ;
 

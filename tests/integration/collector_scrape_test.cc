@@ -14,9 +14,9 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "base/beneath.h"
-#include "base/file.h"
-#include "metrics/scraper.h"
+#include "base/file_io.h"
+#include "base/open_beneath.h"
+#include "metrics/http_scraper.h"
 
 namespace shirabe::metrics {
 namespace {

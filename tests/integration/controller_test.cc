@@ -1,5 +1,5 @@
 // The controller with the real store and real processes, killed at any moment.
-#include "experiment/controller.h"
+#include "experiment/experiment_controller.h"
 
 #include <gtest/gtest.h>
 #include <spawn.h>
@@ -14,10 +14,10 @@
 #include <vector>
 
 #include "absl/strings/str_split.h"
-#include "base/file.h"
+#include "base/file_io.h"
 #include "base/rng.h"
 #include "experiment/conditions.h"
-#include "experiment/submit.h"
+#include "experiment/submission.h"
 #include "tests/integration/controller_child.h"
 #include "tests/integration/small_experiment.h"
 

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "absl/strings/str_split.h"
-#include "base/file.h"
+#include "base/file_io.h"
 #include "experiment/conditions.h"
-#include "experiment/submit.h"
+#include "experiment/submission.h"
 #include "tests/integration/small_experiment.h"
 
 extern char** environ;

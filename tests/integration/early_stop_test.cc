@@ -7,9 +7,9 @@
 #include <set>
 #include <string>
 
-#include "base/file.h"
+#include "base/file_io.h"
 #include "experiment/conditions.h"
-#include "experiment/submit.h"
+#include "experiment/submission.h"
 #include "tests/integration/small_experiment.h"
 
 namespace shirabe::experiment {

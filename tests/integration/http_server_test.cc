@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "service/common/suggestion_turns.h"
+#include "service/common/suggestion_scheduler.h"
 #include "service/http/http_server.h"
 #include "tests/integration/http_wire.h"
 #include "tests/service/http_fixture.h"

@@ -15,7 +15,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/file_io.h"
 
 namespace shirabe::service {
 

@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "client/local_client.h"
-#include "experiment/spec/spec.h"
+#include "experiment/spec/parse_spec.h"
 #include "service/katib/katib_db_manager.h"
 #include "service/katib/katib_early_stopping.h"
 #include "service/katib/katib_observations.h"

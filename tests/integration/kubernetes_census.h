@@ -8,9 +8,9 @@
 #include <set>
 #include <string>
 
-#include "kube/cache.h"
+#include "kube/watch_cache.h"
 #include "tests/kube/await.h"
-#include "trial/kubernetes/kubernetes_actions.h"
+#include "trial/kubernetes/cluster_actions.h"
 
 namespace shirabe::trial {
 

@@ -13,8 +13,8 @@
 #include <mutex>
 #include <string>
 
-#include "base/beneath.h"
-#include "base/file.h"
+#include "base/file_io.h"
+#include "base/open_beneath.h"
 #include "base/rng.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/util/json_util.h"

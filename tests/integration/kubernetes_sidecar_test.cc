@@ -4,9 +4,9 @@
 
 #include <string>
 
-#include "base/beneath.h"
+#include "base/open_beneath.h"
 #include "tests/integration/kubernetes_cluster.h"
-#include "trial/kubernetes/kubernetes_volume.h"
+#include "trial/kubernetes/checkpoint_volume.h"
 #include "trial/pod/pod_volumes.h"
 
 namespace shirabe::trial {

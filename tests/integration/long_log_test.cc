@@ -6,13 +6,13 @@
 #include <filesystem>
 #include <map>
 
-#include "base/beneath.h"
-#include "base/file.h"
+#include "base/file_io.h"
+#include "base/open_beneath.h"
 #include "experiment/conditions.h"
-#include "experiment/controller.h"
-#include "experiment/submit.h"
+#include "experiment/experiment_controller.h"
+#include "experiment/submission.h"
 #include "tests/integration/small_experiment.h"
-#include "trial/layout.h"
+#include "trial/file_layout.h"
 #include "trial/log_file.h"
 
 namespace shirabe::experiment {

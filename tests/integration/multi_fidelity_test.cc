@@ -11,9 +11,9 @@
 
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "base/file.h"
-#include "experiment/spec/spec.h"
-#include "experiment/submit.h"
+#include "base/file_io.h"
+#include "experiment/spec/parse_spec.h"
+#include "experiment/submission.h"
 #include "tests/integration/small_experiment.h"
 
 namespace shirabe::experiment {

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <string>
 
-#include "base/file.h"
+#include "base/file_io.h"
 #include "base/registry.h"
 #include "suggestion/algorithm.h"
 #include "tests/integration/small_experiment.h"

@@ -13,11 +13,11 @@
 #include <thread>
 
 #include "base/clock.h"
-#include "experiment/spec/problem.h"
-#include "experiment/submit.h"
+#include "experiment/spec/algorithm_setup.h"
+#include "experiment/submission.h"
 #include "proto/katib/v1beta1/api.grpc.pb.h"
 #include "suggestion/remote/remote_algorithm.h"
-#include "suggestion/remote/remote_table.h"
+#include "suggestion/remote/remote_algorithm_table.h"
 #include "tests/integration/small_experiment.h"
 #include "tests/suggestion/spaces.h"
 

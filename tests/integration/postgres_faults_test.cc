@@ -11,7 +11,7 @@
 #include <set>
 #include <thread>
 
-#include "base/beneath.h"
+#include "base/open_beneath.h"
 #include "base/rng.h"
 #include "db/postgres/postgres_store.h"
 #include "tests/db/postgres_server.h"

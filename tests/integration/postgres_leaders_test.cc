@@ -8,8 +8,8 @@
 #include <map>
 
 #include "absl/strings/str_replace.h"
-#include "experiment/controller.h"
-#include "experiment/submit.h"
+#include "experiment/experiment_controller.h"
+#include "experiment/submission.h"
 #include "tests/db/postgres_server.h"
 #include "tests/integration/small_experiment.h"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "experiment/submit.h"
+#include "experiment/submission.h"
 #include "tests/integration/small_experiment.h"
 
 namespace shirabe::experiment {

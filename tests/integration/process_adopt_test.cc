@@ -7,7 +7,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "base/beneath.h"
+#include "base/open_beneath.h"
 #include "tests/trial/executor_harness.h"
 
 namespace shirabe::trial {

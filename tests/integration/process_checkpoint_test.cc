@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/trial/executor_harness.h"
-#include "trial/checkpoint/checkpoint.h"
-#include "trial/checkpoint/manifest.h"
+#include "trial/checkpoint/checkpoint_manifest.h"
+#include "trial/checkpoint/checkpoint_store.h"
 
 namespace shirabe::trial {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "base/beneath.h"
+#include "base/open_beneath.h"
 #include "tests/trial/executor_harness.h"
 
 namespace shirabe::trial {

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/trial/executor_harness.h"
-#include "trial/local/gpus.h"
+#include "trial/local/gpu_pool.h"
 
 namespace shirabe::trial {
 namespace {

@@ -7,8 +7,8 @@
 #include "nlohmann/json.hpp"
 #include "tests/trial/executor_harness.h"
 #include "tests/trial/pools.h"
-#include "trial/local/reclaims.h"
-#include "trial/local/records.h"
+#include "trial/local/simulated_preemption.h"
+#include "trial/local/supervisor_records.h"
 
 namespace shirabe::trial {
 namespace {

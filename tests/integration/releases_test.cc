@@ -9,7 +9,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "db/store.h"
-#include "sidecar/pod.h"
+#include "sidecar/pod_config.h"
 #include "tests/db/postgres_server.h"
 #include "tests/integration/cli.h"
 #include "tests/integration/http_wire.h"

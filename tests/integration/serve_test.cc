@@ -13,7 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "base/process_id.h"
 #include "client/remote_client.h"
-#include "experiment/spec/spec.h"
+#include "experiment/spec/parse_spec.h"
 #include "proto/katib/v1beta1/api.grpc.pb.h"
 #include "tests/integration/cli.h"
 #include "tests/integration/http_wire.h"

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 
 #include "absl/strings/str_replace.h"
-#include "base/file.h"
-#include "experiment/spec/spec.h"
-#include "experiment/submit.h"
+#include "base/file_io.h"
+#include "experiment/spec/parse_spec.h"
+#include "experiment/submission.h"
 #include "tests/support/small_spec.h"
 
 namespace shirabe::experiment {

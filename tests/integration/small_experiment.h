@@ -7,7 +7,7 @@
 #include <string>
 
 #include "db/store.h"
-#include "experiment/controller.h"
+#include "experiment/experiment_controller.h"
 #include "proto/shirabe/v1/experiment.pb.h"
 
 namespace shirabe::experiment {

@@ -18,8 +18,8 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "base/beneath.h"
-#include "base/file.h"
+#include "base/file_io.h"
+#include "base/open_beneath.h"
 #include "db/sqlite/sqlite_store.h"
 
 namespace shirabe::db {

@@ -1,5 +1,5 @@
 // The cache against a server that forgets, hangs up and keeps silent.
-#include "kube/cache.h"
+#include "kube/watch_cache.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

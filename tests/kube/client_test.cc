@@ -1,5 +1,5 @@
 // The client against a server that errs: what is tried again, what is not, and what is said.
-#include "kube/client.h"
+#include "kube/api_client.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

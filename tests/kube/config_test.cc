@@ -1,5 +1,5 @@
 // Kubeconfig files, service accounts, and addresses of servers.
-#include "kube/config.h"
+#include "kube/cluster_config.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,8 +9,8 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
-#include "base/file.h"
-#include "kube/url.h"
+#include "base/file_io.h"
+#include "kube/resource_path.h"
 
 namespace shirabe::kube {
 namespace {

@@ -7,8 +7,8 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
-#include "base/file.h"
-#include "kube/client.h"
+#include "base/file_io.h"
+#include "kube/api_client.h"
 #include "kube/credentials.h"
 #include "tests/kube/fake_api_server.h"
 

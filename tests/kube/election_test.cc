@@ -1,5 +1,5 @@
 // Leader election over a fake lease, by clocks that a test moves.
-#include "kube/election.h"
+#include "kube/leader_election.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "kube/config.h"
-#include "kube/object.h"
+#include "kube/cluster_config.h"
+#include "kube/json_access.h"
 
 namespace shirabe::kube {
 

@@ -1,5 +1,5 @@
 // Which namespace a name is, while it changes hands and while nobody can be asked.
-#include "kube/namespaces.h"
+#include "kube/namespace_cache.h"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 #include <map>
 #include <mutex>
 
-#include "kube/cache.h"
+#include "kube/watch_cache.h"
 #include "tests/kube/await.h"
 #include "tests/kube/fault_proxy.h"
 #include "tests/kube/real_server.h"

@@ -11,7 +11,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "kube/client.h"
+#include "kube/api_client.h"
 
 namespace shirabe::kube {
 

@@ -9,8 +9,8 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "kube/cache.h"
-#include "kube/election.h"
+#include "kube/leader_election.h"
+#include "kube/watch_cache.h"
 #include "tests/kube/await.h"
 #include "tests/kube/real_server.h"
 

@@ -1,5 +1,5 @@
 // Whose a token is and what he may do, as the API server says it.
-#include "kube/reviewer.h"
+#include "kube/token_reviewer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -6,7 +6,7 @@
 #include <cstdio>
 
 #include "absl/strings/str_cat.h"
-#include "kube/cache.h"
+#include "kube/watch_cache.h"
 #include "tests/kube/fake_api_server.h"
 
 namespace shirabe::kube {

@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/text/number.h"
-#include "metrics/collection.h"
 #include "metrics/collector.h"
+#include "metrics/describe_source.h"
 #include "tests/metrics/testing.h"
 
 namespace shirabe::metrics {

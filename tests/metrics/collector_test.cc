@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/text/number.h"
-#include "metrics/collection.h"
+#include "metrics/describe_source.h"
 #include "tests/metrics/testing.h"
 
 namespace shirabe::metrics {

@@ -1,4 +1,4 @@
-#include "metrics/exposition.h"
+#include "metrics/prometheus_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

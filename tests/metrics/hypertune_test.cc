@@ -1,4 +1,4 @@
-#include "metrics/journal.h"
+#include "metrics/attempt_reader.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <deque>
 
 #include "base/rng.h"
-#include "metrics/collection.h"
+#include "metrics/describe_source.h"
 #include "tests/metrics/collecting.h"
 
 namespace shirabe::metrics {

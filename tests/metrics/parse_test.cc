@@ -1,4 +1,4 @@
-#include "metrics/parse.h"
+#include "metrics/line_parser.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

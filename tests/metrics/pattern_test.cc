@@ -1,4 +1,4 @@
-#include "metrics/pattern.h"
+#include "metrics/metrics_format.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

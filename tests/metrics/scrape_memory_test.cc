@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
-#include "metrics/collection.h"
-#include "metrics/scraper.h"
+#include "metrics/describe_source.h"
+#include "metrics/http_scraper.h"
 #include "tests/metrics/collecting.h"
 
 namespace shirabe::metrics {

@@ -1,4 +1,4 @@
-#include "metrics/tail.h"
+#include "metrics/file_tail.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -16,7 +16,7 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "base/file.h"
+#include "base/file_io.h"
 #include "tests/metrics/testing.h"
 
 namespace shirabe::metrics {

@@ -4,8 +4,8 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
-#include "base/beneath.h"
-#include "base/file.h"
+#include "base/file_io.h"
+#include "base/open_beneath.h"
 #include "base/text/number.h"
 
 namespace shirabe::metrics {

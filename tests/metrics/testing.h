@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "metrics/parse.h"
+#include "metrics/line_parser.h"
 
 namespace shirabe::metrics {
 

@@ -1,4 +1,4 @@
-#include "metrics/text.h"
+#include "metrics/terminal_text.h"
 
 #include <gtest/gtest.h>
 

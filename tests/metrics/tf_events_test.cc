@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-#include "metrics/collection.h"
+#include "metrics/describe_source.h"
 #include "tests/metrics/collecting.h"
 #include "tests/metrics/tf_records.h"
 

@@ -1,5 +1,5 @@
 // Who shows a token: the file of tokens, what has the shape of an attempt's, and a cluster.
-#include "service/common/auth.h"
+#include "service/common/authorization.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 
 #include <filesystem>
 
-#include "base/file.h"
+#include "base/file_io.h"
 
 namespace shirabe::service {
 namespace {

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "client/imported.h"
+#include "client/import_batch.h"
 #include "google/protobuf/descriptor.h"
-#include "service/common/auth.h"
+#include "service/common/authorization.h"
 #include "tests/service/http_fixture.h"
 
 namespace shirabe::service {

@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
-#include "service/common/auth.h"
+#include "service/common/authorization.h"
 #include "tests/service/http_fixture.h"
 
 namespace shirabe::service {

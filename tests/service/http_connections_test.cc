@@ -1,4 +1,4 @@
-#include "service/common/listen.h"
+#include "service/common/connection_table.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

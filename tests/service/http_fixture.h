@@ -14,13 +14,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "base/file.h"
+#include "base/file_io.h"
 #include "client/local_client.h"
-#include "experiment/spec/spec.h"
-#include "service/common/http_hub.h"
-#include "service/common/metrics.h"
+#include "experiment/spec/parse_spec.h"
+#include "service/common/change_hub.h"
+#include "service/common/server_metrics.h"
 #include "service/http/http_router.h"
-#include "view/view.h"
+#include "view/record_json.h"
 
 namespace shirabe::service {
 

@@ -9,7 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "service/common/metrics_store.h"
+#include "service/common/store_metrics.h"
 #include "tests/service/http_fixture.h"
 
 namespace shirabe::service {

@@ -4,9 +4,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
-#include "base/quota.h"
-#include "experiment/submit.h"
-#include "service/http/http_match.h"
+#include "base/rate_limits.h"
+#include "experiment/submission.h"
+#include "service/http/route_match.h"
 #include "tests/service/http_fixture.h"
 
 namespace shirabe::service {

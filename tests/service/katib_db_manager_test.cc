@@ -7,7 +7,7 @@
 #include <map>
 
 #include "service/katib/katib_early_stopping.h"
-#include "suggestion/remote/remote_table.h"
+#include "suggestion/remote/remote_algorithm_table.h"
 #include "tests/service/katib_testing.h"
 
 namespace shirabe::service {

@@ -9,8 +9,8 @@
 #include <thread>
 
 #include "base/text/number.h"
+#include "experiment/experiment_state.h"
 #include "experiment/spec/spec_limits.h"
-#include "experiment/state.h"
 #include "service/katib/katib_codec.h"
 #include "suggestion/algorithm.h"
 #include "tests/service/katib_testing.h"

@@ -1,5 +1,5 @@
 // Whose turn it is: one caller takes neither all turns, nor all memory, nor for ever.
-#include "service/common/suggestion_turns.h"
+#include "service/common/suggestion_scheduler.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Workers and waits: nobody holds up the others.
-#include "service/common/waits.h"
+#include "service/common/long_polls.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

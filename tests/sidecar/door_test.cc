@@ -1,5 +1,5 @@
-// What sidecar/door.h promises: what a program tells by HTTP becomes a line of the metrics file.
-#include "sidecar/door.h"
+// What sidecar/trainer_endpoint.h promises: what a program tells by HTTP becomes a line of the metrics file.
+#include "sidecar/trainer_endpoint.h"
 
 #include <gmock/gmock.h>
 
@@ -9,7 +9,7 @@
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http.hpp>
 
-#include "sidecar/init.h"
+#include "sidecar/pod_init.h"
 #include "tests/sidecar/pod_harness.h"
 
 namespace shirabe::sidecar {

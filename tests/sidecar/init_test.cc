@@ -1,5 +1,5 @@
-// What sidecar/init.h promises: all is in place, and running it again takes nothing away.
-#include "sidecar/init.h"
+// What sidecar/pod_init.h promises: all is in place, and running it again takes nothing away.
+#include "sidecar/pod_init.h"
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>
@@ -8,10 +8,10 @@
 
 #include <filesystem>
 
-#include "base/beneath.h"
-#include "sidecar/init.h"
+#include "base/open_beneath.h"
+#include "sidecar/pod_init.h"
 #include "tests/sidecar/pod_harness.h"
-#include "trial/checkpoint/checkpoint.h"
+#include "trial/checkpoint/checkpoint_store.h"
 
 namespace shirabe::sidecar {
 namespace {

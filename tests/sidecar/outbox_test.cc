@@ -1,12 +1,12 @@
-// What sidecar/outbox.h promises of files that change between a look and a read.
-#include "sidecar/outbox.h"
+// What sidecar/file_uploader.h promises of files that change between a look and a read.
+#include "sidecar/file_uploader.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/beneath.h"
+#include "base/open_beneath.h"
 #include "tests/sidecar/pod_harness.h"
 
 namespace shirabe::sidecar {

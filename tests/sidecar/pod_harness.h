@@ -14,13 +14,13 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "base/beneath.h"
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/file_io.h"
+#include "base/open_beneath.h"
 #include "proto/shirabe/v1/pod.grpc.pb.h"
-#include "sidecar/pod.h"
-#include "trial/layout.h"
-#include "trial/pod/mirror.h"
+#include "sidecar/pod_config.h"
+#include "trial/file_layout.h"
+#include "trial/pod/file_mirror.h"
 
 namespace shirabe::sidecar {
 

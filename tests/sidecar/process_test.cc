@@ -11,10 +11,10 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
-#include "base/beneath.h"
+#include "base/open_beneath.h"
 #include "google/protobuf/util/json_util.h"
 #include "tests/sidecar/pod_harness.h"
-#include "trial/pod/last_words.h"
+#include "trial/pod/final_sync_log.h"
 
 namespace shirabe::sidecar {
 namespace {

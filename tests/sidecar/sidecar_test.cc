@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "tests/sidecar/pod_harness.h"
-#include "trial/pod/last_words.h"
+#include "trial/pod/final_sync_log.h"
 
 namespace shirabe::sidecar {
 namespace {

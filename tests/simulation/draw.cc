@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "experiment/spec/spec.h"
+#include "experiment/spec/parse_spec.h"
 
 namespace shirabe::simulation {
 namespace {

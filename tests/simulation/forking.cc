@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "suggestion/algorithm.h"
-#include "suggestion/unvisited.h"
+#include "suggestion/unvisited_points.h"
 
 namespace shirabe::simulation {
 namespace {

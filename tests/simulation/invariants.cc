@@ -7,11 +7,11 @@
 
 #include "absl/strings/str_format.h"
 #include "experiment/conditions.h"
-#include "experiment/policy.h"
-#include "experiment/spec/objective.h"
-#include "experiment/state.h"
-#include "experiment/submit.h"
-#include "trial/template.h"
+#include "experiment/experiment_state.h"
+#include "experiment/retry_policy.h"
+#include "experiment/spec/objective_value.h"
+#include "experiment/submission.h"
+#include "trial/trial_template.h"
 
 namespace shirabe::simulation {
 namespace {

@@ -5,12 +5,12 @@
 
 #include "absl/strings/str_format.h"
 #include "experiment/conditions.h"
-#include "experiment/ledger.h"
+#include "experiment/cost_ledger.h"
+#include "experiment/experiment_state.h"
 #include "experiment/plan.h"
-#include "experiment/policy.h"
-#include "experiment/spec/objective.h"
-#include "experiment/state.h"
-#include "experiment/submit.h"
+#include "experiment/retry_policy.h"
+#include "experiment/spec/objective_value.h"
+#include "experiment/submission.h"
 #include "tests/simulation/invariants.h"
 
 namespace shirabe::simulation {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "experiment/proposer.h"
+#include "experiment/algorithm_workers.h"
 
 namespace shirabe::simulation {
 

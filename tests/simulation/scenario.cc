@@ -5,10 +5,10 @@
 
 #include "absl/strings/str_format.h"
 #include "base/text/number.h"
-#include "db/rules.h"
+#include "db/commit_rules.h"
 #include "experiment/conditions.h"
-#include "experiment/ledger.h"
-#include "experiment/submit.h"
+#include "experiment/cost_ledger.h"
+#include "experiment/submission.h"
 
 namespace shirabe::simulation {
 namespace {

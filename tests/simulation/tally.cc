@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "experiment/conditions.h"
-#include "experiment/policy.h"
-#include "experiment/submit.h"
+#include "experiment/retry_policy.h"
+#include "experiment/submission.h"
 
 namespace shirabe::simulation {
 namespace {

@@ -14,7 +14,7 @@
 #include "base/status.h"
 #include "proto/shirabe/v1/experiment.pb.h"
 #include "tests/simulation/program.h"
-#include "trial/attempt.h"
+#include "trial/attempt_status.h"
 
 namespace shirabe::simulation {
 

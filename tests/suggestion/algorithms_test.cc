@@ -7,7 +7,7 @@
 #include <set>
 
 #include "suggestion/algorithm.h"
-#include "suggestion/unvisited.h"
+#include "suggestion/unvisited_points.h"
 #include "tests/suggestion/cpu_time.h"
 #include "tests/suggestion/spaces.h"
 

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "suggestion/multifidelity/newcomers.h"
+#include "suggestion/multifidelity/configuration_sampler.h"
 #include "tests/suggestion/crew.h"
 #include "tests/suggestion/spaces.h"
 

@@ -1,6 +1,6 @@
 // The operators of evolution, who survives, and what is particular to nsga2 and de. What holds for
 // every algorithm is in tests/contract/algorithm_contract_test.cc.
-#include "suggestion/evolution/evolution.h"
+#include "suggestion/evolution/evolution_operators.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "base/rng.h"
-#include "suggestion/gp/model.h"
-#include "suggestion/gp/results.h"
+#include "suggestion/gp/gaussian_process.h"
+#include "suggestion/gp/scored_results.h"
 
 namespace shirabe::suggestion::gp {
 

@@ -1,4 +1,4 @@
-#include "suggestion/gp/model.h"
+#include "suggestion/gp/gaussian_process.h"
 
 #include <gtest/gtest.h>
 

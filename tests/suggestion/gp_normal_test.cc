@@ -1,5 +1,5 @@
 // Against 100 digits.
-#include "suggestion/gp/normal.h"
+#include "suggestion/gp/normal_distribution.h"
 
 #include <gtest/gtest.h>
 

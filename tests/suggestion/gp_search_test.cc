@@ -4,10 +4,10 @@
 #include <cmath>
 
 #include "suggestion/gp/acquisition.h"
+#include "suggestion/gp/acquisition_search.h"
 #include "suggestion/gp/lbfgs.h"
-#include "suggestion/gp/normal.h"
-#include "suggestion/gp/results.h"
-#include "suggestion/gp/search.h"
+#include "suggestion/gp/normal_distribution.h"
+#include "suggestion/gp/scored_results.h"
 #include "suggestion/gp/surrogate.h"
 #include "suggestion/gp/trust_region.h"
 #include "tests/suggestion/gp_data.h"

@@ -1,5 +1,5 @@
 // The Parzen estimator: a density that sums to one, whatever the axes, and draws what it says.
-#include "suggestion/tpe/parzen.h"
+#include "suggestion/tpe/parzen_estimator.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -7,7 +7,7 @@
 #include <limits>
 #include <set>
 
-#include "suggestion/evolution/population.h"
+#include "suggestion/evolution/pbt_population.h"
 #include "tests/suggestion/crew.h"
 #include "tests/suggestion/spaces.h"
 

@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "suggestion/algorithm.h"
-#include "suggestion/stopper.h"
+#include "suggestion/early_stopping.h"
 
 namespace shirabe::suggestion {
 namespace {

@@ -9,7 +9,7 @@
 #include <limits>
 #include <set>
 
-#include "suggestion/multifidelity/rung_book.h"
+#include "suggestion/multifidelity/rung_ledger.h"
 #include "tests/suggestion/crew.h"
 #include "tests/suggestion/spaces.h"
 

@@ -1,4 +1,4 @@
-#include "suggestion/space/space.h"
+#include "suggestion/space/search_space.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

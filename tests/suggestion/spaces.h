@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "suggestion/space/space.h"
+#include "suggestion/space/search_space.h"
 
 namespace shirabe::suggestion {
 

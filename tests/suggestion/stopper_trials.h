@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "suggestion/stopper.h"
+#include "suggestion/early_stopping.h"
 #include "tests/suggestion/spaces.h"
 
 namespace shirabe::suggestion {

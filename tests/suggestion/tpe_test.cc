@@ -1,6 +1,6 @@
 // What is particular to TPE and to the ranking of trials. What holds for every algorithm is in
 // tests/contract/algorithm_contract_test.cc.
-#include "suggestion/tpe/tpe.h"
+#include "suggestion/tpe/tpe_algorithm.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -51,7 +51,7 @@ std::string TopFolder(std::string_view path) {
 // Headers that bring a clock, a thread or the outside world.
 bool IsImpure(std::string_view include) {
   for (const char* name : {"thread", "fstream", "iostream", "filesystem", "chrono", "unistd.h",
-                           "base/file.h", "base/clock.h", "base/process_id.h"}) {
+                           "base/file_io.h", "base/clock.h", "base/process_id.h"}) {
     if (include == name) return true;
   }
   return false;

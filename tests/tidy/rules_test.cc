@@ -61,11 +61,11 @@ TEST(Rules, Headers) {
 TEST(Rules, Layers) {
   EXPECT_FINDS("metrics/a.cc", "#include \"db/store.h\"\n", "metrics/ may not include db/");
   EXPECT_FINDS("base/a.cc", "#include \"proto/shirabe/v1/records.pb.h\"\n", "may not include");
-  EXPECT_FINDS("suggestion/a.cc", "#include \"kube/client.h\"\n", "may not include");
+  EXPECT_FINDS("suggestion/a.cc", "#include \"kube/api_client.h\"\n", "may not include");
   EXPECT_FINDS("cmd/a.cc", "#include \"db/store.h\"\n", "cmd/ may not include db/");
   EXPECT_FINDS("experiment/a.cc", "#include \"client/client.h\"\n", "may not include");
   EXPECT_FINDS("db/a.cc", "#include \"store.h\"\n", "from the root of the tree");
-  EXPECT_CLEAN("trial/a.cc", "#include \"kube/client.h\"\n#include \"base/file.h\"\n");
+  EXPECT_CLEAN("trial/a.cc", "#include \"kube/api_client.h\"\n#include \"base/file_io.h\"\n");
   EXPECT_CLEAN("db/a.cc",
                "#include <vector>\n#include \"absl/time/time.h\"\n"
                "// #include \"trial/a.h\"\n");
@@ -110,7 +110,7 @@ TEST(Rules, PureParts) {
   EXPECT_FINDS("suggestion/gp/a.cc", "#include \"base/clock.h\"\n", "no I/O, clock or threads");
   EXPECT_FINDS("experiment/plan.cc", "#include <fstream>\n", "no I/O, clock or threads");
   EXPECT_CLEAN("suggestion/remote/remote_algorithm.cc", "#include <thread>\n");
-  EXPECT_CLEAN("experiment/controller.cc", "#include <thread>\n");
+  EXPECT_CLEAN("experiment/experiment_controller.cc", "#include <thread>\n");
 }
 
 TEST(Rules, Clocks) {

@@ -7,12 +7,12 @@
 #include <map>
 #include <set>
 
-#include "base/file.h"
+#include "base/file_io.h"
 #include "db/store.h"
 #include "metrics/collector.h"
 #include "proto/shirabe/v1/field.pb.h"
 #include "suggestion/algorithm.h"
-#include "suggestion/stopper.h"
+#include "suggestion/early_stopping.h"
 #include "tests/tidy/rules.h"
 #include "trial/executor.h"
 

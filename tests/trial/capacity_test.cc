@@ -1,4 +1,4 @@
-#include "trial/kubernetes/capacity.h"
+#include "trial/kubernetes/pod_scheduling.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

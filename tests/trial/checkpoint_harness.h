@@ -9,12 +9,12 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "base/beneath.h"
-#include "base/file.h"
+#include "base/file_io.h"
+#include "base/open_beneath.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "trial/checkpoint/checkpoint.h"
-#include "trial/checkpoint/manifest.h"
+#include "trial/checkpoint/checkpoint_manifest.h"
+#include "trial/checkpoint/checkpoint_store.h"
 
 namespace shirabe::trial {
 

@@ -1,9 +1,9 @@
-// What trial/checkpoint/checkpoint_keeper.h promises of what a program has saved, whenever it ends.
-#include "trial/checkpoint/checkpoint_keeper.h"
+// What trial/checkpoint/checkpoint_committer.h promises of what a program has saved, whenever it ends.
+#include "trial/checkpoint/checkpoint_committer.h"
 
 #include <condition_variable>
 
-#include "base/beneath.h"
+#include "base/open_beneath.h"
 #include "tests/trial/checkpoint_harness.h"
 
 namespace shirabe::trial {

@@ -5,10 +5,10 @@
 #include <atomic>
 #include <fstream>
 
-#include "base/beneath.h"
+#include "base/open_beneath.h"
 #include "tests/trial/checkpoint_harness.h"
-#include "trial/checkpoint/manifest.h"
-#include "trial/checkpoint/resumer.h"
+#include "trial/checkpoint/checkpoint_manifest.h"
+#include "trial/checkpoint/checkpoint_resumer.h"
 
 namespace shirabe::trial {
 namespace {

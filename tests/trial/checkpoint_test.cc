@@ -1,6 +1,6 @@
-// What trial/checkpoint/checkpoint.h promises: what is good is found good, whatever else is found
+// What trial/checkpoint/checkpoint_store.h promises: what is good is found good, whatever else is found
 // out.
-#include "trial/checkpoint/checkpoint.h"
+#include "trial/checkpoint/checkpoint_store.h"
 
 #include <fcntl.h>
 #include <sys/mount.h>

@@ -1,6 +1,6 @@
 #include "absl/strings/str_cat.h"
 #include "tests/trial/parse_struct.h"
-#include "trial/template.h"
+#include "trial/trial_template.h"
 
 namespace shirabe::trial {
 namespace {

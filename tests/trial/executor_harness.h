@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "absl/strings/numbers.h"
-#include "base/beneath.h"
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/file_io.h"
+#include "base/open_beneath.h"
 #include "base/process_id.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -11,7 +11,7 @@
 #include <tuple>
 #include <vector>
 
-#include "kube/client.h"
+#include "kube/api_client.h"
 
 namespace shirabe::kube {
 

@@ -1,4 +1,4 @@
-#include "trial/local/gpus.h"
+#include "trial/local/gpu_pool.h"
 
 #include "tests/trial/parse_struct.h"
 

@@ -1,9 +1,9 @@
 // How attempts in a cluster end: by themselves, stopped, preempted, lost; and what is left of them.
 #include <csignal>
 
-#include "base/beneath.h"
+#include "base/open_beneath.h"
 #include "tests/trial/kubernetes_fixture.h"
-#include "trial/pod/last_words.h"
+#include "trial/pod/final_sync_log.h"
 
 namespace shirabe::trial {
 namespace {

@@ -14,15 +14,15 @@
 #include <utility>
 #include <vector>
 
-#include "base/beneath.h"
-#include "base/file.h"
+#include "base/file_io.h"
+#include "base/open_beneath.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/util/json_util.h"
 #include "gtest/gtest.h"
 #include "tests/trial/fake_cluster.h"
 #include "tests/trial/saved.h"
 #include "trial/kubernetes/kubernetes_executor.h"
-#include "trial/local/records.h"
+#include "trial/local/supervisor_records.h"
 
 namespace shirabe::trial {
 

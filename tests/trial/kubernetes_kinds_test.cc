@@ -1,7 +1,7 @@
 // Attempts that are no Jobs: an operator makes and ends their pods, and says in conditions of its
 // object what it makes of them, sometimes before the pods do.
 #include "tests/trial/kubernetes_fixture.h"
-#include "trial/kubernetes/kubernetes_removals.h"
+#include "trial/kubernetes/removal_records.h"
 
 namespace shirabe::trial {
 namespace {

@@ -1,12 +1,12 @@
 // What the executor `kubernetes` does about the volume of the checkpoints: what it accepts, and
 // what it leaves there.
-#include "trial/kubernetes/kubernetes_volume.h"
+#include "trial/kubernetes/checkpoint_volume.h"
 
 #include <atomic>
 #include <cmath>
 
 #include "tests/trial/kubernetes_fixture.h"
-#include "trial/kubernetes/pod_cleaner.h"
+#include "trial/kubernetes/volume_jobs.h"
 
 namespace shirabe::trial {
 namespace {

@@ -1,5 +1,5 @@
 // What is said of the fields that only a cluster can mean.
-#include "trial/local/local_fields.h"
+#include "trial/local/ineffective_fields.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

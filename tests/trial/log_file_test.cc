@@ -9,8 +9,8 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
-#include "base/beneath.h"
-#include "base/file.h"
+#include "base/file_io.h"
+#include "base/open_beneath.h"
 
 namespace shirabe::trial {
 namespace {

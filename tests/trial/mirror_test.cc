@@ -1,5 +1,5 @@
-// What trial/pod/mirror.h promises: every byte where it belongs, whatever the sender tries.
-#include "trial/pod/mirror.h"
+// What trial/pod/file_mirror.h promises: every byte where it belongs, whatever the sender tries.
+#include "trial/pod/file_mirror.h"
 
 #include <stdlib.h>
 #include <sys/mount.h>
@@ -10,12 +10,12 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "base/beneath.h"
-#include "base/file.h"
+#include "base/file_io.h"
+#include "base/open_beneath.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "trial/log_file.h"
-#include "trial/pod/last_words.h"
+#include "trial/pod/final_sync_log.h"
 
 namespace shirabe::trial {
 namespace {

@@ -1,4 +1,4 @@
-#include "trial/nodes.h"
+#include "trial/node_slots.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

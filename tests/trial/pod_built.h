@@ -10,7 +10,7 @@
 #include "gtest/gtest.h"
 #include "proto/shirabe/v1/pod.pb.h"
 #include "tests/trial/parse_struct.h"
-#include "trial/local/records.h"
+#include "trial/local/supervisor_records.h"
 #include "trial/pod/pod_build.h"
 #include "trial/pod/pod_paths.h"
 

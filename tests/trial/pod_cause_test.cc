@@ -1,11 +1,11 @@
-#include "trial/kubernetes/pod_cause.h"
+#include "trial/kubernetes/pod_verdict.h"
 
 #include <map>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "base/file.h"
-#include "experiment/policy.h"
+#include "base/file_io.h"
+#include "experiment/retry_policy.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/trial/pod_samples.h"

@@ -1,5 +1,5 @@
 // The Job that deletes checkpoints from a shared volume: that folder and nothing else.
-#include "trial/kubernetes/pod_cleaner.h"
+#include "trial/kubernetes/volume_jobs.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

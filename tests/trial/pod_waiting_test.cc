@@ -1,6 +1,6 @@
-#include "trial/kubernetes/pod_waiting.h"
+#include "trial/kubernetes/wait_reasons.h"
 
-#include "base/file.h"
+#include "base/file_io.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/trial/pod_samples.h"

@@ -1,10 +1,10 @@
-#include "trial/local/reclaims.h"
+#include "trial/local/simulated_preemption.h"
 
 #include <algorithm>
 #include <cstdlib>
 
-#include "base/beneath.h"
-#include "base/file.h"
+#include "base/file_io.h"
+#include "base/open_beneath.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/trial/pools.h"

@@ -1,13 +1,13 @@
 // The small parts around a process: its records, paths, environment and control file.
-#include "trial/local/records.h"
+#include "trial/local/supervisor_records.h"
 
 #include "nlohmann/json.hpp"
 #include "tests/trial/executor_harness.h"
-#include "trial/control.h"
-#include "trial/layout.h"
-#include "trial/local/environment.h"
-#include "trial/local/records.h"
+#include "trial/control_file.h"
+#include "trial/file_layout.h"
 #include "trial/local/supervisor_file.h"
+#include "trial/local/supervisor_records.h"
+#include "trial/local/trial_environment.h"
 
 namespace shirabe::trial {
 namespace {

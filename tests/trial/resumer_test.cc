@@ -1,6 +1,6 @@
-// What trial/checkpoint/resumer.h promises: an answer is of the candidates that were asked about,
+// What trial/checkpoint/checkpoint_resumer.h promises: an answer is of the candidates that were asked about,
 // and a failure is told once.
-#include "trial/checkpoint/resumer.h"
+#include "trial/checkpoint/checkpoint_resumer.h"
 
 #include <condition_variable>
 

@@ -16,13 +16,13 @@
 #include <thread>
 
 #include "absl/strings/str_split.h"
-#include "base/beneath.h"
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/file_io.h"
+#include "base/open_beneath.h"
 #include "base/process_id.h"
-#include "trial/local/records.h"
-#include "trial/local/spawn.h"
+#include "trial/local/spawn_supervisor.h"
 #include "trial/local/supervisor_file.h"
+#include "trial/local/supervisor_records.h"
 
 namespace shirabe::trial {
 namespace {

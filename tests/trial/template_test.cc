@@ -1,4 +1,4 @@
-#include "trial/template.h"
+#include "trial/trial_template.h"
 
 #include <cmath>
 #include <limits>

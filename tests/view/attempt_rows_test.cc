@@ -1,4 +1,4 @@
-#include "view/rows.h"
+#include "view/record_rows.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "view/best.h"
+#include "view/best_trial.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,11 +1,11 @@
-#include "view/compare.h"
+#include "view/comparison.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/support/records.h"
-#include "view/await.h"
 #include "view/spec_diff.h"
+#include "view/wait_condition.h"
 
 namespace shirabe::view {
 namespace {

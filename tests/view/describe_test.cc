@@ -1,4 +1,4 @@
-#include "view/describe.h"
+#include "view/describe_experiment.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "view/export.h"
+#include "view/csv_export.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-#include "view/money.h"
 #include "base/text/number.h"
+#include "view/spending.h"
 
 #include <gtest/gtest.h>
 

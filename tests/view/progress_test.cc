@@ -4,7 +4,7 @@
 
 #include "client/local_client.h"
 #include "tests/support/stored.h"
-#include "view/table.h"
+#include "view/text_table.h"
 
 namespace shirabe::view {
 namespace {

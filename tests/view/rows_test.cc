@@ -1,10 +1,10 @@
-#include "view/rows.h"
+#include "view/record_rows.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/support/records.h"
-#include "view/table.h"
+#include "view/text_table.h"
 
 namespace shirabe::view {
 namespace {

@@ -1,4 +1,4 @@
-#include "view/selection.h"
+#include "view/record_filter.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "tests/support/records.h"
-#include "view/selection.h"
+#include "view/record_filter.h"
 
 namespace shirabe::view {
 namespace {

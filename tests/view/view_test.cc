@@ -1,4 +1,4 @@
-#include "view/view.h"
+#include "view/record_json.h"
 
 #include <gtest/gtest.h>
 

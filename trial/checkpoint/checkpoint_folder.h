@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "base/file.h"
+#include "base/file_io.h"
 #include "base/names.h"
 #include "base/status.h"
 #include "proto/shirabe/v1/records.pb.h"
-#include "trial/checkpoint/manifest.h"
+#include "trial/checkpoint/checkpoint_manifest.h"
 
 namespace shirabe::trial {
 

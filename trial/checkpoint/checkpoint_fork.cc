@@ -9,10 +9,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "base/beneath.h"
+#include "base/open_beneath.h"
 #include "base/sha256.h"
-#include "trial/checkpoint/checkpoint.h"
 #include "trial/checkpoint/checkpoint_folder.h"
+#include "trial/checkpoint/checkpoint_store.h"
 
 namespace shirabe::trial {
 namespace {

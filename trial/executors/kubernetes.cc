@@ -3,15 +3,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/file.h"
+#include "base/file_io.h"
 #include "base/log.h"
-#include "trial/kubernetes/capacity.h"
-#include "trial/kubernetes/capacity_quote.h"
-#include "trial/kubernetes/kubernetes_actions.h"
+#include "trial/kubernetes/checkpoint_volume.h"
+#include "trial/kubernetes/cluster_actions.h"
 #include "trial/kubernetes/kubernetes_executor.h"
-#include "trial/kubernetes/kubernetes_removals.h"
-#include "trial/kubernetes/kubernetes_volume.h"
-#include "trial/local/records.h"
+#include "trial/kubernetes/pod_scheduling.h"
+#include "trial/kubernetes/price_quote.h"
+#include "trial/kubernetes/removal_records.h"
+#include "trial/local/supervisor_records.h"
 #include "trial/log_file.h"
 
 namespace shirabe::trial {

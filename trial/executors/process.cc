@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
-#include "trial/control.h"
+#include "trial/control_file.h"
 #include "trial/local/process_executor.h"
 
 namespace shirabe::trial {

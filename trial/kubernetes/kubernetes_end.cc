@@ -6,13 +6,13 @@
 #include <system_error>
 #include <utility>
 
-#include "base/file.h"
+#include "base/file_io.h"
 #include "base/log.h"
-#include "trial/control.h"
-#include "trial/kubernetes/kubernetes_actions.h"
+#include "trial/control_file.h"
+#include "trial/kubernetes/cluster_actions.h"
 #include "trial/kubernetes/kubernetes_executor.h"
 #include "trial/log_file.h"
-#include "trial/pod/last_words.h"
+#include "trial/pod/final_sync_log.h"
 
 namespace shirabe::trial {
 namespace {

@@ -11,7 +11,7 @@
 // not the other way round. No call of the API server and no file is waited for under it. on_change
 // is called without it.
 //
-// kubernetes.cc beside it holds how attempts begin; trial/kubernetes/kubernetes_follow.cc how they
+// kubernetes.cc beside it holds how attempts begin; trial/kubernetes/kubernetes_watch.cc how they
 // are watched, kubernetes_events.cc why they wait, kubernetes_end.cc how they end,
 // kubernetes_sync.cc what is exchanged with their sidecars, kubernetes_prune.cc how checkpoints are
 // deleted.
@@ -29,17 +29,17 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "trial/alarm.h"
-#include "trial/background.h"
 #include "trial/executor.h"
-#include "trial/kubernetes/capacity.h"
-#include "trial/kubernetes/kubernetes_actions.h"
-#include "trial/kubernetes/kubernetes_attempt.h"
-#include "trial/kubernetes/kubernetes_view.h"
-#include "trial/kubernetes/pod_reviews.h"
-#include "trial/layout.h"
-#include "trial/pod/mirror.h"
+#include "trial/file_layout.h"
+#include "trial/kubernetes/cluster_actions.h"
+#include "trial/kubernetes/cluster_view.h"
+#include "trial/kubernetes/pod_attempt.h"
+#include "trial/kubernetes/pod_scheduling.h"
+#include "trial/kubernetes/pod_token_reviewer.h"
+#include "trial/pod/file_mirror.h"
 #include "trial/pod/pod_build.h"
+#include "trial/task_pool.h"
+#include "trial/wakeup_timer.h"
 
 namespace shirabe::trial {
 

@@ -6,9 +6,9 @@
 
 #include "base/log.h"
 #include "trial/host_paths.h"
+#include "trial/kubernetes/checkpoint_volume.h"
 #include "trial/kubernetes/kubernetes_executor.h"
-#include "trial/kubernetes/kubernetes_volume.h"
-#include "trial/kubernetes/pod_cleaner.h"
+#include "trial/kubernetes/volume_jobs.h"
 
 namespace shirabe::trial {
 namespace {

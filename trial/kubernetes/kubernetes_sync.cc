@@ -8,8 +8,8 @@
 #include "base/log.h"
 #include "base/timestamp.h"
 #include "trial/kubernetes/kubernetes_executor.h"
-#include "trial/kubernetes/kubernetes_removals.h"
-#include "trial/local/records.h"
+#include "trial/kubernetes/removal_records.h"
+#include "trial/local/supervisor_records.h"
 
 namespace shirabe::trial {
 namespace {

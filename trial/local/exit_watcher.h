@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/file.h"
+#include "base/file_io.h"
 #include "base/status.h"
 
 namespace shirabe::trial {

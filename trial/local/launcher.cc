@@ -7,8 +7,8 @@
 #include <filesystem>
 
 #include "absl/strings/str_join.h"
-#include "base/beneath.h"
-#include "base/file.h"
+#include "base/file_io.h"
+#include "base/open_beneath.h"
 #include "trial/local/pidfd.h"
 #include "trial/local/supervisor_file.h"
 

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "trial/executor.h"
-#include "trial/layout.h"
-#include "trial/local/environment.h"
-#include "trial/local/records.h"
-#include "trial/local/spawn.h"
-#include "trial/template.h"
+#include "trial/file_layout.h"
+#include "trial/local/spawn_supervisor.h"
+#include "trial/local/supervisor_records.h"
+#include "trial/local/trial_environment.h"
+#include "trial/trial_template.h"
 
 namespace shirabe::trial {
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/time/time.h"
-#include "base/file.h"
+#include "base/file_io.h"
 #include "base/status.h"
 
 namespace shirabe::trial {

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/process_id.h"
 #include "trial/local/pidfd.h"
-#include "trial/local/records.h"
+#include "trial/local/supervisor_records.h"
 
 namespace shirabe::trial {
 namespace {

@@ -1,7 +1,7 @@
 // Attempts as processes of this machine. Each has a supervisor (trial/supervisor) that outlives us;
 // what is true of it stands in the records it leaves, and an Entry is only what we remember of
 // them. So a start, the end of a process and a restart of ours all come down to the same two steps:
-// something is found (trial/local/records.h), and Apply writes it down.
+// something is found (trial/local/supervisor_records.h), and Apply writes it down.
 //
 // With a nodes file it also plays the platform: attempts get slots of pools, at a price, and an
 // alarm takes machines away. What a restart must know of that stands in files before it happens.
@@ -20,15 +20,15 @@
 #include <string>
 #include <vector>
 
-#include "trial/alarm.h"
-#include "trial/checkpoint/checkpoint_keeper.h"
+#include "trial/checkpoint/checkpoint_committer.h"
 #include "trial/executor.h"
 #include "trial/local/exit_watcher.h"
-#include "trial/local/gpus.h"
+#include "trial/local/gpu_pool.h"
 #include "trial/local/launcher.h"
-#include "trial/local/reclaims.h"
-#include "trial/local/records.h"
-#include "trial/nodes.h"
+#include "trial/local/simulated_preemption.h"
+#include "trial/local/supervisor_records.h"
+#include "trial/node_slots.h"
+#include "trial/wakeup_timer.h"
 
 namespace shirabe::trial {
 

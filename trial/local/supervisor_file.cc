@@ -8,7 +8,7 @@
 #include <cerrno>
 
 #include "absl/strings/str_cat.h"
-#include "base/file.h"
+#include "base/file_io.h"
 #include "base/sha256.h"
 
 namespace shirabe::trial {

@@ -6,10 +6,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "trial/local/records.h"
-#include "trial/pod/pod_inject.h"
+#include "trial/local/supervisor_records.h"
 #include "trial/pod/pod_templates.h"
 #include "trial/pod/pod_volumes.h"
+#include "trial/pod/sidecar_injection.h"
 
 namespace shirabe::trial {
 namespace {

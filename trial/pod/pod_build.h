@@ -18,7 +18,7 @@
 
 #include "base/status.h"
 #include "base/text/json_fields.h"
-#include "trial/attempt.h"
+#include "trial/attempt_status.h"
 #include "trial/executor.h"
 #include "trial/pod/pod_labels.h"
 #include "trial/pod/pod_place.h"

@@ -3,7 +3,7 @@
 #include <charconv>
 
 #include "base/text/json_text.h"
-#include "trial/local/records.h"
+#include "trial/local/supervisor_records.h"
 
 namespace shirabe::trial {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "trial/layout.h"
+#include "trial/file_layout.h"
 
 namespace shirabe::trial {
 

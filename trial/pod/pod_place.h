@@ -1,4 +1,4 @@
-// Where a pod may run, and how that is written into its specification. trial/kubernetes/capacity.h
+// Where a pod may run, and how that is written into its specification. trial/kubernetes/pod_scheduling.h
 // decides it. Pure functions.
 #pragma once
 

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "trial/checkpoint/checkpoint_folder.h"
-#include "trial/layout.h"
+#include "trial/file_layout.h"
 #include "trial/pod/pod_paths.h"
 
 namespace shirabe::trial {

@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "base/text/json_fields.h"
 #include "proto/shirabe/v1/experiment.pb.h"
-#include "trial/attempt.h"
+#include "trial/attempt_status.h"
 
 namespace shirabe::trial {
 

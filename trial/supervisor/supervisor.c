@@ -54,11 +54,11 @@
 #include <unistd.h>
 
 #include "trial/supervisor/command.h"
+#include "trial/supervisor/container.h"
 #include "trial/supervisor/descendants.h"
+#include "trial/supervisor/init_steps.h"
 #include "trial/supervisor/output.h"
-#include "trial/supervisor/pod.h"
 #include "trial/supervisor/records.h"
-#include "trial/supervisor/steps.h"
 #include "trial/supervisor/system.h"
 
 enum {

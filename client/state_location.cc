@@ -1,0 +1,59 @@
+#include "client/state_location.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+
+#include "absl/strings/match.h"
+#include "base/names.h"
+
+namespace shirabe::client {
+namespace {
+
+// An empty variable counts as none, as the XDG specification wants it.
+std::string Lookup(const Environment& environment, const std::string& name) {
+  return environment(name).value_or("");
+}
+
+StatusOr<std::string> FindHome(const Environment& environment) {
+  if (std::string home = Lookup(environment, "SHIRABE_HOME"); !home.empty()) return home;
+  if (std::string data = Lookup(environment, "XDG_DATA_HOME"); !data.empty() && data[0] == '/') {
+    return data + "/shirabe";
+  }
+  const std::string user = Lookup(environment, "HOME");
+  if (!user.empty()) return user + "/.local/share/shirabe";
+  return absl::InvalidArgumentError(
+      "neither SHIRABE_HOME nor HOME is set: set SHIRABE_HOME to a directory for the state");
+}
+
+}  // namespace
+
+Environment ProcessEnvironment() {
+  return [](const std::string& name) -> std::optional<std::string> {
+    const char* value = std::getenv(name.c_str());
+    if (value == nullptr) return std::nullopt;
+    return value;
+  };
+}
+
+StatusOr<StateLocation> FindStateLocation(const StateLocationFlags& flags, const Environment& environment) {
+  StateLocation place;
+  ASSIGN_OR_RETURN(place.home, FindHome(environment));
+  place.db = flags.db.empty() ? Lookup(environment, "SHIRABE_DB") : flags.db;
+  place.db_is_default = place.db.empty();
+  if (place.db_is_default) place.db = "sqlite:" + place.home + "/shirabe.db";
+  place.ns = flags.ns.empty() ? Lookup(environment, "SHIRABE_NAMESPACE") : flags.ns;
+  place.ns_is_default = place.ns.empty();
+  if (place.ns_is_default) place.ns = "default";
+  RETURN_IF_ERROR(ValidateNamespace(place.ns));
+  return place;
+}
+
+bool IsDefaultStoreMissing(const StateLocation& place) {
+  constexpr char kScheme[] = "sqlite:";
+  if (!place.db_is_default || !absl::StartsWith(place.db, kScheme)) return false;
+  return access(place.db.c_str() + sizeof kScheme - 1, F_OK) != 0 && errno == ENOENT;
+}
+
+}  // namespace shirabe::client

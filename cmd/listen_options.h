@@ -1,0 +1,57 @@
+// What `serve` and `controller` have in common: the doors and what is allowed at them. Used by the
+// main thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "client/state_location.h"
+#include "cmd/options.h"
+#include "cmd/session.h"
+#include "service/server.h"
+
+namespace shirabe::cmd {
+
+struct ListenOptions {
+  std::string grpc = "127.0.0.1:7450";
+  std::string http = "127.0.0.1:7451";
+  std::string katib_listen;
+  std::string ready_file;
+  service::TlsFiles tls;
+  std::vector<std::string> algorithms;
+  std::vector<std::string> endpoints;
+  std::vector<std::string> host_paths;
+  std::optional<int64_t> rate;
+  std::optional<int64_t> log_space;
+  std::optional<int64_t> connections;
+  std::optional<int64_t> max_parallel_trials;
+  std::optional<int64_t> max_namespace_trials;
+  std::optional<int64_t> max_trials;
+  std::optional<int64_t> max_experiments;
+};
+void AddListenOptions(Options& options, ListenOptions* listen_options);
+// A usage error for options that do not go together.
+Status CheckListenOptions(const ListenOptions& listen_options);
+
+// Requests a second of one caller.
+double RateOf(const ListenOptions& listen_options);
+// To the HTTP door, of one address; 0 = as many as there is room for.
+int ConnectionsOf(const ListenOptions& listen_options);
+// Of logs, in bytes; 0 = all are kept.
+int64_t LogBytesOf(const ListenOptions& listen_options);
+
+// What an experiment and a namespace may take.
+experiment::Limits LimitsOf(const ListenOptions& listen_options);
+
+// A server has tenants: they connect it only where its administrator says.
+Status SetRemoteAlgorithms(const ListenOptions& listen_options);
+
+std::string TokenFile(const Globals& globals, const client::StateLocation& place);
+
+// One object, for whoever started us and waits: written once everything answers.
+Status WriteReadyFile(const ListenOptions& listen_options, const service::Server& server, const std::string& token_file);
+
+}  // namespace shirabe::cmd

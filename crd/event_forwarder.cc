@@ -1,0 +1,101 @@
+#include "crd/event_forwarder.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "crd/resource_kinds.h"
+
+namespace shirabe::crd {
+namespace {
+
+using kube::Json;
+
+constexpr double kEventBurst = 20;
+constexpr absl::Duration kEventInterval = absl::Seconds(10);  // for one more
+constexpr absl::Duration kMaxEventAge = absl::Minutes(10);
+constexpr int64_t kPage = 500;
+constexpr size_t kMaxNoteBytes = 1000;  // the API server takes 1 kB
+constexpr char kController[] = "shirabe.dev/controller";
+
+// Not cut inside a character.
+std::string Cut(std::string text) {
+  if (text.size() <= kMaxNoteBytes) return text;
+  size_t end = kMaxNoteBytes - 3;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  text.resize(end);
+  return text + "…";
+}
+
+std::string EventMessage(const v1::Event& event) {
+  if (event.trial() == 0) return event.message();
+  return absl::StrCat(TrialName({ExperimentKeyOf(event), event.trial()}), ": ", event.message());
+}
+
+}  // namespace
+
+Status CreateEvent(const Context& context, const Json& object, const ClusterEvent& text) {
+  const Json event = {
+      {"apiVersion", "events.k8s.io/v1"},
+      {"kind", "Event"},
+      {"metadata",
+       {{"name", absl::StrCat(NameOf(object), ".", UidOf(object).substr(0, 8), ".", text.id)},
+        {"namespace", NamespaceOf(object)}}},
+      {"eventTime", MicroTime(text.time)},
+      {"reportingController", kController},
+      {"reportingInstance", context.instance.empty() ? "shirabe" : context.instance},
+      {"action", "Tune"},
+      {"reason", text.reason},
+      {"type", text.warning ? "Warning" : "Normal"},
+      {"note", Cut(text.note)},
+      {"regarding",
+       {{"apiVersion", kApiVersion},
+        {"kind", "Experiment"},
+        {"name", NameOf(object)},
+        {"namespace", NamespaceOf(object)},
+        {"uid", UidOf(object)}}}};
+  const Status told = context.kube->Create(Events(), event).status();
+  return absl::IsAlreadyExists(told) ? absl::OkStatus() : told;
+}
+
+bool EventForwarder::MayTell(absl::Duration now) {
+  const double refilled = absl::FDivDuration(now - filled_, kEventInterval);
+  tokens_ = begun_ ? std::min(kEventBurst, tokens_ + refilled) : kEventBurst;
+  filled_ = now;
+  begun_ = true;
+  if (tokens_ < 1) return false;
+  tokens_ -= 1;
+  return true;
+}
+
+Status EventForwarder::Forward(const Context& context, const Json& object) {
+  const ExperimentKey key = KeyOfObject(object);
+  for (;;) {
+    ASSIGN_OR_RETURN(
+        const auto events,
+        context.store->ListEvents({.experiment = key, .after_id = after_, .limit = kPage}));
+    for (const v1::Event& event : events) {
+      const absl::Time time = FromProto(event.time());
+      const bool stale = time < context.clock->Now() - kMaxEventAge;
+      if (!stale && MayTell(context.clock->Monotonic())) {
+        std::string note = EventMessage(event);
+        if (left_out_ > 0) {
+          absl::StrAppend(&note, " (", left_out_, " events before it are not here: shirabe events ",
+                          key.name, ")");
+        }
+        RETURN_IF_ERROR(CreateEvent(context, object,
+                                  {.warning = event.warning(),
+                                   .reason = event.reason(),
+                                   .note = note,
+                                   .id = absl::StrCat(absl::Hex(event.id())),
+                                   .time = time}));
+        left_out_ = 0;
+      } else if (!stale) {
+        ++left_out_;
+      }
+      after_ = event.id();
+    }
+    if (static_cast<int64_t>(events.size()) < kPage) return absl::OkStatus();
+  }
+}
+
+}  // namespace shirabe::crd

@@ -1,0 +1,136 @@
+#include "experiment/attempt_request.h"
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_replace.h"
+#include "base/rng.h"
+#include "base/text/number.h"
+#include "experiment/conditions.h"
+#include "experiment/plan.h"
+#include "experiment/retry_policy.h"
+#include "experiment/spec/objective_value.h"
+#include "trial/pod/pod_paths.h"
+#include "trial/trial_template.h"
+
+namespace shirabe::experiment {
+namespace {
+
+// Programs read seeds into 32-bit integers.
+constexpr uint64_t kSeedMask = 0x7FFFFFFF;
+
+std::string ParametersJson(const v1::Trial& trial) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  for (const v1::Assignment& assignment : trial.assignments()) {
+    switch (assignment.value_case()) {
+      case v1::Assignment::kNumber: json[assignment.name()] = assignment.number(); break;
+      case v1::Assignment::kInteger: json[assignment.name()] = assignment.integer(); break;
+      default: json[assignment.name()] = assignment.category(); break;
+    }
+  }
+  return json.dump() + "\n";
+}
+
+std::map<std::string, std::string> Environment(const State& state, const v1::Trial& trial,
+                                               const v1::Attempt& attempt) {
+  const std::string name = TrialName({state.key(), trial.number()});
+  std::map<std::string, std::string> environment = {
+      {"SHIRABE_TRIAL", name},
+      {"SHIRABE_ATTEMPT", std::to_string(attempt.number())},
+      {"SHIRABE_SEED", std::to_string(Mix(state.seed, trial.number()) & kSeedMask)},
+      {"SHIRABE_RESUME_FROM", ""},
+      {"SHIRABE_GRACE_SECONDS", FormatNumber(absl::ToDoubleSeconds(GraceOf(state.experiment())))},
+      {"KATIB_TRIAL_NAME", name},
+      {"CLOUD_ML_TRIAL_ID", std::to_string(trial.number())},
+  };
+  for (const v1::Assignment& assignment : trial.assignments()) {
+    environment[ParameterVariable(assignment.name())] = trial::FormatAssignment(assignment);
+  }
+  return environment;
+}
+
+// Where the program itself stands, for a path that is relative to it.
+std::string WorkingDirOf(const State& state, const ActiveTrial& live, const std::string& otherwise) {
+  const auto request = RequestFor(state, live, otherwise);
+  if (!request.ok()) return otherwise;  // the start will say why
+  const auto command =
+      trial::ReadCommand(request->trial_spec, request->primary_container, request->environment);
+  if (!command.ok()) return otherwise;
+  return (std::filesystem::path(otherwise) / command->working_dir).string();
+}
+
+// From the path as the program knows it to where that lies here: below `root`, if it is a copy.
+void Locate(const State& state, const ActiveTrial& live, const std::string& root,
+            metrics::Source& source) {
+  std::string& path = *source.spec.mutable_source()->mutable_file_system_path()->mutable_path();
+  if (path.front() == '/') {
+    path = root + path;
+  } else {
+    source.working_dir = root + WorkingDirOf(state, live, root.empty() ? source.working_dir : "/");
+  }
+}
+
+}  // namespace
+
+AttemptKey KeyOf(const State& state, const v1::Attempt& attempt) {
+  return {{state.key(), attempt.trial()}, attempt.number()};
+}
+
+StatusOr<trial::AttemptRequest> RequestFor(const State& state, const ActiveTrial& live,
+                                           const std::string& working_dir) {
+  const v1::Trial& trial = live.trial.record;
+  const v1::Attempt& attempt = live.open->record;
+  const v1::TrialTemplate& trial_template = state.experiment().spec().trial_template();
+  trial::AttemptRequest request;
+  request.key = KeyOf(state, attempt);
+  request.token = attempt.token();
+  if (!state.experiment().spec().shirabe().ask_and_tell()) {
+    ASSIGN_OR_RETURN(request.trial_spec,
+                     trial::Render(trial_template, request.key.trial,
+                                   {trial.assignments().begin(), trial.assignments().end()}));
+  }
+  request.primary_container = trial_template.primary_container_name();
+  request.environment = Environment(state, trial, attempt);
+  request.parameters_json = ParametersJson(trial);
+  request.working_dir = working_dir;
+  request.grace = GraceOf(state.experiment());
+  request.cluster.trial_template = trial_template;
+  request.cluster.trial_template.clear_trial_spec();
+  request.cluster.collector = state.experiment().spec().metrics_collector_spec();
+  request.cluster.metrics = WantedMetrics(state.experiment().spec().objective());
+  request.cluster.volume = state.experiment().spec().shirabe().checkpoint().volume();
+  const auto& annotations = state.experiment().metadata().annotations();
+  const auto owner = annotations.find(kObjectUid);
+  if (owner != annotations.end()) request.cluster.owner = owner->second;
+  request.placement_request = {.policy = state.experiment().spec().shirabe().capacity(),
+                     .on_demand = WantsOnDemand(trial, state.experiment().spec().shirabe())};
+  return request;
+}
+
+metrics::Source SourceFor(const State& state, const ActiveTrial& live, const trial::AttemptPaths& paths,
+                          const std::string& working_dir) {
+  const v1::ExperimentSpec& spec = state.experiment().spec();
+  metrics::Source source;
+  source.spec = spec.metrics_collector_spec();
+  source.metrics = WantedMetrics(spec.objective());
+  source.log = paths.log;
+  source.metrics_file = paths.metrics_file;
+  source.hypertune_file = paths.hypertune_file;
+  source.scrapes_file = paths.scrapes_file;
+  source.working_dir = working_dir;
+  source.copies = !paths.root.empty();
+  const trial::AttemptPaths theirs =
+      source.copies ? trial::PodPaths(KeyOf(state, live.open->record)) : paths;
+  // Trials that share a machine need a file each: the path may name the trial's own folder.
+  std::string& path = *source.spec.mutable_source()->mutable_file_system_path()->mutable_path();
+  path = absl::StrReplaceAll(path, {{"$(SHIRABE_OUTPUT_DIR)", theirs.output_dir},
+                                    {"$(SHIRABE_CHECKPOINT_DIR)", theirs.checkpoint_dir},
+                                    {"$(SHIRABE_METRICS_FILE)", theirs.metrics_file}});
+  if (path == theirs.metrics_file)
+    path = paths.metrics_file;
+  else if (!path.empty())
+    Locate(state, live, paths.root, source);
+  return source;
+}
+
+}  // namespace shirabe::experiment

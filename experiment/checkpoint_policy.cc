@@ -1,0 +1,50 @@
+#include "experiment/checkpoint_policy.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "experiment/spec/objective_value.h"
+
+namespace shirabe::experiment {
+namespace {
+
+using Id = std::tuple<int64_t, int32_t>;  // step, attempt
+
+Id IdOf(const v1::Checkpoint& checkpoint) { return {checkpoint.step(), checkpoint.attempt()}; }
+
+}  // namespace
+
+std::vector<v1::Checkpoint> Candidates(const std::vector<v1::Checkpoint>& all, int64_t at_most) {
+  std::vector<v1::Checkpoint> candidates;
+  for (const v1::Checkpoint& checkpoint : all) {
+    const bool within = at_most == 0 || checkpoint.step() <= at_most;
+    if (checkpoint.gone().empty() && within) candidates.push_back(checkpoint);
+  }
+  std::sort(candidates.begin(), candidates.end(),
+            [](const auto& a, const auto& b) { return IdOf(a) > IdOf(b); });
+  return candidates;
+}
+
+std::vector<v1::Checkpoint> SelectPrunable(const std::vector<v1::Checkpoint>& all,
+                                        const v1::ExperimentSpec& spec,
+                                        const std::set<int64_t>& pinned) {
+  const v1::CheckpointKeep& keep = spec.shirabe().checkpoint().keep();
+  const size_t latest = std::max(1, keep.has_latest() ? keep.latest() : 1);
+  const size_t best = std::max(0, keep.has_best() ? keep.best() : 1);
+  std::vector<v1::Checkpoint> there = Candidates(all, 0);
+  std::set<Id> kept;
+  for (size_t i = 0; i < std::min(latest, there.size()); ++i) kept.insert(IdOf(there[i]));
+  std::vector<v1::Checkpoint> ranked = there;
+  std::erase_if(ranked, [](const v1::Checkpoint& c) { return !c.has_objective(); });
+  // Of equal ones the newest: it has trained longer.
+  std::stable_sort(ranked.begin(), ranked.end(), [&](const auto& a, const auto& b) {
+    return LossOf(spec.objective(), a.objective()) < LossOf(spec.objective(), b.objective());
+  });
+  for (size_t i = 0; i < std::min(best, ranked.size()); ++i) kept.insert(IdOf(ranked[i]));
+  std::erase_if(there, [&](const v1::Checkpoint& c) {
+    return kept.contains(IdOf(c)) || pinned.contains(c.step());
+  });
+  return there;
+}
+
+}  // namespace shirabe::experiment

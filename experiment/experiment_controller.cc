@@ -1,0 +1,389 @@
+#include "experiment/experiment_controller.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/log.h"
+#include "db/commit_rules.h"
+#include "experiment/conditions.h"
+#include "experiment/due_queue.h"
+#include "experiment/experiment_leases.h"
+#include "experiment/namespace_quota.h"
+#include "experiment/reconciler.h"
+#include "experiment/submission.h"
+
+namespace shirabe::experiment {
+namespace {
+
+constexpr absl::Duration kMinRetryDelay = absl::Milliseconds(50);
+constexpr absl::Duration kMaxRetryDelay = absl::Seconds(5);
+
+class QueueController : public Controller {
+ public:
+  explicit QueueController(ControllerOptions options) : options_(std::move(options)) {}
+
+  Status Init() {
+    const auto* info = Registry<trial::ExecutorInfo>::Get().Find(options_.executor);
+    if (info == nullptr) {
+      return absl::NotFoundError("there is no executor \"" + options_.executor + "\"");
+    }
+    // Two: early stops need not wait for an algorithm that takes its time.
+    proposer_ = std::make_unique<Proposer>(2);
+    options_.executor_options.on_change = [this](const ExperimentKey& key) {
+      if (!Enqueue(key, /*recheck=*/true)) MarkUnowned(key);
+    };
+    ASSIGN_OR_RETURN(executor_, info->create(options_.executor_options));
+    reconciler_ = std::make_unique<Reconciler>(
+        ReconcilerOptions{.store = options_.store,
+                          .executor = executor_.get(),
+                          .clock = options_.clock,
+                          .proposer = proposer_.get(),
+                          .working_dir = options_.working_dir,
+                          .limits = options_.limits,
+                          .room = &namespace_quota_,
+                          .enqueue = [this](const ExperimentKey& key) { (void)Enqueue(key); },
+                          .at_step = options_.at_step});
+    for (int i = 0; i < std::max(1, options_.workers); ++i) {
+      threads_.emplace_back([this](std::stop_token stop) { Work(stop); });
+    }
+    threads_.emplace_back([this](std::stop_token stop) { KeepLeases(stop); });
+    // What was asked for before is found by the first pass over each experiment.
+    follower_ = std::make_unique<IntentFollower>(options_.store,
+                                                 [this](const ExperimentKey& key) { NotifyIntent(key); });
+    return absl::OkStatus();
+  }
+
+  ~QueueController() override {
+    follower_ = nullptr;
+    for (std::jthread& thread : threads_) thread.request_stop();
+    changed_.notify_all();
+    due_changed_.notify_all();
+    threads_.clear();
+    // Their threads call Enqueue: they go while it still works.
+    proposer_ = nullptr;
+    reconciler_ = nullptr;
+    executor_ = nullptr;
+    std::vector<db::LeaseClaim> claims;
+    for (const auto& [key, entry] : entries_) {
+      if (entry.lost.ok()) claims.push_back({key, entry.epoch});
+    }
+    if (!claims.empty()) db::BulkOf(*options_.store).ReleaseLeases(claims).IgnoreError();
+  }
+
+  Status Own(const ExperimentKey& key) override {
+    if (GoesOn(key)) return absl::OkStatus();
+    RETURN_IF_ERROR(options_.store->GetExperiment(key).status());
+    ASSIGN_OR_RETURN(const v1::Lease lease, AcquireLease(*options_.store, *options_.clock, key));
+    std::unique_lock lock(mutex_);
+    const auto found = entries_.find(key);
+    if (found != entries_.end()) {
+      Entry& entry = found->second;
+      if (entry.lost.ok() && entry.epoch == lease.epoch()) {
+        EnqueueLocked(key, entry);
+        return absl::OkStatus();
+      }
+      // It went to another process and came back; its last pass may not have noticed yet.
+      entry.lost = absl::AbortedError("owned anew");
+      changed_.wait(lock, [&] { return !IsRunningLocked(key); });
+    }
+    reconciler_->Own(key, lease.epoch());
+    Entry& entry = entries_[key] = Entry{.epoch = lease.epoch(), .since = renewals_};
+    EnqueueLocked(key, entry);
+    return absl::OkStatus();
+  }
+
+  Status Await(const ExperimentKey& key, absl::Duration timeout) override {
+    std::unique_lock lock(mutex_);
+    const auto over = [&] {
+      const auto found = entries_.find(key);
+      return found == entries_.end() || CanReturn(found->second);
+    };
+    if (!changed_.wait_for(lock, absl::ToChronoMilliseconds(timeout), over)) {
+      return absl::DeadlineExceededError("experiment " + ToString(key) + " is still running");
+    }
+    const auto found = entries_.find(key);
+    return found == entries_.end() ? absl::OkStatus() : found->second.lost;
+  }
+
+  void Suspend(const ExperimentKey& key, bool now) override {
+    reconciler_->Suspend(key, now);
+    std::lock_guard lock(mutex_);
+    const auto found = entries_.find(key);
+    if (found == entries_.end()) return;
+    found->second.suspended = true;
+    found->second.idle = false;  // until a pass that knows says otherwise
+    EnqueueLocked(key, found->second);
+  }
+
+  void NotifyIntent(const ExperimentKey& key) override {
+    reconciler_->NotifyIntent(key);
+    Enqueue(key);
+  }
+
+  StatusOr<ReportReply> Tell(const Report& report, absl::Duration timeout) override {
+    const ExperimentKey& key = report.trial.experiment;
+    const auto inbox = reconciler_->ReportQueueOf(key);
+    if (inbox == nullptr) {
+      return absl::FailedPreconditionError("experiment " + ToString(key) + " is not run here");
+    }
+    const auto pending_report = std::make_shared<PendingReport>(PendingReport{.report = report});  // shared: see inbox.h
+    RETURN_IF_ERROR(inbox->Put(pending_report));
+    Enqueue(key);
+    return inbox->Await(pending_report, timeout);
+  }
+
+  StatusOr<v1::SyncReply> Sync(const v1::SyncRequest& request, const std::string& bearer) override {
+    return executor_->Sync(request, bearer);
+  }
+
+  void ReleaseOwnership(const ExperimentKey& key) override {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return !IsRunningLocked(key); });
+    const auto found = entries_.find(key);
+    if (found == entries_.end()) return;
+    const Entry entry = found->second;
+    entries_.erase(found);
+    due_.Remove(key);
+    finished_.erase(key);
+    lock.unlock();
+    reconciler_->ReleaseOwnership(key);
+    WakeUnblocked();
+    if (entry.lost.ok()) options_.store->ReleaseLease({key, entry.epoch}).IgnoreError();
+  }
+
+  std::string LastError(const ExperimentKey& key) override {
+    std::lock_guard lock(mutex_);
+    const auto found = entries_.find(key);
+    return found == entries_.end() ? "" : found->second.trouble;
+  }
+
+  bool Owns(const ExperimentKey& key) override {
+    std::lock_guard lock(mutex_);
+    return entries_.contains(key);
+  }
+
+  std::vector<ExperimentKey> Finished() override {
+    std::lock_guard lock(mutex_);
+    return {finished_.begin(), finished_.end()};
+  }
+
+ private:
+  // And going on: its lease is being renewed, which need not be done here, with a durable write.
+  bool GoesOn(const ExperimentKey& key) {
+    std::lock_guard lock(mutex_);
+    const auto found = entries_.find(key);
+    return found != entries_.end() && found->second.lost.ok() && !found->second.ended;
+  }
+
+  // A worker has it. Looked up each time: whoever waits for the end may find it given back.
+  bool IsRunningLocked(const ExperimentKey& key) const {
+    const auto found = entries_.find(key);
+    return found != entries_.end() && found->second.running;
+  }
+
+  // False if it is not owned.
+  bool Enqueue(const ExperimentKey& key, bool recheck = false) {
+    std::lock_guard lock(mutex_);
+    const auto found = entries_.find(key);
+    if (found == entries_.end()) return false;
+    found->second.recheck = found->second.recheck || recheck;
+    EnqueueLocked(key, found->second);
+    return true;
+  }
+
+  // Others have fewer attempts now.
+  void WakeUnblocked() {
+    for (const ExperimentKey& key : namespace_quota_.Unblocked()) Enqueue(key);
+  }
+
+  void MarkUnowned(const ExperimentKey& key) {
+    std::lock_guard lock(mutex_);
+    unowned_.insert(key);
+  }
+
+  // Something of these is left where attempts run: a process died after it had written that they
+  // ended, or were deleted, and before it had cleared up. Others have an owner, or will.
+  void ClearUp(const ExperimentKey& key) {
+    const auto experiment = options_.store->GetExperiment(key);
+    if (absl::IsNotFound(experiment.status())) {
+      executor_->RemoveFiles(key, 0).IgnoreError();  // what is left is told of again
+    } else if (experiment.ok() && IsEnded(experiment->record)) {
+      Own(key).IgnoreError();  // whoever asks what is owned gives it back
+    }
+  }
+
+  void EnqueueLocked(const ExperimentKey& key, Entry& entry) {
+    if (entry.deleted) return;
+    entry.ended = false;  // a pass will say so again, if nothing has changed that
+    entry.again = entry.running;
+    PlaceLocked(key, entry, options_.clock->Monotonic());
+  }
+
+  // Its next pass is due then, unless it is over; whoever waits for what has changed looks again.
+  void PlaceLocked(const ExperimentKey& key, const Entry& entry, absl::Duration due) {
+    CanReturn(entry) ? (void)finished_.insert(key) : (void)finished_.erase(key);
+    const bool waits = !entry.running && !entry.ended && entry.lost.ok();
+    const absl::Duration before = due_.NextDue();
+    waits ? due_.Set(key, due) : due_.Remove(key);
+    if (due_.NextDue() < before) {
+      ++due_revision_;
+      due_changed_.notify_one();
+    }
+    changed_.notify_all();
+  }
+
+  void Work(std::stop_token stop) {
+    std::unique_lock lock(mutex_);
+    while (!stop.stop_requested()) {
+      const absl::Duration wait = due_.NextDue() - options_.clock->Monotonic();
+      if (wait > absl::ZeroDuration()) {
+        due_changed_.wait_for(lock, stop,
+                              absl::ToChronoMicroseconds(std::min(wait, absl::Seconds(1))),
+                              [&, seen = due_revision_] { return seen != due_revision_; });
+        continue;
+      }
+      const ExperimentKey key = due_.Pop();
+      Entry& entry = entries_.at(key);
+      entry.running = true;
+      entry.again = false;
+      const bool recheck = std::exchange(entry.recheck, false);
+      ++due_revision_;
+      due_changed_.notify_one();  // the next is another worker's
+      lock.unlock();
+      if (recheck) reconciler_->Recheck(key);
+      const auto result = reconciler_->Reconcile(key);
+      const PassOutcome fate = PassOutcomeOf(key, result.status());
+      WakeUnblocked();
+      lock.lock();
+      Settle(key, result, fate);
+    }
+  }
+
+  // What a pass means for an experiment that is owned here. A status alone does not say: a file may
+  // be missing or refused as well as a record.
+  enum class PassOutcome { kOurs, kLost, kDeleted, kTrouble };
+
+  PassOutcome PassOutcomeOf(const ExperimentKey& key, const Status& status) {
+    if (status.ok()) return PassOutcome::kOurs;
+    if (db::IsLeaseLost(status)) return PassOutcome::kLost;
+    const bool deleted =
+        absl::IsNotFound(status) && absl::IsNotFound(options_.store->GetExperiment(key).status());
+    // Its last pass did not come to its end: the rest of it is removed.
+    return deleted && executor_->RemoveFiles(key, 0).ok() ? PassOutcome::kDeleted : PassOutcome::kTrouble;
+  }
+
+  // All retry policy of the controller.
+  void Settle(const ExperimentKey& key, const StatusOr<ReconcileResult>& result, PassOutcome fate) {
+    const auto found = entries_.find(key);
+    if (found == entries_.end()) return;
+    Entry& entry = found->second;
+    entry.running = false;
+    absl::Duration due = options_.clock->Monotonic();
+    switch (fate) {
+      case PassOutcome::kOurs:
+        entry.failures = 0;
+        entry.trouble.clear();
+        // What came meanwhile it may not have seen: then the next pass says whether it is over.
+        entry.deleted = result->deleted;
+        entry.ended = result->deleted || (result->ended && !entry.again);
+        entry.idle = result->idle && !entry.again;
+        if (!entry.again) due += result->requeue_after;
+        break;
+      case PassOutcome::kLost:
+        entry.lost = absl::AbortedError(Message(result.status()));
+        reconciler_->ReleaseOwnership(key);
+        break;
+      case PassOutcome::kDeleted: entry.ended = entry.deleted = true; break;
+      case PassOutcome::kTrouble:
+        entry.trouble = Message(result.status());
+        due += std::min(kMinRetryDelay * (1 << std::min(entry.failures, 10)), kMaxRetryDelay);
+        if (++entry.failures == 1) {
+          Log(LogLevel::kWarning, "reconciling failed; trying again",
+              {{"experiment", ToString(key)}, {"error", entry.trouble}});
+        }
+    }
+    PlaceLocked(key, entry, due);
+  }
+
+  void KeepLeases(std::stop_token stop) {
+    std::unique_lock lock(mutex_);
+    while (!stop.stop_requested()) {
+      never_.wait_for(lock, stop, absl::ToChronoMilliseconds(kLeaseRenewal), [] { return false; });
+      if (stop.stop_requested()) return;
+      const std::set<ExperimentKey> unowned = std::exchange(unowned_, {});
+      const bool any = !entries_.empty();
+      const int64_t renewal = ++renewals_;
+      lock.unlock();
+      if (any) RenewAll(renewal);
+      for (const ExperimentKey& key : unowned) ClearUp(key);
+      lock.lock();
+    }
+  }
+
+  // Those that were owned before it are among the leases renewed, or must be looked at.
+  void RenewAll(int64_t renewal) {
+    const auto held = RenewLeases(*options_.store, *options_.clock);
+    if (!held.ok()) {
+      return Log(LogLevel::kWarning, "failed to renew the leases",
+                 {{"error", Message(held.status())}});
+    }
+    std::vector<db::LeaseClaim> missing;
+    {
+      std::lock_guard lock(mutex_);
+      for (const auto& [key, entry] : entries_) {
+        if (entry.since >= renewal || !entry.lost.ok() || entry.ended) continue;
+        const auto found = held->find(key);
+        if (found == held->end() || found->second != entry.epoch) {
+          missing.push_back({key, entry.epoch});
+        }
+      }
+    }
+    for (const db::LeaseClaim& claim : missing) {
+      const Status kept = CheckLease(*options_.store, *options_.clock, claim);
+      if (absl::IsAborted(kept)) Lose(claim, kept);
+    }
+  }
+
+  void Lose(const db::LeaseClaim& claim, const Status& why) {
+    std::lock_guard lock(mutex_);
+    const auto found = entries_.find(claim.experiment);
+    if (found == entries_.end() || found->second.epoch != claim.epoch) return;
+    found->second.lost = why;
+    PlaceLocked(claim.experiment, found->second, absl::InfiniteDuration());
+  }
+
+  ControllerOptions options_;
+  NamespaceQuota namespace_quota_{options_.limits.namespace_parallel_trials};
+  std::unique_ptr<Proposer> proposer_;
+  std::unique_ptr<trial::Executor> executor_;
+  std::unique_ptr<Reconciler> reconciler_;
+  std::mutex mutex_;
+  std::condition_variable_any changed_;      // of an entry
+  std::condition_variable_any due_changed_;  // the first of due_ is another, or earlier
+  std::condition_variable_any never_;        // for a wait that only the end cuts short
+  // All guarded by mutex_.
+  std::map<ExperimentKey, Entry> entries_;
+  DueQueue due_;                     // those that no worker has and that are not over
+  int64_t due_revision_ = 0;         // grows with each notice of due_changed_
+  std::set<ExperimentKey> finished_;     // of entries_: whose Await would return
+  std::set<ExperimentKey> unowned_;  // of which something was told
+  int64_t renewals_ = 0;             // of all leases, begun
+
+  std::vector<std::jthread> threads_;         // joined before the rest goes
+  std::unique_ptr<IntentFollower> follower_;  // last: it calls this
+};
+
+}  // namespace
+
+StatusOr<std::unique_ptr<Controller>> Controller::Create(ControllerOptions options) {
+  auto controller = std::make_unique<QueueController>(std::move(options));
+  RETURN_IF_ERROR(controller->Init());
+  return controller;
+}
+
+}  // namespace shirabe::experiment

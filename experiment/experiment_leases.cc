@@ -1,0 +1,82 @@
+#include "experiment/experiment_leases.h"
+
+#include <utility>
+
+#include "base/clock.h"
+#include "base/process_id.h"
+
+namespace shirabe::experiment {
+
+namespace {
+
+db::LeaseRequest RequestFor(const ExperimentKey& key, Clock& clock) {
+  return {.experiment = key,
+          .holder = ToString(ThisProcess()),
+          .now = clock.Now(),
+          .ttl = kLeaseTtl,
+          .dead_epoch = std::nullopt};
+}
+
+}  // namespace
+
+StatusOr<v1::Lease> AcquireLease(db::Store& store, Clock& clock, const ExperimentKey& key) {
+  db::LeaseRequest request = RequestFor(key, clock);
+  auto lease = store.AcquireLease(request);
+  if (!absl::IsAlreadyExists(lease.status())) return lease;
+  ASSIGN_OR_RETURN(const v1::Lease held, store.GetLease(key));
+  const auto holder = ParseProcessId(held.holder());
+  if (!holder || MayBeAlive(*holder)) return lease;
+  request.dead_epoch = held.epoch();
+  return store.AcquireLease(request);
+}
+
+StatusOr<std::map<ExperimentKey, int64_t>> RenewLeases(db::Store& store, Clock& clock) {
+  ASSIGN_OR_RETURN(const auto held,
+                   db::BulkOf(store).RenewLeases(
+                       {.holder = ToString(ThisProcess()), .now = clock.Now(), .ttl = kLeaseTtl}));
+  std::map<ExperimentKey, int64_t> epochs;
+  for (const db::LeaseClaim& claim : held) epochs[claim.experiment] = claim.epoch;
+  return epochs;
+}
+
+// Whoever slept while another process had the lease, and gave it up, gets a new one here, which is
+// of no use to them: they begin again from the store.
+Status CheckLease(db::Store& store, Clock& clock, const db::LeaseClaim& claim) {
+  const auto lease = store.AcquireLease(RequestFor(claim.experiment, clock));
+  if (absl::IsAlreadyExists(lease.status())) return absl::AbortedError(Message(lease.status()));
+  RETURN_IF_ERROR(lease.status());
+  if (lease->epoch() == claim.epoch) return absl::OkStatus();
+  store.ReleaseLease({claim.experiment, lease->epoch()}).IgnoreError();
+  return absl::AbortedError("the lease went to another process meanwhile");
+}
+
+namespace {
+
+constexpr absl::Duration kWait = absl::Milliseconds(100);
+constexpr absl::Duration kBatchDelay = absl::Milliseconds(10);  // what comes close together
+constexpr int64_t kMaxChanges = 10'000;                    // read at once
+
+}  // namespace
+
+IntentFollower::IntentFollower(db::Store* store, OnIntent on_intent)
+    : store_(store),
+      on_intent_(std::move(on_intent)),
+      followed_(store->Revision().value_or(0)),
+      thread_([this](std::stop_token stop) { Run(stop); }) {}
+
+void IntentFollower::Run(std::stop_token stop) {
+  while (!stop.stop_requested()) {
+    const auto now = store_->AwaitChange(followed_, kWait);
+    if (!now.ok()) Pause(kWait);  // whoever reads or writes says what the trouble is
+    if (!now.ok() || *now <= followed_) continue;
+    const auto changes = store_->Changes(followed_, kMaxChanges);
+    if (!changes.ok()) continue;
+    for (const db::Change& change : *changes) {
+      if (change.kind == db::Change::Kind::kIntent) on_intent_(change.experiment);
+    }
+    followed_ = changes->empty() ? *now : changes->back().revision;
+    Pause(kBatchDelay);
+  }
+}
+
+}  // namespace shirabe::experiment

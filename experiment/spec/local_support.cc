@@ -1,0 +1,77 @@
+#include "experiment/spec/local_support.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/registry.h"
+#include "base/text/did_you_mean.h"
+#include "metrics/collector.h"
+#include "metrics/describe_source.h"
+#include "suggestion/algorithm.h"
+#include "suggestion/early_stopping.h"
+#include "suggestion/remote/remote_algorithm_table.h"
+#include "trial/local/ineffective_fields.h"
+#include "trial/trial_template.h"
+
+namespace shirabe::experiment {
+namespace {
+
+// "x" is not in this build; did you mean "y"? It has: a, b.
+template <class Info>
+Status CheckRegistered(const std::string& what, const std::string& name) {
+  const Registry<Info>& registry = Registry<Info>::Get();
+  if (registry.Find(name) != nullptr) return absl::OkStatus();
+  const std::vector<std::string> names = registry.Names();
+  const auto nearest = Nearest(name, names);
+  return absl::InvalidArgumentError(
+      absl::StrCat(what, " \"", name, "\" is not in this build", nearest ? "; did you mean \"" : "",
+                   nearest.value_or(""), nearest ? "\"?" : "",
+                   "; it has: ", names.empty() ? "none" : absl::StrJoin(names, ", ")));
+}
+
+}  // namespace
+
+Status CheckVariants(const v1::Experiment& experiment) {
+  const v1::ExperimentSpec& spec = experiment.spec();
+  // Whatever a remote one is called is known to it.
+  ASSIGN_OR_RETURN(const std::string endpoint, suggestion::RemoteEndpoint(spec));
+  if (endpoint.empty()) {
+    RETURN_IF_ERROR(
+        CheckRegistered<suggestion::AlgorithmInfo>("algorithm", spec.algorithm().algorithm_name()));
+  }
+  if (spec.has_early_stopping()) {
+    RETURN_IF_ERROR(CheckRegistered<suggestion::StopperInfo>(
+        "early-stopping rule", spec.early_stopping().algorithm_name()));
+  }
+  const Status collector = metrics::CreateCollector(spec.metrics_collector_spec()).status();
+  return collector.ok() ? collector : absl::InvalidArgumentError(Message(collector));
+}
+
+Status CheckRunnable(const v1::Experiment& experiment) {
+  RETURN_IF_ERROR(CheckVariants(experiment));
+  const v1::ExperimentSpec& spec = experiment.spec();
+  if (spec.shirabe().ask_and_tell()) return absl::OkStatus();
+  if (spec.metrics_collector_spec().collector().kind() == v1::CUSTOM) {
+    return absl::InvalidArgumentError(
+        "spec.metricsCollectorSpec.collector.kind: Custom collects by a container beside the "
+        "trial, which a process of this machine has not; use StdOut, File, TensorFlowEvent or "
+        "PrometheusMetric, or Push if the program reports its metrics itself");
+  }
+  return trial::ReadCommand(spec.trial_template().trial_spec(),
+                            spec.trial_template().primary_container_name(), {})
+      .status();
+}
+
+std::vector<Finding> FindIneffectiveLocally(const v1::Experiment& experiment) {
+  std::vector<Finding> findings;
+  const v1::TrialTemplate& trial = experiment.spec().trial_template();
+  for (const trial::IneffectiveField& idle :
+       trial::FindIneffectiveFields(trial.trial_spec(), trial.primary_container_name())) {
+    findings.push_back({.warning = true, .path = idle.path, .message = idle.message});
+  }
+  return findings;
+}
+
+}  // namespace shirabe::experiment

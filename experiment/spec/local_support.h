@@ -1,0 +1,24 @@
+// Whether a valid specification can run here. Asked before it is stored, by the command line and by
+// the server's doors. Pure.
+#pragma once
+
+#include <vector>
+
+#include "base/status.h"
+#include "experiment/spec/parse_spec.h"
+#include "proto/shirabe/v1/experiment.pb.h"
+
+namespace shirabe::experiment {
+
+// Whether this build has its algorithm, stopping rule and collector, wherever its trials run.
+// kInvalidArgument, with what is at hand.
+Status CheckVariants(const v1::Experiment& experiment);
+
+// Whether, besides, its trials can be processes of this machine: the template says what to execute.
+// kInvalidArgument, with the field and the fix.
+Status CheckRunnable(const v1::Experiment& experiment);
+
+// What of it does nothing where its trials are processes of this machine, as warnings.
+std::vector<Finding> FindIneffectiveLocally(const v1::Experiment& experiment);
+
+}  // namespace shirabe::experiment

@@ -1,0 +1,62 @@
+// Which namespace a name is now: its uid. A name may be given to another one later; what was of the
+// one before is then nobody's. Asked of the API server, and believed for seconds; while nobody can
+// be asked, what was known last stands. Thread-safe; a call may block for as long as a Get does.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/rate_limits.h"
+#include "kube/api_client.h"
+
+namespace shirabe::kube {
+
+class NamespaceCache {
+ public:
+  // Both outlive it. The client is best one that is not patient.
+  NamespaceCache(Client* client, Clock* clock) : client_(client), clock_(clock) {}
+
+  // kNotFound: there is none of this name. Anything else: nobody can say, or we may not ask.
+  StatusOr<std::string> Uid(const std::string& name);
+
+ private:
+  struct Entry {
+    StatusOr<std::string> answer = absl::UnavailableError("not asked yet");
+    absl::Duration until = -absl::InfiniteDuration();  // monotonic
+    bool asking = false;
+  };
+
+  Client* const client_;
+  Clock* const clock_;
+  std::mutex mutex_;
+  std::map<std::string, Entry> entries_;  // guarded by mutex_
+};
+
+// Which namespace a caller without a token is of, by the address that he calls from: that of the
+// one pod that has this address. Asked of the API server and kept for seconds, since addresses are
+// given out again. Pods of a node's own network share its address with whatever else runs there,
+// so they are nobody's. Made by the controller. Thread-safe; calls block.
+class PodFinder {
+ public:
+  // Both outlive it.
+  PodFinder(Client* client, Clock* clock);
+
+  // kPermissionDenied for an address that is no running pod's; kUnavailable if the API server
+  // cannot be asked, or too many unknown addresses call.
+  StatusOr<std::string> NamespaceOf(const std::string& address);
+
+ private:
+  StatusOr<std::string> Ask(const std::string& address);
+
+  Client* const client_;
+  Clock* const clock_;
+  RateLimiter limiter_;
+  std::mutex mutex_;
+  std::map<std::string, std::pair<StatusOr<std::string>, absl::Duration>> kept_;  // and until when
+};
+
+}  // namespace shirabe::kube

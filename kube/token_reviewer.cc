@@ -1,0 +1,134 @@
+#include "kube/token_reviewer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace shirabe::kube {
+namespace {
+
+constexpr absl::Duration kAllowedTtl = absl::Seconds(30);
+constexpr absl::Duration kDeniedTtl = absl::Seconds(10);
+constexpr size_t kMaxKeptAnswers = 4096;
+constexpr size_t kMaxTokenBytes = 16 << 10;
+
+const Status& StatusOf(const Status& answer) { return answer; }
+const Status& StatusOf(const StatusOr<UserInfo>& answer) { return answer.status(); }
+
+// The list of `audiences` is what both sides know; an older server leaves it out.
+bool HasAudience(const Json& status, const std::string& audience) {
+  const Json* audiences = FindAt(status, {"audiences"});
+  return audiences != nullptr && audiences->is_array() &&
+         std::find(audiences->begin(), audiences->end(), audience) != audiences->end();
+}
+
+std::string Words(const ResourceAttributes& attributes) {
+  if (!attributes.path.empty()) return absl::StrCat(attributes.verb, " ", attributes.path);
+  const std::string place =
+      attributes.namespace_name.empty() ? "in all namespaces" : "in namespace " + attributes.namespace_name;
+  return absl::StrCat(attributes.verb, " ", attributes.resource, ".", attributes.group, " ", place);
+}
+
+}  // namespace
+
+template <class Answer>
+std::optional<Answer> Reviewer::Kept<Answer>::Find(const std::string& asked, absl::Duration now) {
+  const std::lock_guard lock(mutex_);
+  const auto found = answers_.find(asked);
+  if (found == answers_.end() || found->second.second < now) return std::nullopt;
+  return found->second.first;
+}
+
+// Where nobody could be asked there is nothing to keep.
+template <class Answer>
+void Reviewer::Kept<Answer>::Keep(const std::string& asked, const Answer& answer,
+                                  absl::Duration until) {
+  const Status& status = StatusOf(answer);
+  if (!status.ok() && !absl::IsUnauthenticated(status) && !absl::IsPermissionDenied(status)) return;
+  const std::lock_guard lock(mutex_);
+  if (answers_.size() >= kMaxKeptAnswers) answers_.clear();
+  answers_.insert_or_assign(asked, std::pair(answer, until));
+}
+
+Reviewer::Reviewer(Client* client, Clock* clock, std::string audience, const ReviewLimits& limits)
+    : client_(client),
+      clock_(clock),
+      audience_(std::move(audience)),
+      limits_(limits),
+      each_(limits.each, clock),
+      all_(limits.all, clock) {}
+
+StatusOr<UserInfo> Reviewer::Review(const std::string& token, const std::string& caller) {
+  if (token.size() > kMaxTokenBytes) return absl::UnauthenticatedError("this is not a token");
+  if (auto kept = users_.Find(token, clock_->Monotonic())) return *std::move(kept);
+  if (!each_.Acquire(caller).ok() || !all_.Acquire("").ok()) {
+    return absl::UnavailableError("too many unknown tokens are being shown: try again in a second");
+  }
+  StatusOr<UserInfo> answer = ReviewToken(token);
+  users_.Keep(token, answer,
+               clock_->Monotonic() + (answer.ok() ? limits_.ttl : kDeniedTtl));
+  return answer;
+}
+
+StatusOr<UserInfo> Reviewer::ReviewToken(const std::string& token) {
+  const Resource resource{"authentication.k8s.io", "v1", "tokenreviews", "TokenReview", false};
+  auto review = client_->Create(
+      resource, {{"apiVersion", resource.ApiVersion()},
+                 {"kind", resource.kind},
+                 {"spec", {{"token", token}, {"audiences", Json::array({audience_})}}}});
+  // What it is that we may not do is for our log and not for who calls.
+  if (!review.ok()) {
+    return absl::UnavailableError("the cluster cannot be asked whose token this is: " +
+                                  Message(review.status()));
+  }
+  const Json* status = FindAt(*review, {"status"});
+  const Json* known = FindAt(*review, {"status", "authenticated"});
+  const Json* user = FindAt(*review, {"status", "user"});
+  if (known == nullptr || *known != true || user == nullptr || !HasAudience(*status, audience_)) {
+    return absl::UnauthenticatedError(absl::StrCat(
+        "the cluster knows no such token, or it has expired, or it is not for the audience ",
+        audience_, ": kubectl create token ACCOUNT --audience ", audience_));
+  }
+  return UserInfo{.name = Text(*user, {"username"}), .info = *user};
+}
+
+Status Reviewer::Authorize(const UserInfo& user_info, const ResourceAttributes& attributes) {
+  const std::string key = absl::StrCat(Dump(user_info.info), "\n", Words(attributes));
+  if (auto kept = decisions_.Find(key, clock_->Monotonic())) return *std::move(kept);
+  Status answer = ReviewAccess(user_info, attributes);
+  decisions_.Keep(key, answer, clock_->Monotonic() + (answer.ok() ? kAllowedTtl : kDeniedTtl));
+  return answer;
+}
+
+Status Reviewer::ReviewAccess(const UserInfo& user_info, const ResourceAttributes& attributes) {
+  const Resource resource{"authorization.k8s.io", "v1", "subjectaccessreviews",
+                          "SubjectAccessReview", false};
+  Json spec = {{"user", user_info.name}};
+  if (attributes.path.empty()) {
+    spec["resourceAttributes"] = {{"verb", attributes.verb},
+                                  {"group", attributes.group},
+                                  {"resource", attributes.resource},
+                                  {"namespace", attributes.namespace_name}};
+  } else {
+    spec["nonResourceAttributes"] = {{"verb", attributes.verb}, {"path", attributes.path}};
+  }
+  for (const char* field : {"uid", "groups", "extra"}) {
+    if (const Json* value = FindAt(user_info.info, {field})) spec[field] = *value;
+  }
+  const auto review = client_->Create(
+      resource,
+      {{"apiVersion", resource.ApiVersion()}, {"kind", resource.kind}, {"spec", std::move(spec)}});
+  if (!review.ok()) {
+    return absl::UnavailableError("the cluster cannot be asked what " + user_info.name +
+                                  " may do: " + Message(review.status()));
+  }
+  const Json* allowed = FindAt(*review, {"status", "allowed"});
+  if (allowed != nullptr && *allowed == true) return absl::OkStatus();
+  return absl::PermissionDeniedError(
+      absl::StrCat(user_info.name, " may not ", Words(attributes), ": by the cluster's RBAC; ",
+                   attributes.path.empty() ? "the role `edit` or `view` there allows it"
+                                     : "a ClusterRole with these nonResourceURLs allows it"));
+}
+
+}  // namespace shirabe::kube

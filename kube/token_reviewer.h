@@ -1,0 +1,83 @@
+// Who shows a bearer token, and what he may do: asked of the API server by TokenReview and
+// SubjectAccessReview, so that the cluster's own RBAC decides. Made by the controller for its
+// doors. Takes only tokens that were made for its audience: one that a program is given to speak to
+// the API server opens nothing here, and one of ours opens nothing there. Answers are kept for
+// seconds, so that a right that is taken away ends soon. Thread-safe; calls block.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/rate_limits.h"
+#include "kube/api_client.h"
+
+namespace shirabe::kube {
+
+// What a TokenReview says of somebody: username, uid, groups, extra.
+struct UserInfo {
+  std::string name;
+  Json info;
+};
+
+// "may PERSON list experiments.kubeflow.org in NAMESPACE?"
+struct ResourceAttributes {
+  std::string verb;
+  std::string group = {};
+  std::string resource = {};
+  std::string namespace_name = {};  // "" = in all of them
+  // Where it is not "", the deed is to a path of its own and none of the above but the verb counts:
+  // "may PERSON get /metrics?"
+  std::string path = {};
+};
+
+// Unknown tokens that are looked into: made-up ones must not use up what the API server grants us,
+// and those of one caller not the turns of the others. And for how long it is believed whose a
+// token is.
+struct ReviewLimits {
+  RateLimits each = {.requests_per_second = 20, .burst = 100};
+  RateLimits all = {.requests_per_second = 100, .burst = 400};
+  absl::Duration ttl = absl::Seconds(30);
+};
+
+class Reviewer {
+ public:
+  // Both outlive it.
+  Reviewer(Client* client, Clock* clock, std::string audience, const ReviewLimits& limits = {});
+
+  // kUnauthenticated for a token that is not one, has expired, or is for another audience;
+  // kUnavailable if the API server cannot be asked, or too many unknown ones are shown.
+  // `caller`: the address, or whatever else they are told apart by.
+  StatusOr<UserInfo> Review(const std::string& token, const std::string& caller);
+  // kPermissionDenied, naming him and the deed, if he may not.
+  Status Authorize(const UserInfo& user_info, const ResourceAttributes& attributes);
+
+ private:
+  // Answers of the last seconds, by what was asked.
+  template <class Answer>
+  class Kept {
+   public:
+    std::optional<Answer> Find(const std::string& asked, absl::Duration now);
+    void Keep(const std::string& asked, const Answer& answer, absl::Duration until);
+
+   private:
+    std::mutex mutex_;
+    std::map<std::string, std::pair<Answer, absl::Duration>> answers_;  // and until when
+  };
+  StatusOr<UserInfo> ReviewToken(const std::string& token);
+  Status ReviewAccess(const UserInfo& user_info, const ResourceAttributes& attributes);
+
+  Client* const client_;
+  Clock* const clock_;
+  const std::string audience_;
+  const ReviewLimits limits_;
+  Kept<StatusOr<UserInfo>> users_;  // by token
+  Kept<Status> decisions_;            // by person and deed
+  RateLimiter each_, all_;         // of unknown tokens
+};
+
+}  // namespace shirabe::kube

@@ -1,0 +1,160 @@
+#include "service/experiment_owner.h"
+
+#include <malloc.h>
+
+#include "base/log.h"
+#include "client/old_logs.h"
+#include "experiment/conditions.h"
+#include "experiment/submission.h"
+
+namespace shirabe::service {
+
+namespace {
+
+constexpr absl::Duration kStorePollInterval = absl::Milliseconds(200);
+constexpr absl::Duration kBreath = absl::Milliseconds(20);  // between two looks, at least
+constexpr absl::Duration kTryAgain = absl::Seconds(2);
+constexpr absl::Duration kReturnMemory = absl::Seconds(5);  // to the system, at most every so often
+
+}  // namespace
+
+ExperimentOwner::ExperimentOwner(client::LocalClient* client, experiment::Controller* controller, Clock* clock)
+    : client_(client),
+      controller_(controller),
+      clock_(clock),
+      thread_([this](std::stop_token stop) { Run(stop); }) {}
+
+ExperimentOwner::~ExperimentOwner() {
+  thread_.request_stop();
+  thread_.join();
+}
+
+std::string ExperimentOwner::LastError() const {
+  std::lock_guard lock(mutex_);
+  return last_error_;
+}
+
+bool ExperimentOwner::Ready() const {
+  std::lock_guard lock(mutex_);
+  return ready_;
+}
+
+void ExperimentOwner::Run(std::stop_token stop) {
+  while (!stop.stop_requested()) {
+    const Status looked = Refresh();
+    {
+      std::lock_guard lock(mutex_);
+      if (!looked.ok() && last_error_.empty()) {
+        Log(LogLevel::kWarning, "the store cannot be read", {{"error", Message(looked)}});
+      }
+      last_error_ = looked.ok() ? "" : Message(looked);
+      ready_ = ready_ || looked.ok();
+    }
+    if (looked.ok()) {
+      TryOwn();
+      GiveBack();
+      ReleaseFreeMemory();
+    }
+    Pause(kBreath);
+    // An error here shows again in Look, after a while.
+    if (!client_->AwaitChange(revision_, kStorePollInterval).ok()) Pause(kStorePollInterval);
+  }
+}
+
+// What has changed since the last look: an experiment that has not ended, or one of which somebody
+// wants something.
+Status ExperimentOwner::Refresh() {
+  ASSIGN_OR_RETURN(const auto changes, client_->Changes(revision_));
+  const size_t known = wanted_.size();
+  std::set<ExperimentKey> changed;
+  for (const db::Change& change : changes) {
+    const ExperimentKey& key = change.experiment;
+    const bool tells =
+        change.kind == db::Change::Kind::kIntent || change.kind == db::Change::Kind::kExperiment;
+    if (!tells || controller_->Owns(key)) continue;
+    if (change.kind == db::Change::Kind::kIntent) wanted_.insert(key);
+    if (change.kind == db::Change::Kind::kExperiment) changed.insert(key);
+  }
+  for (const ExperimentKey& key : changed) {
+    const auto experiment = client_->GetExperiment(key);
+    if (!experiment.ok() && !absl::IsNotFound(experiment.status())) return experiment.status();
+    if (experiment.ok() && !experiment::IsEnded(*experiment)) wanted_.insert(key);
+  }
+  if (wanted_.size() > known) try_at_ = absl::ZeroDuration();  // a new one need not wait
+  if (!changes.empty()) revision_ = changes.back().revision;
+  return absl::OkStatus();
+}
+
+// Those that another process owns are tried again: it may die, or end.
+void ExperimentOwner::TryOwn() {
+  if (wanted_.empty() || clock_->Monotonic() < try_at_) return;
+  bool held = false;
+  for (auto it = wanted_.begin(); it != wanted_.end();) {
+    const Status own = controller_->Own(*it);
+    if (own.ok() || absl::IsNotFound(own)) {
+      it = wanted_.erase(it);
+      continue;
+    }
+    if (!absl::IsAlreadyExists(own)) {
+      Log(LogLevel::kWarning, "failed to acquire an experiment; trying again",
+          {{"experiment", ToString(*it)}, {"error", Message(own)}});
+    }
+    held = true;
+    ++it;
+  }
+  if (held) try_at_ = clock_->Monotonic() + kTryAgain;
+}
+
+void ExperimentOwner::GiveBack() {
+  for (const ExperimentKey& key : controller_->Finished()) {
+    const Status over = controller_->Await(key, absl::ZeroDuration());
+    if (absl::IsDeadlineExceeded(over)) continue;
+    controller_->ReleaseOwnership(key);
+    gave_back_ = true;
+    // Not if it has ended or was deleted. But the lease may have gone to another process; or it was
+    // made again under its name, of which Look made nothing while the old one was ours.
+    const auto experiment = client_->GetExperiment(key);
+    const bool gone = absl::IsNotFound(experiment.status());
+    if (gone || (over.ok() && experiment.ok() && experiment::IsEnded(*experiment))) continue;
+    wanted_.insert(key);
+    if (over.ok()) try_at_ = absl::ZeroDuration();
+  }
+}
+
+// What an experiment took lies scattered over malloc's heaps once it is free.
+void ExperimentOwner::ReleaseFreeMemory() {
+  if (!gave_back_ || clock_->Monotonic() < return_at_) return;
+  malloc_trim(0);
+  gave_back_ = false;
+  return_at_ = clock_->Monotonic() + kReturnMemory;
+}
+
+namespace {
+
+constexpr absl::Duration kSweepInterval = absl::Minutes(5);
+
+}  // namespace
+
+LogSweeper::LogSweeper(client::Client* client, const std::string& home, int64_t bytes)
+    : client_(client),
+      layout_(home),
+      bytes_(bytes),
+      thread_([this](std::stop_token stop) { Run(stop); }) {}
+
+LogSweeper::~LogSweeper() {
+  thread_.request_stop();
+  thread_.join();
+}
+
+void LogSweeper::Run(std::stop_token stop) {
+  while (bytes_ > 0 && !stop.stop_requested()) {
+    const Status swept = client::RemoveOldLogs(*client_, layout_, bytes_);
+    if (!swept.ok()) {
+      Log(LogLevel::kWarning, "failed to delete old logs", {{"error", Message(swept)}});
+    }
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, stop, absl::ToChronoSeconds(kSweepInterval), [] { return false; });
+  }
+}
+
+}  // namespace shirabe::service

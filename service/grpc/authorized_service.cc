@@ -1,0 +1,152 @@
+#include "service/grpc/authorized_service.h"
+
+#include <google/protobuf/descriptor.h>
+#include <grpc/byte_buffer.h>
+#include <grpc/byte_buffer_reader.h>
+#include <grpc/slice.h>
+#include <grpcpp/impl/rpc_service_method.h>
+#include <grpcpp/impl/service_type.h>
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/text/message_check.h"
+#include "service/grpc/grpc_caller.h"
+
+namespace shirabe::service {
+namespace {
+
+using grpc::internal::MethodHandler;
+using grpc::internal::RpcMethod;
+using grpc::internal::RpcServiceMethod;
+
+constexpr size_t kMaxUncheckedBytes = 64 << 10;  // bytes
+
+// Only whoever derives from Service may ask one for its handlers.
+class Handlers : public grpc::Service {
+ public:
+  static MethodHandler* Of(grpc::Service& service, int index) {
+    return (service.*(&Handlers::GetHandler))(index);
+  }
+};
+
+class CheckedHandler : public MethodHandler {
+ public:
+  CheckedHandler(MethodHandler* inner, const google::protobuf::MethodDescriptor& method,
+                 const CallCheck* check)
+      : inner_(inner),
+        input_(*method.input_type()),
+        method_(absl::StrCat(method.service()->full_name(), "/", method.name())),
+        check_(check) {}
+
+  // Not yet: the message is kept as it is.
+  void* Deserialize(grpc_call* /*call*/, grpc_byte_buffer* message, grpc::Status* /*status*/,
+                    void** /*data*/) override {
+    return message;
+  }
+
+  void RunHandler(const HandlerParameter& call) override {
+    auto* message = static_cast<grpc_byte_buffer*>(call.request);
+    const auto& context = static_cast<const grpc::ServerContext&>(*call.server_context);
+    grpc::Status status = call.status;
+    if (status.ok()) status = ToGrpc((*check_)(context, method_));
+    if (status.ok()) status = ToGrpc(CheckSize(message));
+    void* request = nullptr;
+    if (status.ok()) {
+      request = inner_->Deserialize(call.call->call(), message, &status, nullptr);
+    } else if (message != nullptr) {
+      grpc_byte_buffer_destroy(message);
+    }
+    inner_->RunHandler(
+        {call.call, call.server_context, request, status, call.internal_data, call.call_requester});
+  }
+
+ private:
+  Status CheckSize(grpc_byte_buffer* message) const {
+    // Each object takes a byte at least: most messages need not be read for this.
+    if (message == nullptr || grpc_byte_buffer_length(message) <= kMaxWireObjects) {
+      return absl::OkStatus();
+    }
+    grpc_byte_buffer_reader reader;
+    if (grpc_byte_buffer_reader_init(&reader, message) == 0) {
+      return absl::OkStatus();  // for the parser to refuse
+    }
+    const grpc_slice bytes = grpc_byte_buffer_reader_readall(&reader);
+    grpc_byte_buffer_reader_destroy(&reader);
+    const Status status = CheckWire(
+        input_,
+        {reinterpret_cast<const char*>(GRPC_SLICE_START_PTR(bytes)), GRPC_SLICE_LENGTH(bytes)});
+    grpc_slice_unref(bytes);
+    return status;
+  }
+
+  MethodHandler* const inner_;
+  const google::protobuf::Descriptor& input_;
+  const std::string method_;
+  const CallCheck* const check_;
+};
+
+// Of a method for gRPC's callbacks, which checks for itself: but for messages that are not small it
+// is as if there were no such method.
+class WaitingHandler : public MethodHandler {
+ public:
+  explicit WaitingHandler(MethodHandler* inner) : inner_(inner) {}
+
+  void* Deserialize(grpc_call* call, grpc_byte_buffer* message, grpc::Status* status,
+                    void** data) override {
+    const bool large = grpc_byte_buffer_length(message) > kMaxUncheckedBytes;
+    if (large) {
+      grpc_byte_buffer_destroy(message);
+      message = grpc_raw_byte_buffer_create(nullptr, 0);
+    }
+    void* request = inner_->Deserialize(call, message, status, data);
+    if (large) *status = {grpc::StatusCode::RESOURCE_EXHAUSTED, "the message is too large"};
+    return request;
+  }
+  void RunHandler(const HandlerParameter& call) override { inner_->RunHandler(call); }
+
+ private:
+  MethodHandler* const inner_;
+};
+
+class CheckedService : public grpc::Service {
+ public:
+  CheckedService(std::unique_ptr<grpc::Service> inner,
+                 const google::protobuf::ServiceDescriptor& descriptor, CallCheck check,
+                 const std::set<std::string>& waiting)
+      : inner_(std::move(inner)), check_(std::move(check)) {
+    paths_.reserve(descriptor.method_count());  // gRPC keeps the texts where they are
+    for (int i = 0; i < descriptor.method_count(); ++i) {
+      const auto& method = *descriptor.method(i);
+      paths_.push_back(absl::StrCat("/", descriptor.full_name(), "/", method.name()));
+      const auto type =
+          method.server_streaming() ? RpcMethod::SERVER_STREAMING : RpcMethod::NORMAL_RPC;
+      MethodHandler* const own = Handlers::Of(*inner_, i);
+      const bool waits = waiting.count(method.name()) > 0;
+      std::unique_ptr<MethodHandler> handler = std::make_unique<WaitingHandler>(own);
+      if (!waits) handler = std::make_unique<CheckedHandler>(own, method, &check_);
+      // gRPC takes both over.
+      auto added =
+          std::make_unique<RpcServiceMethod>(paths_.back().c_str(), type, handler.release());
+      if (waits) added->SetServerApiType(RpcServiceMethod::ApiType::CALL_BACK);
+      AddMethod(added.release());
+    }
+  }
+
+ private:
+  const std::unique_ptr<grpc::Service> inner_;
+  const CallCheck check_;
+  std::vector<std::string> paths_;
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> Checked(std::unique_ptr<grpc::Service> service,
+                                       const google::protobuf::ServiceDescriptor& descriptor,
+                                       CallCheck check, const std::set<std::string>& waiting) {
+  return std::make_unique<CheckedService>(std::move(service), descriptor, std::move(check),
+                                          waiting);
+}
+
+}  // namespace shirabe::service

@@ -1,0 +1,120 @@
+// The HTTP interface as one table: what each path does, takes and answers. The table drives the
+// dispatch below, its errors (404 and 405 with what was probably meant) and /openapi.json. Handlers
+// are in routes_*.cc, one file a subject. Used by the router, openapi.cc and the tests; immutable.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/rate_limits.h"
+#include "client/local_client.h"
+#include "google/protobuf/descriptor.h"
+#include "service/common/authorization.h"
+#include "service/common/guarded_client.h"
+#include "service/http/http_message.h"
+
+namespace shirabe {
+class RateLimiter;
+}
+
+namespace shirabe::service {
+
+class ChangeHub;
+class GrpcWeb;
+class Metrics;
+class ShutdownWait;
+struct Quotas;
+
+// What the handlers work with. All of it outlives them.
+struct HttpContext {
+  client::LocalClient* client = nullptr;
+  const Tokens* tokens = nullptr;
+  GuardOptions rights = {};
+  Clock* clock = nullptr;
+  ChangeHub* hub = nullptr;
+  Metrics* metrics = nullptr;
+  RateLimiter* limiter = nullptr;     // null = anybody may ask as often as he likes
+  ShutdownWait* patience = nullptr;       // waits that the end of the server interrupts
+  Quotas* quotas = nullptr;           // null = callers may hold as much as they like
+  const GrpcWeb* grpc_web = nullptr;  // beside the table: calls of gRPC; null = there are none
+  // For /readyz, beside the store: a name, and why it is not ready ("" = it is). Quick.
+  std::map<std::string, std::function<std::string()>> checks = {};
+  bool loopback_only = false;  // no tokens: who calls must be on this machine, not a web page
+};
+
+struct Parameter {
+  enum class In { kPath, kQuery, kHeader };
+  enum class Type { kText, kInteger, kBoolean };
+  std::string name;
+  std::string help = {};
+  In in = In::kQuery;
+  Type type = Type::kText;
+  int64_t min = 0, max = 0;             // kInteger
+  std::vector<std::string> words = {};  // kText: the ones allowed, any where empty
+  std::string default_value = {};
+};
+
+// One request on its way: parameters have been found and checked by the table.
+struct Call {
+  const HttpRequest& request;
+  const HttpContext& context;
+  std::map<std::string, std::string> parameters = {};  // of the path and the query, decoded
+  Principal principal = {};
+  std::string caller = {};                           // whose quotas it takes from
+  std::unique_ptr<client::Client> client = nullptr;  // of the caller; null for open routes
+
+  std::string Text(const std::string& name) const;  // "" = not given
+  int64_t Integer(const std::string& name, int64_t otherwise) const;
+  bool Flag(const std::string& name) const;
+  ExperimentKey Experiment() const;  // {namespace}, {name}
+  TrialKey Trial() const;            // and {trial}
+  // Of what the caller may have at the same time: one call that waits, one event stream; else 429.
+  StatusOr<Quota::Share> AcquireWait() const;
+  StatusOr<Quota::Share> AcquireStream() const;
+};
+
+// What a route answers when all is well. Errors are the same for all of them.
+struct Result {
+  int status = 200;
+  std::string type = "application/json";               // "" = no body
+  const google::protobuf::Descriptor* body = nullptr;  // its shape, where it is JSON
+  bool list = false;                                   // {items: [body…]}
+};
+
+inline constexpr char kExperimentPath[] = "/api/v1/namespaces/{namespace}/experiments/{name}";
+struct Route {
+  enum class Access {
+    kOpen,   // nobody is asked for a token
+    kUser,   // of the namespace, or the administrator
+    kTrial,  // also a trial, for what is its own
+  };
+  std::string method;
+  std::string path;               // /api/v1/namespaces/{namespace}/experiments/{name}:pause
+  std::string id;                 // a name of its own: pauseExperiment
+  std::string summary;            // one sentence
+  Access access = Access::kUser;  // as the table of rights has it (rights.h): set by Routes()
+  std::vector<Parameter> parameters = {};                 // beside those of the path
+  const google::protobuf::Descriptor* request = nullptr;  // the shape of its body; null = none
+  std::vector<Result> results = {};
+  bool slow = false;     // may wait: for a point, a commit, a deletion
+  bool at_once = false;  // waits for nothing at all, and is answered whatever else goes on
+  StatusOr<HttpReply> (*handle)(Call& call) = nullptr;
+};
+
+// All of them; the order does not matter.
+const std::vector<Route>& Routes();
+// The parts of it, by file.
+std::vector<Route> ExperimentRoutes();
+std::vector<Route> IntentRoutes();
+std::vector<Route> TrialRoutes();
+std::vector<Route> AskRoutes();
+std::vector<Route> StreamRoutes();
+std::vector<Route> ServerRoutes();
+
+// The parameters of a path, with what is said of them everywhere.
+std::vector<Parameter> PathParameters(const std::string& path);
+
+}  // namespace shirabe::service

@@ -1,0 +1,223 @@
+#include "sidecar/pod_init.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/clock.h"
+#include "base/file_io.h"
+#include "base/log.h"
+#include "base/names.h"
+#include "base/rng.h"
+#include "sidecar/trainer_endpoint.h"
+#include "trial/checkpoint/checkpoint_folder.h"
+#include "trial/checkpoint/checkpoint_resumer.h"
+#include "trial/checkpoint/checkpoint_store.h"
+#include "trial/file_layout.h"
+#include "trial/local/supervisor_file.h"
+#include "trial/task_pool.h"
+
+namespace shirabe::sidecar {
+
+namespace {
+
+Status Failed(const std::string& what, int error) {
+  if (error != ELOOP && error != ENOTDIR) return ErrnoStatus(what, error);
+  return absl::InvalidArgumentError(what + ": a link or a file stands there, not a folder");
+}
+
+// Name by name from the volume's own folder, each open to all.
+Status MakeBelow(int home, const std::string& path) {
+  Fd parent(fcntl(home, F_DUPFD_CLOEXEC, 0));
+  if (!parent.valid()) return ErrnoStatus("cannot open the volume", errno);
+  for (const auto part : absl::StrSplit(path, '/')) {
+    const std::string name(part);
+    if (mkdirat(parent.get(), name.c_str(), 0777) != 0 && errno != EEXIST) {
+      return Failed("cannot create folder " + path, errno);
+    }
+    Fd folder(openat(parent.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!folder.valid()) return Failed("cannot open " + name + " of folder " + path, errno);
+    RETURN_IF_ERROR(MakeWorldWritable(folder.get(), path));
+    parent = std::move(folder);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Status MakeWorldWritable(int folder, const std::string& shown) {
+  struct stat info;
+  if (fstat(folder, &info) != 0) return ErrnoStatus("cannot look at " + shown, errno);
+  if ((info.st_mode & 0777) == 0777 || fchmod(folder, 0777) == 0) return absl::OkStatus();
+  const int error = errno;
+  if (faccessat(folder, ".", W_OK, 0) == 0) return absl::OkStatus();
+  return ErrnoStatus("cannot open folder " + shown + " to the program's user", error);
+}
+
+Status MakeHomeFolders(const Pod& pod) {
+  const trial::Layout layout(pod.home());
+  const trial::AttemptPaths own = layout.Paths(pod.key);
+  std::vector<std::string> wanted = {own.checkpoint_dir, own.output_dir};
+  // One that is gone is empty then, which is found where it is read.
+  for (const v1::Checkpoint& checkpoint : pod.config.resume()) {
+    RETURN_IF_ERROR(ValidateKey(trial::KeyOf(checkpoint)));
+    wanted.push_back(layout.Paths(trial::KeyOf(checkpoint)).checkpoint_dir);
+  }
+  const Fd home(open(layout.home().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!home.valid()) return ErrnoStatus("cannot open " + layout.home(), errno);
+  for (const std::string& path : wanted) {
+    RETURN_IF_ERROR(MakeBelow(home.get(), path.substr(layout.home().size() + 1)));
+  }
+  return absl::OkStatus();
+}
+
+namespace {
+
+// A volume that was just attached may not answer at once, and nobody would start us again.
+constexpr int kMaxTries = 30;
+constexpr absl::Duration kRetryInterval = absl::Seconds(2);
+constexpr int kTokenBytes = 24;
+
+Status OpenFolder(const std::string& dir) {
+  const Fd fd(open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!fd.valid()) return ErrnoStatus("cannot open folder " + dir, errno);
+  return MakeWorldWritable(fd.get(), dir);
+}
+
+// Of a volume that is mounted in parts they are there: see folders.h.
+Status MakeFolders(const Pod& pod, const trial::Layout& layout) {
+  RETURN_IF_ERROR(MakeDirs(pod.paths.dir));
+  RETURN_IF_ERROR(OpenFolder(pod.paths.dir));
+  if (pod.config.home_in_parts()) return absl::OkStatus();
+  RETURN_IF_ERROR(MakeDirs(layout.home()));
+  RETURN_IF_ERROR(MakeHomeFolders(pod));
+  return OpenFolder(layout.Paths(pod.key).dir);
+}
+
+Status PlaceSupervisor(const Pod& pod) {
+  const std::string dir = pod.root + "/bin";
+  RETURN_IF_ERROR(MakeDirs(dir));
+  const std::string path = dir + "/supervisor";
+  RETURN_IF_ERROR(WriteFileAtomic(path, std::string(trial::SupervisorProgram())));
+  if (chmod(path.c_str(), 0755) == 0) return absl::OkStatus();
+  return ErrnoStatus("cannot chmod " + path, errno);
+}
+
+// Tries until a candidate is in place, or all are found damaged.
+class Resuming {
+ public:
+  Resuming(const Pod& pod, const trial::Layout* layout)
+      : store_(layout), resumer_(layout, &store_, &task_pool_, [this](const AttemptKey&) {
+          std::lock_guard lock(mutex_);
+          ++ready_;
+          changed_.notify_all();
+        }) {
+    request_.key = pod.key;
+    request_.resume = {pod.config.resume().begin(), pod.config.resume().end()};
+  }
+
+  StatusOr<std::string> Run() {
+    for (int tries = 1;; ++tries) {
+      const int before = ready();
+      auto path = resumer_.Prepare(request_);
+      if (path.ok() || !absl::IsUnavailable(path.status())) return path;
+      if (resumer_.Busy(request_.key.trial.experiment, request_.key.trial.number)) {
+        Await(before);
+        path = resumer_.Prepare(request_);
+        if (path.ok()) return path;
+      }
+      if (tries == kMaxTries) return path;
+      Log(LogLevel::kWarning, "cannot read the checkpoint yet",
+          {{"error", Message(path.status())}});
+      Pause(kRetryInterval);
+    }
+  }
+
+ private:
+  int ready() {
+    std::lock_guard lock(mutex_);
+    return ready_;
+  }
+  void Await(int before) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return ready_ > before; });
+  }
+
+  trial::AttemptRequest request_;
+  trial::CheckpointStore store_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int ready_ = 0;  // guarded by mutex_
+  trial::Resumer resumer_;
+  trial::TaskPool task_pool_{1};  // last: its thread uses all of the above
+};
+
+// One that nobody listens at now; with the host's network others are there.
+uint16_t FreePort() {
+  const Fd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  auto* generic = reinterpret_cast<sockaddr*>(&address);
+  if (!fd.valid() || bind(fd.get(), generic, size) != 0 ||
+      getsockname(fd.get(), generic, &size) != 0) {
+    return kTrainerPort;
+  }
+  return ntohs(address.sin_port);
+}
+
+// Where the program may tell its status (door.h), and what it needs for that.
+StatusOr<std::string> PrepareTrainerEndpoint(const Pod& pod) {
+  const std::string token_file = pod.run(kTrainerTokenFile);
+  const std::string token = absl::BytesToHexString(RandomBytes(kTokenBytes));
+  RETURN_IF_ERROR(WriteFileAtomic(token_file, token));
+  const std::string url = absl::StrCat("http://127.0.0.1:", FreePort(), "/trainer-status");
+  RETURN_IF_ERROR(WriteFileAtomic(pod.run(kTrainerUrlFile), url));
+  std::string lines = absl::StrCat("KUBEFLOW_TRAINER_SERVER_URL=", url, "\n",
+                                   "KUBEFLOW_TRAINER_SERVER_TOKEN=", token_file, "\n");
+  if (pod.config.ca().empty()) return lines;
+  // Programs load it before they look whether the address needs it.
+  const std::string ca_file = pod.run("door-ca.pem");
+  RETURN_IF_ERROR(WriteFileAtomic(ca_file, pod.config.ca()));
+  return absl::StrCat(lines, "KUBEFLOW_TRAINER_SERVER_CA_CERT=", ca_file, "\n");
+}
+
+// What came of the candidates, for the sidecar, and for whoever runs this again.
+Status WriteBegin(const Pod& pod, const trial::Layout& layout) {
+  const trial::Resume resume = trial::ReadResume(layout.Paths(pod.key).dir);
+  v1::PodState begin;
+  if (resume.from) *begin.mutable_resumed() = *resume.from;
+  for (const v1::Checkpoint& checkpoint : resume.damaged) *begin.add_damaged() = checkpoint;
+  return WriteMessage(pod.run("begin"), begin);
+}
+
+}  // namespace
+
+Status Init(const Pod& pod) {
+  const trial::Layout layout(pod.home());
+  RETURN_IF_ERROR(MakeFolders(pod, layout));
+  // The program has started, or may have: what it saved since stands where a copy would go.
+  if (access(pod.run("begin").c_str(), F_OK) == 0) return absl::OkStatus();
+  RETURN_IF_ERROR(PlaceSupervisor(pod));
+  RETURN_IF_ERROR(WriteFileAtomic(pod.paths.params_file, pod.config.parameters_json()));
+  ASSIGN_OR_RETURN(const std::string resume_from, Resuming(pod, &layout).Run());
+  ASSIGN_OR_RETURN(const std::string door, PrepareTrainerEndpoint(pod));
+  RETURN_IF_ERROR(WriteFileAtomic(pod.run("env"),
+                                  absl::StrCat("SHIRABE_RESUME_FROM=", resume_from, "\n", door)));
+  return WriteBegin(pod, layout);
+}
+
+}  // namespace shirabe::sidecar

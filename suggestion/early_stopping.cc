@@ -1,0 +1,114 @@
+#include "suggestion/early_stopping.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/str_format.h"
+#include "base/status.h"
+#include "base/text/number.h"
+
+namespace shirabe::suggestion {
+
+std::optional<double> NumberSetting(const Settings& settings, const std::string& name) {
+  const std::string* text = FindSetting(settings, name);
+  return text == nullptr ? std::nullopt : ParseNumber(*text);
+}
+
+int64_t IntSetting(const Settings& settings, const std::string& name) {
+  const auto number = NumberSetting(settings, name);
+  CHECK(number.has_value());
+  // What nobody reaches stands for more than an int64 can count.
+  return static_cast<int64_t>(std::min(*number, 0x1p62));
+}
+
+std::string MetricDirection::Show(double loss) const {
+  if (!std::isfinite(loss)) return "no finite value";
+  return absl::StrFormat("%.4g", maximize ? -loss : loss);
+}
+
+SettingInfo MinTrialsRequired(const std::string& trials) {
+  return {.name = "min_trials_required",
+          .type = SettingInfo::Type::kInt,
+          .default_value = trials,
+          .min = 1,
+          .max = std::numeric_limits<double>::infinity(),
+          .help = "nothing is stopped before this many other trials have got as far"};
+}
+
+SettingInfo StartStep(const std::string& reports) {
+  return {.name = "start_step",
+          .type = SettingInfo::Type::kInt,
+          .default_value = reports,
+          .min = 1,
+          .max = std::numeric_limits<double>::infinity(),
+          .help = "reports that a trial makes before it can be stopped"};
+}
+
+namespace {
+
+constexpr double kWorst = std::numeric_limits<double>::infinity();
+
+// The mean of n numbers from that of n - 1. Exact where all are the same, or equal trials would be
+// worse than their own median; and without a difference that could overflow.
+double NextMean(double mean, double loss, int64_t n) {
+  if (!std::isfinite(loss) || !std::isfinite(mean)) return kWorst;
+  const auto count = static_cast<double>(n);
+  const double difference = loss - mean;
+  if (std::isfinite(difference)) return mean + difference / count;
+  return mean * ((count - 1) / count) + loss / count;
+}
+
+}  // namespace
+
+void Curve::Append(int64_t step, double loss) {
+  CHECK(empty() || step > last().step);
+  Point next{.step = step, .loss = loss, .best = kWorst, .mean = 0, .reports = 1};
+  if (!empty()) {
+    next.best = last().best;
+    next.mean = last().mean;
+    next.reports = last().reports + 1;
+  }
+  if (std::isfinite(loss)) next.best = std::min(next.best, loss);
+  next.mean = NextMean(next.mean, loss, next.reports);
+  // The newest report is there in any case, until the next one comes.
+  if (!empty() && last().reports % every_ != 0) points_.pop_back();
+  if (static_cast<int64_t>(points_.size()) == kMaxCurvePoints) Thin();
+  points_.push_back(next);
+}
+
+void Curve::Thin() {
+  every_ *= 2;
+  std::erase_if(points_, [this](const Point& point) { return point.reports % every_ != 0; });
+}
+
+const Curve::Point* Curve::At(int64_t step) const {
+  const auto after = std::upper_bound(points_.begin(), points_.end(), step,
+                                      [](int64_t s, const Point& point) { return s < point.step; });
+  return after == points_.begin() ? nullptr : &*std::prev(after);
+}
+
+Curve CurveOf(const std::map<int64_t, double>& losses) {
+  Curve curve;
+  for (const auto& [step, loss] : losses) curve.Append(step, loss);
+  return curve;
+}
+
+const Curve* FindCurve(const Curves& curves, int64_t index) {
+  if (index < 0 || index >= static_cast<int64_t>(curves.size())) return nullptr;
+  return curves[index].empty() ? nullptr : &curves[index];
+}
+
+std::vector<Curve::Point> EndedPeers(int64_t index, int64_t step, const History& history,
+                                     const Curves& curves) {
+  std::vector<Curve::Point> peers;
+  const auto known = std::min<int64_t>(history.size(), static_cast<int64_t>(curves.size()));
+  for (int64_t i = 0; i < known; ++i) {
+    if (i == index || history.trial(i).state != TrialState::kCompleted) continue;
+    if (curves[i].last_step() < step) continue;
+    if (const Curve::Point* point = curves[i].At(step)) peers.push_back(*point);
+  }
+  return peers;
+}
+
+}  // namespace shirabe::suggestion

@@ -1,0 +1,91 @@
+// Finds the points where an acquisition function is largest. One object serves one suggestion.
+//
+//   1. a pool: half a Sobol sequence over the region, half the incumbent with a few coordinates
+//      changed (random axis-aligned subspace perturbations: R. Regis, C. Shoemaker, "Combining
+//      radial basis function surrogates and dynamic coordinate search", 2013)
+//   2. the best of it, some by lot, and the incumbent climb in lock-step, each by L-BFGS in x / ℓ
+//   3. in discrete spaces: ordered coordinates are rounded, then each point moves to its best
+//      neighbour that differs in one coordinate, and climbs again, while that helps
+//
+// A space of few points is enumerated instead.
+#pragma once
+
+#include <vector>
+
+#include "base/rng.h"
+#include "suggestion/gp/acquisition.h"
+#include "suggestion/gp/kernel.h"
+#include "suggestion/space/search_space.h"
+
+namespace shirabe::suggestion::gp {
+
+// Between the points of a search space and the inputs of a Gaussian process: which coordinates are
+// numbers, which are categories. Immutable, any thread; holds a copy of the space (cheap).
+class InputLayout {
+ public:
+  explicit InputLayout(const Space& space);
+
+  const Space& space() const { return space_; }
+  // Axes of the space, in the order of the columns of Inputs.
+  const std::vector<int>& numeric() const { return numeric_; }
+  const std::vector<int>& categorical() const { return categorical_; }
+  const Axis& numeric_axis(int column) const { return space_.axis(numeric_[column]); }
+  const Axis& categorical_axis(int column) const { return space_.axis(categorical_[column]); }
+  // Some coordinate takes only certain values.
+  bool discrete() const { return discrete_; }
+
+  // `rows` rows to be filled.
+  Inputs Empty(Eigen::Index rows) const;
+  void Set(Inputs& inputs, Eigen::Index row, const Point& point) const;
+  Inputs From(const std::vector<Point>& points) const;
+  // Not canonical in its continuous coordinates.
+  Point ToPoint(const Inputs& inputs, Eigen::Index row) const;
+  // Moves the ordered coordinates to the values that would be tried.
+  void Round(Inputs& inputs) const;
+
+ private:
+  Space space_;
+  std::vector<int> numeric_, categorical_;
+  bool discrete_ = false;
+};
+
+// Where to look: a box over the numeric coordinates, around a point to start from.
+struct Region {
+  Box box;
+  Inputs incumbent;  // one row
+};
+
+struct Ranked {
+  Point point;  // not canonical in its continuous coordinates
+  double value;
+};
+
+class Search {
+ public:
+  static constexpr uint64_t kEnumerable = 4096;
+
+  Search(const InputLayout& layout, const Acquisition& acquisition, const Region& region, Rng rng);
+
+  // Best first; never empty. Without `climb` only the pool is looked at.
+  std::vector<Ranked> Run(bool climb);
+
+ private:
+  Inputs All() const;
+  Inputs Pool();
+  void Spread(Inputs& pool, Eigen::Index begin, Eigen::Index count);
+  void Perturb(Inputs& pool, Eigen::Index row);
+  Inputs ChooseStarts(const Inputs& pool, const Eigen::VectorXd& values);
+  void Climb(Inputs& points) const;
+  bool StepToNeighbours(Inputs& points, Eigen::VectorXd& values);
+  Inputs Neighbours(const Inputs& point);
+  void Append(const Inputs& points, const Eigen::VectorXd& values,
+              std::vector<Ranked>& ranked) const;
+
+  const InputLayout& layout_;
+  const Acquisition& acquisition_;
+  const Region& region_;
+  Rng rng_;
+  Eigen::VectorXd lengths_;  // by which numeric coordinates are divided while climbing
+};
+
+}  // namespace shirabe::suggestion::gp

@@ -1,0 +1,222 @@
+#include "suggestion/gp/scored_results.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "suggestion/gp/normal_distribution.h"
+
+namespace shirabe::suggestion::gp {
+
+namespace {
+
+using Eigen::ArrayXd;
+using Eigen::Index;
+using Eigen::VectorXd;
+
+// The grid for λ; 1 is the identity.
+constexpr double kMinPower = -4, kMaxPower = 6, kPowerStep = 0.1;
+
+// (2.1) of the paper, for z ≥ 0 and z < 0.
+ArrayXd YeoJohnson(const ArrayXd& z, double power) {
+  const ArrayXd logs = z.abs().log1p();
+  // exp(p·log1p|z|) - 1 over p, and its limit.
+  const auto branch = [&logs](double p) -> ArrayXd {
+    if (std::abs(p) < 1e-8) return logs;
+    return (p * logs).unaryExpr([](double e) { return std::expm1(e); }) / p;
+  };
+  return (z >= 0).select(branch(power), -branch(2 - power));
+}
+
+// The profile log-likelihood (3.1), over n.
+double LogLikelihood(const ArrayXd& z, const ArrayXd& mapped, double power) {
+  const double variance = (mapped - mapped.mean()).square().mean();
+  const double jacobian = (z.sign() * z.abs().log1p()).mean();
+  return -0.5 * std::log(variance + 1e-300) + (power - 1) * jacobian;
+}
+
+VectorXd BestYeoJohnson(const VectorXd& scores) {
+  const ArrayXd z = Standardize(scores).array();
+  ArrayXd best = z;
+  double most = LogLikelihood(z, z, 1);
+  const int steps = static_cast<int>(std::lround((kMaxPower - kMinPower) / kPowerStep));
+  for (int i = 0; i <= steps; ++i) {
+    const double power = kMinPower + i * kPowerStep;
+    ArrayXd mapped = YeoJohnson(z, power);
+    const double likelihood = LogLikelihood(z, mapped, power);
+    if (!(likelihood > most) || !mapped.isFinite().all()) continue;
+    most = likelihood;
+    best = std::move(mapped);
+  }
+  return best;
+}
+
+std::vector<double> Distinct(const VectorXd& values) {
+  std::vector<double> distinct(values.data(), values.data() + values.size());
+  std::sort(distinct.begin(), distinct.end());
+  distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+  return distinct;
+}
+
+double Median(const VectorXd& values) {
+  std::vector<double> sorted(values.data(), values.data() + values.size());
+  std::sort(sorted.begin(), sorted.end());
+  const size_t middle = sorted.size() / 2;
+  if (sorted.size() % 2 == 1) return sorted[middle];
+  return 0.5 * (sorted[middle - 1] + sorted[middle]);
+}
+
+VectorXd HalfRank(const VectorXd& scores) {
+  VectorXd y = Standardize(scores);
+  const std::vector<double> levels = Distinct(y);
+  const double median = Median(y);
+  const auto upper = std::lower_bound(levels.begin(), levels.end(), median);
+  double squares = 0;
+  for (auto level = upper; level != levels.end(); ++level) {
+    squares += (*level - median) * (*level - median);
+  }
+  const double deviation = std::sqrt(squares / std::max<double>(1, levels.end() - upper));
+  if (!(deviation > 0)) return y;
+  const bool counts_half = upper != levels.end() && *upper == median;
+  const double below = static_cast<double>(upper - levels.begin()) + (counts_half ? 0.5 : 0);
+  for (double& value : y) {
+    if (!(value < median)) continue;
+    const auto rank = std::lower_bound(levels.begin(), levels.end(), value) - levels.begin();
+    value = median + deviation * Quantile(0.5 * (static_cast<double>(rank) + 0.5) / below);
+  }
+  return y;
+}
+
+VectorXd Apply(WarpKind kind, const VectorXd& scores) {
+  switch (kind) {
+    case WarpKind::kNone: return scores;
+    case WarpKind::kYeoJohnson: return BestYeoJohnson(scores);
+    case WarpKind::kHalfRank: return HalfRank(scores);
+  }
+  return scores;
+}
+
+}  // namespace
+
+std::string NameOf(WarpKind kind) {
+  switch (kind) {
+    case WarpKind::kNone: return "no warp";
+    case WarpKind::kYeoJohnson: return "Yeo-Johnson warp";
+    case WarpKind::kHalfRank: return "half-rank warp";
+  }
+  return "";
+}
+
+VectorXd Standardize(const VectorXd& values) {
+  const double largest = values.cwiseAbs().maxCoeff();
+  if (!(largest > 0)) return VectorXd::Zero(values.size());
+  VectorXd scaled = values / largest;
+  scaled.array() -= scaled.mean();
+  const double deviation = std::sqrt(scaled.squaredNorm() / static_cast<double>(scaled.size()));
+  // What rounding alone makes of equal values is no difference.
+  if (!(deviation > 1e-15)) return VectorXd::Zero(values.size());
+  return scaled / deviation;
+}
+
+Warp::Warp(WarpKind kind, const VectorXd& scores) : warped_(Standardize(Apply(kind, scores))) {
+  for (Index i = 0; i < scores.size(); ++i) pairs_.emplace_back(warped_[i], scores[i]);
+  std::sort(pairs_.begin(), pairs_.end());
+  const auto same = [](const auto& a, const auto& b) { return a.first == b.first; };
+  pairs_.erase(std::unique(pairs_.begin(), pairs_.end(), same), pairs_.end());
+}
+
+double Warp::Unwarp(double y) const {
+  if (pairs_.size() < 2) return pairs_.front().second;
+  auto next = std::lower_bound(pairs_.begin(), pairs_.end(), std::pair(y, -HUGE_VAL));
+  next = std::clamp(next, pairs_.begin() + 1, pairs_.end() - 1);
+  const auto& [y0, f0] = *(next - 1);
+  const auto& [y1, f1] = *next;
+  return f0 + (y - y0) / (y1 - y0) * (f1 - f0);
+}
+
+double Concordance(const VectorXd& scores, const VectorXd& predicted) {
+  std::vector<Index> order(scores.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](Index a, Index b) {
+    return scores[a] != scores[b] ? scores[a] > scores[b] : a < b;
+  });
+  constexpr size_t kMinLength = 5;
+  const size_t top = std::min(order.size(), std::max(kMinLength, order.size() / 2));
+  double right = 0, all = 0;
+  for (size_t a = 0; a < top; ++a) {
+    const double weight = 1.0 / static_cast<double>(1 + a);
+    for (size_t b = a + 1; b < order.size(); ++b) {
+      all += weight;
+      if (predicted[order[a]] > predicted[order[b]]) right += weight;
+    }
+  }
+  return all > 0 ? right / all : 0;
+}
+
+namespace {
+
+void Thin(Results& results) {
+  const auto n = static_cast<int64_t>(results.points.size());
+  if (n <= Results::kMaxPoints) return;
+  const int64_t latest = Results::kMaxPoints / 2, best = Results::kMaxPoints - latest;
+  std::vector<int64_t> kept(n);
+  std::iota(kept.begin(), kept.end(), 0);
+  const auto better = [&](int64_t a, int64_t b) {
+    return results.scores[a] != results.scores[b] ? results.scores[a] > results.scores[b] : a < b;
+  };
+  std::nth_element(kept.begin(), kept.begin() + best, kept.end() - latest, better);
+  kept.erase(kept.begin() + best, kept.end() - latest);
+  std::sort(kept.begin(), kept.end());
+  for (size_t i = 0; i < kept.size(); ++i) {
+    if (static_cast<int64_t>(i) == kept[i]) continue;
+    results.points[i] = std::move(results.points[kept[i]]);
+    results.scores[i] = results.scores[kept[i]];
+    results.numbers[i] = results.numbers[kept[i]];
+  }
+  results.points.resize(kept.size());
+  results.scores.resize(kept.size());
+  results.numbers.resize(kept.size());
+}
+
+void KeepLatest(std::vector<Point>& points) {
+  const auto surplus = static_cast<int64_t>(points.size()) - Results::kMaxOthers;
+  if (surplus > 0) points.erase(points.begin(), points.begin() + surplus);
+}
+
+}  // namespace
+
+bool Results::Learnable() const {
+  if (scores.size() < 2) return false;
+  const Eigen::Map<const Eigen::VectorXd> values(scores.data(),
+                                                 static_cast<Eigen::Index>(scores.size()));
+  return Standardize(values).squaredNorm() > 0;
+}
+
+Results Gather(const History& history, int64_t initial) {
+  Results results;
+  for (int64_t i = 0; i < history.size(); ++i) {
+    const TrialSummary& trial = history.trial(i);
+    if (trial.state == TrialState::kActive) {
+      results.pending.push_back(history.point(i));
+      continue;
+    }
+    if (i < initial) ++results.initial;
+    const bool result = trial.state == TrialState::kCompleted && std::isfinite(trial.loss);
+    results.ends.push_back(result ? -trial.loss : -std::numeric_limits<double>::infinity());
+    if (!result) {
+      results.failed.push_back(history.point(i));
+      continue;
+    }
+    results.points.push_back(history.point(i));
+    results.scores.push_back(-trial.loss);
+    results.numbers.push_back(i + 1);
+  }
+  Thin(results);
+  KeepLatest(results.failed);
+  KeepLatest(results.pending);
+  return results;
+}
+
+}  // namespace shirabe::suggestion::gp

@@ -1,0 +1,179 @@
+#include "suggestion/space/search_space.h"
+
+#include <bit>
+#include <cmath>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_join.h"
+#include "base/text/did_you_mean.h"
+#include "suggestion/space/axes.h"
+#include "suggestion/space/parameter_axis.h"
+
+namespace shirabe::suggestion {
+namespace {
+
+Status ParameterError(const std::string& name, const Status& status) {
+  return Prefix("parameter \"" + name + "\"", status);
+}
+
+Cardinality Multiply(Cardinality cardinality, uint64_t levels) {
+  uint64_t count = 0;
+  const bool overflow = __builtin_mul_overflow(cardinality.count, levels, &count);
+  if (levels == 0 || overflow || !cardinality.finite) return {};
+  return {.finite = true, .count = count};
+}
+
+}  // namespace
+
+StatusOr<Space> Space::Create(
+    const google::protobuf::RepeatedPtrField<v1::ParameterSpec>& parameters) {
+  Space space;
+  absl::flat_hash_set<std::string> names;
+  for (const v1::ParameterSpec& spec : parameters) {
+    if (spec.name().empty()) {
+      return absl::InvalidArgumentError("parameter " + std::to_string(space.size() + 1) +
+                                        " has no name; give it one");
+    }
+    if (!names.insert(spec.name()).second) {
+      return absl::InvalidArgumentError("parameter \"" + spec.name() +
+                                        "\" is there twice; rename or remove one");
+    }
+    StatusOr<std::unique_ptr<Axis>> axis = MakeAxis(spec);
+    if (!axis.ok()) return ParameterError(spec.name(), axis.status());
+    space.axes_.push_back(*std::move(axis));
+  }
+  space.Count();
+  return space;
+}
+
+Space Space::WithValues(int i, const std::vector<int64_t>& values) const {
+  CHECK(i >= 0 && i < size() && !axes_[i]->categorical() && !values.empty());
+  Space space = *this;
+  space.axes_[i] = std::make_unique<DiscreteAxis>(
+      axes_[i]->name(), std::vector<double>(values.begin(), values.end()), /*integers=*/true);
+  space.Count();
+  return space;
+}
+
+Space Space::Without(int i) const {
+  CHECK(i >= 0 && i < size());
+  Space space = *this;
+  space.axes_.erase(space.axes_.begin() + i);
+  space.Count();
+  return space;
+}
+
+const Axis* Space::Find(const std::string& name) const {
+  if (indices_ == nullptr) return nullptr;  // it has no parameters
+  const auto found = indices_->find(name);
+  return found == indices_->end() ? nullptr : axes_[found->second].get();
+}
+
+void Space::Count() {
+  auto indices = std::make_shared<Indices>();
+  for (int i = 0; i < size(); ++i) indices->emplace(axes_[i]->name(), i);
+  indices_ = std::move(indices);
+  cardinality_ = {.finite = true, .count = 1};
+  for (const auto& axis : axes_) cardinality_ = Multiply(cardinality_, axis->levels());
+}
+
+std::vector<v1::Assignment> Space::Decode(const Point& point) const {
+  CHECK(point.size() == axes_.size());
+  std::vector<v1::Assignment> assignments;
+  assignments.reserve(point.size());
+  for (int i = 0; i < size(); ++i) assignments.push_back(axes_[i]->Decode(point[i]));
+  return assignments;
+}
+
+StatusOr<Point> Space::Encode(const std::vector<v1::Assignment>& assignments) const {
+  absl::flat_hash_map<std::string, const v1::Assignment*> given;
+  for (const v1::Assignment& assignment : assignments) {
+    if (!given.emplace(assignment.name(), &assignment).second) {
+      return absl::InvalidArgumentError("parameter \"" + assignment.name() +
+                                        "\" is given twice; remove one");
+    }
+  }
+  Point point;
+  std::vector<std::string> names;
+  for (const auto& axis : axes_) {
+    names.push_back(axis->name());
+    const auto found = given.find(axis->name());
+    if (found == given.end()) {
+      return absl::InvalidArgumentError("parameter \"" + axis->name() +
+                                        "\" is missing; give it a value");
+    }
+    const StatusOr<double> x = axis->Encode(*found->second);
+    if (!x.ok()) return ParameterError(axis->name(), x.status());
+    point.push_back(*x);
+    given.erase(found);
+  }
+  for (const v1::Assignment& assignment : assignments) {
+    if (!given.contains(assignment.name())) continue;
+    const auto near = Nearest(assignment.name(), names);
+    return absl::InvalidArgumentError(
+        "\"" + assignment.name() + "\" is not a parameter; " +
+        (near ? "did you mean \"" + *near + "\"?" : "there are " + absl::StrJoin(names, ", ")));
+  }
+  return point;
+}
+
+Point Space::Canonical(const Point& point) const {
+  CHECK(point.size() == axes_.size());
+  Point canonical;
+  canonical.reserve(point.size());
+  for (int i = 0; i < size(); ++i) canonical.push_back(axes_[i]->Canonical(point[i]));
+  return canonical;
+}
+
+uint64_t Space::Key(const Point& point) const {
+  CHECK(point.size() == axes_.size());
+  uint64_t key = point.size();
+  for (int i = 0; i < size(); ++i) {
+    const Axis& axis = *axes_[i];
+    key = Mix(key, axis.continuous() ? std::bit_cast<uint64_t>(axis.Canonical(point[i]))
+                                     : axis.Level(point[i]));
+  }
+  return key;
+}
+
+Point Space::At(uint64_t index) const {
+  CHECK(cardinality_.finite && index < cardinality_.count);
+  Point point(axes_.size());
+  for (int i = size() - 1; i >= 0; --i) {
+    const uint64_t levels = axes_[i]->levels();
+    point[i] = axes_[i]->Coordinate(index % levels);
+    index /= levels;
+  }
+  return point;
+}
+
+uint64_t Space::IndexOf(const Point& point) const {
+  CHECK(cardinality_.finite && point.size() == axes_.size());
+  uint64_t index = 0;
+  for (int i = 0; i < size(); ++i) {
+    index = index * axes_[i]->levels() + axes_[i]->Level(point[i]);
+  }
+  return index;
+}
+
+Point Space::FromUnit(const std::vector<double>& unit) const {
+  CHECK(unit.size() == axes_.size());
+  Point point;
+  point.reserve(unit.size());
+  for (int i = 0; i < size(); ++i) {
+    const Axis& axis = *axes_[i];
+    const double x =
+        axis.categorical() ? std::floor(unit[i] * static_cast<double>(axis.levels())) : unit[i];
+    point.push_back(axis.Canonical(x));
+  }
+  return point;
+}
+
+Point Space::Sample(Rng& rng) const {
+  std::vector<double> unit(axes_.size());
+  for (double& u : unit) u = rng.Uniform();
+  return FromUnit(unit);
+}
+
+}  // namespace shirabe::suggestion

@@ -1,0 +1,118 @@
+// What the executor `kubernetes` remembers of an attempt, and what it makes of everything that is
+// known of it at one moment: the object and its pods as the API server shows them, the nodes below
+// them, and what the sidecar has told. Pure functions on data; whoever owns the data locks it.
+//
+// The cluster's word and the sidecar's complete each other. The API server knows where the program
+// ran and what the platform did to it; the sidecar knows the program's own exit, its checkpoints,
+// and that every byte it wrote has arrived. An attempt that has ended is shown as ended only once
+// nothing more can come of it, because what is collected afterwards is never looked at.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "proto/shirabe/v1/pod.pb.h"
+#include "trial/attempt_status.h"
+#include "trial/kubernetes/cluster_actions.h"
+#include "trial/kubernetes/pod_verdict.h"
+#include "trial/kubernetes/wait_reasons.h"
+#include "trial/pod/pod_labels.h"
+
+namespace shirabe::trial {
+
+struct PodAttempt {
+  AttemptKey key;
+  std::string id;  // AttemptId (records.h)
+
+  // The object, once it is known.
+  kube::Ref ref;
+  std::string uid;  // "" = not known
+  AttemptRecipe recipe;
+  std::optional<Json> gone;  // its primary pod as it was last seen, once that has vanished
+  bool object_gone = false;  // the API server says that there is no such object any more
+  bool never_began = false;  // nor ever was, as far as anybody knows
+
+  // What its sidecar told.
+  v1::PodState state;
+  bool unsaved = false;                 // the disk did not take it
+  std::optional<absl::Duration> heard;  // monotonic; its last request
+  std::optional<absl::Duration> told_complete;
+
+  // What is wanted of the program. `id` is given when it is handed out.
+  struct ProgramRequest {
+    std::string reason;
+    absl::Time deadline = {};
+    int64_t id = 0;
+  };
+  std::optional<ProgramRequest> pending_request;  // not heeded yet
+  int64_t last_id = 0;
+  struct Stop {
+    absl::Duration kill_at = {};    // monotonic
+    absl::Duration delete_at = {};  // when its pods are deleted, heeded or not
+    bool deleted = false;           // a deletion with this kill_at is on its way, or done
+  };
+  std::optional<Stop> stop;
+
+  // What has been seen so far.
+  AttemptStatus observed;
+  std::string node;                                // of the primary pod
+  bool node_seen = false;                          // the node itself was, too
+  std::optional<absl::Duration> node_quiet_since;  // monotonic; not ready, or not to be seen
+  std::string warned;                              // of what: the node is about to go
+  std::optional<absl::Duration> waiting_since;     // monotonic; for `waiting_reason`
+  std::string waiting_reason;
+  std::vector<Json> events;
+  std::optional<absl::Duration> events_at;          // monotonic; from when on they are looked up
+  bool needs_events = false;                        // it waits, and only an event may say why
+  std::optional<absl::Duration> unexplained_since;  // monotonic; see PodVerdict
+  std::optional<PodVerdict> over;                   // its program has ended; the rest is awaited
+  absl::Duration over_at;                           // monotonic
+  bool remainder_read = false;  // the log was read through the API after the end
+
+  // Work that other threads do for it now.
+  bool reading_log = false, confirming = false;
+  absl::Duration log_at;              // monotonic; when its log is read next, where we do that
+  std::optional<absl::Duration> due;  // monotonic; when it is to be looked at again
+
+  bool ended() const { return observed.state != AttemptStatus::State::kRunning; }
+};
+
+// What stands in the cluster at one moment.
+struct AttemptSnapshot {
+  std::optional<Json> object;
+  std::optional<Json> pod;  // the primary one, there or as last seen
+  bool pod_vanished = false;
+  std::optional<Json> node;
+  PodFacts::Node node_state = PodFacts::Node::kUnknown;
+  double price_per_hour = 0;            // of all pods of the attempt but the primary one
+  double on_demand_price_per_hour = 0;  // the same
+  std::optional<PodVerdict> taken;      // the platform has taken one of these away
+};
+
+// Looks at a pod that is not the primary one.
+void ObserveSecondaryPod(const Json& pod, const PodFacts& facts, AttemptSnapshot& snapshot);
+
+// The pod whose program counts: of several the oldest that has not ended, if any.
+std::optional<Json> PrimaryPod(const std::vector<Json>& pods, const AttemptRecipe& recipe);
+
+// Reads the pod, and the object's own conditions where there are any or no pod speaks.
+PodVerdict ReadSnapshot(const AttemptSnapshot& snapshot, const PodAttempt& attempt);
+
+// Whether the program's own exit is its attempt's, and no condition of the object.
+bool ExitDecides(const PodAttempt& attempt);
+
+// Whether more may come of an attempt whose program has ended.
+bool AwaitsRemainder(const AttemptSnapshot& snapshot, const PodAttempt& attempt);
+// Whether its last words are in a log that can be read.
+bool SidecarHasEnded(const AttemptSnapshot& snapshot);
+
+// The end of an attempt, from the cluster's verdict and what its sidecar told.
+void RecordEnd(const PodVerdict& verdict, absl::Time now, PodAttempt& attempt);
+
+// Takes what a sidecar tells of the attempt's checkpoints into the sighting. It is believed only
+// for its own attempt: the keys are ours. True if it told anything new.
+bool ApplyPodState(const v1::PodState& state, PodAttempt& attempt);
+
+}  // namespace shirabe::trial

@@ -1,0 +1,35 @@
+// Which pod a token is bound to: a projected token of its ServiceAccount, for our audience, which
+// stands in no specification and so is known to nobody but the containers that mount it. Asked of
+// the API server, and believed for minutes: that an attempt is over is found out elsewhere. Used by
+// the executor `kubernetes`; thread-safe; calls block.
+#pragma once
+
+#include <string>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "kube/api_client.h"
+#include "kube/token_reviewer.h"
+
+namespace shirabe::trial {
+
+class PodTokenReviewer {
+ public:
+  // Both outlive it.
+  PodTokenReviewer(kube::Client* client, Clock* clock);
+
+  // Whether the token is that of this pod. kUnauthenticated for one that is not known, or not now:
+  // it is renewed while the pod lives. kPermissionDenied for another pod's. kUnavailable where
+  // nobody can be asked.
+  Status Check(const std::string& token, const std::string& namespace_name,
+               const std::string& pod_uid);
+
+  // The uid of the pod that the token itself names; "" if it names none. It proves nothing, and is
+  // for finding out whether there is anything to ask about.
+  static std::string ClaimedPod(const std::string& token);
+
+ private:
+  kube::Reviewer reviewer_;
+};
+
+}  // namespace shirabe::trial

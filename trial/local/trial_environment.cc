@@ -1,0 +1,48 @@
+#include "trial/local/trial_environment.h"
+
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/text/number.h"
+#include "trial/local/pidfd.h"
+
+namespace shirabe::trial {
+
+Environment ParseEnvironment(const char* const* entries) {
+  Environment environment;
+  for (; entries != nullptr && *entries != nullptr; ++entries) {
+    const std::string_view entry = *entries;
+    const size_t equals = entry.find('=');
+    if (equals == 0 || equals == std::string_view::npos) continue;
+    environment.emplace(entry.substr(0, equals), entry.substr(equals + 1));
+  }
+  return environment;
+}
+
+Environment ContractEnvironment(const AttemptRequest& request, const AttemptPaths& paths) {
+  Environment environment = request.environment;
+  environment.emplace("SHIRABE_GRACE_SECONDS", FormatNumber(absl::ToDoubleSeconds(request.grace)));
+  environment["SHIRABE_PARAMS_FILE"] = paths.params_file;
+  environment["SHIRABE_METRICS_FILE"] = paths.metrics_file;
+  environment["SHIRABE_CHECKPOINT_DIR"] = paths.checkpoint_dir;
+  environment["SHIRABE_OUTPUT_DIR"] = paths.output_dir;
+  environment["SHIRABE_CONTROL_FILE"] = paths.control_file;
+  environment["CLOUD_ML_HP_METRIC_FILE"] = paths.hypertune_file;
+  return environment;
+}
+
+Environment MergeEnvironment(const EnvironmentLayers& layers) {
+  Environment merged = layers.inherited;
+  for (const auto& [name, value] : layers.contract) merged[name] = value;
+  if (!layers.devices.empty()) {
+    merged["CUDA_VISIBLE_DEVICES"] = absl::StrJoin(layers.devices, ",");
+    // Indices as nvidia-smi counts them, not by speed.
+    merged.emplace("CUDA_DEVICE_ORDER", "PCI_BUS_ID");
+  }
+  for (const auto& [name, value] : layers.container) merged[name] = value;
+  merged[kAttemptIdVariable] = layers.attempt_id;
+  return merged;
+}
+
+}  // namespace shirabe::trial

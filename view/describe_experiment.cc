@@ -1,0 +1,245 @@
+#include "view/describe_experiment.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "base/names.h"
+#include "base/timestamp.h"
+#include "client/enum_words.h"
+#include "view/best_trial.h"
+#include "view/record_rows.h"
+#include "view/spending.h"
+#include "view/text_table.h"
+
+namespace shirabe::view {
+
+namespace {
+
+constexpr size_t kLabelWidth = 14;
+constexpr size_t kRecentEvents = 10;
+
+}  // namespace
+
+void Page::Line(const std::string& label, const std::string& text) {
+  if (text.empty()) return;
+  std::string line = label + ":";
+  line.resize(std::max(kLabelWidth, line.size() + 1), ' ');
+  text_ += line + Printable(text) + "\n";
+}
+
+void Page::Block(const std::string& heading, const std::string& lines) {
+  if (lines.empty()) return;
+  text_ += heading + ":\n";
+  for (const auto& line : absl::StrSplit(lines, '\n', absl::SkipEmpty())) {
+    absl::StrAppend(&text_, "  ", Printable(std::string(line)), "\n");
+  }
+}
+
+std::string When(const google::protobuf::Timestamp& time, absl::Time now) {
+  if (time.seconds() == 0) return "";
+  return absl::StrCat(FormatTime(time), " (", FormatAge(now - FromProto(time)), " ago)");
+}
+
+std::string Because(const std::string& reason, const std::string& message) {
+  if (reason.empty()) return message.empty() ? "" : " (" + message + ")";
+  return absl::StrCat(" (", reason, message.empty() ? "" : ": " + message, ")");
+}
+
+StatusOr<std::string> EventsTable(client::Client& client, const TrialKey& key, absl::Time now) {
+  ASSIGN_OR_RETURN(auto events, client.ListEvents({.experiment = key.experiment}));
+  if (key.number > 0) {
+    std::erase_if(events, [&](const v1::Event& event) { return event.trial() != key.number; });
+  }
+  if (events.empty()) return "";
+  if (events.size() > kRecentEvents) events.erase(events.begin(), events.end() - kRecentEvents);
+  Table table(EventHeader());
+  for (const v1::Event& event : events) table.Add(EventRow(event, {.now = now}));
+  return table.Render();
+}
+
+namespace {
+
+std::string ObjectiveLine(const v1::ObjectiveSpec& objective) {
+  std::string text =
+      absl::StrCat(client::ObjectiveWord(objective.type()), " ", objective.objective_metric_name());
+  if (objective.has_goal()) {
+    absl::StrAppend(&text, ", goal ", client::ShortNumber(objective.goal()));
+  }
+  if (objective.additional_metric_names_size() > 0) {
+    absl::StrAppend(&text, "; also ", absl::StrJoin(objective.additional_metric_names(), ", "));
+  }
+  return text;
+}
+
+// An algorithm or an early-stopping rule, with the settings that were given.
+template <class Spec>
+std::string ChoiceLine(const Spec& spec) {
+  std::string text = spec.algorithm_name();
+  for (const v1::Setting& setting : spec.algorithm_settings()) {
+    absl::StrAppend(&text, " ", setting.name(), "=", setting.value());
+  }
+  return text;
+}
+
+std::string AlgorithmLine(const v1::Experiment& experiment) {
+  std::string text = ChoiceLine(experiment.spec().algorithm());
+  const std::string& chosen = experiment.status().shirabe().algorithm();
+  if (!chosen.empty()) absl::StrAppend(&text, ": ", chosen);
+  return text;
+}
+
+// "38 trials of a, b; 4 outside of this space left out"
+std::string WarmStartLine(const v1::Experiment& experiment) {
+  const auto& names = experiment.spec().shirabe().warm_start().experiments();
+  const v1::ShirabeStatus& status = experiment.status().shirabe();
+  if (names.empty() || !status.has_prior_trials()) return absl::StrJoin(names, ", ");
+  std::string text = absl::StrCat(status.prior_trials(), " trials of ", absl::StrJoin(names, ", "));
+  if (status.prior_left_out() == 0) return text;
+  return absl::StrCat(text, "; ", status.prior_left_out(), " outside of this space left out");
+}
+
+std::string TrialsLine(const v1::Experiment& experiment) {
+  const v1::ExperimentStatus& status = experiment.status();
+  std::vector<std::string> parts;
+  const auto add = [&parts](int64_t count, const char* word) {
+    if (count > 0) parts.push_back(absl::StrCat(count, " ", word));
+  };
+  add(status.trials_running(), "running");
+  add(status.trials_pending(), "pending");
+  add(status.trials_succeeded(), "succeeded");
+  add(status.trials_early_stopped(), "stopped early");
+  add(status.trials_failed(), "failed");
+  add(status.trial_metrics_unavailable(), "without metrics");
+  add(status.trials_killed(), "killed");
+  return absl::StrCat(TrialsCell(experiment), " finished", parts.empty() ? "" : ": ",
+                      absl::StrJoin(parts, ", "));
+}
+
+std::string LimitsLine(const v1::ExperimentSpec& spec) {
+  std::string text = absl::StrCat(spec.parallel_trial_count(), " at the same time");
+  if (spec.has_max_trial_count()) {
+    absl::StrAppend(&text, ", at most ", spec.max_trial_count(), " trials");
+  }
+  if (spec.has_max_failed_trial_count()) {
+    absl::StrAppend(&text, ", fails once more than ", spec.max_failed_trial_count(),
+                    " have failed");
+  }
+  return text;
+}
+
+std::string BestLine(const v1::Experiment& experiment) {
+  const v1::OptimalTrial& best = experiment.status().current_optimal_trial();
+  if (!best.has_objective()) return "";
+  return absl::StrCat(BestCell(experiment), " (trial ", best.best_trial_name(), ", step ",
+                      best.step(), "): ", client::ShortAssignments(best.parameter_assignments()));
+}
+
+std::string ValuesCell(const v1::FeasibleSpace& space) {
+  if (space.list_size() > 0) return absl::StrJoin(space.list(), ", ");
+  std::string text =
+      absl::StrCat(client::ShortNumber(space.min()), " .. ", client::ShortNumber(space.max()));
+  if (space.has_step()) absl::StrAppend(&text, ", step ", client::ShortNumber(space.step()));
+  switch (space.distribution()) {
+    case v1::LOG_UNIFORM: return text + ", logUniform";
+    case v1::NORMAL: return text + ", normal";
+    case v1::LOG_NORMAL: return text + ", logNormal";
+    default: return text;
+  }
+}
+
+std::string ParametersTable(const v1::ExperimentSpec& spec) {
+  if (spec.parameters_size() == 0) return "";
+  Table table({"NAME", "TYPE", "VALUES"});
+  for (const v1::ParameterSpec& parameter : spec.parameters()) {
+    table.Add({parameter.name(), client::ParameterTypeWord(parameter.parameter_type()),
+               ValuesCell(parameter.feasible_space())});
+  }
+  return table.Render();
+}
+
+// Trials that are on their way or are to be, by what they wait for.
+StatusOr<std::string> WaitingTable(client::Client& client, const ExperimentKey& key) {
+  ASSIGN_OR_RETURN(const auto trials, client.ListTrials({.experiment = key, .live_only = true}));
+  std::map<std::string, std::vector<std::string>> by_reason;
+  for (const v1::Trial& trial : trials) {
+    if (trial.waiting().empty()) continue;
+    by_reason[trial.waiting()].push_back(TrialName({key, trial.number()}));
+  }
+  if (by_reason.empty()) return "";
+  Table table({"TRIALS", "FIRST", "WHY"});
+  for (const auto& [reason, names] : by_reason) {
+    table.Add({absl::StrCat(names.size()), names.front(), reason});
+  }
+  return table.Render();
+}
+
+std::string ConditionsTable(const v1::Experiment& experiment, absl::Time now) {
+  if (experiment.status().conditions_size() == 0) return "";
+  Table table({"TYPE", "STATUS", "SINCE", "REASON", "MESSAGE"});
+  for (const v1::Condition& condition : experiment.status().conditions()) {
+    table.Add({condition.type(), condition.status(),
+               FormatAge(now - FromProto(condition.last_transition_time())), condition.reason(),
+               condition.message()});
+  }
+  return table.Render();
+}
+
+// "admin by grpc, 5m ago"
+std::string ActorLine(const v1::Actor& actor, absl::Time now) {
+  return client::ActorWords(actor) + (actor.name().empty() ? "" : ", " + When(actor.time(), now));
+}
+
+std::string OwnerLine(const v1::Experiment& experiment, const std::string& holder) {
+  if (!holder.empty()) return holder;
+  return experiment::IsEnded(experiment) ? "" : "none: `shirabe run` with its file continues it";
+}
+
+}  // namespace
+
+StatusOr<std::string> DescribeExperiment(client::Client& client, const ExperimentKey& key,
+                                         absl::Time now) {
+  ASSIGN_OR_RETURN(v1::Experiment experiment, client.GetExperiment(key));
+  ASSIGN_OR_RETURN(const auto open, client.ListAttempts({.experiment = key, .open_only = true}));
+  AddRunning(open, now, experiment);
+  ASSIGN_OR_RETURN(const std::string holder, client.Holder(key));
+  ASSIGN_OR_RETURN(const std::string events, EventsTable(client, {key, 0}, now));
+  ASSIGN_OR_RETURN(const std::string waiting, WaitingTable(client, key));
+  const v1::ExperimentSpec& spec = experiment.spec();
+  const v1::Condition condition = experiment::CurrentCondition(experiment);
+  Page page;
+  page.Line("Name", key.name);
+  page.Line("Namespace", key.ns);
+  page.Line("State",
+            client::StateWord(experiment) + Because(condition.reason(), condition.message()));
+  page.Line("Waiting", experiment.status().shirabe().waiting());
+  page.Line("Created", When(experiment.metadata().creation_timestamp(), now));
+  page.Line("Ended", When(experiment.status().completion_time(), now));
+  page.Line("Created by", client::ActorWords(experiment.status().shirabe().created_by()));
+  page.Line("Changed by", ActorLine(experiment.status().shirabe().changed_by(), now));
+  page.Line("Stopped by", ActorLine(experiment.status().shirabe().stopped_by(), now));
+  page.Line("Run by", OwnerLine(experiment, holder));
+  page.Line("Objective", ObjectiveLine(spec.objective()));
+  page.Line("Algorithm", AlgorithmLine(experiment));
+  page.Line("Early stop", ChoiceLine(spec.early_stopping()));
+  page.Line("Warm start", WarmStartLine(experiment));
+  page.Line("Trials", TrialsLine(experiment));
+  page.Line("Limits", LimitsLine(spec));
+  page.Line("Best", BestLine(experiment));
+  page.Line("Recommended", RecommendedLine(experiment));
+  for (const auto& [label, text] : SpendingLines(experiment)) page.Line(label, text);
+  if (const int64_t bad = experiment.status().shirabe().bad_metric_lines(); bad > 0) {
+    page.Line("Bad lines", absl::StrCat(bad, " lines named a metric and had no number"));
+  }
+  page.Block("Parameters", ParametersTable(spec));
+  page.Block("Waiting trials", waiting);
+  page.Block("Conditions", ConditionsTable(experiment, now));
+  page.Block("Events", events);
+  return page.Release();
+}
+
+}  // namespace shirabe::view

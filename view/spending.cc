@@ -1,0 +1,129 @@
+#include "view/spending.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/timestamp.h"
+
+namespace shirabe::view {
+namespace {
+
+constexpr double kSecondsPerHour = 3600;
+constexpr double kFewSeconds = 100;  // up to here tenths of a second are of interest
+
+double SecondsAt(const v1::Placement& placement, absl::Time now) {
+  if (!placement.has_start_time()) return 0;
+  const absl::Time end = placement.has_end_time() ? FromProto(placement.end_time()) : now;
+  return std::max(0.0, absl::ToDoubleSeconds(end - FromProto(placement.start_time())));
+}
+
+double OnDemandPrice(const v1::Placement& placement) {
+  const double price = placement.on_demand_price_per_hour();
+  return price > 0 ? price : placement.price_per_hour();
+}
+
+std::string Currency(const v1::Experiment& experiment) {
+  const std::string& named = experiment.spec().shirabe().budget().currency();
+  return named.empty() ? "USD" : named;
+}
+
+std::string Percent(double part, double whole) {
+  return whole > 0 ? absl::StrFormat("%.1f %%", 100 * part / whole) : "0 %";
+}
+
+std::string CostLine(const v1::Experiment& experiment) {
+  const v1::ShirabeStatus& status = experiment.status().shirabe();
+  const v1::Budget& budget = experiment.spec().shirabe().budget();
+  if (status.cost() <= 0 && !budget.has_max_cost()) return "";
+  std::string text = absl::StrCat(AmountText(status.cost()), " ", Currency(experiment));
+  if (budget.has_max_cost()) {
+    absl::StrAppend(&text, " of a budget of ", MoneyText(experiment, budget.max_cost()), " (",
+                    Percent(status.cost(), budget.max_cost()), ")");
+  }
+  return absl::StrCat(text, ", for ", SecondsText(status.seconds()), " of machines");
+}
+
+std::string OnDemandLine(const v1::Experiment& experiment) {
+  const v1::ShirabeStatus& status = experiment.status().shirabe();
+  if (status.cost() <= 0 || status.on_demand_cost() <= status.cost()) return "";
+  const double saved = status.on_demand_cost() - status.cost();
+  return absl::StrCat(MoneyText(experiment, status.on_demand_cost()),
+                      " for the same time: ", MoneyText(experiment, saved), " (",
+                      Percent(saved, status.on_demand_cost()), ") saved");
+}
+
+std::string WasteLine(const v1::Experiment& experiment) {
+  const v1::ShirabeStatus& status = experiment.status().shirabe();
+  if (status.preemptions() == 0 && status.wasted_seconds() <= 0) return "";
+  std::string text = absl::StrCat(SecondsText(status.wasted_seconds()), " (",
+                                  Percent(status.wasted_seconds(), status.seconds()), ")");
+  if (status.cost() > 0)
+    absl::StrAppend(&text, ", ", AmountText(status.wasted_cost()), " ", Currency(experiment));
+  return text + ", after the last checkpoints of lost attempts";
+}
+
+std::string CountLine(int64_t count, const char* one, const char* many) {
+  return count > 0 ? absl::StrCat(count, " ", count == 1 ? one : many) : "";
+}
+
+}  // namespace
+
+Spending SpendingOf(const v1::Attempt& attempt, absl::Time now) {
+  Spending spent;
+  double open_seconds = 0;
+  double open_cost = 0;
+  for (const v1::Placement& placement : attempt.placements()) {
+    const double seconds = SecondsAt(placement, now);
+    open_seconds += seconds;
+    open_cost += seconds * placement.price_per_hour() / kSecondsPerHour;
+    spent.on_demand_cost += seconds * OnDemandPrice(placement) / kSecondsPerHour;
+  }
+  const bool closed = attempt.state() == v1::ATTEMPT_CLOSED;
+  spent.seconds = closed ? attempt.seconds() : open_seconds;
+  spent.cost = closed ? attempt.cost() : open_cost;
+  return spent;
+}
+
+void AddRunning(const std::vector<v1::Attempt>& open, absl::Time now, v1::Experiment& experiment) {
+  for (const v1::Attempt& attempt : open) {
+    v1::ShirabeStatus& status = *experiment.mutable_status()->mutable_shirabe();
+    const Spending spent = SpendingOf(attempt, now);
+    status.set_seconds(status.seconds() + spent.seconds);
+    status.set_cost(status.cost() + spent.cost);
+    status.set_on_demand_cost(status.on_demand_cost() + spent.on_demand_cost);
+  }
+}
+
+std::string AmountText(double amount) {
+  const double size = std::abs(amount);
+  if (size == 0) return "0";
+  if (size >= 1) return absl::StrFormat("%.2f", amount);
+  if (size >= 0.01) return absl::StrFormat("%.4f", amount);
+  return absl::StrFormat("%.3g", amount);
+}
+
+std::string MoneyText(const v1::Experiment& experiment, double amount) {
+  return amount == 0 ? "" : absl::StrCat(AmountText(amount), " ", Currency(experiment));
+}
+
+std::string SecondsText(double seconds) {
+  return seconds < kFewSeconds ? absl::StrFormat("%.1fs", seconds)
+                               : FormatAge(absl::Seconds(seconds));
+}
+
+std::vector<std::pair<std::string, std::string>> SpendingLines(const v1::Experiment& experiment) {
+  const v1::ShirabeStatus& status = experiment.status().shirabe();
+  return {
+      {"Cost", CostLine(experiment)},
+      {"On demand", OnDemandLine(experiment)},
+      {"Preempted", CountLine(status.preemptions(), "attempt", "attempts")},
+      {"Wasted", WasteLine(experiment)},
+      {"Refused",
+       CountLine(status.refused_writes(), "write of an attempt that was no longer current",
+                 "writes of attempts that were no longer current")},
+  };
+}
+
+}  // namespace shirabe::view
