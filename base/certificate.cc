@@ -186,7 +186,8 @@ StatusOr<KeyPair> IssueCertificate(const KeyPair& authority, const std::vector<s
   return Print(x, key.get());
 }
 
-bool IsGoodFor(const KeyPair& pair, const std::string& authority, const CertificateRequirements& demand) {
+bool IsGoodFor(const KeyPair& pair, const std::string& authority,
+               const CertificateRequirements& demand) {
   const Certificate certificate = ParseCertificate(pair.certificate);
   const Certificate issuer = ParseCertificate(authority);
   const Key key = ParseKey(pair.key);

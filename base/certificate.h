@@ -31,7 +31,8 @@ struct CertificateRequirements {
 };
 
 // Whether `pair` is one of `authority`, its key fits, and it is good for that.
-bool IsGoodFor(const KeyPair& pair, const std::string& authority, const CertificateRequirements& demand);
+bool IsGoodFor(const KeyPair& pair, const std::string& authority,
+               const CertificateRequirements& demand);
 
 // Whether it is a certificate and its key, and good at `now`; kInvalidArgument says what it is not.
 Status CheckPair(const KeyPair& pair, absl::Time now);

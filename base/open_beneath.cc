@@ -60,7 +60,8 @@ StatusOr<std::vector<std::string>> NamesOf(const std::string& below, const std::
     if (name.empty()) continue;
     const bool good = name != "." && name != ".." && name.find('\0') == std::string::npos &&
                       name.size() <= NAME_MAX;
-    if (!good) return absl::InvalidArgumentError("cannot open " + shown + ": it is not a plain path");
+    if (!good)
+      return absl::InvalidArgumentError("cannot open " + shown + ": it is not a plain path");
     names.push_back(name);
   }
   if (!names.empty()) return names;

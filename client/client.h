@@ -2,8 +2,8 @@
 // a server (remote_client.h), and, within the server, over another one for a caller who may not do
 // everything (service/common/guarded_client.h). It speaks in records and plain values, so that a
 // remote one can do all of it: no SQL, no open files. Implementations are thread-safe. Errors are
-// those of db/store.h and experiment/submission.h, and kPermissionDenied; tokens of attempts are never
-// handed out, except by Ask to whoever runs the trial.
+// those of db/store.h and experiment/submission.h, and kPermissionDenied; tokens of attempts are
+// never handed out, except by Ask to whoever runs the trial.
 #pragma once
 
 #include <cstdint>

@@ -127,8 +127,9 @@ Status CheckMetrics(const ImportedTrial& trial) {
 
 void SetResult(const v1::ObjectiveSpec& objective, const ImportedTrial& from, v1::Trial& trial) {
   std::vector<ImportedObservation> points = from.points;
-  std::stable_sort(points.begin(), points.end(),
-                   [](const ImportedObservation& a, const ImportedObservation& b) { return a.step < b.step; });
+  std::stable_sort(
+      points.begin(), points.end(),
+      [](const ImportedObservation& a, const ImportedObservation& b) { return a.step < b.step; });
   for (const ImportedObservation& point : points) {
     experiment::AddValue(*trial.mutable_observation(), point.metric, point.step, point.value);
     trial.set_last_step(std::max(trial.last_step(), point.step));
@@ -270,7 +271,7 @@ std::string ExperimentNameFrom(const std::string& text) {
 }
 
 nlohmann::ordered_json SpaceFromValues(const std::string& name,
-                                   const std::vector<std::string>& values) {
+                                       const std::vector<std::string>& values) {
   double least = std::numeric_limits<double>::infinity(), most = -least;
   bool whole = true, numeric = !values.empty();
   for (const std::string& text : values) {

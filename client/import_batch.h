@@ -49,7 +49,8 @@ std::string ExperimentNameFrom(const std::string& text);
 
 // The search space that just holds these values: whole numbers make an int, other numbers a
 // double, the rest a categorical parameter, as does a number that is always the same.
-nlohmann::ordered_json SpaceFromValues(const std::string& name, const std::vector<std::string>& values);
+nlohmann::ordered_json SpaceFromValues(const std::string& name,
+                                       const std::vector<std::string>& values);
 
 // The experiment as it is stored, ended and successful; trials whose point is not in the space are
 // left out, with a note. kInvalidArgument if nothing is left.

@@ -23,7 +23,7 @@ Status LeftoverFiles::Check(const ExperimentKey& key) const {
 }
 
 Status LeftoverFiles::AwaitRemoved(const ExperimentKey& key, absl::Duration deadline,
-                            const Wait& wait) const {
+                                   const Wait& wait) const {
   for (;;) {
     Status status = Check(key);
     if (!absl::IsAlreadyExists(status) || clock_->Monotonic() >= deadline) return status;

@@ -50,7 +50,8 @@ class StoreClient : public LocalClient {
   }
   StatusOr<std::vector<v1::Experiment>> ListExperiments(const std::string& ns) override {
     ASSIGN_OR_RETURN(auto experiments, Records(store_->ListExperiments(ns)));
-    std::erase_if(experiments, [&](const auto& one) { return !namespaces_.CheckNamespaceExists(one).ok(); });
+    std::erase_if(experiments,
+                  [&](const auto& one) { return !namespaces_.CheckNamespaceExists(one).ok(); });
     return experiments;
   }
   StatusOr<v1::Trial> GetTrial(const TrialKey& key) override {
@@ -118,24 +119,26 @@ class StoreClient : public LocalClient {
     // A server may just be removing them.
     const ExperimentKey key = experiment::KeyOf(experiment);
     const absl::Duration patience = controller_ == nullptr ? absl::ZeroDuration() : kLeaving;
-    RETURN_IF_ERROR(
-        leftover_files_.AwaitRemoved(key, options_.clock->Monotonic() + patience, [](absl::Duration time) {
-          Pause(time);
-          return true;
-        }));
+    RETURN_IF_ERROR(leftover_files_.AwaitRemoved(key, options_.clock->Monotonic() + patience,
+                                                 [](absl::Duration time) {
+                                                   Pause(time);
+                                                   return true;
+                                                 }));
     RETURN_IF_ERROR(CheckFits(experiment));
     RETURN_IF_ERROR(namespaces_.CheckNotBeingRemoved(key));
     v1::Experiment wanted = experiment;
     wanted.mutable_status()->mutable_shirabe()->set_namespace_uid(namespaces_.UidOf(key.ns));
     RETURN_IF_ERROR(experiment::CheckMayCreate(*store_, key, most_experiments_));
-    return experiment::Submit(*store_, *options_.clock, WithActor(options_.actor, wanted), precondition);
+    return experiment::Submit(*store_, *options_.clock, WithActor(options_.actor, wanted),
+                              precondition);
   }
   StatusOr<std::vector<std::string>> Import(const std::string& ns,
                                             const Imported& imported) override;
   Status Send(const ExperimentKey& key, const v1::Intent& intent) override {
     RETURN_IF_ERROR(namespaces_.CheckReadable(key));
     RETURN_IF_ERROR(CheckScale(key, intent));
-    RETURN_IF_ERROR(experiment::Send(*store_, *options_.clock, key, WithActor(options_.actor, intent)));
+    RETURN_IF_ERROR(
+        experiment::Send(*store_, *options_.clock, key, WithActor(options_.actor, intent)));
     if (controller_ != nullptr) controller_->NotifyIntent(key);
     return absl::OkStatus();
   }
@@ -186,8 +189,8 @@ class StoreClient : public LocalClient {
   const LeftoverFiles leftover_files_{store_.get(), &layout_, options_.clock};
   experiment::Controller* controller_ = nullptr;
   NamespaceGuard namespaces_{store_.get(), options_.clock, [this](const ExperimentKey& key) {
-                                 if (controller_ != nullptr) controller_->NotifyIntent(key);
-                               }};
+                               if (controller_ != nullptr) controller_->NotifyIntent(key);
+                             }};
   kube::Client* cluster_ = nullptr;  // where its trials run; null = here
   std::optional<std::vector<std::string>> host_paths_;
   int64_t most_experiments_ = 0;  // of a namespace; 0 = any number
@@ -247,7 +250,8 @@ Status StoreClient::DeleteFor(const v1::Actor& actor, const ExperimentKey& key,
           holder.empty() ? "" : ": " + holder + " runs it and has been asked to",
           "; wait longer with --timeout"));
     }
-    if (!wait(kPollInterval)) return absl::CancelledError("interrupted; the deletion has been asked for");
+    if (!wait(kPollInterval))
+      return absl::CancelledError("interrupted; the deletion has been asked for");
   }
   // The records go first, then the files; by us, or by whoever owned it until now.
   const absl::Duration left = deadline - options_.clock->Monotonic();

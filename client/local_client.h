@@ -47,8 +47,8 @@ class LocalClient : public Client {
 
   // Runs experiments of this store as processes of this machine, so many at the same time. The
   // client must outlive it.
-  virtual StatusOr<std::unique_ptr<experiment::Controller>> MakeController(ExecutionOptions machines,
-                                                                           int workers) = 0;
+  virtual StatusOr<std::unique_ptr<experiment::Controller>> MakeController(
+      ExecutionOptions machines, int workers) = 0;
 
   // kPermissionDenied unless an attempt of this trial has this token.
   virtual Status CheckToken(const TrialKey& key, const std::string& token) = 0;

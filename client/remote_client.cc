@@ -20,7 +20,8 @@ namespace {
 constexpr absl::Duration kCallTimeout = absl::Seconds(30);
 constexpr absl::Duration kImportTimeout = absl::Minutes(5);
 constexpr absl::Duration kRetryPeriod = absl::Seconds(10);
-constexpr absl::Duration kDeadlineSlack = absl::Seconds(10);  // beyond what the server was asked to wait
+constexpr absl::Duration kDeadlineSlack =
+    absl::Seconds(10);  // beyond what the server was asked to wait
 constexpr int kMaxMessage = 64 << 20;
 constexpr int64_t kSecondsPerPoll = 50;  // of a wait that has no end of its own
 
@@ -208,8 +209,8 @@ class RemoteClient : public Client {
   StatusOr<Reply> Get(Method<Request, Reply> method, const Request& request,
                       absl::Duration wait = absl::ZeroDuration()) {
     Reply reply;
-    RETURN_IF_ERROR(
-        Persist([&] { return Once(method, request, kCallTimeout + kDeadlineSlack + wait, &reply); }));
+    RETURN_IF_ERROR(Persist(
+        [&] { return Once(method, request, kCallTimeout + kDeadlineSlack + wait, &reply); }));
     return reply;
   }
 

@@ -37,7 +37,8 @@ Environment ProcessEnvironment() {
   };
 }
 
-StatusOr<StateLocation> FindStateLocation(const StateLocationFlags& flags, const Environment& environment) {
+StatusOr<StateLocation> FindStateLocation(const StateLocationFlags& flags,
+                                          const Environment& environment) {
   StateLocation place;
   ASSIGN_OR_RETURN(place.home, FindHome(environment));
   place.db = flags.db.empty() ? Lookup(environment, "SHIRABE_DB") : flags.db;

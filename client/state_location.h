@@ -12,8 +12,8 @@
 namespace shirabe::client {
 
 struct StateLocation {
-  std::string home;         // directory of outputs, logs and checkpoints
-  std::string db;           // address of the store: sqlite:PATH, postgres://…, memory:
+  std::string home;           // directory of outputs, logs and checkpoints
+  std::string db;             // address of the store: sqlite:PATH, postgres://…, memory:
   bool db_is_default = true;  // nobody named it, so that it may not be there yet
   std::string ns;
   bool ns_is_default = true;  // nobody named it: a file may
@@ -31,7 +31,8 @@ Environment ProcessEnvironment();
 // SHIRABE_HOME, else ${XDG_DATA_HOME:-$HOME/.local/share}/shirabe; SHIRABE_DB, else shirabe.db in
 // the home; SHIRABE_NAMESPACE, else "default". kInvalidArgument, naming the variable and the fix,
 // if nothing says where the home is, or if the namespace cannot be one.
-StatusOr<StateLocation> FindStateLocation(const StateLocationFlags& flags, const Environment& environment);
+StatusOr<StateLocation> FindStateLocation(const StateLocationFlags& flags,
+                                          const Environment& environment);
 
 // Whether the database is one that nobody named, in the usual place, where there is none.
 bool IsDefaultStoreMissing(const StateLocation& place);

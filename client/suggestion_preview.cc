@@ -122,7 +122,8 @@ StatusOr<Asked> OpenTrialOf(db::Store& store, const ExperimentKey& key, const st
 
 }  // namespace
 
-StatusOr<Asked> FindAskReply(db::Store& store, const ExperimentKey& key, const std::string& caller) {
+StatusOr<Asked> FindAskReply(db::Store& store, const ExperimentKey& key,
+                             const std::string& caller) {
   ASSIGN_OR_RETURN(Asked asked, OpenTrialOf(store, key, caller));
   if (asked.trial || !asked.reason.empty()) return asked;
   ASSIGN_OR_RETURN(const auto now, store.GetExperiment(key));

@@ -14,8 +14,8 @@ namespace shirabe::client {
 // spec.shirabe.start that have not been tried come first.
 StatusOr<Candidates> SuggestNext(db::Store& store, const v1::Experiment& experiment, int count);
 
-// What has come of asking for a trial of an ask-and-tell experiment: see Client::FindAskReply. Used by
-// the client over a store. Any thread.
+// What has come of asking for a trial of an ask-and-tell experiment: see Client::FindAskReply. Used
+// by the client over a store. Any thread.
 
 // The trial that whoever asks has open, running; else why there is none and will not be; else it is
 // pending, with the reason for that, if it is known.

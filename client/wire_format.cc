@@ -247,9 +247,9 @@ StatusOr<experiment::Report> FromWire(const v1::TellRequest& request) {
   experiment::Report report{.trial = trial, .attempt = request.attempt(), .token = request.token()};
   for (const v1::TellRequest::Point& wire : request.points()) {
     metrics::Observation point{.metric = wire.metric(),
-                         .value = wire.value(),
-                         .step = wire.step(),
-                         .implicit_step = !wire.has_step()};
+                               .value = wire.value(),
+                               .step = wire.step(),
+                               .implicit_step = !wire.has_step()};
     if (wire.has_time()) point.time = FromProto(wire.time());
     report.points.push_back(std::move(point));
   }

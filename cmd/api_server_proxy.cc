@@ -106,8 +106,9 @@ StatusOr<Target> ParseAddress(const std::string& address) {
   if (parts.size() == 2 && ValidateNamespace(parts[0]).ok() && ValidateNamespace(parts[1]).ok()) {
     return Target{parts[0], parts[1]};
   }
-  return absl::InvalidArgumentError("the server \"" + address +
-                                    "\" is not an address: write kube://NAMESPACE/SERVICE (--server)");
+  return absl::InvalidArgumentError(
+      "the server \"" + address +
+      "\" is not an address: write kube://NAMESPACE/SERVICE (--server)");
 }
 
 // ---- over the API server -----------------------------------------------------------------------
@@ -279,7 +280,8 @@ class GrpcWebBridge {
 
 }  // namespace
 
-StatusOr<std::shared_ptr<grpc::Channel>> OpenApiServerProxy(ApiServerProxy door) {  // shared: gRPC's own
+StatusOr<std::shared_ptr<grpc::Channel>> OpenApiServerProxy(
+    ApiServerProxy door) {  // shared: gRPC's own
   ASSIGN_OR_RETURN(Target target, ParseAddress(door.address));
   // One try: who calls again, and how long, the client above decides.
   ASSIGN_OR_RETURN(auto transport, kube::Transport::Create(door.config, door.clock,

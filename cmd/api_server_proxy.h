@@ -35,7 +35,8 @@ struct ApiServerProxy {
 
 // Everything ends with the last who holds the channel. Nothing is connected yet. kInvalidArgument
 // for what is no such address.
-StatusOr<std::shared_ptr<grpc::Channel>> OpenApiServerProxy(ApiServerProxy door);  // shared: gRPC's own
+StatusOr<std::shared_ptr<grpc::Channel>> OpenApiServerProxy(
+    ApiServerProxy door);  // shared: gRPC's own
 
 // Whether this program was called as kubectl-shirabe; said once, by main.
 void SetPlugin(const std::string& called_as);

@@ -15,7 +15,8 @@ void AddListenOptions(Options& options, ListenOptions* listen_options) {
                "where to listen; port 0 for any free one (default 127.0.0.1:7450)");
   options.Text("--http", &listen_options->http, "HOST:PORT",
                "the same for JSON, /metrics and /readyz (default 127.0.0.1:7451)");
-  options.Text("--tls-cert", &listen_options->tls.certificate, "FILE", "certificate of this server, PEM");
+  options.Text("--tls-cert", &listen_options->tls.certificate, "FILE",
+               "certificate of this server, PEM");
   options.Text("--tls-key", &listen_options->tls.key, "FILE", "its key, PEM");
   options.Text("--client-ca", &listen_options->tls.client_ca, "FILE",
                "callers must show a certificate of this authority, PEM");
@@ -35,11 +36,10 @@ void AddListenOptions(Options& options, ListenOptions* listen_options) {
   options.Number("--rate", &listen_options->rate, 0,
                  "requests a second that one caller may make in the long run, by gRPC and HTTP "
                  "together; 0 for any number (default 2000)");
-  options.Number(
-      "--connections-per-address", &listen_options->connections, 0,
-      "connections that one address may have to each listener (of IPv6: one network of "
-      "64 bits); a proxy in front of this server is one address; 0 for any number "
-      "(default 2000)");
+  options.Number("--connections-per-address", &listen_options->connections, 0,
+                 "connections that one address may have to each listener (of IPv6: one network of "
+                 "64 bits); a proxy in front of this server is one address; 0 for any number "
+                 "(default 2000)");
   options.Number("--log-space", &listen_options->log_space, 0,
                  "GiB that the logs of ended attempts may take together; the oldest go first; 0 "
                  "keeps all (default 10)");
@@ -73,7 +73,8 @@ double RateOf(const ListenOptions& listen_options) {
 
 int ConnectionsOf(const ListenOptions& listen_options) {
   constexpr int64_t kDefault = 2000;
-  return static_cast<int>(std::min<int64_t>(listen_options.connections.value_or(kDefault), 1 << 20));
+  return static_cast<int>(
+      std::min<int64_t>(listen_options.connections.value_or(kDefault), 1 << 20));
 }
 
 int64_t LogBytesOf(const ListenOptions& listen_options) {
@@ -94,7 +95,8 @@ experiment::Limits LimitsOf(const ListenOptions& listen_options) {
 }
 
 Status SetRemoteAlgorithms(const ListenOptions& listen_options) {
-  suggestion::RemoteAlgorithmTable table{.allowed = listen_options.endpoints, .allow_loopback = false};
+  suggestion::RemoteAlgorithmTable table{.allowed = listen_options.endpoints,
+                                         .allow_loopback = false};
   for (const std::string& text : listen_options.algorithms) {
     if (const Status added = AddRemoteAlgorithm(text, table); !added.ok()) return AsUsage(added);
   }
@@ -105,7 +107,8 @@ std::string TokenFile(const Globals& globals, const client::StateLocation& place
   return globals.token_file.empty() ? place.home + "/token" : globals.token_file;
 }
 
-Status WriteReadyFile(const ListenOptions& listen_options, const service::Server& server, const std::string& token_file) {
+Status WriteReadyFile(const ListenOptions& listen_options, const service::Server& server,
+                      const std::string& token_file) {
   view::Json ready;
   ready["grpc"] = server.grpc_address();
   ready["http"] = server.http_address();

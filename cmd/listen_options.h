@@ -52,6 +52,7 @@ Status SetRemoteAlgorithms(const ListenOptions& listen_options);
 std::string TokenFile(const Globals& globals, const client::StateLocation& place);
 
 // One object, for whoever started us and waits: written once everything answers.
-Status WriteReadyFile(const ListenOptions& listen_options, const service::Server& server, const std::string& token_file);
+Status WriteReadyFile(const ListenOptions& listen_options, const service::Server& server,
+                      const std::string& token_file);
 
 }  // namespace shirabe::cmd

@@ -78,7 +78,7 @@ class Listing {
     }
     const view::RowStyle style = StyleOf(flags_);
     for (const Record& record : records) table_.Add(printer_.row(record, style));
-    Out(table.Render(!flags_.no_headers));
+    Out(table_.Render(!flags_.no_headers));
   }
 
   const ListFlags flags_;

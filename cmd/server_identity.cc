@@ -196,16 +196,17 @@ service::Tokens::IntrospectToken ClusterUserIntrospection(kube::Reviewer* review
   return [reviewer](const std::string& token,
                     const std::string& from) -> StatusOr<service::Principal> {
     ASSIGN_OR_RETURN(kube::UserInfo user_info, reviewer->Review(token, from));
-    service::Principal principal{.role = service::Principal::Role::kClusterUser, .name = user_info.name};
+    service::Principal principal{.role = service::Principal::Role::kClusterUser,
+                                 .name = user_info.name};
     principal.authorize_metrics = [reviewer, user_info] {
       return reviewer->Authorize(user_info, {.verb = "get", .path = "/metrics"});
     };
     principal.authorize = [reviewer, user_info = std::move(user_info)](service::Permission act,
-                                                             const std::string& ns) {
+                                                                       const std::string& ns) {
       return reviewer->Authorize(user_info, {.verb = VerbOf(act),
-                                      .group = "kubeflow.org",
-                                      .resource = "experiments",
-                                      .namespace_name = ns});
+                                             .group = "kubeflow.org",
+                                             .resource = "experiments",
+                                             .namespace_name = ns});
     };
     return principal;
   };

@@ -42,8 +42,9 @@ void AddGlobals(Options& options, Globals* globals) {
                "a server from the user's file (default $SHIRABE_CONTEXT, else the current one)");
   options.Text("--token-file", &globals->token_file, "FILE",
                "token for the server (default $SHIRABE_TOKEN_FILE, else token in $SHIRABE_HOME)");
-  options.Text("--ca", &globals->ca, "FILE",
-               "certificate authorities of the server, PEM (default $SHIRABE_CA, else the system's)");
+  options.Text(
+      "--ca", &globals->ca, "FILE",
+      "certificate authorities of the server, PEM (default $SHIRABE_CA, else the system's)");
   options.Text("-n,--namespace", &globals->ns, "NAME",
                "namespace (default $SHIRABE_NAMESPACE, else default)");
   options.Word("--color", &globals->color, {"auto", "always", "never"}, "colours on the terminal");
@@ -131,7 +132,8 @@ void LogOfGrpc(gpr_log_func_args* line) {
   Log(LogLevel::kDebug, line->message, {{"file", line->file}, {"line", absl::StrCat(line->line)}});
 }
 
-StatusOr<std::unique_ptr<client::Client>> OpenRemote(Access access, const client::StateLocation& place) {
+StatusOr<std::unique_ptr<client::Client>> OpenRemote(Access access,
+                                                     const client::StateLocation& place) {
   constexpr char kTls[] = "tls://";
   client::RemoteOptions options{.clock = RealClock()};
   options.tls =

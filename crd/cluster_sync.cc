@@ -64,7 +64,7 @@ class CachingSync : public Sync {
   bool labelled_only_ = false;
   WorkQueue queue_;
   mutable std::mutex mutex_;
-  std::string last_error_;                    // guarded by mutex_
+  std::string last_error_;                 // guarded by mutex_
   std::map<ExperimentKey, int> failures_;  // in a row; guarded by mutex_
   int64_t revision_ = 0;
   std::map<std::string, std::string> namespaces_;  // of experiments: their uid as last seen

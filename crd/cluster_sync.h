@@ -17,7 +17,7 @@ struct SyncOptions {
   kube::Client* kube = nullptr;
   client::Client* store = nullptr;
   Clock* clock = nullptr;
-  std::string namespace_name;              // only this one; "" = all
+  std::string namespace_name;                  // only this one; "" = all
   kube::NamespaceCache* namespaces = nullptr;  // null = they are not looked after
   bool adopt_all = false;  // also what no label names, where the definitions are another's
   std::string instance;    // this process, for events

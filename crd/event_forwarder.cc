@@ -83,11 +83,11 @@ Status EventForwarder::Forward(const Context& context, const Json& object) {
                           key.name, ")");
         }
         RETURN_IF_ERROR(CreateEvent(context, object,
-                                  {.warning = event.warning(),
-                                   .reason = event.reason(),
-                                   .note = note,
-                                   .id = absl::StrCat(absl::Hex(event.id())),
-                                   .time = time}));
+                                    {.warning = event.warning(),
+                                     .reason = event.reason(),
+                                     .note = note,
+                                     .id = absl::StrCat(absl::Hex(event.id())),
+                                     .time = time}));
         left_out_ = 0;
       } else if (!stale) {
         ++left_out_;

@@ -168,17 +168,18 @@ StatusOr<ExperimentSync::PreparedObject> ExperimentSync::Prepare(const Json& obj
   if (absl::IsNotFound(config_map.status()) || kept) {
     const std::string offered = absl::StrCat(" labelled ", kComponentLabel, "=", kTrialTemplates,
                                              ", as one of another namespace must be");
-    return PreparedObject{{},
-                 absl::StrCat("spec.trialTemplate.configMap: there is no ", shown,
-                              elsewhere ? offered + ": create or label it" : ": create it")};
+    return PreparedObject{
+        {},
+        absl::StrCat("spec.trialTemplate.configMap: there is no ", shown,
+                     elsewhere ? offered + ": create or label it" : ": create it")};
   }
   if (absl::IsInvalidArgument(config_map.status())) {
     return PreparedObject{{}, "spec.trialTemplate.configMap: " + Message(config_map.status())};
   }
   if (absl::IsPermissionDenied(config_map.status())) {
     return PreparedObject{{},
-                 absl::StrCat("spec.trialTemplate.configMap: ", shown,
-                              " may not be read: ", Message(config_map.status()))};
+                          absl::StrCat("spec.trialTemplate.configMap: ", shown,
+                                       " may not be read: ", Message(config_map.status()))};
   }
   RETURN_IF_ERROR(config_map.status());
   auto whole = WithTemplate(object, *source, *config_map);
@@ -200,8 +201,8 @@ StatusOr<absl::Duration> ExperimentSync::Begin(SyncState& tracked, const Json& o
     return kTemplateRetry;
   }
   if (!ready.admission.problems.empty()) {
-    RETURN_IF_ERROR(
-        Refuse(tracked, object, "InvalidSpec", JoinProblems(ready.admission.problems, kMaxProblems)));
+    RETURN_IF_ERROR(Refuse(tracked, object, "InvalidSpec",
+                           JoinProblems(ready.admission.problems, kMaxProblems)));
     return absl::InfiniteDuration();
   }
   std::vector<std::string> warnings = ready.admission.warnings;
@@ -239,11 +240,11 @@ StatusOr<absl::Duration> ExperimentSync::Begin(SyncState& tracked, const Json& o
   tracked.generation = GenerationOf(object);
   for (const std::string& warning : warnings) {
     (void)CreateEvent(context_, object,
-                    {.warning = true,
-                     .reason = "SpecWarning",
-                     .note = warning,
-                     .id = absl::StrCat("spec-", absl::Hex(Fingerprint(warning))),
-                     .time = context_.clock->Now()});
+                      {.warning = true,
+                       .reason = "SpecWarning",
+                       .note = warning,
+                       .id = absl::StrCat("spec-", absl::Hex(Fingerprint(warning))),
+                       .time = context_.clock->Now()});
   }
   return absl::ZeroDuration();
 }
@@ -253,20 +254,20 @@ Status ExperimentSync::Refuse(SyncState& tracked, const Json& object, const std:
   const absl::Time now = context_.clock->Now();
   const int64_t generation = GenerationOf(object);
   Json status = PendingStatusJson({.reason = reason,
-                                      .message = message,
-                                      .generation = generation,
-                                      .since = Since(object, reason, now)});
+                                   .message = message,
+                                   .generation = generation,
+                                   .since = Since(object, reason, now)});
   // Kept, so that what was said of its records stays said.
   const std::string uid = Text(object, {"status", "shirabe", "uid"});
   if (!uid.empty() && reason == "RecordsGone") status["shirabe"]["uid"] = uid;
   RETURN_IF_ERROR(PutStatus(tracked, object, std::move(status)));
   const Status told =
       CreateEvent(context_, object,
-                {.warning = true,
-                 .reason = reason,
-                 .note = message,
-                 .id = absl::StrCat(generation, "-", absl::Hex(Fingerprint(message))),
-                 .time = now});
+                  {.warning = true,
+                   .reason = reason,
+                   .note = message,
+                   .id = absl::StrCat(generation, "-", absl::Hex(Fingerprint(message))),
+                   .time = now});
   if (!told.ok()) Log(LogLevel::kWarning, "failed to write an event", {{"error", Message(told)}});
   return absl::OkStatus();
 }
@@ -276,16 +277,16 @@ Status ExperimentSync::Await(SyncState& tracked, const Json& object, const std::
   const absl::Time now = context_.clock->Now();
   RETURN_IF_ERROR(PutStatus(tracked, object,
                             PendingStatusJson({.reason = reason,
-                                                  .message = message,
-                                                  .failed = false,
-                                                  .generation = GenerationOf(object),
-                                                  .since = Since(object, reason, now)})));
+                                               .message = message,
+                                               .failed = false,
+                                               .generation = GenerationOf(object),
+                                               .since = Since(object, reason, now)})));
   (void)CreateEvent(context_, object,
-                  {.warning = true,
-                   .reason = reason,
-                   .note = message,
-                   .id = absl::StrCat("wait-", absl::Hex(Fingerprint(message))),
-                   .time = now});
+                    {.warning = true,
+                     .reason = reason,
+                     .note = message,
+                     .id = absl::StrCat("wait-", absl::Hex(Fingerprint(message))),
+                     .time = now});
   return absl::OkStatus();
 }
 
@@ -303,7 +304,8 @@ Status ExperimentSync::FollowSpec(SyncState& tracked, const Json& object,
   }
   if (tracked.generation == generation) return absl::OkStatus();
   const bool borrowed = FindTemplateSource(object).has_value();
-  const ConvertedObject admission = ConvertObject(borrowed ? WithTemplateOf(object, stored) : object);
+  const ConvertedObject admission =
+      ConvertObject(borrowed ? WithTemplateOf(object, stored) : object);
   std::string problem = JoinProblems(admission.problems, kMaxProblems);
   if (problem.empty()) {
     v1::Experiment wanted = admission.experiment;
@@ -317,11 +319,11 @@ Status ExperimentSync::FollowSpec(SyncState& tracked, const Json& object,
   }
   if (!problem.empty()) {
     (void)CreateEvent(context_, object,
-                    {.warning = true,
-                     .reason = "SpecNotApplied",
-                     .note = "the experiment goes on as it was: " + problem,
-                     .id = absl::StrCat("edit-", generation),
-                     .time = context_.clock->Now()});
+                      {.warning = true,
+                       .reason = "SpecNotApplied",
+                       .note = "the experiment goes on as it was: " + problem,
+                       .id = absl::StrCat("edit-", generation),
+                       .time = context_.clock->Now()});
   }
   tracked.generation = generation;
   tracked.problem = std::move(problem);

@@ -18,8 +18,8 @@ struct Context {
   Clock* clock = nullptr;
   kube::Cache* experiments = nullptr;
   kube::Cache* trials = nullptr;         // those that we made
-  TrialObjectIndex* presence = nullptr;      // of those
-  trial::TaskPool* writers = nullptr;  // who waits for the answers about Trial objects
+  TrialObjectIndex* presence = nullptr;  // of those
+  trial::TaskPool* writers = nullptr;    // who waits for the answers about Trial objects
   std::string namespace_name;            // only this one; "" = all
   bool labelled_only = false;            // the definitions are not ours
   std::string instance;                  // this process, for events

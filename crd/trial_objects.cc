@@ -143,9 +143,9 @@ Status TrialObjects::PutTrials(Pass& pass) {
     looks.push_back({pass, *trial, shown});
   }
   std::vector<std::function<Status()>> all;
-  for (TrialWrite\& look : looks) all.push_back([&look] { return look.Put(); });
+  for (TrialWrite& look : looks) all.push_back([&look] { return look.Put(); });
   RETURN_IF_ERROR(DoAll(*pass.context.writers, std::move(all)));
-  for (const TrialWrite\& look : looks) pass.Again(look.again);
+  for (const TrialWrite& look : looks) pass.Again(look.again);
   return absl::OkStatus();
 }
 

@@ -42,7 +42,8 @@ std::optional<ExperimentKey> WorkQueue::Pop(std::stop_token stop) {
       busy_.insert(key);
       return key;
     }
-    const absl::Duration nap = next == due_.end() ? kClockPollInterval : std::min(kClockPollInterval, next->second - now);
+    const absl::Duration nap =
+        next == due_.end() ? kClockPollInterval : std::min(kClockPollInterval, next->second - now);
     changed_.wait_for(lock, stop, absl::ToChronoNanoseconds(nap), [] { return false; });
   }
   return std::nullopt;

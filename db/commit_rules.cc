@@ -268,10 +268,9 @@ Status CheckConditions(const Batch& batch, int64_t generation,
           generation, ", not ", intent.generation(), "): read it again"));
     }
     if (change == waiting.end()) continue;
-    return absl::AbortedError(
-        absl::StrCat("experiment ", ToString(batch.experiment),
-                     " is being changed: what was asked for at ", FormatTime(change->time()),
-                     " is not done yet (its owner does it): read it again then"));
+    return absl::AbortedError(absl::StrCat(
+        "experiment ", ToString(batch.experiment), " is being changed: what was asked for at ",
+        FormatTime(change->time()), " is not done yet (its owner does it): read it again then"));
   }
   return absl::OkStatus();
 }

@@ -89,9 +89,9 @@ bool IsOpen(const v1::Attempt& attempt);
 bool AddChange(const Change& change, int64_t limit, std::vector<Change>* changes);
 
 // "This experiment is not yours any more": the one error that makes an owner let an experiment go.
-// Said by the check of a write's epoch (db/commit_rules.h) and by whoever compares a lease with his own;
-// recognised by what the status carries and not by its code, which a file or a call may also give.
-// Pure functions.
+// Said by the check of a write's epoch (db/commit_rules.h) and by whoever compares a lease with his
+// own; recognised by what the status carries and not by its code, which a file or a call may also
+// give. Pure functions.
 
 // kFailedPrecondition, for callers who only show it.
 Status LeaseLostError(const std::string& message);

@@ -147,7 +147,8 @@ StatusOr<std::vector<Versioned<v1::Checkpoint>>> MemoryStore::ListCheckpoints(co
   return list;
 }
 
-StatusOr<std::vector<StoredObservation>> MemoryStore::ListObservations(const ObservationQuery& query) {
+StatusOr<std::vector<StoredObservation>> MemoryStore::ListObservations(
+    const ObservationQuery& query) {
   std::lock_guard lock(mutex_);
   std::vector<StoredObservation> list;
   const Rows* rows = Find(query.trial.experiment);

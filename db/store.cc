@@ -27,12 +27,12 @@ void ChangeSignal::Notify(int64_t revision) {
 int64_t ChangeSignal::Await(int64_t after, absl::Duration timeout) {
   std::unique_lock lock(mutex_);
   notified_.wait_for(lock, absl::ToChronoMicroseconds(std::min(timeout, kMaxWait)),
-                   [&] { return newest_ > after; });
+                     [&] { return newest_ > after; });
   return newest_;
 }
 
 StatusOr<int64_t> AwaitByPolling(Store* store, ChangeSignal* signal, int64_t after,
-                                absl::Duration timeout) {
+                                 absl::Duration timeout) {
   const absl::Duration deadline = RealClock()->Monotonic() + timeout;
   for (;;) {
     ASSIGN_OR_RETURN(const int64_t revision, store->Revision());

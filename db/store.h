@@ -163,7 +163,8 @@ class Store {
   virtual StatusOr<std::vector<Versioned<v1::Attempt>>> ListAttempts(const AttemptQuery& query) = 0;
   virtual StatusOr<std::vector<Versioned<v1::Checkpoint>>> ListCheckpoints(const TrialKey& key) = 0;
   // By attempt, step and metric.
-  virtual StatusOr<std::vector<StoredObservation>> ListObservations(const ObservationQuery& query) = 0;
+  virtual StatusOr<std::vector<StoredObservation>> ListObservations(
+      const ObservationQuery& query) = 0;
   virtual StatusOr<std::vector<v1::Event>> ListEvents(const EventQuery& query) = 0;
   virtual StatusOr<std::vector<v1::Intent>> ListIntents(const ExperimentKey& key) = 0;
 
@@ -226,6 +227,6 @@ class ChangeSignal {
 // Store::AwaitChange for a store that other processes write as well, who raise no signal here: it
 // asks for the revision ten times a second, and at once when `signal` is raised.
 StatusOr<int64_t> AwaitByPolling(Store* store, ChangeSignal* signal, int64_t after,
-                                absl::Duration timeout);
+                                 absl::Duration timeout);
 
 }  // namespace shirabe::db

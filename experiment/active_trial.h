@@ -51,7 +51,7 @@ struct ActiveTrial {
   std::optional<absl::Duration> unreadable_since;  // monotonic; nothing of it could be read since
   bool judge = false;          // it has reported: the early-stopping rule is to be asked
   absl::Duration start_again;  // monotonic; after a Start that had no room
-  CapacityWait wait;            // or until it has started
+  CapacityWait wait;           // or until it has started
   absl::Duration collect_at;   // monotonic
   absl::Duration collect_interval;
   std::optional<absl::Duration> running_since;  // monotonic; ran_before comes on top
@@ -78,10 +78,10 @@ std::vector<v1::Checkpoint> RecordsOf(const std::vector<db::Versioned<v1::Checkp
 
 // What is remembered of an algorithm that fails.
 struct AlgorithmFailures {
-  int failures = 0;          // in a row
-  absl::Duration ask_again;  // when it is asked again (monotonic)
-  std::string reported_error;          // the last error of it that an event has told
-  CapacityWait wait;          // it is not asked, for there is no room for another trial
+  int failures = 0;            // in a row
+  absl::Duration ask_again;    // when it is asked again (monotonic)
+  std::string reported_error;  // the last error of it that an event has told
+  CapacityWait wait;           // it is not asked, for there is no room for another trial
 };
 
 }  // namespace shirabe::experiment

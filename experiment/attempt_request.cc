@@ -50,7 +50,8 @@ std::map<std::string, std::string> Environment(const State& state, const v1::Tri
 }
 
 // Where the program itself stands, for a path that is relative to it.
-std::string WorkingDirOf(const State& state, const ActiveTrial& live, const std::string& otherwise) {
+std::string WorkingDirOf(const State& state, const ActiveTrial& live,
+                         const std::string& otherwise) {
   const auto request = RequestFor(state, live, otherwise);
   if (!request.ok()) return otherwise;  // the start will say why
   const auto command =
@@ -102,13 +103,14 @@ StatusOr<trial::AttemptRequest> RequestFor(const State& state, const ActiveTrial
   const auto& annotations = state.experiment().metadata().annotations();
   const auto owner = annotations.find(kObjectUid);
   if (owner != annotations.end()) request.cluster.owner = owner->second;
-  request.placement_request = {.policy = state.experiment().spec().shirabe().capacity(),
-                     .on_demand = WantsOnDemand(trial, state.experiment().spec().shirabe())};
+  request.placement_request = {
+      .policy = state.experiment().spec().shirabe().capacity(),
+      .on_demand = WantsOnDemand(trial, state.experiment().spec().shirabe())};
   return request;
 }
 
-metrics::Source SourceFor(const State& state, const ActiveTrial& live, const trial::AttemptPaths& paths,
-                          const std::string& working_dir) {
+metrics::Source SourceFor(const State& state, const ActiveTrial& live,
+                          const trial::AttemptPaths& paths, const std::string& working_dir) {
   const v1::ExperimentSpec& spec = state.experiment().spec();
   metrics::Source source;
   source.spec = spec.metrics_collector_spec();

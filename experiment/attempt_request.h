@@ -22,7 +22,7 @@ StatusOr<trial::AttemptRequest> RequestFor(const State& state, const ActiveTrial
                                            const std::string& working_dir);
 
 // Where this attempt's metrics are.
-metrics::Source SourceFor(const State& state, const ActiveTrial& live, const trial::AttemptPaths& paths,
-                          const std::string& working_dir);
+metrics::Source SourceFor(const State& state, const ActiveTrial& live,
+                          const trial::AttemptPaths& paths, const std::string& working_dir);
 
 }  // namespace shirabe::experiment

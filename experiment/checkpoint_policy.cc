@@ -26,8 +26,8 @@ std::vector<v1::Checkpoint> Candidates(const std::vector<v1::Checkpoint>& all, i
 }
 
 std::vector<v1::Checkpoint> SelectPrunable(const std::vector<v1::Checkpoint>& all,
-                                        const v1::ExperimentSpec& spec,
-                                        const std::set<int64_t>& pinned) {
+                                           const v1::ExperimentSpec& spec,
+                                           const std::set<int64_t>& pinned) {
   const v1::CheckpointKeep& keep = spec.shirabe().checkpoint().keep();
   const size_t latest = std::max(1, keep.has_latest() ? keep.latest() : 1);
   const size_t best = std::max(0, keep.has_best() ? keep.best() : 1);

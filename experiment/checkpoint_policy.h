@@ -20,7 +20,7 @@ std::vector<v1::Checkpoint> Candidates(const std::vector<v1::Checkpoint>& all, i
 // What the policy does not keep: neither among the latest nor among the best by objective, nor at
 // a step in `pinned`, from which another trial may still start.
 std::vector<v1::Checkpoint> SelectPrunable(const std::vector<v1::Checkpoint>& all,
-                                        const v1::ExperimentSpec& spec,
-                                        const std::set<int64_t>& pinned);
+                                           const v1::ExperimentSpec& spec,
+                                           const std::set<int64_t>& pinned);
 
 }  // namespace shirabe::experiment

@@ -56,9 +56,8 @@ double OnDemandPrice(const v1::Placement& placement) {
 }  // namespace
 
 void CloseAccounts(v1::Attempt& attempt, const v1::Trial& trial, std::optional<absl::Duration> ran,
-                std::optional<absl::Time> last_save) {
-  attempt.set_seconds(ran ? std::max(0.0, absl::ToDoubleSeconds(*ran))
-                          : WallClockSeconds(attempt));
+                   std::optional<absl::Time> last_save) {
+  attempt.set_seconds(ran ? std::max(0.0, absl::ToDoubleSeconds(*ran)) : WallClockSeconds(attempt));
   attempt.set_cost(AtPrice(attempt, [](const v1::Placement& p) { return p.price_per_hour(); }));
   attempt.set_wasted_seconds(WastedSeconds(attempt, last_save));
   CountSteps(attempt, trial);

@@ -16,7 +16,7 @@ namespace shirabe::experiment {
 // steps and what was wasted. `trial` is as it was before; `last_save` is the time of the attempt's
 // last checkpoint, if it left any.
 void CloseAccounts(v1::Attempt& attempt, const v1::Trial& trial, std::optional<absl::Duration> ran,
-                std::optional<absl::Time> last_save);
+                   std::optional<absl::Time> last_save);
 
 // Adds a closed attempt to the sums of its trial and of the experiment.
 void Charge(const v1::Attempt& attempt, v1::Trial& trial, v1::ShirabeStatus& status);

@@ -53,8 +53,8 @@ class QueueController : public Controller {
     }
     threads_.emplace_back([this](std::stop_token stop) { KeepLeases(stop); });
     // What was asked for before is found by the first pass over each experiment.
-    follower_ = std::make_unique<IntentFollower>(options_.store,
-                                                 [this](const ExperimentKey& key) { NotifyIntent(key); });
+    follower_ = std::make_unique<IntentFollower>(
+        options_.store, [this](const ExperimentKey& key) { NotifyIntent(key); });
     return absl::OkStatus();
   }
 
@@ -131,7 +131,8 @@ class QueueController : public Controller {
     if (inbox == nullptr) {
       return absl::FailedPreconditionError("experiment " + ToString(key) + " is not run here");
     }
-    const auto pending_report = std::make_shared<PendingReport>(PendingReport{.report = report});  // shared: see inbox.h
+    const auto pending_report =
+        std::make_shared<PendingReport>(PendingReport{.report = report});  // shared: see report_queue.h
     RETURN_IF_ERROR(inbox->Put(pending_report));
     Enqueue(key);
     return inbox->Await(pending_report, timeout);
@@ -274,7 +275,8 @@ class QueueController : public Controller {
     const bool deleted =
         absl::IsNotFound(status) && absl::IsNotFound(options_.store->GetExperiment(key).status());
     // Its last pass did not come to its end: the rest of it is removed.
-    return deleted && executor_->RemoveFiles(key, 0).ok() ? PassOutcome::kDeleted : PassOutcome::kTrouble;
+    return deleted && executor_->RemoveFiles(key, 0).ok() ? PassOutcome::kDeleted
+                                                          : PassOutcome::kTrouble;
   }
 
   // All retry policy of the controller.
@@ -368,11 +370,11 @@ class QueueController : public Controller {
   std::condition_variable_any never_;        // for a wait that only the end cuts short
   // All guarded by mutex_.
   std::map<ExperimentKey, Entry> entries_;
-  DueQueue due_;                     // those that no worker has and that are not over
-  int64_t due_revision_ = 0;         // grows with each notice of due_changed_
-  std::set<ExperimentKey> finished_;     // of entries_: whose Await would return
-  std::set<ExperimentKey> unowned_;  // of which something was told
-  int64_t renewals_ = 0;             // of all leases, begun
+  DueQueue due_;                      // those that no worker has and that are not over
+  int64_t due_revision_ = 0;          // grows with each notice of due_changed_
+  std::set<ExperimentKey> finished_;  // of entries_: whose Await would return
+  std::set<ExperimentKey> unowned_;   // of which something was told
+  int64_t renewals_ = 0;              // of all leases, begun
 
   std::vector<std::jthread> threads_;         // joined before the rest goes
   std::unique_ptr<IntentFollower> follower_;  // last: it calls this

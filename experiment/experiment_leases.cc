@@ -54,7 +54,7 @@ namespace {
 
 constexpr absl::Duration kWait = absl::Milliseconds(100);
 constexpr absl::Duration kBatchDelay = absl::Milliseconds(10);  // what comes close together
-constexpr int64_t kMaxChanges = 10'000;                    // read at once
+constexpr int64_t kMaxChanges = 10'000;                         // read at once
 
 }  // namespace
 

@@ -41,7 +41,8 @@ uint64_t SeedOf(const v1::Experiment& experiment) {
   return Fingerprint(ToString(KeyOf(experiment)));
 }
 
-suggestion::TrialSummary TrialSummaryOf(const v1::ObjectiveSpec& objective, const v1::Trial& trial) {
+suggestion::TrialSummary TrialSummaryOf(const v1::ObjectiveSpec& objective,
+                                        const v1::Trial& trial) {
   suggestion::TrialSummary view;
   view.last_step = trial.last_step();
   view.parent = trial.parent().trial();
@@ -208,7 +209,8 @@ void State::SetPhase(ActiveTrial& live, v1::TrialPhase phase) {
   experiment_changed_ = true;
   trial.set_phase(phase);
   live.trial_changed = true;
-  MutableHistory().Update(trial.number() - 1, TrialSummaryOf(experiment().spec().objective(), trial));
+  MutableHistory().Update(trial.number() - 1,
+                          TrialSummaryOf(experiment().spec().objective(), trial));
   if (!IsTerminal(phase)) return;
   wait_for_change = false;
   ConsiderBest(trial);

@@ -80,8 +80,8 @@ class State {
   std::shared_ptr<suggestion::Stopper> stopper;  // shared in the same way; null = no early stopping
   std::shared_ptr<StopTicket> stop_ticket;       // shared with the worker that runs it
   std::shared_ptr<RecommendTicket> recommend_ticket;  // shared with the worker that runs it
-  std::string stopper_error;                        // the last error of it that was told
-  AlgorithmFailures trouble;                           // of an algorithm that fails
+  std::string stopper_error;                          // the last error of it that was told
+  AlgorithmFailures trouble;                          // of an algorithm that fails
   bool wait_for_change = false;  // the algorithm said: ask again when a trial has ended
   absl::Duration next_intents;   // monotonic
   std::deque<v1::Intent> asks;   // for trials (ask-and-tell), the oldest first

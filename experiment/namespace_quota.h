@@ -38,7 +38,7 @@ class NamespaceQuota {
   const int64_t most_;
   std::mutex mutex_;
   std::map<std::string, Namespace> namespaces_;  // guarded by mutex_
-  std::vector<ExperimentKey> unblocked_;             // guarded by mutex_
+  std::vector<ExperimentKey> unblocked_;         // guarded by mutex_
 };
 
 }  // namespace shirabe::experiment

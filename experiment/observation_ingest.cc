@@ -20,7 +20,8 @@ namespace {
 
 using RowKey = std::tuple<int32_t, int64_t, std::string>;  // attempt, step, metric
 
-bool StepsGoBack(const v1::Observation& observation, const std::vector<metrics::Observation>& points) {
+bool StepsGoBack(const v1::Observation& observation,
+                 const std::vector<metrics::Observation>& points) {
   std::map<std::string, int64_t> latest;
   for (const v1::Metric& metric : observation.metrics()) {
     latest[metric.name()] = metric.latest_step();
@@ -41,7 +42,7 @@ StatusOr<Rows> CountedRows(State& state, int64_t trial, db::Store& store) {
   Rows rows;
   const auto superseded = [&](const db::StoredObservation& row) {
     return std::any_of(state.batch().supersede.begin(), state.batch().supersede.end(),
-                       [&](const auto& s) { return s.trial == trial && db::Covers(s, row); });
+                       [&](const auto& s) { return s.trial == trial && db::Supersedes(s, row); });
   };
   for (const db::StoredObservation& row : stored) {
     if (!superseded(row)) rows[{row.attempt, row.step, row.metric}] = row.value;
@@ -115,7 +116,7 @@ void AddRows(State& state, const v1::Attempt& attempt, std::vector<metrics::Obse
 }
 
 void RecordBadLines(State& state, v1::Attempt& attempt, const metrics::Collected& collected,
-                  absl::Time now) {
+                    absl::Time now) {
   if (collected.bad_lines == 0) return;
   if (attempt.bad_lines() == 0) {
     v1::Event event;
@@ -140,7 +141,8 @@ void UpdateObjective(const State& state, v1::Trial& trial) {
 }
 
 // The points into the batch, the trial's observation and what the attempt has reached.
-Status ApplyObservations(State& state, ActiveTrial& live, std::vector<metrics::Observation> points, db::Store& store) {
+Status ApplyObservations(State& state, ActiveTrial& live, std::vector<metrics::Observation> points,
+                         db::Store& store) {
   v1::Attempt& attempt = live.open->record;
   v1::Trial& trial = live.trial.record;
   if (StepsGoBack(trial.observation(), points)) {
@@ -195,7 +197,7 @@ Status IngestPoints(State& state, ActiveTrial& live, std::vector<metrics::Observ
 }
 
 StatusOr<IngestResult> Ingest(State& state, ActiveTrial& live, const metrics::Source& source,
-                          db::Store& store) {
+                              db::Store& store) {
   v1::Attempt& attempt = live.open->record;
   auto read = state.collector->Collect(source, attempt.cursor());
   if (!read.ok()) return IngestResult{.unreadable = read.status()};

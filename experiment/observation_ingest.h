@@ -17,16 +17,17 @@ namespace shirabe::experiment {
 
 struct IngestResult {
   bool has_new = false;  // something was read
-  bool more = false;  // there is more to read at once
-  Status unreadable;  // not OK: where the metrics should be there is no file that can be read
+  bool more = false;     // there is more to read at once
+  Status unreadable;     // not OK: where the metrics should be there is no file that can be read
 };
 
 // Reads on from the attempt's cursor. `source` says where, and whether the program has ended.
 StatusOr<IngestResult> Ingest(State& state, ActiveTrial& live, const metrics::Source& source,
-                          db::Store& store);
+                              db::Store& store);
 
 // The same for points that were reported, not read. A point without a step gets its ordinal.
-Status IngestPoints(State& state, ActiveTrial& live, std::vector<metrics::Observation> points, db::Store& store);
+Status IngestPoints(State& state, ActiveTrial& live, std::vector<metrics::Observation> points,
+                    db::Store& store);
 
 // The open attempt resumes from this checkpoint (null: from the beginning): what earlier attempts
 // reported past it no longer counts, and counted steps go on from its counts. Before the first
@@ -39,7 +40,7 @@ StatusOr<std::optional<double>> ObjectiveAt(State& state, const ActiveTrial& liv
 
 // Keeps the logs of running attempts from filling the disk. They are shortened by whoever reads
 // them, because nobody else knows what may go: what a collector has read, once its cursor is in the
-// store, is never looked at again but by people. Made for one pass (pass.h), and used by it alone.
+// store, is never looked at again but by people. Made for one pass (reconcile_pass.h), and used by it alone.
 class LogTrims {
  public:
   // After each look at what an attempt wrote: if its log is long, it will be shortened.

@@ -45,7 +45,7 @@ struct ActorContext {
 
 // Events are never changed or removed while their experiment is there.
 void RecordActor(const v1::Intent& intent, const char* reason, const std::string& message,
-               const ActorContext& noting) {
+                 const ActorContext& noting) {
   if (intent.actor().name().empty()) return;
   v1::Event event;
   event.set_reason(reason);
@@ -60,7 +60,7 @@ void SetPaused(const v1::Intent& intent, const ActorContext& noting) {
   const bool pause = intent.verb() == v1::Intent::PAUSE;
   if (state.experiment().status().shirabe().paused() == pause) return;
   RecordActor(intent, pause ? "PauseRequested" : "ResumeRequested",
-            pause ? "no new trials are started" : "it goes on", noting);
+              pause ? "no new trials are started" : "it goes on", noting);
   state.mutable_status().mutable_shirabe()->set_paused(pause);
 }
 
@@ -74,10 +74,10 @@ void End(const v1::Intent& intent, const ActorContext& noting) {
   state.ending_verb = intent.verb();
   if (!known.stopping()) {
     RecordActor(intent, "StopRequested",
-              deletes                               ? "it is to be deleted"
-              : intent.verb() == v1::Intent::CANCEL ? "it is to end at once"
-                                                    : "it is to end",
-              noting);
+                deletes                               ? "it is to be deleted"
+                : intent.verb() == v1::Intent::CANCEL ? "it is to end at once"
+                                                      : "it is to end",
+                noting);
   } else if (known.stop_reason() == reason) {
     return;
   }
@@ -121,7 +121,8 @@ void Pass::Apply(const v1::Intent& intent) {
 void Pass::Retry(const v1::Intent& intent) {
   const Status status = RetryTrial(state_, intent.trial(), *options_.store, now_);
   if (!status.ok()) Event(nullptr, true, "RetryRefused", Message(status));
-  if (status.ok()) RecordActor(intent, "RetryRequested", "its point is tried again", {state_, now_});
+  if (status.ok())
+    RecordActor(intent, "RetryRequested", "its point is tried again", {state_, now_});
 }
 
 // Changes the counts; an experiment that ended at maxTrialCount goes on if it may.

@@ -88,7 +88,7 @@ void Pass::ReserveQuota() {
 trial::PlacementQuote Pass::QuotePlacement() const {
   const v1::ExperimentSpec& spec = state_.experiment().spec();
   return options_.executor->QuotePlacement(state_.key(), spec.trial_template().trial_spec(),
-                                  {.policy = spec.shirabe().capacity()});
+                                           {.policy = spec.shirabe().capacity()});
 }
 
 // Costs nothing to ask where nobody set a budget.

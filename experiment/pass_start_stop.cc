@@ -13,8 +13,9 @@ namespace shirabe::experiment {
 namespace {
 
 constexpr absl::Duration kSlowStartThreshold = absl::Milliseconds(50);
-constexpr absl::Duration kStopLook = absl::Milliseconds(250);     // at what was asked to end
-constexpr absl::Duration kVerifyRetryInterval = absl::Milliseconds(100);  // a checkpoint is being verified
+constexpr absl::Duration kStopLook = absl::Milliseconds(250);  // at what was asked to end
+constexpr absl::Duration kVerifyRetryInterval =
+    absl::Milliseconds(100);  // a checkpoint is being verified
 constexpr int64_t kRowsRemovedAtOnce = 10'000;
 
 }  // namespace
@@ -96,8 +97,8 @@ Status Pass::SendStop(ActiveTrial& live) {
 // A checkpoint may be large: nobody copies it to a machine that is not there.
 Status Pass::Start(const trial::AttemptRequest& request) {
   if (!request.resume.empty()) {
-    const trial::PlacementQuote quote =
-        options_.executor->QuotePlacement(request.key.trial.experiment, request.trial_spec, request.placement_request);
+    const trial::PlacementQuote quote = options_.executor->QuotePlacement(
+        request.key.trial.experiment, request.trial_spec, request.placement_request);
     if (!quote.waiting.empty()) return absl::ResourceExhaustedError(quote.waiting);
   }
   const Status status = options_.executor->Start(request);

@@ -107,7 +107,8 @@ Status Pass::ObserveAttempts() {
 // An attempt that is no longer, or not yet again, the open one of its trial: a zombie. Nothing of
 // it is read, and it is ended.
 void Pass::StopOrphan(const trial::AttemptStatus& observed) {
-  if (observed.state != trial::AttemptStatus::State::kRunning) return forget_.push_back(observed.key);
+  if (observed.state != trial::AttemptStatus::State::kRunning)
+    return forget_.push_back(observed.key);
   if (state_.Refuse(observed.key)) {
     Log(LogLevel::kWarning, "a replaced attempt still runs; its writes are refused",
         {{"attempt", AttemptName(observed.key)}});

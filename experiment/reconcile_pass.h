@@ -18,7 +18,8 @@ class Pass {
  public:
   Pass(const ReconcilerOptions& options, State& state, ReconcileMode mode);
 
-  // ProcessIntents → ProcessReports → ObserveAttempts → Decide → StopEarly → Propose → Commit → Act.
+  // ProcessIntents → ProcessReports → ObserveAttempts → Decide → StopEarly → Propose → Commit →
+  // Act.
   StatusOr<ReconcileResult> Run();
 
  private:
@@ -97,7 +98,8 @@ class Pass {
 
   // A crash may come between any two effects: tests stop the world here.
   void Step();
-  void Event(const ActiveTrial* live, bool warning, const std::string& reason, const std::string& message);
+  void Event(const ActiveTrial* live, bool warning, const std::string& reason,
+             const std::string& message);
   metrics::Source SourceOf(const ActiveTrial& live) const;
   void Requeue(absl::Duration after);
 

@@ -44,7 +44,8 @@ void Reconciler::Recheck(const ExperimentKey& key) {
   if (found != owned_.end()) found->second.recheck = true;
 }
 
-std::shared_ptr<ReportQueue> Reconciler::ReportQueueOf(const ExperimentKey& key) {  // shared: see the header
+std::shared_ptr<ReportQueue> Reconciler::ReportQueueOf(
+    const ExperimentKey& key) {  // shared: see the header
   std::lock_guard lock(mutex_);
   const auto found = owned_.find(key);
   return found == owned_.end() ? nullptr : found->second.inbox;
@@ -80,7 +81,8 @@ StatusOr<ReconcileResult> Reconciler::Reconcile(const ExperimentKey& key) {
   return result;
 }
 
-StatusOr<ReconcileResult> Reconciler::RunPass(Owned& owned, const std::vector<PendingReportPtr>& pending_reports) {
+StatusOr<ReconcileResult> Reconciler::RunPass(
+    Owned& owned, const std::vector<PendingReportPtr>& pending_reports) {
   Pass pass(OptionsFor(owned.state->experiment()), *owned.state,
             {.suspended = owned.suspended,
              .stop_now = owned.stop_now,

@@ -45,7 +45,8 @@ class Reconciler {
   // The next pass asks again for room that there was not, however recently the last one did.
   void Recheck(const ExperimentKey& key);
   // Where reports for it are put, to be taken by the next pass; null if it is not owned.
-  std::shared_ptr<ReportQueue> ReportQueueOf(const ExperimentKey& key);  // shared with who waits at it
+  std::shared_ptr<ReportQueue> ReportQueueOf(
+      const ExperimentKey& key);  // shared with who waits at it
 
   // One pass. db::IsLeaseLost: it went to another process, disown it. Other errors: nothing was
   // done that a later call would not do again; call again after a while.
@@ -59,11 +60,13 @@ class Reconciler {
     std::atomic<bool> stop_now = false;
     std::atomic<bool> check_intents = false;
     std::atomic<bool> recheck = false;
-    std::shared_ptr<ReportQueue> inbox = std::make_shared<ReportQueue>();  // shared with who waits at it
-    std::unique_ptr<State> state;                              // null: to be loaded
+    std::shared_ptr<ReportQueue> inbox =
+        std::make_shared<ReportQueue>();  // shared with who waits at it
+    std::unique_ptr<State> state;         // null: to be loaded
   };
   Status Load(const ExperimentKey& key, Owned& owned);
-  StatusOr<ReconcileResult> RunPass(Owned& owned, const std::vector<PendingReportPtr>& pending_reports);
+  StatusOr<ReconcileResult> RunPass(Owned& owned,
+                                    const std::vector<PendingReportPtr>& pending_reports);
   const ReconcilerOptions& OptionsFor(const v1::Experiment& experiment) const;
 
   const ReconcilerOptions options_;

@@ -28,9 +28,9 @@ struct ReconcilerOptions {
   Proposer* proposer = nullptr;
   std::string working_dir;  // of trials whose template names none
   Limits limits = {};
-  NamespaceQuota* room = nullptr;                               // of each namespace; null = any
+  NamespaceQuota* room = nullptr;                     // of each namespace; null = any
   std::function<void(const ExperimentKey&)> enqueue;  // reconcile it soon; any thread
-  absl::Duration patience = kInlineTimeout;                // for an answer within the pass
+  absl::Duration patience = kInlineTimeout;           // for an answer within the pass
   std::function<void()> at_step;  // for tests: called between any two effects of a pass
 };
 
@@ -41,12 +41,12 @@ struct ReconcileResult {
   bool deleted = false;
 };
 
-// Of one pass (pass.h).
+// Of one pass (reconcile_pass.h).
 struct ReconcileMode {
-  bool suspended = false;               // stop what runs, keep it for later
-  bool stop_now = false;                // without grace
-  bool check_intents = false;                    // a wish was written just now
-  bool recheck = false;                 // there may be room now for what had to wait for it
+  bool suspended = false;      // stop what runs, keep it for later
+  bool stop_now = false;       // without grace
+  bool check_intents = false;  // a wish was written just now
+  bool recheck = false;        // there may be room now for what had to wait for it
   std::vector<PendingReportPtr> pending_reports = {};  // reports to take; the caller answers them
 };
 

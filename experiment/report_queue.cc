@@ -31,14 +31,15 @@ Status ReportQueue::Put(const PendingReportPtr& pending_report) {
   }
   std::lock_guard lock(mutex_);
   if (waiting_.size() >= kMaxPendingReports) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat(kMaxPendingReports, " reports of this experiment are waiting: try again later"));
+    return absl::ResourceExhaustedError(absl::StrCat(
+        kMaxPendingReports, " reports of this experiment are waiting: try again later"));
   }
   waiting_.push_back(pending_report);
   return absl::OkStatus();
 }
 
-StatusOr<ReportReply> ReportQueue::Await(const PendingReportPtr& pending_report, absl::Duration timeout) {
+StatusOr<ReportReply> ReportQueue::Await(const PendingReportPtr& pending_report,
+                                         absl::Duration timeout) {
   std::unique_lock lock(mutex_);
   if (changed_.wait_for(lock, absl::ToChronoMilliseconds(timeout),
                         [&] { return pending_report->answered; })) {
@@ -64,13 +65,15 @@ bool ReportQueue::empty() const {
   return waiting_.empty();
 }
 
-void ReportQueue::Answer(const std::vector<PendingReportPtr>& pending_reports, const Status& committed) {
+void ReportQueue::Answer(const std::vector<PendingReportPtr>& pending_reports,
+                         const Status& committed) {
   if (pending_reports.empty()) return;
   std::lock_guard lock(mutex_);
   for (const PendingReportPtr& pending_report : pending_reports) {
     if (!committed.ok()) {
-      pending_report->answer = absl::UnavailableError("the report was not stored (" + Message(committed) +
-                                              "): send it again (twice counts once)");
+      pending_report->answer =
+          absl::UnavailableError("the report was not stored (" + Message(committed) +
+                                 "): send it again (twice counts once)");
     }
     pending_report->answered = true;
   }
@@ -87,7 +90,8 @@ Status NotCurrent(const TrialKey& trial, int32_t attempt) {
                                   " is not its current one: what it reports no longer counts"));
 }
 
-Status CheckPoints(const v1::ObjectiveSpec& objective, const std::vector<metrics::Observation>& points) {
+Status CheckPoints(const v1::ObjectiveSpec& objective,
+                   const std::vector<metrics::Observation>& points) {
   const auto& others = objective.additional_metric_names();
   const std::set<std::string> known(others.begin(), others.end());
   for (const metrics::Observation& point : points) {
@@ -175,7 +179,7 @@ StatusOr<ReportReply> ApplyLateReport(const Report& report, db::Store& store) {
 }  // namespace
 
 StatusOr<ReportReply> ApplyReport(State& state, const Report& report, db::Store& store,
-                              absl::Time now) {
+                                  absl::Time now) {
   const v1::ExperimentSpec& spec = state.experiment().spec();
   RETURN_IF_ERROR(CheckPoints(spec.objective(), report.points));
   RETURN_IF_ERROR(CheckEnd(spec, report));

@@ -44,7 +44,8 @@ struct PendingReport {
   StatusOr<ReportReply> answer = ReportReply{};
   bool answered = false;  // guarded by the inbox
 };
-using PendingReportPtr = std::shared_ptr<PendingReport>;  // shared: whoever waits for the answer may give up
+using PendingReportPtr =
+    std::shared_ptr<PendingReport>;  // shared: whoever waits for the answer may give up
 
 class ReportQueue {
  public:
@@ -73,7 +74,8 @@ class ReportQueue {
 // The report's points into the batch; its end, if it tells one, into `told` of the live trial.
 // kInvalidArgument, with the field; kPermissionDenied if its attempt is not the current one;
 // kAlreadyExists if the trial was told something else before.
-StatusOr<ReportReply> ApplyReport(State& state, const Report& report, db::Store& store, absl::Time now);
+StatusOr<ReportReply> ApplyReport(State& state, const Report& report, db::Store& store,
+                                  absl::Time now);
 
 // An ASK intent: who asks waits in state.asks, unless he has an open trial already.
 void EnqueueAsk(State& state, const v1::Intent& intent);

@@ -17,8 +17,8 @@ int MaxPreemptions(const v1::AttemptPolicy& policy) {
   return policy.has_max_preemptions() ? policy.max_preemptions() : kDefaultMaxPreemptions;
 }
 
-// 1, 2, 4 … times `first`, at most kMaxAttemptDelay; spread by trial so that a storm does not return
-// as one wave.
+// 1, 2, 4 … times `first`, at most kMaxAttemptDelay; spread by trial so that a storm does not
+// return as one wave.
 absl::Duration Backoff(absl::Duration first, int losses, const v1::Trial& trial) {
   const double seconds = absl::ToDoubleSeconds(
       std::min(kMaxAttemptDelay, first * static_cast<double>(1u << std::min(losses, 10))));

@@ -185,7 +185,8 @@ Status Reader::ReadParameters(const Study& study) {
   }
 }
 
-// Step and value of each trial; a value that is not a finite number is NULL, or says so by its type.
+// Step and value of each trial; a value that is not a finite number is NULL, or says so by its
+// type.
 Status Reader::ReadPoints(const Study& study, const std::string& sql) {
   auto rows = file_->Prepare(sql);
   rows.Bind(study.id);
@@ -256,7 +257,8 @@ StatusOr<std::vector<client::Imported>> ReadOptuna(const std::string& path,
                                                    const std::string& study) {
   const std::string absolute = std::filesystem::absolute(path).string();
   if (!std::filesystem::exists(absolute)) return absl::NotFoundError("there is no file " + path);
-  auto file = db::SqliteConnection::Open({.path = absolute, .mode = db::ConnectOptions::Mode::kRead});
+  auto file =
+      db::SqliteConnection::Open({.path = absolute, .mode = db::ConnectOptions::Mode::kRead});
   RETURN_IF_ERROR(Prefix(path, file.status()));
   const auto known = (*file)->ReadInt(
       "SELECT count(*) FROM sqlite_schema WHERE name IN ('studies', 'study_directions', 'trials',"

@@ -43,7 +43,8 @@ bool HasTest(PatchType type, const Json& patch) {
 // Merging twice is merging once, and a `test` refuses what has been done already; other JSON
 // patches (an element added to a list) are not tried again once they may have been done.
 Idempotency IdempotencyOf(PatchType type, const Json& patch) {
-  return type == PatchType::kMerge || HasTest(type, patch) ? Idempotency::kIdempotent : Idempotency::kNotIdempotent;
+  return type == PatchType::kMerge || HasTest(type, patch) ? Idempotency::kIdempotent
+                                                           : Idempotency::kNotIdempotent;
 }
 
 // A `test` that fails is answered 422 without a word of what it was; an object that is invalid
@@ -116,8 +117,8 @@ class HttpClient : public Client {
   std::map<std::pair<std::string, std::string>, Resource> resources_;  // by version and kind
 };
 
-StatusOr<Json> HttpClient::Call(const std::string& what, const HttpRequest& request, Idempotency repeat,
-                                bool* maybe_applied) {
+StatusOr<Json> HttpClient::Call(const std::string& what, const HttpRequest& request,
+                                Idempotency repeat, bool* maybe_applied) {
   auto reply = transport_->Call(request, repeat);
   RETURN_IF_ERROR(Prefix(what, reply.status()));
   if (maybe_applied != nullptr) *maybe_applied = reply->maybe_applied;
@@ -190,7 +191,8 @@ StatusOr<Json> HttpClient::Create(const Resource& resource, const Json& object) 
   RETURN_IF_ERROR(CheckNames(ref.namespace_name, ref.name));
   const std::string path = PathOf(resource, ref.namespace_name, "", "");
   // The server makes up another name each time where there is only a prefix of one.
-  const Idempotency repeat = ref.name.empty() ? Idempotency::kNotIdempotent : Idempotency::kIdempotent;
+  const Idempotency repeat =
+      ref.name.empty() ? Idempotency::kNotIdempotent : Idempotency::kIdempotent;
   return Call(What("create", ref), {"POST", path, "application/json", Dump(object)}, repeat);
 }
 

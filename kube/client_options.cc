@@ -37,7 +37,7 @@ std::string VerbOf(const std::string& method, bool named, bool watch, bool apply
 }  // namespace
 
 RequestKind ClassifyRequest(const std::string& method, const std::string& target,
-                          const std::string& content_type) {
+                            const std::string& content_type) {
   const std::vector<std::string> halves = absl::StrSplit(target, absl::MaxSplits('?', 1));
   const std::vector<std::string> parts = PartsOf(halves[0]);
   const bool watch = halves.size() > 1 && absl::StrContains(halves[1], "watch=true");

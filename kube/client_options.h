@@ -23,7 +23,7 @@ struct RequestKind {
 
 // In Kubernetes' words; the code is left empty. Pure.
 RequestKind ClassifyRequest(const std::string& method, const std::string& target,
-                          const std::string& content_type);
+                            const std::string& content_type);
 
 class RequestMetrics {
  public:
@@ -43,7 +43,7 @@ struct ClientOptions {
   absl::Duration backoff = absl::Milliseconds(100);  // before the second try; then doubled
   int tries = 6;
   int page = 500;                        // objects in a page of a list
-  RequestMetrics* counts = nullptr;       // of all tries; outlives the client
+  RequestMetrics* counts = nullptr;      // of all tries; outlives the client
   std::function<bool()> may_write = {};  // asked before each try of a write; see kUnavailable
 };
 

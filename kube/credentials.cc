@@ -3,7 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
+#include <spawn_supervisor.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -249,7 +249,8 @@ bool IsToken(const std::string& text) {
 StatusOr<std::string> Bearer(const std::string& token, const std::string& field) {
   const std::string trimmed(absl::StripAsciiWhitespace(token));
   if (IsToken(trimmed)) return "Bearer " + trimmed;
-  return absl::InvalidArgumentError(field + " does not hold a token: one word of printable characters");
+  return absl::InvalidArgumentError(field +
+                                    " does not hold a token: one word of printable characters");
 }
 
 }  // namespace

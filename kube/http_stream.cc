@@ -105,7 +105,8 @@ class BeastStream : public HttpStream {
     const BodyCallback* told = nullptr;
     std::string* kept = nullptr;
   };
-  Error ReadBody(Parser& parser, const Timeouts& waits, const Body& body, const std::stop_token& stop);
+  Error ReadBody(Parser& parser, const Timeouts& waits, const Body& body,
+                 const std::stop_token& stop);
   void Expire(absl::Duration after);
   // What an operation's error means, in words.
   Status Problem(const Error& error, const std::string& what, const std::stop_token& stop) const;
@@ -142,7 +143,7 @@ void BeastStream::Expire(absl::Duration after) {
 }
 
 Status BeastStream::Problem(const Error& error, const std::string& what,
-                                const std::stop_token& stop) const {
+                            const std::stop_token& stop) const {
   if (stop.stop_requested()) return absl::CancelledError("the caller has stopped it");
   const std::string where = absl::StrCat(endpoint_.Address(), ": ", what);
   if (IsCertificateProblem(error)) {
@@ -207,7 +208,7 @@ Error BeastStream::Write(const std::string& text, const std::stop_token& stop) {
 }
 
 Error BeastStream::ReadBody(Parser& parser, const Timeouts& waits, const Body& body,
-                                const std::stop_token& stop) {
+                            const std::stop_token& stop) {
   std::array<char, kReadChunkBytes> piece;
   while (!parser.is_done()) {
     auto& into = parser.get().body();
@@ -230,8 +231,8 @@ Error BeastStream::ReadBody(Parser& parser, const Timeouts& waits, const Body& b
   return {};
 }
 
-Exchange BeastStream::Do(const HttpRequest& request, const Timeouts& waits, const BodyCallback* sink,
-                             std::stop_token stop) {
+Exchange BeastStream::Do(const HttpRequest& request, const Timeouts& waits,
+                         const BodyCallback* sink, std::stop_token stop) {
   Exchange exchange;
   const std::string what = request.method + " " + request.target;
   const auto fail = [&](const Error& error) {

@@ -118,7 +118,8 @@ StatusOr<std::string> DataOrFile(const Entry& entry, const std::string& field) {
   ASSIGN_OR_RETURN(const std::string encoded, entry.Text(field + "-data"));
   if (!encoded.empty()) {
     std::string data;
-    if (!absl::Base64Unescape(encoded, &data)) return entry.Refuse(field + "-data", "is not base64");
+    if (!absl::Base64Unescape(encoded, &data))
+      return entry.Refuse(field + "-data", "is not base64");
     return data;
   }
   ASSIGN_OR_RETURN(const std::string path, entry.Text(field));

@@ -12,7 +12,7 @@ namespace shirabe::kube {
 namespace {
 
 constexpr size_t kMaxNameBytes = 253;  // as of a DNS subdomain
-constexpr size_t kShown = 80;         // of one that is none
+constexpr size_t kShown = 80;          // of one that is none
 
 bool IsUnreserved(unsigned char c) {
   return std::isalnum(c) != 0 || c == '-' || c == '.' || c == '_' || c == '~';

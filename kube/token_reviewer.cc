@@ -25,8 +25,9 @@ bool HasAudience(const Json& status, const std::string& audience) {
 
 std::string Words(const ResourceAttributes& attributes) {
   if (!attributes.path.empty()) return absl::StrCat(attributes.verb, " ", attributes.path);
-  const std::string place =
-      attributes.namespace_name.empty() ? "in all namespaces" : "in namespace " + attributes.namespace_name;
+  const std::string place = attributes.namespace_name.empty()
+                                ? "in all namespaces"
+                                : "in namespace " + attributes.namespace_name;
   return absl::StrCat(attributes.verb, " ", attributes.resource, ".", attributes.group, " ", place);
 }
 
@@ -66,8 +67,7 @@ StatusOr<UserInfo> Reviewer::Review(const std::string& token, const std::string&
     return absl::UnavailableError("too many unknown tokens are being shown: try again in a second");
   }
   StatusOr<UserInfo> answer = ReviewToken(token);
-  users_.Keep(token, answer,
-               clock_->Monotonic() + (answer.ok() ? limits_.ttl : kDeniedTtl));
+  users_.Keep(token, answer, clock_->Monotonic() + (answer.ok() ? limits_.ttl : kDeniedTtl));
   return answer;
 }
 
@@ -128,7 +128,7 @@ Status Reviewer::ReviewAccess(const UserInfo& user_info, const ResourceAttribute
   return absl::PermissionDeniedError(
       absl::StrCat(user_info.name, " may not ", Words(attributes), ": by the cluster's RBAC; ",
                    attributes.path.empty() ? "the role `edit` or `view` there allows it"
-                                     : "a ClusterRole with these nonResourceURLs allows it"));
+                                           : "a ClusterRole with these nonResourceURLs allows it"));
 }
 
 }  // namespace shirabe::kube

@@ -76,8 +76,8 @@ class Reviewer {
   const std::string audience_;
   const ReviewLimits limits_;
   Kept<StatusOr<UserInfo>> users_;  // by token
-  Kept<Status> decisions_;            // by person and deed
-  RateLimiter each_, all_;         // of unknown tokens
+  Kept<Status> decisions_;          // by person and deed
+  RateLimiter each_, all_;          // of unknown tokens
 };
 
 }  // namespace shirabe::kube

@@ -32,7 +32,8 @@ bool IsRetryable(const Exchange& exchange, Idempotency repeat) {
   // answer will be the same.
   const bool passing =
       absl::IsUnavailable(exchange.status) || absl::IsDeadlineExceeded(exchange.status);
-  return passing && (exchange.stage == ExchangeStage::kNotSent || repeat == Idempotency::kIdempotent);
+  return passing &&
+         (exchange.stage == ExchangeStage::kNotSent || repeat == Idempotency::kIdempotent);
 }
 
 // A review (kube/token_reviewer.h) is sent as an object, and leaves none.
@@ -131,7 +132,8 @@ Exchange Transport::Once(const HttpRequest& request, const Try& attempt) {
     if (!credential.ok()) return Failed(absl::PermissionDeniedError(credential.status().message()));
     Exchange exchange = OnceAs(request, *credential, attempt);
     Count(request, exchange);
-    const bool refused = exchange.stage == ExchangeStage::kAnswered && exchange.answer.status == 401;
+    const bool refused =
+        exchange.stage == ExchangeStage::kAnswered && exchange.answer.status == 401;
     if (!refused || tried == 2 || !credentials_.Renew(credential->generation)) return exchange;
   }
 }
@@ -163,7 +165,7 @@ StatusOr<Transport::Reply> Transport::Call(const HttpRequest& request, Idempoten
 }
 
 StatusOr<HttpResponse> Transport::Stream(const HttpRequest& request, absl::Duration silence,
-                                       const BodyCallback& sink, std::stop_token stop) {
+                                         const BodyCallback& sink, std::stop_token stop) {
   Try attempt{.sink = &sink, .stop = std::move(stop)};
   attempt.waits.answer = options_.answer;
   attempt.waits.silence = silence;

@@ -37,8 +37,8 @@ class Transport {
   StatusOr<Reply> Call(const HttpRequest& request, Idempotency repeat);
 
   // A long answer, told as it comes, over a connection of its own. Tried once.
-  StatusOr<HttpResponse> Stream(const HttpRequest& request, absl::Duration silence, const BodyCallback& sink,
-                              std::stop_token stop);
+  StatusOr<HttpResponse> Stream(const HttpRequest& request, absl::Duration silence,
+                                const BodyCallback& sink, std::stop_token stop);
 
  private:
   // Of one call: which connection, and what it may take.

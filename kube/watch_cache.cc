@@ -149,7 +149,8 @@ void WatchingCache::RecordStatus(const Status& status) {
 
 void WatchingCache::Wait(const std::stop_token& stop) {
   const absl::Duration wait =
-      std::min(kInitialBackoff * (1 << std::min(failures_ - 1, 10)), kMaxBackoff) * (0.5 + rng_.Uniform());
+      std::min(kInitialBackoff * (1 << std::min(failures_ - 1, 10)), kMaxBackoff) *
+      (0.5 + rng_.Uniform());
   std::unique_lock lock(mutex_);
   changed_.wait_for(lock, stop, absl::ToChronoMilliseconds(wait), [] { return false; });
 }

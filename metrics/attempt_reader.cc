@@ -78,7 +78,7 @@ namespace {
 
 // Takes the lines of the file at `path` as `make_parser` understands them.
 Status ReadMetricLines(const std::string& path, const ParserMaker& make_parser,
-                 const std::vector<std::string>& metrics, CollectionBuilder& intake) {
+                       const std::vector<std::string>& metrics, CollectionBuilder& intake) {
   const std::unique_ptr<LineParser> parser = make_parser(metrics);
   const bool is_metrics_file = path == intake.source().metrics_file;
   TailRequest request;

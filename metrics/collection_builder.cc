@@ -107,7 +107,8 @@ Collected CollectionBuilder::Finish() {
   return std::move(collected_);
 }
 
-ImplicitSteps::ImplicitSteps(const std::vector<std::string>& metrics, const v1::CollectorCursor& cursor) {
+ImplicitSteps::ImplicitSteps(const std::vector<std::string>& metrics,
+                             const v1::CollectorCursor& cursor) {
   for (const std::string& metric : metrics) {
     const auto found = cursor.counts().find(metric);
     counts_[metric] = found == cursor.counts().end() ? 0 : found->second;

@@ -1,5 +1,5 @@
 // What one call of Collect has taken so far: the points, the bad lines, the cursor that goes with
-// them, and how much more the call may take. ReadAttempt (journal.h) makes one; whoever reads a
+// them, and how much more the call may take. ReadAttempt (attempt_reader.h) makes one; whoever reads a
 // file for it puts in what it found. Lives for that call, used by its thread alone.
 #pragma once
 

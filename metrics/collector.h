@@ -33,7 +33,7 @@ struct Source {
   std::string log;                   // stdout and stderr of the attempt
   std::string metrics_file;          // the contract's own files, always read as well: JSON lines,
   std::string hypertune_file;        // and what the library hypertune writes; "" = none
-  std::string scrapes_file;          // where what an HTTP endpoint said is kept; see scrape.h
+  std::string scrapes_file;          // where what an HTTP endpoint said is kept; see sidecar.h
   std::string working_dir;           // for a relative fileSystemPath
   absl::Time now;                    // time of lines that carry none
   bool ended = false;                // the program is gone: a last line without newline counts

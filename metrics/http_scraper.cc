@@ -40,8 +40,9 @@ namespace http = beast::http;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-constexpr std::chrono::milliseconds kFirstScrapeInterval(250);  // between two askings before an answer
-constexpr std::chrono::milliseconds kInterval(1000);   // and after one
+constexpr std::chrono::milliseconds kFirstScrapeInterval(
+    250);                                             // between two askings before an answer
+constexpr std::chrono::milliseconds kInterval(1000);  // and after one
 constexpr std::chrono::seconds kDeadline(2);
 constexpr absl::Duration kLease = absl::Seconds(10);
 constexpr uint64_t kMaxPage = 4 << 20;
@@ -145,7 +146,7 @@ class Probe : public std::enable_shared_from_this<Probe> {
     if (Expired()) return Drop();
     if (!Claims::Get().Claim(address_, target_.file)) {
       Keep(memory_.AddComment(absl::StrCat("! another trial of this machine is asked at ",
-                                       UrlOf(target_), ": give each a port of its own")));
+                                           UrlOf(target_), ": give each a port of its own")));
       return Wait();
     }
     error_code error;
@@ -336,7 +337,8 @@ ScrapeState::ScrapeState(std::vector<std::string> metrics, const std::string& fi
   for (std::string_view rest = text; !rest.empty();) {
     const std::string_view line = rest.substr(0, rest.find('\n'));
     parser->Parse(line, parsed);
-    for (const ParsedObservation& observation : parsed.observations) last_[metrics_[observation.metric]] = observation;
+    for (const ParsedObservation& observation : parsed.observations)
+      last_[metrics_[observation.metric]] = observation;
     if (line.substr(0, 1) == "#" || line.substr(0, 1) == "!") remark_ = std::string(line);
     rest.remove_prefix(std::min(line.size() + 1, rest.size()));
   }
@@ -375,8 +377,10 @@ std::string ScrapeState::AddComment(const std::string& line) {
   return line + "\n";
 }
 
-std::string ScrapeState::PointLine(const std::string& metric, const ParsedObservation& observation) {
-  const std::string step = observation.step ? absl::StrCat("\"step\": ", *observation.step, ", ") : "";
+std::string ScrapeState::PointLine(const std::string& metric,
+                                   const ParsedObservation& observation) {
+  const std::string step =
+      observation.step ? absl::StrCat("\"step\": ", *observation.step, ", ") : "";
   const double seconds = absl::ToDoubleSeconds(*observation.time - absl::UnixEpoch());
   const std::string key =
       nlohmann::json(metric).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);

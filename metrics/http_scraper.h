@@ -1,4 +1,4 @@
-// Asks running programs for their metrics over HTTP (Prometheus' text format, exposition.h), once a
+// Asks running programs for their metrics over HTTP (Prometheus' text format, prometheus_text.h), once a
 // second each, and appends what has changed to a file of the attempt. A page that was seen cannot
 // be seen again, but that file can be read again: it is what the collector reads, from a cursor
 // like any other file (ScrapeParser). Its lines are

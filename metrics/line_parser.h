@@ -1,5 +1,5 @@
 // One line of output → the readings in it. A LineParser knows one notation: text in Katib's default
-// format and its relatives (here), a user's regular expressions (pattern.h), JSON (json_line.h).
+// format and its relatives (here), a user's regular expressions (metrics_format.h), JSON (json_line.h).
 // Collectors make one for each call. Parse is const and may run on several threads, each with a
 // ParsedLine of its own.
 //
@@ -29,9 +29,9 @@ struct ParsedObservation {
 
 struct ParsedLine {
   std::vector<ParsedObservation> observations;  // in the order of the line
-  std::string bad;                // the first thing that could not be read, and why; "" = none
-  bool done = false;              // JSON: {"done": true}
-  std::string scratch;            // for the parser
+  std::string bad;      // the first thing that could not be read, and why; "" = none
+  bool done = false;    // JSON: {"done": true}
+  std::string scratch;  // for the parser
 
   void Clear();
 };

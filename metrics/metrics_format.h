@@ -22,7 +22,7 @@ using PatternsPtr = std::shared_ptr<const Patterns>;  // shared by a collector a
 // refuses and for fewer than two groups. Null where there is no filter.
 StatusOr<PatternsPtr> CompilePatterns(const v1::FilterSpec& filter);
 
-// Parsers of text by these patterns; of the default format (parse.h) without any.
+// Parsers of text by these patterns; of the default format (line_parser.h) without any.
 //
 // A number that goes on behind the value's group, where the expression ends with that group, is
 // read whole: Katib's own default filter, written out, would make 1 of "loss=1e-5".

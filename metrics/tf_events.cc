@@ -200,11 +200,11 @@ class EventReader {
     if (fresh || origin->second == here) return true;
     if (!target.known_elsewhere) {
       builder_.AddBad(1,
-                     absl::StrCat("\"", Excerpt(target.metric, 63), "\" stands in ", here,
-                                  " and in ", origin->second,
-                                  ", which was seen first and counts; name the one you mean, as ",
-                                  fs::path(folder_).filename().string(), "/", target.tag),
-                     path_);
+                      absl::StrCat("\"", Excerpt(target.metric, 63), "\" stands in ", here,
+                                   " and in ", origin->second,
+                                   ", which was seen first and counts; name the one you mean, as ",
+                                   fs::path(folder_).filename().string(), "/", target.tag),
+                      path_);
       target.known_elsewhere = true;
     }
     return false;

@@ -27,8 +27,8 @@ namespace shirabe::rehearsal {
 namespace {
 
 constexpr absl::Duration kPollInterval = absl::Milliseconds(50);
-constexpr double kNeverReturns = 1e6;  // seconds until a machine taken away is back
-constexpr double kFirstPreemption = 0.2;   // of the work, before anything is taken away
+constexpr double kNeverReturns = 1e6;     // seconds until a machine taken away is back
+constexpr double kFirstPreemption = 0.2;  // of the work, before anything is taken away
 constexpr double kLastPreemption = 0.8;
 constexpr char kLastPool[] = "rehearsal-steady";
 
@@ -108,7 +108,8 @@ StatusOr<v1::Experiment> OneTrial(const RehearsalOptions& options, client::Local
 }
 
 // A pool for each strike, used in their order, and one that stays.
-v1::NodePools PoolsFor(const std::vector<PlannedPreemption>& preemptions, v1::Experiment& experiment) {
+v1::NodePools PoolsFor(const std::vector<PlannedPreemption>& preemptions,
+                       v1::Experiment& experiment) {
   v1::NodePools pools;
   v1::CapacityPolicy& policy = *experiment.mutable_spec()->mutable_shirabe()->mutable_capacity();
   const auto add = [&](const std::string& name) {
@@ -154,7 +155,8 @@ Status RunToItsEnd(const RehearsalOptions& options, client::LocalClient& client,
 
 // From the creation of the checkpoint's folder, as <step>.tmp, to its last file. nullopt where it
 // has been pruned, or the file system does not know when a folder was created.
-std::optional<double> CheckpointSaveSeconds(const trial::Layout& layout, const v1::Checkpoint& checkpoint) {
+std::optional<double> CheckpointSaveSeconds(const trial::Layout& layout,
+                                            const v1::Checkpoint& checkpoint) {
   const AttemptKey key{{ExperimentKeyOf(checkpoint), checkpoint.trial()}, checkpoint.attempt()};
   const std::string folder = absl::StrCat(layout.Paths(key).checkpoint_dir, "/", checkpoint.step());
   struct statx facts = {};
@@ -176,7 +178,8 @@ StatusOr<RehearsalRun> Collect(client::LocalClient& client, const TrialKey& key,
   ASSIGN_OR_RETURN(run.checkpoints, client.ListCheckpoints(key));
   ASSIGN_OR_RETURN(run.rows, client.ListObservations({.trial = key, .include_superseded = true}));
   for (const v1::Checkpoint& checkpoint : run.checkpoints) {
-    if (const auto seconds = CheckpointSaveSeconds(layout, checkpoint)) run.save_seconds.push_back(*seconds);
+    if (const auto seconds = CheckpointSaveSeconds(layout, checkpoint))
+      run.save_seconds.push_back(*seconds);
   }
   return run;
 }
@@ -214,11 +217,13 @@ std::string PlanText(const std::vector<PlannedPreemption>& preemptions) {
 
 bool AllPreempted(const Rehearsal& rehearsal) {
   const auto& attempts = rehearsal.preempted.attempts;
-  return std::all_of(rehearsal.preemptions.begin(), rehearsal.preemptions.end(), [&](const PlannedPreemption& preemption) {
-    return std::any_of(attempts.begin(), attempts.end(), [&](const v1::Attempt& attempt) {
-      return WasPreempted(attempt) && view::PlacementOf(attempt).pool() == preemption.pool;
-    });
-  });
+  return std::all_of(
+      rehearsal.preemptions.begin(), rehearsal.preemptions.end(),
+      [&](const PlannedPreemption& preemption) {
+        return std::any_of(attempts.begin(), attempts.end(), [&](const v1::Attempt& attempt) {
+          return WasPreempted(attempt) && view::PlacementOf(attempt).pool() == preemption.pool;
+        });
+      });
 }
 
 Status CheckSucceeded(const RehearsalRun& run) {
@@ -251,13 +256,14 @@ double StartupSeconds(const RehearsalRun& run) {
   return std::clamp(absl::ToDoubleSeconds(time), 0.0, WholeSeconds(run));
 }
 
-std::vector<PlannedPreemption> PlanPreemptions(const RehearsalOptions& options, const Timing& timing) {
+std::vector<PlannedPreemption> PlanPreemptions(const RehearsalOptions& options,
+                                               const Timing& timing) {
   const double grace = absl::ToDoubleSeconds(experiment::GraceOf(options.experiment));
   Rng rng(options.seed);
   std::vector<PlannedPreemption> preemptions;
   for (int i = 0; i < options.reclaims; ++i) {
-    const double share =
-        kFirstPreemption + (kLastPreemption - kFirstPreemption) * (i + rng.Uniform()) / options.reclaims;
+    const double share = kFirstPreemption + (kLastPreemption - kFirstPreemption) *
+                                                (i + rng.Uniform()) / options.reclaims;
     preemptions.push_back(
         {.pool = absl::StrCat("rehearsal-spot-", i + 1),
          .at = timing.startup + i * timing.restart + share * (timing.whole - timing.startup),

@@ -67,7 +67,8 @@ struct Timing {
 
 // When to strike: after 20 to 80 % of the work, one in each of as many equal parts, later by the
 // time that the restarts take.
-std::vector<PlannedPreemption> PlanPreemptions(const RehearsalOptions& options, const Timing& timing);
+std::vector<PlannedPreemption> PlanPreemptions(const RehearsalOptions& options,
+                                               const Timing& timing);
 
 // Whether its machine was taken away from it.
 bool WasPreempted(const v1::Attempt& attempt);

@@ -92,7 +92,8 @@ void AddNext(const RehearsalRun& run, const v1::Attempt& lost, const v1::Attempt
   entry.again_seconds = std::max(0.0, absl::ToDoubleSeconds(sign - FromProto(lost.end_time())));
 }
 
-LostAttempt LossOf(const Rehearsal& rehearsal, const PlannedPreemption& preemption, const v1::Attempt& attempt) {
+LostAttempt LossOf(const Rehearsal& rehearsal, const PlannedPreemption& preemption,
+                   const v1::Attempt& attempt) {
   const RehearsalRun& run = rehearsal.preempted;
   LostAttempt entry;
   entry.number = attempt.number();

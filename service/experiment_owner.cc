@@ -18,7 +18,8 @@ constexpr absl::Duration kReturnMemory = absl::Seconds(5);  // to the system, at
 
 }  // namespace
 
-ExperimentOwner::ExperimentOwner(client::LocalClient* client, experiment::Controller* controller, Clock* clock)
+ExperimentOwner::ExperimentOwner(client::LocalClient* client, experiment::Controller* controller,
+                                 Clock* clock)
     : client_(client),
       controller_(controller),
       clock_(clock),

@@ -46,8 +46,8 @@ class ExperimentOwner {
   absl::Duration return_at_;        // monotonic
   mutable std::mutex mutex_;
   std::string last_error_;  // guarded by mutex_
-  bool ready_ = false;   // guarded by mutex_
-  std::jthread thread_;  // last: it uses the rest
+  bool ready_ = false;      // guarded by mutex_
+  std::jthread thread_;     // last: it uses the rest
 };
 
 // Keeps the disk of a server from filling with old logs: looks at them now and then, and deletes

@@ -113,13 +113,14 @@ class ListeningServer : public Server {
                   .burst = 2 * options_.requests_per_second},
                  options_.clock),
         turns_(SuggestionLimits::Default(), options_.clock),
-        service_context_{.client = options_.client,
-              .tokens = &options_.tokens,
-              .rights = {.in_cluster = options_.machines.executor != "process", .turns = &turns_},
-              .clock = options_.clock,
-              .workers = &workers_,
-              .quotas = &quotas_,
-              .limiter = &limiter_} {}
+        service_context_{
+            .client = options_.client,
+            .tokens = &options_.tokens,
+            .rights = {.in_cluster = options_.machines.executor != "process", .turns = &turns_},
+            .clock = options_.clock,
+            .workers = &workers_,
+            .quotas = &quotas_,
+            .limiter = &limiter_} {}
 
   Status Init() {
     RETURN_IF_ERROR(CheckOpenness("--grpc", options_.grpc));
@@ -128,7 +129,8 @@ class ListeningServer : public Server {
     ASSIGN_OR_RETURN(controller_, options_.client->MakeController(
                                       options_.machines, far ? kClusterWorkers : kWorkers));
     options_.client->Attach(controller_.get());
-    experiment_owner_ = std::make_unique<ExperimentOwner>(options_.client, controller_.get(), options_.clock);
+    experiment_owner_ =
+        std::make_unique<ExperimentOwner>(options_.client, controller_.get(), options_.clock);
     sweeper_ = std::make_unique<LogSweeper>(options_.client, options_.home, options_.log_bytes);
     hub_ = std::make_unique<ChangeHub>(*options_.client);
     store_metrics_ =
@@ -141,7 +143,8 @@ class ListeningServer : public Server {
     service_context_.hub = hub_.get();
     service_context_.waits = long_polls_.get();
     hub_->Start();
-    while (!experiment_owner_->Ready() && experiment_owner_->LastError().empty()) Pause(absl::Milliseconds(1));
+    while (!experiment_owner_->Ready() && experiment_owner_->LastError().empty())
+      Pause(absl::Milliseconds(1));
     RETURN_IF_ERROR(OpenGrpc());
     RETURN_IF_ERROR(OpenKatib());
     return OpenHttp();
@@ -286,7 +289,8 @@ class ListeningServer : public Server {
 
   StatusOr<std::unique_ptr<KatibObservationStore>> Observe(const StatusOr<Principal>& caller) {
     RETURN_IF_ERROR(caller.status());
-    return MakeClientObservations(Guard(*options_.client, *caller, service_context_.rights), caller->ns);
+    return MakeClientObservations(Guard(*options_.client, *caller, service_context_.rights),
+                                  caller->ns);
   }
 
   // Katib's own clients have no token.

@@ -71,7 +71,7 @@ void FileUploader::WatchCollected() {
   if (path.empty() || path == pod_->paths.metrics_file) return;
   if (path.front() != '/') {
     last_error_ = absl::StrCat("the collector's path \"", path,
-                            "\" is relative and the container has no workingDir: give either");
+                               "\" is relative and the container has no workingDir: give either");
     return;
   }
   const std::vector<std::string> found =
@@ -155,7 +155,8 @@ bool FileUploader::Scan() {
 
 // Returns how much data the piece has. Of a file that has become shorter since it was looked at, or
 // that cannot be read now, no more is sent before it has been looked at again.
-int64_t FileUploader::Cut(const std::string& name, File& file, int64_t bytes, v1::SyncRequest& request) {
+int64_t FileUploader::Cut(const std::string& name, File& file, int64_t bytes,
+                          v1::SyncRequest& request) {
   const int64_t offset = file.again ? 0 : file.have;
   const int64_t wanted = std::min(bytes, file.size - offset);
   auto read = ReadFrom(file.fd.get(), offset, wanted);

@@ -96,7 +96,7 @@ Status OpenFolder(const std::string& dir) {
   return MakeWorldWritable(fd.get(), dir);
 }
 
-// Of a volume that is mounted in parts they are there: see folders.h.
+// Of a volume that is mounted in parts they are there: see pod_init.h.
 Status MakeFolders(const Pod& pod, const trial::Layout& layout) {
   RETURN_IF_ERROR(MakeDirs(pod.paths.dir));
   RETURN_IF_ERROR(OpenFolder(pod.paths.dir));
@@ -179,7 +179,7 @@ uint16_t FreePort() {
   return ntohs(address.sin_port);
 }
 
-// Where the program may tell its status (door.h), and what it needs for that.
+// Where the program may tell its status (trainer_endpoint.h), and what it needs for that.
 StatusOr<std::string> PrepareTrainerEndpoint(const Pod& pod) {
   const std::string token_file = pod.run(kTrainerTokenFile);
   const std::string token = absl::BytesToHexString(RandomBytes(kTokenBytes));

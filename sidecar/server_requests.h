@@ -37,7 +37,7 @@ class PruneWorker {
 
   const trial::CheckpointStore* const store_;
   mutable std::mutex mutex_;
-  std::vector<Task> tasks_;          // guarded by mutex_
+  std::vector<Task> tasks_;       // guarded by mutex_
   trial::TaskPool task_pool_{1};  // last: its thread uses all of the above
 };
 

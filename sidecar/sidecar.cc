@@ -144,7 +144,8 @@ class Sidecar {
   v1::PodState State(bool& committed) {
     trial::AttemptStatus observed;
     observed.key = pod_.key;
-    observed.state = ended_ ? trial::AttemptStatus::State::kExited : trial::AttemptStatus::State::kRunning;
+    observed.state =
+        ended_ ? trial::AttemptStatus::State::kExited : trial::AttemptStatus::State::kRunning;
     committer_.Describe(observed);
     committed = observed.state == trial::AttemptStatus::State::kExited;
     v1::PodState state;
@@ -175,8 +176,8 @@ class Sidecar {
     if (denied_ || Now() < retry_at_) return false;
     if (!server_reached_ || sync_now_) return true;
     bool committed = false;
-    const bool news =
-        fresh || State(committed).SerializeAsString() != acknowledged_state_ || (committed && !completed_);
+    const bool news = fresh || State(committed).SerializeAsString() != acknowledged_state_ ||
+                      (committed && !completed_);
     return since >= (news ? urgent() ? options_.urgent : options_.interval : next_);
   }
 
@@ -201,7 +202,8 @@ class Sidecar {
     for (bool all = false; !all && !IsGraceOver();) {
       v1::SyncRequest request = Request(server_reached_ ? kPieceBytes : 0, all);
       if (!server_reached_) request.mutable_state()->set_complete(false);
-      const bool stuck = server_reached_ && request.files().empty();  // what is left needs another look
+      const bool stuck =
+          server_reached_ && request.files().empty();  // what is left needs another look
       const auto reply = options_.link->Sync(request, SyncTimeout());
       last_ = Now();
       if (!reply.ok()) return Fail(reply.status());
@@ -224,7 +226,8 @@ class Sidecar {
     next_ = reply.has_next() ? FromProto(reply.next()) : kNext;
     next_ = std::clamp(next_, options_.urgent, absl::Minutes(1));
     for (const v1::Checkpoint& checkpoint : reply.prune()) prune_worker_.Prune(checkpoint);
-    if (reply.has_request() && reply.request().id() != acknowledged_) HandleRequest(reply.request());
+    if (reply.has_request() && reply.request().id() != acknowledged_)
+      HandleRequest(reply.request());
   }
 
   void HandleRequest(const v1::PodRequest& request) {
@@ -306,12 +309,12 @@ class Sidecar {
   FileUploader uploader_;
   MetricsScraper scraper_;
   ProgramState program_state_;
-  bool ended_ = false;                       // nothing more will come of the program
-  std::optional<absl::Duration> ending_at_;  // the pod's grace runs since
-  std::optional<absl::Duration> acknowledged_at_;    // SIGTERM
-  bool server_reached_ = false;                         // the server has told what it has
-  bool denied_ = false;                      // it wants nothing of us
-  bool completed_ = false;                   // it has all
+  bool ended_ = false;                             // nothing more will come of the program
+  std::optional<absl::Duration> ending_at_;        // the pod's grace runs since
+  std::optional<absl::Duration> acknowledged_at_;  // SIGTERM
+  bool server_reached_ = false;                    // the server has told what it has
+  bool denied_ = false;                            // it wants nothing of us
+  bool completed_ = false;                         // it has all
   bool sync_now_ = false;
   int failures_ = 0;  // in a row
   absl::Duration last_, next_ = kNext, retry_at_;

@@ -72,7 +72,8 @@ class Reader {
         on_points_(std::move(on_points)) {}
 
   http::response<http::string_body> Answer(const http::request<http::string_body>& request) {
-    if (request.method() != http::verb::post) return Respond(http::status::method_not_allowed, "POST");
+    if (request.method() != http::verb::post)
+      return Respond(http::status::method_not_allowed, "POST");
     const auto given = request[http::field::authorization];
     if (!Matches({given.data(), given.size()})) {
       return Respond(http::status::unauthorized, "the bearer token is not this attempt's");
@@ -80,8 +81,8 @@ class Reader {
     const Status taken = HandleStatus(request.body());
     if (taken.ok()) return Respond(http::status::ok, "");
     return Respond(absl::IsInvalidArgument(taken) ? http::status::bad_request
-                                              : http::status::service_unavailable,
-               Message(taken));
+                                                  : http::status::service_unavailable,
+                   Message(taken));
   }
 
  private:
@@ -190,9 +191,12 @@ class HttpTrainerEndpoint : public TrainerEndpoint {
 
 }  // namespace
 
-StatusOr<std::unique_ptr<TrainerEndpoint>> OpenTrainerEndpoint(const Pod& pod, std::function<void()> on_points) {
-  ASSIGN_OR_RETURN(const std::string url, ReadBeneath("", pod.run(kTrainerUrlFile), kMaxTrainerFile));
-  ASSIGN_OR_RETURN(const std::string token, ReadBeneath("", pod.run(kTrainerTokenFile), kMaxTrainerFile));
+StatusOr<std::unique_ptr<TrainerEndpoint>> OpenTrainerEndpoint(const Pod& pod,
+                                                               std::function<void()> on_points) {
+  ASSIGN_OR_RETURN(const std::string url,
+                   ReadBeneath("", pod.run(kTrainerUrlFile), kMaxTrainerFile));
+  ASSIGN_OR_RETURN(const std::string token,
+                   ReadBeneath("", pod.run(kTrainerTokenFile), kMaxTrainerFile));
   const std::string rest = url.substr(std::min(url.size(), url.rfind(':') + 1));
   int port = 0;
   if (!absl::SimpleAtoi(rest.substr(0, rest.find('/')), &port) || port < 1 || port > 65535) {

@@ -25,6 +25,7 @@ class TrainerEndpoint {
 
 // `on_points`, which may be empty, is called in the door's thread after a line was written.
 // kNotFound if the init container has prepared none; kUnavailable: the port is taken.
-StatusOr<std::unique_ptr<TrainerEndpoint>> OpenTrainerEndpoint(const Pod& pod, std::function<void()> on_points);
+StatusOr<std::unique_ptr<TrainerEndpoint>> OpenTrainerEndpoint(const Pod& pod,
+                                                               std::function<void()> on_points);
 
 }  // namespace shirabe::sidecar

@@ -1,5 +1,5 @@
 // The settings of algorithms and early-stopping rules, as their documentation shows them: the very
-// tables that validate them (see algorithm.h and stopper.h). Pure functions.
+// tables that validate them (see algorithm.h and early_stopping.h). Pure functions.
 #pragma once
 
 #include <vector>

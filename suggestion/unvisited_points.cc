@@ -98,7 +98,7 @@ InitialDesign::InitialDesign(int axes) {
 }
 
 std::optional<Suggestion> InitialDesign::Next(const Space& space, uint64_t ordinal, const Rng& root,
-                                      UnvisitedPoints& unvisited) const {
+                                              UnvisitedPoints& unvisited) const {
   if (sobol_) {
     Point point = space.FromUnit(sobol_->At(ordinal, root.seed()));
     if (unvisited.Claim(point)) {
@@ -111,7 +111,7 @@ std::optional<Suggestion> InitialDesign::Next(const Space& space, uint64_t ordin
 }
 
 std::optional<Suggestion> InitialDesign::RandomFallback(Rng rng, UnvisitedPoints& unvisited,
-                                          const std::string& reason) {
+                                                        const std::string& reason) {
   std::optional<Point> point = unvisited.Draw(rng);
   if (!point) return std::nullopt;
   return Suggestion{.point = *std::move(point), .explanation = reason};

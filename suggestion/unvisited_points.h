@@ -57,7 +57,7 @@ class InitialDesign {
 
   // For an algorithm that has nothing better: a random point, with the reason in words.
   static std::optional<Suggestion> RandomFallback(Rng rng, UnvisitedPoints& unvisited,
-                                            const std::string& reason);
+                                                  const std::string& reason);
 
  private:
   std::optional<SobolSequence> sobol_;  // none where there are more axes than it has dimensions

@@ -85,8 +85,8 @@ struct AttemptStatus {
   std::optional<absl::Duration> ran;
   std::optional<v1::Checkpoint> resumed;  // the one it was started from
   std::vector<v1::Checkpoint> damaged;    // of `resume`, not usable; `gone` says why
-  // All that it has saved and that were committed (trial/checkpoint/checkpoint_store.h), by step, without
-  // `resumed`. Complete once it has ended.
+  // All that it has saved and that were committed (trial/checkpoint/checkpoint_store.h), by step,
+  // without `resumed`. Complete once it has ended.
   std::vector<v1::Checkpoint> checkpoints;
   std::vector<std::string> refused;  // what it saved and cannot be committed, in words
 };

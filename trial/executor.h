@@ -63,8 +63,9 @@ class Executor {
 
   // What a new attempt of the experiment would get. Where it would have to wait, on_change of the
   // experiment is called once there may be room.
-  virtual PlacementQuote QuotePlacement(const ExperimentKey& experiment, const google::protobuf::Struct& trial_spec,
-                      const PlacementRequest& placement_request) = 0;
+  virtual PlacementQuote QuotePlacement(const ExperimentKey& experiment,
+                                        const google::protobuf::Struct& trial_spec,
+                                        const PlacementRequest& placement_request) = 0;
 
   // Deletes a committed checkpoint, soon. No attempt may be resuming from it.
   virtual void Prune(const v1::Checkpoint& checkpoint) = 0;
@@ -120,7 +121,8 @@ class AskAndTellExecutor : public Executor {
   void Forget(const AttemptKey& key) override;
   Status RemoveFiles(const ExperimentKey&, int64_t) override { return absl::OkStatus(); }
   AttemptPaths Paths(const AttemptKey&) const override { return {}; }
-  PlacementQuote QuotePlacement(const ExperimentKey&, const google::protobuf::Struct&, const PlacementRequest&) override {
+  PlacementQuote QuotePlacement(const ExperimentKey&, const google::protobuf::Struct&,
+                                const PlacementRequest&) override {
     return {};
   }
   void Prune(const v1::Checkpoint&) override {}

@@ -3,8 +3,8 @@
 //   trials/<namespace>/<experiment>/<trial>/output/         shared by the trial's attempts
 //   trials/<namespace>/<experiment>/<trial>/<attempt>/      log, metrics.jsonl,
 //       hypertune.jsonl, scrapes.jsonl, params.json, control.json, checkpoints/, the supervisor's
-//       records pid and exit (trial/local/supervisor_records.h), and reclaim once its machine is taken away
-//       (trial/local/simulated_preemption.h)
+//       records pid and exit (trial/local/supervisor_records.h), and reclaim once its machine is
+//       taken away (trial/local/simulated_preemption.h)
 // Used by executors and by whoever shows or deletes those files. Thread-safe: no state but a path.
 //
 // Paths are made of validated keys only (base/names.h). Doors refuse others with the reason; should

@@ -116,7 +116,8 @@ v1::Placement Nodes::Place(const Pool& pool, int slot) const {
   return placement;
 }
 
-StatusOr<v1::Placement> Nodes::Allocate(const PlacementRequest& placement_request, absl::Duration now) {
+StatusOr<v1::Placement> Nodes::Allocate(const PlacementRequest& placement_request,
+                                        absl::Duration now) {
   ASSIGN_OR_RETURN(const std::vector<int> allowed, Allowed(placement_request));
   for (const int i : allowed) {
     std::vector<Slot>& slots = pools_[i].slots;
@@ -191,7 +192,8 @@ std::string Nodes::Waiting(const std::vector<int>& allowed, absl::Duration now) 
   return absl::StrCat("no free slot in pool ", absl::StrJoin(parts, " or "));
 }
 
-PlacementQuote Nodes::QuotePlacement(const PlacementRequest& placement_request, absl::Duration now) const {
+PlacementQuote Nodes::QuotePlacement(const PlacementRequest& placement_request,
+                                     absl::Duration now) const {
   const auto allowed = Allowed(placement_request);
   if (!allowed.ok()) return {.waiting = Message(allowed.status())};
   PlacementQuote quote;

@@ -45,7 +45,8 @@ class Nodes {
   Status Check(const PlacementRequest& placement_request) const;
 
   // What Take would say now, and the highest price that it could come to.
-  PlacementQuote QuotePlacement(const PlacementRequest& placement_request, absl::Duration now) const;
+  PlacementQuote QuotePlacement(const PlacementRequest& placement_request,
+                                absl::Duration now) const;
 
  private:
   struct Slot {

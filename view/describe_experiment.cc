@@ -11,6 +11,7 @@
 #include "base/names.h"
 #include "base/timestamp.h"
 #include "client/enum_words.h"
+#include "experiment/conditions.h"
 #include "view/best_trial.h"
 #include "view/record_rows.h"
 #include "view/spending.h"

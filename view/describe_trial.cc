@@ -69,7 +69,8 @@ std::string ExperimentWaitReason(const v1::Experiment& experiment, const std::st
   if (status.paused()) {
     return "the experiment is paused: `shirabe resume " + experiment.metadata().name() + "`";
   }
-  if (holder.empty()) return "no process runs the experiment: `shirabe run` with its file continues it";
+  if (holder.empty())
+    return "no process runs the experiment: `shirabe run` with its file continues it";
   return status.waiting();
 }
 

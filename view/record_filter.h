@@ -1,5 +1,5 @@
 // Which records are shown, and in which order: --filter and --sort-by over the fields of one type
-// of record (field.h). Used by the verbs that list. Immutable once made; any thread may use it.
+// of record (record_filter.h). Used by the verbs that list. Immutable once made; any thread may use it.
 #pragma once
 
 #include <functional>
@@ -47,7 +47,7 @@ StatusOr<Field<v1::Experiment>> FindField(const Fields<v1::Experiment>& fields,
                                           const std::string& name);
 
 // --filter 'state=Failed,param.lr<1e-3' and --sort-by '~objective': the parts of a condition and
-// how values compare. selection.h applies them to records. Pure functions, any thread.
+// how values compare. record_filter.h applies them to records. Pure functions, any thread.
 enum class Comparison { kEqual, kNotEqual, kLess, kAtMost, kGreater, kAtLeast };
 
 // One part of a filter, before its field is looked up.

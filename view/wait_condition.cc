@@ -43,10 +43,10 @@ constexpr std::pair<const char*, Kind> kWords[] = {
 };
 
 Status NoCondition(const std::string& text) {
-  return absl::InvalidArgumentError(
-      "--for " + text +
-      " is not a condition: it is succeeded, failed, completed, running, deleted, 'metric=loss<0.1' "
-      "or 'best<0.1'");
+  return absl::InvalidArgumentError("--for " + text +
+                                    " is not a condition: it is succeeded, failed, completed, "
+                                    "running, deleted, 'metric=loss<0.1' "
+                                    "or 'best<0.1'");
 }
 
 // The text without this start; whether it had it.
@@ -57,7 +57,10 @@ bool Strip(const std::string& prefix, std::string& text) {
 }
 
 AwaitOutcome Decided(bool met, bool over, std::string state) {
-  return {met ? AwaitResult::kMet : over ? AwaitResult::kNever : AwaitResult::kTimedOut, std::move(state)};
+  return {met    ? AwaitResult::kMet
+          : over ? AwaitResult::kNever
+                 : AwaitResult::kTimedOut,
+          std::move(state)};
 }
 
 Status CheckMetric(const v1::Experiment& experiment, const AwaitCondition& condition) {
@@ -73,7 +76,7 @@ Status CheckMetric(const v1::Experiment& experiment, const AwaitCondition& condi
 }
 
 bool MetricMatches(const v1::Experiment& experiment, const v1::Trial& trial,
-                 const AwaitCondition& condition) {
+                   const AwaitCondition& condition) {
   const auto shown = client::ShownMetric(experiment, trial, condition.term.field);
   return shown && Holds(FieldValue(shown->value), condition.term);
 }
@@ -84,7 +87,7 @@ bool BestMatches(const v1::Experiment& experiment, const AwaitCondition& conditi
 }
 
 StatusOr<bool> AnyTrialMatches(client::Client& client, const v1::Experiment& experiment,
-                             const AwaitCondition& condition) {
+                               const AwaitCondition& condition) {
   bool met = false;
   RETURN_IF_ERROR(EachTrialPage(client, experiment::KeyOf(experiment),
                                 [&](const std::vector<v1::Trial>& trials) {
@@ -97,7 +100,7 @@ StatusOr<bool> AnyTrialMatches(client::Client& client, const v1::Experiment& exp
 }
 
 StatusOr<AwaitOutcome> CheckExperiment(client::Client& client, const ExperimentKey& key,
-                                        const AwaitCondition& condition) {
+                                       const AwaitCondition& condition) {
   const auto found = client.GetExperiment(key);
   if (absl::IsNotFound(found.status()) && condition.kind == Kind::kDeleted) {
     return AwaitOutcome{AwaitResult::kMet, "deleted"};
@@ -123,7 +126,7 @@ StatusOr<AwaitOutcome> CheckExperiment(client::Client& client, const ExperimentK
 }
 
 StatusOr<AwaitOutcome> CheckTrial(client::Client& client, const TrialKey& key,
-                                   const AwaitCondition& condition) {
+                                  const AwaitCondition& condition) {
   const auto found = client.GetTrial(key);
   if (absl::IsNotFound(found.status()) && condition.kind == Kind::kDeleted) {
     return AwaitOutcome{AwaitResult::kMet, "deleted"};
@@ -149,7 +152,7 @@ StatusOr<AwaitOutcome> CheckTrial(client::Client& client, const TrialKey& key,
   return Decided(MetricMatches(experiment, *found, condition), ended, state);
 }
 
-StatusOr<AwaitOutcome> Look(client::Client& client, const AwaitTarget& target,
+StatusOr<AwaitOutcome> CheckOnce(client::Client& client, const AwaitTarget& target,
                             const AwaitCondition& condition) {
   return target.trial ? CheckTrial(client, *target.trial, condition)
                       : CheckExperiment(client, target.experiment, condition);

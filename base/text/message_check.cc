@@ -24,8 +24,8 @@ using google::protobuf::FieldDescriptor;
 using Proto = google::protobuf::Message;
 using google::protobuf::Reflection;
 
-constexpr int64_t kMinSeconds = -62'135'596'800;  // 0001-01-01T00:00:00Z
-constexpr int64_t kMaxSeconds = kMaxUnixSeconds;   // 9999-12-31T23:59:59Z
+constexpr int64_t kMinSeconds = -62'135'596'800;          // 0001-01-01T00:00:00Z
+constexpr int64_t kMaxSeconds = kMaxUnixSeconds;          // 9999-12-31T23:59:59Z
 constexpr int64_t kMaxDurationSeconds = 315'576'000'000;  // ten thousand years, as protobuf has it
 constexpr int32_t kMaxNanos = 999'999'999;
 constexpr size_t kMaxShownBytes = 100;  // bytes of a key in a path
@@ -67,7 +67,8 @@ std::string PathOf(const Step* step) {
 
 // The words of the .proto file, which is what somebody who writes messages knows them by.
 std::string UnknownValue(const EnumDescriptor& type, int value) {
-  std::string text = absl::StrCat(value, " is not a value of ", type.name(), " that is known here: ");
+  std::string text =
+      absl::StrCat(value, " is not a value of ", type.name(), " that is known here: ");
   for (int i = 0; i < std::min(type.value_count(), kMaxWords); ++i) {
     absl::StrAppend(&text, i > 0 ? ", " : "give one of ", type.value(i)->name());
   }

@@ -1,6 +1,6 @@
 // Numbers as text: the shortest form that reads back as the same double, and the strict reverse.
-// Used only where a value enters or leaves (experiment/spec/parse_spec, trial/trial_template, metrics/line_parser,
-// view/record_json); everywhere else a number is a number.
+// Used only where a value enters or leaves (experiment/spec/parse_spec, trial/trial_template,
+// metrics/line_parser, view/record_json); everywhere else a number is a number.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // YAML text as a small tree that remembers where everything stands, read with libyaml's events.
 // Scalars are resolved as Kubernetes resolves them (YAML 1.1: yes, on, y are booleans; 010 is 8),
-// aliases and merge keys are expanded, duplicate keys are refused. Used by spec.cc and by whoever
+// aliases and merge keys are expanded, duplicate keys are refused. Used by parse_spec.cc and by whoever
 // reads a configuration; pure functions, any thread.
 #pragma once
 

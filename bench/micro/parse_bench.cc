@@ -171,7 +171,8 @@ void BM_CollectNothingNew(benchmark::State& state) {
   source.metrics_file = path + ".absent";
   const auto collector = CreateCollector({}).value();
   const v1::CollectorCursor cursor = collector->Collect(source, {})->cursor;
-  for (auto _ : state) benchmark::DoNotOptimize(collector->Collect(source, cursor)->observations.size());
+  for (auto _ : state)
+    benchmark::DoNotOptimize(collector->Collect(source, cursor)->observations.size());
   std::filesystem::remove(path);
 }
 BENCHMARK(BM_CollectNothingNew)->Unit(benchmark::kMicrosecond);

@@ -66,7 +66,8 @@ StatusOr<int> ApplyOrCreate(const Arguments& arguments, Options& options, bool o
   if (WantsTree(list) && trees.size() != 1) PrintTrees(list, trees);
   ASSIGN_OR_RETURN(const std::string holder,
                    session.client->Holder(experiment::KeyOf(experiments[0])));
-  if (holder.empty()) Hint("no process runs it yet: shirabe serve, or shirabe run with the same file");
+  if (holder.empty())
+    Hint("no process runs it yet: shirabe serve, or shirabe run with the same file");
   return 0;
 }
 

@@ -114,7 +114,8 @@ std::vector<std::string> Candidates(const Arguments& words) {
       before == "trial" || before == "metrics" || before == "checkpoints") {
     return Slashed(ExperimentNames(words));
   }
-  if (HasExperimentArgument(verb) || verb == "get" || verb == "describe") return ExperimentNames(words);
+  if (HasExperimentArgument(verb) || verb == "get" || verb == "describe")
+    return ExperimentNames(words);
   return {};
 }
 

@@ -53,7 +53,8 @@ StatusOr<int> GetAttempts(const Session& session, const GetRequest& request) {
       .row = view::AttemptRow,
       .tree =
           [&client, now = style.now](const v1::Attempt& attempt) {
-            return view::AttemptJson(attempt, {.log = client.LogLocation(KeyOf(attempt)), .now = now});
+            return view::AttemptJson(attempt,
+                                     {.log = client.LogLocation(KeyOf(attempt)), .now = now});
           },
       .name = [](const v1::Attempt& attempt) { return "attempt/" + AttemptName(KeyOf(attempt)); }};
   Listing<v1::Attempt>(request.flags, printer).PrintAll(attempts);

@@ -119,7 +119,8 @@ std::string Again(const Arguments& arguments, const Arguments& command) {
 
 // What trials get here. A nodes file that leaves the experiment no machine is an error at once, not
 // one of each trial.
-StatusOr<client::ExecutionOptions> MachinesFor(const RunFlags& flags, const v1::Experiment& experiment) {
+StatusOr<client::ExecutionOptions> MachinesFor(const RunFlags& flags,
+                                               const v1::Experiment& experiment) {
   client::ExecutionOptions machines;
   machines.working_dir = std::filesystem::current_path().string();
   if (!flags.nodes.empty()) {

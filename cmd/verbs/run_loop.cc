@@ -92,7 +92,8 @@ class Stopper {
 
   // An interrupted run that cannot write down what it stops would wait for ever.
   Status CheckStuckInterrupt(const std::string& trouble) const {
-    const bool long_enough = RealClock()->Monotonic() - since_ > kStuckInterruptTimeout || handled_ > 1;
+    const bool long_enough =
+        RealClock()->Monotonic() - since_ > kStuckInterruptTimeout || handled_ > 1;
     if (handled_ == 0 || trouble.empty() || !long_enough) return absl::OkStatus();
     return absl::UnavailableError("interrupted, but " + trouble +
                                   ". The next run takes up what still runs");

@@ -13,7 +13,7 @@ namespace shirabe::cmd {
 struct RunLoopOptions {
   ExperimentKey key;
   client::ExecutionOptions machines;  // what trials get from this machine
-  std::string again;          // the command that goes on after an interruption
+  std::string again;                  // the command that goes on after an interruption
 };
 
 enum class RunEnd { kEnded, kInterrupted };

@@ -35,10 +35,10 @@ StatusOr<metrics::Observation> ParsePoint(const std::string& word, const TellFla
     return UsageError("\"" + word + "\" is not a METRIC=VALUE with a number, like loss=0.12");
   }
   return metrics::Observation{.metric = word.substr(0, cut),
-                        .value = *value,
-                        .step = flags.step.value_or(0),
-                        .implicit_step = !flags.step,
-                        .time = RealClock()->Now()};
+                              .value = *value,
+                              .step = flags.step.value_or(0),
+                              .implicit_step = !flags.step,
+                              .time = RealClock()->Now()};
 }
 
 // The flag, else what `ask -o env` has set for this very trial.

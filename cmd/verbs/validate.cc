@@ -45,7 +45,8 @@ void WarnOfThisMachine(const SpecFile& file) {
   for (const experiment::ParsedExperiment& document : file.documents) {
     const Status here = experiment::CheckRunnable(document.experiment);
     if (!here.ok()) Warn(absl::StrCat(file.shown_name, " could not run here: ", Message(here)));
-    for (const experiment::Finding& idle : experiment::FindIneffectiveLocally(document.experiment)) {
+    for (const experiment::Finding& idle :
+         experiment::FindIneffectiveLocally(document.experiment)) {
       Warn(experiment::FormatFinding(idle, file.shown_name));
     }
   }

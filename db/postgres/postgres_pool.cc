@@ -14,7 +14,7 @@ absl::Duration PostgresPool::Deadline(absl::Duration patience) {
 }
 
 StatusOr<std::unique_ptr<PostgresConnection>> PostgresPool::Acquire(absl::Duration deadline,
-                                                                 bool* again) {
+                                                                    bool* again) {
   {
     std::unique_lock lock(mutex_);
     const absl::Duration left =

@@ -193,7 +193,7 @@ StatusOr<std::vector<Versioned<v1::Checkpoint>>> ListCheckpoints(const TrialKey&
 }
 
 StatusOr<std::vector<StoredObservation>> ListObservations(const ObservationQuery& query,
-                                                       PostgresConnection* db) {
+                                                          PostgresConnection* db) {
   const bool any = query.metric.empty();
   PostgresParams params = Params(query.trial.experiment);
   params.Int(query.trial.number).Bool(query.include_superseded);

@@ -24,7 +24,7 @@ StatusOr<std::vector<Versioned<v1::Attempt>>> ListAttempts(const AttemptQuery& q
 StatusOr<std::vector<Versioned<v1::Checkpoint>>> ListCheckpoints(const TrialKey& key,
                                                                  PostgresConnection* db);
 StatusOr<std::vector<StoredObservation>> ListObservations(const ObservationQuery& query,
-                                                       PostgresConnection* db);
+                                                          PostgresConnection* db);
 StatusOr<std::vector<v1::Event>> ListEvents(const EventQuery& query, PostgresConnection* db);
 StatusOr<std::vector<v1::Intent>> ListIntents(const ExperimentKey& key, PostgresConnection* db);
 StatusOr<int64_t> CountExperiments(const std::string& ns, PostgresConnection* db);

@@ -43,7 +43,8 @@ class PostgresState {
   void Send(PostgresConnection* db) const;
   Status ParseResults(const std::vector<PostgresResult>& results, size_t* next);
 
-  // Then, for each write in its turn. The refusals, and their order, are those of db/commit_rules.h.
+  // Then, for each write in its turn. The refusals, and their order, are those of
+  // db/commit_rules.h.
   NameState& Name(const ExperimentKey& key);
   Status Check(const Batch& batch);
   // The batch was accepted: its records are at `revision` from here on.

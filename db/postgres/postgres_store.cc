@@ -56,7 +56,8 @@ class PostgresStore : public Store, public Bulk {
   StatusOr<std::vector<Versioned<v1::Checkpoint>>> ListCheckpoints(const TrialKey& key) override {
     return Read([&](PostgresConnection* db) { return db::ListCheckpoints(key, db); });
   }
-  StatusOr<std::vector<StoredObservation>> ListObservations(const ObservationQuery& query) override {
+  StatusOr<std::vector<StoredObservation>> ListObservations(
+      const ObservationQuery& query) override {
     return Read([&](PostgresConnection* db) { return db::ListObservations(query, db); });
   }
   StatusOr<std::vector<v1::Event>> ListEvents(const EventQuery& query) override {

@@ -28,8 +28,8 @@ namespace shirabe::db {
 
 struct PostgresWriterOptions {
   PostgresOptions connection{};
-  int64_t version = 0;                                // of the schema
-  absl::Duration patience = absl::Seconds(3);         // with a server that is away
+  int64_t version = 0;                                 // of the schema
+  absl::Duration patience = absl::Seconds(3);          // with a server that is away
   absl::Duration resolve_timeout = absl::Seconds(30);  // to learn what became of a COMMIT
 };
 

@@ -165,7 +165,8 @@ StatusOr<Versioned<v1::Trial>> GetTrial(const TrialKey& key, SqliteConnection* d
   return ReadOne<Versioned<v1::Trial>>(&statement, NoTrial(key));
 }
 
-StatusOr<std::vector<Versioned<v1::Trial>>> ListTrials(const TrialQuery& query, SqliteConnection* db) {
+StatusOr<std::vector<Versioned<v1::Trial>>> ListTrials(const TrialQuery& query,
+                                                       SqliteConnection* db) {
   const char* sql = SqlOf(query);
   std::vector<Versioned<v1::Trial>> trials;
   if (sql == kTrials && query.limit < 0) {
@@ -203,7 +204,7 @@ StatusOr<std::vector<Versioned<v1::Checkpoint>>> ListCheckpoints(const TrialKey&
 }
 
 StatusOr<std::vector<StoredObservation>> ListObservations(const ObservationQuery& query,
-                                                       SqliteConnection* db) {
+                                                          SqliteConnection* db) {
   Statement statement = db->Prepare(query.metric.empty() ? kObservations : kObservationsOfMetric);
   statement.Bind(query.trial.experiment.ns).Bind(query.trial.experiment.name);
   statement.Bind(query.trial.number).Bind(query.include_superseded ? 1 : 0);

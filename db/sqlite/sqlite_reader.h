@@ -27,13 +27,14 @@ StatusOr<Versioned<v1::Experiment>> GetExperiment(const ExperimentKey& key, Sqli
 StatusOr<std::vector<Versioned<v1::Experiment>>> ListExperiments(const std::string& ns,
                                                                  SqliteConnection* db);
 StatusOr<Versioned<v1::Trial>> GetTrial(const TrialKey& key, SqliteConnection* db);
-StatusOr<std::vector<Versioned<v1::Trial>>> ListTrials(const TrialQuery& query, SqliteConnection* db);
+StatusOr<std::vector<Versioned<v1::Trial>>> ListTrials(const TrialQuery& query,
+                                                       SqliteConnection* db);
 StatusOr<std::vector<Versioned<v1::Attempt>>> ListAttempts(const AttemptQuery& query,
                                                            SqliteConnection* db);
 StatusOr<std::vector<Versioned<v1::Checkpoint>>> ListCheckpoints(const TrialKey& key,
                                                                  SqliteConnection* db);
 StatusOr<std::vector<StoredObservation>> ListObservations(const ObservationQuery& query,
-                                                       SqliteConnection* db);
+                                                          SqliteConnection* db);
 StatusOr<std::vector<v1::Event>> ListEvents(const EventQuery& query, SqliteConnection* db);
 StatusOr<std::vector<v1::Intent>> ListIntents(const ExperimentKey& key, SqliteConnection* db);
 StatusOr<std::vector<Change>> ListChanges(int64_t after, int64_t limit, SqliteConnection* db);

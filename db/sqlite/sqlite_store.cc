@@ -59,7 +59,8 @@ class SqliteStore : public Store, public Bulk {
   StatusOr<std::vector<Versioned<v1::Checkpoint>>> ListCheckpoints(const TrialKey& key) override {
     return Read([&](SqliteConnection* db) { return db::ListCheckpoints(key, db); });
   }
-  StatusOr<std::vector<StoredObservation>> ListObservations(const ObservationQuery& query) override {
+  StatusOr<std::vector<StoredObservation>> ListObservations(
+      const ObservationQuery& query) override {
     return Read([&](SqliteConnection* db) { return db::ListObservations(query, db); });
   }
   StatusOr<std::vector<v1::Event>> ListEvents(const EventQuery& query) override {
@@ -128,7 +129,8 @@ class SqliteStore : public Store, public Bulk {
 };
 
 StatusOr<std::unique_ptr<SqliteConnection>> SqliteStore::Connect(Mode mode) const {
-  return SqliteConnection::Open({.path = options_.path, .mode = mode, .patience = options_.patience});
+  return SqliteConnection::Open(
+      {.path = options_.path, .mode = mode, .patience = options_.patience});
 }
 
 Status SqliteStore::Open() { return options_.read_only ? OpenForReading() : OpenForWriting(); }

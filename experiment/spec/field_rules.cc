@@ -60,7 +60,8 @@ std::vector<std::string> NamesOf(const google::protobuf::Descriptor& message) {
   return names;
 }
 
-std::optional<std::string> ClosestKnown(std::string_view word, const std::vector<std::string>& known) {
+std::optional<std::string> ClosestKnown(std::string_view word,
+                                        const std::vector<std::string>& known) {
   if (known.size() > kMaxWords) return std::nullopt;
   if (const auto nearest = Nearest(word, known)) return nearest;
   std::optional<std::string> meant;

@@ -26,7 +26,8 @@ std::vector<std::string> NamesOf(const google::protobuf::Descriptor& message);
 
 // The known word that was probably meant: the nearest, or one that begins alike (maxTrials for
 // maxTrialCount, integer for int).
-std::optional<std::string> ClosestKnown(std::string_view word, const std::vector<std::string>& known);
+std::optional<std::string> ClosestKnown(std::string_view word,
+                                        const std::vector<std::string>& known);
 // `; did you mean "x"?`, or the known words where none is near.
 std::string DidYouMean(std::string_view word, const std::vector<std::string>& known);
 

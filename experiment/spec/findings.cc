@@ -11,7 +11,7 @@
 namespace shirabe::experiment {
 namespace {
 
-constexpr size_t kMaxShownKey = 320;  // the longest that Kubernetes knows, of labels, has 317
+constexpr size_t kMaxShownKey = 320;       // the longest that Kubernetes knows, of labels, has 317
 constexpr size_t kMaxMessageBytes = 2000;  // bytes: it may quote what somebody wrote
 
 bool IsPlainWord(std::string_view key) {

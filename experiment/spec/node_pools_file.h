@@ -1,4 +1,4 @@
-// From YAML text to the pools of machines of `run --nodes FILE`, in the way of spec.h: every
+// From YAML text to the pools of machines of `run --nodes FILE`, in the way of parse_spec.h: every
 // problem in one go, each with its place, the value and the fix. Called by the command line. Pure
 // functions.
 #pragma once

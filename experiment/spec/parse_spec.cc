@@ -32,7 +32,7 @@ bool IsAnotherKind(const YamlNode& root, Findings& findings) {
   if (version != nullptr && version->kind == YamlNode::Kind::kString &&
       version->text != kApiVersion) {
     findings.MarkUnreadable("apiVersion", version->mark,
-                     Describe(*version) + " is not supported; write " + kApiVersion);
+                            Describe(*version) + " is not supported; write " + kApiVersion);
     // An older version of Katib has other fields: their errors would only confuse.
     return true;
   }

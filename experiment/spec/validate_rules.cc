@@ -100,7 +100,8 @@ void CheckStrategies(const v1::ObjectiveSpec& objective, const std::set<std::str
     if (name.empty()) continue;
     if (!seen.insert(name).second) {
       findings.Error(path, "\"" + name + "\" has a strategy already: remove one");
-    } else if (metrics.count(name) == 0 && !findings.IsUnreadable("spec.objective.objectiveMetricName") &&
+    } else if (metrics.count(name) == 0 &&
+               !findings.IsUnreadable("spec.objective.objectiveMetricName") &&
                !findings.IsUnreadable("spec.objective.additionalMetricNames")) {
       findings.Error(path, "\"" + name + "\" is neither the objective nor an additional metric" +
                                DidYouMean(name, {metrics.begin(), metrics.end()}));

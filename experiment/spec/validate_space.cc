@@ -51,7 +51,8 @@ class SpaceCheck {
   }
 
   bool IsUnreadable() const {
-    return findings_.IsUnreadable(ChildPath(path_, "min")) || findings_.IsUnreadable(ChildPath(path_, "max"));
+    return findings_.IsUnreadable(ChildPath(path_, "min")) ||
+           findings_.IsUnreadable(ChildPath(path_, "max"));
   }
 
   void CheckIntegers() {
@@ -63,7 +64,8 @@ class SpaceCheck {
   void CheckInteger(const char* field, double value) {
     if (!std::isfinite(value)) return;
     if (value != std::floor(value)) {
-      Error(field, FormatNumber(value) + " is not an integer, but parameterType is int: round it, or " +
+      Error(field, FormatNumber(value) +
+                       " is not an integer, but parameterType is int: round it, or " +
                        "make it a double");
     } else if (std::abs(value) > kMaxExactInteger) {
       Error(field, FormatNumber(value) + " is beyond 2^53, where integers are no longer exact");
@@ -123,7 +125,8 @@ class SpaceCheck {
     if (parameter_.parameter_type() != v1::DISCRETE) return;
     const auto number = ParseNumber(text);
     if (!number || !std::isfinite(*number)) {
-      return findings_.Error(path, "\"" + text + "\" is not a finite number, but parameterType is " +
+      return findings_.Error(path, "\"" + text +
+                                       "\" is not a finite number, but parameterType is " +
                                        "discrete: make it categorical");
     }
     const auto [first, fresh] = numbers.emplace(*number, text);
@@ -185,7 +188,8 @@ std::optional<suggestion::Space> CheckParameters(const v1::ExperimentSpec& spec,
   for (int i = 0; i < spec.parameters_size(); ++i) {
     SpaceCheck(spec.parameters(i), ItemPath("spec.parameters", i), findings).Run();
   }
-  if (findings.errors() > errors || findings.IsUnreadable("spec.parameters") || !AreComplete(spec)) {
+  if (findings.errors() > errors || findings.IsUnreadable("spec.parameters") ||
+      !AreComplete(spec)) {
     return std::nullopt;
   }
   auto space = suggestion::Space::Create(spec.parameters());

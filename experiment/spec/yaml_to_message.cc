@@ -104,7 +104,8 @@ class Walker {
     const std::string path = ChildPath(parent, key.text);
     const FieldDescriptor* field = FindField(*message.GetDescriptor(), key.text);
     if (field == nullptr) return Unknown(key, parent, *message.GetDescriptor());
-    findings_.SetLocation(path, value.IsScalar() && value.kind != Kind::kNull ? value.mark : key.mark);
+    findings_.SetLocation(path,
+                          value.IsScalar() && value.kind != Kind::kNull ? value.mark : key.mark);
     if (RuleOf(*field).ignored() || value.kind == Kind::kNull) return;
     WalkField(value, path, {message, *field});
   }
@@ -123,7 +124,7 @@ class Walker {
     const std::string in = parent.empty() ? whole : parent;
     const std::vector<std::string> names = NamesOf(type);
     findings_.MarkUnreadable(ChildPath(parent, key.text), key.mark,
-                      "unknown field in " + in + DidYouMean(key.text, names));
+                             "unknown field in " + in + DidYouMean(key.text, names));
     const auto meant = ClosestKnown(key.text, names);
     if (meant) findings_.MuteRules(ChildPath(parent, *meant));
   }

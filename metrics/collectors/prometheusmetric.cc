@@ -1,5 +1,5 @@
 // Katib's PrometheusMetric: the program serves its metrics itself, at the URL of source.httpGet,
-// and is asked for them while it runs; see scraper.h.
+// and is asked for them while it runs; see http_scraper.h.
 #include <boost/asio/ip/address.hpp>
 #include <memory>
 #include <mutex>

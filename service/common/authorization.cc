@@ -23,7 +23,7 @@ namespace {
 
 constexpr int kTokenBytes = 24;
 constexpr size_t kMinTokenLength = 16;  // characters: what is shorter can be guessed
-constexpr size_t kTrialToken = 32;  // of an attempt's token, 16 random bytes in hexadecimal
+constexpr size_t kTrialToken = 32;      // of an attempt's token, 16 random bytes in hexadecimal
 
 // Looking a token up by its digest takes as long for a wrong one as for a right one.
 std::string Digest(const std::string& token) { return HexSha256(token); }

@@ -4,7 +4,7 @@
 // line is the administrator's, the others are
 //   user NAMESPACE TOKEN
 // A trial's token is that of its attempt: what has its shape is taken for one, opens nothing but a
-// trial's own methods (rights.h), and is proved by each of them against the store. What is neither
+// trial's own methods (authorization.h), and is proved by each of them against the store. What is neither
 // is shown to the cluster, where there is one, and is otherwise unknown. Immutable once made, any
 // thread.
 #pragma once
@@ -30,7 +30,8 @@ struct Principal {
   std::string token = {};  // kTrial: of an attempt
   std::string name = {};   // for people: admin, user of red, alice@example.com
   std::string door = {};   // by which he came: grpc, http, katib
-  // kClusterUser: what the cluster says; ns "" = in all of them. May ask it, so it may take a moment.
+  // kClusterUser: what the cluster says; ns "" = in all of them. May ask it, so it may take a
+  // moment.
   std::function<Status(Permission, const std::string& ns)> authorize = {};
   std::function<Status()> authorize_metrics = {};
 
@@ -72,7 +73,7 @@ class Tokens {
   bool open_ = false;
   std::string admin_;
   std::map<std::string, std::string> users_;  // SHA-256 of the token → namespace
-  IntrospectToken introspect_token_;                       // none = there is no cluster
+  IntrospectToken introspect_token_;          // none = there is no cluster
 };
 
 // The one table of rights: every method of gRPC and every route of HTTP, and whom it is open to.

@@ -100,12 +100,14 @@ bool ConnectionTable::MakeRoom() {
 }
 
 ConnectionTable::ConnectionSlot ConnectionTable::FindReserve(const Count& count) {
-  if (count.reserve >= limits_.reserve_address || limits_.reserve == 0) return ConnectionSlot::kNone;
+  if (count.reserve >= limits_.reserve_address || limits_.reserve == 0)
+    return ConnectionSlot::kNone;
   if (reserved_ >= limits_.reserve) reserve_.front()->Close();
   return ConnectionSlot::kReserve;
 }
 
-void ConnectionTable::Enter(TrackedConnection* connection, const std::string& address, ConnectionSlot slot) {
+void ConnectionTable::Enter(TrackedConnection* connection, const std::string& address,
+                            ConnectionSlot slot) {
   Count& count = counts_[address];
   ++(slot == ConnectionSlot::kReserve ? count.reserve : count.table);
   if (slot == ConnectionSlot::kReserve) ++reserved_;
@@ -120,10 +122,10 @@ void ConnectionTable::SetConnectionState(TrackedConnection* connection, Connecti
   const bool reserve = entry.slot == ConnectionSlot::kReserve;
   if (reserve && entry.queue != nullptr) return;  // it keeps its place: it is not to stay
   if (entry.queue != nullptr) entry.queue->erase(entry.place);
-  entry.queue = reserve                          ? &reserve_
+  entry.queue = reserve                                 ? &reserve_
                 : standing == ConnectionState::kUnknown ? &unknown_
                 : standing == ConnectionState::kIdle    ? &idle_
-                                                 : nullptr;
+                                                        : nullptr;
   if (entry.queue != nullptr) entry.place = entry.queue->insert(entry.queue->end(), connection);
 }
 

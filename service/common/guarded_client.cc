@@ -138,7 +138,8 @@ class GuardedClient : public client::Client {
     RETURN_IF_ERROR(May("SubmitExperiment", key.ns));
     RETURN_IF_ERROR(MayLearnFrom(experiment));
     // Of one that is there it changes the counts.
-    if (client_.GetExperiment(key).ok()) RETURN_IF_ERROR(principal_.May(Permission::kChange, key.ns));
+    if (client_.GetExperiment(key).ok())
+      RETURN_IF_ERROR(principal_.May(Permission::kChange, key.ns));
     if (!guard_options_.in_cluster && !experiment.spec().shirabe().ask_and_tell()) {
       RETURN_IF_ERROR(principal_.MustBeAdmin(
           "an experiment whose trials are processes of the server's own machine"));

@@ -17,7 +17,8 @@ constexpr absl::Duration kMaxSleep = absl::Seconds(5);
 
 }  // namespace
 
-LongPollQueue::LongPollQueue(ChangeHub* hub, Clock* clock) : hub_(hub), clock_(clock), workers_(kCheckWorkers) {
+LongPollQueue::LongPollQueue(ChangeHub* hub, Clock* clock)
+    : hub_(hub), clock_(clock), workers_(kCheckWorkers) {
   listener_ = hub_->Listen([this](const auto& changes) { OnChanges(changes); });
   thread_ = std::thread([this] { Run(); });
 }

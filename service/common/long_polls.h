@@ -1,7 +1,7 @@
 // Calls that wait for something in the store and hold no thread while they do: one thread for all
 // of them hears of changes from the hub, and has those looked at again whose experiment has
 // changed, or whose time has come. Used by both doors of a server (http_session.cc,
-// shirabe_grpc.cc), and made before them; the hub outlives it. Thread-safe.
+// shirabe_service.cc), and made before them; the hub outlives it. Thread-safe.
 #pragma once
 
 #include <condition_variable>
@@ -76,7 +76,7 @@ class LongPollQueue {
   std::thread thread_;  // the last member: it uses the others
 };
 
-// What calls that wait do at each look (waits.h), the same for both doors: asking for a trial, and
+// What calls that wait do at each look (long_polls.h), the same for both doors: asking for a trial, and
 // deleting an experiment. Made by a handler for one call, with the client of its caller, which it
 // owns; used by one thread at a time.
 

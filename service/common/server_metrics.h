@@ -1,5 +1,5 @@
 // What the server counts, for Prometheus: counters, gauges and histograms of fixed families, and
-// their text (exposition format 0.0.4). One object a server, shared by its doors; metrics_store.h
+// their text (exposition format 0.0.4). One object a server, shared by its doors; store_metrics.h
 // adds what is known from the store. Labels are namespaces, verbs, codes: never the name of an
 // experiment or a trial, of which there is no end. Thread-safe.
 #pragma once
@@ -34,7 +34,7 @@ class Metrics {
  public:
   Metrics();
 
-  // The family must be one of metrics.cc and take so many labels.
+  // The family must be one of server_metrics.cc and take so many labels.
   void Add(std::string_view family, const Labels& labels, double amount = 1);
   void Set(std::string_view family, const Labels& labels, double value);
   void Observe(std::string_view family, const Labels& labels, double value);

@@ -89,7 +89,7 @@ Status SuggestionScheduler::Work(const std::function<Status()>& work) const {
 }
 
 Status SuggestionScheduler::Run(const std::string& caller, int64_t bytes,
-                            const std::function<Status()>& work) {
+                                const std::function<Status()>& work) {
   RETURN_IF_ERROR(Enter(caller, bytes));
   bool ran = false;
   const absl::Cleanup leave = [&] { Leave(caller, bytes, ran); };

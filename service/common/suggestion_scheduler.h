@@ -1,7 +1,8 @@
 // Whose turn it is to compute suggestions for a caller of the doors: so many at the same time in
 // all, fewer of one caller, a short queue for each, and a limit of the bytes that one caller's
 // requests hold and of the time that one computation takes. The experiments that the server itself
-// runs do not stand in line here (experiment/algorithm_workers.h). Made once by the server. Thread-safe.
+// runs do not stand in line here (experiment/algorithm_workers.h). Made once by the server.
+// Thread-safe.
 #pragma once
 
 #include <condition_variable>

@@ -25,7 +25,7 @@ using CallCheck = std::function<Status(const grpc::ServerContext&, const std::st
 
 // The same methods, each asked for after the check. `service` is one that protoc made of the
 // descriptor, with nothing but unary methods and streams of replies. Those in `waiting` are written
-// for gRPC's callbacks and check for themselves (grpc_waiting.h); their messages must be small.
+// for gRPC's callbacks and check for themselves (grpc_long_poll.h); their messages must be small.
 std::unique_ptr<grpc::Service> Checked(std::unique_ptr<grpc::Service> service,
                                        const google::protobuf::ServiceDescriptor& descriptor,
                                        CallCheck check, const std::set<std::string>& waiting = {});

@@ -46,11 +46,13 @@ Status CheckCaller(const grpc::ServerContextBase& context, const std::string& me
   if (whom == AccessRule::For::kAnyone || whom == AccessRule::For::kPods) return absl::OkStatus();
   const auto principal = service_context.tokens->Check(Shown(context), AddressOf(context));
   if (principal.ok()) return CheckMethodAccess(*principal, method);
-  if (service_context.limiter != nullptr) RETURN_IF_ERROR(service_context.limiter->Acquire(AddressOf(context)));
+  if (service_context.limiter != nullptr)
+    RETURN_IF_ERROR(service_context.limiter->Acquire(AddressOf(context)));
   return principal.status();
 }
 
-StatusOr<Principal> CallerOf(const grpc::ServerContextBase& context, const ServiceContext& service_context) {
+StatusOr<Principal> CallerOf(const grpc::ServerContextBase& context,
+                             const ServiceContext& service_context) {
   auto principal = service_context.tokens->Check(Shown(context), AddressOf(context));
   if (principal.ok()) principal->door = "grpc";
   if (service_context.limiter == nullptr) return principal;

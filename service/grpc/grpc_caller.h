@@ -1,5 +1,5 @@
-// Who calls a gRPC service_context, and how it is answered: what every service there shares. What `Door`
-// points to outlives the services. Any thread.
+// Who calls a gRPC service_context, and how it is answered: what every service there shares. What
+// `Door` points to outlives the services. Any thread.
 #pragma once
 
 #include <grpcpp/support/status.h>
@@ -31,8 +31,8 @@ struct ServiceContext {
   GuardOptions rights;
   Clock* clock = nullptr;
   ChangeHub* hub = nullptr;
-  LongPollQueue* waits = nullptr;      // for calls that wait,
-  Workers* workers = nullptr;  // which begin here
+  LongPollQueue* waits = nullptr;  // for calls that wait,
+  Workers* workers = nullptr;      // which begin here
   Quotas* quotas = nullptr;
   RateLimiter* limiter = nullptr;  // null = anybody may call as often as he likes
 };
@@ -44,7 +44,8 @@ Status CheckCaller(const grpc::ServerContextBase& context, const std::string& me
 
 // The principal that the token of a call shows; kUnauthenticated. kResourceExhausted: he calls too
 // often.
-StatusOr<Principal> CallerOf(const grpc::ServerContextBase& context, const ServiceContext& service_context);
+StatusOr<Principal> CallerOf(const grpc::ServerContextBase& context,
+                             const ServiceContext& service_context);
 
 // Who takes turns, and has quotas: a token that is known, or an address.
 std::string CallerId(const grpc::ServerContextBase& context, const StatusOr<Principal>& principal);

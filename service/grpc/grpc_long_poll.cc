@@ -24,7 +24,8 @@ class WaitingReactor : public grpc::ServerUnaryReactor {
       : context_(context), service_context_(service_context), call_(std::move(call)) {}
 
   void Start() {
-    if (service_context_.workers->Run(LaneOf(*context_, service_context_), [this] { Begin(); })) return;
+    if (service_context_.workers->Run(LaneOf(*context_, service_context_), [this] { Begin(); }))
+      return;
     End(absl::UnavailableError("the server has too much to do: try again"));
   }
 
@@ -91,10 +92,12 @@ class WaitingReactor : public grpc::ServerUnaryReactor {
 
 }  // namespace
 
-grpc::ServerUnaryReactor* StartWaiting(grpc::CallbackServerContext* context, const ServiceContext& service_context,
+grpc::ServerUnaryReactor* StartWaiting(grpc::CallbackServerContext* context,
+                                       const ServiceContext& service_context,
                                        std::unique_ptr<WaitingCall> call) {
   // gRPC says with OnDone when it is to go.
-  auto* reactor = std::make_unique<WaitingReactor>(context, service_context, std::move(call)).release();
+  auto* reactor =
+      std::make_unique<WaitingReactor>(context, service_context, std::move(call)).release();
   reactor->Start();
   return reactor;
 }

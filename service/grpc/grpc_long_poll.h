@@ -1,5 +1,5 @@
 // Calls of gRPC that wait, and hold no thread while they do: they begin in a worker, go on in
-// waits.h, and end when they are answered, cancelled, or the server ends. One caller may have only
+// long_polls.h, and end when they are answered, cancelled, or the server ends. One caller may have only
 // so many of them. Used by the services of the gRPC service_context, one object a call.
 #pragma once
 
@@ -36,7 +36,8 @@ class WaitingCall {
 };
 
 // For a handler to return. Of `door`, waits, workers and quotas are there.
-grpc::ServerUnaryReactor* StartWaiting(grpc::CallbackServerContext* context, const ServiceContext& service_context,
+grpc::ServerUnaryReactor* StartWaiting(grpc::CallbackServerContext* context,
+                                       const ServiceContext& service_context,
                                        std::unique_ptr<WaitingCall> call);
 
 }  // namespace shirabe::service

@@ -131,7 +131,8 @@ using Base = v1::Shirabe::WithCallbackMethod_AwaitChange<v1::Shirabe::WithCallba
 
 class ShirabeService : public Base {
  public:
-  explicit ShirabeService(const ServiceContext& service_context) : service_context_(service_context) {}
+  explicit ShirabeService(const ServiceContext& service_context)
+      : service_context_(service_context) {}
 
   using Context = ServerContext*;
   using Waiting = grpc::ServerUnaryReactor*;
@@ -271,7 +272,8 @@ class ShirabeService : public Base {
   grpc::Status Serve(Context context, const google::protobuf::Message& request, const Call& call) {
     const auto principal = CallerOf(*context, service_context_);
     if (!principal.ok()) return ToGrpc(principal.status());
-    const auto share = Quota::Acquire(&service_context_.quotas->calls, CallerId(*context, *principal));
+    const auto share =
+        Quota::Acquire(&service_context_.quotas->calls, CallerId(*context, *principal));
     if (!share.ok()) return ToGrpc(share.status());
     const Status good = CheckMessage(request);
     if (!good.ok()) return ToGrpc(good);

@@ -65,7 +65,7 @@ struct PageKey {
 };
 struct PagePosition {
   std::optional<PageKey> last;  // of the page before; nullopt: this is the first
-  absl::Time time;                // of the first page: ages are counted from it on all of them
+  absl::Time time;              // of the first page: ages are counted from it on all of them
   bool descending = false;
 };
 // kInvalidArgument if the token is none of ours, or of a list in another order.

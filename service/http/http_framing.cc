@@ -22,7 +22,8 @@ constexpr size_t kMaxTrailer = 4 << 10;
 constexpr size_t kMaxSizeDigits = 15;
 
 Status Bad(const std::string& what, int status = 400) {
-  return WithHttpStatus(absl::InvalidArgumentError("this is not an HTTP/1.1 request: " + what), status);
+  return WithHttpStatus(absl::InvalidArgumentError("this is not an HTTP/1.1 request: " + what),
+                        status);
 }
 
 Status TooLong(const FramingLimits& limits) {
@@ -124,8 +125,8 @@ Status ParseRequestLine(std::string_view line, RequestHead& head, std::string& a
                                    [](char c) { return c > 0x20 && c < 0x7f && c != '#'; });
   if (target.empty() || !visible) return Bad("its target must be percent-encoded");
   if (target.size() > kMaxTarget) {
-    return WithHttpStatus(absl::InvalidArgumentError(absl::StrCat("the target has more than ",
-                                                                  kMaxTarget, " characters")),
+    return WithHttpStatus(absl::InvalidArgumentError(
+                              absl::StrCat("the target has more than ", kMaxTarget, " characters")),
                           414);
   }
   head.request.method = std::string(method);
@@ -173,7 +174,7 @@ Status ParseHost(const std::string& authority, RequestHead& head) {
 }
 
 Status ParseContentLength(const std::vector<std::string>& lengths, const FramingLimits& limits,
-                  RequestHead& head) {
+                          RequestHead& head) {
   if (lengths.size() > 1) return Bad("it has more than one Content-Length");
   const std::string& text = lengths[0];
   const bool digits = !text.empty() && std::all_of(text.begin(), text.end(), absl::ascii_isdigit);

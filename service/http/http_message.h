@@ -1,5 +1,5 @@
 // What goes through the HTTP door, free of sockets: requests as they were read, replies as they are
-// to be written. The router (routes.h) makes one of the other; the server (http_server.h) and the
+// to be written. The router (route_table.h) makes one of the other; the server (http_server.h) and the
 // tests are its callers. Plain values; a PieceSource is used by one thread at a time.
 #pragma once
 
@@ -52,7 +52,7 @@ struct HttpReply;
 struct Route;
 
 // A reply that is not there yet: its request waits for something in the store, without a thread
-// (waits.h). It owns all that it needs; used by one thread at a time.
+// (long_polls.h). It owns all that it needs; used by one thread at a time.
 class PendingReply {
  public:
   virtual ~PendingReply() = default;

@@ -112,7 +112,8 @@ RequestClass Router::Classify(const HttpRequest& head) const {
   request_class.takes_body = route.request != nullptr;
   if (route.access == Route::Access::kOpen) return request_class;
   const auto caller = ClassifyToken(head, head.Header("authorization"), request_class);
-  if (caller && request_class.refusal.ok()) request_class.refusal = CheckMethodAccess(*caller, route.id);
+  if (caller && request_class.refusal.ok())
+    request_class.refusal = CheckMethodAccess(*caller, route.id);
   return request_class;
 }
 
@@ -126,8 +127,8 @@ void Router::ClassifyGrpcWeb(const HttpRequest& head, RequestClass& request_clas
 
 // Who calls, where that is known without asking anybody.
 std::optional<Principal> Router::ClassifyToken(const HttpRequest& head,
-                                              const std::string& authorization,
-                                              RequestClass& request_class) const {
+                                               const std::string& authorization,
+                                               RequestClass& request_class) const {
   request_class.refusal = CheckOrigin(head, context_.loopback_only);
   request_class.must_ask = context_.tokens->MustAsk(authorization);
   request_class.must_authenticate = request_class.must_ask;
@@ -256,9 +257,9 @@ HttpReply Router::Refuse(const HttpRequest& request, const Status& problem) {
 void Router::RecordCall(const Route* route, const HttpReply& reply, absl::Duration began) const {
   if (context_.metrics == nullptr) return;
   context_.metrics->RecordHttpCall({.method = route == nullptr ? "" : route->method,
-                              .route = route == nullptr ? "" : route->path,
-                              .status = reply.status,
-                              .took = context_.clock->Monotonic() - began});
+                                    .route = route == nullptr ? "" : route->path,
+                                    .status = reply.status,
+                                    .took = context_.clock->Monotonic() - began});
 }
 
 }  // namespace shirabe::service

@@ -12,13 +12,13 @@ namespace shirabe::service {
 
 // What the head of a request shows, without asking anybody.
 struct RequestClass {
-  Status refusal = {};      // not OK: nothing more of it is read
-  bool no_route = false;    // that is why: Handle says what there is instead
-  bool known = false;       // shows a token that the server knows
+  Status refusal = {};             // not OK: nothing more of it is read
+  bool no_route = false;           // that is why: Handle says what there is instead
+  bool known = false;              // shows a token that the server knows
   bool must_authenticate = false;  // shows one that must be asked about: see Prove
-  bool must_ask = false;    // and not the store, but another server
-  bool at_once = false;     // is answered without waiting for anything
-  bool slow = false;        // may take long, so that it should not hold up those who do not wait
+  bool must_ask = false;           // and not the store, but another server
+  bool at_once = false;            // is answered without waiting for anything
+  bool slow = false;  // may take long, so that it should not hold up those who do not wait
   bool takes_body = false;
   std::string caller = {};  // who has quotas and takes turns: a token that is known, or an address
 };
@@ -42,7 +42,7 @@ class Router {
   bool IsCall(const HttpRequest& request) const;  // of gRPC
   void ClassifyGrpcWeb(const HttpRequest& head, RequestClass& request_class) const;
   std::optional<Principal> ClassifyToken(const HttpRequest& head, const std::string& authorization,
-                                        RequestClass& request_class) const;
+                                         RequestClass& request_class) const;
   StatusOr<HttpReply> AnswerCall(const HttpRequest& request) const;
   StatusOr<HttpReply> Answer(const HttpRequest& request, const Route*& route);
   Status Admit(const Route& route, Call& call);

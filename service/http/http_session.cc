@@ -119,7 +119,8 @@ void Session::HandleHead(RequestHead head) {
   }
   if (const Status problem = ConsumeBody(); !problem.ok()) return Refuse(problem);
   // A trial that has sent all of it already holds nothing up, and is known to the worker.
-  if (request_class_.must_ask || (request_class_.must_authenticate && !body_->done())) return Authenticate();
+  if (request_class_.must_ask || (request_class_.must_authenticate && !body_->done()))
+    return Authenticate();
   AwaitBody();
 }
 

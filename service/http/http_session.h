@@ -93,8 +93,8 @@ class Session : public TrackedConnection, public std::enable_shared_from_this<Se
   void OnHead();  // with what has come of it
   void HandleHead(RequestHead head);
   Status Admit(const RequestHead& head);
-  void Authenticate();      // whose token it is
-  void AwaitBody();  // and say that it may come
+  void Authenticate();  // whose token it is
+  void AwaitBody();     // and say that it may come
   void OnBody();
   Status ConsumeBody();  // what has come of it
   void ReadOn(void (Session::*then)());
@@ -102,7 +102,7 @@ class Session : public TrackedConnection, public std::enable_shared_from_this<Se
   void Refuse(const Status& problem);
   void Work();
 
-  // http_session_reply.cc: the reply, and the end.
+  // http_session_write.cc: the reply, and the end.
   void Send(HttpReply reply);
   void Suspend(std::unique_ptr<PendingReply> pending);
   void Resume(HttpReply reply);
@@ -115,11 +115,11 @@ class Session : public TrackedConnection, public std::enable_shared_from_this<Se
   void OnReadable();
   void OnTimer();
   void EndReply();
-  void End();     // a last word of TLS, then Linger
+  void End();             // a last word of TLS, then Linger
   void LingeringClose();  // reads on a little, so that the reply is not lost in a reset
   void DiscardInput(size_t skipped);
 
-  // http_session_calls.h
+  // http_session.h
   template <class Then>
   auto Bind(Then then);
   template <class Then>
@@ -127,7 +127,9 @@ class Session : public TrackedConnection, public std::enable_shared_from_this<Se
   template <class Call, class Then>
   bool RunIn(Workers* workers, Call call, Then then);
   void Expire(absl::Duration after);
-  void SetConnectionState(ConnectionState standing) { host_.table->SetConnectionState(this, standing); }
+  void SetConnectionState(ConnectionState standing) {
+    host_.table->SetConnectionState(this, standing);
+  }
 
   AnyStream stream_;
   SessionHost& host_;
@@ -159,7 +161,7 @@ class Session : public TrackedConnection, public std::enable_shared_from_this<Se
 };
 
 // How a session has something done elsewhere and hears of it: the templates of its class, for the
-// two files that define it (http_session.cc, http_session_reply.cc).
+// two files that define it (http_session.cc, http_session_write.cc).
 
 // Calls `then` in the io thread, with the error, unless the connection is closed by then.
 template <class Then>

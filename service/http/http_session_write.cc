@@ -63,10 +63,10 @@ void Session::Suspend(std::unique_ptr<PendingReply> pending) {
   stream_.lowest().expires_never();
   WatchForEnd();
   LongPoll wait{.caller = request_class_.caller,
-            .experiment = pending->experiment,
-            .patience = pending->patience,
-            .poll = pending->poll,
-            .check = {}};
+                .experiment = pending->experiment,
+                .patience = pending->patience,
+                .poll = pending->poll,
+                .check = {}};
   suspended_ = std::make_shared<Suspended>();  // shared: see http_session.h
   suspended_->reply = std::move(pending);
   wait.check = [self = shared_from_this(), its = suspended_](bool last) {

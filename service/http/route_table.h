@@ -37,7 +37,7 @@ struct HttpContext {
   ChangeHub* hub = nullptr;
   Metrics* metrics = nullptr;
   RateLimiter* limiter = nullptr;     // null = anybody may ask as often as he likes
-  ShutdownWait* patience = nullptr;       // waits that the end of the server interrupts
+  ShutdownWait* patience = nullptr;   // waits that the end of the server interrupts
   Quotas* quotas = nullptr;           // null = callers may hold as much as they like
   const GrpcWeb* grpc_web = nullptr;  // beside the table: calls of gRPC; null = there are none
   // For /readyz, beside the store: a name, and why it is not ready ("" = it is). Quick.
@@ -95,7 +95,7 @@ struct Route {
   std::string path;               // /api/v1/namespaces/{namespace}/experiments/{name}:pause
   std::string id;                 // a name of its own: pauseExperiment
   std::string summary;            // one sentence
-  Access access = Access::kUser;  // as the table of rights has it (rights.h): set by Routes()
+  Access access = Access::kUser;  // as the table of rights has it (authorization.h): set by Routes()
   std::vector<Parameter> parameters = {};                 // beside those of the path
   const google::protobuf::Descriptor* request = nullptr;  // the shape of its body; null = none
   std::vector<Result> results = {};

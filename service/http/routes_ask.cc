@@ -48,7 +48,8 @@ StatusOr<HttpReply> ReplyTo(const client::Asked& asked, PendingAskCheck& ask) {
 
 class PendingAsk : public PendingReply {
  public:
-  PendingAsk(PendingAskCheck ask, Quota::Share share) : ask_(std::move(ask)), share_(std::move(share)) {
+  PendingAsk(PendingAskCheck ask, Quota::Share share)
+      : ask_(std::move(ask)), share_(std::move(share)) {
     experiment = ask_.key();
   }
   std::optional<StatusOr<HttpReply>> TryAnswer(bool last) override {
@@ -106,7 +107,7 @@ Status AddPoints(const std::string& path, const Struct& metrics, const When& whe
 }
 
 Status ParsePoints(const v1::http::TellRequest& request, absl::Time now,
-                  experiment::Report& report) {
+                   experiment::Report& report) {
   When when{.time = now};
   if (request.has_step()) when.step = request.step();
   RETURN_IF_ERROR(AddPoints("metrics", request.metrics(), when, report));

@@ -64,8 +64,8 @@ StatusOr<HttpReply> ListExperiments(Call& call) {
   ASSIGN_OR_RETURN(auto experiments, call.client->ListExperiments(ns));
   selection.Apply(experiments, -1);
   const auto place = [&](const v1::Experiment& experiment) {
-    return PageKey{selection.OrderOf(experiment), Json::array({experiment.metadata().namespace_(),
-                                                                 experiment.metadata().name()})};
+    return PageKey{selection.OrderOf(experiment),
+                   Json::array({experiment.metadata().namespace_(), experiment.metadata().name()})};
   };
   return PageReply(SlicePage(call, position, experiments, PageForm{place, view::ExperimentJson}),
                    revision);
@@ -307,10 +307,10 @@ StatusOr<HttpReply> Send(Call& call, const v1::Intent& intent) {
   const ExperimentKey key = call.Experiment();
   RETURN_IF_ERROR(call.client->Send(key, intent));
   ASSIGN_OR_RETURN(const std::string holder, call.client->Holder(key));
-  Json body = {
-      {"message", holder.empty()
-                      ? "accepted; no process runs the experiment now: it takes effect once one does"
-                      : "accepted; the owner of the experiment acts on it within a second"}};
+  Json body = {{"message",
+                holder.empty()
+                    ? "accepted; no process runs the experiment now: it takes effect once one does"
+                    : "accepted; the owner of the experiment acts on it within a second"}};
   if (!holder.empty()) body["holder"] = holder;
   return JsonReply(body, 202);
 }

@@ -89,8 +89,8 @@ StatusOr<HttpReply> Attempts(Call& call) {
   };
   const auto view = [&](const v1::Attempt& attempt) {
     const TrialKey trial{call.Experiment(), attempt.trial()};
-    return view::AttemptJson(attempt,
-                             {.log = call.client->LogLocation({trial, attempt.number()}), .now = now});
+    return view::AttemptJson(
+        attempt, {.log = call.client->LogLocation({trial, attempt.number()}), .now = now});
   };
   return PageReply(SlicePage(call, position, attempts, PageForm{place, view}), revision);
 }

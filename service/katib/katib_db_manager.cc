@@ -15,8 +15,8 @@ namespace shirabe::service {
 namespace {
 
 constexpr char kTimeFormat[] = "%Y-%m-%dT%H:%M:%E*SZ";  // RFC 3339, as Katib's own writes it
-constexpr int kMaxRows = 100'000;                      // of one report
-constexpr size_t kMaxNameBytes = 512;                       // of a trial or a metric, in characters
+constexpr int kMaxRows = 100'000;                       // of one report
+constexpr size_t kMaxNameBytes = 512;                   // of a trial or a metric, in characters
 
 Status CheckName(const char* field, const std::string& name) {
   if (!name.empty() && name.size() <= kMaxNameBytes) return absl::OkStatus();
@@ -33,7 +33,8 @@ StatusOr<absl::Time> ReadTime(const std::string& field, const std::string& text,
                                     "\" is not a time; write one such as 2026-11-21T08:30:00Z");
 }
 
-StatusOr<KatibObservation> ReadRow(const katib::MetricLog& log, const std::string& path, absl::Time now) {
+StatusOr<KatibObservation> ReadRow(const katib::MetricLog& log, const std::string& path,
+                                   absl::Time now) {
   KatibObservation row;
   RETURN_IF_ERROR(CheckName((path + ".metric.name").c_str(), log.metric().name()));
   row.metric = log.metric().name();
@@ -113,8 +114,9 @@ class KatibDbManager : public katib::DBManager::Service {
                      ReadTime("end_time", request.end_time(), absl::InfiniteFuture()));
     ASSIGN_OR_RETURN(std::vector<KatibObservation> rows,
                      observations->Read(request.trial_name(), request.metric_name()));
-    std::stable_sort(rows.begin(), rows.end(),
-                     [](const KatibObservation& a, const KatibObservation& b) { return a.time < b.time; });
+    std::stable_sort(
+        rows.begin(), rows.end(),
+        [](const KatibObservation& a, const KatibObservation& b) { return a.time < b.time; });
     for (const KatibObservation& row : rows) {
       if (row.time < start || row.time > end) continue;
       katib::MetricLog& one = *log.add_metric_logs();

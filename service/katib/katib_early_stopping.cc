@@ -82,7 +82,8 @@ class Elsewhere {
       : stub_(katib::DBManager::NewStub(
             grpc::CreateChannel(address, grpc::InsecureChannelCredentials()))) {}
 
-  StatusOr<std::vector<KatibObservation>> Read(const std::string& trial, const std::string& metric) {
+  StatusOr<std::vector<KatibObservation>> Read(const std::string& trial,
+                                               const std::string& metric) {
     grpc::ClientContext context;
     context.set_deadline(
         gpr_time_from_micros(absl::ToInt64Microseconds(kReadDeadline), GPR_TIMESPAN));

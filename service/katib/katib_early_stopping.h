@@ -11,9 +11,9 @@
 // under Shirabe all of them work. Settings are validated for every registered rule.
 //
 // The values are read from the DBManager at db_manager_address, if it names one and the
-// administrator allows it (suggestion/remote/remote_algorithm_table.h; PERMISSION_DENIED otherwise), else
-// they are our own. Trials without any are left out; a mean of values that are not finite is the
-// worst.
+// administrator allows it (suggestion/remote/remote_algorithm_table.h; PERMISSION_DENIED
+// otherwise), else they are our own. Trials without any are left out; a mean of values that are not
+// finite is the worst.
 #pragma once
 
 #include <grpcpp/grpcpp.h>

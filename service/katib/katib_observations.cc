@@ -32,7 +32,7 @@ class ClientObservations : public KatibObservationStore {
   }
 
   StatusOr<std::vector<KatibObservation>> Read(const std::string& trial,
-                                       const std::string& metric) override {
+                                               const std::string& metric) override {
     ASSIGN_OR_RETURN(const TrialKey key, Find(trial));
     ASSIGN_OR_RETURN(const auto known, client_.ListObservations({.trial = key, .metric = metric}));
     std::vector<KatibObservation> rows;
@@ -107,12 +107,12 @@ class ClientObservations : public KatibObservationStore {
 }  // namespace
 
 std::unique_ptr<KatibObservationStore> MakeClientObservations(client::Client& client,
-                                                          const std::string& ns) {
+                                                              const std::string& ns) {
   return std::make_unique<ClientObservations>(client, ns, nullptr);
 }
 
-std::unique_ptr<KatibObservationStore> MakeClientObservations(std::unique_ptr<client::Client> client,
-                                                          const std::string& ns) {
+std::unique_ptr<KatibObservationStore> MakeClientObservations(
+    std::unique_ptr<client::Client> client, const std::string& ns) {
   client::Client& it = *client;
   return std::make_unique<ClientObservations>(it, ns, std::move(client));
 }

@@ -1,7 +1,7 @@
 // What trials have reported, as Katib's clients speak of it: by the name of a trial, which they
 // believe to be unique, and without an attempt. The services katib_db_manager and
 // katib_early_stopping work on this interface; for each call the server gives them one that may do
-// what the caller may (made of a client, katib_client_observations.h).
+// what the caller may (made of a client, katib_observations.h).
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -42,7 +42,7 @@ class KatibObservationStore {
   // Those that count, of one metric or of all (""), in the order of their steps. kNotFound as
   // above.
   virtual StatusOr<std::vector<KatibObservation>> Read(const std::string& trial,
-                                               const std::string& metric) = 0;
+                                                       const std::string& metric) = 0;
   // All of them. OK if there are none.
   virtual Status Delete(const std::string& trial) = 0;
   // The trial has been stopped early by whoever ran it.
@@ -66,9 +66,9 @@ using KatibAccess = std::function<StatusOr<std::unique_ptr<KatibObservationStore
 
 // The client outlives what is made of it.
 std::unique_ptr<KatibObservationStore> MakeClientObservations(client::Client& client,
-                                                          const std::string& ns);
+                                                              const std::string& ns);
 // One that is its own.
-std::unique_ptr<KatibObservationStore> MakeClientObservations(std::unique_ptr<client::Client> client,
-                                                          const std::string& ns);
+std::unique_ptr<KatibObservationStore> MakeClientObservations(
+    std::unique_ptr<client::Client> client, const std::string& ns);
 
 }  // namespace shirabe::service

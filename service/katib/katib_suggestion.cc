@@ -37,7 +37,7 @@ void AddTrailer(grpc::ServerContext& context, const char* key, std::string text)
 }
 
 void AddTrailers(grpc::ServerContext& context, const suggestion::KatibHistory& known,
-             const suggestion::Proposal& proposal) {
+                 const suggestion::Proposal& proposal) {
   AddTrailer(context, "shirabe-outcome", WordFor(proposal.outcome));
   AddTrailer(context, "shirabe-reason", proposal.reason.empty() ? known.why : proposal.reason);
   AddTrailer(context, "shirabe-algorithm", proposal.algorithm);
@@ -46,7 +46,8 @@ void AddTrailers(grpc::ServerContext& context, const suggestion::KatibHistory& k
 
 class KatibSuggestion : public katib::Suggestion::Service {
  public:
-  KatibSuggestion(KatibGate gate, SuggestionScheduler* turns) : gate_(std::move(gate)), turns_(turns) {}
+  KatibSuggestion(KatibGate gate, SuggestionScheduler* turns)
+      : gate_(std::move(gate)), turns_(turns) {}
 
   grpc::Status GetSuggestions(grpc::ServerContext* context,
                               const katib::GetSuggestionsRequest* request,

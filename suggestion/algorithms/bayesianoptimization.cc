@@ -57,7 +57,8 @@ struct Config {
 // Chooses the points of one proposal, each in the knowledge of those before it.
 class CandidateSelector {
  public:
-  CandidateSelector(const Config& config, const Space& space, const gp::Results& data, gp::SurrogateMemo& memory);
+  CandidateSelector(const Config& config, const Space& space, const gp::Results& data,
+                    gp::SurrogateMemo& memory);
 
   // nullopt if every point has been tried.
   std::optional<Suggestion> Next(UnvisitedPoints& unvisited, Rng rng);
@@ -68,7 +69,8 @@ class CandidateSelector {
   void FindIncumbent();
   void LearnFailures();
   gp::Region MakeRegion() const;
-  std::optional<Point> FirstUntried(const std::vector<gp::Ranked>& ranked, UnvisitedPoints& unvisited, Rng& rng);
+  std::optional<Point> FirstUntried(const std::vector<gp::Ranked>& ranked,
+                                    UnvisitedPoints& unvisited, Rng& rng);
   bool TooClose(const gp::Inputs& point) const;
   std::string Explain(const Point& point, const gp::Acquisition& acquisition) const;
   std::string Words(double y) const;
@@ -84,8 +86,8 @@ class CandidateSelector {
   RowVectorXd incumbent_;  // its y, or what a scenario imagines to be better
 };
 
-CandidateSelector::CandidateSelector(const Config& config, const Space& space, const gp::Results& data,
-                 gp::SurrogateMemo& memory)
+CandidateSelector::CandidateSelector(const Config& config, const Space& space,
+                                     const gp::Results& data, gp::SurrogateMemo& memory)
     : config_(config),
       data_(data),
       layout_(space),
@@ -186,8 +188,8 @@ bool CandidateSelector::TooClose(const gp::Inputs& point) const {
   return false;
 }
 
-std::optional<Point> CandidateSelector::FirstUntried(const std::vector<gp::Ranked>& ranked, UnvisitedPoints& unvisited,
-                                   Rng& rng) {
+std::optional<Point> CandidateSelector::FirstUntried(const std::vector<gp::Ranked>& ranked,
+                                                     UnvisitedPoints& unvisited, Rng& rng) {
   const Space& space = layout_.space();
   for (const gp::Ranked& candidate : ranked) {
     gp::Inputs inputs = layout_.From({candidate.point});
@@ -206,7 +208,8 @@ std::string CandidateSelector::Words(double y) const {
   return absl::StrFormat("%.4g", config_.maximize ? score : -score);
 }
 
-std::string CandidateSelector::Explain(const Point& point, const gp::Acquisition& acquisition) const {
+std::string CandidateSelector::Explain(const Point& point,
+                                       const gp::Acquisition& acquisition) const {
   const gp::Inputs inputs = layout_.From({point});
   const gp::Posterior& posterior = surrogate_.posterior;
   const gp::Posterior::Prediction prediction = posterior.Predict(inputs);
@@ -240,8 +243,8 @@ class Bayesian : public Algorithm {
   StatusOr<std::optional<Recommendation>> Recommend(const History& history) const override;
 
  private:
-  std::optional<Suggestion> First(const History& history, UnvisitedPoints& unvisited, uint64_t ordinal,
-                                  const Rng& root) const;
+  std::optional<Suggestion> First(const History& history, UnvisitedPoints& unvisited,
+                                  uint64_t ordinal, const Rng& root) const;
 
   Config config_;
   InitialDesign initial_design_;

@@ -1,7 +1,7 @@
 // BOHB: S. Falkner, A. Klein, F. Hutter, "BOHB: Robust and Efficient Hyperparameter Optimization at
 // Scale", ICML 2018: Hyperband's brackets (suggestion/multifidelity/bracket_search.h), where a
-// model chooses two of three configurations (suggestion/multifidelity/configuration_sampler.h). The model of
-// the paper is that of multivariate TPE; any other algorithm of points can take its place.
+// model chooses two of three configurations (suggestion/multifidelity/configuration_sampler.h). The
+// model of the paper is that of multivariate TPE; any other algorithm of points can take its place.
 #include "suggestion/multifidelity/bracket_search.h"
 
 namespace shirabe::suggestion {

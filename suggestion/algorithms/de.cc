@@ -27,9 +27,9 @@
 namespace shirabe::suggestion {
 namespace {
 
-constexpr double kBest = 0.11;    // of the population that may be x_p (Tanabe & Fukunaga 2014)
-constexpr size_t kMinBest = 2;  // but as many at least
-constexpr size_t kMinPopulation = 4;      // x_i, x_p, x_r1 and x_r2
+constexpr double kBest = 0.11;        // of the population that may be x_p (Tanabe & Fukunaga 2014)
+constexpr size_t kMinBest = 2;        // but as many at least
+constexpr size_t kMinPopulation = 4;  // x_i, x_p, x_r1 and x_r2
 constexpr int kMaxDraws = 20;
 
 class De : public Algorithm {
@@ -47,9 +47,10 @@ class De : public Algorithm {
     while (static_cast<int>(suggestions.size()) < count && !IsCancelled() &&
            !unvisited.Exhausted()) {
       const int64_t ordinal = history.next_ordinal() + static_cast<int64_t>(suggestions.size());
-      std::optional<Suggestion> next = ordinal < slots_ || past.ranked().size() < kMinPopulation
-                                           ? initial_design_.Next(history.space(), ordinal, root, unvisited)
-                                           : Breed(history, past, root.Fork(ordinal), unvisited);
+      std::optional<Suggestion> next =
+          ordinal < slots_ || past.ranked().size() < kMinPopulation
+              ? initial_design_.Next(history.space(), ordinal, root, unvisited)
+              : Breed(history, past, root.Fork(ordinal), unvisited);
       if (!next) break;
       suggestions.push_back(*std::move(next));
     }
@@ -82,7 +83,8 @@ class De : public Algorithm {
               "(F %.2g, CR %.2g)",
               self + 1, control.f, control.cr)};
     }
-    return InitialDesign::RandomFallback(rng, unvisited, "at random: the children of the best have been tried");
+    return InitialDesign::RandomFallback(rng, unvisited,
+                                         "at random: the children of the best have been tried");
   }
 
   static int64_t Any(const std::vector<int64_t>& trials, Rng& rng) {
@@ -106,7 +108,8 @@ class De : public Algorithm {
             all.size()};
   }
 
-  static Point Cross(const Space& space, const Parents& parents, const ControlParameters& control, Rng& rng) {
+  static Point Cross(const Space& space, const Parents& parents, const ControlParameters& control,
+                     Rng& rng) {
     Point child = parents.self;
     const auto always = static_cast<int>(rng.Below(space.size()));
     for (int j = 0; j < space.size(); ++j) {

@@ -43,9 +43,10 @@ class Nsga2 : public Algorithm {
     while (static_cast<int>(suggestions.size()) < count && !IsCancelled() &&
            !unvisited.Exhausted()) {
       const int64_t ordinal = history.next_ordinal() + static_cast<int64_t>(suggestions.size());
-      std::optional<Suggestion> next = ordinal < population_ || parents.size() < 2
-                                           ? initial_design_.Next(history.space(), ordinal, root, unvisited)
-                                           : Breed(history, parents, root.Fork(ordinal), unvisited);
+      std::optional<Suggestion> next =
+          ordinal < population_ || parents.size() < 2
+              ? initial_design_.Next(history.space(), ordinal, root, unvisited)
+              : Breed(history, parents, root.Fork(ordinal), unvisited);
       if (!next) break;
       suggestions.push_back(*std::move(next));
     }
@@ -67,7 +68,8 @@ class Nsga2 : public Algorithm {
                         .explanation = absl::StrCat("a child of trials ", a + 1, " and ", b + 1,
                                                     ", of the best ", parents.size())};
     }
-    return InitialDesign::RandomFallback(rng, unvisited, "at random: the children of the best have been tried");
+    return InitialDesign::RandomFallback(rng, unvisited,
+                                         "at random: the children of the best have been tried");
   }
 
   // Survivors are ordered, best first, so that the better of two is the former.

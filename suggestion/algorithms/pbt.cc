@@ -96,7 +96,8 @@ class Pbt : public Algorithm {
     return Suggestion{.point = configurations.With(*std::move(point), ResourceAt(history, 0))};
   }
 
-  std::optional<Suggestion> Continue(const History& history, const TriedConfigurations& configurations,
+  std::optional<Suggestion> Continue(const History& history,
+                                     const TriedConfigurations& configurations,
                                      const Population::Step& step, Rng& rng) const {
     Point point = configurations.at(*step.parent);
     if (step.exploits) point = Perturb(configurations.space(), point, resample_, rng);

@@ -144,7 +144,8 @@ void CmaReplay::RunByLabel() {
     MoveTo(tag);
     --left;
     const bool open = left == 0 && IsOpen(members);
-    if (settled_ && left <= kMaxPendingGenerations && (open || AnyActive(members))) Settle(members.front());
+    if (settled_ && left <= kMaxPendingGenerations && (open || AnyActive(members)))
+      Settle(members.front());
     if (open) return Open(members);
     Close(members);
     ++tag_.number;

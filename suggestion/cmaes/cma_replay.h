@@ -12,8 +12,8 @@
 // Nothing is kept between proposals. A result that comes late counts in its own generation, as if
 // it had been there in time, and what came after is computed anew. The memo is the state after the
 // longest beginning of the history in which nothing is still to come, so that the answer is the
-// same with it and without it, only sooner. (What runs for more than kMaxPendingGenerations generations is no
-// longer waited for; such a result counts only where there is no memo.)
+// same with it and without it, only sooner. (What runs for more than kMaxPendingGenerations
+// generations is no longer waited for; such a result counts only where there is no memo.)
 //
 // A trial's point is what was tried: clipped to the bounds, rounded to a level. What the
 // distribution drew is drawn again from the stream of its index; where that leads elsewhere, since
@@ -70,7 +70,7 @@ struct CmaTag {
 class CmaReplay {
  public:
   static constexpr char kLabel[] = "cmaes-generation";
-  static constexpr int kAttempts = 10;      // draws for one suggestion, until one is untried
+  static constexpr int kAttempts = 10;  // draws for one suggestion, until one is untried
   static constexpr int64_t kMaxPendingGenerations = 20;  // generations
 
   struct Input {

@@ -70,7 +70,8 @@ size_t SuccessHistory::PlaceFor(const std::optional<ControlParameters>& control)
   return worst;
 }
 
-void SuccessHistory::Play(const Individual& individual, const std::optional<ControlParameters>& control) {
+void SuccessHistory::Play(const Individual& individual,
+                          const std::optional<ControlParameters>& control) {
   std::optional<Individual>& place = slots_[PlaceFor(control)];
   const bool taken =
       !place || (control ? !Dominates(*place, individual) : Dominates(individual, *place));

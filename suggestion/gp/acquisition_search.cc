@@ -43,7 +43,8 @@ void Copy(const Inputs& from, Index row, Inputs& to, Index at) {
 
 }  // namespace
 
-Search::Search(const InputLayout& layout, const Acquisition& acquisition, const Region& region, Rng rng)
+Search::Search(const InputLayout& layout, const Acquisition& acquisition, const Region& region,
+               Rng rng)
     : layout_(layout),
       acquisition_(acquisition),
       region_(region),

@@ -14,8 +14,8 @@ using Eigen::Index;
 using Eigen::VectorXd;
 
 constexpr double kFirst = 0.8, kMaxLength = 1.6, kMinLength = 0.0078125;  // 2^-7
-constexpr int kSuccesses = 3;                                    // in a row, to grow
-constexpr int kMinFailures = 4;                                // in a row, to shrink
+constexpr int kSuccesses = 3;                                             // in a row, to grow
+constexpr int kMinFailures = 4;                                           // in a row, to shrink
 // A success is better by this share of the distance between the best and the median so far.
 constexpr double kWorthwhile = 1e-3;
 

@@ -33,7 +33,8 @@ StatusOr<Proposal> BracketSearch::Propose(const History& history, int count, con
   std::vector<Suggestion> suggestions;
   while (static_cast<int>(suggestions.size()) < count && !IsCancelled()) {
     std::optional<Suggestion> next = Promote(book);
-    const std::optional<int> room = next ? std::nullopt : FindOpenBracket(book, left - book.proposed());
+    const std::optional<int> room =
+        next ? std::nullopt : FindOpenBracket(book, left - book.proposed());
     if (room) {
       const int first = book.brackets()[*room].first;
       next = newcomers.Next(first, history.next_ordinal() + suggestions.size(), root);
@@ -99,7 +100,8 @@ int64_t BracketSearch::PromotionsLeft(const RungLedger& book) const {
   int64_t owed = 0;
   for (const RungBracket& bracket : book.brackets()) {
     for (int k = bracket.first; k <= rungs_.top(); ++k) {
-      const int64_t more = std::max<int64_t>(MaxPromotions(bracket, k) - bracket.cells[k].entered, 0);
+      const int64_t more =
+          std::max<int64_t>(MaxPromotions(bracket, k) - bracket.cells[k].entered, 0);
       if (more > RungLedger::kUnlimited - owed) return RungLedger::kUnlimited;
       owed += more;
     }

@@ -108,7 +108,8 @@ StatusOr<ConfigSource> ConfigSource::Create(const Problem& problem, const Rungs&
   return searcher;
 }
 
-ConfigurationSampler::ConfigurationSampler(const History& history, const Rungs& rungs, const ConfigSource& searcher)
+ConfigurationSampler::ConfigurationSampler(const History& history, const Rungs& rungs,
+                                           const ConfigSource& searcher)
     : history_(history),
       rungs_(rungs),
       source_(searcher),

@@ -38,7 +38,8 @@ std::string Ordinal(int64_t place) {
 
 }  // namespace
 
-RungLedger::RungLedger(const History& history, const Rungs& rungs, std::vector<RungBracket> standing)
+RungLedger::RungLedger(const History& history, const Rungs& rungs,
+                       std::vector<RungBracket> standing)
     : history_(history), rungs_(rungs), unvisited_(history), promoted_(history.size()) {
   for (const RungBracket& bracket : standing) Open(bracket.first, bracket.planned);
   std::vector<int> bracket_of(history.size(), -1);

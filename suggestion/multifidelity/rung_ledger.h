@@ -72,9 +72,9 @@ class RungLedger {
   const Rungs& rungs_;
   UnvisitedPoints unvisited_;
   std::vector<RungBracket> brackets_;
-  std::vector<bool> size_known_;       // by bracket: a label has told its size
+  std::vector<bool> size_known_;     // by bracket: a label has told its size
   std::vector<int64_t> unassigned_;  // indices of trials in no bracket
-  std::vector<bool> promoted_;   // by index
+  std::vector<bool> promoted_;       // by index
   int64_t active_ = 0;
   int64_t proposed_ = 0;
   bool closed_ = false;

@@ -19,9 +19,9 @@ namespace {
 
 constexpr int kMaxResponseBytes = 32 << 20;  // bytes
 constexpr int kMaxLabels = 64;
-constexpr size_t kMaxLabel = 1024;  // characters of a name or a value
-constexpr size_t kMaxMessageBytes = 500;   // of somebody else's message
-constexpr int kReconnectMs = 200;    // the channel's own pauses, so that ours decide
+constexpr size_t kMaxLabel = 1024;        // characters of a name or a value
+constexpr size_t kMaxMessageBytes = 500;  // of somebody else's message
+constexpr int kReconnectMs = 200;         // the channel's own pauses, so that ours decide
 constexpr int kMaxReconnectMs = 5000;
 constexpr char kPbtParent[] = "pbt.suggestion.katib.kubeflow.org/parent";
 constexpr char kMemo[] = "katib 1\n";

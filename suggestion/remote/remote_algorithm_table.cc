@@ -33,8 +33,9 @@ struct Address {
 // A name, an IPv4 address or [an IPv6 address], and a port: nothing that a resolver would take for
 // a scheme, a path or an option.
 StatusOr<Address> ParseAddress(const std::string& text, bool pattern) {
-  const Status bad = absl::InvalidArgumentError(
-      "\"" + text.substr(0, kMaxEndpoint) + "\" is not an address; write HOST:PORT, such as svc:6789");
+  const Status bad =
+      absl::InvalidArgumentError("\"" + text.substr(0, kMaxEndpoint) +
+                                 "\" is not an address; write HOST:PORT, such as svc:6789");
   const size_t colon = text.rfind(':');
   if (text.size() > kMaxEndpoint || colon == std::string::npos || colon == 0) return bad;
   Address address{text.substr(0, colon), text.substr(colon + 1)};

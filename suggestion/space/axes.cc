@@ -53,7 +53,8 @@ double RoundToDigits(double value, int digits) {
 }
 
 IntervalDistribution MakeSpread(const ContinuousAxis::Range& range) {
-  return range.normal ? IntervalDistribution::Normal({0, 1}, 0.5, 1.0 / 6) : IntervalDistribution::Uniform({0, 1});
+  return range.normal ? IntervalDistribution::Normal({0, 1}, 0.5, 1.0 / 6)
+                      : IntervalDistribution::Uniform({0, 1});
 }
 
 }  // namespace

@@ -44,10 +44,10 @@ class ContinuousAxis : public Axis {
   double Preimage(double x) const;
 
   Range range_;
-  double scale_ = 1;       // halves everything where max - min would overflow
-  double log_span_ = 0;    // log(max / min)
-  bool log_wide_ = false;  // max / min overflows
-  IntervalDistribution spread_;          // over the position in the range, 0 … 1
+  double scale_ = 1;             // halves everything where max - min would overflow
+  double log_span_ = 0;          // log(max / min)
+  bool log_wide_ = false;        // max / min overflows
+  IntervalDistribution spread_;  // over the position in the range, 0 … 1
 };
 
 // An integer, or a double with a step: the values min + k·step. Immutable, any thread.

@@ -25,9 +25,12 @@ double PhiInverse(double p) {
 
 }  // namespace
 
-IntervalDistribution IntervalDistribution::Uniform(Interval interval) { return IntervalDistribution(interval); }
+IntervalDistribution IntervalDistribution::Uniform(Interval interval) {
+  return IntervalDistribution(interval);
+}
 
-IntervalDistribution IntervalDistribution::Normal(Interval interval, double mean, double deviation) {
+IntervalDistribution IntervalDistribution::Normal(Interval interval, double mean,
+                                                  double deviation) {
   IntervalDistribution spread(interval);
   spread.normal_ = true;
   spread.mean_ = mean;
@@ -64,7 +67,8 @@ uint64_t Part(double x, uint64_t n) {
 
 LevelPartition LevelPartition::Equal(uint64_t count) { return LevelPartition(count); }
 
-LevelPartition LevelPartition::ByMass(uint64_t count, const IntervalDistribution& spread, LevelPositions positions) {
+LevelPartition LevelPartition::ByMass(uint64_t count, const IntervalDistribution& spread,
+                                      LevelPositions positions) {
   LevelPartition shares(count);
   shares.spread_ = spread;
   shares.positions_ = positions;

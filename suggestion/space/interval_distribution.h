@@ -55,7 +55,8 @@ class LevelPartition {
   // 1 ≤ count ≤ 2^53 + 1.
   static LevelPartition Equal(uint64_t count);
   // `spread` reaches from half a step below the first level to half a step above the last.
-  static LevelPartition ByMass(uint64_t count, const IntervalDistribution& spread, LevelPositions positions);
+  static LevelPartition ByMass(uint64_t count, const IntervalDistribution& spread,
+                               LevelPositions positions);
 
   uint64_t count() const { return count_; }
   // The level whose share holds `x`; 0 is in the first, 1 in the last.

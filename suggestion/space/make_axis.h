@@ -1,5 +1,5 @@
 // One parameter of the search space: the codec between its coordinate and its values. The kinds of
-// axes are in axes.h, parameter_axis.h makes one from a specification, and space.h holds them.
+// axes are in axes.h, parameter_axis.h makes one from a specification, and search_space.h holds them.
 #pragma once
 
 #include <cstdint>

@@ -71,11 +71,13 @@ Status CheckIntegers(const v1::FeasibleSpace& feasible) {
 }
 
 // The normal distribution of the whole range, min to max, cut off where the shares end.
-IntervalDistribution NormalBetween(IntervalDistribution::Interval interval, double min, double max) {
+IntervalDistribution NormalBetween(IntervalDistribution::Interval interval, double min,
+                                   double max) {
   return IntervalDistribution::Normal(interval, min + (max - min) / 2, (max - min) / 6);
 }
 
-LevelPartition MakeShares(const DecimalLattice& values, const v1::FeasibleSpace& feasible, double step) {
+LevelPartition MakeShares(const DecimalLattice& values, const v1::FeasibleSpace& feasible,
+                          double step) {
   const uint64_t count = values.count();
   const bool log = IsLog(feasible.distribution()), normal = IsNormal(feasible.distribution());
   if (count == 1 || !(log || normal)) return LevelPartition::Equal(count);
@@ -87,9 +89,11 @@ LevelPartition MakeShares(const DecimalLattice& values, const v1::FeasibleSpace&
   const double min = feasible.min(), half = step / 2;
   const double low = half < min / 2 ? std::log1p(-half / min) : -std::numbers::ln2;
   const double last = values.At(count - 1);
-  const IntervalDistribution::Interval logs{std::log(min) + low, std::log(last) + std::log1p(half / last)};
+  const IntervalDistribution::Interval logs{std::log(min) + low,
+                                            std::log(last) + std::log1p(half / last)};
   const IntervalDistribution spread =
-      normal ? NormalBetween(logs, std::log(min), std::log(feasible.max())) : IntervalDistribution::Uniform(logs);
+      normal ? NormalBetween(logs, std::log(min), std::log(feasible.max()))
+             : IntervalDistribution::Uniform(logs);
   return LevelPartition::ByMass(count, spread, {.log = true, .min = min, .step = step});
 }
 

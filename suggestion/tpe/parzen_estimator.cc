@@ -158,7 +158,8 @@ class ParzenEstimator::Tables {
     double log_width = 0;
   };
 
-  Tables(const ParzenEstimator& parzen, const std::vector<Point>& points) : rows_(parzen.columns_.size()) {
+  Tables(const ParzenEstimator& parzen, const std::vector<Point>& points)
+      : rows_(parzen.columns_.size()) {
     for (size_t j = 0; j < rows_.size(); ++j) {
       const Column& column = parzen.columns_[j];
       if (column.kind != Column::Kind::kLevels) continue;
@@ -186,7 +187,7 @@ class ParzenEstimator::Tables {
 };
 
 ParzenEstimator::ParzenEstimator(const Space& space, const std::vector<int>& axes, Kernels kernels,
-               const Options& options)
+                                 const Options& options)
     : space_(space) {
   const Index n = kernels.centres.rows();
   CHECK(kernels.centres.cols() == static_cast<Index>(axes.size()) && options.prior_weight > 0);

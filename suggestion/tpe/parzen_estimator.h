@@ -48,7 +48,8 @@ class ParzenEstimator {
   };
 
   // Over `axes` of the space, which need not be all. n = 0 leaves the prior alone.
-  ParzenEstimator(const Space& space, const std::vector<int>& axes, Kernels kernels, const Options& options);
+  ParzenEstimator(const Space& space, const std::vector<int>& axes, Kernels kernels,
+                  const Options& options);
 
   // Draws the coordinates of its axes into `point`, which has one for every axis of the space;
   // those of continuous axes are not canonical yet.

@@ -140,7 +140,8 @@ class Tpe : public Algorithm {
   void Divide(const std::vector<int64_t>& ranked, int64_t ended, double weight,
               Split& split) const {
     const double fraction = std::ceil(options_.gamma * static_cast<double>(ended));
-    const auto good = std::min(static_cast<size_t>(std::min(fraction, kMaxGoodTrials)), ranked.size());
+    const auto good =
+        std::min(static_cast<size_t>(std::min(fraction, kMaxGoodTrials)), ranked.size());
     for (size_t i = 0; i < ranked.size(); ++i) {
       if (i < good) {
         split.good.Add(ranked[i], weight * RankWeight(i, good));
@@ -184,10 +185,11 @@ class Tpe : public Algorithm {
   }
 
   static ParzenEstimator::Kernels KernelsOf(const History& history, const Rows& rows,
-                                   const std::vector<Suggestion>& own,
-                                   const std::vector<int>& axes) {
+                                            const std::vector<Suggestion>& own,
+                                            const std::vector<int>& axes) {
     const size_t known = rows.rows.size(), n = known + own.size();
-    ParzenEstimator::Kernels kernels{.centres = Eigen::ArrayXXd(n, axes.size()), .weights = ArrayXd(n)};
+    ParzenEstimator::Kernels kernels{.centres = Eigen::ArrayXXd(n, axes.size()),
+                                     .weights = ArrayXd(n)};
     for (size_t i = 0; i < n; ++i) {
       kernels.weights[static_cast<Index>(i)] = i < known ? rows.weights[i] : 1;
     }
@@ -211,7 +213,8 @@ class Tpe : public Algorithm {
   // Scott's rule suits one normal distribution and is too wide for the several of a function with
   // several basins, for which Silverman (1986, §3.4.2) narrows it as well. By 0.7, because in 100
   // trials it left less regret than 1 on bbob-mixint, and as much on bbob (d = 5, odd functions).
-  ParzenEstimator Fit(const Space& space, const std::vector<int>& axes, ParzenEstimator::Kernels kernels) const {
+  ParzenEstimator Fit(const Space& space, const std::vector<int>& axes,
+                      ParzenEstimator::Kernels kernels) const {
     ParzenEstimator::Options options{.prior_weight = options_.prior_weight};
     if (options_.kind == TpeKind::kUnivariate) {
       const auto n = static_cast<double>(kernels.centres.rows());
@@ -232,7 +235,8 @@ class Tpe : public Algorithm {
     }
     const Cardinality all = model.space.cardinality();
     if (!all.finite || all.count > kEnumerable) {
-      return InitialDesign::RandomFallback(rng, unvisited, "at random: what the model would try has been tried");
+      return InitialDesign::RandomFallback(rng, unvisited,
+                                           "at random: what the model would try has been tried");
     }
     std::vector<Candidate> points(all.count);
     for (uint64_t i = 0; i < all.count; ++i) points[i].point = model.space.At(i);

@@ -42,7 +42,8 @@ v1::Lease TakeLease(Stored& stored, const std::string& holder) {
 }
 
 TEST(LocalClientTest, ADatabaseThatNobodyNamedMayNotBeThereYet) {
-  const StateLocation place{.home = "/nowhere", .db = "sqlite:/nowhere/shirabe.db", .ns = "default"};
+  const StateLocation place{
+      .home = "/nowhere", .db = "sqlite:/nowhere/shirabe.db", .ns = "default"};
   const auto client = LocalClient::Open({.place = place, .clock = RealClock()});
   ASSERT_TRUE(client.ok()) << client.status();
   EXPECT_TRUE((*client)->ListExperiments("")->empty());

@@ -10,7 +10,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-StatusOr<StateLocation> Find(const StateLocationFlags& flags, std::map<std::string, std::string> variables) {
+StatusOr<StateLocation> Find(const StateLocationFlags& flags,
+                             std::map<std::string, std::string> variables) {
   return FindStateLocation(flags, [&](const std::string& name) -> std::optional<std::string> {
     const auto found = variables.find(name);
     if (found == variables.end()) return std::nullopt;

@@ -56,10 +56,10 @@ class KubeDoorTest : public testing::Test {
 
   std::unique_ptr<client::Client> Open(const std::string& address, const std::string& token = "") {
     auto channel = OpenApiServerProxy({.address = address,
-                                    .config = cluster_.config(),
-                                    .ns = "default",
-                                    .token = token,
-                                    .clock = RealClock()});
+                                       .config = cluster_.config(),
+                                       .ns = "default",
+                                       .token = token,
+                                       .clock = RealClock()});
     CHECK(channel.ok());
     client::RemoteOptions options{.server = address, .clock = RealClock()};
     options.channel = *channel;

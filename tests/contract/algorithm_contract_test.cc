@@ -96,9 +96,9 @@ std::vector<NamedHistory> Histories(const Space& space) {
       {"of every state", Filled(space, kMany,
                                 [](int i) {
                                   return TrialSummary{.state = static_cast<TrialState>(i % 3),
-                                                   .early_stopped = i % 2 == 0,
-                                                   .loss = 1.0 * i,
-                                                   .last_step = i};
+                                                      .early_stopped = i % 2 == 0,
+                                                      .loss = 1.0 * i,
+                                                      .last_step = i};
                                 })},
   };
   History duplicates(space);

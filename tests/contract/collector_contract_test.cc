@@ -246,8 +246,10 @@ TEST_P(CollectorContract, ReadsAFileThatReplacesAnotherFromItsBeginning) {
   ASSERT_EQ(second.observations.size(), first.observations.size());
   for (size_t i = 0; i < first.observations.size(); ++i) {
     EXPECT_EQ(second.observations[i].metric, first.observations[i].metric);
-    EXPECT_EQ(FormatNumber(second.observations[i].value), FormatNumber(first.observations[i].value));
-    EXPECT_EQ(second.observations[i].step > first.observations[i].step, first.observations[i].implicit_step);
+    EXPECT_EQ(FormatNumber(second.observations[i].value),
+              FormatNumber(first.observations[i].value));
+    EXPECT_EQ(second.observations[i].step > first.observations[i].step,
+              first.observations[i].implicit_step);
   }
 }
 

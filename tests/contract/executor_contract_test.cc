@@ -213,7 +213,8 @@ TEST_P(ExecutorContract, DevicesAreGivenOutOnceAndFreedByForget) {
   EXPECT_EQ(harness_.See(Attempt(2))->placement.devices(), "1");
   const AttemptRequest third = MakeRequest(Attempt(3), {.argv = {"sleep", "1000"}, .gpus = 1});
   EXPECT_EQ(executor().Start(third).code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(executor().QuotePlacement(kExperiment, third.trial_spec, {}).waiting, HasSubstr("1 GPU"));
+  EXPECT_THAT(executor().QuotePlacement(kExperiment, third.trial_spec, {}).waiting,
+              HasSubstr("1 GPU"));
   EXPECT_EQ(harness_.See(Attempt(3)), std::nullopt);
 
   EXPECT_TRUE(executor().Stop(Attempt(1), v1::USER, absl::ZeroDuration()).ok());

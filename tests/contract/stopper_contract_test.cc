@@ -1,5 +1,5 @@
-// The contract of suggestion/early_stopping.h, for every registered rule. A new rule is tested by being
-// registered.
+// The contract of suggestion/early_stopping.h, for every registered rule. A new rule is tested by
+// being registered.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

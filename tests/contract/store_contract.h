@@ -148,7 +148,7 @@ class StoreContract : public ::testing::TestWithParam<std::string> {
     MustCommit(batch);
   }
   std::vector<StoredObservation> Observations(const std::string& metric = "",
-                                           bool superseded = false) {
+                                              bool superseded = false) {
     return Must(store_->ListObservations(
         {.trial = {kMnist, 1}, .metric = metric, .include_superseded = superseded}));
   }

@@ -1,4 +1,5 @@
-// What db/bulk_leases.h promises: all leases of a holder at once, counting experiments, removing rows.
+// What db/bulk_leases.h promises: all leases of a holder at once, counting experiments, removing
+// rows.
 #include <algorithm>
 
 #include "db/bulk_leases.h"

@@ -34,7 +34,8 @@ class SqliteWriterTest : public ::testing::Test {
   }
 
   std::unique_ptr<SqliteConnection> Connect() {
-    auto db = SqliteConnection::Open({.path = folder_ + "/w.db", .mode = ConnectOptions::Mode::kCreate});
+    auto db =
+        SqliteConnection::Open({.path = folder_ + "/w.db", .mode = ConnectOptions::Mode::kCreate});
     CHECK(db.ok());
     return *std::move(db);
   }

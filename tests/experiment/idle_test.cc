@@ -221,7 +221,8 @@ TEST_F(IdleTest, EndedCostsNothing) {
 
 TEST_F(IdleTest, AnAlgorithmThatDoesNotAnswerIsAskedLessAndLess) {
   ASSERT_TRUE(
-      suggestion::SetRemoteAlgorithmTable({.allowed = {"127.0.0.1:9"}, .allow_loopback = true}).ok());
+      suggestion::SetRemoteAlgorithmTable({.allowed = {"127.0.0.1:9"}, .allow_loopback = true})
+          .ok());
   Start();
   const ExperimentKey key =
       Submit("e", {.more = "shirabe: {askAndTell: true, algorithm: {endpoint: \"127.0.0.1:9\"}}"});

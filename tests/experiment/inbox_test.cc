@@ -1,5 +1,5 @@
-// What experiment/report_queue.h promises: bounded, in order, and nothing is said to count that was not
-// committed.
+// What experiment/report_queue.h promises: bounded, in order, and nothing is said to count that was
+// not committed.
 #include "experiment/report_queue.h"
 
 #include <gmock/gmock.h>
@@ -26,7 +26,8 @@ TEST(ReportQueue, TakesTheOldestUpToItsPointsButAtLeastOne) {
     ASSERT_TRUE(inbox.Put(pending_reports.back()).ok());
   }
   using Batch = std::vector<PendingReportPtr>;
-  EXPECT_EQ(inbox.Drain(), Batch(pending_reports.begin(), pending_reports.begin() + 2)) << "100,000 points and more";
+  EXPECT_EQ(inbox.Drain(), Batch(pending_reports.begin(), pending_reports.begin() + 2))
+      << "100,000 points and more";
   EXPECT_EQ(inbox.Drain(), Batch(pending_reports.begin() + 2, pending_reports.begin() + 4));
   EXPECT_EQ(inbox.Drain(), Batch(pending_reports.begin() + 4, pending_reports.end()));
   EXPECT_TRUE(inbox.empty());

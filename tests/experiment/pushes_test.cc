@@ -55,9 +55,9 @@ class PushesTest : public ReconcilerTest {
     auto pending_report = std::make_shared<PendingReport>();  // shared with the inbox
     pending_report->report = {.trial = {kKey, 1}, .attempt = attempt};
     pending_report->report.points.push_back({.metric = "loss",
-                                     .value = value,
-                                     .implicit_step = true,
-                                     .time = absl::FromUnixSeconds(second)});
+                                             .value = value,
+                                             .implicit_step = true,
+                                             .time = absl::FromUnixSeconds(second)});
     ASSERT_TRUE(reconciler_.ReportQueueOf(kKey)->Put(pending_report).ok());
     Pass();
     ASSERT_TRUE(pending_report->answer.ok()) << pending_report->answer.status();

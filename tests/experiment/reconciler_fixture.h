@@ -58,7 +58,7 @@ class ShownExecutor : public trial::Executor {
             .root = ""};
   }
   trial::PlacementQuote QuotePlacement(const ExperimentKey&, const google::protobuf::Struct&,
-                     const trial::PlacementRequest&) override {
+                                       const trial::PlacementRequest&) override {
     return quote;
   }
   void Prune(const v1::Checkpoint&) override {}

@@ -40,8 +40,9 @@ class KatibPushes : public ::testing::Test {
     EXPECT_TRUE(opened.ok()) << opened.status();
     client_ = std::move(*opened);
     token_ = Open("default");
-    const auto access = [this](const grpc::ServerContext&,
-                               const std::string&) -> StatusOr<std::unique_ptr<KatibObservationStore>> {
+    const auto access =
+        [this](const grpc::ServerContext&,
+               const std::string&) -> StatusOr<std::unique_ptr<KatibObservationStore>> {
       return MakeClientObservations(*client_, "");
     };
     server_ = std::make_unique<InProcess>(MakeKatibDbManager(access, RealClock()));

@@ -308,9 +308,9 @@ class PluginExperiment : public ::testing::Test {
   }
 
   void Run(const Fake& fake, absl::Duration deadline = absl::Seconds(10)) {
-    ASSERT_TRUE(
-        suggestion::SetRemoteAlgorithmTable({.named = {{"mine", fake.endpoint()}}, .deadline = deadline})
-            .ok());
+    ASSERT_TRUE(suggestion::SetRemoteAlgorithmTable(
+                    {.named = {{"mine", fake.endpoint()}}, .deadline = deadline})
+                    .ok());
     home_ = experiment::MakeHome({.trials = 4, .parallel = 2, .steps = 1, .algorithm = "mine"});
     const Status status = experiment::RunSmall(home_, {});
     EXPECT_TRUE(status.ok()) << status;
@@ -420,8 +420,8 @@ TEST(RemoteAlgorithmTable, OnlyAllowedAddressesAreAsked) {
   EXPECT_THAT(Message(of("svc:6789").status()), HasSubstr("--algorithm NAME=svc:6789"));
   EXPECT_TRUE(absl::IsPermissionDenied(of("127.0.0.1.evil.example:80").status()));
   ASSERT_TRUE(suggestion::SetRemoteAlgorithmTable({.named = {{"mine", "far:1"}},
-                                          .allowed = {"svc:6789", "*.ml.svc:6789"},
-                                          .allow_loopback = false})
+                                                   .allowed = {"svc:6789", "*.ml.svc:6789"},
+                                                   .allow_loopback = false})
                   .ok());
   EXPECT_EQ(*of("svc:6789"), "svc:6789");
   EXPECT_EQ(*of("a.ml.svc:6789"), "a.ml.svc:6789");
@@ -431,7 +431,8 @@ TEST(RemoteAlgorithmTable, OnlyAllowedAddressesAreAsked) {
   EXPECT_EQ(*RemoteEndpoint(spec), "far:1");
   spec.mutable_algorithm()->set_algorithm_name("tpe");
   EXPECT_EQ(*RemoteEndpoint(spec), "");
-  EXPECT_TRUE(absl::IsInvalidArgument(suggestion::SetRemoteAlgorithmTable({.named = {{"x", "far"}}})));
+  EXPECT_TRUE(
+      absl::IsInvalidArgument(suggestion::SetRemoteAlgorithmTable({.named = {{"x", "far"}}})));
   EXPECT_TRUE(suggestion::SetRemoteAlgorithmTable({}).ok());
 }
 

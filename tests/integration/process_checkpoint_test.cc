@@ -44,7 +44,8 @@ class ProcessCheckpointTest : public testing::Test {
     request.resume = std::move(resume);
     return harness_.executor().Start(request);
   }
-  AttemptStatus Run(const AttemptKey& key, const Ask& ask, std::vector<v1::Checkpoint> resume = {}) {
+  AttemptStatus Run(const AttemptKey& key, const Ask& ask,
+                    std::vector<v1::Checkpoint> resume = {}) {
     const Status status = StartFrom(key, ask, std::move(resume));
     EXPECT_TRUE(status.ok()) << status;
     return status.ok() ? harness_.AwaitEnd(key) : AttemptStatus();
@@ -113,7 +114,7 @@ TEST_F(ProcessCheckpointTest, ManySavedInTheLastMomentAreAllThereAtTheEnd) {
 
 TEST_F(ProcessCheckpointTest, AHalfSavedOneIsNeverTaken) {
   const AttemptStatus end = Run(Attempt(1), Script("save 10 a; mkdir 20.tmp; printf half > "
-                                              "20.tmp/model; kill -9 $$$$"));
+                                                   "20.tmp/model; kill -9 $$$$"));
   EXPECT_EQ(end.signal, SIGKILL);
   EXPECT_THAT(Steps(end.checkpoints), ElementsAre(10));
   EXPECT_THAT(end.refused, IsEmpty());
@@ -123,8 +124,9 @@ TEST_F(ProcessCheckpointTest, AHalfSavedOneIsNeverTaken) {
 }
 
 TEST_F(ProcessCheckpointTest, WhatCannotBeCommittedIsSaidOnceAtTheEnd) {
-  const AttemptStatus end = Run(Attempt(1), Script("save 0 a; mkdir 10.tmp 20; ln -s "
-                                              "/etc/passwd 10.tmp/link; mv 10.tmp 10; save 30 c"));
+  const AttemptStatus end =
+      Run(Attempt(1), Script("save 0 a; mkdir 10.tmp 20; ln -s "
+                             "/etc/passwd 10.tmp/link; mv 10.tmp 10; save 30 c"));
   EXPECT_THAT(Steps(end.checkpoints), ElementsAre(30));
   EXPECT_THAT(end.refused, ElementsAre(HasSubstr("from the beginning"), HasSubstr("link"),
                                        HasSubstr("step 20 cannot be committed: it holds no file")));
@@ -258,7 +260,7 @@ TEST_F(ProcessCheckpointTest, AStartThatACrashCutShortIsMadeAgain) {
 
 TEST_F(ProcessCheckpointTest, ALargeOneIsVerifiedBesideTheCaller) {
   AttemptStatus first = Run(Attempt(1), Script("mkdir 10.tmp; head -c 70000000 /dev/zero > "
-                                          "10.tmp/model; mv 10.tmp 10; save 5 small"));
+                                               "10.tmp/model; mv 10.tmp 10; save 5 small"));
   ASSERT_THAT(Steps(first.checkpoints), ElementsAre(5, 10));
   const std::vector<v1::Checkpoint> candidates = {first.checkpoints[1], first.checkpoints[0]};
   const Ask ask = Script("echo \"from=$SHIRABE_RESUME_FROM\"");
@@ -347,8 +349,9 @@ TEST_F(ProcessCheckpointTest, AFullDiskThatIsCleanedUpCostsNothing) {
 }
 
 TEST_F(ProcessCheckpointTest, ADiskWithoutRoomForTheCopyIsNotTheTrialsFault) {
-  AttemptStatus first = Run(Attempt(1), Script("mkdir 10.tmp; head -c 3000000 /dev/zero > 10.tmp/model; "
-                                          "mv 10.tmp 10"));
+  AttemptStatus first =
+      Run(Attempt(1), Script("mkdir 10.tmp; head -c 3000000 /dev/zero > 10.tmp/model; "
+                             "mv 10.tmp 10"));
   const Layout layout(harness_.home());
   ASSERT_TRUE(layout.Create(Attempt(1, 2)).ok());
   const std::string dir = layout.Paths(Attempt(1, 2)).checkpoint_dir;

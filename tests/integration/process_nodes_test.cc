@@ -120,8 +120,9 @@ TEST_F(ProcessNodesTest, NoPoolToUseIsAnErrorWithTheFix) {
   const Status status = harness_.executor().Start(request);
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(Message(status), HasSubstr("cannot progress: "));
-  EXPECT_THAT(harness_.executor().QuotePlacement(kExperiment, {}, request.placement_request).waiting,
-              HasSubstr("cannot progress"));
+  EXPECT_THAT(
+      harness_.executor().QuotePlacement(kExperiment, {}, request.placement_request).waiting,
+      HasSubstr("cannot progress"));
   ASSERT_TRUE(StartSleeper(Attempt(1)).ok());  // and nothing was taken
   Finish(Attempt(1));
 }

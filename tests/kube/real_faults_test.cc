@@ -82,8 +82,8 @@ class RealServerFaults : public RealServer {
     const auto etcd = Transport::Create({.server = "http://127.0.0.1:2379"}, RealClock(), {});
     ASSERT_TRUE(etcd.ok()) << etcd.status();
     const std::string body = Dump({{"revision", VersionOf(*list)}, {"physical", true}});
-    const auto reply =
-        (*etcd)->Call({"POST", "/v3/kv/compaction", "application/json", body}, Idempotency::kNotIdempotent);
+    const auto reply = (*etcd)->Call({"POST", "/v3/kv/compaction", "application/json", body},
+                                     Idempotency::kNotIdempotent);
     ASSERT_TRUE(reply.ok()) << reply.status();
     ASSERT_EQ(reply->answer.status, 200) << reply->answer.body;
   }

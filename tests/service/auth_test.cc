@@ -55,7 +55,8 @@ TEST_F(AuthTest, KnowsWhomTheFileNames) {
 
 TEST_F(AuthTest, AUserMayActInOneNamespace) {
   const auto red = Show(Default(), kRed);
-  for (const Permission permission : {Permission::kRead, Permission::kCreate, Permission::kChange, Permission::kDelete}) {
+  for (const Permission permission :
+       {Permission::kRead, Permission::kCreate, Permission::kChange, Permission::kDelete}) {
     EXPECT_TRUE(red->May(permission, "red").ok());
     EXPECT_TRUE(absl::IsPermissionDenied(red->May(permission, "blue")));
     EXPECT_TRUE(absl::IsPermissionDenied(red->May(permission, "")));  // all of them

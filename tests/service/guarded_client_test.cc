@@ -119,7 +119,8 @@ class GuardedClientTest : public testing::Test {
 TEST_F(GuardedClientTest, NothingOfANamespaceIsForTheUserOfAnother) {
   const auto other = As(User("b"));
   for (const Asked& asked : Everything()) {
-    const bool general = AccessRuleOf("shirabe.v1.Shirabe/" + asked.method).whom == AccessRule::For::kCallers;
+    const bool general =
+        AccessRuleOf("shirabe.v1.Shirabe/" + asked.method).whom == AccessRule::For::kCallers;
     EXPECT_EQ(IsRefused(asked.ask(*other)), !general) << asked.method << asked.ask(*other);
   }
 }
@@ -144,7 +145,8 @@ TEST_F(GuardedClientTest, ATrialMayReadAndReportWhatIsItsOwnAndNothingElse) {
   const auto unknown = As(Trial(std::string(16, 'x')));
   const auto none = As(Trial(""));
   for (const Asked& asked : Everything()) {
-    const bool open = AccessRuleOf("shirabe.v1.Shirabe/" + asked.method).whom == AccessRule::For::kTrials;
+    const bool open =
+        AccessRuleOf("shirabe.v1.Shirabe/" + asked.method).whom == AccessRule::For::kTrials;
     EXPECT_EQ(IsRefused(asked.ask(*own)), !open) << asked.method << " " << asked.ask(*own);
     EXPECT_TRUE(IsRefused(asked.ask(*unknown))) << asked.method;
     EXPECT_TRUE(IsRefused(asked.ask(*none))) << asked.method;
@@ -214,7 +216,8 @@ TEST_F(GuardedClientTest, APersonIsJudgedByWhatTheyDo) {
 TEST_F(GuardedClientTest, SubmittingWhatIsThereIsAChange) {
   Principal ada{.role = Principal::Role::kClusterUser, .name = "ada"};
   ada.authorize = [](Permission permission, const std::string&) -> Status {
-    return permission == Permission::kChange ? absl::PermissionDeniedError("judged") : absl::OkStatus();
+    return permission == Permission::kChange ? absl::PermissionDeniedError("judged")
+                                             : absl::OkStatus();
   };
   const auto client = As(ada);
   EXPECT_TRUE(client->Submit(Parsed("a", "new"), {}).ok());

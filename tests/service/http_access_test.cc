@@ -138,7 +138,8 @@ TEST_F(HttpAccessTest, EveryRouteIsInTheTableOfRights) {
     EXPECT_NE(AccessRuleOf(route.id).whom, AccessRule::For::kNobody) << route.id;
     // What names a namespace is judged by it.
     if (!absl::StrContains(route.path, "{namespace}")) continue;
-    EXPECT_THAT(AccessRuleOf(route.id).whom, testing::AnyOf(AccessRule::For::kNamespace, AccessRule::For::kTrials))
+    EXPECT_THAT(AccessRuleOf(route.id).whom,
+                testing::AnyOf(AccessRule::For::kNamespace, AccessRule::For::kTrials))
         << route.id;
   }
 }

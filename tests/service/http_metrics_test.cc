@@ -66,7 +66,8 @@ class Checker {
 
 TEST(HttpMetricsTest, PrintsWhatPrometheusReads) {
   Metrics metrics;
-  metrics.RecordHttpCall({.method = "GET", .route = "/x", .status = 200, .took = absl::Milliseconds(3)});
+  metrics.RecordHttpCall(
+      {.method = "GET", .route = "/x", .status = 200, .took = absl::Milliseconds(3)});
   metrics.RecordHttpCall({.method = "", .route = "", .status = 404, .took = absl::ZeroDuration()});
   metrics.RecordGrpcCall({.method = "/a/b", .code = "OK", .took = absl::Seconds(100)});
   metrics.Set("katib_trials_current", {"a \"quoted\"\\\nname", "Running"}, 3);
@@ -82,7 +83,7 @@ TEST(HttpMetricsTest, PrintsWhatPrometheusReads) {
 }
 
 TEST(HttpMetricsTest, DashboardAndAlertsNameOnlyWhatThereIs) {
-  const auto table = ReadFile(absl::StrCat(SOURCE_DIR, "/service/common/metrics.cc"));
+  const auto table = ReadFile(absl::StrCat(SOURCE_DIR, "/service/common/server_metrics.cc"));
   ASSERT_TRUE(table.ok()) << table.status();
   static const RE2 name(R"(\b((?:katib|shirabe|process)_\w+))");
   for (const char* file : {"dashboard.json", "alerts.yaml"}) {

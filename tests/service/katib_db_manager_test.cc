@@ -29,7 +29,7 @@ class FakeObservations : public KatibObservationStore {
     return absl::OkStatus();
   }
   StatusOr<std::vector<KatibObservation>> Read(const std::string& trial,
-                                       const std::string& metric) override {
+                                               const std::string& metric) override {
     if (!kept_.rows.contains(trial)) return absl::NotFoundError("there is no trial " + trial);
     std::vector<KatibObservation> rows;
     for (const KatibObservation& row : kept_.rows[trial]) {

@@ -1,4 +1,5 @@
-// What sidecar/trainer_endpoint.h promises: what a program tells by HTTP becomes a line of the metrics file.
+// What sidecar/trainer_endpoint.h promises: what a program tells by HTTP becomes a line of the
+// metrics file.
 #include "sidecar/trainer_endpoint.h"
 
 #include <gmock/gmock.h>
@@ -93,7 +94,8 @@ TEST_F(DoorTest, NamesAndValuesOfAllKindsAreReadBack) {
 TEST_F(DoorTest, ThePortIsItsOwn) {
   EXPECT_EQ(OpenTrainerEndpoint(pod_, nullptr).status().code(), absl::StatusCode::kUnavailable);
   door_ = nullptr;
-  EXPECT_TRUE(OpenTrainerEndpoint(pod_, nullptr).ok()) << "a sidecar that was restarted opens it again";
+  EXPECT_TRUE(OpenTrainerEndpoint(pod_, nullptr).ok())
+      << "a sidecar that was restarted opens it again";
 }
 
 }  // namespace

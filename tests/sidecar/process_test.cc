@@ -3,7 +3,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <signal.h>
-#include <spawn.h>
+#include <spawn_supervisor.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -112,7 +112,8 @@ class ProcessTest : public testing::Test {
 TEST_F(ProcessTest, KilledInMidStreamNothingIsLostOrDoubled) {
   Init();
   auto sidecar = Pod("sidecar");
-  auto program = ProgramState("i=0; while [ $i -lt 30000 ]; do echo line $i; i=$((i+1)); done; exit 3");
+  auto program =
+      ProgramState("i=0; while [ $i -lt 30000 ]; do echo line $i; i=$((i+1)); done; exit 3");
   int calls = 0;
   for (int i = 0; i < 4; ++i) {
     const size_t before = server_.Copy("log").size();

@@ -158,7 +158,8 @@ class AskedRun {
   // Whoever has a trial reports, and tells the end.
   void Act(size_t number) {
     Caller& caller = callers_[number];
-    if (caller.pending_report != nullptr) return Send(caller);  // the answer was lost: the same again
+    if (caller.pending_report != nullptr)
+      return Send(caller);  // the answer was lost: the same again
     const auto attempt = AttemptFor(number);
     if (!attempt || rng_.Below(8) == 0) Ask(number);
     if (!attempt) return;
@@ -176,9 +177,9 @@ class AskedRun {
     for (uint64_t i = rng_.Below(3); i > 0; --i) {
       const int64_t at = ++caller.reports;
       metrics::Observation point{.metric = "loss",
-                           .value = static_cast<double>(100 * caller.of.number + at),
-                           .step = at,
-                           .implicit_step = implicit_};
+                                 .value = static_cast<double>(100 * caller.of.number + at),
+                                 .step = at,
+                                 .implicit_step = implicit_};
       if (implicit_) point.time = absl::FromUnixSeconds(1'700'000'000 + at);
       report.points.push_back(point);
       told_[caller.of].sent.insert({at, point.value});

@@ -43,13 +43,14 @@ class SimCollector : public metrics::Collector {
   }
 
  private:
-  static metrics::Observation PointAt(const Program& program, uint64_t i, v1::CollectorCursor& cursor) {
+  static metrics::Observation PointAt(const Program& program, uint64_t i,
+                                      v1::CollectorCursor& cursor) {
     const int64_t step = program.StepOf(static_cast<int64_t>(i));
     metrics::Observation point{.metric = "loss",
-                         .value = ValueAt(program.training, step),
-                         .step = step,
-                         .implicit_step = program.training.implicit,
-                         .time = program.WallAt(program.reported[i])};
+                               .value = ValueAt(program.training, step),
+                               .step = step,
+                               .implicit_step = program.training.implicit,
+                               .time = program.WallAt(program.reported[i])};
     if (point.implicit_step) point.step = ++(*cursor.mutable_counts())["loss"];
     return point;
   }
@@ -201,8 +202,9 @@ trial::AttemptPaths SimExecutor::Paths(const AttemptKey& key) const {
   return paths;
 }
 
-trial::PlacementQuote SimExecutor::QuotePlacement(const ExperimentKey&, const google::protobuf::Struct&,
-                                const trial::PlacementRequest& placement_request) {
+trial::PlacementQuote SimExecutor::QuotePlacement(
+    const ExperimentKey&, const google::protobuf::Struct&,
+    const trial::PlacementRequest& placement_request) {
   return world_->QuotePlacement(placement_request);
 }
 

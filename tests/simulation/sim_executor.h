@@ -26,8 +26,9 @@ class SimExecutor : public trial::Executor {
   }
   Status RemoveFiles(const ExperimentKey& experiment, int64_t trial) override;
   trial::AttemptPaths Paths(const AttemptKey& key) const override;
-  trial::PlacementQuote QuotePlacement(const ExperimentKey& experiment, const google::protobuf::Struct& trial_spec,
-                     const trial::PlacementRequest& placement_request) override;
+  trial::PlacementQuote QuotePlacement(const ExperimentKey& experiment,
+                                       const google::protobuf::Struct& trial_spec,
+                                       const trial::PlacementRequest& placement_request) override;
   void Prune(const v1::Checkpoint& checkpoint) override;
 
   // As after a kill -9: nothing that is still called has any effect.

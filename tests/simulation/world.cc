@@ -48,7 +48,8 @@ bool World::Free(const Slot& slot) {
   return Now() >= slot.program->SeenEnd() + away;
 }
 
-bool World::MayUse(const v1::NodePool& pool, const trial::PlacementRequest& placement_request) const {
+bool World::MayUse(const v1::NodePool& pool,
+                   const trial::PlacementRequest& placement_request) const {
   const v1::CapacityPolicy& policy = placement_request.policy;
   const bool spot = pool.capacity() == v1::SPOT;
   if (policy.spot() == v1::REQUIRED && !spot) return false;
@@ -62,7 +63,8 @@ bool World::MayUse(const v1::NodePool& pool, const trial::PlacementRequest& plac
 StatusOr<World::Slot*> World::Choose(const trial::PlacementRequest& placement_request) {
   bool on_demand = false;
   for (const Slot& slot : slots_) {
-    on_demand = on_demand || (MayUse(*slot.pool, placement_request) && slot.pool->capacity() != v1::SPOT);
+    on_demand =
+        on_demand || (MayUse(*slot.pool, placement_request) && slot.pool->capacity() != v1::SPOT);
   }
   const bool avoid_spot = placement_request.on_demand && on_demand;
   Slot* best = nullptr;

@@ -286,7 +286,8 @@ TEST(Auto, SaysWhatItChoseAndGoesOnWithIt) {
     const Proposal one = automatic->Propose(history, 1, Rng(5)).value();
     const Proposal other = chosen->Propose(same, 1, Rng(5)).value();
     ASSERT_EQ(one.suggestions[0].point, other.suggestions[0].point);
-    const TrialSummary view{.state = TrialState::kCompleted, .loss = Bowl(one.suggestions[0].point)};
+    const TrialSummary view{.state = TrialState::kCompleted,
+                            .loss = Bowl(one.suggestions[0].point)};
     history.Add(one.suggestions[0].point, view);
     same.Add(one.suggestions[0].point, view);
     history.memo = one.memo;

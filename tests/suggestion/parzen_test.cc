@@ -33,7 +33,8 @@ ParzenEstimator::Kernels RandomKernels(const Space& space, int n, uint64_t seed)
   return kernels;
 }
 
-ParzenEstimator Fit(const Space& space, const ParzenEstimator::Kernels& kernels, ParzenEstimator::Options options = {}) {
+ParzenEstimator Fit(const Space& space, const ParzenEstimator::Kernels& kernels,
+                    ParzenEstimator::Options options = {}) {
   return ParzenEstimator(space, AllAxes(space), kernels, options);
 }
 
@@ -54,7 +55,8 @@ double Integral(const ParzenEstimator& parzen, Point point, int axis) {
 
 TEST(ParzenEstimator, AContinuousDensityIntegratesToOne) {
   const Space space = Make({Double("x", {0, 1})});
-  for (const auto bandwidth : {ParzenEstimator::Bandwidth::kGaps, ParzenEstimator::Bandwidth::kScott}) {
+  for (const auto bandwidth :
+       {ParzenEstimator::Bandwidth::kGaps, ParzenEstimator::Bandwidth::kScott}) {
     for (int n : {0, 1, 2, 30}) {
       const ParzenEstimator parzen =
           Fit(space, RandomKernels(space, n, 3), {.bandwidth = bandwidth, .min_bandwidth = 0.01});
@@ -136,7 +138,8 @@ TEST(ParzenEstimator, DrawsOfAContinuousAxisHaveItsMeanAndStayInside) {
   const Space space = Make({Double("x", {0, 1})});
   ParzenEstimator::Kernels kernels{.centres = ArrayXXd(2, 1)};
   kernels.centres << 0.01, 0.05;
-  const ParzenEstimator parzen = Fit(space, kernels, {.bandwidth = ParzenEstimator::Bandwidth::kGaps});
+  const ParzenEstimator parzen =
+      Fit(space, kernels, {.bandwidth = ParzenEstimator::Bandwidth::kGaps});
   double expected = 0, mean = 0;
   constexpr int kCells = 10000, kDraws = 100000;
   for (int i = 0; i < kCells; ++i) {
@@ -171,13 +174,15 @@ TEST(ParzenEstimator, GapsAreTheWiderNeighbourInAnyOrder) {
   const Space space = Make({Double("x", {0, 1})});
   ParzenEstimator::Kernels kernels{.centres = ArrayXXd(4, 1)};
   kernels.centres << 0.9, 0.1, 0.5, 0.2;
-  const ParzenEstimator parzen = Fit(space, kernels, {.bandwidth = ParzenEstimator::Bandwidth::kGaps});
+  const ParzenEstimator parzen =
+      Fit(space, kernels, {.bandwidth = ParzenEstimator::Bandwidth::kGaps});
   const double expected[] = {0.4, 0.1, 0.4, 0.3};
   for (int i = 0; i < 4; ++i) EXPECT_NEAR(parzen.bandwidth(i, 0), expected[i], 1e-12);
 }
 
-// f as it is written in parzen.h, of one continuous axis.
-double Formula(const ParzenEstimator& parzen, const ParzenEstimator::Kernels& kernels, double prior, double x) {
+// f as it is written in parzen_estimator.h, of one continuous axis.
+double Formula(const ParzenEstimator& parzen, const ParzenEstimator::Kernels& kernels, double prior,
+               double x) {
   const auto phi = [](double z) { return std::erfc(-z / std::numbers::sqrt2) / 2; };
   const double sum = kernels.weights.sum();
   const double own = prior * sum / static_cast<double>(kernels.weights.size());
@@ -203,9 +208,10 @@ TEST(ParzenEstimator, MissesNothingOfKernelsThatAreFarAway) {
       kernels.weights[i] = 0.1 + rng.Uniform();
     }
     for (const double prior : {1.0, 1e-3}) {
-      const ParzenEstimator parzen = Fit(
-          space, kernels,
-          {.bandwidth = ParzenEstimator::Bandwidth::kGaps, .prior_weight = prior, .min_bandwidth = 0.01});
+      const ParzenEstimator parzen = Fit(space, kernels,
+                                         {.bandwidth = ParzenEstimator::Bandwidth::kGaps,
+                                          .prior_weight = prior,
+                                          .min_bandwidth = 0.01});
       for (int k = 0; k <= 200; ++k) {
         const double x = k / 200.0, wanted = Formula(parzen, kernels, prior, x);
         EXPECT_NEAR(parzen.LogDensity({{x}})[0], std::log(wanted), 2e-6) << n << " " << x;
@@ -219,7 +225,8 @@ TEST(ParzenEstimator, KernelsOfOneLevelShareItsGap) {
   const auto at = [&](int value) { return space.axis(0).Coordinate(value - 1); };
   ParzenEstimator::Kernels kernels{.centres = ArrayXXd(5, 1)};
   kernels.centres << at(10), at(30), at(10), at(10), at(30);
-  const ParzenEstimator parzen = Fit(space, kernels, {.bandwidth = ParzenEstimator::Bandwidth::kGaps});
+  const ParzenEstimator parzen =
+      Fit(space, kernels, {.bandwidth = ParzenEstimator::Bandwidth::kGaps});
   EXPECT_NEAR(parzen.bandwidth(0, 0), 0.2 / 3, 1e-9);
   EXPECT_NEAR(parzen.bandwidth(4, 0), 0.2 / 2, 1e-9);
 }
@@ -228,7 +235,8 @@ TEST(ParzenEstimator, IsFiniteWhereKernelsAreAsNarrowAsCanBe) {
   const Space space = Make(
       {Double("x", {0, 1}), Int("n", {0, 0x1p53}), Int("m", {1, 3}), Categorical("c", {"a", "b"})});
   ParzenEstimator::Kernels kernels{.centres = ArrayXXd::Zero(50, 4)};  // all the same
-  for (const auto bandwidth : {ParzenEstimator::Bandwidth::kGaps, ParzenEstimator::Bandwidth::kScott}) {
+  for (const auto bandwidth :
+       {ParzenEstimator::Bandwidth::kGaps, ParzenEstimator::Bandwidth::kScott}) {
     const ParzenEstimator parzen = Fit(space, kernels, {.bandwidth = bandwidth});
     Rng rng(6);
     std::vector<Point> points = {{0, 0, 0, 0}, {1, 1, 1, 1}, {1, 0, 0, 0}, {0, 1, 0, 0}};

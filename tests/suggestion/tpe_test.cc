@@ -40,8 +40,8 @@ TEST(Ranking, CompletedThenStoppedEarlyByHowFarThenFailed) {
   History history(Make({Double("x", {0, 1})}));
   const double nan = std::nan(""), infinity = std::numeric_limits<double>::infinity();
   const TrialSummary views[] = {Stopped(0, 5),   Completed(2),  {},
-                             Completed(nan),  Stopped(1, 9), Completed(-infinity),
-                             Stopped(0.5, 9), Completed(1),  {TrialState::kInfeasible}};
+                                Completed(nan),  Stopped(1, 9), Completed(-infinity),
+                                Stopped(0.5, 9), Completed(1),  {TrialState::kInfeasible}};
   for (const TrialSummary& view : views) history.Add({0.1}, view);
   const Ranking ranking = RankTrials(history);
   EXPECT_THAT(ranking.ranked, ElementsAre(7, 1, 6, 4, 0));

@@ -91,7 +91,8 @@ TEST(CapacityByCloud, RequiredMeansSpotNodesOfEveryCloudAndNoOther) {
 }
 
 TEST(CapacityByCloud, NeverMeansNoSpotNode) {
-  for (const PlacementRequest& placement_request : {With(v1::SPOT_NEVER), With(v1::PREFERRED, /*on_demand=*/true)}) {
+  for (const PlacementRequest& placement_request :
+       {With(v1::SPOT_NEVER), With(v1::PREFERRED, /*on_demand=*/true)}) {
     const PodScheduling place = Place(placement_request);
     for (const auto& labels : SpotNodes()) EXPECT_FALSE(Takes(place, NodeWith(labels))) << labels;
     for (const auto& labels : OtherNodes()) EXPECT_TRUE(Takes(place, NodeWith(labels))) << labels;

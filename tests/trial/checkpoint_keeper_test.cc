@@ -1,4 +1,5 @@
-// What trial/checkpoint/checkpoint_committer.h promises of what a program has saved, whenever it ends.
+// What trial/checkpoint/checkpoint_committer.h promises of what a program has saved, whenever it
+// ends.
 #include "trial/checkpoint/checkpoint_committer.h"
 
 #include <condition_variable>

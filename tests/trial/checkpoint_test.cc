@@ -1,5 +1,5 @@
-// What trial/checkpoint/checkpoint_store.h promises: what is good is found good, whatever else is found
-// out.
+// What trial/checkpoint/checkpoint_store.h promises: what is good is found good, whatever else is
+// found out.
 #include "trial/checkpoint/checkpoint_store.h"
 
 #include <fcntl.h>

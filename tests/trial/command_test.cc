@@ -61,7 +61,8 @@ TEST(ReadCommand, ReadsAPodAndAnOperatorsObject) {
 TEST(ReadCommand, NamesTheContainersThereAre) {
   const auto command = ReadCommand(
       ParseStruct(R"({"spec": {"containers": [{"name": "a"}, {"name": "b"}]}})"), "main", {});
-  ExpectInvalid(command, "\"main\" is not a container of the trial's object, which has: \"a\", \"b\"");
+  ExpectInvalid(command,
+                "\"main\" is not a container of the trial's object, which has: \"a\", \"b\"");
   ExpectInvalid(ReadCommand({}, "main", {}), "holds no containers");
 }
 

@@ -244,7 +244,8 @@ TEST_F(VolumeTest, AQuoteIsThePodsShareAsItsPlacementIsLater) {
   ASSERT_TRUE(Await([&] { return executor().Synced(); }));
   // 990m of the program and 10m of our sidecar, of 4 CPUs.
   ASSERT_TRUE(Await([&] {
-    return std::abs(executor().QuotePlacement(kTuning, request.trial_spec, {}).price_per_hour - 0.5) < 1e-9;
+    return std::abs(executor().QuotePlacement(kTuning, request.trial_spec, {}).price_per_hour -
+                    0.5) < 1e-9;
   })) << executor().QuotePlacement(kTuning, request.trial_spec, {}).price_per_hour;
   ASSERT_TRUE(executor().Start(request).ok());
   EXPECT_DOUBLE_EQ(See(Nth(1)).placement.price_per_hour(), 0.5);

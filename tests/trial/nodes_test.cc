@@ -22,7 +22,7 @@ v1::NodePools FourPools() {
 }
 
 PlacementRequest With(v1::SpotPolicy spot, std::initializer_list<const char*> pools = {},
-             bool on_demand = false) {
+                      bool on_demand = false) {
   PlacementRequest placement_request;
   placement_request.policy.set_spot(spot);
   for (const char* pool : pools) placement_request.policy.add_pools(pool);
@@ -75,7 +75,9 @@ TEST(Nodes, APlaceHasItsPrices) {
 
 TEST(Nodes, NoPoolAtAllIsAnErrorThatNamesTheFix) {
   const Nodes nodes(SpotPool(1));
-  const auto error = [&](const PlacementRequest& placement_request) { return Message(nodes.Check(placement_request)); };
+  const auto error = [&](const PlacementRequest& placement_request) {
+    return Message(nodes.Check(placement_request));
+  };
   EXPECT_THAT(error(With(v1::SPOT_NEVER)), HasSubstr("cannot progress: spec.shirabe."));
   EXPECT_THAT(error(With(v1::PREFERRED, {"gpu"})), HasSubstr("names \"gpu\""));
   EXPECT_THAT(error(With(v1::PREFERRED, {"spot", "gpu"})), HasSubstr("it has: spot"));

@@ -296,7 +296,8 @@ TEST(PodBuild, SeveralReplicasOfOneRoleAreReadFromOutside) {
       Build(Request(std::string(R"({"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet",
           "spec": {"replicatedJobs": [{"replicas": 3, "template": {"spec": {"template": )") +
                     kContainers + "}}}]}}"));
-  EXPECT_THAT(built.uninstrumented_reason, HasSubstr("replicatedJobs[0].template.spec.template runs as 3 pods"));
+  EXPECT_THAT(built.uninstrumented_reason,
+              HasSubstr("replicatedJobs[0].template.spec.template runs as 3 pods"));
 }
 
 TEST(PodBuild, AnObjectWithoutPodTemplatesIsPassedThrough) {

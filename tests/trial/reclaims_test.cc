@@ -21,7 +21,7 @@ const TraceState kFresh{absl::UnixEpoch(), absl::ZeroDuration()};
 absl::Duration At(double seconds) { return absl::Seconds(seconds); }
 
 Reclaims::RunningAttempt Running(int64_t trial, const std::string& node, double since,
-                         const ExperimentKey& experiment = kExperiment) {
+                                 const ExperimentKey& experiment = kExperiment) {
   Reclaims::RunningAttempt runner = {{{experiment, trial}, 1}, {}, At(since)};
   runner.placement.set_node(node);
   runner.placement.set_pool("spot");
@@ -124,7 +124,7 @@ TEST(Reclaims, ExperimentsHaveTracesOfTheirOwn) {
   reclaims.Begin(kExperiment, kFresh, At(0));
   reclaims.Begin(other, kFresh, At(5));
   const std::vector<Reclaims::RunningAttempt> running = {Running(1, "spot-0", 1, other),
-                                                 Running(1, "spot-1", 2)};
+                                                         Running(1, "spot-1", 2)};
   EXPECT_THAT(Hit(reclaims.Play(running, At(10))), ElementsAre("spot-1"));
   reclaims.Forget(other);
   EXPECT_THAT(reclaims.Play(running, At(20)), IsEmpty());

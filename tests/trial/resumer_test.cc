@@ -1,5 +1,5 @@
-// What trial/checkpoint/checkpoint_resumer.h promises: an answer is of the candidates that were asked about,
-// and a failure is told once.
+// What trial/checkpoint/checkpoint_resumer.h promises: an answer is of the candidates that were
+// asked about, and a failure is told once.
 #include "trial/checkpoint/checkpoint_resumer.h"
 
 #include <condition_variable>

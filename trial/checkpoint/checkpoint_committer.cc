@@ -98,7 +98,8 @@ void CheckpointCommitter::Describe(AttemptStatus& observed) const {
   const TrackedAttempt& tracked = found->second;
   observed.resumed = tracked.resume.from;
   observed.damaged = tracked.resume.damaged;
-  for (const auto& [step, checkpoint] : tracked.committed) observed.checkpoints.push_back(checkpoint);
+  for (const auto& [step, checkpoint] : tracked.committed)
+    observed.checkpoints.push_back(checkpoint);
   if (observed.state == AttemptStatus::State::kRunning) return;
   if (!tracked.complete) return ShowRunning(observed);
   for (const auto& [step, failure] : tracked.failures) observed.refused.push_back(failure.message);
@@ -222,7 +223,8 @@ void CheckpointCommitter::Work(const AttemptKey& key, Lane lane) {
       for (const int64_t step : *fresh) CommitOne(key, step);
     } else {
       std::lock_guard lock(mutex_);
-      if (TrackedAttempt* tracked = Find(key)) tracked->failures[kListing] = {Words(kListing, fresh.status())};
+      if (TrackedAttempt* tracked = Find(key))
+        tracked->failures[kListing] = {Words(kListing, fresh.status())};
     }
   } while (!FinishLook(key, saw_end));
   on_change_(key.trial.experiment);
@@ -244,7 +246,7 @@ void CheckpointCommitter::CommitOne(const AttemptKey& key, int64_t step) {
     if (tracked == nullptr || stop_) return;
     if (absl::IsCancelled(status)) {
       tracked->failures[step] = {Words(step, absl::CancelledError("its attempt was ended at once")),
-                              /*final=*/true};
+                                 /*final=*/true};
       return;
     }
     if (!status.ok() && !absl::IsNotFound(status)) {
@@ -270,7 +272,8 @@ bool CheckpointCommitter::FinishLook(const AttemptKey& key, bool saw_end) {
     if (tracked->ended && !saw_end) return false;
     tracked->busy = false;
     tracked->failed_scans = tracked->failures.empty() ? 0 : tracked->failed_scans + 1;
-    tracked->pause = tracked->failed_scans == 0 ? 0 : 1 << std::min(tracked->failed_scans, kMaxPauseShift);
+    tracked->pause =
+        tracked->failed_scans == 0 ? 0 : 1 << std::min(tracked->failed_scans, kMaxPauseShift);
     if (!tracked->ended) return true;
     const bool hope = std::any_of(tracked->failures.begin(), tracked->failures.end(),
                                   [](const auto& failure) { return !failure.second.final; });

@@ -108,7 +108,7 @@ class Copier {
   Status CopyContents(const ManifestFile& file, const Fd& from, const Fd& to) const {
     const bool cloned = CloneFile(from.get(), to.get());
     const FileCopyRequest pass = cloned ? FileCopyRequest{to.get(), -1, {stop_}, file.path}
-                                 : FileCopyRequest{from.get(), to.get(), {stop_}, file.path};
+                                        : FileCopyRequest{from.get(), to.get(), {stop_}, file.path};
     ASSIGN_OR_RETURN(const FileContents contents, CopyAndHash(pass));
     return CheckContents(file, contents);
   }

@@ -137,7 +137,7 @@ StatusOr<absl::Duration> KubernetesExecutor::PatienceFor(const AttemptKey& key) 
 }
 
 Status KubernetesExecutor::AwaitCreated(const AttemptKey& key, absl::Duration patience,
-                                     std::unique_lock<std::mutex>& lock) {
+                                        std::unique_lock<std::mutex>& lock) {
   PendingStart& starting = pending_starts_.at(key);
   const auto answered = [&] { return starting.answer.has_value(); };
   if (patience == absl::InfiniteDuration()) {
@@ -216,13 +216,15 @@ StatusOr<bool> KubernetesExecutor::Reserve(const PodAttempt& attempt) {
 // All that need not be asked of the cluster.
 StatusOr<AttemptObject> KubernetesExecutor::Prepare(const AttemptRequest& request,
                                                     PodAttempt& attempt) {
-  ASSIGN_OR_RETURN(const PodScheduling place, SchedulingFor(request.placement_request, options_.pools));
+  ASSIGN_OR_RETURN(const PodScheduling place,
+                   SchedulingFor(request.placement_request, options_.pools));
   ASSIGN_OR_RETURN(AttemptObject built, BuildAttemptObject(request, options_.pods, place));
   ASSIGN_OR_RETURN(attempt.ref.resource, TrialKind(client_, built.api_version, built.kind));
   attempt.ref.namespace_name = NamespaceOf(built.object);
   attempt.ref.name = NameOf(built.object);
   attempt.observed.placement.set_price_per_hour(
-      QuotePlacement(request.key.trial.experiment, request.trial_spec, request.placement_request).price_per_hour);
+      QuotePlacement(request.key.trial.experiment, request.trial_spec, request.placement_request)
+          .price_per_hour);
   const AttemptPaths paths = layout_.Paths(request.key);
   RETURN_IF_ERROR(layout_.Create(request.key).status());
   RETURN_IF_ERROR(WriteFileAtomic(paths.params_file, request.parameters_json));
@@ -346,7 +348,8 @@ std::vector<AttemptStatus> KubernetesExecutor::Observe(const ExperimentKey& expe
     if (it->first.trial.experiment != experiment) break;
     statuses.push_back(it->second.observed);
   }
-  for (auto it = pending_starts_.lower_bound({{experiment, 0}, 0}); it != pending_starts_.end(); ++it) {
+  for (auto it = pending_starts_.lower_bound({{experiment, 0}, 0}); it != pending_starts_.end();
+       ++it) {
     if (it->first.trial.experiment != experiment) break;
     if (attempts_.count(it->first) == 0) statuses.push_back({.key = it->first});
   }
@@ -360,8 +363,9 @@ AttemptPaths KubernetesExecutor::Paths(const AttemptKey& key) const {
 }
 
 // A cluster has room sooner or later: what waits there says so itself.
-PlacementQuote KubernetesExecutor::QuotePlacement(const ExperimentKey&, const google::protobuf::Struct& trial_spec,
-                                const PlacementRequest& placement_request) {
+PlacementQuote KubernetesExecutor::QuotePlacement(const ExperimentKey&,
+                                                  const google::protobuf::Struct& trial_spec,
+                                                  const PlacementRequest& placement_request) {
   const auto place = SchedulingFor(placement_request, options_.pools);
   if (!place.ok() || place->price_per_hour == 0) return {};
   const std::string question =

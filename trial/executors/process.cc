@@ -145,13 +145,15 @@ void ProcessExecutor::Reclaim(const Reclaims::Preemption& preemption) {
     if (found == entries_.end()) return;
     record.id = found->second.id;
   }
-  Status written = WriteTraceState(layout_.ReclaimsFile(preemption.key.trial.experiment), preemption.state);
+  Status written =
+      WriteTraceState(layout_.ReclaimsFile(preemption.key.trial.experiment), preemption.state);
   written.Update(WriteReclaimRecord(paths.dir, record));
   if (!written.ok()) {
     Log(LogLevel::kWarning, "failed to persist a simulated preemption",
         {{"attempt", AttemptName(preemption.key)}, {"error", Message(written)}});
   }
-  if (preemption.notice > absl::ZeroDuration()) WriteStopRequest(preemption.key, preemption.cause, preemption.notice);
+  if (preemption.notice > absl::ZeroDuration())
+    WriteStopRequest(preemption.key, preemption.cause, preemption.notice);
   const Status sent = Signal(preemption.key, preemption.notice);
   if (sent.ok()) return;
   Log(LogLevel::kWarning, "failed to simulate a preemption",
@@ -231,11 +233,13 @@ Status ProcessExecutor::RemoveFiles(const ExperimentKey& experiment, int64_t tri
 }
 
 PlacementQuote ProcessExecutor::QuotePlacement(const ExperimentKey& experiment,
-                             const google::protobuf::Struct& trial_spec, const PlacementRequest& placement_request) {
+                                               const google::protobuf::Struct& trial_spec,
+                                               const PlacementRequest& placement_request) {
   const int gpus = RequestedGpus(trial_spec);
   std::lock_guard lock(mutex_);
   PlacementQuote quote;
-  if (!nodes_.empty()) quote = nodes_.QuotePlacement(placement_request, options_.clock->Monotonic());
+  if (!nodes_.empty())
+    quote = nodes_.QuotePlacement(placement_request, options_.clock->Monotonic());
   if (quote.waiting.empty()) quote.waiting = gpus_.Waiting(gpus);
   if (!quote.waiting.empty()) refused_.insert(experiment);
   return quote;

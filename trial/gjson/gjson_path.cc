@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kMaxConditionBytes = 4096;
 constexpr size_t kMaxQuoted = 200;  // of it, in messages
-constexpr int kMaxGjsonDepth = 16;       // of queries and lists in one another
+constexpr int kMaxGjsonDepth = 16;  // of queries and lists in one another
 
 class Parser {
  public:
@@ -43,8 +43,8 @@ class Parser {
 
   Status Wrong(const std::string& what) const {
     return absl::InvalidArgumentError(absl::StrCat(
-        "\"", std::string(text_.substr(0, kMaxQuoted)), text_.size() > kMaxQuoted ? "…" : "",
-        "\" ", what, at_ == 0 ? "" : " at character ", at_ == 0 ? "" : std::to_string(at_ + 1)));
+        "\"", std::string(text_.substr(0, kMaxQuoted)), text_.size() > kMaxQuoted ? "…" : "", "\" ",
+        what, at_ == 0 ? "" : " at character ", at_ == 0 ? "" : std::to_string(at_ + 1)));
   }
 
   // Up to one of the characters in `stop`, which is left, or the end.

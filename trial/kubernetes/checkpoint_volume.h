@@ -19,11 +19,11 @@ namespace shirabe::trial {
 Status CheckSharedClaim(kube::Client& client, const ExperimentKey& experiment,
                         const v1::ExperimentSpec& spec);
 
-// Has the Job (pod_cleaner.h) run, now or once more. OK as soon as it is on its way, and where its
+// Has the Job (volume_jobs.h) run, now or once more. OK as soon as it is on its way, and where its
 // namespace, and so the claim, is gone. kUnavailable and kResourceExhausted: try again.
 Status StartCleaner(kube::Client& client, const Json& cleaner);
 
-// Has the Job of that name run with this list of checkpoints (pod_cleaner.h). True once it has
+// Has the Job of that name run with this list of checkpoints (volume_jobs.h). True once it has
 // deleted them, and is gone itself; false: not yet. An error: ask again later, it begins anew.
 StatusOr<bool> RunPruner(kube::Client& client, const Json& pruner);
 

@@ -141,7 +141,7 @@ void KubernetesExecutor::RecordRemoval(const ExperimentKey& experiment) {
 
 // Of Jobs and pods all are looked for in any case.
 void KubernetesExecutor::RecordKind(const ExperimentKey& experiment,
-                                  const google::protobuf::Struct& trial_spec) {
+                                    const google::protobuf::Struct& trial_spec) {
   const auto text = [&](const char* field) {
     const auto found = trial_spec.fields().find(field);
     return found == trial_spec.fields().end() ? "" : found->second.string_value();
@@ -166,7 +166,7 @@ void KubernetesExecutor::CleanVolume(const ExperimentKey& experiment,
   clean_.erase(experiment);
   if (started.ok()) return;
   volume_cleanups_[experiment] = {.job = *std::move(cleaner),
-                            .due = options_.clock->Monotonic() + timeouts_.retry};
+                                  .due = options_.clock->Monotonic() + timeouts_.retry};
   Wake();
 }
 
@@ -224,8 +224,7 @@ void KubernetesExecutor::FindOrphans(absl::Duration now) {
     if (job) teardown.uid = UidOf(*job);
     teardown.deleted = stays;
     teardown.since = now;
-    Log(LogLevel::kWarning, "released an orphaned pod",
-        {{"attempt", AttemptName(key)}});
+    Log(LogLevel::kWarning, "released an orphaned pod", {{"attempt", AttemptName(key)}});
     Clear(key, teardown);
   }
   orphans_ = std::move(still);
@@ -300,7 +299,8 @@ void KubernetesExecutor::StartCleaners(absl::Duration now) {
 }
 
 // Where nobody lets us start the Job, the files stay, and it is said.
-void KubernetesExecutor::RecordCleanerResult(const ExperimentKey& experiment, const Status& started) {
+void KubernetesExecutor::RecordCleanerResult(const ExperimentKey& experiment,
+                                             const Status& started) {
   const auto found = volume_cleanups_.find(experiment);
   if (found == volume_cleanups_.end()) return;
   const bool given_up = !started.ok() && ++found->second.failures >= kCleanTries;

@@ -1,5 +1,5 @@
 // How attempts of the executor `kubernetes` end: what is still read of them, and how their pods are
-// ended. What is then left in the cluster is for kubernetes_leave.cc.
+// ended. What is then left in the cluster is for kubernetes_cleanup.cc.
 #include <algorithm>
 #include <filesystem>
 #include <string_view>
@@ -17,7 +17,7 @@
 namespace shirabe::trial {
 namespace {
 
-constexpr int64_t kMaxLogBytes = 64 << 20;        // of a log that is read through the API server
+constexpr int64_t kMaxLogBytes = 64 << 20;   // of a log that is read through the API server
 constexpr int64_t kMaxFinalSync = 16 << 20;  // of a sidecar's
 // A log is read again and again from its beginning: so much of it a second.
 constexpr double kLogBytesPerSecond = 1 << 20;
@@ -74,7 +74,7 @@ void KubernetesExecutor::AwaitRemainder(const AttemptSnapshot& snapshot, PodAtte
 // What the sidecar could not send, it has printed; what it could not even print, the program's own
 // container may have.
 void KubernetesExecutor::ReadRemainder(const AttemptKey& key, const Json& pod,
-                                  const AttemptRecipe& recipe) {
+                                       const AttemptRecipe& recipe) {
   const Status words = recipe.instrumented ? ApplyFinalSync(key, pod) : absl::OkStatus();
   bool complete = false;
   {
@@ -115,15 +115,17 @@ Status KubernetesExecutor::ApplyFinalSync(const AttemptKey& key, const Json& pod
 // Adds what the copy of the log does not have yet. If the two do not meet, the copy that a sidecar
 // sent stays as it is: it is of the program's file.
 Status KubernetesExecutor::FetchLog(const AttemptKey& key, const Json& pod,
-                                   const AttemptRecipe& recipe) {
-  ASSIGN_OR_RETURN(std::string log, ReadLogOf(client_, pod, recipe.primary_container, kMaxLogBytes));
+                                    const AttemptRecipe& recipe) {
+  ASSIGN_OR_RETURN(std::string log,
+                   ReadLogOf(client_, pod, recipe.primary_container, kMaxLogBytes));
   const std::string path = layout_.Paths(key).log;
   std::error_code error;
   const auto size = std::filesystem::file_size(path, error);
   const int64_t copied = error ? 0 : static_cast<int64_t>(size);
   std::string joint;
   if (copied > 0) {
-    ASSIGN_OR_RETURN(LogPiece piece, ReadLog(path, std::max<int64_t>(0, copied - kLogOverlapBytes), kLogOverlapBytes));
+    ASSIGN_OR_RETURN(LogPiece piece, ReadLog(path, std::max<int64_t>(0, copied - kLogOverlapBytes),
+                                             kLogOverlapBytes));
     joint = std::move(piece.text);
   }
   const size_t known = KnownOf(log, copied, joint);
@@ -139,7 +141,8 @@ Status KubernetesExecutor::FetchLog(const AttemptKey& key, const Json& pod,
 
 // Of a pod that has no sidecar, while it runs.
 void KubernetesExecutor::FollowLog(const AttemptSnapshot& snapshot, PodAttempt& attempt) {
-  if (!snapshot.pod || snapshot.pod_vanished || !attempt.observed.placement.has_start_time()) return;
+  if (!snapshot.pod || snapshot.pod_vanished || !attempt.observed.placement.has_start_time())
+    return;
   const absl::Duration now = options_.clock->Monotonic();
   if (attempt.reading_log) return;
   if (now < attempt.log_at) return ScheduleCheck(attempt, attempt.log_at);
@@ -153,8 +156,9 @@ void KubernetesExecutor::FollowLog(const AttemptSnapshot& snapshot, PodAttempt& 
       const auto found = attempts_.find(key);
       if (found == attempts_.end()) return;
       found->second.reading_log = false;
-      const absl::Duration pause = std::max(
-          timeouts_.logs, absl::Seconds(error ? 0 : static_cast<double>(size) / kLogBytesPerSecond));
+      const absl::Duration pause =
+          std::max(timeouts_.logs,
+                   absl::Seconds(error ? 0 : static_cast<double>(size) / kLogBytesPerSecond));
       found->second.log_at = options_.clock->Monotonic() + pause;
     }
     Examine(key, nullptr);
@@ -188,7 +192,8 @@ Status KubernetesExecutor::Stop(const AttemptKey& key, v1::Cause why, absl::Dura
 void KubernetesExecutor::EndPods(PodAttempt& attempt) {
   PodAttempt::Stop& stop = *attempt.stop;
   const absl::Duration now = options_.clock->Monotonic();
-  if (attempt.pending_request && now < stop.delete_at) return ScheduleCheck(attempt, stop.delete_at);
+  if (attempt.pending_request && now < stop.delete_at)
+    return ScheduleCheck(attempt, stop.delete_at);
   stop.deleted = true;
   std::vector<Json> pods = view_.PodsOf(attempt.key);
   const bool object_too = pods.empty() || attempt.ref.resource.kind != Jobs().kind;

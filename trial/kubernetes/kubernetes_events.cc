@@ -28,7 +28,8 @@ void KubernetesExecutor::ScheduleEventLookup(PodAttempt& attempt) {
 
 absl::Duration KubernetesExecutor::DueOf(const EventLookup& waiting) const {
   if (!waiting.asked) return absl::ZeroDuration();
-  const absl::Duration pause = waiting.fresh.empty() ? timeouts_.events_again : timeouts_.ask_events;
+  const absl::Duration pause =
+      waiting.fresh.empty() ? timeouts_.events_again : timeouts_.ask_events;
   return *waiting.asked + std::max(pause, kEventDutyCycle * waiting.took);
 }
 
@@ -70,7 +71,7 @@ void KubernetesExecutor::FetchDueEvents(absl::Duration now) {
 }
 
 void KubernetesExecutor::FetchEvents(const std::string& namespace_name,
-                                    const std::map<std::string, AttemptKey>& names) {
+                                     const std::map<std::string, AttemptKey>& names) {
   const absl::Duration began = options_.clock->Monotonic();
   std::map<AttemptKey, std::vector<Json>> found;
   // A list that breaks off is as good as one that is a moment old: it comes again.

@@ -45,16 +45,17 @@ namespace shirabe::trial {
 
 // How patient the executor `kubernetes` is. Tests are less so.
 struct PodTimeouts {
-  absl::Duration start = absl::Milliseconds(20);   // for an object to be made, by whoever starts it
-  absl::Duration silence = absl::Seconds(40);      // of a node that is not ready, before it is dead
-  absl::Duration unseen = absl::Seconds(15);       // of a node that nobody has told us of
-  absl::Duration final_sync = absl::Seconds(20);   // for the rest, after a program's end
-  absl::Duration stop_ack_timeout = absl::Milliseconds(1500);  // for a sidecar to take a stop, before SIGTERM
-  absl::Duration ask_events = absl::Seconds(5);    // of waiting, before events are looked up
+  absl::Duration start = absl::Milliseconds(20);  // for an object to be made, by whoever starts it
+  absl::Duration silence = absl::Seconds(40);     // of a node that is not ready, before it is dead
+  absl::Duration unseen = absl::Seconds(15);      // of a node that nobody has told us of
+  absl::Duration final_sync = absl::Seconds(20);  // for the rest, after a program's end
+  absl::Duration stop_ack_timeout =
+      absl::Milliseconds(1500);                  // for a sidecar to take a stop, before SIGTERM
+  absl::Duration ask_events = absl::Seconds(5);  // of waiting, before events are looked up
   absl::Duration events_again = absl::Seconds(30);
   absl::Duration retry = absl::Seconds(2);    // what the API server did not do
   absl::Duration settle = absl::Minutes(10);  // for all experiments to be owned again, at the start
-  absl::Duration orphan = absl::Seconds(20);   // of a pod that nobody knows, before it goes
+  absl::Duration orphan = absl::Seconds(20);  // of a pod that nobody knows, before it goes
   absl::Duration stall = absl::Minutes(2);    // of a watch, before it is given up
   absl::Duration sync = absl::Seconds(2);     // between two requests of a sidecar
   absl::Duration prune = absl::Seconds(30);   // for a sidecar to delete what is not kept
@@ -78,8 +79,9 @@ class KubernetesExecutor : public Executor {
   Status RemoveFiles(const ExperimentKey& experiment, int64_t trial) override;
   void CleanVolume(const ExperimentKey& experiment, const v1::ExperimentSpec& spec) override;
   AttemptPaths Paths(const AttemptKey& key) const override;
-  PlacementQuote QuotePlacement(const ExperimentKey& experiment, const google::protobuf::Struct& trial_spec,
-              const PlacementRequest& placement_request) override;
+  PlacementQuote QuotePlacement(const ExperimentKey& experiment,
+                                const google::protobuf::Struct& trial_spec,
+                                const PlacementRequest& placement_request) override;
   void Prune(const v1::Checkpoint& checkpoint) override;
   void UseVolume(const ExperimentKey& experiment, const v1::ExperimentSpec& spec) override;
   StatusOr<v1::SyncReply> Sync(const v1::SyncRequest& request,
@@ -145,7 +147,7 @@ class KubernetesExecutor : public Executor {
   StatusOr<AttemptObject> Prepare(const AttemptRequest& request, PodAttempt& attempt);
   StatusOr<Json> Make(const AttemptObject& built, const PodAttempt& attempt);
   Status AwaitCreated(const AttemptKey& key, absl::Duration patience,
-                   std::unique_lock<std::mutex>& lock);
+                      std::unique_lock<std::mutex>& lock);
   void OnCreated(const StatusOr<Json>& object, PodAttempt attempt);
   Status RecordCreated(const StatusOr<Json>& object, PodAttempt attempt);
   void RecordPruneScope(const AttemptRequest& request);
@@ -176,7 +178,7 @@ class KubernetesExecutor : public Executor {
   std::map<std::string, AttemptKey> NamesOf(EventLookup& waiting) const;
   void FetchDueEvents(absl::Duration now);
   void FetchEvents(const std::string& namespace_name,
-                  const std::map<std::string, AttemptKey>& names);  // without mutex_
+                   const std::map<std::string, AttemptKey>& names);  // without mutex_
 
   // How they end.
   void AwaitRemainder(const AttemptSnapshot& snapshot, PodAttempt& attempt);
@@ -186,7 +188,7 @@ class KubernetesExecutor : public Executor {
   void Clear(const AttemptKey& key, Teardown& teardown);
   void ClearAgain(const AttemptKey& key, Teardown& teardown, absl::Duration at);
   void RecordKind(const ExperimentKey& experiment,
-                const google::protobuf::Struct& trial_spec);  // without mutex_
+                  const google::protobuf::Struct& trial_spec);  // without mutex_
   void RecordRemoval(const ExperimentKey& experiment);          // without mutex_
   void RemoveLeftovers(absl::Duration now);
   void StartCleaners(absl::Duration now);
@@ -231,9 +233,10 @@ class KubernetesExecutor : public Executor {
   Attempts attempts_;
   std::map<AttemptKey, PendingStart> pending_starts_;
   std::map<AttemptKey, Status> refused_;  // could not be made; OK = and whoever starts it knows
-  std::set<AttemptKey> unconfirmed_;         // were to be started, and nobody knows whether they were
+  std::set<AttemptKey> unconfirmed_;      // were to be started, and nobody knows whether they were
   std::map<AttemptKey, Teardown> teardowns_;
-  std::map<AttemptKey, absl::Duration> orphans_;  // pods of no attempt that is known, and since when
+  std::map<AttemptKey, absl::Duration>
+      orphans_;  // pods of no attempt that is known, and since when
   absl::Duration next_orphan_scan_;
   std::set<ExperimentKey> asked_;                // experiments of strays that were told once
   std::set<ExperimentKey> unfinished_;           // whose removal an earlier process has begun

@@ -100,7 +100,8 @@ void KubernetesExecutor::StartPruners(absl::Duration now) {
   }
 }
 
-void KubernetesExecutor::RecordPrunerResult(const ExperimentKey& experiment, const StatusOr<bool>& pruned) {
+void KubernetesExecutor::RecordPrunerResult(const ExperimentKey& experiment,
+                                            const StatusOr<bool>& pruned) {
   const auto found = prune_queues_.find(experiment);
   if (found == prune_queues_.end()) return;
   PruneQueue& prunes = found->second;

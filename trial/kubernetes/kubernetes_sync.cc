@@ -36,7 +36,8 @@ StatusOr<v1::SyncReply> KubernetesExecutor::Sync(const v1::SyncRequest& request,
   const AttemptKey key = KeyOfRequest(request);
   if (!ValidateKey(key).ok()) return NotCurrent();
   ASSIGN_OR_RETURN(const std::string id, Identify(key, request.token(), bearer));
-  ASSIGN_OR_RETURN(Mirror::ApplyResult taken, mirror_.Apply(key, request, request.state().complete()));
+  ASSIGN_OR_RETURN(Mirror::ApplyResult taken,
+                   mirror_.Apply(key, request, request.state().complete()));
   if (!taken.trouble.empty()) {
     Log(LogLevel::kWarning, "a file of an attempt is not kept",
         {{"attempt", AttemptName(key)}, {"trouble", taken.trouble}});
@@ -148,7 +149,8 @@ void KubernetesExecutor::FillReply(PodAttempt& attempt, v1::SyncReply& reply) {
     if (attempt.pending_request->id == 0) attempt.pending_request->id = ++attempt.last_id;
     reply.mutable_request()->set_id(attempt.pending_request->id);
     reply.mutable_request()->set_reason(attempt.pending_request->reason);
-    *reply.mutable_request()->mutable_deadline() = shirabe::ToProto(attempt.pending_request->deadline);
+    *reply.mutable_request()->mutable_deadline() =
+        shirabe::ToProto(attempt.pending_request->deadline);
   }
   FillPrunes(attempt, reply);
 }

@@ -124,7 +124,8 @@ AttemptSnapshot KubernetesExecutor::TakeSnapshot(PodAttempt& attempt) {
 
 // A node that is not ready is believed dead once it has been silent for a while, and its sidecar
 // too: where only the kubelet has died, the program runs on, and so does its attempt.
-void KubernetesExecutor::ObserveNode(const std::string& name, AttemptSnapshot& snapshot, PodAttempt& attempt) {
+void KubernetesExecutor::ObserveNode(const std::string& name, AttemptSnapshot& snapshot,
+                                     PodAttempt& attempt) {
   using Node = PodFacts::Node;
   snapshot.node = view_.FindNode(name);
   const bool seen_before = attempt.node == name && attempt.node_seen;
@@ -178,7 +179,8 @@ void KubernetesExecutor::Warn(const NodeWarning& warning, PodAttempt& attempt) {
 
 // ---- while it waits -----------------------------------------------------------------------------
 
-void KubernetesExecutor::Wait(const AttemptSnapshot& snapshot, PodAttempt& attempt, PodVerdict& verdict) {
+void KubernetesExecutor::Wait(const AttemptSnapshot& snapshot, PodAttempt& attempt,
+                              PodVerdict& verdict) {
   const absl::Duration now = options_.clock->Monotonic();
   WaitingFacts facts;
   facts.object = snapshot.object ? &*snapshot.object : nullptr;

@@ -65,7 +65,8 @@ PodVerdict ByFailure(const AttemptSnapshot& snapshot, PodVerdict verdict) {
 
 // What the conditions of the object say goes before what its pods say, but for a machine that was
 // taken away: no operator's patience is waited for then.
-PodVerdict ByConditions(const AttemptSnapshot& snapshot, const AttemptRecipe& recipe, PodVerdict verdict) {
+PodVerdict ByConditions(const AttemptSnapshot& snapshot, const AttemptRecipe& recipe,
+                        PodVerdict verdict) {
   using Phase = PodVerdict::Phase;
   const Json& object = *snapshot.object;
   if (DoesHold(recipe.success_condition, object)) {

@@ -35,7 +35,7 @@ PodTokenReviewer::PodTokenReviewer(kube::Client* client, Clock* clock)
     : reviewer_(client, clock, kPodAudience, kLimits) {}
 
 Status PodTokenReviewer::Check(const std::string& token, const std::string& namespace_name,
-                         const std::string& pod_uid) {
+                               const std::string& pod_uid) {
   ASSIGN_OR_RETURN(const kube::UserInfo user_info, reviewer_.Review(token, pod_uid));
   const bool of_namespace =
       absl::StartsWith(user_info.name, absl::StrCat("system:serviceaccount:", namespace_name, ":"));

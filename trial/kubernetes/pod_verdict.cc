@@ -26,7 +26,8 @@ constexpr absl::Duration kVolumeDetachTime = absl::Minutes(1);
 // The platform's own words, cut to what people read.
 std::string QuoteMessage(const std::string& words) {
   if (words.empty()) return "";
-  return ": " + (words.size() <= kMaxMessageBytes ? words : words.substr(0, kMaxMessageBytes) + "…");
+  return ": " +
+         (words.size() <= kMaxMessageBytes ? words : words.substr(0, kMaxMessageBytes) + "…");
 }
 
 // What the pod says, found once. The references are into the pod, which outlives this.
@@ -137,7 +138,8 @@ Because Disruption(const Facts& facts) {
     return {v1::PREEMPTED_EVICTION, "evicted from " + facts.node() + QuoteMessage(words)};
   }
   if (reason == "DeletionByTaintManager") {
-    return {facts.node_cause(), facts.node() + " got a taint that ends its pods" + QuoteMessage(words)};
+    return {facts.node_cause(),
+            facts.node() + " got a taint that ends its pods" + QuoteMessage(words)};
   }
   if (reason == "DeletionByPodGC") {
     return {facts.node_cause(), facts.node() + " is gone" + QuoteMessage(words)};
@@ -169,8 +171,8 @@ Because Platform(const Facts& facts) {
     return {facts.node_cause(), facts.node() + " evicted it" + QuoteMessage(facts.message)};
   }
   if (facts.overdue()) {
-    return {v1::APP_ERROR,
-            "it ran longer than activeDeadlineSeconds of its pod allows" + QuoteMessage(facts.message)};
+    return {v1::APP_ERROR, "it ran longer than activeDeadlineSeconds of its pod allows" +
+                               QuoteMessage(facts.message)};
   }
   if (facts.disrupted() && !before) return Disruption(facts);
   return {};
@@ -211,7 +213,8 @@ void ReadExit(const Json& terminated, PodVerdict& verdict) {
   verdict.message = ExitWords(verdict, reason);
   const std::string words = Text(terminated, {"message"});
   if (!words.empty() && code != 0) {
-    verdict.message += verdict.message.empty() ? QuoteMessage(words).substr(2) : QuoteMessage(words);
+    verdict.message +=
+        verdict.message.empty() ? QuoteMessage(words).substr(2) : QuoteMessage(words);
   }
 }
 
@@ -299,11 +302,12 @@ void Lose(const Facts& facts, PodVerdict& verdict) {
   verdict.phase = Phase::kLost;
   Because because = PlatformOrNode(facts);
   if (because.cause == v1::CAUSE_NONE && facts.container_vanished()) {
-    because = {v1::INFRASTRUCTURE,
-               facts.node() + " lost the container" + QuoteMessage(Text(facts.terminated, {"message"}))};
+    because = {v1::INFRASTRUCTURE, facts.node() + " lost the container" +
+                                       QuoteMessage(Text(facts.terminated, {"message"}))};
   } else if (because.cause == v1::CAUSE_NONE && facts.terminal()) {
     because = {v1::INFRASTRUCTURE,
-               "its pod has failed, and the end of the program was not observed" + QuoteMessage(facts.message)};
+               "its pod has failed, and the end of the program was not observed" +
+                   QuoteMessage(facts.message)};
   } else if (because.cause == v1::CAUSE_NONE) {
     because = {v1::UNKNOWN_CAUSE, "its pod was deleted while the program ran, and not by Shirabe"};
   }
@@ -340,7 +344,8 @@ PodVerdict ReadPod(const Json& pod, const PodFacts& given) {
   } else {
     verdict.phase = Phase::kRunning;
   }
-  if (facts.overdue() && verdict.cause == v1::APP_ERROR) verdict.overdue = AttemptStatus::Overdue::kPod;
+  if (facts.overdue() && verdict.cause == v1::APP_ERROR)
+    verdict.overdue = AttemptStatus::Overdue::kPod;
   return verdict;
 }
 

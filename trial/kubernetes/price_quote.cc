@@ -20,7 +20,7 @@ double SharesOf(const std::vector<SamplePod>& samples, const Json& node) {
 }  // namespace
 
 double EstimatePrice(const Json& object, const PodScheduling& place, const std::vector<Json>& nodes,
-                  const v1::NodePools& pools) {
+                     const v1::NodePools& pools) {
   const std::vector<SamplePod> samples = SamplePods(object);
   double whole = 0;
   for (const SamplePod& sample : samples) whole += static_cast<double>(sample.count);

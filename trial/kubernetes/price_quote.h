@@ -1,5 +1,5 @@
 // What the pods of an attempt may cost before any of them has a node. Once they have, it is
-// PlacementOf (capacity.h) for each: both charge a pod its share of the node. Used by the executor
+// PlacementOf (pod_scheduling.h) for each: both charge a pod its share of the node. Used by the executor
 // `kubernetes`. Pure.
 #pragma once
 
@@ -15,6 +15,6 @@ namespace shirabe::trial {
 // node of which they would take the largest share. Of a pool that has no node now, and whose
 // machines therefore have no size that anybody knows, each pod pays for a whole one.
 double EstimatePrice(const Json& object, const PodScheduling& place, const std::vector<Json>& nodes,
-                  const v1::NodePools& pools);
+                     const v1::NodePools& pools);
 
 }  // namespace shirabe::trial

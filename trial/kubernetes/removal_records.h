@@ -23,7 +23,7 @@ void ForgetRemoval(const Layout& layout, const ExperimentKey& experiment);
 // Those that an earlier process has begun and not ended.
 std::map<ExperimentKey, ObjectKind> FindRemovals(const Layout& layout);
 
-// What an experiment's attempts are, by the records of one of them (kubernetes_record.h); none for
+// What an experiment's attempts are, by the records of one of them (removal_records.h); none for
 // Jobs and pods, and if there is no record.
 ObjectKind KindOfRecords(const Layout& layout, const ExperimentKey& experiment);
 

@@ -200,8 +200,10 @@ PodScheduling SchedulingInPools(const Pools& pools) {
 
 }  // namespace
 
-StatusOr<PodScheduling> SchedulingFor(const PlacementRequest& placement_request, const v1::NodePools& pools) {
-  if (pools.pools().empty() && placement_request.policy.pools().empty()) return SchedulingByLabels(placement_request);
+StatusOr<PodScheduling> SchedulingFor(const PlacementRequest& placement_request,
+                                      const v1::NodePools& pools) {
+  if (pools.pools().empty() && placement_request.policy.pools().empty())
+    return SchedulingByLabels(placement_request);
   ASSIGN_OR_RETURN(const Pools allowed, Allowed(placement_request, pools));
   return SchedulingInPools(allowed);
 }

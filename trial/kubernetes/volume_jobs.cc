@@ -12,9 +12,9 @@ namespace {
 
 constexpr char kCleanerLabel[] = "shirabe.dev/cleaner";
 constexpr char kContainer[] = "shirabe-clean";
-constexpr int kTries = 4;          // after the first, each later than the one before
-constexpr int kSeconds = 60 * 60;  // for all of them, a pod that finds no node included
-constexpr int kTtlSeconds = 60 * 60;    // after its end
+constexpr int kTries = 4;             // after the first, each later than the one before
+constexpr int kSeconds = 60 * 60;     // for all of them, a pod that finds no node included
+constexpr int kTtlSeconds = 60 * 60;  // after its end
 
 // The pod that wrote the files, as far as it is the same for all trials.
 struct Writer {

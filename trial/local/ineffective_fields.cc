@@ -98,7 +98,8 @@ void AddList(const TemplatePart& pod, const char* list, const TemplatePart& prim
 
 }  // namespace
 
-std::vector<IneffectiveField> FindIneffectiveFields(const Struct& trial_spec, const std::string& primary_container) {
+std::vector<IneffectiveField> FindIneffectiveFields(const Struct& trial_spec,
+                                                    const std::string& primary_container) {
   Value root;
   *root.mutable_struct_value() = trial_spec;
   const auto pod = FindPod(root, primary_container);

@@ -16,6 +16,6 @@ struct IneffectiveField {
 
 // In the order of their paths; none if the object cannot be read as one (ReadCommand says why).
 std::vector<IneffectiveField> FindIneffectiveFields(const google::protobuf::Struct& trial_spec,
-                                  const std::string& primary_container);
+                                                    const std::string& primary_container);
 
 }  // namespace shirabe::trial

@@ -35,7 +35,8 @@ Status InItsWay(const Status& status) {
 // kAlreadyExists if it is somebody else's.
 StatusOr<AttemptProcess> Find(const std::string& dir, const std::string& id) {
   AttemptProcess found = FindAttemptProcess(dir, id);
-  if (found.state == AttemptProcess::State::kForeign) return absl::AlreadyExistsError(found.message);
+  if (found.state == AttemptProcess::State::kForeign)
+    return absl::AlreadyExistsError(found.message);
   if (found.state == AttemptProcess::State::kVanished && found.leftovers) KillLeftovers(id, 0);
   return found;
 }
@@ -45,7 +46,8 @@ StatusOr<AttemptProcess> Find(const std::string& dir, const std::string& id) {
 Launcher::Launcher(const ExecutorOptions& options)
     : clock_(options.clock), layout_(options.home), inherited_(ParseEnvironment(environ)) {}
 
-StatusOr<AttemptProcess> Launcher::Prepare(const AttemptRequest& request, const std::string& id) const {
+StatusOr<AttemptProcess> Launcher::Prepare(const AttemptRequest& request,
+                                           const std::string& id) const {
   ASSIGN_OR_RETURN(const bool fresh, layout_.Create(request.key));
   if (fresh) return AttemptProcess();
   return Find(layout_.Paths(request.key).dir, id);

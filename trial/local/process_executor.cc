@@ -20,7 +20,8 @@ AttemptKey KeyOf(const v1::Attempt& attempt) {
 }
 
 bool HasEnded(const AttemptProcess& found) {
-  return found.state == AttemptProcess::State::kEnded || found.state == AttemptProcess::State::kVanished;
+  return found.state == AttemptProcess::State::kEnded ||
+         found.state == AttemptProcess::State::kVanished;
 }
 
 }  // namespace
@@ -37,7 +38,7 @@ ProcessExecutor::ProcessExecutor(const ExecutorOptions& options)
       launcher_(options),
       layout_(launcher_.layout()),
       committer_(&layout_, options.clock,
-              [this](const ExperimentKey& experiment) { Announce({experiment}); }),
+                 [this](const ExperimentKey& experiment) { Announce({experiment}); }),
       gpus_(options.devices),
       nodes_(options.pools),
       reclaims_(options.pools) {}
@@ -94,7 +95,8 @@ StatusOr<bool> ProcessExecutor::Reserve(const AttemptKey& key, const std::string
 }
 
 // Finds the attempt where an earlier process has started it, else starts it.
-StatusOr<AttemptProcess> ProcessExecutor::Begin(const AttemptRequest& request, const std::string& id) {
+StatusOr<AttemptProcess> ProcessExecutor::Begin(const AttemptRequest& request,
+                                                const std::string& id) {
   ASSIGN_OR_RETURN(AttemptProcess found, launcher_.Prepare(request, id));
   const ExperimentKey& experiment = request.key.trial.experiment;
   if (found.state != AttemptProcess::State::kNeverStarted) return found;
@@ -260,7 +262,8 @@ void ProcessExecutor::Watch(Entry& entry) {
   const Status status = watcher_->Watch(entry.pidfd, entry.watch);
   if (status.ok()) return;
   entry.pidfd = Fd();
-  Log(LogLevel::kWarning, "a process cannot be watched; its end will be seen late", {{"error", Message(status)}});
+  Log(LogLevel::kWarning, "a process cannot be watched; its end will be seen late",
+      {{"error", Message(status)}});
 }
 
 }  // namespace shirabe::trial

@@ -38,14 +38,14 @@ struct Entry {
   uint64_t watch = 0;  // names this entry to the watcher; never used twice
   std::string id;
   AttemptStatus observed;
-  Devices devices;                        // taken from their pool, until Forget
-  std::string node;                       // the same; "" = none is needed
-  std::optional<absl::Duration> since;    // it runs, as far as we know; monotonic
-  Fd pidfd;                               // while it runs; not valid if descriptors ran out
-  bool starting = false;                  // Start is at work on it without the lock
-  bool startable = false;                 // lost, but only because it never began
-  std::optional<absl::Duration> kill_at;  // when the last stop ends in SIGKILL; monotonic
-  std::optional<absl::Duration> deferred_stop;     // the grace of a stop that came while starting
+  Devices devices;                              // taken from their pool, until Forget
+  std::string node;                             // the same; "" = none is needed
+  std::optional<absl::Duration> since;          // it runs, as far as we know; monotonic
+  Fd pidfd;                                     // while it runs; not valid if descriptors ran out
+  bool starting = false;                        // Start is at work on it without the lock
+  bool startable = false;                       // lost, but only because it never began
+  std::optional<absl::Duration> kill_at;        // when the last stop ends in SIGKILL; monotonic
+  std::optional<absl::Duration> deferred_stop;  // the grace of a stop that came while starting
 };
 
 using Entries = std::map<AttemptKey, Entry>;
@@ -65,8 +65,9 @@ class ProcessExecutor : public Executor {
   void Forget(const AttemptKey& key) override;
   Status RemoveFiles(const ExperimentKey& experiment, int64_t trial) override;
   AttemptPaths Paths(const AttemptKey& key) const override { return layout_.Paths(key); }
-  PlacementQuote QuotePlacement(const ExperimentKey& experiment, const google::protobuf::Struct& trial_spec,
-              const PlacementRequest& placement_request) override;
+  PlacementQuote QuotePlacement(const ExperimentKey& experiment,
+                                const google::protobuf::Struct& trial_spec,
+                                const PlacementRequest& placement_request) override;
   void Prune(const v1::Checkpoint& checkpoint) override;
 
  private:

@@ -108,7 +108,8 @@ void Reclaims::Begin(const ExperimentKey& experiment, const TraceState& state,
   traces_.insert_or_assign(experiment, std::move(playing));
 }
 
-std::vector<Reclaims::Preemption> Reclaims::Play(std::vector<RunningAttempt> running, absl::Duration now) {
+std::vector<Reclaims::Preemption> Reclaims::Play(std::vector<RunningAttempt> running,
+                                                 absl::Duration now) {
   std::vector<Preemption> preemptions;
   // The longest-running first; of two that started together the one with the lower key.
   std::sort(running.begin(), running.end(), [](const RunningAttempt& a, const RunningAttempt& b) {
@@ -123,19 +124,20 @@ std::vector<Reclaims::Preemption> Reclaims::Play(std::vector<RunningAttempt> run
       if (due > now) break;
       playing.trace.Pop();
       const v1::NodePool& pool = pools_.pools(event.pool);
-      const auto hit = std::find_if(running.begin(), running.end(), [&](const RunningAttempt& runner) {
-        const bool there = event.node.empty() ? runner.placement.pool() == pool.name()
-                                              : runner.placement.node() == event.node;
-        return there && runner.since <= due && runner.key.trial.experiment == experiment;
-      });
+      const auto hit =
+          std::find_if(running.begin(), running.end(), [&](const RunningAttempt& runner) {
+            const bool there = event.node.empty() ? runner.placement.pool() == pool.name()
+                                                  : runner.placement.node() == event.node;
+            return there && runner.since <= due && runner.key.trial.experiment == experiment;
+          });
       if (hit == running.end()) continue;
       playing.state.until = std::max(playing.state.until, event.at);
       preemptions.push_back({.key = hit->key,
-                         .node = hit->placement.node(),
-                         .cause = ReclaimCause(hit->placement),
-                         .notice = absl::Seconds(pool.reclaim().notice_seconds()),
-                         .away = absl::Seconds(pool.reclaim().returns_after_seconds()),
-                         .state = playing.state});
+                             .node = hit->placement.node(),
+                             .cause = ReclaimCause(hit->placement),
+                             .notice = absl::Seconds(pool.reclaim().notice_seconds()),
+                             .away = absl::Seconds(pool.reclaim().returns_after_seconds()),
+                             .state = playing.state});
       running.erase(hit);
     }
   }

@@ -3,7 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
+#include <spawn_supervisor.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@ constexpr int kReadyFd = 3;  // in the supervisor
 constexpr int kStepsFd = 4;  // the same
 constexpr int kFreeFd = 10;  // none of those of the supervisor
 constexpr int kReadyTimeoutMs = 30'000;
-constexpr int kEndedSilently = -1;          // in place of an errno
+constexpr int kEndedSilently = -1;        // in place of an errno
 constexpr int64_t kMaxGraceMs = 1 << 30;  // twelve days: a longer one is no grace
 
 // The C library's two objects that describe how to spawn.

@@ -207,7 +207,9 @@ AttemptProcess ReapSupervisor(const EndedSupervisor& supervisor) {
     return found;
   }
   found = FindAttemptProcess(supervisor.dir, supervisor.id);
-  if (found.state == AttemptProcess::State::kRunning || found.state == AttemptProcess::State::kEnded) return found;
+  if (found.state == AttemptProcess::State::kRunning ||
+      found.state == AttemptProcess::State::kEnded)
+    return found;
   found.state = AttemptProcess::State::kVanished;
   if (reaped > 0) ExplainByStatus(status, supervisor.log, found);
   // Its number is safely its session's only while nobody else can have been given it.

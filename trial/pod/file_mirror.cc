@@ -323,7 +323,7 @@ Status Mirror::ApplyPiece(const AttemptKey& key, const v1::FilePiece& piece, App
 }
 
 StatusOr<Mirror::ApplyResult> Mirror::Apply(const AttemptKey& key, const v1::SyncRequest& request,
-                                     bool durable) {
+                                            bool durable) {
   for (const v1::FilePiece& piece : request.files()) RETURN_IF_ERROR(CheckPiece(piece));
   const std::string dir = options_.layout->Paths(key).dir;
   ApplyResult taken;

@@ -1,7 +1,7 @@
 // The server's copies of what programs in pods write. A sidecar sends pieces of files (pod.proto);
-// they are put where a local attempt has the files themselves (trial/file_layout.h), so that whoever
-// reads those need not know the difference. What a program names by an absolute path of its own,
-// as /out/events, is sent as files/out/events and kept under RootOf(attempt).
+// they are put where a local attempt has the files themselves (trial/file_layout.h), so that
+// whoever reads those need not know the difference. What a program names by an absolute path of its
+// own, as /out/events, is sent as files/out/events and kept under RootOf(attempt).
 //
 // Nothing is remembered: how much there is of a file is its size on disk, so that a restart of the
 // server costs nothing, and a sidecar always goes on from what it is told. A copy only grows, by
@@ -67,7 +67,8 @@ class Mirror {
   Status ApplyPiece(const AttemptKey& key, const v1::FilePiece& piece, ApplyResult& taken);
   std::mutex& LockOf(const AttemptKey& key);
   bool IsFull(const AttemptKey& key, const std::string& name, int64_t size);
-  void Close(const AttemptKey& key, const std::string& name, const std::string& why, ApplyResult& taken);
+  void Close(const AttemptKey& key, const std::string& name, const std::string& why,
+             ApplyResult& taken);
 
   const MirrorOptions options_;
   std::array<std::mutex, 16> locks_;  // an attempt's copies are guarded by one of them

@@ -58,8 +58,8 @@ Status NoSuchContainer(const std::string& name, const std::vector<PodTemplate>& 
 }
 
 // Why nothing can be put around the program, in words; "" if it can.
-std::string WhyNotInstrumented(const std::vector<Primary>& found, const std::vector<PodTemplate>& pods,
-                    const std::string& name) {
+std::string WhyNotInstrumented(const std::vector<Primary>& found,
+                               const std::vector<PodTemplate>& pods, const std::string& name) {
   if (found.empty()) {
     return absl::StrCat("no pod template of the object holds a container \"", name, "\"");
   }
@@ -83,13 +83,14 @@ bool NeedsSidecar(v1::CollectorKind kind) {
          kind == v1::PROMETHEUS_METRIC || kind == v1::CUSTOM;
 }
 
-Status CheckUninstrumented(const AttemptRequest& request, const std::string& uninstrumented_reason) {
+Status CheckUninstrumented(const AttemptRequest& request,
+                           const std::string& uninstrumented_reason) {
   if (!NeedsSidecar(request.cluster.collector.collector().kind())) return absl::OkStatus();
   return InvalidField(
       "spec.metricsCollectorSpec.collector.kind",
-      absl::StrCat("this collector reads inside the pod, beside the program, and ", uninstrumented_reason,
-                   ": write the command to run into one container of one pod, or use ",
-                   "StdOut or Push"));
+      absl::StrCat(
+          "this collector reads inside the pod, beside the program, and ", uninstrumented_reason,
+          ": write the command to run into one container of one pod, or use ", "StdOut or Push"));
 }
 
 // ---- the object ---------------------------------------------------------------------------------
@@ -152,7 +153,8 @@ void KeepUntilRead(AttemptObject& built) {
 // ---- its pods -----------------------------------------------------------------------------------
 
 // What each pod of the attempt gets, ours inside or not.
-Status DecoratePod(const AttemptRequest& request, const PodScheduling& place, const PodTemplate& pod) {
+Status DecoratePod(const AttemptRequest& request, const PodScheduling& place,
+                   const PodTemplate& pod) {
   Json& metadata = ObjectIn(*pod.root, "metadata");
   Label(request.key, metadata);
   ObjectIn(metadata, "annotations")[kPodAttemptIdAnnotation] =

@@ -5,7 +5,8 @@
 //       control.json, and the supervisor's records pid and exit; env: NAME=value lines that it adds
 //       to the program's environment; begin: a PodState with what was resumed; stopping: the pod is
 //       about to end; alive: held locked by the supervisor while it lives
-//   /shirabe/home/               trial/file_layout.h: checkpoints and outputs. A volume, or part of the
+//   /shirabe/home/               trial/file_layout.h: checkpoints and outputs. A volume, or part of
+//   the
 //       pod's own space. Nothing but checkpoints/ and output/ is used there
 // Pure functions.
 #pragma once

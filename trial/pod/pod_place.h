@@ -1,5 +1,5 @@
-// Where a pod may run, and how that is written into its specification. trial/kubernetes/pod_scheduling.h
-// decides it. Pure functions.
+// Where a pod may run, and how that is written into its specification.
+// trial/kubernetes/pod_scheduling.h decides it. Pure functions.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // The two files by which the supervisor tells what it does to whoever looks, now or after a
-// restart: DIR/pid and DIR/exit, "key value" lines, published whole. trial/local/supervisor_records.h reads
-// them.
+// restart: DIR/pid and DIR/exit, "key value" lines, published whole.
+// trial/local/supervisor_records.h reads them.
 #pragma once
 
 #include <sys/types.h>

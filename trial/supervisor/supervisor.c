@@ -28,7 +28,7 @@
 // subreaper: a descendant whose parent ends becomes its child, whatever session or group it moved
 // to, so that following parents finds them all. No shell, no cgroups.
 //
-//   --steps-fd N     commands that run before COMMAND (steps.h); the first that fails is the last
+//   --steps-fd N     commands that run before COMMAND (init_steps.h); the first that fails is the last
 //   --limit-ms N     it may run so long from the first of them on, then it is asked to end, with
 //                    the grace of --grace-ms; --limit-of TEXT says whose limit that is
 //
