@@ -66,20 +66,21 @@ Status CheckListenOptions(const ListenOptions& listen_options) {
   return absl::OkStatus();
 }
 
-double RateOf(const ListenOptions& listen_options) {
-  constexpr double kDefault = 2000;
-  return listen_options.rate ? static_cast<double>(*listen_options.rate) : kDefault;
-}
-
-int ConnectionsOf(const ListenOptions& listen_options) {
-  constexpr int64_t kDefault = 2000;
-  return static_cast<int>(
-      std::min<int64_t>(listen_options.connections.value_or(kDefault), 1 << 20));
-}
-
-int64_t LogBytesOf(const ListenOptions& listen_options) {
-  constexpr int64_t kDefault = 10;
-  return listen_options.log_space.value_or(kDefault) << 30;
+service::ServerOptions ServerOptionsOf(const ListenOptions& listen_options,
+                                       const LocalSession& session) {
+  constexpr int64_t kDefaultRate = 2000;  // requests a second of one caller
+  constexpr int64_t kDefaultConnections = 2000;
+  constexpr int64_t kDefaultLogGib = 10;
+  const int64_t connections = listen_options.connections.value_or(kDefaultConnections);
+  return {.client = session.client.get(),
+          .clock = RealClock(),
+          .grpc = listen_options.grpc,
+          .http = listen_options.http,
+          .katib_listen = listen_options.katib_listen,
+          .home = session.place.home,
+          .log_bytes = listen_options.log_space.value_or(kDefaultLogGib) << 30,
+          .requests_per_second = static_cast<double>(listen_options.rate.value_or(kDefaultRate)),
+          .connections_per_address = static_cast<int>(std::min<int64_t>(connections, 1 << 20))};
 }
 
 experiment::Limits LimitsOf(const ListenOptions& listen_options) {

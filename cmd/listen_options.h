@@ -36,12 +36,10 @@ void AddListenOptions(Options& options, ListenOptions* listen_options);
 // A usage error for options that do not go together.
 Status CheckListenOptions(const ListenOptions& listen_options);
 
-// Requests a second of one caller.
-double RateOf(const ListenOptions& listen_options);
-// To the HTTP door, of one address; 0 = as many as there is room for.
-int ConnectionsOf(const ListenOptions& listen_options);
-// Of logs, in bytes; 0 = all are kept.
-int64_t LogBytesOf(const ListenOptions& listen_options);
+// A server at those addresses, with those limits, over this store. TLS, tokens and what trials get
+// are the caller's to fill in.
+service::ServerOptions ServerOptionsOf(const ListenOptions& listen_options,
+                                       const LocalSession& session);
 
 // What an experiment and a namespace may take.
 experiment::Limits LimitsOf(const ListenOptions& listen_options);

@@ -387,11 +387,12 @@ const YamlNode* YamlNode::Find(std::string_view key) const {
   return nullptr;
 }
 
-std::vector<YamlDocument> ParseYaml(std::string_view text) {
-  if (text.size() <= kMaxYamlBytes) return Composer(text).Run();
+std::vector<YamlDocument> ParseYaml(std::string_view text, size_t max_bytes) {
+  if (text.size() <= max_bytes) return Composer(text).Run();
   std::vector<YamlDocument> documents(1);
   documents[0].broken = true;
-  documents[0].problems.push_back({"the text has more than 1 MiB: split the file", {1, 1}});
+  documents[0].problems.push_back(
+      {"the text has more than " + std::to_string(max_bytes >> 20) + " MiB: split it", {1, 1}});
   return documents;
 }
 

@@ -1,7 +1,7 @@
 // YAML text as a small tree that remembers where everything stands, read with libyaml's events.
 // Scalars are resolved as Kubernetes resolves them (YAML 1.1: yes, on, y are booleans; 010 is 8),
-// aliases and merge keys are expanded, duplicate keys are refused. Used by parse_spec.cc and by whoever
-// reads a configuration; pure functions, any thread.
+// aliases and merge keys are expanded, duplicate keys are refused. Used by parse_spec.cc and by
+// whoever reads a configuration; pure functions, any thread.
 #pragma once
 
 #include <cstdint>
@@ -57,7 +57,7 @@ struct YamlDocument {
 
 // Every document that is not empty. A text that cannot be read to its end has its problem in the
 // last document, which is broken.
-std::vector<YamlDocument> ParseYaml(std::string_view text);
+std::vector<YamlDocument> ParseYaml(std::string_view text, size_t max_bytes = kMaxYamlBytes);
 
 // Sets kind and value of a plain scalar from its text.
 void ResolvePlain(YamlNode& scalar);

@@ -1,7 +1,7 @@
 // One no-op attempt through the process executor, beside its floor: posix_spawn of the same program
 // with its exit awaited. The ratio of the two is what supervision, records and directories cost.
 #include <benchmark/benchmark.h>
-#include <spawn_supervisor.h>
+#include <spawn.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/wait.h>

@@ -2,7 +2,7 @@
 // for, and how many small appends a second it makes durable. Prints one JSON object.
 //   floor SECONDS FOLDER COMMAND…
 #include <fcntl.h>
-#include <spawn_supervisor.h>
+#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

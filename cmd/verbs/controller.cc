@@ -261,21 +261,13 @@ StatusOr<bool> ControllerProcess::AwaitLead(Interrupts& interrupts) {
 Status ControllerProcess::Lead() {
   if (election_ != nullptr) term_ = election_->transitions();
   standby_ = nullptr;  // its port is needed
-  ASSIGN_OR_RETURN(
-      server_,
-      service::Server::Start(
-          {.client = session_.client.get(),
-           .clock = RealClock(),
-           .machines = machines_,
-           .grpc = flags_.listen_options.grpc,
-           .http = flags_.listen_options.http,
-           .katib_listen = flags_.listen_options.katib_listen,
-           .namespace_of = [this](const auto& address) { return pods_->NamespaceOf(address); },
-           .tls = tls_,
-           .tokens = *tokens_,
-           .requests_per_second = RateOf(flags_.listen_options),
-           .connections_per_address = ConnectionsOf(flags_.listen_options),
-           .refresh_metrics = [this](auto& metrics) { SetMetrics(metrics); }}));
+  service::ServerOptions options = ServerOptionsOf(flags_.listen_options, session_);
+  options.machines = machines_;
+  options.namespace_of = [this](const auto& address) { return pods_->NamespaceOf(address); };
+  options.tls = tls_;
+  options.tokens = *tokens_;
+  options.refresh_metrics = [this](auto& metrics) { SetMetrics(metrics); };
+  ASSIGN_OR_RETURN(server_, service::Server::Start(std::move(options)));
   sync_ = crd::Sync::Start({.kube = client_.get(),
                             .store = session_.client.get(),
                             .clock = RealClock(),

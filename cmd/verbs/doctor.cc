@@ -1,5 +1,5 @@
 // doctor: is everything there that the other verbs need? A line a check, with the fix.
-#include <spawn_supervisor.h>
+#include <spawn.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>

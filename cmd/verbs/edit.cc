@@ -1,6 +1,6 @@
 // edit: the counts and the goal of an experiment in the user's editor.
 #include <fcntl.h>
-#include <spawn_supervisor.h>
+#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

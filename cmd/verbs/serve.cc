@@ -90,28 +90,20 @@ StatusOr<int> Serve(const Arguments& arguments) {
   if (!flags.insecure) {
     ASSIGN_OR_RETURN(tokens, service::Tokens::Load(token_file));
   }
-  ASSIGN_OR_RETURN(
-      const auto server,
-      service::Server::Start(
-          {.client = session.client.get(),
-           .clock = RealClock(),
-           .machines = machines,
-           .grpc = flags.listen_options.grpc,
-           .http = flags.listen_options.http,
-           .katib_listen = flags.listen_options.katib_listen,
-           .namespace_of =
-               [ns = session.place.ns](const auto& address) { return NamespaceHere(address, ns); },
-           .tls = flags.listen_options.tls,
-           .tokens = std::move(tokens),
-           .home = session.place.home,
-           .log_bytes = LogBytesOf(flags.listen_options),
-           .requests_per_second = RateOf(flags.listen_options),
-           .connections_per_address = ConnectionsOf(flags.listen_options)}));
+  service::ServerOptions server_options = ServerOptionsOf(flags.listen_options, session);
+  server_options.machines = machines;
+  server_options.namespace_of = [ns = session.place.ns](const auto& address) {
+    return NamespaceHere(address, ns);
+  };
+  server_options.tls = flags.listen_options.tls;
+  server_options.tokens = std::move(tokens);
+  ASSIGN_OR_RETURN(const auto server, service::Server::Start(std::move(server_options)));
   ProgressLine(absl::StrCat("serving ", session.place.db, " on ", server->grpc_address(),
                             " (gRPC) and ", server->http_address(), " (HTTP)",
                             flags.insecure ? ", without a token" : ", token in " + token_file));
-  if (!flags.listen_options.ready_file.empty())
+  if (!flags.listen_options.ready_file.empty()) {
     RETURN_IF_ERROR(WriteReadyFile(flags.listen_options, *server, token_file));
+  }
   while (interrupts.Wait(kSignalPoll) == 0) {
   }
   ProgressLine("stopping: trials that run are left to the next server");

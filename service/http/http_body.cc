@@ -51,7 +51,8 @@ HttpHeaders WarningsOf(const std::vector<Finding>& findings) {
 
 Status ReadBody(const HttpRequest& request, google::protobuf::Message& message) {
   Findings findings;
-  const auto documents = ParseYaml(request.body);
+  // As large as the door lets it in, and as gRPC takes it; the other limits of YAML hold.
+  const auto documents = ParseYaml(request.body, HttpLimits().body_bytes);
   if (documents.size() > 1) {
     return absl::InvalidArgumentError("the body must be one object, not several documents");
   }

@@ -10,7 +10,7 @@
 namespace shirabe::attack {
 namespace {
 
-constexpr char kSecret[] = "nobody-outside-may-read-this";
+constexpr char kKeysSecret[] = "nobody-outside-may-read-this";
 
 std::vector<std::string> HostileNames() {
   return {"",         "..",   "../red", "a/b", std::string("a\0b", 3), "/etc/passwd",
@@ -25,7 +25,7 @@ class KeysAttack : public AttackTest {
     Serve();
     ASSERT_LT(Create("red", Spec(kHonestSpec, "red", "ran"), kAdminToken), 300);
     ASSERT_TRUE(cmd::Eventually([&] { return HasSucceeded("red", "ran"); })) << server_->Err();
-    std::ofstream(cli_.Path("secret")) << kSecret;
+    std::ofstream(cli_.Path("secret")) << kKeysSecret;
   }
 
   // Leads from the trials of red to the file, and ends there.
@@ -66,7 +66,7 @@ TEST_F(KeysAttack, ReadLogByGrpcWebReadsNoFileOfTheServer) {
                          "\r\nConnection: close\r\n\r\n", body));
   EXPECT_TRUE(wire.ReadToEnd());
   EXPECT_THAT(wire.data(), testing::HasSubstr("grpc-status:"));
-  EXPECT_THAT(wire.data(), testing::Not(testing::HasSubstr(kSecret)));
+  EXPECT_THAT(wire.data(), testing::Not(testing::HasSubstr(kKeysSecret)));
 }
 
 using Call =
@@ -306,7 +306,7 @@ TEST_F(KeysAttack, HttpPathsOfOtherNamesAreRefused) {
       const auto reply = Http(red + name + rest, kRedToken);
       EXPECT_EQ(reply.status / 100, 4) << name << rest;
       EXPECT_NE(reply.status, 403) << name << rest;
-      EXPECT_THAT(reply.body, testing::Not(testing::HasSubstr(kSecret)));
+      EXPECT_THAT(reply.body, testing::Not(testing::HasSubstr(kKeysSecret)));
     }
   }
   EXPECT_EQ(Http("GET /api/v1/namespaces/%2e%2e%2fblue/experiments/x", kRedToken).status, 400);

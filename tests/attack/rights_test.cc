@@ -24,7 +24,7 @@ using google::protobuf::MethodDescriptor;
 using service::AccessRule;
 using service::AccessRuleOf;
 
-constexpr char kUnknown[] = "x";
+constexpr char kRightsUnknown[] = "x";
 constexpr char kShapedLikeATrials[] = "0123456789abcdef0123456789abcdef";
 
 // Everything in it that names something names trial 1 of red/secret.
@@ -149,7 +149,8 @@ TEST_F(RightsTest, EveryGrpcMethodIsClosedToThoseWithoutARight) {
     }
     ++closed;
     EXPECT_EQ(Call(method, "").error_code(), grpc::StatusCode::UNAUTHENTICATED) << method;
-    EXPECT_EQ(Call(method, kUnknown).error_code(), grpc::StatusCode::UNAUTHENTICATED) << method;
+    EXPECT_EQ(Call(method, kRightsUnknown).error_code(), grpc::StatusCode::UNAUTHENTICATED)
+        << method;
     EXPECT_EQ(Call(method, kShapedLikeATrials).error_code(), grpc::StatusCode::PERMISSION_DENIED)
         << method << " " << Call(method, kShapedLikeATrials).error_message();
     if (right.whom == AccessRule::For::kCallers) continue;
@@ -237,7 +238,7 @@ TEST_F(RightsTest, EveryRouteIsClosedToThoseWithoutARight) {
     const std::string line = route.method + " " + TargetOf(route);
     const std::string body = route.request == nullptr ? "" : Spec(kAskedSpec, "red", "secret");
     EXPECT_EQ(Http(line, "", body).status, 401) << line;
-    EXPECT_EQ(Http(line, kUnknown, body).status, 401) << line;
+    EXPECT_EQ(Http(line, kRightsUnknown, body).status, 401) << line;
     EXPECT_EQ(Http(line, kShapedLikeATrials, body).status, 403) << line;
     if (right.whom != AccessRule::For::kTrials) {
       EXPECT_EQ(Http(line, OwnToken(), body).status, 403) << line;

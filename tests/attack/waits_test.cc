@@ -55,9 +55,9 @@ class WaitsAttack : public AttackTest {
 };
 
 // Calls under way over the callback API, without a thread each here either.
-class Calls {
+class CallsWaits {
  public:
-  ~Calls() {
+  ~CallsWaits() {
     for (auto& context : contexts_) context->TryCancel();
     std::unique_lock lock(mutex_);
     over_.wait(lock, [this] { return open_ == 0; });
@@ -153,7 +153,7 @@ TEST_F(WaitsAttack, AwaitChangeBySixHundred) {
   std::vector<std::unique_ptr<v1::Shirabe::Stub>> stubs;
   for (int i = 0; i < 10; ++i) stubs.push_back(Shirabe());
   {
-    Calls calls;
+    CallsWaits calls;
     for (int i = 0; i < 600; ++i) calls.AwaitChange(*stubs[static_cast<size_t>(i) % 10], kRedToken);
     EXPECT_TRUE(cmd::Eventually([&] { return calls.refused() == 600 - 256; }, absl::Seconds(10)))
         << calls.refused();

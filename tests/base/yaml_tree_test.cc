@@ -18,7 +18,7 @@ YamlNode Root(const std::string& text) {
   return documents[0].root;
 }
 
-YamlNode Plain(const std::string& text) {
+YamlNode ParsePlain(const std::string& text) {
   YamlNode node;
   node.text = text;
   ResolvePlain(node);
@@ -53,24 +53,24 @@ testing::AssertionResult HasProblem(const std::string& text, const std::string& 
 
 TEST(YamlScalar, BooleansAreThoseOfKubernetes) {
   for (const char* text : {"true", "True", "yes", "YES", "on", "On", "y", "Y"}) {
-    EXPECT_EQ(Plain(text).kind, Kind::kBoolean) << text;
-    EXPECT_TRUE(Plain(text).boolean) << text;
+    EXPECT_EQ(ParsePlain(text).kind, Kind::kBoolean) << text;
+    EXPECT_TRUE(ParsePlain(text).boolean) << text;
   }
   for (const char* text : {"false", "FALSE", "no", "No", "off", "OFF", "n", "N"}) {
-    EXPECT_EQ(Plain(text).kind, Kind::kBoolean) << text;
-    EXPECT_FALSE(Plain(text).boolean) << text;
+    EXPECT_EQ(ParsePlain(text).kind, Kind::kBoolean) << text;
+    EXPECT_FALSE(ParsePlain(text).boolean) << text;
   }
   for (const char* text : {"tRUE", "yES", "oN", "ye", "offf"}) {
-    EXPECT_EQ(Plain(text).kind, Kind::kString) << text;
+    EXPECT_EQ(ParsePlain(text).kind, Kind::kString) << text;
   }
 }
 
 TEST(YamlScalar, NullsAreFew) {
   for (const char* text : {"", "~", "null", "Null", "NULL"}) {
-    EXPECT_EQ(Plain(text).kind, Kind::kNull) << text;
+    EXPECT_EQ(ParsePlain(text).kind, Kind::kNull) << text;
   }
-  EXPECT_EQ(Plain("nUll").kind, Kind::kString);
-  EXPECT_EQ(Plain("None").kind, Kind::kString);
+  EXPECT_EQ(ParsePlain("nUll").kind, Kind::kString);
+  EXPECT_EQ(ParsePlain("None").kind, Kind::kString);
 }
 
 TEST(YamlScalar, Numbers) {
@@ -98,21 +98,21 @@ TEST(YamlScalar, Numbers) {
       {"123456789012345678901234567890", 1.2345678901234568e29},
   };
   for (const auto& [text, value] : kNumbers) {
-    EXPECT_EQ(Plain(text).kind, Kind::kNumber) << text;
-    EXPECT_EQ(Plain(text).number, value) << text;
+    EXPECT_EQ(ParsePlain(text).kind, Kind::kNumber) << text;
+    EXPECT_EQ(ParsePlain(text).number, value) << text;
   }
-  EXPECT_EQ(Plain("-9223372036854775808").integer, std::numeric_limits<int64_t>::min());
-  EXPECT_EQ(Plain("9223372036854775808").integer, std::nullopt);
-  EXPECT_EQ(Plain("3.0").integer, std::nullopt);
-  EXPECT_TRUE(std::isinf(Plain("-.Inf").number));
-  EXPECT_TRUE(std::isnan(Plain(".NaN").number));
+  EXPECT_EQ(ParsePlain("-9223372036854775808").integer, std::numeric_limits<int64_t>::min());
+  EXPECT_EQ(ParsePlain("9223372036854775808").integer, std::nullopt);
+  EXPECT_EQ(ParsePlain("3.0").integer, std::nullopt);
+  EXPECT_TRUE(std::isinf(ParsePlain("-.Inf").number));
+  EXPECT_TRUE(std::isnan(ParsePlain(".NaN").number));
 }
 
 TEST(YamlScalar, WhatOnlyLooksLikeANumberIsText) {
   for (const char* text :
        {"1.2.3", "1e",         "e5",    "-",   "+",   ".",   "..", "0x",  "0xg", "0b12",
         "1:30",  "2026-11-21", "1e400", "inf", "nan", "NaN", "_1", "--5", "1-2", "0o9"}) {
-    EXPECT_EQ(Plain(text).kind, Kind::kString) << text;
+    EXPECT_EQ(ParsePlain(text).kind, Kind::kString) << text;
   }
 }
 

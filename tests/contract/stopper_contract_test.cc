@@ -17,7 +17,7 @@ using Reason = std::optional<std::string>;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-struct Case {
+struct StopperCase {
   std::string name;
   History history;
   Curves curves;
@@ -32,8 +32,8 @@ TrialSummary ViewOf(int i) {
 
 // Trial i reports loss(i, step) at its steps 1 … 5 + i % 20.
 template <class Loss>
-Case Filled(const std::string& name, int trials, Loss loss) {
-  Case result{name, History(Make({Double("x", {0, 1})})), {}};
+StopperCase FilledTrials(const std::string& name, int trials, Loss loss) {
+  StopperCase result{name, History(Make({Double("x", {0, 1})})), {}};
   for (int i = 0; i < trials; ++i) {
     result.history.Add({0.5}, ViewOf(i));
     result.curves.emplace_back();
@@ -44,32 +44,35 @@ Case Filled(const std::string& name, int trials, Loss loss) {
   return result;
 }
 
-std::vector<Case> Cases() {
+std::vector<StopperCase> StopperCases() {
   constexpr int kMany = 60;
   const auto wave = [](int i, int64_t step) {
     return std::sin(i) + 1.0 / static_cast<double>(step);
   };
-  std::vector<Case> cases = {
-      Filled("one", 1, wave),
-      Filled("few", 3, wave),
-      Filled("many", kMany, wave),
-      Filled("equal", kMany, [](int, int64_t) { return 1.0; }),
-      Filled("NaN", kMany, [](int, int64_t) { return kNan; }),
-      Filled("infinite", kMany, [](int i, int64_t) { return i % 2 == 0 ? kInfinity : -kInfinity; }),
-      Filled("of every kind", kMany,
-             [](int i, int64_t step) {
-               const double values[] = {kNan, kInfinity, -kInfinity, 1e308, -1e308, 0, 1e-308};
-               return values[(i + step) % 7];
-             }),
-      Filled("huge", kMany, [](int i, int64_t step) { return (step % 2 ? 1 : -1) * 1e306 * i; }),
+  std::vector<StopperCase> cases = {
+      FilledTrials("one", 1, wave),
+      FilledTrials("few", 3, wave),
+      FilledTrials("many", kMany, wave),
+      FilledTrials("equal", kMany, [](int, int64_t) { return 1.0; }),
+      FilledTrials("NaN", kMany, [](int, int64_t) { return kNan; }),
+      FilledTrials("infinite", kMany,
+                   [](int i, int64_t) { return i % 2 == 0 ? kInfinity : -kInfinity; }),
+      FilledTrials("of every kind", kMany,
+                   [](int i, int64_t step) {
+                     const double values[] = {kNan,   kInfinity, -kInfinity, 1e308,
+                                              -1e308, 0,         1e-308};
+                     return values[(i + step) % 7];
+                   }),
+      FilledTrials("huge", kMany,
+                   [](int i, int64_t step) { return (step % 2 ? 1 : -1) * 1e306 * i; }),
   };
-  Case silent = Filled("no reports", kMany, wave);
+  StopperCase silent = FilledTrials("no reports", kMany, wave);
   for (Curve& curve : silent.curves) curve = Curve();
   cases.push_back(silent);
-  Case short_list = Filled("newest trials without a curve", kMany, wave);
+  StopperCase short_list = FilledTrials("newest trials without a curve", kMany, wave);
   short_list.curves.resize(kMany / 2);
   cases.push_back(short_list);
-  Case far = Filled("steps of any size", 10, wave);
+  StopperCase far = FilledTrials("steps of any size", 10, wave);
   for (Curve& curve : far.curves) {
     curve = CurveOf({{-5, 1}, {0, 2}, {1, 2}, {INT64_MAX - 1, 3}, {INT64_MAX, 4}});
   }
@@ -85,7 +88,7 @@ class StopperContract : public ::testing::TestWithParam<std::string> {
     return *std::move(stopper);
   }
 
-  static std::vector<Reason> AskAll(Stopper& stopper, const Case& c) {
+  static std::vector<Reason> AskAll(Stopper& stopper, const StopperCase& c) {
     std::vector<Reason> reasons;
     for (int64_t i = 0; i < c.history.size(); ++i) {
       if (c.history.trial(i).state != TrialState::kActive) continue;
@@ -100,7 +103,7 @@ class StopperContract : public ::testing::TestWithParam<std::string> {
 TEST_P(StopperContract, AnswersWithAReasonForPeople) {
   for (const bool maximize : {false, true}) {
     const auto stopper = Build(maximize);
-    for (const Case& c : Cases()) {
+    for (const StopperCase& c : StopperCases()) {
       for (const Reason& reason : AskAll(*stopper, c)) {
         if (!reason) continue;
         EXPECT_EQ(reason->find("at step "), 0u) << c.name << ": " << *reason;
@@ -114,7 +117,7 @@ TEST_P(StopperContract, AnswersWithAReasonForPeople) {
 // Neither what it was asked before nor the object matters.
 TEST_P(StopperContract, SameQuestionSameAnswer) {
   const auto used = Build();
-  for (const Case& c : Cases()) {
+  for (const StopperCase& c : StopperCases()) {
     const std::vector<Reason> once = AskAll(*used, c);
     EXPECT_EQ(AskAll(*used, c), once) << c.name;
     EXPECT_EQ(AskAll(*Build(), c), once) << c.name;
@@ -123,7 +126,7 @@ TEST_P(StopperContract, SameQuestionSameAnswer) {
 
 TEST_P(StopperContract, StopsNobodyWhoHasReportedNothing) {
   const auto stopper = Build();
-  for (const Case& c : Cases()) {
+  for (const StopperCase& c : StopperCases()) {
     if (c.name != "no reports") continue;
     for (const Reason& reason : AskAll(*stopper, c)) EXPECT_EQ(reason, std::nullopt) << *reason;
   }
@@ -132,7 +135,7 @@ TEST_P(StopperContract, StopsNobodyWhoHasReportedNothing) {
 // The best of all must never be stopped for being worse than others, only for its own sake.
 TEST_P(StopperContract, LetsTheBestTrialGoOn) {
   const auto stopper = Build();
-  Case c = Filled("best", 60, [](int i, int64_t step) { return 100.0 - i - step; });
+  StopperCase c = FilledTrials("best", 60, [](int i, int64_t step) { return 100.0 - i - step; });
   c.history.Add({0.5}, {});
   c.curves.push_back(CurveOf({{1, 9}, {2, 8}, {3, 7}, {4, 6}, {5, -1e3}}));
   const auto reason = stopper->ShouldStop(c.history.size() - 1, c.history, c.curves);
@@ -143,8 +146,8 @@ TEST_P(StopperContract, LetsTheBestTrialGoOn) {
 // It is asked after every report, so a hundred thousand trials must not slow it down much.
 TEST_P(StopperContract, SoonEndsWithALongHistory) {
   const auto stopper = Build();
-  const Case c =
-      Filled("very many", 100'000, [](int i, int64_t step) { return std::sin(i * step); });
+  const StopperCase c =
+      FilledTrials("very many", 100'000, [](int i, int64_t step) { return std::sin(i * step); });
   for (int64_t i = 99'900; i < c.history.size(); ++i) {
     if (c.history.trial(i).state != TrialState::kActive) continue;
     ASSERT_TRUE(stopper->ShouldStop(i, c.history, c.curves).ok());

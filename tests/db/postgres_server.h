@@ -7,7 +7,7 @@
 #include <poll.h>
 #include <pwd.h>
 #include <signal.h>
-#include <spawn_supervisor.h>
+#include <spawn.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>

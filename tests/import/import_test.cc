@@ -21,14 +21,14 @@ class ImportTest : public testing::Test {
   ImportTest() {
     folder_ = testing::TempDir() + "/shirabe-import-XXXXXX";
     CHECK(mkdtemp(folder_.data()) != nullptr);
-    place_ = {.home = folder_, .db = "sqlite:" + folder_ + "/shirabe.db", .ns = "default"};
+    location_ = {.home = folder_, .db = "sqlite:" + folder_ + "/shirabe.db", .ns = "default"};
   }
   ~ImportTest() override { std::filesystem::remove_all(folder_); }
 
   // As a client reads it after it was stored.
   std::unique_ptr<client::LocalClient> Store(client::Imported& imported) {
     auto client =
-        client::LocalClient::Open({.place = place_, .read_only = false, .clock = RealClock()})
+        client::LocalClient::Open({.place = location_, .read_only = false, .clock = RealClock()})
             .value();
     const auto notes = client->Import("default", imported);
     EXPECT_TRUE(notes.ok()) << notes.status();
@@ -48,7 +48,7 @@ class ImportTest : public testing::Test {
   }
 
   std::string folder_;
-  client::Place place_;
+  client::StateLocation location_;
 };
 
 constexpr char kOptunaTables[] = R"sql(

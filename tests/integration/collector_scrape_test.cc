@@ -24,7 +24,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr std::chrono::seconds kPatience(20);
+constexpr std::chrono::seconds kCollectorScrapePatience(20);
 
 // A program with an endpoint: answers each connection with what it is told to, and counts them.
 class Endpoint {
@@ -60,7 +60,7 @@ class Endpoint {
   // Waits until it has been asked so many times more.
   bool Asked(int times) {
     std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, kPatience,
+    return changed_.wait_for(lock, kCollectorScrapePatience,
                              [&, until = asked_ + times] { return asked_ >= until; });
   }
   std::string request() {
@@ -122,7 +122,7 @@ class ScrapeTest : public testing::Test {
 
   // Keeps watching, as reconciling does, until the file holds `text`.
   bool Comes(const ScrapeTarget& target, const std::string& text) {
-    const auto until = std::chrono::steady_clock::now() + kPatience;
+    const auto until = std::chrono::steady_clock::now() + kCollectorScrapePatience;
     while (std::chrono::steady_clock::now() < until) {
       scraper_->Watch(target);
       const auto kept = ReadFile(target.file);

@@ -2,7 +2,7 @@
 #include "experiment/experiment_controller.h"
 
 #include <gtest/gtest.h>
-#include <spawn_supervisor.h>
+#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -1,7 +1,7 @@
 // F1, with real processes and SQLite: a controller that dies between any two effects of its passes,
 // at each of them in turn, loses nothing and runs nothing twice. The programs go on meanwhile.
 #include <gtest/gtest.h>
-#include <spawn_supervisor.h>
+#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

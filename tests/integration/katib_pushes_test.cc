@@ -16,7 +16,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr char kSpec[] = R"(apiVersion: kubeflow.org/v1beta1
+constexpr char kKatibPushesSpec[] = R"(apiVersion: kubeflow.org/v1beta1
 kind: Experiment
 metadata: {name: asked}
 spec:
@@ -58,7 +58,7 @@ class KatibPushes : public ::testing::Test {
 
   // The experiment in this namespace, its first trial running; the token of that.
   std::string Open(const std::string& ns) {
-    v1::Experiment experiment = experiment::ParseExperiments(kSpec)[0].experiment;
+    v1::Experiment experiment = experiment::ParseExperiments(kKatibPushesSpec)[0].experiment;
     experiment.mutable_metadata()->set_namespace_(ns);
     EXPECT_TRUE(client_->Submit(experiment, {}).ok());
     const auto asked = client_->Ask({ns, "asked"}, "worker", absl::Seconds(20));

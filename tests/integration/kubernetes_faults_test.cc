@@ -11,7 +11,7 @@
 namespace shirabe::trial {
 namespace {
 
-uint64_t SeedOfThisRun() {
+uint64_t FaultSeed() {
   const char* text = std::getenv("SHIRABE_SEED");
   return text == nullptr ? 1 : std::strtoull(text, nullptr, 10);
 }
@@ -61,7 +61,7 @@ class KubernetesClusterFaults : public KubernetesCluster {
 };
 
 TEST_F(KubernetesClusterFaults, AttemptsComeThroughAStormAndEachRunsOnce) {
-  const uint64_t seed = SeedOfThisRun();
+  const uint64_t seed = FaultSeed();
   SCOPED_TRACE("play it again with SHIRABE_SEED=" + std::to_string(seed));
   proxy_->Storm({.seed = seed, .share = 0.35, .stalls = true});
   StartAgainAndAgain(Nth(1), "echo loss=1");

@@ -20,7 +20,7 @@ namespace shirabe::experiment {
 namespace {
 
 // As in Katib's own hyperband example, the feasible space of the resource holds none of the rungs.
-constexpr char kSpec[] = R"(apiVersion: kubeflow.org/v1beta1
+constexpr char kMultiFidelitySpec[] = R"(apiVersion: kubeflow.org/v1beta1
 kind: Experiment
 metadata: {name: small}
 spec:
@@ -99,13 +99,13 @@ class MultiFidelity : public testing::Test {
     const std::string trainer =
         absl::StrReplaceAll(kTrainer, {{"FAIL", search.fail}, {"PAUSE", search.pause}});
     ASSERT_TRUE(WriteFileAtomic(home_ + "/train.sh", trainer).ok());
-    const auto parsed =
-        ParseExperiments(absl::StrReplaceAll(kSpec, {{"HOME", home_},
-                                                     {"ALGORITHM", search.algorithm},
-                                                     {"SETTINGS", search.settings},
-                                                     {"FEASIBLE", search.feasible},
-                                                     {"PARALLEL", std::to_string(search.parallel)},
-                                                     {"TRIALS", std::to_string(search.trials)}}));
+    const auto parsed = ParseExperiments(
+        absl::StrReplaceAll(kMultiFidelitySpec, {{"HOME", home_},
+                                                 {"ALGORITHM", search.algorithm},
+                                                 {"SETTINGS", search.settings},
+                                                 {"FEASIBLE", search.feasible},
+                                                 {"PARALLEL", std::to_string(search.parallel)},
+                                                 {"TRIALS", std::to_string(search.trials)}}));
     for (const Finding& finding : parsed[0].findings) {
       ASSERT_TRUE(finding.warning) << FormatFinding(finding, "spec");
     }

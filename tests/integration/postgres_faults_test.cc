@@ -24,26 +24,26 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-const ExperimentKey kKey{"default", "faults"};
+const ExperimentKey kPostgresFaultsKey{"default", "faults"};
 constexpr absl::Duration kLong = absl::Seconds(60);
 
 Batch Creation() {
-  Batch batch{.experiment = kKey};
+  Batch batch{.experiment = kPostgresFaultsKey};
   batch.put.emplace();
-  batch.put->record.mutable_metadata()->set_namespace_(kKey.ns);
-  batch.put->record.mutable_metadata()->set_name(kKey.name);
+  batch.put->record.mutable_metadata()->set_namespace_(kPostgresFaultsKey.ns);
+  batch.put->record.mutable_metadata()->set_name(kPostgresFaultsKey.name);
   batch.trials.emplace_back();
-  batch.trials[0].record.set_namespace_(kKey.ns);
-  batch.trials[0].record.set_experiment(kKey.name);
+  batch.trials[0].record.set_namespace_(kPostgresFaultsKey.ns);
+  batch.trials[0].record.set_experiment(kPostgresFaultsKey.name);
   batch.trials[0].record.set_number(1);
   return batch;
 }
 
 Batch Say(const std::string& message) {
-  Batch batch{.experiment = kKey};
+  Batch batch{.experiment = kPostgresFaultsKey};
   batch.events.resize(1);
-  batch.events[0].set_namespace_(kKey.ns);
-  batch.events[0].set_experiment(kKey.name);
+  batch.events[0].set_namespace_(kPostgresFaultsKey.ns);
+  batch.events[0].set_experiment(kPostgresFaultsKey.name);
   batch.events[0].set_message(message);
   return batch;
 }
@@ -51,7 +51,7 @@ Batch Say(const std::string& message) {
 // How often each message is there.
 std::map<std::string, int> Said(Store& store) {
   std::map<std::string, int> said;
-  const auto events = store.ListEvents({.experiment = kKey});
+  const auto events = store.ListEvents({.experiment = kPostgresFaultsKey});
   EXPECT_TRUE(events.ok()) << events.status();
   for (const v1::Event& event : *events) ++said[event.message()];
   return said;
@@ -140,7 +140,7 @@ TEST_F(PostgresFaults, TheConnectionBreaksDuringCommit) {
   int64_t revision = *store->Commit(Creation());
   for (int round = 0; round < 3; ++round) {
     for (const auto cut : {PostgresProxy::Cut::kAnswer, PostgresProxy::Cut::kRequest}) {
-      ASSERT_TRUE(store->ReleaseLease({kKey, -1}).ok());  // it is connected again
+      ASSERT_TRUE(store->ReleaseLease({kPostgresFaultsKey, -1}).ok());  // it is connected again
       proxy.Arm(cut);
       Batch batch = Creation();
       batch.epoch = 2 * round;  // taking the lease and deleting have raised it
@@ -152,22 +152,24 @@ TEST_F(PostgresFaults, TheConnectionBreaksDuringCommit) {
       ASSERT_TRUE(committed.ok()) << committed.status();
       EXPECT_EQ(proxy.cuts(), cuts + 1);
       EXPECT_EQ(*committed, revision + 1) << "another Commit took effect";
-      EXPECT_EQ(observer->GetExperiment(kKey)->revision, *committed);
+      EXPECT_EQ(observer->GetExperiment(kPostgresFaultsKey)->revision, *committed);
       revision = *committed;
     }
-    ASSERT_TRUE(store->ReleaseLease({kKey, -1}).ok());
+    ASSERT_TRUE(store->ReleaseLease({kPostgresFaultsKey, -1}).ok());
     proxy.Arm(PostgresProxy::Cut::kAnswer);
-    const auto lease = store->AcquireLease({.experiment = kKey,
+    const auto lease = store->AcquireLease({.experiment = kPostgresFaultsKey,
                                             .holder = absl::StrCat("holder", round),
                                             .now = absl::FromUnixSeconds(1000 * round),
                                             .ttl = absl::Seconds(1)});
     ASSERT_TRUE(lease.ok()) << lease.status();
     EXPECT_EQ(lease->epoch(), 2 * round + 1) << "the lease was taken twice";
-    EXPECT_EQ(observer->GetLease(kKey)->epoch(), 2 * round + 1);
-    ASSERT_TRUE(store->ReleaseLease({kKey, lease->epoch()}).ok());
-    ASSERT_TRUE(
-        store->Commit({.experiment = kKey, .epoch = lease->epoch(), .delete_experiment = true})
-            .ok());
+    EXPECT_EQ(observer->GetLease(kPostgresFaultsKey)->epoch(), 2 * round + 1);
+    ASSERT_TRUE(store->ReleaseLease({kPostgresFaultsKey, lease->epoch()}).ok());
+    ASSERT_TRUE(store
+                    ->Commit({.experiment = kPostgresFaultsKey,
+                              .epoch = lease->epoch(),
+                              .delete_experiment = true})
+                    .ok());
     revision = *store->Commit(Creation());
   }
 }
@@ -199,7 +201,7 @@ TEST_F(PostgresFaults, TheServerIsGoneAndComesBack) {
   const Status write = store->Commit(Say("lost")).status();
   EXPECT_TRUE(absl::IsUnavailable(write)) << write;
   EXPECT_THAT(Message(write), HasSubstr("postgres://postgres@"));
-  const Status read = store->GetExperiment(kKey).status();
+  const Status read = store->GetExperiment(kPostgresFaultsKey).status();
   EXPECT_TRUE(absl::IsUnavailable(read)) << read;
   EXPECT_LT(RealClock()->Monotonic() - began, absl::Seconds(20)) << "too long for a caller";
   const Status open = OpenPostgres({.address = server_->Address(database_)}).status();
@@ -239,7 +241,7 @@ TEST_F(PostgresFaults, ProcessesThatWriteAtOnceLoseNothing) {
     const Status created = (*store)->Commit(Creation()).status();
     if (!created.ok() && !absl::IsAborted(created)) _exit(3);
     for (int done = 0; done < kEach;) {
-      const auto read = (*store)->GetTrial({kKey, 1});
+      const auto read = (*store)->GetTrial({kPostgresFaultsKey, 1});
       if (!read.ok()) _exit(4);
       Batch batch = Say(absl::StrCat(process, ".", done));
       batch.trials = {{read->record, read->revision}};
@@ -256,7 +258,7 @@ TEST_F(PostgresFaults, ProcessesThatWriteAtOnceLoseNothing) {
     EXPECT_EQ(status, 0) << WEXITSTATUS(status);
   }
   const auto store = MustOpen();
-  EXPECT_EQ(store->GetTrial({kKey, 1})->record.last_step(), kProcesses * kEach);
+  EXPECT_EQ(store->GetTrial({kPostgresFaultsKey, 1})->record.last_step(), kProcesses * kEach);
   EXPECT_THAT(Said(*store), SizeIs(kProcesses * kEach));
   EXPECT_EQ(*store->Revision(), 1 + kProcesses * kEach);
 }

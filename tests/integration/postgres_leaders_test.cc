@@ -16,9 +16,9 @@
 namespace shirabe::experiment {
 namespace {
 
-const ExperimentKey kKey{"default", "led"};
+const ExperimentKey kPostgresLeadersKey{"default", "led"};
 
-constexpr char kTrial[] = R"(
+constexpr char kPostgresLeadersTrial[] = R"(
 mkdir "HOME/marks/$SHIRABE_TRIAL" || echo "$SHIRABE_TRIAL overlaps" >> HOME/overlaps
 for i in 1 2 3; do echo "loss=0.$i"; sleep 0.1; done
 rmdir "HOME/marks/$SHIRABE_TRIAL"
@@ -42,10 +42,12 @@ class PostgresLeaders : public testing::Test {
     ASSERT_NE(mkdtemp(name), nullptr);
     home_ = name;
     ASSERT_TRUE(MakeDirs(home_ + "/marks").ok());
-    const std::string script = absl::StrReplaceAll(kTrial, {{"HOME", home_}});
+    const std::string script = absl::StrReplaceAll(kPostgresLeadersTrial, {{"HOME", home_}});
     ASSERT_TRUE(WriteFileAtomic(home_ + "/trial.sh", script).ok());
-    const v1::Experiment experiment =
-        Read({.name = kKey.name, .parallel = 2, .trials = 40, .script = home_ + "/trial.sh"});
+    const v1::Experiment experiment = Read({.name = kPostgresLeadersKey.name,
+                                            .parallel = 2,
+                                            .trials = 40,
+                                            .script = home_ + "/trial.sh"});
     const auto store = OpenIt();
     ASSERT_TRUE(Submit(*store, *RealClock(), experiment).ok());
   }
@@ -64,8 +66,8 @@ class PostgresLeaders : public testing::Test {
     if (pid != 0) return pid;
     const auto store = OpenIt();
     const auto controller = Lead(*store, home_);
-    if (!controller.ok() || !(*controller)->Own(kKey).ok()) _exit(2);
-    const Status ended = (*controller)->Await(kKey, absl::Minutes(2));
+    if (!controller.ok() || !(*controller)->Own(kPostgresLeadersKey).ok()) _exit(2);
+    const Status ended = (*controller)->Await(kPostgresLeadersKey, absl::Minutes(2));
     _exit(ended.ok() ? 0 : absl::IsAborted(ended) ? 3 : 4);
   }
 
@@ -84,7 +86,7 @@ TEST_F(PostgresLeaders, AStoppedOwnerIsReplacedAndRefused) {
   const absl::Duration deadline = RealClock()->Monotonic() + absl::Minutes(2);
   const auto over = [&] {
     std::map<int64_t, v1::TrialPhase> trials;
-    const auto rows = store->ListTrials({.experiment = kKey});
+    const auto rows = store->ListTrials({.experiment = kPostgresLeadersKey});
     for (const auto& row : *rows) {
       if (IsOver(row.record.phase())) trials[row.record.number()] = row.record.phase();
     }
@@ -101,22 +103,22 @@ TEST_F(PostgresLeaders, AStoppedOwnerIsReplacedAndRefused) {
   // The stopped owner's process is alive, so that only the time takes its lease away.
   const auto second = Lead(*store, home_);
   ASSERT_TRUE(second.ok()) << second.status();
-  Status owned = (*second)->Own(kKey);
+  Status owned = (*second)->Own(kPostgresLeadersKey);
   EXPECT_TRUE(absl::IsAlreadyExists(owned)) << owned;
   while (!owned.ok() && RealClock()->Monotonic() < deadline) {
     poll(nullptr, 0, 200);
-    owned = (*second)->Own(kKey);
+    owned = (*second)->Own(kPostgresLeadersKey);
   }
   ASSERT_TRUE(owned.ok()) << owned;
-  const int64_t epoch = store->GetLease(kKey)->epoch();
+  const int64_t epoch = store->GetLease(kPostgresLeadersKey)->epoch();
   ASSERT_EQ(kill(first, SIGCONT), 0);
   int status = 0;
   ASSERT_EQ(waitpid(first, &status, 0), first);
   EXPECT_EQ(WEXITSTATUS(status), 3) << "the first must learn that it lost the lease";
-  const Status ended = (*second)->Await(kKey, absl::Minutes(2));
+  const Status ended = (*second)->Await(kPostgresLeadersKey, absl::Minutes(2));
   EXPECT_TRUE(ended.ok()) << ended;
 
-  EXPECT_EQ(store->GetLease(kKey)->epoch(), epoch);
+  EXPECT_EQ(store->GetLease(kPostgresLeadersKey)->epoch(), epoch);
   const auto after = over();
   EXPECT_EQ(after.size(), 40u);
   for (const auto& [number, phase] : before) {

@@ -18,7 +18,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const ExperimentKey kKey{"default", "found"};
+const ExperimentKey kPostgresStoreKey{"default", "found"};
 
 class PostgresStoreTest : public ::testing::Test {
  protected:
@@ -41,10 +41,10 @@ class PostgresStoreTest : public ::testing::Test {
     ASSERT_TRUE(status.ok()) << status;
   }
   static Batch Creation() {
-    Batch batch{.experiment = kKey};
+    Batch batch{.experiment = kPostgresStoreKey};
     batch.put.emplace();
-    batch.put->record.mutable_metadata()->set_namespace_(kKey.ns);
-    batch.put->record.mutable_metadata()->set_name(kKey.name);
+    batch.put->record.mutable_metadata()->set_namespace_(kPostgresStoreKey.ns);
+    batch.put->record.mutable_metadata()->set_name(kPostgresStoreKey.name);
     return batch;
   }
 
@@ -78,7 +78,7 @@ TEST_F(PostgresStoreTest, ReadsWithoutCreating) {
   ASSERT_TRUE((*OpenIt())->Commit(Creation()).ok());
   const auto reader = OpenIt({.read_only = true});
   ASSERT_TRUE(reader.ok()) << reader.status();
-  EXPECT_TRUE((*reader)->GetExperiment(kKey).ok());
+  EXPECT_TRUE((*reader)->GetExperiment(kPostgresStoreKey).ok());
   EXPECT_TRUE(absl::IsPermissionDenied((*reader)->Commit(Creation()).status()));
 }
 
@@ -102,7 +102,8 @@ TEST_F(PostgresStoreTest, MigratesOlderTablesAndRefusesNewerOnes) {
   EXPECT_EQ(open.code(), absl::StatusCode::kUnimplemented) << open;
   EXPECT_THAT(Message(open), HasSubstr("schema version 2"));
   // One that was open meanwhile must not write what a newer program no longer understands.
-  const Status write = (*old)->Commit({.experiment = kKey, .delete_experiment = true}).status();
+  const Status write =
+      (*old)->Commit({.experiment = kPostgresStoreKey, .delete_experiment = true}).status();
   EXPECT_EQ(write.code(), absl::StatusCode::kUnimplemented) << write;
 }
 
@@ -111,20 +112,21 @@ TEST_F(PostgresStoreTest, AFailedMigrationLeavesEverythingAsItWas) {
   PostgresSteps broken = CurrentPostgresSchema();
   broken.push_back("DROP TABLE trial; SELECT 1 / 0");
   EXPECT_FALSE(Refusal({.schema = broken}).ok());
-  EXPECT_TRUE((*OpenIt())->ListTrials({.experiment = kKey}).ok());
+  EXPECT_TRUE((*OpenIt())->ListTrials({.experiment = kPostgresStoreKey}).ok());
 }
 
 TEST_F(PostgresStoreTest, NamesDamage) {
   const auto store = *OpenIt();
   ASSERT_TRUE(store->Commit(Creation()).ok());
   Execute("UPDATE shirabe.experiment SET body = '\\xffff'");
-  const Status body = store->GetExperiment(kKey).status();
+  const Status body = store->GetExperiment(kPostgresStoreKey).status();
   EXPECT_EQ(body.code(), absl::StatusCode::kDataLoss) << body;
   Execute("DROP TABLE shirabe.trial");
-  const Status table = store->ListTrials({.experiment = kKey}).status();
+  const Status table = store->ListTrials({.experiment = kPostgresStoreKey}).status();
   EXPECT_EQ(table.code(), absl::StatusCode::kDataLoss) << table;
   Execute("DELETE FROM shirabe.store");
-  const Status row = store->Commit({.experiment = kKey, .delete_experiment = true}).status();
+  const Status row =
+      store->Commit({.experiment = kPostgresStoreKey, .delete_experiment = true}).status();
   EXPECT_EQ(row.code(), absl::StatusCode::kDataLoss) << row;
   EXPECT_EQ(Refusal().code(), absl::StatusCode::kDataLoss);
 }
@@ -224,12 +226,17 @@ TEST_F(PostgresStoreTest, NoStatementReadsAWholeTable) {
   const auto store = *OpenIt();
   const absl::Duration began = RealClock()->Monotonic();
   for (int i = 0; i < 20; ++i) {
-    EXPECT_EQ(store->ListTrials({.experiment = kKey, .after_number = 99'000, .limit = 50})->size(),
-              50u);
-    EXPECT_EQ(store->ListTrials({.experiment = kKey, .live_only = true})->size(), 100u);
-    EXPECT_EQ(store->ListTrials({.experiment = kKey, .changed_after = 99'990})->size(), 10u);
+    EXPECT_EQ(
+        store->ListTrials({.experiment = kPostgresStoreKey, .after_number = 99'000, .limit = 50})
+            ->size(),
+        50u);
+    EXPECT_EQ(store->ListTrials({.experiment = kPostgresStoreKey, .live_only = true})->size(),
+              100u);
+    EXPECT_EQ(store->ListTrials({.experiment = kPostgresStoreKey, .changed_after = 99'990})->size(),
+              10u);
     EXPECT_EQ(store->Changes(99'000, 10)->size(), 10u);
-    EXPECT_EQ(store->ListAttempts({.experiment = kKey, .open_only = true})->size(), 100u);
+    EXPECT_EQ(store->ListAttempts({.experiment = kPostgresStoreKey, .open_only = true})->size(),
+              100u);
   }
   EXPECT_LT(RealClock()->Monotonic() - began, absl::Seconds(10));
 }

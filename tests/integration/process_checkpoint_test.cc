@@ -22,7 +22,7 @@ using State = AttemptStatus::State;
 namespace fs = std::filesystem;
 
 // Shell: `save STEP TEXT` as the contract asks.
-constexpr const char* kSave =
+constexpr const char* kProcessCheckpointSave =
     "cd $SHIRABE_CHECKPOINT_DIR; save() { mkdir $1.tmp && printf %s \"$2\" > $1.tmp/model && "
     "mv $1.tmp $1; }; ";
 
@@ -30,7 +30,9 @@ class ProcessCheckpointTest : public testing::Test {
  protected:
   void SetUp() override { ASSERT_NE(harness_.Open(), nullptr); }
 
-  static Ask Script(const std::string& script) { return {.argv = Shell(kSave + script)}; }
+  static Ask Script(const std::string& script) {
+    return {.argv = Shell(kProcessCheckpointSave + script)};
+  }
   // A script that goes on once `Go` is called.
   Ask Waiting(const std::string& before, const std::string& after) const {
     return Script(

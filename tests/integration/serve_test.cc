@@ -25,7 +25,7 @@ namespace {
 using ::testing::HasSubstr;
 
 // A trial reports, then waits for the file `go`.
-constexpr char kTrial[] = R"(
+constexpr char kServeTrial[] = R"(
 echo "loss=$1"
 echo "$SHIRABE_TRIAL-a$SHIRABE_ATTEMPT" >> "$DIR/starts"
 while [ -d "$DIR" ] && [ ! -e "$DIR/go" ]; do sleep 0.05; done
@@ -36,7 +36,7 @@ std::string Asked(const std::string& ns) {
 
 class ServeTest : public testing::Test {
  protected:
-  ServeTest() { cli_.Write("trial.sh", kTrial); }
+  ServeTest() { cli_.Write("trial.sh", kServeTrial); }
 
   // A server, once it answers.
   std::unique_ptr<Running> Serve(std::vector<std::string> more = {}) {

@@ -18,11 +18,11 @@ using ::testing::Not;
 
 using Words = std::vector<std::string>;
 
-struct Step {
+struct VerbStep {
   Words words;
   int code = 0;
 };
-constexpr char kAsked[] = R"(apiVersion: kubeflow.org/v1beta1
+constexpr char kVerbsAsked[] = R"(apiVersion: kubeflow.org/v1beta1
 kind: Experiment
 metadata: {name: asked}
 spec:
@@ -105,14 +105,15 @@ class Remote : public Way {
 class VerbsTest : public testing::Test {
  protected:
   VerbsTest() {
-    asked_ = files_.Write("asked.yaml", kAsked);
-    larger_ = files_.Write("larger.yaml", Replaced(kAsked, "maxTrialCount: 4", "maxTrialCount: 9"));
-    other_ = files_.Write("other.yaml", Replaced(kAsked, "max: \"1\"", "max: \"2\""));
-    wrong_ = files_.Write("wrong.yaml", Replaced(kAsked, "minimize", "minimise"));
+    asked_ = files_.Write("asked.yaml", kVerbsAsked);
+    larger_ =
+        files_.Write("larger.yaml", Replaced(kVerbsAsked, "maxTrialCount: 4", "maxTrialCount: 9"));
+    other_ = files_.Write("other.yaml", Replaced(kVerbsAsked, "max: \"1\"", "max: \"2\""));
+    wrong_ = files_.Write("wrong.yaml", Replaced(kVerbsAsked, "minimize", "minimise"));
   }
 
   // The outputs of the steps, which were the same both ways.
-  std::vector<std::string> Both(const std::vector<Step>& steps) {
+  std::vector<std::string> Both(const std::vector<VerbStep>& steps) {
     const std::vector<std::string> local = Play(local_, steps, "local");
     const std::vector<std::string> remote = Play(remote_, steps, "remote");
     for (size_t i = 0; i < steps.size(); ++i) {
@@ -121,13 +122,13 @@ class VerbsTest : public testing::Test {
     return local;
   }
   std::string One(const Words& words, int code = 0) {
-    return Both(std::vector<Step>{{words, code}})[0];
+    return Both(std::vector<VerbStep>{{words, code}})[0];
   }
 
-  static std::vector<std::string> Play(Way& way, const std::vector<Step>& steps,
+  static std::vector<std::string> Play(Way& way, const std::vector<VerbStep>& steps,
                                        const std::string& name) {
     std::vector<std::string> outputs;
-    for (const Step& step : steps) {
+    for (const VerbStep& step : steps) {
       const Outcome outcome = way.Run(step.words);
       EXPECT_EQ(outcome.code, step.code)
           << name << " " << testing::PrintToString(step.words) << outcome.out << outcome.err;
@@ -254,7 +255,7 @@ TEST_F(VerbsTest, CompareShowsWhatDiffers) {
   EXPECT_THAT(table, HasSubstr("FIELD asked-1 asked-3\nstate Succeeded Succeeded\nloss 0.4 0.1\n"));
   EXPECT_THAT(One({"compare", "asked/1", "asked/3", "-o", "json"}),
               HasSubstr("\"kind\": \"Comparison\""));
-  Both({{{"apply", "-f", files_.Write("b.yaml", Replaced(kAsked, "asked", "second"))}},
+  Both({{{"apply", "-f", files_.Write("b.yaml", Replaced(kVerbsAsked, "asked", "second"))}},
         {{"ask", "second", "--caller", "w"}},
         {{"tell", "second/1", "loss=0.3"}}});
   EXPECT_THAT(One({"compare", "asked", "second"}), HasSubstr("\nbest of 1 0.4 0.3\n"));

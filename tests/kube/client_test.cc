@@ -18,7 +18,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-const Resource kPods{"", "v1", "pods", "Pod"};
+const Resource kClientPods{"", "v1", "pods", "Pod"};
 const Resource kJobs{"batch", "v1", "jobs", "Job"};
 
 ClientOptions Quick() {
@@ -35,7 +35,7 @@ std::unique_ptr<Client> ClientOf(const FakeApiServer& server, ClientOptions opti
   return client.ok() ? *std::move(client) : nullptr;
 }
 
-Ref Pod(const std::string& name) { return {kPods, "ns", name}; }
+Ref Pod(const std::string& name) { return {kClientPods, "ns", name}; }
 
 Json NewJob(const std::string& name) {
   return {{"apiVersion", "batch/v1"},
@@ -102,7 +102,7 @@ TEST(ClientTest, AsksForPathsAsTheServerHasThem) {
   FakeApiServer server(Script({Answer(200, R"({"metadata":{"resourceVersion":"1"},"items":[]})")}));
   const auto client = ClientOf(server);
   (void)client->Get({kJobs, "ns", "a?b=c"});
-  (void)client->List({kPods, "", "a=b,c in (d)", "spec.nodeName=n"});
+  (void)client->List({kClientPods, "", "a=b,c in (d)", "spec.nodeName=n"});
   (void)client->Patch(Pod("p"), PatchType::kMerge, Json::object(), "status");
   (void)client->Apply(kJobs, NewJob("j"), "me", "");
   EXPECT_THAT(server.requests(),
@@ -149,7 +149,7 @@ TEST(ClientTest, ACreateThatWasDoneAndAnsweredBadlyIsAlreadyThere) {
 TEST(ClientTest, DoesNotCreateTwiceWhatHasNoName) {
   FakeApiServer server(Script({Reset(), Answer(201, "{}")}));
   Json event = {{"metadata", {{"namespace", "ns"}, {"generateName", "e-"}}}};
-  const Status lost = ClientOf(server)->Create(kPods, event).status();
+  const Status lost = ClientOf(server)->Create(kClientPods, event).status();
   EXPECT_TRUE(absl::IsUnavailable(lost)) << lost;
   EXPECT_EQ(server.requests().size(), 1u);
 }
@@ -265,7 +265,7 @@ TEST(ClientTest, ListsPageByPage) {
   FakeApiServer server([&](FakeExchange& exchange) { objects.Handle(exchange); });
   ClientOptions options = Quick();
   options.page = 10;
-  const auto list = ClientOf(server, options)->List({kPods});
+  const auto list = ClientOf(server, options)->List({kClientPods});
   ASSERT_TRUE(list.ok()) << list.status();
   EXPECT_EQ((*list)["items"].size(), 25u);
   EXPECT_EQ((*list)["items"][24]["kind"], "Pod");
@@ -280,11 +280,11 @@ TEST(ClientTest, BeginsAListAgainThatHasBecomeTooOld) {
   ClientOptions options = Quick();
   options.page = 10;
   const auto client = ClientOf(server, options);
-  const auto list = client->List({kPods});
+  const auto list = client->List({kClientPods});
   ASSERT_TRUE(list.ok()) << list.status();
   EXPECT_EQ((*list)["items"].size(), 25u);
   objects.expire_continues = 1'000;
-  EXPECT_TRUE(absl::IsOutOfRange(client->List({kPods}).status()));
+  EXPECT_TRUE(absl::IsOutOfRange(client->List({kClientPods}).status()));
 }
 
 // ---- watches and logs --------------------------------------------------------------------------
@@ -297,7 +297,7 @@ struct Watched {
 Watched WatchOnce(Client& client, absl::Duration stall = absl::Seconds(5)) {
   Watched watched;
   watched.status = client.Watch(
-      {kPods}, {"1", stall},
+      {kClientPods}, {"1", stall},
       [&](const WatchEvent& event) { watched.names.push_back(NameOf(event.object)); }, {});
   return watched;
 }
@@ -454,7 +454,7 @@ TEST(ClientTest, ManyThreadsAtOnce) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < 20; ++i) {
         const Json pod = {{"metadata", {{"namespace", "ns"}, {"name", absl::StrCat(t, "-", i)}}}};
-        if (client->Create(kPods, pod).ok()) ++made;
+        if (client->Create(kClientPods, pod).ok()) ++made;
       }
     });
   }

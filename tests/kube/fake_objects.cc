@@ -8,7 +8,7 @@
 namespace shirabe::kube {
 namespace {
 
-constexpr char kPods[] = "/api/v1/pods";
+constexpr char kFakeObjectsPods[] = "/api/v1/pods";
 
 uint64_t NumberOf(const std::string& text) {
   uint64_t number = 0;
@@ -157,19 +157,19 @@ void FakeObjects::Erase(const Key& key, bool tell) {
 Json FakeObjects::Put(const std::string& name, const std::string& value) {
   const std::lock_guard lock(mutex_);
   Json object = {{"metadata", {{"namespace", "ns"}, {"name", name}}}, {"value", value}};
-  const auto known = objects_.find({kPods, name});
+  const auto known = objects_.find({kFakeObjectsPods, name});
   if (known != objects_.end()) object["metadata"]["uid"] = UidOf(known->second);
-  return Store({kPods, name}, object);
+  return Store({kFakeObjectsPods, name}, object);
 }
 
 void FakeObjects::Remove(const std::string& name) {
   const std::lock_guard lock(mutex_);
-  Erase({kPods, name}, true);
+  Erase({kFakeObjectsPods, name}, true);
 }
 
 void FakeObjects::RemoveSecretly(const std::string& name) {
   const std::lock_guard lock(mutex_);
-  Erase({kPods, name}, false);
+  Erase({kFakeObjectsPods, name}, false);
 }
 
 void FakeObjects::Compact() {
@@ -186,7 +186,7 @@ void FakeObjects::EndWatches(bool reset) {
 void FakeObjects::Bookmark() {
   const std::lock_guard lock(mutex_);
   ++version_;
-  events_.push_back({version_, kPods, Line("BOOKMARK", VersionOnly(version_))});
+  events_.push_back({version_, kFakeObjectsPods, Line("BOOKMARK", VersionOnly(version_))});
 }
 
 uint64_t FakeObjects::version() const {

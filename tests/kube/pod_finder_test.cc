@@ -11,7 +11,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr char kPods[] = "GET /api/v1/pods";
+constexpr char kPodFinderPods[] = "GET /api/v1/pods";
 
 class PodFinderTest : public testing::Test {
  protected:
@@ -75,13 +75,13 @@ TEST_F(PodFinderTest, WhatIsNoAddressIsNotAskedFor) {
   for (const char* text : {"", "unix:", "10.0.0.7,metadata.namespace=red", "localhost"}) {
     EXPECT_TRUE(absl::IsPermissionDenied(finder_.NamespaceOf(text).status())) << text;
   }
-  EXPECT_EQ(server_.Count(kPods), 0);
+  EXPECT_EQ(server_.Count(kPodFinderPods), 0);
 }
 
 TEST_F(PodFinderTest, AnAnswerIsKeptForSeconds) {
   Add("red", "10.0.0.7", "Running");
   for (int i = 0; i < 5; ++i) EXPECT_TRUE(finder_.NamespaceOf("10.0.0.7").ok());
-  EXPECT_EQ(server_.Count(kPods), 1);
+  EXPECT_EQ(server_.Count(kPodFinderPods), 1);
   pods_ = Json::array();
   clock_.Advance(absl::Seconds(6));
   EXPECT_FALSE(finder_.NamespaceOf("10.0.0.7").ok());

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kAll = 10'000;
 constexpr int kPage = 500;
-const Resource kPods{"", "v1", "pods", "Pod"};
+const Resource kScalePods{"", "v1", "pods", "Pod"};
 
 // As a cluster has them: 4 kB, of which a third are managed fields and a third is spec.
 Json PodOf(int number) {
@@ -101,7 +101,7 @@ TEST_F(ScaleTest, TenThousandPods) {
   const size_t before = HeapBytes();
   const absl::Duration begun = RealClock()->Monotonic();
   const auto cache = Cache::Start(
-      {.client = client_.get(), .clock = RealClock(), .query = {kPods}, .trim = TrimSpec});
+      {.client = client_.get(), .clock = RealClock(), .query = {kScalePods}, .trim = TrimSpec});
   ASSERT_EQ(cache->AwaitSynced(absl::Minutes(2)), absl::OkStatus());
   const absl::Duration listed = RealClock()->Monotonic() - begun;
   const size_t bytes = HeapBytes() - before;
@@ -116,7 +116,7 @@ TEST_F(ScaleTest, TenThousandPods) {
 
 TEST_F(ScaleTest, ThousandCreates) {
   const absl::Duration begun = RealClock()->Monotonic();
-  for (int i = 0; i < 1000; ++i) ASSERT_TRUE(client_->Create(kPods, PodOf(i)).ok());
+  for (int i = 0; i < 1000; ++i) ASSERT_TRUE(client_->Create(kScalePods, PodOf(i)).ok());
   const absl::Duration took = RealClock()->Monotonic() - begun;
   std::printf("1,000 creates one after another: %.0f a second\n", 1000 / Seconds(took));
   EXPECT_EQ(server_.connections(), 1);

@@ -12,7 +12,7 @@ namespace {
 using testing::HasSubstr;
 
 // "name{a="1"}=0.5@1000 …": each sample, with its time in milliseconds where it has one.
-std::string Show(std::string_view text, bool open_metrics = false) {
+std::string ShowExposition(std::string_view text, bool open_metrics = false) {
   const Exposition page = ParseExposition(text, open_metrics);
   std::string shown;
   for (const Sample& sample : page.samples) {
@@ -25,38 +25,42 @@ std::string Show(std::string_view text, bool open_metrics = false) {
 }
 
 TEST(Exposition, ReadsSamplesAndStepsOverComments) {
-  EXPECT_EQ(Show("# HELP loss what is lost\n# TYPE loss gauge\nloss 0.25\n\nacc  1e-3 \r\n"
-                 "a:b_1 5"),
-            "loss=0.25 acc=0.001 a:b_1=5");
+  EXPECT_EQ(
+      ShowExposition("# HELP loss what is lost\n# TYPE loss gauge\nloss 0.25\n\nacc  1e-3 \r\n"
+                     "a:b_1 5"),
+      "loss=0.25 acc=0.001 a:b_1=5");
 }
 
 TEST(Exposition, ReadsLabelsWithEverythingInThem) {
-  EXPECT_EQ(Show("loss{split=\"valid\",fold=\"1\"} 0.5\nloss{} 1\nloss { a = \"b\" , } 2"),
-            "loss{fold=\"1\",split=\"valid\"}=0.5 loss=1 loss{a=\"b\"}=2");
-  EXPECT_EQ(Show(R"(loss{a="x\"y\\z\n} # {",b="ü"} 3)"), R"(loss{a="x\"y\\z\n} # {",b="ü"}=3)");
-  EXPECT_EQ(Show(R"({"my metric", a="1"} 4)"), R"(my metric{a="1"}=4)");
+  EXPECT_EQ(
+      ShowExposition("loss{split=\"valid\",fold=\"1\"} 0.5\nloss{} 1\nloss { a = \"b\" , } 2"),
+      "loss{fold=\"1\",split=\"valid\"}=0.5 loss=1 loss{a=\"b\"}=2");
+  EXPECT_EQ(ShowExposition(R"(loss{a="x\"y\\z\n} # {",b="ü"} 3)"),
+            R"(loss{a="x\"y\\z\n} # {",b="ü"}=3)");
+  EXPECT_EQ(ShowExposition(R"({"my metric", a="1"} 4)"), R"(my metric{a="1"}=4)");
 }
 
 TEST(Exposition, ReadsNumbersThatAreNone) {
-  EXPECT_EQ(Show("a NaN\nb +Inf\nc -Inf\nd -0.5"), "a=NaN b=Infinity c=-Infinity d=-0.5");
+  EXPECT_EQ(ShowExposition("a NaN\nb +Inf\nc -Inf\nd -0.5"), "a=NaN b=Infinity c=-Infinity d=-0.5");
 }
 
 TEST(Exposition, ReadsTimesInTheirUnit) {
-  EXPECT_EQ(Show("a 1 1795249800500"), "a=1@1795249800500");
-  EXPECT_EQ(Show("a 1 1795249800.5\n# EOF", true), "a=1@1795249800500");
-  EXPECT_EQ(Show("a 1 -5"), "a=1") << "no time that can be meant";
+  EXPECT_EQ(ShowExposition("a 1 1795249800500"), "a=1@1795249800500");
+  EXPECT_EQ(ShowExposition("a 1 1795249800.5\n# EOF", true), "a=1@1795249800500");
+  EXPECT_EQ(ShowExposition("a 1 -5"), "a=1") << "no time that can be meant";
 }
 
 TEST(Exposition, StepsOverExemplars) {
-  EXPECT_EQ(Show("a_bucket{le=\"1\"} 17 # {trace_id=\"KOO5S4\"} 0.67 1520879607.789\n"
-                 "b_total 5 1520879607.789 # {t=\"x\"} 0.1",
-                 true),
+  EXPECT_EQ(ShowExposition("a_bucket{le=\"1\"} 17 # {trace_id=\"KOO5S4\"} 0.67 1520879607.789\n"
+                           "b_total 5 1520879607.789 # {t=\"x\"} 0.1",
+                           true),
             "a_bucket{le=\"1\"}=17 b_total=5@1520879607789");
 }
 
 TEST(Exposition, CountsLinesThatAreNoSamples) {
-  EXPECT_EQ(Show("loss\nloss x\n1 2\nloss{a=} 1\nloss{a=\"b} 1\nloss{a=\"b\" c=\"d\"} 1\nloss 1_0\n"
-                 "loss 1 2 3\nloss 1 x\nok 1"),
+  EXPECT_EQ(ShowExposition(
+                "loss\nloss x\n1 2\nloss{a=} 1\nloss{a=\"b} 1\nloss{a=\"b\" c=\"d\"} 1\nloss 1_0\n"
+                "loss 1 2 3\nloss 1 x\nok 1"),
             "ok=1 bad 9 loss");
 }
 

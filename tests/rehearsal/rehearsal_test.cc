@@ -54,14 +54,14 @@ void AddSteps(const Steps& steps, RehearsalRun& run) {
 Rehearsal Good() {
   Rehearsal rehearsal;
   rehearsal.preemptions = {{.pool = "rehearsal-spot-1", .at = 5, .notice = 3}};
-  RehearsalRun& whole = rehearsal.undisturbed;
+  RehearsalRun& whole = rehearsal.baseline;
   whole.trial = MakeTrial(1, v1::TRIAL_SUCCEEDED, 0.1);
   whole.trial.set_last_step(kSteps);
   whole.attempts = {MakeAttempt(1, 0, kSteps)};
   whole.attempts[0].set_last_step(kSteps);
   AddSteps({}, whole);
   whole.save_seconds = {0.5, 0.5, 0.7};
-  RehearsalRun& parts = rehearsal.disturbed;
+  RehearsalRun& parts = rehearsal.preempted;
   parts.trial = whole.trial;
   parts.attempts = {MakeAttempt(1, 0, 6), MakeAttempt(2, 7, 11)};
   parts.attempts[0].set_cause(v1::PREEMPTED_SPOT);
@@ -105,14 +105,14 @@ TEST(RehearsalTest, AProgramThatSavesAndResumesIsSafe) {
 
 TEST(RehearsalTest, OneThatIgnoresSigtermAndNeverSavesFailsWithBothReasons) {
   Rehearsal rehearsal = Good();
-  for (RehearsalRun* run : {&rehearsal.undisturbed, &rehearsal.disturbed}) {
+  for (RehearsalRun* run : {&rehearsal.baseline, &rehearsal.preempted}) {
     run->checkpoints.clear();
     run->save_seconds.clear();
   }
-  v1::Attempt& lost = rehearsal.disturbed.attempts[0];
+  v1::Attempt& lost = rehearsal.preempted.attempts[0];
   lost.clear_exit_code();
   lost.set_signal(9);
-  rehearsal.disturbed.attempts[1].set_resumed_from_step(0);
+  rehearsal.preempted.attempts[1].set_resumed_from_step(0);
   const RehearsalReport report = Judge(rehearsal, {});
   EXPECT_FALSE(report.safe);
   EXPECT_THAT(CheckOf(report, "saves").message, HasSubstr("it never saves"));
@@ -124,7 +124,7 @@ TEST(RehearsalTest, OneThatIgnoresSigtermAndNeverSavesFailsWithBothReasons) {
 
 TEST(RehearsalTest, RunningOnToItsEndWithinALongNoticeIsIgnoringIt) {
   Rehearsal rehearsal = Good();
-  v1::Attempt& lost = rehearsal.disturbed.attempts[0];
+  v1::Attempt& lost = rehearsal.preempted.attempts[0];
   lost.set_exit_code(0);
   EXPECT_TRUE(Judge(rehearsal, {}).safe) << "0 after saving is as good as 75";
   lost.set_last_step(kSteps);
@@ -134,8 +134,8 @@ TEST(RehearsalTest, RunningOnToItsEndWithinALongNoticeIsIgnoringIt) {
 TEST(RehearsalTest, WithoutNoticeNobodyCanStopInTime) {
   Rehearsal rehearsal = Good();
   rehearsal.preemptions[0].notice = 0;
-  rehearsal.disturbed.attempts[0].clear_exit_code();
-  rehearsal.disturbed.attempts[0].set_signal(9);
+  rehearsal.preempted.attempts[0].clear_exit_code();
+  rehearsal.preempted.attempts[0].set_signal(9);
   const RehearsalReport report = Judge(rehearsal, {});
   EXPECT_TRUE(report.safe);
   EXPECT_EQ(CheckOf(report, "stops").verdict, Verdict::kWarning) << "it was not tried";
@@ -143,7 +143,7 @@ TEST(RehearsalTest, WithoutNoticeNobodyCanStopInTime) {
 
 TEST(RehearsalTest, OneThatBeginsAgainInSpiteOfItsCheckpointIsToldWhereItLies) {
   Rehearsal rehearsal = Good();
-  for (db::StoredObservation& row : rehearsal.disturbed.rows) {
+  for (db::StoredObservation& row : rehearsal.preempted.rows) {
     if (row.attempt == 2) row.step -= 6;
   }
   const RehearsalCheck check = CheckOf(Judge(rehearsal, {}), "resumes");
@@ -154,7 +154,7 @@ TEST(RehearsalTest, OneThatBeginsAgainInSpiteOfItsCheckpointIsToldWhereItLies) {
 
 TEST(RehearsalTest, TheNewestCheckpointIsTheRightOne) {
   Rehearsal rehearsal = Good();
-  rehearsal.disturbed.attempts[1].set_resumed_from_step(4);
+  rehearsal.preempted.attempts[1].set_resumed_from_step(4);
   const RehearsalCheck check = CheckOf(Judge(rehearsal, {}), "resumes");
   EXPECT_EQ(check.verdict, Verdict::kFailed);
   EXPECT_THAT(check.message, HasSubstr("started from step 4, and step 6 was saved"));
@@ -162,7 +162,7 @@ TEST(RehearsalTest, TheNewestCheckpointIsTheRightOne) {
 
 TEST(RehearsalTest, NumbersThatDifferAfterTheLossPointToStateThatWasNotSaved) {
   Rehearsal rehearsal = Good();
-  rehearsal.disturbed.rows.back().value *= 1.01;
+  rehearsal.preempted.rows.back().value *= 1.01;
   const RehearsalCheck check = CheckOf(Judge(rehearsal, {}), "continuous");
   EXPECT_EQ(check.verdict, Verdict::kFailed);
   EXPECT_THAT(check.message, HasSubstr("most loss at step 10: 0.101 instead of 0.1"));
@@ -172,7 +172,7 @@ TEST(RehearsalTest, NumbersThatDifferAfterTheLossPointToStateThatWasNotSaved) {
 
 TEST(RehearsalTest, NumbersThatAlwaysDifferPointToTheSeed) {
   Rehearsal rehearsal = Good();
-  for (db::StoredObservation& row : rehearsal.disturbed.rows) row.value *= 1.01;
+  for (db::StoredObservation& row : rehearsal.preempted.rows) row.value *= 1.01;
   const RehearsalReport report = Judge(rehearsal, {});
   const RehearsalCheck check = CheckOf(report, "continuous");
   EXPECT_EQ(check.verdict, Verdict::kWarning);
@@ -182,7 +182,7 @@ TEST(RehearsalTest, NumbersThatAlwaysDifferPointToTheSeed) {
 
 TEST(RehearsalTest, ValuesThatAreMissingFail) {
   Rehearsal rehearsal = Good();
-  rehearsal.disturbed.rows.pop_back();
+  rehearsal.preempted.rows.pop_back();
   const RehearsalCheck check = CheckOf(Judge(rehearsal, {}), "continuous");
   EXPECT_EQ(check.verdict, Verdict::kFailed);
   EXPECT_THAT(check.message, HasSubstr("1 are missing"));
@@ -190,17 +190,17 @@ TEST(RehearsalTest, ValuesThatAreMissingFail) {
 
 TEST(RehearsalTest, SupersededValuesDoNotCount) {
   Rehearsal rehearsal = Good();
-  db::StoredObservation row = rehearsal.disturbed.rows[6];
+  db::StoredObservation row = rehearsal.preempted.rows[6];
   row.attempt = 1;
   row.value = 99;
   row.superseded = true;
-  rehearsal.disturbed.rows.push_back(row);
+  rehearsal.preempted.rows.push_back(row);
   EXPECT_EQ(Judge(rehearsal, {}).continuity.different, 0);
 }
 
 TEST(RehearsalTest, ARehearsalWithoutAnyLossSaysNothing) {
   Rehearsal rehearsal = Good();
-  rehearsal.disturbed.attempts[0].set_cause(v1::COMPLETED);
+  rehearsal.preempted.attempts[0].set_cause(v1::COMPLETED);
   const RehearsalReport report = Judge(rehearsal, {});
   EXPECT_FALSE(report.safe);
   EXPECT_EQ(CheckOf(report, "finishes").verdict, Verdict::kFailed);
@@ -208,14 +208,14 @@ TEST(RehearsalTest, ARehearsalWithoutAnyLossSaysNothing) {
 
 TEST(RehearsalTest, ATrialThatIsLostFails) {
   Rehearsal rehearsal = Good();
-  rehearsal.disturbed.trial.set_phase(v1::TRIAL_FAILED);
-  rehearsal.disturbed.trial.set_reason("TrialFailed");
+  rehearsal.preempted.trial.set_phase(v1::TRIAL_FAILED);
+  rehearsal.preempted.trial.set_reason("TrialFailed");
   EXPECT_EQ(CheckOf(Judge(rehearsal, {}), "finishes").verdict, Verdict::kFailed);
 }
 
 TEST(RehearsalTest, SavingMuchTooSeldomIsAWarning) {
   Rehearsal rehearsal = Good();
-  rehearsal.undisturbed.save_seconds = {0.0001};
+  rehearsal.baseline.save_seconds = {0.0001};
   const RehearsalCheck check = CheckOf(Judge(rehearsal, {.reclaims_per_hour = 360}), "interval");
   EXPECT_EQ(check.verdict, Verdict::kWarning);
   EXPECT_THAT(check.message, HasSubstr("now it is every 2 s"));

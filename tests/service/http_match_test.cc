@@ -13,7 +13,7 @@ namespace {
 using ::testing::HasSubstr;
 
 // The route's own path, with something good for each of its parameters.
-HttpTarget TargetOf(const Route& route, const std::string& ns = "a") {
+HttpTarget TargetOfHttpMatch(const Route& route, const std::string& ns = "a") {
   std::string path;
   for (size_t at = 0; at < route.path.size();) {
     const size_t open = route.path.find('{', at);
@@ -43,7 +43,7 @@ Status Take(const Route& route, const HttpTarget& target) {
 TEST(HttpMatch, HeadIsAnsweredByTheRouteOfGet) {
   for (const Route& route : Routes()) {
     std::string allow;
-    const auto found = FindRoute("HEAD", TargetOf(route), &allow);
+    const auto found = FindRoute("HEAD", TargetOfHttpMatch(route), &allow);
     if (route.method != "GET") continue;
     ASSERT_TRUE(found.ok()) << route.id << ": " << found.status();
     EXPECT_EQ(found->route->id, route.id);
@@ -55,9 +55,9 @@ TEST(HttpMatch, ANamespaceThatIsNoneIsRefusedWhereverOneStands) {
   for (const Route& route : Routes()) {
     if (route.path.find("{namespace}") == std::string::npos) continue;
     ++tried;
-    EXPECT_TRUE(Take(route, TargetOf(route)).ok()) << route.id;
+    EXPECT_TRUE(Take(route, TargetOfHttpMatch(route)).ok()) << route.id;
     for (const char* bad : {"A", "a_b", "-a", "%C3%A4"}) {
-      const Status status = Take(route, TargetOf(route, bad));
+      const Status status = Take(route, TargetOfHttpMatch(route, bad));
       EXPECT_TRUE(absl::IsInvalidArgument(status)) << route.id << " with " << bad;
       EXPECT_THAT(Message(status), HasSubstr("namespace")) << route.id;
     }
@@ -72,7 +72,7 @@ TEST(HttpMatch, IntegersStayWithinTheirBounds) {
       const bool query = parameter.in == Parameter::In::kQuery;
       if (!query || parameter.type != Parameter::Type::kInteger) continue;
       const auto take = [&](const std::string& value) {
-        HttpTarget target = TargetOf(route);
+        HttpTarget target = TargetOfHttpMatch(route);
         target.query = {{parameter.name, value}};
         return Take(route, target);
       };

@@ -16,7 +16,7 @@ using testing::HasSubstr;
 using testing::Not;
 using view::Json;
 
-constexpr char kA[] = "/api/v1/namespaces/a/experiments";
+constexpr char kHttpRoutesA[] = "/api/v1/namespaces/a/experiments";
 
 class HttpRoutesTest : public testing::Test {
  protected:
@@ -37,23 +37,23 @@ class HttpRoutesTest : public testing::Test {
 };
 
 TEST_F(HttpRoutesTest, CreatesGetsAndDeletesAnExperiment) {
-  HttpReply made = http_.Send("POST", kA, AskedSpec("one"));
+  HttpReply made = http_.Send("POST", kHttpRoutesA, AskedSpec("one"));
   ASSERT_EQ(made.status, 201) << made.body;
-  EXPECT_EQ(HeaderOf(made, "Location"), absl::StrCat(kA, "/one"));
+  EXPECT_EQ(HeaderOf(made, "Location"), absl::StrCat(kHttpRoutesA, "/one"));
   EXPECT_EQ(HeaderOf(made, "ETag"), "\"1\"");
-  const Json got = BodyOf(http_.Get(absl::StrCat(kA, "/one")));
+  const Json got = BodyOf(http_.Get(absl::StrCat(kHttpRoutesA, "/one")));
   EXPECT_EQ(got["metadata"]["namespace"], "a");
   EXPECT_EQ(got["spec"]["maxTrialCount"], 6);
-  EXPECT_EQ(http_.Send("POST", kA, AskedSpec("one")).status, 409);
-  EXPECT_EQ(http_.Send("DELETE", absl::StrCat(kA, "/one"), "").status, 204);
-  EXPECT_EQ(http_.Get(absl::StrCat(kA, "/one")).status, 404);
-  EXPECT_EQ(http_.Send("DELETE", absl::StrCat(kA, "/one"), "").status, 404);
+  EXPECT_EQ(http_.Send("POST", kHttpRoutesA, AskedSpec("one")).status, 409);
+  EXPECT_EQ(http_.Send("DELETE", absl::StrCat(kHttpRoutesA, "/one"), "").status, 204);
+  EXPECT_EQ(http_.Get(absl::StrCat(kHttpRoutesA, "/one")).status, 404);
+  EXPECT_EQ(http_.Send("DELETE", absl::StrCat(kHttpRoutesA, "/one"), "").status, 404);
 }
 
 TEST_F(HttpRoutesTest, SaysEveryMistakeOfAnExperimentWithItsPlace) {
   const std::string bad =
       absl::StrReplaceAll(AskedSpec("one"), {{"maxTrialCount", "maxTrials"}, {"random", "randm"}});
-  const HttpReply reply = http_.Send("POST", kA, bad);
+  const HttpReply reply = http_.Send("POST", kHttpRoutesA, bad);
   ASSERT_EQ(reply.status, 400);
   const Json body = BodyOf(reply);
   EXPECT_EQ(body["code"], "INVALID_ARGUMENT");
@@ -65,24 +65,25 @@ TEST_F(HttpRoutesTest, SaysEveryMistakeOfAnExperimentWithItsPlace) {
   EXPECT_EQ(checked["valid"], false);
   EXPECT_EQ(checked["findings"].size(), 2u);
   EXPECT_EQ(BodyOf(http_.Send("POST", "/api/v1/validate", AskedSpec("one")))["valid"], true);
-  EXPECT_EQ(http_.Send("POST", kA, "").status, 400);
-  EXPECT_EQ(http_.Send("POST", kA, "{").status, 400);
-  EXPECT_EQ(http_.Send("POST", kA, AskedSpec("one") + "---\n" + AskedSpec("two")).status, 400);
+  EXPECT_EQ(http_.Send("POST", kHttpRoutesA, "").status, 400);
+  EXPECT_EQ(http_.Send("POST", kHttpRoutesA, "{").status, 400);
+  EXPECT_EQ(http_.Send("POST", kHttpRoutesA, AskedSpec("one") + "---\n" + AskedSpec("two")).status,
+            400);
 }
 
 TEST_F(HttpRoutesTest, TakesJsonAsWellAsYaml) {
   http_.Create("b", "one");
   Json tree = BodyOf(http_.Get("/api/v1/namespaces/b/experiments/one"));
   tree["metadata"].erase("namespace");
-  EXPECT_EQ(http_.Send("POST", kA, tree.dump()).status, 201);
+  EXPECT_EQ(http_.Send("POST", kHttpRoutesA, tree.dump()).status, 201);
   tree["metadata"]["namespace"] = "b";
-  const HttpReply other = http_.Send("POST", kA, tree.dump());
+  const HttpReply other = http_.Send("POST", kHttpRoutesA, tree.dump());
   EXPECT_EQ(other.status, 400);
   EXPECT_THAT(other.body, HasSubstr("metadata.namespace is b, but the URL says a"));
 }
 
 TEST_F(HttpRoutesTest, AppliesOnlyWhatMayChangeAndOnlyIfItIsStillTheSame) {
-  const std::string one = absl::StrCat(kA, "/one");
+  const std::string one = absl::StrCat(kHttpRoutesA, "/one");
   EXPECT_EQ(Put(one, AskedSpec("one"), {{"if-match", "\"1\""}}).status, 412);
   EXPECT_EQ(Put(one, AskedSpec("one"), {{"if-none-match", "*"}}).status, 201);
   EXPECT_EQ(Put(one, AskedSpec("one"), {{"if-none-match", "*"}}).status, 412);
@@ -100,7 +101,7 @@ TEST_F(HttpRoutesTest, AppliesOnlyWhatMayChangeAndOnlyIfItIsStillTheSame) {
 TEST_F(HttpRoutesTest, PatchesCounts) {
   http_.Create("a", "one");
   http_.RunTrials("a", "one", 1);  // so that somebody owns it, who makes the changes
-  const std::string one = absl::StrCat(kA, "/one");
+  const std::string one = absl::StrCat(kHttpRoutesA, "/one");
   EXPECT_EQ(http_.Send("PATCH", one, R"({"spec": {"maxTrialCount": 8}})").status, 202);
   EXPECT_EQ(http_.Send("PATCH", one, R"({"spec": {"objective": {"goal": 0.1}}})").status, 202);
   EXPECT_EQ(http_.Send("PATCH", one, R"({"spec": {"maxTrialCount": 8}})").status, 200);
@@ -115,7 +116,7 @@ TEST_F(HttpRoutesTest, PatchesCounts) {
 TEST_F(HttpRoutesTest, OfTwoPatchesNeitherUndoesTheOther) {
   http_.Create("a", "one");
   http_.RunTrials("a", "one", 1);
-  const std::string one = absl::StrCat(kA, "/one");
+  const std::string one = absl::StrCat(kHttpRoutesA, "/one");
   {
     const auto patch = [&](const char* body) {
       return std::jthread([&, body] { EXPECT_EQ(http_.Send("PATCH", one, body).status, 202); });
@@ -135,7 +136,7 @@ TEST_F(HttpRoutesTest, OfTwoPatchesNeitherUndoesTheOther) {
 
 TEST_F(HttpRoutesTest, DeletesOnlyWhatIsStillTheSame) {
   http_.Create("a", "one");
-  HttpRequest request{.method = "DELETE", .target = absl::StrCat(kA, "/one")};
+  HttpRequest request{.method = "DELETE", .target = absl::StrCat(kHttpRoutesA, "/one")};
   request.headers = {{"authorization", absl::StrCat("Bearer ", kAdminToken)},
                      {"if-match", "\"7\""}};
   EXPECT_EQ(http_.Handle(request).status, 412);
@@ -150,28 +151,28 @@ TEST_F(HttpRoutesTest, ListsInPagesFilteredAndSorted) {
   for (const char* name : {"one", "two", "three"}) http_.Create("a", name);
   http_.Create("b", "four");
   EXPECT_EQ(BodyOf(http_.Get("/api/v1/experiments"))["items"].size(), 4u);
-  const Json first = BodyOf(http_.Get(absl::StrCat(kA, "?pageSize=2")));
+  const Json first = BodyOf(http_.Get(absl::StrCat(kHttpRoutesA, "?pageSize=2")));
   ASSERT_EQ(first["items"].size(), 2u);
-  const Json rest = BodyOf(http_.Get(
-      absl::StrCat(kA, "?pageSize=2&pageToken=", first["nextPageToken"].get<std::string>())));
+  const Json rest = BodyOf(http_.Get(absl::StrCat(
+      kHttpRoutesA, "?pageSize=2&pageToken=", first["nextPageToken"].get<std::string>())));
   ASSERT_EQ(rest["items"].size(), 1u);
   EXPECT_FALSE(rest.contains("nextPageToken"));
-  const Json named = BodyOf(http_.Get(absl::StrCat(kA, "?filter=name%3Dtwo")));
+  const Json named = BodyOf(http_.Get(absl::StrCat(kHttpRoutesA, "?filter=name%3Dtwo")));
   ASSERT_EQ(named["items"].size(), 1u);
   EXPECT_EQ(named["items"][0]["metadata"]["name"], "two");
-  const Json sorted = BodyOf(http_.Get(absl::StrCat(kA, "?sort=~name")));
+  const Json sorted = BodyOf(http_.Get(absl::StrCat(kHttpRoutesA, "?sort=~name")));
   EXPECT_EQ(sorted["items"][0]["metadata"]["name"], "two");
   for (const char* bad : {"?filter=nam%3Dx", "?sort=nam", "?pageSize=0", "?pageSize=x",
                           "?pageToken=x", "?pagesize=2", "?pageSize=2&pageSize=3", "?x=%zz"}) {
-    EXPECT_EQ(http_.Get(absl::StrCat(kA, bad)).status, 400) << bad;
+    EXPECT_EQ(http_.Get(absl::StrCat(kHttpRoutesA, bad)).status, 400) << bad;
   }
-  EXPECT_THAT(http_.Get(absl::StrCat(kA, "?pagesize=2")).body, HasSubstr("pageSize"));
+  EXPECT_THAT(http_.Get(absl::StrCat(kHttpRoutesA, "?pagesize=2")).body, HasSubstr("pageSize"));
 }
 
 TEST_F(HttpRoutesTest, ShowsTrialsAndWhatBelongsToThem) {
   http_.Create("a", "one");
   http_.RunTrials("a", "one", 3);
-  const std::string trials = absl::StrCat(kA, "/one/trials");
+  const std::string trials = absl::StrCat(kHttpRoutesA, "/one/trials");
   const Json list = BodyOf(http_.Get(trials));
   ASSERT_EQ(list["items"].size(), 3u);
   EXPECT_GT(list["revision"], 0);
@@ -182,14 +183,15 @@ TEST_F(HttpRoutesTest, ShowsTrialsAndWhatBelongsToThem) {
   EXPECT_EQ(BodyOf(http_.Get(trials + "?filter=loss%3C0.4"))["items"].size(), 1u);
   EXPECT_EQ(BodyOf(http_.Get(trials + "/2"))["metadata"]["name"], "one-2");
   EXPECT_EQ(BodyOf(http_.Get(trials + "/2/attempts"))["items"].size(), 1u);
-  EXPECT_EQ(BodyOf(http_.Get(absl::StrCat(kA, "/one/attempts")))["items"].size(), 3u);
-  EXPECT_EQ(BodyOf(http_.Get(absl::StrCat(kA, "/one/attempts?open")))["items"].size(), 0u);
+  EXPECT_EQ(BodyOf(http_.Get(absl::StrCat(kHttpRoutesA, "/one/attempts")))["items"].size(), 3u);
+  EXPECT_EQ(BodyOf(http_.Get(absl::StrCat(kHttpRoutesA, "/one/attempts?open")))["items"].size(),
+            0u);
   const Json rows = BodyOf(http_.Get(trials + "/2/observations?metric=loss"));
   ASSERT_EQ(rows["items"].size(), 1u);
   EXPECT_EQ(rows["items"][0]["value"], 0.5);
   EXPECT_EQ(BodyOf(http_.Get(trials + "/2/checkpoints"))["items"].size(), 0u);
   EXPECT_EQ(http_.Get(trials + "/2/events").status, 200);
-  EXPECT_EQ(http_.Get(absl::StrCat(kA, "/one/events")).status, 200);
+  EXPECT_EQ(http_.Get(absl::StrCat(kHttpRoutesA, "/one/events")).status, 200);
   for (const char* missing : {"/9", "/9/attempts", "/9/observations", "/9/checkpoints",
                               "/9/attempts/1/log", "/1/attempts/7/log"}) {
     EXPECT_EQ(http_.Get(trials + missing).status, 404) << missing;
@@ -201,7 +203,7 @@ TEST_F(HttpRoutesTest, ShowsTrialsAndWhatBelongsToThem) {
 
 TEST_F(HttpRoutesTest, AsksAndTells) {
   http_.Create("a", "one");
-  const std::string one = absl::StrCat(kA, "/one");
+  const std::string one = absl::StrCat(kHttpRoutesA, "/one");
   const Json asked = BodyOf(http_.Send("POST", one + ":ask", R"({"caller": "w"})"));
   ASSERT_EQ(asked["ended"], false);
   EXPECT_EQ(asked["trial"]["metadata"]["name"], "one-1");
@@ -211,6 +213,14 @@ TEST_F(HttpRoutesTest, AsksAndTells) {
   EXPECT_EQ(again["token"], asked["token"]);
   const std::string tell = one + "/trials/1:tell";
   EXPECT_EQ(http_.Send("POST", tell, R"({"metrics": {"loss": 0.5}, "step": 1})").status, 200);
+  // As long as a body may be, which is more than a file of YAML.
+  std::string curve;
+  for (int step = 2; step < 9'000; ++step) {
+    absl::StrAppend(&curve, curve.empty() ? "" : ",", std::string(120, ' '),
+                    "{\"metrics\": {\"loss\": 0.5}, \"step\": ", step, "}");
+  }
+  ASSERT_GT(curve.size(), 1'300'000);
+  EXPECT_EQ(http_.Send("POST", tell, "{\"points\": [" + curve + "]}").status, 200);
   EXPECT_EQ(
       http_.Send("POST", tell, R"({"points": [{"metrics": {"loss": "NaN"}, "step": 2}]})").status,
       200);
@@ -233,7 +243,7 @@ TEST_F(HttpRoutesTest, AsksAndTells) {
 
 TEST_F(HttpRoutesTest, ATrialMayTellWhatIsItsOwnAndNothingElse) {
   http_.Create("a", "one");
-  const std::string one = absl::StrCat(kA, "/one");
+  const std::string one = absl::StrCat(kHttpRoutesA, "/one");
   const Json first = BodyOf(http_.Send("POST", one + ":ask", R"({"caller": "v"})"));
   const Json second = BodyOf(http_.Send("POST", one + ":ask", R"({"caller": "w"})"));
   const std::string token = first["token"];
@@ -250,47 +260,48 @@ TEST_F(HttpRoutesTest, ATrialMayTellWhatIsItsOwnAndNothingElse) {
 TEST_F(HttpRoutesTest, NotesWhatIsAskedOfTheOwner) {
   http_.Create("a", "one");
   http_.RunTrials("a", "one", 1);
-  EXPECT_EQ(http_.Send("POST", absl::StrCat(kA, "/one/trials/1:retry"), "").status, 202);
-  EXPECT_EQ(http_.Send("POST", absl::StrCat(kA, "/one/trials/9:retry"), "").status, 404);
+  EXPECT_EQ(http_.Send("POST", absl::StrCat(kHttpRoutesA, "/one/trials/1:retry"), "").status, 202);
+  EXPECT_EQ(http_.Send("POST", absl::StrCat(kHttpRoutesA, "/one/trials/9:retry"), "").status, 404);
   for (const char* verb : {":pause", ":resume", ":scale", ":stop", ":cancel"}) {
     const bool scale = std::string(verb) == ":scale";
-    const HttpReply reply =
-        http_.Send("POST", absl::StrCat(kA, "/one", verb), scale ? R"({"maxTrialCount": 9})" : "");
+    const HttpReply reply = http_.Send("POST", absl::StrCat(kHttpRoutesA, "/one", verb),
+                                       scale ? R"({"maxTrialCount": 9})" : "");
     EXPECT_EQ(reply.status, 202) << verb << reply.body;
     EXPECT_THAT(BodyOf(reply)["message"].get<std::string>(), HasSubstr("noted"));
-    EXPECT_EQ(
-        http_.Send("POST", absl::StrCat(kA, "/none", verb), scale ? R"({"maxTrialCount": 9})" : "")
-            .status,
-        404);
+    EXPECT_EQ(http_
+                  .Send("POST", absl::StrCat(kHttpRoutesA, "/none", verb),
+                        scale ? R"({"maxTrialCount": 9})" : "")
+                  .status,
+              404);
   }
   for (const char* bad : {"", "{}", R"({"maxTrialCount": 0})", R"({"maxTrialCount": "many"})"}) {
-    EXPECT_EQ(http_.Send("POST", absl::StrCat(kA, "/one:scale"), bad).status, 400) << bad;
+    EXPECT_EQ(http_.Send("POST", absl::StrCat(kHttpRoutesA, "/one:scale"), bad).status, 400) << bad;
   }
 }
 
 TEST_F(HttpRoutesTest, SuggestsWithoutStoring) {
   http_.Create("a", "one");
-  const Json stored = BodyOf(http_.Get(absl::StrCat(kA, "/one/suggestions?count=3")));
+  const Json stored = BodyOf(http_.Get(absl::StrCat(kHttpRoutesA, "/one/suggestions?count=3")));
   EXPECT_EQ(stored["items"].size(), 3u);
   const Json fresh = BodyOf(http_.Send("POST", "/api/v1/suggest?count=3", AskedSpec("one")));
   EXPECT_EQ(fresh["items"].size(), 3u);
-  EXPECT_EQ(BodyOf(http_.Get(absl::StrCat(kA, "/one/trials")))["items"].size(), 0u);
-  EXPECT_EQ(http_.Get(absl::StrCat(kA, "/one/suggestions?count=0")).status, 400);
+  EXPECT_EQ(BodyOf(http_.Get(absl::StrCat(kHttpRoutesA, "/one/trials")))["items"].size(), 0u);
+  EXPECT_EQ(http_.Get(absl::StrCat(kHttpRoutesA, "/one/suggestions?count=0")).status, 400);
 }
 
 TEST_F(HttpRoutesTest, ExportsEveryTrialOnce) {
   http_.Create("a", "one", 300);
   http_.RunTrials("a", "one", 300);
-  HttpReply csv = http_.Get(absl::StrCat(kA, "/one/export"));
+  HttpReply csv = http_.Get(absl::StrCat(kHttpRoutesA, "/one/export"));
   ASSERT_EQ(csv.status, 200);
   const std::string text = Drain(csv);
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 301);
   EXPECT_THAT(text, HasSubstr("trial,state,objective"));
-  HttpReply lines = http_.Get(absl::StrCat(kA, "/one/export?format=jsonl"));
+  HttpReply lines = http_.Get(absl::StrCat(kHttpRoutesA, "/one/export?format=jsonl"));
   const std::string json = Drain(lines);
   EXPECT_EQ(std::count(json.begin(), json.end(), '\n'), 300);
-  EXPECT_EQ(http_.Get(absl::StrCat(kA, "/one/export?format=xml")).status, 400);
-  EXPECT_EQ(http_.Get(absl::StrCat(kA, "/none/export")).status, 404);
+  EXPECT_EQ(http_.Get(absl::StrCat(kHttpRoutesA, "/one/export?format=xml")).status, 400);
+  EXPECT_EQ(http_.Get(absl::StrCat(kHttpRoutesA, "/none/export")).status, 404);
 }
 
 TEST_F(HttpRoutesTest, KnowsItsVariants) {
@@ -315,12 +326,13 @@ TEST_F(HttpRoutesTest, SaysWhatWasProbablyMeant) {
   const HttpReply typo = http_.Get("/api/v1/namespaces/a/experimnts");
   EXPECT_EQ(typo.status, 404);
   EXPECT_THAT(typo.body, HasSubstr("did you mean \\\"experiments\\\""));
-  EXPECT_THAT(http_.Send("POST", absl::StrCat(kA, "/one:pauze"), "").body, HasSubstr(":pause"));
+  EXPECT_THAT(http_.Send("POST", absl::StrCat(kHttpRoutesA, "/one:pauze"), "").body,
+              HasSubstr(":pause"));
   EXPECT_THAT(http_.Get("/nothing/like/it").body, HasSubstr("/openapi.json"));
-  const HttpReply method = http_.Send("PUT", kA, "");
+  const HttpReply method = http_.Send("PUT", kHttpRoutesA, "");
   EXPECT_EQ(method.status, 405);
   EXPECT_EQ(HeaderOf(method, "Allow"), "GET, HEAD, OPTIONS, POST");
-  EXPECT_EQ(http_.Send("OPTIONS", kA, "", "").status, 204);
+  EXPECT_EQ(http_.Send("OPTIONS", kHttpRoutesA, "", "").status, 204);
 }
 
 TEST_F(HttpRoutesTest, RefusesPagesOfOtherSites) {
@@ -339,7 +351,7 @@ TEST_F(HttpRoutesTest, RefusesPagesOfOtherSites) {
 }
 
 TEST_F(HttpRoutesTest, WantsABodyOfAKnownType) {
-  HttpRequest request{.method = "POST", .target = kA, .body = AskedSpec("one")};
+  HttpRequest request{.method = "POST", .target = kHttpRoutesA, .body = AskedSpec("one")};
   request.headers = {{"authorization", absl::StrCat("Bearer ", kAdminToken)},
                      {"content-type", "application/x-www-form-urlencoded"}};
   const HttpReply reply = http_.Handle(request);
@@ -347,7 +359,7 @@ TEST_F(HttpRoutesTest, WantsABodyOfAKnownType) {
   EXPECT_THAT(reply.body, HasSubstr("--data-binary"));
   request.headers[1].second = "application/yaml; charset=utf-8";
   EXPECT_EQ(http_.Handle(request).status, 201);
-  EXPECT_EQ(http_.Send("GET", kA, "{\"a\": 1}").status, 400);
+  EXPECT_EQ(http_.Send("GET", kHttpRoutesA, "{\"a\": 1}").status, 400);
 }
 
 TEST_F(HttpRoutesTest, LimitsHowOftenOneCallerAsks) {

@@ -3,7 +3,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <signal.h>
-#include <spawn_supervisor.h>
+#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -18,7 +18,7 @@ namespace {
 
 using Charge = experiment::NextStep::Charge;
 
-std::string Differ(const std::string& what, int64_t is, int64_t should) {
+std::string DifferCounts(const std::string& what, int64_t is, int64_t should) {
   return absl::StrFormat("%s is %d, not %d", what, is, should);
 }
 
@@ -123,15 +123,17 @@ std::string Invariants::CheckBudgets(const v1::Trial& trial, const Attempts& att
     Close(attempt, world_->Find({{key_, trial.number()}, attempt.number()}), policy, should);
   }
   if (trial.failures() != should.failures()) {
-    return Differ("failures", trial.failures(), should.failures());
+    return DifferCounts("failures", trial.failures(), should.failures());
   }
   if (trial.preemptions() != should.preemptions()) {
-    return Differ("preemptions", trial.preemptions(), should.preemptions());
+    return DifferCounts("preemptions", trial.preemptions(), should.preemptions());
   }
   if (trial.fruitless() != should.fruitless()) {
-    return Differ("fruitless", trial.fruitless(), should.fruitless());
+    return DifferCounts("fruitless", trial.fruitless(), should.fruitless());
   }
-  return trial.yields() == should.yields() ? "" : Differ("yields", trial.yields(), should.yields());
+  return trial.yields() == should.yields()
+             ? ""
+             : DifferCounts("yields", trial.yields(), should.yields());
 }
 
 // I5: the objective is that of the rows that count, and who has none is of no use to the algorithm.
@@ -148,7 +150,8 @@ std::string Invariants::CheckObjective(const v1::Trial& trial) {
   int64_t last = 0;
   const auto rows = store_->ListObservations({.trial = {key_, trial.number()}});
   for (const db::StoredObservation& row : *rows) last = std::max(last, row.step);
-  return trial.last_step() == last ? "" : Differ("I5: its last step", trial.last_step(), last);
+  return trial.last_step() == last ? ""
+                                   : DifferCounts("I5: its last step", trial.last_step(), last);
 }
 
 // F25: what is stopped early was judged by what it reported itself, and what still counts.

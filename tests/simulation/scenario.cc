@@ -13,8 +13,8 @@
 namespace shirabe::simulation {
 namespace {
 
-constexpr int kFaultySteps = 250;
-constexpr int kQuietSteps = 4000;
+constexpr int kScenarioFaultySteps = 250;
+constexpr int kScenarioQuietSteps = 4000;
 
 }  // namespace
 
@@ -83,7 +83,7 @@ void Scenario::CountStep() {
 
 std::string Scenario::Run() {
   quiet_ = faults_ == Faults::kNone;
-  return Play(kFaultySteps + kQuietSteps);
+  return Play(kScenarioFaultySteps + kScenarioQuietSteps);
 }
 
 std::string Scenario::RunScripted() {
@@ -98,7 +98,7 @@ std::string Scenario::RunScripted() {
   pool.set_slots(100);
   pool.mutable_reclaim()->set_notice_seconds(2);
   world_.SetPools(pools);
-  return Play(kQuietSteps);
+  return Play(kScenarioQuietSteps);
 }
 
 std::string Scenario::Play(int steps) {
@@ -115,7 +115,7 @@ std::string Scenario::Play(int steps) {
 std::string Scenario::PlayUntilItEnds(int steps) {
   for (int step = 0; step < steps && !ended_; ++step) {
     std::string broken;
-    if (!quiet_ && step == kFaultySteps) broken = Calm();
+    if (!quiet_ && step == kScenarioFaultySteps) broken = Calm();
     Wish(step);
     if (broken.empty()) broken = Step();
     if (!broken.empty()) return absl::StrFormat("step %d: %s", step, broken);

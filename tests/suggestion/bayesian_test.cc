@@ -19,7 +19,7 @@ using ::testing::Not;
 
 using Objective = std::function<double(const Point&)>;  // NaN = the trial fails
 
-std::unique_ptr<Algorithm> Build(const Space& space, const Settings& settings = {}) {
+std::unique_ptr<Algorithm> BuildBayesian(const Space& space, const Settings& settings = {}) {
   return CreateAlgorithm("gp", {.space = space, .settings = settings}).value();
 }
 
@@ -32,7 +32,7 @@ struct Run {
 
 History Optimize(const Space& space, const Objective& objective, const Run& run,
                  const Settings& settings = {}) {
-  const auto algorithm = Build(space, settings);
+  const auto algorithm = BuildBayesian(space, settings);
   History history(space);
   while (history.size() < run.trials) {
     const Proposal proposal = algorithm->Propose(history, run.at_once, Rng(run.seed)).value();
@@ -113,7 +113,7 @@ TEST(Bayesian, LearnsWhereTrialsFail) {
 TEST(Bayesian, ABatchDoesNotCollapse) {
   const Space space = Cube(4);
   History history = Optimize(space, Bowl, {.trials = 6});
-  const auto algorithm = Build(space);
+  const auto algorithm = BuildBayesian(space);
   for (int round = 0; round < 2; ++round) {
     const Proposal proposal = algorithm->Propose(history, 64, Rng(1)).value();
     ASSERT_EQ(proposal.suggestions.size(), 64u);
@@ -173,7 +173,7 @@ TEST(Bayesian, BeginsWithTheBestOfEarlierExperiments) {
   History history(Cube(2));
   // The second source's losses have another scale: only their order counts.
   history.SetPrior({{{0.5, 0.5}, 3, 0}, {{0.25, 0.5}, 1, 0}, {{0.75, 0.5}, 1000, 1}});
-  const auto algorithm = Build(history.space());
+  const auto algorithm = BuildBayesian(history.space());
   const Proposal proposal = algorithm->Propose(history, 5, Rng(1)).value();
   ASSERT_EQ(proposal.suggestions.size(), 5u);
   EXPECT_EQ(proposal.suggestions[0].point, (Point{0.25, 0.5}));
@@ -200,7 +200,7 @@ TEST(Bayesian, SaysWhy) {
 TEST(Bayesian, SaysWhomItAnswersFor) {
   const Space space = Cube(2);
   const auto told = [&](const Settings& settings) {
-    return Build(space, settings)->Propose(History(space), 1, Rng(1)).value().algorithm;
+    return BuildBayesian(space, settings)->Propose(History(space), 1, Rng(1)).value().algorithm;
   };
   EXPECT_EQ(told({}), "");
   EXPECT_EQ(told({{"base_estimator", "GP"}}), "");
@@ -210,7 +210,7 @@ TEST(Bayesian, SaysWhomItAnswersFor) {
 // ---- what it recommends -------------------------------------------------------------------------
 
 std::optional<Recommendation> Recommend(const History& history) {
-  return Build(history.space())->Recommend(history).value();
+  return BuildBayesian(history.space())->Recommend(history).value();
 }
 
 // Forty points evenly in a bowl with its floor at 0.3, each result 0.3 too high or too low; and one
@@ -257,7 +257,7 @@ TEST(BayesianRecommends, NothingWhereThereIsNothingToLearnFrom) {
 
 TEST(BayesianRecommends, AsAutoDoes) {
   History history = WithALuckyTrial();
-  history.memo = Build(Cube(1))->Propose(history, 1, Rng(1)).value().memo;
+  history.memo = BuildBayesian(Cube(1))->Propose(history, 1, Rng(1)).value().memo;
   const auto own = Recommend(history);
   ASSERT_TRUE(own.has_value());
   const auto automatic = CreateAlgorithm("auto", {.space = Cube(1)}).value();
@@ -279,7 +279,7 @@ TEST(Auto, SaysWhatItChoseAndGoesOnWithIt) {
   EXPECT_THAT(choose(space, 16, 16), HasSubstr("sobol (all 16 trials may run at once"));
   // Its points are those of the one it chose, memo and all.
   const auto automatic = CreateAlgorithm("auto", {.space = space}).value();
-  const auto chosen = Build(space);
+  const auto chosen = BuildBayesian(space);
   History history = Optimize(space, Bowl, {.trials = 12, .memo = false});
   History same = history;
   for (int i = 0; i < 3; ++i) {

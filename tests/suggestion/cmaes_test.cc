@@ -19,7 +19,7 @@ using Loss = std::function<double(const Point&)>;
 
 constexpr char kLabel[] = "cmaes-generation";
 
-std::unique_ptr<Algorithm> Build(const Space& space, const Settings& settings = {}) {
+std::unique_ptr<Algorithm> BuildCmaes(const Space& space, const Settings& settings = {}) {
   auto algorithm = CreateAlgorithm("cmaes", {.space = space, .settings = settings});
   EXPECT_TRUE(algorithm.ok()) << algorithm.status();
   return *std::move(algorithm);
@@ -38,13 +38,13 @@ Space Mixed() {
                Double("drop", {0, 0.5, 0.1}), Categorical("opt", {"sgd", "adam", "lion"})});
 }
 
-double Bowl(const Point& x) {
+double BowlCmaes(const Point& x) {
   double sum = 0;
   for (double value : x) sum += std::pow(value - 0.3, 2);
   return sum;
 }
 
-double MixedLoss(const Point& x) { return Bowl({x[0], x[1], x[2]}) + (x[3] == 1 ? 0 : 0.3); }
+double MixedLoss(const Point& x) { return BowlCmaes({x[0], x[1], x[2]}) + (x[3] == 1 ? 0 : 0.3); }
 
 TrialSummary Completed(double loss) { return {.state = TrialState::kCompleted, .loss = loss}; }
 
@@ -100,20 +100,22 @@ Outcome RunExperiment(Algorithm& algorithm, History history, const Loss& loss, c
 }
 
 TEST(Cmaes, FindsTheMinimumOfNumbersStepsAndCategories) {
-  const auto real = RunExperiment(*Build(Reals(5)), History(Reals(5)), Bowl, {.trials = 500});
+  const auto real =
+      RunExperiment(*BuildCmaes(Reals(5)), History(Reals(5)), BowlCmaes, {.trials = 500});
   EXPECT_LT(real.best, 1e-6);
-  const auto mixed = RunExperiment(*Build(Mixed()), History(Mixed()), MixedLoss, {.trials = 300});
+  const auto mixed =
+      RunExperiment(*BuildCmaes(Mixed()), History(Mixed()), MixedLoss, {.trials = 300});
   EXPECT_LT(mixed.best, 0.005);
 }
 
 TEST(Cmaes, TheMemoChangesNoAnswer) {
   for (const Space& space : {Reals(4), Mixed()}) {
     for (int parallel : {1, 3, 16}) {
-      const Loss& loss = space.axis(0).name() == "lr" ? MixedLoss : Bowl;
+      const Loss& loss = space.axis(0).name() == "lr" ? MixedLoss : BowlCmaes;
       const Way with{.trials = 150, .parallel = parallel};
       const Way without{.trials = 150, .parallel = parallel, .memo = false};
-      EXPECT_EQ(RunExperiment(*Build(space), History(space), loss, with).points,
-                RunExperiment(*Build(space), History(space), loss, without).points);
+      EXPECT_EQ(RunExperiment(*BuildCmaes(space), History(space), loss, with).points,
+                RunExperiment(*BuildCmaes(space), History(space), loss, without).points);
     }
   }
 }
@@ -125,14 +127,14 @@ TEST(Cmaes, TheMemoChangesNoAnswerAcrossRestarts) {
     const Settings settings = {{"restart_strategy", strategy}};
     const Way with{.trials = 600, .parallel = 2};
     const Way without{.trials = 600, .parallel = 2, .memo = false};
-    EXPECT_EQ(RunExperiment(*Build(space, settings), History(space), flat, with).points,
-              RunExperiment(*Build(space, settings), History(space), flat, without).points);
+    EXPECT_EQ(RunExperiment(*BuildCmaes(space, settings), History(space), flat, with).points,
+              RunExperiment(*BuildCmaes(space, settings), History(space), flat, without).points);
   }
 }
 
 TEST(Cmaes, SlotsThatRunAtOnceStillConverge) {
   for (int parallel : {4, 8, 32}) {
-    const auto outcome = RunExperiment(*Build(Reals(5)), History(Reals(5)), Bowl,
+    const auto outcome = RunExperiment(*BuildCmaes(Reals(5)), History(Reals(5)), BowlCmaes,
                                        {.trials = 600, .parallel = parallel});
     EXPECT_LT(outcome.best, 1e-2 * parallel / 32) << parallel;
   }
@@ -140,26 +142,28 @@ TEST(Cmaes, SlotsThatRunAtOnceStillConverge) {
 
 TEST(Cmaes, WithoutLabelsItsGenerationsFollowFromTheOrder) {
   const Way way{.trials = 400, .memo = false, .labels = false};
-  EXPECT_LT(RunExperiment(*Build(Reals(4)), History(Reals(4)), Bowl, way).best, 1e-5);
+  EXPECT_LT(RunExperiment(*BuildCmaes(Reals(4)), History(Reals(4)), BowlCmaes, way).best, 1e-5);
   const Way memo{.trials = 400, .labels = false};
-  EXPECT_EQ(RunExperiment(*Build(Reals(4)), History(Reals(4)), Bowl, way).points,
-            RunExperiment(*Build(Reals(4)), History(Reals(4)), Bowl, memo).points);
+  EXPECT_EQ(RunExperiment(*BuildCmaes(Reals(4)), History(Reals(4)), BowlCmaes, way).points,
+            RunExperiment(*BuildCmaes(Reals(4)), History(Reals(4)), BowlCmaes, memo).points);
   const Way labelled{.trials = 400};
-  EXPECT_EQ(RunExperiment(*Build(Reals(4)), History(Reals(4)), Bowl, way).points,
-            RunExperiment(*Build(Reals(4)), History(Reals(4)), Bowl, labelled).points);
+  EXPECT_EQ(RunExperiment(*BuildCmaes(Reals(4)), History(Reals(4)), BowlCmaes, way).points,
+            RunExperiment(*BuildCmaes(Reals(4)), History(Reals(4)), BowlCmaes, labelled).points);
 }
 
 TEST(Cmaes, AnOptimumOnTheBoundIsMetExactly) {
   const Loss corner = [](const Point& x) { return x[0] + x[1] - x[2]; };
-  const auto outcome = RunExperiment(*Build(Reals(3)), History(Reals(3)), corner, {.trials = 300});
+  const auto outcome =
+      RunExperiment(*BuildCmaes(Reals(3)), History(Reals(3)), corner, {.trials = 300});
   EXPECT_EQ(outcome.best, -1);
 }
 
 TEST(Cmaes, FailuresPushItAwayAndDoNotStopIt) {
   const Loss half = [](const Point& x) {
-    return x[0] < 0.4 ? std::numeric_limits<double>::quiet_NaN() : Bowl(x);
+    return x[0] < 0.4 ? std::numeric_limits<double>::quiet_NaN() : BowlCmaes(x);
   };
-  const auto outcome = RunExperiment(*Build(Reals(3)), History(Reals(3)), half, {.trials = 300});
+  const auto outcome =
+      RunExperiment(*BuildCmaes(Reals(3)), History(Reals(3)), half, {.trials = 300});
   EXPECT_NEAR(outcome.best, 0.01, 1e-3);  // at the border of what fails
 }
 
@@ -168,21 +172,21 @@ TEST(Cmaes, StepsDoNotFreezeIt) {
   const Space space = Make({Int("a", {0, 20}), Int("b", {1, 1000}, v1::LOG_UNIFORM),
                             Double("c", {0, 1}), Double("d", {0, 1})});
   const Loss steps = [](const Point& x) {
-    return Bowl({x[2], x[3]}) + 10 * std::abs(x[0] - x[1]) + std::abs(x[0] - 0.9);
+    return BowlCmaes({x[2], x[3]}) + 10 * std::abs(x[0] - x[1]) + std::abs(x[0] - 0.9);
   };
-  const auto outcome = RunExperiment(*Build(space), History(space), steps, {.trials = 500});
+  const auto outcome = RunExperiment(*BuildCmaes(space), History(space), steps, {.trials = 500});
   EXPECT_LT(outcome.best, 0.4);
 }
 
 TEST(Cmaes, AMemoOfAnotherHistoryIsIgnored) {
   const Space space = Reals(3);
   History history(space);
-  const auto algorithm = Build(space);
+  const auto algorithm = BuildCmaes(space);
   for (int round = 0; round < 10; ++round) {
     const Proposal proposal = *algorithm->Propose(history, 5, Rng(1));
     AddAll(history, proposal, {});
     for (int64_t i = history.size() - 5; i < history.size(); ++i) {
-      history.Update(i, Completed(Bowl(history.point(i))));
+      history.Update(i, Completed(BowlCmaes(history.point(i))));
     }
   }
   const std::string memo = algorithm->Propose(history, 1, Rng(1))->memo;
@@ -206,7 +210,7 @@ TEST(Cmaes, AMemoOfAnotherHistoryIsIgnored) {
 
 TEST(Cmaes, AsksForAnotherMemberUntilHalfOfAGenerationHasEnded) {
   const Space space = Reals(3);
-  const auto algorithm = Build(space, {{"popsize", "6"}});
+  const auto algorithm = BuildCmaes(space, {{"popsize", "6"}});
   History history(space);
   AddAll(history, *algorithm->Propose(history, 6, Rng(1)), {});
   const auto label = [&] {
@@ -222,7 +226,7 @@ TEST(Cmaes, AsksForAnotherMemberUntilHalfOfAGenerationHasEnded) {
 
 TEST(Cmaes, ALateResultStillCounts) {
   const Space space = Reals(3);
-  const auto algorithm = Build(space, {{"popsize", "6"}});
+  const auto algorithm = BuildCmaes(space, {{"popsize", "6"}});
   History history(space);
   AddAll(history, *algorithm->Propose(history, 7, Rng(1)), {});
   for (int i = 0; i < 6; ++i) history.Update(i, Completed(i));
@@ -239,12 +243,12 @@ TEST(Cmaes, StartsWhereEarlierTrialsWereGood) {
   Rng rng(5);
   for (int i = 0; i < 60; ++i) {
     const Point point = space.Sample(rng);
-    history.Add(point, Completed(Bowl(point)));
+    history.Add(point, Completed(BowlCmaes(point)));
   }
-  const Loss distance = [](const Point& x) { return std::sqrt(Bowl(x)); };
+  const Loss distance = [](const Point& x) { return std::sqrt(BowlCmaes(x)); };
   const auto mean_distance = [&](const History& from) {
     double sum = 0;
-    const Proposal proposal = *Build(space)->Propose(from, 30, Rng(1));
+    const Proposal proposal = *BuildCmaes(space)->Propose(from, 30, Rng(1));
     for (const Suggestion& suggestion : proposal.suggestions) sum += distance(suggestion.point);
     return sum / 30;
   };
@@ -254,7 +258,8 @@ TEST(Cmaes, StartsWhereEarlierTrialsWereGood) {
   std::vector<PriorTrial> trials;
   for (int i = 0; i < 60; ++i) {  // two sources, with losses that cannot be compared
     const Point point = history.point(i);
-    trials.push_back({.point = point, .loss = (i < 30 ? 1 : -1e6) + Bowl(point), .source = i / 30});
+    trials.push_back(
+        {.point = point, .loss = (i < 30 ? 1 : -1e6) + BowlCmaes(point), .source = i / 30});
   }
   prior.SetPrior(trials);
   EXPECT_LT(mean_distance(prior), 0.75 * mean_distance(History(space)));
@@ -263,7 +268,7 @@ TEST(Cmaes, StartsWhereEarlierTrialsWereGood) {
 TEST(Cmaes, RestartsOnceNothingIsLeftToFind) {
   const Space space = Reals(2);
   const auto runs = [&space](const char* strategy) {
-    const auto algorithm = Build(space, {{"restart_strategy", strategy}});
+    const auto algorithm = BuildCmaes(space, {{"restart_strategy", strategy}});
     History history(space);
     std::set<std::string> seen;
     for (int i = 0; i < 120; ++i) {
@@ -286,7 +291,7 @@ TEST(Cmaes, RestartsOnceNothingIsLeftToFind) {
 // A trial that hangs holds up neither the search nor, for long, the memo.
 TEST(Cmaes, ATrialThatHangsIsNotWaitedForForEver) {
   const Space space = Reals(3);
-  const auto algorithm = Build(space);
+  const auto algorithm = BuildCmaes(space);
   History history(space);
   std::set<std::string> memos;
   for (int round = 0; round < 60; ++round) {
@@ -294,7 +299,7 @@ TEST(Cmaes, ATrialThatHangsIsNotWaitedForForEver) {
     memos.insert(proposal.memo);
     AddAll(history, proposal, {});
     for (int64_t i = history.size() - 7; i < history.size(); ++i) {
-      if (i != 3) history.Update(i, Completed(Bowl(history.point(i))));
+      if (i != 3) history.Update(i, Completed(BowlCmaes(history.point(i))));
     }
   }
   EXPECT_GT(memos.size(), 30u);
@@ -310,7 +315,7 @@ TEST(Cmaes, ThousandsOfCategoriesNeedNoMemo) {
   std::vector<std::string> names(9000);
   for (size_t i = 0; i < names.size(); ++i) names[i] = "c" + std::to_string(i);
   const Space space = Make({Double("x", {0, 1}), Double("y", {0, 1}), Categorical("c", names)});
-  const auto outcome = RunExperiment(*Build(space), History(space), Bowl, {.trials = 40});
+  const auto outcome = RunExperiment(*BuildCmaes(space), History(space), BowlCmaes, {.trials = 40});
   EXPECT_EQ(outcome.points.size(), 40u);
 }
 
@@ -337,7 +342,7 @@ TEST(Cmaes, KatibsSettingsAreKnownAndOthersExplained) {
 
 TEST(Cmaes, ManyDimensionsStayWithinTheMemo) {
   const Space space = Reals(63);
-  const auto algorithm = Build(space, {{"lr_adapt", "true"}});
+  const auto algorithm = BuildCmaes(space, {{"lr_adapt", "true"}});
   History history(space);
   for (int round = 0; round < 3; ++round) {
     const Proposal proposal = *algorithm->Propose(history, 16, Rng(1));
@@ -345,10 +350,10 @@ TEST(Cmaes, ManyDimensionsStayWithinTheMemo) {
     EXPECT_FALSE(proposal.memo.empty());
     AddAll(history, proposal, {});
     for (int64_t i = history.size() - 16; i < history.size(); ++i) {
-      history.Update(i, Completed(Bowl(history.point(i))));
+      history.Update(i, Completed(BowlCmaes(history.point(i))));
     }
   }
-  EXPECT_TRUE(Build(Reals(500))->Propose(History(Reals(500)), 4, Rng(1)).ok());
+  EXPECT_TRUE(BuildCmaes(Reals(500))->Propose(History(Reals(500)), 4, Rng(1)).ok());
 }
 
 }  // namespace

@@ -20,7 +20,9 @@ using ::testing::HasSubstr;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-TrialSummary Completed(double loss) { return {.state = TrialState::kCompleted, .loss = loss}; }
+TrialSummary CompletedEvolution(double loss) {
+  return {.state = TrialState::kCompleted, .loss = loss};
+}
 
 std::vector<int64_t> TrialsOf(const std::vector<Individual>& individuals) {
   std::vector<int64_t> trials;
@@ -133,21 +135,21 @@ TEST(EndedIndividuals, StoppedEarlyIsBehindCompletedAndBeforeFailed) {
   add({.state = TrialState::kInfeasible});
   add({.state = TrialState::kCompleted, .early_stopped = true, .loss = 0, .last_step = 3});
   add({.state = TrialState::kCompleted, .early_stopped = true, .loss = 1, .last_step = 9});
-  add(Completed(100));
+  add(CompletedEvolution(100));
   add(TrialSummary{});
-  add(Completed(std::nan("")));
-  add(Completed(-kInfinity));
+  add(CompletedEvolution(std::nan("")));
+  add(CompletedEvolution(-kInfinity));
   EXPECT_THAT(TrialsOf(Survivors(EndedIndividuals(history), 9)), ElementsAre(3, 2, 1, 0, 5, 6));
 }
 
-Proposal Ask(const std::string& name, const History& history, int count) {
+Proposal AskEvolution(const std::string& name, const History& history, int count) {
   const auto algorithm = CreateAlgorithm(name, {.space = history.space(), .max_trials = 100});
   EXPECT_TRUE(algorithm.ok()) << algorithm.status();
   return *(*algorithm)->Propose(history, count, Rng(1));
 }
 
 std::vector<Suggestion> Suggestions(const std::string& name, const History& history, int count) {
-  return Ask(name, history, count).suggestions;
+  return AskEvolution(name, history, count).suggestions;
 }
 
 // Runs an experiment, `parallel` trials at a time, and gives the best loss.
@@ -160,7 +162,7 @@ double Minimize(const std::string& name, const Space& space, int trials, Loss lo
   while (history.size() < trials) {
     const Proposal proposal = *algorithm->Propose(history, kParallel, Rng(3));
     for (const Suggestion& s : proposal.suggestions) {
-      history.Add(s.point, Completed(loss(s.point)));
+      history.Add(s.point, CompletedEvolution(loss(s.point)));
       history.SetLabels(history.size() - 1, s.labels);
       best = std::min(best, loss(s.point));
     }
@@ -213,7 +215,7 @@ TEST(ControlParameters, ReadsWhatItWritesAndNothingElse) {
 class SuccessHistoryTest : public ::testing::Test {
  protected:
   void Add(double loss, const ControlParameters* control = nullptr) {
-    history_.Add({0.001 * static_cast<double>(history_.size())}, Completed(loss));
+    history_.Add({0.001 * static_cast<double>(history_.size())}, CompletedEvolution(loss));
     if (control) {
       history_.SetLabels(history_.size() - 1, {{ControlParameters::kLabel, control->Encode()}});
     }
@@ -281,20 +283,20 @@ TEST_F(SuccessHistoryTest, WhatSucceedsIsDrawnMore) {
 TEST(De, ARestartOrAnotherOrderOfResultsLosesNothing) {
   const Space space = Make({Double("x", {0, 1}), Double("y", {0, 1})});
   History history(space);
-  Proposal proposal = Ask("de", history, 30);
+  Proposal proposal = AskEvolution("de", history, 30);
   for (const Suggestion& s : proposal.suggestions) history.Add(s.point, TrialSummary{});
-  for (int i = 29; i >= 0; --i) history.Update(i, Completed(history.coordinate(i, 0)));
+  for (int i = 29; i >= 0; --i) history.Update(i, CompletedEvolution(history.coordinate(i, 0)));
   History forwards(space);
   for (int i = 0; i < 30; ++i) forwards.Add(history.point(i), history.trial(i));
-  EXPECT_EQ(Ask("de", history, 3).suggestions[2].point,
-            Ask("de", forwards, 3).suggestions[2].point);
+  EXPECT_EQ(AskEvolution("de", history, 3).suggestions[2].point,
+            AskEvolution("de", forwards, 3).suggestions[2].point);
 }
 
 TEST(De, ChallengersSpreadOverTheSlots) {
   const Space space = Make({Double("x", {0, 1}), Double("y", {0, 1})});
   History history(space);
   for (const Suggestion& s : Suggestions("de", history, 10)) {
-    history.Add(s.point, Completed(s.point[0]));
+    history.Add(s.point, CompletedEvolution(s.point[0]));
   }
   std::set<int> slots;
   for (const Suggestion& s : Suggestions("de", history, 10)) {
@@ -311,9 +313,10 @@ TEST(Nsga2, SaysWhoTheParentsAre) {
   const Space space = Make({Double("x", {0, 1}), Categorical("c", {"a", "b"})});
   History history(space);
   for (const Suggestion& s : Suggestions("nsga2", history, 10)) {
-    history.Add(s.point, Completed(s.point[0]));
+    history.Add(s.point, CompletedEvolution(s.point[0]));
   }
-  EXPECT_THAT(Ask("nsga2", history, 1).suggestions[0].explanation, HasSubstr("a child of trials"));
+  EXPECT_THAT(AskEvolution("nsga2", history, 1).suggestions[0].explanation,
+              HasSubstr("a child of trials"));
 }
 
 }  // namespace

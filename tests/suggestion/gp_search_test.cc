@@ -25,7 +25,7 @@ using Eigen::VectorXd;
 
 Box UnitBox(int d) { return {VectorXd::Constant(d, -2), VectorXd::Constant(d, 2)}; }
 
-double Rosenbrock(const VectorXd& x, VectorXd& g) {
+double RosenbrockGpSearch(const VectorXd& x, VectorXd& g) {
   const double a = 1 - x[0], b = x[1] - x[0] * x[0];
   g.resize(2);
   g << -2 * a - 400 * x[0] * b, 200 * b;
@@ -37,7 +37,7 @@ TEST(GpLbfgs, FindsTheEndOfACurvedValley) {
                {.max_iterations = 200, .gradient_tolerance = 1e-8, .decrease_tolerance = 0});
   VectorXd gradient;
   while (!search.done()) {
-    const double f = Rosenbrock(search.next(), gradient);
+    const double f = RosenbrockGpSearch(search.next(), gradient);
     search.Tell(f, gradient);
   }
   EXPECT_LT((search.x() - VectorXd::Ones(2)).norm(), 1e-5);

@@ -41,14 +41,14 @@ int64_t Epochs(const Crew& crew, const Suggestion& suggestion) {
 }
 
 // The best learning rate is in the middle of the range.
-Crew::Work Train(const Crew&, const Suggestion& suggestion) {
+Crew::Work TrainPbt(const Crew&, const Suggestion& suggestion) {
   return {.result = {.state = TrialState::kCompleted, .loss = std::abs(suggestion.point[0] - 0.5)}};
 }
 
 // Katib names the loser itself as the parent, so that it keeps its own checkpoint.
 TEST(Pbt, ALoserTakesAWinnersParametersAndItsCheckpoint) {
   Crew crew("pbt", PbtProblem({{"n_population", "10"}}));
-  crew.Run(1, 20, Train);  // so that everyone is compared with all
+  crew.Run(1, 20, TrainPbt);  // so that everyone is compared with all
   std::vector<double> losses;
   for (int i = 0; i < 10; ++i) losses.push_back(crew.history().trial(i).loss);
   std::vector<double> sorted = losses;
@@ -83,7 +83,7 @@ TEST(Pbt, TheLineageOfEveryTrialIsOneGenerationLonger) {
   for (const int workers : {1, 2, 3, 8, 30}) {
     SCOPED_TRACE(workers);
     Crew crew("pbt", PbtProblem({{"n_population", "8"}, {"truncation_threshold", "0.25"}}));
-    crew.Run(workers, 1000, Train);
+    crew.Run(workers, 1000, TrainPbt);
     EXPECT_EQ(crew.history().size(), 8 * 5) << "five generations of eight, and then it is done";
     EXPECT_EQ(crew.exhausted(), 1);
     for (const Suggestion& made : crew.made()) {
@@ -123,7 +123,7 @@ TEST(Pbt, WhatTheWinnersHaveLearnedSpreads) {
 TEST(Pbt, AFailedMemberFollowsAWinnerAndIfThereIsNoneBeginsAnew) {
   Crew crew("pbt", PbtProblem({{"n_population", "4"}}));
   crew.Run(1, 12, [](const Crew& crew, const Suggestion& suggestion) {
-    Crew::Work work = Train(crew, suggestion);
+    Crew::Work work = TrainPbt(crew, suggestion);
     if (crew.history().size() < 4) work.result.state = TrialState::kInfeasible;
     if (crew.history().size() == 4) work.result.loss = std::numeric_limits<double>::quiet_NaN();
     return work;
@@ -141,7 +141,7 @@ TEST(Pbt, AFailedMemberFollowsAWinnerAndIfThereIsNoneBeginsAnew) {
 
 TEST(Pbt, NeverMoreThanHalfOfAGenerationIsReplaced) {
   Crew crew("pbt", PbtProblem({{"n_population", "10"}, {"truncation_threshold", "1"}}));
-  crew.Run(1, 20, Train);
+  crew.Run(1, 20, TrainPbt);
   int exploits = 0;
   for (int i = 10; i < 20; ++i) {
     if (LabelOf(crew.made()[i], "move") != "exploit") continue;
@@ -156,7 +156,7 @@ TEST(Pbt, WhoFailsInTheLastGenerationFollowsAWinnerOfTheOneBefore) {
   Crew crew("pbt", PbtProblem({{"n_population", "4"}}));
   bool failed = false;
   crew.Run(1, 100, [&](const Crew& crew, const Suggestion& suggestion) {
-    Crew::Work work = Train(crew, suggestion);
+    Crew::Work work = TrainPbt(crew, suggestion);
     const bool last = Epochs(crew, suggestion) == 25 && LabelOf(suggestion, "member") == "3";
     if (last && !failed) work.result.state = TrialState::kInfeasible;
     failed = failed || last;
@@ -176,7 +176,7 @@ TEST(Pbt, WithoutAResourceItGoesOnForAsLongAsTrialsMayBeMade) {
   Problem problem{.space = Parameters(),
                   .settings = {{"n_population", "5"}, {"suggestion_trial_dir", "/opt/katib/data"}}};
   Crew crew("pbt", problem);
-  crew.Run(3, 100, Train);
+  crew.Run(3, 100, TrainPbt);
   EXPECT_EQ(crew.history().size(), 100);
   EXPECT_EQ(LabelOf(crew.made()[99], "generation"), "19");
 }

@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 using ::testing::Pair;
 using Counts = std::map<int64_t, int>;
 
-constexpr int kEpochs = 1;  // the axis of the resource in Katib's example
+constexpr int kRungsEpochs = 1;  // the axis of the resource in Katib's example
 
 // The parameters of Katib's own hyperband example, whose resource is fixed at 20.
 Space KatibSpace() {
@@ -37,7 +37,7 @@ Problem KatibProblem(Settings more = {}, int64_t max_trials = 0) {
 }
 
 int64_t EpochsOf(const Crew& crew, const Suggestion& suggestion) {
-  return crew.history().space().Decode(suggestion.point)[kEpochs].integer();
+  return crew.history().space().Decode(suggestion.point)[kRungsEpochs].integer();
 }
 
 TrialSummary Lost(double loss) { return {.state = TrialState::kCompleted, .loss = loss}; }
@@ -77,14 +77,14 @@ TEST(Rungs, TheResourceFollowsThemWhateverItsFeasibleSpaceSays) {
   for (const char* name : {"hyperband", "asha"}) {
     const auto space = SearchSpace(name, problem);
     ASSERT_TRUE(space.ok()) << space.status();
-    ASSERT_EQ(space->axis(kEpochs).levels(), 3u);
-    EXPECT_EQ(space->Decode({0, 0, 0})[kEpochs].integer(), 1);
-    EXPECT_EQ(space->Decode({0, 1, 0})[kEpochs].integer(), 9);
+    ASSERT_EQ(space->axis(kRungsEpochs).levels(), 3u);
+    EXPECT_EQ(space->Decode({0, 0, 0})[kRungsEpochs].integer(), 1);
+    EXPECT_EQ(space->Decode({0, 1, 0})[kRungsEpochs].integer(), 9);
     // Reshaping what has been reshaped changes nothing, with or without r_l.
     const auto again = SearchSpace(name, {.space = *space, .settings = problem.settings});
-    EXPECT_EQ(again->axis(kEpochs).levels(), 3u);
+    EXPECT_EQ(again->axis(kRungsEpochs).levels(), 3u);
     const auto by_default = SearchSpace(name, {*space, {{"resource_name", "num-epochs"}}});
-    EXPECT_EQ(by_default->axis(kEpochs).levels(), 3u);
+    EXPECT_EQ(by_default->axis(kRungsEpochs).levels(), 3u);
   }
 }
 
@@ -281,7 +281,7 @@ TEST(Hyperband, WhereTrialsAreFewItMakesABracketThatFits) {
     Crew crew("hyperband", KatibProblem({{"r_l", "243"}}, trials));
     crew.Run(4, trials, Honest);
     EXPECT_EQ(crew.history().size(), trials);
-    EXPECT_GE(CountByResource(crew.history(), kEpochs)[243], 1) << "one is trained to the end";
+    EXPECT_GE(CountByResource(crew.history(), kRungsEpochs)[243], 1) << "one is trained to the end";
   }
 }
 
@@ -333,7 +333,7 @@ TEST(Asha, PromotesAThirdOfEachRungAndNeverWaits) {
   Crew crew("asha", KatibProblem({{"r_l", "27"}}, 400));
   crew.Run(8, 400, Honest);
   EXPECT_EQ(crew.waits(), 0);
-  const Counts counts = CountByResource(crew.history(), kEpochs);
+  const Counts counts = CountByResource(crew.history(), kRungsEpochs);
   ASSERT_EQ(counts.size(), 4u);
   // Some of the early promotions turn out to be mistaken: of n trials about √n.
   for (const int64_t r : {1, 3, 9}) {

@@ -12,8 +12,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kStoppersNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kStoppersInfinity = std::numeric_limits<double>::infinity();
 
 // ---- medianstop --------------------------------------------------------------------------------
 
@@ -88,10 +88,10 @@ TEST(MedianStop, SpeaksInTheMetricsOwnValues) {
 TEST(MedianStop, NotANumberIsTheWorst) {
   Trials trials;
   for (int i = 0; i < 3; ++i) trials.Ended(Losses(4, 1));
-  trials.Active(Losses(4, kNan));
+  trials.Active(Losses(4, kStoppersNan));
   EXPECT_EQ(trials.Ask("medianstop"), "at step 4 best no finite value > median 1 of 3 trials");
   Trials diverged;
-  for (int i = 0; i < 3; ++i) diverged.Ended({1, 1, kNan, kInfinity});
+  for (int i = 0; i < 3; ++i) diverged.Ended({1, 1, kStoppersNan, kStoppersInfinity});
   diverged.Active(Losses(4, 5));
   EXPECT_EQ(diverged.Ask("medianstop"), "") << "a median that is not a number stops nobody";
 }
@@ -131,7 +131,7 @@ TEST(Percentile, KeepsThatManyPercent) {
 TEST(Percentile, OfTrialsThatDivergedLetsTheRestPass) {
   Trials trials;
   for (int i = 0; i < 3; ++i) trials.Ended(Losses(4, 1));
-  for (int i = 0; i < 3; ++i) trials.Ended(Losses(4, kInfinity));
+  for (int i = 0; i < 3; ++i) trials.Ended(Losses(4, kStoppersInfinity));
   trials.Active(Losses(4, 1e300));
   EXPECT_EQ(trials.Ask("percentile"), "");
   EXPECT_THAT(trials.Ask("percentile", {{"percentile", "40"}}), HasSubstr("> 1,"));
@@ -215,11 +215,11 @@ TEST(Threshold, BoundsAreOfTheMetric) {
 
 TEST(Threshold, StopsWhatIsNoNumber) {
   Trials trials;
-  trials.Active({1, kNan});
+  trials.Active({1, kStoppersNan});
   EXPECT_EQ(trials.Ask("threshold"), "at step 2 the last 1 report was not finite");
   EXPECT_EQ(trials.Ask("threshold", {{"nan_reports", "0"}}), "");
   EXPECT_EQ(trials.Ask("threshold", {{"nan_reports", "2"}}), "");
-  trials.curves.back().Append(3, -kInfinity);
+  trials.curves.back().Append(3, -kStoppersInfinity);
   EXPECT_EQ(trials.Ask("threshold", {{"nan_reports", "2"}}),
             "at step 3 the last 2 reports were not finite");
   EXPECT_EQ(trials.Ask("threshold", {{"nan_reports", "3"}}), "");
@@ -228,7 +228,7 @@ TEST(Threshold, StopsWhatIsNoNumber) {
 // A fast program reports many values between two questions.
 TEST(Threshold, LooksAtEachValueThatCame) {
   Trials trials;
-  trials.Active({3, 11, 3, kNan, kNan, 3});
+  trials.Active({3, 11, 3, kStoppersNan, kStoppersNan, 3});
   EXPECT_EQ(trials.Ask("threshold", {{"upper", "10"}}), "at step 2 11 > upper bound 10");
   EXPECT_EQ(trials.Ask("threshold", {{"upper", "10"}, {"start_step", "3"}, {"nan_reports", "0"}}),
             "")
@@ -282,7 +282,7 @@ TEST(Patience, SmallGainsAddUp) {
 
 TEST(Patience, NotANumberIsNoGain) {
   Trials trials;
-  trials.Active({kNan, -kInfinity, kNan});
+  trials.Active({kStoppersNan, -kStoppersInfinity, kStoppersNan});
   EXPECT_EQ(trials.Ask("patience", {{"patience", "3"}}),
             "at step 3 no report of the last 3 was better than no finite value of step 0");
 }

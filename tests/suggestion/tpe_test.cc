@@ -17,20 +17,20 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-TrialSummary Completed(double loss) { return {.state = TrialState::kCompleted, .loss = loss}; }
+TrialSummary CompletedTpe(double loss) { return {.state = TrialState::kCompleted, .loss = loss}; }
 
 TrialSummary Stopped(double loss, int64_t step) {
   return {.state = TrialState::kCompleted, .early_stopped = true, .loss = loss, .last_step = step};
 }
 
-std::unique_ptr<Algorithm> Build(const std::string& name, const Space& space,
-                                 const Settings& settings = {}) {
+std::unique_ptr<Algorithm> BuildTpe(const std::string& name, const Space& space,
+                                    const Settings& settings = {}) {
   auto algorithm = CreateAlgorithm(name, {.space = space, .settings = settings});
   EXPECT_TRUE(algorithm.ok()) << algorithm.status();
   return *std::move(algorithm);
 }
 
-std::vector<Suggestion> Ask(Algorithm& algorithm, const History& history, int count) {
+std::vector<Suggestion> AskTpe(Algorithm& algorithm, const History& history, int count) {
   return algorithm.Propose(history, count, Rng(1))->suggestions;
 }
 
@@ -39,9 +39,9 @@ const char* const kBoth[] = {"tpe", "multivariate-tpe"};
 TEST(Ranking, CompletedThenStoppedEarlyByHowFarThenFailed) {
   History history(Make({Double("x", {0, 1})}));
   const double nan = std::nan(""), infinity = std::numeric_limits<double>::infinity();
-  const TrialSummary views[] = {Stopped(0, 5),   Completed(2),  {},
-                                Completed(nan),  Stopped(1, 9), Completed(-infinity),
-                                Stopped(0.5, 9), Completed(1),  {TrialState::kInfeasible}};
+  const TrialSummary views[] = {Stopped(0, 5),     CompletedTpe(2), {},
+                                CompletedTpe(nan), Stopped(1, 9),   CompletedTpe(-infinity),
+                                Stopped(0.5, 9),   CompletedTpe(1), {TrialState::kInfeasible}};
   for (const TrialSummary& view : views) history.Add({0.1}, view);
   const Ranking ranking = RankTrials(history);
   EXPECT_THAT(ranking.ranked, ElementsAre(7, 1, 6, 4, 0));
@@ -53,17 +53,17 @@ TEST(Ranking, CompletedThenStoppedEarlyByHowFarThenFailed) {
 TEST(Tpe, StartsSpreadUntilEnoughTrialsHaveEnded) {
   const Space space = Make({Double("x", {0, 1})});
   for (const char* name : kBoth) {
-    const auto tpe = Build(name, space, {{"n_startup_trials", "4"}});
+    const auto tpe = BuildTpe(name, space, {{"n_startup_trials", "4"}});
     History history(space);
-    const std::vector<Suggestion> first = Ask(*tpe, history, 8);
+    const std::vector<Suggestion> first = AskTpe(*tpe, history, 8);
     for (const Suggestion& s : first) history.Add(s.point, TrialSummary{});
     std::vector<bool> eighth(8);
     for (const Suggestion& s : first) eighth[static_cast<size_t>(s.point[0] * 8)] = true;
     EXPECT_THAT(eighth, ::testing::Each(true)) << name;
-    for (int i = 0; i < 3; ++i) history.Update(i, Completed(i));
-    EXPECT_THAT(Ask(*tpe, history, 1)[0].explanation, HasSubstr("first points"));
+    for (int i = 0; i < 3; ++i) history.Update(i, CompletedTpe(i));
+    EXPECT_THAT(AskTpe(*tpe, history, 1)[0].explanation, HasSubstr("first points"));
     history.Update(3, {.state = TrialState::kInfeasible});
-    EXPECT_THAT(Ask(*tpe, history, 1)[0].explanation,
+    EXPECT_THAT(AskTpe(*tpe, history, 1)[0].explanation,
                 HasSubstr("times as likely among the 1 best"));
   }
 }
@@ -73,11 +73,11 @@ History Corner(const Space& space) {
   History history(space);
   Rng rng(3);
   for (int i = 0; i < 20; ++i) {
-    history.Add(space.FromUnit({0.2 * rng.Uniform(), 0.2 * rng.Uniform()}), Completed(0.01 * i));
+    history.Add(space.FromUnit({0.2 * rng.Uniform(), 0.2 * rng.Uniform()}), CompletedTpe(0.01 * i));
   }
   while (history.size() < 100) {
     const Point point = space.Sample(rng);
-    if (point[0] > 0.2 || point[1] > 0.2) history.Add(point, Completed(1));
+    if (point[0] > 0.2 || point[1] > 0.2) history.Add(point, CompletedTpe(1));
   }
   return history;
 }
@@ -85,7 +85,7 @@ History Corner(const Space& space) {
 TEST(Tpe, GoesWhereTheGoodTrialsAre) {
   const Space space = Make({Double("x", {0, 1}), Double("y", {0, 1})});
   for (const char* name : kBoth) {
-    const auto tpe = Build(name, space);
+    const auto tpe = BuildTpe(name, space);
     int near = 0;
     for (int seed = 0; seed < 40; ++seed) {
       const Point point = tpe->Propose(Corner(space), 1, Rng(seed))->suggestions[0].point;
@@ -97,7 +97,7 @@ TEST(Tpe, GoesWhereTheGoodTrialsAre) {
 
 TEST(Tpe, ABatchIsSpreadAndPendingTrialsKeepOthersAway) {
   const Space space = Make({Double("x", {0, 1}), Double("y", {0, 1})});
-  const auto tpe = Build("multivariate-tpe", space);
+  const auto tpe = BuildTpe("multivariate-tpe", space);
   History history = Corner(space);
   const auto spread = [](const std::vector<Suggestion>& suggestions) {
     double sum = 0;
@@ -112,7 +112,7 @@ TEST(Tpe, ABatchIsSpreadAndPendingTrialsKeepOthersAway) {
   for (int seed = 0; seed < 16; ++seed) {
     alone.push_back(tpe->Propose(history, 1, Rng(seed))->suggestions[0]);
   }
-  EXPECT_GT(spread(Ask(*tpe, history, 16)), 1.2 * spread(alone));
+  EXPECT_GT(spread(AskTpe(*tpe, history, 16)), 1.2 * spread(alone));
 }
 
 TEST(Tpe, EarlierExperimentsSpareTheFirstTrialsAndFade) {
@@ -126,7 +126,7 @@ TEST(Tpe, EarlierExperimentsSpareTheFirstTrialsAndFade) {
     }
   }
   for (const char* name : kBoth) {
-    const auto tpe = Build(name, space);
+    const auto tpe = BuildTpe(name, space);
     const auto near = [&](const History& history, double corner_x) {
       int count = 0;
       for (int seed = 0; seed < 40; ++seed) {
@@ -141,7 +141,7 @@ TEST(Tpe, EarlierExperimentsSpareTheFirstTrialsAndFade) {
     Rng rng(6);  // here the other corner is the good one
     for (int i = 0; i < 200; ++i) {
       const Point point = space.Sample(rng);
-      history.Add(point, Completed(2 - point[0] - point[1]));
+      history.Add(point, CompletedTpe(2 - point[0] - point[1]));
     }
     EXPECT_GT(near(history, 1), 24) << name;
   }
@@ -157,8 +157,9 @@ TEST(Tpe, FailuresAreAvoided) {
     }
     int low = 0;
     for (int seed = 0; seed < 40; ++seed) {
-      low +=
-          Build(name, space)->Propose(history, 1, Rng(seed))->suggestions[0].point[0] < 0.5 ? 1 : 0;
+      low += BuildTpe(name, space)->Propose(history, 1, Rng(seed))->suggestions[0].point[0] < 0.5
+                 ? 1
+                 : 0;
     }
     EXPECT_GT(low, 36) << name;
   }
@@ -172,12 +173,12 @@ TEST(Tpe, JointKernelsSeeWhatSingleOnesCannot) {
   Rng rng(5);
   for (int i = 0; i < 90; ++i) {
     const Point point = space.Sample(rng);
-    history.Add(point, Completed(point[0] == point[1] ? 0.01 * i : 10 + i));
+    history.Add(point, CompletedTpe(point[0] == point[1] ? 0.01 * i : 10 + i));
   }
   int agree = 0;
   for (int seed = 0; seed < 60; ++seed) {
     const Point point =
-        Build("multivariate-tpe", space)->Propose(history, 1, Rng(seed))->suggestions[0].point;
+        BuildTpe("multivariate-tpe", space)->Propose(history, 1, Rng(seed))->suggestions[0].point;
     agree += point[0] == point[1] ? 1 : 0;
   }
   EXPECT_GT(agree, 54);
@@ -186,12 +187,12 @@ TEST(Tpe, JointKernelsSeeWhatSingleOnesCannot) {
 TEST(Tpe, ASmallSpaceIsSearchedBestFirstToItsLastPoint) {
   const Space space = Make({Int("n", {1, 8}), Categorical("c", {"a", "b"})});
   for (const char* name : kBoth) {
-    const auto tpe = Build(name, space, {{"n_startup_trials", "3"}, {"n_EI_candidates", "2"}});
+    const auto tpe = BuildTpe(name, space, {{"n_startup_trials", "3"}, {"n_EI_candidates", "2"}});
     History history(space);
     for (int i = 0; i < 16; ++i) {
-      const auto next = Ask(*tpe, history, 1);
+      const auto next = AskTpe(*tpe, history, 1);
       ASSERT_EQ(next.size(), 1u) << i;
-      history.Add(next[0].point, Completed(next[0].point[0]));
+      history.Add(next[0].point, CompletedTpe(next[0].point[0]));
     }
     EXPECT_EQ(tpe->Propose(history, 1, Rng(1))->outcome, Proposal::Outcome::kExhausted);
   }
@@ -202,7 +203,7 @@ TEST(Tpe, BothSpellingsOfASettingAreOne) {
   const History history = Corner(space);
   for (const char* name : kBoth) {
     const auto point = [&](const Settings& settings) {
-      return Ask(*Build(name, space, settings), history, 1)[0].point;
+      return AskTpe(*BuildTpe(name, space, settings), history, 1)[0].point;
     };
     EXPECT_EQ(point({{"n_EI_candidates", "24"}}), point({}));
     EXPECT_EQ(point({{"n_EI_candidates", "5"}}), point({{"n_ei_candidates", "5"}}));
@@ -217,12 +218,12 @@ TEST(Tpe, BothSpellingsOfASettingAreOne) {
 TEST(Tpe, KatibsSettingsAreTakenAndNonsenseIsRefused) {
   const Space space = Make({Double("x", {0, 1})});
   for (const char* name : kBoth) {
-    Build(name, space,
-          {{"gamma", "0.25"},
-           {"prior_weight", "1.0"},
-           {"n_EI_candidates", "24"},
-           {"n_startup_trials", "10"},
-           {"random_state", "7"}});
+    BuildTpe(name, space,
+             {{"gamma", "0.25"},
+              {"prior_weight", "1.0"},
+              {"n_EI_candidates", "24"},
+              {"n_startup_trials", "10"},
+              {"random_state", "7"}});
     for (const Settings& settings :
          {Settings{{"gamma", "0"}}, Settings{{"gamma", "1.5"}}, Settings{{"prior_weight", "0"}},
           Settings{{"n_ei_candidates", "0"}}}) {

@@ -10,7 +10,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kWilcoxonNan = std::numeric_limits<double>::quiet_NaN();
 
 TEST(Wilcoxon, StopsOnceFoldsAgree) {
   Trials trials;
@@ -63,7 +63,7 @@ TEST(Wilcoxon, ComparesWithTheBestThatEndedByItself) {
   trials.Ended(Losses(9, 3));
   trials.Ended(Losses(9, 2));
   trials.Ended(Losses(9, 1), /*early=*/true);
-  trials.Ended(Losses(9, kNan));
+  trials.Ended(Losses(9, kWilcoxonNan));
   trials.Active(Losses(9, 4));
   EXPECT_THAT(trials.Ask("wilcoxon"), HasSubstr("worse than trial 2 on 9 folds"));
 }
@@ -100,7 +100,7 @@ TEST(Wilcoxon, OfMeansTheLastSaysWhoIsBest) {
 TEST(Wilcoxon, OfMeansAFoldThatDivergedLosesAllThatFollow) {
   Trials trials;
   trials.Ended({1, 1, 1, 1, 1});
-  trials.Active({0, kNan, kNan, kNan, kNan});
+  trials.Active({0, kWilcoxonNan, kWilcoxonNan, kWilcoxonNan, kWilcoxonNan});
   EXPECT_THAT(trials.Ask("wilcoxon", {{"reports", "mean"}, {"p_threshold", "0.2"}}),
               HasSubstr("worse than trial 1 on 5 folds"));
 }

@@ -123,11 +123,11 @@ class KubernetesTest : public testing::Test {
 
   void PutNode(const std::string& name, const std::string& ready = "True",
                const Json& taints = Json::array(), const Json& labels = Json::object()) {
-    cluster_.Put(Nodes(), {{"metadata", {{"name", name}, {"labels", labels}}},
-                           {"spec", {{"taints", taints}}},
-                           {"status",
-                            {{"allocatable", {{"cpu", "4"}, {"memory", "8Gi"}}},
-                             {"conditions", {{{"type", "Ready"}, {"status", ready}}}}}}});
+    cluster_.Put(NodeResource(), {{"metadata", {{"name", name}, {"labels", labels}}},
+                                  {"spec", {{"taints", taints}}},
+                                  {"status",
+                                   {{"allocatable", {{"cpu", "4"}, {"memory", "8Gi"}}},
+                                    {"conditions", {{{"type", "Ready"}, {"status", ready}}}}}}});
   }
 
   // As the Job controller does; the pod is not scheduled yet.

@@ -87,18 +87,18 @@ TEST_F(KubernetesTest, ALostAnswerIsNoSecondJobAndSendsNoSidecarAway) {
 }
 
 TEST_F(KubernetesTest, WhatTheServerRefusesIsToldAsWhatItIs) {
-  struct Case {
+  struct StartCase {
     Status answer;
     absl::StatusCode told;
   };
-  const Case cases[] = {
+  const StartCase cases[] = {
       {absl::PermissionDeniedError("exceeded quota: gpus"), absl::StatusCode::kResourceExhausted},
       {absl::NotFoundError("namespaces \"lab\" not found"), absl::StatusCode::kResourceExhausted},
       {absl::InvalidArgumentError("admission webhook \"x\" denied the request"),
        absl::StatusCode::kResourceExhausted},
       {absl::InvalidArgumentError("spec.template: bad"), absl::StatusCode::kInvalidArgument},
       {absl::DeadlineExceededError("too slow"), absl::StatusCode::kUnavailable}};
-  for (const Case& c : cases) {
+  for (const StartCase& c : cases) {
     cluster_.before = [&](const std::string& verb, const kube::Ref&) {
       return verb == "create" ? c.answer : absl::OkStatus();
     };

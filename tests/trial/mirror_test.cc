@@ -22,11 +22,11 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using Code = absl::StatusCode;
+using CodeMirror = absl::StatusCode;
 namespace fs = std::filesystem;
 
 constexpr int64_t kEverything = std::numeric_limits<int64_t>::max();
-const AttemptKey kKey = {{{"default", "exp"}, 1}, 1};
+const AttemptKey kMirrorKey = {{{"default", "exp"}, 1}, 1};
 
 // `size` of the whole file; -1 = it ends with the piece.
 v1::FilePiece Piece(const std::string& name, int64_t offset, const std::string& data,
@@ -54,14 +54,14 @@ class MirrorTest : public testing::Test {
     mirror_ = std::make_unique<Mirror>(MirrorOptions{
         .layout = &layout_, .max_bytes = max_bytes_, .trims = trims_, .max_files = max_files_});
   }
-  std::string Dir() const { return layout_.Paths(kKey).dir; }
+  std::string Dir() const { return layout_.Paths(kMirrorKey).dir; }
   std::string Read(const std::string& name) const {
     const auto text = ReadFile(Dir() + "/" + name);
     return text.ok() ? *text : "none";
   }
 
   Mirror::ApplyResult Apply(const v1::SyncRequest& request, bool durable = false) {
-    auto taken = mirror_->Apply(kKey, request, durable);
+    auto taken = mirror_->Apply(kMirrorKey, request, durable);
     EXPECT_TRUE(taken.ok()) << taken.status();
     return taken.ok() ? *std::move(taken) : Mirror::ApplyResult();
   }
@@ -79,7 +79,9 @@ class MirrorTest : public testing::Test {
     v1::SyncRequest request;
     *request.add_files() = Piece("log", 0, "before");
     *request.add_files() = Piece(name, 0, "x");
-    EXPECT_EQ(mirror_->Apply(kKey, request, false).status().code(), Code::kInvalidArgument) << name;
+    EXPECT_EQ(mirror_->Apply(kMirrorKey, request, false).status().code(),
+              CodeMirror::kInvalidArgument)
+        << name;
     EXPECT_EQ(Read("log"), "none") << "nothing is taken of a request that is refused";
   }
 
@@ -138,7 +140,7 @@ TEST_F(MirrorTest, WhatChangedInTheMiddleEndsTheCopyThere) {
 TEST_F(MirrorTest, FilesOfTheProgramLieBelowTheirRoot) {
   EXPECT_EQ(Send("files/out/run/events.tfevents.1", 0, "abc"), 3);
   EXPECT_EQ(Read("files/out/run/events.tfevents.1"), "abc");
-  EXPECT_EQ(Mirror::RootOf(layout_.Paths(kKey)), Dir() + "/files");
+  EXPECT_EQ(Mirror::RootOf(layout_.Paths(kMirrorKey)), Dir() + "/files");
 }
 
 // Who reads it by its place in the folder, as after a rotation, still finds the end of the old one.
@@ -176,7 +178,8 @@ TEST_F(MirrorTest, ImpossibleOffsetsAreRefused) {
   for (const int64_t offset : {int64_t{-1}, kEverything}) {
     v1::SyncRequest request;
     *request.add_files() = Piece("log", offset, "xx", 2);
-    EXPECT_EQ(mirror_->Apply(kKey, request, false).status().code(), Code::kInvalidArgument);
+    EXPECT_EQ(mirror_->Apply(kMirrorKey, request, false).status().code(),
+              CodeMirror::kInvalidArgument);
   }
 }
 
@@ -189,7 +192,7 @@ TEST_F(MirrorTest, NoLinkIsFollowed) {
   for (const char* name : {"log", "files/away/secret"}) {
     v1::SyncRequest request;
     *request.add_files() = Piece(name, 0, "overwritten");
-    EXPECT_FALSE(mirror_->Apply(kKey, request, false).ok()) << name;
+    EXPECT_FALSE(mirror_->Apply(kMirrorKey, request, false).ok()) << name;
   }
   EXPECT_EQ(*ReadFile(secret), "secret");
 }
@@ -224,8 +227,8 @@ TEST_F(MirrorTest, AFloodWaitsForItsReaderAndThenGoesOn) {
   v1::SyncRequest request;
   *request.add_files() = Piece("metrics.jsonl", 0, "{}\n");
   *request.add_files() = Piece("log", 1 << 20, piece);
-  const Status waits = mirror_->Apply(kKey, request, false).status();
-  EXPECT_EQ(waits.code(), Code::kResourceExhausted) << waits;
+  const Status waits = mirror_->Apply(kMirrorKey, request, false).status();
+  EXPECT_EQ(waits.code(), CodeMirror::kResourceExhausted) << waits;
   EXPECT_THAT(Message(waits), HasSubstr("still to be read"));
   EXPECT_EQ(Read("metrics.jsonl"), "{}\n") << "metrics do not wait";
   const LogLimits limits = {.head = 64 << 10, .tail = 64 << 10, .step = 64 << 10};
@@ -263,7 +266,8 @@ TEST_F(MirrorTest, AFullDiskRefusesAndLosesNothing) {
   v1::SyncRequest request;
   *request.add_files() = Piece("log", 6, rest);
   for (int i = 0; i < 3; ++i) {
-    EXPECT_EQ(mirror_->Apply(kKey, request, false).status().code(), Code::kResourceExhausted);
+    EXPECT_EQ(mirror_->Apply(kMirrorKey, request, false).status().code(),
+              CodeMirror::kResourceExhausted);
   }
   Restart();
   EXPECT_EQ(mount("none", Dir().c_str(), nullptr, MS_REMOUNT, "size=8m"), 0);
@@ -297,8 +301,8 @@ TEST_F(MirrorTest, WhatIsCompleteIsOnDisk) {
 }
 
 TEST_F(MirrorTest, ALogReadThroughTheApiIsAppended) {
-  ASSERT_TRUE(mirror_->AppendLog(kKey, "one\n").ok());
-  ASSERT_TRUE(mirror_->AppendLog(kKey, "two\n").ok());
+  ASSERT_TRUE(mirror_->AppendLog(kMirrorKey, "one\n").ok());
+  ASSERT_TRUE(mirror_->AppendLog(kMirrorKey, "two\n").ok());
   EXPECT_EQ(Read("log"), "one\ntwo\n");
 }
 
@@ -306,7 +310,7 @@ TEST_F(MirrorTest, AttemptsAreTakenAtTheSameTime) {
   std::vector<std::jthread> senders;
   for (int32_t attempt = 1; attempt <= 8; ++attempt) {
     senders.emplace_back([this, attempt] {
-      const AttemptKey key = {kKey.trial, attempt};
+      const AttemptKey key = {kMirrorKey.trial, attempt};
       for (int64_t i = 0; i < 100; ++i) {
         v1::SyncRequest request;
         *request.add_files() = Piece("log", i, "x");
@@ -316,7 +320,7 @@ TEST_F(MirrorTest, AttemptsAreTakenAtTheSameTime) {
   }
   senders.clear();
   for (int32_t attempt = 1; attempt <= 8; ++attempt) {
-    EXPECT_EQ(ReadFile(layout_.Paths({kKey.trial, attempt}).log)->size(), 100u);
+    EXPECT_EQ(ReadFile(layout_.Paths({kMirrorKey.trial, attempt}).log)->size(), 100u);
   }
 }
 

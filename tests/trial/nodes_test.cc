@@ -21,8 +21,8 @@ v1::NodePools FourPools() {
   return pools;
 }
 
-PlacementRequest With(v1::SpotPolicy spot, std::initializer_list<const char*> pools = {},
-                      bool on_demand = false) {
+PlacementRequest WithNodes(v1::SpotPolicy spot, std::initializer_list<const char*> pools = {},
+                           bool on_demand = false) {
   PlacementRequest placement_request;
   placement_request.policy.set_spot(spot);
   for (const char* pool : pools) placement_request.policy.add_pools(pool);
@@ -44,19 +44,19 @@ std::string TakenInOrder(const v1::NodePools& pools, const PlacementRequest& pla
 TEST(Nodes, OrderFollowsThePolicy) {
   const v1::NodePools pools = FourPools();
   EXPECT_EQ(TakenInOrder(pools, {}), "spot-cheap spot-dear small big");
-  EXPECT_EQ(TakenInOrder(pools, With(v1::PREFERRED)), "spot-cheap spot-dear small big");
-  EXPECT_EQ(TakenInOrder(pools, With(v1::REQUIRED)), "spot-cheap spot-dear");
-  EXPECT_EQ(TakenInOrder(pools, With(v1::SPOT_NEVER)), "small big");
-  EXPECT_EQ(TakenInOrder(pools, With(v1::PREFERRED, {"big", "spot-dear"})), "big spot-dear");
-  EXPECT_EQ(TakenInOrder(pools, With(v1::REQUIRED, {"big", "spot-dear"})), "spot-dear");
+  EXPECT_EQ(TakenInOrder(pools, WithNodes(v1::PREFERRED)), "spot-cheap spot-dear small big");
+  EXPECT_EQ(TakenInOrder(pools, WithNodes(v1::REQUIRED)), "spot-cheap spot-dear");
+  EXPECT_EQ(TakenInOrder(pools, WithNodes(v1::SPOT_NEVER)), "small big");
+  EXPECT_EQ(TakenInOrder(pools, WithNodes(v1::PREFERRED, {"big", "spot-dear"})), "big spot-dear");
+  EXPECT_EQ(TakenInOrder(pools, WithNodes(v1::REQUIRED, {"big", "spot-dear"})), "spot-dear");
 }
 
 TEST(Nodes, AfterTooManyPreemptionsOnDemandWhereThereIsSome) {
   const v1::NodePools pools = FourPools();
-  EXPECT_EQ(TakenInOrder(pools, With(v1::PREFERRED, {}, true)), "small big");
-  EXPECT_EQ(TakenInOrder(pools, With(v1::PREFERRED, {"spot-dear", "big"}, true)), "big");
-  EXPECT_EQ(TakenInOrder(pools, With(v1::PREFERRED, {"spot-dear"}, true)), "spot-dear");
-  EXPECT_EQ(TakenInOrder(pools, With(v1::REQUIRED, {}, true)), "spot-cheap spot-dear");
+  EXPECT_EQ(TakenInOrder(pools, WithNodes(v1::PREFERRED, {}, true)), "small big");
+  EXPECT_EQ(TakenInOrder(pools, WithNodes(v1::PREFERRED, {"spot-dear", "big"}, true)), "big");
+  EXPECT_EQ(TakenInOrder(pools, WithNodes(v1::PREFERRED, {"spot-dear"}, true)), "spot-dear");
+  EXPECT_EQ(TakenInOrder(pools, WithNodes(v1::REQUIRED, {}, true)), "spot-cheap spot-dear");
 }
 
 TEST(Nodes, APlaceHasItsPrices) {
@@ -78,14 +78,14 @@ TEST(Nodes, NoPoolAtAllIsAnErrorThatNamesTheFix) {
   const auto error = [&](const PlacementRequest& placement_request) {
     return Message(nodes.Check(placement_request));
   };
-  EXPECT_THAT(error(With(v1::SPOT_NEVER)), HasSubstr("cannot progress: spec.shirabe."));
-  EXPECT_THAT(error(With(v1::PREFERRED, {"gpu"})), HasSubstr("names \"gpu\""));
-  EXPECT_THAT(error(With(v1::PREFERRED, {"spot", "gpu"})), HasSubstr("it has: spot"));
+  EXPECT_THAT(error(WithNodes(v1::SPOT_NEVER)), HasSubstr("cannot progress: spec.shirabe."));
+  EXPECT_THAT(error(WithNodes(v1::PREFERRED, {"gpu"})), HasSubstr("names \"gpu\""));
+  EXPECT_THAT(error(WithNodes(v1::PREFERRED, {"spot", "gpu"})), HasSubstr("it has: spot"));
   v1::NodePools on_demand;
   AddPool(on_demand, "gpu", v1::ON_DEMAND, 1);
-  EXPECT_THAT(Message(Nodes(on_demand).Check(With(v1::REQUIRED))),
+  EXPECT_THAT(Message(Nodes(on_demand).Check(WithNodes(v1::REQUIRED))),
               HasSubstr("is required and no pool of the nodes file is spot"));
-  EXPECT_TRUE(Nodes({}).Check(With(v1::REQUIRED, {"gpu"})).ok());  // no nodes file, no limits
+  EXPECT_TRUE(Nodes({}).Check(WithNodes(v1::REQUIRED, {"gpu"})).ok());  // no nodes file, no limits
 }
 
 TEST(Nodes, WhatIsMarkedIsNotGivenOut) {
@@ -109,8 +109,8 @@ TEST(Nodes, PoolsWithLikeNamesAreKeptApart) {
   Nodes nodes(pools);
   nodes.Mark("a-1");
   nodes.Mark("a-1-0");
-  EXPECT_EQ(nodes.Allocate(With(v1::PREFERRED, {"a"}), kNow)->node(), "a-0");
-  EXPECT_EQ(nodes.Allocate(With(v1::PREFERRED, {"a-1"}), kNow)->node(), "a-1-1");
+  EXPECT_EQ(nodes.Allocate(WithNodes(v1::PREFERRED, {"a"}), kNow)->node(), "a-0");
+  EXPECT_EQ(nodes.Allocate(WithNodes(v1::PREFERRED, {"a-1"}), kNow)->node(), "a-1-1");
 }
 
 TEST(Nodes, ASlotThatIsAwayComesBack) {
@@ -139,8 +139,8 @@ TEST(Nodes, AQuoteNamesTheHighestPriceAndWhatIsWaitedFor) {
   Nodes nodes(FourPools());
   EXPECT_EQ(nodes.QuotePlacement({}, kNow).waiting, "");
   EXPECT_EQ(nodes.QuotePlacement({}, kNow).price_per_hour, 4);
-  EXPECT_EQ(nodes.QuotePlacement(With(v1::REQUIRED), kNow).price_per_hour, 2);
-  const PlacementRequest two = With(v1::PREFERRED, {"small", "spot-cheap"});
+  EXPECT_EQ(nodes.QuotePlacement(WithNodes(v1::REQUIRED), kNow).price_per_hour, 2);
+  const PlacementRequest two = WithNodes(v1::PREFERRED, {"small", "spot-cheap"});
   nodes.Mark("small-0");
   nodes.Mark("spot-cheap-0");
   EXPECT_EQ(nodes.QuotePlacement(two, kNow).waiting,

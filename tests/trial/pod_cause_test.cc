@@ -41,7 +41,7 @@ std::string Cause(const PodVerdict& verdict) {
 }
 
 // "ended app-error": both, as the tests below compare them.
-std::string Read(const Json& pod, const PodFacts& facts = Facts()) {
+std::string ReadPodCause(const Json& pod, const PodFacts& facts = Facts()) {
   const PodVerdict verdict = ReadPod(pod, facts);
   const bool over = verdict.phase == Phase::kEnded || verdict.phase == Phase::kLost;
   return over ? PhaseWord(verdict.phase) + " " + Cause(verdict) : PhaseWord(verdict.phase);
@@ -61,8 +61,8 @@ std::string Row(const Exit& exit, const char* notice, bool deleted) {
   if (deleted) sample.Deleted();
   return absl::StrFormat("%4d %-22s %-22s %-7s  %-26s %s\n", exit.code, exit.reason,
                          notice[0] == '\0' ? "-" : notice, deleted ? "deleted" : "-",
-                         Read(sample.pod, Facts(/*spot=*/false)),
-                         Read(sample.pod, Facts(/*spot=*/true)));
+                         ReadPodCause(sample.pod, Facts(/*spot=*/false)),
+                         ReadPodCause(sample.pod, Facts(/*spot=*/true)));
 }
 
 std::string Matrix() {
@@ -136,7 +136,7 @@ TEST(PodCause, RealPods) {
   for (const auto& [name, pod] : pods.items()) {
     const auto found = expected.find(name);
     ASSERT_NE(found, expected.end()) << name;
-    EXPECT_EQ(Read(pod), found->second) << name << ": " << ReadPod(pod, Facts()).message;
+    EXPECT_EQ(ReadPodCause(pod), found->second) << name << ": " << ReadPod(pod, Facts()).message;
   }
   EXPECT_TRUE(ReadPod(pods["being evicted"], Facts()).ending);
   EXPECT_FALSE(ReadPod(pods["starterror"], Facts()).start.has_value());
@@ -145,7 +145,7 @@ TEST(PodCause, RealPods) {
 // ---- the reasons --------------------------------------------------------------------------------
 
 std::string Disrupted(const char* reason, bool spot) {
-  return Read(PodSample().Ended(143, "Error").Disrupted(reason).Deleted().pod, Facts(spot));
+  return ReadPodCause(PodSample().Ended(143, "Error").Disrupted(reason).Deleted().pod, Facts(spot));
 }
 
 TEST(PodCause, ReasonsMapAsTheDesignSays) {
@@ -169,15 +169,15 @@ TEST(PodCause, MessagesCarryThePlatformsWords) {
 TEST(PodCause, AStaleDisruptionIsNoExcuse) {
   for (const char* reason :
        {"PreemptionByScheduler", "EvictionByEvictionAPI", "DeletionByTaintManager"}) {
-    EXPECT_EQ(Read(PodSample().Ended(1, "Error").Disrupted(reason).pod), "ended app-error");
-    EXPECT_EQ(Read(PodSample().Running().Disrupted(reason).pod), "running");
+    EXPECT_EQ(ReadPodCause(PodSample().Ended(1, "Error").Disrupted(reason).pod), "ended app-error");
+    EXPECT_EQ(ReadPodCause(PodSample().Running().Disrupted(reason).pod), "running");
   }
 }
 
 TEST(PodCause, ADisruptionThatWasClearedIsNone) {
   Json pod = PodSample().Ended(1, "Error").Disrupted("EvictionByEvictionAPI").Deleted().pod;
   pod["status"]["conditions"][0]["status"] = "False";
-  EXPECT_EQ(Read(pod), "ended unknown");  // deleted all the same, and nobody says why
+  EXPECT_EQ(ReadPodCause(pod), "ended unknown");  // deleted all the same, and nobody says why
 }
 
 TEST(PodCause, AProgramThatEndedBeforeItWasEvictedEndedByItself) {
@@ -185,13 +185,13 @@ TEST(PodCause, AProgramThatEndedBeforeItWasEvictedEndedByItself) {
   sample.Ended(1, "Error").Disrupted("EvictionByEvictionAPI").Deleted();
   Json& ended = sample.pod["status"]["containerStatuses"][0]["state"]["terminated"]["finishedAt"];
   ended = "2026-11-21T11:59:30Z";
-  EXPECT_EQ(Read(sample.pod), "ended app-error");
+  EXPECT_EQ(ReadPodCause(sample.pod), "ended app-error");
   // Deleted without grace: the kubelet does that too, some time after the end.
   sample.pod["status"].erase("conditions");
   sample.pod["metadata"]["deletionGracePeriodSeconds"] = 0;
-  EXPECT_EQ(Read(sample.pod), "ended unknown");
+  EXPECT_EQ(ReadPodCause(sample.pod), "ended unknown");
   ended = "2026-11-21T11:58:30Z";
-  EXPECT_EQ(Read(sample.pod), "ended app-error");
+  EXPECT_EQ(ReadPodCause(sample.pod), "ended app-error");
 }
 
 // The kubelet writes its condition while or after it ends the containers: an end before the
@@ -203,7 +203,7 @@ TEST(PodCause, TheKubeletsOwnConditionComesAfterTheEndThatItMade) {
     if (deleted) sample.Deleted();
     sample.pod["status"]["containerStatuses"][0]["state"]["terminated"]["finishedAt"] =
         "2026-11-21T11:59:30Z";
-    EXPECT_EQ(Read(sample.pod), "ended preempted-node") << deleted;
+    EXPECT_EQ(ReadPodCause(sample.pod), "ended preempted-node") << deleted;
   }
 }
 
@@ -211,9 +211,9 @@ TEST(PodCause, TheSupervisorKnowsWhetherItWasToldToEnd) {
   const Json pod = PodSample().Ended(1, "Error").Disrupted("EvictionByEvictionAPI").Deleted().pod;
   PodFacts facts = Facts();
   facts.told = false;
-  EXPECT_EQ(Read(pod, facts), "ended app-error");
+  EXPECT_EQ(ReadPodCause(pod, facts), "ended app-error");
   facts.told = true;
-  EXPECT_EQ(Read(pod, facts), "ended preempted-eviction");
+  EXPECT_EQ(ReadPodCause(pod, facts), "ended preempted-eviction");
 }
 
 // ---- nodes --------------------------------------------------------------------------------------
@@ -222,44 +222,44 @@ TEST(PodCause, NodeShutdownWithoutACondition) {
   Json pod = PodSample().Ended(143, "Error").pod;
   pod["status"]["reason"] = "Terminated";
   pod["status"]["message"] = "Pod was terminated in response to imminent node shutdown.";
-  EXPECT_EQ(Read(pod), "ended preempted-node");
-  EXPECT_EQ(Read(pod, Facts(/*spot=*/true)), "ended preempted-spot");
+  EXPECT_EQ(ReadPodCause(pod), "ended preempted-node");
+  EXPECT_EQ(ReadPodCause(pod, Facts(/*spot=*/true)), "ended preempted-spot");
 }
 
 // F10: its node is gone, and nobody told how the program ended.
 TEST(PodCause, ANodeThatIsGoneTakesItsPodsAlong) {
   PodFacts facts = Facts();
   facts.node = Node::kDead;
-  EXPECT_EQ(Read(PodSample().Running().pod, facts), "lost preempted-node");
+  EXPECT_EQ(ReadPodCause(PodSample().Running().pod, facts), "lost preempted-node");
   facts.spot = true;
-  EXPECT_EQ(Read(PodSample().Running().pod, facts), "lost preempted-spot");
+  EXPECT_EQ(ReadPodCause(PodSample().Running().pod, facts), "lost preempted-spot");
   facts.vanished = true;
-  EXPECT_EQ(Read(PodSample().Running().pod, facts), "lost preempted-spot");
-  EXPECT_EQ(Read(PodSample().Scheduled().pod, facts), "ended never-ran");
+  EXPECT_EQ(ReadPodCause(PodSample().Running().pod, facts), "lost preempted-spot");
+  EXPECT_EQ(ReadPodCause(PodSample().Scheduled().pod, facts), "ended never-ran");
 }
 
 TEST(PodCause, WhatEndedBeforeTheNodeWasLostCounts) {
   PodFacts facts = Facts();
   facts.node = Node::kDead;
-  EXPECT_EQ(Read(PodSample().Ended(0, "Completed").pod, facts), "ended completed");
-  EXPECT_EQ(Read(PodSample().Ended(1, "Error").pod, facts), "ended app-error");
-  EXPECT_EQ(Read(PodSample().Ended(137, "Error").pod, facts), "ended preempted-node");
-  EXPECT_EQ(Read(PodSample().Ended(137, "OOMKilled").pod, facts), "ended oom");
+  EXPECT_EQ(ReadPodCause(PodSample().Ended(0, "Completed").pod, facts), "ended completed");
+  EXPECT_EQ(ReadPodCause(PodSample().Ended(1, "Error").pod, facts), "ended app-error");
+  EXPECT_EQ(ReadPodCause(PodSample().Ended(137, "Error").pod, facts), "ended preempted-node");
+  EXPECT_EQ(ReadPodCause(PodSample().Ended(137, "OOMKilled").pod, facts), "ended oom");
 }
 
 TEST(PodCause, GarbageCollectedWithItsContainersStillRunning) {
   Json pod = PodSample().Running().Disrupted("DeletionByPodGC").pod;
   pod["status"]["phase"] = "Failed";
-  EXPECT_EQ(Read(pod), "lost preempted-node");
+  EXPECT_EQ(ReadPodCause(pod), "lost preempted-node");
 }
 
 TEST(PodCause, APodThatVanishedWithoutAWord) {
   PodFacts facts = Facts();
   facts.vanished = true;
-  EXPECT_EQ(Read(PodSample().Running().pod, facts), "lost unknown");
-  EXPECT_EQ(Read(PodSample().Scheduled().pod, facts), "ended never-ran");
-  EXPECT_EQ(Read(PodSample().pod, facts), "ended never-ran");
-  EXPECT_EQ(Read(PodSample().Ended(0, "Completed").pod, facts), "ended completed");
+  EXPECT_EQ(ReadPodCause(PodSample().Running().pod, facts), "lost unknown");
+  EXPECT_EQ(ReadPodCause(PodSample().Scheduled().pod, facts), "ended never-ran");
+  EXPECT_EQ(ReadPodCause(PodSample().pod, facts), "ended never-ran");
+  EXPECT_EQ(ReadPodCause(PodSample().Ended(0, "Completed").pod, facts), "ended completed");
 }
 
 // ---- the kubelet's evictions --------------------------------------------------------------------
@@ -275,7 +275,7 @@ TEST(PodCause, NodePressureIsThePlatforms) {
   const std::string words =
       "The node was low on resource: memory. Threshold quantity: 100Mi, available: 84Mi. Container "
       "main was using 5Gi, request is 1Gi, has larger consumption of memory.";
-  EXPECT_EQ(Read(Evicted(words)), "ended preempted-node");
+  EXPECT_EQ(ReadPodCause(Evicted(words)), "ended preempted-node");
   EXPECT_THAT(ReadPod(Evicted(words), Facts()).message, HasSubstr("request is 1Gi"));
 }
 
@@ -284,7 +284,7 @@ TEST(PodCause, ADiskLimitOfItsOwnIsTheProgramsFault) {
        {"Pod ephemeral local storage usage exceeds the total limit of containers 1Gi.",
         "Container main exceeded its local ephemeral storage limit \"1Gi\".",
         "Usage of EmptyDir volume \"scratch\" exceeds the limit \"1Gi\"."}) {
-    EXPECT_EQ(Read(Evicted(words)), "ended app-error") << words;
+    EXPECT_EQ(ReadPodCause(Evicted(words)), "ended app-error") << words;
     EXPECT_THAT(ReadPod(Evicted(words), Facts()).message, HasSubstr("ephemeral-storage"));
   }
 }
@@ -292,11 +292,11 @@ TEST(PodCause, ADiskLimitOfItsOwnIsTheProgramsFault) {
 TEST(PodCause, DeadlineIsTheUsersOwn) {
   Json pod = PodSample().Ended(143, "Error").pod;
   pod["status"]["reason"] = "DeadlineExceeded";
-  EXPECT_EQ(Read(pod), "ended app-error");
+  EXPECT_EQ(ReadPodCause(pod), "ended app-error");
   EXPECT_EQ(ReadPod(pod, Facts()).overdue, AttemptStatus::Overdue::kPod);
   Json pending = PodSample().Scheduled().pod;
   pending["status"] = {{"phase", "Failed"}, {"reason", "DeadlineExceeded"}};
-  EXPECT_EQ(Read(pending), "ended app-error");
+  EXPECT_EQ(ReadPodCause(pending), "ended app-error");
   EXPECT_EQ(ReadPod(pending, Facts()).overdue, AttemptStatus::Overdue::kPod);
 }
 
@@ -307,32 +307,32 @@ TEST(PodCause, WhatNeverStartedCostsNothing) {
                              "NodeAffinity", "TopologyAffinityError", "Evicted"}) {
     Json pod = PodSample().Scheduled().pod;
     pod["status"] = {{"phase", "Failed"}, {"reason", reason}, {"message", "Node had no room"}};
-    EXPECT_EQ(Read(pod), "ended never-ran") << reason;
+    EXPECT_EQ(ReadPodCause(pod), "ended never-ran") << reason;
     EXPECT_THAT(ReadPod(pod, Facts()).message, HasSubstr("Node had no room"));
   }
 }
 
 TEST(PodCause, DeletedWhilePending) {
   Json pod = PodSample().Scheduled().Deleted().pod;
-  EXPECT_EQ(Read(pod), "waiting");  // the kubelet has yet to let go
+  EXPECT_EQ(ReadPodCause(pod), "waiting");  // the kubelet has yet to let go
   EXPECT_TRUE(ReadPod(pod, Facts()).ending);
   pod["status"]["phase"] = "Failed";
   pod["status"]["reason"] = "Deleted";
   pod["status"]["message"] = "Deleted while pending";
-  EXPECT_EQ(Read(pod), "ended never-ran");
-  EXPECT_EQ(Read(PodSample().Deleted().pod), "ended never-ran");  // there is no kubelet
+  EXPECT_EQ(ReadPodCause(pod), "ended never-ran");
+  EXPECT_EQ(ReadPodCause(PodSample().Deleted().pod), "ended never-ran");  // there is no kubelet
 }
 
 TEST(PodCause, FailedInitContainers) {
-  EXPECT_EQ(Read(PodSample().InitFailed("download", 1).pod), "ended app-error");
-  EXPECT_EQ(Read(PodSample().InitFailed("shirabe-init", 1).pod), "ended infrastructure");
+  EXPECT_EQ(ReadPodCause(PodSample().InitFailed("download", 1).pod), "ended app-error");
+  EXPECT_EQ(ReadPodCause(PodSample().InitFailed("shirabe-init", 1).pod), "ended infrastructure");
   EXPECT_THAT(ReadPod(PodSample().InitFailed("download", 3).pod, Facts()).message,
               AllOf(HasSubstr("download"), HasSubstr("exit code 3"), HasSubstr("no such bucket")));
   EXPECT_EQ(
-      Read(
+      ReadPodCause(
           PodSample().InitFailed("download", 143).Disrupted("EvictionByEvictionAPI").Deleted().pod),
       "ended never-ran");
-  EXPECT_EQ(Read(PodSample().InitFailed("download", 143).Deleted().pod), "ended never-ran")
+  EXPECT_EQ(ReadPodCause(PodSample().InitFailed("download", 143).Deleted().pod), "ended never-ran")
       << "deleted, and nobody says why: its init container was killed for that";
 }
 
@@ -343,7 +343,7 @@ TEST(PodCause, SidecarsMayFailAsTheyLike) {
   pod["status"]["initContainerStatuses"] = Json::array(
       {Json{{"name", "shirabe-sidecar"}, {"state", {{"terminated", {{"exitCode", 137}}}}}}});
   pod["status"]["phase"] = "Failed";
-  EXPECT_EQ(Read(pod), "ended completed");
+  EXPECT_EQ(ReadPodCause(pod), "ended completed");
 }
 
 // ---- memory -------------------------------------------------------------------------------------
@@ -357,8 +357,8 @@ TEST(PodCause, OutOfMemoryIsSaidWithTheFix) {
 
 // A child was killed, and the program went on and ended well.
 TEST(PodCause, AProgramThatSurvivedItsChildIsNotOutOfMemory) {
-  EXPECT_EQ(Read(PodSample().Ended(0, "OOMKilled").pod), "ended completed");
-  EXPECT_EQ(Read(PodSample().Ended(75, "OOMKilled").pod), "ended yielded");
+  EXPECT_EQ(ReadPodCause(PodSample().Ended(0, "OOMKilled").pod), "ended completed");
+  EXPECT_EQ(ReadPodCause(PodSample().Ended(75, "OOMKilled").pod), "ended yielded");
 }
 
 // ---- suspension (F22) ---------------------------------------------------------------------------
@@ -366,12 +366,13 @@ TEST(PodCause, AProgramThatSurvivedItsChildIsNotOutOfMemory) {
 TEST(PodCause, ASuspendedJobWasPreempted) {
   PodFacts facts = Facts();
   facts.suspended = true;
-  EXPECT_EQ(Read(PodSample().Ended(143, "Error").Deleted().pod, facts), "ended suspended");
-  EXPECT_EQ(Read(PodSample().Ended(0, "Completed").Deleted().pod, facts), "ended suspended");
-  EXPECT_EQ(Read(PodSample().Ended(0, "Completed").pod, facts), "ended completed");
+  EXPECT_EQ(ReadPodCause(PodSample().Ended(143, "Error").Deleted().pod, facts), "ended suspended");
+  EXPECT_EQ(ReadPodCause(PodSample().Ended(0, "Completed").Deleted().pod, facts),
+            "ended suspended");
+  EXPECT_EQ(ReadPodCause(PodSample().Ended(0, "Completed").pod, facts), "ended completed");
   facts.vanished = true;
-  EXPECT_EQ(Read(PodSample().Running().pod, facts), "lost suspended");
-  EXPECT_EQ(Read(PodSample().pod, facts), "ended suspended");
+  EXPECT_EQ(ReadPodCause(PodSample().Running().pod, facts), "lost suspended");
+  EXPECT_EQ(ReadPodCause(PodSample().pod, facts), "ended suspended");
 }
 
 TEST(PodCause, Jobs) {
@@ -388,8 +389,8 @@ TEST(PodCause, Jobs) {
 // ---- phases and times ---------------------------------------------------------------------------
 
 TEST(PodCause, PhasesAndTimes) {
-  EXPECT_EQ(Read(PodSample().pod), "waiting");
-  EXPECT_EQ(Read(PodSample().Scheduled().pod), "waiting");
+  EXPECT_EQ(ReadPodCause(PodSample().pod), "waiting");
+  EXPECT_EQ(ReadPodCause(PodSample().Scheduled().pod), "waiting");
   const PodVerdict running = ReadPod(PodSample().Running().pod, Facts());
   EXPECT_EQ(running.phase, Phase::kRunning);
   EXPECT_EQ(running.node, "node-0");
@@ -420,7 +421,7 @@ TEST(PodCause, AnyShapeIsRead) {
            {"name": "main", "state": {"terminated": {"exitCode": "x"}}}]}})",
        "ended completed"}};
   for (const auto& [text, as] : shapes) {
-    EXPECT_EQ(Read(Json::parse(text)), as) << text;
+    EXPECT_EQ(ReadPodCause(Json::parse(text)), as) << text;
     const JobVerdict job = ReadJob(Json::parse(text));
     EXPECT_FALSE(job.suspended) << text;
     EXPECT_EQ(job.cause, v1::CAUSE_NONE) << text;

@@ -9,7 +9,7 @@
 namespace shirabe::trial {
 namespace {
 
-const ExperimentKey kKey{"lab", "digits"};
+const ExperimentKey kPodCleanerKey{"lab", "digits"};
 const PodOptions kOptions = {.image = "shirabe:1", .image_pull_policy = "Never"};
 
 v1::ExperimentSpec SpecWith(const std::string& pod_fields, const std::string& container_fields) {
@@ -25,7 +25,7 @@ v1::ExperimentSpec SpecWith(const std::string& pod_fields, const std::string& co
 Json PodOf(const Json& job) { return job["spec"]["template"]["spec"]; }
 
 TEST(PodCleaner, DeletesOneFolderOfTheClaimAndThenItself) {
-  const auto job = MakeCleaner(kKey, SpecWith("", ""), kOptions);
+  const auto job = MakeCleaner(kPodCleanerKey, SpecWith("", ""), kOptions);
   ASSERT_TRUE(job);
   EXPECT_EQ((*job)["metadata"]["name"], "digits-clean");
   EXPECT_EQ((*job)["metadata"]["namespace"], "lab");
@@ -49,7 +49,7 @@ TEST(PodCleaner, DeletesOneFolderOfTheClaimAndThenItself) {
 
 TEST(PodCleaner, RunsWhereAndAsWhoTheTrialsRan) {
   const auto job =
-      MakeCleaner(kKey,
+      MakeCleaner(kPodCleanerKey,
                   SpecWith(R"("nodeSelector": {"disk": "nfs"}, "securityContext": {"fsGroup": 7},
                               "tolerations": [{"key": "${trialParameters.pool}"}],
                               "imagePullSecrets": [{"name": "registry"}], "hostNetwork": true,)",
@@ -68,12 +68,12 @@ TEST(PodCleaner, IsMadeForWhatOutlivesPodsAndTrialsOnly) {
   v1::ExperimentSpec spec = SpecWith("", "");
   v1::CheckpointVolume& volume = *spec.mutable_shirabe()->mutable_checkpoint()->mutable_volume();
   volume.Clear();
-  EXPECT_FALSE(MakeCleaner(kKey, spec, kOptions));
+  EXPECT_FALSE(MakeCleaner(kPodCleanerKey, spec, kOptions));
   volume.set_size("1Gi");
-  EXPECT_FALSE(MakeCleaner(kKey, spec, kOptions)) << "the claim goes as a whole";
+  EXPECT_FALSE(MakeCleaner(kPodCleanerKey, spec, kOptions)) << "the claim goes as a whole";
   volume.Clear();
   volume.set_host_path("/mnt/checkpoints");
-  EXPECT_EQ(PodOf(*MakeCleaner(kKey, spec, kOptions))["volumes"][0]["hostPath"]["path"],
+  EXPECT_EQ(PodOf(*MakeCleaner(kPodCleanerKey, spec, kOptions))["volumes"][0]["hostPath"]["path"],
             "/mnt/checkpoints");
 }
 

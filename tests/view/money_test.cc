@@ -32,7 +32,7 @@ TEST(MoneyTest, AmountsHaveTheDigitsThatSaySomething) {
 }
 
 TEST(MoneyTest, AClosedAttemptIsWhatTheLedgerSays) {
-  const Spent spent = SpendingOf(MakeClosedAttempt(7, 1), At(1000));
+  const Spending spent = SpendingOf(MakeClosedAttempt(7, 1), At(1000));
   EXPECT_EQ(spent.seconds, 39.5);
   EXPECT_EQ(spent.cost, 0.0395);
 }
@@ -43,7 +43,7 @@ TEST(MoneyTest, AnOpenAttemptIsTheSumOfItsPlacements) {
   v1::Placement& second = *attempt.add_placements();
   second.set_price_per_hour(7.2);
   *second.mutable_start_time() = ToProto(At(60));
-  const Spent spent = SpendingOf(attempt, At(160));
+  const Spending spent = SpendingOf(attempt, At(160));
   EXPECT_NEAR(spent.seconds, 140, 1e-9);
   EXPECT_NEAR(spent.cost, 0.04 + 0.2, 1e-9);
   EXPECT_NEAR(spent.on_demand_cost, 0.12 + 0.2, 1e-9) << "on-demand itself where nothing is known";

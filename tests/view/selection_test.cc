@@ -130,8 +130,8 @@ TEST(FilterTest, ExperimentsHaveFieldsToo) {
   ASSERT_TRUE(selection.ok()) << selection.status();
   v1::Experiment with_best = MakeExperiment();
   SetBest(MakeTrial(1, v1::TRIAL_SUCCEEDED, 0.5), with_best);
-  EXPECT_TRUE(selection->Admits(with_best));
-  EXPECT_FALSE(selection->Admits(MakeExperiment()));
+  EXPECT_TRUE(selection->Matches(with_best));
+  EXPECT_FALSE(selection->Matches(MakeExperiment()));
 }
 
 }  // namespace

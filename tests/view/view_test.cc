@@ -80,7 +80,7 @@ status:
 
 Json ViewOf(const v1::Trial& trial) {
   static const v1::Experiment experiment = MakeExperiment();
-  return TrialView(experiment)(trial);
+  return TrialRenderer(experiment)(trial);
 }
 
 TEST(ViewTest, ATrialHasTheShapeOfKatibs) {

@@ -204,7 +204,7 @@ const kube::Resource& Pods() {
   return resource;
 }
 
-const kube::Resource& Nodes() {
+const kube::Resource& NodeResource() {
   static const kube::Resource resource{"", "v1", "nodes", "Node", /*namespaced=*/false};
   return resource;
 }

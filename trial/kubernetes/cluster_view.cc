@@ -21,7 +21,7 @@ std::unique_ptr<kube::Cache> ClusterView::Open(const kube::Resource& resource) {
   options.clock = options_.clock;
   options.query.resource = resource;
   options.stall = options_.stall;
-  if (resource.kind == Nodes().kind) {
+  if (resource.kind == NodeResource().kind) {
     options.trim = TrimNode;
     options.on_change = [this](const Json& node, bool deleted) { OnNode(node, deleted); };
   } else if (resource.kind == Pods().kind) {
@@ -38,7 +38,7 @@ std::unique_ptr<kube::Cache> ClusterView::Open(const kube::Resource& resource) {
 
 // The caches' threads may call back before they are stored here, so nobody asks them until then.
 void ClusterView::Start() {
-  auto nodes = Open(Nodes());
+  auto nodes = Open(NodeResource());
   auto jobs = Open(Jobs());
   auto pods = Open(Pods());
   std::set<AttemptKey> seen;

@@ -3,7 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn_supervisor.h>
+#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
