@@ -224,7 +224,7 @@ std::string Scenario::CheckDeeds(bool cancelled) {
   for (const AttemptKey& key : executor_->deeds().shown_running) {
     const Program* program = world_.Find(key);
     const bool runs = program != nullptr && world_.Now() < program->end;
-    if (runs && !executor_->is_open(key)) return "F12: a zombie that was seen was not stopped";
+    if (runs && !executor_->is_open(key)) return "F11: a zombie that was seen was not stopped";
   }
   const auto open = disk_->ListAttempts({.experiment = key_, .open_only = true});
   for (const auto& [attempt, revision] : *open) {

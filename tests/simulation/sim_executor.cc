@@ -120,7 +120,7 @@ void SimExecutor::Adopt(const std::vector<v1::Attempt>& open) {
   }
 }
 
-// F12: a machine that was thought to be gone is there again, once its attempt is closed.
+// F11: a machine that was thought to be gone is there again, once its attempt is closed.
 bool SimExecutor::SeenAgain(const Program& program) const {
   const absl::Duration now = world_->Now();
   return now >= program.lost_at && now < program.end && !is_open(program.key);
