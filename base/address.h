@@ -9,7 +9,7 @@ namespace shirabe {
 std::string HostOf(const std::string& address);
 
 // Whether this host, with or without brackets, can only be this machine: localhost, ::1 or an
-// address 127.x. A name that merely begins so (127.example.org) belongs to whoever registered it.
+// address 127.x. A name that merely begins so (127.example.org) may be that of any machine.
 bool IsLoopback(const std::string& host);
 
 // What counts as one address where callers are told apart: of IPv6 the network of 64 bits, which

@@ -1,6 +1,6 @@
-// Long work on behalf of a caller, and whether anybody still waits for it. Whoever begins it, in
-// the thread that does it, says when it is to end; loops deep below ask now and then and leave
-// early:
+// Long work on behalf of a caller, and whether the caller still waits for it. The code that begins
+// it, in the thread that does it, says when it is to end; loops deep below ask now and then and
+// leave early:
 //
 //   CancelScope scope([&] { return context.IsCancelled(); });
 //   auto proposal = algorithm->Propose(...);       // asks IsCancelled() in its loops

@@ -1,5 +1,5 @@
-// Certificates of our own, for a server that nobody gave one: an authority that lasts ten years,
-// and certificates of it that last one. ECDSA on P-256; everything is PEM. Pure but for the random
+// Certificates of our own, for a server that was given none: an authority that lasts ten years, and
+// certificates of it that last one. ECDSA on P-256; everything is PEM. Pure but for the random
 // numbers; any thread. Errors are kInternal with OpenSSL's words, and kInvalidArgument for what is
 // no certificate.
 #pragma once

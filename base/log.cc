@@ -52,7 +52,7 @@ void Log(LogLevel level, std::string_view message, std::initializer_list<LogFiel
   static const bool terminal = isatty(STDERR_FILENO) == 1;
   const std::string line =
       terminal ? AsText(level, message, fields) : AsJson(level, message, fields);
-  // A closed or full stderr is nobody's to repair here.
+  // A closed or full stderr cannot be repaired here.
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
 }
 

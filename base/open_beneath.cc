@@ -247,7 +247,7 @@ namespace {
 
 constexpr int kReadFolder = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 constexpr int kMaxDepth = 24;   // of folders that are open, twice each
-constexpr int kMaxRounds = 64;  // over a folder in which somebody still writes
+constexpr int kMaxRounds = 64;  // over a folder that is still written to
 
 struct CloseFolder {
   void operator()(DIR* folder) const { closedir(folder); }

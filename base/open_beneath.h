@@ -4,10 +4,10 @@
 // make a thread wait. By openat2 (RESOLVE_BENEATH, RESOLVE_NO_SYMLINKS); name by name where the
 // kernel, or a filter of system calls, refuses that.
 //
-// Used by whoever reads logs, metrics, records and checkpoints. `path` begins with `root`, and is
-// what errors name; its names may be chosen by a program, `root` may not. With an empty `root` the
-// folder of `path` is trusted as it stands, and only its last name is not: for a path that the
-// author of an experiment has written down. Thread-safe: no state.
+// Used by all code that reads logs, metrics, records and checkpoints. `path` begins with `root`,
+// and is what errors name; its names may be chosen by a program, `root` may not. With an empty
+// `root` the folder of `path` is trusted as it stands, and only its last name is not: for a path
+// that the author of an experiment has written down. Thread-safe: no state.
 //
 // Errors: kNotFound if there is nothing of that name; kInvalidArgument, saying what it is and what
 // to do, for a link or what is no regular file (or no folder); kResourceExhausted out of

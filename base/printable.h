@@ -7,7 +7,7 @@
 namespace shirabe {
 
 // What is no UTF-8 becomes '?', and control characters other than newline and tab become spaces:
-// records hold UTF-8 only, and a log must not steer the terminal of whoever reads it.
+// records hold UTF-8 only, and a log must not steer the terminal of its reader.
 std::string Printable(std::string_view text);
 
 // A text as messages show it: in double quotes, as it is.

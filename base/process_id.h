@@ -23,7 +23,7 @@ struct ProcessId {
 ProcessId ThisProcess();
 // The process that has this pid now; nullopt if there is none. A zombie counts as none.
 std::optional<ProcessId> FindProcess(pid_t pid);
-// How long ago a process of this boot started, by a clock that nobody sets; to 20 ms. Zero where
+// How long ago a process of this boot started, by a clock that cannot be set; to 20 ms. Zero where
 // the machine does not tell.
 absl::Duration AgeOf(uint64_t start);
 // Whether it still runs. True if it is on another host, which cannot be known from here.

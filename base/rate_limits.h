@@ -1,7 +1,7 @@
 // How much of one thing callers may hold at the same time, each of them and all together: waiting
 // calls, event streams, bytes that are being read. One object for a thing, shared by the doors of a
-// server, so that nobody gets twice as much by using two. Who holds nothing is forgotten.
-// Thread-safe; outlives its shares.
+// server, so that using two gives no caller twice as much. A caller that holds nothing is
+// forgotten. Thread-safe; outlives its shares.
 #pragma once
 
 #include <cstdint>
@@ -66,10 +66,10 @@ class Quota {
   int64_t sum_ = 0;
 };
 
-// How often each caller may ask: tokens flow into his bucket, each request takes one. One object a
-// server, shared by its doors, so that nobody gets twice as much by using two. A caller is a token,
-// or an address where the token proves nothing yet; those who have been idle long enough to have a
-// full bucket are forgotten, so that many callers cost no memory for ever. Thread-safe.
+// How often each caller may ask: tokens flow into its bucket, each request takes one. One object a
+// server, shared by its doors, so that using two gives no caller twice as much. A caller is a
+// token, or an address where the token proves nothing yet; those who have been idle long enough to
+// have a full bucket are forgotten, so that many callers cost no memory for ever. Thread-safe.
 struct RateLimits {
   double requests_per_second = 0;  // of one caller, in the long run; 0 = any
   double burst = 0;                // at once
@@ -78,7 +78,7 @@ struct RateLimits {
 class RateLimiter {
  public:
   RateLimiter(RateLimits limits, Clock* clock) : limits_(limits), clock_(clock) {}
-  // kResourceExhausted, saying when to try again, if his bucket is empty.
+  // kResourceExhausted, saying when to try again, if the caller's bucket is empty.
   Status Acquire(const std::string& caller);
 
  private:

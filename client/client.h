@@ -3,7 +3,7 @@
 // everything (service/common/guarded_client.h). It speaks in records and plain values, so that a
 // remote one can do all of it: no SQL, no open files. Implementations are thread-safe. Errors are
 // those of db/store.h and experiment/submission.h, and kPermissionDenied; tokens of attempts are
-// never handed out, except by Ask to whoever runs the trial.
+// never handed out, except by Ask to the caller that runs the trial.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,7 @@ struct Candidates {
   std::string reason;  // why there are fewer than asked for; "" if there are not
 };
 
-// The trial that whoever asked is to run; or, without one, why there is none.
+// The trial that the caller is to run; or, without one, why there is none.
 struct Asked {
   std::optional<v1::Trial> trial;
   int32_t attempt = 0;
@@ -77,7 +77,7 @@ class Client {
   // The revision, once it is greater than `after` or `timeout` has passed.
   virtual StatusOr<int64_t> AwaitChange(int64_t after, absl::Duration timeout) = 0;
 
-  // Who runs the experiment, in words ("process 4711 on host a"); "" if nobody does.
+  // Who runs the experiment, in words ("process 4711 on host a"); "" if no process does.
   virtual StatusOr<std::string> Holder(const ExperimentKey& key) = 0;
 
   // At most `max_bytes` from `offset`. kNotFound if the attempt has no log (yet).

@@ -30,7 +30,7 @@ std::string ObjectiveWord(v1::ObjectiveType type);
 std::string ShortNumber(double value);
 // lr=0.0031 bs=32
 std::string ShortAssignments(const google::protobuf::RepeatedPtrField<v1::Assignment>& values);
-// admin (grpc); "" where nobody is recorded.
+// admin (grpc); "" where no actor is recorded.
 std::string ActorWords(const v1::Actor& actor);
 // process 4711 on a; the text as it is where it is no process.
 std::string HolderWords(const std::string& holder);

@@ -40,7 +40,7 @@ struct Imported {
   std::vector<ImportedTrial> trials;
   std::vector<std::string> notes;  // what was left out, in words
   v1::Actor actor = {};            // who imports it; never from the wire
-  std::string namespace_uid = {};  // of whoever stores it; "" = not known
+  std::string namespace_uid = {};  // of the namespace it goes to; "" = not known
 };
 
 // The text in lower case, with '-' for what a name may not have, cut to its length; "imported" if

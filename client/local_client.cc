@@ -90,7 +90,7 @@ class StoreClient : public LocalClient {
     return store_->AwaitChange(after, timeout);
   }
 
-  // A lease that has run out, or whose process is gone, holds nobody up.
+  // A lease that has run out, or whose process is gone, is as good as none.
   StatusOr<std::string> Holder(const ExperimentKey& key) override {
     RETURN_IF_ERROR(namespaces_.CheckReadable(key));
     ASSIGN_OR_RETURN(const v1::Lease lease, store_->GetLease(key));
@@ -196,8 +196,8 @@ class StoreClient : public LocalClient {
   int64_t most_experiments_ = 0;  // of a namespace; 0 = any number
 };
 
-// Only whoever runs experiments in a cluster knows what is there. What cannot be found out, and
-// what may still come, is no reason to refuse it: its trials wait, and say why.
+// Only a process that runs experiments in a cluster knows what is there. What cannot be found out,
+// and what may still come, is no reason to refuse it: its trials wait, and say why.
 Status StoreClient::CheckFits(const v1::Experiment& experiment) {
   if (host_paths_) {
     RETURN_IF_ERROR(
@@ -220,7 +220,7 @@ Status StoreClient::CheckScale(const ExperimentKey& key, const v1::Intent& inten
   return CheckFits(stored.record);
 }
 
-// Whoever runs the experiment carries the deletion out. Where nobody does, we do it in the same
+// The owner of the experiment carries the deletion out. Where it has none, we do it in the same
 // way, since processes of it may still be running after their owner died.
 Status StoreClient::DeleteFor(const v1::Actor& actor, const ExperimentKey& key,
                               absl::Duration patience, const Wait& wait) {
@@ -253,7 +253,7 @@ Status StoreClient::DeleteFor(const v1::Actor& actor, const ExperimentKey& key,
     if (!wait(kPollInterval))
       return absl::CancelledError("interrupted; the deletion has been asked for");
   }
-  // The records go first, then the files; by us, or by whoever owned it until now.
+  // The records go first, then the files; by us, or by its owner until now.
   const absl::Duration left = deadline - options_.clock->Monotonic();
   RETURN_IF_ERROR(owner.controller->Await(key, std::max(left, absl::ZeroDuration())));
   const Status none = leftover_files_.AwaitRemoved(key, deadline, wait);

@@ -20,7 +20,7 @@ struct LocalOptions {
   StateLocation place;
   bool read_only = true;
   Clock* clock = nullptr;  // outlives the client
-  v1::Actor actor = {};    // who uses it, as what he causes records him
+  v1::Actor actor = {};    // its user, as recorded with what they cause
 };
 
 // What the experiments that a process runs may use.
@@ -31,17 +31,17 @@ struct ExecutionOptions {
   std::string executor = "process";  // or kubernetes, with `pods`
   trial::PodOptions pods = {};
   // Of the nodes, that checkpoints may lie on (trial/host_paths.h), also where experiments run
-  // elsewhere; nullopt = any: whoever runs them is their author.
+  // elsewhere; nullopt = any: the user who runs them is their author.
   std::optional<std::vector<std::string>> host_paths = {};
   experiment::Limits limits = {};  // of what one experiment and one namespace may take
 };
 
-// What is caused for somebody else than options.actor records that one, where a caller that is
-// trusted says so: in experiment.status.shirabe.createdBy of Submit, Imported.actor, Intent.actor
-// and DeleteFor. A server sets all of them itself (service/common/guarded_client.h).
+// What is caused for another than options.actor records that actor, where a caller that is trusted
+// says so: in experiment.status.shirabe.createdBy of Submit, Imported.actor, Intent.actor and
+// DeleteFor. A server sets all of them itself (service/common/guarded_client.h).
 class LocalClient : public Client {
  public:
-  // A database that nobody named and that is not there yet reads as an empty one. Otherwise the
+  // A database that was not named and that is not there yet reads as an empty one. Otherwise the
   // errors of db::Open: kNotFound, kPermissionDenied, kDataLoss, kUnimplemented (newer schema), ….
   static StatusOr<std::unique_ptr<LocalClient>> Open(LocalOptions options);
 
@@ -68,7 +68,7 @@ class LocalClient : public Client {
   virtual Status CheckPresent(const ExperimentKey& key) = 0;
 
   // From now on this controller, which lasts as long as the client is used, is told at once what is
-  // asked of the experiments that it owns; null = nobody is.
+  // asked of the experiments that it owns; null = none is.
   virtual void Attach(experiment::Controller* controller) = 0;
 };
 

@@ -16,7 +16,7 @@ Status NamespaceGuard::CheckNamespaceExists(const v1::Experiment& experiment) {
   if (!uid_ || uid.empty()) return absl::OkStatus();
   const ExperimentKey key = experiment::KeyOf(experiment);
   const auto now = uid_(key.ns);
-  // Where nobody can be asked it is taken to be there.
+  // Where the cluster cannot be asked it is taken to be there.
   const bool gone = now.ok() ? *now != uid : absl::IsNotFound(now.status());
   if (!gone) return absl::OkStatus();
   Remove(key, uid);
@@ -37,7 +37,7 @@ Status NamespaceGuard::CheckNotBeingRemoved(const ExperimentKey& key) {
                                   "try again in a moment");
 }
 
-// By whoever owns it; asked again after a while, until it is done.
+// By its owner; asked again after a while, until it is done.
 void NamespaceGuard::Remove(const ExperimentKey& key, const std::string& uid) {
   {
     const absl::Duration now = clock_->Monotonic();

@@ -1,8 +1,7 @@
 // Whose records are: of a namespace's uid, where there is a cluster that knows it, and not of its
 // name, which may be given to another one. An experiment of a namespace that is gone is as if it
-// were not there, and whoever owns it is asked to delete it once it is seen. Records without a uid
-// were made where no cluster was, and are of the name. Used by the client over a store;
-// thread-safe.
+// were not there, and its owner is asked to delete it once it is seen. Records without a uid were
+// made where no cluster was, and are of the name. Used by the client over a store; thread-safe.
 #pragma once
 
 #include <functional>
@@ -28,12 +27,12 @@ class NamespaceGuard {
 
   // Before anything else is called.
   void Set(NamespaceUid uid) { uid_ = std::move(uid); }
-  // Of the namespace as it is now; "" where nobody knows.
+  // Of the namespace as it is now; "" where that is not known.
   std::string UidOf(const std::string& ns) const { return uid_ ? uid_(ns).value_or("") : ""; }
 
   // kNotFound for an experiment whose namespace is gone.
   Status CheckNamespaceExists(const v1::Experiment& experiment);
-  // The same by name. OK where there is none: whoever reads it finds that out.
+  // The same by name. OK where there is none: the read that follows finds that out.
   Status CheckReadable(const ExperimentKey& key);
   // kAlreadyExists while one of an earlier namespace of this name is being removed.
   Status CheckNotBeingRemoved(const ExperimentKey& key);

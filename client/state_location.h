@@ -14,9 +14,9 @@ namespace shirabe::client {
 struct StateLocation {
   std::string home;           // directory of outputs, logs and checkpoints
   std::string db;             // address of the store: sqlite:PATH, postgres://…, memory:
-  bool db_is_default = true;  // nobody named it, so that it may not be there yet
+  bool db_is_default = true;  // not named by the user, so it may not be there yet
   std::string ns;
-  bool ns_is_default = true;  // nobody named it: a file may
+  bool ns_is_default = true;  // not named by the user: a file may
 };
 
 struct StateLocationFlags {
@@ -34,7 +34,7 @@ Environment ProcessEnvironment();
 StatusOr<StateLocation> FindStateLocation(const StateLocationFlags& flags,
                                           const Environment& environment);
 
-// Whether the database is one that nobody named, in the usual place, where there is none.
+// Whether no database was named, and there is none in the usual place.
 bool IsDefaultStoreMissing(const StateLocation& place);
 
 }  // namespace shirabe::client

@@ -1,5 +1,5 @@
-// What a store reads, without the revisions that only whoever writes needs. Used by the client over
-// a store. Pure functions.
+// What a store reads, without the revisions, which only writers need. Used by the client over a
+// store. Pure functions.
 #pragma once
 
 #include <utility>

@@ -102,7 +102,7 @@ StatusOr<Asked> OpenTrialOf(db::Store& store, const ExperimentKey& key, const st
     return asked;
   }
   const v1::Experiment& record = experiment.record;
-  // One that is tried again waits for whoever asks next.
+  // One that is tried again waits for the next caller that asks.
   const bool waits = std::any_of(live.begin(), live.end(),
                                  [](const auto& trial) { return trial.record.caller().empty(); });
   if (waits && !experiment::IsEnded(record)) return asked;

@@ -17,7 +17,7 @@ StatusOr<Candidates> SuggestNext(db::Store& store, const v1::Experiment& experim
 // What has come of asking for a trial of an ask-and-tell experiment: see Client::FindAskReply. Used
 // by the client over a store. Any thread.
 
-// The trial that whoever asks has open, running; else why there is none and will not be; else it is
+// The trial that the caller has open, running; else why there is none and will not be; else it is
 // pending, with the reason for that, if it is known.
 StatusOr<Asked> FindAskReply(db::Store& store, const ExperimentKey& key, const std::string& caller);
 

@@ -1,5 +1,5 @@
-// Who asks for something, in what is asked of a store: whoever uses the client, where nobody else
-// is named. Pure functions.
+// Who asks for something, in what is asked of a store: the user of the client, where no other is
+// named. Pure functions.
 #pragma once
 
 #include "proto/shirabe/v1/experiment.pb.h"

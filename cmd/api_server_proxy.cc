@@ -91,7 +91,7 @@ StatusOr<std::string> ClusterToken::Get() {
 namespace {
 
 constexpr int kCalls = 4;  // at the same time; those of a command come one after the other
-constexpr absl::Duration kAnswer = absl::Seconds(100);  // longer than a server lets anybody wait
+constexpr absl::Duration kAnswer = absl::Seconds(100);  // longer than a server lets a caller wait
 
 bool is_plugin = false;
 
@@ -211,7 +211,7 @@ class GrpcWebBridge {
     for (const auto& queue : queues_) {
       threads_.emplace_back([this, &queue](std::stop_token stop) {
         while (ServeOne(*queue, stop)) continue;
-        // In gRPC's order: the server first, and then what nobody asks anything of any more.
+        // In gRPC's order: the server first, and then the queues, which get no more calls.
         down_.wait(false);
         queue->Shutdown();
         void* tag = nullptr;
@@ -287,7 +287,7 @@ StatusOr<std::shared_ptr<grpc::Channel>> OpenApiServerProxy(
   ASSIGN_OR_RETURN(auto transport, kube::Transport::Create(door.config, door.clock,
                                                            {.answer = kAnswer, .tries = 2}));
   auto way = std::make_unique<Way>(std::move(door), std::move(target), std::move(transport));
-  // Shared: whoever holds the channel holds what is behind it.
+  // Shared: a holder of the channel holds what is behind it.
   const auto bridge = std::make_shared<GrpcWebBridge>(std::move(way));
   return std::shared_ptr<grpc::Channel>(bridge, bridge->channel());  // shared: the same
 }

@@ -1,5 +1,5 @@
-// The way to a Shirabe in a cluster for whoever has a kubeconfig, and nothing to set up before:
-// over the API server, which passes requests on to our Service, as somebody whom its RBAC knows.
+// The way to a Shirabe in a cluster for a user with a kubeconfig, and nothing to set up before:
+// over the API server, which passes requests on to our Service, as a user whom its RBAC knows.
 //   kube://NAMESPACE/SERVICE
 // is such an address; a plugin of kubectl goes there where nothing else is said. Calls of the gRPC
 // client come here in this process, and go on as gRPC-Web (service/http/grpc_web.h); with them goes
@@ -43,8 +43,9 @@ void SetPlugin(const std::string& called_as);
 bool IsPlugin();
 
 // The token that a user of a cluster shows a Shirabe in it: of the service account shirabe-admin
-// beside the controller, where he may make one, else of the account `shirabe` of his namespace. It
-// is for Shirabe's doors alone, ends after ten minutes, and is made anew before that. Thread-safe.
+// beside the controller, where the user may make one, else of the account `shirabe` of the user's
+// namespace. It is for Shirabe's doors alone, ends after ten minutes, and is made anew before that.
+// Thread-safe.
 class ClusterToken {
  public:
   struct Accounts {

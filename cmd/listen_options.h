@@ -49,7 +49,7 @@ Status SetRemoteAlgorithms(const ListenOptions& listen_options);
 
 std::string TokenFile(const Globals& globals, const client::StateLocation& place);
 
-// One object, for whoever started us and waits: written once everything answers.
+// One object, for the process that started us and waits: written once everything answers.
 Status WriteReadyFile(const ListenOptions& listen_options, const service::Server& server,
                       const std::string& token_file);
 

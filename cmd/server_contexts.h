@@ -62,7 +62,7 @@ std::string ContextsText(const Contexts& contexts);
 Access Merge(const std::vector<Access>& layers);
 
 // Flags, then the context that they name, then the environment, then the context that it names or
-// the file's current one. A context that nobody named counts only where neither flags nor
+// the file's current one. A context that was not named counts only where neither flags nor
 // environment say which server or store (`is_placed`), so that no secret goes to another server.
 struct AccessQuery {
   Access flags = {};

@@ -1,4 +1,4 @@
-// The certificate that a controller shows, where nobody gave it one: of an authority of its own,
+// The certificate that a controller shows, where it was given none: of an authority of its own,
 // kept where the next one finds it, so that what trusts it goes on to trust it. Used by the main
 // thread.
 #pragma once

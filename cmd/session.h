@@ -58,7 +58,7 @@ StatusOr<Access> FindAccessOf(const Globals& globals);
 struct Session {
   std::unique_ptr<client::Client> client;
   std::string ns;
-  bool ns_is_default = true;  // nobody named it: a file may
+  bool ns_is_default = true;  // not named by the user: a file may
 };
 StatusOr<Session> OpenSession(const Globals& globals, bool read_only);
 

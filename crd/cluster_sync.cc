@@ -195,7 +195,7 @@ Status CachingSync::Refresh() {
   return absl::OkStatus();
 }
 
-// Also experiments whose objects went while nobody looked.
+// Also experiments whose objects went while no controller watched.
 void CachingSync::AddAll() {
   for (const Json& object : experiments_->All()) queue_.Add(KeyOfObject(object));
   const auto stored = options_.store->ListExperiments(options_.namespace_name);
@@ -206,7 +206,7 @@ void CachingSync::AddAll() {
   }
 }
 
-// What a namespace that is gone has left is removed by whoever sees it: so it is looked at.
+// What a namespace that is gone has left is removed once it is seen: so it is looked at.
 void CachingSync::CheckNamespaces() {
   if (options_.namespaces == nullptr) return;
   for (auto& [name, seen] : namespaces_) {

@@ -1,5 +1,5 @@
 // The door for custom resources: while it lives, Experiment objects of the cluster are experiments
-// of the store, and what becomes of them shows in the cluster. Started by whoever leads; threads of
+// of the store, and what becomes of them shows in the cluster. Started by the leader; threads of
 // its own. What it needs outlives it.
 #pragma once
 

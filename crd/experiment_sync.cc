@@ -160,7 +160,7 @@ StatusOr<ExperimentSync::PreparedObject> ExperimentSync::Prepare(const Json& obj
   if (!source) return PreparedObject{ConvertObject(object), ""};
   const auto config_map = context_.kube->Get({ConfigMaps(), source->namespace_name, source->name});
   const std::string shown = absl::StrCat("ConfigMap ", source->namespace_name, "/", source->name);
-  // We may read what whoever wrote the experiment may not: of other namespaces only what Katib's
+  // We may read what the author of the experiment may not: of other namespaces only what Katib's
   // own label offers to all, and no word of the rest.
   const bool elsewhere = source->namespace_name != NamespaceOf(object);
   const bool kept =
@@ -350,7 +350,7 @@ StatusOr<absl::Duration> ExperimentSync::Follow(SyncState& tracked, const Json& 
   return again;
 }
 
-// Only what has changed is written; what somebody else changed is put right, once a change.
+// Only what has changed is written; what another writer changed is put right, once a change.
 Status ExperimentSync::PutStatus(SyncState& tracked, const Json& object, Json wanted) {
   const Json there = WithoutTime(object);
   const bool same =

@@ -70,7 +70,7 @@ ConvertedObject ConvertObject(const Json& object) {
   // JSON is YAML.
   const std::string text = kube::Dump(document);
   for (auto& parsed : experiment::ParseExperiments(text)) {
-    // The line and column of a text that nobody has seen say nothing.
+    // The line and column of a text that the user has not seen say nothing.
     for (const experiment::Finding& finding : parsed.findings) {
       (finding.warning ? admission.warnings : admission.problems).push_back(InWords(finding));
     }

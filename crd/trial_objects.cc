@@ -17,8 +17,8 @@ namespace {
 
 using kube::Json;
 
-// Few, so that nobody waits long for an experiment with many. Each has its own: objects of trials
-// that have ended do not pile up while others come and change without end.
+// Few, so that others do not wait long for an experiment with many. Each has its own: objects of
+// trials that have ended do not pile up while others come and change without end.
 constexpr size_t kMaxTrialsPerPass = 64;
 constexpr size_t kMaxDeletesPerPass = 64;
 // Between two looks at how far a running trial is: a phase, or a lost attempt, shows at once.
@@ -159,7 +159,7 @@ Status TrialObjects::TrialWrite::Put() {
                       HasLabels(*there, wanted.object["metadata"]["labels"]);
     if (!same) RETURN_IF_ERROR(Apply(context, wanted.object, ""));
     RETURN_IF_ERROR(PutStatus(wanted, *there));
-  } else if (!ended || !shown.settled) {  // somebody deleted it: of an ended one it is only a copy
+  } else if (!ended || !shown.settled) {  // was deleted: of an ended one it is only a copy
     RETURN_IF_ERROR(Create(wanted));
   }
   shown.settled = ended;

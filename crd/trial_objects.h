@@ -1,6 +1,6 @@
 // The Trial and Suggestion objects of one experiment: made, changed and removed so that they show
-// the window of its trials. Level-based: an object that somebody changed is put right, one of a
-// running trial that somebody deleted is made again. Used by one thread at a time.
+// the window of its trials. Level-based: an object that was changed by another writer is put right,
+// a deleted one of a running trial is made again. Used by one thread at a time.
 #pragma once
 
 #include <map>

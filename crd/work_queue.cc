@@ -5,7 +5,7 @@
 namespace shirabe::crd {
 namespace {
 
-// A clock that is set by hand wakes nobody, so that nobody sleeps for long.
+// A clock that is set by hand wakes no thread, so that none sleeps for long.
 constexpr absl::Duration kClockPollInterval = absl::Milliseconds(200);
 
 }  // namespace

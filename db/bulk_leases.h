@@ -23,7 +23,7 @@ class Bulk {
 
   // Renews all leases of a holder, in one write that costs the same however many they are, and
   // returns them. One that is not among them was lost. Like every call for leases it makes no
-  // revision: nobody who follows the store hears of it.
+  // revision: those who follow the store do not hear of it.
   virtual StatusOr<std::vector<LeaseClaim>> RenewLeases(const LeaseRenewal& renewal) = 0;
   // Gives them up at once, in one write; their epochs are remembered. OK for those that are no
   // longer ours.
@@ -31,8 +31,8 @@ class Bulk {
   // How many experiments there are in a namespace, or in all ("").
   virtual StatusOr<int64_t> CountExperiments(const std::string& ns) = 0;
   // Before an experiment is deleted, by the holder of its lease: removes at most so many of the
-  // rows that belong to it, the newest trials first, so that nobody waits long behind a write. True
-  // while there are more. Makes no revision.
+  // rows that belong to it, the newest trials first, so that no caller waits long behind a write.
+  // True while there are more. Makes no revision.
   virtual StatusOr<bool> RemoveRows(const LeaseClaim& claim, int64_t most) = 0;
 };
 

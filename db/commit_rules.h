@@ -33,7 +33,7 @@ bool Creates(const Batch& batch);
 // write and was not written under the present epoch.
 Status CheckEpoch(const Batch& batch, const v1::Lease& lease);
 
-// The same for whoever makes room for its deletion.
+// The same for a holder that makes room for its deletion.
 Status CheckClaim(const LeaseClaim& claim, const v1::Lease& lease);
 
 // The lease after `request`: renewed, or with the next epoch. kAlreadyExists if another holds it.
@@ -42,7 +42,7 @@ StatusOr<v1::Lease> GrantLease(const LeaseRequest& request, const v1::Lease& lea
 // The lease as it stands where its holder has renewed all leases of theirs: until the later time.
 v1::Lease LeaseUntil(v1::Lease lease, absl::Time renewed);
 
-// The lease once its experiment is deleted: nobody holds it, and the epoch has moved on, so that a
+// The lease once its experiment is deleted: without a holder, and the epoch has moved on, so that a
 // late write of the former holder cannot reach a new experiment of the same name.
 v1::Lease LeaseAfterDeletion(v1::Lease lease);
 
@@ -89,9 +89,9 @@ bool IsOpen(const v1::Attempt& attempt);
 bool AddChange(const Change& change, int64_t limit, std::vector<Change>* changes);
 
 // "This experiment is not yours any more": the one error that makes an owner let an experiment go.
-// Said by the check of a write's epoch (db/commit_rules.h) and by whoever compares a lease with his
-// own; recognised by what the status carries and not by its code, which a file or a call may also
-// give. Pure functions.
+// Said by the check of a write's epoch (db/commit_rules.h) and by an owner that compares a lease
+// with its own; recognised by what the status carries and not by its code, which a file or a call
+// may also give. Pure functions.
 
 // kFailedPrecondition, for callers who only show it.
 Status LeaseLostError(const std::string& message);

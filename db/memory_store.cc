@@ -46,7 +46,7 @@ class MemoryStore : public Store, public Bulk {
   StatusOr<v1::Lease> AcquireLease(const LeaseRequest& request) override;
   StatusOr<v1::Lease> GetLease(const ExperimentKey& key) override;
   StatusOr<std::vector<LeaseClaim>> RenewLeases(const LeaseRenewal& renewal) override;
-  // Nobody waits for a disk.
+  // No caller waits for a disk.
   StatusOr<bool> RemoveRows(const LeaseClaim&, int64_t) override { return false; }
   Status ReleaseLeases(const std::vector<LeaseClaim>& claims) override;
   Status ReleaseLease(const LeaseClaim& claim) override { return ReleaseLeases({claim}); }

@@ -187,7 +187,7 @@ class Store {
   // Acquires, or renews if the holder already has it (the epoch then stays). kAlreadyExists if
   // another holds it and it has neither expired nor the epoch `dead_epoch`.
   virtual StatusOr<v1::Lease> AcquireLease(const LeaseRequest& request) = 0;
-  // Without a holder, and with the epoch reached so far, if nobody has it.
+  // Without a holder, and with the epoch reached so far, if no process has it.
   virtual StatusOr<v1::Lease> GetLease(const ExperimentKey& key) = 0;
   // Gives it up at once; the epoch is remembered. OK if it is no longer ours.
   virtual Status ReleaseLease(const LeaseClaim& claim) = 0;
@@ -208,8 +208,8 @@ struct StoreInfo {
 // schemes, for any other.
 StatusOr<std::unique_ptr<Store>> Open(const std::string& address, bool read_only = false);
 
-// How the threads of one process learn that their store has a newer Commit. Held by each store:
-// whoever commits raises the signal, whoever follows the feed waits for it. Thread-safe; must
+// How the threads of one process learn that their store has a newer Commit. Held by each store: a
+// thread that commits raises the signal, one that follows the feed waits for it. Thread-safe; must
 // outlive those who wait.
 class ChangeSignal {
  public:

@@ -25,7 +25,7 @@ copy_library() {
 }
 
 # libpq can look its parameters up in an LDAP directory, and for that wants libldap and with it
-# GnuTLS and seven more libraries (7 MB), which nobody asks for here. This one answers that there is
+# GnuTLS and seven more libraries (7 MB), which are not needed here. This one answers that there is
 # no directory: ldap_init() gives nothing, and libpq says so.
 make_ldap_stand_in() {
   local libpq=$1 root=$2 work

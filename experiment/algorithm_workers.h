@@ -1,10 +1,10 @@
 // Runs Algorithm::Propose and Recommend and Stopper::ShouldStop away from the reconciler, so that a
-// slow one delays nobody. A ticket is shared by the reconciler, which may drop it, and the worker,
+// slow one delays no pass. A ticket is shared by the reconciler, which may drop it, and the worker,
 // which may still run.
 //
 // Calls wait in lanes, each with a few threads of its own: one lane for what is computed here, and
-// one for each remote algorithm, so that a service that hangs delays nobody who does not ask it.
-// Threads come with the first call of a lane and go when it has none left.
+// one for each remote algorithm, so that a service that hangs delays only those who ask it. Threads
+// come with the first call of a lane and go when it has none left.
 #pragma once
 
 #include <condition_variable>
@@ -27,7 +27,7 @@
 namespace shirabe::experiment {
 
 // One call, under way or done. What it was asked with must not change until it is done and the
-// owner has let go of it: the owner copies first what somebody else still holds.
+// owner has let go of it: the owner copies first what is still held elsewhere.
 class Ticket {
  public:
   virtual ~Ticket() = default;
@@ -36,7 +36,7 @@ class Ticket {
   // Whether it is done, after waiting at most `patience` for it. Once it is, the answer may be
   // read.
   bool Wait(absl::Duration patience);
-  // Asks the call to end soon; nobody waits for its answer.
+  // Asks the call to end soon; its answer is not waited for.
   virtual void Cancel() {}
 
   std::function<void()> on_done;  // from the worker's thread

@@ -40,7 +40,7 @@ struct BudgetState {
 };
 
 // How long an attempt may run on, at most, after the budget is found to be spent: its grace, and
-// the time until somebody looks.
+// the time until the next look.
 absl::Duration ReservedTime(absl::Duration grace);
 
 }  // namespace shirabe::experiment

@@ -132,7 +132,7 @@ class QueueController : public Controller {
       return absl::FailedPreconditionError("experiment " + ToString(key) + " is not run here");
     }
     const auto pending_report =
-        std::make_shared<PendingReport>(PendingReport{.report = report});  // shared: see report_queue.h
+        std::make_shared<PendingReport>(PendingReport{.report = report});  // shared: with the inbox
     RETURN_IF_ERROR(inbox->Put(pending_report));
     Enqueue(key);
     return inbox->Await(pending_report, timeout);
@@ -181,7 +181,7 @@ class QueueController : public Controller {
     return found != entries_.end() && found->second.lost.ok() && !found->second.ended;
   }
 
-  // A worker has it. Looked up each time: whoever waits for the end may find it given back.
+  // A worker has it. Looked up each time: a thread that waits for the end may find it given back.
   bool IsRunningLocked(const ExperimentKey& key) const {
     const auto found = entries_.find(key);
     return found != entries_.end() && found->second.running;
@@ -214,7 +214,7 @@ class QueueController : public Controller {
     if (absl::IsNotFound(experiment.status())) {
       executor_->RemoveFiles(key, 0).IgnoreError();  // what is left is told of again
     } else if (experiment.ok() && IsEnded(experiment->record)) {
-      Own(key).IgnoreError();  // whoever asks what is owned gives it back
+      Own(key).IgnoreError();  // it is then returned by Finished()
     }
   }
 
@@ -225,7 +225,7 @@ class QueueController : public Controller {
     PlaceLocked(key, entry, options_.clock->Monotonic());
   }
 
-  // Its next pass is due then, unless it is over; whoever waits for what has changed looks again.
+  // Its next pass is due then, unless it is over; threads that wait for a change look again.
   void PlaceLocked(const ExperimentKey& key, const Entry& entry, absl::Duration due) {
     CanReturn(entry) ? (void)finished_.insert(key) : (void)finished_.erase(key);
     const bool waits = !entry.running && !entry.ended && entry.lost.ok();

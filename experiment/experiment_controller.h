@@ -47,7 +47,7 @@ class Controller {
   virtual Status Await(const ExperimentKey& key, absl::Duration timeout) = 0;
 
   // Stops what runs, gracefully, or at once with `now`; each attempt is closed as suspended, its
-  // trial waits, and the experiment goes on when somebody owns it again. Await then returns OK.
+  // trial waits, and the experiment goes on when it has an owner again. Await then returns OK.
   virtual void Suspend(const ExperimentKey& key, bool now) = 0;
 
   // Reconcile it soon: an intent was written.

@@ -39,8 +39,8 @@ StatusOr<std::map<ExperimentKey, int64_t>> RenewLeases(db::Store& store, Clock& 
   return epochs;
 }
 
-// Whoever slept while another process had the lease, and gave it up, gets a new one here, which is
-// of no use to them: they begin again from the store.
+// A process that slept while another one had the lease, and gave it up, gets a new one here, which
+// is of no use to it: it begins again from the store.
 Status CheckLease(db::Store& store, Clock& clock, const db::LeaseClaim& claim) {
   const auto lease = store.AcquireLease(RequestFor(claim.experiment, clock));
   if (absl::IsAlreadyExists(lease.status())) return absl::AbortedError(Message(lease.status()));
@@ -67,7 +67,7 @@ IntentFollower::IntentFollower(db::Store* store, OnIntent on_intent)
 void IntentFollower::Run(std::stop_token stop) {
   while (!stop.stop_requested()) {
     const auto now = store_->AwaitChange(followed_, kWait);
-    if (!now.ok()) Pause(kWait);  // whoever reads or writes says what the trouble is
+    if (!now.ok()) Pause(kWait);  // other reads and writes say what the trouble is
     if (!now.ok() || *now <= followed_) continue;
     const auto changes = store_->Changes(followed_, kMaxChanges);
     if (!changes.ok()) continue;

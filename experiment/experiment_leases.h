@@ -31,9 +31,9 @@ StatusOr<std::map<ExperimentKey, int64_t>> RenewLeases(db::Store& store, Clock& 
 // what is known here of its experiment is old. kNotFound if that was deleted.
 Status CheckLease(db::Store& store, Clock& clock, const db::LeaseClaim& claim);
 
-// Follows the store and says of which experiment somebody wants something: an intent was written,
-// by whatever process. So nobody who waits needs to look. Has a thread of its own, which calls
-// `on_intent`; made by the controller. The store must outlive it.
+// Follows the store and says for which experiment an intent was written, by whatever process, so
+// that those who wait for one need not look. Has a thread of its own, which calls `on_intent`; made
+// by the controller. The store must outlive it.
 class IntentFollower {
  public:
   using OnIntent = std::function<void(const ExperimentKey&)>;

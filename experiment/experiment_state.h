@@ -26,7 +26,7 @@ class State {
  public:
   static StatusOr<std::unique_ptr<State>> Load(db::Store& store, const ExperimentKey& key,
                                                int64_t epoch);
-  ~State();  // nobody waits for a proposal any more
+  ~State();  // cancels a proposal under way
 
   const ExperimentKey& key() const { return key_; }
   int64_t epoch() const { return epoch_; }
@@ -37,7 +37,7 @@ class State {
   std::map<int64_t, ActiveTrial>& live() { return live_; }
   const suggestion::Space& space() const { return *space_; }
   const suggestion::History& history() const { return *history_; }
-  // Stays as it is while somebody holds it: a change then makes a copy first.
+  // Stays as it is while it is held: a change then makes a copy first.
   using HistoryPtr = std::shared_ptr<const suggestion::History>;  // shared with a proposal
   HistoryPtr history_snapshot() const { return history_; }
   // What the trials have reported, by trial, in the same way; empty without early stopping.

@@ -38,9 +38,9 @@ Status Supersede(State& state, ActiveTrial& live, const v1::Checkpoint* resumed,
 StatusOr<std::optional<double>> ObjectiveAt(State& state, const ActiveTrial& live, int64_t step,
                                             db::Store& store);
 
-// Keeps the logs of running attempts from filling the disk. They are shortened by whoever reads
-// them, because nobody else knows what may go: what a collector has read, once its cursor is in the
-// store, is never looked at again but by people. Made for one pass (reconcile_pass.h), and used by it alone.
+// Keeps the logs of running attempts from filling the disk. They are shortened by their reader,
+// because only it knows what may go: what a collector has read, once its cursor is in the store, is
+// never looked at again but by people. Made for one pass (reconcile_pass.h), and used by it alone.
 class LogTrims {
  public:
   // After each look at what an attempt wrote: if its log is long, it will be shortened.

@@ -29,7 +29,7 @@ const v1::Checkpoint* Find(const ActiveTrial& live, const v1::Checkpoint& wanted
 
 }  // namespace
 
-// Where the attempt began is known once it runs: whoever is beside the files has looked at them.
+// Where the attempt began is known once it runs: the process beside the files has looked at them.
 Status Pass::RecordResume(ActiveTrial& live, const trial::AttemptStatus& observed) {
   v1::Attempt& attempt = live.open->record;
   const v1::Trial& trial = live.trial.record;

@@ -91,7 +91,7 @@ trial::PlacementQuote Pass::QuotePlacement() const {
                                            {.policy = spec.shirabe().capacity()});
 }
 
-// Costs nothing to ask where nobody set a budget.
+// Costs nothing to ask where no budget is set.
 BudgetState Pass::ComputeBudget() const {
   const v1::ExperimentSpec& spec = state_.experiment().spec();
   BudgetState money;
@@ -222,8 +222,8 @@ void Pass::Propose() {
 }
 
 // The experiment is degraded, not dead: what runs goes on, nothing of the answer is used, and the
-// algorithm is asked again after a while, however long it takes somebody to repair it. An event
-// says what was wrong with it, once for each kind of trouble.
+// algorithm is asked again after a while, however long its repair takes. An event says what was
+// wrong with it, once for each kind of trouble.
 void Pass::RecordAlgorithmFailure(const Status& status) {
   const int doublings = std::min(state_.trouble.failures++, 10);
   const absl::Duration pause = std::min(kMinAlgorithmRetry * (1 << doublings), kMaxAlgorithmRetry);

@@ -58,8 +58,8 @@ Status Pass::Act() {
     options_.executor->CleanVolume(state_.key(), state_.experiment().spec());
     return options_.executor->RemoveFiles(state_.key());
   }
-  // What has ended has left its place: whoever waits longest asks for it first, in his pause or
-  // not, or a newer trial would take it each time.
+  // What has ended has left its place: the trial that waits longest asks for it first, in its pause
+  // or not, or a newer trial would take it each time.
   if (!forget_.empty()) {
     for (auto& [number, live] : state_.live()) live.start_again = absl::ZeroDuration();
   }
@@ -94,7 +94,7 @@ Status Pass::SendStop(ActiveTrial& live) {
   return absl::OkStatus();
 }
 
-// A checkpoint may be large: nobody copies it to a machine that is not there.
+// A checkpoint may be large: it is not copied to a machine that is not there.
 Status Pass::Start(const trial::AttemptRequest& request) {
   if (!request.resume.empty()) {
     const trial::PlacementQuote quote = options_.executor->QuotePlacement(
@@ -121,7 +121,7 @@ void Pass::StartOpen(ActiveTrial& live) {
   }
   if (status.ok()) {
     live.started = true;
-    // A caller waits for his trial; a program's start is not to be seen sooner.
+    // A caller waits for its trial; a program's start is not to be seen sooner.
     const bool asked = state_.experiment().spec().shirabe().ask_and_tell();
     return Requeue(asked ? absl::ZeroDuration() : kSlowStartThreshold);
   }

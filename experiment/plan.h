@@ -25,7 +25,7 @@ struct PlanInput {
   const v1::Experiment* experiment = nullptr;  // with its counts and best trial up to date
   std::vector<LiveTrial> live;                 // by number
   bool suspended = false;    // by us: stop what runs, start nothing, keep it for later
-  std::optional<int> asked;  // trials are run by whoever asks: how many ask now
+  std::optional<int> asked;  // trials are run by callers: how many ask now
   Limits limits = {};
   BudgetState money;
   absl::Time now;
@@ -50,7 +50,7 @@ struct Plan {
   std::vector<int64_t> start;  // make the next attempt of these trials
   int suggest = 0;             // ask the algorithm for so many more trials, a few at a time
   bool more = false;           // there is more to start or to ask for, at once
-  bool full = false;  // there will be no more trials than there are, unless somebody raises a count
+  bool full = false;  // there will be no more trials than there are, unless a count is raised
   absl::Duration wake = absl::InfiniteDuration();  // until a waiting trial's time comes
   std::string waiting;  // why nothing new starts, in words, where that needs explaining
   std::string limited;  // which of the administrator's limits holds trials back, in words

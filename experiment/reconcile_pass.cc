@@ -69,7 +69,7 @@ StatusOr<ReconcileResult> Pass::Run() {
 }
 
 // What is on its way is looked at again, however little is heard of it, and a budget is watched
-// while something runs. Whatever waits for somebody, or for something else to end, costs nothing.
+// while something runs. What waits for a user, or for something else to end, costs nothing.
 void Pass::RequeuePending() {
   const v1::ShirabeSpec& spec = state_.experiment().spec().shirabe();
   for (auto& [number, live] : state_.live()) {
@@ -216,7 +216,7 @@ metrics::Source Pass::SourceOf(const ActiveTrial& live) const {
   return source;
 }
 
-// Looks less often at trials that have nothing to say; never at those that somebody else runs, who
+// Looks less often at trials that have nothing to say; never at those that a caller runs, which
 // tells what there is. False if more is there than was read.
 StatusOr<bool> Pass::CollectRunning(ActiveTrial& live) {
   if (state_.experiment().spec().shirabe().ask_and_tell()) return true;

@@ -71,7 +71,7 @@ class Reconciler {
 
   const ReconcilerOptions options_;
   trial::AskAndTellExecutor asked_;
-  ReconcilerOptions ask_and_tell_options_;  // the same, for trials that somebody else runs
+  ReconcilerOptions ask_and_tell_options_;  // the same, for trials that callers run
   std::mutex mutex_;
   std::map<ExperimentKey, Owned> owned_;  // guarded by mutex_; an entry's content by its one caller
 };

@@ -154,7 +154,7 @@ StatusOr<bool> IsFromLastAttempt(const Report& report, const v1::Trial& trial, d
 }
 
 // Of a trial that has ended: the same report again, whose answer was lost, is no mistake, and a
-// caller who does not know yet that his trial was stopped is told so.
+// caller who does not know yet that its trial was stopped is told so.
 StatusOr<ReportReply> ApplyLateReport(const Report& report, db::Store& store) {
   ASSIGN_OR_RETURN(const auto stored, store.GetTrial(report.trial));
   const v1::Trial& trial = stored.record;
@@ -204,7 +204,7 @@ StatusOr<ReportReply> ApplyReport(State& state, const Report& report, db::Store&
 }
 
 // A caller who has a trial open already needs no other: the first answer was lost. Who asks again
-// while they wait has asked once. A trial that waits for nobody, a retry, is as good as a new one.
+// while they wait has asked once. A trial without a caller, a retry, is as good as a new one.
 void EnqueueAsk(State& state, const v1::Intent& intent) {
   const auto is_same = [&](const v1::Intent& ask) { return ask.caller() == intent.caller(); };
   const auto of_caller = [&](const std::string& caller) {

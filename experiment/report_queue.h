@@ -1,6 +1,6 @@
 // What programs report of their own accord, on its way to the owner of their experiment: a report
 // waits here until a pass of the reconciler has taken it and committed it. The inbox of one
-// experiment lives as long as somebody waits at it. Thread-safe.
+// experiment lives as long as a thread waits at it. Thread-safe.
 #pragma once
 
 #include <condition_variable>
@@ -45,7 +45,7 @@ struct PendingReport {
   bool answered = false;  // guarded by the inbox
 };
 using PendingReportPtr =
-    std::shared_ptr<PendingReport>;  // shared: whoever waits for the answer may give up
+    std::shared_ptr<PendingReport>;  // shared: the one who waits for it may give up
 
 class ReportQueue {
  public:
@@ -77,9 +77,9 @@ class ReportQueue {
 StatusOr<ReportReply> ApplyReport(State& state, const Report& report, db::Store& store,
                                   absl::Time now);
 
-// An ASK intent: who asks waits in state.asks, unless he has an open trial already.
+// An ASK intent: its caller waits in state.asks, unless it has an open trial already.
 void EnqueueAsk(State& state, const v1::Intent& intent);
-// A new trial is for whoever has asked first, if anybody has.
+// A new trial is for the caller that asked first, if there is one.
 void AssignToCaller(State& state, ActiveTrial& live);
 // There will be no trial for those who still ask.
 void CancelAsks(State& state);

@@ -63,7 +63,7 @@ v1::Cause ClassifyExit(const EndFacts& facts) {
   if (facts.lost) return v1::UNKNOWN_CAUSE;
   if (facts.out_of_memory) return v1::OOM;
   if (facts.signal != 0) {
-    // Nobody here sent these: a machine going down, an operator, a limit of the kernel.
+    // These were not sent from here: a machine going down, an operator, a limit of the kernel.
     const bool outside = facts.signal == SIGKILL || facts.signal == SIGTERM;
     return outside ? v1::UNKNOWN_CAUSE : v1::APP_ERROR;
   }

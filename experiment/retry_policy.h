@@ -14,7 +14,7 @@ namespace shirabe::experiment {
 struct EndFacts {
   v1::Cause platform = v1::CAUSE_NONE;  // PREEMPTED_*: its machine was taken away
   bool done = false;                    // the program said that it has finished
-  bool lost = false;                    // gone, and nobody saw how
+  bool lost = false;                    // gone; its end was not seen
   std::optional<int> exit_code;         // of the program, where it exited
   int signal = 0;                       // that ended it, where one did
   bool out_of_memory = false;           // the kernel's out-of-memory killer struck
@@ -27,7 +27,7 @@ enum class Deadline { kNone, kJob, kPod };
 inline constexpr int kExitYielded = 75;
 
 // Our own intent decides where there is one, then the platform's act, whatever the exit code; then
-// the exit code; and what nobody can tell is UNKNOWN_CAUSE, which counts as lost to the platform. A
+// the exit code; and what cannot be told is UNKNOWN_CAUSE, which counts as lost to the platform. A
 // program that said it was done before it was stopped or lost, to be run again, has completed.
 v1::Cause Classify(const v1::Attempt& attempt, const EndFacts& facts);
 

@@ -145,7 +145,7 @@ Status CheckScale(const v1::Intent& intent) {
                                     FormatNumber(intent.goal()));
 }
 
-// What the owner would pass over in silence, said to whoever asks.
+// What the owner would pass over in silence, said to the caller.
 Status CheckIntent(db::Store& store, const v1::Experiment& experiment, const v1::Intent& intent) {
   if (intent.verb() == v1::Intent::RETRY) return CheckMayRetry(store, experiment, intent.trial());
   if (intent.verb() == v1::Intent::VERB_NONE || !v1::Intent::Verb_IsValid(intent.verb())) {
@@ -234,7 +234,7 @@ StatusOr<Submitted> Submit(db::Store& store, Clock& clock, const v1::Experiment&
       RETURN_IF_ERROR(created);
       return Submitted{.created = true, .changed = false};
     }
-    existing = store.GetExperiment(key);  // somebody else made it in between
+    existing = store.GetExperiment(key);  // another caller made it in between
   }
   RETURN_IF_ERROR(existing.status());
   if (precondition.absent) return Exists(key);
@@ -251,7 +251,7 @@ StatusOr<Submitted> Submit(db::Store& store, Clock& clock, const v1::Experiment&
 
 Status Send(db::Store& store, Clock& clock, const ExperimentKey& key, v1::Intent intent) {
   ASSIGN_OR_RETURN(const auto stored, store.GetExperiment(key));
-  // Fewer in all than at the same time: those, where nobody says another number.
+  // Fewer in all than at the same time: those, where no other number is given.
   const bool fewer = intent.has_max_trial_count() && !intent.has_parallel_trial_count() &&
                      intent.max_trial_count() < stored.record.spec().parallel_trial_count();
   if (fewer) intent.set_parallel_trial_count(intent.max_trial_count());

@@ -29,7 +29,7 @@ struct Precondition {
 StatusOr<Submitted> Submit(db::Store& store, Clock& clock, const v1::Experiment& experiment,
                            const Precondition& precondition = {});
 
-// Adds an intent for whoever owns the experiment. kNotFound if there is no such experiment;
+// Adds an intent for the owner of the experiment. kNotFound if there is no such experiment;
 // kAborted if it has a generation that is not the experiment's any more (see db/commit_rules.h);
 // kFailedPrecondition, with the fix, for what one that has ended cannot do: other counts where its
 // spec.resumePolicy is Never, or to try a trial again, and for a trial beyond maxTrialCount;

@@ -95,7 +95,7 @@ StatusOr<bool> Reader::IsMaximized(const Study& study) {
   return !directions.empty() && directions[0] == "MAXIMIZE";
 }
 
-// 2026-11-21 08:30:00.123456, in the local time of whoever wrote it, which is taken for UTC.
+// 2026-11-21 08:30:00.123456, in the local time of its writer, which is taken for UTC.
 absl::Time TimeFrom(const std::string& text) {
   absl::Time time = absl::InfinitePast();
   absl::ParseTime("%Y-%m-%d %H:%M:%E*S", text, &time, nullptr);

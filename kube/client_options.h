@@ -35,7 +35,7 @@ class RequestMetrics {
   std::map<RequestKind, int64_t> counts_;  // guarded by mutex_
 };
 
-// How patient a client is. Whoever must know soon (kube/leader_election.h) has one of its own.
+// How patient a client is. Code that must know soon (kube/leader_election.h) has one of its own.
 struct ClientOptions {
   absl::Duration connect = absl::Seconds(10);        // to the server, TLS included
   absl::Duration answer = absl::Seconds(30);         // of one try

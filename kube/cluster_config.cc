@@ -47,7 +47,7 @@ StatusOr<Config> InClusterConfig() {
 
 StatusOr<Config> FindConfig(const std::string& path, const std::string& context) {
   if (!path.empty()) return LoadKubeconfig(path, context);
-  // Whoever names a context means one of a file.
+  // A context that is named is one of a file.
   if (context.empty()) {
     auto config = InClusterConfig();
     if (config.ok() || !Variable("KUBERNETES_SERVICE_HOST").empty()) return config;

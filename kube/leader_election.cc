@@ -161,7 +161,7 @@ void LeaseElection::Hold(const Json& lease, absl::Duration since) {
 
 void LeaseElection::Release() {
   if (!leads()) return;
-  // Whoever comes next need not wait. If it cannot be told, it waits for the lease's end.
+  // The next leader need not wait. If it cannot be told, it waits for the lease's end.
   const Json nobody = {{"holderIdentity", ""},
                        {"leaseDurationSeconds", 1},
                        {"renewTime", MicroTime(options_.clock->Now())}};

@@ -36,7 +36,7 @@ class Election {
   // False as soon as `renew` has passed without a renewal, even if our thread hangs; once lost,
   // this replica is a candidate again.
   virtual bool leads() const = 0;
-  virtual std::string holder() const = 0;   // as last seen; "" = nobody
+  virtual std::string holder() const = 0;   // as last seen; "" = none
   virtual int64_t transitions() const = 0;  // of the lease: grows when it changes hands
   virtual std::string LastError() const = 0;
 };

@@ -1,6 +1,7 @@
 // Which namespace a name is now: its uid. A name may be given to another one later; what was of the
-// one before is then nobody's. Asked of the API server, and believed for seconds; while nobody can
-// be asked, what was known last stands. Thread-safe; a call may block for as long as a Get does.
+// one before then belongs to none. Asked of the API server, and believed for seconds; while that
+// cannot be asked, what was known last stands. Thread-safe; a call may block for as long as a Get
+// does.
 #pragma once
 
 #include <map>
@@ -20,7 +21,7 @@ class NamespaceCache {
   // Both outlive it. The client is best one that is not patient.
   NamespaceCache(Client* client, Clock* clock) : client_(client), clock_(clock) {}
 
-  // kNotFound: there is none of this name. Anything else: nobody can say, or we may not ask.
+  // kNotFound: there is none of this name. Anything else: it cannot be known, or we may not ask.
   StatusOr<std::string> Uid(const std::string& name);
 
  private:
@@ -36,10 +37,10 @@ class NamespaceCache {
   std::map<std::string, Entry> entries_;  // guarded by mutex_
 };
 
-// Which namespace a caller without a token is of, by the address that he calls from: that of the
+// Which namespace a caller without a token is of, by the address that it calls from: that of the
 // one pod that has this address. Asked of the API server and kept for seconds, since addresses are
 // given out again. Pods of a node's own network share its address with whatever else runs there,
-// so they are nobody's. Made by the controller. Thread-safe; calls block.
+// so they are of no namespace. Made by the controller. Thread-safe; calls block.
 class PodFinder {
  public:
   // Both outlive it.

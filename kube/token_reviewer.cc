@@ -41,7 +41,7 @@ std::optional<Answer> Reviewer::Kept<Answer>::Find(const std::string& asked, abs
   return found->second.first;
 }
 
-// Where nobody could be asked there is nothing to keep.
+// Where the API server could not be asked there is nothing to keep.
 template <class Answer>
 void Reviewer::Kept<Answer>::Keep(const std::string& asked, const Answer& answer,
                                   absl::Duration until) {

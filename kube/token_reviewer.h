@@ -1,4 +1,4 @@
-// Who shows a bearer token, and what he may do: asked of the API server by TokenReview and
+// Which user shows a bearer token, and what they may do: asked of the API server by TokenReview and
 // SubjectAccessReview, so that the cluster's own RBAC decides. Made by the controller for its
 // doors. Takes only tokens that were made for its audience: one that a program is given to speak to
 // the API server opens nothing here, and one of ours opens nothing there. Answers are kept for
@@ -18,7 +18,7 @@
 
 namespace shirabe::kube {
 
-// What a TokenReview says of somebody: username, uid, groups, extra.
+// What a TokenReview says of a user: username, uid, groups, extra.
 struct UserInfo {
   std::string name;
   Json info;
@@ -53,7 +53,7 @@ class Reviewer {
   // kUnavailable if the API server cannot be asked, or too many unknown ones are shown.
   // `caller`: the address, or whatever else they are told apart by.
   StatusOr<UserInfo> Review(const std::string& token, const std::string& caller);
-  // kPermissionDenied, naming him and the deed, if he may not.
+  // kPermissionDenied, naming the user and the deed, if they may not.
   Status Authorize(const UserInfo& user_info, const ResourceAttributes& attributes);
 
  private:

@@ -15,7 +15,7 @@ constexpr absl::Duration kMaxIdleTime = absl::Seconds(60);
 constexpr absl::Duration kMaxBackoffDelay = absl::Seconds(10);
 
 bool IsBusy(int status) { return status == 429 || status == 503; }
-// The server is at fault, or whoever stands before it, and nobody knows how far it came.
+// The server is at fault, or a proxy before it, and how far the request came is not known.
 bool IsBroken(int status) { return status == 500 || status == 502 || status == 504; }
 
 bool MayHaveBeenApplied(const Exchange& exchange) {

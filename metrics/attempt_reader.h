@@ -1,7 +1,7 @@
 // Reads one attempt: first the files of the contract with training code, to their ends, then what
 // else its collector reads. The contract's files are the metrics file (JSON lines, json_line.h) and
 // the file of the library hypertune (attempt_reader.h); a metric that they have named is taken from
-// nowhere else: whoever reports it there means it. Every collector is a call of ReadAttempt.
+// nowhere else: a program that reports it there means it. Every collector is a call of ReadAttempt.
 // Stateless and thread-safe.
 #pragma once
 

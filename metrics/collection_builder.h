@@ -1,6 +1,6 @@
 // What one call of Collect has taken so far: the points, the bad lines, the cursor that goes with
-// them, and how much more the call may take. ReadAttempt (attempt_reader.h) makes one; whoever reads a
-// file for it puts in what it found. Lives for that call, used by its thread alone.
+// them, and how much more the call may take. ReadAttempt (attempt_reader.h) makes one; the readers
+// of files put in what they found. Lives for that call, used by its thread alone.
 #pragma once
 
 #include <cstdint>
@@ -39,8 +39,8 @@ class CollectionBuilder {
   const Source& source() const { return source_; }
   // The wanted metrics, once each.
   const std::vector<std::string>& metrics() const { return metrics_; }
-  // Those of them that the contract's own files have not named: whoever reports a metric there
-  // means it, so it is taken from nowhere else.
+  // Those of them that the contract's own files have not named: a program that reports a metric
+  // there means it, so it is taken from nowhere else.
   std::vector<std::string> UnclaimedMetrics() const;
   // What has been taken up to now came from the contract's own files.
   void ClaimAll();

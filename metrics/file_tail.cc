@@ -22,7 +22,7 @@ constexpr uint64_t kEdgeBytes = 64;  // at each end of what was read, kept to re
 }  // namespace
 
 StatusOr<std::optional<TailedFile>> OpenForTail(const std::string& root, const std::string& path) {
-  if (path.empty()) return std::nullopt;  // trials that are run by whoever asks have no files
+  if (path.empty()) return std::nullopt;  // trials that callers run have no files
   auto fd = OpenBeneath(root, path);
   if (absl::IsNotFound(fd.status())) return std::nullopt;
   RETURN_IF_ERROR(Prefix("cannot read metrics", fd.status()));

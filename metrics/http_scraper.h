@@ -1,7 +1,7 @@
-// Asks running programs for their metrics over HTTP (Prometheus' text format, prometheus_text.h), once a
-// second each, and appends what has changed to a file of the attempt. A page that was seen cannot
-// be seen again, but that file can be read again: it is what the collector reads, from a cursor
-// like any other file (ScrapeParser). Its lines are
+// Asks running programs for their metrics over HTTP (Prometheus' text format, prometheus_text.h),
+// once a second each, and appends what has changed to a file of the attempt. A page that was seen
+// cannot be seen again, but that file can be read again: it is what the collector reads, from a
+// cursor like any other file (ScrapeParser). Its lines are
 //   {"step": 3, "timestamp": 1795249800.5, "metrics": {"loss": 0.25}}    a value that is new
 //   # answered 404 Not Found                                             a note for people
 //   ! loss has 2 series: …                                               a metric that is unclear
@@ -38,7 +38,7 @@ std::string UrlOf(const ScrapeTarget& target);
 class Scraper {
  public:
   virtual ~Scraper() = default;
-  // From now on, until Drop, or until nobody has called this for ten seconds. Two targets of one
+  // From now on, until Drop, or until this was not called for ten seconds. Two targets of one
   // process that have the same address and port would hear the same program: the second one waits
   // until the first is dropped, and its file says so.
   virtual void Watch(const ScrapeTarget& target) = 0;

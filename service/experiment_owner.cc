@@ -62,8 +62,8 @@ void ExperimentOwner::Run(std::stop_token stop) {
   }
 }
 
-// What has changed since the last look: an experiment that has not ended, or one of which somebody
-// wants something.
+// What has changed since the last look: an experiment that has not ended, or one that has an
+// intent.
 Status ExperimentOwner::Refresh() {
   ASSIGN_OR_RETURN(const auto changes, client_->Changes(revision_));
   const size_t known = wanted_.size();

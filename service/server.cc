@@ -90,7 +90,7 @@ StatusOr<Credentials> CredentialsFor(const TlsFiles& tls) {
 }
 
 // So that no caller holds the others up: connections whose other end is gone are noticed, those
-// that nobody uses are closed, and what a caller sends, which is as much as over HTTP, and asks at
+// that are not used are closed, and what a caller sends, which is as much as over HTTP, and asks at
 // the same time has a limit.
 void LimitCalls(grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);
@@ -180,7 +180,7 @@ class ListeningServer : public Server {
   }
 
  private:
-  // Without TLS a token can be read on the wire, and without a token anybody may run programs.
+  // Without TLS a token can be read on the wire, and without a token any caller may run programs.
   Status CheckOpenness(const std::string& option, const std::string& address) const {
     const bool open = options_.tokens.open();
     if (IsLoopback(HostOf(address)) || (!open && !options_.tls.certificate.empty())) {
@@ -263,7 +263,7 @@ class ListeningServer : public Server {
         waiting));
   }
 
-  // By his token.
+  // By the caller's token.
   StatusOr<Principal> KatibCallerOf(const grpc::ServerContext& context, const std::string& method) {
     ASSIGN_OR_RETURN(Principal caller, CallerOf(context, service_context_));
     caller.door = "katib";
@@ -271,7 +271,7 @@ class ListeningServer : public Server {
     return caller;
   }
 
-  // By the address that he calls from: a user of the namespace that it is in.
+  // By the address that the caller has: a user of the namespace that it is in.
   StatusOr<Principal> KatibCallerAt(const grpc::ServerContext& context, const std::string& method) {
     const std::string address = AddressOfPeer(context.peer());
     RETURN_IF_ERROR(limiter_.Acquire(address));

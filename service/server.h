@@ -27,9 +27,9 @@ struct ServerOptions {
   // Katib's Suggestion and DBManager for its own clients, plaintext and without a token; "" =
   // nowhere.
   std::string katib_listen = {};
-  // The namespace that a caller there acts for, by the address that he calls from:
-  // kPermissionDenied for one of no namespace, kUnavailable where nobody can be asked. May take a
-  // moment.
+  // The namespace that a caller there acts for, by the address that it calls from:
+  // kPermissionDenied for one of no namespace, kUnavailable where the cluster cannot be asked. May
+  // take a moment.
   std::function<StatusOr<std::string>(const std::string& address)> namespace_of = {};
   TlsFiles tls;
   Tokens tokens = Tokens::Open();
@@ -37,7 +37,7 @@ struct ServerOptions {
   int64_t log_bytes = 0;            // of ended attempts' logs that are kept, the newest; 0 = all
   double requests_per_second = 0;   // of one caller, twice as many at once; 0 = any
   int connections_per_address = 0;  // to each door; 0 = as many as there is room for
-  // Sets what is counted elsewhere in the process, each time somebody reads /metrics.
+  // Sets what is counted elsewhere in the process, each time /metrics is read.
   std::function<void(Metrics&)> refresh_metrics = {};
 };
 

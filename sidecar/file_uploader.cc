@@ -82,7 +82,8 @@ void FileUploader::WatchCollected() {
 }
 
 // A program may lead the path of its collector's file to the volume of the sidecar's token, and
-// what is sent is shown to whoever may look at the trial. That volume is a file system of its own.
+// what is sent is shown to users who may look at the trial. That volume is a file system of its
+// own.
 bool FileUploader::IsSecret(const struct stat& info) const {
   struct stat token, run;
   const std::string& path = pod_->config.token_path();

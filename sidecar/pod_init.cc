@@ -85,7 +85,7 @@ Status MakeHomeFolders(const Pod& pod) {
 
 namespace {
 
-// A volume that was just attached may not answer at once, and nobody would start us again.
+// A volume that was just attached may not answer at once, and we would not be started again.
 constexpr int kMaxTries = 30;
 constexpr absl::Duration kRetryInterval = absl::Seconds(2);
 constexpr int kTokenBytes = 24;
@@ -164,7 +164,7 @@ class Resuming {
   trial::TaskPool task_pool_{1};  // last: its thread uses all of the above
 };
 
-// One that nobody listens at now; with the host's network others are there.
+// One on which no program listens now; with the host's network others are there.
 uint16_t FreePort() {
   const Fd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address = {};
@@ -195,7 +195,7 @@ StatusOr<std::string> PrepareTrainerEndpoint(const Pod& pod) {
   return absl::StrCat(lines, "KUBEFLOW_TRAINER_SERVER_CA_CERT=", ca_file, "\n");
 }
 
-// What came of the candidates, for the sidecar, and for whoever runs this again.
+// What came of the candidates, for the sidecar, and for the next run of this.
 Status WriteBegin(const Pod& pod, const trial::Layout& layout) {
   const trial::Resume resume = trial::ReadResume(layout.Paths(pod.key).dir);
   v1::PodState begin;

@@ -1,5 +1,5 @@
 // What the server asks of the sidecar: to pass a request on to the program, and to delete
-// checkpoints that nobody needs any more. Used by the sidecar's thread.
+// checkpoints that are not needed any more. Used by the sidecar's thread.
 #pragma once
 
 #include <mutex>

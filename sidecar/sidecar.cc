@@ -235,7 +235,7 @@ class Sidecar {
     request_error_ = Message(passed);
     if (!passed.ok()) return;
     acknowledged_ = request.id();
-    sync_now_ = true;  // whoever asked waits for our word before the pod is told to end
+    sync_now_ = true;  // the server waits for our word before the pod is told to end
     Wake();
   }
 

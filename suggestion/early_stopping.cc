@@ -18,7 +18,7 @@ std::optional<double> NumberSetting(const Settings& settings, const std::string&
 int64_t IntSetting(const Settings& settings, const std::string& name) {
   const auto number = NumberSetting(settings, name);
   CHECK(number.has_value());
-  // What nobody reaches stands for more than an int64 can count.
+  // A bound that no trial reaches stands for more than an int64 can count.
   return static_cast<int64_t>(std::min(*number, 0x1p62));
 }
 

@@ -63,7 +63,7 @@ class History {
   const std::vector<std::pair<std::string, std::string>>& labels(int64_t index) const;
 
   // The ordinal in the experiment of the next suggestion, from 0. It is size(), except where
-  // somebody else keeps the trials and this history is known to lack some of them (Katib's wire).
+  // another program keeps the trials and this history is known to lack some of them (Katib's wire).
   int64_t next_ordinal() const { return std::max(size(), next_ordinal_); }
   void SetNextOrdinal(int64_t ordinal) { next_ordinal_ = ordinal; }
 

@@ -15,7 +15,7 @@
 namespace shirabe::suggestion {
 namespace {
 
-// The seed, which whoever calls Propose turns into `root`; every variant accepts it.
+// The seed, which the caller of Propose turns into `root`; every variant accepts it.
 SettingInfo RandomState() {
   return {.name = "random_state",
           .type = SettingInfo::Type::kInt,

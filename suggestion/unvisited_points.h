@@ -1,4 +1,4 @@
-// Points that nobody has tried: what every algorithm must propose while there is one. One object
+// Points that have not been tried: what every algorithm must propose while there is one. One object
 // serves one proposal, so that its own points count as tried; the history must outlive it.
 //
 // It always ends soon. Draws follow the distributions of the space; where the points drawn have

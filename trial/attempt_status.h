@@ -66,7 +66,7 @@ struct AttemptStatus {
   enum class State {
     kRunning,  // or on its way: as long as `placement` has no start_time
     kExited,   // it ended and its exit was seen: exit_code or signal
-    kLost,     // it is gone and nobody saw how
+    kLost,     // it is gone; how was not seen
   };
   AttemptKey key;
   State state = State::kRunning;

@@ -30,7 +30,7 @@ Status AskAndTellExecutor::Stop(const AttemptKey& key, v1::Cause, absl::Duration
   return absl::OkStatus();
 }
 
-// Those that the store knows as running still are: nobody has told their end.
+// Those that the store knows as running still are: their callers have not told their end.
 void AskAndTellExecutor::Adopt(const std::vector<v1::Attempt>& open) {
   for (const v1::Attempt& attempt : open) {
     const AttemptKey key{{{attempt.namespace_(), attempt.experiment()}, attempt.trial()},

@@ -106,7 +106,7 @@ struct ExecutorInfo {
   StatusOr<std::unique_ptr<Executor>> (*create)(const ExecutorOptions& options);
 };
 
-// The executor of trials that somebody else runs, who has asked for them and will tell their end
+// The executor of trials that a caller runs, which has asked for them and will tell their end
 // (ask-and-tell): to start one is to note it down, and to stop one is to say that it has ended.
 // Nothing is copied, read or removed. Called by the reconciler; thread-safe. It is not registered:
 // what an executor promises about programs does not hold of it.

@@ -5,7 +5,8 @@
 //       hypertune.jsonl, scrapes.jsonl, params.json, control.json, checkpoints/, the supervisor's
 //       records pid and exit (trial/local/supervisor_records.h), and reclaim once its machine is
 //       taken away (trial/local/simulated_preemption.h)
-// Used by executors and by whoever shows or deletes those files. Thread-safe: no state but a path.
+// Used by executors and by code that shows or deletes those files. Thread-safe: no state but a
+// path.
 //
 // Paths are made of validated keys only (base/names.h). Doors refuse others with the reason; should
 // one be forgotten, what it asks for lies in a directory that is never there.
@@ -30,15 +31,15 @@ class Layout {
   std::string TrialDir(const TrialKey& key) const;
   AttemptPaths Paths(const AttemptKey& key) const;
 
-  // Creates the attempt's directories. True if the attempt's own was not there before: nobody has
-  // tried to start it. kDataLoss if a program has put something else in their place. Costs five
+  // Creates the attempt's directories. True if the attempt's own was not there before: no process
+  // has tried to start it. kDataLoss if a program has put something else in their place. Costs five
   // system calls once the experiment has its directory.
   StatusOr<bool> Create(const AttemptKey& key) const;
 
   // Makes the data directory one that only its owner can look into, and so all that lies in it:
   // logs, parameters, checkpoints. One that is there already is changed if it is plainly ours (it
   // is called shirabe, or is empty); in others only what lies below `trials` is kept from others.
-  // What it cannot do is logged; whoever needs the directory will fail with the reason.
+  // What it cannot do is logged; code that needs the directory will fail with the reason.
   void KeepPrivate() const;
 
   // Deletes the files of an experiment, or of one trial. kFailedPrecondition if a directory on the

@@ -1,8 +1,9 @@
 // The log of an attempt on this machine, which takes a bounded part of the disk however much its
 // program prints: its first and its last megabytes are kept. What lies between is a hole in the
-// file, so that every byte keeps its offset: whoever follows the log, collectors with their cursors
-// and sidecars that send it, need not know. A program that runs may write on meanwhile. Used for
-// logs that programs here write and for copies of those from a cluster; thread-safe: no state.
+// file, so that every byte keeps its offset: those that follow the log, collectors with their
+// cursors and sidecars that send it, need not know. A program that runs may write on meanwhile.
+// Used for logs that programs here write and for copies of those from a cluster; thread-safe: no
+// state.
 #pragma once
 
 #include <cstdint>

@@ -4,8 +4,8 @@
 //
 // An attempt may use the pools that its policy names, in that order; without names all of them, the
 // spot ones first, and of like ones the cheapest first. After too many preemptions it gets none but
-// on-demand slots, where it may use any. A slot that was reclaimed is away for a while: nobody has
-// it, and nobody can.
+// on-demand slots, where it may use any. A slot that was reclaimed is away for a while: no attempt
+// has it, and none can.
 #pragma once
 
 #include <optional>

@@ -6,9 +6,9 @@
 namespace shirabe {
 namespace {
 
-// Nobody types longer names by hand, and the distance costs the product of the lengths.
+// Longer names are not typed by hand, and the distance costs the product of the lengths.
 constexpr size_t kMaxWordLength = 64;
-// Among so many nobody meant one by a slip of the hand, and each takes its time.
+// Among so many names a guess says nothing, and comparing each takes time.
 constexpr size_t kMaxSuggestedNames = 200;
 
 std::string LowerCase(std::string_view text) {

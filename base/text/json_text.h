@@ -1,8 +1,8 @@
-// The one way from text to JSON. A parser by itself takes any depth, and whoever copies, prints or
-// frees such a tree later overflows the stack; objects that keep their order are searched from the
-// front, so that one of a million keys takes minutes to build. So the text is looked over first, in
-// one pass without recursion or memory. Used by everybody who reads JSON; pure functions, any
-// thread.
+// The one way from text to JSON. A parser by itself takes any depth, and code that copies, prints
+// or frees such a tree later overflows the stack; objects that keep their order are searched from
+// the front, so that one of a million keys takes minutes to build. So the text is looked over
+// first, in one pass without recursion or memory. Used by all code that reads JSON; pure functions,
+// any thread.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -50,8 +50,8 @@ Json ReadJsonOrDiscarded(std::string_view text, const JsonLimits& limits = {}) {
   return json.ok() ? *std::move(json) : Json(nlohmann::detail::value_t::discarded);
 }
 
-// What an API server answers: it holds objects of everybody, and one that is deep must not make all
-// of them unreadable. What stands deeper than kMaxServerLevels is left out; whoever reads such an
+// What an API server answers: it holds objects of all users, and one that is deep must not make all
+// of them unreadable. What stands deeper than kMaxServerLevels is left out; the reader of such an
 // object refuses it all the same. Discarded if it is not JSON.
 template <class Json = nlohmann::json>
 Json ParseServerJson(std::string_view text) {
@@ -63,7 +63,7 @@ Json ParseServerJson(std::string_view text) {
   return Json::parse(text.begin(), text.end(), keep, /*allow_exceptions=*/false);
 }
 
-// Messages as JSON, where somebody else reads or writes it: the sidecar's files and environment.
+// Messages as JSON, where another program reads or writes it: the sidecar's files and environment.
 // Protobuf's own functions take any depth, and end in an error, not in a crash, where a message
 // holds what JSON has no word for. Pure functions, any thread.
 

@@ -65,7 +65,7 @@ std::string PathOf(const Step* step) {
   return path;
 }
 
-// The words of the .proto file, which is what somebody who writes messages knows them by.
+// The words of the .proto file, by which the author of a message knows them.
 std::string UnknownValue(const EnumDescriptor& type, int value) {
   std::string text =
       absl::StrCat(value, " is not a value of ", type.name(), " that is known here: ");

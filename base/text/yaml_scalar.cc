@@ -67,7 +67,7 @@ std::optional<Integer> ParseInteger(const std::string& plain) {
   if (end != last || error == std::errc::invalid_argument) return std::nullopt;
   if (error == std::errc::result_out_of_range) {
     // Too large for 64 bits. The value is what a decimal reader makes of it; other bases are rare
-    // enough to stay text, as nobody writes them.
+    // enough to stay text, as they are not written in practice.
     if (base != 10) return std::nullopt;
     return Integer{ParseNumber(plain).value_or(0), std::nullopt};
   }

@@ -1,7 +1,7 @@
 // YAML text as a small tree that remembers where everything stands, read with libyaml's events.
 // Scalars are resolved as Kubernetes resolves them (YAML 1.1: yes, on, y are booleans; 010 is 8),
 // aliases and merge keys are expanded, duplicate keys are refused. Used by parse_spec.cc and by
-// whoever reads a configuration; pure functions, any thread.
+// readers of configurations; pure functions, any thread.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// apply and create: hand an experiment to whoever runs the store, and return.
+// apply and create: hand an experiment to the server or controller of the store, and return.
 #include "absl/strings/str_cat.h"
 #include "cmd/session.h"
 #include "cmd/spec_file.h"

@@ -235,7 +235,7 @@ std::string ControllerProcess::WhyNotReady() const {
   return holder.empty() ? "there is no leader yet" : "another replica leads: " + holder;
 }
 
-// Alive, and not ready: whoever leads answers.
+// Alive, and not ready: the leader answers.
 Status ControllerProcess::OpenStandby() {
   service::HttpOptions http{.address = flags_.listen_options.http, .tls = &tls_};
   http.context = {.client = session_.client.get(),
@@ -292,8 +292,8 @@ void ControllerProcess::SetMetrics(service::Metrics& metrics) const {
   }
 }
 
-// Whether nobody else can have come to lead: for as long as the lease is promised to us we only
-// write nothing, and go on where we stood once the API server answers again.
+// Whether no other replica can have come to lead: for as long as the lease is promised to us we
+// only write nothing, and go on where we stood once the API server answers again.
 bool ControllerProcess::MayResume() const {
   return election_->transitions() == term_ && election_->holder() == identity_;
 }

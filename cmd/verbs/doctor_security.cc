@@ -58,7 +58,7 @@ std::string HostOfHex(const std::string& hex) {
   return hex == "00000000000000000000000001000000" ? "[::1]" : "[" + hex + "]";
 }
 
-// Addresses on which somebody listens, by the inode of the socket.
+// Addresses on which a process listens, by the inode of the socket.
 std::map<std::string, std::string> Listening(const std::string& process) {
   constexpr char kListen[] = "0A";
   std::map<std::string, std::string> addresses;

@@ -139,7 +139,7 @@ Status Apply(client::Client& client, const v1::Experiment& stored, const v1::Exp
   return absl::OkStatus();
 }
 
-// Whoever made a mistake finds his text again.
+// After a mistake the user finds their text again.
 Status EditIn(const std::string& path, client::Client& client, const v1::Experiment& stored) {
   const std::string before = TextFor(stored);
   RETURN_IF_ERROR(RunEditor(Editor(), path));

@@ -1,4 +1,4 @@
-// scale, pause, resume, stop, cancel, retry: requests to whoever runs the experiment, who acts on
+// scale, pause, resume, stop, cancel, retry: requests to the owner of the experiment, which acts on
 // them within a second, or when it is run again.
 
 #include "cmd/session.h"

@@ -52,7 +52,7 @@ StatusOr<client::ExecutionOptions> MachinesFor(const ServeFlags& flags) {
   return machines;
 }
 
-// Whoever calls from this machine acts for one namespace, that of -n.
+// A caller from this machine acts for one namespace, that of -n.
 StatusOr<std::string> NamespaceHere(const std::string& address, const std::string& ns) {
   if (IsLoopback(address)) return ns;
   return absl::PermissionDeniedError(address + " is not this machine");

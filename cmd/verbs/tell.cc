@@ -1,4 +1,5 @@
-// tell and report: the results of a trial, from whoever runs it. tell ends it, report does not.
+// tell and report: the results of a trial, from the program that runs it. tell ends it, report does
+// not.
 #include <optional>
 
 #include "absl/strings/ascii.h"

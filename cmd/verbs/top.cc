@@ -52,7 +52,7 @@ StatusOr<Load> ReadLoad(client::Client& client, v1::Experiment experiment) {
   return load;
 }
 
-// Whoever runs most comes first.
+// The experiment that runs most comes first.
 StatusOr<std::vector<Load>> ReadLoads(const Session& session, const ListFlags& flags) {
   ASSIGN_OR_RETURN(auto experiments,
                    session.client->ListExperiments(flags.all_namespaces ? "" : session.ns));

@@ -4,7 +4,7 @@
 // Statements are sent without waiting for the answers of those before (pipeline mode), and
 // received together: whatever is sent at once costs one round trip. Each text is prepared once a
 // connection. After any error but a refusal of our own the connection is no longer usable, and its
-// owner makes another: nobody has to know in which state it was left.
+// owner makes another: no caller has to know in which state it was left.
 //
 // A connection belongs to one thread at a time. Nothing here waits for ever: a server that stays
 // silent for `response_timeout` counts as lost.

@@ -1,5 +1,5 @@
 // The connections on which a PostgreSQL store reads: as many as there are reads at once, up to a
-// limit, for the server has a limit of its own. Whoever comes when all are taken waits until one
+// limit, for the server has a limit of its own. A caller waits while all are taken, until one
 // is given back. Held by db/postgres/postgres_store, and lives as long; thread-safe.
 //
 // After a restart of the server all of them are dead, which shows only when they are used. So the

@@ -171,7 +171,7 @@ Status CheckReadable(const PostgresConnection& db, const SchemaState& found, int
 
 Status ApplySteps(PostgresConnection* db, const PostgresSteps& steps) {
   RETURN_IF_ERROR(db->Query(kLockSchema).status());
-  // Another server may have been faster, so look again, now that nobody else can change it.
+  // Another server may have been faster, so look again, now that no other process can change it.
   ASSIGN_OR_RETURN(const SchemaState found, ReadSchemaState(db));
   const auto newest = static_cast<int64_t>(steps.size());
   RETURN_IF_ERROR(CheckPostgresVersion(*db, found.version, newest));

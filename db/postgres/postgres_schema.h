@@ -4,8 +4,8 @@
 // different connections) and from several servers that start at once.
 //
 // The database says what it is in the one row of shirabe.store: its version is the number of steps
-// it has been through. Whoever changes the tables holds an advisory lock meanwhile, since there is
-// nothing else to lock before the first of them exists.
+// it has been through. A server that changes the tables holds an advisory lock meanwhile, since
+// there is nothing else to lock before the first of them exists.
 #pragma once
 
 #include <string>

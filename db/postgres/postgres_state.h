@@ -50,7 +50,7 @@ class PostgresState {
   // The batch was accepted: its records are at `revision` from here on.
   void Apply(const Batch& batch, int64_t revision);
 
-  // Metrics that are not in the database yet; whoever writes them gives them their ids.
+  // Metrics that are not in the database yet; the writer gives them their ids.
   std::vector<std::string> new_metrics(const Batch& batch) const;
   int64_t MetricId(const std::string& name) const;  // 0: unknown
   void SetMetricId(const std::string& name, int64_t id) { (*metrics_)[name] = id; }

@@ -19,7 +19,7 @@ namespace shirabe::db {
 
 namespace {
 
-// So that nobody waits behind an endless transaction, and no lock is held for long.
+// So that no write waits behind an endless transaction, and no lock is held for long.
 constexpr size_t kMaxGroup = 512;
 constexpr size_t kMaxObservations = 50'000;
 constexpr absl::Duration kMinReconnectDelay = absl::Milliseconds(10);

@@ -4,9 +4,9 @@
 //
 // A server that stops and starts again is met with patience: the transaction is made again on a new
 // connection for a few seconds, then its writes fail with kUnavailable. If the connection breaks
-// after COMMIT was sent, nobody knows at first whether it took effect. Each caller then finds that
-// out by itself, while the writer goes on with the next: a write is neither lost nor made twice. If
-// the server stays away, kUnavailable says that it is not known.
+// after COMMIT was sent, it is not known at first whether it took effect. Each caller then finds
+// that out by itself, while the writer goes on with the next: a write is neither lost nor made
+// twice. If the server stays away, kUnavailable says that it is not known.
 //
 // Thread-safe; the destructor finishes what was queued.
 #pragma once
@@ -78,7 +78,7 @@ absl::Duration PostgresBackoff(int failures);
 // connection of its own, and raises the store's signal with its revision. Nothing is sent while
 // nothing happens, however many threads wait, but for a look every few seconds: a connection can be
 // dead without anyone having said so. Started by the first who waits; thread-safe; stops in its
-// destructor, in which nobody may wait any more.
+// destructor, in which no thread may wait any more.
 class PostgresListener {
  public:
   // `signal` must outlive it.

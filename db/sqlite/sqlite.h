@@ -69,7 +69,7 @@ class Statement {
 struct ConnectOptions {
   enum class Mode {
     kRead,
-    kReadImmutable,  // without locks: nobody can write, neither we nor others
+    kReadImmutable,  // without locks: no process can write, ours included
     kWrite,
     kCreate,  // kWrite, and makes the file if there is none
   };

@@ -11,7 +11,7 @@ constexpr int64_t kApplicationId = 0x53687262;
 // One row a name ever used: the lease and the deletion outlive the experiment, and the integer key
 // that all other tables begin with stays the same if the name is used again.
 //
-// Names of the namespace "", which is nobody's, are the store's own: one for each holder of leases,
+// Names of the namespace "", which no user has, are the store's own: one for each holder of leases,
 // "holder:" and who that is, with the time until which all leases of theirs are renewed.
 //
 // Messages lie in `body`; beside it are only the columns that a query filters on. Tables whose
@@ -161,7 +161,7 @@ Status CheckReadable(const SqliteConnection& db, const Header& header, int64_t n
 }
 
 Status ApplySteps(SqliteConnection* db, const SchemaSteps& steps) {
-  // Another process may have been faster, so look again, now that nobody else can write.
+  // Another process may have been faster, so look again, now that no other process can write.
   ASSIGN_OR_RETURN(const Header header, ReadHeader(db));
   RETURN_IF_ERROR(CheckOwner(*db, header));
   RETURN_IF_ERROR(CheckNotNewer(*db, header, static_cast<int64_t>(steps.size())));

@@ -114,7 +114,7 @@ class SqliteStore : public Store, public Bulk {
   StatusOr<std::unique_ptr<SqliteConnection>> Connect(Mode mode) const;
   Status OpenForReading();
   Status OpenForWriting();
-  // Nobody writes and nobody can: the log is gone, and we may not create its files.
+  // No process writes and none can: the log is gone, and we may not create its files.
   bool IsAtRest() const;
   StatusOr<std::unique_ptr<SqliteConnection>> AcquireReader();
   void ReleaseReader(std::unique_ptr<SqliteConnection> reader);

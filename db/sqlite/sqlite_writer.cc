@@ -8,7 +8,7 @@
 namespace shirabe::db {
 namespace {
 
-// So that nobody waits behind an endless transaction.
+// So that no write waits behind an endless transaction.
 constexpr size_t kMaxGroup = 512;
 
 }  // namespace

@@ -2,8 +2,8 @@
 // for the disk, more work queues up, and the next transaction takes all of that, with one fsync.
 //
 // Each piece of work runs in its own savepoint: if it fails it is undone alone, and the others do
-// not notice. Nobody is told of success before the transaction is on the disk; if that fails, all
-// of its work fails. Thread-safe; the destructor finishes what was queued.
+// not notice. No caller is told of success before the transaction is on the disk; if that fails,
+// all of its work fails. Thread-safe; the destructor finishes what was queued.
 #pragma once
 
 #include <condition_variable>

@@ -4,7 +4,7 @@
 #   deploy/kubernetes/uninstall.sh [--experiments] [--crds]
 #
 #   (nothing)       the controller, its namespace and its rights. Experiments stay as objects, and
-#                   trials that run are left to end; nobody watches them any more.
+#                   trials that run are left to end and not watched any more.
 #   --experiments   first every Experiment that it took, in all namespaces, with Jobs and pods
 #   --crds          at last the CRDs too, if they are ours; all objects of these kinds go with them
 #
@@ -72,7 +72,7 @@ delete_experiments() {
   clean_volumes "$shared"
 }
 
-# A pod of ours keeps its name until its log is stored. Without a controller nobody stores it, so
+# A pod of ours keeps its name until its log is stored. Without a controller it is not stored, so
 # the finalizer is taken off; the pod itself runs on if it runs.
 release_pods() {
   local namespace pod

@@ -13,7 +13,7 @@ namespace {
 
 using google::protobuf::FieldDescriptor;
 
-constexpr size_t kMaxWords = 100;  // beyond, guessing costs too much and a list helps nobody
+constexpr size_t kMaxWords = 100;  // beyond, guessing costs too much and a list is no help
 
 size_t CommonPrefix(std::string_view a, std::string_view b) {
   const auto alike = [](char x, char y) {

@@ -12,7 +12,7 @@ namespace shirabe::experiment {
 namespace {
 
 constexpr size_t kMaxShownKey = 320;       // the longest that Kubernetes knows, of labels, has 317
-constexpr size_t kMaxMessageBytes = 2000;  // bytes: it may quote what somebody wrote
+constexpr size_t kMaxMessageBytes = 2000;  // bytes: it may quote what the user wrote
 
 bool IsPlainWord(std::string_view key) {
   return !key.empty() && std::all_of(key.begin(), key.end(), [](char c) {

@@ -48,7 +48,7 @@ class Findings {
   void MarkUnreadable(const std::string& path, Mark mark, std::string message);
   // The text itself has a problem there; no field is to blame.
   void Problem(Mark mark, std::string message) { Add({false, "", std::move(message)}, mark); }
-  // The silence of Misread without a message: this field is what somebody misspelled.
+  // The silence of Misread without a message: this field is what the user misspelled.
   void MuteRules(const std::string& path) { unread_.insert(path); }
   // Whether something at, below or above `path` could not be read: a rule that looks at the whole
   // of it would be guessing.
@@ -60,8 +60,8 @@ class Findings {
 
   // Errors so far.
   int errors() const { return errors_; }
-  // Whether there are so many that nobody would read more: further ones are not kept, and looking
-  // for them is a waste.
+  // Whether there are so many that a user would not read more: further ones are not kept, and
+  // looking for them is a waste.
   bool full() const { return findings_.size() >= kMaxFindings; }
 
   // In the order of the text; those without a place in the order of their making.

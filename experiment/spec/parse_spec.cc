@@ -214,7 +214,7 @@ void SetDefaults(v1::Experiment& experiment) {
   }
   auto& spec = *experiment.mutable_spec();
   if (!spec.has_parallel_trial_count()) {
-    // More than there are trials would be refused, and nobody asked for it.
+    // More than there are trials would be refused, and was not asked for.
     const int most = spec.max_trial_count() > 0 ? spec.max_trial_count() : kParallelTrials;
     spec.set_parallel_trial_count(std::min(kParallelTrials, most));
   }

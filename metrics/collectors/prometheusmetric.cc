@@ -36,8 +36,8 @@ StatusOr<uint16_t> PortOf(const google::protobuf::Value& port) {
   return Refuse("port", "must be a number from 1 to 65535");
 }
 
-// The trial's own program is asked, and nobody else: not what only the server can reach, and not
-// the addresses that tell machines of a cloud their secrets.
+// The trial's own program is asked, and no other: not what only the server can reach, and not the
+// addresses that tell machines of a cloud their secrets.
 StatusOr<std::string> AddressOf(const std::string& host) {
   if (host.empty() || host == "localhost") return std::string("127.0.0.1");
   boost::system::error_code error;

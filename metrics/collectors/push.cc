@@ -1,5 +1,6 @@
-// Katib's Push: the program reports its metrics itself, by Katib's SDK or over our API, and whoever
-// takes that in writes the rows. So there is nothing to read but the files of the contract.
+// Katib's Push: the program reports its metrics itself, by Katib's SDK or over our API, and the
+// service that takes them in writes the rows. So there is nothing to read but the files of the
+// contract.
 #include <memory>
 #include <string>
 #include <vector>

@@ -1,12 +1,12 @@
-// Who calls, and what he may do. A caller shows a bearer token; roles are admin (everything), user
-// (one namespace), trial (what one attempt reports) and person (whom a cluster knows, and who may
-// do here what he may do there). Tokens come from a file that only its owner can read: its first
-// line is the administrator's, the others are
+// Who calls, and what they may do. A caller shows a bearer token; roles are admin (everything),
+// user (one namespace), trial (what one attempt reports) and person (whom a cluster knows, and who
+// may do here what they may do there). Tokens come from a file that only its owner can read: its
+// first line is the administrator's, the others are
 //   user NAMESPACE TOKEN
 // A trial's token is that of its attempt: what has its shape is taken for one, opens nothing but a
-// trial's own methods (authorization.h), and is proved by each of them against the store. What is neither
-// is shown to the cluster, where there is one, and is otherwise unknown. Immutable once made, any
-// thread.
+// trial's own methods (authorization.h), and is proved by each of them against the store. What is
+// neither is shown to the cluster, where there is one, and is otherwise unknown. Immutable once
+// made, any thread.
 #pragma once
 
 #include <functional>
@@ -29,7 +29,7 @@ struct Principal {
   std::string ns = {};     // kUser: the namespace
   std::string token = {};  // kTrial: of an attempt
   std::string name = {};   // for people: admin, user of red, alice@example.com
-  std::string door = {};   // by which he came: grpc, http, katib
+  std::string door = {};   // by which it came: grpc, http, katib
   // kClusterUser: what the cluster says; ns "" = in all of them. May ask it, so it may take a
   // moment.
   std::function<Status(Permission, const std::string& ns)> authorize = {};
@@ -38,11 +38,11 @@ struct Principal {
   // kPermissionDenied, saying what the caller is and what it takes.
   Status May(Permission permission, const std::string& ns) const;
   Status MayUse(const std::string& ns) const { return May(Permission::kRead, ns); }
-  // Whether something of that namespace is to be shown; an error if nobody can be asked now.
+  // Whether something of that namespace is to be shown; an error if that cannot be asked now.
   StatusOr<bool> Sees(const std::string& ns) const;
   Status MustBeAdmin(const std::string& what) const;
   Status MayReadMetrics() const;
-  // As what he causes records him; the time is set where it is stored.
+  // As recorded with what the caller causes; the time is set where it is stored.
   v1::Actor Actor() const;
 };
 
@@ -55,8 +55,8 @@ class Tokens {
   // Everybody is the administrator (`serve --insecure`, on loopback only).
   static Tokens Open();
 
-  // Who shows a token that is not in the file: kUnauthenticated for one that nobody knows,
-  // kUnavailable where nobody can be asked. Called by any thread.
+  // Who shows a token that is not in the file: kUnauthenticated for one that the cluster does not
+  // know, kUnavailable where it cannot be asked. Called by any thread.
   // `from` is the address that shows it.
   using IntrospectToken =
       std::function<StatusOr<Principal>(const std::string& token, const std::string& from)>;
@@ -78,13 +78,13 @@ class Tokens {
 
 // The one table of rights: every method of gRPC and every route of HTTP, and whom it is open to.
 // Asked by both doors before a call is answered, and by guarded_client.cc for the namespace that a
-// call names. What is not in the table is open to nobody. Immutable, any thread.
+// call names. What is not in the table is open to no caller. Immutable, any thread.
 struct AccessRule {
   enum class For {
     kNobody,     // not in the table
     kAnyone,     // without a token
-    kCallers,    // whoever is known, a trial excepted; what it shows is the caller's own
-    kNamespace,  // whoever may do `act` in the namespace
+    kCallers,    // a known caller, a trial excepted; what it shows is the caller's own
+    kNamespace,  // a caller that may do `act` in the namespace
     kTrials,     // the same, and a trial for what is its own, which its token proves
     kPods,       // the attempt whose token is in the message; the executor proves it
     kMetrics,    // the administrator, or who may read /metrics by the cluster's rules

@@ -32,10 +32,10 @@ StatusOr<ListeningSocket> Listen(const std::string& option, const std::string& a
 size_t RaiseFileLimit();
 
 // Who may be connected: so many in all, so many from one address, and when there is no room, who
-// goes. Whoever has shown nothing yet that we know goes first, the oldest of them; then whoever is
-// known and idle, the longest. Those at work stay. A small reserve beyond all limits takes those
-// who then still come, for as long as it takes to ask whether the server lives. Used by the HTTP
-// door in its thread, and by listeners of gRPC under their lock.
+// goes. Those that have shown nothing yet that we know go first, the oldest of them; then those
+// that are known and idle, the longest. Those at work stay. A small reserve beyond all limits takes
+// those who then still come, for as long as it takes to ask whether the server lives. Used by the
+// HTTP door in its thread, and by listeners of gRPC under their lock.
 class TrackedConnection {
  public:
   virtual ~TrackedConnection() = default;

@@ -1,5 +1,5 @@
-// A client for one caller: what he may not do is refused (kPermissionDenied) before anything is
-// looked at, and what he may not see is not in his lists. Made by the server's doors for a call,
+// A client for one caller: what it may not do is refused (kPermissionDenied) before anything is
+// looked at, and what it may not see is not in its lists. Made by the server's doors for a call,
 // over the client of its store, which outlives it. As thread-safe as that one.
 #pragma once
 

@@ -44,7 +44,7 @@ class LongPollQueue {
   // Looks at once, so that no change is missed, and again as it says. The number that it returns is
   // for Hurry.
   int64_t Add(LongPoll wait);
-  // Looks soon, whatever has changed: whoever waits has gone. Nothing if it is over.
+  // Looks soon, whatever has changed: its caller has gone. Nothing if it is over.
   void CheckNow(int64_t id);
   // From now on every look is the last.
   void End();
@@ -76,9 +76,9 @@ class LongPollQueue {
   std::thread thread_;  // the last member: it uses the others
 };
 
-// What calls that wait do at each look (long_polls.h), the same for both doors: asking for a trial, and
-// deleting an experiment. Made by a handler for one call, with the client of its caller, which it
-// owns; used by one thread at a time.
+// What calls that wait do at each look (long_polls.h), the same for both doors: asking for a trial,
+// and deleting an experiment. Made by a handler for one call, with the client of its caller, which
+// it owns; used by one thread at a time.
 
 // So often a deletion is looked at without a change of the store: files go after the records.
 inline constexpr absl::Duration kDeletionPoll = absl::Milliseconds(100);

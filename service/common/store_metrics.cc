@@ -19,7 +19,8 @@ namespace shirabe::service {
 namespace {
 
 constexpr absl::Duration kRefreshInterval = absl::Seconds(1);
-// Also where nobody asks: what is counted of experiments that have ended is forgotten then.
+// Also where they are not asked for: what is counted of experiments that have ended is forgotten
+// then.
 constexpr absl::Duration kReadAtLeast = absl::Minutes(1);
 
 bool IsPreempted(v1::Cause cause) {

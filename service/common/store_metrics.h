@@ -1,8 +1,8 @@
 // What Prometheus is told of experiments, trials and attempts, from the store: how many there are
-// in each state, looked up when somebody asks, at most once a second; and what has happened since
-// the server began, from the differences of experiments' own counts and from the attempts that
-// change. Counters begin at zero with the server, as Prometheus expects it of a restart. Made by
-// the server over its metrics and its hub. Thread-safe.
+// in each state, looked up when asked for, at most once a second; and what has happened since the
+// server began, from the differences of experiments' own counts and from the attempts that change.
+// Counters begin at zero with the server, as Prometheus expects it of a restart. Made by the server
+// over its metrics and its hub. Thread-safe.
 #pragma once
 
 #include <functional>

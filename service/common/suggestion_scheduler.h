@@ -36,7 +36,7 @@ class SuggestionScheduler {
   SuggestionScheduler(SuggestionLimits limits, Clock* clock) : limits_(limits), clock_(clock) {}
 
   // Waits for a turn and does the work in this thread, which may ask IsCancelled(). kCancelled
-  // where the caller has gone, kResourceExhausted where he has too many of them or too large ones,
+  // where the caller has gone, kResourceExhausted where it has too many of them or too large ones,
   // kDeadlineExceeded where it took too long; else what `work` says.
   Status Run(const std::string& caller, int64_t bytes, const std::function<Status()>& work);
 

@@ -23,7 +23,7 @@ using grpc::internal::RpcServiceMethod;
 
 constexpr size_t kMaxUncheckedBytes = 64 << 10;  // bytes
 
-// Only whoever derives from Service may ask one for its handlers.
+// Only a class derived from Service may ask one for its handlers.
 class Handlers : public grpc::Service {
  public:
   static MethodHandler* Of(grpc::Service& service, int index) {

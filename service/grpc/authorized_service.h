@@ -1,6 +1,6 @@
 // A gRPC service behind a check of who calls. gRPC itself takes a message apart before anything of
-// ours is asked: megabytes become hundreds of them, for whoever can reach the port. Here the
-// message stays as it came until the check has let its caller in. Made by the server for each
+// ours is asked: megabytes become hundreds of them, for any program that can reach the port. Here
+// the message stays as it came until the check has let its caller in. Made by the server for each
 // service; any number of calls at a time.
 #pragma once
 

@@ -34,7 +34,7 @@ struct ServiceContext {
   LongPollQueue* waits = nullptr;  // for calls that wait,
   Workers* workers = nullptr;      // which begin here
   Quotas* quotas = nullptr;
-  RateLimiter* limiter = nullptr;  // null = anybody may call as often as he likes
+  RateLimiter* limiter = nullptr;  // null = callers may call as often as they like
 };
 
 // Whether the token of a call lets its caller in at this method at all, before anything else of the
@@ -42,14 +42,14 @@ struct ServiceContext {
 Status CheckCaller(const grpc::ServerContextBase& context, const std::string& method,
                    const ServiceContext& service_context);
 
-// The principal that the token of a call shows; kUnauthenticated. kResourceExhausted: he calls too
+// The principal that the token of a call shows; kUnauthenticated. kResourceExhausted: it calls too
 // often.
 StatusOr<Principal> CallerOf(const grpc::ServerContextBase& context,
                              const ServiceContext& service_context);
 
 // Who takes turns, and has quotas: a token that is known, or an address.
 std::string CallerId(const grpc::ServerContextBase& context, const StatusOr<Principal>& principal);
-// The same before anybody else has been asked whose token it is.
+// The same before the cluster has been asked whose token it is.
 std::string LaneOf(const grpc::ServerContextBase& context, const ServiceContext& service_context);
 
 // For the wire: the same code, the message as text of a bounded length.

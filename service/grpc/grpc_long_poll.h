@@ -1,6 +1,6 @@
 // Calls of gRPC that wait, and hold no thread while they do: they begin in a worker, go on in
-// long_polls.h, and end when they are answered, cancelled, or the server ends. One caller may have only
-// so many of them. Used by the services of the gRPC service_context, one object a call.
+// long_polls.h, and end when they are answered, cancelled, or the server ends. One caller may have
+// only so many of them. Used by the services of the gRPC service_context, one object a call.
 #pragma once
 
 #include <memory>
@@ -24,7 +24,7 @@ namespace shirabe::service {
 class WaitingCall {
  public:
   virtual ~WaitingCall() = default;
-  // Once, with the client of whoever calls.
+  // Once, with the caller's client.
   virtual std::optional<Status> Begin(std::unique_ptr<client::Client> client) = 0;
   // With `last` it must answer.
   virtual std::optional<Status> TryAnswer(bool last) = 0;

@@ -25,7 +25,7 @@ grpc::ByteBuffer ToBuffer(const std::string& bytes) {
   return {&slice, 1};
 }
 
-// One call, message by message. It is cancelled where nobody wants the rest.
+// One call, message by message. It is cancelled where the rest is not wanted.
 class CallSource : public PieceSource {
  public:
   CallSource(const std::shared_ptr<grpc::Channel>& channel,  // shared: gRPC's own

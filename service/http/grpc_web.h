@@ -4,8 +4,8 @@
 //   POST /shirabe.v1.Shirabe/METHOD   content-type: application/grpc-web+proto
 // with one message as its body, and a reply is a frame for each message and a last one that says
 // how the call ended. Since such a proxy keeps the Authorization header for itself, a caller may
-// show his token in X-Shirabe-Authorization. Who calls and what he may do is asked where it is for
-// every call: in the service behind the channel. Thread-safe.
+// show its token in X-Shirabe-Authorization. Who calls and what they may do is asked where it is
+// for every call: in the service behind the channel. Thread-safe.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,6 @@
 // What goes through the HTTP door, free of sockets: requests as they were read, replies as they are
-// to be written. The router (route_table.h) makes one of the other; the server (http_server.h) and the
-// tests are its callers. Plain values; a PieceSource is used by one thread at a time.
+// to be written. The router (route_table.h) makes one of the other; the server (http_server.h) and
+// the tests are its callers. Plain values; a PieceSource is used by one thread at a time.
 #pragma once
 
 #include <memory>
@@ -124,7 +124,7 @@ HttpReply ErrorReply(const Status& status);
 
 // Of a server, beyond which it refuses or closes.
 struct HttpLimits {
-  int connections = 12'000;  // beyond them: whoever is idle goes, or 503
+  int connections = 12'000;  // beyond them: an idle one goes, or 503
   // Of one address (of IPv6: of one network of 64 bits); 0 = as many. A proxy is one address.
   int connections_per_address = 0;
   size_t header_bytes = 16 << 10;

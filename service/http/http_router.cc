@@ -125,7 +125,7 @@ void Router::ClassifyGrpcWeb(const HttpRequest& head, RequestClass& request_clas
   if (caller && caller->role == Principal::Role::kTrial) request_class.refusal = caller->MayUse("");
 }
 
-// Who calls, where that is known without asking anybody.
+// Who calls, where that is known without asking the cluster.
 std::optional<Principal> Router::ClassifyToken(const HttpRequest& head,
                                                const std::string& authorization,
                                                RequestClass& request_class) const {

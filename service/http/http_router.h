@@ -10,7 +10,7 @@
 
 namespace shirabe::service {
 
-// What the head of a request shows, without asking anybody.
+// What the head of a request shows, without asking the cluster.
 struct RequestClass {
   Status refusal = {};             // not OK: nothing more of it is read
   bool no_route = false;           // that is why: Handle says what there is instead

@@ -258,7 +258,7 @@ BeastServer::~BeastServer() {
   long_polls_->End();
   asio::post(io_, [this] { Drain(); });
   thread_.join();
-  // Handlers that still wait for the store end by themselves; nobody hears them.
+  // Handlers that still wait for the store end by themselves; their replies are dropped.
   quick_ = nullptr;
   slow_ = nullptr;
   long_polls_ = nullptr;

@@ -1,9 +1,9 @@
 // The HTTP door of `shirabe serve`: HTTP/1.1 with or without TLS, JSON and Server-Sent Events, as
-// the table in route_table.h says. One thread reads and writes all connections; handlers, which wait for
-// the store, run in workers. Started by the server after its store and controller; everything in
-// the options outlives it.
+// the table in route_table.h says. One thread reads and writes all connections; handlers, which
+// wait for the store, run in workers. Started by the server after its store and controller;
+// everything in the options outlives it.
 //
-// Nobody can hold it up: header, body, reply and idle time of a connection are limited, as are
+// No client can hold it up: header, body, reply and idle time of a connection are limited, as are
 // their sizes, the number of connections in all and from one address, what one caller has the
 // server keep and do at the same time, and how often one asks. Nothing is read of a body before its
 // sender is known. /livez and /readyz are answered by the thread of the connections.

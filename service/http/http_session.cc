@@ -137,7 +137,7 @@ Status Session::Admit(const RequestHead& head) {
       absl::StrCat(request_.method, " ", request_.target, " takes no body"));
 }
 
-// Whoever is not in our file is asked about before anything of theirs is kept.
+// A caller that is not in our file is looked up before anything it sends is kept.
 void Session::Authenticate() {
   state_ = State::kWorking;
   const bool taken = RunIn(

@@ -108,7 +108,7 @@ void Session::NextPiece() {
   const bool taken = RunIn(
       host_.quick, [](Session& self) { return self.reply_.source->Next(); },
       [](Session& self, StatusOr<Piece> piece) { self.OnPiece(std::move(piece)); });
-  if (!taken) Close();  // whoever follows comes again, and goes on where he was
+  if (!taken) Close();  // the follower comes again, and goes on where it was
 }
 
 void Session::OnPiece(StatusOr<Piece> piece) {
@@ -162,8 +162,8 @@ void Session::WatchForEnd() {
                                        }));
 }
 
-// Who follows events says nothing more: what can be read from him is his end. Who waits for a reply
-// may have sent the next request already.
+// A follower of events says nothing more: what can be read from it is its end. A client that waits
+// for a reply may have sent the next request already.
 void Session::OnReadable() {
   if (streaming_) return Close();
   if (state_ != State::kSuspended) return;

@@ -36,7 +36,7 @@ struct HttpContext {
   Clock* clock = nullptr;
   ChangeHub* hub = nullptr;
   Metrics* metrics = nullptr;
-  RateLimiter* limiter = nullptr;     // null = anybody may ask as often as he likes
+  RateLimiter* limiter = nullptr;     // null = callers may ask as often as they like
   ShutdownWait* patience = nullptr;   // waits that the end of the server interrupts
   Quotas* quotas = nullptr;           // null = callers may hold as much as they like
   const GrpcWeb* grpc_web = nullptr;  // beside the table: calls of gRPC; null = there are none
@@ -87,7 +87,7 @@ struct Result {
 inline constexpr char kExperimentPath[] = "/api/v1/namespaces/{namespace}/experiments/{name}";
 struct Route {
   enum class Access {
-    kOpen,   // nobody is asked for a token
+    kOpen,   // without a token
     kUser,   // of the namespace, or the administrator
     kTrial,  // also a trial, for what is its own
   };
@@ -95,7 +95,7 @@ struct Route {
   std::string path;               // /api/v1/namespaces/{namespace}/experiments/{name}:pause
   std::string id;                 // a name of its own: pauseExperiment
   std::string summary;            // one sentence
-  Access access = Access::kUser;  // as the table of rights has it (authorization.h): set by Routes()
+  Access access = Access::kUser;  // by the table of rights (authorization.h): set by Routes()
   std::vector<Parameter> parameters = {};                 // beside those of the path
   const google::protobuf::Descriptor* request = nullptr;  // the shape of its body; null = none
   std::vector<Result> results = {};

@@ -57,7 +57,7 @@ Status AsFailed(Call& call, const experiment::Precondition& wanted, const Status
 
 StatusOr<HttpReply> ListExperiments(Call& call) {
   std::string ns = call.Text("namespace");
-  if (ns.empty()) ns = call.principal.ns;  // of a user: what he may see
+  if (ns.empty()) ns = call.principal.ns;  // of a user: what they may see
   ASSIGN_OR_RETURN(const int64_t revision, call.client->Revision());
   ASSIGN_OR_RETURN(const PagePosition position, ReadPosition(call));
   ASSIGN_OR_RETURN(const auto selection, SelectionOf(call, view::ExperimentFields(position.time)));
@@ -147,7 +147,7 @@ StatusOr<v1::Experiment> Patched(const Call& call, const v1::Experiment& stored)
 }
 
 // Always conditional on what it was applied to, or one of two patches of different fields would
-// undo the other. Whoever named no ETag does not mind what it is applied to: then once more.
+// undo the other. A caller that named no ETag does not mind what it is applied to: then once more.
 StatusOr<HttpReply> Patch(Call& call) {
   ASSIGN_OR_RETURN(const experiment::Precondition wanted, PreconditionOf(call));
   const absl::Duration deadline = call.context.clock->Monotonic() + kPatchPatience;
@@ -298,7 +298,7 @@ std::vector<Route> ExperimentRoutes() {
   };
 }
 
-// Requests to whoever runs an experiment: pause, resume, stop, cancel, scale, and to try a trial
+// Requests to the owner of an experiment: pause, resume, stop, cancel, scale, and to try a trial
 // again. They are noted, and acted upon within a second.
 
 namespace {

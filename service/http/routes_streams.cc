@@ -22,8 +22,8 @@ constexpr absl::Duration kCheckAgain = absl::Seconds(30);
 
 // ---- for as long as the caller may -------------------------------------------------------------
 
-// A token may be revoked, or expire, while its holder follows: he is asked for it again and again,
-// and before he is told anything after a while.
+// A token may be revoked, or expire, while its holder follows: it is checked again and again, and
+// before anything is sent after a while.
 class CheckedSource : public PieceSource {
  public:
   CheckedSource(const Call& call, std::unique_ptr<PieceSource> source, Quota::Share share)
@@ -94,7 +94,7 @@ class WatchSource : public PieceSource {
  public:
   struct Scope {
     Principal principal;
-    std::string ns;    // "" = of all that he may see
+    std::string ns;    // "" = of all that they may see
     std::string name;  // "" = of all experiments
   };
   WatchSource(ChangeHub& hub, Scope scope, int64_t after)
@@ -128,7 +128,7 @@ class WatchSource : public PieceSource {
     return absl::OkStatus();
   }
 
-  // An error if whoever knows cannot be asked now.
+  // An error if the cluster cannot be asked now.
   StatusOr<bool> IsSeen(const db::Change& change) const {
     if (change.kind == db::Change::Kind::kIntent) return false;
     if (!scope_.ns.empty() && scope_.ns != change.experiment.ns) return false;

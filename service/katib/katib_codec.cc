@@ -38,7 +38,7 @@ Status CheckSearchRules(const v1::Experiment& ours) {
   return AsStatus(findings);
 }
 
-// A name that nobody knows is an error of the request too.
+// A name that is not known is an error of the request too.
 Status AsInvalid(const Status& status) {
   return absl::IsNotFound(status)
              ? absl::InvalidArgumentError("spec.algorithm.algorithmName: " + Message(status))

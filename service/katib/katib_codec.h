@@ -17,7 +17,7 @@ namespace shirabe::service {
 
 namespace katib = ::api::v1::beta1;
 
-// More than these make an answer that nobody waits for.
+// More than these make an answer that no caller would wait for.
 inline constexpr int kMaxKatibTrials = 100'000;
 inline constexpr int kMaxKatibSuggestions = 1000;
 

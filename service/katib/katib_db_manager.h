@@ -1,5 +1,5 @@
-// Katib's DBManager: whoever runs a trial reports what it observed, and reads it again. Made by the
-// server, once for its own port, where `access` finds out who calls, and once more for
+// Katib's DBManager: the program that runs a trial reports what it observed, and reads it again.
+// Made by the server, once for its own port, where `access` finds out who calls, and once more for
 // --katib-listen, where Katib's pushers, which have no token, are believed. Any number of calls at
 // a time.
 //

@@ -75,7 +75,7 @@ double Summary(const std::vector<double>& losses, bool mean) {
   return std::accumulate(losses.begin(), losses.end(), 0.0) / static_cast<double>(losses.size());
 }
 
-// Reads the values of trials from somebody else's DBManager.
+// Reads the values of trials from another DBManager.
 class Elsewhere {
  public:
   explicit Elsewhere(const std::string& address)

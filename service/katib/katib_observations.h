@@ -45,12 +45,12 @@ class KatibObservationStore {
                                                        const std::string& metric) = 0;
   // All of them. OK if there are none.
   virtual Status Delete(const std::string& trial) = 0;
-  // The trial has been stopped early by whoever ran it.
+  // The trial has been stopped early by the program that ran it.
   virtual Status SetEarlyStopped(const std::string& trial) = 0;
 };
 
-// Those of one call, for whoever makes it: kUnauthenticated, kPermissionDenied. `method` as the
-// table of rights has it, without the package: DBManager/GetObservationLog. Any thread.
+// Those of one call, for its caller: kUnauthenticated, kPermissionDenied. `method` as the table of
+// rights has it, without the package: DBManager/GetObservationLog. Any thread.
 using KatibAccess = std::function<StatusOr<std::unique_ptr<KatibObservationStore>>(
     const grpc::ServerContext&, const std::string& method)>;
 
@@ -61,7 +61,7 @@ using KatibAccess = std::function<StatusOr<std::unique_ptr<KatibObservationStore
 // A trial is found by "namespace/name", or by its name: in `ns`, or where that is "" in the one
 // namespace that has such a trial; with several, kInvalidArgument names them. Observations belong
 // to their trial and go when its experiment is deleted, so that Delete refuses
-// (kFailedPrecondition) what is there; and whoever runs a trial here also stops it, so that
+// (kFailedPrecondition) what is there; and a controller that runs a trial also stops it, so that
 // SetEarlyStopped is OK only for a trial that has been.
 
 // The client outlives what is made of it.

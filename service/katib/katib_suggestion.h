@@ -28,7 +28,7 @@
 
 namespace shirabe::service {
 
-// Who makes this call, by the name that his share of the machine goes by: kUnauthenticated,
+// Who makes this call, by the name of its share of the machine: kUnauthenticated,
 // kPermissionDenied. `method` as the table of rights has it, without the package. Any thread.
 using KatibGate =
     std::function<StatusOr<std::string>(const grpc::ServerContext&, const std::string& method)>;

@@ -6,7 +6,7 @@
 //   2. learn    warp and process of the objective, and of feasibility     gp/surrogate.h
 //   3. imagine  what the running trials may give, in scenarios            Chooser::Imagine
 //   4. search   the largest log expected improvement in a trust region    gp/search.h
-//   5. take     the best point that nobody has tried                      Chooser::FirstUntried
+//   5. take     the best point that is not tried yet                      Chooser::FirstUntried
 //   6. explain  and imagine its result too, for the next of the batch
 //
 // The first points, while there is nothing to learn from, are quasi-random; every other one of them

@@ -68,7 +68,7 @@ class De : public Algorithm {
                                          UnvisitedPoints& unvisited) {
     const int slot = past.NextSlot();
     past.Challenge(slot);
-    // Nobody holds the slot whose first trial still runs: any other may be improved instead.
+    // The slot whose first trial still runs has no occupant: any other may be improved instead.
     const int64_t self = past.occupant(slot).value_or(Any(past.ranked(), rng));
     for (int attempt = 0; attempt < kMaxDraws; ++attempt) {
       const ControlParameters control = past.Draw(slot, rng);

@@ -8,7 +8,7 @@
 //
 // A generation is one trial of each member, until the program ends. With a resource_name the values
 // of that parameter say where generations end (epochs 5, 10, 15, …); without one the program must
-// know for itself how far to go from a checkpoint. Members wait for nobody:
+// know for itself how far to go from a checkpoint. Members do not wait for each other:
 // suggestion/evolution/pbt_population.h.
 #include <utility>
 

@@ -5,7 +5,7 @@
 //   generation   the trials with the same label "cmaes-generation", "<run>.<number>", both from 0;
 //                a trial without the label belongs to the generation of the one before it
 //   λ            members of a generation; half of them must have ended before the next one begins,
-//                and until then whoever asks gets one more member, so that no slot waits
+//                and until then a call gets one more member, so that no slot waits
 //   sources      the trials before the first label (start points, another algorithm) and those of
 //                earlier experiments: where the search begins, by suggestion/cmaes/cma_search.h
 //

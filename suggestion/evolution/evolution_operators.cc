@@ -21,7 +21,7 @@ double SpreadFactor(double room, double u) {
   return t <= 1 ? std::pow(t, 1 / power) : std::pow(1 / (2 - t), 1 / power);
 }
 
-// Lexicographic, so that whoever dominates comes first.
+// Lexicographic, so that the one that dominates comes first.
 bool Before(const Individual& a, const Individual& b) {
   if (a.violation != b.violation) return a.violation < b.violation;
   return a.losses < b.losses;

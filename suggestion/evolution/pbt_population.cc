@@ -86,7 +86,7 @@ int64_t Population::Losers(const Generation& generation) const {
 }
 
 // Truncation selection among the trials that have made the same generation: they alone have been
-// trained as long. Whoever ends early is compared with fewer, but waits for nobody.
+// trained as long. One that ends early is compared with fewer, but does not wait for others.
 Population::Step Population::GoOn(int64_t member, Rng& rng) const {
   const Member& from = members_[member];
   Step step{.member = member, .generation = from.generation + 1};
@@ -111,7 +111,7 @@ Population::Step Population::GoOn(int64_t member, Rng& rng) const {
 }
 
 // One of the best of this generation, or of the last one before it that has any, is the parent. If
-// nobody has a result the member begins anew.
+// none has a result the member begins anew.
 Population::Step Population::Follow(Step step, int64_t generation, Rng& rng) const {
   for (auto it = generations_.upper_bound(generation); it != generations_.begin();) {
     --it;

@@ -52,7 +52,7 @@ class Population {
     int64_t generation = 0;
     bool busy = false;
   };
-  // Who goes on first: whoever is behind, and of those whoever has waited longest.
+  // Which member goes on first: one that is behind, and of those the one that has waited longest.
   static bool Before(const Member& a, const Member& b) {
     return a.generation != b.generation ? a.generation < b.generation : a.trial < b.trial;
   }

@@ -1,6 +1,6 @@
-// Minimisation in a box by limited-memory BFGS, one evaluation at a time: whoever owns the function
-// asks for the next point and tells what it found there. So several starts advance in lock-step and
-// share one batched evaluation, each with a quasi-Newton matrix of its own.
+// Minimisation in a box by limited-memory BFGS, one evaluation at a time: the caller, which has the
+// function, asks for the next point and tells what it found there. So several starts advance in
+// lock-step and share one batched evaluation, each with a quasi-Newton matrix of its own.
 //
 //   x   point            d              f    value at x
 //   g   gradient at x    d              H    inverse Hessian, from the last pairs (s, y)

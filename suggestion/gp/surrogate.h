@@ -47,10 +47,10 @@ Surrogate Learn(const Inputs& inputs, const Eigen::VectorXd& scores, SurrogateMe
 // until every failure speaks for itself alone.
 Posterior LearnFeasibility(const Inputs& inputs, const Eigen::VectorXd& labels);
 
-// Fitted processes of the whole program, so that whoever asks again with the same results does not
-// fit again: the next of several workers, a request that is repeated, an experiment whose trials
-// are all still running. What it returns is what Learn returns: it can be emptied at any time
-// without changing an answer. Thread-safe.
+// Fitted processes of the whole program, so that a caller that asks again with the same results
+// does not fit again: the next of several workers, a request that is repeated, an experiment whose
+// trials are all still running. What it returns is what Learn returns: it can be emptied at any
+// time without changing an answer. Thread-safe.
 class SurrogateCache {
  public:
   struct Learned {

@@ -1,5 +1,5 @@
-// Configurations that begin on a rung: points without their resource that nobody has tried with
-// any amount of it. They come at random or from another algorithm, the searcher, which sees what
+// Configurations that begin on a rung: points without their resource, not tried yet with any
+// amount of it. They come at random or from another algorithm, the searcher, which sees what
 // all brackets together have learned, as the history of a space without the resource.
 //
 // The searcher is shown every configuration once, with its rank among all as the loss: losses of
@@ -66,10 +66,10 @@ std::vector<SettingInfo> ConfigSourceSettings(const std::string& searcher);
 using RungLosses = std::vector<double>;
 
 // The places 0 … n-1 of n configurations, each with one loss at least, best first. Those that have
-// reached the top rung are ordered by their losses there. Then rung by rung downwards: whoever got
-// no further than this rung is compared, on this rung, with those placed already that were on it as
-// well; the one that does better than all but m of them comes right behind the m-th in order. Of a
-// bracket that means behind those that were promoted, except for whom they were luckier than.
+// reached the top rung are ordered by their losses there. Then rung by rung downwards: those that
+// got no further than this rung are compared, on this rung, with those placed already that were on
+// it as well; one that does better than all but m of them comes right behind the m-th in order.
+// Of a bracket that means behind those that were promoted, except for whom they were luckier than.
 std::vector<int64_t> RankAcrossRungs(const std::vector<RungLosses>& configurations);
 
 // Serves one proposal; what it is made from must outlive it.

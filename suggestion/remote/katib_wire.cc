@@ -13,7 +13,7 @@ namespace {
 
 using google::protobuf::RepeatedPtrField;
 
-constexpr size_t kMaxShownBytes = 80;  // characters of somebody else's text in a message
+constexpr size_t kMaxShownBytes = 80;  // characters of the service's text in a message
 
 std::string Quoted(const std::string& text) {
   const std::string shown = Printable(text.substr(0, kMaxShownBytes));

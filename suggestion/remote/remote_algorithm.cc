@@ -20,7 +20,7 @@ namespace {
 constexpr int kMaxResponseBytes = 32 << 20;  // bytes
 constexpr int kMaxLabels = 64;
 constexpr size_t kMaxLabel = 1024;        // characters of a name or a value
-constexpr size_t kMaxMessageBytes = 500;  // of somebody else's message
+constexpr size_t kMaxMessageBytes = 500;  // of the service's message
 constexpr int kReconnectMs = 200;         // the channel's own pauses, so that ours decide
 constexpr int kMaxReconnectMs = 5000;
 constexpr char kPbtParent[] = "pbt.suggestion.katib.kubeflow.org/parent";
@@ -42,7 +42,7 @@ std::shared_ptr<grpc::Channel> Connect(const std::string& endpoint) {  // shared
   return grpc::CreateCustomChannel(endpoint, grpc::InsecureChannelCredentials(), arguments);
 }
 
-// What went wrong with a call, in the words of somebody who looks at the experiment.
+// What went wrong with a call, in words for a user who looks at the experiment.
 Status AsStatus(const grpc::Status& status, absl::Duration deadline) {
   const std::string said = Words(status.error_message());
   switch (status.error_code()) {

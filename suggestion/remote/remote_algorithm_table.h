@@ -1,6 +1,5 @@
 // Which algorithms of other processes this process may ask. Set once at start, from the command
-// line, by whoever administrates it; read whenever an experiment is validated or loaded. Any
-// thread.
+// line, by the administrator; read whenever an experiment is validated or loaded. Any thread.
 //
 // An experiment names a remote algorithm by spec.shirabe.algorithm.endpoint, which must be allowed
 // here, so that no experiment makes a server connect to wherever its author likes; or by an

@@ -12,7 +12,7 @@
 //
 // The stopping variant of ASHA: Li et al., "A System for Massively Parallel Hyperparameter Tuning"
 // (MLSys 2020), §3, with the promotion of a paused trial turned into a running trial's leave to go
-// on. Nobody is stopped at a rung before η trials have been there: fewer cannot say what the best
+// on. No trial is stopped at a rung before η trials have been there: fewer cannot say what the best
 // 1/η is. A trial that was let through while few had got as far is judged again at that rung, with
 // those that came after it, until it reaches the next one. Equally good trials go on together.
 #include <algorithm>

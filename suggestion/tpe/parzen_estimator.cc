@@ -94,8 +94,8 @@ std::vector<Index> Ascending(const ArrayXd& x) {
 }
 
 // For each of `x`, of which `order` is the ascending one, the wider of the gaps to the next value
-// on either side, at the ends the only one. Where all are equal, nobody is next: the share of one
-// of n.
+// on either side, at the ends the only one. Where all are equal, there is no next one: the share of
+// one of n.
 ArrayXd Gaps(const ArrayXd& x, const std::vector<Index>& order) {
   const Index n = x.size();
   if (x[order.front()] == x[order.back()]) {

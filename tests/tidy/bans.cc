@@ -76,6 +76,20 @@ std::vector<Ban> Bans() {
        "CK)\\b",
        "a mark of something left undone: do it, or say in words why not",
        {}},
+      {Layer::kText,
+       Where::kCppButTests,
+       "(?i)\\b(?:who"
+       "ever|no"
+       "body|some"
+       "body|any"
+       "body|h"
+       "e|h"
+       "is|h"
+       "im)\\b",
+       "private register: name who it is (GLOSSARY.md)",
+       // Texts that users read, and two variables.
+       {"db/commit_rules.cc", "kube/leader_election.cc", "kube/namespace_cache.cc",
+        "service/common/authorization.cc", "trial/kubernetes/wait_reasons.cc"}},
   };
 }
 

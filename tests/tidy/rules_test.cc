@@ -154,6 +154,10 @@ TEST(Rules, BannedWords) {
                "# FIX"
                "ME\n",
                "left undone");
+  EXPECT_FINDS("db/a.cc", "// Whoever reads it.\n", "private register");
+  EXPECT_FINDS("db/a.h", "// A.\n#pragma once\nint a;  // for his own\n", "private register");
+  EXPECT_CLEAN("db/a.cc", "int kNobody;  // the caller's, of this history\n");
+  EXPECT_CLEAN("tests/db/a.cc", "// Nobody reads it.\n");
 }
 
 TEST(Rules, Registrations) {

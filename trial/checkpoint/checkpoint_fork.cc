@@ -69,7 +69,7 @@ Status VerifyIn(const std::string& checkpoint_dir, const v1::Checkpoint& checkpo
   return absl::OkStatus();
 }
 
-// Makes the files of a checkpoint anew in a folder that nobody else knows.
+// Makes the files of a checkpoint anew in a folder that no other process knows.
 class Copier {
  public:
   Copier(std::string folder, const std::atomic<bool>* stop)
@@ -97,7 +97,7 @@ class Copier {
     if (parent != made_) RETURN_IF_ERROR(AsTargets(MakeDirs(parent)));
     made_ = parent;
     Fd fd(open(whole.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-    // The copy is for whoever could use the original, and can be executed if that can.
+    // The copy is for the users who could use the original, and can be executed if that can.
     if (!fd.valid() || fchmod(fd.get(), 0600 | (info.st_mode & 0777)) != 0) {
       return AsTargets(ErrnoStatus("cannot create " + whole, errno));
     }
@@ -169,7 +169,7 @@ StatusOr<std::string> CheckpointStore::Fork(const v1::Checkpoint& checkpoint,
   Status status = CopyInto(staging, checkpoint, *source, stop_);
   if (status.ok()) status = Publish(staging, path, dir);
   if (status.ok()) return path;
-  RemoveAll(staging).IgnoreError();  // what is left of it is in nobody's way but the disk's
+  RemoveAll(staging).IgnoreError();  // what is left of it only takes room
   return absl::IsResourceExhausted(status) ? status : AsVerdict(status);
 }
 

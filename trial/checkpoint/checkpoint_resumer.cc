@@ -126,7 +126,7 @@ std::optional<StatusOr<std::string>> Resumer::FindAnswer(const Task& task) {
     return std::nullopt;
   }
   const auto answer = known.answer;
-  // A failure is told once: whoever asks again wants another try.
+  // A failure is told once: a caller that asks again wants another try.
   if (!answer.ok()) tasks_.erase(place);
   return answer;
 }

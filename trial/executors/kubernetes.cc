@@ -18,7 +18,7 @@ namespace shirabe::trial {
 namespace {
 
 constexpr absl::Duration kQuoteTtl = absl::Seconds(5);
-constexpr size_t kThreads = 16;   // for calls that nobody waits for
+constexpr size_t kThreads = 16;   // for calls that no thread waits for
 constexpr size_t kStarters = 16;  // for objects to be made
 constexpr absl::Duration kApiRetryInterval = absl::Seconds(1);
 
@@ -102,8 +102,8 @@ void KubernetesExecutor::Wake() {
 // ---- starting -----------------------------------------------------------------------------------
 
 // Many are started one after the other, and an API server that is busy takes its time for each: the
-// caller goes on after a while, and the object is made behind him. If that fails, the attempt is
-// not to be seen any more, is started again for that, and the caller is told then; from there on he
+// caller goes on after a while, and the object is made meanwhile. If that fails, the attempt is not
+// to be seen any more, is started again for that, and the caller is told then; from there on it
 // waits for the answer.
 Status KubernetesExecutor::Start(const AttemptRequest& request) {
   RETURN_IF_ERROR(ValidateKey(request.key));
@@ -127,7 +127,7 @@ Status KubernetesExecutor::Start(const AttemptRequest& request) {
   return AwaitCreated(request.key, patience, lock);
 }
 
-// How long a caller waits; an error if the start before this one has failed and he does not know.
+// How long a caller waits; an error if the start before this one has failed and it was not told.
 StatusOr<absl::Duration> KubernetesExecutor::PatienceFor(const AttemptKey& key) {
   std::lock_guard lock(mutex_);
   const auto refused = refused_.find(key);
@@ -151,7 +151,7 @@ Status KubernetesExecutor::AwaitCreated(const AttemptKey& key, absl::Duration pa
   return status;
 }
 
-// Tells whoever waits for it, or keeps for later what he is to hear.
+// Tells the caller that waits for it, or keeps for later what it is to be told.
 void KubernetesExecutor::OnCreated(const StatusOr<Json>& object, PodAttempt attempt) {
   const AttemptKey key = attempt.key;
   bool left = false;
@@ -326,7 +326,7 @@ void KubernetesExecutor::OnConfirmed(const StatusOr<Json>& object, PodAttempt& a
   }
   if (!attempt.uid.empty()) return;
   for (const Json& pod : view_.PodsOf(attempt.key)) {
-    // One that nobody owns is the object itself, or somebody's who has copied our labels.
+    // One without an owner is the object itself, or that of a user who has copied our labels.
     const Json& owners = Items(At(pod, {"metadata", "ownerReferences"}));
     if (owners.empty() && AttemptIdOf(pod) != attempt.id) continue;
     attempt.recipe = RecipeFromPod(pod);

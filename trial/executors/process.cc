@@ -39,7 +39,7 @@ std::optional<ExperimentKey> ProcessExecutor::CheckSupervisor(uint64_t watch) {
   supervisor.log = paths.log;
   AttemptProcess found = ReapSupervisor(supervisor);
   const bool ended = found.state != AttemptProcess::State::kRunning;
-  // First, so that nobody sees the end before all that was saved.
+  // First, so that no caller sees the end before all that was saved.
   if (ended) committer_.End(key);
   std::lock_guard lock(mutex_);
   const auto entry = entries_.find(key);

@@ -13,7 +13,7 @@ namespace shirabe::trial {
 
 // Whether the claim that the trials share can be mounted by so many pods on so many nodes; asked
 // before the experiment is accepted. kInvalidArgument, with field, value and fix: never.
-// kFailedPrecondition, with the fix: not yet, it is not there. Anything else: nobody could find
+// kFailedPrecondition, with the fix: not yet, it is not there. Anything else: it could not be found
 // out. The modes stand in the claim alone: a copy of them in the experiment would only be a second
 // thing to be wrong.
 Status CheckSharedClaim(kube::Client& client, const ExperimentKey& experiment,

@@ -82,7 +82,7 @@ StatusOr<kube::Resource> TrialKind(kube::Client& client, const std::string& api_
     return absl::InvalidArgumentError(
         what + ", which this cluster does not know: install its operator, or use a Job");
   }
-  // What is of no namespace is nobody's to make: whoever may write experiments has one.
+  // What is of no namespace no user may make: the right to write experiments is of one.
   if (found.ok() && !found->namespaced) {
     return absl::InvalidArgumentError(
         what + ", which is of no namespace: use a Job, or another kind that runs pods");

@@ -1,6 +1,6 @@
 // What is done to a cluster for an attempt: make its object, end its pods, let go of what is left.
-// Each may be done twice, by anybody, after any crash. They take as long as calls of the API server
-// take, so nobody holds a lock meanwhile. Used by the executor `kubernetes`; thread-safe.
+// Each may be done twice, by any process, after any crash. They take as long as calls of the API
+// server take, so callers hold no lock meanwhile. Used by the executor `kubernetes`; thread-safe.
 #pragma once
 
 #include <string>
@@ -40,7 +40,7 @@ int FinalizerAt(const Json& object, const std::string& finalizer);
 // The patch that removes it, if it still stands in that place.
 Json FinalizerPatch(int place, const std::string& finalizer);
 
-// Take away what nobody reads here and what makes copies large.
+// Take away what is not read here and what makes copies large.
 void TrimPod(Json& pod);
 void TrimJob(Json& job);
 void TrimNode(Json& node);
@@ -50,7 +50,7 @@ void TrimNode(Json& node);
 std::string NodeSignature(const Json& node);
 
 // The object as it stands once it exists: made now, or before if its id is `id`; kAlreadyExists if
-// it is somebody else's. Other errors are those that Executor::Start may return: kResourceExhausted
+// it is another one's. Other errors are those that Executor::Start may return: kResourceExhausted
 // where quota, admission or rights stand in the way, in the server's words, and nothing was made;
 // kInvalidArgument where the server refuses the object itself; kUnavailable else.
 StatusOr<Json> CreateOrAdopt(kube::Client& client, const kube::Resource& resource,

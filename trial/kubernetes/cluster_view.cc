@@ -36,7 +36,7 @@ std::unique_ptr<kube::Cache> ClusterView::Open(const kube::Resource& resource) {
   return kube::Cache::Start(std::move(options));
 }
 
-// The caches' threads may call back before they are stored here, so nobody asks them until then.
+// The caches' threads may call back before they are stored here, so they are not asked until then.
 void ClusterView::Start() {
   auto nodes = Open(NodeResource());
   auto jobs = Open(Jobs());

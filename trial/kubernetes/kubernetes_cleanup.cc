@@ -116,7 +116,7 @@ Status KubernetesExecutor::RemoveFiles(const ExperimentKey& experiment, int64_t 
   if (trial == 0) RecordRemoval(experiment);
   RETURN_IF_ERROR(layout_.Remove(experiment, trial));
   // Its folder says that there may be more of it, also to the next process: see FindOrphans. It
-  // stands before anybody may come to take it away again.
+  // stands before any process may come to take it away again.
   if (trial == 0) RETURN_IF_ERROR(MakeDirs(layout_.ExperimentDir(experiment)));
   std::lock_guard lock(mutex_);
   removals_[{experiment, trial}] = options_.clock->Monotonic();
@@ -193,9 +193,9 @@ Status KubernetesExecutor::AwaitCleaned(const AttemptRequest& request) {
 }
 
 // A process that dies between closing an attempt in the store and letting go of its pods leaves
-// them to nobody. Whatever of an experiment of ours is unknown for long enough was closed: what is
-// open is adopted before anybody looks at the experiment. One that nobody looks at has ended, or
-// been deleted, if it is ours at all, which its folder says: whoever owns experiments is told.
+// them without an owner. Whatever of an experiment of ours is unknown for long enough was closed:
+// what is open is adopted before the first pass over the experiment. One without a pass has ended,
+// or been deleted, if it is ours at all, which its folder says: the controller is told.
 void KubernetesExecutor::FindOrphans(absl::Duration now) {
   if (now < next_orphan_scan_) return;
   next_orphan_scan_ = now + timeouts_.orphan / 4;
@@ -258,7 +258,7 @@ void KubernetesExecutor::NotifyController(const ExperimentKey& key) {
   Do([this, key] { options_.on_change(key); });
 }
 
-// Until the API server has done it: nobody asks for it again.
+// Until the API server has done it: it is not asked for again.
 void KubernetesExecutor::RemoveLeftovers(absl::Duration now) {
   for (auto& [trial, due] : removals_) {
     if (due > now) continue;
@@ -298,7 +298,7 @@ void KubernetesExecutor::StartCleaners(absl::Duration now) {
   }
 }
 
-// Where nobody lets us start the Job, the files stay, and it is said.
+// Where we may not start the Job, the files stay, and it is said.
 void KubernetesExecutor::RecordCleanerResult(const ExperimentKey& experiment,
                                              const Status& started) {
   const auto found = volume_cleanups_.find(experiment);

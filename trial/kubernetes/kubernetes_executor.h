@@ -45,9 +45,9 @@ namespace shirabe::trial {
 
 // How patient the executor `kubernetes` is. Tests are less so.
 struct PodTimeouts {
-  absl::Duration start = absl::Milliseconds(20);  // for an object to be made, by whoever starts it
+  absl::Duration start = absl::Milliseconds(20);  // of a caller, for an object to be made
   absl::Duration silence = absl::Seconds(40);     // of a node that is not ready, before it is dead
-  absl::Duration unseen = absl::Seconds(15);      // of a node that nobody has told us of
+  absl::Duration unseen = absl::Seconds(15);      // of a node that we were not told of
   absl::Duration final_sync = absl::Seconds(20);  // for the rest, after a program's end
   absl::Duration stop_ack_timeout =
       absl::Milliseconds(1500);                  // for a sidecar to take a stop, before SIGTERM
@@ -55,7 +55,7 @@ struct PodTimeouts {
   absl::Duration events_again = absl::Seconds(30);
   absl::Duration retry = absl::Seconds(2);    // what the API server did not do
   absl::Duration settle = absl::Minutes(10);  // for all experiments to be owned again, at the start
-  absl::Duration orphan = absl::Seconds(20);  // of a pod that nobody knows, before it goes
+  absl::Duration orphan = absl::Seconds(20);  // of a pod of no known attempt, before it goes
   absl::Duration stall = absl::Minutes(2);    // of a watch, before it is given up
   absl::Duration sync = absl::Seconds(2);     // between two requests of a sidecar
   absl::Duration prune = absl::Seconds(30);   // for a sidecar to delete what is not kept
@@ -122,7 +122,7 @@ class KubernetesExecutor : public Executor {
   };
   // An attempt whose object is just being made.
   struct PendingStart {
-    bool left = false;             // nobody waits for it
+    bool left = false;             // its caller has stopped waiting
     std::optional<Status> answer;  // once it is made, or not
     struct RequestedStop {
       v1::Cause why = v1::CAUSE_NONE;
@@ -232,8 +232,8 @@ class KubernetesExecutor : public Executor {
   // These are guarded by mutex_.
   Attempts attempts_;
   std::map<AttemptKey, PendingStart> pending_starts_;
-  std::map<AttemptKey, Status> refused_;  // could not be made; OK = and whoever starts it knows
-  std::set<AttemptKey> unconfirmed_;      // were to be started, and nobody knows whether they were
+  std::map<AttemptKey, Status> refused_;  // could not be made; OK = and the caller knows
+  std::set<AttemptKey> unconfirmed_;      // were to be started; not known whether they were
   std::map<AttemptKey, Teardown> teardowns_;
   std::map<AttemptKey, absl::Duration>
       orphans_;  // pods of no attempt that is known, and since when
@@ -249,7 +249,7 @@ class KubernetesExecutor : public Executor {
   std::set<ExperimentKey> owned_;  // that were looked at: whatever runs of them was adopted before
   std::map<ExperimentKey, PruneQueue> prune_queues_;
   std::map<std::string, EventLookup> event_lookups_;  // by namespace
-  absl::Duration away_until_;  // the API server did not answer; nobody waits for it before
+  absl::Duration away_until_;  // the API server did not answer; not asked before
   std::string away_;           // what it did instead
 
   // Their threads use all of the above; see the destructor.

@@ -71,7 +71,7 @@ StatusOr<v1::SyncReply> KubernetesExecutor::Sync(const v1::SyncRequest& request,
   return reply;
 }
 
-// The id of the attempt that whoever calls is of. Pods of version 0.1 were given their attempt's
+// The id of the attempt that the caller is of. Pods of version 0.1 were given their attempt's
 // token; since then they show their own, which the API server knows.
 StatusOr<std::string> KubernetesExecutor::Identify(const AttemptKey& key, const std::string& token,
                                                    const std::string& bearer) {
@@ -96,7 +96,7 @@ StatusOr<std::string> KubernetesExecutor::Identify(const AttemptKey& key, const 
   return id;
 }
 
-// Whether the pod was made for the attempt's own object: labels alone are anybody's.
+// Whether the pod was made for the attempt's own object: labels alone prove nothing.
 bool KubernetesExecutor::IsItsPod(const PodAttempt& attempt, const std::string& uid) const {
   if (attempt.uid.empty()) return false;
   for (const Json& pod : view_.PodsOf(attempt.key)) {
@@ -109,7 +109,7 @@ bool KubernetesExecutor::IsItsPod(const PodAttempt& attempt, const std::string& 
   return false;
 }
 
-// An attempt of an experiment that nobody has looked at yet may still be adopted: its sidecar is
+// An attempt of an experiment that has not been looked at yet may still be adopted: its sidecar is
 // told to wait, not to end.
 Status KubernetesExecutor::Admit(const AttemptKey& key, const std::string& id) const {
   const auto found = attempts_.find(key);

@@ -84,7 +84,7 @@ PodVerdict ByConditions(const AttemptSnapshot& snapshot, const AttemptRecipe& re
 
 // What its Job says of an end that its pod does not explain: a Job whose time is over has its pods
 // deleted, and is seen to say so a little later. What the platform did, or the program itself,
-// stays; where we stopped it, nobody need say why.
+// stays; where we stopped it, the Job need not say why.
 void ExplainByJob(const JobVerdict& job, bool stopped, PodVerdict& verdict) {
   using Phase = PodVerdict::Phase;
   const bool ran = verdict.phase == Phase::kLost || verdict.start;

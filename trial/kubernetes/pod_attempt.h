@@ -1,6 +1,6 @@
 // What the executor `kubernetes` remembers of an attempt, and what it makes of everything that is
 // known of it at one moment: the object and its pods as the API server shows them, the nodes below
-// them, and what the sidecar has told. Pure functions on data; whoever owns the data locks it.
+// them, and what the sidecar has told. Pure functions on data; the owner of the data locks it.
 //
 // The cluster's word and the sidecar's complete each other. The API server knows where the program
 // ran and what the platform did to it; the sidecar knows the program's own exit, its checkpoints,
@@ -32,7 +32,7 @@ struct PodAttempt {
   AttemptRecipe recipe;
   std::optional<Json> gone;  // its primary pod as it was last seen, once that has vanished
   bool object_gone = false;  // the API server says that there is no such object any more
-  bool never_began = false;  // nor ever was, as far as anybody knows
+  bool never_began = false;  // nor ever was, as far as is known
 
   // What its sidecar told.
   v1::PodState state;

@@ -27,7 +27,7 @@ StatusOr<PodScheduling> SchedulingFor(const PlacementRequest& placement_request,
 
 struct NodeCapacity {
   std::string pool;                                  // "" = of none
-  v1::Capacity capacity = v1::CAPACITY_UNSPECIFIED;  // as far as anybody can tell
+  v1::Capacity capacity = v1::CAPACITY_UNSPECIFIED;  // as far as can be told
   double price_per_hour = 0;                         // of the whole node
   double on_demand_price_per_hour = 0;               // of a node of the cheapest on-demand pool
 };

@@ -15,8 +15,8 @@ namespace shirabe::trial {
 namespace {
 
 constexpr size_t kMaxTokenBytes = 16 << 10;
-// Of one pod: thousands may come at once after a restart of ours, and whoever knows the uid of one
-// can show made-up tokens.
+// Of one pod: thousands may come at once after a restart of ours, and a program that knows the uid
+// of one can show made-up tokens.
 constexpr kube::ReviewLimits kLimits = {
     .each = {.requests_per_second = 1, .burst = 10},
     .all = {.requests_per_second = 200, .burst = 4000},  // every sidecar after a restart of ours

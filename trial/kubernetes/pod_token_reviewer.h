@@ -1,7 +1,7 @@
 // Which pod a token is bound to: a projected token of its ServiceAccount, for our audience, which
-// stands in no specification and so is known to nobody but the containers that mount it. Asked of
-// the API server, and believed for minutes: that an attempt is over is found out elsewhere. Used by
-// the executor `kubernetes`; thread-safe; calls block.
+// stands in no specification and so is known only to the containers that mount it. Asked of the API
+// server, and believed for minutes: that an attempt is over is found out elsewhere. Used by the
+// executor `kubernetes`; thread-safe; calls block.
 #pragma once
 
 #include <string>
@@ -19,8 +19,8 @@ class PodTokenReviewer {
   PodTokenReviewer(kube::Client* client, Clock* clock);
 
   // Whether the token is that of this pod. kUnauthenticated for one that is not known, or not now:
-  // it is renewed while the pod lives. kPermissionDenied for another pod's. kUnavailable where
-  // nobody can be asked.
+  // it is renewed while the pod lives. kPermissionDenied for another pod's. kUnavailable where the
+  // cluster cannot be asked.
   Status Check(const std::string& token, const std::string& namespace_name,
                const std::string& pod_uid);
 

@@ -91,8 +91,9 @@ struct Because {
 
 // ---- the platform -------------------------------------------------------------------------------
 
-// When somebody laid hands on the pod. The API server sets the time of death: a request to delete
-// came a grace period earlier. Once all is cleaned up the kubelet deletes again, without grace.
+// When the pod was asked to end, or disrupted. The API server sets the time of death: a request to
+// delete came a grace period earlier. Once all is cleaned up the kubelet deletes again, without
+// grace.
 std::optional<absl::Time> TouchedAt(const Facts& facts) {
   auto touched = TimeOf(At(facts.pod, {"metadata", "deletionTimestamp"}));
   const int64_t grace = Number(At(facts.pod, {"metadata", "deletionGracePeriodSeconds"}));
@@ -178,7 +179,7 @@ Because Platform(const Facts& facts) {
   return {};
 }
 
-// Beside that, for a program that was killed or whose end nobody saw.
+// Beside that, for a program that was killed or whose end was not seen.
 Because PlatformOrNode(const Facts& facts) {
   Because because = Platform(facts);
   if (because.cause != v1::CAUSE_NONE || facts.given.node != PodFacts::Node::kDead) return because;
@@ -253,7 +254,7 @@ const Json& FailedInit(const Facts& facts) {
   return none;
 }
 
-// Ours fails for the volume's or our own fault, the user's for his.
+// Ours fails for the volume's or our own fault, the user's for the user's.
 Because InitFailure(const Json& status) {
   const std::string name = Text(status, {"name"});
   const Json& terminated = At(status, {"state", "terminated"});
@@ -296,7 +297,7 @@ void NeverStarted(const Facts& facts, PodVerdict& verdict) {
   verdict.message = std::move(because.message);
 }
 
-// ---- programs whose end nobody saw --------------------------------------------------------------
+// ---- programs whose end was not seen ------------------------------------------------------------
 
 void Lose(const Facts& facts, PodVerdict& verdict) {
   verdict.phase = Phase::kLost;
@@ -315,7 +316,7 @@ void Lose(const Facts& facts, PodVerdict& verdict) {
   verdict.message = std::move(because.message);
 }
 
-// Not started, and not ended either, unless there is nobody left to start it.
+// Not started, and not ended either, unless it can start no more.
 void Wait(const Facts& facts, PodVerdict& verdict) {
   const bool unscheduled = Text(facts.pod, {"spec", "nodeName"}).empty();
   const bool dead = facts.given.node == PodFacts::Node::kDead && !unscheduled;

@@ -37,7 +37,7 @@ struct PodVerdict {
     kWaiting,  // the program has not started
     kRunning,
     kEnded,  // how it ended was seen, or it will never start
-    kLost,   // it is gone, or unreachable for good, and nobody saw how the program ended
+    kLost,   // it is gone, or unreachable for good, and how the program ended was not seen
   };
   Phase phase = Phase::kWaiting;
   std::optional<int> exit_code;  // of the program, if it ran and its end was seen

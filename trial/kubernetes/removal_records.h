@@ -36,7 +36,7 @@ ObjectKind KindOfRecords(const Layout& layout, const ExperimentKey& experiment);
 Status SaveObjectRecord(const std::string& dir, const kube::Ref& ref);
 StatusOr<kube::Ref> LoadObjectRecord(const std::string& dir);
 
-// Reaches the disk if the state is complete: then nobody tells it again.
+// Reaches the disk if the state is complete: then it is not told again.
 Status SaveStateRecord(const std::string& dir, const v1::PodState& state);
 StatusOr<v1::PodState> LoadStateRecord(const std::string& dir);
 

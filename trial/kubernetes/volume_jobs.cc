@@ -36,7 +36,7 @@ Writer WriterOf(const v1::TrialTemplate& from) {
 }
 
 // Where the trials ran, the volume can be mounted and the image be had. What depends on a trial's
-// parameters is nobody's here.
+// parameters is left out.
 Json PodSpec(const Writer& writer) {
   Json spec = {{"restartPolicy", "Never"}, {"automountServiceAccountToken", false}};
   for (const char* field : {"securityContext", "nodeSelector", "affinity", "tolerations",

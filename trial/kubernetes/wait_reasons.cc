@@ -71,7 +71,7 @@ struct Hint {
   const char* next;
 };
 
-// The next step, by what the scheduler complains of; the first that applies of those that somebody
+// The next step, by what the scheduler complains of; the first that applies of those that a user
 // must do something about.
 std::string SchedulingHint(const std::string& sentence) {
   static const std::vector<Hint> kHints = {

@@ -23,7 +23,7 @@ struct PodWaiting {
   std::string
       reason;  // CamelCase, for a condition: Unschedulable, ImagePullBackOff, QuotaExceeded…
   std::string text;  // what is wrong, as the cluster says it, and what to do about it
-  // Somebody must change the experiment or the cluster before it can start.
+  // The experiment or the cluster must be changed before it can start.
   bool never_starts = false;
   // Waiting for this reason so long, the attempt is closed as NEVER_RAN, which costs the trial
   // nothing, and tried again. Infinite where patience is right.

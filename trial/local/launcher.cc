@@ -17,8 +17,8 @@ namespace {
 
 constexpr int kSpawnTries = 3;
 
-// Written in place: nobody reads it before the program runs, and a start that is cut short writes
-// it again.
+// Written in place: it is not read before the program runs, and a start that is cut short writes it
+// again.
 Status WriteInput(const std::string& path, const std::string& text) {
   ASSIGN_OR_RETURN(const Fd fd, OpenBeneath("", path, O_WRONLY | O_CREAT | O_TRUNC));
   const ssize_t written = write(fd.get(), text.data(), text.size());
@@ -32,7 +32,7 @@ Status InItsWay(const Status& status) {
   return absl::DataLossError(Message(status));
 }
 
-// kAlreadyExists if it is somebody else's.
+// kAlreadyExists if it is another one's.
 StatusOr<AttemptProcess> Find(const std::string& dir, const std::string& id) {
   AttemptProcess found = FindAttemptProcess(dir, id);
   if (found.state == AttemptProcess::State::kForeign)
@@ -95,7 +95,7 @@ StatusOr<AttemptProcess> Launcher::Launch(const AttemptRequest& request, const L
     spawn.limit_of = plan.command.limit->of_job ? kJobLimit : kPodLimit;
   }
   const auto pid = Spawn(spawn);
-  // Somebody was faster, a start of ours that a crash has cut short.
+  // An earlier start of ours was faster, which a crash has cut short.
   if (absl::IsAlreadyExists(pid.status())) return Find(paths.dir, plan.id);
   RETURN_IF_ERROR(pid.status());
   AttemptProcess found;
@@ -108,7 +108,7 @@ StatusOr<AttemptProcess> Launcher::Launch(const AttemptRequest& request, const L
   return found;
 }
 
-// Another try helps where somebody has removed the program since it was unpacked, and where a
+// Another try helps where the program was removed since it was unpacked, and where a
 // child of another thread still held the new file open for writing.
 StatusOr<pid_t> Launcher::Spawn(SpawnRequest request) {
   StatusOr<pid_t> pid = absl::UnknownError("not tried");

@@ -20,7 +20,7 @@ struct LaunchPlan {
   std::string id;  // AttemptId
   Environment contract;
   Command command;
-  // Set by whoever gives them out.
+  // Set by the executor, which gives them out.
   std::vector<std::string> devices;
   std::string place;  // EncodePlacement
 };

@@ -61,7 +61,7 @@ bool KillRound(const std::string& assignment, pid_t session) {
   for (const pid_t pid : AllProcesses()) {
     if (pid == getpid()) continue;
     if (!IsInSession(pid, session) && !HasVariable(pid, assignment)) continue;
-    // Pin it, then look again: the number may have passed to somebody else meanwhile.
+    // Pin it, then look again: the number may have passed to another process meanwhile.
     Fd pidfd = OpenPidfd(pid);
     if (!pidfd.valid() || IsZombie(pid)) continue;
     if (!IsInSession(pid, session) && !HasVariable(pid, assignment)) continue;

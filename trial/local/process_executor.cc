@@ -193,8 +193,8 @@ void ProcessExecutor::AdoptOne(const v1::Attempt& attempt) {
   FinishStart(key, std::move(found));
 }
 
-// Not before all that runs is known: what was due while nobody played it takes the one that has run
-// longest, and passes where nothing runs.
+// Not before all that runs is known: what was due while it was not played takes the one that has
+// run longest, and passes where nothing runs.
 void ProcessExecutor::ResumeReclaims(const std::set<ExperimentKey>& experiments) {
   if (!timer_) return;
   for (const ExperimentKey& experiment : experiments) {
@@ -241,7 +241,7 @@ void ProcessExecutor::Apply(Entry& entry, AttemptProcess found) {
   Watch(entry);
 }
 
-// An attempt that runs has what its record names, whoever gave it that.
+// An attempt that runs has what its record names, whichever process gave it that.
 void ProcessExecutor::Hold(const AttemptProcess& found, Entry& entry) {
   // One that was launched just now has a pid, but no record that was read back yet.
   const bool read = found.pid.start > 0;

@@ -56,8 +56,8 @@ struct TraceState {
 StatusOr<TraceState> ReadTraceState(const std::string& path);
 Status WriteTraceState(const std::string& path, const TraceState& state);
 
-// A reclaim under way, DIR/reclaim of the attempt: there before any signal, so that whoever adopts
-// the attempt knows why it ends, and ends it in time.
+// A reclaim under way, DIR/reclaim of the attempt: there before any signal, so that a process that
+// adopts the attempt knows why it ends, and ends it in time.
 struct ReclaimRecord {
   std::string id;  // AttemptId
   v1::Cause cause = v1::CAUSE_NONE;
@@ -91,8 +91,8 @@ class Reclaims {
     absl::Duration notice, away;  // until it is killed; from then until the node is back
     TraceState state;             // of its experiment, with this strike
   };
-  // Plays what is due by `now`. A reclaim takes only what ran when it was due: one that nobody was
-  // there to play finds who has survived until now, and not who has started since.
+  // Plays what is due by `now`. A reclaim takes only what ran when it was due: one that was not
+  // played then finds what has survived until now, and not what has started since.
   std::vector<Preemption> Play(std::vector<RunningAttempt> running, absl::Duration now);
   // When to play again; nullopt for never.
   std::optional<absl::Duration> Next() const;

@@ -121,7 +121,7 @@ std::string StepsText(const std::vector<SpawnStep>& steps) {
   return text;
 }
 
-// A file without a name, so that nobody else reads what is in the environment.
+// A file without a name, so that no other process reads what is in the environment.
 StatusOr<Fd> WriteSteps(const std::vector<SpawnStep>& steps) {
   const std::string text = StepsText(steps);
   const Fd file(memfd_create("shirabe-steps", MFD_CLOEXEC));

@@ -23,7 +23,7 @@ Status WriteProgram(const std::string& path, std::string_view program) {
     if (n < 0) return ErrnoStatus("cannot write " + path, errno);
     program.remove_prefix(static_cast<size_t>(n));
   }
-  // The umask of whoever runs us must not take the right to execute away.
+  // The umask of the user who runs us must not take the right to execute away.
   if (fchmod(fd.get(), 0755) != 0) return ErrnoStatus("cannot chmod " + path, errno);
   return absl::OkStatus();
 }

@@ -90,7 +90,7 @@ void ExplainByStatus(int status, const std::string& log, AttemptProcess& found) 
     found.state = AttemptProcess::State::kEnded;
     found.exit.code = WEXITSTATUS(status);
     found.exit.told = true;                                        // for all we know
-    found.exit.began = found.exit.ended = absl::InfiniteFuture();  // seen by nobody
+    found.exit.began = found.exit.ended = absl::InfiniteFuture();  // not seen
   }
 }
 
@@ -176,8 +176,8 @@ AttemptProcess FindAttemptProcess(const std::string& dir, const std::string& id)
   if (auto reclaim = ReadReclaimRecord(dir); reclaim.ok() && reclaim->id == id) {
     found.reclaim = *std::move(reclaim);
   }
-  // Order matters: the pidfd pins whoever has the number, then we ask who that is; and a supervisor
-  // that is seen to be gone has written its exit record before.
+  // Order matters: the pidfd pins the process that has the number, then we ask which that is; and a
+  // supervisor that is seen to be gone has written its exit record before.
   found.pidfd = OpenPidfd(found.pid.pid);
   const bool alive = IsAlive(found.pid);
   auto exit = ReadExitRecord(dir);
@@ -212,7 +212,7 @@ AttemptProcess ReapSupervisor(const EndedSupervisor& supervisor) {
     return found;
   found.state = AttemptProcess::State::kVanished;
   if (reaped > 0) ExplainByStatus(status, supervisor.log, found);
-  // Its number is safely its session's only while nobody else can have been given it.
+  // Its number is safely its session's only while no other process can have been given it.
   KillLeftovers(supervisor.id, reaped > 0 ? supervisor.pid : 0);
   return found;
 }

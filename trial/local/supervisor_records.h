@@ -62,7 +62,7 @@ std::string AttemptId(const AttemptKey& key, const std::string& token);
 struct AttemptProcess {
   enum class State {
     kNeverStarted,  // no supervisor has published itself
-    kForeign,       // one with another token, or a record that nobody can read
+    kForeign,       // one with another token, or an unreadable record
     kRunning,       // `pidfd` is its supervisor, unless descriptors ran out
     kEnded,         // `exit` is set
     kVanished,      // its supervisor is gone and has left no word
@@ -93,7 +93,7 @@ AttemptProcess ReapSupervisor(const EndedSupervisor& supervisor);
 // From what was found of an attempt to what callers of an Executor see of it. Pure functions.
 
 // Brings `sighting` up to date. A start time it has stays, and the end is never before it, whatever
-// the wall clock did meanwhile; `now` is the end of an attempt that nobody saw ending.
+// the wall clock did meanwhile; `now` is the end of an attempt whose end was not seen.
 void UpdateStatus(const AttemptProcess& found, absl::Time now, AttemptStatus& observed);
 
 }  // namespace shirabe::trial

@@ -184,7 +184,7 @@ class Copy {
     return there == data;
   }
 
-  // Whoever has read a part of the old one finds it again in the same folder, as after a rotation.
+  // A reader of a part of the old one finds it again in the same folder, as after a rotation.
   Status Replace(std::string_view data) {
     ASSIGN_OR_RETURN(const Fd attempt, OpenAttempt(dir_));
     const Fd fresh(openat(attempt.get(), kIncoming,

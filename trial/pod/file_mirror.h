@@ -1,6 +1,6 @@
 // The server's copies of what programs in pods write. A sidecar sends pieces of files (pod.proto);
 // they are put where a local attempt has the files themselves (trial/file_layout.h), so that
-// whoever reads those need not know the difference. What a program names by an absolute path of its
+// readers of those need not know the difference. What a program names by an absolute path of its
 // own, as /out/events, is sent as files/out/events and kept under RootOf(attempt).
 //
 // Nothing is remembered: how much there is of a file is its size on disk, so that a restart of the
@@ -8,7 +8,7 @@
 // bytes that join what is there, until a piece at offset 0 brings another beginning: then the file
 // was written anew, and its copy is replaced as a whole.
 //
-// Whoever sends has the token of one attempt and no more trust than that: names are checked, no
+// The sender has the token of one attempt and no more trust than that: names are checked, no
 // symbolic link is followed, and neither size nor number of the copies grows beyond the limits.
 // Used by the executor `kubernetes`; thread-safe, attempts do not wait for each other.
 #pragma once
@@ -31,8 +31,8 @@ namespace shirabe::trial {
 struct MirrorOptions {
   const Layout* layout = nullptr;  // of the server's own $SHIRABE_HOME; outlives the mirror
   int64_t max_bytes = 256 << 20;   // of an attempt's log, and again of its other copies
-  // The log is shortened by whoever has read it (trial/log_file.h): then max_bytes is what may be
-  // there unread, and more is taken later; else a log that is longer ends there.
+  // The log is shortened by its reader (trial/log_file.h): then max_bytes is what may be there
+  // unread, and more is taken later; else a log that is longer ends there.
   bool trims = false;
   int max_files = 256;  // below RootOf, of an attempt
 };

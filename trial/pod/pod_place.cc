@@ -15,7 +15,7 @@ Json Joined(const Json& a, const Json& b) {
   return joined;
 }
 
-// The user's terms are alternatives, and so are ours: each of his with each of ours.
+// The user's terms are alternatives, and so are ours: each of theirs with each of ours.
 void Require(const Json& terms, Json& affinity) {
   Json& required = ObjectIn(affinity, "requiredDuringSchedulingIgnoredDuringExecution");
   Json& theirs = ListIn(required, "nodeSelectorTerms");

@@ -75,7 +75,7 @@ Status CheckFree(const Injection& injection) {
 // The cluster replaces $(NAME) in a value, and $$ by $.
 std::string Literal(const std::string& value) { return absl::StrReplaceAll(value, {{"$", "$$"}}); }
 
-// Before the user's own, so that his may refer to them; one that he sets is his.
+// Before the user's own, so that those may refer to them; one that the user sets wins.
 void AddEnvironment(const Environment& contract, Json& container) {
   Json env = Json::array();
   const Json theirs = Items(At(container, "env"));
@@ -228,8 +228,9 @@ void WrapCommand(const AttemptRequest& request, absl::Duration grace, Json& cont
 
 }  // namespace
 
-// As the program's user, so that each may read and write the other's files. Where nobody says who
-// that is, it is the image's, perhaps root: then as root with no more than the right to its files.
+// As the program's user, so that each may read and write the other's files. Where it is not said
+// who that is, it is the image's, perhaps root: then as root with no more than the right to its
+// files.
 Json SecurityBeside(const Json& pod_spec, const Json& program) {
   Json security = {{"allowPrivilegeEscalation", false},
                    {"readOnlyRootFilesystem", true},

@@ -4,11 +4,11 @@
 #pragma once
 
 // Adds the NAME=value lines of the file to our environment, which the command gets. A variable that
-// has a value already keeps it: whoever wrote the container's specification meant it.
+// has a value already keeps it: the author of the container's specification meant it.
 void read_environment(const char* path);
 
 // Holds a lock on DIR/alive until this process ends, however it ends. Taken before DIR/pid stands,
-// so that whoever sees that file and no lock knows that nobody will write DIR/exit.
+// so that a reader who sees that file and no lock knows that DIR/exit will not come.
 void lock_alive(const char* dir);
 
 // Puts {"id", "reason": "preempt", "deadline"} in place of the control file, unless a request to

@@ -59,7 +59,7 @@ static void mark_descendants(struct Processes* list, pid_t parent) {
   }
 }
 
-// A number read from /proc may belong to somebody else by now: pin the process, look again.
+// A number read from /proc may belong to another process by now: pin the process, look again.
 static void signal_pinned(const struct Process* process, int signal) {
   struct Process now;
   const int pin = (int)syscall(kPidfdOpen, process->pid, 0);

@@ -1,6 +1,6 @@
-// The commands that come before the one: the init containers of a pod, one after another. Whoever
-// starts the supervisor hands them over in a descriptor, so that no environment stands in a file or
-// in a command line. Single-threaded.
+// The commands that come before the one: the init containers of a pod, one after another. The
+// starter of the supervisor hands them over in a descriptor, so that no environment stands in a
+// file or in a command line. Single-threaded.
 #pragma once
 
 #include "trial/supervisor/command.h"

@@ -25,7 +25,7 @@ int open_output(struct Output* output, const char* path) {
   if (output->log < 0) {
     dprintf(STDERR_FILENO, "shirabe: cannot open %s: %s\n", path, strerror(errno));
   } else if (fchmod(output->log, 0644) != 0) {
-    errno = 0;  // whoever may not read it says so
+    errno = 0;  // a reader without the right says so
   }
   output->stream = STDOUT_FILENO;
   const int flags = fcntl(output->stream, F_GETFL);

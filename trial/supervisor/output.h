@@ -1,6 +1,6 @@
 // Where there is no file that the command could write its output to by itself, as in a container,
-// the supervisor copies it: to a file, in full, and to its own standard output, as much as whoever
-// reads that takes. A full disk or a reader that is slow, or gone, loses what it must lose and
+// the supervisor copies it: to a file, in full, and to its own standard output, as much as its
+// reader takes. A full disk or a reader that is slow, or gone, loses what it must lose and
 // says how much; it never stops the command, nor the other copy. Single-threaded.
 #pragma once
 
@@ -12,7 +12,7 @@ struct Output {
   int log;                          // the file; -1 if it cannot be opened
   int from;                         // what the command writes into, our end; -1 = closed
   int into;                         // and its end, until it has started
-  int stream;                       // our standard output; -1 once nobody reads it
+  int stream;                       // our standard output; -1 once it is not read
   long long lost_log, lost_stream;  // bytes since the last that went through
   size_t waiting;                   // bytes that the stream has not taken yet
   char buffer[kOutputBytes];

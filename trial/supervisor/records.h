@@ -1,6 +1,5 @@
-// The two files by which the supervisor tells what it does to whoever looks, now or after a
-// restart: DIR/pid and DIR/exit, "key value" lines, published whole.
-// trial/local/supervisor_records.h reads them.
+// The two files by which the supervisor tells Shirabe what it does, now or after a restart: DIR/pid
+// and DIR/exit, "key value" lines, published whole. trial/local/supervisor_records.h reads them.
 #pragma once
 
 #include <sys/types.h>
@@ -21,7 +20,7 @@ struct ExitRecord {
   int oom;
   int killed;
   int told;
-  const char* overdue;  // whose time was over, "" = nobody's
+  const char* overdue;  // whose time was over, "" = none's
   long long began_ns, ended_ns, ran_ns;
   const char* message;
 };

@@ -6,7 +6,7 @@
 // needs nothing from it: once it has said on --ready-fd how the start went (an int: 0 or an errno,
 // and then nothing was started), the two talk through two files and signals only.
 //
-//   DIR/pid   published before the command starts, never replaced: whoever publishes it owns the
+//   DIR/pid   published before the command starts, never replaced: its publisher owns the
 //             attempt, a second supervisor that comes late starts nothing.
 //               pid P / start T (clock ticks, as in /proc/P/stat) / boot B / id ID /
 //               place TEXT / devices LIST / began NS / child C (filled in once the command runs)
@@ -28,7 +28,7 @@
 // subreaper: a descendant whose parent ends becomes its child, whatever session or group it moved
 // to, so that following parents finds them all. No shell, no cgroups.
 //
-//   --steps-fd N     commands that run before COMMAND (init_steps.h); the first that fails is the last
+//   --steps-fd N     commands that run before COMMAND (init_steps.h); a failure is the last
 //   --limit-ms N     it may run so long from the first of them on, then it is asked to end, with
 //                    the grace of --grace-ms; --limit-of TEXT says whose limit that is
 //
@@ -79,7 +79,7 @@ struct Options {
   long grace_ms;
   long limit_ms;         // 0 = none
   const char* limit_of;  // for the record
-  int ready_fd;          // -1 = nobody waits
+  int ready_fd;          // -1 = none waits
   int steps_fd;          // -1 = there are none
   struct Steps steps;
   struct Command command;
@@ -138,7 +138,7 @@ static void handle(struct State* state, const struct Options* options, const sig
   if (again || (signal != kStopSignal && signal != SIGTERM && signal != SIGINT)) return;
   state->stopping = 1;
   if (options->control != NULL && !state->ended) write_notice(options->control, options->grace_ms);
-  // Until it is reaped, the command's number, and so its group's, is nobody else's.
+  // Until it is reaped, the command's number, and so its group's, is no other process's.
   if (!state->ended) kill(-state->child, signal == SIGINT ? SIGINT : SIGTERM);
 }
 
@@ -291,7 +291,7 @@ static void report(const struct Options* options, const struct State* state, int
   }
 }
 
-// Signals wait until they are asked for; descriptors of whoever started us are none of ours.
+// Signals wait until they are asked for; descriptors of our starter are none of ours.
 static void prepare(const struct Options* options, sigset_t* signals) {
   syscall(kCloseRange, options->ready_fd < 3 ? 3U : (unsigned)options->ready_fd + 1, ~0U, 0U);
   if (options->ready_fd >= 0) fcntl(options->ready_fd, F_SETFD, FD_CLOEXEC);
@@ -301,10 +301,10 @@ static void prepare(const struct Options* options, sigset_t* signals) {
   prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
 
-// Tells whoever started us that the command is on its way (0), or why it is not (an errno).
+// Tells our starter that the command is on its way (0), or why it is not (an errno).
 static int tell(const struct Options* options, int error) {
   if (options->ready_fd < 0) return error;
-  // Nobody may be left to read it, which changes nothing.
+  // No reader may be left, which changes nothing.
   if (write(options->ready_fd, &error, sizeof error) < 0) errno = 0;
   close(options->ready_fd);
   return error;
@@ -350,7 +350,7 @@ static int go_on(const struct Options* options, struct State* state) {
   return 0;
 }
 
-// Nobody waits for word of a start that failed in a container: it is said in the container's log.
+// No process waits for word of a start that failed in a container: the container's log has it.
 static int refuse(const struct Options* options, int error) {
   if (options->log != NULL) {
     dprintf(STDERR_FILENO, "shirabe: cannot take up the attempt in %s: %s\n", options->dir,

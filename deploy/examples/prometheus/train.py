@@ -3,8 +3,8 @@
     python3 -m pip install prometheus_client
     python3 train.py --lr 0.1 --port 9464      # and look at http://127.0.0.1:9464/metrics
 
-The gauge named step says which step the others belong to. Whoever reads the page does so about once
-a second: the program stays for two seconds more, so that its last values are seen.
+The gauge named step says which step the others belong to. Shirabe reads the page about once a
+second: the program stays for two seconds more, so that its last values are seen.
 """
 
 import argparse
