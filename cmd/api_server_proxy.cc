@@ -280,8 +280,7 @@ class GrpcWebBridge {
 
 }  // namespace
 
-StatusOr<std::shared_ptr<grpc::Channel>> OpenApiServerProxy(
-    ApiServerProxy door) {  // shared: gRPC's own
+StatusOr<ChannelPtr> OpenApiServerProxy(ApiServerProxy door) {
   ASSIGN_OR_RETURN(Target target, ParseAddress(door.address));
   // One try: who calls again, and how long, the client above decides.
   ASSIGN_OR_RETURN(auto transport, kube::Transport::Create(door.config, door.clock,

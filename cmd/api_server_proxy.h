@@ -21,6 +21,8 @@ class Channel;
 
 namespace shirabe::cmd {
 
+using ChannelPtr = std::shared_ptr<grpc::Channel>;  // shared: gRPC's own
+
 inline constexpr char kClusterScheme[] = "kube://";
 // As deploy/kubernetes installs it.
 inline constexpr char kDefaultClusterAddress[] = "kube://shirabe-system/shirabe";
@@ -35,8 +37,7 @@ struct ApiServerProxy {
 
 // Everything ends with the last who holds the channel. Nothing is connected yet. kInvalidArgument
 // for what is no such address.
-StatusOr<std::shared_ptr<grpc::Channel>> OpenApiServerProxy(
-    ApiServerProxy door);  // shared: gRPC's own
+StatusOr<ChannelPtr> OpenApiServerProxy(ApiServerProxy door);
 
 // Whether this program was called as kubectl-shirabe; said once, by main.
 void SetPlugin(const std::string& called_as);

@@ -90,7 +90,7 @@ bool Pass::Recommended() {
                       state_.ending_verb != v1::Intent::DELETE;
   if (!wanted) return true;
   if (state_.recommend_ticket == nullptr) {
-    state_.recommend_ticket = std::make_shared<RecommendTicket>();  // shared: see algorithm_workers.h
+    state_.recommend_ticket = std::make_shared<RecommendTicket>();  // shared with its worker
     state_.recommend_ticket->algorithm = state_.algorithm;
     state_.recommend_ticket->history = state_.history_snapshot();
     state_.recommend_ticket->on_done = [enqueue = options_.enqueue, key = state_.key()] {

@@ -44,8 +44,7 @@ void Reconciler::Recheck(const ExperimentKey& key) {
   if (found != owned_.end()) found->second.recheck = true;
 }
 
-std::shared_ptr<ReportQueue> Reconciler::ReportQueueOf(
-    const ExperimentKey& key) {  // shared: see the header
+ReportQueuePtr Reconciler::ReportQueueOf(const ExperimentKey& key) {
   std::lock_guard lock(mutex_);
   const auto found = owned_.find(key);
   return found == owned_.end() ? nullptr : found->second.inbox;

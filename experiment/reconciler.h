@@ -45,8 +45,7 @@ class Reconciler {
   // The next pass asks again for room that there was not, however recently the last one did.
   void Recheck(const ExperimentKey& key);
   // Where reports for it are put, to be taken by the next pass; null if it is not owned.
-  std::shared_ptr<ReportQueue> ReportQueueOf(
-      const ExperimentKey& key);  // shared with who waits at it
+  ReportQueuePtr ReportQueueOf(const ExperimentKey& key);
 
   // One pass. db::IsLeaseLost: it went to another process, disown it. Other errors: nothing was
   // done that a later call would not do again; call again after a while.
@@ -60,8 +59,7 @@ class Reconciler {
     std::atomic<bool> stop_now = false;
     std::atomic<bool> check_intents = false;
     std::atomic<bool> recheck = false;
-    std::shared_ptr<ReportQueue> inbox =
-        std::make_shared<ReportQueue>();  // shared with who waits at it
+    ReportQueuePtr inbox = std::make_shared<ReportQueue>();
     std::unique_ptr<State> state;         // null: to be loaded
   };
   Status Load(const ExperimentKey& key, Owned& owned);

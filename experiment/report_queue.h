@@ -87,4 +87,6 @@ void CancelAsks(State& state);
 // A RETRY intent: a new trial with the point of an old one, to be started like any that waits.
 Status RetryTrial(State& state, int64_t number, db::Store& store, absl::Time now);
 
+using ReportQueuePtr = std::shared_ptr<ReportQueue>;  // shared by its owner and those who report
+
 }  // namespace shirabe::experiment

@@ -18,7 +18,8 @@ namespace shirabe::metrics {
 
 std::unique_ptr<LineParser> MakeJsonParser(std::vector<std::string> metrics);
 
-// The same, with the step in "global_step", as the library hypertune writes it; see attempt_reader.h.
+// The same, with the step in "global_step", as the library hypertune writes it; see
+// attempt_reader.h.
 std::unique_ptr<LineParser> MakeHypertuneParser(std::vector<std::string> metrics);
 
 }  // namespace shirabe::metrics

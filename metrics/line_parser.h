@@ -1,7 +1,7 @@
 // One line of output → the readings in it. A LineParser knows one notation: text in Katib's default
-// format and its relatives (here), a user's regular expressions (metrics_format.h), JSON (json_line.h).
-// Collectors make one for each call. Parse is const and may run on several threads, each with a
-// ParsedLine of its own.
+// format and its relatives (here), a user's regular expressions (metrics_format.h), JSON
+// (json_line.h). Collectors make one for each call. Parse is const and may run on several threads,
+// each with a ParsedLine of its own.
 //
 // A wanted metric followed by something that only looks like a number is never half a number: the
 // line is bad, and says why. The line's other readings stand.

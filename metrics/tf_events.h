@@ -1,6 +1,6 @@
 // Reads on in the event files of a folder and of what lies below it: every file whose name holds
-// "tfevents", those too that appear later. Each is followed by a cursor of its own (file_tail.h), so
-// that rotation, a resumed program and several writers are simply more files. Steps are the
+// "tfevents", those too that appear later. Each is followed by a cursor of its own (file_tail.h),
+// so that rotation, a resumed program and several writers are simply more files. Steps are the
 // events' steps, times their wall times.
 //
 // A metric is the scalar whose tag is its name, exactly; or, written as `folder/tag`, the scalar of

@@ -1,5 +1,6 @@
 // Which records are shown, and in which order: --filter and --sort-by over the fields of one type
-// of record (record_filter.h). Used by the verbs that list. Immutable once made; any thread may use it.
+// of record (record_filter.h). Used by the verbs that list. Immutable once made; any thread may use
+// it.
 #pragma once
 
 #include <functional>

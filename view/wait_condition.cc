@@ -153,7 +153,7 @@ StatusOr<AwaitOutcome> CheckTrial(client::Client& client, const TrialKey& key,
 }
 
 StatusOr<AwaitOutcome> CheckOnce(client::Client& client, const AwaitTarget& target,
-                            const AwaitCondition& condition) {
+                                 const AwaitCondition& condition) {
   return target.trial ? CheckTrial(client, *target.trial, condition)
                       : CheckExperiment(client, target.experiment, condition);
 }

@@ -1,5 +1,6 @@
 // spec.shirabe.start of one specification, to read several points of it: what is looked for in long
-// lists is found by a hash. The specification outlives it. For one point: StartPoint in parse_spec.h.
+// lists is found by a hash. The specification outlives it. For one point: StartPoint in
+// parse_spec.h.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
-// The rules of an Experiment, in the order of its fields: Katib's, and ours. Called by parse_spec.cc on
-// what was read from text, and on messages made otherwise. Pure functions of the message and of the
-// registries.
+// The rules of an Experiment, in the order of its fields: Katib's, and ours. Called by
+// parse_spec.cc on what was read from text, and on messages made otherwise. Pure functions of the
+// message and of the registries.
 #pragma once
 
 #include <optional>

@@ -1,7 +1,7 @@
 // An algorithm in another process, asked over Katib's Suggestion service: any of Katib's own
 // images, or a program of one's own (deploy/examples/plugin). Built by
-// experiment/spec/algorithm_setup for an experiment whose algorithm is remote (remote_algorithm_table.h); the
-// one part of this folder that does I/O.
+// experiment/spec/algorithm_setup for an experiment whose algorithm is remote
+// (remote_algorithm_table.h); the one part of this folder that does I/O.
 //
 // A call blocks until there is an answer, an error, the deadline or Cancel; callers keep it away
 // from threads that others wait for (experiment/algorithm_workers). It asks twice at most, the

@@ -14,9 +14,9 @@
 #include "absl/strings/string_view.h"
 #include "base/status.h"
 #include "proto/shirabe/v1/records.pb.h"
+#include "suggestion/space/axis.h"
 #include "suggestion/space/exact_decimal.h"
 #include "suggestion/space/interval_distribution.h"
-#include "suggestion/space/make_axis.h"
 
 namespace shirabe::suggestion {
 

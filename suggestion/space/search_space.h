@@ -24,7 +24,7 @@
 #include "base/status.h"
 #include "proto/shirabe/v1/experiment.pb.h"
 #include "proto/shirabe/v1/records.pb.h"
-#include "suggestion/space/make_axis.h"
+#include "suggestion/space/axis.h"
 
 namespace shirabe::suggestion {
 
