@@ -23,7 +23,7 @@ bool IsPort(const std::string& text) {
          std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c); });
 }
 
-Status Refusal(const std::string& server, const std::string& why) {
+Status RefusedPath(const std::string& server, const std::string& why) {
   return absl::InvalidArgumentError(
       absl::StrCat("cluster.server \"", server, "\" ", why, ": write https://HOST:PORT"));
 }
@@ -58,7 +58,7 @@ StatusOr<Endpoint> ParseServer(const std::string& server, const std::string& ser
   Endpoint endpoint;
   endpoint.tls = server.starts_with("https://");
   if (!endpoint.tls && !server.starts_with("http://")) {
-    return Refusal(server, "is not an address of an API server");
+    return RefusedPath(server, "is not an address of an API server");
   }
   const size_t begin = endpoint.tls ? 8 : 7;
   const size_t slash = std::min(server.find('/', begin), server.size());
@@ -69,10 +69,11 @@ StatusOr<Endpoint> ParseServer(const std::string& server, const std::string& ser
         "cluster.server holds a user name: write it as user.username and user.password");
   }
   endpoint.port = endpoint.tls ? "443" : "80";
-  if (!SplitAuthority(authority, endpoint)) return Refusal(server, "has no port that is a number");
-  if (endpoint.host.empty()) return Refusal(server, "names no host");
+  if (!SplitAuthority(authority, endpoint))
+    return RefusedPath(server, "has no port that is a number");
+  if (endpoint.host.empty()) return RefusedPath(server, "names no host");
   for (const unsigned char c : server) {
-    if (c <= ' ' || c >= 0x7f) return Refusal(server, "has a character that no address has");
+    if (c <= ' ' || c >= 0x7f) return RefusedPath(server, "has a character that no address has");
   }
   endpoint.prefix = server.substr(slash);
   while (endpoint.prefix.ends_with('/')) endpoint.prefix.pop_back();

@@ -21,7 +21,7 @@ Status Refuse(const std::string& field, const std::string& why) {
 }
 
 // Numbers may be quoted, as the specification has them.
-std::optional<double> NumberOf(const Json& value) {
+std::optional<double> StatusNumber(const Json& value) {
   if (value.is_number()) return value.get<double>();
   if (!value.is_string()) return std::nullopt;
   return ParseNumber(value.get_ref<const std::string&>());
@@ -30,7 +30,7 @@ std::optional<double> NumberOf(const Json& value) {
 StatusOr<std::optional<double>> Between(const Json& status, const char* key, double most) {
   const auto found = status.find(key);
   if (found == status.end() || found->is_null()) return std::nullopt;
-  const std::optional<double> number = NumberOf(*found);
+  const std::optional<double> number = StatusNumber(*found);
   if (number && *number >= 0 && *number <= most && *number == std::floor(*number)) return number;
   return Refuse(absl::StrCat(".", key),
                 absl::StrCat("must be a whole number from 0 to ", FormatNumber(most)));
@@ -59,7 +59,7 @@ Status ParseMetric(const Json& item, size_t index, TrainerStatus& status) {
     return Refuse(field, "must be {name: …, value: …}");
   }
   const auto& word = name->get_ref<const std::string&>();
-  const std::optional<double> number = NumberOf(*value);
+  const std::optional<double> number = StatusNumber(*value);
   if (!number) return absl::OkStatus();  // programs log words too
   if (!IsStep(word)) {
     status.metrics.emplace_back(word, *number);

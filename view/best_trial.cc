@@ -14,7 +14,7 @@ namespace {
 
 using Assignments = google::protobuf::RepeatedPtrField<v1::Assignment>;
 
-Json AssignmentsJson(const Assignments& assignments) {
+Json AssignmentsObject(const Assignments& assignments) {
   Json tree = Json::object();
   for (const v1::Assignment& assignment : assignments) {
     tree[assignment.name()] = TypedValue(assignment);
@@ -43,7 +43,7 @@ Json BestJson(const v1::Experiment& experiment) {
                {"objective", experiment.spec().objective().objective_metric_name()},
                {"value", NumberJson(best.objective())},
                {"step", best.has_step() ? Json(best.step()) : Json()},
-               {"assignments", AssignmentsJson(best.parameter_assignments())}};
+               {"assignments", AssignmentsObject(best.parameter_assignments())}};
   const v1::ShirabeStatus& status = experiment.status().shirabe();
   if (!status.has_recommended_trial()) return tree;
   const v1::RecommendedTrial& recommended = status.recommended_trial();
@@ -51,7 +51,7 @@ Json BestJson(const v1::Experiment& experiment) {
                          {"value", NumberJson(recommended.predicted())},
                          {"deviation", NumberJson(recommended.deviation())},
                          {"reason", recommended.reason()},
-                         {"assignments", AssignmentsJson(recommended.parameter_assignments())}};
+                         {"assignments", AssignmentsObject(recommended.parameter_assignments())}};
   return tree;
 }
 

@@ -24,7 +24,7 @@ std::string AssignmentText(const v1::Trial& trial, const std::string& name) {
   return "";
 }
 
-std::string NameOf(const v1::Trial& trial) {
+std::string ColumnNameOf(const v1::Trial& trial) {
   return TrialName({ExperimentKeyOf(trial), trial.number()});
 }
 
@@ -43,7 +43,7 @@ std::string CsvHeader(const v1::Experiment& experiment) {
 
 std::string CsvLine(const v1::Experiment& experiment, const v1::Trial& trial) {
   const auto objective = client::ShownObjective(experiment, trial);
-  std::vector<std::string> cells = {NameOf(trial), client::PhaseWord(trial.phase()),
+  std::vector<std::string> cells = {ColumnNameOf(trial), client::PhaseWord(trial.phase()),
                                     objective ? FormatNumber(objective->value) : "",
                                     objective ? std::to_string(objective->step) : ""};
   for (const std::string& metric : client::MetricNames(experiment)) {
@@ -60,7 +60,7 @@ std::string CsvLine(const v1::Experiment& experiment, const v1::Trial& trial) {
 
 std::string JsonLine(const v1::Experiment& experiment, const v1::Trial& trial) {
   const auto objective = client::ShownObjective(experiment, trial);
-  Json tree = {{"trial", NameOf(trial)},
+  Json tree = {{"trial", ColumnNameOf(trial)},
                {"state", client::PhaseWord(trial.phase())},
                {"objective", objective ? NumberJson(objective->value) : Json()},
                {"step", objective ? Json(objective->step) : Json()},

@@ -39,7 +39,7 @@ std::string Value(const v1::Assignment& assignment) {
                                  : trial::FormatAssignment(assignment);
 }
 
-std::string ValueOf(const auto& assignments, const std::string& name) {
+std::string ShownValueOf(const auto& assignments, const std::string& name) {
   for (const v1::Assignment& assignment : assignments) {
     if (assignment.name() == name) return Value(assignment);
   }
@@ -141,7 +141,7 @@ Cells TrialRow(const v1::Experiment& experiment, const v1::Trial& trial, const R
                  client::PhaseWord(trial.phase()), MetricCell(objective),
                  objective ? std::to_string(objective->step) : ""};
   for (const v1::ParameterSpec& parameter : experiment.spec().parameters()) {
-    cells.push_back(ValueOf(trial.assignments(), parameter.name()));
+    cells.push_back(ShownValueOf(trial.assignments(), parameter.name()));
   }
   cells.push_back(Ran(trial.start_time(), trial.completion_time(), style.now));
   if (!style.wide) return cells;
@@ -189,7 +189,7 @@ Cells CandidateHeader(const v1::Experiment& experiment) {
 Cells CandidateRow(const v1::Experiment& experiment, const client::Candidate& candidate) {
   Cells cells;
   for (const v1::ParameterSpec& parameter : experiment.spec().parameters()) {
-    cells.push_back(ValueOf(candidate.assignments, parameter.name()));
+    cells.push_back(ShownValueOf(candidate.assignments, parameter.name()));
   }
   cells.push_back(candidate.explanation);
   return cells;

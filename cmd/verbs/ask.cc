@@ -33,7 +33,7 @@ std::string NameOf(const Asked& asked) {
   return TrialName({ExperimentKeyOf(*asked.trial), asked.trial->number()});
 }
 
-view::Json Tree(const Asked& asked) {
+view::Json AskTree(const Asked& asked) {
   if (!asked.trial) {
     return {{"trial", nullptr}, {"reason", asked.reason}, {"ended", asked.ended}};
   }
@@ -69,10 +69,10 @@ std::string TrialVariables(const Asked& asked) {
                       kTrialTokenVariable, "=", absl::BytesToHexString(asked.token), "\n");
 }
 
-void Print(const Asked& asked, const std::string& output) {
+void PrintAsked(const Asked& asked, const std::string& output) {
   const auto& assignments = asked.trial->assignments();
-  if (output == "json") return Out(view::PrintJson(Tree(asked)));
-  if (output == "yaml") return Out(view::PrintYaml(Tree(asked)));
+  if (output == "json") return Out(view::PrintJson(AskTree(asked)));
+  if (output == "yaml") return Out(view::PrintYaml(AskTree(asked)));
   if (output == "env") return Out(TrialVariables(asked) + view::VariablesOf(assignments));
   if (output == "table") return Out(Table(asked));
   Out(view::ArgumentsOf(assignments));
@@ -81,8 +81,8 @@ void Print(const Asked& asked, const std::string& output) {
 
 // Later there may be one, or never again.
 int PrintNone(const Asked& asked, const std::string& output) {
-  if (output == "json") Out(view::PrintJson(Tree(asked)));
-  if (output == "yaml") Out(view::PrintYaml(Tree(asked)));
+  if (output == "json") Out(view::PrintJson(AskTree(asked)));
+  if (output == "yaml") Out(view::PrintYaml(AskTree(asked)));
   ProgressLine("no trial: " + asked.reason);
   return asked.ended ? kMissing : kTimedOut;
 }
@@ -114,7 +114,7 @@ StatusOr<int> Ask(const Arguments& arguments) {
   ASSIGN_OR_RETURN(const ExperimentKey key, ExperimentArgument(names[0], session.ns));
   ASSIGN_OR_RETURN(const Asked asked, session.client->Ask(key, caller, patience));
   if (!asked.trial) return PrintNone(asked, output);
-  Print(asked, output);
+  PrintAsked(asked, output);
   return kOk;
 }
 

@@ -52,7 +52,7 @@ StatusOr<Things> ReadAll(const Session& session, const std::vector<std::string>&
 }
 
 template <class Compared>
-void Print(const std::vector<Compared>& compared, const ListFlags& flags, bool all) {
+void PrintComparison(const std::vector<Compared>& compared, const ListFlags& flags, bool all) {
   if (WantsTree(flags)) return PrintTree(flags, view::CompareJson(compared));
   Out(view::CompareTable(compared, all));
 }
@@ -77,9 +77,9 @@ StatusOr<int> Compare(const Arguments& arguments) {
   ASSIGN_OR_RETURN(const Session session, OpenSession(globals, /*read_only=*/true));
   ASSIGN_OR_RETURN(const Things things, ReadAll(session, names));
   if (things.trials.empty()) {
-    Print(things.experiments, flags, all);
+    PrintComparison(things.experiments, flags, all);
   } else {
-    Print(things.trials, flags, all);
+    PrintComparison(things.trials, flags, all);
   }
   return 0;
 }

@@ -26,7 +26,7 @@ StatusOr<std::string> NameIn(const ConfigRequest& request) {
   return UsageError("give one NAME: shirabe config " + request.words[0] + " NAME");
 }
 
-view::Json Tree(const Context& context, bool current) {
+view::Json ConfigTree(const Context& context, bool current) {
   view::Json tree = {{"name", context.name}, {"current", current}};
   for (const AccessField& field : AccessFields()) {
     const std::string& value = context.access.*field.member;
@@ -43,7 +43,7 @@ StatusOr<int> List(ConfigRequest& request) {
   for (const Context& context : contexts.all) {
     const bool current = context.name == contexts.current;
     const Access& access = context.access;
-    trees.push_back(Tree(context, current));
+    trees.push_back(ConfigTree(context, current));
     table.Add({current ? "*" : " ", context.name, access.server, access.ns, access.token_file});
     if (request.output == "name") Out(context.name + "\n");
   }

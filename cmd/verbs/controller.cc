@@ -68,7 +68,7 @@ void AddFlags(Options& options, ControllerFlags* flags) {
   options.Text("--nodes", &flags->nodes, "FILE", "pools of machines with their prices, in YAML");
 }
 
-Status CheckFlags(const ControllerFlags& flags) {
+Status CheckControllerFlags(const ControllerFlags& flags) {
   RETURN_IF_ERROR(CheckListenOptions(flags.listen_options));
   if (flags.advertise.empty()) {
     return UsageError("--advertise HOST:PORT is missing: where pods reach --grpc");
@@ -376,7 +376,7 @@ StatusOr<int> Controller(const Arguments& arguments) {
   AddGlobals(options, &globals);
   ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
   if (done) return 0;
-  RETURN_IF_ERROR(CheckFlags(flags));
+  RETURN_IF_ERROR(CheckControllerFlags(flags));
   RETURN_IF_ERROR(SetRemoteAlgorithms(flags.listen_options));
   if (!globals.verbose) SetLogLevel(LogLevel::kInfo);
   // Before anything starts a thread: the signals are to reach none of them.

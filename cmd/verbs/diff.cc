@@ -31,7 +31,7 @@ StatusOr<StoredExperiment> Compare(client::Client& client, const v1::Experiment&
   return found;
 }
 
-view::Json Tree(const StoredExperiment& found) {
+view::Json DiffTree(const StoredExperiment& found) {
   view::Json differences = view::Json::array();
   for (const auto& difference : found.differences) {
     differences.push_back(view::DifferenceJson(difference));
@@ -42,7 +42,7 @@ view::Json Tree(const StoredExperiment& found) {
           {"differences", std::move(differences)}};
 }
 
-void Print(const StoredExperiment& found) {
+void PrintDifferences(const StoredExperiment& found) {
   if (!found.differs()) return;
   Out("--- " + ToString(found.key) + "\n");
   if (!found.exists) Out("+ does not exist: apply creates it\n");
@@ -58,8 +58,8 @@ StatusOr<int> Compare(const Globals& globals, const std::vector<std::string>& fi
   for (const v1::Experiment& experiment : experiments) {
     ASSIGN_OR_RETURN(const StoredExperiment found, Compare(*session.client, experiment));
     differs = differs || found.differs();
-    if (WantsTree(flags)) trees.push_back(Tree(found));
-    if (!WantsTree(flags)) Print(found);
+    if (WantsTree(flags)) trees.push_back(DiffTree(found));
+    if (!WantsTree(flags)) PrintDifferences(found);
   }
   if (WantsTree(flags)) PrintTrees(flags, trees);
   return differs ? kDiffers : kOk;

@@ -245,7 +245,7 @@ std::vector<Check> CheckSecurity(const Globals& globals) {
   return checks;
 }
 
-void Print(const std::vector<Check>& checks) {
+void PrintChecks(const std::vector<Check>& checks) {
   view::Table table({"STATE", "CHECK", "DETAIL"});
   for (const Check& check : checks) {
     const std::string fix = check.fix.empty() ? "" : " (" + check.fix + ")";
@@ -254,7 +254,7 @@ void Print(const std::vector<Check>& checks) {
   Out(table.Render(/*with_header=*/false));
 }
 
-view::Json Tree(const Check& check) {
+view::Json DoctorTree(const Check& check) {
   return {{"check", check.name},
           {"state", Word(check.state)},
           {"detail", check.detail},
@@ -282,10 +282,10 @@ StatusOr<int> Doctor(const Arguments& arguments) {
   std::vector<view::Json> trees;
   for (const Check& check : checks) {
     wrong = wrong || check.state == State::kError;
-    trees.push_back(Tree(check));
+    trees.push_back(DoctorTree(check));
   }
   if (WantsTree(flags)) PrintTrees(flags, trees);
-  if (!WantsTree(flags)) Print(checks);
+  if (!WantsTree(flags)) PrintChecks(checks);
   return wrong ? kFailure : kOk;
 }
 

@@ -18,7 +18,7 @@ struct Reading {
   bool ended = false;  // the one experiment has, as it was when last read
 };
 
-Printer<v1::Event> MakePrinter() {
+Printer<v1::Event> MakeEventPrinter() {
   return {.header = view::EventHeader(), .row = view::EventRow, .tree = view::EventJson};
 }
 
@@ -51,8 +51,8 @@ StatusOr<std::vector<v1::Event>> ReadMore(const Session& session, Reading& readi
 }
 
 // Of one experiment until it has ended, else for ever.
-StatusOr<int> Watch(const Session& session, Reading& reading) {
-  Listing<v1::Event> listing(reading.flags, MakePrinter());
+StatusOr<int> WatchEvents(const Session& session, Reading& reading) {
+  Listing<v1::Event> listing(reading.flags, MakeEventPrinter());
   for (;;) {
     // In this order: what happens in between wakes us at once.
     ASSIGN_OR_RETURN(const int64_t revision, session.client->Revision());
@@ -86,11 +86,11 @@ StatusOr<int> Events(const Arguments& arguments) {
     return UsageError("-A is for the events of all experiments: leave the name out");
   }
   ASSIGN_OR_RETURN(const Session session, OpenSession(globals, /*read_only=*/true));
-  if (flags.watch) return Watch(session, reading);
+  if (flags.watch) return WatchEvents(session, reading);
   ASSIGN_OR_RETURN(auto events, ReadMore(session, reading));
   const auto surplus = static_cast<int64_t>(events.size()) - flags.limit.value_or(events.size());
   if (surplus > 0) events.erase(events.begin(), events.begin() + surplus);
-  Listing<v1::Event>(flags, MakePrinter()).PrintAll(events);
+  Listing<v1::Event>(flags, MakeEventPrinter()).PrintAll(events);
   return 0;
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 using ExperimentSelection = view::Selection<v1::Experiment>;
 
-Printer<v1::Experiment> MakePrinter(const ListFlags& flags) {
+Printer<v1::Experiment> MakeExperimentPrinter(const ListFlags& flags) {
   return {.header = view::ExperimentHeader(StyleOf(flags)),
           .row = view::ExperimentRow,
           .tree = view::ExperimentJson,
@@ -25,7 +25,8 @@ StatusOr<ExperimentSelection> MakeSelection(const ListFlags& flags) {
   return selection;
 }
 
-StatusOr<std::vector<v1::Experiment>> Read(const Session& session, const GetRequest& request) {
+StatusOr<std::vector<v1::Experiment>> ReadExperiments(const Session& session,
+                                                      const GetRequest& request) {
   if (request.names.empty()) {
     return session.client->ListExperiments(request.flags.all_namespaces ? "" : session.ns);
   }
@@ -53,8 +54,8 @@ Status AddSpending(const Session& session, const ListFlags& flags,
 }
 
 // For ever: prints the experiments of which something has changed since `revision`.
-StatusOr<int> Watch(const Session& session, const GetRequest& request, int64_t revision,
-                    Listing<v1::Experiment>& listing) {
+StatusOr<int> WatchExperiments(const Session& session, const GetRequest& request, int64_t revision,
+                               Listing<v1::Experiment>& listing) {
   for (;;) {
     RETURN_IF_ERROR(FlushOut());
     RETURN_IF_ERROR(session.client->AwaitChange(revision, kMaxWatchWait).status());
@@ -65,7 +66,7 @@ StatusOr<int> Watch(const Session& session, const GetRequest& request, int64_t r
     for (const db::Change& change : changes) {
       if (change.kind == db::Change::Kind::kExperiment) changed.insert(change.experiment);
     }
-    ASSIGN_OR_RETURN(auto experiments, Read(session, request));
+    ASSIGN_OR_RETURN(auto experiments, ReadExperiments(session, request));
     std::erase_if(experiments, [&](const v1::Experiment& experiment) {
       return !changed.contains(experiment::KeyOf(experiment));
     });
@@ -82,13 +83,13 @@ StatusOr<int> GetExperiments(const Session& session, const GetRequest& request) 
   const ListFlags& flags = request.flags;
   ASSIGN_OR_RETURN(const ExperimentSelection selection, MakeSelection(flags));
   ASSIGN_OR_RETURN(const int64_t revision, session.client->Revision());
-  ASSIGN_OR_RETURN(auto experiments, Read(session, request));
+  ASSIGN_OR_RETURN(auto experiments, ReadExperiments(session, request));
   selection.Apply(experiments, flags.limit.value_or(-1));
   RETURN_IF_ERROR(AddSpending(session, flags, experiments));
-  Listing<v1::Experiment> listing(flags, MakePrinter(flags));
+  Listing<v1::Experiment> listing(flags, MakeExperimentPrinter(flags));
   if (flags.watch) {
     listing.PrintChanged(experiments);
-    return Watch(session, request, revision, listing);
+    return WatchExperiments(session, request, revision, listing);
   }
   if (request.names.size() == 1 && experiments.size() == 1) {
     listing.PrintOne(experiments[0]);

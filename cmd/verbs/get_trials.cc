@@ -11,7 +11,7 @@ namespace {
 using TrialSelection = view::Selection<v1::Trial>;
 
 // The experiment must outlive the printer.
-Printer<v1::Trial> MakePrinter(const v1::Experiment& experiment, const ListFlags& flags) {
+Printer<v1::Trial> MakeTrialPrinter(const v1::Experiment& experiment, const ListFlags& flags) {
   return {.header = view::TrialHeader(experiment, StyleOf(flags)),
           .row =
               [&experiment](const v1::Trial& trial, const view::RowStyle& style) {
@@ -25,8 +25,8 @@ Printer<v1::Trial> MakePrinter(const v1::Experiment& experiment, const ListFlags
 }
 
 // Until the experiment has ended, so that a script that follows a run ends with it.
-StatusOr<int> Watch(client::Client& client, const ExperimentKey& key,
-                    const TrialSelection& selection, Listing<v1::Trial>& listing) {
+StatusOr<int> WatchTrials(client::Client& client, const ExperimentKey& key,
+                          const TrialSelection& selection, Listing<v1::Trial>& listing) {
   // The revision is read before the trials: what changes in between is printed twice rather than
   // not at all.
   ASSIGN_OR_RETURN(int64_t revision, client.Revision());
@@ -65,8 +65,8 @@ StatusOr<int> GetTrialsOf(client::Client& client, const ExperimentKey& key,
   const auto selection =
       TrialSelection::Create(view::TrialFields(experiment), flags.filter, flags.sort_by);
   if (!selection.ok()) return AsUsage(selection.status());
-  Listing<v1::Trial> listing(flags, MakePrinter(experiment, flags));
-  if (flags.watch) return Watch(client, key, *selection, listing);
+  Listing<v1::Trial> listing(flags, MakeTrialPrinter(experiment, flags));
+  if (flags.watch) return WatchTrials(client, key, *selection, listing);
   if (!selection->sorts()) {
     RETURN_IF_ERROR(PrintInPages(client, key, *selection, listing));
     return 0;
@@ -80,7 +80,7 @@ StatusOr<int> GetTrialsOf(client::Client& client, const ExperimentKey& key,
 StatusOr<int> GetOneTrial(client::Client& client, const TrialKey& key, const ListFlags& flags) {
   ASSIGN_OR_RETURN(const v1::Experiment experiment, client.GetExperiment(key.experiment));
   ASSIGN_OR_RETURN(const v1::Trial trial, client.GetTrial(key));
-  Listing<v1::Trial>(flags, MakePrinter(experiment, flags)).PrintOne(trial);
+  Listing<v1::Trial>(flags, MakeTrialPrinter(experiment, flags)).PrintOne(trial);
   return 0;
 }
 

@@ -57,7 +57,7 @@ struct Format {
 constexpr Format kFormats[] = {
     {"optuna", ReadOptunaFile}, {"katib", ReadKatibFile}, {"csv", ReadCsvFile}};
 
-StatusOr<std::vector<Imported>> Read(const ImportRequest& request) {
+StatusOr<std::vector<Imported>> ReadImported(const ImportRequest& request) {
   for (const Format& format : kFormats) {
     if (request.words[0] == format.name) return format.read(request);
   }
@@ -106,7 +106,7 @@ StatusOr<int> Import(const Arguments& arguments) {
   AddGlobals(options, &globals);
   ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
   if (done) return 0;
-  ASSIGN_OR_RETURN(std::vector<Imported> all, Read(request));
+  ASSIGN_OR_RETURN(std::vector<Imported> all, ReadImported(request));
   ASSIGN_OR_RETURN(const Session session, OpenSession(globals, /*read_only=*/request.dry_run));
   if (!request.name.empty() && all.size() > 1) {
     return UsageError(absl::StrCat("--name is for one experiment, and ", request.words[1], " has ",

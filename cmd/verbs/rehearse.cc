@@ -46,7 +46,7 @@ void AddRequest(Options& options, RehearseRequest* request) {
   options.Arguments("nothing", nullptr, 0, 0);
 }
 
-void Print(const RehearseRequest& request, const rehearsal::RehearsalReport& report) {
+void PrintRehearsal(const RehearseRequest& request, const rehearsal::RehearsalReport& report) {
   if (request.output == "json") return Out(view::PrintJson(rehearsal::ReportJson(report)));
   if (request.output == "yaml") return Out(view::PrintYaml(rehearsal::ReportJson(report)));
   Out(rehearsal::ReportText(report));
@@ -98,7 +98,7 @@ StatusOr<int> Rehearse(const Arguments& arguments) {
   const rehearsal::RehearsalReport report =
       rehearsal::Judge(*rehearsal, {.tolerance = request.tolerance.value_or(1e-6),
                                     .reclaims_per_hour = request.per_hour.value_or(1)});
-  Print(request, report);
+  PrintRehearsal(request, report);
   return report.safe ? kOk : kFailure;
 }
 

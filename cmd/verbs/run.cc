@@ -94,7 +94,7 @@ Status UseRemoteAlgorithm(RunFlags& flags) {
   return suggestion::SetRemoteAlgorithmTable(std::move(table));
 }
 
-Status CheckFlags(const RunFlags& flags) {
+Status CheckRunFlags(const RunFlags& flags) {
   if (flags.file.empty() && !HasExperimentFlags(flags)) {
     return UsageError(
         "give -f FILE, or --param, --minimize and a command after --; "
@@ -119,8 +119,8 @@ std::string Again(const Arguments& arguments, const Arguments& command) {
 
 // What trials get here. A nodes file that leaves the experiment no machine is an error at once, not
 // one of each trial.
-StatusOr<client::ExecutionOptions> MachinesFor(const RunFlags& flags,
-                                               const v1::Experiment& experiment) {
+StatusOr<client::ExecutionOptions> MachinesOfRun(const RunFlags& flags,
+                                                 const v1::Experiment& experiment) {
   client::ExecutionOptions machines;
   machines.working_dir = std::filesystem::current_path().string();
   if (!flags.nodes.empty()) {
@@ -249,11 +249,11 @@ StatusOr<int> RunExperiment(const Arguments& given) {
   ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
   if (done) return 0;
   RETURN_IF_ERROR(UseRemoteAlgorithm(flags));
-  RETURN_IF_ERROR(CheckFlags(flags));
+  RETURN_IF_ERROR(CheckRunFlags(flags));
   ASSIGN_OR_RETURN(const client::StateLocation place, StateLocationOf(globals));
   ASSIGN_OR_RETURN(v1::Experiment experiment, MakeExperiment(flags, place));
   RETURN_IF_ERROR(experiment::CheckRunnable(experiment));
-  ASSIGN_OR_RETURN(const client::ExecutionOptions machines, MachinesFor(flags, experiment));
+  ASSIGN_OR_RETURN(const client::ExecutionOptions machines, MachinesOfRun(flags, experiment));
   // Before anything starts a thread: the signals are to reach none of them.
   Interrupts interrupts;
   ASSIGN_OR_RETURN(const LocalSession session, OpenLocal(globals, /*read_only=*/false));

@@ -22,7 +22,7 @@ struct ServeFlags {
   std::string nodes;
 };
 
-Status CheckFlags(const Globals& globals, const ServeFlags& flags) {
+Status CheckServeFlags(const Globals& globals, const ServeFlags& flags) {
   RETURN_IF_ERROR(CheckListenOptions(flags.listen_options));
   if (!flags.listen_options.tls.client_ca.empty() && flags.listen_options.tls.certificate.empty()) {
     return UsageError("--client-ca needs --tls-cert and --tls-key");
@@ -78,7 +78,7 @@ StatusOr<int> Serve(const Arguments& arguments) {
   AddGlobals(options, &globals);
   ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
   if (done) return 0;
-  RETURN_IF_ERROR(CheckFlags(globals, flags));
+  RETURN_IF_ERROR(CheckServeFlags(globals, flags));
   RETURN_IF_ERROR(SetRemoteAlgorithms(flags.listen_options));
   if (!globals.verbose) SetLogLevel(LogLevel::kInfo);
   ASSIGN_OR_RETURN(const client::ExecutionOptions machines, MachinesFor(flags));

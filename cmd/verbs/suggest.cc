@@ -21,8 +21,8 @@ StatusOr<v1::Experiment> FindExperiment(const Session& session, const SuggestReq
   return session.client->GetExperiment(key);
 }
 
-void Print(const ListFlags& flags, const v1::Experiment& experiment,
-           const client::Candidates& candidates) {
+void PrintCandidates(const ListFlags& flags, const v1::Experiment& experiment,
+                     const client::Candidates& candidates) {
   const Printer<client::Candidate> printer{
       .header = view::CandidateHeader(experiment),
       .row = [&](const client::Candidate& candidate,
@@ -60,7 +60,7 @@ StatusOr<int> Suggest(const Arguments& arguments) {
   ASSIGN_OR_RETURN(const v1::Experiment experiment, FindExperiment(session, request));
   const int count = static_cast<int>(std::min<int64_t>(request.count.value_or(5), 100'000));
   ASSIGN_OR_RETURN(const auto candidates, session.client->Suggest(experiment, count));
-  Print(flags, experiment, candidates);
+  PrintCandidates(flags, experiment, candidates);
   if (static_cast<int>(candidates.points.size()) < count && !candidates.reason.empty()) {
     Hint("fewer than " + std::to_string(count) + ": " + candidates.reason);
   }

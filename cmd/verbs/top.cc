@@ -82,7 +82,7 @@ view::Cells Row(const Load& load, const view::RowStyle& style) {
   return cells;
 }
 
-view::Json Tree(const Load& load) {
+view::Json TopTree(const Load& load) {
   const v1::Experiment& experiment = load.experiment;
   const v1::ShirabeStatus& status = experiment.status().shirabe();
   return {{"namespace", experiment.metadata().namespace_()},
@@ -99,25 +99,25 @@ view::Json Tree(const Load& load) {
           {"failed", experiment.status().trials_failed()}};
 }
 
-Printer<Load> MakePrinter(const ListFlags& flags) {
+Printer<Load> MakeTopPrinter(const ListFlags& flags) {
   view::Cells header;
   if (flags.all_namespaces) header.push_back("NAMESPACE");
   header.insert(header.end(), {"NAME", "STATE", "RUNNING", "GPUS", "RATE", "COST", "PREEMPTED",
                                "TRIALS", "BEST"});
-  return {.header = std::move(header), .row = Row, .tree = Tree, .name = [](const Load& load) {
+  return {.header = std::move(header), .row = Row, .tree = TopTree, .name = [](const Load& load) {
             return "experiment/" + load.experiment.metadata().name();
           }};
 }
 
 Status PrintOnce(const Session& session, const ListFlags& flags) {
   ASSIGN_OR_RETURN(const auto loads, ReadLoads(session, flags));
-  Listing<Load>(flags, MakePrinter(flags)).PrintAll(loads);
+  Listing<Load>(flags, MakeTopPrinter(flags)).PrintAll(loads);
   if (loads.empty()) Hint("no experiments" + (flags.all_namespaces ? "" : " in " + session.ns));
   return FlushOut();
 }
 
 // For ever: on a terminal in place, else one table after the other.
-StatusOr<int> Watch(const Session& session, const ListFlags& flags, absl::Duration interval) {
+StatusOr<int> WatchTop(const Session& session, const ListFlags& flags, absl::Duration interval) {
   constexpr char kHome[] = "\033[H\033[2J";
   for (;;) {
     if (StdoutIsTerminal()) Out(kHome);
@@ -150,7 +150,7 @@ StatusOr<int> Top(const Arguments& arguments) {
   ASSIGN_OR_RETURN(const absl::Duration pause,
                    ParseDurationOr("--interval", interval, kDefaultInterval));
   ASSIGN_OR_RETURN(const Session session, OpenSession(globals, /*read_only=*/true));
-  if (flags.watch) return Watch(session, flags, pause);
+  if (flags.watch) return WatchTop(session, flags, pause);
   RETURN_IF_ERROR(PrintOnce(session, flags));
   return 0;
 }

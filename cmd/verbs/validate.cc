@@ -41,7 +41,7 @@ Status AskServer(Session& session, const SpecFile& file) {
 }
 
 // What would be otherwise than in a cluster, if its trials were processes of this machine.
-void WarnOfThisMachine(const SpecFile& file) {
+void WarnOfValidated(const SpecFile& file) {
   for (const experiment::ParsedExperiment& document : file.documents) {
     const Status here = experiment::CheckRunnable(document.experiment);
     if (!here.ok()) Warn(absl::StrCat(file.shown_name, " could not run here: ", Message(here)));
@@ -56,7 +56,7 @@ Status ValidateSpecFile(const std::string& path, Session* session) {
   ASSIGN_OR_RETURN(const SpecFile file, ReadSpecFile(path));
   RETURN_IF_ERROR(ReportFindings(file));
   if (session != nullptr) RETURN_IF_ERROR(AskServer(*session, file));
-  if (session == nullptr) WarnOfThisMachine(file);
+  if (session == nullptr) WarnOfValidated(file);
   PrintValid(file);
   return absl::OkStatus();
 }

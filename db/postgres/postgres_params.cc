@@ -18,7 +18,7 @@ std::string BigEndian(uint64_t value, int bytes) {
   return out;
 }
 
-int SizeOf(PostgresArray::Type type) {
+int SizeOfParams(PostgresArray::Type type) {
   switch (type) {
     case PostgresArray::Type::kBool: return 1;
     case PostgresArray::Type::kInt4: return 4;
@@ -29,7 +29,7 @@ int SizeOf(PostgresArray::Type type) {
 }  // namespace
 
 void PostgresArray::Add(int64_t value) {
-  const int size = SizeOf(type_);
+  const int size = SizeOfParams(type_);
   AppendBigEndian(static_cast<uint64_t>(size), 4, &items_);
   AppendBigEndian(static_cast<uint64_t>(value), size, &items_);
   ++size_;

@@ -129,11 +129,11 @@ struct SchemaState {
   bool empty() const { return !schema; }
 };
 
-const std::string& Shown(const PostgresConnection& db) { return db.options().address.shown; }
+const std::string& ShownVersion(const PostgresConnection& db) { return db.options().address.shown; }
 
 Status Foreign(const PostgresConnection& db) {
   return absl::InvalidArgumentError(
-      absl::StrCat("database ", Shown(db),
+      absl::StrCat("database ", ShownVersion(db),
                    " has a schema shirabe that is another program's (it has no table store with a "
                    "version): choose another database with --db"));
 }
@@ -149,7 +149,7 @@ StatusOr<SchemaState> ReadSchemaState(PostgresConnection* db) {
   ASSIGN_OR_RETURN(const PostgresResult version,
                    db->Query("SELECT version::int8 FROM shirabe.store WHERE id = 1"));
   if (version.rows() != 1) {
-    return absl::DataLossError(absl::StrCat("database ", Shown(*db),
+    return absl::DataLossError(absl::StrCat("database ", ShownVersion(*db),
                                             " is damaged: the row of shirabe.store is gone: "
                                             "restore it from a backup"));
   }
@@ -160,13 +160,14 @@ StatusOr<SchemaState> ReadSchemaState(PostgresConnection* db) {
 Status CheckReadable(const PostgresConnection& db, const SchemaState& found, int64_t newest) {
   if (found.empty()) {
     return absl::NotFoundError(
-        absl::StrCat("database ", Shown(db), " is empty: \"shirabe run\" fills it"));
+        absl::StrCat("database ", ShownVersion(db), " is empty: \"shirabe run\" fills it"));
   }
   if (found.version == newest) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "database ", Shown(db), " has the older schema version ", found.version, " (now ", newest,
-      ") and is open for reading only: run a command that writes, "
-      "such as \"shirabe run\", once; it migrates the database"));
+  return absl::FailedPreconditionError(
+      absl::StrCat("database ", ShownVersion(db), " has the older schema version ", found.version,
+                   " (now ", newest,
+                   ") and is open for reading only: run a command that writes, "
+                   "such as \"shirabe run\", once; it migrates the database"));
 }
 
 Status ApplySteps(PostgresConnection* db, const PostgresSteps& steps) {
@@ -200,7 +201,7 @@ const PostgresSteps& CurrentPostgresSchema() {
 Status CheckPostgresVersion(const PostgresConnection& db, int64_t found, int64_t version) {
   if (found <= version) return absl::OkStatus();
   return absl::UnimplementedError(absl::StrCat(
-      "database ", Shown(db), " has schema version ", found, ", but this program (",
+      "database ", ShownVersion(db), " has schema version ", found, ", but this program (",
       SHIRABE_VERSION, ") knows only up to ", version, ": use the newer shirabe that wrote it"));
 }
 

@@ -94,7 +94,7 @@ StatusOr<Row> ReadOne(Statement* statement, const Status& missing) {
   return row;
 }
 
-const char* SqlOf(const TrialQuery& query) {
+const char* QueryOf(const TrialQuery& query) {
   if (query.live_only) return kLiveTrials;
   return query.changed_after > 0 ? kChangedTrials : kTrials;
 }
@@ -167,7 +167,7 @@ StatusOr<Versioned<v1::Trial>> GetTrial(const TrialKey& key, SqliteConnection* d
 
 StatusOr<std::vector<Versioned<v1::Trial>>> ListTrials(const TrialQuery& query,
                                                        SqliteConnection* db) {
-  const char* sql = SqlOf(query);
+  const char* sql = QueryOf(query);
   std::vector<Versioned<v1::Trial>> trials;
   if (sql == kTrials && query.limit < 0) {
     // To count is quick, and growing a vector of messages touches twice the memory.

@@ -20,7 +20,7 @@ class NotAllowed : public suggestion::Algorithm {
 };
 
 // Settings are the service's own, and so is what becomes of the space.
-bool IsRemote(const v1::ExperimentSpec& spec) {
+bool HasEndpoint(const v1::ExperimentSpec& spec) {
   const auto endpoint = suggestion::RemoteEndpoint(spec);
   return !endpoint.ok() || !endpoint->empty();
 }
@@ -60,7 +60,7 @@ StatusOr<AlgorithmSetup> MakeAlgorithm(const v1::Experiment& experiment) {
 }
 
 StatusOr<suggestion::Space> SearchSpaceOf(const v1::ExperimentSpec& spec) {
-  if (IsRemote(spec)) return suggestion::Space::Create(spec.parameters());
+  if (HasEndpoint(spec)) return suggestion::Space::Create(spec.parameters());
   ASSIGN_OR_RETURN(const suggestion::Problem problem, ProblemOf(spec));
   return suggestion::SearchSpace(spec.algorithm().algorithm_name(), problem);
 }

@@ -69,7 +69,7 @@ void CheckPools(const v1::NodePools& pools, Findings& findings) {
   }
 }
 
-void Read(const YamlDocument& document, v1::NodePools& pools, Findings& findings) {
+void ReadPools(const YamlDocument& document, v1::NodePools& pools, Findings& findings) {
   for (const YamlProblem& problem : document.problems) {
     findings.Problem(problem.mark, problem.message);
   }
@@ -94,7 +94,7 @@ ParsedNodes ParseNodes(std::string_view text) {
   if (documents.empty()) {
     findings.Problem({1, 1}, "the file holds nothing: write " + std::string(kExample));
   } else {
-    Read(documents[0], parsed.pools, findings);
+    ReadPools(documents[0], parsed.pools, findings);
   }
   if (documents.size() > 1) {
     findings.Problem(documents[1].root.mark, "a nodes file is one document: remove this one");

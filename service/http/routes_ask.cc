@@ -23,7 +23,7 @@ constexpr double kMaxWait = 60;
 constexpr int64_t kDefaultCount = 5;
 constexpr int64_t kLargestCount = 1000;
 
-Json ParametersJson(const v1::Trial& trial) {
+Json TypedParametersJson(const v1::Trial& trial) {
   Json parameters = Json::object();
   for (const v1::Assignment& assignment : trial.assignments()) {
     parameters[assignment.name()] = view::TypedValue(assignment);
@@ -36,7 +36,7 @@ StatusOr<HttpReply> ReplyTo(const client::Asked& asked, PendingAskCheck& ask) {
   if (asked.trial) {
     ASSIGN_OR_RETURN(const auto experiment, ask.client().GetExperiment(ask.key()));
     body["trial"] = view::TrialRenderer(experiment)(*asked.trial);
-    body["parameters"] = ParametersJson(*asked.trial);
+    body["parameters"] = TypedParametersJson(*asked.trial);
     body["attempt"] = asked.attempt;
     body["token"] = absl::BytesToHexString(asked.token);
   } else {

@@ -148,8 +148,8 @@ StatusOr<HttpReply> Events(Call& call) {
   return PageReply(std::move(page), revision);
 }
 
-Route ListRoute(const std::string& path, const char* id, const char* summary,
-                const google::protobuf::Descriptor* item) {
+Route TrialListRoute(const std::string& path, const char* id, const char* summary,
+                     const google::protobuf::Descriptor* item) {
   return {.method = "GET",
           .path = path,
           .id = id,
@@ -159,15 +159,15 @@ Route ListRoute(const std::string& path, const char* id, const char* summary,
 }
 
 Route TrialsRoute() {
-  Route route = ListRoute(std::string(kExperiment) + "/trials", "listTrials",
-                          "Lists the trials of an experiment", v1::http::Trial::descriptor());
+  Route route = TrialListRoute(std::string(kExperiment) + "/trials", "listTrials",
+                               "Lists the trials of an experiment", v1::http::Trial::descriptor());
   route.parameters = PageParameters(true);
   route.handle = ListTrials;
   return route;
 }
 
 Route AttemptsRoute(const std::string& of, const char* id, const char* summary) {
-  Route route = ListRoute(of + "/attempts", id, summary, v1::http::Attempt::descriptor());
+  Route route = TrialListRoute(of + "/attempts", id, summary, v1::http::Attempt::descriptor());
   route.parameters.push_back({.name = "open",
                               .help = "only those that have not ended",
                               .type = Parameter::Type::kBoolean});
@@ -176,9 +176,9 @@ Route AttemptsRoute(const std::string& of, const char* id, const char* summary) 
 }
 
 Route ObservationsRoute() {
-  Route route = ListRoute(std::string(kTrial) + "/observations", "listObservations",
-                          "Lists the metric values of a trial, by attempt, step and metric",
-                          v1::http::Observation::descriptor());
+  Route route = TrialListRoute(std::string(kTrial) + "/observations", "listObservations",
+                               "Lists the metric values of a trial, by attempt, step and metric",
+                               v1::http::Observation::descriptor());
   route.parameters.push_back({.name = "metric", .help = "only those of this metric"});
   route.parameters.push_back({.name = "allAttempts",
                               .help = "also values that a later attempt has run again",
@@ -188,14 +188,15 @@ Route ObservationsRoute() {
 }
 
 Route EventsRoute(const std::string& of, const char* id, const char* summary) {
-  Route route = ListRoute(of + "/events", id, summary, v1::http::Event::descriptor());
+  Route route = TrialListRoute(of + "/events", id, summary, v1::http::Event::descriptor());
   route.handle = Events;
   return route;
 }
 
 Route CheckpointsRoute() {
-  Route route = ListRoute(std::string(kTrial) + "/checkpoints", "listCheckpoints",
-                          "Lists the checkpoints of a trial", v1::http::Checkpoint::descriptor());
+  Route route =
+      TrialListRoute(std::string(kTrial) + "/checkpoints", "listCheckpoints",
+                     "Lists the checkpoints of a trial", v1::http::Checkpoint::descriptor());
   route.handle = Checkpoints;
   return route;
 }

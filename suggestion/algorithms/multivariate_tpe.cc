@@ -9,14 +9,14 @@ constexpr char kHelp[] =
     "TPE, one joint density: for any mix of types, dozens to thousands of "
     "trials, and parameters that act together.";
 
-StatusOr<std::unique_ptr<Algorithm>> Create(const Problem& problem) {
+StatusOr<std::unique_ptr<Algorithm>> CreateMultivariate(const Problem& problem) {
   return CreateTpe(TpeKind::kMultivariate, problem);
 }
 
 SHIRABE_REGISTER(AlgorithmInfo, {.name = "multivariate-tpe",
                                  .help = kHelp,
                                  .settings = TpeSettings(),
-                                 .create = &Create});
+                                 .create = &CreateMultivariate});
 
 }  // namespace
 }  // namespace shirabe::suggestion

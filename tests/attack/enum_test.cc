@@ -152,9 +152,10 @@ TEST_F(EnumTest, SubmitWithAnUnknownTypeOfParameterSaysWhichAreKnown) {
   v1::SubmitReply reply;
   const grpc::Status refused = Shirabe()->SubmitExperiment(As(kRedToken).get(), type, &reply);
   EXPECT_EQ(refused.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_THAT(refused.error_message(),
-              testing::AllOf(testing::HasSubstr("spec.parameters[0].parameterType: 7 is no value"),
-                             testing::HasSubstr("DOUBLE, INT, DISCRETE, CATEGORICAL")));
+  EXPECT_THAT(
+      refused.error_message(),
+      testing::AllOf(testing::HasSubstr("spec.parameters[0].parameterType: 7 is not a value"),
+                     testing::HasSubstr("DOUBLE, INT, DISCRETE, CATEGORICAL")));
 
   v1::SubmitRequest distribution = AskedExperiment("a-distribution");
   distribution.mutable_experiment()

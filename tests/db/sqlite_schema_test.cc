@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 
 const ExperimentKey kKey{"default", "mnist"};
 
-Batch Creation(const std::string& name) {
+Batch CreationNamed(const std::string& name) {
   Batch batch{.experiment = {"default", name}};
   batch.put.emplace();
   batch.put->record.mutable_metadata()->set_namespace_("default");
@@ -82,7 +82,7 @@ TEST_F(SqliteSchema, CreatesTheFolderAndTakesAnEmptyFile) {
 TEST_F(SqliteSchema, ANewFileIsItsOwnersAlone) {
   auto store = OpenIt();
   ASSERT_TRUE(store.ok()) << store.status();
-  ASSERT_TRUE((*store)->Commit(Creation("mnist")).ok());
+  ASSERT_TRUE((*store)->Commit(CreationNamed("mnist")).ok());
   for (const char* suffix : {"", "-wal", "-shm"}) {
     struct stat info;
     ASSERT_EQ(stat((path_ + suffix).c_str(), &info), 0) << suffix;
@@ -108,7 +108,7 @@ TEST_F(SqliteSchema, NeedsAFile) {
 
 TEST_F(SqliteSchema, OddPathsArePaths) {
   const std::string odd = folder_ + "/file:a?mode=ro#%41 é.db";
-  ASSERT_TRUE((*OpenSqlite({.path = odd}))->Commit(Creation("mnist")).ok());
+  ASSERT_TRUE((*OpenSqlite({.path = odd}))->Commit(CreationNamed("mnist")).ok());
   EXPECT_TRUE((*OpenSqlite({.path = odd, .read_only = true}))->GetExperiment(kKey).ok());
 }
 
@@ -135,7 +135,7 @@ TEST_F(SqliteSchema, RefusesANewerFileAndNamesBothVersions) {
 }
 
 TEST_F(SqliteSchema, MigratesAnOlderFileAndKeepsItsRecords) {
-  ASSERT_TRUE((*OpenIt())->Commit(Creation("mnist")).ok());
+  ASSERT_TRUE((*OpenIt())->Commit(CreationNamed("mnist")).ok());
   const SchemaSteps longer = Longer("ALTER TABLE trial ADD COLUMN note TEXT");
 
   const Status reading = OpenWith(longer, true).status();
@@ -145,14 +145,14 @@ TEST_F(SqliteSchema, MigratesAnOlderFileAndKeepsItsRecords) {
   auto migrated = OpenWith(longer);
   ASSERT_TRUE(migrated.ok()) << migrated.status();
   EXPECT_TRUE((*migrated)->GetExperiment(kKey).ok());
-  EXPECT_TRUE((*migrated)->Commit(Creation("next")).ok());
+  EXPECT_TRUE((*migrated)->Commit(CreationNamed("next")).ok());
   EXPECT_TRUE(OpenWith(longer, true).ok());
   EXPECT_EQ(ReadInt("SELECT count(*) FROM pragma_table_info('trial') WHERE name = 'note'"), 1);
   EXPECT_TRUE(absl::IsUnimplemented(OpenIt().status())) << "the older program took it";
 }
 
 TEST_F(SqliteSchema, AMigrationIsWholeOrNotAtAll) {
-  ASSERT_TRUE((*OpenIt())->Commit(Creation("mnist")).ok());
+  ASSERT_TRUE((*OpenIt())->Commit(CreationNamed("mnist")).ok());
   const Status status =
       OpenWith(Longer("CREATE TABLE half(a INTEGER) STRICT; ALTER TABLE no_such ADD b")).status();
   EXPECT_FALSE(status.ok());
@@ -163,16 +163,16 @@ TEST_F(SqliteSchema, AMigrationIsWholeOrNotAtAll) {
 
 TEST_F(SqliteSchema, ARunningOlderProgramStopsWriting) {
   auto older = *OpenIt();
-  ASSERT_TRUE(older->Commit(Creation("mnist")).ok());
+  ASSERT_TRUE(older->Commit(CreationNamed("mnist")).ok());
   ASSERT_TRUE(OpenWith(Longer("CREATE TABLE more(a INTEGER) STRICT")).ok());
-  const Status status = older->Commit(Creation("next")).status();
+  const Status status = older->Commit(CreationNamed("next")).status();
   EXPECT_TRUE(absl::IsUnimplemented(status)) << status;
 }
 
 // It is said where the record is used; the experiments of others are listed all the same.
 TEST_F(SqliteSchema, ValuesThatANewerProgramWroteAreAnErrorOfTheirRecordAlone) {
   auto store = *OpenIt();
-  Batch batch = Creation("mnist");
+  Batch batch = CreationNamed("mnist");
   batch.put->record.mutable_spec()->set_resume_policy(static_cast<v1::ResumePolicy>(99));
   v1::Trial trial;
   trial.set_namespace_("default");
@@ -181,7 +181,7 @@ TEST_F(SqliteSchema, ValuesThatANewerProgramWroteAreAnErrorOfTheirRecordAlone) {
   trial.set_phase(static_cast<v1::TrialPhase>(77));
   batch.trials.push_back({trial, 0});
   ASSERT_TRUE(store->Commit(batch).ok());
-  ASSERT_TRUE(store->Commit(Creation("next")).ok());
+  ASSERT_TRUE(store->Commit(CreationNamed("next")).ok());
   const auto all = store->ListExperiments("");
   ASSERT_TRUE(all.ok()) << all.status();
   EXPECT_EQ(all->size(), 2);

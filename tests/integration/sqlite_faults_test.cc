@@ -29,7 +29,7 @@ using ::testing::HasSubstr;
 
 ExperimentKey Key(int64_t i) { return {"default", absl::StrCat("e", i)}; }
 
-Batch Creation(int64_t i) {
+Batch CreationNumbered(int64_t i) {
   Batch batch{.experiment = Key(i)};
   batch.put.emplace();
   batch.put->record.mutable_metadata()->set_namespace_("default");
@@ -123,7 +123,7 @@ TEST_F(SqliteFaults, ReopeningKeepsEverything) {
   int64_t revision = 0;
   {
     auto store = MustOpen();
-    ASSERT_TRUE(store->Commit(Creation(1)).ok());
+    ASSERT_TRUE(store->Commit(CreationNumbered(1)).ok());
     ASSERT_TRUE(store
                     ->AcquireLease({.experiment = Key(1),
                                     .holder = "a",
@@ -174,7 +174,7 @@ int CommitForEver(const std::string& path, Channel* acknowledged) {
   std::vector<std::thread> threads;
   for (int writer = 0; writer < kWriters; ++writer) {
     threads.emplace_back([&, writer] {
-      (*store)->Commit(Creation(writer)).IgnoreError();
+      (*store)->Commit(CreationNumbered(writer)).IgnoreError();
       for (;;) {
         const auto experiment = (*store)->GetExperiment(Key(writer));
         CHECK(experiment.ok());
@@ -260,7 +260,7 @@ void ExpectFull(Store* store, const std::string& path) {
 TEST_F(SqliteFaults, FileSizeLimitIsAFullDisk) {
   signal(SIGXFSZ, SIG_IGN);
   auto store = MustOpen();
-  ASSERT_TRUE(store->Commit(Creation(1)).ok());
+  ASSERT_TRUE(store->Commit(CreationNumbered(1)).ok());
   rlimit before;
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
   rlimit small = before;
@@ -298,7 +298,7 @@ TEST_F(SqliteFaults, FullDiskIsSaidAndOutlived) {
   const std::string ballast = folder_ + "/disk/ballast";
   ASSERT_TRUE(WriteFileAtomic(ballast, std::string(1 << 20, 'b')).ok());
   auto store = MustOpen();
-  ASSERT_TRUE(store->Commit(Creation(1)).ok());
+  ASSERT_TRUE(store->Commit(CreationNumbered(1)).ok());
   ExpectFull(store.get(), path_);
   ASSERT_TRUE(RemoveAll(ballast).ok());
   EXPECT_TRUE(store->Commit(Ask(1)).ok()) << "it does not go on once there is space";
@@ -323,7 +323,7 @@ TEST_F(SqliteFaults, ReadOnlyDiskCanBeRead) {
   SmallDisk disk(folder_ + "/disk");
   if (!disk.mounted()) GTEST_SKIP() << "mounting a small disk takes root";
   path_ = folder_ + "/disk/shirabe.db";
-  ASSERT_TRUE(MustOpen()->Commit(Creation(1)).ok());
+  ASSERT_TRUE(MustOpen()->Commit(CreationNumbered(1)).ok());
   ASSERT_TRUE(disk.MakeReadOnly());
   const Status status = OpenIt().status();
   EXPECT_TRUE(absl::IsPermissionDenied(status)) << status;
@@ -345,7 +345,7 @@ bool Denied(const Status& status, const std::string& path) {
 }
 
 TEST_F(SqliteFaults, SaysWhatMayNotBeWrittenOrRead) {
-  ASSERT_TRUE(MustOpen()->Commit(Creation(1)).ok());
+  ASSERT_TRUE(MustOpen()->Commit(CreationNumbered(1)).ok());
   ASSERT_EQ(chmod(path_.c_str(), 0444), 0);
   ASSERT_EQ(chmod(folder_.c_str(), 0555), 0);
   EXPECT_EQ(AsNobody([&] { return Denied(OpenIt().status(), path_); }), 0);
@@ -366,7 +366,7 @@ TEST_F(SqliteFaults, SaysWhatMayNotBeWrittenOrRead) {
 }
 
 TEST_F(SqliteFaults, ReadOnlyStoreRefusesWrites) {
-  ASSERT_TRUE(MustOpen()->Commit(Creation(1)).ok());
+  ASSERT_TRUE(MustOpen()->Commit(CreationNumbered(1)).ok());
   auto store = MustOpen(true);
   EXPECT_TRUE(absl::IsPermissionDenied(store->Commit(Ask(1)).status()));
   EXPECT_TRUE(absl::IsPermissionDenied(store->AcquireLease({.experiment = Key(1)}).status()));
@@ -377,7 +377,7 @@ TEST_F(SqliteFaults, ReadOnlyStoreRefusesWrites) {
 // -----------------------------------------------------------------------------
 
 TEST_F(SqliteFaults, LockedByAnotherProcess) {
-  ASSERT_TRUE(MustOpen()->Commit(Creation(1)).ok());
+  ASSERT_TRUE(MustOpen()->Commit(CreationNumbered(1)).ok());
   Channel locked;
   Channel release;
   Child child([&] {
@@ -403,7 +403,7 @@ TEST_F(SqliteFaults, LockedByAnotherProcess) {
 
 TEST_F(SqliteFaults, GoneWhileOpen) {
   auto store = MustOpen();
-  ASSERT_TRUE(store->Commit(Creation(1)).ok());
+  ASSERT_TRUE(store->Commit(CreationNumbered(1)).ok());
   // The connections that are open still have the file, a new one does not find it, and nobody
   // makes an empty one in its place.
   store = MustOpen();
@@ -415,7 +415,7 @@ TEST_F(SqliteFaults, GoneWhileOpen) {
 }
 
 TEST_F(SqliteFaults, ProcessesTakeTurns) {
-  ASSERT_TRUE(MustOpen()->Commit(Creation(1)).ok());
+  ASSERT_TRUE(MustOpen()->Commit(CreationNumbered(1)).ok());
   const auto commit = [&] {
     auto store = MustOpen();
     for (int i = 0; i < 50; ++i) {
@@ -444,7 +444,8 @@ TEST_F(SqliteFaults, ManyProcessesCreateTheFileTogether) {
         int64_t ignored = 0;
         start.Receive(&ignored);
         auto store = OpenIt();
-        const Status status = store.ok() ? (*store)->Commit(Creation(i)).status() : store.status();
+        const Status status =
+            store.ok() ? (*store)->Commit(CreationNumbered(i)).status() : store.status();
         if (!status.ok()) std::cerr << status << "\n";
         return status.ok() ? 0 : 1;
       }));
@@ -476,7 +477,7 @@ TEST_F(SqliteFaults, AFileThatIsNoDatabase) {
 TEST_F(SqliteFaults, ATruncatedFile) {
   {
     auto store = MustOpen();
-    ASSERT_TRUE(store->Commit(Creation(1)).ok());
+    ASSERT_TRUE(store->Commit(CreationNumbered(1)).ok());
     for (int i = 0; i < 50; ++i) ASSERT_TRUE(store->Commit(Ask(1, std::string(9000, 'x'))).ok());
   }
   const std::string whole = *ReadFile(path_);
@@ -490,7 +491,7 @@ TEST_F(SqliteFaults, ATruncatedFile) {
 }
 
 TEST_F(SqliteFaults, ARecordThatCannotBeRead) {
-  ASSERT_TRUE(MustOpen()->Commit(Creation(1)).ok());
+  ASSERT_TRUE(MustOpen()->Commit(CreationNumbered(1)).ok());
   auto db = *SqliteConnection::Open({.path = path_});
   ASSERT_TRUE(db->Execute("UPDATE experiment SET body = x'ff'").ok());
   db.reset();

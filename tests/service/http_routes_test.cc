@@ -267,7 +267,7 @@ TEST_F(HttpRoutesTest, NotesWhatIsAskedOfTheOwner) {
     const HttpReply reply = http_.Send("POST", absl::StrCat(kHttpRoutesA, "/one", verb),
                                        scale ? R"({"maxTrialCount": 9})" : "");
     EXPECT_EQ(reply.status, 202) << verb << reply.body;
-    EXPECT_THAT(BodyOf(reply)["message"].get<std::string>(), HasSubstr("noted"));
+    EXPECT_THAT(BodyOf(reply)["message"].get<std::string>(), HasSubstr("accepted"));
     EXPECT_EQ(http_
                   .Send("POST", absl::StrCat(kHttpRoutesA, "/none", verb),
                         scale ? R"({"maxTrialCount": 9})" : "")

@@ -97,6 +97,19 @@ TEST(Rules, CyclesOfFilesAndFolders) {
               testing::HasSubstr("includes itself: db → db/x → db"));
 }
 
+TEST(Rules, NamesThatABatchWouldMixUp) {
+  const std::string a = "namespace x {\nnamespace {\nint Size(int of) { return of; }\n";
+  const std::string end = "}  // namespace\n}  // namespace x\n";
+  EXPECT_THAT(CheckTogether({{"db/a.cc", a + end}, {"db/b.cc", a + end}}),
+              testing::HasSubstr("db/b.cc:1: Size is in the unnamed namespace of db/a.cc, too"));
+  EXPECT_EQ(CheckTogether({{"db/a.cc", a + end}, {"view/b.cc", a + end}}), "");
+  // Outside of it, and in a class.
+  const std::string b =
+      "namespace x {\nnamespace {\nclass B {\n  int Size(int of) { return 1; }\n};\n";
+  EXPECT_EQ(CheckTogether({{"db/a.cc", a + end}, {"db/b.cc", b + end + "int Size(int of) {}\n"}}),
+            "");
+}
+
 TEST(Rules, FullFolders) {
   std::vector<std::pair<std::string, std::string>> files;
   for (int i = 0; i < 45; ++i) files.push_back({"db/a" + std::to_string(i) + ".cc", "int a;\n"});

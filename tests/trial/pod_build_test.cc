@@ -236,9 +236,9 @@ TEST(PodBuild, AJobOfSeveralPodsIsLeftAloneAndItsFirstPodIsPrimary) {
 TEST(PodBuild, AWrongContainerOrKindIsNamed) {
   AttemptRequest request = Request();
   request.primary_container = "trainer";
-  EXPECT_THAT(
-      Refusal(request),
-      AllOf(HasSubstr("primaryContainerName: \"trainer\" is no container"), HasSubstr("\"main\"")));
+  EXPECT_THAT(Refusal(request),
+              AllOf(HasSubstr("primaryContainerName: \"trainer\" is not a container"),
+                    HasSubstr("\"main\"")));
   EXPECT_THAT(Refusal(Request(R"({"kind": "Job", "spec": {}})")), HasSubstr("apiVersion"));
   EXPECT_THAT(Refusal(Request(R"({"apiVersion": "batch/v1", "spec": {}})")), HasSubstr("kind"));
   EXPECT_THAT(Refusal(Request(R"({"apiVersion": "batch/v1", "kind": "Job"})")), HasSubstr("spec"));

@@ -15,13 +15,13 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-const ExperimentKey kExperiment{"default", "exp"};
+const ExperimentKey kReclaimed{"default", "exp"};
 const TraceState kFresh{absl::UnixEpoch(), absl::ZeroDuration()};
 
 absl::Duration At(double seconds) { return absl::Seconds(seconds); }
 
 Reclaims::RunningAttempt Running(int64_t trial, const std::string& node, double since,
-                                 const ExperimentKey& experiment = kExperiment) {
+                                 const ExperimentKey& experiment = kReclaimed) {
   Reclaims::RunningAttempt runner = {{{experiment, trial}, 1}, {}, At(since)};
   runner.placement.set_node(node);
   runner.placement.set_pool("spot");
@@ -76,7 +76,7 @@ TEST(ReclaimTrace, ASlotHasAStreamOfItsOwn) {
 
 TEST(Reclaims, ATimeTakesTheLongestRunning) {
   Reclaims reclaims(SpotPool(3, {10, 20}));
-  reclaims.Begin(kExperiment, kFresh, At(100));
+  reclaims.Begin(kReclaimed, kFresh, At(100));
   EXPECT_EQ(reclaims.Next(), At(110));
   const std::vector<Reclaims::RunningAttempt> running = {
       Running(1, "spot-0", 103), Running(2, "spot-1", 101), Running(3, "spot-2", 102)};
@@ -91,7 +91,7 @@ TEST(Reclaims, ATimeTakesTheLongestRunning) {
 
 TEST(Reclaims, SeveralAtOnceTakeSeveral) {
   Reclaims reclaims(SpotPool(3, {10, 10, 10, 10}));
-  reclaims.Begin(kExperiment, kFresh, At(0));
+  reclaims.Begin(kReclaimed, kFresh, At(0));
   EXPECT_THAT(Hit(reclaims.Play({Running(1, "spot-0", 1), Running(2, "spot-1", 2)}, At(11))),
               ElementsAre("spot-0", "spot-1"));
   EXPECT_EQ(reclaims.Next(), std::nullopt);
@@ -99,7 +99,7 @@ TEST(Reclaims, SeveralAtOnceTakeSeveral) {
 
 TEST(Reclaims, AnIdleOneJustPasses) {
   Reclaims reclaims(SpotPool(1, {10}));
-  reclaims.Begin(kExperiment, kFresh, At(0));
+  reclaims.Begin(kReclaimed, kFresh, At(0));
   EXPECT_THAT(reclaims.Play({}, At(10)), IsEmpty());
   EXPECT_THAT(reclaims.Play({Running(1, "spot-0", 11)}, At(12)), IsEmpty());
 }
@@ -107,21 +107,21 @@ TEST(Reclaims, AnIdleOneJustPasses) {
 // Whoever plays late takes none that has started since.
 TEST(Reclaims, OneThatIsPlayedLateTakesWhatRanThen) {
   Reclaims reclaims(SpotPool(2, {10}));
-  reclaims.Begin(kExperiment, kFresh, At(0));
+  reclaims.Begin(kReclaimed, kFresh, At(0));
   EXPECT_THAT(Hit(reclaims.Play({Running(1, "spot-0", 11), Running(2, "spot-1", 9)}, At(50))),
               ElementsAre("spot-1"));
 }
 
 TEST(Reclaims, WhatWasPlayedDoesNotComeAgain) {
   Reclaims reclaims(SpotPool(1, {10, 20}));
-  reclaims.Begin(kExperiment, {absl::UnixEpoch(), At(10)}, At(0));
+  reclaims.Begin(kReclaimed, {absl::UnixEpoch(), At(10)}, At(0));
   EXPECT_EQ(reclaims.Next(), At(20));
 }
 
 TEST(Reclaims, ExperimentsHaveTracesOfTheirOwn) {
   const ExperimentKey other{"default", "other"};
   Reclaims reclaims(SpotPool(2, {10}));
-  reclaims.Begin(kExperiment, kFresh, At(0));
+  reclaims.Begin(kReclaimed, kFresh, At(0));
   reclaims.Begin(other, kFresh, At(5));
   const std::vector<Reclaims::RunningAttempt> running = {Running(1, "spot-0", 1, other),
                                                          Running(1, "spot-1", 2)};
@@ -137,7 +137,7 @@ TEST(Reclaims, RandomOnesTakeTheirOwnSlotOnly) {
   pools.mutable_pools(0)->mutable_reclaim()->set_notice_seconds(15);
   Reclaims reclaims(pools);
   EXPECT_TRUE(reclaims.any());
-  reclaims.Begin(kExperiment, kFresh, At(0));
+  reclaims.Begin(kReclaimed, kFresh, At(0));
   const auto preemptions = reclaims.Play({Running(1, "spot-1", 0)}, At(36'000));
   ASSERT_THAT(Hit(preemptions), ElementsAre("spot-1"));
   EXPECT_EQ(preemptions[0].notice, At(15));

@@ -46,7 +46,7 @@ TEST(DescribeTest, AnExperimentSaysHowItIsAndWhy) {
   ASSERT_TRUE(text.ok()) << text.status();
   for (const char* line :
        {"Name:         digits\n", "State:        Running (ExperimentRunning: it is Running)\n",
-        "Waiting:      no GPU is free\n", "Run by:       nobody: `shirabe run`",
+        "Waiting:      no GPU is free\n", "Run by:       none: `shirabe run`",
         "Objective:    minimize loss; also acc\n", "Trials:       0/32 finished: 2 running\n",
         "Limits:       2 at the same time, at most 32 trials\n",
         "Best:         loss=0.5 (trial digits-1, step 2): lr=0.0031 bs=32 opt=sgd\n",
@@ -146,7 +146,7 @@ TEST(DescribeTest, APreemptedTrialSaysWhyItStoppedAndUntilWhenItWaits) {
 TEST(DescribeTest, WhatHoldsTheExperimentUpHoldsUpItsTrials) {
   Stored stored;
   stored.Put(MakeTrial(7, v1::TRIAL_PENDING));
-  EXPECT_THAT(Describe(stored, 7), HasSubstr("Why:          nobody runs the experiment"));
+  EXPECT_THAT(Describe(stored, 7), HasSubstr("Why:          no process runs the experiment"));
   stored.Own();
   v1::ShirabeStatus& status = *stored.experiment.mutable_status()->mutable_shirabe();
   status.set_waiting("the budget of 25 USD is spent or reserved");

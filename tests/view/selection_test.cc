@@ -96,12 +96,12 @@ TEST(FilterTest, NanSortsWithNothing) {
 }
 
 TEST(FilterTest, SaysWhatItCannotRead) {
-  EXPECT_THAT(Refusal("Failed"), HasSubstr("\"Failed\" is no condition"));
-  EXPECT_THAT(Refusal("=3"), HasSubstr("\"=3\" is no condition"));
-  EXPECT_THAT(Refusal("state!Failed"), HasSubstr("no condition"));
-  EXPECT_THAT(Refusal("state=a,"), HasSubstr("\"\" is no condition"));
+  EXPECT_THAT(Refusal("Failed"), HasSubstr("\"Failed\" is not a condition"));
+  EXPECT_THAT(Refusal("=3"), HasSubstr("\"=3\" is not a condition"));
+  EXPECT_THAT(Refusal("state!Failed"), HasSubstr("not a condition"));
+  EXPECT_THAT(Refusal("state=a,"), HasSubstr("\"\" is not a condition"));
   EXPECT_THAT(Refusal("opt=\"a"), HasSubstr("quote"));
-  EXPECT_THAT(Refusal("objective<1h"), HasSubstr("\"objective<1h\": \"1h\" is no number"));
+  EXPECT_THAT(Refusal("objective<1h"), HasSubstr("\"objective<1h\": \"1h\" is not a number"));
 }
 
 TEST(FilterTest, WhatCouldNeverHoldIsRefused) {

@@ -237,7 +237,7 @@ void End(const Facts& facts, PodVerdict& verdict) {
 
 // ---- programs that never started ----------------------------------------------------------------
 
-bool IsSidecar(const Facts& facts, const std::string& container) {
+bool IsSidecarStatus(const Facts& facts, const std::string& container) {
   const Json& spec = Named(At(facts.pod, {"spec", "initContainers"}), container);
   return Text(spec, {"restartPolicy"}) == "Always";
 }
@@ -249,7 +249,7 @@ const Json& FailedInit(const Facts& facts) {
     const Json& terminated = At(status, {"state", "terminated"});
     if (Number(At(terminated, "exitCode")) == 0) continue;
     if (Text(terminated, {"reason"}) == "ContainerStatusUnknown") continue;
-    if (!IsSidecar(facts, Text(status, {"name"}))) return status;
+    if (!IsSidecarStatus(facts, Text(status, {"name"}))) return status;
   }
   return none;
 }

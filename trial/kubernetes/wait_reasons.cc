@@ -165,7 +165,7 @@ std::string PullWords(const WaitingFacts& facts, const std::string& reason,
   return words;
 }
 
-std::optional<PodWaiting> Container(const WaitingFacts& facts, const Json& status) {
+std::optional<PodWaiting> ContainerNamed(const WaitingFacts& facts, const Json& status) {
   const Json& waiting = At(status, {"state", "waiting"});
   const std::string reason = Text(waiting, {"reason"});
   const State* state = StateOf(reason);
@@ -185,7 +185,7 @@ std::optional<PodWaiting> Container(const WaitingFacts& facts, const Json& statu
 std::optional<PodWaiting> Containers(const WaitingFacts& facts) {
   for (const char* list : {"initContainerStatuses", "containerStatuses"}) {
     for (const Json& status : Items(At(*facts.pod, {"status", list}))) {
-      if (auto waiting = Container(facts, status)) return waiting;
+      if (auto waiting = ContainerNamed(facts, status)) return waiting;
     }
   }
   return std::nullopt;

@@ -1,9 +1,14 @@
-// The graph of includes over the whole tree: no file includes itself by way of others, no folder
-// does, and no folder has grown beyond what a reader takes in at one look.
+// What only the whole tree shows: no file includes itself by way of others, no folder does, no
+// folder has grown beyond what a reader takes in at one look, and batches of sources cannot mix up
+// names.
+#include <re2/re2.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "tests/tidy/rules.h"
@@ -51,6 +56,46 @@ class Walk {
   std::vector<std::string> cycles_;
 };
 
+// Functions of an unnamed namespace, by name. They begin at the left edge; members of classes do
+// not.
+std::set<std::string> UnnamedFunctions(const Source& source) {
+  static const RE2 pattern(
+      R"(^(?:template <[^>]*> )?[A-Za-z_][\w:<>,*& ]*[ *&>](\w+)\((?:[^;]*$|.*\{))");
+  std::set<std::string> names;
+  bool unnamed = false;
+  for (int n = 1; n <= source.lines(); ++n) {
+    const std::string line(source.Line(source.code, n));
+    if (absl::StartsWith(line, "namespace {")) unnamed = true;
+    if (source.Line(source.text, n).find("}  // namespace") == 0) unnamed = false;
+    std::string name;
+    if (unnamed && !absl::StartsWith(line, "TEST") && RE2::PartialMatch(line, pattern, &name)) {
+      names.insert(name);
+    }
+  }
+  return names;
+}
+
+// Sources are compiled in batches of a folder, so that a function of one could be called by another
+// with arguments that fit it a little better: names in unnamed namespaces of one folder must
+// differ.
+void CheckUnnamed(const std::vector<const Source*>& sources, Violations& out) {
+  std::map<std::pair<std::string, std::string>, std::string> first;  // by folder and name
+  for (const Source* source : sources) {
+    const std::string folder = FolderOf(source->path);
+    if (!absl::EndsWith(source->path, ".cc") || absl::StartsWith(folder, "bench") ||
+        folder == "tests/fuzz" || folder == "metrics/collectors" || folder == "trial/executors") {
+      continue;  // compiled one by one
+    }
+    for (const std::string& name : UnnamedFunctions(*source)) {
+      const auto [at, is_new] = first.emplace(std::pair{folder, name}, source->path);
+      if (is_new) continue;
+      out.push_back({source->path, 1,
+                     absl::StrCat(name, " is in the unnamed namespace of ", at->second,
+                                  ", too: give one of them another name")});
+    }
+  }
+}
+
 void AddEdge(Graph& graph, const std::string& from, const std::string& to) {
   if (from != to) graph[from].insert(to);
 }
@@ -80,6 +125,7 @@ void CheckTree(const std::vector<const Source*>& sources, Violations& out) {
       out.push_back({cycle.substr(0, cycle.find(' ')), 1, "includes itself: " + cycle});
     }
   }
+  CheckUnnamed(sources, out);
   for (const auto& [folder, size] : sizes) {
     if (size <= kMaxFilesInFolder) continue;
     out.push_back(
