@@ -275,7 +275,7 @@ main() {
   if [ $# = 0 ]; then
     # shellcheck disable=SC2086 # a list of words
     set -- $all
-    skip "api, sanitizers, fuzz, soak: they build everything again or run long; name them to run"
+    skip "api, lint, sanitizers, fuzz, soak: they build anew or run long; name them to run"
   fi
   mkdir -p "$RESULTS"
   headline "set-up"

@@ -1,7 +1,7 @@
 // Katib's DBManager: the program that runs a trial reports what it observed, and reads it again.
 // Made by the server, once for its own port, where `access` finds out who calls, and once more for
-// --katib-listen, where Katib's pushers, which have no token, are believed. Any number of calls at
-// a time.
+// --katib-listen, where Katib's pushers, which have no token, act for the namespace of the pod at
+// their address. Any number of calls at a time.
 //
 // Ours add fields that Katib's programs do not have: ReportObservationLogRequest.attempt (1001) and
 // .token (1002), MetricLog.step (1001). Times are RFC 3339; an empty one is now. A value that is no

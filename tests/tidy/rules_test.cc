@@ -153,7 +153,6 @@ TEST(Rules, BannedWords) {
   EXPECT_FINDS("db/a.cc", "std::regex r;\n", "use RE2");
   EXPECT_FINDS("db/a.cc", "std::normal_distribution<double> n;\n", "base/rng");
   EXPECT_FINDS("db/a.cc", "#ifdef A\n", "conditional compilation");
-  EXPECT_CLEAN("suggestion/gpu/a.cu", "#ifdef A\n");
   EXPECT_FINDS("tests/db/a.cc", "TEST(A, DISABLED_B) {}\n", "a disabled test");
   EXPECT_FINDS("tests/db/a.cc", "// TEST(A, B) {\n", "commented out");
   EXPECT_FINDS("db/a.cc", "f(name + \"-a\" + n);\n", "base/names");
