@@ -15,6 +15,7 @@
 #include "proto/shirabe/v1/field.pb.h"
 #include "service/http/route_table.h"
 #include "tests/attack/attacked_server.h"
+#include "tests/support/paths.h"
 
 namespace shirabe::attack {
 namespace {
@@ -28,7 +29,7 @@ using ::testing::IsEmpty;
 // What the tests say they attack: "gRPC shirabe.v1.Shirabe/Ask", "HTTP GET /livez", "CRD spec.…".
 std::set<std::string> Attacked() {
   std::set<std::string> attacked;
-  const std::string folder = std::string(SOURCE_DIR) + "/tests/attack";
+  const std::string folder = SourceDir() + "/tests/attack";
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     std::ifstream file(entry.path());
     std::string before;

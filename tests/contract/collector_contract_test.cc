@@ -23,6 +23,7 @@
 #include "metrics/collector.h"
 #include "metrics/describe_source.h"
 #include "tests/metrics/tf_records.h"
+#include "tests/support/paths.h"
 
 namespace shirabe::metrics {
 namespace {
@@ -269,7 +270,8 @@ INSTANTIATE_TEST_SUITE_P(All, CollectorContract, testing::ValuesIn(Cases()),
 
 TEST(CollectorRegistry, HasAVariantForEachFile) {
   std::vector<std::string> files;
-  for (const auto& file : std::filesystem::directory_iterator(SOURCE_DIR "/metrics/collectors")) {
+  for (const auto& file :
+       std::filesystem::directory_iterator(SourceDir() + "/metrics/collectors")) {
     if (file.path().extension() == ".cc") files.push_back(file.path().stem().string());
   }
   std::vector<std::string> names = Registry<CollectorInfo>::Get().Names();

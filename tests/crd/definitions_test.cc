@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/file_io.h"
+#include "tests/support/paths.h"
 #include "view/record_json.h"
 
 namespace shirabe::crd {
@@ -29,8 +30,7 @@ void ForEach(const OrderedJson& schema, const std::string& path, const Visit& vi
 
 TEST(DefinitionsTest, AreWhatTheFilesHold) {
   for (const Definition& definition : Definitions()) {
-    const std::string path =
-        std::string(SOURCE_DIR) + "/deploy/kubernetes/crds/" + definition.plural + ".yaml";
+    const std::string path = SourceDir() + "/deploy/kubernetes/crds/" + definition.plural + ".yaml";
     const auto file = ReadFile(path);
     ASSERT_TRUE(file.ok()) << file.status();
     EXPECT_EQ(*file, view::PrintYaml(definition.object))

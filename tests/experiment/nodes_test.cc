@@ -3,6 +3,7 @@
 #include "base/file_io.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/paths.h"
 
 namespace shirabe::experiment {
 namespace {
@@ -50,7 +51,7 @@ pools:
 }
 
 TEST(ParseNodes, TheExampleIsFine) {
-  const auto text = ReadFile(SOURCE_DIR "/deploy/examples/nodes.yaml");
+  const auto text = ReadFile(SourceDir() + "/deploy/examples/nodes.yaml");
   ASSERT_TRUE(text.ok());
   EXPECT_THAT(FindingsIn(*text), IsEmpty());
 }

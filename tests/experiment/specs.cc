@@ -4,11 +4,12 @@
 #include <filesystem>
 
 #include "base/file_io.h"
+#include "tests/support/paths.h"
 
 namespace shirabe::experiment {
 namespace {
 
-const char* const kFolder = SOURCE_DIR "/tests/testdata/specs/";
+const std::string kFolder = SourceDir() + "/tests/testdata/specs/";
 
 }  // namespace
 
@@ -20,7 +21,7 @@ std::string ReadTestFile(const std::string& name) {
 
 std::vector<std::string> KatibFiles() {
   std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(std::string(kFolder) + "katib")) {
+  for (const auto& entry : std::filesystem::directory_iterator(kFolder + "katib")) {
     names.push_back("katib/" + entry.path().filename().string());
   }
   std::sort(names.begin(), names.end());

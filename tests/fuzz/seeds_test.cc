@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/file_io.h"
+#include "tests/support/paths.h"
 
 extern "C" {
 using FuzzTarget = int(const uint8_t* data, size_t size);
@@ -50,7 +51,7 @@ constexpr Named kTargets[] = {
 std::vector<std::string> Seeds() {
   std::vector<std::string> seeds = {"", "\n", "GET /metrics\n", "x=1\n", "{\"a\": [1]}"};
   for (const char* folder : {"/tests/testdata", "/tests/fuzz/corpus", "/deploy/examples"}) {
-    const std::string path = std::string(SOURCE_DIR) + folder;
+    const std::string path = SourceDir() + folder;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(path)) {
       if (!entry.is_regular_file()) continue;
       auto text = ReadFile(entry.path());
@@ -63,7 +64,7 @@ std::vector<std::string> Seeds() {
 
 TEST(FuzzTargets, AreAllListed) {
   size_t files = 0;
-  const std::string folder = std::string(SOURCE_DIR) + "/tests/fuzz";
+  const std::string folder = SourceDir() + "/tests/fuzz";
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     files += entry.path().string().ends_with("_fuzz.cc") ? 1 : 0;
   }

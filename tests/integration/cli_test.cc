@@ -6,6 +6,7 @@
 
 #include "base/process_id.h"
 #include "tests/integration/cli.h"
+#include "tests/support/paths.h"
 
 namespace shirabe::cmd {
 namespace {
@@ -234,7 +235,7 @@ TEST_F(CliTest, AnInvalidFileExitsWith5AndNamesThePlace) {
 }
 
 TEST_F(CliTest, WhatThisBuildLacksIsRefusedWithWhatIsAtHand) {
-  const std::string path = std::string(SOURCE_DIR) + "/tests/testdata/specs/katib/nas-enas.yaml";
+  const std::string path = SourceDir() + "/tests/testdata/specs/katib/nas-enas.yaml";
   EXPECT_EQ(cli_.Run({"validate", "-f", path}).code, 0);
   const Outcome outcome = cli_.Run({"run", "-f", path});
   EXPECT_EQ(outcome.code, 5);

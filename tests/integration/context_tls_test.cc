@@ -1,11 +1,12 @@
 // A server that asks its callers for a certificate, and users who reach it by a context: as they
-// set it up, and as they get it wrong. The certificates are made by the openssl tool; BINARY_DIR is
-// where the program under test lies.
+// set it up, and as they get it wrong. The certificates are made by the openssl tool; BinaryDir()
+// is where the program under test lies.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
 #include "tests/integration/cli.h"
+#include "tests/support/paths.h"
 
 namespace shirabe::cmd {
 namespace {

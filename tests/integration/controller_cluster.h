@@ -16,6 +16,7 @@
 #include "tests/integration/cli.h"
 #include "tests/integration/kubernetes_census.h"
 #include "tests/kube/fault_proxy.h"
+#include "tests/support/paths.h"
 #include "tests/support/small_spec.h"
 
 namespace shirabe::cmd {
@@ -28,12 +29,12 @@ class ControllerCluster : public testing::Test {
   void SetUp() override {
     const char* kubeconfig = std::getenv("SHIRABE_TEST_KUBECONFIG");
     if (kubeconfig == nullptr) GTEST_SKIP() << "SHIRABE_TEST_KUBECONFIG names no cluster";
-    ASSERT_EQ(std::system("kubectl apply --server-side -k " SOURCE_DIR
-                          "/deploy/kubernetes/crds >/dev/null && "
-                          "kubectl wait --for=condition=Established --timeout=30s "
-                          "crd/experiments.kubeflow.org crd/trials.kubeflow.org "
-                          "crd/suggestions.kubeflow.org >/dev/null"),
-              0);
+    const std::string apply = absl::StrCat(
+        "kubectl apply --server-side -k ", SourceDir(),
+        "/deploy/kubernetes/crds >/dev/null && "
+        "kubectl wait --for=condition=Established --timeout=30s crd/experiments.kubeflow.org "
+        "crd/trials.kubeflow.org crd/suggestions.kubeflow.org >/dev/null");
+    ASSERT_EQ(std::system(apply.c_str()), 0);
     const auto config = kube::FindConfig(kubeconfig, "");
     ASSERT_TRUE(config.ok()) << config.status();
     config_ = *config;
@@ -137,9 +138,9 @@ class ControllerCluster : public testing::Test {
       ASSERT_EQ(books.code, 0) << books.err;
       cli_.Write(what + ".json", books.out);
     }
-    const std::string check =
-        absl::StrCat("python3 " SOURCE_DIR "/tests/cluster/ledger.py ", cli_.Path("attempts.json"),
-                     " ", cli_.Path("trials.json"), " ", trials, " >&2");
+    const std::string check = absl::StrCat("python3 ", SourceDir(), "/tests/cluster/ledger.py ",
+                                           cli_.Path("attempts.json"), " ",
+                                           cli_.Path("trials.json"), " ", trials, " >&2");
     EXPECT_EQ(std::system(check.c_str()), 0) << name;
     int made = 0;
     for (const auto& [job, uids] : census_->made()) made += job.starts_with(name + "-") ? 1 : 0;

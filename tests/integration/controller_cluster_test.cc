@@ -1,11 +1,12 @@
 // What becomes of experiments on a real cluster when the controller dies, is stopped for a while,
 // or hardly reaches its API server. After each: every trial has ended once and well, each attempt
-// of the ledger was one Job with one pod, and nothing is left. The program lies in BINARY_DIR, the
-// definitions of its objects in SOURCE_DIR.
+// of the ledger was one Job with one pod, and nothing is left. The program lies in BinaryDir(), the
+// definitions of its objects in SourceDir().
 #include <string>
 #include <vector>
 
 #include "tests/integration/controller_cluster.h"
+#include "tests/support/paths.h"
 
 namespace shirabe::cmd {
 namespace {

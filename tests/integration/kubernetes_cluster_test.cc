@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tests/integration/kubernetes_cluster.h"
+#include "tests/support/paths.h"
 
 namespace shirabe::trial {
 namespace {
@@ -115,7 +116,7 @@ TEST_F(KubernetesCluster, APoweredOffNodeLosesItsAttemptAndNotItsTrial) {
   AwaitRunning(Nth(1));
   const std::string node = See(Nth(1)).placement.node();
   const auto power = [&](const std::string& verb) {
-    const std::string script = std::string(SOURCE_DIR) + "/tests/cluster/cluster.sh";
+    const std::string script = SourceDir() + "/tests/cluster/cluster.sh";
     return system((script + " " + verb + " " + cluster + " " + node + " >&2").c_str());
   };
   ASSERT_EQ(power("kill-node"), 0);

@@ -2,17 +2,18 @@
 #include <cstdlib>
 
 #include "tests/integration/cli.h"
+#include "tests/support/paths.h"
 
 namespace shirabe::cmd {
 
 std::string Program() {
   const char* other = std::getenv("SHIRABE_TEST_BINARY");
-  return other != nullptr ? other : std::string(BINARY_DIR) + "/bin/shirabe";
+  return other != nullptr ? other : BinaryDir() + "/bin/shirabe";
 }
 
 std::vector<std::string> Launcher() {
   if (std::getenv("SHIRABE_TEST_NO_OPENAT2") == nullptr) return {};
-  return {std::string(BINARY_DIR) + "/bin/without_openat2"};
+  return {BinaryDir() + "/bin/without_openat2"};
 }
 
 }  // namespace shirabe::cmd

@@ -13,6 +13,7 @@
 #include "tests/db/postgres_server.h"
 #include "tests/integration/cli.h"
 #include "tests/integration/http_wire.h"
+#include "tests/support/paths.h"
 #include "trial/pod/pod_build.h"
 #include "trial/pod/pod_labels.h"
 
@@ -22,7 +23,7 @@ namespace {
 using nlohmann::json;
 using ::testing::HasSubstr;
 
-const std::string kReleases = std::string(SOURCE_DIR) + "/tests/testdata/releases/";
+const std::string kReleases = SourceDir() + "/tests/testdata/releases/";
 
 // What is another one each time it is asked.
 bool Varies(const std::string& key) {

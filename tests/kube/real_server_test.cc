@@ -13,6 +13,7 @@
 #include "kube/watch_cache.h"
 #include "tests/kube/await.h"
 #include "tests/kube/real_server.h"
+#include "tests/support/paths.h"
 
 namespace shirabe::kube {
 namespace {
@@ -189,7 +190,7 @@ TEST_F(RealServer, CacheOutlivesTheServer) {
   const auto cache = Cache::Start({.client = client_.get(), .clock = RealClock(), .query = Maps()});
   ASSERT_EQ(cache->AwaitSynced(absl::Seconds(20)), absl::OkStatus());
   const std::string restart =
-      absl::StrCat("bash " SOURCE_DIR "/tests/cluster/cluster.sh restart-apiserver ", cluster);
+      absl::StrCat("bash ", SourceDir(), "/tests/cluster/cluster.sh restart-apiserver ", cluster);
   ASSERT_EQ(std::system(restart.c_str()), 0);
   ASSERT_TRUE(
       Await([&] { return client_->Create(kConfigMaps, Map("b", "1")).ok(); }, absl::Minutes(1)));

@@ -8,6 +8,7 @@
 #include "metrics/describe_source.h"
 #include "tests/metrics/collecting.h"
 #include "tests/metrics/tf_records.h"
+#include "tests/support/paths.h"
 
 namespace shirabe::metrics {
 namespace {
@@ -15,7 +16,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-constexpr char kReal[] = SOURCE_DIR "/tests/testdata/events/";
+const std::string kReal = SourceDir() + "/tests/testdata/events/";
 
 class TfEventsTest : public CollectingTest {
  protected:
@@ -39,7 +40,7 @@ class TfEventsTest : public CollectingTest {
 // ---- files of the real writers ------------------------------------------------------------------
 
 TEST_F(TfEventsTest, ReadsWhatTensorboardXWrites) {
-  Root(std::string(kReal) + "tensorboardx");
+  Root(kReal + "tensorboardx");
   source_.metrics = {"loss", "valid/accuracy", "odd"};
   const std::string text = Collect(true);
   EXPECT_THAT(text, AllOf(HasSubstr("loss@0=1 valid/accuracy@0=0.9 loss@1=0.5 "),
@@ -51,7 +52,7 @@ TEST_F(TfEventsTest, ReadsWhatTensorboardXWrites) {
 }
 
 TEST_F(TfEventsTest, ReadsWhatTensorboardsOwnWriterWrites) {
-  Root(std::string(kReal) + "keras");
+  Root(kReal + "keras");
   source_.metrics = {"validation/epoch_loss", "train/epoch_loss", "train/lr"};
   EXPECT_THAT(Collect(true), AllOf(HasSubstr("train/epoch_loss@4=0.2 train/lr@4=0.02"),
                                    HasSubstr("validation/epoch_loss@0=1.5 ")));
@@ -60,7 +61,7 @@ TEST_F(TfEventsTest, ReadsWhatTensorboardsOwnWriterWrites) {
 }
 
 TEST_F(TfEventsTest, SaysWhichOfTwoFoldersItTook) {
-  Root(std::string(kReal) + "keras");
+  Root(kReal + "keras");
   source_.metrics = {"epoch_loss"};
   EXPECT_THAT(Collect(true), AllOf(HasSubstr("epoch_loss@0=1 "), HasSubstr("epoch_loss@4=0.2")));
   EXPECT_EQ(last_.bad_lines, 1);
@@ -71,7 +72,7 @@ TEST_F(TfEventsTest, SaysWhichOfTwoFoldersItTook) {
 }
 
 TEST_F(TfEventsTest, SaysThatAHistogramIsNoScalar) {
-  Root(std::string(kReal) + "keras");
+  Root(kReal + "keras");
   source_.metrics = {"train/kernel"};
   EXPECT_EQ(Collect(true), "");
   EXPECT_EQ(last_.bad_lines, 5);
@@ -79,13 +80,13 @@ TEST_F(TfEventsTest, SaysThatAHistogramIsNoScalar) {
 }
 
 TEST_F(TfEventsTest, ReadsTheFoldersOfAddScalars) {
-  Root(std::string(kReal) + "tensorboardx");
+  Root(kReal + "tensorboardx");
   source_.metrics = {"valid/pair", "pair/train/pair"};
   EXPECT_EQ(Collect(true), "pair/train/pair@3=0.25 valid/pair@3=0.5");
 }
 
 TEST_F(TfEventsTest, TellsTheTagsToWhoeverMissesOne) {
-  Root(std::string(kReal) + "tensorboardx");
+  Root(kReal + "tensorboardx");
   source_.metrics = {"los"};
   EXPECT_EQ(Collect(true), "") << "a tag is no prefix";
   EXPECT_THAT(DescribeSource(source_),

@@ -13,6 +13,7 @@
 #include "google/protobuf/descriptor.h"
 #include "service/common/authorization.h"
 #include "tests/service/http_fixture.h"
+#include "tests/support/paths.h"
 
 namespace shirabe::service {
 namespace {
@@ -243,7 +244,7 @@ TEST_F(GuardedClientTest, LearningFromAnotherNamespaceTakesARightThere) {
 // Every method of every service that proto/ describes, and nothing that is not one.
 TEST(RightsTest, TheTableHasEveryMethodOfEveryService) {
   std::set<std::string> methods;
-  const std::filesystem::path root = SOURCE_DIR;
+  const std::filesystem::path root = SourceDir();
   for (const auto& entry : std::filesystem::recursive_directory_iterator(root / "proto")) {
     if (entry.path().extension() != ".proto") continue;
     const auto* file = google::protobuf::DescriptorPool::generated_pool()->FindFileByName(

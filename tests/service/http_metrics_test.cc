@@ -11,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "service/common/store_metrics.h"
 #include "tests/service/http_fixture.h"
+#include "tests/support/paths.h"
 
 namespace shirabe::service {
 namespace {
@@ -83,11 +84,11 @@ TEST(HttpMetricsTest, PrintsWhatPrometheusReads) {
 }
 
 TEST(HttpMetricsTest, DashboardAndAlertsNameOnlyWhatThereIs) {
-  const auto table = ReadFile(absl::StrCat(SOURCE_DIR, "/service/common/server_metrics.cc"));
+  const auto table = ReadFile(absl::StrCat(SourceDir(), "/service/common/server_metrics.cc"));
   ASSERT_TRUE(table.ok()) << table.status();
   static const RE2 name(R"(\b((?:katib|shirabe|process)_\w+))");
   for (const char* file : {"dashboard.json", "alerts.yaml"}) {
-    const auto text = ReadFile(absl::StrCat(SOURCE_DIR, "/deploy/grafana/", file));
+    const auto text = ReadFile(absl::StrCat(SourceDir(), "/deploy/grafana/", file));
     ASSERT_TRUE(text.ok()) << text.status();
     re2::StringPiece rest(*text);
     std::string found;

@@ -14,6 +14,7 @@
 #include "base/open_beneath.h"
 #include "google/protobuf/util/json_util.h"
 #include "tests/sidecar/pod_harness.h"
+#include "tests/support/paths.h"
 #include "trial/pod/final_sync_log.h"
 
 namespace shirabe::sidecar {
@@ -72,9 +73,9 @@ class ProcessTest : public testing::Test {
   std::unique_ptr<Child> Pod(const std::string& verb) {
     std::string json;
     EXPECT_TRUE(google::protobuf::util::MessageToJsonString(pod_.config, &json).ok());
-    return std::make_unique<Child>(
-        std::vector<std::string>{BINARY_DIR "/bin/shirabe", "pod", verb, "--root", folder_.path()},
-        Words(), std::vector<std::string>{"SHIRABE_POD=" + json});
+    return std::make_unique<Child>(std::vector<std::string>{BinaryDir() + "/bin/shirabe", "pod",
+                                                            verb, "--root", folder_.path()},
+                                   Words(), std::vector<std::string>{"SHIRABE_POD=" + json});
   }
   void Init() { ASSERT_EQ(Pod("init")->Wait(), 0); }
 

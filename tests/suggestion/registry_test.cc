@@ -7,12 +7,13 @@
 
 #include "suggestion/algorithm.h"
 #include "suggestion/early_stopping.h"
+#include "tests/support/paths.h"
 
 namespace shirabe::suggestion {
 namespace {
 
 std::vector<std::string> FilesIn(const std::string& folder) {
-  const std::filesystem::path path = std::filesystem::path(SOURCE_DIR) / "suggestion" / folder;
+  const std::filesystem::path path = std::filesystem::path(SourceDir()) / "suggestion" / folder;
   std::vector<std::string> names;
   if (!std::filesystem::exists(path)) return names;
   for (const auto& file : std::filesystem::directory_iterator(path)) {

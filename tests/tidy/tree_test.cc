@@ -13,6 +13,7 @@
 #include "proto/shirabe/v1/field.pb.h"
 #include "suggestion/algorithm.h"
 #include "suggestion/early_stopping.h"
+#include "tests/support/paths.h"
 #include "tests/tidy/rules.h"
 #include "trial/executor.h"
 
@@ -57,14 +58,14 @@ std::vector<TreeFile> ReadTree(const fs::path& root) {
 }
 
 const std::vector<TreeFile>& Tree() {
-  static const std::vector<TreeFile> tree = ReadTree(SOURCE_DIR);
+  static const std::vector<TreeFile> tree = ReadTree(SourceDir());
   return tree;
 }
 
-bool Exists(const std::string& path) { return fs::exists(fs::path(SOURCE_DIR) / path); }
+bool Exists(const std::string& path) { return fs::exists(fs::path(SourceDir()) / path); }
 
 TEST(Tree, KeepsTheRules) {
-  ASSERT_GT(Tree().size(), 20u) << "no tree in " << SOURCE_DIR;
+  ASSERT_GT(Tree().size(), 20u) << "no tree in " << SourceDir();
   Violations all;
   std::vector<const Source*> sources;
   for (const TreeFile& file : Tree()) {

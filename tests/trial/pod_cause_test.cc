@@ -8,6 +8,7 @@
 #include "experiment/retry_policy.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/paths.h"
 #include "tests/trial/pod_samples.h"
 
 namespace shirabe::trial {
@@ -92,7 +93,7 @@ std::string Matrix() {
 }
 
 TEST(PodCause, MatrixIsAsWrittenDown) {
-  const auto golden = ReadFile(SOURCE_DIR "/tests/testdata/pod_causes.golden");
+  const auto golden = ReadFile(SourceDir() + "/tests/testdata/pod_causes.golden");
   ASSERT_TRUE(golden.ok()) << golden.status();
   EXPECT_TRUE(Matrix() == *golden) << "the table as it is now:\n" << Matrix();
 }
@@ -100,7 +101,7 @@ TEST(PodCause, MatrixIsAsWrittenDown) {
 // ---- pods of a real cluster ---------------------------------------------------------------------
 
 Json RealPods() {
-  const auto text = ReadFile(SOURCE_DIR "/tests/testdata/real_pods.json");
+  const auto text = ReadFile(SourceDir() + "/tests/testdata/real_pods.json");
   EXPECT_TRUE(text.ok()) << text.status();
   return Json::parse(text.value_or("{}"))["pods"];
 }

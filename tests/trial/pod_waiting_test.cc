@@ -3,6 +3,7 @@
 #include "base/file_io.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/paths.h"
 #include "tests/trial/pod_samples.h"
 
 namespace shirabe::trial {
@@ -148,7 +149,7 @@ TEST(PodWaiting, WithoutAPodTheJobTells) {
 
 // As Kubernetes 1.34 with containerd showed them, each brought about on purpose.
 TEST(PodWaiting, RealPods) {
-  const auto text = ReadFile(SOURCE_DIR "/tests/testdata/real_pods.json");
+  const auto text = ReadFile(SourceDir() + "/tests/testdata/real_pods.json");
   ASSERT_TRUE(text.ok()) << text.status();
   const Json real = Json::parse(*text);
   const auto why = [&](const char* name) {
