@@ -43,9 +43,10 @@ struct PodVerdict {
   std::optional<int> exit_code;  // of the program, if it ran and its end was seen
   int signal = 0;
   bool out_of_memory = false;
-  // For AttemptStatus::platform: why it ended where that is not for the exit code to say; CAUSE_NONE
-  // where it is. PREEMPTED_*, SUSPENDED, INFRASTRUCTURE and NEVER_RAN are the platform's doing; OOM
-  // and APP_ERROR the program's own that its exit code hides (it ate its node's disk, say).
+  // For AttemptStatus::platform: why it ended where that is not for the exit code to say;
+  // CAUSE_NONE where it is. PREEMPTED_*, SUSPENDED, INFRASTRUCTURE and NEVER_RAN are the platform's
+  // doing; OOM and APP_ERROR the program's own that its exit code hides (it ate its node's disk,
+  // say).
   v1::Cause cause = v1::CAUSE_NONE;
   // Whose activeDeadlineSeconds were over; the cause is APP_ERROR then.
   AttemptStatus::Overdue overdue = AttemptStatus::Overdue::kNo;
