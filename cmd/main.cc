@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/process_id.h"
 #include "base/text/did_you_mean.h"
 #include "cmd/api_server_proxy.h"
@@ -15,19 +16,13 @@ namespace shirabe::cmd {
 namespace {
 
 std::string Usage() {
-  std::string text =
+  return absl::StrCat(
       "Shirabe tunes hyperparameters.\n\n"
       "Usage: shirabe VERB [ARGUMENTS] [OPTIONS]\n\n"
       "  shirabe run -f experiment.yaml\n"
       "  shirabe run --param lr=log:1e-5..1e-1 --param bs=16,32,64 --minimize loss \\\n"
-      "      -- python3 train.py --lr {lr} --bs {bs}\n\n"
-      "Verbs:\n";
-  for (const Verb& verb : Verbs()) {
-    std::string line = "  " + std::string(verb.name);
-    line.resize(14, ' ');
-    text += line + verb.summary + "\n";
-  }
-  return text + "\n`shirabe VERB --help` shows the options of a verb.\n";
+      "      -- python3 train.py --lr {lr} --bs {bs}\n\n",
+      VerbList(), "\n`shirabe VERB --help` shows the options of a verb.\n");
 }
 
 Status UnknownVerb(const std::string& word) {

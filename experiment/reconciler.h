@@ -60,7 +60,7 @@ class Reconciler {
     std::atomic<bool> check_intents = false;
     std::atomic<bool> recheck = false;
     ReportQueuePtr inbox = std::make_shared<ReportQueue>();
-    std::unique_ptr<State> state;         // null: to be loaded
+    std::unique_ptr<State> state;  // null: to be loaded
   };
   Status Load(const ExperimentKey& key, Owned& owned);
   StatusOr<ReconcileResult> RunPass(Owned& owned,

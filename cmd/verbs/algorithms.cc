@@ -1,9 +1,19 @@
 // algorithms: what the registries hold, with the settings of each.
+#include "base/registry.h"
 #include "cmd/session.h"
 #include "cmd/variant_pages.h"
 #include "cmd/verb.h"
+#include "suggestion/algorithm.h"
 
 namespace shirabe::cmd {
+
+namespace {
+
+std::vector<std::string> CompleteAlgorithmsWords(const Arguments&) {
+  return Registry<suggestion::AlgorithmInfo>::Get().Names();
+}
+
+}  // namespace
 
 StatusOr<int> Algorithms(const Arguments& arguments) {
   Globals globals;
@@ -22,5 +32,11 @@ StatusOr<int> Algorithms(const Arguments& arguments) {
   RETURN_IF_ERROR(PrintVariants(flags, variants, names.empty() ? "" : names[0]));
   return 0;
 }
+
+SHIRABE_REGISTER(Verb, {.name = "algorithms",
+                        .group = VerbGroup::kTools,
+                        .summary = "list the algorithms and early-stopping rules, or explain one",
+                        .completes = CompleteAlgorithmsWords,
+                        .run = Algorithms});
 
 }  // namespace shirabe::cmd

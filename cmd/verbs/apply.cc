@@ -1,5 +1,6 @@
 // apply and create: hand an experiment to the server or controller of the store, and return.
 #include "absl/strings/str_cat.h"
+#include "base/registry.h"
 #include "cmd/session.h"
 #include "cmd/spec_file.h"
 #include "cmd/terminal.h"
@@ -86,5 +87,15 @@ StatusOr<int> Create(const Arguments& arguments) {
                   "exists is an error (exit code 4).");
   return ApplyOrCreate(arguments, options, /*only_new=*/true);
 }
+
+SHIRABE_REGISTER(Verb, {.name = "apply",
+                        .group = VerbGroup::kSubmit,
+                        .summary = "hand an experiment to a server, or change its counts",
+                        .run = Apply});
+
+SHIRABE_REGISTER(Verb, {.name = "create",
+                        .group = VerbGroup::kSubmit,
+                        .summary = "hand a new experiment to a server",
+                        .run = Create});
 
 }  // namespace shirabe::cmd

@@ -5,6 +5,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "base/registry.h"
 #include "cmd/options.h"
 #include "cmd/session.h"
 #include "cmd/terminal.h"
@@ -117,5 +118,12 @@ StatusOr<int> Ask(const Arguments& arguments) {
   PrintAsked(asked, output);
   return kOk;
 }
+
+SHIRABE_REGISTER(Verb, {.name = "ask",
+                        .group = VerbGroup::kAskAndTell,
+                        .summary = "the next trial, for a caller that runs it",
+                        .completes = CompleteExperiments,
+                        .outputs = {"table", "json", "yaml", "args", "env"},
+                        .run = Ask});
 
 }  // namespace shirabe::cmd

@@ -1,5 +1,6 @@
 #include "view/best_trial.h"
 
+#include "base/registry.h"
 #include "cmd/session.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
@@ -37,5 +38,12 @@ StatusOr<int> Best(const Arguments& arguments) {
                         : view::BestAs(experiment, output));
   return 0;
 }
+
+SHIRABE_REGISTER(Verb, {.name = "best",
+                        .group = VerbGroup::kRead,
+                        .summary = "the best trial, as a table, JSON or arguments",
+                        .completes = CompleteExperiments,
+                        .outputs = {"table", "json", "yaml", "args", "env"},
+                        .run = Best});
 
 }  // namespace shirabe::cmd

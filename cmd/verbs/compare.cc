@@ -1,6 +1,7 @@
 // compare: trials or experiments side by side.
 #include "view/comparison.h"
 
+#include "base/registry.h"
 #include "cmd/session.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
@@ -83,5 +84,11 @@ StatusOr<int> Compare(const Arguments& arguments) {
   }
   return 0;
 }
+
+SHIRABE_REGISTER(Verb, {.name = "compare",
+                        .group = VerbGroup::kRead,
+                        .summary = "trials or experiments side by side",
+                        .completes = CompleteExperiments,
+                        .run = Compare});
 
 }  // namespace shirabe::cmd

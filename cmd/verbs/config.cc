@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/registry.h"
 #include "base/text/did_you_mean.h"
 #include "cmd/server_contexts.h"
 #include "cmd/session.h"
@@ -137,13 +138,14 @@ StatusOr<int> Dispatch(ConfigRequest& request) {
                     (nearest ? "; did you mean " + *nearest + "?" : " (shirabe config --help)"));
 }
 
-}  // namespace
-
-std::vector<std::string> ConfigNouns() {
+std::vector<std::string> CompleteConfigWords(const Arguments& words) {
+  if (words.size() > 2) return CompleteContexts(words);
   std::vector<std::string> names;
   for (const Noun& noun : kNouns) names.push_back(noun.name);
   return names;
 }
+
+}  // namespace
 
 StatusOr<int> Config(const Arguments& arguments) {
   Globals globals;
@@ -174,5 +176,11 @@ StatusOr<int> Config(const Arguments& arguments) {
   ASSIGN_OR_RETURN(request.contexts, LoadContexts(request.path));
   return Dispatch(request);
 }
+
+SHIRABE_REGISTER(Verb, {.name = "config",
+                        .group = VerbGroup::kTools,
+                        .summary = "the servers that you use, by name",
+                        .completes = CompleteConfigWords,
+                        .run = Config});
 
 }  // namespace shirabe::cmd

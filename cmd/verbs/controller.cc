@@ -11,6 +11,7 @@
 #include "base/file_io.h"
 #include "base/log.h"
 #include "base/process_id.h"
+#include "base/registry.h"
 #include "client/state_location.h"
 #include "cmd/listen_options.h"
 #include "cmd/server_identity.h"
@@ -385,5 +386,10 @@ StatusOr<int> Controller(const Arguments& arguments) {
   RETURN_IF_ERROR(process.Open());
   return process.Run(interrupts);
 }
+
+SHIRABE_REGISTER(Verb, {.name = "controller",
+                        .group = VerbGroup::kServe,
+                        .summary = "run experiments of a Kubernetes cluster, trials as its Jobs",
+                        .run = Controller});
 
 }  // namespace shirabe::cmd

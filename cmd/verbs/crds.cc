@@ -1,5 +1,6 @@
 // crds: the custom resource definitions of a cluster, as YAML for kubectl.
 #include "absl/strings/str_join.h"
+#include "base/registry.h"
 #include "cmd/session.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
@@ -46,5 +47,10 @@ StatusOr<int> Crds(const Arguments& arguments) {
   if (list) Out(writer.End());
   return 0;
 }
+
+SHIRABE_REGISTER(Verb, {.name = "crds",
+                        .group = VerbGroup::kServe,
+                        .summary = "print the custom resource definitions of a cluster",
+                        .run = Crds});
 
 }  // namespace shirabe::cmd

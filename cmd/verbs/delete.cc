@@ -1,3 +1,4 @@
+#include "base/registry.h"
 #include "cmd/session.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
@@ -45,5 +46,11 @@ StatusOr<int> Delete(const Arguments& arguments) {
   RETURN_IF_ERROR(worst);
   return 0;
 }
+
+SHIRABE_REGISTER(Verb, {.name = "delete",
+                        .group = VerbGroup::kSubmit,
+                        .summary = "end an experiment, and remove its records and files",
+                        .completes = CompleteExperiments,
+                        .run = Delete});
 
 }  // namespace shirabe::cmd

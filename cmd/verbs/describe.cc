@@ -1,5 +1,6 @@
 #include "view/describe_experiment.h"
 
+#include "base/registry.h"
 #include "base/text/did_you_mean.h"
 #include "cmd/session.h"
 #include "cmd/terminal.h"
@@ -28,6 +29,11 @@ std::vector<std::string> WithNoun(const std::string& word) {
                                     : std::vector{before, word.substr(cut + 1)};
   }
   return {cut == std::string::npos ? "exp" : "trial", word};
+}
+
+std::vector<std::string> CompleteDescribeWords(const Arguments& words) {
+  if (words.size() == 2) return {"exp", "trial"};
+  return words[words.size() - 2] == "trial" ? CompleteTrials(words) : CompleteExperiments(words);
 }
 
 }  // namespace
@@ -59,5 +65,11 @@ StatusOr<int> Describe(const Arguments& arguments) {
   }
   return 0;
 }
+
+SHIRABE_REGISTER(Verb, {.name = "describe",
+                        .group = VerbGroup::kRead,
+                        .summary = "say all about one, and why",
+                        .completes = CompleteDescribeWords,
+                        .run = Describe});
 
 }  // namespace shirabe::cmd

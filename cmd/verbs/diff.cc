@@ -1,5 +1,6 @@
 // diff: what apply would change. Nothing is written.
 #include "absl/strings/str_cat.h"
+#include "base/registry.h"
 #include "cmd/session.h"
 #include "cmd/spec_file.h"
 #include "cmd/terminal.h"
@@ -87,5 +88,10 @@ StatusOr<int> Diff(const Arguments& arguments) {
   PrintError(outcome.status());
   return kTrouble;
 }
+
+SHIRABE_REGISTER(Verb, {.name = "diff",
+                        .group = VerbGroup::kSubmit,
+                        .summary = "show what apply would change",
+                        .run = Diff});
 
 }  // namespace shirabe::cmd

@@ -14,6 +14,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/file_io.h"
+#include "base/registry.h"
 #include "base/text/number.h"
 #include "cmd/session.h"
 #include "cmd/terminal.h"
@@ -288,5 +289,10 @@ StatusOr<int> Doctor(const Arguments& arguments) {
   if (!WantsTree(flags)) PrintChecks(checks);
   return wrong ? kFailure : kOk;
 }
+
+SHIRABE_REGISTER(Verb, {.name = "doctor",
+                        .group = VerbGroup::kTools,
+                        .summary = "is everything there that the others need?",
+                        .run = Doctor});
 
 }  // namespace shirabe::cmd

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file_io.h"
+#include "base/registry.h"
 #include "cmd/session.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
@@ -175,5 +176,11 @@ StatusOr<int> Edit(const Arguments& arguments) {
   RETURN_IF_ERROR(edited);
   return 0;
 }
+
+SHIRABE_REGISTER(Verb, {.name = "edit",
+                        .group = VerbGroup::kSubmit,
+                        .summary = "change counts and goal of an experiment in an editor",
+                        .completes = CompleteExperiments,
+                        .run = Edit});
 
 }  // namespace shirabe::cmd

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/registry.h"
 #include "cmd/record_printer.h"
 #include "cmd/session.h"
 #include "cmd/terminal.h"
@@ -93,5 +94,11 @@ StatusOr<int> Events(const Arguments& arguments) {
   Listing<v1::Event>(flags, MakeEventPrinter()).PrintAll(events);
   return 0;
 }
+
+SHIRABE_REGISTER(Verb, {.name = "events",
+                        .group = VerbGroup::kRead,
+                        .summary = "list what happened",
+                        .completes = CompleteExperiments,
+                        .run = Events});
 
 }  // namespace shirabe::cmd

@@ -1,7 +1,10 @@
 // explain: when to use an algorithm or an early-stopping rule, and what its settings are.
+#include "base/registry.h"
 #include "cmd/session.h"
 #include "cmd/variant_pages.h"
 #include "cmd/verb.h"
+#include "suggestion/algorithm.h"
+#include "suggestion/early_stopping.h"
 
 namespace shirabe::cmd {
 namespace {
@@ -11,6 +14,12 @@ std::string KindNamed(const std::string& word) {
   if (word == kAlgorithm || word == "algorithms") return kAlgorithm;
   if (word == kStopper || word == "stoppers" || word == "earlyStopping") return kStopper;
   return "";
+}
+
+std::vector<std::string> CompleteExplainWords(const Arguments& words) {
+  if (words.size() == 2) return {"algorithm", "stopper"};
+  if (words[1] == "algorithm") return Registry<suggestion::AlgorithmInfo>::Get().Names();
+  return Registry<suggestion::StopperInfo>::Get().Names();
 }
 
 }  // namespace
@@ -35,5 +44,11 @@ StatusOr<int> Explain(const Arguments& arguments) {
   RETURN_IF_ERROR(PrintVariants(flags, Variants(kind), words.size() == 1 ? "" : words[1]));
   return 0;
 }
+
+SHIRABE_REGISTER(Verb, {.name = "explain",
+                        .group = VerbGroup::kTools,
+                        .summary = "when to use an algorithm or a stopper, and its settings",
+                        .completes = CompleteExplainWords,
+                        .run = Explain});
 
 }  // namespace shirabe::cmd

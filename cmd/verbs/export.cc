@@ -1,5 +1,6 @@
 #include "view/csv_export.h"
 
+#include "base/registry.h"
 #include "cmd/session.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
@@ -38,5 +39,12 @@ StatusOr<int> Export(const Arguments& arguments) {
   RETURN_IF_ERROR(PrintTrials(*session.client, experiment, output == "csv"));
   return 0;
 }
+
+SHIRABE_REGISTER(Verb, {.name = "export",
+                        .group = VerbGroup::kRead,
+                        .summary = "all trials as CSV or JSON lines",
+                        .completes = CompleteExperiments,
+                        .outputs = {"csv", "jsonl"},
+                        .run = Export});
 
 }  // namespace shirabe::cmd

@@ -1,5 +1,6 @@
 // get: finds what is to be listed. get_*.cc list it.
 #include "absl/strings/match.h"
+#include "base/registry.h"
 #include "base/text/did_you_mean.h"
 #include "cmd/verb.h"
 #include "cmd/verbs/get_nouns.h"
@@ -61,6 +62,17 @@ StatusOr<std::optional<TrialKey>> TrialUnlessExperiment(const Session& session,
   return trial;
 }
 
+namespace {
+
+std::vector<std::string> CompleteGetWords(const Arguments& words) {
+  if (words.size() == 2) return {"exp", "trials", "attempts", "checkpoints", "metrics"};
+  const std::string& noun = words[words.size() - 2];
+  return noun == "metrics" || noun == "checkpoints" ? CompleteTrials(words)
+                                                    : CompleteExperiments(words);
+}
+
+}  // namespace
+
 StatusOr<int> Get(const Arguments& arguments) {
   Globals globals;
   GetRequest request;
@@ -83,5 +95,11 @@ StatusOr<int> Get(const Arguments& arguments) {
   ASSIGN_OR_RETURN(const Session session, OpenSession(globals, /*read_only=*/true));
   return noun->get(session, request);
 }
+
+SHIRABE_REGISTER(Verb, {.name = "get",
+                        .group = VerbGroup::kRead,
+                        .summary = "list records",
+                        .completes = CompleteGetWords,
+                        .run = Get});
 
 }  // namespace shirabe::cmd

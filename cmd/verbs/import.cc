@@ -1,6 +1,7 @@
 // import: results of other tools as experiments that have ended, to look at and to learn from.
 #include "absl/strings/str_cat.h"
 #include "base/file_io.h"
+#include "base/registry.h"
 #include "base/text/did_you_mean.h"
 #include "cmd/session.h"
 #include "cmd/terminal.h"
@@ -57,6 +58,12 @@ struct Format {
 constexpr Format kFormats[] = {
     {"optuna", ReadOptunaFile}, {"katib", ReadKatibFile}, {"csv", ReadCsvFile}};
 
+std::vector<std::string> ImportFormats() {
+  std::vector<std::string> names;
+  for (const Format& format : kFormats) names.push_back(format.name);
+  return names;
+}
+
 StatusOr<std::vector<Imported>> ReadImported(const ImportRequest& request) {
   for (const Format& format : kFormats) {
     if (request.words[0] == format.name) return format.read(request);
@@ -79,13 +86,11 @@ Status StoreOne(const Session& session, const ImportRequest& request, Imported& 
   return absl::OkStatus();
 }
 
-}  // namespace
-
-std::vector<std::string> ImportFormats() {
-  std::vector<std::string> names;
-  for (const Format& format : kFormats) names.push_back(format.name);
-  return names;
+std::vector<std::string> CompleteImportWords(const Arguments& words) {
+  return words.size() == 2 ? ImportFormats() : std::vector<std::string>();
 }
+
+}  // namespace
 
 StatusOr<int> Import(const Arguments& arguments) {
   Globals globals;
@@ -119,5 +124,11 @@ StatusOr<int> Import(const Arguments& arguments) {
   }
   return kOk;
 }
+
+SHIRABE_REGISTER(Verb, {.name = "import",
+                        .group = VerbGroup::kTools,
+                        .summary = "results of other tools as ended experiments",
+                        .completes = CompleteImportWords,
+                        .run = Import});
 
 }  // namespace shirabe::cmd

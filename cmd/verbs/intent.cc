@@ -1,6 +1,7 @@
 // scale, pause, resume, stop, cancel, retry: requests to the owner of the experiment, which acts on
 // them within a second, or when it is run again.
 
+#include "base/registry.h"
 #include "cmd/session.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
@@ -117,5 +118,41 @@ StatusOr<int> Scale(const Arguments& arguments) {
   RETURN_IF_ERROR(Send(globals, names[0], intent));
   return 0;
 }
+
+SHIRABE_REGISTER(Verb, {.name = "scale",
+                        .group = VerbGroup::kSubmit,
+                        .summary = "change how many trials, and how many at once",
+                        .completes = CompleteExperiments,
+                        .run = Scale});
+
+SHIRABE_REGISTER(Verb, {.name = "pause",
+                        .group = VerbGroup::kSubmit,
+                        .summary = "start no new trials; running ones go on",
+                        .completes = CompleteExperiments,
+                        .run = Pause});
+
+SHIRABE_REGISTER(Verb, {.name = "resume",
+                        .group = VerbGroup::kSubmit,
+                        .summary = "go on after a pause",
+                        .completes = CompleteExperiments,
+                        .run = Resume});
+
+SHIRABE_REGISTER(Verb, {.name = "stop",
+                        .group = VerbGroup::kSubmit,
+                        .summary = "end an experiment: running trials save and stop",
+                        .completes = CompleteExperiments,
+                        .run = Stop});
+
+SHIRABE_REGISTER(Verb, {.name = "cancel",
+                        .group = VerbGroup::kSubmit,
+                        .summary = "end an experiment at once",
+                        .completes = CompleteExperiments,
+                        .run = Cancel});
+
+SHIRABE_REGISTER(Verb, {.name = "retry",
+                        .group = VerbGroup::kSubmit,
+                        .summary = "try the point of a trial again",
+                        .completes = CompleteTrials,
+                        .run = Retry});
 
 }  // namespace shirabe::cmd

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "base/registry.h"
 #include "cmd/session.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
@@ -134,5 +135,11 @@ StatusOr<int> Logs(const Arguments& arguments) {
   return flags.follow ? FollowLog(*session.client, trial, flags)
                       : PrintLog(*session.client, trial, flags);
 }
+
+SHIRABE_REGISTER(Verb, {.name = "logs",
+                        .group = VerbGroup::kRead,
+                        .summary = "print the log of a trial",
+                        .completes = CompleteTrials,
+                        .run = Logs});
 
 }  // namespace shirabe::cmd

@@ -9,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "base/log.h"
+#include "base/registry.h"
 #include "cmd/options.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
@@ -136,5 +137,7 @@ StatusOr<int> Pod(const Arguments& arguments) {
   RETURN_IF_ERROR(words[0] == "init" ? sidecar::Init(pod) : sidecar::SignalStop(pod));
   return kOk;
 }
+
+SHIRABE_REGISTER(Verb, {.name = "pod", .group = VerbGroup::kHidden, .summary = "", .run = Pod});
 
 }  // namespace shirabe::cmd

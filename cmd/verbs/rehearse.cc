@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/registry.h"
 #include "cmd/session.h"
 #include "cmd/spec_file.h"
 #include "cmd/terminal.h"
@@ -101,5 +102,10 @@ StatusOr<int> Rehearse(const Arguments& arguments) {
   PrintRehearsal(request, report);
   return report.safe ? kOk : kFailure;
 }
+
+SHIRABE_REGISTER(Verb, {.name = "rehearse",
+                        .group = VerbGroup::kRun,
+                        .summary = "take machines away from one trial: is the program safe?",
+                        .run = Rehearse});
 
 }  // namespace shirabe::cmd

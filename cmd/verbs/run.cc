@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/registry.h"
 #include "client/enum_words.h"
 #include "cmd/session.h"
 #include "cmd/spec_file.h"
@@ -271,5 +272,10 @@ StatusOr<int> RunExperiment(const Arguments& given) {
   }
   return Conclude(client, key, flags.output);
 }
+
+SHIRABE_REGISTER(Verb, {.name = "run",
+                        .group = VerbGroup::kRun,
+                        .summary = "run an experiment here and show its best trial",
+                        .run = RunExperiment});
 
 }  // namespace shirabe::cmd

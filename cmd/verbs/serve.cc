@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/address.h"
 #include "base/log.h"
+#include "base/registry.h"
 #include "cmd/listen_options.h"
 #include "cmd/session.h"
 #include "cmd/spec_file.h"
@@ -109,5 +110,10 @@ StatusOr<int> Serve(const Arguments& arguments) {
   ProgressLine("stopping: trials that run are left to the next server");
   return 0;
 }
+
+SHIRABE_REGISTER(Verb, {.name = "serve",
+                        .group = VerbGroup::kServe,
+                        .summary = "run the experiments of a store, for many users",
+                        .run = Serve});
 
 }  // namespace shirabe::cmd

@@ -1,4 +1,5 @@
 // suggest: what would be tried next. Nothing is written.
+#include "base/registry.h"
 #include "cmd/record_printer.h"
 #include "cmd/session.h"
 #include "cmd/spec_file.h"
@@ -66,5 +67,11 @@ StatusOr<int> Suggest(const Arguments& arguments) {
   }
   return 0;
 }
+
+SHIRABE_REGISTER(Verb, {.name = "suggest",
+                        .group = VerbGroup::kAskAndTell,
+                        .summary = "show the points that would be tried next",
+                        .completes = CompleteExperiments,
+                        .run = Suggest});
 
 }  // namespace shirabe::cmd

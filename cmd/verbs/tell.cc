@@ -5,6 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "base/registry.h"
 #include "base/text/number.h"
 #include "client/enum_words.h"
 #include "cmd/session.h"
@@ -157,5 +158,17 @@ StatusOr<int> ReportMetrics(const Arguments& arguments) {
   }
   return stop ? kShouldStop : kOk;
 }
+
+SHIRABE_REGISTER(Verb, {.name = "report",
+                        .group = VerbGroup::kAskAndTell,
+                        .summary = "values of a trial that goes on",
+                        .completes = CompleteTrials,
+                        .run = ReportMetrics});
+
+SHIRABE_REGISTER(Verb, {.name = "tell",
+                        .group = VerbGroup::kAskAndTell,
+                        .summary = "the result of a trial that was asked for",
+                        .completes = CompleteTrials,
+                        .run = Tell});
 
 }  // namespace shirabe::cmd

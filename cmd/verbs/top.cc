@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/registry.h"
 #include "client/enum_words.h"
 #include "cmd/options.h"
 #include "cmd/record_printer.h"
@@ -154,5 +155,10 @@ StatusOr<int> Top(const Arguments& arguments) {
   RETURN_IF_ERROR(PrintOnce(session, flags));
   return 0;
 }
+
+SHIRABE_REGISTER(Verb, {.name = "top",
+                        .group = VerbGroup::kRead,
+                        .summary = "what runs now, and what it takes",
+                        .run = Top});
 
 }  // namespace shirabe::cmd

@@ -1,6 +1,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "base/registry.h"
 #include "cmd/session.h"
 #include "cmd/spec_file.h"
 #include "cmd/terminal.h"
@@ -98,5 +99,10 @@ StatusOr<int> Validate(const Arguments& arguments) {
   RETURN_IF_ERROR(worst);
   return 0;
 }
+
+SHIRABE_REGISTER(Verb, {.name = "validate",
+                        .group = VerbGroup::kRun,
+                        .summary = "check a file: every mistake with its line and column",
+                        .run = Validate});
 
 }  // namespace shirabe::cmd

@@ -1,3 +1,4 @@
+#include "base/registry.h"
 #include "cmd/session.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
@@ -16,5 +17,10 @@ StatusOr<int> Version(const Arguments& arguments) {
                        : "shirabe " SHIRABE_VERSION "\n");
   return 0;
 }
+
+SHIRABE_REGISTER(Verb, {.name = "version",
+                        .group = VerbGroup::kTools,
+                        .summary = "print the version",
+                        .run = Version});
 
 }  // namespace shirabe::cmd

@@ -1,5 +1,6 @@
 // wait: until something is so, for scripts.
 #include "absl/strings/str_cat.h"
+#include "base/registry.h"
 #include "cmd/options.h"
 #include "cmd/session.h"
 #include "cmd/terminal.h"
@@ -78,5 +79,11 @@ StatusOr<int> Wait(const Arguments& arguments) {
   }
   return kOk;
 }
+
+SHIRABE_REGISTER(Verb, {.name = "wait",
+                        .group = VerbGroup::kRead,
+                        .summary = "wait until one has ended, or is as good as that",
+                        .completes = CompleteExperiments,
+                        .run = Wait});
 
 }  // namespace shirabe::cmd
