@@ -3,9 +3,10 @@
 //
 // Propose is a pure function of its arguments: no clock, no I/O, no threads of its own, no state
 // that changes an answer. The same history and root give the same proposal, after a restart and on
-// another machine. Randomness for the i-th suggestion of an experiment comes from root.Fork(i),
-// i = history.next_ordinal() + its place in this proposal. It may be called from any thread, one
-// call at a time per object. Only one in another process (remote_algorithm.h) is less pure.
+// another machine. Randomness for the i-th suggestion of an experiment comes from root.Fork(i), i =
+// history.next_ordinal() + its place in this proposal. It may be called from any thread, one call
+// at a time per object. Only one in another process (suggestion/remote/remote_algorithm.h) is less
+// pure.
 #pragma once
 
 #include <cstdint>

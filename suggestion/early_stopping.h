@@ -1,6 +1,7 @@
-// An early-stopping rule: whether a running trial should end now. One file each under stoppers/,
-// registered by its last line, built once per experiment from validated settings. Asked by the
-// reconciler after new reports of a trial, away from its own thread.
+// An early-stopping rule (Stopper): whether a running trial should end now; and the learning curves
+// that it reads (Curves). Rules are one file each under stoppers/, registered by its last line,
+// built once per experiment from validated settings. Asked by the reconciler after new reports of a
+// trial, away from its own thread.
 //
 // Pure: no clock, no I/O, no state that changes an answer. The same history and curves give the
 // same answer, after a restart and on another machine, whenever it is asked. One call at a time per

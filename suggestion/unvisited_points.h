@@ -1,5 +1,6 @@
-// Points that have not been tried: what every algorithm must propose while there is one. One object
-// serves one proposal, so that its own points count as tried; the history must outlive it.
+// Points that have not been tried: what every algorithm must propose while there is one. One
+// UnvisitedPoints serves one proposal, so that its own points count as tried; the history must
+// outlive it.
 //
 // It always ends soon. Draws follow the distributions of the space; where the points drawn have
 // all been tried, a finite space is walked along one cycle through all of its points, which meets

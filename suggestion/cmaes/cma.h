@@ -1,5 +1,6 @@
-// The covariance matrix adaptation evolution strategy: a normal distribution over the numeric
-// coordinates that moves, widens and turns towards where losses are low. It knows the width
+// The covariance matrix adaptation evolution strategy (Cma), with the weights of a generation's
+// members (CmaWeights) and the learning rates that adapt (CmaRate): a normal distribution over the
+// numeric coordinates that moves, widens and turns towards where losses are low. It knows the width
 // of the unit cube, but no bounds, no trials and no files. Used by suggestion/cmaes/cma_search.h. A
 // value type; it draws no random numbers.
 //
@@ -15,7 +16,7 @@
 // N. Hansen, "The CMA Evolution Strategy: A Tutorial" (2016, arXiv 1604.00772), Figure 6; active
 // weights and all constants as there. C^-½ is symmetric and C^½ too, so that z is what equation 43
 // calls C^-½ y. Points that the distribution did not draw are taken in as in N. Hansen, "Injecting
-// External Solutions Into CMA-ES" (2011, arXiv 1110.4181). Learning rates: suggestion/cmaes/cma.h.
+// External Solutions Into CMA-ES" (2011, arXiv 1110.4181). Learning rates: CmaRate, below.
 #pragma once
 
 #include <Eigen/Core>
@@ -28,7 +29,7 @@ namespace shirabe::suggestion {
 
 // Learning rates that follow the signal: under noise, and on functions with many local optima, the
 // steps of single generations contradict each other, and smaller steps of the same kind average
-// over them. Used by suggestion/cmaes/cma.h where the setting lr_adapt is true. A value type.
+// over them. Used by Cma where the setting lr_adapt is true. A value type.
 //
 //   Δ        natural step of one generation (of m, or of Σ = σ²C), in the coordinates in which the
 //            distribution is the standard normal one; any shape
@@ -58,7 +59,7 @@ class CmaRate {
 };
 
 // What one generation of CMA-ES is worth: the weights of its members by rank, and the learning
-// rates that follow from them. Used by suggestion/cmaes/cma.h. Pure functions.
+// rates that follow from them. Used by Cma. Pure functions.
 //
 //   n        members of the generation                   d    dimensions
 //   r_i      rank of member i, 1 = best; equal losses share the mean of their ranks

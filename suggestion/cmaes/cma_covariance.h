@@ -1,6 +1,8 @@
-// The matrix C of CMA-ES with its symmetric roots: dense, or only its diagonal for many dimensions
-// (the separable variant of Ros & Hansen 2008, "A simple modification in CMA-ES achieving linear
-// time and space complexity"). Used by suggestion/cmaes/cma.h. A value type.
+// The parts that the state of CMA-ES consists of, and how they are written to a memo (CmaRecord):
+// the matrix C with its symmetric roots (CmaCovariance), the draws of a generation (CmaFrame), and
+// the probabilities of categories (CmaCategories). CmaCovariance is dense, or only its diagonal for
+// many dimensions (the separable variant of Ros & Hansen 2008, "A simple modification in CMA-ES
+// achieving linear time and space complexity"). Used by suggestion/cmaes/cma.h. Value types.
 //
 //   C        d × d symmetric, positive definite; separable: its diagonal, d × 1
 //   Q, D     C = Q D² Qᵀ, Q orthonormal, D diagonal and positive

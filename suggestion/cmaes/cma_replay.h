@@ -37,8 +37,7 @@
 namespace shirabe::suggestion {
 
 // Which parameter of a space is which coordinate of a search by CMA-ES, and the way between their
-// points. Used by suggestion/cmaes/cma_replay.h and suggestion/algorithms/cmaes.cc. Immutable, any
-// thread.
+// points. Used by CmaReplay and suggestion/algorithms/cmaes.cc. Immutable, any thread.
 //
 // Numeric parameters, lists of numbers too, are coordinates in [0, 1] as the space has them, so
 // that a distribution of the specification is already in them; categories are indices. A draw of

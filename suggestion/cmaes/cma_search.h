@@ -1,6 +1,8 @@
-// One search by CMA-ES over a mixed space: the normal distribution of the numeric coordinates, the
-// probabilities of the categories, and the restarts, as one state that generations are told to.
-// Used by suggestion/algorithms/cmaes.cc, which knows trials; here there are only numbers.
+// One search by CMA-ES over a mixed space (CmaSearch), with its margins (CmaMarginal), the tests
+// that end a run (CmaProgress), restarts (CmaRestarts) and warm starts (CmaSource): the normal
+// distribution of the numeric coordinates, the probabilities of the categories, and the restarts,
+// as one state that generations are told to. Used by suggestion/algorithms/cmaes.cc, which knows
+// trials; here there are only numbers.
 //
 //   d, λ     numeric coordinates, members of a generation         n    members told
 //   x        draw of the numeric coordinates, anywhere in ℝ^d     u    x, clipped to [0, 1]^d
@@ -31,7 +33,7 @@ namespace shirabe::suggestion {
 // Keeps the levels of an integer or stepped parameter within reach. Once the deviation of such a
 // coordinate is much smaller than a level, every draw decodes to the same value, nothing is learnt
 // and nothing can change it; the margin is a probability of leaving the level that never vanishes.
-// Used by suggestion/cmaes/cma_search.h after every generation. Pure.
+// Used by CmaSearch after every generation. Pure.
 //
 //   ℓ₋, ℓ₊   lower and upper edge of the level that holds the mean; none at the ends of the list
 //   m, s     mean and deviation of the coordinate
@@ -54,8 +56,7 @@ struct CmaEdges {
 // at an end; the same where that is so already, and where there is no edge at all.
 CmaMarginal WithMargin(const CmaMarginal& marginal, const CmaEdges& edges, double alpha);
 
-// Whether a run of CMA-ES has anything left to find. Used by suggestion/cmaes/cma_search.h. A value
-// type.
+// Whether a run of CMA-ES has anything left to find. Used by CmaSearch. A value type.
 //
 //   b_t      best loss of generation t of the run       d    dimensions
 //   R        largest spread of the losses of one generation of the run, median less best
@@ -90,8 +91,8 @@ class CmaProgress {
   double latest_ = 0;          // spread of the latest generation, greatest less best
 };
 
-// When one run of CMA-ES has ended, the next: larger, or small and elsewhere. Used by
-// suggestion/cmaes/cma_search.h. A value type.
+// When one run of CMA-ES has ended, the next: larger, or small and elsewhere. Used by CmaSearch. A
+// value type.
 //
 //   λ₀, σ₀   members of a generation and step size of the first run
 //   λ_l      members of the latest large run, 2^k λ₀ after k large restarts
@@ -130,8 +131,7 @@ class CmaRestarts {
 };
 
 // Where CMA-ES begins: in the middle of the cube, anywhere, or where earlier trials were good, of
-// this experiment or of another one over the same space. Called by suggestion/cmaes/cma_search.h.
-// Pure.
+// this experiment or of another one over the same space. Called by CmaSearch. Pure.
 //
 //   x_i      coordinates of trial i in [0, 1]^d           N    trials with a loss
 //   γ        0.1, the share of the best taken as a sample of the promising distribution

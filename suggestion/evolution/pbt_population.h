@@ -1,6 +1,7 @@
-// A population in training, as its trials tell it: each member is a chain of trials, one a
-// generation, each of which goes on from a checkpoint of the one before. Made anew for each
-// proposal from points and labels; the history must outlive it. One thread.
+// A population in training, as its trials tell it, and the explore step that moves a member
+// (Perturb). Each member is a chain of trials, one a generation, each of which goes on from a
+// checkpoint of the one before. Made anew for each proposal from points and labels; the history
+// must outlive it. One thread.
 //
 // Trials without a label (start points, trials from elsewhere) are the first members.
 #pragma once

@@ -1,4 +1,5 @@
-// Finds the points where an acquisition function is largest. One object serves one suggestion.
+// Finds the points where an acquisition function is largest: Search, over the inputs that
+// InputLayout makes of a space, within a Region. One Search serves one suggestion.
 //
 //   1. a pool: half a Sobol sequence over the region, half the incumbent with a few coordinates
 //      changed (random axis-aligned subspace perturbations: R. Regis, C. Shoemaker, "Combining

@@ -23,7 +23,7 @@
 
 namespace shirabe::suggestion::gp {
 
-// Of θ: where it starts without any other word, and the box it is kept in.
+// Of θ: where it starts if nothing else is known, and the box it is kept in.
 Theta DefaultTheta(int numeric, int categorical);
 Box ThetaBox(int numeric, int categorical);
 

@@ -1,4 +1,5 @@
-// What a history says to a Gaussian process. Plain data; pure; any thread.
+// What a history says to a Gaussian process: the points with their scores (Results), and the warps
+// of those scores (Warp). Plain data; pure; any thread.
 #pragma once
 
 #include <Eigen/Dense>

@@ -1,5 +1,6 @@
 // From observations to a fitted process: which warp of the objective, which parameters, and what is
-// kept of that for the next time. Pure; any thread.
+// kept of that for the next time (SurrogateMemo); a cache of such processes (SurrogateCache); and
+// which observed point to use in the end (Recommend). Pure but for the cache; any thread.
 //
 // Every warp has its own parameters, fitted from those of the last time. The one whose process
 // orders the better half of the points best, each predicted by all others, is used; the last one
@@ -28,7 +29,7 @@ struct SurrogateMemo {
   WarpKind warp = WarpKind::kNone;
   std::array<Theta, 3> thetas;  // by WarpKind; empty = not known
 
-  // Binary, with a checksum. Parse gives an empty memory for what is not its own, or of another
+  // Binary, with a checksum. Parse gives an empty memo for what is not its own, or of another
   // space.
   std::string Serialize() const;
   static SurrogateMemo Parse(const std::string& text, int theta_size);
@@ -96,8 +97,8 @@ class SurrogateCache {
 // Which of the observed points to use in the end: the best observed one, unless a Gaussian process
 // is sure that it was lucky. Pure; any thread.
 //
-//   y_i   warped score of point i       μ_i, K⁺  posterior mean and covariance of the function
-//   there b     the best observed, argmax y   r        the best in the mean, argmax μ s deviation
+//   y_i   warped score of point i        μ_i, K⁺  posterior mean and covariance of the function
+//   there b     the best observed, argmax y    r        the best in the mean, argmax μ s deviation
 //   of f(r) - f(b), √(K⁺_rr + K⁺_bb - 2 K⁺_rb)
 //
 // Of many noisy results the best one is also the luckiest: the winner's curse. r is recommended in

@@ -1,5 +1,6 @@
-// A double without a step. Unit ↔ value through the logarithm where the distribution says so, and
-// then through the distribution function. Immutable, any thread.
+// The kinds of axes, one for each kind of parameter, and how they read typed values. The first is a
+// double without a step (ContinuousAxis): unit ↔ value through the logarithm where the distribution
+// says so, and then through the distribution function. Immutable, any thread.
 //
 // Rounding makes value → unit many to one in some ranges and unit → value in others, so the codec
 // is defined by the first alone: the unit coordinate of v is Unit(v), and a coordinate decodes to
