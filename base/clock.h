@@ -1,5 +1,5 @@
-// Time, the only door to it. Everything that waits or stamps takes a Clock, so that simulations
-// run on a ManualClock. Thread-safe.
+// The clock, the only way to read the time. Everything that waits or stamps takes a Clock, so that
+// simulations run on a ManualClock. Thread-safe.
 #pragma once
 
 #include <mutex>

@@ -60,7 +60,7 @@ std::optional<AttemptKey> ParseAttemptName(std::string_view text, std::string_vi
 std::string ParameterVariable(std::string_view parameter);
 
 // The check of a key that came from outside: by gRPC, HTTP, Katib's wire, a pod or the command
-// line. Every door calls it once for each key, before anything is looked up or named after that
+// line. Every endpoint calls it once for each key, before anything is looked up or named after that
 // key: a name that passes has no '/', no NUL and no "..", and can be a part of a path, a label and
 // a URL. Pure functions.
 

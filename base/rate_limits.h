@@ -1,6 +1,6 @@
 // How much of one thing callers may hold at the same time, each of them and all together: waiting
-// calls, event streams, bytes that are being read. One object for a thing, shared by the doors of a
-// server, so that using two gives no caller twice as much. A caller that holds nothing is
+// calls, event streams, bytes that are being read. One object for a thing, shared by the endpoints
+// of a server, so that using two gives no caller twice as much. A caller that holds nothing is
 // forgotten. Thread-safe; outlives its shares.
 #pragma once
 
@@ -37,7 +37,7 @@ class Quota {
     }
     ~Share() { Release(); }
 
-    // More of it; kResourceExhausted as for Take, and then nothing is added.
+    // More of it; kResourceExhausted as for Acquire, and then nothing is added.
     Status Add(int64_t amount);
     void Release();
 
@@ -67,7 +67,7 @@ class Quota {
 };
 
 // How often each caller may ask: tokens flow into its bucket, each request takes one. One object a
-// server, shared by its doors, so that using two gives no caller twice as much. A caller is a
+// server, shared by its endpoints, so that using two gives no caller twice as much. A caller is a
 // token, or an address where the token proves nothing yet; those who have been idle long enough to
 // have a full bucket are forgotten, so that many callers cost no memory for ever. Thread-safe.
 struct RateLimits {

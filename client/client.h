@@ -82,7 +82,7 @@ class Client {
 
   // At most `max_bytes` from `offset`. kNotFound if the attempt has no log (yet).
   virtual StatusOr<LogChunk> ReadLog(const AttemptKey& key, int64_t offset, int64_t max_bytes) = 0;
-  // Where a person finds that log.
+  // Where a user finds that log.
   virtual std::string LogLocation(const AttemptKey& key) = 0;
 
   // The next points for an experiment, stored or not (then as if it had just been created).

@@ -1,6 +1,6 @@
 // Where the state of this user lies: the home directory with the trials' files, the database, and
 // the namespace that a name without one is in. A flag wins over the environment, the environment
-// over what is usual. Pure functions of their arguments, any thread.
+// over the defaults. Pure functions of their arguments, any thread.
 #pragma once
 
 #include <functional>
@@ -34,7 +34,7 @@ Environment ProcessEnvironment();
 StatusOr<StateLocation> FindStateLocation(const StateLocationFlags& flags,
                                           const Environment& environment);
 
-// Whether no database was named, and there is none in the usual place.
+// Whether no database was named, and there is none in the default place.
 bool IsDefaultStoreMissing(const StateLocation& place);
 
 }  // namespace shirabe::client

@@ -1,5 +1,5 @@
 // The plain values of client.h as the messages of proto/shirabe/v1/api.proto, and back: what the
-// remote client sends and the server's gRPC door reads. Pure functions, any thread.
+// remote client sends and the server's gRPC service reads. Pure functions, any thread.
 #pragma once
 
 #include "client/client.h"

@@ -45,7 +45,7 @@ bool IsPlugin();
 
 // The token that a user of a cluster shows a Shirabe in it: of the service account shirabe-admin
 // beside the controller, where the user may make one, else of the account `shirabe` of the user's
-// namespace. It is for Shirabe's doors alone, ends after ten minutes, and is made anew before that.
+// namespace. It is for Shirabe alone, ends after ten minutes, and is made anew before that.
 // Thread-safe.
 class ClusterToken {
  public:

@@ -1,5 +1,5 @@
-// What `serve` and `controller` have in common: the doors and what is allowed at them. Used by the
-// main thread.
+// What `serve` and `controller` have in common: the addresses that they listen at, and what is
+// allowed there. Used by the main thread.
 #pragma once
 
 #include <cstdint>

@@ -41,10 +41,10 @@ std::vector<std::string> NamesOfServer(const std::string& advertised);
 // Whom a cluster knows, as callers of a server: what they may do to Experiments by its RBAC, they
 // may do here. Used by `controller`.
 
-// Of tokens for the doors of Shirabe.
+// The audience of tokens for Shirabe.
 inline constexpr char kAudience[] = "shirabe";
 
-// The reviewer outlives what it introduces.
+// The reviewer outlives what is returned.
 service::Tokens::IntrospectToken ClusterUserIntrospection(kube::Reviewer* reviewer);
 
 }  // namespace shirabe::cmd

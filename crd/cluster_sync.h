@@ -1,6 +1,6 @@
-// The door for custom resources: while it lives, Experiment objects of the cluster are experiments
-// of the store, and what becomes of them shows in the cluster. Started by the leader; threads of
-// its own. What it needs outlives it.
+// The synchronisation of custom resources: while it lives, Experiment objects of the cluster are
+// experiments of the store, and what becomes of them shows in the cluster. Started by the leader;
+// threads of its own. What it needs outlives it.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,6 @@
 // The CustomResourceDefinitions of kubeflow.org/v1beta1: experiments, which people write, and
-// suggestions and trials, which show what became of them. `shirabe crds` prints them, and the
-// files under deploy/kubernetes/crds are what it printed. Pure functions, any thread.
+// suggestions and trials, which show what became of them; and their schemas. `shirabe crds` prints
+// them, and the files under deploy/kubernetes/crds are what it printed. Pure functions, any thread.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -1,5 +1,6 @@
 // From an Experiment object of the API server to a specification of ours: the same parser and the
-// same rules as for a file. Pure functions, any thread.
+// same rules as for a file; and which user made or changed it (ActorOf). Pure functions but for
+// ActorOf, which asks the API server; any thread.
 #pragma once
 
 #include <optional>
@@ -43,9 +44,9 @@ std::string JoinProblems(const std::vector<std::string>& problems, size_t most);
 
 // Who made or changed an Experiment object, as its records have it. An object does not say by
 // itself which user wrote it, so the user stands in annotations, which admission policies
-// (deploy/kubernetes/base/actors.yaml) keep honest, so that no user can write another's name
-// there, and components/actors writes. Where those policies are not installed an annotation proves
-// nothing and is not believed.
+// (deploy/kubernetes/base/actors.yaml) keep honest, so that no user can write another's name there,
+// and which deploy/kubernetes/components/actors writes. Where those policies are not installed an
+// annotation proves nothing and is not believed.
 
 inline constexpr char kCreatedBy[] = "shirabe.dev/created-by";
 inline constexpr char kChangedBy[] = "shirabe.dev/changed-by";

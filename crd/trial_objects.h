@@ -21,8 +21,8 @@ struct ObjectsInput {
 
 class TrialObjects {
  public:
-  // Returns after how long it wants to be called again: at once
-  // if there was more to write than is written in one go.
+  // Returns after how long it wants to be called again: at once if there was more to write than is
+  // written in one go.
   StatusOr<absl::Duration> Put(const Context& context, const ObjectsInput& showing);
 
  private:

@@ -1,6 +1,7 @@
 // The trials of one experiment that are shown in the cluster: those that have not ended, the newest
-// that have, and the best. Read piece by piece, as they change, so that a look costs what has
-// changed and memory does not grow with the number of trials. Used by one thread at a time.
+// that have, and the best (TrialWindow); and the objects that are there (TrialObjectIndex). Trials
+// are read piece by piece, as they change, so that a look costs what has changed and memory does
+// not grow with the number of trials. A TrialWindow is used by one thread at a time.
 #pragma once
 
 #include <map>

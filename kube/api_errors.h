@@ -1,4 +1,5 @@
-// What a Status object of the API server means, as client.h lists it. Pure functions.
+// What a Status object of the API server means, as kube/api_client.h lists it (ToStatus, pure
+// functions), and the events in the body of a watch (WatchDecoder).
 #pragma once
 
 #include <functional>
@@ -16,7 +17,8 @@ Status ToStatus(const std::string& what, const HttpResponse& answer);
 // Of a Status object; also for the ERROR event of a watch.
 Status ToStatus(const std::string& what, int http_status, const Json& status);
 
-// The body of a watch, which is one JSON object a line, as events. Called by client.cc; one thread.
+// The body of a watch, which is one JSON object a line, as events. Called by kube/api_client.cc;
+// one thread.
 class WatchDecoder {
  public:
   WatchDecoder(std::string what, const std::function<void(const WatchEvent&)>& sink)

@@ -1,6 +1,7 @@
-// How often an API server was asked, and what it answered: what /metrics says of a controller's
-// load on its cluster. One object counts for all clients that are given it, and outlives them.
-// Every try counts, as it does for the server. Thread-safe.
+// The options of a client (ClientOptions), and its counts (RequestMetrics): how often an API server
+// was asked, and what it answered: what /metrics says of a controller's load on its cluster. One
+// RequestMetrics counts for all clients that are given it, and outlives them. Every try counts, as
+// it does for the server. Thread-safe.
 #pragma once
 
 #include <compare>

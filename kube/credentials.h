@@ -45,7 +45,7 @@ class Credentials {
 
 // Runs a credential plugin (client.authentication.k8s.io), as cloud providers ship them: a program
 // that is told of the cluster in an environment variable and prints an ExecCredential. Called by
-// kube/credentials.cc. Any thread; blocks until the program has ended, at most a minute.
+// Credentials. Any thread; blocks until the program has ended, at most a minute.
 struct ExecCredential {
   std::string token;
   std::string certificate;  // PEM
@@ -53,8 +53,8 @@ struct ExecCredential {
   absl::Time expires = absl::InfiniteFuture();
 };
 
-// kPermissionDenied, with the last words of the program's stderr, if it gives no credential;
-// kNotFound if there is no such program.
+// kPermissionDenied, with the end of the program's stderr, if it gives no credential; kNotFound if
+// there is no such program.
 StatusOr<ExecCredential> RunExecPlugin(const Config& config, Clock* clock,
                                        absl::Duration patience = absl::Seconds(60));
 

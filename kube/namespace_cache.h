@@ -1,7 +1,8 @@
-// Which namespace a name is now: its uid. A name may be given to another one later; what was of the
-// one before then belongs to none. Asked of the API server, and believed for seconds; while that
-// cannot be asked, what was known last stands. Thread-safe; a call may block for as long as a Get
-// does.
+// Which namespace a name is now (NamespaceCache), and which one an address belongs to (PodFinder).
+// A NamespaceCache gives the uid of a name. A name may be given to another one later; what was of
+// the one before then belongs to none. Asked of the API server, and believed for seconds; while
+// that cannot be asked, what was known last stands. Thread-safe; a call may block for as long as a
+// Get does.
 #pragma once
 
 #include <map>

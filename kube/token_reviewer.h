@@ -1,8 +1,8 @@
 // Which user shows a bearer token, and what they may do: asked of the API server by TokenReview and
 // SubjectAccessReview, so that the cluster's own RBAC decides. Made by the controller for its
-// doors. Takes only tokens that were made for its audience: one that a program is given to speak to
-// the API server opens nothing here, and one of ours opens nothing there. Answers are kept for
-// seconds, so that a right that is taken away ends soon. Thread-safe; calls block.
+// listeners. Takes only tokens that were made for its audience: one that a program is given to
+// speak to the API server opens nothing here, and one of ours opens nothing there. Answers are kept
+// for seconds, so that a right that is taken away ends soon. Thread-safe; calls block.
 #pragma once
 
 #include <map>
@@ -24,14 +24,14 @@ struct UserInfo {
   Json info;
 };
 
-// "may PERSON list experiments.kubeflow.org in NAMESPACE?"
+// "may USER list experiments.kubeflow.org in NAMESPACE?"
 struct ResourceAttributes {
   std::string verb;
   std::string group = {};
   std::string resource = {};
   std::string namespace_name = {};  // "" = in all of them
-  // Where it is not "", the deed is to a path of its own and none of the above but the verb counts:
-  // "may PERSON get /metrics?"
+  // Where it is not "", the request is for a path and none of the above but the verb counts: "may
+  // USER get /metrics?"
   std::string path = {};
 };
 
@@ -53,7 +53,7 @@ class Reviewer {
   // kUnavailable if the API server cannot be asked, or too many unknown ones are shown.
   // `caller`: the address, or whatever else they are told apart by.
   StatusOr<UserInfo> Review(const std::string& token, const std::string& caller);
-  // kPermissionDenied, naming the user and the deed, if they may not.
+  // kPermissionDenied, naming the user and the request, if they may not.
   Status Authorize(const UserInfo& user_info, const ResourceAttributes& attributes);
 
  private:
@@ -76,7 +76,7 @@ class Reviewer {
   const std::string audience_;
   const ReviewLimits limits_;
   Kept<StatusOr<UserInfo>> users_;  // by token
-  Kept<Status> decisions_;          // by person and deed
+  Kept<Status> decisions_;          // by user and request
   RateLimiter each_, all_;          // of unknown tokens
 };
 

@@ -1,5 +1,6 @@
 // The exchanges of a client: keeps a few connections open, says who we are, and tries again what
-// may be tried again (see client.h). Called by client.cc. Thread-safe; calls block.
+// may be tried again (see kube/api_client.h). Called by kube/api_client.cc. Thread-safe; calls
+// block.
 #pragma once
 
 #include <memory>

@@ -1,7 +1,7 @@
-// shirabe serve: the doors of a store (gRPC now and HTTP), and the owner of its experiments, as one
-// object. Start returns once every door answers; the destructor closes them, gives the calls under
-// way a few seconds, and gives the experiments back: their attempts run on, to be adopted by the
-// next server.
+// shirabe serve: the endpoints of a store (gRPC and HTTP), and the owner of its experiments, as one
+// object. Start returns once every endpoint answers; the destructor closes them, gives the calls
+// under way a few seconds, and gives the experiments back: their attempts run on, to be adopted by
+// the next server.
 #pragma once
 
 #include <functional>
@@ -36,14 +36,14 @@ struct ServerOptions {
   std::string home = {};            // of the client's store, with the logs
   int64_t log_bytes = 0;            // of ended attempts' logs that are kept, the newest; 0 = all
   double requests_per_second = 0;   // of one caller, twice as many at once; 0 = any
-  int connections_per_address = 0;  // to each door; 0 = as many as there is room for
+  int connections_per_address = 0;  // to each listener; 0 = as many as there is room for
   // Sets what is counted elsewhere in the process, each time /metrics is read.
   std::function<void(Metrics&)> refresh_metrics = {};
 };
 
 class Server {
  public:
-  // kInvalidArgument, naming the option and the fix: a door that is open to the network without
+  // kInvalidArgument, naming the option and the fix: an address that is open to the network without
   // TLS and a token, files that are no certificate. kUnavailable: an address that is in use.
   static StatusOr<std::unique_ptr<Server>> Start(ServerOptions options);
   virtual ~Server() = default;

@@ -1,6 +1,5 @@
 // Which records are shown, and in which order: --filter and --sort-by over the fields of one type
-// of record (record_filter.h). Used by the verbs that list. Immutable once made; any thread may use
-// it.
+// of record. Used by the verbs that list. Immutable once made; any thread may use it.
 #pragma once
 
 #include <functional>
@@ -48,7 +47,7 @@ StatusOr<Field<v1::Experiment>> FindField(const Fields<v1::Experiment>& fields,
                                           const std::string& name);
 
 // --filter 'state=Failed,param.lr<1e-3' and --sort-by '~objective': the parts of a condition and
-// how values compare. record_filter.h applies them to records. Pure functions, any thread.
+// how values compare. Selection applies them to records. Pure functions, any thread.
 enum class Comparison { kEqual, kNotEqual, kLess, kAtMost, kGreater, kAtLeast };
 
 // One part of a filter, before its field is looked up.
@@ -92,7 +91,7 @@ class Selection {
   // Whether the record meets all terms of the filter.
   bool Matches(const Record& record) const;
 
-  // Keeps what is admitted, ordered, at most `limit` (-1 = all). Equal keys keep their order.
+  // Keeps what matches, ordered, at most `limit` (-1 = all). Equal keys keep their order.
   void Apply(std::vector<Record>& records, int64_t limit) const;
 
  private:

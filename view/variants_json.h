@@ -1,6 +1,6 @@
 // What the registries of algorithms and early-stopping rules hold, as trees made from the tables
-// that validate the settings. Used by the command line and by the HTTP door. Pure functions of the
-// registries, any thread.
+// that validate the settings. Used by the command line and by the HTTP server. Pure functions of
+// the registries, any thread.
 #pragma once
 
 #include <string>

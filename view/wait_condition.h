@@ -1,5 +1,6 @@
-// What `wait --for` waits for: conditions on an experiment or a trial, and the waiting itself.
-// Reads through the client, wakes with its changes. Used by one thread.
+// What `wait --for` waits for: conditions on an experiment or a trial, and the waiting itself; and
+// how all trials are read page by page. Reads through the client, wakes with its changes. Used by
+// one thread.
 #pragma once
 
 #include <functional>

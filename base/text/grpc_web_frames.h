@@ -1,5 +1,5 @@
 // The frames of gRPC-Web: a byte that says what it is, four for its length, and so many of content.
-// Written by the server's HTTP door, read by the plugin of kubectl. Pure functions.
+// Written by the HTTP server, read by the plugin of kubectl. Pure functions.
 #pragma once
 
 #include <string>

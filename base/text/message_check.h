@@ -1,8 +1,8 @@
 // What must hold of every protobuf message that comes from outside, whatever its type: proto3 takes
 // any number for an enum, free-form values in any shape, and times that no calendar has. Called
-// once at each door (gRPC and gRPC-Web, Katib's services, the sidecar's), and by the store on what
-// it reads, which a newer version may have written. Pure functions, any thread; the work is linear
-// in the size of the message.
+// once at each endpoint (gRPC and gRPC-Web, Katib's services, the sidecar's), and by the store on
+// what it reads, which a newer version may have written. Pure functions, any thread; the work is
+// linear in the size of the message.
 #pragma once
 
 #include <cstdint>

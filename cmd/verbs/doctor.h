@@ -1,5 +1,5 @@
 // What `doctor` finds out, one check a line, and the checks of `doctor --security`, which say what
-// is open: files that others can read, doors that answer without a token or can be read on the
+// is open: files that others can read, addresses that answer without a token or can be read on the
 // wire. They look and change nothing. Used by the main thread.
 #pragma once
 

@@ -1,11 +1,11 @@
 // Who calls, and what they may do. A caller shows a bearer token; roles are admin (everything),
-// user (one namespace), trial (what one attempt reports) and person (whom a cluster knows, and who
-// may do here what they may do there). Tokens come from a file that only its owner can read: its
-// first line is the administrator's, the others are
+// user (one namespace), trial (what one attempt reports) and cluster user (whom a cluster knows,
+// and who may do here what its RBAC allows there). Tokens come from a file that only its owner can
+// read: its first line is the administrator's, the others are
 //   user NAMESPACE TOKEN
 // A trial's token is that of its attempt: what has its shape is taken for one, opens nothing but a
-// trial's own methods (authorization.h), and is proved by each of them against the store. What is
-// neither is shown to the cluster, where there is one, and is otherwise unknown. Immutable once
+// trial's own methods (AccessRules, below), and is proved by each of them against the store. What
+// is neither is shown to the cluster, where there is one, and is otherwise unknown. Immutable once
 // made, any thread.
 #pragma once
 
@@ -29,7 +29,7 @@ struct Principal {
   std::string ns = {};     // kUser: the namespace
   std::string token = {};  // kTrial: of an attempt
   std::string name = {};   // for people: admin, user of red, alice@example.com
-  std::string door = {};   // by which it came: grpc, http, katib
+  std::string door = {};   // the listener by which it came: grpc, http, katib
   // kClusterUser: what the cluster says; ns "" = in all of them. May ask it, so it may take a
   // moment.
   std::function<Status(Permission, const std::string& ns)> authorize = {};
@@ -77,14 +77,15 @@ class Tokens {
 };
 
 // The one table of rights: every method of gRPC and every route of HTTP, and whom it is open to.
-// Asked by both doors before a call is answered, and by guarded_client.cc for the namespace that a
-// call names. What is not in the table is open to no caller. Immutable, any thread.
+// Asked by the gRPC and HTTP servers before a call is answered, and by guarded_client.cc for the
+// namespace that a call names. What is not in the table is open to no caller. Immutable, any
+// thread.
 struct AccessRule {
   enum class For {
     kNobody,     // not in the table
     kAnyone,     // without a token
     kCallers,    // a known caller, a trial excepted; what it shows is the caller's own
-    kNamespace,  // a caller that may do `act` in the namespace
+    kNamespace,  // a caller that may do `permission` in the namespace
     kTrials,     // the same, and a trial for what is its own, which its token proves
     kPods,       // the attempt whose token is in the message; the executor proves it
     kMetrics,    // the administrator, or who may read /metrics by the cluster's rules

@@ -1,6 +1,6 @@
 // Follows the store once for everybody: one thread waits for changes, remembers the newest of them,
 // and tells those who follow (event streams, metrics) that there is something new. Made by the
-// server before its doors open; lives longer than they do. Thread-safe.
+// server before its listeners open; lives longer than they do. Thread-safe.
 #pragma once
 
 #include <condition_variable>

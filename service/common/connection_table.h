@@ -1,4 +1,5 @@
-// Sockets that a door listens on. Used by the doors of a server when it starts.
+// The sockets that a server listens on, and who may be connected to them (ConnectionTable). Used by
+// its HTTP and gRPC listeners.
 #pragma once
 
 #include <list>
@@ -31,11 +32,11 @@ StatusOr<ListeningSocket> Listen(const std::string& option, const std::string& a
 // for connections, so that enough are left for everything else.
 size_t RaiseFileLimit();
 
-// Who may be connected: so many in all, so many from one address, and when there is no room, who
-// goes. Those that have shown nothing yet that we know go first, the oldest of them; then those
-// that are known and idle, the longest. Those at work stay. A small reserve beyond all limits takes
-// those who then still come, for as long as it takes to ask whether the server lives. Used by the
-// HTTP door in its thread, and by listeners of gRPC under their lock.
+// ConnectionTable says who may be connected: so many in all, so many from one address, and when
+// there is no room, who goes. Those that have shown nothing yet that we know go first, the oldest
+// of them; then those that are known and idle, the longest. Those at work stay. A small reserve
+// beyond all limits takes those who then still come, for as long as it takes to ask whether the
+// server lives. Used by the HTTP server in its thread, and by listeners of gRPC under their lock.
 class TrackedConnection {
  public:
   virtual ~TrackedConnection() = default;
@@ -66,9 +67,9 @@ class ConnectionTable {
 
   // Where a new connection from this address goes; closes another one where that makes room.
   ConnectionSlot Find(const std::string& address);
-  // Takes the seat that Find has found just now; unknown.
+  // Takes the slot that Find has found just now; the connection is kUnknown at first.
   void Enter(TrackedConnection* connection, const std::string& address, ConnectionSlot slot);
-  // As the newest of those of its standing.
+  // As the newest of those in this state.
   void SetConnectionState(TrackedConnection* connection, ConnectionState standing);
   // Nothing if it is not there.
   void Leave(TrackedConnection* connection);

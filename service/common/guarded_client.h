@@ -1,6 +1,6 @@
 // A client for one caller: what it may not do is refused (kPermissionDenied) before anything is
-// looked at, and what it may not see is not in its lists. Made by the server's doors for a call,
-// over the client of its store, which outlives it. As thread-safe as that one.
+// looked at, and what it may not see is not in its lists. Made by the server's endpoints for a
+// call, over the client of its store, which outlives it. As thread-safe as that one.
 #pragma once
 
 #include <memory>

@@ -1,7 +1,7 @@
 // Calls that wait for something in the store and hold no thread while they do: one thread for all
 // of them hears of changes from the hub, and has those looked at again whose experiment has
-// changed, or whose time has come. Used by both doors of a server (http_session.cc,
-// shirabe_service.cc), and made before them; the hub outlives it. Thread-safe.
+// changed, or whose time has come. Used by the HTTP and gRPC servers (service/http/http_session.cc,
+// service/grpc/grpc_long_poll.cc), and made before them; the hub outlives it. Thread-safe.
 #pragma once
 
 #include <condition_variable>
@@ -42,7 +42,7 @@ class LongPollQueue {
   ~LongPollQueue();
 
   // Looks at once, so that no change is missed, and again as it says. The number that it returns is
-  // for Hurry.
+  // for CheckNow.
   int64_t Add(LongPoll wait);
   // Looks soon, whatever has changed: its caller has gone. Nothing if it is over.
   void CheckNow(int64_t id);
@@ -76,9 +76,9 @@ class LongPollQueue {
   std::thread thread_;  // the last member: it uses the others
 };
 
-// What calls that wait do at each look (long_polls.h), the same for both doors: asking for a trial,
-// and deleting an experiment. Made by a handler for one call, with the client of its caller, which
-// it owns; used by one thread at a time.
+// What calls that wait do at each look, the same over HTTP and gRPC: asking for a trial, and
+// deleting an experiment. Made by a handler for one call, with the client of its caller, which it
+// owns; used by one thread at a time.
 
 // So often a deletion is looked at without a change of the store: files go after the records.
 inline constexpr absl::Duration kDeletionPoll = absl::Milliseconds(100);

@@ -1,7 +1,7 @@
 // What the server counts, for Prometheus: counters, gauges and histograms of fixed families, and
-// their text (exposition format 0.0.4). One object a server, shared by its doors; store_metrics.h
-// adds what is known from the store. Labels are namespaces, verbs, codes: never the name of an
-// experiment or a trial, of which there is no end. Thread-safe.
+// their text (exposition format 0.0.4). One object a server, shared by its endpoints;
+// store_metrics.h adds what is known from the store. Labels are namespaces, verbs, codes: never the
+// name of an experiment or a trial, of which there is no end. Thread-safe.
 #pragma once
 
 #include <functional>

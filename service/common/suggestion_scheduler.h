@@ -1,8 +1,7 @@
-// Whose turn it is to compute suggestions for a caller of the doors: so many at the same time in
+// Whose turn it is to compute suggestions for a caller of the server: so many at the same time in
 // all, fewer of one caller, a short queue for each, and a limit of the bytes that one caller's
 // requests hold and of the time that one computation takes. The experiments that the server itself
-// runs do not stand in line here (experiment/algorithm_workers.h). Made once by the server.
-// Thread-safe.
+// runs do not queue here (experiment/algorithm_workers.h). Made once by the server. Thread-safe.
 #pragma once
 
 #include <condition_variable>
@@ -59,8 +58,8 @@ class SuggestionScheduler {
   std::map<std::string, Use> uses_;  // of callers that have something here
 };
 
-// What one caller may hold of a server at the same time, at all of its doors together. Made by the
-// server before its doors. Thread-safe.
+// What one caller may hold of a server at the same time, over all of its endpoints together. Made
+// by the server before its listeners. Thread-safe.
 struct Quotas {
   // Calls that wait for a point, a change or a deletion. They hold no thread.
   Quota waits{{.what = "waiting calls", .caller = 256, .all = 8192}};

@@ -1,8 +1,8 @@
 // Ends calls of gRPC beyond what callers may have at work at the same time, where no service of
 // ours asks: reflection and health, for which no token is needed and whose streams hold a thread as
 // long as their caller likes, and Katib's and the pods' services, by the address they come from.
-// The caller hears CANCELLED. Also tells the listener of the door which connections belong to known
-// callers. Made by the server for its gRPC doors.
+// The caller hears CANCELLED. Also tells the listener which connections belong to known callers.
+// Made by the server for its gRPC listeners.
 #pragma once
 
 #include <memory>
@@ -30,7 +30,7 @@ std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface> BoundCall
 struct CallWatch {
   Metrics* metrics = nullptr;
   CallBounds* bounds = nullptr;
-  GrpcListener* listener = nullptr;  // of the same door
+  GrpcListener* listener = nullptr;  // of the same server
 };
 
 // Before the server is built; what is watched outlives it.

@@ -1,5 +1,5 @@
-// Who calls a gRPC service_context, and how it is answered: what every service there shares. What
-// `Door` points to outlives the services. Any thread.
+// Who calls a gRPC service, and how it is answered: what every service there shares. What a
+// ServiceContext points to outlives the services. Any thread.
 #pragma once
 
 #include <grpcpp/support/status.h>
@@ -24,7 +24,7 @@ struct Quotas;
 class LongPollQueue;
 class Workers;
 
-// What every door of the server needs.
+// What every gRPC service of the server needs.
 struct ServiceContext {
   client::LocalClient* client = nullptr;
   const Tokens* tokens = nullptr;

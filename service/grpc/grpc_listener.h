@@ -1,7 +1,7 @@
-// The connections of a gRPC service_context. gRPC's own listener takes as many as come, from any
-// address, until no file is left for the other doors; this one accepts them itself, keeps to the
+// The connections of a gRPC server. gRPC's own listener takes as many as come, from any address,
+// until no descriptor is left for the other listeners; this one accepts them itself, keeps to the
 // limits of ConnectionTable, and hands over those that may stay. Its thread also sees when one has
-// ended. Made by the server for each gRPC service_context. Thread-safe.
+// ended. Made by the server for each gRPC address. Thread-safe.
 #pragma once
 
 #include <grpcpp/security/server_credentials.h>

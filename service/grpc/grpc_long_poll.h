@@ -1,6 +1,6 @@
 // Calls of gRPC that wait, and hold no thread while they do: they begin in a worker, go on in
-// long_polls.h, and end when they are answered, cancelled, or the server ends. One caller may have
-// only so many of them. Used by the services of the gRPC service_context, one object a call.
+// service/common/long_polls.h, and end when they are answered, cancelled, or the server ends. One
+// caller may have only so many of them. Used by the gRPC services, one object a call.
 #pragma once
 
 #include <memory>
@@ -35,7 +35,7 @@ class WaitingCall {
   absl::Duration poll = absl::InfiniteDuration();
 };
 
-// For a handler to return. Of `door`, waits, workers and quotas are there.
+// For a handler to return. Of `service_context`, waits, workers and quotas are there.
 grpc::ServerUnaryReactor* StartWaiting(grpc::CallbackServerContext* context,
                                        const ServiceContext& service_context,
                                        std::unique_ptr<WaitingCall> call);

@@ -1,5 +1,5 @@
-// The door for pods: what stands beside an attempt brings its files and its state. Whose the
-// token is that a pod shows, the executor finds out, so no other is asked for.
+// The gRPC service for pods: what stands beside an attempt brings its files and its state. Whose
+// the token is that a pod shows, the executor finds out, so no other is asked for.
 #pragma once
 
 #include <memory>

@@ -1,7 +1,7 @@
-// The gRPC door: proto/shirabe/v1/api.proto over a client. Each call shows its token, gets a client
-// for that caller (guarded_client.h), and is answered in its own thread, of which one caller has
-// only so many at the same time; those that wait hold none (grpc_long_poll.h). What `Door` points
-// to outlives the service.
+// The gRPC service of Shirabe: proto/shirabe/v1/api.proto over a client. Each call shows its token,
+// gets a client for that caller (service/common/guarded_client.h), and is answered in its own
+// thread, of which one caller has only so many at the same time; those that wait hold none
+// (grpc_long_poll.h). What the ServiceContext points to outlives the service.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// The calls of the gRPC door over plain HTTP/1.1, as gRPC-Web frames them: for callers who reach
+// The calls of the gRPC service over plain HTTP/1.1, as gRPC-Web frames them: for callers who reach
 // this server only through something that speaks no HTTP/2 to it, such as the API server's proxy of
 // a Service, over which kubectl-shirabe comes. A request is
 //   POST /shirabe.v1.Shirabe/METHOD   content-type: application/grpc-web+proto
@@ -26,7 +26,7 @@ class GrpcWeb {
 
   // Whether it is addressed to this.
   static bool IsFor(const HttpRequest& request);
-  // What the caller shows of himself: as the value of an Authorization header.
+  // What the caller shows, as the value of an Authorization header.
   static const std::string& AuthorizationOf(const HttpRequest& request);
   // Waits a moment for the first message; then the reply is pending. kInvalidArgument for what is
   // no such request; what the call itself says is in the reply.

@@ -1,5 +1,5 @@
-// Bodies of requests and replies: text to messages by the tables of the .proto files, and JSON to
-// text. Used by the handlers (routes_*.cc). Pure functions, any thread.
+// Bodies of requests and replies: text to messages by the tables of the .proto files, JSON to text,
+// and lists page by page. Used by the handlers (routes_*.cc). Pure functions, any thread.
 #pragma once
 
 #include <optional>

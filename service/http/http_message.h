@@ -1,6 +1,7 @@
-// What goes through the HTTP door, free of sockets: requests as they were read, replies as they are
-// to be written. The router (route_table.h) makes one of the other; the server (http_server.h) and
-// the tests are its callers. Plain values; a PieceSource is used by one thread at a time.
+// What goes through the HTTP server, free of sockets: requests as they were read, replies as they
+// are to be written, errors among them; and the limits of the server (HttpLimits). The router
+// (route_table.h) makes one of the other; the server (http_server.h) and the tests are its callers.
+// Plain values; a PieceSource is used by one thread at a time.
 #pragma once
 
 #include <memory>
@@ -52,7 +53,7 @@ struct HttpReply;
 struct Route;
 
 // A reply that is not there yet: its request waits for something in the store, without a thread
-// (long_polls.h). It owns all that it needs; used by one thread at a time.
+// (service/common/long_polls.h). It owns all that it needs; used by one thread at a time.
 class PendingReply {
  public:
   virtual ~PendingReply() = default;
@@ -113,7 +114,7 @@ Status BadSpec(const std::string& what, const std::vector<experiment::Finding>& 
 // A status that only HTTP knows (405, 412, 413, 415, 429) instead of that of its code.
 Status WithHttpStatus(const Status& status, int http_status);
 
-// kResourceExhausted of a limit that the caller himself has reached: 429.
+// kResourceExhausted of a limit that the caller itself has reached: 429.
 Status TooMany(const Status& status);
 
 int HttpStatusOf(const Status& status);

@@ -15,7 +15,7 @@ struct RequestClass {
   Status refusal = {};             // not OK: nothing more of it is read
   bool no_route = false;           // that is why: Handle says what there is instead
   bool known = false;              // shows a token that the server knows
-  bool must_authenticate = false;  // shows one that must be asked about: see Prove
+  bool must_authenticate = false;  // shows one that must be asked about: see Authenticate
   bool must_ask = false;           // and not the store, but another server
   bool at_once = false;            // is answered without waiting for anything
   bool slow = false;  // may take long, so that it should not hold up those who do not wait
@@ -29,7 +29,7 @@ class Router {
 
   // Quick, in any thread.
   RequestClass Classify(const HttpRequest& head) const;
-  // Whose token it is, as Reception::caller, which may mean to ask the store or another server.
+  // Whose token it is, as RequestClass::caller, which may mean to ask the store or another server.
   // Handle asks again.
   StatusOr<std::string> Authenticate(const HttpRequest& head) const;
   HttpReply Handle(const HttpRequest& request);

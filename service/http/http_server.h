@@ -1,5 +1,5 @@
-// The HTTP door of `shirabe serve`: HTTP/1.1 with or without TLS, JSON and Server-Sent Events, as
-// the table in route_table.h says. One thread reads and writes all connections; handlers, which
+// The HTTP endpoint of `shirabe serve`: HTTP/1.1 with or without TLS, JSON and Server-Sent Events,
+// as the table in route_table.h says. One thread reads and writes all connections; handlers, which
 // wait for the store, run in workers. Started by the server after its store and controller;
 // everything in the options outlives it.
 //

@@ -39,8 +39,8 @@
 
 namespace shirabe::service {
 
-// What the connections of one HTTP server have in common. Made by the server (http_server.cc),
-// which outlives them; used in its io thread, but for what is thread-safe.
+// SessionHost is what the connections of one HTTP server have in common. Made by the server
+// (http_server.cc), which outlives them; used in its io thread, but for what is thread-safe.
 class Session;
 using SessionPtr = std::shared_ptr<Session>;  // shared: each operation under way keeps it alive
 
@@ -68,7 +68,7 @@ struct SessionHost {
 class Session : public TrackedConnection, public std::enable_shared_from_this<Session> {
  public:
   Session(AnyStream::Socket socket, SessionHost& host, std::string peer);
-  // Adds itself to the host, with this seat, and begins.
+  // Adds itself to the host, in this slot, and begins.
   void Start(ConnectionTable::ConnectionSlot slot);
   // The store has changed: an event stream that waits looks again.
   void Wake();
@@ -115,11 +115,11 @@ class Session : public TrackedConnection, public std::enable_shared_from_this<Se
   void OnReadable();
   void OnTimer();
   void EndReply();
-  void End();             // a last word of TLS, then Linger
+  void End();             // closes TLS, then LingeringClose
   void LingeringClose();  // reads on a little, so that the reply is not lost in a reset
   void DiscardInput(size_t skipped);
 
-  // http_session.h
+  // Defined below: how both of them have something done.
   template <class Then>
   auto Bind(Then then);
   template <class Then>

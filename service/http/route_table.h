@@ -95,7 +95,7 @@ struct Route {
   std::string path;               // /api/v1/namespaces/{namespace}/experiments/{name}:pause
   std::string id;                 // a name of its own: pauseExperiment
   std::string summary;            // one sentence
-  Access access = Access::kUser;  // by the table of rights (authorization.h): set by Routes()
+  Access access = Access::kUser;  // by AccessRules() of authorization.h: set by Routes()
   std::vector<Parameter> parameters = {};                 // beside those of the path
   const google::protobuf::Descriptor* request = nullptr;  // the shape of its body; null = none
   std::vector<Result> results = {};

@@ -1,7 +1,7 @@
 // What trials have reported, as Katib's clients speak of it: by the name of a trial, which they
 // believe to be unique, and without an attempt. The services katib_db_manager and
 // katib_early_stopping work on this interface; for each call the server gives them one that may do
-// what the caller may (made of a client, katib_observations.h).
+// what the caller may (MakeClientObservations).
 #pragma once
 
 #include <grpcpp/grpcpp.h>

@@ -14,8 +14,9 @@
 //   shirabe-reason     why there are fewer, or what was left out, in words
 //   shirabe-left-out   trials of the request that are not points of the search space
 //   shirabe-algorithm  which one `auto` chose, and why
-// A call computes only while its caller waits, and in its turn (suggestion_scheduler.h). Errors:
-// INVALID_ARGUMENT with the field, RESOURCE_EXHAUSTED with the limit, those of `gate`.
+// A call computes only while its caller waits, and in its turn
+// (service/common/suggestion_scheduler.h). Errors: INVALID_ARGUMENT with the field,
+// RESOURCE_EXHAUSTED with the limit, those of `gate`.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
