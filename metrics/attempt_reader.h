@@ -1,8 +1,8 @@
 // Reads one attempt: first the files of the contract with training code, to their ends, then what
 // else its collector reads. The contract's files are the metrics file (JSON lines, json_line.h) and
-// the file of the library hypertune (attempt_reader.h); a metric that they have named is taken from
-// nowhere else: a program that reports it there means it. Every collector is a call of ReadAttempt.
-// Stateless and thread-safe.
+// the file of the library hypertune (ReadHypertune, below); a metric that they have named is taken
+// from nowhere else: a program that reports it there means it. Every collector is a call of
+// ReadAttempt. Stateless and thread-safe.
 #pragma once
 
 #include <functional>
@@ -15,9 +15,9 @@
 
 namespace shirabe::metrics {
 
-// What a collector reads besides the contract's files: puts what it finds of intake.Unclaimed(),
-// which is not empty, into the intake. Called only when a line of the greatest length fits into
-// what the call may still read. Null = nothing.
+// What a collector reads besides the contract's files: puts what it finds of
+// intake.UnclaimedMetrics(), which is not empty, into the intake. Called only when a line of the
+// greatest length fits into what the call may still read. Null = nothing.
 using ObservationSource = std::function<Status(CollectionBuilder&)>;
 
 // The lines of a file. `path` is the same at each call for an attempt.

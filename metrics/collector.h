@@ -33,10 +33,10 @@ struct Source {
   std::string log;                   // stdout and stderr of the attempt
   std::string metrics_file;          // the contract's own files, always read as well: JSON lines,
   std::string hypertune_file;        // and what the library hypertune writes; "" = none
-  std::string scrapes_file;          // where what an HTTP endpoint said is kept; see sidecar.h
-  std::string working_dir;           // for a relative fileSystemPath
-  absl::Time now;                    // time of lines that carry none
-  bool ended = false;                // the program is gone: a last line without newline counts
+  std::string scrapes_file;  // where what an HTTP endpoint said is kept; see sidecar/sidecar.h
+  std::string working_dir;   // for a relative fileSystemPath
+  absl::Time now;            // time of lines that carry none
+  bool ended = false;        // the program is gone: a last line without newline counts
   // The files are copies of what a program elsewhere writes: another server of ours makes new ones,
   // so that their inodes say nothing, and what is heard over HTTP is heard beside the program.
   bool copies = false;
@@ -63,8 +63,8 @@ struct CollectorInfo {
   std::string help;
   // kInvalidArgument, naming the field and the fix: a regular expression RE2 refuses, no path, …
   StatusOr<std::unique_ptr<Collector>> (*create)(const v1::MetricsCollectorSpec& spec);
-  // Where it looked besides the metrics file, for a person whose trial had no metric: "in the
-  // output as `loss=<number>` …"; "" = nowhere.
+  // Where it looked besides the metrics file, for a user whose trial had no metric: "in the output
+  // as `loss=<number>` …"; "" = nowhere.
   std::string (*describe)(const Source& source);
   // The files it reads that are there and may hold what an earlier attempt wrote.
   std::vector<std::string> (*shared_files)(const Source& source);

@@ -1,5 +1,5 @@
-// What the rest of the house asks of a source of metrics: its collector, where to begin, and what
-// to tell a person whose trial had no metric. Thread-safe: no state.
+// What other folders ask of a source of metrics: its collector, where to begin, and what to tell a
+// user whose trial had no metric. Thread-safe: no state.
 #pragma once
 
 #include <string>

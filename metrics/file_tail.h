@@ -55,8 +55,8 @@ v1::FileCursor EndOfFile(const std::string& path, const std::string& root = "");
 int64_t CountLines(const std::string& path, int64_t max_bytes = 64 << 20);
 
 // A file that grows, read on from a cursor: opened, read at an offset, and told from another file
-// that has taken its name or its place. Used by the readers of lines (file_tail.h) and of event
-// files (tfevents.h). No state but the open descriptor; any thread.
+// that has taken its name or its place. Used by the readers of lines (ReadLines) and of event files
+// (tf_events.h). No state but the open descriptor; any thread.
 struct TailedFile {
   Fd fd;
   uint64_t inode = 0;

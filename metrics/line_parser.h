@@ -1,10 +1,10 @@
-// One line of output → the readings in it. A LineParser knows one notation: text in Katib's default
-// format and its relatives (here), a user's regular expressions (metrics_format.h), JSON
+// One line of output → the observations in it. A LineParser knows one notation: text in Katib's
+// default format and its relatives (here), a user's regular expressions (metrics_format.h), JSON
 // (json_line.h). Collectors make one for each call. Parse is const and may run on several threads,
 // each with a ParsedLine of its own.
 //
 // A wanted metric followed by something that only looks like a number is never half a number: the
-// line is bad, and says why. The line's other readings stand.
+// line is bad, and says why. The line's other observations stand.
 #pragma once
 
 #include <cstddef>
@@ -56,14 +56,13 @@ std::unique_ptr<LineParser> MakeTextParser(std::vector<std::string> metrics);
 // appearance, at most `limit`: what a trial whose metric was not found did print.
 std::vector<std::string> NamesIn(std::string_view text, size_t limit);
 
-// ---- for the other notations
-// ----------------------------------------------------------------------
+// ---- for the other notations -------------------------------------------------------------------
 
 // The characters from `at` on that belong to one number or would have to: "0.5" of "0.5 s", but
 // "1_000", "0,5", "0x10" and "0.5.1" whole, so that they are refused and not cut short.
 std::string_view NumberToken(std::string_view line, size_t at);
 
-// Why `token` is no number, in words.
+// Why `token` is not a number, in words.
 std::string WhyNotNumber(std::string_view token);
 
 // The RFC 3339 time at the beginning of `line`, if there is one before the first space.

@@ -1,6 +1,7 @@
-// What stands in a record of an event file: an Event of TensorFlow, of which only the scalars are
-// of use here. Its protocol buffer is read in place, without a generated class: an event may carry
-// megabytes of images and histograms, which are stepped over. Any bytes are accepted.
+// TensorBoard's event files: their records (below), and what stands in one, an Event of TensorFlow,
+// of which only the scalars are of use here. Its protocol buffer is read in place, without a
+// generated class: an event may carry megabytes of images and histograms, which are stepped over.
+// Any bytes are accepted.
 //
 // The fields that are read (number in parentheses):
 //   Event         wall_time (1, double), step (2), summary (5)
@@ -44,7 +45,7 @@ std::optional<double> ScalarOf(const SummaryValue& value, std::string& why);
 //   offset    bytes
 //   0         8      n, the length of the data, little-endian
 //   8         4      masked CRC-32C of those 8 bytes
-//   12        n      the data: an event, see tf_event.h
+//   12        n      the data: an event, as above
 //   12 + n    4      masked CRC-32C of the data
 //
 // where masked means rotated right by 15 bits, plus 0xa282ead8. Pure functions; any bytes are

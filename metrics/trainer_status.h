@@ -9,8 +9,9 @@
 // kind (evaluation or not) and first seen in the same call. The last call has no step, and is about
 // the step before it.
 //
-// Used by the server's door for such calls. Pure: what must be remembered of an attempt between two
-// calls is in a TrainerState, which its owner keeps; one that was lost costs one repeated point.
+// Used by the endpoint for such calls (sidecar/trainer_endpoint.h). Pure: what must be remembered
+// of an attempt between two calls is in a TrainerState, which its owner keeps; one that was lost
+// costs one repeated point.
 #pragma once
 
 #include <cstdint>

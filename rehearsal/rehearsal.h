@@ -65,8 +65,8 @@ struct Timing {
   double whole = 0;    // the first start-up, and all of the work
 };
 
-// When to strike: after 20 to 80 % of the work, one in each of as many equal parts, later by the
-// time that the restarts take.
+// When to take the machine away: after 20 to 80 % of the work, one in each of as many equal parts,
+// later by the time that the restarts take.
 std::vector<PlannedPreemption> PlanPreemptions(const RehearsalOptions& options,
                                                const Timing& timing);
 

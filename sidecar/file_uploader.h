@@ -28,13 +28,13 @@ class FileUploader {
   bool Scan();
 
   // Adds the pieces that come next, at most `bytes` of data; true if those are all that the last
-  // Look has seen. The same pieces until Acknowledge.
+  // Scan has seen. The same pieces until Acknowledge.
   bool FillRequest(int64_t bytes, v1::SyncRequest& request);
 
-  // The server's answer to a request that Fill has filled.
+  // The server's answer to a request that FillRequest has filled.
   void Acknowledge(const v1::SyncReply& reply, const v1::SyncRequest& request);
 
-  // What Fill has filled counts as taken: it was printed, as last words.
+  // What FillRequest has filled counts as taken: it was printed, in the final sync.
   void MarkSent(const v1::SyncRequest& request);
 
   // Why something is not sent, in words; "" if all is.
@@ -67,7 +67,7 @@ class FileUploader {
 
   const Pod* const pod_;
   std::map<std::string, File> files_;
-  bool truncated_ = false;  // since the last Look
+  bool truncated_ = false;  // since the last Scan
   std::string last_error_;
 };
 

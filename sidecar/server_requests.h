@@ -24,7 +24,7 @@ class PruneWorker {
 
   // Soon, in a thread of its own; one that is under way or done is left.
   void Prune(const v1::Checkpoint& checkpoint);
-  // Those that are gone, until they are Told.
+  // Those that are gone, until they are Acknowledged.
   std::vector<v1::Checkpoint> Done() const;
   void Acknowledged(const v1::PodState& state);
 

@@ -1,4 +1,4 @@
-// A door for programs that tell their status by HTTP, as Hugging Face's Trainer does where
+// An endpoint for programs that tell their status by HTTP, as Hugging Face's Trainer does where
 // $KUBEFLOW_TRAINER_SERVER_URL is set (metrics/trainer_status.h): what is new in a call becomes a
 // line of the metrics file, as if the program had written it there. It listens on the pod's own
 // 127.0.0.1, at the port that the init container has chosen, and wants the token that it has
@@ -23,7 +23,7 @@ class TrainerEndpoint {
   virtual ~TrainerEndpoint() = default;  // closes it
 };
 
-// `on_points`, which may be empty, is called in the door's thread after a line was written.
+// `on_points`, which may be empty, is called in the endpoint's thread after a line was written.
 // kNotFound if the init container has prepared none; kUnavailable: the port is taken.
 StatusOr<std::unique_ptr<TrainerEndpoint>> OpenTrainerEndpoint(const Pod& pod,
                                                                std::function<void()> on_points);

@@ -33,7 +33,7 @@ struct AttemptRequest {
   // Checkpoints to go on from, the newest first; the first that proves intact is used. None, or
   // none intact: from the beginning.
   std::vector<v1::Checkpoint> resume;
-  // What only attempts in a cluster need to be told; see trial/executors/kubernetes.h.
+  // What only attempts in a cluster need to be told; see trial/kubernetes/kubernetes_executor.h.
   struct Cluster {
     v1::TrialTemplate trial_template;  // its conditions, labels and retain; without trial_spec
     v1::MetricsCollectorSpec collector;

@@ -8,8 +8,9 @@
 // Used by executors and by code that shows or deletes those files. Thread-safe: no state but a
 // path.
 //
-// Paths are made of validated keys only (base/names.h). Doors refuse others with the reason; should
-// one be forgotten, what it asks for lies in a directory that is never there.
+// Paths are made of validated keys only (base/names.h). Others are refused, with the reason, where
+// they come from outside; should such a check be forgotten, what is asked for lies in a directory
+// that is never there.
 #pragma once
 
 #include <string>

@@ -41,10 +41,10 @@ class Nodes {
   // When the next one is back; nullopt if none is away.
   std::optional<absl::Duration> NextReturn(absl::Duration now) const;
 
-  // What Take would say of a policy that leaves no pool at all; OK without pools.
+  // What Allocate would say of a policy that leaves no pool at all; OK without pools.
   Status Check(const PlacementRequest& placement_request) const;
 
-  // What Take would say now, and the highest price that it could come to.
+  // What Allocate would say now, and the highest price that it could come to.
   PlacementQuote QuotePlacement(const PlacementRequest& placement_request,
                                 absl::Duration now) const;
 

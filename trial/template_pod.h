@@ -1,7 +1,8 @@
 // Where in the object of a trial its program stands: the container, its pod, and the Job (or what
-// else has the pod's template) around that. Used by what runs a trial as a process (command.cc) and
-// what says which fields do nothing there (ineffective_fields.cc). Pure functions; what they return
-// points into the tree that was given.
+// else has the pod's template) around that. Used by what runs a trial as a process
+// (trial/container_command.cc) and what says which fields do nothing there
+// (trial/local/ineffective_fields.cc). Pure functions; what they return points into the tree that
+// was given.
 #pragma once
 
 #include <string>

@@ -14,9 +14,9 @@ namespace shirabe::trial {
 
 class WakeupTimer {
  public:
-  // Called in the alarm's thread: at first soon, then at the moment, by clock->Monotonic(), that it
+  // Called in the timer's thread: at first soon, then at the moment, by clock->Monotonic(), that it
   // returned last, or once Wake was called, whichever is earlier; nullopt leaves it to Wake. It may
-  // call Wake, and must not destroy the alarm. The clock outlives the alarm.
+  // call Wake, and must not destroy the timer. The clock outlives the timer.
   using OnTimer = std::function<std::optional<absl::Duration>()>;
 
   WakeupTimer(Clock* clock, OnTimer ring);

@@ -1,6 +1,7 @@
-// A checkpoint's folder and the manifest in it, as the parts of CheckpointStore share them. Every
-// folder and file is opened by name from the descriptor of the one above, never through a link: a
-// program owns these directories and may put there what it likes. One thread at a time.
+// A checkpoint's folder, the manifest in it, and how its files are copied, as the parts of
+// CheckpointStore share them. Every folder and file is opened by name from the descriptor of the
+// one above, never through a link: a program owns these directories and may put there what it
+// likes. One thread at a time.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,5 @@
-// The manifest of a checkpoint: which files it consists of, and whose it is.
+// The manifest of a checkpoint: which files it consists of, and whose it is; and the files that it
+// is made of (FileTree).
 //
 //   {"version":1,"trial":"mnist-7","attempt":2,"step":40,"files":[
 //   {"path":"model/weights.bin","bytes":1048576,"sha256":"9f86d0…"},
@@ -8,7 +9,8 @@
 // It lies in the checkpoint's own folder. `trial` and `attempt` are SHIRABE_TRIAL and
 // SHIRABE_ATTEMPT; `path` is relative to the folder, in parts that are names (no "", "." or "..");
 // paths ascend, byte by byte, so that the same files always give the same text. Written by
-// CheckpointStore::Commit, or by a program that saves one beside its files. Pure functions.
+// CheckpointStore::Commit, or by a program that saves one beside its files. Pure functions, but for
+// FileTree and SyncFd.
 #pragma once
 
 #include <cstdint>

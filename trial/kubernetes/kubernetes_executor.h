@@ -1,8 +1,8 @@
 // Attempts as Jobs of a cluster, or as whatever kind of object the trial's template is. The API
 // server keeps what is true of them; a PodAttempt is only what we remember. All that happens, a
-// change in the cluster, a sidecar's word, a moment that has come, leads to one function, Examine,
-// which looks at everything there is of one attempt and brings its sighting up to date. So a missed
-// or doubled event, a stale copy and a restart cost nothing but time.
+// change in the cluster, a report of a sidecar, a moment that has come, leads to one function,
+// Examine, which looks at everything there is of one attempt and brings its AttemptStatus up to
+// date. So a missed or doubled event, a stale copy and a restart cost nothing but time.
 //
 // What takes long (calls of the API server, logs) is done by a few threads in the background, and
 // the object's name, uid and id make each of these harmless to do twice, or beside another replica.
@@ -11,10 +11,10 @@
 // not the other way round. No call of the API server and no file is waited for under it. on_change
 // is called without it.
 //
-// kubernetes.cc beside it holds how attempts begin; trial/kubernetes/kubernetes_watch.cc how they
-// are watched, kubernetes_events.cc why they wait, kubernetes_end.cc how they end,
-// kubernetes_sync.cc what is exchanged with their sidecars, kubernetes_prune.cc how checkpoints are
-// deleted.
+// trial/executors/kubernetes.cc holds how attempts begin. Beside this header, kubernetes_watch.cc
+// holds how they are watched, kubernetes_events.cc why they wait, kubernetes_end.cc how they end,
+// kubernetes_cleanup.cc how what they leave goes, kubernetes_sync.cc what is exchanged with their
+// sidecars, kubernetes_prune.cc how checkpoints are deleted.
 #pragma once
 
 #include <condition_variable>
@@ -107,7 +107,7 @@ class KubernetesExecutor : public Executor {
     absl::Duration due;  // monotonic
     int failures = 0;
   };
-  // What Quote has said, for a while: it looks at every node.
+  // What QuotePlacement has said, for a while: it looks at every node.
   struct CachedQuote {
     PlacementQuote quote;
     absl::Duration until;  // monotonic
@@ -238,7 +238,7 @@ class KubernetesExecutor : public Executor {
   std::map<AttemptKey, absl::Duration>
       orphans_;  // pods of no attempt that is known, and since when
   absl::Duration next_orphan_scan_;
-  std::set<ExperimentKey> asked_;                // experiments of strays that were told once
+  std::set<ExperimentKey> asked_;                // experiments of orphans that were told once
   std::set<ExperimentKey> unfinished_;           // whose removal an earlier process has begun
   std::map<TrialKey, absl::Duration> removals_;  // what is to be deleted, and when; trial 0 = all
   std::map<ExperimentKey, ObjectKind> kinds_;    // of those to be deleted, where it is another one

@@ -24,7 +24,7 @@ namespace shirabe::trial {
 
 struct PodAttempt {
   AttemptKey key;
-  std::string id;  // AttemptId (records.h)
+  std::string id;  // AttemptId (supervisor_records.h)
 
   // The object, once it is known.
   kube::Ref ref;
@@ -46,11 +46,11 @@ struct PodAttempt {
     absl::Time deadline = {};
     int64_t id = 0;
   };
-  std::optional<ProgramRequest> pending_request;  // not heeded yet
+  std::optional<ProgramRequest> pending_request;  // not acknowledged yet
   int64_t last_id = 0;
   struct Stop {
     absl::Duration kill_at = {};    // monotonic
-    absl::Duration delete_at = {};  // when its pods are deleted, heeded or not
+    absl::Duration delete_at = {};  // when its pods are deleted, acknowledged or not
     bool deleted = false;           // a deletion with this kill_at is on its way, or done
   };
   std::optional<Stop> stop;
@@ -105,14 +105,14 @@ bool ExitDecides(const PodAttempt& attempt);
 
 // Whether more may come of an attempt whose program has ended.
 bool AwaitsRemainder(const AttemptSnapshot& snapshot, const PodAttempt& attempt);
-// Whether its last words are in a log that can be read.
+// Whether its final sync is in a log that can be read.
 bool SidecarHasEnded(const AttemptSnapshot& snapshot);
 
 // The end of an attempt, from the cluster's verdict and what its sidecar told.
 void RecordEnd(const PodVerdict& verdict, absl::Time now, PodAttempt& attempt);
 
-// Takes what a sidecar tells of the attempt's checkpoints into the sighting. It is believed only
-// for its own attempt: the keys are ours. True if it told anything new.
+// Takes what a sidecar tells of the attempt's checkpoints into `observed`. It is believed only for
+// its own attempt: the keys are ours. True if it told anything new.
 bool ApplyPodState(const v1::PodState& state, PodAttempt& attempt);
 
 }  // namespace shirabe::trial

@@ -62,8 +62,8 @@ std::string OutOfService(const Json& node);
 // Ready, by its own word. One whose kubelet is silent is not.
 bool IsReady(const Json& node);
 
-// The labels and taints by which clouds mark nodes that they can take back. Used by the files
-// capacity*.cc alone. Pure functions.
+// The labels and taints by which clouds mark nodes that they can take back. Used by
+// pod_scheduling.cc and scheduling_terms.cc alone. Pure functions.
 struct CloudLabel {
   const char* key;
   const char* spot;       // value on a node that can be reclaimed

@@ -1,6 +1,7 @@
-// Which experiments' objects are still to be deleted from the cluster, on disk, so that a restart
-// in between leaves none behind: those that a template retains belong to nothing once the record of
-// their experiment is gone, and only that said of what kind they are.
+// What the executor `kubernetes` keeps on disk: the object and state of each attempt (below), and
+// which experiments' objects are still to be deleted from the cluster, so that a restart in between
+// leaves none behind: those that a template retains belong to nothing once the record of their
+// experiment is gone, and only that said of what kind they are.
 //   $SHIRABE_HOME/removals/<namespace>/<experiment>.json   the kind, in JSON
 // Written before the experiment's files go, deleted once its objects have. One that is lost is only
 // missed. Used by the executor `kubernetes`; thread-safe for different experiments: no state.
@@ -23,14 +24,14 @@ void ForgetRemoval(const Layout& layout, const ExperimentKey& experiment);
 // Those that an earlier process has begun and not ended.
 std::map<ExperimentKey, ObjectKind> FindRemovals(const Layout& layout);
 
-// What an experiment's attempts are, by the records of one of them (removal_records.h); none for
-// Jobs and pods, and if there is no record.
+// What an experiment's attempts are, by the object record of one of them; none for Jobs and pods,
+// and if there is no record.
 ObjectKind KindOfRecords(const Layout& layout, const ExperimentKey& experiment);
 
-// What the executor `kubernetes` keeps beside the copies of an attempt's files, so that a restart
-// forgets nothing that the cluster no longer tells: which object it is, and the state that its
-// sidecar told last. Lost, they are only missed: the cluster is asked, and a live sidecar tells
-// again. Thread-safe for different attempts: no state.
+// Object and state records: kept beside the copies of an attempt's files, so that a restart forgets
+// nothing that the cluster no longer tells: which object it is, and the state that its sidecar told
+// last. Lost, they are only missed: the cluster is asked, and a live sidecar tells again.
+// Thread-safe for different attempts: no state.
 
 // `dir` is AttemptPaths::dir. kNotFound if there is none.
 Status SaveObjectRecord(const std::string& dir, const kube::Ref& ref);

@@ -22,8 +22,7 @@ std::optional<Json> MakeCleaner(const ExperimentKey& experiment, const v1::Exper
                                 const PodOptions& options);
 
 // The same for single checkpoints that the experiment does not keep, of attempts whose sidecars are
-// gone: nothing else mounts their folders. nullopt as above. It deletes nothing
-// yet: see PrunerFor.
+// gone: nothing else mounts their folders. nullopt as above. It deletes nothing yet: see PrunerFor.
 constexpr int kMaxPrunedAtOnce = 100;
 std::optional<Json> MakePruner(const ExperimentKey& experiment, const v1::ExperimentSpec& spec,
                                const PodOptions& options);

@@ -3,13 +3,13 @@
 // them. So a start, the end of a process and a restart of ours all come down to the same two steps:
 // something is found (trial/local/supervisor_records.h), and Apply writes it down.
 //
-// With a nodes file it also plays the platform: attempts get slots of pools, at a price, and an
-// alarm takes machines away. What a restart must know of that stands in files before it happens.
+// With a nodes file it also plays the platform: attempts get slots of pools, at a price, and a
+// timer takes machines away. What a restart must know of that stands in files before it happens.
 //
 // Locking: mutex_ guards everything that changes. Files are read and processes started without it;
 // an entry that is `starting` holds the attempt's place meanwhile. on_change is called without it.
 //
-// process_executor.cc holds how attempts begin, process.cc how they end.
+// process_executor.cc holds how attempts begin, trial/executors/process.cc how they end.
 #pragma once
 
 #include <map>
@@ -111,7 +111,7 @@ class ProcessExecutor : public Executor {
   Nodes nodes_;
   Reclaims reclaims_;
   std::set<ExperimentKey> refused_;  // no device or slot was free for them; told when one is
-  std::optional<absl::Duration> next_return_;  // of a slot, as the alarm knows
+  std::optional<absl::Duration> next_return_;  // of a slot, as the timer knows
   uint64_t next_watch_ = 1;
 
   // Last, because their threads use all of the above.

@@ -75,7 +75,8 @@ class Reclaims {
   // Whether any pool reclaims at all.
   bool any() const;
   bool Knows(const ExperimentKey& experiment) const { return traces_.count(experiment) > 0; }
-  // The first start was `ago`; nothing that was due by `state.until` comes again.
+  // `first_start` is the time of the first start; nothing that was due by `state.until` comes
+  // again.
   void Begin(const ExperimentKey& experiment, const TraceState& state, absl::Duration first_start);
   void Forget(const ExperimentKey& experiment) { traces_.erase(experiment); }
 
@@ -89,7 +90,7 @@ class Reclaims {
     std::string node;
     v1::Cause cause = v1::CAUSE_NONE;
     absl::Duration notice, away;  // until it is killed; from then until the node is back
-    TraceState state;             // of its experiment, with this strike
+    TraceState state;             // of its experiment, with this reclaim
   };
   // Plays what is due by `now`. A reclaim takes only what ran when it was due: one that was not
   // played then finds what has survived until now, and not what has started since.

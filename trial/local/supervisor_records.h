@@ -65,7 +65,7 @@ struct AttemptProcess {
     kForeign,       // one with another token, or an unreadable record
     kRunning,       // `pidfd` is its supervisor, unless descriptors ran out
     kEnded,         // `exit` is set
-    kVanished,      // its supervisor is gone and has left no word
+    kVanished,      // its supervisor is gone and has left no exit record
   };
   State state = State::kNeverStarted;
   PidRecord pid;  // pid 0 if there is none
@@ -80,7 +80,7 @@ struct AttemptProcess {
 // boot, is not the supervisor.
 AttemptProcess FindAttemptProcess(const std::string& dir, const std::string& id);
 
-// The same once `supervisor`, perhaps our child, seems to have ended: buries it, and kills what it
+// The same once `supervisor`, perhaps our child, seems to have ended: reaps it, and kills what it
 // left behind if it was killed itself. Never kNeverStarted.
 struct EndedSupervisor {
   pid_t pid = 0;
@@ -92,7 +92,7 @@ AttemptProcess ReapSupervisor(const EndedSupervisor& supervisor);
 
 // From what was found of an attempt to what callers of an Executor see of it. Pure functions.
 
-// Brings `sighting` up to date. A start time it has stays, and the end is never before it, whatever
+// Brings `observed` up to date. A start time it has stays, and the end is never before it, whatever
 // the wall clock did meanwhile; `now` is the end of an attempt whose end was not seen.
 void UpdateStatus(const AttemptProcess& found, absl::Time now, AttemptStatus& observed);
 

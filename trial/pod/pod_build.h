@@ -43,7 +43,8 @@ StatusOr<AttemptObject> BuildAttemptObject(const AttemptRequest& request, const 
                                            const PodScheduling& place);
 
 // A pod as it will be made of a template of the object, and how many of them: for what they cost
-// (price_quote.h) before there is one. What ours will ask for beside the program is in it.
+// (trial/kubernetes/price_quote.h) before there is one. What ours will ask for beside the program
+// is in it.
 struct SamplePod {
   Json pod;
   int64_t count = 1;

@@ -22,7 +22,7 @@ constexpr char kManagedByLabel[] = "app.kubernetes.io/managed-by";
 constexpr char kManager[] = "shirabe";
 
 // Annotations of the object (not of its pods).
-constexpr char kAttemptIdAnnotation[] = "shirabe.dev/attempt-id";  // AttemptId (records.h)
+constexpr char kAttemptIdAnnotation[] = "shirabe.dev/attempt-id";  // AttemptId
 constexpr char kRecipeAnnotation[] = "shirabe.dev/recipe";         // AttemptRecipe, as JSON
 
 // Keeps a pod until its log and cause are stored; the executor takes it off.

@@ -6,8 +6,7 @@
 //       to the program's environment; begin: a PodState with what was resumed; stopping: the pod is
 //       about to end; alive: held locked by the supervisor while it lives
 //   /shirabe/home/               trial/file_layout.h: checkpoints and outputs. A volume, or part of
-//   the
-//       pod's own space. Nothing but checkpoints/ and output/ is used there
+//       the pod's own space. Nothing but checkpoints/ and output/ is used there
 // Pure functions.
 #pragma once
 
@@ -35,14 +34,14 @@ constexpr char kPodVariable[] = "SHIRABE_POD";  // v1.PodConfig as JSON
 AttemptPaths PodPaths(const AttemptKey& key);
 AttemptPaths PodPaths(const AttemptKey& key, const std::string& pod_root);
 
-// What the container's command begins with; the program's own command and arguments follow.
-// `id` is AttemptId (records.h), `grace` the whole one.
+// What the container's command begins with; the program's own command and arguments follow. `id` is
+// AttemptId (trial/local/supervisor_records.h), `grace` the whole one.
 std::vector<std::string> PodCommand(const std::string& id, absl::Duration grace);
 
 // How much of the grace is the program's, to save its work; the rest is for the last files to be
 // sent and for the runtime: 10 s of 15, and all but 5 s of more. SHIRABE_GRACE_SECONDS in a pod.
 absl::Duration ProgramGrace(absl::Duration grace);
-// And how much of it may have passed when the sidecar gives up and prints its last words.
+// And how much of it may have passed when the sidecar gives up and prints its final sync.
 absl::Duration FlushGrace(absl::Duration grace);
 
 }  // namespace shirabe::trial

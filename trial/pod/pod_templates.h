@@ -1,5 +1,6 @@
 // The pod templates of an object of any kind: a Pod is one, a Job has one, a training operator's
-// object one for each role, wherever they lie. Used by the files pod_*.cc alone. Pure.
+// object one for each role, wherever they lie. Used by trial/pod/pod_build.cc and its neighbours,
+// and by trial/kubernetes/volume_jobs.cc. Pure.
 #pragma once
 
 #include <string>

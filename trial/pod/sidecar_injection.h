@@ -1,4 +1,5 @@
-// Puts our containers around a program in a pod template. Used by the files pod_*.cc alone. Pure.
+// Puts our containers around a program in a pod template. Used by trial/pod/pod_build.cc and its
+// neighbours, and by trial/kubernetes/volume_jobs.cc. Pure.
 #pragma once
 
 #include "base/status.h"
