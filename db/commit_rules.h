@@ -29,8 +29,8 @@ Status ValidateBatch(const Batch& batch);
 // no owner who could be overtaken.
 bool Creates(const Batch& batch);
 
-// IsLeaseLost (db/commit_rules.h), naming the holder, if the batch writes what only the holder may
-// write and was not written under the present epoch.
+// LeaseLostError, naming the holder, if the batch writes what only the holder may write and was not
+// written under the present epoch.
 Status CheckEpoch(const Batch& batch, const v1::Lease& lease);
 
 // The same for a holder that makes room for its deletion.
@@ -89,9 +89,9 @@ bool IsOpen(const v1::Attempt& attempt);
 bool AddChange(const Change& change, int64_t limit, std::vector<Change>* changes);
 
 // "This experiment is not yours any more": the one error that makes an owner let an experiment go.
-// Said by the check of a write's epoch (db/commit_rules.h) and by an owner that compares a lease
-// with its own; recognised by what the status carries and not by its code, which a file or a call
-// may also give. Pure functions.
+// Said by the check of a write's epoch (CheckEpoch) and by an owner that compares a lease with its
+// own; recognised by what the status carries and not by its code, which a file or a call may also
+// give. Pure functions.
 
 // kFailedPrecondition, for callers who only show it.
 Status LeaseLostError(const std::string& message);

@@ -1,5 +1,5 @@
-// The records of one experiment in the store in memory, and the checks of a batch against them. Of
-// db/memory_store, under its mutex.
+// The records of one experiment in the store in memory, and the checks of a batch against them.
+// Used by db/memory_store.cc, under its mutex.
 #pragma once
 
 #include <map>
@@ -67,7 +67,7 @@ inline Status CheckParents(const Batch& batch, const Rows& rows) {
   return absl::OkStatus();
 }
 
-// The leases of the store in memory. Of db/memory_store, under its mutex.
+// The leases of the store in memory. Used by db/memory_store.cc, under its mutex.
 class MemoryLeases {
  public:
   v1::Lease Get(const ExperimentKey& key) const {

@@ -86,7 +86,7 @@ struct Batch {
   std::vector<Write<v1::Checkpoint>> checkpoints{};
   std::vector<StoredObservation> observations{};
   std::vector<v1::Event> events{};
-  std::vector<v1::Intent> intents{};    // ids are set by the store; see CheckConditions in rules.h
+  std::vector<v1::Intent> intents{};    // ids are set by the store; see CheckConditions
   std::vector<int64_t> intents_done{};  // ids to remove
   // Rows of this attempt and of earlier ones no longer count if their step is greater, a counted
   // step than its metric's entry in `counts` (0 if it has none). After `observations`.

@@ -1,5 +1,5 @@
-// The experiments that wait for their next pass, in the order in which these are due. Each is in it
-// at most once. Of the controller; not thread-safe.
+// The queue of a controller: the experiments that wait for their next pass, in the order in which
+// these are due, each at most once; and what the controller keeps of each (Entry). Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -46,8 +46,6 @@ class DueQueue {
 
 // What the controller keeps of an experiment that it owns, beside what the reconciler does. Data,
 // guarded by the controller's mutex.
-
-// The state of one owned experiment in the queue.
 struct Entry {
   int64_t epoch = 0;
   int64_t since = 0;     // which renewal of all leases came before it

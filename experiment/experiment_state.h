@@ -55,7 +55,7 @@ class State {
   void SetPhase(ActiveTrial& live, v1::TrialPhase phase);
   // Opens the next attempt of a live trial: recorded, not started.
   v1::Attempt& OpenAttempt(ActiveTrial& live, absl::Time now);
-  // The open attempt is over: its record goes into the batch as it is now, its books are closed.
+  // The open attempt is over: its record goes into the batch as it is now, its accounts are closed.
   void CloseAttempt(ActiveTrial& live);
   // Adds or changes the record of a checkpoint of a live trial.
   void PutCheckpoint(ActiveTrial& live, const v1::Checkpoint& checkpoint);

@@ -20,7 +20,7 @@ class NamespaceQuota {
 
   // The experiment has `open` attempts and wants `more`: how many of these it may open, which are
   // its own from now on, until it says another number. Where that is less than `more` it is told,
-  // by Freed, when to ask again.
+  // by Unblocked, when to ask again.
   int64_t Reserve(const ExperimentKey& key, int64_t open, int64_t more);
   // It has none any more.
   void Leave(const ExperimentKey& key) { Reserve(key, 0, 0); }

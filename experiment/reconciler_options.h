@@ -45,7 +45,7 @@ struct ReconcileResult {
 struct ReconcileMode {
   bool suspended = false;      // stop what runs, keep it for later
   bool stop_now = false;       // without grace
-  bool check_intents = false;  // a wish was written just now
+  bool check_intents = false;  // an intent was written just now
   bool recheck = false;        // there may be room now for what had to wait for it
   std::vector<PendingReportPtr> pending_reports = {};  // reports to take; the caller answers them
 };

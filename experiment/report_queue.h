@@ -1,5 +1,5 @@
 // What programs report of their own accord, on its way to the owner of their experiment: a report
-// waits here until a pass of the reconciler has taken it and committed it. The inbox of one
+// waits here until a pass of the reconciler has taken it and committed it. The queue of one
 // experiment lives as long as a thread waits at it. Thread-safe.
 #pragma once
 
@@ -42,7 +42,7 @@ struct ReportReply {
 struct PendingReport {
   Report report;
   StatusOr<ReportReply> answer = ReportReply{};
-  bool answered = false;  // guarded by the inbox
+  bool answered = false;  // guarded by the queue's mutex
 };
 using PendingReportPtr =
     std::shared_ptr<PendingReport>;  // shared: the one who waits for it may give up
@@ -55,7 +55,7 @@ class ReportQueue {
   // takes longer than `timeout`: tell it again.
   StatusOr<ReportReply> Await(const PendingReportPtr& pending_report, absl::Duration timeout);
 
-  // For the pass: the oldest letters, some 100,000 points at most, but at least one.
+  // For the pass: the oldest reports, some 100,000 points at most, but at least one.
   std::vector<PendingReportPtr> Drain();
   bool empty() const;
   // Each of these is answered: as it says itself if `committed` is OK.

@@ -1,4 +1,4 @@
-// The doors through which experiments come and go, for clients of a store: no loop, no threads.
+// How experiments are created, changed and ended, for clients of a store: no loop, no threads.
 #pragma once
 
 #include "base/clock.h"

@@ -1,5 +1,6 @@
-// The address of a PostgreSQL database: what libpq understands, as a URI or as keywords and
-// values, with what the store adds to it. Made once when a store is opened, then only read.
+// The address of a PostgreSQL database: what libpq understands, as a URI or as keywords and values,
+// with what the store adds to it (PostgresAddress); and libpq itself (PostgresLibrary). An address
+// is made once when a store is opened, then only read.
 //
 // The options hold the password if the address does; `shown` never does, and is the only form that
 // messages and logs may use. What the address leaves out comes from libpq's usual places when a
@@ -55,7 +56,7 @@ namespace shirabe::db {
 // libpq, PostgreSQL's own client library, loaded when the first address of a PostgreSQL is opened.
 // It brings twenty other libraries (TLS, Kerberos, LDAP) that exist as shared ones only; linked,
 // they would cost every start of the program several milliseconds, also of those who keep their
-// records in SQLite. Used by db/postgres_*.cc only; a loaded library stays for good. Thread-safe.
+// records in SQLite. Used by db/postgres/*.cc only; a loaded library stays for good. Thread-safe.
 //
 // The members are libpq's functions under their own names, as documented in PostgreSQL's manual.
 struct PostgresLibrary {

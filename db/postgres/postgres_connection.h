@@ -1,5 +1,5 @@
-// One session with a PostgreSQL server: libpq's functions with owners, statuses and time-outs.
-// Used by db/postgres_*.cc only, so that no other file sees libpq.
+// One session with a PostgreSQL server: libpq's functions with owners, statuses and time-outs. Used
+// by db/postgres/*.cc only, so that no other file sees libpq.
 //
 // Statements are sent without waiting for the answers of those before (pipeline mode), and
 // received together: whatever is sent at once costs one round trip. Each text is prepared once a
@@ -27,7 +27,7 @@
 namespace shirabe::db {
 
 // What PostgreSQL's error codes (SQLSTATE) mean in the words of db/store.h. Pure functions, called
-// by db/postgres_*.cc; safe from any thread.
+// by db/postgres/*.cc; safe from any thread.
 
 // What the server said; an empty code stands for a connection that broke before it said anything.
 struct PostgresError {

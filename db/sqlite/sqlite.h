@@ -1,5 +1,5 @@
 // SQLite's C interface with owners, statuses and names: a Connection and the Statements prepared on
-// it. Used by db/sqlite_*.cc, and by import/import_optuna.cc for another program's file, so that no
+// it. Used by db/sqlite/*.cc, and by import/import_optuna.cc for another program's file, so that no
 // other file sees a result code.
 //
 // A Connection and its statements belong to one thread at a time. A Statement is a use of a
@@ -25,7 +25,7 @@ class SqliteConnection;
 
 class Statement {
  public:
-  // By Connection::Prepare. `statement` is null if `status` is an error.
+  // By SqliteConnection::Prepare. `statement` is null if `status` is an error.
   Statement(SqliteConnection* connection, sqlite3_stmt* statement, Status status);
   Statement(const Statement&) = delete;
   Statement& operator=(const Statement&) = delete;

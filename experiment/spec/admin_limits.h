@@ -1,6 +1,6 @@
 // What an administrator lets experiments take, so that none of them takes what the others need. A
 // number that is reached holds trials back: the experiment waits and says so. 0 = any number. Data;
-// set by `serve` and `controller`, heeded by the controller of the experiments and when one is
+// set by `serve` and `controller`, applied by the controller of the experiments and when one is
 // submitted.
 #pragma once
 

@@ -48,7 +48,7 @@ class Findings {
   void MarkUnreadable(const std::string& path, Mark mark, std::string message);
   // The text itself has a problem there; no field is to blame.
   void Problem(Mark mark, std::string message) { Add({false, "", std::move(message)}, mark); }
-  // The silence of Misread without a message: this field is what the user misspelled.
+  // The silence of MarkUnreadable without a message: this field is what the user misspelled.
   void MuteRules(const std::string& path) { unread_.insert(path); }
   // Whether something at, below or above `path` could not be read: a rule that looks at the whole
   // of it would be guessing.

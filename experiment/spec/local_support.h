@@ -1,5 +1,5 @@
 // Whether a valid specification can run here. Asked before it is stored, by the command line and by
-// the server's doors. Pure.
+// the server. Pure.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
 // Messages as a tree of JSON values, shaped as in YAML: what ToYaml and ToJson print, and what
-// CheckSameExperiment compares; client/ builds its own trees in the same shape. Pure functions.
+// CheckSameExperiment compares; view/ builds its own trees in the same shape. Pure functions.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
-// How large a specification may be, the same by every door: files on the command line, HTTP, gRPC,
-// Katib's wire and the objects of a cluster. Each number is far beyond what a search that ends
-// needs, and small enough that checking, storing and showing the whole takes a moment. An
+// How large a specification may be, however it comes: in a file on the command line, by HTTP, by
+// gRPC, by Katib's wire, or as an object of a cluster. Each number is far beyond what a search that
+// ends needs, and small enough that checking, storing and showing the whole takes a moment. An
 // experiment that is stored already is not asked again. Pure function of the message.
 #pragma once
 

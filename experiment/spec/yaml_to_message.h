@@ -1,5 +1,5 @@
 // One walk of a YAML tree over a message's descriptor: text becomes typed values here, and nowhere
-// else. It knows names, types and words; what a value must be beside that is for validate.cc.
+// else. It knows names, types and words; what a value must be beside that is for validate_rules.h.
 #pragma once
 
 #include "base/text/yaml_tree.h"
