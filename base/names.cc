@@ -7,7 +7,6 @@
 #include "base/printable.h"
 
 namespace shirabe {
-
 namespace {
 
 constexpr size_t kMaxExperimentName = 40;

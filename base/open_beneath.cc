@@ -18,7 +18,6 @@
 #include "base/file_io.h"
 
 namespace shirabe {
-
 namespace {
 
 constexpr int kFolder = O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;

@@ -13,7 +13,6 @@
 #include "base/file_io.h"
 
 namespace shirabe {
-
 namespace {
 
 std::string HostName() {

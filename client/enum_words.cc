@@ -14,7 +14,6 @@
 #include "trial/trial_template.h"
 
 namespace shirabe::client {
-
 namespace {
 
 // PREEMPTED_NODE to preempted-node.

@@ -11,7 +11,6 @@
 #include "experiment/warm_start.h"
 
 namespace shirabe::client {
-
 namespace {
 
 using experiment::State;

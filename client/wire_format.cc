@@ -9,7 +9,6 @@
 #include "client/enum_words.h"
 
 namespace shirabe::client {
-
 namespace {
 
 using Kind = db::Change::Kind;

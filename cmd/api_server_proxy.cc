@@ -25,7 +25,6 @@
 #include "service/http/grpc_web.h"
 
 namespace shirabe::cmd {
-
 namespace {
 
 constexpr char kAdmin[] = "shirabe-admin";

@@ -17,7 +17,6 @@
 #include "base/text/number.h"
 
 namespace shirabe::cmd {
-
 namespace {
 
 constexpr char kUsagePayload[] = "shirabe/usage";

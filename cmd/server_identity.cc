@@ -17,7 +17,6 @@
 #include "kube/json_access.h"
 
 namespace shirabe::cmd {
-
 namespace {
 
 using kube::Json;

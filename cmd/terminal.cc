@@ -14,7 +14,6 @@
 #include "cmd/options.h"
 
 namespace shirabe::cmd {
-
 namespace {
 
 constexpr int kDefaultWidth = 80;

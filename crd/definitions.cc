@@ -9,7 +9,6 @@
 #include "view/record_json.h"
 
 namespace shirabe::crd {
-
 namespace {
 
 using google::protobuf::Descriptor;

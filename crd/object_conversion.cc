@@ -16,7 +16,6 @@
 #include "kube/json_access.h"
 
 namespace shirabe::crd {
-
 namespace {
 
 using kube::Json;
@@ -137,8 +136,6 @@ std::string JoinProblems(const std::vector<std::string>& problems, size_t most) 
 }
 
 namespace {
-
-using kube::Json;
 
 constexpr char kDoor[] = "kubernetes";
 constexpr char kBinding[] = "shirabe-actors";

@@ -10,7 +10,6 @@
 #include "google/protobuf/message.h"
 
 namespace shirabe::db {
-
 namespace {
 
 constexpr char kType[] = "shirabe.dev/lease-lost";

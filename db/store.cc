@@ -6,7 +6,6 @@
 #include "base/clock.h"
 
 namespace shirabe::db {
-
 namespace {
 
 constexpr absl::Duration kNotifyPollInterval = absl::Milliseconds(100);

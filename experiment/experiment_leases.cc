@@ -6,7 +6,6 @@
 #include "base/process_id.h"
 
 namespace shirabe::experiment {
-
 namespace {
 
 db::LeaseRequest RequestFor(const ExperimentKey& key, Clock& clock) {

@@ -15,7 +15,6 @@
 #include "trial/log_file.h"
 
 namespace shirabe::experiment {
-
 namespace {
 
 using RowKey = std::tuple<int32_t, int64_t, std::string>;  // attempt, step, metric

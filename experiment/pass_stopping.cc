@@ -10,7 +10,6 @@
 #include "experiment/spec/objective_value.h"
 
 namespace shirabe::experiment {
-
 namespace {
 
 bool CanBeStoppedEarly(const ActiveTrial& live) {

@@ -15,7 +15,6 @@
 #include "experiment/submission.h"
 
 namespace shirabe::experiment {
-
 namespace {
 
 constexpr size_t kMaxPendingReports = 4096;    // letters

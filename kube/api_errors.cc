@@ -8,7 +8,6 @@
 #include "base/text/json_text.h"
 
 namespace shirabe::kube {
-
 namespace {
 
 constexpr size_t kMaxMessage = 2000;  // of a server, in a message

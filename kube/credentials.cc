@@ -25,7 +25,6 @@
 extern char** environ;
 
 namespace shirabe::kube {
-
 namespace {
 
 constexpr size_t kMaxOutput = 1 << 20;

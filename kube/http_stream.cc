@@ -24,7 +24,6 @@
 #include "base/any_stream.h"
 
 namespace shirabe::kube {
-
 namespace {
 
 namespace http = beast::http;
@@ -286,7 +285,6 @@ StatusOr<std::unique_ptr<HttpStream>> HttpStream::Open(const Endpoint& endpoint,
 namespace {
 
 namespace ssl = boost::asio::ssl;
-using Error = boost::system::error_code;
 
 // The text itself is never repeated: a key is a secret, and so may be what stands in its place.
 Status Refusal(const std::string& field, const Error& error) {

@@ -5,7 +5,6 @@
 #include "absl/strings/str_cat.h"
 
 namespace shirabe::kube {
-
 namespace {
 
 const Resource kNamespaces{"", "v1", "namespaces", "Namespace", /*namespaced=*/false};

@@ -14,7 +14,6 @@
 #include "metrics/json_line.h"
 
 namespace shirabe::metrics {
-
 namespace {
 
 constexpr int kKept = 100;  // lines that its writer keeps

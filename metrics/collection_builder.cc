@@ -7,7 +7,6 @@
 #include "metrics/terminal_text.h"
 
 namespace shirabe::metrics {
-
 namespace {
 
 constexpr int64_t kMaxBytes = 4 << 20;

@@ -14,7 +14,6 @@
 #include "base/open_beneath.h"
 
 namespace shirabe::metrics {
-
 namespace {
 
 constexpr uint64_t kEdgeBytes = 64;  // at each end of what was read, kept to recognise the file

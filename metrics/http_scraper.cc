@@ -31,7 +31,6 @@
 #include "metrics/terminal_text.h"
 
 namespace shirabe::metrics {
-
 namespace {
 
 namespace asio = boost::asio;
@@ -40,9 +39,9 @@ namespace http = beast::http;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-constexpr std::chrono::milliseconds kFirstScrapeInterval(
-    250);                                             // between two askings before an answer
-constexpr std::chrono::milliseconds kInterval(1000);  // and after one
+// Between two requests, before the first answer and after it.
+constexpr std::chrono::milliseconds kFirstScrapeInterval(250);
+constexpr std::chrono::milliseconds kInterval(1000);
 constexpr std::chrono::seconds kDeadline(2);
 constexpr absl::Duration kLease = absl::Seconds(10);
 constexpr uint64_t kMaxPage = 4 << 20;

@@ -11,7 +11,6 @@
 #include "base/text/number.h"
 
 namespace shirabe::metrics {
-
 namespace {
 
 // The fields of one message, one after the other. A group ends it: no message here has one.

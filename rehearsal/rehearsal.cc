@@ -23,7 +23,6 @@
 #include "view/record_rows.h"
 
 namespace shirabe::rehearsal {
-
 namespace {
 
 constexpr absl::Duration kPollInterval = absl::Milliseconds(50);

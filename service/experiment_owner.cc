@@ -8,7 +8,6 @@
 #include "experiment/submission.h"
 
 namespace shirabe::service {
-
 namespace {
 
 constexpr absl::Duration kStorePollInterval = absl::Milliseconds(200);

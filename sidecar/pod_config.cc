@@ -13,7 +13,6 @@
 #include "trial/local/supervisor_records.h"
 
 namespace shirabe::sidecar {
-
 namespace {
 
 constexpr int64_t kMaxMessageBytes = 64 << 20;

@@ -30,7 +30,6 @@
 #include "trial/task_pool.h"
 
 namespace shirabe::sidecar {
-
 namespace {
 
 Status Failed(const std::string& what, int error) {

@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 
 namespace shirabe::suggestion {
-
 namespace {
 
 constexpr int kDraws = 100;        // by the distributions, before anything else is tried

@@ -18,7 +18,6 @@
 #include "view/text_table.h"
 
 namespace shirabe::view {
-
 namespace {
 
 constexpr size_t kLabelWidth = 14;

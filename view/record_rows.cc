@@ -12,7 +12,6 @@
 #include "view/spending.h"
 
 namespace shirabe::view {
-
 namespace {
 
 // "; by admin (grpc)"

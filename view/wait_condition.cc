@@ -11,7 +11,6 @@
 #include "experiment/submission.h"
 
 namespace shirabe::view {
-
 namespace {
 
 constexpr int64_t kPage = 256;

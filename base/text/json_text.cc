@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 
 namespace shirabe {
-
 namespace {
 
 Status Beyond(const std::string& what) { return absl::InvalidArgumentError(what); }

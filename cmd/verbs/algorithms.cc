@@ -6,7 +6,6 @@
 #include "suggestion/algorithm.h"
 
 namespace shirabe::cmd {
-
 namespace {
 
 std::vector<std::string> CompleteAlgorithmsWords(const Arguments&) {

@@ -14,7 +14,6 @@
 #include "absl/strings/strip.h"
 
 namespace shirabe::db {
-
 namespace {
 
 using Options = std::map<std::string, std::string>;

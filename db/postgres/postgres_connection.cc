@@ -15,7 +15,6 @@
 #include "base/clock.h"
 
 namespace shirabe::db {
-
 namespace {
 
 // The oldest server whose settings below exist.

@@ -16,7 +16,6 @@
 #include "db/postgres/postgres_reader.h"
 
 namespace shirabe::db {
-
 namespace {
 
 // So that no write waits behind an endless transaction, and no lock is held for long.

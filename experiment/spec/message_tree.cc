@@ -15,7 +15,6 @@
 #include "trial/trial_template.h"
 
 namespace shirabe::experiment {
-
 namespace {
 
 using google::protobuf::FieldDescriptor;

@@ -13,7 +13,6 @@
 #include "experiment/spec/yaml_to_message.h"
 
 namespace shirabe::experiment {
-
 namespace {
 
 constexpr const char* kApiVersion = "kubeflow.org/v1beta1";

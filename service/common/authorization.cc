@@ -18,7 +18,6 @@
 #include "base/sha256.h"
 
 namespace shirabe::service {
-
 namespace {
 
 constexpr int kTokenBytes = 24;

@@ -16,7 +16,6 @@
 #include "base/log.h"
 
 namespace shirabe::service {
-
 namespace {
 
 using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;

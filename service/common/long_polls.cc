@@ -5,7 +5,6 @@
 #include <utility>
 
 namespace shirabe::service {
-
 namespace {
 
 constexpr Workers::Limits kCheckWorkers{

@@ -16,7 +16,6 @@
 #include "service/http/http_message.h"
 
 namespace shirabe::service {
-
 namespace {
 
 namespace x = grpc::experimental;
@@ -84,8 +83,6 @@ std::unique_ptr<x::ServerInterceptorFactoryInterface> BoundCalls(CallBounds* bou
 }
 
 namespace {
-
-namespace x = grpc::experimental;
 
 // One call. gRPC makes it when the call comes in and destroys it when nothing of it is left.
 class CallCounter : public x::Interceptor {

@@ -18,7 +18,6 @@
 #include "service/http/http_message.h"
 
 namespace shirabe::service {
-
 namespace {
 
 using experiment::Finding;

@@ -10,7 +10,6 @@
 #include "experiment/spec/findings.h"
 
 namespace shirabe::service {
-
 namespace {
 
 constexpr size_t kMaxSegments = 32;

@@ -14,7 +14,6 @@
 #include "view/record_filter.h"
 
 namespace shirabe::service {
-
 namespace {
 
 constexpr char kList[] = "/api/v1/experiments";

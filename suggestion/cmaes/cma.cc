@@ -7,7 +7,6 @@
 #include <utility>
 
 namespace shirabe::suggestion {
-
 namespace {
 
 // E‖N(0, I)‖ in d dimensions.

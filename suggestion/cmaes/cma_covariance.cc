@@ -6,7 +6,6 @@
 #include <cmath>
 
 namespace shirabe::suggestion {
-
 namespace {
 
 // Beyond it an eigenvalue is lost in the rounding of the greatest one; the usual bound of CMA-ES.

@@ -11,7 +11,6 @@
 #include "suggestion/algorithm.h"
 
 namespace shirabe::suggestion {
-
 namespace {
 
 using Tier = CmaMember::Tier;

@@ -9,7 +9,6 @@
 #include <utility>
 
 namespace shirabe::suggestion {
-
 namespace {
 
 using Tier = CmaMember::Tier;

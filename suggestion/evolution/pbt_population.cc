@@ -8,7 +8,6 @@
 #include "suggestion/space/axes.h"
 
 namespace shirabe::suggestion {
-
 namespace {
 
 constexpr char kMember[] = "member";

@@ -9,7 +9,6 @@
 #include "suggestion/sobol_sequence.h"
 
 namespace shirabe::suggestion::gp {
-
 namespace {
 
 using Eigen::Index;

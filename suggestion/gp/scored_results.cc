@@ -9,7 +9,6 @@
 #include "suggestion/gp/normal_distribution.h"
 
 namespace shirabe::suggestion::gp {
-
 namespace {
 
 using Eigen::ArrayXd;

@@ -11,7 +11,6 @@
 #include "base/rng.h"
 
 namespace shirabe::suggestion::gp {
-
 namespace {
 
 using Eigen::Index;

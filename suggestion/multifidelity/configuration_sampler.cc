@@ -11,7 +11,6 @@
 #include "base/text/number.h"
 
 namespace shirabe::suggestion {
-
 namespace {
 
 bool HasLoss(const TrialSummary& trial) {

@@ -6,7 +6,6 @@
 #include <numbers>
 
 namespace shirabe::suggestion {
-
 namespace {
 
 // No promotion to long double, which is another type on another processor; no exceptions.

@@ -18,8 +18,6 @@
 #include <fstream>
 #include <string>
 
-#include "base/open_beneath.h"
-
 namespace shirabe {
 namespace {
 

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "base/names.h"
 #include "proto/shirabe/v1/records.pb.h"
 
 namespace shirabe {

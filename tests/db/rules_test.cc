@@ -4,8 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "db/commit_rules.h"
-
 namespace shirabe::db {
 namespace {
 

@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "service/http/http_message.h"
-
 namespace shirabe::service {
 namespace {
 

@@ -9,7 +9,6 @@
 #include <filesystem>
 
 #include "base/open_beneath.h"
-#include "sidecar/pod_init.h"
 #include "tests/sidecar/pod_harness.h"
 #include "trial/checkpoint/checkpoint_store.h"
 

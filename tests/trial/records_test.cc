@@ -6,7 +6,6 @@
 #include "trial/control_file.h"
 #include "trial/file_layout.h"
 #include "trial/local/supervisor_file.h"
-#include "trial/local/supervisor_records.h"
 #include "trial/local/trial_environment.h"
 
 namespace shirabe::trial {

@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "tests/support/records.h"
-#include "view/record_filter.h"
 
 namespace shirabe::view {
 namespace {

@@ -15,7 +15,6 @@
 #include "base/sha256.h"
 
 namespace shirabe::trial {
-
 namespace {
 
 // Large enough that system calls cost nothing beside the hash, small enough for the caches.

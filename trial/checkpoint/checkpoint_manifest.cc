@@ -18,7 +18,6 @@
 #include "nlohmann/json.hpp"
 
 namespace shirabe::trial {
-
 namespace {
 
 using Json = nlohmann::json;

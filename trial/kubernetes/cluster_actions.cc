@@ -10,7 +10,6 @@
 #include "trial/pod/pod_labels.h"
 
 namespace shirabe::trial {
-
 namespace {
 
 constexpr int kPatchTries = 4;

@@ -12,7 +12,6 @@
 #include "base/text/json_text.h"
 
 namespace shirabe::trial {
-
 namespace {
 
 std::string ObjectFile(const std::string& dir) { return dir + "/object.json"; }

@@ -8,7 +8,6 @@
 #include "trial/kubernetes/pod_scheduling.h"
 
 namespace shirabe::trial {
-
 namespace {
 
 using Pools = std::vector<const v1::NodePool*>;

@@ -18,7 +18,6 @@
 #include "trial/local/pidfd.h"
 
 namespace shirabe::trial {
-
 namespace {
 
 constexpr int64_t kMaxRecordBytes = 1 << 16;
