@@ -64,7 +64,9 @@ Certificate ParseCertificate(const std::string& pem) {
 
 Key ParseKey(const std::string& pem) {
   const Memory memory = Reading(pem);
-  Key key(PEM_read_bio_PrivateKey(memory.get(), nullptr, nullptr, nullptr));
+  // An empty password: without one OpenSSL asks for that of an encrypted key on the terminal.
+  char none[] = "";
+  Key key(PEM_read_bio_PrivateKey(memory.get(), nullptr, nullptr, none));
   ERR_clear_error();
   return key;
 }

@@ -29,24 +29,24 @@ Clock* RealClock() {
 }
 
 absl::Time ManualClock::Now() {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return now_;
 }
 
 absl::Duration ManualClock::Monotonic() {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return monotonic_;
 }
 
 void ManualClock::Advance(absl::Duration step) {
   CHECK(step >= absl::ZeroDuration());
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   now_ += step;
   monotonic_ += step;
 }
 
 void ManualClock::StepWallClock(absl::Duration step) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   now_ += step;
 }
 

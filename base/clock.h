@@ -2,10 +2,10 @@
 // simulations run on a ManualClock. Thread-safe.
 #pragma once
 
-#include <mutex>
 #include <string>
 
 #include "absl/time/time.h"
+#include "base/mutex.h"
 #include "base/timestamp.h"
 
 namespace shirabe {
@@ -37,9 +37,9 @@ class ManualClock : public Clock {
   void StepWallClock(absl::Duration step);
 
  private:
-  std::mutex mutex_;
-  absl::Time now_;
-  absl::Duration monotonic_ = absl::ZeroDuration();
+  Mutex mutex_;
+  absl::Time now_ ABSL_GUARDED_BY(mutex_);
+  absl::Duration monotonic_ ABSL_GUARDED_BY(mutex_) = absl::ZeroDuration();
 };
 
 }  // namespace shirabe

@@ -206,12 +206,6 @@ StatusOr<Fd> OpenBeneath(const std::string& root, const std::string& path, int a
   return OpenIn(place, path, access, mode);
 }
 
-StatusOr<Fd> OpenFolderBeneath(const std::string& root, const std::string& path) {
-  ASSIGN_OR_RETURN(const Way way, Divide(root, path));
-  ASSIGN_OR_RETURN(const Fd trusted, OpenTrusted(way.trusted, path));
-  return EnterFolder(trusted.get(), way.below, O_RDONLY, path);
-}
-
 StatusOr<std::string> ReadBeneath(const std::string& root, const std::string& path,
                                   int64_t max_bytes) {
   ASSIGN_OR_RETURN(const Fd fd, OpenBeneath(root, path));

@@ -25,7 +25,6 @@ namespace shirabe {
 // `access` is O_RDONLY, or O_RDWR and O_CREAT and the like, with `mode` for a new file.
 StatusOr<Fd> OpenBeneath(const std::string& root, const std::string& path, int access = 0,
                          unsigned mode = 0600);
-StatusOr<Fd> OpenFolderBeneath(const std::string& root, const std::string& path);
 
 // A small file, whole. kResourceExhausted if it is larger than `max_bytes`.
 StatusOr<std::string> ReadBeneath(const std::string& root, const std::string& path,

@@ -13,8 +13,8 @@ std::string Printable(std::string_view text) {
       {text.data(), text.size()}, buffer.data(), '?');
   std::string result(valid, text.size());
   for (char& c : result) {
-    const bool control = (c >= '\0' && c < ' ' && c != '\n' && c != '\t') || c == '\x7F';
-    if (control) c = ' ';
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte < ' ' && c != '\n' && c != '\t') || byte == 0x7F) c = ' ';
   }
   return result;
 }

@@ -1,6 +1,5 @@
 #include "base/process_id.h"
 
-#include <malloc.h>
 #include <pwd.h>
 #include <unistd.h>
 
@@ -60,8 +59,14 @@ std::string UserAtHost() {
   return (known ? std::string(found->pw_name) : std::to_string(geteuid())) + "@" + HostName();
 }
 
+// The first answer stays, but for a forked child: leases are held in this name, and a later look
+// may fail for want of a file descriptor, or see another start (in QEMU, that of the thread).
 ProcessId ThisProcess() {
-  return FindProcess(getpid()).value_or(ProcessId{HostName(), BootId(), getpid(), 0});
+  const auto look = [] {
+    return FindProcess(getpid()).value_or(ProcessId{HostName(), BootId(), getpid(), 0});
+  };
+  static const ProcessId first = look();
+  return first.pid == getpid() ? first : look();
 }
 
 absl::Duration AgeOf(uint64_t start) {
@@ -97,12 +102,6 @@ std::optional<ProcessId> ParseProcessId(std::string_view text) {
   id.host = parts[0];
   id.boot = parts[3];
   return id;
-}
-
-void KeepFreedMemory() {
-  constexpr int kKept = 64 << 20;
-  mallopt(M_TRIM_THRESHOLD, kKept);
-  mallopt(M_MMAP_THRESHOLD, kKept / 2);  // the most that glibc accepts is 32 MiB
 }
 
 }  // namespace shirabe

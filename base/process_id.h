@@ -37,11 +37,4 @@ std::string UserAtHost();
 std::string ToString(const ProcessId& id);
 std::optional<ProcessId> ParseProcessId(std::string_view text);
 
-// How this process deals with the memory that it frees. Not thread-safe: call it first.
-
-// Keeps up to 64 MiB of freed memory for the next use instead of giving it back to the kernel at
-// once. Matrices of a megabyte come and go a hundred times in one suggestion, and to fault their
-// pages in anew each time takes as long as the arithmetic.
-void KeepFreedMemory();
-
 }  // namespace shirabe

@@ -30,12 +30,12 @@ StatusOr<Quota::Share> Quota::Acquire(Quota* quota, const std::string& caller, i
 }
 
 int64_t Quota::held() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return sum_;
 }
 
 Status Quota::Hold(const std::string& caller, int64_t amount) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = held_.find(caller);
   const int64_t has = found == held_.end() ? 0 : found->second;
   if (limits_.caller > 0 && has + amount > limits_.caller) {
@@ -53,7 +53,7 @@ Status Quota::Hold(const std::string& caller, int64_t amount) {
 }
 
 void Quota::Return(const std::string& caller, int64_t amount) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   sum_ -= amount;
   const auto found = held_.find(caller);
   if (found == held_.end()) return;
@@ -70,7 +70,7 @@ constexpr size_t kMaxCallers = 10'000;
 Status RateLimiter::Acquire(const std::string& caller) {
   if (limits_.requests_per_second <= 0) return absl::OkStatus();
   const absl::Duration now = clock_->Monotonic();
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (buckets_.size() >= kMaxCallers) EvictIdle(now);
   auto [bucket, is_new] = buckets_.try_emplace(caller, Bucket{limits_.burst, now});
   Bucket& mine = bucket->second;

@@ -6,12 +6,12 @@
 
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <string>
 #include <utility>
 
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/status.h"
 
 namespace shirabe {
@@ -61,9 +61,9 @@ class Quota {
   void Return(const std::string& caller, int64_t amount);
 
   const Limits limits_;
-  mutable std::mutex mutex_;
-  std::map<std::string, int64_t> held_;  // by caller; never 0
-  int64_t sum_ = 0;
+  mutable Mutex mutex_;
+  std::map<std::string, int64_t> held_ ABSL_GUARDED_BY(mutex_);  // by caller; never 0
+  int64_t sum_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 // How often each caller may ask: tokens flow into its bucket, each request takes one. One object a
@@ -86,12 +86,12 @@ class RateLimiter {
     double tokens = 0;
     absl::Duration filled = absl::ZeroDuration();
   };
-  void EvictIdle(absl::Duration now);  // with mutex_ held
+  void EvictIdle(absl::Duration now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const RateLimits limits_;
   Clock* const clock_;
-  std::mutex mutex_;
-  std::map<std::string, Bucket> buckets_;
+  Mutex mutex_;
+  std::map<std::string, Bucket> buckets_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace shirabe

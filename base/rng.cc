@@ -2,12 +2,11 @@
 
 #include <sys/random.h>
 
-#include <boost/math/special_functions/erf.hpp>
 #include <cmath>
 #include <cstring>
-#include <numeric>
 #include <utility>
 
+#include "base/statistics.h"
 #include "base/status.h"
 
 namespace shirabe {
@@ -57,16 +56,7 @@ uint64_t Rng::Below(uint64_t bound) {
 double Rng::Normal() {
   double u = Uniform();
   while (u == 0) u = Uniform();
-  // In doubles all through: a long double is another type on another processor.
-  using Policy = boost::math::policies::policy<boost::math::policies::promote_double<false>>;
-  return -std::sqrt(2.0) * boost::math::erfc_inv(2 * u, Policy());
-}
-
-std::vector<int> Rng::Permutation(int count) {
-  std::vector<int> order(count);
-  std::iota(order.begin(), order.end(), 0);
-  for (int i = count - 1; i > 0; --i) std::swap(order[i], order[Below(i + 1)]);
-  return order;
+  return NormalQuantile(u);
 }
 
 uint64_t Mix(uint64_t a, uint64_t b) {

@@ -24,8 +24,6 @@ class Rng {
   uint64_t Below(uint64_t bound);
   // Standard normal (inverse of the distribution function, one draw each).
   double Normal();
-  // A random order of 0 … count-1.
-  std::vector<int> Permutation(int count);
 
   uint64_t seed() const { return seed_; }
 

@@ -9,6 +9,14 @@
 namespace shirabe {
 namespace {
 
+// OpenSSL looks for an algorithm at each use of EVP_sha256(), which takes longer than the digest of
+// a short text: it is fetched once, for good.
+const EVP_MD* FetchedSha256() {
+  static const EVP_MD* const algorithm = EVP_MD_fetch(nullptr, "SHA256", nullptr);
+  CHECK(algorithm != nullptr);
+  return algorithm;
+}
+
 std::string Hexadecimal(const unsigned char (&digest)[SHA256_DIGEST_LENGTH]) {
   return absl::BytesToHexString(
       absl::string_view(reinterpret_cast<const char*>(digest), sizeof digest));
@@ -18,7 +26,7 @@ std::string Hexadecimal(const unsigned char (&digest)[SHA256_DIGEST_LENGTH]) {
 
 std::string HexSha256(std::string_view bytes) {
   unsigned char digest[SHA256_DIGEST_LENGTH];
-  SHA256(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), digest);
+  CHECK(EVP_Digest(bytes.data(), bytes.size(), digest, nullptr, FetchedSha256(), nullptr) == 1);
   return Hexadecimal(digest);
 }
 
@@ -26,7 +34,7 @@ void Sha256::Free::operator()(evp_md_ctx_st* context) const { EVP_MD_CTX_free(co
 
 Sha256::Sha256() : context_(EVP_MD_CTX_new()) {
   CHECK(context_ != nullptr);
-  CHECK(EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1);
+  CHECK(EVP_DigestInit_ex(context_.get(), FetchedSha256(), nullptr) == 1);
 }
 
 void Sha256::Add(std::string_view bytes) {

@@ -1,14 +1,15 @@
-// What can be asked of a Shirabe: one interface over a store of this machine (local_client.h), over
-// a server (remote_client.h), and, within the server, over another one for a caller who may not do
-// everything (service/common/guarded_client.h). It speaks in records and plain values, so that a
-// remote one can do all of it: no SQL, no open files. Implementations are thread-safe. Errors are
-// those of db/store.h and experiment/submission.h, and kPermissionDenied; tokens of attempts are
-// never handed out, except by Ask to the caller that runs the trial.
+// What can be asked of a Shirabe: the methods of shirabe.v1.Shirabe (proto/shirabe/v1/api.proto),
+// by one interface over a store of this machine (local_client.h), over a server (remote_client.h),
+// and, within the server, over another one for a caller who may not do everything
+// (service/common/guarded_client.h). The messages of the .proto are its schema: an implementation
+// answers any method by its descriptor, and only the client over a store knows what each one does.
+// What has types below is for callers, and made of the same calls. Implementations are thread-safe.
+// Errors are those of db/store.h and experiment/submission.h, and kPermissionDenied; tokens of
+// attempts are never handed out, except by Ask to the caller that runs the trial.
 #pragma once
 
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,40 +19,21 @@
 #include "db/store.h"
 #include "experiment/report_queue.h"
 #include "experiment/submission.h"
+#include "google/protobuf/message.h"
+#include "proto/shirabe/v1/api.pb.h"
 #include "proto/shirabe/v1/experiment.pb.h"
 #include "proto/shirabe/v1/records.pb.h"
 
 namespace shirabe::client {
 
-struct Imported;
+// One of shirabe.v1.Shirabe.
+using Method = google::protobuf::MethodDescriptor;
+// The method of that name, such as "GetTrial"; there must be one.
+const Method& MethodOf(const std::string& name);
 
-// A piece of an attempt's log. Logs only grow; reading on from `next` never misses a byte.
-struct LogChunk {
-  std::string text;
-  int64_t next = 0;     // offset of the byte after it
-  bool at_end = false;  // there was no more when it was read
-};
-
-// One point that the algorithm would try next. Nothing of it is stored.
-struct Candidate {
-  std::vector<v1::Assignment> assignments;
-  std::string explanation;  // why this point
-};
-
-struct Candidates {
-  std::vector<Candidate> points;
-  std::string reason;  // why there are fewer than asked for; "" if there are not
-};
-
-// The trial that the caller is to run; or, without one, why there is none.
-struct Asked {
-  std::optional<v1::Trial> trial;
-  int32_t attempt = 0;
-  std::string token;     // of that attempt: authenticates Tell
-  std::string reason;    // "the experiment has ended: 20 trials are done"
-  bool ended = false;    // there will never be one
-  bool pending = false;  // there may soon be one, since it has been asked for
-};
+// Gets the reply of a call, or each of a stream in turn, and may move it. An error ends the call,
+// which returns it.
+using Sink = std::function<Status(google::protobuf::Message& reply)>;
 
 // Waits for the given time; false if the user interrupted it. The one way in which a client waits.
 using Wait = std::function<bool(absl::Duration)>;
@@ -60,55 +42,79 @@ class Client {
  public:
   virtual ~Client() = default;
 
-  virtual StatusOr<v1::Experiment> GetExperiment(const ExperimentKey& key) = 0;
-  // Of one namespace, or of all ("").
-  virtual StatusOr<std::vector<v1::Experiment>> ListExperiments(const std::string& ns) = 0;
-  virtual StatusOr<v1::Trial> GetTrial(const TrialKey& key) = 0;
-  virtual StatusOr<std::vector<v1::Trial>> ListTrials(const db::TrialQuery& query) = 0;
-  virtual StatusOr<std::vector<v1::Attempt>> ListAttempts(const db::AttemptQuery& query) = 0;
-  virtual StatusOr<std::vector<v1::Checkpoint>> ListCheckpoints(const TrialKey& key) = 0;
-  virtual StatusOr<std::vector<db::StoredObservation>> ListObservations(
-      const db::ObservationQuery& query) = 0;
-  virtual StatusOr<std::vector<v1::Event>> ListEvents(const db::EventQuery& query) = 0;
-
-  // To follow: the revision now, and what has changed since one. See db/store.h.
-  virtual StatusOr<int64_t> Revision() = 0;
-  virtual StatusOr<std::vector<db::Change>> Changes(int64_t after) = 0;
-  // The revision, once it is greater than `after` or `timeout` has passed.
-  virtual StatusOr<int64_t> AwaitChange(int64_t after, absl::Duration timeout) = 0;
-
-  // Who runs the experiment, in words ("process 4711 on host a"); "" if no process does.
-  virtual StatusOr<std::string> Holder(const ExperimentKey& key) = 0;
-
-  // At most `max_bytes` from `offset`. kNotFound if the attempt has no log (yet).
-  virtual StatusOr<LogChunk> ReadLog(const AttemptKey& key, int64_t offset, int64_t max_bytes) = 0;
-  // Where a user finds that log.
+  // The one way in. `request` is of the method's type, as generated from the .proto.
+  virtual Status Call(const Method& method, const google::protobuf::Message& request,
+                      const Sink& sink) = 0;
+  // Where a user finds the log of an attempt.
   virtual std::string LogLocation(const AttemptKey& key) = 0;
+  // For a caller who may be interrupted: ends it, waits until nothing of it runs,
+  // and removes its records and files. kDeadlineExceeded, naming who runs it, if that takes longer
+  // than its `patience`; kCancelled if `wait` was interrupted.
+  virtual Status DeleteExperiment(const v1::DeleteRequest& request, const Wait& wait) = 0;
 
+  // Any method, in types: Get<v1::Text>("GetHolder", ref); of a stream all replies.
+  template <class Reply>
+  StatusOr<Reply> Get(const std::string& method, const google::protobuf::Message& request);
+  template <class Reply>
+  StatusOr<std::vector<Reply>> List(const std::string& method,
+                                    const google::protobuf::Message& request);
+
+  StatusOr<v1::Experiment> GetExperiment(const ExperimentKey& key);
+  // Of one namespace, or of all ("").
+  StatusOr<std::vector<v1::Experiment>> ListExperiments(const std::string& ns);
+  StatusOr<v1::Trial> GetTrial(const TrialKey& key);
+  StatusOr<std::vector<v1::Trial>> ListTrials(const db::TrialQuery& query);
+  StatusOr<std::vector<v1::Attempt>> ListAttempts(const db::AttemptQuery& query);
+  StatusOr<std::vector<v1::Checkpoint>> ListCheckpoints(const TrialKey& key);
+  StatusOr<std::vector<db::StoredObservation>> ListObservations(const db::ObservationQuery& query);
+  StatusOr<std::vector<v1::Event>> ListEvents(const db::EventQuery& query);
+  // To follow: the revision now, and what has changed since one. See db/store.h.
+  StatusOr<int64_t> Revision() { return AwaitChange(-1, absl::ZeroDuration()); }
+  StatusOr<std::vector<db::Change>> Changes(int64_t after);
+  // The revision, once it is greater than `after`, or `timeout` or a minute has passed.
+  StatusOr<int64_t> AwaitChange(int64_t after, absl::Duration timeout);
+  // Who runs the experiment, in words ("process 4711 on host a"); "" if no process does.
+  StatusOr<std::string> Holder(const ExperimentKey& key);
+  // At most `max_bytes` from `offset`. Logs only grow; reading on from `next` never misses a byte.
+  // kNotFound if the attempt has no log (yet).
+  StatusOr<v1::LogChunk> ReadLog(const AttemptKey& key, int64_t offset, int64_t max_bytes);
   // The next points for an experiment, stored or not (then as if it had just been created).
-  virtual StatusOr<Candidates> Suggest(const v1::Experiment& experiment, int count) = 0;
-
+  StatusOr<v1::SuggestReply> Suggest(const v1::Experiment& experiment, int count);
   // A new experiment, or the same search with other counts, if the precondition holds.
-  virtual StatusOr<experiment::Submitted> Submit(const v1::Experiment& experiment,
-                                                 const experiment::Precondition& precondition) = 0;
-  // Stores it as an experiment that has ended; kAlreadyExists if there is one of its name. Returns
-  // what was left out, in words.
-  virtual StatusOr<std::vector<std::string>> Import(const std::string& ns,
-                                                    const Imported& imported) = 0;
-  virtual Status Send(const ExperimentKey& key, const v1::Intent& intent) = 0;
-  // Ends it, waits until nothing of it runs, and removes its records and files. kDeadlineExceeded,
-  // naming who runs it, if that takes longer than `patience`; kCancelled if `wait` was interrupted.
-  virtual Status Delete(const ExperimentKey& key, absl::Duration patience, const Wait& wait) = 0;
-
+  StatusOr<experiment::Submitted> Submit(const v1::Experiment& experiment,
+                                         const experiment::Precondition& precondition);
+  Status Send(const ExperimentKey& key, const v1::Intent& intent);
+  Status Delete(const ExperimentKey& key, absl::Duration patience, const Wait& wait);
   // The trial of an ask-and-tell experiment that the caller of this name has open, or a new one:
   // asking again after a lost answer gives the same trial. Waits for the algorithm.
-  virtual StatusOr<Asked> Ask(const ExperimentKey& key, const std::string& caller,
-                              absl::Duration patience) = 0;
-  // What has come of asking, without asking anew, and without waiting.
-  virtual StatusOr<Asked> FindAskReply(const ExperimentKey& key, const std::string& caller) = 0;
+  StatusOr<v1::AskReply> Ask(const ExperimentKey& key, const std::string& caller,
+                             absl::Duration patience);
   // Durable when it returns; doing it again changes nothing. kPermissionDenied if the attempt is no
   // longer the current one.
-  virtual StatusOr<experiment::ReportReply> Tell(const experiment::Report& report) = 0;
+  StatusOr<experiment::ReportReply> Tell(const experiment::Report& report);
 };
+
+template <class Reply>
+StatusOr<Reply> Client::Get(const std::string& method, const google::protobuf::Message& request) {
+  CHECK(MethodOf(method).output_type() == Reply::descriptor());
+  Reply reply;
+  RETURN_IF_ERROR(Call(MethodOf(method), request, [&](google::protobuf::Message& got) {
+    reply = std::move(static_cast<Reply&>(got));
+    return absl::OkStatus();
+  }));
+  return reply;
+}
+
+template <class Reply>
+StatusOr<std::vector<Reply>> Client::List(const std::string& method,
+                                          const google::protobuf::Message& request) {
+  CHECK(MethodOf(method).output_type() == Reply::descriptor());
+  std::vector<Reply> replies;
+  RETURN_IF_ERROR(Call(MethodOf(method), request, [&](google::protobuf::Message& got) {
+    replies.push_back(std::move(static_cast<Reply&>(got)));
+    return absl::OkStatus();
+  }));
+  return replies;
+}
 
 }  // namespace shirabe::client

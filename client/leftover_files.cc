@@ -1,10 +1,26 @@
 #include "client/leftover_files.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <string>
+#include <system_error>
+#include <tuple>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
+#include "base/file_io.h"
+#include "base/log.h"
+#include "base/open_beneath.h"
+#include "base/text/number.h"
+#include "experiment/conditions.h"
+#include "trial/pod/file_mirror.h"
 
 namespace shirabe::client {
+
 namespace {
 
 constexpr absl::Duration kFilePollInterval = absl::Milliseconds(50);
@@ -29,6 +45,119 @@ Status LeftoverFiles::AwaitRemoved(const ExperimentKey& key, absl::Duration dead
     if (!absl::IsAlreadyExists(status) || clock_->Monotonic() >= deadline) return status;
     if (!wait(kFilePollInterval)) return absl::CancelledError("interrupted; the deletion goes on");
   }
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// Not worth the line that would stand in its place.
+constexpr int64_t kMinLogBytes = 16 << 10;
+
+struct OldLog {
+  int64_t written = 0;  // seconds, by the file system
+  AttemptKey key;
+  int64_t bytes = 0;  // on the disk
+
+  bool operator<(const OldLog& other) const {
+    return std::tie(written, key) < std::tie(other.written, other.key);
+  }
+};
+
+// What an attempt's program printed and reported; never what it saved.
+std::vector<std::string> FilesOf(const trial::AttemptPaths& paths) {
+  return {paths.log, paths.metrics_file, paths.hypertune_file, paths.scrapes_file,
+          trial::FileMirror::RootOf(paths)};
+}
+
+// Adds what a file, or all below a folder, takes of the disk.
+void Measure(const std::string& path, OldLog& log) {
+  struct stat info;
+  if (lstat(path.c_str(), &info) != 0) return;
+  if (S_ISREG(info.st_mode)) {
+    log.written = std::max(log.written, static_cast<int64_t>(info.st_mtim.tv_sec));
+    log.bytes += static_cast<int64_t>(info.st_blocks) * 512;
+  }
+  if (!S_ISDIR(info.st_mode)) return;
+  std::error_code error;
+  for (fs::directory_iterator at(path, error); !error && at != fs::end(at); at.increment(error)) {
+    Measure(at->path().string(), log);
+  }
+}
+
+std::vector<std::string> NamesIn(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error); !error && at != fs::end(at); at.increment(error)) {
+    names.push_back(at->path().filename().string());
+  }
+  return names;
+}
+
+// Every attempt of the experiment that has files worth the trouble.
+std::vector<OldLog> FindLogs(const trial::FileLayout& layout, const ExperimentKey& experiment) {
+  std::vector<OldLog> logs;
+  for (const std::string& trial_name : NamesIn(layout.ExperimentDir(experiment))) {
+    const auto trial = ParseTrialName(trial_name, experiment.ns);
+    if (!trial || trial->experiment != experiment) continue;
+    for (const std::string& name : NamesIn(layout.TrialDir(*trial))) {
+      const auto attempt = ParseAttemptName(name, experiment.ns);
+      if (!attempt || attempt->trial != *trial) continue;
+      OldLog log{.key = *attempt};
+      for (const std::string& path : FilesOf(layout.Paths(*attempt))) Measure(path, log);
+      if (log.bytes > kMinLogBytes) logs.push_back(std::move(log));
+    }
+  }
+  return logs;
+}
+
+// Those whose end is stored. In this order: an attempt is in the store before it has files, so one
+// that is not open now has ended.
+StatusOr<std::vector<OldLog>> OldLogsOf(Client& client, const trial::FileLayout& layout,
+                                        const ExperimentKey& experiment) {
+  std::vector<OldLog> logs = FindLogs(layout, experiment);
+  if (logs.empty()) return logs;
+  ASSIGN_OR_RETURN(const auto open,
+                   client.ListAttempts({.experiment = experiment, .open_only = true}));
+  std::set<AttemptKey> busy;
+  for (const v1::Attempt& attempt : open) {
+    busy.insert({{experiment, attempt.trial()}, attempt.number()});
+  }
+  std::erase_if(logs, [&](const OldLog& log) { return busy.contains(log.key); });
+  return logs;
+}
+
+Status Remove(const trial::FileLayout& layout, const OldLog& log) {
+  const trial::AttemptPaths paths = layout.Paths(log.key);
+  for (const std::string& path : FilesOf(paths)) RETURN_IF_ERROR(RemoveAll(path));
+  return WriteFileAtomic(
+      paths.log, absl::StrCat("shirabe: this log is gone: ", FormatBytes(log.bytes),
+                              " that were the oldest when the logs of all ended attempts had more ",
+                              "than the server keeps (--log-space)\n"));
+}
+
+}  // namespace
+
+Status RemoveOldLogs(Client& client, const trial::FileLayout& layout, int64_t bytes) {
+  ASSIGN_OR_RETURN(const auto experiments, client.ListExperiments(""));
+  std::vector<OldLog> logs;
+  int64_t total = 0;
+  for (const v1::Experiment& experiment : experiments) {
+    ASSIGN_OR_RETURN(std::vector<OldLog> some,
+                     OldLogsOf(client, layout, experiment::KeyOf(experiment)));
+    for (OldLog& log : some) {
+      total += log.bytes;
+      logs.push_back(std::move(log));
+    }
+  }
+  std::sort(logs.begin(), logs.end());
+  for (const OldLog& log : logs) {
+    if (total <= bytes) break;
+    RETURN_IF_ERROR(Remove(layout, log));
+    total -= log.bytes;
+    Log(LogLevel::kInfo, "deleted an old log", {{"attempt", AttemptName(log.key)}});
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace shirabe::client

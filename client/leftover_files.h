@@ -3,8 +3,11 @@
 // could not start beside them. Thread-safe; what it is made of outlives it.
 #pragma once
 
+#include <cstdint>
+
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/status.h"
 #include "client/client.h"
 #include "db/store.h"
 #include "trial/file_layout.h"
@@ -13,7 +16,7 @@ namespace shirabe::client {
 
 class LeftoverFiles {
  public:
-  LeftoverFiles(db::Store* store, const trial::Layout* layout, Clock* clock)
+  LeftoverFiles(db::Store* store, const trial::FileLayout* layout, Clock* clock)
       : store_(store), layout_(layout), clock_(clock) {}
 
   // kAlreadyExists, with the folder and what to do, if there are any on this machine.
@@ -23,8 +26,19 @@ class LeftoverFiles {
 
  private:
   db::Store* const store_;
-  const trial::Layout* const layout_;
+  const trial::FileLayout* const layout_;
   Clock* const clock_;
 };
+
+// What the programs of attempts that have ended printed and reported: logs, and the contract's
+// files or, in the server for a cluster, the copies of all that a collector read. Kept for people
+// alone, since every value in them is in the store; a server that runs for months would fill its
+// disk. Thread-safe: no state.
+
+// Deletes them, those that were written to the longest ago first, until all together take at most
+// `bytes` of the disk. In the place of a log that is gone stands a line that says so. Left are
+// attempts that are open, experiments that the client does not know, what programs have saved
+// (checkpoints and outputs), and whatever is small.
+Status RemoveOldLogs(Client& client, const trial::FileLayout& layout, int64_t bytes);
 
 }  // namespace shirabe::client

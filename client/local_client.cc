@@ -10,18 +10,21 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/file_io.h"
-#include "base/process_id.h"
-#include "client/enum_words.h"
+#include "client/chart_reads.h"
 #include "client/import_batch.h"
 #include "client/leftover_files.h"
-#include "client/namespace_guard.h"
-#include "client/strip_revisions.h"
+#include "client/method_table.h"
+#include "client/records/namespace_guard.h"
+#include "client/records/stored_records.h"
+#include "client/store_analyses.h"
+#include "client/store_reads.h"
 #include "client/suggestion_preview.h"
-#include "client/with_actor.h"
+#include "client/wire_format.h"
+#include "experiment/conditions.h"
+#include "experiment/observation_ingest.h"
 #include "trial/file_layout.h"
 #include "trial/host_paths.h"
 #include "trial/kubernetes/checkpoint_volume.h"
-#include "trial/log_file.h"
 
 namespace shirabe::client {
 namespace {
@@ -30,6 +33,12 @@ constexpr absl::Duration kPollInterval = absl::Milliseconds(50);
 // How long a new experiment waits for the files of one of its name that was deleted.
 constexpr absl::Duration kLeaving = absl::Seconds(3);
 constexpr absl::Duration kReportTimeout = absl::Seconds(20);
+
+// A Wait that no user interrupts.
+bool Sleep(absl::Duration time) {
+  Pause(time);
+  return true;
+}
 
 // Who runs an experiment while something is asked of it: the attached controller, one of our own
 // for that time, or (null) another process.
@@ -41,121 +50,30 @@ struct Owner {
 class StoreClient : public LocalClient {
  public:
   StoreClient(std::unique_ptr<db::Store> store, LocalOptions options)
-      : store_(std::move(store)), options_(std::move(options)), layout_(options_.place.home) {}
-
-  StatusOr<v1::Experiment> GetExperiment(const ExperimentKey& key) override {
-    auto experiment = OneRecord(store_->GetExperiment(key));
-    if (experiment.ok()) RETURN_IF_ERROR(namespaces_.CheckNamespaceExists(*experiment));
-    return experiment;
-  }
-  StatusOr<std::vector<v1::Experiment>> ListExperiments(const std::string& ns) override {
-    ASSIGN_OR_RETURN(auto experiments, Records(store_->ListExperiments(ns)));
-    std::erase_if(experiments,
-                  [&](const auto& one) { return !namespaces_.CheckNamespaceExists(one).ok(); });
-    return experiments;
-  }
-  StatusOr<v1::Trial> GetTrial(const TrialKey& key) override {
-    RETURN_IF_ERROR(namespaces_.CheckReadable(key.experiment));
-    return OneRecord(store_->GetTrial(key));
-  }
-  StatusOr<std::vector<v1::Trial>> ListTrials(const db::TrialQuery& query) override {
-    RETURN_IF_ERROR(namespaces_.CheckReadable(query.experiment));
-    return Records(store_->ListTrials(query));
-  }
-  StatusOr<std::vector<v1::Attempt>> ListAttempts(const db::AttemptQuery& query) override {
-    RETURN_IF_ERROR(namespaces_.CheckReadable(query.experiment));
-    auto attempts = Records(store_->ListAttempts(query));
-    if (!attempts.ok()) return attempts;
-    for (v1::Attempt& attempt : *attempts) attempt.clear_token();
-    return attempts;
-  }
-  StatusOr<std::vector<v1::Checkpoint>> ListCheckpoints(const TrialKey& key) override {
-    RETURN_IF_ERROR(namespaces_.CheckReadable(key.experiment));
-    return Records(store_->ListCheckpoints(key));
-  }
-  StatusOr<std::vector<db::StoredObservation>> ListObservations(
-      const db::ObservationQuery& query) override {
-    RETURN_IF_ERROR(namespaces_.CheckReadable(query.trial.experiment));
-    return store_->ListObservations(query);
-  }
-  StatusOr<std::vector<v1::Event>> ListEvents(const db::EventQuery& query) override {
-    RETURN_IF_ERROR(namespaces_.CheckReadable(query.experiment));
-    return store_->ListEvents(query);
-  }
-  StatusOr<int64_t> Revision() override { return store_->Revision(); }
-  StatusOr<std::vector<db::Change>> Changes(int64_t after) override {
-    return store_->Changes(after, -1);
-  }
-  StatusOr<int64_t> AwaitChange(int64_t after, absl::Duration timeout) override {
-    return store_->AwaitChange(after, timeout);
+      : store_(std::move(store)), options_(std::move(options)), layout_(options_.place.home) {
+    reads_.AddTo(methods_);
+    charts_.AddTo(methods_);
+    analyses_.AddTo(methods_);
+    methods_.Add("Suggest", this, &StoreClient::Suggest);
+    methods_.Add("SubmitExperiment", this, &StoreClient::SubmitExperiment);
+    methods_.Add("ImportExperiment", this, &StoreClient::ImportExperiment);
+    methods_.Add("SendIntent", this, &StoreClient::SendIntent);
+    methods_.Add("DeleteExperiment", this, &StoreClient::DeleteUninterrupted);
+    methods_.Add("Ask", this, &StoreClient::Ask);
+    methods_.Add("Tell", this, &StoreClient::Tell);
   }
 
-  // A lease that has run out, or whose process is gone, is as good as none.
-  StatusOr<std::string> Holder(const ExperimentKey& key) override {
-    RETURN_IF_ERROR(namespaces_.CheckReadable(key));
-    ASSIGN_OR_RETURN(const v1::Lease lease, store_->GetLease(key));
-    if (lease.holder().empty() || FromProto(lease.expiry()) <= options_.clock->Now()) return "";
-    const auto process = ParseProcessId(lease.holder());
-    if (process && !MayBeAlive(*process)) return "";
-    return HolderWords(lease.holder());
-  }
-
-  StatusOr<LogChunk> ReadLog(const AttemptKey& key, int64_t offset, int64_t max_bytes) override {
-    RETURN_IF_ERROR(namespaces_.CheckReadable(key.trial.experiment));
-    ASSIGN_OR_RETURN(trial::LogPiece piece,
-                     trial::ReadLog(LogLocation(key), offset, max_bytes, layout_.home()));
-    return LogChunk{.text = std::move(piece.text), .next = piece.next, .at_end = piece.at_end};
+  Status Call(const Method& method, const google::protobuf::Message& request,
+              const Sink& sink) override {
+    return methods_.Call(method, request, sink);
   }
   std::string LogLocation(const AttemptKey& key) override { return layout_.Paths(key).log; }
-
-  StatusOr<Candidates> Suggest(const v1::Experiment& experiment, int count) override {
-    // Who asks for no points wants to know whether there could be any.
-    if (count == 0) RETURN_IF_ERROR(CheckFits(experiment));
-    return SuggestNext(*store_, experiment, count);
-  }
-
-  StatusOr<experiment::Submitted> Submit(const v1::Experiment& experiment,
-                                         const experiment::Precondition& precondition) override {
-    // A server may just be removing them.
-    const ExperimentKey key = experiment::KeyOf(experiment);
-    const absl::Duration patience = controller_ == nullptr ? absl::ZeroDuration() : kLeaving;
-    RETURN_IF_ERROR(leftover_files_.AwaitRemoved(key, options_.clock->Monotonic() + patience,
-                                                 [](absl::Duration time) {
-                                                   Pause(time);
-                                                   return true;
-                                                 }));
-    RETURN_IF_ERROR(CheckFits(experiment));
-    RETURN_IF_ERROR(namespaces_.CheckNotBeingRemoved(key));
-    v1::Experiment wanted = experiment;
-    wanted.mutable_status()->mutable_shirabe()->set_namespace_uid(namespaces_.UidOf(key.ns));
-    RETURN_IF_ERROR(experiment::CheckMayCreate(*store_, key, most_experiments_));
-    return experiment::Submit(*store_, *options_.clock, WithActor(options_.actor, wanted),
-                              precondition);
-  }
-  StatusOr<std::vector<std::string>> Import(const std::string& ns,
-                                            const Imported& imported) override;
-  Status Send(const ExperimentKey& key, const v1::Intent& intent) override {
-    RETURN_IF_ERROR(namespaces_.CheckReadable(key));
-    RETURN_IF_ERROR(CheckScale(key, intent));
-    RETURN_IF_ERROR(
-        experiment::Send(*store_, *options_.clock, key, WithActor(options_.actor, intent)));
-    if (controller_ != nullptr) controller_->NotifyIntent(key);
-    return absl::OkStatus();
-  }
-  Status DeleteFor(const v1::Actor& actor, const ExperimentKey& key, absl::Duration patience,
-                   const Wait& wait) override;
-  StatusOr<Asked> Ask(const ExperimentKey& key, const std::string& caller,
-                      absl::Duration patience) override;
-  StatusOr<Asked> FindAskReply(const ExperimentKey& key, const std::string& caller) override {
-    RETURN_IF_ERROR(namespaces_.CheckReadable(key));
-    return client::FindAskReply(*store_, key, caller);
-  }
-  StatusOr<experiment::ReportReply> Tell(const experiment::Report& report) override;
+  Status DeleteExperiment(const v1::DeleteRequest& request, const Wait& wait) override;
 
   Status CheckToken(const TrialKey& key, const std::string& token) override;
   void Attach(experiment::Controller* controller) override { controller_ = controller; }
+  db::Store& store() override { return *store_; }
   void SetNamespaces(NamespaceUid uid) override { namespaces_.Set(std::move(uid)); }
-  Status CheckPresent(const ExperimentKey& key) override { return GetExperiment(key).status(); }
 
   StatusOr<std::unique_ptr<experiment::Controller>> MakeController(ExecutionOptions machines,
                                                                    int workers) override {
@@ -171,13 +89,21 @@ class StoreClient : public LocalClient {
                               .clock = options_.clock,
                               .devices = std::move(machines.devices),
                               .pools = std::move(machines.pools),
-                              .pods = std::move(machines.pods)},
+                              .pods = std::make_shared<trial::PodOptions>(std::move(machines.pods)),
+                              .status_handlers = experiment::TrainerStatusHandlers()},
          .workers = workers,
          .working_dir = std::move(machines.working_dir),
          .limits = machines.limits});
   }
 
  private:
+  StatusOr<v1::SuggestReply> Suggest(const v1::SuggestRequest& request);
+  StatusOr<v1::SubmitReply> SubmitExperiment(const v1::SubmitRequest& request);
+  StatusOr<v1::ImportReply> ImportExperiment(const v1::ImportRequest& request);
+  StatusOr<v1::Done> SendIntent(const v1::Intent& intent);
+  StatusOr<v1::Done> DeleteUninterrupted(const v1::DeleteRequest& request);
+  StatusOr<v1::AskReply> Ask(const v1::AskRequest& request);
+  StatusOr<v1::TellReply> Tell(const v1::TellRequest& request);
   Status CheckFits(const v1::Experiment& experiment);
   Status CheckScale(const ExperimentKey& key, const v1::Intent& intent);
   StatusOr<Owner> MayOwn();
@@ -185,7 +111,7 @@ class StoreClient : public LocalClient {
 
   std::unique_ptr<db::Store> store_;
   const LocalOptions options_;
-  const trial::Layout layout_;
+  const trial::FileLayout layout_;
   const LeftoverFiles leftover_files_{store_.get(), &layout_, options_.clock};
   experiment::Controller* controller_ = nullptr;
   NamespaceGuard namespaces_{store_.get(), options_.clock, [this](const ExperimentKey& key) {
@@ -194,7 +120,48 @@ class StoreClient : public LocalClient {
   kube::Client* cluster_ = nullptr;  // where its trials run; null = here
   std::optional<std::vector<std::string>> host_paths_;
   int64_t most_experiments_ = 0;  // of a namespace; 0 = any number
+  StoreReads reads_{store_.get(), options_.clock, &layout_, &namespaces_};
+  ChartReads charts_{store_.get(), options_.clock, &namespaces_};
+  StoreAnalyses analyses_{store_.get(), &namespaces_};
+  MethodTable methods_;
 };
+
+StatusOr<v1::SuggestReply> StoreClient::Suggest(const v1::SuggestRequest& request) {
+  // Who asks for no points wants to know whether there could be any.
+  if (request.count() == 0) RETURN_IF_ERROR(CheckFits(request.experiment()));
+  return SuggestNext(*store_, request.experiment(), request.count());
+}
+
+StatusOr<v1::SubmitReply> StoreClient::SubmitExperiment(const v1::SubmitRequest& request) {
+  // A server may just be removing the files of one of its name.
+  const ExperimentKey key = experiment::KeyOf(request.experiment());
+  const absl::Duration patience = controller_ == nullptr ? absl::ZeroDuration() : kLeaving;
+  RETURN_IF_ERROR(leftover_files_.AwaitRemoved(key, options_.clock->Monotonic() + patience, Sleep));
+  RETURN_IF_ERROR(CheckFits(request.experiment()));
+  RETURN_IF_ERROR(namespaces_.CheckNotBeingRemoved(key));
+  v1::Experiment wanted = WithActor(options_.actor, request.experiment());
+  wanted.mutable_status()->mutable_shirabe()->set_namespace_uid(namespaces_.UidOf(key.ns));
+  RETURN_IF_ERROR(experiment::CheckMayCreate(*store_, key, most_experiments_));
+  ASSIGN_OR_RETURN(const experiment::Submitted submitted,
+                   experiment::Submit(*store_, *options_.clock, wanted,
+                                      {.absent = request.absent(),
+                                       .present = request.present(),
+                                       .generation = request.generation()}));
+  v1::SubmitReply reply;
+  reply.set_created(submitted.created);
+  reply.set_changed(submitted.changed);
+  return reply;
+}
+
+StatusOr<v1::Done> StoreClient::SendIntent(const v1::Intent& intent) {
+  const ExperimentKey key = ExperimentKeyOf(intent);
+  RETURN_IF_ERROR(namespaces_.CheckReadable(key));
+  RETURN_IF_ERROR(CheckScale(key, intent));
+  RETURN_IF_ERROR(
+      experiment::Send(*store_, *options_.clock, key, WithActor(options_.actor, intent)));
+  if (controller_ != nullptr) controller_->NotifyIntent(key);
+  return v1::Done();
+}
 
 // Only a process that runs experiments in a cluster knows what is there. What cannot be found out,
 // and what may still come, is no reason to refuse it: its trials wait, and say why.
@@ -222,11 +189,12 @@ Status StoreClient::CheckScale(const ExperimentKey& key, const v1::Intent& inten
 
 // The owner of the experiment carries the deletion out. Where it has none, we do it in the same
 // way, since processes of it may still be running after their owner died.
-Status StoreClient::DeleteFor(const v1::Actor& actor, const ExperimentKey& key,
-                              absl::Duration patience, const Wait& wait) {
+Status StoreClient::DeleteExperiment(const v1::DeleteRequest& request, const Wait& wait) {
+  const ExperimentKey key = FromWire(request.experiment());
+  const absl::Duration patience = FromWire(request.patience());
   v1::Intent intent;
   intent.set_verb(v1::Intent::DELETE);
-  *intent.mutable_actor() = actor;
+  *intent.mutable_actor() = request.actor();
   Status sent = Send(key, intent);
   // Asked for before; its files may still be on their way.
   const bool going = absl::IsNotFound(sent) && controller_ != nullptr && controller_->Owns(key);
@@ -268,22 +236,28 @@ Status NameTaken(const ExperimentKey& key) {
                                   " exists: give this one another name (--name)");
 }
 
-StatusOr<std::vector<std::string>> StoreClient::Import(const std::string& ns,
-                                                       const Imported& imported) {
-  const ExperimentKey key{ns, imported.name};
+StatusOr<v1::Done> StoreClient::DeleteUninterrupted(const v1::DeleteRequest& request) {
+  RETURN_IF_ERROR(DeleteExperiment(request, Sleep));
+  return v1::Done();
+}
+
+StatusOr<v1::ImportReply> StoreClient::ImportExperiment(const v1::ImportRequest& request) {
+  const ExperimentKey key{request.namespace_(), request.name()};
   RETURN_IF_ERROR(leftover_files_.Check(key));
   RETURN_IF_ERROR(experiment::CheckMayCreate(*store_, key, most_experiments_));
   const Status found = store_->GetExperiment(key).status();
   if (found.ok()) return NameTaken(key);
   if (!absl::IsNotFound(found)) return found;
-  Imported stored = imported;
-  if (stored.actor.name().empty()) stored.actor = options_.actor;
-  stored.namespace_uid = namespaces_.UidOf(ns);
-  ASSIGN_OR_RETURN(const db::Batch batch, MakeBatch(ns, stored, options_.clock->Now()));
+  ASSIGN_OR_RETURN(Imported imported, FromWire(request));
+  if (imported.actor.name().empty()) imported.actor = options_.actor;
+  imported.namespace_uid = namespaces_.UidOf(key.ns);
+  ASSIGN_OR_RETURN(const db::Batch batch, MakeBatch(key.ns, imported, options_.clock->Now()));
   const Status committed = store_->Commit(batch).status();
   if (absl::IsAborted(committed)) return NameTaken(key);  // in between
   RETURN_IF_ERROR(committed);
-  return std::vector<std::string>(stored.notes.begin() + imported.notes.size(), stored.notes.end());
+  v1::ImportReply reply;
+  reply.mutable_notes()->Assign(imported.notes.begin(), imported.notes.end());
+  return reply;
 }
 
 // ---- ask and tell ------------------------------------------------------------------------------
@@ -306,10 +280,12 @@ StatusOr<Owner> StoreClient::FindOwner(const ExperimentKey& key) {
   return owner;
 }
 
-StatusOr<Asked> StoreClient::Ask(const ExperimentKey& key, const std::string& caller,
-                                 absl::Duration patience) {
+StatusOr<v1::AskReply> StoreClient::Ask(const v1::AskRequest& request) {
+  const ExperimentKey key = FromWire(request.experiment());
+  const std::string& caller = request.caller();
   if (caller.empty()) return absl::InvalidArgumentError("who asks must have a name");
   RETURN_IF_ERROR(namespaces_.CheckReadable(key));
+  if (request.check_only()) return FindAskReply(*store_, key, caller);
   ASSIGN_OR_RETURN(const auto experiment, store_->GetExperiment(key));
   if (!experiment.record.spec().shirabe().ask_and_tell()) {
     return absl::FailedPreconditionError(
@@ -318,19 +294,20 @@ StatusOr<Asked> StoreClient::Ask(const ExperimentKey& key, const std::string& ca
                      "spec.shirabe.askAndTell: true is asked for them"));
   }
   ASSIGN_OR_RETURN(int64_t revision, store_->Revision());
-  ASSIGN_OR_RETURN(Asked asked, FindAskReply(key, caller));
-  if (!asked.pending) return asked;
+  ASSIGN_OR_RETURN(v1::AskReply reply, FindAskReply(*store_, key, caller));
+  if (!reply.pending()) return reply;
   v1::Intent intent;
   intent.set_verb(v1::Intent::ASK);
   intent.set_caller(caller);
   RETURN_IF_ERROR(Send(key, intent));
-  const absl::Duration deadline = options_.clock->Monotonic() + patience;
+  const absl::Duration deadline = options_.clock->Monotonic() + FromWire(request.patience());
   ASSIGN_OR_RETURN(const Owner owner, FindOwner(key));
-  while (asked.pending && options_.clock->Monotonic() < deadline) {
-    ASSIGN_OR_RETURN(revision, AwaitChange(revision, deadline - options_.clock->Monotonic()));
-    ASSIGN_OR_RETURN(asked, FindAskReply(key, caller));
+  while (reply.pending() && options_.clock->Monotonic() < deadline) {
+    ASSIGN_OR_RETURN(revision,
+                     store_->AwaitChange(revision, deadline - options_.clock->Monotonic()));
+    ASSIGN_OR_RETURN(reply, FindAskReply(*store_, key, caller));
   }
-  return asked;
+  return reply;
 }
 
 Status StoreClient::CheckToken(const TrialKey& key, const std::string& token) {
@@ -345,8 +322,8 @@ Status StoreClient::CheckToken(const TrialKey& key, const std::string& token) {
                                      TrialName(key));
 }
 
-StatusOr<experiment::ReportReply> StoreClient::Tell(const experiment::Report& report) {
-  const ExperimentKey& key = report.trial.experiment;
+StatusOr<v1::TellReply> StoreClient::Tell(const v1::TellRequest& request) {
+  const ExperimentKey key = ExperimentKeyOf(request.trial());
   RETURN_IF_ERROR(namespaces_.CheckReadable(key));
   ASSIGN_OR_RETURN(const auto experiment, store_->GetExperiment(key));
   if (controller_ == nullptr && !experiment.record.spec().shirabe().ask_and_tell()) {
@@ -356,16 +333,21 @@ StatusOr<experiment::ReportReply> StoreClient::Tell(const experiment::Report& re
                      "through $SHIRABE_METRICS_FILE, or to the server that runs it"));
   }
   ASSIGN_OR_RETURN(const Owner owner, FindOwner(key));
-  if (owner.controller != nullptr) return owner.controller->Tell(report, kReportTimeout);
-  return absl::UnavailableError(absl::StrCat(Holder(key).value_or("another process"), " runs ",
-                                             ToString(key), ": report it there"));
+  if (owner.controller == nullptr) {
+    return absl::UnavailableError(absl::StrCat(Holder(key).value_or("another process"), " runs ",
+                                               ToString(key), ": report it there"));
+  }
+  ASSIGN_OR_RETURN(auto told, owner.controller->Tell(FromWire(request), kReportTimeout));
+  v1::TellReply reply;
+  reply.set_stop(std::move(told.stop));
+  return reply;
 }
 
 }  // namespace
 
 StatusOr<std::unique_ptr<LocalClient>> LocalClient::Open(LocalOptions options) {
   const bool empty = options.read_only && IsDefaultStoreMissing(options.place);
-  if (!options.read_only) trial::Layout(options.place.home).KeepPrivate();
+  if (!options.read_only) trial::FileLayout(options.place.home).KeepPrivate();
   ASSIGN_OR_RETURN(auto store, db::Open(empty ? "memory:" : options.place.db, options.read_only));
   return std::make_unique<StoreClient>(std::move(store), std::move(options));
 }

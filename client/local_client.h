@@ -10,9 +10,11 @@
 
 #include "base/clock.h"
 #include "client/client.h"
-#include "client/namespace_guard.h"
+#include "client/records/namespace_guard.h"
 #include "client/state_location.h"
+#include "db/store.h"
 #include "experiment/experiment_controller.h"
+#include "trial/pod/pod_options.h"
 
 namespace shirabe::client {
 
@@ -37,8 +39,9 @@ struct ExecutionOptions {
 };
 
 // What is caused for another than options.actor records that actor, where a caller that is trusted
-// says so: in experiment.status.shirabe.createdBy of Submit, Imported.actor, Intent.actor and
-// DeleteFor. A server sets all of them itself (service/common/guarded_client.h).
+// says so: in experiment.status.shirabe.createdBy of what is submitted, and in the `actor` of an
+// import, an intent and a deletion. A server sets all of them itself
+// (service/common/guarded_client.h).
 class LocalClient : public Client {
  public:
   // A database that was not named and that is not there yet reads as an empty one. Otherwise the
@@ -53,19 +56,15 @@ class LocalClient : public Client {
   // kPermissionDenied unless an attempt of this trial has this token.
   virtual Status CheckToken(const TrialKey& key, const std::string& token) = 0;
 
-  Status Delete(const ExperimentKey& key, absl::Duration patience, const Wait& wait) final {
-    return DeleteFor({}, key, patience, wait);
-  }
-  virtual Status DeleteFor(const v1::Actor& actor, const ExperimentKey& key,
-                           absl::Duration patience, const Wait& wait) = 0;
-
   // Records belong to a namespace's uid, where there is a cluster that knows it: kNotFound for a
   // name that nothing has. From now on new experiments are of the namespace as it is; those of one
   // that is gone, or has given its name away, are as if they were not there, and are deleted once
   // seen.
   virtual void SetNamespaces(NamespaceUid uid) = 0;
-  // kNotFound for such an experiment, and where there is none.
-  virtual Status CheckPresent(const ExperimentKey& key) = 0;
+
+  // What this is a client of, for those who look after it (client/store_backup.h,
+  // client/store_prune.h); what concerns experiments goes through the methods.
+  virtual db::Store& store() = 0;
 
   // From now on this controller, which lasts as long as the client is used, is told at once what is
   // asked of the experiments that it owns; null = none is.

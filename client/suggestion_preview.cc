@@ -5,15 +5,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "experiment/conditions.h"
-#include "experiment/experiment_state.h"
 #include "experiment/spec/parse_spec.h"
+#include "experiment/state/experiment_state.h"
+#include "experiment/state/warm_start.h"
 #include "experiment/submission.h"
-#include "experiment/warm_start.h"
 
 namespace shirabe::client {
 namespace {
 
-using experiment::State;
+using experiment::ExperimentState;
 
 constexpr int kMaxSuggestions = 1000;  // in one answer
 
@@ -27,29 +27,37 @@ StatusOr<std::unique_ptr<db::Store>> StoreWith(const v1::Experiment& experiment)
   return store;
 }
 
-Status AddStartPoints(const State& state, int count, Candidates& candidates) {
+void AddPoint(std::vector<v1::Assignment> assignments, const std::string& explanation,
+              v1::SuggestReply& reply) {
+  v1::SuggestReply::Point& point = *reply.add_points();
+  for (v1::Assignment& one : assignments) *point.add_assignments() = std::move(one);
+  point.set_explanation(explanation);
+}
+
+Status AddStartPoints(const ExperimentState& state, int count, v1::SuggestReply& reply) {
   const int starts = state.experiment().spec().shirabe().start_size();
   for (int i = static_cast<int>(state.history().size()); i < starts && count > 0; ++i, --count) {
     ASSIGN_OR_RETURN(auto assignments, experiment::StartPoint(state.experiment().spec(), i));
-    candidates.points.push_back({std::move(assignments), "given in spec.shirabe.start"});
+    AddPoint(std::move(assignments), "given in spec.shirabe.start", reply);
   }
   return absl::OkStatus();
 }
 
 // As if the points so far were being tried.
-suggestion::History HistoryWith(const State& state, const Candidates& candidates) {
+suggestion::History HistoryWith(const ExperimentState& state, const v1::SuggestReply& reply) {
   suggestion::History history = state.history();
-  for (const Candidate& candidate : candidates.points) {
-    if (auto point = state.space().Encode(candidate.assignments); point.ok()) {
-      history.Add(*point, {});
-    }
+  for (const v1::SuggestReply::Point& given : reply.points()) {
+    const auto point =
+        state.space().Encode({given.assignments().begin(), given.assignments().end()});
+    if (point.ok()) history.Add(*point, {});
   }
   return history;
 }
 
 }  // namespace
 
-StatusOr<Candidates> SuggestNext(db::Store& store, const v1::Experiment& experiment, int count) {
+StatusOr<v1::SuggestReply> SuggestNext(db::Store& store, const v1::Experiment& experiment,
+                                       int count) {
   if (count < 0 || count > kMaxSuggestions) {
     return absl::InvalidArgumentError(absl::StrCat("count: ", count,
                                                    " suggestions are not from 0 to ",
@@ -61,33 +69,34 @@ StatusOr<Candidates> SuggestNext(db::Store& store, const v1::Experiment& experim
     RETURN_IF_ERROR(experiment::CheckWarmStart(store, experiment));
     ASSIGN_OR_RETURN(own, StoreWith(experiment));
   }
-  ASSIGN_OR_RETURN(const auto state, State::Load(own ? *own : store, key, /*epoch=*/0));
-  Candidates candidates;
-  RETURN_IF_ERROR(AddStartPoints(*state, count, candidates));
-  const int left = count - static_cast<int>(candidates.points.size());
-  if (left == 0) return candidates;
-  suggestion::History history = HistoryWith(*state, candidates);
+  ASSIGN_OR_RETURN(const auto state, ExperimentState::Load(own ? *own : store, key, /*epoch=*/0));
+  v1::SuggestReply reply;
+  RETURN_IF_ERROR(AddStartPoints(*state, count, reply));
+  const int left = count - reply.points_size();
+  if (left == 0) return reply;
+  suggestion::History history = HistoryWith(*state, reply);
   if (own != nullptr) {  // earlier experiments are in the other store
     ASSIGN_OR_RETURN(auto known, experiment::ReadWarmStart(store, experiment, state->space()));
     history.SetPrior(std::move(known.trials));
   }
   ASSIGN_OR_RETURN(const suggestion::Proposal proposal,
-                   state->algorithm->Propose(history, left, Rng(state->seed)));
+                   state->setup().algorithm->Propose(history, left, Rng(state->setup().seed)));
   for (const suggestion::Suggestion& suggestion : proposal.suggestions) {
-    candidates.points.push_back({state->space().Decode(suggestion.point), suggestion.explanation});
+    AddPoint(state->space().Decode(suggestion.point), suggestion.explanation, reply);
   }
-  candidates.reason = proposal.reason;
-  return candidates;
+  reply.set_reason(proposal.reason);
+  return reply;
 }
 
 namespace {
 
 // Its open trial, running; else why there is none and will not be; else nothing at all.
-StatusOr<Asked> OpenTrialOf(db::Store& store, const ExperimentKey& key, const std::string& caller) {
+StatusOr<v1::AskReply> OpenTrialOf(db::Store& store, const ExperimentKey& key,
+                                   const std::string& caller) {
   // In this order: a trial that is made in between is seen.
   ASSIGN_OR_RETURN(const auto experiment, store.GetExperiment(key));
   ASSIGN_OR_RETURN(const auto live, store.ListTrials({.experiment = key, .live_only = true}));
-  Asked asked;
+  v1::AskReply asked;
   for (const auto& [trial, revision] : live) {
     if (trial.caller() != caller) continue;
     if (trial.phase() != v1::TRIAL_RUNNING) return asked;  // it soon is
@@ -95,9 +104,9 @@ StatusOr<Asked> OpenTrialOf(db::Store& store, const ExperimentKey& key, const st
         const auto attempts,
         store.ListAttempts({.experiment = key, .trial = trial.number(), .open_only = true}));
     if (attempts.empty() || attempts[0].record.state() != v1::ATTEMPT_RUNNING) return asked;
-    asked.trial = trial;
-    asked.attempt = attempts[0].record.number();
-    asked.token = attempts[0].record.token();
+    *asked.mutable_trial() = trial;
+    asked.set_attempt(attempts[0].record.number());
+    asked.set_token(attempts[0].record.token());
     return asked;
   }
   const v1::Experiment& record = experiment.record;
@@ -106,29 +115,29 @@ StatusOr<Asked> OpenTrialOf(db::Store& store, const ExperimentKey& key, const st
                                  [](const auto& trial) { return trial.record.caller().empty(); });
   if (waits && !experiment::IsEnded(record)) return asked;
   if (experiment::IsEnded(record)) {
-    asked.ended = true;
-    asked.reason = "the experiment has ended: " + experiment::CurrentCondition(record).message();
+    asked.set_ended(true);
+    asked.set_reason("the experiment has ended: " + experiment::CurrentCondition(record).message());
   } else if (record.spec().has_max_trial_count() &&
              record.status().trials() >= record.spec().max_trial_count()) {
-    asked.reason = absl::StrCat("all ", record.status().trials(), " trials have been given out, ",
-                                live.size(), " of them have no result yet");
+    asked.set_reason(absl::StrCat("all ", record.status().trials(), " trials have been given out, ",
+                                  live.size(), " of them have no result yet"));
   } else if (record.status().shirabe().exhausted()) {
-    asked.reason = "the algorithm has no further point; " + std::to_string(live.size()) +
-                   " trials have no result yet";
+    asked.set_reason("the algorithm has no further point; " + std::to_string(live.size()) +
+                     " trials have no result yet");
   }
   return asked;
 }
 
 }  // namespace
 
-StatusOr<Asked> FindAskReply(db::Store& store, const ExperimentKey& key,
-                             const std::string& caller) {
-  ASSIGN_OR_RETURN(Asked asked, OpenTrialOf(store, key, caller));
-  if (asked.trial || !asked.reason.empty()) return asked;
+StatusOr<v1::AskReply> FindAskReply(db::Store& store, const ExperimentKey& key,
+                                    const std::string& caller) {
+  ASSIGN_OR_RETURN(v1::AskReply asked, OpenTrialOf(store, key, caller));
+  if (asked.has_trial() || !asked.reason().empty()) return asked;
   ASSIGN_OR_RETURN(const auto now, store.GetExperiment(key));
-  asked.pending = true;
-  asked.reason = now.record.status().shirabe().waiting();
-  if (asked.reason.empty()) asked.reason = "no point yet: ask again";
+  asked.set_pending(true);
+  asked.set_reason(now.record.status().shirabe().waiting());
+  if (asked.reason().empty()) asked.set_reason("no point yet: ask again");
   return asked;
 }
 

@@ -12,13 +12,15 @@ namespace shirabe::client {
 
 // From the trials in `store` if the experiment is there, else as if it had no trial. The points of
 // spec.shirabe.start that have not been tried come first.
-StatusOr<Candidates> SuggestNext(db::Store& store, const v1::Experiment& experiment, int count);
+StatusOr<v1::SuggestReply> SuggestNext(db::Store& store, const v1::Experiment& experiment,
+                                       int count);
 
-// What has come of asking for a trial of an ask-and-tell experiment: see Client::FindAskReply. Used
-// by the client over a store. Any thread.
+// What has come of asking for a trial of an ask-and-tell experiment. Used by the client over a
+// store. Any thread.
 
 // The trial that the caller has open, running; else why there is none and will not be; else it is
 // pending, with the reason for that, if it is known.
-StatusOr<Asked> FindAskReply(db::Store& store, const ExperimentKey& key, const std::string& caller);
+StatusOr<v1::AskReply> FindAskReply(db::Store& store, const ExperimentKey& key,
+                                    const std::string& caller);
 
 }  // namespace shirabe::client

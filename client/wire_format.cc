@@ -6,7 +6,7 @@
 #include "base/names.h"
 #include "base/text/json_text.h"
 #include "base/timestamp.h"
-#include "client/enum_words.h"
+#include "client/records/enum_words.h"
 
 namespace shirabe::client {
 namespace {
@@ -19,12 +19,6 @@ constexpr int64_t kAll = -1;  // in the store's queries; on the wire nothing is 
 int64_t LimitFrom(int64_t limit) { return limit > 0 ? limit : kAll; }
 int64_t LimitTo(int64_t limit) { return std::max<int64_t>(limit, 0); }
 
-template <class Key>
-StatusOr<Key> Valid(Key key) {
-  RETURN_IF_ERROR(ValidateKey(key));
-  return key;
-}
-
 }  // namespace
 
 v1::ExperimentRef ToWire(const ExperimentKey& key) {
@@ -33,16 +27,7 @@ v1::ExperimentRef ToWire(const ExperimentKey& key) {
   ref.set_name(key.name);
   return ref;
 }
-StatusOr<ExperimentKey> FromWire(const v1::ExperimentRef& ref) {
-  return Valid(ExperimentKey{ref.namespace_(), ref.name()});
-}
-StatusOr<ExperimentKey> FromWire(const v1::Intent& intent) {
-  return Valid(ExperimentKeyOf(intent));
-}
-StatusOr<std::string> NamespaceFromWire(const std::string& ns) {
-  if (!ns.empty()) RETURN_IF_ERROR(ValidateNamespace(ns));
-  return ns;
-}
+ExperimentKey FromWire(const v1::ExperimentRef& ref) { return {ref.namespace_(), ref.name()}; }
 
 v1::TrialRef ToWire(const TrialKey& key) {
   v1::TrialRef ref;
@@ -51,13 +36,7 @@ v1::TrialRef ToWire(const TrialKey& key) {
   ref.set_number(key.number);
   return ref;
 }
-StatusOr<TrialKey> FromWire(const v1::TrialRef& ref) {
-  return Valid(TrialKey{ExperimentKeyOf(ref), ref.number()});
-}
-StatusOr<AttemptKey> FromWire(const v1::ReadLogRequest& request) {
-  ASSIGN_OR_RETURN(const TrialKey trial, FromWire(request.trial()));
-  return Valid(AttemptKey{trial, request.attempt()});
-}
+TrialKey FromWire(const v1::TrialRef& ref) { return {ExperimentKeyOf(ref), ref.number()}; }
 
 v1::ListTrialsRequest ToWire(const db::TrialQuery& query) {
   v1::ListTrialsRequest request;
@@ -68,13 +47,12 @@ v1::ListTrialsRequest ToWire(const db::TrialQuery& query) {
   request.set_limit(LimitTo(query.limit));
   return request;
 }
-StatusOr<db::TrialQuery> FromWire(const v1::ListTrialsRequest& request) {
-  ASSIGN_OR_RETURN(const ExperimentKey key, FromWire(request.experiment()));
-  return db::TrialQuery{.experiment = key,
-                        .live_only = request.live_only(),
-                        .after_number = request.after_number(),
-                        .changed_after = request.changed_after(),
-                        .limit = LimitFrom(request.limit())};
+db::TrialQuery FromWire(const v1::ListTrialsRequest& request) {
+  return {.experiment = FromWire(request.experiment()),
+          .live_only = request.live_only(),
+          .after_number = request.after_number(),
+          .changed_after = request.changed_after(),
+          .limit = LimitFrom(request.limit())};
 }
 
 v1::ListAttemptsRequest ToWire(const db::AttemptQuery& query) {
@@ -84,12 +62,10 @@ v1::ListAttemptsRequest ToWire(const db::AttemptQuery& query) {
   request.set_open_only(query.open_only);
   return request;
 }
-StatusOr<db::AttemptQuery> FromWire(const v1::ListAttemptsRequest& request) {
-  ASSIGN_OR_RETURN(const ExperimentKey key, FromWire(request.experiment()));
-  // 0 = of all trials.
-  if (request.trial() != 0) RETURN_IF_ERROR(ValidateKey(TrialKey{key, request.trial()}));
-  return db::AttemptQuery{
-      .experiment = key, .trial = request.trial(), .open_only = request.open_only()};
+db::AttemptQuery FromWire(const v1::ListAttemptsRequest& request) {
+  return {.experiment = FromWire(request.experiment()),
+          .trial = request.trial(),
+          .open_only = request.open_only()};
 }
 
 v1::ListObservationsRequest ToWire(const db::ObservationQuery& query) {
@@ -99,11 +75,10 @@ v1::ListObservationsRequest ToWire(const db::ObservationQuery& query) {
   request.set_include_superseded(query.include_superseded);
   return request;
 }
-StatusOr<db::ObservationQuery> FromWire(const v1::ListObservationsRequest& request) {
-  ASSIGN_OR_RETURN(const TrialKey trial, FromWire(request.trial()));
-  return db::ObservationQuery{.trial = trial,
-                              .metric = request.metric(),
-                              .include_superseded = request.include_superseded()};
+db::ObservationQuery FromWire(const v1::ListObservationsRequest& request) {
+  return {.trial = FromWire(request.trial()),
+          .metric = request.metric(),
+          .include_superseded = request.include_superseded()};
 }
 
 v1::ListEventsRequest ToWire(const db::EventQuery& query) {
@@ -113,10 +88,10 @@ v1::ListEventsRequest ToWire(const db::EventQuery& query) {
   request.set_limit(LimitTo(query.limit));
   return request;
 }
-StatusOr<db::EventQuery> FromWire(const v1::ListEventsRequest& request) {
-  ASSIGN_OR_RETURN(const ExperimentKey key, FromWire(request.experiment()));
-  return db::EventQuery{
-      .experiment = key, .after_id = request.after_id(), .limit = LimitFrom(request.limit())};
+db::EventQuery FromWire(const v1::ListEventsRequest& request) {
+  return {.experiment = FromWire(request.experiment()),
+          .after_id = request.after_id(),
+          .limit = LimitFrom(request.limit())};
 }
 
 v1::ObservationRecord ToWire(const db::StoredObservation& row) {
@@ -131,10 +106,10 @@ v1::ObservationRecord ToWire(const db::StoredObservation& row) {
   record.set_superseded(row.superseded);
   return record;
 }
-db::StoredObservation FromWire(const v1::ObservationRecord& record) {
+db::StoredObservation FromWire(v1::ObservationRecord&& record) {
   return {.trial = record.trial(),
           .attempt = record.attempt(),
-          .metric = record.metric(),
+          .metric = std::move(*record.mutable_metric()),
           .step = record.step(),
           .value = record.value(),
           .time = FromProto(record.time()),
@@ -171,56 +146,6 @@ db::Change FromWire(const v1::ChangeRecord& record) {
   return change;
 }
 
-v1::LogChunk ToWire(const LogChunk& chunk) {
-  v1::LogChunk wire;
-  wire.set_text(chunk.text);
-  wire.set_next(chunk.next);
-  wire.set_at_end(chunk.at_end);
-  return wire;
-}
-LogChunk FromWire(const v1::LogChunk& chunk) {
-  return {.text = chunk.text(), .next = chunk.next(), .at_end = chunk.at_end()};
-}
-
-v1::SuggestReply ToWire(const Candidates& candidates) {
-  v1::SuggestReply reply;
-  for (const Candidate& candidate : candidates.points) {
-    v1::SuggestReply::Point& point = *reply.add_points();
-    point.mutable_assignments()->Assign(candidate.assignments.begin(), candidate.assignments.end());
-    point.set_explanation(candidate.explanation);
-  }
-  reply.set_reason(candidates.reason);
-  return reply;
-}
-Candidates FromWire(const v1::SuggestReply& reply) {
-  Candidates candidates;
-  for (const v1::SuggestReply::Point& point : reply.points()) {
-    candidates.points.push_back(
-        {{point.assignments().begin(), point.assignments().end()}, point.explanation()});
-  }
-  candidates.reason = reply.reason();
-  return candidates;
-}
-
-v1::AskReply ToWire(const Asked& asked) {
-  v1::AskReply reply;
-  if (asked.trial) *reply.mutable_trial() = *asked.trial;
-  reply.set_attempt(asked.attempt);
-  reply.set_token(asked.token);
-  reply.set_reason(asked.reason);
-  reply.set_ended(asked.ended);
-  return reply;
-}
-Asked FromWire(const v1::AskReply& reply) {
-  Asked asked;
-  if (reply.has_trial()) asked.trial = reply.trial();
-  asked.attempt = reply.attempt();
-  asked.token = reply.token();
-  asked.reason = reply.reason();
-  asked.ended = reply.ended();
-  return asked;
-}
-
 v1::TellRequest ToWire(const experiment::Report& report) {
   v1::TellRequest request;
   *request.mutable_trial() = ToWire(report.trial);
@@ -239,11 +164,9 @@ v1::TellRequest ToWire(const experiment::Report& report) {
   request.set_message(report.message);
   return request;
 }
-StatusOr<experiment::Report> FromWire(const v1::TellRequest& request) {
-  ASSIGN_OR_RETURN(const TrialKey trial, FromWire(request.trial()));
-  // 0 = its current attempt.
-  if (request.attempt() != 0) RETURN_IF_ERROR(ValidateKey(AttemptKey{trial, request.attempt()}));
-  experiment::Report report{.trial = trial, .attempt = request.attempt(), .token = request.token()};
+experiment::Report FromWire(const v1::TellRequest& request) {
+  experiment::Report report{
+      .trial = FromWire(request.trial()), .attempt = request.attempt(), .token = request.token()};
   for (const v1::TellRequest::Point& wire : request.points()) {
     metrics::Observation point{.metric = wire.metric(),
                                .value = wire.value(),
@@ -309,19 +232,20 @@ StatusOr<nlohmann::ordered_json> ReadJson(const std::string& field, const std::s
 
 }  // namespace
 
-v1::ImportRequest ToWire(const Imported& imported) {
+v1::ImportRequest ToWire(const std::string& ns, const Imported& imported) {
   v1::ImportRequest request;
+  request.set_namespace_(ns);
   request.set_name(imported.name);
   request.set_source(imported.source);
   request.set_objective(imported.objective.dump());
   request.set_parameters(imported.parameters.dump());
+  if (!imported.actor.name().empty()) *request.mutable_actor() = imported.actor;
   for (const ImportedTrial& trial : imported.trials) *request.add_trials() = ToWire(trial);
   return request;
 }
 
 StatusOr<Imported> FromWire(const v1::ImportRequest& request) {
-  RETURN_IF_ERROR(ValidateKey(ExperimentKey{request.namespace_(), request.name()}));
-  Imported imported{.name = request.name(), .source = request.source()};
+  Imported imported{.name = request.name(), .source = request.source(), .actor = request.actor()};
   ASSIGN_OR_RETURN(imported.objective, ReadJson("objective", request.objective()));
   ASSIGN_OR_RETURN(imported.parameters, ReadJson("parameters", request.parameters()));
   for (const v1::ImportRequest::Trial& wire : request.trials()) {

@@ -75,7 +75,7 @@ Status ClusterToken::NoToken(const Status& why) const {
 }
 
 StatusOr<std::string> ClusterToken::Get() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (clock_->Monotonic() < renew_at_) return token_;
   auto token = Make(accounts_.system, kAdmin);
   const bool installed = !absl::IsNotFound(token.status());
@@ -112,22 +112,23 @@ StatusOr<Target> ParseAddress(const std::string& address) {
 
 // ---- over the API server -----------------------------------------------------------------------
 
-class Way {
+class ApiServerConnection {
  public:
-  Way(ApiServerProxy door, Target target, std::unique_ptr<kube::Transport> transport)
-      : door_(std::move(door)),
+  ApiServerConnection(ApiServerProxy proxy, Target target,
+                      std::unique_ptr<kube::Transport> transport)
+      : proxy_(std::move(proxy)),
         target_(std::move(target)),
         transport_(std::move(transport)),
-        token_(transport_.get(), door_.clock, {.system = target_.ns, .ns = door_.ns}) {}
+        token_(transport_.get(), proxy_.clock, {.system = target_.ns, .ns = proxy_.ns}) {}
 
   // One call: what the server answered, or why it could not be asked.
   StatusOr<GrpcWebBody> Call(const std::string& method, const std::string& message,
                              std::stop_token stop) {
-    std::string token = door_.token;
+    std::string token = proxy_.token;
     if (token.empty()) {
       ASSIGN_OR_RETURN(token, token_.Get());
     }
-    const kube::HttpRequest request{
+    const net::HttpRequest request{
         .method = "POST",
         .target = absl::StrCat("/api/v1/namespaces/", target_.ns,
                                "/services/https:", target_.service, ":http/proxy", method),
@@ -135,7 +136,7 @@ class Way {
         .body = MessageFrame(message),
         .headers = {{"X-Shirabe-Authorization", "Bearer " + token}}};
     std::string body;
-    const kube::BodyCallback sink = [&](std::string_view piece) {
+    const net::BodyCallback sink = [&](std::string_view piece) {
       body += piece;
       return true;
     };
@@ -149,7 +150,7 @@ class Way {
  private:
   // What Shirabe itself says before it looks at a call, such as that it does not know the token;
   // not the API server, whose errors are of the kind Status.
-  static std::optional<Status> OwnRefusal(const kube::HttpResponse& answer) {
+  static std::optional<Status> OwnRefusal(const net::HttpResponse& answer) {
     const kube::Json said = ParseServerJson(answer.body);
     const std::string words = Text(said, {"message"});
     if (words.empty() || said.contains("kind") || !said.contains("details")) return std::nullopt;
@@ -160,11 +161,11 @@ class Way {
   }
 
   // The API server's words for what stands between us and the server, with what to do about it.
-  Status Refusal(const kube::HttpResponse& answer) const {
+  Status Refusal(const net::HttpResponse& answer) const {
     if (const auto own = OwnRefusal(answer)) return *own;
     const std::string name = absl::StrCat(target_.ns, "/", target_.service);
     const std::string cluster =
-        door_.config.context.empty() ? door_.config.server : "context " + door_.config.context;
+        proxy_.config.context.empty() ? proxy_.config.server : "context " + proxy_.config.context;
     const std::string words = Message(kube::ToStatus("the API server", answer));
     if (answer.status == 404) {
       return absl::UnavailableError(absl::StrCat(
@@ -186,7 +187,7 @@ class Way {
     return absl::UnavailableError(words);
   }
 
-  const ApiServerProxy door_;
+  const ApiServerProxy proxy_;
   const Target target_;
   const std::unique_ptr<kube::Transport> transport_;
   ClusterToken token_;
@@ -198,10 +199,11 @@ grpc::Status ToGrpc(const Status& status) {
   return {static_cast<grpc::StatusCode>(status.code()), Message(status)};
 }
 
-// A gRPC server without a port, whose every method is a call over the way.
+// A gRPC server without a port, whose every method is a call over the connection.
 class GrpcWebBridge {
  public:
-  explicit GrpcWebBridge(std::unique_ptr<Way> way) : way_(std::move(way)) {
+  explicit GrpcWebBridge(std::unique_ptr<ApiServerConnection> connection)
+      : connection_(std::move(connection)) {
     grpc::ServerBuilder builder;
     builder.RegisterAsyncGenericService(&service_);
     builder.SetMaxReceiveMessageSize(-1);
@@ -259,7 +261,7 @@ class GrpcWebBridge {
     stream.Read(&message, this);
     if (!Next(queue)) return absl::CancelledError("the caller has gone");
     ASSIGN_OR_RETURN(const GrpcWebBody body,
-                     way_->Call(context.method(), service::BytesOf(message), stop));
+                     connection_->Call(context.method(), service::BytesOf(message), stop));
     for (const std::string& reply : body.messages) {
       const grpc::Slice slice(reply);
       stream.Write(grpc::ByteBuffer(&slice, 1), this);
@@ -268,7 +270,7 @@ class GrpcWebBridge {
     return body.end;
   }
 
-  const std::unique_ptr<Way> way_;
+  const std::unique_ptr<ApiServerConnection> connection_;
   grpc::AsyncGenericService service_;
   std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> queues_;
   std::unique_ptr<grpc::Server> server_;
@@ -279,14 +281,15 @@ class GrpcWebBridge {
 
 }  // namespace
 
-StatusOr<ChannelPtr> OpenApiServerProxy(ApiServerProxy door) {
-  ASSIGN_OR_RETURN(Target target, ParseAddress(door.address));
+StatusOr<ChannelPtr> OpenApiServerProxy(ApiServerProxy proxy) {
+  ASSIGN_OR_RETURN(Target target, ParseAddress(proxy.address));
   // One try: who calls again, and how long, the client above decides.
-  ASSIGN_OR_RETURN(auto transport, kube::Transport::Create(door.config, door.clock,
+  ASSIGN_OR_RETURN(auto transport, kube::Transport::Create(proxy.config, proxy.clock,
                                                            {.answer = kAnswer, .tries = 2}));
-  auto way = std::make_unique<Way>(std::move(door), std::move(target), std::move(transport));
+  auto connection = std::make_unique<ApiServerConnection>(std::move(proxy), std::move(target),
+                                                          std::move(transport));
   // Shared: a holder of the channel holds what is behind it.
-  const auto bridge = std::make_shared<GrpcWebBridge>(std::move(way));
+  const auto bridge = std::make_shared<GrpcWebBridge>(std::move(connection));
   return std::shared_ptr<grpc::Channel>(bridge, bridge->channel());  // shared: the same
 }
 

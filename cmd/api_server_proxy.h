@@ -7,10 +7,10 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "kube/cluster_config.h"
 #include "kube/transport.h"
@@ -37,7 +37,7 @@ struct ApiServerProxy {
 
 // Everything ends with the last who holds the channel. Nothing is connected yet. kInvalidArgument
 // for what is no such address.
-StatusOr<ChannelPtr> OpenApiServerProxy(ApiServerProxy door);
+StatusOr<ChannelPtr> OpenApiServerProxy(ApiServerProxy proxy);
 
 // Whether this program was called as kubectl-shirabe; said once, by main.
 void SetPlugin(const std::string& called_as);
@@ -45,7 +45,7 @@ bool IsPlugin();
 
 // The token that a user of a cluster shows a Shirabe in it: of the service account shirabe-admin
 // beside the controller, where the user may make one, else of the account `shirabe` of the user's
-// namespace. It is for Shirabe alone, ends after ten minutes, and is made anew before that.
+// namespace. It is for Shirabe alone, ends after ten minutes, and is made again before that.
 // Thread-safe.
 class ClusterToken {
  public:
@@ -67,9 +67,9 @@ class ClusterToken {
   kube::Transport* const transport_;
   Clock* const clock_;
   const Accounts accounts_;
-  std::mutex mutex_;
-  std::string token_;
-  absl::Duration renew_at_ = -absl::InfiniteDuration();
+  Mutex mutex_;
+  std::string token_ ABSL_GUARDED_BY(mutex_);
+  absl::Duration renew_at_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();
 };
 
 }  // namespace shirabe::cmd

@@ -1,9 +1,13 @@
 #include "cmd/listen_options.h"
 
+#include <re2/re2.h>
+
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "base/file_io.h"
 #include "base/process_id.h"
+#include "client/observation_retention.h"
 #include "suggestion/remote/remote_algorithm_table.h"
 #include "trial/host_paths.h"
 #include "view/record_json.h"
@@ -14,7 +18,10 @@ void AddListenOptions(Options& options, ListenOptions* listen_options) {
   options.Text("--grpc", &listen_options->grpc, "HOST:PORT",
                "where to listen; port 0 for any free one (default 127.0.0.1:7450)");
   options.Text("--http", &listen_options->http, "HOST:PORT",
-               "the same for JSON, /metrics and /readyz (default 127.0.0.1:7451)");
+               "the same for the dashboard, JSON, /metrics and /readyz (default 127.0.0.1:7451)");
+  options.Text("--base-path", &listen_options->base_path, "/PATH",
+               "before every path of HTTP, where a proxy passes on what it has below that path "
+               "(default none)");
   options.Text("--tls-cert", &listen_options->tls.certificate, "FILE",
                "certificate of this server, PEM");
   options.Text("--tls-key", &listen_options->tls.key, "FILE", "its key, PEM");
@@ -43,6 +50,11 @@ void AddListenOptions(Options& options, ListenOptions* listen_options) {
   options.Number("--log-space", &listen_options->log_space, 0,
                  "GiB that the logs of ended attempts may take together; the oldest go first; 0 "
                  "keeps all (default 10)");
+  options.Number(
+      "--keep-observations", &listen_options->keep_observations, 0,
+      "observations of each metric that stay of a trial, from an hour after its end: the "
+      "first, the last, the least, the greatest and others evenly spaced; all of an "
+      "objective that an early-stopping rule reads; 0 keeps all (default 0)");
   options.Number("--max-parallel-trials", &listen_options->max_parallel_trials, 0,
                  "trials of one experiment at the same time, whatever its parallelTrialCount says; "
                  "0 for any number, here and below (default 1000)");
@@ -56,10 +68,29 @@ void AddListenOptions(Options& options, ListenOptions* listen_options) {
                "written once it answers: {\"grpc\", \"http\", \"pid\", \"tokenFile\"}");
 }
 
+namespace {
+
+// Parts of letters, digits and -._~ that a browser, a proxy and this server write alike.
+Status CheckBasePath(const std::string& path) {
+  static const RE2 form("(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*");
+  if (path.size() <= 200 && RE2::FullMatch(path, form)) return absl::OkStatus();
+  return UsageError("--base-path " + path +
+                    " must be like /shirabe: it begins with /, does not end with one, and holds "
+                    "only letters, digits, '-', '.', '_', '~' and '/'");
+}
+
+}  // namespace
+
 Status CheckListenOptions(const ListenOptions& listen_options) {
   if (listen_options.tls.certificate.empty() != listen_options.tls.key.empty()) {
     return UsageError("--tls-cert and --tls-key go together");
   }
+  const int64_t keep = listen_options.keep_observations.value_or(0);
+  if (keep != 0 && keep < client::kMinKeptObservations) {
+    return UsageError(absl::StrCat("--keep-observations ", keep, ": give 0, or at least ",
+                                   client::kMinKeptObservations));
+  }
+  RETURN_IF_ERROR(CheckBasePath(listen_options.base_path));
   for (const std::string& path : listen_options.host_paths) {
     RETURN_IF_ERROR(AsUsage(Prefix("--allow-host-path", trial::ValidateHostPath(path))));
   }
@@ -79,7 +110,9 @@ service::ServerOptions ServerOptionsOf(const ListenOptions& listen_options,
           .katib_listen = listen_options.katib_listen,
           .home = session.place.home,
           .log_bytes = listen_options.log_space.value_or(kDefaultLogGib) << 30,
+          .keep_observations = listen_options.keep_observations.value_or(0),
           .requests_per_second = static_cast<double>(listen_options.rate.value_or(kDefaultRate)),
+          .base_path = listen_options.base_path,
           .connections_per_address = static_cast<int>(std::min<int64_t>(connections, 1 << 20))};
 }
 

@@ -11,6 +11,7 @@
 #include "client/state_location.h"
 #include "cmd/options.h"
 #include "cmd/session.h"
+#include "cmd/verb_flags.h"
 #include "service/server.h"
 
 namespace shirabe::cmd {
@@ -19,6 +20,7 @@ struct ListenOptions {
   std::string grpc = "127.0.0.1:7450";
   std::string http = "127.0.0.1:7451";
   std::string katib_listen;
+  std::string base_path;
   std::string ready_file;
   service::TlsFiles tls;
   std::vector<std::string> algorithms;
@@ -26,6 +28,7 @@ struct ListenOptions {
   std::vector<std::string> host_paths;
   std::optional<int64_t> rate;
   std::optional<int64_t> log_space;
+  std::optional<int64_t> keep_observations;
   std::optional<int64_t> connections;
   std::optional<int64_t> max_parallel_trials;
   std::optional<int64_t> max_namespace_trials;

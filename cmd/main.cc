@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/process_id.h"
+#include "base/memory.h"
 #include "base/text/did_you_mean.h"
 #include "cmd/api_server_proxy.h"
 #include "cmd/options.h"

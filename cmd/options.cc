@@ -179,8 +179,8 @@ Status Options::Parser::CheckArguments(const std::string& usage) const {
 // One that takes one value and was given more.
 const CLI::Option* Options::Parser::Repeated() const {
   for (const CLI::Option* option : app.get_options()) {
-    const size_t most = static_cast<size_t>(std::max(1, option->get_expected_max()));
-    if (option->results().size() > most) return option;
+    const auto maximum = static_cast<size_t>(std::max(1, option->get_expected_max()));
+    if (option->results().size() > maximum) return option;
   }
   return nullptr;
 }
@@ -219,13 +219,22 @@ std::vector<std::string> Options::Names() const {
 std::string Options::Help() const {
   std::string text =
       absl::StrCat(Folded(about_, kHelpWidth), "\n\nUsage: shirabe ", usage_, "\n\nOptions:\n");
-  for (const CLI::Option* option : parser_->app.get_options()) {
-    std::string line = "  " + Spelling(*option);
-    if (option->get_expected_max() > 0) absl::StrAppend(&line, " ", option->get_type_name());
+  for (const OptionHelp& option : Describe()) {
+    std::string line = "  " + option.names;
+    if (!option.metavar.empty()) absl::StrAppend(&line, " ", option.metavar);
     line += std::string(line.size() + 2 < kHelpColumn ? kHelpColumn - line.size() : 2, ' ');
-    absl::StrAppend(&text, line, option->get_description(), "\n");
+    absl::StrAppend(&text, line, option.help, "\n");
   }
   return text;
+}
+
+std::vector<OptionHelp> Options::Describe() const {
+  std::vector<OptionHelp> all;
+  for (const CLI::Option* option : parser_->app.get_options()) {
+    all.push_back({Spelling(*option), option->get_expected_max() > 0 ? option->get_type_name() : "",
+                   option->get_description()});
+  }
+  return all;
 }
 
 Status UsageError(const std::string& message) {
@@ -245,11 +254,16 @@ StatusOr<absl::Duration> ParseDurationOr(const std::string& option, const std::s
   if (text.empty()) return otherwise;
   absl::Duration duration;
   const bool bare = ParseNumber(text).has_value();
+  if (const auto days = ParseNumber(text.substr(0, text.size() - 1));
+      text.back() == 'd' && days && std::isfinite(*days)) {
+    duration = *days * absl::Hours(24);
+    if (duration >= absl::ZeroDuration()) return duration;
+  }
   if (absl::ParseDuration(bare ? text + "s" : text, &duration) &&
       duration >= absl::ZeroDuration()) {
     return duration;
   }
-  return UsageError(option + " " + text + " is not a duration: write 30s, 10m or 2h");
+  return UsageError(option + " " + text + " is not a duration: write 30s, 10m, 2h or 7d");
 }
 
 }  // namespace shirabe::cmd

@@ -13,6 +13,13 @@
 
 namespace shirabe::cmd {
 
+// An option as --help shows it.
+struct OptionHelp {
+  std::string names;    // -n, --namespace
+  std::string metavar;  // "" = it takes no value
+  std::string help;
+};
+
 class Options {
  public:
   // `usage` is what follows "shirabe", `about` one or more sentences for --help.
@@ -47,6 +54,10 @@ class Options {
   // --db, --watch, …: for completion.
   std::vector<std::string> Names() const;
   std::string Help() const;
+  // The same in pieces, for the manual.
+  std::vector<OptionHelp> Describe() const;
+  const std::string& usage() const { return usage_; }
+  const std::string& about() const { return about_; }
 
  private:
   struct Parser;  // the library's
@@ -61,8 +72,8 @@ Status UsageError(const std::string& message);
 Status AsUsage(const Status& status);
 bool IsUsage(const Status& status);
 
-// Durations as people write them: 30s, 10m, 1h30m; a bare number is seconds. Called by the verbs
-// that wait. A pure function.
+// Durations as people write them: 30s, 10m, 1h30m, 7d; a bare number is seconds. Called by the
+// verbs that wait. A pure function.
 
 // `otherwise` for "". A usage error, naming the option, for what is no duration of at least zero.
 StatusOr<absl::Duration> ParseDurationOr(const std::string& option, const std::string& text,

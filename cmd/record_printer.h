@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "cmd/session.h"
 #include "cmd/terminal.h"
+#include "cmd/verb_flags.h"
 #include "view/record_json.h"
 #include "view/record_rows.h"
 #include "view/text_table.h"
@@ -17,6 +17,13 @@ namespace shirabe::cmd {
 
 // Of one call that waits for changes of what is listed.
 inline constexpr absl::Duration kMaxWatchWait = absl::Minutes(1);
+
+view::RowStyle StyleOf(const ListFlags& flags);
+
+// Prints one object, or a List of them, as the flags want it: only for -o json and yaml.
+void PrintTree(const ListFlags& flags, const view::Json& tree);
+void PrintTrees(const ListFlags& flags, const std::vector<view::Json>& trees);
+bool WantsTree(const ListFlags& flags);
 
 // How a record becomes cells, a tree and a name.
 template <class Record>

@@ -25,7 +25,7 @@ constexpr char kSecret[] = "shirabe-tls";
 constexpr absl::Duration kLeft = absl::Hours(24 * 30);
 constexpr int kTries = 5;  // when another replica writes at the same time
 
-struct Kept {
+struct TtlCache {
   KeyPair authority;
   KeyPair server;
   std::string version;  // of the Secret
@@ -39,27 +39,27 @@ std::string Decoded(const Json& secret, const char* key) {
   return absl::Base64Unescape(Text(secret, {"data", key}), &text) ? text : "";
 }
 
-Kept FromSecret(const Json& secret) {
+TtlCache FromSecret(const Json& secret) {
   return {.authority = {Decoded(secret, "ca.crt"), Decoded(secret, "ca.key")},
           .server = {Decoded(secret, "tls.crt"), Decoded(secret, "tls.key")},
           .version = kube::VersionOf(secret),
           .there = true};
 }
 
-Json DataOf(const Kept& kept) {
+Json DataOf(const TtlCache& kept) {
   return {{"ca.crt", absl::Base64Escape(kept.authority.certificate)},
           {"ca.key", absl::Base64Escape(kept.authority.key)},
           {"tls.crt", absl::Base64Escape(kept.server.certificate)},
           {"tls.key", absl::Base64Escape(kept.server.key)}};
 }
 
-bool IsGood(const Kept& kept, const IdentityOptions& options) {
+bool IsGood(const TtlCache& kept, const IdentityOptions& options) {
   return kept.there && IsGoodFor(kept.server, kept.authority.certificate,
                                  {options.names, options.clock->Now(), kLeft});
 }
 
 // Of the authority that is kept, as long as it can be one for another year.
-Status Renew(Kept& kept, const IdentityOptions& options) {
+Status Renew(TtlCache& kept, const IdentityOptions& options) {
   const absl::Time now = options.clock->Now();
   const auto expiry = ExpiryOf(kept.authority.certificate);
   const bool usable = expiry.ok() && *expiry > now + absl::Hours(24 * 365);
@@ -68,7 +68,7 @@ Status Renew(Kept& kept, const IdentityOptions& options) {
   }
   auto issued = IssueCertificate(kept.authority, options.names, now);
   if (!issued.ok() && usable) {
-    // What is kept is no pair: begin anew.
+    // What is kept is no pair: make a new one.
     ASSIGN_OR_RETURN(kept.authority, MakeAuthority("shirabe", now));
     issued = IssueCertificate(kept.authority, options.names, now);
   }
@@ -82,7 +82,7 @@ Status Renew(Kept& kept, const IdentityOptions& options) {
 
 // ---- where it is kept --------------------------------------------------------------------------
 
-Status WriteSecret(const IdentityOptions& options, const Kept& kept) {
+Status WriteSecret(const IdentityOptions& options, const TtlCache& kept) {
   if (kept.version.empty()) {
     const Json secret = {{"apiVersion", "v1"},
                          {"kind", "Secret"},
@@ -101,12 +101,12 @@ Status WriteSecret(const IdentityOptions& options, const Kept& kept) {
       .status();
 }
 
-StatusOr<Kept> FromCluster(const IdentityOptions& options) {
+StatusOr<TtlCache> FromCluster(const IdentityOptions& options) {
   Status last;
   for (int i = 0; i < kTries; ++i) {
     const auto secret = options.client->Get({Secrets(), options.namespace_name, kSecret});
     if (!secret.ok() && !absl::IsNotFound(secret.status())) return secret.status();
-    Kept kept = secret.ok() ? FromSecret(*secret) : Kept{};
+    TtlCache kept = secret.ok() ? FromSecret(*secret) : TtlCache{};
     if (IsGood(kept, options)) return kept;
     RETURN_IF_ERROR(Renew(kept, options));
     last = WriteSecret(options, kept);
@@ -121,16 +121,16 @@ struct Files {
   std::string At(const char* name) const { return folder + "/" + name; }
 };
 
-Kept FromFiles(const Files& files) {
+TtlCache FromFiles(const Files& files) {
   const auto read = [&](const char* name) { return ReadFile(files.At(name)).value_or(""); };
-  Kept kept{.authority = {read("ca.crt"), read("ca.key")},
-            .server = {read("tls.crt"), read("tls.key")}};
+  TtlCache kept{.authority = {read("ca.crt"), read("ca.key")},
+                .server = {read("tls.crt"), read("tls.key")}};
   kept.there = !kept.server.certificate.empty();
   return kept;
 }
 
 // Keys are for the owner alone, from their first byte.
-Status WriteFiles(const Files& files, const Kept& kept, bool with_authority) {
+Status WriteFiles(const Files& files, const TtlCache& kept, bool with_authority) {
   RETURN_IF_ERROR(MakeDirs(files.folder));
   if (chmod(files.folder.c_str(), S_IRWXU) != 0) {
     return ErrnoStatus("cannot keep others out of " + files.folder, errno);
@@ -147,7 +147,7 @@ Status WriteFiles(const Files& files, const Kept& kept, bool with_authority) {
 StatusOr<Identity> LoadIdentity(const IdentityOptions& options) {
   const Files files{options.home + "/tls"};
   const bool in_cluster = !options.namespace_name.empty();
-  Kept kept;
+  TtlCache kept;
   if (in_cluster) {
     ASSIGN_OR_RETURN(kept, FromCluster(options));
   } else {
@@ -181,17 +181,17 @@ namespace {
 
 const char* VerbOf(service::Permission act) {
   switch (act) {
-    case service::Permission::kRead: return "list";
-    case service::Permission::kCreate: return "create";
-    case service::Permission::kChange: return "update";
-    case service::Permission::kDelete: return "delete";
+    case v1::Rights::READ: return "list";
+    case v1::Rights::CREATE: return "create";
+    case v1::Rights::CHANGE: return "update";
+    default: return "delete";
   }
   return "delete";
 }
 
 }  // namespace
 
-service::Tokens::IntrospectToken ClusterUserIntrospection(kube::Reviewer* reviewer) {
+service::Tokens::IntrospectToken ClusterUserIntrospection(kube::TokenReviewer* reviewer) {
   return [reviewer](const std::string& token,
                     const std::string& from) -> StatusOr<service::Principal> {
     ASSIGN_OR_RETURN(kube::UserInfo user_info, reviewer->Review(token, from));

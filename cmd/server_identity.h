@@ -45,6 +45,6 @@ std::vector<std::string> NamesOfServer(const std::string& advertised);
 inline constexpr char kAudience[] = "shirabe";
 
 // The reviewer outlives what is returned.
-service::Tokens::IntrospectToken ClusterUserIntrospection(kube::Reviewer* reviewer);
+service::Tokens::IntrospectToken ClusterUserIntrospection(kube::TokenReviewer* reviewer);
 
 }  // namespace shirabe::cmd

@@ -5,78 +5,18 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "base/address.h"
 #include "base/certificate.h"
+#include "base/clock.h"
 #include "base/file_io.h"
 #include "base/log.h"
 #include "base/process_id.h"
 #include "client/remote_client.h"
+#include "client/store_backup.h"
 #include "cmd/api_server_proxy.h"
 #include "cmd/terminal.h"
-#include "trial/local/gpu_pool.h"
 
 namespace shirabe::cmd {
-namespace {
-
-// Without a leading noun: exp/digits, trial/digits-7.
-std::string WithoutNoun(const std::string& text, std::initializer_list<const char*> nouns) {
-  for (const char* noun : nouns) {
-    const std::string prefix = std::string(noun) + "/";
-    if (absl::StartsWith(text, prefix)) return text.substr(prefix.size());
-  }
-  return text;
-}
-
-}  // namespace
-
-void AddGlobals(Options& options, Globals* globals) {
-  options.Text("--db", &globals->db, "ADDRESS",
-               "the store: sqlite:PATH, postgres://USER@HOST/DATABASE or memory: "
-               "(default $SHIRABE_DB, else in $SHIRABE_HOME)");
-  options.Text(
-      "--server", &globals->server, "HOST:PORT",
-      "a server (shirabe serve); tls://HOST:PORT with TLS, kube://NAMESPACE/SERVICE through "
-      "the cluster of the kubeconfig (default $SHIRABE_SERVER)");
-  options.Text("--context", &globals->context, "NAME",
-               "a server from the user's file (default $SHIRABE_CONTEXT, else the current one)");
-  options.Text("--token-file", &globals->token_file, "FILE",
-               "token for the server (default $SHIRABE_TOKEN_FILE, else token in $SHIRABE_HOME)");
-  options.Text(
-      "--ca", &globals->ca, "FILE",
-      "certificate authorities of the server, PEM (default $SHIRABE_CA, else the system's)");
-  options.Text("-n,--namespace", &globals->ns, "NAME",
-               "namespace (default $SHIRABE_NAMESPACE, else default)");
-  options.Word("--color", &globals->color, {"auto", "always", "never"}, "colours on the terminal");
-  options.Flag("-q,--quiet", &globals->quiet, "say nothing but data and errors");
-  options.Flag("-v,--verbose", &globals->verbose, "say what is being done");
-}
-
-void AddOutput(Options& options, ListFlags* flags) {
-  options.Word("-o,--output", &flags->output, {"table", "wide", "json", "yaml", "name"},
-               "how to print");
-  options.Flag("--no-headers", &flags->no_headers, "a table without its first line");
-}
-
-void AddListing(Options& options, ListFlags* flags) {
-  AddOutput(options, flags);
-  options.Flag("-A,--all-namespaces", &flags->all_namespaces, "experiments of all namespaces");
-  options.Text("--sort-by", &flags->sort_by, "FIELD", "order by a field; ~FIELD for descending");
-  options.Text("--filter", &flags->filter, "CONDITIONS",
-               "only what meets all of them: 'state=Failed,param.lr<1e-3'");
-  options.Number("--limit", &flags->limit, 0, "at most so many");
-  options.Flag("-w,--watch", &flags->watch, "go on and print what changes");
-}
-
-StatusOr<bool> ParseAll(Options& options, const Globals& globals,
-                        const std::vector<std::string>& arguments) {
-  ASSIGN_OR_RETURN(const bool done, options.Parse(arguments));
-  SetColor(globals.color);
-  SetQuiet(globals.quiet);
-  // What a person needs to know is said by the verbs; the log is for those who ask for it.
-  SetLogLevel(globals.verbose ? LogLevel::kDebug : LogLevel::kError);
-  return done;
-}
 
 StatusOr<client::StateLocation> StateLocationOf(const Globals& globals) {
   auto place = client::FindStateLocation({globals.db, globals.ns}, client::ProcessEnvironment());
@@ -164,13 +104,13 @@ StatusOr<Session> OpenCluster(const Globals& globals, const Access& access) {
   Globals placed = globals;
   placed.ns = named ? access.ns : config->namespace_name;
   ASSIGN_OR_RETURN(const client::StateLocation place, StateLocationOf(placed));
-  ApiServerProxy door{
+  ApiServerProxy proxy{
       .address = access.server, .config = *config, .ns = place.ns, .clock = RealClock()};
   if (!access.token_file.empty()) {
-    ASSIGN_OR_RETURN(door.token, FindToken(access, place));
+    ASSIGN_OR_RETURN(proxy.token, FindToken(access, place));
   }
   client::RemoteOptions options{.server = access.server, .clock = RealClock()};
-  auto channel = OpenApiServerProxy(std::move(door));
+  auto channel = OpenApiServerProxy(std::move(proxy));
   if (!channel.ok()) return AsUsage(channel.status());
   options.channel = *channel;
   ASSIGN_OR_RETURN(auto client, client::Connect(options));
@@ -243,47 +183,10 @@ StatusOr<LocalSession> OpenLocal(const Globals& globals, bool read_only) {
   if (!read_only) options.actor = ThisUser();
   auto opened = client::LocalClient::Open(std::move(options));
   if (!opened.ok()) return AsUsage(opened.status());
-  return LocalSession{std::move(*opened), std::move(place)};
-}
-
-std::vector<std::string> ChooseDevices(const std::string& gpus, const v1::Experiment* experiment) {
-  if (!gpus.empty()) return absl::StrSplit(gpus, ',', absl::SkipWhitespace());
-  if (experiment != nullptr) {
-    const auto& trial_spec = experiment->spec().trial_template().trial_spec();
-    if (trial::RequestedGpus(trial_spec) == 0) return {};
+  if (const std::string notice = client::OpeningNotice(**opened); !notice.empty()) {
+    ProgressLine(notice);
   }
-  return trial::DetectDevices(RealClock());
-}
-
-StatusOr<ExperimentKey> ExperimentArgument(const std::string& text, const std::string& ns) {
-  const std::string name = WithoutNoun(text, {"exp", "experiment", "experiments"});
-  if (const Status valid = ValidateExperimentName(name); !valid.ok()) return AsUsage(valid);
-  return ExperimentKey{ns, name};
-}
-
-StatusOr<TrialKey> TrialArgument(const std::string& text, const std::string& ns) {
-  const auto key = ParseTrialName(WithoutNoun(text, {"trial", "trials"}), ns);
-  if (key) return *key;
-  return UsageError("\"" + text + "\" names no trial: write EXPERIMENT/7 or EXPERIMENT-7");
-}
-
-view::RowStyle StyleOf(const ListFlags& flags) {
-  return {.now = RealClock()->Now(),
-          .wide = flags.output == "wide",
-          .with_namespace = flags.all_namespaces};
-}
-
-bool WantsTree(const ListFlags& flags) { return flags.output == "json" || flags.output == "yaml"; }
-
-void PrintTree(const ListFlags& flags, const view::Json& tree) {
-  Out(flags.output == "json" ? view::PrintJson(tree) : view::PrintYaml(tree));
-}
-
-void PrintTrees(const ListFlags& flags, const std::vector<view::Json>& trees) {
-  view::ListWriter writer(flags.output == "yaml");
-  Out(writer.Begin());
-  for (const view::Json& tree : trees) Out(writer.Item(tree));
-  Out(writer.End());
+  return LocalSession{std::move(*opened), std::move(place)};
 }
 
 }  // namespace shirabe::cmd

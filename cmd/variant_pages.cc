@@ -2,7 +2,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "cmd/record_printer.h"
 #include "cmd/terminal.h"
+#include "cmd/verb_flags.h"
 #include "view/text_table.h"
 
 namespace shirabe::cmd {

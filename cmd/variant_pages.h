@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "cmd/session.h"
+#include "cmd/verb_flags.h"
 #include "view/record_json.h"
 #include "view/variants_json.h"
 

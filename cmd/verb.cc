@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "cmd/server_contexts.h"
 #include "cmd/session.h"
+#include "cmd/verb_flags.h"
 
 namespace shirabe::cmd {
 namespace {
@@ -32,6 +33,19 @@ std::vector<std::string> VerbNames() {
     if (Verbs().Find(name)->group != VerbGroup::kHidden) names.push_back(name);
   }
   return names;
+}
+
+std::vector<VerbGroup> ListedGroups() {
+  std::vector<VerbGroup> groups;
+  for (const auto& [group, heading] : kHeadings) groups.push_back(group);
+  return groups;
+}
+
+std::string HeadingOf(VerbGroup group) {
+  for (const auto& [listed, heading] : kHeadings) {
+    if (listed == group) return heading;
+  }
+  return "";
 }
 
 std::string VerbList() {

@@ -36,6 +36,9 @@ struct Verb {
 const Verb* FindVerb(const std::string& name);
 // Those that are listed, by name.
 std::vector<std::string> VerbNames();
+// The groups that are listed, in order, and their headings.
+std::vector<VerbGroup> ListedGroups();
+std::string HeadingOf(VerbGroup group);
 // The list of verbs under their headings, as --help prints it.
 std::string VerbList();
 

@@ -2,14 +2,15 @@
 
 #include <algorithm>
 #include <map>
-#include <mutex>
 #include <set>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/backoff.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "crd/experiment_sync.h"
 #include "crd/resource_kinds.h"
 #include "crd/work_queue.h"
@@ -23,14 +24,14 @@ using kube::Json;
 
 constexpr absl::Duration kStorePollInterval = absl::Milliseconds(500);
 constexpr absl::Duration kSynced = absl::Seconds(1);
-constexpr absl::Duration kMaxBackoff = absl::Seconds(30);
+constexpr Backoff kBackoff{absl::Milliseconds(500), absl::Seconds(30)};
 constexpr absl::Duration kResync = absl::Minutes(10);
 constexpr absl::Duration kNamespaces = absl::Seconds(10);
 // Trial objects that are written at the same time: an API server that is busy answers after half a
 // second, and an experiment may have hundreds of trials that change.
 constexpr size_t kWriters = 8;
 
-class CachingSync : public Sync {
+class CachingSync : public ClusterSync {
  public:
   explicit CachingSync(SyncOptions options)
       : options_(std::move(options)), queue_(options_.clock, options_.interval) {
@@ -44,12 +45,12 @@ class CachingSync : public Sync {
   }
 
   std::string LastError() const override {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return last_error_;
   }
 
  private:
-  void SetTrouble(const std::string& trouble);
+  void SetLastError(const std::string& error);
   bool AwaitOwnership(const std::stop_token& stop);
   void StartCaches();
   bool AwaitCaches(const std::stop_token& stop);
@@ -63,28 +64,28 @@ class CachingSync : public Sync {
   const SyncOptions options_;
   bool labelled_only_ = false;
   WorkQueue queue_;
-  mutable std::mutex mutex_;
-  std::string last_error_;                 // guarded by mutex_
-  std::map<ExperimentKey, int> failures_;  // in a row; guarded by mutex_
+  mutable Mutex mutex_;
+  std::string last_error_ ABSL_GUARDED_BY(mutex_);
+  std::map<ExperimentKey, int> failures_ ABSL_GUARDED_BY(mutex_);  // in a row
   int64_t revision_ = 0;
   std::map<std::string, std::string> namespaces_;  // of experiments: their uid as last seen
   TrialObjectIndex index_;
-  std::unique_ptr<kube::Cache> experiments_;
-  std::unique_ptr<kube::Cache> trials_;
-  trial::TaskPool writers_{kWriters};
+  std::unique_ptr<kube::WatchCache> experiments_;
+  std::unique_ptr<kube::WatchCache> trials_;
+  TaskPool writers_{kWriters};
   std::unique_ptr<ExperimentSync> sync_;
   std::vector<std::jthread> workers_;
   std::jthread main_;
 };
 
-void CachingSync::SetTrouble(const std::string& trouble) {
-  std::lock_guard lock(mutex_);
-  if (trouble == last_error_) return;
-  last_error_ = trouble;
-  if (trouble.empty()) {
+void CachingSync::SetLastError(const std::string& error) {
+  const MutexLock lock(mutex_);
+  if (error == last_error_) return;
+  last_error_ = error;
+  if (error.empty()) {
     Log(LogLevel::kInfo, "watching custom resources");
   } else {
-    Log(LogLevel::kWarning, "failed to watch custom resources", {{"error", trouble}});
+    Log(LogLevel::kWarning, "failed to watch custom resources", {{"error", error}});
   }
 }
 
@@ -105,37 +106,37 @@ bool CachingSync::AwaitOwnership(const std::stop_token& stop) {
       labelled_only_ = !options_.adopt_all;
       return true;
     }
-    SetTrouble(owner.ok() ? "the cluster has no definition of experiments: shirabe crds | "
-                            "kubectl apply --server-side -f -"
-                          : Message(owner.status()));
+    SetLastError(owner.ok() ? "the cluster has no definition of experiments: shirabe crds | "
+                              "kubectl apply --server-side -f -"
+                            : Message(owner.status()));
     for (int i = 0; i < 10 && !stop.stop_requested(); ++i) Pause(absl::Milliseconds(200));
   }
   return false;
 }
 
 void CachingSync::StartCaches() {
-  experiments_ = kube::Cache::Start(
+  experiments_ = kube::WatchCache::Start(
       {.client = options_.kube,
        .clock = options_.clock,
        .query = {Experiments(), options_.namespace_name, "", ""},
        .on_change = [this](const Json& object, bool) { queue_.Add(KeyOfObject(object)); }});
-  trials_ = kube::Cache::Start({.client = options_.kube,
-                                .clock = options_.clock,
-                                .query = {Trials(), options_.namespace_name,
-                                          absl::StrCat(kManagedByLabel, "=", kManagedBy), ""},
-                                .on_change = [this](const Json& object, bool deleted) {
-                                  queue_.Add(index_.Touch(object, deleted));
-                                }});
+  trials_ = kube::WatchCache::Start({.client = options_.kube,
+                                     .clock = options_.clock,
+                                     .query = {Trials(), options_.namespace_name,
+                                               absl::StrCat(kManagedByLabel, "=", kManagedBy), ""},
+                                     .on_change = [this](const Json& object, bool deleted) {
+                                       queue_.Add(index_.Touch(object, deleted));
+                                     }});
 }
 
 // Before the first list is in, an object that is not there means nothing.
 bool CachingSync::AwaitCaches(const std::stop_token& stop) {
-  for (kube::Cache* cache : {experiments_.get(), trials_.get()}) {
+  for (kube::WatchCache* cache : {experiments_.get(), trials_.get()}) {
     for (;;) {
       if (stop.stop_requested()) return false;
       const Status synced = cache->AwaitSynced(kSynced);
       if (synced.ok()) break;
-      SetTrouble(Message(synced));
+      SetLastError(Message(synced));
     }
   }
   return true;
@@ -145,7 +146,8 @@ void CachingSync::Run(const std::stop_token& stop) {
   if (!AwaitOwnership(stop)) return;
   StartCaches();
   if (!AwaitCaches(stop)) return;
-  sync_ = std::make_unique<ExperimentSync>(Context{.kube = options_.kube,
+  sync_ =
+      std::make_unique<ExperimentSync>(SyncContext{.kube = options_.kube,
                                                    .store = options_.store,
                                                    .clock = options_.clock,
                                                    .experiments = experiments_.get(),
@@ -174,9 +176,9 @@ void CachingSync::Run(const std::stop_token& stop) {
       namespaces = now + kNamespaces;
     }
     const Status looked = Refresh();
-    const std::string trouble =
+    const std::string error =
         experiments_->LastError().empty() ? trials_->LastError() : experiments_->LastError();
-    SetTrouble(looked.ok() ? trouble : Message(looked));
+    SetLastError(looked.ok() ? error : Message(looked));
     if (!looked.ok()) Pause(kStorePollInterval);
   }
 }
@@ -229,14 +231,14 @@ void CachingSync::Work(const std::stop_token& stop) {
 void CachingSync::WorkOn(const ExperimentKey& key) {
   const auto again = sync_->Reconcile(key);
   if (again.ok()) {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     failures_.erase(key);
   }
   if (again.ok() && *again < absl::InfiniteDuration()) queue_.Add(key, *again);
   if (again.ok()) return;
   int failures = 0;
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     failures = ++failures_[key];
   }
   // A conflict is news that have not come yet; the rest is worth a line, once.
@@ -244,12 +246,12 @@ void CachingSync::WorkOn(const ExperimentKey& key) {
     Log(LogLevel::kWarning, "failed to sync an experiment with its object; trying again",
         {{"experiment", ToString(key)}, {"error", Message(again.status())}});
   }
-  queue_.Add(key, std::min(kMaxBackoff, absl::Milliseconds(500) * (1 << std::min(failures, 8))));
+  queue_.Add(key, kBackoff.Delay(failures));
 }
 
 }  // namespace
 
-std::unique_ptr<Sync> Sync::Start(SyncOptions options) {
+std::unique_ptr<ClusterSync> ClusterSync::Start(SyncOptions options) {
   return std::make_unique<CachingSync>(std::move(options));
 }
 

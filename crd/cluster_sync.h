@@ -26,11 +26,11 @@ struct SyncOptions {
   absl::Duration interval = absl::Seconds(1);  // between two writes about one experiment
 };
 
-class Sync {
+class ClusterSync {
  public:
   // Returns at once; what is wrong, it says and tries again.
-  static std::unique_ptr<Sync> Start(SyncOptions options);
-  virtual ~Sync() = default;
+  static std::unique_ptr<ClusterSync> Start(SyncOptions options);
+  virtual ~ClusterSync() = default;
 
   // Why it does not follow the cluster now, in words; "" if it does.
   virtual std::string LastError() const = 0;

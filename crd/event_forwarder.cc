@@ -33,7 +33,7 @@ std::string EventMessage(const v1::Event& event) {
 
 }  // namespace
 
-Status CreateEvent(const Context& context, const Json& object, const ClusterEvent& text) {
+Status CreateEvent(const SyncContext& context, const Json& object, const ClusterEvent& text) {
   const Json event = {
       {"apiVersion", "events.k8s.io/v1"},
       {"kind", "Event"},
@@ -53,8 +53,8 @@ Status CreateEvent(const Context& context, const Json& object, const ClusterEven
         {"name", NameOf(object)},
         {"namespace", NamespaceOf(object)},
         {"uid", UidOf(object)}}}};
-  const Status told = context.kube->Create(Events(), event).status();
-  return absl::IsAlreadyExists(told) ? absl::OkStatus() : told;
+  const Status created = context.kube->Create(Events(), event).status();
+  return absl::IsAlreadyExists(created) ? absl::OkStatus() : created;
 }
 
 bool EventForwarder::MayTell(absl::Duration now) {
@@ -67,7 +67,7 @@ bool EventForwarder::MayTell(absl::Duration now) {
   return true;
 }
 
-Status EventForwarder::Forward(const Context& context, const Json& object) {
+Status EventForwarder::Forward(const SyncContext& context, const Json& object) {
   const ExperimentKey key = KeyOfObject(object);
   for (;;) {
     ASSIGN_OR_RETURN(

@@ -20,7 +20,7 @@ struct ClusterEvent {
 class EventForwarder {
  public:
   // Those of the store that have come since the last call; at the first call, the fresh ones.
-  Status Forward(const Context& context, const kube::Json& object);
+  Status Forward(const SyncContext& context, const kube::Json& object);
 
  private:
   bool MayTell(absl::Duration now);
@@ -33,6 +33,6 @@ class EventForwarder {
 };
 
 // An event of our own. Errors are not worth a retry: it is a copy.
-Status CreateEvent(const Context& context, const kube::Json& object, const ClusterEvent& text);
+Status CreateEvent(const SyncContext& context, const kube::Json& object, const ClusterEvent& text);
 
 }  // namespace shirabe::crd

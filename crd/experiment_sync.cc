@@ -82,11 +82,11 @@ struct ExperimentSync::PreparedObject {
   std::string waits_for;
 };
 
-ExperimentSync::ExperimentSync(const Context& context) : context_(context) {}
+ExperimentSync::ExperimentSync(const SyncContext& context) : context_(context) {}
 ExperimentSync::~ExperimentSync() = default;
 
 ExperimentSync::SyncState& ExperimentSync::SyncStateOf(const ExperimentKey& key) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::unique_ptr<SyncState>& tracked = sync_states_[key];
   if (tracked == nullptr) tracked = std::make_unique<SyncState>(context_.finished_trials);
   return *tracked;
@@ -107,7 +107,7 @@ StatusOr<absl::Duration> ExperimentSync::Reconcile(const ExperimentKey& key) {
   if (!stored.ok() && !absl::IsNotFound(stored.status())) return stored.status();
   if (!object && !stored.ok()) {
     context_.presence->Drain(key);
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     sync_states_.erase(key);
     return absl::InfiniteDuration();
   }
@@ -191,7 +191,7 @@ StatusOr<absl::Duration> ExperimentSync::Begin(SyncState& tracked, const Json& o
   if (HasRecords(object)) {
     RETURN_IF_ERROR(Refuse(tracked, object, "RecordsGone",
                            "its records are not in the database of Shirabe: deleted there, or it "
-                           "is another database; to run it anew, delete this object and apply it "
+                           "is another database; to run it again, delete this object and apply it "
                            "again"));
     return kDependencyRetry;
   }
@@ -261,14 +261,15 @@ Status ExperimentSync::Refuse(SyncState& tracked, const Json& object, const std:
   const std::string uid = Text(object, {"status", "shirabe", "uid"});
   if (!uid.empty() && reason == "RecordsGone") status["shirabe"]["uid"] = uid;
   RETURN_IF_ERROR(PutStatus(tracked, object, std::move(status)));
-  const Status told =
+  const Status written =
       CreateEvent(context_, object,
                   {.warning = true,
                    .reason = reason,
                    .note = message,
                    .id = absl::StrCat(generation, "-", absl::Hex(Fingerprint(message))),
                    .time = now});
-  if (!told.ok()) Log(LogLevel::kWarning, "failed to write an event", {{"error", Message(told)}});
+  if (!written.ok())
+    Log(LogLevel::kWarning, "failed to write an event", {{"error", Message(written)}});
   return absl::OkStatus();
 }
 
@@ -345,8 +346,9 @@ StatusOr<absl::Duration> ExperimentSync::Follow(SyncState& tracked, const Json& 
     context_.presence->Restore(key, presence.touched);
     return again;
   }
-  const Status told = tracked.events.Forward(context_, object);
-  if (!told.ok()) Log(LogLevel::kWarning, "failed to write events", {{"error", Message(told)}});
+  const Status written = tracked.events.Forward(context_, object);
+  if (!written.ok())
+    Log(LogLevel::kWarning, "failed to write events", {{"error", Message(written)}});
   return again;
 }
 

@@ -10,9 +10,9 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 
+#include "base/mutex.h"
 #include "crd/sync_context.h"
 #include "crd/trial_objects.h"
 
@@ -20,7 +20,7 @@ namespace shirabe::crd {
 
 class ExperimentSync {
  public:
-  explicit ExperimentSync(const Context& context);
+  explicit ExperimentSync(const SyncContext& context);
   ~ExperimentSync();
 
   // When to call again, whatever happens: infinite = only when something changes.
@@ -46,10 +46,10 @@ class ExperimentSync {
                const std::string& message);
   Status PutStatus(SyncState& tracked, const kube::Json& object, kube::Json wanted);
 
-  const Context context_;
-  std::mutex mutex_;
-  // Guarded by mutex_; what an entry points to is its one caller's.
-  std::map<ExperimentKey, std::unique_ptr<SyncState>> sync_states_;
+  const SyncContext context_;
+  Mutex mutex_;
+  // What an entry points to is its one caller's.
+  std::map<ExperimentKey, std::unique_ptr<SyncState>> sync_states_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace shirabe::crd

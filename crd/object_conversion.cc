@@ -59,6 +59,46 @@ Json TreeJson(const YamlNode& node) {
 
 const Json* TemplateOf(const Json& object) { return FindAt(object, {"spec", "trialTemplate"}); }
 
+constexpr char kDoor[] = "kubernetes";
+constexpr char kBinding[] = "shirabe-actors";
+
+v1::Actor Named(const std::string& name) {
+  v1::Actor actor;
+  actor.set_name(name);
+  actor.set_door(kDoor);
+  return actor;
+}
+
+bool PolicyIsThere(kube::Client& client) {
+  const kube::Resource bindings{"admissionregistration.k8s.io", "v1",
+                                "validatingadmissionpolicybindings",
+                                "ValidatingAdmissionPolicyBinding", /*namespaced=*/false};
+  return client.Get({bindings, "", kBinding}).ok();
+}
+
+// A copy from a watch has no managedFields (kube/watch_cache.h); the API server has.
+Json ManagersOf(kube::Client& client, const Json& object) {
+  const auto whole = client.Get({Experiments(), NamespaceOf(object), NameOf(object)});
+  const Json* managers = FindAt(whole.ok() && UidOf(*whole) == UidOf(object) ? *whole : object,
+                                {"metadata", "managedFields"});
+  return managers != nullptr && managers->is_array() ? *managers : Json::array();
+}
+
+// The manager that wrote the specification first, or last: a program, not a person. Their times
+// have whole seconds, in UTC.
+std::string ProgramOf(const Json& managers, bool first) {
+  std::string program, time;
+  for (const Json& manager : managers) {
+    const Json* spec = FindAt(manager, {"fieldsV1", "f:spec"});
+    if (spec == nullptr || !Text(manager, {"subresource"}).empty()) continue;
+    const std::string at = Text(manager, {"time"});
+    if (!program.empty() && (first ? at >= time : at < time)) continue;
+    program = Text(manager, {"manager"});
+    time = at;
+  }
+  return program;
+}
+
 }  // namespace
 
 ConvertedObject ConvertObject(const Json& object) {
@@ -134,50 +174,6 @@ std::string JoinProblems(const std::vector<std::string>& problems, size_t most) 
   if (problems.size() > most) absl::StrAppend(&text, "\nand ", problems.size() - most, " more");
   return text;
 }
-
-namespace {
-
-constexpr char kDoor[] = "kubernetes";
-constexpr char kBinding[] = "shirabe-actors";
-
-v1::Actor Named(const std::string& name) {
-  v1::Actor actor;
-  actor.set_name(name);
-  actor.set_door(kDoor);
-  return actor;
-}
-
-bool PolicyIsThere(kube::Client& client) {
-  const kube::Resource bindings{"admissionregistration.k8s.io", "v1",
-                                "validatingadmissionpolicybindings",
-                                "ValidatingAdmissionPolicyBinding", /*namespaced=*/false};
-  return client.Get({bindings, "", kBinding}).ok();
-}
-
-// A copy from a watch has no managedFields (kube/watch_cache.h); the API server has.
-Json ManagersOf(kube::Client& client, const Json& object) {
-  const auto whole = client.Get({Experiments(), NamespaceOf(object), NameOf(object)});
-  const Json* managers = FindAt(whole.ok() && UidOf(*whole) == UidOf(object) ? *whole : object,
-                                {"metadata", "managedFields"});
-  return managers != nullptr && managers->is_array() ? *managers : Json::array();
-}
-
-// The manager that wrote the specification first, or last: a program, not a person. Their times
-// have whole seconds, in UTC.
-std::string ProgramOf(const Json& managers, bool first) {
-  std::string program, time;
-  for (const Json& manager : managers) {
-    const Json* spec = FindAt(manager, {"fieldsV1", "f:spec"});
-    if (spec == nullptr || !Text(manager, {"subresource"}).empty()) continue;
-    const std::string at = Text(manager, {"time"});
-    if (!program.empty() && (first ? at >= time : at < time)) continue;
-    program = Text(manager, {"manager"});
-    time = at;
-  }
-  return program;
-}
-
-}  // namespace
 
 v1::Actor ActorOf(kube::Client& client, const Json& object, const char* annotation) {
   const std::string user = Text(object, {"metadata", "annotations", annotation});

@@ -4,22 +4,22 @@
 #include <string>
 
 #include "base/clock.h"
+#include "base/task_pool.h"
 #include "client/client.h"
 #include "crd/trial_window.h"
 #include "kube/api_client.h"
 #include "kube/watch_cache.h"
-#include "trial/task_pool.h"
 
 namespace shirabe::crd {
 
-struct Context {
+struct SyncContext {
   kube::Client* kube = nullptr;
   client::Client* store = nullptr;
   Clock* clock = nullptr;
-  kube::Cache* experiments = nullptr;
-  kube::Cache* trials = nullptr;         // those that we made
+  kube::WatchCache* experiments = nullptr;
+  kube::WatchCache* trials = nullptr;    // those that we made
   TrialObjectIndex* presence = nullptr;  // of those
-  trial::TaskPool* writers = nullptr;    // who waits for the answers about Trial objects
+  TaskPool* writers = nullptr;           // who waits for the answers about Trial objects
   std::string namespace_name;            // only this one; "" = all
   bool labelled_only = false;            // the definitions are not ours
   std::string instance;                  // this process, for events

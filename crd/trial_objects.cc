@@ -1,12 +1,11 @@
 #include "crd/trial_objects.h"
 
 #include <algorithm>
-#include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <set>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/rng.h"
 #include "crd/resource_kinds.h"
 #include "experiment/conditions.h"
@@ -50,27 +49,40 @@ bool HasLabels(const Json& object, const Json& wanted) {
   });
 }
 
-// All of it, some at a time, since each waits for an answer; the first thing that went wrong.
-Status DoAll(trial::TaskPool& writers, std::vector<std::function<Status()>> all) {
-  std::mutex mutex;
-  std::condition_variable ended;
-  size_t left = all.size();
-  Status first;
-  for (std::function<Status()>& one : all) {
-    writers.Run([&, one = std::move(one)] {
-      const Status status = one();
-      std::lock_guard lock(mutex);
-      first.Update(status);
-      if (--left == 0) ended.notify_one();
-    });
+// What is left of some writes, and the first thing that went wrong. Thread-safe.
+class Writes {
+ public:
+  explicit Writes(size_t count) : left_(count) {}
+
+  void Finish(const Status& status) {
+    const MutexLock lock(mutex_);
+    first_.Update(status);
+    if (--left_ == 0) ended_.NotifyOne();
   }
-  std::unique_lock lock(mutex);
-  ended.wait(lock, [&] { return left == 0; });
-  return first;
+  Status Await() {
+    MutexLock lock(mutex_);
+    ended_.Wait(lock, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return left_ == 0; });
+    return first_;
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar ended_;
+  size_t left_ ABSL_GUARDED_BY(mutex_);
+  Status first_ ABSL_GUARDED_BY(mutex_);
+};
+
+// All of it, some at a time, since each waits for an answer.
+Status DoAll(TaskPool& writers, std::vector<std::function<Status()>> all) {
+  Writes writes(all.size());
+  for (std::function<Status()>& one : all) {
+    writers.Run([&writes, one = std::move(one)] { writes.Finish(one()); });
+  }
+  return writes.Await();
 }
 
 // What the server has then is known at once: the watch comes later.
-Status Apply(const Context& context, const Json& object, const char* subresource) {
+Status Apply(const SyncContext& context, const Json& object, const char* subresource) {
   auto applied = context.kube->Apply(Trials(), object, kFieldManager, subresource);
   RETURN_IF_ERROR(applied.status());
   context.trials->Put(*applied);
@@ -80,7 +92,7 @@ Status Apply(const Context& context, const Json& object, const char* subresource
 }  // namespace
 
 struct TrialObjects::Pass {
-  const Context& context;
+  const SyncContext& context;
   const v1::Experiment& experiment;
   const TrialWindow& window;
   const Json& owner;
@@ -103,7 +115,8 @@ struct TrialObjects::TrialWrite {
   Status PutStatus(const ObjectJson& wanted, const Json& there);
 };
 
-StatusOr<absl::Duration> TrialObjects::Put(const Context& context, const ObjectsInput& showing) {
+StatusOr<absl::Duration> TrialObjects::Put(const SyncContext& context,
+                                           const ObjectsInput& showing) {
   Pass pass{context,       showing.experiment, showing.window,
             showing.owner, showing.presence,   view::TrialRenderer(showing.experiment)};
   RETURN_IF_ERROR(RemoveOthers(pass));
@@ -150,7 +163,7 @@ Status TrialObjects::PutTrials(Pass& pass) {
 }
 
 Status TrialObjects::TrialWrite::Put() {
-  const Context& context = pass.context;
+  const SyncContext& context = pass.context;
   const ObjectJson wanted = TrialObject(pass.view, trial, pass.owner);
   const auto there = context.trials->Find(NamespaceOf(pass.owner), NameOf(wanted.object));
   const bool ended = HasEnded(trial);
@@ -169,7 +182,7 @@ Status TrialObjects::TrialWrite::Put() {
 
 // Created, not applied: an object of that name that is another's stays as it is.
 Status TrialObjects::TrialWrite::Create(const ObjectJson& wanted) {
-  const Context& context = pass.context;
+  const SyncContext& context = pass.context;
   const auto created = context.kube->Create(Trials(), wanted.object);
   if (absl::IsAlreadyExists(created.status())) {
     // Ours, then the watch will show it; another's, then there is nothing to be done.

@@ -23,7 +23,7 @@ class TrialObjects {
  public:
   // Returns after how long it wants to be called again: at once if there was more to write than is
   // written in one go.
-  StatusOr<absl::Duration> Put(const Context& context, const ObjectsInput& showing);
+  StatusOr<absl::Duration> Put(const SyncContext& context, const ObjectsInput& showing);
 
  private:
   struct Pass;

@@ -5,7 +5,7 @@
 
 #include "crd/resource_kinds.h"
 #include "experiment/conditions.h"
-#include "experiment/experiment_state.h"
+#include "experiment/state/experiment_state.h"
 #include "experiment/submission.h"
 
 namespace shirabe::crd {
@@ -91,7 +91,7 @@ NamesByPhase TrialWindow::Names() const {
 ExperimentKey TrialObjectIndex::Touch(const kube::Json& trial, bool deleted) {
   ExperimentKey key{NamespaceOf(trial), LabelOf(trial, kExperimentLabel)};
   const std::string name = NameOf(trial);
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   TrialObjectNames& presence = index_[key];
   presence.touched.insert(name);
   if (deleted) {
@@ -103,7 +103,7 @@ ExperimentKey TrialObjectIndex::Touch(const kube::Json& trial, bool deleted) {
 }
 
 TrialObjectNames TrialObjectIndex::Drain(const ExperimentKey& key) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = index_.find(key);
   if (found == index_.end()) return {};
   TrialObjectNames presence{found->second.names, std::exchange(found->second.touched, {})};
@@ -112,7 +112,7 @@ TrialObjectNames TrialObjectIndex::Drain(const ExperimentKey& key) {
 }
 
 void TrialObjectIndex::Restore(const ExperimentKey& key, const std::set<std::string>& touched) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   index_[key].touched.insert(touched.begin(), touched.end());
 }
 

@@ -5,11 +5,11 @@
 #pragma once
 
 #include <map>
-#include <mutex>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/names.h"
 #include "client/client.h"
 #include "crd/object_status.h"
@@ -49,7 +49,7 @@ bool HasEnded(const v1::Trial& trial);
 // the watch tells, kept until a pass takes it. Thread-safe.
 struct TrialObjectNames {
   std::set<std::string> names;    // that are there
-  std::set<std::string> touched;  // that were changed or deleted, by whomever, since the last look
+  std::set<std::string> touched;  // that were changed or deleted, by anyone, since the last look
 };
 
 class TrialObjectIndex {
@@ -61,8 +61,8 @@ class TrialObjectIndex {
   void Restore(const ExperimentKey& key, const std::set<std::string>& touched);
 
  private:
-  std::mutex mutex_;
-  std::map<ExperimentKey, TrialObjectNames> index_;  // guarded by mutex_
+  Mutex mutex_;
+  std::map<ExperimentKey, TrialObjectNames> index_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace shirabe::crd

@@ -2,15 +2,14 @@
 // at a time, however often it is asked for. Thread-safe.
 #pragma once
 
-#include <condition_variable>
 #include <map>
-#include <mutex>
 #include <optional>
-#include <set>
 #include <stop_token>
 
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/delaying_queue.h"
+#include "base/mutex.h"
 #include "base/names.h"
 
 namespace shirabe::crd {
@@ -27,15 +26,14 @@ class WorkQueue {
   void Done(const ExperimentKey& key);
 
  private:
-  std::map<ExperimentKey, absl::Duration>::iterator Next();
-
   Clock* const clock_;
   const absl::Duration interval_;
-  std::mutex mutex_;
-  std::condition_variable_any changed_;
-  std::map<ExperimentKey, absl::Duration> due_;       // monotonic; guarded by mutex_, as are these
-  std::map<ExperimentKey, absl::Duration> earliest_;  // by the interval
-  std::set<ExperimentKey> busy_;
+  Mutex mutex_;
+  CondVar changed_;
+  DelayingQueue<ExperimentKey> due_ ABSL_GUARDED_BY(mutex_);  // those that no worker has
+  std::map<ExperimentKey, absl::Duration> earliest_ ABSL_GUARDED_BY(mutex_);  // by the interval
+  // Those that a worker has, and when they are due again; infinite if they are not.
+  std::map<ExperimentKey, absl::Duration> busy_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace shirabe::crd

@@ -77,6 +77,15 @@ class MemoryLeases {
     return renewed == renewed_.end() ? found->second : LeaseUntil(found->second, renewed->second);
   }
   void Set(const ExperimentKey& key, const v1::Lease& lease) { leases_[key] = lease; }
+  // Of every name that was ever used: those that were held, and those of these experiments.
+  std::vector<v1::Lease> All(const std::map<ExperimentKey, Rows>& experiments) const {
+    std::set<ExperimentKey> names;
+    for (const auto& [key, lease] : leases_) names.insert(key);
+    for (const auto& [key, rows] : experiments) names.insert(key);
+    std::vector<v1::Lease> all;
+    for (const ExperimentKey& key : names) all.push_back(Get(key));
+    return all;
+  }
   void Release(const LeaseClaim& claim) {
     const auto found = leases_.find(claim.experiment);
     if (found == leases_.end() || found->second.epoch() != claim.epoch) return;

@@ -16,17 +16,17 @@ constexpr absl::Duration kMaxWait = absl::Hours(24);
 
 void ChangeSignal::Notify(int64_t revision) {
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (revision <= newest_) return;
     newest_ = revision;
   }
-  notified_.notify_all();
+  notified_.NotifyAll();
 }
 
 int64_t ChangeSignal::Await(int64_t after, absl::Duration timeout) {
-  std::unique_lock lock(mutex_);
-  notified_.wait_for(lock, absl::ToChronoMicroseconds(std::min(timeout, kMaxWait)),
-                     [&] { return newest_ > after; });
+  MutexLock lock(mutex_);
+  notified_.WaitFor(lock, std::min(timeout, kMaxWait),
+                    [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return newest_ > after; });
   return newest_;
 }
 

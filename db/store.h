@@ -27,16 +27,15 @@
 // contradicts itself; an address that is not a database of ours).
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/time/time.h"
+#include "base/mutex.h"
 #include "base/names.h"
 #include "base/registry.h"
 #include "base/status.h"
@@ -116,8 +115,12 @@ struct TrialQuery {
 
 struct AttemptQuery {
   ExperimentKey experiment{};
-  int64_t trial = 0;       // 0 = of all trials
-  bool open_only = false;  // not closed
+  int64_t trial = 0;        // 0 = of all trials
+  bool open_only = false;   // not closed
+  int64_t after_trial = 0;  // goes on after this attempt, in the order of the list
+  int32_t after_number = 0;
+  int64_t changed_after = 0;  // revision
+  int64_t limit = -1;         // -1 = all
 };
 
 struct ObservationQuery {
@@ -219,9 +222,9 @@ class ChangeSignal {
   int64_t Await(int64_t after, absl::Duration timeout);
 
  private:
-  std::mutex mutex_;
-  std::condition_variable notified_;
-  int64_t newest_ = 0;
+  Mutex mutex_;
+  CondVar notified_;
+  int64_t newest_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 // Store::AwaitChange for a store that other processes write as well, who raise no signal here: it

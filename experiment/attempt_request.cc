@@ -10,7 +10,7 @@
 #include "experiment/plan.h"
 #include "experiment/retry_policy.h"
 #include "experiment/spec/objective_value.h"
-#include "trial/pod/pod_paths.h"
+#include "trial/pod/pod_names.h"
 #include "trial/trial_template.h"
 
 namespace shirabe::experiment {
@@ -31,13 +31,13 @@ std::string ParametersJson(const v1::Trial& trial) {
   return json.dump() + "\n";
 }
 
-std::map<std::string, std::string> Environment(const State& state, const v1::Trial& trial,
+std::map<std::string, std::string> Environment(const ExperimentState& state, const v1::Trial& trial,
                                                const v1::Attempt& attempt) {
   const std::string name = TrialName({state.key(), trial.number()});
   std::map<std::string, std::string> environment = {
       {"SHIRABE_TRIAL", name},
       {"SHIRABE_ATTEMPT", std::to_string(attempt.number())},
-      {"SHIRABE_SEED", std::to_string(Mix(state.seed, trial.number()) & kSeedMask)},
+      {"SHIRABE_SEED", std::to_string(Mix(state.setup().seed, trial.number()) & kSeedMask)},
       {"SHIRABE_RESUME_FROM", ""},
       {"SHIRABE_GRACE_SECONDS", FormatNumber(absl::ToDoubleSeconds(GraceOf(state.experiment())))},
       {"KATIB_TRIAL_NAME", name},
@@ -50,9 +50,9 @@ std::map<std::string, std::string> Environment(const State& state, const v1::Tri
 }
 
 // Where the program itself stands, for a path that is relative to it.
-std::string WorkingDirOf(const State& state, const ActiveTrial& live,
+std::string WorkingDirOf(const ExperimentState& state, const AttemptRecords& records,
                          const std::string& otherwise) {
-  const auto request = RequestFor(state, live, otherwise);
+  const auto request = RequestFor(state, records, otherwise);
   if (!request.ok()) return otherwise;  // the start will say why
   const auto command =
       trial::ReadCommand(request->trial_spec, request->primary_container, request->environment);
@@ -60,27 +60,26 @@ std::string WorkingDirOf(const State& state, const ActiveTrial& live,
   return (std::filesystem::path(otherwise) / command->working_dir).string();
 }
 
-// From the path as the program knows it to where that lies here: below `root`, if it is a copy.
-void Locate(const State& state, const ActiveTrial& live, const std::string& root,
-            metrics::Source& source) {
-  std::string& path = *source.spec.mutable_source()->mutable_file_system_path()->mutable_path();
-  if (path.front() == '/') {
-    path = root + path;
-  } else {
-    source.working_dir = root + WorkingDirOf(state, live, root.empty() ? source.working_dir : "/");
-  }
+// The path of source.fileSystemPath as the program knows it.
+std::string CollectedPath(const ExperimentState& state, const trial::AttemptPaths& theirs) {
+  // Trials that share a machine need a file each: the path may name the trial's own folder.
+  return absl::StrReplaceAll(
+      state.experiment().spec().metrics_collector_spec().source().file_system_path().path(),
+      {{"$(SHIRABE_OUTPUT_DIR)", theirs.output_dir},
+       {"$(SHIRABE_CHECKPOINT_DIR)", theirs.checkpoint_dir},
+       {"$(SHIRABE_METRICS_FILE)", theirs.metrics_file}});
 }
 
 }  // namespace
 
-AttemptKey KeyOf(const State& state, const v1::Attempt& attempt) {
+AttemptKey KeyOf(const ExperimentState& state, const v1::Attempt& attempt) {
   return {{state.key(), attempt.trial()}, attempt.number()};
 }
 
-StatusOr<trial::AttemptRequest> RequestFor(const State& state, const ActiveTrial& live,
+StatusOr<trial::AttemptRequest> RequestFor(const ExperimentState& state,
+                                           const AttemptRecords& records,
                                            const std::string& working_dir) {
-  const v1::Trial& trial = live.trial.record;
-  const v1::Attempt& attempt = live.open->record;
+  const auto& [trial, attempt] = records;
   const v1::TrialTemplate& trial_template = state.experiment().spec().trial_template();
   trial::AttemptRequest request;
   request.key = KeyOf(state, attempt);
@@ -109,29 +108,27 @@ StatusOr<trial::AttemptRequest> RequestFor(const State& state, const ActiveTrial
   return request;
 }
 
-metrics::Source SourceFor(const State& state, const ActiveTrial& live,
+metrics::Source SourceFor(const ExperimentState& state, const AttemptRecords& records,
                           const trial::AttemptPaths& paths, const std::string& working_dir) {
-  const v1::ExperimentSpec& spec = state.experiment().spec();
   metrics::Source source;
-  source.spec = spec.metrics_collector_spec();
-  source.metrics = WantedMetrics(spec.objective());
-  source.log = paths.log;
-  source.metrics_file = paths.metrics_file;
-  source.hypertune_file = paths.hypertune_file;
-  source.scrapes_file = paths.scrapes_file;
-  source.working_dir = working_dir;
-  source.copies = !paths.root.empty();
+  source.metrics = WantedMetrics(state.experiment().spec().objective());
+  source.files = {.log = paths.log,
+                  .metrics = paths.metrics_file,
+                  .hypertune = paths.hypertune_file,
+                  .scrapes = paths.scrapes_file,
+                  .copies = !paths.root.empty()};
+  const bool copies = source.files.copies;
   const trial::AttemptPaths theirs =
-      source.copies ? trial::PodPaths(KeyOf(state, live.open->record)) : paths;
-  // Trials that share a machine need a file each: the path may name the trial's own folder.
-  std::string& path = *source.spec.mutable_source()->mutable_file_system_path()->mutable_path();
-  path = absl::StrReplaceAll(path, {{"$(SHIRABE_OUTPUT_DIR)", theirs.output_dir},
-                                    {"$(SHIRABE_CHECKPOINT_DIR)", theirs.checkpoint_dir},
-                                    {"$(SHIRABE_METRICS_FILE)", theirs.metrics_file}});
-  if (path == theirs.metrics_file)
-    path = paths.metrics_file;
-  else if (!path.empty())
-    Locate(state, live, paths.root, source);
+      copies ? trial::PodPaths(KeyOf(state, records.attempt)) : paths;
+  const std::string path = CollectedPath(state, theirs);
+  if (path == theirs.metrics_file) {
+    source.files.path = paths.metrics_file;
+  } else if (!path.empty()) {
+    const std::string base =
+        path.front() == '/' ? "/" : WorkingDirOf(state, records, copies ? "/" : working_dir);
+    source.files.path =
+        paths.root + (std::filesystem::path(base) / path).lexically_normal().string();
+  }
   return source;
 }
 

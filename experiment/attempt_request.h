@@ -4,8 +4,7 @@
 #include <string>
 
 #include "base/status.h"
-#include "experiment/conditions.h"
-#include "experiment/experiment_state.h"
+#include "experiment/state/experiment_state.h"
 #include "metrics/collector.h"
 #include "trial/executor.h"
 
@@ -14,15 +13,22 @@ namespace shirabe::experiment {
 // The annotation of an experiment that came as an object of a cluster: that object's uid.
 inline constexpr char kObjectUid[] = "shirabe.dev/object-uid";
 
-AttemptKey KeyOf(const State& state, const v1::Attempt& attempt);
+// A trial and its open attempt.
+struct AttemptRecords {
+  const v1::Trial& trial;
+  const v1::Attempt& attempt;
+};
+
+AttemptKey KeyOf(const ExperimentState& state, const v1::Attempt& attempt);
 
 // The template rendered with the trial's assignments, and the environment of the contract with
 // training code, less the paths, which the executor knows.
-StatusOr<trial::AttemptRequest> RequestFor(const State& state, const ActiveTrial& live,
+StatusOr<trial::AttemptRequest> RequestFor(const ExperimentState& state,
+                                           const AttemptRecords& records,
                                            const std::string& working_dir);
 
 // Where this attempt's metrics are.
-metrics::Source SourceFor(const State& state, const ActiveTrial& live,
+metrics::Source SourceFor(const ExperimentState& state, const AttemptRecords& records,
                           const trial::AttemptPaths& paths, const std::string& working_dir);
 
 }  // namespace shirabe::experiment

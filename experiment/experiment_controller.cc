@@ -1,27 +1,27 @@
 #include "experiment/experiment_controller.h"
 
 #include <algorithm>
-#include <condition_variable>
 #include <map>
-#include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "base/backoff.h"
+#include "base/delaying_queue.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "db/commit_rules.h"
 #include "experiment/conditions.h"
-#include "experiment/due_queue.h"
 #include "experiment/experiment_leases.h"
 #include "experiment/namespace_quota.h"
+#include "experiment/owned_experiment.h"
 #include "experiment/reconciler.h"
 #include "experiment/submission.h"
 
 namespace shirabe::experiment {
 namespace {
 
-constexpr absl::Duration kMinRetryDelay = absl::Milliseconds(50);
-constexpr absl::Duration kMaxRetryDelay = absl::Seconds(5);
+constexpr Backoff kRetryBackoff{absl::Milliseconds(50), absl::Seconds(5)};
 
 class QueueController : public Controller {
  public:
@@ -33,7 +33,7 @@ class QueueController : public Controller {
       return absl::NotFoundError("there is no executor \"" + options_.executor + "\"");
     }
     // Two: early stops need not wait for an algorithm that takes its time.
-    proposer_ = std::make_unique<Proposer>(2);
+    algorithm_workers_ = std::make_unique<AlgorithmWorkers>(2);
     options_.executor_options.on_change = [this](const ExperimentKey& key) {
       if (!Enqueue(key, /*recheck=*/true)) MarkUnowned(key);
     };
@@ -42,10 +42,10 @@ class QueueController : public Controller {
         ReconcilerOptions{.store = options_.store,
                           .executor = executor_.get(),
                           .clock = options_.clock,
-                          .proposer = proposer_.get(),
+                          .algorithm_workers = algorithm_workers_.get(),
                           .working_dir = options_.working_dir,
                           .limits = options_.limits,
-                          .room = &namespace_quota_,
+                          .namespace_quota = &namespace_quota_,
                           .enqueue = [this](const ExperimentKey& key) { (void)Enqueue(key); },
                           .at_step = options_.at_step});
     for (int i = 0; i < std::max(1, options_.workers); ++i) {
@@ -61,11 +61,11 @@ class QueueController : public Controller {
   ~QueueController() override {
     follower_ = nullptr;
     for (std::jthread& thread : threads_) thread.request_stop();
-    changed_.notify_all();
-    due_changed_.notify_all();
+    changed_.NotifyAll();
+    due_changed_.NotifyAll();
     threads_.clear();
     // Their threads call Enqueue: they go while it still works.
-    proposer_ = nullptr;
+    algorithm_workers_ = nullptr;
     reconciler_ = nullptr;
     executor_ = nullptr;
     std::vector<db::LeaseClaim> claims;
@@ -79,31 +79,33 @@ class QueueController : public Controller {
     if (GoesOn(key)) return absl::OkStatus();
     RETURN_IF_ERROR(options_.store->GetExperiment(key).status());
     ASSIGN_OR_RETURN(const v1::Lease lease, AcquireLease(*options_.store, *options_.clock, key));
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     const auto found = entries_.find(key);
     if (found != entries_.end()) {
-      Entry& entry = found->second;
+      OwnedExperiment& entry = found->second;
       if (entry.lost.ok() && entry.epoch == lease.epoch()) {
         EnqueueLocked(key, entry);
         return absl::OkStatus();
       }
       // It went to another process and came back; its last pass may not have noticed yet.
-      entry.lost = absl::AbortedError("owned anew");
-      changed_.wait(lock, [&] { return !IsRunningLocked(key); });
+      entry.lost = absl::AbortedError("owned again");
+      changed_.Wait(lock,
+                    [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !IsRunningLocked(key); });
     }
     reconciler_->Own(key, lease.epoch());
-    Entry& entry = entries_[key] = Entry{.epoch = lease.epoch(), .since = renewals_};
+    OwnedExperiment& entry = entries_[key] =
+        OwnedExperiment{.epoch = lease.epoch(), .since = renewals_};
     EnqueueLocked(key, entry);
     return absl::OkStatus();
   }
 
   Status Await(const ExperimentKey& key, absl::Duration timeout) override {
-    std::unique_lock lock(mutex_);
-    const auto over = [&] {
+    MutexLock lock(mutex_);
+    const auto over = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
       const auto found = entries_.find(key);
       return found == entries_.end() || CanReturn(found->second);
     };
-    if (!changed_.wait_for(lock, absl::ToChronoMilliseconds(timeout), over)) {
+    if (!changed_.WaitFor(lock, timeout, over)) {
       return absl::DeadlineExceededError("experiment " + ToString(key) + " is still running");
     }
     const auto found = entries_.find(key);
@@ -112,7 +114,7 @@ class QueueController : public Controller {
 
   void Suspend(const ExperimentKey& key, bool now) override {
     reconciler_->Suspend(key, now);
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = entries_.find(key);
     if (found == entries_.end()) return;
     found->second.suspended = true;
@@ -127,15 +129,15 @@ class QueueController : public Controller {
 
   StatusOr<ReportReply> Tell(const Report& report, absl::Duration timeout) override {
     const ExperimentKey& key = report.trial.experiment;
-    const auto inbox = reconciler_->ReportQueueOf(key);
-    if (inbox == nullptr) {
+    const auto queue = reconciler_->ReportQueueOf(key);
+    if (queue == nullptr) {
       return absl::FailedPreconditionError("experiment " + ToString(key) + " is not run here");
     }
     const auto pending_report =
-        std::make_shared<PendingReport>(PendingReport{.report = report});  // shared: with the inbox
-    RETURN_IF_ERROR(inbox->Put(pending_report));
+        std::make_shared<PendingReport>(PendingReport{.report = report});  // shared: with the queue
+    RETURN_IF_ERROR(queue->Put(pending_report));
     Enqueue(key);
-    return inbox->Await(pending_report, timeout);
+    return queue->Await(pending_report, timeout);
   }
 
   StatusOr<v1::SyncReply> Sync(const v1::SyncRequest& request, const std::string& bearer) override {
@@ -143,11 +145,12 @@ class QueueController : public Controller {
   }
 
   void ReleaseOwnership(const ExperimentKey& key) override {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return !IsRunningLocked(key); });
+    MutexLock lock(mutex_);
+    changed_.Wait(lock,
+                  [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !IsRunningLocked(key); });
     const auto found = entries_.find(key);
     if (found == entries_.end()) return;
-    const Entry entry = found->second;
+    const OwnedExperiment entry = found->second;
     entries_.erase(found);
     due_.Remove(key);
     finished_.erase(key);
@@ -158,38 +161,38 @@ class QueueController : public Controller {
   }
 
   std::string LastError(const ExperimentKey& key) override {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = entries_.find(key);
-    return found == entries_.end() ? "" : found->second.trouble;
+    return found == entries_.end() ? "" : found->second.last_error;
   }
 
   bool Owns(const ExperimentKey& key) override {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return entries_.contains(key);
   }
 
   std::vector<ExperimentKey> Finished() override {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return {finished_.begin(), finished_.end()};
   }
 
  private:
   // And going on: its lease is being renewed, which need not be done here, with a durable write.
   bool GoesOn(const ExperimentKey& key) {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = entries_.find(key);
     return found != entries_.end() && found->second.lost.ok() && !found->second.ended;
   }
 
   // A worker has it. Looked up each time: a thread that waits for the end may find it given back.
-  bool IsRunningLocked(const ExperimentKey& key) const {
+  bool IsRunningLocked(const ExperimentKey& key) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const auto found = entries_.find(key);
     return found != entries_.end() && found->second.running;
   }
 
   // False if it is not owned.
   bool Enqueue(const ExperimentKey& key, bool recheck = false) {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = entries_.find(key);
     if (found == entries_.end()) return false;
     found->second.recheck = found->second.recheck || recheck;
@@ -203,7 +206,7 @@ class QueueController : public Controller {
   }
 
   void MarkUnowned(const ExperimentKey& key) {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     unowned_.insert(key);
   }
 
@@ -212,13 +215,14 @@ class QueueController : public Controller {
   void ClearUp(const ExperimentKey& key) {
     const auto experiment = options_.store->GetExperiment(key);
     if (absl::IsNotFound(experiment.status())) {
-      executor_->RemoveFiles(key, 0).IgnoreError();  // what is left is told of again
+      executor_->RemoveFiles(key, 0).IgnoreError();  // what is left is reported again
     } else if (experiment.ok() && IsEnded(experiment->record)) {
       Own(key).IgnoreError();  // it is then returned by Finished()
     }
   }
 
-  void EnqueueLocked(const ExperimentKey& key, Entry& entry) {
+  void EnqueueLocked(const ExperimentKey& key, OwnedExperiment& entry)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (entry.deleted) return;
     entry.ended = false;  // a pass will say so again, if nothing has changed that
     entry.again = entry.running;
@@ -226,48 +230,50 @@ class QueueController : public Controller {
   }
 
   // Its next pass is due then, unless it is over; threads that wait for a change look again.
-  void PlaceLocked(const ExperimentKey& key, const Entry& entry, absl::Duration due) {
+  void PlaceLocked(const ExperimentKey& key, const OwnedExperiment& entry, absl::Duration due)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     CanReturn(entry) ? (void)finished_.insert(key) : (void)finished_.erase(key);
     const bool waits = !entry.running && !entry.ended && entry.lost.ok();
     const absl::Duration before = due_.NextDue();
     waits ? due_.Set(key, due) : due_.Remove(key);
     if (due_.NextDue() < before) {
       ++due_revision_;
-      due_changed_.notify_one();
+      due_changed_.NotifyOne();
     }
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
 
   void Work(std::stop_token stop) {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     while (!stop.stop_requested()) {
       const absl::Duration wait = due_.NextDue() - options_.clock->Monotonic();
       if (wait > absl::ZeroDuration()) {
-        due_changed_.wait_for(lock, stop,
-                              absl::ToChronoMicroseconds(std::min(wait, absl::Seconds(1))),
-                              [&, seen = due_revision_] { return seen != due_revision_; });
+        due_changed_.WaitFor(lock, stop, std::min(wait, absl::Seconds(1)),
+                             [&, seen = due_revision_]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+                               return seen != due_revision_;
+                             });
         continue;
       }
       const ExperimentKey key = due_.Pop();
-      Entry& entry = entries_.at(key);
+      OwnedExperiment& entry = entries_.at(key);
       entry.running = true;
       entry.again = false;
       const bool recheck = std::exchange(entry.recheck, false);
       ++due_revision_;
-      due_changed_.notify_one();  // the next is another worker's
+      due_changed_.NotifyOne();  // the next is another worker's
       lock.unlock();
       if (recheck) reconciler_->Recheck(key);
       const auto result = reconciler_->Reconcile(key);
-      const PassOutcome fate = PassOutcomeOf(key, result.status());
+      const PassOutcome outcome = PassOutcomeOf(key, result.status());
       WakeUnblocked();
       lock.lock();
-      Settle(key, result, fate);
+      SettleLocked(key, result, outcome);
     }
   }
 
   // What a pass means for an experiment that is owned here. A status alone does not say: a file may
   // be missing or refused as well as a record.
-  enum class PassOutcome { kOurs, kLost, kDeleted, kTrouble };
+  enum class PassOutcome { kOurs, kLost, kDeleted, kFailed };
 
   PassOutcome PassOutcomeOf(const ExperimentKey& key, const Status& status) {
     if (status.ok()) return PassOutcome::kOurs;
@@ -276,20 +282,21 @@ class QueueController : public Controller {
         absl::IsNotFound(status) && absl::IsNotFound(options_.store->GetExperiment(key).status());
     // Its last pass did not come to its end: the rest of it is removed.
     return deleted && executor_->RemoveFiles(key, 0).ok() ? PassOutcome::kDeleted
-                                                          : PassOutcome::kTrouble;
+                                                          : PassOutcome::kFailed;
   }
 
   // All retry policy of the controller.
-  void Settle(const ExperimentKey& key, const StatusOr<ReconcileResult>& result, PassOutcome fate) {
+  void SettleLocked(const ExperimentKey& key, const StatusOr<ReconcileResult>& result,
+                    PassOutcome outcome) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const auto found = entries_.find(key);
     if (found == entries_.end()) return;
-    Entry& entry = found->second;
+    OwnedExperiment& entry = found->second;
     entry.running = false;
     absl::Duration due = options_.clock->Monotonic();
-    switch (fate) {
+    switch (outcome) {
       case PassOutcome::kOurs:
         entry.failures = 0;
-        entry.trouble.clear();
+        entry.last_error.clear();
         // What came meanwhile it may not have seen: then the next pass says whether it is over.
         entry.deleted = result->deleted;
         entry.ended = result->deleted || (result->ended && !entry.again);
@@ -301,21 +308,21 @@ class QueueController : public Controller {
         reconciler_->ReleaseOwnership(key);
         break;
       case PassOutcome::kDeleted: entry.ended = entry.deleted = true; break;
-      case PassOutcome::kTrouble:
-        entry.trouble = Message(result.status());
-        due += std::min(kMinRetryDelay * (1 << std::min(entry.failures, 10)), kMaxRetryDelay);
+      case PassOutcome::kFailed:
+        entry.last_error = Message(result.status());
+        due += kRetryBackoff.Delay(entry.failures);
         if (++entry.failures == 1) {
           Log(LogLevel::kWarning, "reconciling failed; trying again",
-              {{"experiment", ToString(key)}, {"error", entry.trouble}});
+              {{"experiment", ToString(key)}, {"error", entry.last_error}});
         }
     }
     PlaceLocked(key, entry, due);
   }
 
   void KeepLeases(std::stop_token stop) {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     while (!stop.stop_requested()) {
-      never_.wait_for(lock, stop, absl::ToChronoMilliseconds(kLeaseRenewal), [] { return false; });
+      never_.SleepFor(lock, stop, kLeaseRenewal);
       if (stop.stop_requested()) return;
       const std::set<ExperimentKey> unowned = std::exchange(unowned_, {});
       const bool any = !entries_.empty();
@@ -336,7 +343,7 @@ class QueueController : public Controller {
     }
     std::vector<db::LeaseClaim> missing;
     {
-      std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       for (const auto& [key, entry] : entries_) {
         if (entry.since >= renewal || !entry.lost.ok() || entry.ended) continue;
         const auto found = held->find(key);
@@ -352,7 +359,7 @@ class QueueController : public Controller {
   }
 
   void Lose(const db::LeaseClaim& claim, const Status& why) {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = entries_.find(claim.experiment);
     if (found == entries_.end() || found->second.epoch != claim.epoch) return;
     found->second.lost = why;
@@ -361,20 +368,21 @@ class QueueController : public Controller {
 
   ControllerOptions options_;
   NamespaceQuota namespace_quota_{options_.limits.namespace_parallel_trials};
-  std::unique_ptr<Proposer> proposer_;
+  std::unique_ptr<AlgorithmWorkers> algorithm_workers_;
   std::unique_ptr<trial::Executor> executor_;
   std::unique_ptr<Reconciler> reconciler_;
-  std::mutex mutex_;
-  std::condition_variable_any changed_;      // of an entry
-  std::condition_variable_any due_changed_;  // the first of due_ is another, or earlier
-  std::condition_variable_any never_;        // for a wait that only the end cuts short
-  // All guarded by mutex_.
-  std::map<ExperimentKey, Entry> entries_;
-  DueQueue due_;                      // those that no worker has and that are not over
-  int64_t due_revision_ = 0;          // grows with each notice of due_changed_
-  std::set<ExperimentKey> finished_;  // of entries_: whose Await would return
-  std::set<ExperimentKey> unowned_;   // of which something was told
-  int64_t renewals_ = 0;              // of all leases, begun
+  Mutex mutex_;
+  CondVar changed_;      // of an entry
+  CondVar due_changed_;  // the first of due_ is another, or earlier
+  CondVar never_;        // for a wait that only the end cuts short
+  std::map<ExperimentKey, OwnedExperiment> entries_ ABSL_GUARDED_BY(mutex_);
+  // Those that no worker has and that are not over.
+  DelayingQueue<ExperimentKey> due_ ABSL_GUARDED_BY(mutex_);
+  int64_t due_revision_ ABSL_GUARDED_BY(mutex_) = 0;  // grows with each notice of due_changed_
+  // Of entries_: whose Await would return.
+  std::set<ExperimentKey> finished_ ABSL_GUARDED_BY(mutex_);
+  std::set<ExperimentKey> unowned_ ABSL_GUARDED_BY(mutex_);  // reported by the executor
+  int64_t renewals_ ABSL_GUARDED_BY(mutex_) = 0;             // of all leases, begun
 
   std::vector<std::jthread> threads_;         // joined before the rest goes
   std::unique_ptr<IntentFollower> follower_;  // last: it calls this

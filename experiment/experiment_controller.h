@@ -14,7 +14,7 @@
 #include "base/status.h"
 #include "db/store.h"
 #include "experiment/report_queue.h"
-#include "experiment/spec/admin_limits.h"
+#include "experiment/spec/spec_limits.h"
 #include "trial/executor.h"
 
 namespace shirabe::experiment {

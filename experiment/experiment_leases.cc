@@ -16,6 +16,10 @@ db::LeaseRequest RequestFor(const ExperimentKey& key, Clock& clock) {
           .dead_epoch = std::nullopt};
 }
 
+constexpr absl::Duration kWait = absl::Milliseconds(100);
+constexpr absl::Duration kBatchDelay = absl::Milliseconds(10);  // what comes close together
+constexpr int64_t kMaxChanges = 10'000;                         // read at once
+
 }  // namespace
 
 StatusOr<v1::Lease> AcquireLease(db::Store& store, Clock& clock, const ExperimentKey& key) {
@@ -48,14 +52,6 @@ Status CheckLease(db::Store& store, Clock& clock, const db::LeaseClaim& claim) {
   store.ReleaseLease({claim.experiment, lease->epoch()}).IgnoreError();
   return absl::AbortedError("the lease went to another process meanwhile");
 }
-
-namespace {
-
-constexpr absl::Duration kWait = absl::Milliseconds(100);
-constexpr absl::Duration kBatchDelay = absl::Milliseconds(10);  // what comes close together
-constexpr int64_t kMaxChanges = 10'000;                         // read at once
-
-}  // namespace
 
 IntentFollower::IntentFollower(db::Store* store, OnIntent on_intent)
     : store_(store),

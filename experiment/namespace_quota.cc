@@ -7,7 +7,7 @@ namespace shirabe::experiment {
 
 int64_t NamespaceQuota::Reserve(const ExperimentKey& key, int64_t open, int64_t more) {
   if (most_ == 0) return more;
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Namespace& ns = namespaces_[key.ns];
   const auto mine = ns.taken.find(key.name);
   const int64_t before = mine == ns.taken.end() ? 0 : mine->second;
@@ -31,7 +31,7 @@ int64_t NamespaceQuota::Reserve(const ExperimentKey& key, int64_t open, int64_t 
 }
 
 std::vector<ExperimentKey> NamespaceQuota::Unblocked() {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return std::exchange(unblocked_, {});
 }
 

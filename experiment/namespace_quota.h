@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <list>
 #include <map>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/names.h"
 
 namespace shirabe::experiment {
@@ -19,8 +19,8 @@ class NamespaceQuota {
   explicit NamespaceQuota(int64_t most) : most_(most) {}
 
   // The experiment has `open` attempts and wants `more`: how many of these it may open, which are
-  // its own from now on, until it says another number. Where that is less than `more` it is told,
-  // by Unblocked, when to ask again.
+  // its own from now on, until it says another number. Where that is less than `more`, Unblocked
+  // names it when it may ask again.
   int64_t Reserve(const ExperimentKey& key, int64_t open, int64_t more);
   // It has none any more.
   void Leave(const ExperimentKey& key) { Reserve(key, 0, 0); }
@@ -36,9 +36,9 @@ class NamespaceQuota {
   };
 
   const int64_t most_;
-  std::mutex mutex_;
-  std::map<std::string, Namespace> namespaces_;  // guarded by mutex_
-  std::vector<ExperimentKey> unblocked_;         // guarded by mutex_
+  Mutex mutex_;
+  std::map<std::string, Namespace> namespaces_ ABSL_GUARDED_BY(mutex_);
+  std::vector<ExperimentKey> unblocked_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace shirabe::experiment

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <memory>
 #include <tuple>
 #include <utility>
 
@@ -12,6 +13,8 @@
 #include "db/commit_rules.h"
 #include "experiment/spec/objective_value.h"
 #include "metrics/attempt_reader.h"
+#include "metrics/trainer_status_writer.h"
+#include "proto/shirabe/v1/collector_traits.h"
 #include "trial/log_file.h"
 
 namespace shirabe::experiment {
@@ -35,22 +38,29 @@ bool StepsGoBack(const v1::Observation& observation,
 
 using Rows = std::map<RowKey, double>;
 
-// The trial's rows that count, those of the batch included.
-StatusOr<Rows> CountedRows(State& state, int64_t trial, db::Store& store) {
-  ASSIGN_OR_RETURN(auto stored, store.ListObservations({.trial = {state.key(), trial}}));
-  Rows rows;
-  const auto superseded = [&](const db::StoredObservation& row) {
-    return std::any_of(state.batch().supersede.begin(), state.batch().supersede.end(),
-                       [&](const auto& s) { return s.trial == trial && db::Supersedes(s, row); });
+// The trial's rows that count, those that are not committed yet included.
+StatusOr<Rows> CountedRows(const TrialEdit& edit) {
+  const int64_t trial = edit.trial.trial().number();
+  const ExperimentState& state = edit.in.state;
+  ASSIGN_OR_RETURN(auto stored,
+                   edit.in.options.store->ListObservations({.trial = {state.key(), trial}}));
+  const auto& own = edit.trial.supersede();
+  const auto counts = [&](const db::StoredObservation& row) {
+    if (own && db::Supersedes(*own, row)) return false;
+    return std::none_of(state.batch().supersede.begin(), state.batch().supersede.end(),
+                        [&](const auto& s) { return s.trial == trial && db::Supersedes(s, row); });
   };
-  for (const db::StoredObservation& row : stored) {
-    if (!superseded(row)) rows[{row.attempt, row.step, row.metric}] = row.value;
-  }
-  for (const db::StoredObservation& row : state.batch().observations) {
-    if (row.trial == trial && !superseded(row)) {
-      rows[{row.attempt, row.step, row.metric}] = row.value;
+  Rows rows;
+  const auto add = [&](const std::vector<db::StoredObservation>& from) {
+    for (const db::StoredObservation& row : from) {
+      if (row.trial == trial && counts(row)) {
+        rows[{row.attempt, row.step, row.metric}] = row.value;
+      }
     }
-  }
+  };
+  add(stored);
+  add(state.batch().observations);
+  add(edit.trial.observations());
   return rows;
 }
 
@@ -71,149 +81,157 @@ suggestion::Curve CurveFrom(const v1::ObjectiveSpec& objective, const Rows& rows
   return suggestion::CurveOf(losses);
 }
 
-void GrowCurve(State& state, ActiveTrial& live, const std::vector<metrics::Observation>& points) {
-  if (state.stopper == nullptr) return;
-  const v1::ObjectiveSpec& objective = state.experiment().spec().objective();
+void GrowCurve(const TrialEdit& edit, const std::vector<metrics::Observation>& points) {
+  if (edit.in.state.setup().stopper == nullptr) return;
+  const v1::ObjectiveSpec& objective = edit.in.state.experiment().spec().objective();
   for (const metrics::Observation& point : points) {
     if (point.metric != objective.objective_metric_name()) continue;
-    state.MutableCurve(live.trial.record.number())
-        .Append(point.step, LossOf(objective, point.value));
-    live.judge = true;
+    edit.trial.GrowCurve(point.step, LossOf(objective, point.value));
+    edit.trial.mutable_memory().judge = true;
   }
 }
 
-void RedrawCurve(State& state, ActiveTrial& live, const Rows& rows) {
-  if (state.stopper == nullptr) return;
-  state.MutableCurve(live.trial.record.number()) =
-      CurveFrom(state.experiment().spec().objective(), rows);
-  live.judge = true;
+void RedrawCurve(const TrialEdit& edit, const Rows& rows) {
+  if (edit.in.state.setup().stopper == nullptr) return;
+  edit.trial.RedrawCurve(CurveFrom(edit.in.state.experiment().spec().objective(), rows));
+  edit.trial.mutable_memory().judge = true;
 }
 
 // A value that replaces another one can take a minimum away: then the rows are folded afresh.
-Status Refold(State& state, ActiveTrial& live, const std::vector<metrics::Observation>& points,
-              db::Store& store) {
-  v1::Trial& trial = live.trial.record;
-  ASSIGN_OR_RETURN(Rows rows, CountedRows(state, trial.number(), store));
+Status Refold(const TrialEdit& edit, const std::vector<metrics::Observation>& points) {
+  ASSIGN_OR_RETURN(Rows rows, CountedRows(edit));
   for (const metrics::Observation& point : points) {
-    rows[{live.open->record.number(), point.step, point.metric}] = point.value;
+    rows[{edit.trial.attempt().number(), point.step, point.metric}] = point.value;
   }
-  Fold(rows, trial);
-  RedrawCurve(state, live, rows);
+  Fold(rows, edit.trial.mutable_trial());
+  RedrawCurve(edit, rows);
   return absl::OkStatus();
 }
 
-void AddRows(State& state, const v1::Attempt& attempt, std::vector<metrics::Observation> points) {
+void AddRows(const TrialEdit& edit, std::vector<metrics::Observation> points) {
+  const v1::Attempt& attempt = edit.trial.attempt();
   for (metrics::Observation& point : points) {
-    state.batch().observations.push_back({.trial = attempt.trial(),
-                                          .attempt = attempt.number(),
-                                          .metric = std::move(point.metric),
-                                          .step = point.step,
-                                          .value = point.value,
-                                          .time = point.time,
-                                          .implicit_step = point.implicit_step});
+    edit.trial.AddObservation({.trial = attempt.trial(),
+                               .attempt = attempt.number(),
+                               .metric = std::move(point.metric),
+                               .step = point.step,
+                               .value = point.value,
+                               .time = point.time,
+                               .implicit_step = point.implicit_step});
   }
 }
 
-void RecordBadLines(State& state, v1::Attempt& attempt, const metrics::Collected& collected,
-                    absl::Time now) {
+void RecordBadLines(const TrialEdit& edit, const metrics::Collected& collected) {
   if (collected.bad_lines == 0) return;
+  v1::Attempt& attempt = edit.trial.mutable_attempt();
   if (attempt.bad_lines() == 0) {
-    v1::Event event;
-    event.set_trial(attempt.trial());
-    event.set_attempt(attempt.number());
-    event.set_warning(true);
-    event.set_reason("BadMetricLine");
-    event.set_message(Printable(collected.bad_sample));
-    state.AddEvent(std::move(event), now);
+    edit.delta.AddEvent(edit.trial.trial(), true, "BadMetricLine", Printable(collected.bad_sample));
   }
   attempt.set_bad_lines(attempt.bad_lines() + collected.bad_lines);
-  v1::ShirabeStatus& status = *state.mutable_status().mutable_shirabe();
+  v1::ShirabeStatus& status = edit.delta.mutable_shirabe();
   status.set_bad_metric_lines(status.bad_metric_lines() + collected.bad_lines);
 }
 
-void UpdateObjective(const State& state, v1::Trial& trial) {
-  const auto objective = ObjectiveOf(state.experiment().spec().objective(), trial.observation());
+void UpdateObjective(const v1::ObjectiveSpec& spec, v1::Trial& trial) {
+  const auto objective = ObjectiveOf(spec, trial.observation());
   trial.clear_objective();
   if (!objective) return;
   trial.set_objective(objective->value);
   trial.set_objective_step(objective->step);
 }
 
-// The points into the batch, the trial's observation and what the attempt has reached.
-Status ApplyObservations(State& state, ActiveTrial& live, std::vector<metrics::Observation> points,
-                         db::Store& store) {
-  v1::Attempt& attempt = live.open->record;
-  v1::Trial& trial = live.trial.record;
+// The points into the rows, the trial's observation and what the attempt has reached.
+Status ApplyObservations(const TrialEdit& edit, std::vector<metrics::Observation> points) {
+  v1::Attempt& attempt = edit.trial.mutable_attempt();
+  v1::Trial& trial = edit.trial.mutable_trial();
   if (StepsGoBack(trial.observation(), points)) {
-    RETURN_IF_ERROR(Refold(state, live, points, store));
+    RETURN_IF_ERROR(Refold(edit, points));
   } else {
     for (const metrics::Observation& point : points) {
       AddValue(*trial.mutable_observation(), point.metric, point.step, point.value);
     }
-    GrowCurve(state, live, points);
+    GrowCurve(edit, points);
   }
   for (const metrics::Observation& point : points) {
     trial.set_last_step(std::max(trial.last_step(), point.step));
     attempt.set_last_step(std::max(attempt.last_step(), point.step));
   }
-  UpdateObjective(state, trial);
+  UpdateObjective(edit.in.state.experiment().spec().objective(), trial);
   attempt.set_rows(attempt.rows() + static_cast<int64_t>(points.size()));
-  AddRows(state, attempt, std::move(points));
-  live.open_changed = live.trial_changed = true;
+  AddRows(edit, std::move(points));
   return absl::OkStatus();
 }
 
-// The counted points that the attempt has reported, so that one that comes again is known.
-Status LoadPushed(State& state, ActiveTrial& live, db::Store& store) {
-  if (live.pushed) return absl::OkStatus();
-  const v1::Attempt& attempt = live.open->record;
-  ASSIGN_OR_RETURN(const auto rows,
-                   store.ListObservations({.trial = {state.key(), attempt.trial()}}));
-  live.pushed.emplace();
+// The counted points that the attempt has reported, so that one that comes again is known; loaded
+// into the delta if they are not known yet.
+StatusOr<const ReportedPoints*> KnownPoints(const TrialEdit& edit) {
+  const auto& known = edit.trial.base().reported_points;
+  if (known) return &*known;
+  const v1::Attempt& attempt = edit.trial.attempt();
+  ASSIGN_OR_RETURN(const auto rows, edit.in.options.store->ListObservations(
+                                        {.trial = {edit.in.state.key(), attempt.trial()}}));
+  ReportedPoints points;
   for (const db::StoredObservation& row : rows) {
     if (row.attempt == attempt.number() && row.implicit_step) {
-      live.pushed->insert({row.metric, absl::ToUnixMicros(row.time)});
+      points.insert({row.metric, absl::ToUnixMicros(row.time)});
     }
   }
-  return absl::OkStatus();
+  return &edit.trial.LoadReportedPoints(std::move(points));
+}
+
+// How much of a log its collector has read; all of it where none does.
+int64_t ReadOf(const TrialEdit& edit, const std::string& log) {
+  for (const v1::FileCursor& file : edit.trial.attempt().cursor().files()) {
+    if (file.path() == log) return static_cast<int64_t>(file.offset());
+  }
+  const v1::ExperimentSpec& spec = edit.in.state.experiment().spec();
+  const bool reads = v1::TraitsOf(spec.metrics_collector_spec()).log();
+  return reads ? 0 : std::numeric_limits<int64_t>::max();
 }
 
 }  // namespace
 
-Status IngestPoints(State& state, ActiveTrial& live, std::vector<metrics::Observation> points,
-                    db::Store& store) {
+Status IngestPoints(const TrialEdit& edit, std::vector<metrics::Observation> points) {
+  const bool counted = std::any_of(points.begin(), points.end(),
+                                   [](const auto& point) { return point.implicit_step; });
+  const ReportedPoints* known = nullptr;
+  if (counted) {
+    ASSIGN_OR_RETURN(known, KnownPoints(edit));
+  }
   std::vector<metrics::Observation> fresh;
-  auto& counts = *live.open->record.mutable_cursor()->mutable_counts();
+  ReportedPoints added;
+  v1::CollectorCursor cursor = edit.trial.attempt().cursor();
   for (metrics::Observation& point : points) {
     if (point.implicit_step) {
-      RETURN_IF_ERROR(LoadPushed(state, live, store));
-      if (!live.pushed->insert({point.metric, absl::ToUnixMicros(point.time)}).second) continue;
-      point.step = ++counts[point.metric];
+      const ReportedPoints::value_type key{point.metric, absl::ToUnixMicros(point.time)};
+      if (known->contains(key) || !added.insert(key).second) continue;
+      point.step = ++(*cursor.mutable_counts())[point.metric];
     }
     fresh.push_back(std::move(point));
   }
-  return fresh.empty() ? absl::OkStatus() : ApplyObservations(state, live, std::move(fresh), store);
+  edit.trial.AddReportedPoints(std::move(added));
+  if (fresh.empty()) return absl::OkStatus();
+  edit.trial.KeepCursor(std::move(cursor));
+  return ApplyObservations(edit, std::move(fresh));
 }
 
-StatusOr<IngestResult> Ingest(State& state, ActiveTrial& live, const metrics::Source& source,
-                              db::Store& store) {
-  v1::Attempt& attempt = live.open->record;
-  auto read = state.collector->Collect(source, attempt.cursor());
+StatusOr<IngestResult> Ingest(const TrialEdit& edit, const metrics::Source& source) {
+  auto read = edit.in.state.setup().collector->Collect(source, edit.trial.attempt().cursor());
   if (!read.ok()) return IngestResult{.unreadable = read.status()};
   metrics::Collected collected = *std::move(read);
   IngestResult result{.has_new = !collected.observations.empty(), .more = collected.more};
   // Kept in memory even where nothing was found, or a chatty program's output would be read again
   // and again; it is written with the next news, and until then an old cursor does no harm.
-  *attempt.mutable_cursor() = std::move(collected.cursor);
+  edit.trial.KeepCursor(std::move(collected.cursor));
   if (!result.has_new && !result.more && collected.bad_lines == 0) return result;
-  RecordBadLines(state, attempt, collected, source.now);
-  RETURN_IF_ERROR(ApplyObservations(state, live, std::move(collected.observations), store));
+  RecordBadLines(edit, collected);
+  RETURN_IF_ERROR(ApplyObservations(edit, std::move(collected.observations)));
   return result;
 }
 
-Status Supersede(State& state, ActiveTrial& live, const v1::Checkpoint* resumed, db::Store& store) {
-  v1::Trial& trial = live.trial.record;
-  v1::Attempt& attempt = live.open->record;
+Status Supersede(const TrialEdit& edit, const v1::Checkpoint* resumed) {
+  v1::Trial& trial = edit.trial.mutable_trial();
+  v1::Attempt& attempt = edit.trial.mutable_attempt();
   db::Batch::Supersede supersede{
       .trial = trial.number(), .attempt = attempt.number() - 1, .past_step = -1};
   if (resumed != nullptr) {
@@ -221,27 +239,25 @@ Status Supersede(State& state, ActiveTrial& live, const v1::Checkpoint* resumed,
     supersede.counts = {resumed->counts().begin(), resumed->counts().end()};
     *attempt.mutable_cursor()->mutable_counts() = resumed->counts();
   }
-  state.batch().supersede.push_back(std::move(supersede));
-  ASSIGN_OR_RETURN(const Rows rows, CountedRows(state, trial.number(), store));
+  edit.trial.Supersede(std::move(supersede));
+  ASSIGN_OR_RETURN(const Rows rows, CountedRows(edit));
   Fold(rows, trial);
-  RedrawCurve(state, live, rows);
+  RedrawCurve(edit, rows);
   trial.set_last_step(0);
   for (const auto& [key, value] : rows) {
     trial.set_last_step(std::max(trial.last_step(), std::get<1>(key)));
   }
-  UpdateObjective(state, trial);
-  live.trial_changed = live.open_changed = true;
+  UpdateObjective(edit.in.state.experiment().spec().objective(), trial);
   return absl::OkStatus();
 }
 
-StatusOr<std::optional<double>> ObjectiveAt(State& state, const ActiveTrial& live, int64_t step,
-                                            db::Store& store) {
-  const std::string& metric = state.experiment().spec().objective().objective_metric_name();
-  const v1::Metric* seen = FindMetric(live.trial.record.observation(), metric);
+StatusOr<std::optional<double>> ObjectiveAt(const TrialEdit& edit, int64_t step) {
+  const std::string& metric = edit.in.state.experiment().spec().objective().objective_metric_name();
+  const v1::Metric* seen = FindMetric(edit.trial.trial().observation(), metric);
   if (seen == nullptr) return std::nullopt;
   double value = seen->latest();
   if (seen->latest_step() > step) {
-    ASSIGN_OR_RETURN(const Rows rows, CountedRows(state, live.trial.record.number(), store));
+    ASSIGN_OR_RETURN(const Rows rows, CountedRows(edit));
     int64_t newest = -1;
     for (const auto& [key, at] : rows) {
       if (std::get<2>(key) != metric || std::get<1>(key) > step) continue;
@@ -254,35 +270,30 @@ StatusOr<std::optional<double>> ObjectiveAt(State& state, const ActiveTrial& liv
   return std::isfinite(value) ? std::optional(value) : std::nullopt;
 }
 
-namespace {
-
-// How much of a log its collector has read; all of it where none does.
-int64_t ReadOf(const v1::Attempt& attempt, const metrics::Source& source) {
-  for (const v1::FileCursor& file : attempt.cursor().files()) {
-    if (file.path() == source.log) return static_cast<int64_t>(file.offset());
-  }
-  const bool reads = source.spec.collector().kind() == v1::STD_OUT;
-  return reads ? 0 : std::numeric_limits<int64_t>::max();
-}
-
-}  // namespace
-
-void LogTrims::Add(ActiveTrial& live, const metrics::Source& source) {
+std::optional<LongLog> FindLongLog(const TrialEdit& edit, const metrics::Source& source) {
   const trial::LogLimits limits;
-  if (source.log.empty()) return;
-  if (trial::DiskBytes(source.log) <= limits.head + limits.tail + 2 * limits.step) return;
-  const int64_t read = ReadOf(live.open->record, source);
-  // An old cursor is no harm as long as what it has still to read is there.
-  live.open_changed = true;
-  logs_.push_back({source.log, metrics::RootOf(source, source.log), read});
+  const std::string& log = source.files.log;
+  if (log.empty() || trial::DiskBytes(log) <= limits.head + limits.tail + 2 * limits.step) {
+    return std::nullopt;
+  }
+  return LongLog{log, metrics::RootOf(source, log), ReadOf(edit, log)};
 }
 
-void LogTrims::Run() const {
-  for (const LongLog& log : logs_) {
+void TrimLogs(const std::vector<LongLog>& logs) {
+  for (const LongLog& log : logs) {
     const Status trimmed = trial::TrimLog(log.path, log.read, {}, log.root);
     if (trimmed.ok() || absl::IsUnimplemented(trimmed)) continue;
     Log(LogLevel::kWarning, "failed to shorten a long log", {{"error", Message(trimmed)}});
   }
+}
+
+trial::StatusHandlers TrainerStatusHandlers() {
+  const auto make = [](const std::string& metrics_file) {
+    using metrics::TrainerStatusWriter;
+    auto writer = std::make_shared<TrainerStatusWriter>(metrics_file, 0600);  // shared by copies
+    return [writer](const std::string& body) { return writer->Write(body).status(); };
+  };
+  return {.max_body = metrics::kMaxTrainerStatusBytes, .make = make};
 }
 
 }  // namespace shirabe::experiment

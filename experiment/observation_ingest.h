@@ -1,5 +1,5 @@
-// Takes an attempt's new metric values from its collector into the batch, the attempt's cursor and
-// the trial's observation, all of which are committed together.
+// Takes an attempt's new metric values from its collector into the rows, the attempt's cursor and
+// the trial's observation of a delta, all of which are committed together.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,9 @@
 #include <vector>
 
 #include "base/status.h"
-#include "db/store.h"
-#include "experiment/active_trial.h"
-#include "experiment/experiment_state.h"
+#include "experiment/pass_steps.h"
 #include "metrics/collector.h"
+#include "trial/status_handlers.h"
 
 namespace shirabe::experiment {
 
@@ -22,38 +21,29 @@ struct IngestResult {
 };
 
 // Reads on from the attempt's cursor. `source` says where, and whether the program has ended.
-StatusOr<IngestResult> Ingest(State& state, ActiveTrial& live, const metrics::Source& source,
-                              db::Store& store);
+StatusOr<IngestResult> Ingest(const TrialEdit& edit, const metrics::Source& source);
 
 // The same for points that were reported, not read. A point without a step gets its ordinal.
-Status IngestPoints(State& state, ActiveTrial& live, std::vector<metrics::Observation> points,
-                    db::Store& store);
+Status IngestPoints(const TrialEdit& edit, std::vector<metrics::Observation> points);
 
 // The open attempt resumes from this checkpoint (null: from the beginning): what earlier attempts
 // reported past it no longer counts, and counted steps go on from its counts. Before the first
 // Ingest of the attempt.
-Status Supersede(State& state, ActiveTrial& live, const v1::Checkpoint* resumed, db::Store& store);
+Status Supersede(const TrialEdit& edit, const v1::Checkpoint* resumed);
 
 // The objective at this step, or the last one before it; nullopt if there is none, or no number.
-StatusOr<std::optional<double>> ObjectiveAt(State& state, const ActiveTrial& live, int64_t step,
-                                            db::Store& store);
+StatusOr<std::optional<double>> ObjectiveAt(const TrialEdit& edit, int64_t step);
 
-// Keeps the logs of running attempts from filling the disk. They are shortened by their reader,
-// because only it knows what may go: what a collector has read, once its cursor is in the store, is
-// never looked at again but by people. Made for one pass (reconcile_pass.h), and used by it alone.
-class LogTrims {
- public:
-  // After each look at what an attempt wrote: if its log is long, it will be shortened.
-  void Add(ActiveTrial& live, const metrics::Source& source);
-  // Once the pass has committed.
-  void Run() const;
+// What programs of this machine report over HTTP goes into their own metrics files.
+trial::StatusHandlers TrainerStatusHandlers();
 
- private:
-  struct LongLog {
-    std::string path, root;
-    int64_t read = 0;  // how far
-  };
-  std::vector<LongLog> logs_;
-};
+// Logs of running attempts must not fill the disk. They are shortened by their reader, because only
+// it knows what may go: what a collector has read, once its cursor is in the store, is never looked
+// at again but by people.
+
+// After a look at what an attempt wrote: its log, if that is long.
+std::optional<LongLog> FindLongLog(const TrialEdit& edit, const metrics::Source& source);
+// Once the pass has committed.
+void TrimLogs(const std::vector<LongLog>& logs);
 
 }  // namespace shirabe::experiment

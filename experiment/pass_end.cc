@@ -5,9 +5,11 @@
 #include "absl/strings/str_format.h"
 #include "base/open_beneath.h"
 #include "base/printable.h"
+#include "base/timestamp.h"
 #include "experiment/attempt_request.h"
-#include "experiment/conditions.h"
-#include "experiment/reconcile_pass.h"
+#include "experiment/cost_ledger.h"
+#include "experiment/pass_steps.h"
+#include "experiment/retry_policy.h"
 #include "experiment/spec/objective_value.h"
 #include "metrics/describe_source.h"
 
@@ -23,26 +25,26 @@ std::string EndMessage(const v1::Attempt& attempt) {
   return "its end was not observed";
 }
 
-// The newest of the attempt's own checkpoints; null if it left none.
-const v1::Checkpoint* LastSave(const ActiveTrial& live) {
-  const v1::Checkpoint* last = nullptr;
-  for (const auto& [checkpoint, revision] : live.checkpoints) {
-    if (checkpoint.attempt() != live.open->record.number()) continue;
-    if (last == nullptr || checkpoint.step() > last->step()) last = &checkpoint;
+// The newest of the attempt's own checkpoints; nullopt if it left none.
+std::optional<v1::Checkpoint> LastSave(const TrialDelta& trial) {
+  std::optional<v1::Checkpoint> last;
+  for (v1::Checkpoint& checkpoint : trial.Checkpoints()) {
+    if (checkpoint.attempt() != trial.attempt().number()) continue;
+    if (!last || checkpoint.step() > last->step()) last = std::move(checkpoint);
   }
   return last;
 }
 
 // Whether it left a checkpoint beyond the one it began with.
-bool LeftNewerCheckpoint(const ActiveTrial& live) {
-  const v1::Checkpoint* last = LastSave(live);
-  return last != nullptr && last->step() > live.open->record.resumed_from_step();
+bool LeftNewerCheckpoint(const TrialDelta& trial) {
+  const auto last = LastSave(trial);
+  return last && last->step() > trial.attempt().resumed_from_step();
 }
 
 // Where the next attempt can go on, as far as is known now.
-std::string GoesOnFrom(const ActiveTrial& live) {
+std::string GoesOnFrom(const TrialDelta& trial) {
   int64_t step = 0;
-  for (const auto& [checkpoint, revision] : live.checkpoints) {
+  for (const v1::Checkpoint& checkpoint : trial.Checkpoints()) {
     if (checkpoint.gone().empty()) step = std::max(step, checkpoint.step());
   }
   if (step == 0) return "nothing was saved, so it begins again";
@@ -50,15 +52,15 @@ std::string GoesOnFrom(const ActiveTrial& live) {
 }
 
 // "preempted-spot on spot-0 after 12.3 s; it goes on from step 40"
-std::string LossMessage(const ActiveTrial& live) {
-  const v1::Attempt& attempt = live.open->record;
+std::string LossMessage(const TrialDelta& trial) {
+  const v1::Attempt& attempt = trial.attempt();
   std::string text = CauseWord(attempt.cause());
   if (attempt.placements_size() > 0) text += " on " + attempt.placements(0).node();
   text += absl::StrFormat(" after %.1f s", attempt.seconds());
   if (attempt.cause() == v1::UNKNOWN_CAUSE || !attempt.message().empty()) {
     text += " (" + EndMessage(attempt) + ")";
   }
-  return text + "; " + GoesOnFrom(live);
+  return text + "; " + GoesOnFrom(trial);
 }
 
 bool IsPreemption(v1::Cause cause) {
@@ -74,10 +76,7 @@ NextStep NextAfter(v1::Cause cause, trial::AttemptStatus::Overdue overdue, const
   return NextAfterDeadline(deadline, trial, policy);
 }
 
-}  // namespace
-
-v1::Cause Pass::CauseOf(const ActiveTrial& live, const trial::AttemptStatus& observed) const {
-  const v1::Attempt& attempt = live.open->record;
+v1::Cause CauseOf(const v1::Attempt& attempt, const trial::AttemptStatus& observed) {
   return Classify(attempt, {.platform = observed.platform,
                             .done = attempt.cursor().done(),
                             .lost = observed.state == trial::AttemptStatus::State::kLost,
@@ -86,10 +85,9 @@ v1::Cause Pass::CauseOf(const ActiveTrial& live, const trial::AttemptStatus& obs
                             .out_of_memory = observed.out_of_memory});
 }
 
-void Pass::Finish(ActiveTrial& live, const trial::AttemptStatus& observed) {
-  v1::Attempt& attempt = live.open->record;
-  v1::Trial& trial = live.trial.record;
-  forget_.push_back(observed.key);
+// The record of an attempt that has ended, but for what its trial makes of it.
+void CompleteRecord(const TrialEdit& edit, const trial::AttemptStatus& observed) {
+  v1::Attempt& attempt = edit.trial.mutable_attempt();
   // Why we ended it says more than how it ended then.
   const bool ours =
       attempt.stop().cause() == v1::APP_ERROR || attempt.stop().cause() == v1::INFRASTRUCTURE;
@@ -97,98 +95,129 @@ void Pass::Finish(ActiveTrial& live, const trial::AttemptStatus& observed) {
   if (observed.exit_code) attempt.set_exit_code(*observed.exit_code);
   attempt.set_signal(observed.signal);
   *attempt.mutable_end_time() =
-      observed.placement.has_end_time() ? observed.placement.end_time() : ToProto(now_);
+      observed.placement.has_end_time() ? observed.placement.end_time() : ToProto(edit.in.now);
   if (observed.placement.has_start_time()) {
     *attempt.mutable_start_time() = observed.placement.start_time();
     attempt.clear_placements();
     *attempt.add_placements() = observed.placement;
     *attempt.mutable_placements(0)->mutable_end_time() = attempt.end_time();
   }
-  attempt.set_cause(CauseOf(live, observed));
-  const v1::Checkpoint* save = LastSave(live);
+  attempt.set_cause(CauseOf(attempt, observed));
+  attempt.set_cause(CauseOf(attempt, observed));
   std::optional<absl::Time> last_save;
-  if (save != nullptr) last_save = FromProto(save->time());
-  CloseAccounts(attempt, trial, observed.ran, last_save);
-  for (const std::string& refused : observed.refused) {
-    Event(&live, true, "CheckpointRefused", Printable(refused));
-  }
-  if (LeftNewerCheckpoint(live)) {
-    trial.set_fruitless(0);
-    trial.set_yields(0);
-  }
-  FinishTrial(live, NextAfter(attempt.cause(), observed.overdue, trial,
-                              state_.experiment().spec().shirabe().attempts()));
-  PruneOld(live);
+  if (const auto save = LastSave(edit.trial)) last_save = FromProto(save->time());
+  CloseAccounts(attempt, edit.trial.trial(), observed.ran, last_save);
 }
 
-// What the end of its open attempt means for the trial.
-void Pass::FinishTrial(ActiveTrial& live, const NextStep& next) {
-  v1::Attempt& attempt = live.open->record;
-  v1::Trial& trial = live.trial.record;
-  const bool charged = next.charge != NextStep::Charge::kNothing;
-  if (next.charge == NextStep::Charge::kFailure) trial.set_failures(trial.failures() + 1);
-  if (next.charge == NextStep::Charge::kPreemption) trial.set_preemptions(trial.preemptions() + 1);
-  const trial::AttemptPaths paths = options_.executor->Paths(KeyOf(state_, attempt));
-  if (charged || attempt.cause() == v1::COMPLETED) trial.set_message(EndMessage(attempt));
-  if (charged && !IsPreemption(attempt.cause())) {
-    attempt.set_log_tail(Printable(TailBeneath(FolderAbove(paths.log, 3), paths.log, kTailLines)));
-  }
-  live.trial_changed = true;
-  if (next.kind == NextStep::Kind::kRetry) return Retry(live, next);
-  if (next.phase == v1::TRIAL_SUCCEEDED) return Complete(live, next.reason);
-  trial.set_reason(next.reason);
-  *trial.mutable_completion_time() = attempt.end_time();
-  if (charged) Event(&live, true, next.reason, EndMessage(attempt));
-  if (next.phase == v1::TRIAL_EARLY_STOPPED) RecordEarlyStop(live);
-  state_.CloseAttempt(live);
-  state_.SetPhase(live, next.phase);
+std::string LogTail(const std::string& log) {
+  return Printable(TailBeneath(FolderAbove(log, 3), log, kTailLines));
 }
 
-void Pass::Retry(ActiveTrial& live, const NextStep& next) {
-  const v1::Attempt& attempt = live.open->record;
-  v1::Trial& trial = live.trial.record;
-  const bool saved = LeftNewerCheckpoint(live);
-  if (next.charge == NextStep::Charge::kYield && !saved) trial.set_yields(trial.yields() + 1);
-  if (next.charge == NextStep::Charge::kPreemption && !saved) {
-    trial.set_fruitless(trial.fruitless() + 1);
-  }
-  *trial.mutable_not_before() = ToProto(now_ + next.delay);
-  if (next.charge == NextStep::Charge::kPreemption) {
+void CloseAs(v1::TrialPhase phase, const TrialEdit& edit) {
+  edit.trial.Close();
+  edit.trial.SetPhase(phase);
+}
+
+void CountInfeasible(const TrialEdit& edit) {
+  edit.trial.mutable_trial().set_infeasible(true);
+  v1::ShirabeStatus& status = edit.delta.mutable_shirabe();
+  status.set_trials_infeasible(status.trials_infeasible() + 1);
+}
+
+void RetryTrial(const TrialEdit& edit, const NextStep& next) {
+  using Charge = NextStep::Charge;
+  const v1::Attempt& attempt = edit.trial.attempt();
+  v1::Trial& trial = edit.trial.mutable_trial();
+  const bool saved = LeftNewerCheckpoint(edit.trial);
+  if (next.charge == Charge::kYield && !saved) trial.set_yields(trial.yields() + 1);
+  if (next.charge == Charge::kPreemption && !saved) trial.set_fruitless(trial.fruitless() + 1);
+  *trial.mutable_not_before() = ToProto(edit.in.now + next.delay);
+  if (next.charge == Charge::kPreemption) {
     const bool preempted = IsPreemption(attempt.cause());
-    Event(&live, !preempted, preempted ? "TrialPreempted" : "AttemptLost", LossMessage(live));
-  } else if (next.charge != NextStep::Charge::kNothing) {
-    Event(&live, true, next.charge == NextStep::Charge::kYield ? "TrialYielded" : "AttemptFailed",
-          CauseWord(attempt.cause()) + ": " + EndMessage(attempt) + "; " + GoesOnFrom(live));
+    edit.delta.AddEvent(trial, !preempted, preempted ? "TrialPreempted" : "AttemptLost",
+                        LossMessage(edit.trial));
+  } else if (next.charge != Charge::kNothing) {
+    edit.delta.AddEvent(
+        trial, true, next.charge == Charge::kYield ? "TrialYielded" : "AttemptFailed",
+        CauseWord(attempt.cause()) + ": " + EndMessage(attempt) + "; " + GoesOnFrom(edit.trial));
   }
-  state_.CloseAttempt(live);
-  state_.SetPhase(live, v1::TRIAL_PENDING);
+  CloseAs(v1::TRIAL_PENDING, edit);
 }
 
 // The program said that it is done: whether the trial succeeded is up to its metrics.
-void Pass::Complete(ActiveTrial& live, std::string reason) {
-  v1::Trial& trial = live.trial.record;
-  const std::string& metric = state_.experiment().spec().objective().objective_metric_name();
+void CompleteTrial(const TrialEdit& edit, std::string reason) {
+  v1::Trial& trial = edit.trial.mutable_trial();
+  const std::string& metric = edit.in.state.experiment().spec().objective().objective_metric_name();
   v1::TrialPhase phase = v1::TRIAL_SUCCEEDED;
   trial.clear_message();
   if (FindMetric(trial.observation(), metric) == nullptr) {
-    const metrics::Source source = SourceOf(live);
+    const metrics::Source source = SourceOf(edit.in, trial, edit.trial.attempt());
     phase = v1::TRIAL_METRICS_UNAVAILABLE;
     reason = "MetricsUnavailable";
-    trial.set_message(Printable(metrics::DescribeSource(source)));
-    live.open->record.set_log_tail(
-        Printable(TailBeneath(FolderAbove(source.log, 3), source.log, kTailLines)));
+    trial.set_message(Printable(metrics::DescribeSource(*edit.in.state.setup().collector, source)));
+    edit.trial.mutable_attempt().set_log_tail(LogTail(source.files.log));
   } else if (!trial.has_objective()) {
     reason = "ObjectiveNotFinite";
-    trial.set_infeasible(true);
     trial.set_message(metric + " was never a finite number that counts");
-    v1::ShirabeStatus& status = *state_.mutable_status().mutable_shirabe();
-    status.set_trials_infeasible(status.trials_infeasible() + 1);
+    CountInfeasible(edit);
   }
   trial.set_reason(reason);
-  *trial.mutable_completion_time() = live.open->record.end_time();
-  if (!trial.message().empty()) Event(&live, true, reason, trial.message());
-  state_.CloseAttempt(live);
-  state_.SetPhase(live, phase);
+  *trial.mutable_completion_time() = edit.trial.attempt().end_time();
+  if (!trial.message().empty()) edit.delta.AddEvent(trial, true, reason, trial.message());
+  CloseAs(phase, edit);
+}
+
+// Its observations count as those of a trial that succeeded; without a finite one it is of no use
+// to the algorithm, as there.
+void RecordEarlyStop(const TrialEdit& edit, v1::TrialPhase phase) {
+  v1::Trial& trial = edit.trial.mutable_trial();
+  trial.set_message(edit.trial.attempt().stop().reason());
+  edit.delta.AddEvent(trial, phase == v1::TRIAL_FAILED, trial.reason(), trial.message());
+  if (phase == v1::TRIAL_EARLY_STOPPED && !trial.has_objective()) CountInfeasible(edit);
+}
+
+// What the end of its open attempt means for the trial.
+void FinishTrial(const TrialEdit& edit, const NextStep& next) {
+  using Charge = NextStep::Charge;
+  v1::Attempt& attempt = edit.trial.mutable_attempt();
+  v1::Trial& trial = edit.trial.mutable_trial();
+  const bool charged = next.charge != Charge::kNothing;
+  if (next.charge == Charge::kFailure) trial.set_failures(trial.failures() + 1);
+  if (next.charge == Charge::kPreemption) trial.set_preemptions(trial.preemptions() + 1);
+  if (charged || attempt.cause() == v1::COMPLETED) trial.set_message(EndMessage(attempt));
+  if (charged && !IsPreemption(attempt.cause())) {
+    const AttemptKey key = KeyOf(edit.in.state, attempt);
+    attempt.set_log_tail(LogTail(edit.in.options.executor->Paths(key).log));
+  }
+  if (next.kind == NextStep::Kind::kRetry) return RetryTrial(edit, next);
+  if (next.phase == v1::TRIAL_SUCCEEDED) return CompleteTrial(edit, next.reason);
+  trial.set_reason(next.reason);
+  *trial.mutable_completion_time() = attempt.end_time();
+  if (charged) edit.delta.AddEvent(trial, true, next.reason, EndMessage(attempt));
+  if (attempt.cause() == v1::EARLY_STOPPED) RecordEarlyStop(edit, next.phase);
+  CloseAs(next.phase, edit);
+}
+
+}  // namespace
+
+void FinishAttempt(const TrialEdit& edit, const trial::AttemptStatus& observed) {
+  edit.delta.effects().forget.push_back(observed.key);
+  CompleteRecord(edit, observed);
+  for (const std::string& refused : observed.refused) {
+    edit.delta.AddEvent(edit.trial.trial(), true, "CheckpointRefused", Printable(refused));
+  }
+  v1::Trial& trial = edit.trial.mutable_trial();
+  if (LeftNewerCheckpoint(edit.trial)) {
+    trial.set_fruitless(0);
+    trial.set_yields(0);
+  }
+  const v1::StopRequest& stop = edit.trial.attempt().stop();
+  const bool told =
+      edit.trial.attempt().cause() == v1::EARLY_STOPPED && !stop.trial_reason().empty();
+  FinishTrial(edit, told ? NextAfterStop(stop.trial_reason(), trial)
+                         : NextAfter(edit.trial.attempt().cause(), observed.overdue, trial,
+                                     edit.in.state.experiment().spec().shirabe().attempts()));
+  PruneOld(edit);
 }
 
 }  // namespace shirabe::experiment

@@ -5,16 +5,22 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/text/number.h"
+#include "base/timestamp.h"
+#include "experiment/annotations.h"
 #include "experiment/conditions.h"
-#include "experiment/reconcile_pass.h"
-#include "experiment/report_queue.h"
+#include "experiment/pass_steps.h"
+#include "experiment/retry_policy.h"
+#include "experiment/spec/start_point.h"
+#include "experiment/state/stop_rules.h"
 #include "experiment/submission.h"
 
 namespace shirabe::experiment {
 namespace {
 
-// Passes that come anyway look for the wishes of others so often; see IntentFollower for the rest.
+// Passes that come anyway read intents so often; see IntentFollower for the rest.
 constexpr absl::Duration kIntentInterval = absl::Milliseconds(400);
+// Of the random stream of a suggestion, for what a user leaves open; algorithms use smaller ones.
+constexpr uint64_t kTriedStream = 16;
 
 // "parallelTrialCount 2 -> 4, maxTrialCount 10 -> none"
 std::string Changes(const v1::ExperimentSpec& before, const v1::ExperimentSpec& after) {
@@ -37,51 +43,51 @@ std::string Changes(const v1::ExperimentSpec& before, const v1::ExperimentSpec& 
   return parts.empty() ? "nothing differs" : absl::StrJoin(parts, ", ");
 }
 
-// Where and when a wish is noted.
-struct ActorContext {
-  State& state;
-  absl::Time now;
-};
-
-// Events are never changed or removed while their experiment is there.
+// Who asked for it, as an event: these are never changed or removed while their experiment is
+// there.
 void RecordActor(const v1::Intent& intent, const char* reason, const std::string& message,
-                 const ActorContext& noting) {
+                 Delta& delta) {
   if (intent.actor().name().empty()) return;
   v1::Event event;
   event.set_reason(reason);
   event.set_message(message);
-  event.set_trial(intent.trial());
+  // Of a point to try it is the trial that it is to be like.
+  if (intent.verb() != v1::Intent::TRY) event.set_trial(intent.trial());
   *event.mutable_actor() = intent.actor();
-  noting.state.AddEvent(std::move(event), noting.now);
+  delta.AddEvent(std::move(event));
 }
 
-void SetPaused(const v1::Intent& intent, const ActorContext& noting) {
-  State& state = noting.state;
+// What the caller could not be told when it was sent.
+void RecordRefusal(const char* reason, const Status& done, Delta& delta) {
+  if (!done.ok()) delta.AddEvent(true, reason, Message(done));
+}
+
+void SetPaused(const v1::Intent& intent, Delta& delta) {
   const bool pause = intent.verb() == v1::Intent::PAUSE;
-  if (state.experiment().status().shirabe().paused() == pause) return;
+  if (delta.experiment().status().shirabe().paused() == pause) return;
   RecordActor(intent, pause ? "PauseRequested" : "ResumeRequested",
-              pause ? "no new trials are started" : "it goes on", noting);
-  state.mutable_status().mutable_shirabe()->set_paused(pause);
+              pause ? "no new trials are started" : "it goes on", delta);
+  delta.mutable_shirabe().set_paused(pause);
+  CountPause(pause, delta.now(), delta.mutable_experiment());
 }
 
 // Who asked for it first is who stopped it. Written once, however often an intent that stays is
 // seen.
-void End(const v1::Intent& intent, const ActorContext& noting) {
-  State& state = noting.state;
-  const v1::ShirabeStatus& known = state.experiment().status().shirabe();
+void EndExperiment(const v1::Intent& intent, Delta& delta) {
+  const v1::ShirabeStatus& known = delta.experiment().status().shirabe();
   const bool deletes = intent.verb() == v1::Intent::DELETE;
   const std::string reason = deletes ? "deleted by a user" : "stopped by a user";
-  state.ending_verb = intent.verb();
+  delta.mutable_memory().ending_verb = intent.verb();
   if (!known.stopping()) {
     RecordActor(intent, "StopRequested",
                 deletes                               ? "it is to be deleted"
                 : intent.verb() == v1::Intent::CANCEL ? "it is to end at once"
                                                       : "it is to end",
-                noting);
+                delta);
   } else if (known.stop_reason() == reason) {
     return;
   }
-  v1::ShirabeStatus& status = *state.mutable_status().mutable_shirabe();
+  v1::ShirabeStatus& status = delta.mutable_shirabe();
   if (!status.stopping() && !intent.actor().name().empty()) {
     *status.mutable_stopped_by() = intent.actor();
   }
@@ -89,48 +95,127 @@ void End(const v1::Intent& intent, const ActorContext& noting) {
   status.set_stop_reason(reason);
 }
 
-}  // namespace
-
-Status Pass::ProcessIntents() {
-  if (monotonic_ < state_.next_intents && !mode_.check_intents) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const auto intents, options_.store->ListIntents(state_.key()));
-  state_.next_intents = monotonic_ + kIntentInterval;
-  for (const v1::Intent& intent : intents) {
-    Apply(intent);
-    // A deletion and a question stay written until they are carried out, in case we die before.
-    const bool stays = intent.verb() == v1::Intent::DELETE || intent.verb() == v1::Intent::ASK;
-    if (!stays) state_.batch().intents_done.push_back(intent.id());
+Status CheckMaySearch(const v1::Experiment& experiment) {
+  if (IsEnded(experiment)) {
+    return absl::FailedPreconditionError("nothing more is tried: the experiment has ended");
   }
+  const v1::ShirabeStatus& status = experiment.status().shirabe();
+  if (!status.has_stop_rule() && !status.stopping()) return absl::OkStatus();
+  return absl::FailedPreconditionError("nothing more is tried: the experiment is ending");
+}
+
+// Also what the administrator allows: others ask the plan, which knows it.
+Status CheckMayAdd(const PassInput& in) {
+  const v1::Experiment& experiment = in.state.experiment();
+  RETURN_IF_ERROR(CheckMaySearch(experiment));
+  RETURN_IF_ERROR(CheckHasRoom(experiment));
+  const int64_t most = in.options.limits.trials;
+  if (most == 0 || experiment.status().trials() < most) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat(most, " trials have been made, the most that an experiment may have here ",
+                   "(--max-trials of the server)"));
+}
+
+std::vector<std::string> GivenNames(const v1::Intent& intent) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : intent.point().fields()) names.push_back(name);
+  std::sort(names.begin(), names.end());
+  if (names.empty()) names.push_back("no value of its own");
+  return names;
+}
+
+Status CheckCanRetry(const PassInput& in, const v1::Intent& intent) {
+  if (!IsEnded(in.state.experiment())) return CheckMayAdd(in);
+  return absl::FailedPreconditionError(
+      absl::StrCat("trial ", intent.trial(), " is not tried again: the experiment has ended"));
+}
+
+// A new trial with the point of an old one, to be started like any that waits.
+Status RepeatTrial(const PassInput& in, const v1::Intent& intent, Delta& delta) {
+  RETURN_IF_ERROR(CheckCanRetry(in, intent));
+  ASSIGN_OR_RETURN(const auto old, in.options.store->GetTrial({in.state.key(), intent.trial()}));
+  suggestion::Suggestion again;
+  again.point.assign(old.record.point().x().begin(), old.record.point().x().end());
+  again.labels.assign(old.record.labels().begin(), old.record.labels().end());
+  again.explanation = absl::StrCat("the point of trial ", intent.trial(), ", tried again");
+  AddTrial(in, again, /*open=*/false, delta);
+  RecordActor(intent, "RetryRequested", "its point is tried again", delta);
   return absl::OkStatus();
 }
 
-void Pass::Apply(const v1::Intent& intent) {
-  switch (intent.verb()) {
-    case v1::Intent::PAUSE:
-    case v1::Intent::RESUME: SetPaused(intent, {state_, now_}); break;
-    case v1::Intent::SCALE: Scale(intent); break;
-    case v1::Intent::ASK: EnqueueAsk(state_, intent); break;
-    case v1::Intent::RETRY: Retry(intent); break;
-    case v1::Intent::STOP:
-    case v1::Intent::CANCEL:
-    case v1::Intent::DELETE: End(intent, {state_, now_}); break;
-    default: break;
+// A trial that a user wants: at the values given, else those of another trial, else anywhere.
+Status TryPoint(const PassInput& in, const v1::Intent& intent, Delta& delta) {
+  RETURN_IF_ERROR(CheckMayAdd(in));
+  const suggestion::Space& space = in.state.space();
+  suggestion::Suggestion wanted;
+  std::string rest;
+  if (intent.trial() > 0) {
+    ASSIGN_OR_RETURN(const auto like, in.options.store->GetTrial({in.state.key(), intent.trial()}));
+    wanted.point.assign(like.record.point().x().begin(), like.record.point().x().end());
+    rest = absl::StrCat("; the others as in trial ", intent.trial());
+  } else {
+    const auto ordinal = static_cast<uint64_t>(delta.NextNumber() - 1);
+    Rng rng = Rng(in.state.setup().seed).Fork(ordinal).Fork(kTriedStream);
+    wanted.point = space.Sample(rng);
+    rest = "; the others at random";
   }
+  const bool all = intent.point().fields_size() == space.size();
+  ASSIGN_OR_RETURN(wanted.point, WithValues(in.state.experiment().spec(), space, intent.point(),
+                                            std::move(wanted.point)));
+  const std::string values = absl::StrCat(absl::StrJoin(GivenNames(intent), ", "), all ? "" : rest);
+  wanted.explanation =
+      absl::StrCat("asked for", intent.actor().name().empty() ? "" : " by " + intent.actor().name(),
+                   ": ", values);
+  AddTrial(in, wanted, /*open=*/false, delta);
+  RecordActor(intent, "TryRequested", "a point is to be tried: " + values, delta);
+  return absl::OkStatus();
 }
 
-void Pass::Retry(const v1::Intent& intent) {
-  const Status status = RetryTrial(state_, intent.trial(), *options_.store, now_);
-  if (!status.ok()) Event(nullptr, true, "RetryRefused", Message(status));
-  if (status.ok())
-    RecordActor(intent, "RetryRequested", "its point is tried again", {state_, now_});
+void StopOne(const PassInput& in, const v1::Intent& intent, Delta& delta) {
+  const auto found = in.state.active().find(intent.trial());
+  if (found == in.state.active().end()) return;  // it has ended
+  const TrialEdit edit{in, delta, delta.Edit(found->second)};
+  if (IsTerminal(edit.trial.trial().phase())) return;
+  RecordActor(intent, "TrialStopRequested", "it is to end, and keeps its best value", delta);
+  StopTrial(edit, "stopped by a user", kStoppedByUser);
 }
 
-// Changes the counts; an experiment that ended at maxTrialCount goes on if it may.
-void Pass::Scale(const v1::Intent& intent) {
-  v1::Experiment& experiment = state_.mutable_experiment();
-  v1::ExperimentSpec& spec = *experiment.mutable_spec();
-  const v1::ExperimentSpec before = spec;
-  experiment.mutable_metadata()->set_generation(experiment.metadata().generation() + 1);
+// A trial that has ended is no longer part of the state. False if nothing differs.
+StatusOr<bool> AnnotateTrial(const PassInput& in, const v1::Intent& intent, Delta& delta) {
+  const auto found = in.state.active().find(intent.trial());
+  if (found != in.state.active().end()) {
+    return Annotate(intent, delta.Edit(found->second).mutable_trial());
+  }
+  db::Write<v1::Trial> ended;
+  const auto& waiting = in.state.batch().trials;
+  const auto changed = std::find_if(waiting.begin(), waiting.end(), [&](const auto& write) {
+    return write.record.number() == intent.trial();
+  });
+  if (changed != waiting.end()) {
+    ended = *changed;
+  } else {
+    ASSIGN_OR_RETURN(auto stored, in.options.store->GetTrial({in.state.key(), intent.trial()}));
+    ended = {std::move(stored.record), stored.revision};
+  }
+  ASSIGN_OR_RETURN(const bool differs, Annotate(intent, ended.record));
+  if (differs) delta.PutEndedTrial(std::move(ended));
+  return differs;
+}
+
+Status AnnotateOne(const PassInput& in, const v1::Intent& intent, Delta& delta) {
+  bool differs = false;
+  if (intent.trial() > 0) {
+    ASSIGN_OR_RETURN(differs, AnnotateTrial(in, intent, delta));
+  } else {
+    v1::ShirabeStatus status = delta.experiment().status().shirabe();
+    ASSIGN_OR_RETURN(differs, Annotate(intent, status));
+    if (differs) delta.mutable_shirabe() = std::move(status);
+  }
+  if (differs) delta.AddEvent(AnnotationEvent(intent));
+  return absl::OkStatus();
+}
+
+void ChangeCounts(const v1::Intent& intent, v1::ExperimentSpec& spec) {
   if (intent.replace()) {
     spec.clear_max_trial_count();
     spec.clear_max_failed_trial_count();
@@ -144,7 +229,16 @@ void Pass::Scale(const v1::Intent& intent) {
     spec.set_max_failed_trial_count(intent.max_failed_trial_count());
   }
   if (intent.has_goal()) spec.mutable_objective()->set_goal(intent.goal());
-  RecordActor(intent, "ChangeRequested", Changes(before, spec), {state_, now_});
+}
+
+// Changes the counts; an experiment that ended at maxTrialCount goes on if it may.
+void Scale(const v1::Intent& intent, Delta& delta) {
+  v1::Experiment& experiment = delta.mutable_experiment();
+  v1::ExperimentSpec& spec = *experiment.mutable_spec();
+  const v1::ExperimentSpec before = spec;
+  experiment.mutable_metadata()->set_generation(experiment.metadata().generation() + 1);
+  ChangeCounts(intent, spec);
+  RecordActor(intent, "ChangeRequested", Changes(before, spec), delta);
   if (!intent.actor().name().empty()) {
     *experiment.mutable_status()->mutable_shirabe()->mutable_changed_by() = intent.actor();
   }
@@ -153,9 +247,63 @@ void Pass::Scale(const v1::Intent& intent) {
       !spec.has_max_trial_count() || spec.max_trial_count() > experiment.status().trials();
   if (current.reason() != "ExperimentMaxTrialsReached" || !more) return;
   if (spec.resume_policy() != v1::LONG_RUNNING && spec.resume_policy() != v1::FROM_VOLUME) return;
+  // Since its end it has not searched.
+  if (experiment.status().has_completion_time()) {
+    v1::ShirabeStatus& status = *experiment.mutable_status()->mutable_shirabe();
+    const absl::Duration rested = delta.now() - FromProto(experiment.status().completion_time());
+    status.set_paused_seconds(status.paused_seconds() +
+                              std::max(0.0, absl::ToDoubleSeconds(rested)));
+  }
   experiment.mutable_status()->clear_completion_time();
   experiment.mutable_status()->mutable_shirabe()->clear_recommended_trial();
-  SetCondition("Restarting", "ExperimentRestarting", "maxTrialCount was raised");
+  SetCondition("Restarting", "ExperimentRestarting", "maxTrialCount was raised", delta);
+}
+
+// Start points are found by the number of their trial: what else is asked for comes after them.
+bool ComesAfterStartPoints(const v1::Intent& intent, const Delta& delta) {
+  const v1::Experiment& experiment = delta.experiment();
+  const bool adds = intent.verb() == v1::Intent::TRY || intent.verb() == v1::Intent::RETRY;
+  return adds && CheckMaySearch(experiment).ok() &&
+         delta.NextNumber() <= experiment.spec().shirabe().start_size();
+}
+
+}  // namespace
+
+bool WantsIntents(const PassInput& in) {
+  return in.monotonic >= in.state.memory().next_intents || in.mode.check_intents;
+}
+
+Delta BeginIntents(const PassInput& in) {
+  Delta delta(in.state, in.now);
+  delta.mutable_memory().next_intents = in.monotonic + kIntentInterval;
+  return delta;
+}
+
+Delta ProcessIntent(const PassInput& in, const v1::Intent& intent) {
+  Delta delta(in.state, in.now);
+  if (ComesAfterStartPoints(intent, delta)) return delta;
+  switch (intent.verb()) {
+    case v1::Intent::PAUSE:
+    case v1::Intent::RESUME: SetPaused(intent, delta); break;
+    case v1::Intent::SCALE: Scale(intent, delta); break;
+    case v1::Intent::ASK: EnqueueAsk(in, intent, delta); break;
+    case v1::Intent::RETRY:
+      RecordRefusal("RetryRefused", RepeatTrial(in, intent, delta), delta);
+      break;
+    case v1::Intent::TRY: RecordRefusal("TryRefused", TryPoint(in, intent, delta), delta); break;
+    case v1::Intent::STOP_TRIAL: StopOne(in, intent, delta); break;
+    case v1::Intent::ANNOTATE:
+      RecordRefusal("AnnotationRefused", AnnotateOne(in, intent, delta), delta);
+      break;
+    case v1::Intent::STOP:
+    case v1::Intent::CANCEL:
+    case v1::Intent::DELETE: EndExperiment(intent, delta); break;
+    default: break;
+  }
+  // A deletion and a question stay written until they are carried out, in case we die before.
+  const bool stays = intent.verb() == v1::Intent::DELETE || intent.verb() == v1::Intent::ASK;
+  if (!stays) delta.FinishIntent(intent.id());
+  return delta;
 }
 
 }  // namespace shirabe::experiment

@@ -1,316 +1,202 @@
-// The deciding half of a pass: the plan, the algorithm.
+// The plan of a pass, and how it becomes records.
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_format.h"
-#include "experiment/attempt_request.h"
+#include "base/rng.h"
+#include "base/timestamp.h"
 #include "experiment/conditions.h"
-#include "experiment/reconcile_pass.h"
-#include "experiment/report_queue.h"
-#include "experiment/spec/parse_spec.h"
-#include "experiment/submission.h"
+#include "experiment/pass_steps.h"
 #include "metrics/describe_source.h"
 
 namespace shirabe::experiment {
 namespace {
 
-// An algorithm that failed is asked again after so long, twice as long each time it fails again.
-constexpr absl::Duration kMinAlgorithmRetry = absl::Seconds(1);
-constexpr absl::Duration kMaxAlgorithmRetry = absl::Minutes(1);
-// An algorithm that gave fewer points than it was asked for is asked for the others.
-constexpr absl::Duration kPartialProposalRetry = absl::Milliseconds(400);
-
-}  // namespace
-
-// ---- the plan ----------------------------------------------------------------------------------
-
-void Pass::Decide() {
-  PlanInput input{.experiment = &state_.experiment(),
-                  .suspended = mode_.suspended,
-                  .limits = options_.limits,
-                  .money = ComputeBudget(),
-                  .now = now_};
-  for (const auto& [number, live] : state_.live()) {
-    if (IsTerminal(live.trial.record.phase())) continue;
-    input.live.push_back({&live.trial.record, live.open ? &live.open->record : nullptr});
-  }
-  if (state_.experiment().spec().shirabe().ask_and_tell()) {
-    input.asked = static_cast<int>(state_.asks.size());
-  }
-  plan_ = MakePlan(input);
-  ReserveQuota();
-  for (const int64_t number : plan_.kill) {
-    ActiveTrial& live = state_.live().at(number);
-    live.trial.record.set_reason("ExperimentEnded");
-    *live.trial.record.mutable_completion_time() = ToProto(now_);
-    state_.SetPhase(live, v1::TRIAL_KILLED);
-  }
-  for (const Plan::Stop& stop : plan_.stop) RequestStop(state_.live().at(stop.trial), stop.cause);
-  if (EndsAtOnce()) {
-    for (auto& [number, live] : state_.live()) RevokeGrace(live);
-  }
-  for (const int64_t number : plan_.start) Open(state_.live().at(number));
-  UpdateWaitReasons();
-  if (!plan_.conclude) state_.recommend_ticket = nullptr;  // asked before there were more trials
-  if (plan_.conclude && Recommended()) Conclude(*plan_.ending);
-  if (plan_.ending || plan_.full) CancelAsks(state_);
-  delete_ = state_.ending_verb == v1::Intent::DELETE && IsEnded(state_.experiment()) &&
-            plan_.stop.empty();
-  if (delete_) {
-    state_.batch() = db::Batch{};
-    state_.batch().experiment = state_.key();
-    state_.batch().delete_experiment = true;
-  }
-  if (plan_.more && !plan_.start.empty()) Requeue(absl::ZeroDuration());
-  Requeue(plan_.wake);
-}
-
-// What the namespace has no room for waits until others of it have ended.
-void Pass::ReserveQuota() {
-  if (options_.room == nullptr) return;
-  const auto open = std::count_if(state_.live().begin(), state_.live().end(),
-                                  [](const auto& entry) { return entry.second.open.has_value(); });
-  const auto starts = static_cast<int64_t>(plan_.start.size());
-  const int64_t wanted = starts + plan_.suggest;
-  const int64_t granted = options_.room->Reserve(state_.key(), open, wanted);
-  if (granted == wanted) return;
-  plan_.more = false;
-  plan_.waiting = plan_.limited = absl::StrFormat(
-      "%d trials at the same time are the most for a namespace here (--max-namespace-trials of the "
-      "server), and others of it run",
-      options_.limits.namespace_parallel_trials);
-  for (int64_t i = granted; i < starts; ++i) plan_.why[plan_.start[i]] = plan_.waiting;
-  plan_.start.resize(std::min(starts, granted));
-  plan_.suggest = static_cast<int>(std::max<int64_t>(0, granted - starts));
-}
-
-// What a new trial would get.
-trial::PlacementQuote Pass::QuotePlacement() const {
-  const v1::ExperimentSpec& spec = state_.experiment().spec();
-  return options_.executor->QuotePlacement(state_.key(), spec.trial_template().trial_spec(),
-                                           {.policy = spec.shirabe().capacity()});
-}
+constexpr int kTokenBytes = 16;
 
 // Costs nothing to ask where no budget is set.
-BudgetState Pass::ComputeBudget() const {
-  const v1::ExperimentSpec& spec = state_.experiment().spec();
+BudgetState ComputeBudget(const PassInput& in) {
+  const v1::ExperimentSpec& spec = in.state.experiment().spec();
   BudgetState money;
   if (!spec.shirabe().budget().has_max_cost()) return money;
-  const absl::Duration reserve = ReservedTime(GraceOf(state_.experiment()));
-  const trial::PlacementQuote quote = QuotePlacement();
+  const absl::Duration reserve = ReservedTime(GraceOf(in.state.experiment()));
+  const trial::PlacementQuote quote = QuotePlacement(in);
   money.cap = spec.shirabe().budget().max_cost();
-  money.spent = state_.experiment().status().shirabe().cost();
+  money.spent = in.state.experiment().status().shirabe().cost();
   money.next = CostOf(reserve, quote.price_per_hour);
-  for (const auto& [number, live] : state_.live()) {
-    if (!live.open) continue;
-    const v1::Attempt& attempt = live.open->record;
+  for (const auto& [number, active] : in.state.active()) {
+    if (!active.open) continue;
+    const v1::Attempt& attempt = active.open->record;
     const double price = IsPlaced(attempt) ? attempt.placements(0).price_per_hour()
                                            : quote.price_per_hour;  // the highest there is
-    money.spent += CostOf(live.Ran(monotonic_), price);
+    money.spent += CostOf(active.memory.Ran(in.monotonic), price);
     money.reserved += CostOf(reserve, price);
   }
   return money;
 }
 
-// Written only when it changes.
-void Pass::UpdateWaitReasons() {
-  for (const auto& [number, why] : plan_.why) {
-    ActiveTrial& live = state_.live().at(number);
-    if (live.open || live.trial.record.waiting() == why) continue;
-    live.trial.record.set_waiting(why);
-    live.trial_changed = true;
-  }
+// What the namespace has no room for waits until others of it have ended.
+void ReserveQuota(const PassInput& in, Plan& plan) {
+  if (in.options.namespace_quota == nullptr) return;
+  const auto& active = in.state.active();
+  const auto open = std::count_if(active.begin(), active.end(),
+                                  [](const auto& entry) { return entry.second.open.has_value(); });
+  const auto starts = static_cast<int64_t>(plan.start.size());
+  const int64_t wanted = starts + plan.suggest;
+  const int64_t granted = in.options.namespace_quota->Reserve(in.state.key(), open, wanted);
+  if (granted == wanted) return;
+  plan.more = false;
+  plan.waiting = plan.limited = absl::StrFormat(
+      "%d trials at the same time are the most for a namespace here (--max-namespace-trials of the "
+      "server), and others of it run",
+      in.options.limits.namespace_parallel_trials);
+  for (int64_t i = granted; i < starts; ++i) plan.why[plan.start[i]] = plan.waiting;
+  plan.start.resize(std::min(starts, granted));
+  plan.suggest = static_cast<int>(std::max<int64_t>(0, granted - starts));
 }
 
-bool Pass::EndsAtOnce() const {
-  return state_.ending_verb == v1::Intent::CANCEL || state_.ending_verb == v1::Intent::DELETE;
+bool EndsAtOnce(const ExperimentState& state) {
+  const auto& verb = state.memory().ending_verb;
+  return verb == v1::Intent::CANCEL || verb == v1::Intent::DELETE;
 }
 
 // Written with the attempt: a controller that takes the experiment over gives it no more time.
-void Pass::RevokeGrace(ActiveTrial& live) {
-  if (!live.open || !live.open->record.has_stop()) return;
-  v1::StopRequest& stop = *live.open->record.mutable_stop();
-  if (FromProto(stop.deadline()) <= FromProto(stop.requested())) return;
+void RevokeGrace(TrialDelta& trial) {
+  if (!trial.is_open() || !trial.attempt().has_stop()) return;
+  const v1::StopRequest& known = trial.attempt().stop();
+  if (FromProto(known.deadline()) <= FromProto(known.requested())) return;
+  v1::StopRequest& stop = *trial.mutable_attempt().mutable_stop();
   *stop.mutable_deadline() = stop.requested();
-  live.open_changed = true;
 }
 
-void Pass::RequestStop(ActiveTrial& live, v1::Cause cause, const std::string& reason) {
-  v1::Attempt& attempt = live.open->record;
-  if (!attempt.has_stop()) {
-    attempt.mutable_stop()->set_cause(cause);
-    attempt.mutable_stop()->set_reason(reason);
-    *attempt.mutable_stop()->mutable_requested() = ToProto(now_);
-    *attempt.mutable_stop()->mutable_deadline() = ToProto(now_ + GraceOf(state_.experiment()));
-    live.open_changed = true;
+void KillTrial(TrialDelta& trial, absl::Time now) {
+  trial.mutable_trial().set_reason("ExperimentEnded");
+  *trial.mutable_trial().mutable_completion_time() = ToProto(now);
+  trial.SetPhase(v1::TRIAL_KILLED);
+}
+
+}  // namespace
+
+Plan DecidePlan(const PassInput& in) {
+  PlanInput input{.experiment = &in.state.experiment(),
+                  .suspended = in.mode.suspended,
+                  .limits = in.options.limits,
+                  .money = ComputeBudget(in),
+                  .now = in.now};
+  for (const auto& [number, active] : in.state.active()) {
+    if (IsTerminal(active.trial.record.phase())) continue;
+    input.live.push_back({&active.trial.record, active.open ? &active.open->record : nullptr});
   }
-  // One that has not been started yet is closed by the next pass; see ObserveOpen.
-  if (!live.started) Requeue(absl::ZeroDuration());
+  if (in.state.experiment().spec().shirabe().ask_and_tell()) {
+    input.asked = static_cast<int>(in.state.memory().asks.size());
+  }
+  Plan plan = MakePlan(input);
+  ReserveQuota(in, plan);
+  return plan;
 }
 
-void Pass::Open(ActiveTrial& live) {
-  state_.OpenAttempt(live, now_);
-  *live.open->record.mutable_cursor() = metrics::StartCursor(SourceOf(live));
+Delta ApplyPlan(const PassInput& in, const Plan& plan) {
+  Delta delta(in.state, in.now);
+  const auto edit = [&](int64_t number) -> TrialDelta& {
+    return delta.Edit(in.state.active().at(number));
+  };
+  if (plan.ending && plan.ending->rule && !delta.experiment().status().shirabe().has_stop_rule()) {
+    *delta.mutable_shirabe().mutable_stop_rule() = *plan.ending->rule;
+  }
+  for (const int64_t number : plan.kill) KillTrial(edit(number), in.now);
+  for (const Plan::Stop& stop : plan.stop) {
+    RequestStop({in, delta, edit(stop.trial)}, stop.cause);
+  }
+  if (EndsAtOnce(in.state)) {
+    for (const auto& [number, active] : in.state.active()) RevokeGrace(edit(number));
+  }
+  for (const int64_t number : plan.start) {
+    TrialDelta& trial = edit(number);
+    trial.Open(OpenAttempt(in, trial.mutable_trial()));
+  }
+  for (const auto& [number, why] : plan.why) {
+    TrialDelta& trial = edit(number);
+    if (trial.is_open() || trial.trial().waiting() == why) continue;
+    trial.mutable_trial().set_waiting(why);
+  }
+  if (!plan.start.empty()) RecordStarted(delta);
+  if (plan.more && !plan.start.empty()) delta.Requeue(absl::ZeroDuration());
+  delta.Requeue(plan.wake);
+  return delta;
 }
 
-void Pass::SetCondition(const std::string& type, const std::string& reason,
-                        const std::string& message) {
-  v1::ExperimentStatus& status = state_.mutable_status();
+trial::PlacementQuote QuotePlacement(const PassInput& in) {
+  const v1::ExperimentSpec& spec = in.state.experiment().spec();
+  return in.options.executor->QuotePlacement(in.state.key(), spec.trial_template().trial_spec(),
+                                             {.policy = spec.shirabe().capacity()});
+}
+
+void RequestStop(const TrialEdit& edit, v1::Cause cause, const std::string& reason,
+                 const std::string& trial_reason) {
+  if (!edit.trial.attempt().has_stop()) {
+    v1::StopRequest& stop = *edit.trial.mutable_attempt().mutable_stop();
+    stop.set_cause(cause);
+    stop.set_reason(reason);
+    stop.set_trial_reason(trial_reason);
+    *stop.mutable_requested() = ToProto(edit.in.now);
+    *stop.mutable_deadline() = ToProto(edit.in.now + GraceOf(edit.in.state.experiment()));
+  }
+  // One that has not been started yet is closed by the next pass; see ObserveAttempt.
+  if (edit.trial.memory().phase == AttemptPhase::kRecorded) {
+    edit.delta.Requeue(absl::ZeroDuration());
+  }
+}
+
+v1::Attempt OpenAttempt(const PassInput& in, v1::Trial& trial) {
+  trial.set_attempts(trial.attempts() + 1);
+  trial.clear_not_before();
+  trial.clear_waiting();
+  v1::Attempt attempt;
+  attempt.set_namespace_(in.state.key().ns);
+  attempt.set_experiment(in.state.key().name);
+  attempt.set_trial(trial.number());
+  attempt.set_number(trial.attempts());
+  attempt.set_token(RandomBytes(kTokenBytes));
+  *attempt.mutable_creation_time() = ToProto(in.now);
+  *attempt.mutable_cursor() =
+      metrics::StartCursor(*in.state.setup().collector, SourceOf(in, trial, attempt));
+  return attempt;
+}
+
+void SetCondition(const std::string& type, const std::string& reason, const std::string& message,
+                  Delta& delta) {
+  v1::ExperimentStatus& status = delta.mutable_status();
+  const google::protobuf::Timestamp now = ToProto(delta.now());
   v1::Condition* found = nullptr;
   for (v1::Condition& condition : *status.mutable_conditions()) {
     if (condition.type() == type) found = &condition;
     if (condition.type() == type || condition.type() == "Created") continue;
-    if (condition.status() == "True") *condition.mutable_last_transition_time() = ToProto(now_);
+    if (condition.status() == "True") *condition.mutable_last_transition_time() = now;
     condition.set_status("False");
   }
   if (found == nullptr) {
     found = status.add_conditions();
     found->set_type(type);
   }
-  if (found->status() != "True") *found->mutable_last_transition_time() = ToProto(now_);
+  if (found->status() != "True") *found->mutable_last_transition_time() = now;
   found->set_status("True");
   found->set_reason(reason);
   found->set_message(message);
-  *found->mutable_last_update_time() = ToProto(now_);
+  *found->mutable_last_update_time() = now;
 }
 
-void Pass::Conclude(const Plan::Ending& ending) {
-  SetCondition(ending.succeeded ? "Succeeded" : "Failed", ending.reason, ending.message);
-  *state_.mutable_status().mutable_completion_time() = ToProto(now_);
-  SetWaiting("");
-  Event(nullptr, !ending.succeeded, ending.reason, ending.message);
+void SetWaiting(const std::string& why, Delta& delta) {
+  if (delta.experiment().status().shirabe().waiting() == why) return;
+  delta.mutable_shirabe().set_waiting(why);
 }
 
-// ---- the algorithm -----------------------------------------------------------------------------
-
-void Pass::SetWaiting(const std::string& why) {
-  const std::string& said = state_.experiment().status().shirabe().waiting();
-  if (said == why) return;
-  state_.mutable_status().mutable_shirabe()->set_waiting(why);
-}
-
-void Pass::Propose() {
-  if (state_.ticket != nullptr) {
-    if (!state_.ticket->Wait(absl::ZeroDuration())) return;  // it will enqueue us
-  } else {
-    if (plan_.suggest == 0 || state_.wait_for_change) {
-      const bool said =
-          state_.wait_for_change || state_.experiment().status().shirabe().exhausted();
-      if (!plan_.waiting.empty() || !said) SetWaiting(plan_.waiting);
-      return;
-    }
-    if (AddStartPoints()) return;
-    if (monotonic_ < state_.trouble.ask_again) {
-      return Requeue(state_.trouble.ask_again - monotonic_);
-    }
-    const trial::PlacementQuote quote = QuotePlacement();
-    if (!quote.waiting.empty()) {
-      // What has ended in this pass leaves its place after the commit.
-      if (!forget_.empty()) return Requeue(absl::ZeroDuration());
-      if (state_.trouble.wait.MayRecordReason(monotonic_)) SetWaiting(quote.waiting);
-      return Requeue(state_.trouble.wait.Pause(monotonic_));
-    }
-    state_.trouble.wait = {};
-    AskAlgorithm();
-    if (!state_.ticket->Wait(options_.patience)) return;
-  }
-  const auto ticket = std::exchange(state_.ticket, nullptr);
-  ticket->history = nullptr;  // ours alone again: adding to it makes no copy
-  if (!ticket->result->ok()) return RecordAlgorithmFailure(ticket->result->status());
-  state_.trouble = {};
-  ApplyProposal(std::move(**ticket->result), ticket->count);
-}
-
-// The experiment is degraded, not dead: what runs goes on, nothing of the answer is used, and the
-// algorithm is asked again after a while, however long its repair takes. An event says what was
-// wrong with it, once for each kind of trouble.
-void Pass::RecordAlgorithmFailure(const Status& status) {
-  const int doublings = std::min(state_.trouble.failures++, 10);
-  const absl::Duration pause = std::min(kMinAlgorithmRetry * (1 << doublings), kMaxAlgorithmRetry);
-  state_.trouble.ask_again = monotonic_ + pause;
-  const std::string trouble = Message(status);
-  SetWaiting(trouble + "; trying again in " + FormatAge(pause));
-  if (std::exchange(state_.trouble.reported_error, trouble) != trouble) {
-    Event(nullptr, true, absl::IsDataLoss(status) ? "AlgorithmAnswerRefused" : "SuggestionFailed",
-          trouble);
-  }
-  Requeue(pause);
-}
-
-// The points that the user wants tried first are trials like any other.
-bool Pass::AddStartPoints() {
-  const v1::ExperimentSpec& spec = state_.experiment().spec();
-  bool added = false;
-  for (int i = 0; i < plan_.suggest && state_.history().size() < spec.shirabe().start_size(); ++i) {
-    const auto assignments = StartPoint(spec, static_cast<int>(state_.history().size()));
-    const auto point = assignments.ok() ? state_.space().Encode(*assignments)
-                                        : StatusOr<suggestion::Point>(assignments.status());
-    suggestion::Suggestion suggestion;
-    suggestion.point = point.ok() ? *point : suggestion::Point(state_.space().size(), 0.0);
-    suggestion.explanation = point.ok() ? "a start point of the specification"
-                                        : "in place of a start point: " + Message(point.status());
-    AddTrial(suggestion);
-    added = true;
-  }
-  if (added) {
-    RecordStarted();
-    Requeue(absl::ZeroDuration());
-  }
-  return added;
-}
-
-void Pass::AddTrial(const suggestion::Suggestion& suggestion) {
-  ActiveTrial& live = state_.AddTrial(suggestion, now_);
-  AssignToCaller(state_, live);
-  Open(live);
-}
-
-void Pass::AskAlgorithm() {
-  state_.ticket = std::make_shared<ProposalTicket>();  // shared: see experiment/algorithm_workers.h
-  state_.ticket->algorithm = state_.algorithm;
-  state_.ticket->history = state_.history_snapshot();
-  state_.ticket->count = plan_.suggest;
-  state_.ticket->seed = state_.seed;
-  state_.ticket->lane = state_.endpoint;
-  state_.ticket->on_done = [enqueue = options_.enqueue, key = state_.key()] {
-    if (enqueue) enqueue(key);
-  };
-  options_.proposer->Submit(state_.ticket);
-}
-
-void Pass::ApplyProposal(suggestion::Proposal proposal, int asked) {
-  using Outcome = suggestion::Proposal::Outcome;
-  const size_t room = static_cast<size_t>(std::max(0, plan_.suggest));
-  if (proposal.suggestions.size() > room) proposal.suggestions.resize(room);
-  for (const suggestion::Suggestion& suggestion : proposal.suggestions) {
-    AddTrial(suggestion);
-  }
-  if (!proposal.suggestions.empty()) {
-    RecordStarted();
-    state_.SetMemo(proposal.memo);
-    if (proposal.algorithm != state_.experiment().status().shirabe().algorithm()) {
-      state_.mutable_status().mutable_shirabe()->set_algorithm(proposal.algorithm);
-    }
-  }
-  state_.wait_for_change = proposal.outcome == Outcome::kWait;
-  SetWaiting(proposal.outcome == Outcome::kOk ? plan_.limited : proposal.reason);
-  const size_t given = proposal.suggestions.size();
-  if (proposal.outcome == Outcome::kOk && (plan_.more || given < room)) {
-    const bool all = given >= std::min(room, static_cast<size_t>(asked));
-    Requeue(all ? absl::ZeroDuration() : kPartialProposalRetry);
-  }
-  if (proposal.outcome == Outcome::kExhausted) {
-    state_.mutable_status().mutable_shirabe()->set_exhausted(true);
-    Requeue(absl::ZeroDuration());
-  }
-}
-
-void Pass::RecordStarted() {
-  v1::ExperimentStatus& status = state_.mutable_status();
-  if (!status.has_start_time()) *status.mutable_start_time() = ToProto(now_);
-  if (CurrentCondition(state_.experiment()).type() != "Running") {
-    SetCondition("Running", "ExperimentRunning", "trials are running");
-  }
+Delta Conclude(const PassInput& in, const Plan::Ending& ending) {
+  Delta delta(in.state, in.now);
+  SetCondition(ending.succeeded ? "Succeeded" : "Failed", ending.reason, ending.message, delta);
+  *delta.mutable_status().mutable_completion_time() = ToProto(in.now);
+  SetWaiting("", delta);
+  delta.AddEvent(!ending.succeeded, ending.reason, ending.message);
+  return delta;
 }
 
 }  // namespace shirabe::experiment

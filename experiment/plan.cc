@@ -9,6 +9,7 @@
 #include "experiment/conditions.h"
 #include "experiment/retry_policy.h"
 #include "experiment/spec/objective_value.h"
+#include "experiment/state/stop_rules.h"
 #include "experiment/submission.h"
 
 namespace shirabe::experiment {
@@ -41,6 +42,14 @@ std::optional<Plan::Ending> DecideBudget(const PlanInput& input) {
                                       running ? "runs" : "another attempt")};
 }
 
+// A rule of spec.shirabe.limits or stopWhen. A search that has found nothing has not succeeded.
+std::optional<Plan::Ending> DecideRule(const PlanInput& input) {
+  const auto rule = DecideStopRule(*input.experiment, input.now);
+  if (!rule) return std::nullopt;
+  const bool found = input.experiment->status().current_optimal_trial().has_objective();
+  return Plan::Ending{found, ReasonOf(*rule), rule->message(), rule};
+}
+
 // The rules in Katib's order: goal, too many failures, enough trials, nothing left to try.
 std::optional<Plan::Ending> DecideEnding(const PlanInput& input) {
   const v1::ExperimentSpec& spec = input.experiment->spec();
@@ -49,6 +58,7 @@ std::optional<Plan::Ending> DecideEnding(const PlanInput& input) {
   if (!status.shirabe().fatal().empty()) {
     return Plan::Ending{false, "TrialTemplateInvalid", status.shirabe().fatal()};
   }
+  if (status.shirabe().has_stop_rule()) return DecideRule(input);
   if (best.has_objective() && ReachesGoal(spec.objective(), best.objective())) {
     return Plan::Ending{true, "ExperimentGoalReached",
                         "trial " + best.best_trial_name() +
@@ -74,7 +84,7 @@ std::optional<Plan::Ending> DecideEnding(const PlanInput& input) {
   if (status.shirabe().stopping()) {
     return Plan::Ending{best.has_objective(), "ExperimentStopped", status.shirabe().stop_reason()};
   }
-  return std::nullopt;
+  return DecideRule(input);
 }
 
 void StopAllAttempts(const PlanInput& input, v1::Cause cause, Plan& plan) {
@@ -193,6 +203,7 @@ Plan MakePlan(const PlanInput& input) {
     StopAllAttempts(input, v1::SUSPENDED, plan);
     return plan;
   }
+  plan.wake = TimeLeft(*input.experiment, input.now);
   if (input.experiment->status().shirabe().paused()) {
     plan.waiting = "paused: `shirabe resume` lets it go on";
     return plan;

@@ -9,7 +9,7 @@
 
 #include "absl/time/time.h"
 #include "experiment/cost_ledger.h"
-#include "experiment/spec/admin_limits.h"
+#include "experiment/spec/spec_limits.h"
 #include "proto/shirabe/v1/experiment.pb.h"
 #include "proto/shirabe/v1/records.pb.h"
 
@@ -38,6 +38,7 @@ struct Plan {
     bool succeeded = false;
     std::string reason;  // Katib's, where Katib has it
     std::string message;
+    std::optional<v1::StopRule> rule = {};  // of spec.shirabe.limits and stopWhen, if it was one
   };
   struct Stop {
     int64_t trial = 0;
@@ -51,7 +52,7 @@ struct Plan {
   int suggest = 0;             // ask the algorithm for so many more trials, a few at a time
   bool more = false;           // there is more to start or to ask for, at once
   bool full = false;  // there will be no more trials than there are, unless a count is raised
-  absl::Duration wake = absl::InfiniteDuration();  // until a waiting trial's time comes
+  absl::Duration wake = absl::InfiniteDuration();  // until a waiting trial's time comes, or ends
   std::string waiting;  // why nothing new starts, in words, where that needs explaining
   std::string limited;  // which of the administrator's limits holds trials back, in words
   std::map<int64_t, std::string> why;  // why each trial that waits does, in words

@@ -4,287 +4,309 @@
 #include <map>
 #include <utility>
 
-#include "absl/strings/str_format.h"
-#include "base/log.h"
+#include "db/bulk_leases.h"
+#include "db/commit_rules.h"
 #include "experiment/attempt_request.h"
 #include "experiment/conditions.h"
 #include "experiment/observation_ingest.h"
-#include "experiment/report_queue.h"
-#include "experiment/submission.h"
+#include "experiment/state/stop_rules.h"
 
 namespace shirabe::experiment {
 namespace {
 
-constexpr absl::Duration kMinCollectInterval = absl::Milliseconds(250);
-constexpr absl::Duration kMaxCollectInterval = absl::Seconds(1);
-constexpr absl::Duration kUnreadableTimeout = absl::Seconds(30);
-constexpr absl::Duration kPendingPollInterval = absl::Milliseconds(400);  // at what is on its way
+constexpr int64_t kRowsRemovedAtOnce = 10'000;
 
-// The end of an attempt that was told is as good as one that was seen.
-void SeeTold(const ActiveTrial& live, absl::Duration monotonic, trial::AttemptStatus& observed) {
+// The end of an attempt that was reported is as good as one that was seen.
+void ShowReportedEnd(const AttemptMemory& memory, absl::Duration monotonic,
+                     trial::AttemptStatus& observed) {
   observed.state = trial::AttemptStatus::State::kExited;
-  observed.exit_code = live.told->completed ? 0 : 1;
-  observed.ran = live.Ran(monotonic);
-  observed.message = live.told->message;
+  observed.exit_code = memory.reported_end->completed ? 0 : 1;
+  observed.ran = memory.Ran(monotonic);
+  observed.message = memory.reported_end->message;
 }
 
-// There may be room now for what had to wait for it.
-void ForgetPauses(State& state) {
-  state.trouble.wait.since.reset();
-  for (auto& [number, live] : state.live()) {
-    live.start_again = absl::ZeroDuration();
-    if (!live.started) live.wait.since.reset();
-  }
+bool IsIdle(const ExperimentState& state) {
+  return std::none_of(state.active().begin(), state.active().end(),
+                      [](const auto& entry) { return entry.second.open.has_value(); });
 }
 
 }  // namespace
 
-Pass::Pass(const ReconcilerOptions& options, State& state, ReconcileMode mode)
+Pass::Pass(const ReconcilerOptions& options, ExperimentState& state, ReconcileMode mode)
     : options_(options),
       state_(state),
-      mode_(mode),
-      now_(options.clock->Now()),
-      monotonic_(options.clock->Monotonic()) {}
+      mode_(std::move(mode)),
+      in_{state_, options_, mode_, options.clock->Now(), options.clock->Monotonic()} {}
 
 StatusOr<ReconcileResult> Pass::Run() {
   Step();
-  state_.ReleaseAnswered();
+  state_.calls().ReleaseAnswered();
   RETURN_IF_ERROR(ProcessIntents());
   ProcessReports();
-  if (mode_.recheck) ForgetPauses(state_);
+  if (mode_.recheck) Apply(EndPauses(in_));
   RETURN_IF_ERROR(ObserveAttempts());
+  Apply(EnforceTrialLimit(in_));
+  BoundRegret();
   Decide();
   StopEarly();
   Propose();
   Step();
-  RETURN_IF_ERROR(CommitOrCheckLease());
+  RETURN_IF_ERROR(Commit());
   Step();
   RETURN_IF_ERROR(Act());
-  result_.idle = std::none_of(state_.live().begin(), state_.live().end(),
-                              [](const auto& entry) { return entry.second.open.has_value(); });
-  result_.deleted = delete_;
-  result_.ended = delete_ || (IsEnded(state_.experiment()) && result_.idle && !removing_);
-  if (!result_.ended) RequeuePending();
-  return result_;
+  ReconcileResult result{.idle = IsIdle(state_), .deleted = deletes_};
+  result.ended = deletes_ || (IsEnded(state_.experiment()) && result.idle && !removing_);
+  if (!result.ended) Apply(RequeuePending(in_));
+  result.requeue_after = effects_.requeue_after;
+  return result;
 }
 
-// What is on its way is looked at again, however little is heard of it, and a budget is watched
-// while something runs. What waits for a user, or for something else to end, costs nothing.
-void Pass::RequeuePending() {
-  const v1::ShirabeSpec& spec = state_.experiment().spec().shirabe();
-  for (auto& [number, live] : state_.live()) {
-    if (!live.open) continue;
-    if (spec.budget().has_max_cost()) Requeue(kPendingPollInterval);
-    if (live.open->record.state() == v1::ATTEMPT_RUNNING || !live.started) continue;
-    Requeue(live.wait.Pause(monotonic_, kPendingPollInterval));
+void Pass::Apply(Delta delta) {
+  Effects effects = experiment::Apply(std::move(delta), state_);
+  if (!effects.adopt.empty()) options_.executor->Adopt(std::exchange(effects.adopt, {}));
+  for (const AttemptKey& key : std::exchange(effects.forget_lost, {})) {
+    options_.executor->Forget(key);
   }
-}
-
-void Pass::ProcessReports() {
-  for (const PendingReportPtr& pending_report : mode_.pending_reports) {
-    pending_report->answer = ApplyReport(state_, pending_report->report, *options_.store, now_);
+  for (const AttemptKey& key : std::exchange(effects.stop_strays, {})) {
+    options_.executor->Stop(key, v1::USER, absl::ZeroDuration()).IgnoreError();
   }
-}
-
-// ---- what happened to the open attempts --------------------------------------------------------
-
-Status Pass::ObserveAttempts() {
-  std::map<AttemptKey, trial::AttemptStatus> statuses;
-  for (trial::AttemptStatus& observed : options_.executor->Observe(state_.key())) {
-    statuses.emplace(observed.key, std::move(observed));
-  }
-  for (auto& [number, live] : state_.live()) {
-    if (!live.open) continue;
-    if (live.told) SeeTold(live, monotonic_, statuses[KeyOf(state_, live.open->record)]);
-    const auto found = statuses.find(KeyOf(state_, live.open->record));
-    RETURN_IF_ERROR(ObserveOpen(live, found == statuses.end() ? nullptr : &found->second));
-    if (found != statuses.end()) statuses.erase(found);
-  }
-  for (const auto& [key, observed] : statuses) StopOrphan(observed);
-  return absl::OkStatus();
-}
-
-// An attempt that is no longer, or not yet again, the open one of its trial: a zombie. Nothing of
-// it is read, and it is ended.
-void Pass::StopOrphan(const trial::AttemptStatus& observed) {
-  if (observed.state != trial::AttemptStatus::State::kRunning)
-    return forget_.push_back(observed.key);
-  if (state_.Refuse(observed.key)) {
-    Log(LogLevel::kWarning, "a replaced attempt still runs; its writes are refused",
-        {{"attempt", AttemptName(observed.key)}});
-  }
-  options_.executor->Stop(observed.key, v1::USER, absl::ZeroDuration()).IgnoreError();
-  Requeue(kPendingPollInterval);
-}
-
-Status Pass::ObserveOpen(ActiveTrial& live, const trial::AttemptStatus* observed) {
-  const bool recorded = live.open->record.state() == v1::ATTEMPT_RUNNING;
-  if (observed == nullptr) {
-    if (!recorded && !live.open->record.has_stop()) {
-      live.started = false;  // Act will start it; again, if an earlier start is not to be seen
-      return absl::OkStatus();
-    }
-    // It should run, or end, and this executor does not know it; a Start whose answer was lost may
-    // have taken effect. Look for it before believing that there is none.
-    options_.executor->Adopt({live.open->record});
-    Requeue(absl::ZeroDuration());
-    return absl::OkStatus();
-  }
-  if (observed->state == trial::AttemptStatus::State::kRunning) {
-    if (!observed->placement.has_start_time()) {
-      RecordPending(live, *observed);
-      return absl::OkStatus();
-    }
-    RETURN_IF_ERROR(RecordRunning(live, *observed));
-    // What it reported before it saved is to be known when the save is recorded.
-    if (HasNewCheckpoint(live, *observed)) live.collect_at = absl::ZeroDuration();
-    ASSIGN_OR_RETURN(const bool complete, CollectRunning(live));
-    return complete ? RecordCheckpoints(live, *observed) : absl::OkStatus();
-  }
-  // The intent to start it was stored, and no process of it was ever seen: start it now.
-  if (observed->state == trial::AttemptStatus::State::kLost && !recorded &&
-      observed->placement.pid() == 0 && !live.open->record.has_stop()) {
-    options_.executor->Forget(observed->key);
-    live.started = false;
-    return absl::OkStatus();
-  }
-  live.exited = true;
-  if (observed->placement.has_start_time()) RETURN_IF_ERROR(RecordRunning(live, *observed));
-  ASSIGN_OR_RETURN(const bool complete, CollectRemaining(live));
-  if (!complete) {
-    Requeue(live.unreadable_since ? kMinCollectInterval : absl::ZeroDuration());
-    return absl::OkStatus();
-  }
-  RETURN_IF_ERROR(RecordCheckpoints(live, *observed));
-  Finish(live, *observed);
-  return absl::OkStatus();
-}
-
-void Pass::SetWaitReason(ActiveTrial& live, const std::string& why) {
-  v1::Trial& trial = live.trial.record;
-  if (trial.waiting() == why || !live.wait.MayRecordReason(monotonic_)) return;
-  trial.set_waiting(why);
-  live.trial_changed = true;
-}
-
-// Its object exists, its program does not run yet; or, after a restart, it is not known whether it
-// does.
-void Pass::RecordPending(ActiveTrial& live, const trial::AttemptStatus& observed) {
-  live.started = true;
-  if (live.open->record.state() == v1::ATTEMPT_RUNNING) return;
-  SetWaitReason(live, observed.waiting);
-}
-
-Status Pass::RecordRunning(ActiveTrial& live, const trial::AttemptStatus& observed) {
-  v1::Attempt& attempt = live.open->record;
-  live.started = true;
-  if (!live.running_since) {
-    live.running_since = live.saved_at = monotonic_;
-    const absl::Duration by_wall = now_ - FromProto(observed.placement.start_time());
-    live.ran_before = std::max(absl::ZeroDuration(), observed.ran.value_or(by_wall));
-  }
-  if (attempt.state() == v1::ATTEMPT_RUNNING) {
-    RecordPlacement(live, observed.placement);
-    return absl::OkStatus();
-  }
-  RETURN_IF_ERROR(RecordResume(live, observed));
-  attempt.set_state(v1::ATTEMPT_RUNNING);
-  *attempt.mutable_start_time() = observed.placement.start_time();
-  *attempt.add_placements() = observed.placement;
-  live.open_changed = true;
-  v1::Trial& trial = live.trial.record;
-  if (!trial.has_start_time()) *trial.mutable_start_time() = attempt.start_time();
-  trial.clear_waiting();
-  live.trial_changed = true;
-  state_.SetPhase(live, v1::TRIAL_RUNNING);
-  return absl::OkStatus();
-}
-
-// Where it runs, and at what price, may be known later than that it runs.
-void Pass::RecordPlacement(ActiveTrial& live, const v1::Placement& placement) {
-  v1::Attempt& attempt = live.open->record;
-  if (attempt.placements_size() != 1 || IsPlaced(attempt) || !IsPlaced(placement)) return;
-  *attempt.mutable_placements(0) = placement;
-  live.open_changed = true;
-}
-
-metrics::Source Pass::SourceOf(const ActiveTrial& live) const {
-  const AttemptKey key = KeyOf(state_, live.open->record);
-  metrics::Source source =
-      SourceFor(state_, live, options_.executor->Paths(key), options_.working_dir);
-  source.now = now_;
-  return source;
-}
-
-// Looks less often at trials that have nothing to say; never at those that a caller runs, which
-// tells what there is. False if more is there than was read.
-StatusOr<bool> Pass::CollectRunning(ActiveTrial& live) {
-  if (state_.experiment().spec().shirabe().ask_and_tell()) return true;
-  if (monotonic_ < live.collect_at) {
-    Requeue(live.collect_at - monotonic_);
-    return true;
-  }
-  const metrics::Source source = SourceOf(live);
-  ASSIGN_OR_RETURN(const IngestResult ingested, Ingest(state_, live, source, *options_.store));
-  if (!ingested.unreadable.ok()) {
-    FailUnreadable(live, ingested.unreadable);
-    live.collect_interval = kMaxCollectInterval;
-    live.collect_at = monotonic_ + live.collect_interval;
-    Requeue(live.collect_interval);
-    return true;
-  }
-  live.unreadable_since.reset();
-  trims_.Add(live, source);
-  live.collect_interval = ingested.has_new
-                              ? kMinCollectInterval
-                              : std::min(std::max(live.collect_interval * 1.5, kMinCollectInterval),
-                                         kMaxCollectInterval);
-  if (ingested.more) live.collect_interval = absl::ZeroDuration();
-  live.collect_at = monotonic_ + live.collect_interval;
-  Requeue(live.collect_interval);
-  return !ingested.more;
-}
-
-// True once everything the program left has been read. A large rest is read over several passes,
-// each of which commits, so that memory stays bounded.
-StatusOr<bool> Pass::CollectRemaining(ActiveTrial& live) {
-  metrics::Source source = SourceOf(live);
-  source.ended = true;
-  ASSIGN_OR_RETURN(const IngestResult ingested, Ingest(state_, live, source, *options_.store));
-  if (!ingested.unreadable.ok()) return FailUnreadable(live, ingested.unreadable);
-  trims_.Add(live, source);
-  return !ingested.more;
-}
-
-// What a program put where its metrics should be ends its attempt, and nothing else: at once where
-// it can never be read, after a while where the disk may answer again. True if it is given up.
-bool Pass::FailUnreadable(ActiveTrial& live, const Status& unreadable) {
-  const bool never = absl::IsInvalidArgument(unreadable) || absl::IsPermissionDenied(unreadable);
-  if (!live.unreadable_since) live.unreadable_since = monotonic_;
-  if (!never && monotonic_ - *live.unreadable_since < kUnreadableTimeout) return false;
-  RequestStop(live, never ? v1::APP_ERROR : v1::INFRASTRUCTURE, Message(unreadable));
-  return true;
+  effects_.Append(std::move(effects));
 }
 
 void Pass::Step() {
   if (options_.at_step) options_.at_step();
 }
 
-void Pass::Requeue(absl::Duration after) {
-  result_.requeue_after = std::min(result_.requeue_after, after);
+// ---- what happened -----------------------------------------------------------------------------
+
+Status Pass::ProcessIntents() {
+  if (!WantsIntents(in_)) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const auto intents, options_.store->ListIntents(state_.key()));
+  Apply(BeginIntents(in_));
+  for (const v1::Intent& intent : intents) Apply(ProcessIntent(in_, intent));
+  return absl::OkStatus();
 }
 
-void Pass::Event(const ActiveTrial* live, bool warning, const std::string& reason,
-                 const std::string& message) {
-  v1::Event event;
-  if (live != nullptr) {
-    event.set_trial(live->trial.record.number());
-    event.set_attempt(live->trial.record.attempts());
+void Pass::ProcessReports() {
+  for (const PendingReportPtr& pending_report : mode_.pending_reports) {
+    Delta delta(state_, in_.now);
+    pending_report->answer = ProcessReport(in_, pending_report->report, delta);
+    if (pending_report->answer.ok()) Apply(std::move(delta));
   }
-  event.set_warning(warning);
-  event.set_reason(reason);
-  event.set_message(message);
-  state_.AddEvent(std::move(event), now_);
+}
+
+Status Pass::ObserveAttempts() {
+  std::map<AttemptKey, trial::AttemptStatus> statuses;
+  for (trial::AttemptStatus& observed : options_.executor->Observe(state_.key())) {
+    statuses.emplace(observed.key, std::move(observed));
+  }
+  for (const auto& [number, active] : state_.active()) {
+    if (!active.open) continue;
+    const AttemptKey key = KeyOf(state_, active.open->record);
+    if (active.memory.reported_end) ShowReportedEnd(active.memory, in_.monotonic, statuses[key]);
+    const auto found = statuses.find(key);
+    const auto* const observed = found == statuses.end() ? nullptr : &found->second;
+    ASSIGN_OR_RETURN(Delta delta, ObserveAttempt(in_, active, observed));
+    Apply(std::move(delta));
+    if (found != statuses.end()) statuses.erase(found);
+  }
+  for (const auto& [key, observed] : statuses) Apply(ObserveStray(in_, observed));
+  return absl::OkStatus();
+}
+
+// ---- what to do --------------------------------------------------------------------------------
+
+void Pass::Decide() {
+  plan_ = DecidePlan(in_);
+  Apply(ApplyPlan(in_, plan_));
+  if (!plan_.conclude) state_.calls().recommendation = nullptr;  // asked before there were more
+  if (plan_.conclude && Recommend()) Apply(Conclude(in_, *plan_.ending));
+  if (plan_.ending || plan_.full) {
+    Delta delta(state_, in_.now);
+    CancelAsks(delta);
+    Apply(std::move(delta));
+  }
+  deletes_ = state_.memory().ending_verb == v1::Intent::DELETE && IsEnded(state_.experiment()) &&
+             plan_.stop.empty();
+}
+
+template <typename TicketType>
+bool Pass::Ask(const std::shared_ptr<TicketType>& ticket) {  // shared with its worker
+  ticket->OnDone([enqueue = options_.enqueue, key = state_.key()] {
+    if (enqueue) enqueue(key);
+  });
+  options_.algorithm_workers->Submit(ticket);
+  return ticket->Wait(options_.patience);
+}
+
+bool Pass::Recommend() {
+  const bool wanted = state_.experiment().status().current_optimal_trial().has_objective() &&
+                      state_.memory().ending_verb != v1::Intent::DELETE;
+  if (!wanted) return true;
+  auto& call = state_.calls().recommendation;
+  if (call == nullptr) {
+    call = std::make_shared<RecommendTicket>();  // shared with its worker
+    call->algorithm = state_.setup().algorithm;
+    call->history = state_.shared_history().history_snapshot();
+    if (!Ask(call)) return false;
+  } else if (!call->Wait(options_.patience)) {
+    return false;
+  }
+  Apply(ApplyRecommendation(in_, *std::exchange(call, nullptr)));
+  return true;
+}
+
+// Before the plan, and while it is under way no further trial is made: where a search ends follows
+// from its results, not from how long the model takes.
+void Pass::BoundRegret() {
+  auto& call = state_.calls().regret;
+  if (call == nullptr) {
+    if (!WantsBound(in_)) return;
+    call = std::make_shared<RegretTicket>();  // shared with its worker
+    call->algorithm = state_.setup().algorithm;
+    call->history = state_.shared_history().history_snapshot();
+    call->results = CountResults(state_.experiment().status());
+    call->seed = state_.setup().seed;
+    if (!Ask(call)) return;
+  } else if (!call->Wait(absl::ZeroDuration())) {
+    return;  // it will enqueue us
+  }
+  Apply(ApplyRegretBound(in_, *std::exchange(call, nullptr)));
+}
+
+void Pass::StopEarly() {
+  if (state_.setup().stopper == nullptr) return;
+  auto& call = state_.calls().stop;
+  if (call != nullptr) {
+    if (!call->Wait(absl::ZeroDuration())) return;  // it will enqueue us
+    Apply(ApplyStopDecisions(in_, *std::exchange(call, nullptr)));
+  }
+  auto questions = StopQuestions(in_);
+  Apply(MarkAsked(in_));
+  if (questions.empty()) return;
+  call = std::make_shared<StopTicket>();  // shared with its worker
+  call->questions = std::move(questions);
+  call->stopper = state_.setup().stopper;
+  call->history = state_.shared_history().history_snapshot();
+  call->curves = state_.shared_history().curves_snapshot();
+  if (Ask(call)) Apply(ApplyStopDecisions(in_, *std::exchange(call, nullptr)));
+}
+
+void Pass::Propose() {
+  auto& call = state_.calls().proposal;
+  if (call == nullptr) {
+    if (state_.calls().regret != nullptr) return;
+    AskDecision decision = DecideAsk(in_, plan_, !effects_.forget.empty());
+    Apply(std::move(decision.delta));
+    if (!decision.ask) return;
+    call = std::make_shared<ProposalTicket>(state_.setup().endpoint);  // shared with its worker
+    call->algorithm = state_.setup().algorithm;
+    call->history = state_.shared_history().history_snapshot();
+    call->count = plan_.suggest;
+    call->seed = state_.setup().seed;
+    if (!Ask(call)) return;
+  } else if (!call->Wait(absl::ZeroDuration())) {
+    return;  // it will enqueue us
+  }
+  const auto answered = std::exchange(call, nullptr);
+  answered->history = nullptr;  // ours alone again: adding to it makes no copy
+  Apply(ApplyProposal(in_, plan_, *answered));
+}
+
+// ---- the commit, and what comes after it -------------------------------------------------------
+
+// A Commit proves that the lease is still ours; a pass that writes nothing but starts something (a
+// Start that had no room before) must ask, or an old owner could start what the new one has closed.
+Status Pass::Commit() {
+  if (deletes_) return Delete();
+  if (state_.Changed()) return state_.Commit(*options_.store);
+  const auto to_start = [](const auto& entry) {
+    return entry.second.memory.phase == AttemptPhase::kRecorded;
+  };
+  if (std::none_of(state_.active().begin(), state_.active().end(), to_start)) {
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(const v1::Lease lease, options_.store->GetLease(state_.key()));
+  if (lease.epoch() == state_.epoch()) return absl::OkStatus();
+  return db::LeaseLostError("the lease went to " + lease.holder());
+}
+
+// What an experiment leaves goes in steps, between which others write, and then the experiment.
+Status Pass::Delete() {
+  db::Bulk* const bulk = db::FindBulk(*options_.store);
+  if (bulk != nullptr) {
+    ASSIGN_OR_RETURN(removing_,
+                     bulk->RemoveRows({state_.key(), state_.epoch()}, kRowsRemovedAtOnce));
+  }
+  if (!removing_) return state_.CommitDelete(*options_.store);
+  deletes_ = false;
+  state_.DropBatch();
+  effects_.Requeue(absl::ZeroDuration());
+  return absl::OkStatus();
+}
+
+Status Pass::Act() {
+  TrimLogs(effects_.trims);
+  for (const AttemptKey& key : effects_.forget) {
+    Step();
+    options_.executor->Forget(key);
+  }
+  if (deletes_) {
+    // First what only this pass knows of; files are removed again if that fails: see the
+    // controller.
+    options_.executor->CleanVolume(state_.key(), state_.experiment().spec());
+    return options_.executor->RemoveFiles(state_.key());
+  }
+  if (!effects_.forget.empty()) Apply(EndStartPauses(in_));
+  for (const v1::Checkpoint& checkpoint : effects_.prune) {
+    Step();
+    options_.executor->Prune(checkpoint);
+  }
+  for (const auto& [number, active] : state_.active()) {
+    if (active.open) RETURN_IF_ERROR(ActOn(active));
+  }
+  Step();
+  return absl::OkStatus();
+}
+
+Status Pass::ActOn(const ActiveTrial& active) {
+  Step();
+  const v1::Attempt& attempt = active.open->record;
+  const AttemptAction action = NextAction(in_, active);
+  switch (action.kind) {
+    case AttemptAction::Kind::kNone: break;
+    case AttemptAction::Kind::kStop: {
+      const absl::Duration grace =
+          action.at_once ? absl::ZeroDuration() : GraceOf(state_.experiment());
+      RETURN_IF_ERROR(
+          options_.executor->Stop(KeyOf(state_, attempt), attempt.stop().cause(), grace));
+      Apply(RecordStop(in_, active, action.at_once));
+      break;
+    }
+    case AttemptAction::Kind::kStartLater:
+      effects_.Requeue(active.memory.start_again - in_.monotonic);
+      break;
+    case AttemptAction::Kind::kStart: Apply(RecordStart(in_, active, Start(active))); break;
+  }
+  return absl::OkStatus();
+}
+
+StartResult Pass::Start(const ActiveTrial& active) {
+  auto request =
+      RequestFor(state_, {active.trial.record, active.open->record}, options_.working_dir);
+  if (!request.ok()) return {request.status()};
+  auto resume = ResumeCandidates(in_, active);
+  if (!resume.ok()) return {resume.status()};
+  request->resume = *std::move(resume);
+  const bool resumes = !request->resume.empty();
+  if (resumes) {  // a checkpoint may be large: it is not copied to a machine that is not there
+    const trial::PlacementQuote quote = options_.executor->QuotePlacement(
+        state_.key(), request->trial_spec, request->placement_request);
+    if (!quote.waiting.empty()) return {absl::ResourceExhaustedError(quote.waiting), resumes};
+  }
+  const Status status = options_.executor->Start(*request);
+  Step();
+  return {status, resumes};
 }
 
 }  // namespace shirabe::experiment

@@ -17,41 +17,41 @@ const ReconcilerOptions& Reconciler::OptionsFor(const v1::Experiment& experiment
 }
 
 void Reconciler::Own(const ExperimentKey& key, int64_t epoch) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   owned_.erase(key);
   owned_[key].epoch = epoch;
 }
 
 void Reconciler::ReleaseOwnership(const ExperimentKey& key) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = owned_.find(key);
   if (found == owned_.end()) return;
-  ReportQueue& inbox = *found->second.inbox;
-  inbox.Answer(inbox.Drain(), absl::UnavailableError("the experiment was given back"));
+  ReportQueue& reports = *found->second.reports;
+  reports.Answer(reports.Drain(), absl::UnavailableError("the experiment was given back"));
   owned_.erase(found);
-  if (options_.room != nullptr) options_.room->Leave(key);
+  if (options_.namespace_quota != nullptr) options_.namespace_quota->Leave(key);
 }
 
 void Reconciler::NotifyIntent(const ExperimentKey& key) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = owned_.find(key);
   if (found != owned_.end()) found->second.check_intents = true;
 }
 
 void Reconciler::Recheck(const ExperimentKey& key) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = owned_.find(key);
   if (found != owned_.end()) found->second.recheck = true;
 }
 
 ReportQueuePtr Reconciler::ReportQueueOf(const ExperimentKey& key) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = owned_.find(key);
-  return found == owned_.end() ? nullptr : found->second.inbox;
+  return found == owned_.end() ? nullptr : found->second.reports;
 }
 
 void Reconciler::Suspend(const ExperimentKey& key, bool now) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = owned_.find(key);
   if (found == owned_.end()) return;
   found->second.stop_now = now;
@@ -61,7 +61,7 @@ void Reconciler::Suspend(const ExperimentKey& key, bool now) {
 StatusOr<ReconcileResult> Reconciler::Reconcile(const ExperimentKey& key) {
   Owned* owned = nullptr;
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = owned_.find(key);
     if (found == owned_.end()) {
       return db::LeaseLostError("experiment " + ToString(key) + " is not owned here");
@@ -69,14 +69,12 @@ StatusOr<ReconcileResult> Reconciler::Reconcile(const ExperimentKey& key) {
     owned = &found->second;  // stays where it is until Disown, which waits for this call
   }
   if (owned->state == nullptr) RETURN_IF_ERROR(Load(key, *owned));
-  const std::vector<PendingReportPtr> pending_reports = owned->inbox->Drain();
+  const std::vector<PendingReportPtr> pending_reports = owned->reports->Drain();
   auto result = RunPass(*owned, pending_reports);
-  owned->inbox->Answer(pending_reports, result.status());
-  if (result.ok() && !owned->inbox->empty()) result->requeue_after = absl::ZeroDuration();
+  owned->reports->Answer(pending_reports, result.status());
+  if (result.ok() && !owned->reports->empty()) result->requeue_after = absl::ZeroDuration();
   // What was about to be written is not known to be there: begin again from the store.
-  if (!result.ok() || (result->ended && owned->state->batch().delete_experiment)) {
-    owned->state = nullptr;
-  }
+  if (!result.ok() || result->deleted) owned->state = nullptr;
   return result;
 }
 
@@ -92,18 +90,18 @@ StatusOr<ReconcileResult> Reconciler::RunPass(
 }
 
 Status Reconciler::Load(const ExperimentKey& key, Owned& owned) {
-  ASSIGN_OR_RETURN(owned.state, State::Load(*options_.store, key, owned.epoch));
+  ASSIGN_OR_RETURN(owned.state, ExperimentState::Load(*options_.store, key, owned.epoch));
   if (owned.adopted) return absl::OkStatus();
   trial::Executor* const executor = OptionsFor(owned.state->experiment()).executor;
   executor->UseVolume(key, owned.state->experiment().spec());
   std::vector<v1::Attempt> open;
-  for (const auto& [number, live] : owned.state->live()) {
-    if (live.open) open.push_back(live.open->record);
+  for (const auto& [number, active] : owned.state->active()) {
+    if (active.open) open.push_back(active.open->record);
   }
   if (!open.empty()) executor->Adopt(open);
-  // A crash may have come between the record and the deed.
-  for (const auto& [number, live] : owned.state->live()) {
-    for (const auto& [checkpoint, revision] : live.checkpoints) {
+  // A crash may have come between the record and what it says.
+  for (const auto& [number, active] : owned.state->active()) {
+    for (const auto& [checkpoint, revision] : active.checkpoints) {
       if (checkpoint.gone() == kPruned) executor->Prune(checkpoint);
     }
   }

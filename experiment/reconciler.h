@@ -10,21 +10,21 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/names.h"
 #include "base/status.h"
 #include "db/store.h"
-#include "experiment/algorithm_workers.h"
-#include "experiment/experiment_state.h"
 #include "experiment/namespace_quota.h"
 #include "experiment/reconciler_options.h"
 #include "experiment/report_queue.h"
-#include "experiment/spec/admin_limits.h"
+#include "experiment/spec/spec_limits.h"
+#include "experiment/state/algorithm_workers.h"
+#include "experiment/state/experiment_state.h"
 #include "trial/executor.h"
 
 namespace shirabe::experiment {
@@ -37,7 +37,7 @@ class Reconciler {
   void Own(const ExperimentKey& key, int64_t epoch);
   // It does not any more. Nothing is stopped. No call for it may be under way.
   void ReleaseOwnership(const ExperimentKey& key);
-  // Stop what runs and start nothing, until it is owned anew. With `now`, without grace.
+  // Stop what runs and start nothing, until it is owned again. With `now`, without grace.
   void Suspend(const ExperimentKey& key, bool now);
 
   // The next pass looks for intents, however recently the last one did.
@@ -59,8 +59,8 @@ class Reconciler {
     std::atomic<bool> stop_now = false;
     std::atomic<bool> check_intents = false;
     std::atomic<bool> recheck = false;
-    ReportQueuePtr inbox = std::make_shared<ReportQueue>();
-    std::unique_ptr<State> state;  // null: to be loaded
+    ReportQueuePtr reports = std::make_shared<ReportQueue>();
+    std::unique_ptr<ExperimentState> state;  // null: to be loaded
   };
   Status Load(const ExperimentKey& key, Owned& owned);
   StatusOr<ReconcileResult> RunPass(Owned& owned,
@@ -70,8 +70,9 @@ class Reconciler {
   const ReconcilerOptions options_;
   trial::AskAndTellExecutor asked_;
   ReconcilerOptions ask_and_tell_options_;  // the same, for trials that callers run
-  std::mutex mutex_;
-  std::map<ExperimentKey, Owned> owned_;  // guarded by mutex_; an entry's content by its one caller
+  Mutex mutex_;
+  // The content of an entry is its one caller's.
+  std::map<ExperimentKey, Owned> owned_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace shirabe::experiment

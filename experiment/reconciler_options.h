@@ -9,10 +9,10 @@
 #include "base/clock.h"
 #include "base/names.h"
 #include "db/store.h"
-#include "experiment/algorithm_workers.h"
 #include "experiment/namespace_quota.h"
 #include "experiment/report_queue.h"
-#include "experiment/spec/admin_limits.h"
+#include "experiment/spec/spec_limits.h"
+#include "experiment/state/algorithm_workers.h"
 #include "trial/executor.h"
 
 namespace shirabe::experiment {
@@ -25,10 +25,10 @@ struct ReconcilerOptions {
   db::Store* store = nullptr;  // these four outlive the reconciler
   trial::Executor* executor = nullptr;
   Clock* clock = nullptr;
-  Proposer* proposer = nullptr;
+  AlgorithmWorkers* algorithm_workers = nullptr;
   std::string working_dir;  // of trials whose template names none
   Limits limits = {};
-  NamespaceQuota* room = nullptr;                     // of each namespace; null = any
+  NamespaceQuota* namespace_quota = nullptr;          // null = none
   std::function<void(const ExperimentKey&)> enqueue;  // reconcile it soon; any thread
   absl::Duration patience = kInlineTimeout;           // for an answer within the pass
   std::function<void()> at_step;  // for tests: called between any two effects of a pass

@@ -3,19 +3,16 @@
 // experiment lives as long as a thread waits at it. Thread-safe.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/time/time.h"
+#include "base/mutex.h"
 #include "base/names.h"
 #include "base/status.h"
-#include "db/store.h"
-#include "experiment/experiment_state.h"
 #include "metrics/collector.h"
 
 namespace shirabe::experiment {
@@ -62,30 +59,10 @@ class ReportQueue {
   void Answer(const std::vector<PendingReportPtr>& pending_reports, const Status& committed);
 
  private:
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<PendingReportPtr> waiting_;  // guarded by mutex_
+  mutable Mutex mutex_;
+  CondVar changed_;
+  std::vector<PendingReportPtr> waiting_ ABSL_GUARDED_BY(mutex_);
 };
-
-// What is asked for and told by programs themselves: reports on their way into the batch, and the
-// callers of an ask-and-tell experiment who wait for a trial. Functions on the owner's state,
-// called by a pass; what they change counts once it is committed.
-
-// The report's points into the batch; its end, if it tells one, into `told` of the live trial.
-// kInvalidArgument, with the field; kPermissionDenied if its attempt is not the current one;
-// kAlreadyExists if the trial was told something else before.
-StatusOr<ReportReply> ApplyReport(State& state, const Report& report, db::Store& store,
-                                  absl::Time now);
-
-// An ASK intent: its caller waits in state.asks, unless it has an open trial already.
-void EnqueueAsk(State& state, const v1::Intent& intent);
-// A new trial is for the caller that asked first, if there is one.
-void AssignToCaller(State& state, ActiveTrial& live);
-// There will be no trial for those who still ask.
-void CancelAsks(State& state);
-
-// A RETRY intent: a new trial with the point of an old one, to be started like any that waits.
-Status RetryTrial(State& state, int64_t number, db::Store& store, absl::Time now);
 
 using ReportQueuePtr = std::shared_ptr<ReportQueue>;  // shared by its owner and those who report
 

@@ -5,6 +5,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_replace.h"
+#include "base/backoff.h"
 
 namespace shirabe::experiment {
 namespace {
@@ -19,9 +20,8 @@ int MaxPreemptions(const v1::AttemptPolicy& policy) {
 
 // 1, 2, 4 … times `first`, at most kMaxAttemptDelay; spread by trial so that a storm does not
 // return as one wave.
-absl::Duration Backoff(absl::Duration first, int losses, const v1::Trial& trial) {
-  const double seconds = absl::ToDoubleSeconds(
-      std::min(kMaxAttemptDelay, first * static_cast<double>(1u << std::min(losses, 10))));
+absl::Duration SpreadBackoff(absl::Duration first, int losses, const v1::Trial& trial) {
+  const double seconds = absl::ToDoubleSeconds(Backoff{first, kMaxAttemptDelay}.Delay(losses));
   const double spread = 0.5 + 0.5 * static_cast<double>(trial.number() * 7919 % 1000) / 1000;
   return absl::Seconds(seconds * spread);
 }
@@ -55,7 +55,7 @@ NextStep AfterLoss(const v1::Trial& trial, const v1::AttemptPolicy& policy, absl
 // them, less and less eagerly.
 absl::Duration DelayAfterPreemption(const v1::Trial& trial) {
   if (trial.fruitless() == 0) return absl::ZeroDuration();
-  return Backoff(absl::Milliseconds(250), trial.fruitless() - 1, trial);
+  return SpreadBackoff(absl::Milliseconds(250), trial.fruitless() - 1, trial);
 }
 
 // From the exit alone.
@@ -125,8 +125,14 @@ NextStep Next(v1::Cause cause, const v1::Trial& trial, const v1::AttemptPolicy& 
     case v1::USER: return Finish(v1::TRIAL_KILLED, "KilledByUser");
     case v1::EXPERIMENT_ENDED: return Finish(v1::TRIAL_KILLED, "ExperimentEnded");
     default:  // INFRASTRUCTURE, UNKNOWN_CAUSE
-      return AfterLoss(trial, policy, Backoff(absl::Seconds(1), trial.preemptions(), trial));
+      return AfterLoss(trial, policy, SpreadBackoff(absl::Seconds(1), trial.preemptions(), trial));
   }
+}
+
+NextStep NextAfterStop(const std::string& trial_reason, const v1::Trial& trial) {
+  if (trial.has_objective()) return Finish(v1::TRIAL_EARLY_STOPPED, trial_reason);
+  if (trial_reason == kTimeLimit) return Finish(v1::TRIAL_FAILED, "DeadlineExceeded");
+  return Finish(v1::TRIAL_KILLED, trial_reason);
 }
 
 NextStep NextAfterDeadline(Deadline deadline, const v1::Trial& trial,

@@ -58,6 +58,12 @@ NextStep Next(v1::Cause cause, const v1::Trial& trial, const v1::AttemptPolicy& 
 NextStep NextAfterDeadline(Deadline deadline, const v1::Trial& trial,
                            const v1::AttemptPolicy& policy);
 
+// One that we ended early, where there is more to say than that a rule of early stopping wanted it:
+// a trial without a value that counts is not stopped early, it has failed or was killed.
+inline constexpr char kTimeLimit[] = "TimeLimit";  // spec.shirabe.limits.trialSeconds
+inline constexpr char kStoppedByUser[] = "StoppedByUser";
+NextStep NextAfterStop(const std::string& trial_reason, const v1::Trial& trial);
+
 // Whether the platform took it: the causes that use maxPreemptions.
 bool IsLoss(v1::Cause cause);
 

@@ -10,13 +10,21 @@
 #include "base/timestamp.h"
 #include "db/bulk_leases.h"
 #include "db/commit_rules.h"
+#include "experiment/annotations.h"
 #include "experiment/conditions.h"
-#include "experiment/spec/admin_limits.h"
+#include "experiment/spec/algorithm_setup.h"
 #include "experiment/spec/parse_spec.h"
-#include "experiment/warm_start.h"
+#include "experiment/spec/spec_limits.h"
+#include "experiment/spec/start_point.h"
+#include "experiment/state/warm_start.h"
 
 namespace shirabe::experiment {
 namespace {
+
+constexpr size_t kMaxPointBytes = 64 << 10;
+constexpr size_t kMaxIntentBytes = 128 << 10;  // with everything that comes beside a point
+// That users may have asked for beyond those that could run.
+constexpr int64_t kMaxWaitingTrials = 1000;
 
 bool SameCounts(const v1::ExperimentSpec& a, const v1::ExperimentSpec& b) {
   return a.parallel_trial_count() == b.parallel_trial_count() &&
@@ -93,6 +101,51 @@ Status CheckMayRetry(db::Store& store, const v1::Experiment& experiment, int64_t
   return CheckHasRoom(experiment);
 }
 
+Status CheckTrial(db::Store& store, const v1::Experiment& experiment, int64_t number) {
+  if (number < 1) return absl::InvalidArgumentError(absl::StrCat("trial: ", number, " is none"));
+  return store.GetTrial({KeyOf(experiment), number}).status();
+}
+
+Status CheckMayTry(db::Store& store, const v1::Experiment& experiment, const v1::Intent& intent) {
+  if (IsEnded(experiment)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        HasEnded(experiment), ": nothing more is tried; give a new one another metadata.name, ",
+        "with this point in spec.shirabe.start"));
+  }
+  if (intent.point().ByteSizeLong() > kMaxPointBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("parameters: more than ", kMaxPointBytes, " bytes are no point of a space"));
+  }
+  if (intent.trial() != 0) RETURN_IF_ERROR(CheckTrial(store, experiment, intent.trial()));
+  if (intent.trial() == 0 && intent.point().fields().empty()) {
+    return absl::InvalidArgumentError(
+        "parameters: give the value of one at least, or the trial to be like");
+  }
+  ASSIGN_OR_RETURN(const suggestion::Space space, SearchSpaceOf(experiment.spec()));
+  RETURN_IF_ERROR(
+      WithValues(experiment.spec(), space, intent.point(), suggestion::Point(space.size(), 0.0))
+          .status());
+  ASSIGN_OR_RETURN(const auto sent, store.ListIntents(KeyOf(experiment)));
+  if (static_cast<int64_t>(sent.size()) >= kMaxWaitingTrials) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(sent.size(), " requests wait for the owner of experiment ",
+                     ToString(KeyOf(experiment)), ": run it, or try again later"));
+  }
+  return CheckHasRoom(experiment);
+}
+
+Status CheckMayAnnotate(db::Store& store, const v1::Experiment& experiment,
+                        const v1::Intent& intent) {
+  RETURN_IF_ERROR(CheckAnnotation(intent));
+  if (intent.trial() == 0) {
+    v1::ShirabeStatus status = experiment.status().shirabe();
+    return Annotate(intent, status).status();
+  }
+  RETURN_IF_ERROR(CheckTrial(store, experiment, intent.trial()));
+  ASSIGN_OR_RETURN(auto trial, store.GetTrial({KeyOf(experiment), intent.trial()}));
+  return Annotate(intent, trial.record).status();
+}
+
 // The rule of Validate, for counts that change.
 Status CheckCounts(const v1::ExperimentSpec& spec, const v1::Intent& intent) {
   const bool bounded =
@@ -147,7 +200,18 @@ Status CheckScale(const v1::Intent& intent) {
 
 // What the owner would pass over in silence, said to the caller.
 Status CheckIntent(db::Store& store, const v1::Experiment& experiment, const v1::Intent& intent) {
-  if (intent.verb() == v1::Intent::RETRY) return CheckMayRetry(store, experiment, intent.trial());
+  if (intent.ByteSizeLong() > kMaxIntentBytes) {
+    return absl::InvalidArgumentError(absl::StrCat("the request has ", intent.ByteSizeLong(),
+                                                   " bytes, and at most ", kMaxIntentBytes,
+                                                   " are taken: shorten it"));
+  }
+  switch (intent.verb()) {
+    case v1::Intent::RETRY: return CheckMayRetry(store, experiment, intent.trial());
+    case v1::Intent::TRY: return CheckMayTry(store, experiment, intent);
+    case v1::Intent::STOP_TRIAL: return CheckTrial(store, experiment, intent.trial());
+    case v1::Intent::ANNOTATE: return CheckMayAnnotate(store, experiment, intent);
+    default: break;
+  }
   if (intent.verb() == v1::Intent::VERB_NONE || !v1::Intent::Verb_IsValid(intent.verb())) {
     return absl::InvalidArgumentError(
         absl::StrCat("verb: ", static_cast<int>(intent.verb()), " asks for nothing"));
@@ -213,6 +277,12 @@ Status CheckMayCreate(db::Store& store, const ExperimentKey& key, int64_t most) 
 Status CheckHasRoom(const v1::Experiment& experiment) {
   const v1::ExperimentSpec& spec = experiment.spec();
   const int64_t made = experiment.status().trials();
+  const int64_t waiting = experiment.status().trials_pending();
+  if (waiting >= spec.parallel_trial_count() + kMaxWaitingTrials) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        waiting, " trials of experiment ", ToString(KeyOf(experiment)),
+        " wait already: try again once some of them run, or raise parallelTrialCount"));
+  }
   if (!spec.has_max_trial_count() || made < spec.max_trial_count()) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat("all ", spec.max_trial_count(), " trials (spec.maxTrialCount) of experiment ",
@@ -265,6 +335,10 @@ Status Send(db::Store& store, Clock& clock, const ExperimentKey& key, v1::Intent
   if (intent.verb() == v1::Intent::DELETE) {
     Log(LogLevel::kInfo, "the deletion of an experiment was asked for",
         {{"experiment", ToString(key)}, {"by", intent.actor().name()}});
+  }
+  if (intent.verb() == v1::Intent::ANNOTATE) {
+    ASSIGN_OR_RETURN(const bool written, AnnotateUnowned(store, clock, key, intent));
+    if (written) return absl::OkStatus();
   }
   batch.intents.push_back(std::move(intent));
   return store.Commit(batch).status();

@@ -33,15 +33,16 @@ StatusOr<Submitted> Submit(db::Store& store, Clock& clock, const v1::Experiment&
 // kAborted if it has a generation that is not the experiment's any more (see db/commit_rules.h);
 // kFailedPrecondition, with the fix, for what one that has ended cannot do: other counts where its
 // spec.resumePolicy is Never, or to try a trial again, and for a trial beyond maxTrialCount;
-// kInvalidArgument, with the field, for counts that no specification may have. intent.actor is who
-// wants it.
+// kInvalidArgument, with the field, for counts, points, notes and tags that nothing may have.
+// intent.actor is who wants it. A note on an experiment without an owner is written at once.
 Status Send(db::Store& store, Clock& clock, const ExperimentKey& key, v1::Intent intent);
 
 // kResourceExhausted if the namespace has so many experiments already (0 = any number); one that is
 // there may be changed, however many there are.
 Status CheckMayCreate(db::Store& store, const ExperimentKey& key, int64_t most);
 
-// kFailedPrecondition, with the fix, once all trials of spec.maxTrialCount have been made.
+// Whether a user may have one trial more: kFailedPrecondition, with the fix, once all trials of
+// spec.maxTrialCount have been made; kResourceExhausted while very many wait.
 Status CheckHasRoom(const v1::Experiment& experiment);
 
 }  // namespace shirabe::experiment

@@ -7,7 +7,7 @@
 #include "absl/strings/strip.h"
 #include "base/text/did_you_mean.h"
 #include "base/text/number.h"
-#include "client/enum_words.h"
+#include "client/records/enum_words.h"
 #include "import/import_readers.h"
 
 namespace shirabe::import {

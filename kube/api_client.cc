@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <map>
-#include <mutex>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/mutex.h"
 #include "base/text/json_text.h"
 #include "kube/api_errors.h"
 #include "kube/resource_path.h"
@@ -83,9 +83,9 @@ std::optional<Resource> FindKind(const Json& list, const std::string& api_versio
   return std::nullopt;
 }
 
-class HttpClient : public Client {
+class ApiClient : public Client {
  public:
-  HttpClient(std::unique_ptr<Transport> transport, const ClientOptions& options)
+  ApiClient(std::unique_ptr<Transport> transport, const ClientOptions& options)
       : transport_(std::move(transport)), options_(options) {}
 
   StatusOr<Json> Get(const Ref& ref) override;
@@ -113,12 +113,13 @@ class HttpClient : public Client {
 
   const std::unique_ptr<Transport> transport_;
   const ClientOptions options_;
-  std::mutex mutex_;
-  std::map<std::pair<std::string, std::string>, Resource> resources_;  // by version and kind
+  Mutex mutex_;
+  // By version and kind.
+  std::map<std::pair<std::string, std::string>, Resource> resources_ ABSL_GUARDED_BY(mutex_);
 };
 
-StatusOr<Json> HttpClient::Call(const std::string& what, const HttpRequest& request,
-                                Idempotency repeat, bool* maybe_applied) {
+StatusOr<Json> ApiClient::Call(const std::string& what, const HttpRequest& request,
+                               Idempotency repeat, bool* maybe_applied) {
   auto reply = transport_->Call(request, repeat);
   RETURN_IF_ERROR(Prefix(what, reply.status()));
   if (maybe_applied != nullptr) *maybe_applied = reply->maybe_applied;
@@ -128,19 +129,19 @@ StatusOr<Json> HttpClient::Call(const std::string& what, const HttpRequest& requ
   return absl::UnavailableError(what + ": the server's answer is not JSON");
 }
 
-StatusOr<Json> HttpClient::Get(const Ref& ref) {
+StatusOr<Json> ApiClient::Get(const Ref& ref) {
   RETURN_IF_ERROR(CheckNames(ref.namespace_name, ref.name));
   const std::string path = PathOf(ref.resource, ref.namespace_name, ref.name, "");
   return Call(What("get", ref), {"GET", path}, Idempotency::kIdempotent);
 }
 
-StatusOr<Json> HttpClient::GetPath(const std::string& path) {
+StatusOr<Json> ApiClient::GetPath(const std::string& path) {
   return Call("GET " + path, {"GET", path}, Idempotency::kIdempotent);
 }
 
 // ---- lists -------------------------------------------------------------------------------------
 
-StatusOr<Json> HttpClient::Page(const Query& query, const std::string& from) {
+StatusOr<Json> ApiClient::Page(const Query& query, const std::string& from) {
   const std::string path = WithQuery(PathOf(query.resource, query.namespace_name, "", ""),
                                      {{"labelSelector", query.label_selector},
                                       {"fieldSelector", query.field_selector},
@@ -149,8 +150,8 @@ StatusOr<Json> HttpClient::Page(const Query& query, const std::string& from) {
   return Call(What("list", query), {"GET", path}, Idempotency::kIdempotent);
 }
 
-StatusOr<std::string> HttpClient::ListEach(const Query& query,
-                                           const std::function<void(Json&&)>& sink) {
+StatusOr<std::string> ApiClient::ListEach(const Query& query,
+                                          const std::function<void(Json&&)>& sink) {
   RETURN_IF_ERROR(CheckNames(query.namespace_name, ""));
   std::string from;
   for (;;) {
@@ -171,7 +172,7 @@ StatusOr<std::string> HttpClient::ListEach(const Query& query,
   }
 }
 
-StatusOr<Json> HttpClient::List(const Query& query) {
+StatusOr<Json> ApiClient::List(const Query& query) {
   for (int tried = 1;; ++tried) {
     Json items = Json::array();
     const auto version = ListEach(query, [&](Json&& item) { items.push_back(std::move(item)); });
@@ -186,7 +187,7 @@ StatusOr<Json> HttpClient::List(const Query& query) {
 
 // ---- writes ------------------------------------------------------------------------------------
 
-StatusOr<Json> HttpClient::Create(const Resource& resource, const Json& object) {
+StatusOr<Json> ApiClient::Create(const Resource& resource, const Json& object) {
   const Ref ref{resource, NamespaceOf(object), NameOf(object)};
   RETURN_IF_ERROR(CheckNames(ref.namespace_name, ref.name));
   const std::string path = PathOf(resource, ref.namespace_name, "", "");
@@ -196,8 +197,8 @@ StatusOr<Json> HttpClient::Create(const Resource& resource, const Json& object) 
   return Call(What("create", ref), {"POST", path, "application/json", Dump(object)}, repeat);
 }
 
-StatusOr<Json> HttpClient::Apply(const Resource& resource, const Json& object,
-                                 const std::string& manager, const std::string& subresource) {
+StatusOr<Json> ApiClient::Apply(const Resource& resource, const Json& object,
+                                const std::string& manager, const std::string& subresource) {
   const Ref ref{resource, NamespaceOf(object), NameOf(object)};
   RETURN_IF_ERROR(CheckNames(ref.namespace_name, ref.name));
   const std::string path = WithQuery(PathOf(resource, ref.namespace_name, ref.name, subresource),
@@ -206,8 +207,8 @@ StatusOr<Json> HttpClient::Apply(const Resource& resource, const Json& object,
               Idempotency::kIdempotent);
 }
 
-StatusOr<Json> HttpClient::Patch(const Ref& ref, PatchType type, const Json& patch,
-                                 const std::string& subresource) {
+StatusOr<Json> ApiClient::Patch(const Ref& ref, PatchType type, const Json& patch,
+                                const std::string& subresource) {
   RETURN_IF_ERROR(CheckNames(ref.namespace_name, ref.name));
   const std::string path = PathOf(ref.resource, ref.namespace_name, ref.name, subresource);
   const char* content =
@@ -218,7 +219,7 @@ StatusOr<Json> HttpClient::Patch(const Ref& ref, PatchType type, const Json& pat
   return absl::AbortedError(What("patch", ref) + ": it is not what the patch's test says (422)");
 }
 
-Status HttpClient::Delete(const Ref& ref, const DeleteOptions& options) {
+Status ApiClient::Delete(const Ref& ref, const DeleteOptions& options) {
   RETURN_IF_ERROR(CheckNames(ref.namespace_name, ref.name));
   const std::string path = PathOf(ref.resource, ref.namespace_name, ref.name, "");
   bool maybe_applied = false;
@@ -232,9 +233,8 @@ Status HttpClient::Delete(const Ref& ref, const DeleteOptions& options) {
 
 // ---- streams -----------------------------------------------------------------------------------
 
-Status HttpClient::ReadLog(const Ref& pod, const LogOptions& options,
-                           const std::function<bool(std::string_view)>& sink,
-                           std::stop_token stop) {
+Status ApiClient::ReadLog(const Ref& pod, const LogOptions& options,
+                          const std::function<bool(std::string_view)>& sink, std::stop_token stop) {
   RETURN_IF_ERROR(CheckNames(pod.namespace_name, pod.name));
   const std::string path = WithQuery(PathOf(pod.resource, pod.namespace_name, pod.name, "log"),
                                      {{"container", options.container},
@@ -249,8 +249,8 @@ Status HttpClient::ReadLog(const Ref& pod, const LogOptions& options,
   return answer->status == 200 ? absl::OkStatus() : ToStatus(what, *answer);
 }
 
-Status HttpClient::Watch(const Query& query, const WatchOptions& options,
-                         const std::function<void(const WatchEvent&)>& sink, std::stop_token stop) {
+Status ApiClient::Watch(const Query& query, const WatchOptions& options,
+                        const std::function<void(const WatchEvent&)>& sink, std::stop_token stop) {
   RETURN_IF_ERROR(CheckNames(query.namespace_name, ""));
   const std::string path =
       WithQuery(PathOf(query.resource, query.namespace_name, "", ""),
@@ -272,11 +272,11 @@ Status HttpClient::Watch(const Query& query, const WatchOptions& options,
 
 // ---- discovery ---------------------------------------------------------------------------------
 
-StatusOr<Resource> HttpClient::FindResource(const std::string& api_version,
-                                            const std::string& kind) {
+StatusOr<Resource> ApiClient::FindResource(const std::string& api_version,
+                                           const std::string& kind) {
   RETURN_IF_ERROR(CheckApiVersion(api_version));
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto known = resources_.find({api_version, kind});
     if (known != resources_.end()) return known->second;
   }
@@ -288,7 +288,7 @@ StatusOr<Resource> HttpClient::FindResource(const std::string& api_version,
     return absl::NotFoundError(absl::StrCat("this cluster has no kind ", kind, " in ", api_version,
                                             ": install the operator that brings its CRD"));
   }
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return resources_[{api_version, kind}] = *std::move(resource);
 }
 
@@ -297,7 +297,7 @@ StatusOr<Resource> HttpClient::FindResource(const std::string& api_version,
 StatusOr<std::unique_ptr<Client>> Client::Create(const Config& config, Clock* clock,
                                                  const ClientOptions& options) {
   ASSIGN_OR_RETURN(std::unique_ptr<Transport> transport, Transport::Create(config, clock, options));
-  return std::make_unique<HttpClient>(std::move(transport), options);
+  return std::make_unique<ApiClient>(std::move(transport), options);
 }
 
 }  // namespace shirabe::kube

@@ -40,7 +40,7 @@ std::string Shortened(const std::string& text) {
 }
 
 // What the API server itself says of a path that it does not have.
-bool IsUnknownPath(const HttpResponse& answer) {
+bool IsUnknownPath(const net::HttpResponse& answer) {
   return answer.status == 404 && answer.body.starts_with("404 page not found");
 }
 
@@ -53,7 +53,7 @@ Status ToStatus(const std::string& what, int http_status, const Json& status) {
                 absl::StrCat(what, ": ", words, " (", http_status, ")"));
 }
 
-Status ToStatus(const std::string& what, const HttpResponse& answer) {
+Status ToStatus(const std::string& what, const net::HttpResponse& answer) {
   const Json said = ParseServerJson(answer.body);
   if (Text(said, {"kind"}) == "Status") return ToStatus(what, answer.status, said);
   Status status = ToStatus(what, answer.status, Json{{"message", answer.body}});

@@ -7,13 +7,13 @@
 #include <string_view>
 
 #include "base/status.h"
-#include "kube/http_stream.h"
 #include "kube/json_access.h"
+#include "net/http_client.h"
 
 namespace shirabe::kube {
 
 // Of an answer that is not 2xx: "WHAT: the server's words".
-Status ToStatus(const std::string& what, const HttpResponse& answer);
+Status ToStatus(const std::string& what, const net::HttpResponse& answer);
 // Of a Status object; also for the ERROR event of a watch.
 Status ToStatus(const std::string& what, int http_status, const Json& status);
 

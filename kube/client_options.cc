@@ -50,12 +50,12 @@ RequestKind ClassifyRequest(const std::string& method, const std::string& target
 }
 
 void RequestMetrics::Add(RequestKind kind) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ++counts_[std::move(kind)];
 }
 
 std::map<RequestKind, int64_t> RequestMetrics::All() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return counts_;
 }
 

@@ -8,10 +8,10 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <string>
 
 #include "absl/time/time.h"
+#include "base/mutex.h"
 
 namespace shirabe::kube {
 
@@ -32,8 +32,8 @@ class RequestMetrics {
   std::map<RequestKind, int64_t> All() const;
 
  private:
-  mutable std::mutex mutex_;
-  std::map<RequestKind, int64_t> counts_;  // guarded by mutex_
+  mutable Mutex mutex_;
+  std::map<RequestKind, int64_t> counts_ ABSL_GUARDED_BY(mutex_);
 };
 
 // How patient a client is. Code that must know soon (kube/leader_election.h) has one of its own.

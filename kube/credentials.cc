@@ -287,7 +287,7 @@ Status Credentials::RunPlugin() {
 }
 
 StatusOr<Credential> Credentials::Current() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!config_.token_file.empty()) {
     RETURN_IF_ERROR(ReadToken());
   } else if (!config_.exec.command.empty()) {
@@ -306,7 +306,7 @@ StatusOr<Credential> Credentials::Current() {
 }
 
 bool Credentials::Renew(int64_t refused) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (current_.generation != refused) return true;  // another call has seen to it
   if (!config_.token_file.empty()) {
     return StampOf(config_.token_file) != stamp_;

@@ -4,11 +4,11 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "kube/cluster_config.h"
 
@@ -30,17 +30,17 @@ class Credentials {
   bool Renew(int64_t refused);
 
  private:
-  Status ReadToken();
-  Status RunPlugin();
-  void SetCurrent(Credential credential);
+  Status ReadToken() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Status RunPlugin() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void SetCurrent(Credential credential) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Config config_;
   Clock* const clock_;
-  std::mutex mutex_;
-  Credential current_;
-  bool ready_ = false;  // current_ has been made
-  std::string stamp_;   // of the token file that was read
-  absl::Time expires_ = absl::InfiniteFuture();
+  Mutex mutex_;
+  Credential current_ ABSL_GUARDED_BY(mutex_);
+  bool ready_ ABSL_GUARDED_BY(mutex_) = false;  // current_ has been made
+  std::string stamp_ ABSL_GUARDED_BY(mutex_);   // of the token file that was read
+  absl::Time expires_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
 };
 
 // Runs a credential plugin (client.authentication.k8s.io), as cloud providers ship them: a program

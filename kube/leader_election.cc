@@ -1,11 +1,10 @@
 #include "kube/leader_election.h"
 
-#include <condition_variable>
-#include <mutex>
 #include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/mutex.h"
 #include "base/rng.h"
 
 namespace shirabe::kube {
@@ -42,16 +41,17 @@ class LeaseElection : public Election {
   StatusOr<Json> Write(const Json& lease, Json spec);
   void Hold(const Json& lease, absl::Duration since);
   void Release();
-  bool LeadsNow() const;  // under the lock
+  bool LeadsNow() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const ElectionOptions options_;
-  mutable std::mutex mutex_;
-  std::condition_variable_any changed_;
-  std::string holder_;
-  int64_t transitions_ = 0;
-  bool held_ = false;
-  absl::Duration renewed_ = absl::ZeroDuration();  // begin of the call that last succeeded
-  Status last_;
+  mutable Mutex mutex_;
+  CondVar changed_;
+  std::string holder_ ABSL_GUARDED_BY(mutex_);
+  int64_t transitions_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool held_ ABSL_GUARDED_BY(mutex_) = false;
+  // Begin of the call that last succeeded.
+  absl::Duration renewed_ ABSL_GUARDED_BY(mutex_) = absl::ZeroDuration();
+  Status last_ ABSL_GUARDED_BY(mutex_);
 
   // Of the thread.
   std::string seen_;  // the lease's spec, when it last changed
@@ -75,12 +75,12 @@ LeaseElection::~LeaseElection() {
 void LeaseElection::Stand(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     const Status status = Try();
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     last_ = status;
     if (held_ && !LeadsNow()) held_ = false;
     // With jitter while waiting, so that candidates do not ask at the same instant.
     const absl::Duration wait = options_.retry * (held_ ? 1 : 1 + 0.5 * rng_.Uniform());
-    changed_.wait_for(lock, stop, absl::ToChronoMilliseconds(wait), [] { return false; });
+    changed_.SleepFor(lock, stop, wait);
   }
 }
 
@@ -120,7 +120,7 @@ void LeaseElection::Observe(const Json& lease) {
     seen_at_ = options_.clock->Monotonic();
   }
   lease_ = lease;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   holder_ = Text(lease, {"spec", "holderIdentity"});
   transitions_ = Number(lease, {"spec", "leaseTransitions"});
   if (holder_ != options_.identity) held_ = false;
@@ -153,19 +153,19 @@ StatusOr<Json> LeaseElection::Write(const Json& lease, Json spec) {
 }
 
 void LeaseElection::Hold(const Json& lease, absl::Duration since) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   held_ = Text(lease, {"spec", "holderIdentity"}) == options_.identity;
   renewed_ = since;
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 void LeaseElection::Release() {
   if (!leads()) return;
   // The next leader need not wait. If it cannot be told, it waits for the lease's end.
-  const Json nobody = {{"holderIdentity", ""},
-                       {"leaseDurationSeconds", 1},
-                       {"renewTime", MicroTime(options_.clock->Now())}};
-  (void)Write(lease_, nobody).status();
+  const Json released = {{"holderIdentity", ""},
+                         {"leaseDurationSeconds", 1},
+                         {"renewTime", MicroTime(options_.clock->Now())}};
+  (void)Write(lease_, released).status();
 }
 
 bool LeaseElection::LeadsNow() const {
@@ -173,28 +173,28 @@ bool LeaseElection::LeadsNow() const {
 }
 
 bool LeaseElection::Await(absl::Duration timeout) {
-  std::unique_lock lock(mutex_);
-  return changed_.wait_for(lock, absl::ToChronoMilliseconds(timeout),
-                           [this] { return LeadsNow(); });
+  MutexLock lock(mutex_);
+  return changed_.WaitFor(lock, timeout,
+                          [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return LeadsNow(); });
 }
 
 bool LeaseElection::leads() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return LeadsNow();
 }
 
 std::string LeaseElection::holder() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return holder_;
 }
 
 int64_t LeaseElection::transitions() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return transitions_;
 }
 
 std::string LeaseElection::LastError() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return last_.ok() ? "" : Message(last_);
 }
 

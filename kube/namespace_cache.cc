@@ -1,9 +1,5 @@
 #include "kube/namespace_cache.h"
 
-#include <arpa/inet.h>
-
-#include "absl/strings/str_cat.h"
-
 namespace shirabe::kube {
 namespace {
 
@@ -19,7 +15,7 @@ bool IsKnown(const StatusOr<std::string>& answer) {
 
 StatusOr<std::string> NamespaceCache::Uid(const std::string& name) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (entries_.size() >= kMaxEntries) {
       std::erase_if(entries_, [](const auto& entry) { return !entry.second.asking; });
     }
@@ -29,7 +25,7 @@ StatusOr<std::string> NamespaceCache::Uid(const std::string& name) {
     entry.asking = true;
   }
   const auto object = client_->Get({kNamespaces, "", name});
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Entry& entry = entries_[name];
   entry.asking = false;
   entry.until = clock_->Monotonic() + kCacheTtl;
@@ -37,79 +33,6 @@ StatusOr<std::string> NamespaceCache::Uid(const std::string& name) {
       object.ok() ? StatusOr<std::string>(UidOf(*object)) : object.status();
   if (IsKnown(answer) || !IsKnown(entry.answer)) entry.answer = answer;
   return entry.answer;
-}
-
-namespace {
-
-constexpr absl::Duration kFoundTtl = absl::Seconds(5);
-constexpr absl::Duration kNotFoundTtl = absl::Seconds(2);
-constexpr size_t kMaxKeptPods = 4096;
-constexpr RateLimits kLookupRate{.requests_per_second = 20, .burst = 100};
-
-bool IsAddress(const std::string& text) {
-  in6_addr bytes;
-  return inet_pton(AF_INET, text.c_str(), &bytes) == 1 ||
-         inet_pton(AF_INET6, text.c_str(), &bytes) == 1;
-}
-
-// Whether the address is that of this pod alone, now.
-bool Holds(const Json& pod, const std::string& address) {
-  const Json* shared = FindAt(pod, {"spec", "hostNetwork"});
-  const std::string phase = Text(pod, {"status", "phase"});
-  return Text(pod, {"status", "podIP"}) == address && phase != "Succeeded" && phase != "Failed" &&
-         (shared == nullptr || *shared != true);
-}
-
-}  // namespace
-
-PodFinder::PodFinder(Client* client, Clock* clock)
-    : client_(client), clock_(clock), limiter_(kLookupRate, clock) {}
-
-StatusOr<std::string> PodFinder::NamespaceOf(const std::string& address) {
-  {
-    const std::lock_guard lock(mutex_);
-    const auto found = kept_.find(address);
-    if (found != kept_.end() && found->second.second > clock_->Monotonic()) {
-      return found->second.first;
-    }
-  }
-  if (!limiter_.Acquire("").ok()) {
-    return absl::UnavailableError("too many unknown addresses call: try again in a second");
-  }
-  StatusOr<std::string> answer = Ask(address);
-  if (!answer.ok() && !absl::IsPermissionDenied(answer.status())) return answer;
-  const absl::Duration until = clock_->Monotonic() + (answer.ok() ? kFoundTtl : kNotFoundTtl);
-  const std::lock_guard lock(mutex_);
-  if (kept_.size() >= kMaxKeptPods) kept_.clear();
-  kept_.insert_or_assign(address, std::pair(answer, until));
-  return answer;
-}
-
-StatusOr<std::string> PodFinder::Ask(const std::string& address) {
-  const Status nobody = absl::PermissionDeniedError(
-      absl::StrCat("no running pod has the address ", address,
-                   ", so that its namespace is not known: call from a pod, or with a token at the ",
-                   "address of --grpc"));
-  if (!IsAddress(address)) return nobody;
-  Query query;
-  query.resource = {"", "v1", "pods", "Pod"};
-  query.field_selector = "status.podIP=" + address;
-  const auto pods = client_->List(query);
-  if (!pods.ok()) {
-    return absl::UnavailableError("the cluster cannot be asked whose address " + address +
-                                  " is: " + Message(pods.status()));
-  }
-  std::string ns;
-  const Json* items = FindAt(*pods, {"items"});
-  if (items == nullptr || !items->is_array()) return nobody;
-  for (const Json& pod : *items) {
-    if (!Holds(pod, address)) continue;
-    const std::string its = Text(pod, {"metadata", "namespace"});
-    if (!ns.empty() && ns != its) return nobody;
-    ns = its;
-  }
-  if (ns.empty()) return nobody;
-  return ns;
 }
 
 }  // namespace shirabe::kube

@@ -1,18 +1,15 @@
-// Which namespace a name is now (NamespaceCache), and which one an address belongs to (PodFinder).
-// A NamespaceCache gives the uid of a name. A name may be given to another one later; what was of
-// the one before then belongs to none. Asked of the API server, and believed for seconds; while
+// The uid of the namespace that has a name now. A name may be given to another one later; what was
+// of the one before then belongs to none. Asked of the API server, and believed for seconds; while
 // that cannot be asked, what was known last stands. Thread-safe; a call may block for as long as a
 // Get does.
 #pragma once
 
 #include <map>
-#include <mutex>
 #include <string>
-#include <utility>
 
 #include "absl/time/time.h"
 #include "base/clock.h"
-#include "base/rate_limits.h"
+#include "base/mutex.h"
 #include "kube/api_client.h"
 
 namespace shirabe::kube {
@@ -34,31 +31,8 @@ class NamespaceCache {
 
   Client* const client_;
   Clock* const clock_;
-  std::mutex mutex_;
-  std::map<std::string, Entry> entries_;  // guarded by mutex_
-};
-
-// Which namespace a caller without a token is of, by the address that it calls from: that of the
-// one pod that has this address. Asked of the API server and kept for seconds, since addresses are
-// given out again. Pods of a node's own network share its address with whatever else runs there,
-// so they are of no namespace. Made by the controller. Thread-safe; calls block.
-class PodFinder {
- public:
-  // Both outlive it.
-  PodFinder(Client* client, Clock* clock);
-
-  // kPermissionDenied for an address that is no running pod's; kUnavailable if the API server
-  // cannot be asked, or too many unknown addresses call.
-  StatusOr<std::string> NamespaceOf(const std::string& address);
-
- private:
-  StatusOr<std::string> Ask(const std::string& address);
-
-  Client* const client_;
-  Clock* const clock_;
-  RateLimiter limiter_;
-  std::mutex mutex_;
-  std::map<std::string, std::pair<StatusOr<std::string>, absl::Duration>> kept_;  // and until when
+  Mutex mutex_;
+  std::map<std::string, Entry> entries_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace shirabe::kube

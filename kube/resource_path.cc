@@ -5,8 +5,10 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "net/url.h"
 
 namespace shirabe::kube {
 namespace {
@@ -18,35 +20,6 @@ bool IsUnreserved(unsigned char c) {
   return std::isalnum(c) != 0 || c == '-' || c == '.' || c == '_' || c == '~';
 }
 
-bool IsPort(const std::string& text) {
-  return !text.empty() && text.size() <= 5 &&
-         std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c); });
-}
-
-Status RefusedPath(const std::string& server, const std::string& why) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("cluster.server \"", server, "\" ", why, ": write https://HOST:PORT"));
-}
-
-// HOST, HOST:PORT, [IPv6] or [IPv6]:PORT.
-bool SplitAuthority(const std::string& authority, Endpoint& endpoint) {
-  size_t end = authority.find(':');
-  if (authority.starts_with('[')) {
-    const size_t close = authority.find(']');
-    if (close == std::string::npos) return false;
-    endpoint.host = authority.substr(1, close - 1);
-    end = close + 1;
-  } else {
-    endpoint.host = authority.substr(0, end);
-  }
-  if (end < authority.size()) {
-    if (authority[end] != ':') return false;
-    endpoint.port = authority.substr(end + 1);
-    return IsPort(endpoint.port);
-  }
-  return true;
-}
-
 }  // namespace
 
 std::string Endpoint::Address() const {
@@ -55,27 +28,17 @@ std::string Endpoint::Address() const {
 }
 
 StatusOr<Endpoint> ParseServer(const std::string& server, const std::string& server_name) {
-  Endpoint endpoint;
-  endpoint.tls = server.starts_with("https://");
-  if (!endpoint.tls && !server.starts_with("http://")) {
-    return RefusedPath(server, "is not an address of an API server");
-  }
-  const size_t begin = endpoint.tls ? 8 : 7;
-  const size_t slash = std::min(server.find('/', begin), server.size());
-  const std::string authority = server.substr(begin, slash - begin);
-  if (authority.find('@') != std::string::npos) {
-    // The value is not repeated: what stands before the @ may be a password.
+  const auto url = net::ParseUrl(server);
+  if (absl::IsInvalidArgument(url.status())) {
+    // What stands before an @ may be a password, and is not repeated.
+    const std::string shown =
+        absl::StrContains(server, '@') ? "" : absl::StrCat(" \"", server, "\"");
     return absl::InvalidArgumentError(
-        "cluster.server holds a user name: write it as user.username and user.password");
+        absl::StrCat("cluster.server", shown, " ", Message(url.status()),
+                     ": write https://HOST:PORT, and a password as user.password"));
   }
-  endpoint.port = endpoint.tls ? "443" : "80";
-  if (!SplitAuthority(authority, endpoint))
-    return RefusedPath(server, "has no port that is a number");
-  if (endpoint.host.empty()) return RefusedPath(server, "names no host");
-  for (const unsigned char c : server) {
-    if (c <= ' ' || c >= 0x7f) return RefusedPath(server, "has a character that no address has");
-  }
-  endpoint.prefix = server.substr(slash);
+  RETURN_IF_ERROR(url.status());
+  Endpoint endpoint{.tls = url->tls, .host = url->host, .port = url->port, .prefix = url->path};
   while (endpoint.prefix.ends_with('/')) endpoint.prefix.pop_back();
   endpoint.name = server_name.empty() ? endpoint.host : server_name;
   return endpoint;

@@ -1,4 +1,4 @@
-// Where an API server is, and the path of everything on it. Pure functions.
+// Where an API server is, and the path of everything on it. Functions without state.
 #pragma once
 
 #include <string>
@@ -45,10 +45,11 @@ struct Endpoint {
 
   // HOST:PORT, as the Host header and messages have it.
   std::string Address() const;
+  std::string Origin() const { return (tls ? "https://" : "http://") + Address(); }
 };
 
 // Of the server of a configuration, and the name that its certificate has if that is not HOST.
-// kInvalidArgument for what is not an http:// or https:// address.
+// kInvalidArgument for what is not an http:// or https:// address; it opens libcurl.
 StatusOr<Endpoint> ParseServer(const std::string& server, const std::string& server_name);
 
 // /api/v1/namespaces/NS/pods/NAME/SUB: the collection without a name, of all namespaces without

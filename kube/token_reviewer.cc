@@ -10,11 +10,7 @@ namespace {
 
 constexpr absl::Duration kAllowedTtl = absl::Seconds(30);
 constexpr absl::Duration kDeniedTtl = absl::Seconds(10);
-constexpr size_t kMaxKeptAnswers = 4096;
 constexpr size_t kMaxTokenBytes = 16 << 10;
-
-const Status& StatusOf(const Status& answer) { return answer; }
-const Status& StatusOf(const StatusOr<UserInfo>& answer) { return answer.status(); }
 
 // The list of `audiences` is what both sides know; an older server leaves it out.
 bool HasAudience(const Json& status, const std::string& audience) {
@@ -33,26 +29,8 @@ std::string Words(const ResourceAttributes& attributes) {
 
 }  // namespace
 
-template <class Answer>
-std::optional<Answer> Reviewer::Kept<Answer>::Find(const std::string& asked, absl::Duration now) {
-  const std::lock_guard lock(mutex_);
-  const auto found = answers_.find(asked);
-  if (found == answers_.end() || found->second.second < now) return std::nullopt;
-  return found->second.first;
-}
-
-// Where the API server could not be asked there is nothing to keep.
-template <class Answer>
-void Reviewer::Kept<Answer>::Keep(const std::string& asked, const Answer& answer,
-                                  absl::Duration until) {
-  const Status& status = StatusOf(answer);
-  if (!status.ok() && !absl::IsUnauthenticated(status) && !absl::IsPermissionDenied(status)) return;
-  const std::lock_guard lock(mutex_);
-  if (answers_.size() >= kMaxKeptAnswers) answers_.clear();
-  answers_.insert_or_assign(asked, std::pair(answer, until));
-}
-
-Reviewer::Reviewer(Client* client, Clock* clock, std::string audience, const ReviewLimits& limits)
+TokenReviewer::TokenReviewer(Client* client, Clock* clock, std::string audience,
+                             const ReviewLimits& limits)
     : client_(client),
       clock_(clock),
       audience_(std::move(audience)),
@@ -60,7 +38,7 @@ Reviewer::Reviewer(Client* client, Clock* clock, std::string audience, const Rev
       each_(limits.each, clock),
       all_(limits.all, clock) {}
 
-StatusOr<UserInfo> Reviewer::Review(const std::string& token, const std::string& caller) {
+StatusOr<UserInfo> TokenReviewer::Review(const std::string& token, const std::string& caller) {
   if (token.size() > kMaxTokenBytes) return absl::UnauthenticatedError("this is not a token");
   if (auto kept = users_.Find(token, clock_->Monotonic())) return *std::move(kept);
   if (!each_.Acquire(caller).ok() || !all_.Acquire("").ok()) {
@@ -71,7 +49,7 @@ StatusOr<UserInfo> Reviewer::Review(const std::string& token, const std::string&
   return answer;
 }
 
-StatusOr<UserInfo> Reviewer::ReviewToken(const std::string& token) {
+StatusOr<UserInfo> TokenReviewer::ReviewToken(const std::string& token) {
   const Resource resource{"authentication.k8s.io", "v1", "tokenreviews", "TokenReview", false};
   auto review = client_->Create(
       resource, {{"apiVersion", resource.ApiVersion()},
@@ -93,7 +71,7 @@ StatusOr<UserInfo> Reviewer::ReviewToken(const std::string& token) {
   return UserInfo{.name = Text(*user, {"username"}), .info = *user};
 }
 
-Status Reviewer::Authorize(const UserInfo& user_info, const ResourceAttributes& attributes) {
+Status TokenReviewer::Authorize(const UserInfo& user_info, const ResourceAttributes& attributes) {
   const std::string key = absl::StrCat(Dump(user_info.info), "\n", Words(attributes));
   if (auto kept = decisions_.Find(key, clock_->Monotonic())) return *std::move(kept);
   Status answer = ReviewAccess(user_info, attributes);
@@ -101,7 +79,8 @@ Status Reviewer::Authorize(const UserInfo& user_info, const ResourceAttributes& 
   return answer;
 }
 
-Status Reviewer::ReviewAccess(const UserInfo& user_info, const ResourceAttributes& attributes) {
+Status TokenReviewer::ReviewAccess(const UserInfo& user_info,
+                                   const ResourceAttributes& attributes) {
   const Resource resource{"authorization.k8s.io", "v1", "subjectaccessreviews",
                           "SubjectAccessReview", false};
   Json spec = {{"user", user_info.name}};

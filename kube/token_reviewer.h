@@ -5,16 +5,13 @@
 // for seconds, so that a right that is taken away ends soon. Thread-safe; calls block.
 #pragma once
 
-#include <map>
-#include <mutex>
-#include <optional>
 #include <string>
-#include <utility>
 
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/rate_limits.h"
 #include "kube/api_client.h"
+#include "kube/ttl_cache.h"
 
 namespace shirabe::kube {
 
@@ -44,10 +41,11 @@ struct ReviewLimits {
   absl::Duration ttl = absl::Seconds(30);
 };
 
-class Reviewer {
+class TokenReviewer {
  public:
   // Both outlive it.
-  Reviewer(Client* client, Clock* clock, std::string audience, const ReviewLimits& limits = {});
+  TokenReviewer(Client* client, Clock* clock, std::string audience,
+                const ReviewLimits& limits = {});
 
   // kUnauthenticated for a token that is not one, has expired, or is for another audience;
   // kUnavailable if the API server cannot be asked, or too many unknown ones are shown.
@@ -57,17 +55,6 @@ class Reviewer {
   Status Authorize(const UserInfo& user_info, const ResourceAttributes& attributes);
 
  private:
-  // Answers of the last seconds, by what was asked.
-  template <class Answer>
-  class Kept {
-   public:
-    std::optional<Answer> Find(const std::string& asked, absl::Duration now);
-    void Keep(const std::string& asked, const Answer& answer, absl::Duration until);
-
-   private:
-    std::mutex mutex_;
-    std::map<std::string, std::pair<Answer, absl::Duration>> answers_;  // and until when
-  };
   StatusOr<UserInfo> ReviewToken(const std::string& token);
   Status ReviewAccess(const UserInfo& user_info, const ResourceAttributes& attributes);
 
@@ -75,9 +62,9 @@ class Reviewer {
   Clock* const clock_;
   const std::string audience_;
   const ReviewLimits limits_;
-  Kept<StatusOr<UserInfo>> users_;  // by token
-  Kept<Status> decisions_;          // by user and request
-  RateLimiter each_, all_;          // of unknown tokens
+  TtlCache<StatusOr<UserInfo>> users_;  // by token
+  TtlCache<Status> decisions_;          // by user and request
+  RateLimiter each_, all_;              // of unknown tokens
 };
 
 }  // namespace shirabe::kube

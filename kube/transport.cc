@@ -3,27 +3,27 @@
 #include <algorithm>
 #include <utility>
 
-#include "kube/http_stream.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 
 namespace shirabe::kube {
 namespace {
 
-// As many as ask at the same time: what is closed and opened again costs both ends a handshake.
-constexpr size_t kMaxIdleConnections = 32;
-// API servers close what is idle for 90 seconds or more; ours are closed before.
-constexpr absl::Duration kMaxIdleTime = absl::Seconds(60);
+using net::ExchangeStage;
+using net::HttpExchange;
+
 constexpr absl::Duration kMaxBackoffDelay = absl::Seconds(10);
 
 bool IsBusy(int status) { return status == 429 || status == 503; }
 // The server is at fault, or a proxy before it, and how far the request came is not known.
 bool IsBroken(int status) { return status == 500 || status == 502 || status == 504; }
 
-bool MayHaveBeenApplied(const Exchange& exchange) {
+bool MayHaveBeenApplied(const HttpExchange& exchange) {
   if (exchange.stage == ExchangeStage::kAnswered) return IsBroken(exchange.answer.status);
   return exchange.stage != ExchangeStage::kNotSent;
 }
 
-bool IsRetryable(const Exchange& exchange, Idempotency repeat) {
+bool IsRetryable(const HttpExchange& exchange, Idempotency repeat) {
   if (exchange.stage == ExchangeStage::kAnswered) {
     const int status = exchange.answer.status;
     return IsBusy(status) || (IsBroken(status) && repeat == Idempotency::kIdempotent);
@@ -42,10 +42,28 @@ bool IsRead(const HttpRequest& request) {
          request.target.starts_with("/apis/authorization.k8s.io/");
 }
 
-Exchange Failed(const Status& status) {
-  Exchange exchange;
-  exchange.status = status;
-  return exchange;
+// Only the form in seconds: the other, a date, would need the server's clock.
+absl::Duration RetryAfter(const HttpResponse& answer) {
+  int seconds = 0;
+  if (!absl::SimpleAtoi(answer.Header("retry-after"), &seconds)) return absl::ZeroDuration();
+  return absl::Seconds(std::max(seconds, 0));
+}
+
+net::TlsOptions TlsOf(const Config& config, const Credential& credential) {
+  return {.ca = config.ca,
+          .certificate = credential.certificate,
+          .key = credential.key,
+          .server_name = config.server_name,
+          .insecure = config.insecure};
+}
+
+// The fields of a kubeconfig that CheckTls speaks of.
+Status CheckTlsOf(const Config& config) {
+  const Status ca = net::CheckTls({.ca = config.ca});
+  RETURN_IF_ERROR(Prefix("cluster.certificate-authority", ca));
+  const Credential of_file{.certificate = config.certificate, .key = config.key};
+  const Status pair = net::CheckTls(TlsOf(config, of_file));
+  return pair.ok() ? pair : absl::InvalidArgumentError("user.client-" + Message(pair));
 }
 
 }  // namespace
@@ -62,62 +80,40 @@ Transport::Transport(const Config& config, Endpoint endpoint, Clock* clock,
 StatusOr<std::unique_ptr<Transport>> Transport::Create(const Config& config, Clock* clock,
                                                        const ClientOptions& options) {
   ASSIGN_OR_RETURN(Endpoint endpoint, ParseServer(config.server, config.server_name));
-  auto transport = std::make_unique<Transport>(config, std::move(endpoint), clock, options);
   // A plugin may bring another certificate, but those of the file show now whether they are good.
-  const Credential told{.certificate = config.certificate, .key = config.key};
-  RETURN_IF_ERROR(transport->TlsFor(told).status());
+  if (endpoint.tls) RETURN_IF_ERROR(CheckTlsOf(config));
+  auto transport = std::make_unique<Transport>(config, std::move(endpoint), clock, options);
+  ASSIGN_OR_RETURN(transport->http_, net::HttpClient::Create());
   return transport;
 }
 
-// Shared, because a connection may be about to be made with the one before when a plugin has
-// brought another certificate; what was connected with that is closed.
-StatusOr<Transport::TlsPtr> Transport::TlsFor(const Credential& credential) {
-  const std::lock_guard lock(mutex_);
-  if (!endpoint_.tls || (tls_ != nullptr && certificate_ == credential.certificate)) return tls_;
-  ASSIGN_OR_RETURN(tls_, MakeTls(config_, credential.certificate, credential.key));
-  certificate_ = credential.certificate;
-  idle_.clear();
-  return tls_;
-}
-
-std::unique_ptr<HttpStream> Transport::PopIdle() {
-  const std::lock_guard lock(mutex_);
-  while (!idle_.empty()) {
-    Idle last = std::move(idle_.back());
-    idle_.pop_back();
-    if (clock_->Monotonic() - last.since < kMaxIdleTime && last.connection->reusable()) {
-      return std::move(last.connection);
-    }
+HttpExchange Transport::OnceAs(const HttpRequest& request, const Credential& credential,
+                               const Try& attempt) {
+  net::HttpCall call{.request = request,
+                     .origin = endpoint_.Origin(),
+                     .tls = TlsOf(config_, credential),
+                     .limits = attempt.limits};
+  call.request.target = endpoint_.prefix + request.target;
+  call.request.headers.emplace_back("Accept", "application/json, */*;q=0.1");
+  if (!credential.authorization.empty()) {
+    call.request.headers.emplace_back("Authorization", credential.authorization);
   }
-  return nullptr;
-}
-
-void Transport::Keep(std::unique_ptr<HttpStream> connection, const TlsPtr& made_with) {
-  if (!connection->reusable()) return;
-  const std::lock_guard lock(mutex_);
-  if (made_with != tls_ || idle_.size() >= kMaxIdleConnections) return;
-  idle_.push_back({std::move(connection), clock_->Monotonic()});
-}
-
-Exchange Transport::OnceAs(HttpRequest request, const Credential& credential, const Try& attempt) {
-  auto tls = TlsFor(credential);
-  if (!tls.ok()) return Failed(tls.status());
-  std::unique_ptr<HttpStream> connection = attempt.sink == nullptr ? PopIdle() : nullptr;
-  if (connection == nullptr) {
-    auto opened = HttpStream::Open(endpoint_, tls->get(), options_.connect, attempt.stop);
-    if (!opened.ok()) return Failed(opened.status());
-    connection = *std::move(opened);
+  if (!IsRead(request) && options_.may_write) {
+    call.before_send = [this] {
+      if (options_.may_write()) return absl::OkStatus();
+      return absl::UnavailableError("this process does not lead now: nothing is written");
+    };
   }
-  if (!IsRead(request) && options_.may_write && !options_.may_write()) {
-    return Failed(absl::UnavailableError("this process does not lead now: nothing is written"));
+  HttpExchange exchange = http_->Do(call, attempt.sink, attempt.stop);
+  if (absl::IsFailedPrecondition(exchange.status)) {
+    exchange.status = absl::FailedPreconditionError(
+        absl::StrCat(Message(exchange.status), ", ", endpoint_.name,
+                     ": correct certificate-authority or tls-server-name in the kubeconfig"));
   }
-  request.authorization = credential.authorization;
-  Exchange exchange = connection->Do(request, attempt.waits, attempt.sink, attempt.stop);
-  Keep(std::move(connection), *tls);
   return exchange;
 }
 
-void Transport::Count(const HttpRequest& request, const Exchange& exchange) {
+void Transport::Count(const HttpRequest& request, const HttpExchange& exchange) {
   if (options_.counts == nullptr) return;
   RequestKind kind = ClassifyRequest(request.method, request.target, request.content_type);
   const bool answered = exchange.answer.status != 0;
@@ -125,12 +121,14 @@ void Transport::Count(const HttpRequest& request, const Exchange& exchange) {
   options_.counts->Add(std::move(kind));
 }
 
-Exchange Transport::Once(const HttpRequest& request, const Try& attempt) {
+HttpExchange Transport::Once(const HttpRequest& request, const Try& attempt) {
   for (int tried = 1;; ++tried) {
     const auto credential = credentials_.Current();
     // A token file that is not there must not look like an object that is not there.
-    if (!credential.ok()) return Failed(absl::PermissionDeniedError(credential.status().message()));
-    Exchange exchange = OnceAs(request, *credential, attempt);
+    if (!credential.ok()) {
+      return {.status = absl::PermissionDeniedError(credential.status().message())};
+    }
+    HttpExchange exchange = OnceAs(request, *credential, attempt);
     Count(request, exchange);
     const bool refused =
         exchange.stage == ExchangeStage::kAnswered && exchange.answer.status == 401;
@@ -139,20 +137,19 @@ Exchange Transport::Once(const HttpRequest& request, const Try& attempt) {
 }
 
 absl::Duration Transport::BackoffDelay(int tried, const HttpResponse& answer) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   absl::Duration wait = options_.backoff * (1 << std::min(tried - 1, 10));
-  wait = std::max(wait, answer.retry_after.value_or(absl::ZeroDuration()));
+  wait = std::max(wait, RetryAfter(answer));
   // With jitter, so that those who were refused together do not come back together.
   return std::min(wait, kMaxBackoffDelay) * (1 + 0.5 * rng_.Uniform());
 }
 
 StatusOr<Transport::Reply> Transport::Call(const HttpRequest& request, Idempotency repeat) {
   const absl::Duration deadline = clock_->Monotonic() + options_.patience;
-  Try attempt;
-  attempt.waits.answer = options_.answer;
+  const Try attempt{.limits = {.connect = options_.connect, .answer = options_.answer}};
   bool maybe_applied = false;
   for (int tried = 1;; ++tried) {
-    Exchange exchange = Once(request, attempt);
+    HttpExchange exchange = Once(request, attempt);
     const bool again = IsRetryable(exchange, repeat);
     const absl::Duration wait = again ? BackoffDelay(tried, exchange.answer) : absl::ZeroDuration();
     if (!again || tried >= options_.tries || clock_->Monotonic() + wait > deadline) {
@@ -166,10 +163,11 @@ StatusOr<Transport::Reply> Transport::Call(const HttpRequest& request, Idempoten
 
 StatusOr<HttpResponse> Transport::Stream(const HttpRequest& request, absl::Duration silence,
                                          const BodyCallback& sink, std::stop_token stop) {
-  Try attempt{.sink = &sink, .stop = std::move(stop)};
-  attempt.waits.answer = options_.answer;
-  attempt.waits.silence = silence;
-  Exchange exchange = Once(request, attempt);
+  const Try attempt{
+      .limits = {.connect = options_.connect, .answer = options_.answer, .silence = silence},
+      .sink = &sink,
+      .stop = std::move(stop)};
+  HttpExchange exchange = Once(request, attempt);
   RETURN_IF_ERROR(exchange.status);
   return std::move(exchange.answer);
 }

@@ -1,20 +1,25 @@
-// The exchanges of a client: keeps a few connections open, says who we are, and tries again what
-// may be tried again (see kube/api_client.h). Called by kube/api_client.cc. Thread-safe; calls
-// block.
+// The exchanges of a client with its API server, over net/http_client.h: says who we are, and tries
+// again what may be tried again (see kube/api_client.h). Called by kube/api_client.cc. Thread-safe;
+// calls block.
 #pragma once
 
 #include <memory>
-#include <mutex>
+#include <stop_token>
 #include <string>
-#include <vector>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/rng.h"
 #include "kube/client_options.h"
 #include "kube/credentials.h"
-#include "kube/http_stream.h"
+#include "kube/resource_path.h"
+#include "net/http_client.h"
 
 namespace shirabe::kube {
+
+using net::BodyCallback;
+using net::HttpRequest;
+using net::HttpResponse;
 
 enum class Idempotency {
   kIdempotent,  // doing it twice is doing it once
@@ -25,7 +30,7 @@ class Transport {
  public:
   // Of a configuration that is good; Create asks.
   Transport(const Config& config, Endpoint endpoint, Clock* clock, const ClientOptions& options);
-  // kInvalidArgument for a configuration that cannot work.
+  // kInvalidArgument for a configuration that cannot work; kUnimplemented if there is no libcurl.
   static StatusOr<std::unique_ptr<Transport>> Create(const Config& config, Clock* clock,
                                                      const ClientOptions& options);
 
@@ -42,25 +47,17 @@ class Transport {
                                 const BodyCallback& sink, std::stop_token stop);
 
  private:
-  // Of one call: which connection, and what it may take.
+  // How one try is made.
   struct Try {
-    Timeouts waits;
+    net::HttpLimits limits;
     const BodyCallback* sink = nullptr;
     std::stop_token stop = {};
   };
-  struct Idle {
-    std::unique_ptr<HttpStream> connection;
-    absl::Duration since;
-  };
-  using TlsPtr = std::shared_ptr<boost::asio::ssl::context>;  // shared: see MakeTls in the .cc
 
-  Exchange Once(const HttpRequest& request, const Try& attempt);
-  void Count(const HttpRequest& request, const Exchange& exchange);
-  Exchange OnceAs(HttpRequest request, const Credential& credential, const Try& attempt);
-  // A connection that stands, or null.
-  std::unique_ptr<HttpStream> PopIdle();
-  void Keep(std::unique_ptr<HttpStream> connection, const TlsPtr& made_with);
-  StatusOr<TlsPtr> TlsFor(const Credential& credential);
+  net::HttpExchange Once(const HttpRequest& request, const Try& attempt);
+  net::HttpExchange OnceAs(const HttpRequest& request, const Credential& credential,
+                           const Try& attempt);
+  void Count(const HttpRequest& request, const net::HttpExchange& exchange);
   absl::Duration BackoffDelay(int tried, const HttpResponse& answer);
 
   const Config config_;
@@ -68,12 +65,10 @@ class Transport {
   const ClientOptions options_;
   const Endpoint endpoint_;
   Credentials credentials_;
+  std::unique_ptr<net::HttpClient> http_;  // set by Create
 
-  std::mutex mutex_;
-  std::vector<Idle> idle_;
-  TlsPtr tls_;               // null without TLS
-  std::string certificate_;  // that tls_ was made with
-  Rng rng_;
+  Mutex mutex_;
+  Rng rng_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace shirabe::kube

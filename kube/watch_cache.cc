@@ -1,23 +1,22 @@
 #include "kube/watch_cache.h"
 
 #include <algorithm>
-#include <condition_variable>
 #include <deque>
 #include <map>
-#include <mutex>
 #include <set>
 #include <thread>
 #include <utility>
 
 #include "absl/strings/numbers.h"
+#include "base/backoff.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "base/rng.h"
 
 namespace shirabe::kube {
 namespace {
 
-constexpr absl::Duration kInitialBackoff = absl::Milliseconds(200);
-constexpr absl::Duration kMaxBackoff = absl::Seconds(30);
+constexpr Backoff kWatchBackoff{absl::Milliseconds(200), absl::Seconds(30)};
 // A watch that ends sooner, and brought nothing, is one more failure.
 constexpr absl::Duration kMinHealthyWatch = absl::Seconds(5);
 constexpr int kFailuresBeforeList = 3;
@@ -46,10 +45,10 @@ struct CacheEntry {
 
 Json Unpack(const Packed& packed) { return Json::from_msgpack(packed, true, false); }
 
-class WatchingCache : public Cache {
+class ListWatchCache : public WatchCache {
  public:
-  explicit WatchingCache(CacheOptions options);
-  ~WatchingCache() override;
+  explicit ListWatchCache(WatchCacheOptions options);
+  ~ListWatchCache() override;
 
   Status AwaitSynced(absl::Duration timeout) override;
   std::optional<Json> Find(const std::string& namespace_name,
@@ -72,22 +71,22 @@ class WatchingCache : public Cache {
   // The object as it was last seen, if it was there; older ends than what is known are no ends.
   std::optional<Json> Remove(const Json& object);
   std::vector<Json> RemoveUnlisted(const std::set<Key>& listed, uint64_t list_number);
-  void RememberEnd(const std::string& uid);
+  void RememberEnd(const std::string& uid) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Notify(const Json& object, bool deleted) const;
   // Notes how it went, and waits before the next try.
   void RecordStatus(const Status& status);
   void Wait(const std::stop_token& stop);
 
-  const CacheOptions options_;
-  mutable std::mutex mutex_;
-  std::condition_variable_any changed_;
-  std::map<Key, CacheEntry> entries_;
-  std::set<std::string> ended_;   // uids, the latest
-  std::deque<std::string> ends_;  // in order
-  bool synced_ = false;
-  Status last_;  // of the last list or watch
-  absl::Duration failing_since_ = absl::ZeroDuration();
-  Counts counts_;
+  const WatchCacheOptions options_;
+  mutable Mutex mutex_;
+  CondVar changed_;
+  std::map<Key, CacheEntry> entries_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::string> ended_ ABSL_GUARDED_BY(mutex_);   // uids, the latest
+  std::deque<std::string> ends_ ABSL_GUARDED_BY(mutex_);  // in order
+  bool synced_ ABSL_GUARDED_BY(mutex_) = false;
+  Status last_ ABSL_GUARDED_BY(mutex_);  // of the last list or watch
+  absl::Duration failing_since_ ABSL_GUARDED_BY(mutex_) = absl::ZeroDuration();
+  Counts counts_ ABSL_GUARDED_BY(mutex_);
 
   // Of the thread.
   std::string version_;  // to watch from; "" = list first
@@ -97,21 +96,21 @@ class WatchingCache : public Cache {
   std::jthread thread_;  // last: it uses all of the above
 };
 
-WatchingCache::WatchingCache(CacheOptions options)
+ListWatchCache::ListWatchCache(WatchCacheOptions options)
     : options_(std::move(options)),
       last_(absl::UnavailableError("the first list is not in yet")),
       failing_since_(options_.clock->Monotonic()),
       rng_(RandomSeed()),
       thread_([this](std::stop_token stop) { Follow(stop); }) {}
 
-WatchingCache::~WatchingCache() {
+ListWatchCache::~ListWatchCache() {
   thread_.request_stop();
   thread_.join();
 }
 
 // ---- the thread --------------------------------------------------------------------------------
 
-void WatchingCache::Follow(const std::stop_token& stop) {
+void ListWatchCache::Follow(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     const absl::Duration begun = options_.clock->Monotonic();
     const bool listing = version_.empty();
@@ -125,7 +124,7 @@ void WatchingCache::Follow(const std::stop_token& stop) {
       ++failures_;
     }
     if (absl::IsDeadlineExceeded(status) && !listing) {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       ++counts_.stalls;
     }
     // After what is no mere hanging up, the server may not be the one that it was.
@@ -136,8 +135,8 @@ void WatchingCache::Follow(const std::stop_token& stop) {
   }
 }
 
-void WatchingCache::RecordStatus(const Status& status) {
-  const std::lock_guard lock(mutex_);
+void ListWatchCache::RecordStatus(const Status& status) {
+  const MutexLock lock(mutex_);
   // A watch that has become too old is the ordinary way of the world: a list is next.
   if (status.ok() || absl::IsOutOfRange(status)) {
     last_ = absl::OkStatus();
@@ -147,15 +146,13 @@ void WatchingCache::RecordStatus(const Status& status) {
   }
 }
 
-void WatchingCache::Wait(const std::stop_token& stop) {
-  const absl::Duration wait =
-      std::min(kInitialBackoff * (1 << std::min(failures_ - 1, 10)), kMaxBackoff) *
-      (0.5 + rng_.Uniform());
-  std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, stop, absl::ToChronoMilliseconds(wait), [] { return false; });
+void ListWatchCache::Wait(const std::stop_token& stop) {
+  const absl::Duration wait = kWatchBackoff.Delay(failures_ - 1) * (0.5 + rng_.Uniform());
+  MutexLock lock(mutex_);
+  changed_.SleepFor(lock, stop, wait);
 }
 
-Status WatchingCache::List() {
+Status ListWatchCache::List() {
   std::set<Key> listed;
   const auto version = options_.client->ListEach(options_.query, [&](Json&& object) {
     Trim(object);
@@ -165,26 +162,26 @@ Status WatchingCache::List() {
   RETURN_IF_ERROR(version.status());
   for (const Json& gone : RemoveUnlisted(listed, NumberOf(*version))) Notify(gone, true);
   version_ = *version;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ++counts_.lists;
   synced_ = true;
   last_ = absl::OkStatus();
-  changed_.notify_all();
+  changed_.NotifyAll();
   return absl::OkStatus();
 }
 
-Status WatchingCache::Watch(const std::stop_token& stop) {
+Status ListWatchCache::Watch(const std::stop_token& stop) {
   return options_.client->Watch(
       options_.query, {version_, options_.stall},
       [this](const WatchEvent& event) { OnEvent(event); }, stop);
 }
 
-void WatchingCache::OnEvent(const WatchEvent& event) {
+void ListWatchCache::OnEvent(const WatchEvent& event) {
   heard_ = true;
   const std::string version = VersionOf(event.object);
   if (!version.empty()) version_ = version;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ++counts_.events;
     last_ = absl::OkStatus();
   }
@@ -198,22 +195,22 @@ void WatchingCache::OnEvent(const WatchEvent& event) {
   }
 }
 
-void WatchingCache::Notify(const Json& object, bool deleted) const {
+void ListWatchCache::Notify(const Json& object, bool deleted) const {
   if (options_.on_change) options_.on_change(object, deleted);
 }
 
 // ---- the copy ----------------------------------------------------------------------------------
 
-void WatchingCache::Trim(Json& object) const {
+void ListWatchCache::Trim(Json& object) const {
   if (const auto meta = object.find("metadata"); meta != object.end() && meta->is_object()) {
     meta->erase("managedFields");
   }
   if (options_.trim) options_.trim(object);
 }
 
-bool WatchingCache::Upsert(const Json& object) {
+bool ListWatchCache::Upsert(const Json& object) {
   const std::string version = VersionOf(object);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   CacheEntry& entry = entries_[KeyOf(object)];
   // We have read our own later write already; the event of it comes.
   if (IsOlder(NumberOf(version), entry.number)) return false;
@@ -226,8 +223,8 @@ bool WatchingCache::Upsert(const Json& object) {
   return std::exchange(entry.told, version) != version;
 }
 
-std::optional<Json> WatchingCache::Remove(const Json& object) {
-  const std::lock_guard lock(mutex_);
+std::optional<Json> ListWatchCache::Remove(const Json& object) {
+  const MutexLock lock(mutex_);
   RememberEnd(UidOf(object));
   const auto found = entries_.find(KeyOf(object));
   if (found == entries_.end()) return std::nullopt;
@@ -238,9 +235,10 @@ std::optional<Json> WatchingCache::Remove(const Json& object) {
   return last;
 }
 
-std::vector<Json> WatchingCache::RemoveUnlisted(const std::set<Key>& listed, uint64_t list_number) {
+std::vector<Json> ListWatchCache::RemoveUnlisted(const std::set<Key>& listed,
+                                                 uint64_t list_number) {
   std::vector<Json> gone;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (auto entry = entries_.begin(); entry != entries_.end();) {
     // What was put here after the list was made is not in it, and is not gone.
     if (listed.contains(entry->first) || IsOlder(list_number, entry->second.number)) {
@@ -254,7 +252,7 @@ std::vector<Json> WatchingCache::RemoveUnlisted(const std::set<Key>& listed, uin
   return gone;
 }
 
-void WatchingCache::RememberEnd(const std::string& uid) {
+void ListWatchCache::RememberEnd(const std::string& uid) {
   if (uid.empty() || !ended_.insert(uid).second) return;
   ends_.push_back(uid);
   if (ends_.size() <= kEndsRemembered) return;
@@ -264,17 +262,18 @@ void WatchingCache::RememberEnd(const std::string& uid) {
 
 // ---- callers -----------------------------------------------------------------------------------
 
-Status WatchingCache::AwaitSynced(absl::Duration timeout) {
-  std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, absl::ToChronoMilliseconds(timeout), [this] { return synced_; });
+Status ListWatchCache::AwaitSynced(absl::Duration timeout) {
+  MutexLock lock(mutex_);
+  changed_.WaitFor(lock, timeout,
+                   [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return synced_; });
   return synced_ ? absl::OkStatus() : last_;
 }
 
-std::optional<Json> WatchingCache::Find(const std::string& namespace_name,
-                                        const std::string& name) const {
+std::optional<Json> ListWatchCache::Find(const std::string& namespace_name,
+                                         const std::string& name) const {
   Packed packed;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = entries_.find({namespace_name, name});
     if (found == entries_.end()) return std::nullopt;
     packed = found->second.packed;
@@ -282,10 +281,10 @@ std::optional<Json> WatchingCache::Find(const std::string& namespace_name,
   return Unpack(packed);
 }
 
-std::vector<Json> WatchingCache::All() const {
+std::vector<Json> ListWatchCache::All() const {
   std::vector<Packed> packed;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     packed.reserve(entries_.size());
     for (const auto& [key, entry] : entries_) packed.push_back(entry.packed);
   }
@@ -295,16 +294,16 @@ std::vector<Json> WatchingCache::All() const {
   return all;
 }
 
-size_t WatchingCache::size() const {
-  const std::lock_guard lock(mutex_);
+size_t ListWatchCache::size() const {
+  const MutexLock lock(mutex_);
   return entries_.size();
 }
 
-void WatchingCache::Put(const Json& object) {
+void ListWatchCache::Put(const Json& object) {
   Json copy = object;
   Trim(copy);
   const std::string version = VersionOf(copy);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (ended_.contains(UidOf(copy))) return;
   CacheEntry& entry = entries_[KeyOf(copy)];
   if (!entry.packed.empty() && !IsOlder(entry.number, NumberOf(version))) return;
@@ -314,22 +313,22 @@ void WatchingCache::Put(const Json& object) {
   entry.number = NumberOf(version);
 }
 
-std::string WatchingCache::LastError() const {
-  const std::lock_guard lock(mutex_);
+std::string ListWatchCache::LastError() const {
+  const MutexLock lock(mutex_);
   if (last_.ok()) return "";
   const absl::Duration since = options_.clock->Monotonic() - failing_since_;
   return absl::FormatDuration(absl::Trunc(since, absl::Seconds(1))) + ": " + Message(last_);
 }
 
-Cache::Counts WatchingCache::counts() const {
-  const std::lock_guard lock(mutex_);
+WatchCache::Counts ListWatchCache::counts() const {
+  const MutexLock lock(mutex_);
   return counts_;
 }
 
 }  // namespace
 
-std::unique_ptr<Cache> Cache::Start(CacheOptions options) {
-  return std::make_unique<WatchingCache>(std::move(options));
+std::unique_ptr<WatchCache> WatchCache::Start(WatchCacheOptions options) {
+  return std::make_unique<ListWatchCache>(std::move(options));
 }
 
 }  // namespace shirabe::kube

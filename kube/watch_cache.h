@@ -14,7 +14,7 @@
 
 namespace shirabe::kube {
 
-struct CacheOptions {
+struct WatchCacheOptions {
   Client* client = nullptr;  // outlives the cache
   Clock* clock = nullptr;
   Query query;
@@ -27,10 +27,10 @@ struct CacheOptions {
   absl::Duration stall = absl::Minutes(2);
 };
 
-class Cache {
+class WatchCache {
  public:
-  static std::unique_ptr<Cache> Start(CacheOptions options);
-  virtual ~Cache() = default;  // ends the watch and joins the thread
+  static std::unique_ptr<WatchCache> Start(WatchCacheOptions options);
+  virtual ~WatchCache() = default;  // ends the watch and joins the thread
 
   // Until the first list is in, at most `timeout`: the error of the last try, or OK.
   virtual Status AwaitSynced(absl::Duration timeout) = 0;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -57,7 +56,7 @@ Status ReadHypertune(const std::string& path, CollectionBuilder& intake) {
   request.ended = intake.source().ended;
   request.return_ends_line = parser->ReturnEndsLine();
   request.rewritten = true;
-  request.copies = intake.source().copies;
+  request.copies = intake.source().files.copies;
   request.max_bytes = intake.BytesLeft();
   Recent recent(request.cursor.recent());
   ParsedLine parsed;
@@ -79,12 +78,12 @@ namespace {
 Status ReadMetricLines(const std::string& path, const ParserMaker& make_parser,
                        const std::vector<std::string>& metrics, CollectionBuilder& intake) {
   const std::unique_ptr<LineParser> parser = make_parser(metrics);
-  const bool is_metrics_file = path == intake.source().metrics_file;
+  const bool is_metrics_file = path == intake.source().files.metrics;
   TailRequest request;
   request.cursor = intake.CursorOf(path);
   request.root = RootOf(intake.source(), path);
   request.ended = intake.source().ended;
-  request.copies = intake.source().copies;
+  request.copies = intake.source().files.copies;
   request.return_ends_line = parser->ReturnEndsLine();
   request.max_bytes = intake.BytesLeft();
   ParsedLine parsed;
@@ -112,7 +111,7 @@ bool HasRoom(CollectionBuilder& intake) {
 
 ObservationSource LineSource(std::string path, ParserMaker make_parser) {
   return [path = std::move(path), make_parser = std::move(make_parser)](CollectionBuilder& intake) {
-    if (path == intake.source().metrics_file) return absl::OkStatus();
+    if (path == intake.source().files.metrics) return absl::OkStatus();
     return ReadMetricLines(path, make_parser, intake.UnclaimedMetrics(), intake);
   };
 }
@@ -121,11 +120,12 @@ StatusOr<Collected> ReadAttempt(const Source& source, const ObservationSource& f
                                 const v1::CollectorCursor& cursor) {
   CollectionBuilder intake(source, cursor);
   if (intake.metrics().empty()) return intake.Finish();
-  if (!source.metrics_file.empty()) {
-    RETURN_IF_ERROR(ReadMetricLines(source.metrics_file, MakeJsonParser, intake.metrics(), intake));
+  if (!source.files.metrics.empty()) {
+    RETURN_IF_ERROR(
+        ReadMetricLines(source.files.metrics, MakeJsonParser, intake.metrics(), intake));
   }
-  if (!source.hypertune_file.empty() && HasRoom(intake)) {
-    RETURN_IF_ERROR(ReadHypertune(source.hypertune_file, intake));
+  if (!source.files.hypertune.empty() && HasRoom(intake)) {
+    RETURN_IF_ERROR(ReadHypertune(source.files.hypertune, intake));
   }
   // Only once those are read up is it known what to leave out.
   intake.ClaimAll();
@@ -137,13 +137,30 @@ StatusOr<Collected> ReadAttempt(const Source& source, const ObservationSource& f
 
 std::string RootOf(const Source& source, const std::string& path) {
   // EXPERIMENT/TRIAL/ATTEMPT/log
-  const std::string root = FolderAbove(source.log, 3);
+  const std::string root = FolderAbove(source.files.log, 3);
   return root != "/" && path.compare(0, root.size() + 1, root + "/") == 0 ? root : "";
 }
 
-std::string SourcePath(const Source& source) {
-  const std::filesystem::path path = source.spec.source().file_system_path().path();
-  return (std::filesystem::path(source.working_dir) / path).lexically_normal().string();
+namespace {
+
+class ContractCollector : public Collector {
+ public:
+  explicit ContractCollector(std::string elsewhere) : elsewhere_(std::move(elsewhere)) {}
+
+  StatusOr<Collected> Collect(const Source& source, const v1::CollectorCursor& cursor) override {
+    return ReadAttempt(source, nullptr, cursor);
+  }
+
+  std::string Describe(const Source&) const override { return elsewhere_; }
+
+ private:
+  const std::string elsewhere_;
+};
+
+}  // namespace
+
+std::unique_ptr<Collector> MakeContractCollector(std::string elsewhere) {
+  return std::make_unique<ContractCollector>(std::move(elsewhere));
 }
 
 }  // namespace shirabe::metrics

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "base/status.h"
@@ -30,12 +31,11 @@ StatusOr<Collected> ReadAttempt(const Source& source, const ObservationSource& f
 // experiment, if it lies in there; else "", the folder that the specification names.
 std::string RootOf(const Source& source, const std::string& path);
 
-// Where the file, or the folder, of source.fileSystemPath lies: as it stands if it is absolute,
-// else in the trial's working directory.
-std::string SourcePath(const Source& source);
+// A collector of the contract's files alone; `elsewhere` is what its Describe says.
+std::unique_ptr<Collector> MakeContractCollector(std::string elsewhere);
 
 // The file of $CLOUD_ML_HP_METRIC_FILE, as the library cloudml-hypertune writes it: with each
-// report it truncates the file and writes its last 100 reports anew, one JSON object a line,
+// report it truncates the file and writes its last 100 reports again, one JSON object a line,
 // numbers as strings:
 //   {"checkpoint_path": "", "global_step": "3", "loss": "0.23", "timestamp": 1795249800.5, "trial":
 //   "7"}

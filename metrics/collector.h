@@ -1,7 +1,7 @@
-// Reads the metrics of one attempt from where its program left them. A Collector has no state of
-// its own: everything it must remember is in the cursor, which is committed together with the rows,
-// so that reading on from an old cursor gives the same rows again and nothing is lost or doubled.
-// Thread-safe: one object may serve many attempts.
+// Reads the metrics of one attempt from where its program left them. A Collector is made from the
+// specification and has no state of one attempt: what must be remembered is in the cursor, which is
+// committed together with the rows, so that reading on from an old cursor gives the same rows again
+// and nothing is lost or doubled. Thread-safe: one object may serve many attempts.
 #pragma once
 
 #include <cstdint>
@@ -26,20 +26,24 @@ struct Observation {
   absl::Time time;             // the line's own time stamp, or when it was read
 };
 
-// Where to read, and what for.
-struct Source {
-  v1::MetricsCollectorSpec spec;
-  std::vector<std::string> metrics;  // wanted: the objective and the additional ones
-  std::string log;                   // stdout and stderr of the attempt
-  std::string metrics_file;          // the contract's own files, always read as well: JSON lines,
-  std::string hypertune_file;        // and what the library hypertune writes; "" = none
-  std::string scrapes_file;  // where what an HTTP endpoint said is kept; see sidecar/sidecar.h
-  std::string working_dir;   // for a relative fileSystemPath
-  absl::Time now;            // time of lines that carry none
-  bool ended = false;        // the program is gone: a last line without newline counts
-  // The files are copies of what a program elsewhere writes: another server of ours makes new ones,
-  // so that their inodes say nothing, and what is heard over HTTP is heard beside the program.
+// Where what the program of an attempt leaves lies on this machine; "" = there is none.
+struct AttemptFiles {
+  std::string log;        // its stdout and stderr
+  std::string metrics;    // the contract's own files, which every collector reads: JSON lines,
+  std::string hypertune;  // and what the library hypertune writes
+  std::string scrapes;    // what an HTTP endpoint said; see http_scraper.h
+  std::string path;       // the file or folder of source.fileSystemPath
+  // They are copies of what a program elsewhere writes: another server of ours makes new ones, so
+  // that their inodes say nothing, and what is heard over HTTP is heard beside the program.
   bool copies = false;
+};
+
+// What to read, and what for.
+struct Source {
+  std::vector<std::string> metrics;  // wanted: the objective and the additional ones
+  AttemptFiles files;
+  absl::Time now;      // time of lines that carry none
+  bool ended = false;  // the program is gone: a last line without newline counts
 };
 
 struct Collected {
@@ -56,18 +60,19 @@ class Collector {
   // At most some 4 MiB of input a call. A file that is not there yet gives no points. Errors are
   // of the file system only; a line that cannot be read costs only that line.
   virtual StatusOr<Collected> Collect(const Source& source, const v1::CollectorCursor& cursor) = 0;
+  // Where it looked besides the contract's files, for a user whose trial had no metric: "in the
+  // output as `loss=<number>` …"; "" = nowhere.
+  virtual std::string Describe(const Source& source) const = 0;
+  // The files of `files.path` that it reads and that are there now: in a pod they are sent to the
+  // server, and what they hold when an attempt starts is not this attempt's.
+  virtual std::vector<std::string> Files(const AttemptFiles&) const { return {}; }
 };
 
 struct CollectorInfo {
-  std::string name;  // Katib's kind: StdOut, File, TensorFlowEvent, …
+  std::string name;  // Katib's kind, the word of its CollectorKind: StdOut, File, …
   std::string help;
   // kInvalidArgument, naming the field and the fix: a regular expression RE2 refuses, no path, …
   StatusOr<std::unique_ptr<Collector>> (*create)(const v1::MetricsCollectorSpec& spec);
-  // Where it looked besides the metrics file, for a user whose trial had no metric: "in the output
-  // as `loss=<number>` …"; "" = nowhere.
-  std::string (*describe)(const Source& source);
-  // The files it reads that are there and may hold what an earlier attempt wrote.
-  std::vector<std::string> (*shared_files)(const Source& source);
 };
 
 }  // namespace shirabe::metrics

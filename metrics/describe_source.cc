@@ -10,6 +10,7 @@
 #include "metrics/file_tail.h"
 #include "metrics/line_parser.h"
 #include "metrics/terminal_text.h"
+#include "proto/shirabe/v1/collector_traits.h"
 
 namespace shirabe::metrics {
 namespace {
@@ -38,8 +39,8 @@ std::string MetricNames(const Source& source) {
   return absl::StrCat("metrics ", absl::StrJoin(names, ", "), " and ", last);
 }
 
-std::string TextFormat(const Source& source) {
-  const auto& formats = source.spec.source().filter().metrics_format();
+std::string TextFormat(const v1::FilterSpec& filter, const Source& source) {
+  const auto& formats = filter.metrics_format();
   if (!formats.empty())
     return absl::StrCat("with metricsFormat `", absl::StrJoin(formats, "`, `"), "`");
   const std::string name = source.metrics.empty() ? "name" : source.metrics[0];
@@ -59,54 +60,38 @@ std::string OtherNames(const std::string& path) {
   return names.empty() ? "" : absl::StrCat("; it has values named ", QuotedList(names));
 }
 
-namespace {
-
-// Katib's word for it, as the field rules of the proto have it.
-std::string KindName(const v1::MetricsCollectorSpec& spec) {
-  const v1::CollectorKind kind = spec.collector().kind();
-  if (kind == v1::COLLECTOR_KIND_UNSPECIFIED) return "StdOut";
-  const auto* value = v1::CollectorKind_descriptor()->FindValueByNumber(kind);
-  return value == nullptr ? absl::StrCat(static_cast<int>(kind))
-                          : value->options().GetExtension(v1::value).yaml();
-}
-
-const CollectorInfo* FindCollector(const v1::MetricsCollectorSpec& spec) {
-  return Registry<CollectorInfo>::Get().Find(KindName(spec));
-}
-
-}  // namespace
-
 StatusOr<std::unique_ptr<Collector>> CreateCollector(const v1::MetricsCollectorSpec& spec) {
-  if (const CollectorInfo* info = FindCollector(spec)) return info->create(spec);
+  const v1::CollectorKind kind = spec.collector().kind();
+  std::string name = v1::NameOf(kind == v1::COLLECTOR_KIND_UNSPECIFIED ? v1::STD_OUT : kind);
+  if (name.empty()) name = absl::StrCat(static_cast<int>(kind));
+  const auto& registry = Registry<CollectorInfo>::Get();
+  if (const CollectorInfo* info = registry.Find(name)) return info->create(spec);
   return absl::UnimplementedError(absl::StrCat(
-      "spec.metricsCollectorSpec.collector.kind: \"", KindName(spec),
-      "\" is not in this build; it has ",
-      absl::StrJoin(Registry<CollectorInfo>::Get().Names(), ", "),
+      "spec.metricsCollectorSpec.collector.kind: \"", name, "\" is not in this build; it has ",
+      absl::StrJoin(registry.Names(), ", "),
       ", and each of them also reads what a program appends to $SHIRABE_METRICS_FILE"));
 }
 
-v1::CollectorCursor StartCursor(const Source& source) {
+v1::CollectorCursor StartCursor(const Collector& collector, const Source& source) {
   v1::CollectorCursor cursor;
-  const CollectorInfo* info = FindCollector(source.spec);
-  if (info == nullptr) return cursor;
-  for (const std::string& path : info->shared_files(source)) {
+  for (const std::string& path : collector.Files(source.files)) {
     v1::FileCursor file = EndOfFile(path, RootOf(source, path));
     if (file.inode() != 0) *cursor.add_files() = std::move(file);
   }
   return cursor;
 }
 
-std::string DescribeSource(const Source& source) {
-  const CollectorInfo* info = FindCollector(source.spec);
-  const std::string elsewhere = info == nullptr ? "" : info->describe(source);
+std::string DescribeSource(const Collector& collector, const Source& source) {
+  const AttemptFiles& files = source.files;
+  const std::string elsewhere = collector.Describe(source);
   std::string text = absl::StrCat("looked for ", MetricNames(source), elsewhere.empty() ? "" : " ",
                                   elsewhere, elsewhere.empty() ? "" : " and",
-                                  " in the metrics file (", LineCount(source.metrics_file), ")");
+                                  " in the metrics file (", LineCount(files.metrics), ")");
   // Few programs write it: it is named where it is there.
-  const int64_t reports = source.hypertune_file.empty() ? -1 : CountLines(source.hypertune_file);
+  const int64_t reports = files.hypertune.empty() ? -1 : CountLines(files.hypertune);
   if (reports < 0) return text;
-  return absl::StrCat(text, " and in hypertune's file (", LineCount(source.hypertune_file),
-                      OtherNames(source.hypertune_file), ")");
+  return absl::StrCat(text, " and in hypertune's file (", LineCount(files.hypertune),
+                      OtherNames(files.hypertune), ")");
 }
 
 }  // namespace shirabe::metrics

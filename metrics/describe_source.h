@@ -14,14 +14,14 @@ namespace shirabe::metrics {
 StatusOr<std::unique_ptr<Collector>> CreateCollector(const v1::MetricsCollectorSpec& spec);
 
 // What was looked for and where, and which other values the output names.
-std::string DescribeSource(const Source& source);
+std::string DescribeSource(const Collector& collector, const Source& source);
 
 // The first cursor of an attempt, to be committed before the attempt starts: what a file holds by
 // then (an absolute path that trials share, a resumed trial that appends) is not this attempt's.
 // `counts` is the caller's to fill, with the points that count up to the step resumed from.
-v1::CollectorCursor StartCursor(const Source& source);
+v1::CollectorCursor StartCursor(const Collector& collector, const Source& source);
 
-// Pieces of that sentence, for the collectors' `describe`. They read files, and never fail: what
+// Pieces of that sentence, for the collectors' `Describe`. They read files, and never fail: what
 // cannot be read is said to be so.
 
 // metric "loss", or: metrics "loss" and "accuracy".
@@ -31,7 +31,7 @@ std::string MetricNames(const Source& source);
 std::string QuotedList(const std::vector<std::string>& names);
 
 // How text is searched: as `loss=<number>` or `loss: <number>`, or: with metricsFormat `…`.
-std::string TextFormat(const Source& source);
+std::string TextFormat(const v1::FilterSpec& filter, const Source& source);
 
 // absent, empty, 1 line, 12 lines.
 std::string LineCount(const std::string& path);

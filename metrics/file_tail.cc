@@ -167,7 +167,7 @@ class Reader {
     if (cursor.offset() == begin) return absl::OkStatus();
     ASSIGN_OR_RETURN(std::string edges, Edges(file, cursor));
     if (request_.rewritten && !EndsAlike(edges, data.substr(0, cursor.offset() - begin))) {
-      edges = "rewritten while it was read";  // which no file's edges are: read it anew
+      edges = "rewritten while it was read";  // which no file's edges are: read it again
     }
     cursor.set_head(std::move(edges));
     return absl::OkStatus();

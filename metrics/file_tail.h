@@ -27,7 +27,7 @@ struct TailRequest {
   std::string root = {};         // see base/open_beneath.h
   bool ended = false;            // a last line without its end counts
   bool return_ends_line = true;  // so does \r end a line, not only \n
-  // Its writer truncates it and writes it anew, again and again: what changes while it is read is
+  // Its writer truncates it and writes it again and again: what changes while it is read is
   // left to the next call.
   bool rewritten = false;
   bool copies = false;          // see collector.h
@@ -80,7 +80,7 @@ StatusOr<std::string> Edges(const TailedFile& file, const v1::FileCursor& cursor
 StatusOr<bool> IsContinued(const TailedFile& file, const v1::FileCursor& cursor, bool copies);
 
 // Whether a copy holds the beginning of what was read and not yet all of it: another server has
-// taken over, and is being sent it anew. There is nothing to read until it is longer again.
+// taken over, and is being sent it again. There is nothing to read until it is longer again.
 StatusOr<bool> IsBeingResent(const TailedFile& copy, const v1::FileCursor& cursor);
 
 }  // namespace shirabe::metrics

@@ -3,48 +3,36 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <boost/asio/connect.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/post.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/core/tcp_stream.hpp>
-#include <boost/beast/http.hpp>
 #include <cmath>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
+#include <stop_token>
 #include <string_view>
 #include <thread>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/clock.h"
 #include "base/file_io.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "base/open_beneath.h"
 #include "base/text/number.h"
 #include "metrics/json_line.h"
 #include "metrics/prometheus_text.h"
 #include "metrics/terminal_text.h"
+#include "net/http_client.h"
 
 namespace shirabe::metrics {
 namespace {
 
-namespace asio = boost::asio;
-namespace beast = boost::beast;
-namespace http = beast::http;
-using asio::ip::tcp;
-using boost::system::error_code;
-
 // Between two requests, before the first answer and after it.
-constexpr std::chrono::milliseconds kFirstScrapeInterval(250);
-constexpr std::chrono::milliseconds kInterval(1000);
-constexpr std::chrono::seconds kDeadline(2);
+constexpr absl::Duration kFirstScrapeInterval = absl::Milliseconds(250);
+constexpr absl::Duration kInterval = absl::Seconds(1);
+constexpr absl::Duration kDeadline = absl::Seconds(2);
 constexpr absl::Duration kLease = absl::Seconds(10);
-constexpr uint64_t kMaxPage = 4 << 20;
+constexpr size_t kMaxPage = 4 << 20;
 
 std::string HostOf(const ScrapeTarget& target) {
   const bool v6 = target.address.find(':') != std::string::npos;
@@ -62,19 +50,19 @@ class Claims {
 
   // True if it is the file's now.
   bool Claim(const std::string& address, const std::string& file) {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return owners_.try_emplace(address, file).first->second == file;
   }
 
   void Release(const std::string& address, const std::string& file) {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = owners_.find(address);
     if (found != owners_.end() && found->second == file) owners_.erase(found);
   }
 
  private:
-  std::mutex mutex_;
-  std::map<std::string, std::string> owners_;  // guarded by mutex_
+  Mutex mutex_;
+  std::map<std::string, std::string> owners_ ABSL_GUARDED_BY(mutex_);
 };
 
 // Appends whole lines. A line that an earlier process was killed in the midst of is ended first.
@@ -109,157 +97,113 @@ class Journal {
   bool complained_ = false;
 };
 
-// One target. Its operations run in the scraper's thread; Drop and Renew may come from any.
-class Probe : public std::enable_shared_from_this<Probe> {
+using ClientPtr = StatusOr<std::unique_ptr<net::HttpClient>>;
+
+// One target, asked by a thread of its own: one that hangs holds up no other.
+class Probe {
  public:
-  Probe(asio::io_context& context, ScrapeTarget target)
-      : target_(std::move(target)),
+  // The client outlives it.
+  Probe(const ClientPtr& client, ScrapeTarget target)
+      : client_(client),
+        target_(std::move(target)),
         address_(HostOf(target_)),
-        stream_(context),
-        timer_(context),
         journal_(target_.file),
         memory_(target_.metrics, target_.file) {
     Renew();
+    thread_ = std::jthread([this](std::stop_token stop) { Run(stop); });
   }
-  ~Probe() { Claims::Get().Release(address_, target_.file); }
 
   void Renew() {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     renewed_ = RealClock()->Monotonic();
   }
 
   bool Expired() {
-    std::lock_guard lock(mutex_);
-    return dropped_ || RealClock()->Monotonic() - renewed_ > kLease;
-  }
-
-  // From then on nothing is appended.
-  void Drop() {
-    std::lock_guard lock(mutex_);
-    dropped_ = true;
-    Claims::Get().Release(address_, target_.file);
-  }
-
-  // In the scraper's thread, like all that follows.
-  void Ask() {
-    if (Expired()) return Drop();
-    if (!Claims::Get().Claim(address_, target_.file)) {
-      Keep(memory_.AddComment(absl::StrCat("! another trial of this machine is asked at ",
-                                           UrlOf(target_), ": give each a port of its own")));
-      return Wait();
-    }
-    error_code error;
-    const auto address = asio::ip::make_address(target_.address, error);
-    stream_.expires_after(kDeadline);
-    stream_.async_connect(tcp::endpoint(address, target_.port),
-                          [self = shared_from_this()](error_code failed) {
-                            if (failed) return self->Wait();  // not listening yet, or no more
-                            self->Send();
-                          });
+    const MutexLock lock(mutex_);
+    return RealClock()->Monotonic() - renewed_ > kLease;
   }
 
  private:
-  void Send() {
-    request_ = {http::verb::get, target_.path, 11};
-    request_.set(http::field::host, address_);
-    request_.set(http::field::user_agent, "shirabe");
-    request_.set(http::field::accept, "text/plain;version=0.0.4;q=1,*/*;q=0.1");
-    request_.set(http::field::connection, "close");
-    for (const auto& [name, value] : target_.headers) request_.set(name, value);
-    http::async_write(stream_, request_, [self = shared_from_this()](error_code failed, size_t) {
-      if (failed) return self->Finish(failed);
-      self->Receive();
-    });
-  }
-
-  void Receive() {
-    buffer_.clear();
-    answer_.emplace();
-    answer_->body_limit(kMaxPage);
-    http::async_read(
-        stream_, buffer_, *answer_,
-        [self = shared_from_this()](error_code failed, size_t) { self->Finish(failed); });
-  }
-
-  void Finish(error_code failed) {
-    if (failed) {
-      Keep(memory_.AddComment(absl::StrCat("# no answer: ", Excerpt(failed.message()))));
-    } else if (answer_->get().result() != http::status::ok) {
-      const std::string reason(answer_->get().reason());
-      Keep(memory_.AddComment(
-          absl::StrCat("# answered ", answer_->get().result_int(), " ", Excerpt(reason))));
-    } else {
-      const std::string type(answer_->get()[http::field::content_type]);
-      const bool open_metrics = type.find("openmetrics") != std::string::npos;
-      Keep(memory_.LinesFor(answer_->get().body(), open_metrics, RealClock()->Now()));
-      answered_ = true;
+  void Run(const std::stop_token& stop) {
+    while (!stop.stop_requested() && !Expired()) {
+      Ask(stop);
+      MutexLock lock(mutex_);
+      changed_.SleepFor(lock, stop, answered_ ? kInterval : kFirstScrapeInterval);
     }
-    Wait();
+    Claims::Get().Release(address_, target_.file);
   }
 
-  void Wait() {
-    stream_.close();
-    timer_.expires_after(answered_ ? kInterval : kFirstScrapeInterval);
-    timer_.async_wait([self = shared_from_this()](error_code stopped) {
-      if (!stopped) self->Ask();
-    });
+  void Ask(const std::stop_token& stop) {
+    if (!Claims::Get().Claim(address_, target_.file)) {
+      return Comment(absl::StrCat("! another trial of this machine is asked at ", UrlOf(target_),
+                                  ": give each a port of its own"));
+    }
+    if (!client_.ok()) return Comment(absl::StrCat("! ", Message(client_.status())));
+    const net::HttpExchange exchange = (*client_)->Do(Call(), nullptr, stop);
+    if (stop.stop_requested()) return;
+    const net::HttpResponse& answer = exchange.answer;
+    if (!exchange.status.ok()) {
+      // Not listening yet, or no more.
+      if (exchange.stage == net::ExchangeStage::kNotSent) return;
+      return Comment(absl::StrCat("# no answer: ", Excerpt(Message(exchange.status))));
+    }
+    if (answer.status != 200) {
+      return Comment(absl::StrCat("# answered ", answer.status, " ", Excerpt(answer.reason)));
+    }
+    const bool open_metrics = absl::StrContains(answer.Header("content-type"), "openmetrics");
+    journal_.Append(memory_.LinesFor(answer.body, open_metrics, RealClock()->Now()));
+    answered_ = true;
   }
 
-  void Keep(std::string lines) {
-    std::lock_guard lock(mutex_);
-    if (!dropped_) journal_.Append(std::move(lines));
+  // The trial's own program is asked, and no other.
+  net::HttpCall Call() const {
+    net::HttpCall call{
+        .request = {.target = target_.path,
+                    .headers = {{"Accept", "text/plain;version=0.0.4;q=1,*/*;q=0.1"},
+                                {"Connection", "close"}}},
+        .origin = "http://" + address_,
+        .limits = {.connect = kDeadline, .answer = kDeadline, .body_bytes = kMaxPage},
+        .may_connect = net::IsLoopback};
+    net::HttpHeaders& headers = call.request.headers;
+    headers.insert(headers.end(), target_.headers.begin(), target_.headers.end());
+    return call;
   }
 
+  void Comment(const std::string& line) { journal_.Append(memory_.AddComment(line)); }
+
+  const ClientPtr& client_;
   const ScrapeTarget target_;
   const std::string address_;
-  beast::tcp_stream stream_;
-  asio::steady_timer timer_;
-  http::request<http::empty_body> request_;
-  std::optional<http::response_parser<http::string_body>> answer_;
-  beast::flat_buffer buffer_;
-  Journal journal_;  // guarded by mutex_
+  Mutex mutex_;
+  CondVar changed_;
+  absl::Duration renewed_ ABSL_GUARDED_BY(mutex_);  // monotonic
+  // Of the thread.
+  Journal journal_;
   ScrapeState memory_;
   bool answered_ = false;
-  std::mutex mutex_;
-  bool dropped_ = false;    // guarded by mutex_
-  absl::Duration renewed_;  // guarded by mutex_; monotonic
+  std::jthread thread_;  // last: it uses all of the above
 };
 
 class HttpScraper : public Scraper {
  public:
-  ~HttpScraper() override {
-    {
-      std::lock_guard lock(mutex_);
-      for (const auto& [file, probe] : probes_) probe->Drop();
-    }
-    context_.stop();
-  }
-
   void Watch(const ScrapeTarget& target) override {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
+    if (probes_.empty() && !client_.ok()) client_ = net::HttpClient::Create();
     auto& probe = probes_[target.file];
     if (probe != nullptr && !probe->Expired()) return probe->Renew();
-    probe = std::make_shared<Probe>(context_, target);  // shared with its pending operations
-    asio::post(context_, [probe = probe] { probe->Ask(); });
-    if (!thread_.joinable()) thread_ = std::jthread([this] { context_.run(); });
+    probe = nullptr;  // its thread has ended, or ends now
+    probe = std::make_unique<Probe>(client_, target);
   }
 
   void Drop(const std::string& file) override {
-    std::lock_guard lock(mutex_);
-    const auto found = probes_.find(file);
-    if (found == probes_.end()) return;
-    found->second->Drop();
-    probes_.erase(found);
+    const MutexLock lock(mutex_);
+    probes_.erase(file);
   }
 
  private:
-  asio::io_context context_{1};
-  asio::executor_work_guard<asio::io_context::executor_type> work_ =
-      asio::make_work_guard(context_);
-  std::mutex mutex_;
-  using ProbePtr = std::shared_ptr<Probe>;  // shared with its pending operations
-  std::map<std::string, ProbePtr> probes_;  // guarded by mutex_
-  std::jthread thread_;                     // last: joined before the rest goes
+  Mutex mutex_;
+  ClientPtr client_ = absl::UnavailableError("nothing was asked yet");  // set before any probe
+  std::map<std::string, std::unique_ptr<Probe>> probes_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace

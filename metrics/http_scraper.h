@@ -10,8 +10,8 @@
 // only when it, its step or its own time stamp has changed: how often it is asked for says nothing
 // about the program. What a program says in its last second may be missed.
 //
-// Owned by the collector; Watch and Drop are thread-safe and do not wait for any program. The
-// asking is done by a thread of its own, which the first Watch starts and the destructor joins.
+// Owned by the collector; Watch and Drop are thread-safe and do not wait for any program. Each
+// target is asked by a thread of its own, which ends when it is dropped.
 #pragma once
 
 #include <map>

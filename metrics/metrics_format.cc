@@ -12,8 +12,7 @@
 
 namespace shirabe::metrics {
 
-class Patterns {
- public:
+struct Patterns {
   std::vector<std::unique_ptr<const RE2>> list;
 };
 

@@ -15,7 +15,7 @@ namespace shirabe::metrics {
 // For every expression of a user: nothing is logged, and what would take much memory is refused.
 RE2::Options PatternOptions();
 
-class Patterns;
+struct Patterns;
 using PatternsPtr = std::shared_ptr<const Patterns>;  // shared by a collector and its parsers
 
 // kInvalidArgument, naming spec.metricsCollectorSpec.source.filter.metricsFormat[i], for what RE2

@@ -102,6 +102,7 @@ bool DecodeSummary(std::string_view bytes, std::vector<SummaryValue>& values) {
   Fields fields(bytes);
   while (fields.Next()) {
     if (!fields.Is(1, Fields::kBytes)) continue;
+    if (values.size() == kMaxEventValues) return false;
     if (!DecodeValue(fields.bytes(), values.emplace_back())) return false;
   }
   return fields.ok();

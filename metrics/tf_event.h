@@ -32,7 +32,10 @@ struct TfEvent {
   std::vector<SummaryValue> values;  // views of the record
 };
 
-// False if the record is no event. `event` is overwritten.
+// More values take memory for nothing: writers give a few.
+constexpr size_t kMaxEventValues = 10'000;
+
+// False if the record is no event, or has more values than that. `event` is overwritten.
 bool DecodeEvent(std::string_view record, TfEvent& event);
 
 // The value as one number: of any floating or integer type, alone or in a tensor of one element. A

@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uint64_t kWindowBytes = 1 << 20;
-constexpr int kMaxDepth = 8;
+constexpr int kMaxFolderDepth = 8;
 constexpr int kMaxEntries =
     20'000;                     // looked at in a folder; others may keep more than events there
 constexpr int kMaxFiles = 200;  // each has a place in the cursor
@@ -69,11 +69,12 @@ class EventReader {
     ASSIGN_OR_RETURN(const std::optional<TailedFile> file, OpenForTail(trusted_, path_));
     if (!file) return absl::OkStatus();
     cursor_ = builder_.CursorOf(path_);
-    if (builder_.source().copies && !builder_.source().ended) {
+    if (builder_.source().files.copies && !builder_.source().ended) {
       ASSIGN_OR_RETURN(const bool refilled, IsBeingResent(*file, cursor_));
       if (refilled) return absl::OkStatus();
     }
-    ASSIGN_OR_RETURN(const bool continued, IsContinued(*file, cursor_, builder_.source().copies));
+    ASSIGN_OR_RETURN(const bool continued,
+                     IsContinued(*file, cursor_, builder_.source().files.copies));
     if (!continued) {
       cursor_ = {};
       cursor_.set_path(path_);
@@ -293,7 +294,7 @@ std::vector<std::string> FindEventFiles(const std::string& root) {
   std::vector<std::string> files;
   fs::recursive_directory_iterator at(root, fs::directory_options::skip_permission_denied, error);
   for (int entries = 0; !error && at != fs::end(at) && entries < kMaxEntries; ++entries) {
-    if (at.depth() >= kMaxDepth) at.disable_recursion_pending();
+    if (at.depth() >= kMaxFolderDepth) at.disable_recursion_pending();
     if (IsEventFile(*at)) files.push_back(at->path().lexically_normal().string());
     at.increment(error);
   }

@@ -61,14 +61,33 @@ Status ParseMetric(const Json& item, size_t index, TrainerStatus& status) {
   const auto& word = name->get_ref<const std::string&>();
   const std::optional<double> number = StatusNumber(*value);
   if (!number) return absl::OkStatus();  // programs log words too
+  if (word.size() > kMaxTrainerMetricName) {
+    return Refuse(field, absl::StrCat("its name has more than ", kMaxTrainerMetricName, " bytes"));
+  }
   if (!IsStep(word)) {
     status.metrics.emplace_back(word, *number);
-  } else if (*number >= 0 && *number < 0x1p62) {
+  } else if (*number >= 0 && *number < 0x1p62 && *number == std::floor(*number)) {
     status.step = static_cast<int64_t>(*number);
   } else {
     return Refuse(field, absl::StrCat(word, " must be a whole number from 0"));
   }
   return absl::OkStatus();
+}
+
+Status TooManyMetrics() {
+  return Refuse(".metrics", absl::StrCat("more than ", kMaxTrainerMetrics, " names are reported"));
+}
+
+// That of a call without one is not the step before it: a value of that may have come already.
+std::optional<int64_t> StepOfCall(const TrainerStatus& status, const TrainerState& memory) {
+  if (status.step) return status.step;
+  std::optional<int64_t> step;
+  if (memory.step) step = *memory.step + 1;
+  const auto total = memory.metrics.find("total_steps");
+  if (status.progress_percent != 100 || total == memory.metrics.end()) return step;
+  const double steps = total->second.value;
+  if (!(steps > 0 && steps < 0x1p53)) return step;
+  return std::max(step.value_or(0), static_cast<int64_t>(steps));
 }
 
 // What is logged together.
@@ -98,15 +117,21 @@ StatusOr<TrainerStatus> ParseTrainerStatus(std::string_view body) {
   const auto metrics = fields.find("metrics");
   if (metrics == fields.end() || metrics->is_null()) return status;
   if (!metrics->is_array()) return Refuse(".metrics", "must be a list of {name: …, value: …}");
+  if (metrics->size() > kMaxTrainerMetrics) return TooManyMetrics();
   for (size_t i = 0; i < metrics->size(); ++i) {
     RETURN_IF_ERROR(ParseMetric((*metrics)[i], i, status));
   }
   return status;
 }
 
-std::vector<TrainerObservation> NewObservations(const TrainerStatus& status, TrainerState& memory) {
+StatusOr<std::vector<TrainerObservation>> NewObservations(const TrainerStatus& status,
+                                                          TrainerState& memory) {
+  std::set<std::string_view> unknown;
+  for (const auto& [name, value] : status.metrics) {
+    if (!memory.metrics.contains(name)) unknown.insert(name);
+  }
+  if (memory.metrics.size() + unknown.size() > kMaxTrainerMetrics) return TooManyMetrics();
   ++memory.calls;
-  if (status.step) memory.step = status.step;
   std::set<Cohort> fresh;
   const auto cohort_of = [&](const std::string& name) {
     return Cohort{IsEvaluation(name), memory.metrics.at(name).since};
@@ -118,6 +143,7 @@ std::vector<TrainerObservation> NewObservations(const TrainerStatus& status, Tra
     seen->second.value = value;
     if (changed && !IsProgress(name)) fresh.insert(cohort_of(name));
   }
+  if (status.step || !fresh.empty()) memory.step = StepOfCall(status, memory);
   std::vector<TrainerObservation> points;
   for (const auto& [name, value] : status.metrics) {
     if (fresh.contains(cohort_of(name))) points.push_back({name, value, memory.step});

@@ -6,8 +6,8 @@
 // Each call holds the last value of everything that was ever logged, under the step of the call: an
 // eval_loss of step 500 is sent again at 501, 502, …. Those are not new points. A metric has a new
 // point when its value has changed, or when one has that is logged together with it: of the same
-// kind (evaluation or not) and first seen in the same call. The last call has no step, and is about
-// the step before it.
+// kind (evaluation or not) and first seen in the same call. The last call has no step: it has what
+// was logged after the call before it, at the end of the training.
 //
 // Used by the endpoint for such calls (sidecar/trainer_endpoint.h). Pure: what must be remembered
 // of an attempt between two calls is in a TrainerState, which its owner keeps; one that was lost
@@ -28,6 +28,8 @@
 namespace shirabe::metrics {
 
 constexpr size_t kMaxTrainerStatusBytes = 1 << 20;
+constexpr size_t kMaxTrainerMetrics = 1000;  // in a call, and in all calls of an attempt
+constexpr size_t kMaxTrainerMetricName = 256;
 
 struct TrainerStatus {
   std::optional<int> progress_percent;
@@ -56,7 +58,9 @@ struct TrainerObservation {
   std::optional<int64_t> step;  // nullopt: no call has named one
 };
 
-// What is new in a call, in its order.
-std::vector<TrainerObservation> NewObservations(const TrainerStatus& status, TrainerState& memory);
+// What is new in a call, in its order. kInvalidArgument, and nothing is remembered, if the attempt
+// has then named more than kMaxTrainerMetrics.
+StatusOr<std::vector<TrainerObservation>> NewObservations(const TrainerStatus& status,
+                                                          TrainerState& memory);
 
 }  // namespace shirabe::metrics

@@ -73,7 +73,7 @@ std::vector<PlannedPreemption> PlanPreemptions(const RehearsalOptions& options,
 // Whether its machine was taken away from it.
 bool WasPreempted(const v1::Attempt& attempt);
 
-// From its first start to its end; until it first told a metric.
+// From its first start to its end; until it first reported a metric.
 double WholeSeconds(const RehearsalRun& run);
 double StartupSeconds(const RehearsalRun& run);
 

@@ -7,8 +7,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/statistics.h"
 #include "base/text/number.h"
-#include "client/enum_words.h"
+#include "client/records/enum_words.h"
 #include "rehearsal/rehearsal.h"
 #include "view/record_rows.h"
 #include "view/spending.h"
@@ -45,12 +46,10 @@ double SecondsBetween(const google::protobuf::Timestamp& from,
   return absl::ToDoubleSeconds(FromProto(to) - FromProto(from));
 }
 
+// The upper one; nullopt if there is nothing.
 template <class Number>
-std::optional<Number> Median(std::vector<Number> numbers) {
-  if (numbers.empty()) return std::nullopt;
-  const auto middle = numbers.begin() + static_cast<ptrdiff_t>(numbers.size() / 2);
-  std::nth_element(numbers.begin(), middle, numbers.end());
-  return *middle;
+std::optional<Number> MedianOf(std::vector<Number> numbers) {
+  return numbers.empty() ? std::nullopt : std::optional(UpperMedian(std::move(numbers)));
 }
 
 // ---- what was lost ------------------------------------------------------------------------------
@@ -333,9 +332,9 @@ void MeasureSaving(const Rehearsal& rehearsal, RehearsalReport& report) {
   saves.insert(saves.end(), rehearsal.preempted.save_seconds.begin(),
                rehearsal.preempted.save_seconds.end());
   report.checkpoints = static_cast<int64_t>(sizes.size());
-  report.checkpoint_bytes = Median(sizes).value_or(0);
-  report.checkpoint_seconds = Median(saves);
-  report.interval_seconds = Median(gaps);
+  report.checkpoint_bytes = MedianOf(sizes).value_or(0);
+  report.checkpoint_seconds = MedianOf(saves);
+  report.interval_seconds = MedianOf(gaps);
   if (report.checkpoint_seconds.value_or(0) <= 0 || report.reclaims_per_hour <= 0) return;
   report.recommended_seconds =
       DalyInterval(*report.checkpoint_seconds, 3600 / report.reclaims_per_hour);

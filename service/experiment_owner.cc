@@ -3,7 +3,6 @@
 #include <malloc.h>
 
 #include "base/log.h"
-#include "client/old_logs.h"
 #include "experiment/conditions.h"
 #include "experiment/submission.h"
 
@@ -30,12 +29,12 @@ ExperimentOwner::~ExperimentOwner() {
 }
 
 std::string ExperimentOwner::LastError() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return last_error_;
 }
 
 bool ExperimentOwner::Ready() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return ready_;
 }
 
@@ -43,7 +42,7 @@ void ExperimentOwner::Run(std::stop_token stop) {
   while (!stop.stop_requested()) {
     const Status looked = Refresh();
     {
-      std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (!looked.ok() && last_error_.empty()) {
         Log(LogLevel::kWarning, "the store cannot be read", {{"error", Message(looked)}});
       }
@@ -127,34 +126,6 @@ void ExperimentOwner::ReleaseFreeMemory() {
   malloc_trim(0);
   gave_back_ = false;
   return_at_ = clock_->Monotonic() + kReturnMemory;
-}
-
-namespace {
-
-constexpr absl::Duration kSweepInterval = absl::Minutes(5);
-
-}  // namespace
-
-LogSweeper::LogSweeper(client::Client* client, const std::string& home, int64_t bytes)
-    : client_(client),
-      layout_(home),
-      bytes_(bytes),
-      thread_([this](std::stop_token stop) { Run(stop); }) {}
-
-LogSweeper::~LogSweeper() {
-  thread_.request_stop();
-  thread_.join();
-}
-
-void LogSweeper::Run(std::stop_token stop) {
-  while (bytes_ > 0 && !stop.stop_requested()) {
-    const Status swept = client::RemoveOldLogs(*client_, layout_, bytes_);
-    if (!swept.ok()) {
-      Log(LogLevel::kWarning, "failed to delete old logs", {{"error", Message(swept)}});
-    }
-    std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, stop, absl::ToChronoSeconds(kSweepInterval), [] { return false; });
-  }
 }
 
 }  // namespace shirabe::service

@@ -26,7 +26,6 @@
 #include "service/common/suggestion_scheduler.h"
 #include "service/experiment_owner.h"
 #include "service/grpc/authorized_service.h"
-#include "service/grpc/grpc_call_limits.h"
 #include "service/grpc/grpc_listener.h"
 #include "service/grpc/pods_service.h"
 #include "service/grpc/shirabe_service.h"
@@ -35,8 +34,9 @@
 #include "service/katib/katib_codec.h"
 #include "service/katib/katib_db_manager.h"
 #include "service/katib/katib_early_stopping.h"
-#include "service/katib/katib_observations.h"
 #include "service/katib/katib_suggestion.h"
+#include "service/log_sweeper.h"
+#include "service/row_sweeper.h"
 
 namespace shirabe::service {
 namespace {
@@ -113,14 +113,14 @@ class ListeningServer : public Server {
                   .burst = 2 * options_.requests_per_second},
                  options_.clock),
         turns_(SuggestionLimits::Default(), options_.clock),
-        service_context_{
-            .client = options_.client,
-            .tokens = &options_.tokens,
-            .rights = {.in_cluster = options_.machines.executor != "process", .turns = &turns_},
-            .clock = options_.clock,
-            .workers = &workers_,
-            .quotas = &quotas_,
-            .limiter = &limiter_} {}
+        service_context_{.client = options_.client,
+                         .tokens = &options_.tokens,
+                         .rights = {.in_cluster = trial::RunsInCluster(options_.machines.executor),
+                                    .turns = &turns_},
+                         .clock = options_.clock,
+                         .workers = &workers_,
+                         .quotas = &quotas_,
+                         .limiter = &limiter_} {}
 
   Status Init() {
     RETURN_IF_ERROR(CheckOpenness("--grpc", options_.grpc));
@@ -132,6 +132,8 @@ class ListeningServer : public Server {
     experiment_owner_ =
         std::make_unique<ExperimentOwner>(options_.client, controller_.get(), options_.clock);
     sweeper_ = std::make_unique<LogSweeper>(options_.client, options_.home, options_.log_bytes);
+    row_sweeper_ =
+        std::make_unique<RowSweeper>(options_.client, options_.keep_observations, options_.clock);
     hub_ = std::make_unique<ChangeHub>(*options_.client);
     store_metrics_ =
         std::make_unique<StoreMetrics>(StoreMetrics::Options{.client = options_.client,
@@ -141,7 +143,7 @@ class ListeningServer : public Server {
                                                              .refresh = options_.refresh_metrics});
     long_polls_ = std::make_unique<LongPollQueue>(hub_.get(), options_.clock);
     service_context_.hub = hub_.get();
-    service_context_.waits = long_polls_.get();
+    service_context_.long_polls = long_polls_.get();
     hub_->Start();
     while (!experiment_owner_->Ready() && experiment_owner_->LastError().empty())
       Pause(absl::Milliseconds(1));
@@ -165,6 +167,7 @@ class ListeningServer : public Server {
     long_polls_ = nullptr;
     hub_ = nullptr;
     sweeper_ = nullptr;
+    row_sweeper_ = nullptr;
     experiment_owner_ = nullptr;
     options_.client->Attach(nullptr);
     controller_ = nullptr;
@@ -266,8 +269,8 @@ class ListeningServer : public Server {
   // By the caller's token.
   StatusOr<Principal> KatibCallerOf(const grpc::ServerContext& context, const std::string& method) {
     ASSIGN_OR_RETURN(Principal caller, CallerOf(context, service_context_));
-    caller.door = "katib";
-    RETURN_IF_ERROR(CheckMethodAccess(caller, FullName(method)));
+    caller.listener = "katib";
+    RETURN_IF_ERROR(CheckMethodAccess(caller, RightsOf(FullName(method))));
     return caller;
   }
 
@@ -282,8 +285,8 @@ class ListeningServer : public Server {
     const Principal caller{.role = Principal::Role::kUser,
                            .ns = ns,
                            .name = absl::StrCat(address, " of ", ns),
-                           .door = "katib"};
-    RETURN_IF_ERROR(CheckMethodAccess(caller, FullName(method)));
+                           .listener = "katib"};
+    RETURN_IF_ERROR(CheckMethodAccess(caller, RightsOf(FullName(method))));
     return caller;
   }
 
@@ -334,6 +337,7 @@ class ListeningServer : public Server {
                     .quotas = &quotas_,
                     .grpc_web = grpc_web_.get(),
                     .checks = {{"experiments", [this] { return experiment_owner_->LastError(); }}},
+                    .base_path = options_.base_path,
                     .loopback_only = options_.tokens.open()};
     ASSIGN_OR_RETURN(http_, HttpServer::Start(std::move(http)));
     return absl::OkStatus();
@@ -357,6 +361,7 @@ class ListeningServer : public Server {
   std::unique_ptr<grpc::Server> katib_;
   std::unique_ptr<ExperimentOwner> experiment_owner_;
   std::unique_ptr<LogSweeper> sweeper_;
+  std::unique_ptr<RowSweeper> row_sweeper_;
   std::unique_ptr<ChangeHub> hub_;
   std::unique_ptr<LongPollQueue> long_polls_;
   std::unique_ptr<StoreMetrics> store_metrics_;

@@ -35,7 +35,9 @@ struct ServerOptions {
   Tokens tokens = Tokens::Open();
   std::string home = {};            // of the client's store, with the logs
   int64_t log_bytes = 0;            // of ended attempts' logs that are kept, the newest; 0 = all
+  int64_t keep_observations = 0;    // of each metric of a trial that has ended; 0 = all
   double requests_per_second = 0;   // of one caller, twice as many at once; 0 = any
+  std::string base_path = {};       // before the paths of HTTP: "" or "/shirabe"
   int connections_per_address = 0;  // to each listener; 0 = as many as there is room for
   // Sets what is counted elsewhere in the process, each time /metrics is read.
   std::function<void(Metrics&)> refresh_metrics = {};

@@ -13,7 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "base/open_beneath.h"
-#include "metrics/tf_events.h"
+#include "metrics/describe_source.h"
+#include "proto/shirabe/v1/collector_traits.h"
 
 namespace shirabe::sidecar {
 namespace {
@@ -57,6 +58,21 @@ std::string VersionOf(const struct stat& info) {
 
 }  // namespace
 
+FileUploader::FileUploader(const Pod* pod) : pod_(pod) {
+  if (!v1::ReadsPath(v1::TraitsOf(pod_->config.collector()))) return;
+  collected_.path = CollectedPath(*pod_);
+  if (collected_.path.empty() || collected_.path == pod_->paths.metrics_file) return;
+  auto collector = metrics::CreateCollector(pod_->config.collector());
+  if (collected_.path.front() != '/') {
+    path_error_ = absl::StrCat("the collector's path \"", collected_.path,
+                               "\" is relative and the container has no workingDir: give either");
+  } else if (!collector.ok()) {
+    path_error_ = Message(collector.status());
+  } else {
+    collector_ = *std::move(collector);
+  }
+}
+
 void FileUploader::Watch(const std::string& name, const std::string& path, bool rewritten) {
   File& file = files_[name];
   file.path = path;
@@ -65,19 +81,9 @@ void FileUploader::Watch(const std::string& name, const std::string& path, bool 
 
 // What the collector reads besides the contract's own files.
 void FileUploader::WatchCollected() {
-  const v1::CollectorKind kind = pod_->config.collector().collector().kind();
-  if (kind != v1::FILE_COLLECTOR && kind != v1::TENSOR_FLOW_EVENT) return;
-  const std::string path = CollectedPath(*pod_);
-  if (path.empty() || path == pod_->paths.metrics_file) return;
-  if (path.front() != '/') {
-    last_error_ = absl::StrCat("the collector's path \"", path,
-                               "\" is relative and the container has no workingDir: give either");
-    return;
-  }
-  const std::vector<std::string> found =
-      kind == v1::FILE_COLLECTOR ? std::vector<std::string>{path} : metrics::FindEventFiles(path);
-  for (const std::string& one : found) {
-    if (one.size() <= kMaxNameBytes) Watch("files" + one, one, /*rewritten=*/false);
+  if (collector_ == nullptr) return;
+  for (const std::string& path : collector_->Files(collected_)) {
+    if (path.size() <= kMaxNameBytes) Watch("files" + path, path, /*rewritten=*/false);
   }
 }
 
@@ -142,7 +148,7 @@ bool FileUploader::HasPending(const File& file) {
 }
 
 bool FileUploader::Scan() {
-  last_error_.clear();
+  last_error_ = path_error_;
   truncated_ = false;
   Watch("log", pod_->paths.log, false);
   Watch("metrics.jsonl", pod_->paths.metrics_file, false);

@@ -3,18 +3,20 @@
 // restart of the sidecar, or of the server, sending goes on exactly there. Used by one thread.
 //
 // A file that was renamed away is sent to its end before the one that took its place; one that was
-// truncated, or written anew in place, is sent from its beginning, and replaces its copy.
+// truncated, or written again in place, is sent from its beginning, and replaces its copy.
 #pragma once
 
 #include <sys/stat.h>
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/file_io.h"
 #include "base/status.h"
+#include "metrics/collector.h"
 #include "proto/shirabe/v1/pod.pb.h"
 #include "sidecar/pod_config.h"
 
@@ -22,7 +24,7 @@ namespace shirabe::sidecar {
 
 class FileUploader {
  public:
-  explicit FileUploader(const Pod* pod) : pod_(pod) {}
+  explicit FileUploader(const Pod* pod);
 
   // Looks at the files as they are now. True if there is something to send.
   bool Scan();
@@ -38,7 +40,7 @@ class FileUploader {
   void MarkSent(const v1::SyncRequest& request);
 
   // Why something is not sent, in words; "" if all is.
-  const std::string& trouble() const { return last_error_; }
+  const std::string& last_error() const { return last_error_; }
 
  private:
   struct File {
@@ -66,8 +68,11 @@ class FileUploader {
   int64_t Cut(const std::string& name, File& file, int64_t bytes, v1::SyncRequest& request);
 
   const Pod* const pod_;
+  std::unique_ptr<metrics::Collector> collector_;  // null = it reads none of the program's paths
+  metrics::AttemptFiles collected_;                // where they lie
   std::map<std::string, File> files_;
   bool truncated_ = false;  // since the last Scan
+  std::string path_error_;  // why the collector reads nothing
   std::string last_error_;
 };
 

@@ -34,7 +34,7 @@ StatusOr<Pod> ReadPod(const std::string& json, const std::string& root) {
   RETURN_IF_ERROR(Prefix(absl::StrCat("$", trial::kPodVariable), ValidateKey(pod.key)));
   pod.root = root;
   pod.paths = trial::PodPaths(pod.key, root);
-  const trial::AttemptPaths home = trial::Layout(pod.home()).Paths(pod.key);
+  const trial::AttemptPaths home = trial::FileLayout(pod.home()).Paths(pod.key);
   pod.paths.checkpoint_dir = home.checkpoint_dir;
   pod.paths.output_dir = home.output_dir;
   return pod;
@@ -57,7 +57,7 @@ v1::ProgramExit ToProto(const trial::ExitRecord& record) {
   exit.set_code(record.code);
   exit.set_signal(record.signal);
   exit.set_out_of_memory(record.oom);
-  exit.set_told(record.told);
+  exit.set_told(record.stop_requested);
   *exit.mutable_began() = shirabe::ToProto(record.began);
   *exit.mutable_ended() = shirabe::ToProto(record.ended);
   if (record.ran) *exit.mutable_ran() = shirabe::ToProto(*record.ran);

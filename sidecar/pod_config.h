@@ -1,4 +1,4 @@
-// The pod that our containers stand in: what they were told, and where things lie. Read once at the
+// The pod that our containers stand in: what they are to do, and where things lie. Read once at the
 // start of each of them; a value.
 #pragma once
 
@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "proto/shirabe/v1/pod.pb.h"
 #include "trial/attempt_status.h"
-#include "trial/pod/pod_paths.h"
+#include "trial/pod/pod_names.h"
 
 namespace shirabe::sidecar {
 

@@ -8,26 +8,24 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <condition_variable>
-#include <mutex>
 #include <string>
 #include <vector>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/clock.h"
 #include "base/file_io.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "base/names.h"
-#include "base/rng.h"
+#include "base/task_pool.h"
 #include "sidecar/trainer_endpoint.h"
 #include "trial/checkpoint/checkpoint_folder.h"
 #include "trial/checkpoint/checkpoint_resumer.h"
 #include "trial/checkpoint/checkpoint_store.h"
 #include "trial/file_layout.h"
-#include "trial/local/supervisor_file.h"
-#include "trial/task_pool.h"
+#include "trial/local/attempt_endpoints.h"
+#include "trial/local/spawn_supervisor.h"
 
 namespace shirabe::sidecar {
 namespace {
@@ -66,7 +64,7 @@ Status MakeWorldWritable(int folder, const std::string& shown) {
 }
 
 Status MakeHomeFolders(const Pod& pod) {
-  const trial::Layout layout(pod.home());
+  const trial::FileLayout layout(pod.home());
   const trial::AttemptPaths own = layout.Paths(pod.key);
   std::vector<std::string> wanted = {own.checkpoint_dir, own.output_dir};
   // One that is gone is empty then, which is found where it is read.
@@ -87,7 +85,6 @@ namespace {
 // A volume that was just attached may not answer at once, and we would not be started again.
 constexpr int kMaxTries = 30;
 constexpr absl::Duration kRetryInterval = absl::Seconds(2);
-constexpr int kTokenBytes = 24;
 
 Status OpenFolder(const std::string& dir) {
   const Fd fd(open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
@@ -96,7 +93,7 @@ Status OpenFolder(const std::string& dir) {
 }
 
 // Of a volume that is mounted in parts they are there: see pod_init.h.
-Status MakeFolders(const Pod& pod, const trial::Layout& layout) {
+Status MakeFolders(const Pod& pod, const trial::FileLayout& layout) {
   RETURN_IF_ERROR(MakeDirs(pod.paths.dir));
   RETURN_IF_ERROR(OpenFolder(pod.paths.dir));
   if (pod.config.home_in_parts()) return absl::OkStatus();
@@ -117,11 +114,11 @@ Status PlaceSupervisor(const Pod& pod) {
 // Tries until a candidate is in place, or all are found damaged.
 class Resuming {
  public:
-  Resuming(const Pod& pod, const trial::Layout* layout)
+  Resuming(const Pod& pod, const trial::FileLayout* layout)
       : store_(layout), resumer_(layout, &store_, &task_pool_, [this](const AttemptKey&) {
-          std::lock_guard lock(mutex_);
+          const MutexLock lock(mutex_);
           ++ready_;
-          changed_.notify_all();
+          changed_.NotifyAll();
         }) {
     request_.key = pod.key;
     request_.resume = {pod.config.resume().begin(), pod.config.resume().end()};
@@ -146,21 +143,21 @@ class Resuming {
 
  private:
   int ready() {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return ready_;
   }
   void Await(int before) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return ready_ > before; });
+    MutexLock lock(mutex_);
+    changed_.Wait(lock, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return ready_ > before; });
   }
 
   trial::AttemptRequest request_;
   trial::CheckpointStore store_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  int ready_ = 0;  // guarded by mutex_
+  Mutex mutex_;
+  CondVar changed_;
+  int ready_ ABSL_GUARDED_BY(mutex_) = 0;
   trial::Resumer resumer_;
-  trial::TaskPool task_pool_{1};  // last: its thread uses all of the above
+  TaskPool task_pool_{1};  // last: its thread uses all of the above
 };
 
 // One on which no program listens now; with the host's network others are there.
@@ -180,22 +177,23 @@ uint16_t FreePort() {
 
 // Where the program may tell its status (trainer_endpoint.h), and what it needs for that.
 StatusOr<std::string> PrepareTrainerEndpoint(const Pod& pod) {
-  const std::string token_file = pod.run(kTrainerTokenFile);
-  const std::string token = absl::BytesToHexString(RandomBytes(kTokenBytes));
-  RETURN_IF_ERROR(WriteFileAtomic(token_file, token));
+  const std::string token_file = pod.run(trial::kTrainerTokenFile);
+  RETURN_IF_ERROR(WriteFileAtomic(token_file, trial::MakeTrainerToken()));
   const std::string url = absl::StrCat("http://127.0.0.1:", FreePort(), "/trainer-status");
-  RETURN_IF_ERROR(WriteFileAtomic(pod.run(kTrainerUrlFile), url));
-  std::string lines = absl::StrCat("KUBEFLOW_TRAINER_SERVER_URL=", url, "\n",
-                                   "KUBEFLOW_TRAINER_SERVER_TOKEN=", token_file, "\n");
+  RETURN_IF_ERROR(WriteFileAtomic(pod.run(trial::kTrainerUrlFile), url));
+  std::string lines;
+  for (const auto& [name, value] : trial::TrainerVariables(url, token_file)) {
+    absl::StrAppend(&lines, name, "=", value, "\n");
+  }
   if (pod.config.ca().empty()) return lines;
   // Programs load it before they look whether the address needs it.
-  const std::string ca_file = pod.run("door-ca.pem");
+  const std::string ca_file = pod.run("trainer-ca.pem");
   RETURN_IF_ERROR(WriteFileAtomic(ca_file, pod.config.ca()));
   return absl::StrCat(lines, "KUBEFLOW_TRAINER_SERVER_CA_CERT=", ca_file, "\n");
 }
 
 // What came of the candidates, for the sidecar, and for the next run of this.
-Status WriteBegin(const Pod& pod, const trial::Layout& layout) {
+Status WriteBegin(const Pod& pod, const trial::FileLayout& layout) {
   const trial::Resume resume = trial::ReadResume(layout.Paths(pod.key).dir);
   v1::PodState begin;
   if (resume.from) *begin.mutable_resumed() = *resume.from;
@@ -206,16 +204,16 @@ Status WriteBegin(const Pod& pod, const trial::Layout& layout) {
 }  // namespace
 
 Status Init(const Pod& pod) {
-  const trial::Layout layout(pod.home());
+  const trial::FileLayout layout(pod.home());
   RETURN_IF_ERROR(MakeFolders(pod, layout));
   // The program has started, or may have: what it saved since stands where a copy would go.
   if (access(pod.run("begin").c_str(), F_OK) == 0) return absl::OkStatus();
   RETURN_IF_ERROR(PlaceSupervisor(pod));
   RETURN_IF_ERROR(WriteFileAtomic(pod.paths.params_file, pod.config.parameters_json()));
   ASSIGN_OR_RETURN(const std::string resume_from, Resuming(pod, &layout).Run());
-  ASSIGN_OR_RETURN(const std::string door, PrepareTrainerEndpoint(pod));
-  RETURN_IF_ERROR(WriteFileAtomic(pod.run("env"),
-                                  absl::StrCat("SHIRABE_RESUME_FROM=", resume_from, "\n", door)));
+  ASSIGN_OR_RETURN(const std::string trainer_lines, PrepareTrainerEndpoint(pod));
+  RETURN_IF_ERROR(WriteFileAtomic(
+      pod.run("env"), absl::StrCat("SHIRABE_RESUME_FROM=", resume_from, "\n", trainer_lines)));
   return WriteBegin(pod, layout);
 }
 

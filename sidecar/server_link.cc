@@ -2,12 +2,21 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/file_io.h"
+#include "base/log.h"
+#include "base/open_beneath.h"
+#include "base/text/json_text.h"
+#include "base/timestamp.h"
 #include "proto/shirabe/v1/pod.grpc.pb.h"
+#include "trial/control_file.h"
 
 namespace shirabe::sidecar {
+
 namespace {
 
 constexpr int64_t kMaxTokenBytes = 64 << 10;
@@ -40,7 +49,7 @@ class GrpcServerLink : public ServerLink {
   }
 
  private:
-  // Read anew each time, since the kubelet renews it.
+  // Read each time, since the kubelet renews it.
   Status ShowToken(grpc::ClientContext& context) const {
     if (token_path_.empty()) return absl::OkStatus();
     const auto token = ReadFile(token_path_, kMaxTokenBytes);
@@ -67,6 +76,77 @@ class GrpcServerLink : public ServerLink {
 
 std::unique_ptr<ServerLink> MakeServerLink(const v1::PodConfig& config) {
   return std::make_unique<GrpcServerLink>(config);
+}
+
+namespace {
+
+constexpr int64_t kMaxControlBytes = 1 << 16;
+
+bool Stands(const v1::PodRequest& request, const std::string& control_file) {
+  const auto text = ReadBeneath("", control_file, kMaxControlBytes);
+  if (!text.ok()) return false;
+  const auto json = ReadJsonOrDiscarded(*text);
+  if (!json.is_object() || !json.contains("reason") || !json.contains("deadline")) return false;
+  return json["reason"] == request.reason() &&
+         json["deadline"] == absl::ToUnixSeconds(FromProto(request.deadline()));
+}
+
+bool Same(const v1::Checkpoint& a, const v1::Checkpoint& b) {
+  return a.namespace_() == b.namespace_() && a.experiment() == b.experiment() &&
+         a.trial() == b.trial() && a.attempt() == b.attempt() && a.step() == b.step();
+}
+
+}  // namespace
+
+Status ForwardRequest(const v1::PodRequest& request, const std::string& control_file) {
+  if (Stands(request, control_file)) return absl::OkStatus();
+  return trial::WriteControl(
+      control_file, {.reason = request.reason(), .deadline = FromProto(request.deadline())});
+}
+
+void PruneWorker::Prune(const v1::Checkpoint& checkpoint) {
+  {
+    const MutexLock lock(mutex_);
+    for (const Task& task : tasks_) {
+      if (Same(task.checkpoint, checkpoint)) return;
+    }
+    tasks_.push_back({checkpoint});
+  }
+  task_pool_.Run([this, checkpoint] {
+    const Status status = store_->Prune(checkpoint);
+    const bool gone = status.ok() || absl::IsNotFound(status);
+    if (!gone) {
+      Log(LogLevel::kWarning, "failed to delete an unneeded checkpoint",
+          {{"checkpoint", checkpoint.location()}, {"error", Message(status)}});
+    }
+    Finish(checkpoint, gone);
+  });
+}
+
+// One that failed is forgotten: the server asks again.
+void PruneWorker::Finish(const v1::Checkpoint& checkpoint, bool done) {
+  const MutexLock lock(mutex_);
+  const auto task = std::find_if(tasks_.begin(), tasks_.end(),
+                                 [&](const Task& one) { return Same(one.checkpoint, checkpoint); });
+  if (task == tasks_.end()) return;
+  task->done = done;
+  if (!done) tasks_.erase(task);
+}
+
+std::vector<v1::Checkpoint> PruneWorker::Done() const {
+  std::vector<v1::Checkpoint> done;
+  const MutexLock lock(mutex_);
+  for (const Task& task : tasks_) {
+    if (task.done) done.push_back(task.checkpoint);
+  }
+  return done;
+}
+
+void PruneWorker::Acknowledged(const v1::PodState& state) {
+  const MutexLock lock(mutex_);
+  for (const v1::Checkpoint& known : state.pruned()) {
+    std::erase_if(tasks_, [&](const Task& task) { return Same(task.checkpoint, known); });
+  }
 }
 
 }  // namespace shirabe::sidecar

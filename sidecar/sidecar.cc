@@ -4,21 +4,22 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/file_io.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "base/rng.h"
 #include "base/timestamp.h"
 #include "metrics/describe_source.h"
+#include "proto/shirabe/v1/collector_traits.h"
 #include "sidecar/file_uploader.h"
 #include "sidecar/pod_config.h"
-#include "sidecar/server_requests.h"
+#include "sidecar/server_link.h"
 #include "sidecar/trainer_endpoint.h"
 #include "trial/checkpoint/checkpoint_committer.h"
 #include "trial/pod/final_sync_log.h"
@@ -26,11 +27,10 @@
 namespace shirabe::sidecar {
 
 MetricsScraper::MetricsScraper(const Pod& pod) {
-  source_.spec = pod.config.collector();
   source_.metrics = {pod.config.metrics().begin(), pod.config.metrics().end()};
-  source_.scrapes_file = pod.paths.scrapes_file;
-  if (source_.spec.collector().kind() != v1::PROMETHEUS_METRIC) return;
-  auto collector = metrics::CreateCollector(source_.spec);
+  source_.files.scrapes = pod.paths.scrapes_file;
+  if (!v1::TraitsOf(pod.config.collector()).http()) return;
+  auto collector = metrics::CreateCollector(pod.config.collector());
   if (!collector.ok()) last_error_ = Message(collector.status());
   if (collector.ok()) collector_ = *std::move(collector);
 }
@@ -46,14 +46,13 @@ void MetricsScraper::Tick(bool ended) {
 
 namespace {
 
-constexpr std::chrono::milliseconds kTick(250);
-constexpr std::chrono::milliseconds kLastTick(50);  // once we are to end
-constexpr int64_t kPieceBytes = 1 << 20;            // of data, in a request
-constexpr absl::Duration kNext = absl::Seconds(2);  // where the server names none
+constexpr absl::Duration kTick = absl::Milliseconds(250);
+constexpr absl::Duration kLastTick = absl::Milliseconds(50);  // once we are to end
+constexpr int64_t kPieceBytes = 1 << 20;                      // of data, in a request
+constexpr absl::Duration kNext = absl::Seconds(2);            // where the server names none
 constexpr absl::Duration kMinBackoff = absl::Milliseconds(250);
 constexpr absl::Duration kMaxBackoff = absl::Seconds(15);
 constexpr absl::Duration kMaxUrgentBackoff = absl::Milliseconds(500);
-constexpr int kMaxShift = 6;
 // Between SIGTERM and SIGKILL where the program has used up the grace.
 constexpr absl::Duration kShortFlushTime = absl::Milliseconds(1500);
 constexpr int64_t kFinalSyncBytes = 6 << 20;  // of all last words; kubelets keep 10 MiB of a log
@@ -75,12 +74,12 @@ class Sidecar {
         scraper_(pod_),
         committer_(&layout_, options.clock, [this](const ExperimentKey&) { Wake(); }) {
     committer_.Watch(pod_.key);
-    auto door = OpenTrainerEndpoint(pod_, [this] { Wake(); });
-    if (door.ok()) {
-      trainer_endpoint_ = *std::move(door);
-    } else if (!absl::IsNotFound(door.status())) {
+    auto endpoint = OpenTrainerEndpoint(pod_, [this] { Wake(); });
+    if (endpoint.ok()) {
+      trainer_endpoint_ = *std::move(endpoint);
+    } else if (!absl::IsNotFound(endpoint.status())) {
       Log(LogLevel::kWarning, "the HTTP endpoint for trainer status is not available",
-          {{"error", Message(door.status())}});
+          {{"error", Message(endpoint.status())}});
     }
   }
 
@@ -98,17 +97,18 @@ class Sidecar {
   absl::Duration Now() { return options_.clock->Monotonic(); }
 
   void Wake() {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     woken_ = true;
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
 
   void Wait() {
-    std::unique_lock lock(mutex_);
+    const auto woken = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return woken_; };
+    MutexLock lock(mutex_);
     if (stop_.stop_requested()) {
-      changed_.wait_for(lock, kLastTick, [this] { return woken_; });
+      changed_.WaitFor(lock, kLastTick, woken);
     } else {
-      changed_.wait_for(lock, stop_, kTick, [this] { return woken_; });
+      changed_.WaitFor(lock, stop_, kTick, woken);
     }
     woken_ = false;
   }
@@ -118,20 +118,20 @@ class Sidecar {
   // Before the files are looked at: what the program has written by its end is seen then.
   void Observe() {
     program_state_ = ReadProgramState(pod_);
-    const bool told = stop_.stop_requested();
-    if (told && !acknowledged_at_) acknowledged_at_ = Now();
-    if (!ending_at_) ending_at_ = BeginOfEnd(told);
-    const bool over = program_state_.ended || (told && !program_state_.started);
+    const bool asked = stop_.stop_requested();
+    if (asked && !acknowledged_at_) acknowledged_at_ = Now();
+    if (!ending_at_) ending_at_ = BeginOfEnd(asked);
+    const bool over = program_state_.ended || (asked && !program_state_.started);
     scraper_.Tick(over);
     if (over && !ended_) committer_.End(pod_.key);
     ended_ = over;
   }
 
   // When the grace of the pod began to run, as far as we know.
-  std::optional<absl::Duration> BeginOfEnd(bool told) {
+  std::optional<absl::Duration> BeginOfEnd(bool asked) {
     struct stat info;
     if (stat(StopFile(pod_).c_str(), &info) != 0) {
-      return told ? std::optional(Now()) : std::nullopt;
+      return asked ? std::optional(Now()) : std::nullopt;
     }
     const absl::Duration age = options_.clock->Now() - absl::TimeFromTimespec(info.st_mtim);
     return Now() - std::clamp(age, absl::ZeroDuration(), Grace());
@@ -161,12 +161,13 @@ class Sidecar {
   }
 
   std::string LastError() const {
-    std::vector<std::string> troubles = {uploader_.trouble(), scraper_.trouble(), request_error_};
+    std::vector<std::string> errors = {uploader_.last_error(), scraper_.last_error(),
+                                       request_error_};
     if (program_state_.ended && !program_state_.exit) {
-      troubles.push_back("its supervisor is gone and has left no exit record");
+      errors.push_back("its supervisor is gone and has left no exit record");
     }
-    std::erase(troubles, "");
-    return absl::StrJoin(troubles, "; ");
+    std::erase(errors, "");
+    return absl::StrJoin(errors, "; ");
   }
 
   // ---- the exchange -----------------------------------------------------------------------------
@@ -220,9 +221,9 @@ class Sidecar {
     uploader_.Acknowledge(reply, request);
     prune_worker_.Acknowledged(request.state());
     completed_ = request.state().complete() && !uploader_.Scan();
-    v1::PodState told = request.state();
-    told.set_complete(false);
-    acknowledged_state_ = told.SerializeAsString();
+    v1::PodState state = request.state();
+    state.set_complete(false);
+    acknowledged_state_ = state.SerializeAsString();
     next_ = reply.has_next() ? FromProto(reply.next()) : kNext;
     next_ = std::clamp(next_, options_.urgent, absl::Minutes(1));
     for (const v1::Checkpoint& checkpoint : reply.prune()) prune_worker_.Prune(checkpoint);
@@ -235,7 +236,7 @@ class Sidecar {
     request_error_ = Message(passed);
     if (!passed.ok()) return;
     acknowledged_ = request.id();
-    sync_now_ = true;  // the server waits for our word before the pod is told to end
+    sync_now_ = true;  // the server waits for our word before the pod is asked to end
     Wake();
   }
 
@@ -252,8 +253,7 @@ class Sidecar {
           {{"server", pod_.config.server()}, {"error", Message(status)}});
     }
     const absl::Duration most = urgent() ? kMaxUrgentBackoff : kMaxBackoff;
-    const absl::Duration pause =
-        std::min(most, kMinBackoff * (1 << std::min(failures_, kMaxShift)));
+    const absl::Duration pause = Backoff{kMinBackoff, most}.Delay(failures_);
     ++failures_;
     retry_at_ = Now() + pause * (0.5 + rng_.Uniform() / 2);
   }
@@ -303,7 +303,7 @@ class Sidecar {
   const Pod& pod_;
   const std::stop_token stop_;
   Rng rng_;
-  const trial::Layout layout_;
+  const trial::FileLayout layout_;
   const trial::CheckpointStore store_;
   PruneWorker prune_worker_;
   FileUploader uploader_;
@@ -312,7 +312,7 @@ class Sidecar {
   bool ended_ = false;                             // nothing more will come of the program
   std::optional<absl::Duration> ending_at_;        // the pod's grace runs since
   std::optional<absl::Duration> acknowledged_at_;  // SIGTERM
-  bool server_reached_ = false;                    // the server has told what it has
+  bool server_reached_ = false;                    // the server has said what it has
   bool denied_ = false;                            // it wants nothing of us
   bool completed_ = false;                         // it has all
   bool sync_now_ = false;
@@ -321,9 +321,9 @@ class Sidecar {
   std::string acknowledged_state_;  // what the server knows
   int64_t acknowledged_ = 0;
   std::string request_error_;
-  std::mutex mutex_;
-  std::condition_variable_any changed_;
-  bool woken_ = false;  // guarded by mutex_
+  Mutex mutex_;
+  CondVar changed_;
+  bool woken_ ABSL_GUARDED_BY(mutex_) = false;
   // Last, because their threads use all of the above.
   trial::CheckpointCommitter committer_;
   std::unique_ptr<TrainerEndpoint> trainer_endpoint_;

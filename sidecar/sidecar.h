@@ -38,7 +38,7 @@ void RunSidecar(const SidecarOptions& options, std::stop_token stop);
 // more often.
 Status SignalStop(const Pod& pod);
 
-// Asks the program for the metrics that it serves (Katib's PrometheusMetric), here in its pod,
+// Asks the program for the metrics that it serves over HTTP (collector_traits.h), here in its pod,
 // where its address is 127.0.0.1; what was heard goes to the scrapes file, which is sent like the
 // others. Nothing for other collectors. Used by the sidecar's thread.
 class MetricsScraper {
@@ -46,7 +46,7 @@ class MetricsScraper {
   explicit MetricsScraper(const Pod& pod);
   // To be called at least once in a few seconds; with `ended`, nothing is written any more.
   void Tick(bool ended);
-  const std::string& trouble() const { return last_error_; }
+  const std::string& last_error() const { return last_error_; }
 
  private:
   std::unique_ptr<metrics::Collector> collector_;  // null = nothing to ask for

@@ -1,8 +1,7 @@
-// An endpoint for programs that tell their status by HTTP, as Hugging Face's Trainer does where
-// $KUBEFLOW_TRAINER_SERVER_URL is set (metrics/trainer_status.h): what is new in a call becomes a
-// line of the metrics file, as if the program had written it there. It listens on the pod's own
-// 127.0.0.1, at the port that the init container has chosen, and wants the token that it has
-// written down. A thread of its own.
+// The endpoint of one pod for programs that report their status over HTTP
+// (trial/local/status_endpoint.h): what is new in a call becomes a line of the metrics file
+// (metrics/trainer_status_writer.h). It listens on the pod's own 127.0.0.1, at the port that the
+// init container has chosen, and wants the token that it has written down. A thread of its own.
 #pragma once
 
 #include <functional>
@@ -14,8 +13,6 @@
 
 namespace shirabe::sidecar {
 
-constexpr char kTrainerUrlFile[] = "door-url";
-constexpr char kTrainerTokenFile[] = "door-token";
 constexpr uint16_t kTrainerPort = 10779;  // if the system cannot name a free one
 
 class TrainerEndpoint {

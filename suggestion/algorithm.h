@@ -3,10 +3,10 @@
 //
 // Propose is a pure function of its arguments: no clock, no I/O, no threads of its own, no state
 // that changes an answer. The same history and root give the same proposal, after a restart and on
-// another machine. Randomness for the i-th suggestion of an experiment comes from root.Fork(i), i =
-// history.next_ordinal() + its place in this proposal. It may be called from any thread, one call
-// at a time per object. Only one in another process (suggestion/remote/remote_algorithm.h) is less
-// pure.
+// another machine of its level (suggestion/processor_level.h). Randomness for an experiment's i-th
+// suggestion is root.Fork(i), i = history.next_ordinal() + its place in this proposal. It may be
+// called from any thread, one call at a time per object. Only one in another process
+// (suggestion/remote/remote_algorithm.h) is less pure.
 #pragma once
 
 #include <cstdint>
@@ -69,6 +69,12 @@ class Algorithm {
   virtual StatusOr<std::optional<Recommendation>> Recommend(const History&) const {
     return std::nullopt;
   }
+  // How far the least loss may be from the least that there is, in its units: an upper bound, by
+  // the model of an algorithm that has one. Pure as Propose, beside which it may run; of `root` it
+  // uses another stream. nullopt: not known yet.
+  virtual StatusOr<std::optional<double>> BoundRegret(const History&, const Rng& /*root*/) const {
+    return std::nullopt;
+  }
   // Asks a call under way, and later ones, to return soon with kCancelled. From any thread.
   virtual void Cancel() {}
 };
@@ -96,6 +102,8 @@ struct Problem {
   int64_t max_trials = 0;  // 0 = no limit given
   int parallel = 1;
   bool maximize = false;  // for words only: losses are the objective's negatives
+  int objectives = 1;     // losses of each result
+  int constraints = 0;    // margins of each result
 };
 
 struct AlgorithmInfo {
@@ -109,6 +117,12 @@ struct AlgorithmInfo {
   // Null, or the space to search in place of the specified one: the resource that trials are given
   // has the values of the rungs, whatever its feasibleSpace says. Reshaping twice changes nothing.
   StatusOr<Space> (*reshape)(const Problem& problem) = nullptr;
+  // Null, or whether BoundRegret has a model of this problem.
+  bool (*bounds_regret)(const Problem& problem) = nullptr;
+  // Whether it searches for a front where there are several objectives, and keeps constraints.
+  // Creating one that does not, for such a problem, is kInvalidArgument with those that do.
+  bool several_objectives = false;
+  bool constraints = false;
 };
 
 // Unknown names (with the list of known ones and the nearest) and values out of range are

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -14,11 +15,18 @@ void History::Add(const Point& point, const TrialSummary& view) {
   visited_.emplace(space_.Key(point), size());
   x_.insert(x_.end(), point.begin(), point.end());
   views_.push_back(view);
+  Count(view);
+}
+
+void History::Count(const TrialSummary& view) {
+  further_objectives_ = std::max(further_objectives_, view.further_losses.size());
+  constraints_ = std::max(constraints_, view.margins.size());
 }
 
 void History::Update(int64_t index, const TrialSummary& view) {
   CHECK(index >= 0 && index < size());
   views_[index] = view;
+  Count(view);
 }
 
 void History::SetLabels(int64_t index, std::vector<std::pair<std::string, std::string>> labels) {
@@ -62,7 +70,122 @@ std::optional<int64_t> History::number_label(int64_t index, const std::string& n
   return number;
 }
 
+// ---- which are better --------------------------------------------------------------------------
+
+namespace {
+
+constexpr double kBreaksConstraints = 1, kFailed = 3;
+
+bool IsFinite(const std::vector<double>& values) {
+  return std::all_of(values.begin(), values.end(), [](double x) { return std::isfinite(x); });
+}
+
+// Also what lacks a loss or a margin that others have.
+bool HasFailed(const History& history, const TrialSummary& trial) {
+  return trial.state == TrialState::kInfeasible || !std::isfinite(trial.loss) ||
+         trial.further_losses.size() < history.further_objectives() ||
+         trial.margins.size() < history.constraints() || !IsFinite(trial.further_losses) ||
+         !IsFinite(trial.margins);
+}
+
+// By constraint, the largest amount by which a trial breaks it.
+std::vector<double> LargestBreaches(const History& history) {
+  std::vector<double> largest;
+  for (int64_t i = 0; i < history.size(); ++i) {
+    const TrialSummary& trial = history.trial(i);
+    if (trial.state == TrialState::kActive || HasFailed(history, trial)) continue;
+    largest.resize(std::max(largest.size(), trial.margins.size()), 0);
+    for (size_t c = 0; c < trial.margins.size(); ++c) {
+      largest[c] = std::max(largest[c], -trial.margins[c]);
+    }
+  }
+  return largest;
+}
+
+// In [0, 1]: 0 = all constraints are kept.
+double Breach(const TrialSummary& trial, const std::vector<double>& largest) {
+  double breach = 0;
+  for (size_t c = 0; c < trial.margins.size(); ++c) {
+    if (trial.margins[c] < 0) breach += -trial.margins[c] / largest[c];
+  }
+  return breach / static_cast<double>(std::max<size_t>(1, trial.margins.size()));
+}
+
+// The losses' ranks among all in place of the losses: equals share one.
+void ReplaceByRanks(std::vector<Individual>& individuals) {
+  std::vector<size_t> order(individuals.size());
+  std::iota(order.begin(), order.end(), 0);
+  for (size_t k = 0; k < individuals[0].losses.size(); ++k) {
+    const auto loss = [&](size_t i) { return individuals[i].losses[k]; };
+    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return loss(a) < loss(b); });
+    double rank = 0, before = loss(order[0]);
+    for (const size_t i : order) {
+      rank += loss(i) > before ? 1 : 0;
+      before = loss(i);
+      individuals[i].losses[k] = rank;
+    }
+  }
+}
+
+// Of several objectives, or with constraints.
+Ranking RankIndividuals(const History& history) {
+  Ranking ranking;
+  std::vector<Individual> ranked;
+  for (Individual& individual : EndedIndividuals(history)) {
+    if (individual.violation == kFailed) {
+      ranking.failed.push_back(individual.trial);
+    } else {
+      ranked.push_back(std::move(individual));
+    }
+  }
+  for (int64_t i = 0; i < history.size(); ++i) {
+    if (history.trial(i).state == TrialState::kActive) ranking.pending.push_back(i);
+  }
+  if (ranked.empty()) return ranking;
+  ReplaceByRanks(ranked);
+  const size_t all = ranked.size();
+  for (const Individual& individual : Survivors(std::move(ranked), all)) {
+    ranking.ranked.push_back(individual.trial);
+  }
+  return ranking;
+}
+
+}  // namespace
+
+std::vector<Individual> EndedIndividuals(const History& history) {
+  int64_t furthest = 0;
+  for (int64_t i = 0; i < history.size(); ++i) {
+    furthest = std::max(furthest, history.trial(i).last_step);
+  }
+  const double steps = static_cast<double>(furthest) + 2;
+  const std::vector<double> breaches = LargestBreaches(history);
+  std::vector<Individual> individuals;
+  individuals.reserve(history.size());
+  for (int64_t i = 0; i < history.size(); ++i) {
+    const TrialSummary& trial = history.trial(i);
+    if (trial.state == TrialState::kActive) continue;
+    Individual individual{.trial = i, .losses = {trial.loss}};
+    individual.losses.insert(individual.losses.end(), trial.further_losses.begin(),
+                             trial.further_losses.end());
+    if (HasFailed(history, trial)) {
+      // As many as the others have: what failed may have none.
+      individual.losses.assign(1 + history.further_objectives(), 0);
+      individual.violation = kFailed;
+    } else if (const double breach = Breach(trial, breaches); breach > 0) {
+      individual.violation = kBreaksConstraints + breach;
+    } else if (trial.early_stopped) {
+      const double reached = std::max(0.0, static_cast<double>(trial.last_step));
+      individual.violation = 1 - (reached + 1) / steps;
+    }
+    individuals.push_back(std::move(individual));
+  }
+  return individuals;
+}
+
 Ranking RankTrials(const History& history) {
+  if (history.further_objectives() > 0 || history.constraints() > 0) {
+    return RankIndividuals(history);
+  }
   Ranking ranking;
   // Sorted by value rather than through the history: it is what a suggestion waits for.
   std::vector<std::tuple<bool, int64_t, double, int64_t>> keys;
@@ -71,7 +194,7 @@ Ranking RankTrials(const History& history) {
     const TrialSummary& trial = history.trial(i);
     if (trial.state == TrialState::kActive) {
       ranking.pending.push_back(i);
-    } else if (trial.state == TrialState::kInfeasible || !std::isfinite(trial.loss)) {
+    } else if (HasFailed(history, trial)) {
       ranking.failed.push_back(i);
     } else {
       const int64_t step = trial.early_stopped ? trial.last_step : 0;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "suggestion/pareto/dominance.h"
 #include "suggestion/space/search_space.h"
 
 namespace shirabe::suggestion {
@@ -29,6 +30,11 @@ struct TrialSummary {
   double loss = 0;        // of the first objective; valid when completed
   int64_t last_step = 0;  // greatest step observed
   int64_t parent = 0;     // trial number, 0 = none
+  int64_t ended = 0;      // its place in the order in which trials ended; 0 = not known
+  // Valid when completed, as many for each trial of an experiment; none where it has one objective
+  // and no constraints.
+  std::vector<double> further_losses = {};  // of the other objectives, in the order specified
+  std::vector<double> margins = {};  // by constraint: ≥ 0 keeps it, < 0 breaks it by so much
 };
 
 // What an earlier experiment found (spec.shirabe.warmStart): a canonical point of this space and
@@ -54,6 +60,9 @@ class History {
   const Space& space() const { return space_; }
   int64_t size() const { return static_cast<int64_t>(views_.size()); }
   const TrialSummary& trial(int64_t index) const { return views_[index]; }
+  // How many objectives beside the first, and constraints, its results have.
+  size_t further_objectives() const { return further_objectives_; }
+  size_t constraints() const { return constraints_; }
   Point point(int64_t index) const;
   double coordinate(int64_t index, int axis) const { return x_[index * dimensions_ + axis]; }
   std::optional<std::string> label(int64_t index, const std::string& name) const;
@@ -80,9 +89,13 @@ class History {
 
   // What the algorithm committed with its last suggestions; empty at first, or where the wire
   // carries none.
-  std::string memo;
+  const std::string& memo() const { return memo_; }
+  void set_memo(std::string memo) { memo_ = std::move(memo); }
 
  private:
+  void Count(const TrialSummary& view);
+
+  std::string memo_;
   Space space_;
   int dimensions_;
   std::vector<double> x_;  // size() × dimensions_
@@ -90,17 +103,26 @@ class History {
   absl::flat_hash_map<uint64_t, int64_t> visited_;  // Space::Key → index of the first such trial
   absl::flat_hash_map<int64_t, std::vector<std::pair<std::string, std::string>>> labels_;
   int64_t next_ordinal_ = 0;
+  size_t further_objectives_ = 0, constraints_ = 0;
   std::shared_ptr<const std::vector<PriorTrial>> prior_;  // shared by copies; null = none
 };
+
+// Every trial that has ended. What completed and keeps all constraints violates nothing; what was
+// stopped early the less, the further it came, between 0 and 1; what breaks constraints between 1
+// and 2, by Σ of what it breaks them by, each in parts of the largest such amount; what failed, or
+// has a loss or margin that is not a finite number, 3.
+std::vector<Individual> EndedIndividuals(const History& history);
 
 // The trials that have ended, best first: what the model-based and the evolutionary algorithms
 // learn from. Pure functions; any thread.
 struct Ranking {
   // Indices into the history. First what completed, by loss; then what was stopped early, that
-  // which came furthest first, then by loss: a rule has stopped it because it was worse. Equals in
-  // the order of creation.
+  // which came furthest first, then by loss: a rule has stopped it because it was worse; then what
+  // breaks constraints. Equals in the order of creation. With several objectives by front in place
+  // of the loss, and within a front the lonely ones first: by crowding distance (Deb et al. 2002),
+  // of ranks in place of losses, whose scale does not matter then.
   std::vector<int64_t> ranked;
-  // Infeasible, or with a loss that is no finite number: worse than everything above.
+  // Infeasible, or with a loss that is not a finite number: worse than everything above.
   std::vector<int64_t> failed;
   std::vector<int64_t> pending;
 

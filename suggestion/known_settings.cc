@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "base/text/did_you_mean.h"
 #include "base/text/number.h"
+#include "suggestion/processor_level.h"
 
 namespace shirabe::suggestion {
 namespace {
@@ -131,11 +132,35 @@ struct Chosen {
   Problem problem;
 };
 
+// Those that take such a problem, too.
+std::string NamesThat(bool AlgorithmInfo::*can) {
+  std::vector<std::string> names;
+  for (const std::string& name : Registry<AlgorithmInfo>::Get().Names()) {
+    if (Registry<AlgorithmInfo>::Get().Find(name)->*can) names.push_back(name);
+  }
+  return absl::StrJoin(names, ", ");
+}
+
+Status CheckAbilities(const AlgorithmInfo& info, const Problem& problem) {
+  if (problem.objectives > 1 && !info.several_objectives) {
+    return absl::InvalidArgumentError("algorithm " + info.name +
+                                      " searches for the best of one objective; for several use " +
+                                      NamesThat(&AlgorithmInfo::several_objectives));
+  }
+  if (problem.constraints > 0 && !info.constraints) {
+    return absl::InvalidArgumentError("algorithm " + info.name +
+                                      " knows no constraints on results; use " +
+                                      NamesThat(&AlgorithmInfo::constraints));
+  }
+  return absl::OkStatus();
+}
+
 StatusOr<Chosen> Choose(const std::string& name, const Problem& problem) {
   const AlgorithmInfo* info = Registry<AlgorithmInfo>::Get().Find(name);
   if (info == nullptr) return NotFound<AlgorithmInfo>("algorithm", name);
   RETURN_IF_ERROR(
       Prefix("algorithm " + info->name, ValidateSettings(info->settings, problem.settings)));
+  RETURN_IF_ERROR(CheckAbilities(*info, problem));
   Chosen chosen{info, problem};
   chosen.problem.settings = WithDefaults(info->settings, problem.settings);
   if (info->reshape != nullptr) {
@@ -177,7 +202,7 @@ StatusOr<Space> SearchSpace(const std::string& name, const Problem& problem) {
 StatusOr<std::unique_ptr<Algorithm>> CreateAlgorithm(const std::string& name,
                                                      const Problem& problem) {
   ASSIGN_OR_RETURN(const Chosen chosen, Choose(name, problem));
-  return chosen.info->create(chosen.problem);
+  return ForThisProcessor(*chosen.info).create(chosen.problem);
 }
 
 StatusOr<std::unique_ptr<Stopper>> CreateStopper(const std::string& name,

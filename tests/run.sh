@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # All tests, or one tier of them:
-#   tests/run.sh [tidy|unit|contract|simulation|integration|attack|cluster|e2e]…
-#   tests/run.sh [api|lint|sanitizers|fuzz|soak]…
-# Without an argument: the first line, as far as this machine can carry it; api (Schemathesis), lint
-# (clang-tidy), sanitizers, fuzz and soak run when they are named. What is skipped is said at the
-# end, with the reason. Installs what is missing first (deploy/setup.sh test).
+#   tests/run.sh [tidy|thread-safety|unit|contract|simulation|integration|attack|web|cluster|e2e]…
+#   tests/run.sh [api|arm64|katib|lint|variants|release|sanitizers|fuzz|soak]…
+# Without an argument: the first line, as far as this machine can carry it; api (Schemathesis),
+# arm64 (built for it, and emulated by QEMU), katib (Katib's own tests of its services), lint
+# (clang-tidy), variants (the recipes of ARCHITECTURE.md), release (every artefact, installed
+# somewhere), sanitizers, fuzz and soak run when they are named. What is skipped is said at the end,
+# with the reason. Installs what is missing first (deploy/setup.sh test).
 #
 # JOBS=n: how many at a time (default: as many as processors and memory allow).
 set -euo pipefail
@@ -161,6 +163,24 @@ tier_tidy() {
   fi
 }
 
+# What a mutex guards is used with that mutex held, and a use without it is refused. Ten sources at
+# a time, as in the release preset; what has not changed comes from ccache.
+tier_thread_safety() {
+  if needs clang++-14 "thread-safety"; then
+    cmake --preset thread-safety >/dev/null
+    check_quietly "every lock is held where clang expects it" \
+      cmake --build --preset thread-safety -j "$JOBS"
+    check "a field that is used without its lock is refused" refuses_unlocked_field
+  fi
+}
+
+refuses_unlocked_field() {
+  local log=$RESULTS/unlocked-field.log
+  ! cmake --build --preset thread-safety --target unlocked_field >"$log" 2>&1 &&
+    [ "$(grep -c 'error:' "$log")" = 1 ] &&
+    grep -q "error: reading variable 'count_' requires holding mutex 'mutex_'" "$log"
+}
+
 # Two to twenty seconds a file the first time; what is clean is remembered.
 tier_lint() {
   if needs clang-tidy-14 "clang-tidy"; then
@@ -173,7 +193,13 @@ tier_lint() {
 tier_unit() {
   run_ctest release unit "$JOBS"
   [ ! -d tests/sdk ] ||
-    check_quietly "the Python helper" python3 -m unittest discover -s tests/sdk
+    check_quietly "the Python packages" python3 -m unittest discover -s tests/sdk
+  if python3 -c 'import openapi_spec_validator' 2>/dev/null; then
+    check_quietly "a server answers what /openapi.json says" \
+      python3 -m unittest discover -s tests/api
+  else
+    skip "/openapi.json: no validator (deploy/setup.sh test installs it)"
+  fi
 }
 
 tier_contract() { run_ctest release contract "$JOBS"; }
@@ -191,29 +217,85 @@ tier_api() {
   check_quietly "the HTTP interface is what /openapi.json says" tests/api/schemathesis.sh
 }
 
-# Its script says which tests it ran, and exits with 77 where this machine cannot carry a cluster.
-tier_cluster() {
-  local log=$RESULTS/cluster.log status=0 counts name
-  tests/cluster/run.sh | tee "$log" || status=$?
+# Katib's sources are fetched for it. Its script exits with 77 where that, or pytest, is missing.
+tier_katib() {
+  local log=$RESULTS/katib.log status=0
+  tests/katib/suites.sh >"$log" 2>&1 || status=$?
   if [ "$status" = 77 ]; then
-    skip "cluster: $(tail -n 1 "$log")"
+    skip "katib: $(tail -n 1 "$log")"
+    return
+  fi
+  [ "$status" = 0 ] || tail -n 60 "$log"
+  check "Katib's own tests: $(tail -n 1 "$log")" test "$status" = 0
+}
+
+# In a real browser. Exits with 77 where there is none.
+tier_web() {
+  local log=$RESULTS/web.log status=0 counts
+  deploy/setup.sh web >&2 || true
+  tests/web/run.sh >"$log" 2>&1 || status=$?
+  if [ "$status" = 77 ]; then
+    skip "web: $(tail -n 1 "$log")"
+    return
+  fi
+  counts=$(awk '/^# pass / {n += $3} END {print n + 0}' "$log")
+  PASSED_COUNT=$((PASSED_COUNT + counts))
+  while read -r name; do
+    FAILED_COUNT=$((FAILED_COUNT + 1))
+    FAILED+=("web: $name")
+  done < <(sed -n 's/^not ok [0-9]* - //p' "$log")
+  if [ "$status" != 0 ]; then
+    tail -n 60 "$log"
+    FAILED+=("web: ended with $status; all of it is in $log")
+  else
+    echo "ok: $counts tests of the dashboard"
+  fi
+}
+
+# run_script NAME: tests/NAME/run.sh says which tests it ran, and exits with 77 where this machine
+# cannot run them.
+run_script() {
+  local log=$RESULTS/$1.log status=0 counts name
+  "tests/$1/run.sh" | tee "$log" || status=$?
+  if [ "$status" = 77 ]; then
+    skip "$1: $(tail -n 1 "$log")"
     return
   fi
   counts=$(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p' "$log" | tail -n 1)
   if [ -z "$counts" ] || { [ "$status" != 0 ] && [ "${counts#* }" = 0 ]; }; then
-    FAILED+=("cluster: it ended with $status before all tests were run")
+    FAILED+=("$1: it ended with $status before all tests were run")
     return
   fi
   PASSED_COUNT=$((PASSED_COUNT + ${counts% *}))
   FAILED_COUNT=$((FAILED_COUNT + ${counts#* }))
-  while read -r name; do FAILED+=("cluster: $name"); done < <(sed -n 's/^FAILED: //p' "$log")
+  while read -r name; do FAILED+=("$1: $name"); done < <(sed -n 's/^FAILED: //p' "$log")
 }
+
+tier_cluster() { run_script cluster; }
+tier_arm64() { run_script arm64; }
 
 tier_e2e() {
   local script
   for script in tests/e2e/*.sh; do
     [ -e "$script" ] || continue
     check_quietly "${script##*/}" "$script"
+  done
+}
+
+# Builds the tree once more, with one of each variant in it.
+tier_variants() { JOBS=$JOBS check_quietly "the recipes for variants" tests/variants/run.sh; }
+
+# Whatever is published: made, installed into fresh roots, used there, and removed.
+tier_release() {
+  local script
+  if [ "$(id -u)" != 0 ] || ! grep -qx ID=debian /etc/os-release; then
+    skip "release: it makes roots of Debian, which needs a Debian, and root"
+    return
+  fi
+  deploy/setup.sh release || skip "release: what is missing could not be installed"
+  check_quietly "artefacts_test.sh" tests/release/artefacts_test.sh
+  for script in tests/e2e/wheel_test.sh tests/release/*_test.sh; do
+    [ "${script##*/}" = artefacts_test.sh ] || check_quietly "${script##*/}" "$script"
   done
 }
 
@@ -268,24 +350,27 @@ usage() {
 }
 
 main() {
-  local tier all="tidy unit contract simulation integration attack cluster e2e"
+  local tier all="tidy thread-safety unit contract simulation integration attack web cluster e2e"
+  local named="api arm64 katib lint variants release sanitizers fuzz soak"
   for tier in "$@"; do
-    [[ " $all api lint sanitizers fuzz soak " == *" $tier "* ]] || usage
+    [[ " $all $named " == *" $tier "* ]] || usage
   done
   if [ $# = 0 ]; then
     # shellcheck disable=SC2086 # a list of words
     set -- $all
-    skip "api, lint, sanitizers, fuzz, soak: they build anew or run long; name them to run"
+    skip "${named// /, }: they fetch, build again or run long; name them"
   fi
   mkdir -p "$RESULTS"
   headline "set-up"
   deploy/setup.sh test || skip "set-up: what is missing could not be installed; going on without"
   JOBS=${JOBS:-$(default_jobs)}
-  headline "build"
-  build release all
+  if [ "$*" != arm64 ]; then
+    headline "build"
+    build release all
+  fi
   for tier in "$@"; do
     headline "$tier"
-    "tier_$tier"
+    "tier_${tier//-/_}"
   done
   finish
 }

@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/text/number.h"
-#include "trial/template_pod.h"
 #include "trial/trial_template.h"
 
 namespace shirabe::trial {

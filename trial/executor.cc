@@ -7,8 +7,13 @@ StatusOr<v1::SyncReply> Executor::Sync(const v1::SyncRequest&, const std::string
       "attempts run on the machine of this server: there are no pods to sync with");
 }
 
+bool RunsInCluster(const std::string& executor) {
+  const ExecutorInfo* info = Registry<ExecutorInfo>::Get().Find(executor);
+  return info != nullptr && info->in_cluster;
+}
+
 void AskAndTellExecutor::RecordStart(const AttemptKey& key, absl::Time since) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   AttemptStatus& observed = attempts_[key];
   if (observed.placement.has_start_time()) return;
   observed.key = key;
@@ -22,7 +27,7 @@ Status AskAndTellExecutor::Start(const AttemptRequest& request) {
 }
 
 Status AskAndTellExecutor::Stop(const AttemptKey& key, v1::Cause, absl::Duration) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = attempts_.find(key);
   if (found == attempts_.end()) return absl::OkStatus();
   found->second.state = AttemptStatus::State::kExited;
@@ -40,7 +45,7 @@ void AskAndTellExecutor::Adopt(const std::vector<v1::Attempt>& open) {
 }
 
 std::vector<AttemptStatus> AskAndTellExecutor::Observe(const ExperimentKey& experiment) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<AttemptStatus> found;
   for (auto it = attempts_.lower_bound({{experiment, 0}, 0}); it != attempts_.end(); ++it) {
     if (it->first.trial.experiment != experiment) break;
@@ -50,7 +55,7 @@ std::vector<AttemptStatus> AskAndTellExecutor::Observe(const ExperimentKey& expe
 }
 
 void AskAndTellExecutor::Forget(const AttemptKey& key) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   attempts_.erase(key);
 }
 

@@ -6,12 +6,12 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/names.h"
 #include "base/registry.h"
 #include "base/status.h"
@@ -20,12 +20,11 @@
 #include "proto/shirabe/v1/pod.pb.h"
 #include "proto/shirabe/v1/records.pb.h"
 #include "trial/attempt_status.h"
-
-namespace shirabe::kube {
-class Client;
-}
+#include "trial/status_handlers.h"
 
 namespace shirabe::trial {
+
+struct PodOptions;  // trial/pod/pod_options.h
 
 class Executor {
  public:
@@ -55,10 +54,6 @@ class Executor {
   // Deletes the files of an experiment, or of one trial. No attempt of it may be running.
   virtual Status RemoveFiles(const ExperimentKey& experiment, int64_t trial = 0) = 0;
 
-  // After that: deletes, soon, what the experiment has left on the volume that its specification
-  // names, and nothing else there. Tried again by the platform, so there is no error.
-  virtual void CleanVolume(const ExperimentKey&, const v1::ExperimentSpec&) {}
-
   virtual AttemptPaths Paths(const AttemptKey& key) const = 0;
 
   // What a new attempt of the experiment would get. Where it would have to wait, on_change of the
@@ -70,24 +65,20 @@ class Executor {
   // Deletes a committed checkpoint, soon. No attempt may be resuming from it.
   virtual void Prune(const v1::Checkpoint& checkpoint) = 0;
 
-  // Said before anything else of an experiment: where its checkpoints lie.
-  virtual void UseVolume(const ExperimentKey&, const v1::ExperimentSpec&) {}
+  // The rest is for programs that run elsewhere, beside files that this process cannot open. Where
+  // they run on this machine there is nothing to do.
 
-  // What stands beside a program that runs elsewhere brings its files and its state, and is told
-  // what to do. `bearer` is the token of its pod. kPermissionDenied unless it is of an attempt that
-  // was started or adopted here; kUnimplemented where programs run on this machine.
+  // Before anything else of an experiment: the volume that its specification names for checkpoints.
+  virtual void UseVolume(const ExperimentKey&, const v1::ExperimentSpec&) {}
+  // After RemoveFiles: deletes, soon, what the experiment has left on that volume, and nothing else
+  // there. Tried again by the platform, so there is no error.
+  virtual void CleanVolume(const ExperimentKey&, const v1::ExperimentSpec&) {}
+
+  // What stands beside such a program brings its files and its state, and is told what to do.
+  // `bearer` proves that it does. kPermissionDenied unless it is of an attempt that was started or
+  // adopted here; kUnimplemented where programs run on this machine.
   virtual StatusOr<v1::SyncReply> Sync(const v1::SyncRequest& request,
                                        const std::string& bearer = {});
-};
-
-// What attempts in a cluster need besides.
-struct PodOptions {
-  kube::Client* client = nullptr;       // outlives the executor
-  std::string image;                    // of our init and sidecar containers: this program
-  std::string image_pull_policy;        // of it; "" = the cluster's default
-  std::string server;                   // HOST:PORT where sidecars reach us by gRPC
-  std::string ca;                       // PEM; "" = plaintext
-  std::vector<std::string> host_paths;  // that checkpoints may lie on (host_paths.h)
 };
 
 struct ExecutorOptions {
@@ -95,16 +86,23 @@ struct ExecutorOptions {
   Clock* clock = nullptr;
   std::vector<std::string> devices;  // GPUs that may be given out
   v1::NodePools pools;               // none: this machine, without a price or a limit
-  PodOptions pods = {};              // for the executor `kubernetes`
+  // Of the cluster, for an executor that runs attempts there; null elsewhere.
+  std::shared_ptr<const PodOptions> pods;  // shared: by all copies of these options
+  StatusHandlers status_handlers;          // for programs of this machine
   // Called, from any thread and never under a lock, when something about the experiment changed.
   std::function<void(const ExperimentKey&)> on_change;
 };
 
+// An executor and what the rest of the program wants to know of it.
 struct ExecutorInfo {
   std::string name;  // process, kubernetes
   std::string help;
+  // Attempts run elsewhere, under the rights of their namespaces, not as the user of this process.
+  bool in_cluster = false;
   StatusOr<std::unique_ptr<Executor>> (*create)(const ExecutorOptions& options);
 };
+// The same for a registered name; false for any other.
+bool RunsInCluster(const std::string& executor);
 
 // The executor of trials that a caller runs, which has asked for them and will tell their end
 // (ask-and-tell): to start one is to note it down, and to stop one is to say that it has ended.
@@ -131,8 +129,8 @@ class AskAndTellExecutor : public Executor {
   void RecordStart(const AttemptKey& key, absl::Time since);
 
   Clock* const clock_;
-  std::mutex mutex_;
-  std::map<AttemptKey, AttemptStatus> attempts_;  // guarded by mutex_
+  Mutex mutex_;
+  std::map<AttemptKey, AttemptStatus> attempts_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace shirabe::trial

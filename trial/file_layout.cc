@@ -69,27 +69,27 @@ Status CheckNotLink(const std::string& path) {
 
 }  // namespace
 
-Layout::Layout(const std::string& home) {
+FileLayout::FileLayout(const std::string& home) {
   std::error_code error;
   home_ = std::filesystem::absolute(home, error).lexically_normal().string();
   if (error) home_ = home;
   while (home_.size() > 1 && home_.back() == '/') home_.pop_back();
 }
 
-std::string Layout::ExperimentDir(const ExperimentKey& key) const {
+std::string FileLayout::ExperimentDir(const ExperimentKey& key) const {
   if (!ValidateKey(key).ok()) return absl::StrCat(home_, "/trials/", kInvalidKeyDir);
   return absl::StrCat(home_, "/trials/", key.ns, "/", key.name);
 }
 
-std::string Layout::ReclaimsFile(const ExperimentKey& key) const {
+std::string FileLayout::ReclaimsFile(const ExperimentKey& key) const {
   return ExperimentDir(key) + "/reclaims.json";
 }
 
-std::string Layout::TrialDir(const TrialKey& key) const {
+std::string FileLayout::TrialDir(const TrialKey& key) const {
   return absl::StrCat(ExperimentDir(key.experiment), "/", TrialName(key));
 }
 
-AttemptPaths Layout::Paths(const AttemptKey& key) const {
+AttemptPaths FileLayout::Paths(const AttemptKey& key) const {
   const std::string trial = TrialDir(key.trial);
   const std::string dir = absl::StrCat(trial, "/", AttemptName(key));
   return {.dir = dir,
@@ -103,7 +103,7 @@ AttemptPaths Layout::Paths(const AttemptKey& key) const {
           .output_dir = trial + "/output"};
 }
 
-void Layout::KeepPrivate() const {
+void FileLayout::KeepPrivate() const {
   auto kept = [this]() -> StatusOr<bool> {
     RETURN_IF_ERROR(MakeDirs(std::filesystem::path(home_).parent_path().string()));
     ASSIGN_OR_RETURN(const bool home, MakePrivate(home_, IsOwnedByUs(home_)));
@@ -114,7 +114,7 @@ void Layout::KeepPrivate() const {
       {{"directory", home_}, {"error", Message(kept.status())}});
 }
 
-StatusOr<bool> Layout::Create(const AttemptKey& key) const {
+StatusOr<bool> FileLayout::Create(const AttemptKey& key) const {
   const AttemptPaths paths = Paths(key);
   ASSIGN_OR_RETURN(const bool new_trial,
                    MakeDirBelow(ExperimentDir(key.trial.experiment), TrialDir(key.trial)));
@@ -124,7 +124,7 @@ StatusOr<bool> Layout::Create(const AttemptKey& key) const {
   return new_attempt;
 }
 
-Status Layout::Remove(const ExperimentKey& experiment, int64_t trial) const {
+Status FileLayout::Remove(const ExperimentKey& experiment, int64_t trial) const {
   RETURN_IF_ERROR(ValidateKey(experiment));
   if (trial < 0) return absl::InvalidArgumentError(absl::StrCat("trial ", trial, " is below 0"));
   const std::string ns = absl::StrCat(home_, "/trials/", experiment.ns);

@@ -3,8 +3,9 @@
 //   trials/<namespace>/<experiment>/<trial>/output/         shared by the trial's attempts
 //   trials/<namespace>/<experiment>/<trial>/<attempt>/      log, metrics.jsonl,
 //       hypertune.jsonl, scrapes.jsonl, params.json, control.json, checkpoints/, the supervisor's
-//       records pid and exit (trial/local/supervisor_records.h), and reclaim once its machine is
-//       taken away (trial/local/simulated_preemption.h)
+//       records pid and exit (trial/local/supervisor_records.h), trainer-url and trainer-token
+//       (trial/local/attempt_endpoints.h), and reclaim once its machine is taken away
+//       (trial/local/simulated_preemption.h)
 // Used by executors and by code that shows or deletes those files. Thread-safe: no state but a
 // path.
 //
@@ -21,10 +22,10 @@
 
 namespace shirabe::trial {
 
-class Layout {
+class FileLayout {
  public:
   // `home` is made absolute: trials may run in other directories.
-  explicit Layout(const std::string& home);
+  explicit FileLayout(const std::string& home);
 
   const std::string& home() const { return home_; }
   std::string ExperimentDir(const ExperimentKey& key) const;

@@ -28,7 +28,7 @@ v1::Cause ReclaimCause(const v1::Placement& placement) {
   return placement.capacity() == CapacityWord(v1::SPOT) ? v1::PREEMPTED_SPOT : v1::PREEMPTED_NODE;
 }
 
-Nodes::Nodes(const v1::NodePools& pools) {
+NodeSlots::NodeSlots(const v1::NodePools& pools) {
   for (const v1::NodePool& pool : pools.pools()) {
     const int slots = pool.has_slots() ? std::max(pool.slots(), 0) : 1;
     pools_.push_back({pool, std::vector<Slot>(static_cast<size_t>(slots))});
@@ -41,7 +41,7 @@ Nodes::Nodes(const v1::NodePools& pools) {
 // ---- which pools --------------------------------------------------------------------------------
 
 // Those that the policy names, in its order.
-StatusOr<std::vector<int>> Nodes::Named(const v1::CapacityPolicy& policy) const {
+StatusOr<std::vector<int>> NodeSlots::Named(const v1::CapacityPolicy& policy) const {
   std::vector<int> named;
   std::vector<std::string> known;
   for (const Pool& pool : pools_) known.push_back(pool.spec.name());
@@ -58,7 +58,7 @@ StatusOr<std::vector<int>> Nodes::Named(const v1::CapacityPolicy& policy) const 
 }
 
 // All of them, in the order of a policy that names none.
-std::vector<int> Nodes::Ordered(const v1::CapacityPolicy& policy) const {
+std::vector<int> NodeSlots::Ordered(const v1::CapacityPolicy& policy) const {
   std::vector<int> all;
   for (int i = 0; i < static_cast<int>(pools_.size()); ++i) all.push_back(i);
   const bool spot_first = policy.spot() != v1::SPOT_NEVER;
@@ -70,7 +70,7 @@ std::vector<int> Nodes::Ordered(const v1::CapacityPolicy& policy) const {
   return all;
 }
 
-StatusOr<std::vector<int>> Nodes::Allowed(const PlacementRequest& placement_request) const {
+StatusOr<std::vector<int>> NodeSlots::Allowed(const PlacementRequest& placement_request) const {
   const v1::CapacityPolicy& policy = placement_request.policy;
   ASSIGN_OR_RETURN(std::vector<int> pools, Named(policy));
   if (pools.empty()) pools = Ordered(policy);
@@ -99,13 +99,13 @@ StatusOr<std::vector<int>> Nodes::Allowed(const PlacementRequest& placement_requ
   return placement_request.on_demand && !on_demand.empty() ? on_demand : pools;
 }
 
-Status Nodes::Check(const PlacementRequest& placement_request) const {
+Status NodeSlots::Check(const PlacementRequest& placement_request) const {
   return pools_.empty() ? absl::OkStatus() : Allowed(placement_request).status();
 }
 
 // ---- giving out ---------------------------------------------------------------------------------
 
-v1::Placement Nodes::Place(const Pool& pool, int slot) const {
+v1::Placement NodeSlots::Place(const Pool& pool, int slot) const {
   v1::Placement placement;
   const double price = pool.spec.price_per_hour();
   placement.set_node(NodeName(pool.spec.name(), slot));
@@ -116,8 +116,8 @@ v1::Placement Nodes::Place(const Pool& pool, int slot) const {
   return placement;
 }
 
-StatusOr<v1::Placement> Nodes::Allocate(const PlacementRequest& placement_request,
-                                        absl::Duration now) {
+StatusOr<v1::Placement> NodeSlots::Allocate(const PlacementRequest& placement_request,
+                                            absl::Duration now) {
   ASSIGN_OR_RETURN(const std::vector<int> allowed, Allowed(placement_request));
   for (const int i : allowed) {
     std::vector<Slot>& slots = pools_[i].slots;
@@ -132,7 +132,7 @@ StatusOr<v1::Placement> Nodes::Allocate(const PlacementRequest& placement_reques
 }
 
 // Null if it is of no pool.
-Nodes::Slot* Nodes::Find(const std::string& node) {
+NodeSlots::Slot* NodeSlots::Find(const std::string& node) {
   const size_t dash = node.rfind('-');
   if (dash == std::string::npos) return nullptr;
   int index = -1;
@@ -144,19 +144,19 @@ Nodes::Slot* Nodes::Find(const std::string& node) {
   return nullptr;
 }
 
-void Nodes::Mark(const std::string& node) {
+void NodeSlots::Mark(const std::string& node) {
   if (Slot* slot = Find(node)) slot->busy = true;
 }
 
-void Nodes::Release(const std::string& node) {
+void NodeSlots::Release(const std::string& node) {
   if (Slot* slot = Find(node)) slot->busy = false;
 }
 
-void Nodes::SetAway(const std::string& node, absl::Duration until) {
+void NodeSlots::SetAway(const std::string& node, absl::Duration until) {
   if (Slot* slot = Find(node)) slot->away_until = std::max(slot->away_until, until);
 }
 
-std::optional<absl::Duration> Nodes::NextReturn(absl::Duration now) const {
+std::optional<absl::Duration> NodeSlots::NextReturn(absl::Duration now) const {
   std::optional<absl::Duration> next;
   for (const Pool& pool : pools_) {
     for (const Slot& slot : pool.slots) {
@@ -169,7 +169,7 @@ std::optional<absl::Duration> Nodes::NextReturn(absl::Duration now) const {
 // ---- words --------------------------------------------------------------------------------------
 
 // "2 of 3 busy, 1 returns in 12 s". A slot whose attempt is being taken away counts as busy.
-std::string Nodes::Occupancy(const Pool& pool, absl::Duration now) const {
+std::string NodeSlots::Occupancy(const Pool& pool, absl::Duration now) const {
   int busy = 0, away = 0;
   absl::Duration first = absl::InfiniteDuration();
   for (const Slot& slot : pool.slots) {
@@ -184,7 +184,7 @@ std::string Nodes::Occupancy(const Pool& pool, absl::Duration now) const {
                       std::ceil(absl::ToDoubleSeconds(first)), away == 1 ? " s" : " s on");
 }
 
-std::string Nodes::Waiting(const std::vector<int>& allowed, absl::Duration now) const {
+std::string NodeSlots::Waiting(const std::vector<int>& allowed, absl::Duration now) const {
   std::vector<std::string> parts;
   for (const int i : allowed) {
     parts.push_back(absl::StrCat(pools_[i].spec.name(), " (", Occupancy(pools_[i], now), ")"));
@@ -192,8 +192,8 @@ std::string Nodes::Waiting(const std::vector<int>& allowed, absl::Duration now) 
   return absl::StrCat("no free slot in pool ", absl::StrJoin(parts, " or "));
 }
 
-PlacementQuote Nodes::QuotePlacement(const PlacementRequest& placement_request,
-                                     absl::Duration now) const {
+PlacementQuote NodeSlots::QuotePlacement(const PlacementRequest& placement_request,
+                                         absl::Duration now) const {
   const auto allowed = Allowed(placement_request);
   if (!allowed.ok()) return {.waiting = Message(allowed.status())};
   PlacementQuote quote;

@@ -20,10 +20,10 @@
 
 namespace shirabe::trial {
 
-class Nodes {
+class NodeSlots {
  public:
   // Of pools that experiment/spec/node_pools_file.h finds no fault with.
-  explicit Nodes(const v1::NodePools& pools);
+  explicit NodeSlots(const v1::NodePools& pools);
 
   // Without pools there is nothing to give out, and no limit: none of the below is called.
   bool empty() const { return pools_.empty(); }

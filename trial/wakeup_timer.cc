@@ -15,30 +15,35 @@ WakeupTimer::WakeupTimer(Clock* clock, OnTimer ring) : clock_(clock), on_timer_(
   thread_ = std::jthread([this](std::stop_token stop) { Run(std::move(stop)); });
 }
 
+void WakeupTimer::End() {
+  thread_.request_stop();
+  if (thread_.joinable()) thread_.join();
+}
+
 void WakeupTimer::Wake() {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   woken_ = true;
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 void WakeupTimer::Run(std::stop_token stop) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (!stop.stop_requested()) {
     woken_ = false;
     lock.unlock();
     const std::optional<absl::Duration> due = on_timer_();
     lock.lock();
-    const auto woken = [this] { return woken_; };
+    const auto woken = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return woken_; };
     while (!stop.stop_requested() && !woken_) {
       if (!due) {
-        changed_.wait(lock, stop, woken);
+        changed_.Wait(lock, stop, woken);
         continue;
       }
       const absl::Duration left = *due - clock_->Monotonic();
       if (left <= absl::ZeroDuration()) break;
       // Rounded up: a moment too early would be a round for nothing.
       const absl::Duration wait = std::min(left, kMaxSleep) + absl::Microseconds(1);
-      changed_.wait_for(lock, stop, absl::ToChronoMicroseconds(wait), woken);
+      changed_.WaitFor(lock, stop, wait, woken);
     }
   }
 }

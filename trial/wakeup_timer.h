@@ -1,14 +1,13 @@
 // One thread that does something whenever its time has come, and sleeps in between. Thread-safe.
 #pragma once
 
-#include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <thread>
 
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/mutex.h"
 
 namespace shirabe::trial {
 
@@ -20,8 +19,10 @@ class WakeupTimer {
   using OnTimer = std::function<std::optional<absl::Duration>()>;
 
   WakeupTimer(Clock* clock, OnTimer ring);
-  // Waits for a call that is under way.
-  ~WakeupTimer() = default;
+  ~WakeupTimer() { End(); }
+
+  // Waits for a call that is under way; none comes any more.
+  void End();
 
   // Something has changed: look again soon.
   void Wake();
@@ -31,10 +32,10 @@ class WakeupTimer {
 
   Clock* const clock_;
   const OnTimer on_timer_;
-  std::mutex mutex_;
-  std::condition_variable_any changed_;
-  bool woken_ = false;   // guarded by mutex_
-  std::jthread thread_;  // last: stopped and joined before the rest goes
+  Mutex mutex_;
+  CondVar changed_;
+  bool woken_ ABSL_GUARDED_BY(mutex_) = false;
+  std::jthread thread_;  // last: it uses the rest
 };
 
 }  // namespace shirabe::trial

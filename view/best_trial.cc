@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/names.h"
-#include "client/enum_words.h"
+#include "client/records/enum_words.h"
 #include "trial/trial_template.h"
 #include "view/record_rows.h"
 #include "view/text_table.h"

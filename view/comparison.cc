@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/names.h"
-#include "client/enum_words.h"
+#include "client/records/enum_words.h"
 #include "experiment/spec/message_tree.h"
 #include "experiment/submission.h"
 #include "trial/trial_template.h"

@@ -4,7 +4,7 @@
 #include "base/names.h"
 #include "base/text/number.h"
 #include "base/timestamp.h"
-#include "client/enum_words.h"
+#include "client/records/enum_words.h"
 #include "trial/trial_template.h"
 
 namespace shirabe::view {

@@ -10,7 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "base/names.h"
 #include "base/timestamp.h"
-#include "client/enum_words.h"
+#include "client/records/enum_words.h"
 #include "experiment/conditions.h"
 #include "view/best_trial.h"
 #include "view/record_rows.h"
@@ -132,6 +132,42 @@ std::string LimitsLine(const v1::ExperimentSpec& spec) {
   return text;
 }
 
+std::string LimitWords(double seconds) { return absl::FormatDuration(absl::Seconds(seconds)); }
+
+// spec.shirabe.limits and stopWhen, with how far they are; "" without any.
+std::string StopsWhenLine(const v1::Experiment& experiment) {
+  const v1::SearchLimits& limits = experiment.spec().shirabe().limits();
+  const v1::StopWhen& stop = experiment.spec().shirabe().stop_when();
+  const v1::ShirabeStatus& status = experiment.status().shirabe();
+  std::vector<std::string> parts;
+  if (limits.has_experiment_seconds()) {
+    parts.push_back(
+        absl::StrCat("after ", LimitWords(limits.experiment_seconds()), " without pauses"));
+  }
+  if (stop.has_no_improvement_trials()) {
+    parts.push_back(absl::StrCat(
+        "after ", stop.no_improvement_trials(), " results without an improvement",
+        stop.min_improvement() > 0 ? " by more than " + client::ShortNumber(stop.min_improvement())
+                                   : "",
+        " (now ", status.trials_since_improvement(), ")"));
+  }
+  if (stop.has_regret_below()) {
+    parts.push_back(absl::StrCat(
+        "once the regret is below ", client::ShortNumber(stop.regret_below()),
+        status.has_regret_bound()
+            ? absl::StrCat(" (now at most ", client::ShortNumber(status.regret_bound().bound()),
+                           ", by ", status.regret_bound().results(), " results)")
+            : ""));
+  }
+  if (stop.has_min_trials() && !parts.empty()) {
+    parts.push_back(absl::StrCat("by a rule not before ", stop.min_trials(), " results"));
+  }
+  if (limits.has_trial_seconds()) {
+    parts.push_back(absl::StrCat("a trial after ", LimitWords(limits.trial_seconds())));
+  }
+  return absl::StrJoin(parts, "; ");
+}
+
 std::string BestLine(const v1::Experiment& experiment) {
   const v1::OptimalTrial& best = experiment.status().current_optimal_trial();
   if (!best.has_objective()) return "";
@@ -229,12 +265,15 @@ StatusOr<std::string> DescribeExperiment(client::Client& client, const Experimen
   page.Line("Warm start", WarmStartLine(experiment));
   page.Line("Trials", TrialsLine(experiment));
   page.Line("Limits", LimitsLine(spec));
+  page.Line("Stops", StopsWhenLine(experiment));
   page.Line("Best", BestLine(experiment));
   page.Line("Recommended", RecommendedLine(experiment));
   for (const auto& [label, text] : SpendingLines(experiment)) page.Line(label, text);
   if (const int64_t bad = experiment.status().shirabe().bad_metric_lines(); bad > 0) {
     page.Line("Bad lines", absl::StrCat(bad, " lines named a metric and had no number"));
   }
+  page.Line("Tags", absl::StrJoin(experiment.status().shirabe().tags(), ", "));
+  page.Block("Note", experiment.status().shirabe().note());
   page.Block("Parameters", ParametersTable(spec));
   page.Block("Waiting trials", waiting);
   page.Block("Conditions", ConditionsTable(experiment, now));

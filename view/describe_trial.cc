@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/timestamp.h"
-#include "client/enum_words.h"
+#include "client/records/enum_words.h"
 #include "view/describe_experiment.h"
 #include "view/record_rows.h"
 #include "view/spending.h"
@@ -179,6 +179,8 @@ StatusOr<std::string> DescribeTrial(client::Client& client, const TrialKey& key,
   page.Line("Took", TrialSpentLine(experiment, trial, records.attempts, now));
   const bool has_log = trial.attempts() > 0 && !experiment.spec().shirabe().ask_and_tell();
   if (has_log) page.Line("Log", client.LogLocation({key, trial.attempts()}));
+  page.Line("Tags", absl::StrJoin(trial.tags(), ", "));
+  page.Block("Note", trial.note());
   page.Block("Metrics", MetricsTable(trial));
   page.Block("Attempts", AttemptsTable(records.attempts, now));
   page.Block("Checkpoints", CheckpointsTable(records.checkpoints, now));

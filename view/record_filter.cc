@@ -12,7 +12,7 @@
 #include "base/text/did_you_mean.h"
 #include "base/text/number.h"
 #include "base/timestamp.h"
-#include "client/enum_words.h"
+#include "client/records/enum_words.h"
 
 namespace shirabe::view {
 

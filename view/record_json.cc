@@ -1,14 +1,14 @@
 #include "view/record_json.h"
 
-#include <cmath>
 #include <map>
 #include <utility>
 
 #include "base/text/number.h"
 #include "base/timestamp.h"
-#include "client/enum_words.h"
+#include "client/records/enum_words.h"
+#include "client/wire_format.h"
 #include "experiment/spec/message_tree.h"
-#include "trial/trial_template.h"
+#include "proto/shirabe/v1/http.pb.h"
 #include "view/record_rows.h"
 #include "view/spending.h"
 
@@ -24,24 +24,12 @@ void PutTime(Json& tree, const char* key, const Timestamp& time) {
   if (std::string text = FormatTime(time); !text.empty()) tree[key] = std::move(text);
 }
 
-void PutText(Json& tree, const char* key, const std::string& text) {
-  if (!text.empty()) tree[key] = text;
-}
-
-void PutCount(Json& tree, const char* key, int64_t count) {
-  if (count != 0) tree[key] = count;
-}
-
-void PutNumber(Json& tree, const char* key, double number) {
-  if (number != 0) tree[key] = NumberJson(number);
-}
-
-Json AssignmentsJson(const auto& assignments) {
-  Json list = Json::array();
-  for (const v1::Assignment& assignment : assignments) {
-    list.push_back({{"name", assignment.name()}, {"value", trial::FormatAssignment(assignment)}});
-  }
-  return list;
+// Of a trial or an attempt.
+Json MetadataJson(const auto& record, std::string name, Json labels) {
+  return Shaped<v1::http::Metadata>(
+      record, {{"name", std::move(name)},
+               {"labels", std::move(labels)},
+               {"creationTimestamp", TextOrNull(FormatTime(record.creation_time()))}});
 }
 
 struct ConditionText {
@@ -84,110 +72,51 @@ Json ConditionsJson(const v1::Trial& trial) {
   return list;
 }
 
-std::string MetricText(bool known, double value) {
-  return known ? FormatNumber(value) : kUnavailable;
-}
-
-Json ObservationOf(const v1::Observation& observation) {
-  Json metrics = Json::array();
-  for (const v1::Metric& metric : observation.metrics()) {
-    metrics.push_back({{"name", metric.name()},
-                       {"min", MetricText(metric.has_min(), metric.min())},
-                       {"max", MetricText(metric.has_max(), metric.max())},
-                       {"latest", MetricText(metric.has_latest(), metric.latest())}});
-  }
-  return {{"metrics", metrics}};
-}
+Json PositiveOrNull(double number) { return number > 0 ? Json(number) : Json(); }
 
 Json TrialExtras(const v1::Experiment& experiment, const v1::Trial& trial) {
-  Json tree = {{"number", trial.number()}, {"phase", client::PhaseWord(trial.phase())}};
-  if (const auto objective = client::ShownObjective(experiment, trial)) {
-    tree["objective"] = NumberJson(objective->value);
-    tree["step"] = objective->step;
+  Json objective, step, parent;
+  if (const auto shown = client::ShownObjective(experiment, trial)) {
+    objective = NumberJson(shown->value);
+    step = shown->step;
   }
-  PutCount(tree, "lastStep", trial.last_step());
-  PutCount(tree, "attempts", trial.attempts());
-  PutCount(tree, "failures", trial.failures());
-  PutCount(tree, "preemptions", trial.preemptions());
-  if (trial.infeasible()) tree["infeasible"] = true;
-  if (trial.parent().trial() > 0) {
-    tree["parent"] = {{"trial", trial.parent().trial()}, {"step", trial.parent().step()}};
-  }
-  PutNumber(tree, "seconds", trial.seconds());
-  PutNumber(tree, "cost", trial.cost());
-  PutNumber(tree, "wastedSeconds", trial.wasted_seconds());
-  PutNumber(tree, "wastedCost", trial.wasted_cost());
-  PutNumber(tree, "onDemandCost", trial.on_demand_cost());
-  PutText(tree, "explanation", trial.explanation());
-  PutText(tree, "waiting", trial.waiting());
-  if (!client::IsTerminal(trial.phase())) PutTime(tree, "notBefore", trial.not_before());
-  return tree;
+  if (trial.parent().trial() > 0) parent = Shaped<v1::http::TrialParent>(trial.parent());
+  const bool ended = client::IsTerminal(trial.phase());
+  return Shaped<v1::http::TrialExtras>(
+      trial, {{"objective", std::move(objective)},
+              {"step", std::move(step)},
+              {"parent", std::move(parent)},
+              {"notBefore", ended ? Json() : TextOrNull(FormatTime(trial.not_before()))}});
 }
 
+// A price is printed as the number it is, also where it is whole.
 Json PlacementJson(const v1::Placement& placement) {
-  Json tree = Json::object();
-  PutText(tree, "node", placement.node());
-  PutText(tree, "pool", placement.pool());
-  PutText(tree, "capacity", placement.capacity());
-  if (placement.price_per_hour() > 0) tree["pricePerHour"] = placement.price_per_hour();
-  PutNumber(tree, "onDemandPricePerHour", placement.on_demand_price_per_hour());
-  PutCount(tree, "pid", placement.pid());
-  PutText(tree, "devices", placement.devices());
-  PutTime(tree, "startTime", placement.start_time());
-  PutTime(tree, "endTime", placement.end_time());
-  return tree;
+  const double price = placement.price_per_hour();
+  return Shaped<v1::http::Placement>(placement, {{"pricePerHour", PositiveOrNull(price)}});
 }
 
-Json AttemptStatusJson(const v1::Attempt& attempt) {
-  Json tree = {{"state", client::AttemptStateWord(attempt.state())}};
-  PutText(tree, "cause", client::CauseWord(attempt.cause()));
-  if (attempt.has_exit_code()) tree["exitCode"] = attempt.exit_code();
-  PutCount(tree, "signal", attempt.signal());
-  PutText(tree, "message", attempt.message());
-  PutTime(tree, "startTime", attempt.start_time());
-  PutTime(tree, "endTime", attempt.end_time());
-  tree["resumedFromStep"] = attempt.resumed_from_step();
-  tree["stepsGained"] = attempt.steps_gained();
-  tree["stepsRedone"] = attempt.steps_redone();
-  if (attempt.resumed_from_attempt() > 0) {
-    const int64_t from = attempt.resumed_from_trial();
-    tree["resumedFrom"] =
-        AttemptName({{ExperimentKeyOf(attempt), from > 0 ? from : attempt.trial()},
-                     attempt.resumed_from_attempt()});
-  }
-  if (attempt.wasted_seconds() > 0) tree["wastedSeconds"] = attempt.wasted_seconds();
-  tree["observations"] = attempt.rows();
-  PutCount(tree, "badMetricLines", attempt.bad_lines());
-  tree["placements"] = Json::array();
+Json AttemptStatusJson(const v1::Attempt& attempt, const std::string& log) {
+  Json placements = Json::array();
   for (const v1::Placement& placement : attempt.placements()) {
-    tree["placements"].push_back(PlacementJson(placement));
+    placements.push_back(PlacementJson(placement));
   }
-  return tree;
+  const int64_t from = attempt.resumed_from_trial();
+  const TrialKey saved{ExperimentKeyOf(attempt), from > 0 ? from : attempt.trial()};
+  return Shaped<v1::http::AttemptStatus>(
+      attempt, {{"resumedFrom", attempt.resumed_from_attempt() > 0
+                                    ? Json(AttemptName({saved, attempt.resumed_from_attempt()}))
+                                    : Json()},
+                {"wastedSeconds", PositiveOrNull(attempt.wasted_seconds())},
+                {"observations", attempt.rows()},
+                {"badMetricLines", attempt.bad_lines() > 0 ? Json(attempt.bad_lines()) : Json()},
+                {"placements", std::move(placements)},
+                {"log", TextOrNull(log)}});
 }
-
-Json TextOrNull(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
 Json ExitJson(const v1::Attempt& attempt) {
   constexpr int kSignalled = 128;
   if (attempt.has_exit_code()) return attempt.exit_code();
   return attempt.signal() > 0 ? Json(kSignalled + attempt.signal()) : Json();
-}
-
-void PutLedger(Json& tree, const v1::Attempt& attempt, const Spending& spent) {
-  const v1::Placement placement = PlacementOf(attempt);
-  tree["trial"] = TrialName({ExperimentKeyOf(attempt), attempt.trial()});
-  tree["number"] = attempt.number();
-  tree["node"] = TextOrNull(placement.node());
-  tree["capacity"] = TextOrNull(placement.capacity());
-  tree["start"] = TextOrNull(FormatTime(attempt.start_time()));
-  tree["end"] = TextOrNull(FormatTime(attempt.end_time()));
-  tree["exitCode"] = ExitJson(attempt);
-  tree["cause"] = TextOrNull(client::CauseWord(attempt.cause()));
-  tree["resumedFromStep"] = attempt.resumed_from_step();
-  tree["stepsGained"] = attempt.steps_gained();
-  tree["stepsRedone"] = attempt.steps_redone();
-  tree["seconds"] = NumberJson(spent.seconds);
-  tree["cost"] = NumberJson(spent.cost);
 }
 
 // Every line but the first further to the right; empty ones stay empty.
@@ -214,91 +143,89 @@ Json TrialRenderer::operator()(const v1::Trial& trial) const {
   Json labels = {{"katib.kubeflow.org/experiment", trial.experiment()}};
   const std::map<std::string, std::string> sorted(trial.labels().begin(), trial.labels().end());
   for (const auto& [name, value] : sorted) labels[name] = value;
-  Json metadata = {{"name", TrialName({ExperimentKeyOf(trial), trial.number()})},
-                   {"namespace", trial.namespace_()},
-                   {"labels", std::move(labels)}};
-  PutTime(metadata, "creationTimestamp", trial.creation_time());
-  Json status = Json::object();
-  PutTime(status, "startTime", trial.start_time());
-  PutTime(status, "completionTime", trial.completion_time());
-  status["conditions"] = ConditionsJson(trial);
-  if (trial.observation().metrics_size() > 0) {
-    status["observation"] = ObservationOf(trial.observation());
-  }
-  status["shirabe"] = TrialExtras(experiment_, trial);
-  return {
-      {"apiVersion", "kubeflow.org/v1beta1"},
-      {"kind", "Trial"},
-      {"metadata", std::move(metadata)},
-      {"spec",
-       {{"objective", objective_}, {"parameterAssignments", AssignmentsJson(trial.assignments())}}},
-      {"status", std::move(status)}};
+  Json metadata =
+      MetadataJson(trial, TrialName({ExperimentKeyOf(trial), trial.number()}), std::move(labels));
+  Json observation;
+  if (trial.observation().metrics_size() > 0) observation = MetricsJson(trial.observation());
+  Json status =
+      Shaped<v1::http::TrialStatus>(trial, {{"conditions", ConditionsJson(trial)},
+                                            {"observation", std::move(observation)},
+                                            {"shirabe", TrialExtras(experiment_, trial)}});
+  return Shaped<v1::http::Trial>(
+      trial, {{"metadata", std::move(metadata)},
+              {"spec",
+               {{"objective", objective_},
+                {"parameterAssignments", AssignmentsJson(trial.assignments())}}},
+              {"status", std::move(status)}});
 }
 
 Json AttemptJson(const v1::Attempt& attempt, const AttemptExtras& extras) {
   const TrialKey trial{ExperimentKeyOf(attempt), attempt.trial()};
-  Json metadata = {{"name", AttemptName({trial, attempt.number()})},
-                   {"namespace", attempt.namespace_()},
-                   {"labels",
-                    {{"katib.kubeflow.org/experiment", attempt.experiment()},
-                     {"katib.kubeflow.org/trial", TrialName(trial)}}}};
-  PutTime(metadata, "creationTimestamp", attempt.creation_time());
-  Json status = AttemptStatusJson(attempt);
-  PutText(status, "log", extras.log);
-  Json tree = {{"apiVersion", "shirabe/v1"}, {"kind", "Attempt"}};
-  tree["metadata"] = std::move(metadata);
-  PutLedger(tree, attempt, SpendingOf(attempt, extras.now));
-  tree["status"] = std::move(status);
-  return tree;
+  const v1::Placement placement = PlacementOf(attempt);
+  const Spending spent = SpendingOf(attempt, extras.now);
+  Json metadata = MetadataJson(attempt, AttemptName({trial, attempt.number()}),
+                               {{"katib.kubeflow.org/experiment", attempt.experiment()},
+                                {"katib.kubeflow.org/trial", TrialName(trial)}});
+  return Shaped<v1::http::Attempt>(attempt,
+                                   {{"metadata", std::move(metadata)},
+                                    {"trial", TrialName(trial)},
+                                    {"node", TextOrNull(placement.node())},
+                                    {"capacity", TextOrNull(placement.capacity())},
+                                    {"start", TextOrNull(FormatTime(attempt.start_time()))},
+                                    {"end", TextOrNull(FormatTime(attempt.end_time()))},
+                                    {"exitCode", ExitJson(attempt)},
+                                    {"cause", TextOrNull(client::CauseWord(attempt.cause()))},
+                                    {"seconds", NumberJson(spent.seconds)},
+                                    {"cost", NumberJson(spent.cost)},
+                                    {"status", AttemptStatusJson(attempt, extras.log)}});
 }
 
 Json CheckpointJson(const v1::Checkpoint& checkpoint) {
-  Json tree = {{"trial", TrialName({ExperimentKeyOf(checkpoint), checkpoint.trial()})},
-               {"attempt", checkpoint.attempt()},
-               {"step", checkpoint.step()},
-               {"bytes", checkpoint.bytes()},
-               {"digest", checkpoint.digest()}};
-  PutTime(tree, "time", checkpoint.time());
-  if (checkpoint.has_objective()) tree["objective"] = NumberJson(checkpoint.objective());
-  PutText(tree, "location", checkpoint.location());
-  PutText(tree, "gone", checkpoint.gone());
-  return tree;
+  return Shaped<v1::http::Checkpoint>(
+      checkpoint, {{"trial", TrialName({ExperimentKeyOf(checkpoint), checkpoint.trial()})}});
 }
 
 Json EventJson(const v1::Event& event) {
-  Json tree = {{"apiVersion", "shirabe/v1"},
-               {"kind", "Event"},
-               {"type", event.warning() ? "Warning" : "Normal"},
-               {"reason", event.reason()},
-               {"message", event.message()},
-               {"namespace", event.namespace_()},
-               {"experiment", event.experiment()}};
-  if (event.trial() > 0) tree["trial"] = TrialName({ExperimentKeyOf(event), event.trial()});
-  PutCount(tree, "attempt", event.attempt());
-  PutTime(tree, "time", event.time());
-  if (!event.actor().name().empty()) {
-    tree["actor"] = {{"name", event.actor().name()}, {"door", event.actor().door()}};
-  }
-  return tree;
+  Json trial, actor;
+  if (event.trial() > 0) trial = TrialName({ExperimentKeyOf(event), event.trial()});
+  if (!event.actor().name().empty()) actor = Shaped<v1::http::Event::Actor>(event.actor());
+  return Shaped<v1::http::Event>(event, {{"type", event.warning() ? "Warning" : "Normal"},
+                                         {"trial", std::move(trial)},
+                                         {"actor", std::move(actor)}});
 }
 
 Json ObservationJson(const TrialKey& trial, const db::StoredObservation& row) {
-  Json tree = {{"trial", TrialName(trial)},
-               {"attempt", row.attempt},
-               {"metric", row.metric},
-               {"step", row.step},
-               {"value", NumberJson(row.value)}};
-  PutTime(tree, "time", ToProto(row.time));
-  if (row.implicit_step) tree["implicitStep"] = true;
-  if (row.superseded) tree["superseded"] = true;
-  return tree;
+  return Shaped<v1::http::Observation>(client::ToWire(row), {{"trial", TrialName(trial)}});
 }
 
-Json CandidateJson(const client::Candidate& candidate) {
-  Json tree = {{"parameterAssignments", AssignmentsJson(candidate.assignments)}};
-  PutText(tree, "explanation", candidate.explanation);
-  return tree;
+Json CandidateJson(const v1::SuggestReply::Point& point) {
+  return Shaped<v1::http::Candidate>(
+      point, {{"parameterAssignments", AssignmentsJson(point.assignments())}});
 }
+
+Json AssignmentsJson(const google::protobuf::RepeatedPtrField<v1::Assignment>& assignments) {
+  Json list = Json::array();
+  for (const v1::Assignment& assignment : assignments) {
+    list.push_back(experiment::ToTree(assignment));
+  }
+  return list;
+}
+
+Json MetricsJson(const v1::Observation& observation) {
+  const auto text = [](bool known, double value) {
+    return known ? FormatNumber(value) : kUnavailable;
+  };
+  Json metrics = Json::array();
+  for (const v1::Metric& metric : observation.metrics()) {
+    metrics.push_back({{"name", metric.name()},
+                       {"min", text(metric.has_min(), metric.min())},
+                       {"max", text(metric.has_max(), metric.max())},
+                       {"latest", text(metric.has_latest(), metric.latest())}});
+  }
+  return {{"metrics", metrics}};
+}
+
+Json TextOrNull(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
 std::string ListWriter::Begin() const {
   return yaml_ ? "apiVersion: v1\nkind: List\nitems:"
@@ -327,12 +254,7 @@ Json TypedValue(const v1::Assignment& assignment) {
   }
 }
 
-Json NumberJson(double value) {
-  if (!std::isfinite(value)) return FormatNumber(value);
-  const bool whole = value == std::floor(value) && std::abs(value) <= 0x1p53;
-  if (whole && !(value == 0 && std::signbit(value))) return static_cast<int64_t>(value);
-  return value;
-}
+Json NumberJson(double value) { return experiment::NumberTree(value); }
 
 std::string PrintJson(const Json& tree) {
   return tree.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

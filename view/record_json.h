@@ -5,15 +5,12 @@
 
 #include <string>
 
-#include <nlohmann/json.hpp>
-
 #include "client/client.h"
 #include "proto/shirabe/v1/experiment.pb.h"
 #include "proto/shirabe/v1/records.pb.h"
+#include "view/shaped_json.h"
 
 namespace shirabe::view {
-
-using Json = nlohmann::ordered_json;
 
 Json ExperimentJson(const v1::Experiment& experiment);
 
@@ -44,7 +41,12 @@ Json CheckpointJson(const v1::Checkpoint& checkpoint);
 Json EventJson(const v1::Event& event);
 Json ObservationJson(const TrialKey& trial, const db::StoredObservation& row);
 // {"parameterAssignments": […], "explanation": …}
-Json CandidateJson(const client::Candidate& candidate);
+Json CandidateJson(const v1::SuggestReply::Point& point);
+
+// Parts of these, in Katib's shape. A metric that was never seen is "unavailable".
+Json AssignmentsJson(const google::protobuf::RepeatedPtrField<v1::Assignment>& assignments);
+Json MetricsJson(const v1::Observation& observation);
+Json TextOrNull(const std::string& text);
 
 // {apiVersion: v1, kind: List, items: […]}, piece by piece, so that a list of any length takes
 // little memory. The pieces are to be printed in their order.

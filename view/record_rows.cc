@@ -6,7 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "base/text/number.h"
 #include "base/timestamp.h"
-#include "client/enum_words.h"
+#include "client/records/enum_words.h"
 #include "experiment/conditions.h"
 #include "trial/trial_template.h"
 #include "view/spending.h"
@@ -185,12 +185,12 @@ Cells CandidateHeader(const v1::Experiment& experiment) {
   return cells;
 }
 
-Cells CandidateRow(const v1::Experiment& experiment, const client::Candidate& candidate) {
+Cells CandidateRow(const v1::Experiment& experiment, const v1::SuggestReply::Point& point) {
   Cells cells;
   for (const v1::ParameterSpec& parameter : experiment.spec().parameters()) {
-    cells.push_back(ShownValueOf(candidate.assignments, parameter.name()));
+    cells.push_back(ShownValueOf(point.assignments(), parameter.name()));
   }
-  cells.push_back(candidate.explanation);
+  cells.push_back(point.explanation());
   return cells;
 }
 
@@ -226,11 +226,6 @@ std::string PriceCell(const v1::Placement& placement) {
 }
 
 }  // namespace
-
-v1::Placement PlacementOf(const v1::Attempt& attempt) {
-  const int count = attempt.placements_size();
-  return count > 0 ? attempt.placements(count - 1) : v1::Placement();
-}
 
 Cells AttemptHeader(const RowStyle& style) {
   Cells cells = {"NAME",    "STATE", "CAUSE",  "NODE",    "CAPACITY",

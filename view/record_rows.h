@@ -7,6 +7,7 @@
 
 #include "absl/time/time.h"
 #include "client/client.h"
+#include "client/records/attempt_spending.h"
 #include "proto/shirabe/v1/records.pb.h"
 
 namespace shirabe::view {
@@ -33,7 +34,7 @@ Cells ObservationHeader();
 Cells ObservationRowCells(const db::StoredObservation& row, const RowStyle& style);
 
 Cells CandidateHeader(const v1::Experiment& experiment);
-Cells CandidateRow(const v1::Experiment& experiment, const client::Candidate& candidate);
+Cells CandidateRow(const v1::Experiment& experiment, const v1::SuggestReply::Point& point);
 
 // 18/50, or 18 where there is no limit.
 std::string TrialsCell(const v1::Experiment& experiment);
@@ -53,7 +54,6 @@ Cells AttemptRow(const v1::Attempt& attempt, const RowStyle& style);
 Cells CheckpointHeader(const RowStyle& style);
 Cells CheckpointRow(const v1::Checkpoint& checkpoint, const RowStyle& style);
 
-// Its last placement; an empty one where it has none yet.
-v1::Placement PlacementOf(const v1::Attempt& attempt);
+using client::PlacementOf;
 
 }  // namespace shirabe::view

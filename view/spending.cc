@@ -10,19 +10,7 @@
 namespace shirabe::view {
 namespace {
 
-constexpr double kSecondsPerHour = 3600;
 constexpr double kFewSeconds = 100;  // up to here tenths of a second are of interest
-
-double SecondsAt(const v1::Placement& placement, absl::Time now) {
-  if (!placement.has_start_time()) return 0;
-  const absl::Time end = placement.has_end_time() ? FromProto(placement.end_time()) : now;
-  return std::max(0.0, absl::ToDoubleSeconds(end - FromProto(placement.start_time())));
-}
-
-double OnDemandPrice(const v1::Placement& placement) {
-  const double price = placement.on_demand_price_per_hour();
-  return price > 0 ? price : placement.price_per_hour();
-}
 
 std::string Currency(const v1::Experiment& experiment) {
   const std::string& named = experiment.spec().shirabe().budget().currency();
@@ -69,22 +57,6 @@ std::string CountLine(int64_t count, const char* one, const char* many) {
 }
 
 }  // namespace
-
-Spending SpendingOf(const v1::Attempt& attempt, absl::Time now) {
-  Spending spent;
-  double open_seconds = 0;
-  double open_cost = 0;
-  for (const v1::Placement& placement : attempt.placements()) {
-    const double seconds = SecondsAt(placement, now);
-    open_seconds += seconds;
-    open_cost += seconds * placement.price_per_hour() / kSecondsPerHour;
-    spent.on_demand_cost += seconds * OnDemandPrice(placement) / kSecondsPerHour;
-  }
-  const bool closed = attempt.state() == v1::ATTEMPT_CLOSED;
-  spent.seconds = closed ? attempt.seconds() : open_seconds;
-  spent.cost = closed ? attempt.cost() : open_cost;
-  return spent;
-}
 
 void AddRunning(const std::vector<v1::Attempt>& open, absl::Time now, v1::Experiment& experiment) {
   for (const v1::Attempt& attempt : open) {

@@ -7,19 +7,14 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "client/records/attempt_spending.h"
 #include "proto/shirabe/v1/experiment.pb.h"
 #include "proto/shirabe/v1/records.pb.h"
 
 namespace shirabe::view {
 
-struct Spending {
-  double seconds = 0;
-  double cost = 0;
-  double on_demand_cost = 0;  // of the same seconds
-};
-
-// As the ledger has it once the attempt is closed; until then, what it has come to by now.
-Spending SpendingOf(const v1::Attempt& attempt, absl::Time now);
+using client::Spending;
+using client::SpendingOf;
 
 // The experiment's record counts closed attempts only: this puts the open ones on top.
 void AddRunning(const std::vector<v1::Attempt>& open, absl::Time now, v1::Experiment& experiment);

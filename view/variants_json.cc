@@ -26,7 +26,7 @@ const char* TypeWord(const SettingInfo& setting) {
 bool HasBounds(const SettingInfo& setting) { return setting.min != setting.max; }
 
 // "1 to 100", "at least 1", "true or false", "a|b|c", or "any".
-std::string Range(const SettingInfo& setting) {
+std::string RangeText(const SettingInfo& setting) {
   if (setting.type == SettingInfo::Type::kBool) return "true or false";
   if (!setting.words.empty()) return absl::StrJoin(setting.words, "|");
   if (!HasBounds(setting)) return "any";
@@ -37,7 +37,7 @@ std::string Range(const SettingInfo& setting) {
 Json SettingJson(const SettingInfo& setting) {
   Json json = {{"name", setting.name},
                {"type", TypeWord(setting)},
-               {"values", Range(setting)},
+               {"values", RangeText(setting)},
                {"default", setting.default_value},
                {"help", setting.help}};
   if (HasBounds(setting)) json["min"] = setting.min;

@@ -6,7 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/enum_words.h"
+#include "client/records/enum_words.h"
 #include "experiment/conditions.h"
 #include "experiment/submission.h"
 

@@ -52,7 +52,7 @@ class Home {
  private:
   const int64_t files_;
   std::string home_;
-  std::optional<Layout> layout_;
+  std::optional<FileLayout> layout_;
   std::optional<CheckpointStore> store_;
   v1::Checkpoint checkpoint_;
 };

@@ -109,9 +109,11 @@ void BM_CollectEvents(benchmark::State& state) {
   std::ofstream(dir / "events.tfevents.1", std::ios::binary) << events;
   Source source;
   source.metrics = Metrics();
-  source.spec.mutable_collector()->set_kind(v1::TENSOR_FLOW_EVENT);
-  source.spec.mutable_source()->mutable_file_system_path()->set_path(dir.string());
-  const auto collector = CreateCollector(source.spec).value();
+  source.files.path = dir.string();
+  v1::MetricsCollectorSpec spec;
+  spec.mutable_collector()->set_kind(v1::TENSOR_FLOW_EVENT);
+  spec.mutable_source()->mutable_file_system_path()->set_path(dir.string());
+  const auto collector = CreateCollector(spec).value();
   for (auto _ : state) {
     Collected collected;
     do {
@@ -131,9 +133,9 @@ void CollectFile(benchmark::State& state, std::string_view line, bool journal) {
   std::filesystem::create_directories(dir);
   Source source;
   source.metrics = Metrics();
-  source.log = (dir / "log").string();
-  source.metrics_file = (dir / "metrics").string();
-  std::ofstream out(journal ? source.metrics_file : source.log);
+  source.files.log = (dir / "log").string();
+  source.files.metrics = (dir / "metrics").string();
+  std::ofstream out(journal ? source.files.metrics : source.files.log);
   for (int i = 0; i < kFileLines; ++i) out << line << '\n';
   out.close();
   const auto collector = CreateCollector({}).value();
@@ -167,8 +169,8 @@ void BM_CollectNothingNew(benchmark::State& state) {
   std::ofstream(path) << kMetricLine << '\n';
   Source source;
   source.metrics = Metrics();
-  source.log = path;
-  source.metrics_file = path + ".absent";
+  source.files.log = path;
+  source.files.metrics = path + ".absent";
   const auto collector = CreateCollector({}).value();
   const v1::CollectorCursor cursor = collector->Collect(source, {})->cursor;
   for (auto _ : state)

@@ -39,7 +39,7 @@ void Propose(benchmark::State& state, const std::string& name, const Space& spac
       history.Add(past.suggestions[i].point,
                   {.state = TrialState::kCompleted, .loss = 1.0 / static_cast<double>(i + 1)});
     }
-    if (memo) history.memo = past.memo;
+    if (memo) history.set_memo(past.memo);
   }
   for (auto _ : state) benchmark::DoNotOptimize(algorithm->Propose(history, 1, Rng(1)));
 }

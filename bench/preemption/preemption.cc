@@ -94,9 +94,11 @@ v1::ExperimentStatus RunShirabe(const Load& load) {
   world.SetPools(MakePools(load));
   auto store = *db::Open("memory:");
   simulation::SimExecutor executor(&world);
-  experiment::Proposer proposer(0);
-  experiment::Reconciler reconciler(
-      {.store = store.get(), .executor = &executor, .clock = &clock, .proposer = &proposer});
+  experiment::AlgorithmWorkers workers(0);
+  experiment::Reconciler reconciler({.store = store.get(),
+                                     .executor = &executor,
+                                     .clock = &clock,
+                                     .algorithm_workers = &workers});
   CHECK(experiment::Submit(*store, clock, MakeExperiment(load)).ok());
   const db::LeaseRequest lease{
       .experiment = kKey, .holder = "bench", .now = clock.Now(), .ttl = absl::Hours(1'000'000)};

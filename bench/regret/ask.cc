@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/process_id.h"
+#include "base/memory.h"
 #include "suggestion/algorithm.h"
 
 namespace shirabe::bench {
@@ -153,7 +153,7 @@ class Session {
       history_.Add(suggestion.point, {});
       history_.SetLabels(history_.size() - 1, suggestion.labels);
     }
-    if (!proposal.suggestions.empty()) history_.memo = proposal.memo;
+    if (!proposal.suggestions.empty()) history_.set_memo(proposal.memo);
     return {{"points", points}, {"seconds", seconds}, {"reason", proposal.reason}, {"why", whys}};
   }
 

@@ -3,6 +3,7 @@
 //                                                  prints its port, ends with its input
 //   scale_http get PORT PATH CONNECTIONS SECONDS   the same request, one after the other on each
 //   scale_http watch PORT STREAMS                  so many event streams, open until input ends
+//   scale_http hold PORT CONNECTIONS               so many connections that have asked once
 // The load is a process of its own, and one thread a connection.
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -93,10 +94,10 @@ void RunTrials(client::Client& client, int trials) {
   const ExperimentKey key{"default", "load"};
   for (int i = 0; i < trials; ++i) {
     const auto asked = client.Ask(key, "load", absl::Seconds(30));
-    CHECK(asked.ok() && asked->trial);
-    experiment::Report report{.trial = {key, asked->trial->number()},
-                              .attempt = asked->attempt,
-                              .token = asked->token,
+    CHECK(asked.ok() && asked->has_trial());
+    experiment::Report report{.trial = {key, asked->trial().number()},
+                              .attempt = asked->attempt(),
+                              .token = asked->token(),
                               .end = experiment::Report::End::kCompleted};
     report.points.push_back({.metric = "loss", .value = 1.0 / (i + 1), .step = 1});
     CHECK(client.Tell(report).ok());
@@ -166,11 +167,15 @@ int Get(const Load& load) {
   return 0;
 }
 
-int Watch(int port, int streams) {
+void RaiseFileLimit() {
   rlimit limit;
   getrlimit(RLIMIT_NOFILE, &limit);
   limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+int Watch(int port, int streams) {
+  RaiseFileLimit();
   std::vector<std::unique_ptr<LoadConnection>> all;
   for (int i = 0; i < streams; ++i) {
     all.push_back(std::make_unique<LoadConnection>(port));
@@ -178,6 +183,20 @@ int Watch(int port, int streams) {
   }
   for (const auto& stream : all) stream->ReadUntil(": watching");
   std::printf("%d streams are open\n", streams);
+  std::fflush(stdout);
+  WaitForInput();
+  return 0;
+}
+
+int Hold(int port, int connections) {
+  RaiseFileLimit();
+  std::vector<std::unique_ptr<LoadConnection>> all;
+  for (int i = 0; i < connections; ++i) {
+    all.push_back(std::make_unique<LoadConnection>(port));
+    all.back()->Send("/version");
+    all.back()->ReadReply();
+  }
+  std::printf("%d connections are open\n", connections);
   std::fflush(stdout);
   WaitForInput();
   return 0;
@@ -195,12 +214,17 @@ int Main(const std::vector<std::string>& words) {
       absl::SimpleAtoi(words[2], &count)) {
     return Watch(number, count);
   }
+  if (part == "hold" && words.size() == 3 && absl::SimpleAtoi(words[1], &number) &&
+      absl::SimpleAtoi(words[2], &count)) {
+    return Hold(number, count);
+  }
   if (part == "get" && words.size() == 5 && absl::SimpleAtoi(words[1], &number) &&
       absl::SimpleAtoi(words[3], &count) && absl::SimpleAtoi(words[4], &seconds)) {
     return Get({number, words[2], count, absl::Seconds(seconds)});
   }
   std::fputs(
-      "usage: scale_http serve TRIALS | get PORT PATH CONNECTIONS SECONDS | watch PORT STREAMS\n",
+      "usage: scale_http serve TRIALS | get PORT PATH CONNECTIONS SECONDS | watch PORT STREAMS | "
+      "hold PORT CONNECTIONS\n",
       stderr);
   return 2;
 }

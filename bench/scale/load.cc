@@ -68,9 +68,10 @@ class Load {
   }
 
   // A report of `count` points after step `step`.
-  experiment::Report ReportOf(const client::Asked& asked, int64_t step, int count) const {
-    experiment::Report report{
-        .trial = {key_, asked.trial->number()}, .attempt = asked.attempt, .token = asked.token};
+  experiment::Report ReportOf(const v1::AskReply& asked, int64_t step, int count) const {
+    experiment::Report report{.trial = {key_, asked.trial().number()},
+                              .attempt = asked.attempt(),
+                              .token = asked.token()};
     for (int i = 1; i <= count; ++i) {
       report.points.push_back({.metric = "loss", .value = 1.0 / (step + i), .step = step + i});
     }
@@ -81,7 +82,7 @@ class Load {
     const auto client = Connect();
     std::vector<double> times;
     auto asked = client->Ask(key_, name, absl::Seconds(30));
-    CHECK(asked.ok() && asked->trial);
+    CHECK(asked.ok() && asked->has_trial());
     for (int64_t step = 0; RealClock()->Monotonic() < deadline_; step += plan_.points) {
       const absl::Duration began = RealClock()->Monotonic();
       experiment::Report report = ReportOf(*asked, step, plan_.points);
@@ -89,7 +90,7 @@ class Load {
       CHECK(client->Tell(report).ok());
       if (plan_.part == "ask") {
         asked = client->Ask(key_, name, absl::Seconds(30));
-        CHECK(asked.ok() && asked->trial);
+        CHECK(asked.ok() && asked->has_trial());
       }
       times.push_back(absl::ToDoubleMilliseconds(RealClock()->Monotonic() - began));
     }

@@ -33,8 +33,7 @@
 #include "sidecar/pod_config.h"
 #include "sidecar/server_link.h"
 #include "trial/kubernetes/cluster_actions.h"
-#include "trial/pod/pod_labels.h"
-#include "trial/pod/pod_paths.h"
+#include "trial/pod/pod_names.h"
 
 namespace shirabe {
 namespace {
@@ -104,12 +103,12 @@ class Play {
     const kube::Query jobs{trial::Jobs(), "", trial::kAttemptLabel, ""};
     const kube::Query pods{trial::Pods(), "", trial::kAttemptLabel, ""};
     const auto job_cache =
-        kube::Cache::Start({.client = client_.get(),
-                            .clock = RealClock(),
-                            .query = jobs,
-                            .trim = TrimJob,
-                            .on_change = [this](const Json& job, bool) { See(job, "job"); }});
-    const auto pod_cache = kube::Cache::Start(
+        kube::WatchCache::Start({.client = client_.get(),
+                                 .clock = RealClock(),
+                                 .query = jobs,
+                                 .trim = TrimJob,
+                                 .on_change = [this](const Json& job, bool) { See(job, "job"); }});
+    const auto pod_cache = kube::WatchCache::Start(
         {.client = client_.get(),
          .clock = RealClock(),
          .query = pods,

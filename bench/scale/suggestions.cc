@@ -6,7 +6,7 @@
 // Each client has an experiment of its own, of seven parameters with TRIALS trials in every
 // request, as Katib's controller sends them, and asks for one point at a time as fast as it gets
 // it. `repeated`: nothing has changed since the last request (a controller that retries, a second
-// worker); `fresh`: one more trial has its result, so that a model must be fitted anew. Prints
+// worker); `fresh`: one more trial has its result, so that a model must be fitted again. Prints
 // requests, milliseconds (p50, p99) and requests a second.
 #include <grpcpp/grpcpp.h>
 
@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/memory.h"
 #include "base/rng.h"
 #include "base/text/number.h"
 #include "proto/katib/v1beta1/api.grpc.pb.h"
@@ -163,6 +164,7 @@ int Run(const Load& load) {
 
 int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
+  shirabe::KeepFreedMemory();  // as `shirabe serve` does
   if (arguments == std::vector<std::string>{"serve"}) return shirabe::Serve();
   if (arguments.size() != 7 || arguments[0] != "load") {
     std::fprintf(stderr, "usage: see the head of bench/scale/suggestions.cc\n");

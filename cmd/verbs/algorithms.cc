@@ -1,8 +1,8 @@
 // algorithms: what the registries hold, with the settings of each.
 #include "base/registry.h"
-#include "cmd/session.h"
 #include "cmd/variant_pages.h"
 #include "cmd/verb.h"
+#include "cmd/verb_flags.h"
 #include "suggestion/algorithm.h"
 
 namespace shirabe::cmd {

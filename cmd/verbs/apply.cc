@@ -1,10 +1,12 @@
 // apply and create: hand an experiment to the server or controller of the store, and return.
 #include "absl/strings/str_cat.h"
 #include "base/registry.h"
+#include "cmd/record_printer.h"
 #include "cmd/session.h"
 #include "cmd/spec_file.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
+#include "cmd/verb_flags.h"
 #include "experiment/conditions.h"
 #include "experiment/submission.h"
 

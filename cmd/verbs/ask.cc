@@ -10,15 +10,14 @@
 #include "cmd/session.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
+#include "cmd/verb_flags.h"
 #include "cmd/verbs/trial_token.h"
 #include "trial/trial_template.h"
 #include "view/best_trial.h"
-#include "view/text_table.h"
+#include "view/record_rows.h"
 
 namespace shirabe::cmd {
 namespace {
-
-using client::Asked;
 
 constexpr absl::Duration kDefaultAskWait = absl::Seconds(30);
 
@@ -30,32 +29,32 @@ std::string ThisCaller() {
   return absl::StrCat(user == nullptr || *user == '\0' ? "user" : user, "@", host);
 }
 
-std::string NameOf(const Asked& asked) {
-  return TrialName({ExperimentKeyOf(*asked.trial), asked.trial->number()});
+std::string NameOf(const v1::AskReply& asked) {
+  return TrialName({ExperimentKeyOf(asked.trial()), asked.trial().number()});
 }
 
-view::Json AskTree(const Asked& asked) {
-  if (!asked.trial) {
-    return {{"trial", nullptr}, {"reason", asked.reason}, {"ended", asked.ended}};
+view::Json AskTree(const v1::AskReply& asked) {
+  if (!asked.has_trial()) {
+    return {{"trial", nullptr}, {"reason", asked.reason()}, {"ended", asked.ended()}};
   }
   view::Json assignments = view::Json::object();
-  for (const v1::Assignment& assignment : asked.trial->assignments()) {
+  for (const v1::Assignment& assignment : asked.trial().assignments()) {
     assignments[assignment.name()] = view::TypedValue(assignment);
   }
   return {{"trial", NameOf(asked)},
-          {"namespace", asked.trial->namespace_()},
-          {"experiment", asked.trial->experiment()},
-          {"number", asked.trial->number()},
-          {"attempt", asked.attempt},
-          {"token", absl::BytesToHexString(asked.token)},
-          {"caller", asked.trial->caller()},
+          {"namespace", asked.trial().namespace_()},
+          {"experiment", asked.trial().experiment()},
+          {"number", asked.trial().number()},
+          {"attempt", asked.attempt()},
+          {"token", absl::BytesToHexString(asked.token())},
+          {"caller", asked.trial().caller()},
           {"assignments", std::move(assignments)}};
 }
 
-std::string Table(const Asked& asked) {
+std::string Table(const v1::AskReply& asked) {
   view::Cells header = {"TRIAL"};
   view::Cells cells = {NameOf(asked)};
-  for (const v1::Assignment& assignment : asked.trial->assignments()) {
+  for (const v1::Assignment& assignment : asked.trial().assignments()) {
     header.push_back(assignment.name());
     cells.push_back(trial::FormatAssignment(assignment));
   }
@@ -65,13 +64,13 @@ std::string Table(const Asked& asked) {
 }
 
 // What the trial is, as the programs that Shirabe starts are told it.
-std::string TrialVariables(const Asked& asked) {
-  return absl::StrCat("SHIRABE_TRIAL=", NameOf(asked), "\nSHIRABE_ATTEMPT=", asked.attempt, "\n",
-                      kTrialTokenVariable, "=", absl::BytesToHexString(asked.token), "\n");
+std::string TrialVariables(const v1::AskReply& asked) {
+  return absl::StrCat("SHIRABE_TRIAL=", NameOf(asked), "\nSHIRABE_ATTEMPT=", asked.attempt(), "\n",
+                      kTrialTokenVariable, "=", absl::BytesToHexString(asked.token()), "\n");
 }
 
-void PrintAsked(const Asked& asked, const std::string& output) {
-  const auto& assignments = asked.trial->assignments();
+void PrintAsked(const v1::AskReply& asked, const std::string& output) {
+  const auto& assignments = asked.trial().assignments();
   if (output == "json") return Out(view::PrintJson(AskTree(asked)));
   if (output == "yaml") return Out(view::PrintYaml(AskTree(asked)));
   if (output == "env") return Out(TrialVariables(asked) + view::VariablesOf(assignments));
@@ -81,11 +80,11 @@ void PrintAsked(const Asked& asked, const std::string& output) {
 }
 
 // Later there may be one, or never again.
-int PrintNone(const Asked& asked, const std::string& output) {
+int PrintNone(const v1::AskReply& asked, const std::string& output) {
   if (output == "json") Out(view::PrintJson(AskTree(asked)));
   if (output == "yaml") Out(view::PrintYaml(AskTree(asked)));
-  ProgressLine("no trial: " + asked.reason);
-  return asked.ended ? kMissing : kTimedOut;
+  ProgressLine("no trial: " + asked.reason());
+  return asked.ended() ? kMissing : kTimedOut;
 }
 
 }  // namespace
@@ -113,8 +112,8 @@ StatusOr<int> Ask(const Arguments& arguments) {
   if (caller.empty()) caller = ThisCaller();
   ASSIGN_OR_RETURN(const Session session, OpenSession(globals, /*read_only=*/false));
   ASSIGN_OR_RETURN(const ExperimentKey key, ExperimentArgument(names[0], session.ns));
-  ASSIGN_OR_RETURN(const Asked asked, session.client->Ask(key, caller, patience));
-  if (!asked.trial) return PrintNone(asked, output);
+  ASSIGN_OR_RETURN(const v1::AskReply asked, session.client->Ask(key, caller, patience));
+  if (!asked.has_trial()) return PrintNone(asked, output);
   PrintAsked(asked, output);
   return kOk;
 }

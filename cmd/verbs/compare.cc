@@ -2,9 +2,11 @@
 #include "view/comparison.h"
 
 #include "base/registry.h"
+#include "cmd/record_printer.h"
 #include "cmd/session.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
+#include "cmd/verb_flags.h"
 #include "cmd/verbs/get_nouns.h"
 #include "view/wait_condition.h"
 

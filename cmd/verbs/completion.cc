@@ -2,9 +2,9 @@
 // three shells know the same and need no list of their own.
 #include "absl/strings/match.h"
 #include "base/registry.h"
-#include "cmd/session.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
+#include "cmd/verb_flags.h"
 #include "suggestion/algorithm.h"
 
 namespace shirabe::cmd {

@@ -4,10 +4,11 @@
 
 #include "base/registry.h"
 #include "base/text/did_you_mean.h"
+#include "cmd/record_printer.h"
 #include "cmd/server_contexts.h"
-#include "cmd/session.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
+#include "cmd/verb_flags.h"
 #include "view/text_table.h"
 
 namespace shirabe::cmd {
@@ -117,19 +118,19 @@ StatusOr<int> View(ConfigRequest& request) {
   return kOk;
 }
 
-struct Noun {
+struct ConfigNoun {
   const char* name;
   StatusOr<int> (*run)(ConfigRequest& request);
 };
 
-constexpr Noun kNouns[] = {
+constexpr ConfigNoun kConfigNouns[] = {
     {"get-contexts", List}, {"current-context", PrintCurrent}, {"use-context", Use},
     {"set-context", Set},   {"delete-context", Remove},        {"view", View},
 };
 
 StatusOr<int> Dispatch(ConfigRequest& request) {
   std::vector<std::string> names;
-  for (const Noun& noun : kNouns) {
+  for (const ConfigNoun& noun : kConfigNouns) {
     if (request.words[0] == noun.name) return noun.run(request);
     names.push_back(noun.name);
   }
@@ -141,7 +142,7 @@ StatusOr<int> Dispatch(ConfigRequest& request) {
 std::vector<std::string> CompleteConfigWords(const Arguments& words) {
   if (words.size() > 2) return CompleteContexts(words);
   std::vector<std::string> names;
-  for (const Noun& noun : kNouns) names.push_back(noun.name);
+  for (const ConfigNoun& noun : kConfigNouns) names.push_back(noun.name);
   return names;
 }
 

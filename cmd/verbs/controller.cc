@@ -19,10 +19,12 @@
 #include "cmd/spec_file.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
+#include "cmd/verb_flags.h"
 #include "crd/cluster_sync.h"
 #include "kube/json_access.h"
 #include "kube/leader_election.h"
 #include "kube/namespace_cache.h"
+#include "kube/pod_finder.h"
 #include "service/common/server_metrics.h"
 #include "service/http/http_server.h"
 
@@ -106,7 +108,7 @@ class ControllerProcess {
       : flags_(std::move(flags)), globals_(std::move(globals)) {}
 
   Status Open();
-  // Until a signal comes. Leadership that is lost is waited for anew.
+  // Until a signal comes. Leadership that is lost is waited for again.
   StatusOr<int> Run(Interrupts& interrupts);
 
  private:
@@ -133,7 +135,7 @@ class ControllerProcess {
   std::unique_ptr<kube::NamespaceCache> namespaces_;
   LocalSession session_;
   std::string token_file_;
-  std::unique_ptr<kube::Reviewer> reviewer_;
+  std::unique_ptr<kube::TokenReviewer> reviewer_;
   std::unique_ptr<kube::PodFinder> pods_;
   std::optional<service::Tokens> tokens_;
   service::TlsFiles tls_;
@@ -146,7 +148,7 @@ class ControllerProcess {
   std::atomic<int64_t> term_ = -1;
   std::unique_ptr<service::HttpServer> standby_;
   std::unique_ptr<service::Server> server_;
-  std::unique_ptr<crd::Sync> sync_;
+  std::unique_ptr<crd::ClusterSync> sync_;
 };
 
 Status ControllerProcess::Open() {
@@ -163,7 +165,7 @@ Status ControllerProcess::Open() {
   session_.client->SetNamespaces([this](const std::string& ns) { return namespaces_->Uid(ns); });
   token_file_ = TokenFile(globals_, session_.place);
   ASSIGN_OR_RETURN(tokens_, service::Tokens::Load(token_file_));
-  reviewer_ = std::make_unique<kube::Reviewer>(client_.get(), RealClock(), kAudience);
+  reviewer_ = std::make_unique<kube::TokenReviewer>(client_.get(), RealClock(), kAudience);
   tokens_->SetCluster(ClusterUserIntrospection(reviewer_.get()));
   pods_ = std::make_unique<kube::PodFinder>(client_.get(), RealClock());
   RETURN_IF_ERROR(OpenIdentity());
@@ -230,8 +232,8 @@ Status ControllerProcess::FillMachines() {
 
 std::string ControllerProcess::WhyNotReady() const {
   const std::string holder = election_->holder();
-  const std::string trouble = election_->LastError();
-  if (!trouble.empty()) return trouble;
+  const std::string last_error = election_->LastError();
+  if (!last_error.empty()) return last_error;
   if (holder == identity_) return "taking the lead";
   return holder.empty() ? "there is no leader yet" : "another replica leads: " + holder;
 }
@@ -269,13 +271,13 @@ Status ControllerProcess::Lead() {
   options.tokens = *tokens_;
   options.refresh_metrics = [this](auto& metrics) { SetMetrics(metrics); };
   ASSIGN_OR_RETURN(server_, service::Server::Start(std::move(options)));
-  sync_ = crd::Sync::Start({.kube = client_.get(),
-                            .store = session_.client.get(),
-                            .clock = RealClock(),
-                            .namespace_name = globals_.ns,
-                            .namespaces = namespaces_.get(),
-                            .adopt_all = flags_.adopt_all,
-                            .instance = Variable("POD_NAME")});
+  sync_ = crd::ClusterSync::Start({.kube = client_.get(),
+                                   .store = session_.client.get(),
+                                   .clock = RealClock(),
+                                   .namespace_name = globals_.ns,
+                                   .namespaces = namespaces_.get(),
+                                   .adopt_all = flags_.adopt_all,
+                                   .instance = Variable("POD_NAME")});
   Log(LogLevel::kInfo, "leading",
       {{"database", session_.place.db},
        {"grpc", server_->grpc_address()},
@@ -300,7 +302,7 @@ bool ControllerProcess::MayResume() const {
 }
 
 // All that acts ends here, and nothing of it writes while it does. Where it does not end, the
-// process does: it is started anew.
+// process does: it is started again.
 void ControllerProcess::StepDown() {
   Log(LogLevel::kWarning, "leadership was lost: waiting to lead again",
       {{"holder", election_->holder()}, {"trouble", election_->LastError()}});
@@ -337,7 +339,7 @@ StatusOr<int> ControllerProcess::StayInLead(Interrupts& interrupts) {
     lost.reset();
     if (RealClock()->Now() < renew_at_) continue;
     return absl::UnavailableError(
-        "the certificate ends within 30 days: ending, to be started anew with a new one");
+        "the certificate ends within 30 days: ending, to be started again with a new one");
   }
   return kOk;
 }

@@ -1,10 +1,11 @@
 // crds: the custom resource definitions of a cluster, as YAML for kubectl.
 #include "absl/strings/str_join.h"
 #include "base/registry.h"
-#include "cmd/session.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
+#include "cmd/verb_flags.h"
 #include "crd/definitions.h"
+#include "view/record_json.h"
 
 namespace shirabe::cmd {
 namespace {

@@ -2,6 +2,7 @@
 #include "cmd/session.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
+#include "cmd/verb_flags.h"
 
 namespace shirabe::cmd {
 namespace {

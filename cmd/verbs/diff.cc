@@ -1,10 +1,12 @@
 // diff: what apply would change. Nothing is written.
 #include "absl/strings/str_cat.h"
 #include "base/registry.h"
+#include "cmd/record_printer.h"
 #include "cmd/session.h"
 #include "cmd/spec_file.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
+#include "cmd/verb_flags.h"
 #include "experiment/conditions.h"
 #include "experiment/submission.h"
 #include "view/spec_diff.h"

@@ -12,8 +12,10 @@
 #include "cmd/session.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
+#include "cmd/verb_flags.h"
 #include "experiment/conditions.h"
 #include "experiment/spec/message_tree.h"
+#include "experiment/spec/parse_spec.h"
 #include "experiment/spec/yaml_to_message.h"
 #include "view/spec_diff.h"
 

@@ -7,6 +7,8 @@
 #include "cmd/session.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
+#include "cmd/verb_flags.h"
+#include "experiment/conditions.h"
 
 namespace shirabe::cmd {
 namespace {

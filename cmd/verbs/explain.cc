@@ -1,8 +1,8 @@
 // explain: when to use an algorithm or an early-stopping rule, and what its settings are.
 #include "base/registry.h"
-#include "cmd/session.h"
 #include "cmd/variant_pages.h"
 #include "cmd/verb.h"
+#include "cmd/verb_flags.h"
 #include "suggestion/algorithm.h"
 #include "suggestion/early_stopping.h"
 

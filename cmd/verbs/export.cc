@@ -1,9 +1,11 @@
+#include "experiment/conditions.h"
 #include "view/csv_export.h"
 
 #include "base/registry.h"
 #include "cmd/session.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
+#include "cmd/verb_flags.h"
 #include "view/wait_condition.h"
 
 namespace shirabe::cmd {

@@ -6,6 +6,7 @@
 
 #include "base/status.h"
 #include "cmd/session.h"
+#include "cmd/verb_flags.h"
 
 namespace shirabe::cmd {
 

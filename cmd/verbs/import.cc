@@ -3,9 +3,11 @@
 #include "base/file_io.h"
 #include "base/registry.h"
 #include "base/text/did_you_mean.h"
+#include "client/wire_format.h"
 #include "cmd/session.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
+#include "cmd/verb_flags.h"
 #include "import/import_readers.h"
 
 namespace shirabe::cmd {
@@ -75,8 +77,10 @@ StatusOr<std::vector<Imported>> ReadImported(const ImportRequest& request) {
 
 Status StoreOne(const Session& session, const ImportRequest& request, Imported& imported) {
   if (!request.dry_run) {
-    ASSIGN_OR_RETURN(const auto notes, session.client->Import(session.ns, imported));
-    imported.notes.insert(imported.notes.end(), notes.begin(), notes.end());
+    ASSIGN_OR_RETURN(const auto reply,
+                     session.client->Get<v1::ImportReply>("ImportExperiment",
+                                                          client::ToWire(session.ns, imported)));
+    imported.notes.insert(imported.notes.end(), reply.notes().begin(), reply.notes().end());
   } else {
     RETURN_IF_ERROR(client::MakeBatch(session.ns, imported, RealClock()->Now()).status());
   }

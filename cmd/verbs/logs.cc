@@ -6,6 +6,7 @@
 #include "cmd/session.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
+#include "cmd/verb_flags.h"
 
 namespace shirabe::cmd {
 namespace {
@@ -25,9 +26,9 @@ Status PrintMore(client::Client& client, const AttemptKey& key, int64_t& offset)
     const auto chunk = client.ReadLog(key, offset, kChunk);
     if (absl::IsNotFound(chunk.status())) return absl::OkStatus();
     RETURN_IF_ERROR(chunk.status());
-    Out(chunk->text);
-    offset = chunk->next;
-    if (chunk->at_end) return FlushOut();
+    Out(chunk->text());
+    offset = chunk->next();
+    if (chunk->at_end()) return FlushOut();
   }
 }
 
@@ -39,13 +40,13 @@ StatusOr<int64_t> TailOffset(client::Client& client, const AttemptKey& key, int6
     const auto chunk = client.ReadLog(key, offset, kChunk);
     if (absl::IsNotFound(chunk.status())) return 0;
     RETURN_IF_ERROR(chunk.status());
-    for (size_t i = 0; i < chunk->text.size(); ++i) {
-      if (chunk->text[i] == '\n') starts.push_back(offset + static_cast<int64_t>(i) + 1);
+    for (size_t i = 0; i < chunk->text().size(); ++i) {
+      if (chunk->text()[i] == '\n') starts.push_back(offset + static_cast<int64_t>(i) + 1);
     }
-    offset = chunk->next;
+    offset = chunk->next();
     const auto surplus = static_cast<int64_t>(starts.size()) - (lines + 1);
     if (surplus > 0) starts.erase(starts.begin(), starts.begin() + surplus);
-    if (chunk->at_end) break;
+    if (chunk->at_end()) break;
   }
   if (starts.back() != offset) starts.push_back(offset);  // the last line has no newline yet
   const auto count = static_cast<int64_t>(starts.size());

@@ -17,7 +17,7 @@
 #include "sidecar/sidecar.h"
 #include "trial/checkpoint/checkpoint_store.h"
 #include "trial/file_layout.h"
-#include "trial/kubernetes/volume_jobs.h"
+#include "trial/kubernetes/checkpoint_volume.h"
 
 namespace shirabe::cmd {
 namespace {
@@ -39,7 +39,7 @@ sigset_t BlockSignals() {
 Status Clean(const std::vector<std::string>& words, const std::string& root) {
   if (words.size() != 3) return UsageError("pod clean NAMESPACE EXPERIMENT: these two are wanted");
   const ExperimentKey key{words[1], words[2]};
-  const trial::Layout layout(root + "/home");
+  const trial::FileLayout layout(root + "/home");
   RETURN_IF_ERROR(layout.Remove(key, 0));
   Log(LogLevel::kInfo, "removed an experiment from this volume",
       {{"folder", layout.ExperimentDir(key)}});
@@ -51,7 +51,7 @@ Status Prune(const std::vector<std::string>& words, const std::string& root) {
   if (words.size() < 4) {
     return UsageError("pod prune NAMESPACE EXPERIMENT TRIAL/ATTEMPT/STEP…: these are wanted");
   }
-  const trial::Layout layout(root + "/home");
+  const trial::FileLayout layout(root + "/home");
   const trial::CheckpointStore store(&layout);
   Status first;
   for (size_t i = 3; i < words.size(); ++i) {

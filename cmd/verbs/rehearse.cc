@@ -4,10 +4,11 @@
 #include <filesystem>
 
 #include "base/registry.h"
-#include "cmd/session.h"
+#include "cmd/device_choice.h"
 #include "cmd/spec_file.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
+#include "cmd/verb_flags.h"
 #include "experiment/spec/local_support.h"
 #include "rehearsal/rehearsal.h"
 #include "rehearsal/rehearsal_report.h"

@@ -8,15 +8,19 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/registry.h"
-#include "client/enum_words.h"
+#include "client/records/enum_words.h"
+#include "cmd/device_choice.h"
 #include "cmd/session.h"
 #include "cmd/spec_file.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
+#include "cmd/verb_flags.h"
+#include "cmd/verbs/page/run_page.h"
 #include "cmd/verbs/run_loop.h"
 #include "experiment/conditions.h"
 #include "experiment/spec/experiment_from_flags.h"
 #include "experiment/spec/local_support.h"
+#include "proto/shirabe/v1/collector_traits.h"
 #include "suggestion/remote/remote_algorithm_table.h"
 #include "trial/node_slots.h"
 #include "view/best_trial.h"
@@ -34,6 +38,7 @@ struct RunFlags {
   std::string gpus;
   std::string nodes;
   std::string output = "table";
+  PageFlags page;
 };
 
 void AddExperimentFlags(Options& options, RunFlags* flags) {
@@ -127,7 +132,7 @@ StatusOr<client::ExecutionOptions> MachinesOfRun(const RunFlags& flags,
   if (!flags.nodes.empty()) {
     ASSIGN_OR_RETURN(machines.pools, LoadNodes(flags.nodes));
     const Status usable =
-        trial::Nodes(machines.pools).Check({.policy = experiment.spec().shirabe().capacity()});
+        trial::NodeSlots(machines.pools).Check({.policy = experiment.spec().shirabe().capacity()});
     RETURN_IF_ERROR(Prefix(flags.nodes, usable));
   }
   machines.devices = ChooseDevices(flags.gpus, &experiment);
@@ -147,12 +152,12 @@ void WarnOfThisMachine(const v1::Experiment& experiment, const client::Execution
   }
   const v1::MetricsCollectorSpec& collector = spec.metrics_collector_spec();
   const std::string& path = collector.source().file_system_path().path();
-  const bool is_file = collector.collector().kind() == v1::FILE_COLLECTOR;
-  const bool is_folder = collector.collector().kind() == v1::TENSOR_FLOW_EVENT;
+  const v1::CollectorTraits& traits = v1::TraitsOf(collector);
   const bool shared = !absl::StrContains(path, "$(SHIRABE_") && !path.empty();
-  if ((is_file || is_folder) && shared && spec.parallel_trial_count() > 1) {
+  if (v1::ReadsPath(traits) && shared && spec.parallel_trial_count() > 1) {
     Warn(absl::StrCat("spec.metricsCollectorSpec.source.fileSystemPath.path: ", path, " is one ",
-                      is_file ? "file" : "folder", " for ", spec.parallel_trial_count(),
+                      traits.directory().empty() ? "file" : "folder", " for ",
+                      spec.parallel_trial_count(),
                       " trials at the same time on this machine, which would count each other's "
                       "values: $(SHIRABE_OUTPUT_DIR)/… is one for each"));
   }
@@ -245,10 +250,12 @@ StatusOr<int> RunExperiment(const Arguments& given) {
                "pools of machines with prices and reclaims to play, in YAML");
   options.Word("-o,--output", &flags.output, {"table", "json", "yaml", "args", "env"},
                "how to print the best trial");
+  AddPageFlags(options, &flags.page);
   options.Arguments("nothing", nullptr, 0, 0);
   AddGlobals(options, &globals);
   ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
   if (done) return 0;
+  RETURN_IF_ERROR(CheckPageFlags(flags.page));
   RETURN_IF_ERROR(UseRemoteAlgorithm(flags));
   RETURN_IF_ERROR(CheckRunFlags(flags));
   ASSIGN_OR_RETURN(const client::StateLocation place, StateLocationOf(globals));
@@ -260,8 +267,10 @@ StatusOr<int> RunExperiment(const Arguments& given) {
   ASSIGN_OR_RETURN(const LocalSession session, OpenLocal(globals, /*read_only=*/false));
   client::LocalClient& client = *session.client;
   const ExperimentKey key = experiment::KeyOf(experiment);
+  ASSIGN_OR_RETURN(const auto page, RunPage::Start(flags.page, {client, place.home}));
   ASSIGN_OR_RETURN(const experiment::Submitted submitted, client.Submit(experiment, {}));
   ASSIGN_OR_RETURN(experiment, client.GetExperiment(key));
+  page->Announce(key);
   if (!experiment::IsEnded(experiment) || submitted.changed) {
     WarnOfThisMachine(experiment, machines);
     Announce(experiment, submitted, place);
@@ -270,7 +279,9 @@ StatusOr<int> RunExperiment(const Arguments& given) {
     ASSIGN_OR_RETURN(const RunEnd end, RunUntilEnd(client, loop, interrupts));
     if (end == RunEnd::kInterrupted) return kInterrupted;
   }
-  return Conclude(client, key, flags.output);
+  ASSIGN_OR_RETURN(const int code, Conclude(client, key, flags.output));
+  page->StayUntilInterrupted(interrupts);
+  return code;
 }
 
 SHIRABE_REGISTER(Verb, {.name = "run",

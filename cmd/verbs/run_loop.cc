@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cmd/terminal.h"
+#include "experiment/conditions.h"
 #include "view/progress.h"
 
 namespace shirabe::cmd {
@@ -91,11 +92,11 @@ class Stopper {
   bool interrupted() const { return handled_ > 0; }
 
   // An interrupted run that cannot write down what it stops would wait for ever.
-  Status CheckStuckInterrupt(const std::string& trouble) const {
+  Status CheckStuckInterrupt(const std::string& last_error) const {
     const bool long_enough =
         RealClock()->Monotonic() - since_ > kStuckInterruptTimeout || handled_ > 1;
-    if (handled_ == 0 || trouble.empty() || !long_enough) return absl::OkStatus();
-    return absl::UnavailableError("interrupted, but " + trouble +
+    if (handled_ == 0 || last_error.empty() || !long_enough) return absl::OkStatus();
+    return absl::UnavailableError("interrupted, but " + last_error +
                                   ". The next run takes up what still runs");
   }
 
@@ -134,11 +135,11 @@ StatusOr<RunEnd> RunUntilEnd(client::LocalClient& client, const RunLoopOptions& 
   do {
     over = controller->Await(options.key, kRunPoll);
     stopper.HandleInterrupts(interrupts.Wait(absl::ZeroDuration()));
-    // A store that fails for a while is trouble of the controller's, too, which waits and says so.
+    // A store that fails for a while fails for the controller, too, which waits and says so.
     if (progress.Update().ok()) display.Show();
-    const std::string trouble = controller->LastError(options.key);
-    display.LastError(trouble);
-    RETURN_IF_ERROR(stopper.CheckStuckInterrupt(trouble));
+    const std::string last_error = controller->LastError(options.key);
+    display.LastError(last_error);
+    RETURN_IF_ERROR(stopper.CheckStuckInterrupt(last_error));
   } while (absl::IsDeadlineExceeded(over));
   RETURN_IF_ERROR(over);
   RETURN_IF_ERROR(progress.Update());

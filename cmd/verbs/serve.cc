@@ -1,15 +1,20 @@
 // serve: everything of `run`, for every experiment of a store, until it is told to stop.
+#include <unistd.h>
+
 #include <filesystem>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "base/address.h"
 #include "base/log.h"
 #include "base/registry.h"
+#include "cmd/device_choice.h"
 #include "cmd/listen_options.h"
 #include "cmd/session.h"
 #include "cmd/spec_file.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
+#include "cmd/verb_flags.h"
 
 namespace shirabe::cmd {
 namespace {
@@ -21,6 +26,7 @@ struct ServeFlags {
   bool insecure = false;
   std::string gpus;
   std::string nodes;
+  std::optional<int64_t> parent;
 };
 
 Status CheckServeFlags(const Globals& globals, const ServeFlags& flags) {
@@ -75,6 +81,8 @@ StatusOr<int> Serve(const Arguments& arguments) {
                "GPUs for trials that ask for some: 0,1 (default all)");
   options.Text("--nodes", &flags.nodes, "FILE",
                "pools of machines with prices and reclaims to play, in YAML");
+  options.Count("--parent-pid", &flags.parent, 1,
+                "ends when this process, which started it, has ended in whatever way");
   options.Arguments("nothing", nullptr, 0, 0);
   AddGlobals(options, &globals);
   ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
@@ -105,7 +113,8 @@ StatusOr<int> Serve(const Arguments& arguments) {
   if (!flags.listen_options.ready_file.empty()) {
     RETURN_IF_ERROR(WriteReadyFile(flags.listen_options, *server, token_file));
   }
-  while (interrupts.Wait(kSignalPoll) == 0) {
+  // The kernel gives an orphan another parent at once; a number that is used again does not matter.
+  while (interrupts.Wait(kSignalPoll) == 0 && (!flags.parent || getppid() == *flags.parent)) {
   }
   ProgressLine("stopping: trials that run are left to the next server");
   return 0;

@@ -5,6 +5,7 @@
 #include "cmd/spec_file.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
+#include "cmd/verb_flags.h"
 
 namespace shirabe::cmd {
 namespace {
@@ -23,13 +24,14 @@ StatusOr<v1::Experiment> FindExperiment(const Session& session, const SuggestReq
 }
 
 void PrintCandidates(const ListFlags& flags, const v1::Experiment& experiment,
-                     const client::Candidates& candidates) {
-  const Printer<client::Candidate> printer{
+                     const v1::SuggestReply& reply) {
+  const Printer<v1::SuggestReply::Point> printer{
       .header = view::CandidateHeader(experiment),
-      .row = [&](const client::Candidate& candidate,
-                 const view::RowStyle&) { return view::CandidateRow(experiment, candidate); },
+      .row = [&](const v1::SuggestReply::Point& point,
+                 const view::RowStyle&) { return view::CandidateRow(experiment, point); },
       .tree = view::CandidateJson};
-  Listing<client::Candidate>(flags, printer).PrintAll(candidates.points);
+  Listing<v1::SuggestReply::Point>(flags, printer)
+      .PrintAll({reply.points().begin(), reply.points().end()});
 }
 
 }  // namespace
@@ -60,10 +62,10 @@ StatusOr<int> Suggest(const Arguments& arguments) {
   ASSIGN_OR_RETURN(const Session session, OpenSession(globals, /*read_only=*/true));
   ASSIGN_OR_RETURN(const v1::Experiment experiment, FindExperiment(session, request));
   const int count = static_cast<int>(std::min<int64_t>(request.count.value_or(5), 100'000));
-  ASSIGN_OR_RETURN(const auto candidates, session.client->Suggest(experiment, count));
-  PrintCandidates(flags, experiment, candidates);
-  if (static_cast<int>(candidates.points.size()) < count && !candidates.reason.empty()) {
-    Hint("fewer than " + std::to_string(count) + ": " + candidates.reason);
+  ASSIGN_OR_RETURN(const auto reply, session.client->Suggest(experiment, count));
+  PrintCandidates(flags, experiment, reply);
+  if (reply.points_size() < count && !reply.reason().empty()) {
+    Hint("fewer than " + std::to_string(count) + ": " + reply.reason());
   }
   return 0;
 }

@@ -1,16 +1,21 @@
 // tell and report: the results of a trial, from the program that runs it. tell ends it, report does
 // not.
+#include <algorithm>
 #include <optional>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/registry.h"
 #include "base/text/number.h"
-#include "client/enum_words.h"
+#include "client/records/enum_words.h"
+#include "cmd/record_printer.h"
 #include "cmd/session.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
+#include "cmd/verb_flags.h"
+#include "cmd/verbs/page/report.h"
 #include "cmd/verbs/trial_token.h"
 
 namespace shirabe::cmd {
@@ -159,11 +164,27 @@ StatusOr<int> ReportMetrics(const Arguments& arguments) {
   return stop ? kShouldStop : kOk;
 }
 
+// A name for people and one for programs: values have an "=", which no file of a report has.
+StatusOr<int> ReportVerb(const Arguments& arguments) {
+  const bool values = std::any_of(arguments.begin(), arguments.end(), [](const std::string& word) {
+    return absl::StrContains(word, '=') && !absl::StartsWith(word, "-") &&
+           !absl::EndsWith(word, ".html") && !absl::EndsWith(word, ".htm");
+  });
+  return values ? ReportMetrics(arguments) : ReportExperiment(arguments);
+}
+
+std::vector<std::string> CompleteReported(const Arguments& words) {
+  std::vector<std::string> names = CompleteExperiments(words);
+  for (std::string& name : CompleteTrials(words)) names.push_back(std::move(name));
+  return names;
+}
+
 SHIRABE_REGISTER(Verb, {.name = "report",
-                        .group = VerbGroup::kAskAndTell,
-                        .summary = "values of a trial that goes on",
-                        .completes = CompleteTrials,
-                        .run = ReportMetrics});
+                        .group = VerbGroup::kRead,
+                        .summary = "an experiment as an HTML file; or a trial's values",
+                        .completes = CompleteReported,
+                        .outputs = {},
+                        .run = ReportVerb});
 
 SHIRABE_REGISTER(Verb, {.name = "tell",
                         .group = VerbGroup::kAskAndTell,

@@ -6,6 +6,7 @@
 #include "cmd/spec_file.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
+#include "cmd/verb_flags.h"
 #include "experiment/spec/local_support.h"
 
 namespace shirabe::cmd {

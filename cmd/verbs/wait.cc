@@ -5,6 +5,7 @@
 #include "cmd/session.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
+#include "cmd/verb_flags.h"
 #include "cmd/verbs/get_nouns.h"
 #include "view/wait_condition.h"
 

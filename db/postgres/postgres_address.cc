@@ -1,17 +1,16 @@
 #include "db/postgres/postgres_address.h"
 
-#include <dlfcn.h>
-
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "base/dynamic_library.h"
+#include "base/mutex.h"
 
 namespace shirabe::db {
 namespace {
@@ -86,38 +85,31 @@ namespace {
 
 constexpr char kFile[] = "libpq.so.5";
 
-Status Missing(const char* why) {
+Status Missing(const std::string& why) {
   return absl::UnimplementedError(
       absl::StrCat("databases postgres: need PostgreSQL's client library, which cannot be loaded (",
-                   why == nullptr ? "no reason given" : why,
-                   "): install it (on Debian: apt-get install libpq5), or use sqlite:PATH"));
-}
-
-template <class Function>
-Status Find(void* library, const char* name, Function* function) {
-  void* found = dlsym(library, name);
-  if (found == nullptr) return Missing(dlerror());
-  *function = reinterpret_cast<Function>(found);
-  return absl::OkStatus();
+                   why, "): install it (on Debian: apt-get install libpq5), or use sqlite:PATH"));
 }
 
 }  // namespace
 
 StatusOr<PostgresLibrary> LoadPostgresLibraryFrom(const char* file) {
-  // Its symbols stay its own: this program holds other copies of some of its libraries.
-  void* library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) return Missing(dlerror());
+  const auto library = OpenLibrary(file);
+  if (!library.ok()) return Missing(Message(library.status()));
   PostgresLibrary table;
-#define SHIRABE_LIBPQ_FIND(name) RETURN_IF_ERROR(Find(library, #name, &table.name));
+  Status found;
+#define SHIRABE_LIBPQ_FIND(name) \
+  if (found.ok()) found = FindFunction(*library, #name, &table.name);
   SHIRABE_LIBPQ_FUNCTIONS(SHIRABE_LIBPQ_FIND)
 #undef SHIRABE_LIBPQ_FIND
+  if (!found.ok()) return Missing(Message(found));
   return table;
 }
 
 StatusOr<const PostgresLibrary*> LoadPostgresLibrary() {
-  static std::mutex mutex;
-  static std::optional<PostgresLibrary> loaded;
-  std::lock_guard lock(mutex);
+  static Mutex mutex;
+  static std::optional<PostgresLibrary> loaded ABSL_GUARDED_BY(mutex);
+  const MutexLock lock(mutex);
   if (!loaded) {
     ASSIGN_OR_RETURN(loaded, LoadPostgresLibraryFrom(kFile));
   }

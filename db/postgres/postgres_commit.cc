@@ -2,11 +2,16 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/rng.h"
 #include "base/timestamp.h"
 #include "db/commit_rules.h"
+#include "db/load_rules.h"
 #include "db/postgres/postgres_schema.h"
+#include "db/postgres/postgres_snapshot.h"
 #include "db/postgres/postgres_state.h"
 #include "db/postgres/postgres_statements.h"
 
@@ -37,13 +42,22 @@ ExperimentKey HolderName(const LeaseRenewal& renewal) { return {"", "holder:" + 
 class Transaction {
  public:
   explicit Transaction(PostgresSession* session)
-      : session_(session), db_(session->db.get()), state_(&session->metrics), writes_(db_) {}
+      : session_(session),
+        db_(session->db.get()),
+        state_(std::in_place, &session->metrics),
+        writes_(db_) {}
 
+  StatusOr<int64_t> Load(const LoadOptions& options, const LoadSource& source);
   Status Read(const std::vector<PostgresRequest*>& requests);
   void Run(PostgresRequest* request);
   Status Finish();
 
  private:
+  Status ReadStore(const PostgresResult& store);
+  Status DeleteEverything(const std::vector<v1::Lease>& names);
+  Status LoadOne(LoadPart part);
+  Status Look(const Batch& batch);
+  Status LoadBatch(const Batch& batch);
   Status Commit(const Batch& batch, int64_t* revision);
   Status Acquire(const LeaseRequest& request, v1::Lease* lease);
   Status RemoveRows(const LeaseClaim& claim, int64_t most);
@@ -55,7 +69,7 @@ class Transaction {
 
   PostgresSession* const session_;
   PostgresConnection* const db_;
-  PostgresState state_;
+  std::optional<PostgresState> state_;
   PostgresWrites writes_;
   int64_t first_revision_ = 0;
   int64_t revision_ = 0;
@@ -66,18 +80,23 @@ class Transaction {
 Status Transaction::Read(const std::vector<PostgresRequest*>& requests) {
   if (session_->metrics.size() > kMaxMetrics) session_->metrics.clear();
   for (const PostgresRequest* request : requests) {
-    if (request->batch != nullptr) state_.Want(*request->batch);
-    if (request->acquire != nullptr) state_.Want(request->acquire->experiment);
-    if (request->remove != nullptr) state_.Want(request->remove->experiment);
-    if (request->renew != nullptr) state_.Want(HolderName(*request->renew));
+    if (request->batch != nullptr) state_->Want(*request->batch);
+    if (request->acquire != nullptr) state_->Want(request->acquire->experiment);
+    if (request->remove != nullptr) state_->Want(request->remove->experiment);
+    if (request->renew != nullptr) state_->Want(HolderName(*request->renew));
     if (request->release == nullptr) continue;
-    for (const LeaseClaim& claim : *request->release) state_.Want(claim.experiment);
+    for (const LeaseClaim& claim : *request->release) state_->Want(claim.experiment);
   }
   db_->Send("BEGIN");
   db_->Send(kLock);
-  state_.Send(db_);
+  state_->Send(db_);
   ASSIGN_OR_RETURN(const std::vector<PostgresResult> results, db_->Receive());
-  const PostgresResult& store = results[1];
+  RETURN_IF_ERROR(ReadStore(results[1]));
+  size_t next = 2;
+  return state_->ParseResults(results, &next);
+}
+
+Status Transaction::ReadStore(const PostgresResult& store) {
   if (store.rows() != 1) {
     return absl::DataLossError(absl::StrCat("database ", db_->options().address.shown,
                                             " is damaged: the row of shirabe.store is gone"));
@@ -85,8 +104,7 @@ Status Transaction::Read(const std::vector<PostgresRequest*>& requests) {
   RETURN_IF_ERROR(CheckPostgresVersion(*db_, store.Int(0, 0), session_->version));
   first_revision_ = revision_ = store.Int(0, 1);
   last_id_ = store.Int(0, 2);
-  size_t next = 2;
-  return state_.ParseResults(results, &next);
+  return absl::OkStatus();
 }
 
 void Transaction::Run(PostgresRequest* request) {
@@ -104,15 +122,15 @@ void Transaction::Run(PostgresRequest* request) {
 }
 
 Status Transaction::Commit(const Batch& batch, int64_t* revision) {
-  RETURN_IF_ERROR(state_.Check(batch));
+  RETURN_IF_ERROR(state_->Check(batch));
   *revision = ++revision_;
   wrote_ = true;
-  NameState* name = &state_.Name(batch.experiment);
+  NameState* name = &state_->Name(batch.experiment);
   if (name->id == 0) {
     name->id = ++last_id_;
     writes_.AddName(name->id, batch.experiment);
   }
-  state_.Apply(batch, revision_);
+  state_->Apply(batch, revision_);
   batch.delete_experiment ? Delete(name) : WriteRecords(batch, name);
   return absl::OkStatus();
 }
@@ -143,9 +161,9 @@ void Transaction::WriteRecords(const Batch& batch, NameState* name) {
 }
 
 void Transaction::WriteObservations(const Batch& batch, int64_t experiment) {
-  for (const std::string& metric : state_.new_metrics(batch)) {
-    if (state_.MetricId(metric) != 0) continue;
-    state_.SetMetricId(metric, ++last_id_);
+  for (const std::string& metric : state_->new_metrics(batch)) {
+    if (state_->MetricId(metric) != 0) continue;
+    state_->SetMetricId(metric, ++last_id_);
     writes_.AddMetric(last_id_, metric);
   }
   for (const StoredObservation& row : batch.observations) {
@@ -153,7 +171,7 @@ void Transaction::WriteObservations(const Batch& batch, int64_t experiment) {
                      .trial = row.trial,
                      .attempt = row.attempt,
                      .step = row.step,
-                     .metric = state_.MetricId(row.metric),
+                     .metric = state_->MetricId(row.metric),
                      .value = row.value,
                      .time = absl::ToUnixNanos(row.time),
                      .implicit = row.implicit_step,
@@ -161,13 +179,13 @@ void Transaction::WriteObservations(const Batch& batch, int64_t experiment) {
   }
   for (const Batch::Supersede& supersede : batch.supersede) {
     std::map<int64_t, int64_t> counts;
-    for (const auto& [metric, count] : supersede.counts) counts[state_.MetricId(metric)] = count;
+    for (const auto& [metric, count] : supersede.counts) counts[state_->MetricId(metric)] = count;
     writes_.Supersede(experiment, supersede, counts);
   }
 }
 
 Status Transaction::Acquire(const LeaseRequest& request, v1::Lease* lease) {
-  NameState& name = state_.Name(request.experiment);
+  NameState& name = state_->Name(request.experiment);
   if (name.revision == 0) return NoExperiment(request.experiment);
   ASSIGN_OR_RETURN(*lease, GrantLease(request, name.lease));
   name.lease = *lease;
@@ -177,7 +195,7 @@ Status Transaction::Acquire(const LeaseRequest& request, v1::Lease* lease) {
 }
 
 Status Transaction::RemoveRows(const LeaseClaim& claim, int64_t most) {
-  const NameState& name = state_.Name(claim.experiment);
+  const NameState& name = state_->Name(claim.experiment);
   if (name.revision == 0) return NoExperiment(claim.experiment);
   RETURN_IF_ERROR(CheckClaim(claim, name.lease));
   writes_.RemoveRows(name.id, most);
@@ -186,7 +204,7 @@ Status Transaction::RemoveRows(const LeaseClaim& claim, int64_t most) {
 }
 
 void Transaction::Renew(const LeaseRenewal& renewal) {
-  NameState& name = state_.Name(HolderName(renewal));
+  NameState& name = state_->Name(HolderName(renewal));
   if (name.id == 0) {
     name.id = ++last_id_;
     writes_.AddName(name.id, name.key);
@@ -200,13 +218,87 @@ void Transaction::Renew(const LeaseRenewal& renewal) {
 
 void Transaction::Release(const std::vector<LeaseClaim>& claims) {
   for (const LeaseClaim& claim : claims) {
-    NameState& name = state_.Name(claim.experiment);
+    NameState& name = state_->Name(claim.experiment);
     if (name.id == 0 || name.lease.epoch() != claim.epoch) continue;
     name.lease.clear_holder();
     name.lease.clear_expiry();
     writes_.SaveLease(name.id, name.lease);
     wrote_ = true;
   }
+}
+
+// The state that a batch is checked against is read again for each: what those before it have
+// written is in the tables already.
+StatusOr<int64_t> Transaction::Load(const LoadOptions& options, const LoadSource& source) {
+  db_->Send("BEGIN");
+  db_->Send(kLock);
+  db_->Send("SELECT count(*) FROM experiment");
+  ASSIGN_OR_RETURN(const std::vector<PostgresResult> results, db_->Receive());
+  RETURN_IF_ERROR(ReadStore(results[1]));
+  ASSIGN_OR_RETURN(const std::vector<v1::Lease> names, ListNames(db_));
+  RETURN_IF_ERROR(CheckLoad(options, names, results[2].Int(0, 0)));
+  if (options.mode == LoadOptions::Mode::kReplace) RETURN_IF_ERROR(DeleteEverything(names));
+  for (;;) {
+    LoadPart part;
+    ASSIGN_OR_RETURN(const bool more, source(&part));
+    if (!more) break;
+    RETURN_IF_ERROR(LoadOne(std::move(part)));
+  }
+  wrote_ = true;
+  RETURN_IF_ERROR(Finish());
+  return revision_;
+}
+
+Status Transaction::LoadBatch(const Batch& batch) {
+  RETURN_IF_ERROR(ValidateBatch(batch));
+  int64_t revision = 0;
+  RETURN_IF_ERROR(Commit(batch, &revision));
+  writes_.Flush();
+  return db_->Receive().status();
+}
+
+Status Transaction::DeleteEverything(const std::vector<v1::Lease>& names) {
+  for (const v1::Lease& lease : names) {
+    Batch deletion{.experiment = ExperimentKeyOf(lease)};
+    deletion.delete_experiment = true;
+    RETURN_IF_ERROR(Look(deletion));
+    const NameState& name = state_->Name(deletion.experiment);
+    if (name.revision == 0) continue;
+    deletion.epoch = name.lease.epoch();
+    RETURN_IF_ERROR(LoadBatch(deletion));
+  }
+  return absl::OkStatus();
+}
+
+Status Transaction::LoadOne(LoadPart part) {
+  const Batch batch = part.batch.value_or(Batch{.experiment = part.experiment});
+  RETURN_IF_ERROR(Look(batch));
+  NameState& name = state_->Name(part.experiment);
+  const v1::Lease lease = name.lease;
+  const bool existed = name.revision != 0;
+  if (part.batch) {
+    part.batch->epoch = lease.epoch();
+    RETURN_IF_ERROR(LoadBatch(*part.batch));
+  }
+  // The experiment that is there already, of a name that the loaded store once had, is another one.
+  if (!part.epoch || (!part.batch && existed)) return absl::OkStatus();
+  if (name.id == 0) {
+    name.id = ++last_id_;
+    writes_.AddName(name.id, name.key);
+  }
+  writes_.SaveLease(name.id, LeaseAfterLoad(lease, *part.epoch));
+  writes_.Flush();
+  return db_->Receive().status();
+}
+
+// Reads what a batch is checked against.
+Status Transaction::Look(const Batch& batch) {
+  state_.emplace(&session_->metrics);
+  state_->Want(batch);
+  state_->Send(db_);
+  ASSIGN_OR_RETURN(const std::vector<PostgresResult> results, db_->Receive());
+  size_t next = 0;
+  return state_->ParseResults(results, &next);
 }
 
 Status Transaction::Finish() {
@@ -222,11 +314,22 @@ Status Transaction::Finish() {
 
 }  // namespace
 
+int64_t RandomSessionId() {
+  int64_t id = 0;
+  for (const char byte : RandomBytes(8)) id = id << 8 | static_cast<unsigned char>(byte);
+  return id;
+}
+
 Status WriteTogether(const std::vector<PostgresRequest*>& requests, PostgresSession* session) {
   Transaction transaction(session);
   RETURN_IF_ERROR(transaction.Read(requests));
   for (PostgresRequest* request : requests) transaction.Run(request);
   return transaction.Finish();
+}
+
+StatusOr<int64_t> LoadParts(const LoadOptions& options, const LoadSource& source,
+                            PostgresSession* session) {
+  return Transaction(session).Load(options, source);
 }
 
 StatusOr<bool> WasCommitted(int64_t id, int64_t sequence, PostgresConnection* db) {

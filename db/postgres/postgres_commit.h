@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "db/bulk_leases.h"
+#include "db/maintenance.h"
 #include "db/postgres/postgres_connection.h"
 
 namespace shirabe::db {
@@ -46,10 +47,17 @@ struct PostgresSession {
   int64_t version = 0;                               // of the schema
 };
 
+int64_t RandomSessionId();
+
 // Each request is accepted, and written, or refused in its `status`. The status returned is the
 // transaction's: if it is not OK nothing of it was written, unless the connection was lost and
 // session->sequence has grown, in which case it is not known.
 Status WriteTogether(const std::vector<PostgresRequest*>& requests, PostgresSession* session);
+
+// As Maintenance::Load, in one transaction of a session that nothing else uses. If the connection
+// breaks at its COMMIT, it is not known whether it took effect.
+StatusOr<int64_t> LoadParts(const LoadOptions& options, const LoadSource& source,
+                            PostgresSession* session);
 
 // Whether transaction `sequence` of the session `id` took effect. Waits until it is certain.
 StatusOr<bool> WasCommitted(int64_t id, int64_t sequence, PostgresConnection* db);

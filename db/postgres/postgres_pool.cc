@@ -16,11 +16,12 @@ absl::Duration PostgresPool::Deadline(absl::Duration patience) {
 StatusOr<std::unique_ptr<PostgresConnection>> PostgresPool::Acquire(absl::Duration deadline,
                                                                     bool* again) {
   {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     const absl::Duration left =
         std::max(deadline - RealClock()->Monotonic(), absl::Milliseconds(1));
-    if (!returned_.wait_for(lock, absl::ToChronoMicroseconds(left),
-                            [this] { return taken_ < limit_; })) {
+    if (!returned_.WaitFor(lock, left, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+          return taken_ < limit_;
+        })) {
       return absl::UnavailableError(absl::StrCat("database ", options_.address.shown, ": all ",
                                                  limit_, " connections are busy: try again"));
     }
@@ -35,31 +36,31 @@ StatusOr<std::unique_ptr<PostgresConnection>> PostgresPool::Acquire(absl::Durati
   auto db = PostgresConnection::Open(options_, &why);
   if (db.ok()) return db;
   *again = absl::IsUnavailable(db.status()) && IsConnectionLost(why);
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   --taken_;
-  returned_.notify_one();
+  returned_.NotifyOne();
   return db.status();
 }
 
 void PostgresPool::Release(std::unique_ptr<PostgresConnection> db) {
   std::vector<std::unique_ptr<PostgresConnection>> dead;  // closed without the lock
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   --taken_;
   if (db->usable()) {
     idle_.push_back(std::move(db));
   } else if (db->lost()) {
     dead.swap(idle_);
   }
-  returned_.notify_one();
+  returned_.NotifyOne();
 }
 
 bool PostgresPool::Pause(int failures, absl::Duration deadline) {
   const absl::Duration left = deadline - RealClock()->Monotonic();
   if (left <= absl::ZeroDuration()) return false;
   if (failures == 0) return true;  // a new connection may do at once
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   const absl::Duration pause = std::min(left, PostgresBackoff(failures));
-  returned_.wait_for(lock, absl::ToChronoMicroseconds(pause), [] { return false; });
+  returned_.WaitFor(lock, pause, [] { return false; });
   return true;
 }
 

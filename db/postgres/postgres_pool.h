@@ -7,12 +7,11 @@
 // do not notice a server that is away for less than their patience.
 #pragma once
 
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "absl/time/time.h"
+#include "base/mutex.h"
 #include "db/postgres/postgres_connection.h"
 
 namespace shirabe::db {
@@ -51,10 +50,10 @@ class PostgresPool {
 
   const PostgresOptions options_;
   const int limit_;
-  std::mutex mutex_;
-  std::condition_variable returned_;
-  std::vector<std::unique_ptr<PostgresConnection>> idle_;
-  int taken_ = 0;
+  Mutex mutex_;
+  CondVar returned_;
+  std::vector<std::unique_ptr<PostgresConnection>> idle_ ABSL_GUARDED_BY(mutex_);
+  int taken_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace shirabe::db

@@ -38,12 +38,20 @@ constexpr char kChangedTrials[] =
     "SELECT revision, body FROM trial WHERE 0 + " SHIRABE_EXPERIMENT
     " AND number + 0 > $3::int8 AND revision > $5::int8 ORDER BY number LIMIT $4::int8";
 
+#define SHIRABE_ATTEMPTS_AFTER                                              \
+  " AND (trial, number) > ($3::int8, $4::int8) AND revision + 0 > $5::int8" \
+  " ORDER BY trial, number LIMIT $6::int8"
 constexpr char kAttempts[] =
-    "SELECT revision, body FROM attempt WHERE " SHIRABE_EXPERIMENT " ORDER BY trial, number";
+    "SELECT revision, body FROM attempt WHERE " SHIRABE_EXPERIMENT SHIRABE_ATTEMPTS_AFTER;
 constexpr char kOpenAttempts[] = "SELECT revision, body FROM attempt WHERE " SHIRABE_EXPERIMENT
-                                 " AND open ORDER BY trial, number";
-constexpr char kTrialsAttempts[] = "SELECT revision, body FROM attempt WHERE " SHIRABE_EXPERIMENT
-                                   " AND trial = $3::int8 AND open >= $4::bool ORDER BY number";
+                                 " AND open" SHIRABE_ATTEMPTS_AFTER;
+constexpr char kTrialsAttempts[] =
+    "SELECT revision, body FROM attempt WHERE " SHIRABE_EXPERIMENT
+    " AND trial = $7::int8 AND open >= $8::bool" SHIRABE_ATTEMPTS_AFTER;
+constexpr char kChangedAttempts[] =
+    "SELECT revision, body FROM attempt WHERE 0 + " SHIRABE_EXPERIMENT
+    " AND (trial + 0, number + 0) > ($3::int8, $4::int8) AND revision > $5::int8"
+    " ORDER BY trial, number LIMIT $6::int8";
 
 constexpr char kCheckpoints[] = "SELECT revision, body FROM checkpoint WHERE " SHIRABE_EXPERIMENT
                                 " AND trial = $3::int8 ORDER BY attempt, step";
@@ -178,9 +186,13 @@ StatusOr<std::vector<Versioned<v1::Trial>>> ListTrials(const TrialQuery& query,
 StatusOr<std::vector<Versioned<v1::Attempt>>> ListAttempts(const AttemptQuery& query,
                                                            PostgresConnection* db) {
   PostgresParams params = Params(query.experiment);
+  params.Int(query.after_trial).Int(query.after_number);
+  params.Int(query.changed_after).Limit(query.limit);
   if (query.trial == 0) {
-    return ReadAll<Versioned<v1::Attempt>>(
-        db->Query(query.open_only ? kOpenAttempts : kAttempts, params));
+    const char* sql = query.open_only           ? kOpenAttempts
+                      : query.changed_after > 0 ? kChangedAttempts
+                                                : kAttempts;
+    return ReadAll<Versioned<v1::Attempt>>(db->Query(sql, params));
   }
   params.Int(query.trial).Bool(query.open_only);
   return ReadAll<Versioned<v1::Attempt>>(db->Query(kTrialsAttempts, params));

@@ -5,17 +5,20 @@
 #include "db/postgres/postgres_store.h"
 
 #include <cstdlib>
-#include <mutex>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "base/mutex.h"
 #include "base/rng.h"
+#include "db/bulk_leases.h"
 #include "db/commit_rules.h"
+#include "db/maintenance.h"
 #include "db/postgres/postgres_pool.h"
 #include "db/postgres/postgres_reader.h"
+#include "db/postgres/postgres_snapshot.h"
 #include "db/postgres/postgres_writer.h"
 #include "db/store.h"
 
@@ -24,8 +27,10 @@ namespace {
 
 // Servers allow 100 connections by default, and there may be several of us.
 constexpr int kMaxReaders = 8;
+// To delete or tidy up a table of many gigabytes.
+constexpr absl::Duration kLongStatement = absl::Hours(1);
 
-class PostgresStore : public Store, public Bulk {
+class PostgresStore : public Store, public Bulk, public Maintenance {
  public:
   PostgresStore(PostgresStoreOptions options, PostgresOptions connection)
       : options_(std::move(options)), connection_(connection), pool_(connection, kMaxReaders) {}
@@ -83,6 +88,10 @@ class PostgresStore : public Store, public Bulk {
   Status ReleaseLeases(const std::vector<LeaseClaim>& claims) override;
   StatusOr<bool> RemoveRows(const LeaseClaim& claim, int64_t most) override;
   Status ReleaseLease(const LeaseClaim& claim) override { return ReleaseLeases({claim}); }
+  StatusOr<std::unique_ptr<Snapshot>> TakeSnapshot() override;
+  StatusOr<int64_t> Load(const LoadOptions& options, const LoadSource& source) override;
+  Status RemoveObservations(const Removal& removal) override;
+  StatusOr<bool> ReleaseSpace() override;
 
  private:
   template <class Function>
@@ -91,18 +100,20 @@ class PostgresStore : public Store, public Bulk {
   }
   Status Write(PostgresRequest* request);
   PostgresWriter* Writer();
+  // For what takes longer than a read or a write does.
+  StatusOr<std::unique_ptr<PostgresConnection>> Connect() const;
 
   const PostgresStoreOptions options_;
   const PostgresOptions connection_;
   PostgresPool pool_;
   ChangeSignal signal_;
-  std::mutex mutex_;
-  std::unique_ptr<PostgresWriter> writer_;
-  std::unique_ptr<PostgresListener> listener_;
+  Mutex mutex_;
+  std::unique_ptr<PostgresWriter> writer_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<PostgresListener> listener_ ABSL_GUARDED_BY(mutex_);
 };
 
 PostgresWriter* PostgresStore::Writer() {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (writer_ == nullptr) {
     writer_ = std::make_unique<PostgresWriter>(
         PostgresWriterOptions{.connection = connection_,
@@ -150,9 +161,49 @@ Status PostgresStore::ReleaseLeases(const std::vector<LeaseClaim>& claims) {
   return Write(&request);
 }
 
+StatusOr<std::unique_ptr<PostgresConnection>> PostgresStore::Connect() const {
+  PostgresOptions patient = connection_;
+  patient.response_timeout = kLongStatement;
+  return PostgresConnection::Open(patient);
+}
+
+StatusOr<std::unique_ptr<Snapshot>> PostgresStore::TakeSnapshot() {
+  ASSIGN_OR_RETURN(auto db, Connect());
+  return TakePostgresSnapshot(std::move(db));
+}
+
+StatusOr<int64_t> PostgresStore::Load(const LoadOptions& options, const LoadSource& source) {
+  if (options_.read_only) return ReadOnly(connection_.address.shown);
+  PostgresSession session{.id = RandomSessionId(),
+                          .version = static_cast<int64_t>(options_.schema.size())};
+  ASSIGN_OR_RETURN(session.db, Connect());
+  auto revision = LoadParts(options, source, &session);
+  if (!revision.ok() && session.sequence > 0 && session.db->lost()) {
+    // The connection broke during COMMIT.
+    ASSIGN_OR_RETURN(auto db, Connect());
+    ASSIGN_OR_RETURN(const bool took_effect, WasCommitted(session.id, session.sequence, db.get()));
+    if (took_effect) revision = Revision();
+  }
+  if (revision.ok()) signal_.Notify(*revision);
+  return revision;
+}
+
+Status PostgresStore::RemoveObservations(const Removal& removal) {
+  if (options_.read_only) return ReadOnly(connection_.address.shown);
+  return Read([&](PostgresConnection* db) { return db::RemoveObservations(removal, db); });
+}
+
+// The server does the same by itself now and then; no one waits for it.
+StatusOr<bool> PostgresStore::ReleaseSpace() {
+  if (options_.read_only) return ReadOnly(connection_.address.shown);
+  ASSIGN_OR_RETURN(auto db, Connect());
+  RETURN_IF_ERROR(db->Execute("VACUUM observation, event, checkpoint, attempt, trial, experiment"));
+  return false;
+}
+
 StatusOr<int64_t> PostgresStore::AwaitChange(int64_t after, absl::Duration timeout) {
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (listener_ == nullptr) {
       listener_ = std::make_unique<PostgresListener>(connection_, &signal_);
     }

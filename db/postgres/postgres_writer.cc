@@ -10,9 +10,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/rng.h"
 #include "db/postgres/postgres_reader.h"
 
 namespace shirabe::db {
@@ -21,16 +21,9 @@ namespace {
 // So that no write waits behind an endless transaction, and no lock is held for long.
 constexpr size_t kMaxGroup = 512;
 constexpr size_t kMaxObservations = 50'000;
-constexpr absl::Duration kMinReconnectDelay = absl::Milliseconds(10);
-constexpr absl::Duration kMaxReconnectDelay = absl::Milliseconds(500);
+constexpr Backoff kReconnectBackoff{absl::Milliseconds(10), absl::Milliseconds(500)};
 // A write whose COMMIT was lost, and had no effect, is made again; not for ever.
 constexpr int kMaxLostCommits = 5;
-
-int64_t RandomId() {
-  int64_t id = 0;
-  for (const char byte : RandomBytes(8)) id = id << 8 | static_cast<unsigned char>(byte);
-  return id;
-}
 
 size_t SizeOf(const PostgresRequest& request) {
   return request.batch == nullptr ? 0 : request.batch->observations.size();
@@ -44,9 +37,7 @@ bool IsBatchError(const Status& status) {
 
 }  // namespace
 
-absl::Duration PostgresBackoff(int failures) {
-  return std::min(kMinReconnectDelay * (1 << std::min(failures, 10)), kMaxReconnectDelay);
-}
+absl::Duration PostgresBackoff(int failures) { return kReconnectBackoff.Delay(failures); }
 
 PostgresWriter::PostgresWriter(PostgresWriterOptions options) : options_(std::move(options)) {
   session_.version = options_.version;
@@ -55,11 +46,11 @@ PostgresWriter::PostgresWriter(PostgresWriterOptions options) : options_(std::mo
 
 PostgresWriter::~PostgresWriter() {
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stop_ = true;
   }
-  queued_.notify_all();
-  stopped_.notify_all();
+  queued_.NotifyAll();
+  stopped_.NotifyAll();
   thread_.join();
 }
 
@@ -67,10 +58,10 @@ void PostgresWriter::Run(PostgresRequest* request) {
   for (int lost = 0; lost < kMaxLostCommits; ++lost) {
     Waiting waiting{.request = request};
     {
-      std::unique_lock lock(mutex_);
+      MutexLock lock(mutex_);
       queue_.push_back(&waiting);
-      queued_.notify_one();
-      finished_.wait(lock, [&] { return waiting.done; });
+      queued_.NotifyOne();
+      finished_.Wait(lock, [&] { return waiting.done; });
     }
     if (waiting.session == 0) return;
     const StatusOr<bool> took_effect = ResolveUnknownCommit(waiting);
@@ -93,17 +84,18 @@ void PostgresWriter::Loop() {
     if (group.empty()) return;
     Execute(group);
     {
-      std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       for (Waiting* waiting : group) waiting->done = true;
     }
-    finished_.notify_all();
+    finished_.NotifyAll();
   }
 }
 
 // Empty once the writer is to stop and nothing is left.
 PostgresWriter::Group PostgresWriter::NextGroup() {
-  std::unique_lock lock(mutex_);
-  queued_.wait(lock, [this] { return stop_ || !queue_.empty(); });
+  MutexLock lock(mutex_);
+  queued_.Wait(lock,
+               [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stop_ || !queue_.empty(); });
   Group group;
   size_t observations = 0;
   for (Waiting* waiting : queue_) {
@@ -169,7 +161,7 @@ Status PostgresWriter::Connect(bool* again) {
     *again = absl::IsUnavailable(opened.status()) && IsConnectionLost(why);
     return opened.status();
   }
-  session_.id = RandomId();
+  session_.id = RandomSessionId();
   const Status status = ForgetOldWriters(opened->get());
   *again = (*opened)->lost();
   if (status.ok()) session_.db = *std::move(opened);
@@ -177,9 +169,9 @@ Status PostgresWriter::Connect(bool* again) {
 }
 
 void PostgresWriter::Pause(int failures) {
-  std::unique_lock lock(mutex_);
-  stopped_.wait_for(lock, absl::ToChronoMicroseconds(PostgresBackoff(failures)),
-                    [this] { return stop_; });
+  MutexLock lock(mutex_);
+  stopped_.WaitFor(lock, PostgresBackoff(failures),
+                   [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stop_; });
 }
 
 // On the caller's thread, with a connection of its own.

@@ -11,15 +11,14 @@
 // Thread-safe; the destructor finishes what was queued.
 #pragma once
 
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "absl/time/time.h"
 #include "base/file_io.h"
+#include "base/mutex.h"
 #include "db/postgres/postgres_commit.h"
 #include "db/postgres/postgres_connection.h"
 #include "db/store.h"
@@ -62,12 +61,12 @@ class PostgresWriter {
 
   const PostgresWriterOptions options_;
   PostgresSession session_;  // the writer's thread alone
-  std::mutex mutex_;
-  std::condition_variable queued_;
-  std::condition_variable finished_;
-  std::condition_variable stopped_;
-  Group queue_;
-  bool stop_ = false;
+  Mutex mutex_;
+  CondVar queued_;
+  CondVar finished_;
+  CondVar stopped_;
+  Group queue_ ABSL_GUARDED_BY(mutex_);
+  bool stop_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

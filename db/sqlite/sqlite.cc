@@ -146,6 +146,8 @@ StatusOr<std::unique_ptr<SqliteConnection>> SqliteConnection::Open(const Connect
   const int code = sqlite3_open_v2(name.c_str(), &db, flags, nullptr);
   auto connection = std::make_unique<SqliteConnection>(options, db);
   if (code != SQLITE_OK) return connection->Failure(code);
+  // Else a statement may be planned again for the values that are bound to it.
+  sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_QPSG, 1, nullptr);
   sqlite3_busy_timeout(db, static_cast<int>(absl::ToInt64Milliseconds(options.patience)));
   return connection;
 }

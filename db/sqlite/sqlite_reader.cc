@@ -20,12 +20,17 @@ constexpr char kChangedTrials[] =
     "SELECT revision, body FROM trial INDEXED BY trial_by_revision WHERE +" SHIRABE_EXPERIMENT
     " AND number > ?3 AND revision > ?4 ORDER BY number LIMIT ?5";
 
+#define SHIRABE_ATTEMPTS_AFTER \
+  " AND (trial, number) > (?3, ?4) AND revision > ?5 ORDER BY trial, number LIMIT ?6"
 constexpr char kAttempts[] =
-    "SELECT revision, body FROM attempt WHERE " SHIRABE_EXPERIMENT " ORDER BY trial, number";
+    "SELECT revision, body FROM attempt WHERE " SHIRABE_EXPERIMENT SHIRABE_ATTEMPTS_AFTER;
 constexpr char kOpenAttempts[] = "SELECT revision, body FROM attempt WHERE " SHIRABE_EXPERIMENT
-                                 " AND open = 1 ORDER BY trial, number";
+                                 " AND open = 1" SHIRABE_ATTEMPTS_AFTER;
 constexpr char kTrialsAttempts[] = "SELECT revision, body FROM attempt WHERE " SHIRABE_EXPERIMENT
-                                   " AND trial = ?3 AND open >= ?4 ORDER BY number";
+                                   " AND trial = ?7 AND open >= ?8" SHIRABE_ATTEMPTS_AFTER;
+constexpr char kChangedAttempts[] =
+    "SELECT revision, body FROM attempt INDEXED BY attempt_by_revision"
+    " WHERE +" SHIRABE_EXPERIMENT SHIRABE_ATTEMPTS_AFTER;
 
 constexpr char kObservations[] =
     "SELECT attempt, step, m.name, value, time, implicit, superseded"
@@ -186,10 +191,13 @@ StatusOr<std::vector<Versioned<v1::Trial>>> ListTrials(const TrialQuery& query,
 StatusOr<std::vector<Versioned<v1::Attempt>>> ListAttempts(const AttemptQuery& query,
                                                            SqliteConnection* db) {
   const bool one_trial = query.trial != 0;
-  Statement statement = db->Prepare(one_trial         ? kTrialsAttempts
-                                    : query.open_only ? kOpenAttempts
-                                                      : kAttempts);
+  Statement statement = db->Prepare(one_trial                 ? kTrialsAttempts
+                                    : query.open_only         ? kOpenAttempts
+                                    : query.changed_after > 0 ? kChangedAttempts
+                                                              : kAttempts);
   statement.Bind(query.experiment.ns).Bind(query.experiment.name);
+  statement.Bind(query.after_trial).Bind(query.after_number);
+  statement.Bind(query.changed_after).Bind(query.limit);
   if (one_trial) statement.Bind(query.trial).Bind(query.open_only ? 1 : 0);
   return ReadAll<Versioned<v1::Attempt>>(&statement);
 }

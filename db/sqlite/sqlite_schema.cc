@@ -1,6 +1,9 @@
 #include "db/sqlite/sqlite_schema.h"
 
+#include <unistd.h>
+
 #include "absl/strings/str_cat.h"
+#include "db/sqlite/sqlite_copy.h"
 
 namespace shirabe::db {
 namespace {
@@ -160,11 +163,16 @@ Status CheckReadable(const SqliteConnection& db, const Header& header, int64_t n
       "such as \"shirabe run\", once; it migrates the database"));
 }
 
-Status ApplySteps(SqliteConnection* db, const SchemaSteps& steps) {
+// What there was is copied first, to `*copy`.
+Status ApplySteps(SqliteConnection* db, const SchemaSteps& steps, std::string* copy) {
   // Another process may have been faster, so look again, now that no other process can write.
   ASSIGN_OR_RETURN(const Header header, ReadHeader(db));
+  const auto newest = static_cast<int64_t>(steps.size());
   RETURN_IF_ERROR(CheckOwner(*db, header));
-  RETURN_IF_ERROR(CheckNotNewer(*db, header, static_cast<int64_t>(steps.size())));
+  RETURN_IF_ERROR(CheckNotNewer(*db, header, newest));
+  if (!header.empty() && header.version < newest) {
+    ASSIGN_OR_RETURN(*copy, CopyBeforeMigration(*db, header.version));
+  }
   for (size_t i = header.version; i < steps.size(); ++i) {
     RETURN_IF_ERROR(Prefix(absl::StrCat("schema version ", i + 1), db->Execute(steps[i])));
   }
@@ -172,12 +180,21 @@ Status ApplySteps(SqliteConnection* db, const SchemaSteps& steps) {
                                   "; PRAGMA user_version = ", steps.size()));
 }
 
-Status Migrate(SqliteConnection* db, const SchemaSteps& steps) {
+// What its users should know of it.
+StatusOr<std::string> Migrate(SqliteConnection* db, const SchemaSteps& steps) {
+  std::string copy;
   RETURN_IF_ERROR(db->Execute("BEGIN IMMEDIATE"));
-  Status status = ApplySteps(db, steps);
+  Status status = ApplySteps(db, steps, &copy);
   if (status.ok()) status = db->Execute("COMMIT");
-  if (!status.ok() && db->in_transaction()) db->Execute("ROLLBACK").IgnoreError();
-  return status;
+  if (!status.ok()) {
+    if (db->in_transaction()) db->Execute("ROLLBACK").IgnoreError();
+    if (!copy.empty()) unlink(copy.c_str());  // it was not needed, and each attempt makes one
+    return status;
+  }
+  if (copy.empty()) return copy;
+  return absl::StrCat("database ", db->path(), " was changed to schema version ", steps.size(),
+                      "; as it was before it lies in ", copy,
+                      ", which may be deleted once all is well");
 }
 
 StatusOr<std::string> JournalMode(SqliteConnection* db, const char* sql) {
@@ -203,8 +220,10 @@ Status UseWriteAheadLog(SqliteConnection* db) {
 }
 
 // Makes an empty file ours, with a connection of its own since that may keep the lock.
-Status Initialise(const ConnectOptions& options, const SchemaSteps& steps) {
+StatusOr<std::string> Initialise(const ConnectOptions& options, const SchemaSteps& steps) {
   ASSIGN_OR_RETURN(auto db, SqliteConnection::Open(options));
+  // Before the first page is written: so that what is deleted can give its space back in pieces.
+  RETURN_IF_ERROR(db->Execute("PRAGMA auto_vacuum = INCREMENTAL"));
   RETURN_IF_ERROR(UseWriteAheadLog(db.get()));
   return Migrate(db.get(), steps);
 }
@@ -216,13 +235,17 @@ const SchemaSteps& CurrentSchema() {
   return steps;
 }
 
-Status PrepareSchema(SqliteConnection* db, const SchemaSteps& steps, bool read_only) {
+StatusOr<std::string> PrepareSchema(SqliteConnection* db, const SchemaSteps& steps,
+                                    bool read_only) {
   const int64_t newest = static_cast<int64_t>(steps.size());
   ASSIGN_OR_RETURN(const Header header, ReadHeader(db));
   RETURN_IF_ERROR(CheckOwner(*db, header));
   RETURN_IF_ERROR(CheckNotNewer(*db, header, newest));
-  if (read_only) return CheckReadable(*db, header, newest);
-  if (header.version == newest) return absl::OkStatus();
+  if (read_only) {
+    RETURN_IF_ERROR(CheckReadable(*db, header, newest));
+    return "";
+  }
+  if (header.version == newest) return "";
   return header.empty() ? Initialise(db->options(), steps) : Migrate(db, steps);
 }
 

@@ -21,19 +21,19 @@ SqliteWriter::SqliteWriter(std::unique_ptr<SqliteConnection> db, int64_t version
 
 SqliteWriter::~SqliteWriter() {
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stop_ = true;
   }
-  queued_.notify_one();
+  queued_.NotifyOne();
   thread_.join();
 }
 
 Status SqliteWriter::Run(const Work& work) {
   Request request{.work = &work, .status = absl::OkStatus()};
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   queue_.push_back(&request);
-  queued_.notify_one();
-  finished_.wait(lock, [&] { return request.done; });
+  queued_.NotifyOne();
+  finished_.Wait(lock, [&] { return request.done; });
   return request.status;
 }
 
@@ -43,17 +43,18 @@ void SqliteWriter::Loop() {
     if (group.empty()) return;
     Execute(group);
     {
-      std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       for (Request* request : group) request->done = true;
     }
-    finished_.notify_all();
+    finished_.NotifyAll();
   }
 }
 
 // Empty once the writer is to stop and nothing is left.
 std::vector<SqliteWriter::Request*> SqliteWriter::NextGroup() {
-  std::unique_lock lock(mutex_);
-  queued_.wait(lock, [this] { return stop_ || !queue_.empty(); });
+  MutexLock lock(mutex_);
+  queued_.Wait(lock,
+               [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stop_ || !queue_.empty(); });
   const auto end = queue_.begin() + static_cast<int64_t>(std::min(queue_.size(), kMaxGroup));
   std::vector<Request*> group(queue_.begin(), end);
   queue_.erase(queue_.begin(), end);

@@ -6,16 +6,15 @@
 // all of its work fails. Thread-safe; the destructor finishes what was queued.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <unordered_map>
 #include <vector>
 
+#include "base/mutex.h"
 #include "db/sqlite/sqlite.h"
 
 namespace shirabe::db {
@@ -59,11 +58,11 @@ class SqliteWriter {
   const std::unique_ptr<SqliteConnection> db_;
   const int64_t version_;
   WriteSession session_;  // the writer's thread alone
-  std::mutex mutex_;
-  std::condition_variable queued_;
-  std::condition_variable finished_;
-  std::vector<Request*> queue_;
-  bool stop_ = false;
+  Mutex mutex_;
+  CondVar queued_;
+  CondVar finished_;
+  std::vector<Request*> queue_ ABSL_GUARDED_BY(mutex_);
+  bool stop_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

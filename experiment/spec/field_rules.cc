@@ -27,6 +27,13 @@ bool IsOfType(const FieldDescriptor& field, const google::protobuf::Descriptor* 
   return field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE && field.message_type() == type;
 }
 
+// Whether it stands for "nothing was chosen", as protobuf's style names such values. It may have a
+// word all the same (Katib's parameterType "unknown"), which is read and never offered.
+bool MeansUnset(const google::protobuf::EnumValueDescriptor& value) {
+  return value.number() == 0 &&
+         (value.name().ends_with("_UNKNOWN") || value.name().ends_with("_UNSPECIFIED"));
+}
+
 }  // namespace
 
 const v1::FieldRule& RuleOf(const FieldDescriptor& field) {
@@ -46,7 +53,7 @@ std::vector<std::string> WordsOf(const google::protobuf::EnumDescriptor& type) {
   std::vector<std::string> words;
   for (int i = 0; i < type.value_count(); ++i) {
     const std::string word = WordOf(*type.value(i));
-    if (!word.empty() && type.value(i)->number() != 0) words.push_back(word);
+    if (!word.empty() && !MeansUnset(*type.value(i))) words.push_back(word);
   }
   return words;
 }

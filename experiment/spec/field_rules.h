@@ -18,7 +18,7 @@ const v1::FieldRule& RuleOf(const google::protobuf::FieldDescriptor& field);
 std::string WordOf(const google::protobuf::EnumValueDescriptor& value);
 // The same for a number, which is shown as it is where the enum has no such value.
 std::string WordOf(const google::protobuf::EnumDescriptor& type, int number);
-// Every word of an enum but that of 0, which means that nothing was chosen.
+// The words of an enum that are a choice: not the one for "unset".
 std::vector<std::string> WordsOf(const google::protobuf::EnumDescriptor& type);
 
 // The names that may be written in a message's mapping.

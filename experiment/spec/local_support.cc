@@ -9,6 +9,7 @@
 #include "base/text/did_you_mean.h"
 #include "metrics/collector.h"
 #include "metrics/describe_source.h"
+#include "proto/shirabe/v1/collector_traits.h"
 #include "suggestion/algorithm.h"
 #include "suggestion/early_stopping.h"
 #include "suggestion/remote/remote_algorithm_table.h"
@@ -29,6 +30,20 @@ Status CheckRegistered(const std::string& what, const std::string& name) {
       absl::StrCat(what, " \"", name, "\" is not in this build", nearest ? "; did you mean \"" : "",
                    nearest.value_or(""), nearest ? "\"?" : "",
                    "; it has: ", names.empty() ? "none" : absl::StrJoin(names, ", ")));
+}
+
+// Those that read what a process of this machine leaves: "StdOut, File or …".
+std::string CollectorsOfProcesses() {
+  std::vector<std::string> names;
+  const auto* kinds = v1::CollectorKind_descriptor();
+  for (int i = 0; i < kinds->value_count(); ++i) {
+    const auto kind = static_cast<v1::CollectorKind>(kinds->value(i)->number());
+    const v1::CollectorTraits& traits = v1::TraitsOf(kind);
+    if (traits.log() || traits.http() || v1::ReadsPath(traits)) names.push_back(v1::NameOf(kind));
+  }
+  const std::string last = names.back();
+  names.pop_back();
+  return absl::StrCat(absl::StrJoin(names, ", "), " or ", last);
 }
 
 }  // namespace
@@ -53,11 +68,12 @@ Status CheckRunnable(const v1::Experiment& experiment) {
   RETURN_IF_ERROR(CheckVariants(experiment));
   const v1::ExperimentSpec& spec = experiment.spec();
   if (spec.shirabe().ask_and_tell()) return absl::OkStatus();
-  if (spec.metrics_collector_spec().collector().kind() == v1::CUSTOM) {
-    return absl::InvalidArgumentError(
-        "spec.metricsCollectorSpec.collector.kind: Custom collects by a container beside the "
-        "trial, which a process of this machine has not; use StdOut, File, TensorFlowEvent or "
-        "PrometheusMetric, or Push if the program reports its metrics itself");
+  if (v1::TraitsOf(spec.metrics_collector_spec()).container()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "spec.metricsCollectorSpec.collector.kind: ",
+        v1::NameOf(spec.metrics_collector_spec().collector().kind()),
+        " collects by a container beside the trial, which a process of this machine has not; use ",
+        CollectorsOfProcesses(), ", or Push if the program reports its metrics itself"));
   }
   return trial::ReadCommand(spec.trial_template().trial_spec(),
                             spec.trial_template().primary_container_name(), {})

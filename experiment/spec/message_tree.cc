@@ -22,14 +22,6 @@ using Proto = google::protobuf::Message;
 using google::protobuf::Struct;
 using google::protobuf::Value;
 
-// The shortest form of a number; as text where JSON has none.
-Json Number(double value) {
-  if (!std::isfinite(value)) return FormatNumber(value);
-  const bool whole = value == std::floor(value) && std::abs(value) <= 0x1p53;
-  if (whole && !(value == 0 && std::signbit(value))) return static_cast<int64_t>(value);
-  return value;
-}
-
 // Adds a key that is not there yet; tree[key] would look for it through all of them.
 void Append(Json& tree, const std::string& key, Json value) {
   tree.get_ref<Json::object_t&>().emplace_back(key, std::move(value));
@@ -47,7 +39,7 @@ Json StructTree(const Struct& object) {
 
 Json FreeTree(const Value& value) {
   switch (value.kind_case()) {
-    case Value::kNumberValue: return Number(value.number_value());
+    case Value::kNumberValue: return NumberTree(value.number_value());
     case Value::kStringValue: return value.string_value();
     case Value::kBoolValue: return value.bool_value();
     case Value::kStructValue: return StructTree(value.struct_value());
@@ -68,18 +60,13 @@ Json AssignmentTree(const v1::Assignment& assignment) {
   return tree;
 }
 
-// Katib writes a metric's values as text, too.
-bool IsText(const FieldDescriptor& field) {
-  return RuleOf(field).text() || field.containing_type() == v1::Metric::descriptor();
-}
-
 std::string EnumText(const google::protobuf::EnumValueDescriptor& value) {
   const std::string word = WordOf(value);
   return word.empty() ? value.name() : word;
 }
 
 // One value of a field; `index` is that of a repeated field, -1 for another.
-Json FieldTree(const Proto& message, const FieldDescriptor& field, int index) {
+Json ItemTree(const Proto& message, const FieldDescriptor& field, int index) {
   const auto& r = *message.GetReflection();
   const bool item = index >= 0;
   switch (field.cpp_type()) {
@@ -88,7 +75,7 @@ Json FieldTree(const Proto& message, const FieldDescriptor& field, int index) {
     case FieldDescriptor::CPPTYPE_DOUBLE: {
       const double value =
           item ? r.GetRepeatedDouble(message, &field, index) : r.GetDouble(message, &field);
-      return IsText(field) ? Json(FormatNumber(value)) : Number(value);
+      return RuleOf(field).text() ? Json(FormatNumber(value)) : NumberTree(value);
     }
     case FieldDescriptor::CPPTYPE_INT32:
       return item ? r.GetRepeatedInt32(message, &field, index) : r.GetInt32(message, &field);
@@ -114,9 +101,9 @@ Json MapTree(const Proto& message, const FieldDescriptor& field) {
   for (int i = 0; i < r.FieldSize(message, &field); ++i) {
     const Proto& entry = r.GetRepeatedMessage(message, &field, i);
     const auto& type = *entry.GetDescriptor();
-    const Json key = FieldTree(entry, *type.map_key(), -1);
+    const Json key = ItemTree(entry, *type.map_key(), -1);
     sorted[key.is_string() ? key.get<std::string>() : key.dump()] =
-        FieldTree(entry, *type.map_value(), -1);
+        ItemTree(entry, *type.map_value(), -1);
   }
   Json tree = Json::object();
   for (auto& [key, value] : sorted) Append(tree, key, std::move(value));
@@ -126,7 +113,7 @@ Json MapTree(const Proto& message, const FieldDescriptor& field) {
 Json ListTree(const Proto& message, const FieldDescriptor& field) {
   Json list = Json::array();
   const int size = message.GetReflection()->FieldSize(message, &field);
-  for (int i = 0; i < size; ++i) list.push_back(FieldTree(message, field, i));
+  for (int i = 0; i < size; ++i) list.push_back(ItemTree(message, field, i));
   return list;
 }
 
@@ -136,17 +123,26 @@ Json FieldsTree(const Proto& message) {
   for (int i = 0; i < message.GetDescriptor()->field_count(); ++i) {
     const FieldDescriptor& field = *message.GetDescriptor()->field(i);
     if (RuleOf(field).internal()) continue;
-    if (field.is_repeated()) {
-      if (reflection.FieldSize(message, &field) == 0) continue;
-      tree[field.json_name()] = field.is_map() ? MapTree(message, field) : ListTree(message, field);
-    } else if (reflection.HasField(message, &field)) {
-      tree[field.json_name()] = FieldTree(message, field, -1);
-    }
+    const bool set = field.is_repeated() ? reflection.FieldSize(message, &field) > 0
+                                         : reflection.HasField(message, &field);
+    if (set) tree[field.json_name()] = FieldTree(message, field);
   }
   return tree;
 }
 
 }  // namespace
+
+Json NumberTree(double value) {
+  if (!std::isfinite(value)) return FormatNumber(value);
+  const bool whole = value == std::floor(value) && std::abs(value) <= 0x1p53;
+  if (whole && !(value == 0 && std::signbit(value))) return static_cast<int64_t>(value);
+  return value;
+}
+
+Json FieldTree(const Proto& message, const FieldDescriptor& field) {
+  if (field.is_map()) return MapTree(message, field);
+  return field.is_repeated() ? ListTree(message, field) : ItemTree(message, field, -1);
+}
 
 Json ToTree(const Proto& message) {
   const auto* type = message.GetDescriptor();

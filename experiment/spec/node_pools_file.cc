@@ -103,10 +103,4 @@ ParsedNodes ParseNodes(std::string_view text) {
   return parsed;
 }
 
-std::vector<Finding> ValidateNodes(const v1::NodePools& pools) {
-  Findings findings;
-  CheckPools(pools, findings);
-  return findings.Sorted();
-}
-
 }  // namespace shirabe::experiment

@@ -19,7 +19,4 @@ struct ParsedNodes {
 // One document. The text has the limits of an Experiment's.
 ParsedNodes ParseNodes(std::string_view text);
 
-// What is wrong with pools that were made otherwise. Expects the defaults to be set.
-std::vector<Finding> ValidateNodes(const v1::NodePools& pools);
-
 }  // namespace shirabe::experiment

@@ -11,6 +11,7 @@
 #include "experiment/spec/findings.h"
 #include "experiment/spec/validate_rules.h"
 #include "experiment/spec/yaml_to_message.h"
+#include "proto/shirabe/v1/collector_traits.h"
 
 namespace shirabe::experiment {
 namespace {
@@ -169,7 +170,7 @@ void DefaultTemplate(v1::TrialTemplate& trial) {
   }
 }
 
-void DefaultFile(const char* path, v1::FileSystemKind kind, v1::SourceSpec& source) {
+void DefaultFile(const std::string& path, v1::FileSystemKind kind, v1::SourceSpec& source) {
   auto& file = *source.mutable_file_system_path();
   if (file.path().empty()) file.set_path(path);
   if (file.kind() == v1::FILE_SYSTEM_KIND_UNSPECIFIED) file.set_kind(kind);
@@ -181,13 +182,16 @@ void DefaultCollector(v1::MetricsCollectorSpec& spec) {
     // A container given without a kind can only mean this one.
     collector.set_kind(collector.has_custom_collector() ? v1::CUSTOM : v1::STD_OUT);
   }
-  if (collector.kind() == v1::FILE_COLLECTOR) {
-    DefaultFile("/var/log/katib/metrics.log", v1::FILE, *spec.mutable_source());
+  const v1::CollectorTraits& traits = v1::TraitsOf(collector.kind());
+  if (!traits.file().empty()) {
+    DefaultFile(traits.file(), v1::FILE, *spec.mutable_source());
     auto& file = *spec.mutable_source()->mutable_file_system_path();
     if (file.format() == v1::FILE_FORMAT_UNSPECIFIED) file.set_format(v1::TEXT);
-  } else if (collector.kind() == v1::TENSOR_FLOW_EVENT) {
-    DefaultFile("/var/log/katib/tfevent/", v1::DIRECTORY, *spec.mutable_source());
-  } else if (collector.kind() == v1::PROMETHEUS_METRIC) {
+  }
+  if (!traits.directory().empty()) {
+    DefaultFile(traits.directory(), v1::DIRECTORY, *spec.mutable_source());
+  }
+  if (traits.http()) {
     auto& http = *spec.mutable_source()->mutable_http_get();
     if (http.path().empty()) http.set_path("/metrics");
     if (!http.has_port()) http.mutable_port()->set_number_value(8080);

@@ -1,4 +1,4 @@
-// spec.shirabe.start: free-form values, typed by the parameters they are for.
+// spec.shirabe.start, and points to try: free-form values, typed by the parameters they are for.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -94,10 +94,45 @@ StatusOr<std::vector<v1::Assignment>> StartPoints::Read(int index) const {
     point.push_back(std::move(assignment));
   }
   if (static_cast<int>(fields.size()) == spec_.parameters_size()) return point;
+  RETURN_IF_ERROR(CheckNames(spec_.shirabe().start(index)));
+  return point;
+}
+
+Status StartPoints::CheckNames(const google::protobuf::Struct& fields) const {
   const std::vector<std::string> names = Names(spec_);
-  for (const auto& [name, value] : fields) {
+  for (const auto& [name, value] : fields.fields()) {
     const bool known = std::find(names.begin(), names.end(), name) != names.end();
     if (!known) return Wrong(name, "does not exist" + DidYouMean(name, names));
+  }
+  return absl::OkStatus();
+}
+
+StatusOr<std::vector<v1::Assignment>> StartPoints::ReadSome(
+    const google::protobuf::Struct& fields) const {
+  RETURN_IF_ERROR(CheckNames(fields));
+  std::vector<v1::Assignment> values;
+  for (int i = 0; i < spec_.parameters_size(); ++i) {
+    const auto found = fields.fields().find(spec_.parameters(i).name());
+    if (found == fields.fields().end()) continue;
+    ASSIGN_OR_RETURN(v1::Assignment value,
+                     Typed(spec_.parameters(i), categories_[i], found->second));
+    values.push_back(std::move(value));
+  }
+  return values;
+}
+
+StatusOr<suggestion::Point> WithValues(const v1::ExperimentSpec& spec,
+                                       const suggestion::Space& space,
+                                       const google::protobuf::Struct& fields,
+                                       suggestion::Point point) {
+  ASSIGN_OR_RETURN(const auto values, StartPoints(spec).ReadSome(fields));
+  for (const v1::Assignment& value : values) {
+    for (int i = 0; i < space.size(); ++i) {
+      if (space.axis(i).name() != value.name()) continue;
+      const auto coordinate = space.axis(i).Encode(value);
+      RETURN_IF_ERROR(Prefix("parameter \"" + value.name() + "\"", coordinate.status()));
+      point[i] = *coordinate;
+    }
   }
   return point;
 }

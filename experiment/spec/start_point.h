@@ -1,6 +1,6 @@
-// spec.shirabe.start of one specification, to read several points of it: what is looked for in long
-// lists is found by a hash. The specification outlives it. For one point: StartPoint in
-// parse_spec.h.
+// Points that people write. spec.shirabe.start of one specification, to read several points of it:
+// what is looked for in long lists is found by a hash. The specification outlives it. For one
+// point: StartPoint in parse_spec.h.
 #pragma once
 
 #include <string>
@@ -11,6 +11,7 @@
 
 #include "base/status.h"
 #include "proto/shirabe/v1/experiment.pb.h"
+#include "suggestion/space/search_space.h"
 
 namespace shirabe::experiment {
 
@@ -26,10 +27,21 @@ class StartPoints {
 
   // As StartPoint.
   StatusOr<std::vector<v1::Assignment>> Read(int index) const;
+  // The values of some parameters, in the order of the specification.
+  StatusOr<std::vector<v1::Assignment>> ReadSome(const google::protobuf::Struct& fields) const;
 
  private:
+  Status CheckNames(const google::protobuf::Struct& fields) const;
+
   const v1::ExperimentSpec& spec_;
   std::vector<Categories> categories_;  // of each parameter; empty for those of other types
 };
+
+// Where a person wants a trial: the values of some parameters, in the place of those of `point`.
+// kInvalidArgument, with the parameter, for what is not in the space.
+StatusOr<suggestion::Point> WithValues(const v1::ExperimentSpec& spec,
+                                       const suggestion::Space& space,
+                                       const google::protobuf::Struct& fields,
+                                       suggestion::Point point);
 
 }  // namespace shirabe::experiment

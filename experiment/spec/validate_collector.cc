@@ -13,6 +13,7 @@
 #include "experiment/spec/validate_rules.h"
 #include "metrics/collector.h"
 #include "metrics/metrics_format.h"
+#include "proto/shirabe/v1/collector_traits.h"
 
 namespace shirabe::experiment {
 namespace {
@@ -22,32 +23,32 @@ constexpr const char* kFile = "spec.metricsCollectorSpec.source.fileSystemPath";
 constexpr const char* kHttp = "spec.metricsCollectorSpec.source.httpGet";
 constexpr const char* kFilter = "spec.metricsCollectorSpec.source.filter";
 
-std::string KindWord(v1::CollectorKind kind) {
-  return WordOf(*v1::CollectorKind_descriptor(), kind);
+const std::string& Name(const v1::MetricsCollectorSpec& spec) {
+  return v1::NameOf(spec.collector().kind());
 }
 
 void CheckFile(const v1::MetricsCollectorSpec& spec, Findings& findings) {
   const v1::FileSystemPath& file = spec.source().file_system_path();
   if (file.path().empty()) findings.Error(ChildPath(kFile, "path"), "is required");
   if (file.kind() != v1::FILE) {
-    findings.Error(ChildPath(kFile, "kind"), "must be File for the collector File");
+    findings.Error(ChildPath(kFile, "kind"), "must be File for the collector " + Name(spec));
   }
   if (file.format() == v1::JSON && spec.source().has_filter()) {
     findings.Error(kFilter, "does not go with the format JSON: metrics are found by their names");
   }
 }
 
-void CheckTensorBoard(const v1::MetricsCollectorSpec& spec, Findings& findings) {
+void CheckDirectory(const v1::MetricsCollectorSpec& spec, Findings& findings) {
   const v1::FileSystemPath& folder = spec.source().file_system_path();
   if (folder.kind() != v1::DIRECTORY) {
-    findings.Error(ChildPath(kFile, "kind"), "must be Directory for the collector TensorFlowEvent");
+    findings.Error(ChildPath(kFile, "kind"), "must be Directory for the collector " + Name(spec));
   }
   if (folder.format() != v1::FILE_FORMAT_UNSPECIFIED) {
-    findings.Error(ChildPath(kFile, "format"), "does not go with TensorFlowEvent: remove it");
+    findings.Error(ChildPath(kFile, "format"), "does not go with " + Name(spec) + ": remove it");
   }
 }
 
-void CheckPrometheus(const v1::ExperimentSpec& experiment, Findings& findings) {
+void CheckHttp(const v1::ExperimentSpec& experiment, Findings& findings) {
   const v1::HttpGetAction& http = experiment.metrics_collector_spec().source().http_get();
   const int parallel = experiment.parallel_trial_count();
   const auto port = http.port().has_string_value() ? ParseNumber(http.port().string_value())
@@ -66,10 +67,10 @@ void CheckPrometheus(const v1::ExperimentSpec& experiment, Findings& findings) {
   }
 }
 
-void CheckCustom(const v1::MetricsCollectorSpec& spec, Findings& findings) {
+void CheckCustomCollector(const v1::MetricsCollectorSpec& spec, Findings& findings) {
   if (!spec.collector().has_custom_collector()) {
     findings.Error(ChildPath(ChildPath(kSpec, "collector"), "customCollector"),
-                   "is required for the collector Custom: the container that collects");
+                   "is required for the collector " + Name(spec) + ": the container that collects");
   }
   if (!spec.source().has_file_system_path()) return;
   const v1::FileSystemPath& file = spec.source().file_system_path();
@@ -81,24 +82,24 @@ void CheckCustom(const v1::MetricsCollectorSpec& spec, Findings& findings) {
   }
 }
 
-void WarnCustom(Findings& findings) {
-  findings.Warn(ChildPath(ChildPath(kSpec, "collector"), "kind"),
-                "Custom collects by a container beside the trial, which a process of this machine "
-                "has not: `run` will refuse it; a program that reports its metrics itself needs "
-                "only Push");
+void WarnOfContainer(const v1::MetricsCollectorSpec& spec, Findings& findings) {
+  findings.Warn(
+      ChildPath(ChildPath(kSpec, "collector"), "kind"),
+      Name(spec) +
+          " collects by a container beside the trial, which a process of this machine "
+          "has not: `run` will refuse it; a program that reports its metrics itself needs "
+          "only Push");
 }
 
 void CheckKind(const v1::ExperimentSpec& experiment, Findings& findings) {
   const v1::MetricsCollectorSpec& spec = experiment.metrics_collector_spec();
-  switch (spec.collector().kind()) {
-    case v1::FILE_COLLECTOR: return CheckFile(spec, findings);
-    case v1::TENSOR_FLOW_EVENT: return CheckTensorBoard(spec, findings);
-    case v1::PROMETHEUS_METRIC: return CheckPrometheus(experiment, findings);
-    case v1::CUSTOM: return CheckCustom(spec, findings);
-    default: break;
-  }
-  if (spec.source().has_file_system_path()) {
-    findings.Warn(kFile, "has no effect with the collector " + KindWord(spec.collector().kind()) +
+  const v1::CollectorTraits& traits = v1::TraitsOf(spec);
+  if (!traits.file().empty()) CheckFile(spec, findings);
+  if (!traits.directory().empty()) CheckDirectory(spec, findings);
+  if (traits.http()) return CheckHttp(experiment, findings);
+  if (traits.container()) return CheckCustomCollector(spec, findings);
+  if (!v1::ReadsPath(traits) && spec.source().has_file_system_path()) {
+    findings.Warn(kFile, "has no effect with the collector " + Name(spec) +
                              ": set collector.kind to File, or remove it");
   }
 }
@@ -170,7 +171,7 @@ void CheckFilter(const v1::ExperimentSpec& spec, Findings& findings) {
 void CheckBuild(const v1::MetricsCollectorSpec& spec, Findings& findings) {
   const std::string path = ChildPath(ChildPath(kSpec, "collector"), "kind");
   const auto& registry = Registry<metrics::CollectorInfo>::Get();
-  const std::string kind = KindWord(spec.collector().kind());
+  const std::string& kind = Name(spec);
   const auto* info = registry.Find(kind);
   if (info == nullptr) {
     findings.Warn(path, "this version has no collector " + kind +
@@ -180,7 +181,7 @@ void CheckBuild(const v1::MetricsCollectorSpec& spec, Findings& findings) {
   }
   const auto collector = info->create(spec);
   if (!collector.ok()) findings.Error(kSpec, Message(collector.status()));
-  if (collector.ok() && spec.collector().kind() == v1::CUSTOM) WarnCustom(findings);
+  if (collector.ok() && v1::TraitsOf(spec).container()) WarnOfContainer(spec, findings);
 }
 
 }  // namespace

@@ -7,7 +7,6 @@
 #include "absl/strings/str_join.h"
 #include "base/names.h"
 #include "base/text/number.h"
-#include "experiment/spec/admin_limits.h"
 #include "experiment/spec/field_rules.h"
 #include "experiment/spec/spec_limits.h"
 
@@ -130,7 +129,10 @@ void CheckCounts(const v1::ExperimentSpec& spec, Findings& findings) {
     findings.Error("spec.parallelTrialCount", Message(parallel));
   }
   if (!spec.has_max_trial_count()) {
-    if (spec.objective().has_goal() || findings.IsUnreadable("spec.objective.goal")) return;
+    const v1::ShirabeSpec& ours = spec.shirabe();
+    const bool ends = spec.objective().has_goal() || ours.limits().has_experiment_seconds() ||
+                      ours.stop_when().has_no_improvement_trials();
+    if (ends || findings.IsUnreadable("spec.objective.goal")) return;
     findings.Warn("spec.maxTrialCount",
                   "neither maxTrialCount nor objective.goal is given: the experiment goes on until "
                   "its space is exhausted or it is stopped");

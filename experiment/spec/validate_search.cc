@@ -19,56 +19,24 @@ namespace {
 
 using google::protobuf::RepeatedPtrField;
 
-// Names that mean something to Katib or to other versions of Shirabe: no typing mistakes, so the
-// file is good, and only running it here is not possible.
-const std::vector<std::string>& AlgorithmsElsewhere() {
-  static const std::vector<std::string> names = {"random",
-                                                 "grid",
-                                                 "sobol",
-                                                 "tpe",
-                                                 "multivariate-tpe",
-                                                 "bayesianoptimization",
-                                                 "cmaes",
-                                                 "hyperband",
-                                                 "pbt",
-                                                 "asha",
-                                                 "bohb",
-                                                 "gp",
-                                                 "auto",
-                                                 "nsga2",
-                                                 "de",
-                                                 "enas",
-                                                 "darts"};
-  return names;
+// Katib's own, which Shirabe has not: no typing mistake, so the file is good, and only running it
+// here is not possible.
+bool SearchesArchitectures(const std::string& algorithm) {
+  return algorithm == "enas" || algorithm == "darts";
 }
 
 bool Holds(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// What a registry calls its own, with what else is known elsewhere.
-template <class Info>
-std::vector<std::string> KnownNames(const std::vector<std::string>& elsewhere) {
-  std::vector<std::string> known = Registry<Info>::Get().Names();
-  for (const std::string& alias : Registry<Info>::Get().Aliases()) known.push_back(alias);
-  for (const std::string& name : elsewhere) {
-    if (!Holds(known, name)) known.push_back(name);
-  }
-  return known;
-}
-
 // The registered variant; null after saying why there is none.
 template <class Info>
-const Info* FindVariant(const std::string& name, const std::string& path,
-                        const std::vector<std::string>& elsewhere, Findings& findings) {
-  const Info* info = Registry<Info>::Get().Find(name);
-  if (info != nullptr) return info;
-  if (Holds(elsewhere, name)) {
-    findings.Warn(path, "this version has no " + Quoted(name) + ", and `run` will refuse it");
-  } else {
-    findings.Error(path,
-                   "unknown name " + Quoted(name) + DidYouMean(name, KnownNames<Info>(elsewhere)));
-  }
+const Info* FindVariant(const std::string& name, const std::string& path, Findings& findings) {
+  const Registry<Info>& registry = Registry<Info>::Get();
+  if (const Info* info = registry.Find(name)) return info;
+  std::vector<std::string> known = registry.Names();
+  for (const std::string& alias : registry.Aliases()) known.push_back(alias);
+  findings.Error(path, "unknown name " + Quoted(name) + DidYouMean(name, known));
   return nullptr;
 }
 
@@ -148,8 +116,12 @@ void CheckAlgorithm(const v1::ExperimentSpec& spec, const std::optional<suggesti
   const std::string& name = algorithm.algorithm_name();
   CheckTwice(algorithm.algorithm_settings(), ChildPath(path, "algorithmSettings"), findings);
   if (IsRemote(spec, findings)) return;
-  const auto* info = FindVariant<suggestion::AlgorithmInfo>(name, ChildPath(path, "algorithmName"),
-                                                            AlgorithmsElsewhere(), findings);
+  const std::string name_path = ChildPath(path, "algorithmName");
+  if (SearchesArchitectures(name)) {
+    return findings.Warn(name_path,
+                         "this version has no " + Quoted(name) + ", and `run` will refuse it");
+  }
+  const auto* info = FindVariant<suggestion::AlgorithmInfo>(name, name_path, findings);
   if (info == nullptr) return;
   if (spec.has_nas_config()) {
     findings.Error("spec.nasConfig", "the algorithm " + Quoted(name) +
@@ -174,7 +146,7 @@ void CheckStopper(const v1::ExperimentSpec& spec, Findings& findings) {
   const int errors = findings.errors();
   CheckTwice(stopping.algorithm_settings(), ChildPath(path, "algorithmSettings"), findings);
   const auto* info = FindVariant<suggestion::StopperInfo>(
-      stopping.algorithm_name(), ChildPath(path, "algorithmName"), {}, findings);
+      stopping.algorithm_name(), ChildPath(path, "algorithmName"), findings);
   if (info == nullptr) return;
   if (!CheckSettings(*info, stopping.algorithm_settings(), path, findings)) return;
   if (findings.errors() > errors) return;
@@ -229,6 +201,70 @@ void CheckVolume(const v1::CheckpointPolicy& policy, Findings& findings) {
   }
 }
 
+void CheckPositive(bool given, double value, const std::string& path, Findings& findings) {
+  if (given && value == 0) findings.Error(path, "must be greater than 0: leave it out for none");
+}
+
+// Whether the algorithm has a model that can say how far the best value may be from the optimum.
+void CheckRegret(const v1::ExperimentSpec& spec, const std::optional<suggestion::Space>& space,
+                 Findings& findings) {
+  const std::string path = "spec.shirabe.stopWhen.regretBelow";
+  const std::string instead =
+      "use spec.algorithm.algorithmName bayesianoptimization, or stopWhen.noImprovementTrials";
+  if (spec.shirabe().has_algorithm()) {
+    return findings.Error(path, "a remote algorithm does not say what is left to gain: " + instead);
+  }
+  const std::string& name = spec.algorithm().algorithm_name();
+  const auto* info = Registry<suggestion::AlgorithmInfo>::Get().Find(name);
+  if (info == nullptr || !space) return;  // which has been said
+  const suggestion::Problem problem{*space, SettingsOf(spec.algorithm().algorithm_settings()),
+                                    spec.max_trial_count(), spec.parallel_trial_count()};
+  if (info->bounds_regret != nullptr && info->bounds_regret(problem)) return;
+  findings.Error(path, "the algorithm " + Quoted(name) +
+                           " has no model here that says what is left to gain: " + instead);
+}
+
+// Rules that could never end it, or have no effect alone.
+void WarnOfStopWhen(const v1::ExperimentSpec& spec, Findings& findings) {
+  const v1::StopWhen& stop = spec.shirabe().stop_when();
+  const std::string path = "spec.shirabe.stopWhen";
+  const bool rules = stop.has_no_improvement_trials() || stop.has_regret_below();
+  if (stop.has_min_improvement() && !stop.has_no_improvement_trials()) {
+    findings.Warn(path + ".minImprovement", "has no effect without noImprovementTrials");
+  }
+  if (stop.has_min_trials() && !rules) {
+    findings.Warn(path + ".minTrials", "has no effect without noImprovementTrials or regretBelow");
+  }
+  const auto too_many = [&](const char* field, int32_t trials) {
+    if (!spec.has_max_trial_count() || trials < std::max(1, spec.max_trial_count())) return;
+    findings.Warn(ChildPath(path, field), std::to_string(trials) +
+                                              " is not less than maxTrialCount " +
+                                              std::to_string(spec.max_trial_count()) +
+                                              ": it will end the experiment first");
+  };
+  if (rules) too_many("minTrials", stop.min_trials());
+  too_many("noImprovementTrials", stop.no_improvement_trials());
+}
+
+void CheckStopping(const v1::ExperimentSpec& spec, const std::optional<suggestion::Space>& space,
+                   Findings& findings) {
+  const v1::SearchLimits& limits = spec.shirabe().limits();
+  const v1::StopWhen& stop = spec.shirabe().stop_when();
+  CheckPositive(limits.has_experiment_seconds(), limits.experiment_seconds(),
+                "spec.shirabe.limits.experimentSeconds", findings);
+  CheckPositive(limits.has_trial_seconds(), limits.trial_seconds(),
+                "spec.shirabe.limits.trialSeconds", findings);
+  CheckPositive(stop.has_regret_below(), stop.regret_below(), "spec.shirabe.stopWhen.regretBelow",
+                findings);
+  if (stop.has_expected_gain()) {
+    findings.Error("spec.shirabe.stopWhen.expectedGain",
+                   "this version does not stop by cost yet: use regretBelow or "
+                   "noImprovementTrials, and spec.shirabe.budget.maxCost");
+  }
+  if (stop.has_regret_below()) CheckRegret(spec, space, findings);
+  WarnOfStopWhen(spec, findings);
+}
+
 }  // namespace
 
 void CheckSearch(const v1::ExperimentSpec& spec, const std::optional<suggestion::Space>& space,
@@ -238,6 +274,7 @@ void CheckSearch(const v1::ExperimentSpec& spec, const std::optional<suggestion:
   CheckStart(spec, space, findings);
   CheckWarmStartNames(spec.shirabe(), findings);
   CheckVolume(spec.shirabe().checkpoint(), findings);
+  CheckStopping(spec, space, findings);
 }
 
 }  // namespace shirabe::experiment

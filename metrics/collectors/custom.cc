@@ -3,7 +3,6 @@
 // contract. A process of this machine has no container beside it: `run` says so before it starts.
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "metrics/attempt_reader.h"
@@ -12,37 +11,24 @@
 namespace shirabe::metrics {
 namespace {
 
-class CustomCollector : public Collector {
- public:
-  StatusOr<Collected> Collect(const Source& source, const v1::CollectorCursor& cursor) override {
-    return ReadAttempt(source, nullptr, cursor);
-  }
-};
-
 StatusOr<std::unique_ptr<Collector>> Create(const v1::MetricsCollectorSpec& spec) {
-  if (spec.collector().has_custom_collector()) return std::make_unique<CustomCollector>();
-  return absl::InvalidArgumentError(
-      "spec.metricsCollectorSpec.collector.customCollector: the collector Custom needs the "
-      "container that collects; for a program that reports its metrics itself use kind: Push");
-}
-
-std::string Describe(const Source& source) {
-  const auto& container = source.spec.collector().custom_collector().fields();
+  if (!spec.collector().has_custom_collector()) {
+    return absl::InvalidArgumentError(
+        "spec.metricsCollectorSpec.collector.customCollector: the collector Custom needs the "
+        "container that collects; for a program that reports its metrics itself use kind: Push");
+  }
+  const auto& container = spec.collector().custom_collector().fields();
   const auto name = container.find("name");
-  return absl::StrCat(
+  return MakeContractCollector(absl::StrCat(
       "among what the container ", name == container.end() ? "" : name->second.string_value(),
       " of customCollector pushed (it was not there; a process of this machine has no "
-      "container beside it)");
+      "container beside it)"));
 }
-
-std::vector<std::string> SharedFiles(const Source&) { return {}; }
 
 }  // namespace
 
 SHIRABE_REGISTER(CollectorInfo, {.name = "Custom",
                                  .help = "what a container of your own, beside the trial, pushes",
-                                 .create = Create,
-                                 .describe = Describe,
-                                 .shared_files = SharedFiles});
+                                 .create = Create});
 
 }  // namespace shirabe::metrics

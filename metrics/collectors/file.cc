@@ -16,21 +16,30 @@ namespace {
 
 constexpr char kField[] = "spec.metricsCollectorSpec.source.";
 
-bool IsJson(const v1::MetricsCollectorSpec& spec) {
-  return spec.source().file_system_path().format() == v1::JSON;
-}
-
 class FileCollector : public Collector {
  public:
-  FileCollector(bool json, PatternsPtr patterns) : json_(json), patterns_(std::move(patterns)) {}
+  FileCollector(const v1::SourceSpec& spec, PatternsPtr patterns)
+      : json_(spec.file_system_path().format() == v1::JSON),
+        filter_(spec.filter()),
+        patterns_(std::move(patterns)) {}
 
   StatusOr<Collected> Collect(const Source& source, const v1::CollectorCursor& cursor) override {
     const ParserMaker maker = json_ ? MakeJsonParser : TextParserMaker(patterns_);
-    return ReadAttempt(source, LineSource(SourcePath(source), maker), cursor);
+    return ReadAttempt(source, LineSource(source.files.path, maker), cursor);
   }
+
+  std::string Describe(const Source& source) const override {
+    const std::string& path = source.files.path;
+    const std::string format = json_ ? "as a key of JSON lines" : TextFormat(filter_, source);
+    return absl::StrCat("in the file ", path, " ", format, " (", LineCount(path), OtherNames(path),
+                        ")");
+  }
+
+  std::vector<std::string> Files(const AttemptFiles& files) const override { return {files.path}; }
 
  private:
   const bool json_;
+  const v1::FilterSpec filter_;
   const PatternsPtr patterns_;
 };
 
@@ -54,24 +63,13 @@ Status Check(const v1::SourceSpec& source) {
 StatusOr<std::unique_ptr<Collector>> Create(const v1::MetricsCollectorSpec& spec) {
   RETURN_IF_ERROR(Check(spec.source()));
   ASSIGN_OR_RETURN(auto patterns, CompilePatterns(spec.source().filter()));
-  return std::make_unique<FileCollector>(IsJson(spec), std::move(patterns));
+  return std::make_unique<FileCollector>(spec.source(), std::move(patterns));
 }
-
-std::string Describe(const Source& source) {
-  const std::string path = SourcePath(source);
-  const std::string format = IsJson(source.spec) ? "as a key of JSON lines" : TextFormat(source);
-  return absl::StrCat("in the file ", path, " ", format, " (", LineCount(path), OtherNames(path),
-                      ")");
-}
-
-std::vector<std::string> SharedFiles(const Source& source) { return {SourcePath(source)}; }
 
 }  // namespace
 
 SHIRABE_REGISTER(CollectorInfo, {.name = "File",
                                  .help = "a file that the program writes, text or JSON lines",
-                                 .create = Create,
-                                 .describe = Describe,
-                                 .shared_files = SharedFiles});
+                                 .create = Create});
 
 }  // namespace shirabe::metrics

@@ -1,15 +1,16 @@
 // Katib's PrometheusMetric: the program serves its metrics itself, at the URL of source.httpGet,
 // and is asked for them while it runs; see http_scraper.h.
-#include <boost/asio/ip/address.hpp>
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/file_io.h"
+#include "base/mutex.h"
 #include "base/open_beneath.h"
 #include "base/text/number.h"
 #include "metrics/attempt_reader.h"
@@ -17,6 +18,7 @@
 #include "metrics/describe_source.h"
 #include "metrics/http_scraper.h"
 #include "metrics/terminal_text.h"
+#include "net/http_client.h"
 
 namespace shirabe::metrics {
 namespace {
@@ -40,16 +42,21 @@ StatusOr<uint16_t> PortOf(const google::protobuf::Value& port) {
 // addresses that tell machines of a cloud their secrets.
 StatusOr<std::string> AddressOf(const std::string& host) {
   if (host.empty() || host == "localhost") return std::string("127.0.0.1");
-  boost::system::error_code error;
-  const auto address = boost::asio::ip::make_address(host == "[::1]" ? "::1" : host, error);
-  if (!error && address.is_loopback()) return address.to_string();
+  const std::string text = host == "[::1]" ? "::1" : host;
+  sockaddr_in v4{.sin_family = AF_INET};
+  sockaddr_in6 v6{.sin6_family = AF_INET6};
+  const bool own = inet_pton(AF_INET, text.c_str(), &v4.sin_addr) == 1
+                       ? net::IsLoopback(reinterpret_cast<const sockaddr&>(v4))
+                       : inet_pton(AF_INET6, text.c_str(), &v6.sin6_addr) == 1 &&
+                             net::IsLoopback(reinterpret_cast<const sockaddr&>(v6));
+  if (own) return text;
   return Refuse("host", absl::StrCat("\"", Excerpt(host), "\" is not the trial's own address, ",
                                      "and no other is asked: leave it out, or write localhost"));
 }
 
 bool IsPlain(const std::string& text) {
-  for (const char c : text) {
-    if (c < 0x20 || c == 0x7f) return false;
+  for (const unsigned char c : text) {
+    if (c < 0x20 || c >= 0x7f) return false;
   }
   return !text.empty();
 }
@@ -79,8 +86,9 @@ StatusOr<ScrapeTarget> TargetOf(const v1::HttpGetAction& http) {
   if (!http.path().empty()) target.path = http.path();
   if (target.path.front() != '/' || !IsPlain(target.path) ||
       target.path.find(' ') != std::string::npos) {
-    return Refuse("path", absl::StrCat("\"", Excerpt(target.path),
-                                       "\" must begin with '/' and hold no spaces"));
+    return Refuse("path",
+                  absl::StrCat("\"", Excerpt(target.path),
+                               "\" must begin with '/' and hold only ASCII, without spaces"));
   }
   if (!http.scheme().empty() && !absl::EqualsIgnoreCase(http.scheme(), "http")) {
     return Refuse("scheme", absl::StrCat("\"", Excerpt(http.scheme()),
@@ -95,22 +103,33 @@ class PrometheusCollector : public Collector {
   explicit PrometheusCollector(ScrapeTarget target) : target_(std::move(target)) {}
 
   StatusOr<Collected> Collect(const Source& source, const v1::CollectorCursor& cursor) override {
-    if (!source.scrapes_file.empty() && !source.copies) Follow(source);
-    return ReadAttempt(source, LineSource(source.scrapes_file, MakeScrapeParser), cursor);
+    const AttemptFiles& files = source.files;
+    if (!files.scrapes.empty() && !files.copies) Follow(source);
+    return ReadAttempt(source, LineSource(files.scrapes, MakeScrapeParser), cursor);
+  }
+
+  std::string Describe(const Source& source) const override {
+    const std::string last = TailBeneath("", source.files.scrapes, 1, 1024);
+    const std::string answer = last.empty()          ? "nothing answered there while it ran"
+                               : last.front() == '{' ? "it answered"
+                               : last.substr(0, 2) == "# "
+                                   ? last.substr(2)
+                                   : last.substr(std::min<size_t>(2, last.size()));
+    return absl::StrCat("at ", UrlOf(target_), " (", Excerpt(answer, 400), ")");
   }
 
  private:
   // Most collectors are only made to see whether the specification is right.
   Scraper& scraper() {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (scraper_ == nullptr) scraper_ = MakeScraper();
     return *scraper_;
   }
 
   void Follow(const Source& source) {
-    if (source.ended) return scraper().Drop(source.scrapes_file);
+    if (source.ended) return scraper().Drop(source.files.scrapes);
     ScrapeTarget target = target_;
-    target.file = source.scrapes_file;
+    target.file = source.files.scrapes;
     for (const std::string& metric : source.metrics) {
       if (!metric.empty() && FindMetric(target.metrics, metric) < 0) {
         target.metrics.push_back(metric);
@@ -120,8 +139,8 @@ class PrometheusCollector : public Collector {
   }
 
   const ScrapeTarget target_;
-  std::mutex mutex_;
-  std::unique_ptr<Scraper> scraper_;  // guarded by mutex_
+  Mutex mutex_;
+  std::unique_ptr<Scraper> scraper_ ABSL_GUARDED_BY(mutex_);
 };
 
 StatusOr<std::unique_ptr<Collector>> Create(const v1::MetricsCollectorSpec& spec) {
@@ -129,26 +148,10 @@ StatusOr<std::unique_ptr<Collector>> Create(const v1::MetricsCollectorSpec& spec
   return std::make_unique<PrometheusCollector>(std::move(target));
 }
 
-std::string Describe(const Source& source) {
-  const auto target = TargetOf(source.spec.source().http_get());
-  if (!target.ok()) return "";
-  const std::string last = TailBeneath("", source.scrapes_file, 1, 1024);
-  const std::string answer = last.empty()          ? "nothing answered there while it ran"
-                             : last.front() == '{' ? "it answered"
-                             : last.substr(0, 2) == "# "
-                                 ? last.substr(2)
-                                 : last.substr(std::min<size_t>(2, last.size()));
-  return absl::StrCat("at ", UrlOf(*target), " (", Excerpt(answer, 400), ")");
-}
-
-std::vector<std::string> SharedFiles(const Source&) { return {}; }
-
 }  // namespace
 
 SHIRABE_REGISTER(CollectorInfo, {.name = "PrometheusMetric",
                                  .help = "what the program serves at a URL, asked while it runs",
-                                 .create = Create,
-                                 .describe = Describe,
-                                 .shared_files = SharedFiles});
+                                 .create = Create});
 
 }  // namespace shirabe::metrics

@@ -2,7 +2,6 @@
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "metrics/attempt_reader.h"
@@ -15,35 +14,32 @@ namespace {
 
 class StdOutCollector : public Collector {
  public:
-  explicit StdOutCollector(PatternsPtr patterns) : patterns_(std::move(patterns)) {}
+  StdOutCollector(const v1::FilterSpec& filter, PatternsPtr patterns)
+      : filter_(filter), patterns_(std::move(patterns)) {}
 
   StatusOr<Collected> Collect(const Source& source, const v1::CollectorCursor& cursor) override {
-    return ReadAttempt(source, LineSource(source.log, TextParserMaker(patterns_)), cursor);
+    return ReadAttempt(source, LineSource(source.files.log, TextParserMaker(patterns_)), cursor);
+  }
+
+  std::string Describe(const Source& source) const override {
+    const std::string& log = source.files.log;
+    return absl::StrCat("in the output ", TextFormat(filter_, source), " (log ", log, ", ",
+                        LineCount(log), OtherNames(log), ")");
   }
 
  private:
+  const v1::FilterSpec filter_;
   const PatternsPtr patterns_;
 };
 
 StatusOr<std::unique_ptr<Collector>> Create(const v1::MetricsCollectorSpec& spec) {
   ASSIGN_OR_RETURN(auto patterns, CompilePatterns(spec.source().filter()));
-  return std::make_unique<StdOutCollector>(std::move(patterns));
+  return std::make_unique<StdOutCollector>(spec.source().filter(), std::move(patterns));
 }
-
-std::string Describe(const Source& source) {
-  return absl::StrCat("in the output ", TextFormat(source), " (log ", source.log, ", ",
-                      LineCount(source.log), OtherNames(source.log), ")");
-}
-
-// The log is the attempt's own.
-std::vector<std::string> SharedFiles(const Source&) { return {}; }
 
 }  // namespace
 
-SHIRABE_REGISTER(CollectorInfo, {.name = "StdOut",
-                                 .help = "what the program prints",
-                                 .create = Create,
-                                 .describe = Describe,
-                                 .shared_files = SharedFiles});
+SHIRABE_REGISTER(CollectorInfo,
+                 {.name = "StdOut", .help = "what the program prints", .create = Create});
 
 }  // namespace shirabe::metrics

@@ -19,9 +19,22 @@ constexpr size_t kShownTags = 5;
 class TensorFlowEventCollector : public Collector {
  public:
   StatusOr<Collected> Collect(const Source& source, const v1::CollectorCursor& cursor) override {
-    const std::string root = SourcePath(source);
+    const std::string& root = source.files.path;
     return ReadAttempt(
         source, [&root](CollectionBuilder& intake) { return ReadEvents(root, intake); }, cursor);
+  }
+
+  std::string Describe(const Source& source) const override {
+    const std::string& root = source.files.path;
+    const size_t files = FindEventFiles(root).size();
+    const std::vector<std::string> tags = TagsIn(root, kShownTags);
+    return absl::StrCat("as the tag of a scalar in the event files of ", root, " (", files,
+                        files == 1 ? " file" : " files",
+                        tags.empty() ? "" : "; they have the tags ", QuotedList(tags), ")");
+  }
+
+  std::vector<std::string> Files(const AttemptFiles& files) const override {
+    return FindEventFiles(files.path);
   }
 };
 
@@ -34,25 +47,10 @@ StatusOr<std::unique_ptr<Collector>> Create(const v1::MetricsCollectorSpec& spec
       "the folder of the event files");
 }
 
-std::string Describe(const Source& source) {
-  const std::string root = SourcePath(source);
-  const size_t files = FindEventFiles(root).size();
-  const std::vector<std::string> tags = TagsIn(root, kShownTags);
-  return absl::StrCat("as the tag of a scalar in the event files of ", root, " (", files,
-                      files == 1 ? " file" : " files", tags.empty() ? "" : "; they have the tags ",
-                      QuotedList(tags), ")");
-}
-
-std::vector<std::string> SharedFiles(const Source& source) {
-  return FindEventFiles(SourcePath(source));
-}
-
 }  // namespace
 
 SHIRABE_REGISTER(CollectorInfo, {.name = "TensorFlowEvent",
                                  .help = "scalars in TensorBoard's event files",
-                                 .create = Create,
-                                 .describe = Describe,
-                                 .shared_files = SharedFiles});
+                                 .create = Create});
 
 }  // namespace shirabe::metrics

@@ -12,10 +12,12 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "base/file_io.h"
 #include "base/rng.h"
 #include "base/sha256.h"
+#include "google/protobuf/descriptor.h"
 
 namespace shirabe::service {
 namespace {
@@ -78,9 +80,15 @@ std::optional<Principal> FindKnown(const std::string& token, const std::string& 
       .role = Principal::Role::kUser, .ns = user->second, .name = "user of " + user->second};
 }
 
+// What gRPC brings itself has no options of ours.
+bool IsOpen(const std::string& method) {
+  return method == "grpc.health.v1.Health/Check" || method == "grpc.health.v1.Health/Watch" ||
+         method == "grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo";
+}
+
 }  // namespace
 
-Status Principal::May(Permission permission, const std::string& wanted) const {
+Status Principal::CheckPermission(Permission permission, const std::string& wanted) const {
   if (role == Role::kAdmin) return absl::OkStatus();
   if (role == Role::kClusterUser) return authorize(permission, wanted);
   if (role == Role::kUser && wanted == ns) return absl::OkStatus();
@@ -97,26 +105,26 @@ Status Principal::May(Permission permission, const std::string& wanted) const {
       absl::StrCat("this token is for namespace ", ns, ", not for ", wanted));
 }
 
-StatusOr<bool> Principal::Sees(const std::string& ns) const {
-  Status may = MayUse(ns);
-  if (may.ok() || absl::IsPermissionDenied(may)) return may.ok();
-  return may;
+StatusOr<bool> Principal::CanSee(const std::string& wanted) const {
+  Status readable = CheckRead(wanted);
+  if (readable.ok() || absl::IsPermissionDenied(readable)) return readable.ok();
+  return readable;
 }
 
-Status Principal::MustBeAdmin(const std::string& what) const {
+Status Principal::CheckAdmin(const std::string& what) const {
   if (role == Role::kAdmin) return absl::OkStatus();
   return absl::PermissionDeniedError(what + " takes an administrator's token");
 }
 
-Status Principal::MayReadMetrics() const {
+Status Principal::CheckReadMetrics() const {
   if (role == Role::kClusterUser) return authorize_metrics();
-  return MustBeAdmin("reading the metrics of all namespaces");
+  return CheckAdmin("reading the metrics of all namespaces");
 }
 
 v1::Actor Principal::Actor() const {
   v1::Actor actor;
   actor.set_name(name);
-  actor.set_door(door);
+  actor.set_door(listener);
   return actor;
 }
 
@@ -174,156 +182,40 @@ bool Tokens::MustAsk(const std::string& authorization) const {
   return introspect_token_ && !IsTrialToken(token) && !FindKnown(token, admin_, users_);
 }
 
-namespace {
-
-using For = AccessRule::For;
-
-constexpr AccessRule kAnyone{For::kAnyone};
-constexpr AccessRule kCallers{For::kCallers};
-constexpr AccessRule kRead{For::kNamespace, Permission::kRead};
-constexpr AccessRule kCreate{For::kNamespace, Permission::kCreate};
-constexpr AccessRule kChange{For::kNamespace, Permission::kChange};
-constexpr AccessRule kDelete{For::kNamespace, Permission::kDelete};
-constexpr AccessRule kTrialLook{For::kTrials, Permission::kRead};
-constexpr AccessRule kTrialChange{For::kTrials, Permission::kChange};
-
-using Table = std::map<std::string, AccessRule>;
-
-void AddShirabe(Table& table) {
-  const std::string service = "shirabe.v1.Shirabe/";
-  for (const auto& [method, right] : Table{
-           {"GetExperiment", kRead},
-           {"ListExperiments", kRead},
-           {"SubmitExperiment", kCreate},
-           {"SendIntent", kChange},  // of a deletion as DeleteExperiment
-           {"DeleteExperiment", kDelete},
-           {"GetTrial", kTrialLook},
-           {"ListTrials", kRead},
-           {"ListAttempts", kRead},
-           {"ListCheckpoints", kTrialLook},
-           {"ListObservations", kTrialLook},
-           {"ListEvents", kRead},
-           {"AwaitChange", kCallers},  // a number
-           {"ListChanges", kCallers},  // of namespaces that the caller sees
-           {"GetHolder", kRead},
-           {"ReadLog", kRead},
-           {"Suggest", kRead},
-           {"Ask", kChange},
-           {"Tell", kTrialChange},
-           {"ImportExperiment", kCreate},
-       }) {
-    table.emplace(service + method, right);
-  }
-  table.emplace("shirabe.v1.Pods/Sync", AccessRule{For::kPods});
+v1::Rights MakeRights(v1::Rights::Audience audience, Permission permission) {
+  v1::Rights rights;
+  rights.set_audience(audience);
+  rights.set_permission(permission);
+  return rights;
 }
 
-// Katib's, and what gRPC brings itself.
-void AddOthers(Table& table) {
-  const std::string katib = "api.v1.beta1.";
-  for (const auto& [method, right] : Table{
-           // Algorithms learn from the request alone.
-           {"Suggestion/GetSuggestions", kCallers},
-           {"Suggestion/ValidateAlgorithmSettings", kCallers},
-           {"EarlyStopping/GetEarlyStoppingRules", kCallers},
-           {"EarlyStopping/ValidateEarlyStoppingSettings", kCallers},
-           {"EarlyStopping/SetTrialStatus", kTrialLook},
-           {"DBManager/ReportObservationLog", kTrialChange},
-           {"DBManager/GetObservationLog", kTrialLook},
-           {"DBManager/DeleteObservationLog", kTrialLook},  // it refuses what is there
-       }) {
-    table.emplace(katib + method, right);
-  }
-  for (const char* method : {"grpc.health.v1.Health/Check", "grpc.health.v1.Health/Watch",
-                             "grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"}) {
-    table.emplace(method, kAnyone);
-  }
+v1::Rights RightsOf(const std::string& method) {
+  if (IsOpen(method)) return MakeRights(v1::Rights::ANYONE);
+  const auto* found = google::protobuf::DescriptorPool::generated_pool()->FindMethodByName(
+      absl::StrReplaceAll(method, {{"/", "."}}));
+  return found == nullptr ? v1::Rights() : found->options().GetExtension(v1::rights);
 }
 
-void AddRoutes(Table& table) {
-  for (const auto& [id, right] : Table{
-           {"livez", kAnyone},
-           {"readyz", kAnyone},
-           {"version", kAnyone},
-           {"openapi", kAnyone},
-           {"metrics", AccessRule{For::kMetrics}},
-           {"validate", kCallers},
-           {"listAlgorithms", kCallers},
-           {"getAlgorithm", kCallers},
-           {"listStoppers", kCallers},
-           {"getStopper", kCallers},
-           // Without a namespace in the path: of the caller's own, as the guard has it.
-           {"listAllExperiments", kCallers},
-           {"createExperimentAnywhere", kCallers},
-           {"suggestFor", kCallers},
-           {"watch", kCallers},
-           {"listExperiments", kRead},
-           {"createExperiment", kCreate},
-           {"getExperiment", kRead},
-           {"applyExperiment", kCreate},
-           {"patchExperiment", kChange},
-           {"deleteExperiment", kDelete},
-           {"pauseExperiment", kChange},
-           {"resumeExperiment", kChange},
-           {"stopExperiment", kChange},
-           {"cancelExperiment", kChange},
-           {"scaleExperiment", kChange},
-           {"retryTrial", kChange},
-           {"listTrials", kRead},
-           {"getTrial", kTrialLook},
-           {"listAttempts", kRead},
-           {"listTrialAttempts", kRead},
-           {"listCheckpoints", kTrialLook},
-           {"listObservations", kTrialLook},
-           {"listEvents", kRead},
-           {"listTrialEvents", kRead},
-           {"ask", kChange},
-           {"tell", kTrialChange},
-           {"suggest", kRead},
-           {"watchNamespace", kRead},
-           {"watchExperiment", kRead},
-           {"getLog", kRead},
-           {"exportTrials", kRead},
-       }) {
-    table.emplace(id, right);
-  }
-}
-
-}  // namespace
-
-const std::map<std::string, AccessRule>& AccessRules() {
-  static const Table all = [] {
-    Table table;
-    AddShirabe(table);
-    AddOthers(table);
-    AddRoutes(table);
-    return table;
-  }();
-  return all;
-}
-
-AccessRule AccessRuleOf(const std::string& method) {
-  const auto found = AccessRules().find(method);
-  return found == AccessRules().end() ? AccessRule{} : found->second;
-}
-
-Status CheckMethodAccess(const Principal& principal, const std::string& method) {
-  const For whom = AccessRuleOf(method).whom;
-  if (whom == For::kNobody) {
-    return absl::PermissionDeniedError(
-        absl::StrCat(method, " is refused to every caller: the table of rights lacks it"));
+Status CheckMethodAccess(const Principal& principal, const v1::Rights& rights) {
+  const v1::Rights::Audience audience = rights.audience();
+  if (audience == v1::Rights::NO_CALLER) {
+    return absl::PermissionDeniedError("nothing says who may call this: it is refused to everyone");
   }
   if (principal.role != Principal::Role::kTrial) return absl::OkStatus();
-  if (whom == For::kAnyone || whom == For::kTrials || whom == For::kPods) return absl::OkStatus();
-  return principal.MayUse("");  // it says what a trial may do
+  if (audience == v1::Rights::ANYONE || audience == v1::Rights::TRIALS ||
+      audience == v1::Rights::PODS) {
+    return absl::OkStatus();
+  }
+  return principal.CheckRead("");  // it says what a trial may do
 }
 
-Status CheckAccess(const Principal& principal, const std::string& method, const std::string& ns) {
-  RETURN_IF_ERROR(CheckMethodAccess(principal, method));
-  const AccessRule right = AccessRuleOf(method);
-  if (right.whom == For::kMetrics) return principal.MayReadMetrics();
-  const bool here = right.whom == For::kNamespace || right.whom == For::kTrials;
+Status CheckAccess(const Principal& principal, const v1::Rights& rights, const std::string& ns) {
+  RETURN_IF_ERROR(CheckMethodAccess(principal, rights));
+  const v1::Rights::Audience audience = rights.audience();
+  if (audience == v1::Rights::METRICS) return principal.CheckReadMetrics();
+  const bool here = audience == v1::Rights::NAMESPACE || audience == v1::Rights::TRIALS;
   if (!here || principal.role == Principal::Role::kTrial) return absl::OkStatus();
-  return principal.May(right.permission, ns);
+  return principal.CheckPermission(rights.permission(), ns);
 }
 
 }  // namespace shirabe::service

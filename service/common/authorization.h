@@ -4,7 +4,7 @@
 // read: its first line is the administrator's, the others are
 //   user NAMESPACE TOKEN
 // A trial's token is that of its attempt: what has its shape is taken for one, opens nothing but a
-// trial's own methods (AccessRules, below), and is proved by each of them against the store. What
+// trial's own methods (RightsOf, below), and is proved by each of them against the store. What
 // is neither is shown to the cluster, where there is one, and is otherwise unknown. Immutable once
 // made, any thread.
 #pragma once
@@ -17,31 +17,33 @@
 #include "base/names.h"
 #include "base/status.h"
 #include "proto/shirabe/v1/experiment.pb.h"
+#include "proto/shirabe/v1/rights.pb.h"
 
 namespace shirabe::service {
 
-// To experiments of a namespace, and to all that is theirs.
-enum class Permission { kRead, kCreate, kChange, kDelete };
+using Permission = v1::Rights::Permission;
 
 struct Principal {
   enum class Role { kAdmin, kUser, kTrial, kClusterUser };
   Role role = Role::kTrial;
-  std::string ns = {};     // kUser: the namespace
-  std::string token = {};  // kTrial: of an attempt
-  std::string name = {};   // for people: admin, user of red, alice@example.com
-  std::string door = {};   // the listener by which it came: grpc, http, katib
+  std::string ns = {};        // kUser: the namespace
+  std::string token = {};     // kTrial: of an attempt
+  std::string name = {};      // for people: admin, user of red, alice@example.com
+  std::string listener = {};  // by which it came: grpc, http, katib
   // kClusterUser: what the cluster says; ns "" = in all of them. May ask it, so it may take a
   // moment.
   std::function<Status(Permission, const std::string& ns)> authorize = {};
   std::function<Status()> authorize_metrics = {};
 
   // kPermissionDenied, saying what the caller is and what it takes.
-  Status May(Permission permission, const std::string& ns) const;
-  Status MayUse(const std::string& ns) const { return May(Permission::kRead, ns); }
+  Status CheckPermission(Permission permission, const std::string& wanted) const;
+  Status CheckRead(const std::string& wanted) const {
+    return CheckPermission(v1::Rights::READ, wanted);
+  }
   // Whether something of that namespace is to be shown; an error if that cannot be asked now.
-  StatusOr<bool> Sees(const std::string& ns) const;
-  Status MustBeAdmin(const std::string& what) const;
-  Status MayReadMetrics() const;
+  StatusOr<bool> CanSee(const std::string& wanted) const;
+  Status CheckAdmin(const std::string& what) const;
+  Status CheckReadMetrics() const;
   // As recorded with what the caller causes; the time is set where it is stored.
   v1::Actor Actor() const;
 };
@@ -76,33 +78,19 @@ class Tokens {
   IntrospectToken introspect_token_;          // none = there is no cluster
 };
 
-// The one table of rights: every method of gRPC and every route of HTTP, and whom it is open to.
-// Asked by the gRPC and HTTP servers before a call is answered, and by guarded_client.cc for the
-// namespace that a call names. What is not in the table is open to no caller. Immutable, any
-// thread.
-struct AccessRule {
-  enum class For {
-    kNobody,     // not in the table
-    kAnyone,     // without a token
-    kCallers,    // a known caller, a trial excepted; what it shows is the caller's own
-    kNamespace,  // a caller that may do `permission` in the namespace
-    kTrials,     // the same, and a trial for what is its own, which its token proves
-    kPods,       // the attempt whose token is in the message; the executor proves it
-    kMetrics,    // the administrator, or who may read /metrics by the cluster's rules
-  };
-  For whom = For::kNobody;
-  Permission permission = Permission::kRead;
-};
+// The one table of rights is the option `rights` of every method (proto/shirabe/v1/rights.proto);
+// routes of HTTP have those of the method that they stand for (service/http/route_table.h). Asked
+// by the gRPC and HTTP servers before a call is answered, and by guarded_client.cc for the
+// namespace that a call names. What has no such option is open to no caller. Immutable, any thread.
 
-// By the full name of a method (shirabe.v1.Shirabe/GetExperiment) or the id of a route
-// (getExperiment).
-const std::map<std::string, AccessRule>& AccessRules();
-AccessRule AccessRuleOf(const std::string& method);
+v1::Rights MakeRights(v1::Rights::Audience audience, Permission permission = v1::Rights::READ);
+// By the full name of a method: shirabe.v1.Shirabe/GetExperiment.
+v1::Rights RightsOf(const std::string& method);
 
 // What can be told before the namespace is known: kPermissionDenied for a trial where trials have
-// no business, and for everybody where the table has no entry.
-Status CheckMethodAccess(const Principal& principal, const std::string& method);
+// no business, and for everyone where nothing is said.
+Status CheckMethodAccess(const Principal& principal, const v1::Rights& rights);
 // Whether the caller may do it there. A trial that passes has still to prove that it is its own.
-Status CheckAccess(const Principal& principal, const std::string& method, const std::string& ns);
+Status CheckAccess(const Principal& principal, const v1::Rights& rights, const std::string& ns);
 
 }  // namespace shirabe::service

@@ -25,19 +25,22 @@ ChangeHub::~ChangeHub() {
 
 void ChangeHub::Start() {
   const auto now = client_.Revision();
-  if (now.ok()) floor_ = revision_ = *now;
-  health_ = now.status();
+  {
+    const MutexLock lock(mutex_);
+    if (now.ok()) floor_ = revision_ = *now;
+    health_ = now.status();
+  }
   thread_ = std::thread([this] { Run(); });
 }
 
 int ChangeHub::Listen(Listener listener) {
-  std::lock_guard lock(listeners_mutex_);
+  const MutexLock lock(listeners_mutex_);
   listeners_[++last_id_] = std::move(listener);
   return last_id_;
 }
 
 void ChangeHub::Unlisten(int id) {
-  std::lock_guard lock(listeners_mutex_);
+  const MutexLock lock(listeners_mutex_);
   listeners_.erase(id);
 }
 
@@ -49,7 +52,7 @@ void ChangeHub::Run() {
     }
     const bool well = looked.ok();
     {
-      std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       health_ = std::move(looked);
     }
     shutdown_wait_.Wait(well ? kBatchDelay : kAfterError);
@@ -62,7 +65,7 @@ Status ChangeHub::Refresh() {
   if (now <= seen) return absl::OkStatus();
   ASSIGN_OR_RETURN(const auto changes, client_.Changes(seen));
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     recent_.insert(recent_.end(), changes.begin(), changes.end());
     revision_ = changes.empty() ? now : std::max(now, changes.back().revision);
     while (recent_.size() > kRemembered) {
@@ -71,24 +74,24 @@ Status ChangeHub::Refresh() {
     }
   }
   if (changes.empty()) return absl::OkStatus();
-  std::lock_guard lock(listeners_mutex_);
+  const MutexLock lock(listeners_mutex_);
   for (const auto& [id, listener] : listeners_) listener(changes);
   return absl::OkStatus();
 }
 
 int64_t ChangeHub::revision() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return revision_;
 }
 
 Status ChangeHub::health() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return health_;
 }
 
 StatusOr<std::vector<db::Change>> ChangeHub::After(int64_t revision) {
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (revision >= floor_ && revision <= revision_) {
       const auto first =
           std::partition_point(recent_.begin(), recent_.end(),

@@ -3,15 +3,14 @@
 // server before its listeners open; lives longer than they do. Thread-safe.
 #pragma once
 
-#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <thread>
 #include <vector>
 
 #include "absl/time/time.h"
+#include "base/mutex.h"
 #include "client/client.h"
 
 namespace shirabe::service {
@@ -21,24 +20,25 @@ class ShutdownWait {
  public:
   // False, at once, if the server stops.
   bool Wait(absl::Duration time) {
-    std::unique_lock lock(mutex_);
-    return !stopped_.wait_for(lock, absl::ToChronoMicroseconds(time), [&] { return over_; });
+    MutexLock lock(mutex_);
+    return !stopped_.WaitFor(lock, time,
+                             [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return over_; });
   }
   // From now on no call of Wait waits, those under way included.
   void End() {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     over_ = true;
-    stopped_.notify_all();
+    stopped_.NotifyAll();
   }
   bool over() const {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return over_;
   }
 
  private:
-  mutable std::mutex mutex_;
-  std::condition_variable stopped_;
-  bool over_ = false;
+  mutable Mutex mutex_;
+  CondVar stopped_;
+  bool over_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 class ChangeHub {
@@ -68,15 +68,16 @@ class ChangeHub {
   Status Refresh();
 
   client::Client& client_;
-  std::mutex listeners_mutex_;
-  std::map<int, Listener> listeners_;  // guarded by listeners_mutex_, also while they are called
-  int last_id_ = 0;
+  Mutex listeners_mutex_;
+  // Guarded while they are called, too.
+  std::map<int, Listener> listeners_ ABSL_GUARDED_BY(listeners_mutex_);
+  int last_id_ ABSL_GUARDED_BY(listeners_mutex_) = 0;
   ShutdownWait shutdown_wait_;
-  mutable std::mutex mutex_;
-  std::deque<db::Change> recent_;  // all those after floor_
-  int64_t floor_ = 0;
-  int64_t revision_ = 0;
-  Status health_;
+  mutable Mutex mutex_;
+  std::deque<db::Change> recent_ ABSL_GUARDED_BY(mutex_);  // all those after floor_
+  int64_t floor_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t revision_ ABSL_GUARDED_BY(mutex_) = 0;
+  Status health_ ABSL_GUARDED_BY(mutex_);
   std::thread thread_;  // the last member: it uses the others
 };
 

@@ -1,11 +1,14 @@
 #include "service/common/guarded_client.h"
 
 #include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/import_batch.h"
 #include "experiment/conditions.h"
 #include "experiment/spec/local_support.h"
 #include "experiment/spec/parse_spec.h"
@@ -14,11 +17,13 @@
 namespace shirabe::service {
 namespace {
 
-using client::Asked;
-using client::Candidates;
-using client::LogChunk;
+using client::Method;
+using client::Sink;
+using google::protobuf::FieldDescriptor;
+using Proto = google::protobuf::Message;
 
 constexpr size_t kMaxErrors = 20;  // in one message
+constexpr int kMaxSuggested = 10'000;
 
 // With defaults; kInvalidArgument, with its mistakes, if it is no valid specification.
 StatusOr<v1::Experiment> Valid(v1::Experiment experiment) {
@@ -44,167 +49,219 @@ StatusOr<v1::Experiment> Admit(const v1::Experiment& wanted, const GuardOptions&
   return experiment;
 }
 
+// The part of a request that says what it is about: the first message with a field `namespace`, the
+// request itself or within it; null if there is none.
+const Proto* FindReference(const Proto& message, int depth = 2) {
+  const auto& type = *message.GetDescriptor();
+  if (type.FindFieldByName("namespace") != nullptr) return &message;
+  for (int i = 0; i < type.field_count(); ++i) {
+    const FieldDescriptor& field = *type.field(i);
+    const bool nested = field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE && depth > 0;
+    if (field.is_repeated() || !nested) continue;
+    const Proto* found =
+        FindReference(message.GetReflection()->GetMessage(message, &field), depth - 1);
+    if (found != nullptr) return found;
+  }
+  return nullptr;
+}
+
+// "" where the message has no such text.
+std::string TextOf(const Proto& message, const char* name) {
+  const FieldDescriptor* field = message.GetDescriptor()->FindFieldByName(name);
+  const bool text = field != nullptr && field->cpp_type() == FieldDescriptor::CPPTYPE_STRING;
+  return text ? message.GetReflection()->GetString(message, field) : "";
+}
+
+int64_t NumberOf(const Proto& message, const char* name) {
+  const FieldDescriptor* field = message.GetDescriptor()->FindFieldByName(name);
+  if (field == nullptr) return 0;
+  const auto& reflection = *message.GetReflection();
+  if (field->cpp_type() == FieldDescriptor::CPPTYPE_INT64) {
+    return reflection.GetInt64(message, field);
+  }
+  const bool number = field->cpp_type() == FieldDescriptor::CPPTYPE_INT32;
+  return number ? reflection.GetInt32(message, field) : 0;
+}
+
+// What a request is about; without a name that of all experiments of a namespace, or of all.
+TrialKey KeyOfRequest(const Proto& request) {
+  const Proto* reference = FindReference(request);
+  if (reference == nullptr) return {};
+  std::string name = TextOf(*reference, "experiment");
+  if (name.empty()) name = TextOf(*reference, "name");
+  return {{TextOf(*reference, "namespace"), name}, NumberOf(*reference, "number")};
+}
+
+// What is asked of a namespace, or of all, and not of one experiment.
+bool IsOfAll(const Method& method) {
+  static const std::set<std::string> names = {"ListExperiments", "ListSummaries", "GetCapacity"};
+  return names.contains(method.name());
+}
+
+// kInvalidArgument for a key that no record can have.
+Status CheckKeys(const Method& method, const Proto& request, const TrialKey& key) {
+  const Proto* reference = FindReference(request);
+  if (reference == nullptr) return absl::OkStatus();
+  if (method.name() == "SubmitExperiment") return absl::OkStatus();  // checked as a whole
+  if (IsOfAll(method) && key.experiment.name.empty()) {
+    return key.experiment.ns.empty() ? absl::OkStatus() : ValidateNamespace(key.experiment.ns);
+  }
+  RETURN_IF_ERROR(ValidateKey(key.experiment));
+  if (reference->GetDescriptor() == v1::TrialRef::descriptor()) RETURN_IF_ERROR(ValidateKey(key));
+  // 0 = of all trials; the current attempt.
+  TrialKey trial = key;
+  if (const int64_t number = NumberOf(request, "trial"); number != 0) trial.number = number;
+  if (trial.number != 0) RETURN_IF_ERROR(ValidateKey(trial));
+  const auto attempt = static_cast<int32_t>(NumberOf(request, "attempt"));
+  return attempt == 0 ? absl::OkStatus() : ValidateKey(AttemptKey{trial, attempt});
+}
+
 class GuardedClient : public client::Client {
  public:
   GuardedClient(client::LocalClient& client, Principal principal, GuardOptions rights)
       : client_(client), principal_(std::move(principal)), guard_options_(rights) {}
 
-  StatusOr<v1::Experiment> GetExperiment(const ExperimentKey& key) override {
-    RETURN_IF_ERROR(May("GetExperiment", key.ns));
-    return client_.GetExperiment(key);
-  }
-  StatusOr<std::vector<v1::Experiment>> ListExperiments(const std::string& ns) override {
-    RETURN_IF_ERROR(May("ListExperiments", ns));
-    return client_.ListExperiments(ns);
-  }
-  StatusOr<v1::Trial> GetTrial(const TrialKey& key) override {
-    RETURN_IF_ERROR(MayOf("GetTrial", key));
-    return client_.GetTrial(key);
-  }
-  StatusOr<std::vector<v1::Trial>> ListTrials(const db::TrialQuery& query) override {
-    RETURN_IF_ERROR(May("ListTrials", query.experiment.ns));
-    return client_.ListTrials(query);
-  }
-  StatusOr<std::vector<v1::Attempt>> ListAttempts(const db::AttemptQuery& query) override {
-    RETURN_IF_ERROR(May("ListAttempts", query.experiment.ns));
-    return client_.ListAttempts(query);
-  }
-  StatusOr<std::vector<v1::Checkpoint>> ListCheckpoints(const TrialKey& key) override {
-    RETURN_IF_ERROR(MayOf("ListCheckpoints", key));
-    return client_.ListCheckpoints(key);
-  }
-  StatusOr<std::vector<db::StoredObservation>> ListObservations(
-      const db::ObservationQuery& query) override {
-    RETURN_IF_ERROR(MayOf("ListObservations", query.trial));
-    return client_.ListObservations(query);
-  }
-  StatusOr<std::vector<v1::Event>> ListEvents(const db::EventQuery& query) override {
-    RETURN_IF_ERROR(May("ListEvents", query.experiment.ns));
-    return client_.ListEvents(query);
-  }
-
-  StatusOr<int64_t> Revision() override {
-    RETURN_IF_ERROR(May("AwaitChange", ""));
-    return client_.Revision();
-  }
-  StatusOr<std::vector<db::Change>> Changes(int64_t after) override {
-    RETURN_IF_ERROR(May("ListChanges", ""));
-    ASSIGN_OR_RETURN(auto changes, client_.Changes(after));
-    std::vector<db::Change> seen;
-    for (db::Change& change : changes) {
-      ASSIGN_OR_RETURN(const bool sees, principal_.Sees(change.experiment.ns));
-      if (sees) seen.push_back(std::move(change));
-    }
-    return seen;
-  }
-  StatusOr<int64_t> AwaitChange(int64_t after, absl::Duration timeout) override {
-    RETURN_IF_ERROR(May("AwaitChange", ""));
-    return client_.AwaitChange(after, timeout);
-  }
-  StatusOr<std::string> Holder(const ExperimentKey& key) override {
-    RETURN_IF_ERROR(May("GetHolder", key.ns));
-    return client_.Holder(key);
-  }
-
-  StatusOr<LogChunk> ReadLog(const AttemptKey& key, int64_t offset, int64_t max_bytes) override {
-    RETURN_IF_ERROR(May("ReadLog", key.trial.experiment.ns));
-    return client_.ReadLog(key, offset, max_bytes);
+  Status Call(const Method& method, const Proto& request, const Sink& sink) override {
+    RETURN_IF_ERROR(Check(method, request));
+    static const std::map<std::string, Special> special = {
+        {"Suggest", &GuardedClient::Suggest},
+        {"SubmitExperiment", &GuardedClient::Submit},
+        {"ImportExperiment", &GuardedClient::Import},
+        {"SendIntent", &GuardedClient::SendIntent},
+        {"DeleteExperiment", &GuardedClient::Delete},
+        {"ListChanges", &GuardedClient::ListChanges},
+        {"Tell", &GuardedClient::Tell},
+    };
+    const auto found = special.find(method.name());
+    if (found != special.end()) return (this->*found->second)(request, sink);
+    const auto call = [&] { return client_.Call(method, request, sink); };
+    // What fits a model costs as much as a suggestion.
+    static const std::set<std::string> modelled = {"GetAblation", "GetImportance",
+                                                   "GetPartialDependence"};
+    return modelled.count(method.name()) > 0 ? InTurn(request, call) : call();
   }
   std::string LogLocation(const AttemptKey& key) override { return client_.LogLocation(key); }
-
-  StatusOr<Candidates> Suggest(const v1::Experiment& experiment, int count) override {
-    RETURN_IF_ERROR(May("Suggest", experiment::KeyOf(experiment).ns));
-    RETURN_IF_ERROR(MayLearnFrom(experiment));
-    // Of a stored one only the name counts.
-    v1::Experiment asked = experiment;
-    const Status stored = client_.GetExperiment(experiment::KeyOf(experiment)).status();
-    if (absl::IsNotFound(stored)) {
-      ASSIGN_OR_RETURN(asked, Valid(experiment));
-    } else {
-      RETURN_IF_ERROR(stored);
-    }
-    if (guard_options_.turns == nullptr) return client_.Suggest(asked, count);
-    StatusOr<Candidates> candidates = absl::UnknownError("it was not asked");
-    RETURN_IF_ERROR(guard_options_.turns->Run(principal_.name, asked.ByteSizeLong(), [&] {
-      candidates = client_.Suggest(asked, count);
-      return candidates.status();
-    }));
-    return candidates;
-  }
-
-  StatusOr<experiment::Submitted> Submit(const v1::Experiment& experiment,
-                                         const experiment::Precondition& precondition) override {
-    const ExperimentKey key = experiment::KeyOf(experiment);
-    RETURN_IF_ERROR(May("SubmitExperiment", key.ns));
-    RETURN_IF_ERROR(MayLearnFrom(experiment));
-    // Of one that is there it changes the counts.
-    if (client_.GetExperiment(key).ok())
-      RETURN_IF_ERROR(principal_.May(Permission::kChange, key.ns));
-    if (!guard_options_.in_cluster && !experiment.spec().shirabe().ask_and_tell()) {
-      RETURN_IF_ERROR(principal_.MustBeAdmin(
-          "an experiment whose trials are processes of the server's own machine"));
-    }
-    ASSIGN_OR_RETURN(v1::Experiment valid, Admit(experiment, guard_options_));
-    *valid.mutable_status()->mutable_shirabe()->mutable_created_by() = principal_.Actor();
-    return client_.Submit(valid, precondition);
-  }
-  StatusOr<std::vector<std::string>> Import(const std::string& ns,
-                                            const client::Imported& imported) override {
-    RETURN_IF_ERROR(May("ImportExperiment", ns));
-    client::Imported own = imported;
-    own.actor = principal_.Actor();
-    return client_.Import(ns, own);
-  }
-  Status Send(const ExperimentKey& key, const v1::Intent& intent) override {
-    RETURN_IF_ERROR(
-        May(intent.verb() == v1::Intent::DELETE ? "DeleteExperiment" : "SendIntent", key.ns));
-    if (intent.verb() == v1::Intent::ASK) {
-      return absl::InvalidArgumentError("verb: ASK is a call of its own, Ask");
-    }
-    v1::Intent own = intent;
-    *own.mutable_actor() = principal_.Actor();
-    return client_.Send(key, own);
-  }
-  Status Delete(const ExperimentKey& key, absl::Duration patience,
-                const client::Wait& wait) override {
-    RETURN_IF_ERROR(May("DeleteExperiment", key.ns));
-    return client_.DeleteFor(principal_.Actor(), key, patience, wait);
-  }
-  StatusOr<Asked> Ask(const ExperimentKey& key, const std::string& caller,
-                      absl::Duration patience) override {
-    RETURN_IF_ERROR(May("Ask", key.ns));
-    return client_.Ask(key, caller, patience);
-  }
-  StatusOr<Asked> FindAskReply(const ExperimentKey& key, const std::string& caller) override {
-    RETURN_IF_ERROR(May("Ask", key.ns));
-    return client_.FindAskReply(key, caller);
-  }
-  // Whether a trial's own token is that of the current attempt is seen where the report is
-  // committed.
-  StatusOr<experiment::ReportReply> Tell(const experiment::Report& report) override {
-    RETURN_IF_ERROR(MayOf("Tell", report.trial));
-    if (principal_.role != Principal::Role::kTrial) return client_.Tell(report);
-    experiment::Report signed_report = report;
-    signed_report.token = principal_.token;
-    return client_.Tell(signed_report);
+  Status DeleteExperiment(const v1::DeleteRequest& request, const client::Wait& wait) override {
+    RETURN_IF_ERROR(Check(client::MethodOf("DeleteExperiment"), request));
+    return client_.DeleteExperiment(AsCaller(request), wait);
   }
 
  private:
-  Status May(const char* method, const std::string& ns) const {
-    return CheckAccess(principal_, std::string("shirabe.v1.Shirabe/") + method, ns);
-  }
-  // A trial may where it is its own.
-  Status MayOf(const char* method, const TrialKey& key) const {
-    RETURN_IF_ERROR(May(method, key.experiment.ns));
+  // What is more than the rights to the method, or done in the name of the caller.
+  using Special = Status (GuardedClient::*)(const Proto& request, const Sink& sink);
+
+  Status Check(const Method& method, const Proto& request) const {
+    const TrialKey key = KeyOfRequest(request);
+    RETURN_IF_ERROR(CheckKeys(method, request, key));
+    RETURN_IF_ERROR(CheckAccess(principal_, RightsTo(method, request), key.experiment.ns));
+    // A trial may where it is its own.
     if (principal_.role != Principal::Role::kTrial) return absl::OkStatus();
     return client_.CheckToken(key, principal_.token);
   }
+  // An intent to delete is a deletion.
+  static v1::Rights RightsTo(const Method& method, const Proto& request) {
+    const bool intent = request.GetDescriptor() == v1::Intent::descriptor();
+    const bool deletes =
+        intent && static_cast<const v1::Intent&>(request).verb() == v1::Intent::DELETE;
+    const Method& judged = deletes ? client::MethodOf("DeleteExperiment") : method;
+    return judged.options().GetExtension(v1::rights);
+  }
+  template <class Request>
+  Request AsCaller(const Request& request) const {
+    Request own = request;
+    *own.mutable_actor() = principal_.Actor();
+    return own;
+  }
+
+  Status Suggest(const Proto& message, const Sink& sink) {
+    const auto& request = static_cast<const v1::SuggestRequest&>(message);
+    if (request.count() < 0 || request.count() > kMaxSuggested) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("count must be from 0 to ", kMaxSuggested, ", not ", request.count()));
+    }
+    RETURN_IF_ERROR(CheckLearnsFrom(request.experiment()));
+    // Of a stored one only the name counts.
+    v1::SuggestRequest asked = request;
+    const Status stored = client_.GetExperiment(experiment::KeyOf(asked.experiment())).status();
+    if (absl::IsNotFound(stored)) {
+      ASSIGN_OR_RETURN(*asked.mutable_experiment(), Valid(request.experiment()));
+    } else {
+      RETURN_IF_ERROR(stored);
+    }
+    return InTurn(asked.experiment(),
+                  [&] { return client_.Call(client::MethodOf("Suggest"), asked, sink); });
+  }
+
+  // Waits for a turn, if there are any, with what the caller's request holds.
+  Status InTurn(const Proto& held, const std::function<Status()>& work) {
+    if (guard_options_.turns == nullptr) return work();
+    return guard_options_.turns->Run(principal_.name, held.ByteSizeLong(), work);
+  }
+
+  Status Submit(const Proto& message, const Sink& sink) {
+    v1::SubmitRequest request = static_cast<const v1::SubmitRequest&>(message);
+    const v1::Experiment& experiment = request.experiment();
+    const ExperimentKey key = experiment::KeyOf(experiment);
+    RETURN_IF_ERROR(CheckLearnsFrom(experiment));
+    // Of one that is there it changes the counts.
+    if (client_.GetExperiment(key).ok()) {
+      RETURN_IF_ERROR(principal_.CheckPermission(v1::Rights::CHANGE, key.ns));
+    }
+    if (!guard_options_.in_cluster && !experiment.spec().shirabe().ask_and_tell()) {
+      RETURN_IF_ERROR(principal_.CheckAdmin(
+          "an experiment whose trials are processes of the server's own machine"));
+    }
+    ASSIGN_OR_RETURN(*request.mutable_experiment(), Admit(experiment, guard_options_));
+    *request.mutable_experiment()->mutable_status()->mutable_shirabe()->mutable_created_by() =
+        principal_.Actor();
+    return client_.Call(client::MethodOf("SubmitExperiment"), request, sink);
+  }
+
+  Status Import(const Proto& message, const Sink& sink) {
+    return client_.Call(client::MethodOf("ImportExperiment"),
+                        AsCaller(static_cast<const v1::ImportRequest&>(message)), sink);
+  }
+
+  Status SendIntent(const Proto& message, const Sink& sink) {
+    const auto& intent = static_cast<const v1::Intent&>(message);
+    if (intent.verb() == v1::Intent::ASK) {
+      return absl::InvalidArgumentError("verb: ASK is a call of its own, Ask");
+    }
+    return client_.Call(client::MethodOf("SendIntent"), AsCaller(intent), sink);
+  }
+
+  Status Delete(const Proto& message, const Sink& sink) {
+    return client_.Call(client::MethodOf("DeleteExperiment"),
+                        AsCaller(static_cast<const v1::DeleteRequest&>(message)), sink);
+  }
+
+  // Of what the caller may see.
+  Status ListChanges(const Proto& request, const Sink& sink) {
+    return client_.Call(client::MethodOf("ListChanges"), request, [&](Proto& change) -> Status {
+      ASSIGN_OR_RETURN(
+          const bool sees,
+          principal_.CanSee(static_cast<const v1::ChangeRecord&>(change).namespace_()));
+      return sees ? sink(change) : absl::OkStatus();
+    });
+  }
+
+  // Whether a trial's own token is that of the current attempt is seen where the report is
+  // committed.
+  Status Tell(const Proto& message, const Sink& sink) {
+    const auto& report = static_cast<const v1::TellRequest&>(message);
+    const Method& method = client::MethodOf("Tell");
+    if (principal_.role != Principal::Role::kTrial) return client_.Call(method, report, sink);
+    v1::TellRequest signed_report = report;
+    signed_report.set_token(principal_.token);
+    return client_.Call(method, signed_report, sink);
+  }
+
   // Experiments to learn from are of the same namespace, unless their names say another.
-  Status MayLearnFrom(const v1::Experiment& experiment) const {
+  Status CheckLearnsFrom(const v1::Experiment& experiment) const {
     for (const std::string& name : experiment.spec().shirabe().warm_start().experiments()) {
       const size_t slash = name.find('/');
       if (slash == std::string::npos) continue;
-      RETURN_IF_ERROR(principal_.MayUse(name.substr(0, slash)));
+      RETURN_IF_ERROR(principal_.CheckRead(name.substr(0, slash)));
     }
     return absl::OkStatus();
   }

@@ -4,6 +4,8 @@
 #include <set>
 #include <utility>
 
+#include "client/wire_format.h"
+
 namespace shirabe::service {
 namespace {
 
@@ -25,38 +27,43 @@ LongPollQueue::LongPollQueue(ChangeHub* hub, Clock* clock)
 LongPollQueue::~LongPollQueue() {
   hub_->Unlisten(listener_);
   End();
+  {
+    const MutexLock lock(mutex_);
+    closed_ = true;
+    changed_.NotifyAll();
+  }
   thread_.join();
 }
 
 int64_t LongPollQueue::Add(LongPoll wait) {
   const absl::Duration now = clock_->Monotonic();
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const int64_t id = ++last_id_;
   entries_[id] = Entry{.wait = std::move(wait), .due = now};
   entries_[id].deadline = now + entries_[id].wait.patience;
-  changed_.notify_all();
+  changed_.NotifyAll();
   return id;
 }
 
 void LongPollQueue::CheckNow(int64_t id) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = entries_.find(id);
   if (found == entries_.end()) return;
   found->second.again = true;
   found->second.due = absl::ZeroDuration();
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 void LongPollQueue::End() {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ending_ = true;
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 void LongPollQueue::OnChanges(const std::vector<db::Change>& changes) {
   std::set<ExperimentKey> keys;
   for (const db::Change& change : changes) keys.insert(change.experiment);
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   bool any = false;
   for (auto& [id, entry] : entries_) {
     const ExperimentKey& key = entry.wait.experiment;
@@ -65,14 +72,14 @@ void LongPollQueue::OnChanges(const std::vector<db::Change>& changes) {
     entry.due = std::min(entry.due, entry.looked + kBreath);
     any = true;
   }
-  if (any) changed_.notify_all();
+  if (any) changed_.NotifyAll();
 }
 
 void LongPollQueue::Run() {
-  std::unique_lock lock(mutex_);
-  while (!ending_ || !entries_.empty()) {
+  MutexLock lock(mutex_);
+  while (!closed_ || !entries_.empty()) {
     const absl::Duration sleep = StartDue(clock_->Monotonic());
-    if (sleep > absl::ZeroDuration()) changed_.wait_for(lock, absl::ToChronoMicroseconds(sleep));
+    if (sleep > absl::ZeroDuration()) changed_.WaitFor(lock, sleep);
   }
 }
 
@@ -102,7 +109,7 @@ void LongPollQueue::StartCheck(int64_t id, Entry& entry, absl::Duration now) {
 void LongPollQueue::OnChecked(int64_t id, bool done) {
   const absl::Duration now = clock_->Monotonic();
   Entry over;  // destroyed without the lock: it may hold much
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Entry& entry = entries_.at(id);
   entry.running = false;
   if (done) {
@@ -111,12 +118,20 @@ void LongPollQueue::OnChecked(int64_t id, bool done) {
   } else {
     entry.due = entry.again ? entry.looked + kBreath : now + entry.wait.poll;
   }
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
-std::optional<StatusOr<client::Asked>> PendingAskCheck::TryAnswer(bool last) {
-  StatusOr<client::Asked> asked = client_->FindAskReply(key_, caller_);
-  if (asked.ok() && asked->pending && !last) return std::nullopt;
+StatusOr<v1::AskReply> PendingAskCheck::Check() {
+  v1::AskRequest request;
+  *request.mutable_experiment() = client::ToWire(key_);
+  request.set_caller(caller_);
+  request.set_check_only(true);
+  return client_->Get<v1::AskReply>("Ask", request);
+}
+
+std::optional<StatusOr<v1::AskReply>> PendingAskCheck::TryAnswer(bool last) {
+  StatusOr<v1::AskReply> asked = Check();
+  if (asked.ok() && asked->pending() && !last) return std::nullopt;
   return asked;
 }
 

@@ -1,15 +1,13 @@
 // Calls that wait for something in the store and hold no thread while they do: one thread for all
 // of them hears of changes from the hub, and has those looked at again whose experiment has
-// changed, or whose time has come. Used by the HTTP and gRPC servers (service/http/http_session.cc,
+// changed, or whose time has come. Used by the HTTP and gRPC servers (service/http/reply_wait.cc,
 // service/grpc/grpc_long_poll.cc), and made before them; the hub outlives it. Thread-safe.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -17,6 +15,7 @@
 
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/names.h"
 #include "client/client.h"
 #include "service/common/change_hub.h"
@@ -46,7 +45,8 @@ class LongPollQueue {
   int64_t Add(LongPoll wait);
   // Looks soon, whatever has changed: its caller has gone. Nothing if it is over.
   void CheckNow(int64_t id);
-  // From now on every look is the last.
+  // From now on every look is the last, also of what is added later: a request may be on its way
+  // here when the server ends, and it is answered.
   void End();
 
  private:
@@ -60,18 +60,21 @@ class LongPollQueue {
   };
   void Run();
   void OnChanges(const std::vector<db::Change>& changes);
-  absl::Duration StartDue(absl::Duration now);  // until the next is due; with mutex_ held
-  void StartCheck(int64_t id, Entry& entry, absl::Duration now);  // with mutex_ held
+  // Returns how long it is until the next is due.
+  absl::Duration StartDue(absl::Duration now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void StartCheck(int64_t id, Entry& entry, absl::Duration now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnChecked(int64_t id, bool done);
 
   ChangeHub* const hub_;
   Clock* const clock_;
   int listener_ = 0;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::map<int64_t, Entry> entries_;  // guarded by mutex_
-  int64_t last_id_ = 0;
-  bool ending_ = false;
+  Mutex mutex_;
+  CondVar changed_;
+  std::map<int64_t, Entry> entries_ ABSL_GUARDED_BY(mutex_);
+  int64_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool ending_ ABSL_GUARDED_BY(mutex_) = false;
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;  // nothing is added any more
   Workers workers_;
   std::thread thread_;  // the last member: it uses the others
 };
@@ -88,9 +91,11 @@ class PendingAskCheck {
   PendingAskCheck(std::unique_ptr<client::Client> client, ExperimentKey key, std::string caller)
       : client_(std::move(client)), key_(std::move(key)), caller_(std::move(caller)) {}
   // Asks; what it gives may still be pending.
-  StatusOr<client::Asked> Begin() { return client_->Ask(key_, caller_, absl::ZeroDuration()); }
+  StatusOr<v1::AskReply> Begin() { return client_->Ask(key_, caller_, absl::ZeroDuration()); }
+  // What has come of it by now.
+  StatusOr<v1::AskReply> Check();
   // A trial, or why there is none; nothing while it is pending, unless it is the last look.
-  std::optional<StatusOr<client::Asked>> TryAnswer(bool last);
+  std::optional<StatusOr<v1::AskReply>> TryAnswer(bool last);
 
   client::Client& client() { return *client_; }
   const ExperimentKey& key() const { return key_; }

@@ -163,19 +163,19 @@ Metrics::Series* Metrics::Find(std::string_view family, const Labels& labels) {
 }
 
 void Metrics::Add(std::string_view family, const Labels& labels, double amount) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (Series* series = Find(family, labels)) series->value += amount;
 }
 
 void Metrics::Set(std::string_view family, const Labels& labels, double value) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (Series* series = Find(family, labels)) series->value = value;
 }
 
 void Metrics::Observe(std::string_view family, const Labels& labels, double value) {
   const FamilyInfo& info = InfoOf(family);
   CHECK(info.type == Type::kHistogram);
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Series* series = Find(family, labels);
   if (series == nullptr) return;
   series->value += value;
@@ -186,34 +186,35 @@ void Metrics::Observe(std::string_view family, const Labels& labels, double valu
 }
 
 void Metrics::Clear(std::string_view family) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   series_.find(family)->second.clear();
 }
 
-void Metrics::RecordHttpCall(const HttpCallRecord& note) {
-  const std::string route = note.route.empty() ? "none" : note.route;
-  const std::string method = note.method.empty() ? "none" : note.method;
-  Add("shirabe_http_requests_total", {method, route, std::to_string(note.status)});
+void Metrics::RecordHttpCall(const HttpCallRecord& record) {
+  const std::string route = record.route.empty() ? "none" : record.route;
+  const std::string method = record.method.empty() ? "none" : record.method;
+  Add("shirabe_http_requests_total", {method, route, std::to_string(record.status)});
   Observe("shirabe_http_request_duration_seconds", {method, route},
-          absl::ToDoubleSeconds(note.took));
+          absl::ToDoubleSeconds(record.took));
 }
 
-void Metrics::RecordGrpcCall(const GrpcCallRecord& note) {
-  Add("shirabe_grpc_requests_total", {note.method, note.code});
-  Observe("shirabe_grpc_request_duration_seconds", {note.method}, absl::ToDoubleSeconds(note.took));
+void Metrics::RecordGrpcCall(const GrpcCallRecord& record) {
+  Add("shirabe_grpc_requests_total", {record.method, record.code});
+  Observe("shirabe_grpc_request_duration_seconds", {record.method},
+          absl::ToDoubleSeconds(record.took));
 }
 
 void Metrics::BeforeText(std::function<void(Metrics&)> refresh) {
-  std::lock_guard lock(refresh_mutex_);
+  const MutexLock lock(refresh_mutex_);
   refresh_ = std::move(refresh);
 }
 
 std::string Metrics::Text() {
   {
-    std::lock_guard lock(refresh_mutex_);
+    const MutexLock lock(refresh_mutex_);
     if (refresh_) refresh_(*this);
   }
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::string out;
   for (const FamilyInfo& info : kFamilies) {
     const auto& all = series_.find(info.name)->second;
@@ -240,7 +241,7 @@ std::string Metrics::Text() {
 }
 
 double Metrics::Value(std::string_view family, const Labels& labels) const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto& all = series_.find(family)->second;
   const auto found = all.find(labels);
   if (found == all.end()) return 0;

@@ -6,12 +6,12 @@
 
 #include <functional>
 #include <map>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/time/time.h"
+#include "base/mutex.h"
 
 namespace shirabe::service {
 
@@ -38,11 +38,11 @@ class Metrics {
   void Add(std::string_view family, const Labels& labels, double amount = 1);
   void Set(std::string_view family, const Labels& labels, double value);
   void Observe(std::string_view family, const Labels& labels, double value);
-  // All series of a gauge, before they are set anew: what is no longer there must not stay.
+  // All series of a gauge, before they are set again: what is no longer there must not stay.
   void Clear(std::string_view family);
 
-  void RecordHttpCall(const HttpCallRecord& note);
-  void RecordGrpcCall(const GrpcCallRecord& note);
+  void RecordHttpCall(const HttpCallRecord& record);
+  void RecordGrpcCall(const GrpcCallRecord& record);
 
   // Called before each Text(), to set what is looked up rather than counted; null = nothing.
   void BeforeText(std::function<void(Metrics&)> refresh);
@@ -57,12 +57,14 @@ class Metrics {
     std::vector<int64_t> buckets;  // histogram: up to each bound, and all
   };
 
-  Series* Find(std::string_view family, const Labels& labels);  // with mutex_ held
+  Series* Find(std::string_view family, const Labels& labels) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  std::mutex refresh_mutex_;
-  std::function<void(Metrics&)> refresh_;  // guarded by refresh_mutex_, also while it is called
-  mutable std::mutex mutex_;
-  std::map<std::string, std::map<Labels, Series>, std::less<>> series_;  // by family
+  Mutex refresh_mutex_;
+  // Guarded while it is called, too.
+  std::function<void(Metrics&)> refresh_ ABSL_GUARDED_BY(refresh_mutex_);
+  mutable Mutex mutex_;
+  // By family.
+  std::map<std::string, std::map<Labels, Series>, std::less<>> series_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace shirabe::service

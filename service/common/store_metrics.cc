@@ -11,7 +11,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "base/file_io.h"
-#include "client/enum_words.h"
+#include "client/records/enum_words.h"
 #include "experiment/conditions.h"
 #include "experiment/submission.h"
 
@@ -160,7 +160,7 @@ void StoreMetrics::Refresh() {
   if (options_.refresh) options_.refresh(*options_.metrics);
   options_.metrics->Set("shirabe_store_revision", {},
                         static_cast<double>(options_.hub->revision()));
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ReadIfOlder(kRefreshInterval);
 }
 
@@ -175,7 +175,7 @@ void StoreMetrics::Read() {
   const auto changed = ReadChanged();
   if (!changed.ok()) return options_.metrics->Add("shirabe_store_errors_total", {});
   if (!*changed) return;
-  std::erase_if(counted_, [&](const auto& entry) {
+  std::erase_if(counted_, [&](const auto& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const auto found = seen_.find(entry.first.experiment);
     return found == seen_.end() || found->second.status.has_completion_time();
   });
@@ -276,7 +276,7 @@ void StoreMetrics::OnChanges(const std::vector<db::Change>& changes) {
       trials.insert({change.experiment, change.trial});
     }
   }
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const TrialKey& trial : trials) CountAttempts(trial);
   ReadIfOlder(kReadAtLeast);
 }

@@ -8,11 +8,11 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "client/client.h"
 #include "service/common/change_hub.h"
 #include "service/common/server_metrics.h"
@@ -46,27 +46,31 @@ class StoreMetrics {
     int32_t closed = 0;
   };
 
-  void Refresh();                        // before the text is made
-  void ReadIfOlder(absl::Duration age);  // with mutex_ held
-  void Read();                           // experiments that have changed
-  StatusOr<bool> ReadChanged();          // whether any has
-  void Record(const v1::Experiment& experiment, bool count);
-  void RecordDeletion(const ExperimentKey& key);
+  // Before the text is made.
+  void Refresh();
+  void ReadIfOlder(absl::Duration age) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Experiments that have changed.
+  void Read() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns whether any has.
+  StatusOr<bool> ReadChanged() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Record(const v1::Experiment& experiment, bool count) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void RecordDeletion(const ExperimentKey& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Compare(const v1::Experiment& now, const Seen& before);
-  void SetGauges();
+  void SetGauges() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnChanges(const std::vector<db::Change>& changes);
-  void CountAttempts(const TrialKey& trial);
+  void CountAttempts(const TrialKey& trial) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CountStart(const std::vector<v1::Attempt>& attempts, size_t i);
   void CountEnd(const v1::Attempt& attempt);
 
   const Options options_;
   const absl::Time began_;
   int listener_ = 0;
-  std::mutex mutex_;
-  absl::Duration read_ = -absl::InfiniteDuration();  // when
-  int64_t revision_ = -1;                            // up to which experiments are known
-  std::map<ExperimentKey, Seen> seen_;
-  std::map<TrialKey, Counted> counted_;  // of experiments that have not ended
+  Mutex mutex_;
+  absl::Duration read_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();  // when
+  int64_t revision_ ABSL_GUARDED_BY(mutex_) = -1;  // up to which experiments are known
+  std::map<ExperimentKey, Seen> seen_ ABSL_GUARDED_BY(mutex_);
+  // Of experiments that have not ended.
+  std::map<TrialKey, Counted> counted_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace shirabe::service

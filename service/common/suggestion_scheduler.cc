@@ -10,7 +10,8 @@
 namespace shirabe::service {
 namespace {
 
-constexpr auto kCancelPollInterval = std::chrono::milliseconds(50);  // whether who waits has gone
+constexpr absl::Duration kCancelPollInterval =
+    absl::Milliseconds(50);  // whether who waits has gone
 
 Status HasGone() { return absl::CancelledError("the caller has gone"); }
 
@@ -25,7 +26,7 @@ SuggestionLimits SuggestionLimits::Default() {
 }
 
 Status SuggestionScheduler::Enter(const std::string& caller, int64_t bytes) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Use& use = uses_[caller];
   const int had = use.running + use.waiting;
   if (had >= limits_.of_one) {
@@ -46,14 +47,14 @@ Status SuggestionScheduler::Enter(const std::string& caller, int64_t bytes) {
 }
 
 Status SuggestionScheduler::AwaitTurn(const std::string& caller) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   Use& use = uses_[caller];
-  const auto free = [&] {
+  const auto free = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return running_ < limits_.running && use.running < limits_.running_of_one;
   };
   while (!free()) {
     if (IsCancelled()) return HasGone();
-    turn_.wait_for(lock, kCancelPollInterval);
+    turn_.WaitFor(lock, kCancelPollInterval);
   }
   if (IsCancelled()) return HasGone();
   --use.waiting;
@@ -63,13 +64,13 @@ Status SuggestionScheduler::AwaitTurn(const std::string& caller) {
 }
 
 void SuggestionScheduler::Leave(const std::string& caller, int64_t bytes, bool ran) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Use& use = uses_[caller];
   use.bytes -= bytes;
   --(ran ? use.running : use.waiting);
   if (ran) --running_;
   if (use.running + use.waiting == 0) uses_.erase(caller);
-  turn_.notify_all();
+  turn_.NotifyAll();
 }
 
 // An answer that was cut short is none.

@@ -1,20 +1,20 @@
 // Whose turn it is to compute suggestions for a caller of the server: so many at the same time in
 // all, fewer of one caller, a short queue for each, and a limit of the bytes that one caller's
 // requests hold and of the time that one computation takes. The experiments that the server itself
-// runs do not queue here (experiment/algorithm_workers.h). Made once by the server. Thread-safe.
+// runs do not queue here (experiment/state/algorithm_workers.h). Made once by the server.
+// Thread-safe.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include "absl/time/time.h"
 #include "base/cancellation.h"
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/rate_limits.h"
 #include "base/status.h"
 
@@ -52,10 +52,10 @@ class SuggestionScheduler {
 
   const SuggestionLimits limits_;
   Clock* const clock_;
-  std::mutex mutex_;
-  std::condition_variable turn_;
-  int running_ = 0;
-  std::map<std::string, Use> uses_;  // of callers that have something here
+  Mutex mutex_;
+  CondVar turn_;
+  int running_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<std::string, Use> uses_ ABSL_GUARDED_BY(mutex_);  // of callers that have something here
 };
 
 // What one caller may hold of a server at the same time, over all of its endpoints together. Made
@@ -67,6 +67,8 @@ struct Quotas {
   Quota streams{{.what = "event streams", .caller = 512, .all = 8192}};
   // Of request bodies that are being read or are at work, as they are received.
   Quota bodies{{.what = "bytes of request bodies", .caller = 64 << 20, .all = 512 << 20}};
+  // Of columns and curves that are being sent, which a slow reader may hold for long.
+  Quota charts{{.what = "bytes of columns being sent", .caller = 256 << 20, .all = 1 << 30}};
   // Of gRPC, each of which holds a thread while it is at work.
   Quota calls{{.what = "calls at work", .caller = 128, .all = 0}};
 };

@@ -6,15 +6,15 @@ namespace shirabe::service {
 
 Workers::~Workers() {
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ending_ = true;
   }
-  more_.notify_all();
+  more_.NotifyAll();
   for (std::thread& thread : threads_) thread.join();
 }
 
 bool Workers::Run(const std::string& caller, Work work) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (ending_ || queued_ >= limits_.queue) return false;
   Lane& lane = lanes_[caller];
   if (lane.queue.size() >= limits_.caller_queue) return false;
@@ -32,15 +32,17 @@ void Workers::MakeReady(const std::string& caller, Lane& lane) {
   if (all_busy && static_cast<int>(threads_.size()) < limits_.threads) {
     threads_.emplace_back([this] { Serve(); });
   } else {
-    more_.notify_one();
+    more_.NotifyOne();
   }
 }
 
 void Workers::Serve() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   for (;;) {
     ++idle_;
-    more_.wait(lock, [this] { return !ready_.empty() || (ending_ && queued_ == 0); });
+    more_.Wait(lock, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return !ready_.empty() || (ending_ && queued_ == 0);
+    });
     --idle_;
     if (ready_.empty()) return;
     const std::string caller = std::move(ready_.front());
@@ -60,7 +62,7 @@ void Workers::Serve() {
     --lane.running;
     MakeReady(caller, lane);
     if (lane.running == 0 && lane.queue.empty()) lanes_.erase(caller);
-    if (ending_) more_.notify_all();
+    if (ending_) more_.NotifyAll();
   }
 }
 

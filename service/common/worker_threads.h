@@ -5,14 +5,14 @@
 // holds up the others either. Thread-safe.
 #pragma once
 
-#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "base/mutex.h"
 
 namespace shirabe::service {
 
@@ -42,17 +42,18 @@ class Workers {
     bool ready = false;  // in ready_
   };
   void Serve();
-  void MakeReady(const std::string& caller, Lane& lane);  // with mutex_ held
+  void MakeReady(const std::string& caller, Lane& lane) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Limits limits_;
-  std::mutex mutex_;
-  std::condition_variable more_;
-  std::map<std::string, Lane> lanes_;
-  std::deque<std::string> ready_;  // callers whose turn comes: they have work, and may run it
-  size_t queued_ = 0;
-  std::vector<std::thread> threads_;
-  int idle_ = 0;  // threads that wait for work
-  bool ending_ = false;
+  Mutex mutex_;
+  CondVar more_;
+  std::map<std::string, Lane> lanes_ ABSL_GUARDED_BY(mutex_);
+  // Callers whose turn comes: they have work, and may run it.
+  std::deque<std::string> ready_ ABSL_GUARDED_BY(mutex_);
+  size_t queued_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<std::thread> threads_ ABSL_GUARDED_BY(mutex_);
+  int idle_ ABSL_GUARDED_BY(mutex_) = 0;  // threads that wait for work
+  bool ending_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace shirabe::service

@@ -42,10 +42,12 @@ std::string LaneOf(const grpc::ServerContextBase& context, const ServiceContext&
 
 Status CheckCaller(const grpc::ServerContextBase& context, const std::string& method,
                    const ServiceContext& service_context) {
-  const AccessRule::For whom = AccessRuleOf(method).whom;
-  if (whom == AccessRule::For::kAnyone || whom == AccessRule::For::kPods) return absl::OkStatus();
+  const v1::Rights rights = RightsOf(method);
+  if (rights.audience() == v1::Rights::ANYONE || rights.audience() == v1::Rights::PODS) {
+    return absl::OkStatus();
+  }
   const auto principal = service_context.tokens->Check(Shown(context), AddressOf(context));
-  if (principal.ok()) return CheckMethodAccess(*principal, method);
+  if (principal.ok()) return CheckMethodAccess(*principal, rights);
   if (service_context.limiter != nullptr)
     RETURN_IF_ERROR(service_context.limiter->Acquire(AddressOf(context)));
   return principal.status();
@@ -54,7 +56,7 @@ Status CheckCaller(const grpc::ServerContextBase& context, const std::string& me
 StatusOr<Principal> CallerOf(const grpc::ServerContextBase& context,
                              const ServiceContext& service_context) {
   auto principal = service_context.tokens->Check(Shown(context), AddressOf(context));
-  if (principal.ok()) principal->door = "grpc";
+  if (principal.ok()) principal->listener = "grpc";
   if (service_context.limiter == nullptr) return principal;
   RETURN_IF_ERROR(service_context.limiter->Acquire(CallerId(context, principal)));
   return principal;

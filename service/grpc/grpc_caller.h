@@ -31,8 +31,8 @@ struct ServiceContext {
   GuardOptions rights;
   Clock* clock = nullptr;
   ChangeHub* hub = nullptr;
-  LongPollQueue* waits = nullptr;  // for calls that wait,
-  Workers* workers = nullptr;      // which begin here
+  LongPollQueue* long_polls = nullptr;  // for calls that wait,
+  Workers* workers = nullptr;           // which begin here
   Quotas* quotas = nullptr;
   RateLimiter* limiter = nullptr;  // null = callers may call as often as they like
 };

@@ -9,10 +9,10 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 
+#include "base/mutex.h"
 #include "base/status.h"
 #include "service/common/connection_table.h"
 #include "service/common/server_metrics.h"
@@ -54,18 +54,19 @@ class GrpcListener {
   // Whether there may be more.
   bool Accept();
   void Track(Fd fd, const std::string& peer);
-  // With mutex_ held; nothing if it is not there.
-  void Remove(int fd);
+  // Nothing if it is not there.
+  void Remove(int fd) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Options options_;
   ListeningSocket socket_;
   Fd epoll_;
   Fd stop_;  // an eventfd, written once
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
-  std::mutex mutex_;  // guards the three below
-  ConnectionTable table_;
-  std::map<int, std::unique_ptr<Accepted>> accepted_;  // by our descriptor
-  std::map<std::string, Accepted*> by_peer_;
+  Mutex mutex_;
+  ConnectionTable table_ ABSL_GUARDED_BY(mutex_);
+  // By our descriptor.
+  std::map<int, std::unique_ptr<Accepted>> accepted_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, Accepted*> by_peer_ ABSL_GUARDED_BY(mutex_);
   std::thread thread_;  // the last member: it uses the others
 };
 

@@ -31,7 +31,7 @@ class WaitingReactor : public grpc::ServerUnaryReactor {
 
   void OnCancel() override {
     its_->cancelled = true;
-    if (const int64_t id = its_->wait; id > 0) service_context_.waits->CheckNow(id);
+    if (const int64_t id = its_->wait; id > 0) service_context_.long_polls->CheckNow(id);
   }
   void OnDone() override { const std::unique_ptr<WaitingReactor> self(this); }
 
@@ -45,15 +45,16 @@ class WaitingReactor : public grpc::ServerUnaryReactor {
   void Begin() {
     if (auto answer = TryBegin()) return End(*answer);
     const auto its = its_;
-    LongPollQueue* const waits = service_context_.waits;
-    const int64_t id = waits->Add({.caller = lane_,
-                                   .experiment = call_->experiment,
-                                   .patience = call_->patience,
-                                   .poll = call_->poll,
-                                   .check = [this](bool last) { return TryAnswer(last); }});
+    LongPollQueue* const long_polls = service_context_.long_polls;
+    const LongPollTerms terms = call_->terms();
+    const int64_t id = long_polls->Add({.caller = lane_,
+                                        .experiment = terms.experiment,
+                                        .patience = terms.patience,
+                                        .poll = terms.poll,
+                                        .check = [this](bool last) { return TryAnswer(last); }});
     // From here on it may be over.
     its->wait = id;
-    if (its->cancelled) waits->CheckNow(id);
+    if (its->cancelled) long_polls->CheckNow(id);
   }
 
   std::optional<Status> TryBegin() {
@@ -63,7 +64,6 @@ class WaitingReactor : public grpc::ServerUnaryReactor {
     auto share = Quota::Acquire(&service_context_.quotas->waits, lane_);
     if (!share.ok()) return share.status();
     share_ = *std::move(share);
-    if (!call_->valid.ok()) return call_->valid;
     return call_->Begin(Guard(*service_context_.client, *principal, service_context_.rights));
   }
 

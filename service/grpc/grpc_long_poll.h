@@ -6,10 +6,9 @@
 #include <memory>
 #include <optional>
 
-#include "absl/time/time.h"
-#include "base/names.h"
 #include "base/status.h"
 #include "client/client.h"
+#include "service/common/long_poll_terms.h"
 #include "service/grpc/grpc_caller.h"
 
 namespace grpc {
@@ -24,18 +23,15 @@ namespace shirabe::service {
 class WaitingCall {
  public:
   virtual ~WaitingCall() = default;
-  // Once, with the caller's client.
+  // Once, with the caller's client. A request that is no message to be believed ends here.
   virtual std::optional<Status> Begin(std::unique_ptr<client::Client> client) = 0;
+  // How it waits, where it does not end there.
+  virtual LongPollTerms terms() const = 0;
   // With `last` it must answer.
   virtual std::optional<Status> TryAnswer(bool last) = 0;
-
-  Status valid;                   // of the request as a message: it is not begun unless OK
-  ExperimentKey experiment = {};  // whose changes may bring the answer; without a name: all
-  absl::Duration patience = absl::ZeroDuration();
-  absl::Duration poll = absl::InfiniteDuration();
 };
 
-// For a handler to return. Of `service_context`, waits, workers and quotas are there.
+// For a handler to return. Of `service_context`, long_polls, workers and quotas are there.
 grpc::ServerUnaryReactor* StartWaiting(grpc::CallbackServerContext* context,
                                        const ServiceContext& service_context,
                                        std::unique_ptr<WaitingCall> call);

@@ -1,20 +1,25 @@
 #include "service/grpc/shirabe_service.h"
 
 #include <grpcpp/grpcpp.h>
+#include <grpcpp/impl/codegen/proto_utils.h>
+#include <grpcpp/impl/codegen/server_callback_handlers.h>
+#include <grpcpp/impl/rpc_service_method.h>
+#include <grpcpp/impl/service_type.h>
+#include <grpcpp/support/method_handler.h>
 
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <optional>
 #include <utility>
+#include <vector>
 
-#include "base/address.h"
+#include "absl/strings/str_cat.h"
 #include "base/cancellation.h"
 #include "base/names.h"
-#include "base/sha256.h"
 #include "base/text/message_check.h"
 #include "client/wire_format.h"
-#include "experiment/conditions.h"
-#include "proto/shirabe/v1/api.grpc.pb.h"
-#include "service/common/authorization.h"
+#include "proto/shirabe/v1/api.pb.h"
 #include "service/common/change_hub.h"
 #include "service/common/long_polls.h"
 #include "service/common/suggestion_scheduler.h"
@@ -25,330 +30,242 @@ namespace shirabe::service {
 namespace {
 
 using client::FromWire;
-using client::ToWire;
+using client::Method;
+using grpc::ByteBuffer;
 using grpc::ServerContext;
-using grpc::ServerWriter;
+using grpc::internal::MethodHandler;
+using grpc::internal::RpcMethod;
+using grpc::internal::RpcServiceMethod;
+using Proto = google::protobuf::Message;
+using Traits = grpc::SerializationTraits<Proto>;
 
 constexpr absl::Duration kMaxWait = absl::Minutes(1);
-constexpr int64_t kPage = 256;  // records in memory at once
-constexpr int kBlock = 1000;    // observations in a message
-constexpr int64_t kMaxLogBytes = 1 << 20;
-constexpr int kMaxSuggestions = 10'000;
 
-absl::Duration WaitTimeout(const google::protobuf::Duration& asked) {
-  return std::clamp(FromWire(asked), absl::ZeroDuration(), kMaxWait);
+// Of the message alone: whether it can be read, and believed.
+Status Parse(ByteBuffer bytes, Proto& message) {
+  const grpc::Status read = Traits::Deserialize(&bytes, &message);
+  if (read.ok()) return CheckMessage(message);
+  return Status(static_cast<absl::StatusCode>(read.error_code()), read.error_message());
+}
+
+ByteBuffer Pack(const Proto& message) {
+  ByteBuffer bytes;
+  bool own = false;
+  CHECK(Traits::Serialize(message, &bytes, &own).ok());
+  return bytes;
 }
 
 // ---- calls that wait ---------------------------------------------------------------------------
 
-class AwaitChangeCall : public WaitingCall {
+template <class Request, class Reply>
+class TypedCall : public WaitingCall {
  public:
-  AwaitChangeCall(ChangeHub* hub, const v1::AwaitChangeRequest& request, v1::Revision* reply)
-      : hub_(hub), after_(request.after()), reply_(reply) {
-    valid = CheckMessage(request);
-    patience = WaitTimeout(request.patience());
+  std::optional<Status> Begin(std::unique_ptr<client::Client> client) final {
+    if (!valid_.ok()) return valid_;
+    return BeginValid(std::move(client));
   }
 
-  std::optional<Status> Begin(std::unique_ptr<client::Client> client) override {
-    const auto revision = client->AwaitChange(after_, absl::ZeroDuration());
+ protected:
+  TypedCall(const ByteBuffer& request, ByteBuffer* reply)
+      : bytes_(reply), valid_(Parse(request, request_)) {}
+  virtual std::optional<Status> BeginValid(std::unique_ptr<client::Client> client) = 0;
+  absl::Duration patience() const {
+    return std::clamp(FromWire(request_.patience()), absl::ZeroDuration(), kMaxWait);
+  }
+  std::optional<Status> Answer(const Status& status) {
+    if (status.ok()) *bytes_ = Pack(reply_);
+    return status;
+  }
+  Request request_;
+  Reply reply_;
+
+ private:
+  ByteBuffer* const bytes_;
+  const Status valid_;  // after request_, which it reads
+};
+
+class AwaitChangeCall : public TypedCall<v1::AwaitChangeRequest, v1::Revision> {
+ public:
+  AwaitChangeCall(const ServiceContext& service_context, const ByteBuffer& request,
+                  ByteBuffer* reply)
+      : TypedCall(request, reply), hub_(service_context.hub) {}
+
+  LongPollTerms terms() const override { return {.patience = patience()}; }
+  std::optional<Status> BeginValid(std::unique_ptr<client::Client> client) override {
+    const auto revision = client->AwaitChange(request_.after(), absl::ZeroDuration());
     if (!revision.ok()) return revision.status();
-    reply_->set_revision(*revision);
-    if (*revision > after_ || patience == absl::ZeroDuration()) return absl::OkStatus();
-    return std::nullopt;
+    reply_.set_revision(*revision);
+    const bool waits = *revision <= request_.after() && patience() > absl::ZeroDuration();
+    return waits ? std::nullopt : Answer(absl::OkStatus());
   }
   std::optional<Status> TryAnswer(bool last) override {
-    reply_->set_revision(std::max(reply_->revision(), hub_->revision()));
-    if (last || reply_->revision() > after_) return absl::OkStatus();
+    reply_.set_revision(std::max(reply_.revision(), hub_->revision()));
+    if (last || reply_.revision() > request_.after()) return Answer(absl::OkStatus());
     return std::nullopt;
   }
 
  private:
   ChangeHub* const hub_;
-  const int64_t after_;
-  v1::Revision* const reply_;
 };
 
-class AskCall : public WaitingCall {
+class AskCall : public TypedCall<v1::AskRequest, v1::AskReply> {
  public:
-  AskCall(const v1::AskRequest& request, v1::AskReply* reply)
-      : caller_(request.caller()), reply_(reply) {
-    valid = CheckMessage(request);
-    experiment = {request.experiment().namespace_(), request.experiment().name()};
-    patience = WaitTimeout(request.patience());
-  }
+  AskCall(const ServiceContext& /*service_context*/, const ByteBuffer& request, ByteBuffer* reply)
+      : TypedCall(request, reply) {}
 
-  std::optional<Status> Begin(std::unique_ptr<client::Client> client) override {
-    if (const Status valid = ValidateKey(experiment); !valid.ok()) return valid;
-    ask_.emplace(std::move(client), experiment, caller_);
-    const auto asked = ask_->Begin();
-    if (asked.ok() && asked->pending && patience > absl::ZeroDuration()) return std::nullopt;
-    return Answer(asked);
+  LongPollTerms terms() const override {
+    return {.experiment = FromWire(request_.experiment()), .patience = patience()};
+  }
+  std::optional<Status> BeginValid(std::unique_ptr<client::Client> client) override {
+    ask_.emplace(std::move(client), FromWire(request_.experiment()), request_.caller());
+    const auto asked = request_.check_only() ? ask_->Check() : ask_->Begin();
+    const bool waits = asked.ok() && asked->pending() && patience() > absl::ZeroDuration();
+    if (waits && !request_.check_only()) return std::nullopt;
+    return Reply(asked);
   }
   std::optional<Status> TryAnswer(bool last) override {
     const auto asked = ask_->TryAnswer(last);
-    return asked ? std::optional(Answer(*asked)) : std::nullopt;
+    return asked ? Reply(*asked) : std::nullopt;
   }
 
  private:
-  Status Answer(const StatusOr<client::Asked>& asked) {
-    if (asked.ok()) *reply_ = ToWire(*asked);
-    return asked.status();
+  std::optional<Status> Reply(const StatusOr<v1::AskReply>& asked) {
+    if (asked.ok()) reply_ = *asked;
+    return Answer(asked.status());
   }
 
-  const std::string caller_;
-  v1::AskReply* const reply_;
   std::optional<PendingAskCheck> ask_;
 };
 
-class DeleteCall : public WaitingCall {
+class DeleteCall : public TypedCall<v1::DeleteRequest, v1::Done> {
  public:
-  explicit DeleteCall(const v1::DeleteRequest& request) {
-    valid = CheckMessage(request);
-    experiment = {request.experiment().namespace_(), request.experiment().name()};
-    patience = WaitTimeout(request.patience());
-    poll = kDeletionPoll;
-  }
+  DeleteCall(const ServiceContext& /*service_context*/, const ByteBuffer& request,
+             ByteBuffer* reply)
+      : TypedCall(request, reply) {}
 
-  std::optional<Status> Begin(std::unique_ptr<client::Client> client) override {
-    if (const Status valid = ValidateKey(experiment); !valid.ok()) return valid;
-    deletion_.emplace(std::move(client), experiment);
-    Status deleted = deletion_->Begin();
-    const bool under_way = absl::IsDeadlineExceeded(deleted);
-    if (under_way && patience > absl::ZeroDuration()) return std::nullopt;
-    return deleted;
+  LongPollTerms terms() const override {
+    return {.experiment = FromWire(request_.experiment()),
+            .patience = patience(),
+            .poll = kDeletionPoll};
   }
-  std::optional<Status> TryAnswer(bool last) override { return deletion_->TryAnswer(last); }
+  std::optional<Status> BeginValid(std::unique_ptr<client::Client> client) override {
+    deletion_.emplace(std::move(client), FromWire(request_.experiment()));
+    const Status deleted = deletion_->Begin();
+    const bool under_way = absl::IsDeadlineExceeded(deleted);
+    return under_way && patience() > absl::ZeroDuration() ? std::nullopt : Answer(deleted);
+  }
+  std::optional<Status> TryAnswer(bool last) override {
+    const auto deleted = deletion_->TryAnswer(last);
+    return deleted ? Answer(*deleted) : std::nullopt;
+  }
 
  private:
   std::optional<DeletionCheck> deletion_;
 };
 
+using MakeCall = std::unique_ptr<WaitingCall> (*)(const ServiceContext&, const ByteBuffer&,
+                                                  ByteBuffer*);
+
+template <class Call>
+std::unique_ptr<WaitingCall> Make(const ServiceContext& service_context, const ByteBuffer& request,
+                                  ByteBuffer* reply) {
+  return std::make_unique<Call>(service_context, request, reply);
+}
+
+const std::map<std::string, MakeCall>& WaitingCalls() {
+  static const std::map<std::string, MakeCall> calls = {{"AwaitChange", Make<AwaitChangeCall>},
+                                                        {"Ask", Make<AskCall>},
+                                                        {"DeleteExperiment", Make<DeleteCall>}};
+  return calls;
+}
+
 // ---- the service -------------------------------------------------------------------------------
 
-// Those three are written for gRPC's callbacks, the others for a thread each.
-using Base = v1::Shirabe::WithCallbackMethod_AwaitChange<v1::Shirabe::WithCallbackMethod_Ask<
-    v1::Shirabe::WithCallbackMethod_DeleteExperiment<v1::Shirabe::Service>>>;
-
-class ShirabeService : public Base {
+// Every method of the .proto, by its descriptor. Those that wait are for gRPC's callbacks, the
+// others have a thread each.
+class ShirabeService : public grpc::Service {
  public:
   explicit ShirabeService(const ServiceContext& service_context)
-      : service_context_(service_context) {}
-
-  using Context = ServerContext*;
-  using Waiting = grpc::ServerUnaryReactor*;
-  using WaitingContext = grpc::CallbackServerContext*;
-
-  grpc::Status GetExperiment(Context context, const v1::ExperimentRef* request,
-                             v1::Experiment* reply) override {
-    return Fetch(context, *request, reply, &client::Client::GetExperiment);
-  }
-  grpc::Status ListExperiments(Context context, const v1::ExperimentRef* request,
-                               ServerWriter<v1::Experiment>* writer) override {
-    return Serve(context, *request, [&](client::Client& client) -> Status {
-      ASSIGN_OR_RETURN(const std::string ns, client::NamespaceFromWire(request->namespace_()));
-      ASSIGN_OR_RETURN(const auto experiments, client.ListExperiments(ns));
-      return WriteAll(experiments, writer);
-    });
-  }
-  grpc::Status SubmitExperiment(Context context, const v1::SubmitRequest* request,
-                                v1::SubmitReply* reply) override {
-    return Serve(context, *request, [&](client::Client& client) -> Status {
-      ASSIGN_OR_RETURN(const auto submitted,
-                       client.Submit(request->experiment(), {.absent = request->absent(),
-                                                             .present = request->present(),
-                                                             .generation = request->generation()}));
-      reply->set_created(submitted.created);
-      reply->set_changed(submitted.changed);
-      return absl::OkStatus();
-    });
-  }
-  grpc::Status ImportExperiment(Context context, const v1::ImportRequest* request,
-                                v1::ImportReply* reply) override {
-    return Serve(context, *request, [&](client::Client& client) -> Status {
-      ASSIGN_OR_RETURN(const client::Imported imported, FromWire(*request));
-      ASSIGN_OR_RETURN(const auto notes, client.Import(request->namespace_(), imported));
-      for (const std::string& note : notes) reply->add_notes(note);
-      return absl::OkStatus();
-    });
-  }
-  grpc::Status SendIntent(Context context, const v1::Intent* request, v1::Done*) override {
-    return Serve(context, *request, [&](client::Client& client) -> Status {
-      ASSIGN_OR_RETURN(const ExperimentKey key, FromWire(*request));
-      return client.Send(key, *request);
-    });
-  }
-  Waiting DeleteExperiment(WaitingContext context, const v1::DeleteRequest* request,
-                           v1::Done*) override {
-    return StartWaiting(context, service_context_, std::make_unique<DeleteCall>(*request));
-  }
-
-  grpc::Status GetTrial(Context context, const v1::TrialRef* request, v1::Trial* reply) override {
-    return Fetch(context, *request, reply, &client::Client::GetTrial);
-  }
-  grpc::Status ListTrials(Context context, const v1::ListTrialsRequest* request,
-                          ServerWriter<v1::Trial>* writer) override;
-  grpc::Status ListAttempts(Context context, const v1::ListAttemptsRequest* request,
-                            ServerWriter<v1::Attempt>* writer) override {
-    return Stream(context, *request, writer, &client::Client::ListAttempts);
-  }
-  grpc::Status ListCheckpoints(Context context, const v1::TrialRef* request,
-                               ServerWriter<v1::Checkpoint>* writer) override {
-    return Stream(context, *request, writer, &client::Client::ListCheckpoints);
-  }
-  grpc::Status ListObservations(Context context, const v1::ListObservationsRequest* request,
-                                ServerWriter<v1::ObservationBlock>* writer) override;
-  grpc::Status ListEvents(Context context, const v1::ListEventsRequest* request,
-                          ServerWriter<v1::Event>* writer) override {
-    return Stream(context, *request, writer, &client::Client::ListEvents);
-  }
-
-  Waiting AwaitChange(WaitingContext context, const v1::AwaitChangeRequest* request,
-                      v1::Revision* reply) override {
-    return StartWaiting(context, service_context_,
-                        std::make_unique<AwaitChangeCall>(service_context_.hub, *request, reply));
-  }
-  grpc::Status ListChanges(Context context, const v1::Revision* request,
-                           ServerWriter<v1::ChangeRecord>* writer) override {
-    return Serve(context, *request, [&](client::Client& client) -> Status {
-      ASSIGN_OR_RETURN(const auto changes, client.Changes(request->revision()));
-      for (const db::Change& change : changes) {
-        if (!writer->Write(ToWire(change))) return absl::CancelledError("the caller has gone");
-      }
-      return absl::OkStatus();
-    });
-  }
-  grpc::Status GetHolder(Context context, const v1::ExperimentRef* request,
-                         v1::Text* reply) override {
-    return Serve(context, *request, [&](client::Client& client) -> Status {
-      ASSIGN_OR_RETURN(const ExperimentKey key, FromWire(*request));
-      ASSIGN_OR_RETURN(*reply->mutable_text(), client.Holder(key));
-      return absl::OkStatus();
-    });
-  }
-  grpc::Status ReadLog(Context context, const v1::ReadLogRequest* request,
-                       v1::LogChunk* reply) override {
-    return Serve(context, *request, [&](client::Client& client) -> Status {
-      if (request->offset() < 0) return absl::InvalidArgumentError("offset must be at least 0");
-      ASSIGN_OR_RETURN(const AttemptKey key, FromWire(*request));
-      const int64_t most = std::clamp<int64_t>(request->max_bytes(), 1, kMaxLogBytes);
-      ASSIGN_OR_RETURN(const auto chunk, client.ReadLog(key, request->offset(), most));
-      *reply = ToWire(chunk);
-      reply->set_place(client.LogLocation(key));
-      return absl::OkStatus();
-    });
-  }
-
-  grpc::Status Suggest(Context context, const v1::SuggestRequest* request,
-                       v1::SuggestReply* reply) override {
-    return Serve(context, *request, [&](client::Client& client) -> Status {
-      if (request->count() < 0 || request->count() > kMaxSuggestions) {
-        return absl::InvalidArgumentError("count must be from 0 to " +
-                                          std::to_string(kMaxSuggestions) + ", not " +
-                                          std::to_string(request->count()));
-      }
-      RETURN_IF_ERROR(ValidateKey(experiment::KeyOf(request->experiment())));
-      const CancelScope scope([context] { return context->IsCancelled(); });
-      ASSIGN_OR_RETURN(const auto points, client.Suggest(request->experiment(), request->count()));
-      *reply = ToWire(points);
-      return absl::OkStatus();
-    });
-  }
-  Waiting Ask(WaitingContext context, const v1::AskRequest* request, v1::AskReply* reply) override {
-    return StartWaiting(context, service_context_, std::make_unique<AskCall>(*request, reply));
-  }
-  grpc::Status Tell(Context context, const v1::TellRequest* request,
-                    v1::TellReply* reply) override {
-    return Serve(context, *request, [&](client::Client& client) -> Status {
-      ASSIGN_OR_RETURN(const experiment::Report report, FromWire(*request));
-      ASSIGN_OR_RETURN(const auto reported, client.Tell(report));
-      reply->set_stop(reported.stop);
-      return absl::OkStatus();
-    });
+      : service_context_(service_context) {
+    const auto& service = *client::MethodOf("GetExperiment").service();
+    paths_.reserve(service.method_count());  // gRPC keeps the texts where they are
+    for (int i = 0; i < service.method_count(); ++i) {
+      const Method& method = *service.method(i);
+      paths_.push_back(absl::StrCat("/", service.full_name(), "/", method.name()));
+      const auto type =
+          method.server_streaming() ? RpcMethod::SERVER_STREAMING : RpcMethod::NORMAL_RPC;
+      // gRPC takes both over.
+      AddMethod(std::make_unique<RpcServiceMethod>(paths_.back().c_str(), type,
+                                                   MakeHandler(method).release())
+                    .release());
+    }
   }
 
  private:
+  using Service = ShirabeService;
+
+  std::unique_ptr<MethodHandler> MakeHandler(const Method& method) {
+    const auto waiting = WaitingCalls().find(method.name());
+    if (waiting != WaitingCalls().end()) {
+      return std::make_unique<grpc::internal::CallbackUnaryHandler<ByteBuffer, ByteBuffer>>(
+          [this, make = waiting->second](auto* context, const ByteBuffer* request,
+                                         ByteBuffer* reply) {
+            return StartWaiting(context, service_context_, make(service_context_, *request, reply));
+          });
+    }
+    if (method.server_streaming()) {
+      return std::make_unique<
+          grpc::internal::ServerStreamingHandler<Service, ByteBuffer, ByteBuffer>>(
+          [&method](Service* self, ServerContext* context, const ByteBuffer* request,
+                    grpc::ServerWriter<ByteBuffer>* writer) {
+            return self->Serve(method, context, *request, [writer](const Proto& reply) -> Status {
+              if (writer->Write(Pack(reply))) return absl::OkStatus();
+              return absl::CancelledError("the caller has gone");
+            });
+          },
+          this);
+    }
+    return std::make_unique<grpc::internal::RpcMethodHandler<Service, ByteBuffer, ByteBuffer>>(
+        [&method](Service* self, ServerContext* context, const ByteBuffer* request,
+                  ByteBuffer* reply) {
+          return self->Serve(method, context, *request, [reply](const Proto& message) {
+            *reply = Pack(message);
+            return absl::OkStatus();
+          });
+        },
+        this);
+  }
+
   // Every call begins here: who is it, what may they do, and is it a message that can be believed?
-  template <class Call>
-  grpc::Status Serve(Context context, const google::protobuf::Message& request, const Call& call) {
+  grpc::Status Serve(const Method& method, ServerContext* context, const ByteBuffer& bytes,
+                     const client::Sink& sink) {
     const auto principal = CallerOf(*context, service_context_);
     if (!principal.ok()) return ToGrpc(principal.status());
     const auto share =
         Quota::Acquire(&service_context_.quotas->calls, CallerId(*context, *principal));
     if (!share.ok()) return ToGrpc(share.status());
-    const Status good = CheckMessage(request);
+    const std::unique_ptr<Proto> request(google::protobuf::MessageFactory::generated_factory()
+                                             ->GetPrototype(method.input_type())
+                                             ->New());
+    const Status good = Parse(bytes, *request);
     if (!good.ok()) return ToGrpc(good);
     const auto client = Guard(*service_context_.client, *principal, service_context_.rights);
-    return ToGrpc(call(*client));
-  }
-
-  // The record, or all records, of a key or a query that the request carries.
-  template <class Request, class Record, class Key>
-  grpc::Status Fetch(Context context, const Request& request, Record* reply,
-                     StatusOr<Record> (client::Client::*get)(const Key&)) {
-    return Serve(context, request, [&](client::Client& client) -> Status {
-      ASSIGN_OR_RETURN(const Key key, FromWire(request));
-      ASSIGN_OR_RETURN(*reply, (client.*get)(key));
-      return absl::OkStatus();
-    });
-  }
-  template <class Request, class Record, class Query>
-  grpc::Status Stream(Context context, const Request& request, ServerWriter<Record>* writer,
-                      StatusOr<std::vector<Record>> (client::Client::*list)(const Query&)) {
-    return Serve(context, request, [&](client::Client& client) -> Status {
-      ASSIGN_OR_RETURN(const Query query, FromWire(request));
-      ASSIGN_OR_RETURN(const auto records, (client.*list)(query));
-      return WriteAll(records, writer);
-    });
-  }
-
-  template <class Record>
-  static Status WriteAll(const std::vector<Record>& records, ServerWriter<Record>* writer) {
-    for (const Record& record : records) {
-      if (!writer->Write(record)) return absl::CancelledError("the caller has gone");
-    }
-    return absl::OkStatus();
+    const CancelScope scope([context] { return context->IsCancelled(); });
+    return ToGrpc(client->Call(method, *request, sink));
   }
 
   const ServiceContext service_context_;
+  std::vector<std::string> paths_;
 };
-
-grpc::Status ShirabeService::ListTrials(Context context, const v1::ListTrialsRequest* request,
-                                        ServerWriter<v1::Trial>* writer) {
-  return Serve(context, *request, [&](client::Client& client) -> Status {
-    ASSIGN_OR_RETURN(db::TrialQuery query, FromWire(*request));
-    for (int64_t left = query.limit; left != 0;) {
-      query.limit = left < 0 ? kPage : std::min(left, kPage);
-      ASSIGN_OR_RETURN(const auto page, client.ListTrials(query));
-      RETURN_IF_ERROR(WriteAll(page, writer));
-      if (static_cast<int64_t>(page.size()) < query.limit) break;
-      query.after_number = page.back().number();
-      if (left > 0) left -= static_cast<int64_t>(page.size());
-    }
-    return absl::OkStatus();
-  });
-}
-
-grpc::Status ShirabeService::ListObservations(Context context,
-                                              const v1::ListObservationsRequest* request,
-                                              ServerWriter<v1::ObservationBlock>* writer) {
-  return Serve(context, *request, [&](client::Client& client) -> Status {
-    ASSIGN_OR_RETURN(const db::ObservationQuery query, FromWire(*request));
-    ASSIGN_OR_RETURN(const auto rows, client.ListObservations(query));
-    for (size_t begin = 0; begin < rows.size(); begin += kBlock) {
-      v1::ObservationBlock block;
-      for (size_t i = begin; i < std::min(rows.size(), begin + kBlock); ++i) {
-        *block.add_rows() = ToWire(rows[i]);
-      }
-      if (!writer->Write(block)) return absl::CancelledError("the caller has gone");
-    }
-    return absl::OkStatus();
-  });
-}
 
 }  // namespace
 
 const std::set<std::string>& WaitingMethods() {
-  static const std::set<std::string> methods = {"AwaitChange", "Ask", "DeleteExperiment"};
+  static const std::set<std::string> methods = [] {
+    std::set<std::string> names;
+    for (const auto& [name, make] : WaitingCalls()) names.insert(name);
+    return names;
+  }();
   return methods;
 }
 

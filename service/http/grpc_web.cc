@@ -99,10 +99,9 @@ HttpReply ReplyFrom(std::unique_ptr<CallSource> source) {
 // A call that waits, as those do that follow the store.
 class PendingCall : public PendingReply {
  public:
-  explicit PendingCall(std::unique_ptr<CallSource> source) : source_(std::move(source)) {
-    patience = kMaxCallTime;
-    poll = kPollInterval;
-  }
+  explicit PendingCall(std::unique_ptr<CallSource> source)
+      : PendingReply({.patience = kMaxCallTime, .poll = kPollInterval}),
+        source_(std::move(source)) {}
   std::optional<StatusOr<HttpReply>> TryAnswer(bool last) override {
     if (source_->Await(absl::ZeroDuration())) return ReplyFrom(std::move(source_));
     if (!last) return std::nullopt;

@@ -50,8 +50,8 @@ HttpHeaders WarningsOf(const std::vector<Finding>& findings) {
 
 Status ReadBody(const HttpRequest& request, google::protobuf::Message& message) {
   Findings findings;
-  // As large as the door lets it in, and as gRPC takes it; the other limits of YAML hold.
-  const auto documents = ParseYaml(request.body, HttpLimits().body_bytes);
+  // Its size was limited when it was read; the other limits of YAML hold.
+  const auto documents = ParseYaml(request.body, request.body.size());
   if (documents.size() > 1) {
     return absl::InvalidArgumentError("the body must be one object, not several documents");
   }
@@ -95,6 +95,25 @@ StatusOr<ReadExperiment> ReadExperimentBody(const HttpRequest& request, const st
   }
   read.experiment.mutable_metadata()->set_namespace_(ns);
   return read;
+}
+
+namespace {
+
+Json FindingJson(const experiment::Finding& finding) {
+  Json json = {{"level", finding.warning ? "warning" : "error"},
+               {"field", finding.path},
+               {"message", finding.message}};
+  if (finding.line > 0) json["line"] = finding.line;
+  if (finding.column > 0) json["column"] = finding.column;
+  return json;
+}
+
+}  // namespace
+
+Json FindingsJson(const std::vector<experiment::Finding>& findings) {
+  Json json = Json::array();
+  for (const auto& finding : findings) json.push_back(FindingJson(finding));
+  return json;
 }
 
 HttpReply JsonReply(const Json& body, int status) {

@@ -34,6 +34,8 @@ StatusOr<ReadExperiment> ReadExperimentBody(const HttpRequest& request, const st
 
 // The findings on a text that is to be one experiment, and that experiment.
 experiment::ParsedExperiment ParseOne(const std::string& text);
+// {level, field, message, line, column}, each of them.
+Json FindingsJson(const std::vector<experiment::Finding>& findings);
 
 HttpReply JsonReply(const Json& body, int status = 200);
 // With its generation as the ETag.
@@ -86,6 +88,8 @@ struct PageForm {
   ToPlace to_place;
   ToJson to_json;
 };
+template <class ToPlace, class ToJson>
+PageForm(ToPlace, ToJson) -> PageForm<ToPlace, ToJson>;  // clang 14 does not deduce it
 
 // At most pageSize of the records of a list in memory, which is in order, after the position.
 template <class Record, class Form>

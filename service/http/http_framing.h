@@ -1,8 +1,8 @@
 // Where an HTTP/1.1 request begins and ends, by RFC 9112 and strictly: what may be read in two ways
 // is refused, since a proxy between us and the caller may read it the other way, and what we took
 // for a body would be a request there (or the reverse). After a refusal nothing more is read from
-// the connection. Used by http_session.cc, which has the bytes, and the tests. Pure, without I/O;
-// an object is used by one thread.
+// the connection. Used by http_session.cc and http_exchange.cc, which have the bytes, and the
+// tests. Pure, without I/O; an object is used by one thread.
 #pragma once
 
 #include <cstddef>

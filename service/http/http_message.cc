@@ -100,6 +100,7 @@ constexpr Reason kReasons[] = {{200, "OK"},
                                {202, "Accepted"},
                                {204, "No Content"},
                                {304, "Not Modified"},
+                               {308, "Permanent Redirect"},
                                {400, "Bad Request"},
                                {401, "Unauthorized"},
                                {403, "Forbidden"},
@@ -159,11 +160,14 @@ std::string HeadOf(const HttpReply& reply, const ReplyFrame& frame) {
     AddHeader(head, "Content-Type", reply.type);
     AddHeader(head, "X-Content-Type-Options", "nosniff");
   }
-  AddHeader(head, "Cache-Control", "no-store");
+  const bool cached =
+      std::any_of(reply.headers.begin(), reply.headers.end(),
+                  [](const auto& header) { return header.first == "Cache-Control"; });
+  if (!cached) AddHeader(head, "Cache-Control", "no-store");
   for (const auto& [name, value] : reply.headers) AddHeader(head, name, value);
   if (frame.chunked) {
     AddHeader(head, "Transfer-Encoding", "chunked");
-  } else if (reply.source == nullptr && reply.status != 204) {
+  } else if (reply.source == nullptr && reply.status != 204 && reply.status != 304) {
     AddHeader(head, "Content-Length", std::to_string(reply.body.size()));
   }
   AddHeader(head, "Connection", frame.keep_alive ? "keep-alive" : "close");
@@ -174,7 +178,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Payloads of a status, for this door alone.
+// Payloads of a status that only HTTP replies show.
 constexpr char kDetails[] = "shirabe/details";
 constexpr char kHttpStatus[] = "shirabe/http-status";
 constexpr char kRetryAfterSeconds[] = "1";

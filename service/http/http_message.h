@@ -14,6 +14,7 @@
 #include "base/names.h"
 #include "base/status.h"
 #include "experiment/spec/parse_spec.h"
+#include "service/common/long_poll_terms.h"
 
 namespace shirabe::service {
 
@@ -51,21 +52,26 @@ class PieceSource {
 
 struct HttpReply;
 struct Route;
-
 // A reply that is not there yet: its request waits for something in the store, without a thread
 // (service/common/long_polls.h). It owns all that it needs; used by one thread at a time.
 class PendingReply {
  public:
+  explicit PendingReply(LongPollTerms terms) : terms_(std::move(terms)) {}
   virtual ~PendingReply() = default;
   // The reply, or the error to answer with; nothing if it waits on, which it must not with `last`.
   virtual std::optional<StatusOr<HttpReply>> TryAnswer(bool last) = 0;
 
-  ExperimentKey experiment = {};  // whose changes may bring it
-  absl::Duration patience = absl::ZeroDuration();
-  absl::Duration poll = absl::InfiniteDuration();
-  // Set by the router, for its metrics.
-  const Route* route = nullptr;
-  absl::Duration began = absl::ZeroDuration();
+  const LongPollTerms& terms() const { return terms_; }
+  struct Origin {                  // of the request that waits, for the router's metrics
+    const Route* route = nullptr;  // null: a call of gRPC
+    absl::Duration began = absl::ZeroDuration();
+  };
+  void set_origin(const Origin& origin) { origin_ = origin; }
+  const Origin& origin() const { return origin_; }
+
+ private:
+  const LongPollTerms terms_;
+  Origin origin_;
 };
 
 struct HttpReply {

@@ -3,6 +3,7 @@
 #include <exception>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/address.h"
 #include "base/log.h"
@@ -10,9 +11,10 @@
 #include "base/sha256.h"
 #include "service/common/authorization.h"
 #include "service/common/server_metrics.h"
+#include "service/http/etag.h"
 #include "service/http/grpc_web.h"
 #include "service/http/http_message.h"
-#include "service/http/route_match.h"
+#include "service/http/route_table.h"
 
 namespace shirabe::service {
 namespace {
@@ -92,13 +94,21 @@ bool Router::IsCall(const HttpRequest& request) const {
   return context_.grpc_web != nullptr && GrpcWeb::IsFor(request);
 }
 
+StatusOr<HttpTarget> Router::TargetOf(const HttpRequest& request) const {
+  const std::string& base = context_.base_path;
+  if (base.empty() || !absl::StartsWith(request.target, base)) return ParseTarget(request.target);
+  const std::string rest = request.target.substr(base.size());
+  if (!rest.empty() && rest[0] != '/' && rest[0] != '?') return ParseTarget(request.target);
+  return ParseTarget(rest.empty() || rest[0] == '?' ? "/" + rest : rest);
+}
+
 RequestClass Router::Classify(const HttpRequest& head) const {
   RequestClass request_class{.caller = head.peer};
   if (IsCall(head)) {
     ClassifyGrpcWeb(head, request_class);
     return request_class;
   }
-  const auto target = ParseTarget(head.target);
+  const auto target = TargetOf(head);
   std::string allow;
   const auto match = target.ok() ? FindRoute(head.method, *target, &allow) : target.status();
   if (!match.ok()) {
@@ -110,10 +120,10 @@ RequestClass Router::Classify(const HttpRequest& head) const {
   request_class.at_once = route.at_once;
   request_class.slow = route.slow;
   request_class.takes_body = route.request != nullptr;
-  if (route.access == Route::Access::kOpen) return request_class;
+  if (route.open()) return request_class;
   const auto caller = ClassifyToken(head, head.Header("authorization"), request_class);
   if (caller && request_class.refusal.ok())
-    request_class.refusal = CheckMethodAccess(*caller, route.id);
+    request_class.refusal = CheckMethodAccess(*caller, route.rights);
   return request_class;
 }
 
@@ -122,7 +132,8 @@ void Router::ClassifyGrpcWeb(const HttpRequest& head, RequestClass& request_clas
   request_class.takes_body = true;
   const auto caller = ClassifyToken(head, GrpcWeb::AuthorizationOf(head), request_class);
   // A trial's token is proved by what the message says: nothing of it has been read.
-  if (caller && caller->role == Principal::Role::kTrial) request_class.refusal = caller->MayUse("");
+  if (caller && caller->role == Principal::Role::kTrial)
+    request_class.refusal = caller->CheckRead("");
 }
 
 // Who calls, where that is known without asking the cluster.
@@ -148,10 +159,10 @@ StatusOr<std::string> Router::Authenticate(const HttpRequest& head) const {
   ASSIGN_OR_RETURN(const Principal caller, context_.tokens->Check(authorization, head.peer));
   const std::string id = CallerOf(caller, authorization, head.peer);
   if (IsCall(head)) return id;
-  ASSIGN_OR_RETURN(const HttpTarget target, ParseTarget(head.target));
+  ASSIGN_OR_RETURN(const HttpTarget target, TargetOf(head));
   std::string allow;
   ASSIGN_OR_RETURN(Match match, FindRoute(head.method, target, &allow));
-  RETURN_IF_ERROR(CheckMethodAccess(caller, match.route->id));
+  RETURN_IF_ERROR(CheckMethodAccess(caller, match.route->rights));
   if (caller.role != Principal::Role::kTrial) return id;
   RETURN_IF_ERROR(BindParameters(target, match));
   const Call call{.request = head, .context = context_, .parameters = std::move(match.parameters)};
@@ -163,23 +174,23 @@ Status Router::Admit(const Route& route, Call& call) {
   const HttpRequest& request = call.request;
   RETURN_IF_ERROR(CheckOrigin(request, context_.loopback_only));
   if (route.at_once) return absl::OkStatus();
-  if (route.access == Route::Access::kOpen) return ChargeRateLimit(context_.limiter, request.peer);
+  if (route.open()) return ChargeRateLimit(context_.limiter, request.peer);
   auto caller = context_.tokens->Check(request.Header("authorization"), request.peer);
   if (!caller.ok()) RETURN_IF_ERROR(ChargeRateLimit(context_.limiter, request.peer));
   RETURN_IF_ERROR(caller.status());
   call.principal = *std::move(caller);
-  call.principal.door = "http";
+  call.principal.listener = "http";
   call.caller = CallerOf(call.principal, request.Header("authorization"), request.peer);
   RETURN_IF_ERROR(ChargeRateLimit(context_.limiter, call.caller));
-  RETURN_IF_ERROR(CheckMethodAccess(call.principal, route.id));
+  RETURN_IF_ERROR(CheckMethodAccess(call.principal, route.rights));
   call.client = Guard(*context_.client, call.principal, context_.rights);
   return absl::OkStatus();
 }
 
 // What the table of rights says, before the body is looked at.
 Status Router::CheckCaller(const Route& route, const Call& call) const {
-  if (route.access == Route::Access::kOpen) return absl::OkStatus();
-  RETURN_IF_ERROR(CheckAccess(call.principal, route.id, call.Text("namespace")));
+  if (route.open()) return absl::OkStatus();
+  RETURN_IF_ERROR(CheckAccess(call.principal, route.rights, call.Text("namespace")));
   if (call.principal.role != Principal::Role::kTrial) return absl::OkStatus();
   return context_.client->CheckToken(call.Trial(), call.principal.token);
 }
@@ -193,7 +204,7 @@ StatusOr<HttpReply> Router::AnswerCall(const HttpRequest& request) const {
 
 StatusOr<HttpReply> Router::Answer(const HttpRequest& request, const Route*& route) {
   if (IsCall(request)) return AnswerCall(request);
-  ASSIGN_OR_RETURN(const HttpTarget target, ParseTarget(request.target));
+  ASSIGN_OR_RETURN(const HttpTarget target, TargetOf(request));
   std::string allow;
   auto match = FindRoute(request.method, target, &allow);
   if (!match.ok()) {
@@ -210,7 +221,9 @@ StatusOr<HttpReply> Router::Answer(const HttpRequest& request, const Route*& rou
   call.parameters = std::move(match->parameters);
   RETURN_IF_ERROR(CheckCaller(*route, call));
   RETURN_IF_ERROR(CheckBody(*route, request));
-  return route->handle(call);
+  ASSIGN_OR_RETURN(HttpReply reply, route->handle(call));
+  if (route->method != "GET" || route->at_once) return reply;
+  return Conditional(request, std::move(reply));
 }
 
 HttpReply Router::Handle(const HttpRequest& request) {
@@ -226,27 +239,27 @@ HttpReply Router::Handle(const HttpRequest& request) {
   if (reply.pending == nullptr) {
     RecordCall(route, reply, began);
   } else {
-    reply.pending->route = route;
-    reply.pending->began = began;
+    reply.pending->set_origin({.route = route, .began = began});
   }
   return reply;
 }
 
 std::optional<HttpReply> Router::TryAnswer(PendingReply& pending, bool last) {
+  const auto& [route, began] = pending.origin();
   HttpReply reply;
   try {
     auto answer = pending.TryAnswer(last);
     if (!answer) return std::nullopt;
     reply = answer->ok() ? std::move(**answer) : ErrorReply(answer->status());
   } catch (const std::exception& error) {  // as above
-    reply = Failure(pending.route == nullptr ? "a call" : pending.route->path, error);
+    reply = Failure(route == nullptr ? "a call" : route->path, error);
   }
-  RecordCall(pending.route, reply, pending.began);
+  RecordCall(route, reply, began);
   return reply;
 }
 
 HttpReply Router::Refuse(const HttpRequest& request, const Status& problem) {
-  const auto target = ParseTarget(request.target);
+  const auto target = TargetOf(request);
   std::string allow;
   const auto match = target.ok() ? FindRoute(request.method, *target, &allow) : target.status();
   HttpReply reply = ErrorReply(problem);

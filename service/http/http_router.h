@@ -39,7 +39,8 @@ class Router {
   HttpReply Refuse(const HttpRequest& request, const Status& problem);
 
  private:
-  bool IsCall(const HttpRequest& request) const;  // of gRPC
+  bool IsCall(const HttpRequest& request) const;                    // of gRPC
+  StatusOr<HttpTarget> TargetOf(const HttpRequest& request) const;  // without the base path
   void ClassifyGrpcWeb(const HttpRequest& head, RequestClass& request_class) const;
   std::optional<Principal> ClassifyToken(const HttpRequest& head, const std::string& authorization,
                                          RequestClass& request_class) const;

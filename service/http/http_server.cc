@@ -4,10 +4,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
 #include <thread>
 #include <utility>
-#include <vector>
 
+#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
 
@@ -16,20 +17,23 @@
 #include "base/log.h"
 #include "service/common/change_hub.h"
 #include "service/common/connection_table.h"
+#include "service/common/long_polls.h"
 #include "service/common/server_metrics.h"
 #include "service/common/store_metrics.h"
+#include "service/common/suggestion_scheduler.h"
+#include "service/common/update_feeds.h"
+#include "service/common/worker_threads.h"
 #include "service/http/http_message.h"
+#include "service/http/http_router.h"
 #include "service/http/http_session.h"
+#include "service/http/http_task.h"
+#include "service/http/session_host.h"
 
 namespace shirabe::service {
 namespace {
 
 using asio::ip::tcp;
-using Error = boost::system::error_code;
 using Acceptor = asio::basic_socket_acceptor<tcp, AnyStream::executor_type>;
-using Timer = asio::basic_waitable_timer<std::chrono::steady_clock,
-                                         asio::wait_traits<std::chrono::steady_clock>,
-                                         AnyStream::executor_type>;
 
 constexpr absl::Duration kAcceptAgain = absl::Milliseconds(100);
 // Of the threads and of what waits for them, one caller gets a part.
@@ -47,7 +51,7 @@ std::unique_ptr<Workers> MakeWorkers(int threads) {
 
 Status LoadTls(const TlsFiles& files, asio::ssl::context& context) {
   using Context = asio::ssl::context;
-  Error error;
+  IoError error;
   const auto bad = [&](const char* option, const std::string& path) {
     return absl::InvalidArgumentError(
         absl::StrCat(option, ": ", path, " cannot be used: ", error.message()));
@@ -88,8 +92,8 @@ class BeastServer : public HttpServer {
   int port() const override { return port_; }
 
  private:
-  void Accept();
-  void OnAccept(Error error, AnyStream::Socket socket);
+  Task<void> Accept();  // until the server ends
+  void Admit(AnyStream::Socket socket);
   void RejectConnection(AnyStream::Socket socket);
   void Drain();
   void WakeStreams();
@@ -97,11 +101,12 @@ class BeastServer : public HttpServer {
   HttpOptions options_;
   std::unique_ptr<Metrics> own_metrics_;
   std::unique_ptr<ChangeHub> own_hub_;
+  std::unique_ptr<UpdateFeeds> own_updates_;
   std::unique_ptr<StoreMetrics> own_store_metrics_;
   asio::io_context io_{1};
   Acceptor acceptor_;
-  Timer again_;
-  Timer deadline_;
+  IoTimer again_;
+  IoTimer deadline_;
   asio::ssl::context tls_;
   bool with_tls_ = false;
   std::string address_;
@@ -124,7 +129,7 @@ Status BeastServer::Listen() {
   if (with_tls_) RETURN_IF_ERROR(LoadTls(*options_.tls, tls_));
   ASSIGN_OR_RETURN(ListeningSocket socket, service::Listen("--http", options_.address));
   port_ = socket.port;
-  Error error;
+  IoError error;
   acceptor_.assign(socket.family == AF_INET6 ? tcp::v6() : tcp::v4(), socket.fd.get(), error);
   if (error) return absl::UnavailableError(absl::StrCat("--http: ", error.message()));
   socket.fd.release();
@@ -134,7 +139,7 @@ Status BeastServer::Listen() {
 
 void BeastServer::MakeDependents() {
   HttpContext& context = options_.context;
-  context.patience = &shutdown_wait_;
+  context.shutdown_wait = &shutdown_wait_;
   if (context.quotas == nullptr) {
     own_quotas_ = std::make_unique<Quotas>();
     context.quotas = own_quotas_.get();
@@ -142,6 +147,10 @@ void BeastServer::MakeDependents() {
   if (context.hub == nullptr) {
     own_hub_ = std::make_unique<ChangeHub>(*context.client);
     context.hub = own_hub_.get();
+  }
+  if (context.updates == nullptr) {
+    own_updates_ = std::make_unique<UpdateFeeds>(context.client, context.clock);
+    context.updates = own_updates_.get();
   }
   if (context.metrics == nullptr) {
     own_metrics_ = std::make_unique<Metrics>();
@@ -166,12 +175,11 @@ void BeastServer::Run() {
       ConnectionTable::Limits{.all = std::min(static_cast<size_t>(limits.connections), most),
                               .address = static_cast<size_t>(limits.connections_per_address)});
   host_ = {.limits = limits,
-           .io = &io_,
            .tls = with_tls_ ? &tls_ : nullptr,
            .router = router_.get(),
            .quick = quick_.get(),
            .slow = slow_.get(),
-           .waits = long_polls_.get(),
+           .long_polls = long_polls_.get(),
            .quotas = options_.context.quotas,
            .table = table_.get(),
            .metrics = options_.context.metrics,
@@ -180,35 +188,36 @@ void BeastServer::Run() {
     if (!wake_posted_.exchange(true)) asio::post(io_, [this] { WakeStreams(); });
   });
   if (own_hub_ != nullptr) own_hub_->Start();
-  Accept();
+  asio::co_spawn(io_.get_executor(), Accept(), [](const std::exception_ptr& failure) {
+    if (failure) std::rethrow_exception(failure);  // ends the process: it would accept no more
+  });
   thread_ = std::thread([this] { io_.run(); });
 }
 
-void BeastServer::Accept() {
-  acceptor_.async_accept(io_.get_executor(), [this](Error error, AnyStream::Socket socket) {
-    OnAccept(error, std::move(socket));
-  });
-}
-
-void BeastServer::OnAccept(Error error, AnyStream::Socket socket) {
-  if (host_.draining) return;
-  if (error) {
-    // No file is left for it, most likely: those who are here are served, and may go.
+Task<void> BeastServer::Accept() {
+  while (!host_.draining) {
+    auto [error, socket] = co_await acceptor_.async_accept(kAwaited);
+    if (host_.draining) co_return;
+    if (!error) {
+      Admit(std::move(socket));
+      continue;
+    }
+    // No file is left for it, most likely: open connections are served, and some will end.
     Log(LogLevel::kWarning, "cannot accept a connection", {{"why", error.message()}});
     again_.expires_after(absl::ToChronoMilliseconds(kAcceptAgain));
-    return again_.async_wait([this](Error) {
-      if (!host_.draining) Accept();
-    });
+    co_await again_.async_wait(kAwaited);
   }
+}
+
+void BeastServer::Admit(AnyStream::Socket socket) {
+  IoError error;
   const std::string peer = AddressGroup(socket.remote_endpoint(error).address().to_string());
   const auto slot = table_->Find(peer);
   if (error || slot == ConnectionTable::ConnectionSlot::kNone) {
-    RejectConnection(std::move(socket));
-  } else {
-    socket.set_option(tcp::no_delay(true), error);
-    std::make_shared<Session>(std::move(socket), host_, peer)->Start(slot);
+    return RejectConnection(std::move(socket));
   }
-  Accept();
+  socket.set_option(tcp::no_delay(true), error);
+  std::make_shared<Session>(std::move(socket), host_, peer)->Start(slot);
 }
 
 // Said without waiting: what does not fit into the socket's buffer is not said.
@@ -218,7 +227,7 @@ void BeastServer::RejectConnection(AnyStream::Socket socket) {
   HttpReply reply =
       ErrorReply(absl::UnavailableError("there are too many connections already: try again"));
   const std::string text = HeadOf(reply, {.keep_alive = false}) + reply.body;
-  Error ignored;
+  IoError ignored;
   socket.non_blocking(true, ignored);
   socket.write_some(asio::buffer(text), ignored);
   socket.shutdown(tcp::socket::shutdown_send, ignored);
@@ -227,16 +236,12 @@ void BeastServer::RejectConnection(AnyStream::Socket socket) {
 void BeastServer::WakeStreams() {
   wake_posted_ = false;
   ++host_.wakes;
-  std::vector<SessionPtr> waiting;  // one that is woken may leave the set
-  for (const SessionPtr& session : host_.sessions) {
-    if (session->waits()) waiting.push_back(session);
-  }
-  for (const SessionPtr& session : waiting) session->Wake();
+  for (const SessionPtr& session : host_.sessions) session->Wake();
 }
 
 void BeastServer::Drain() {
   host_.draining = true;
-  Error ignored;
+  IoError ignored;
   acceptor_.close(ignored);
   again_.cancel();
   host_.on_last_gone = [this] { deadline_.cancel(); };
@@ -244,7 +249,7 @@ void BeastServer::Drain() {
   for (const SessionPtr& session : all) session->Drain();
   if (host_.sessions.empty()) return;
   deadline_.expires_after(absl::ToChronoMilliseconds(options_.limits.drain));
-  deadline_.async_wait([this](Error error) {
+  deadline_.async_wait([this](IoError error) {
     if (error) return;
     const std::set<SessionPtr> left = host_.sessions;
     for (const SessionPtr& session : left) session->Close();

@@ -21,7 +21,7 @@ namespace shirabe::service {
 struct HttpOptions {
   std::string address = "127.0.0.1:0";  // HOST:PORT; 0 = any free one
   // Of the context, `client`, `tokens` and `clock` must be there; hub and metrics are made where
-  // they are not, and `patience` is set.
+  // they are not, and `shutdown_wait` is set.
   HttpContext context = {};
   HttpLimits limits = {};
   const TlsFiles* tls = nullptr;  // until Start returns; null, or without a certificate: plaintext

@@ -1,25 +1,23 @@
 #include "service/http/http_session.h"
 
-#include <algorithm>
+#include <exception>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "base/cancellation.h"
+#include <boost/asio/co_spawn.hpp>
+
+#include "base/log.h"
 #include "service/common/server_metrics.h"
-#include "service/http/http_message.h"
 
 namespace shirabe::service {
 namespace {
 
-constexpr size_t kMinReadBuffer = 512;  // most connections wait, and need no more
-constexpr size_t kMinBodyBuffer = 16 << 10;
-constexpr size_t kMaxReadBuffer = 64 << 10;
-constexpr size_t kLargeBuffer = 16 << 10;  // what a waiting connection need not keep
-
-std::chrono::microseconds ToTimer(absl::Duration time) { return absl::ToChronoMicroseconds(time); }
-
-std::string_view ViewOf(const beast::flat_buffer& buffer) {
-  return {static_cast<const char*>(buffer.data().data()), buffer.size()};
+// A library's, at its edge: memory has run out. It ends this connection alone.
+void LogFailure(const std::exception_ptr& failure) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const std::exception& error) {
+    Log(LogLevel::kError, "a connection failed", {{"why", error.what()}});
+  }
 }
 
 }  // namespace
@@ -31,182 +29,102 @@ void SessionHost::UpdateGauges() const {
 }
 
 Session::Session(AnyStream::Socket socket, SessionHost& host, std::string peer)
-    : stream_(std::move(socket), host.tls),
-      host_(host),
-      peer_(std::move(peer)),
-      timer_(stream_.get_executor()) {}
-
-void Session::Expire(absl::Duration after) { stream_.lowest().expires_after(ToTimer(after)); }
+    : connection_(std::move(socket), host.tls, host.clock), host_(host), peer_(std::move(peer)) {}
 
 void Session::Start(ConnectionTable::ConnectionSlot slot) {
-  slot_ = slot;
+  reserved_ = slot == ConnectionTable::ConnectionSlot::kReserve;
   host_.sessions.insert(shared_from_this());
   host_.table->Enter(this, peer_, slot);
   host_.UpdateGauges();
-  if (stream_.tls() == nullptr) return ReadHead();
-  Expire(host_.limits.handshake);
-  stream_.tls()->async_handshake(asio::ssl::stream_base::server,
-                                 Bind([](Session& self, Error error) {
-                                   if (error) return self.Close();
-                                   self.ReadHead();
-                                 }));
+  const auto on_end = [self = shared_from_this()](const std::exception_ptr& failure) {
+    self->Close();
+    if (failure) LogFailure(failure);
+  };
+  asio::co_spawn(connection_.executor(), Run(), on_end);
 }
 
-// ---- reading -----------------------------------------------------------------------------------
-
-void Session::ReadOn(void (Session::*then)()) {
-  const size_t room = buffer_.capacity() - buffer_.size();
-  stream_.async_read_some(buffer_.prepare(std::clamp(room, kMinReadBuffer, kMaxReadBuffer)),
-                          [self = shared_from_this(), then](Error error, size_t bytes) {
-                            if (self->state_ == State::kClosed) return;
-                            if (error) return self->OnReadError(error);
-                            self->buffer_.commit(bytes);
-                            (self.get()->*then)();
-                          });
-}
-
-// The other side has ended in order, or is silent, gone, or in the middle of a request.
-void Session::OnReadError(Error error) {
-  if (error == asio::error::eof && !begun_ && buffer_.size() == 0) return End();
-  Close();
-}
-
-// ---- the head of a request ---------------------------------------------------------------------
-
-void Session::ReadHead() {
-  if (host_.draining) return End();
-  request_ = {};
-  request_class_ = {};
-  body_.reset();
-  body_share_.Release();
-  begun_ = false;
-  state_ = State::kReading;
-  if (buffer_.size() == 0 && buffer_.capacity() > kLargeBuffer) buffer_.shrink_to_fit();
-  SetConnectionState(known_ ? ConnectionState::kIdle : ConnectionState::kUnknown);
-  Expire(known_ ? host_.limits.idle : host_.limits.header);
-  OnHead();
-}
-
-void Session::OnHead() {
-  if (buffer_.size() > 0 && !std::exchange(begun_, true)) Expire(host_.limits.header);
-  auto head = ParseHead(ViewOf(buffer_), {.header_bytes = host_.limits.header_bytes,
-                                          .body_bytes = host_.limits.body_bytes});
-  if (!head.ok()) return Refuse(head.status());
-  if (!*head) return ReadOn(&Session::OnHead);
-  HandleHead(*std::move(*head));
-}
-
-void Session::HandleHead(RequestHead head) {
-  buffer_.consume(head.bytes);
-  request_ = std::move(head.request);
-  request_.peer = peer_;
-  keep_alive_ = head.keep_alive && slot_ == ConnectionTable::ConnectionSlot::kTable;
-  chunked_ = head.http_1_1;
-  expects_continue_ = head.expects_continue;
-  request_class_ = host_.router->Classify(request_);
-  if (const Status problem = Admit(head); !problem.ok()) return Refuse(problem);
-  if (!request_class_.refusal.ok()) {
-    // Answered as it is, without its body, after which nothing more can be read.
-    if (!head.has_body()) return Work();
-    keep_alive_ = false;
-    return request_class_.no_route ? Work() : Refuse(request_class_.refusal);
+Task<void> Session::Run() {
+  connection_.Expire(host_.limits.handshake);
+  const bool ready = co_await connection_.Handshake();
+  AfterReply after = ready ? AfterReply::kNext : AfterReply::kClose;
+  while (after == AfterReply::kNext && !host_.draining) {
+    AwaitRequest();
+    IoError error;
+    while (!error && !BeginExchange()) error = connection_.Take(co_await connection_.Read());
+    if (error) {
+      // The other side has ended in order, or is silent, gone, or in the middle of a request.
+      after = idle_ && error == asio::error::eof ? AfterReply::kEnd : AfterReply::kClose;
+    } else {
+      after = co_await exchange_->Run();
+      exchange_ = nullptr;
+    }
   }
-  if (request_class_.known) known_ = true;
-  if (known_) SetConnectionState(ConnectionState::kAtWork);
-  body_.emplace(head, FramingLimits{.body_bytes = host_.limits.body_bytes});
-  if (head.has_body()) {
-    body_share_ = Quota::Acquire(&host_.quotas->bodies, request_class_.caller, 0).value();
-  }
-  if (const Status problem = ConsumeBody(); !problem.ok()) return Refuse(problem);
-  // A trial that has sent all of it already holds nothing up, and is known to the worker.
-  if (request_class_.must_ask || (request_class_.must_authenticate && !body_->done()))
-    return Authenticate();
-  AwaitBody();
+  if (after == AfterReply::kClose) co_return;
+  idle_ = false;  // the server's end does not cut its reply off
+  host_.table->SetConnectionState(this, ConnectionState::kUnknown);
+  co_await connection_.Finish();
 }
 
-// What its head shows to be no request for us, or one that there is no room for.
-Status Session::Admit(const RequestHead& head) {
-  if (slot_ == ConnectionTable::ConnectionSlot::kReserve && !request_class_.at_once) {
-    return absl::UnavailableError("there are too many connections already: try again");
-  }
-  if (!head.has_body() || !request_class_.refusal.ok() || request_class_.takes_body) {
-    return absl::OkStatus();
-  }
-  if (!head.chunked && head.length <= 2) return absl::OkStatus();  // {}
-  return absl::InvalidArgumentError(
-      absl::StrCat(request_.method, " ", request_.target, " takes no body"));
+void Session::AwaitRequest() {
+  idle_ = true;
+  connection_.Shrink();
+  host_.table->SetConnectionState(this,
+                                  known_ ? ConnectionState::kIdle : ConnectionState::kUnknown);
+  connection_.Expire(known_ ? host_.limits.idle : host_.limits.header);
 }
 
-// A caller that is not in our file is looked up before anything it sends is kept.
-void Session::Authenticate() {
-  state_ = State::kWorking;
-  const bool taken = RunIn(
-      host_.slow, [](Session& self) { return self.host_.router->Authenticate(self.request_); },
-      [](Session& self, const StatusOr<std::string>& caller) {
-        if (!caller.ok()) return self.Refuse(caller.status());
-        self.request_class_.caller = *caller;
-        self.known_ = true;
-        self.SetConnectionState(ConnectionState::kAtWork);
-        self.AwaitBody();
-      });
-  if (!taken) Refuse(absl::UnavailableError("the server has too much to do: try again"));
+bool Session::BeginExchange() {
+  const std::string_view received = connection_.received();
+  if (!received.empty() && std::exchange(idle_, false)) connection_.Expire(host_.limits.header);
+  auto head = ParseHead(
+      received, {.header_bytes = host_.limits.header_bytes, .body_bytes = host_.limits.body_bytes});
+  if (head.ok() && !*head) return false;
+  if (head.ok()) connection_.Consume((*head)->bytes);
+  exchange_ = std::make_unique<Exchange>(
+      Exchange::Options{.host = &host_,
+                        .owner = this,
+                        .connection = &connection_,
+                        .peer = peer_,
+                        .may_stay = !reserved_},
+      head.ok() ? StatusOr<RequestHead>(**std::move(head)) : head.status());
+  return true;
 }
 
-// What follows of the request is not read, so there can be no other after it.
-void Session::Refuse(const Status& problem) {
-  keep_alive_ = false;
-  chunked_ = false;
-  Send(host_.router->Refuse(request_, problem));
+// ---- what happens meanwhile --------------------------------------------------------------------
+
+void Session::BeginWork() {
+  if (known_) host_.table->SetConnectionState(this, ConnectionState::kAtWork);
 }
 
-// ---- its body ----------------------------------------------------------------------------------
-
-void Session::AwaitBody() {
-  if (body_->done()) return OnBody();
-  state_ = State::kReading;
-  if (!std::exchange(expects_continue_, false)) {
-    Expire(host_.limits.body);
-    return ReadOn(&Session::OnBody);
-  }
-  out_ = "HTTP/1.1 100 Continue\r\n\r\n";
-  Write([](Session& self, Error error) {
-    if (error) return self.Close();
-    self.AwaitBody();
+void Session::WatchForEnd() {
+  if (std::exchange(watched_, true)) return;
+  connection_.OnReadable([self = shared_from_this()](bool readable) {
+    self->watched_ = false;
+    if (readable) self->OnReadable();
   });
 }
 
-void Session::OnBody() {
-  if (const Status problem = ConsumeBody(); !problem.ok()) return Refuse(problem);
-  if (!body_->done()) return ReadOn(&Session::OnBody);
-  request_.body = body_->Release();
-  Work();
+void Session::OnReadable() {
+  if (exchange_ != nullptr && exchange_->EndsWhenReadable()) Close();
 }
 
-// What has come of it. All together may fill only so much of our memory, and each caller less: what
-// counts is what they have sent, not what they say they will.
-Status Session::ConsumeBody() {
-  if (body_->done()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const size_t taken, body_->Consume(ViewOf(buffer_)));
-  buffer_.consume(taken);
-  return TooMany(body_share_.Add(static_cast<int64_t>(taken)));
+void Session::Wake() {
+  if (exchange_ != nullptr) exchange_->Wake();
 }
 
-void Session::Work() {
-  state_ = State::kWorking;
-  if (request_class_.at_once) return Send(host_.router->Handle(request_));
-  std::optional<CallerDisconnected> gone;  // asked only where a reply may take long
-  if (request_class_.slow) gone.emplace(stream_.lowest().socket().native_handle());
-  const bool taken = RunIn(
-      request_class_.slow ? host_.slow : host_.quick,
-      [gone = std::move(gone)](Session& self) {
-        std::optional<CancelScope> scope;
-        if (gone) scope.emplace(*gone);
-        return self.host_.router->Handle(self.request_);
-      },
-      [](Session& self, HttpReply reply) { self.Send(std::move(reply)); });
-  if (taken) return;
-  Send(host_.router->Refuse(request_,
-                            absl::UnavailableError("the server has too much to do: try again")));
+void Session::Drain() {
+  if (idle_) return Close();
+  Wake();
+}
+
+void Session::Close() {
+  if (connection_.closed()) return;
+  connection_.Close();
+  if (exchange_ != nullptr) exchange_->Abandon();
+  host_.table->Leave(this);
+  host_.sessions.erase(shared_from_this());
+  host_.UpdateGauges();
+  if (host_.sessions.empty() && host_.on_last_gone) host_.on_last_gone();
 }
 
 }  // namespace shirabe::service

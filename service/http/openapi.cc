@@ -1,97 +1,22 @@
 #include "service/http/openapi.h"
 
+#include <algorithm>
+#include <map>
+
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
-#include "base/text/number.h"
 #include "experiment/spec/field_rules.h"
-#include "proto/shirabe/v1/experiment.pb.h"
 #include "proto/shirabe/v1/http.pb.h"
 #include "service/http/route_table.h"
+#include "view/chart_json.h"
 
 namespace shirabe::service {
 namespace {
 
 using google::protobuf::Descriptor;
-using google::protobuf::FieldDescriptor;
 using view::Json;
-
-Json Reference(const std::string& name) { return {{"$ref", "#/components/schemas/" + name}}; }
-
-// ---- schemas -----------------------------------------------------------------------------------
-
-// A number that YAML writes as text may be either.
-Json NumberSchema(const FieldDescriptor& field, const char* type) {
-  const v1::FieldRule& rule = experiment::RuleOf(field);
-  Json schema = {{"type", type}};
-  // A metric's values are text in replies, as Katib has them.
-  const bool text = rule.text() || field.containing_type() == v1::Metric::descriptor();
-  if (text) schema["type"] = {type, "string"};
-  if (rule.has_min()) schema["minimum"] = view::NumberJson(rule.min());
-  return schema;
-}
-
-Json EnumSchema(const FieldDescriptor& field) {
-  return {{"type", "string"}, {"enum", experiment::WordsOf(*field.enum_type())}};
-}
-
-Json ItemSchema(const FieldDescriptor& field) {
-  if (experiment::IsTimestamp(field)) return {{"type", "string"}, {"format", "date-time"}};
-  if (experiment::IsStruct(field)) return {{"type", "object"}};
-  if (experiment::IsValue(field)) return Json::object();
-  switch (field.cpp_type()) {
-    case FieldDescriptor::CPPTYPE_MESSAGE: return Reference(SchemaName(*field.message_type()));
-    case FieldDescriptor::CPPTYPE_ENUM: return EnumSchema(field);
-    case FieldDescriptor::CPPTYPE_BOOL: return {{"type", "boolean"}};
-    case FieldDescriptor::CPPTYPE_DOUBLE: return NumberSchema(field, "number");
-    case FieldDescriptor::CPPTYPE_INT32: return NumberSchema(field, "integer");
-    case FieldDescriptor::CPPTYPE_INT64: return NumberSchema(field, "integer");
-    default: break;
-  }
-  if (experiment::RuleOf(field).loose()) return {{"type", {"string", "number"}}};
-  return {{"type", "string"}};
-}
-
-// A default is text in the table: as a value where it is one of the type.
-void PutDefault(const FieldDescriptor& field, Json& schema) {
-  const std::string& text = experiment::RuleOf(field).default_();
-  if (text.empty() || field.is_repeated()) return;
-  const auto number = ParseNumber(text);
-  const bool numeric = field.cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE ||
-                       field.cpp_type() == FieldDescriptor::CPPTYPE_INT32 ||
-                       field.cpp_type() == FieldDescriptor::CPPTYPE_INT64;
-  if (numeric && number) {
-    schema["default"] = view::NumberJson(*number);
-  } else if (numeric || experiment::IsValue(field)) {
-    schema["description"] =
-        absl::StrCat(schema["description"].get<std::string>(), " (default: ", text, ")");
-  } else {
-    schema["default"] = text;
-  }
-}
-
-Json FieldSchema(const FieldDescriptor& field) {
-  Json schema;
-  if (field.is_map()) {
-    schema = {{"type", "object"}, {"additionalProperties", {{"type", "string"}}}};
-  } else if (field.is_repeated()) {
-    schema = {{"type", "array"}, {"items", ItemSchema(field)}};
-  } else {
-    schema = ItemSchema(field);
-  }
-  const v1::FieldRule& rule = experiment::RuleOf(field);
-  schema["description"] = rule.help();
-  PutDefault(field, schema);
-  return schema;
-}
-
-// The messages that requests are made of refuse what they do not know.
-bool IsStrict(const Descriptor& message) {
-  const std::string name = message.full_name();
-  if (absl::EndsWith(name, "Request") || absl::EndsWith(name, ".TellPoint")) return true;
-  return message.file() == v1::Experiment::descriptor()->file() &&
-         !absl::StrContains(name, "Status") && !absl::StrContains(name, "Condition");
-}
+using view::SchemaName;
 
 // ---- parameters --------------------------------------------------------------------------------
 
@@ -128,12 +53,26 @@ Json ParameterJson(const Parameter& parameter) {
   return json;
 }
 
+// Whether If-None-Match saves the body of its reply (etag.h). The tag of an experiment is for
+// If-Match: its status changes while the tag stays.
+bool HasContentTag(const Route& route) {
+  if (route.method != "GET" || route.at_once || route.path == kExperimentPath) return false;
+  return std::any_of(route.results.begin(), route.results.end(), [](const Result& result) {
+    return result.type == "application/json" || result.type == view::kColumnsType;
+  });
+}
+
 Json ParametersJson(const Route& route) {
   Json list = Json::array();
   for (const Parameter& parameter : PathParameters(route.path)) {
     list.push_back(ParameterJson(parameter));
   }
   for (const Parameter& parameter : route.parameters) list.push_back(ParameterJson(parameter));
+  if (HasContentTag(route)) {
+    list.push_back(ParameterJson({.name = "If-None-Match",
+                                  .help = "the ETag of an earlier reply",
+                                  .in = Parameter::In::kHeader}));
+  }
   return list;
 }
 
@@ -142,32 +81,25 @@ Json ParametersJson(const Route& route) {
 std::string ListName(const Descriptor& item) { return SchemaName(item) + "List"; }
 
 Json ListSchema(const Descriptor& item) {
-  return {{"type", "object"},
-          {"required", {"apiVersion", "kind", "items"}},
-          {"properties",
-           {{"apiVersion", {{"const", "v1"}}},
-            {"kind", {{"const", "List"}}},
-            {"items", {{"type", "array"}, {"items", Reference(SchemaName(item))}}},
-            {"nextPageToken",
-             {{"type", "string"}, {"description", "pageToken of the next page; absent: no more"}}},
-            {"revision",
-             {{"type", "integer"}, {"description", "to watch from, without missing a change"}}}}}};
+  Json schema = view::SchemaOf(*v1::http::List::descriptor(), view::SchemaForm::kInterface);
+  schema["properties"]["items"]["items"] = view::ReferenceTo(SchemaName(item));
+  return schema;
 }
 
-// What an event stream carries stands in its description: OpenAPI has no word for it.
+// OpenAPI 3.1 has no word for what an event stream carries.
+constexpr char kEventData[] = "x-event-data";
+
 Json ResultJson(const Result& result, const Route& route) {
   Json json = {{"description", route.summary}};
   if (result.type.empty()) return json;
   Json media = Json::object();
   if (result.type == "application/json") {
     media["schema"] = result.body == nullptr ? Json{{"type", "object"}}
-                      : result.list          ? Reference(ListName(*result.body))
-                                             : Reference(SchemaName(*result.body));
+                      : result.list          ? view::ReferenceTo(ListName(*result.body))
+                                             : view::ReferenceTo(SchemaName(*result.body));
   } else {
     media["schema"] = {{"type", "string"}};
-    if (result.body != nullptr) {
-      media["schema"]["description"] = "events whose data is a " + SchemaName(*result.body);
-    }
+    if (result.body != nullptr) media[kEventData] = view::ReferenceTo(SchemaName(*result.body));
   }
   json["content"] = {{result.type, media}};
   return json;
@@ -175,14 +107,17 @@ Json ResultJson(const Result& result, const Route& route) {
 
 Json ErrorResult(const char* description) {
   return {{"description", description},
-          {"content", {{"application/json", {{"schema", Reference("Error")}}}}}};
+          {"content", {{"application/json", {{"schema", view::ReferenceTo("Error")}}}}}};
 }
 
 void PutErrors(const Route& route, Json& responses) {
-  if (route.access != Route::Access::kOpen || !route.parameters.empty()) {
+  if (HasContentTag(route)) {
+    responses["304"] = {{"description", "nothing has changed since that ETag"}};
+  }
+  if (!route.open() || !route.parameters.empty()) {
     responses["400"] = ErrorResult("something in the request is not as it should be");
   }
-  if (route.access == Route::Access::kOpen) return;
+  if (route.open()) return;
   responses["401"] = ErrorResult("there is no token");
   responses["403"] = ErrorResult("the token is not for this");
   if (absl::StrContains(route.path, "{name}")) responses["404"] = ErrorResult("it is not there");
@@ -192,7 +127,10 @@ void PutErrors(const Route& route, Json& responses) {
     responses["413"] = ErrorResult("the body is too large");
     responses["415"] = ErrorResult("the body is of a type that is not read here");
   }
-  if (absl::StrContains(route.path, "watch")) {
+  const bool by_revision =
+      std::any_of(route.parameters.begin(), route.parameters.end(),
+                  [](const Parameter& one) { return one.name == "after" || one.name == "since"; });
+  if (by_revision) {
     responses["410"] = ErrorResult("the revision is not of this store: list again");
   }
   if (route.slow) responses["504"] = ErrorResult("it takes longer than was asked for");
@@ -205,7 +143,7 @@ Json OperationJson(const Route& route) {
       {"operationId", route.id}, {"summary", route.summary}, {"parameters", ParametersJson(route)}};
   if (route.request != nullptr) {
     Json content = Json::object();
-    const Json schema = {{"schema", Reference(SchemaName(*route.request))}};
+    const Json schema = {{"schema", view::ReferenceTo(SchemaName(*route.request))}};
     if (route.method == "PATCH") {
       content["application/merge-patch+json"] = {{"schema", {{"type", "object"}}}};
     } else {
@@ -223,62 +161,55 @@ Json OperationJson(const Route& route) {
   }
   PutErrors(route, responses);
   operation["responses"] = responses;
-  if (route.access == Route::Access::kOpen) operation["security"] = Json::array();
+  if (route.open()) operation["security"] = Json::array();
   return operation;
 }
 
-void AddShapes(const Route& route, Json& schemas) {
-  if (route.request != nullptr) AddSchemas(*route.request, schemas);
-  for (const Result& result : route.results) {
-    if (result.body == nullptr) continue;
-    AddSchemas(*result.body, schemas);
-    if (result.list) schemas[ListName(*result.body)] = ListSchema(*result.body);
+// ---- schemas -----------------------------------------------------------------------------------
+
+// Of all bodies and what they refer to. What requests are made of refuses fields that it does not
+// have; replies may get new ones.
+class Schemas {
+ public:
+  void Add(const Descriptor& message, bool request) {
+    const std::string name = SchemaName(message);
+    const auto [owner, is_new] = owners_.emplace(name, &message);
+    CHECK(owner->second == &message);  // else two messages have one name
+    if (!is_new && (!request || schemas_[name].contains(kOtherFields))) return;
+    if (is_new) schemas_[name] = view::SchemaOf(message, view::SchemaForm::kInterface);
+    if (request) schemas_[name][kOtherFields] = false;
+    for (int i = 0; i < message.field_count(); ++i) {
+      const auto& field = *message.field(i);
+      const v1::FieldRule& rule = experiment::RuleOf(field);
+      if (rule.internal() || !experiment::IsNested(field)) continue;
+      Add(view::ShownAs(*field.message_type()), request && !rule.ignored());
+    }
   }
-}
+  void Add(const Route& route) {
+    if (route.request != nullptr) Add(*route.request, true);
+    for (const Result& result : route.results) {
+      if (result.body == nullptr) continue;
+      Add(*result.body, false);
+      if (result.list) schemas_[ListName(*result.body)] = ListSchema(*result.body);
+    }
+  }
+  const Json& json() const { return schemas_; }
+
+ private:
+  static constexpr char kOtherFields[] = "additionalProperties";
+  Json schemas_ = Json::object();
+  std::map<std::string, const Descriptor*> owners_;
+};
 
 }  // namespace
 
-std::string SchemaName(const Descriptor& message) {
-  // Typed in the records, and text wherever people and programs see it.
-  if (&message == v1::Assignment::descriptor()) return "TextAssignment";
-  // Katib's objects and our views of them may have one name.
-  const bool reply = message.file() == v1::http::Error::descriptor()->file();
-  const bool shared = reply && v1::Experiment::descriptor()->file()->FindMessageTypeByName(
-                                   message.name()) != nullptr;
-  return shared ? message.name() + "View" : message.name();
-}
-
-void AddSchemas(const Descriptor& message, Json& schemas) {
-  if (&message == v1::Assignment::descriptor()) {
-    return AddSchemas(*v1::http::TextAssignment::descriptor(), schemas);
-  }
-  const std::string name = SchemaName(message);
-  if (schemas.contains(name)) return;
-  schemas[name] = Json::object();
-  Json schema = {{"type", "object"}};
-  Json required = Json::array();
-  for (int i = 0; i < message.field_count(); ++i) {
-    const FieldDescriptor& field = *message.field(i);
-    const v1::FieldRule& rule = experiment::RuleOf(field);
-    if (rule.internal()) continue;
-    schema["properties"][field.json_name()] = FieldSchema(field);
-    if (rule.required()) required.push_back(field.json_name());
-    if (experiment::IsNested(field)) AddSchemas(*field.message_type(), schemas);
-  }
-  if (!required.empty()) schema["required"] = required;
-  if (IsStrict(message)) schema["additionalProperties"] = false;
-  schemas[name] = schema;
-}
-
 Json OpenapiDocument() {
   Json paths = Json::object();
-  Json schemas = Json::object();
-  AddSchemas(*v1::http::Error::descriptor(), schemas);
+  Schemas schemas;
+  schemas.Add(*v1::http::Error::descriptor(), false);
   for (const Route& route : Routes()) {
-    std::string method = route.method;
-    for (char& c : method) c = static_cast<char>(c - 'A' + 'a');
-    paths[route.path][method] = OperationJson(route);
-    AddShapes(route, schemas);
+    paths[route.path][absl::AsciiStrToLower(route.method)] = OperationJson(route);
+    schemas.Add(route);
   }
   return {{"openapi", "3.1.0"},
           {"info",
@@ -289,7 +220,7 @@ Json OpenapiDocument() {
           {"paths", paths},
           {"components",
            {{"securitySchemes", {{"bearer", {{"type", "http"}, {"scheme", "bearer"}}}}},
-            {"schemas", schemas}}}};
+            {"schemas", schemas.json()}}}};
 }
 
 }  // namespace shirabe::service

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "base/rate_limits.h"
+#include "base/registry.h"
+#include "base/status.h"
 #include "client/local_client.h"
 #include "google/protobuf/descriptor.h"
 #include "service/common/authorization.h"
@@ -26,6 +28,7 @@ class ChangeHub;
 class GrpcWeb;
 class Metrics;
 class ShutdownWait;
+class UpdateFeeds;
 struct Quotas;
 
 // What the handlers work with. All of it outlives them.
@@ -35,13 +38,17 @@ struct HttpContext {
   GuardOptions rights = {};
   Clock* clock = nullptr;
   ChangeHub* hub = nullptr;
+  UpdateFeeds* updates = nullptr;
   Metrics* metrics = nullptr;
-  RateLimiter* limiter = nullptr;     // null = callers may ask as often as they like
-  ShutdownWait* patience = nullptr;   // waits that the end of the server interrupts
-  Quotas* quotas = nullptr;           // null = callers may hold as much as they like
-  const GrpcWeb* grpc_web = nullptr;  // beside the table: calls of gRPC; null = there are none
+  RateLimiter* limiter = nullptr;         // null = callers may ask as often as they like
+  ShutdownWait* shutdown_wait = nullptr;  // waits that the end of the server interrupts
+  Quotas* quotas = nullptr;               // null = callers may hold as much as they like
+  const GrpcWeb* grpc_web = nullptr;      // beside the table: calls of gRPC; null = there are none
   // For /readyz, beside the store: a name, and why it is not ready ("" = it is). Quick.
   std::map<std::string, std::function<std::string()>> checks = {};
+  // Before every path, where a proxy passes it on: "" or "/shirabe". Paths without it are answered
+  // as well.
+  std::string base_path = {};
   bool loopback_only = false;  // no tokens: who calls must be on this machine, not a web page
 };
 
@@ -86,35 +93,52 @@ struct Result {
 
 inline constexpr char kExperimentPath[] = "/api/v1/namespaces/{namespace}/experiments/{name}";
 struct Route {
-  enum class Access {
-    kOpen,   // without a token
-    kUser,   // of the namespace, or the administrator
-    kTrial,  // also a trial, for what is its own
-  };
   std::string method;
-  std::string path;               // /api/v1/namespaces/{namespace}/experiments/{name}:pause
-  std::string id;                 // a name of its own: pauseExperiment
-  std::string summary;            // one sentence
-  Access access = Access::kUser;  // by AccessRules() of authorization.h: set by Routes()
+  std::string path;  // /api/v1/namespaces/{namespace}/experiments/{name}:pause
+  std::string id;    // a name of its own: pauseExperiment
+  // The method of shirabe.v1.Shirabe that it stands for, whose rights are its own; "" = none: what
+  // it says itself. Where the path names no namespace, all callers may: they get what is theirs.
+  std::string rpc = {};
+  v1::Rights rights = {};
+  std::string summary;                                    // one sentence
   std::vector<Parameter> parameters = {};                 // beside those of the path
   const google::protobuf::Descriptor* request = nullptr;  // the shape of its body; null = none
   std::vector<Result> results = {};
-  bool slow = false;     // may wait: for a point, a commit, a deletion
+  // May wait: for a point, a commit, a deletion; or read much, for the first who asks.
+  bool slow = false;
   bool at_once = false;  // waits for nothing at all, and is answered whatever else goes on
   StatusOr<HttpReply> (*handle)(Call& call) = nullptr;
+
+  bool open() const { return rights.audience() == v1::Rights::ANYONE; }  // without a token
+};
+
+// The routes of one subject. Its file ends in SHIRABE_REGISTER(RouteGroup, …); there is no other
+// list of them.
+struct RouteGroup {
+  std::string name;
+  std::vector<Route> (*routes)() = nullptr;
 };
 
 // All of them; the order does not matter.
 const std::vector<Route>& Routes();
-// The parts of it, by file.
-std::vector<Route> ExperimentRoutes();
-std::vector<Route> IntentRoutes();
-std::vector<Route> TrialRoutes();
-std::vector<Route> AskRoutes();
-std::vector<Route> StreamRoutes();
-std::vector<Route> ServerRoutes();
 
 // The parameters of a path, with what is said of them everywhere.
 std::vector<Parameter> PathParameters(const std::string& path);
+
+// Which route a request is for, and what its path and query say. Used by the router. Pure
+// functions of the table, any thread.
+
+struct Match {
+  const Route* route = nullptr;
+  std::map<std::string, std::string> parameters;  // of the path
+};
+
+// HEAD is answered by GET's route. kNotFound, with what was probably meant, if no route has this
+// path; kUnimplemented with status 405 if one has, with other methods: these are then in `allow`.
+StatusOr<Match> FindRoute(const std::string& method, const HttpTarget& target, std::string* allow);
+
+// Adds those of the query. kInvalidArgument, naming the parameter, for one that the route has not,
+// that is given twice, or that is out of its range.
+Status BindParameters(const HttpTarget& target, Match& match);
 
 }  // namespace shirabe::service

@@ -31,27 +31,27 @@ Json TypedParametersJson(const v1::Trial& trial) {
   return parameters;
 }
 
-StatusOr<HttpReply> ReplyTo(const client::Asked& asked, PendingAskCheck& ask) {
+StatusOr<HttpReply> ReplyTo(const v1::AskReply& asked, PendingAskCheck& ask) {
   Json body = Json::object();
-  if (asked.trial) {
+  if (asked.has_trial()) {
     ASSIGN_OR_RETURN(const auto experiment, ask.client().GetExperiment(ask.key()));
-    body["trial"] = view::TrialRenderer(experiment)(*asked.trial);
-    body["parameters"] = TypedParametersJson(*asked.trial);
-    body["attempt"] = asked.attempt;
-    body["token"] = absl::BytesToHexString(asked.token);
+    body["trial"] = view::TrialRenderer(experiment)(asked.trial());
+    body["parameters"] = TypedParametersJson(asked.trial());
+    body["attempt"] = asked.attempt();
+    body["token"] = absl::BytesToHexString(asked.token());
   } else {
-    body["reason"] = asked.reason;
+    body["reason"] = asked.reason();
   }
-  body["ended"] = asked.ended;
+  body["ended"] = asked.ended();
   return JsonReply(body);
 }
 
 class PendingAsk : public PendingReply {
  public:
-  PendingAsk(PendingAskCheck ask, Quota::Share share)
-      : ask_(std::move(ask)), share_(std::move(share)) {
-    experiment = ask_.key();
-  }
+  PendingAsk(PendingAskCheck ask, Quota::Share share, absl::Duration patience)
+      : PendingReply({.experiment = ask.key(), .patience = patience}),
+        ask_(std::move(ask)),
+        share_(std::move(share)) {}
   std::optional<StatusOr<HttpReply>> TryAnswer(bool last) override {
     const auto asked = ask_.TryAnswer(last);
     if (!asked) return std::nullopt;
@@ -71,11 +71,11 @@ StatusOr<HttpReply> Ask(Call& call) {
   if (wait > kMaxWait) return BadField("waitSeconds", "must be at most 60: ask again after it");
   ASSIGN_OR_RETURN(Quota::Share share, call.AcquireWait());
   PendingAskCheck ask(std::move(call.client), call.Experiment(), request.caller());
-  ASSIGN_OR_RETURN(const client::Asked asked, ask.Begin());
-  if (!asked.pending || wait <= 0) return ReplyTo(asked, ask);
+  ASSIGN_OR_RETURN(const v1::AskReply asked, ask.Begin());
+  if (!asked.pending() || wait <= 0) return ReplyTo(asked, ask);
   HttpReply reply;
-  reply.pending = std::make_unique<PendingAsk>(std::move(ask), std::move(share));
-  reply.pending->patience = absl::Seconds(wait);
+  reply.pending =
+      std::make_unique<PendingAsk>(std::move(ask), std::move(share), absl::Seconds(wait));
   return reply;
 }
 
@@ -159,13 +159,13 @@ StatusOr<HttpReply> Tell(Call& call) {
 
 StatusOr<HttpReply> SuggestFor(Call& call, const v1::Experiment& experiment) {
   const auto count = static_cast<int>(call.Integer("count", kDefaultCount));
-  ASSIGN_OR_RETURN(const auto candidates, call.client->Suggest(experiment, count));
+  ASSIGN_OR_RETURN(const auto suggested, call.client->Suggest(experiment, count));
   Json items = Json::array();
-  for (const client::Candidate& point : candidates.points) {
+  for (const v1::SuggestReply::Point& point : suggested.points()) {
     items.push_back(view::CandidateJson(point));
   }
   Json body = {{"items", std::move(items)}};
-  if (!candidates.reason.empty()) body["reason"] = candidates.reason;
+  if (!suggested.reason().empty()) body["reason"] = suggested.reason();
   return JsonReply(body);
 }
 
@@ -186,8 +186,6 @@ const Parameter kCount{.name = "count",
                        .max = kLargestCount,
                        .default_value = std::to_string(kDefaultCount)};
 
-}  // namespace
-
 std::vector<Route> AskRoutes() {
   const std::string one = kExperimentPath;
   const auto* candidates = v1::http::Candidates::descriptor();
@@ -195,6 +193,7 @@ std::vector<Route> AskRoutes() {
       {.method = "POST",
        .path = one + ":ask",
        .id = "ask",
+       .rpc = "Ask",
        .summary = "The trial that the caller is to run: the one that it has open, or a new one",
        .request = v1::http::AskRequest::descriptor(),
        .results = {{.body = v1::http::Asked::descriptor()}},
@@ -203,6 +202,7 @@ std::vector<Route> AskRoutes() {
       {.method = "POST",
        .path = one + "/trials/{trial}:tell",
        .id = "tell",
+       .rpc = "Tell",
        .summary = "Metric values of a trial, with or without its end. Stored when it answers; "
                   "sending it again changes nothing",
        .request = v1::http::TellRequest::descriptor(),
@@ -212,6 +212,7 @@ std::vector<Route> AskRoutes() {
       {.method = "GET",
        .path = one + "/suggestions",
        .id = "suggest",
+       .rpc = "Suggest",
        .summary = "The points that the algorithm would try next. Nothing is stored",
        .parameters = {kCount},
        .results = {{.body = candidates}},
@@ -220,6 +221,7 @@ std::vector<Route> AskRoutes() {
       {.method = "POST",
        .path = "/api/v1/suggest",
        .id = "suggestFor",
+       .rpc = "Suggest",
        .summary = "The first points of an experiment that is not stored",
        .parameters = {kCount},
        .request = v1::Experiment::descriptor(),
@@ -228,5 +230,9 @@ std::vector<Route> AskRoutes() {
        .handle = SuggestNew},
   };
 }
+
+}  // namespace
+
+SHIRABE_REGISTER(RouteGroup, {.name = "ask", .routes = AskRoutes});
 
 }  // namespace shirabe::service

@@ -103,7 +103,7 @@ StatusOr<HttpReply> Create(Call& call) {
   if (ns.empty()) ns = call.principal.ns;
   ASSIGN_OR_RETURN(ReadExperiment read, ReadExperimentBody(call.request, ns));
   const ExperimentKey key = experiment::KeyOf(read.experiment);
-  RETURN_IF_ERROR(call.principal.MayUse(key.ns));
+  RETURN_IF_ERROR(call.principal.CheckRead(key.ns));
   auto reply =
       SubmitIt(call, {std::move(read.experiment), std::move(read.warnings), {.absent = true}});
   if (!absl::IsAlreadyExists(reply.status()) || !call.client->GetExperiment(key).ok()) return reply;
@@ -160,7 +160,7 @@ StatusOr<HttpReply> Patch(Call& call) {
     if (reply.ok()) return reply;
     const bool again = wanted.generation == 0 && absl::IsAborted(reply.status()) &&
                        call.context.clock->Monotonic() < deadline;
-    if (!again || !call.context.patience->Wait(kPatchAgain)) {
+    if (!again || !call.context.shutdown_wait->Wait(kPatchAgain)) {
       return AsFailed(call, wanted, reply.status());
     }
   }
@@ -168,11 +168,10 @@ StatusOr<HttpReply> Patch(Call& call) {
 
 class PendingDeletion : public PendingReply {
  public:
-  PendingDeletion(DeletionCheck deletion, Quota::Share share)
-      : deletion_(std::move(deletion)), share_(std::move(share)) {
-    experiment = deletion_.key();
-    poll = kDeletionPoll;
-  }
+  PendingDeletion(DeletionCheck deletion, Quota::Share share, absl::Duration patience)
+      : PendingReply({.experiment = deletion.key(), .patience = patience, .poll = kDeletionPoll}),
+        deletion_(std::move(deletion)),
+        share_(std::move(share)) {}
   std::optional<StatusOr<HttpReply>> TryAnswer(bool last) override {
     const auto deleted = deletion_.TryAnswer(last);
     if (!deleted) return std::nullopt;
@@ -207,8 +206,8 @@ StatusOr<HttpReply> Delete(Call& call) {
   if (deleted.ok() || done) return HttpReply{.status = 204, .type = ""};
   if (!absl::IsDeadlineExceeded(deleted)) return deleted;
   HttpReply reply;
-  reply.pending = std::make_unique<PendingDeletion>(std::move(deletion), std::move(share));
-  reply.pending->patience = absl::Seconds(seconds);
+  reply.pending = std::make_unique<PendingDeletion>(std::move(deletion), std::move(share),
+                                                    absl::Seconds(seconds));
   return reply;
 }
 
@@ -224,6 +223,7 @@ Route ListRoute(const char* path, const char* id, const char* summary) {
   return {.method = "GET",
           .path = path,
           .id = id,
+          .rpc = "ListExperiments",
           .summary = summary,
           .parameters = PageParameters(true),
           .results = {{.body = v1::Experiment::descriptor(), .list = true}},
@@ -234,6 +234,7 @@ Route CreateRoute(const char* path, const char* id) {
   return {.method = "POST",
           .path = path,
           .id = id,
+          .rpc = "SubmitExperiment",
           .summary = "Creates an experiment from YAML or JSON; refuses if there is one of its name",
           .request = v1::Experiment::descriptor(),
           .results = {{.status = 201, .body = v1::Experiment::descriptor()}},
@@ -247,8 +248,6 @@ std::vector<Result> SubmitResults(bool created) {
   return results;
 }
 
-}  // namespace
-
 std::vector<Route> ExperimentRoutes() {
   const auto* experiment = v1::Experiment::descriptor();
   return {
@@ -260,12 +259,14 @@ std::vector<Route> ExperimentRoutes() {
       {.method = "GET",
        .path = kExperimentPath,
        .id = "getExperiment",
+       .rpc = "GetExperiment",
        .summary = "An experiment, with its status",
        .results = {{.body = experiment}},
        .handle = GetExperiment},
       {.method = "PUT",
        .path = kExperimentPath,
        .id = "applyExperiment",
+       .rpc = "SubmitExperiment",
        .summary = "Creates the experiment, or changes its counts and goal to these; refuses "
                   "another search of the same name",
        .parameters = {kIfMatch, kIfNoneMatch},
@@ -275,6 +276,7 @@ std::vector<Route> ExperimentRoutes() {
       {.method = "PATCH",
        .path = kExperimentPath,
        .id = "patchExperiment",
+       .rights = MakeRights(v1::Rights::NAMESPACE, v1::Rights::CHANGE),
        .summary = "Changes the counts and the goal by a JSON merge patch",
        .parameters = {kIfMatch},
        .request = experiment,
@@ -283,6 +285,7 @@ std::vector<Route> ExperimentRoutes() {
       {.method = "DELETE",
        .path = kExperimentPath,
        .id = "deleteExperiment",
+       .rpc = "DeleteExperiment",
        .summary = "Ends an experiment and removes its records and files",
        .parameters = {kIfMatch,
                       {.name = "waitSeconds",
@@ -297,89 +300,8 @@ std::vector<Route> ExperimentRoutes() {
   };
 }
 
-// Requests to the owner of an experiment: pause, resume, stop, cancel, scale, and to try a trial
-// again. They are noted, and acted upon within a second.
-
-namespace {
-
-StatusOr<HttpReply> Send(Call& call, const v1::Intent& intent) {
-  const ExperimentKey key = call.Experiment();
-  RETURN_IF_ERROR(call.client->Send(key, intent));
-  ASSIGN_OR_RETURN(const std::string holder, call.client->Holder(key));
-  Json body = {{"message",
-                holder.empty()
-                    ? "accepted; no process runs the experiment now: it takes effect once one does"
-                    : "accepted; the owner of the experiment acts on it within a second"}};
-  if (!holder.empty()) body["holder"] = holder;
-  return JsonReply(body, 202);
-}
-
-template <v1::Intent::Verb kVerb>
-StatusOr<HttpReply> SendVerb(Call& call) {
-  v1::Intent intent;
-  intent.set_verb(kVerb);
-  return Send(call, intent);
-}
-
-StatusOr<HttpReply> Scale(Call& call) {
-  v1::http::ScaleRequest request;
-  RETURN_IF_ERROR(ReadBody(call.request, request));
-  if (!request.has_parallel_trial_count() && !request.has_max_trial_count() &&
-      !request.has_max_failed_trial_count()) {
-    return absl::InvalidArgumentError(
-        "give one of parallelTrialCount, maxTrialCount and maxFailedTrialCount");
-  }
-  v1::Intent intent;
-  intent.set_verb(v1::Intent::SCALE);
-  if (request.has_parallel_trial_count()) {
-    intent.set_parallel_trial_count(request.parallel_trial_count());
-  }
-  if (request.has_max_trial_count()) intent.set_max_trial_count(request.max_trial_count());
-  if (request.has_max_failed_trial_count()) {
-    intent.set_max_failed_trial_count(request.max_failed_trial_count());
-  }
-  return Send(call, intent);
-}
-
-StatusOr<HttpReply> Retry(Call& call) {
-  v1::Intent intent;
-  intent.set_verb(v1::Intent::RETRY);
-  intent.set_trial(call.Trial().number);
-  return Send(call, intent);
-}
-
-Route IntentRoute(const std::string& path, const char* id, const char* summary,
-                  StatusOr<HttpReply> (*handle)(Call&)) {
-  return {.method = "POST",
-          .path = path,
-          .id = id,
-          .summary = summary,
-          .results = {{.status = 202, .body = v1::http::Noted::descriptor()}},
-          .handle = handle};
-}
-
 }  // namespace
 
-std::vector<Route> IntentRoutes() {
-  const std::string one = kExperimentPath;
-  std::vector<Route> routes = {
-      IntentRoute(one + ":pause", "pauseExperiment",
-                  "Starts no new trials; running ones go on. :resume undoes it",
-                  SendVerb<v1::Intent::PAUSE>),
-      IntentRoute(one + ":resume", "resumeExperiment", "Goes on after a pause",
-                  SendVerb<v1::Intent::RESUME>),
-      IntentRoute(one + ":stop", "stopExperiment",
-                  "Ends an experiment: running trials may save, then stop. Final",
-                  SendVerb<v1::Intent::STOP>),
-      IntentRoute(one + ":cancel", "cancelExperiment",
-                  "Ends an experiment and its trials at once. Final", SendVerb<v1::Intent::CANCEL>),
-      IntentRoute(one + ":scale", "scaleExperiment",
-                  "Changes the counts of an experiment, also while it runs", Scale),
-      IntentRoute(one + "/trials/{trial}:retry", "retryTrial",
-                  "Makes a new trial with the same point", Retry),
-  };
-  routes[4].request = v1::http::ScaleRequest::descriptor();
-  return routes;
-}
+SHIRABE_REGISTER(RouteGroup, {.name = "experiments", .routes = ExperimentRoutes});
 
 }  // namespace shirabe::service

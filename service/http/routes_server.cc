@@ -25,7 +25,7 @@ StatusOr<HttpReply> Livez(Call& /*call*/) { return PlainReply("ok\n"); }
 std::map<std::string, std::string> ProblemsNow(const HttpContext& context) {
   std::map<std::string, std::string> problems;
   problems["store"] = Message(context.hub->health());
-  problems["shutdown"] = context.patience->over() ? "the server is ending" : "";
+  problems["shutdown"] = context.shutdown_wait->over() ? "the server is ending" : "";
   for (const auto& [name, check] : context.checks) problems[name] = check();
   return problems;
 }
@@ -54,21 +54,10 @@ StatusOr<HttpReply> Openapi(Call& /*call*/) {
   return HttpReply{.body = document};
 }
 
-Json FindingJson(const experiment::Finding& finding) {
-  Json json = {{"level", finding.warning ? "warning" : "error"},
-               {"field", finding.path},
-               {"message", finding.message}};
-  if (finding.line > 0) json["line"] = finding.line;
-  if (finding.column > 0) json["column"] = finding.column;
-  return json;
-}
-
 StatusOr<HttpReply> Validate(Call& call) {
   const experiment::ParsedExperiment parsed = ParseOne(call.request.body);
-  Json findings = Json::array();
-  for (const auto& finding : parsed.findings) findings.push_back(FindingJson(finding));
-  return JsonReply(
-      {{"valid", !experiment::HasErrors(parsed.findings)}, {"findings", std::move(findings)}});
+  return JsonReply({{"valid", !experiment::HasErrors(parsed.findings)},
+                    {"findings", FindingsJson(parsed.findings)}});
 }
 
 template <const char* kKind>
@@ -82,9 +71,19 @@ StatusOr<HttpReply> GetVariant(Call& call) {
   return JsonReply(variant);
 }
 
+// Of anyone who can reach the port.
 Route Get(const char* path, const char* id, const char* summary, Result result) {
-  return {
-      .method = "GET", .path = path, .id = id, .summary = summary, .results = {std::move(result)}};
+  return {.method = "GET",
+          .path = path,
+          .id = id,
+          .rights = MakeRights(v1::Rights::ANYONE),
+          .summary = summary,
+          .results = {std::move(result)}};
+}
+
+Route For(v1::Rights::Audience audience, Route route) {
+  route.rights = MakeRights(audience);
+  return route;
 }
 
 Route Handled(Route route, StatusOr<HttpReply> (*handle)(Call&)) {
@@ -107,8 +106,6 @@ Route ReadyRoute() {
   return route;
 }
 
-}  // namespace
-
 std::vector<Route> ServerRoutes() {
   const auto* variant = v1::http::Variant::descriptor();
   return {
@@ -118,30 +115,38 @@ std::vector<Route> ServerRoutes() {
       Handled(Get("/version", "version", "Which version it is",
                   {.body = v1::http::Version::descriptor()}),
               Version),
-      Handled(Get("/metrics", "metrics", "Metrics for Prometheus", {.type = "text/plain"}),
-              MetricsText),
+      For(v1::Rights::METRICS,
+          Handled(Get("/metrics", "metrics", "Metrics for Prometheus", {.type = "text/plain"}),
+                  MetricsText)),
       Handled(Get("/openapi.json", "openapi", "This interface, as OpenAPI 3.1", {}), Openapi),
       {.method = "POST",
        .path = "/api/v1/validate",
        .id = "validate",
+       .rights = MakeRights(v1::Rights::CALLERS),
        .summary = "Checks an experiment, YAML or JSON, without storing it, and says all that is "
                   "wrong with it",
        .request = v1::Experiment::descriptor(),
        .results = {{.body = v1::http::Validation::descriptor()}},
        .handle = Validate},
-      Handled(Get("/api/v1/algorithms", "listAlgorithms", "Lists the suggestion algorithms",
-                  {.body = variant, .list = true}),
-              ListVariants<view::kAlgorithm>),
-      Handled(Get("/api/v1/algorithms/{name}", "getAlgorithm", "A suggestion algorithm",
-                  {.body = variant}),
-              GetVariant<view::kAlgorithm>),
-      Handled(Get("/api/v1/stoppers", "listStoppers", "Lists the early-stopping rules",
-                  {.body = variant, .list = true}),
-              ListVariants<view::kStopper>),
-      Handled(
-          Get("/api/v1/stoppers/{name}", "getStopper", "An early-stopping rule", {.body = variant}),
-          GetVariant<view::kStopper>),
+      For(v1::Rights::CALLERS,
+          Handled(Get("/api/v1/algorithms", "listAlgorithms", "Lists the suggestion algorithms",
+                      {.body = variant, .list = true}),
+                  ListVariants<view::kAlgorithm>)),
+      For(v1::Rights::CALLERS, Handled(Get("/api/v1/algorithms/{name}", "getAlgorithm",
+                                           "A suggestion algorithm", {.body = variant}),
+                                       GetVariant<view::kAlgorithm>)),
+      For(v1::Rights::CALLERS,
+          Handled(Get("/api/v1/stoppers", "listStoppers", "Lists the early-stopping rules",
+                      {.body = variant, .list = true}),
+                  ListVariants<view::kStopper>)),
+      For(v1::Rights::CALLERS, Handled(Get("/api/v1/stoppers/{name}", "getStopper",
+                                           "An early-stopping rule", {.body = variant}),
+                                       GetVariant<view::kStopper>)),
   };
 }
+
+}  // namespace
+
+SHIRABE_REGISTER(RouteGroup, {.name = "server", .routes = ServerRoutes});
 
 }  // namespace shirabe::service

@@ -1,11 +1,16 @@
 // Replies that go on: what changes (Server-Sent Events), a log that is followed, an export.
 #include <algorithm>
 #include <deque>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "experiment/conditions.h"
 #include "proto/shirabe/v1/http.pb.h"
+#include "proto/shirabe/v1/updates.pb.h"
 #include "service/common/change_hub.h"
+#include "service/common/update_feeds.h"
+#include "service/http/event_stream.h"
 #include "service/http/http_body.h"
 #include "service/http/http_message.h"
 #include "service/http/route_table.h"
@@ -14,55 +19,9 @@
 namespace shirabe::service {
 namespace {
 
-constexpr char kEvents[] = "text/event-stream";
 constexpr size_t kPieceBytes = 64 << 10;
 constexpr int64_t kPageTrials = 256;
 constexpr absl::Duration kLogPoll = absl::Milliseconds(200);
-constexpr absl::Duration kCheckAgain = absl::Seconds(30);
-
-// ---- for as long as the caller may -------------------------------------------------------------
-
-// A token may be revoked, or expire, while its holder follows: it is checked again and again, and
-// before anything is sent after a while.
-class CheckedSource : public PieceSource {
- public:
-  CheckedSource(const Call& call, std::unique_ptr<PieceSource> source, Quota::Share share)
-      : tokens_(*call.context.tokens),
-        clock_(*call.context.clock),
-        authorization_(call.request.Header("authorization")),
-        peer_(call.request.peer),
-        checked_(clock_.Monotonic()),
-        source_(std::move(source)),
-        share_(std::move(share)) {}
-
-  StatusOr<Piece> Next() override {
-    const absl::Duration now = clock_.Monotonic();
-    if (now - checked_ >= kCheckAgain) {
-      const Status known = tokens_.Check(authorization_, peer_).status();
-      if (absl::IsUnauthenticated(known) || absl::IsPermissionDenied(known)) return known;
-      if (known.ok()) checked_ = now;
-    }
-    return source_->Next();
-  }
-  bool live() const override { return true; }
-  absl::Duration Poll() const override { return std::min(source_->Poll(), kCheckAgain); }
-
- private:
-  const Tokens& tokens_;
-  Clock& clock_;
-  const std::string authorization_;
-  const std::string peer_;
-  absl::Duration checked_;
-  const std::unique_ptr<PieceSource> source_;
-  const Quota::Share share_;
-};
-
-StatusOr<HttpReply> Follow(const Call& call, std::unique_ptr<PieceSource> source) {
-  ASSIGN_OR_RETURN(Quota::Share share, call.AcquireStream());
-  HttpReply reply{.type = kEvents};
-  reply.source = std::make_unique<CheckedSource>(call, std::move(source), std::move(share));
-  return reply;
-}
 
 // ---- watch -------------------------------------------------------------------------------------
 
@@ -133,7 +92,7 @@ class WatchSource : public PieceSource {
     if (change.kind == db::Change::Kind::kIntent) return false;
     if (!scope_.ns.empty() && scope_.ns != change.experiment.ns) return false;
     if (!scope_.name.empty() && scope_.name != change.experiment.name) return false;
-    return scope_.principal.Sees(change.experiment.ns);
+    return scope_.principal.CanSee(change.experiment.ns);
   }
 
   ChangeHub& hub_;
@@ -143,15 +102,6 @@ class WatchSource : public PieceSource {
   std::deque<db::Change> pending_;
 };
 
-// Where to begin: after the last event seen, or a revision; else now.
-StatusOr<int64_t> FirstRevision(const Call& call) {
-  const std::string& last = call.request.Header("last-event-id");
-  if (last.empty()) return call.Integer("after", call.context.hub->revision());
-  int64_t revision = 0;
-  if (absl::SimpleAtoi(last, &revision) && revision >= 0) return revision;
-  return BadField("Last-Event-ID", "must be the id of an event, a number, not " + last);
-}
-
 StatusOr<HttpReply> Watch(Call& call) {
   ASSIGN_OR_RETURN(const int64_t after, FirstRevision(call));
   const ExperimentKey key = call.Experiment();
@@ -160,6 +110,55 @@ StatusOr<HttpReply> Watch(Call& call) {
   return Follow(
       call, std::make_unique<WatchSource>(
                 *call.context.hub, WatchSource::Scope{call.principal, key.ns, key.name}, after));
+}
+
+// ---- updates -----------------------------------------------------------------------------------
+
+class UpdateSource : public PieceSource {
+ public:
+  UpdateSource(const Call& call, int64_t after)
+      : updates_(*call.context.updates),
+        hub_(*call.context.hub),
+        principal_(call.principal),
+        key_(call.Experiment()),
+        after_(after) {}
+
+  StatusOr<Piece> Next() override {
+    Piece piece;
+    if (std::exchange(first_, false)) {
+      piece.text = absl::StrCat("retry: 1000\nid: ", after_, "\n: following\n\n");
+    }
+    ASSIGN_OR_RETURN(const auto update, updates_.After(key_, after_));
+    after_ = update.revision;
+    if (update.text.empty()) return piece;
+    // Rights may be taken away meanwhile; an error if the cluster cannot be asked now.
+    RETURN_IF_ERROR(principal_.CheckRead(key_.ns));
+    piece.text += update.text;
+    piece.end = update.over;
+    return piece;
+  }
+  bool live() const override { return true; }
+  // What has changed since the last look is looked at when it is time to.
+  absl::Duration Poll() const override {
+    return hub_.revision() > after_ ? UpdateFeeds::kInterval : absl::InfiniteDuration();
+  }
+
+ private:
+  UpdateFeeds& updates_;
+  ChangeHub& hub_;
+  const Principal principal_;
+  const ExperimentKey key_;
+  int64_t after_;
+  bool first_ = true;
+};
+
+StatusOr<HttpReply> Updates(Call& call) {
+  ASSIGN_OR_RETURN(const int64_t after, FirstRevision(call));
+  RETURN_IF_ERROR(call.client->GetExperiment(call.Experiment()).status());
+  RETURN_IF_ERROR(call.context.hub->After(after).status());
+  // Here, where others wait as well, the columns are read for the first time.
+  RETURN_IF_ERROR(call.context.updates->After(call.Experiment(), after).status());
+  return Follow(call, std::make_unique<UpdateSource>(call, after));
 }
 
 // ---- logs --------------------------------------------------------------------------------------
@@ -177,13 +176,17 @@ class LogSource : public PieceSource {
   StatusOr<Piece> Next() override {
     ASSIGN_OR_RETURN(const bool over, IsOver());  // before the last read
     auto chunk = client_->ReadLog(key_, offset_, kPieceBytes);
-    if (absl::IsNotFound(chunk.status())) chunk = client::LogChunk{.next = offset_, .at_end = true};
+    if (absl::IsNotFound(chunk.status())) {
+      chunk = v1::LogChunk();
+      chunk->set_next(offset_);
+      chunk->set_at_end(true);
+    }
     RETURN_IF_ERROR(chunk.status());
-    const bool ended = over && chunk->at_end;
+    const bool ended = over && chunk->at_end();
     if (!ended) KeepWholeLines(*chunk);
     Piece piece;
-    if (!chunk->text.empty()) piece.text = LogEvent(chunk->text, chunk->next);
-    offset_ = chunk->next;
+    if (!chunk->text().empty()) piece.text = LogEvent(chunk->text(), chunk->next());
+    offset_ = chunk->next();
     if (ended) {
       piece.text += "event: end\ndata: {}\n\n";
       piece.end = true;
@@ -205,12 +208,12 @@ class LogSource : public PieceSource {
   }
 
   // A character must not be cut in two; a line without an end that fills the chunk is.
-  static void KeepWholeLines(client::LogChunk& chunk) {
-    const size_t newline = chunk.text.rfind('\n');
+  static void KeepWholeLines(v1::LogChunk& chunk) {
+    const size_t newline = chunk.text().rfind('\n');
     const size_t keep = newline == std::string::npos ? 0 : newline + 1;
-    if (keep == 0 && chunk.text.size() >= kPieceBytes) return;
-    chunk.next -= static_cast<int64_t>(chunk.text.size() - keep);
-    chunk.text.resize(keep);
+    if (keep == 0 && chunk.text().size() >= kPieceBytes) return;
+    chunk.set_next(chunk.next() - static_cast<int64_t>(chunk.text().size() - keep));
+    chunk.mutable_text()->resize(keep);
   }
 
   const std::unique_ptr<client::Client> client_;
@@ -232,9 +235,9 @@ class WholeLog : public PieceSource {
       : client_(std::move(client)), key_(std::move(key)), offset_(offset) {}
 
   StatusOr<Piece> Next() override {
-    ASSIGN_OR_RETURN(client::LogChunk chunk, client_->ReadLog(key_, offset_, kPieceBytes));
-    offset_ = chunk.next;
-    return Piece{std::move(chunk.text), chunk.at_end};
+    ASSIGN_OR_RETURN(v1::LogChunk chunk, client_->ReadLog(key_, offset_, kPieceBytes));
+    offset_ = chunk.next();
+    return Piece{std::move(*chunk.mutable_text()), chunk.at_end()};
   }
 
  private:
@@ -302,22 +305,29 @@ StatusOr<HttpReply> Export(Call& call) {
 
 // ---- the table ---------------------------------------------------------------------------------
 
-const Parameter kLastEventId{.name = "Last-Event-ID",
-                             .help = "id of the last event seen: goes on after it",
-                             .in = Parameter::In::kHeader};
-
 Route WatchRoute(const char* path, const char* id, const char* summary) {
   return {.method = "GET",
           .path = path,
           .id = id,
+          .rights = MakeRights(v1::Rights::NAMESPACE),
           .summary = summary,
-          .parameters = {{.name = "after",
-                          .help = "a revision, as lists have it: what has changed since; without "
-                                  "it, from now on",
-                          .type = Parameter::Type::kInteger},
-                         kLastEventId},
-          .results = {{.type = kEvents, .body = v1::http::Change::descriptor()}},
+          .parameters = {AfterRevision(), LastEventId()},
+          .results = {{.type = kEventStream, .body = v1::http::Change::descriptor()}},
           .handle = Watch};
+}
+
+Route UpdatesRoute() {
+  return {.method = "GET",
+          .path = std::string(kExperimentPath) + "/updates",
+          .id = "followUpdates",
+          .rpc = "GetSummary",
+          .summary =
+              "Events with the summary and the trials that have changed, at most two a "
+              "second",
+          .parameters = {AfterRevision(), LastEventId()},
+          .results = {{.type = kEventStream, .body = v1::Update::descriptor()}},
+          .slow = true,
+          .handle = Updates};
 }
 
 Route LogRoute() {
@@ -326,6 +336,7 @@ Route LogRoute() {
               "/api/v1/namespaces/{namespace}/experiments/{name}/trials/{trial}/attempts/"
               "{attempt}/log",
           .id = "getLog",
+          .rpc = "ReadLog",
           .summary = "What an attempt has printed; with follow, as events until it has ended",
           .parameters = {{.name = "offset",
                           .help = "of the first byte",
@@ -333,9 +344,9 @@ Route LogRoute() {
                          {.name = "follow",
                           .help = "go on until the attempt has ended",
                           .type = Parameter::Type::kBoolean},
-                         kLastEventId},
+                         LastEventId()},
           .results = {{.type = "text/plain"},
-                      {.type = kEvents, .body = v1::http::LogPiece::descriptor()}},
+                      {.type = kEventStream, .body = v1::http::LogPiece::descriptor()}},
           .handle = Log};
 }
 
@@ -343,6 +354,7 @@ Route ExportRoute() {
   return {.method = "GET",
           .path = "/api/v1/namespaces/{namespace}/experiments/{name}/export",
           .id = "exportTrials",
+          .rpc = "ListTrials",
           .summary = "All trials, one a line, with exact numbers",
           .parameters = {{.name = "format",
                           .help = "CSV or JSON lines",
@@ -352,8 +364,6 @@ Route ExportRoute() {
           .handle = Export};
 }
 
-}  // namespace
-
 std::vector<Route> StreamRoutes() {
   return {
       WatchRoute("/api/v1/watch", "watch",
@@ -362,9 +372,14 @@ std::vector<Route> StreamRoutes() {
                  "Events, one for each change within a namespace"),
       WatchRoute("/api/v1/namespaces/{namespace}/experiments/{name}/watch", "watchExperiment",
                  "Events, one for each change of an experiment and what belongs to it"),
+      UpdatesRoute(),
       LogRoute(),
       ExportRoute(),
   };
 }
+
+}  // namespace
+
+SHIRABE_REGISTER(RouteGroup, {.name = "streams", .routes = StreamRoutes});
 
 }  // namespace shirabe::service

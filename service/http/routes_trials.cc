@@ -162,6 +162,7 @@ Route TrialsRoute() {
   Route route = TrialListRoute(std::string(kExperiment) + "/trials", "listTrials",
                                "Lists the trials of an experiment", v1::http::Trial::descriptor());
   route.parameters = PageParameters(true);
+  route.rpc = "ListTrials";
   route.handle = ListTrials;
   return route;
 }
@@ -171,6 +172,7 @@ Route AttemptsRoute(const std::string& of, const char* id, const char* summary) 
   route.parameters.push_back({.name = "open",
                               .help = "only those that have not ended",
                               .type = Parameter::Type::kBoolean});
+  route.rpc = "ListAttempts";
   route.handle = Attempts;
   return route;
 }
@@ -183,12 +185,14 @@ Route ObservationsRoute() {
   route.parameters.push_back({.name = "allAttempts",
                               .help = "also values that a later attempt has run again",
                               .type = Parameter::Type::kBoolean});
+  route.rpc = "ListObservations";
   route.handle = Observations;
   return route;
 }
 
 Route EventsRoute(const std::string& of, const char* id, const char* summary) {
   Route route = TrialListRoute(of + "/events", id, summary, v1::http::Event::descriptor());
+  route.rpc = "ListEvents";
   route.handle = Events;
   return route;
 }
@@ -197,11 +201,10 @@ Route CheckpointsRoute() {
   Route route =
       TrialListRoute(std::string(kTrial) + "/checkpoints", "listCheckpoints",
                      "Lists the checkpoints of a trial", v1::http::Checkpoint::descriptor());
+  route.rpc = "ListCheckpoints";
   route.handle = Checkpoints;
   return route;
 }
-
-}  // namespace
 
 std::vector<Route> TrialRoutes() {
   return {
@@ -209,6 +212,7 @@ std::vector<Route> TrialRoutes() {
       {.method = "GET",
        .path = kTrial,
        .id = "getTrial",
+       .rpc = "GetTrial",
        .summary = "A trial, with its status",
        .results = {{.body = v1::http::Trial::descriptor()}},
        .handle = GetTrial},
@@ -220,5 +224,9 @@ std::vector<Route> TrialRoutes() {
       EventsRoute(kTrial, "listTrialEvents", "Lists what happened to a trial"),
   };
 }
+
+}  // namespace
+
+SHIRABE_REGISTER(RouteGroup, {.name = "trials", .routes = TrialRoutes});
 
 }  // namespace shirabe::service

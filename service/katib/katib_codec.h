@@ -26,19 +26,32 @@ struct KatibSearch {
   suggestion::Problem problem;
   suggestion::Space space;  // in which the algorithm searches
   std::unique_ptr<suggestion::Algorithm> algorithm;
+  std::string left_out;  // settings that the algorithm does not have, in words; "" = none
+  bool adds_resource;    // the last parameter is in `space` alone: see ReadSearch
 };
 
+// For GetSuggestions, as leniently as Katib's services read it: a missing objective type minimises,
+// a missing metric name means the one that a trial names, else its first; settings that the
+// algorithm does not have are left out; and where no parameter has the name that resource_name
+// says, trials are promoted all the same, and their rung travels in a label. Otherwise
 // kInvalidArgument, naming the field as the YAML calls it, the value and the fix: all of them, one
 // a line, where there are several.
 StatusOr<KatibSearch> ReadSearch(const katib::Experiment& experiment);
 
-// What Katib's services refuse beyond that, when an experiment is submitted: a grid that has fewer
-// points than maxTrialCount would end without an error here, and never there.
-Status CheckAsKatib(const KatibSearch& search);
+// For ValidateAlgorithmSettings. Katib's services look at the settings, which here must all be
+// known, and at what else their algorithm depends on: cmaes at the number of parameters, hyperband
+// at its resource, and grid at maxTrialCount, because a grid with fewer points would never end
+// there. Parameters are checked where there are any. Errors as above.
+Status CheckAsKatib(const katib::Experiment& experiment);
 
 // The trials as a history that also knows the ordinal of the next suggestion. kInvalidArgument for
 // numbers that make no sense; kResourceExhausted, with the limit, for more than this service takes.
 StatusOr<suggestion::KatibHistory> ReadHistory(const KatibSearch& search,
                                                const katib::GetSuggestionsRequest& request);
+
+// One suggestion as the client gets it.
+katib::GetSuggestionsReply::ParameterAssignments FormatAnswer(
+    const KatibSearch& search, const suggestion::KatibHistory& known,
+    const suggestion::Suggestion& suggestion);
 
 }  // namespace shirabe::service

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/cancellation.h"
+#include "base/statistics.h"
 #include "base/text/message_check.h"
 #include "base/text/number.h"
 #include "proto/katib/v1beta1/api.grpc.pb.h"
@@ -55,18 +56,6 @@ StatusOr<Rule> ReadRule(const katib::EarlyStoppingSpec& spec, bool maximize) {
   }
   rule.info = Registry<StopperInfo>::Get().Find(spec.algorithm_name());
   return rule;
-}
-
-// Linear between order statistics, of at least one value; the worst ones come last. The median is
-// that of one half.
-double Quantile(std::vector<double> values, double q) {
-  std::sort(values.begin(), values.end());
-  const double at = q * static_cast<double>(values.size() - 1);
-  const auto below = static_cast<size_t>(at);
-  const double part = at - static_cast<double>(below);
-  if (part == 0) return values[below];
-  if (std::isinf(values[below + 1])) return kWorst;
-  return std::lerp(values[below], values[below + 1], part);
 }
 
 // What one trial's first values come to for the rule.
@@ -161,7 +150,7 @@ class KatibEarlyStopping : public katib::EarlyStopping::Service {
     if (rule.info->name != "medianstop" && rule.info->name != "percentile") {
       return absl::UnimplementedError(absl::StrCat(
           "spec.earlyStopping.algorithmName: ", rule.info->name,
-          " decides anew at each report, which Katib's rules cannot say; use medianstop, "
+          " decides again at each report, which Katib's rules cannot say; use medianstop, "
           "percentile or threshold, or run the experiment under Shirabe"));
     }
     ASSIGN_OR_RETURN(const Values values, ValuesFor(context, request));

@@ -7,7 +7,7 @@
 //               succeeded (Katib's own program answers with their mean)
 //   percentile  the quantile of the best of those values
 //   threshold   the bound on the worse side, else the only one that is set
-// and the others, which decide anew at each report, are UNIMPLEMENTED in GetEarlyStoppingRules;
+// and the others, which decide again at each report, are UNIMPLEMENTED in GetEarlyStoppingRules;
 // under Shirabe all of them work. Settings are validated for every registered rule.
 //
 // The values are read from the DBManager at db_manager_address, if it names one and the
@@ -20,7 +20,7 @@
 
 #include <memory>
 
-#include "service/katib/katib_observations.h"
+#include "service/katib/katib_db_manager.h"
 
 namespace shirabe::service {
 

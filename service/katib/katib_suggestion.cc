@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/str_join.h"
 #include "base/text/message_check.h"
-#include "experiment/experiment_state.h"
+#include "experiment/state/experiment_state.h"
 #include "proto/katib/v1beta1/api.grpc.pb.h"
 #include "service/grpc/grpc_caller.h"
 #include "service/katib/katib_codec.h"
@@ -36,10 +38,12 @@ void AddTrailer(grpc::ServerContext& context, const char* key, std::string text)
   if (!text.empty()) context.AddTrailingMetadata(key, text);
 }
 
-void AddTrailers(grpc::ServerContext& context, const suggestion::KatibHistory& known,
-                 const suggestion::Proposal& proposal) {
+void AddTrailers(grpc::ServerContext& context, const KatibSearch& search,
+                 const suggestion::KatibHistory& known, const suggestion::Proposal& proposal) {
   AddTrailer(context, "shirabe-outcome", WordFor(proposal.outcome));
-  AddTrailer(context, "shirabe-reason", proposal.reason.empty() ? known.why : proposal.reason);
+  std::vector<std::string> reasons = {proposal.reason, search.left_out, known.why};
+  reasons.erase(std::remove(reasons.begin(), reasons.end(), ""), reasons.end());
+  AddTrailer(context, "shirabe-reason", absl::StrJoin(reasons, "; "));
   AddTrailer(context, "shirabe-algorithm", proposal.algorithm);
   if (known.left_out > 0) AddTrailer(context, "shirabe-left-out", std::to_string(known.left_out));
 }
@@ -73,8 +77,7 @@ class KatibSuggestion : public katib::Suggestion::Service {
 
   static Status Validate(const katib::ValidateAlgorithmSettingsRequest& request) {
     RETURN_IF_ERROR(CheckMessage(request));
-    ASSIGN_OR_RETURN(const KatibSearch search, ReadSearch(request.experiment()));
-    return CheckAsKatib(search);
+    return CheckAsKatib(request.experiment());
   }
 
   static Status Suggest(const katib::GetSuggestionsRequest& request, grpc::ServerContext& context,
@@ -88,10 +91,9 @@ class KatibSuggestion : public katib::Suggestion::Service {
         const suggestion::Proposal proposal,
         search.algorithm->Propose(known.history, request.current_request_number(), root));
     for (const suggestion::Suggestion& suggestion : proposal.suggestions) {
-      *reply.add_parameter_assignments() =
-          suggestion::FormatSuggestion(search.experiment.spec(), known, suggestion);
+      *reply.add_parameter_assignments() = FormatAnswer(search, known, suggestion);
     }
-    AddTrailers(context, known, proposal);
+    AddTrailers(context, search, known, proposal);
     return absl::OkStatus();
   }
 

@@ -5,13 +5,14 @@
 // The seed is the setting random_state, else it follows from the experiment's name, as for an
 // experiment of ours in namespace "default"; the i-th suggestion of an experiment, counted by
 // total_request_number, has the i-th stream of it. With the same trials a client is given the
-// points that `shirabe run` would try (an algorithm's memo, which this wire cannot carry, only
-// makes an answer cheaper).
+// points that `shirabe run` would try, but for an algorithm that goes on from a memo, which this
+// wire cannot carry: it finds from the trials where to go on from (suggestion/gp/fit_chain.h). What
+// it remembers of earlier requests is found by a digest of all that it follows from.
 //
 // GetSuggestions answers OK with fewer points than asked for where an algorithm has no more now, or
 // none ever: Katib's controller then asks again. The trailing metadata say which and why:
 //   shirabe-outcome    ok, wait or exhausted
-//   shirabe-reason     why there are fewer, or what was left out, in words
+//   shirabe-reason     why there are fewer, and which settings and trials were left out, in words
 //   shirabe-left-out   trials of the request that are not points of the search space
 //   shirabe-algorithm  which one `auto` chose, and why
 // A call computes only while its caller waits, and in its turn

@@ -15,7 +15,6 @@
 #include "base/text/number.h"
 #include "suggestion/multifidelity/configuration_sampler.h"
 #include "suggestion/multifidelity/rung_ledger.h"
-#include "suggestion/multifidelity/rungs.h"
 
 namespace shirabe::suggestion {
 namespace {

@@ -37,6 +37,10 @@ Choice Choose(const Problem& problem, int64_t trials) {
     return {"bayesianoptimization",
             absl::StrCat("up to ", kModelled, " trials a Gaussian process finds the best points")};
   }
+  if (problem.objectives > 1 || problem.constraints > 0) {
+    return {"motpe", absl::StrCat("after ", kModelled, " trials, ",
+                                  problem.objectives > 1 ? "several objectives" : "constraints")};
+  }
   if (categorical == 0 && space.size() > 1) {
     return {"cmaes", absl::StrCat("after ", kModelled, " trials, numbers only: evolution goes on")};
   }
@@ -69,15 +73,26 @@ class Auto : public Algorithm {
     return algorithm->Recommend(Own(history, choice));
   }
 
+  StatusOr<std::optional<double>> BoundRegret(const History& history,
+                                              const Rng& root) const override {
+    const Choice choice = Choose(problem_, std::max<int64_t>(0, history.size() - 1));
+    ASSIGN_OR_RETURN(const std::unique_ptr<Algorithm> algorithm, Make(choice.name));
+    return algorithm->BoundRegret(Own(history, choice), root);
+  }
+  static bool BoundsRegret(const Problem& problem) {
+    return problem.objectives == 1 && problem.constraints == 0 &&
+           Choose(problem, 0).name == "bayesianoptimization";
+  }
+
  private:
   static std::string Head(const Choice& choice) { return choice.name + "\n"; }
 
   // The history with the chosen one's own memo.
   static History Own(const History& history, const Choice& choice) {
     const std::string head = Head(choice);
-    const bool own = history.memo.compare(0, head.size(), head) == 0;
+    const bool own = history.memo().compare(0, head.size(), head) == 0;
     History mine = history;
-    mine.memo = own ? history.memo.substr(head.size()) : "";
+    mine.set_memo(own ? history.memo().substr(head.size()) : "");
     return mine;
   }
 
@@ -102,7 +117,10 @@ class Auto : public Algorithm {
 SHIRABE_REGISTER(AlgorithmInfo, {.name = "auto",
                                  .help = "Chooses an algorithm by the space, the budget and the "
                                          "number of trials, and says which and why.",
-                                 .create = &Auto::Create});
+                                 .create = &Auto::Create,
+                                 .bounds_regret = &Auto::BoundsRegret,
+                                 .several_objectives = true,
+                                 .constraints = true});
 
 }  // namespace
 }  // namespace shirabe::suggestion

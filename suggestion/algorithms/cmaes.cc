@@ -9,7 +9,9 @@
 //
 // lr_adapt is off by default: with the noise of track D of bench/regret, smaller steps cost more
 // than they saved in the first 600 trials.
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -26,9 +28,11 @@
 namespace shirabe::suggestion {
 namespace {
 
+constexpr char kDefaultSigma[] = "0.1667";
+
 std::string Explanation(const CmaReplay& replay, bool likely) {
-  const std::string generation =
-      absl::StrCat("generation ", replay.tag().number + 1, " of run ", replay.tag().run + 1);
+  const std::string generation = absl::StrCat("generation ", replay.generation().number + 1,
+                                              " of run ", replay.generation().run + 1);
   if (!likely) return generation + ": anywhere, since what is likely to be good has been tried";
   const Eigen::VectorXd deviations = replay.search().distribution().Deviations();
   return absl::StrFormat("%s: around the mean of the best so far, by about %.2g of each range",
@@ -47,14 +51,14 @@ class Cmaes : public Algorithm {
 
   StatusOr<Proposal> Propose(const History& history, int count, const Rng& root) override {
     const CmaReplay replay({layout_, options_, history, root, fingerprint_});
-    CmaFrame frame = replay.frame();
+    OrthogonalSampler sampler = replay.sampler();
     UnvisitedPoints unvisited(history);
     std::vector<Suggestion> suggestions;
     while (static_cast<int>(suggestions.size()) < count && !IsCancelled()) {
       const Rng rng = root.Fork(history.next_ordinal() + suggestions.size());
-      std::optional<Point> point = Likely(replay.search(), unvisited, rng, frame);
+      std::optional<Point> point = Likely(replay.search(), unvisited, rng, sampler);
       const std::string explanation = Explanation(replay, point.has_value());
-      if (!point) point = Untried(replay.search(), unvisited, rng, frame);
+      if (!point) point = Untried(replay.search(), unvisited, rng, sampler);
       if (!point) break;
       suggestions.push_back({.point = *std::move(point),
                              .labels = {{CmaReplay::kLabel, replay.label()}},
@@ -68,9 +72,9 @@ class Cmaes : public Algorithm {
  private:
   static uint64_t FingerprintOf(const Problem& problem);
   std::optional<Point> Likely(const CmaSearch& search, UnvisitedPoints& unvisited, Rng rng,
-                              CmaFrame& frame) const;
+                              OrthogonalSampler& sampler) const;
   std::optional<Point> Untried(const CmaSearch& search, UnvisitedPoints& unvisited, Rng rng,
-                               CmaFrame& frame) const;
+                               OrthogonalSampler& sampler) const;
 
   Space space_;
   CmaLayout layout_;
@@ -86,6 +90,13 @@ Status CheckNumeric(size_t numeric) {
       " of type int, double or discrete, and it needs at least 2; use algorithm tpe, or random"));
 }
 
+// Katib's services take any that is not negative.
+double SigmaOf(double given) {
+  constexpr double kMinSigma = 1e-6, kMaxSigma = 1;
+  if (given == 0) return *ParseNumber(kDefaultSigma);
+  return std::clamp(given, kMinSigma, kMaxSigma);
+}
+
 StatusOr<std::unique_ptr<Algorithm>> Cmaes::Create(const Problem& problem) {
   RETURN_IF_ERROR(CheckNumeric(CmaLayout(problem.space).numeric.size()));
   const auto setting = [&problem](const char* name) {
@@ -95,13 +106,13 @@ StatusOr<std::unique_ptr<Algorithm>> Cmaes::Create(const Problem& problem) {
   const std::string population = setting("popsize");
   const std::string restarts = setting("restart_strategy");
   using Strategy = CmaRestarts::Strategy;
-  const CmaOptions options{.sigma = *ParseNumber(setting("sigma")),
+  const CmaOptions options{.sigma = SigmaOf(*ParseNumber(setting("sigma"))),
                            .population = population.empty()
                                              ? DefaultPopulation(problem.space.size())
                                              : static_cast<int64_t>(*ParseNumber(population)),
-                           .restarts = restarts == "none"   ? Strategy::kNone
-                                       : restarts == "ipop" ? Strategy::kIpop
-                                                            : Strategy::kBipop,
+                           .restarts = restarts == "none" || restarts == "None" ? Strategy::kNone
+                                       : restarts == "ipop"                     ? Strategy::kIpop
+                                                                                : Strategy::kBipop,
                            .adapt_rates = absl::AsciiStrToLower(setting("lr_adapt")) == "true"};
   return std::make_unique<Cmaes>(problem, options);
 }
@@ -118,13 +129,13 @@ uint64_t Cmaes::FingerprintOf(const Problem& problem) {
 
 // The first draw that is untried, if it comes soon.
 std::optional<Point> Cmaes::Likely(const CmaSearch& search, UnvisitedPoints& unvisited, Rng rng,
-                                   CmaFrame& frame) const {
+                                   OrthogonalSampler& sampler) const {
   if (unvisited.Exhausted()) return std::nullopt;
   for (int attempt = 0; attempt < CmaReplay::kAttempts; ++attempt) {
-    const CmaDraw draw = search.Draw(rng, frame);
+    const CmaDraw draw = search.Draw(rng, sampler);
     Point point = layout_.PointOf(space_, draw);
     if (!unvisited.Claim(point)) continue;
-    frame.Add(draw.z);
+    sampler.Add(draw.z);
     return point;
   }
   return std::nullopt;
@@ -132,23 +143,24 @@ std::optional<Point> Cmaes::Likely(const CmaSearch& search, UnvisitedPoints& unv
 
 // Any point that is left.
 std::optional<Point> Cmaes::Untried(const CmaSearch& search, UnvisitedPoints& unvisited, Rng rng,
-                                    CmaFrame& frame) const {
+                                    OrthogonalSampler& sampler) const {
   std::optional<Point> point = unvisited.Draw(rng);
   if (!point) return std::nullopt;
-  frame.Add(search.Injected(layout_.Numbers(*point), layout_.Categories(*point)).z);
+  sampler.Add(search.Injected(layout_.Numbers(*point), layout_.Categories(*point)).z);
   return point;
 }
 
 std::vector<SettingInfo> CmaesSettings() {
   return {{.name = "sigma",
            .type = SettingInfo::Type::kDouble,
-           .default_value = "0.1667",
-           .min = 1e-6,
-           .max = 1,
-           .help = "first standard deviation, as a part of each parameter's range"},
+           .default_value = kDefaultSigma,
+           .min = 0,
+           .max = std::numeric_limits<double>::infinity(),
+           .help = "first standard deviation, as a part of each parameter's range; above 1 it is "
+                   "1, and 0 means the default"},
           {.name = "restart_strategy",
            .default_value = "bipop",
-           .words = {"none", "ipop", "bipop"},
+           .words = {"none", "None", "ipop", "bipop"},
            .help = "what follows when nothing improves: none goes on there, ipop starts elsewhere "
                    "with twice as many trials a generation, bipop with many and few in turn"},
           {.name = "popsize",

@@ -11,8 +11,8 @@
 //
 // A category has no differences: each of the two terms that is not zero replaces it with
 // probability F, by that of x_p or of x_r1; and with probability 1/N it is any, so that none is
-// ever lost. A child that has been tried is made anew. Pending trials count as challengers of their
-// slots, so that any number of them spreads over the population.
+// ever lost. A child that has been tried is made again. Pending trials count as challengers of
+// their slots, so that any number of them spreads over the population.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -21,7 +21,7 @@
 #include "absl/strings/str_format.h"
 #include "base/cancellation.h"
 #include "suggestion/algorithm.h"
-#include "suggestion/evolution/success_history.h"
+#include "suggestion/evolution/evolution_operators.h"
 #include "suggestion/unvisited_points.h"
 
 namespace shirabe::suggestion {

@@ -69,10 +69,10 @@ class Grid : public Algorithm {
   // history: below n there are n points, so that as many must have been visited.
   static uint64_t FirstCandidate(const History& history) {
     const size_t skip = sizeof kMemo - 1;
-    if (history.memo.compare(0, skip, kMemo) != 0) return 0;
+    if (history.memo().compare(0, skip, kMemo) != 0) return 0;
     uint64_t index = 0;
-    const char* end = history.memo.data() + history.memo.size();
-    const auto parsed = std::from_chars(history.memo.data() + skip, end, index);
+    const char* end = history.memo().data() + history.memo().size();
+    const auto parsed = std::from_chars(history.memo().data() + skip, end, index);
     const bool good = parsed.ec == std::errc() && parsed.ptr == end;
     return good && index <= static_cast<uint64_t>(history.distinct()) ? index : 0;
   }
@@ -81,7 +81,9 @@ class Grid : public Algorithm {
 SHIRABE_REGISTER(AlgorithmInfo, {.name = "grid",
                                  .help = "Every combination once, in order; for small spaces "
                                          "that are to be covered completely.",
-                                 .create = &Grid::Create});
+                                 .create = &Grid::Create,
+                                 .several_objectives = true,
+                                 .constraints = true});
 
 }  // namespace
 }  // namespace shirabe::suggestion

@@ -1,7 +1,7 @@
 // Hyperband: L. Li, K. Jamieson, G. DeSalvo, A. Rostamizadeh, A. Talwalkar, "Hyperband: A Novel
 // Bandit-Based Approach to Hyperparameter Optimization", JMLR 18 (2018), algorithm 1, with
-// configurations at random. The rungs are in suggestion/multifidelity/rungs.h, the brackets in
-// bracket_search.h.
+// configurations at random. The rungs are in suggestion/multifidelity/rung_ledger.h, the brackets
+// in bracket_search.h.
 #include "suggestion/multifidelity/bracket_search.h"
 
 namespace shirabe::suggestion {

@@ -5,7 +5,7 @@
 namespace shirabe::suggestion {
 namespace {
 
-constexpr char kHelp[] =
+constexpr char kMultivariateTpeHelp[] =
     "TPE, one joint density: for any mix of types, dozens to thousands of "
     "trials, and parameters that act together.";
 
@@ -14,9 +14,11 @@ StatusOr<std::unique_ptr<Algorithm>> CreateMultivariate(const Problem& problem) 
 }
 
 SHIRABE_REGISTER(AlgorithmInfo, {.name = "multivariate-tpe",
-                                 .help = kHelp,
+                                 .help = kMultivariateTpeHelp,
                                  .settings = TpeSettings(),
-                                 .create = &CreateMultivariate});
+                                 .create = &CreateMultivariate,
+                                 .several_objectives = true,
+                                 .constraints = true});
 
 }  // namespace
 }  // namespace shirabe::suggestion

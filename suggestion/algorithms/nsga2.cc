@@ -25,7 +25,7 @@ namespace shirabe::suggestion {
 namespace {
 
 constexpr double kCrossover = 0.9;
-// A child that has been tried is made anew, each time with more mutation.
+// A child that has been tried is made again, each time with more mutation.
 constexpr int kMaxMutations = 20;
 
 class Nsga2 : public Algorithm {
@@ -110,7 +110,9 @@ SHIRABE_REGISTER(AlgorithmInfo,
                   .help = "NSGA-II, a genetic algorithm: for hundreds of trials or more, many of "
                           "them at once, and categories that do not suit a model.",
                   .settings = {PopulationSetting(2)},
-                  .create = &Nsga2::Create});
+                  .create = &Nsga2::Create,
+                  .several_objectives = true,
+                  .constraints = true});
 
 }  // namespace
 }  // namespace shirabe::suggestion

@@ -141,7 +141,7 @@ std::vector<SettingInfo> PbtSettings() {
        .type = Type::kDouble,
        .min = 0,
        .max = 1,
-       .help = "a parameter that is taken over is drawn anew with it; else, and by default always, "
+       .help = "a parameter that is taken over is sampled with it; else, and by default always, "
                "it is moved by a fifth"},
       {.name = "resource_name",
        .help = "the parameter that says for how long a trial trains, in all: each of its values "

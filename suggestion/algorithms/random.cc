@@ -32,7 +32,9 @@ class Random : public Algorithm {
 SHIRABE_REGISTER(AlgorithmInfo, {.name = "random",
                                  .help = "Independent random points; a baseline, and for many "
                                          "cheap trials at once.",
-                                 .create = &Random::Create});
+                                 .create = &Random::Create,
+                                 .several_objectives = true,
+                                 .constraints = true});
 
 }  // namespace
 }  // namespace shirabe::suggestion

@@ -64,7 +64,9 @@ class Sobol : public Algorithm {
 SHIRABE_REGISTER(AlgorithmInfo, {.name = "sobol",
                                  .help = "Quasi-random points that cover the space evenly; for "
                                          "many trials at once.",
-                                 .create = &Sobol::Create});
+                                 .create = &Sobol::Create,
+                                 .several_objectives = true,
+                                 .constraints = true});
 
 }  // namespace
 }  // namespace shirabe::suggestion

@@ -5,7 +5,7 @@
 namespace shirabe::suggestion {
 namespace {
 
-constexpr char kHelp[] =
+constexpr char kTpeHelp[] =
     "TPE, a density per parameter: for any mix of types, dozens to thousands of "
     "trials, and parameters that act on their own.";
 
@@ -13,8 +13,12 @@ StatusOr<std::unique_ptr<Algorithm>> Create(const Problem& problem) {
   return CreateTpe(TpeKind::kUnivariate, problem);
 }
 
-SHIRABE_REGISTER(AlgorithmInfo,
-                 {.name = "tpe", .help = kHelp, .settings = TpeSettings(), .create = &Create});
+SHIRABE_REGISTER(AlgorithmInfo, {.name = "tpe",
+                                 .help = kTpeHelp,
+                                 .settings = TpeSettings(),
+                                 .create = &Create,
+                                 .several_objectives = true,
+                                 .constraints = true});
 
 }  // namespace
 }  // namespace shirabe::suggestion

@@ -113,7 +113,7 @@ void Cma::Go(Target target, const Eigen::VectorXd& z_mean) {
   sigma_ = target.sigma;
 }
 
-// Doubles cannot carry this C any further; its shape is learnt anew from here.
+// Doubles cannot carry this C any further; its shape is learnt from the start.
 void Cma::StartOver() {
   broken_ = true;
   covariance_ = CmaCovariance(dimensions(), covariance_.separable());

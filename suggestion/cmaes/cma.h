@@ -71,7 +71,8 @@ class CmaRate {
 //
 // N. Hansen, "The CMA Evolution Strategy: A Tutorial" (2016, arXiv 1604.00772), equations 49–58 and
 // Table 1. n is that of the generation at hand, which may have more members than asked for, so
-// everything is made anew for each. Separable: c_1 and c_μ times (d + 2) / 3, Ros & Hansen 2008.
+// everything is computed again for each. Separable: c_1 and c_μ times (d + 2) / 3, Ros & Hansen
+// 2008.
 struct CmaWeights {
   Eigen::VectorXd w;  // by member, not by rank
   double mu_eff = 0;
@@ -117,7 +118,7 @@ class Cma {
   // Standard deviation of x in each coordinate.
   Eigen::VectorXd Deviations() const;
   double Condition() const { return covariance_.Condition(); }
-  // Whether C ever ceased to be positive definite, as far as doubles go, and was begun anew.
+  // Whether C ever ceased to be positive definite, as far as doubles go, and was reset.
   bool broken() const { return broken_; }
   void Fields(CmaRecord& record);
 

@@ -155,13 +155,13 @@ constexpr double kRounding = 1e-6;
 
 }  // namespace
 
-Eigen::VectorXd CmaFrame::Turned(const Eigen::VectorXd& z) const {
+Eigen::VectorXd OrthogonalSampler::Turned(const Eigen::VectorXd& z) const {
   const Eigen::VectorXd rest = Rest(z);
   const double length = rest.norm();
   return length > kRounding * z.norm() ? Eigen::VectorXd(rest * (z.norm() / length)) : z;
 }
 
-void CmaFrame::Add(const Eigen::VectorXd& z) {
+void OrthogonalSampler::Add(const Eigen::VectorXd& z) {
   const Eigen::VectorXd rest = Rest(z);
   const double length = rest.norm();
   if (length > kRounding * z.norm()) directions_.push_back(rest / length);
@@ -169,7 +169,7 @@ void CmaFrame::Add(const Eigen::VectorXd& z) {
 }
 
 // v. One direction after the other (modified Gram–Schmidt), which rounds less than all at once.
-Eigen::VectorXd CmaFrame::Rest(const Eigen::VectorXd& z) const {
+Eigen::VectorXd OrthogonalSampler::Rest(const Eigen::VectorXd& z) const {
   Eigen::VectorXd rest = z;
   for (const Eigen::VectorXd& direction : directions_) rest -= direction * direction.dot(rest);
   return rest;

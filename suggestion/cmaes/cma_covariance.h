@@ -1,16 +1,18 @@
 // The parts that the state of CMA-ES consists of, and how they are written to a memo (CmaRecord):
-// the matrix C with its symmetric roots (CmaCovariance), the draws of a generation (CmaFrame), and
-// the probabilities of categories (CmaCategories). CmaCovariance is dense, or only its diagonal for
-// many dimensions (the separable variant of Ros & Hansen 2008, "A simple modification in CMA-ES
-// achieving linear time and space complexity"). Used by suggestion/cmaes/cma.h. Value types.
+// the matrix C with its symmetric roots (CmaCovariance), the draws of a generation
+// (OrthogonalSampler), and the probabilities of categories (CmaCategories). CmaCovariance is dense,
+// or only its diagonal for many dimensions (the separable variant of Ros & Hansen 2008, "A simple
+// modification in CMA-ES achieving linear time and space complexity"). Used by
+// suggestion/cmaes/cma.h. Value types.
 //
 //   C        d × d symmetric, positive definite; separable: its diagonal, d × 1
 //   Q, D     C = Q D² Qᵀ, Q orthonormal, D diagonal and positive
 //   C^½      Q D Qᵀ, the symmetric root          C^-½   Q D⁻¹ Qᵀ
 //   y, z     y = C^½ z: a step before it is multiplied by σ, and the normal vector it came from
 //
-// The decomposition is made anew with every change, not every few generations as is usual: it costs
-// d³ once in a generation (8 µs at d = 10), and a state without a hidden age is simple to restore.
+// The decomposition is computed again with every change, not every few generations as is usual: it
+// costs d³ once in a generation (8 µs at d = 10), and a state without a hidden age is simple to
+// restore.
 #pragma once
 
 #include <Eigen/Core>
@@ -108,7 +110,7 @@ class CmaCovariance {
 // direction is uniform among those left, so that each z' alone is N(0, I) as before. H. Wang,
 // M. Emmerich, T. Bäck, "Mirrored Orthogonal Sampling with Pairwise Selection in Evolution
 // Strategies" (SAC 2014), without the mirrors, which active weights do not bear.
-class CmaFrame {
+class OrthogonalSampler {
  public:
   // z'.
   Eigen::VectorXd Turned(const Eigen::VectorXd& z) const;

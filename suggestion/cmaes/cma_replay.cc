@@ -18,19 +18,19 @@ using Tier = CmaMember::Tier;
 constexpr char kMemo[] = "cmaes 1 ";
 
 // "<run>.<number>". Trial `index` cannot be of a later generation than there are trials before it.
-std::optional<CmaTag> Parse(const std::string& label, int64_t index) {
-  CmaTag tag;
+std::optional<CmaGeneration> Parse(const std::string& label, int64_t index) {
+  CmaGeneration generation;
   const char* end = label.data() + label.size();
-  const auto run = std::from_chars(label.data(), end, tag.run);
+  const auto run = std::from_chars(label.data(), end, generation.run);
   if (run.ec != std::errc() || run.ptr == end || *run.ptr != '.') return std::nullopt;
-  const auto number = std::from_chars(run.ptr + 1, end, tag.number);
+  const auto number = std::from_chars(run.ptr + 1, end, generation.number);
   if (number.ec != std::errc() || number.ptr != end) return std::nullopt;
   const auto possible = [index](int64_t part) { return part >= 0 && part <= index; };
-  if (!possible(tag.run) || !possible(tag.number)) return std::nullopt;
-  return tag;
+  if (!possible(generation.run) || !possible(generation.number)) return std::nullopt;
+  return generation;
 }
 
-std::optional<CmaTag> TagOf(const History& history, int64_t index) {
+std::optional<CmaGeneration> GenerationOf(const History& history, int64_t index) {
   const auto label = history.label(index, CmaReplay::kLabel);
   return label ? Parse(*label, index) : std::nullopt;
 }
@@ -98,11 +98,13 @@ CmaReplay::CmaReplay(const Input& input)
   lost ? RunInBlocks() : RunByLabel();
 }
 
-std::string CmaReplay::label() const { return absl::StrCat(tag_.run, ".", tag_.number); }
+std::string CmaReplay::label() const {
+  return absl::StrCat(generation_.run, ".", generation_.number);
+}
 
 int64_t CmaReplay::CountUnlabelled() const {
   int64_t index = 0;
-  while (index < in_.history.size() && !TagOf(in_.history, index)) ++index;
+  while (index < in_.history.size() && !GenerationOf(in_.history, index)) ++index;
   return index;
 }
 
@@ -138,30 +140,31 @@ void CmaReplay::RunByLabel() {
   const Generations generations = ByLabel();
   auto left = static_cast<int64_t>(generations.size());
   if (left > kMaxPendingGenerations) settled_ = true;  // no longer waits for the sources
-  for (const auto& [tag, members] : generations) {
+  for (const auto& [generation, members] : generations) {
     if (IsCancelled()) return;
-    MoveTo(tag);
+    MoveTo(generation);
     --left;
     const bool open = left == 0 && IsOpen(members);
     if (settled_ && left <= kMaxPendingGenerations && (open || AnyActive(members)))
       Settle(members.front());
     if (open) return Open(members);
     Close(members);
-    ++tag_.number;
+    ++generation_.number;
   }
-  if (search_.RunEnded()) MoveTo({.run = tag_.run + 1});
+  if (search_.RunEnded()) MoveTo({.run = generation_.run + 1});
   if (settled_) WriteMemo(in_.history.size());
 }
 
 // The trials that are not yet in the state.
 CmaReplay::Generations CmaReplay::ByLabel() const {
   Generations generations;
-  std::optional<CmaTag> tag;
-  for (int64_t i = next_; i > unlabelled_ && !tag; --i) tag = TagOf(in_.history, i - 1);
+  std::optional<CmaGeneration> generation;
+  for (int64_t i = next_; i > unlabelled_ && !generation; --i)
+    generation = GenerationOf(in_.history, i - 1);
   for (int64_t i = next_; i < in_.history.size(); ++i) {
-    const auto own = TagOf(in_.history, i);
-    if (own) tag = own;
-    if (tag && *tag >= tag_) generations[*tag].push_back(i);
+    const auto own = GenerationOf(in_.history, i);
+    if (own) generation = own;
+    if (generation && *generation >= generation_) generations[*generation].push_back(i);
   }
   return generations;
 }
@@ -178,27 +181,27 @@ void CmaReplay::RunInBlocks() {
     if (settled_ && (open || waits)) Settle(first);
     if (open) return Open(members);
     Close(members);
-    ++tag_.number;
-    if (search_.RunEnded()) MoveTo({.run = tag_.run + 1});
+    ++generation_.number;
+    if (search_.RunEnded()) MoveTo({.run = generation_.run + 1});
     first = end;
   }
 }
 
-void CmaReplay::MoveTo(const CmaTag& tag) {
-  for (; tag_.run < tag.run; ++tag_.run) {
-    Rng rng = in_.root.Fork(Mix(Fingerprint("cmaes run"), static_cast<uint64_t>(tag_.run)));
+void CmaReplay::MoveTo(const CmaGeneration& generation) {
+  for (; generation_.run < generation.run; ++generation_.run) {
+    Rng rng = in_.root.Fork(Mix(Fingerprint("cmaes run"), static_cast<uint64_t>(generation_.run)));
     search_.Restart(rng);
   }
-  tag_ = tag;
+  generation_ = generation;
 }
 
 void CmaReplay::Close(const Indices& members) {
   std::vector<CmaMember> ended;
-  CmaFrame frame;
+  OrthogonalSampler sampler;
   for (int64_t i : members) {
     const TrialSummary& view = in_.history.trial(i);
-    const CmaDraw draw = DrawnAs(i, frame);
-    frame.Add(draw.z);
+    const CmaDraw draw = DrawnAs(i, sampler);
+    sampler.Add(draw.z);
     if (view.state == TrialState::kActive) continue;
     ended.push_back({.draw = draw, .tier = TierOf(view), .loss = view.loss});
   }
@@ -209,13 +212,13 @@ void CmaReplay::Close(const Indices& members) {
 
 // The generation that the next suggestions join.
 void CmaReplay::Open(const Indices& members) {
-  for (int64_t i : members) frame_.Add(DrawnAs(i, frame_).z);
+  for (int64_t i : members) sampler_.Add(DrawnAs(i, sampler_).z);
 }
 
-CmaDraw CmaReplay::DrawnAs(int64_t index, const CmaFrame& frame) const {
+CmaDraw CmaReplay::DrawnAs(int64_t index, const OrthogonalSampler& sampler) const {
   Rng rng = in_.root.Fork(index);
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    CmaDraw draw = search_.Draw(rng, frame);
+    CmaDraw draw = search_.Draw(rng, sampler);
     if (in_.layout.Gives(draw, in_.history, index)) return draw;
   }
   const Point point = in_.history.point(index);
@@ -263,7 +266,7 @@ void CmaReplay::WriteMemo(int64_t next) {
 bool CmaReplay::ReadMemo() {
   constexpr size_t kHead = sizeof kMemo - 1;
   constexpr size_t kSum = 8;
-  const std::string& memo = in_.history.memo;
+  const std::string& memo = in_.history.memo();
   if (memo.size() < kHead + kSum || memo.compare(0, kHead, kMemo) != 0) return false;
   const std::string body = memo.substr(0, memo.size() - kSum);
   CmaRecord sum(memo.substr(body.size()));
@@ -274,7 +277,7 @@ bool CmaReplay::ReadMemo() {
   const CmaSearch before = search_;
   if (Fields(record) && record.AtEnd()) return true;
   search_ = before;
-  tag_ = {};
+  generation_ = {};
   next_ = 0;
   return false;
 }
@@ -285,10 +288,10 @@ bool CmaReplay::Fields(CmaRecord& record) {
   uint64_t mark = Mark(next_);
   record.Word(mark);
   if (mark != Mark(next_)) return false;
-  record.Integer(tag_.run);
-  record.Integer(tag_.number);
+  record.Integer(generation_.run);
+  record.Integer(generation_.number);
   search_.Fields(record);
-  return record.ok() && tag_.run >= 0 && tag_.number >= 0;
+  return record.ok() && generation_.run >= 0 && generation_.number >= 0;
 }
 
 // Of what the state was made of, so that a memo of another history, or other settings, is noticed.

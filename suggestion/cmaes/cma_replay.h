@@ -10,7 +10,7 @@
 //                earlier experiments: where the search begins, by suggestion/cmaes/cma_search.h
 //
 // Nothing is kept between proposals. A result that comes late counts in its own generation, as if
-// it had been there in time, and what came after is computed anew. The memo is the state after the
+// it had been there in time, and what came after is computed again. The memo is the state after the
 // longest beginning of the history in which nothing is still to come, so that the answer is the
 // same with it and without it, only sooner. (What runs for more than kMaxPendingGenerations
 // generations is no longer waited for; such a result counts only where there is no memo.)
@@ -60,10 +60,10 @@ struct CmaLayout {
 };
 
 // The name of a generation; ordered in time.
-struct CmaTag {
+struct CmaGeneration {
   int64_t run = 0;
   int64_t number = 0;
-  auto operator<=>(const CmaTag&) const = default;
+  auto operator<=>(const CmaGeneration&) const = default;
 };
 
 class CmaReplay {
@@ -82,14 +82,14 @@ class CmaReplay {
   explicit CmaReplay(const Input& input);
 
   const CmaSearch& search() const { return search_; }
-  const CmaTag& tag() const { return tag_; }        // of the next suggestion
-  std::string label() const;                        // the same as text
-  const CmaFrame& frame() const { return frame_; }  // of the members it has so far
+  const CmaGeneration& generation() const { return generation_; }  // of the next suggestion
+  std::string label() const;                                       // the same as text
+  const OrthogonalSampler& sampler() const { return sampler_; }    // of the members it has so far
   const std::string& memo() const { return memo_; }
 
  private:
   using Indices = std::vector<int64_t>;
-  using Generations = std::map<CmaTag, Indices>;
+  using Generations = std::map<CmaGeneration, Indices>;
 
   int64_t CountUnlabelled() const;
   bool LabelsAreLost() const;
@@ -98,8 +98,8 @@ class CmaReplay {
   void RunByLabel();
   void RunInBlocks();
   void Close(const Indices& members);
-  void MoveTo(const CmaTag& tag);
-  CmaDraw DrawnAs(int64_t index, const CmaFrame& frame) const;
+  void MoveTo(const CmaGeneration& generation);
+  CmaDraw DrawnAs(int64_t index, const OrthogonalSampler& sampler) const;
   void Open(const Indices& members);
   int64_t Ended(const Indices& members) const;
   bool IsOpen(const Indices& members) const;
@@ -112,8 +112,8 @@ class CmaReplay {
 
   const Input in_;
   CmaSearch search_;
-  CmaTag tag_;
-  CmaFrame frame_;
+  CmaGeneration generation_;
+  OrthogonalSampler sampler_;
   int64_t unlabelled_ = 0;  // trials before the first label
   int64_t next_ = 0;        // all before it are in the state already
   bool settled_ = true;     // nothing that the state is made of is still to come

@@ -2,11 +2,13 @@
 
 #include <Eigen/Cholesky>
 #include <algorithm>
-#include <boost/math/special_functions/erf.hpp>
 #include <cmath>
 #include <limits>
 #include <numeric>
 #include <utility>
+#include <vector>
+
+#include "base/statistics.h"
 
 namespace shirabe::suggestion {
 namespace {
@@ -69,11 +71,11 @@ void CmaSearch::Begin(const CmaStart& start) {
   progress_ = CmaProgress(cma_.dimensions(), plan_.population);
 }
 
-CmaDraw CmaSearch::Draw(Rng& rng, const CmaFrame& frame) const {
+CmaDraw CmaSearch::Draw(Rng& rng, const OrthogonalSampler& sampler) const {
   CmaDraw draw{.z = Eigen::VectorXd(cma_.dimensions()),
                .categories = Eigen::VectorXi(categories_.size())};
   for (double& z : draw.z) z = rng.Normal();
-  draw.z = frame.Turned(draw.z);
+  draw.z = sampler.Turned(draw.z);
   for (int k = 0; k < categories_.size(); ++k) {
     draw.categories[k] = categories_.Draw(k, rng.Uniform());
   }
@@ -220,14 +222,14 @@ CmaStart WarmStart(const CmaSource& source, double sigma) {
 namespace {
 
 // Pr(N(0, 1) > t).
-double Beyond(double t) { return std::erfc(t / std::sqrt(2.0)) / 2; }
+double Beyond(double t) { return NormalCdf(-t); }
 
 // ξ: the reverse of Beyond.
-double Quantile(double p) { return std::sqrt(2.0) * boost::math::erfc_inv(2 * p); }
+double BeyondQuantile(double p) { return -NormalQuantile(p); }
 
 // At an end: at least `alpha` on the other side of the edge.
 CmaMarginal AtEnd(const CmaMarginal& marginal, const CmaEdges& edges, double alpha) {
-  const double farthest = Quantile(alpha) * marginal.deviation;
+  const double farthest = BeyondQuantile(alpha) * marginal.deviation;
   CmaMarginal changed = marginal;
   if (edges.above) changed.mean = std::max(marginal.mean, *edges.above - farthest);
   if (edges.below) changed.mean = std::min(marginal.mean, *edges.below + farthest);
@@ -246,8 +248,8 @@ CmaMarginal Inside(const CmaMarginal& marginal, const CmaEdges& edges, double al
   const double raised_above = std::max(above, least);
   const double sum = raised_below + raised_above + within;
   const double share = (1 - sum) / (sum - 3 * least);
-  const double low = Quantile(raised_below + share * (raised_below - least));
-  const double high = Quantile(raised_above + share * (raised_above - least));
+  const double low = BeyondQuantile(raised_below + share * (raised_below - least));
+  const double high = BeyondQuantile(raised_above + share * (raised_above - least));
   return {.mean = (*edges.below * high + *edges.above * low) / (low + high),
           .deviation = (*edges.above - *edges.below) / (low + high)};
 }
@@ -267,12 +269,6 @@ constexpr double kNarrow = 1e-9;
 // b - a ≥ 0 for finite numbers, without overflow to infinity.
 double Distance(double a, double b) { return std::min(b - a, std::numeric_limits<double>::max()); }
 
-double Median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<int64_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 }  // namespace
 
 CmaProgress::CmaProgress(int dimensions, int64_t population) {
@@ -287,7 +283,7 @@ void CmaProgress::Observe(std::vector<double> losses) {
   const auto [least, greatest] = std::minmax_element(losses.begin(), losses.end());
   const double best = *least;
   latest_ = Distance(best, *greatest);
-  range_ = std::max(range_, Distance(best, Median(losses)));
+  range_ = std::max(range_, Distance(best, UpperMedian(losses)));
   if (static_cast<int64_t>(bests_.size()) == stagnant_after_) bests_.erase(bests_.begin());
   bests_.push_back(best);
 }
@@ -303,8 +299,8 @@ bool CmaProgress::Flat() const {
 bool CmaProgress::Stagnant() const {
   if (static_cast<int64_t>(bests_.size()) < stagnant_after_) return false;
   const int64_t part = stagnant_after_ * 3 / 10;
-  return Median({bests_.end() - part, bests_.end()}) >=
-         Median({bests_.begin(), bests_.begin() + part});
+  return UpperMedian(std::vector(bests_.end() - part, bests_.end())) >=
+         UpperMedian(std::vector(bests_.begin(), bests_.begin() + part));
 }
 
 bool CmaProgress::Narrow(const Eigen::VectorXd& deviations) {

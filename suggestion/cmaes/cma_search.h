@@ -193,8 +193,8 @@ class CmaSearch {
   // Begins from the earlier trials `source`, with their categories, a column each.
   void WarmStartFrom(const CmaSource& source, const Eigen::MatrixXi& categories);
 
-  // A member of the generation whose members so far `frame` holds; it is not added to it.
-  CmaDraw Draw(Rng& rng, const CmaFrame& frame) const;
+  // A member of the generation whose members so far `sampler` holds; it is not added to it.
+  CmaDraw Draw(Rng& rng, const OrthogonalSampler& sampler) const;
   // What a point that was not drawn from this state counts as.
   CmaDraw Injected(const Eigen::VectorXd& x, const Eigen::VectorXi& categories) const;
   // Ends a generation, in which `trials` were started and these have ended.

@@ -3,12 +3,17 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <numeric>
 #include <string>
+#include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "base/text/number.h"
 
 namespace shirabe::suggestion {
+
 namespace {
 
 constexpr char kPopulation[] = "population_size";
@@ -19,64 +24,6 @@ double SpreadFactor(double room, double u) {
   const double alpha = 2 - std::pow(1 + 2 * room, -power);
   const double t = u * alpha;
   return t <= 1 ? std::pow(t, 1 / power) : std::pow(1 / (2 - t), 1 / power);
-}
-
-// Lexicographic, so that the one that dominates comes first.
-bool Before(const Individual& a, const Individual& b) {
-  if (a.violation != b.violation) return a.violation < b.violation;
-  return a.losses < b.losses;
-}
-
-bool Equal(const Individual& a, const Individual& b) {
-  return a.violation == b.violation && a.losses == b.losses;
-}
-
-using Front = std::vector<size_t>;  // places in the sorted individuals
-
-bool DominatedBy(const std::vector<Individual>& sorted, const Front& front, size_t candidate) {
-  // The latest of a front is the likeliest to dominate (Zhang et al. 2015, §III).
-  return std::any_of(front.rbegin(), front.rend(),
-                     [&](size_t other) { return Dominates(sorted[other], sorted[candidate]); });
-}
-
-// Efficient non-dominated sort with binary search (Zhang et al. 2015). Equals share a front without
-// a comparison, so that a hundred thousand equal losses cost nothing.
-std::vector<Front> FrontsOf(const std::vector<Individual>& sorted) {
-  std::vector<Front> fronts;
-  size_t last = 0;  // front of the one before
-  for (size_t i = 0; i < sorted.size(); ++i) {
-    if (i == 0 || !Equal(sorted[i - 1], sorted[i])) {
-      const auto place =
-          std::partition_point(fronts.begin(), fronts.end(),
-                               [&](const Front& front) { return DominatedBy(sorted, front, i); });
-      last = place - fronts.begin();
-    }
-    if (last == fronts.size()) fronts.emplace_back();
-    fronts[last].push_back(i);
-  }
-  return fronts;
-}
-
-// Σ over losses of the distance between the neighbours on both sides, in parts of the range;
-// infinite at the ends.
-std::vector<double> CrowdingDistances(const std::vector<Individual>& sorted, const Front& front) {
-  std::vector<double> distance(front.size(), 0);
-  std::vector<size_t> order(front.size());
-  std::iota(order.begin(), order.end(), 0);
-  for (size_t k = 0; k < sorted[front[0]].losses.size(); ++k) {
-    const auto loss = [&](size_t place) { return sorted[front[order[place]]].losses[k]; };
-    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-      return sorted[front[a]].losses[k] < sorted[front[b]].losses[k];
-    });
-    const size_t last = front.size() - 1;
-    const double range = loss(last) / 2 - loss(0) / 2;  // halves: losses may be huge
-    if (!(range > 0)) continue;
-    distance[order[0]] = distance[order[last]] = kInfinity;
-    for (size_t i = 1; i < last; ++i) {
-      distance[order[i]] += (loss(i + 1) / 2 - loss(i - 1) / 2) / range;
-    }
-  }
-  return distance;
 }
 
 }  // namespace
@@ -120,54 +67,115 @@ double PolynomialMutation(double x, Rng& rng) {
   return std::clamp(x + delta, 0.0, 1.0);
 }
 
-std::vector<Individual> EndedIndividuals(const History& history) {
-  int64_t furthest = 0;
+namespace {
+
+// Few, as in L-SHADE (Tanabe & Fukunaga 2014): a search of some hundred trials has few generations.
+constexpr size_t kMemory = 6;
+constexpr double kSpread = 0.1;  // of the distributions around the means
+
+std::optional<double> Within(const std::string& text, double max) {
+  const std::optional<double> number = ParseNumber(text);
+  if (!number || !(*number >= 0 && *number <= max)) return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
+std::string ControlParameters::Encode() const {
+  return absl::StrCat(slot, " ", FormatNumber(f), " ", FormatNumber(cr));
+}
+
+std::optional<ControlParameters> ControlParameters::Decode(const std::string& text, int slots) {
+  const std::vector<std::string> parts = absl::StrSplit(text, ' ');
+  if (parts.size() != 3) return std::nullopt;
+  const auto slot = Within(parts[0], slots - 1), f = Within(parts[1], 1), cr = Within(parts[2], 1);
+  if (!slot || !f || !cr || *slot != std::floor(*slot)) return std::nullopt;
+  return ControlParameters{.slot = static_cast<int>(*slot), .f = *f, .cr = *cr};
+}
+
+SuccessHistory::SuccessHistory(const History& history, int slots)
+    : slots_(slots), challenges_(slots, 0), memory_(kMemory) {
+  std::vector<Individual> individuals = EndedIndividuals(history);
+  auto next = individuals.begin();
   for (int64_t i = 0; i < history.size(); ++i) {
-    furthest = std::max(furthest, history.trial(i).last_step);
-  }
-  const double steps = static_cast<double>(furthest) + 2;
-  std::vector<Individual> individuals;
-  individuals.reserve(history.size());
-  for (int64_t i = 0; i < history.size(); ++i) {
-    const TrialSummary& trial = history.trial(i);
-    if (trial.state == TrialState::kActive) continue;
-    Individual individual{.trial = i, .losses = {trial.loss}};
-    if (trial.state == TrialState::kInfeasible || !std::isfinite(trial.loss)) {
-      individual.losses = {0};
-      individual.violation = 1;
-    } else if (trial.early_stopped) {
-      const double reached = std::max(0.0, static_cast<double>(trial.last_step));
-      individual.violation = 1 - (reached + 1) / steps;
+    std::optional<ControlParameters> control;
+    if (const auto label = history.label(i, ControlParameters::kLabel)) {
+      control = ControlParameters::Decode(*label, slots);
     }
-    individuals.push_back(std::move(individual));
+    if (control) ++challenges_[control->slot];
+    if (next == individuals.end() || next->trial != i) continue;
+    Play(*next, control);
+    ++next;
   }
-  return individuals;
+  std::vector<Individual> population;
+  for (const auto& slot : slots_) {
+    if (slot) population.push_back(*slot);
+  }
+  const size_t size = population.size();
+  for (const Individual& individual : Survivors(std::move(population), size)) {
+    ranked_.push_back(individual.trial);
+  }
 }
 
-bool Dominates(const Individual& a, const Individual& b) {
-  if (a.violation != b.violation) return a.violation < b.violation;
-  bool better = false;
-  for (size_t k = 0; k < a.losses.size(); ++k) {
-    if (a.losses[k] > b.losses[k]) return false;
-    better |= a.losses[k] < b.losses[k];
+size_t SuccessHistory::PlaceFor(const std::optional<ControlParameters>& control) const {
+  if (control) return control->slot;
+  size_t worst = 0;
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    if (!slots_[i]) return i;
+    if (Dominates(*slots_[worst], *slots_[i])) worst = i;
   }
-  return better;
+  return worst;
 }
 
-std::vector<Individual> Survivors(std::vector<Individual> individuals, size_t count) {
-  std::stable_sort(individuals.begin(), individuals.end(), &Before);
-  std::vector<Individual> survivors;
-  for (const Front& front : FrontsOf(individuals)) {
-    if (survivors.size() >= count) break;
-    const std::vector<double> distances = CrowdingDistances(individuals, front);
-    std::vector<size_t> order(front.size());
-    std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(),
-                     [&](size_t a, size_t b) { return distances[a] > distances[b]; });
-    order.resize(std::min(order.size(), count - survivors.size()));
-    for (size_t place : order) survivors.push_back(individuals[front[place]]);
+void SuccessHistory::Play(const Individual& individual,
+                          const std::optional<ControlParameters>& control) {
+  std::optional<Individual>& place = slots_[PlaceFor(control)];
+  const bool taken =
+      !place || (control ? !Dominates(*place, individual) : Dominates(individual, *place));
+  if (taken) {
+    if (place && control && Dominates(individual, *place)) successes_.push_back(*control);
+    if (place) archive_.push_back(place->trial);
+    if (archive_.size() > slots_.size()) archive_.erase(archive_.begin());
+    place = individual;
   }
-  return survivors;
+  if (++judged_ % static_cast<int64_t>(slots_.size()) == 0) Remember();
+}
+
+void SuccessHistory::Remember() {
+  if (successes_.empty()) return;
+  double f = 0, squares = 0, cr = 0;
+  for (const ControlParameters& control : successes_) {
+    f += control.f;
+    squares += control.f * control.f;
+    cr += control.cr;
+  }
+  memory_[next_] = {.f = f > 0 ? squares / f : 0,
+                    .cr = cr / static_cast<double>(successes_.size())};
+  next_ = (next_ + 1) % memory_.size();
+  successes_.clear();
+}
+
+std::optional<int64_t> SuccessHistory::occupant(int slot) const {
+  if (!slots_[slot]) return std::nullopt;
+  return slots_[slot]->trial;
+}
+
+int SuccessHistory::NextSlot() const {
+  return static_cast<int>(std::min_element(challenges_.begin(), challenges_.end()) -
+                          challenges_.begin());
+}
+
+// F from a Cauchy distribution, whose tails try large steps at any time; what is not positive is
+// drawn again, what is above 1 is 1. CR from a normal one.
+ControlParameters SuccessHistory::Draw(int slot, Rng& rng) const {
+  const Means& means = memory_[rng.Below(memory_.size())];
+  ControlParameters control{.slot = slot, .f = 0, .cr = means.cr + kSpread * rng.Normal()};
+  while (!(control.f > 0)) {
+    control.f = means.f + kSpread * std::tan(std::numbers::pi * (rng.Uniform() - 0.5));
+  }
+  control.f = std::min(control.f, 1.0);
+  control.cr = std::clamp(control.cr, 0.0, 1.0);
+  return control;
 }
 
 }  // namespace shirabe::suggestion

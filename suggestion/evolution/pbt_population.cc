@@ -110,7 +110,7 @@ Population::Step Population::GoOn(int64_t member, Rng& rng) const {
 }
 
 // One of the best of this generation, or of the last one before it that has any, is the parent. If
-// none has a result the member begins anew.
+// none has a result the member starts over.
 Population::Step Population::Follow(Step step, int64_t generation, Rng& rng) const {
   for (auto it = generations_.upper_bound(generation); it != generations_.begin();) {
     --it;
@@ -126,7 +126,7 @@ Population::Step Population::Follow(Step step, int64_t generation, Rng& rng) con
     return step;
   }
   step.generation = 0;
-  absl::StrAppend(&step.why, ", nor has any other; it begins anew");
+  absl::StrAppend(&step.why, ", nor has any other; it starts from scratch");
   return step;
 }
 
@@ -204,9 +204,9 @@ Point Perturb(const Space& space, const Point& point, std::optional<double> resa
   Point perturbed = point;
   for (int i = 0; i < space.size(); ++i) {
     const Axis& axis = space.axis(i);
-    const bool anew = rng.Uniform() < resample.value_or(0);
+    const bool resampled = rng.Uniform() < resample.value_or(0);
     const bool up = rng.Below(2) == 1;
-    if (anew) {
+    if (resampled) {
       perturbed[i] = fresh[i];
     } else if (axis.categorical()) {
       perturbed[i] = PerturbCategory(axis, point[i], rng);

@@ -1,6 +1,6 @@
 // A population in training, as its trials tell it, and the explore step that moves a member
 // (Perturb). Each member is a chain of trials, one a generation, each of which goes on from a
-// checkpoint of the one before. Made anew for each proposal from points and labels; the history
+// checkpoint of the one before. Made again for each proposal from points and labels; the history
 // must outlive it. One thread.
 //
 // Trials without a label (start points, trials from elsewhere) are the first members.
@@ -89,7 +89,7 @@ class Population {
 // their values, or to the next one where that is where they are. A category has no neighbours: one
 // in four times it becomes another one.
 
-// Each parameter is drawn anew with probability `resample`, else moved as above. nullopt, as in
+// Each parameter is drawn again with probability `resample`, else moved as above. nullopt, as in
 // Katib, is never.
 Point Perturb(const Space& space, const Point& point, std::optional<double> resample, Rng& rng);
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "base/statistics.h"
+#include "base/text/number.h"
 #include "suggestion/gp/normal_distribution.h"
 
 namespace shirabe::suggestion::gp {
@@ -16,21 +18,50 @@ using Eigen::VectorXd;
 
 constexpr double kConfidence = 1.96;  // deviations, as scikit-optimize's kappa
 
-// Of a label at a point.
-double LabelVariance(double of_function, const Posterior& labels) {
-  return of_function + labels.theta().noise();
-}
-
 }  // namespace
 
-Acquisition::Acquisition(Utility utility, const Posterior& objective, RowVectorXd incumbents,
-                         const Posterior* feasibility)
+void Chances::AddTo(const Inputs& points, VectorXd& values, MatrixXd* gradient) const {
+  const Slopes slopes = gradient != nullptr ? Slopes::kYes : Slopes::kNo;
+  for (const Chance& chance : all_) {
+    const Posterior::Prediction prediction = chance.posterior->Predict(points, slopes);
+    MatrixXd by_mean(points.rows(), 1);
+    VectorXd by_variance(points.rows());
+    for (Index i = 0; i < points.rows(); ++i) {
+      const double variance = prediction.variance[i] + chance.noise;
+      const double z = prediction.mean(i, 0) / std::sqrt(variance);
+      const Value log = LogCdf(z);
+      values[i] += log.value;
+      by_mean(i, 0) = log.slope / std::sqrt(variance);
+      by_variance[i] = -0.5 * log.slope * z / variance;
+    }
+    if (gradient == nullptr) continue;
+    *gradient += chance.posterior->Pullback(points, prediction, by_mean, by_variance);
+  }
+}
+
+VectorXd Chances::Probability(const Inputs& points) const {
+  VectorXd probability = VectorXd::Ones(points.rows());
+  for (const Chance& chance : all_) {
+    const Posterior::Prediction prediction = chance.posterior->Predict(points);
+    for (Index i = 0; i < points.rows(); ++i) {
+      const double variance = prediction.variance[i] + chance.noise;
+      probability[i] *= NormalCdf(prediction.mean(i, 0) / std::sqrt(variance));
+    }
+  }
+  return probability;
+}
+
+// ---- one objective -----------------------------------------------------------------------------
+
+ObjectiveAcquisition::ObjectiveAcquisition(Utility utility, const Posterior& objective,
+                                           RowVectorXd incumbents, std::vector<Chance> chances)
     : utility_(utility),
       objective_(objective),
       incumbents_(std::move(incumbents)),
-      feasibility_(feasibility) {}
+      chances_(std::move(chances)) {}
 
-Acquisition::Score Acquisition::ScoreOf(double mean, double sigma, double incumbent) const {
+ObjectiveAcquisition::Score ObjectiveAcquisition::ScoreOf(double mean, double sigma,
+                                                          double incumbent) const {
   if (utility_ == Utility::kUcb) return {mean + kConfidence * sigma, 1, kConfidence};
   const double z = (mean - incumbent) / sigma;
   const Value log = utility_ == Utility::kLogEi ? LogH(z) : LogCdf(z);
@@ -39,8 +70,8 @@ Acquisition::Score Acquisition::ScoreOf(double mean, double sigma, double incumb
   return {score.value + std::log(sigma), score.by_mean, score.by_sigma + 1 / sigma};
 }
 
-VectorXd Acquisition::Combine(const Posterior::Prediction& prediction,
-                              Derivatives* derivatives) const {
+VectorXd ObjectiveAcquisition::Combine(const Posterior::Prediction& prediction,
+                                       Derivatives* derivatives) const {
   const Index points = prediction.mean.rows(), scenarios = prediction.mean.cols();
   VectorXd values(points);
   RowVectorXd score(scenarios), by_mean(scenarios), by_sigma(scenarios);
@@ -80,7 +111,7 @@ VectorXd Acquisition::EvaluateAll(const Inputs& points) const {
   return values;
 }
 
-VectorXd Acquisition::Evaluate(const Inputs& points, MatrixXd* gradient) const {
+VectorXd ObjectiveAcquisition::Compute(const Inputs& points, MatrixXd* gradient) const {
   const Slopes slopes = gradient != nullptr ? Slopes::kYes : Slopes::kNo;
   const Posterior::Prediction prediction = objective_.Predict(points, slopes);
   VectorXd values;
@@ -92,41 +123,146 @@ VectorXd Acquisition::Evaluate(const Inputs& points, MatrixXd* gradient) const {
     values = Combine(prediction, &derivatives);
     *gradient = objective_.Pullback(points, prediction, derivatives.mean, derivatives.variance);
   }
-  if (feasibility_ != nullptr) AddFeasibility(points, values, gradient);
+  chances_.AddTo(points, values, gradient);
   return values;
 }
 
-void Acquisition::AddFeasibility(const Inputs& points, VectorXd& values, MatrixXd* gradient) const {
-  const Slopes slopes = gradient != nullptr ? Slopes::kYes : Slopes::kNo;
-  const Posterior::Prediction prediction = feasibility_->Predict(points, slopes);
-  MatrixXd by_mean(points.rows(), 1);
-  VectorXd by_variance(points.rows());
-  for (Index i = 0; i < points.rows(); ++i) {
-    const double variance = LabelVariance(prediction.variance[i], *feasibility_);
-    const double z = prediction.mean(i, 0) / std::sqrt(variance);
-    const Value log = LogCdf(z);
-    values[i] += log.value;
-    by_mean(i, 0) = log.slope / std::sqrt(variance);
-    by_variance[i] = -0.5 * log.slope * z / variance;
-  }
-  if (gradient != nullptr) {
-    *gradient += feasibility_->Pullback(points, prediction, by_mean, by_variance);
-  }
-}
-
-Eigen::ArrayXd Acquisition::Lengths() const {
+Eigen::ArrayXd ObjectiveAcquisition::Lengths() const {
   return objective_.theta().Lengths(objective_.inputs().numeric());
 }
 
-VectorXd Acquisition::Feasibility(const Inputs& points) const {
-  if (feasibility_ == nullptr) return VectorXd::Ones(points.rows());
-  const Posterior::Prediction prediction = feasibility_->Predict(points);
-  VectorXd probability(points.rows());
-  for (Index i = 0; i < points.rows(); ++i) {
-    const double variance = LabelVariance(prediction.variance[i], *feasibility_);
-    probability[i] = Cdf(prediction.mean(i, 0) / std::sqrt(variance));
+// ---- several objectives ------------------------------------------------------------------------
+
+HypervolumeAcquisition::HypervolumeAcquisition(std::vector<const Posterior*> objectives,
+                                               const std::vector<std::vector<ScoreBox>>& boxes,
+                                               std::vector<Chance> chances)
+    : objectives_(std::move(objectives)), chances_(std::move(chances)) {
+  for (const std::vector<ScoreBox>& of_scenario : boxes) {
+    Scenario scenario{.edges = std::vector<std::vector<double>>(objectives_.size()), .boxes = {}};
+    for (size_t j = 0; j < objectives_.size(); ++j) {
+      std::vector<double>& edges = scenario.edges[j];
+      for (const ScoreBox& box : of_scenario) {
+        edges.push_back(box.lower[j]);
+        if (std::isfinite(box.upper[j])) edges.push_back(box.upper[j]);
+      }
+      std::sort(edges.begin(), edges.end());
+      edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
+    }
+    for (const ScoreBox& box : of_scenario) {
+      std::vector<Edge> sides;
+      for (size_t j = 0; j < objectives_.size(); ++j) {
+        const std::vector<double>& edges = scenario.edges[j];
+        const auto place = [&edges](double at) {
+          return static_cast<int>(std::lower_bound(edges.begin(), edges.end(), at) - edges.begin());
+        };
+        sides.push_back({.lower = place(box.lower[j]),
+                         .upper = std::isfinite(box.upper[j]) ? place(box.upper[j]) : -1});
+      }
+      scenario.boxes.push_back(std::move(sides));
+    }
+    scenarios_.push_back(std::move(scenario));
   }
-  return probability;
+}
+
+HypervolumeAcquisition::Score HypervolumeAcquisition::ScoreOf(const Scenario& scenario,
+                                                              const std::vector<double>& means,
+                                                              const std::vector<double>& sigmas,
+                                                              bool derivatives) const {
+  const size_t m = objectives_.size();
+  std::vector<std::vector<Improvement>> at(m);
+  for (size_t j = 0; j < m; ++j) {
+    for (const double edge : scenario.edges[j]) {
+      const double z = (means[j] - edge) / sigmas[j];
+      const Value h = LogH(z);
+      at[j].push_back(
+          {h.value + std::log(sigmas[j]), h.slope / sigmas[j], (1 - h.slope * z) / sigmas[j]});
+    }
+  }
+  // E(l) - E(u), its logarithm and derivatives, of each side of each box.
+  const size_t n = scenario.boxes.size();
+  std::vector<Improvement> sides(n * m);
+  std::vector<double> logs(n, 0);
+  double largest = -kInfinity;
+  for (size_t b = 0; b < n; ++b) {
+    for (size_t j = 0; j < m; ++j) {
+      const Edge edge = scenario.boxes[b][j];
+      Improvement& side = sides[b * m + j] = at[j][edge.lower];
+      if (edge.upper >= 0) {
+        const Improvement& beyond = at[j][edge.upper];
+        const double ratio = std::min(std::exp(beyond.log - side.log), 1 - 1e-15);
+        side.log += std::log1p(-ratio);
+        side.by_mean = (side.by_mean - ratio * beyond.by_mean) / (1 - ratio);
+        side.by_sigma = (side.by_sigma - ratio * beyond.by_sigma) / (1 - ratio);
+      }
+      logs[b] += side.log;
+    }
+    largest = std::max(largest, logs[b]);
+  }
+  double sum = 0;
+  for (const double log : logs) sum += std::exp(log - largest);
+  Score score{.value = largest + std::log(sum), .by_mean = {}, .by_sigma = {}};
+  if (!derivatives) return score;
+  score.by_mean.assign(m, 0);
+  score.by_sigma.assign(m, 0);
+  for (size_t b = 0; b < n; ++b) {
+    const double share = std::exp(logs[b] - largest) / sum;
+    for (size_t j = 0; j < m; ++j) {
+      score.by_mean[j] += share * sides[b * m + j].by_mean;
+      score.by_sigma[j] += share * sides[b * m + j].by_sigma;
+    }
+  }
+  return score;
+}
+
+VectorXd HypervolumeAcquisition::Compute(const Inputs& points, MatrixXd* gradient) const {
+  const size_t m = objectives_.size(), s = scenarios_.size();
+  VectorXd values = VectorXd::Zero(points.rows());
+  if (gradient != nullptr) *gradient = MatrixXd::Zero(points.rows(), points.numeric());
+  if (s > 0) {
+    std::vector<Posterior::Prediction> predictions;
+    std::vector<MatrixXd> by_mean(m, MatrixXd(points.rows(), static_cast<Index>(s)));
+    std::vector<VectorXd> by_variance(m, VectorXd::Zero(points.rows()));
+    for (const Posterior* objective : objectives_) {
+      predictions.push_back(
+          objective->Predict(points, gradient != nullptr ? Slopes::kYes : Slopes::kNo));
+    }
+    std::vector<double> means(m), sigmas(m);
+    std::vector<Score> scores(s);
+    for (Index i = 0; i < points.rows(); ++i) {
+      for (size_t j = 0; j < m; ++j) sigmas[j] = std::sqrt(predictions[j].variance[i]);
+      double largest = -kInfinity;
+      for (size_t k = 0; k < s; ++k) {
+        const auto column = static_cast<Index>(k);
+        for (size_t j = 0; j < m; ++j) means[j] = predictions[j].mean(i, column);
+        scores[k] = ScoreOf(scenarios_[k], means, sigmas, gradient != nullptr);
+        largest = std::max(largest, scores[k].value);
+      }
+      double sum = 0;
+      for (const Score& score : scores) sum += std::exp(score.value - largest);
+      values[i] = largest + std::log(sum / static_cast<double>(s));
+      if (gradient == nullptr) continue;
+      for (size_t k = 0; k < s; ++k) {
+        const double share = std::exp(scores[k].value - largest) / sum;
+        for (size_t j = 0; j < m; ++j) {
+          by_mean[j](i, static_cast<Index>(k)) = share * scores[k].by_mean[j];
+          by_variance[j][i] += share * scores[k].by_sigma[j] / (2 * sigmas[j]);
+        }
+      }
+    }
+    for (size_t j = 0; j < m && gradient != nullptr; ++j) {
+      *gradient += objectives_[j]->Pullback(points, predictions[j], by_mean[j], by_variance[j]);
+    }
+  }
+  chances_.AddTo(points, values, gradient);
+  return values;
+}
+
+Eigen::ArrayXd HypervolumeAcquisition::Lengths() const {
+  Eigen::ArrayXd least = objectives_[0]->theta().Lengths(objectives_[0]->inputs().numeric());
+  for (const Posterior* objective : objectives_) {
+    least = least.min(objective->theta().Lengths(objective->inputs().numeric()));
+  }
+  return least;
 }
 
 }  // namespace shirabe::suggestion::gp

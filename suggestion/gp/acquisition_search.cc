@@ -42,15 +42,15 @@ void Copy(const Inputs& from, Index row, Inputs& to, Index at) {
 
 }  // namespace
 
-Search::Search(const InputLayout& layout, const Acquisition& acquisition, const Region& region,
-               Rng rng)
+AcquisitionSearch::AcquisitionSearch(const InputLayout& layout, const Acquisition& acquisition,
+                                     const Region& region, Rng rng)
     : layout_(layout),
       acquisition_(acquisition),
       region_(region),
       rng_(rng),
       lengths_(acquisition.Lengths().max(1e-3).min(10)) {}
 
-std::vector<Ranked> Search::Run(bool climb) {
+std::vector<Ranked> AcquisitionSearch::Run(bool climb) {
   const Cardinality all = layout_.space().cardinality();
   const bool few = all.finite && all.count <= kEnumerable;
   const Inputs pool = few ? All() : Pool();
@@ -72,7 +72,7 @@ std::vector<Ranked> Search::Run(bool climb) {
   return ranked;
 }
 
-Inputs Search::All() const {
+Inputs AcquisitionSearch::All() const {
   const uint64_t count = layout_.space().cardinality().count;
   Inputs points = layout_.Empty(static_cast<Index>(count));
   for (uint64_t i = 0; i < count; ++i) {
@@ -81,7 +81,7 @@ Inputs Search::All() const {
   return points;
 }
 
-Inputs Search::Pool() {
+Inputs AcquisitionSearch::Pool() {
   const Index n = std::max<Index>(1, acquisition_.size());
   const Index count = std::clamp(kPool * kAffordable / n, kMinPool, kPool);
   Inputs pool = layout_.Empty(count);
@@ -91,7 +91,7 @@ Inputs Search::Pool() {
   return pool;
 }
 
-void Search::Spread(Inputs& pool, Index begin, Index count) {
+void AcquisitionSearch::Spread(Inputs& pool, Index begin, Index count) {
   const int p = pool.numeric(), c = pool.categorical();
   const SobolSequence sequence(std::min(p + c, SobolSequence::kMaxDimensions));
   const uint64_t seed = rng_.Next();
@@ -109,7 +109,7 @@ void Search::Spread(Inputs& pool, Index begin, Index count) {
   }
 }
 
-void Search::Perturb(Inputs& pool, Index row) {
+void AcquisitionSearch::Perturb(Inputs& pool, Index row) {
   const int p = pool.numeric(), c = pool.categorical();
   Copy(region_.incumbent, 0, pool, row);
   const double share = std::min(1.0, kChangedAtOnce / (p + c));
@@ -134,7 +134,7 @@ void Search::Perturb(Inputs& pool, Index row) {
 }
 
 // The best, then others by lot in proportion to the utility, and the incumbent.
-Inputs Search::ChooseStarts(const Inputs& pool, const VectorXd& values) {
+Inputs AcquisitionSearch::ChooseStarts(const Inputs& pool, const VectorXd& values) {
   std::vector<Index> chosen(1);
   VectorXd weights = (values.array() - values.maxCoeff(&chosen[0])).exp();
   weights[chosen[0]] = 0;
@@ -159,7 +159,7 @@ Inputs Search::ChooseStarts(const Inputs& pool, const VectorXd& values) {
 }
 
 // Every point by itself, all of them evaluated together.
-void Search::Climb(Inputs& points) const {
+void AcquisitionSearch::Climb(Inputs& points) const {
   const int p = points.numeric();
   if (p == 0) return;
   Box box{region_.box.lower.cwiseQuotient(lengths_), region_.box.upper.cwiseQuotient(lengths_)};
@@ -201,7 +201,7 @@ void Search::Climb(Inputs& points) const {
 
 // All points that differ from it in one coordinate that is not continuous: by one level up or down,
 // or by the category.
-Inputs Search::Neighbours(const Inputs& point) {
+Inputs AcquisitionSearch::Neighbours(const Inputs& point) {
   std::vector<Point> neighbours;
   const Point here = layout_.ToPoint(point, 0);
   const auto add = [&](int axis, double coordinate) {
@@ -226,7 +226,7 @@ Inputs Search::Neighbours(const Inputs& point) {
   return layout_.From(neighbours);
 }
 
-bool Search::StepToNeighbours(Inputs& points, VectorXd& values) {
+bool AcquisitionSearch::StepToNeighbours(Inputs& points, VectorXd& values) {
   bool improved = false;
   for (Index i = 0; i < points.rows(); ++i) {
     const Inputs neighbours = Neighbours(points.Row(i));
@@ -248,8 +248,8 @@ bool Search::StepToNeighbours(Inputs& points, VectorXd& values) {
   return true;
 }
 
-void Search::Append(const Inputs& points, const VectorXd& values,
-                    std::vector<Ranked>& ranked) const {
+void AcquisitionSearch::Append(const Inputs& points, const VectorXd& values,
+                               std::vector<Ranked>& ranked) const {
   for (Index i = 0; i < points.rows(); ++i) {
     ranked.push_back({layout_.ToPoint(points, i), values[i]});
   }
@@ -290,6 +290,36 @@ void InputLayout::Round(Inputs& inputs) const {
     if (axis.continuous()) continue;
     for (double& value : inputs.x.col(j)) value = axis.Canonical(value);
   }
+}
+
+namespace {
+
+// Points nearer than this in every coordinate teach nothing new.
+constexpr double kTooClose = 1e-9, kAside = 1e-3;
+
+bool TooClose(const Inputs& point, const Inputs& seen) {
+  for (Index i = 0; i < seen.rows(); ++i) {
+    const bool same_x =
+        point.x.cols() == 0 || (seen.x.row(i) - point.x.row(0)).cwiseAbs().maxCoeff() < kTooClose;
+    if (same_x && (seen.u.row(i).array() == point.u.row(0).array()).all()) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::optional<Point> FirstUntried(const std::vector<Ranked>& ranked, const Seen& seen,
+                                  UnvisitedPoints& unvisited, Rng& rng) {
+  const Space& space = seen.layout.space();
+  for (const Ranked& candidate : ranked) {
+    Inputs inputs = seen.layout.From({candidate.point});
+    if (!space.cardinality().finite && TooClose(inputs, seen.inputs)) {
+      for (double& x : inputs.x.row(0)) x = std::clamp(x + kAside * rng.Normal(), 0.0, 1.0);
+    }
+    const Point point = space.Canonical(seen.layout.ToPoint(inputs, 0));
+    if (unvisited.Claim(point)) return point;
+  }
+  return unvisited.Draw(rng);
 }
 
 }  // namespace shirabe::suggestion::gp

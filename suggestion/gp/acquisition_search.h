@@ -1,5 +1,5 @@
 // Finds the points where an acquisition function is largest: Search, over the inputs that
-// InputLayout makes of a space, within a Region. One Search serves one suggestion.
+// InputLayout makes of a space, within a Region. One AcquisitionSearch serves one suggestion.
 //
 //   1. a pool: half a Sobol sequence over the region, half the incumbent with a few coordinates
 //      changed (random axis-aligned subspace perturbations: R. Regis, C. Shoemaker, "Combining
@@ -11,12 +11,14 @@
 // A space of few points is enumerated instead.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "base/rng.h"
 #include "suggestion/gp/acquisition.h"
 #include "suggestion/gp/kernel.h"
 #include "suggestion/space/search_space.h"
+#include "suggestion/unvisited_points.h"
 
 namespace shirabe::suggestion::gp {
 
@@ -61,11 +63,12 @@ struct Ranked {
   double value;
 };
 
-class Search {
+class AcquisitionSearch {
  public:
   static constexpr uint64_t kEnumerable = 4096;
 
-  Search(const InputLayout& layout, const Acquisition& acquisition, const Region& region, Rng rng);
+  AcquisitionSearch(const InputLayout& layout, const Acquisition& acquisition, const Region& region,
+                    Rng rng);
 
   // Best first; never empty. Without `climb` only the pool is looked at.
   std::vector<Ranked> Run(bool climb);
@@ -88,5 +91,15 @@ class Search {
   Rng rng_;
   Eigen::VectorXd lengths_;  // by which numeric coordinates are divided while climbing
 };
+
+// What a process has learned from, and imagines.
+struct Seen {
+  const InputLayout& layout;
+  const Inputs& inputs;
+};
+// The first of `ranked` that has not been tried, moved a little where the process has seen the very
+// place; else any point that has not; nullopt if every point has been tried.
+std::optional<Point> FirstUntried(const std::vector<Ranked>& ranked, const Seen& seen,
+                                  UnvisitedPoints& unvisited, Rng& rng);
 
 }  // namespace shirabe::suggestion::gp

@@ -209,6 +209,11 @@ Posterior::Prediction Posterior::Predict(const Inputs& points, Slopes slopes) co
   return prediction;
 }
 
+MatrixXd Posterior::Mean(const Inputs& points) const {
+  const MatrixXd k = Covary(theta_, inputs_, points, Slopes::kNo).k;
+  return (k.transpose() * alpha_).array() + mean_;
+}
+
 MatrixXd Posterior::Pullback(const Inputs& points, const Prediction& prediction,
                              const MatrixXd& mean_bar, const VectorXd& variance_bar) const {
   // ∂/∂k of the sum, by point; then through ∂k/∂r² to the coordinates.

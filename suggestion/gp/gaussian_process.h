@@ -59,6 +59,8 @@ class Posterior {
     Eigen::MatrixXd solved;    // L⁻¹ k(X, x), n × points
   };
   Prediction Predict(const Inputs& points, Slopes slopes = Slopes::kNo) const;
+  // Its mean alone, which costs n a point and not n²; points × m.
+  Eigen::MatrixXd Mean(const Inputs& points) const;
   // With respect to the numeric coordinates of each point, the gradient of Σ mean_bar · mean +
   // variance_bar · variance; points × p. The prediction must have slopes.
   Eigen::MatrixXd Pullback(const Inputs& points, const Prediction& prediction,

@@ -1,8 +1,9 @@
 #include "suggestion/gp/normal_distribution.h"
 
-#include <boost/math/special_functions/erf.hpp>
 #include <cmath>
 #include <numbers>
+
+#include "base/statistics.h"
 
 namespace shirabe::suggestion::gp {
 namespace {
@@ -11,13 +12,6 @@ constexpr double kLogSqrtTwoPi = 0.91893853320467274178;
 constexpr double kDirect = -1;  // above it nothing cancels
 constexpr double kSeries = 14;  // below its negative, 16 terms of the series give all digits
 constexpr int kTerms = 16;
-
-// No promotion to long double, which is another type on another processor; no exceptions.
-using Policy = boost::math::policies::policy<
-    boost::math::policies::promote_double<false>,
-    boost::math::policies::domain_error<boost::math::policies::ignore_error>,
-    boost::math::policies::overflow_error<boost::math::policies::ignore_error>,
-    boost::math::policies::evaluation_error<boost::math::policies::ignore_error>>;
 
 double LogPdf(double z) { return -0.5 * z * z - kLogSqrtTwoPi; }
 
@@ -37,14 +31,10 @@ double TailSeries(double t) {
 
 }  // namespace
 
-double Cdf(double z) { return 0.5 * std::erfc(-z / std::numbers::sqrt2); }
-
-double Quantile(double p) { return -std::numbers::sqrt2 * boost::math::erfc_inv(2 * p, Policy()); }
-
 // The derivative of h is Φ.
 Value LogH(double z) {
   if (z > kDirect) {
-    const double cdf = Cdf(z);
+    const double cdf = NormalCdf(z);
     const double h = std::exp(LogPdf(z)) + z * cdf;
     return {std::log(h), cdf / h};
   }
@@ -61,7 +51,7 @@ Value LogH(double z) {
 
 Value LogCdf(double z) {
   if (z > kDirect) {
-    const double cdf = Cdf(z);
+    const double cdf = NormalCdf(z);
     return {std::log(cdf), std::exp(LogPdf(z)) / cdf};
   }
   const double t = -z;

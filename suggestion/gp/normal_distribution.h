@@ -1,5 +1,6 @@
-// Functions of the standard normal distribution that the acquisition functions need, accurate in
-// the tails, where the textbook forms lose all their digits. Pure; any thread.
+// Logarithms of functions of the standard normal distribution (base/statistics.h) that the
+// acquisition functions need, accurate in the tails, where the textbook forms lose all their
+// digits. Pure; any thread.
 //
 //   z     real                                  φ, Φ   density and distribution function
 //   h(z)  φ(z) + z·Φ(z): the expected improvement in units of the standard deviation
@@ -10,10 +11,6 @@
 #pragma once
 
 namespace shirabe::suggestion::gp {
-
-double Cdf(double z);
-// Inverse of Cdf; 0 < p < 1.
-double Quantile(double p);
 
 // A function with its derivative.
 struct Value {

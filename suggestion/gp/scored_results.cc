@@ -6,7 +6,7 @@
 #include <numeric>
 #include <utility>
 
-#include "suggestion/gp/normal_distribution.h"
+#include "base/statistics.h"
 
 namespace shirabe::suggestion::gp {
 namespace {
@@ -59,18 +59,10 @@ std::vector<double> Distinct(const VectorXd& values) {
   return distinct;
 }
 
-double Median(const VectorXd& values) {
-  std::vector<double> sorted(values.data(), values.data() + values.size());
-  std::sort(sorted.begin(), sorted.end());
-  const size_t middle = sorted.size() / 2;
-  if (sorted.size() % 2 == 1) return sorted[middle];
-  return 0.5 * (sorted[middle - 1] + sorted[middle]);
-}
-
 VectorXd HalfRank(const VectorXd& scores) {
   VectorXd y = Standardize(scores);
   const std::vector<double> levels = Distinct(y);
-  const double median = Median(y);
+  const double median = Median({y.begin(), y.end()});
   const auto upper = std::lower_bound(levels.begin(), levels.end(), median);
   double squares = 0;
   for (auto level = upper; level != levels.end(); ++level) {
@@ -83,7 +75,7 @@ VectorXd HalfRank(const VectorXd& scores) {
   for (double& value : y) {
     if (!(value < median)) continue;
     const auto rank = std::lower_bound(levels.begin(), levels.end(), value) - levels.begin();
-    value = median + deviation * Quantile(0.5 * (static_cast<double>(rank) + 0.5) / below);
+    value = median + deviation * NormalQuantile(0.5 * (static_cast<double>(rank) + 0.5) / below);
   }
   return y;
 }
@@ -154,20 +146,25 @@ double Concordance(const VectorXd& scores, const VectorXd& predicted) {
   return all > 0 ? right / all : 0;
 }
 
-namespace {
-
-void Thin(Results& results) {
-  const auto n = static_cast<int64_t>(results.points.size());
-  if (n <= Results::kMaxPoints) return;
-  const int64_t latest = Results::kMaxPoints / 2, best = Results::kMaxPoints - latest;
+std::vector<int64_t> KeptResults(const std::vector<double>& scores) {
+  const auto n = static_cast<int64_t>(scores.size());
   std::vector<int64_t> kept(n);
   std::iota(kept.begin(), kept.end(), 0);
+  if (n <= Results::kMaxPoints) return kept;
+  const int64_t latest = Results::kMaxPoints / 2, best = Results::kMaxPoints - latest;
   const auto better = [&](int64_t a, int64_t b) {
-    return results.scores[a] != results.scores[b] ? results.scores[a] > results.scores[b] : a < b;
+    return scores[a] != scores[b] ? scores[a] > scores[b] : a < b;
   };
   std::nth_element(kept.begin(), kept.begin() + best, kept.end() - latest, better);
   kept.erase(kept.begin() + best, kept.end() - latest);
   std::sort(kept.begin(), kept.end());
+  return kept;
+}
+
+namespace {
+
+void Thin(Results& results) {
+  const std::vector<int64_t> kept = KeptResults(results.scores);
   for (size_t i = 0; i < kept.size(); ++i) {
     if (static_cast<int64_t>(i) == kept[i]) continue;
     results.points[i] = std::move(results.points[kept[i]]);

@@ -32,6 +32,10 @@ struct Results {
 // points, the latest half of what is allowed stays, and of the others the best.
 Results Gather(const History& history, int64_t initial);
 
+// Which of so many results a process has, by index: all of them, or, where they are too many, the
+// latest half of what is allowed and of the others the best. `scores` in order of time.
+std::vector<int64_t> KeptResults(const std::vector<double>& scores);
+
 // Monotone maps of the objective that a Gaussian process finds easier: most losses of a search are
 // bad in one way or another, and how bad matters less than the shape of the good half. Each is made
 // from the values seen so far and ends with mean 0 and deviation 1. Immutable, any thread.

@@ -27,11 +27,16 @@ constexpr double kLabelNoise = 0.1;
 // A warp that is not better by this share of ordered pairs does not replace the last one.
 constexpr double kHysteresis = 0.005;
 
+// The least count of points, after a fit to `fitted_at` of them, at which there is another.
+int64_t NextFit(int64_t fitted_at) {
+  if (fitted_at < kEveryTime) return fitted_at + 1;
+  return static_cast<int64_t>(std::ceil(kGrowth * static_cast<double>(fitted_at)));
+}
+
 bool NeedsFit(int64_t n, const SurrogateMemo& memory) {
   if (memory.fitted_at <= 0 || n < memory.fitted_at) return true;
   if (memory.thetas[static_cast<int>(memory.warp)].values.size() == 0) return true;
-  if (n <= kEveryTime) return n > memory.fitted_at;
-  return static_cast<double>(n) >= kGrowth * static_cast<double>(memory.fitted_at);
+  return n >= NextFit(memory.fitted_at);
 }
 
 // Which points the parameters are fitted to: all of them, or the better half of what is allowed and
@@ -120,13 +125,22 @@ SurrogateMemo SurrogateMemo::Parse(const std::string& text, int theta_size) {
   return at == end ? memory : SurrogateMemo();
 }
 
+int64_t LastFitCount(int64_t points) {
+  if (points <= kEveryTime) return points;
+  int64_t count = kEveryTime;
+  for (int64_t next = count; next <= points; next = NextFit(next)) count = next;
+  return count;
+}
+
 Surrogate Learn(const Inputs& inputs, const VectorXd& scores, SurrogateMemo& memory) {
-  if (!NeedsFit(inputs.rows(), memory)) {
-    Warp warp(memory.warp, scores);
-    Posterior posterior =
-        Condition(memory.thetas[static_cast<int>(memory.warp)], inputs, warp.warped());
-    return {std::move(warp), std::move(posterior)};
-  }
+  if (NeedsFit(inputs.rows(), memory)) return Refit(inputs, scores, memory);
+  Warp warp(memory.warp, scores);
+  Posterior posterior =
+      Condition(memory.thetas[static_cast<int>(memory.warp)], inputs, warp.warped());
+  return {std::move(warp), std::move(posterior)};
+}
+
+Surrogate Refit(const Inputs& inputs, const VectorXd& scores, SurrogateMemo& memory) {
   std::optional<Surrogate> best;
   double best_order = -1;
   const WarpKind last = memory.warp;
@@ -146,6 +160,16 @@ Surrogate Learn(const Inputs& inputs, const VectorXd& scores, SurrogateMemo& mem
   }
   memory.fitted_at = inputs.rows();
   return *std::move(best);
+}
+
+Posterior LearnUnwarped(const Inputs& inputs, const VectorXd& y, SurrogateMemo& memory) {
+  memory.warp = WarpKind::kNone;
+  Theta& theta = memory.thetas[static_cast<int>(memory.warp)];
+  if (NeedsFit(inputs.rows(), memory)) {
+    theta = FitTo(ChooseForFit(-y.cwiseAbs()), inputs, y, StartOf(theta, inputs));
+    memory.fitted_at = inputs.rows();
+  }
+  return Condition(theta, inputs, y);
 }
 
 Posterior LearnFeasibility(const Inputs& inputs, const VectorXd& labels) {
@@ -189,7 +213,7 @@ SurrogateCache::Answer SurrogateCache::Learn(const Inputs& inputs, const Eigen::
   Question question{inputs, scores, memory.Serialize()};
   const uint64_t digest = DigestOf(question);
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = by_digest_.find(digest);
     if (found != by_digest_.end() && found->second->question == question) {
       entries_.splice(entries_.begin(), entries_, found->second);
@@ -208,8 +232,8 @@ SurrogateCache::Answer SurrogateCache::Learn(const Inputs& inputs, const Eigen::
 }
 
 void SurrogateCache::Insert(Entry entry) {
-  std::lock_guard lock(mutex_);
-  const auto drop = [this](Entries::iterator old) {
+  const MutexLock lock(mutex_);
+  const auto drop = [this](Entries::iterator old) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     bytes_ -= old->bytes;
     by_digest_.erase(old->digest);
     entries_.erase(old);
@@ -223,7 +247,7 @@ void SurrogateCache::Insert(Entry entry) {
 }
 
 int64_t SurrogateCache::bytes() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return bytes_;
 }
 

@@ -12,11 +12,11 @@
 #include <cstdint>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
+#include "base/mutex.h"
 #include "suggestion/gp/gaussian_process.h"
 #include "suggestion/gp/scored_results.h"
 
@@ -42,6 +42,15 @@ struct Surrogate {
 
 // `scores` as for Warp. Fits again if enough points have come since the last fit.
 Surrogate Learn(const Inputs& inputs, const Eigen::VectorXd& scores, SurrogateMemo& memory);
+// Fits again in any case.
+Surrogate Refit(const Inputs& inputs, const Eigen::VectorXd& scores, SurrogateMemo& memory);
+
+// The same without warps, of values whose sign matters, such as the margins of a constraint.
+Posterior LearnUnwarped(const Inputs& inputs, const Eigen::VectorXd& y, SurrogateMemo& memory);
+
+// Of the counts of points at which Learn fits, where there is one point more each time: the last
+// one up to `points`, from 2.
+int64_t LastFitCount(int64_t points);
 
 // Of labels that are 1 where a trial gave a result and -1 where it did not. Its parameters are not
 // fitted: labels are a step, and the steeper the step, the more would lengths collapse to fit it,
@@ -56,7 +65,7 @@ class SurrogateCache {
  public:
   struct Learned {
     Surrogate surrogate;
-    SurrogateMemo memory;  // as Learn leaves it
+    SurrogateMemo memo;  // as Learn leaves it
   };
 
   // Holds at most `bytes` of matrices, the last used ones.
@@ -88,10 +97,10 @@ class SurrogateCache {
   void Insert(Entry entry);
 
   const int64_t capacity_;
-  mutable std::mutex mutex_;
-  Entries entries_;
-  absl::flat_hash_map<uint64_t, Entries::iterator> by_digest_;
-  int64_t bytes_ = 0;
+  mutable Mutex mutex_;
+  Entries entries_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<uint64_t, Entries::iterator> by_digest_ ABSL_GUARDED_BY(mutex_);
+  int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 // Which of the observed points to use in the end: the best observed one, unless a Gaussian process

@@ -12,7 +12,6 @@
 
 #include "suggestion/multifidelity/configuration_sampler.h"
 #include "suggestion/multifidelity/rung_ledger.h"
-#include "suggestion/multifidelity/rungs.h"
 
 namespace shirabe::suggestion {
 

@@ -19,7 +19,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "suggestion/history.h"
-#include "suggestion/multifidelity/rungs.h"
+#include "suggestion/multifidelity/rung_ledger.h"
 #include "suggestion/unvisited_points.h"
 
 namespace shirabe::suggestion {

@@ -24,14 +24,25 @@ constexpr char kParent[] = "shirabe.io/parent";
 constexpr char kParentStep[] = "shirabe.io/parent-step";
 constexpr size_t kLabelSize = 63;
 
+// The last value of the objective: of the metric that the experiment names, else the trial, else of
+// the first one that there is.
+const katib::Metric* MetricOf(const katib::Trial& trial, const v1::ObjectiveSpec& objective) {
+  const auto& metrics = trial.status().observation().metrics();
+  const std::string& own = trial.spec().objective().objective_metric_name();
+  const std::string& name =
+      objective.objective_metric_name().empty() ? own : objective.objective_metric_name();
+  if (name.empty()) return metrics.empty() ? nullptr : &metrics[0];
+  const auto named = [&name](const katib::Metric& metric) { return metric.name() == name; };
+  const auto found = std::find_if(metrics.rbegin(), metrics.rend(), named);
+  return found == metrics.rend() ? nullptr : &*found;
+}
+
 // The value of the objective, if it is a finite number.
-std::optional<double> ValueOf(const katib::Trial& trial, const std::string& metric) {
-  for (const katib::Metric& one : trial.status().observation().metrics()) {
-    if (one.name() != metric) continue;
-    const auto value = ParseNumber(one.value());
-    return value && std::isfinite(*value) ? value : std::nullopt;
-  }
-  return std::nullopt;
+std::optional<double> ValueOf(const katib::Trial& trial, const v1::ObjectiveSpec& objective) {
+  const katib::Metric* metric = MetricOf(trial, objective);
+  if (metric == nullptr) return std::nullopt;
+  const auto value = ParseNumber(metric->value());
+  return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 TrialSummary ViewOf(const katib::Trial& trial, const v1::ObjectiveSpec& objective) {
@@ -42,29 +53,49 @@ TrialSummary ViewOf(const katib::Trial& trial, const v1::ObjectiveSpec& objectiv
   view.state = TrialState::kInfeasible;
   view.early_stopped = condition == WireStatus::EARLYSTOPPED;
   if (condition != WireStatus::SUCCEEDED && !view.early_stopped) return view;
-  const auto value = ValueOf(trial, objective.objective_metric_name());
+  const auto value = ValueOf(trial, objective);
   if (!value) return view;
   view.state = TrialState::kCompleted;
   view.loss = objective.type() == v1::MAXIMIZE ? -*value : *value;
   return view;
 }
 
-absl::Time StartOf(const katib::Trial& trial) {
+absl::Time TimeOf(const std::string& text, absl::Time otherwise) {
   absl::Time time;
-  const bool good =
-      absl::ParseTime(absl::RFC3339_full, trial.status().start_time(), &time, nullptr);
-  return good ? time : absl::InfiniteFuture();
+  const bool good = absl::ParseTime(absl::RFC3339_full, text, &time, nullptr);
+  return good ? time : otherwise;
 }
 
-// Katib lists trials by names with a random part; those that have not started yet come last.
+// Katib's controller lists its trials in any order, another one each time, and its clock has whole
+// seconds: names part those that started together. Those that have not started yet come last, as
+// the request has them.
 std::vector<int> InOrder(const KatibTrials& trials) {
   std::vector<absl::Time> starts;
-  for (const katib::Trial& trial : trials) starts.push_back(StartOf(trial));
+  for (const katib::Trial& trial : trials) {
+    starts.push_back(TimeOf(trial.status().start_time(), absl::InfiniteFuture()));
+  }
   std::vector<int> order(trials.size());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [&starts](int a, int b) { return starts[a] < starts[b]; });
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+    if (starts[a] != starts[b]) return starts[a] < starts[b];
+    return starts[a] != absl::InfiniteFuture() && trials[a].name() < trials[b].name();
+  });
   return order;
+}
+
+// Tells the trials of the history which of them ended first. `ends` are the times, by index.
+void SetOrderOfEnds(const std::vector<absl::Time>& ends, History& history) {
+  std::vector<int64_t> order(ends.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&ends](int64_t a, int64_t b) { return ends[a] < ends[b]; });
+  int64_t ended = 0;
+  for (const int64_t index : order) {
+    TrialSummary view = history.trial(index);
+    if (view.state == TrialState::kActive) continue;
+    view.ended = ++ended;
+    history.Update(index, view);
+  }
 }
 
 std::string LabelOf(const katib::Trial& trial, const std::string& name) {
@@ -144,6 +175,7 @@ KatibHistory ReadTrials(const Space& space, const v1::ObjectiveSpec& objective,
                         const KatibTrials& trials) {
   KatibHistory known{.history = History(space)};
   absl::flat_hash_map<std::string, int64_t> by_name;  // as in labels
+  std::vector<absl::Time> ends;
   for (const int i : InOrder(trials)) {
     const katib::Trial& trial = trials[i];
     const auto point = ParsePoint(space, trial.spec().parameter_assignments().assignments());
@@ -159,7 +191,9 @@ KatibHistory ReadTrials(const Space& space, const v1::ObjectiveSpec& objective,
     known.names.push_back(trial.name());
     known.history.Add(*point, view);
     known.history.SetLabels(known.history.size() - 1, OurLabels(trial));
+    ends.push_back(TimeOf(trial.status().completion_time(), absl::InfinitePast()));
   }
+  SetOrderOfEnds(ends, known.history);
   return known;
 }
 

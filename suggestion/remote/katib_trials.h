@@ -11,6 +11,8 @@
 //   UNKNOWN                            active; infeasible once it has a completion time
 //   SUCCEEDED, EARLYSTOPPED            completed, if the objective's value is a finite number;
 //                                      else infeasible ("unavailable", nan, no such metric)
+//                                      The metric is the one that the experiment names, else the
+//                                      trial, else its first.
 //   KILLED, FAILED, METRICSUNAVAILABLE infeasible
 #pragma once
 
@@ -32,7 +34,8 @@ struct KatibHistory {
   std::string why;                 // of the first of them, in words
 };
 
-// In the order in which they started, and of the request where that says nothing.
+// In the order in which they started: by name where they started together, and as the request has
+// them where none has a time. Each knows its place in the order of the completion times.
 KatibHistory ReadTrials(const Space& space, const v1::ObjectiveSpec& objective,
                         const KatibTrials& trials);
 

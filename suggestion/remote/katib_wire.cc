@@ -96,7 +96,9 @@ Status ReadFeasible(const katib::ParameterSpec& from, const std::string& path,
   ASSIGN_OR_RETURN(const auto step, ReadNumber(path + ".feasibleSpace.step", theirs.step()));
   if (min) ours.set_min(*min);
   if (max) ours.set_max(*max);
-  if (step) ours.set_step(*step);
+  // Katib's services cut what a step gives to whole numbers: with one below 1 that is all of them.
+  const bool whole = to.parameter_type() == v1::INT && step && *step > 0 && *step < 1;
+  if (step && !whole) ours.set_step(*step);
   *ours.mutable_list() = theirs.list();
   if (v1::Distribution_IsValid(theirs.distribution())) {
     ours.set_distribution(SameNumber<v1::Distribution>(theirs.distribution()));
@@ -136,8 +138,9 @@ void ReadSettings(const RepeatedPtrField<Setting>& from, RepeatedPtrField<v1::Se
 }
 
 Status ReadObjective(const katib::ObjectiveSpec& from, v1::ObjectiveSpec& to) {
-  if (from.type() != katib::MINIMIZE && from.type() != katib::MAXIMIZE) {
-    return absl::InvalidArgumentError("spec.objective.type is required: one of minimize, maximize");
+  if (!katib::ObjectiveType_IsValid(from.type())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("spec.objective.type is ", from.type(), ": give minimize or maximize"));
   }
   to.set_type(SameNumber<v1::ObjectiveType>(from.type()));
   if (from.goal() != 0) to.set_goal(from.goal());

@@ -25,7 +25,8 @@ using KatibAssignments = google::protobuf::RepeatedPtrField<katib::ParameterAssi
 katib::Experiment ToKatib(const v1::Experiment& experiment);
 
 // The reverse, in namespace "default". kInvalidArgument, naming the field as the YAML calls it, the
-// value and the fix, for text that is no number; what the numbers mean is not checked.
+// value and the fix, for text that is no number; what the numbers mean is not checked, nor that
+// anything but the types of the parameters is there.
 StatusOr<v1::Experiment> FromKatib(const katib::Experiment& experiment);
 
 // The values of a point, in the order of the parameters.

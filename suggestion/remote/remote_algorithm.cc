@@ -3,12 +3,12 @@
 #include <grpcpp/grpcpp.h>
 
 #include <algorithm>
-#include <mutex>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/mutex.h"
 #include "base/printable.h"
 #include "proto/katib/v1beta1/api.grpc.pb.h"
 #include "suggestion/remote/katib_trials.h"
@@ -86,7 +86,7 @@ class RemoteAlgorithm : public Algorithm {
   }
 
   void Cancel() override {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     cancelled_ = true;
     if (context_ != nullptr) context_->TryCancel();
   }
@@ -110,7 +110,7 @@ class RemoteAlgorithm : public Algorithm {
 
   // False, and nothing is entered, once it was cancelled.
   bool Enter(grpc::ClientContext* context) {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     context_ = cancelled_ ? nullptr : context;
     return !cancelled_;
   }
@@ -132,8 +132,8 @@ class RemoteAlgorithm : public Algorithm {
     katib::GetSuggestionsRequest request;
     *request.mutable_experiment() = wire_;
     katib::AlgorithmSpec kept;
-    const bool has_memo = absl::StartsWith(history.memo, kMemo) &&
-                          kept.ParseFromString(history.memo.substr(sizeof kMemo - 1));
+    const bool has_memo = absl::StartsWith(history.memo(), kMemo) &&
+                          kept.ParseFromString(history.memo().substr(sizeof kMemo - 1));
     if (has_memo) {
       MergeSettings(kept, *request.mutable_experiment()->mutable_spec()->mutable_algorithm());
     }
@@ -257,9 +257,9 @@ class RemoteAlgorithm : public Algorithm {
 
   // Settings last until there are others, as in Katib.
   static std::string MemoOf(const Answer& answer, const History& history) {
-    if (answer.algorithm().algorithm_settings_size() == 0) return history.memo;
+    if (answer.algorithm().algorithm_settings_size() == 0) return history.memo();
     const std::string memo = kMemo + answer.algorithm().SerializeAsString();
-    return memo.size() <= kMaxMemo ? memo : history.memo;
+    return memo.size() <= kMaxMemo ? memo : history.memo();
   }
 
   const v1::Experiment experiment_;
@@ -270,9 +270,9 @@ class RemoteAlgorithm : public Algorithm {
   const std::unique_ptr<katib::Suggestion::Stub> stub_;
   bool valid_ = false;  // the service has seen the experiment and said nothing against it
 
-  std::mutex mutex_;
-  grpc::ClientContext* context_ = nullptr;  // guarded by mutex_; of the call under way
-  bool cancelled_ = false;                  // guarded by mutex_
+  Mutex mutex_;
+  grpc::ClientContext* context_ ABSL_GUARDED_BY(mutex_) = nullptr;  // of the call under way
+  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace

@@ -1,13 +1,13 @@
 #include "suggestion/remote/remote_algorithm_table.h"
 
 #include <algorithm>
-#include <mutex>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "base/address.h"
+#include "base/mutex.h"
 
 namespace shirabe::suggestion {
 namespace {
@@ -16,8 +16,8 @@ constexpr size_t kMaxEndpoint = 300;
 constexpr int kMaxPort = 65535;
 
 struct Shared {
-  std::mutex mutex;
-  RemoteAlgorithmTable table;  // guarded by mutex
+  Mutex mutex;
+  RemoteAlgorithmTable table ABSL_GUARDED_BY(mutex);
 };
 
 Shared& GlobalTable() {
@@ -69,14 +69,14 @@ Status SetRemoteAlgorithmTable(RemoteAlgorithmTable table) {
     RETURN_IF_ERROR(ParseAddress(pattern, true).status());
   }
   Shared& shared = GlobalTable();
-  std::lock_guard lock(shared.mutex);
+  const MutexLock lock(shared.mutex);
   shared.table = std::move(table);
   return absl::OkStatus();
 }
 
 RemoteAlgorithmTable GetRemoteAlgorithms() {
   Shared& shared = GlobalTable();
-  std::lock_guard lock(shared.mutex);
+  const MutexLock lock(shared.mutex);
   return shared.table;
 }
 

@@ -13,21 +13,13 @@
 // median is the middle value, or the mean of the two middle ones. Katib's program of this name
 // compares with a mean of averages over the first start_step reports, whatever the step.
 #include <algorithm>
-#include <numeric>
 
 #include "absl/strings/str_format.h"
+#include "base/statistics.h"
 #include "suggestion/early_stopping.h"
 
 namespace shirabe::suggestion {
 namespace {
-
-// Of at least one value; those that are infinite come last.
-double Median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<int64_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  if (values.size() % 2 == 1) return *middle;
-  return std::midpoint(*std::max_element(values.begin(), middle), *middle);
-}
 
 class MedianStop : public Stopper {
  public:

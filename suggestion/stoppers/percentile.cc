@@ -17,21 +17,11 @@
 #include <cmath>
 
 #include "absl/strings/str_format.h"
+#include "base/statistics.h"
 #include "suggestion/early_stopping.h"
 
 namespace shirabe::suggestion {
 namespace {
-
-// Hyndman and Fan's type 7, as numpy's default; of at least one value. Infinite ones come last.
-double Quantile(std::vector<double> values, double q) {
-  std::sort(values.begin(), values.end());
-  const double at = q * static_cast<double>(values.size() - 1);
-  const auto below = static_cast<size_t>(at);
-  const double part = at - static_cast<double>(below);
-  if (part == 0) return values[below];
-  if (std::isinf(values[below + 1])) return values[below + 1];
-  return std::lerp(values[below], values[below + 1], part);
-}
 
 class Percentile : public Stopper {
  public:

@@ -21,6 +21,7 @@
 #include <map>
 
 #include "absl/strings/str_format.h"
+#include "base/statistics.h"
 #include "base/text/number.h"
 #include "suggestion/early_stopping.h"
 
@@ -75,7 +76,7 @@ double NormalTail(const std::vector<int64_t>& ranks, int64_t sum) {
     variance += r * r / 4;
   }
   // Half a unit of the doubled sum, for continuity.
-  return std::erfc((static_cast<double>(sum) - 0.5 - mean) / std::sqrt(2 * variance)) / 2;
+  return NormalCdf((mean + 0.5 - static_cast<double>(sum)) / std::sqrt(variance));
 }
 
 // p of the table above. The zeros' share of W is the same whatever the signs, so it drops out.

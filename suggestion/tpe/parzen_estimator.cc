@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "base/statistics.h"
 
 namespace shirabe::suggestion {
 namespace {
@@ -16,14 +17,12 @@ using Eigen::Index;
 
 constexpr double kNarrowest = 1e-6;  // less is of no use to anyone who tunes
 
-double Phi(double z) { return std::erfc(-z / std::numbers::sqrt2) / 2; }
-
 // Z. Beyond 6 deviations on both sides what lies outside is 2·10^-9: nothing.
 double Inside(double centre, double sigma) {
   constexpr double kFar = 6;
   double mass = 1;
-  if (1 - centre < kFar * sigma) mass -= Phi((centre - 1) / sigma);
-  if (centre < kFar * sigma) mass -= Phi(-centre / sigma);
+  if (1 - centre < kFar * sigma) mass -= NormalCdf((centre - 1) / sigma);
+  if (centre < kFar * sigma) mass -= NormalCdf(-centre / sigma);
   return mass;
 }
 
@@ -62,7 +61,7 @@ double LogMass(Share share, double centre, double sigma) {
   }
   // Towards the lower tail, where erfc keeps its precision.
   const double a = (share.from - centre) / sigma, b = (share.to - centre) / sigma;
-  return std::log(a > 0 ? Phi(-a) - Phi(-b) : Phi(b) - Phi(a));
+  return std::log(a > 0 ? NormalCdf(-a) - NormalCdf(-b) : NormalCdf(b) - NormalCdf(a));
 }
 
 std::vector<double> Distinct(const ArrayXd& x) {

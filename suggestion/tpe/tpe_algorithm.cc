@@ -329,9 +329,9 @@ std::vector<SettingInfo> TpeSettings() {
                             kDefaultCandidates, " if not given")},
       {.name = kCandidatesToo,
        .type = Type::kInt,
-       .min = 1,
+       .min = 0,
        .max = 10000,
-       .help = absl::StrCat("another spelling of ", kCandidates)},
+       .help = absl::StrCat("another spelling of ", kCandidates, "; 0 means ", kDefaultCandidates)},
       {.name = "n_startup_trials",
        .type = Type::kInt,
        .default_value = "10",
@@ -349,7 +349,8 @@ StatusOr<std::unique_ptr<Algorithm>> CreateTpe(TpeKind kind, const Problem& prob
     return absl::InvalidArgumentError(absl::StrCat("settings \"", kCandidates, "\" and \"",
                                                    kCandidatesToo, "\" are the same; remove one"));
   }
-  const double candidates = Number(settings, kCandidatesToo, kDefaultCandidates);
+  double candidates = Number(settings, kCandidatesToo, kDefaultCandidates);
+  if (candidates == 0) candidates = *ParseNumber(kDefaultCandidates);
   const Options options{
       .kind = kind,
       .gamma = Number(settings, "gamma", ""),

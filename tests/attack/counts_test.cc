@@ -134,7 +134,7 @@ TEST_P(CountsAttackOf, OneExperimentTakesNoMemoryForTrialsThatAreNotThere) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Counts, CountsAttackOf, testing::Values("100000", "1000000"),
-                         [](const auto& info) { return std::string(info.param); });
+                         [](const auto& test) { return std::string(test.param); });
 
 // attacks: gRPC shirabe.v1.Shirabe/SendIntent, gRPC shirabe.v1.Shirabe/SubmitExperiment
 TEST_F(CountsAttack, CountsBeyondAllBoundsAreRefusedAtTheDoor) {

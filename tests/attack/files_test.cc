@@ -258,8 +258,8 @@ TEST_F(FilesAttack, AServerInMemoryMakesItsToken) {
                         "127.0.0.1:0", "--ready-file", ready});
   ASSERT_TRUE(cmd::Eventually([&] { return std::filesystem::exists(ready); }, absl::Seconds(20)))
       << server_->Err();
-  const auto json = nlohmann::json::parse(ReadFile(ready).value_or("{}"));
-  const std::string token = json.value("tokenFile", "");
+  const auto written = nlohmann::json::parse(ReadFile(ready).value_or("{}"));
+  const std::string token = written.value("tokenFile", "");
   EXPECT_EQ(ModeOf(token), 0600);
   EXPECT_EQ(ReadFile(token).value_or("").size(), 49u);
   server_->Signal(SIGTERM);

@@ -1,7 +1,11 @@
 // Katib's services: who may ask for suggestions, what one caller can take of the machine, and the
 // listener for clients without a token.
+#include <algorithm>
 #include <atomic>
 #include <fstream>
+#include <map>
+#include <numeric>
+#include <set>
 #include <thread>
 
 #include "tests/attack/attacked_server.h"
@@ -190,6 +194,53 @@ TEST_F(KatibAttackTest, GetSuggestionsHasLimitsOfSize) {
   *wide.mutable_experiment() = Search("random", 2000);
   EXPECT_FALSE(Ask(wide, kRedToken).ok());
   ExpectAlive();
+}
+
+// What a server remembers of earlier questions makes answers quick, and changes none of them: two
+// experiments of one name, a history that grows, that has shrunk, whose results were corrected, and
+// one in another order are answered as by a server that has heard nothing yet.
+// attacks: gRPC api.v1.beta1.Suggestion/GetSuggestions
+TEST_F(KatibAttackTest, GetSuggestionsIsAnsweredTheSameWhateverWasAskedBefore) {
+  constexpr char kAlgorithm[] = "bayesianoptimization";
+  std::vector<katib::GetSuggestionsRequest> requests;
+  for (int trials = 20; trials <= 34; trials += 2) {
+    requests.push_back(Request(kAlgorithm, trials, 1, /*seed=*/1));
+    requests.push_back(Request(kAlgorithm, trials, 1, /*seed=*/2));  // another one of this name
+  }
+  requests.push_back(requests[2]);
+  requests.push_back(Request(kAlgorithm, 70, 2, 1));
+  requests.push_back(requests.back());
+  requests.back()
+      .mutable_trials(9)
+      ->mutable_status()
+      ->mutable_observation()
+      ->mutable_metrics(0)
+      ->set_value("-500");
+  requests.push_back(Request(kAlgorithm, 70, 2, 1));
+  std::reverse(requests.back().mutable_trials()->begin(), requests.back().mutable_trials()->end());
+  const auto answers = [&](const std::vector<size_t>& order) {
+    std::map<size_t, std::string> texts;
+    for (const size_t i : order) {
+      katib::GetSuggestionsReply reply;
+      const grpc::Status status = katib::Suggestion::NewStub(Channel(grpc_))
+                                      ->GetSuggestions(As(kRedToken).get(), requests[i], &reply);
+      EXPECT_TRUE(status.ok()) << status.error_message();
+      texts[i] = reply.SerializeAsString();
+    }
+    return texts;
+  };
+  std::vector<size_t> order(requests.size());
+  std::iota(order.begin(), order.end(), 0);
+  Serve();
+  const auto first = answers(order);
+  EXPECT_EQ(answers(order), first) << "all of it known";
+  std::reverse(order.begin(), order.end());
+  Serve();
+  EXPECT_EQ(answers(order), first) << "after a restart, in another order";
+  // They are other questions: nothing was answered from what was known of another one.
+  std::set<std::string> different;
+  for (const auto& [i, text] : first) different.insert(text);
+  EXPECT_EQ(different.size(), requests.size() - 1);  // one was asked twice
 }
 
 // attacks: gRPC api.v1.beta1.DBManager/ReportObservationLog

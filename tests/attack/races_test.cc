@@ -2,6 +2,7 @@
 // and of those who change what they have all read, one succeeds, and the others hear of it.
 #include <atomic>
 #include <functional>
+#include <list>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -52,7 +53,7 @@ class RacesTest : public AttackTest {
     std::mutex mutex;
     std::atomic<int> ready = 0;
     {
-      std::vector<std::jthread> writers;
+      std::list<std::jthread> writers;
       for (int i = 0; i < kWriters; ++i) {
         writers.emplace_back([&, i] {
           ++ready;
@@ -152,7 +153,7 @@ TEST_F(RacesTest, OfManyPatchesWithoutAnETagNoneUndoesAnother) {
       R"({"spec": {"parallelTrialCount": 5}})", R"({"spec": {"objective": {"goal": 0.25}}})"};
   std::vector<int> answers(patches.size());
   {
-    std::vector<std::jthread> writers;
+    std::list<std::jthread> writers;
     for (size_t i = 0; i < patches.size(); ++i) {
       writers.emplace_back([&, i] {
         answers[i] = Ask(static_cast<int>(i), Text("PATCH " + One("one"), "", patches[i]));

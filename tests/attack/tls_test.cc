@@ -2,7 +2,7 @@
 #include "base/certificate.h"
 #include "tests/attack/attacked_server.h"
 #include "tests/attack/raw_connections.h"
-#include "tests/integration/tls_wire.h"
+#include "tests/integration/http_wire.h"
 
 namespace shirabe::attack {
 namespace {

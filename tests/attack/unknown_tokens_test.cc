@@ -4,7 +4,6 @@
 #include "tests/attack/attacked_cluster.h"
 #include "tests/attack/raw_connections.h"
 #include "tests/integration/http_wire.h"
-#include "tests/integration/tls_wire.h"
 
 namespace shirabe::attack {
 namespace {

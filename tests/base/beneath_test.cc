@@ -92,9 +92,6 @@ class Beneath : public testing::Test {
     EXPECT_FALSE(OpenBeneath(root_, At("pipe"), O_WRONLY | O_CREAT).ok());
     EXPECT_FALSE(OpenBeneath(root_, At("link"), O_WRONLY | O_CREAT | O_TRUNC).ok());
     EXPECT_TRUE(OpenBeneath(root_, At("new"), O_WRONLY | O_CREAT).ok());
-    EXPECT_TRUE(OpenFolderBeneath(root_, At("a/b")).ok());
-    EXPECT_TRUE(absl::IsInvalidArgument(OpenFolderBeneath(root_, At("inner")).status()));
-    EXPECT_TRUE(absl::IsInvalidArgument(OpenFolderBeneath(root_, At("outside/root")).status()));
   }
 
   std::string folder_, root_;
@@ -115,6 +112,7 @@ void RefuseOpenat2() {
 }
 
 TEST_F(Beneath, DoesTheSameWhereOpenat2IsRefused) {
+  if (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) < 0) GTEST_SKIP() << "there is no seccomp, as in QEMU";
   const pid_t child = fork();
   if (child == 0) {
     RefuseOpenat2();

@@ -11,7 +11,7 @@ TEST(Printable, LeavesTextAsItIs) {
 }
 
 TEST(Printable, ReplacesWhatIsNoUtf8) {
-  EXPECT_EQ(Printable("a\xFF\xC3-b"), "a??-b");
+  EXPECT_EQ(Printable("a\xFF\xC3-b"), "a?\?-b");
   EXPECT_EQ(Printable("cut \xE8\xAA"), "cut ??");
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -47,6 +48,28 @@ TEST(ProcessId, OfThisProcess) {
   EXPECT_FALSE(self.boot.empty());
   EXPECT_EQ(FindProcess(getpid()), self);
   EXPECT_TRUE(MayBeAlive(self));
+}
+
+TEST(ProcessId, OfThisProcessStaysTheSameWithoutFileDescriptors) {
+  const ProcessId self = ThisProcess();
+  rlimit limit;
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  const rlimit none = {.rlim_cur = 0, .rlim_max = limit.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const bool found = FindProcess(getpid()).has_value();
+  const ProcessId later = ThisProcess();
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  EXPECT_FALSE(found);
+  EXPECT_EQ(later, self);
+}
+
+TEST(ProcessId, OfAForkedChildIsItsOwn) {
+  const ProcessId self = ThisProcess();
+  const pid_t child = fork();
+  if (child == 0) _exit(ThisProcess().pid == getpid() && !(ThisProcess() == self) ? 0 : 1);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 TEST(ProcessId, ADeadProcessIsDeadAlsoAsAZombie) {

@@ -123,17 +123,6 @@ TEST(Rng, NormalHasTheMomentsAndTailsOfANormal) {
   EXPECT_NEAR(beyond3, kDraws * 0.0026998, 5 * std::sqrt(kDraws * 0.0027));
 }
 
-TEST(Rng, PermutationsHoldEveryIndexOnceAndAllOrdersOccur) {
-  Rng rng(8);
-  std::vector<int> order = rng.Permutation(1000);
-  std::sort(order.begin(), order.end());
-  for (int i = 0; i < 1000; ++i) ASSERT_EQ(order[i], i);
-  std::set<std::vector<int>> seen;
-  for (int i = 0; i < 1000; ++i) seen.insert(rng.Permutation(4));
-  EXPECT_EQ(seen.size(), 24u);
-  EXPECT_TRUE(rng.Permutation(0).empty());
-}
-
 TEST(Rng, RandomBytesDiffer) {
   EXPECT_EQ(RandomBytes(16).size(), 16u);
   EXPECT_NE(RandomBytes(16), RandomBytes(16));

@@ -52,6 +52,24 @@ TEST(LocalClientTest, ADatabaseThatNobodyNamedMayNotBeThereYet) {
   EXPECT_TRUE(absl::IsNotFound(LocalClient::Open({.place = named, .clock = RealClock()}).status()));
 }
 
+TEST(LocalClientTest, AnswersEveryMethodOfTheService) {
+  Stored stored;
+  const auto& service = *MethodOf("GetTrial").service();
+  for (int i = 0; i < service.method_count(); ++i) {
+    const Method& method = *service.method(i);
+    const std::unique_ptr<google::protobuf::Message> request(
+        google::protobuf::MessageFactory::generated_factory()
+            ->GetPrototype(method.input_type())
+            ->New());
+    const Status status =
+        stored.client().Call(method, *request, [&](google::protobuf::Message& reply) {
+          EXPECT_EQ(reply.GetDescriptor(), method.output_type());
+          return absl::OkStatus();
+        });
+    EXPECT_FALSE(absl::IsUnimplemented(status)) << method.name() << " " << status;
+  }
+}
+
 TEST(LocalClientTest, TokensStayInTheStore) {
   Stored stored;
   stored.Put(MakeTrial(1, v1::TRIAL_RUNNING));
@@ -71,13 +89,13 @@ TEST(LocalClientTest, ReadsALogFromAnOffset) {
   ASSERT_TRUE(WriteFileAtomic(path, "0123456789abc").ok());
   const auto first = stored.client().ReadLog(key, 0, 10);
   ASSERT_TRUE(first.ok()) << first.status();
-  EXPECT_EQ(first->text, "0123456789");
-  EXPECT_FALSE(first->at_end);
-  const auto rest = stored.client().ReadLog(key, first->next, 10);
-  EXPECT_EQ(rest->text, "abc");
-  EXPECT_TRUE(rest->at_end);
-  EXPECT_EQ(rest->next, 13);
-  EXPECT_EQ(stored.client().ReadLog(key, 99, 10)->text, "");
+  EXPECT_EQ(first->text(), "0123456789");
+  EXPECT_FALSE(first->at_end());
+  const auto rest = stored.client().ReadLog(key, first->next(), 10);
+  EXPECT_EQ(rest->text(), "abc");
+  EXPECT_TRUE(rest->at_end());
+  EXPECT_EQ(rest->next(), 13);
+  EXPECT_EQ(stored.client().ReadLog(key, 99, 10)->text(), "");
 }
 
 TEST(LocalClientTest, DoesNotMixTheFilesOfTwoDatabases) {
@@ -147,17 +165,17 @@ TEST(LocalClientTest, SuggestsWithoutStoringAnything) {
   const int64_t before = stored.client().Revision().value();
   const auto first = stored.client().Suggest(stored.experiment, 3);
   ASSERT_TRUE(first.ok()) << first.status();
-  ASSERT_EQ(first->points.size(), 3u);
-  ASSERT_EQ(first->points[0].assignments.size(), 3u);
-  EXPECT_EQ(first->points[0].assignments[0].name(), "lr");
+  ASSERT_EQ(first->points_size(), 3);
+  ASSERT_EQ(first->points(0).assignments_size(), 3);
+  EXPECT_EQ(first->points(0).assignments(0).name(), "lr");
   EXPECT_EQ(stored.client().Revision().value(), before);
   // The same for an experiment that is not stored: its name decides the seed.
   const auto again = stored.client().Suggest(stored.experiment, 3);
-  EXPECT_EQ(again->points[2].assignments[0].number(), first->points[2].assignments[0].number());
+  EXPECT_EQ(again->points(2).assignments(0).number(), first->points(2).assignments(0).number());
   v1::Experiment other = MakeExperiment("other");
   const auto fresh = stored.client().Suggest(other, 1);
   ASSERT_TRUE(fresh.ok()) << fresh.status();
-  EXPECT_NE(fresh->points[0].assignments[0].number(), first->points[0].assignments[0].number());
+  EXPECT_NE(fresh->points(0).assignments(0).number(), first->points(0).assignments(0).number());
 }
 
 TEST(LocalClientTest, StartPointsAreSuggestedFirst) {
@@ -169,9 +187,9 @@ TEST(LocalClientTest, StartPointsAreSuggestedFirst) {
   fields["opt"].set_string_value("sgd");
   const auto candidates = stored.client().Suggest(experiment, 2);
   ASSERT_TRUE(candidates.ok()) << candidates.status();
-  ASSERT_EQ(candidates->points.size(), 2u);
-  EXPECT_EQ(candidates->points[0].assignments[0].number(), 0.01);
-  EXPECT_EQ(candidates->points[0].assignments[1].integer(), 8);
+  ASSERT_EQ(candidates->points_size(), 2);
+  EXPECT_EQ(candidates->points(0).assignments(0).number(), 0.01);
+  EXPECT_EQ(candidates->points(0).assignments(1).integer(), 8);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Records of a namespace whose name is another's by now: nobody sees them, and they go.
-#include "client/namespace_guard.h"
+#include "client/records/namespace_guard.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

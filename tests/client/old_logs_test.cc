@@ -1,5 +1,5 @@
 // Which logs go when there are too many, and what never does.
-#include "client/old_logs.h"
+#include "client/leftover_files.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -56,7 +56,7 @@ class OldLogsTest : public testing::Test {
   }
 
   Stored stored_{/*read_only=*/false};
-  const trial::Layout layout_{stored_.home()};
+  const trial::FileLayout layout_{stored_.home()};
 };
 
 TEST_F(OldLogsTest, TheOldestGoUntilTheRestFits) {

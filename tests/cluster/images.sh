@@ -18,7 +18,7 @@ IMAGES=$CLUSTER_CACHE/images
 # Everything that an image is made of, by name.
 inputs() {
   case $1 in
-    digits) ls "$SOURCE/sdk/python/shirabe.py" "$SOURCE"/deploy/examples/digits/*.py ;;
+    digits) ls "$SOURCE/sdk/python/shirabe/helper.py" "$SOURCE"/deploy/examples/digits/*.py ;;
     shirabe) ls "$SOURCE"/deploy/{image.sh,Dockerfile} "$SOURCE/build/release/bin/shirabe" ;;
   esac
   [ ! -d "$HERE/images/$1" ] || find "$HERE/images/$1" -type f | sort

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/local_client.h"
 #include "client/remote_client.h"
+#include "cmd/page_server.h"
 #include "service/server.h"
 #include "tests/integration/http_wire.h"
 #include "tests/kube/fake_api_server.h"
@@ -22,6 +23,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr char kProxy[] = "/api/v1/namespaces/system/services/https:shirabe:http/proxy";
 constexpr char kAdminAccount[] = "/api/v1/namespaces/system/serviceaccounts/shirabe-admin/token";
@@ -43,7 +45,7 @@ class KubeDoorTest : public testing::Test {
             return absl::UnauthenticatedError("the cluster knows no such token");
           service::Principal person{.role = service::Principal::Role::kClusterUser};
           person.authorize = [](service::Permission act, const std::string& ns) -> Status {
-            if (act == service::Permission::kRead && ns == "default") return absl::OkStatus();
+            if (act == v1::Rights::READ && ns == "default") return absl::OkStatus();
             return absl::PermissionDeniedError("the team may only look at default");
           };
           return person;
@@ -136,6 +138,58 @@ TEST_F(KubeDoorTest, WhatTheServerSaysArrivesAsItIs) {
   v1::Intent pause;
   pause.set_verb(v1::Intent::PAUSE);
   EXPECT_TRUE(absl::IsPermissionDenied(client_->Send(stored_.key(), pause)));
+}
+
+// What `shirabe ui --server kube://system/shirabe` serves on loopback.
+TEST_F(KubeDoorTest, ThePageOnLoopbackPassesOnWhatItsOwnPagesAsk) {
+  const std::string home = stored_.home() + "/ui";
+  const auto page = PageServer::Start({.client = client_.get(), .home = home});
+  ASSERT_TRUE(page.ok()) << page.status();
+  const std::string address = (*page)->Address(stored_.key());
+  const size_t port_at = address.find(':', 7) + 1, token_at = address.find("#token=") + 7;
+  const std::string host = absl::StrCat("127.0.0.1:", std::atoi(&address[port_at]));
+  const std::string token = address.substr(token_at, address.find('&') - token_at);
+  const auto ask = [&](const std::string& line, const std::string& headers) {
+    service::Wire wire(std::atoi(&address[port_at]));
+    EXPECT_TRUE(
+        wire.Send(absl::StrCat(line, " HTTP/1.1\r\nContent-Length: 0\r\n", headers, "\r\n")));
+    return wire.ReadReply();
+  };
+  const std::string one = "/api/v1/namespaces/default/experiments/digits";
+  const std::string ours = absl::StrCat("Host: ", host, "\r\n");
+  const std::string shown = absl::StrCat(ours, "Authorization: Bearer ", token, "\r\n");
+  const auto got = ask("GET " + one, shown);
+  EXPECT_EQ(got.status, 200) << got.body;
+  EXPECT_THAT(got.body, HasSubstr("digits"));
+  // The cluster decides, by its own rights, and its token stays in this process.
+  const auto refused = ask("POST " + one + ":pause", shown);
+  EXPECT_EQ(refused.status, 403);
+  EXPECT_THAT(refused.body, HasSubstr("the team may only look at default"));
+  for (const auto& reply : {got, refused}) {
+    EXPECT_THAT(reply.head + reply.body, Not(HasSubstr("for.team.x")));
+  }
+  EXPECT_THAT(address, Not(HasSubstr("for.team.x")));
+  // Pages of other sites, names that lead here, and those who do not have the address.
+  const auto passed_on = [&] {
+    int calls = 0;
+    for (const char* method : {"GetExperiment", "SendIntent", "DeleteExperiment"}) {
+      calls += cluster_.Count(absl::StrCat("POST ", kProxy, "/shirabe.v1.Shirabe/", method));
+    }
+    return calls;
+  };
+  const int asked = passed_on();
+  EXPECT_GE(asked, 2);
+  for (const std::string& line : {"GET " + one, "POST " + one + ":pause", "DELETE " + one}) {
+    EXPECT_EQ(ask(line, shown + "Origin: https://evil.example\r\n").status, 403) << line;
+    EXPECT_EQ(ask(line, "Host: evil.example\r\nAuthorization: Bearer " + token + "\r\n").status,
+              403)
+        << line;
+    EXPECT_EQ(ask(line, ours).status, 401) << line;
+    EXPECT_EQ(ask(line, ours + "Authorization: Bearer for.team.x\r\n").status, 401) << line;
+  }
+  EXPECT_EQ(passed_on(), asked);
+  EXPECT_EQ(ask("POST " + one + ":pause", shown + "Origin: http://" + host + "\r\n").status, 403)
+      << "passed on, and refused by the cluster";
 }
 
 TEST_F(KubeDoorTest, WhoIsNoAdministratorComesAsHisNamespace) {

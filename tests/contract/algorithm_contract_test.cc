@@ -289,7 +289,7 @@ TEST_P(AlgorithmContract, HonoursTheCount) {
         history.Add(suggestion.point, Completed(suggestion.point[0]));
         history.SetLabels(history.size() - 1, suggestion.labels);
       }
-      history.memo = proposal.memo;
+      history.set_memo(proposal.memo);
     }
   }
 }
@@ -301,7 +301,7 @@ TEST_P(AlgorithmContract, AMemoIsAHelpNotANeed) {
     for (const Suggestion& suggestion : first.suggestions) history.Add(suggestion.point, {});
     for (const std::string& memo : {first.memo, std::string(), std::string("no memo of mine"),
                                     std::string("\0\xFF\n", 3), std::string(kMaxMemo, '9')}) {
-      history.memo = memo;
+      history.set_memo(memo);
       ExpectGood(Ask(*algorithm, history, 2), history, 2);
     }
   });
@@ -352,7 +352,7 @@ void ExpectEveryPointOnce(Algorithm& algorithm, const Space& space, const Settin
       history.Add(suggestion.point, view);
       history.SetLabels(history.size() - 1, suggestion.labels);
     }
-    history.memo = rng.Below(3) == 0 ? "" : proposal->memo;
+    history.set_memo(rng.Below(3) == 0 ? "" : proposal->memo);
   }
   FAIL() << "no end after " << history.size() << " trials of " << all << " points";
 }

@@ -116,17 +116,16 @@ class CollectorContract : public testing::TestWithParam<Case> {
     const char* base = std::getenv("TMPDIR");
     dir_ = absl::StrCat(base == nullptr ? "/tmp" : base, "/shirabe-contract-XXXXXX");
     CHECK(mkdtemp(dir_.data()) != nullptr);
-    source_.spec = GetParam().spec;
     source_.metrics = {"loss", "acc"};
-    source_.log = dir_ + "/log";
-    source_.metrics_file = dir_ + "/metrics";
-    source_.hypertune_file = dir_ + "/hypertune";
-    source_.scrapes_file = dir_ + "/scrapes";
-    source_.working_dir = dir_;
+    source_.files.log = dir_ + "/log";
+    source_.files.metrics = dir_ + "/metrics";
+    source_.files.hypertune = dir_ + "/hypertune";
+    source_.files.scrapes = dir_ + "/scrapes";
+    source_.files.path = dir_ + "/own";
     source_.now = absl::FromUnixSeconds(1000);
     path_ = dir_ + "/" + GetParam().file;
     std::filesystem::create_directories(std::filesystem::path(path_).parent_path());
-    collector_ = CreateCollector(source_.spec).value();
+    collector_ = CreateCollector(GetParam().spec).value();
   }
   ~CollectorContract() override { (void)RemoveAll(dir_); }
 
@@ -260,13 +259,13 @@ TEST_P(CollectorContract, KeepsItsCursorShort) {
 }
 
 TEST_P(CollectorContract, SaysWhereItLooked) {
-  const std::string text = DescribeSource(source_);
+  const std::string text = DescribeSource(*collector_, source_);
   EXPECT_THAT(text, testing::HasSubstr("looked for metrics \"loss\" and \"acc\" "));
   EXPECT_THAT(text, testing::HasSubstr("in the metrics file (absent)"));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, CollectorContract, testing::ValuesIn(Cases()),
-                         [](const auto& info) { return info.param.name; });
+                         [](const auto& test) { return test.param.name; });
 
 TEST(CollectorRegistry, HasAVariantForEachFile) {
   std::vector<std::string> files;

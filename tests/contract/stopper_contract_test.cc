@@ -168,8 +168,8 @@ TEST_P(StopperContract, SaysWhatItIs) {
 
 INSTANTIATE_TEST_SUITE_P(Registry, StopperContract,
                          ::testing::ValuesIn(Registry<StopperInfo>::Get().Names()),
-                         [](const auto& info) {
-                           std::string name = info.param;
+                         [](const auto& test) {
+                           std::string name = test.param;
                            std::erase_if(name, [](char c) { return !std::isalnum(c); });
                            return name;
                          });

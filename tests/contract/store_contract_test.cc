@@ -257,7 +257,7 @@ TEST_P(StoreContract, SnapshotsAreValues) {
 
 INSTANTIATE_TEST_SUITE_P(Stores, StoreContract,
                          ::testing::ValuesIn(Registry<StoreInfo>::Get().Names()),
-                         [](const auto& info) { return info.param; });
+                         [](const auto& test) { return test.param; });
 
 TEST(OpenStore, NamesTheSchemes) {
   for (const char* address : {"", "shirabe.db", "mysql:x", "/data/shirabe.db"}) {

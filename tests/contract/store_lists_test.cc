@@ -71,11 +71,23 @@ TEST_P(StoreContract, FiltersAttempts) {
   EXPECT_THAT(names({.experiment = kMnist, .open_only = true}), ElementsAre("1-a2", "2-a1"));
   EXPECT_THAT(names({.experiment = kMnist, .trial = 1, .open_only = true}), ElementsAre("1-a2"));
   EXPECT_THAT(names({.experiment = kMnist, .trial = 3}), IsEmpty());
+  EXPECT_THAT(names({.experiment = kMnist, .limit = 2}), ElementsAre("1-a1", "1-a2"));
+  EXPECT_THAT(names({.experiment = kMnist, .after_trial = 1, .after_number = 1}),
+              ElementsAre("1-a2", "2-a1"));
+  EXPECT_THAT(names({.experiment = kMnist, .after_trial = 1, .after_number = 2, .limit = 5}),
+              ElementsAre("2-a1"));
+  EXPECT_THAT(names({.experiment = kMnist, .trial = 1, .after_trial = 1, .after_number = 1}),
+              ElementsAre("1-a2"));
+  EXPECT_THAT(names({.experiment = kMnist, .open_only = true, .after_trial = 1, .limit = 1}),
+              ElementsAre("1-a2"));
 
   batch = For();
   batch.attempts = {{Attempt(2, 1, v1::ATTEMPT_CLOSED), revision}};
   MustCommit(batch);
   EXPECT_THAT(names({.experiment = kMnist, .open_only = true}), ElementsAre("1-a2"));
+  EXPECT_THAT(names({.experiment = kMnist, .changed_after = revision}), ElementsAre("2-a1"));
+  EXPECT_THAT(names({.experiment = kMnist, .trial = 1, .changed_after = revision}), IsEmpty());
+  EXPECT_THAT(names({.experiment = kMnist, .after_trial = 2, .after_number = 1}), IsEmpty());
 }
 
 TEST_P(StoreContract, ListsCheckpointsByAttemptAndStep) {

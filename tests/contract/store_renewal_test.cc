@@ -177,7 +177,7 @@ TEST_P(StoreRenewalContract, CountsExperiments) {
 
 INSTANTIATE_TEST_SUITE_P(Stores, StoreRenewalContract,
                          ::testing::ValuesIn(Registry<StoreInfo>::Get().Names()),
-                         [](const auto& info) { return info.param; });
+                         [](const auto& test) { return test.param; });
 
 }  // namespace
 }  // namespace shirabe::db

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "base/file_io.h"
 #include "tests/support/paths.h"
 #include "view/record_json.h"
@@ -70,6 +72,24 @@ TEST(DefinitionsTest, EveryFieldIsDescribed) {
   });
 }
 
+// Of the shape .status.trials, or .status.conditions[-1:].type.
+TEST(DefinitionsTest, ColumnsShowFieldsThatThereAre) {
+  for (const Definition& definition : Definitions()) {
+    for (const OrderedJson& column :
+         definition.object["spec"]["versions"][0]["additionalPrinterColumns"]) {
+      const std::string path = column["jsonPath"];
+      if (path == ".metadata.creationTimestamp") continue;
+      OrderedJson schema = SchemaOf(definition);
+      for (const absl::string_view part : absl::StrSplit(path.substr(1), '.')) {
+        const std::string word(absl::StripSuffix(part, "[-1:]"));
+        ASSERT_TRUE(schema["properties"].contains(word)) << path;
+        schema = OrderedJson(schema["properties"][word]);
+        if (word != part) schema = OrderedJson(schema["items"]);
+      }
+    }
+  }
+}
+
 TEST(DefinitionsTest, NumbersMayBeText) {
   const OrderedJson spec = ExperimentSpec()["properties"];
   EXPECT_TRUE(spec["maxTrialCount"]["x-kubernetes-int-or-string"]);
@@ -92,12 +112,13 @@ TEST(DefinitionsTest, WordsAndRequiredFieldsAreRefusedAtTheDoor) {
   EXPECT_TRUE(ExperimentSpec()["properties"]["nasConfig"]["nullable"]);
 }
 
-TEST(DefinitionsTest, WhatOnlyWeWriteRequiresNothing) {
+TEST(DefinitionsTest, WhatOnlyWeWriteRequiresNothingAndRefusesNoWord) {
   for (const Definition& definition : Definitions()) {
     const OrderedJson& properties = SchemaOf(definition)["properties"];
     ForEach(properties["status"], definition.plural + ".status",
             [](const OrderedJson& schema, const std::string& path) {
               EXPECT_FALSE(schema.contains("required")) << path;
+              EXPECT_FALSE(schema.contains("enum")) << path;
             });
   }
 }

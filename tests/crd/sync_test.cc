@@ -50,12 +50,12 @@ class SyncTest : public ::testing::Test {
                    {{"name", "experiments.kubeflow.org"}, {"labels", {{kPartOfLabel, part_of}}}}}});
   }
   void Start(bool adopt_all = false) {
-    sync_ = Sync::Start({.kube = &cluster_,
-                         .store = &stored_.client(),
-                         .clock = RealClock(),
-                         .adopt_all = adopt_all,
-                         .finished_trials = 3,
-                         .interval = absl::Milliseconds(10)});
+    sync_ = ClusterSync::Start({.kube = &cluster_,
+                                .store = &stored_.client(),
+                                .clock = RealClock(),
+                                .adopt_all = adopt_all,
+                                .finished_trials = 3,
+                                .interval = absl::Milliseconds(10)});
   }
   void DefineAndStart() {
     Define(kPartOf);
@@ -111,7 +111,7 @@ class SyncTest : public ::testing::Test {
 
   Stored stored_{/*read_only=*/false};
   FakeCluster cluster_;
-  std::unique_ptr<Sync> sync_;  // last: it uses the others
+  std::unique_ptr<ClusterSync> sync_;  // last: it uses the others
 };
 
 TEST_F(SyncTest, AnObjectBecomesAnExperiment) {

@@ -3,13 +3,17 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 
 #include "base/file_io.h"
 #include "base/open_beneath.h"
+#include "db/maintenance.h"
 #include "db/sqlite/sqlite_store.h"
 
 namespace shirabe::db {
@@ -149,6 +153,160 @@ TEST_F(SqliteSchema, MigratesAnOlderFileAndKeepsItsRecords) {
   EXPECT_TRUE(OpenWith(longer, true).ok());
   EXPECT_EQ(ReadInt("SELECT count(*) FROM pragma_table_info('trial') WHERE name = 'note'"), 1);
   EXPECT_TRUE(absl::IsUnimplemented(OpenIt().status())) << "the older program took it";
+}
+
+// The program that wrote it goes on with the copy.
+TEST_F(SqliteSchema, AnOlderFileIsCopiedBeforeItIsMigrated) {
+  auto older = *OpenIt();  // still open while the newer program comes
+  ASSERT_TRUE(older->Commit(CreationNamed("mnist")).ok());
+  const auto migrated = OpenWith(Longer("DROP TABLE trial"));
+  ASSERT_TRUE(migrated.ok()) << migrated.status();
+  const std::string copy = path_ + ".schema-1";
+  EXPECT_THAT(MaintenanceOf(**migrated).OpeningNotice(), HasSubstr(copy));
+  EXPECT_EQ(MaintenanceOf(**OpenWith(Longer("DROP TABLE trial"))).OpeningNotice(), "");
+  struct stat info;
+  ASSERT_EQ(stat(copy.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
+  const auto kept = OpenSqlite({.path = copy});
+  ASSERT_TRUE(kept.ok()) << kept.status();
+  EXPECT_TRUE((*kept)->GetExperiment(kKey).ok());
+  EXPECT_TRUE((*kept)->Commit(CreationNamed("next")).ok());
+}
+
+TEST_F(SqliteSchema, ACopyReplacesNothing) {
+  ASSERT_TRUE((*OpenIt())->Commit(CreationNamed("mnist")).ok());
+  const std::string copy = path_ + ".schema-1";
+  ASSERT_TRUE(WriteFileAtomic(copy, "of last year").ok());
+  // Left by a process that was killed.
+  ASSERT_TRUE(WriteFileAtomic(copy + ".partial", "half").ok());
+  const auto migrated = OpenWith(Longer("CREATE TABLE more(a INTEGER) STRICT"));
+  ASSERT_TRUE(migrated.ok()) << migrated.status();
+  EXPECT_THAT(MaintenanceOf(**migrated).OpeningNotice(), HasSubstr(copy + "-2"));
+  EXPECT_EQ(*ReadFile(copy), "of last year");
+  EXPECT_TRUE((*OpenSqlite({.path = copy + "-2"}))->GetExperiment(kKey).ok());
+  EXPECT_FALSE(ReadFile(copy + ".partial").ok());
+}
+
+TEST_F(SqliteSchema, ANewFileNeedsNoCopyAndAFailedMigrationLeavesNone) {
+  EXPECT_EQ(MaintenanceOf(**OpenIt()).OpeningNotice(), "");
+  EXPECT_FALSE(OpenWith(Longer("ALTER TABLE no_such ADD b")).ok());
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
+    files += entry.path().filename().string().find(".schema-") != std::string::npos;
+  }
+  EXPECT_EQ(files, 0);
+}
+
+TEST_F(SqliteSchema, WithoutRoomForACopyItStaysAsItIs) {
+  signal(SIGXFSZ, SIG_IGN);
+  {
+    auto store = *OpenIt();
+    ASSERT_TRUE(store->Commit(CreationNamed("mnist")).ok());
+    Batch batch{.experiment = kKey};
+    batch.events.resize(1);
+    batch.events[0].set_namespace_("default");
+    batch.events[0].set_experiment("mnist");
+    batch.events[0].set_message(std::string(400'000, 'x'));
+    ASSERT_TRUE(store->Commit(batch).ok());
+  }
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  rlimit small = before;
+  small.rlim_cur = 100 << 10;  // enough for the log of the change, not for the copy
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  const Status status = OpenWith(Longer("CREATE TABLE more(a INTEGER) STRICT")).status();
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+  EXPECT_THAT(Message(status), HasSubstr("copied to " + path_ + ".schema-1"));
+  EXPECT_THAT(Message(status), HasSubstr("bytes must be free"));
+  EXPECT_FALSE(ReadFile(path_ + ".schema-1").ok());
+  EXPECT_FALSE(ReadFile(path_ + ".schema-1.partial").ok());
+  EXPECT_EQ(ReadInt("PRAGMA user_version"), 1);
+  EXPECT_TRUE((*OpenIt())->GetExperiment(kKey).ok());
+}
+
+TEST_F(SqliteSchema, ANewFileShrinksAgain) {
+  auto store = *OpenIt();
+  for (int i = 0; i < 200; ++i) {
+    Batch batch = CreationNamed("mnist" + std::to_string(i));
+    batch.put->record.mutable_status()->mutable_shirabe()->set_memo(std::string(20'000, 'x'));
+    ASSERT_TRUE(store->Commit(batch).ok());
+  }
+  const int64_t pages = ReadInt("PRAGMA page_count");
+  for (int i = 0; i < 200; ++i) {
+    Batch batch{.experiment = {"default", "mnist" + std::to_string(i)}};
+    batch.delete_experiment = true;
+    ASSERT_TRUE(store->Commit(batch).ok());
+  }
+  EXPECT_EQ(ReadInt("PRAGMA page_count"), pages);
+  while (*MaintenanceOf(*store).ReleaseSpace()) {
+  }
+  EXPECT_LT(ReadInt("PRAGMA page_count"), pages / 5);
+  EXPECT_EQ(ReadInt("PRAGMA freelist_count"), 0);
+}
+
+// Made as release 0.1 made them, without the table by which pages are given back.
+class OldSqliteFile : public SqliteSchema {
+ protected:
+  // With `deleted` of 200 experiments deleted again.
+  std::unique_ptr<Store> FillAndDelete(int deleted, int64_t max_rewritten_pages) {
+    EXPECT_TRUE(OpenIt().ok());
+    Execute("PRAGMA auto_vacuum = NONE; VACUUM");
+    EXPECT_EQ(ReadInt("PRAGMA auto_vacuum"), 0);
+    auto store = *OpenSqlite({.path = path_, .max_rewritten_pages = max_rewritten_pages});
+    for (int i = 0; i < 200; ++i) {
+      Batch batch = CreationNamed("mnist" + std::to_string(i));
+      batch.put->record.mutable_status()->mutable_shirabe()->set_memo(std::string(20'000, 'x'));
+      EXPECT_TRUE(store->Commit(batch).ok());
+    }
+    for (int i = 0; i < deleted; ++i) {
+      Batch batch{.experiment = {"default", "mnist" + std::to_string(i)}};
+      batch.delete_experiment = true;
+      EXPECT_TRUE(store->Commit(batch).ok());
+    }
+    return store;
+  }
+};
+
+TEST_F(OldSqliteFile, ShrinksWhileOthersReadAndWrite) {
+  const auto store = FillAndDelete(190, 1 << 14);
+  const int64_t pages = ReadInt("PRAGMA page_count");
+  const auto other = *OpenIt();  // as of a server
+  const auto snapshot = *MaintenanceOf(*other).TakeSnapshot();
+  ASSERT_TRUE(snapshot->GetExperiment({"default", "mnist195"}).ok());
+  EXPECT_FALSE(*MaintenanceOf(*store).ReleaseSpace());
+  EXPECT_LT(ReadInt("PRAGMA page_count"), pages / 5);
+  EXPECT_EQ(ReadInt("PRAGMA auto_vacuum"), 2);
+  EXPECT_EQ(snapshot->Names()->size(), 200) << "a backup that is being made";
+  EXPECT_EQ(other->ListExperiments("")->size(), 10);
+  EXPECT_TRUE(other->Commit(CreationNamed("next")).ok());
+  EXPECT_EQ(store->ListExperiments("")->size(), 11);
+  EXPECT_TRUE(store->Commit(CreationNamed("later")).ok());
+}
+
+TEST_F(OldSqliteFile, ALargeOneKeepsItsSizeAndUsesItAgain) {
+  const auto store = FillAndDelete(150, 10);
+  const int64_t pages = ReadInt("PRAGMA page_count");
+  EXPECT_FALSE(*MaintenanceOf(*store).ReleaseSpace());
+  EXPECT_EQ(ReadInt("PRAGMA page_count"), pages);
+  EXPECT_EQ(ReadInt("PRAGMA auto_vacuum"), 0);
+}
+
+TEST_F(OldSqliteFile, ALittleSpaceIsNotWorthIt) {
+  const auto store = FillAndDelete(20, 1 << 14);
+  EXPECT_FALSE(*MaintenanceOf(*store).ReleaseSpace());
+  EXPECT_EQ(ReadInt("PRAGMA auto_vacuum"), 0);
+}
+
+TEST_F(OldSqliteFile, OneThatCannotBeRewrittenNowStaysAsItIs) {
+  const auto store = FillAndDelete(190, 1 << 14);
+  auto busy = *SqliteConnection::Open({.path = path_, .mode = ConnectOptions::Mode::kWrite});
+  ASSERT_TRUE(busy->Execute("BEGIN IMMEDIATE").ok());
+  EXPECT_FALSE(*MaintenanceOf(*store).ReleaseSpace()) << "it is no failure of what was deleted";
+  EXPECT_EQ(ReadInt("PRAGMA auto_vacuum"), 0);
+  ASSERT_TRUE(busy->Execute("COMMIT").ok());
+  EXPECT_FALSE(*MaintenanceOf(*store).ReleaseSpace());
+  EXPECT_EQ(ReadInt("PRAGMA auto_vacuum"), 2);
 }
 
 TEST_F(SqliteSchema, AMigrationIsWholeOrNotAtAll) {

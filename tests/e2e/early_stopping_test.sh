@@ -92,3 +92,14 @@ rule threshold 'at step [0-9]+ .* < lower bound 0.7' lower 0.7 start_step 5
 rule patience 'no report of the last [0-9]+ was better than' patience 2
 sed 's/maxTrialCount: 20/maxTrialCount: 8/' deploy/examples/folds.yaml >"$work/wilcoxon.yaml"
 stops wilcoxon 'worse than trial [0-9]+ on [0-9]+ folds, p = '
+
+# A search that ends by a rule, long before its last trial, and says which.
+export SHIRABE_HOME=$work/stop-when
+timeout 600 shirabe run -f deploy/examples/stop-when.yaml >"$work/stop-when.out" 2>&1
+shirabe describe exp stop-when >>"$work/stop-when.out"
+if ! grep -q 'within 0.0[0-9]* of the optimum, by the model of [1-9][0-9] results' \
+  "$work/stop-when.out"; then
+  cat "$work/stop-when.out"
+  exit 1
+fi
+echo "stop-when: ended by a rule"

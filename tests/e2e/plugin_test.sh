@@ -30,10 +30,11 @@ until_true() {
 }
 
 start_plugin() {
+  rm -f "$SHIRABE_HOME/plugin.out"  # of the one before: the new one's is made a moment later
   "$python" deploy/examples/plugin/plugin.py "127.0.0.1:${port:-0}" \
     >"$SHIRABE_HOME/plugin.out" 2>&1 &
   plugin=$!
-  until_true 60 grep -q "^ready on port [1-9]" "$SHIRABE_HOME/plugin.out" ||
+  until_true 60 grep -qs "^ready on port [1-9]" "$SHIRABE_HOME/plugin.out" ||
     fail "the plug-in does not start"
   port=$(sed -n 's/^ready on port //p' "$SHIRABE_HOME/plugin.out")
 }

@@ -6,7 +6,8 @@ cd "$(dirname "$0")/../.."
 
 SHIRABE_HOME=$(mktemp -d)
 export SHIRABE_HOME
-trap 'rm -rf "$SHIRABE_HOME"' EXIT
+# What they write into the checkout goes as well.
+trap 'rm -rf "$SHIRABE_HOME" before-the-weekend' EXIT
 # The examples need a Python with scikit-learn, which deploy/setup.sh has seen to.
 PATH=$PWD/build/release/bin:${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/python/bin:$PATH
 

@@ -106,13 +106,5 @@ TEST(ParseNodes, WhatIsNoNodesFileIsRefused) {
   EXPECT_THAT(FindingsIn("pools: [{name: a}"), testing::SizeIs(1));
 }
 
-TEST(ValidateNodes, LooksAtMessagesToo) {
-  v1::NodePools pools;
-  pools.add_pools()->set_name("a");
-  EXPECT_THAT(ValidateNodes(pools), IsEmpty());
-  pools.add_pools()->set_name("a");
-  EXPECT_EQ(ValidateNodes(pools).size(), 1u);
-}
-
 }  // namespace
 }  // namespace shirabe::experiment

@@ -1,5 +1,5 @@
 // Calls to one remote algorithm that hang delay neither what is computed here nor another one.
-#include "experiment/algorithm_workers.h"
+#include "experiment/state/algorithm_workers.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ namespace {
 // Blocks until it is cancelled, or not at all.
 class Blocking : public Ticket {
  public:
-  Blocking(const std::string& in, bool blocks) : blocked_(blocks) { lane = in; }
+  Blocking(const std::string& in, bool blocks) : Ticket(in), blocked_(blocks) {}
   void Cancel() override {
     std::lock_guard lock(mutex_);
     blocked_ = false;
@@ -32,16 +32,16 @@ class Blocking : public Ticket {
 
 constexpr absl::Duration kSoon = absl::Seconds(30);
 
-TEST(Proposer, AHangingLaneDelaysNoOther) {
-  Proposer proposer(2);
-  std::vector<std::shared_ptr<Blocking>> hanging;  // shared: as the proposer has it
+TEST(AlgorithmWorkers, AHangingLaneDelaysNoOther) {
+  AlgorithmWorkers workers(2);
+  std::vector<std::shared_ptr<Blocking>> hanging;  // shared: as the workers has it
   for (int i = 0; i < 20; ++i) {
     hanging.push_back(std::make_shared<Blocking>("far:1", true));  // shared: as above
-    proposer.Submit(hanging.back());
+    workers.Submit(hanging.back());
   }
   for (const char* lane : {"", "far:2", ""}) {
     const auto quick = std::make_shared<Blocking>(lane, false);  // shared: as above
-    proposer.Submit(quick);
+    workers.Submit(quick);
     EXPECT_TRUE(quick->Wait(kSoon)) << lane;
   }
   EXPECT_FALSE(hanging[0]->Wait(absl::ZeroDuration()));
@@ -50,15 +50,15 @@ TEST(Proposer, AHangingLaneDelaysNoOther) {
   for (const auto& one : hanging) EXPECT_TRUE(one->Wait(kSoon));
 }
 
-TEST(Proposer, EndsWhatRunsAndNeverBeginsTheRest) {
+TEST(AlgorithmWorkers, EndsWhatRunsAndNeverBeginsTheRest) {
   const auto running = std::make_shared<Blocking>("far:1", true);  // shared: as above
   std::vector<std::shared_ptr<Blocking>> waiting;                  // shared: as above
   {
-    Proposer proposer(1);
-    proposer.Submit(running);
+    AlgorithmWorkers workers(1);
+    workers.Submit(running);
     for (int i = 0; i < 10; ++i) {
       waiting.push_back(std::make_shared<Blocking>("", true));  // shared: as above
-      proposer.Submit(waiting.back());
+      workers.Submit(waiting.back());
     }
   }
   // Whatever had begun has ended; of the lane of one thread at most one had.
@@ -67,19 +67,19 @@ TEST(Proposer, EndsWhatRunsAndNeverBeginsTheRest) {
   EXPECT_LE(ended, 1);
 }
 
-TEST(Proposer, ThreadsComeAgainAfterALaneWasIdle) {
-  Proposer proposer(2);
+TEST(AlgorithmWorkers, ThreadsComeAgainAfterALaneWasIdle) {
+  AlgorithmWorkers workers(2);
   for (int i = 0; i < 200; ++i) {
     const auto quick = std::make_shared<Blocking>(i % 2 == 0 ? "" : "far:1", false);  // shared
-    proposer.Submit(quick);
+    workers.Submit(quick);
     ASSERT_TRUE(quick->Wait(kSoon));
   }
 }
 
-TEST(Proposer, WithoutThreadsACallIsDoneAtOnce) {
-  Proposer proposer(0);
+TEST(AlgorithmWorkers, WithoutThreadsACallIsDoneAtOnce) {
+  AlgorithmWorkers workers(0);
   const auto quick = std::make_shared<Blocking>("far:1", false);  // shared: as above
-  proposer.Submit(quick);
+  workers.Submit(quick);
   EXPECT_TRUE(quick->Wait(absl::ZeroDuration()));
 }
 

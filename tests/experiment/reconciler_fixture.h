@@ -110,11 +110,11 @@ class ReconcilerTest : public testing::Test {
   int64_t epoch_ = 0;
   std::unique_ptr<db::Store> store_ = db::Open("memory:").value();
   ShownExecutor executor_;
-  Proposer proposer_{0};
+  AlgorithmWorkers workers_{0};
   Reconciler reconciler_{{.store = store_.get(),
                           .executor = &executor_,
                           .clock = &clock_,
-                          .proposer = &proposer_,
+                          .algorithm_workers = &workers_,
                           .working_dir = "/tmp",
                           .enqueue = {},
                           .at_step = {}}};

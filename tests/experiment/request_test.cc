@@ -6,10 +6,11 @@
 #include <gtest/gtest.h>
 
 #include "experiment/conditions.h"
+#include "experiment/pass_steps.h"
 #include "experiment/submission.h"
 #include "tests/experiment/specs.h"
 #include "trial/file_layout.h"
-#include "trial/pod/pod_paths.h"
+#include "trial/pod/pod_names.h"
 
 namespace shirabe::experiment {
 namespace {
@@ -33,59 +34,61 @@ class RequestTest : public testing::Test {
     ASSERT_TRUE(store_->Commit(batch).ok());
     const auto lease = store_->AcquireLease(
         {.experiment = KeyOf(experiment), .holder = "h", .now = kNow, .ttl = absl::Hours(1)});
-    auto state = State::Load(*store_, KeyOf(experiment), lease->epoch());
+    auto state = ExperimentState::Load(*store_, KeyOf(experiment), lease->epoch());
     ASSERT_TRUE(state.ok()) << state.status();
     state_ = *std::move(state);
     suggestion::Suggestion suggestion;
     suggestion.point = suggestion::Point(state_->space().size(), 0.5);
-    live_ = &state_->AddTrial(suggestion, kNow);
-    state_->OpenAttempt(*live_, kNow);
+    const ReconcilerOptions options;
+    const ReconcileMode mode;
+    trial_ = NewTrial({*state_, options, mode, kNow, absl::ZeroDuration()}, suggestion, 1);
+    trial_.set_attempts(1);
+    attempt_.set_trial(1);
+    attempt_.set_number(1);
   }
 
-  AttemptKey Key() const { return shirabe::experiment::KeyOf(*state_, live_->open->record); }
-  static trial::Layout Home() { return trial::Layout("/home/shirabe"); }
+  AttemptKey Key() const { return shirabe::experiment::KeyOf(*state_, attempt_); }
+  static trial::FileLayout Home() { return trial::FileLayout("/home/shirabe"); }
 
   // As the executor `process` has them, and as the one for clusters does: copies.
   metrics::Source Here(const std::string& working_dir = "/work") {
-    return SourceFor(*state_, *live_, Home().Paths(Key()), working_dir);
+    return SourceFor(*state_, {trial_, attempt_}, Home().Paths(Key()), working_dir);
   }
   metrics::Source Copies() {
     trial::AttemptPaths paths = Home().Paths(Key());
     paths.root = paths.dir + "/files";
-    return SourceFor(*state_, *live_, paths, "/work");
+    return SourceFor(*state_, {trial_, attempt_}, paths, "/work");
   }
   std::string Root() const { return Home().Paths(Key()).dir + "/files"; }
-  static std::string PathOf(const metrics::Source& source) {
-    return source.spec.source().file_system_path().path();
-  }
+  static std::string PathOf(const metrics::Source& source) { return source.files.path; }
   static std::string File(const std::string& path) {
     return R"({collector: {kind: File}, source: {fileSystemPath: {kind: File, path: ")" + path +
            R"("}}})";
   }
 
   std::unique_ptr<db::Store> store_ = *db::Open("memory:");
-  std::unique_ptr<State> state_;
-  ActiveTrial* live_ = nullptr;
+  std::unique_ptr<ExperimentState> state_;
+  v1::Trial trial_;
+  v1::Attempt attempt_;
 };
 
 TEST_F(RequestTest, AnAbsolutePathIsItselfHereAndBelowTheRootOfCopies) {
   Open(File("/var/log/metrics.log"));
   EXPECT_EQ(PathOf(Here()), "/var/log/metrics.log");
-  EXPECT_FALSE(Here().copies);
+  EXPECT_FALSE(Here().files.copies);
   EXPECT_EQ(PathOf(Copies()), Root() + "/var/log/metrics.log");
-  EXPECT_TRUE(Copies().copies);
+  EXPECT_TRUE(Copies().files.copies);
 }
 
 TEST_F(RequestTest, ARelativePathStartsWhereTheProgramDoes) {
   Open(File("metrics.log"), "\n                workingDir: /app");
-  EXPECT_EQ(PathOf(Here()), "metrics.log");
-  EXPECT_EQ(Here().working_dir, "/app");
-  EXPECT_EQ(Copies().working_dir, Root() + "/app");
+  EXPECT_EQ(PathOf(Here()), "/app/metrics.log");
+  EXPECT_EQ(PathOf(Copies()), Root() + "/app/metrics.log");
 }
 
 TEST_F(RequestTest, WithoutAWorkingDirOfItsOwnThatIsOurs) {
   Open(File("metrics.log"));
-  EXPECT_EQ(Here("/work").working_dir, "/work/");
+  EXPECT_EQ(PathOf(Here("/work")), "/work/metrics.log");
 }
 
 TEST_F(RequestTest, FoldersOfTheTrialAreThoseThatItsProgramSees) {
@@ -113,7 +116,7 @@ TEST_F(RequestTest, TheContractsOwnFileIsTheContractsOwnCopy) {
 TEST_F(RequestTest, TheOutputNeedsNoPath) {
   Open("{collector: {kind: StdOut}}");
   EXPECT_EQ(PathOf(Copies()), "");
-  EXPECT_EQ(Copies().log, Home().Paths(Key()).log);
+  EXPECT_EQ(Copies().files.log, Home().Paths(Key()).log);
 }
 
 }  // namespace

@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "experiment/due_queue.h"
-
 namespace shirabe::experiment {
 namespace {
 
@@ -56,23 +54,6 @@ TEST(RoomTest, MoreThanAreAllowedMayRunOn) {
 TEST(RoomTest, ZeroIsAnyNumber) {
   NamespaceQuota room(0);
   EXPECT_EQ(room.Reserve(kA, 0, 1'000'000), 1'000'000);
-}
-
-TEST(DueQueueTest, TakesWhatIsDueFirst) {
-  DueQueue queue;
-  EXPECT_EQ(queue.NextDue(), absl::InfiniteDuration());
-  queue.Set(kA, absl::Seconds(3));
-  queue.Set(kB, absl::Seconds(2));
-  queue.Set(kC, absl::InfiniteDuration());
-  EXPECT_EQ(queue.NextDue(), absl::Seconds(2));
-  queue.Set(kA, absl::Seconds(1));
-  EXPECT_EQ(queue.Pop(), kA);
-  EXPECT_EQ(queue.Pop(), kB);
-  EXPECT_EQ(queue.NextDue(), absl::InfiniteDuration());
-  queue.Remove(kB);
-  queue.Remove(kC);
-  queue.Set(kC, absl::ZeroDuration());
-  EXPECT_EQ(queue.Pop(), kC);
 }
 
 }  // namespace

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "experiment/experiment_state.h"
 #include "experiment/spec/parse_spec.h"
+#include "experiment/state/experiment_state.h"
 
 namespace shirabe::experiment {
 namespace {

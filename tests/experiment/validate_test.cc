@@ -322,6 +322,50 @@ TEST(Rules, OfStartPoints) {
               ElementsAre(HasSubstr("\"extra\" does not exist")));
 }
 
+TEST(Rules, OfLimitsAndStopWhen) {
+  const std::string from = "  parameters:";
+  const auto with = [&](const std::string& shirabe) {
+    return Replaced(kGood, from, "  shirabe: {" + shirabe + "}\n" + from);
+  };
+  const std::pair<const char*, const char*> kWrong[] = {
+      {"limits: {experimentSeconds: 0}",
+       "spec.shirabe.limits.experimentSeconds: must be greater than 0"},
+      {"limits: {trialSeconds: -1}",
+       "spec.shirabe.limits.trialSeconds: must be at least 0, not -1"},
+      {"limits: {hours: 3}", "hours"},
+      {"stopWhen: {noImprovementTrials: 0}", "noImprovementTrials: must be at least 1, not 0"},
+      {"stopWhen: {regretBelow: 0}", "regretBelow: must be greater than 0"},
+      {"stopWhen: {expectedGain: {below: 0.1}}",
+       "spec.shirabe.stopWhen.expectedGain: this version does not stop by cost yet"},
+      {"stopWhen: {minTrials: 5}", "warning: spec.shirabe.stopWhen.minTrials: has no effect"},
+      {"stopWhen: {minImprovement: 5}",
+       "minImprovement: has no effect without noImprovementTrials"},
+      {"stopWhen: {noImprovementTrials: 10}", "10 is not less than maxTrialCount 10"},
+  };
+  for (const auto& [shirabe, finding] : kWrong) {
+    EXPECT_THAT(FindingsOf(with(shirabe)), ElementsAre(HasSubstr(finding))) << shirabe;
+  }
+  EXPECT_THAT(FindingsOf(with("limits: {experimentSeconds: 86400, trialSeconds: 0.5}, stopWhen: "
+                              "{noImprovementTrials: 3, minImprovement: 0.1, minTrials: 5, "
+                              "regretBelow: 0.01}")),
+              IsEmpty());
+}
+
+TEST(Rules, TheRegretIsBoundedByAModelOnly) {
+  const auto with = [](const std::string& spec) {
+    return Replaced(
+        kGood, "  parameters:", spec + "  shirabe: {stopWhen: {regretBelow: 0.1}}\n  parameters:");
+  };
+  EXPECT_THAT(FindingsOf(with("  algorithm: {algorithmName: tpe}\n")),
+              ElementsAre(HasSubstr("regretBelow: the algorithm \"tpe\" has no model here that "
+                                    "says what is left to gain: use spec.algorithm.algorithmName "
+                                    "bayesianoptimization, or stopWhen.noImprovementTrials")));
+  EXPECT_THAT(FindingsOf(with("  parallelTrialCount: 10\n")),
+              ElementsAre(HasSubstr("\"auto\" has no model here")))
+      << "where all trials run at once it uses none";
+  EXPECT_THAT(FindingsOf(with("")), IsEmpty());
+}
+
 TEST(Rules, CheckpointsLieInOnePlace) {
   const auto with = [](const std::string& volume) {
     return FindingsOf(std::string(kGood) + "  shirabe: {checkpoint: {volume: {" + volume + "}}}\n");

@@ -1,13 +1,13 @@
 // spec.shirabe.warmStart: which trials of which experiments an algorithm learns from.
-#include "experiment/warm_start.h"
+#include "experiment/state/warm_start.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/timestamp.h"
 #include "experiment/conditions.h"
-#include "experiment/experiment_state.h"
 #include "experiment/spec/algorithm_setup.h"
+#include "experiment/state/experiment_state.h"
 #include "experiment/submission.h"
 
 namespace shirabe::experiment {
@@ -197,7 +197,7 @@ TEST_F(WarmStartTest, TheHistoryHasThemAndTheExperimentSaysSoOnce) {
       store_->AcquireLease({.experiment = key, .holder = "h", .now = kThen, .ttl = absl::Hours(1)})
           ->epoch();
   for (int i = 0; i < 2; ++i) {
-    auto state = State::Load(*store_, key, epoch);
+    auto state = ExperimentState::Load(*store_, key, epoch);
     ASSERT_TRUE(state.ok()) << state.status();
     ASSERT_EQ((*state)->history().prior().size(), 2u);
     EXPECT_EQ((*state)->history().prior()[1].loss, 2);

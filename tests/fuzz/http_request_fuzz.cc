@@ -30,7 +30,7 @@ class Server {
                                                    .clock = &clock_,
                                                    .hub = hub_.get(),
                                                    .metrics = &metrics_,
-                                                   .patience = &shutdown_wait_});
+                                                   .shutdown_wait = &shutdown_wait_});
   }
   HttpReply Handle(const HttpRequest& request) { return router_->Handle(request); }
   bool IsSlow(const HttpRequest& request) const { return router_->Classify(request).slow; }

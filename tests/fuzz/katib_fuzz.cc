@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "base/status.h"
-#include "experiment/experiment_state.h"
+#include "experiment/state/experiment_state.h"
 #include "service/katib/katib_codec.h"
 
 namespace {
@@ -18,12 +18,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace shirabe;
   service::katib::GetSuggestionsRequest request;
   if (!request.ParseFromArray(data, static_cast<int>(size))) return 0;
+  service::CheckAsKatib(request.experiment()).IgnoreError();
   const auto search = service::ReadSearch(request.experiment());
   if (!search.ok()) {
     CHECK(!search.status().message().empty());
     return 0;
   }
-  service::CheckAsKatib(*search).IgnoreError();
   request.set_current_request_number(std::min(request.current_request_number(), kMaxPoints));
   const auto known = service::ReadHistory(*search, request);
   if (!known.ok() || request.current_request_number() == 0) return 0;
@@ -32,6 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                                                    Rng(experiment::SeedOf(search->experiment)));
   if (!proposal.ok()) return 0;
   for (const suggestion::Suggestion& suggestion : proposal->suggestions) {
+    service::FormatAnswer(*search, *known, suggestion);
     const auto point = suggestion::FormatSuggestion(search->experiment.spec(), *known, suggestion);
     const auto back = suggestion::ParsePoint(search->space, point.assignments());
     CHECK(back.ok());

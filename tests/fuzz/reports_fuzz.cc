@@ -37,7 +37,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!status.ok()) return 0;
   shirabe::metrics::TrainerState memory;
   const auto points = shirabe::metrics::NewObservations(*status, memory);
-  CHECK(points.size() <= status->metrics.size());
-  CHECK(shirabe::metrics::NewObservations(*status, memory).size() <= points.size());
+  if (!points.ok()) return 0;
+  CHECK(points->size() <= status->metrics.size());
+  CHECK(shirabe::metrics::NewObservations(*status, memory)->size() <= points->size());
   return 0;
 }

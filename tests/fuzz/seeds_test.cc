@@ -85,7 +85,7 @@ TEST_P(Fuzz, SeedsAndWhatIsLeftOfThemWhenCut) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Fuzz, testing::ValuesIn(kTargets),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& test) { return std::string(test.param.name); });
 
 }  // namespace
 }  // namespace shirabe

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "client/local_client.h"
+#include "client/wire_format.h"
 #include "experiment/conditions.h"
 #include "experiment/submission.h"
 #include "import/import_readers.h"
@@ -30,9 +31,10 @@ class ImportTest : public testing::Test {
     auto client =
         client::LocalClient::Open({.place = location_, .read_only = false, .clock = RealClock()})
             .value();
-    const auto notes = client->Import("default", imported);
-    EXPECT_TRUE(notes.ok()) << notes.status();
-    imported.notes.insert(imported.notes.end(), notes->begin(), notes->end());
+    const auto reply =
+        client->Get<v1::ImportReply>("ImportExperiment", client::ToWire("default", imported));
+    EXPECT_TRUE(reply.ok()) << reply.status();
+    imported.notes.insert(imported.notes.end(), reply->notes().begin(), reply->notes().end());
     return client;
   }
 
@@ -118,7 +120,8 @@ TEST_F(ImportTest, AStudyOfOptunaBecomesAnEndedExperiment) {
   EXPECT_EQ(client->ListObservations({.trial = {key, 1}})->size(), 3u);
   EXPECT_EQ(client->ListAttempts({.experiment = key})->size(), 3u);
   // A second time there is no room for it.
-  const Status again = client->Import("default", study).status();
+  const Status again =
+      client->Get<v1::ImportReply>("ImportExperiment", client::ToWire("default", study)).status();
   EXPECT_EQ(again.code(), absl::StatusCode::kAlreadyExists);
 }
 

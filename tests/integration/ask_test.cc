@@ -60,16 +60,16 @@ class AskTest : public testing::Test {
     client_ = std::move(*opened);
   }
 
-  Asked Ask(const std::string& caller) {
+  v1::AskReply Ask(const std::string& caller) {
     const auto asked = client_->Ask(kAsked, caller, kPatience);
     EXPECT_TRUE(asked.ok()) << asked.status();
-    return asked.ok() ? *asked : Asked{};
+    return asked.ok() ? *asked : v1::AskReply();
   }
 
-  static experiment::Report End(const Asked& asked, double loss) {
-    return {.trial = {kAsked, asked.trial->number()},
-            .attempt = asked.attempt,
-            .token = asked.token,
+  static experiment::Report End(const v1::AskReply& asked, double loss) {
+    return {.trial = {kAsked, asked.trial().number()},
+            .attempt = asked.attempt(),
+            .token = asked.token(),
             .points = {{.metric = "loss", .value = loss, .implicit_step = true}},
             .end = experiment::Report::End::kCompleted};
   }
@@ -82,14 +82,14 @@ class AskTest : public testing::Test {
 TEST_F(AskTest, GivesOutEveryTrialOnceAndEnds) {
   std::set<int64_t> seen;
   for (int i = 0; i < 6; ++i) {
-    const Asked asked = Ask("w" + std::to_string(i % 2));
-    ASSERT_TRUE(asked.trial) << asked.reason;
-    EXPECT_TRUE(seen.insert(asked.trial->number()).second);
+    const v1::AskReply asked = Ask("w" + std::to_string(i % 2));
+    ASSERT_TRUE(asked.has_trial()) << asked.reason();
+    EXPECT_TRUE(seen.insert(asked.trial().number()).second);
     ASSERT_TRUE(Tell(End(asked, 1.0 / (i + 1))).ok());
   }
-  const Asked none = Ask("w0");
-  EXPECT_FALSE(none.trial);
-  EXPECT_TRUE(none.ended) << none.reason;
+  const v1::AskReply none = Ask("w0");
+  EXPECT_FALSE(none.has_trial());
+  EXPECT_TRUE(none.ended()) << none.reason();
   const auto experiment = client_->GetExperiment(kAsked);
   ASSERT_TRUE(experiment.ok());
   EXPECT_EQ(experiment->status().trials_succeeded(), 6);
@@ -97,21 +97,21 @@ TEST_F(AskTest, GivesOutEveryTrialOnceAndEnds) {
 }
 
 TEST_F(AskTest, GivesACallerWhoAsksAgainTheSameTrial) {
-  const Asked first = Ask("w");
-  ASSERT_TRUE(first.trial);
+  const v1::AskReply first = Ask("w");
+  ASSERT_TRUE(first.has_trial());
   Open();  // the caller's first answer was lost, and so is the process
-  const Asked again = Ask("w");
-  ASSERT_TRUE(again.trial);
-  EXPECT_EQ(again.trial->number(), first.trial->number());
-  EXPECT_EQ(again.token, first.token);
-  const Asked other = Ask("v");
-  ASSERT_TRUE(other.trial);
-  EXPECT_NE(other.trial->number(), first.trial->number());
+  const v1::AskReply again = Ask("w");
+  ASSERT_TRUE(again.has_trial());
+  EXPECT_EQ(again.trial().number(), first.trial().number());
+  EXPECT_EQ(again.token(), first.token());
+  const v1::AskReply other = Ask("v");
+  ASSERT_TRUE(other.has_trial());
+  EXPECT_NE(other.trial().number(), first.trial().number());
 }
 
 TEST_F(AskTest, CountsWhatIsToldTwiceOnce) {
-  const Asked asked = Ask("w");
-  ASSERT_TRUE(asked.trial);
+  const v1::AskReply asked = Ask("w");
+  ASSERT_TRUE(asked.has_trial());
   experiment::Report progress = End(asked, 0.5);
   progress.end = experiment::Report::End::kNone;
   progress.points[0].step = 3;
@@ -120,33 +120,33 @@ TEST_F(AskTest, CountsWhatIsToldTwiceOnce) {
   ASSERT_TRUE(Tell(progress).ok());
   ASSERT_TRUE(Tell(End(asked, 0.25)).ok());
   ASSERT_TRUE(Tell(End(asked, 0.25)).ok());
-  const auto rows = client_->ListObservations({.trial = {kAsked, asked.trial->number()}});
+  const auto rows = client_->ListObservations({.trial = {kAsked, asked.trial().number()}});
   ASSERT_TRUE(rows.ok());
   EXPECT_EQ(rows->size(), 2u);
   EXPECT_EQ(Tell(End(asked, 0.75)).code(), absl::StatusCode::kAlreadyExists);
 }
 
 TEST_F(AskTest, AFailedTrialIsNoSuccess) {
-  const Asked asked = Ask("w");
-  ASSERT_TRUE(asked.trial);
+  const v1::AskReply asked = Ask("w");
+  ASSERT_TRUE(asked.has_trial());
   experiment::Report report = End(asked, 0);
   report.points.clear();
   report.end = experiment::Report::End::kFailed;
   report.message = "the loss exploded";
   ASSERT_TRUE(Tell(report).ok());
   ASSERT_TRUE(Tell(report).ok());
-  const auto trial = client_->GetTrial({kAsked, asked.trial->number()});
+  const auto trial = client_->GetTrial({kAsked, asked.trial().number()});
   ASSERT_TRUE(trial.ok());
   EXPECT_EQ(trial->phase(), v1::TRIAL_FAILED);
   EXPECT_THAT(trial->message(), HasSubstr("the loss exploded"));
-  const Asked nan = Ask("w");
+  const v1::AskReply nan = Ask("w");
   ASSERT_TRUE(Tell(End(nan, std::numeric_limits<double>::quiet_NaN())).ok());
-  EXPECT_EQ(client_->GetTrial({kAsked, nan.trial->number()})->reason(), "ObjectiveNotFinite");
+  EXPECT_EQ(client_->GetTrial({kAsked, nan.trial().number()})->reason(), "ObjectiveNotFinite");
 }
 
 TEST_F(AskTest, RefusesWhatDoesNotBelongThere) {
-  const Asked asked = Ask("w");
-  ASSERT_TRUE(asked.trial);
+  const v1::AskReply asked = Ask("w");
+  ASSERT_TRUE(asked.has_trial());
   experiment::Report report = End(asked, 1);
   report.points[0].metric = "los";
   EXPECT_EQ(Tell(report).code(), absl::StatusCode::kInvalidArgument);
@@ -158,7 +158,7 @@ TEST_F(AskTest, RefusesWhatDoesNotBelongThere) {
   EXPECT_EQ(Tell(report).code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(client_->Ask(kAsked, "", kPatience).status().code(),
             absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(client_->GetTrial({kAsked, asked.trial->number()})->phase(), v1::TRIAL_RUNNING);
+  EXPECT_EQ(client_->GetTrial({kAsked, asked.trial().number()})->phase(), v1::TRIAL_RUNNING);
 }
 
 TEST_F(AskTest, EightCallersAtOnceGetATrialEachAndNoMoreThanThereAre) {
@@ -172,11 +172,11 @@ TEST_F(AskTest, EightCallersAtOnceGetATrialEachAndNoMoreThanThereAre) {
     for (int i = 0; i < 8; ++i) {
       callers.emplace_back([&, i] {
         for (;;) {
-          const Asked asked = Ask("w" + std::to_string(i));
-          if (!asked.trial) break;
+          const v1::AskReply asked = Ask("w" + std::to_string(i));
+          if (!asked.has_trial()) break;
           EXPECT_TRUE(Tell(End(asked, i)).ok());
           std::lock_guard lock(mutex);
-          told.insert(asked.trial->number());
+          told.insert(asked.trial().number());
         }
       });
     }
@@ -186,36 +186,36 @@ TEST_F(AskTest, EightCallersAtOnceGetATrialEachAndNoMoreThanThereAre) {
 }
 
 TEST_F(AskTest, ACallerIsToldThatHisTrialWasStopped) {
-  const Asked asked = Ask("w");
-  ASSERT_TRUE(asked.trial);
+  const v1::AskReply asked = Ask("w");
+  ASSERT_TRUE(asked.has_trial());
   v1::Intent cancel;
   cancel.set_verb(v1::Intent::CANCEL);
   ASSERT_TRUE(client_->Send(kAsked, cancel).ok());
-  EXPECT_TRUE(Ask("v").ended);
+  EXPECT_TRUE(Ask("v").ended());
   const auto told = client_->Tell(End(asked, 0.5));
   ASSERT_TRUE(told.ok()) << told.status();
   EXPECT_FALSE(told->stop.empty());
-  EXPECT_EQ(client_->GetTrial({kAsked, asked.trial->number()})->phase(), v1::TRIAL_KILLED);
+  EXPECT_EQ(client_->GetTrial({kAsked, asked.trial().number()})->phase(), v1::TRIAL_KILLED);
   v1::Intent again;
   again.set_verb(v1::Intent::RETRY);
   again.set_trial(1);
   EXPECT_TRUE(absl::IsFailedPrecondition(client_->Send(kAsked, again)));
-  EXPECT_TRUE(Ask("v").ended);
+  EXPECT_TRUE(Ask("v").ended());
   EXPECT_EQ(client_->ListTrials({.experiment = kAsked})->size(), 1u);
 }
 
 TEST_F(AskTest, ARetryIsGivenToTheNextWhoAsks) {
-  const Asked asked = Ask("w");
-  ASSERT_TRUE(asked.trial);
+  const v1::AskReply asked = Ask("w");
+  ASSERT_TRUE(asked.has_trial());
   ASSERT_TRUE(Tell(End(asked, 1)).ok());
   v1::Intent again;
   again.set_verb(v1::Intent::RETRY);
-  again.set_trial(asked.trial->number());
+  again.set_trial(asked.trial().number());
   ASSERT_TRUE(client_->Send(kAsked, again).ok());
-  const Asked second = Ask("v");
-  ASSERT_TRUE(second.trial);
-  EXPECT_EQ(second.trial->point().x(0), asked.trial->point().x(0));
-  EXPECT_THAT(second.trial->explanation(), HasSubstr("trial 1"));
+  const v1::AskReply second = Ask("v");
+  ASSERT_TRUE(second.has_trial());
+  EXPECT_EQ(second.trial().point().x(0), asked.trial().point().x(0));
+  EXPECT_THAT(second.trial().explanation(), HasSubstr("trial 1"));
 }
 
 }  // namespace

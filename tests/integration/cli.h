@@ -16,6 +16,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "base/clock.h"
@@ -88,7 +89,15 @@ class Cli {
     CHECK(mkdtemp(home_.data()) != nullptr);
     std::filesystem::create_directory(home_ + "/home");
   }
-  ~Cli() { std::filesystem::remove_all(home_); }
+  ~Cli() {
+    // Trials that are ending still rename files of theirs.
+    std::error_code error;
+    for (int i = 0; i < 100; ++i) {
+      std::filesystem::remove_all(home_, error);
+      if (!error) return;
+      Pause(absl::Milliseconds(20));
+    }
+  }
 
   std::string Path(const std::string& name) const { return home_ + "/" + name; }
   std::string state() const { return home_ + "/home"; }

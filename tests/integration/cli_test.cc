@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
+#include <stdio.h>
+
+#include <set>
+#include <sstream>
 
 #include "base/process_id.h"
 #include "tests/integration/cli.h"
@@ -11,6 +15,8 @@
 namespace shirabe::cmd {
 namespace {
 
+using ::testing::AnyOf;
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
@@ -47,9 +53,32 @@ class CliTest : public testing::Test {
   Cli cli_;
 };
 
+TEST_F(CliTest, VersionSaysWhatItWasBuiltFromAndWhatItWrites) {
+  const nlohmann::json version = cli_.Json({"version", "-o", "json"});
+  EXPECT_EQ("shirabe " + version.at("version").get<std::string>() + "\n",
+            cli_.Run({"version"}).out);
+  EXPECT_THAT(version.at("commit").get<std::string>(),
+              AnyOf(MatchesRegex("[0-9a-f]{40}"), "unknown"));
+  EXPECT_TRUE(version.at("modified").is_boolean());
+  EXPECT_THAT(version.at("processor").get<std::string>(), AnyOf("baseline", "x86-64-v3"));
+  const nlohmann::json& formats = version.at("formats");
+  EXPECT_EQ(formats.at("experiment"), "kubeflow.org/v1beta1");
+  EXPECT_EQ(formats.at("api"), "shirabe.v1");
+  EXPECT_EQ(formats.at("katib"), "api.v1.beta1");
+  EXPECT_EQ(formats.at("checkpointManifest"), 1);
+  EXPECT_GE(version.at("schema").at("postgres"), 1);
+
+  // The number in the header of a database that this program has made (user_version, big-endian).
+  ASSERT_EQ(cli_.Run(cli_.Quick("quick", kQuickTrial)).code, 0);
+  const auto header = ReadFile(cli_.state() + "/shirabe.db");
+  ASSERT_TRUE(header.ok()) << header.status();
+  int64_t stored = 0;
+  for (size_t i = 60; i < 64; ++i) stored = 256 * stored + static_cast<uint8_t>(header->at(i));
+  EXPECT_EQ(version.at("schema").at("sqlite"), stored);
+}
+
 TEST_F(CliTest, VersionAndHelp) {
   EXPECT_THAT(cli_.Run({"version"}).out, MatchesRegex("shirabe [0-9.]+\n"));
-  EXPECT_TRUE(cli_.Json({"version", "-o", "json"}).contains("version"));
   const Outcome help = cli_.Run({"--help"});
   EXPECT_EQ(help.code, 0);
   EXPECT_THAT(help.out, HasSubstr("Usage: shirabe VERB"));
@@ -383,6 +412,51 @@ TEST_F(CliTest, AFullDiskForTheOutputIsAnError) {
   const int status = std::system(command.c_str());
   unsetenv("SHIRABE_HOME");
   EXPECT_NE(WEXITSTATUS(status), 0);
+}
+
+// ---- libraries: a start costs milliseconds for each dozen of them ------------------------------
+
+// The first words of ldd's lines.
+std::set<std::string> LinkedLibraries(const std::string& program) {
+  std::set<std::string> names;
+  FILE* pipe = popen(("ldd " + program).c_str(), "r");
+  CHECK(pipe != nullptr);
+  std::string text;
+  char piece[4096];
+  for (size_t n = 0; (n = fread(piece, 1, sizeof piece, pipe)) > 0;) text.append(piece, n);
+  EXPECT_EQ(pclose(pipe), 0);
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const size_t begin = line.find_first_not_of("\t ");
+    names.insert(line.substr(begin, line.find(' ', begin) - begin));
+  }
+  return names;
+}
+
+TEST(LibrariesTest, LinksTheLibrariesOfCAndCppOnly) {
+  const std::set<std::string> names = LinkedLibraries(Program());
+  EXPECT_THAT(names, testing::Contains("libc.so.6"));
+  EXPECT_THAT(names, Each(AnyOf("libc.so.6", "libm.so.6", "libstdc++.so.6", "libgcc_s.so.1",
+                                StartsWith("linux-vdso"), HasSubstr("/ld-linux"))));
+}
+
+TEST(LibrariesTest, ARunOnALaptopOpensNoOther) {
+  Cli cli;
+  const auto run = cli.Start(
+      cli.Quick("laptop", "echo loss=$1\nwhile [ ! -e \"$DIR/go\" ]; do sleep 0.05; done\n",
+                {"--max-trials", "1"}));
+  ASSERT_TRUE(Eventually([&] {
+    return cli.Run({"get", "metrics", "laptop/1", "--no-headers"}).out.find("loss") !=
+           std::string::npos;
+  })) << run->Err();
+  const auto maps = ReadFile("/proc/" + std::to_string(run->pid()) + "/maps");
+  ASSERT_TRUE(maps.ok()) << maps.status();
+  EXPECT_THAT(*maps, HasSubstr("libc.so"));
+  for (const char* name : {"libcurl", "libpq", "libssl", "libnghttp2"}) {
+    EXPECT_THAT(*maps, Not(HasSubstr(name)));
+  }
+  (void)cli.Write("go", "");
+  EXPECT_EQ(run->Wait().code, 0) << run->Err();
 }
 
 }  // namespace

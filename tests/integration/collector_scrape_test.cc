@@ -29,7 +29,9 @@ constexpr std::chrono::seconds kCollectorScrapePatience(20);
 // A program with an endpoint: answers each connection with what it is told to, and counts them.
 class Endpoint {
  public:
-  explicit Endpoint(int port = 0) : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  explicit Endpoint(int port = 0, const std::string& page = "")
+      : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    if (!page.empty()) SayPage(page);
     const int on = 1;
     setsockopt(socket_.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
     sockaddr_in address = {};
@@ -158,8 +160,7 @@ TEST_F(ScrapeTest, WaitsForAProgramThatIsNotListeningYet) {
   }
   const ScrapeTarget target = Target(static_cast<uint16_t>(port));
   scraper_->Watch(target);
-  Endpoint endpoint(port);
-  endpoint.SayPage("loss 0.5\n");
+  Endpoint endpoint(port, "loss 0.5\n");
   EXPECT_TRUE(Comes(target, "{\"loss\": 0.5}}\n"));
   EXPECT_THAT(Kept(), Not(HasSubstr("#"))) << "which is no news";
 }

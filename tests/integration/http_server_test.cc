@@ -1,5 +1,5 @@
-// The HTTP door over real sockets: those who speak well, those who do not, and those who do not
-// speak at all.
+// The HTTP server over real sockets: clients that speak well, those that do not, and those that do
+// not speak at all.
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>

@@ -6,7 +6,6 @@
 #include "service/http/http_server.h"
 #include "service/server.h"
 #include "tests/integration/http_wire.h"
-#include "tests/integration/tls_wire.h"
 #include "tests/service/http_fixture.h"
 
 namespace shirabe::service {

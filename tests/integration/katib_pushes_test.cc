@@ -8,7 +8,6 @@
 #include "experiment/spec/parse_spec.h"
 #include "service/katib/katib_db_manager.h"
 #include "service/katib/katib_early_stopping.h"
-#include "service/katib/katib_observations.h"
 #include "tests/service/katib_testing.h"
 
 namespace shirabe::service {
@@ -62,8 +61,8 @@ class KatibPushes : public ::testing::Test {
     experiment.mutable_metadata()->set_namespace_(ns);
     EXPECT_TRUE(client_->Submit(experiment, {}).ok());
     const auto asked = client_->Ask({ns, "asked"}, "worker", absl::Seconds(20));
-    EXPECT_TRUE(asked.ok() && asked->trial) << asked.status();
-    return asked->token;
+    EXPECT_TRUE(asked.ok() && asked->has_trial()) << asked.status();
+    return asked->token();
   }
 
   struct Push {

@@ -45,15 +45,16 @@ class Census {
   // The names of what is there, for messages.
   std::string Left() const {
     std::string words;
-    for (const kube::Cache* cache : {jobs_.get(), pods_.get()}) {
+    for (const kube::WatchCache* cache : {jobs_.get(), pods_.get()}) {
       for (const Json& object : cache->All()) words += kube::NameOf(object) + " ";
     }
     return words;
   }
 
  private:
-  std::unique_ptr<kube::Cache> Follow(kube::Client* client, const kube::Query& query, Uids* into) {
-    auto cache = kube::Cache::Start(
+  std::unique_ptr<kube::WatchCache> Follow(kube::Client* client, const kube::Query& query,
+                                           Uids* into) {
+    auto cache = kube::WatchCache::Start(
         {.client = client,
          .clock = RealClock(),
          .query = query,
@@ -75,8 +76,8 @@ class Census {
   Uids made_;   // guarded by mutex_
   Uids begun_;  // guarded by mutex_
   // Last: their threads use all of the above.
-  std::unique_ptr<kube::Cache> jobs_;
-  std::unique_ptr<kube::Cache> pods_;
+  std::unique_ptr<kube::WatchCache> jobs_;
+  std::unique_ptr<kube::WatchCache> pods_;
 };
 
 }  // namespace shirabe::trial

@@ -28,11 +28,11 @@ namespace shirabe::trial {
 inline const kube::Resource kNamespaces{"", "v1", "namespaces", "Namespace", /*namespaced=*/false};
 inline const kube::Resource kQuotas{"", "v1", "resourcequotas", "ResourceQuota"};
 
-// Where sidecars knock, as the server's door does it.
-class Door : public v1::Pods::Service {
+// What sidecars call, as the server serves it.
+class PodsEndpoint : public v1::Pods::Service {
  public:
   // On the address that pods reach the API server at: this process is beside it.
-  explicit Door(const std::string& server_url) {
+  explicit PodsEndpoint(const std::string& server_url) {
     std::string host = server_url.substr(server_url.find("//") + 2);
     host.resize(host.find(':'));
     int port = 0;
@@ -42,7 +42,7 @@ class Door : public v1::Pods::Service {
     server_ = builder.BuildAndStart();
     address = host + ":" + std::to_string(port);
   }
-  ~Door() override { server_->Shutdown(); }
+  ~PodsEndpoint() override { server_->Shutdown(); }
 
   grpc::Status Sync(grpc::ServerContext* context, const v1::SyncRequest* request,
                     v1::SyncReply* reply) override {
@@ -79,7 +79,7 @@ class KubernetesCluster : public testing::Test {
     const auto config = kube::FindConfig(kubeconfig, "");
     ASSERT_TRUE(config.ok()) << config.status();
     client_ = *kube::Client::Create(*config, RealClock());
-    door_ = std::make_unique<Door>(config->server);
+    pods_endpoint_ = std::make_unique<PodsEndpoint>(config->server);
     std::string path = testing::TempDir() + "shirabe-cluster-XXXXXX";
     ASSERT_NE(mkdtemp(path.data()), nullptr);
     home_ = path;
@@ -98,24 +98,25 @@ class KubernetesCluster : public testing::Test {
       executor_->Forget(observed.key);
     }
     EXPECT_TRUE(Await([&] { return Pods().empty(); })) << "pods are held";
-    door_.reset();
+    pods_endpoint_.reset();
     executor_.reset();
     client_->Delete({kNamespaces, "", experiment_.ns}, {}).IgnoreError();
     EXPECT_TRUE(RemoveAll(home_).ok());
   }
 
   void Reopen() {
-    door_->Open(nullptr);
+    pods_endpoint_->Open(nullptr);
     executor_.reset();
     ExecutorOptions options;
     options.home = home_;
     options.clock = RealClock();
-    options.pods.client = for_executor_ == nullptr ? client_.get() : for_executor_;
     const char* image = getenv("SHIRABE_TEST_IMAGE");
-    options.pods.image = image == nullptr ? "localhost/none:1" : image;
-    options.pods.image_pull_policy = "Never";
-    options.pods.server = door_->address;
-    options.pods.host_paths = {"/tmp"};
+    options.pods = std::make_shared<PodOptions>(
+        PodOptions{.client = for_executor_ == nullptr ? client_.get() : for_executor_,
+                   .image = image == nullptr ? "localhost/none:1" : image,
+                   .image_pull_policy = "Never",
+                   .server = pods_endpoint_->address,
+                   .host_paths = {"/tmp"}});
     options.on_change = [this](const ExperimentKey&) {
       std::lock_guard lock(mutex_);
       changed_.notify_all();
@@ -123,7 +124,7 @@ class KubernetesCluster : public testing::Test {
     times_.ask_events = absl::Seconds(1);
     times_.events_again = absl::Seconds(2);
     executor_ = std::make_unique<KubernetesExecutor>(options, times_);
-    door_->Open(executor_.get());
+    pods_endpoint_->Open(executor_.get());
   }
 
   AttemptKey Nth(int64_t trial) const { return {{experiment_, trial}, 1}; }
@@ -221,7 +222,7 @@ class KubernetesCluster : public testing::Test {
   ExperimentKey experiment_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::unique_ptr<Door> door_;
+  std::unique_ptr<PodsEndpoint> pods_endpoint_;
   std::unique_ptr<KubernetesExecutor> executor_;
 };
 

@@ -72,7 +72,7 @@ TEST_F(KubernetesCluster, AnEvictionIsThePlatformsDoing) {
 TEST_F(KubernetesCluster, ATaintThatEvictsIsTheNodesDoing) {
   ASSERT_TRUE(Start(Nth(1), "sleep 1000", {{"pod", {{"terminationGracePeriodSeconds", 1}}}}).ok());
   AwaitRunning(Nth(1));
-  const kube::Ref node{NodeResource(), "", See(Nth(1)).placement.node()};
+  const kube::Ref node{Nodes(), "", See(Nth(1)).placement.node()};
   const auto taint = [&](const Json& taints) {
     return client_->Patch(node, kube::PatchType::kMerge, {{"spec", {{"taints", taints}}}}, "")
         .status();
@@ -107,7 +107,7 @@ TEST_F(KubernetesCluster, AJobDeletedByHandIsNoFailureEither) {
 TEST_F(KubernetesCluster, APoweredOffNodeLosesItsAttemptAndNotItsTrial) {
   const char* cluster = getenv("SHIRABE_TEST_CLUSTER");
   kube::Query nodes;
-  nodes.resource = NodeResource();
+  nodes.resource = Nodes();
   nodes.label_selector = "!type";  // those that kwok plays have one
   const auto real = client_->List(nodes);
   ASSERT_TRUE(real.ok());

@@ -57,7 +57,7 @@ TEST(LongLog, EveryValueCountsAndTheMiddleIsLeftOut) {
   ASSERT_EQ(values.size(), size_t{kSteps});
   for (const auto& [step, value] : values) EXPECT_EQ(value, static_cast<double>(step));
 
-  const std::string log = trial::Layout(home).Paths({{key, 1}, 1}).log;
+  const std::string log = trial::FileLayout(home).Paths({{key, 1}, 1}).log;
   EXPECT_GT(static_cast<int64_t>(std::filesystem::file_size(log)), 360 * kMiB);
   EXPECT_LE(trial::DiskBytes(log), 96 * kMiB);
   int64_t shown = 0;

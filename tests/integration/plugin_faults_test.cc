@@ -232,9 +232,9 @@ TEST_F(RemoteCall, SettingsOfTheAnswerAreItsMemo) {
     setting.set_value(std::to_string(known.algorithm_settings_size()));
     return grpc::Status::OK;
   };
-  history_.memo = Propose(answer)->memo;
-  EXPECT_THAT(history_.memo, HasSubstr("current_s"));
-  EXPECT_NE(Propose(answer)->memo, history_.memo);  // it has seen its own setting
+  history_.set_memo(Propose(answer)->memo);
+  EXPECT_THAT(history_.memo(), HasSubstr("current_s"));
+  EXPECT_NE(Propose(answer)->memo, history_.memo());  // it has seen its own setting
 }
 
 TEST_F(RemoteCall, AHangingServiceIsGivenUp) {

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "db/postgres/postgres_reader.h"
+#include "db/postgres/postgres_snapshot.h"
 #include "db/postgres/postgres_state.h"
 #include "tests/db/postgres_server.h"
 
@@ -205,6 +206,7 @@ TEST_F(PostgresStoreTest, NoStatementReadsAWholeTable) {
   PostgresConnection& db = **opened;
   std::vector<PostgresStatement> statements = PostgresReadStatements();
   for (const auto& statement : PostgresState::Statements()) statements.push_back(statement);
+  for (const auto& statement : PostgresSnapshotStatements()) statements.push_back(statement);
   for (const bool filled : {false, true}) {
     for (const auto& [name, sql, index] : statements) {
       const std::string plan = Plan(db, sql);

@@ -121,7 +121,7 @@ INSTANTIATE_TEST_SUITE_P(Notices, Preemption,
                                          Case{"HeededWithExit0", 2, 0.2, "trap 'exit 0' TERM"},
                                          Case{"HeededWithExit143", 2, 0.2, ":"},
                                          Case{"Ignored", 2, 0.1, "trap '' TERM"}),
-                         [](const auto& info) { return info.param.name; });
+                         [](const auto& test) { return test.param.name; });
 
 }  // namespace
 }  // namespace shirabe::experiment

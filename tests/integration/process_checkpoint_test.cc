@@ -157,7 +157,7 @@ TEST_F(ProcessCheckpointTest, WhatWasSavedWhileNobodyLookedIsCommittedAfterARest
   ASSERT_TRUE(harness_.Start(Attempt(1), Waiting("true", "save 20 b; exit 5")).ok());
   harness_.Close();
   Go();
-  const Layout layout(harness_.home());
+  const FileLayout layout(harness_.home());
   harness_.AwaitFile(layout.Paths(Attempt(1)).dir + "/exit");
   ASSERT_NE(harness_.Open(), nullptr);
   harness_.executor().Adopt({Record(Attempt(1))});
@@ -243,7 +243,7 @@ TEST_F(ProcessCheckpointTest, WhereItWentOnFromIsKnownAfterARestart) {
 TEST_F(ProcessCheckpointTest, AStartThatACrashCutShortIsMadeAgain) {
   const auto saved = Saved(Attempt(1), {10, 20});
   // What a crash after the copy, and one within it, leave; and one that then had other candidates.
-  const Layout layout(harness_.home());
+  const FileLayout layout(harness_.home());
   const CheckpointStore store(&layout);
   ASSERT_TRUE(layout.Create(Attempt(1, 2)).ok());
   ASSERT_TRUE(store.Fork(saved[0], Attempt(1, 2)).ok());
@@ -354,7 +354,7 @@ TEST_F(ProcessCheckpointTest, ADiskWithoutRoomForTheCopyIsNotTheTrialsFault) {
   AttemptStatus first =
       Run(Attempt(1), Script("mkdir 10.tmp; head -c 3000000 /dev/zero > 10.tmp/model; "
                              "mv 10.tmp 10"));
-  const Layout layout(harness_.home());
+  const FileLayout layout(harness_.home());
   ASSERT_TRUE(layout.Create(Attempt(1, 2)).ok());
   const std::string dir = layout.Paths(Attempt(1, 2)).checkpoint_dir;
   if (mount("none", dir.c_str(), "tmpfs", 0, "size=1m") != 0) {

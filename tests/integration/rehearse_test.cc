@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_replace.h"
 #include "tests/integration/cli.h"
 #include "tests/support/small_spec.h"
 
@@ -71,6 +72,23 @@ TEST_F(RehearseTest, AProgramThatSavesAndResumesIsSafe) {
   EXPECT_EQ(first["firstStep"], first["savedStep"].get<int>() + 1);
   EXPECT_FALSE(cli_.Exists("home/trials")) << "nothing of a rehearsal is kept";
   EXPECT_FALSE(cli_.Exists("home/shirabe.db"));
+}
+
+// The first run reads what the others find in a cache, or the machine was busy: what is planned by
+// it comes when all is done.
+TEST_F(RehearseTest, AProgramThatIsQuickerTheSecondTimeIsTakenAwayAllTheSame) {
+  const std::string slow = absl::StrReplaceAll(
+      kCareful,
+      {{"sleep 0.1", "sleep $pause"},
+       {"stop=0\n", "stop=0 pause=0.05\n[ -e \"" + cli_.Path("cached") + "\" ] || pause=0.4\n"},
+       {"echo '{\"done\": true}'",
+        "touch \"" + cli_.Path("cached") + "\"\necho '{\"done\": true}'"}});
+  const Outcome outcome =
+      cli_.Run({"rehearse", "-f", Experiment(slow), "--reclaims", "1", "-o", "json"});
+  EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+  const auto report = nlohmann::json::parse(outcome.out, nullptr, /*allow_exceptions=*/false);
+  ASSERT_TRUE(report.is_object()) << outcome.out;
+  EXPECT_EQ(report["lostAttempts"].size(), 1u) << outcome.out;
 }
 
 TEST_F(RehearseTest, OneThatIgnoresSigtermAndNeverSavesFailsWithBothReasons) {

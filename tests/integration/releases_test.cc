@@ -6,8 +6,12 @@
 
 #include <set>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "db/maintenance.h"
+#include "db/sqlite/sqlite_store.h"
 #include "db/store.h"
 #include "sidecar/pod_config.h"
 #include "tests/db/postgres_server.h"
@@ -15,7 +19,7 @@
 #include "tests/integration/http_wire.h"
 #include "tests/support/paths.h"
 #include "trial/pod/pod_build.h"
-#include "trial/pod/pod_labels.h"
+#include "trial/pod/pod_names.h"
 
 namespace shirabe::cmd {
 namespace {
@@ -32,12 +36,30 @@ bool Varies(const std::string& key) {
   return kKeys.count(key) > 0;
 }
 
+// Settings that take more values than in 0.1, on purpose.
+bool TakesMore(const json& setting) {
+  static const std::set<std::string> kNames = {"sigma", "restart_strategy", "n_initial_points",
+                                               "n_ei_candidates", "n_EI_candidates"};
+  return setting.contains("name") && kNames.count(setting["name"].get<std::string>()) > 0;
+}
+
+// Whether what is said of a setting of an algorithm includes what was said `before`.
+bool IsWiderSetting(const std::string& key, const json& before, const json& setting) {
+  if (key == "help") return true;  // a sentence for people
+  if (!TakesMore(setting)) return false;
+  if (key == "values") return true;
+  if ((key != "min" && key != "max") || !before.is_number()) return false;
+  if (!setting.contains(key)) return true;  // any
+  return key == "min" ? setting[key] <= before : setting[key] >= before;
+}
+
 // Where `now` lacks, or has otherwise, what was there `before`; "" = nowhere. Lists may have more
 // elements than before, fields may have been added.
 std::string Lost(const json& before, const json& now, const std::string& path) {
   if (before.is_object() && now.is_object()) {
     for (const auto& [key, value] : before.items()) {
       if (Varies(key)) continue;
+      if (absl::StrContains(path, ".settings[") && IsWiderSetting(key, value, now)) continue;
       if (!now.contains(key)) return path + "." + key + " is gone";
       const std::string lost = Lost(value, now[key], path + "." + key);
       if (!lost.empty()) return lost;
@@ -58,6 +80,47 @@ std::string Lost(const json& before, const json& now, const std::string& path) {
     return "";
   }
   return before == now ? "" : path + " was " + before.dump() + " and is " + now.dump();
+}
+
+template <typename Rows, typename Print>
+void Append(const Rows& rows, const Print& print, std::vector<std::string>* all) {
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  for (const auto& row : *rows) all->push_back(print(row));
+}
+
+// Each record of a store, in words, in order.
+std::vector<std::string> Everything(db::Store& store) {
+  std::vector<std::string> all;
+  const auto message = [](const auto& record) { return record.DebugString(); };
+  const auto row = [](const db::StoredObservation& stored) {
+    return absl::StrCat(stored.trial, ".", stored.attempt, " ", stored.metric, "@", stored.step,
+                        "=", stored.value, " ", absl::FormatTime(stored.time), stored.implicit_step,
+                        stored.superseded);
+  };
+  const auto snapshot = *db::MaintenanceOf(store).TakeSnapshot();
+  const auto names = snapshot->Names();
+  Append(names, message, &all);
+  // A page of each at a time, until there are none.
+  const auto pages = [&](const auto& list, const auto& print) {
+    db::SnapshotCursor cursor = {};
+    for (size_t before = all.size() + 1; before != all.size();) {
+      before = all.size();
+      Append(list(&cursor), print, &all);
+    }
+  };
+  for (const v1::Lease& name : *names) {
+    const ExperimentKey key{name.namespace_(), name.experiment()};
+    const auto experiment = snapshot->GetExperiment(key);
+    if (!experiment.ok()) continue;  // deleted
+    all.push_back(experiment->DebugString());
+    pages([&](auto* at) { return snapshot->Trials(key, at); }, message);
+    pages([&](auto* at) { return snapshot->Attempts(key, at); }, message);
+    pages([&](auto* at) { return snapshot->Checkpoints(key, at); }, message);
+    pages([&](auto* at) { return snapshot->Observations(key, at); }, row);
+    pages([&](auto* at) { return snapshot->Events(key, at); }, message);
+    pages([&](auto* at) { return snapshot->Intents(key, at); }, message);
+  }
+  return all;
 }
 
 class ReleaseTest : public testing::TestWithParam<std::string> {
@@ -82,6 +145,43 @@ TEST_P(ReleaseTest, VerbsSayWhatTheySaidThen) {
     const json parsed = json::parse(now.out, nullptr, /*allow_exceptions=*/false);
     EXPECT_EQ(Lost(then["out"], parsed.is_discarded() ? json(now.out) : parsed, ""), "")
         << then["words"];
+  }
+}
+
+// By a program of a later schema than today's: what it migrates has all records, and so has the
+// copy that it makes of itself before, which today's program opens, backs up and goes on with.
+TEST_P(ReleaseTest, AChangeOfTheSchemaLosesNothingAndLeavesACopyThatOpens) {
+  const std::string path = cli_.state() + "/shirabe.db";
+  const auto then = Everything(**db::OpenSqlite({.path = path}));
+  EXPECT_GT(then.size(), 100);
+  db::SchemaSteps later = db::CurrentSchema();
+  later.push_back(
+      "ALTER TABLE trial ADD COLUMN note TEXT; CREATE TABLE later(a INTEGER) STRICT;"
+      " UPDATE trial SET note = 'seen'");
+  std::string copy;
+  {
+    const auto migrated = db::OpenSqlite({.path = path, .schema = later});
+    ASSERT_TRUE(migrated.ok()) << migrated.status();
+    copy = absl::StrCat(path, ".schema-", db::CurrentSchema().size());
+    EXPECT_THAT(db::MaintenanceOf(**migrated).OpeningNotice(), HasSubstr(copy));
+    EXPECT_EQ(Everything(**migrated), then);
+  }
+  const Outcome newer = cli_.Run({"get", "exp"});
+  EXPECT_NE(newer.code, 0) << "it reads what a later program has changed";
+  EXPECT_THAT(newer.err, HasSubstr("schema"));
+  EXPECT_EQ(Everything(**db::OpenSqlite({.path = copy})), then);
+  // A backup of the copy, restored in the place of the migrated file.
+  const std::string backup = cli_.Path("backup");
+  const Outcome kept = cli_.Run({"backup", backup, "--db", "sqlite:" + copy});
+  ASSERT_EQ(kept.code, 0) << kept.err;
+  for (const char* end : {"", "-wal", "-shm"}) std::filesystem::remove(path + end);
+  const Outcome restored = cli_.Run({"restore", backup});
+  ASSERT_EQ(restored.code, 0) << restored.err;
+  for (const json& verb : ReadJson("verbs.json")) {
+    const Outcome now = cli_.Run(absl::StrSplit(verb["words"].get<std::string>(), ' '));
+    const json parsed = json::parse(now.out, nullptr, /*allow_exceptions=*/false);
+    EXPECT_EQ(Lost(verb["out"], parsed.is_discarded() ? json(now.out) : parsed, ""), "")
+        << verb["words"];
   }
 }
 
@@ -159,8 +259,8 @@ TEST_P(ReleaseTest, ADatabaseOfPostgresOpens) {
   EXPECT_FALSE((*store)->ListEvents({.experiment = first.experiment})->empty());
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ReleaseTest, testing::Values("0.1"), [](const auto& info) {
-  return absl::StrReplaceAll(info.param, {{".", "_"}});
+INSTANTIATE_TEST_SUITE_P(All, ReleaseTest, testing::Values("0.1"), [](const auto& test) {
+  return absl::StrReplaceAll(test.param, {{".", "_"}});
 });
 
 }  // namespace

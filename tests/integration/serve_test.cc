@@ -46,11 +46,11 @@ class ServeTest : public testing::Test {
     words.insert(words.end(), more.begin(), more.end());
     auto server = cli_.Start(words);
     EXPECT_TRUE(Eventually([&] { return std::filesystem::exists(ready); })) << server->Err();
-    const auto json = nlohmann::json::parse(ReadFile(ready).value_or("{}"));
-    address_ = json.value("grpc", "");
-    katib_address_ = json.value("katib", "");
-    http_port_ =
-        std::stoi("0" + json.value("http", ":").substr(json.value("http", ":").rfind(':') + 1));
+    const auto written = nlohmann::json::parse(ReadFile(ready).value_or("{}"));
+    address_ = written.value("grpc", "");
+    katib_address_ = written.value("katib", "");
+    http_port_ = std::stoi(
+        "0" + written.value("http", ":").substr(written.value("http", ":").rfind(':') + 1));
     return server;
   }
 
@@ -187,6 +187,17 @@ TEST_F(ServeTest, AStoppedServerLeavesItsTrialsToTheNext) {
   ExpectOneAttemptEach();
 }
 
+// A killed parent is what tests/sdk/test_interrupted.py looks at.
+TEST_F(ServeTest, EndsWithTheProcessThatStartedIt) {
+  const auto ours = Serve({"--parent-pid", std::to_string(getpid())});
+  const auto orphan = Serve({"--parent-pid", "1"});
+  EXPECT_EQ(orphan->Wait().code, 0);
+  EXPECT_EQ(cli_.Run({"serve", "--parent-pid", "0"}).code, 2);
+  EXPECT_EQ(kill(ours->pid(), 0), 0);
+  ours->Signal(SIGTERM);
+  EXPECT_EQ(ours->Wait().code, 0);
+}
+
 TEST_F(ServeTest, ASecondServerTakesOverWhenTheFirstDies) {
   auto first = Serve();
   Apply(Spec("one"));
@@ -251,9 +262,10 @@ TEST_F(ServeTest, ATrialReportsForItselfOnly) {
   const ExperimentKey key{"default", "asked"};
   const auto first = client->Ask(key, "a", absl::Seconds(20));
   const auto second = client->Ask(key, "b", absl::Seconds(20));
-  ASSERT_TRUE(first.ok() && first->trial && second.ok() && second->trial) << first.status();
-  const auto trial = Connect(absl::BytesToHexString(first->token));
-  const TrialKey own{key, first->trial->number()}, other{key, second->trial->number()};
+  ASSERT_TRUE(first.ok() && first->has_trial() && second.ok() && second->has_trial())
+      << first.status();
+  const auto trial = Connect(absl::BytesToHexString(first->token()));
+  const TrialKey own{key, first->trial().number()}, other{key, second->trial().number()};
   const auto report = [&](const TrialKey& target) {
     return trial
         ->Tell({.trial = target,

@@ -34,18 +34,18 @@ class CacheTest : public testing::Test {
 
   // "a=1" for what is there, "-a" for what went.
   void Start(absl::Duration stall = absl::Minutes(2)) {
-    cache_ = Cache::Start({.client = client_.get(),
-                           .clock = RealClock(),
-                           .query = {kPods},
-                           .trim = [](Json& pod) { pod.erase("bulk"); },
-                           .on_change =
-                               [this](const Json& object, bool deleted) {
-                                 const std::lock_guard lock(mutex_);
-                                 told_.push_back(deleted ? "-" + NameOf(object)
-                                                         : NameOf(object) + "=" +
-                                                               Text(object, {"value"}));
-                               },
-                           .stall = stall});
+    cache_ = WatchCache::Start({.client = client_.get(),
+                                .clock = RealClock(),
+                                .query = {kPods},
+                                .trim = [](Json& pod) { pod.erase("bulk"); },
+                                .on_change =
+                                    [this](const Json& object, bool deleted) {
+                                      const std::lock_guard lock(mutex_);
+                                      told_.push_back(deleted ? "-" + NameOf(object)
+                                                              : NameOf(object) + "=" +
+                                                                    Text(object, {"value"}));
+                                    },
+                                .stall = stall});
   }
   void StartSynced() {
     Start();
@@ -79,7 +79,7 @@ class CacheTest : public testing::Test {
   std::unique_ptr<Client> client_;
   mutable std::mutex mutex_;
   std::vector<std::string> told_;
-  std::unique_ptr<Cache> cache_;  // last: its thread uses the rest
+  std::unique_ptr<WatchCache> cache_;  // last: its thread uses the rest
 };
 
 TEST_F(CacheTest, Follows) {

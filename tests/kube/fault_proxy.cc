@@ -249,9 +249,8 @@ void FaultProxy::Carry(FakeExchange& exchange, const Asked& asked, Fault fault) 
     return exchange.Reply(504, StatusText(504, "Timeout", "the answer took too long"));
   }
   FakeExchange::Headers headers;
-  if (answer->retry_after) {
-    headers.emplace_back("Retry-After", absl::StrCat(absl::ToInt64Seconds(*answer->retry_after)));
-  }
+  const std::string retry_after = answer->Header("retry-after");
+  if (!retry_after.empty()) headers.emplace_back("Retry-After", retry_after);
   exchange.Reply(answer->status, answer->status == 200 ? body : answer->body, headers);
 }
 

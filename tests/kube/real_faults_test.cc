@@ -53,7 +53,7 @@ class RealServerFaults : public RealServer {
     for (const Json& item : (*list)["items"]) versions[NameOf(item)] = VersionOf(item);
     return versions;
   }
-  Versions Copy(const Cache& cache) {
+  Versions Copy(const WatchCache& cache) {
     Versions versions;
     for (const Json& object : cache.All()) versions[NameOf(object)] = VersionOf(object);
     return versions;
@@ -96,15 +96,15 @@ class RealServerFaults : public RealServer {
 class Follower {
  public:
   Follower(Client* client, const Query& query, absl::Duration stall)
-      : cache_(Cache::Start(
+      : cache_(WatchCache::Start(
             {.client = client,
              .clock = RealClock(),
              .query = query,
              .on_change = [this](const Json& object, bool gone) { Hear(object, gone); },
              .stall = stall})) {}
 
-  const Cache& cache() const { return *cache_; }
-  Cache& cache() { return *cache_; }
+  const WatchCache& cache() const { return *cache_; }
+  WatchCache& cache() { return *cache_; }
   Versions told() const {
     const std::lock_guard lock(mutex_);
     return told_;
@@ -121,7 +121,7 @@ class Follower {
   }
   mutable std::mutex mutex_;
   Versions told_;
-  std::unique_ptr<Cache> cache_;
+  std::unique_ptr<WatchCache> cache_;
 };
 
 TEST_F(RealServerFaults, ACacheIsTheTruthOnceAStormIsOver) {
@@ -145,7 +145,7 @@ TEST_F(RealServerFaults, ACacheIsTheTruthOnceAStormIsOver) {
   }
   proxy_->Calm();
   const Versions truth = Truth(Maps());
-  Cache::Counts all;
+  WatchCache::Counts all;
   for (const auto& follower : followers) {
     EXPECT_TRUE(Await([&] { return Copy(follower->cache()) == truth && follower->told() == truth; },
                       absl::Minutes(1)))

@@ -159,13 +159,13 @@ TEST_F(RealServer, CacheFollows) {
   ASSERT_TRUE(client_->Create(kConfigMaps, Map("a", "1")).ok());
   std::mutex mutex;
   std::set<std::string> deleted;
-  const auto cache = Cache::Start({.client = client_.get(),
-                                   .clock = RealClock(),
-                                   .query = Maps(),
-                                   .on_change = [&](const Json& object, bool gone) {
-                                     const std::lock_guard lock(mutex);
-                                     if (gone) deleted.insert(NameOf(object));
-                                   }});
+  const auto cache = WatchCache::Start({.client = client_.get(),
+                                        .clock = RealClock(),
+                                        .query = Maps(),
+                                        .on_change = [&](const Json& object, bool gone) {
+                                          const std::lock_guard lock(mutex);
+                                          if (gone) deleted.insert(NameOf(object));
+                                        }});
   ASSERT_EQ(cache->AwaitSynced(absl::Seconds(20)), absl::OkStatus());
   EXPECT_TRUE(cache->Find(namespace_, "a").has_value());
   const auto made = client_->Create(kConfigMaps, Map("b", "1"));
@@ -187,7 +187,8 @@ TEST_F(RealServer, CacheOutlivesTheServer) {
   const char* cluster = std::getenv("SHIRABE_TEST_CLUSTER");
   if (cluster == nullptr) GTEST_SKIP() << "SHIRABE_TEST_CLUSTER does not say which to restart";
   ASSERT_TRUE(client_->Create(kConfigMaps, Map("a", "1")).ok());
-  const auto cache = Cache::Start({.client = client_.get(), .clock = RealClock(), .query = Maps()});
+  const auto cache =
+      WatchCache::Start({.client = client_.get(), .clock = RealClock(), .query = Maps()});
   ASSERT_EQ(cache->AwaitSynced(absl::Seconds(20)), absl::OkStatus());
   const std::string restart =
       absl::StrCat("bash ", SourceDir(), "/tests/cluster/cluster.sh restart-apiserver ", cluster);

@@ -67,7 +67,7 @@ class ReviewerTest : public testing::Test {
   ManualClock clock_{absl::FromUnixSeconds(100'000)};
   FakeApiServer server_;
   std::unique_ptr<Client> client_;
-  Reviewer reviewer_;
+  TokenReviewer reviewer_;
 };
 
 TEST_F(ReviewerTest, SomebodyWhoIsKnownMayDoWhatHeMay) {

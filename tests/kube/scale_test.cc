@@ -100,7 +100,7 @@ class ScaleTest : public testing::Test {
 TEST_F(ScaleTest, TenThousandPods) {
   const size_t before = HeapBytes();
   const absl::Duration begun = RealClock()->Monotonic();
-  const auto cache = Cache::Start(
+  const auto cache = WatchCache::Start(
       {.client = client_.get(), .clock = RealClock(), .query = {kScalePods}, .trim = TrimSpec});
   ASSERT_EQ(cache->AwaitSynced(absl::Minutes(2)), absl::OkStatus());
   const absl::Duration listed = RealClock()->Monotonic() - begun;

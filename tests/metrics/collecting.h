@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <memory>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -18,20 +20,29 @@ class CollectingTest : public testing::Test {
  protected:
   CollectingTest() {
     source_.metrics = {"loss", "acc"};
-    source_.log = dir_.File("log");
-    source_.metrics_file = dir_.File("metrics.jsonl");
-    source_.hypertune_file = dir_.File("hypertune.jsonl");
-    source_.scrapes_file = dir_.File("scrapes.jsonl");
-    source_.working_dir = dir_.path();
+    source_.files.log = dir_.File("log");
+    source_.files.metrics = dir_.File("metrics.jsonl");
+    source_.files.hypertune = dir_.File("hypertune.jsonl");
+    source_.files.scrapes = dir_.File("scrapes.jsonl");
     source_.now = absl::FromUnixSeconds(1'000'000);
   }
+
+  // The collector of spec_, whose file is looked for below dir_.
+  std::unique_ptr<Collector> Create() {
+    const std::filesystem::path path = spec_.source().file_system_path().path();
+    source_.files.path = (dir_.path() / path).lexically_normal().string();
+    auto collector = CreateCollector(spec_);
+    EXPECT_TRUE(collector.ok()) << collector.status();
+    return *std::move(collector);
+  }
+
+  std::string Describe() { return DescribeSource(*Create(), source_); }
+  v1::CollectorCursor Start() { return StartCursor(*Create(), source_); }
 
   // Reads on; "loss@1*=0.5" is an implicit step.
   std::string Collect(bool ended = false) {
     source_.ended = ended;
-    const auto collector = CreateCollector(source_.spec);
-    EXPECT_TRUE(collector.ok()) << collector.status();
-    auto collected = (*collector)->Collect(source_, cursor_);
+    auto collected = Create()->Collect(source_, cursor_);
     EXPECT_TRUE(collected.ok()) << collected.status();
     last_ = *std::move(collected);
     cursor_ = last_.cursor;
@@ -44,6 +55,7 @@ class CollectingTest : public testing::Test {
   }
 
   TempDir dir_;
+  v1::MetricsCollectorSpec spec_;
   Source source_;
   v1::CollectorCursor cursor_;
   Collected last_;

@@ -41,7 +41,7 @@ class Writer {
 
 class HypertuneTest : public CollectingTest {
  protected:
-  Writer writer_{source_.hypertune_file};
+  Writer writer_{source_.files.hypertune};
 };
 
 TEST_F(HypertuneTest, ReadsReportsWithStepsAndTimes) {
@@ -75,8 +75,8 @@ TEST_F(HypertuneTest, IsNotLedAstrayByAFileThatIsHalfWritten) {
     writer_.Report("loss", 0.5, step);
     const std::string whole = writer_.contents();
     for (int look = 0; look < 3; ++look) {
-      Write(source_.hypertune_file, whole.substr(0, rng.Below(whole.size() + 1)));
-      if (rng.Below(4) == 0) Write(source_.hypertune_file, whole);
+      Write(source_.files.hypertune, whole.substr(0, rng.Below(whole.size() + 1)));
+      if (rng.Below(4) == 0) Write(source_.files.hypertune, whole);
       Collect();
       EXPECT_EQ(last_.bad_lines, 0);
       for (const Observation& point : last_.observations) {
@@ -85,7 +85,7 @@ TEST_F(HypertuneTest, IsNotLedAstrayByAFileThatIsHalfWritten) {
       }
     }
   }
-  Write(source_.hypertune_file, writer_.contents());
+  Write(source_.files.hypertune, writer_.contents());
   Collect(true);
   for (const Observation& point : last_.observations) seen[point.step] = true;
   EXPECT_EQ(std::count(seen.begin(), seen.end(), true), 300);
@@ -95,7 +95,7 @@ TEST_F(HypertuneTest, GoesOnWithAWriterThatBeginsAgain) {
   writer_.Report("loss", 0.5, 1);
   writer_.Report("loss", 0.25, 2);
   EXPECT_EQ(Collect(), "loss@1=0.5 loss@2=0.25");
-  Writer second(source_.hypertune_file);
+  Writer second(source_.files.hypertune);
   second.Report("acc", 0.75, 3);
   EXPECT_EQ(Collect(), "acc@3=0.75");
 }
@@ -119,30 +119,29 @@ TEST_F(HypertuneTest, GoesOnCountingFromAnEarlierAttempt) {
 }
 
 TEST_F(HypertuneTest, ReportsWhatCannotBeReadOnce) {
-  Write(source_.hypertune_file, "{\"loss\": \"0,5\", \"global_step\": \"1\"}\n\xff\n");
+  Write(source_.files.hypertune, "{\"loss\": \"0,5\", \"global_step\": \"1\"}\n\xff\n");
   EXPECT_EQ(Collect(), "");
   EXPECT_EQ(last_.bad_lines, 2);
   EXPECT_THAT(last_.bad_sample, HasSubstr("\"loss\" is 0,5"));
-  Write(source_.hypertune_file, "{\"loss\": \"0,5\", \"global_step\": \"1\"}\n\xff\n{}\n");
+  Write(source_.files.hypertune, "{\"loss\": \"0,5\", \"global_step\": \"1\"}\n\xff\n{}\n");
   Collect();
   EXPECT_EQ(last_.bad_lines, 0);
 }
 
 TEST_F(HypertuneTest, TakesAMetricOfItFromNowhereElse) {
   writer_.Report("loss", 0.5, 1);
-  Write(source_.log, "loss=0.5 acc=0.75\n");
+  Write(source_.files.log, "loss=0.5 acc=0.75\n");
   EXPECT_EQ(Collect(), "loss@1=0.5 acc@1*=0.75");
   writer_.Report("loss", 0.25, 2);
-  Append(source_.log, "loss=0.25\n");
+  Append(source_.files.log, "loss=0.25\n");
   EXPECT_EQ(Collect(), "loss@2=0.25") << "and goes on to take it from there";
 }
 
 TEST_F(HypertuneTest, IsNamedWhereItIsThere) {
   source_.metrics = {"loss"};
-  EXPECT_THAT(DescribeSource(source_), testing::Not(HasSubstr("hypertune")));
+  EXPECT_THAT(Describe(), testing::Not(HasSubstr("hypertune")));
   writer_.Report("training/hptuning/metric", 0.5, 1);
-  EXPECT_THAT(DescribeSource(source_),
-              HasSubstr("and in hypertune's file (1 line; it has values named "));
+  EXPECT_THAT(Describe(), HasSubstr("and in hypertune's file (1 line; it has values named "));
 }
 
 }  // namespace

@@ -102,6 +102,17 @@ TEST(TfEvent, RefusesWhatIsNoMessage) {
   EXPECT_FALSE(DecodeEvent(VarintBytes(5 << 3 | 2) + VarintBytes(uint64_t{1} << 62), event));
 }
 
+// Two bytes of a record would take fifty of memory.
+TEST(TfEvent, RefusesMoreValuesThanAnyWriterGives) {
+  TfEvent event;
+  std::string values;
+  for (size_t i = 0; i < kMaxEventValues; ++i) values += BytesField(1, "");
+  EXPECT_TRUE(DecodeEvent(BytesField(5, values), event));
+  EXPECT_EQ(event.values.size(), kMaxEventValues);
+  EXPECT_FALSE(DecodeEvent(BytesField(5, values + BytesField(1, "")), event));
+  EXPECT_FALSE(DecodeEvent(BytesField(5, values) + BytesField(5, BytesField(1, "")), event));
+}
+
 // ---- records ------------------------------------------------------------------------------------
 
 // RFC 3720, B.4, and the mask by hand.

@@ -21,12 +21,12 @@ const std::string kReal = SourceDir() + "/tests/testdata/events/";
 class TfEventsTest : public CollectingTest {
  protected:
   TfEventsTest() {
-    source_.spec.mutable_collector()->set_kind(v1::TENSOR_FLOW_EVENT);
+    spec_.mutable_collector()->set_kind(v1::TENSOR_FLOW_EVENT);
     Root(dir_.File("events"));
   }
 
   void Root(const std::string& path) {
-    source_.spec.mutable_source()->mutable_file_system_path()->set_path(path);
+    spec_.mutable_source()->mutable_file_system_path()->set_path(path);
   }
 
   // events/<folder>/events.out.tfevents.<name>
@@ -89,11 +89,10 @@ TEST_F(TfEventsTest, TellsTheTagsToWhoeverMissesOne) {
   Root(kReal + "tensorboardx");
   source_.metrics = {"los"};
   EXPECT_EQ(Collect(true), "") << "a tag is no prefix";
-  EXPECT_THAT(DescribeSource(source_),
-              HasSubstr("(3 files; they have the tags \"loss\", \"loss_extra\", "
-                        "\"valid/accuracy\", \"odd\", \"pair\")"));
+  EXPECT_THAT(Describe(), HasSubstr("(3 files; they have the tags \"loss\", \"loss_extra\", "
+                                    "\"valid/accuracy\", \"odd\", \"pair\")"));
   Root(dir_.File("nowhere"));
-  EXPECT_THAT(DescribeSource(source_), HasSubstr("nowhere (0 files)"));
+  EXPECT_THAT(Describe(), HasSubstr("nowhere (0 files)"));
 }
 
 // ---- a program that runs ------------------------------------------------------------------------
@@ -228,7 +227,7 @@ TEST_F(TfEventsTest, ReadsAFileThatReplacesAnotherFromItsBeginning) {
 TEST_F(TfEventsTest, LeavesAnEarlierAttemptsEventsAlone) {
   Write(File("1"), ScalarRecord("loss", 1, 0.5f));
   Write(File("2", "sub"), ScalarRecord("loss", 2, 0.5f));
-  cursor_ = StartCursor(source_);
+  cursor_ = Start();
   EXPECT_EQ(cursor_.files_size(), 2);
   EXPECT_EQ(Collect(), "");
   Append(File("1"), ScalarRecord("loss", 3, 0.25f));
@@ -247,7 +246,7 @@ TEST_F(TfEventsTest, KeepsAMetricToTheFolderThatHadItFirst) {
 
 TEST_F(TfEventsTest, TakesAMetricOfTheMetricsFileFromNowhereElse) {
   Write(File("1"), ScalarRecord("loss", 1, 0.5f) + ScalarRecord("acc", 1, 0.5f));
-  Write(source_.metrics_file, "{\"step\": 1, \"metrics\": {\"loss\": 7}}\n");
+  Write(source_.files.metrics, "{\"step\": 1, \"metrics\": {\"loss\": 7}}\n");
   EXPECT_EQ(Collect(), "loss@1=7 acc@1=0.5");
 }
 

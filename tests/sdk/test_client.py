@@ -4,26 +4,34 @@ import importlib.util
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 import unittest
+import urllib.request
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "sdk" / "python"))
+SDK = ROOT / "sdk" / "python"
+sys.path.insert(0, str(SDK))
 BINARY = Path(os.environ.get("SHIRABE_BINARY", ROOT / "build" / "release" / "bin" / "shirabe"))
 
+import make_replies  # noqa: E402
 from shirabe_client import (  # noqa: E402
+    Change,
     Client,
     Conflict,
     Denied,
+    Detail,
     Invalid,
     NotFound,
+    Observation,
     Unavailable,
     WaitTimeout,
+    replies,
 )
 from shirabe_client.compat.katib import KatibClient, search  # noqa: E402
 
@@ -123,6 +131,21 @@ class ClientTest(unittest.TestCase):
         self.assertEqual([(p.step, p.value) for p in points], [(1, 2.0), (2, trials[0].objective)])
         self.assertTrue(any(e["reason"] for e in experiment.events()))
 
+    def test_the_types_of_replies_are_those_of_the_server(self):
+        with urllib.request.urlopen(self.url + "/openapi.json") as reply:
+            made = make_replies.module(json.load(reply))
+        there = (SDK / "shirabe_client" / "replies.py").read_text()
+        self.assertEqual(there, made, "print it again: sdk/python/make_replies.py")
+
+    def test_tuples_have_every_field_of_the_reply(self):
+        for kind, reply, left_out in (
+            (Observation, replies.ObservationView, {"trial"}),  # which it is asked of
+            (Change, replies.Change, set()),
+            (Detail, replies.ErrorDetail, set()),
+        ):
+            names = {re.sub("[A-Z]", r"_\g<0>", n).lower() for n in reply.__annotations__}
+            self.assertEqual(set(kind._fields), names - left_out)
+
     def test_steps_are_whole_numbers_of_any_kind(self):
         class Whole:  # as NumPy's are
             def __index__(self):
@@ -197,6 +220,55 @@ class ClientTest(unittest.TestCase):
         experiment.stop()
         self.assertTrue(experiment.wait("completed", PATIENCE).ended)
         self.assertIsNone(experiment.ask("w"))
+
+    def test_points_of_ones_own_notes_and_the_end_of_one_trial(self):
+        experiment = self.client.create(asked("by-hand"))
+        experiment.try_point({"x": 0.25})
+        first = experiment.ask("w")
+        self.assertEqual(first.parameters["x"], 0.25)
+        experiment.try_point({"x": 0.5}, like=first)
+        second = experiment.ask("v")
+        self.assertEqual(second.parameters, {**first.parameters, "x": 0.5})
+        with self.assertRaisesRegex(Invalid, 'parameter "x"'):
+            experiment.try_point({"x": 1e9})
+        first.report(1, **{experiment.objective: 3.5})
+        first.stop()
+        self.until(lambda: first.refresh().ended)
+        self.assertEqual((first.phase, first.objective), ("EarlyStopped", 3.5))
+        first.annotate("*odd*", add_tags=["again"])
+        experiment.annotate("a plan", ["thesis", "gpu"])
+        experiment.annotate(remove_tags=["gpu"])
+        self.until(lambda: experiment.refresh().tags == ["thesis"] and first.refresh().tags)
+        self.assertEqual((experiment.note, first.note), ("a plan", "*odd*"))
+        with self.assertRaises(Invalid):
+            experiment.annotate("x" * 20_000)
+
+    def until(self, holds):
+        deadline = time.monotonic() + PATIENCE
+        while not holds():
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.05)
+
+    def test_importance_ablation_and_partial_dependence(self):
+        experiment = self.client.create(asked("analysed", maxTrialCount=6))
+        self.assertEqual(experiment.importance()["parameters"], [])
+        self.assertIn("no trial", experiment.importance()["basis"]["tooFew"])
+        for result in range(6):
+            trial = experiment.ask("w")
+            trial.tell(float(result))
+        found = experiment.importance()
+        self.assertEqual({one["parameter"] for one in found["parameters"]}, set(trial.parameters))
+        self.assertEqual(experiment.importance("ped")["method"], "ped")
+        path = experiment.ablation(start=1, end=6)
+        self.assertEqual((path["fromTrial"], path["toTrial"]), (1, 6))
+        both = experiment.partial_dependence("n", "x")
+        self.assertEqual([axis["parameter"] for axis in both["axes"]], ["n", "x"])
+        cells = len(both["axes"][0]["values"]) * len(both["axes"][1]["values"])
+        self.assertEqual(len(both["mean"]), cells)
+        with self.assertRaises(Invalid):
+            experiment.partial_dependence("no-such")
+        with self.assertRaises(Invalid):
+            experiment.ablation(start=99)
 
     def test_watch_goes_on_after_a_revision(self):
         experiment = self.client.create(asked("watched"))
@@ -327,7 +399,7 @@ class TypesTest(unittest.TestCase):
         self.assertEqual(checked.returncode, 0, checked.stdout)
 
     def test_the_trial_helper_needs_no_client(self):
-        text = (ROOT / "sdk" / "python" / "shirabe.py").read_text()
+        text = (ROOT / "sdk" / "python" / "shirabe" / "helper.py").read_text()
         self.assertNotIn("shirabe_client", text)
 
 

@@ -21,7 +21,7 @@ LEFT_OUT = ("SHIRABE_", "RANK", "LOCAL_RANK", "OMPI_COMM", "PMI_RANK", "SLURM_PR
 
 def load():
     """The module afresh: it remembers what it has saved."""
-    spec = importlib.util.spec_from_file_location("shirabe", SDK / "shirabe.py")
+    spec = importlib.util.spec_from_file_location("shirabe", SDK / "shirabe" / "helper.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

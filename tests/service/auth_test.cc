@@ -56,13 +56,13 @@ TEST_F(AuthTest, KnowsWhomTheFileNames) {
 TEST_F(AuthTest, AUserMayActInOneNamespace) {
   const auto red = Show(Default(), kRed);
   for (const Permission permission :
-       {Permission::kRead, Permission::kCreate, Permission::kChange, Permission::kDelete}) {
-    EXPECT_TRUE(red->May(permission, "red").ok());
-    EXPECT_TRUE(absl::IsPermissionDenied(red->May(permission, "blue")));
-    EXPECT_TRUE(absl::IsPermissionDenied(red->May(permission, "")));  // all of them
+       {v1::Rights::READ, v1::Rights::CREATE, v1::Rights::CHANGE, v1::Rights::DELETE}) {
+    EXPECT_TRUE(red->CheckPermission(permission, "red").ok());
+    EXPECT_TRUE(absl::IsPermissionDenied(red->CheckPermission(permission, "blue")));
+    EXPECT_TRUE(absl::IsPermissionDenied(red->CheckPermission(permission, "")));  // all of them
   }
-  EXPECT_TRUE(absl::IsPermissionDenied(red->MayReadMetrics()));
-  EXPECT_TRUE(absl::IsPermissionDenied(red->MustBeAdmin("this")));
+  EXPECT_TRUE(absl::IsPermissionDenied(red->CheckReadMetrics()));
+  EXPECT_TRUE(absl::IsPermissionDenied(red->CheckAdmin("this")));
 }
 
 TEST_F(AuthTest, OthersOfTheSameLengthAreUnknown) {
@@ -85,8 +85,8 @@ TEST_F(AuthTest, OnlyWhatHasItsShapeIsTakenForATrials) {
   ASSERT_TRUE(trial.ok()) << trial.status();
   EXPECT_EQ(trial->role, Role::kTrial);
   EXPECT_EQ(trial->token.size(), 16u);
-  EXPECT_TRUE(absl::IsPermissionDenied(trial->MayUse("red")));
-  EXPECT_TRUE(absl::IsPermissionDenied(trial->MayReadMetrics()));
+  EXPECT_TRUE(absl::IsPermissionDenied(trial->CheckRead("red")));
+  EXPECT_TRUE(absl::IsPermissionDenied(trial->CheckReadMetrics()));
   for (const char* other : {"x", "ff", "0123456789abcdef0123456789abcdeg", "0123456789abcdef"}) {
     EXPECT_TRUE(absl::IsUnauthenticated(Show(tokens, other).status())) << other;
   }

@@ -19,6 +19,7 @@
 #include "experiment/spec/parse_spec.h"
 #include "service/common/change_hub.h"
 #include "service/common/server_metrics.h"
+#include "service/common/update_feeds.h"
 #include "service/http/http_router.h"
 #include "view/record_json.h"
 
@@ -60,6 +61,7 @@ class HttpFixture {
   std::unique_ptr<experiment::Controller> controller_;
   std::unique_ptr<Tokens> tokens_;
   std::unique_ptr<ChangeHub> hub_;
+  std::unique_ptr<UpdateFeeds> updates_;
   Metrics metrics_;
   ShutdownWait shutdown_wait_;
   std::unique_ptr<Router> router_;
@@ -115,6 +117,7 @@ inline HttpFixture::HttpFixture() : home_(NewHome()) {
   tokens_ = std::make_unique<Tokens>(std::move(*tokens));
   hub_ = std::make_unique<ChangeHub>(*client_);
   hub_->Start();
+  updates_ = std::make_unique<UpdateFeeds>(client_.get(), RealClock());
   router_ = std::make_unique<Router>(context());
 }
 
@@ -132,8 +135,9 @@ inline HttpContext HttpFixture::context() {
           .tokens = tokens_.get(),
           .clock = RealClock(),
           .hub = hub_.get(),
+          .updates = updates_.get(),
           .metrics = &metrics_,
-          .patience = &shutdown_wait_};
+          .shutdown_wait = &shutdown_wait_};
 }
 
 inline HttpReply HttpFixture::Get(const std::string& target, const std::string& token) {
@@ -151,7 +155,7 @@ inline HttpReply HttpFixture::Handle(HttpRequest request) {
   HttpReply reply = router_->Handle(request);
   if (reply.pending == nullptr) return reply;
   const std::unique_ptr<PendingReply> pending = std::move(reply.pending);
-  const absl::Duration deadline = RealClock()->Monotonic() + pending->patience;
+  const absl::Duration deadline = RealClock()->Monotonic() + pending->terms().patience;
   for (;;) {
     auto came = router_->TryAnswer(*pending, RealClock()->Monotonic() >= deadline);
     if (came) return *std::move(came);
@@ -170,10 +174,10 @@ inline void HttpFixture::Create(const std::string& ns, const std::string& name, 
 inline void HttpFixture::RunTrials(const std::string& ns, const std::string& name, int count) {
   for (int i = 0; i < count; ++i) {
     const auto asked = client_->Ask({ns, name}, "fixture", absl::Seconds(20));
-    CHECK(asked.ok() && asked->trial);
-    experiment::Report report{.trial = {{ns, name}, asked->trial->number()},
-                              .attempt = asked->attempt,
-                              .token = asked->token,
+    CHECK(asked.ok() && asked->has_trial());
+    experiment::Report report{.trial = {{ns, name}, asked->trial().number()},
+                              .attempt = asked->attempt(),
+                              .token = asked->token(),
                               .end = experiment::Report::End::kCompleted};
     report.points.push_back({.metric = "loss", .value = 1.0 / (i + 1), .step = 1});
     CHECK(client_->Tell(report).ok());

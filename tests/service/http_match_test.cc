@@ -1,5 +1,5 @@
 // What the table of routes says of paths and parameters holds for each of its rows.
-#include "service/http/route_match.h"
+#include "service/http/route_table.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

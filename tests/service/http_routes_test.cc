@@ -6,7 +6,7 @@
 #include "absl/time/clock.h"
 #include "base/rate_limits.h"
 #include "experiment/submission.h"
-#include "service/http/route_match.h"
+#include "service/http/route_table.h"
 #include "tests/service/http_fixture.h"
 
 namespace shirabe::service {

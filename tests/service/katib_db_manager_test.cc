@@ -279,7 +279,7 @@ TEST_F(KatibEarlyStoppingTest, PercentileAndThreshold) {
 }
 
 TEST_F(KatibEarlyStoppingTest, WhatTheWireCannotSayIsSaid) {
-  EXPECT_THAT(Rules(Request("patience", {})), HasSubstr("decides anew at each report"));
+  EXPECT_THAT(Rules(Request("patience", {})), HasSubstr("decides again at each report"));
   EXPECT_EQ(status_.error_code(), grpc::StatusCode::UNIMPLEMENTED);
 }
 

@@ -9,8 +9,8 @@
 #include <thread>
 
 #include "base/text/number.h"
-#include "experiment/experiment_state.h"
 #include "experiment/spec/spec_limits.h"
+#include "experiment/state/experiment_state.h"
 #include "service/katib/katib_codec.h"
 #include "suggestion/algorithm.h"
 #include "tests/service/katib_testing.h"
@@ -288,6 +288,40 @@ TEST_F(KatibSuggestionTest, TheOrderIsThatOfTheStarts) {
   EXPECT_EQ(known->names, (std::vector<std::string>{"exp-3", "exp-1", "exp-2"}));
 }
 
+// Katib's controller lists trials in any order, and its times have whole seconds.
+TEST_F(KatibSuggestionTest, TrialsThatStartedTogetherAreInTheOrderOfTheirNames) {
+  const katib::Experiment experiment = Mixed("bayesianoptimization");
+  for (const Point& point : Next(experiment, 9)) {
+    Start(point);
+    trials_.back().set_name("exp-" + std::string(1, "qzxkbmatc"[trials_.size() - 1]));
+    End(trials_.back(), Condition::SUCCEEDED, FormatNumber(Loss(point)));
+    trials_.back().mutable_status()->set_start_time("2026-11-21T08:30:00Z");
+    trials_.back().mutable_status()->set_completion_time("2026-11-21T08:31:00Z");
+  }
+  const std::string answer = TextOf(Next(experiment, 1).at(0));
+  const KatibSearch search = *ReadSearch(experiment);
+  EXPECT_EQ(ReadHistory(search, Request(experiment, 1))->names.at(0), "exp-a");
+  for (int i = 0; i < 3; ++i) {
+    std::rotate(trials_.begin(), trials_.begin() + 2, trials_.end());
+    EXPECT_EQ(TextOf(Next(experiment, 1).at(0)), answer);
+  }
+}
+
+TEST_F(KatibSuggestionTest, TheHistoryKnowsWhichTrialsEndedFirst) {
+  const katib::Experiment experiment = Mixed("random");
+  for (const Point& point : Next(experiment, 6)) Start(point);
+  const std::vector<std::string> ends = {
+      "2026-11-21T08:35:05Z", "", "2026-11-21T08:35:00Z", "not a time", "2026-11-21T08:35:05Z", ""};
+  for (size_t i = 0; i < ends.size(); ++i) {
+    trials_[i].mutable_status()->set_completion_time(ends[i]);
+    if (i != 5) End(trials_[i], i == 2 ? Condition::FAILED : Condition::SUCCEEDED, "0.5");
+  }
+  const auto known = ReadHistory(*ReadSearch(experiment), Request(experiment, 1));
+  std::vector<int64_t> ended;
+  for (int64_t i = 0; i < 6; ++i) ended.push_back(known->history.trial(i).ended);
+  EXPECT_EQ(ended, (std::vector<int64_t>{4, 1, 3, 2, 5, 0}));
+}
+
 // ---- verdicts ----------------------------------------------------------------------------------
 
 TEST_F(KatibSuggestionTest, RefusesWhatKatibsServicesRefuse) {
@@ -346,13 +380,152 @@ TEST_F(KatibSuggestionTest, BadRequestsNameTheField) {
   katib::Experiment untyped = Mixed("random");
   untyped.mutable_spec()->mutable_parameter_specs()->mutable_parameters(1)->clear_parameter_type();
   ExpectRefused(untyped, "spec.parameters[1].parameterType is required");
-  katib::Experiment aimless = Mixed("random");
-  aimless.mutable_spec()->mutable_objective()->clear_type();
-  ExpectRefused(aimless, "spec.objective.type is required");
-  aimless = Mixed("random");
-  aimless.mutable_spec()->mutable_objective()->clear_objective_metric_name();
-  ExpectRefused(aimless, "spec.objective.objectiveMetricName");
-  ExpectRefused(katib::Experiment(), "spec.objective.type");
+  katib::Experiment beyond = Mixed("random");
+  beyond.mutable_spec()->mutable_objective()->set_type(static_cast<katib::ObjectiveType>(7));
+  ExpectRefused(beyond, "spec.objective.type");
+  katib::Experiment stepped = Mixed("random");
+  stepped.mutable_spec()
+      ->mutable_parameter_specs()
+      ->mutable_parameters(1)
+      ->mutable_feasible_space()
+      ->set_step("2.5");
+  ExpectRefused(stepped, "spec.parameters[1].feasibleSpace.step: 2.5 is not an integer");
+  ExpectRefused(katib::Experiment(), "spec.algorithm.algorithmName");
+}
+
+// ---- as lenient as Katib's services ------------------------------------------------------------
+
+// Of settings alone, without an objective, parameters or counts.
+katib::Experiment SettingsAlone(const std::string& algorithm, const Settings& settings) {
+  katib::Experiment experiment = Bare(algorithm, settings);
+  const katib::AlgorithmSpec spec = experiment.spec().algorithm();
+  *experiment.mutable_spec() = {};
+  *experiment.mutable_spec()->mutable_algorithm() = spec;
+  return experiment;
+}
+
+TEST_F(KatibSuggestionTest, ValidationNeedsNothingButTheSettings) {
+  const std::vector<std::pair<std::string, Settings>> good = {
+      {"random", {{"random_state", "10"}}},
+      {"tpe", {{"gamma", "0.25"}, {"prior_weight", "1.0"}, {"n_EI_candidates", "24"}}},
+      {"tpe", {{"n_startup_trials", "0"}, {"n_ei_candidates", "0"}}},
+      {"multivariate-tpe", {{"n_startup_trials", "20"}, {"n_ei_candidates", "10"}}},
+      {"bayesianoptimization", {{"base_estimator", "GP"}, {"n_initial_points", "0"}}},
+      {"grid", {{"random_state", "1"}}},
+      {"sobol", {}},
+      {"pbt",
+       {{"suggestion_trial_dir", "/opt"},
+        {"n_population", "8"},
+        {"truncation_threshold", "0.3"},
+        {"resample_probability", "0.5"}}}};
+  for (const auto& [name, settings] : good) {
+    const grpc::Status status = Validate(SettingsAlone(name, settings));
+    EXPECT_TRUE(status.ok()) << name << ": " << status.error_message();
+  }
+  ExpectRefused(SettingsAlone("random", {{"seed", "1"}}), "setting \"seed\" is not known");
+  ExpectRefused(SettingsAlone("random", {{"random_state", "-1"}}), "\"random_state\" is \"-1\"");
+  ExpectRefused(SettingsAlone("tpe", {{"gamma", "1.5"}}), "gamma");
+  ExpectRefused(SettingsAlone("tpe", {{"prior_weight", "aaa"}}), "prior_weight");
+  ExpectRefused(SettingsAlone("bayesianoptimization", {{"n_initial_points", "-1"}}), "within 0");
+  ExpectRefused(SettingsAlone("pbt", {{"resample_probability", "1.5"}}), "resample_probability");
+  ExpectRefused(SettingsAlone("unheard", {}), "unknown name \"unheard\"");
+  // These look at parameters as well.
+  ExpectRefused(SettingsAlone("cmaes", {{"sigma", "0.2"}}), "it needs at least 2");
+  ExpectRefused(SettingsAlone("hyperband", {{"r_l", "9"}, {"resource_name", "epochs"}}), "epochs");
+  katib::Experiment grid = SettingsAlone("grid", {});
+  grid.mutable_spec()->set_max_trial_count(2);
+  ExpectRefused(grid, "spec.maxTrialCount: 2 is more than the 1 points of the grid");
+}
+
+TEST_F(KatibSuggestionTest, SettingsOfKatibsOwnSpellingAreTaken) {
+  for (const Settings& settings : {Settings{{"sigma", "2"}, {"restart_strategy", "None"}},
+                                   Settings{{"sigma", "0"}, {"restart_strategy", "ipop"}}}) {
+    const grpc::Status status = Validate(Mixed("cmaes", settings));
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    EXPECT_EQ(Next(Mixed("cmaes", settings), 2).size(), 2u);
+  }
+}
+
+// A model can tell only if the value it is to learn from is found: the same trials with objectives
+// that are told in other ways give the same point, and without the values another one.
+TEST_F(KatibSuggestionTest, TheMetricIsTheExperimentsElseTheTrialsElseTheFirst) {
+  const katib::Experiment full = Mixed("bayesianoptimization");
+  for (const Point& point : Next(full, 8)) {
+    Start(point);
+    End(trials_.back(), Condition::SUCCEEDED, FormatNumber(Loss(point)));
+    katib::Metric& other = *trials_.back().mutable_status()->mutable_observation()->add_metrics();
+    other.set_name("other");
+    other.set_value(FormatNumber(-Loss(point)));
+  }
+  const std::string minimised = TextOf(Next(full, 1).at(0));
+  katib::Experiment maximised = full;
+  maximised.mutable_spec()->mutable_objective()->set_type(katib::MAXIMIZE);
+  maximised.mutable_spec()->mutable_objective()->set_objective_metric_name("other");
+  const std::string from_other = TextOf(Next(maximised, 1).at(0));
+  EXPECT_EQ(from_other, minimised);
+
+  katib::Experiment aimless = full;
+  aimless.mutable_spec()->clear_objective();
+  EXPECT_EQ(TextOf(Next(aimless, 1).at(0)), minimised) << "the first metric, to be minimised";
+
+  maximised.mutable_spec()->mutable_objective()->clear_objective_metric_name();
+  EXPECT_NE(TextOf(Next(maximised, 1).at(0)), minimised) << "the first metric is not this one";
+  for (katib::Trial& trial : trials_) {
+    trial.mutable_spec()->mutable_objective()->set_objective_metric_name("other");
+  }
+  EXPECT_EQ(TextOf(Next(maximised, 1).at(0)), minimised) << "the one that the trials name";
+  EXPECT_EQ(TextOf(Next(full, 1).at(0)), minimised) << "the experiment comes before them";
+}
+
+TEST_F(KatibSuggestionTest, SettingsThatAnAlgorithmDoesNotHaveAreLeftOutAndSaid) {
+  const Settings kept = {{"n_startup_trials", "3"}};
+  Settings more = kept;
+  more.emplace_back("evaluating_trials", "4");
+  more.emplace_back("current_s\x01", "1");
+  for (const Point& point : Next(Mixed("tpe", kept), 6)) {
+    Start(point);
+    End(trials_.back(), Condition::SUCCEEDED, FormatNumber(Loss(point)));
+  }
+  const Answered answered = Ask(*stub_, Request(Mixed("tpe", more), 1));
+  ASSERT_TRUE(answered.status.ok()) << answered.status.error_message();
+  EXPECT_EQ(TextOf(answered.reply.parameter_assignments(0)),
+            TextOf(Next(Mixed("tpe", kept), 1)[0]));
+  EXPECT_THAT(answered.reason, HasSubstr("tpe does not have were left out: evaluating_trials, "));
+  ExpectRefused(Mixed("tpe", more), "setting \"evaluating_trials\" is not known");
+}
+
+TEST_F(KatibSuggestionTest, AWholeNumberWithAStepBelowOneTakesEachOfThem) {
+  katib::Experiment experiment = Bare("grid");
+  AddRange(experiment, "n", katib::INT, {"1", "4", "0.8"});
+  experiment.mutable_spec()->set_max_trial_count(4);
+  EXPECT_TRUE(Validate(experiment).ok()) << Validate(experiment).error_message();
+  std::set<std::string> values;
+  for (const Point& point : Next(experiment, 10)) values.insert(ValueOf(point, "n"));
+  EXPECT_EQ(values, (std::set<std::string>{"1", "2", "3", "4"}));
+}
+
+// Katib's hyperband refuses such an experiment when it is made, and then answers for it.
+TEST_F(KatibSuggestionTest, HyperbandPromotesWithoutAParameterForItsResource) {
+  const katib::Experiment experiment =
+      Mixed("hyperband", {{"resource_name", "--num-epochs"}, {"r_l", "9"}, {"eta", "3"}});
+  ExpectRefused(experiment, "--num-epochs");
+  std::set<std::string> promoted_to;
+  for (int round = 0; round < 12; ++round) {
+    for (const Point& point : Next(experiment, 3)) {
+      EXPECT_EQ(point.assignments_size(), 4);
+      const std::string resource = point.labels().at("shirabe.io/resource");
+      if (point.labels().count("shirabe.io/parent") > 0) promoted_to.insert(resource);
+      Start(point);
+      End(trials_.back(), Condition::SUCCEEDED, FormatNumber(Loss(point)));
+    }
+  }
+  EXPECT_EQ(promoted_to, (std::set<std::string>{"3", "9"}));
+  // Labels are a client's: what is no rung, or is missing, is a trial left out.
+  (*trials_[0].mutable_spec()->mutable_labels())["shirabe.io/resource"] = "1e300";
+  trials_[1].mutable_spec()->clear_labels();
+  const Answered answered = Ask(*stub_, Request(experiment, 1));
+  EXPECT_TRUE(answered.status.ok()) << answered.status.error_message();
+  EXPECT_EQ(answered.left_out, "2");
 }
 
 TEST_F(KatibSuggestionTest, WhoMayNotCallIsRefused) {

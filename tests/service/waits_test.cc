@@ -112,6 +112,23 @@ TEST(WaitsTest, EndsWhenTimeIsUpOrSomebodyHasGone) {
   EXPECT_TRUE(Eventually([&] { return left.load(); }));
 }
 
+// A request that a worker has just handed over when the server ends: without its last look its
+// connection would be waited for without end.
+TEST(WaitsTest, WhatIsAddedAfterTheEndIsLookedAtOnce) {
+  HttpFixture http;
+  LongPollQueue waits(&http.hub(), RealClock());
+  waits.End();
+  Pause(absl::Milliseconds(50));
+  std::atomic<int> looks = 0, last_looks = 0;
+  waits.Add({.caller = "x", .patience = absl::Hours(1), .check = [&](bool last) {
+               ++looks;
+               if (last) ++last_looks;
+               return last;
+             }});
+  EXPECT_TRUE(Eventually([&] { return last_looks == 1; }));
+  EXPECT_EQ(looks, 1);
+}
+
 TEST(WaitsTest, ManyWaitAndHoldNoThread) {
   HttpFixture http;
   http.Create("a", "one");

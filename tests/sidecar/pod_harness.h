@@ -68,7 +68,7 @@ class FakeServer : public v1::Pods::Service {
 
   // The port stays the same; what it knew is in its copies only.
   void Start(int port) {
-    mirror_ = std::make_unique<trial::Mirror>(trial::MirrorOptions{.layout = &layout_});
+    mirror_ = std::make_unique<trial::FileMirror>(trial::FileMirrorOptions{.layout = &layout_});
     grpc::ServerBuilder builder;
     builder.AddListeningPort(absl::StrCat("127.0.0.1:", port), grpc::InsecureServerCredentials(),
                              &port_);
@@ -135,9 +135,9 @@ class FakeServer : public v1::Pods::Service {
   }
 
   const Folder home_;
-  const trial::Layout layout_;
+  const trial::FileLayout layout_;
   int port_ = 0;
-  std::unique_ptr<trial::Mirror> mirror_;
+  std::unique_ptr<trial::FileMirror> mirror_;
   std::unique_ptr<grpc::Server> server_;
   std::atomic<int> calls_ = 0;
   mutable std::mutex mutex_;

@@ -10,9 +10,9 @@
 #include "base/log.h"
 #include "db/commit_rules.h"
 #include "experiment/conditions.h"
-#include "experiment/experiment_state.h"
 #include "experiment/reconciler.h"
 #include "experiment/spec/parse_spec.h"
+#include "experiment/state/experiment_state.h"
 #include "experiment/submission.h"
 #include "tests/simulation/faulty_store.h"
 #include "tests/simulation/late_pool.h"
@@ -90,7 +90,7 @@ class AskedRun {
         experiment::ReconcilerOptions{.store = &store_,
                                       .executor = &executor_,
                                       .clock = &clock_,
-                                      .proposer = &pool_,
+                                      .algorithm_workers = &pool_,
                                       .patience = absl::ZeroDuration()});
     reconciler_->Own(kKey, epoch_);
   }

@@ -10,14 +10,15 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "experiment/algorithm_workers.h"
+#include "experiment/state/algorithm_workers.h"
 
 namespace shirabe::simulation {
 
-class LatePool : public experiment::Proposer {
+class LatePool : public experiment::AlgorithmWorkers {
  public:
   // For some seeds an answer takes so long that what was asked about is over.
-  explicit LatePool(uint64_t seed) : Proposer(0), rng_(seed), patience_(seed % 3 == 0 ? 20 : 3) {}
+  explicit LatePool(uint64_t seed)
+      : AlgorithmWorkers(0), rng_(seed), patience_(seed % 3 == 0 ? 20 : 3) {}
 
   bool late = false;  // whether answers may be
 

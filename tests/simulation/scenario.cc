@@ -66,7 +66,7 @@ void Scenario::Boot() {
       experiment::ReconcilerOptions{.store = store_.get(),
                                     .executor = executor_.get(),
                                     .clock = &clock_,
-                                    .proposer = &pool_,
+                                    .algorithm_workers = &pool_,
                                     .patience = absl::ZeroDuration(),
                                     .at_step = [this] { CountStep(); }});
   reconciler_->Own(key_, epoch_);

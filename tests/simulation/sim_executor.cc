@@ -24,7 +24,7 @@ class SimCollector : public metrics::Collector {
     metrics::Collected collected;
     collected.cursor = cursor;
     if (collected.cursor.files().empty()) collected.cursor.add_files();
-    const auto key = ParseAttemptName(source.log, "sim");
+    const auto key = ParseAttemptName(source.files.log, "sim");
     const Program* program = key ? collected_world->Find(*key) : nullptr;
     if (program == nullptr) return collected;
     const uint64_t reported = collected_world->ReportReply(*program);
@@ -40,6 +40,10 @@ class SimCollector : public metrics::Collector {
     const bool ended = collected_world->Now() >= program->end;
     if (!collected.more && ended && program->done) collected.cursor.set_done(true);
     return collected;
+  }
+
+  std::string Describe(const metrics::Source&) const override {
+    return "in the points of the simulation";
   }
 
  private:
@@ -60,19 +64,13 @@ StatusOr<std::unique_ptr<metrics::Collector>> CreateSimCollector(const v1::Metri
   return std::make_unique<SimCollector>();
 }
 
-std::string DescribeSim(const metrics::Source&) { return "in the points of the simulation"; }
-std::vector<std::string> NoFiles(const metrics::Source&) { return {}; }
-
 // Programs of the simulation have no files: their points are taken from the world. The registry is
 // read-only once main runs, for everybody but this test program, before anything reads it.
 void PlayCustomCollector() {
   const auto* custom = Registry<metrics::CollectorInfo>::Get().Find("Custom");
   CHECK(custom != nullptr);
-  const_cast<metrics::CollectorInfo&>(*custom) = {.name = "Custom",
-                                                  .help = "points of the simulation",
-                                                  .create = CreateSimCollector,
-                                                  .describe = DescribeSim,
-                                                  .shared_files = NoFiles};
+  const_cast<metrics::CollectorInfo&>(*custom) = {
+      .name = "Custom", .help = "points of the simulation", .create = CreateSimCollector};
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ std::vector<uint64_t> RunToTheEnd(const std::string& name, const Space& space, b
     const Point& point = proposal.suggestions.at(0).point;
     indices.push_back(space.IndexOf(point));
     history.Add(point, {});
-    if (with_memo) history.memo = proposal.memo;
+    if (with_memo) history.set_memo(proposal.memo);
   }
 }
 
@@ -72,7 +72,7 @@ TEST(Grid, PointsTriedOutOfOrderAreNotTriedAgain) {
     history.Add(suggestion.point, {});
   }
   EXPECT_EQ(indices, (std::vector<uint64_t>{1, 2, 4}));
-  history.memo = first.memo;
+  history.set_memo(first.memo);
   EXPECT_EQ(space.IndexOf(Ask(*Build("grid", space), history, 1).suggestions[0].point), 5u);
   EXPECT_THAT(first.suggestions[2].explanation, HasSubstr("point 5 of the 10"));
 }
@@ -83,7 +83,7 @@ TEST(Grid, AMemoThatCannotBeTrueIsIgnored) {
   history.Add(space.At(0), {});
   for (const char* memo : {"grid 1 9", "grid 1 ", "grid 1 -1", "grid 1 1x", "grid 2 1", "sobol",
                            "grid 1 99999999999999999999999"}) {
-    history.memo = memo;
+    history.set_memo(memo);
     EXPECT_EQ(space.IndexOf(Ask(*Build("grid", space), history, 1).suggestions[0].point), 1u);
   }
 }
@@ -99,7 +99,7 @@ TEST(Grid, AHundredThousandTrialsCostNoRescans) {
     const Proposal proposal = Ask(*grid, history, 1);
     ASSERT_EQ(space.IndexOf(proposal.suggestions.at(0).point), static_cast<uint64_t>(i));
     history.Add(proposal.suggestions[0].point, {});
-    history.memo = proposal.memo;
+    history.set_memo(proposal.memo);
     if (i == 9'999) first_tenth = CpuSeconds() - begin;
     if (i == 89'999) begin = CpuSeconds();
   }

@@ -43,7 +43,7 @@ History Optimize(const Space& space, const Objective& objective, const Run& run,
                   {.state = std::isnan(loss) ? TrialState::kInfeasible : TrialState::kCompleted,
                    .loss = loss});
     }
-    if (run.memo) history.memo = proposal.memo;
+    if (run.memo) history.set_memo(proposal.memo);
   }
   return history;
 }
@@ -118,7 +118,7 @@ TEST(Bayesian, ABatchDoesNotCollapse) {
     const Proposal proposal = algorithm->Propose(history, 64, Rng(1)).value();
     ASSERT_EQ(proposal.suggestions.size(), 64u);
     for (const Suggestion& suggestion : proposal.suggestions) history.Add(suggestion.point, {});
-    history.memo = proposal.memo;
+    history.set_memo(proposal.memo);
   }
   int close = 0;
   for (int64_t i = 6; i < history.size(); ++i) {
@@ -257,11 +257,11 @@ TEST(BayesianRecommends, NothingWhereThereIsNothingToLearnFrom) {
 
 TEST(BayesianRecommends, AsAutoDoes) {
   History history = WithALuckyTrial();
-  history.memo = BuildBayesian(Cube(1))->Propose(history, 1, Rng(1)).value().memo;
+  history.set_memo(BuildBayesian(Cube(1))->Propose(history, 1, Rng(1)).value().memo);
   const auto own = Recommend(history);
   ASSERT_TRUE(own.has_value());
   const auto automatic = CreateAlgorithm("auto", {.space = Cube(1)}).value();
-  history.memo = "bayesianoptimization\n" + history.memo;
+  history.set_memo("bayesianoptimization\n" + history.memo());
   const auto its = automatic->Recommend(history).value();
   ASSERT_TRUE(its.has_value());
   EXPECT_EQ(its->trial, own->trial);
@@ -290,8 +290,8 @@ TEST(Auto, SaysWhatItChoseAndGoesOnWithIt) {
                             .loss = Bowl(one.suggestions[0].point)};
     history.Add(one.suggestions[0].point, view);
     same.Add(one.suggestions[0].point, view);
-    history.memo = one.memo;
-    same.memo = other.memo;
+    history.set_memo(one.memo);
+    same.set_memo(other.memo);
   }
 }
 

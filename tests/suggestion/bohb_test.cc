@@ -96,8 +96,8 @@ TEST(RankAcrossRungs, BracketsThatBeganHigherAreComparedWhereTheyMeet) {
 // A loss that is no number is worse than any, on whatever rung.
 TEST(Bohb, WhatDivergesIsLeftAlone) {
   Crew crew("bohb", BohbProblem({{"random_fraction", "0"}}));
-  crew.Run(4, 200, [](const Crew& crew, const Suggestion& made) {
-    Crew::Work work = Train(crew, made);
+  crew.Run(4, 200, [](const Crew& of, const Suggestion& made) {
+    Crew::Work work = Train(of, made);
     if (made.point[0] > 0.5) work.result.loss = kNone;
     return work;
   });

@@ -180,21 +180,21 @@ TEST(Cma, AFarPointCountsNoMoreThanTheFarthestItCouldDraw) {
   EXPECT_NEAR(cma.Injected(far).norm(), 2 + 8.0 / 6, 1e-9);
 }
 
-TEST(CmaFrame, TurnsDrawsAtRightAnglesAndKeepsTheirLengths) {
+TEST(OrthogonalSampler, TurnsDrawsAtRightAnglesAndKeepsTheirLengths) {
   Rng rng(4);
-  CmaFrame frame;
+  OrthogonalSampler sampler;
   std::vector<Eigen::VectorXd> block;
   for (int i = 0; i < 7; ++i) {
     Eigen::VectorXd z(5);
     for (double& value : z) value = rng.Normal();
-    const Eigen::VectorXd turned = frame.Turned(z);
+    const Eigen::VectorXd turned = sampler.Turned(z);
     EXPECT_NEAR(turned.norm(), z.norm(), 1e-12);
     if (i == 5) block.clear();  // a new block: d directions are all there are
     for (const Eigen::VectorXd& other : block) EXPECT_NEAR(turned.dot(other), 0, 1e-9);
     block.push_back(turned);
-    frame.Add(turned);
-    frame.Add(2 * turned);  // no new direction
-    frame.Add(Eigen::VectorXd::Zero(5));
+    sampler.Add(turned);
+    sampler.Add(2 * turned);  // no new direction
+    sampler.Add(Eigen::VectorXd::Zero(5));
   }
 }
 

@@ -66,7 +66,7 @@ void AddAll(History& history, const Proposal& proposal, const Way& way) {
     history.Add(suggestion.point, {});
     if (way.labels) history.SetLabels(history.size() - 1, suggestion.labels);
   }
-  history.memo = way.memo ? proposal.memo : "";
+  history.set_memo(way.memo ? proposal.memo : "");
 }
 
 // Keeps `parallel` trials running; a random one of them ends next.
@@ -190,21 +190,22 @@ TEST(Cmaes, AMemoOfAnotherHistoryIsIgnored) {
     }
   }
   const std::string memo = algorithm->Propose(history, 1, Rng(1))->memo;
-  history.memo = "";
+  history.set_memo("");
   const Point expected = algorithm->Propose(history, 1, Rng(1))->suggestions[0].point;
   ASSERT_GT(memo.size(), 100u);
   for (size_t i = 0; i < memo.size(); i += 3) {  // a flipped bit anywhere
-    history.memo = memo;
-    history.memo[i] = static_cast<char>(history.memo[i] ^ 4);
+    std::string changed = memo;
+    changed[i] = static_cast<char>(changed[i] ^ 4);
+    history.set_memo(changed);
     EXPECT_EQ(algorithm->Propose(history, 1, Rng(1))->suggestions[0].point, expected);
   }
-  history.memo = memo;
+  history.set_memo(memo);
   EXPECT_EQ(algorithm->Propose(history, 1, Rng(1))->suggestions[0].point, expected);
   const Point other = algorithm->Propose(history, 1, Rng(2))->suggestions[0].point;
-  history.memo = "";
+  history.set_memo("");
   EXPECT_EQ(algorithm->Propose(history, 1, Rng(2))->suggestions[0].point, other);
   History shorter(space);
-  shorter.memo = memo;
+  shorter.set_memo(memo);
   EXPECT_TRUE(algorithm->Propose(shorter, 1, Rng(1)).ok());
 }
 
@@ -336,8 +337,32 @@ TEST(Cmaes, KatibsSettingsAreKnownAndOthersExplained) {
   EXPECT_TRUE(with("popsize", "12").ok());
   EXPECT_TRUE(with("lr_adapt", "True").ok());
   EXPECT_THAT(Message(with("restart_strategy", "bipo")), HasSubstr("did you mean \"bipop\"?"));
-  EXPECT_THAT(Message(with("sigma", "3")), HasSubstr("1e-06 … 1"));
+  EXPECT_THAT(Message(with("sigma", "-1")), HasSubstr("at least 0"));
   EXPECT_FALSE(with("popsize", "2").ok());
+}
+
+TEST(Cmaes, KatibsSpellingsMeanWhatOursMean) {
+  const auto first = [](const Settings& settings) {
+    const Space space = Reals(2);
+    return BuildCmaes(space, settings)->Propose(History(space), 1, Rng(1))->suggestions.at(0).point;
+  };
+  EXPECT_EQ(first({{"sigma", "2"}}), first({{"sigma", "1"}}));
+  EXPECT_EQ(first({{"sigma", "0"}}), first({}));
+  EXPECT_NE(first({{"sigma", "1"}}), first({}));
+  // What is left where nothing improves: none and None never begin again.
+  const auto last = [](const char* strategy) {
+    const Space space = Reals(2);
+    const auto cmaes = BuildCmaes(space, {{"restart_strategy", strategy}});
+    History history(space);
+    for (int i = 0; i < 400; ++i) {
+      const Suggestion next = cmaes->Propose(history, 1, Rng(1))->suggestions.at(0);
+      history.Add(next.point, {.state = TrialState::kCompleted, .loss = 1});
+      history.SetLabels(history.size() - 1, next.labels);
+    }
+    return history.point(399);
+  };
+  EXPECT_EQ(last("None"), last("none"));
+  EXPECT_NE(last("None"), last("bipop"));
 }
 
 TEST(Cmaes, ManyDimensionsStayWithinTheMemo) {

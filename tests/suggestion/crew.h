@@ -69,7 +69,7 @@ class Crew {
       history_.SetLabels(history_.size() - 1, suggestion.labels);
       made_.push_back(suggestion);
     }
-    history_.memo = proposal->memo;
+    history_.set_memo(proposal->memo);
     return static_cast<int>(proposal->suggestions.size()) == room;
   }
 

@@ -9,7 +9,7 @@
 #include <limits>
 #include <set>
 
-#include "suggestion/evolution/success_history.h"
+#include "suggestion/evolution/evolution_operators.h"
 #include "tests/suggestion/spaces.h"
 
 namespace shirabe::suggestion {

@@ -3,13 +3,12 @@
 
 #include <cmath>
 
+#include "base/statistics.h"
 #include "suggestion/gp/acquisition.h"
 #include "suggestion/gp/acquisition_search.h"
 #include "suggestion/gp/lbfgs.h"
-#include "suggestion/gp/normal_distribution.h"
 #include "suggestion/gp/scored_results.h"
 #include "suggestion/gp/surrogate.h"
-#include "suggestion/gp/trust_region.h"
 #include "tests/suggestion/gp_data.h"
 #include "tests/suggestion/spaces.h"
 
@@ -156,14 +155,14 @@ TEST(GpWarp, HalfRankGivesTheWorseHalfTheQuantilesOfANormalDistribution) {
   const VectorXd y = Warp(WarpKind::kHalfRank, odd).warped();
   const double unit = y[3] - y[2];
   EXPECT_NEAR(y[4] - y[2], 2 * unit, 1e-9);
-  EXPECT_NEAR((y[1] - y[2]) / unit, deviation * Quantile(0.5 * 1.5 / 2.5), 1e-9);
-  EXPECT_NEAR((y[0] - y[2]) / unit, deviation * Quantile(0.5 * 0.5 / 2.5), 1e-9);
+  EXPECT_NEAR((y[1] - y[2]) / unit, deviation * NormalQuantile(0.5 * 1.5 / 2.5), 1e-9);
+  EXPECT_NEAR((y[0] - y[2]) / unit, deviation * NormalQuantile(0.5 * 0.5 / 2.5), 1e-9);
   // Where the median lies between two levels, -0.5 here, it counts for nothing.
   const VectorXd even = Warp(WarpKind::kHalfRank, scores).warped();
   const double one = even[4] - even[3], median = even[3] - 0.5 * one;
   const double spread = std::sqrt((0.25 + 2.25 + 6.25) / 3.0);
-  EXPECT_NEAR((even[1] - median) / one, spread * Quantile(0.5 * 1.5 / 2), 1e-9);
-  EXPECT_NEAR((even[0] - median) / one, spread * Quantile(0.5 * 0.5 / 2), 1e-9);
+  EXPECT_NEAR((even[1] - median) / one, spread * NormalQuantile(0.5 * 1.5 / 2), 1e-9);
+  EXPECT_NEAR((even[0] - median) / one, spread * NormalQuantile(0.5 * 0.5 / 2), 1e-9);
 }
 
 TEST(GpWarp, ConcordanceTellsGoodFromBadOrders) {
@@ -185,7 +184,9 @@ TEST(GpAcquisition, ItsGradientIsThatOfItsValue) {
     labels.SetTargets(ValuesAt(inputs).array().sign().matrix());
     const RowVectorXd incumbents = (RowVectorXd(3) << 1, 1.2, 3).finished();
     for (const Utility utility : {Utility::kLogEi, Utility::kLogPi, Utility::kUcb}) {
-      const Acquisition acquisition(utility, objective, incumbents, &labels);
+      const ObjectiveAcquisition acquisition(
+          utility, objective, incumbents,
+          {{.posterior = &labels, .noise = labels.theta().noise()}});
       const Inputs points = RandomInputs({8, shape.numeric, shape.categorical}, 24);
       MatrixXd gradient;
       const VectorXd values = acquisition.Evaluate(points, &gradient);
@@ -210,7 +211,8 @@ TEST(GpAcquisition, NeverLosesItsSlopeFarFromTheIncumbent) {
   const Inputs inputs = RandomInputs(shape, 25);
   Posterior objective(DefaultTheta(2, 0), inputs);
   objective.SetTargets(ValuesAt(inputs));
-  const Acquisition acquisition(Utility::kLogEi, objective, RowVectorXd::Constant(1, 1e6), nullptr);
+  const ObjectiveAcquisition acquisition(Utility::kLogEi, objective, RowVectorXd::Constant(1, 1e6),
+                                         {});
   MatrixXd gradient;
   EXPECT_TRUE(acquisition.Evaluate(RandomInputs({5, 2, 0}, 26), &gradient).allFinite());
   EXPECT_GT(gradient.rowwise().norm().minCoeff(), 0);
@@ -228,10 +230,11 @@ TEST(GpSearch, FindsWhatALatticeFinds) {
     const VectorXd y = ValuesAt(inputs);
     objective.SetTargets(y);
     Index best = 0;
-    const Acquisition acquisition(Utility::kLogEi, objective,
-                                  RowVectorXd::Constant(1, y.maxCoeff(&best)), nullptr);
+    const ObjectiveAcquisition acquisition(Utility::kLogEi, objective,
+                                           RowVectorXd::Constant(1, y.maxCoeff(&best)), {});
     const Region region{{VectorXd::Zero(2), VectorXd::Ones(2)}, inputs.Row(best)};
-    const double found = Search(layout, acquisition, region, Rng(seed)).Run(true).front().value;
+    const double found =
+        AcquisitionSearch(layout, acquisition, region, Rng(seed)).Run(true).front().value;
     Inputs lattice = layout.Empty(101 * 101);
     for (Index i = 0; i < lattice.rows(); ++i) {
       lattice.x.row(i) << static_cast<double>(i % 101) / 100, static_cast<double>(i / 101) / 100;
@@ -252,10 +255,11 @@ TEST(GpSearch, MovesThroughDiscreteSpacesByNeighbours) {
   const VectorXd y = ValuesAt(inputs);
   objective.SetTargets(y);
   Index best = 0;
-  const Acquisition acquisition(Utility::kLogEi, objective,
-                                RowVectorXd::Constant(1, y.maxCoeff(&best)), nullptr);
+  const ObjectiveAcquisition acquisition(Utility::kLogEi, objective,
+                                         RowVectorXd::Constant(1, y.maxCoeff(&best)), {});
   const Region region{{VectorXd::Zero(3), VectorXd::Ones(3)}, inputs.Row(best)};
-  const std::vector<Ranked> ranked = Search(layout, acquisition, region, Rng(41)).Run(true);
+  const std::vector<Ranked> ranked =
+      AcquisitionSearch(layout, acquisition, region, Rng(41)).Run(true);
   double by_lot = -HUGE_VAL;
   for (int i = 0; i < 20000; ++i) {
     by_lot = std::max(by_lot, acquisition.Evaluate(layout.From({space.Sample(rng)}))[0]);
@@ -352,7 +356,7 @@ TEST(GpCache, AnswersAsIfItWereNotThere) {
   const auto first = cache.Learn(inputs, y, SurrogateMemo());
   const auto again = cache.Learn(inputs, y, SurrogateMemo());
   EXPECT_EQ(first, again) << "fitted twice";
-  EXPECT_EQ(first->memory.Serialize(), memory.Serialize());
+  EXPECT_EQ(first->memo.Serialize(), memory.Serialize());
   const Inputs points = RandomInputs({20, 3, 1}, 61);
   EXPECT_EQ(first->surrogate.posterior.Predict(points).mean, fresh.posterior.Predict(points).mean);
   // Another value, another point or another memory is another question.

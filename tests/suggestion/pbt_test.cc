@@ -99,10 +99,10 @@ TEST(Pbt, TheLineageOfEveryTrialIsOneGenerationLonger) {
 // Progress depends on a learning rate whose best value falls, and is kept in the checkpoint: that
 // of a member of which nobody takes anything over is what its first parameters are worth.
 double MeanProgress(const std::string& threshold) {
-  const auto train = [](const Crew& crew, const Suggestion& made) {
-    const double best = 0.6 - 0.02 * static_cast<double>(Epochs(crew, made)) / 5;
+  const auto train = [](const Crew& of, const Suggestion& made) {
+    const double best = 0.6 - 0.02 * static_cast<double>(Epochs(of, made)) / 5;
     const double gained = 1 - 2 * std::abs(made.point[0] - best);
-    const double before = made.parent ? -crew.history().trial(made.parent->trial() - 1).loss : 0;
+    const double before = made.parent ? -of.history().trial(made.parent->trial() - 1).loss : 0;
     return Crew::Work{.result = {.state = TrialState::kCompleted, .loss = -before - gained}};
   };
   Crew crew("pbt", PbtProblem({{"n_population", "20"}, {"truncation_threshold", threshold}}));
@@ -122,10 +122,10 @@ TEST(Pbt, WhatTheWinnersHaveLearnedSpreads) {
 
 TEST(Pbt, AFailedMemberFollowsAWinnerAndIfThereIsNoneBeginsAnew) {
   Crew crew("pbt", PbtProblem({{"n_population", "4"}}));
-  crew.Run(1, 12, [](const Crew& crew, const Suggestion& suggestion) {
-    Crew::Work work = TrainPbt(crew, suggestion);
-    if (crew.history().size() < 4) work.result.state = TrialState::kInfeasible;
-    if (crew.history().size() == 4) work.result.loss = std::numeric_limits<double>::quiet_NaN();
+  crew.Run(1, 12, [](const Crew& of, const Suggestion& suggestion) {
+    Crew::Work work = TrainPbt(of, suggestion);
+    if (of.history().size() < 4) work.result.state = TrialState::kInfeasible;
+    if (of.history().size() == 4) work.result.loss = std::numeric_limits<double>::quiet_NaN();
     return work;
   });
   for (const int i : {4, 5}) {
@@ -155,9 +155,9 @@ TEST(Pbt, NeverMoreThanHalfOfAGenerationIsReplaced) {
 TEST(Pbt, WhoFailsInTheLastGenerationFollowsAWinnerOfTheOneBefore) {
   Crew crew("pbt", PbtProblem({{"n_population", "4"}}));
   bool failed = false;
-  crew.Run(1, 100, [&](const Crew& crew, const Suggestion& suggestion) {
-    Crew::Work work = TrainPbt(crew, suggestion);
-    const bool last = Epochs(crew, suggestion) == 25 && LabelOf(suggestion, "member") == "3";
+  crew.Run(1, 100, [&](const Crew& of, const Suggestion& suggestion) {
+    Crew::Work work = TrainPbt(of, suggestion);
+    const bool last = Epochs(of, suggestion) == 25 && LabelOf(suggestion, "member") == "3";
     if (last && !failed) work.result.state = TrialState::kInfeasible;
     failed = failed || last;
     return work;

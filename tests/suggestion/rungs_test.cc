@@ -1,6 +1,6 @@
 // Successive halving: hyperband, asha and bohb. What holds for every algorithm is in
 // tests/contract/algorithm_contract_test.cc.
-#include "suggestion/multifidelity/rungs.h"
+#include "suggestion/multifidelity/rung_ledger.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -180,11 +180,11 @@ TEST(Hyperband, PromotesExactlyTheBestEachOnceFromItsParent) {
 // Katib ends the experiment unless every trial of a rung succeeds.
 TEST(Hyperband, AFailedTrialIsTheWorstAndStopsNobody) {
   Crew crew("hyperband", KatibProblem({{"r_l", "9"}}, 13));
-  crew.Run(4, 13, [](const Crew& crew, const Suggestion& suggestion) {
-    Crew::Work work = Honest(crew, suggestion);
-    if (crew.history().size() % 2 == 0) work.result.state = TrialState::kInfeasible;
-    if (crew.history().size() == 3) work.result.loss = std::numeric_limits<double>::quiet_NaN();
-    if (crew.history().size() == 5) work.result.early_stopped = true;
+  crew.Run(4, 13, [](const Crew& of, const Suggestion& suggestion) {
+    Crew::Work work = Honest(of, suggestion);
+    if (of.history().size() % 2 == 0) work.result.state = TrialState::kInfeasible;
+    if (of.history().size() == 3) work.result.loss = std::numeric_limits<double>::quiet_NaN();
+    if (of.history().size() == 5) work.result.early_stopped = true;
     return work;
   });
   EXPECT_GT(crew.history().size(), 9);
@@ -199,9 +199,9 @@ TEST(Hyperband, AFailedTrialIsTheWorstAndStopsNobody) {
 
 TEST(Hyperband, ARungOfFailuresEndsItsBracketAndTheNextOneBegins) {
   Crew crew("hyperband", KatibProblem({{"r_l", "9"}}));
-  crew.Run(3, 30, [](const Crew& crew, const Suggestion& suggestion) {
-    Crew::Work work = Honest(crew, suggestion);
-    if (EpochsOf(crew, suggestion) == 1) work.result.state = TrialState::kInfeasible;
+  crew.Run(3, 30, [](const Crew& of, const Suggestion& suggestion) {
+    Crew::Work work = Honest(of, suggestion);
+    if (EpochsOf(of, suggestion) == 1) work.result.state = TrialState::kInfeasible;
     return work;
   });
   const auto counts = CountsByBracket(crew, 3);
@@ -213,9 +213,9 @@ TEST(Hyperband, ARungOfFailuresEndsItsBracketAndTheNextOneBegins) {
 // Two of nine are left: they alone can enter the next rung, and nobody waits there for a third.
 TEST(Hyperband, NobodyWaitsForWhatFailedBelow) {
   Crew crew("hyperband", KatibProblem({{"r_l", "9"}}, 13));
-  crew.Run(1, 12, [](const Crew& crew, const Suggestion& suggestion) {
-    Crew::Work work = Honest(crew, suggestion);
-    if (crew.history().size() < 7) work.result.state = TrialState::kInfeasible;
+  crew.Run(1, 12, [](const Crew& of, const Suggestion& suggestion) {
+    Crew::Work work = Honest(of, suggestion);
+    if (of.history().size() < 7) work.result.state = TrialState::kInfeasible;
     return work;
   });
   EXPECT_EQ(CountsByBracket(crew, 1)[0], (Counts{{1, 9}, {3, 2}, {9, 1}}));
@@ -354,9 +354,9 @@ TEST(Asha, NobodyIsPromotedBeforeAsManyAsEtaHaveEnded) {
 
 TEST(Asha, FailuresCountAsTheWorstOfTheirRung) {
   Crew crew("asha", KatibProblem({{"r_l", "9"}}));
-  crew.Run(1, 5, [](const Crew& crew, const Suggestion& suggestion) {
-    Crew::Work work = Honest(crew, suggestion);
-    if (crew.history().size() < 2) work.result.state = TrialState::kInfeasible;
+  crew.Run(1, 5, [](const Crew& of, const Suggestion& suggestion) {
+    Crew::Work work = Honest(of, suggestion);
+    if (of.history().size() < 2) work.result.state = TrialState::kInfeasible;
     return work;
   });
   ASSERT_TRUE(crew.made()[3].parent) << "three have ended, one of them well";

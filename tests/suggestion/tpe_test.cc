@@ -226,11 +226,21 @@ TEST(Tpe, KatibsSettingsAreTakenAndNonsenseIsRefused) {
               {"random_state", "7"}});
     for (const Settings& settings :
          {Settings{{"gamma", "0"}}, Settings{{"gamma", "1.5"}}, Settings{{"prior_weight", "0"}},
-          Settings{{"n_ei_candidates", "0"}}}) {
+          Settings{{"n_EI_candidates", "0"}}, Settings{{"n_ei_candidates", "-1"}}}) {
       EXPECT_TRUE(absl::IsInvalidArgument(
           CreateAlgorithm(name, {.space = space, .settings = settings}).status()))
           << settings[0].first;
     }
+    const auto candidates = [&](const char* given) {
+      History history(space);
+      for (int i = 0; i < 20; ++i) {
+        history.Add({0.05 * i}, {.state = TrialState::kCompleted, .loss = std::abs(i - 7.5)});
+      }
+      const auto tpe = BuildTpe(name, space, {{"n_ei_candidates", given}});
+      return tpe->Propose(history, 1, Rng(3))->suggestions.at(0).point;
+    };
+    EXPECT_EQ(candidates("0"), candidates("24"));
+    EXPECT_NE(candidates("0"), candidates("1"));
   }
 }
 

@@ -8,7 +8,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "base/names.h"
-#include "nlohmann/json.hpp"
+#include "base/text/json_fields.h"
 #include "proto/shirabe/v1/experiment.pb.h"
 
 namespace shirabe {
@@ -74,9 +74,7 @@ spec:
 }
 
 // As a cluster has it, with these fields of its container and of its pod.
-inline nlohmann::json SmallObject(const ExperimentKey& key, int trials, nlohmann::json container,
-                                  nlohmann::json pod = {}) {
-  using Json = nlohmann::json;
+inline Json SmallObject(const ExperimentKey& key, int trials, Json container, Json pod = {}) {
   container["name"] = "main";
   pod["containers"] = Json::array({container});
   const Json job = {

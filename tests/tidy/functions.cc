@@ -207,13 +207,38 @@ bool IsLambdaValue(std::string_view header) {
   return next < header.size() && header[next] == '[';
 }
 
+// Of `class ATTRIBUTE Name final : public Base`.
+std::string NameOfType(std::string_view header) {
+  const size_t colon = header.find(':');
+  std::string_view name =
+      WordBefore(header, colon == std::string_view::npos ? header.size() : colon);
+  if (name == "final") name = WordBefore(header, static_cast<size_t>(name.data() - header.data()));
+  return std::string(name);
+}
+
+// Whether a statement of a class that declares no function declares a field that can be changed.
+bool IsMutableField(std::string_view statement) {
+  static constexpr std::array kOther = {"using",  "typedef", "friend",   "static_assert", "enum",
+                                        "class",  "struct",  "union",    "constexpr",     "public",
+                                        "static", "private", "protected"};
+  const std::string_view first = WordAt(statement, 0);
+  for (const char* word : kOther) {
+    if (first == word) return false;
+  }
+  if (first.empty() || IsMacroName(first))
+    return !first.empty() && statement.find('(') == statement.npos;
+  const bool pointer = statement.find('*') != std::string_view::npos;
+  if (pointer) return statement.find("* const ") == std::string_view::npos;
+  return first != "const";
+}
+
 class Finder {
  public:
   explicit Finder(const Source& source) : source_(source), code_(WithoutDirectives(source)) {}
 
   Functions Run() {
     while (at_ < code_.size() && result_.lost_at == 0) Step();
-    if (result_.lost_at == 0 && scopes_ != 0) result_.lost_at = source_.lines();
+    if (result_.lost_at == 0 && !scopes_.empty()) result_.lost_at = source_.lines();
     return std::move(result_);
   }
 
@@ -243,7 +268,7 @@ class Finder {
   void Open() {
     const std::string_view header = Header();
     if (IsScope(header)) {
-      ++scopes_;
+      OpenScope(Strip(header));
       return Next();
     }
     const auto signature = FindSignature(Strip(header));
@@ -255,8 +280,27 @@ class Finder {
   }
 
   void Close() {
-    if (--scopes_ < 0) result_.lost_at = source_.LineOf(at_);
+    if (scopes_.empty()) {
+      result_.lost_at = source_.LineOf(at_);
+    } else {
+      scopes_.pop_back();
+    }
     Next();
+  }
+
+  void OpenScope(std::string_view header) {
+    const std::string_view word = WordAt(header, 0);
+    if (word != "class" && word != "struct") return scopes_.push_back({});
+    const bool is_struct = word == "struct";
+    const int line = source_.LineOf(SkipSpace(code_, start_));
+    scopes_.push_back({static_cast<int>(result_.classes.size()), is_struct});
+    result_.classes.push_back({NameOfType(header), line, is_struct, 0, {}});
+  }
+
+  // The class whose members stand here; null outside of one.
+  Class* Here() {
+    const bool inside = !scopes_.empty() && scopes_.back().type >= 0;
+    return inside ? &result_.classes[static_cast<size_t>(scopes_.back().type)] : nullptr;
   }
 
   void Declare() {
@@ -264,6 +308,8 @@ class Finder {
     const auto signature = FindSignature(header);
     if (signature && !IsMacroName(signature->name) && signature->name != "static_assert") {
       Record(*signature, false);
+    } else if (Here() != nullptr && scopes_.back().is_public && IsMutableField(header)) {
+      Here()->public_fields.push_back(source_.LineOf(SkipSpace(code_, start_)));
     }
     Next();
   }
@@ -272,7 +318,10 @@ class Finder {
   void Label() {
     const size_t first = SkipSpace(code_, start_);
     const std::string_view word = WordAt(code_, first);
-    if (word == "public" || word == "private" || word == "protected") return Next();
+    if (word == "public" || word == "private" || word == "protected") {
+      if (!scopes_.empty()) scopes_.back().is_public = word == "public";
+      return Next();
+    }
     ++at_;
   }
 
@@ -283,14 +332,27 @@ class Finder {
     function.last_line = source_.LineOf(at_ - (defined ? 1 : 0));
     function.parameters = IsMacroName(signature.name) ? 0 : CountParameters(signature.parameters);
     function.defined = defined;
+    CountMethod(function.name);
     result_.found.push_back(std::move(function));
   }
+
+  void CountMethod(const std::string& name) {
+    Class* type = Here();
+    const bool is_friend = WordAt(Strip(Header()), 0) == "friend";
+    if (type == nullptr || is_friend || name == type->name || name == "operator") return;
+    if (!IsMacroName(name)) ++type->methods;
+  }
+
+  struct Scope {
+    int type = -1;  // its index among the classes; -1 for a namespace
+    bool is_public = false;
+  };
 
   const Source& source_;
   const std::string code_;
   size_t at_ = 0;
   size_t start_ = 0;
-  int scopes_ = 0;
+  std::vector<Scope> scopes_;
   Functions result_;
 };
 

@@ -1,7 +1,7 @@
 // The include table of the house: cmd → {crd | service | sidecar | rehearsal | import} → view →
 // client → experiment → {suggestion | trial | metrics | db} → proto; trial, experiment and crd may
-// use kube; everyone may use base. A folder may include what stands to its right, never its
-// sibling.
+// use kube; kube and metrics may use net; everyone may use base. A folder may include what stands
+// to its right, never its sibling.
 #include <map>
 #include <set>
 
@@ -17,10 +17,11 @@ using Names = std::set<std::string>;
 const std::map<std::string, Names>& Table() {
   static const std::map<std::string, Names> table = {
       {"base", {}},
-      {"kube", {"base"}},
+      {"net", {"base"}},
+      {"kube", {"base", "net"}},
       {"db", {"base", "proto"}},
       {"suggestion", {"base", "proto"}},
-      {"metrics", {"base", "proto"}},
+      {"metrics", {"base", "proto", "net"}},
       {"trial", {"base", "proto", "kube"}},
       {"experiment", {"base", "proto", "kube", "db", "suggestion", "metrics", "trial"}},
       {"client", {"base", "proto", "db", "suggestion", "metrics", "trial", "experiment"}},
@@ -34,7 +35,7 @@ const std::map<std::string, Names>& Table() {
         "view"}},
       {"sidecar", {"base", "proto", "metrics", "trial"}},
       {"cmd",
-       {"base", "proto", "kube", "suggestion", "metrics", "trial", "experiment", "service",
+       {"base", "proto", "net", "kube", "suggestion", "metrics", "trial", "experiment", "service",
         "client", "view", "import", "rehearsal", "crd", "sidecar"}},
       {"proto", {}},
       {"tests", {}},

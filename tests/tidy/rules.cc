@@ -1,5 +1,7 @@
 #include "tests/tidy/rules.h"
 
+#include <re2/re2.h>
+
 #include <algorithm>
 
 #include "absl/strings/match.h"
@@ -11,6 +13,7 @@ namespace {
 constexpr int kMaxColumns = 100;
 constexpr int kMaxFunctionLines = 70;
 constexpr int kMaxParameters = 4;
+constexpr int kMaxMethods = 29;
 constexpr int kMaxFileLines = 400;
 constexpr int kMaxTestFileLines = 600;
 constexpr int kMaxInterfaceLines = 150;
@@ -141,6 +144,42 @@ void CheckFunctions(const Source& source, Violations& out) {
   }
 }
 
+void CheckClasses(const Source& source, Violations& out) {
+  const Kind kind = KindOf(source.path, source.text);
+  if (!kind.cpp || kind.test) return;
+  for (const Class& type : FindFunctions(source).classes) {
+    if (type.methods > kMaxMethods) {
+      out.push_back(
+          {source.path, type.line,
+           absl::StrFormat("%s has %d methods, at most %d", type.name, type.methods, kMaxMethods)});
+    }
+    if (type.is_struct) continue;
+    for (const int line : type.public_fields) {
+      out.push_back(
+          {source.path, line,
+           "a public field of class " + type.name + ": make it private, or the class a struct"});
+    }
+  }
+}
+
+// A mutex guards something, which says so: clang checks its uses then. One that guards no field
+// keeps calls apart, and a comment on its line says which: "// serialises …".
+void CheckMutexes(const Source& source, Violations& out) {
+  static const RE2 mutex(R"(^\s*(?:(?:mutable|static) )*Mutex (\w+);)");
+  const Kind kind = KindOf(source.path, source.text);
+  if (!kind.cpp || kind.test) return;
+  for (int n = 1; n <= source.lines(); ++n) {
+    std::string name;
+    if (!RE2::PartialMatch(std::string(source.Line(source.code, n)), mutex, &name)) continue;
+    const bool guards =
+        RE2::PartialMatch(source.code, "GUARDED_BY\\((?:[^()]*\\W)?" + name + "\\)");
+    if (guards || source.Line(source.comments, n).find("serialises ") != std::string_view::npos)
+      continue;
+    out.push_back(
+        {source.path, n, name + " guards nothing: ABSL_GUARDED_BY, or \"// serialises …\""});
+  }
+}
+
 void CheckHeader(const Source& source, Violations& out) {
   if (!KindOf(source.path, source.text).header) return;
   if (!absl::StrContains(source.code, "#pragma once")) {
@@ -201,6 +240,8 @@ Violations CheckFile(const Source& source, bool executable) {
   Violations out;
   CheckLines(source, out);
   CheckFunctions(source, out);
+  CheckClasses(source, out);
+  CheckMutexes(source, out);
   CheckHeader(source, out);
   CheckIncludes(source, out);
   CheckBans(source, out);

@@ -32,6 +32,8 @@ Source Lex(const std::string& path, const std::string& text);
 
 void CheckLines(const Source& source, Violations& out);
 void CheckFunctions(const Source& source, Violations& out);
+void CheckClasses(const Source& source, Violations& out);
+void CheckMutexes(const Source& source, Violations& out);
 void CheckHeader(const Source& source, Violations& out);
 void CheckIncludes(const Source& source, Violations& out);
 void CheckBans(const Source& source, Violations& out);

@@ -43,6 +43,38 @@ TEST(Rules, ManyParameters) {
   EXPECT_CLEAN("db/a.cc", "void f(int a, int b, int c, int d);\n");
 }
 
+TEST(Rules, LargeClasses) {
+  std::string methods;
+  for (int i = 0; i < 29; ++i) methods += "  void Run" + std::to_string(i) + "();\n";
+  const std::string begin = "class A final : public B {\n public:\n  A(int a);\n  ~A();\n";
+  EXPECT_CLEAN("db/a.cc", begin + methods + "};\n");
+  EXPECT_CLEAN("db/a.cc", begin + methods + "  struct C {\n    void Nested();\n  };\n};\n");
+  EXPECT_FINDS("db/a.cc", begin + methods + "  int Size() const { return 1; }\n};\n",
+               "db/a.cc:1: A has 30 methods");
+}
+
+TEST(Rules, PublicFields) {
+  const std::string begin = "class A {\n public:\n  using B = int;\n  enum class C { kD };\n";
+  const std::string end = " private:\n  int d_ = 0;\n};\n";
+  EXPECT_CLEAN("db/a.cc", begin + end);
+  EXPECT_CLEAN("db/a.cc", begin + "  static constexpr int kE = 1;\n  const int f = 1;\n" + end);
+  EXPECT_CLEAN("db/a.cc", begin + "  struct G {\n    int h = 0;\n  };\n" + end);
+  EXPECT_FINDS("db/a.cc", begin + "  std::string i;\n" + end,
+               "db/a.cc:5: a public field of class A");
+  EXPECT_FINDS("db/a.cc", begin + "  std::function<void()> j = {};\n" + end, "a public field");
+  EXPECT_FINDS("db/a.cc", begin + "  const B* k;\n" + end, "a public field");
+  EXPECT_CLEAN("db/a.cc", "struct A {\n  int b = 0;\n};\n");
+}
+
+TEST(Rules, Mutexes) {
+  EXPECT_FINDS("db/a.cc", "std::mutex m;\n", "use base/mutex.h");
+  EXPECT_FINDS("db/a.cc", "const std::lock_guard lock(m);\n", "use base/mutex.h");
+  EXPECT_FINDS("db/a.cc", "class A {\n  mutable Mutex mutex_;\n  int b_;\n};\n",
+               "db/a.cc:2: mutex_ guards nothing");
+  EXPECT_CLEAN("db/a.cc", "class A {\n  Mutex mutex_;\n  int b_ ABSL_GUARDED_BY(mutex_);\n};\n");
+  EXPECT_CLEAN("db/a.cc", "class A {\n  Mutex mutex_;  // serialises writes to the file\n};\n");
+}
+
 TEST(Rules, Headers) {
   EXPECT_FINDS("base/a.h", "// A.\nint a;\n", "without #pragma once");
   EXPECT_FINDS("base/a.h", "#pragma once\nint a;\n", "opens with what it is");

@@ -41,8 +41,18 @@ struct Function {
   int lines() const { return last_line - first_line + 1; }
 };
 
+// A class or struct of C++ that is defined there.
+struct Class {
+  std::string name;
+  int line = 0;
+  bool is_struct = false;
+  int methods = 0;                 // constructors, destructor, operators and friends not counted
+  std::vector<int> public_fields;  // lines of those that can be changed
+};
+
 struct Functions {
   std::vector<Function> found;
+  std::vector<Class> classes;
   int lost_at = 0;  // the line where braces or parentheses stopped to match; 0 = nowhere
 };
 

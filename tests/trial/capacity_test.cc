@@ -1,4 +1,4 @@
-#include "trial/kubernetes/pod_scheduling.h"
+#include "trial/pod/pod_scheduling.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

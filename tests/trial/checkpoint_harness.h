@@ -30,7 +30,7 @@ class CheckpointHome {
   ~CheckpointHome() { EXPECT_TRUE(RemoveAll(home_).ok()); }
 
   const std::string& home() const { return home_; }
-  const Layout& layout() const { return layout_; }
+  const FileLayout& layout() const { return layout_; }
   const CheckpointStore& store() const { return store_; }
 
   std::string Dir(const AttemptKey& key) const { return layout_.Paths(key).checkpoint_dir; }
@@ -75,7 +75,7 @@ class CheckpointHome {
   }
 
   const std::string home_;
-  const Layout layout_;
+  const FileLayout layout_;
   const CheckpointStore store_;
 };
 

@@ -104,7 +104,7 @@ TEST_F(CheckpointLimitsTest, ARecordOfAResumeThatAProgramNestedIsNone) {
 }
 
 TEST(LayoutTest, PathsAreMadeOfKeysOnly) {
-  const Layout layout("/home");
+  const FileLayout layout("/home");
   for (const ExperimentKey& key :
        {ExperimentKey{"team", "../../etc"}, ExperimentKey{"..", "x"}, ExperimentKey{"", ""},
         ExperimentKey{"team", std::string("x\0y", 3)}}) {
@@ -125,15 +125,15 @@ TEST(LayoutTest, TheDataDirectoryIsItsOwnersAlone) {
     fs::create_directory(path);
     fs::permissions(path, static_cast<fs::perms>(permissions));
   };
-  Layout(folder + "/new/one").KeepPrivate();
+  FileLayout(folder + "/new/one").KeepPrivate();
   EXPECT_EQ(mode(folder + "/new/one"), 0700);
   make(folder + "/shirabe", 0755);
   std::ofstream(folder + "/shirabe/shirabe.db").put('x');
-  Layout(folder + "/shirabe").KeepPrivate();
+  FileLayout(folder + "/shirabe").KeepPrivate();
   EXPECT_EQ(mode(folder + "/shirabe"), 0700) << "one of an earlier release";
   make(folder + "/shared", 0755);
   make(folder + "/shared/trials", 0755);
-  Layout(folder + "/shared").KeepPrivate();
+  FileLayout(folder + "/shared").KeepPrivate();
   EXPECT_EQ(mode(folder + "/shared"), 0755) << "not plainly ours";
   EXPECT_EQ(mode(folder + "/shared/trials"), 0700);
   EXPECT_TRUE(RemoveAll(folder).ok());

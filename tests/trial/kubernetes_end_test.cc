@@ -286,7 +286,7 @@ TEST_F(KubernetesTest, AProgramThatHadEndedByItselfWasNotPreempted) {
 // F10: nothing ever says what happened.
 TEST_F(KubernetesTest, ANodeThatIsDeletedTakesItsAttemptsAlong) {
   Run(Nth(1));
-  cluster_.Remove({NodeResource(), "", "node-0"});
+  cluster_.Remove({Nodes(), "", "node-0"});
   const AttemptStatus end = AwaitEnd(Nth(1));
   EXPECT_EQ(end.state, SeenState::kExited);
   EXPECT_EQ(end.platform, v1::PREEMPTED_NODE) << end.message;
@@ -297,7 +297,7 @@ TEST_F(KubernetesTest, ASpotNodeThatIsDeletedWasReclaimed) {
   PutNode("spot-0", "True", Json::array(), {{"cloud.google.com/gke-spot", "true"}});
   Run(Nth(1), "spot-0");
   ASSERT_TRUE(Await([&] { return See(Nth(1)).placement.capacity() == "spot"; }));
-  cluster_.Remove({NodeResource(), "", "spot-0"});
+  cluster_.Remove({Nodes(), "", "spot-0"});
   EXPECT_EQ(AwaitEnd(Nth(1)).platform, v1::PREEMPTED_SPOT);
 }
 

@@ -97,9 +97,8 @@ class KubernetesTest : public testing::Test {
     ExecutorOptions options;
     options.home = home_;
     options.clock = RealClock();
-    options.pods.client = &cluster_;
-    options.pods.image = "shirabe:test";
-    options.pods.server = "shirabe.lab:7450";
+    options.pods = std::make_shared<PodOptions>(
+        PodOptions{.client = &cluster_, .image = "shirabe:test", .server = "shirabe.lab:7450"});
     options.pools = pools_;
     options.on_change = [this](const ExperimentKey& key) {
       std::lock_guard lock(mutex_);
@@ -123,11 +122,11 @@ class KubernetesTest : public testing::Test {
 
   void PutNode(const std::string& name, const std::string& ready = "True",
                const Json& taints = Json::array(), const Json& labels = Json::object()) {
-    cluster_.Put(NodeResource(), {{"metadata", {{"name", name}, {"labels", labels}}},
-                                  {"spec", {{"taints", taints}}},
-                                  {"status",
-                                   {{"allocatable", {{"cpu", "4"}, {"memory", "8Gi"}}},
-                                    {"conditions", {{{"type", "Ready"}, {"status", ready}}}}}}});
+    cluster_.Put(Nodes(), {{"metadata", {{"name", name}, {"labels", labels}}},
+                           {"spec", {{"taints", taints}}},
+                           {"status",
+                            {{"allocatable", {{"cpu", "4"}, {"memory", "8Gi"}}},
+                             {"conditions", {{{"type", "Ready"}, {"status", ready}}}}}}});
   }
 
   // As the Job controller does; the pod is not scheduled yet.

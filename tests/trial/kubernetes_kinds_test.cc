@@ -132,7 +132,7 @@ TEST_F(OtherKindTest, ARetainedObjectGoesThoughTheProcessDiesMeanwhile) {
   ASSERT_TRUE(Await([&] { return Told(); }));
   EXPECT_TRUE(executor().RemoveFiles(kTuning, 0).ok());
   EXPECT_TRUE(Await([&] { return cluster_.All(kResource).empty(); }));
-  EXPECT_TRUE(Await([&] { return FindRemovals(Layout(home_)).empty(); }));
+  EXPECT_TRUE(Await([&] { return FindRemovals(FileLayout(home_)).empty(); }));
   EXPECT_FALSE(std::filesystem::exists(home_ + "/trials/lab/tuning")) << "its name is free";
   Restart();
   Pause(2 * Impatient().orphan);
@@ -154,10 +154,10 @@ TEST_F(OtherKindTest, ARetainedObjectGoesThoughTheProcessDiesBefore) {
 // Nobody's removal is carried out on the experiment that has the name by now.
 TEST_F(OtherKindTest, AnotherExperimentOfTheNameIsLeftAlone) {
   BeginAndRetain();
-  ASSERT_TRUE(SaveRemoval(Layout(home_), kTuning, {"kubeflow.org/v1", "PyTorchJob"}).ok());
+  ASSERT_TRUE(SaveRemoval(FileLayout(home_), kTuning, {"kubeflow.org/v1", "PyTorchJob"}).ok());
   Restart();
   executor().Observe(kTuning);
-  EXPECT_TRUE(Await([&] { return FindRemovals(Layout(home_)).empty(); }));
+  EXPECT_TRUE(Await([&] { return FindRemovals(FileLayout(home_)).empty(); }));
   EXPECT_EQ(cluster_.All(kResource).size(), 1u);
   EXPECT_FALSE(Told());
 }

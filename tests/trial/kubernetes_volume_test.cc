@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "tests/trial/kubernetes_fixture.h"
-#include "trial/kubernetes/volume_jobs.h"
+#include "trial/kubernetes/checkpoint_volume.h"
 
 namespace shirabe::trial {
 namespace {

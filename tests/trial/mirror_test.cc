@@ -51,7 +51,7 @@ class MirrorTest : public testing::Test {
   }
 
   void Restart() {
-    mirror_ = std::make_unique<Mirror>(MirrorOptions{
+    mirror_ = std::make_unique<FileMirror>(FileMirrorOptions{
         .layout = &layout_, .max_bytes = max_bytes_, .trims = trims_, .max_files = max_files_});
   }
   std::string Dir() const { return layout_.Paths(kMirrorKey).dir; }
@@ -60,10 +60,10 @@ class MirrorTest : public testing::Test {
     return text.ok() ? *text : "none";
   }
 
-  Mirror::ApplyResult Apply(const v1::SyncRequest& request, bool durable = false) {
+  FileMirror::ApplyResult Apply(const v1::SyncRequest& request, bool durable = false) {
     auto taken = mirror_->Apply(kMirrorKey, request, durable);
     EXPECT_TRUE(taken.ok()) << taken.status();
-    return taken.ok() ? *std::move(taken) : Mirror::ApplyResult();
+    return taken.ok() ? *std::move(taken) : FileMirror::ApplyResult();
   }
   // Sends one piece; what the server has of the file then.
   int64_t Send(const std::string& name, int64_t offset, const std::string& data,
@@ -86,11 +86,11 @@ class MirrorTest : public testing::Test {
   }
 
   const std::string home_;
-  const Layout layout_;
+  const FileLayout layout_;
   int64_t max_bytes_ = 1 << 20;
   bool trims_ = false;
   int max_files_ = 4;
-  std::unique_ptr<Mirror> mirror_;
+  std::unique_ptr<FileMirror> mirror_;
 };
 
 TEST_F(MirrorTest, PiecesThatJoinMakeTheFile) {
@@ -140,7 +140,7 @@ TEST_F(MirrorTest, WhatChangedInTheMiddleEndsTheCopyThere) {
 TEST_F(MirrorTest, FilesOfTheProgramLieBelowTheirRoot) {
   EXPECT_EQ(Send("files/out/run/events.tfevents.1", 0, "abc"), 3);
   EXPECT_EQ(Read("files/out/run/events.tfevents.1"), "abc");
-  EXPECT_EQ(Mirror::RootOf(layout_.Paths(kMirrorKey)), Dir() + "/files");
+  EXPECT_EQ(FileMirror::RootOf(layout_.Paths(kMirrorKey)), Dir() + "/files");
 }
 
 // Who reads it by its place in the folder, as after a rotation, still finds the end of the old one.
@@ -203,12 +203,12 @@ TEST_F(MirrorTest, AFullLogEndsWithALineAndWantsNoMore) {
   EXPECT_EQ(Send("log", 0, "12345"), 5);
   v1::SyncRequest request;
   *request.add_files() = Piece("log", 5, "67890abc");
-  const Mirror::ApplyResult taken = Apply(request);
-  EXPECT_THAT(taken.trouble, HasSubstr("log is kept no further"));
+  const FileMirror::ApplyResult taken = Apply(request);
+  EXPECT_THAT(taken.error, HasSubstr("log is kept no further"));
   EXPECT_EQ(taken.have[0].size(), kEverything);
   EXPECT_THAT(Read("log"), testing::StartsWith("1234567890\nshirabe: the log is kept no further"));
   const std::string before = Read("log");
-  EXPECT_THAT(Apply(request).trouble, IsEmpty()) << "told once";
+  EXPECT_THAT(Apply(request).error, IsEmpty()) << "told once";
   Restart();
   EXPECT_EQ(Send("log", 0, "12345"), kEverything);
   EXPECT_EQ(Read("log"), before);

@@ -12,7 +12,7 @@
 #include "tests/trial/parse_struct.h"
 #include "trial/local/supervisor_records.h"
 #include "trial/pod/pod_build.h"
-#include "trial/pod/pod_paths.h"
+#include "trial/pod/pod_names.h"
 
 namespace shirabe::trial {
 

@@ -211,9 +211,9 @@ TEST(PodCause, TheKubeletsOwnConditionComesAfterTheEndThatItMade) {
 TEST(PodCause, TheSupervisorKnowsWhetherItWasToldToEnd) {
   const Json pod = PodSample().Ended(1, "Error").Disrupted("EvictionByEvictionAPI").Deleted().pod;
   PodFacts facts = Facts();
-  facts.told = false;
+  facts.stop_requested = false;
   EXPECT_EQ(ReadPodCause(pod, facts), "ended app-error");
-  facts.told = true;
+  facts.stop_requested = true;
   EXPECT_EQ(ReadPodCause(pod, facts), "ended preempted-eviction");
 }
 

@@ -1,10 +1,10 @@
 // The Job that deletes checkpoints from a shared volume: that folder and nothing else.
-#include "trial/kubernetes/volume_jobs.h"
+#include "trial/kubernetes/checkpoint_volume.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/trial/parse_struct.h"
-#include "trial/pod/pod_labels.h"
+#include "trial/pod/pod_names.h"
 
 namespace shirabe::trial {
 namespace {
@@ -32,7 +32,7 @@ TEST(PodCleaner, DeletesOneFolderOfTheClaimAndThenItself) {
   EXPECT_EQ((*job)["metadata"]["labels"]["app.kubernetes.io/managed-by"], "shirabe");
   EXPECT_FALSE(KeyOf(*job)) << "it is no attempt's";
   EXPECT_EQ((*job)["spec"]["backoffLimit"], 4);
-  EXPECT_EQ((*job)["spec"]["ttlSecondsAfterFinished"], 3600);
+  EXPECT_EQ((*job)["spec"]["ttlSecondsAfterFinished"], 300);
   const Json pod = PodOf(*job);
   EXPECT_EQ(pod["restartPolicy"], "Never");
   EXPECT_EQ(pod["volumes"], Json::parse(R"([{"name": "shirabe-home",

@@ -5,7 +5,7 @@
 #include "tests/trial/executor_harness.h"
 #include "trial/control_file.h"
 #include "trial/file_layout.h"
-#include "trial/local/supervisor_file.h"
+#include "trial/local/spawn_supervisor.h"
 #include "trial/local/trial_environment.h"
 
 namespace shirabe::trial {
@@ -106,9 +106,10 @@ TEST(SightingTest, TimeNeverRunsBackwards) {
 }
 
 TEST(LayoutTest, MakesHomeAbsolute) {
-  EXPECT_EQ(Layout("/a//b/../c/").home(), "/a/c");
-  EXPECT_EQ(Layout("x").home(), std::filesystem::current_path().string() + "/x");
-  EXPECT_EQ(Layout("/h").Paths({{{"ns", "exp"}, 2}, 3}).log, "/h/trials/ns/exp/exp-2/exp-2-a3/log");
+  EXPECT_EQ(FileLayout("/a//b/../c/").home(), "/a/c");
+  EXPECT_EQ(FileLayout("x").home(), std::filesystem::current_path().string() + "/x");
+  EXPECT_EQ(FileLayout("/h").Paths({{{"ns", "exp"}, 2}, 3}).log,
+            "/h/trials/ns/exp/exp-2/exp-2-a3/log");
 }
 
 TEST(LayoutTest, ChecksKeys) {
@@ -135,7 +136,7 @@ TEST(EnvironmentTest, KeepsWhatTheRequestSays) {
   AttemptRequest request;
   request.environment = {{"SHIRABE_RESUME_FROM", "/c/120"}};
   request.grace = absl::Milliseconds(1500);
-  const Environment contract = ContractEnvironment(request, Layout("/h").Paths(Attempt(1)));
+  const Environment contract = ContractEnvironment(request, FileLayout("/h").Paths(Attempt(1)));
   EXPECT_EQ(contract.at("SHIRABE_RESUME_FROM"), "/c/120");
   EXPECT_EQ(contract.at("SHIRABE_GRACE_SECONDS"), "1.5");
 }

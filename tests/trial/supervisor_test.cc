@@ -21,7 +21,6 @@
 #include "base/open_beneath.h"
 #include "base/process_id.h"
 #include "trial/local/spawn_supervisor.h"
-#include "trial/local/supervisor_file.h"
 #include "trial/local/supervisor_records.h"
 
 namespace shirabe::trial {
@@ -116,7 +115,7 @@ TEST_F(SupervisorTest, AStopAfterTheEndChangesNothingOfTheEnd) {
   Stop(absl::ZeroDuration());
   const ExitRecord record = End();
   EXPECT_EQ(record.code, 3);
-  EXPECT_FALSE(record.told);
+  EXPECT_FALSE(record.stop_requested);
   EXPECT_FALSE(record.killed);
   EXPECT_LT(record.ended - record.began, absl::Seconds(30));
 }
@@ -127,7 +126,7 @@ TEST_F(SupervisorTest, AStopBeforeTheEndIsTold) {
   Stop(absl::Seconds(60));
   const ExitRecord record = End();
   EXPECT_EQ(record.code, 7);
-  EXPECT_TRUE(record.told);
+  EXPECT_TRUE(record.stop_requested);
   EXPECT_FALSE(record.killed);
 }
 
@@ -143,7 +142,7 @@ TEST_F(SupervisorTest, ALaterStopNeverLengthensTheGrace) {
   EXPECT_LT(RealClock()->Monotonic() - begin, absl::Seconds(30));
   EXPECT_EQ(record.signal, SIGKILL);
   EXPECT_TRUE(record.killed);
-  EXPECT_TRUE(record.told);
+  EXPECT_TRUE(record.stop_requested);
 }
 
 // A shell ends at once and leaves its program, which was told as well: it is told once, and has

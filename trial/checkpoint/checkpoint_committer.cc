@@ -12,7 +12,7 @@
 namespace shirabe::trial {
 namespace {
 
-constexpr std::chrono::milliseconds kTick(500);
+constexpr absl::Duration kTick = absl::Milliseconds(500);
 constexpr size_t kThreads = 4;     // of each lane
 constexpr int kMaxPauseShift = 6;  // 64 ticks: half a minute
 constexpr int kFinalScans = 4;     // three and a half seconds
@@ -37,7 +37,7 @@ void ShowRunning(AttemptStatus& observed) {
 
 }  // namespace
 
-CheckpointCommitter::CheckpointCommitter(const Layout* layout, Clock* clock, OnChange on_change)
+CheckpointCommitter::CheckpointCommitter(const FileLayout* layout, Clock* clock, OnChange on_change)
     : layout_(layout),
       clock_(clock),
       on_change_(std::move(on_change)),
@@ -54,16 +54,16 @@ CheckpointCommitter::~CheckpointCommitter() { stop_ = true; }
 
 void CheckpointCommitter::Watch(const AttemptKey& key) {
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (tracked_.count(key) > 0) return;
   }
   TrackedAttempt tracked;
   tracked.resume = ReadResume(layout_->Paths(key).dir);
   resumer_.Forget(key);
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   tracked_.emplace(key, std::move(tracked));
   if (ticker_.joinable()) {
-    changed_.notify_one();
+    changed_.NotifyOne();
   } else {
     ticker_ = std::jthread([this](const std::stop_token& stop) { Loop(stop); });
   }
@@ -72,7 +72,7 @@ void CheckpointCommitter::Watch(const AttemptKey& key) {
 void CheckpointCommitter::End(const AttemptKey& key) {
   Watch(key);
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     TrackedAttempt* tracked = Find(key);
     if (tracked == nullptr || tracked->ended) return;
     tracked->ended = true;
@@ -87,12 +87,12 @@ void CheckpointCommitter::End(const AttemptKey& key) {
 }
 
 void CheckpointCommitter::Abandon(const AttemptKey& key) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (TrackedAttempt* tracked = Find(key)) *tracked->cancel = true;
 }
 
 void CheckpointCommitter::Describe(AttemptStatus& observed) const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = tracked_.find(observed.key);
   if (found == tracked_.end()) return;
   const TrackedAttempt& tracked = found->second;
@@ -107,7 +107,7 @@ void CheckpointCommitter::Describe(AttemptStatus& observed) const {
 
 void CheckpointCommitter::Forget(const AttemptKey& key) {
   resumer_.Forget(key);
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = tracked_.find(key);
   if (found == tracked_.end()) return;
   *found->second.cancel = true;
@@ -131,10 +131,11 @@ CheckpointCommitter::TrackedAttempt* CheckpointCommitter::Find(const AttemptKey&
 }
 
 void CheckpointCommitter::Loop(const std::stop_token& stop) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, stop, [this] { return !tracked_.empty(); });
-    changed_.wait_for(lock, stop, kTick, [] { return false; });
+    changed_.Wait(lock, stop,
+                  [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !tracked_.empty(); });
+    changed_.SleepFor(lock, stop, kTick);
     if (stop.stop_requested()) return;
     lock.unlock();
     Tick();
@@ -152,7 +153,7 @@ void CheckpointCommitter::Tick() {
 
 std::vector<AttemptKey> CheckpointCommitter::Due() {
   std::vector<AttemptKey> due;
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (auto& [key, tracked] : tracked_) {
     if (tracked.complete || tracked.busy) continue;
     if (tracked.pause > 0) --tracked.pause;
@@ -164,7 +165,7 @@ std::vector<AttemptKey> CheckpointCommitter::Due() {
 
 void CheckpointCommitter::Dispatch(const AttemptKey& key) {
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     TrackedAttempt* tracked = Find(key);
     if (tracked == nullptr || tracked->busy || tracked->complete) return;
     tracked->busy = true;
@@ -180,7 +181,7 @@ StatusOr<std::vector<int64_t>> CheckpointCommitter::Fresh(const AttemptKey& key)
   RETURN_IF_ERROR(steps.status());
   std::optional<v1::Checkpoint> fork;
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     TrackedAttempt* tracked = Find(key);
     if (tracked == nullptr) return std::vector<int64_t>();
     // The program may have removed what could not be committed.
@@ -210,7 +211,7 @@ void CheckpointCommitter::Work(const AttemptKey& key, Lane lane) {
   bool saw_end = false;
   do {
     {
-      std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       const TrackedAttempt* tracked = Find(key);
       if (tracked == nullptr || stop_) return;
       saw_end = tracked->ended;
@@ -222,7 +223,7 @@ void CheckpointCommitter::Work(const AttemptKey& key, Lane lane) {
     if (fresh.ok()) {
       for (const int64_t step : *fresh) CommitOne(key, step);
     } else {
-      std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (TrackedAttempt* tracked = Find(key))
         tracked->failures[kListing] = {Words(kListing, fresh.status())};
     }
@@ -233,7 +234,7 @@ void CheckpointCommitter::Work(const AttemptKey& key, Lane lane) {
 void CheckpointCommitter::CommitOne(const AttemptKey& key, int64_t step) {
   TrackedAttempt::Flag cancel;
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const TrackedAttempt* tracked = Find(key);
     if (tracked == nullptr) return;
     cancel = tracked->cancel;
@@ -241,7 +242,7 @@ void CheckpointCommitter::CommitOne(const AttemptKey& key, int64_t step) {
   auto checkpoint = store_.Commit(key, step, cancel.get());
   const Status status = checkpoint.status();
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     TrackedAttempt* tracked = Find(key);
     if (tracked == nullptr || stop_) return;
     if (absl::IsCancelled(status)) {
@@ -266,7 +267,7 @@ void CheckpointCommitter::CommitOne(const AttemptKey& key, int64_t step) {
 // After a look. False if the program has ended since it began, so that another one is due at once.
 bool CheckpointCommitter::FinishLook(const AttemptKey& key, bool saw_end) {
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     TrackedAttempt* tracked = Find(key);
     if (tracked == nullptr) return true;
     if (tracked->ended && !saw_end) return false;
@@ -291,7 +292,7 @@ void CheckpointCommitter::Complete(const AttemptKey& key) {
   std::optional<v1::Checkpoint> fork;
   const std::string misnamed = store_.FindMisnamed(key);
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     TrackedAttempt* tracked = Find(key);
     if (tracked == nullptr) return;
     tracked->complete = true;

@@ -7,22 +7,21 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/names.h"
+#include "base/task_pool.h"
 #include "trial/attempt_status.h"
 #include "trial/checkpoint/checkpoint_resumer.h"
 #include "trial/checkpoint/checkpoint_store.h"
-#include "trial/task_pool.h"
 
 namespace shirabe::trial {
 
@@ -31,7 +30,7 @@ class CheckpointCommitter {
   using OnChange = std::function<void(const ExperimentKey&)>;
 
   // `layout` and `clock` outlive it. `on_change` is called from any thread and never under a lock.
-  CheckpointCommitter(const Layout* layout, Clock* clock, OnChange on_change);
+  CheckpointCommitter(const FileLayout* layout, Clock* clock, OnChange on_change);
   // Interrupts what is under way.
   ~CheckpointCommitter();
 
@@ -85,23 +84,23 @@ class CheckpointCommitter {
   void CommitOne(const AttemptKey& key, int64_t step);
   bool FinishLook(const AttemptKey& key, bool saw_end);
   void Complete(const AttemptKey& key);
-  TrackedAttempt* Find(const AttemptKey& key);  // with mutex_ held
+  TrackedAttempt* Find(const AttemptKey& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  const Layout* const layout_;
+  const FileLayout* const layout_;
   Clock* const clock_;
   const OnChange on_change_;
   std::atomic<bool> stop_ = false;
   const CheckpointStore store_;
   Resumer resumer_;
-  mutable std::mutex mutex_;
-  std::condition_variable_any changed_;
-  std::map<AttemptKey, TrackedAttempt> tracked_;  // guarded by mutex_
+  mutable Mutex mutex_;
+  CondVar changed_;
+  std::map<AttemptKey, TrackedAttempt> tracked_ ABSL_GUARDED_BY(mutex_);
   // Last, because their threads use all of the above. What is large waits for what is large, and
   // nothing else waits for it: neither another's small checkpoint nor one that is resumed from.
   TaskPool quick_;
   TaskPool bulk_;
   TaskPool resumes_;
-  std::jthread ticker_;  // guarded by mutex_ until it runs; it does once something is kept
+  std::jthread ticker_ ABSL_GUARDED_BY(mutex_);  // it runs once something is kept
 };
 
 }  // namespace shirabe::trial

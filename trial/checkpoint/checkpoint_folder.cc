@@ -20,6 +20,8 @@ namespace {
 // Large enough that system calls cost nothing beside the hash, small enough for the caches.
 constexpr size_t kChunk = 256 << 10;
 
+constexpr size_t kFlushEachLimit = 64;  // that are flushed one by one
+
 }  // namespace
 
 Status WriteAll(int fd, std::string_view bytes, const std::string& shown) {
@@ -53,12 +55,6 @@ StatusOr<FileContents> CopyAndHash(const FileCopyRequest& pass) {
 }
 
 bool CloneFile(int from, int to) { return ioctl(to, FICLONE, from) == 0; }
-
-namespace {
-
-constexpr size_t kFlushEachLimit = 64;  // that are flushed one by one
-
-}  // namespace
 
 AttemptKey KeyOf(const v1::Checkpoint& checkpoint) {
   return {{ExperimentKeyOf(checkpoint), checkpoint.trial()}, checkpoint.attempt()};

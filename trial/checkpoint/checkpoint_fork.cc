@@ -69,7 +69,7 @@ Status VerifyIn(const std::string& checkpoint_dir, const v1::Checkpoint& checkpo
   return absl::OkStatus();
 }
 
-// Makes the files of a checkpoint anew in a folder that no other process knows.
+// Makes the files of a checkpoint from the start in a folder that no other process knows.
 class Copier {
  public:
   Copier(std::string folder, const std::atomic<bool>* stop)

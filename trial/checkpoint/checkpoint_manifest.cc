@@ -84,82 +84,6 @@ Status DecodeFiles(const Json& list, std::vector<ManifestFile>& files) {
   return files.empty() ? Malformed("lists no file") : absl::OkStatus();
 }
 
-}  // namespace
-
-std::string EncodeManifest(const Manifest& manifest) {
-  std::string text =
-      absl::StrFormat(R"({"version":%d,"trial":%s,"attempt":%d,"step":%d,"files":[)", kVersion,
-                      Json(manifest.trial).dump(), manifest.attempt, manifest.step);
-  const char* before = "\n";
-  for (const ManifestFile& file : manifest.files) {
-    absl::StrAppend(&text, before, R"({"path":)", Json(file.path).dump(), R"(,"bytes":)",
-                    file.bytes, R"(,"sha256":")", file.sha256, R"("})");
-    before = ",\n";
-  }
-  return text + "\n]}\n";
-}
-
-StatusOr<Manifest> DecodeManifest(std::string_view text) {
-  const Json json = ReadJsonOrDiscarded(text, {.bytes = kMaxManifestBytes});
-  if (!json.is_object()) return Malformed("is not a JSON object");
-  ASSIGN_OR_RETURN(const int64_t version, Integer(json, "version"));
-  if (version != kVersion) {
-    return Malformed(
-        absl::StrFormat("has version %d; version %d is understood here", version, kVersion));
-  }
-  Manifest manifest;
-  ASSIGN_OR_RETURN(manifest.trial, TextOf(json, "trial"));
-  ASSIGN_OR_RETURN(const int64_t attempt, Integer(json, "attempt"));
-  manifest.attempt = static_cast<int32_t>(std::min<int64_t>(attempt, INT32_MAX));
-  ASSIGN_OR_RETURN(manifest.step, Integer(json, "step"));
-  const auto files = json.find("files");
-  if (files == json.end() || !files->is_array()) return Malformed("has no list \"files\"");
-  RETURN_IF_ERROR(DecodeFiles(*files, manifest.files));
-  return manifest;
-}
-
-Status CheckOwner(const Manifest& manifest, const AttemptKey& attempt, int64_t step) {
-  const bool same = manifest.trial == TrialName(attempt.trial) &&
-                    manifest.attempt == attempt.number && manifest.step == step;
-  if (same) return absl::OkStatus();
-  return Malformed(absl::StrFormat(
-      "names trial %s, attempt %d, step %d: another checkpoint was copied here; remove the "
-      "manifest from what is copied",
-      Printable(manifest.trial), manifest.attempt, manifest.step));
-}
-
-Status ValidatePath(const std::string& path) {
-  const std::string shown = "\"" + Printable(path.substr(0, 200)) + "\"";
-  if (path.size() > kMaxPathBytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(shown, "…, a path of more than ", kMaxPathBytes, " bytes"));
-  }
-  if (std::count(path.begin(), path.end(), '/') > kMaxDepth) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(shown, ", which lies more than ", kMaxDepth, " folders deep"));
-  }
-  for (const auto part : absl::StrSplit(path, '/')) {
-    if (!part.empty() && part != "." && part != "..") continue;
-    return absl::InvalidArgumentError(shown + ", which is not a path within the checkpoint");
-  }
-  if (path == kManifestName || path == kManifestDraft) {
-    return absl::InvalidArgumentError(shown + ", the manifest itself");
-  }
-  if (Printable(path) != path || path.find_first_of("\n\t") != std::string::npos) {
-    return absl::InvalidArgumentError(
-        shown + ", whose name is not UTF-8 or has control characters; rename it");
-  }
-  return absl::OkStatus();
-}
-
-int64_t TotalBytes(const Manifest& manifest) {
-  int64_t total = 0;
-  for (const ManifestFile& file : manifest.files) total += file.bytes;
-  return total;
-}
-
-namespace {
-
 constexpr int kFolderFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 // A pipe must not make us wait for its other end.
 constexpr int kFileFlags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
@@ -235,6 +159,78 @@ class Lister {
 };
 
 }  // namespace
+
+std::string EncodeManifest(const Manifest& manifest) {
+  std::string text =
+      absl::StrFormat(R"({"version":%d,"trial":%s,"attempt":%d,"step":%d,"files":[)", kVersion,
+                      Json(manifest.trial).dump(), manifest.attempt, manifest.step);
+  const char* before = "\n";
+  for (const ManifestFile& file : manifest.files) {
+    absl::StrAppend(&text, before, R"({"path":)", Json(file.path).dump(), R"(,"bytes":)",
+                    file.bytes, R"(,"sha256":")", file.sha256, R"("})");
+    before = ",\n";
+  }
+  return text + "\n]}\n";
+}
+
+StatusOr<Manifest> DecodeManifest(std::string_view text) {
+  const Json json = ReadJsonOrDiscarded(text, {.bytes = kMaxManifestBytes});
+  if (!json.is_object()) return Malformed("is not a JSON object");
+  ASSIGN_OR_RETURN(const int64_t version, Integer(json, "version"));
+  if (version != kVersion) {
+    return Malformed(
+        absl::StrFormat("has version %d; version %d is understood here", version, kVersion));
+  }
+  Manifest manifest;
+  ASSIGN_OR_RETURN(manifest.trial, TextOf(json, "trial"));
+  ASSIGN_OR_RETURN(const int64_t attempt, Integer(json, "attempt"));
+  manifest.attempt = static_cast<int32_t>(std::min<int64_t>(attempt, INT32_MAX));
+  ASSIGN_OR_RETURN(manifest.step, Integer(json, "step"));
+  const auto files = json.find("files");
+  if (files == json.end() || !files->is_array()) return Malformed("has no list \"files\"");
+  RETURN_IF_ERROR(DecodeFiles(*files, manifest.files));
+  return manifest;
+}
+
+Status CheckOwner(const Manifest& manifest, const AttemptKey& attempt, int64_t step) {
+  const bool same = manifest.trial == TrialName(attempt.trial) &&
+                    manifest.attempt == attempt.number && manifest.step == step;
+  if (same) return absl::OkStatus();
+  return Malformed(absl::StrFormat(
+      "names trial %s, attempt %d, step %d: another checkpoint was copied here; remove the "
+      "manifest from what is copied",
+      Printable(manifest.trial), manifest.attempt, manifest.step));
+}
+
+Status ValidatePath(const std::string& path) {
+  const std::string shown = "\"" + Printable(path.substr(0, 200)) + "\"";
+  if (path.size() > kMaxPathBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(shown, "…, a path of more than ", kMaxPathBytes, " bytes"));
+  }
+  if (std::count(path.begin(), path.end(), '/') > kMaxDepth) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(shown, ", which lies more than ", kMaxDepth, " folders deep"));
+  }
+  for (const auto part : absl::StrSplit(path, '/')) {
+    if (!part.empty() && part != "." && part != "..") continue;
+    return absl::InvalidArgumentError(shown + ", which is not a path within the checkpoint");
+  }
+  if (path == kManifestName || path == kManifestDraft) {
+    return absl::InvalidArgumentError(shown + ", the manifest itself");
+  }
+  if (Printable(path) != path || path.find_first_of("\n\t") != std::string::npos) {
+    return absl::InvalidArgumentError(
+        shown + ", whose name is not UTF-8 or has control characters; rename it");
+  }
+  return absl::OkStatus();
+}
+
+int64_t TotalBytes(const Manifest& manifest) {
+  int64_t total = 0;
+  for (const ManifestFile& file : manifest.files) total += file.bytes;
+  return total;
+}
 
 StatusOr<FileTree> FileTree::Open(int parent, const std::string& folder, const std::string& shown) {
   ASSIGN_OR_RETURN(Fd root, OpenFolder(parent, folder, shown));

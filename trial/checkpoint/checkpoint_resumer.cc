@@ -92,7 +92,7 @@ Resume ReadResume(const std::string& attempt_dir) {
   return resume;
 }
 
-Resumer::Resumer(const Layout* layout, const CheckpointStore* store, TaskPool* background,
+Resumer::Resumer(const FileLayout* layout, const CheckpointStore* store, TaskPool* background,
                  OnReady on_ready)
     : layout_(layout), store_(store), task_pool_(background), on_ready_(std::move(on_ready)) {}
 
@@ -116,7 +116,7 @@ StatusOr<std::string> Resumer::Prepare(const AttemptRequest& request) {
 
 // What an earlier call has found out, or nullopt once the task has its place.
 std::optional<StatusOr<std::string>> Resumer::FindAnswer(const Task& task) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto [place, is_new] = tasks_.emplace(task.key, task);
   Task& known = place->second;
   if (is_new) return std::nullopt;
@@ -170,18 +170,18 @@ bool Resumer::Advance(Task& task, bool patient) const {
 
 void Resumer::Finish(Task task) {
   task.busy = false;
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   tasks_[task.key] = std::move(task);
 }
 
 void Resumer::Forget(const AttemptKey& key) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = tasks_.find(key);
   if (found != tasks_.end() && !found->second.busy) tasks_.erase(found);
 }
 
 bool Resumer::Busy(const ExperimentKey& experiment, int64_t trial) const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return std::any_of(tasks_.begin(), tasks_.end(), [&](const auto& entry) {
     return entry.second.busy && entry.first.trial.experiment == experiment &&
            (trial == 0 || entry.first.trial.number == trial);

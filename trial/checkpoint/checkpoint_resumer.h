@@ -6,16 +6,16 @@
 
 #include <functional>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/names.h"
 #include "base/status.h"
+#include "base/task_pool.h"
 #include "trial/attempt_status.h"
 #include "trial/checkpoint/checkpoint_store.h"
-#include "trial/task_pool.h"
 
 namespace shirabe::trial {
 
@@ -32,7 +32,7 @@ class Resumer {
   using OnReady = std::function<void(const AttemptKey&)>;
 
   // `background` is destroyed first; `on_ready` is called in its threads.
-  Resumer(const Layout* layout, const CheckpointStore* store, TaskPool* background,
+  Resumer(const FileLayout* layout, const CheckpointStore* store, TaskPool* background,
           OnReady on_ready);
 
   // The value of SHIRABE_RESUME_FROM: a path, or "" for the beginning. kUnavailable: not yet.
@@ -60,12 +60,12 @@ class Resumer {
   bool Advance(Task& task, bool patient) const;
   void Finish(Task task);
 
-  const Layout* const layout_;
+  const FileLayout* const layout_;
   const CheckpointStore* const store_;
   TaskPool* const task_pool_;
   const OnReady on_ready_;
-  mutable std::mutex mutex_;
-  std::map<AttemptKey, Task> tasks_;  // guarded by mutex_
+  mutable Mutex mutex_;
+  std::map<AttemptKey, Task> tasks_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace shirabe::trial

@@ -35,7 +35,7 @@ struct CheckpointLimits {
 class CheckpointStore {
  public:
   // Both outlive the store. Once `stop` is true, whatever is under way ends with kCancelled soon.
-  explicit CheckpointStore(const Layout* layout, const std::atomic<bool>* stop = nullptr,
+  explicit CheckpointStore(const FileLayout* layout, const std::atomic<bool>* stop = nullptr,
                            const CheckpointLimits& limits = {})
       : layout_(layout), stop_(stop), limits_(limits) {}
 
@@ -75,7 +75,7 @@ class CheckpointStore {
   Status Prune(const v1::Checkpoint& checkpoint) const;
 
  private:
-  const Layout* layout_;
+  const FileLayout* layout_;
   const std::atomic<bool>* stop_;
   const CheckpointLimits limits_;
 };

@@ -7,7 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "trial/pod/pod_labels.h"
+#include "trial/pod/pod_names.h"
 
 namespace shirabe::trial {
 namespace {
@@ -49,6 +49,28 @@ Status DeleteEach(kube::Client& client, const kube::Query& query) {
     first.Update(DeleteObject(client, ref, UidOf(item)));
   }
   return first;
+}
+
+void Drop(Json& object, const char* pointer, std::initializer_list<const char*> fields) {
+  const Json::json_pointer path(pointer);
+  if (!object.is_object() || !object.contains(path)) return;
+  Json& parent = object.at(path);
+  if (!parent.is_object()) return;
+  for (const char* field : fields) parent.erase(field);
+}
+
+void TrimContainers(Json& pod, const char* pointer) {
+  const Json::json_pointer path(pointer);
+  if (!pod.contains(path) || !pod.at(path).is_array()) return;
+  Json kept = Json::array();
+  for (const Json& container : pod.at(path)) {
+    Json slim = Json::object();
+    for (const char* field : {"name", "image", "resources", "restartPolicy"}) {
+      if (container.is_object() && container.contains(field)) slim[field] = container[field];
+    }
+    kept.push_back(std::move(slim));
+  }
+  pod[path] = std::move(kept);
 }
 
 }  // namespace
@@ -167,32 +189,6 @@ StatusOr<std::string> ReadLogOf(kube::Client& client, const Json& pod, const std
   return text;
 }
 
-namespace {
-
-void Drop(Json& object, const char* pointer, std::initializer_list<const char*> fields) {
-  const Json::json_pointer path(pointer);
-  if (!object.is_object() || !object.contains(path)) return;
-  Json& parent = object.at(path);
-  if (!parent.is_object()) return;
-  for (const char* field : fields) parent.erase(field);
-}
-
-void TrimContainers(Json& pod, const char* pointer) {
-  const Json::json_pointer path(pointer);
-  if (!pod.contains(path) || !pod.at(path).is_array()) return;
-  Json kept = Json::array();
-  for (const Json& container : pod.at(path)) {
-    Json slim = Json::object();
-    for (const char* field : {"name", "image", "resources", "restartPolicy"}) {
-      if (container.is_object() && container.contains(field)) slim[field] = container[field];
-    }
-    kept.push_back(std::move(slim));
-  }
-  pod[path] = std::move(kept);
-}
-
-}  // namespace
-
 const kube::Resource& Jobs() {
   static const kube::Resource resource{"batch", "v1", "jobs", "Job"};
   return resource;
@@ -203,7 +199,7 @@ const kube::Resource& Pods() {
   return resource;
 }
 
-const kube::Resource& NodeResource() {
+const kube::Resource& Nodes() {
   static const kube::Resource resource{"", "v1", "nodes", "Node", /*namespaced=*/false};
   return resource;
 }

@@ -20,7 +20,7 @@ namespace shirabe::trial {
 // The kinds that are always followed. Others are found by kube::Client::FindResource.
 const kube::Resource& Jobs();
 const kube::Resource& Pods();
-const kube::Resource& NodeResource();
+const kube::Resource& Nodes();
 const kube::Resource& Events();
 const kube::Resource& Claims();
 

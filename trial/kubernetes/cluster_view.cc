@@ -1,6 +1,6 @@
 #include "trial/kubernetes/cluster_view.h"
 
-#include "trial/pod/pod_labels.h"
+#include "trial/pod/pod_names.h"
 
 namespace shirabe::trial {
 namespace {
@@ -9,19 +9,19 @@ std::string IdOf(const kube::Resource& resource) {
   return resource.ApiVersion() + "/" + resource.kind;
 }
 
-bool Follows(kube::Cache* cache) {
+bool Follows(kube::WatchCache* cache) {
   return cache != nullptr && cache->AwaitSynced(absl::ZeroDuration()).ok();
 }
 
 }  // namespace
 
-std::unique_ptr<kube::Cache> ClusterView::Open(const kube::Resource& resource) {
-  kube::CacheOptions options;
+std::unique_ptr<kube::WatchCache> ClusterView::Open(const kube::Resource& resource) {
+  kube::WatchCacheOptions options;
   options.client = options_.client;
   options.clock = options_.clock;
   options.query.resource = resource;
   options.stall = options_.stall;
-  if (resource.kind == NodeResource().kind) {
+  if (resource.kind == Nodes().kind) {
     options.trim = TrimNode;
     options.on_change = [this](const Json& node, bool deleted) { OnNode(node, deleted); };
   } else if (resource.kind == Pods().kind) {
@@ -33,17 +33,17 @@ std::unique_ptr<kube::Cache> ClusterView::Open(const kube::Resource& resource) {
     if (resource.kind == Jobs().kind) options.trim = TrimJob;
     options.on_change = [this](const Json& object, bool deleted) { OnObject(object, deleted); };
   }
-  return kube::Cache::Start(std::move(options));
+  return kube::WatchCache::Start(std::move(options));
 }
 
 // The caches' threads may call back before they are stored here, so they are not asked until then.
 void ClusterView::Start() {
-  auto nodes = Open(NodeResource());
+  auto nodes = Open(Nodes());
   auto jobs = Open(Jobs());
   auto pods = Open(Pods());
   std::set<AttemptKey> seen;
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     nodes_ = std::move(nodes);
     jobs_ = std::move(jobs);
     pods_ = std::move(pods);
@@ -54,10 +54,10 @@ void ClusterView::Start() {
 }
 
 void ClusterView::Stop() {
-  std::unique_ptr<kube::Cache> jobs, pods, nodes;
-  std::map<std::string, std::unique_ptr<kube::Cache>> kinds;
+  std::unique_ptr<kube::WatchCache> jobs, pods, nodes;
+  std::map<std::string, std::unique_ptr<kube::WatchCache>> kinds;
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ready_ = false;
     jobs = std::move(jobs_);
     pods = std::move(pods_);
@@ -68,22 +68,12 @@ void ClusterView::Stop() {
 }
 
 bool ClusterView::Synced() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return ready_ && Follows(jobs_.get()) && Follows(pods_.get());
 }
 
-std::string ClusterView::LastError() const {
-  std::lock_guard lock(mutex_);
-  if (!ready_) return "the cluster is not followed yet";
-  for (const kube::Cache* cache : {pods_.get(), jobs_.get(), nodes_.get()}) {
-    const std::string trouble = cache->LastError();
-    if (!trouble.empty()) return trouble;
-  }
-  return "";
-}
-
 std::vector<Json> ClusterView::PodsOf(const AttemptKey& attempt) const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<Json> pods;
   const auto names = pods_of_.find(attempt);
   if (!ready_ || names == pods_of_.end()) return pods;
@@ -94,7 +84,7 @@ std::vector<Json> ClusterView::PodsOf(const AttemptKey& attempt) const {
 }
 
 std::vector<std::string> ClusterView::PodNamesOf(const AttemptKey& attempt) const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<std::string> found;
   const auto names = pods_of_.find(attempt);
   if (names == pods_of_.end()) return found;
@@ -102,7 +92,7 @@ std::vector<std::string> ClusterView::PodNamesOf(const AttemptKey& attempt) cons
   return found;
 }
 
-kube::Cache* ClusterView::CacheOf(const kube::Resource& resource) const {
+kube::WatchCache* ClusterView::CacheOf(const kube::Resource& resource) const {
   if (!ready_) return nullptr;
   if (resource.kind == Jobs().kind && resource.group == Jobs().group) return jobs_.get();
   if (resource.kind == Pods().kind && resource.group.empty()) return pods_.get();
@@ -111,28 +101,28 @@ kube::Cache* ClusterView::CacheOf(const kube::Resource& resource) const {
 }
 
 std::optional<Json> ClusterView::FindObject(const kube::Ref& ref) const {
-  std::lock_guard lock(mutex_);
-  const kube::Cache* cache = CacheOf(ref.resource);
+  const MutexLock lock(mutex_);
+  const kube::WatchCache* cache = CacheOf(ref.resource);
   return cache == nullptr ? std::nullopt : cache->Find(ref.namespace_name, ref.name);
 }
 
 std::optional<Json> ClusterView::FindNode(const std::string& name) const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return ready_ ? nodes_->Find("", name) : std::nullopt;
 }
 
 std::vector<Json> ClusterView::AllNodes() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return ready_ ? nodes_->All() : std::vector<Json>();
 }
 
 bool ClusterView::NodesKnown() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return ready_ && Follows(nodes_.get());
 }
 
 std::vector<AttemptKey> ClusterView::Attempts() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<AttemptKey> found;
   for (const auto& [key, pods] : pods_of_) found.push_back(key);
   return found;
@@ -140,18 +130,18 @@ std::vector<AttemptKey> ClusterView::Attempts() const {
 
 void ClusterView::Follow(const kube::Resource& resource) {
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!ready_ || CacheOf(resource) != nullptr) return;
   }
   auto cache = Open(resource);
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   // Another thread may have been faster; then this one goes, unasked, once the lock is free.
   if (ready_) kinds_.try_emplace(IdOf(resource), std::move(cache));
 }
 
 void ClusterView::Put(const kube::Resource& resource, const Json& object) {
-  std::lock_guard lock(mutex_);
-  if (kube::Cache* cache = CacheOf(resource)) cache->Put(object);
+  const MutexLock lock(mutex_);
+  if (kube::WatchCache* cache = CacheOf(resource)) cache->Put(object);
 }
 
 // ---- what the caches tell ----------------------------------------------------------------------
@@ -160,7 +150,7 @@ void ClusterView::OnPod(const Json& pod, bool deleted) {
   const auto key = KeyOf(pod);
   if (!key) return;
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     NameSet& names = pods_of_[*key];
     if (deleted) {
       names.erase({NamespaceOf(pod), NameOf(pod)});
@@ -177,7 +167,7 @@ void ClusterView::OnObject(const Json& object, bool) {
   const auto key = KeyOf(object);
   if (!key) return;
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!ready_) return;
   }
   options_.on_attempt(*key, nullptr);
@@ -186,7 +176,7 @@ void ClusterView::OnObject(const Json& object, bool) {
 void ClusterView::OnNode(const Json& node, bool deleted) {
   const std::string name = NameOf(node);
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const std::string now = deleted ? "" : NodeSignature(node);
     if (std::exchange(signatures_[name], now) == now || !ready_) return;
     if (deleted) signatures_.erase(name);

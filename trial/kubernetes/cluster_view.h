@@ -7,13 +7,13 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/mutex.h"
 #include "kube/watch_cache.h"
 #include "trial/kubernetes/cluster_actions.h"
 
@@ -28,7 +28,7 @@ class ClusterView {
     std::function<void(const AttemptKey&, const Json* gone)> on_attempt;
     // So has a node, in something that matters to its pods.
     std::function<void(const std::string& name)> on_node;
-    absl::Duration stall = absl::Minutes(2);  // as of kube::CacheOptions
+    absl::Duration stall = absl::Minutes(2);  // as of kube::WatchCacheOptions
   };
   explicit ClusterView(Options options) : options_(std::move(options)) {}
 
@@ -39,8 +39,6 @@ class ClusterView {
 
   // Whether all Jobs and pods that there were at the start are known by now.
   bool Synced() const;
-  // Why something is not followed now, in words; "" if all is.
-  std::string LastError() const;
 
   std::vector<Json> PodsOf(const AttemptKey& attempt) const;
   std::vector<std::string> PodNamesOf(const AttemptKey& attempt) const;
@@ -60,23 +58,26 @@ class ClusterView {
  private:
   using NameSet = std::set<std::pair<std::string, std::string>>;  // namespace, name
 
-  std::unique_ptr<kube::Cache> Open(const kube::Resource& resource);
+  std::unique_ptr<kube::WatchCache> Open(const kube::Resource& resource);
   void OnPod(const Json& pod, bool deleted);
   void OnObject(const Json& object, bool deleted);
   void OnNode(const Json& node, bool deleted);
-  kube::Cache* CacheOf(const kube::Resource& resource) const;  // null if it is not followed
+  // Null if it is not followed.
+  kube::WatchCache* CacheOf(const kube::Resource& resource) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Options options_;
-  mutable std::mutex mutex_;
-  // These are guarded by mutex_.
-  bool ready_ = false;  // the caches can be asked: until then callbacks only take notes
-  std::map<AttemptKey, NameSet> pods_of_;
-  std::map<std::string, std::string> signatures_;              // of nodes
-  std::map<std::string, std::unique_ptr<kube::Cache>> kinds_;  // by "group/version/kind"
+  mutable Mutex mutex_;
+  // The caches can be asked: until then callbacks only take notes.
+  bool ready_ ABSL_GUARDED_BY(mutex_) = false;
+  std::map<AttemptKey, NameSet> pods_of_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::string> signatures_ ABSL_GUARDED_BY(mutex_);  // of nodes
+  // By "group/version/kind".
+  std::map<std::string, std::unique_ptr<kube::WatchCache>> kinds_ ABSL_GUARDED_BY(mutex_);
   // Set by Start, and then constant until Stop.
-  std::unique_ptr<kube::Cache> jobs_;
-  std::unique_ptr<kube::Cache> pods_;
-  std::unique_ptr<kube::Cache> nodes_;
+  std::unique_ptr<kube::WatchCache> jobs_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<kube::WatchCache> pods_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<kube::WatchCache> nodes_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace shirabe::trial

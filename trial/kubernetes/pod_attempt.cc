@@ -11,6 +11,8 @@
 namespace shirabe::trial {
 namespace {
 
+using Phase = PodVerdict::Phase;
+
 bool IsTerminal(const Json& pod) {
   const std::string phase = Text(pod, {"status", "phase"});
   return phase == "Succeeded" || phase == "Failed";
@@ -42,7 +44,6 @@ bool DoesHold(const std::string& condition, const Json& object) {
 // An operator may call its object failed because a pod is about to go, long before that has ended:
 // what the platform did to any of the pods goes before, and one that is ending will say it.
 PodVerdict ByFailure(const AttemptSnapshot& snapshot, PodVerdict verdict) {
-  using Phase = PodVerdict::Phase;
   const bool runs = verdict.phase == Phase::kRunning;
   const bool ending = verdict.ending && (runs || verdict.phase == Phase::kWaiting);
   if (IsPlatformCause(verdict.cause) || ending) return verdict;
@@ -67,7 +68,6 @@ PodVerdict ByFailure(const AttemptSnapshot& snapshot, PodVerdict verdict) {
 // taken away: no operator's patience is waited for then.
 PodVerdict ByConditions(const AttemptSnapshot& snapshot, const AttemptRecipe& recipe,
                         PodVerdict verdict) {
-  using Phase = PodVerdict::Phase;
   const Json& object = *snapshot.object;
   if (DoesHold(recipe.success_condition, object)) {
     verdict.phase = Phase::kEnded;
@@ -86,7 +86,6 @@ PodVerdict ByConditions(const AttemptSnapshot& snapshot, const AttemptRecipe& re
 // deleted, and is seen to say so a little later. What the platform did, or the program itself,
 // stays; where we stopped it, the Job need not say why.
 void ExplainByJob(const JobVerdict& job, bool stopped, PodVerdict& verdict) {
-  using Phase = PodVerdict::Phase;
   const bool ran = verdict.phase == Phase::kLost || verdict.start;
   const bool over = verdict.phase == Phase::kEnded || verdict.phase == Phase::kLost;
   const bool killed = verdict.cause == v1::CAUSE_NONE && !verdict.out_of_memory &&
@@ -120,9 +119,9 @@ bool ExitedByItself(const v1::ProgramExit& exit) {
   return !exit.told() && exit.signal() != SIGKILL && exit.signal() != SIGTERM;
 }
 
-void SetTimes(const PodVerdict& verdict, absl::Time now, PodAttempt& attempt) {
-  v1::Placement& placement = attempt.observed.placement;
-  const v1::ProgramExit& exit = attempt.state.exit();
+void SetTimes(const PodVerdict& verdict, const v1::ProgramExit& exit, absl::Time now,
+              AttemptStatus& observed) {
+  v1::Placement& placement = observed.placement;
   std::optional<absl::Time> start = verdict.start;
   if (!start && exit.has_began()) start = FromProto(exit.began());
   if (start && !placement.has_start_time()) *placement.mutable_start_time() = ToProto(*start);
@@ -131,11 +130,25 @@ void SetTimes(const PodVerdict& verdict, absl::Time now, PodAttempt& attempt) {
   if (!verdict.end && exit.has_ended()) end = FromProto(exit.ended());
   end = std::max(end, FromProto(placement.start_time()));
   *placement.mutable_end_time() = ToProto(end);
-  attempt.observed.ran =
-      exit.has_ran() ? FromProto(exit.ran()) : end - FromProto(placement.start_time());
+  observed.ran = exit.has_ran() ? FromProto(exit.ran()) : end - FromProto(placement.start_time());
 }
 
 }  // namespace
+
+void CheckAt(absl::Duration at, PodAttempt& attempt) {
+  if (!attempt.due || at < *attempt.due) attempt.due = at;
+}
+
+void Bind(const Json& object, PodAttempt& attempt) {
+  attempt.uid = UidOf(object);
+  attempt.recipe = RecipeOf(object);
+  attempt.never_began = false;
+  attempt.object_gone = false;
+}
+
+void RequestOfProgram(const std::string& reason, absl::Time deadline, PodAttempt& attempt) {
+  if (attempt.recipe.instrumented) attempt.pending_request = {reason, deadline};
+}
 
 bool ExitDecides(const PodAttempt& attempt) {
   const AttemptRecipe& recipe = attempt.recipe;
@@ -167,13 +180,14 @@ void ObserveSecondaryPod(const Json& pod, const PodFacts& facts, AttemptSnapshot
   snapshot.taken = std::move(verdict);
 }
 
-PodVerdict ReadSnapshot(const AttemptSnapshot& snapshot, const PodAttempt& attempt) {
+PodVerdict ReadSnapshot(const AttemptSnapshot& snapshot, const PodAttempt& attempt,
+                        const v1::Placement& placement) {
   const JobVerdict job = snapshot.object ? ReadJob(*snapshot.object) : JobVerdict();
   PodVerdict verdict;
   if (snapshot.pod) {
     PodFacts facts;
     facts.primary = attempt.recipe.primary_container;
-    facts.spot = attempt.observed.placement.capacity() == "spot";
+    facts.spot = placement.capacity() == "spot";
     facts.node = snapshot.node_state;
     facts.vanished = snapshot.pod_vanished;
     facts.suspended = job.suspended;
@@ -181,7 +195,7 @@ PodVerdict ReadSnapshot(const AttemptSnapshot& snapshot, const PodAttempt& attem
   }
   const bool speaks =
       verdict.phase == PodVerdict::Phase::kEnded || verdict.phase == PodVerdict::Phase::kLost;
-  const bool started = verdict.start || attempt.observed.placement.has_start_time();
+  const bool started = verdict.start || placement.has_start_time();
   if (attempt.object_gone && !speaks && (!snapshot.pod || !IsDeleting(*snapshot.pod))) {
     return Lost(started ? v1::UNKNOWN_CAUSE : v1::NEVER_RAN,
                 "its " + attempt.ref.resource.kind + " was deleted, and not by Shirabe");
@@ -200,16 +214,8 @@ bool SidecarHasEnded(const AttemptSnapshot& snapshot) {
              .is_object();
 }
 
-bool AwaitsRemainder(const AttemptSnapshot& snapshot, const PodAttempt& attempt) {
-  if (attempt.over->phase == PodVerdict::Phase::kLost) return false;
-  if (!attempt.over->start && !attempt.observed.placement.has_start_time()) return false;
-  if (snapshot.pod_vanished || snapshot.node_state == PodFacts::Node::kDead) return false;
-  if (attempt.recipe.instrumented && attempt.state.complete()) return false;
-  return !attempt.remainder_read;
-}
-
-void RecordEnd(const PodVerdict& verdict, absl::Time now, PodAttempt& attempt) {
-  AttemptStatus& observed = attempt.observed;
+void RecordEnd(const PodVerdict& verdict, absl::Time now, const PodAttempt& attempt,
+               AttemptStatus& observed) {
   const v1::ProgramExit& exit = attempt.state.exit();
   const bool recorded = attempt.state.has_exit() && ExitDecides(attempt);
   // Lost is what the caller may begin again under the same name; this attempt has been here.
@@ -234,7 +240,7 @@ void RecordEnd(const PodVerdict& verdict, absl::Time now, PodAttempt& attempt) {
     if (observed.message.empty()) observed.message = exit.message();
   }
   if (observed.signal != 0) observed.exit_code.reset();
-  SetTimes(verdict, now, attempt);
+  SetTimes(verdict, exit, now, observed);
 }
 
 bool ApplyPodState(const v1::PodState& state, PodAttempt& attempt) {

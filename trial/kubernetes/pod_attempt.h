@@ -1,6 +1,6 @@
-// What the executor `kubernetes` remembers of an attempt, and what it makes of everything that is
-// known of it at one moment: the object and its pods as the API server shows them, the nodes below
-// them, and what the sidecar has told. Pure functions on data; the owner of the data locks it.
+// What the executor `kubernetes` remembers of an attempt, and how the object and its pods as the
+// API server shows them, the nodes below them, and what the sidecar has told are read together.
+// Data and pure functions; the owner of the data (attempt_table.h) locks it.
 //
 // The cluster's word and the sidecar's complete each other. The API server knows where the program
 // ran and what the platform did to it; the sidecar knows the program's own exit, its checkpoints,
@@ -18,9 +18,26 @@
 #include "trial/kubernetes/cluster_actions.h"
 #include "trial/kubernetes/pod_verdict.h"
 #include "trial/kubernetes/wait_reasons.h"
-#include "trial/pod/pod_labels.h"
+#include "trial/pod/pod_names.h"
 
 namespace shirabe::trial {
+
+// What looking at an attempt has come to so far: each step (attempt_step.h) gives the next one.
+// Moments are monotonic.
+struct AttemptProgress {
+  std::string node;                                // of the primary pod
+  bool node_seen = false;                          // the node itself was, too
+  std::optional<absl::Duration> node_quiet_since;  // not ready, or not to be seen
+  std::string warned;                              // of what: the node is about to go
+  std::optional<absl::Duration> waiting_since;     // for `waiting_reason`
+  std::string waiting_reason;
+  std::optional<absl::Duration> events_at;          // from when on they are looked up
+  bool needs_events = false;                        // it waits, and only an event may say why
+  std::optional<absl::Duration> complete_since;     // its sidecar has sent everything
+  std::optional<absl::Duration> unexplained_since;  // see PodVerdict
+  std::optional<PodVerdict> over;                   // its program has ended; the rest is awaited
+  absl::Duration over_at;
+};
 
 struct PodAttempt {
   AttemptKey key;
@@ -38,7 +55,6 @@ struct PodAttempt {
   v1::PodState state;
   bool unsaved = false;                 // the disk did not take it
   std::optional<absl::Duration> heard;  // monotonic; its last request
-  std::optional<absl::Duration> told_complete;
 
   // What is wanted of the program. `id` is given when it is handed out.
   struct ProgramRequest {
@@ -57,18 +73,8 @@ struct PodAttempt {
 
   // What has been seen so far.
   AttemptStatus observed;
-  std::string node;                                // of the primary pod
-  bool node_seen = false;                          // the node itself was, too
-  std::optional<absl::Duration> node_quiet_since;  // monotonic; not ready, or not to be seen
-  std::string warned;                              // of what: the node is about to go
-  std::optional<absl::Duration> waiting_since;     // monotonic; for `waiting_reason`
-  std::string waiting_reason;
-  std::vector<Json> events;
-  std::optional<absl::Duration> events_at;          // monotonic; from when on they are looked up
-  bool needs_events = false;                        // it waits, and only an event may say why
-  std::optional<absl::Duration> unexplained_since;  // monotonic; see PodVerdict
-  std::optional<PodVerdict> over;                   // its program has ended; the rest is awaited
-  absl::Duration over_at;                           // monotonic
+  AttemptProgress progress;
+  std::vector<Json> events;     // the last that were found
   bool remainder_read = false;  // the log was read through the API after the end
 
   // Work that other threads do for it now.
@@ -78,6 +84,15 @@ struct PodAttempt {
 
   bool ended() const { return observed.state != AttemptStatus::State::kRunning; }
 };
+
+// To be looked at again; the earliest moment that was asked for stands.
+void CheckAt(absl::Duration at, PodAttempt& attempt);
+
+// The object is the attempt's own: from now on it is known.
+void Bind(const Json& object, PodAttempt& attempt);
+
+// Asks something of its program, through its sidecar, in place of a request before it.
+void RequestOfProgram(const std::string& reason, absl::Time deadline, PodAttempt& attempt);
 
 // What stands in the cluster at one moment.
 struct AttemptSnapshot {
@@ -97,19 +112,20 @@ void ObserveSecondaryPod(const Json& pod, const PodFacts& facts, AttemptSnapshot
 // The pod whose program counts: of several the oldest that has not ended, if any.
 std::optional<Json> PrimaryPod(const std::vector<Json>& pods, const AttemptRecipe& recipe);
 
-// Reads the pod, and the object's own conditions where there are any or no pod speaks.
-PodVerdict ReadSnapshot(const AttemptSnapshot& snapshot, const PodAttempt& attempt);
+// Reads the pod, and the object's own conditions where there are any or no pod speaks. `placement`
+// is what is known by now of where it runs.
+PodVerdict ReadSnapshot(const AttemptSnapshot& snapshot, const PodAttempt& attempt,
+                        const v1::Placement& placement);
 
 // Whether the program's own exit is its attempt's, and no condition of the object.
 bool ExitDecides(const PodAttempt& attempt);
 
-// Whether more may come of an attempt whose program has ended.
-bool AwaitsRemainder(const AttemptSnapshot& snapshot, const PodAttempt& attempt);
 // Whether its final sync is in a log that can be read.
 bool SidecarHasEnded(const AttemptSnapshot& snapshot);
 
-// The end of an attempt, from the cluster's verdict and what its sidecar told.
-void RecordEnd(const PodVerdict& verdict, absl::Time now, PodAttempt& attempt);
+// The end of an attempt, from the cluster's verdict and what its sidecar told, into `observed`.
+void RecordEnd(const PodVerdict& verdict, absl::Time now, const PodAttempt& attempt,
+               AttemptStatus& observed);
 
 // Takes what a sidecar tells of the attempt's checkpoints into `observed`. It is believed only for
 // its own attempt: the keys are ours. True if it told anything new.

@@ -9,7 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "base/text/json_fields.h"
 #include "base/text/json_text.h"
-#include "trial/pod/pod_paths.h"
+#include "trial/pod/pod_names.h"
 
 namespace shirabe::trial {
 namespace {

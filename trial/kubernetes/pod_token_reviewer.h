@@ -29,7 +29,7 @@ class PodTokenReviewer {
   static std::string ClaimedPod(const std::string& token);
 
  private:
-  kube::Reviewer reviewer_;
+  kube::TokenReviewer reviewer_;
 };
 
 }  // namespace shirabe::trial

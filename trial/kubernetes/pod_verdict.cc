@@ -7,7 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "trial/pod/pod_labels.h"
+#include "trial/pod/pod_names.h"
 
 namespace shirabe::trial {
 namespace {
@@ -107,7 +107,8 @@ std::optional<absl::Time> TouchedAt(const Facts& facts) {
 bool EndedBefore(const Facts& facts) {
   // The kubelet writes its own condition as it ends the containers, not before.
   const bool by_kubelet = Text(facts.disruption, {"reason"}) == "TerminationByKubelet";
-  if (!facts.end_seen() || facts.given.told || (facts.disrupted() && by_kubelet)) return false;
+  if (!facts.end_seen() || facts.given.stop_requested || (facts.disrupted() && by_kubelet))
+    return false;
   const auto ended = TimeOf(At(facts.terminated, "finishedAt"));
   const auto touched = TouchedAt(facts);
   return ended && touched && *ended + kClockSkew < *touched;
@@ -222,7 +223,7 @@ void ReadExit(const Json& terminated, PodVerdict& verdict) {
 void End(const Facts& facts, PodVerdict& verdict) {
   verdict.phase = Phase::kEnded;
   ReadExit(facts.terminated, verdict);
-  if (facts.given.told && !*facts.given.told) return;
+  if (facts.given.stop_requested && !*facts.given.stop_requested) return;
   const bool killed = verdict.signal == SIGKILL || verdict.signal == SIGTERM;
   const bool outside = killed && !verdict.out_of_memory;
   Because because = outside ? PlatformOrNode(facts) : Platform(facts);

@@ -27,7 +27,7 @@ struct PodFacts {
   enum class Node { kUnknown, kAlive, kDead } node = Node::kUnknown;
   // From the supervisor's own record: whether it was asked to end before the program did. One that
   // was not ended by itself, whatever happened to the pod then.
-  std::optional<bool> told;
+  std::optional<bool> stop_requested;
   bool vanished = false;   // the API server has it no more; the pod is as it was last seen
   bool suspended = false;  // its Job is, as Kueue does to take its quota away
 };
@@ -54,7 +54,7 @@ struct PodVerdict {
   std::string node;     // "" = not scheduled
   std::optional<absl::Time> start;  // of the program
   std::optional<absl::Time> end;
-  // It is being deleted or has been told to end, and still runs.
+  // It is being deleted or has been stop_requested to end, and still runs.
   bool ending = false;
   // Its object calls itself failed while it runs on, and no pod has said why; or its pod was
   // deleted, and its object may say why in a moment.

@@ -17,6 +17,34 @@ namespace {
 std::string ObjectFile(const std::string& dir) { return dir + "/object.json"; }
 std::string StateFile(const std::string& dir) { return dir + "/state.pb"; }
 
+namespace fs = std::filesystem;
+
+constexpr char kEnding[] = ".json";
+constexpr int64_t kMaxRemovalBytes = 1 << 16;
+
+std::string RemovalsDir(const FileLayout& layout) { return layout.home() + "/removals"; }
+
+// Of a key that was checked.
+std::string RemovalFile(const FileLayout& layout, const ExperimentKey& experiment) {
+  return RemovalsDir(layout) + "/" + experiment.ns + "/" + experiment.name + kEnding;
+}
+
+// What lies in a folder, one after the other, until `visit` says that it is enough. Nothing if it
+// is a link, or not there.
+void Visit(const fs::path& dir, const std::function<bool(const fs::path&)>& visit) {
+  std::error_code error;
+  if (fs::is_symlink(dir, error)) return;
+  for (fs::directory_iterator at(dir, error), end; !error && at != end; at.increment(error)) {
+    if (!visit(at->path())) return;
+  }
+}
+
+ObjectKind KindOf(const kube::Resource& resource) {
+  if (resource.kind == Jobs().kind || resource.kind == Pods().kind) return {};
+  const std::string group = resource.group.empty() ? "" : resource.group + "/";
+  return {.api_version = group + resource.version, .kind = resource.kind};
+}
+
 }  // namespace
 
 Status SaveObjectRecord(const std::string& dir, const kube::Ref& ref) {
@@ -55,52 +83,21 @@ StatusOr<v1::PodState> LoadStateRecord(const std::string& dir) {
   return state;
 }
 
-namespace {
-
-namespace fs = std::filesystem;
-
-constexpr char kEnding[] = ".json";
-constexpr int64_t kMaxRemovalBytes = 1 << 16;
-
-std::string RemovalsDir(const Layout& layout) { return layout.home() + "/removals"; }
-
-// Of a key that was checked.
-std::string RemovalFile(const Layout& layout, const ExperimentKey& experiment) {
-  return RemovalsDir(layout) + "/" + experiment.ns + "/" + experiment.name + kEnding;
-}
-
-// What lies in a folder, one after the other, until `visit` says that it is enough. Nothing if it
-// is a link, or not there.
-void Visit(const fs::path& dir, const std::function<bool(const fs::path&)>& visit) {
-  std::error_code error;
-  if (fs::is_symlink(dir, error)) return;
-  for (fs::directory_iterator at(dir, error), end; !error && at != end; at.increment(error)) {
-    if (!visit(at->path())) return;
-  }
-}
-
-ObjectKind KindOf(const kube::Resource& resource) {
-  if (resource.kind == Jobs().kind || resource.kind == Pods().kind) return {};
-  const std::string group = resource.group.empty() ? "" : resource.group + "/";
-  return {.api_version = group + resource.version, .kind = resource.kind};
-}
-
-}  // namespace
-
-Status SaveRemoval(const Layout& layout, const ExperimentKey& experiment, const ObjectKind& kind) {
+Status SaveRemoval(const FileLayout& layout, const ExperimentKey& experiment,
+                   const ObjectKind& kind) {
   RETURN_IF_ERROR(ValidateKey(experiment));
   RETURN_IF_ERROR(MakeDirs(RemovalsDir(layout) + "/" + experiment.ns));
   const Json json = {{"apiVersion", kind.api_version}, {"kind", kind.kind}};
   return WriteFileAtomic(RemovalFile(layout, experiment), json.dump() + "\n", /*durable=*/true);
 }
 
-void ForgetRemoval(const Layout& layout, const ExperimentKey& experiment) {
+void ForgetRemoval(const FileLayout& layout, const ExperimentKey& experiment) {
   if (!ValidateKey(experiment).ok()) return;
   unlink(RemovalFile(layout, experiment).c_str());
   rmdir((RemovalsDir(layout) + "/" + experiment.ns).c_str());  // if it was the namespace's last
 }
 
-std::map<ExperimentKey, ObjectKind> FindRemovals(const Layout& layout) {
+std::map<ExperimentKey, ObjectKind> FindRemovals(const FileLayout& layout) {
   std::map<ExperimentKey, ObjectKind> found;
   const auto take = [&](const fs::path& file) {
     const ExperimentKey key{file.parent_path().filename(), file.stem()};
@@ -117,7 +114,7 @@ std::map<ExperimentKey, ObjectKind> FindRemovals(const Layout& layout) {
   return found;
 }
 
-ObjectKind KindOfRecords(const Layout& layout, const ExperimentKey& experiment) {
+ObjectKind KindOfRecords(const FileLayout& layout, const ExperimentKey& experiment) {
   if (!ValidateKey(experiment).ok()) return {};
   StatusOr<kube::Ref> ref = absl::NotFoundError("no attempt");
   const auto look = [&](const fs::path& attempt) {

@@ -19,14 +19,15 @@
 
 namespace shirabe::trial {
 
-Status SaveRemoval(const Layout& layout, const ExperimentKey& experiment, const ObjectKind& kind);
-void ForgetRemoval(const Layout& layout, const ExperimentKey& experiment);
+Status SaveRemoval(const FileLayout& layout, const ExperimentKey& experiment,
+                   const ObjectKind& kind);
+void ForgetRemoval(const FileLayout& layout, const ExperimentKey& experiment);
 // Those that an earlier process has begun and not ended.
-std::map<ExperimentKey, ObjectKind> FindRemovals(const Layout& layout);
+std::map<ExperimentKey, ObjectKind> FindRemovals(const FileLayout& layout);
 
 // What an experiment's attempts are, by the object record of one of them; none for Jobs and pods,
 // and if there is no record.
-ObjectKind KindOfRecords(const Layout& layout, const ExperimentKey& experiment);
+ObjectKind KindOfRecords(const FileLayout& layout, const ExperimentKey& experiment);
 
 // Object and state records: kept beside the copies of an attempt's files, so that a restart forgets
 // nothing that the cluster no longer tells: which object it is, and the state that its sidecar told

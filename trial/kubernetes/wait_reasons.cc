@@ -5,7 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "trial/pod/pod_labels.h"
+#include "trial/pod/pod_names.h"
 
 namespace shirabe::trial {
 namespace {
@@ -174,7 +174,7 @@ std::optional<PodWaiting> ContainerNamed(const WaitingFacts& facts, const Json& 
   const std::string name = Text(status, {"name"});
   const std::string what =
       absl::StrCat("container ", name, ": ", state->what, words.empty() ? "" : ": ", words);
-  // The kubelet goes to and fro between the two; the time that is waited must not begin anew.
+  // The kubelet goes to and fro between the two; the wait must not start over.
   return PodWaiting{.reason = reason == "ErrImagePull" ? "ImagePullBackOff" : reason,
                     .text = Join(what, state->next),
                     .never_starts = true,

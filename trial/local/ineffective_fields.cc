@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "trial/template_pod.h"
+#include "trial/trial_template.h"
 
 namespace shirabe::trial {
 namespace {

@@ -9,28 +9,14 @@
 #include "absl/strings/str_join.h"
 #include "base/file_io.h"
 #include "base/open_beneath.h"
+#include "trial/local/input_file.h"
 #include "trial/local/pidfd.h"
-#include "trial/local/supervisor_file.h"
+#include "trial/local/spawn_supervisor.h"
 
 namespace shirabe::trial {
 namespace {
 
 constexpr int kSpawnTries = 3;
-
-// Written in place: it is not read before the program runs, and a start that is cut short writes it
-// again.
-Status WriteInput(const std::string& path, const std::string& text) {
-  ASSIGN_OR_RETURN(const Fd fd, OpenBeneath("", path, O_WRONLY | O_CREAT | O_TRUNC));
-  const ssize_t written = write(fd.get(), text.data(), text.size());
-  if (written == static_cast<ssize_t>(text.size())) return absl::OkStatus();
-  return ErrnoStatus("cannot write " + path, written < 0 ? errno : ENOSPC);
-}
-
-// What another attempt has put where this one's files are to be ends this one, and nothing else.
-Status InItsWay(const Status& status) {
-  if (status.ok() || absl::IsResourceExhausted(status)) return status;
-  return absl::DataLossError(Message(status));
-}
 
 // kAlreadyExists if it is another one's.
 StatusOr<AttemptProcess> Find(const std::string& dir, const std::string& id) {
@@ -53,13 +39,14 @@ StatusOr<AttemptProcess> Launcher::Prepare(const AttemptRequest& request,
   return Find(layout_.Paths(request.key).dir, id);
 }
 
-StatusOr<LaunchPlan> Launcher::Plan(const AttemptRequest& request,
-                                    const std::string& resume_from) const {
+StatusOr<LaunchPlan> Launcher::Plan(const AttemptRequest& request, const std::string& resume_from,
+                                    const Environment& more) const {
   LaunchPlan plan;
   plan.id = AttemptId(request.key, request.token);
   plan.contract = ContractEnvironment(request, layout_.Paths(request.key));
   // Set even where it is empty: a trial within a trial must not resume from the outer one's.
   plan.contract["SHIRABE_RESUME_FROM"] = resume_from;
+  for (const auto& [name, value] : more) plan.contract[name] = value;
   ASSIGN_OR_RETURN(plan.command,
                    ReadCommand(request.trial_spec, request.primary_container, plan.contract));
   return plan;
@@ -68,7 +55,7 @@ StatusOr<LaunchPlan> Launcher::Plan(const AttemptRequest& request,
 StatusOr<AttemptProcess> Launcher::Launch(const AttemptRequest& request, const LaunchPlan& plan) {
   const AttemptPaths paths = layout_.Paths(request.key);
   const std::filesystem::path base = request.working_dir;
-  RETURN_IF_ERROR(InItsWay(WriteInput(paths.params_file, request.parameters_json)));
+  RETURN_IF_ERROR(WriteInput(paths.params_file, request.parameters_json));
   const auto log = OpenBeneath(layout_.home(), paths.log, O_WRONLY | O_CREAT | O_APPEND);
   RETURN_IF_ERROR(InItsWay(log.status()));
   SpawnRequest spawn;
@@ -121,7 +108,7 @@ StatusOr<pid_t> Launcher::Spawn(SpawnRequest request) {
 }
 
 StatusOr<std::string> Launcher::Supervisor(bool again) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (again || supervisor_.empty()) {
     ASSIGN_OR_RETURN(supervisor_, UnpackSupervisor(layout_.home()));
   }

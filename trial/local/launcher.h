@@ -2,10 +2,10 @@
 // command, its environment. Remembers nothing but where the supervisor's program lies. Thread-safe.
 #pragma once
 
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "trial/executor.h"
 #include "trial/file_layout.h"
 #include "trial/local/spawn_supervisor.h"
@@ -29,12 +29,14 @@ class Launcher {
  public:
   explicit Launcher(const ExecutorOptions& options);
 
-  const Layout& layout() const { return layout_; }
+  const FileLayout& layout() const { return layout_; }
 
   // Makes sure of the attempt's directories and looks whether it was started before.
   StatusOr<AttemptProcess> Prepare(const AttemptRequest& request, const std::string& id) const;
-  // kInvalidArgument if the template cannot run here. `resume_from`: SHIRABE_RESUME_FROM.
-  StatusOr<LaunchPlan> Plan(const AttemptRequest& request, const std::string& resume_from) const;
+  // kInvalidArgument if the template cannot run here. `resume_from`: SHIRABE_RESUME_FROM; `more`:
+  // of the contract, as the executor gives it.
+  StatusOr<LaunchPlan> Plan(const AttemptRequest& request, const std::string& resume_from,
+                            const Environment& more) const;
   // Starts it: kRunning, and its supervisor is our child.
   StatusOr<AttemptProcess> Launch(const AttemptRequest& request, const LaunchPlan& plan);
 
@@ -43,10 +45,10 @@ class Launcher {
   StatusOr<std::string> Supervisor(bool again);
 
   Clock* const clock_;
-  const Layout layout_;
+  const FileLayout layout_;
   const Environment inherited_;
-  std::mutex mutex_;
-  std::string supervisor_;  // guarded by mutex_; the program's path, once it is unpacked
+  Mutex mutex_;
+  std::string supervisor_ ABSL_GUARDED_BY(mutex_);  // the program's path, once it is unpacked
 };
 
 }  // namespace shirabe::trial

@@ -3,6 +3,8 @@
 #include <dirent.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -11,6 +13,7 @@
 #include <cstring>
 #include <memory>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/numbers.h"
@@ -19,6 +22,7 @@
 #include "base/log.h"
 
 namespace shirabe::trial {
+
 namespace {
 
 constexpr int kMaxRounds = 20;
@@ -73,6 +77,17 @@ bool KillRound(const std::string& assignment, pid_t session) {
   return !waiting.empty();
 }
 
+constexpr uint64_t kStopId = ~uint64_t{0};
+constexpr int kBatch = 128;
+
+Status Add(const Fd& epoll, const Fd& fd, uint64_t id) {
+  epoll_event event = {};
+  event.events = EPOLLIN | EPOLLONESHOT;
+  event.data.u64 = id;
+  if (epoll_ctl(epoll.get(), EPOLL_CTL_ADD, fd.get(), &event) == 0) return absl::OkStatus();
+  return ErrnoStatus("cannot watch a process", errno);
+}
+
 }  // namespace
 
 Fd OpenPidfd(pid_t pid) { return Fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))); }
@@ -91,12 +106,54 @@ Status SendSignal(const Fd& pidfd, int signal, int value) {
   return ErrnoStatus(absl::StrCat("cannot send signal ", signal), errno);
 }
 
+Status SendStop(const Fd& pidfd, absl::Duration grace) {
+  if (grace <= absl::ZeroDuration()) return SendSignal(pidfd, SIGUSR1);
+  const int64_t grace_ms = std::min<int64_t>(absl::ToInt64Milliseconds(grace), 1 << 30);
+  return SendSignal(pidfd, kStopSignal, static_cast<int>(grace_ms));
+}
+
 void KillLeftovers(const std::string& id, pid_t session) {
   const std::string assignment = absl::StrCat(kAttemptIdVariable, "=", id);
   for (int round = 0; round < kMaxRounds; ++round) {
     if (!KillRound(assignment, session)) return;
   }
   Log(LogLevel::kWarning, "failed to kill processes of a lost attempt", {{"attempt_id", id}});
+}
+
+StatusOr<std::unique_ptr<ExitWatcher>> ExitWatcher::Create(OnExits on_exits) {
+  Fd epoll(epoll_create1(EPOLL_CLOEXEC));
+  if (!epoll.valid()) return ErrnoStatus("cannot create an epoll descriptor", errno);
+  Fd stop(eventfd(0, EFD_CLOEXEC));
+  if (!stop.valid()) return ErrnoStatus("cannot create an eventfd", errno);
+  RETURN_IF_ERROR(Add(epoll, stop, kStopId));
+  return std::make_unique<ExitWatcher>(std::move(epoll), std::move(stop), std::move(on_exits));
+}
+
+ExitWatcher::ExitWatcher(Fd epoll, Fd stop, OnExits on_exits)
+    : epoll_(std::move(epoll)), stop_(std::move(stop)), on_exits_(std::move(on_exits)) {
+  thread_ = std::thread([this] { Run(); });
+}
+
+ExitWatcher::~ExitWatcher() {
+  eventfd_write(stop_.get(), 1);
+  thread_.join();
+}
+
+Status ExitWatcher::Watch(const Fd& pidfd, uint64_t id) { return Add(epoll_, pidfd, id); }
+
+void ExitWatcher::Run() {
+  epoll_event events[kBatch];
+  for (;;) {
+    const int count = epoll_wait(epoll_.get(), events, kBatch, -1);
+    if (count < 0 && errno == EINTR) continue;
+    CHECK(count > 0);
+    std::vector<uint64_t> ids;
+    for (int i = 0; i < count; ++i) {
+      if (events[i].data.u64 == kStopId) return;
+      ids.push_back(uint64_t{events[i].data.u64});  // a copy: the kernel packs its events
+    }
+    on_exits_(ids);
+  }
 }
 
 }  // namespace shirabe::trial

@@ -4,7 +4,12 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "base/file_io.h"
@@ -15,11 +20,14 @@ namespace shirabe::trial {
 // Not valid if there is no such process, or no descriptor to be had.
 Fd OpenPidfd(pid_t pid);
 
-// By which a supervisor is asked to end its attempt within so many milliseconds.
+// By which a supervisor is asked to end its attempt within so many milliseconds: see SendStop.
 inline constexpr int kStopSignal = 40;
 
 // Sends a signal, with a value that the receiver can read. A process that has ended is fine.
 Status SendSignal(const Fd& pidfd, int signal, int value = 0);
+
+// Asks a supervisor to end its attempt; it tells the program, and once only. 0 = at once.
+Status SendStop(const Fd& pidfd, absl::Duration grace);
 
 // Kills every process of this user whose environment holds SHIRABE_ATTEMPT_ID=`id`, and, with
 // `session` > 0, every process of that session, until a look around finds none. For what a
@@ -28,5 +36,32 @@ void KillLeftovers(const std::string& id, pid_t session);
 
 // The variable by which they are found.
 inline constexpr const char* kAttemptIdVariable = "SHIRABE_ATTEMPT_ID";
+
+// One thread that sleeps until processes end. Thread-safe.
+
+class ExitWatcher {
+ public:
+  // `on_exits` is called in the watcher's thread, with the ids of processes that ended at about
+  // the same time. It must not destroy the watcher.
+  using OnExits = std::function<void(const std::vector<uint64_t>& ids)>;
+
+  static StatusOr<std::unique_ptr<ExitWatcher>> Create(OnExits on_exits);
+  // What Create calls.
+  ExitWatcher(Fd epoll, Fd stop, OnExits on_exits);
+  // Waits for a call of on_exits that is under way.
+  ~ExitWatcher();
+
+  // `id` is reported once, when the process of `pidfd` ends, also if it has ended before. Closing
+  // the descriptor ends the watch; a report that is on its way may still come.
+  Status Watch(const Fd& pidfd, uint64_t id);
+
+ private:
+  void Run();
+
+  Fd epoll_;
+  Fd stop_;  // an eventfd, written once
+  OnExits on_exits_;
+  std::thread thread_;
+};
 
 }  // namespace shirabe::trial

@@ -48,7 +48,7 @@ class ReclaimTrace {
   std::vector<Source> sources_;
 };
 
-// What of a trace must survive a restart, in the experiment's folder (Layout::ReclaimsFile).
+// What of a trace must survive a restart, in the experiment's folder (FileLayout::ReclaimsFile).
 struct TraceState {
   absl::Time origin;     // the first start
   absl::Duration until;  // since then; what was due by then has been played

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -45,5 +46,14 @@ struct SpawnRequest {
 // kAlreadyExists: another supervisor has published itself in `dir`.
 // kInvalidArgument: more arguments and variables than the system can pass.
 StatusOr<pid_t> SpawnSupervisor(const SpawnRequest& request);
+
+// The supervisor program, which travels inside this one. Thread-safe.
+
+// The program's bytes (trial/local/supervisor_blob.cc); they live as long as the process.
+std::string_view SupervisorProgram();
+
+// Puts the program under `home`/bin, named by its digest, and returns its path. One that is there
+// already is used again, and put right if its bytes differ.
+StatusOr<std::string> UnpackSupervisor(const std::string& home);
 
 }  // namespace shirabe::trial

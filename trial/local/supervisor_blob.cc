@@ -1,5 +1,5 @@
 // The bytes of the supervisor, taken in by the assembler: no generated source, no cost at start.
-#include "trial/local/supervisor_file.h"
+#include "trial/local/spawn_supervisor.h"
 
 asm(".pushsection .rodata\n"
     ".balign 16\n"

@@ -88,9 +88,36 @@ void ExplainByStatus(int status, const std::string& log, AttemptProcess& found) 
     // It had no room for its record, yet its own exit code is the command's.
     found.state = AttemptProcess::State::kEnded;
     found.exit.code = WEXITSTATUS(status);
-    found.exit.told = true;                                        // for all we know
+    found.exit.stop_requested = true;                              // for all we know
     found.exit.began = found.exit.ended = absl::InfiniteFuture();  // not seen
   }
+}
+
+void SetEnd(absl::Time began, absl::Time ended, v1::Placement& placement) {
+  if (!placement.has_start_time()) *placement.mutable_start_time() = ToProto(began);
+  *placement.mutable_end_time() = ToProto(std::max(ended, FromProto(placement.start_time())));
+}
+
+// A machine that is taken away ends whatever runs there, unless that had ended by itself before.
+void SetPlatform(const AttemptProcess& found, AttemptStatus& observed) {
+  if (found.reclaim) observed.platform = found.reclaim->cause;
+  const bool by_itself = found.state == AttemptProcess::State::kEnded && !found.exit.stop_requested;
+  if (by_itself) observed.platform = v1::CAUSE_NONE;
+}
+
+void SetExit(const ExitRecord& exit, absl::Time now, AttemptStatus& observed) {
+  observed.state = AttemptStatus::State::kExited;
+  observed.signal = exit.signal;
+  if (exit.signal == 0) observed.exit_code = exit.code;
+  observed.out_of_memory = exit.oom;
+  observed.ran = exit.ran;
+  observed.message = exit.message;
+  if (exit.overdue == kJobLimit) observed.overdue = AttemptStatus::Overdue::kJob;
+  if (exit.overdue == kPodLimit) observed.overdue = AttemptStatus::Overdue::kPod;
+  // Also where the program ended well once it was asked to: it was not done.
+  if (!exit.overdue.empty()) observed.platform = v1::APP_ERROR;
+  if (exit.oom) observed.message = "killed by the kernel, which had run out of memory";
+  SetEnd(std::min(exit.began, now), std::min(exit.ended, now), observed.placement);
 }
 
 }  // namespace
@@ -127,7 +154,7 @@ StatusOr<ExitRecord> ReadExitRecord(const std::string& dir) {
   record.killed = killed != 0;
   // Not in records of older supervisors.
   int told = 0;
-  record.told = killed != 0 || (lines.Number("told", told) && told != 0);
+  record.stop_requested = killed != 0 || (lines.Number("told", told) && told != 0);
   record.overdue = lines.Text("overdue");
   int64_t ran_ns = 0;
   if (lines.Number("ran", ran_ns)) record.ran = absl::Nanoseconds(ran_ns);
@@ -215,37 +242,6 @@ AttemptProcess ReapSupervisor(const EndedSupervisor& supervisor) {
   KillLeftovers(supervisor.id, reaped > 0 ? supervisor.pid : 0);
   return found;
 }
-
-namespace {
-
-void SetEnd(absl::Time began, absl::Time ended, v1::Placement& placement) {
-  if (!placement.has_start_time()) *placement.mutable_start_time() = ToProto(began);
-  *placement.mutable_end_time() = ToProto(std::max(ended, FromProto(placement.start_time())));
-}
-
-// A machine that is taken away ends whatever runs there, unless that had ended by itself before.
-void SetPlatform(const AttemptProcess& found, AttemptStatus& observed) {
-  if (found.reclaim) observed.platform = found.reclaim->cause;
-  const bool by_itself = found.state == AttemptProcess::State::kEnded && !found.exit.told;
-  if (by_itself) observed.platform = v1::CAUSE_NONE;
-}
-
-void SetExit(const ExitRecord& exit, absl::Time now, AttemptStatus& observed) {
-  observed.state = AttemptStatus::State::kExited;
-  observed.signal = exit.signal;
-  if (exit.signal == 0) observed.exit_code = exit.code;
-  observed.out_of_memory = exit.oom;
-  observed.ran = exit.ran;
-  observed.message = exit.message;
-  if (exit.overdue == kJobLimit) observed.overdue = AttemptStatus::Overdue::kJob;
-  if (exit.overdue == kPodLimit) observed.overdue = AttemptStatus::Overdue::kPod;
-  // Also where the program ended well once it was asked to: it was not done.
-  if (!exit.overdue.empty()) observed.platform = v1::APP_ERROR;
-  if (exit.oom) observed.message = "killed by the kernel, which had run out of memory";
-  SetEnd(std::min(exit.began, now), std::min(exit.ended, now), observed.placement);
-}
-
-}  // namespace
 
 void UpdateStatus(const AttemptProcess& found, absl::Time now, AttemptStatus& observed) {
   SetPlatform(found, observed);

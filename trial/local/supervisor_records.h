@@ -36,10 +36,10 @@ struct ExitRecord {
   std::string id;
   int code = 0;  // 128 + signal if a signal ended it
   int signal = 0;
-  bool oom = false;     // killed, not by us, while the kernel counted an out-of-memory kill
-  bool killed = false;  // by us
-  bool told = false;    // asked to end, or killed, before it ended
-  std::string overdue;  // kJobLimit or kPodLimit, if that had passed; "" = none
+  bool oom = false;             // killed, not by us, while the kernel counted an out-of-memory kill
+  bool killed = false;          // by us
+  bool stop_requested = false;  // asked to end, or killed, before it ended
+  std::string overdue;          // kJobLimit or kPodLimit, if that had passed; "" = none
   absl::Time began;
   absl::Time ended;
   std::optional<absl::Duration> ran;  // by a clock that is never set

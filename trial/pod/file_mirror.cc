@@ -266,27 +266,28 @@ Status SyncAll(const std::string& dir, const Sizes& sizes) {
 
 }  // namespace
 
-std::mutex& Mirror::LockOf(const AttemptKey& key) {
+Mutex& FileMirror::LockOf(const AttemptKey& key) {
   return locks_[std::hash<std::string>()(AttemptName(key)) % locks_.size()];
 }
 
 // A log that is full is so after a restart as well: it ends with a line of ours.
-bool Mirror::IsFull(const AttemptKey& key, const std::string& name, int64_t size) {
+bool FileMirror::IsFull(const AttemptKey& key, const std::string& name, int64_t size) {
   if (name == "log" && !options_.trims && size >= options_.max_bytes) return true;
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = full_.find(key);
   return found != full_.end() && found->second.contains(name);
 }
 
-// The first time that this copy takes no more, its trouble is told.
-void Mirror::Close(const AttemptKey& key, const std::string& name, const std::string& why,
-                   ApplyResult& taken) {
-  std::lock_guard lock(mutex_);
-  if (!full_[key].insert(name).second || !taken.trouble.empty()) return;
-  taken.trouble = absl::StrCat(name, " ", why);
+// The first time that this copy takes no more, the reason is reported.
+void FileMirror::Close(const AttemptKey& key, const std::string& name, const std::string& why,
+                       ApplyResult& taken) {
+  const MutexLock lock(mutex_);
+  if (!full_[key].insert(name).second || !taken.error.empty()) return;
+  taken.error = absl::StrCat(name, " ", why);
 }
 
-Status Mirror::ApplyPiece(const AttemptKey& key, const v1::FilePiece& piece, ApplyResult& taken) {
+Status FileMirror::ApplyPiece(const AttemptKey& key, const v1::FilePiece& piece,
+                              ApplyResult& taken) {
   const std::string dir = options_.layout->Paths(key).dir;
   const std::string& name = piece.name();
   const Sizes sizes = ListCopies(dir);
@@ -322,12 +323,12 @@ Status Mirror::ApplyPiece(const AttemptKey& key, const v1::FilePiece& piece, App
   return copy.Append(absl::StrCat(std::string(rest), "\nshirabe: the log ", why, "\n"));
 }
 
-StatusOr<Mirror::ApplyResult> Mirror::Apply(const AttemptKey& key, const v1::SyncRequest& request,
-                                            bool durable) {
+StatusOr<FileMirror::ApplyResult> FileMirror::Apply(const AttemptKey& key,
+                                                    const v1::SyncRequest& request, bool durable) {
   for (const v1::FilePiece& piece : request.files()) RETURN_IF_ERROR(CheckPiece(piece));
   const std::string dir = options_.layout->Paths(key).dir;
   ApplyResult taken;
-  std::lock_guard lock(LockOf(key));
+  const MutexLock lock(LockOf(key));
   for (const v1::FilePiece& piece : request.files()) {
     RETURN_IF_ERROR(ApplyPiece(key, piece, taken));
   }
@@ -343,12 +344,12 @@ StatusOr<Mirror::ApplyResult> Mirror::Apply(const AttemptKey& key, const v1::Syn
   return taken;
 }
 
-Status Mirror::AppendLog(const AttemptKey& key, const std::string& bytes) {
+Status FileMirror::AppendLog(const AttemptKey& key, const std::string& bytes) {
   v1::FilePiece piece;
   piece.set_name("log");
   piece.set_data(bytes);
   ApplyResult taken;
-  std::lock_guard lock(LockOf(key));
+  const MutexLock lock(LockOf(key));
   const Sizes sizes = ListCopies(options_.layout->Paths(key).dir);
   const auto log = sizes.find("log");
   piece.set_offset(log == sizes.end() ? 0 : log->second);
@@ -356,8 +357,8 @@ Status Mirror::AppendLog(const AttemptKey& key, const std::string& bytes) {
   return ApplyPiece(key, piece, taken);
 }
 
-void Mirror::Forget(const AttemptKey& key) {
-  std::lock_guard lock(mutex_);
+void FileMirror::Forget(const AttemptKey& key) {
+  const MutexLock lock(mutex_);
   full_.erase(key);
 }
 

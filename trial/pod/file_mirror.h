@@ -6,7 +6,7 @@
 // Nothing is remembered: how much there is of a file is its size on disk, so that a restart of the
 // server costs nothing, and a sidecar always goes on from what it is told. A copy only grows, by
 // bytes that join what is there, until a piece at offset 0 brings another beginning: then the file
-// was written anew, and its copy is replaced as a whole.
+// was written again, and its copy is replaced as a whole.
 //
 // The sender has the token of one attempt and no more trust than that: names are checked, no
 // symbolic link is followed, and neither size nor number of the copies grows beyond the limits.
@@ -16,11 +16,11 @@
 #include <array>
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/names.h"
 #include "base/status.h"
 #include "proto/shirabe/v1/pod.pb.h"
@@ -28,22 +28,22 @@
 
 namespace shirabe::trial {
 
-struct MirrorOptions {
-  const Layout* layout = nullptr;  // of the server's own $SHIRABE_HOME; outlives the mirror
-  int64_t max_bytes = 256 << 20;   // of an attempt's log, and again of its other copies
+struct FileMirrorOptions {
+  const FileLayout* layout = nullptr;  // of the server's own $SHIRABE_HOME; outlives the mirror
+  int64_t max_bytes = 256 << 20;       // of an attempt's log, and again of its other copies
   // The log is shortened by its reader (trial/log_file.h): then max_bytes is what may be there
   // unread, and more is taken later; else a log that is longer ends there.
   bool trims = false;
   int max_files = 256;  // below RootOf, of an attempt
 };
 
-class Mirror {
+class FileMirror {
  public:
-  explicit Mirror(MirrorOptions options) : options_(options) {}
+  explicit FileMirror(FileMirrorOptions options) : options_(options) {}
 
   struct ApplyResult {
     std::vector<v1::FileHave> have;  // for SyncReply.files
-    std::string trouble;  // for people, the first time that something is not kept; else ""
+    std::string error;  // for people, the first time that something is not kept; else ""
   };
   // Takes the pieces that join what is there and says how much there is of each file then; of one
   // that is full, the greatest number that there is: no more of it need be sent. With
@@ -60,20 +60,20 @@ class Mirror {
   // Below it lies what the program names by absolute paths; for AttemptPaths.root.
   static std::string RootOf(const AttemptPaths& paths) { return paths.dir + "/files"; }
 
-  // Drops what is remembered to tell trouble only once. The copies stay.
+  // Drops what is remembered to report an error only once. The copies stay.
   void Forget(const AttemptKey& key);
 
  private:
   Status ApplyPiece(const AttemptKey& key, const v1::FilePiece& piece, ApplyResult& taken);
-  std::mutex& LockOf(const AttemptKey& key);
+  Mutex& LockOf(const AttemptKey& key);
   bool IsFull(const AttemptKey& key, const std::string& name, int64_t size);
   void Close(const AttemptKey& key, const std::string& name, const std::string& why,
              ApplyResult& taken);
 
-  const MirrorOptions options_;
-  std::array<std::mutex, 16> locks_;  // an attempt's copies are guarded by one of them
-  std::mutex mutex_;
-  std::map<AttemptKey, std::set<std::string>> full_;  // guarded by mutex_: copies that are closed
+  const FileMirrorOptions options_;
+  std::array<Mutex, 16> locks_;  // an attempt's copies are guarded by one of them
+  Mutex mutex_;
+  std::map<AttemptKey, std::set<std::string>> full_ ABSL_GUARDED_BY(mutex_);  // copies: closed
 };
 
 }  // namespace shirabe::trial

@@ -6,10 +6,12 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "proto/shirabe/v1/collector_traits.h"
 #include "trial/local/supervisor_records.h"
 #include "trial/pod/pod_templates.h"
 #include "trial/pod/pod_volumes.h"
 #include "trial/pod/sidecar_injection.h"
+#include "trial/trial_template.h"
 
 namespace shirabe::trial {
 namespace {
@@ -78,14 +80,9 @@ std::string WhyNotInstrumented(const std::vector<Primary>& found,
                       "starts by itself cannot be put under a supervisor");
 }
 
-bool NeedsSidecar(v1::CollectorKind kind) {
-  return kind == v1::FILE_COLLECTOR || kind == v1::TENSOR_FLOW_EVENT ||
-         kind == v1::PROMETHEUS_METRIC || kind == v1::CUSTOM;
-}
-
 Status CheckUninstrumented(const AttemptRequest& request,
                            const std::string& uninstrumented_reason) {
-  if (!NeedsSidecar(request.cluster.collector.collector().kind())) return absl::OkStatus();
+  if (!v1::ReadsInPod(v1::TraitsOf(request.cluster.collector))) return absl::OkStatus();
   return InvalidField(
       "spec.metricsCollectorSpec.collector.kind",
       absl::StrCat(

@@ -1,6 +1,6 @@
 // Makes the object that runs one attempt in a cluster, from the trial's rendered object: its name,
 // labels and owner, and, where the program is started by a command that stands in the object, the
-// containers of ours around it (trial/pod/pod_paths.h says what they find where):
+// containers of ours around it (trial/pod/pod_names.h says what they find where):
 //   shirabe-folders  where checkpoints lie on a volume that trials share: the first of the init
 //                    containers, makes the folders there that the others mount
 //   shirabe-init     before the user's init containers: brings the supervisor, parameters and the
@@ -19,9 +19,9 @@
 #include "base/status.h"
 #include "base/text/json_fields.h"
 #include "trial/attempt_status.h"
-#include "trial/executor.h"
-#include "trial/pod/pod_labels.h"
-#include "trial/pod/pod_place.h"
+#include "trial/pod/pod_names.h"
+#include "trial/pod/pod_options.h"
+#include "trial/pod/pod_templates.h"
 
 namespace shirabe::trial {
 

@@ -1,16 +1,16 @@
 // The pod templates of an object of any kind: a Pod is one, a Job has one, a training operator's
 // object one for each role, wherever they lie. Used by trial/pod/pod_build.cc and its neighbours,
-// and by trial/kubernetes/volume_jobs.cc. Pure.
+// and by trial/kubernetes/checkpoint_volume.cc. Pure.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "base/status.h"
 #include "base/text/json_fields.h"
+#include "trial/trial_template.h"
 
 namespace shirabe::trial {
-
-constexpr char kTrialSpecPath[] = "spec.trialTemplate.trialSpec";
 
 struct PodTemplate {
   Json* root = nullptr;   // has metadata and spec; lies in the object
@@ -27,5 +27,25 @@ std::vector<PodTemplate> FindTemplates(Json& object);
 
 // Index of the container of that name; -1 if it has none.
 int IndexOfContainer(const PodTemplate& from, const std::string& name);
+
+// Where a pod may run, and how that is written into its specification.
+// trial/pod/pod_scheduling.h decides it. Pure functions.
+
+// What goes into the specification of a pod.
+struct PodScheduling {
+  Json node_selector = Json::object();  // labels that the node must have
+  Json required = Json::array();        // nodeSelectorTerms: one of them must hold, if any
+  Json preferred = Json::array();       // PreferredSchedulingTerms
+  Json tolerations = Json::array();
+  std::vector<std::string> pools;  // names, in order of preference; none = whatever there is
+  double price_per_hour = 0;       // of the dearest node it may get, as far as pools tell
+};
+
+// Adds it to a pod's specification (`spec` of a Pod or of a pod template): what the user wrote
+// there holds as well. kInvalidArgument, naming the label, where the two exclude each other.
+Status ApplyScheduling(const PodScheduling& place, Json& pod_spec);
+
+// kInvalidArgument, "cannot progress: WHY".
+Status CannotProgress(const std::string& why);
 
 }  // namespace shirabe::trial

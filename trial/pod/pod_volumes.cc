@@ -6,9 +6,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "proto/shirabe/v1/collector_traits.h"
 #include "trial/checkpoint/checkpoint_folder.h"
 #include "trial/file_layout.h"
-#include "trial/pod/pod_paths.h"
+#include "trial/pod/pod_names.h"
 
 namespace shirabe::trial {
 namespace {
@@ -60,7 +61,7 @@ void MountHome(const AttemptRequest& request, PodVolumes& made) {
     made.shared.push_back(Mount(kHomeVolume, kPodHome));
     return;
   }
-  const Layout layout(kPodHome);
+  const FileLayout layout(kPodHome);
   const AttemptPaths own = layout.Paths(request.key);
   for (const std::string& path : {own.dir, own.output_dir}) {
     made.shared.push_back(Part(path, /*read_only=*/false));
@@ -158,10 +159,9 @@ Status AddCollector(const AttemptRequest& request, const Json& container, const 
 
 StatusOr<std::string> CollectorPath(const AttemptRequest& request, const Json& container) {
   const v1::MetricsCollectorSpec& collector = request.cluster.collector;
-  const v1::CollectorKind kind = collector.collector().kind();
-  const bool reads = kind == v1::FILE_COLLECTOR || kind == v1::TENSOR_FLOW_EVENT ||
-                     (kind == v1::CUSTOM && collector.source().has_file_system_path());
-  if (!reads) return "";
+  const v1::CollectorTraits& traits = v1::TraitsOf(collector);
+  const bool by_container = traits.container() && collector.source().has_file_system_path();
+  if (!v1::ReadsPath(traits) && !by_container) return "";
   const AttemptPaths paths = PodPaths(request.key);
   const std::string path = absl::StrReplaceAll(collector.source().file_system_path().path(),
                                                {{"$(SHIRABE_OUTPUT_DIR)", paths.output_dir},

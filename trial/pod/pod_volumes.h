@@ -1,6 +1,6 @@
 // What our containers and the program share in a pod: the volume of ours, the checkpoints' volume,
 // and the folder of a file that a collector reads. Used by trial/pod/pod_build.cc and its
-// neighbours, and by trial/kubernetes/volume_jobs.cc. Pure.
+// neighbours, and by trial/kubernetes/checkpoint_volume.cc. Pure.
 #pragma once
 
 #include <optional>

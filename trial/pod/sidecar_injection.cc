@@ -9,10 +9,10 @@
 #include "base/text/json_text.h"
 #include "base/text/number.h"
 #include "google/protobuf/util/time_util.h"
+#include "proto/shirabe/v1/collector_traits.h"
 #include "trial/local/supervisor_records.h"
 #include "trial/local/trial_environment.h"
-#include "trial/pod/pod_labels.h"
-#include "trial/pod/pod_paths.h"
+#include "trial/pod/pod_names.h"
 #include "trial/pod/pod_volumes.h"
 
 namespace shirabe::trial {
@@ -208,7 +208,7 @@ StatusOr<Json> Sidecar(const Injection& injection, const PodVolumes& volumes,
 // The user's own collector, as a native sidecar too: it ends when the program has.
 void AddCustomCollector(const Injection& injection, const PodVolumes& volumes, Json& containers) {
   const auto& collector = injection.request.cluster.collector.collector();
-  if (collector.kind() != v1::CUSTOM || !collector.has_custom_collector()) return;
+  if (!v1::TraitsOf(collector.kind()).container() || !collector.has_custom_collector()) return;
   Json container = FromStruct(collector.custom_collector());
   if (Text(container, {"name"}).empty()) container["name"] = "metrics-collector";
   container["restartPolicy"] = "Always";

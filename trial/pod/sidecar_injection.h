@@ -1,10 +1,10 @@
 // Puts our containers around a program in a pod template. Used by trial/pod/pod_build.cc and its
-// neighbours, and by trial/kubernetes/volume_jobs.cc. Pure.
+// neighbours, and by trial/kubernetes/checkpoint_volume.cc. Pure.
 #pragma once
 
 #include "base/status.h"
 #include "trial/attempt_status.h"
-#include "trial/executor.h"
+#include "trial/pod/pod_options.h"
 #include "trial/pod/pod_templates.h"
 
 namespace shirabe::trial {

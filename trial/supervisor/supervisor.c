@@ -32,7 +32,7 @@
 //   --limit-ms N     it may run so long from the first of them on, then it is asked to end, with
 //                    the grace of --grace-ms; --limit-of TEXT says whose limit that is
 //
-// As the first process of a container (trial/pod/pod_paths.h):
+// As the first process of a container (trial/pod/pod_names.h):
 //   --log FILE       the command's output goes to FILE and to our standard output (output.h)
 //   --env-file FILE  NAME=value lines for its environment
 //   --control FILE   where a SIGTERM is announced as {"reason": "preempt"} before it is passed on

@@ -27,7 +27,7 @@ def suggest(ranges, results, count):
         for name, (low, high) in ranges.items():
             start = best[name] if best else random.uniform(low, high)
             value = start + random.gauss(0, (high - low) / (2 + len(results)))
-            # Outside of its range it is drawn anew: a bound would be suggested twice.
+            # Outside of its range it is drawn again: a bound would be suggested twice.
             point[name] = value if low <= value <= high else random.uniform(low, high)
         yield point
 

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, Iterator, List, Mapping, Optional, Union
 from urllib.parse import quote
 
+from . import replies
 from .errors import NotFound, ShirabeError
 from .experiment import Best, Change, Experiment
 from .transport import Transport, find_token
@@ -123,23 +124,23 @@ class Client:
             self.path(experiment) if experiment else f"/api/v1/namespaces/{quote(self.namespace)}"
         )
         for event in self.transport.events(scope + "/watch", {"after": after}):
-            d = event.data
+            d: replies.Change = event.data
             yield Change(d["kind"], d["namespace"], d["experiment"], d.get("trial"), d["revision"])
 
-    def validate(self, spec: Spec) -> List[Json]:
+    def validate(self, spec: Spec) -> List[replies.Finding]:
         """The findings about an experiment, each {level, field, message, line, column}; nothing is
         stored."""
         reply = self.transport.call("POST", "/api/v1/validate", _body(spec), idempotent=True)
         return list(reply["findings"])
 
-    def algorithms(self) -> List[Json]:
+    def algorithms(self) -> List[replies.Variant]:
         """The algorithms of the server, each {name, help, settings, …}."""
         return list(self.pages("/api/v1/algorithms"))
 
     def version(self) -> str:
         return str(self.transport.call("GET", "/version")["version"])
 
-    def pages(self, path: str, **query: Any) -> Iterator[Json]:
+    def pages(self, path: str, **query: Any) -> Iterator[Any]:
         """The items of a list, page by page."""
         token: Optional[str] = None
         while True:

@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 import importlib
+import operator
 import os
 import socket
 import time
 from getpass import getuser
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, NamedTuple, Optional, Union
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Union,
+)
 
+from . import replies
 from .errors import WaitTimeout
-from .trial import Json, Trial, Value
+from .trial import Json, Trial, Value, annotation
 
 if TYPE_CHECKING:
     from .client import Client
@@ -158,6 +172,35 @@ class Experiment:
         }
         self._send("scale", {name: count for name, count in counts.items() if count is not None})
 
+    def try_point(
+        self, parameters: Mapping[str, Value], like: Union[int, Trial, None] = None
+    ) -> None:
+        """Makes a trial with these values, before those that the algorithm proposes.
+
+        like: the trial that has the values of the other parameters; None draws them at random.
+        """
+        body: Json = {"parameters": dict(parameters)}
+        if like is not None:
+            body["like"] = like.number if isinstance(like, Trial) else operator.index(like)
+        self._send("try", body, idempotent=False)
+
+    @property
+    def note(self) -> str:
+        return str(self.status.get("shirabe", {}).get("note", ""))
+
+    @property
+    def tags(self) -> List[str]:
+        return list(self.status.get("shirabe", {}).get("tags", []))
+
+    def annotate(
+        self,
+        note: Optional[str] = None,
+        add_tags: Sequence[str] = (),
+        remove_tags: Sequence[str] = (),
+    ) -> None:
+        """note: in place of the one that is there, "" removes it; None leaves it as it is."""
+        self._send("annotate", annotation(note, add_tags, remove_tags))
+
     def trials(self, filter: Optional[str] = None, sort: Optional[str] = None) -> List[Trial]:
         """filter: 'state=Failed,param.lr<1e-3'; sort: a field, '~objective' for descending."""
         items = self.client.pages(self._path() + "/trials", filter=filter, sort=sort)
@@ -177,7 +220,7 @@ class Experiment:
         caller = caller or f"{getuser()}@{socket.gethostname()}-{os.getpid()}"
         wait = min(max(wait, 0.0), 60.0)
         while True:
-            reply = self.client.transport.call(
+            reply: replies.Asked = self.client.transport.call(
                 "POST",
                 self._path() + ":ask",
                 {"caller": caller, "waitSeconds": wait},
@@ -192,12 +235,32 @@ class Experiment:
 
     def suggest(self, count: int = 5) -> List[Dict[str, Value]]:
         """The points that would be tried next. Nothing is stored."""
-        reply = self.client.transport.call(
+        reply: replies.Candidates = self.client.transport.call(
             "GET", self._path() + "/suggestions", query={"count": count}
         )
         return [self.typed(item["parameterAssignments"]) for item in reply["items"]]
 
-    def events(self) -> List[Json]:
+    def importance(self, method: str = "gp") -> Json:
+        """How much each parameter matters: {basis, method, parameters: [{parameter, total,
+        firstOrder, verdict}, …]}, the most important first, each share with its band of 90 %.
+        method "ped" asks what separates the best tenth of the trials: {parameter, share}."""
+        return self._analysis("importance", method=method)
+
+    def ablation(self, start: Optional[int] = None, end: Optional[int] = None) -> Json:
+        """What brought the gain from trial `start` (the median one) to trial `end` (the best one):
+        {basis, fromTrial, toTrial, steps: [{parameter, fromValue, toValue, gain}, …]}."""
+        query = {"from": start, "to": end}
+        return self._analysis("ablation", **{k: v for k, v in query.items() if v is not None})
+
+    def partial_dependence(self, parameter: str, other: Optional[str] = None) -> Json:
+        """The objective by a parameter, or by two, averaged over all others: {basis, axes, mean,
+        low, high}; of two parameters the second varies fastest."""
+        query = {"parameter": parameter}
+        if other is not None:
+            query["with"] = other
+        return self._analysis("partial-dependence", **query)
+
+    def events(self) -> List[replies.Event]:
         """What happened, oldest first, each {type, reason, message, trial, time, …}."""
         return list(self.client.pages(self._path() + "/events"))
 
@@ -211,7 +274,7 @@ class Experiment:
         pandas: Any = importlib.import_module("pandas")
         return pandas.DataFrame([trial.row() for trial in self.trials()])
 
-    def typed(self, assignments: List[Json]) -> Dict[str, Value]:
+    def typed(self, assignments: Iterable[Mapping[str, Any]]) -> Dict[str, Value]:
         """Katib's list of {name, value: text} as numbers and text, by the types of the space."""
         kinds = {p["name"]: p.get("parameterType", "") for p in self.spec.get("parameters", [])}
         return {a["name"]: _typed(kinds.get(a["name"], ""), str(a["value"])) for a in assignments}
@@ -224,8 +287,13 @@ class Experiment:
                 return str(strategy["value"])
         return "max" if objective["type"] == "maximize" else "min"
 
-    def _send(self, verb: str, body: Optional[Json] = None) -> None:
-        self.client.transport.call("POST", f"{self._path()}:{verb}", body, idempotent=True)
+    def _send(self, verb: str, body: Optional[Json] = None, idempotent: bool = True) -> None:
+        path = f"{self._path()}:{verb}"
+        self.client.transport.call("POST", path, body, idempotent=idempotent)
+
+    def _analysis(self, kind: str, **query: Any) -> Json:
+        reply: Json = self.client.transport.call("GET", f"{self._path()}/{kind}", query=query)
+        return reply
 
     def _path(self) -> str:
         return self.client.path(f"{self.namespace}/{self.name}")

@@ -30,7 +30,7 @@ class Event(NamedTuple):
     """One event of a stream: its kind, its data, and the id after which a reader goes on."""
 
     kind: str
-    data: Dict[str, Any]
+    data: Any
     id: str
 
 

@@ -3,8 +3,20 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Union
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Dict,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Union,
+)
 
+from . import replies
 from .transport import Transport
 
 if TYPE_CHECKING:
@@ -17,7 +29,8 @@ _TERMINAL = ("Succeeded", "Killed", "Failed", "MetricsUnavailable", "EarlyStoppe
 
 
 class Observation(NamedTuple):
-    """A value of a metric at a step. `superseded`: a later attempt has run the step again."""
+    """A value of a metric at a step. `superseded`: a later attempt has run the step again;
+    `implicit_step`: the step was counted, not reported."""
 
     metric: str
     step: int
@@ -25,6 +38,17 @@ class Observation(NamedTuple):
     attempt: int
     time: str
     superseded: bool = False
+    implicit_step: bool = False
+
+
+def annotation(
+    note: Optional[str], add_tags: Sequence[str], remove_tags: Sequence[str]
+) -> Json:
+    """The body of an annotate request."""
+    body: Json = {"addTags": list(add_tags), "removeTags": list(remove_tags)}
+    if note is not None:
+        body["note"] = note
+    return body
 
 
 class Trial:
@@ -33,7 +57,7 @@ class Trial:
     def __init__(
         self,
         experiment: Experiment,
-        raw: Json,
+        raw: replies.Trial,
         parameters: Optional[Dict[str, Value]] = None,
         token: str = "",
     ) -> None:
@@ -115,11 +139,33 @@ class Trial:
         """Makes a new trial with the same point."""
         self._transport.call("POST", self._path() + ":retry", idempotent=False)
 
+    def stop(self) -> None:
+        """Ends it early; its best value counts."""
+        self._transport.call("POST", self._path() + ":stop", idempotent=False)
+
+    @property
+    def note(self) -> str:
+        return str(self.raw["status"]["shirabe"].get("note", ""))
+
+    @property
+    def tags(self) -> List[str]:
+        return list(self.raw["status"]["shirabe"].get("tags", []))
+
+    def annotate(
+        self,
+        note: Optional[str] = None,
+        add_tags: Sequence[str] = (),
+        remove_tags: Sequence[str] = (),
+    ) -> None:
+        """note: in place of the one that is there, "" removes it; None leaves it as it is."""
+        body = annotation(note, add_tags, remove_tags)
+        self._transport.call("POST", self._path() + ":annotate", body, idempotent=True)
+
     def observations(
         self, metric: Optional[str] = None, all_attempts: bool = False
     ) -> List[Observation]:
         """By attempt, step and metric. all_attempts: also what a later attempt has run again."""
-        items = self.experiment.client.pages(
+        items: Iterator[replies.ObservationView] = self.experiment.client.pages(
             self._path() + "/observations", metric=metric, allAttempts=all_attempts or None
         )
         return [
@@ -130,15 +176,16 @@ class Trial:
                 i["attempt"],
                 i.get("time", ""),
                 i.get("superseded", False),
+                i.get("implicitStep", False),
             )
             for i in items
         ]
 
-    def attempts(self) -> List[Json]:
+    def attempts(self) -> List[replies.Attempt]:
         """The executions of the trial: where, how long, why each ended, what it cost."""
         return list(self.experiment.client.pages(self._path() + "/attempts"))
 
-    def checkpoints(self) -> List[Json]:
+    def checkpoints(self) -> List[replies.Checkpoint]:
         return list(self.experiment.client.pages(self._path() + "/checkpoints"))
 
     def logs(self, follow: bool = False, attempt: Optional[int] = None) -> Iterator[str]:
@@ -154,7 +201,8 @@ class Trial:
                 yield str(text)
             return
         for event in self._transport.events(path, {"follow": True}):
-            yield str(event.data["text"])
+            piece: replies.LogPiece = event.data
+            yield piece["text"]
 
     def row(self) -> Dict[str, Any]:
         """What to_pandas() makes a row of."""
@@ -176,9 +224,10 @@ class Trial:
             body["token"] = self._token
         # Sent again after a lost answer, values with a step count once.
         safe = "step" in body or "end" in body
-        reply = self._transport.call("POST", self._path() + ":tell", body, idempotent=safe)
-        stop = (reply or {}).get("stop")
-        return str(stop) if stop else None
+        reply: replies.Told = self._transport.call(
+            "POST", self._path() + ":tell", body, idempotent=safe
+        )
+        return reply.get("stop")
 
     @property
     def _transport(self) -> Transport:

@@ -21,10 +21,11 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Union
 from ..client import Client, Experiment, Trial
 from ..errors import NotFound, WaitTimeout
 from . import search
+from .push import report_metrics
 from .records import Record, plain
 from .template import algorithm, collector, container, space, template
 
-__all__ = ["KatibClient", "Record", "search"]
+__all__ = ["KatibClient", "Record", "report_metrics", "search"]
 
 Json = Dict[str, Any]
 

@@ -44,5 +44,5 @@ if [ ! -f "$base" ]; then
   make_base "$work"
 fi
 tar -C "$root" -xf "$base"
-install -D -m 644 "$source/sdk/python/shirabe.py" "$root/example/sdk/python/shirabe.py"
+install -D -m 644 "$source/sdk/python/shirabe/helper.py" "$root/example/sdk/python/shirabe.py"
 install -D -m 644 -t "$root/example/deploy/examples/digits" "$source"/deploy/examples/digits/*.py

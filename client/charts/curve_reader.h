@@ -1,0 +1,77 @@
+// Learning curves of the trials that a picture is to show, reduced to its pixels. Which trials are
+// the best is read from the columns; the observations of a trial are kept, within a bound, until
+// the trial changes, so that an ended trial's are read once for all who watch. Made by the client
+// over a store; thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/status.h"
+#include "client/charts/column_cache.h"
+#include "client/charts/curve_reduction.h"
+#include "db/store.h"
+#include "proto/shirabe/v1/charts.pb.h"
+
+namespace shirabe::client {
+
+// All finite and other values of one metric of one trial, by step.
+struct CurveSeries {
+  std::vector<double> steps;
+  std::vector<double> times;  // seconds since 1970
+  std::vector<double> values;
+};
+
+class CurveReader {
+ public:
+  static constexpr int kMaxTrials = 1000;              // of one request
+  static constexpr int kMaxPixels = 10'000;            // of one curve
+  static constexpr int64_t kMaxPoints = 500'000;       // of one reply
+  static constexpr int64_t kMaxRows = 1'000'000;       // of one trial; more are not read
+  static constexpr int64_t kMaxRowsOfAll = 4'000'000;  // of one request
+
+  // Both outlive it. Keeps at most so many bytes.
+  CurveReader(db::Store* store, ColumnCache* columns, int64_t max_bytes = 64 << 20)
+      : store_(store), columns_(columns), max_bytes_(max_bytes) {}
+
+  // kInvalidArgument, naming the field, for what is out of range; kNotFound. Callers take turns, so
+  // that no more than one request's observations are in memory beside those that are kept.
+  StatusOr<v1::Curves> Read(const v1::CurvesRequest& request);
+
+ private:
+  using SeriesPtr = std::shared_ptr<const CurveSeries>;  // shared: dropped while it is being drawn
+  // Of a trial, as it is since a revision.
+  struct SeriesKey {
+    ExperimentKey experiment;
+    int64_t created = 0;  // of the experiment
+    int64_t trial = 0;
+    std::string metric;
+    auto operator<=>(const SeriesKey&) const = default;
+  };
+  struct Kept {
+    SeriesKey key;
+    int64_t revision = 0;
+    SeriesPtr series;
+  };
+  struct Plan;  // what a request means
+
+  StatusOr<Plan> MakePlan(const v1::CurvesRequest& request);
+  Status ReadSeries(Plan& plan, v1::Curves& reply);
+  StatusOr<SeriesPtr> SeriesOf(const SeriesKey& key, int64_t revision);
+  SeriesPtr FindKept(const SeriesKey& key, int64_t revision);
+  void Keep(Kept kept);
+
+  db::Store* const store_;
+  ColumnCache* const columns_;
+  const int64_t max_bytes_;
+  Mutex turn_;  // serialises Read
+  Mutex mutex_;
+  std::list<Kept> kept_ ABSL_GUARDED_BY(mutex_);  // the last used first
+  int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace shirabe::client

@@ -1,0 +1,91 @@
+#include "cmd/verb_flags.h"
+
+#include <initializer_list>
+
+#include "absl/strings/match.h"
+#include "base/log.h"
+#include "cmd/man_page.h"
+#include "cmd/terminal.h"
+
+namespace shirabe::cmd {
+namespace {
+
+// Without a leading noun: exp/digits, trial/digits-7.
+std::string WithoutNoun(const std::string& text, std::initializer_list<const char*> nouns) {
+  for (const char* noun : nouns) {
+    const std::string prefix = std::string(noun) + "/";
+    if (absl::StartsWith(text, prefix)) return text.substr(prefix.size());
+  }
+  return text;
+}
+
+}  // namespace
+
+void AddGlobals(Options& options, Globals* globals) {
+  options.Text("--db", &globals->db, "ADDRESS",
+               "the store: sqlite:PATH, postgres://USER@HOST/DATABASE or memory: "
+               "(default $SHIRABE_DB, else in $SHIRABE_HOME)");
+  options.Text(
+      "--server", &globals->server, "HOST:PORT",
+      "a server (shirabe serve); tls://HOST:PORT with TLS, kube://NAMESPACE/SERVICE through "
+      "the cluster of the kubeconfig (default $SHIRABE_SERVER)");
+  options.Text("--context", &globals->context, "NAME",
+               "a server from the user's file (default $SHIRABE_CONTEXT, else the current one)");
+  options.Text("--token-file", &globals->token_file, "FILE",
+               "token for the server (default $SHIRABE_TOKEN_FILE, else token in $SHIRABE_HOME)");
+  options.Text(
+      "--ca", &globals->ca, "FILE",
+      "certificate authorities of the server, PEM (default $SHIRABE_CA, else the system's)");
+  options.Text("-n,--namespace", &globals->ns, "NAME",
+               "namespace (default $SHIRABE_NAMESPACE, else default)");
+  options.Word("--color", &globals->color, {"auto", "always", "never"}, "colours on the terminal");
+  options.Flag("-q,--quiet", &globals->quiet, "say nothing but data and errors");
+  options.Flag("-v,--verbose", &globals->verbose, "say what is being done");
+}
+
+void AddOutput(Options& options, ListFlags* flags) {
+  options.Word("-o,--output", &flags->output, {"table", "wide", "json", "yaml", "name"},
+               "how to print");
+  options.Flag("--no-headers", &flags->no_headers, "a table without its first line");
+}
+
+void AddListing(Options& options, ListFlags* flags) {
+  AddOutput(options, flags);
+  options.Flag("-A,--all-namespaces", &flags->all_namespaces, "experiments of all namespaces");
+  options.Text("--sort-by", &flags->sort_by, "FIELD", "order by a field; ~FIELD for descending");
+  options.Text("--filter", &flags->filter, "CONDITIONS",
+               "only what meets all of them: 'state=Failed,param.lr<1e-3'");
+  options.Number("--limit", &flags->limit, 0, "at most so many");
+  options.Flag("-w,--watch", &flags->watch, "go on and print what changes");
+}
+
+StatusOr<bool> ParseAll(Options& options, const Globals& globals,
+                        const std::vector<std::string>& arguments) {
+  if (arguments.size() == 1 && arguments[0] == kManOption) {
+    Globals ignored;
+    Options common("", "");
+    AddGlobals(common, &ignored);
+    Out(ManSection(options, common));
+    return true;
+  }
+  ASSIGN_OR_RETURN(const bool done, options.Parse(arguments));
+  SetColor(globals.color);
+  SetQuiet(globals.quiet);
+  // What a person needs to know is said by the verbs; the log is for those who ask for it.
+  SetLogLevel(globals.verbose ? LogLevel::kDebug : LogLevel::kError);
+  return done;
+}
+
+StatusOr<ExperimentKey> ExperimentArgument(const std::string& text, const std::string& ns) {
+  const std::string name = WithoutNoun(text, {"exp", "experiment", "experiments"});
+  if (const Status valid = ValidateExperimentName(name); !valid.ok()) return AsUsage(valid);
+  return ExperimentKey{ns, name};
+}
+
+StatusOr<TrialKey> TrialArgument(const std::string& text, const std::string& ns) {
+  const auto key = ParseTrialName(WithoutNoun(text, {"trial", "trials"}), ns);
+  if (key) return *key;
+  return UsageError("\"" + text + "\" names no trial: write EXPERIMENT/7 or EXPERIMENT-7");
+}
+
+}  // namespace shirabe::cmd

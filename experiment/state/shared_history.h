@@ -1,0 +1,47 @@
+// The trials of an experiment as its algorithm and its early-stopping rule see them. Both answer in
+// other threads: what a call under way holds stays as it is, and a change then makes a copy first.
+// Changed by one thread.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "proto/shirabe/v1/experiment.pb.h"
+#include "proto/shirabe/v1/records.pb.h"
+#include "suggestion/early_stopping.h"
+#include "suggestion/history.h"
+
+namespace shirabe::experiment {
+
+bool IsTerminal(v1::TrialPhase phase);
+// As an algorithm sees the trial.
+suggestion::TrialSummary TrialSummaryOf(const v1::ObjectiveSpec& objective, const v1::Trial& trial);
+
+class SharedHistory {
+ public:
+  SharedHistory(const suggestion::Space& space, v1::ObjectiveSpec objective);
+
+  const suggestion::History& history() const { return *history_; }
+  using HistoryPtr = std::shared_ptr<const suggestion::History>;  // shared with a proposal
+  HistoryPtr history_snapshot() const { return history_; }
+  // What the trials have reported, by trial; empty without early stopping.
+  using CurvesPtr = std::shared_ptr<const suggestion::Curves>;  // shared with a question
+  CurvesPtr curves_snapshot() const { return curves_; }
+
+  // The trial with the next number.
+  void Add(const v1::Trial& trial);
+  void Update(const v1::Trial& trial);
+  void SetMemo(const std::string& memo);
+  void SetPrior(std::vector<suggestion::PriorTrial> prior);
+  suggestion::Curve& MutableCurve(int64_t trial);
+
+ private:
+  suggestion::History& MutableHistory();
+
+  const v1::ObjectiveSpec objective_;
+  std::shared_ptr<suggestion::History> history_;  // shared with a proposal under way
+  std::shared_ptr<suggestion::Curves> curves_;    // shared with a question under way
+};
+
+}  // namespace shirabe::experiment

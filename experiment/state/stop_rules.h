@@ -1,0 +1,43 @@
+// spec.shirabe.limits.experimentSeconds and spec.shirabe.stopWhen: when going on is not worth it.
+//
+// What a rule goes by is in the status, and is written in the same commit as the trial, the pause
+// or the answer of the model that it comes from: a controller that takes the experiment over finds
+// the same figures and decides the same. Once a rule holds, the plan's commit records it
+// (status.shirabe.stopRule), and nothing takes it back. Pure functions; any thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/time/time.h"
+#include "proto/shirabe/v1/experiment.pb.h"
+#include "proto/shirabe/v1/records.pb.h"
+
+namespace shirabe::experiment {
+
+// Trials that have ended with a finite value of the objective.
+int64_t CountResults(const v1::ExperimentStatus& status);
+
+// The rule that holds now: the recorded one, or the first in the order of the specification.
+// nullopt: none.
+std::optional<v1::StopRule> DecideStopRule(const v1::Experiment& experiment, absl::Time now);
+
+// The reason of the condition that the experiment then gets.
+std::string ReasonOf(const v1::StopRule& rule);
+
+// Until experimentSeconds are over, if nothing else ends it; infinite where there is no such limit,
+// while it is paused, and before it has started.
+absl::Duration TimeLeft(const v1::Experiment& experiment, absl::Time now);
+
+// A trial has ended with this objective: whether it is an improvement is counted, if a rule asks.
+void CountResult(double objective, v1::Experiment& experiment);
+
+// It is paused, or goes on: the time of pauses is counted, if a limit asks.
+void CountPause(bool paused, absl::Time now, v1::Experiment& experiment);
+
+// Whether the model is to be asked for a bound of the regret: there are results that the last one
+// does not know, and enough of them.
+bool WantsRegretBound(const v1::Experiment& experiment);
+
+}  // namespace shirabe::experiment

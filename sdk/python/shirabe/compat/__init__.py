@@ -1,0 +1,1 @@
+"""Other tuners' names over Shirabe: change one import."""

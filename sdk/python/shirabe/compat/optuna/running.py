@@ -1,0 +1,114 @@
+"""One call of Study.optimize: runs the objective, and makes states of what it does."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple, Type
+
+from ...outcome import Outcome, from_exception
+from ...study import Asked
+from ...trial import Trial as CoreTrial
+from .engine import Engine, outcome_of
+from .exceptions import NotSupported, TrialPruned
+from .trial import FrozenTrial, Trial, TrialState
+
+if TYPE_CHECKING:
+    from .study import Study
+
+__all__ = ["Callback", "Run", "last_report", "one_value"]
+
+Callback = Callable[["Study", FrozenTrial], None]
+
+
+class Run:
+    """Used by one call, in as many threads as that has."""
+
+    def __init__(
+        self,
+        study: Study,
+        func: Callable[[Trial], Any],
+        catch: Tuple[Type[Exception], ...],
+        callbacks: List[Callback],
+    ) -> None:
+        self._study, self._func, self._catch, self._callbacks = study, func, catch, callbacks
+        self._trials: Dict[int, Trial] = {}
+        self.error: Optional[BaseException] = None
+
+    def first(self, engine: Engine) -> None:
+        """A trial before the space is known. Raises what `catch` does not name."""
+        trial = engine.first(len(engine.early))
+        try:
+            error = self._call(trial)
+        except BaseException:
+            engine.early.remove(trial)
+            raise
+        self._study.end(trial, trial.state, trial.value)
+        self._report(trial)
+        if error is not None:
+            raise error
+
+    def body(self, core: CoreTrial) -> Outcome:
+        trial = self._study.engine.wrap(core)
+        self._trials[core.number] = trial
+        error = self._call(trial)
+        trial.ended = time.time()
+        core.notes = trial.notes()
+        if error is not None:
+            self.error = self.error or error
+        return outcome_of(trial)
+
+    def on_end(self, asked: Asked, outcome: Outcome, core: CoreTrial) -> None:
+        self._report(self._trials.pop(asked.number))
+        if self.error is not None:
+            self._study.stop()
+
+    def _report(self, trial: Trial) -> None:
+        frozen = trial.frozen()
+        self._study.say(frozen)
+        for callback in self._callbacks:
+            callback(self._study, frozen)
+
+    def _call(self, trial: Trial) -> Optional[BaseException]:
+        """Runs the objective, and sets the trial's state and value. The exception that is to end
+        the study, if there was one."""
+        try:
+            returned = self._func(trial)
+        except TrialPruned:
+            trial.state, trial.value = TrialState.PRUNED, last_report(trial)
+            return None
+        except (Exception, SystemExit) as error:
+            trial.state = TrialState.FAIL
+            trial.fail_reason = from_exception(error).reason
+            caught = isinstance(error, self._catch) and not isinstance(error, NotSupported)
+            return None if caught else error
+        if trial.core is not None and trial.core.stop_reason is not None:
+            trial.state, trial.value = TrialState.PRUNED, last_report(trial)
+            return None
+        try:
+            value = one_value(returned)
+        except (TypeError, NotSupported) as error:
+            trial.state = TrialState.FAIL
+            trial.fail_reason = str(error)
+            return error if isinstance(error, NotSupported) else None
+        if math.isfinite(value):
+            trial.state, trial.value = TrialState.COMPLETE, value
+        else:
+            trial.state = TrialState.FAIL
+            trial.fail_reason = f"The value {value} is not acceptable."
+        return None
+
+
+def one_value(values: Any) -> float:
+    if isinstance(values, (list, tuple)):
+        if len(values) != 1:
+            raise NotSupported(f"{len(values)} values: a study has one objective here")
+        values = values[0]
+    try:
+        return float(values)
+    except (TypeError, ValueError):
+        raise TypeError(f"The value {values!r} could not be cast to float.") from None
+
+
+def last_report(trial: Trial) -> Optional[float]:
+    return trial.reports[max(trial.reports)] if trial.reports else None

@@ -1,0 +1,133 @@
+"""HTTP to the child: one connection a thread, kept; JSON in and out."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import threading
+import time
+from typing import Any, Dict, Iterator, List, Optional, Tuple
+from urllib.parse import urlencode
+
+from shirabe_client.errors import Unavailable, from_reply
+
+from .child import Child
+
+__all__ = ["Connection"]
+
+_TIMEOUT = 90.0  # seconds for one answer; the longest that is asked for is 20
+_RESTARTS = 3
+_HANDOVER = 60.0  # seconds for "not just now": another process's child may still be letting go
+_PAUSES = (0.02, 0.5)  # seconds between calls while it does: the first, the longest
+
+
+class Connection:
+    """Calls of the child. What is called here may be sent twice: a child that has died is started
+    again, and goes on where it was; one that cannot do it just now is asked again. Thread-safe."""
+
+    def __init__(self, child: Child) -> None:
+        self._child = child
+        self._local = threading.local()
+        self._made: List[_Wire] = []
+
+    def call(self, method: str, path: str, body: Any = None) -> Any:
+        """The JSON of the answer. Errors are those of shirabe_client.errors."""
+        deadline = time.monotonic() + _HANDOVER
+        pause, longest = _PAUSES
+        while True:
+            try:
+                return self._answered(method, path, body)
+            except Unavailable as error:
+                if error.status == 0 or time.monotonic() > deadline:
+                    raise
+            time.sleep(pause)
+            pause = min(2 * pause, longest)
+
+    def _answered(self, method: str, path: str, body: Any) -> Any:
+        for attempt in range(_RESTARTS + 1):
+            seen = self._child.starts
+            try:
+                return self._once(method, path, body)
+            except OSError as error:
+                self.close()
+                if attempt == _RESTARTS:
+                    raise Unavailable(f"the child {method} {path}: {error!r}") from error
+                if isinstance(error, ConnectionResetError) and attempt == 0:
+                    continue  # it may have closed a connection that was idle
+                time.sleep(0.05)  # it may be about to end
+                self._child.start(seen)
+
+    def pages(self, path: str, **query: Any) -> Iterator[Dict[str, Any]]:
+        """The items of a list, page by page."""
+        token: Optional[str] = None
+        while True:
+            asked = {**query, "pageSize": 1000, **({"pageToken": token} if token else {})}
+            page = self.call("GET", f"{path}?{urlencode(asked)}")
+            yield from page["items"]
+            token = page.get("nextPageToken")
+            if not token:
+                return
+
+    def close(self) -> None:
+        """This thread's connection."""
+        wire = getattr(self._local, "wire", None)
+        self._local.wire = None
+        if wire:
+            self._made.remove(wire)
+            wire.close()
+
+    def close_all(self) -> None:
+        """Those of all threads, which call nothing any more."""
+        while self._made:
+            self._made.pop().close()
+
+    def _once(self, method: str, path: str, body: Any) -> Any:
+        wire = getattr(self._local, "wire", None)
+        now = (self._child.starts, os.getpid())  # a forked process needs one of its own
+        if wire is None or self._local.made != now:
+            self.close()
+            wire = _Wire(self._child.address, self._child.token)
+            self._made.append(wire)
+            self._local.wire, self._local.made = wire, now
+        status, text = wire.exchange(method, path, body)
+        if status >= 300:
+            try:
+                raise from_reply(status, json.loads(text))
+            except ValueError:
+                raise from_reply(status, text.decode("utf-8", "replace")) from None
+        return json.loads(text) if text else None
+
+
+class _Wire:
+    """One connection. Of HTTP it knows what the child says, at a third of http.client's time: a
+    reply has a length."""
+
+    def __init__(self, address: Tuple[str, int], token: str) -> None:
+        self._socket = socket.create_connection(address, timeout=_TIMEOUT)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._reader = self._socket.makefile("rb")
+        self._head = f"Host: {address[0]}:{address[1]}\r\nAuthorization: Bearer {token}\r\n"
+
+    def exchange(self, method: str, path: str, body: Any) -> Tuple[int, bytes]:
+        """Status and body of the reply. OSError: there is none, or not all of it."""
+        data = b"" if body is None else json.dumps(body).encode()
+        kind = "Content-Type: application/json\r\n" if data else ""
+        head = f"{method} {path} HTTP/1.1\r\n{self._head}{kind}Content-Length: {len(data)}\r\n\r\n"
+        self._socket.sendall(head.encode("ascii") + data)
+        first = self._reader.readline().split()
+        if len(first) < 2 or not first[1].isdigit():
+            raise ConnectionResetError("the connection has ended")
+        length = 0
+        while (line := self._reader.readline()) not in (b"\r\n", b""):
+            name, _, value = line.partition(b":")
+            if name.lower() == b"content-length":
+                length = int(value)
+        text = self._reader.read(length)
+        if not line or len(text) < length:
+            raise ConnectionResetError("the connection has ended within a reply")
+        return int(first[1]), text
+
+    def close(self) -> None:
+        self._reader.close()
+        self._socket.close()

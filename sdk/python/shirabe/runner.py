@@ -1,0 +1,225 @@
+"""Runs the trials of a study in this process: in the caller's thread, or in several."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+import time
+from typing import Any, Callable, Iterator, List, NamedTuple, Optional
+
+from .outcome import FAILED, OPEN, STOPPED, VALUE, Outcome
+from .progress import Progress
+from .study import Asked, Ended, Slot, Study
+from .trial import Link, Trial
+
+__all__ = ["Conductor", "Limits", "interrupts", "run_threads"]
+
+_LOOK = 0.1  # seconds between two looks of the main thread at its workers
+_ERRORS_AT_FIRST = 3  # trials that fail before any has a result: something is wrong with them all
+
+
+class Limits(NamedTuple):
+    """seconds: no trial begins after them. failures: of trials, after which the search ends; None:
+    when the first three fail. trials: to run in this call; None for any number."""
+
+    seconds: Optional[float] = None
+    failures: Optional[int] = None
+    trials: Optional[int] = None
+
+
+class Conductor:
+    """Says whether to go on, and counts. Thread-safe."""
+
+    def __init__(self, study: Study, limits: Limits, progress: Progress) -> None:
+        self.study = study
+        self.limits = limits
+        self.progress = progress
+        self.ended = ""  # why no trial begins any more: a word of Result.ended
+        self.reason = ""
+        self.last_failure: Optional[Outcome] = None
+        self.graceful = True  # Ctrl-C waits for what runs
+        self.on_end: Callable[[Asked, Outcome, Trial], None] = lambda *_: None
+        self._began = time.monotonic()
+        self._begun = 0
+        self._lock = threading.Lock()
+        # Slots of workers that have died: theirs are gone on with first.
+        self.abandoned: List[Slot] = []
+
+    @property
+    def interrupted(self) -> bool:
+        return self.ended == "interrupted"
+
+    def stop(self, ended: str, reason: str = "") -> None:
+        """No trial begins any more; the first reason stays."""
+        with self._lock:
+            if not self.ended:
+                self.ended, self.reason = ended, reason
+
+    def is_over(self) -> bool:
+        seconds = self.limits.seconds
+        if not self.ended and seconds is not None and time.monotonic() - self._began >= seconds:
+            self.stop("timeout", f"timeout={seconds:g} s is over")
+        return bool(self.ended)
+
+    def may_begin(self) -> bool:
+        """Counts one more trial to begin, if there may be one."""
+        if self.is_over():
+            return False
+        with self._lock:
+            if self.limits.trials is not None and self._begun >= self.limits.trials:
+                self.ended = self.ended or "trials"
+                return False
+            self._begun += 1
+            return True
+
+    def began(self, asked: Asked) -> Trial:
+        self.progress.began()
+        return Trial(self.study.seed(asked), StudyLink(self, asked))
+
+    def finish(self, asked: Asked, outcome: Outcome, trial: Trial) -> None:
+        """Tells the study, counts, and ends the search where too many have failed."""
+        if outcome.kind == VALUE:
+            objective = self._objective()
+            value = outcome.metrics.get(objective, trial.reported.get(objective))
+            if value is not None and value - value != 0:
+                reason = f"{objective} is {value}: a result must be finite"
+                outcome = Outcome("infeasible", outcome.metrics, reason)
+        self.study.tell(asked, outcome, trial)
+        if outcome.kind != OPEN:
+            trial.close()
+        self.on_end(asked, outcome, trial)
+        value = None
+        if outcome.kind in (VALUE, STOPPED):
+            objective = self._objective()
+            value = outcome.metrics.get(objective, trial.reported.get(objective))
+        # A stopped trial has a value, which does not compete with those that ran to the end.
+        self.progress.ended(asked.number, outcome, value if outcome.kind == VALUE else None)
+        if outcome.kind == FAILED:
+            self._count_failure(outcome)
+
+    def end_of(self, ended: Ended) -> None:
+        """The study has no more trials."""
+        reason = ended.reason
+        word = "goal" if "goal" in reason else "trials"
+        self.stop("exhausted" if "no further point" in reason else word, reason)
+
+    def _objective(self) -> str:
+        assert self.study.problem
+        return self.study.problem.objective
+
+    def _count_failure(self, outcome: Outcome) -> None:
+        self.last_failure = outcome
+        counts = self.progress.counts
+        most = self.limits.failures
+        if most is not None and counts[FAILED] > most:
+            self.stop("failed", f"{counts[FAILED]} trials have failed, more than max_failed={most}")
+        elif (
+            most is None
+            and counts[VALUE] + counts[STOPPED] == 0
+            and counts[FAILED] >= _ERRORS_AT_FIRST
+        ):
+            self.stop("failed", f"the first {counts[FAILED]} trials have all failed")
+
+
+class StudyLink(Link):
+    def __init__(self, conductor: Conductor, asked: Asked) -> None:
+        self._conductor = conductor
+        self._asked = asked
+
+    def report(self, step: int, metrics: Any) -> Optional[str]:
+        return self._conductor.study.report(self._asked, step, metrics)
+
+    def is_stopping(self) -> bool:
+        return self._conductor.interrupted
+
+
+@contextlib.contextmanager
+def interrupts(conductor: Conductor) -> Iterator[None]:
+    """Ctrl-C, once: no new trials, and those that run may end; twice: KeyboardInterrupt. Only in
+    the main thread, and where the program has no handler of its own."""
+    main = threading.current_thread() is threading.main_thread()
+    ours = main and conductor.graceful
+    if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+
+    def on_signal(number: int, frame: Any) -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        conductor.stop("interrupted", "interrupted")
+        count = conductor.progress.running
+        conductor.progress.say(
+            f"stopping: waits for {count} running trial{'' if count == 1 else 's'}; Ctrl-C again "
+            "ends at once"
+        )
+
+    signal.signal(signal.SIGINT, on_signal)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def run_threads(conductor: Conductor, body: Callable[[Trial], Outcome], parallel: int) -> None:
+    """Until the study has no more trials or the conductor ends it. body raises KeyboardInterrupt,
+    and what is no Exception: the search then ends with it, and the trial stays open."""
+    slots = conductor.study.slots(parallel)
+    conductor.abandoned = conductor.study.abandoned()
+    try:
+        with interrupts(conductor):
+            if parallel == 1:
+                _work(conductor, body, slots[0])
+            else:
+                _work_in_threads(conductor, body, slots)
+    finally:
+        for slot in [*slots, *conductor.abandoned]:
+            slot.free()
+
+
+def _work(conductor: Conductor, body: Callable[[Trial], Outcome], slot: Slot) -> None:
+    while conductor.may_begin():
+        left = conductor.abandoned.pop() if conductor.abandoned else None
+        try:
+            if not _run_one(conductor, body, left or slot):
+                return
+        finally:
+            if left:
+                left.free()
+
+
+def _run_one(conductor: Conductor, body: Callable[[Trial], Outcome], slot: Slot) -> bool:
+    asked = conductor.study.ask(slot, conductor.is_over)
+    if isinstance(asked, Ended):
+        conductor.end_of(asked)
+    if not isinstance(asked, Asked):
+        return False
+    trial = conductor.began(asked)
+    conductor.finish(asked, body(trial), trial)
+    return True
+
+
+def _work_in_threads(
+    conductor: Conductor, body: Callable[[Trial], Outcome], slots: List[Slot]
+) -> None:
+    errors: List[BaseException] = []
+
+    def work(slot: Slot) -> None:
+        try:
+            _work(conductor, body, slot)
+        except BaseException as error:  # the caller raises it
+            errors.append(error)
+            conductor.stop("interrupted" if isinstance(error, KeyboardInterrupt) else "error")
+
+    # Daemons: a function that never returns must not keep the program after the second Ctrl-C.
+    threads = [
+        threading.Thread(target=work, args=(slot,), name=f"shirabe-{slot.name}", daemon=True)
+        for slot in slots
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        while thread.is_alive():
+            thread.join(_LOOK)
+            conductor.progress.draw()
+    if errors:
+        raise errors[0]

@@ -1,0 +1,338 @@
+"""One search in a storage folder: an experiment of the child that this process asks and tells."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Union
+
+from shirabe_client.errors import Conflict, Denied, Invalid, NotFound, WaitTimeout
+
+from . import child
+from .connection import Connection
+from .outcome import FAILED, INFEASIBLE, OPEN, STOPPED, VALUE, Outcome
+from .problem import Problem, check_same, in_words
+from .result import TrialResult
+from .trial import Trial, TrialSeed
+
+__all__ = ["Asked", "Ended", "Slot", "Study"]
+
+Json = Dict[str, Any]
+
+_API = "/api/v1/namespaces/default/experiments"
+_INFEASIBLE = "infeasible: "  # begins the message of a trial that failed on purpose
+_FIRST_PAUSE, _LAST_PAUSE = 0.001, 0.01  # seconds between two looks for a point
+_LOOKS = 1.0  # seconds of looking often; then the child says when there is one
+_STATES = {"Succeeded": VALUE, "EarlyStopped": STOPPED, "Running": OPEN, "Pending": OPEN}
+
+
+class Asked(NamedTuple):
+    """A trial to run, and what telling about it needs."""
+
+    number: int
+    params: Dict[str, Any]
+    attempt: int
+    token: str
+    last_step: int
+
+
+class Ended(NamedTuple):
+    """There is nothing more to try, and why."""
+
+    reason: str
+
+
+class Slot:
+    """The name of one worker, which no other worker of any process has at the same time. Who takes
+    the name of one that died is given the trial that it left behind."""
+
+    def __init__(self, path: Path) -> None:
+        self.name = path.name
+        self._file = open(path, "a+b")
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self._file.close()
+            raise
+        _slots.add(self)
+
+    def free(self) -> None:
+        _slots.discard(self)
+        self._file.close()
+
+
+_slots: "set[Slot]" = set()
+
+
+def _free_all() -> None:
+    for slot in list(_slots):  # closes a forked process's copy: the owner's stays locked
+        slot.free()
+
+
+os.register_at_fork(after_in_child=_free_all)
+
+
+class Study:
+    """Thread-safe. close() it: the child ends with its last user."""
+
+    def __init__(
+        self, folder: Path, name: str, binary: Optional[str], memory: bool = False
+    ) -> None:
+        self.name = name
+        self.child = child.use(folder, binary, memory)
+        self.folder = self.child.folder
+        self._path = f"{_API}/{name}"
+        self._connection = Connection(self.child)
+        self.problem: Optional[Problem] = None
+        self.reason = ""  # why there are no more trials
+
+    def close(self) -> None:
+        self._connection.close_all()
+        child.release(self.child)
+
+    # ---- the experiment ------------------------------------------------------------------------
+
+    def stored(self) -> Optional[Json]:
+        """The experiment as it is stored; None if there is none."""
+        try:
+            found: Json = self._connection.call("GET", self._path)
+            return found
+        except NotFound:
+            return None
+
+    def open(self, problem: Problem) -> int:
+        """Creates it, or goes on with what is stored: trials that are there already. ValueError in
+        the words of the caller: what is wrong, or where it differs from what is stored."""
+        self.problem = problem
+        stored = self.stored()
+        if stored is None:
+            try:
+                body = {"metadata": {"name": self.name}, "spec": problem.spec()}
+                head = {"apiVersion": "kubeflow.org/v1beta1", "kind": "Experiment"}
+                self._connection.call("POST", _API, {**head, **body})
+                return 0
+            except Conflict:  # another process was quicker
+                stored = self.stored()
+            except Invalid as error:
+                raise ValueError(in_words(error, problem)) from None
+        assert stored is not None
+        check_same(self.name, stored["spec"], problem)
+        self._fit_counts(stored, problem)
+        return int(stored.get("status", {}).get("trials", 0))
+
+    def _fit_counts(self, stored: Json, problem: Problem) -> None:
+        """More trials than at first, other workers; and room for those that were left running."""
+        status, spec = stored.get("status", {}), stored["spec"]
+        trials, now = problem.trials, spec.get("maxTrialCount")
+        ended = any(
+            c["status"] == "True" and c["type"] in ("Succeeded", "Failed")
+            for c in status.get("conditions", [])
+        )
+        if ended and (trials is None or (now is not None and trials <= now)):
+            return
+        parallel = problem.parallel + int(status.get("trialsRunning", 0))
+        counts = {"parallelTrialCount": parallel}
+        if trials is not None:
+            counts = {"parallelTrialCount": min(parallel, trials), "maxTrialCount": trials}
+        self._connection.call("POST", self._path + ":scale", counts)
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline:
+            found = self.stored() or stored
+            if all(found["spec"].get(name) == count for name, count in counts.items()):
+                return
+            time.sleep(0.005)
+
+    def delete(self) -> None:
+        """Ends it, and removes its records and its files."""
+        self._connection.call("DELETE", f"{self._path}?waitSeconds=60")
+
+    # ---- asking and telling --------------------------------------------------------------------
+
+    def slots(self, count: int) -> List[Slot]:
+        """So many names for workers, the first that are free."""
+        folder = self.folder / "workers" / self.name
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        taken: List[Slot] = []
+        number = 0
+        while len(taken) < count:
+            number += 1
+            try:
+                taken.append(Slot(folder / f"python-{number}"))
+            except OSError:
+                continue
+        return taken
+
+    def abandoned(self) -> List[Slot]:
+        """The names beyond those that had workers once: trials of theirs may be open."""
+        folder = self.folder / "workers" / self.name
+        taken: List[Slot] = []
+        for path in sorted(folder.glob("python-*")):
+            try:
+                taken.append(Slot(path))
+            except OSError:
+                continue
+        return taken
+
+    def look(self, slot: Slot, wait: float = 0.0) -> Union[Asked, Ended, None]:
+        """The slot's trial; why there is none; None while it is being thought of.
+        wait: seconds that the child may take for the answer."""
+        body = {"caller": slot.name, "waitSeconds": wait}
+        try:
+            reply = self._connection.call("POST", self._path + ":ask", body)
+        except WaitTimeout:
+            return None
+        if reply.get("trial"):
+            status = reply["trial"]["status"]["shirabe"]
+            assert self.problem
+            params = {
+                name: self.problem.space[name].decode(value)
+                for name, value in reply["parameters"].items()
+            }
+            return Asked(
+                int(status["number"]),
+                {name: params[name] for name in self.problem.space},
+                int(reply["attempt"]),
+                reply["token"],
+                int(status.get("lastStep", 0)),
+            )
+        if reply["ended"]:
+            self.reason = str(reply.get("reason", "")).replace("the experiment has ended: ", "", 1)
+            return Ended(self.reason)
+        return None
+
+    def ask(self, slot: Slot, give_up: Callable[[], bool]) -> Union[Asked, Ended, None]:
+        """As look, until there is an answer; None once give_up() says so."""
+        began = time.monotonic()
+        pause = _FIRST_PAUSE
+        while not give_up():
+            often = time.monotonic() - began < _LOOKS
+            found = self.look(slot, 0 if often else 1.0)
+            if found is not None:
+                return found
+            if often:
+                time.sleep(pause)
+                pause = min(2 * pause, _LAST_PAUSE)
+        return None
+
+    def report(self, asked: Asked, step: int, metrics: Mapping[str, float]) -> Optional[str]:
+        """Stores those metrics that are declared. Why the trial should end, or None."""
+        declared = self._declared(metrics)
+        if not declared:
+            return None
+        try:
+            return self._tell(asked, {"metrics": declared, "step": step})
+        except Denied:  # it has been ended from elsewhere
+            return "it was ended meanwhile"
+
+    def tell(self, asked: Asked, outcome: Outcome, trial: Optional[Trial] = None) -> None:
+        """Ends the trial; not one that is stopped, which has ended, or open. What is stored when it
+        returns stays. Notes of the trial are kept in its folder, as metrics that are not declared;
+        its result comes after what it has reported."""
+        notes = trial.notes if trial else {}
+        others = {n: v for n, v in outcome.metrics.items() if n not in self._names()}
+        notes = {**({"metrics": _json_safe(others)} if others else {}), **notes}
+        folder = Path(self.seed(asked).folder)
+        if notes:
+            _write(folder / "notes.json", json.dumps(notes))
+        if outcome.trace:
+            _write(folder / "traceback.txt", outcome.trace)
+        if outcome.kind in (STOPPED, OPEN):
+            return
+        body: Json = {"end": "failed", "message": outcome.reason}
+        if outcome.kind == VALUE:
+            body = {"end": "completed", "metrics": self._declared(outcome.metrics)}
+            if trial and trial.last_step and body["metrics"]:
+                body["step"] = trial.last_step + 1
+        elif outcome.kind == INFEASIBLE:
+            body["message"] = _INFEASIBLE + outcome.reason
+        try:
+            self._tell(asked, body)
+        except (Conflict, Denied):
+            pass  # it was ended from elsewhere meanwhile: that stays
+
+    def seed(self, asked: Asked) -> TrialSeed:
+        name = f"{self.name}-{asked.number}"
+        folder = self.folder / "trials" / "default" / self.name / name / "output"
+        return TrialSeed(name, asked.number, asked.params, str(folder), asked.last_step)
+
+    def _tell(self, asked: Asked, body: Json) -> Optional[str]:
+        body = {**body, "attempt": asked.attempt, "token": asked.token}
+        reply = self._connection.call("POST", f"{self._path}/trials/{asked.number}:tell", body)
+        return (reply or {}).get("stop") or None
+
+    def _names(self) -> List[str]:
+        assert self.problem
+        return [self.problem.objective, *self.problem.metrics]
+
+    def _declared(self, metrics: Mapping[str, float]) -> Json:
+        return _json_safe({n: v for n, v in metrics.items() if n in self._names()})
+
+    # ---- results -------------------------------------------------------------------------------
+
+    def results(self) -> List[TrialResult]:
+        """All trials that are stored, in their order."""
+        return [self._result(raw) for raw in self._connection.pages(self._path + "/trials")]
+
+    def _result(self, raw: Json) -> TrialResult:
+        assert self.problem
+        status = raw["status"]["shirabe"]
+        held = [c for c in raw["status"].get("conditions", []) if c["status"] == "True"]
+        state = _STATES.get(status["phase"], FAILED)
+        reason = "" if state in (VALUE, OPEN) or not held else str(held[-1]["message"])
+        if state == FAILED and reason.startswith(_INFEASIBLE):
+            state, reason = INFEASIBLE, reason[len(_INFEASIBLE) :]
+        observed = raw["status"].get("observation", {}).get("metrics", [])
+        notes = _read(self._notes(int(status["number"])))
+        return TrialResult(
+            number=int(status["number"]),
+            state=state,
+            params={
+                a["name"]: self.problem.space[a["name"]].decode(a["value"])
+                for a in raw["spec"]["parameterAssignments"]
+            },
+            value=status.get("objective") if state in (VALUE, STOPPED) else None,
+            metrics={
+                **{m["name"]: float(m["latest"]) for m in observed if _is_number(m["latest"])},
+                **{name: float(value) for name, value in notes.get("metrics", {}).items()},
+            },
+            seconds=float(status.get("seconds", 0)),
+            reason=reason,
+            chosen=str(status.get("explanation", "")),
+            folder=self._notes(int(status["number"])).parent,
+            notes=notes,
+        )
+
+    def _notes(self, number: int) -> Path:
+        name = f"{self.name}-{number}"
+        return self.folder / "trials" / "default" / self.name / name / "output" / "notes.json"
+
+
+def _json_safe(metrics: Mapping[str, float]) -> Json:
+    """JSON has no NaN: what it lacks travels as text."""
+    return {n: v if v - v == 0 else str(v) for n, v in metrics.items()}
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+        return True
+    except ValueError:  # Katib's word for a metric that was never seen
+        return False
+
+
+def _read(path: Path) -> Json:
+    try:
+        found = json.loads(path.read_text("utf-8"))
+        return found if isinstance(found, dict) else {}
+    except (OSError, ValueError):
+        return {}
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    beside = path.with_name(path.name + ".tmp")
+    beside.write_text(text, "utf-8")
+    beside.replace(path)

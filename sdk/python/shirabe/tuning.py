@@ -1,0 +1,299 @@
+"""shirabe.optimize: tunes a function of this program."""
+
+from __future__ import annotations
+
+import functools
+import math
+import os
+import re
+import secrets
+import time
+from pathlib import Path
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+
+from . import calling, processes
+from .child import default_folder
+from .outcome import OPEN, VALUE, TrialFailed
+from .problem import Problem
+from .progress import Progress
+from .result import Result
+from .runner import Conductor, Limits, run_threads
+from .space import Parameter, read_space
+from .study import Study
+
+__all__ = ["optimize"]
+
+_LONGEST_NAME = 40
+_MOST_PARALLEL = 1000
+
+Variant = Union[str, Tuple[str, Mapping[str, Any]]]
+
+
+_HELP = """Calls fn with points of the space, and looks for the best.
+
+    best = shirabe.optimize(train, {"lr": shirabe.log(1e-5, 1e-1), "layers": [2, 4, 8]},
+                            minimize="loss", trials=50, parallel=2)
+    print(best.params, best.value)
+
+fn is called with the parameters by their names, train(lr=…, layers=…), or with one dict if it
+takes one argument of another name; and with `trial` if it takes that (shirabe.Trial: report,
+should_stop, checkpoint, resume). It returns the number, or a dict of metrics with it, or None
+if it has reported it. An exception makes the trial failed, and shirabe.Infeasible says that the
+point gives no result; both are kept with the reason, and the search goes on, unless the first
+three trials all fail.
+
+space: {name: shirabe.float, int, log or choice, or a list of values, or a range}.
+minimize, maximize: the name of the metric; one of them.
+trials: in all, those of earlier calls with this name included; failed ones count.
+parallel: how many run at the same time.
+workers: "threads" of this process (parallel=1: the thread of the caller), or "processes", for
+    functions that compute in Python; they must be picklable, or cloudpickle be installed.
+name: the same call goes on where one of this name was interrupted or killed, and returns at
+    once if all is done. Lower-case letters, digits and '-'. Without it, a new search.
+storage: a folder for all this (default $SHIRABE_HOME/python); a trial that has ended is in its
+    database, and stays even if this process is killed.
+algorithm, stopper: a name of `shirabe algorithms`, or (name, {setting: value}). The stopper
+    looks at what trial.report says of the objective.
+metrics: names of other metrics to record step by step; of others the last value is kept.
+first: points to try first, {name: value} with every parameter.
+goal: the search ends when a trial is as good. timeout: seconds after which no trial begins.
+max_failed: the search ends when more trials than this have failed; it may then be the first
+    three, too.
+seed: the same numbers give the same points (with parallel=1).
+progress: True or False; by default on a terminal and in Jupyter.
+binary: the program `shirabe` (default: $SHIRABE_BINARY, the scripts of this Python, the PATH).
+
+Ctrl-C: no trial begins any more, and the running ones may end (trial.should_stop is True); the
+Result says so. A second one raises KeyboardInterrupt; what ran is run again by the next call.
+
+ValueError, TypeError: an argument is wrong, or differs from the stored search of this name.
+TrialFailed: the first three trials failed, or more than max_failed, or all; with `result`.
+FileNotFoundError: no program. shirabe_client.errors.Unavailable: it does not start.
+"""
+
+
+def optimize(
+    fn: Callable[..., Any],
+    space: Mapping[str, Any],
+    *,
+    minimize: Optional[str] = None,
+    maximize: Optional[str] = None,
+    trials: int = 20,
+    parallel: int = 1,
+    workers: str = "threads",
+    name: Optional[str] = None,
+    storage: Union[str, "os.PathLike[str]", None] = None,
+    algorithm: Variant = "auto",
+    stopper: Optional[Variant] = None,
+    metrics: Sequence[str] = (),
+    first: Sequence[Mapping[str, Any]] = (),
+    goal: Optional[float] = None,
+    timeout: Optional[float] = None,
+    max_failed: Optional[int] = None,
+    seed: Optional[int] = None,
+    progress: Optional[bool] = None,
+    binary: Optional[str] = None,
+) -> Result:
+    _check_guard()
+    objective, direction = _objective(minimize, maximize)
+    known = read_space(space)
+    problem = Problem(
+        space=known,
+        objective=objective,
+        direction=direction,
+        metrics=_names("metrics", metrics, objective),
+        trials=_count("trials", trials, 0),
+        parallel=min(_count("parallel", parallel, 1), max(trials, 1)),
+        algorithm=variant("algorithm", algorithm) or {},
+        stopper=variant("stopper", stopper),
+        seed=None if seed is None else _count("seed", seed, 0),
+        goal=None if goal is None else _number("goal", goal),
+        first=_points(first, known),
+    )
+    limits = Limits(
+        None if timeout is None else _number("timeout", timeout),
+        None if max_failed is None else _count("max_failed", max_failed, 0),
+    )
+    work = _Work(fn, problem, workers)
+    folder = Path(storage) if storage is not None else default_folder()
+    name = _checked_name(name) if name is not None else _fresh_name(fn)
+    if trials == 0:
+        return Result(name, folder, objective, direction)
+    study = Study(folder, name, binary)
+    try:
+        result = Result(name, study.folder, objective, direction)
+        conductor = _begin(study, problem, limits, progress)
+        try:
+            work.run(conductor)
+        finally:
+            conductor.progress.draw(last=True)
+        _fill(result, study, conductor)
+    finally:
+        study.close()
+    return _checked(result, conductor)
+
+
+optimize.__doc__ = _HELP
+
+
+class _Work:
+    """The function, and how it is run. ValueError, TypeError: it cannot be."""
+
+    def __init__(self, fn: Any, problem: Problem, workers: Any) -> None:
+        if workers not in ("threads", "processes"):
+            raise ValueError(f'workers must be "threads" or "processes", not {workers!r}')
+        how = calling.adapt(fn, problem.space)
+        self._parallel = problem.parallel
+        self._body = functools.partial(calling.run, fn, how, problem.objective)
+        self._sent: Optional[processes.Sent] = None
+        if workers == "processes":
+            self._sent = processes.Sent(fn, how, problem.objective)
+
+    def run(self, conductor: Conductor) -> None:
+        if self._sent:
+            processes.run_processes(conductor, self._sent, self._parallel)
+        else:
+            run_threads(conductor, self._body, self._parallel)
+
+
+def _check_guard() -> None:
+    if processes.is_worker_starting():
+        raise RuntimeError(
+            "shirabe.optimize is called while a worker imports this file: put the call under "
+            '`if __name__ == "__main__":`'
+        )
+
+
+def _begin(study: Study, problem: Problem, limits: Limits, show: Optional[bool]) -> Conductor:
+    """Opens the study; what earlier calls have done counts as done."""
+    progress = Progress(problem.objective, problem.direction == "minimize", problem.trials, show)
+    if study.open(problem):
+        for trial in study.results():
+            if trial.state != OPEN:
+                value = trial.value if trial.state == VALUE else None
+                progress.count(trial.number, trial.state, value)
+        progress.counts["failed"] = 0  # those of earlier calls are no reason to end this one
+        if progress.done:
+            progress.say(f"goes on with {study.name}: {progress.done} trials are done")
+    return Conductor(study, limits, progress)
+
+
+def _fill(result: Result, study: Study, conductor: Conductor) -> None:
+    result.trials = study.results()
+    result.ended = conductor.ended or "trials"
+    result.reason = conductor.reason or study.reason
+    if result.ended == "interrupted":
+        again = f'the same call with name="{study.name}" goes on'
+        conductor.progress.say(f"interrupted after {len(result.trials)} trials: {again}")
+
+
+def _checked(result: Result, conductor: Conductor) -> Result:
+    """The result, or TrialFailed."""
+    failure = conductor.last_failure
+    nothing = all(trial.value is None for trial in result.trials)
+    if failure is None or not (result.ended == "failed" or (nothing and result.ended == "trials")):
+        return result
+    reason = result.reason if result.ended == "failed" else "no trial has a result"
+    error = TrialFailed(f"{reason}; the last: {failure.reason}")
+    error.result = result
+    raise error from failure.error
+
+
+# ---- arguments ----------------------------------------------------------------------------------
+
+
+def _objective(minimize: Any, maximize: Any) -> Tuple[str, str]:
+    if (minimize is None) == (maximize is None):
+        raise ValueError('say what is best: minimize="loss" or maximize="accuracy", one of them')
+    metric, direction = (minimize, "minimize") if maximize is None else (maximize, "maximize")
+    if isinstance(metric, (list, tuple)):
+        raise ValueError(
+            f"{direction}={metric!r}: a search has one objective; name that one, and the others "
+            "in metrics="
+        )
+    if not isinstance(metric, str) or not metric:
+        raise TypeError(
+            f"{direction} is the name of a metric, as {direction}='loss', not {metric!r}"
+        )
+    return metric, direction
+
+
+def _names(what: str, names: Sequence[str], objective: str) -> List[str]:
+    if isinstance(names, str) or not all(isinstance(name, str) and name for name in names):
+        raise TypeError(f"{what} is a list of names, not {names!r}")
+    found = [name for name in dict.fromkeys(names) if name != objective]
+    return found
+
+
+def _count(what: str, value: Any, least: int) -> int:
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{what} must be a whole number, not {value!r}")
+    number = int(value)
+    most = _MOST_PARALLEL if what == "parallel" else 2**53 if what == "seed" else 1_000_000
+    if not least <= number <= most:
+        raise ValueError(f"{what} must be from {least} to {most}, not {number}")
+    return number
+
+
+def _number(what: str, value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{what} must be a number, not {value!r}") from None
+    if not math.isfinite(number):
+        raise ValueError(f"{what} must be finite, not {number}")
+    return number
+
+
+def variant(what: str, named: Optional[Variant]) -> Optional[Dict[str, Any]]:
+    """A name, or a name and settings, as Katib has them."""
+    if named is None:
+        return None
+    name, settings = (named, {}) if isinstance(named, str) else (*named, {}, {})[:2]
+    if not isinstance(name, str) or not isinstance(settings, Mapping):
+        raise TypeError(f'{what} is a name, or (name, {{"setting": value}}), not {named!r}')
+    found: Dict[str, Any] = {"algorithmName": name}
+    if settings:
+        found["algorithmSettings"] = [
+            {"name": str(n), "value": str(v).lower() if isinstance(v, bool) else str(v)}
+            for n, v in settings.items()
+        ]
+    return found
+
+
+def _points(points: Sequence[Mapping[str, Any]], space: Mapping[str, Parameter]) -> List[Any]:
+    encoded = []
+    for index, point in enumerate(points):
+        if not isinstance(point, Mapping):
+            raise TypeError(f"first[{index}] is {point!r}: give {{name: value}}")
+        values = {}
+        for name, value in point.items():
+            if name not in space:
+                raise ValueError(f"first[{index}]: the space has no {name!r}")
+            try:
+                values[name] = space[name].encode(value)
+            except (TypeError, ValueError) as error:
+                raise type(error)(f'first[{index}]["{name}"]: {error}') from None
+        missing = [name for name in space if name not in values]
+        if missing:
+            raise ValueError(f"first[{index}] has no {missing[0]!r}: give every parameter a value")
+        encoded.append(values)
+    return encoded
+
+
+def _checked_name(name: Any) -> str:
+    good = isinstance(name, str) and re.fullmatch(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?", name)
+    if not good or len(name) > _LONGEST_NAME:
+        raise ValueError(
+            f"name={name!r} must be 1 to {_LONGEST_NAME} lower-case letters, digits and '-', "
+            "beginning and ending with a letter or digit"
+        )
+    return str(name)
+
+
+def _fresh_name(fn: Any) -> str:
+    """After the function and the time; never given twice."""
+    inner = getattr(fn, "func", fn)
+    word = re.sub(r"[^a-z0-9]+", "-", str(getattr(inner, "__name__", "")).lower())
+    word = word.strip("-")[:14].strip("-") or "search"
+    return f"{word}-{time.strftime('%y%m%d-%H%M%S')}-{secrets.token_hex(3)}"

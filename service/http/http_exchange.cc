@@ -1,0 +1,226 @@
+#include "service/http/http_exchange.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/cancellation.h"
+#include "service/common/suggestion_scheduler.h"
+#include "service/common/worker_threads.h"
+#include "service/http/caller_disconnected.h"
+#include "service/http/session_host.h"
+
+namespace shirabe::service {
+namespace {
+
+std::string HttpDate(absl::Time now) {
+  return absl::FormatTime("%a, %d %b %Y %H:%M:%S GMT", now, absl::UTCTimeZone());
+}
+
+Status TooBusy() { return absl::UnavailableError("the server has too much to do: try again"); }
+
+}  // namespace
+
+Task<AfterReply> Exchange::Run() {
+  std::optional<HttpReply> reply;
+  if (head_.ok()) {
+    request_ = std::move(head_->request);
+    reply = co_await Answer(*head_);
+  } else {
+    reply = Refusal(head_.status());
+  }
+  if (!reply) co_return AfterReply::kClose;
+  co_return co_await Send(*std::move(reply));
+}
+
+Task<std::optional<HttpReply>> Exchange::Answer(const RequestHead& head) {
+  request_.peer = options_.peer;
+  keep_alive_ = head.keep_alive && options_.may_stay;
+  chunked_ = head.http_1_1;
+  class_ = options_.host->router->Classify(request_);
+  if (const Status problem = Admit(head); !problem.ok()) co_return Refusal(problem);
+  if (class_.refusal.ok()) {
+    const std::optional<Status> received = co_await Receive(head);
+    if (!received) co_return std::nullopt;
+    if (!received->ok()) co_return Refusal(*received);
+  } else if (head.has_body()) {
+    // Answered as it is, without its body, after which nothing more can be read.
+    keep_alive_ = false;
+    if (!class_.no_route) co_return Refusal(class_.refusal);
+  }
+  co_return co_await Work();
+}
+
+// What its head shows to be no request for us, or one that there is no room for.
+Status Exchange::Admit(const RequestHead& head) const {
+  if (!options_.may_stay && !class_.at_once) {
+    return absl::UnavailableError("there are too many connections already: try again");
+  }
+  if (!head.has_body() || !class_.refusal.ok() || class_.takes_body) return absl::OkStatus();
+  if (!head.chunked && head.length <= 2) return absl::OkStatus();  // {}
+  return absl::InvalidArgumentError(
+      absl::StrCat(request_.method, " ", request_.target, " takes no body"));
+}
+
+// What follows of the request is not read, so there can be no other after it.
+HttpReply Exchange::Refusal(const Status& problem) {
+  keep_alive_ = false;
+  chunked_ = false;
+  return options_.host->router->Refuse(request_, problem);
+}
+
+// ---- the caller, and the body ------------------------------------------------------------------
+
+Task<std::optional<Status>> Exchange::Receive(const RequestHead& head) {
+  if (class_.known) options_.owner->SetKnown();
+  options_.owner->BeginWork();
+  body_.emplace(head, FramingLimits{.body_bytes = options_.host->limits.body_bytes});
+  if (head.has_body()) {
+    body_share_ = Quota::Acquire(&options_.host->quotas->bodies, class_.caller, 0).value();
+  }
+  if (const Status problem = ConsumeBody(); !problem.ok()) co_return problem;
+  // A trial that has sent all of it already holds nothing up, and is known to the worker.
+  if (class_.must_ask || (class_.must_authenticate && !body_->done())) {
+    std::optional<Status> caller = co_await Authenticate();
+    if (!caller || !caller->ok()) co_return caller;
+  }
+  if (!body_->done()) {
+    std::optional<Status> read = co_await ReadBody(head.expects_continue);
+    if (!read || !read->ok()) co_return read;
+  }
+  request_.body = body_->Release();
+  co_return absl::OkStatus();
+}
+
+// A caller that is not in our file is looked up before anything it sends is kept.
+Task<std::optional<Status>> Exchange::Authenticate() {
+  options_.connection->Expire(absl::InfiniteDuration());
+  auto look = RunIn(*options_.host->slow, class_.caller,
+                    [this] { return options_.host->router->Authenticate(request_); });
+  const std::optional<StatusOr<std::string>> caller = co_await std::move(look);
+  if (options_.connection->closed()) co_return std::nullopt;
+  if (!caller) co_return TooBusy();
+  if (!caller->ok()) co_return caller->status();
+  class_.caller = **caller;
+  options_.owner->SetKnown();
+  options_.owner->BeginWork();
+  co_return absl::OkStatus();
+}
+
+Task<std::optional<Status>> Exchange::ReadBody(bool is_expected) {
+  HttpConnection& connection = *options_.connection;
+  if (is_expected) {
+    connection.Expire(options_.host->limits.write);
+    const bool written = co_await connection.Write("HTTP/1.1 100 Continue\r\n\r\n");
+    if (!written) co_return std::nullopt;
+  }
+  connection.Expire(options_.host->limits.body);
+  while (!body_->done()) {
+    const IoError error = connection.Take(co_await connection.Read());
+    if (error) co_return std::nullopt;
+    if (const Status problem = ConsumeBody(); !problem.ok()) co_return problem;
+  }
+  co_return absl::OkStatus();
+}
+
+// What has come of it. All together may fill only so much of our memory, and each caller less: what
+// counts is what they have sent, not what they say they will.
+Status Exchange::ConsumeBody() {
+  if (body_->done()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const size_t taken, body_->Consume(options_.connection->received()));
+  options_.connection->Consume(taken);
+  return TooMany(body_share_.Add(static_cast<int64_t>(taken)));
+}
+
+void Exchange::ReleaseBody() {
+  body_.reset();
+  body_share_.Release();
+}
+
+// ---- the reply ---------------------------------------------------------------------------------
+
+Task<std::optional<HttpReply>> Exchange::Work() {
+  Router* const router = options_.host->router;
+  if (class_.at_once) co_return router->Handle(request_);
+  options_.connection->Expire(absl::InfiniteDuration());
+  std::optional<CallerDisconnected> gone;  // asked only where a reply may take long
+  if (class_.slow) gone.emplace(options_.connection->descriptor());
+  auto work = RunIn(class_.slow ? *options_.host->slow : *options_.host->quick, class_.caller,
+                    [this, gone = std::move(gone)] {
+                      std::optional<CancelScope> scope;
+                      if (gone) scope.emplace(*gone);
+                      return options_.host->router->Handle(request_);
+                    });
+  std::optional<HttpReply> reply = co_await std::move(work);
+  if (options_.connection->closed()) co_return std::nullopt;
+  if (!reply) co_return router->Refuse(request_, TooBusy());
+  if (reply->pending == nullptr) co_return reply;
+  co_return co_await AwaitReply(std::move(reply->pending));
+}
+
+Task<std::optional<HttpReply>> Exchange::AwaitReply(std::unique_ptr<PendingReply> pending) {
+  request_.body = {};
+  ReleaseBody();
+  options_.connection->Expire(absl::InfiniteDuration());
+  wait_.emplace(options_.host->router, options_.host->long_polls);
+  options_.owner->WatchForEnd();
+  std::optional<HttpReply> reply = co_await wait_->Run(std::move(pending), class_.caller);
+  wait_.reset();
+  if (options_.connection->closed()) co_return std::nullopt;
+  co_return reply;
+}
+
+Task<AfterReply> Exchange::Send(HttpReply reply) {
+  if (class_.must_authenticate && reply.status < 300) options_.owner->SetKnown();
+  if (options_.host->draining) keep_alive_ = false;
+  ReleaseBody();
+  if (reply.source == nullptr) chunked_ = false;
+  if (reply.source != nullptr && !chunked_) keep_alive_ = false;
+  std::string text = HeadOf(reply, {.keep_alive = keep_alive_,
+                                    .chunked = chunked_,
+                                    .date = HttpDate(options_.host->clock->Now())});
+  if (request_.method == "HEAD") {
+    reply.source = nullptr;
+  } else if (reply.source == nullptr) {
+    text += reply.body;
+  }
+  reply.body = {};
+  request_ = {};
+  options_.connection->Expire(options_.host->limits.write);
+  const bool written = co_await options_.connection->Write(std::move(text));
+  if (!written) co_return AfterReply::kClose;
+  if (reply.source != nullptr) co_return co_await SendPieces(std::move(reply.source));
+  co_return keep_alive_ ? AfterReply::kNext : AfterReply::kEnd;
+}
+
+Task<AfterReply> Exchange::SendPieces(std::unique_ptr<PieceSource> source) {
+  pieces_.emplace(PieceWriter::Options{.host = options_.host,
+                                       .owner = options_.owner,
+                                       .connection = options_.connection,
+                                       .source = source.get(),
+                                       .chunked = chunked_,
+                                       .caller = &class_.caller});
+  const bool whole = co_await pieces_->Run();
+  pieces_.reset();
+  if (!whole) co_return AfterReply::kClose;
+  co_return keep_alive_ && !source->live() ? AfterReply::kNext : AfterReply::kEnd;
+}
+
+// ---- what happens meanwhile --------------------------------------------------------------------
+
+void Exchange::Wake() {
+  if (pieces_) pieces_->Wake();
+}
+
+// A follower of events says nothing more: what can be read from it is its end. A client that waits
+// for a reply may have sent the next request already.
+bool Exchange::EndsWhenReadable() const {
+  if (pieces_) return pieces_->live();
+  return wait_ && options_.connection->HasEnded();
+}
+
+void Exchange::Abandon() {
+  if (wait_) wait_->Abandon();
+  Wake();
+}
+
+}  // namespace shirabe::service

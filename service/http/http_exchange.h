@@ -1,0 +1,85 @@
+// One request and its reply, on a connection that has read the request's head: is it one for us,
+// whose is it, its body, what a worker makes of it, and the reply, at once, in pieces or when the
+// store has what it waits for. Made by the connection's session (http_session.h), whose coroutine
+// awaits it; used in the io thread. Who calls is found out before the body is read; whether the
+// server lives is answered in the io thread, whatever the workers do.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/rate_limits.h"
+#include "base/status.h"
+#include "service/http/http_connection.h"
+#include "service/http/http_framing.h"
+#include "service/http/http_message.h"
+#include "service/http/http_router.h"
+#include "service/http/http_task.h"
+#include "service/http/piece_writer.h"
+#include "service/http/reply_wait.h"
+
+namespace shirabe::service {
+
+class ExchangeOwner;
+struct SessionHost;
+
+// What becomes of the connection after a reply.
+enum class AfterReply { kNext, kEnd, kClose };
+
+class Exchange {
+ public:
+  // All of it outlives the exchange.
+  struct Options {
+    SessionHost* host;
+    ExchangeOwner* owner;
+    HttpConnection* connection;
+    std::string peer;
+    bool may_stay;  // else the connection was only let in to ask whether the server lives
+  };
+  // `head` is what was read last, or why that is no request.
+  Exchange(Options options, StatusOr<RequestHead> head)
+      : options_(std::move(options)), head_(std::move(head)) {}
+
+  // Awaited once.
+  Task<AfterReply> Run();
+
+  // The store has changed, or the server ends.
+  void Wake();
+  // The other side can be read, or has left: whether the connection should be closed for that.
+  bool EndsWhenReadable() const;
+  // The connection is closed: what waits ends soon.
+  void Abandon();
+
+ private:
+  // Each gives the reply; nothing if the connection has ended.
+  Task<std::optional<HttpReply>> Answer(const RequestHead& head);
+  Task<std::optional<HttpReply>> Work();
+  Task<std::optional<HttpReply>> AwaitReply(std::unique_ptr<PendingReply> pending);
+
+  Status Admit(const RequestHead& head) const;
+  // Whose request it is, and its body; nothing if the connection has ended.
+  Task<std::optional<Status>> Receive(const RequestHead& head);
+  Task<std::optional<Status>> Authenticate();
+  Task<std::optional<Status>> ReadBody(bool is_expected);
+  Status ConsumeBody();
+  void ReleaseBody();
+
+  HttpReply Refusal(const Status& problem);
+  Task<AfterReply> Send(HttpReply reply);
+  Task<AfterReply> SendPieces(std::unique_ptr<PieceSource> source);
+
+  const Options options_;
+  StatusOr<RequestHead> head_;
+  HttpRequest request_;  // of the head
+  RequestClass class_;
+  bool keep_alive_ = false;
+  bool chunked_ = false;            // of a reply with a source
+  std::optional<BodyReader> body_;  // until the reply
+  Quota::Share body_share_;         // the bytes of it that were received
+  std::optional<ReplyWait> wait_;
+  std::optional<PieceWriter> pieces_;
+};
+
+}  // namespace shirabe::service

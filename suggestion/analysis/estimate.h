@@ -1,0 +1,41 @@
+// What all analyses work with: bands, the functions they look at, and how many of their points a
+// history can afford. Plain data; pure; any thread.
+#pragma once
+
+#include <Eigen/Dense>
+#include <functional>
+
+#include "base/rng.h"
+#include "suggestion/analyses.h"
+#include "suggestion/gp/acquisition_search.h"
+
+namespace shirabe::suggestion::analysis {
+
+// `values`: the first is that of the mean, the others of one draw each; one value at least. Between
+// `low` and `high` another draw would lie with 90 %: of m draws in order, the places 0.05 (m + 1)
+// and 0.95 (m + 1). A band that is to one side of the value is widened to it.
+Estimate EstimateOf(const Eigen::VectorXd& values);
+
+// Functions of points (rows): the first column by the mean, the others by one draw each.
+using Functions = std::function<Eigen::MatrixXd(const gp::Inputs& points)>;
+
+// So many points, spread evenly over the space and as the specification distributes them: the
+// `block`-th of several samples that are independent of each other, but spread evenly together.
+struct SampleSize {
+  Eigen::Index points = 0;
+  int block = 0, blocks = 1;
+};
+gp::Inputs Spread(const gp::InputLayout& layout, const SampleSize& size, uint64_t seed);
+
+// The largest power of two of points, from `least` to `most`, with which `times` evaluations of
+// each of them, at `cost` covariances (PosteriorFunctions::cost), take some tens of milliseconds; a
+// guess by counting.
+Eigen::Index AffordablePoints(Eigen::Index cost, double times, Eigen::Index least,
+                              Eigen::Index most);
+
+// Column `axis` of the space, in points that are otherwise alike.
+void CopyAxis(const gp::InputLayout& layout, int axis, const gp::Inputs& from, gp::Inputs& to);
+// The same coordinate in all rows.
+void SetAxis(const gp::InputLayout& layout, int axis, double coordinate, gp::Inputs& points);
+
+}  // namespace shirabe::suggestion::analysis

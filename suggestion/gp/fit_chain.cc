@@ -1,0 +1,171 @@
+#include "suggestion/gp/fit_chain.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/cancellation.h"
+#include "base/sha256.h"
+#include "suggestion/gp/acquisition_search.h"
+
+namespace shirabe::suggestion::gp {
+namespace {
+
+using Eigen::Index;
+using Eigen::VectorXd;
+
+constexpr int64_t kSharedFits = 16 << 20;
+
+// S. Near starts save steps, few of them save fits; beyond kDense, where a fit is to no more points
+// than that and what it costs is mostly the process of all of them, few are better.
+constexpr int64_t kFirstStart = 16, kDense = 400;
+int64_t NextStart(int64_t s) { return s + (s < kDense ? s / 8 : s / 2); }
+
+// The counts of the fits that lead to θ(m), the last of which is m itself.
+std::vector<int64_t> Stages(int64_t results) {
+  const int64_t m = LastFitCount(results);
+  std::vector<int64_t> stages;
+  for (int64_t s = kFirstStart; s < m && s <= Results::kMaxPoints; s = NextStart(s)) {
+    stages.push_back(s);
+  }
+  stages.push_back(m);
+  return stages;
+}
+
+void Append(std::string& bytes, double value) {
+  bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+// Of the first results up to each stage: all that a fit to them depends on. Each goes on from the
+// one before it, so that every row is read once.
+std::vector<std::string> DigestsOf(const Inputs& inputs, const VectorXd& scores,
+                                   const std::vector<int64_t>& stages) {
+  std::string bytes = "fit chain 1";
+  Append(bytes, inputs.numeric());
+  Append(bytes, inputs.categorical());
+  std::vector<std::string> digests;
+  int64_t row = 0;
+  for (const int64_t stage : stages) {
+    for (; row < stage; ++row) {
+      for (int j = 0; j < inputs.numeric(); ++j) Append(bytes, inputs.x(row, j));
+      for (int j = 0; j < inputs.categorical(); ++j) Append(bytes, inputs.u(row, j));
+      Append(bytes, scores[row]);
+    }
+    bytes = HexSha256(bytes);
+    digests.push_back(bytes);
+  }
+  return digests;
+}
+
+// θ(m) from θ(s).
+SurrogateMemo FitFirst(int64_t m, const Inputs& inputs, const VectorXd& scores,
+                       SurrogateMemo start) {
+  const std::vector<int64_t> rows = KeptResults({scores.data(), scores.data() + m});
+  const VectorXd kept = scores(rows);
+  if (Standardize(kept).squaredNorm() == 0) return {};
+  Refit({inputs.x(rows, Eigen::all), inputs.u(rows, Eigen::all)}, kept, start);
+  return start;
+}
+
+}  // namespace
+
+FitChain& FitChain::Shared() {
+  static FitChain chain(kSharedFits);
+  return chain;
+}
+
+SurrogateMemo FitChain::After(const Inputs& inputs, const VectorXd& scores) {
+  if (scores.size() < 2) return {};
+  const std::vector<int64_t> stages = Stages(scores.size());
+  const std::vector<std::string> digests = DigestsOf(inputs, scores, stages);
+  SurrogateMemo memo;
+  size_t next = stages.size();  // the first stage whose θ is not known
+  while (next > 0) {
+    if (auto known = Find(digests[next - 1])) {
+      memo = *std::move(known);
+      break;
+    }
+    --next;
+  }
+  for (; next < stages.size(); ++next) {
+    memo = FitFirst(stages[next], inputs, scores, std::move(memo));
+    if (IsCancelled()) break;  // cut short, it is not θ of this stage
+    Keep({digests[next], memo});
+  }
+  return memo;
+}
+
+int64_t FitChain::BytesOf(const Entry& entry) {
+  constexpr int64_t kOfLists = 128;  // nodes and slots, about
+  int64_t numbers = 0;
+  for (const Theta& theta : entry.memo.thetas) numbers += theta.values.size();
+  return static_cast<int64_t>(sizeof(Entry)) + kOfLists +
+         2 * static_cast<int64_t>(entry.digest.size()) +
+         numbers * static_cast<int64_t>(sizeof(double));
+}
+
+std::optional<SurrogateMemo> FitChain::Find(const std::string& digest) {
+  const MutexLock lock(mutex_);
+  const auto found = by_digest_.find(digest);
+  if (found == by_digest_.end()) return std::nullopt;
+  entries_.splice(entries_.begin(), entries_, found->second);
+  return entries_.front().memo;
+}
+
+void FitChain::Keep(Entry entry) {
+  const MutexLock lock(mutex_);
+  ++fits_;
+  if (by_digest_.contains(entry.digest)) return;  // two asked at the same time
+  bytes_ += BytesOf(entry);
+  entries_.push_front(std::move(entry));
+  by_digest_[entries_.front().digest] = entries_.begin();
+  while (bytes_ > capacity_) {
+    bytes_ -= BytesOf(entries_.back());
+    by_digest_.erase(entries_.back().digest);
+    entries_.pop_back();
+  }
+}
+
+int64_t FitChain::bytes() const {
+  const MutexLock lock(mutex_);
+  return bytes_;
+}
+
+int64_t FitChain::fits() const {
+  const MutexLock lock(mutex_);
+  return fits_;
+}
+
+namespace {
+
+std::vector<int64_t> InOrderOfEnds(const History& history) {
+  std::vector<int64_t> order;
+  for (int64_t i = 0; i < history.size(); ++i) {
+    const TrialSummary& trial = history.trial(i);
+    if (trial.state == TrialState::kCompleted && std::isfinite(trial.loss)) order.push_back(i);
+  }
+  std::stable_sort(order.begin(), order.end(), [&history](int64_t a, int64_t b) {
+    return history.trial(a).ended < history.trial(b).ended;
+  });
+  return order;
+}
+
+}  // namespace
+
+SurrogateMemo MemoryOf(const History& history) {
+  return SurrogateMemo::Parse(history.memo(), Theta::Size(0, 0) + history.space().size());
+}
+
+SurrogateMemo MemoryFrom(const History& history) {
+  const InputLayout layout(history.space());
+  const std::vector<int64_t> order = InOrderOfEnds(history);
+  Inputs inputs = layout.Empty(static_cast<Index>(order.size()));
+  VectorXd scores(static_cast<Index>(order.size()));
+  for (Index row = 0; row < scores.size(); ++row) {
+    layout.Set(inputs, row, history.point(order[row]));
+    scores[row] = -history.trial(order[row]).loss;
+  }
+  return FitChain::Shared().After(inputs, scores);
+}
+
+}  // namespace shirabe::suggestion::gp

@@ -1,0 +1,128 @@
+"""What the tests of the Python SDK share: the program, a storage of their own, and functions that
+worker processes can import."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SDK = ROOT / "sdk" / "python"
+HERE = Path(__file__).resolve().parent
+BINARY = Path(os.environ.get("SHIRABE_BINARY", ROOT / "build" / "release" / "bin" / "shirabe"))
+PATIENCE = 60  # seconds
+for folder in (SDK, HERE):
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+
+
+@unittest.skipUnless(BINARY.exists(), f"{BINARY} is not built")
+class SdkTest(unittest.TestCase):
+    """A folder for each test, which ends with no child running."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.dir = Path(folder.name)
+        self.storage = self.dir / "storage"
+        self.addCleanup(self.check_no_child_is_left)
+        kept = {k: v for k, v in os.environ.items() if not k.startswith("SHIRABE_")}
+        path = os.pathsep.join([str(SDK), str(HERE), *sys.path])
+        self.environment = {
+            **kept,
+            "PYTHONPATH": path,
+            "SHIRABE_BINARY": str(BINARY),
+            "SHIRABE_HOME": str(self.dir / "home"),
+        }
+        os.environ["SHIRABE_BINARY"] = str(BINARY)
+
+    def start(self, text, *words):
+        """A Python program of this text."""
+        program = self.dir / "program.py"
+        program.write_text(text)
+        return subprocess.Popen(
+            [sys.executable, str(program), *words],
+            env=self.environment,
+            cwd=self.dir,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            preexec_fn=interruptible,
+        )
+
+    def ended(self, program, code=0):
+        out, err = program.communicate(timeout=PATIENCE)
+        self.assertEqual(program.returncode, code, out + err)
+        return out, err
+
+    def run_text(self, text, *words):
+        return self.ended(self.start(text, *words))[0]
+
+    def check_no_child_is_left(self):
+        deadline = time.monotonic() + PATIENCE
+        while found := processes_with(str(self.dir)):
+            if time.monotonic() > deadline:
+                raise AssertionError(f"still there: {found}")
+            time.sleep(0.05)
+
+
+def interruptible():
+    """A shell's background job ignores SIGINT, and so would its children."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def processes_with(text):
+    """The processes whose command line or environment has the text, but not this one."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        try:
+            words = (entry / "cmdline").read_bytes() + (entry / "environ").read_bytes()
+            state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            continue
+        if text.encode() in words and state != "Z":
+            found.append((int(entry.name), words[:200]))
+    return found
+
+
+def eventually(what):
+    deadline = time.monotonic() + PATIENCE
+    while not (found := what()):
+        if time.monotonic() > deadline:
+            raise AssertionError("it does not happen")
+        time.sleep(0.02)
+    return found
+
+
+# ---- functions of trials, which worker processes import ------------------------------------------
+
+
+def bowl(x, n):
+    return (x - 0.3) ** 2 + n
+
+
+def told(x, trial):
+    for step in range(1, 4):
+        trial.report(step, loss=x + 1 / step, other=step)
+    return {"loss": x, "accuracy": 1 - x, "pid": os.getpid()}
+
+
+def dies(x):
+    if x > 0.5:
+        os._exit(3)
+    return x
+
+
+def exits(x):
+    sys.exit("no more")
+
+
+def is_killed(x):
+    os.kill(os.getpid(), 9)

@@ -1,0 +1,259 @@
+"""Searches that are killed, interrupted and gone on with; and what they leave: nothing."""
+
+import json
+import os
+import signal
+import unittest
+
+from support import SdkTest, eventually, processes_with
+
+PROGRAM = """
+import json, os, sys, time
+import shirabe
+
+def train(x, trial):
+    found = trial.resume()
+    first = int(found.name) + 1 if found else 1
+    with open("calls", "a") as file:
+        file.write(json.dumps([trial.number, first, trial.params, trial.seed]) + "\\n")
+    for step in range(first, 5):
+        trial.report(step, loss=x + 1 / step)
+        with trial.checkpoint(step) as folder:
+            (folder / "step").write_text(str(step))
+        while WAITS and trial.number == 3 and step == 2 and not os.path.exists("go"):
+            time.sleep(0.01)
+            if OBEYS and trial.should_stop():
+                assert trial.stop_reason == "interrupted", trial.stop_reason
+                return None
+    return x
+
+if __name__ == "__main__":
+    best = shirabe.optimize(
+        train, {"x": shirabe.float(0, 1)}, minimize="loss", trials=6, name="killed", seed=4,
+        algorithm="random", storage="storage", parallel=PARALLEL, workers=WORKERS, progress=True,
+    )
+    print(json.dumps([best.ended, [[t.number, t.state, t.value] for t in best]]))
+"""
+
+
+class InterruptedTest(SdkTest):
+    def program(self, waits=True, obeys=False, parallel=1, workers="threads"):
+        head = f"WAITS, OBEYS, PARALLEL, WORKERS = {waits}, {obeys}, {parallel}, {workers!r}\n"
+        return self.start(head + PROGRAM)
+
+    def calls(self):
+        try:
+            lines = (self.dir / "calls").read_text().splitlines()
+        except OSError:
+            return []
+        return [json.loads(line) for line in lines]
+
+    def waits(self):
+        """Until trial 3 stands at its second step, and the others have had their time."""
+        saved = self.dir / "storage/trials/default/killed/killed-3/output/checkpoints/2"
+        eventually(saved.exists)
+
+    def goes_on(self, **options):
+        """The same call, to its end."""
+        before = len(self.calls())
+        (self.dir / "go").write_text("")
+        out, _ = self.ended(self.program(**options))
+        ended, trials = json.loads(out)
+        self.assertEqual(ended, "trials")
+        self.assertEqual([t[:2] for t in trials], [[n, "done"] for n in range(1, 7)])
+        return self.calls()[before:]
+
+    def test_killed_with_the_program_nothing_that_ended_is_lost(self):
+        for workers, parallel in (("threads", 1), ("threads", 3), ("processes", 2)):
+            with self.subTest(workers=workers, parallel=parallel):
+                program = self.program(workers=workers, parallel=parallel)
+                self.waits()
+                done = {c[0] for c in self.calls()}
+                os.kill(program.pid, signal.SIGKILL)
+                program.communicate()
+                eventually(lambda: not processes_with(str(self.dir)))
+                calls = self.goes_on(workers=workers, parallel=1)
+                third = [c for c in calls if c[0] == 3]
+                self.assertEqual([c[1] for c in third], [3])  # from its checkpoint, once
+                earlier = [c for c in self.calls() if c[0] == 3]
+                self.assertEqual(earlier[0][2:], earlier[1][2:])  # same point, same seed
+                # With one worker, what ended is not run again.
+                if parallel == 1:
+                    self.assertEqual({c[0] for c in calls} & done, {3})
+                self.forget()
+
+    def test_the_child_that_is_killed_is_started_again(self):
+        program = self.program()
+        self.waits()
+        (child,) = [p for p, words in processes_with(str(self.dir)) if b"\0serve\0" in words]
+        os.kill(child, signal.SIGKILL)
+        (self.dir / "go").write_text("")
+        out, _ = self.ended(program)
+        self.assertEqual([t[1] for t in json.loads(out)[1]], ["done"] * 6)
+
+    def test_ctrl_c_once_waits_and_the_same_call_goes_on(self):
+        for obeys in (False, True):
+            for workers, parallel in (("threads", 1), ("threads", 2), ("processes", 2)):
+                with self.subTest(obeys=obeys, workers=workers, parallel=parallel):
+                    program = self.program(obeys=obeys, workers=workers, parallel=parallel)
+                    self.waits()
+                    os.killpg(program.pid, signal.SIGINT)
+                    if not obeys:
+                        line = self.line_of(program, "stopping: waits for")
+                        self.assertIn("Ctrl-C again ends at once", line)
+                        (self.dir / "go").write_text("")
+                    out, err = self.ended(program)
+                    self.assertIn('the same call with name="killed" goes on', err)
+                    ended, trials = json.loads(out)
+                    self.assertEqual(ended, "interrupted")
+                    states = {number: state for number, state, _ in trials}
+                    self.assertEqual(states[3], "running" if obeys else "done")
+                    calls = self.goes_on(parallel=1)
+                    self.assertEqual([c[1] for c in calls if c[0] == 3], [3] if obeys else [])
+                    self.forget()
+
+    def test_ctrl_c_twice_ends_at_once(self):
+        for workers, parallel in (("threads", 1), ("threads", 2), ("processes", 2)):
+            with self.subTest(workers=workers, parallel=parallel):
+                program = self.program(workers=workers, parallel=parallel)
+                self.waits()
+                os.killpg(program.pid, signal.SIGINT)
+                self.line_of(program, "stopping: waits for")
+                os.killpg(program.pid, signal.SIGINT)
+                _, err = program.communicate(timeout=60)
+                self.assertNotEqual(program.returncode, 0)
+                self.assertIn("KeyboardInterrupt", err)
+                self.goes_on()
+                self.forget()
+
+    def line_of(self, program, text):
+        line = ""
+        while text not in line:
+            line = program.stderr.readline()
+            self.assertTrue(line, "it has ended")
+        return line
+
+    def forget(self):
+        """Begins with nothing again."""
+        eventually(lambda: not processes_with(str(self.dir)))
+        for path in ("go", "calls", "storage"):
+            os.rename(self.dir / path, self.dir / f"old-{path}-{len(os.listdir(self.dir))}")
+
+
+class PlacesTest(SdkTest):
+    HEAD = """
+import json, os, sys, threading
+import shirabe
+SPACE = {"x": shirabe.float(0, 1)}
+def search(fn, **more):
+    given = {"minimize": "loss", "trials": 3, "algorithm": "random", "storage": "storage"}
+    return shirabe.optimize(fn, SPACE, **{**given, **more})
+"""
+
+    def test_a_program_without_the_guard_is_told(self):
+        program = self.start(
+            self.HEAD + "def f(x):\n    return x\nsearch(f, workers='processes', parallel=2)\n"
+        )
+        _, err = self.ended(program, 1)
+        self.assertIn('under `if __name__ == "__main__":`', err)
+
+    def test_a_prompt_has_worker_processes_too(self):
+        text = self.HEAD + (
+            "def f(x):\n    return {'loss': x, 'pid': os.getpid()}\n"
+            "best = search(f, workers='processes', parallel=2)\n"
+            "print(sorted({t.metrics['pid'] != os.getpid() for t in best}))\n"
+        )
+        for how in ("-", "-c"):
+            command = f"import subprocess, sys; sys.exit(subprocess.run([sys.executable, {how!r}]"
+            command += " + ([sys.argv[1]] if sys.argv[2] == '-c' else []), text=True, "
+            command += "input=sys.argv[1]).returncode)"
+            self.assertIn("[True]", self.run_text(command, text, how))
+
+    def test_what_cannot_be_sent_is_told(self):
+        text = self.HEAD + (
+            "import importlib.util\n"
+            "importlib.util.find_spec = lambda name, *a: None\n"
+            "try:\n    search(lambda x: x, workers='processes')\n"
+            "except ValueError as error:\n    print(error)\n"
+        )
+        out = self.run_text(text)
+        self.assertIn("workers='processes': <lambda> cannot be sent to a worker process", out)
+        self.assertIn("use workers='threads'", out)
+
+    def test_forked_processes_leave_the_search_alone(self):
+        out = self.run_text(
+            self.HEAD
+            + """
+def f(x, trial):
+    child = os.fork()
+    if child == 0:
+        trial.report(1, loss=x)
+        sys.exit(0)  # as a child that was written without care, atexit and all
+    assert os.waitpid(child, 0)[1] == 0
+    trial.report(2, loss=x)
+    return x
+best = search(f)
+pid = os.fork()
+if pid == 0:
+    inner = search(lambda x: x)
+    print("inner", len(inner), flush=True)
+    os._exit(0)
+os.waitpid(pid, 0)
+print([t.state for t in best])
+"""
+        )
+        self.assertIn("inner 3", out)
+        self.assertIn("['done', 'done', 'done']", out)
+
+    def test_two_processes_share_a_search(self):
+        text = self.HEAD + (
+            "import time\n"
+            "def f(x):\n    time.sleep(0.02)\n    return x\n"
+            "best = search(f, name='shared', trials=20, parallel=2)\n"
+            "print(len(best), len({t.params['x'] for t in best}))\n"
+        )
+        programs = [self.start(text) for _ in range(2)]
+        for program in programs:
+            out, _ = self.ended(program)
+            self.assertEqual(out, "20 20\n")
+
+    def test_threads_that_are_left_behind_start_nothing(self):
+        out = self.run_text(
+            self.HEAD
+            + """
+import signal, subprocess, time
+def f(x, trial):
+    if trial.number == 1:
+        for _ in range(2):
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.2)
+    time.sleep(0.5)
+    return x
+try:
+    search(f, parallel=2)
+except KeyboardInterrupt:
+    time.sleep(1.5)
+    print("children:", subprocess.run(["pgrep", "-P", str(os.getpid()), "shirabe"]).returncode)
+"""
+        )
+        self.assertEqual(out, "children: 1\n")
+
+    def test_from_another_thread_and_with_a_handler_of_its_own(self):
+        out = self.run_text(
+            self.HEAD
+            + """
+import signal
+heard = []
+signal.signal(signal.SIGINT, lambda *_: heard.append(1))
+found = []
+thread = threading.Thread(target=lambda: found.append(search(lambda x: x, parallel=2)))
+thread.start(); thread.join()
+best = search(lambda x: os.kill(os.getpid(), signal.SIGINT) or x)
+print(len(found[0]), len(best), len(heard), best.ended)
+"""
+        )
+        self.assertEqual(out, "3 3 3 trials\n")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,186 @@
+// What sidecar/pod_init.h promises: all is in place, and running it again takes nothing away.
+#include "sidecar/pod_init.h"
+
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "base/open_beneath.h"
+#include "tests/sidecar/pod_harness.h"
+#include "trial/checkpoint/checkpoint_store.h"
+
+namespace shirabe::sidecar {
+namespace {
+
+using ::testing::HasSubstr;
+
+class InitTest : public testing::Test {
+ protected:
+  InitTest()
+      : pod_(PodAt(folder_, ConfigOf("127.0.0.1:1"))), layout_(pod_.home()), store_(&layout_) {
+    pod_.config.set_attempt(2);
+    pod_.key.number = 2;
+    pod_.paths = trial::PodPaths(pod_.key, folder_.path());
+  }
+
+  // What the first attempt has left; also a candidate to go on from.
+  v1::Checkpoint SaveByFirst(int64_t step, const std::string& contents) {
+    const std::string path = absl::StrCat(layout_.Paths(kKey).checkpoint_dir, "/", step);
+    EXPECT_TRUE(MakeDirs(path).ok());
+    EXPECT_TRUE(WriteFileAtomic(path + "/model", contents).ok());
+    auto checkpoint = store_.Commit(kKey, step);
+    EXPECT_TRUE(checkpoint.ok()) << checkpoint.status();
+    *pod_.config.add_resume() = *checkpoint;
+    return *checkpoint;
+  }
+  v1::PodState Begin() const {
+    v1::PodState begin;
+    EXPECT_TRUE(ReadMessage(pod_.run("begin"), begin).ok());
+    return begin;
+  }
+  std::string Model(int64_t step) const {
+    const auto text = ReadFile(absl::StrCat(pod_.paths.checkpoint_dir, "/", step, "/model"));
+    return text.ok() ? *text : "none";
+  }
+
+  Folder folder_;
+  Pod pod_;
+  const trial::FileLayout layout_;
+  const trial::CheckpointStore store_;
+};
+
+TEST_F(InitTest, PutsAllInPlace) {
+  ASSERT_TRUE(Init(pod_).ok());
+  EXPECT_EQ(*ReadFile(pod_.paths.params_file), "{\"lr\": 0.1}\n");
+  EXPECT_EQ(access((folder_.path() + "/bin/supervisor").c_str(), X_OK), 0);
+  const std::string env = *ReadFile(pod_.run("env"));
+  EXPECT_THAT(env, HasSubstr("SHIRABE_RESUME_FROM=\n"));
+  EXPECT_THAT(env, HasSubstr("KUBEFLOW_TRAINER_SERVER_URL=http://127.0.0.1:"));
+  EXPECT_THAT(env, HasSubstr("KUBEFLOW_TRAINER_SERVER_TOKEN=" + pod_.paths.dir));
+  EXPECT_FALSE(Begin().has_resumed());
+}
+
+TEST_F(InitTest, AProgramOfAnotherUserCanWriteAndTheNextAttemptToo) {
+  const mode_t old = umask(022);
+  ASSERT_TRUE(Init(pod_).ok());
+  umask(old);
+  for (const std::string& dir :
+       {pod_.paths.dir, pod_.paths.checkpoint_dir, pod_.paths.output_dir,
+        layout_.TrialDir(pod_.key.trial), layout_.ExperimentDir(pod_.key.trial.experiment)}) {
+    struct stat info;
+    ASSERT_EQ(stat(dir.c_str(), &info), 0) << dir;
+    EXPECT_EQ(info.st_mode & 0777, 0777u) << dir;
+  }
+}
+
+TEST_F(InitTest, TheNewestIntactCheckpointIsResumed) {
+  SaveByFirst(30, "newest");
+  const v1::Checkpoint middle = SaveByFirst(20, "middle");
+  SaveByFirst(10, "oldest");
+  AppendTo(layout_.Paths(kKey).checkpoint_dir + "/30/model", "damage");
+  ASSERT_TRUE(Init(pod_).ok());
+  EXPECT_THAT(*ReadFile(pod_.run("env")),
+              HasSubstr("SHIRABE_RESUME_FROM=" + pod_.paths.checkpoint_dir + "/20\n"));
+  EXPECT_EQ(Model(20), "middle");
+  EXPECT_EQ(Begin().resumed().digest(), middle.digest());
+  ASSERT_EQ(Begin().damaged_size(), 1);
+  EXPECT_EQ(Begin().damaged(0).step(), 30);
+  EXPECT_NE(Begin().damaged(0).gone(), "");
+}
+
+TEST_F(InitTest, NoneIntactIsTheBeginning) {
+  SaveByFirst(30, "newest");
+  ASSERT_TRUE(RemoveAll(layout_.Paths(kKey).checkpoint_dir).ok());
+  ASSERT_TRUE(Init(pod_).ok());
+  EXPECT_THAT(*ReadFile(pod_.run("env")), HasSubstr("SHIRABE_RESUME_FROM=\n"));
+  EXPECT_EQ(Begin().damaged_size(), 1);
+}
+
+TEST_F(InitTest, AgainItOverwritesNothingNewer) {
+  SaveByFirst(20, "given");
+  ASSERT_TRUE(Init(pod_).ok());
+  const std::string env = *ReadFile(pod_.run("env"));
+  // The program has saved the same step anew, and a later one.
+  ASSERT_TRUE(WriteFileAtomic(pod_.paths.checkpoint_dir + "/20/model", "by the program").ok());
+  ASSERT_TRUE(MakeDirs(pod_.paths.checkpoint_dir + "/25").ok());
+  ASSERT_TRUE(WriteFileAtomic(pod_.paths.checkpoint_dir + "/25/model", "later").ok());
+  ASSERT_TRUE(Init(pod_).ok());
+  EXPECT_EQ(Model(20), "by the program");
+  EXPECT_EQ(Model(25), "later");
+  EXPECT_EQ(*ReadFile(pod_.run("env")), env);
+}
+
+TEST_F(InitTest, CutShortItIsDoneAgain) {
+  SaveByFirst(20, "given");
+  ASSERT_TRUE(Init(pod_).ok());
+  ASSERT_EQ(unlink(pod_.run("begin").c_str()), 0);
+  ASSERT_EQ(unlink((pod_.paths.checkpoint_dir + "/20/model").c_str()), 0);
+  ASSERT_TRUE(Init(pod_).ok());
+  EXPECT_EQ(Model(20), "given");
+  EXPECT_EQ(Begin().resumed().step(), 20);
+}
+
+// ---- a volume that trials share
+// ------------------------------------------------------------------
+
+TEST_F(InitTest, FoldersAreMadeBeforeTheyAreMounted) {
+  ASSERT_TRUE(MakeDirs(pod_.home()).ok());
+  const v1::Checkpoint saved = SaveByFirst(30, "saved");
+  v1::Checkpoint gone = saved;
+  gone.set_trial(7);
+  *pod_.config.add_resume() = gone;
+  ASSERT_EQ(MakeHomeFolders(pod_), absl::OkStatus());
+  ASSERT_EQ(MakeHomeFolders(pod_), absl::OkStatus());
+  AttemptKey parent = kKey;
+  parent.trial.number = 7;
+  for (const std::string& dir :
+       {pod_.paths.checkpoint_dir, pod_.paths.output_dir, layout_.Paths(parent).checkpoint_dir}) {
+    EXPECT_EQ(access(dir.c_str(), W_OK), 0) << dir;
+  }
+  pod_.config.set_home_in_parts(true);
+  ASSERT_EQ(Init(pod_), absl::OkStatus());
+  EXPECT_EQ(Model(30), "saved");
+}
+
+// A program of an earlier attempt may have had the whole volume, and left a link for the next one.
+TEST_F(InitTest, FoldersAreNotMadeThroughALink) {
+  const Folder elsewhere;
+  ASSERT_TRUE(MakeDirs(layout_.ExperimentDir(kKey.trial.experiment)).ok());
+  ASSERT_EQ(symlink(elsewhere.path().c_str(), layout_.TrialDir(kKey.trial).c_str()), 0);
+  const Status refused = MakeHomeFolders(pod_);
+  EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
+  EXPECT_TRUE(std::filesystem::is_empty(elsewhere.path()));
+}
+
+// The digest is the record's: a manifest that was written anew beside poisoned files is damage.
+TEST_F(InitTest, APoisonedCheckpointIsNotResumedWhateverItsManifestSays) {
+  SaveByFirst(30, "honest");
+  const std::string path = layout_.Paths(kKey).checkpoint_dir + "/30";
+  ASSERT_TRUE(RemoveAll(path).ok());
+  ASSERT_TRUE(MakeDirs(path).ok());
+  ASSERT_TRUE(WriteFileAtomic(path + "/model", "poison").ok());
+  ASSERT_TRUE(store_.Commit(kKey, 30).ok());
+  ASSERT_EQ(Init(pod_), absl::OkStatus());
+  EXPECT_THAT(*ReadFile(pod_.run("env")), HasSubstr("SHIRABE_RESUME_FROM=\n"));
+  EXPECT_EQ(Begin().damaged_size(), 1);
+}
+
+TEST(ReadPodTest, SaysWhatIsWrong) {
+  EXPECT_THAT(Message(ReadPod("", "/shirabe").status()), HasSubstr("$SHIRABE_POD is not set"));
+  EXPECT_THAT(Message(ReadPod("{", "/shirabe").status()), HasSubstr("$SHIRABE_POD"));
+  EXPECT_THAT(Message(ReadPod("{\"namespace\": \"../x\"}", "/shirabe").status()),
+              HasSubstr("$SHIRABE_POD"));
+  const auto pod = ReadPod(
+      "{\"namespace\": \"ns\", \"experiment\": \"exp\", \"trial\": \"3\", \"attempt\": 2, "
+      "\"fieldOfTomorrow\": 1}",
+      "/shirabe");
+  ASSERT_TRUE(pod.ok()) << pod.status();
+  EXPECT_EQ(pod->paths.checkpoint_dir, "/shirabe/home/trials/ns/exp/exp-3/exp-3-a2/checkpoints");
+  EXPECT_EQ(pod->paths.log, "/shirabe/run/log");
+}
+
+}  // namespace
+}  // namespace shirabe::sidecar

@@ -1,0 +1,176 @@
+// What changes while one looks: trials that come, a server that goes away and comes back, a token
+// that is refused, an experiment that is deleted.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Server, asked, newHome, on, open, close, serve } from "./harness.mjs";
+
+const one = "/api/v1/namespaces/default/experiments/live";
+
+async function run(server, loss, end = "completed") {
+  const { trial } = await server.call("POST", `${one}:ask`, { caller: `worker-${loss}` });
+  const { number } = trial.status.shirabe;
+  await server.call("POST", `${one}/trials/${number}:tell`, {
+    ...(loss === null ? {} : { metrics: { loss }, step: 1 }), end,
+  });
+  return number;
+}
+
+test("with no trial the page says so, and results appear without a reload", async () => {
+  const server = await serve({ home: newHome() });
+  await server.call("POST", "/api/v1/experiments", asked("live"));
+  await on(server, "#/e/default/live", async (page) => {
+    await page.getByText("No result yet").waitFor();
+    await page.getByText("No trials yet", { exact: true }).waitFor();
+    await run(server, 0.5);
+    await page.locator(".best-value", { hasText: "0.5" }).waitFor();
+    await run(server, -0.25);
+    await page.locator(".best-value", { hasText: "-0.25" }).waitFor();
+    await run(server, null, "failed");
+    await page.getByText("1 failed").first().waitFor({ state: "attached" });
+    await page.getByRole("link", { name: "Trials", exact: true }).click();
+    await page.getByText("3 trials", { exact: true }).waitFor();
+    const { trial } = await server.call("POST", `${one}:ask`, { caller: "still-running" });
+    const { number } = trial.status.shirabe;
+    await server.call("POST", `${one}/trials/${number}:tell`,
+      { metrics: { loss: 7.125 }, step: 3 });
+    const row = page.getByRole("row", { name: /7\.125/ });
+    await row.getByText("running").waitFor();
+    await page.getByRole("link", { name: "Curves" }).click();
+    await page.getByRole("img", { name: /3 curves of loss/ }).waitFor();
+  });
+});
+
+test("the list follows, and actions do what they say where they are allowed", async () => {
+  const server = await serve({ home: newHome() });
+  await server.call("POST", "/api/v1/experiments", asked("live"));
+  await on(server, "", async (page) => {
+    await page.getByRole("row", { name: /live/ }).waitFor();
+    const reads = [];
+    page.on("request", (one) => one.method() === "GET" && reads.push(new URL(one.url())));
+    await server.call("POST", "/api/v1/experiments", asked("another"));
+    await page.getByRole("row", { name: /another/ }).waitFor();
+    await page.getByRole("checkbox", { name: "Select live" }).check();
+    await page.getByRole("checkbox", { name: "Select another" }).check();
+    await page.getByRole("button", { name: "Pause" }).click();
+    await page.getByRole("row", { name: /live/ }).getByText("paused", { exact: true }).waitFor();
+    await page.getByRole("row", { name: /another/ }).getByText("paused", { exact: true })
+      .waitFor();
+    await page.getByRole("button", { name: "Resume" }).click();
+    await page.getByRole("row", { name: /live/ }).getByText("paused", { exact: true })
+      .waitFor({ state: "detached" });
+    await page.getByRole("button", { name: "Clear" }).click();
+    await page.getByRole("checkbox", { name: "Select another" }).check();
+    await page.getByRole("button", { name: "Delete" }).click();
+    const dialog = page.getByRole("dialog", { name: "Delete 1 experiment?" });
+    await dialog.getByText("for good").waitFor();
+    await dialog.getByRole("button", { name: "Cancel" }).click();
+    assert.equal((await server.call("GET", "/api/v1/experiments")).items.length, 2);
+    await page.getByRole("button", { name: "Delete" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+    await page.getByRole("row", { name: /another/ }).waitFor({ state: "detached" });
+    assert.equal((await server.call("GET", "/api/v1/experiments")).items.length, 1);
+    // Deleted and made again between two looks: it is there, and without its past.
+    await run(server, 0.25);
+    await page.getByRole("row", { name: /live/ }).getByText("0.25").waitFor();
+    await server.call("DELETE", one);
+    await server.call("POST", "/api/v1/experiments", asked("live"));
+    await page.getByRole("row", { name: /live/ }).getByText("0.25").waitFor({ state: "detached" });
+    await page.getByRole("row", { name: /live/ }).waitFor();
+    // One request says what has changed of all experiments, and says no more than that.
+    const summaries = reads.filter((url) => url.pathname === "/api/v1/summaries");
+    assert.ok(summaries.length > 0);
+    for (const url of summaries) assert.ok(Number(url.searchParams.get("since")) > 0, url.href);
+    assert.ok(!reads.some((url) => /\/experiments(\/[^/]*)?$/.test(url.pathname)));
+  });
+});
+
+test("a server that goes away is said to be away, and what it has then is shown", async () => {
+  const home = newHome();
+  const server = await new Server({ home }).start();
+  await server.call("POST", "/api/v1/experiments", asked("live"));
+  await run(server, 3);
+  const page = await open(server, "#/e/default/live", { expects: /ERR_|Failed to load/ });
+  await page.locator(".best-value", { hasText: "3" }).waitFor();
+  await server.stop();
+  await page.getByText("The server does not answer; trying again").waitFor();
+  await page.locator(".best-value", { hasText: "3" }).waitFor();
+  await server.start();
+  await run(server, 2);
+  await page.getByText("The server does not answer").waitFor({ state: "detached" });
+  await page.locator(".best-value", { hasText: "2" }).waitFor();
+  await close(page);
+  await server.stop();
+});
+
+test("a token is asked for once, kept in the tab, and asked for when it is refused", async () => {
+  const admin = "an-administrators-token-1";
+  const home = newHome();
+  const server = await new Server({ home, tokens: [admin] }).start();
+  await server.call("POST", "/api/v1/experiments", asked("live"));
+  const page = await open(server, "", { expects: /401|403|ERR_|Failed/ });
+  await page.getByRole("heading", { name: "This server asks for a token" }).waitFor();
+  await page.getByLabel("Token").fill("not the one");
+  await page.keyboard.press("Enter");
+  await page.getByRole("alert").getByText("does not know this token").waitFor();
+  await page.getByLabel("Token").fill(admin);
+  await page.keyboard.press("Enter");
+  await page.getByRole("row", { name: /live/ }).waitFor();
+  await page.reload();
+  await page.getByRole("row", { name: /live/ }).waitFor();
+  const stored = await page.evaluate(() => JSON.stringify([{ ...localStorage }, document.cookie]));
+  assert.ok(!stored.includes(admin));
+  await server.stop();
+  server.tokens = ["another-administrators-token"];
+  await server.start();
+  await page.getByRole("heading", { name: "This server asks for a token" }).waitFor();
+  await close(page);
+  await server.stop();
+});
+
+test("a token in the address is taken out of it at once", async () => {
+  const admin = "an-administrators-token-2";
+  const server = await serve({ home: newHome(), tokens: [admin] });
+  await server.call("POST", "/api/v1/experiments", asked("live"));
+  await on(server, `#token=${admin}&/e/default/live`, async (page) => {
+    await page.getByRole("heading", { name: "live" }).waitFor();
+    assert.equal(await page.evaluate(() => location.hash), "#/e/default/live");
+  });
+});
+
+test("a user of one namespace sees what is theirs, and no useless button", async () => {
+  const [admin, user] = ["an-administrators-token-3", "a-users-token-of-red"];
+  const server = await serve({ home: newHome(), tokens: [admin, `user red ${user}`] });
+  await server.call("POST", "/api/v1/namespaces/red/experiments", asked("theirs"), admin);
+  await server.call("POST", "/api/v1/namespaces/blue/experiments", asked("hidden"), admin);
+  await on(server, `#token=${user}&/`, async (page) => {
+    await page.getByRole("row", { name: /theirs/ }).waitFor();
+    assert.equal(await page.getByText("hidden").count(), 0);
+    await page.goto(`${server.url}/#/e/blue/hidden`);
+    await page.locator(".problem").first().waitFor();
+    assert.equal(await page.getByRole("button", { name: "Delete" }).count(), 0);
+    await page.goto(`${server.url}/#/e/red/theirs`);
+    await page.getByRole("button", { name: "Delete" }).waitFor();
+  }, { expects: /403/ });
+});
+
+test("who may only look sees no button that changes anything", async () => {
+  const server = await serve({ home: newHome() });
+  await server.call("POST", "/api/v1/experiments", asked("live"));
+  await run(server, 1);
+  const page = await open(server, "", {});
+  const rights = { name: "viewer", namespace: "default", read: true, create: false,
+    change: false, delete: false };
+  await page.route("**/api/v1/rights*", (route) => route.fulfill({ json: rights }));
+  const pages = [["#/e/default/live", "live"], ["#/t/default/live/1", "live / 1"]];
+  for (const [address, there] of pages) {
+    await page.goto(`${server.url}/${address}`);
+    await page.reload();
+    await page.getByRole("heading", { name: there, exact: true }).waitFor();
+    await page.getByText("viewer").waitFor();
+    const names = await page.getByRole("button").allInnerTexts();
+    for (const name of ["Pause", "Stop", "Delete", "Retry", "New from this", "Create"]) {
+      assert.ok(!names.includes(name), `${address} has ${name}`);
+    }
+  }
+  await close(page);
+});

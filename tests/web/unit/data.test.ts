@@ -1,0 +1,132 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Head } from "../../../web/src/api/binary.js";
+import { putColumns, readArrays } from "../../../web/src/api/binary.js";
+import { TrialColumns, bestSoFar, varying } from "../../../web/src/api/columns.js";
+import { fieldList } from "../../../web/src/api/trials.js";
+import { makeAxis, niceValues, positionOf, qualityOf, valueAt } from "../../../web/src/axes.js";
+import { raster, VIRIDIS } from "../../../web/src/raster.js";
+import { diffLines, scalar, toYaml } from "../../../web/src/yaml.js";
+
+// As docs/design/formats.md describes it.
+function encode(head: object, numbers: number[]): ArrayBuffer {
+  const text = new TextEncoder().encode(JSON.stringify(head));
+  const length = Math.ceil(text.length / 8) * 8;
+  const buffer = new ArrayBuffer(16 + length + 8 * numbers.length);
+  const bytes = new Uint8Array(buffer);
+  bytes.set(new TextEncoder().encode("SHIRABE\u0001"));
+  new DataView(buffer).setUint32(8, length, true);
+  bytes.fill(0x20, 16, 16 + length);
+  bytes.set(text, 16);
+  new Float64Array(buffer, 16 + length).set(numbers);
+  return buffer;
+}
+
+function reply(trials: number[], states: number[], dictionary: string[], loss: number[]) {
+  const n = trials.length;
+  return readArrays<Head>(encode({
+    rows: n, total: 9, revision: 17, columns: [
+      { name: "trial", kind: "number", offset: 0 },
+      { name: "state", kind: "category", dictionary, offset: n },
+      { name: "objective", kind: "number", offset: 2 * n },
+    ],
+  }, [...trials, ...states, ...loss]));
+}
+
+test("columns are read as they lie, and what has changed goes where its trial is", () => {
+  const table = new TrialColumns();
+  putColumns(table, reply([1, 2, 3], [1, 0, 1], ["Running", "Succeeded"], [0.5, NaN, -2]));
+  // An index means nothing in another reply.
+  putColumns(table, reply([2, 4], [1, 0], ["Failed", "Succeeded"], [0.25, NaN]));
+  assert.equal(table.rows, 4);
+  const words = [0, 1, 2, 3].map((row) => table.column("state")!.word(row));
+  assert.deepEqual(words, ["Succeeded", "Succeeded", "Succeeded", "Failed"]);
+  assert.deepEqual([...table.values("objective").subarray(0, 4)], [0.5, 0.25, -2, NaN]);
+  assert.equal(table.trial(3), 4);
+  assert.equal(table.column("objective")!.at(3), null);
+});
+
+test("columns of another version are refused by name", () => {
+  const buffer = encode({}, []);
+  new Uint8Array(buffer)[7] = 2;
+  assert.throws(() => readArrays(buffer), /another version/);
+});
+
+test("names of columns are parted as in a line of CSV", () => {
+  assert.equal(fieldList(["trial", "param.a,b", 'metric."x"']), 'trial,"param.a,b","metric.""x"""');
+});
+
+test("the best so far counts what ended with a result alone, in either direction", () => {
+  const table = new TrialColumns();
+  const dictionary = ["Succeeded", "Running", "Failed", "EarlyStopped"];
+  putColumns(table, reply([1, 2, 3, 4, 5], [2, 0, 1, 3, 0], dictionary, [9, 1, -5, 0.5, NaN]));
+  assert.deepEqual([...bestSoFar(table, false)], [NaN, 1, 1, 0.5, 0.5]);
+  assert.deepEqual([...bestSoFar(table, true)], [NaN, 1, 1, 1, 1]);
+});
+
+test("a column varies where two values differ, whatever is missing", () => {
+  const table = new TrialColumns();
+  putColumns(table, reply([1, 2, 3], [0, 0, 0], ["Running"], [NaN, 2, 3]));
+  const names = (rows: number[]) => varying(table.columns, rows).map((one) => one.name);
+  assert.deepEqual(names([0, 1, 2]), ["trial", "objective"]);
+  assert.deepEqual(names([0, 1]), ["trial"]);
+});
+
+test("axes: negative values, logarithms, ranks, and a single value", () => {
+  const table = new TrialColumns();
+  putColumns(table, reply([1, 2, 3], [0, 0, 0], ["Running"], [-4, -2, -3]));
+  const column = table.column("objective")!;
+  const experiment = { spec: { objective: { objectiveMetricName: "loss" } } } as never;
+  const linear = makeAxis(column, [0, 1, 2], "linear", experiment);
+  assert.deepEqual([linear.low, linear.high], [-4, -2]);
+  assert.equal(positionOf(linear, -3), 0.5);
+  assert.equal(makeAxis(column, [0, 1, 2], "log", experiment).scale, "linear");
+  const rank = makeAxis(column, [0, 1, 2], "quantile", experiment);
+  assert.deepEqual([-4, -3, -2].map((v) => positionOf(rank, v)), [0, 0.5, 1]);
+  const one = makeAxis(column, [0], "linear", experiment);
+  assert.ok(one.low < -4 && one.high > -4);
+  const log = makeAxis(table.column("trial")!, [0, 1, 2], "log", experiment);
+  assert.ok(Math.abs(valueAt(log, positionOf(log, 2)) - 2) < 1e-12);
+  assert.deepEqual(niceValues(0, 1, 5), [0, 0.2, 0.4, 0.6, 0.8, 1]);
+});
+
+test("quality is by rank, and points to what is better", () => {
+  const values = Float64Array.from([3, NaN, 1, 1e9]);
+  assert.deepEqual([...qualityOf(values, 4, false)], [0.5, NaN, 1, 0]);
+  assert.deepEqual([...qualityOf(values, 4, true)], [0.5, NaN, 0, 1]);
+});
+
+test("a picture of lines: where they are, how many, and nothing where a value is missing", () => {
+  const task = {
+    width: 40, height: 20, x: [0, 39], colours: VIRIDIS,
+    faint: [9, 9, 9] as [number, number, number],
+    positions: [Float32Array.from([0, NaN, 1]), Float32Array.from([0, 1, 1])],
+    quality: Float32Array.from([1, 1, 0]), chosen: Uint8Array.from([1, 1, 0]),
+  };
+  const pixels = raster(task);
+  const alpha = (x: number, y: number) => pixels[4 * (y * 40 + x) + 3]!;
+  assert.ok(alpha(20, 17) > 100, "the chosen line lies at the bottom");
+  assert.ok(alpha(20, 2) > 0 && alpha(20, 2) < 100, "the other one is faint, at the top");
+  assert.equal(alpha(20, 10), 0, "the line without a value is nowhere");
+});
+
+test("YAML: what would be read as another type is quoted", () => {
+  const quoted = ["no", "1e-5", "0x1", "", " x", "a: b", "#c", "-", "null", "~", "@a", "é", "---",
+    "- x", "{a}", "*x", "12abc"];
+  for (const text of quoted) {
+    assert.equal(scalar(text), JSON.stringify(text), text);
+  }
+  for (const text of ["adam", "python3", "--lr=${trialParameters.lr}", "batch/v1"]) {
+    assert.equal(scalar(text), text);
+  }
+  assert.equal(
+    toYaml({ a: [1, { b: "x", c: [] }], d: {}, e: "one\ntwo\n", f: undefined }),
+    "a:\n  - 1\n  - b: x\n    c: []\nd: {}\ne: |\n  one\n  two\n",
+  );
+});
+
+test("a difference shows each line once, as little as can be", () => {
+  const lines = diffLines("a\nb\nc\nd", "a\nx\nc\nd\ne");
+  assert.deepEqual(lines.map((one) => `${one.kind[0]}${one.text}`),
+    ["sa", "db", "ax", "sc", "sd", "ae"]);
+});

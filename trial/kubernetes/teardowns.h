@@ -1,0 +1,59 @@
+// What attempts that are not watched any more have left in the cluster: their pods, which wait for
+// us to let go of them, and then their object. Looked at again with each change of a pod. Part of
+// the executor `kubernetes`; thread-safe.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "base/mutex.h"
+#include "trial/kubernetes/cluster_context.h"
+
+namespace shirabe::trial {
+
+// The pods of an attempt that wait for us to let go of them.
+std::vector<Json> HeldPods(const ClusterView& view, const AttemptKey& key);
+
+class Teardowns {
+ public:
+  // The context outlives it.
+  explicit Teardowns(const ClusterContext* context) : context_(*context) {}
+
+  struct Object {
+    kube::Ref ref;
+    std::string uid;
+    bool deleted = false;  // it is, or it is to stay: then only its pods are let go
+  };
+  // From now on this is to go; Continue begins.
+  void Add(const AttemptKey& key, Object object);
+  // Goes on with it, if there is something to do. Any key.
+  void Continue(const AttemptKey& key);
+  // Not to be done after all.
+  void Cancel(const AttemptKey& key);
+
+  bool Knows(const AttemptKey& key) const;
+  // For a new attempt of that name: kUnavailable while the object of the old one is being deleted.
+  Status MakeRoom(const AttemptKey& key);
+
+  void OnTimer(absl::Duration now);
+  std::optional<absl::Duration> NextDue() const;
+
+ private:
+  struct Teardown {
+    Object object;
+    absl::Duration since;
+    bool busy = false;
+    std::optional<absl::Duration> due;
+  };
+
+  void LetGo(const AttemptKey& key, const Object& object, const std::vector<Json>& held);
+
+  const ClusterContext& context_;
+  mutable Mutex mutex_;
+  std::map<AttemptKey, Teardown> teardowns_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace shirabe::trial

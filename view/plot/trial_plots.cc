@@ -1,0 +1,167 @@
+#include "view/plot/trial_plots.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "view/plot/plot_frame.h"
+
+namespace shirabe::view {
+namespace {
+
+constexpr int64_t kMaxMarks = 5000;  // of one panel
+constexpr int64_t kMaxLines = 1000;
+constexpr double kParallelWidth = 1000, kParallelHeight = 420;
+
+// Every `step`-th, so that at most `most` are left.
+int64_t StepFor(int64_t count, int64_t most) {
+  return std::max<int64_t>(1, (count + most - 1) / most);
+}
+
+std::string ShownOf(int64_t shown, int64_t all) {
+  return shown < all ? absl::StrCat(shown, " of ", all, " shown; ") : "";
+}
+
+void DrawMark(Svg& svg, const PlotPoint& at, const PlottedTrial& trial) {
+  if (trial.early_stopped) {
+    svg.Circle(at, 3, {.stroke = kPlotBlue, .opacity = 0.7});
+  } else {
+    svg.Circle(at, 3, {.fill = kPlotBlue, .opacity = 0.6});
+  }
+}
+
+}  // namespace
+
+std::string HistoryPlot(const PlottedTrials& trials, const PlotOptions& options) {
+  const auto& all = trials.trials();
+  const auto count = static_cast<int64_t>(all.size());
+  const int64_t step = StepFor(count, kMaxMarks);
+  std::string note = ShownOf((count + step - 1) / step, count) + trials.Counts();
+  if (count > 0) note += "; rings: stopped early; crosses: no result";
+  PlotFrame frame({.title = "History of " + trials.objective(), .note = note}, trials.experiment());
+  if (count == 0) return frame.FinishEmpty("there is no trial yet");
+  const PlotPanel panel =
+      frame.Panel(PlotScale::Linear(1, static_cast<double>(std::max<int64_t>(count, 2))),
+                  trials.ObjectiveScale(options.logarithmic));
+  panel.Draw(frame.svg(), "trial", trials.objective());
+  std::optional<double> best;
+  std::vector<PlotPoint> line;
+  for (int64_t i = 0; i < count; ++i) {
+    const PlottedTrial& trial = all[i];
+    const auto number = static_cast<double>(trial.number);
+    if (trial.objective && (!best || trials.Better(*trial.objective, *best))) {
+      if (best) line.push_back(panel.At(number, *best));
+      best = *trial.objective;
+      line.push_back(panel.At(number, *best));
+    }
+    if (i % step != 0) continue;
+    if (trial.objective) DrawMark(frame.svg(), panel.At(number, *trial.objective), trial);
+    if (trial.ended && !trial.objective) {
+      frame.svg().Cross(panel.Place(panel.x().At(number), 0), 3, {.stroke = kPlotOrange});
+    }
+  }
+  if (best) line.push_back(panel.At(static_cast<double>(count), *best));
+  frame.svg().Polyline(line, {.stroke = kPlotOrange, .width = 2});
+  return frame.Finish();
+}
+
+std::string SlicePlot(const PlottedTrials& trials, const std::vector<int>& parameters,
+                      const PlotOptions& options) {
+  const std::vector<int64_t> ranked = trials.Ranked();
+  const auto count = static_cast<int64_t>(ranked.size());
+  const int64_t step = StepFor(count, kMaxMarks);
+  PlotFrame frame({.title = trials.objective() + " by parameter",
+                   .note = ShownOf((count + step - 1) / step, count) + trials.Counts(),
+                   .panels = static_cast<int>(parameters.size())},
+                  trials.experiment());
+  if (ranked.empty()) return frame.FinishEmpty("no trial has a result yet");
+  if (parameters.empty()) return frame.FinishEmpty("no parameter varies");
+  for (const int parameter : parameters) {
+    const PlotPanel panel =
+        frame.Panel(trials.scales()[parameter], trials.ObjectiveScale(options.logarithmic));
+    panel.Draw(frame.svg(), trials.name(parameter), trials.objective());
+    for (int64_t i = 0; i < count; i += step) {
+      const PlottedTrial& trial = trials.trials()[ranked[i]];
+      DrawMark(frame.svg(), panel.Place(trial.places[parameter], panel.y().At(*trial.objective)),
+               trial);
+    }
+  }
+  return frame.Finish();
+}
+
+std::string ParallelPlot(const PlottedTrials& trials, const PlotOptions& options) {
+  const std::vector<int64_t> ranked = trials.Ranked();
+  const auto count = static_cast<int64_t>(ranked.size());
+  // The best half of what has room, and of the rest evenly.
+  const int64_t best = std::min(count, kMaxLines / 2);
+  const int64_t step = StepFor(count - best, kMaxLines / 2);
+  const int64_t shown = best + (count - best + step - 1) / step;
+  PlotFrame frame({.title = "Parallel coordinates",
+                   .note = ShownOf(shown, count) + trials.Counts() + "; the darker, the better",
+                   .width = kParallelWidth,
+                   .height = kParallelHeight},
+                  trials.experiment());
+  if (ranked.empty()) return frame.FinishEmpty("no trial has a result yet");
+  const std::vector<int> varying = trials.Varying();
+  const PlotScale objective = trials.ObjectiveScale(options.logarithmic);
+  const PlotPanel panel = frame.Panel(PlotScale::Linear(0, 1), PlotScale::Linear(0, 1));
+  const auto axes = static_cast<double>(std::max<size_t>(varying.size(), 1));
+  for (int64_t i = count - 1; i >= 0; --i) {
+    if (i >= best && (i - best) % step != 0) continue;
+    const PlottedTrial& trial = trials.trials()[ranked[i]];
+    std::vector<PlotPoint> line;
+    for (size_t a = 0; a < varying.size(); ++a) {
+      line.push_back(panel.Place(static_cast<double>(a) / axes, trial.places[varying[a]]));
+    }
+    line.push_back(panel.Place(1, objective.At(*trial.objective)));
+    const double rank =
+        static_cast<double>(i) / static_cast<double>(std::max<int64_t>(count - 1, 1));
+    frame.svg().Polyline(line, {.stroke = rank < 0.1 ? kPlotOrange : kPlotBlue,
+                                .width = rank < 0.1 ? 1.5 : 1,
+                                .opacity = 0.1 + 0.7 * (1 - rank) * (1 - rank)});
+  }
+  for (size_t a = 0; a <= varying.size(); ++a) {
+    const bool last = a == varying.size();
+    const double x = last ? 1 : static_cast<double>(a) / axes;
+    const std::string& name = last ? trials.objective() : trials.name(varying[a]);
+    panel.DrawUpright(frame.svg(), x, last ? objective : trials.scales()[varying[a]], name);
+  }
+  return frame.Finish();
+}
+
+std::string CurvesPlot(const v1::Experiment& experiment, const PlottedCurves& plotted,
+                       const PlotOptions& options) {
+  const auto& [metric, curves, trials] = plotted;
+  const auto shown = static_cast<int64_t>(curves.size());
+  PlotFrame frame({.title = "Curves of " + metric,
+                   .note = absl::StrCat(ShownOf(shown, trials), "dashed: under way")},
+                  experiment);
+  double last = 1, low = std::numeric_limits<double>::infinity(), high = -low;
+  for (const PlottedCurve& curve : curves) {
+    for (const auto& [step, value] : curve.points) {
+      last = std::max(last, step);
+      low = std::min(low, value);
+      high = std::max(high, value);
+    }
+  }
+  if (!(low <= high)) return frame.FinishEmpty("no trial has reported this metric");
+  const PlotPanel panel = frame.Panel(
+      PlotScale::Linear(0, last),
+      options.logarithmic ? PlotScale::Logarithmic(low, high) : PlotScale::Linear(low, high));
+  panel.Draw(frame.svg(), "step", metric);
+  for (auto curve = curves.rbegin(); curve != curves.rend(); ++curve) {
+    std::vector<PlotPoint> line;
+    for (const auto& [step, value] : curve->points) line.push_back(panel.At(step, value));
+    const bool first = std::next(curve) == curves.rend();
+    const PlotStyle style{.stroke = first ? kPlotOrange : kPlotBlue,
+                          .width = first ? 2.0 : 1,
+                          .opacity = first ? 1 : 0.5,
+                          .dashed = !curve->ended};
+    if (line.size() == 1) frame.svg().Circle(line[0], 2, {.fill = style.stroke});
+    frame.svg().Polyline(line, style);
+  }
+  return frame.Finish();
+}
+
+}  // namespace shirabe::view

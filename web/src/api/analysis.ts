@@ -1,0 +1,74 @@
+// What a model makes of the trials (proto/shirabe/v1/analysis.proto). All of it has bands, or says
+// why nothing can be told yet.
+import type { Key } from "./experiments.js";
+import { pathOf } from "./experiments.js";
+import { getJson } from "./http.js";
+
+export interface Estimate {
+  value: number;
+  low: number;
+  high: number;
+}
+
+export interface Basis {
+  results: number;
+  leftOut: number;
+  failed: number;
+  active: number;
+  explained?: number;
+  tooFew?: string;
+}
+
+export interface Importance {
+  basis: Basis;
+  method: string;
+  parameters: {
+    parameter: string;
+    total?: Estimate;
+    firstOrder?: Estimate;
+    verdict?: string;
+    share?: number;
+  }[];
+  bestTrials?: number;
+}
+
+export interface Ablation {
+  basis: Basis;
+  fromTrial?: number;
+  toTrial?: number;
+  from?: Estimate;
+  to?: Estimate;
+  steps: {
+    parameter: string;
+    fromValue: string;
+    toValue: string;
+    objective: Estimate;
+    gain: Estimate;
+  }[];
+}
+
+export interface PartialDependence {
+  basis: Basis;
+  axes: { parameter: string; values: string[]; coordinates: number[]; leftOut: number }[];
+  mean: number[]; // of two axes the second varies fastest
+  low: number[];
+  high: number[];
+}
+
+export function readImportance(
+  key: Key, method: string, abort?: AbortSignal,
+): Promise<Importance> {
+  return getJson(`${pathOf(key)}/importance?method=${method}`, abort);
+}
+
+export function readAblation(key: Key, abort?: AbortSignal): Promise<Ablation> {
+  return getJson(`${pathOf(key)}/ablation`, abort);
+}
+
+export function readPartialDependence(
+  key: Key, parameters: string[], abort?: AbortSignal,
+): Promise<PartialDependence> {
+  const query = new URLSearchParams({ parameter: parameters[0]! });
+  if (parameters[1] !== undefined) query.set("with", parameters[1]);
+  return getJson(`${pathOf(key)}/partial-dependence?${query}`, abort);
+}

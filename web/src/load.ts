@@ -1,0 +1,100 @@
+// Loading what a view shows, and loading it again when the server says that it has changed.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { follow, session } from "./api/http.js";
+import type { Key } from "./api/experiments.js";
+import { pathOf } from "./api/experiments.js";
+import { recording } from "./recording.js";
+
+export interface Loaded<T> {
+  value: T | undefined; // of the last time that it worked
+  error: Error | undefined;
+  again: () => void;
+}
+
+// Loads when `id` changes ("" = nothing to load), and when the server is another or back.
+export function useLoad<T>(id: string, load: (abort: AbortSignal) => Promise<T>): Loaded<T> {
+  const [state, setState] = useState<{ id: string; value?: T; error?: Error }>({ id });
+  const [round, setRound] = useState(0);
+  const latest = useRef(load);
+  latest.current = load;
+  const epoch = session.value;
+  useEffect(() => {
+    if (id === "") return;
+    const abort = new AbortController();
+    latest.current(abort.signal).then(
+      (value) => abort.signal.aborted || setState({ id, value }),
+      (error: Error) => {
+        if (abort.signal.aborted) return;
+        setState((old) => (old.id === id ? { ...old, error } : { id, error }));
+      },
+    );
+    return () => abort.abort();
+  }, [id, round, epoch]);
+  const current = state.id === id ? state : { id };
+  const again = useRef(() => setRound((n) => n + 1)).current;
+  return { value: current.value, error: current.error, again };
+}
+
+export interface Change {
+  kind: string;
+  namespace: string;
+  experiment: string;
+  trial?: string;
+  revision: number;
+}
+
+// Calls back after changes, with all of them since the last time, at most once in `pause` ms; not
+// while the page is hidden: then once when it is shown again.
+export function useChanges(
+  scope: Key | null,
+  back: (changes: Change[]) => void,
+  pause = 500,
+): void {
+  const latest = useRef(back);
+  latest.current = back;
+  const path = scope === null ? "api/v1/watch" : `${pathOf(scope)}/watch`;
+  const epoch = session.value;
+  useEffect(() => {
+    const abort = new AbortController();
+    let waiting: Change[] = [];
+    let timer = 0;
+    let last = 0;
+    const flush = () => {
+      timer = 0;
+      if (document.hidden || waiting.length === 0) return;
+      last = Date.now();
+      const changes = waiting;
+      waiting = [];
+      latest.current(changes);
+    };
+    const schedule = () => {
+      if (timer === 0) timer = setTimeout(flush, Math.max(0, last + pause - Date.now()));
+    };
+    document.addEventListener("visibilitychange", schedule);
+    follow(
+      path,
+      (message) => {
+        if (waiting.length < 10_000) waiting.push(JSON.parse(message.data) as Change);
+        schedule();
+      },
+      abort.signal,
+    ).catch(() => undefined); // it was deleted, or is not the user's: what was loaded says so
+    return () => {
+      abort.abort();
+      clearTimeout(timer);
+      document.removeEventListener("visibilitychange", schedule);
+    };
+  }, [path, epoch]);
+}
+
+// The time now, again every `ms` while something on the page grows older; in a report nothing does.
+export function useNow(ms: number): number {
+  const made = recording()?.made;
+  const [now, setNow] = useState(made ?? Date.now());
+  useEffect(() => {
+    if (made !== undefined) return;
+    const timer = setInterval(() => document.hidden || setNow(Date.now()), ms);
+    return () => clearInterval(timer);
+  }, [ms]);
+  return now;
+}

@@ -1,0 +1,14 @@
+import "./style.css";
+import { render } from "preact";
+import { takeTokenFromAddress } from "./api/http.js";
+import { listenToKeys } from "./keys.js";
+import { Shell } from "./shell.js";
+import { followAddress } from "./url.js";
+
+takeTokenFromAddress();
+followAddress();
+listenToKeys();
+// index.html has the bar, so that something is painted before any of this has come.
+const page = document.getElementById("page")!;
+page.textContent = "";
+render(<Shell />, page);

@@ -1,0 +1,78 @@
+// What the tabs of an experiment share: the record, its trials, one filter and one selection, all
+// of them kept in the address.
+import { createContext } from "preact";
+import { useContext, useMemo } from "preact/hooks";
+import type { Key } from "../api/experiments.js";
+import type { TrialColumns } from "../api/columns.js";
+import type { TrialData } from "../api/trials.js";
+import type { Experiment } from "../api/records.js";
+import type { Field } from "../filter.js";
+import { FilterError, chooser } from "../filter.js";
+import { count, shellWord } from "../format.js";
+import { param, setParams, place } from "../url.js";
+
+export interface Shared {
+  key: Key;
+  experiment: Experiment;
+  data: TrialData | null;
+  rows: Uint32Array; // of the trials that the filter leaves
+  problem: string; // with the filter
+  selected: Set<number>; // numbers of trials
+  again: () => void;
+}
+
+export const SharedContext = createContext<Shared | null>(null);
+
+export function useShared(): Shared {
+  return useContext(SharedContext)!;
+}
+
+export function fieldsOf(table: TrialColumns): Field[] {
+  return table.columns
+    .map((one) => ({
+      name: one.name,
+      text: one.kind === "category" && !one.name.startsWith("param."),
+      at: (row: number) => one.at(row),
+    }));
+}
+
+export function useChosen(data: TrialData | null): { rows: Uint32Array; problem: string } {
+  const filter = param("filter");
+  const version = data?.version ?? 0;
+  return useMemo(() => {
+    const rows = data?.table.rows ?? 0;
+    const every = Uint32Array.from({ length: rows }, (_, i) => i);
+    if (data === null || filter === "") return { rows: every, problem: "" };
+    try {
+      return { rows: every.filter(chooser(filter, fieldsOf(data.table))), problem: "" };
+    } catch (error) {
+      if (!(error instanceof FilterError)) throw error;
+      return { rows: every, problem: error.message };
+    }
+  }, [data, version, filter]);
+}
+
+export function selectedTrials(): Set<number> {
+  const text = place.value.params.get("sel") ?? "";
+  return new Set(text.split(/[ ,.]+/).filter((one) => one !== "").map(Number));
+}
+
+export function toggleTrial(trial: number): void {
+  const selected = selectedTrials();
+  if (!selected.delete(trial)) selected.add(trial);
+  setParams({ sel: [...selected].join(".") });
+}
+
+export function selectTrials(trials: Iterable<number>): void {
+  setParams({ sel: [...trials].join(".") });
+}
+
+// "42 of 100,000 trials shown", or nothing where all are.
+export function shownOf(rows: number, data: TrialData | null): string {
+  const all = data?.table.rows ?? 0;
+  return rows < all ? `${count(rows)} of ${count(all)} trials shown` : `${count(all)} trials`;
+}
+
+export function namespaceFlag(key: Key): string {
+  return key.ns === "default" ? "" : ` -n ${shellWord(key.ns)}`;
+}

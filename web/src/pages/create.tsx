@@ -1,0 +1,297 @@
+// A new experiment: a form and its YAML, each of which follows the other; mistakes as one types;
+// the points that would be tried first. YAML is read by the server, so that it means here what it
+// means everywhere.
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { Candidates, Parsed } from "../api/experiments.js";
+import {
+  create, getExperiment, idOf, keyFromId, loadRights, parse, rightsIn, suggestFor,
+} from "../api/experiments.js";
+import { ApiError, session } from "../api/http.js";
+import type { Finding } from "../api/records.js";
+import { listKeys } from "../api/summaries.js";
+import { useLoad } from "../load.js";
+import { CandidateList } from "../ui/candidates.js";
+import { note, noteError } from "../ui/dialog.js";
+import { Command, Panel, save } from "../ui/panel.js";
+import { Icon } from "../ui/state.js";
+import { go, link, param, setParams } from "../url.js";
+import { specificationOf } from "../yaml.js";
+import { EXAMPLES } from "./examples.js";
+import { ExperimentForm } from "./create_form.js";
+
+// digits → digits-2, digits-2 → digits-3
+export function nextName(name: string): string {
+  const match = /^(.*?)-(\d+)$/.exec(name);
+  const [stem, number] = match ? [match[1]!, Number(match[2]) + 1] : [name, 2];
+  return `${stem.slice(0, 40 - String(number).length - 1)}-${number}`;
+}
+
+async function textFrom(id: string): Promise<string> {
+  const experiment = await getExperiment(keyFromId(id));
+  const copied = structuredClone(experiment);
+  copied.metadata = {
+    name: nextName(experiment.metadata.name), namespace: experiment.metadata.namespace,
+  };
+  return specificationOf(copied);
+}
+
+// What the server makes of the text, a moment after it was last changed.
+function useParsed(text: string): { parsed: Parsed | null; problem: string } {
+  const [state, setState] = useState<{ parsed: Parsed | null; problem: string }>({
+    parsed: null, problem: "",
+  });
+  const epoch = session.value;
+  useEffect(() => {
+    if (text.trim() === "") return setState({ parsed: null, problem: "" });
+    let current = true;
+    const timer = setTimeout(() => {
+      parse(text).then(
+        (parsed) => current && setState({ parsed, problem: "" }),
+        (error: Error) => current && setState((old) => ({ ...old, problem: error.message })),
+      );
+    }, 250);
+    return () => {
+      current = false;
+      clearTimeout(timer);
+    };
+  }, [text, epoch]);
+  return state;
+}
+
+function select(area: HTMLTextAreaElement, finding: Finding): void {
+  const lines = area.value.split("\n");
+  const line = Math.min((finding.line ?? 1) - 1, lines.length - 1);
+  const begin = lines.slice(0, line).reduce((sum, one) => sum + one.length + 1, 0);
+  area.focus();
+  area.setSelectionRange(begin + (finding.column ?? 1) - 1, begin + lines[line]!.length);
+  area.scrollTop = Math.max(0, (line - 6) * 20);
+}
+
+function Findings(props: { findings: Finding[]; show: (finding: Finding) => void }) {
+  if (props.findings.length === 0) return null;
+  return (
+    <ul class="findings" aria-label="What the server says of it">
+      {props.findings.map((one, i) => (
+        <li key={i}>
+          <button class="plain" onClick={() => props.show(one)}>
+            <span class={`state ${one.level === "error" ? "bad" : "pause"}`}>
+              <Icon shape={one.level === "error" ? "cross" : "bolt"} />
+              <span class="unseen">{one.level}</span>
+            </span>
+            {one.line ? `line ${one.line}: ` : ""}
+            {one.field !== "" && <b>{one.field}</b>} {one.message}
+          </button>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Gutter(props: { lines: number; findings: Finding[]; scroll: number }) {
+  const bad = new Map(props.findings.map((one) => [one.line ?? 0, one.level]));
+  return (
+    <div class="gutter" aria-hidden="true">
+      <div style={{ transform: `translateY(${-props.scroll}px)` }}>
+        {Array.from({ length: props.lines }, (_, i) => (
+          <div key={i} class={bad.get(i + 1)}>
+            {i + 1}
+          </div>
+        ))}
+      </div>
+    </div>
+  );
+}
+
+interface EditorProps {
+  text: string;
+  findings: Finding[];
+  valid: boolean;
+  onText: (text: string) => void;
+}
+
+function Editor(props: EditorProps) {
+  const area = useRef<HTMLTextAreaElement>(null);
+  const [scroll, setScroll] = useState(0);
+  return (
+    <>
+      <div class="editor-box">
+        <Gutter lines={props.text.split("\n").length} findings={props.findings} scroll={scroll} />
+        <textarea
+          ref={area}
+          class="editor"
+          aria-label="YAML"
+          aria-invalid={!props.valid}
+          spellcheck={false}
+          value={props.text}
+          onInput={(event) => props.onText(event.currentTarget.value)}
+          onScroll={(event) => setScroll(event.currentTarget.scrollTop)}
+        />
+      </div>
+      <Findings
+        findings={props.findings}
+        show={(one) => area.current && select(area.current, one)}
+      />
+    </>
+  );
+}
+
+function Sources(props: { onText: (text: string) => void }) {
+  const all = useLoad("experiments", listKeys);
+  const file = useRef<HTMLInputElement>(null);
+  const open = async (chosen: File | undefined) => {
+    if (!chosen) return;
+    if (chosen.size > 1 << 20) return note(`${chosen.name} has more than 1 MiB`, true);
+    props.onText(await chosen.text());
+  };
+  return (
+    <div class="tools">
+      <label>
+        Begin with
+        <select
+          value={param("from")}
+          onChange={(event) => setParams({ from: event.currentTarget.value })}
+        >
+          <option value="">an example</option>
+          {EXAMPLES.map((one) => (
+            <option key={one.name} value={one.name}>
+              {one.name}
+            </option>
+          ))}
+          {(all.value ?? []).map((one) => (
+            <option key={idOf(one)}>{idOf(one)}</option>
+          ))}
+        </select>
+      </label>
+      <button onClick={() => file.current?.click()}>Open a file</button>
+      <input
+        ref={file}
+        type="file"
+        accept=".yaml,.yml,.json"
+        class="unseen"
+        tabIndex={-1}
+        aria-label="A file with an experiment"
+        onChange={(event) => void open(event.currentTarget.files?.[0])}
+      />
+    </div>
+  );
+}
+
+function First(props: { text: string; valid: boolean }) {
+  const [shown, setShown] = useState<{ text: string; candidates: Candidates } | null>(null);
+  const [asking, setAsking] = useState(false);
+  const ask = async () => {
+    setAsking(true);
+    try {
+      setShown({ text: props.text, candidates: await suggestFor(props.text, 5) });
+    } catch (error) {
+      noteError(error);
+    }
+    setAsking(false);
+  };
+  return (
+    <Panel
+      title="What would be tried first"
+      tools={
+        <button disabled={!props.valid || asking} onClick={() => void ask()}>
+          Show 5 suggestions
+        </button>
+      }
+      command="shirabe suggest -f experiment.yaml --count 5"
+    >
+      {shown === null ? (
+        <p class="dim">Nothing is stored or started by asking.</p>
+      ) : (
+        <>
+          {shown.text !== props.text && <p class="hint">of the text as it was when you asked</p>}
+          <CandidateList candidates={shown.candidates} />
+        </>
+      )}
+    </Panel>
+  );
+}
+
+function useText(): [string, (text: string) => void] {
+  const from = param("from");
+  const [text, setText] = useState("");
+  useEffect(() => {
+    const example = EXAMPLES.find((one) => one.name === from) ?? (from === "" ? EXAMPLES[0] : null);
+    if (example) return setText(example.text);
+    textFrom(from).then(setText, noteError);
+  }, [from, session.value]);
+  return [text, setText];
+}
+
+export default function Create() {
+  const [text, setText] = useText();
+  const { parsed, problem } = useParsed(text);
+  const [refused, setRefused] = useState<Finding[]>([]);
+  const own = parsed?.experiment?.metadata?.namespace ?? "";
+  useEffect(() => void loadRights(own).catch(() => undefined), [own, session.value]);
+  useEffect(() => void (document.title = "New experiment · Shirabe"), []);
+  const change = (next: string) => {
+    setRefused([]);
+    setText(next);
+  };
+  const may = rightsIn(own === "" ? "default" : own).create;
+  const submit = async () => {
+    try {
+      const made = await create(text);
+      note(`${made.metadata.name} was created`);
+      go(link(["e", made.metadata.namespace, made.metadata.name]));
+    } catch (error) {
+      noteError(error);
+      if (!(error instanceof ApiError)) return;
+      setRefused(error.details.map((one) => ({
+        level: "error" as const, field: one.field, message: one.reason,
+        ...(one.line === undefined ? {} : { line: one.line }),
+      })));
+    }
+  };
+  const findings = [...(parsed?.findings ?? []), ...refused];
+  const valid = parsed?.valid ?? false;
+  return (
+    <main id="main" class="page">
+      <div class="page-head">
+        <h1>New experiment</h1>
+        <Sources onText={change} />
+        <div class="tools">
+          <button onClick={() => save("experiment.yaml", text, "application/yaml")}>
+            Download
+          </button>
+          {may ? (
+            <button class="primary" disabled={!valid} onClick={() => void submit()}>
+              Create
+            </button>
+          ) : (
+            <span class="dim">You may look at experiments here, but not create any.</span>
+          )}
+        </div>
+      </div>
+      {problem !== "" && <p class="problem">{problem}</p>}
+      <div class="split">
+        <div class="form">
+          {parsed?.experiment && (
+            <ExperimentForm
+              experiment={parsed.experiment}
+              onChange={(experiment) => change(specificationOf(experiment))}
+            />
+          )}
+          <First text={text} valid={valid} />
+        </div>
+        <Panel
+          title="YAML"
+          shown={parsed === null ? "" : valid ? "valid" : `${findings.length} to mend`}
+        >
+          <Editor
+            text={text}
+            findings={findings}
+            valid={valid || parsed === null}
+            onText={change}
+          />
+          <p class="dim">The same from a shell:</p>
+          <Command text="shirabe apply -f experiment.yaml" />
+        </Panel>
+      </div>
+    </main>
+  );
+}

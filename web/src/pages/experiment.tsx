@@ -1,0 +1,222 @@
+// One experiment: its head, and the tabs, each of which is loaded when it is opened.
+import type { ComponentType } from "preact";
+import { useEffect, useLayoutEffect, useState } from "preact/hooks";
+import type { Key } from "../api/experiments.js";
+import { getExperiment, idOf, keyOf, loadRights, rightsIn } from "../api/experiments.js";
+import type { Experiment } from "../api/records.js";
+import { trialsOf } from "../api/trials.js";
+import { session } from "../api/http.js";
+import { age, plural } from "../format.js";
+import { useKeys } from "../keys.js";
+import { useChanges, useLoad, useNow } from "../load.js";
+import { algorithmOf, isEnded, reasonOf, stateOf } from "../state.js";
+import { State } from "../ui/state.js";
+import { go, link, param, place } from "../url.js";
+import { SharedContext, selectedTrials, useChosen } from "./context.js";
+import { doAll } from "./experiments.js";
+
+interface TabModule {
+  default: ComponentType;
+}
+
+const TABS: [string, string, () => Promise<TabModule>][] = [
+  ["", "Overview", () => import("../tabs/overview.js")],
+  ["trials", "Trials", () => import("../tabs/trials.js")],
+  ["analysis", "Analysis", () => import("../tabs/analysis.js")],
+  ["curves", "Curves", () => import("../tabs/curves.js")],
+  ["timeline", "Timeline", () => import("../tabs/timeline.js")],
+  ["events", "Events", () => import("../tabs/events.js")],
+  ["notes", "Notes", () => import("../tabs/notes.js")],
+  ["specification", "Specification", () => import("../tabs/specification.js")],
+];
+
+// Parameters of the address that hold on all tabs.
+const KEPT = ["filter", "sel"];
+
+function kept(): Record<string, string> {
+  return Object.fromEntries(KEPT.map((name) => [name, param(name)]));
+}
+
+interface LoadedTab {
+  name: string;
+  tab: ComponentType | null; // null: it could not be loaded
+}
+
+// Asked for as soon as the address names it, beside the experiment's data.
+function useTab(name: string): LoadedTab | undefined {
+  const [loaded, setLoaded] = useState<LoadedTab>();
+  useLayoutEffect(() => {
+    const found = TABS.find(([id]) => id === name);
+    found?.[2]().then(
+      (module) => setLoaded({ name, tab: module.default }),
+      () => setLoaded({ name, tab: null }),
+    );
+  }, [name]);
+  return loaded;
+}
+
+function Tab(props: { name: string; loaded: LoadedTab | undefined }) {
+  const { loaded } = props;
+  if (!TABS.some(([id]) => id === props.name)) return <p>There is no such tab.</p>;
+  if (loaded?.name !== props.name) return <div aria-busy="true" />;
+  if (loaded.tab === null) {
+    return (
+      <p class="problem">
+        This part of the page could not be loaded.{" "}
+        <button onClick={() => location.reload()}>Load the page again</button>
+      </p>
+    );
+  }
+  const Shown = loaded.tab;
+  return <Shown />;
+}
+
+export function Buttons(props: { experiment: Experiment; again: () => void }) {
+  const { experiment } = props;
+  const rights = rightsIn(experiment.metadata.namespace);
+  const state = stateOf(experiment);
+  const run = (action: "pause" | "resume" | "stop" | "delete") =>
+    void doAll(action, [keyOf(experiment)]).then(() => {
+      if (action !== "delete") return props.again();
+      getExperiment(keyOf(experiment)).catch(() => go(link([])));
+    });
+  const live = rights.change && !isEnded(experiment) && state !== "Stopping";
+  return (
+    <div class="tools">
+      {live && state !== "Paused" && <button onClick={() => run("pause")}>Pause</button>}
+      {live && state === "Paused" && (
+        <button class="primary" onClick={() => run("resume")}>
+          Resume
+        </button>
+      )}
+      {live && <button onClick={() => run("stop")}>Stop</button>}
+      {rights.create && (
+        <a
+          class="button"
+          href={link(["new"], { from: idOf(keyOf(experiment)) })}
+        >
+          New from this
+        </a>
+      )}
+      {rights.delete && (
+        <button class="danger" onClick={() => run("delete")}>
+          Delete
+        </button>
+      )}
+    </div>
+  );
+}
+
+function Head(props: { experiment: Experiment; again: () => void }) {
+  const { experiment } = props;
+  const now = useNow(1000);
+  const why = reasonOf(experiment);
+  const state = stateOf(experiment);
+  return (
+    <>
+      <nav class="crumbs" aria-label="Where">
+        <a href={link([])}>Experiments</a>
+        <span aria-hidden="true">/</span>
+        <span>{experiment.metadata.namespace}</span>
+      </nav>
+      <div class="page-head">
+        <h1>{experiment.metadata.name}</h1>
+        <State state={state} />
+        <span class="shown">
+          {algorithmOf(experiment)} · {age(experiment.metadata.creationTimestamp, now)} old
+          {experiment.status?.shirabe?.preemptions
+            ? ` · ${plural(experiment.status.shirabe.preemptions, "preemption")}`
+            : ""}
+        </span>
+        <Buttons experiment={experiment} again={props.again} />
+      </div>
+      {["Failed", "Paused", "Stopping"].includes(state) ||
+      experiment.status?.shirabe?.waiting ? (
+        <p class={`banner ${state === "Failed" ? "bad" : ""}`} role="status">
+          <strong>{state === "Failed" ? "Why it failed" : "Why it waits"}</strong>
+          <span>{why}</span>
+        </p>
+      ) : null}
+      {isEnded(experiment) && experiment.status?.shirabe?.stopRule && (
+        <p class="banner" role="status">
+          <strong>Why it ended</strong>
+          <span>{experiment.status.shirabe.stopRule.message}</span>
+        </p>
+      )}
+    </>
+  );
+}
+
+function Tabs(props: { ns: string; name: string; tab: string }) {
+  return (
+    <nav class="tabs" aria-label="Views of this experiment">
+      {TABS.map(([id, name]) => (
+        <a
+          key={id}
+          href={link(["e", props.ns, props.name, ...(id === "" ? [] : [id])], kept())}
+          aria-current={id === props.tab ? "page" : undefined}
+        >
+          {name}
+        </a>
+      ))}
+    </nav>
+  );
+}
+
+function useData(key: Key, experiment: Experiment | undefined) {
+  const store = trialsOf(key);
+  const epoch = session.value;
+  const there = experiment !== undefined;
+  useEffect(() => {
+    if (experiment) store.load(experiment).catch(() => undefined);
+    return () => store.close();
+  }, [store, there, epoch]);
+  return store;
+}
+
+export default function ExperimentPage() {
+  const [, ns = "", name = "", tab = ""] = place.value.path;
+  const key = { ns, name };
+  const loadedTab = useTab(tab);
+  const loaded = useLoad(idOf(key), (abort) => getExperiment(key, abort));
+  const store = useData(key, loaded.value);
+  // Once a second: fifty open pages then take some 3 % of a core of the server (bench/web).
+  useChanges(key, () => {
+    loaded.again();
+    if (loaded.value) store.refresh(loaded.value).catch(() => undefined);
+  }, 1000);
+  useEffect(() => void loadRights(ns).catch(() => undefined), [ns, session.value]);
+  useEffect(() => void (document.title = `${name} · Shirabe`), [name]);
+  useKeys([{ key: "/", help: "filter the trials", act: () => focusFilter(key) }]);
+  const data = store.data.value;
+  const { rows, problem } = useChosen(data);
+  if (loaded.value === undefined) {
+    return (
+      <main id="main" class="page" aria-busy={!loaded.error}>
+        <h1>{name}</h1>
+        {loaded.error && <p class="problem">{loaded.error.message}</p>}
+      </main>
+    );
+  }
+  const shared = {
+    key, experiment: loaded.value, data, rows, problem,
+    selected: selectedTrials(), again: loaded.again,
+  };
+  return (
+    <main id="main" class={`page ${tab === "trials" ? "fill" : ""}`}>
+      {loaded.error && <p class="problem">{loaded.error.message}</p>}
+      <Head experiment={loaded.value} again={loaded.again} />
+      <Tabs ns={ns} name={name} tab={tab} />
+      <SharedContext.Provider value={shared}>
+        <Tab name={tab} loaded={loadedTab} />
+      </SharedContext.Provider>
+    </main>
+  );
+}
+
+function focusFilter(key: Key): void {
+  const field = document.querySelector<HTMLInputElement>("input[type=search]");
+  if (field) field.focus();
+  else go(link(["e", key.ns, key.name, "trials"], kept()));
+}
+

@@ -1,0 +1,380 @@
+// Parallel coordinates: one line a trial, drawn as densities by a worker. Drag along an axis to
+// choose a range, which becomes a part of the filter of all panels.
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { Axis, Scale } from "../axes.js";
+import {
+  defaultScale, makeAxis, nameOfColumn, positionsOf, qualityOf, ticksOf, valueAt,
+} from "../axes.js";
+import type { Column } from "../api/columns.js";
+import { varying } from "../api/columns.js";
+import { withTerm } from "../filter.js";
+import { count, short } from "../format.js";
+import { namespaceFlag, shownOf, useShared } from "../pages/context.js";
+import type { RasterTask } from "../raster.js";
+import { VIRIDIS } from "../raster.js";
+import { recording } from "../recording.js";
+import { maximizes } from "../state.js";
+import { colours } from "../theme.js";
+import { Menu } from "../ui/menu.js";
+import { Empty, Panel } from "../ui/panel.js";
+import { param, setParams } from "../url.js";
+
+const HEIGHT = 380;
+const TOP = 46;
+const SIDE = 70;
+
+let worker: Worker | null = null;
+let last = 0;
+const waiting = new Map<number, (picture: ImageData) => void>();
+
+// Null where there are no workers; then the page draws itself.
+function theWorker(): Worker | null {
+  if (worker) return worker;
+  const script = document.querySelector<HTMLScriptElement>("script[data-raster]");
+  if (!script) return null;
+  // A file from the disk may start scripts without imports only, which is what a report has.
+  const type = recording() ? "classic" : "module";
+  worker = new Worker(new URL(script.dataset["raster"]!, document.baseURI), { type });
+  worker.onmessage = (event) => {
+    const { id, width, height, pixels } = event.data as {
+      id: number; width: number; height: number; pixels: Uint8ClampedArray<ArrayBuffer>;
+    };
+    waiting.get(id)?.(new ImageData(pixels, width, height));
+    for (const known of waiting.keys()) if (known <= id) waiting.delete(known);
+  };
+  return worker;
+}
+
+function draw(task: RasterTask): Promise<ImageData> {
+  return new Promise((resolve) => {
+    const id = ++last;
+    waiting.set(id, resolve);
+    theWorker()?.postMessage({ id, task });
+  });
+}
+
+function hexColour(name: string): [number, number, number] {
+  const text = getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+  const value = parseInt(text.slice(1), 16);
+  return [value >> 16, (value >> 8) & 255, value & 255];
+}
+
+// The dark end of the colours would not be seen on a dark page, nor the light one on a light page.
+function paletteFor(): [number, number, number][] {
+  const dark = hexColour("surface")[0] < 128;
+  return dark ? VIRIDIS.slice(2) : VIRIDIS.slice(0, 8);
+}
+
+function axesOf(
+  columns: Column[], rows: Uint32Array, scales: Map<string, Scale>,
+  shared: ReturnType<typeof useShared>,
+): Axis[] {
+  return columns.map((column) => {
+    const scale = scales.get(column.name) ?? defaultScale(column.name, shared.experiment);
+    return makeAxis(column, rows, scale, shared.experiment);
+  });
+}
+
+function parseScales(text: string): Map<string, Scale> {
+  return new Map(text.split(",").filter(Boolean).map((one) => {
+    const colon = one.lastIndexOf(":");
+    return [decodeURIComponent(one.slice(0, colon)), one.slice(colon + 1) as Scale];
+  }));
+}
+
+function printScales(scales: Map<string, Scale>): string {
+  return [...scales].map(([name, scale]) => `${encodeURIComponent(name)}:${scale}`).join(",");
+}
+
+interface Range {
+  axis: number;
+  from: number; // positions
+  to: number;
+}
+
+// The terms of a filter that choose this range of an axis.
+export function rangeTerms(axis: Axis, range: { from: number; to: number }): string[] {
+  const [low, high] = [Math.min(range.from, range.to), Math.max(range.from, range.to)];
+  const field = axis.column.name;
+  if (axis.scale === "category") {
+    const i = Math.round(((low + high) / 2) * axis.high);
+    const word = axis.column.dictionary[i] ?? "";
+    return [`${field}=${/[",]/.test(word) ? `"${word.replaceAll('"', "")}"` : word}`];
+  }
+  const text = (value: number) => Number(value.toPrecision(4)).toString();
+  return [
+    ...(low > 0 ? [`${field}>=${text(valueAt(axis, low))}`] : []),
+    ...(high < 1 ? [`${field}<=${text(valueAt(axis, high))}`] : []),
+  ];
+}
+
+function applyRange(axis: Axis, range: { from: number; to: number } | null): void {
+  const field = axis.column.name;
+  let filter = withTerm(param("filter"), field, "").replace(/^,|,$|,(?=,)/g, "");
+  for (const term of range ? rangeTerms(axis, range) : []) {
+    filter = filter === "" ? term : `${filter},${term}`;
+  }
+  setParams({ filter });
+}
+
+interface OverlayProps {
+  axes: Axis[];
+  width: number;
+  x: number[];
+  onScale: (axis: Axis) => void;
+}
+
+function Overlay(props: OverlayProps) {
+  const { axes, x } = props;
+  const [range, setRange] = useState<Range | null>(null);
+  const svg = useRef<SVGSVGElement>(null);
+  const inner = HEIGHT - TOP - 20;
+  const position = (event: PointerEvent) => {
+    const top = svg.current!.getBoundingClientRect().top + TOP;
+    return Math.max(0, Math.min(1, 1 - (event.clientY - top) / inner));
+  };
+  const y = (at: number) => TOP + (1 - at) * inner;
+  return (
+    <svg
+      ref={svg}
+      class="overlay"
+      width={props.width}
+      height={HEIGHT}
+      onPointerMove={(event) => range && setRange({ ...range, to: position(event) })}
+      onPointerUp={() => {
+        if (!range) return;
+        const moved = Math.abs(range.from - range.to) > 0.015;
+        const axis = axes[range.axis]!;
+        applyRange(axis, moved || axis.scale === "category" ? range : null);
+        setRange(null);
+      }}
+    >
+      {axes.map((axis, i) => (
+        <g key={axis.column.name} transform={`translate(${x[i]},0)`}>
+          <foreignObject x={-SIDE} y={0} width={2 * SIDE} height={TOP - 6}>
+            <button
+              class="plain axis-name"
+              title={`${axis.name}: ${axis.scale}; click for another scale`}
+              onClick={() => props.onScale(axis)}
+            >
+              <b>{axis.name}</b>
+              <small>{axis.scale === "category" ? "" : axis.scale}</small>
+            </button>
+          </foreignObject>
+          <line y1={TOP} y2={TOP + inner} />
+          {ticksOf(axis).map((tick) => (
+            <g key={tick.text} transform={`translate(0,${y(tick.position)})`}>
+              <line x1={-4} x2={0} />
+              <text class="halo" x={-7} dy="0.32em">{tick.text.slice(0, 16)}</text>
+            </g>
+          ))}
+          <rect
+            class="brush-area"
+            x={-12}
+            width={24}
+            y={TOP}
+            height={inner}
+            onPointerDown={(event) => {
+              svg.current!.setPointerCapture(event.pointerId);
+              const at = position(event);
+              setRange({ axis: i, from: at, to: at });
+            }}
+          />
+          {range?.axis === i && (
+            <rect
+              class="brush"
+              x={-7}
+              width={14}
+              y={y(Math.max(range.from, range.to))}
+              height={Math.abs(y(range.from) - y(range.to))}
+            />
+          )}
+        </g>
+      ))}
+    </svg>
+  );
+}
+
+function useRaster(axes: Axis[], x: number[], width: number, chosen: Uint8Array) {
+  const { data, experiment } = useShared();
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const [took, setTook] = useState(0);
+  const tint = colours.value;
+  const rows = data!.table.rows;
+  const version = data!.version;
+  const quality = useMemo(
+    () => qualityOf(data!.table.values("objective"), rows, maximizes(experiment)), [version],
+  );
+  const id = axes
+    .map((axis) => `${axis.column.name} ${axis.scale} ${axis.low} ${axis.high}`).join();
+  const positions = useMemo(() => axes.map((axis) => positionsOf(axis, rows)), [id, version]);
+  useEffect(() => {
+    if (width === 0 || axes.length < 2) return;
+    let current = true;
+    const scale = Math.min(devicePixelRatio, 2);
+    const began = performance.now();
+    const inner = HEIGHT - TOP - 20;
+    void draw({
+      width: Math.round(width * scale), height: Math.round(inner * scale), positions,
+      x: x.map((at) => at * scale), quality, chosen,
+      colours: paletteFor(), faint: hexColour("dim"),
+    }).then((picture) => {
+      if (!current || !canvas.current) return;
+      canvas.current.width = picture.width;
+      canvas.current.height = picture.height;
+      canvas.current.getContext("2d")!.putImageData(picture, 0, 0);
+      setTook(performance.now() - began);
+    });
+    return () => {
+      current = false;
+    };
+  }, [positions, chosen, width, tint, x.join()]);
+  return { canvas, took };
+}
+
+function Picture(props: { axes: Axis[]; chosen: Uint8Array; onScale: (axis: Axis) => void;
+  label: string }) {
+  const box = useRef<HTMLDivElement>(null);
+  const [width, setWidth] = useState(0);
+  useEffect(() => {
+    const observer = new ResizeObserver(() => setWidth(box.current?.clientWidth ?? 0));
+    observer.observe(box.current!);
+    return () => observer.disconnect();
+  }, []);
+  const { axes } = props;
+  const least = Math.max(width, axes.length * 90 + SIDE);
+  const x = axes.map((_, i) => SIDE + (i * (least - 2 * SIDE)) / Math.max(1, axes.length - 1));
+  const { canvas, took } = useRaster(axes, x, least, props.chosen);
+  return (
+    <div class="parallel" ref={box} tabIndex={0} role="group" aria-label={props.label}>
+      <div style={{ width: `${least}px`, height: `${HEIGHT}px` }}>
+        <canvas
+          ref={canvas}
+          role="img"
+          aria-label={props.label}
+          data-took={Math.round(took)}
+          style={{ top: `${TOP}px`, width: `${least}px`, height: `${HEIGHT - TOP - 20}px` }}
+        />
+        <Overlay axes={axes} width={least} x={x} onScale={props.onScale} />
+      </div>
+    </div>
+  );
+}
+
+const SCALES: Scale[] = ["linear", "log", "quantile"];
+
+export function Parallel() {
+  const shared = useShared();
+  const { experiment, data, rows, key } = shared;
+  const table = data!.table;
+  const scales = parseScales(param("scales"));
+  const best = Number(param("best") || 100);
+  const every = useMemo(() => Uint32Array.from({ length: table.rows }, (_, i) => i), [data]);
+  const parameters = table.columns.filter((one) => one.name.startsWith("param."));
+  const shownByDefault = every.length < 2 ? parameters : varying(parameters, every);
+  const hidden = new Set(param("hide").split(",").filter(Boolean).map(decodeURIComponent));
+  const columns = [
+    ...(param("axes") === "all" ? parameters : shownByDefault)
+      .filter((one) => !hidden.has(one.name)),
+    ...(table.column("objective") ? [table.column("objective")!] : []),
+  ];
+  const axes = useMemo(
+    () => axesOf(columns, every, scales, shared),
+    [data!.version, param("scales"), columns.map((one) => one.name).join()],
+  );
+  const chosen = useMemo(() => {
+    const marks = new Uint8Array(table.rows);
+    let kept = Array.from(rows);
+    if (best < 100) {
+      const objective = table.values("objective");
+      const sign = maximizes(experiment) ? -1 : 1;
+      kept = kept.filter((row) => Number.isFinite(objective[row]!));
+      kept.sort((a, b) => sign * (objective[a]! - objective[b]!));
+      kept = kept.slice(0, Math.max(1, Math.ceil((kept.length * best) / 100)));
+    }
+    for (const row of kept) marks[row] = 1;
+    return marks;
+  }, [rows, best, data!.version]);
+  const shown = chosen.reduce((sum, one) => sum + one, 0);
+  const onScale = (axis: Axis) => {
+    if (axis.scale === "category") return;
+    const next = SCALES[(SCALES.indexOf(axis.scale as Scale) + 1) % SCALES.length]!;
+    const able = next === "log" && axis.low <= 0 ? "quantile" : next;
+    setParams({ scales: printScales(new Map([...scales, [axis.column.name, able]])) });
+  };
+  const toggle = (name: string) => {
+    if (!hidden.delete(name)) hidden.add(name);
+    setParams({ hide: [...hidden].map(encodeURIComponent).join(",") });
+  };
+  const label = `Parallel coordinates of ${count(shown)} trials over ` +
+    axes.map((axis) => axis.name).join(", ");
+  return (
+    <Panel
+      title="Parallel coordinates"
+      shown={best < 100 ? `the best ${best} %: ${count(shown)} of ${count(table.rows)} trials`
+        : shownOf(rows.length, data)}
+      image
+      summary={label}
+      command={`shirabe export ${key.name}${namespaceFlag(key)} -o csv`}
+      table={() => ({
+        columns: ["trial", ...axes.map((axis) => axis.name)],
+        rows: Array.from(rows).filter((row) => chosen[row] === 1).map((row) => [
+          table.trial(row), ...axes.map((axis) => {
+            const value = axis.column.at(row);
+            return typeof value === "number" ? short(value) : (value ?? "–");
+          }),
+        ]),
+      })}
+      tools={
+        <>
+          <label>
+            Best {best} %
+            <input
+              type="range"
+              min={1}
+              max={100}
+              value={best}
+              onInput={(event) => setParams({
+                best: event.currentTarget.value === "100" ? "" : event.currentTarget.value,
+              })}
+            />
+          </label>
+          <Menu
+            label="Axes"
+            class=""
+            keepOpen
+            items={[
+              ...shownByDefault.map((one) => ({
+                name: nameOfColumn(one.name, experiment),
+                checked: !hidden.has(one.name),
+                act: () => toggle(one.name),
+              })),
+              {
+                name: "also those that do not vary",
+                checked: param("axes") === "all",
+                act: () => setParams({ axes: param("axes") === "all" ? "" : "all" }),
+              },
+            ]}
+          >
+            Axes ▾
+          </Menu>
+        </>
+      }
+    >
+      {table.rows === 0 || axes.length < 2 ? (
+        <Empty title={table.rows === 0 ? "No trials yet" : "No parameter varies yet"} />
+      ) : (
+        <>
+          <Picture axes={axes} chosen={chosen} onScale={onScale} label={label} />
+          <div class="legend">
+            <span>
+              worst <span class="ramp" aria-hidden="true" /> best
+            </span>
+            <span>grey: left out by the filter</span>
+            <span>drag along an axis to choose a range; click it to take that back</span>
+          </div>
+        </>
+      )}
+    </Panel>
+  );
+}

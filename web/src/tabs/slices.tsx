@@ -1,0 +1,228 @@
+// The objective over each parameter alone, with what the model makes of it: mean and 90 % band.
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import type { PartialDependence } from "../api/analysis.js";
+import { readPartialDependence } from "../api/analysis.js";
+import type { Axis } from "../axes.js";
+import { defaultScale, makeAxis, positionOf, qualityOf, ticksOf } from "../axes.js";
+import { varying } from "../api/columns.js";
+import { count, short } from "../format.js";
+import { useLoad } from "../load.js";
+import { namespaceFlag, shownOf, useShared } from "../pages/context.js";
+import { VIRIDIS, shade } from "../raster.js";
+import { finishedTrials, maximizes } from "../state.js";
+import { colour, colours } from "../theme.js";
+import { Empty, Panel } from "../ui/panel.js";
+import { param, setParams } from "../url.js";
+
+const [WIDTH, HEIGHT, LEFT, BOTTOM] = [290, 200, 52, 26];
+
+interface Slice {
+  x: Axis;
+  y: Axis;
+  rows: Uint32Array;
+  quality: Float32Array;
+  model: PartialDependence | null;
+}
+
+function place(at: number, from: number, to: number): number {
+  return from + at * (to - from);
+}
+
+function drawAxes(context: CanvasRenderingContext2D, slice: Slice): void {
+  context.font = "11px system-ui, sans-serif";
+  context.strokeStyle = colour("line");
+  context.fillStyle = colour("dim");
+  context.textAlign = "right";
+  for (const tick of ticksOf(slice.y, 4)) {
+    const y = place(tick.position, HEIGHT - BOTTOM, 8);
+    context.beginPath();
+    context.moveTo(LEFT, y);
+    context.lineTo(WIDTH - 6, y);
+    context.stroke();
+    context.fillText(tick.text, LEFT - 5, y + 4, LEFT - 6);
+  }
+  context.textAlign = "center";
+  for (const tick of ticksOf(slice.x, 4)) {
+    const x = place(inset(slice.x, tick.position), LEFT, WIDTH - 8);
+    context.fillText(tick.text.slice(0, 9), x, HEIGHT - BOTTOM + 16);
+  }
+}
+
+// Categories keep away from the edges.
+function inset(axis: Axis, at: number): number {
+  if (axis.scale !== "category") return at;
+  const n = axis.column.dictionary.length;
+  return n < 2 ? 0.5 : (at * (n - 1) + 0.5) / n;
+}
+
+// Where a value that the model names stands on our axis.
+function modelX(axis: Axis, text: string): number {
+  if (axis.scale !== "category") return positionOf(axis, Number(text));
+  const i = axis.column.dictionary.indexOf(text);
+  return i < 0 ? NaN : inset(axis, i / axis.high);
+}
+
+function drawModel(context: CanvasRenderingContext2D, slice: Slice): void {
+  const { model, x, y } = slice;
+  if (!model || model.axes.length === 0) return;
+  const points = model.axes[0]!.values.map((text, i) => ({
+    x: place(modelX(x, text), LEFT, WIDTH - 8),
+    mean: place(positionOf(y, model.mean[i]!), HEIGHT - BOTTOM, 8),
+    low: place(positionOf(y, model.low[i]!), HEIGHT - BOTTOM, 8),
+    high: place(positionOf(y, model.high[i]!), HEIGHT - BOTTOM, 8),
+  })).filter((one) => !Number.isNaN(one.x) && !Number.isNaN(one.mean));
+  context.strokeStyle = context.fillStyle = colour("best");
+  context.lineWidth = 2;
+  if (x.scale === "category") {
+    for (const one of points) {
+      context.beginPath();
+      context.moveTo(one.x, one.low);
+      context.lineTo(one.x, one.high);
+      context.moveTo(one.x - 8, one.mean);
+      context.lineTo(one.x + 8, one.mean);
+      context.stroke();
+    }
+    return;
+  }
+  context.globalAlpha = 0.2;
+  context.beginPath();
+  for (const one of points) context.lineTo(one.x, one.high);
+  for (const one of [...points].reverse()) context.lineTo(one.x, one.low);
+  context.fill();
+  context.globalAlpha = 1;
+  context.beginPath();
+  for (const one of points) context.lineTo(one.x, one.mean);
+  context.stroke();
+}
+
+function drawSlice(canvas: HTMLCanvasElement, slice: Slice): void {
+  const scale = devicePixelRatio;
+  canvas.width = WIDTH * scale;
+  canvas.height = HEIGHT * scale;
+  const context = canvas.getContext("2d")!;
+  context.scale(scale, scale);
+  drawAxes(context, slice);
+  const { x, y, rows, quality } = slice;
+  const size = rows.length > 5000 ? 1 : rows.length > 500 ? 2 : 7;
+  context.save();
+  context.beginPath();
+  context.rect(LEFT - 4, 4, WIDTH - LEFT + 4, HEIGHT - BOTTOM);
+  context.clip();
+  context.globalAlpha = rows.length > 500 ? 0.6 : 0.9;
+  for (const row of rows) {
+    const left = place(inset(x, positionOf(x, x.column.values[row]!)), LEFT, WIDTH - 8);
+    const top = place(positionOf(y, y.column.values[row]!), HEIGHT - BOTTOM, 8);
+    if (Number.isNaN(left) || Number.isNaN(top)) continue;
+    // Categories: side by side rather than on top of each other, the same way each time.
+    const shift = x.scale === "category" ? ((row * 7919) % 21) - 10 : 0;
+    const [r, g, b] = shade(VIRIDIS.slice(0, 8), Number.isNaN(quality[row]!) ? 0 : quality[row]!);
+    context.fillStyle = `rgb(${r} ${g} ${b})`;
+    if (size < 4) {
+      context.fillRect(left + shift - size / 2, top - size / 2, size, size);
+      continue;
+    }
+    context.beginPath();
+    context.arc(left + shift, top, size / 2, 0, 2 * Math.PI);
+    context.fill();
+  }
+  context.globalAlpha = 1;
+  drawModel(context, slice);
+  context.restore();
+}
+
+function OneSlice(props: { slice: Slice; metric: string }) {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const tint = colours.value;
+  const { slice } = props;
+  useEffect(() => drawSlice(canvas.current!, slice), [slice, tint]);
+  const label = `${props.metric} over ${slice.x.name}, ${count(slice.rows.length)} trials`;
+  return (
+    <figure class="slice">
+      <figcaption>
+        {slice.x.name} <small>{slice.x.scale === "category" ? "" : slice.x.scale}</small>
+      </figcaption>
+      <canvas
+        ref={canvas}
+        role="img"
+        aria-label={label}
+        style={{ width: `${WIDTH}px`, height: `${HEIGHT}px` }}
+      />
+    </figure>
+  );
+}
+
+export function Slices() {
+  const { experiment, data, rows, key } = useShared();
+  const table = data!.table;
+  const metric = experiment.spec.objective.objectiveMetricName;
+  const parameters = varying(
+    table.columns.filter((one) => one.name.startsWith("param.")),
+    Uint32Array.from({ length: table.rows }, (_, i) => i),
+  ).slice(0, 24);
+  const withModel = param("model") !== "off";
+  const done = finishedTrials(experiment);
+  const models = useLoad(
+    withModel && parameters.length > 0 ? `${key.ns}/${key.name}/${done}` : "",
+    (abort) => Promise.all(parameters.map((one) =>
+      readPartialDependence(key, [one.name.slice(6)], abort).catch(() => null))),
+  );
+  const slices = useMemo(() => {
+    const objective = table.column("objective");
+    if (!objective) return [];
+    const finite = rows.filter((row) => Number.isFinite(objective.values[row]!));
+    const exact = makeAxis(objective, finite, "linear", experiment);
+    const margin = (exact.high - exact.low) * 0.04;
+    const y = { ...exact, low: exact.low - margin, high: exact.high + margin };
+    const quality = qualityOf(objective.values, table.rows, maximizes(experiment));
+    return parameters.map((column, i): Slice => ({
+      x: makeAxis(column, finite, defaultScale(column.name, experiment), experiment),
+      y, rows: finite, quality, model: models.value?.[i] ?? null,
+    }));
+  }, [data!.version, rows, models.value, parameters.length]);
+  const few = models.value?.find((one) => one?.basis.tooFew)?.basis.tooFew;
+  const any = models.value?.some((one) => one !== null && one.mean.length > 0);
+  return (
+    <Panel
+      title={`${metric} over each parameter`}
+      shown={shownOf(rows.length, data)}
+      command={`shirabe plot ${key.name}${namespaceFlag(key)} slice -o slice.svg`}
+      summary={`${parameters.length} pictures, one for each parameter that varies`}
+      tools={
+        <label>
+          <input
+            type="checkbox"
+            checked={withModel}
+            onChange={(event) => setParams({ model: event.currentTarget.checked ? "" : "off" })}
+          />
+          with the model
+        </label>
+      }
+      table={() => ({
+        columns: ["trial", ...parameters.map((one) => one.name.slice(6)), metric],
+        rows: Array.from(rows, (row) => [
+          table.trial(row), ...parameters.map((one) => one.at(row) ?? "–"),
+          short(table.values("objective")[row]),
+        ]),
+      })}
+    >
+      {slices.length === 0 ? (
+        <Empty title="No parameter varies yet" />
+      ) : (
+        <>
+          {few && <p class="hint">The model says nothing yet: {few}</p>}
+          {any && (
+            <p class="hint">
+              Line and band: the objective averaged over all other parameters, as a model sees it,
+              and where it lies with 90 % probability.
+            </p>
+          )}
+          <div class="small-charts">
+            {slices.map((slice) => (
+              <OneSlice key={slice.x.column.name} slice={slice} metric={metric} />
+            ))}
+          </div>
+        </>
+      )}
+    </Panel>
+  );
+}

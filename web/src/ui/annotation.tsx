@@ -1,0 +1,147 @@
+// The note and the tags of an experiment or a trial: shown, and changed by who may.
+import { useState } from "preact/hooks";
+import type { Key } from "../api/experiments.js";
+import { annotate, rightsIn } from "../api/experiments.js";
+import type { Annotated } from "../api/records.js";
+import { shellWord } from "../format.js";
+import { Markdown } from "../markdown.js";
+import { namespaceFlag } from "../pages/context.js";
+import { note as say, noteError } from "./dialog.js";
+import { Empty, Panel } from "./panel.js";
+
+interface Props {
+  about: Key;
+  trial: number; // 0: of the experiment
+  record: Annotated;
+  again: () => void;
+}
+
+function Tags(props: Props & { may: boolean }) {
+  const { about, trial, record, again, may } = props;
+  const [text, setText] = useState("");
+  const tags = record.tags ?? [];
+  const change = (what: { addTags?: string[]; removeTags?: string[] }) =>
+    annotate(about, trial, what).then(() => {
+      setText("");
+      again();
+    }, noteError);
+  return (
+    <div class="tags">
+      <ul aria-label="Tags">
+        {tags.map((tag) => (
+          <li key={tag}>
+            {tag}
+            {may && (
+              <button
+                class="plain"
+                aria-label={`Remove the tag ${tag}`}
+                onClick={() => void change({ removeTags: [tag] })}
+              >
+                ✕
+              </button>
+            )}
+          </li>
+        ))}
+      </ul>
+      {may && (
+        <form
+          onSubmit={(event) => {
+            event.preventDefault();
+            if (text.trim() !== "") void change({ addTags: [text.trim()] });
+          }}
+        >
+          <input
+            aria-label="New tag"
+            placeholder="new tag"
+            maxLength={63}
+            value={text}
+            onInput={(event) => setText(event.currentTarget.value)}
+          />
+          <button type="submit">Add</button>
+        </form>
+      )}
+    </div>
+  );
+}
+
+// What is being written, and the note that it began with: another one may come meanwhile.
+interface Draft {
+  text: string;
+  before: string;
+}
+
+function Editor(props: Props & { draft: Draft; onDraft: (draft: Draft | null) => void }) {
+  const { about, trial, record, again, draft, onDraft } = props;
+  const changed = (record.note ?? "") !== draft.before;
+  const write = () =>
+    annotate(about, trial, { note: draft.text }).then((reply) => {
+      say(reply?.message ?? "written");
+      onDraft(null);
+      again();
+    }, noteError);
+  return (
+    <div class="note-editor">
+      <textarea
+        aria-label="Note"
+        rows={12}
+        value={draft.text}
+        onInput={(event) => onDraft({ ...draft, text: event.currentTarget.value })}
+      />
+      {changed && (
+        <p class="problem">
+          Another person has written the note meanwhile: yours would take its place.
+        </p>
+      )}
+      <p class="dim">
+        # heading, - list, 1. list, **strong**, *emphasis*, `code`, ``` block, [text](#/address of
+        this page)
+      </p>
+      <div class="tools">
+        <button class="primary" onClick={() => void write()}>
+          {changed ? "Write over it" : "Write"}
+        </button>
+        <button onClick={() => onDraft(null)}>Cancel</button>
+      </div>
+      {draft.text.trim() !== "" && (
+        <section aria-label="Preview">
+          <Markdown text={draft.text} />
+        </section>
+      )}
+    </div>
+  );
+}
+
+export function Annotation(props: Props) {
+  const { about, trial, record } = props;
+  const [draft, setDraft] = useState<Draft | null>(null);
+  const may = rightsIn(about.ns).change;
+  const text = record.note ?? "";
+  const target = trial > 0 ? `${about.name}/${trial}` : about.name;
+  return (
+    <Panel
+      title="Note and tags"
+      command={`shirabe note ${target}${namespaceFlag(about)}` +
+        (text === "" ? "" : ` ${shellWord(text)}`)}
+      table={() => ({
+        columns: ["what", "text"],
+        rows: [["tags", (record.tags ?? []).join(", ")], ["note", text]],
+      })}
+    >
+      <Tags {...props} may={may} />
+      {draft !== null ? (
+        <Editor {...props} draft={draft} onDraft={setDraft} />
+      ) : (
+        <>
+          {text === "" ? <Empty title="No note yet" /> : <Markdown text={text} />}
+          {may && (
+            <p>
+              <button onClick={() => setDraft({ text, before: text })}>
+                {text === "" ? "Write a note" : "Edit"}
+              </button>
+            </p>
+          )}
+        </>
+      )}
+    </Panel>
+  );
+}
