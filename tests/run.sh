@@ -58,12 +58,22 @@ check_quietly() {
 }
 
 run_logged() {
-  local log=$1
+  local log=$1 status=0
   shift
-  "$@" >"$log" 2>&1 || {
-    tail -n 60 "$log"
-    return 1
-  }
+  "$@" >"$log" 2>&1 || status=$?
+  [ "$status" != 0 ] || return 0
+  tail -n 60 "$log"
+  [ "$status" != 124 ] || echo "it was stopped at its time limit; all of it is in $log"
+  return 1
+}
+
+# bounded SECONDS COMMAND…: a script and what it started, ended after so long with status 124, so
+# that what hangs is one failure with a name, not a run without an end. In a terminal they stay in
+# its group, where Ctrl-C reaches them.
+bounded() {
+  local options=(--kill-after=30)
+  [ ! -t 2 ] || options+=(--foreground)
+  timeout "${options[@]}" "$@"
 }
 
 # Adds up what the gtest programs of one ctest run wrote: cases, not programs.
@@ -233,7 +243,7 @@ tier_katib() {
 tier_web() {
   local log=$RESULTS/web.log status=0 counts
   deploy/setup.sh web >&2 || true
-  tests/web/run.sh >"$log" 2>&1 || status=$?
+  bounded 1200 tests/web/run.sh >"$log" 2>&1 || status=$?
   if [ "$status" = 77 ]; then
     skip "web: $(tail -n 1 "$log")"
     return
@@ -256,7 +266,7 @@ tier_web() {
 # cannot run them.
 run_script() {
   local log=$RESULTS/$1.log status=0 counts name
-  "tests/$1/run.sh" | tee "$log" || status=$?
+  bounded 4500 "tests/$1/run.sh" | tee "$log" || status=$?
   if [ "$status" = 77 ]; then
     skip "$1: $(tail -n 1 "$log")"
     return
@@ -278,7 +288,7 @@ tier_e2e() {
   local script
   for script in tests/e2e/*.sh; do
     [ -e "$script" ] || continue
-    check_quietly "${script##*/}" "$script"
+    check_quietly "${script##*/}" bounded 900 "$script"
   done
 }
 

@@ -19,6 +19,22 @@ after(async () => {
   for (const close of closers.reverse()) await close();
 });
 
+// The exit status of a program that is asked to end. One that does not is killed, and the test
+// fails: nothing waits without an end.
+export async function exited(child) {
+  if (child.exitCode !== null) return child.exitCode;
+  const status = await new Promise((resolve) => {
+    const timer = setTimeout(() => resolve("nothing"), PATIENCE);
+    child.once("exit", (code, signal) => {
+      clearTimeout(timer);
+      resolve(code ?? signal);
+    });
+  });
+  if (status === "nothing") child.kill("SIGKILL");
+  assert.notEqual(status, "nothing", `${child.spawnargs.join(" ")}: still runs`);
+  return status;
+}
+
 export function tokenFile(home, lines) {
   const file = path.join(home, "token");
   fs.writeFileSync(file, lines.join("\n") + "\n", { mode: 0o600 });
@@ -61,9 +77,8 @@ export class Server {
   }
   async stop(signal = "SIGTERM") {
     if (this.process.exitCode !== null) return;
-    const ended = new Promise((resolve) => this.process.once("exit", resolve));
     this.process.kill(signal);
-    await ended;
+    await exited(this.process);
   }
   // A request beside the browser.
   async call(method, target, body, token = this.tokens?.[0]) {
@@ -89,9 +104,9 @@ export async function serve(options) {
 
 export function shirabe(home, ...words) {
   const done = spawnSync(binary, words, {
-    env: { ...process.env, SHIRABE_HOME: home }, encoding: "utf8",
+    env: { ...process.env, SHIRABE_HOME: home }, encoding: "utf8", timeout: 3 * PATIENCE,
   });
-  assert.equal(done.status, 0, `${words.join(" ")}: ${done.stderr}`);
+  assert.equal(done.status, 0, `${words.join(" ")}: ${done.error ?? done.stderr}`);
   return done.stdout;
 }
 

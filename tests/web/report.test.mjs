@@ -6,7 +6,9 @@ import fs from "node:fs";
 import { before, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { gunzipSync } from "node:zlib";
-import { asked, binary, newHome, open, serve, shirabe, violations, work } from "./harness.mjs";
+import {
+  PATIENCE, asked, binary, newHome, open, serve, shirabe, violations, work,
+} from "./harness.mjs";
 
 const HTML = "</script><!--<script><img src=x onerror=\"window.executed=1\">" +
   "<script>window.executed=1</script>";
@@ -289,6 +291,7 @@ test("a server's experiment makes the same report", () => {
 test("what cannot be written is said, and leaves the file of before", () => {
   const run = (...words) => spawnSync(binary, ["report", ...words], {
     env: { ...process.env, SHIRABE_HOME: home }, encoding: "utf8", maxBuffer: 1 << 28,
+    timeout: PATIENCE,
   });
   const expect = (status, message, ...words) => {
     const done = run(...words);
@@ -308,7 +311,7 @@ test("what cannot be written is said, and leaves the file of before", () => {
   assert.equal(run("hostile", "-o", `${work}/old.html`).status, 0);
   assert.match(fs.readFileSync(`${work}/old.html`, "utf8"), /^<!doctype html>/);
   const full = spawnSync("sh", ["-c", `"${binary}" report hostile -o - > /dev/full`], {
-    env: { ...process.env, SHIRABE_HOME: home }, encoding: "utf8",
+    env: { ...process.env, SHIRABE_HOME: home }, encoding: "utf8", timeout: PATIENCE,
   });
   assert.notEqual(full.status, 0);
   assert.match(full.stderr, /No space left/);

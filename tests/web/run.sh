@@ -60,7 +60,7 @@ browser_tests() {
   local files=() name
   for name in "$@"; do files+=("tests/web/$name.test.mjs"); done
   [ "${#files[@]}" != 0 ] || files=(tests/web/*.test.mjs)
-  node --test --test-concurrency=1 "${files[@]}"
+  node --test --test-concurrency=1 --test-timeout=300000 "${files[@]}"
 }
 
 install

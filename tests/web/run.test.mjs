@@ -4,7 +4,7 @@ import { spawn, spawnSync } from "node:child_process";
 import fs from "node:fs";
 import net from "node:net";
 import { after, test } from "node:test";
-import { PATIENCE, binary, newHome, on } from "./harness.mjs";
+import { PATIENCE, binary, exited, newHome, on } from "./harness.mjs";
 
 // Ctrl-C is what a terminal makes of a byte: so the program gets a real one.
 const TERMINAL = "import os, pty, sys; " +
@@ -31,7 +31,6 @@ function start(home, list, terminal) {
   children.push(child);
   let seen = "";
   (terminal ? child.stdout : child.stderr).on("data", (text) => (seen += text));
-  const ended = new Promise((resolve) => child.once("exit", resolve));
   const until = async (what, found) => {
     for (let i = 0; i < PATIENCE / 50; ++i) {
       const value = found();
@@ -41,7 +40,7 @@ function start(home, list, terminal) {
     return assert.fail(`${what}: ${seen}`);
   };
   return {
-    child, ended, until,
+    child, until,
     seen: () => seen,
     page: async () => {
       const address = await until("no address",
@@ -69,7 +68,7 @@ test("in a terminal it stays after the run until Ctrl-C, and gives the run's res
     assert.match(JSON.stringify(JSON.parse(fs.readFileSync(`${home}/out`, "utf8"))), /watched-/);
   });
   run.child.stdin.write("\x03");
-  assert.equal(await run.ended, 0);
+  assert.equal(await exited(run.child), 0);
   assert.equal(await answers(shown.url), false);
 });
 
@@ -79,7 +78,7 @@ test("Ctrl-C while it runs stops the run, and the page with it", async () => {
   const { url } = await run.page();
   await run.until("no page", () => run.seen().includes("0/2") || run.seen().includes("running"));
   run.child.stdin.write("\x03\x03");
-  assert.equal(await run.ended, 130);
+  assert.equal(await exited(run.child), 130);
   assert.equal(await answers(url), false);
 });
 
@@ -91,7 +90,7 @@ test("a run without success says so after Ctrl-C, too", async () => {
   await run.until("no hint", () => run.seen().includes("the page stays until Ctrl-C"));
   assert.equal(await answers(url), true);
   run.child.stdin.write("\x03");
-  assert.equal(await run.ended, 8);
+  assert.equal(await exited(run.child), 8);
 });
 
 test("without a terminal it serves while it runs, and ends with the run", async () => {
@@ -100,7 +99,7 @@ test("without a terminal it serves while it runs, and ends with the run", async 
   const { url } = await run.page();
   assert.equal(await answers(url), true);
   fs.writeFileSync(`${home}/go`, "");
-  assert.equal(await run.ended, 0);
+  assert.equal(await exited(run.child), 0);
   assert.equal(await answers(url), false);
 });
 
@@ -109,7 +108,7 @@ test("a port that is taken is an error before anything is stored", async () => {
   const taken = net.createServer().listen(0, "127.0.0.1");
   await new Promise((resolve) => taken.once("listening", resolve));
   const shirabe = (...list) => spawnSync(binary, list, {
-    env: { ...process.env, SHIRABE_HOME: home }, encoding: "utf8",
+    env: { ...process.env, SHIRABE_HOME: home }, encoding: "utf8", timeout: PATIENCE,
   });
   const command = ["--", "sh", `${home}/trial.sh`, "{x}"];
   const refused = shirabe(...words(home), "--port", String(taken.address().port), ...command);

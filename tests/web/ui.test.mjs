@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { after, test } from "node:test";
 import fs from "node:fs";
-import { asked, binary, newHome, on, serve, shirabe, tokenFile } from "./harness.mjs";
+import { PATIENCE, asked, binary, exited, newHome, on, serve, shirabe, tokenFile } from "./harness.mjs";
 
 const children = [];
 after(() => children.forEach((child) => child.kill("SIGKILL")));
@@ -17,6 +17,7 @@ async function ui(home, ...words) {
   child.stderr.on("data", (text) => (errors += text));
   const address = await new Promise((resolve, reject) => {
     let text = "";
+    setTimeout(() => reject(new Error(`it says no address: ${errors}`)), PATIENCE).unref();
     child.stdout.on("data", (more) => {
       text += more;
       if (text.includes("\n")) resolve(text.trim());
@@ -24,12 +25,11 @@ async function ui(home, ...words) {
     child.once("exit", (code) => reject(new Error(`it ended with ${code}: ${errors}`)));
   });
   const url = new URL(address);
-  const ended = new Promise((resolve) => child.once("exit", resolve));
   return {
     url: url.origin, hash: url.hash, pid: child.pid,
     stop: async (signal = "SIGINT") => {
       child.kill(signal);
-      return ended;
+      return exited(child);
     },
   };
 }
