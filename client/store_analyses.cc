@@ -174,7 +174,9 @@ StatusOr<StoreAnalyses::Subject> StoreAnalyses::Read(const ExperimentKey& key) {
   ASSIGN_OR_RETURN(const auto stored, store_->GetExperiment(key));
   const v1::ExperimentSpec& spec = stored.record.spec();
   ASSIGN_OR_RETURN(const Space space, experiment::SearchSpaceOf(spec));
-  Subject subject{{space, spec.objective()}, spec.objective().type() == v1::MAXIMIZE};
+  v1::ExperimentSpec one;  // spec.objective is what is analysed, whatever else is optimised
+  *one.mutable_objective() = spec.objective();
+  Subject subject{{space, one}, spec.objective().type() == v1::MAXIMIZE};
   subject.trials.SetMemo(stored.record.status().shirabe().memo());
   db::TrialQuery query{.experiment = key, .limit = kAnalysedAtOnce};
   for (bool more = true; more;) {

@@ -55,6 +55,10 @@ view::Json RecommendedJson(const v1::ShirabeStatus& status) {
   return Shaped<v1::crd::RecommendedTrial>(status.recommended_trial());
 }
 
+view::Json FrontJson(const v1::ShirabeStatus& status) {
+  return status.has_front() ? Shaped<v1::crd::ResultFront>(status.front()) : view::Json();
+}
+
 view::Json CurrencyJson(const v1::Experiment& experiment) {
   if (experiment.status().shirabe().cost() == 0) return nullptr;
   const std::string& currency = experiment.spec().shirabe().budget().currency();
@@ -80,7 +84,8 @@ view::Json ExtrasJson(const v1::Experiment& experiment, const ObservedSpec& spec
                {"specProblem", view::TextOrNull(spec.problem)},
                {"createdBy", ActorJson(status.created_by())},
                {"changedBy", ActorJson(status.changed_by())},
-               {"stoppedBy", ActorJson(status.stopped_by())}});
+               {"stoppedBy", ActorJson(status.stopped_by())},
+               {"front", FrontJson(status)}});
 }
 
 Json MetadataFor(const std::string& name, const Json& owner) {

@@ -1,26 +1,34 @@
 #include "experiment/apply_delta.h"
 
 #include <iterator>
+#include <optional>
 #include <utility>
 
 #include "absl/algorithm/container.h"
 #include "base/status.h"
 #include "experiment/conditions.h"
 #include "experiment/cost_ledger.h"
-#include "experiment/spec/objective_value.h"
+#include "experiment/spec/trial_result.h"
 #include "experiment/state/stop_rules.h"
 
 namespace shirabe::experiment {
 namespace {
 
-// I5: only a finite objective counts, and only a better one replaces the best so far.
-void ConsiderBest(const v1::Trial& trial, v1::Experiment& experiment) {
-  const v1::ObjectiveSpec& objective = experiment.spec().objective();
+// The losses of the best trial so far.
+std::optional<TrialResult> BestResult(const v1::Experiment& experiment) {
+  const v1::OptimalTrial& best = experiment.status().current_optimal_trial();
+  v1::Trial trial;
+  if (best.has_objective()) trial.set_objective(best.objective());
+  *trial.mutable_observation() = best.observation();
+  return ResultOf(experiment.spec(), trial);
+}
+
+// I5: only finite values that keep all constraints count, and only better ones replace the best so
+// far: by the first objective that differs, so that the best of several is on the front.
+void ConsiderBest(const v1::Trial& trial, const TrialResult& result, v1::Experiment& experiment) {
+  const auto before = BestResult(experiment);
+  if (!result.feasible() || (before && result.losses >= before->losses)) return;
   v1::OptimalTrial& best = *experiment.mutable_status()->mutable_current_optimal_trial();
-  if (best.has_objective() &&
-      LossOf(objective, trial.objective()) >= LossOf(objective, best.objective())) {
-    return;
-  }
   best.set_best_trial_name(TrialName({KeyOf(experiment), trial.number()}));
   best.set_number(trial.number());
   *best.mutable_parameter_assignments() = trial.assignments();
@@ -113,13 +121,19 @@ class DeltaApplier {
     Recount(MutableStatus(), phase, 1);
     trial.set_phase(phase);
     active.trial_changed = true;
-    data_.history->Update(trial);
+    const bool on_front = data_.history->Update(trial);
     if (!IsTerminal(phase)) return;
     data_.memory.wait_for_change = false;
     const bool usable = phase == v1::TRIAL_SUCCEEDED || phase == v1::TRIAL_EARLY_STOPPED;
-    if (!usable || !trial.has_objective()) return;
-    ConsiderBest(trial, data_.experiment.record);
-    CountResult(trial.objective(), data_.experiment.record);
+    const auto result = ResultOf(data_.experiment.record.spec(), trial);
+    if (!usable || !result) return;
+    ConsiderBest(trial, *result, data_.experiment.record);
+    if (!HasSeveralObjectives(data_.experiment.record.spec())) {
+      return CountResult(trial.objective(), result->feasible(), data_.experiment.record);
+    }
+    CountFrontResult(on_front, data_.experiment.record);
+    *MutableStatus().mutable_shirabe()->mutable_front() =
+        data_.history->front().ToStatus(data_.experiment.record, data_.history->history());
   }
 
   void AddTrial(ActiveTrial added) {

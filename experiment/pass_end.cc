@@ -11,6 +11,7 @@
 #include "experiment/pass_steps.h"
 #include "experiment/retry_policy.h"
 #include "experiment/spec/objective_value.h"
+#include "experiment/spec/trial_result.h"
 #include "metrics/describe_source.h"
 
 namespace shirabe::experiment {
@@ -160,6 +161,11 @@ void CompleteTrial(const TrialEdit& edit, std::string reason) {
     reason = "ObjectiveNotFinite";
     trial.set_message(metric + " was never a finite number that counts");
     CountInfeasible(edit);
+  } else if (std::string why = MissingFrom(edit.in.state.experiment().spec(), trial);
+             !why.empty()) {
+    reason = "ResultIncomplete";
+    trial.set_message(std::move(why));
+    CountInfeasible(edit);
   }
   trial.set_reason(reason);
   *trial.mutable_completion_time() = edit.trial.attempt().end_time();
@@ -173,7 +179,9 @@ void RecordEarlyStop(const TrialEdit& edit, v1::TrialPhase phase) {
   v1::Trial& trial = edit.trial.mutable_trial();
   trial.set_message(edit.trial.attempt().stop().reason());
   edit.delta.AddEvent(trial, phase == v1::TRIAL_FAILED, trial.reason(), trial.message());
-  if (phase == v1::TRIAL_EARLY_STOPPED && !trial.has_objective()) CountInfeasible(edit);
+  if (phase == v1::TRIAL_EARLY_STOPPED && !ResultOf(edit.in.state.experiment().spec(), trial)) {
+    CountInfeasible(edit);
+  }
 }
 
 // What the end of its open attempt means for the trial.

@@ -9,6 +9,7 @@
 #include "experiment/conditions.h"
 #include "experiment/retry_policy.h"
 #include "experiment/spec/objective_value.h"
+#include "experiment/spec/trial_result.h"
 #include "experiment/state/stop_rules.h"
 #include "experiment/submission.h"
 
@@ -50,6 +51,37 @@ std::optional<Plan::Ending> DecideRule(const PlanInput& input) {
   return Plan::Ending{found, ReasonOf(*rule), rule->message(), rule};
 }
 
+// One trial has to reach the goals of all objectives that have one: if any does, one of the front
+// does, and comes first there.
+std::optional<Plan::Ending> DecideGoals(const v1::Experiment& experiment) {
+  const v1::ExperimentSpec& spec = experiment.spec();
+  for (const v1::FrontTrial& trial : experiment.status().shirabe().front().trials()) {
+    if (!ReachesGoals(spec, LossesOf(spec, trial.values()))) continue;
+    std::string values =
+        spec.objective().objective_metric_name() + " = " + FormatNumber(trial.values(0));
+    for (int i = 1; i < trial.values_size(); ++i) {
+      values += ", " + spec.shirabe().additional_objectives(i - 1).metric_name() + " = " +
+                FormatNumber(trial.values(i));
+    }
+    return Plan::Ending{true, "ExperimentGoalReached",
+                        "trial " + trial.trial_name() + " reached all goals: " + values};
+  }
+  return std::nullopt;
+}
+
+std::optional<Plan::Ending> DecideGoal(const v1::Experiment& experiment) {
+  const v1::ExperimentSpec& spec = experiment.spec();
+  const v1::OptimalTrial& best = experiment.status().current_optimal_trial();
+  if (HasSeveralObjectives(spec)) return DecideGoals(experiment);
+  if (!best.has_objective() || !ReachesGoal(spec.objective(), best.objective())) {
+    return std::nullopt;
+  }
+  return Plan::Ending{true, "ExperimentGoalReached",
+                      "trial " + best.best_trial_name() +
+                          " reached the goal: " + spec.objective().objective_metric_name() + " = " +
+                          FormatNumber(best.objective())};
+}
+
 // The rules in Katib's order: goal, too many failures, enough trials, nothing left to try.
 std::optional<Plan::Ending> DecideEnding(const PlanInput& input) {
   const v1::ExperimentSpec& spec = input.experiment->spec();
@@ -59,12 +91,7 @@ std::optional<Plan::Ending> DecideEnding(const PlanInput& input) {
     return Plan::Ending{false, "TrialTemplateInvalid", status.shirabe().fatal()};
   }
   if (status.shirabe().has_stop_rule()) return DecideRule(input);
-  if (best.has_objective() && ReachesGoal(spec.objective(), best.objective())) {
-    return Plan::Ending{true, "ExperimentGoalReached",
-                        "trial " + best.best_trial_name() +
-                            " reached the goal: " + spec.objective().objective_metric_name() +
-                            " = " + FormatNumber(best.objective())};
-  }
+  if (auto reached = DecideGoal(*input.experiment)) return reached;
   if (spec.has_max_failed_trial_count() &&
       CountedAsFailed(status) > spec.max_failed_trial_count()) {
     return Plan::Ending{

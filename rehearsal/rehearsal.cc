@@ -97,6 +97,9 @@ StatusOr<v1::Experiment> OneTrial(const RehearsalOptions& options, client::Local
   spec.set_max_trial_count(1);
   spec.set_max_failed_trial_count(0);
   spec.mutable_objective()->clear_goal();
+  for (auto& further : *spec.mutable_shirabe()->mutable_additional_objectives()) {
+    further.clear_goal();
+  }
   spec.clear_early_stopping();
   v1::ShirabeSpec& shirabe = *spec.mutable_shirabe();
   shirabe.clear_budget();

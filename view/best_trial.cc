@@ -7,6 +7,7 @@
 #include "client/records/enum_words.h"
 #include "trial/trial_template.h"
 #include "view/record_rows.h"
+#include "view/result_front.h"
 #include "view/text_table.h"
 
 namespace shirabe::view {
@@ -30,11 +31,13 @@ bool IsSafe(char c) {
 
 Status CheckHasBest(const v1::Experiment& experiment) {
   if (experiment.status().current_optimal_trial().has_objective()) return absl::OkStatus();
-  return absl::NotFoundError(
-      absl::StrCat("experiment ", experiment.metadata().name(), " (", client::StateWord(experiment),
-                   ") has no best trial: none of its ", experiment.status().trials(),
-                   " trials has ended well with a finite \"",
-                   experiment.spec().objective().objective_metric_name(), "\""));
+  return absl::NotFoundError(absl::StrCat(
+      "experiment ", experiment.metadata().name(), " (", client::StateWord(experiment),
+      ") has no best trial: none of its ", experiment.status().trials(),
+      " trials has ended well with a finite \"",
+      absl::StrJoin(ObjectiveNames(experiment.spec()), "\" and \""), "\"",
+      experiment.spec().shirabe().constraints_size() > 0 ? " and keeps spec.shirabe.constraints"
+                                                         : ""));
 }
 
 Json BestJson(const v1::Experiment& experiment) {
@@ -45,6 +48,7 @@ Json BestJson(const v1::Experiment& experiment) {
                {"step", best.has_step() ? Json(best.step()) : Json()},
                {"assignments", AssignmentsObject(best.parameter_assignments())}};
   const v1::ShirabeStatus& status = experiment.status().shirabe();
+  if (HasFront(experiment)) tree["front"] = FrontJson(experiment);
   if (!status.has_recommended_trial()) return tree;
   const v1::RecommendedTrial& recommended = status.recommended_trial();
   tree["recommended"] = {{"trial", recommended.trial_name()},
@@ -79,6 +83,8 @@ v1::Experiment WithRecommended(v1::Experiment experiment) {
 }
 
 std::string BestTable(const v1::Experiment& experiment, bool with_header) {
+  const v1::ResultFront& front = experiment.status().shirabe().front();
+  if (HasFront(experiment)) return FrontTable(experiment, with_header, front.trials_size());
   const v1::OptimalTrial& best = experiment.status().current_optimal_trial();
   Cells header = {"TRIAL", experiment.spec().objective().objective_metric_name(), "STEP"};
   Cells cells = {best.best_trial_name(), client::ShortNumber(best.objective()),

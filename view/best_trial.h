@@ -1,7 +1,8 @@
 // The best trial so far, in the forms that people paste: a table, arguments, variables, JSON. The
 // JSON is stable: {"trial", "objective", "value", "step", "assignments": {name: typed value}} and,
 // where another trial is recommended, "recommended": {"trial", "value", "deviation", "reason",
-// "assignments"}. Pure.
+// "assignments"}; with several objectives "front" (view/result_front.h), of which that trial is the
+// one that is best in the first. Pure.
 #pragma once
 
 #include <string>
@@ -17,6 +18,7 @@ Status CheckHasBest(const v1::Experiment& experiment);
 
 // The rest needs a best trial.
 Json BestJson(const v1::Experiment& experiment);
+// With several objectives that of the front.
 std::string BestTable(const v1::Experiment& experiment, bool with_header);
 // --lr=0.0031 --bs=32, quoted for a shell where needed.
 std::string BestArguments(const v1::Experiment& experiment);

@@ -3,14 +3,17 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/names.h"
 #include "client/records/enum_words.h"
 #include "experiment/spec/message_tree.h"
+#include "experiment/spec/trial_result.h"
 #include "experiment/submission.h"
 #include "trial/trial_template.h"
 #include "view/record_rows.h"
+#include "view/result_front.h"
 #include "view/spending.h"
 #include "view/text_table.h"
 
@@ -153,7 +156,12 @@ std::vector<Property> Costs(const std::vector<ComparedTrial>& all) {
 
 std::string ObjectiveText(const ComparedExperiment& one) {
   const v1::ObjectiveSpec& objective = one.experiment.spec().objective();
-  return client::ObjectiveWord(objective.type()) + " " + objective.objective_metric_name();
+  std::string text =
+      client::ObjectiveWord(objective.type()) + " " + objective.objective_metric_name();
+  for (const auto& further : one.experiment.spec().shirabe().additional_objectives()) {
+    text += ", " + client::ObjectiveWord(further.type()) + " " + further.metric_name();
+  }
+  return text;
 }
 
 std::string BestTrialName(const ComparedExperiment& one) {
@@ -173,6 +181,10 @@ std::vector<Property> Results(const std::vector<ComparedExperiment>& all) {
       Of("best", all, [](const ComparedExperiment& one) { return NumberText(BestOf(one)); }),
       Of("best trial", all, BestTrialName),
   };
+  if (absl::c_any_of(all, [](const auto& one) { return HasFront(one.experiment); })) {
+    rows.push_back(
+        Of("front", all, [](const ComparedExperiment& one) { return FrontLine(one.experiment); }));
+  }
   for (const int64_t count : EqualCounts(all)) {
     rows.push_back(Of(absl::StrCat("best of ", count), all, [&](const ComparedExperiment& one) {
       return NumberText(BestAfter(one, count));
@@ -293,7 +305,8 @@ std::optional<double> BestAfter(const ComparedExperiment& compared, int64_t coun
   for (const v1::Trial& trial : compared.trials) {
     if (!client::IsTerminal(trial.phase())) continue;
     if (count-- <= 0) break;
-    if (!trial.has_objective()) continue;
+    const auto result = experiment::ResultOf(compared.experiment.spec(), trial);
+    if (!result || !result->feasible()) continue;
     const double value = trial.objective();
     if (!best || (maximize ? value > *best : value < *best)) best = value;
   }

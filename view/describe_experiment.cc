@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -14,6 +16,7 @@
 #include "experiment/conditions.h"
 #include "view/best_trial.h"
 #include "view/record_rows.h"
+#include "view/result_front.h"
 #include "view/spending.h"
 #include "view/text_table.h"
 
@@ -64,16 +67,36 @@ StatusOr<std::string> EventsTable(client::Client& client, const TrialKey& key, a
 
 namespace {
 
-std::string ObjectiveLine(const v1::ObjectiveSpec& objective) {
-  std::string text =
-      absl::StrCat(client::ObjectiveWord(objective.type()), " ", objective.objective_metric_name());
-  if (objective.has_goal()) {
-    absl::StrAppend(&text, ", goal ", client::ShortNumber(objective.goal()));
+constexpr int kFrontShown = 20;
+
+std::string ObjectiveText(v1::ObjectiveType type, const std::string& metric,
+                          std::optional<double> goal) {
+  const std::string text = absl::StrCat(client::ObjectiveWord(type), " ", metric);
+  return goal ? absl::StrCat(text, ", goal ", client::ShortNumber(*goal)) : text;
+}
+
+std::string ObjectiveLine(const v1::ExperimentSpec& spec) {
+  const auto goal = [](const auto& of) {
+    return of.has_goal() ? std::optional(of.goal()) : std::nullopt;
+  };
+  const v1::ObjectiveSpec& objective = spec.objective();
+  std::vector<std::string> parts = {
+      ObjectiveText(objective.type(), objective.objective_metric_name(), goal(objective))};
+  for (const v1::AdditionalObjective& further : spec.shirabe().additional_objectives()) {
+    parts.push_back(ObjectiveText(further.type(), further.metric_name(), goal(further)));
   }
-  if (objective.additional_metric_names_size() > 0) {
-    absl::StrAppend(&text, "; also ", absl::StrJoin(objective.additional_metric_names(), ", "));
+  const std::vector<std::string> objectives = ObjectiveNames(spec);
+  std::vector<std::string> others;
+  for (const std::string& metric : objective.additional_metric_names()) {
+    if (!absl::c_linear_search(objectives, metric)) others.push_back(metric);
   }
-  return text;
+  if (!others.empty()) parts.push_back("also " + absl::StrJoin(others, ", "));
+  return absl::StrJoin(parts, "; ");
+}
+
+std::string ConstraintsLine(const v1::ExperimentSpec& spec) {
+  return absl::StrJoin(spec.shirabe().constraints(), ", ",
+                       [](std::string* out, const auto& one) { *out += ConstraintWords(one); });
 }
 
 // An algorithm or an early-stopping rule, with the settings that were given.
@@ -259,7 +282,8 @@ StatusOr<std::string> DescribeExperiment(client::Client& client, const Experimen
   page.Line("Changed by", ActorLine(experiment.status().shirabe().changed_by(), now));
   page.Line("Stopped by", ActorLine(experiment.status().shirabe().stopped_by(), now));
   page.Line("Run by", OwnerLine(experiment, holder));
-  page.Line("Objective", ObjectiveLine(spec.objective()));
+  page.Line("Objective", ObjectiveLine(spec));
+  page.Line("Constraints", ConstraintsLine(spec));
   page.Line("Algorithm", AlgorithmLine(experiment));
   page.Line("Early stop", ChoiceLine(spec.early_stopping()));
   page.Line("Warm start", WarmStartLine(experiment));
@@ -267,6 +291,7 @@ StatusOr<std::string> DescribeExperiment(client::Client& client, const Experimen
   page.Line("Limits", LimitsLine(spec));
   page.Line("Stops", StopsWhenLine(experiment));
   page.Line("Best", BestLine(experiment));
+  page.Line("Front", FrontLine(experiment));
   page.Line("Recommended", RecommendedLine(experiment));
   for (const auto& [label, text] : SpendingLines(experiment)) page.Line(label, text);
   if (const int64_t bad = experiment.status().shirabe().bad_metric_lines(); bad > 0) {
@@ -275,6 +300,9 @@ StatusOr<std::string> DescribeExperiment(client::Client& client, const Experimen
   page.Line("Tags", absl::StrJoin(experiment.status().shirabe().tags(), ", "));
   page.Block("Note", experiment.status().shirabe().note());
   page.Block("Parameters", ParametersTable(spec));
+  if (experiment.status().shirabe().front().size() > 0) {
+    page.Block("Front", FrontTable(experiment, true, kFrontShown));
+  }
   page.Block("Waiting trials", waiting);
   page.Block("Conditions", ConditionsTable(experiment, now));
   page.Block("Events", events);

@@ -9,6 +9,7 @@
 #include "client/records/enum_words.h"
 #include "view/describe_experiment.h"
 #include "view/record_rows.h"
+#include "view/result_front.h"
 #include "view/spending.h"
 #include "view/text_table.h"
 
@@ -36,6 +37,13 @@ std::string TrialState(const v1::Experiment& experiment, const v1::Trial& trial)
     absl::StrAppend(&text, "   ", experiment.spec().objective().objective_metric_name(), "=",
                     client::ShortNumber(objective->value), " (step ", objective->step, ")");
   }
+  const std::vector<std::string> names = ObjectiveNames(experiment.spec());
+  for (size_t i = 1; i < names.size(); ++i) {
+    const auto value = client::ShownMetric(experiment, trial, names[i]);
+    if (value) absl::StrAppend(&text, ", ", names[i], "=", client::ShortNumber(value->value));
+  }
+  const std::string broken = BrokenWords(experiment.spec(), trial);
+  if (!broken.empty()) absl::StrAppend(&text, "; breaks ", broken);
   return text;
 }
 
@@ -181,6 +189,7 @@ StatusOr<std::string> DescribeTrial(client::Client& client, const TrialKey& key,
   if (has_log) page.Line("Log", client.LogLocation({key, trial.attempts()}));
   page.Line("Tags", absl::StrJoin(trial.tags(), ", "));
   page.Block("Note", trial.note());
+  page.Block("Constraints", ConstraintsTable(experiment.spec(), trial));
   page.Block("Metrics", MetricsTable(trial));
   page.Block("Attempts", AttemptsTable(records.attempts, now));
   page.Block("Checkpoints", CheckpointsTable(records.checkpoints, now));

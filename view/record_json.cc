@@ -10,6 +10,7 @@
 #include "experiment/spec/message_tree.h"
 #include "proto/shirabe/v1/http.pb.h"
 #include "view/record_rows.h"
+#include "view/result_front.h"
 #include "view/spending.h"
 
 namespace shirabe::view {
@@ -86,6 +87,8 @@ Json TrialExtras(const v1::Experiment& experiment, const v1::Trial& trial) {
       trial, {{"objective", std::move(objective)},
               {"step", std::move(step)},
               {"parent", std::move(parent)},
+              {"objectives", ObjectiveResultsJson(experiment.spec(), trial)},
+              {"constraints", ConstraintResultsJson(experiment.spec(), trial)},
               {"notBefore", ended ? Json() : TextOrNull(FormatTime(trial.not_before()))}});
 }
 

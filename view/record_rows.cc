@@ -9,6 +9,7 @@
 #include "client/records/enum_words.h"
 #include "experiment/conditions.h"
 #include "trial/trial_template.h"
+#include "view/result_front.h"
 #include "view/spending.h"
 
 namespace shirabe::view {
@@ -90,8 +91,10 @@ std::string TrialsCell(const v1::Experiment& experiment) {
 std::string BestCell(const v1::Experiment& experiment) {
   const v1::OptimalTrial& best = experiment.status().current_optimal_trial();
   if (!best.has_objective()) return "";
+  const int64_t front = experiment.status().shirabe().front().size();
   return absl::StrCat(experiment.spec().objective().objective_metric_name(), "=",
-                      client::ShortNumber(best.objective()));
+                      client::ShortNumber(best.objective()),
+                      front > 0 ? absl::StrCat(" of ", front, " on the front") : "");
 }
 
 Cells ExperimentHeader(const RowStyle& style) {
@@ -126,6 +129,9 @@ Cells ExperimentRow(const v1::Experiment& experiment, const RowStyle& style) {
 Cells TrialHeader(const v1::Experiment& experiment, const RowStyle& style) {
   const std::vector<std::string> metrics = client::MetricNames(experiment);
   Cells cells = {"TRIAL", "STATE", metrics[0], "STEP"};
+  const std::vector<std::string> objectives = ObjectiveNames(experiment.spec());
+  cells.insert(cells.end(), objectives.begin() + 1, objectives.end());
+  if (experiment.spec().shirabe().constraints_size() > 0) cells.push_back("BREAKS");
   for (const auto& parameter : experiment.spec().parameters()) cells.push_back(parameter.name());
   cells.push_back("RAN");
   if (!style.wide) return cells;
@@ -139,6 +145,13 @@ Cells TrialRow(const v1::Experiment& experiment, const v1::Trial& trial, const R
   Cells cells = {TrialName({ExperimentKeyOf(trial), trial.number()}),
                  client::PhaseWord(trial.phase()), MetricCell(objective),
                  objective ? std::to_string(objective->step) : ""};
+  const std::vector<std::string> objectives = ObjectiveNames(experiment.spec());
+  for (size_t i = 1; i < objectives.size(); ++i) {
+    cells.push_back(MetricCell(client::ShownMetric(experiment, trial, objectives[i])));
+  }
+  if (experiment.spec().shirabe().constraints_size() > 0) {
+    cells.push_back(BrokenWords(experiment.spec(), trial));
+  }
   for (const v1::ParameterSpec& parameter : experiment.spec().parameters()) {
     cells.push_back(ShownValueOf(trial.assignments(), parameter.name()));
   }

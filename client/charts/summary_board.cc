@@ -73,6 +73,9 @@ void PutCounts(const v1::Experiment& experiment, v1::Summary& summary) {
 
 void PutBest(const v1::Experiment& experiment, v1::Summary& summary) {
   const v1::OptimalTrial& best = experiment.status().current_optimal_trial();
+  const v1::ResultFront& front = experiment.status().shirabe().front();
+  summary.set_front(front.size());
+  if (front.has_hypervolume()) summary.set_hypervolume(front.hypervolume());
   if (!best.has_objective()) return;
   summary.mutable_best()->set_trial(best.number());
   summary.mutable_best()->set_value(best.objective());

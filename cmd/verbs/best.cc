@@ -1,10 +1,13 @@
 #include "view/best_trial.h"
 
+#include <utility>
+
 #include "base/registry.h"
 #include "cmd/session.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
 #include "cmd/verb_flags.h"
+#include "view/result_front.h"
 
 namespace shirabe::cmd {
 
@@ -13,22 +16,32 @@ StatusOr<int> Best(const Arguments& arguments) {
   std::vector<std::string> names;
   std::string output = "table";
   bool no_headers = false, recommended = false;
-  Options options("best EXPERIMENT [--recommended] [-o table|json|yaml|args|env]",
-                  "Prints the best trial so far. The JSON is {trial, objective, value, step, "
-                  "assignments}; args and env are quoted for a shell. Where results are noisy, "
-                  "the algorithm may hold the best one for luck and recommend another trial in "
-                  "the end.");
+  view::FrontChoice choice;
+  Options options(
+      "best EXPERIMENT [--recommended | --weights METRIC=WEIGHT… | --order METRIC…] [-o "
+      "table|json|yaml|args|env]",
+      "Prints the best trial so far. The JSON is {trial, objective, value, step, "
+      "assignments}; args and env are quoted for a shell. Where results are noisy, "
+      "the algorithm may hold the best one for luck and recommend another trial in "
+      "the end. Of several objectives it prints the front, or the one trial of it "
+      "that --weights or --order choose; then the JSON also has {front}.");
   options.Arguments("EXPERIMENT", &names, 1, 1);
   options.Word("-o,--output", &output, {"table", "json", "yaml", "args", "env"}, "how to print");
   options.Flag("--no-headers", &no_headers, "a table without its first line");
   options.Flag("--recommended", &recommended,
                "the recommended trial, if it is another one, with its predicted value");
+  options.Texts("--weights", &choice.weights, "METRIC=WEIGHT",
+                "the trial of the front whose objectives, each as a part of its "
+                "range there, have the least weighted sum");
+  options.Texts("--order", &choice.order, "METRIC",
+                "the trial of the front that is best in the first; the next decide ties");
   AddGlobals(options, &globals);
   ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
   if (done) return 0;
   ASSIGN_OR_RETURN(const Session session, OpenSession(globals, /*read_only=*/true));
   ASSIGN_OR_RETURN(const ExperimentKey key, ExperimentArgument(names[0], session.ns));
   ASSIGN_OR_RETURN(v1::Experiment experiment, session.client->GetExperiment(key));
+  ASSIGN_OR_RETURN(experiment, view::WithChosen(std::move(experiment), choice));
   RETURN_IF_ERROR(view::CheckHasBest(experiment));
   if (recommended) {
     experiment = view::WithRecommended(std::move(experiment));

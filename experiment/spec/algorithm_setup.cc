@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "experiment/spec/trial_result.h"
 #include "suggestion/remote/remote_algorithm.h"
 #include "suggestion/remote/remote_algorithm_table.h"
 
@@ -35,9 +36,17 @@ suggestion::Settings SettingsOf(const google::protobuf::RepeatedPtrField<v1::Set
 
 StatusOr<suggestion::Problem> ProblemOf(const v1::ExperimentSpec& spec) {
   ASSIGN_OR_RETURN(suggestion::Space space, suggestion::Space::Create(spec.parameters()));
-  return suggestion::Problem{std::move(space), SettingsOf(spec.algorithm().algorithm_settings()),
-                             spec.max_trial_count(), spec.parallel_trial_count(),
-                             spec.objective().type() == v1::MAXIMIZE};
+  return MakeProblem(spec, std::move(space));
+}
+
+suggestion::Problem MakeProblem(const v1::ExperimentSpec& spec, suggestion::Space space) {
+  return {.space = std::move(space),
+          .settings = SettingsOf(spec.algorithm().algorithm_settings()),
+          .max_trials = spec.max_trial_count(),
+          .parallel = spec.parallel_trial_count(),
+          .maximize = spec.objective().type() == v1::MAXIMIZE,
+          .objectives = 1 + spec.shirabe().additional_objectives_size(),
+          .constraints = CountBounds(spec)};
 }
 
 StatusOr<AlgorithmSetup> MakeAlgorithm(const v1::Experiment& experiment) {

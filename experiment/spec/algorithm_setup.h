@@ -15,6 +15,7 @@ suggestion::Settings SettingsOf(const google::protobuf::RepeatedPtrField<v1::Set
 
 // With the space as the parameters specify it.
 StatusOr<suggestion::Problem> ProblemOf(const v1::ExperimentSpec& spec);
+suggestion::Problem MakeProblem(const v1::ExperimentSpec& spec, suggestion::Space space);
 
 struct AlgorithmSetup {
   std::unique_ptr<suggestion::Algorithm> algorithm;

@@ -9,6 +9,7 @@
 #include "base/text/number.h"
 #include "base/text/yaml_tree.h"
 #include "experiment/spec/findings.h"
+#include "experiment/spec/spec_limits.h"
 #include "experiment/spec/validate_rules.h"
 #include "experiment/spec/yaml_to_message.h"
 #include "proto/shirabe/v1/collector_traits.h"
@@ -142,6 +143,35 @@ void DefaultObjective(v1::ObjectiveSpec& objective) {
   }
 }
 
+// What further objectives and constraints go by is collected like an additional metric; of its
+// values the latest counts, unless a strategy says another.
+void AddFurtherMetric(const std::string& metric, v1::ObjectiveSpec& objective) {
+  if (metric.empty() || metric == objective.objective_metric_name()) return;
+  auto& names = *objective.mutable_additional_metric_names();
+  if (std::find(names.begin(), names.end(), metric) == names.end()) *names.Add() = metric;
+  for (const auto& strategy : objective.metric_strategies()) {
+    if (strategy.name() == metric) return;
+  }
+  auto& strategy = *objective.add_metric_strategies();
+  strategy.set_name(metric);
+  strategy.set_value(v1::LATEST);
+}
+
+void DefaultFurtherMetrics(v1::ExperimentSpec& spec) {
+  if (spec.shirabe().additional_objectives_size() > kMaxAdditionalObjectives ||
+      spec.shirabe().constraints_size() > kMaxConstraints ||
+      spec.objective().additional_metric_names_size() > kMaxMetrics ||
+      spec.objective().metric_strategies_size() > kMaxMetrics) {
+    return;  // which is refused
+  }
+  for (const auto& further : spec.shirabe().additional_objectives()) {
+    AddFurtherMetric(further.metric_name(), *spec.mutable_objective());
+  }
+  for (const auto& constraint : spec.shirabe().constraints()) {
+    AddFurtherMetric(constraint.metric_name(), *spec.mutable_objective());
+  }
+}
+
 // The list of a discrete parameter as numbers, or nothing where one of them is none.
 void DefaultNumbers(v1::ParameterSpec& parameter) {
   if (!parameter.has_feasible_space()) return;
@@ -225,7 +255,10 @@ void SetDefaults(v1::Experiment& experiment) {
   if (spec.algorithm().algorithm_name().empty()) {
     spec.mutable_algorithm()->set_algorithm_name("auto");
   }
-  if (spec.has_objective()) DefaultObjective(*spec.mutable_objective());
+  if (spec.has_objective()) {
+    DefaultFurtherMetrics(spec);
+    DefaultObjective(*spec.mutable_objective());
+  }
   for (auto& parameter : *spec.mutable_parameters()) DefaultNumbers(parameter);
   if (spec.has_trial_template()) {
     DefaultTemplate(*spec.mutable_trial_template());

@@ -97,9 +97,24 @@ class LimitCheck {
   }
   void Ours(const v1::ShirabeSpec& shirabe) {
     Count("spec.shirabe.start", shirabe.start_size(), kMaxStartPoints);
+    Results(shirabe);
     Names("spec.shirabe.warmStart.experiments", shirabe.warm_start().experiments(), kMaxNames);
     Names("spec.shirabe.capacity.pools", shirabe.capacity().pools(), kMaxNames);
     Bytes("spec.shirabe.algorithm.endpoint", shirabe.algorithm().endpoint(), kMaxNameBytes);
+  }
+  void Results(const v1::ShirabeSpec& shirabe) {
+    const std::string objectives = "spec.shirabe.additionalObjectives";
+    Count(objectives, shirabe.additional_objectives_size(), kMaxAdditionalObjectives);
+    for (int i = 0; i < shirabe.additional_objectives_size() && good_; ++i) {
+      Bytes(ItemPath(objectives, i) + ".metricName", shirabe.additional_objectives(i).metric_name(),
+            kMaxNameBytes);
+    }
+    const std::string constraints = "spec.shirabe.constraints";
+    Count(constraints, shirabe.constraints_size(), kMaxConstraints);
+    for (int i = 0; i < shirabe.constraints_size() && good_; ++i) {
+      Bytes(ItemPath(constraints, i) + ".metricName", shirabe.constraints(i).metric_name(),
+            kMaxNameBytes);
+    }
   }
   void Architecture(const v1::NasConfig& nas) {
     const std::string path = "spec.nasConfig.operations";

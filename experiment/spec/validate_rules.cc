@@ -1,5 +1,6 @@
 #include "experiment/spec/validate_rules.h"
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 #include <string>
@@ -124,13 +125,19 @@ void CheckObjective(const v1::ObjectiveSpec& objective, Findings& findings) {
   CheckStrategies(objective, metrics, findings);
 }
 
+bool HasGoal(const v1::ExperimentSpec& spec) {
+  const auto& further = spec.shirabe().additional_objectives();
+  return spec.objective().has_goal() || std::any_of(further.begin(), further.end(),
+                                                    [](const auto& one) { return one.has_goal(); });
+}
+
 void CheckCounts(const v1::ExperimentSpec& spec, Findings& findings) {
   if (const Status parallel = CheckParallel(spec.parallel_trial_count()); !parallel.ok()) {
     findings.Error("spec.parallelTrialCount", Message(parallel));
   }
   if (!spec.has_max_trial_count()) {
     const v1::ShirabeSpec& ours = spec.shirabe();
-    const bool ends = spec.objective().has_goal() || ours.limits().has_experiment_seconds() ||
+    const bool ends = HasGoal(spec) || ours.limits().has_experiment_seconds() ||
                       ours.stop_when().has_no_improvement_trials();
     if (ends || findings.IsUnreadable("spec.objective.goal")) return;
     findings.Warn("spec.maxTrialCount",
@@ -160,6 +167,7 @@ void CheckRules(const v1::Experiment& experiment, Findings& findings) {
   const v1::ExperimentSpec& spec = experiment.spec();
   const auto space = CheckParameters(spec, findings);
   CheckObjective(spec.objective(), findings);
+  CheckResults(spec, findings);
   CheckCounts(spec, findings);
   CheckTemplate(spec, findings);
   CheckCollector(spec, findings);

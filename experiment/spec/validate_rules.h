@@ -24,6 +24,8 @@ void CheckTable(const google::protobuf::Message& message, const std::string& pat
 // Its parts. The space is nullopt where the parameters are none.
 std::optional<suggestion::Space> CheckParameters(const v1::ExperimentSpec& spec,
                                                  Findings& findings);
+// spec.shirabe.additionalObjectives, objectiveReference and constraints.
+void CheckResults(const v1::ExperimentSpec& spec, Findings& findings);
 void CheckTemplate(const v1::ExperimentSpec& spec, Findings& findings);
 void CheckCollector(const v1::ExperimentSpec& spec, Findings& findings);
 void CheckSearch(const v1::ExperimentSpec& spec, const std::optional<suggestion::Space>& space,

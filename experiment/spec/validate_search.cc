@@ -131,9 +131,7 @@ void CheckAlgorithm(const v1::ExperimentSpec& spec, const std::optional<suggesti
   if (!CheckSettings(*info, algorithm.algorithm_settings(), path, findings)) return;
   WarnOfReplaced(*info, algorithm.algorithm_settings(), path, findings);
   if (!space || findings.errors() > errors || findings.IsUnreadable(path)) return;
-  const suggestion::Problem problem{*space, SettingsOf(algorithm.algorithm_settings()),
-                                    spec.max_trial_count(), spec.parallel_trial_count()};
-  const auto created = suggestion::CreateAlgorithm(name, problem);
+  const auto created = suggestion::CreateAlgorithm(name, MakeProblem(spec, *space));
   if (created.ok()) return;
   const std::string message = Message(created.status());
   findings.Error(PathFor(message, algorithm.algorithm_settings(), path), message);
@@ -217,8 +215,7 @@ void CheckRegret(const v1::ExperimentSpec& spec, const std::optional<suggestion:
   const std::string& name = spec.algorithm().algorithm_name();
   const auto* info = Registry<suggestion::AlgorithmInfo>::Get().Find(name);
   if (info == nullptr || !space) return;  // which has been said
-  const suggestion::Problem problem{*space, SettingsOf(spec.algorithm().algorithm_settings()),
-                                    spec.max_trial_count(), spec.parallel_trial_count()};
+  const suggestion::Problem problem = MakeProblem(spec, *space);
   if (info->bounds_regret != nullptr && info->bounds_regret(problem)) return;
   findings.Error(path, "the algorithm " + Quoted(name) +
                            " has no model here that says what is left to gain: " + instead);

@@ -3,32 +3,11 @@
 #include <utility>
 
 #include "base/status.h"
-#include "experiment/spec/objective_value.h"
 
 namespace shirabe::experiment {
 
-bool IsTerminal(v1::TrialPhase phase) {
-  return phase != v1::TRIAL_PENDING && phase != v1::TRIAL_RUNNING;
-}
-
-suggestion::TrialSummary TrialSummaryOf(const v1::ObjectiveSpec& objective,
-                                        const v1::Trial& trial) {
-  suggestion::TrialSummary view;
-  view.last_step = trial.last_step();
-  view.parent = trial.parent().trial();
-  view.early_stopped = trial.phase() == v1::TRIAL_EARLY_STOPPED;
-  if (!IsTerminal(trial.phase())) return view;
-  const bool usable = trial.phase() == v1::TRIAL_SUCCEEDED || view.early_stopped;
-  view.state = suggestion::TrialState::kInfeasible;
-  if (usable && trial.has_objective()) {
-    view.state = suggestion::TrialState::kCompleted;
-    view.loss = LossOf(objective, trial.objective());
-  }
-  return view;
-}
-
-SharedHistory::SharedHistory(const suggestion::Space& space, v1::ObjectiveSpec objective)
-    : objective_(std::move(objective)),
+SharedHistory::SharedHistory(const suggestion::Space& space, const v1::ExperimentSpec& spec)
+    : spec_(ResultSpecOf(spec)),
       history_(std::make_shared<suggestion::History>(space)),  // shared: see the header
       curves_(std::make_shared<suggestion::Curves>()) {}       // shared: see the header
 
@@ -37,12 +16,19 @@ void SharedHistory::Add(const v1::Trial& trial) {
   suggestion::History& history = MutableHistory();
   CHECK(trial.number() == history.size() + 1);
   const auto& x = trial.point().x();
-  history.Add(suggestion::Point(x.begin(), x.end()), TrialSummaryOf(objective_, trial));
+  history.Add(suggestion::Point(x.begin(), x.end()), TrialSummaryOf(spec_, trial));
   history.SetLabels(trial.number() - 1, {trial.labels().begin(), trial.labels().end()});
+  AddToFront(trial);
 }
 
-void SharedHistory::Update(const v1::Trial& trial) {
-  MutableHistory().Update(trial.number() - 1, TrialSummaryOf(objective_, trial));
+bool SharedHistory::Update(const v1::Trial& trial) {
+  MutableHistory().Update(trial.number() - 1, TrialSummaryOf(spec_, trial));
+  return AddToFront(trial);
+}
+
+bool SharedHistory::AddToFront(const v1::Trial& trial) {
+  if (!HasSeveralObjectives(spec_) || !IsTerminal(trial.phase())) return false;
+  return front_.Add(*history_, trial.number() - 1);
 }
 
 void SharedHistory::SetMemo(const std::string& memo) {

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "experiment/spec/trial_result.h"
+#include "experiment/state/result_front.h"
 #include "proto/shirabe/v1/experiment.pb.h"
 #include "proto/shirabe/v1/records.pb.h"
 #include "suggestion/early_stopping.h"
@@ -14,13 +16,10 @@
 
 namespace shirabe::experiment {
 
-bool IsTerminal(v1::TrialPhase phase);
-// As an algorithm sees the trial.
-suggestion::TrialSummary TrialSummaryOf(const v1::ObjectiveSpec& objective, const v1::Trial& trial);
-
 class SharedHistory {
  public:
-  SharedHistory(const suggestion::Space& space, v1::ObjectiveSpec objective);
+  // Of a specification of which only objectives and constraints are kept.
+  SharedHistory(const suggestion::Space& space, const v1::ExperimentSpec& spec);
 
   const suggestion::History& history() const { return *history_; }
   using HistoryPtr = std::shared_ptr<const suggestion::History>;  // shared with a proposal
@@ -29,17 +28,23 @@ class SharedHistory {
   using CurvesPtr = std::shared_ptr<const suggestion::Curves>;  // shared with a question
   CurvesPtr curves_snapshot() const { return curves_; }
 
+  // Of the trials that have ended; empty where there is one objective.
+  const ResultFront& front() const { return front_; }
+
   // The trial with the next number.
   void Add(const v1::Trial& trial);
-  void Update(const v1::Trial& trial);
+  // Whether it has come onto the front.
+  bool Update(const v1::Trial& trial);
   void SetMemo(const std::string& memo);
   void SetPrior(std::vector<suggestion::PriorTrial> prior);
   suggestion::Curve& MutableCurve(int64_t trial);
 
  private:
   suggestion::History& MutableHistory();
+  bool AddToFront(const v1::Trial& trial);
 
-  const v1::ObjectiveSpec objective_;
+  const v1::ExperimentSpec spec_;
+  ResultFront front_;
   std::shared_ptr<suggestion::History> history_;  // shared with a proposal under way
   std::shared_ptr<suggestion::Curves> curves_;    // shared with a question under way
 };

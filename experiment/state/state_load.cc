@@ -117,7 +117,7 @@ StatusOr<std::unique_ptr<ExperimentState>> ExperimentState::Load(db::Store& stor
   data.setup.algorithm = std::move(searcher.algorithm);
   data.setup.endpoint = std::move(searcher.endpoint);
   data.setup.seed = SeedOf(experiment);
-  data.history.emplace(searcher.space, experiment.spec().objective());
+  data.history.emplace(searcher.space, experiment.spec());
   data.history->SetMemo(experiment.status().shirabe().memo());
   ASSIGN_OR_RETURN(data.setup.collector,
                    metrics::CreateCollector(experiment.spec().metrics_collector_spec()));

@@ -121,16 +121,23 @@ absl::Duration TimeLeft(const v1::Experiment& experiment, absl::Time now) {
 
 // What counts as an improvement is compared with the last improvement, not with the best value:
 // many small steps together are one.
-void CountResult(double objective, v1::Experiment& experiment) {
+void CountResult(double objective, bool feasible, v1::Experiment& experiment) {
   const v1::StopWhen& stop = experiment.spec().shirabe().stop_when();
   if (!stop.has_no_improvement_trials()) return;
   v1::ShirabeStatus& status = *experiment.mutable_status()->mutable_shirabe();
   const v1::ObjectiveSpec& spec = experiment.spec().objective();
   const bool improves =
-      !status.has_improved_objective() ||
-      LossOf(spec, objective) < LossOf(spec, status.improved_objective()) - stop.min_improvement();
+      feasible && (!status.has_improved_objective() ||
+                   LossOf(spec, objective) <
+                       LossOf(spec, status.improved_objective()) - stop.min_improvement());
   status.set_trials_since_improvement(improves ? 0 : status.trials_since_improvement() + 1);
   if (improves) status.set_improved_objective(objective);
+}
+
+void CountFrontResult(bool on_front, v1::Experiment& experiment) {
+  if (!experiment.spec().shirabe().stop_when().has_no_improvement_trials()) return;
+  v1::ShirabeStatus& status = *experiment.mutable_status()->mutable_shirabe();
+  status.set_trials_since_improvement(on_front ? 0 : status.trials_since_improvement() + 1);
 }
 
 void CountPause(bool paused, absl::Time now, v1::Experiment& experiment) {

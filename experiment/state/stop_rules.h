@@ -31,7 +31,10 @@ std::string ReasonOf(const v1::StopRule& rule);
 absl::Duration TimeLeft(const v1::Experiment& experiment, absl::Time now);
 
 // A trial has ended with this objective: whether it is an improvement is counted, if a rule asks.
-void CountResult(double objective, v1::Experiment& experiment);
+// What breaks a constraint is none.
+void CountResult(double objective, bool feasible, v1::Experiment& experiment);
+// The same where there are several objectives: what comes onto the front is an improvement.
+void CountFrontResult(bool on_front, v1::Experiment& experiment);
 
 // It is paused, or goes on: the time of pauses is counted, if a limit asks.
 void CountPause(bool paused, absl::Time now, v1::Experiment& experiment);

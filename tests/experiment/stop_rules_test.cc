@@ -28,7 +28,7 @@ class StopRulesTest : public testing::Test {
 
   void AddResult(double objective) {
     status().set_trials_succeeded(status().trials_succeeded() + 1);
-    CountResult(objective, experiment_);
+    CountResult(objective, true, experiment_);
   }
   // The rule's name after so many seconds; "" = none.
   std::string RuleAt(double seconds) {
@@ -84,7 +84,7 @@ TEST_F(StopRulesTest, SmallStepsTogetherAreAnImprovement) {
 
 TEST_F(StopRulesTest, NothingIsWrittenWhereNothingAsksForIt) {
   const std::string before = experiment_.SerializeAsString();
-  CountResult(1, experiment_);
+  CountResult(1, true, experiment_);
   CountPause(true, begin_, experiment_);
   CountPause(false, begin_ + absl::Seconds(5), experiment_);
   EXPECT_EQ(experiment_.SerializeAsString(), before);

@@ -5,6 +5,7 @@
 // `SHIRABE_SEED=n` plays one seed again.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <memory>
@@ -58,7 +59,7 @@ class SteeredRun {
       if (std::string broken = Step(); !broken.empty()) {
         return absl::StrFormat("step %d: %s", step, broken);
       }
-      if (ended_) return "";
+      if (ended_) return CheckFront();
     }
     return "it did not end: " + Experiment().status().ShortDebugString();
   }
@@ -67,10 +68,11 @@ class SteeredRun {
   std::string Outcome() {
     const v1::Experiment experiment = Experiment();
     const v1::ShirabeStatus& status = experiment.status().shirabe();
-    std::string text = absl::StrCat(
-        experiment::CurrentCondition(experiment).reason(), " ",
-        status.stop_rule().ShortDebugString(), " since ", status.trials_since_improvement(),
-        " tags ", absl::StrJoin(status.tags(), ","), " note ", status.note(), "\n");
+    std::string text =
+        absl::StrCat(experiment::CurrentCondition(experiment).reason(), " ",
+                     status.stop_rule().ShortDebugString(), " since ",
+                     status.trials_since_improvement(), " tags ", absl::StrJoin(status.tags(), ","),
+                     " note ", status.note(), " front ", status.front().ShortDebugString(), "\n");
     const auto trials = disk_->ListTrials({.experiment = kSteered});
     for (const auto& [trial, revision] : *trials) {
       absl::StrAppend(&text, trial.number(), " ", v1::TrialPhase_Name(trial.phase()), " ",
@@ -98,8 +100,67 @@ class SteeredRun {
       stop.set_no_improvement_trials(3 + static_cast<int>(rng_.Below(6)));
       if (rng_.Below(2) == 0) stop.set_min_improvement(0.01);
     }
+    if (!stop.has_regret_below() && rng_.Below(2) == 0) AskForMore(ours);
     experiment::SetDefaults(experiment);
     return experiment;
+  }
+
+  // A second objective, and a constraint.
+  void AskForMore(v1::ShirabeSpec& ours) {
+    ours.mutable_stop_when()->clear_min_improvement();
+    v1::AdditionalObjective& further = *ours.add_additional_objectives();
+    further.set_metric_name("time");
+    further.set_type(v1::MAXIMIZE);
+    v1::ResultConstraint& constraint = *ours.add_constraints();
+    constraint.set_metric_name("memory");
+    constraint.set_max(0.8);
+  }
+
+  // Some programs forget one of the metrics.
+  std::vector<metrics::Observation> PointsOf(const v1::Trial& trial) {
+    const double lr = trial.assignments(0).number();
+    std::vector<metrics::Observation> points = {
+        {.metric = "loss", .value = (lr - 0.3) * (lr - 0.3), .step = 1},
+        {.metric = "memory", .value = lr, .step = 1}};
+    Rng rng(Mix(seed_, 2000 + static_cast<uint64_t>(trial.number())));
+    if (rng.Below(8) != 0) points.push_back({.metric = "time", .value = lr, .step = 1});
+    return points;
+  }
+
+  // The front of what is stored: lr is best small for the loss below 0.3, large for the time.
+  std::string CheckFront() {
+    const v1::Experiment experiment = Experiment();
+    if (experiment.spec().shirabe().additional_objectives_size() == 0) return "";
+    std::vector<std::pair<double, double>> values;  // loss, -time
+    const auto trials = disk_->ListTrials({.experiment = kSteered});
+    int64_t infeasible = 0;
+    for (const auto& [trial, revision] : *trials) {
+      if (trial.phase() != v1::TRIAL_SUCCEEDED) continue;
+      const double lr = trial.assignments(0).number();
+      const bool whole = trial.observation().metrics_size() == 3;
+      infeasible += trial.infeasible();
+      if (trial.infeasible() == whole) return "a result that lacks a metric counts";
+      if (whole && lr <= 0.8) values.emplace_back(trial.objective(), -lr);
+    }
+    std::set<std::pair<double, double>> front;
+    for (const auto& a : values) {
+      const bool beaten = std::any_of(values.begin(), values.end(), [&](const auto& b) {
+        return b != a && b.first <= a.first && b.second <= a.second;
+      });
+      if (!beaten) front.insert(a);
+    }
+    std::set<std::pair<double, double>> told;
+    const v1::ResultFront& status = experiment.status().shirabe().front();
+    for (const v1::FrontTrial& trial : status.trials()) {
+      told.emplace(trial.values(0), -trial.values(1));
+    }
+    if (told != front || status.size() != static_cast<int64_t>(front.size())) {
+      return "the front is another: " + status.ShortDebugString();
+    }
+    const v1::OptimalTrial& best = experiment.status().current_optimal_trial();
+    if (best.has_objective() != !front.empty()) return "there is no best trial, or should be none";
+    if (!front.empty() && best.objective() != front.begin()->first) return "the best is another";
+    return infeasible == experiment.status().shirabe().trials_infeasible() ? "" : "miscounted";
   }
 
   void Boot() {
@@ -208,8 +269,7 @@ class SteeredRun {
     report_ = std::make_shared<experiment::PendingReport>();  // shared with the queue
     experiment::Report& report = report_->report;
     report = {.trial = {kSteered, running->number()}, .attempt = running->attempts()};
-    const double lr = running->assignments(0).number();
-    report.points.push_back({.metric = "loss", .value = (lr - 0.3) * (lr - 0.3), .step = 1});
+    report.points = PointsOf(*running);
     report.end = experiment::Report::End::kCompleted;
     Deliver();
   }
@@ -273,16 +333,19 @@ TEST(Steering, FaultsChangeNeitherTheTrialsNorTheEnd) {
   const uint64_t first = one == nullptr ? 1 : std::strtoull(one, nullptr, 10);
   const uint64_t last = one == nullptr ? first + 40 : first + 1;
   std::map<std::string, int> rules;
+  int fronts = 0;
   for (uint64_t seed = first; seed < last; ++seed) {
     SteeredRun calm(seed, false), disturbed(seed, true);
     ASSERT_EQ(calm.Run(), "") << "SHIRABE_SEED=" << seed;
     ASSERT_EQ(disturbed.Run(), "") << "SHIRABE_SEED=" << seed;
     ASSERT_EQ(calm.Outcome(), disturbed.Outcome()) << "SHIRABE_SEED=" << seed;
     ++rules[calm.Experiment().status().shirabe().stop_rule().rule()];
+    fronts += calm.Experiment().status().shirabe().front().size() > 1;
   }
   if (one != nullptr) return;
   EXPECT_GT(rules["stopWhen.noImprovementTrials"], 5);
   EXPECT_GT(rules["stopWhen.regretBelow"], 2);
+  EXPECT_GT(fronts, 5);
 }
 
 }  // namespace

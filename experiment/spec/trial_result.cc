@@ -1,0 +1,175 @@
+#include "experiment/spec/trial_result.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/printable.h"
+#include "base/text/number.h"
+#include "experiment/spec/objective_value.h"
+
+namespace shirabe::experiment {
+namespace {
+
+double LossOfType(v1::ObjectiveType type, double value) {
+  return type == v1::MAXIMIZE ? -value : value;
+}
+
+void AddMargins(const v1::ResultConstraint& constraint, double value, TrialResult& result) {
+  if (constraint.has_min()) result.margins.push_back(value - constraint.min());
+  if (constraint.has_max()) result.margins.push_back(constraint.max() - value);
+}
+
+bool IsFinite(const std::vector<double>& values) {
+  return std::all_of(values.begin(), values.end(), [](double x) { return std::isfinite(x); });
+}
+
+bool Reaches(v1::ObjectiveType type, double loss, double goal) {
+  return loss <= LossOfType(type, goal);
+}
+
+}  // namespace
+
+v1::ExperimentSpec ResultSpecOf(const v1::ExperimentSpec& spec) {
+  v1::ExperimentSpec result;
+  *result.mutable_objective() = spec.objective();
+  auto& shirabe = *result.mutable_shirabe();
+  *shirabe.mutable_additional_objectives() = spec.shirabe().additional_objectives();
+  *shirabe.mutable_constraints() = spec.shirabe().constraints();
+  if (spec.shirabe().has_objective_reference()) {
+    shirabe.set_objective_reference(spec.shirabe().objective_reference());
+  }
+  return result;
+}
+
+bool HasSeveralObjectives(const v1::ExperimentSpec& spec) {
+  return spec.shirabe().additional_objectives_size() > 0;
+}
+
+bool HasFurtherMetrics(const v1::ExperimentSpec& spec) {
+  return HasSeveralObjectives(spec) || spec.shirabe().constraints_size() > 0;
+}
+
+int CountBounds(const v1::ExperimentSpec& spec) {
+  int bounds = 0;
+  for (const v1::ResultConstraint& constraint : spec.shirabe().constraints()) {
+    bounds += constraint.has_min() + constraint.has_max();
+  }
+  return bounds;
+}
+
+bool TrialResult::feasible() const {
+  return std::all_of(margins.begin(), margins.end(), [](double margin) { return margin >= 0; });
+}
+
+std::optional<double> CountedValue(const v1::ExperimentSpec& spec, const v1::Observation& metrics,
+                                   const std::string& metric) {
+  v1::ObjectiveSpec one;
+  one.set_type(spec.objective().type());
+  one.set_objective_metric_name(metric);
+  *one.mutable_metric_strategies() = spec.objective().metric_strategies();
+  const auto found = ObjectiveOf(one, metrics);
+  return found ? std::optional(found->value) : std::nullopt;
+}
+
+std::optional<TrialResult> ResultOf(const v1::ExperimentSpec& spec, const v1::Trial& trial) {
+  if (!trial.has_objective()) return std::nullopt;
+  TrialResult result{.losses = {LossOf(spec.objective(), trial.objective())}};
+  const auto value = [&](const std::string& metric) {
+    return CountedValue(spec, trial.observation(), metric);
+  };
+  for (const v1::AdditionalObjective& objective : spec.shirabe().additional_objectives()) {
+    const auto found = value(objective.metric_name());
+    if (!found) return std::nullopt;
+    result.losses.push_back(LossOfType(objective.type(), *found));
+  }
+  for (const v1::ResultConstraint& constraint : spec.shirabe().constraints()) {
+    const auto found = value(constraint.metric_name());
+    if (!found) return std::nullopt;
+    AddMargins(constraint, *found, result);
+  }
+  // The difference of two finite numbers may be none.
+  if (!IsFinite(result.margins)) return std::nullopt;
+  return result;
+}
+
+std::string MissingFrom(const v1::ExperimentSpec& spec, const v1::Trial& trial) {
+  const auto missing = [&](const std::string& metric, const std::string& field) -> std::string {
+    if (CountedValue(spec, trial.observation(), metric)) return "";
+    const bool seen = FindMetric(trial.observation(), metric) != nullptr;
+    return Printable(metric) +
+           (seen ? " was never a finite number that counts: " : " was never reported: ") + field +
+           " asks for it";
+  };
+  for (const v1::AdditionalObjective& objective : spec.shirabe().additional_objectives()) {
+    std::string why = missing(objective.metric_name(), "spec.shirabe.additionalObjectives");
+    if (!why.empty()) return why;
+  }
+  for (const v1::ResultConstraint& constraint : spec.shirabe().constraints()) {
+    std::string why = missing(constraint.metric_name(), "spec.shirabe.constraints");
+    if (!why.empty()) return why;
+  }
+  if (ResultOf(spec, trial)) return "";
+  return "a metric of spec.shirabe.constraints is too far from its bound to be compared";
+}
+
+double BrokenBy(const v1::ResultConstraint& constraint, double value) {
+  double broken = 0;
+  if (constraint.has_min()) broken = std::max(broken, constraint.min() - value);
+  if (constraint.has_max()) broken = std::max(broken, value - constraint.max());
+  return broken;
+}
+
+suggestion::TrialSummary TrialSummaryOf(const v1::ExperimentSpec& spec, const v1::Trial& trial) {
+  suggestion::TrialSummary view;
+  view.last_step = trial.last_step();
+  view.parent = trial.parent().trial();
+  view.early_stopped = trial.phase() == v1::TRIAL_EARLY_STOPPED;
+  if (!IsTerminal(trial.phase())) return view;
+  const bool usable = trial.phase() == v1::TRIAL_SUCCEEDED || view.early_stopped;
+  view.state = suggestion::TrialState::kInfeasible;
+  if (!usable) return view;
+  if (auto result = ResultOf(spec, trial)) {
+    view.state = suggestion::TrialState::kCompleted;
+    view.loss = result->losses[0];
+    view.further_losses.assign(result->losses.begin() + 1, result->losses.end());
+    view.margins = std::move(result->margins);
+  }
+  return view;
+}
+
+bool ReachesGoals(const v1::ExperimentSpec& spec, const std::vector<double>& losses) {
+  bool any = false;
+  if (spec.objective().has_goal()) {
+    any = true;
+    if (!Reaches(spec.objective().type(), losses[0], spec.objective().goal())) return false;
+  }
+  for (int i = 0; i < spec.shirabe().additional_objectives_size(); ++i) {
+    const v1::AdditionalObjective& objective = spec.shirabe().additional_objectives(i);
+    if (!objective.has_goal()) continue;
+    any = true;
+    if (!Reaches(objective.type(), losses[i + 1], objective.goal())) return false;
+  }
+  return any;
+}
+
+std::vector<double> ValuesOf(const v1::ExperimentSpec& spec, const std::vector<double>& losses) {
+  std::vector<double> values = {LossOf(spec.objective(), losses[0])};
+  for (size_t i = 1; i < losses.size(); ++i) {
+    const auto type = spec.shirabe().additional_objectives(static_cast<int>(i) - 1).type();
+    values.push_back(LossOfType(type, losses[i]));
+  }
+  return values;
+}
+
+// It is its own inverse.
+std::vector<double> LossesOf(const v1::ExperimentSpec& spec,
+                             const google::protobuf::RepeatedField<double>& values) {
+  return ValuesOf(spec, {values.begin(), values.end()});
+}
+
+bool IsTerminal(v1::TrialPhase phase) {
+  return phase != v1::TRIAL_PENDING && phase != v1::TRIAL_RUNNING;
+}
+
+}  // namespace shirabe::experiment

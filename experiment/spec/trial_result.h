@@ -1,0 +1,58 @@
+// What a trial has come to in all that the experiment asks for: spec.objective and
+// spec.shirabe.additionalObjectives as losses, spec.shirabe.constraints as margins. Pure functions.
+//
+//   m   objectives, spec.objective the first      c   bounds of constraints, min before max of each
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "proto/shirabe/v1/experiment.pb.h"
+#include "proto/shirabe/v1/records.pb.h"
+#include "suggestion/history.h"
+
+namespace shirabe::experiment {
+
+// The part of a specification that results depend on, without the rest of it.
+v1::ExperimentSpec ResultSpecOf(const v1::ExperimentSpec& spec);
+
+// Whether there is more than one objective, or any constraint.
+bool HasSeveralObjectives(const v1::ExperimentSpec& spec);
+bool HasFurtherMetrics(const v1::ExperimentSpec& spec);
+int CountBounds(const v1::ExperimentSpec& spec);  // c
+
+struct TrialResult {
+  std::vector<double> losses;   // m, finite, to be minimised
+  std::vector<double> margins;  // c, finite: ≥ 0 keeps the bound, < 0 breaks it by so much
+  bool feasible() const;        // it keeps all of them
+};
+
+// nullopt where a metric of them was never seen, or the value that counts is not finite: of several
+// values of a metric, objective.metricStrategies say which that is.
+std::optional<TrialResult> ResultOf(const v1::ExperimentSpec& spec, const v1::Trial& trial);
+
+// Why ResultOf has none, naming the metric and the field that asks for it; "" where it has one.
+std::string MissingFrom(const v1::ExperimentSpec& spec, const v1::Trial& trial);
+
+// The value of a metric that counts; nullopt where it is not known or not finite.
+std::optional<double> CountedValue(const v1::ExperimentSpec& spec, const v1::Observation& metrics,
+                                   const std::string& metric);
+
+// How far a value is outside the constraint; 0 where it keeps it.
+double BrokenBy(const v1::ResultConstraint& constraint, double value);
+
+// As an algorithm sees the trial.
+suggestion::TrialSummary TrialSummaryOf(const v1::ExperimentSpec& spec, const v1::Trial& trial);
+
+// Whether the losses reach the goal of every objective that has one; false where none has.
+bool ReachesGoals(const v1::ExperimentSpec& spec, const std::vector<double>& losses);
+
+// The values behind losses, in their objectives' own direction, and back.
+std::vector<double> ValuesOf(const v1::ExperimentSpec& spec, const std::vector<double>& losses);
+std::vector<double> LossesOf(const v1::ExperimentSpec& spec,
+                             const google::protobuf::RepeatedField<double>& values);
+
+bool IsTerminal(v1::TrialPhase phase);
+
+}  // namespace shirabe::experiment

@@ -1,0 +1,52 @@
+// What an experiment of several objectives, or with constraints on results, has come to: its front
+// (status.shirabe.front) as a table and JSON, the one trial of it that a person wants, and what
+// became of each constraint. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "proto/shirabe/v1/experiment.pb.h"
+#include "proto/shirabe/v1/records.pb.h"
+#include "view/record_json.h"
+#include "view/text_table.h"
+
+namespace shirabe::view {
+
+bool HasFront(const v1::Experiment& experiment);
+// Their metrics, in the order of the specification.
+std::vector<std::string> ObjectiveNames(const v1::ExperimentSpec& spec);
+
+// A row a trial; of more than `most` trials the last line says so.
+std::string FrontTable(const v1::Experiment& experiment, bool with_header, int most);
+// {"size", "hypervolume", "reference": {metric: number}, "trials": [{"trial", "values": {metric:
+// number}, "assignments"}]}
+Json FrontJson(const v1::Experiment& experiment);
+// "12 trials, hypervolume 0.81 up to accuracy 0.5, latency 90"
+std::string FrontLine(const v1::Experiment& experiment);
+
+// Which trial of the front is meant by "the best".
+struct FrontChoice {
+  // Metric=weight. Values are taken as parts of the front's range, 0 the best, 1 the worst.
+  std::vector<std::string> weights = {};
+  // Metrics, the most important first: a later one decides between trials that are equal in it.
+  std::vector<std::string> order = {};
+  bool given() const { return !weights.empty() || !order.empty(); }
+};
+
+// The same experiment with that trial as its best one, and no front. kInvalidArgument, naming the
+// flag, where a metric is no objective, a weight no positive number, or there is one objective.
+StatusOr<v1::Experiment> WithChosen(v1::Experiment experiment, const FrontChoice& choice);
+
+// "accuracy ≥ 0.9", "memory ≤ 16e9", "loss 0.1 .. 0.3"
+std::string ConstraintWords(const v1::ResultConstraint& constraint);
+// Of a trial: "" where all are kept or there are none; "memory by 1.2e+09" of those that are not.
+std::string BrokenWords(const v1::ExperimentSpec& spec, const v1::Trial& trial);
+// A row a constraint and its value; "" without any.
+std::string ConstraintsTable(const v1::ExperimentSpec& spec, const v1::Trial& trial);
+// As http.TrialExtras has them; null where there is nothing to say.
+Json ObjectiveResultsJson(const v1::ExperimentSpec& spec, const v1::Trial& trial);
+Json ConstraintResultsJson(const v1::ExperimentSpec& spec, const v1::Trial& trial);
+
+}  // namespace shirabe::view
