@@ -9,6 +9,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "base/printable.h"
 #include "base/rng.h"
 #include "base/text/number.h"
 #include "base/timestamp.h"
@@ -16,6 +17,8 @@
 #include "experiment/spec/objective_value.h"
 #include "experiment/spec/parse_spec.h"
 #include "experiment/spec/spec_limits.h"
+#include "experiment/spec/trial_result.h"
+#include "experiment/state/shared_history.h"
 #include "experiment/submission.h"
 #include "suggestion/space/search_space.h"
 
@@ -29,7 +32,21 @@ bool IsWhole(double value) { return value == std::floor(value) && std::abs(value
 
 // ---- the specification -------------------------------------------------------------------------
 
+StatusOr<nlohmann::ordered_json> MakeShirabeSpec(const nlohmann::ordered_json& further) {
+  nlohmann::ordered_json spec = {{"askAndTell", true}};
+  if (!further.is_object()) return absl::InvalidArgumentError("further: is not a JSON object");
+  for (const auto& [name, value] : further.items()) {
+    if (name != "additionalObjectives" && name != "constraints") {
+      return absl::InvalidArgumentError("further: " + Quoted(name) +
+                                        " is neither additionalObjectives nor constraints");
+    }
+    spec[name] = value;
+  }
+  return spec;
+}
+
 StatusOr<v1::Experiment> MakeExperiment(const std::string& ns, const Imported& imported) {
+  ASSIGN_OR_RETURN(const auto shirabe, MakeShirabeSpec(imported.further));
   const nlohmann::ordered_json tree = {
       {"apiVersion", "kubeflow.org/v1beta1"},
       {"kind", "Experiment"},
@@ -39,7 +56,7 @@ StatusOr<v1::Experiment> MakeExperiment(const std::string& ns, const Imported& i
         {"algorithm", {{"algorithmName", "random"}}},
         {"maxTrialCount", std::max<size_t>(1, imported.trials.size())},
         {"parameters", imported.parameters},
-        {"shirabe", {{"askAndTell", true}}}}}};
+        {"shirabe", shirabe}}}};
   auto parsed = experiment::ParseExperiments(
       tree.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   for (const experiment::Finding& finding : parsed[0].findings) {
@@ -125,7 +142,7 @@ Status CheckMetrics(const ImportedTrial& trial) {
                                                  experiment::kMaxMetrics, " are taken"));
 }
 
-void SetResult(const v1::ObjectiveSpec& objective, const ImportedTrial& from, v1::Trial& trial) {
+void SetResult(const v1::ExperimentSpec& spec, const ImportedTrial& from, v1::Trial& trial) {
   std::vector<ImportedObservation> points = from.points;
   std::stable_sort(
       points.begin(), points.end(),
@@ -135,11 +152,11 @@ void SetResult(const v1::ObjectiveSpec& objective, const ImportedTrial& from, v1
     trial.set_last_step(std::max(trial.last_step(), point.step));
   }
   trial.set_reached_step(trial.last_step());
-  if (const auto value = experiment::ObjectiveOf(objective, trial.observation())) {
+  if (const auto value = experiment::ObjectiveOf(spec.objective(), trial.observation())) {
     trial.set_objective(value->value);
     trial.set_objective_step(value->step);
   }
-  trial.set_infeasible(!trial.has_objective() || trial.phase() == v1::TRIAL_FAILED);
+  trial.set_infeasible(trial.phase() == v1::TRIAL_FAILED || !experiment::ResultOf(spec, trial));
 }
 
 v1::Attempt AttemptOf(const v1::Trial& trial) {
@@ -170,18 +187,6 @@ void Count(const v1::Trial& trial, v1::ExperimentStatus& status) {
       return status.set_trials_early_stopped(status.trials_early_stopped() + 1);
     default: return status.set_trials_succeeded(status.trials_succeeded() + 1);
   }
-}
-
-void OfferBest(const v1::ObjectiveSpec& objective, const v1::Trial& trial, v1::OptimalTrial& best) {
-  if (!trial.has_objective() || trial.infeasible()) return;
-  const double loss = experiment::LossOf(objective, trial.objective());
-  if (best.has_objective() && loss >= experiment::LossOf(objective, best.objective())) return;
-  best.set_best_trial_name(TrialName({ExperimentKeyOf(trial), trial.number()}));
-  *best.mutable_parameter_assignments() = trial.assignments();
-  *best.mutable_observation() = trial.observation();
-  best.set_objective(trial.objective());
-  best.set_step(trial.objective_step());
-  best.set_number(trial.number());
 }
 
 void AddCondition(const std::string& type, const std::string& message, absl::Time now,
@@ -216,6 +221,7 @@ struct Builder {
   const absl::Time now;
   const suggestion::Space space;
   v1::Experiment experiment;
+  experiment::SharedHistory history;
   db::Batch batch = {};
 
   Status Add(const ImportedTrial& from);
@@ -238,10 +244,10 @@ Status Builder::Add(const ImportedTrial& from) {
   trial.set_attempts(1);
   trial.set_failures(from.phase == v1::TRIAL_FAILED ? 1 : 0);
   SetTimes(from, now, trial);
-  SetResult(experiment.spec().objective(), from, trial);
+  SetResult(experiment.spec(), from, trial);
   Count(trial, *experiment.mutable_status());
-  OfferBest(experiment.spec().objective(), trial,
-            *experiment.mutable_status()->mutable_current_optimal_trial());
+  if (!trial.infeasible()) experiment::OfferBest(trial, experiment);
+  history.Add(trial);
   for (const ImportedObservation& row : from.points) {
     batch.observations.push_back({.trial = trial.number(),
                                   .attempt = 1,
@@ -299,7 +305,8 @@ StatusOr<db::Batch> MakeBatch(const std::string& ns, Imported& imported, absl::T
   ASSIGN_OR_RETURN(v1::Experiment experiment, MakeExperiment(ns, imported));
   ASSIGN_OR_RETURN(suggestion::Space space,
                    suggestion::Space::Create(experiment.spec().parameters()));
-  Builder builder{imported, now, std::move(space), std::move(experiment)};
+  experiment::SharedHistory history(space, experiment.spec());
+  Builder builder{imported, now, std::move(space), std::move(experiment), std::move(history)};
   int64_t left_out = 0;
   std::string why;
   for (const ImportedTrial& trial : imported.trials) {
@@ -315,6 +322,10 @@ StatusOr<db::Batch> MakeBatch(const std::string& ns, Imported& imported, absl::T
                                       " has no trial that has ended with all "
                                       "parameters" +
                                       (why.empty() ? "" : ": " + why));
+  }
+  if (experiment::HasSeveralObjectives(builder.experiment.spec())) {
+    *builder.experiment.mutable_status()->mutable_shirabe()->mutable_front() =
+        builder.history.front().ToStatus(builder.experiment, builder.history.history());
   }
   Finish(imported, now, builder.experiment);
   if (!imported.namespace_uid.empty()) {

@@ -38,6 +38,8 @@ struct Imported {
   nlohmann::ordered_json objective;  // as in Katib's YAML, as is the next one
   nlohmann::ordered_json parameters;
   std::vector<ImportedTrial> trials;
+  // Of spec.shirabe: additionalObjectives and constraints, where there are any.
+  nlohmann::ordered_json further = nlohmann::ordered_json::object();
   std::vector<std::string> notes;  // what was left out, in words
   v1::Actor actor = {};            // who imports it; never from the wire
   std::string namespace_uid = {};  // of the namespace it goes to; "" = not known

@@ -239,6 +239,7 @@ v1::ImportRequest ToWire(const std::string& ns, const Imported& imported) {
   request.set_source(imported.source);
   request.set_objective(imported.objective.dump());
   request.set_parameters(imported.parameters.dump());
+  if (!imported.further.empty()) request.set_further(imported.further.dump());
   if (!imported.actor.name().empty()) *request.mutable_actor() = imported.actor;
   for (const ImportedTrial& trial : imported.trials) *request.add_trials() = ToWire(trial);
   return request;
@@ -248,6 +249,9 @@ StatusOr<Imported> FromWire(const v1::ImportRequest& request) {
   Imported imported{.name = request.name(), .source = request.source(), .actor = request.actor()};
   ASSIGN_OR_RETURN(imported.objective, ReadJson("objective", request.objective()));
   ASSIGN_OR_RETURN(imported.parameters, ReadJson("parameters", request.parameters()));
+  if (!request.further().empty()) {
+    ASSIGN_OR_RETURN(imported.further, ReadJson("further", request.further()));
+  }
   for (const v1::ImportRequest::Trial& wire : request.trials()) {
     if (!v1::TrialPhase_IsValid(wire.phase()) || !IsTerminal(wire.phase())) {
       return absl::InvalidArgumentError(

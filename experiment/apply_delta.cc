@@ -1,7 +1,6 @@
 #include "experiment/apply_delta.h"
 
 #include <iterator>
-#include <optional>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -12,32 +11,6 @@
 #include "experiment/state/stop_rules.h"
 
 namespace shirabe::experiment {
-namespace {
-
-// The losses of the best trial so far.
-std::optional<TrialResult> BestResult(const v1::Experiment& experiment) {
-  const v1::OptimalTrial& best = experiment.status().current_optimal_trial();
-  v1::Trial trial;
-  if (best.has_objective()) trial.set_objective(best.objective());
-  *trial.mutable_observation() = best.observation();
-  return ResultOf(experiment.spec(), trial);
-}
-
-// I5: only finite values that keep all constraints count, and only better ones replace the best so
-// far: by the first objective that differs, so that the best of several is on the front.
-void ConsiderBest(const v1::Trial& trial, const TrialResult& result, v1::Experiment& experiment) {
-  const auto before = BestResult(experiment);
-  if (!result.feasible() || (before && result.losses >= before->losses)) return;
-  v1::OptimalTrial& best = *experiment.mutable_status()->mutable_current_optimal_trial();
-  best.set_best_trial_name(TrialName({KeyOf(experiment), trial.number()}));
-  best.set_number(trial.number());
-  *best.mutable_parameter_assignments() = trial.assignments();
-  *best.mutable_observation() = trial.observation();
-  best.set_objective(trial.objective());
-  best.set_step(trial.objective_step());
-}
-
-}  // namespace
 
 class DeltaApplier {
  public:
@@ -127,7 +100,7 @@ class DeltaApplier {
     const bool usable = phase == v1::TRIAL_SUCCEEDED || phase == v1::TRIAL_EARLY_STOPPED;
     const auto result = ResultOf(data_.experiment.record.spec(), trial);
     if (!usable || !result) return;
-    ConsiderBest(trial, *result, data_.experiment.record);
+    OfferBest(trial, data_.experiment.record);
     if (!HasSeveralObjectives(data_.experiment.record.spec())) {
       return CountResult(trial.objective(), result->feasible(), data_.experiment.record);
     }

@@ -17,6 +17,8 @@
 //     distribution's own numbers, for a categorical one the index of the choice
 //   trial_values(trial_id, objective, value[, value_type])
 //   trial_intermediate_values(trial_id, step, intermediate_value[, intermediate_value_type])
+//   study_system_attributes(study_id, key, value_json): study:metric_names
+//   trial_system_attributes(trial_id, key, value_json): constraints, constraints:NAME
 // The value types are FINITE, INF_POS, INF_NEG and (intermediate only) NAN.
 
 namespace shirabe::import {
@@ -29,6 +31,11 @@ constexpr char kMetric[] = "value";  // Optuna's objective has no name of its ow
 struct Study {
   int64_t id = 0;
   std::string name;
+};
+
+struct Objective {
+  std::string metric = {};
+  bool maximize = false;
 };
 
 // A parameter over all trials of a study; ranges that changed meanwhile are joined.
@@ -49,10 +56,15 @@ class Reader {
   StatusOr<client::Imported> Read(const Study& study);
 
  private:
-  StatusOr<bool> IsMaximized(const Study& study);
+  StatusOr<std::vector<Objective>> ReadObjectives(const Study& study);
+  Json MetricNames(const Study& study);
+  bool HasTable(const std::string& name);
+  Status ReadValues(const Study& study, const std::vector<Objective>& objectives);
+  Status ReadConstraints(const Study& study, client::Imported& imported);
   Status ReadTrials(const Study& study, client::Imported& imported);
   Status ReadParameters(const Study& study);
-  Status ReadPoints(const Study& study, const std::string& sql);
+  Status ReadPoints(const Study& study, const std::vector<Objective>& objectives,
+                    const std::string& sql);
   void MakeSpace(client::Imported& imported);
 
   db::SqliteConnection* const file_;
@@ -78,21 +90,43 @@ StatusOr<std::vector<Study>> Reader::Studies(const std::string& wanted) {
                                  : "there is no study \"" + wanted + "\" in it; it has " + known);
 }
 
-StatusOr<bool> Reader::IsMaximized(const Study& study) {
-  auto rows = file_->Prepare("SELECT direction FROM study_directions WHERE study_id = ?");
+// By their order in the study; without a name of their own they are value, or value_0, value_1, ….
+StatusOr<std::vector<Objective>> Reader::ReadObjectives(const Study& study) {
+  auto rows = file_->Prepare(
+      "SELECT direction FROM study_directions WHERE study_id = ? ORDER BY objective");
   rows.Bind(study.id);
-  std::vector<std::string> directions;
+  std::vector<Objective> objectives;
   for (;;) {
     ASSIGN_OR_RETURN(const bool more, rows.Step());
     if (!more) break;
-    directions.push_back(rows.Text(0));
+    objectives.push_back({.maximize = rows.Text(0) == "MAXIMIZE"});
   }
-  if (directions.size() > 1) {
-    return absl::UnimplementedError(absl::StrCat("study \"", study.name, "\" has ",
-                                                 directions.size(),
-                                                 " objectives: an experiment has one"));
+  if (objectives.empty()) objectives.emplace_back();
+  const Json names = MetricNames(study);
+  for (size_t i = 0; i < objectives.size(); ++i) {
+    objectives[i].metric = objectives.size() == 1 ? kMetric : absl::StrCat(kMetric, "_", i);
+    const bool named = names.is_array() && names.size() == objectives.size();
+    if (named && names[i].is_string()) objectives[i].metric = names[i].get<std::string>();
   }
-  return !directions.empty() && directions[0] == "MAXIMIZE";
+  return objectives;
+}
+
+// Studies of old versions have no such tables.
+bool Reader::HasTable(const std::string& name) {
+  const auto known =
+      file_->ReadInt("SELECT count(*) FROM sqlite_schema WHERE name = '" + name + "'");
+  return known.ok() && *known == 1;
+}
+
+// Of Study.set_metric_names; null where there are none.
+Json Reader::MetricNames(const Study& study) {
+  if (!HasTable("study_system_attributes")) return nullptr;
+  auto rows = file_->Prepare(
+      "SELECT value_json FROM study_system_attributes WHERE study_id = ?"
+      " AND key = 'study:metric_names'");
+  rows.Bind(study.id);
+  const auto more = rows.Step();
+  return more.ok() && *more ? ReadJsonOrDiscarded<Json>(rows.Text(0)) : Json();
 }
 
 // 2026-11-21 08:30:00.123456, in the local time of its writer, which is taken for UTC.
@@ -185,18 +219,70 @@ Status Reader::ReadParameters(const Study& study) {
   }
 }
 
-// Step and value of each trial; a value that is not a finite number is NULL, or says so by its
-// type.
-Status Reader::ReadPoints(const Study& study, const std::string& sql) {
+// Trial, step, value and number of the objective; a value that is not a finite number is NULL, or
+// says so by its type.
+Status Reader::ReadPoints(const Study& study, const std::vector<Objective>& objectives,
+                          const std::string& sql) {
   auto rows = file_->Prepare(sql);
   rows.Bind(study.id);
   for (;;) {
     ASSIGN_OR_RETURN(const bool more, rows.Step());
     if (!more) return absl::OkStatus();
     const auto trial = trials_.find(rows.Int(0));
-    if (trial == trials_.end()) continue;
-    trial->second.points.push_back({kMetric, rows.Int(1), rows.Double(2)});
+    const int64_t objective = rows.Int(3);
+    if (trial == trials_.end() || objective < 0 ||
+        objective >= static_cast<int64_t>(objectives.size())) {
+      continue;
+    }
+    trial->second.points.push_back({objectives[objective].metric, rows.Int(1), rows.Double(2)});
   }
+}
+
+Status Reader::ReadValues(const Study& study, const std::vector<Objective>& objectives) {
+  RETURN_IF_ERROR(ReadPoints(
+      study, objectives,
+      "SELECT v.trial_id, v.step, v.intermediate_value, 0 FROM trial_intermediate_values v"
+      " JOIN trials t ON t.trial_id = v.trial_id WHERE t.study_id = ?"
+      " AND v.intermediate_value IS NOT NULL ORDER BY v.step"));
+  // The result comes after all that was reported on the way.
+  return ReadPoints(
+      study, objectives,
+      "SELECT v.trial_id, 1 + (SELECT coalesce(max(step), 0) FROM trial_intermediate_values i"
+      " WHERE i.trial_id = v.trial_id), v.value, v.objective FROM trial_values v"
+      " JOIN trials t ON t.trial_id = v.trial_id WHERE t.study_id = ? AND v.value IS NOT NULL");
+}
+
+// What a trial says of its constraints: a list of a sampler's constraints_func, whose entries have
+// no names, or one attribute each (Trial.set_constraint of Optuna 5). At most 0 keeps one.
+Status Reader::ReadConstraints(const Study& study, client::Imported& imported) {
+  if (!HasTable("trial_system_attributes")) return absl::OkStatus();
+  auto rows = file_->Prepare(
+      "SELECT a.trial_id, a.key, a.value_json FROM trial_system_attributes a"
+      " JOIN trials t ON t.trial_id = a.trial_id WHERE t.study_id = ? AND (a.key = 'constraints'"
+      " OR a.key LIKE 'constraints:%') ORDER BY a.trial_id, a.key");
+  rows.Bind(study.id);
+  std::set<std::string> names;
+  for (;;) {
+    ASSIGN_OR_RETURN(const bool more, rows.Step());
+    if (!more) break;
+    const auto trial = trials_.find(rows.Int(0));
+    if (trial == trials_.end()) continue;
+    const std::string key = rows.Text(1);
+    const Json value = ReadJsonOrDiscarded<Json>(rows.Text(2));
+    const auto add = [&](const std::string& name, const Json& number) {
+      if (!number.is_number()) return;
+      names.insert(name);
+      trial->second.points.push_back({name, 0, number.get<double>()});
+    };
+    const size_t colon = key.find(':');
+    if (colon != std::string::npos) add("constraint." + key.substr(colon + 1), value);
+    if (colon != std::string::npos || !value.is_array()) continue;
+    for (size_t i = 0; i < value.size(); ++i) add(absl::StrCat("constraint.", i), value[i]);
+  }
+  for (const std::string& name : names) {
+    imported.further["constraints"].push_back({{"metricName", name}, {"max", 0}});
+  }
+  return absl::OkStatus();
 }
 
 // What every trial has.
@@ -228,24 +314,21 @@ StatusOr<client::Imported> Reader::Read(const Study& study) {
   space_.clear();
   client::Imported imported{.name = client::ExperimentNameFrom(study.name),
                             .source = "Optuna study " + study.name};
-  ASSIGN_OR_RETURN(const bool maximize, IsMaximized(study));
+  ASSIGN_OR_RETURN(const auto objectives, ReadObjectives(study));
+  const auto type = [](const Objective& of) { return of.maximize ? "maximize" : "minimize"; };
+  const Objective& first = objectives[0];
   imported.objective = {
-      {"type", maximize ? "maximize" : "minimize"},
-      {"objectiveMetricName", kMetric},
-      {"metricStrategies", Json::array({{{"name", kMetric}, {"value", "latest"}}})}};
+      {"type", type(first)},
+      {"objectiveMetricName", first.metric},
+      {"metricStrategies", Json::array({{{"name", first.metric}, {"value", "latest"}}})}};
+  for (size_t i = 1; i < objectives.size(); ++i) {
+    imported.further["additionalObjectives"].push_back(
+        {{"metricName", objectives[i].metric}, {"type", type(objectives[i])}});
+  }
   RETURN_IF_ERROR(ReadTrials(study, imported));
   RETURN_IF_ERROR(ReadParameters(study));
-  RETURN_IF_ERROR(
-      ReadPoints(study,
-                 "SELECT v.trial_id, v.step, v.intermediate_value FROM trial_intermediate_values v"
-                 " JOIN trials t ON t.trial_id = v.trial_id WHERE t.study_id = ?"
-                 " AND v.intermediate_value IS NOT NULL ORDER BY v.step"));
-  // The result comes after all that was reported on the way.
-  RETURN_IF_ERROR(ReadPoints(
-      study,
-      "SELECT v.trial_id, 1 + (SELECT coalesce(max(step), 0) FROM trial_intermediate_values i"
-      " WHERE i.trial_id = v.trial_id), v.value FROM trial_values v"
-      " JOIN trials t ON t.trial_id = v.trial_id WHERE t.study_id = ? AND v.value IS NOT NULL"));
+  RETURN_IF_ERROR(ReadValues(study, objectives));
+  RETURN_IF_ERROR(ReadConstraints(study, imported));
   MakeSpace(imported);
   for (auto& [id, trial] : trials_) imported.trials.push_back(std::move(trial));
   return imported;

@@ -10,9 +10,11 @@
 
 namespace shirabe::import {
 
-// An SQLite file of Optuna (2.0 and later): the studies of this name, or all of them (""). Studies
-// with several objectives are refused by name. A parameter that not every trial has is left out,
-// as Optuna's own intersection does it; pruned trials are early-stopped ones.
+// An SQLite file of Optuna (2.0 and later): the studies of this name, or all of them (""). The
+// objectives have the names of Study.set_metric_names, else value, or value_0, value_1, …; what a
+// trial says of its constraints becomes metrics constraint.NAME that must be at most 0. A parameter
+// that not every trial has is left out, as Optuna's own intersection does it; pruned trials are
+// early-stopped ones.
 StatusOr<std::vector<client::Imported>> ReadOptuna(const std::string& path,
                                                    const std::string& study);
 

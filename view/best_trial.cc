@@ -23,6 +23,30 @@ Json AssignmentsObject(const Assignments& assignments) {
   return tree;
 }
 
+Json ByName(const std::vector<std::string>& names,
+            const google::protobuf::RepeatedField<double>& values) {
+  Json tree = Json::object();
+  for (int i = 0; i < values.size() && i < static_cast<int>(names.size()); ++i) {
+    tree[names[i]] = NumberJson(values[i]);
+  }
+  return tree;
+}
+
+Json FrontJson(const v1::Experiment& experiment) {
+  const v1::ResultFront& front = experiment.status().shirabe().front();
+  const std::vector<std::string> names = ObjectiveNames(experiment.spec());
+  Json trials = Json::array();
+  for (const v1::FrontTrial& trial : front.trials()) {
+    trials.push_back({{"trial", trial.trial_name()},
+                      {"values", ByName(names, trial.values())},
+                      {"assignments", AssignmentsObject(trial.parameter_assignments())}});
+  }
+  return {{"size", front.size()},
+          {"hypervolume", front.has_hypervolume() ? NumberJson(front.hypervolume()) : Json()},
+          {"reference", ByName(names, front.reference())},
+          {"trials", std::move(trials)}};
+}
+
 bool IsSafe(char c) {
   return absl::ascii_isalnum(c) || std::string_view("_-./:=,+@%").find(c) != std::string_view::npos;
 }

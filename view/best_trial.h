@@ -1,8 +1,9 @@
 // The best trial so far, in the forms that people paste: a table, arguments, variables, JSON. The
 // JSON is stable: {"trial", "objective", "value", "step", "assignments": {name: typed value}} and,
 // where another trial is recommended, "recommended": {"trial", "value", "deviation", "reason",
-// "assignments"}; with several objectives "front" (view/result_front.h), of which that trial is the
-// one that is best in the first. Pure.
+// "assignments"}; with several objectives "front": {"size", "hypervolume", "reference": {metric:
+// number}, "trials": [{"trial", "values": {metric: number}, "assignments"}]}, of which that trial
+// is the one that is best in the first. Pure.
 #pragma once
 
 #include <string>

@@ -154,7 +154,7 @@ std::vector<Property> Costs(const std::vector<ComparedTrial>& all) {
   };
 }
 
-std::string ObjectiveText(const ComparedExperiment& one) {
+std::string ObjectivesText(const ComparedExperiment& one) {
   const v1::ObjectiveSpec& objective = one.experiment.spec().objective();
   std::string text =
       client::ObjectiveWord(objective.type()) + " " + objective.objective_metric_name();
@@ -172,7 +172,7 @@ std::vector<Property> Results(const std::vector<ComparedExperiment>& all) {
   std::vector<Property> rows = {
       Of("state", all,
          [](const ComparedExperiment& one) { return client::StateWord(one.experiment); }),
-      Of("objective", all, ObjectiveText),
+      Of("objective", all, ObjectivesText),
       Of("algorithm", all,
          [](const ComparedExperiment& one) {
            return one.experiment.spec().algorithm().algorithm_name();

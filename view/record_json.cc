@@ -8,9 +8,9 @@
 #include "client/records/enum_words.h"
 #include "client/wire_format.h"
 #include "experiment/spec/message_tree.h"
+#include "experiment/spec/trial_result.h"
 #include "proto/shirabe/v1/http.pb.h"
 #include "view/record_rows.h"
-#include "view/result_front.h"
 #include "view/spending.h"
 
 namespace shirabe::view {
@@ -74,6 +74,40 @@ Json ConditionsJson(const v1::Trial& trial) {
 }
 
 Json PositiveOrNull(double number) { return number > 0 ? Json(number) : Json(); }
+
+Json ObjectiveResultsJson(const v1::ExperimentSpec& spec, const v1::Trial& trial) {
+  if (!experiment::HasSeveralObjectives(spec)) return nullptr;
+  Json list = Json::array();
+  const auto add = [&](const std::string& metric, v1::ObjectiveType type) {
+    Json entry = {{"metricName", metric}, {"type", client::ObjectiveWord(type)}};
+    if (const auto value = experiment::CountedValue(spec, trial.observation(), metric))
+      entry["value"] = NumberJson(*value);
+    list.push_back(std::move(entry));
+  };
+  add(spec.objective().objective_metric_name(), spec.objective().type());
+  for (const v1::AdditionalObjective& objective : spec.shirabe().additional_objectives()) {
+    add(objective.metric_name(), objective.type());
+  }
+  return list;
+}
+
+Json ConstraintResultsJson(const v1::ExperimentSpec& spec, const v1::Trial& trial) {
+  if (spec.shirabe().constraints_size() == 0) return nullptr;
+  Json list = Json::array();
+  for (const v1::ResultConstraint& constraint : spec.shirabe().constraints()) {
+    Json entry = {{"metricName", constraint.metric_name()}};
+    if (constraint.has_min()) entry["min"] = NumberJson(constraint.min());
+    if (constraint.has_max()) entry["max"] = NumberJson(constraint.max());
+    if (const auto value =
+            experiment::CountedValue(spec, trial.observation(), constraint.metric_name())) {
+      entry["value"] = NumberJson(*value);
+      const double by = experiment::BrokenBy(constraint, *value);
+      if (by > 0) entry["brokenBy"] = NumberJson(by);
+    }
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
 
 Json TrialExtras(const v1::Experiment& experiment, const v1::Trial& trial) {
   Json objective, step, parent;

@@ -18,23 +18,6 @@ namespace {
 
 using Losses = std::vector<double>;
 
-Json AssignmentsTree(const v1::FrontTrial& trial) {
-  Json tree = Json::object();
-  for (const v1::Assignment& assignment : trial.parameter_assignments()) {
-    tree[assignment.name()] = TypedValue(assignment);
-  }
-  return tree;
-}
-
-Json ByName(const std::vector<std::string>& names,
-            const google::protobuf::RepeatedField<double>& values) {
-  Json tree = Json::object();
-  for (int i = 0; i < values.size() && i < static_cast<int>(names.size()); ++i) {
-    tree[names[i]] = NumberJson(values[i]);
-  }
-  return tree;
-}
-
 StatusOr<size_t> PlaceOf(const std::string& flag, const std::string& metric,
                          const std::vector<std::string>& names) {
   const auto found = std::find(names.begin(), names.end(), metric);
@@ -105,8 +88,8 @@ StatusOr<size_t> FirstInOrder(const std::vector<Losses>& losses,
   return best - losses.begin();
 }
 
-std::optional<double> ValueOf(const v1::ExperimentSpec& spec, const v1::Trial& trial,
-                              const std::string& metric) {
+std::optional<double> CountedOf(const v1::ExperimentSpec& spec, const v1::Trial& trial,
+                                const std::string& metric) {
   return experiment::CountedValue(spec, trial.observation(), metric);
 }
 
@@ -145,21 +128,6 @@ std::string FrontTable(const v1::Experiment& experiment, bool with_header, int m
     absl::StrAppend(&text, "… and ", front.size() - shown, " more on the front\n");
   }
   return text;
-}
-
-Json FrontJson(const v1::Experiment& experiment) {
-  const v1::ResultFront& front = experiment.status().shirabe().front();
-  const std::vector<std::string> names = ObjectiveNames(experiment.spec());
-  Json trials = Json::array();
-  for (const v1::FrontTrial& trial : front.trials()) {
-    trials.push_back({{"trial", trial.trial_name()},
-                      {"values", ByName(names, trial.values())},
-                      {"assignments", AssignmentsTree(trial)}});
-  }
-  return {{"size", front.size()},
-          {"hypervolume", front.has_hypervolume() ? NumberJson(front.hypervolume()) : Json()},
-          {"reference", ByName(names, front.reference())},
-          {"trials", std::move(trials)}};
 }
 
 std::string FrontLine(const v1::Experiment& experiment) {
@@ -224,7 +192,7 @@ std::string ConstraintWords(const v1::ResultConstraint& constraint) {
 std::string BrokenWords(const v1::ExperimentSpec& spec, const v1::Trial& trial) {
   std::vector<std::string> broken;
   for (const v1::ResultConstraint& constraint : spec.shirabe().constraints()) {
-    const auto value = ValueOf(spec, trial, constraint.metric_name());
+    const auto value = CountedOf(spec, trial, constraint.metric_name());
     const double by = value ? experiment::BrokenBy(constraint, *value) : 0;
     if (by > 0) broken.push_back(constraint.metric_name() + " by " + client::ShortNumber(by));
   }
@@ -235,7 +203,7 @@ std::string ConstraintsTable(const v1::ExperimentSpec& spec, const v1::Trial& tr
   if (spec.shirabe().constraints_size() == 0) return "";
   Table table({"CONSTRAINT", "VALUE", "KEPT"});
   for (const v1::ResultConstraint& constraint : spec.shirabe().constraints()) {
-    const auto value = ValueOf(spec, trial, constraint.metric_name());
+    const auto value = CountedOf(spec, trial, constraint.metric_name());
     const double by = value ? experiment::BrokenBy(constraint, *value) : 0;
     table.Add({ConstraintWords(constraint), value ? client::ShortNumber(*value) : "",
                !value    ? ""
@@ -243,38 +211,6 @@ std::string ConstraintsTable(const v1::ExperimentSpec& spec, const v1::Trial& tr
                          : "no, broken by " + client::ShortNumber(by)});
   }
   return table.Render();
-}
-
-Json ObjectiveResultsJson(const v1::ExperimentSpec& spec, const v1::Trial& trial) {
-  if (!experiment::HasSeveralObjectives(spec)) return nullptr;
-  Json list = Json::array();
-  const auto add = [&](const std::string& metric, v1::ObjectiveType type) {
-    Json entry = {{"metricName", metric}, {"type", client::ObjectiveWord(type)}};
-    if (const auto value = ValueOf(spec, trial, metric)) entry["value"] = NumberJson(*value);
-    list.push_back(std::move(entry));
-  };
-  add(spec.objective().objective_metric_name(), spec.objective().type());
-  for (const v1::AdditionalObjective& objective : spec.shirabe().additional_objectives()) {
-    add(objective.metric_name(), objective.type());
-  }
-  return list;
-}
-
-Json ConstraintResultsJson(const v1::ExperimentSpec& spec, const v1::Trial& trial) {
-  if (spec.shirabe().constraints_size() == 0) return nullptr;
-  Json list = Json::array();
-  for (const v1::ResultConstraint& constraint : spec.shirabe().constraints()) {
-    Json entry = {{"metricName", constraint.metric_name()}};
-    if (constraint.has_min()) entry["min"] = NumberJson(constraint.min());
-    if (constraint.has_max()) entry["max"] = NumberJson(constraint.max());
-    if (const auto value = ValueOf(spec, trial, constraint.metric_name())) {
-      entry["value"] = NumberJson(*value);
-      const double by = experiment::BrokenBy(constraint, *value);
-      if (by > 0) entry["brokenBy"] = NumberJson(by);
-    }
-    list.push_back(std::move(entry));
-  }
-  return list;
 }
 
 }  // namespace shirabe::view

@@ -1,5 +1,5 @@
 // What an experiment of several objectives, or with constraints on results, has come to: its front
-// (status.shirabe.front) as a table and JSON, the one trial of it that a person wants, and what
+// (status.shirabe.front) as a table, the one trial of it that a person wants, and what
 // became of each constraint. Pure.
 #pragma once
 
@@ -9,7 +9,6 @@
 #include "base/status.h"
 #include "proto/shirabe/v1/experiment.pb.h"
 #include "proto/shirabe/v1/records.pb.h"
-#include "view/record_json.h"
 #include "view/text_table.h"
 
 namespace shirabe::view {
@@ -20,9 +19,6 @@ std::vector<std::string> ObjectiveNames(const v1::ExperimentSpec& spec);
 
 // A row a trial; of more than `most` trials the last line says so.
 std::string FrontTable(const v1::Experiment& experiment, bool with_header, int most);
-// {"size", "hypervolume", "reference": {metric: number}, "trials": [{"trial", "values": {metric:
-// number}, "assignments"}]}
-Json FrontJson(const v1::Experiment& experiment);
 // "12 trials, hypervolume 0.81 up to accuracy 0.5, latency 90"
 std::string FrontLine(const v1::Experiment& experiment);
 
@@ -45,8 +41,5 @@ std::string ConstraintWords(const v1::ResultConstraint& constraint);
 std::string BrokenWords(const v1::ExperimentSpec& spec, const v1::Trial& trial);
 // A row a constraint and its value; "" without any.
 std::string ConstraintsTable(const v1::ExperimentSpec& spec, const v1::Trial& trial);
-// As http.TrialExtras has them; null where there is nothing to say.
-Json ObjectiveResultsJson(const v1::ExperimentSpec& spec, const v1::Trial& trial);
-Json ConstraintResultsJson(const v1::ExperimentSpec& spec, const v1::Trial& trial);
 
 }  // namespace shirabe::view

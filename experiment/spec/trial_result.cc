@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/names.h"
 #include "base/printable.h"
 #include "base/text/number.h"
 #include "experiment/spec/objective_value.h"
@@ -166,6 +167,23 @@ std::vector<double> ValuesOf(const v1::ExperimentSpec& spec, const std::vector<d
 std::vector<double> LossesOf(const v1::ExperimentSpec& spec,
                              const google::protobuf::RepeatedField<double>& values) {
   return ValuesOf(spec, {values.begin(), values.end()});
+}
+
+void OfferBest(const v1::Trial& trial, v1::Experiment& experiment) {
+  const auto result = ResultOf(experiment.spec(), trial);
+  if (!result || !result->feasible()) return;
+  v1::OptimalTrial& best = *experiment.mutable_status()->mutable_current_optimal_trial();
+  v1::Trial before;
+  if (best.has_objective()) before.set_objective(best.objective());
+  *before.mutable_observation() = best.observation();
+  const auto known = ResultOf(experiment.spec(), before);
+  if (known && result->losses >= known->losses) return;
+  best.set_best_trial_name(TrialName({ExperimentKeyOf(trial), trial.number()}));
+  best.set_number(trial.number());
+  *best.mutable_parameter_assignments() = trial.assignments();
+  *best.mutable_observation() = trial.observation();
+  best.set_objective(trial.objective());
+  best.set_step(trial.objective_step());
 }
 
 bool IsTerminal(v1::TrialPhase phase) {

@@ -53,6 +53,11 @@ std::vector<double> ValuesOf(const v1::ExperimentSpec& spec, const std::vector<d
 std::vector<double> LossesOf(const v1::ExperimentSpec& spec,
                              const google::protobuf::RepeatedField<double>& values);
 
+// A trial that has ended with a result. I5: only finite values that keep all constraints count, and
+// only better ones replace the best so far: by the first objective that differs, so that the best
+// of several is on the front.
+void OfferBest(const v1::Trial& trial, v1::Experiment& experiment);
+
 bool IsTerminal(v1::TrialPhase phase);
 
 }  // namespace shirabe::experiment

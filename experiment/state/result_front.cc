@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/names.h"
-#include "experiment/conditions.h"
 #include "experiment/spec/objective_value.h"
 #include "experiment/spec/trial_result.h"
 #include "suggestion/pareto/hypervolume.h"
@@ -74,6 +73,7 @@ bool ResultFront::Add(const History& history, int64_t index) {
 v1::ResultFront ResultFront::ToStatus(const v1::Experiment& experiment,
                                       const History& history) const {
   const v1::ExperimentSpec& spec = experiment.spec();
+  const ExperimentKey key{experiment.metadata().namespace_(), experiment.metadata().name()};
   v1::ResultFront status;
   if (worst_.empty()) return status;
   std::vector<Losses> losses;
@@ -88,7 +88,7 @@ v1::ResultFront ResultFront::ToStatus(const v1::Experiment& experiment,
     if (static_cast<size_t>(status.trials_size()) == kMostShown) break;
     v1::FrontTrial& trial = *status.add_trials();
     trial.set_number(member + 1);
-    trial.set_trial_name(TrialName({KeyOf(experiment), member + 1}));
+    trial.set_trial_name(TrialName({key, member + 1}));
     for (v1::Assignment& assignment : history.space().Decode(history.point(member))) {
       *trial.add_parameter_assignments() = std::move(assignment);
     }

@@ -28,3 +28,17 @@ for example in deploy/examples/cmaes.yaml deploy/examples/digits-*.yaml; do
   awk -v a="$accuracy" 'BEGIN {exit !(a > 0.5 && a <= 1)}' || fail "$name: accuracy \"$accuracy\""
   echo "$name $accuracy"
 done
+
+# Of two objectives it is the front that is found, and nothing on it breaks the constraint.
+"$shirabe" best digits-front -o json >"$out"
+size=$(sed -n 's/^ *"size": *\([0-9]*\).*/\1/p' "$out")
+[ "${size:-0}" -ge 2 ] || fail "digits-front: a front of ${size:-no} trials"
+"$shirabe" get trials digits-front -o json |
+  python3 -c '
+import json, sys
+trials = {t["metadata"]["name"]: t["status"]["shirabe"] for t in json.load(sys.stdin)["items"]}
+front = [t["trial"] for t in json.load(open(sys.argv[1]))["front"]["trials"]]
+broken = [n for n in front if any(c.get("brokenBy", 0) > 0 for c in trials[n]["constraints"])]
+sys.exit(f"{broken} break the constraint" if broken else 0)' "$out" || fail "digits-front"
+few=$("$shirabe" best digits-front --order weights -o json | grep -c '"trial":')
+[ "$few" = 2 ] || fail "best --order: $few trials"

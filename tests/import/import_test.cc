@@ -131,8 +131,55 @@ TEST_F(ImportTest, WhatIsNoStudyIsRefusedInWords) {
   EXPECT_THAT(Message(ReadOptuna(other, "").status()), HasSubstr("not a storage of Optuna"));
   const std::string optuna = Sqlite("optuna.db", std::string(kOptunaTables) + kOptunaRows);
   EXPECT_THAT(Message(ReadOptuna(optuna, "yours").status()), HasSubstr("it has My Study_1"));
-  Sqlite("optuna.db", "INSERT INTO study_directions VALUES (1, 'MINIMIZE', 1)");
-  EXPECT_THAT(Message(ReadOptuna(optuna, "").status()), HasSubstr("2 objectives"));
+}
+
+TEST_F(ImportTest, SeveralObjectivesAndConstraintsOfOptunaAreTaken) {
+  const std::string path = Sqlite("optuna.db", std::string(kOptunaTables) + kOptunaRows + R"sql(
+INSERT INTO study_directions VALUES (1, 'MINIMIZE', 1);
+UPDATE trials SET state = 'COMPLETE' WHERE trial_id IN (2, 3);
+INSERT INTO trial_values VALUES (1, 1, 40, 'FINITE'), (2, 0, 0.8, 'FINITE'), (2, 1, 10, 'FINITE'),
+  (3, 0, 0.95, 'FINITE'), (3, 1, 5, 'FINITE');
+CREATE TABLE study_system_attributes (study_id INTEGER, key TEXT, value_json TEXT);
+INSERT INTO study_system_attributes VALUES (1, 'study:metric_names', '["accuracy", "latency"]');
+CREATE TABLE trial_system_attributes (trial_id INTEGER, key TEXT, value_json TEXT);
+INSERT INTO trial_system_attributes VALUES (1, 'constraints', '[-1.0, 0.0]'),
+  (2, 'constraints', '[-2.0, -1.0]'), (3, 'constraints', '[3.0, -1.0]'),
+  (1, 'constraints:memory', '-5.0'), (2, 'constraints:memory', '-1.0'),
+  (3, 'constraints:memory', '-1.0'), (1, 'nsga2:generation', '3');
+)sql");
+  auto studies = ReadOptuna(path, "");
+  ASSERT_TRUE(studies.ok()) << studies.status();
+  const auto client = Store((*studies)[0]);
+  const auto experiment = client->GetExperiment({"default", "my-study-1"});
+  ASSERT_TRUE(experiment.ok()) << experiment.status();
+  const v1::ShirabeSpec& spec = experiment->spec().shirabe();
+  EXPECT_EQ(experiment->spec().objective().objective_metric_name(), "accuracy");
+  ASSERT_EQ(spec.additional_objectives_size(), 1);
+  EXPECT_EQ(spec.additional_objectives(0).metric_name(), "latency");
+  EXPECT_EQ(spec.additional_objectives(0).type(), v1::MINIMIZE);
+  ASSERT_EQ(spec.constraints_size(), 3);
+  EXPECT_EQ(spec.constraints(2).metric_name(), "constraint.memory");
+  EXPECT_EQ(spec.constraints(2).max(), 0);
+  // The third breaks the first constraint; the other two are better in one objective each.
+  const v1::ResultFront& front = experiment->status().shirabe().front();
+  ASSERT_EQ(front.trials_size(), 2);
+  EXPECT_THAT(front.trials(0).values(), ElementsAre(0.9, 40));
+  EXPECT_THAT(front.trials(1).values(), ElementsAre(0.8, 10));
+  EXPECT_EQ(experiment->status().current_optimal_trial().objective(), 0.9);
+}
+
+TEST_F(ImportTest, OfTheFurtherFieldsOnlyThoseOfResultsAreTaken) {
+  const std::string path = Sqlite("optuna.db", std::string(kOptunaTables) + kOptunaRows);
+  auto studies = ReadOptuna(path, "");
+  ASSERT_TRUE(studies.ok());
+  client::Imported& study = (*studies)[0];
+  const auto refused = [&](const nlohmann::ordered_json& further) {
+    study.further = further;
+    return Message(client::MakeBatch("default", study, absl::Now()).status());
+  };
+  EXPECT_THAT(refused({{"budget", {{"maxCost", 1}}}}), HasSubstr("\"budget\" is neither"));
+  EXPECT_THAT(refused(nlohmann::ordered_json::array({1})), HasSubstr("not a JSON object"));
+  EXPECT_THAT(refused({{"constraints", {{{"metricName", "x"}}}}}), HasSubstr("give min, max"));
 }
 
 constexpr char kKatib[] = R"(apiVersion: v1

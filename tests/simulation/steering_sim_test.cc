@@ -120,8 +120,9 @@ class SteeredRun {
   std::vector<metrics::Observation> PointsOf(const v1::Trial& trial) {
     const double lr = trial.assignments(0).number();
     std::vector<metrics::Observation> points = {
-        {.metric = "loss", .value = (lr - 0.3) * (lr - 0.3), .step = 1},
-        {.metric = "memory", .value = lr, .step = 1}};
+        {.metric = "loss", .value = (lr - 0.3) * (lr - 0.3), .step = 1}};
+    if (Experiment().spec().shirabe().constraints_size() == 0) return points;
+    points.push_back({.metric = "memory", .value = lr, .step = 1});
     Rng rng(Mix(seed_, 2000 + static_cast<uint64_t>(trial.number())));
     if (rng.Below(8) != 0) points.push_back({.metric = "time", .value = lr, .step = 1});
     return points;
@@ -291,6 +292,7 @@ class SteeredRun {
     if (status.shirabe().has_stop_rule()) return;
     if (experiment::WantsRegretBound(experiment) && ResultsDiffer()) return;
     const int64_t done = status.trials_succeeded();
+    if (done >= experiment.spec().max_trial_count()) return;  // its end may be a pass away
     const bool busy = status.trials() > done && asked_ > done;
     if (busy || asked_ > done) return;
     asked_ = done + 1;

@@ -3,7 +3,7 @@
 It needs nothing from the network. In a trial of Shirabe it reports each epoch, saves a checkpoint
 now and then, and goes on from the newest when its machine was taken away; anywhere else it prints
 
-    step=3 loss=0.2183 validation-accuracy=0.9417
+    step=3 loss=0.2183 validation-accuracy=0.9417 weights=2410
 
 The same seed and parameters give the same numbers, interrupted or not.
 """
@@ -101,7 +101,9 @@ def main():
     for epoch in range(done + 1, args.epochs + 1):
         model.partial_fit(x_train, y_train, classes=np.arange(10))
         accuracy = model.score(x_valid, y_valid)
-        report(file, epoch, {"loss": model.loss_, "validation-accuracy": accuracy})
+        weights = sum(layer.size for layer in model.coefs_ + model.intercepts_)
+        metrics = {"loss": model.loss_, "validation-accuracy": accuracy, "weights": weights}
+        report(file, epoch, metrics)
         if epoch % args.checkpoint_every == 0 or shirabe.should_checkpoint():
             save(model, epoch)
         if shirabe.should_stop() and epoch < args.epochs:
