@@ -78,7 +78,7 @@ cmake -D MODE=on -D GIVEN= -D NODE= -D NPM= -D SOURCE="$work/shirabe-$VERSION/we
   -D OUT="$work/page" -P "$work/shirabe-$VERSION/web/embed.cmake" >"$work/out" 2>&1 ||
   fail "a build from the archive has no dashboard"
 grep -q '"index.html"' "$work/page/web_table.cc" || fail "a build from the archive has no page"
-grep -q '"pkg:npm/preact@' "$ARTEFACTS/shirabe-$VERSION.cdx.json" ||
+grep -q '"pkg:npm/preact@' "$ARTEFACTS/shirabe-$VERSION-linux-$arch.cdx.json" ||
   fail "the bill of materials says nothing of the dashboard"
 
 # Without a Node, and with no way to one, there is no release rather than one without a dashboard.
