@@ -35,6 +35,8 @@ struct BudgetState {
   double next = 0;            // to be reserved for one more attempt, at the highest price
 
   bool Exhausted() const { return cap && spent + reserved >= *cap; }
+  // Nothing that runs or may run has a price: the cap keeps nothing.
+  bool unpriced() const { return cap && next == 0 && reserved == 0 && spent == 0; }
   // How many more attempts may start, at most `wanted`.
   int64_t Affordable(int64_t wanted) const;
 };

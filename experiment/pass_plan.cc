@@ -55,6 +55,33 @@ void ReserveQuota(const PassInput& in, Plan& plan) {
   plan.suggest = static_cast<int>(std::max<int64_t>(0, granted - starts));
 }
 
+constexpr char kBudgetEnforced[] = "BudgetEnforced";
+
+// A budget keeps nothing where no machine has a price: that is said, and taken back with the first
+// price. Its status is False, so that it is never the current condition.
+void SayIfBudgetKeepsNothing(const PassInput& in, const BudgetState& money, Delta& delta) {
+  const auto& conditions = in.state.experiment().status().conditions();
+  const auto is_ours = [](const v1::Condition& one) { return one.type() == kBudgetEnforced; };
+  const bool said = std::any_of(conditions.begin(), conditions.end(), is_ours);
+  if (said == money.unpriced()) return;
+  auto& changed = *delta.mutable_status().mutable_conditions();
+  if (said) {
+    changed.erase(std::remove_if(changed.begin(), changed.end(), is_ours), changed.end());
+    return;
+  }
+  const std::string message =
+      "spec.shirabe.budget.maxCost keeps nothing: no machine that its trials may use has a price; "
+      "prices stand in the pools of --nodes FILE of `shirabe run` and `shirabe controller`";
+  v1::Condition& condition = *changed.Add();
+  condition.set_type(kBudgetEnforced);
+  condition.set_status("False");
+  condition.set_reason("NoPrices");
+  condition.set_message(message);
+  *condition.mutable_last_update_time() = ToProto(in.now);
+  *condition.mutable_last_transition_time() = ToProto(in.now);
+  delta.AddEvent(true, "BudgetNotEnforced", message);
+}
+
 bool EndsAtOnce(const ExperimentState& state) {
   const auto& verb = state.memory().ending_verb;
   return verb == v1::Intent::CANCEL || verb == v1::Intent::DELETE;
@@ -91,6 +118,7 @@ Plan DecidePlan(const PassInput& in) {
     input.asked = static_cast<int>(in.state.memory().asks.size());
   }
   Plan plan = MakePlan(input);
+  plan.money = input.money;
   ReserveQuota(in, plan);
   return plan;
 }
@@ -103,6 +131,7 @@ Delta ApplyPlan(const PassInput& in, const Plan& plan) {
   if (plan.ending && plan.ending->rule && !delta.experiment().status().shirabe().has_stop_rule()) {
     *delta.mutable_shirabe().mutable_stop_rule() = *plan.ending->rule;
   }
+  SayIfBudgetKeepsNothing(in, plan.money, delta);
   for (const int64_t number : plan.kill) KillTrial(edit(number), in.now);
   for (const Plan::Stop& stop : plan.stop) {
     RequestStop({in, delta, edit(stop.trial)}, stop.cause);

@@ -56,6 +56,7 @@ struct Plan {
   std::string waiting;  // why nothing new starts, in words, where that needs explaining
   std::string limited;  // which of the administrator's limits holds trials back, in words
   std::map<int64_t, std::string> why;  // why each trial that waits does, in words
+  BudgetState money;                   // as the plan found it
 };
 
 Plan MakePlan(const PlanInput& input);

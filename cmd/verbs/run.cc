@@ -45,8 +45,11 @@ void AddExperimentFlags(Options& options, RunFlags* flags) {
   experiment::FlagsExperimentOptions* quick = &flags->quick;
   options.Texts("-p,--param", &quick->params, "NAME=RANGE",
                 "0..1, int:1..10, log:1e-5..1e-1, 0..1:0.1 (step) or a,b,c; may be repeated");
-  options.Text("--minimize", &quick->minimize, "METRIC", "the metric to make small");
-  options.Text("--maximize", &quick->maximize, "METRIC", "the metric to make large");
+  options.Texts("--minimize", &quick->minimize, "METRIC",
+                "a metric to make small; with several objectives the search is for their front");
+  options.Texts("--maximize", &quick->maximize, "METRIC", "a metric to make large");
+  options.Texts("--constraint", &quick->constraints, "METRIC=RANGE",
+                "..16e9, 0.9.. or 1..5: values of a metric that a result must have");
   options.Text("--name", &quick->name, "NAME", "of the experiment (default from the command)");
   options.Text("--algorithm", &flags->algorithm, "NAME[=HOST:PORT]",
                "default auto; see shirabe algorithms. With an address, also with -f, this name is "
@@ -68,8 +71,8 @@ Arguments SplitCommand(Arguments& arguments) {
 bool HasExperimentFlags(const RunFlags& flags) {
   const experiment::FlagsExperimentOptions& quick = flags.quick;
   return !quick.params.empty() || !quick.minimize.empty() || !quick.maximize.empty() ||
-         !quick.name.empty() || !flags.algorithm.empty() || flags.max_trials || flags.parallel ||
-         quick.seed || !quick.command.empty();
+         !quick.constraints.empty() || !quick.name.empty() || !flags.algorithm.empty() ||
+         flags.max_trials || flags.parallel || quick.seed || !quick.command.empty();
 }
 
 StatusOr<v1::Experiment> FromFlags(RunFlags flags, const std::string& ns) {

@@ -187,14 +187,38 @@ Status FillParameters(const FlagsExperimentOptions& options, v1::ExperimentSpec&
   return absl::OkStatus();
 }
 
-Status FillObjective(const FlagsExperimentOptions& options, v1::ObjectiveSpec& objective) {
-  if (options.minimize.empty() == options.maximize.empty()) {
-    return Invalid(options.minimize.empty()
-                       ? "no objective is given: add --minimize METRIC or --maximize METRIC"
-                       : "--minimize and --maximize exclude each other: give one of the two");
+Status FillObjectives(const FlagsExperimentOptions& options, v1::ExperimentSpec& spec) {
+  const auto add = [&](const std::string& metric, v1::ObjectiveType type) {
+    if (!spec.has_objective()) {
+      spec.mutable_objective()->set_type(type);
+      spec.mutable_objective()->set_objective_metric_name(metric);
+      return;
+    }
+    v1::AdditionalObjective& further = *spec.mutable_shirabe()->add_additional_objectives();
+    further.set_metric_name(metric);
+    further.set_type(type);
+  };
+  for (const std::string& metric : options.minimize) add(metric, v1::MINIMIZE);
+  for (const std::string& metric : options.maximize) add(metric, v1::MAXIMIZE);
+  if (spec.has_objective()) return absl::OkStatus();
+  return Invalid("no objective is given: add --minimize METRIC or --maximize METRIC");
+}
+
+// ..16e9, 0.9.. or 1..5 after the name.
+Status FillConstraint(const std::string& text, v1::ResultConstraint& constraint) {
+  const std::string option = "--constraint \"" + text + "\": ";
+  const size_t equals = text.rfind('='), dots = text.find("..", equals);
+  if (equals == std::string::npos || equals == 0 || dots == std::string::npos) {
+    return Invalid(option + "write METRIC=RANGE, as in memory=..16e9, recall=0.9.. or size=1..5");
   }
-  objective.set_type(options.minimize.empty() ? v1::MAXIMIZE : v1::MINIMIZE);
-  objective.set_objective_metric_name(options.minimize + options.maximize);
+  constraint.set_metric_name(text.substr(0, equals));
+  const std::string from = text.substr(equals + 1, dots - equals - 1), to = text.substr(dots + 2);
+  const auto min = ParseNumber(from), max = ParseNumber(to);
+  if (!from.empty() && !min) return Invalid(option + "\"" + from + "\" is not a number");
+  if (!to.empty() && !max) return Invalid(option + "\"" + to + "\" is not a number");
+  if (!min && !max) return Invalid(option + "give a least value, a greatest one, or both");
+  if (min) constraint.set_min(*min);
+  if (max) constraint.set_max(*max);
   return absl::OkStatus();
 }
 
@@ -224,6 +248,8 @@ std::string OptionFor(const std::string& path) {
       {"spec.shirabe.seed", "--seed"},
       {"spec.parameters", "--param"},
       {"spec.objective", "--minimize or --maximize"},
+      {"spec.shirabe.additionalObjectives", "--minimize or --maximize"},
+      {"spec.shirabe.constraints", "--constraint"},
   };
   for (const auto& [begin, option] : kOptions) {
     if (path.rfind(begin, 0) == 0) return option;
@@ -260,7 +286,10 @@ StatusOr<v1::Experiment> ExperimentFromFlags(const FlagsExperimentOptions& optio
   experiment.set_kind("Experiment");
   auto& spec = *experiment.mutable_spec();
   RETURN_IF_ERROR(FillParameters(options, spec));
-  RETURN_IF_ERROR(FillObjective(options, *spec.mutable_objective()));
+  RETURN_IF_ERROR(FillObjectives(options, spec));
+  for (const std::string& text : options.constraints) {
+    RETURN_IF_ERROR(FillConstraint(text, *spec.mutable_shirabe()->add_constraints()));
+  }
   RETURN_IF_ERROR(FillTemplate(options, spec));
   spec.mutable_algorithm()->set_algorithm_name(options.algorithm);
   if (options.seed) spec.mutable_shirabe()->set_seed(*options.seed);

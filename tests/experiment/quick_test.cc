@@ -26,7 +26,7 @@ std::string Problem(const std::string& text) { return Message(ParseParameterFlag
 FlagsExperimentOptions Options() {
   FlagsExperimentOptions options;
   options.params = {"lr=log:1e-5..1e-1", "bs=16,32,64"};
-  options.minimize = "loss";
+  options.minimize = {"loss"};
   options.command = {"python3", "train.py", "--lr", "{lr}", "--bs={bs}"};
   return options;
 }
@@ -140,11 +140,39 @@ std::string Problem(const FlagsExperimentOptions& options) {
   return Message(ExperimentFromFlags(options).status());
 }
 
+TEST(Quick, SeveralObjectivesAndConstraints) {
+  FlagsExperimentOptions options = Options();
+  options.minimize = {"loss", "latency"};
+  options.maximize = {"accuracy"};
+  options.constraints = {"memory=..16e9", "recall=0.9..", "size=1..5"};
+  const auto made = ExperimentFromFlags(options);
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_EQ(made->spec().objective().objective_metric_name(), "loss");
+  const v1::ShirabeSpec& spec = made->spec().shirabe();
+  ASSERT_EQ(spec.additional_objectives_size(), 2);
+  EXPECT_EQ(spec.additional_objectives(0).metric_name(), "latency");
+  EXPECT_EQ(spec.additional_objectives(1).type(), v1::MAXIMIZE);
+  ASSERT_EQ(spec.constraints_size(), 3);
+  EXPECT_FALSE(spec.constraints(0).has_min());
+  EXPECT_EQ(spec.constraints(0).max(), 16e9);
+  EXPECT_EQ(spec.constraints(1).min(), 0.9);
+  EXPECT_FALSE(spec.constraints(1).has_max());
+  EXPECT_EQ(spec.constraints(2).max(), 5);
+  for (const char* wrong :
+       {"memory", "=..3", "memory=3", "memory=..", "memory=a..3", "memory=1..b"}) {
+    options.constraints = {wrong};
+    EXPECT_THAT(Problem(options), HasSubstr("--constraint \"")) << wrong;
+  }
+  options.constraints = {"memory=3..1"};
+  EXPECT_THAT(Problem(options), HasSubstr("--constraint: min is greater than max"));
+}
+
 TEST(Quick, MistakesNameTheOption) {
   FlagsExperimentOptions options = Options();
-  options.maximize = "accuracy";
-  EXPECT_THAT(Problem(options), HasSubstr("--minimize and --maximize exclude each other"));
-  options.minimize = options.maximize = "";
+  options.maximize = {"loss"};
+  EXPECT_THAT(Problem(options),
+              HasSubstr("--minimize or --maximize: \"loss\" is an objective already"));
+  options.minimize = options.maximize = {};
   EXPECT_THAT(Problem(options), HasSubstr("add --minimize METRIC or --maximize METRIC"));
   options = Options();
   options.command.clear();

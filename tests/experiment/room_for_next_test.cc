@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "experiment/conditions.h"
 #include "tests/experiment/reconciler_fixture.h"
 
 namespace shirabe::experiment {
@@ -42,6 +43,40 @@ TEST_F(RoomForNextTest, IsLookedForAgainWhereOthersHaveIt) {
   reconciler_.Recheck(kKey);
   Pass();
   EXPECT_EQ(Trials(), 1u);
+}
+
+class UnpricedBudgetTest : public ReconcilerTest {
+ protected:
+  UnpricedBudgetTest() { Create("  shirabe: {budget: {maxCost: 5}}\n"); }
+
+  std::string Condition() {
+    const v1::Experiment experiment = store_->GetExperiment(kKey)->record;
+    for (const v1::Condition& condition : experiment.status().conditions()) {
+      if (condition.type() == "BudgetEnforced")
+        return condition.status() + " " + condition.reason();
+    }
+    return "";
+  }
+  int Events() {
+    int count = 0;
+    const auto events = store_->ListEvents({.experiment = kKey});
+    for (const v1::Event& event : *events) count += event.reason() == "BudgetNotEnforced";
+    return count;
+  }
+};
+
+TEST_F(UnpricedBudgetTest, IsSaidOnceAndTakenBackWithTheFirstPrice) {
+  Pass();
+  EXPECT_EQ(Condition(), "False NoPrices");
+  EXPECT_EQ(CurrentCondition(store_->GetExperiment(kKey)->record).type(), "Running");
+  Pass();
+  TakeOver();
+  Pass();
+  EXPECT_EQ(Events(), 1);
+  executor_.quote.price_per_hour = 2;
+  Pass();
+  EXPECT_EQ(Condition(), "");
+  EXPECT_EQ(Events(), 1);
 }
 
 }  // namespace
