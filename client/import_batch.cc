@@ -156,7 +156,9 @@ void SetResult(const v1::ExperimentSpec& spec, const ImportedTrial& from, v1::Tr
     trial.set_objective(value->value);
     trial.set_objective_step(value->step);
   }
-  trial.set_infeasible(trial.phase() == v1::TRIAL_FAILED || !experiment::ResultOf(spec, trial));
+  const bool usable =
+      trial.phase() == v1::TRIAL_SUCCEEDED || trial.phase() == v1::TRIAL_EARLY_STOPPED;
+  trial.set_infeasible(!usable || !experiment::ResultOf(spec, trial));
 }
 
 v1::Attempt AttemptOf(const v1::Trial& trial) {

@@ -178,6 +178,10 @@ void CompleteTrial(const TrialEdit& edit, std::string reason) {
 void RecordEarlyStop(const TrialEdit& edit, v1::TrialPhase phase) {
   v1::Trial& trial = edit.trial.mutable_trial();
   trial.set_message(edit.trial.attempt().stop().reason());
+  const std::string missing = MissingFrom(edit.in.state.experiment().spec(), trial);
+  if (phase == v1::TRIAL_EARLY_STOPPED && !missing.empty()) {
+    trial.set_message(trial.message() + "; " + missing);
+  }
   edit.delta.AddEvent(trial, phase == v1::TRIAL_FAILED, trial.reason(), trial.message());
   if (phase == v1::TRIAL_EARLY_STOPPED && !ResultOf(edit.in.state.experiment().spec(), trial)) {
     CountInfeasible(edit);

@@ -8,6 +8,7 @@
 #include "base/text/json_text.h"
 #include "base/text/number.h"
 #include "db/sqlite/sqlite.h"
+#include "experiment/spec/spec_limits.h"
 #include "import/import_readers.h"
 
 // Tables of Optuna's storage (its RDB schema, 2.0 and later):
@@ -60,7 +61,8 @@ class Reader {
   Json MetricNames(const Study& study);
   bool HasTable(const std::string& name);
   Status ReadValues(const Study& study, const std::vector<Objective>& objectives);
-  Status ReadConstraints(const Study& study, client::Imported& imported);
+  Status ReadConstraints(const Study& study, const std::vector<Objective>& objectives,
+                         client::Imported& imported);
   Status ReadTrials(const Study& study, client::Imported& imported);
   Status ReadParameters(const Study& study);
   Status ReadPoints(const Study& study, const std::vector<Objective>& objectives,
@@ -103,10 +105,12 @@ StatusOr<std::vector<Objective>> Reader::ReadObjectives(const Study& study) {
   }
   if (objectives.empty()) objectives.emplace_back();
   const Json names = MetricNames(study);
+  std::set<std::string> seen = {""};  // nor may one be empty
   for (size_t i = 0; i < objectives.size(); ++i) {
     objectives[i].metric = objectives.size() == 1 ? kMetric : absl::StrCat(kMetric, "_", i);
-    const bool named = names.is_array() && names.size() == objectives.size();
-    if (named && names[i].is_string()) objectives[i].metric = names[i].get<std::string>();
+    const bool named = names.is_array() && i < names.size() && names[i].is_string();
+    const std::string name = named ? names[i].get<std::string>() : "";
+    if (seen.insert(name).second) objectives[i].metric = name;
   }
   return objectives;
 }
@@ -254,7 +258,8 @@ Status Reader::ReadValues(const Study& study, const std::vector<Objective>& obje
 
 // What a trial says of its constraints: a list of a sampler's constraints_func, whose entries have
 // no names, or one attribute each (Trial.set_constraint of Optuna 5). At most 0 keeps one.
-Status Reader::ReadConstraints(const Study& study, client::Imported& imported) {
+Status Reader::ReadConstraints(const Study& study, const std::vector<Objective>& objectives,
+                               client::Imported& imported) {
   if (!HasTable("trial_system_attributes")) return absl::OkStatus();
   auto rows = file_->Prepare(
       "SELECT a.trial_id, a.key, a.value_json FROM trial_system_attributes a"
@@ -262,6 +267,7 @@ Status Reader::ReadConstraints(const Study& study, client::Imported& imported) {
       " OR a.key LIKE 'constraints:%') ORDER BY a.trial_id, a.key");
   rows.Bind(study.id);
   std::set<std::string> names;
+  int64_t beyond = 0;
   for (;;) {
     ASSIGN_OR_RETURN(const bool more, rows.Step());
     if (!more) break;
@@ -269,8 +275,14 @@ Status Reader::ReadConstraints(const Study& study, client::Imported& imported) {
     if (trial == trials_.end()) continue;
     const std::string key = rows.Text(1);
     const Json value = ReadJsonOrDiscarded<Json>(rows.Text(2));
-    const auto add = [&](const std::string& name, const Json& number) {
+    const auto add = [&](std::string name, const Json& number) {
       if (!number.is_number()) return;
+      const auto same = [&](const Objective& of) { return of.metric == name; };
+      while (std::any_of(objectives.begin(), objectives.end(), same)) name += "'";
+      if (names.size() >= experiment::kMaxConstraints && !names.contains(name)) {
+        ++beyond;
+        return;
+      }
       names.insert(name);
       trial->second.points.push_back({name, 0, number.get<double>()});
     };
@@ -278,6 +290,10 @@ Status Reader::ReadConstraints(const Study& study, client::Imported& imported) {
     if (colon != std::string::npos) add("constraint." + key.substr(colon + 1), value);
     if (colon != std::string::npos || !value.is_array()) continue;
     for (size_t i = 0; i < value.size(); ++i) add(absl::StrCat("constraint.", i), value[i]);
+  }
+  if (beyond > 0) {
+    imported.notes.push_back(absl::StrCat(beyond, " values of constraints are left out: of ",
+                                          experiment::kMaxConstraints, " at most are taken"));
   }
   for (const std::string& name : names) {
     imported.further["constraints"].push_back({{"metricName", name}, {"max", 0}});
@@ -328,7 +344,7 @@ StatusOr<client::Imported> Reader::Read(const Study& study) {
   RETURN_IF_ERROR(ReadTrials(study, imported));
   RETURN_IF_ERROR(ReadParameters(study));
   RETURN_IF_ERROR(ReadValues(study, objectives));
-  RETURN_IF_ERROR(ReadConstraints(study, imported));
+  RETURN_IF_ERROR(ReadConstraints(study, objectives, imported));
   MakeSpace(imported);
   for (auto& [id, trial] : trials_) imported.trials.push_back(std::move(trial));
   return imported;

@@ -5,6 +5,7 @@
 #include "absl/strings/str_join.h"
 #include "base/names.h"
 #include "client/records/enum_words.h"
+#include "experiment/spec/trial_result.h"
 #include "trial/trial_template.h"
 #include "view/record_rows.h"
 #include "view/result_front.h"
@@ -72,7 +73,7 @@ Json BestJson(const v1::Experiment& experiment) {
                {"step", best.has_step() ? Json(best.step()) : Json()},
                {"assignments", AssignmentsObject(best.parameter_assignments())}};
   const v1::ShirabeStatus& status = experiment.status().shirabe();
-  if (HasFront(experiment)) tree["front"] = FrontJson(experiment);
+  if (status.has_front()) tree["front"] = FrontJson(experiment);
   if (!status.has_recommended_trial()) return tree;
   const v1::RecommendedTrial& recommended = status.recommended_trial();
   tree["recommended"] = {{"trial", recommended.trial_name()},
@@ -108,11 +109,18 @@ v1::Experiment WithRecommended(v1::Experiment experiment) {
 
 std::string BestTable(const v1::Experiment& experiment, bool with_header) {
   const v1::ResultFront& front = experiment.status().shirabe().front();
-  if (HasFront(experiment)) return FrontTable(experiment, with_header, front.trials_size());
+  if (front.size() > 0) return FrontTable(experiment, with_header, front.trials_size());
   const v1::OptimalTrial& best = experiment.status().current_optimal_trial();
-  Cells header = {"TRIAL", experiment.spec().objective().objective_metric_name(), "STEP"};
+  const std::vector<std::string> objectives = ObjectiveNames(experiment.spec());
+  Cells header = {"TRIAL", objectives[0], "STEP"};
   Cells cells = {best.best_trial_name(), client::ShortNumber(best.objective()),
                  best.has_step() ? std::to_string(best.step()) : ""};
+  for (size_t i = 1; i < objectives.size(); ++i) {
+    const auto value =
+        experiment::CountedValue(experiment.spec(), best.observation(), objectives[i]);
+    header.push_back(objectives[i]);
+    cells.push_back(value ? client::ShortNumber(*value) : "");
+  }
   for (const v1::Assignment& assignment : best.parameter_assignments()) {
     header.push_back(assignment.name());
     cells.push_back(trial::FormatAssignment(assignment));

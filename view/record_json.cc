@@ -101,8 +101,7 @@ Json ConstraintResultsJson(const v1::ExperimentSpec& spec, const v1::Trial& tria
     if (const auto value =
             experiment::CountedValue(spec, trial.observation(), constraint.metric_name())) {
       entry["value"] = NumberJson(*value);
-      const double by = experiment::BrokenBy(constraint, *value);
-      if (by > 0) entry["brokenBy"] = NumberJson(by);
+      entry["brokenBy"] = NumberJson(experiment::BrokenBy(constraint, *value));
     }
     list.push_back(std::move(entry));
   }

@@ -1,16 +1,19 @@
 #include "view/result_front.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "base/names.h"
 #include "base/printable.h"
 #include "base/text/number.h"
 #include "client/records/enum_words.h"
 #include "experiment/spec/trial_result.h"
+#include "suggestion/pareto/dominance.h"
 #include "trial/trial_template.h"
 
 namespace shirabe::view {
@@ -34,9 +37,9 @@ StatusOr<Losses> ReadWeights(const std::vector<std::string>& texts,
     const size_t equals = text.rfind('=');
     const auto weight =
         equals == std::string::npos ? std::nullopt : ParseNumber(text.substr(equals + 1));
-    if (!weight || *weight <= 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--weights: ", Quoted(text), " is not METRIC=WEIGHT with a weight above 0"));
+    if (!weight || !std::isfinite(*weight) || *weight <= 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--weights: ", Quoted(text), " is not METRIC=WEIGHT with a finite weight above 0"));
     }
     ASSIGN_OR_RETURN(const size_t place, PlaceOf("--weights", text.substr(0, equals), names));
     weights[place] = *weight;
@@ -44,48 +47,55 @@ StatusOr<Losses> ReadWeights(const std::vector<std::string>& texts,
   return weights;
 }
 
-// Each loss as a part of its range over the front.
-std::vector<Losses> Normalized(std::vector<Losses> losses) {
-  for (size_t k = 0; k < losses[0].size(); ++k) {
-    double least = losses[0][k], most = losses[0][k];
-    for (const Losses& one : losses) {
-      least = std::min(least, one[k]);
-      most = std::max(most, one[k]);
+// Each loss as a part of its range over the front. Halves: the range of large numbers may be none.
+void Normalize(std::vector<FrontCandidate>& front) {
+  for (size_t k = 0; k < front[0].losses.size(); ++k) {
+    double least = front[0].losses[k] / 2, most = least;
+    for (const FrontCandidate& one : front) {
+      least = std::min(least, one.losses[k] / 2);
+      most = std::max(most, one.losses[k] / 2);
     }
-    for (Losses& one : losses) one[k] = most > least ? (one[k] - least) / (most - least) : 0;
+    for (FrontCandidate& one : front) {
+      one.losses[k] = most > least ? (one.losses[k] / 2 - least) / (most - least) : 0;
+    }
   }
-  return losses;
 }
 
-size_t LeastWeighted(std::vector<Losses> losses, const Losses& weights) {
-  losses = Normalized(std::move(losses));
-  const auto total = [&](const Losses& one) {
+int64_t LeastWeighted(std::vector<FrontCandidate> front, const Losses& weights) {
+  Normalize(front);
+  const double greatest = *std::max_element(weights.begin(), weights.end());
+  const auto total = [&](const FrontCandidate& one) {
     double sum = 0;
-    for (size_t k = 0; k < one.size(); ++k) sum += weights[k] * one[k];
+    for (size_t k = 0; k < weights.size(); ++k) sum += weights[k] / greatest * one.losses[k];
     return sum;
   };
-  const auto best =
-      std::min_element(losses.begin(), losses.end(),
-                       [&](const Losses& a, const Losses& b) { return total(a) < total(b); });
-  return best - losses.begin();
+  return std::min_element(front.begin(), front.end(),
+                          [&](const auto& a, const auto& b) { return total(a) < total(b); })
+      ->number;
 }
 
-StatusOr<size_t> FirstInOrder(const std::vector<Losses>& losses,
-                              const std::vector<std::string>& order,
-                              const std::vector<std::string>& names) {
+// The places of the metrics in the order of importance.
+StatusOr<std::vector<size_t>> ReadOrder(const std::vector<std::string>& order,
+                                        const std::vector<std::string>& names) {
   std::vector<size_t> places;
   for (const std::string& metric : order) {
     ASSIGN_OR_RETURN(const size_t place, PlaceOf("--order", metric, names));
     places.push_back(place);
   }
-  const auto best =
-      std::min_element(losses.begin(), losses.end(), [&](const Losses& a, const Losses& b) {
-        for (const size_t place : places) {
-          if (a[place] != b[place]) return a[place] < b[place];
-        }
-        return false;
-      });
-  return best - losses.begin();
+  return places;
+}
+
+int64_t FirstInOrder(const std::vector<FrontCandidate>& front, const std::vector<size_t>& places) {
+  return std::min_element(front.begin(), front.end(),
+                          [&](const FrontCandidate& a, const FrontCandidate& b) {
+                            for (const size_t place : places) {
+                              if (a.losses[place] != b.losses[place]) {
+                                return a.losses[place] < b.losses[place];
+                              }
+                            }
+                            return false;
+                          })
+      ->number;
 }
 
 std::optional<double> CountedOf(const v1::ExperimentSpec& spec, const v1::Trial& trial,
@@ -133,50 +143,72 @@ std::string FrontTable(const v1::Experiment& experiment, bool with_header, int m
 std::string FrontLine(const v1::Experiment& experiment) {
   const v1::ResultFront& front = experiment.status().shirabe().front();
   if (front.size() == 0) return "";
-  std::string text = absl::StrCat(front.size(), front.size() == 1 ? " trial" : " trials");
-  if (!front.has_hypervolume()) return text;
   const std::vector<std::string> names = ObjectiveNames(experiment.spec());
   std::vector<std::string> reference;
   for (int i = 0; i < front.reference_size(); ++i) {
     reference.push_back(names[i] + " " + client::ShortNumber(front.reference(i)));
   }
+  std::string text = absl::StrCat(front.size(), front.size() == 1 ? " trial" : " trials");
+  if (!front.has_hypervolume()) {
+    return text + "; its hypervolume is not measured: so many trials would take too long, or a " +
+           "value is too large (reference, objectiveReference)";
+  }
   return absl::StrCat(text, ", hypervolume ", client::ShortNumber(front.hypervolume()),
                       " measured from ", absl::StrJoin(reference, ", "));
 }
 
-StatusOr<v1::Experiment> WithChosen(v1::Experiment experiment, const FrontChoice& choice) {
-  if (!choice.given()) return experiment;
+Status CheckChoice(const v1::ExperimentSpec& spec, const FrontChoice& choice) {
+  if (!choice.given()) return absl::OkStatus();
   const char* flag = choice.weights.empty() ? "--order" : "--weights";
-  if (!HasFront(experiment)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(flag, ": the experiment has one objective, ",
-                     experiment.spec().objective().objective_metric_name(), ": leave it out"));
+  if (!choice.weights.empty() && !choice.order.empty()) {
+    return absl::InvalidArgumentError("--weights and --order choose differently: give one of them");
   }
-  v1::ResultFront& front = *experiment.mutable_status()->mutable_shirabe()->mutable_front();
-  const std::vector<std::string> names = ObjectiveNames(experiment.spec());
-  std::vector<Losses> losses;
-  for (const v1::FrontTrial& trial : front.trials()) {
-    losses.push_back(experiment::LossesOf(experiment.spec(), trial.values()));
+  if (!experiment::HasSeveralObjectives(spec)) {
+    return absl::InvalidArgumentError(absl::StrCat(flag, ": the experiment has one objective, ",
+                                                   spec.objective().objective_metric_name(),
+                                                   ": leave it out"));
   }
-  size_t best = 0;
-  if (!choice.weights.empty()) {
-    ASSIGN_OR_RETURN(const Losses weights, ReadWeights(choice.weights, names));
-    if (!losses.empty()) best = LeastWeighted(std::move(losses), weights);
-  } else {
-    ASSIGN_OR_RETURN(best, FirstInOrder(losses, choice.order, names));
+  const std::vector<std::string> names = ObjectiveNames(spec);
+  RETURN_IF_ERROR(ReadWeights(choice.weights, names).status());
+  return ReadOrder(choice.order, names).status();
+}
+
+std::optional<FrontCandidate> CandidateOf(const v1::ExperimentSpec& spec, const v1::Trial& trial) {
+  const bool usable =
+      trial.phase() == v1::TRIAL_SUCCEEDED || trial.phase() == v1::TRIAL_EARLY_STOPPED;
+  auto result = usable ? experiment::ResultOf(spec, trial) : std::nullopt;
+  if (!result || !result->feasible()) return std::nullopt;
+  return FrontCandidate{trial.number(), std::move(result->losses)};
+}
+
+std::optional<int64_t> ChooseTrial(const v1::ExperimentSpec& spec, const FrontChoice& choice,
+                                   std::vector<FrontCandidate> candidates) {
+  std::vector<suggestion::Individual> all;
+  for (FrontCandidate& one : candidates) all.push_back({one.number, std::move(one.losses)});
+  std::vector<FrontCandidate> front;
+  for (suggestion::Individual& one : suggestion::FirstFront(all)) {
+    front.push_back({one.trial, std::move(one.losses)});
   }
-  if (front.trials_size() == 0) return experiment;  // it has no best trial yet
-  const v1::FrontTrial chosen = front.trials(static_cast<int>(best));
-  v1::OptimalTrial& optimal = *experiment.mutable_status()->mutable_current_optimal_trial();
-  optimal.Clear();
-  optimal.set_best_trial_name(chosen.trial_name());
-  optimal.set_number(chosen.number());
-  optimal.set_objective(chosen.values(0));
-  *optimal.mutable_parameter_assignments() = chosen.parameter_assignments();
-  *front.mutable_trials(0) = chosen;
-  front.mutable_trials()->DeleteSubrange(1, front.trials_size() - 1);
-  front.set_size(1);
-  front.clear_hypervolume();
+  if (front.empty()) return std::nullopt;
+  const std::vector<std::string> names = ObjectiveNames(spec);
+  if (const auto weights = ReadWeights(choice.weights, names);
+      weights.ok() && !choice.weights.empty()) {
+    return LeastWeighted(std::move(front), *weights);
+  }
+  const auto places = ReadOrder(choice.order, names);
+  return FirstInOrder(front, places.ok() ? *places : std::vector<size_t>());
+}
+
+v1::Experiment WithBest(v1::Experiment experiment, const v1::Trial& trial) {
+  experiment.mutable_status()->mutable_shirabe()->clear_front();
+  v1::OptimalTrial& best = *experiment.mutable_status()->mutable_current_optimal_trial();
+  best.Clear();
+  best.set_best_trial_name(TrialName({ExperimentKeyOf(trial), trial.number()}));
+  best.set_number(trial.number());
+  best.set_objective(trial.objective());
+  best.set_step(trial.objective_step());
+  *best.mutable_parameter_assignments() = trial.assignments();
+  *best.mutable_observation() = trial.observation();
   return experiment;
 }
 

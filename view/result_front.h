@@ -3,6 +3,8 @@
 // became of each constraint. Pure.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,7 +21,7 @@ std::vector<std::string> ObjectiveNames(const v1::ExperimentSpec& spec);
 
 // A row a trial; of more than `most` trials the last line says so.
 std::string FrontTable(const v1::Experiment& experiment, bool with_header, int most);
-// "12 trials, hypervolume 0.81 up to accuracy 0.5, latency 90"
+// "12 trials, hypervolume 0.81 measured from accuracy 0.5, latency 90", or why there is no volume.
 std::string FrontLine(const v1::Experiment& experiment);
 
 // Which trial of the front is meant by "the best".
@@ -30,10 +32,23 @@ struct FrontChoice {
   std::vector<std::string> order = {};
   bool given() const { return !weights.empty() || !order.empty(); }
 };
+// kInvalidArgument, naming the flag, where a metric is no objective, a weight no positive number,
+// there is one objective, or both are given.
+Status CheckChoice(const v1::ExperimentSpec& spec, const FrontChoice& choice);
 
-// The same experiment with that trial as its best one, and no front. kInvalidArgument, naming the
-// flag, where a metric is no objective, a weight no positive number, or there is one objective.
-StatusOr<v1::Experiment> WithChosen(v1::Experiment experiment, const FrontChoice& choice);
+// A trial with a result that keeps all constraints.
+struct FrontCandidate {
+  int64_t number = 0;
+  std::vector<double> losses;  // of the objectives, to be minimised
+};
+// nullopt of any other trial.
+std::optional<FrontCandidate> CandidateOf(const v1::ExperimentSpec& spec, const v1::Trial& trial);
+// The number of the chosen one, of equals the lowest; nullopt where there is none. The choice has
+// been checked.
+std::optional<int64_t> ChooseTrial(const v1::ExperimentSpec& spec, const FrontChoice& choice,
+                                   std::vector<FrontCandidate> candidates);
+// The same experiment with this trial as its best one, and without its front.
+v1::Experiment WithBest(v1::Experiment experiment, const v1::Trial& trial);
 
 // "accuracy ≥ 0.9", "memory ≤ 16e9", "loss 0.1 .. 0.3"
 std::string ConstraintWords(const v1::ResultConstraint& constraint);

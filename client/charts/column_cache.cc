@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/timestamp.h"
 #include "client/charts/trial_columns.h"
+#include "experiment/spec/trial_result.h"
 
 namespace shirabe::client {
 namespace {
@@ -22,7 +23,7 @@ constexpr size_t kMaxTables = 1000;
 v1::Experiment HeadOf(const v1::Experiment& experiment) {
   v1::Experiment head;
   *head.mutable_metadata() = experiment.metadata();
-  *head.mutable_spec()->mutable_objective() = experiment.spec().objective();
+  *head.mutable_spec() = experiment::ResultSpecOf(experiment.spec());
   *head.mutable_spec()->mutable_parameters() = experiment.spec().parameters();
   head.mutable_status()->mutable_shirabe()->set_namespace_uid(
       experiment.status().shirabe().namespace_uid());

@@ -63,6 +63,7 @@ v1::TrialPhase PhaseAt(const ColumnTable& table, size_t row) {
 std::vector<size_t> ChooseRows(const v1::CurvesRequest& request, const ColumnSnapshot& snapshot) {
   const ColumnTable& table = snapshot.table;
   const std::vector<double>& objective = table.Values("objective");
+  const std::vector<double>& feasible = table.Values("feasible");
   const bool maximize = snapshot.experiment.spec().objective().type() == v1::MAXIMIZE;
   const std::set<int64_t> wanted(request.trials().begin(), request.trials().end());
   const bool unsaid = wanted.empty() && request.top() == 0 && !request.running();
@@ -75,7 +76,7 @@ std::vector<size_t> ChooseRows(const v1::CurvesRequest& request, const ColumnSna
     if (runs && (unsaid || request.running()) && rows.size() < CurveReader::kMaxTrials) {
       rows.insert(row);
     }
-    if (!runs && std::isfinite(objective[row])) ended.push_back(row);
+    if (!runs && std::isfinite(objective[row]) && feasible[row] == 1) ended.push_back(row);
   }
   const size_t best = std::min(top, ended.size());
   std::partial_sort(ended.begin(), ended.begin() + static_cast<int64_t>(best), ended.end(),

@@ -11,6 +11,7 @@
 #include "client/records/attempt_spending.h"
 #include "client/records/enum_words.h"
 #include "experiment/spec/objective_value.h"
+#include "experiment/spec/trial_result.h"
 #include "google/protobuf/descriptor.h"
 
 namespace shirabe::client {
@@ -78,7 +79,15 @@ std::vector<ColumnInfo> CommonInfos() {
           {"preemptions"},
           {"lastStep", kNumber, kDetail},
           {"infeasible", kNumber, kDetail},
-          {"parent", kNumber, kDetail}};
+          {"parent", kNumber, kDetail},
+          {"feasible", kNumber, kDetail}};
+}
+
+// Whether it may be the best: 1 or 0; missing while there is no result.
+double FeasibleOf(const v1::Experiment& experiment, const v1::Trial& trial) {
+  const auto result = experiment::ResultOf(experiment.spec(), trial);
+  if (!result) return kMissing;
+  return result->feasible() ? 1 : 0;
 }
 
 void AddCommon(const v1::Experiment& experiment, const v1::Trial& trial, RowValues& row) {
@@ -105,6 +114,7 @@ void AddCommon(const v1::Experiment& experiment, const v1::Trial& trial, RowValu
   row.AddCount(trial.last_step());
   row.Add(trial.infeasible() ? 1 : 0);
   row.Add(trial.has_parent() ? static_cast<double>(trial.parent().trial()) : kMissing);
+  row.Add(FeasibleOf(experiment, trial));
 }
 
 constexpr const char* kMetricParts[] = {".min", ".max", ".latest", ".count"};

@@ -1,7 +1,7 @@
 #include "experiment/spec/trial_result.h"
 
 #include <algorithm>
-#include <cmath>
+#include <limits>
 #include <utility>
 
 #include "base/names.h"
@@ -16,13 +16,15 @@ double LossOfType(v1::ObjectiveType type, double value) {
   return type == v1::MAXIMIZE ? -value : value;
 }
 
-void AddMargins(const v1::ResultConstraint& constraint, double value, TrialResult& result) {
-  if (constraint.has_min()) result.margins.push_back(value - constraint.min());
-  if (constraint.has_max()) result.margins.push_back(constraint.max() - value);
+// The difference of two finite numbers; where that is too large for one, the largest there is.
+double Difference(double a, double b) {
+  constexpr double kMost = std::numeric_limits<double>::max();
+  return std::clamp(a - b, -kMost, kMost);
 }
 
-bool IsFinite(const std::vector<double>& values) {
-  return std::all_of(values.begin(), values.end(), [](double x) { return std::isfinite(x); });
+void AddMargins(const v1::ResultConstraint& constraint, double value, TrialResult& result) {
+  if (constraint.has_min()) result.margins.push_back(Difference(value, constraint.min()));
+  if (constraint.has_max()) result.margins.push_back(Difference(constraint.max(), value));
 }
 
 bool Reaches(v1::ObjectiveType type, double loss, double goal) {
@@ -89,8 +91,6 @@ std::optional<TrialResult> ResultOf(const v1::ExperimentSpec& spec, const v1::Tr
     if (!found) return std::nullopt;
     AddMargins(constraint, *found, result);
   }
-  // The difference of two finite numbers may be none.
-  if (!IsFinite(result.margins)) return std::nullopt;
   return result;
 }
 
@@ -110,14 +110,13 @@ std::string MissingFrom(const v1::ExperimentSpec& spec, const v1::Trial& trial) 
     std::string why = missing(constraint.metric_name(), "spec.shirabe.constraints");
     if (!why.empty()) return why;
   }
-  if (ResultOf(spec, trial)) return "";
-  return "a metric of spec.shirabe.constraints is too far from its bound to be compared";
+  return "";
 }
 
 double BrokenBy(const v1::ResultConstraint& constraint, double value) {
   double broken = 0;
-  if (constraint.has_min()) broken = std::max(broken, constraint.min() - value);
-  if (constraint.has_max()) broken = std::max(broken, value - constraint.max());
+  if (constraint.has_min()) broken = std::max(broken, Difference(constraint.min(), value));
+  if (constraint.has_max()) broken = std::max(broken, Difference(value, constraint.max()));
   return broken;
 }
 
@@ -177,7 +176,10 @@ void OfferBest(const v1::Trial& trial, v1::Experiment& experiment) {
   if (best.has_objective()) before.set_objective(best.objective());
   *before.mutable_observation() = best.observation();
   const auto known = ResultOf(experiment.spec(), before);
-  if (known && result->losses >= known->losses) return;
+  if (known && result->losses > known->losses) return;
+  // Of equals the first to end; of several objectives the one that is on the front.
+  const bool first = HasSeveralObjectives(experiment.spec()) && trial.number() < best.number();
+  if (known && result->losses == known->losses && !first) return;
   best.set_best_trial_name(TrialName({ExperimentKeyOf(trial), trial.number()}));
   best.set_number(trial.number());
   *best.mutable_parameter_assignments() = trial.assignments();

@@ -2,7 +2,9 @@
 #include <set>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "base/printable.h"
+#include "base/text/number.h"
 #include "experiment/spec/field_rules.h"
 #include "experiment/spec/trial_result.h"
 #include "experiment/spec/validate_rules.h"
@@ -37,7 +39,9 @@ void CheckConstraints(const v1::ExperimentSpec& spec, Findings& findings) {
       findings.Error(path, "give min, max or both: the values that keep it");
     } else if (constraint.has_min() && constraint.has_max() &&
                constraint.min() > constraint.max()) {
-      findings.Error(path, "min is greater than max: no value keeps it");
+      findings.Error(path,
+                     absl::StrCat("min ", FormatNumber(constraint.min()), " is greater than max ",
+                                  FormatNumber(constraint.max()), ": swap them"));
     }
   }
 }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <tuple>
+#include <iterator>
 #include <utility>
 
 #include "base/names.h"
@@ -55,6 +55,26 @@ void SetReferences(const v1::ExperimentSpec& spec, Losses& reference) {
 
 }  // namespace
 
+// Of two objectives the front falls in the second as the first rises: the one before the new one
+// has the least second loss of all that are as good in the first.
+bool ResultFront::IsBeaten(const Losses& losses) const {
+  if (losses.size() == 2) {
+    const auto next = members_.upper_bound(losses);
+    return next != members_.begin() && AsGood(std::prev(next)->first, losses);
+  }
+  return std::any_of(members_.begin(), members_.end(),
+                     [&](const auto& member) { return AsGood(member.first, losses); });
+}
+
+void ResultFront::EraseBeatenBy(const Losses& losses) {
+  if (losses.size() == 2) {
+    auto next = members_.upper_bound(losses);
+    while (next != members_.end() && AsGood(losses, next->first)) next = members_.erase(next);
+    return;
+  }
+  std::erase_if(members_, [&](const auto& member) { return AsGood(losses, member.first); });
+}
+
 bool ResultFront::Add(const History& history, int64_t index) {
   const TrialSummary& trial = history.trial(index);
   if (trial.state != TrialState::kCompleted) return false;
@@ -62,11 +82,17 @@ bool ResultFront::Add(const History& history, int64_t index) {
   if (worst_.empty()) worst_ = losses;
   for (size_t k = 0; k < losses.size(); ++k) worst_[k] = std::max(worst_[k], losses[k]);
   if (!KeepsConstraints(trial)) return false;
-  const auto losses_of = [&](int64_t member) { return LossesOf(history.trial(member)); };
-  const auto as_good = [&](int64_t member) { return AsGood(losses_of(member), losses); };
-  if (std::any_of(members_.begin(), members_.end(), as_good)) return false;
-  std::erase_if(members_, [&](int64_t member) { return AsGood(losses, losses_of(member)); });
-  members_.insert(std::upper_bound(members_.begin(), members_.end(), index), index);
+  if (const auto equal = members_.find(losses); equal != members_.end()) {
+    equal->second = std::min(equal->second, index);
+    return false;
+  }
+  if (IsBeaten(losses)) return false;
+  EraseBeatenBy(losses);
+  if (losses.size() > 2 && members_.size() >= kMostMembers) {
+    ++uncounted_;
+  } else {
+    members_.emplace(losses, index);
+  }
   return true;
 }
 
@@ -76,31 +102,35 @@ v1::ResultFront ResultFront::ToStatus(const v1::Experiment& experiment,
   const ExperimentKey key{experiment.metadata().namespace_(), experiment.metadata().name()};
   v1::ResultFront status;
   if (worst_.empty()) return status;
-  std::vector<Losses> losses;
-  std::vector<std::tuple<bool, Losses, int64_t>> ordered;
-  for (const int64_t member : members_) {
-    losses.push_back(LossesOf(history.trial(member)));
-    ordered.emplace_back(!ReachesGoals(spec, losses.back()), losses.back(), member);
-  }
-  std::sort(ordered.begin(), ordered.end());
-  status.set_size(static_cast<int64_t>(members_.size()));
-  for (const auto& [later, of_trial, member] : ordered) {
+  using Member = std::pair<const Losses, int64_t>;
+  std::vector<const Member*> ordered;
+  for (const Member& member : members_) ordered.push_back(&member);
+  std::stable_partition(ordered.begin(), ordered.end(),
+                        [&](const Member* member) { return ReachesGoals(spec, member->first); });
+  status.set_size(static_cast<int64_t>(members_.size()) + uncounted_);
+  size_t bytes = 0;
+  for (const Member* member : ordered) {
     if (static_cast<size_t>(status.trials_size()) == kMostShown) break;
     v1::FrontTrial& trial = *status.add_trials();
-    trial.set_number(member + 1);
-    trial.set_trial_name(TrialName({key, member + 1}));
-    for (v1::Assignment& assignment : history.space().Decode(history.point(member))) {
-      *trial.add_parameter_assignments() = std::move(assignment);
+    trial.set_number(member->second + 1);
+    trial.set_trial_name(TrialName({key, member->second + 1}));
+    for (const double value : ValuesOf(spec, member->first)) trial.add_values(value);
+    if (bytes > kMostParameterBytes) continue;
+    auto& assignments = *trial.mutable_parameter_assignments();
+    for (v1::Assignment& assignment : history.space().Decode(history.point(member->second))) {
+      bytes += assignment.ByteSizeLong();
+      *assignments.Add() = std::move(assignment);
     }
-    for (const double value : ValuesOf(spec, of_trial)) trial.add_values(value);
+    if (bytes > kMostParameterBytes) assignments.Clear();
   }
   Losses reference = worst_;
   SetReferences(spec, reference);
   for (const double value : ValuesOf(spec, reference)) status.add_reference(value);
-  if (losses.size() <= MostMeasured(reference.size())) {
-    const double volume = suggestion::Hypervolume(std::move(losses), reference);
-    if (std::isfinite(volume)) status.set_hypervolume(volume);
-  }
+  if (ordered.size() > MostMeasured(reference.size()) || uncounted_ > 0) return status;
+  std::vector<Losses> losses;
+  for (const Member* member : ordered) losses.push_back(member->first);
+  const double volume = suggestion::Hypervolume(std::move(losses), reference);
+  if (std::isfinite(volume)) status.set_hypervolume(volume);
   return status;
 }
 

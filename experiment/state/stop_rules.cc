@@ -39,7 +39,10 @@ v1::StopRule MakeRule(const char* name, double threshold, double value,
 // "; best loss 0.12 of trial digits-7"
 std::string BestWords(const v1::Experiment& experiment) {
   const v1::OptimalTrial& best = experiment.status().current_optimal_trial();
-  if (!best.has_objective()) return "; no trial has a result";
+  if (!best.has_objective()) {
+    return CountResults(experiment.status()) > 0 ? "; no trial keeps spec.shirabe.constraints"
+                                                 : "; no trial has a result";
+  }
   return absl::StrCat("; best ", experiment.spec().objective().objective_metric_name(), " ",
                       FormatNumber(best.objective()), " of trial ", best.best_trial_name());
 }
@@ -126,6 +129,7 @@ void CountResult(double objective, bool feasible, v1::Experiment& experiment) {
   if (!stop.has_no_improvement_trials()) return;
   v1::ShirabeStatus& status = *experiment.mutable_status()->mutable_shirabe();
   const v1::ObjectiveSpec& spec = experiment.spec().objective();
+  if (!feasible && !status.has_improved_objective()) return;  // the search is for the first
   const bool improves =
       feasible && (!status.has_improved_objective() ||
                    LossOf(spec, objective) <
@@ -137,6 +141,8 @@ void CountResult(double objective, bool feasible, v1::Experiment& experiment) {
 void CountFrontResult(bool on_front, v1::Experiment& experiment) {
   if (!experiment.spec().shirabe().stop_when().has_no_improvement_trials()) return;
   v1::ShirabeStatus& status = *experiment.mutable_status()->mutable_shirabe();
+  const bool found = experiment.status().current_optimal_trial().has_objective();
+  if (!on_front && !found) return;  // the search is for the first that keeps all constraints
   status.set_trials_since_improvement(on_front ? 0 : status.trials_since_improvement() + 1);
 }
 

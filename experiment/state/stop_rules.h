@@ -31,7 +31,7 @@ std::string ReasonOf(const v1::StopRule& rule);
 absl::Duration TimeLeft(const v1::Experiment& experiment, absl::Time now);
 
 // A trial has ended with this objective: whether it is an improvement is counted, if a rule asks.
-// What breaks a constraint is none.
+// What breaks a constraint is none, and is not counted before something keeps them all.
 void CountResult(double objective, bool feasible, v1::Experiment& experiment);
 // The same where there are several objectives: what comes onto the front is an improvement.
 void CountFrontResult(bool on_front, v1::Experiment& experiment);

@@ -8,6 +8,7 @@
 #include "base/text/did_you_mean.h"
 #include "base/timestamp.h"
 #include "experiment/spec/objective_value.h"
+#include "experiment/spec/trial_result.h"
 
 namespace shirabe::experiment {
 namespace {
@@ -110,7 +111,7 @@ StatusOr<suggestion::Point> PointIn(const suggestion::Space& space, const v1::Tr
 class Source {
  public:
   Source(const v1::Experiment& experiment, const suggestion::Space& space, WarmStart* whole)
-      : space_(space), whole_(whole) {
+      : space_(space), spec_(ResultSpecOf(experiment.spec())), whole_(whole) {
     if (!experiment.metadata().has_creation_timestamp()) return;
     created_ = FromProto(experiment.metadata().creation_timestamp());
   }
@@ -135,7 +136,19 @@ class Source {
     return ended && trial.has_objective() && FromProto(trial.completion_time()) <= created_;
   }
 
+  bool KeepsConstraints(const v1::Trial& trial) const {
+    const auto& constraints = spec_.shirabe().constraints();
+    return std::all_of(constraints.begin(), constraints.end(), [&](const auto& constraint) {
+      const auto value = CountedValue(spec_, trial.observation(), constraint.metric_name());
+      return value && BrokenBy(constraint, *value) == 0;
+    });
+  }
+
   void Add(const v1::ObjectiveSpec& objective, const v1::Trial& trial, int index) {
+    if (!KeepsConstraints(trial)) {
+      ++whole_->breaking;
+      return;
+    }
     auto point = PointIn(space_, trial);
     if (!point.ok()) {
       ++whole_->left_out;
@@ -147,6 +160,7 @@ class Source {
   }
 
   const suggestion::Space& space_;
+  const v1::ExperimentSpec spec_;  // of the experiment that learns
   WarmStart* whole_;
   absl::Time created_ = absl::InfiniteFuture();
 };
@@ -159,6 +173,10 @@ std::string ToString(const WarmStart& warm_start) {
   if (warm_start.left_out > 0) {
     absl::StrAppend(&text, ", ", warm_start.left_out,
                     " lie outside of this space and are left out");
+  }
+  if (warm_start.breaking > 0) {
+    absl::StrAppend(&text, ", ", warm_start.breaking,
+                    " break spec.shirabe.constraints, or do not say, and are left out");
   }
   if (warm_start.notes.empty()) return text;
   return absl::StrCat(text, "; ", absl::StrJoin(warm_start.notes, "; "));

@@ -15,7 +15,8 @@ namespace shirabe::experiment {
 
 struct WarmStart {
   std::vector<suggestion::PriorTrial> trials;  // by source, then by number
-  int64_t left_out = 0;                        // trials outside of the new space
+  int64_t breaking = 0;            // a constraint of this experiment, or without the metric of one
+  int64_t left_out = 0;            // trials outside of the new space
   std::vector<std::string> notes;  // what differs, or is gone, in words; each names its experiment
 };
 

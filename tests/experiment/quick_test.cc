@@ -164,7 +164,7 @@ TEST(Quick, SeveralObjectivesAndConstraints) {
     EXPECT_THAT(Problem(options), HasSubstr("--constraint \"")) << wrong;
   }
   options.constraints = {"memory=3..1"};
-  EXPECT_THAT(Problem(options), HasSubstr("--constraint: min is greater than max"));
+  EXPECT_THAT(Problem(options), HasSubstr("--constraint: min 3 is greater than max 1: swap them"));
 }
 
 TEST(Quick, MistakesNameTheOption) {

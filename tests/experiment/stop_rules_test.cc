@@ -44,6 +44,36 @@ class StopRulesTest : public testing::Test {
   absl::Time begin_ = absl::FromUnixSeconds(1'700'000'000);
 };
 
+TEST_F(StopRulesTest, BeforeSomethingKeepsTheConstraintsNothingIsCounted) {
+  stop().set_no_improvement_trials(2);
+  const auto add = [&](double loss, bool feasible) {
+    status().set_trials_succeeded(status().trials_succeeded() + 1);
+    CountResult(loss, feasible, experiment_);
+  };
+  for (int i = 0; i < 5; ++i) add(1, false);
+  EXPECT_EQ(RuleAt(0), "");
+  add(5, true);
+  add(1, false);
+  add(1, false);
+  ASSERT_EQ(RuleAt(0), "stopWhen.noImprovementTrials") << "what breaks them is no improvement";
+  EXPECT_THAT(DecideStopRule(experiment_, begin_)->message(),
+              HasSubstr("no trial keeps spec.shirabe.constraints"))
+      << "as long as there is no best trial";
+}
+
+TEST_F(StopRulesTest, WhatComesOntoTheFrontIsAnImprovement) {
+  stop().set_no_improvement_trials(2);
+  spec().mutable_shirabe()->add_additional_objectives();
+  CountFrontResult(false, experiment_);
+  EXPECT_EQ(status().shirabe().trials_since_improvement(), 0) << "nothing is on it yet";
+  CountFrontResult(true, experiment_);
+  status().mutable_current_optimal_trial()->set_objective(1);
+  CountFrontResult(false, experiment_);
+  EXPECT_EQ(status().shirabe().trials_since_improvement(), 1);
+  CountFrontResult(true, experiment_);
+  EXPECT_EQ(status().shirabe().trials_since_improvement(), 0);
+}
+
 TEST_F(StopRulesTest, ResultsWithoutAnImprovementAreCounted) {
   stop().set_no_improvement_trials(3);
   for (const double loss : {5.0, 6.0, 5.0}) AddResult(loss);

@@ -93,12 +93,19 @@ TEST(TrialResult, WhatIsMissingIsNamedWithTheFieldThatAsksForIt) {
             "recall was never reported: spec.shirabe.constraints asks for it");
   EXPECT_THAT(missing({{"loss", 1}, {"accuracy", 1}, {"memory", NAN}, {"recall", 0.5}}),
               HasSubstr("memory was never a finite number"));
-  v1::ExperimentSpec far = spec;
-  far.mutable_shirabe()->mutable_constraints(0)->set_max(-1.7e308);
+}
+
+TEST(TrialResult, ABoundThatIsFarAwayIsKeptOrBrokenAllTheSame) {
+  v1::ExperimentSpec spec = Made().spec();
   const v1::Trial trial =
-      Ended(far, {{"loss", 1}, {"accuracy", 1}, {"memory", 1.7e308}, {"recall", 0.5}});
-  EXPECT_FALSE(ResultOf(far, trial).has_value());
-  EXPECT_THAT(MissingFrom(far, trial), HasSubstr("too far from its bound"));
+      Ended(spec, {{"loss", 1}, {"accuracy", 1}, {"memory", 1.7e308}, {"recall", 0.5}});
+  spec.mutable_shirabe()->mutable_constraints(0)->set_max(-1.7e308);
+  ASSERT_TRUE(ResultOf(spec, trial).has_value());
+  EXPECT_EQ(ResultOf(spec, trial)->margins[0], -std::numeric_limits<double>::max());
+  EXPECT_EQ(BrokenBy(spec.shirabe().constraints(0), 1.7e308), std::numeric_limits<double>::max());
+  spec.mutable_shirabe()->mutable_constraints(0)->clear_max();
+  spec.mutable_shirabe()->mutable_constraints(0)->set_min(-1.7e308);
+  EXPECT_TRUE(ResultOf(spec, trial)->feasible());
 }
 
 TEST(TrialResult, TheirMetricsAreCollected) {
@@ -125,7 +132,7 @@ TEST(TrialResult, WhatCannotBeMeantIsRefused) {
       {"additionalObjectives: [{type: minimize}]", "additionalObjectives[0].metricName"},
       {"additionalObjectives: [{metricName: a, type: minimize, goal: .nan}]", "goal"},
       {"constraints: [{metricName: a}]", "constraints[0]: give min, max or both"},
-      {"constraints: [{metricName: a, min: 2, max: 1}]", "no value keeps it"},
+      {"constraints: [{metricName: a, min: 2, max: 1}]", "min 2 is greater than max 1: swap them"},
       {"constraints: [{metricName: a, max: 1}, {metricName: a, min: 0}]",
        "constraints[1].metricName: \"a\" has a constraint already"},
       {"constraints: [{metricName: a, max: .inf}]", "constraints[0].max"},
@@ -244,6 +251,77 @@ TEST_F(FrontTest, OfManyTheFirstHundredAreShown) {
   EXPECT_EQ(status.trials_size(), 100);
   EXPECT_EQ(status.trials(99).number(), 100);
   EXPECT_TRUE(status.has_hypervolume());
+}
+
+// A controller that takes over adds by number, one that goes on as they end.
+TEST_F(FrontTest, IsTheSameInWhateverOrderTheyEnd) {
+  const v1::ExperimentSpec& spec = experiment_.spec();
+  Rng rng(3);
+  std::vector<v1::Trial> trials;
+  for (int number = 1; number <= 50; ++number) {
+    trials.push_back(Ended(spec,
+                           {{"loss", static_cast<double>(rng.Below(6))},
+                            {"accuracy", static_cast<double>(rng.Below(6))},
+                            {"memory", 0},
+                            {"recall", 0.5}},
+                           number));
+    history_.Add(suggestion::Point(history_.space().size(), 0.0),
+                 TrialSummaryOf(spec, trials.back()));
+  }
+  ResultFront backwards;
+  v1::Experiment offered = experiment_, other = experiment_;
+  for (int64_t i = 0; i < 50; ++i) {
+    front_.Add(history_, i);
+    backwards.Add(history_, 49 - i);
+    OfferBest(trials[i], offered);
+    OfferBest(trials[49 - i], other);
+  }
+  EXPECT_EQ(Status().SerializeAsString(),
+            backwards.ToStatus(experiment_, history_).SerializeAsString());
+  // The best is the first of the front, by the losses.
+  EXPECT_EQ(offered.status().current_optimal_trial().number(), Numbers()[0]);
+  EXPECT_EQ(other.status().current_optimal_trial().number(), Numbers()[0]);
+}
+
+TEST_F(FrontTest, AnEqualResultIsNoImprovement) {
+  EXPECT_TRUE(Add(0.5, 0.5));
+  history_.Add(suggestion::Point(history_.space().size(), 0.0), history_.trial(0));
+  EXPECT_FALSE(front_.Add(history_, 1));
+  EXPECT_THAT(Numbers(), ElementsAre(1));
+}
+
+TEST_F(FrontTest, LongParametersAreLeftOutBeyondALimit) {
+  v1::Experiment experiment = experiment_;
+  v1::ParameterSpec& parameter = *experiment.mutable_spec()->add_parameters();
+  parameter.set_name("prompt");
+  parameter.set_parameter_type(v1::CATEGORICAL);
+  parameter.mutable_feasible_space()->add_list(std::string(12'000, 'a'));
+  parameter.mutable_feasible_space()->add_list("b");
+  history_ = suggestion::History(*suggestion::Space::Create(experiment.spec().parameters()));
+  for (int i = 0; i < 50; ++i) Add(i / 200.0, 0.5 + i / 400.0);
+  const v1::ResultFront status = front_.ToStatus(experiment, history_);
+  EXPECT_EQ(status.trials_size(), 50);
+  EXPECT_GT(status.trials(0).parameter_assignments_size(), 0);
+  EXPECT_EQ(status.trials(49).parameter_assignments_size(), 0);
+  EXPECT_EQ(status.trials(49).values_size(), 2);
+  EXPECT_LT(status.ByteSizeLong(), ResultFront::kMostParameterBytes + 20'000);
+}
+
+TEST_F(FrontTest, OfThreeObjectivesTheComparisonsAreBounded) {
+  v1::AdditionalObjective& third =
+      *experiment_.mutable_spec()->mutable_shirabe()->add_additional_objectives();
+  third.set_metric_name("time");
+  third.set_type(v1::MINIMIZE);
+  suggestion::TrialSummary summary{.state = suggestion::TrialState::kCompleted};
+  const int many = static_cast<int>(ResultFront::kMostMembers) + 500;
+  for (int i = 0; i < many; ++i) {
+    summary.loss = i;
+    summary.further_losses = {static_cast<double>(-i), 0};
+    history_.Add(suggestion::Point(history_.space().size(), 0.0), summary);
+    EXPECT_TRUE(front_.Add(history_, i));
+  }
+  EXPECT_EQ(Status().size(), many);
+  EXPECT_FALSE(Status().has_hypervolume());
 }
 
 // By comparing each with each.

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "experiment/spec/trial_result.h"
 
 namespace shirabe::view {
 namespace {
@@ -25,6 +26,8 @@ void PlottedTrials::Add(const v1::Trial& trial) {
   plotted.early_stopped = trial.phase() == v1::TRIAL_EARLY_STOPPED;
   const bool counts = trial.phase() == v1::TRIAL_SUCCEEDED || plotted.early_stopped;
   if (counts && trial.has_objective()) plotted.objective = trial.objective();
+  const auto result = experiment::ResultOf(experiment_.spec(), trial);
+  plotted.feasible = result && result->feasible();
   plotted.places.assign(scales_.size(), 0);
   for (const v1::Assignment& assignment : trial.assignments()) {
     for (size_t j = 0; j < scales_.size(); ++j) {
@@ -52,6 +55,7 @@ std::vector<int64_t> PlottedTrials::Ranked() const {
     if (trials_[i].objective) ranked.push_back(static_cast<int64_t>(i));
   }
   std::stable_sort(ranked.begin(), ranked.end(), [&](int64_t a, int64_t b) {
+    if (trials_[a].feasible != trials_[b].feasible) return trials_[a].feasible;
     return Better(*trials_[a].objective, *trials_[b].objective);
   });
   return ranked;

@@ -16,6 +16,7 @@ namespace shirabe::view {
 struct PlottedTrial {
   int64_t number = 0;
   std::optional<double> objective;  // of one that has ended
+  bool feasible = true;             // it keeps all constraints: it may be the best
   bool ended = false;
   bool early_stopped = false;
   std::vector<double> places;  // on the scale of each parameter, from 0 to 1
@@ -41,7 +42,8 @@ class PlottedTrials {
   }
   // Those of which two trials have different values.
   std::vector<int> Varying() const;
-  // Indices of those with an objective, best first.
+  // Indices of those with an objective, best first; what breaks a constraint comes after the
+  // others.
   std::vector<int64_t> Ranked() const;
   // Of all objectives; logarithmic where that is asked for and can be.
   PlotScale ObjectiveScale(bool logarithmic) const;

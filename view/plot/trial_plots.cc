@@ -50,7 +50,7 @@ std::string HistoryPlot(const PlottedTrials& trials, const PlotOptions& options)
   for (int64_t i = 0; i < count; ++i) {
     const PlottedTrial& trial = all[i];
     const auto number = static_cast<double>(trial.number);
-    if (trial.objective && (!best || trials.Better(*trial.objective, *best))) {
+    if (trial.objective && trial.feasible && (!best || trials.Better(*trial.objective, *best))) {
       if (best) line.push_back(panel.At(number, *best));
       best = *trial.objective;
       line.push_back(panel.At(number, *best));

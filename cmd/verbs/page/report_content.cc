@@ -277,7 +277,8 @@ Status ReportContent::AddCurves(const Trials& trials) {
 // ---- pages of trials ---------------------------------------------------------------------------
 
 Status ReportContent::AddTrialPages(const Trials& trials, const ReportChoice& choice) {
-  // A quarter each for what runs and what went wrong; what they do not need is for the best.
+  // The front of several objectives first. Then a quarter each for what runs and what went wrong;
+  // what they do not need is for the best.
   const auto most = static_cast<size_t>(choice.trial_pages);
   std::set<int64_t> chosen;
   const auto take = [&](const std::vector<int64_t>& from, size_t up_to) {
@@ -285,6 +286,11 @@ Status ReportContent::AddTrialPages(const Trials& trials, const ReportChoice& ch
       chosen.insert(from[i]);
     }
   };
+  std::vector<int64_t> front;
+  for (const auto& trial : experiment_.status().shirabe().front().trials()) {
+    front.push_back(trial.number());
+  }
+  take(front, (most + 1) / 2);
   take(trials.ranked, (most + 1) / 2);
   take(trials.open, most / 4);
   take(trials.others, most / 4);
