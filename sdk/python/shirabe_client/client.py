@@ -24,11 +24,11 @@ from urllib.parse import quote
 
 from . import replies
 from .errors import NotFound, ShirabeError
-from .experiment import Best, Change, Experiment
+from .experiment import Best, Change, Experiment, FrontPoint
 from .transport import Transport, find_token
 from .trial import Json, Observation, Trial
 
-__all__ = ["Best", "Change", "Client", "Experiment", "Observation", "Trial"]
+__all__ = ["Best", "Change", "Client", "Experiment", "FrontPoint", "Observation", "Trial"]
 
 Spec = Union[str, Path, Mapping[str, Any]]
 
