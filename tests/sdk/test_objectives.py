@@ -6,11 +6,13 @@ import json
 import math
 import os
 import random
+import re
 import subprocess
+import sys
 import time
 import unittest
 
-from support import BINARY, SdkTest, front
+from support import BINARY, ROOT, SDK, SdkTest, front
 
 import shirabe
 from shirabe_client.front import choose, front_of
@@ -367,6 +369,34 @@ class Refuses(ObjectivesTest):
             with self.assertRaisesRegex((ValueError, TypeError), message):
                 self.optimize(**options)
         self.assertFalse(os.path.exists(self.storage / "trials"))  # nothing was begun
+
+
+class Shown(ObjectivesTest):
+    def test_what_the_readme_shows(self):
+        text = (SDK / "README.md").read_text()
+        section = text.partition("### Several objectives, and constraints")[2]
+        out = self.run_text(section.partition("```python\n")[2].partition("```")[0])
+        lines = out.splitlines()
+        self.assertGreater(len(lines), 3)
+        self.assertRegex(lines[0], r"^\d+ \{'error': \S+ 'latency': \S+ \{'width': .*\}$")
+        self.assertRegex(lines[-1], r"^\{'width': \d+, 'depth': \d+\}$")
+
+    def test_the_example(self):
+        program = subprocess.run(
+            [sys.executable, ROOT / "deploy" / "examples" / "compress.py", "15"],
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            text=True,
+            timeout=60,
+            check=True,
+        )
+        head, *front, chosen = program.stdout.splitlines()
+        self.assertRegex(head, r"^15 trials, \d+ of them need more than 128 KiB; the front:$")
+        self.assertIn(chosen, front)
+        for line in front:
+            point = re.search(r"'window': (\d+), 'memory': (\d+)", line)
+            window, memory = map(int, point.groups())
+            self.assertLessEqual((1 << (window + 2)) + (1 << (memory + 9)), 128 * 1024)
 
 
 class FrontTest(unittest.TestCase):

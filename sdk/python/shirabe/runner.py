@@ -62,6 +62,11 @@ class Conductor:
             self.stop("timeout", f"timeout={seconds:g} s is over")
         return bool(self.ended)
 
+    def gives_up(self) -> bool:
+        """Whether a trial that was counted need not begin: not for the reason that it was the last
+        one, which another thread has found meanwhile."""
+        return self.is_over() and self.ended != "trials"
+
     def may_begin(self) -> bool:
         """Counts one more trial to begin, if there may be one."""
         if self.is_over():
@@ -179,7 +184,7 @@ def _work(conductor: Conductor, body: Callable[[Trial], Outcome], slot: Slot) ->
 
 
 def _run_one(conductor: Conductor, body: Callable[[Trial], Outcome], slot: Slot) -> bool:
-    asked = conductor.study.ask(slot, conductor.is_over)
+    asked = conductor.study.ask(slot, conductor.gives_up)
     if isinstance(asked, Ended):
         conductor.end_of(asked)
     if not isinstance(asked, Asked):

@@ -9,7 +9,7 @@
             if trial.report(step, loss=train(trial.parameters)):
                 break                       # not worth going on
         trial.tell(loss=evaluate())
-    print(experiment.best.parameters)
+    print(experiment.best.parameters)       # of several objectives: experiment.front
 
 Only the standard library. Objects hold what the server last said (`raw`); `refresh()` asks again.
 Errors are those of `shirabe_client.errors`. A client may be shared by threads.
