@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Two objectives and a constraint, without a server: settings of zlib for few bytes and little time,
-within 128 KiB of memory.
+"""Two objectives and a constraint, without a server: settings of zlib for few bytes and little
+time, within 128 KiB of memory.
 
     python3 deploy/examples/compress.py [TRIALS]
 
-What is compressed is the source of Python's own library. Of the front, which the last lines show,
-the last one is a compromise: bytes count twice as much as time.
+What is compressed is the source of Python's own library. The front is printed, and after it the
+trial of it that is chosen where bytes count twice as much as time.
 """
 
 import os
