@@ -11,8 +11,8 @@ import textwrap
 import urllib.request
 
 # What the client reads; with what these refer to.
-READ = """Asked Attempt Candidates Change Checkpoint ErrorDetail Event Finding LogPiece
-ObservationView Told Trial Variant""".split()
+READ = """AdditionalObjective Asked Attempt Candidates Change Checkpoint ErrorDetail Event Finding
+LogPiece ObservationView ResultConstraint ResultFront Told Trial Variant""".split()
 HEAD = '''"""What a server answers, as JSON: what `trial.raw`, `attempts()`, `events()` and others
 hold. Made from /openapi.json by make_replies.py. What is not NotRequired is always there."""
 
@@ -63,7 +63,7 @@ def class_of(name, schema):
             text = f"NotRequired[{text}]"
         line = f"    {field}: {text}"
         whole = f"{line}  # {value['description']}"
-        short = len(whole) <= 100
+        short = len(whole) <= 100 and value["description"]
         lines += [whole] if short else textwrap.wrap(line, 100, subsequent_indent=" " * 8)
     return "\n".join(lines)
 

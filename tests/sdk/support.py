@@ -1,6 +1,7 @@
 """What the tests of the Python SDK share: the program, a storage of their own, and functions that
 worker processes can import."""
 
+import math
 import os
 import signal
 import subprocess
@@ -106,6 +107,12 @@ def eventually(what):
 
 def bowl(x, n):
     return (x - 0.3) ** 2 + n
+
+
+def front(x, z):
+    """ZDT1 in two dimensions: the front is z = 0, second = 1 - sqrt(first)."""
+    g = 1 + 9 * z
+    return {"first": x, "second": g * (1 - math.sqrt(x / g)), "size": 100 * (x + z)}
 
 
 def told(x, trial):

@@ -270,6 +270,45 @@ class ClientTest(unittest.TestCase):
         with self.assertRaises(Invalid):
             experiment.ablation(start=99)
 
+    def test_several_objectives_and_constraints(self):
+        front = {
+            "askAndTell": True,
+            "additionalObjectives": [{"metricName": "speed", "type": "maximize", "reference": 0}],
+            "objectiveReference": 2,
+            "constraints": [{"metricName": "memory", "max": 8}],
+        }
+        experiment = self.client.create(asked("front", shirabe=front, maxTrialCount=5))
+        self.assertEqual(experiment.objectives, {"loss": "minimize", "speed": "maximize"})
+        self.assertEqual(experiment.constraints, [{"metricName": "memory", "max": 8}])
+        self.assertEqual((experiment.front, experiment.front_size), ([], 0))
+        with self.assertRaisesRegex(ValueError, "front has no front"):
+            experiment.best_by(order=["loss"])
+        trials = []
+        for loss, speed, memory in ((1, 5, 8), (0.5, 1, 7), (0, 9, 9), (1, 4, 1)):
+            trials.append(experiment.ask("w").tell(loss, speed=speed, memory=memory))
+        trials.append(experiment.ask("w").tell(loss=0.5, memory=1))
+        self.assertEqual(trials[2].objectives, {"loss": 0.0, "speed": 9.0})
+        self.assertEqual(trials[2].broken, {"memory": 1.0})
+        held = {"metricName": "memory", "max": 8, "value": 9, "brokenBy": 1}
+        self.assertEqual(trials[2].constraints, [held])
+        self.assertEqual(trials[2].row()["broken.memory"], 1.0)
+        self.assertEqual((trials[0].broken, trials[4].objectives), ({}, {"loss": 0.5}))
+        experiment.wait("succeeded", PATIENCE)
+        self.assertEqual([point.trial for point in experiment.front], ["front-2", "front-1"])
+        self.assertEqual(experiment.front[1].values, {"loss": 1.0, "speed": 5.0})
+        self.assertEqual(experiment.front[1].parameters, trials[0].parameters)
+        self.assertEqual(experiment.front_size, 2)
+        self.assertEqual(experiment.hypervolume, 1.5 * 1 + 1 * 4)
+        self.assertEqual(experiment.reference, {"loss": 2.0, "speed": 0.0})
+        self.assertEqual(experiment.best.trial, "front-2")
+        self.assertEqual(experiment.best_by(weights={"speed": 1}).trial, "front-1")
+        self.assertEqual(experiment.best_by(order=["loss"]).trial, "front-2")
+        plain = self.client.create(asked("no-front"))
+        trial = plain.ask("w").tell(1.0)
+        self.assertEqual((trial.objectives, trial.constraints), ({"loss": 1.0}, []))
+        self.assertEqual((plain.objectives, plain.constraints), ({"loss": "minimize"}, []))
+        self.assertEqual((plain.hypervolume, plain.reference), (None, {}))
+
     def test_watch_goes_on_after_a_revision(self):
         experiment = self.client.create(asked("watched"))
         seen = []

@@ -115,7 +115,8 @@ class Digits(Example):
             command, env=environment, capture_output=True, text=True, timeout=PATIENCE
         )
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertRegex(done.stdout, r"^step=1 loss=\S+ validation-accuracy=\S+\nstep=2 ")
+        line = r"^step=1 loss=\S+ validation-accuracy=\S+ weights=\S+\nstep=2 "
+        self.assertRegex(done.stdout, line)
 
     def test_writes_a_file_for_the_file_collector(self):
         path = self.folder / "metrics.json"

@@ -3,9 +3,13 @@
 import json
 import os
 import signal
+import threading
 import unittest
 
-from support import SdkTest, eventually, processes_with
+from support import BINARY, PATIENCE, SdkTest, eventually, processes_with
+
+from shirabe.study import Study
+from shirabe_client.errors import Unavailable
 
 PROGRAM = """
 import json, os, sys, time
@@ -125,6 +129,33 @@ class InterruptedTest(SdkTest):
                 self.assertIn("KeyboardInterrupt", err)
                 self.goes_on()
                 self.forget()
+
+    def test_a_thread_that_was_left_behind_stores_nothing(self):
+        study = Study(self.storage, "behind", str(BINARY))
+        self.assertIsNone(study.stored())
+        other = Study(self.storage, "behind", str(BINARY))  # the child goes on for it
+        self.addCleanup(other.close)
+        asked, over, said = threading.Event(), threading.Event(), []
+
+        def thread():
+            study.stored()
+            asked.set()
+            over.wait(PATIENCE)
+            for call in (study.stored, study.delete):
+                try:
+                    call()
+                    said.append("answered")
+                except Unavailable as error:
+                    said.append(error.message)
+
+        left = threading.Thread(target=thread)
+        left.start()
+        asked.wait(PATIENCE)
+        study.close()
+        over.set()
+        left.join(PATIENCE)
+        self.assertEqual(said, ["the search is over"] * 2)
+        self.assertIsNone(other.stored())
 
     def line_of(self, program, text):
         line = ""

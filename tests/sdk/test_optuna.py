@@ -2,6 +2,7 @@
 the programs are also run by it, so that they are what they claim to be."""
 
 import importlib.util
+import logging
 import os
 import signal
 import subprocess
@@ -51,6 +52,15 @@ class ProgramsTest(SdkTest):
     def test_queued(self):
         self.check("queued")
 
+    def test_several(self):
+        self.check("several")
+
+    def test_constrained(self):
+        self.check("constrained")
+
+    def test_constrained_trials(self):
+        self.check("constrained_trials")  # needs Optuna 5, where that is installed
+
 
 def plane(trial):
     return trial.suggest_float("x", 0, 1) + trial.suggest_float("y", 0, 1)
@@ -95,6 +105,12 @@ class StudyTest(SdkTest):
         ):
             self.assertEqual("P" in self.states(curve, pruner=pruner), pruned, type(pruner))
 
+    def test_threads_run_as_many_trials_as_were_asked_for(self):
+        for trials in range(3, 12):
+            study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=1))
+            study.optimize(plane, n_trials=trials, n_jobs=3)
+            self.assertEqual([t.state.name for t in study.trials], ["COMPLETE"] * trials)
+
     def test_what_cannot_be_had_is_refused_with_the_reason(self):
         def branches(trial):
             kind = trial.suggest_categorical("kind", ["a", "b"])
@@ -103,15 +119,18 @@ class StudyTest(SdkTest):
         def widens(trial):
             return trial.suggest_float("x", 0, trial.suggest_int("n", 1, 9))
 
+        grid = optuna.samplers.GridSampler({"x": [0, 1], "y": [0, 1]})
         for refused, reason in (
             (lambda: self.states(branches), "a space that changes from trial to trial cannot"),
             (lambda: self.states(widens), "ranges that change from trial to trial cannot"),
             (lambda: self.states(lambda t: 1.0), "asks for no parameter"),
-            (lambda: self.states(lambda t: (plane(t), 1)), "2 values: a study has one objective"),
-            (lambda: optuna.create_study(directions=["minimize"] * 2), "one objective"),
             (lambda: optuna.create_study(storage="mysql://x"), "studies lie in a folder"),
             (lambda: self.states(plane, sampler=object()), "code of others does not run"),
-            (lambda: optuna.samplers.TPESampler(constraints_func=len), "nothing of this kind"),
+            (lambda: optuna.samplers.CmaEsSampler(constraints_func=len), "nothing of this kind"),
+            (lambda: self.states(self.constrained_at(0, 1)), "1 has the constraints none, and the"),
+            (lambda: self.states(self.constrained_at(3)), "3 has the constraints 'c', and the"),
+            (lambda: self.states(self.constrained_at(0), sampler=grid), "began with none"),
+            (lambda: self.constrained_without_its_function(), "constraints none, and the .* '0'"),
             (lambda: optuna.pruners.MedianPruner(interval_steps=3), "leave it at 1"),
             (lambda: self.late_point(), "enqueue_trial: the search has begun"),
         ):
@@ -120,6 +139,27 @@ class StudyTest(SdkTest):
         for name in ("visualization", "importance", "storages"):
             with self.assertRaisesRegex(AttributeError, f"has no {name}: "):
                 getattr(optuna, name)
+
+    def constrained_at(self, *numbers):
+        def objective(trial):
+            if trial.number in numbers[:1]:
+                trial.set_constraint("c", -1)
+            return plane(trial)
+
+        return objective
+
+    def constrained_without_its_function(self):
+        given = {"study_name": "c", "storage": self.dir / "c", "load_if_exists": True}
+        sampler = optuna.samplers.TPESampler(constraints_func=lambda t: (t.params["x"] - 0.5,))
+        first = optuna.create_study(sampler=sampler, **given)
+        first.optimize(plane, n_trials=3)
+        first.close()
+        again = optuna.load_study(study_name="c", storage=self.dir / "c", sampler=sampler)
+        again.optimize(plane, n_trials=3)
+        kept = [t.constraints == {"0": t.params["x"] - 0.5} for t in again.trials]
+        self.assertEqual(kept, [True] * 6)
+        again.close()
+        optuna.create_study(**given).optimize(plane, n_trials=1)
 
     def late_point(self):
         study = optuna.create_study()
@@ -179,6 +219,151 @@ print([(t.number, t.state.name) for t in study.trials])
             study.optimize(objective, n_trials=9)
         study.optimize(plane, n_trials=2)
         self.assertEqual([t.state.name for t in study.trials], ["COMPLETE"] * 4)
+
+
+def both(trial):
+    x = trial.suggest_float("x", 0, 1)
+    return x, 1 - x
+
+
+class SeveralObjectivesTest(SdkTest):
+    def test_samplers_and_threads(self):
+        samplers = optuna.samplers
+        for sampler in (
+            None,
+            samplers.RandomSampler(seed=1),
+            samplers.QMCSampler(seed=1),
+            samplers.GPSampler(seed=1, n_startup_trials=4),
+            samplers.TPESampler(seed=1, multivariate=True),
+            samplers.NSGAIISampler(population_size=4),
+            samplers.GridSampler({"x": [0.0, 0.25, 0.5, 0.75, 1.0, 0.1, 0.2, 0.3]}),
+        ):
+            study = optuna.create_study(directions=["minimize"] * 2, sampler=sampler)
+            study.optimize(both, n_trials=8, n_jobs=2)
+            again = [list(both(Replay(trial))) for trial in study.trials]
+            self.assertEqual([trial.values for trial in study.trials], again)
+            self.assertEqual(len(study.best_trials), len(study.trials))
+        study = optuna.create_study(
+            directions=["minimize"] * 2, sampler=samplers.CmaEsSampler(seed=1)
+        )
+        with self.assertRaisesRegex(ValueError, "cmaes searches for the best of one objective"):
+            study.optimize(both, n_trials=3)
+
+    def test_a_pruner_is_not_asked(self):
+        study = optuna.create_study(
+            directions=["minimize"] * 2, pruner=optuna.pruners.ThresholdPruner(upper=0)
+        )
+        study.optimize(both, n_trials=4)
+        self.assertEqual({t.state.name for t in study.trials}, {"COMPLETE"})
+
+    def test_a_stored_study_keeps_directions_names_and_constraints(self):
+        given = {"study_name": "s", "storage": self.dir / "s"}
+        ways = ["maximize", "minimize"]
+        for trials in (0, 4):  # before and after the space is known
+            study = optuna.create_study(**given, directions=ways, load_if_exists=True)
+            study.set_metric_names(["speed", "error"])
+            study.set_user_attr("by", "us")
+            study.optimize(both, n_trials=trials)
+            study.close()
+            loaded = optuna.load_study(**given)
+            self.assertEqual(loaded.directions, ways)
+            self.assertEqual(loaded.metric_names, ["speed", "error"])
+            self.assertEqual(loaded.user_attrs, {"by": "us"})
+            self.assertEqual([len(t.values) for t in loaded.trials], [2] * trials)
+            loaded.close()
+        with self.assertRaisesRegex(ValueError, "must match the length of the metric names"):
+            loaded.set_metric_names(["speed"])
+
+    def test_directions_that_are_wrong(self):
+        for directions, message in (([], "greater than 0"), (["up"], "minimize or maximize")):
+            with self.assertRaisesRegex(ValueError, message):
+                optuna.create_study(directions=directions)
+        with self.assertRaisesRegex(ValueError, "not both"):
+            optuna.create_study(direction="minimize", directions=["minimize"])
+
+    def test_told_values_that_are_wrong(self):
+        study = optuna.create_study(directions=["minimize"] * 2)
+        for values, why in (
+            (1.0, "The number of the values 1 did not match the number of the objectives 2"),
+            ((1.0, "x"), "The value 'x' could not be cast to float"),
+            ((1.0, float("nan")), "The value nan is not acceptable"),
+        ):
+            with self.assertWarnsRegex(UserWarning, why):
+                told = study.tell(study.ask(), values)
+            self.assertEqual((told.state.name, told.values), ("FAIL", None))
+            with self.assertRaisesRegex(ValueError, why):
+                study.tell(study.ask(), values, state=optuna.trial.TrialState.COMPLETE)
+
+    def test_constraints_that_are_wrong(self):
+        study = optuna.create_study()
+        trial = study.ask()
+        with self.assertRaisesRegex(ValueError, "NaN"):
+            trial.set_constraint("c", float("nan"))
+        with self.assertRaisesRegex(TypeError, "constraint 'c' is 'x': give a number"):
+            trial.set_constraint("c", "x")
+        trial.set_constraint("c", 1)
+        with self.assertWarnsRegex(UserWarning, "'c' is set already"):
+            trial.set_constraint("c", 2)
+        study.tell(trial, plane(trial))
+        self.assertEqual(study.trials[0].constraints, {"c": 1.0})
+
+        def infinite(trial):
+            trial.set_constraint("c", float("inf") if trial.number == 2 else 0)
+            return plane(trial)
+
+        study.optimize(infinite, n_trials=3)
+        self.assertEqual([t.state.name[0] for t in study.trials], ["C", "C", "F", "C"])
+        reason = study.trials[2].system_attrs["fail_reason"]
+        self.assertIn("The constraint 'c' is inf: it must be finite", reason)
+
+        def raises(trial):
+            raise KeyError("lost")
+
+        sampler = optuna.samplers.TPESampler(constraints_func=raises)
+        with self.assertRaises(KeyError):
+            optuna.create_study(sampler=sampler).optimize(plane, n_trials=3)
+
+    def test_what_the_log_says(self):
+        lines = []
+        handler = logging.Handler()
+        handler.emit = lambda record: lines.append(record.getMessage())
+        logger = optuna.logging.get_logger("shirabe.compat.optuna")
+        logger.addHandler(handler)
+        self.addCleanup(logger.removeHandler, handler)
+        optuna.logging.set_verbosity(optuna.logging.INFO)
+        self.addCleanup(optuna.logging.set_verbosity, optuna.logging.CRITICAL)
+        optuna.logging.disable_default_handler()
+        self.addCleanup(optuna.logging.enable_default_handler)
+        optuna.create_study(directions=["minimize"] * 2).optimize(both, n_trials=1)
+        line = r"^Trial 0 finished with values: \[.*\] and parameters: .*\}\.$"
+        self.assertRegex(lines[-1], line)
+
+        def constrained(trial):
+            trial.set_constraint("c", 1 - trial.number)
+            return trial.suggest_float("x", 0, 1) - trial.number
+
+        optuna.create_study().optimize(constrained, n_trials=2)
+        self.assertRegex(lines[-2], r"value: \S+ and parameters: .*\}\.$")
+        self.assertRegex(lines[-1], r"\. Best is trial 1 with value: -\S+\.$")
+
+    @unittest.skipUnless(importlib.util.find_spec("pandas"), "pandas is not installed")
+    def test_columns(self):
+        study = optuna.create_study(directions=["minimize"] * 2)
+        study.optimize(both, n_trials=2)
+        columns = list(study.trials_dataframe(attrs=("number", "value", "params")).columns)
+        self.assertEqual(columns, ["number", "values_0", "values_1", "params_x"])
+        study.set_metric_names(["speed", "error"])
+        self.assertIn("values_error", study.trials_dataframe().columns)
+
+
+class Replay:
+    """A trial that has ended, to call its objective again."""
+
+    def __init__(self, trial):
+        self._params = trial.params
+
+    def suggest_float(self, name, low, high):
+        return self._params[name]
 
 
 if __name__ == "__main__":

@@ -3,9 +3,10 @@
     best = shirabe.optimize(train, {"lr": shirabe.log(1e-5, 1e-1), "opt": ["sgd", "adam"]},
                             minimize="loss", trials=50)
 
-and, in a program that Shirabe runs as a trial, `params`, `report`, `resume`, `checkpoint`,
-`should_checkpoint`, `should_stop` and `done`, which helper.py explains: one file that needs
-nothing else. The rest is loaded when it is first used. Only the standard library.
+of one objective or several, with constraints on results; and, in a program that Shirabe runs as a
+trial, `params`, `report`, `resume`, `checkpoint`, `should_checkpoint`, `should_stop` and `done`,
+which helper.py explains: one file that needs nothing else. The rest is loaded when it is first
+used. Only the standard library.
 """
 
 import importlib

@@ -9,6 +9,7 @@ import traceback
 from typing import Any, Callable, Iterable, Optional
 
 from .helper import _here
+from .objectives import ResultSpec
 from .outcome import OPEN, STOPPED, Infeasible, Outcome, from_exception, from_return
 from .trial import Trial
 
@@ -52,7 +53,7 @@ def adapt(function: Callable[..., Any], names: Iterable[str]) -> str:
     )
 
 
-def run(function: Callable[..., Any], how: str, objective: str, trial: Trial) -> Outcome:
+def run(function: Callable[..., Any], how: str, result: ResultSpec, trial: Trial) -> Outcome:
     """Calls it for a trial. Raises nothing but KeyboardInterrupt, and what is no Exception at all
     (but SystemExit, which is a failure of the trial)."""
     before = _here.set(trial)
@@ -71,7 +72,7 @@ def run(function: Callable[..., Any], how: str, objective: str, trial: Trial) ->
         return Outcome(STOPPED, reason=trial.stop_reason or "")
     if trial.stop_reason == "interrupted" and returned is None:
         return Outcome(OPEN)
-    return from_return(returned, objective, trial.reported)
+    return from_return(returned, result, trial.reported)
 
 
 def _call_here(function: Callable[..., Any], how: str, trial: Trial) -> Any:

@@ -30,6 +30,7 @@ class Connection:
         self._child = child
         self._local = threading.local()
         self._made: List[_Wire] = []
+        self._over = False
 
     def call(self, method: str, path: str, body: Any = None) -> Any:
         """The JSON of the answer. Errors are those of shirabe_client.errors."""
@@ -74,15 +75,20 @@ class Connection:
         wire = getattr(self._local, "wire", None)
         self._local.wire = None
         if wire:
-            self._made.remove(wire)
+            if wire in self._made:
+                self._made.remove(wire)
             wire.close()
 
     def close_all(self) -> None:
-        """Those of all threads, which call nothing any more."""
+        """Those of all threads. A thread that a second Ctrl-C has left behind can tell nothing any
+        more: Unavailable. Its trial stays open, for the next call."""
+        self._over = True
         while self._made:
             self._made.pop().close()
 
     def _once(self, method: str, path: str, body: Any) -> Any:
+        if self._over:
+            raise Unavailable("the search is over")
         wire = getattr(self._local, "wire", None)
         now = (self._child.starts, os.getpid())  # a forked process needs one of its own
         if wire is None or self._local.made != now:

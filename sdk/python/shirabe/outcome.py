@@ -6,6 +6,8 @@ import os
 import traceback
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional
 
+from .objectives import ResultSpec
+
 __all__ = ["FAILED", "INFEASIBLE", "OPEN", "STOPPED", "VALUE", "Infeasible", "Outcome"]
 
 VALUE = "done"  # it has a result
@@ -31,7 +33,7 @@ class TrialFailed(RuntimeError):
 
 
 class Outcome(NamedTuple):
-    """kind: one of the words above. metrics: by name; for VALUE with the objective. reason: one
+    """kind: one of the words above. metrics: by name; for VALUE those of the result. reason: one
     line. trace: the traceback of a failure. error: the exception itself, in this process only."""
 
     kind: str
@@ -41,28 +43,45 @@ class Outcome(NamedTuple):
     error: Optional[BaseException] = None
 
 
-def from_return(returned: Any, objective: str, reported: Mapping[str, float]) -> Outcome:
-    """A number, a mapping of metrics with the objective, or None after reports of it."""
+def from_return(returned: Any, result: ResultSpec, reported: Mapping[str, float]) -> Outcome:
+    """A number, where there is one objective; a mapping of metrics; or None after reports of all.
+    Those of the result that it does not have must have been reported."""
+    names = result.names()
+    example = f"a dict with {', '.join(map(repr, names))}"
+    if len(names) == 1:
+        example = "the number, or " + example
     if returned is None:
-        if objective in reported:
+        missing = result.missing(reported)
+        if not missing:
             return Outcome(VALUE)
-        return Outcome(
-            FAILED,
-            reason=f"the function returned nothing and reported no {objective}: "
-            f"return the number, or a dict with {objective!r}",
-        )
-    metrics = returned if isinstance(returned, Mapping) else {objective: returned}
+        absent = ", ".join(missing)
+        why = f"the function returned nothing and reported no {absent}: return {example}"
+        return Outcome(FAILED, reason=why)
+    if result.several and not isinstance(returned, Mapping):
+        why = f"the function returned {_short(returned)}, and there are several objectives: "
+        return Outcome(FAILED, reason=why + f"return {example}")
+    metrics = returned if isinstance(returned, Mapping) else {result.first.name: returned}
     try:
         values = {str(name): number_of(str(name), value) for name, value in metrics.items()}
     except TypeError as error:
         return Outcome(FAILED, reason=f"the function returned {_short(returned)}: {error}")
-    if objective not in values and objective not in reported:
-        names = ", ".join(map(repr, values)) or "nothing"
-        return Outcome(
-            FAILED,
-            reason=f"the function returned {names}, but not {objective!r}: add it to the dict",
-        )
+    missing = result.missing(values, reported)
+    if missing:
+        there = ", ".join(map(repr, values)) or "nothing"
+        absent = ", ".join(map(repr, missing))
+        add = f"add {'it' if len(missing) == 1 else 'them'} to the dict"
+        fix = add if isinstance(returned, Mapping) else f"return {example}"
+        return Outcome(FAILED, reason=f"the function returned {there}, but not {absent}: {fix}")
     return Outcome(VALUE, values)
+
+
+def not_finite(result: ResultSpec, metrics: Mapping[str, float]) -> str:
+    """Why these give no result: one that counts is infinite or NaN; "" where none is."""
+    for name in result.names():
+        value = metrics.get(name, 0.0)
+        if value - value != 0:
+            return f"{name} is {value}: a result must be finite"
+    return ""
 
 
 def from_exception(error: BaseException) -> Outcome:

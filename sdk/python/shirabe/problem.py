@@ -2,46 +2,44 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Dict, List, NamedTuple, Optional
 
 from shirabe_client.errors import ShirabeError
 
 from . import space
+from .objectives import Constraint, ResultSpec, shown
 
 __all__ = ["Problem", "check_same", "in_words"]
 
 Json = Dict[str, Any]
 
+SIDES = ("min", "max")  # of a constraint
+
 
 class Problem(NamedTuple):
-    """What is searched. direction: minimize or maximize. metrics: others to record by step.
-    trials: in all; None for any number. algorithm, stopper: Katib's {algorithmName, …}. first:
-    points to try first, as the server has them."""
+    """What is searched. metrics: others than those of the result, to record by step. trials: in
+    all; None for any number. algorithm, stopper: Katib's {algorithmName, …}. first: points to try
+    first, as the server has them."""
 
     space: Dict[str, space.Parameter]
-    objective: str
-    direction: str
+    result: ResultSpec
     metrics: List[str] = []
     trials: Optional[int] = None
     parallel: int = 1
     algorithm: Json = {}
     stopper: Optional[Json] = None
     seed: Optional[int] = None
-    goal: Optional[float] = None
     first: List[Json] = []
 
     def spec(self) -> Json:
         """As spec of an experiment. What a function returns last is its result."""
-        objective: Json = {"type": self.direction, "objectiveMetricName": self.objective}
-        objective["metricStrategies"] = [
-            {"name": name, "value": "latest"} for name in [self.objective, *self.metrics]
-        ]
-        if self.metrics:
-            objective["additionalMetricNames"] = self.metrics
-        if self.goal is not None:
-            objective["goal"] = self.goal
+        names = self.declared()
         spec: Json = {
-            "objective": objective,
+            "objective": {
+                "metricStrategies": [{"name": name, "value": "latest"} for name in names],
+                **({"additionalMetricNames": names[1:]} if names[1:] else {}),
+            },
             "parameters": space.describe(self.space),
             "algorithm": self.algorithm or {"algorithmName": "auto"},
             "parallelTrialCount": self.parallel,
@@ -57,7 +55,12 @@ class Problem(NamedTuple):
             spec["shirabe"]["seed"] = self.seed
         if self.first:
             spec["shirabe"]["start"] = self.first
+        self.result.to_spec(spec)
         return spec
+
+    def declared(self) -> List[str]:
+        """The metrics that are recorded, the first objective first."""
+        return [*self.result.names(), *self.metrics]
 
 
 def check_same(name: str, stored: Json, problem: Problem) -> None:
@@ -74,15 +77,57 @@ def check_same(name: str, stored: Json, problem: Problem) -> None:
         was, now = stored.get(key), mine.get(key)
         if was != now:
             differences.append(f"{what} was {_variant(was)} and is {_variant(now)}")
-    was, now = stored["objective"], mine["objective"]
-    for what in ("type", "objectiveMetricName", "additionalMetricNames"):
-        if was.get(what) != now.get(what):
-            differences.append(f"{what} was {was.get(what)} and is {now.get(what)}")
+    differences += _results_differ(stored, mine)
     if differences:
         raise ValueError(
             f"name={name!r} is stored already, as another search: {'; '.join(differences)}. Give "
             "this one another name, or call it as at first"
         )
+
+
+def _results_differ(stored: Json, mine: Json) -> List[str]:
+    """In what is measured, and what is best. Goals may differ: those of the first call count."""
+    differences = []
+    for what, of in (
+        ("the objectives", _objectives_of),
+        ("constraints", _constraints_of),
+        ("metrics", _metrics_of),
+    ):
+        was, now = of(stored), of(mine)
+        if was != now:
+            differences.append(f"{what} were {was or 'none'} and are {now or 'none'}")
+    return differences
+
+
+def _objectives_of(spec: Json) -> str:
+    objective, shirabe = spec["objective"], spec.get("shirabe", {})
+    first = {
+        "type": objective["type"],
+        "metricName": objective["objectiveMetricName"],
+        "reference": shirabe.get("objectiveReference"),
+    }
+    return ", ".join(
+        f"{o['type']} {o['metricName']}"
+        + (f" from {shown(float(o['reference']))}" if o.get("reference") is not None else "")
+        for o in [first, *shirabe.get("additionalObjectives", [])]
+    )
+
+
+def _constraints_of(spec: Json) -> str:
+    given = spec.get("shirabe", {}).get("constraints", [])
+    kept = [
+        Constraint(c["metricName"], *(None if c.get(k) is None else float(c[k]) for k in SIDES))
+        for c in given
+    ]
+    return ", ".join(sorted(map(str, kept)))
+
+
+def _metrics_of(spec: Json) -> str:
+    """Those that are recorded beside the results."""
+    shirabe = spec.get("shirabe", {})
+    kept = [*shirabe.get("additionalObjectives", []), *shirabe.get("constraints", [])]
+    known = {entry["metricName"] for entry in kept}
+    return ", ".join(sorted(set(spec["objective"].get("additionalMetricNames", [])) - known))
 
 
 def _normal(parameter: Json) -> Json:
@@ -117,6 +162,7 @@ def in_words(error: ShirabeError, problem: Problem) -> str:
     lines = []
     for detail in getattr(error, "details", []):
         field = detail.field
+        field = _of_result(field, problem.result)
         if field.startswith("spec.parameters["):
             index = int(field[len("spec.parameters[") :].partition("]")[0])
             field = f'space["{names[index]}"]' if index < len(names) else "space"
@@ -135,3 +181,19 @@ def in_words(error: ShirabeError, problem: Problem) -> str:
                 field = ours
         lines.append(f"{field}: {detail.reason}")
     return "; ".join(lines) or str(error.message)
+
+
+def _of_result(field: str, result: ResultSpec) -> str:
+    """The argument that a field of the objectives or constraints came from; others as they are."""
+    found = re.match(r"spec\.shirabe\.(additionalObjectives|constraints)(?:\[(\d+)\])?", field)
+    if field.startswith("spec.shirabe.objectiveReference"):
+        return "reference"
+    if not found:
+        return field
+    index = None if found[2] is None else int(found[2])
+    if found[1] == "constraints":
+        known = index is not None and index < len(result.constraints)
+        return f'constraints["{result.constraints[index or 0].name}"]' if known else "constraints"
+    if index is None or index + 1 >= len(result.objectives):
+        return "minimize, maximize"
+    return f'{result.objectives[index + 1].direction}="{result.objectives[index + 1].name}"'

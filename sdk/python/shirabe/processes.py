@@ -17,6 +17,7 @@ import time
 from typing import Any, Callable, Dict, List, Optional
 
 from .calling import run
+from .objectives import ResultSpec
 from .outcome import FAILED, OPEN, Outcome
 from .runner import Conductor, interrupts
 from .study import Asked, Ended, Slot
@@ -34,8 +35,8 @@ class Sent:
     """A function on its way to worker processes, and how they are started: spawned where it can be
     imported there, else sent by value (cloudpickle) or forked. ValueError if it cannot be."""
 
-    def __init__(self, function: Callable[..., Any], how: str, objective: str) -> None:
-        self.how, self.objective = how, objective
+    def __init__(self, function: Callable[..., Any], how: str, result: ResultSpec) -> None:
+        self.how, self.result = how, result
         self.payload: Any = None
         self.method = "spawn"
         main = getattr(sys.modules["__main__"], "__file__", None)
@@ -273,7 +274,7 @@ def _serve(pipe: Any, sent: Sent, parent: int) -> None:
 
 def _run(function: Any, sent: Sent, trial: Trial) -> Outcome:
     try:
-        return run(function, sent.how, sent.objective, trial)
+        return run(function, sent.how, sent.result, trial)
     except KeyboardInterrupt:
         return Outcome(OPEN)
     except BaseException as error:

@@ -7,8 +7,11 @@ import importlib
 import sys
 import threading
 import time
-from typing import Any, Optional
+from typing import Any, List, Mapping, Optional
 
+from shirabe_client.front import is_as_good, losses_of
+
+from .objectives import ResultSpec, breaking, broken_words
 from .outcome import FAILED, INFEASIBLE, OPEN, STOPPED, VALUE, Outcome
 
 __all__ = ["Progress"]
@@ -19,14 +22,19 @@ _INTERVAL = 0.1  # seconds between two drawings
 class Progress:
     """Counts the trials that end, remembers the best, and shows both. Thread-safe.
 
+    The best is that of the first objective, of the trials that keep all constraints; with several
+    objectives their front is counted, too.
     show: None: on a terminal and in Jupyter; True: elsewhere as well, a line a trial.
     """
 
-    def __init__(self, objective: str, minimize: bool, total: Optional[int], show: Optional[bool]):
-        self.objective, self.minimize, self.total = objective, minimize, total
+    def __init__(self, result: ResultSpec, total: Optional[int], show: Optional[bool]):
+        self.result, self.total = result, total
         self.counts = {VALUE: 0, STOPPED: 0, FAILED: 0, INFEASIBLE: 0, OPEN: 0}
         self.best: Optional[float] = None
         self.best_number = 0
+        self.broken = 0  # trials that do not keep all constraints
+        self._least: Optional[List[float]] = None  # the losses of the best
+        self._front: List[List[float]] = []
         self.running = 0
         self._began = time.monotonic()
         self._drawn = 0.0
@@ -39,26 +47,37 @@ class Progress:
     def done(self) -> int:
         return sum(count for kind, count in self.counts.items() if kind != OPEN)
 
-    def count(self, number: int, kind: str, value: Optional[float]) -> None:
-        """A trial has ended."""
+    def count(self, number: int, kind: str, metrics: Mapping[str, float]) -> None:
+        """A trial has ended. One that was stopped does not compete with those that were not."""
         with self._lock:
             self.counts[kind] += 1
-            better = value is not None and (
-                self.best is None or (value < self.best if self.minimize else value > self.best)
-            )
-            if better:
-                self.best, self.best_number = value, number
+            if kind != VALUE or self.result.missing(metrics):
+                return
+            if self.result.broken(metrics):
+                self.broken += 1
+                return
+            losses = losses_of(metrics, self.result.directions)
+            # Of equals in the first objective the best in the next one, as in Result.best.
+            if self._least is None or losses < self._least:
+                self._least = losses
+                self.best, self.best_number = metrics[self.result.first.name], number
+            if self.result.several:
+                self._add_to_front(losses)
 
-    def ended(self, number: int, outcome: Outcome, value: Optional[float]) -> None:
+    def _add_to_front(self, losses: List[float]) -> None:
+        if not any(is_as_good(other, losses) for other in self._front):
+            self._front = [other for other in self._front if not is_as_good(losses, other)]
+            self._front.append(losses)
+
+    def ended(self, number: int, outcome: Outcome, metrics: Mapping[str, float]) -> None:
         """As count, and shows it."""
-        self.count(number, outcome.kind, value)
+        self.count(number, outcome.kind, metrics)
         with self._lock:
             self.running -= 1
         if outcome.kind in (FAILED, INFEASIBLE):
             self.say(f"trial {number} {outcome.kind}: {outcome.reason}")
         elif self._way == "log":
-            shown = "" if value is None else f" {self.objective}={value:.6g}"
-            self.say(f"trial {number} {outcome.kind}{shown}")
+            self.say(f"trial {number} {outcome.kind}{self._words(outcome.kind, metrics)}")
         self.draw()
 
     def began(self) -> None:
@@ -76,8 +95,13 @@ class Progress:
     def text(self) -> str:
         total = "" if self.total is None else f"/{self.total}"
         parts = [f"{self.done}{total} trials"]
+        if self.result.several and self._front:
+            parts.append(f"front of {len(self._front)}")
         if self.best is not None:
-            parts.append(f"best {self.objective}={self.best:.6g} (trial {self.best_number})")
+            name = self.result.first.name
+            parts.append(f"best {name}={self.best:.6g} (trial {self.best_number})")
+        if self.broken:
+            parts.append(breaking(self.broken))
         if self.running:
             parts.append(f"{self.running} running")
         for kind in (STOPPED, INFEASIBLE, FAILED):
@@ -86,6 +110,14 @@ class Progress:
         seconds = int(time.monotonic() - self._began)
         parts.append(f"{seconds // 60}:{seconds % 60:02d}")
         return "  ".join(parts)
+
+    def _words(self, kind: str, metrics: Mapping[str, float]) -> str:
+        """" loss=0.1 memory=2e+10; breaks memory by 4e+09"."""
+        if kind != VALUE:
+            return ""
+        values = "".join(f" {n}={metrics[n]:.6g}" for n in self.result.names() if n in metrics)
+        broken = broken_words(self.result.broken(metrics))
+        return values + (f"; breaks {broken}" if broken else "")
 
     def draw(self, last: bool = False) -> None:
         """Shows the state, at most ten times a second."""

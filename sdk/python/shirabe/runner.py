@@ -8,7 +8,7 @@ import threading
 import time
 from typing import Any, Callable, Iterator, List, NamedTuple, Optional
 
-from .outcome import FAILED, OPEN, STOPPED, VALUE, Outcome
+from .outcome import FAILED, INFEASIBLE, OPEN, STOPPED, VALUE, Outcome, not_finite
 from .progress import Progress
 from .study import Asked, Ended, Slot, Study
 from .trial import Link, Trial
@@ -62,6 +62,11 @@ class Conductor:
             self.stop("timeout", f"timeout={seconds:g} s is over")
         return bool(self.ended)
 
+    def gives_up(self) -> bool:
+        """Whether a trial that was counted need not begin: not for the reason that it was the last
+        one, which another thread has found meanwhile."""
+        return self.is_over() and self.ended != "trials"
+
     def may_begin(self) -> bool:
         """Counts one more trial to begin, if there may be one."""
         if self.is_over():
@@ -79,22 +84,17 @@ class Conductor:
 
     def finish(self, asked: Asked, outcome: Outcome, trial: Trial) -> None:
         """Tells the study, counts, and ends the search where too many have failed."""
+        assert self.study.problem
+        metrics = {**trial.reported, **outcome.metrics}
         if outcome.kind == VALUE:
-            objective = self._objective()
-            value = outcome.metrics.get(objective, trial.reported.get(objective))
-            if value is not None and value - value != 0:
-                reason = f"{objective} is {value}: a result must be finite"
-                outcome = Outcome("infeasible", outcome.metrics, reason)
+            reason = not_finite(self.study.problem.result, metrics)
+            if reason:
+                outcome = Outcome(INFEASIBLE, outcome.metrics, reason)
         self.study.tell(asked, outcome, trial)
         if outcome.kind != OPEN:
             trial.close()
         self.on_end(asked, outcome, trial)
-        value = None
-        if outcome.kind in (VALUE, STOPPED):
-            objective = self._objective()
-            value = outcome.metrics.get(objective, trial.reported.get(objective))
-        # A stopped trial has a value, which does not compete with those that ran to the end.
-        self.progress.ended(asked.number, outcome, value if outcome.kind == VALUE else None)
+        self.progress.ended(asked.number, outcome, metrics)
         if outcome.kind == FAILED:
             self._count_failure(outcome)
 
@@ -103,10 +103,6 @@ class Conductor:
         reason = ended.reason
         word = "goal" if "goal" in reason else "trials"
         self.stop("exhausted" if "no further point" in reason else word, reason)
-
-    def _objective(self) -> str:
-        assert self.study.problem
-        return self.study.problem.objective
 
     def _count_failure(self, outcome: Outcome) -> None:
         self.last_failure = outcome
@@ -188,7 +184,7 @@ def _work(conductor: Conductor, body: Callable[[Trial], Outcome], slot: Slot) ->
 
 
 def _run_one(conductor: Conductor, body: Callable[[Trial], Outcome], slot: Slot) -> bool:
-    asked = conductor.study.ask(slot, conductor.is_over)
+    asked = conductor.study.ask(slot, conductor.gives_up)
     if isinstance(asked, Ended):
         conductor.end_of(asked)
     if not isinstance(asked, Asked):

@@ -7,7 +7,7 @@ import json
 import os
 import time
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Union
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple, Union
 
 from shirabe_client.errors import Conflict, Denied, Invalid, NotFound, WaitTimeout
 
@@ -265,7 +265,7 @@ class Study:
 
     def _names(self) -> List[str]:
         assert self.problem
-        return [self.problem.objective, *self.problem.metrics]
+        return self.problem.declared()
 
     def _declared(self, metrics: Mapping[str, float]) -> Json:
         return _json_safe({n: v for n, v in metrics.items() if n in self._names()})
@@ -285,7 +285,10 @@ class Study:
         if state == FAILED and reason.startswith(_INFEASIBLE):
             state, reason = INFEASIBLE, reason[len(_INFEASIBLE) :]
         observed = raw["status"].get("observation", {}).get("metrics", [])
+        if state == VALUE and status.get("infeasible"):  # told by others, without all metrics
+            state, reason = INFEASIBLE, str(held[-1]["message"]) if held else ""
         notes = _read(self._notes(int(status["number"])))
+        values, broken = self._measured(state, status)
         return TrialResult(
             number=int(status["number"]),
             state=state,
@@ -293,7 +296,7 @@ class Study:
                 a["name"]: self.problem.space[a["name"]].decode(a["value"])
                 for a in raw["spec"]["parameterAssignments"]
             },
-            value=status.get("objective") if state in (VALUE, STOPPED) else None,
+            value=values.get(self.problem.result.first.name),
             metrics={
                 **{m["name"]: float(m["latest"]) for m in observed if _is_number(m["latest"])},
                 **{name: float(value) for name, value in notes.get("metrics", {}).items()},
@@ -303,7 +306,36 @@ class Study:
             chosen=str(status.get("explanation", "")),
             folder=self._notes(int(status["number"])).parent,
             notes=notes,
+            values=values,
+            broken=broken,
         )
+
+    def _measured(self, state: str, status: Json) -> Tuple[Dict[str, float], Dict[str, float]]:
+        """The values of the objectives, and by how much constraints are broken."""
+        assert self.problem
+        if state not in (VALUE, STOPPED) or status.get("infeasible"):
+            return {}, {}
+        if self.problem.result.several:
+            told = status.get("objectives", [])
+            values = {o["metricName"]: float(o["value"]) for o in told if "value" in o}
+        else:
+            value = status.get("objective")
+            values = {} if value is None else {self.problem.result.first.name: float(value)}
+        held = {c["metricName"]: float(c.get("brokenBy", 0)) for c in status.get("constraints", [])}
+        return values, {name: by for name, by in held.items() if by > 0}
+
+    def hypervolume(self, size: int) -> Tuple[Optional[float], Dict[str, float]]:
+        """Of a front of so many trials, and from where it is measured; None where the program does
+        not tell it, and of a front that another process has changed since. The program stores a
+        trial's end and the front at once."""
+        assert self.problem
+        status = (self.stored() or {}).get("status", {})
+        front = status.get("shirabe", {}).get("front", {})
+        if int(front.get("size", 0)) != size or "hypervolume" not in front:
+            return None, {}
+        reference = map(float, front["reference"])
+        named = dict(zip(self.problem.result.directions, reference))
+        return float(front["hypervolume"]), named
 
     def _notes(self, number: int) -> Path:
         name = f"{self.name}-{number}"

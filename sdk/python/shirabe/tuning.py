@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 import os
 import re
 import secrets
@@ -13,7 +12,8 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from . import calling, processes
 from .child import default_folder
-from .outcome import OPEN, VALUE, TrialFailed
+from .objectives import number, read_result_spec
+from .outcome import OPEN, TrialFailed
 from .problem import Problem
 from .progress import Progress
 from .result import Result
@@ -26,6 +26,7 @@ __all__ = ["optimize"]
 _LONGEST_NAME = 40
 _MOST_PARALLEL = 1000
 
+Names = Union[str, Sequence[str], None]
 Variant = Union[str, Tuple[str, Mapping[str, Any]]]
 
 
@@ -38,12 +39,17 @@ _HELP = """Calls fn with points of the space, and looks for the best.
 fn is called with the parameters by their names, train(lr=…, layers=…), or with one dict if it
 takes one argument of another name; and with `trial` if it takes that (shirabe.Trial: report,
 should_stop, checkpoint, resume). It returns the number, or a dict of metrics with it, or None
-if it has reported it. An exception makes the trial failed, and shirabe.Infeasible says that the
-point gives no result; both are kept with the reason, and the search goes on, unless the first
-three trials all fail.
+if it has reported it; with several objectives or constraints, a dict of all their metrics: a trial
+without one of them has failed. An exception makes the trial failed, and shirabe.Infeasible says
+that the point gives no result; both are kept with the reason, and the search goes on, unless the
+first three trials all fail.
 
 space: {name: shirabe.float, int, log or choice, or a list of values, or a range}.
-minimize, maximize: the name of the metric; one of them.
+minimize, maximize: the name of the metric; or a list of names, or both, for several objectives:
+    the search is then for the front, the trials that no other dominates. The first objective is
+    the first of minimize, or of maximize if that is all there is.
+constraints: {metric: {"min": number, "max": number}}, one of the two or both, or a list of texts
+    such as "memory <= 16e9". The best trial and the front are of those that keep them.
 trials: in all, those of earlier calls with this name included; failed ones count.
 parallel: how many run at the same time.
 workers: "threads" of this process (parallel=1: the thread of the caller), or "processes", for
@@ -53,10 +59,12 @@ name: the same call goes on where one of this name was interrupted or killed, an
 storage: a folder for all this (default $SHIRABE_HOME/python); a trial that has ended is in its
     database, and stays even if this process is killed.
 algorithm, stopper: a name of `shirabe algorithms`, or (name, {setting: value}). The stopper
-    looks at what trial.report says of the objective.
+    looks at what trial.report says of the objective; there is none with several objectives.
 metrics: names of other metrics to record step by step; of others the last value is kept.
 first: points to try first, {name: value} with every parameter.
-goal: the search ends when a trial is as good. timeout: seconds after which no trial begins.
+goal: the search ends when a trial is as good; {metric: number} with several objectives: as good in
+    all that are named. reference: {metric: number}: the hypervolume of the front is measured from
+    there (default: the worst result). timeout: seconds after which no trial begins.
 max_failed: the search ends when more trials than this have failed; it may then be the first
     three, too.
 seed: the same numbers give the same points (with parallel=1).
@@ -76,8 +84,9 @@ def optimize(
     fn: Callable[..., Any],
     space: Mapping[str, Any],
     *,
-    minimize: Optional[str] = None,
-    maximize: Optional[str] = None,
+    minimize: Names = None,
+    maximize: Names = None,
+    constraints: Union[Mapping[str, Mapping[str, float]], Sequence[str], None] = None,
     trials: int = 20,
     parallel: int = 1,
     workers: str = "threads",
@@ -87,7 +96,8 @@ def optimize(
     stopper: Optional[Variant] = None,
     metrics: Sequence[str] = (),
     first: Sequence[Mapping[str, Any]] = (),
-    goal: Optional[float] = None,
+    goal: Union[float, Mapping[str, float], None] = None,
+    reference: Optional[Mapping[str, float]] = None,
     timeout: Optional[float] = None,
     max_failed: Optional[int] = None,
     seed: Optional[int] = None,
@@ -95,33 +105,32 @@ def optimize(
     binary: Optional[str] = None,
 ) -> Result:
     _check_guard()
-    objective, direction = _objective(minimize, maximize)
+    directions = {"minimize": minimize, "maximize": maximize}
+    wanted = read_result_spec(directions, goal, reference, constraints)
     known = read_space(space)
     problem = Problem(
         space=known,
-        objective=objective,
-        direction=direction,
-        metrics=_names("metrics", metrics, objective),
+        result=wanted,
+        metrics=_names("metrics", metrics, wanted.names()),
         trials=_count("trials", trials, 0),
         parallel=min(_count("parallel", parallel, 1), max(trials, 1)),
         algorithm=variant("algorithm", algorithm) or {},
         stopper=variant("stopper", stopper),
         seed=None if seed is None else _count("seed", seed, 0),
-        goal=None if goal is None else _number("goal", goal),
         first=_points(first, known),
     )
     limits = Limits(
-        None if timeout is None else _number("timeout", timeout),
+        None if timeout is None else number("timeout", timeout),
         None if max_failed is None else _count("max_failed", max_failed, 0),
     )
     work = _Work(fn, problem, workers)
     folder = Path(storage) if storage is not None else default_folder()
     name = _checked_name(name) if name is not None else _fresh_name(fn)
     if trials == 0:
-        return Result(name, folder, objective, direction)
+        return Result(name, folder, wanted)
     study = Study(folder, name, binary)
     try:
-        result = Result(name, study.folder, objective, direction)
+        result = Result(name, study.folder, wanted)
         conductor = _begin(study, problem, limits, progress)
         try:
             work.run(conductor)
@@ -144,10 +153,10 @@ class _Work:
             raise ValueError(f'workers must be "threads" or "processes", not {workers!r}')
         how = calling.adapt(fn, problem.space)
         self._parallel = problem.parallel
-        self._body = functools.partial(calling.run, fn, how, problem.objective)
+        self._body = functools.partial(calling.run, fn, how, problem.result)
         self._sent: Optional[processes.Sent] = None
         if workers == "processes":
-            self._sent = processes.Sent(fn, how, problem.objective)
+            self._sent = processes.Sent(fn, how, problem.result)
 
     def run(self, conductor: Conductor) -> None:
         if self._sent:
@@ -166,12 +175,11 @@ def _check_guard() -> None:
 
 def _begin(study: Study, problem: Problem, limits: Limits, show: Optional[bool]) -> Conductor:
     """Opens the study; what earlier calls have done counts as done."""
-    progress = Progress(problem.objective, problem.direction == "minimize", problem.trials, show)
+    progress = Progress(problem.result, problem.trials, show)
     if study.open(problem):
         for trial in study.results():
             if trial.state != OPEN:
-                value = trial.value if trial.state == VALUE else None
-                progress.count(trial.number, trial.state, value)
+                progress.count(trial.number, trial.state, {**trial.metrics, **trial.values})
         progress.counts["failed"] = 0  # those of earlier calls are no reason to end this one
         if progress.done:
             progress.say(f"goes on with {study.name}: {progress.done} trials are done")
@@ -182,6 +190,8 @@ def _fill(result: Result, study: Study, conductor: Conductor) -> None:
     result.trials = study.results()
     result.ended = conductor.ended or "trials"
     result.reason = conductor.reason or study.reason
+    if len(result.directions) > 1:
+        result.hypervolume, result.reference = study.hypervolume(len(result.front))
     if result.ended == "interrupted":
         again = f'the same call with name="{study.name}" goes on'
         conductor.progress.say(f"interrupted after {len(result.trials)} trials: {again}")
@@ -202,27 +212,10 @@ def _checked(result: Result, conductor: Conductor) -> Result:
 # ---- arguments ----------------------------------------------------------------------------------
 
 
-def _objective(minimize: Any, maximize: Any) -> Tuple[str, str]:
-    if (minimize is None) == (maximize is None):
-        raise ValueError('say what is best: minimize="loss" or maximize="accuracy", one of them')
-    metric, direction = (minimize, "minimize") if maximize is None else (maximize, "maximize")
-    if isinstance(metric, (list, tuple)):
-        raise ValueError(
-            f"{direction}={metric!r}: a search has one objective; name that one, and the others "
-            "in metrics="
-        )
-    if not isinstance(metric, str) or not metric:
-        raise TypeError(
-            f"{direction} is the name of a metric, as {direction}='loss', not {metric!r}"
-        )
-    return metric, direction
-
-
-def _names(what: str, names: Sequence[str], objective: str) -> List[str]:
+def _names(what: str, names: Sequence[str], known: Sequence[str]) -> List[str]:
     if isinstance(names, str) or not all(isinstance(name, str) and name for name in names):
         raise TypeError(f"{what} is a list of names, not {names!r}")
-    found = [name for name in dict.fromkeys(names) if name != objective]
-    return found
+    return [name for name in dict.fromkeys(names) if name not in known]
 
 
 def _count(what: str, value: Any, least: int) -> int:
@@ -232,16 +225,6 @@ def _count(what: str, value: Any, least: int) -> int:
     most = _MOST_PARALLEL if what == "parallel" else 2**53 if what == "seed" else 1_000_000
     if not least <= number <= most:
         raise ValueError(f"{what} must be from {least} to {most}, not {number}")
-    return number
-
-
-def _number(what: str, value: Any) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise TypeError(f"{what} must be a number, not {value!r}") from None
-    if not math.isfinite(number):
-        raise ValueError(f"{what} must be finite, not {number}")
     return number
 
 

@@ -3,7 +3,7 @@
 Code that runs inside a trial wants `import shirabe` instead: one file, no server.
 """
 
-from .client import Best, Change, Client, Experiment, Observation, Trial
+from .client import Best, Change, Client, Experiment, FrontPoint, Observation, Trial
 from .errors import (
     Conflict,
     Denied,
@@ -23,6 +23,7 @@ __all__ = [
     "Denied",
     "Detail",
     "Experiment",
+    "FrontPoint",
     "Invalid",
     "NotFound",
     "Observation",

@@ -9,7 +9,7 @@
             if trial.report(step, loss=train(trial.parameters)):
                 break                       # not worth going on
         trial.tell(loss=evaluate())
-    print(experiment.best.parameters)
+    print(experiment.best.parameters)       # of several objectives: experiment.front
 
 Only the standard library. Objects hold what the server last said (`raw`); `refresh()` asks again.
 Errors are those of `shirabe_client.errors`. A client may be shared by threads.
@@ -24,11 +24,11 @@ from urllib.parse import quote
 
 from . import replies
 from .errors import NotFound, ShirabeError
-from .experiment import Best, Change, Experiment
+from .experiment import Best, Change, Experiment, FrontPoint
 from .transport import Transport, find_token
 from .trial import Json, Observation, Trial
 
-__all__ = ["Best", "Change", "Client", "Experiment", "Observation", "Trial"]
+__all__ = ["Best", "Change", "Client", "Experiment", "FrontPoint", "Observation", "Trial"]
 
 Spec = Union[str, Path, Mapping[str, Any]]
 

@@ -24,6 +24,7 @@ from typing import (
 
 from . import replies
 from .errors import WaitTimeout
+from .front import choose
 from .trial import Json, Trial, Value, annotation
 
 if TYPE_CHECKING:
@@ -39,6 +40,14 @@ class Best(NamedTuple):
     trial: str
     value: float
     step: int
+    parameters: Dict[str, Value]
+
+
+class FrontPoint(NamedTuple):
+    """A trial of the front: its name, {metric: value} of all objectives, its point."""
+
+    trial: str
+    values: Dict[str, float]
     parameters: Dict[str, Value]
 
 
@@ -82,8 +91,25 @@ class Experiment:
 
     @property
     def objective(self) -> str:
-        """Name of the metric that is optimised."""
+        """Name of the metric that is optimised; of several objectives the first."""
         return str(self.spec["objective"]["objectiveMetricName"])
+
+    @property
+    def objectives(self) -> Dict[str, str]:
+        """{metric: "minimize" or "maximize"} of all objectives, in the specification's order."""
+        more: List[replies.AdditionalObjective] = self._extra.get("additionalObjectives", [])
+        first = {self.objective: str(self.spec["objective"]["type"])}
+        return {**first, **{o["metricName"]: o["type"] for o in more}}
+
+    @property
+    def constraints(self) -> List[replies.ResultConstraint]:
+        """What results must keep, each {metricName, min, max}."""
+        return list(self._extra.get("constraints", []))
+
+    @property
+    def _extra(self) -> Json:
+        extra: Json = self.spec.get("shirabe") or {}
+        return extra
 
     @property
     def state(self) -> str:
@@ -110,6 +136,59 @@ class Experiment:
             int(metric.get(which + "Step", 0)),
             self.typed(found.get("parameterAssignments", [])),
         )
+
+    @property
+    def front(self) -> List[FrontPoint]:
+        """With several objectives: the trials that no other dominates, of those that keep all
+        constraints, the best in the first objective first; the server names 100 at most, and
+        `front_size` says how many they are."""
+        found = [
+            FrontPoint(
+                item["trialName"],
+                dict(zip(self.objectives, map(float, item.get("values", [])))),
+                self.typed(item.get("parameterAssignments", [])),
+            )
+            for item in self._front.get("trials", [])
+        ]
+        return found
+
+    @property
+    def front_size(self) -> int:
+        return self._front.get("size", 0)
+
+    @property
+    def hypervolume(self) -> Optional[float]:
+        """The volume that the front dominates, up to `reference`; None without a front, and where
+        the server leaves it out, as it would take too long."""
+        volume = self._front.get("hypervolume")
+        return None if volume is None else float(volume)
+
+    @property
+    def reference(self) -> Dict[str, float]:
+        """{metric: value} from where the hypervolume is measured: as specified, or the worst result
+        so far."""
+        return dict(zip(self.objectives, map(float, self._front.get("reference", []))))
+
+    def best_by(
+        self,
+        weights: Optional[Mapping[str, float]] = None,
+        order: Optional[Sequence[str]] = None,
+    ) -> FrontPoint:
+        """The one trial of `front` that `shirabe best` chooses with the same options.
+
+        weights: {metric: weight}: the least weighted sum of the objectives, each as a part of its
+            range on the front. order: metrics: the best in the first; the next ones decide ties.
+        ValueError: an argument is wrong, or there is no front.
+        """
+        front = self.front
+        if not front:
+            raise ValueError(f"{self.name} has no front: it has one objective, or no result yet")
+        return front[choose([point.values for point in front], self.objectives, weights, order)]
+
+    @property
+    def _front(self) -> replies.ResultFront:
+        front: replies.ResultFront = self.status.get("shirabe", {}).get("front", {})
+        return front
 
     def refresh(self) -> Experiment:
         """Asks the server again; the same object."""
@@ -270,7 +349,8 @@ class Experiment:
 
     def to_pandas(self) -> Any:
         """A pandas.DataFrame with a row a trial: trial, state, objective, step, seconds, cost, and
-        param.NAME and metric.NAME for each parameter and metric. ImportError without pandas."""
+        param.NAME, metric.NAME and broken.NAME for each parameter, metric and constraint.
+        ImportError without pandas."""
         pandas: Any = importlib.import_module("pandas")
         return pandas.DataFrame([trial.row() for trial in self.trials()])
 

@@ -17,6 +17,13 @@ class ActorView(TypedDict):
     door: str  # command line, grpc, http, katib or kubernetes
 
 
+class AdditionalObjective(TypedDict):
+    metricName: str  # a metric of the trials
+    type: Literal["minimize", "maximize"]  # minimize or maximize
+    goal: NotRequired[float]
+    reference: NotRequired[float]
+
+
 class Asked(TypedDict):
     trial: NotRequired[Trial]  # the caller's trial; absent: see reason
     parameters: NotRequired[Dict[str, Any]]  # its point, as numbers and text
@@ -99,6 +106,14 @@ class Checkpoint(TypedDict):
     gone: NotRequired[str]  # why it is no longer there
 
 
+class ConstraintResult(TypedDict):
+    metricName: str  # the metric
+    min: NotRequired[Union[float, str]]  # the least value that keeps it
+    max: NotRequired[Union[float, str]]  # the greatest value that keeps it
+    value: NotRequired[Union[float, str]]  # none where it was not reported
+    brokenBy: NotRequired[Union[float, str]]  # how far the value is outside; 0 = kept
+
+
 class ErrorDetail(TypedDict):
     field: str  # the field, parameter or header
     reason: str  # what is wrong with it
@@ -128,6 +143,12 @@ class Finding(TypedDict):
     column: NotRequired[int]  # from 1
 
 
+class FrontTrial(TypedDict):
+    trialName: NotRequired[str]
+    parameterAssignments: NotRequired[List[TextAssignment]]
+    values: NotRequired[List[float]]
+
+
 class LogPiece(TypedDict):
     text: str  # whole lines
     next: int  # offset of the byte after it
@@ -143,6 +164,12 @@ class Metadata(TypedDict):
 class MetricStrategy(TypedDict):
     name: str  # name of the metric
     value: Literal["min", "max", "latest"]  # min, max or latest
+
+
+class ObjectiveResult(TypedDict):
+    metricName: str  # the metric
+    type: Literal["minimize", "maximize"]  # minimize or maximize
+    value: NotRequired[Union[float, str]]  # none where it was not reported
 
 
 class ObjectiveSpec(TypedDict):
@@ -174,6 +201,19 @@ class Placement(TypedDict):
     devices: NotRequired[str]  # GPUs given to it
     startTime: NotRequired[str]  # from when
     endTime: NotRequired[str]  # until when
+
+
+class ResultConstraint(TypedDict):
+    metricName: str  # a metric of the trials
+    min: NotRequired[float]  # the least value that keeps it
+    max: NotRequired[float]  # the greatest value that keeps it
+
+
+class ResultFront(TypedDict):
+    size: NotRequired[int]
+    trials: NotRequired[List[FrontTrial]]
+    reference: NotRequired[List[float]]
+    hypervolume: NotRequired[float]
 
 
 class TextAssignment(TypedDict):
@@ -222,6 +262,8 @@ class TrialExtras(TypedDict):
     explanation: NotRequired[str]  # why the algorithm chose this point
     waiting: NotRequired[str]  # why it is not running
     notBefore: NotRequired[str]  # the next attempt waits until then
+    objectives: NotRequired[List[ObjectiveResult]]
+    constraints: NotRequired[List[ConstraintResult]]  # what became of each constraint so far
     note: NotRequired[str]  # of people, in a subset of Markdown
     tags: NotRequired[List[str]]  # of people
 

@@ -92,6 +92,25 @@ class Trial:
         value = self.raw["status"]["shirabe"].get("objective")
         return None if value is None else float(value)
 
+    @property
+    def objectives(self) -> Dict[str, float]:
+        """{metric: value} of the objectives that it has a value of so far."""
+        told = self.raw["status"]["shirabe"].get("objectives", [])
+        if not told and self.objective is not None:
+            return {self.experiment.objective: self.objective}
+        return {o["metricName"]: float(o["value"]) for o in told if "value" in o}
+
+    @property
+    def constraints(self) -> List[replies.ConstraintResult]:
+        """What became of each constraint so far: {metricName, min, max, value, brokenBy}."""
+        return list(self.raw["status"]["shirabe"].get("constraints", []))
+
+    @property
+    def broken(self) -> Dict[str, float]:
+        """{metric: how far it is outside} of the constraints that it does not keep."""
+        by = {c["metricName"]: float(c.get("brokenBy", 0)) for c in self.constraints}
+        return {metric: amount for metric, amount in by.items() if amount > 0}
+
     def refresh(self) -> Trial:
         self.raw = self._transport.call("GET", self._path())
         return self
@@ -217,6 +236,7 @@ class Trial:
             "cost": status.get("cost", 0),
             **{f"param.{name}": value for name, value in self.parameters.items()},
             **{f"metric.{m['name']}": _number_or_none(m["latest"]) for m in metrics},
+            **{f"broken.{metric}": by for metric, by in self.broken.items()},
         }
 
     def _tell(self, body: Json) -> Optional[str]:

@@ -8,8 +8,12 @@
 
 Names, arguments and states are Optuna's. The space is what the first trial that ends well asks for,
 and every later trial must ask for parameters of it: a search space that changes from trial to trial
-is refused, as is all that Shirabe has not (several objectives, constraints, plots), each with the
-reason, as a NotSupported. Without a sampler, Shirabe chooses the algorithm (`auto`).
+is refused, as are constraints that do, and all that Shirabe has not (plots, samplers of one's own),
+each with the reason, as a NotSupported. Without a sampler, Shirabe chooses the algorithm (`auto`).
+
+Several objectives are create_study(directions=[…]), an objective that returns as many values, and
+study.best_trials. Constraints are a sampler's constraints_func or trial.set_constraint; their
+values, 0 or less where they are kept, are metrics of the trial with that bound.
 
 Different from Optuna: a study with a storage lies in a folder of its own (beside the file that a
 sqlite:/// address names), and goes on where a process that was killed left it; MedianPruner

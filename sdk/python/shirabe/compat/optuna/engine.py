@@ -15,9 +15,10 @@ import shutil
 import tempfile
 import threading
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
 
 from ... import child
+from ...objectives import ResultSpec
 from ...outcome import FAILED, STOPPED, VALUE, Outcome
 from ...problem import Problem
 from ...result import TrialResult
@@ -30,12 +31,12 @@ from ...tuning import variant
 from .distributions import CategoricalDistribution, Distribution, from_json, of, to_json
 from .exceptions import NotSupported
 from .pruners import BasePruner, MedianPruner
+from .results import constraint_name, result_spec, value_names
 from .samplers import BaseSampler
 from .trial import FrozenTrial, Trial, TrialState, draw
 
-__all__ = ["Engine", "OBJECTIVE", "folder_of", "key_of", "meta_path"]
+__all__ = ["Engine", "folder_of", "key_of", "meta_path"]
 
-OBJECTIVE = "value"
 PRUNED = "pruned by the objective"
 _MOST_AT_ONCE = 1000  # trials that are asked for and not told
 _memory: List[Path] = []  # the folder of all studies without a storage
@@ -83,11 +84,13 @@ def meta_path(folder: Path, name: str) -> Path:
 class Engine:
     """One study's trials. Thread-safe once the space is known."""
 
-    def __init__(self, storage: Any, name: str, direction: str) -> None:
+    def __init__(self, storage: Any, name: str, directions: List[str]) -> None:
         self.folder = folder_of(storage)
         self.in_memory = storage is None
         self.name = name
-        self.direction = direction
+        self.directions = directions
+        self.constraints: List[str] = []  # their keys, once the space is known
+        self.metric_names: Optional[List[str]] = None
         self.sampler = BaseSampler()
         self.pruner: BasePruner = MedianPruner()
         self.user_attrs: Dict[str, Any] = {}
@@ -107,8 +110,12 @@ class Engine:
         """After sampler and pruner are set: a grid has its space, a stored study too."""
         self.rng = random.Random(self.sampler.seed)
         stored = self._read_meta()
+        if stored:
+            self.directions = stored["directions"]
+            self.metric_names = stored["metric_names"]
+            self.user_attrs = stored["user_attrs"]
         if stored.get("space"):
-            self.direction = stored["direction"]
+            self.constraints = stored["constraints"]
             space = {name: from_json(kind) for name, kind in stored["space"].items()}
             self._open(space, [], stored.get("spec"))
         elif self.sampler.search_space:
@@ -117,8 +124,11 @@ class Engine:
         else:
             self.write_meta()
 
-    def establish(self, space: Mapping[str, Distribution]) -> None:
-        """The space is known. The trials before are told to the study, or become its own."""
+    def establish(
+        self, space: Mapping[str, Distribution], constraints: Iterable[str] = ()
+    ) -> None:
+        """The space is known, and the keys of the constraints. The trials before are told to the
+        study, or become its own."""
         if not space:
             raise NotSupported("the objective asks for no parameter: there is nothing to search")
         for name in [name for point in self.queue for name in point]:
@@ -126,6 +136,7 @@ class Engine:
                 raise ValueError(f"enqueue_trial: the space has no {name!r}")
         rest = [self._filled(point, space) for point in self.queue]
         points = [*[self._point(trial, space) for trial in self.early], *rest]
+        self.constraints = list(constraints)
         self._open(dict(space), points)
         early, self.early, self.queue = self.early, [], []
         for trial in list(early):
@@ -136,7 +147,7 @@ class Engine:
             trial.bind(self.space or {}, core)
             trial.number = core.number - 1
             if trial.state.is_finished():
-                if trial.state == TrialState.COMPLETE:
+                if trial.state == TrialState.COMPLETE and trial.objectives == 1:
                     trial.should_prune()  # its reports are there for others to be compared with
                 self.finish(trial)
 
@@ -168,14 +179,13 @@ class Engine:
         first = [{n: parameters[n].encode(v) for n, v in point.items()} for point in points]
         chosen = spec or {
             "algorithm": (self.sampler.algorithm, self.sampler.settings),
-            "stopper": (self.pruner.stopper, self.pruner.settings),
+            "stopper": self._stopper(),
             "seed": self.sampler.seed,
         }
         algorithm, stopper = tuple(chosen["algorithm"]), tuple(chosen["stopper"])
         problem = Problem(
             space=parameters,
-            objective=OBJECTIVE,
-            direction=self.direction,
+            result=self._result_spec(),
             parallel=_MOST_AT_ONCE,
             algorithm=variant("algorithm", algorithm) or {},
             stopper=variant("stopper", stopper) if stopper[0] else None,
@@ -191,11 +201,21 @@ class Engine:
         self.core, self.space = core, space
         self.write_meta({"algorithm": algorithm, "stopper": stopper, "seed": chosen["seed"]})
 
+    def _result_spec(self) -> ResultSpec:
+        return result_spec(self.directions, self.constraints)
+
+    def _stopper(self) -> Tuple[str, Dict[str, Any]]:
+        """As in Optuna, trials of several objectives are never pruned."""
+        if len(self.directions) > 1:
+            return "", {}
+        return self.pruner.stopper, self.pruner.settings
+
     # ---- trials --------------------------------------------------------------------------------
 
     def first(self, number: int) -> Trial:
         """One of those before the space is known, kept in `early`."""
         trial = Trial(number, None, None, self.rng)
+        trial.objectives = len(self.directions)
         if self.queue:
             trial.fixed = self.queue.pop(0)
         self.early.append(trial)
@@ -212,12 +232,14 @@ class Engine:
             raise RuntimeError(f"there are no more trials: {self.core.reason}")
         with self.lock:
             self.slots[asked.number], self.asked[asked.number] = slot, asked
-        progress = Progress(OBJECTIVE, True, None, False)
+        progress = Progress(self._result_spec(), None, False)
         link = StudyLink(Conductor(self.core, Limits(), progress), asked)
         return CoreTrial(self.core.seed(asked), link)
 
     def wrap(self, core: CoreTrial) -> Trial:
-        return Trial(core.number - 1, self.space, core, self.rng)
+        trial = Trial(core.number - 1, self.space, core, self.rng)
+        trial.objectives = len(self.directions)
+        return trial
 
     def finish(self, trial: Trial) -> None:
         """Tells the study about one that take() gave."""
@@ -226,9 +248,22 @@ class Engine:
             slot = self.slots.pop(trial.core.number)
             asked = self.asked.pop(trial.core.number)
         trial.core.notes = trial.notes()
-        self.core.tell(asked, outcome_of(trial), trial.core)
+        self.core.tell(asked, self.outcome(trial), trial.core)
         with self.lock:
             self._free.append(slot)
+
+    def outcome(self, trial: Trial) -> Outcome:
+        """How the study hears of it."""
+        if trial.core is not None and trial.core.stop_reason is not None:
+            return Outcome(STOPPED)
+        if trial.state == TrialState.COMPLETE:
+            assert trial.values is not None
+            metrics = dict(zip(value_names(len(self.directions)), trial.values))
+            metrics.update({constraint_name(k): v for k, v in trial.constraints.items()})
+            return Outcome(VALUE, metrics)
+        if trial.state == TrialState.PRUNED:
+            return Outcome(FAILED, reason=PRUNED)
+        return Outcome(FAILED, reason=trial.fail_reason or "the trial failed")
 
     def trials(self) -> List[FrozenTrial]:
         if self.core is None:
@@ -245,8 +280,13 @@ class Engine:
         notes = result.notes
         if result.state == FAILED and result.reason.startswith(PRUNED):
             kind = TrialState.PRUNED
-        value = notes.get("value") if kind == TrialState.PRUNED else result.value
-        found = FrozenTrial(result.number - 1, kind, value)
+        values = list(result.values.values()) or None
+        if kind == TrialState.PRUNED:
+            values = notes.get("values")
+        found = FrozenTrial(result.number - 1, kind, values)
+        if kind == TrialState.COMPLETE:
+            measured = {key: result.metrics.get(constraint_name(key)) for key in self.constraints}
+            found.set_constraints({k: v for k, v in measured.items() if v is not None})
         found.params = {**result.params, **notes.get("params", {})}
         found.distributions = dict(self.space or {})
         found.user_attrs = notes.get("attrs", {})
@@ -256,7 +296,7 @@ class Engine:
         if notes.get("end"):
             found.datetime_complete = _time(notes["end"])
         if result.reason:
-            found.system_attrs = {"fail_reason": result.reason}
+            found.system_attrs["fail_reason"] = result.reason
         return found
 
     def close(self) -> None:
@@ -272,7 +312,13 @@ class Engine:
     def write_meta(self, spec: Optional[Mapping[str, Any]] = None) -> None:
         path = meta_path(self.folder, self.name)
         stored = self._read_meta()
-        stored.update(name=self.name, direction=self.direction, user_attrs=self.user_attrs)
+        stored.update(
+            name=self.name,
+            directions=self.directions,
+            metric_names=self.metric_names,
+            user_attrs=self.user_attrs,
+            constraints=self.constraints,
+        )
         if spec:
             stored["spec"] = spec
         if self.space:
@@ -288,19 +334,6 @@ class Engine:
             return found
         except (OSError, ValueError):
             return {}
-
-
-def outcome_of(trial: Trial) -> Outcome:
-    """How the study hears of it."""
-    stopped = trial.core is not None and trial.core.stop_reason is not None
-    if stopped:
-        return Outcome(STOPPED)
-    if trial.state == TrialState.COMPLETE:
-        assert trial.value is not None
-        return Outcome(VALUE, {OBJECTIVE: trial.value})
-    if trial.state == TrialState.PRUNED:
-        return Outcome(FAILED, reason=PRUNED)
-    return Outcome(FAILED, reason=trial.fail_reason or "the trial failed")
 
 
 def _alike(some: Mapping[str, Any], values: Mapping[str, Any]) -> bool:

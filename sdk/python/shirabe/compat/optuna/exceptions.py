@@ -1,6 +1,6 @@
 """Optuna's exceptions, and the one for what is not to be had here."""
 
-__all__ = ["NotSupported", "OptunaError", "TrialPruned"]
+__all__ = ["ExperimentalWarning", "NotSupported", "OptunaError", "TrialPruned"]
 
 
 class OptunaError(Exception):
@@ -9,6 +9,10 @@ class OptunaError(Exception):
 
 class TrialPruned(OptunaError):
     """Raised by an objective that gives its trial up."""
+
+
+class ExperimentalWarning(Warning):
+    """Never given here; programs that are written for Optuna name it to turn it off."""
 
 
 class NotSupported(OptunaError, NotImplementedError):

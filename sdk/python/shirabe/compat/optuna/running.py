@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import math
 import time
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple, Type
 
 from ...outcome import Outcome, from_exception
 from ...study import Asked
 from ...trial import Trial as CoreTrial
-from .engine import Engine, outcome_of
+from .engine import Engine
 from .exceptions import NotSupported, TrialPruned
+from .results import read_values
 from .trial import FrozenTrial, Trial, TrialState
 
 if TYPE_CHECKING:
     from .study import Study
 
-__all__ = ["Callback", "Run", "last_report", "one_value"]
+__all__ = ["Callback", "Run", "last_report"]
 
 Callback = Callable[["Study", FrozenTrial], None]
 
@@ -43,7 +43,7 @@ class Run:
         except BaseException:
             engine.early.remove(trial)
             raise
-        self._study.end(trial, trial.state, trial.value)
+        self._study.end(trial, trial.state, trial.values)
         self._report(trial)
         if error is not None:
             raise error
@@ -56,7 +56,7 @@ class Run:
         core.notes = trial.notes()
         if error is not None:
             self.error = self.error or error
-        return outcome_of(trial)
+        return self._study.engine.outcome(trial)
 
     def on_end(self, asked: Asked, outcome: Outcome, core: CoreTrial) -> None:
         self._report(self._trials.pop(asked.number))
@@ -75,7 +75,7 @@ class Run:
         try:
             returned = self._func(trial)
         except TrialPruned:
-            trial.state, trial.value = TrialState.PRUNED, last_report(trial)
+            trial.state, trial.values = TrialState.PRUNED, last_report(trial)
             return None
         except (Exception, SystemExit) as error:
             trial.state = TrialState.FAIL
@@ -83,32 +83,21 @@ class Run:
             caught = isinstance(error, self._catch) and not isinstance(error, NotSupported)
             return None if caught else error
         if trial.core is not None and trial.core.stop_reason is not None:
-            trial.state, trial.value = TrialState.PRUNED, last_report(trial)
+            trial.state, trial.values = TrialState.PRUNED, last_report(trial)
             return None
+        values, why = read_values(returned, trial.objectives)
         try:
-            value = one_value(returned)
-        except (TypeError, NotSupported) as error:
-            trial.state = TrialState.FAIL
-            trial.fail_reason = str(error)
-            return error if isinstance(error, NotSupported) else None
-        if math.isfinite(value):
-            trial.state, trial.value = TrialState.COMPLETE, value
+            why = why or self._study.constrain(trial, values)
+        except Exception as error:
+            trial.state, trial.fail_reason = TrialState.FAIL, from_exception(error).reason
+            return error
+        if why:
+            trial.state, trial.fail_reason = TrialState.FAIL, why
         else:
-            trial.state = TrialState.FAIL
-            trial.fail_reason = f"The value {value} is not acceptable."
+            trial.state, trial.values = TrialState.COMPLETE, values
         return None
 
 
-def one_value(values: Any) -> float:
-    if isinstance(values, (list, tuple)):
-        if len(values) != 1:
-            raise NotSupported(f"{len(values)} values: a study has one objective here")
-        values = values[0]
-    try:
-        return float(values)
-    except (TypeError, ValueError):
-        raise TypeError(f"The value {values!r} could not be cast to float.") from None
-
-
-def last_report(trial: Trial) -> Optional[float]:
-    return trial.reports[max(trial.reports)] if trial.reports else None
+def last_report(trial: Trial) -> Optional[List[float]]:
+    """The value of a pruned trial."""
+    return [trial.reports[max(trial.reports)]] if trial.reports else None

@@ -3,9 +3,10 @@ counterpart is refused where it is given a value of its own."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 from .exceptions import NotSupported
+from .trial import FrozenTrial
 
 __all__ = [
     "BaseSampler",
@@ -20,6 +21,9 @@ __all__ = [
 ]
 
 
+Constraints = Callable[[FrozenTrial], Sequence[float]]
+
+
 class BaseSampler:
     """An algorithm of Shirabe, its settings and a seed."""
 
@@ -31,6 +35,8 @@ class BaseSampler:
         self.seed = seed
         self.settings: Dict[str, Any] = {}
         self.search_space: Optional[Dict[str, List[Any]]] = None
+        # Of a complete trial: values that are 0 or less where it keeps its constraints.
+        self.constraints_func: Optional[Constraints] = None
         for name, value in others.items():
             if name not in self.harmless and value not in (None, False):
                 raise NotSupported(
@@ -67,9 +73,11 @@ class TPESampler(BaseSampler):
         prior_weight: Optional[float] = None,
         multivariate: Optional[bool] = None,
         seed: Optional[int] = None,
+        constraints_func: Optional[Constraints] = None,
         **others: Any,
     ) -> None:
         super().__init__(seed=seed, **others)
+        self.constraints_func = constraints_func
         if multivariate:
             self.algorithm = "multivariate-tpe"
         self.settings = {"n_startup_trials": n_startup_trials, "n_EI_candidates": n_ei_candidates}
@@ -82,9 +90,15 @@ class GPSampler(BaseSampler):
     harmless = ("independent_sampler", "deterministic_objective", "warn_independent_sampling")
 
     def __init__(
-        self, *, seed: Optional[int] = None, n_startup_trials: int = 10, **others: Any
+        self,
+        *,
+        seed: Optional[int] = None,
+        n_startup_trials: int = 10,
+        constraints_func: Optional[Constraints] = None,
+        **others: Any,
     ) -> None:
         super().__init__(seed=seed, **others)
+        self.constraints_func = constraints_func
         self.settings = {"n_initial_points": max(n_startup_trials, 1)}
 
 
@@ -134,9 +148,15 @@ class NSGAIISampler(BaseSampler):
     harmless = ("crossover_prob", "swapping_prob")
 
     def __init__(
-        self, *, population_size: int = 50, seed: Optional[int] = None, **others: Any
+        self,
+        *,
+        population_size: int = 50,
+        seed: Optional[int] = None,
+        constraints_func: Optional[Constraints] = None,
+        **others: Any,
     ) -> None:
         super().__init__(seed=seed, **others)
+        self.constraints_func = constraints_func
         self.settings = {"population_size": population_size}
 
 

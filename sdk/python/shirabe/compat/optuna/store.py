@@ -7,7 +7,7 @@ import uuid
 from typing import Any, List, Optional, Sequence
 
 from .engine import Engine, folder_of, meta_path
-from .exceptions import DuplicatedStudyError, NotSupported
+from .exceptions import DuplicatedStudyError
 from .logging import get_logger
 from .pruners import BasePruner
 from .samplers import BaseSampler
@@ -28,24 +28,22 @@ def create_study(
     load_if_exists: bool = False,
     directions: Optional[Sequence[Any]] = None,
 ) -> Study:
-    """A new study. storage: a folder, or a sqlite:/// address, beside whose file the folder is;
-    without one, it goes with this process."""
+    """A new study. direction: minimize or maximize; directions: of several objectives, of which the
+    function returns the values in this order. storage: a folder, or a sqlite:/// address, beside
+    whose file the folder is; without one, it goes with this process."""
     if directions is not None:
         if direction is not None:
             raise ValueError("give direction or directions, not both")
-        if len(directions) != 1:
-            raise NotSupported(f"directions={list(directions)!r}: a study has one objective here")
-        direction = directions[0]
-    word = str(getattr(direction, "name", direction or "minimize")).lower()
-    if word not in ("minimize", "maximize"):
-        raise ValueError(f"direction={direction!r}: it is minimize or maximize")
+        if len(directions) == 0:
+            raise ValueError("The number of objectives must be greater than 0.")
+    words = [_direction(given) for given in directions or [direction]]
     name = study_name or f"no-name-{uuid.uuid4()}"
     if storage is not None and meta_path(folder_of(storage), name).exists() and not load_if_exists:
         raise DuplicatedStudyError(
             f"Another study with name '{name}' already exists: give another name, or "
             "load_if_exists=True"
         )
-    study = Study(Engine(storage, name, word), sampler, pruner)
+    study = Study(Engine(storage, name, words), sampler, pruner)
     where = "in memory" if storage is None else f"in {study.engine.folder}"
     _log.info("A new study created %s with name: %s", where, name)
     return study
@@ -63,7 +61,14 @@ def load_study(
     name = names[0] if study_name is None and len(names) == 1 else study_name
     if name is None or name not in names:
         raise KeyError(f"Record does not exist: study {name!r} in {storage!r}, which has {names}")
-    return Study(Engine(storage, name, "minimize"), sampler, pruner)
+    return Study(Engine(storage, name, ["minimize"]), sampler, pruner)
+
+
+def _direction(given: Any) -> str:
+    word = str(getattr(given, "name", given or "minimize")).lower()
+    if word not in ("minimize", "maximize"):
+        raise ValueError(f"direction={given!r}: it is minimize or maximize")
+    return word
 
 
 def delete_study(*, study_name: str, storage: Any) -> None:

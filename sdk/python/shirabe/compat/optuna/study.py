@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 import os
 import threading
 import time
+import warnings
 import weakref
 from typing import (
     Any,
@@ -25,11 +25,13 @@ from typing import (
 from ...progress import Progress
 from ...runner import Conductor, Limits, run_threads
 from .distributions import Distribution
-from .engine import OBJECTIVE, Engine
+from .engine import Engine
 from .exceptions import NotSupported
+from .frames import ATTRIBUTES, frame_of
 from .logging import get_logger
 from .pruners import BasePruner, MedianPruner
-from .running import Callback, Run, last_report, one_value
+from .results import best_trials, check_constraints, is_feasible, read_values
+from .running import Callback, Run, last_report
 from .samplers import BaseSampler
 from .trial import FrozenTrial, Trial, TrialState
 
@@ -71,11 +73,13 @@ class Study:
 
     @property
     def direction(self) -> Any:
-        return StudyDirection(self.engine.direction)
+        """RuntimeError where there are several objectives."""
+        self._check_one("direction", "directions", "all directions")
+        return self.directions[0]
 
     @property
     def directions(self) -> List[Any]:
-        return [self.direction]
+        return [StudyDirection(way) for way in self.engine.directions]
 
     @property
     def sampler(self) -> BaseSampler:
@@ -109,16 +113,21 @@ class Study:
 
     @property
     def best_trial(self) -> FrozenTrial:
-        """ValueError while no trial is complete."""
+        """ValueError while no trial is complete and keeps all constraints; RuntimeError where there
+        are several objectives."""
+        self._check_one("best trial", "best_trials", "the best trials")
         done = self.get_trials(states=[TrialState.COMPLETE])
         if not done:
             raise ValueError("No trials are completed yet.")
-        sign = 1 if self.engine.direction == "minimize" else -1
-        return min(done, key=lambda trial: sign * (trial.value or 0.0))
+        best = best_trials(done, self.engine.directions)
+        if not best:
+            raise ValueError("No feasible trials are completed yet.")
+        return best[0]
 
     @property
     def best_trials(self) -> List[FrozenTrial]:
-        return [self.best_trial]
+        """The front: the trials that no other dominates, of those that keep all constraints."""
+        return best_trials(self.get_trials(), self.engine.directions)
 
     @property
     def best_params(self) -> Dict[str, Any]:
@@ -131,35 +140,33 @@ class Study:
         return value
 
     def trials_dataframe(
-        self,
-        attrs: Tuple[str, ...] = (
-            "number",
-            "value",
-            "datetime_start",
-            "datetime_complete",
-            "duration",
-            "params",
-            "user_attrs",
-            "system_attrs",
-            "state",
-        ),
-        multi_index: bool = False,
+        self, attrs: Tuple[str, ...] = ATTRIBUTES, multi_index: bool = False
     ) -> Any:
         """A pandas.DataFrame with a row a trial. ImportError without pandas."""
         if multi_index:
             raise NotSupported("trials_dataframe(multi_index=True): columns have one name here")
-        pandas: Any = importlib.import_module("pandas")
-        rows = []
-        for trial in self.trials:
-            row: Dict[str, Any] = {}
-            for attr in attrs:
-                value = getattr(trial, attr)
-                if isinstance(value, Mapping):
-                    row.update({f"{attr}_{name}": part for name, part in value.items()})
-                else:
-                    row[attr] = value.name if attr == "state" else value
-            rows.append(row)
-        return pandas.DataFrame(rows)
+        return frame_of(self, attrs)
+
+    @property
+    def metric_names(self) -> Optional[List[str]]:
+        return self.engine.metric_names
+
+    def set_metric_names(self, metric_names: Sequence[str]) -> None:
+        """Names of the objectives in trials_dataframe()."""
+        if len(metric_names) != len(self.engine.directions):
+            raise ValueError(
+                f"metric_names={list(metric_names)!r}: The number of objectives must match the "
+                "length of the metric names."
+            )
+        self.engine.metric_names = list(metric_names)
+        self.engine.write_meta()
+
+    def _check_one(self, what: str, instead: str, they: str) -> None:
+        if len(self.engine.directions) > 1:
+            raise RuntimeError(
+                f"A single {what} cannot be retrieved from a multi-objective study. Consider "
+                f"using Study.{instead} to retrieve a list containing {they}."
+            )
 
     # ---- running -------------------------------------------------------------------------------
 
@@ -205,8 +212,8 @@ class Study:
     def _run(self, run: Run, limits: Limits, jobs: int, show: bool) -> None:
         core = self.engine.core
         assert core
-        minimize = self.engine.direction == "minimize"
-        progress = Progress(OBJECTIVE, minimize, limits.trials, None if show else False)
+        assert core.problem
+        progress = Progress(core.problem.result, limits.trials, None if show else False)
         self._conductor = conductor = Conductor(core, limits, progress)
         conductor.graceful = False
         conductor.on_end = run.on_end
@@ -243,7 +250,9 @@ class Study:
         """A trial to run and tell. With the distributions, its params are there at once."""
         engine = self.engine
         with self._lock:
-            if engine.space is None and fixed_distributions:
+            # How many constraints the sampler's function has, only a first result shows.
+            known = fixed_distributions and engine.sampler.constraints_func is None
+            if engine.space is None and fixed_distributions and known:
                 engine.establish(fixed_distributions)
             if engine.space is None:
                 trial = engine.first(len(engine.early))
@@ -261,7 +270,8 @@ class Study:
         state: Optional[TrialState] = None,
         skip_if_finished: bool = False,
     ) -> FrozenTrial:
-        """The result of a trial of ask(): a value, or a state without one (FAIL, PRUNED)."""
+        """The result of a trial of ask(): a value of each objective, or a state without (FAIL,
+        PRUNED)."""
         number = trial if isinstance(trial, int) else trial.number
         found = self._asked.get(number) if isinstance(trial, int) else trial
         if found is None or found.state.is_finished():
@@ -270,45 +280,61 @@ class Study:
             raise ValueError(f"trial {number} is told already, or was never asked for")
         if state not in (None, TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL):
             raise ValueError(f"state={state!r}: a trial ends COMPLETE, PRUNED or FAIL")
-        value = None if values is None else one_value(values)
-        if state == TrialState.PRUNED:
-            value = last_report(found) if value is None else value
-        elif state is None or state == TrialState.COMPLETE:
-            finite = value is not None and math.isfinite(value)
-            if state == TrialState.COMPLETE and not finite:
-                raise ValueError(f"trial {number} is COMPLETE and its value is {values!r}")
-            state = TrialState.COMPLETE if finite else TrialState.FAIL
+        result: Optional[List[float]] = None
+        if state == TrialState.PRUNED and values is None:
+            result = last_report(found)
+        elif state != TrialState.FAIL:
+            result, why = read_values(values, len(self.engine.directions))
+            why = why or self.constrain(found, result)
+            if why and state is not None:
+                raise ValueError(f"trial {number} is {state.name}: {why}")
+            if why:
+                warnings.warn(f"trial {number} has failed: {why}", stacklevel=2)
+                state, result, found.fail_reason = TrialState.FAIL, None, why
+            state = state or TrialState.COMPLETE
         with self._lock:
-            self.end(found, state, value if state != TrialState.FAIL else None)
+            self.end(found, state, result)
             self._asked.pop(number, None)
         return found.frozen()
 
-    def end(self, trial: Trial, state: TrialState, value: Optional[float]) -> None:
+    def constrain(self, trial: Trial, values: List[float]) -> str:
+        """Sets the constraints of a trial with these values. Why it has no result after all, or "".
+        NotSupported, or what the sampler's function raises: they cannot be had."""
+        func = self.engine.sampler.constraints_func
+        if func is not None:
+            frozen = trial.frozen()
+            frozen.state, frozen.values = TrialState.COMPLETE, values
+            for index, value in enumerate(func(frozen)):
+                trial.set_constraint(str(index), value)
+        if self.engine.space is not None:
+            check_constraints(trial, self.engine.constraints)
+        for key, value in trial.constraints.items():
+            if math.isinf(value):
+                return f"The constraint {key!r} is {value}: it must be finite."
+        return ""
+
+    def end(self, trial: Trial, state: TrialState, values: Optional[List[float]]) -> None:
         """Of a trial that this study runs itself."""
-        trial.state, trial.value, trial.ended = state, value, time.time()
+        trial.state, trial.values, trial.ended = state, values, time.time()
         engine = self.engine
         if trial.core is not None:
             engine.finish(trial)
         elif state == TrialState.COMPLETE:
-            engine.establish(trial.distributions)
+            engine.establish(trial.distributions, trial.constraints)
             self._asked = {other.number: other for other in self._asked.values()}
 
     def say(self, trial: FrozenTrial) -> None:
         """Optuna's line about a trial that has ended."""
-        if trial.state == TrialState.COMPLETE and trial.value is not None:
-            sign = 1 if self.engine.direction == "minimize" else -1
-            with self._lock:
-                if self._best is None or sign * trial.value < sign * self._best[0]:
-                    self._best = (trial.value, trial.number)
-                value, number = self._best
+        if trial.state == TrialState.COMPLETE and trial.values is not None:
+            several = len(trial.values) > 1
+            best = "" if several else self._best_words(trial)
             _log.info(
-                "Trial %d finished with value: %s and parameters: %s. Best is trial %d with value: "
-                "%s.",
+                "Trial %d finished with %s: %s and parameters: %s.%s",
                 trial.number,
-                trial.value,
+                "values" if several else "value",
+                trial.values if several else trial.value,
                 trial.params,
-                number,
-                value,
+                best,
             )
         elif trial.state == TrialState.PRUNED:
             _log.info("Trial %d pruned. ", trial.number)
@@ -318,18 +344,24 @@ class Study:
                 "Trial %d failed with parameters: %s: %s", trial.number, trial.params, reason
             )
 
+    def _best_words(self, trial: FrozenTrial) -> str:
+        """After this trial; "" while none keeps all constraints."""
+        assert trial.value is not None
+        sign = 1 if self.engine.directions[0] == "minimize" else -1
+        with self._lock:
+            better = self._best is None or sign * trial.value < sign * self._best[0]
+            if better and is_feasible(trial):
+                self._best = (trial.value, trial.number)
+            if self._best is None:
+                return ""
+            value, number = self._best
+        return f" Best is trial {number} with value: {value}."
+
     def add_trial(self, trial: Any) -> None:
         raise NotSupported("add_trial: results from elsewhere come in by `shirabe import`")
 
     def add_trials(self, trials: Any) -> None:
         self.add_trial(None)
-
-    def set_metric_names(self, metric_names: Any) -> None:
-        raise NotSupported("set_metric_names: a study has one value; shirabe.optimize names it")
-
-    @property
-    def metric_names(self) -> None:
-        return None
 
 
 class StudyDirection(str):

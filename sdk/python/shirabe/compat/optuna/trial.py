@@ -8,7 +8,7 @@ import math
 import random
 import time
 import warnings
-from typing import Any, Dict, Mapping, Optional, Sequence
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from ...space import Choice, Range
 from ...trial import Trial as CoreTrial
@@ -35,12 +35,16 @@ class TrialState(enum.IntEnum):
 
 
 class FrozenTrial:
-    """A trial as it is stored. value is None without one; times are those of this machine."""
+    """A trial as it is stored. values: one of each objective, None without a result; constraints:
+    {key: value}, kept where the value is 0 or less; times are those of this machine."""
 
-    def __init__(self, number: int, state: TrialState, value: Optional[float]) -> None:
+    def __init__(
+        self, number: int, state: TrialState, values: Optional[Sequence[float]]
+    ) -> None:
         self.number = number
         self.state = state
-        self.value = value
+        self.values = None if values is None else list(values)
+        self.constraints: Dict[str, float] = {}
         self.params: Dict[str, Any] = {}
         self.distributions: Dict[str, Distribution] = {}
         self.user_attrs: Dict[str, Any] = {}
@@ -50,8 +54,15 @@ class FrozenTrial:
         self.datetime_complete: Optional[datetime.datetime] = None
 
     @property
-    def values(self) -> Optional[Sequence[float]]:
-        return None if self.value is None else [self.value]
+    def value(self) -> Optional[float]:
+        """RuntimeError where there are several."""
+        if self.values is None:
+            return None
+        if len(self.values) > 1:
+            raise RuntimeError(
+                "This attribute is not available during multi-objective optimization."
+            )
+        return self.values[0]
 
     @property
     def duration(self) -> Optional[datetime.timedelta]:
@@ -59,13 +70,19 @@ class FrozenTrial:
             return None
         return self.datetime_complete - self.datetime_start
 
+    def set_constraints(self, constraints: Mapping[str, float]) -> None:
+        """In Optuna 4 the values of constraints_func are a system attribute."""
+        self.constraints = dict(constraints)
+        if constraints and list(constraints) == [str(i) for i in range(len(constraints))]:
+            self.system_attrs["constraints"] = list(constraints.values())
+
     @property
     def last_step(self) -> Optional[int]:
         return max(self.intermediate_values, default=None)
 
     def __repr__(self) -> str:
         return (
-            f"FrozenTrial(number={self.number}, state={self.state!r}, value={self.value}, "
+            f"FrozenTrial(number={self.number}, state={self.state!r}, values={self.values}, "
             f"params={self.params})"
         )
 
@@ -89,7 +106,9 @@ class Trial:
         self.fail_reason = ""
         self.reports: Dict[int, float] = {}
         self.state = TrialState.RUNNING
-        self.value: Optional[float] = None
+        self.values: Optional[List[float]] = None
+        self.constraints: Dict[str, float] = {}
+        self.objectives = 1  # how many the study has
         self.began = time.time()
         self.ended: Optional[float] = None
         self.core = core
@@ -176,6 +195,7 @@ class Trial:
 
     def report(self, value: float, step: int) -> None:
         """A value of the objective at a step; should_prune looks at it."""
+        self._check_one_objective("report")
         try:
             number = float(value)
         except (TypeError, ValueError):
@@ -189,6 +209,7 @@ class Trial:
 
     def should_prune(self) -> bool:
         """Whether the pruner would end this trial now. Without it a trial runs to its end."""
+        self._check_one_objective("should_prune")
         if self.core is None:
             return False
         for step in sorted(self._unsent):
@@ -201,8 +222,24 @@ class Trial:
         """Kept with the trial, if it is made of what JSON has."""
         self.user_attrs[key] = value
 
-    def set_constraint(self, *_: Any) -> None:
-        raise NotSupported("constraints: there are none here yet; return a penalty instead")
+    def set_constraint(self, key: str, value: float) -> None:
+        """A constraint: kept where the value is 0 or less. Every trial of a study sets the same."""
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            raise TypeError(f"constraint {key!r} is {value!r}: give a number") from None
+        if math.isnan(number):
+            raise ValueError(f"constraint {key!r}: Constraint values cannot be NaN.")
+        if key in self.constraints:
+            warnings.warn(f"constraint {key!r} is set already: this is left out", stacklevel=2)
+            return
+        self.constraints[str(key)] = number
+
+    def _check_one_objective(self, what: str) -> None:
+        if self.objectives > 1:
+            raise NotImplementedError(
+                f"Trial.{what} is not supported for multi-objective optimization."
+            )
 
     @property
     def relative_params(self) -> Dict[str, Any]:
@@ -214,7 +251,8 @@ class Trial:
 
     def frozen(self) -> FrozenTrial:
         """As it is now."""
-        found = FrozenTrial(self.number, self.state, self.value)
+        found = FrozenTrial(self.number, self.state, self.values)
+        found.set_constraints(self.constraints)
         found.params, found.distributions = dict(self.params), dict(self.distributions)
         found.user_attrs = dict(self.user_attrs)
         found.intermediate_values = dict(self.reports)
@@ -234,8 +272,8 @@ class Trial:
             notes["attrs"] = self.user_attrs
         if self.reports:
             notes["reports"] = self.reports
-        if self.value is not None and self.state == TrialState.PRUNED:
-            notes["value"] = self.value
+        if self.values is not None and self.state == TrialState.PRUNED:
+            notes["values"] = self.values
         return notes
 
 
