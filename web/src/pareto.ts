@@ -2,7 +2,7 @@
 // to be small; an objective that is to be great is negated first. Pure functions.
 //
 // With two objectives a front is found by sorting and one pass, O(n log n); with k of them by
-// divide and conquer over the sorted points, O(n log^(k-1) n) (Kung, Luccio and Preparata, "On
+// divide and conquer over the sorted points, about O(n log^(k-1) n) (Kung, Luccio and Preparata, "On
 // finding the maxima of a set of vectors", 1975).
 import type { TrialColumns } from "./api/columns.js";
 import type { Experiment, FrontTrial } from "./api/records.js";
@@ -24,12 +24,7 @@ function asGood(losses: Losses, from: number, a: number, b: number): boolean {
 // `from` on. In those before it all of `earlier` are as good as all of `later`.
 function without(later: number[], earlier: number[], losses: Losses, from: number): number[] {
   if (later.length === 0 || earlier.length === 0) return later;
-  if (from === losses.length - 1) {
-    const last = losses[from]!;
-    let least = Infinity;
-    for (const one of earlier) least = Math.min(least, last[one]!);
-    return later.filter((one) => last[one]! < least);
-  }
+  if (from === losses.length - 2) return beyond(later, earlier, losses[from]!, losses[from + 1]!);
   if (later.length * earlier.length <= FEW * FEW) {
     return later.filter((b) => !earlier.some((a) => asGood(losses, from, a, b)));
   }
@@ -46,6 +41,21 @@ function without(later: number[], earlier: number[], losses: Losses, from: numbe
   const kept = without(highLater, lowEarlier, losses, from + 1);
   return without(lowLater, lowEarlier, losses, from)
     .concat(without(kept, highEarlier, losses, from));
+}
+
+// The same where two objectives are left: one pass in the order of the first of them.
+function beyond(
+  later: number[], earlier: number[], first: Float64Array, last: Float64Array,
+): number[] {
+  const order = (a: number, b: number) => first[a]! - first[b]!;
+  const before = [...earlier].sort(order);
+  let [next, least] = [0, Infinity];
+  return [...later].sort(order).filter((row) => {
+    for (; next < before.length && first[before[next]!]! <= first[row]!; ++next) {
+      least = Math.min(least, last[before[next]!]!);
+    }
+    return last[row]! < least;
+  });
 }
 
 function split(rows: number[], isLow: (row: number) => boolean): [number[], number[]] {
@@ -130,6 +140,21 @@ export function standingsOf(
   const front = frontOf(lossesOf(table, objectivesOf(experiment)), kept, rank);
   for (const row of front) of[row] = Standing.Front;
   return { of, front };
+}
+
+// From one of a front to the next by way of the point that is as poor as both: all that is beyond
+// the line is worse than one of the front. It begins and ends at the edges of the picture where x
+// and y are worst. The front is in order of its x, best first; the answer is corners in turn.
+export function stepLine(
+  front: [x: number, y: number][], worst: { x: number; y: number },
+): [number, number][] {
+  let before = worst.y;
+  const corners = front.flatMap(([x, y]): [number, number][] => {
+    const step: [number, number][] = [[x, before], [x, y]];
+    before = y;
+    return step;
+  });
+  return front.length === 0 ? [] : [...corners, [worst.x, before]];
 }
 
 // ---- one of the front ---------------------------------------------------------------------------

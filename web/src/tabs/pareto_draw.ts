@@ -6,7 +6,7 @@ import { count, plural, short } from "../format.js";
 import type { Constraint, Objective } from "../objectives.js";
 import { brokenWords } from "../objectives.js";
 import type { Standings } from "../pareto.js";
-import { Standing } from "../pareto.js";
+import { Standing, stepLine } from "../pareto.js";
 import { colour } from "../theme.js";
 import type { Mark } from "../ui/chart.js";
 import { drawMark } from "../ui/chart.js";
@@ -40,29 +40,20 @@ export interface Drawing {
   picked: number;
 }
 
-// From one of the front to the next by way of the point that is as poor as both: all that is
-// beyond the line is worse than one of the front. It ends at the edges of the picture.
 function drawLine(u: uPlot, drawing: Drawing): void {
   const { table, line, axes } = drawing;
-  if (line.length === 0) return;
   const [xs, ys] = [table.values(axes.x.column), table.values(axes.y.column)];
   const { left, top, width, height } = u.bbox;
-  const worstX = axes.x.maximize ? left : left + width;
-  const worstY = axes.y.maximize ? top + height : top;
-  const context = u.ctx;
-  context.strokeStyle = colour("best");
-  context.lineWidth = 2 * devicePixelRatio;
-  context.beginPath();
-  let before = worstY;
-  line.forEach((row, i) => {
-    const [x, y] = [u.valToPos(xs[row]!, "x", true), u.valToPos(ys[row]!, "y", true)];
-    if (i === 0) context.moveTo(x, before);
-    else context.lineTo(x, before);
-    context.lineTo(x, y);
-    before = y;
-  });
-  context.lineTo(worstX, before);
-  context.stroke();
+  const worst = {
+    x: axes.x.maximize ? left : left + width, y: axes.y.maximize ? top + height : top,
+  };
+  const front = line.map((row): [number, number] =>
+    [u.valToPos(xs[row]!, "x", true), u.valToPos(ys[row]!, "y", true)]);
+  u.ctx.strokeStyle = colour("best");
+  u.ctx.lineWidth = 2 * devicePixelRatio;
+  u.ctx.beginPath();
+  for (const [x, y] of stepLine(front, worst)) u.ctx.lineTo(x, y);
+  u.ctx.stroke();
 }
 
 function drawMarks(u: uPlot, drawing: Drawing, only: Standing): void {
