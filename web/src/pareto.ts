@@ -2,8 +2,8 @@
 // to be small; an objective that is to be great is negated first. Pure functions.
 //
 // With two objectives a front is found by sorting and one pass, O(n log n); with k of them by
-// divide and conquer over the sorted points, about O(n log^(k-1) n) (Kung, Luccio and Preparata, "On
-// finding the maxima of a set of vectors", 1975).
+// divide and conquer over the sorted points, about O(n log^(k-1) n) (Kung, Luccio and Preparata,
+// "On finding the maxima of a set of vectors", 1975).
 import type { TrialColumns } from "./api/columns.js";
 import type { Experiment, FrontTrial } from "./api/records.js";
 import { numberOf } from "./api/records.js";

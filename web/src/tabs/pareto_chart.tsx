@@ -272,7 +272,8 @@ export function ParetoChart(props: { scene: Scene; class?: string }) {
         <p class="hint">
           {plural(counts[Standing.Broken], "trial")}{" "}
           {counts[Standing.Broken] === 1 ? "breaks" : "break"} a constraint
-          {param("broken") === "hide" ? " and are hidden." : "."}
+          {param("broken") === "hide" && (counts[Standing.Broken] === 1 ? ", and is hidden"
+            : ", and are hidden")}.
         </p>
       )}
       {missing !== "" && <p class="hint">{missing}</p>}
