@@ -85,7 +85,7 @@ test("the front is that of the server, whichever way is better, without what bre
     const volume = Number(status.shirabe.front.hypervolume.toPrecision(6));
     assert.deepEqual(facts.map((one) => one.split("\n").filter((line) => line !== "")), [
       ["3 trials", "none is better than another in every objective"],
-      [String(volume), "up to loss -1 (the worst so far), accuracy 0.1 (as specified)"],
+      [String(volume), "measured from loss -1 (the worst so far), accuracy 0.1 (as specified)"],
       ["1", "memory ≤ 8"],
     ]);
     await page.getByText("1 trial breaks a constraint.").waitFor();
@@ -207,6 +207,55 @@ test("filter and selection are those of all tabs", () =>
     assert.deepEqual(await trialsOf(grid), [5]);
     await page.getByText("shirabe get trials two", { exact: true }).waitFor();
   }));
+
+// A reply in columns (docs/design/formats.md).
+function columnsOf(rows, columns) {
+  const head = Buffer.from(JSON.stringify({
+    rows, total: rows, revision: 1, columns: columns.map(({ name, dictionary }, i) => ({
+      name, kind: dictionary ? "category" : "number", offset: i * rows,
+      ...(dictionary ? { dictionary } : {}),
+    })),
+  }));
+  const length = Math.ceil(head.length / 8) * 8;
+  const before = Buffer.alloc(16 + length, " ");
+  before.write("SHIRABE\u0001");
+  before.writeUInt32LE(length, 8);
+  before.writeUInt32LE(0, 12);
+  head.copy(before, 16);
+  return Buffer.concat([before, ...columns.map((one) => Buffer.from(one.values.buffer))]);
+}
+
+test("100,000 trials, half of them on the front: the table draws what is in sight", async () => {
+  const n = 100_000;
+  const made = (name, value, dictionary) =>
+    ({ name, dictionary, values: Float64Array.from({ length: n }, (_, i) => value(i)) });
+  // Every other one is a little worse than the one before it; of those every tenth breaks.
+  const body = columnsOf(n, [
+    made("trial", (i) => i + 1), made("state", () => 0, ["Succeeded"]),
+    made("objective", (i) => (i - i % 2) * 1e-3 - 50 + (i % 2) * 1e-4),
+    made("metric.accuracy", (i) => (i - i % 2) * 1e-3 - 20),
+    made("metric.memory", (i) => (i % 20 === 19 ? 99 : 1)), made("end", (i) => i),
+    made("param.lr", (i) => i / n),
+  ]);
+  const page = await open(server, "#/e/default/one");
+  await page.route(/experiments\/two\/columns/, (route) =>
+    route.fulfill({ body, contentType: "application/vnd.shirabe.columns" }));
+  await page.evaluate((hash) => (location.hash = hash), `${two}/pareto`);
+  const start = Date.now();
+  await page.getByRole("img", { name: /^50,000 trials on the front of 100,000 trials/ }).waitFor();
+  await page.getByText("5,000 trials break a constraint.").waitFor();
+  assert.ok(Date.now() - start < 10_000, `it took ${Date.now() - start} ms`);
+  assert.equal(await front(page).getAttribute("aria-rowcount"), "50001");
+  assert.ok(await front(page).locator(".grid-body .grid-row").count() < 60);
+  await page.waitForTimeout(300);
+  // Both grow: the line goes from the lower left, where the loss is best, to the upper right.
+  assert.ok(await painted(page, "best", [0.45, 0.45, 0.55, 0.55]) > 50);
+  assert.equal(await painted(page, "best", [0, 0, 0.3, 0.3]), 0);
+  await front(page).focus();
+  await page.keyboard.press("End");
+  await front(page).getByRole("link", { name: "99999", exact: true }).waitFor();
+  await close(page);
+});
 
 test("an experiment without a result, and one with one objective, say so", async () => {
   await on(server, "#/e/default/none/pareto", async (page) => {

@@ -62,16 +62,17 @@ function drawMarks(u: uPlot, drawing: Drawing, only: Standing): void {
   const [xs, ys] = [table.values(axes.x.column), table.values(axes.y.column)];
   const context = u.ctx;
   const scale = devicePixelRatio;
-  const many = rows.length > MANY;
   const front = only === Standing.Front;
-  const size = (front ? 4.6 : many ? 1.2 : rows.length > 400 ? 2.6 : 3.6) * scale;
+  const marks = front ? standings.front.length : rows.length;
+  const many = marks > MANY;
+  const size = (many ? 1.2 : marks > 400 ? 2.6 : 3.6) * (front ? 1.3 : 1) * scale;
   context.fillStyle = context.strokeStyle = colour(tint);
   context.lineWidth = 1.6 * scale;
   context.globalAlpha = only === Standing.Kept && !many ? 0.75 : 1;
   for (const row of rows) {
     if (standings.of[row] !== only) continue;
     const [x, y] = [u.valToPos(xs[row]!, "x", true), u.valToPos(ys[row]!, "y", true)];
-    if (many && !front) context.fillRect(x - size, y - size, 2 * size, 2 * size);
+    if (many) context.fillRect(x - size, y - size, 2 * size, 2 * size);
     else drawMark(context, mark, { x, y, size });
   }
   context.globalAlpha = 1;
@@ -106,8 +107,8 @@ export function draw(u: uPlot, drawing: Drawing): void {
   u.ctx.beginPath();
   u.ctx.rect(left, top, width, height);
   u.ctx.clip();
-  drawMarks(u, drawing, Standing.Kept);
   drawMarks(u, drawing, Standing.Broken);
+  drawMarks(u, drawing, Standing.Kept);
   drawLine(u, drawing);
   drawMarks(u, drawing, Standing.Front);
   drawRings(u, drawing);

@@ -1,4 +1,5 @@
 // The front as a table, with its hypervolume; and the one of it that is best by weights.
+import { useMemo } from "preact/hooks";
 import type { Experiment, Front, FrontTrial } from "../api/records.js";
 import { numberOf } from "../api/records.js";
 import { count, plural, shellWord, short } from "../format.js";
@@ -6,7 +7,7 @@ import type { Objective } from "../objectives.js";
 import { constraintWords, constraintsOf, objectivesOf } from "../objectives.js";
 import type { Shared } from "../pages/context.js";
 import { namespaceFlag, toggleTrial, useShared } from "../pages/context.js";
-import { pickByWeights } from "../pareto.js";
+import { Standing, pickByWeights } from "../pareto.js";
 import { copy } from "../ui/dialog.js";
 import { Grid } from "../ui/grid.js";
 import { Command, Empty, Panel } from "../ui/panel.js";
@@ -180,7 +181,7 @@ function Facts(props: { experiment: Experiment; size: number }) {
         <dt>Hypervolume</dt>
         <dd>
           {hypervolumeWords(front)}
-          {front.reference && <small>up to {reference.join(", ")}</small>}
+          {front.reference && <small>measured from {reference.join(", ")}</small>}
         </dd>
       </div>
       {constraints.length > 0 && (
@@ -201,12 +202,13 @@ const SHOWN = 12; // rows; of more the table scrolls
 
 export function FrontPanel(props: { scene: Scene }) {
   const { key, experiment, data, rows, selected } = useShared();
-  const { standings: { front }, objectives, picked } = props.scene;
+  const { standings: { of, front }, objectives, picked } = props.scene;
   const { table } = data!;
-  const members = new Set(front);
-  const first = objectives[0]!;
-  const sort = param("fsort") || (first.maximize ? "~objective" : "objective");
-  const order = orderOf(table, rows.filter((row) => members.has(row)), sort);
+  const sort = param("fsort") || (objectives[0]!.maximize ? "~objective" : "objective");
+  const order = useMemo(
+    () => orderOf(table, rows.filter((row) => of[row] === Standing.Front), sort),
+    [of, rows, sort],
+  );
   const at = (row: number) => order[row]!;
   const names = [
     ...objectives.map((one) => one.column),
