@@ -371,6 +371,7 @@ test("the form adds objectives and constraints, and leaves what the YAML says of
     await says("type: maximize\n    objectiveMetricName: loss");
     assert.match(await yaml.inputValue(), /- name: accuracy\n\s+value: max/);
     await page.getByText("valid", { exact: true }).waitFor();
+    assert.deepEqual(await violations(page), []);
   }));
 
 // With files that are not built in yet, the report's data in the page of those.
