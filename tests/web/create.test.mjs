@@ -38,7 +38,7 @@ test("the form changes the YAML, and the YAML the form", () =>
     await yaml.fill(text.replace("name: from-the-form", "name: from-the-yaml"));
     await page.waitForFunction(() =>
       document.querySelector(".form input").value === "from-the-yaml");
-    await page.getByRole("button", { name: "Add" }).click();
+    await page.getByRole("button", { name: "Add", exact: true }).click();
     await page.waitForFunction(() =>
       document.querySelector("textarea").value.includes("parameter-3"));
     await page.getByRole("button", { name: "Remove parameter-3" }).click();

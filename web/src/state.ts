@@ -140,10 +140,7 @@ export function metricValue(experiment: Experiment, metrics: Metric[], name: str
 }
 
 function strategyOf(experiment: Experiment, name: string): "min" | "max" | "latest" {
-  interface Strategic {
-    metricStrategies?: { name: string; value: "min" | "max" | "latest" }[];
-  }
-  const strategies = (experiment.spec.objective as Strategic).metricStrategies ?? [];
+  const strategies = experiment.spec.objective.metricStrategies ?? [];
   const found = strategies.find((one) => one.name === name);
   return found?.value ?? (maximizes(experiment) ? "max" : "min");
 }

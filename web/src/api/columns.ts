@@ -43,6 +43,7 @@ export class Column {
 export class TrialColumns {
   rows = 0;
   revision = 0;
+  needed: string[] = ["objective"]; // columns that a result has values of
   private readonly byName = new Map<string, Column>();
   private readonly rowOfTrial = new Map<number, number>();
 
@@ -88,16 +89,20 @@ export const ENDED_STATES = new Set([
 ]);
 
 // Per row, the best objective among the trials that had ended by then; NaN before the first. Only
-// trials that ended with a result count, as for the server.
+// trials that ended with a result count, and that keep all constraints, as for the server.
 export function bestSoFar(table: TrialColumns, maximize: boolean): Float64Array {
   const objective = table.values("objective");
+  const needed = table.needed.map((name) => table.values(name));
+  const broken = table.column("breaks")?.values;
   const state = table.column("state");
   const best = new Float64Array(table.rows);
   let so = NaN;
   for (let row = 0; row < table.rows; ++row) {
     const value = objective[row]!;
     const word = state?.word(row) ?? "";
-    const counts = (word === "Succeeded" || word === "EarlyStopped") && Number.isFinite(value);
+    const counts = (word === "Succeeded" || word === "EarlyStopped") &&
+      needed.every((one) => Number.isFinite(one[row]!)) &&
+      (broken === undefined || Number.isNaN(broken[row]!));
     if (counts && (Number.isNaN(so) || (maximize ? value > so : value < so))) so = value;
     best[row] = so;
   }

@@ -25,6 +25,19 @@ export interface Condition {
   lastTransitionTime?: string;
 }
 
+export interface AdditionalObjective {
+  metricName: string;
+  type: "minimize" | "maximize";
+  goal?: number;
+  reference?: number;
+}
+
+export interface ResultConstraint {
+  metricName: string;
+  min?: number;
+  max?: number;
+}
+
 export interface Experiment {
   metadata: {
     name: string;
@@ -42,6 +55,7 @@ export interface Experiment {
       goal?: number;
       objectiveMetricName: string;
       additionalMetricNames?: string[];
+      metricStrategies?: { name: string; value: "min" | "max" | "latest" }[];
     };
     algorithm?: { algorithmName?: string; algorithmSettings?: { name: string; value: string }[] };
     earlyStopping?: { algorithmName: string };
@@ -54,6 +68,9 @@ export interface Experiment {
       checkpoint?: { intervalSeconds?: number };
       capacity?: { spot?: string; pools?: string[] };
       askAndTell?: boolean;
+      additionalObjectives?: AdditionalObjective[];
+      constraints?: ResultConstraint[];
+      objectiveReference?: number;
     };
   };
   status?: {
@@ -95,7 +112,22 @@ export interface ExperimentExtras extends Annotated {
   holder?: string;
   createdBy?: { name: string; door: string; time?: string };
   stopRule?: { rule: string; message: string };
+  front?: Front;
   [key: string]: unknown;
+}
+
+// Of several objectives; its first 100 trials, best by the first objective first.
+export interface Front {
+  size?: number;
+  trials?: FrontTrial[];
+  reference?: (number | string)[]; // one an objective, from where the hypervolume is measured
+  hypervolume?: number;
+}
+
+export interface FrontTrial {
+  trialName: string;
+  parameterAssignments: Assignment[];
+  values: (number | string)[]; // of the objectives, in the order of the specification
 }
 
 export interface Metric {
@@ -132,6 +164,18 @@ export interface Trial {
       explanation?: string;
       waiting?: string;
       notBefore?: string;
+      objectives?: {
+        metricName: string;
+        type: "minimize" | "maximize";
+        value?: number | string;
+      }[];
+      constraints?: {
+        metricName: string;
+        min?: number | string;
+        max?: number | string;
+        value?: number | string;
+        brokenBy?: number | string;
+      }[];
     };
   };
 }

@@ -28,6 +28,7 @@ export interface Summary {
   costPerHour: number;
   currency: string;
   preemptions: number;
+  front?: number; // trials on it, where there are several objectives
 }
 
 // The server's revision, and by namespace/name what was so then.

@@ -8,6 +8,7 @@ import type { Key } from "./experiments.js";
 import { idOf, pathOf } from "./experiments.js";
 import { ApiError, ask } from "./http.js";
 import type { Experiment } from "./records.js";
+import { neededColumns, putBreaks } from "../objectives.js";
 
 export interface TrialData {
   experiment: Experiment;
@@ -34,6 +35,7 @@ function additionalMetrics(experiment: Experiment): string[] {
 
 export function emptyTable(experiment: Experiment): TrialColumns {
   const table = new TrialColumns();
+  table.needed = neededColumns(experiment);
   table.add("trial", "number");
   table.add("state", "category");
   table.add("objective", "number");
@@ -140,6 +142,7 @@ export class TrialStore {
   }
 
   private publish(experiment: Experiment, table: TrialColumns): void {
+    putBreaks(table, experiment);
     const version = (this.data.peek()?.version ?? 0) + 1;
     this.data.value = { experiment, table, version };
   }

@@ -13,6 +13,7 @@ import { numberOf } from "../api/records.js";
 import { TrialStore } from "../api/trials.js";
 import type { TrialData } from "../api/trials.js";
 import { duration, money, plural, shellWord, short } from "../format.js";
+import { hasFront } from "../objectives.js";
 import { useLoad } from "../load.js";
 import {
   algorithmOf, bestOf, completedTrials, currencyOf, maximizes, stateOf, lookOf,
@@ -22,6 +23,7 @@ import { Chart } from "../ui/chart.js";
 import { Empty, Panel } from "../ui/panel.js";
 import { PlainTable } from "../ui/table.js";
 import { link, place, setParams } from "../url.js";
+import { brokenIn } from "./trial_results.js";
 
 const MOST = 8;
 export const TINTS = ["accent", "best", "early", "good", "run", "bad", "pause", "lost"];
@@ -157,6 +159,10 @@ function sideOf({ experiment }: Loaded): Side {
     ["state", lookOf(stateOf(experiment)).word],
     ["algorithm", algorithmOf(experiment)],
     [`best ${experiment.spec.objective.objectiveMetricName}`, short(bestOf(experiment))],
+    ...(hasFront(experiment) ? [
+      ["on the front", String(extras.front?.size ?? 0)],
+      ["hypervolume", short(extras.front?.hypervolume)],
+    ] as [string, string][] : []),
     ["trials completed", String(completedTrials(experiment))],
     ["failed", String(status.trialsFailed ?? 0)],
     ["computed", duration(extras.seconds ?? 0)],
@@ -244,6 +250,10 @@ function trialSide(one: OneTrial): Side {
     ["state", lookOf(extras.phase).word],
     [one.metric, short(numberOf(extras.objective))],
   ]);
+  for (const further of extras.objectives?.slice(1) ?? []) {
+    facts.set(further.metricName, short(numberOf(further.value)));
+  }
+  if (extras.constraints) facts.set("breaks", brokenIn(extras) || "nothing");
   for (const metric of one.trial.status.observation?.metrics ?? []) {
     facts.set(`${metric.name}, last`, short(numberOf(metric.latest)));
   }

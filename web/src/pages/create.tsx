@@ -7,7 +7,7 @@ import {
   create, getExperiment, idOf, keyFromId, loadRights, parse, rightsIn, suggestFor,
 } from "../api/experiments.js";
 import { ApiError, session } from "../api/http.js";
-import type { Finding } from "../api/records.js";
+import type { Experiment, Finding } from "../api/records.js";
 import { listKeys } from "../api/summaries.js";
 import { useLoad } from "../load.js";
 import { CandidateList } from "../ui/candidates.js";
@@ -35,18 +35,22 @@ async function textFrom(id: string): Promise<string> {
   return specificationOf(copied);
 }
 
+interface Reading {
+  of: string; // the text that was read; a moment after a change it is the one before
+  parsed: Parsed | null;
+  problem: string;
+}
+
 // What the server makes of the text, a moment after it was last changed.
-function useParsed(text: string): { parsed: Parsed | null; problem: string } {
-  const [state, setState] = useState<{ parsed: Parsed | null; problem: string }>({
-    parsed: null, problem: "",
-  });
+function useParsed(text: string): Reading {
+  const [state, setState] = useState<Reading>({ of: "", parsed: null, problem: "" });
   const epoch = session.value;
   useEffect(() => {
-    if (text.trim() === "") return setState({ parsed: null, problem: "" });
+    if (text.trim() === "") return setState({ of: text, parsed: null, problem: "" });
     let current = true;
     const timer = setTimeout(() => {
       parse(text).then(
-        (parsed) => current && setState({ parsed, problem: "" }),
+        (parsed) => current && setState({ of: text, parsed, problem: "" }),
         (error: Error) => current && setState((old) => ({ ...old, problem: error.message })),
       );
     }, 250);
@@ -223,7 +227,10 @@ function useText(): [string, (text: string) => void] {
 
 export default function Create() {
   const [text, setText] = useText();
-  const { parsed, problem } = useParsed(text);
+  const { of, parsed, problem } = useParsed(text);
+  // What the form has made, until the server has read it: the next field changes that.
+  const [formed, setFormed] = useState<{ text: string; experiment: Experiment } | null>(null);
+  const shown = formed?.text === text && of !== text ? formed.experiment : parsed?.experiment;
   const [refused, setRefused] = useState<Finding[]>([]);
   const own = parsed?.experiment?.metadata?.namespace ?? "";
   useEffect(() => void loadRights(own).catch(() => undefined), [own, session.value]);
@@ -231,6 +238,11 @@ export default function Create() {
   const change = (next: string) => {
     setRefused([]);
     setText(next);
+  };
+  const changeBy = (experiment: Experiment) => {
+    const next = specificationOf(experiment);
+    setFormed({ text: next, experiment });
+    change(next);
   };
   const may = rightsIn(own === "" ? "default" : own).create;
   const submit = async () => {
@@ -270,12 +282,7 @@ export default function Create() {
       {problem !== "" && <p class="problem">{problem}</p>}
       <div class="split">
         <div class="form">
-          {parsed?.experiment && (
-            <ExperimentForm
-              experiment={parsed.experiment}
-              onChange={(experiment) => change(specificationOf(experiment))}
-            />
-          )}
+          {shown && <ExperimentForm experiment={shown} onChange={changeBy} />}
           <First text={text} valid={valid} />
         </div>
         <Panel

@@ -3,7 +3,9 @@
 import { listAlgorithms } from "../api/experiments.js";
 import type { Experiment, Parameter } from "../api/records.js";
 import { useLoad } from "../load.js";
+import { Choice, Field, numberOr } from "../ui/fields.js";
 import { Panel } from "../ui/panel.js";
+import { Results, changedObjective } from "./create_results.js";
 
 interface FormProps {
   experiment: Experiment;
@@ -11,49 +13,6 @@ interface FormProps {
 }
 
 type Change = (edit: (copy: Experiment) => void) => void;
-
-function numberOr(text: string): number | undefined {
-  return text.trim() === "" || Number.isNaN(Number(text)) ? undefined : Number(text);
-}
-
-function Field(props: {
-  label: string;
-  value: string | number | undefined;
-  onValue: (text: string) => void;
-  type?: "text" | "number";
-  width?: string;
-}) {
-  return (
-    <label>
-      {props.label}
-      <input
-        inputMode={props.type === "number" ? "numeric" : "text"}
-        value={props.value ?? ""}
-        style={{ width: props.width ?? "11rem" }}
-        onChange={(event) => props.onValue(event.currentTarget.value)}
-      />
-    </label>
-  );
-}
-
-function Choice(props: {
-  label: string;
-  value: string;
-  words: readonly string[];
-  onValue: (word: string) => void;
-}) {
-  const words = props.words.includes(props.value) ? props.words : [props.value, ...props.words];
-  return (
-    <label>
-      {props.label}
-      <select value={props.value} onChange={(event) => props.onValue(event.currentTarget.value)}>
-        {words.map((word) => (
-          <option key={word}>{word}</option>
-        ))}
-      </select>
-    </label>
-  );
-}
 
 function Basics(props: { experiment: Experiment; change: Change }) {
   const { experiment, change } = props;
@@ -82,18 +41,14 @@ function Basics(props: { experiment: Experiment; change: Change }) {
           value={objective.type ?? "minimize"}
           words={["minimize", "maximize"]}
           onValue={(type) => change((copy) => {
-            copy.spec.objective = {
-              ...objective, type: type as "minimize", ...{ metricStrategies: undefined },
-            };
+            copy.spec.objective = changedObjective(copy.spec, { type: type as "minimize" });
           })}
         />
         <Field
           label="Metric"
           value={objective.objectiveMetricName}
           onValue={(name) => change((copy) => {
-            copy.spec.objective = {
-              ...objective, objectiveMetricName: name, ...{ metricStrategies: undefined },
-            };
+            copy.spec.objective = changedObjective(copy.spec, { objectiveMetricName: name });
           })}
         />
         <Field
@@ -251,6 +206,7 @@ export function ExperimentForm(props: FormProps) {
   return (
     <>
       <Basics experiment={props.experiment} change={change} />
+      <Results experiment={props.experiment} change={change} />
       <Parameters experiment={props.experiment} change={change} />
     </>
   );

@@ -83,6 +83,39 @@ spec:
 `,
   },
   {
+    name: "two objectives and a constraint",
+    text: `apiVersion: kubeflow.org/v1beta1
+kind: Experiment
+metadata:
+  name: my-experiment
+spec:
+  objective:
+    type: maximize
+    objectiveMetricName: accuracy
+  maxTrialCount: 60
+  parameters:
+    - name: layers
+      parameterType: int
+      feasibleSpace:
+        min: "1"
+        max: "12"
+    - name: width
+      parameterType: int
+      feasibleSpace:
+        min: "16"
+        max: "1024"
+        distribution: logUniform
+  shirabe:
+    askAndTell: true
+    additionalObjectives:
+      - metricName: latency
+        type: minimize
+    constraints:
+      - metricName: memory
+        max: 8
+`,
+  },
+  {
     name: "spot machines with a budget",
     text: `apiVersion: kubeflow.org/v1beta1
 kind: Experiment

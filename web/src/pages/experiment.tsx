@@ -9,6 +9,7 @@ import { session } from "../api/http.js";
 import { age, plural } from "../format.js";
 import { useKeys } from "../keys.js";
 import { useChanges, useLoad, useNow } from "../load.js";
+import { hasFront } from "../objectives.js";
 import { algorithmOf, isEnded, reasonOf, stateOf } from "../state.js";
 import { State } from "../ui/state.js";
 import { go, link, param, place } from "../url.js";
@@ -22,6 +23,7 @@ interface TabModule {
 const TABS: [string, string, () => Promise<TabModule>][] = [
   ["", "Overview", () => import("../tabs/overview.js")],
   ["trials", "Trials", () => import("../tabs/trials.js")],
+  ["pareto", "Pareto", () => import("../tabs/pareto.js")],
   ["analysis", "Analysis", () => import("../tabs/analysis.js")],
   ["curves", "Curves", () => import("../tabs/curves.js")],
   ["timeline", "Timeline", () => import("../tabs/timeline.js")],
@@ -147,10 +149,10 @@ function Head(props: { experiment: Experiment; again: () => void }) {
   );
 }
 
-function Tabs(props: { ns: string; name: string; tab: string }) {
+function Tabs(props: { ns: string; name: string; tab: string; several: boolean }) {
   return (
     <nav class="tabs" aria-label="Views of this experiment">
-      {TABS.map(([id, name]) => (
+      {TABS.filter(([id]) => id !== "pareto" || props.several).map(([id, name]) => (
         <a
           key={id}
           href={link(["e", props.ns, props.name, ...(id === "" ? [] : [id])], kept())}
@@ -206,7 +208,7 @@ export default function ExperimentPage() {
     <main id="main" class={`page ${tab === "trials" ? "fill" : ""}`}>
       {loaded.error && <p class="problem">{loaded.error.message}</p>}
       <Head experiment={loaded.value} again={loaded.again} />
-      <Tabs ns={ns} name={name} tab={tab} />
+      <Tabs ns={ns} name={name} tab={tab} several={hasFront(loaded.value)} />
       <SharedContext.Provider value={shared}>
         <Tab name={tab} loaded={loadedTab} />
       </SharedContext.Provider>

@@ -170,7 +170,10 @@ function columnsOf(all: Summary[], rows: number[], now: number, picked: Picked):
       cell: (row) => (
         <span class="best-cell">
           <b>{short(at(row).best?.value ?? NaN)}</b>
-          <small>{at(row).metric}</small>
+          <small>
+            {at(row).metric}
+            {(at(row).front ?? 0) > 0 && ` · of ${count(at(row).front!)} on the front`}
+          </small>
         </span>
       ),
     },

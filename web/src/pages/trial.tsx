@@ -7,7 +7,7 @@ import {
   stopTrial,
 } from "../api/experiments.js";
 import type { Attempt, Checkpoint, Experiment, Trial } from "../api/records.js";
-import { plural, short } from "../format.js";
+import { plural } from "../format.js";
 import { useKeys } from "../keys.js";
 import { useChanges, useLoad } from "../load.js";
 import { isEnded, metricValue, trialState } from "../state.js";
@@ -16,6 +16,7 @@ import { State } from "../ui/state.js";
 import { TryForm } from "../ui/try_form.js";
 import { go, link, place } from "../url.js";
 import { Attempts, Checkpoints, Overview } from "./trial_parts.js";
+import { brokenIn, objectiveWords } from "./trial_results.js";
 
 export interface TrialView {
   key: Key;
@@ -80,6 +81,7 @@ function Head(props: { view: TrialView }) {
   const rights = rightsIn(key.ns);
   const metric = experiment.spec.objective.objectiveMetricName;
   const value = metricValue(experiment, trial.status.observation?.metrics ?? [], metric);
+  const broken = brokenIn(trial.status.shirabe);
   const most = experiment.status?.trials ?? number;
   const to = (other: number) => link(["t", key.ns, key.name, other, ...place.value.path.slice(4)]);
   const retry = () =>
@@ -122,9 +124,11 @@ function Head(props: { view: TrialView }) {
         </h1>
         <State state={trial.status.shirabe.infeasible ? "Infeasible" : state} />
         <span class="shown">
-          {metric} {short(value)} · {plural(trial.status.shirabe.attempts ?? 0, "attempt")}
+          {objectiveWords(experiment, trial, value)} ·{" "}
+          {plural(trial.status.shirabe.attempts ?? 0, "attempt")}
           {trial.status.shirabe.preemptions
             ? `, ${plural(trial.status.shirabe.preemptions, "preemption")}` : ""}
+          {broken !== "" && <span class="broken"> · breaks {broken}</span>}
         </span>
         <div class="tools">
           {number > 1 && <a class="button" href={to(number - 1)}>Previous</a>}

@@ -12,6 +12,7 @@ import { PlainTable } from "../ui/table.js";
 import { link } from "../url.js";
 import { namespaceFlag } from "./context.js";
 import type { TrialView } from "./trial.js";
+import { ResultPanels } from "./trial_results.js";
 
 function valueOf(trial: Trial | null, name: string): string {
   return trial?.spec.parameterAssignments.find((one) => one.name === name)?.value ?? "–";
@@ -132,6 +133,7 @@ export function Overview(props: { view: TrialView }) {
         </dl>
         {attempts.length > 0 && <Lane attempts={attempts} now={now} />}
       </Panel>
+      <ResultPanels view={props.view} />
     </div>
   );
 }

@@ -4,6 +4,7 @@ import { useMemo } from "preact/hooks";
 import type { TrialColumns } from "../api/columns.js";
 import { bestSoFar } from "../api/columns.js";
 import { count, short } from "../format.js";
+import { brokenWords, constraintsOf } from "../objectives.js";
 import { namespaceFlag, shownOf, useShared } from "../pages/context.js";
 import { bestNumber, bestOf, lookOf, maximizes } from "../state.js";
 import { colour } from "../theme.js";
@@ -17,6 +18,7 @@ const MARKS: Record<string, [Mark, string]> = {
   EarlyStopped: ["half", "early"],
   Running: ["ring", "run"],
 };
+const BROKEN: [Mark, string] = ["triangle", "bad"]; // ended, and does not keep all constraints
 
 function markOf(state: string): [Mark, string] {
   return MARKS[state] ?? ["cross", "bad"];
@@ -37,11 +39,16 @@ function drawTrials(u: uPlot, table: TrialColumns, rows: Uint32Array, selected: 
   context.rect(box.left, box.top, box.width, box.height);
   context.clip();
   context.lineWidth = 1.6 * scale;
-  const looks = state.dictionary.map(markOf).map(([mark, name]) => ({ mark, tint: colour(name) }));
+  const look = ([mark, name]: [Mark, string]) => ({ mark, tint: colour(name) });
+  const looks = state.dictionary.map(markOf).map(look);
+  const broken = table.column("breaks")?.values;
+  const brokenLook = look(BROKEN);
   const size = (rows.length > MANY ? 1.2 : rows.length > 400 ? 2.6 : 3.6) * scale;
   for (const row of rows) {
-    const look = looks[state.values[row]!];
-    if (!look) continue;
+    const own = looks[state.values[row]!];
+    if (!own) continue;
+    const breaks = broken !== undefined && !Number.isNaN(broken[row]!) && own.mark !== "ring";
+    const look = breaks && own.mark !== "cross" ? brokenLook : own;
     const value = y[row]!;
     const left = u.valToPos(x[row]!, "x", true);
     // A trial without a result stands at the foot of the picture: it is not left out.
@@ -60,7 +67,7 @@ function drawTrials(u: uPlot, table: TrialColumns, rows: Uint32Array, selected: 
   context.restore();
 }
 
-function Legend(props: { log: boolean; canLog: boolean }) {
+function Legend(props: { log: boolean; canLog: boolean; constrained: boolean }) {
   return (
     <div class="legend">
       <span>
@@ -75,6 +82,14 @@ function Legend(props: { log: boolean; canLog: boolean }) {
         </svg>
         stopped early
       </span>
+      {props.constrained && (
+        <span>
+          <svg width="12" height="12" aria-hidden="true">
+            <path d="M6 2l4.5 8h-9z" fill="none" stroke="var(--bad)" stroke-width="1.6" />
+          </svg>
+          breaks a constraint
+        </span>
+      )}
       <span>
         <svg width="12" height="12" aria-hidden="true">
           <path d="M2 2l8 8m0-8l-8 8" stroke="var(--bad)" stroke-width="2" />
@@ -143,23 +158,29 @@ export function History(props: { class?: string }) {
   });
   const latest = useMemo(() => ({ draw: (_u: uPlot) => {} }), []);
   latest.draw = (u) => table && drawTrials(u, table, rows, selected);
+  const constraints = constraintsOf(experiment);
   const at = (u: uPlot, left: number, top: number) => {
     if (!table) return null;
     const points = { x: table.values("trial"), y: table.values("objective"), rows };
     const row = nearest(u, { left, top }, points);
     if (row < 0) return null;
     const trial = table.trial(row);
+    const broken = brokenWords(constraints, table, row);
     return {
       text: `trial ${trial}, ${lookOf(table.column("state")!.word(row)).word}\n` +
-        `${metric} ${short(points.y[row])}`,
+        `${metric} ${short(points.y[row])}${broken === "" ? "" : `\nbreaks ${broken}`}`,
       open: () => go(link(["t", key.ns, key.name, trial])),
     };
   };
   const rowsOf = () => ({
-    columns: ["trial", "state", metric, "best so far"],
+    columns: [
+      "trial", "state", metric, ...(constraints.length > 0 ? ["breaks"] : []), "best so far",
+    ],
     rows: Array.from(rows, (row) => [
       table!.trial(row), table!.column("state")!.word(row),
-      short(table!.values("objective")[row]), short((series[2] as number[])[row]),
+      short(table!.values("objective")[row]),
+      ...(constraints.length > 0 ? [brokenWords(constraints, table!, row)] : []),
+      short((series[2] as number[])[row]),
     ]),
   });
   const best = bestOf(experiment);
@@ -193,7 +214,7 @@ export function History(props: { class?: string }) {
             at={at}
             height={310}
           />
-          <Legend log={log} canLog={positive} />
+          <Legend log={log} canLog={positive} constrained={constraints.length > 0} />
         </>
       )}
     </Panel>

@@ -7,9 +7,11 @@ import {
   age, clock, count, duration, money, percent, plural, shellWord, short,
 } from "../format.js";
 import { useLoad, useNow } from "../load.js";
+import { constraintsOf, hasFront, objectivesOf } from "../objectives.js";
 import { namespaceFlag, useShared } from "../pages/context.js";
 import {
   bestNumber, bestOf, completedTrials, countsOf, currencyOf, finishedTrials, isEnded, maximizes,
+  metricValue,
 } from "../state.js";
 import { CandidateList } from "../ui/candidates.js";
 import { copy } from "../ui/dialog.js";
@@ -36,12 +38,36 @@ function Pairs(props: { assignments: Assignment[] }) {
   );
 }
 
+// Where there are several objectives the best is that of the first one alone.
+function FrontFacts() {
+  const { key, experiment } = useShared();
+  const best = experiment.status?.currentOptimalTrial;
+  const front = experiment.status?.shirabe?.front ?? {};
+  if (!hasFront(experiment) || !best) return null;
+  const others = objectivesOf(experiment).slice(1).map(({ metric }) =>
+    `${metric} ${short(metricValue(experiment, best.observation.metrics, metric))}`);
+  return (
+    <>
+      <p>with {others.join(", ")}</p>
+      <p>
+        It is the best in the first objective, of{" "}
+        <a href={link(["e", key.ns, key.name, "pareto"])}>
+          {plural(front.size ?? 0, "trial")} on the front
+        </a>
+        {front.hypervolume !== undefined && `, whose hypervolume is ${short(front.hypervolume)}`}.
+      </p>
+    </>
+  );
+}
+
 function Best() {
   const { key, experiment } = useShared();
   const best = experiment.status?.currentOptimalTrial;
   const metric = experiment.spec.objective.objectiveMetricName;
   const number = bestNumber(experiment);
   const goal = experiment.spec.objective.goal;
+  const needed = objectivesOf(experiment).map((one) => one.metric).join(" and ");
+  const constrained = constraintsOf(experiment).length > 0;
   return (
     <Panel
       title="Best trial"
@@ -60,6 +86,7 @@ function Best() {
             {goal !== undefined && `, goal ${short(goal)}`} ·{" "}
             <a href={link(["t", key.ns, key.name, number])}>trial {number}</a>
           </p>
+          <FrontFacts />
           <Pairs assignments={best.parameterAssignments} />
           <p>
             <button onClick={() => void copy(argumentsOf(best.parameterAssignments))}>
@@ -73,7 +100,7 @@ function Best() {
             {finishedTrials(experiment) === 0
               ? "No trial has ended so far."
               : `Of ${plural(finishedTrials(experiment), "trial")} that ended, none reported a ` +
-                `finite ${metric}.`}
+                `finite ${needed}${constrained ? ", and kept all constraints" : ""}.`}
           </p>
         </Empty>
       )}
@@ -174,7 +201,9 @@ function Standing() {
           name="Does it get better?"
           value={outlook && outlook.improved > 0 ? plural(outlook.improved, "improvement") : "–"}
           more={outlook && outlook.improved > 0
-            ? `the last ${plural(outlook.since, "trial")} ago` : "no result so far"}
+            ? `${hasFront(experiment) ? "of the first objective, " : ""}` +
+              `the last ${plural(outlook.since, "trial")} ago`
+            : "no result so far"}
         />
         {cost > 0 && (
           <Fact

@@ -4,100 +4,41 @@ import type { Column as Values, TrialColumns } from "../api/columns.js";
 import { varying } from "../api/columns.js";
 import type { Experiment } from "../api/records.js";
 import { EXTRA, trialsOf } from "../api/trials.js";
-import { compare, isCommandFilter } from "../filter.js";
-import { clock, count, duration, money, shellWord, short } from "../format.js";
+import { isCommandFilter, parseFilter } from "../filter.js";
+import { count, shellWord } from "../format.js";
+import { objectivesOf } from "../objectives.js";
 import { namespaceFlag, toggleTrial, useShared } from "../pages/context.js";
-import { bestNumber, currencyOf } from "../state.js";
+import { bestNumber } from "../state.js";
 import { FilterBar } from "../ui/filterbar.js";
-import type { Column } from "../ui/grid.js";
 import { Grid } from "../ui/grid.js";
 import { Menu } from "../ui/menu.js";
 import { Command, Empty, csv, save } from "../ui/panel.js";
-import { State } from "../ui/state.js";
+import { cellOf, firstColumns, gridColumn, nameOf, orderOf } from "../ui/trial_columns.js";
 import { go, link, param, setParams } from "../url.js";
 
-const NAMES: Record<string, string> = {
-  trial: "Trial", state: "State", objective: "Objective", step: "Step", lastStep: "Last step",
-  attempts: "Attempts", failures: "Failures", preemptions: "Preempted", seconds: "Took",
-  attemptSeconds: "Ran", cost: "Cost", wastedSeconds: "Lost time", wastedCost: "Lost cost",
-  onDemandCost: "On demand", created: "Created", start: "Started", end: "Ended",
-  reason: "Reason", infeasible: "Infeasible", parent: "Parent",
-};
-
-export function nameOf(column: string, experiment: Experiment): string {
-  if (column === "objective") return experiment.spec.objective.objectiveMetricName;
-  return NAMES[column] ?? column.replace(/^(param|metric)\./, "");
-}
-
-// The parameters that differ, and of the rest what is of interest in this experiment.
+// What is optimised, the parameters that differ, and of the rest what is of interest in this
+// experiment.
 function defaultColumns(table: TrialColumns, rows: Uint32Array, experiment: Experiment): string[] {
   const parameters = table.columns.filter((one) => one.name.startsWith("param."));
   const shown = rows.length < 2 ? parameters : varying(parameters, rows);
   const own = experiment.spec.objective.objectiveMetricName;
-  const metrics = table.columns.filter(
-    (one) => one.name.startsWith("metric.") && one.name !== `metric.${own}`,
-  );
+  const objectives = objectivesOf(experiment).map((one) => one.column);
+  const metrics = table.columns.filter((one) =>
+    one.name.startsWith("metric.") && one.name !== `metric.${own}` &&
+    !objectives.includes(one.name));
   const some = (name: string) => table.values(name).subarray(0, table.rows).some((v) => v > 0);
   return [
-    "state", "objective", ...shown.slice(0, 12).map((one) => one.name),
+    "state", ...objectives, ...(table.column("breaks") ? ["breaks"] : []),
+    ...shown.slice(0, 12).map((one) => one.name),
     ...metrics.slice(0, 4).map((one) => one.name), "lastStep",
     ...(some("preemptions") ? ["attempts", "preemptions"] : []),
     ...(some("cost") ? ["cost"] : []),
   ];
 }
 
-function text(column: Values, row: number, currency: string): string {
-  const value = column.at(row);
-  if (value === null) return "–";
-  if (typeof value === "string") return value;
-  if (column.kind === "time") return clock(value * 1000);
-  if (/seconds$/i.test(column.name)) return duration(value);
-  if (/cost$/i.test(column.name)) return money(value, currency);
-  return short(value);
-}
-
-function gridColumn(column: Values, at: (row: number) => number, experiment: Experiment): Column {
-  const name = nameOf(column.name, experiment);
-  const currency = currencyOf(experiment);
-  const wide = column.name === "reason";
-  return {
-    id: column.name,
-    name,
-    width: wide ? "18rem" : column.name === "state" ? "9rem"
-      : `minmax(${Math.min(14, Math.max(7, name.length * 0.62 + 2))}rem, 1fr)`,
-    number: column.kind !== "category",
-    sortable: true,
-    least: !["state", "objective"].includes(column.name),
-    cell: (row) => {
-      if (column.name === "state") return <State state={column.word(at(row))} />;
-      const shown = text(column, at(row), currency);
-      return wide || column.kind === "category" ? <span title={shown}>{shown}</span> : shown;
-    },
-  };
-}
-
-function orderOf(table: TrialColumns, rows: Uint32Array, sort: string): Uint32Array {
-  const descending = sort.startsWith("~");
-  const column = table.column(sort.replace("~", ""));
-  const sorted = rows.slice();
-  if (!column || (column.name === "trial" && !descending)) return sorted;
-  if (column.kind === "category") {
-    return sorted.sort((a, b) => compare(column.at(a), column.at(b), descending));
-  }
-  const values = column.values;
-  const sign = descending ? -1 : 1;
-  return sorted.sort((a, b) => {
-    const [va, vb] = [values[a]!, values[b]!];
-    if (Number.isNaN(va)) return Number.isNaN(vb) ? a - b : 1;
-    if (Number.isNaN(vb)) return -1;
-    return sign * (va - vb) || a - b;
-  });
-}
-
-function cellOf(column: Values, row: number): string | number {
-  const value = column.at(row);
-  if (value === null) return "";
-  return column.kind === "time" ? new Date((value as number) * 1000).toISOString() : value;
+// The command line knows no column `breaks`.
+function isOurs(filter: string): boolean {
+  return !isCommandFilter(filter) || parseFilter(filter).some((one) => one.field === "breaks");
 }
 
 function jsonLines(table: TrialColumns, columns: Values[], rows: Uint32Array): string {
@@ -123,32 +64,10 @@ export default function Trials() {
   trialsOf(key).want(names);
   const shown = names.flatMap((name) => table.column(name) ?? []);
   const at = (row: number) => order[row]!;
-  const best = bestNumber(experiment);
-  const columns: Column[] = [
-    {
-      id: "select", name: "", label: "Select", width: "1.6rem",
-      cell: (row) => (
-        <input
-          type="checkbox"
-          aria-label={`Select trial ${table.trial(at(row))}`}
-          checked={selected.has(table.trial(at(row)))}
-          onChange={() => toggleTrial(table.trial(at(row)))}
-        />
-      ),
-    },
-    {
-      id: "trial", name: "Trial", width: "6rem", sortable: true,
-      cell: (row) => {
-        const trial = table.trial(at(row));
-        return (
-          <>
-            <a href={link(["t", key.ns, key.name, trial])}>{trial}</a>
-            {trial === best && <b class="best-mark"> ★ best</b>}
-          </>
-        );
-      },
-    },
-    ...shown.map((column) => gridColumn(column, at, experiment)),
+  const trialRows = { key, table, experiment, at };
+  const columns = [
+    ...firstColumns(trialRows, selected, { trial: bestNumber(experiment), word: "best" }),
+    ...shown.map((column) => gridColumn(column, trialRows)),
   ];
   const choices = [...new Set([...table.columns.map((one) => one.name), ...EXTRA])]
     .filter((name) => name !== "trial");
@@ -163,9 +82,9 @@ export default function Trials() {
     ]),
   });
   const command = `shirabe get trials ${key.name}${namespaceFlag(key)}` +
-    (filter !== "" && problem === "" && isCommandFilter(filter)
+    (filter !== "" && problem === "" && !isOurs(filter)
       ? ` --filter ${shellWord(filter)}` : "") +
-    (sort === "trial" ? "" : ` --sort-by ${shellWord(sort)}`);
+    (["trial", "breaks", "~breaks"].includes(sort) ? "" : ` --sort-by ${shellWord(sort)}`);
   return (
     <>
       <FilterBar>

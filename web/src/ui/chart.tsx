@@ -140,7 +140,7 @@ export function nearest(
   return found;
 }
 
-export type Mark = "dot" | "ring" | "cross" | "half" | "star";
+export type Mark = "dot" | "ring" | "cross" | "half" | "diamond" | "triangle";
 
 // One mark on a canvas, whose shape says what its colour says.
 export function drawMark(
@@ -156,6 +156,17 @@ export function drawMark(
     context.moveTo(x + size, y - size);
     context.lineTo(x - size, y + size);
     context.stroke();
+    return;
+  }
+  if (mark === "diamond" || mark === "triangle") {
+    const [wide, low] = mark === "diamond" ? [1.3, 0] : [1.2, size * 0.9];
+    context.moveTo(x, y - size * 1.3);
+    context.lineTo(x + size * wide, y + low);
+    if (mark === "diamond") context.lineTo(x, y + size * 1.3);
+    context.lineTo(x - size * wide, y + low);
+    context.closePath();
+    if (mark === "diamond") context.fill();
+    else context.stroke();
     return;
   }
   if (mark === "half") {
