@@ -56,12 +56,12 @@ export function makeAxis(
   return { column, name, scale: able, low, high, sorted };
 }
 
-// How many of the sorted values are below.
-function rank(sorted: Float64Array, value: number): number {
+// How many of the sorted values are below, or also equal.
+function rank(sorted: Float64Array, value: number, orEqual = false): number {
   let [low, high] = [0, sorted.length];
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (sorted[middle]! < value) low = middle + 1;
+    if (sorted[middle]! < value || (orEqual && sorted[middle] === value)) low = middle + 1;
     else high = middle;
   }
   return low;
@@ -138,13 +138,20 @@ export function niceValues(low: number, high: number, most: number): number[] {
 }
 
 // 0 for the worst of the rows, 1 for the best, by rank: one outlier does not take all the colours.
+// Equal ones share the mean of their ranks.
 export function qualityOf(
   objective: Float64Array, rows: number, maximize: boolean,
 ): Float32Array {
-  const order = Array.from({ length: rows }, (_, i) => i)
-    .filter((i) => Number.isFinite(objective[i]!))
-    .sort((a, b) => (maximize ? 1 : -1) * (objective[a]! - objective[b]!));
+  const values = objective.subarray(0, rows);
+  const sorted = values.filter(Number.isFinite).sort();
+  const last = sorted.length - 1;
   const quality = new Float32Array(rows).fill(NaN);
-  order.forEach((row, i) => (quality[row] = order.length < 2 ? 1 : i / (order.length - 1)));
+  for (let row = 0; row < rows; ++row) {
+    const value = values[row]!;
+    if (!Number.isFinite(value)) continue;
+    const middle = (rank(sorted, value) + rank(sorted, value, true) - 1) / 2;
+    const share = last < 1 ? 1 : middle / last;
+    quality[row] = maximize || last < 1 ? share : 1 - share;
+  }
   return quality;
 }
