@@ -77,10 +77,10 @@ test("all of them are drawn at once, it says how, and nothing holds the reader u
 test("the pointer says what is in a pixel; zoomed in, it finds one attempt", () =>
   withMany(async (page) => {
     const box = await page.locator(".lanes canvas").boundingBox();
-    const middle = { x: box.x + 110 + (box.width - 122) / 2, y: box.y + 26 + (box.height - 30) / 2 };
+    const [x, y] = [box.x + 110 + (box.width - 122) / 2, box.y + 26 + (box.height - 30) / 2];
     // The lanes run from the upper left to the lower right.
     for (let i = -3; i <= 3 && (await page.locator(".tip").count()) === 0; ++i) {
-      await page.mouse.move(middle.x + i, middle.y);
+      await page.mouse.move(x + i, y);
     }
     const tip = await page.locator(".tip").innerText();
     assert.match(tip, /^\d+ attempts in one pixel\ntrials \d+ to \d+\n.*\d+ completed/);
@@ -91,8 +91,8 @@ test("the pointer says what is in a pixel; zoomed in, it finds one attempt", () 
     await page.getByText(/^\d\d attempts in .* each lane \d+ pixels high/).waitFor();
     await drawn(page);
     const first = page.locator(".tip", { hasText: /^trial \d+, attempt 1: / });
-    for (let y = 40; y < 300 && (await first.count()) === 0; y += 12) {
-      await page.mouse.move(middle.x, box.y + y);
+    for (let down = 40; down < 300 && (await first.count()) === 0; down += 12) {
+      await page.mouse.move(x, box.y + down);
     }
     const trial = /^trial (\d+)/.exec(await first.innerText())[1];
     assert.ok(Math.abs(Number(trial) - MANY / 2) < 60, trial);

@@ -2,7 +2,9 @@
 // categories. Pure functions of columns.
 import type { Column } from "./api/columns.js";
 import type { Experiment } from "./api/records.js";
+import type { TrialData } from "./api/trials.js";
 import { short } from "./format.js";
+import { maximizes } from "./state.js";
 
 export type Scale = "linear" | "log" | "quantile";
 
@@ -149,9 +151,23 @@ export function qualityOf(
   for (let row = 0; row < rows; ++row) {
     const value = values[row]!;
     if (!Number.isFinite(value)) continue;
-    const middle = (rank(sorted, value) + rank(sorted, value, true) - 1) / 2;
-    const share = last < 1 ? 1 : middle / last;
+    const first = rank(sorted, value);
+    const end = sorted[first + 1] === value ? rank(sorted, value, true) - 1 : first;
+    const share = last < 1 ? 1 : (first + end) / 2 / last;
     quality[row] = maximize || last < 1 ? share : 1 - share;
+  }
+  return quality;
+}
+
+const known = new WeakMap<TrialData, Float32Array>();
+
+// The same for all panels, as long as nothing has changed.
+export function qualityOfTrials(data: TrialData): Float32Array {
+  let quality = known.get(data);
+  if (!quality) {
+    const { table, experiment } = data;
+    quality = qualityOf(table.values("objective"), table.rows, maximizes(experiment));
+    known.set(data, quality);
   }
   return quality;
 }

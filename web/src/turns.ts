@@ -1,5 +1,5 @@
-// Long work in short turns: a generator yields wherever it may stop, and is taken up again in a task
-// of its own, so that the page answers meanwhile. No turn of it holds the page up for 50 ms.
+// Long work in short turns: a generator yields wherever it may stop, and goes on in a task of its
+// own, so that the page answers meanwhile. No turn of it holds the page up for 50 ms.
 
 export const TURN_MS = 10;
 

@@ -68,7 +68,7 @@ test("attempts come page by page, and the words of each page mean the same", () 
   assert.ok(Number.isNaN(table.number("cost")[0]));
 });
 
-test("an attempt waits from the end of the one before it, and one that runs lasts until now", () => {
+test("an attempt waits from the end of the one before; one that runs lasts until now", () => {
   const parts = done(partsOf(tableOf([[1, 10, 20], [1, 35, NaN], [2, NaN, 50]]), 90_000));
   assert.deepEqual([...parts.queued.slice(0, 2)], [9000, 20_000]);
   assert.deepEqual([...parts.to], [20_000, 90_000, 50_000]);

@@ -3,7 +3,7 @@ import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { PartialDependence } from "../api/analysis.js";
 import { readPartialDependence } from "../api/analysis.js";
 import type { Axis } from "../axes.js";
-import { defaultScale, makeAxis, positionOf, qualityOf, ticksOf } from "../axes.js";
+import { defaultScale, makeAxis, positionOf, qualityOfTrials, ticksOf } from "../axes.js";
 import { varying } from "../api/columns.js";
 import type { DotPicture } from "../dots.js";
 import { drawDots } from "../dots.js";
@@ -11,7 +11,7 @@ import { count, short } from "../format.js";
 import { useLoad } from "../load.js";
 import { namespaceFlag, shownOf, useShared } from "../pages/context.js";
 import { VIRIDIS, shade } from "../raster.js";
-import { finishedTrials, maximizes } from "../state.js";
+import { finishedTrials } from "../state.js";
 import { colour, colours } from "../theme.js";
 import { inTurns } from "../turns.js";
 import { Empty, Panel } from "../ui/panel.js";
@@ -214,7 +214,7 @@ export function Slices() {
     const exact = makeAxis(objective, finite, "linear", experiment);
     const margin = (exact.high - exact.low) * 0.04;
     const y = { ...exact, low: exact.low - margin, high: exact.high + margin };
-    const quality = qualityOf(objective.values, table.rows, maximizes(experiment));
+    const quality = qualityOfTrials(data!);
     return parameters.map((column, i): Slice => ({
       x: makeAxis(column, finite, defaultScale(column.name, experiment), experiment),
       y, rows: finite, quality, model: models.value?.[i] ?? null,
