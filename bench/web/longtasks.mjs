@@ -1,5 +1,6 @@
 // Where the page of a large experiment holds its reader up: the long tasks (over 50 ms, by the
-// browser's own account) of the timeline and of the analysis, of a server and of a report.
+// browser's own account) of the timeline and of the analysis, of a server and of a report; and the frames (median, p95,
+// longest) while the table scrolls and an axis is brushed.
 //   longtasks.mjs BINARY HOME EXPERIMENT [REPORT.html]
 // HOME is that of a store with the experiment (run.sh makes build/bench-web/TRIALS/home). WEB_DIST:
 // other files than those built into BINARY, of a server.
@@ -8,7 +9,7 @@ import net from "node:net";
 import path from "node:path";
 import { spawn } from "node:child_process";
 import { pathToFileURL } from "node:url";
-import { launch } from "./measure.mjs";
+import { dragFrames, launch, scrollFrames } from "./measure.mjs";
 
 const [binary, home, experiment, report] = process.argv.slice(2);
 
@@ -127,11 +128,31 @@ async function analysis(page, base, of) {
   parallelDrawn);
 }
 
+const words = ({ median, p95, max }) =>
+  [median, p95, max].map((one) => `${one.toFixed(0)} ms`).join(", ");
+
+async function frames(page, base) {
+  await page.goto(`${base}/trials`);
+  await page.waitForFunction(() => document.querySelectorAll(".grid-body .grid-row").length > 10);
+  await page.waitForTimeout(1500);
+  console.log(`\ntable, 600 pixels a frame: frames ${words(await scrollFrames(page, 600))}`);
+  await page.goto(`${base}/analysis`);
+  await page.waitForFunction(parallelDrawn, undefined, { timeout: 60_000 });
+  await page.waitForTimeout(2500);
+  const took = await page.evaluate(() =>
+    document.querySelector("canvas[data-took]").dataset.took);
+  const box = await page.locator(".brush-area").first().boundingBox();
+  const x = box.x + box.width / 2;
+  const brush = await dragFrames(page, { x, y: box.y + box.height * 0.2 },
+    { x, y: box.y + box.height * 0.6 });
+  console.log(`parallel coordinates: ${took} ms; brush: frames ${words(brush)}`);
+}
+
 const browser = await launch();
 const server = await serve();
 try {
   console.log("| what | shown | long tasks | longest | in all |\n| --- | --- | --- | --- | --- |");
-  const parts = (process.env.WEB_PARTS ?? "timeline,analysis,report").split(",");
+  const parts = (process.env.WEB_PARTS ?? "timeline,analysis,report,frames").split(",");
   const page = async () => {
     const context = await browser.newContext({ viewport: { width: 1400, height: 900 } });
     if (process.env.WEB_DIST) await withOtherFiles(context, process.env.WEB_DIST);
@@ -147,6 +168,7 @@ try {
     const file = `${pathToFileURL(report)}#/e/default/${experiment}`;
     await analysis(await page(), file, "report");
   }
+  if (parts.includes("frames")) await frames(await page(), base);
 } finally {
   await browser.close();
   server.child.kill("SIGTERM");
