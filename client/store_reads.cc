@@ -36,6 +36,7 @@ void StoreReads::AddTo(MethodTable& table) {
   table.AddStream<v1::ChangeRecord>("ListChanges", this, &StoreReads::ListChanges);
   table.Add("GetHolder", this, &StoreReads::GetHolder);
   table.Add("ReadLog", this, &StoreReads::ReadLog);
+  table.Add("GetRights", this, &StoreReads::GetRights);
 }
 
 StatusOr<v1::Experiment> StoreReads::GetExperiment(const v1::ExperimentRef& ref) {
@@ -149,6 +150,16 @@ StatusOr<v1::LogChunk> StoreReads::ReadLog(const v1::ReadLogRequest& request) {
   chunk.set_at_end(piece.at_end);
   chunk.set_place(path);
   return chunk;
+}
+
+StatusOr<v1::CallerRights> StoreReads::GetRights(const v1::RightsRequest& request) {
+  v1::CallerRights rights;
+  rights.set_namespace_(request.namespace_().empty() ? "default" : request.namespace_());
+  rights.set_read(true);
+  rights.set_create(true);
+  rights.set_change(true);
+  rights.set_delete_(true);
+  return rights;
 }
 
 }  // namespace shirabe::client

@@ -22,6 +22,9 @@ class StoreReads {
   // A lease that has run out, or whose process is gone, is as good as none.
   StatusOr<v1::Text> GetHolder(const v1::ExperimentRef& ref);
 
+  // All of them: this is a client of who has the store.
+  StatusOr<v1::CallerRights> GetRights(const v1::RightsRequest& request);
+
   // Its methods; the table lasts no longer than this.
   void AddTo(MethodTable& table);
 

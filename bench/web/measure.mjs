@@ -127,9 +127,10 @@ export async function dragFrames(page, from, to, steps = 60) {
     window.frameTimes = [];
     let last = 0;
     const tick = (now) => {
+      if (!window.frameTimes) return; // that was all
       if (last > 0) window.frameTimes.push(now - last);
       last = now;
-      if (window.frameTimes) requestAnimationFrame(tick);
+      requestAnimationFrame(tick);
     };
     requestAnimationFrame(tick);
   });

@@ -94,7 +94,8 @@ TrialKey KeyOfRequest(const Proto& request) {
 
 // What is asked of a namespace, or of all, and not of one experiment.
 bool IsOfAll(const Method& method) {
-  static const std::set<std::string> names = {"ListExperiments", "ListSummaries", "GetCapacity"};
+  static const std::set<std::string> names = {"ListExperiments", "ListSummaries", "GetCapacity",
+                                              "GetRights"};
   return names.contains(method.name());
 }
 
@@ -116,6 +117,16 @@ Status CheckKeys(const Method& method, const Proto& request, const TrialKey& key
   return attempt == 0 ? absl::OkStatus() : ValidateKey(AttemptKey{trial, attempt});
 }
 
+v1::CallerRights EveryRight(const std::string& ns) {
+  v1::CallerRights rights;
+  rights.set_namespace_(ns.empty() ? "default" : ns);
+  rights.set_read(true);
+  rights.set_create(true);
+  rights.set_change(true);
+  rights.set_delete_(true);
+  return rights;
+}
+
 class GuardedClient : public client::Client {
  public:
   GuardedClient(client::LocalClient& client, Principal principal, GuardOptions rights)
@@ -130,6 +141,7 @@ class GuardedClient : public client::Client {
         {"SendIntent", &GuardedClient::SendIntent},
         {"DeleteExperiment", &GuardedClient::Delete},
         {"ListChanges", &GuardedClient::ListChanges},
+        {"GetRights", &GuardedClient::GetRights},
         {"Tell", &GuardedClient::Tell},
     };
     const auto found = special.find(method.name());
@@ -243,6 +255,25 @@ class GuardedClient : public client::Client {
           principal_.CanSee(static_cast<const v1::ChangeRecord&>(change).namespace_()));
       return sees ? sink(change) : absl::OkStatus();
     });
+  }
+
+  // Of the caller here, and of this process where it is itself a caller of a server (shirabe ui).
+  Status GetRights(const Proto& message, const Sink& sink) {
+    v1::RightsRequest request = static_cast<const v1::RightsRequest&>(message);
+    if (request.namespace_().empty()) request.set_namespace_(principal_.ns);
+    auto behind = client_.Get<v1::CallerRights>("GetRights", request);
+    // A server of an older version does not say; it still refuses what it does not allow.
+    if (absl::IsUnimplemented(behind.status())) behind = EveryRight(request.namespace_());
+    ASSIGN_OR_RETURN(v1::CallerRights rights, std::move(behind));
+    const auto may = [&](Permission permission) {
+      return principal_.CheckPermission(permission, rights.namespace_()).ok();
+    };
+    if (rights.name().empty()) rights.set_name(principal_.Actor().name());
+    rights.set_read(rights.read() && may(v1::Rights::READ));
+    rights.set_create(rights.create() && may(v1::Rights::CREATE));
+    rights.set_change(rights.change() && may(v1::Rights::CHANGE));
+    rights.set_delete_(rights.delete_() && may(v1::Rights::DELETE));
+    return sink(rights);
   }
 
   // Whether a trial's own token is that of the current attempt is seen where the report is

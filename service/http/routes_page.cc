@@ -190,20 +190,19 @@ StatusOr<HttpReply> Asset(Call& call) {
 }
 
 StatusOr<HttpReply> GetRights(Call& call) {
-  std::string ns = call.Text("namespace");
-  if (ns.empty()) ns = call.principal.ns.empty() ? "default" : call.principal.ns;
-  if (const Status valid = ValidateNamespace(ns); !valid.ok()) {
+  v1::RightsRequest request;
+  request.set_namespace_(call.Text("namespace"));
+  if (const Status valid = ValidateNamespace(request.namespace_());
+      !request.namespace_().empty() && !valid.ok()) {
     return BadField("namespace", Message(valid));
   }
-  const auto may = [&](Permission permission) {
-    return call.principal.CheckPermission(permission, ns).ok();
-  };
-  return JsonReply({{"name", call.principal.Actor().name()},
-                    {"namespace", ns},
-                    {"read", may(v1::Rights::READ)},
-                    {"create", may(v1::Rights::CREATE)},
-                    {"change", may(v1::Rights::CHANGE)},
-                    {"delete", may(v1::Rights::DELETE)}});
+  ASSIGN_OR_RETURN(const auto rights, call.client->Get<v1::CallerRights>("GetRights", request));
+  return JsonReply({{"name", rights.name()},
+                    {"namespace", rights.namespace_()},
+                    {"read", rights.read()},
+                    {"create", rights.create()},
+                    {"change", rights.change()},
+                    {"delete", rights.delete_()}});
 }
 
 // Of one that has mistakes too, as far as it could be read: a form is filled with it.
@@ -258,10 +257,10 @@ std::vector<Route> PageRoutes() {
       {.method = "GET",
        .path = "/api/v1/rights",
        .id = "getRights",
-       .rights = MakeRights(v1::Rights::CALLERS),
+       .rpc = "GetRights",
        .summary = "What the caller may do in a namespace, so that a page offers nothing else",
        .parameters = {{.name = "namespace", .help = "the namespace; by default the caller's own"}},
-       .results = {{.body = v1::http::CallerRights::descriptor()}},
+       .results = {{.body = v1::CallerRights::descriptor()}},
        .slow = true,
        .handle = GetRights},
   };

@@ -41,7 +41,7 @@ TEST_F(PageTest, ParsingIsBoundedAndStoresNothing) {
   ExpectAlive();
 }
 
-// attacks: HTTP GET /api/v1/rights
+// attacks: HTTP GET /api/v1/rights, gRPC shirabe.v1.Shirabe/GetRights
 TEST_F(PageTest, RightsSayNothingOfOtherNamespaces) {
   Serve();
   ASSERT_LT(Create("red", Spec(kAskedSpec, "red", "hidden-plan"), kRedToken), 300);

@@ -192,6 +192,29 @@ TEST_F(KubeDoorTest, ThePageOnLoopbackPassesOnWhatItsOwnPagesAsk) {
       << "passed on, and refused by the cluster";
 }
 
+// The page's own token opens everything here; on the server its user may only look.
+TEST_F(KubeDoorTest, ThePageKnowsTheRightsOfItsUserOnTheServer) {
+  const auto page = PageServer::Start({.client = client_.get(), .home = stored_.home() + "/ui"});
+  ASSERT_TRUE(page.ok()) << page.status();
+  const std::string address = (*page)->Address(stored_.key());
+  const size_t token_at = address.find("#token=") + 7;
+  const int port = std::atoi(&address[address.find(':', 7) + 1]);
+  const std::string headers =
+      absl::StrCat("Host: 127.0.0.1:", port, "\r\nAuthorization: Bearer ",
+                   address.substr(token_at, address.find('&') - token_at), "\r\n");
+  const auto rights = [&](const std::string& query) {
+    service::Wire wire(port);
+    EXPECT_TRUE(wire.Send(absl::StrCat("GET /api/v1/rights", query, " HTTP/1.1\r\n",
+                                       "Content-Length: 0\r\n", headers, "\r\n")));
+    return kube::Json::parse(wire.ReadReply().body);
+  };
+  const kube::Json own = rights("");
+  EXPECT_EQ(own["namespace"], "default");
+  EXPECT_EQ(own["read"], true);
+  for (const char* name : {"create", "change", "delete"}) EXPECT_EQ(own[name], false) << name;
+  EXPECT_EQ(rights("?namespace=other")["read"], false);
+}
+
 TEST_F(KubeDoorTest, WhoIsNoAdministratorComesAsHisNamespace) {
   refuse_admin_ = true;
   EXPECT_TRUE(client_->GetExperiment(stored_.key()).ok());

@@ -92,6 +92,7 @@ std::vector<Asked> Everything() {
       {"AwaitChange", [](Client& c) { return c.Revision().status(); }},
       {"AwaitChange", [](Client& c) { return c.AwaitChange(0, absl::ZeroDuration()).status(); }},
       {"ListChanges", [](Client& c) { return c.Changes(0).status(); }},
+      ListMethod<v1::RightsRequest, v1::CallerRights>("GetRights"),
       {"GetHolder", [](Client& c) { return c.Holder(kKey).status(); }},
       {"ReadLog",
        [](Client& c) {
@@ -241,6 +242,28 @@ TEST_F(GuardedClientTest, APersonIsJudgedByWhatTheyDo) {
   judged.clear();
   EXPECT_TRUE(IsRefused(SendVerb(*client, v1::Intent::CANCEL)));
   EXPECT_THAT(judged, testing::ElementsAre(std::pair(v1::Rights::CHANGE, std::string("a"))));
+}
+
+v1::CallerRights RightsIn(Client& client, const std::string& ns) {
+  v1::RightsRequest request;
+  request.set_namespace_(ns);
+  return client.Get<v1::CallerRights>("GetRights", request).value();
+}
+
+TEST_F(GuardedClientTest, RightsAreWhatTheCallerMayDo) {
+  const auto user = As(User("b"));
+  EXPECT_EQ(RightsIn(*user, "").namespace_(), "b");
+  EXPECT_EQ(RightsIn(*user, "").name(), "user of b");
+  EXPECT_TRUE(RightsIn(*user, "b").delete_());
+  EXPECT_FALSE(RightsIn(*user, "a").read());
+  Principal ada{.role = Principal::Role::kClusterUser, .name = "ada"};
+  ada.authorize = [](Permission permission, const std::string&) -> Status {
+    return permission == v1::Rights::READ ? absl::OkStatus() : absl::PermissionDeniedError("no");
+  };
+  const v1::CallerRights seen = RightsIn(*As(ada), "a");
+  EXPECT_TRUE(seen.read());
+  EXPECT_FALSE(seen.create() || seen.change() || seen.delete_());
+  EXPECT_EQ(RightsIn(*As({.role = Principal::Role::kAdmin}), "").namespace_(), "default");
 }
 
 // Whoever may create is not one who may change what others have.

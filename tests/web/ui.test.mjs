@@ -90,6 +90,36 @@ test("of a server it is a proxy, whose token stays out of the browser", async ()
   assert.equal(await page.stop("SIGTERM"), 0);
 });
 
+// Its own token opens everything; what is offered is what the server allows the user.
+test("of a server it knows what its user may do there, and offers nothing else", async () => {
+  const [admin, mine] = ["the-administrators-token-1", "the-token-of-red-0001"];
+  const server = await serve({ home: newHome(), tokens: [admin, `user red ${mine}`] });
+  const red = JSON.parse(asked("theirs"));
+  red.metadata.namespace = "red";
+  await server.call("POST", "/api/v1/namespaces/red/experiments", red);
+  const grpc = JSON.parse(fs.readFileSync(`${server.home}/ready`, "utf8")).grpc;
+  const home = newHome();
+  const rights = async (words, query) => {
+    const page = await ui(home, "--server", grpc, ...words);
+    const token = /token=([^&]*)/.exec(page.hash)[1];
+    const reply = await fetch(`${page.url}/api/v1/rights${query}`,
+      { headers: { Authorization: `Bearer ${token}` } });
+    assert.equal(reply.status, 200);
+    await page.stop();
+    return reply.json();
+  };
+  const none = { read: false, create: false, change: false, delete: false };
+  const every = { read: true, create: true, change: true, delete: true };
+  const file = tokenFile(fs.mkdtempSync(`${home}/t-`), [mine]);
+  const asRed = ["--token-file", file];
+  assert.deepEqual(await rights(asRed, ""), { name: "user of red", namespace: "red", ...every });
+  assert.deepEqual(await rights(asRed, "?namespace=default"),
+    { name: "user of red", namespace: "default", ...none });
+  const asAdmin = ["--token-file", tokenFile(fs.mkdtempSync(`${home}/t-`), [admin])];
+  assert.deepEqual(await rights(asAdmin, "?namespace=default"),
+    { name: "admin", namespace: "default", ...every });
+});
+
 test("a name that is not there is said at once", async () => {
   await assert.rejects(ui(newHome(true), "digits-spott"), /ended with 3.*digits-spott/s);
 });

@@ -2,7 +2,9 @@
 // categories. Pure functions of columns.
 import type { Column } from "./api/columns.js";
 import type { Experiment } from "./api/records.js";
+import type { TrialData } from "./api/trials.js";
 import { short } from "./format.js";
+import { maximizes } from "./state.js";
 
 export type Scale = "linear" | "log" | "quantile";
 
@@ -56,12 +58,12 @@ export function makeAxis(
   return { column, name, scale: able, low, high, sorted };
 }
 
-// How many of the sorted values are below.
-function rank(sorted: Float64Array, value: number): number {
+// How many of the sorted values are below, or also equal.
+function rank(sorted: Float64Array, value: number, orEqual = false): number {
   let [low, high] = [0, sorted.length];
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (sorted[middle]! < value) low = middle + 1;
+    if (sorted[middle]! < value || (orEqual && sorted[middle] === value)) low = middle + 1;
     else high = middle;
   }
   return low;
@@ -138,13 +140,34 @@ export function niceValues(low: number, high: number, most: number): number[] {
 }
 
 // 0 for the worst of the rows, 1 for the best, by rank: one outlier does not take all the colours.
+// Equal ones share the mean of their ranks.
 export function qualityOf(
   objective: Float64Array, rows: number, maximize: boolean,
 ): Float32Array {
-  const order = Array.from({ length: rows }, (_, i) => i)
-    .filter((i) => Number.isFinite(objective[i]!))
-    .sort((a, b) => (maximize ? 1 : -1) * (objective[a]! - objective[b]!));
+  const values = objective.subarray(0, rows);
+  const sorted = values.filter(Number.isFinite).sort();
+  const last = sorted.length - 1;
   const quality = new Float32Array(rows).fill(NaN);
-  order.forEach((row, i) => (quality[row] = order.length < 2 ? 1 : i / (order.length - 1)));
+  for (let row = 0; row < rows; ++row) {
+    const value = values[row]!;
+    if (!Number.isFinite(value)) continue;
+    const first = rank(sorted, value);
+    const end = sorted[first + 1] === value ? rank(sorted, value, true) - 1 : first;
+    const share = last < 1 ? 1 : (first + end) / 2 / last;
+    quality[row] = maximize || last < 1 ? share : 1 - share;
+  }
+  return quality;
+}
+
+const known = new WeakMap<TrialData, Float32Array>();
+
+// The same for all panels, as long as nothing has changed.
+export function qualityOfTrials(data: TrialData): Float32Array {
+  let quality = known.get(data);
+  if (!quality) {
+    const { table, experiment } = data;
+    quality = qualityOf(table.values("objective"), table.rows, maximizes(experiment));
+    known.set(data, quality);
+  }
   return quality;
 }

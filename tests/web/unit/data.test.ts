@@ -5,7 +5,9 @@ import { putColumns, readArrays } from "../../../web/src/api/binary.js";
 import { TrialColumns, bestSoFar, varying } from "../../../web/src/api/columns.js";
 import { fieldList } from "../../../web/src/api/trials.js";
 import { makeAxis, niceValues, positionOf, qualityOf, valueAt } from "../../../web/src/axes.js";
+import { drawDots } from "../../../web/src/dots.js";
 import { raster, VIRIDIS } from "../../../web/src/raster.js";
+import { inTurns } from "../../../web/src/turns.js";
 import { diffLines, scalar, toYaml } from "../../../web/src/yaml.js";
 
 // As docs/design/formats.md describes it.
@@ -129,4 +131,53 @@ test("a difference shows each line once, as little as can be", () => {
   const lines = diffLines("a\nb\nc\nd", "a\nx\nc\nd\ne");
   assert.deepEqual(lines.map((one) => `${one.kind[0]}${one.text}`),
     ["sa", "db", "ax", "sc", "sd", "ae"]);
+});
+
+test("equal results are equally good, and any number of them is ranked at once", () => {
+  assert.deepEqual([...qualityOf(Float64Array.from([2, 1, 2, 3]), 4, true)], [0.5, 0, 0.5, 1]);
+  assert.deepEqual([...qualityOf(Float64Array.from([5]), 1, false)], [1]);
+  const same = qualityOf(new Float64Array(200_000).fill(7), 200_000, false);
+  assert.equal(same[0], 0.5);
+  assert.equal(same[199_999], 0.5);
+});
+
+test("dots of one pixel become one of their mean colour, and all of them are counted", () => {
+  const work = drawDots({
+    width: 4, height: 3, x: Float32Array.from([1.2, 1.9, 3, NaN, -1]),
+    y: Float32Array.from([0.5, 0.1, 2, 1, 1]), quality: Float32Array.from([0, 1, 1, 1, 1]),
+    colours: [[0, 0, 0], [200, 100, 50]],
+  });
+  let step = work.next();
+  while (!step.done) step = work.next();
+  const { pixels, dots, taken } = step.value;
+  assert.deepEqual([dots, taken], [3, 2]);
+  assert.deepEqual([...pixels.slice(4, 8)], [100, 50, 25, 214]); // two of them
+  assert.deepEqual([...pixels.slice(44, 48)], [200, 100, 50, 153]); // one
+  assert.equal(pixels.filter((_, i) => i % 4 === 3 && pixels[i]! > 0).length, 2);
+});
+
+test("long work is done in turns between which others run, and stops where given up", async () => {
+  let [steps, others] = [0, 0];
+  const seen = new Set<number>();
+  function* work(): Generator<void, string> {
+    for (; steps < 60; ++steps) {
+      const until = performance.now() + 1;
+      while (performance.now() < until);
+      seen.add(others);
+      yield;
+    }
+    return "done";
+  }
+  let going = true;
+  const other = () => void (++others, going && setImmediate(other));
+  setImmediate(other);
+  assert.equal(await inTurns(work(), new AbortController().signal), "done");
+  going = false;
+  assert.ok(seen.size >= 3, `all of it in ${seen.size} turns`);
+  steps = 0;
+  const abort = new AbortController();
+  const given = inTurns(work(), abort.signal);
+  abort.abort();
+  assert.equal(await given, null);
+  assert.equal(steps, 0);
 });

@@ -34,6 +34,7 @@ export function putColumns(table: TrialColumns, reply: Arrays<Head>): void {
   const { head, at } = reply;
   const numbers = head.columns.find((one) => one.name === "trial");
   if (!numbers) throw new Error("the server's columns have no trial");
+  table.reserve(table.rows + head.rows);
   const rows = Array.from(at(numbers.offset, head.rows), (trial) => table.rowFor(trial));
   const consecutive = rows.every((row, i) => row === rows[0]! + i);
   for (const one of head.columns) {

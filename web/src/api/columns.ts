@@ -44,6 +44,8 @@ export class TrialColumns {
   rows = 0;
   revision = 0;
   needed: string[] = ["objective"]; // columns that a result has values of
+  private reserved = 64; // rows that every column has room for
+  private trials: Column | undefined;
   private readonly byName = new Map<string, Column>();
   private readonly rowOfTrial = new Map<number, number>();
 
@@ -60,7 +62,7 @@ export class TrialColumns {
     let column = this.byName.get(name);
     if (!column) {
       column = new Column(name, kind);
-      column.reserve(this.rows);
+      column.reserve(Math.max(this.rows, this.reserved));
       this.byName.set(name, column);
     }
     return column;
@@ -77,10 +79,16 @@ export class TrialColumns {
     if (known !== undefined) return known;
     const row = this.rows++;
     this.rowOfTrial.set(trial, row);
-    for (const column of this.byName.values()) column.reserve(this.rows);
-    this.add("trial", "number").reserve(this.rows);
-    this.add("trial", "number").values[row] = trial;
+    this.reserve(row + 1);
+    this.trials!.values[row] = trial;
     return row;
+  }
+  // Room for so many rows in every column.
+  reserve(rows: number): void {
+    this.trials ??= this.add("trial", "number");
+    if (rows <= this.reserved) return;
+    this.reserved = Math.max(rows, 2 * this.reserved);
+    for (const column of this.byName.values()) column.reserve(this.reserved);
   }
 }
 

@@ -4,7 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import type { PartialDependence } from "../api/analysis.js";
 import { readPartialDependence } from "../api/analysis.js";
 import { varying } from "../api/columns.js";
-import { short } from "../format.js";
+import { count, short } from "../format.js";
 import { useLoad } from "../load.js";
 import { namespaceFlag, useShared } from "../pages/context.js";
 import { VIRIDIS, shade } from "../raster.js";
@@ -15,6 +15,7 @@ import { param, setParams } from "../url.js";
 
 const [LEFT, BOTTOM, TOP] = [84, 34, 8];
 const HEIGHT = 360;
+const MOST_DOTS = 2000;
 
 // The nearest of the values of an axis: numbers by their size, words by themselves.
 function indexOf(values: string[], value: number | string | null): number {
@@ -163,7 +164,7 @@ export function Contour() {
   const label = `${metric} by ${x} and ${y}, averaged over all other parameters`;
   const at = (name: string, row: number) => table.column(`param.${name}`)?.at(row) ?? null;
   const dots = model && !few && model.axes.length === 2
-    ? Array.from(rows.subarray(0, 2000), (row) => ({
+    ? Array.from(rows.subarray(0, MOST_DOTS), (row) => ({
       x: indexOf(model.axes[0]!.values, at(x, row)),
       y: indexOf(model.axes[1]!.values, at(y, row)),
     })).filter((dot) => dot.x >= 0 && dot.y >= 0)
@@ -201,7 +202,10 @@ export function Contour() {
           <div class="legend">
             <span>worst <span class="ramp" aria-hidden="true" /> best</span>
             <span>hatched: the model does not know</span>
-            <span>dots: trials</span>
+            <span>
+              dots: {rows.length > MOST_DOTS
+                ? `the first ${count(MOST_DOTS)} of ${count(rows.length)} trials` : "trials"}
+            </span>
           </div>
         </>
       )}

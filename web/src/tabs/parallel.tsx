@@ -3,7 +3,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Axis, Scale } from "../axes.js";
 import {
-  defaultScale, makeAxis, nameOfColumn, positionsOf, qualityOf, ticksOf, valueAt,
+  defaultScale, makeAxis, nameOfColumn, positionsOf, qualityOfTrials, ticksOf, valueAt,
 } from "../axes.js";
 import type { Column } from "../api/columns.js";
 import { varying } from "../api/columns.js";
@@ -196,15 +196,13 @@ function Overlay(props: OverlayProps) {
 }
 
 function useRaster(axes: Axis[], x: number[], width: number, chosen: Uint8Array) {
-  const { data, experiment } = useShared();
+  const { data } = useShared();
   const canvas = useRef<HTMLCanvasElement>(null);
   const [took, setTook] = useState(0);
   const tint = colours.value;
   const rows = data!.table.rows;
   const version = data!.version;
-  const quality = useMemo(
-    () => qualityOf(data!.table.values("objective"), rows, maximizes(experiment)), [version],
-  );
+  const quality = useMemo(() => qualityOfTrials(data!), [version]);
   const id = axes
     .map((axis) => `${axis.column.name} ${axis.scale} ${axis.low} ${axis.high}`).join();
   const positions = useMemo(() => axes.map((axis) => positionsOf(axis, rows)), [id, version]);

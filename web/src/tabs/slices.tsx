@@ -3,18 +3,23 @@ import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { PartialDependence } from "../api/analysis.js";
 import { readPartialDependence } from "../api/analysis.js";
 import type { Axis } from "../axes.js";
-import { defaultScale, makeAxis, positionOf, qualityOf, ticksOf } from "../axes.js";
+import { defaultScale, makeAxis, positionOf, qualityOfTrials, ticksOf } from "../axes.js";
 import { varying } from "../api/columns.js";
+import type { DotPicture } from "../dots.js";
+import { drawDots } from "../dots.js";
 import { count, short } from "../format.js";
 import { useLoad } from "../load.js";
 import { namespaceFlag, shownOf, useShared } from "../pages/context.js";
 import { VIRIDIS, shade } from "../raster.js";
-import { finishedTrials, maximizes } from "../state.js";
+import { finishedTrials } from "../state.js";
 import { colour, colours } from "../theme.js";
+import { inTurns } from "../turns.js";
 import { Empty, Panel } from "../ui/panel.js";
 import { param, setParams } from "../url.js";
 
 const [WIDTH, HEIGHT, LEFT, BOTTOM] = [290, 200, 52, 26];
+const MANY = 5000; // trials; more are drawn by the pixel
+const GOOD = VIRIDIS.slice(0, 8);
 
 interface Slice {
   x: Axis;
@@ -95,37 +100,66 @@ function drawModel(context: CanvasRenderingContext2D, slice: Slice): void {
   context.stroke();
 }
 
-function drawSlice(canvas: HTMLCanvasElement, slice: Slice): void {
+// Categories: side by side rather than on top of each other, the same way each time.
+function placeOf(slice: Slice, row: number): [x: number, y: number] {
+  const { x, y } = slice;
+  const shift = x.scale === "category" ? ((row * 7919) % 21) - 10 : 0;
+  const left = place(inset(x, positionOf(x, x.column.values[row]!)), LEFT, WIDTH - 8);
+  return [left + shift, place(positionOf(y, y.column.values[row]!), HEIGHT - BOTTOM, 8)];
+}
+
+function drawEach(context: CanvasRenderingContext2D, slice: Slice): void {
+  const { rows, quality } = slice;
+  const size = rows.length > 500 ? 2 : 7;
+  context.globalAlpha = rows.length > 500 ? 0.6 : 0.9;
+  for (const row of rows) {
+    const [left, top] = placeOf(slice, row);
+    if (Number.isNaN(left) || Number.isNaN(top)) continue;
+    const [r, g, b] = shade(GOOD, Number.isNaN(quality[row]!) ? 0 : quality[row]!);
+    context.fillStyle = `rgb(${r} ${g} ${b})`;
+    if (size < 4) {
+      context.fillRect(left - size / 2, top - size / 2, size, size);
+      continue;
+    }
+    context.beginPath();
+    context.arc(left, top, size / 2, 0, 2 * Math.PI);
+    context.fill();
+  }
+  context.globalAlpha = 1;
+}
+
+function* dotsOf(slice: Slice): Generator<void, DotPicture> {
+  const { rows } = slice;
+  const [x, y, quality] = [rows, rows, rows].map((all) => new Float32Array(all.length)) as
+    [Float32Array, Float32Array, Float32Array];
+  for (let i = 0; i < rows.length; ++i) {
+    if (i % MANY === MANY - 1) yield;
+    [x[i], y[i]] = placeOf(slice, rows[i]!);
+    quality[i] = slice.quality[rows[i]!]!;
+  }
+  return yield* drawDots({ width: WIDTH, height: HEIGHT, x, y, quality, colours: GOOD });
+}
+
+function drawPicture(context: CanvasRenderingContext2D, picture: DotPicture): void {
+  const dots = new OffscreenCanvas(WIDTH, HEIGHT);
+  dots.getContext("2d")!.putImageData(new ImageData(picture.pixels, WIDTH, HEIGHT), 0, 0);
+  context.imageSmoothingEnabled = false;
+  context.drawImage(dots, 0, 0, WIDTH, HEIGHT);
+}
+
+function drawSlice(canvas: HTMLCanvasElement, slice: Slice, picture: DotPicture | null): void {
   const scale = devicePixelRatio;
   canvas.width = WIDTH * scale;
   canvas.height = HEIGHT * scale;
   const context = canvas.getContext("2d")!;
   context.scale(scale, scale);
   drawAxes(context, slice);
-  const { x, y, rows, quality } = slice;
-  const size = rows.length > 5000 ? 1 : rows.length > 500 ? 2 : 7;
   context.save();
   context.beginPath();
   context.rect(LEFT - 4, 4, WIDTH - LEFT + 4, HEIGHT - BOTTOM);
   context.clip();
-  context.globalAlpha = rows.length > 500 ? 0.6 : 0.9;
-  for (const row of rows) {
-    const left = place(inset(x, positionOf(x, x.column.values[row]!)), LEFT, WIDTH - 8);
-    const top = place(positionOf(y, y.column.values[row]!), HEIGHT - BOTTOM, 8);
-    if (Number.isNaN(left) || Number.isNaN(top)) continue;
-    // Categories: side by side rather than on top of each other, the same way each time.
-    const shift = x.scale === "category" ? ((row * 7919) % 21) - 10 : 0;
-    const [r, g, b] = shade(VIRIDIS.slice(0, 8), Number.isNaN(quality[row]!) ? 0 : quality[row]!);
-    context.fillStyle = `rgb(${r} ${g} ${b})`;
-    if (size < 4) {
-      context.fillRect(left + shift - size / 2, top - size / 2, size, size);
-      continue;
-    }
-    context.beginPath();
-    context.arc(left + shift, top, size / 2, 0, 2 * Math.PI);
-    context.fill();
-  }
-  context.globalAlpha = 1;
+  if (picture) drawPicture(context, picture);
+  else drawEach(context, slice);
   drawModel(context, slice);
   context.restore();
 }
@@ -134,7 +168,14 @@ function OneSlice(props: { slice: Slice; metric: string }) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const tint = colours.value;
   const { slice } = props;
-  useEffect(() => drawSlice(canvas.current!, slice), [slice, tint]);
+  useEffect(() => {
+    if (slice.rows.length <= MANY) return drawSlice(canvas.current!, slice, null);
+    const abort = new AbortController();
+    void inTurns(dotsOf(slice), abort.signal).then((picture) => {
+      if (picture && canvas.current) drawSlice(canvas.current, slice, picture);
+    });
+    return () => abort.abort();
+  }, [slice, tint]);
   const label = `${props.metric} over ${slice.x.name}, ${count(slice.rows.length)} trials`;
   return (
     <figure class="slice">
@@ -173,7 +214,7 @@ export function Slices() {
     const exact = makeAxis(objective, finite, "linear", experiment);
     const margin = (exact.high - exact.low) * 0.04;
     const y = { ...exact, low: exact.low - margin, high: exact.high + margin };
-    const quality = qualityOf(objective.values, table.rows, maximizes(experiment));
+    const quality = qualityOfTrials(data!);
     return parameters.map((column, i): Slice => ({
       x: makeAxis(column, finite, defaultScale(column.name, experiment), experiment),
       y, rows: finite, quality, model: models.value?.[i] ?? null,
@@ -214,6 +255,12 @@ export function Slices() {
             <p class="hint">
               Line and band: the objective averaged over all other parameters, as a model sees it,
               and where it lies with 90 % probability.
+            </p>
+          )}
+          {rows.length > MANY && (
+            <p class="hint">
+              {count(rows.length)} trials in {WIDTH} × {HEIGHT} pixels: those in the same pixel are
+              one dot of their mean colour, the more the darker.
             </p>
           )}
           <div class="small-charts">
