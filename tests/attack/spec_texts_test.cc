@@ -94,6 +94,7 @@ class SpecTextsTest : public AttackTest {
   grpc::Status SubmitWith(const std::string& wanted, const std::string& text) {
     v1::SubmitRequest request = Honest();
     v1::ExperimentSpec& spec = *request.mutable_experiment()->mutable_spec();
+    AddResults(wanted, *spec.mutable_shirabe());
     const v1::ExperimentSpec before = spec;
     Set chosen;
     v1::ExperimentSpec scratch = before;
@@ -145,6 +146,18 @@ class SpecTextsTest : public AttackTest {
     return request;
   }
 
+  // Whole but for the name, so that it is the name that is judged.
+  static void AddResults(const std::string& wanted, v1::ShirabeSpec& spec) {
+    if (wanted == "spec.shirabe.additionalObjectives.metricName") {
+      spec.add_additional_objectives()->set_metric_name("time");
+      spec.mutable_additional_objectives(0)->set_type(v1::MINIMIZE);
+    }
+    if (wanted == "spec.shirabe.constraints.metricName") {
+      spec.add_constraints()->set_metric_name("memory");
+      spec.mutable_constraints(0)->set_max(1);
+    }
+  }
+
   int submitted_ = 0;
 };
 
@@ -166,6 +179,8 @@ class SpecTextsTest : public AttackTest {
 // attacks: CRD spec.nasConfig.operations.operationType
 // attacks: CRD spec.nasConfig.operations.parameters.name
 // attacks: CRD spec.nasConfig.operations.parameters.feasibleSpace.list
+// attacks: CRD spec.shirabe.additionalObjectives.metricName
+// attacks: CRD spec.shirabe.constraints.metricName
 // attacks: CRD spec.shirabe.start
 // attacks: CRD spec.shirabe.algorithm.endpoint
 // attacks: CRD spec.shirabe.warmStart.experiments
