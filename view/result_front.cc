@@ -122,6 +122,7 @@ std::string FrontTable(const v1::Experiment& experiment, bool with_header, int m
   Cells header = {"TRIAL"};
   for (std::string& name : ObjectiveNames(experiment.spec())) header.push_back(std::move(name));
   for (const auto& parameter : experiment.spec().parameters()) header.push_back(parameter.name());
+  const size_t columns = header.size();
   Table table(std::move(header));
   const int shown = std::min(most, front.trials_size());
   for (int i = 0; i < shown; ++i) {
@@ -131,6 +132,7 @@ std::string FrontTable(const v1::Experiment& experiment, bool with_header, int m
     for (const v1::Assignment& assignment : trial.parameter_assignments()) {
       cells.push_back(trial::FormatAssignment(assignment));
     }
+    cells.resize(columns);  // of long parameters the status has the first trials' only
     table.Add(std::move(cells));
   }
   std::string text = table.Render(with_header);
