@@ -111,7 +111,7 @@ class ConstraintResult(TypedDict):
     min: NotRequired[Union[float, str]]  # the least value that keeps it
     max: NotRequired[Union[float, str]]  # the greatest value that keeps it
     value: NotRequired[Union[float, str]]  # none where it was not reported
-    brokenBy: NotRequired[Union[float, str]]  # how far the value is outside; 0 = kept
+    brokenBy: NotRequired[Union[float, str]]
 
 
 class ErrorDetail(TypedDict):
