@@ -135,14 +135,10 @@ class GuardedClient : public client::Client {
   Status Call(const Method& method, const Proto& request, const Sink& sink) override {
     RETURN_IF_ERROR(Check(method, request));
     static const std::map<std::string, Special> special = {
-        {"Suggest", &GuardedClient::Suggest},
-        {"SubmitExperiment", &GuardedClient::Submit},
-        {"ImportExperiment", &GuardedClient::Import},
-        {"SendIntent", &GuardedClient::SendIntent},
-        {"DeleteExperiment", &GuardedClient::Delete},
-        {"ListChanges", &GuardedClient::ListChanges},
-        {"GetRights", &GuardedClient::GetRights},
-        {"Tell", &GuardedClient::Tell},
+        {"Suggest", &GuardedClient::Suggest},         {"SubmitExperiment", &GuardedClient::Submit},
+        {"ImportExperiment", &GuardedClient::Import}, {"SendIntent", &GuardedClient::SendIntent},
+        {"DeleteExperiment", &GuardedClient::Delete}, {"ListChanges", &GuardedClient::ListChanges},
+        {"GetRights", &GuardedClient::GetRights},     {"Tell", &GuardedClient::Tell},
     };
     const auto found = special.find(method.name());
     if (found != special.end()) return (this->*found->second)(request, sink);
