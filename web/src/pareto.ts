@@ -5,8 +5,7 @@
 // divide and conquer over the sorted points, about O(n log^(k-1) n) (Kung, Luccio and Preparata,
 // "On finding the maxima of a set of vectors", 1975).
 import type { TrialColumns } from "./api/columns.js";
-import type { Experiment, FrontTrial } from "./api/records.js";
-import { numberOf } from "./api/records.js";
+import type { Experiment } from "./api/records.js";
 import type { Objective } from "./objectives.js";
 import { neededColumns, objectivesOf } from "./objectives.js";
 
@@ -135,8 +134,7 @@ export function standingsOf(
     of[row] = broken && !Number.isNaN(broken[row]!) ? Standing.Broken : Standing.Kept;
     if (of[row] === Standing.Kept) kept.push(row);
   }
-  const ends = table.values("end");
-  const rank = (row: number) => (listed.has(table.trial(row)) ? -1 : ends[row]!);
+  const rank = (row: number) => (listed.has(table.trial(row)) ? -1 : row);
   const front = frontOf(lossesOf(table, objectivesOf(experiment)), kept, rank);
   for (const row of front) of[row] = Standing.Front;
   return { of, front };
@@ -160,20 +158,24 @@ export function stepLine(
 // ---- one of the front ---------------------------------------------------------------------------
 
 // As `shirabe best --weights`: each loss as a part of its range over the front; the least weighted
-// sum wins, the first of equal ones. -1 where nothing is weighted.
-export function pickByWeights(
-  front: FrontTrial[], objectives: Objective[], weights: number[],
-): number {
+// sum wins, of equal ones the lowest row. -1 where nothing is weighted.
+export function pickByWeights(losses: Losses, front: number[], weights: number[]): number {
   if (front.length === 0 || !weights.some((one) => one > 0)) return -1;
   const sums = new Float64Array(front.length);
-  objectives.forEach(({ maximize }, k) => {
-    const losses = front.map((one) => numberOf(one.values[k]) * (maximize ? -1 : 1));
-    const least = losses.reduce((a, b) => Math.min(a, b));
-    const range = losses.reduce((a, b) => Math.max(a, b)) - least;
-    if (!(range > 0)) return;
-    losses.forEach((loss, i) => (sums[i]! += (weights[k] ?? 0) * ((loss - least) / range)));
+  losses.forEach((loss, k) => {
+    let [least, most] = [Infinity, -Infinity];
+    for (const row of front) {
+      least = Math.min(least, loss[row]!);
+      most = Math.max(most, loss[row]!);
+    }
+    if (!(most > least)) return;
+    const weight = (weights[k] ?? 0) / (most - least);
+    front.forEach((row, i) => (sums[i]! += weight * (loss[row]! - least)));
   });
   let best = 0;
-  for (let i = 1; i < sums.length; ++i) if (sums[i]! < sums[best]!) best = i;
-  return best;
+  for (let i = 1; i < front.length; ++i) {
+    const equal = sums[i] === sums[best];
+    if (sums[i]! < sums[best]! || (equal && front[i]! < front[best]!)) best = i;
+  }
+  return front[best]!;
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { TrialColumns, bestSoFar } from "../../../web/src/api/columns.js";
-import type { Experiment, FrontTrial } from "../../../web/src/api/records.js";
+import type { Experiment } from "../../../web/src/api/records.js";
 import {
   brokenBy, constraintWords, constraintsOf, hasFront, neededColumns, objectivesOf, putBreaks,
 } from "../../../web/src/objectives.js";
@@ -137,10 +137,10 @@ test("what a trial is: open, without a result, broken, kept or on the front", ()
     Front: Standing.Front,
   };
   const { of, front } = standingsOf(table, experiment, new Set());
-  assert.deepEqual([...of], [Kept, Front, Front, Kept, Broken, Front, Without, Without, Open]);
-  assert.deepEqual(front.map((row) => table.trial(row)), [3, 6, 2]);
-  // Of equal ones that which the server has on its front.
-  assert.deepEqual(standingsOf(table, experiment, new Set([1])).front, [2, 0, 1]);
+  assert.deepEqual([...of], [Front, Front, Front, Kept, Broken, Kept, Without, Without, Open]);
+  assert.deepEqual(front.map((row) => table.trial(row)), [3, 1, 2]);
+  // Of equal ones that which the server has on its front, else the lowest number.
+  assert.deepEqual(standingsOf(table, experiment, new Set([6])).front, [2, 5, 1]);
   assert.equal(table.column("breaks")!.word(4), "memory");
   assert.deepEqual(standingsOf(tableOf([]), experiment, new Set()).front, []);
 });
@@ -176,22 +176,28 @@ test("losses turn what is to be great, and leave the columns alone", () => {
   assert.equal(table.values("metric.accuracy")[0], 0.5);
 });
 
-const member = (...values: (number | string)[]): FrontTrial =>
-  ({ trialName: "a-1", parameterAssignments: [], values });
-
-test("weights weigh parts of the range of each objective, the first of equal sums wins", () => {
-  const objectives = objectivesOf(experiment);
-  const front = [member(-3, 0.2), member(-2, 0.5), member(-1, 0.9)];
-  const pick = (...weights: number[]) => pickByWeights(front, objectives, weights);
-  assert.equal(pick(1, 0), 0);
+test("weights weigh parts of the range of each loss, the lowest row of equal sums wins", () => {
+  const losses = [[3, 2, 1, 0], [-0.2, -0.5, -0.9, -9]].map((one) => Float64Array.from(one));
+  const front = [2, 1, 0]; // row 3 is not on it
+  const pick = (...weights: number[]) => pickByWeights(losses, front, weights);
+  assert.equal(pick(1, 0), 2);
   assert.equal(pick(0, 1), 2);
-  assert.equal(pick(1, 1), 0); // 0 + 1, 0.5 + 0.571, 1 + 0
-  assert.equal(pick(2, 2.2), 2);
-  assert.equal(pick(0, 0), -1);
-  assert.equal(pickByWeights([], objectives, [1, 1]), -1);
+  assert.equal(pickByWeights(losses, [0, 1], [1, 0]), 1);
+  const apart = [[-3, -2, -1], [-0.2, -0.5, -0.9].map((one) => -one)]
+    .map((one) => Float64Array.from(one));
+  const among = (...weights: number[]) => pickByWeights(apart, [2, 0, 1], weights);
+  assert.equal(among(1, 0), 0);
+  assert.equal(among(0, 1), 0);
+  const against = [[0, 1, 2], [2, 1.5, 0]].map((one) => Float64Array.from(one));
+  const choose = (...weights: number[]) => pickByWeights(against, [0, 1, 2], weights);
+  assert.equal(choose(1, 1), 0); // 0 + 1, 0.5 + 0.75, 1 + 0: the first of equal ones
+  assert.equal(pickByWeights(against, [2, 1, 0], [1, 1]), 0);
+  assert.equal(choose(1, 1.1), 2);
+  assert.equal(choose(0, 0), -1);
+  assert.equal(pickByWeights(against, [], [1, 1]), -1);
   // An objective of one value has no range, and does not decide.
-  assert.equal(pickByWeights([member(5, 0.2), member(5, 0.5)], objectives, [9, 1]), 1);
-  assert.equal(pickByWeights([member("-3", "0.2"), member("-1", "0.9")], objectives, [0, 1]), 1);
+  const flat = [[5, 5], [0.5, 0.2]].map((one) => Float64Array.from(one));
+  assert.equal(pickByWeights(flat, [0, 1], [9, 1]), 1);
 });
 
 test("another first objective leaves what counts of the others as it is", () => {

@@ -116,7 +116,7 @@ export interface ExperimentExtras extends Annotated {
   [key: string]: unknown;
 }
 
-// Of several objectives; its first 100 trials, best by the first objective first.
+// Of several objectives; its first 100 trials: those that reach all goals, then by the first.
 export interface Front {
   size?: number;
   trials?: FrontTrial[];
@@ -126,7 +126,7 @@ export interface Front {
 
 export interface FrontTrial {
   trialName: string;
-  parameterAssignments: Assignment[];
+  parameterAssignments?: Assignment[]; // of long ones only the first trials have them
   values: (number | string)[]; // of the objectives, in the order of the specification
 }
 

@@ -28,7 +28,7 @@ export default function Pareto() {
     );
   }
   if (!data || !standings) return <div aria-busy="true" />;
-  const picked = pickedOf(experiment);
+  const picked = pickedOf(experiment, data.table, standings.front);
   const scene = {
     objectives: objectivesOf(experiment), standings,
     picked: picked.trial === null ? 0 : numberIn(picked.trial),

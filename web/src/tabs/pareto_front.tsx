@@ -1,5 +1,6 @@
 // The front as a table, with its hypervolume; and the one of it that is best by weights.
 import { useMemo } from "preact/hooks";
+import type { TrialColumns } from "../api/columns.js";
 import type { Experiment, Front, FrontTrial } from "../api/records.js";
 import { numberOf } from "../api/records.js";
 import { count, plural, shellWord, short } from "../format.js";
@@ -7,7 +8,7 @@ import type { Objective } from "../objectives.js";
 import { constraintWords, constraintsOf, objectivesOf } from "../objectives.js";
 import type { Shared } from "../pages/context.js";
 import { namespaceFlag, toggleTrial, useShared } from "../pages/context.js";
-import { Standing, pickByWeights } from "../pareto.js";
+import { Standing, lossesOf, pickByWeights } from "../pareto.js";
 import { copy } from "../ui/dialog.js";
 import { Grid } from "../ui/grid.js";
 import { Command, Empty, Panel } from "../ui/panel.js";
@@ -41,11 +42,23 @@ export interface Picked {
   trial: FrontTrial | null;
 }
 
-export function pickedOf(experiment: Experiment): Picked {
+// A trial of the front as the server lists the first hundred.
+function memberOf(experiment: Experiment, table: TrialColumns, row: number): FrontTrial {
+  return {
+    trialName: `${experiment.metadata.name}-${table.trial(row)}`,
+    values: objectivesOf(experiment).map(({ column }) => table.values(column)[row]!),
+    parameterAssignments: (experiment.spec.parameters ?? []).flatMap(({ name }) => {
+      const value = table.column(`param.${name}`)?.at(row) ?? null;
+      return value === null ? [] : [{ name, value: String(value) }];
+    }),
+  };
+}
+
+export function pickedOf(experiment: Experiment, table: TrialColumns, front: number[]): Picked {
   const objectives = objectivesOf(experiment);
   const weights = weightsOf(objectives);
-  const front = frontIn(experiment).trials ?? [];
-  return { weights, trial: front[pickByWeights(front, objectives, weights)] ?? null };
+  const row = pickByWeights(lossesOf(table, objectives), front, weights);
+  return { weights, trial: row < 0 ? null : memberOf(experiment, table, row) };
 }
 
 function weightCommand({ key, experiment }: Shared, weights: number[]): string {
@@ -81,7 +94,7 @@ function Weights(props: { objectives: Objective[]; weights: number[] }) {
 function PickedTrial(props: { shared: Shared; trial: FrontTrial }) {
   const { shared: { key, experiment, selected }, trial } = props;
   const number = numberIn(trial);
-  const assignments = trial.parameterAssignments;
+  const assignments = trial.parameterAssignments ?? [];
   const args = assignments.map(({ name, value }) => shellWord(`--${name}=${value}`)).join(" ");
   return (
     <>
@@ -119,16 +132,14 @@ export function BestByWeights(props: { picked: Picked; class?: string }) {
   const { experiment } = shared;
   const { weights, trial } = props.picked;
   const objectives = objectivesOf(experiment);
-  const front = frontIn(experiment);
   const command = weightCommand(shared, weights);
   const some = weights.some((one) => one > 0);
-  const listed = front.trials?.length ?? 0;
   const tableOf = trial && (() => ({
     columns: ["", "value"],
     rows: [
       ["trial", numberIn(trial)],
       ...objectives.map((one, i) => [one.metric, numberOf(trial.values[i])]),
-      ...trial.parameterAssignments.map((one) => [one.name, one.value]),
+      ...(trial.parameterAssignments ?? []).map((one) => [one.name, one.value]),
     ],
   }));
   return (
@@ -139,9 +150,7 @@ export function BestByWeights(props: { picked: Picked; class?: string }) {
       table={tableOf ?? undefined}
     >
       <p class="hint">
-        Each objective counts as a part of its range over the front
-        {(front.size ?? 0) > listed
-          ? `, of which the first ${listed} trials are weighed, as by the command.` : "."}
+        Each objective counts as a part of its range over the front.
       </p>
       <Weights objectives={objectives} weights={weights} />
       <div aria-live="polite">
