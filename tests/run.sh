@@ -12,6 +12,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 exec </dev/null
+# shellcheck source=tests/bounded.sh
+source tests/bounded.sh
 
 BEGAN=$SECONDS
 RESULTS=$PWD/build/test-results
@@ -65,15 +67,6 @@ run_logged() {
   tail -n 60 "$log"
   [ "$status" != 124 ] || echo "it was stopped at its time limit; all of it is in $log"
   return 1
-}
-
-# bounded SECONDS COMMAND…: a script and what it started, ended after so long with status 124, so
-# that what hangs is one failure with a name, not a run without an end. In a terminal they stay in
-# its group, where Ctrl-C reaches them.
-bounded() {
-  local options=(--kill-after=30)
-  [ ! -t 2 ] || options+=(--foreground)
-  timeout "${options[@]}" "$@"
 }
 
 # Adds up what the gtest programs of one ctest run wrote: cases, not programs.

@@ -12,6 +12,8 @@ HERE=$(cd "$(dirname "$0")" && pwd)
 cd "$HERE/../.."
 # shellcheck source=tests/cluster/paths.sh
 source "$HERE/paths.sh"
+# shellcheck source=tests/bounded.sh
+source "$HERE/../bounded.sh"
 RESULTS=$PWD/build/test-results
 LANES=${LANES:-2}
 # C++ programs that know SHIRABE_TEST_KUBECONFIG, and how their cases are called.
@@ -39,7 +41,7 @@ report() {
   if [ "$3" = 0 ]; then
     echo "ok: $1 ($2 s)" | tee -a "$WORK/results"
   else
-    tail -n 60 "$4"
+    tail -n 100 "$4"
     echo "FAILED: $1 ($2 s; all of its output: $4)" | tee -a "$WORK/results"
   fi
 }
@@ -48,7 +50,7 @@ report() {
 run_test() {
   local name=$1 log=$RESULTS/cluster-${1%%,*}.log began=$SECONDS status=0
   shift
-  timeout --kill-after=60 900 "$@" >"$log" 2>&1 || status=$?
+  bounded 900 "$@" >"$log" 2>&1 || status=$?
   report "$name" $((SECONDS - began)) "$status" "$log"
   if [ "$status" != 0 ] && [ -n "${KEEP:-}" ]; then
     echo "kept: tests/cluster/cluster.sh exec $FOLDER/cluster bash, and then … down"
