@@ -153,8 +153,12 @@ StatusOr<v1::LogChunk> StoreReads::ReadLog(const v1::ReadLogRequest& request) {
 }
 
 StatusOr<v1::CallerRights> StoreReads::GetRights(const v1::RightsRequest& request) {
+  return EveryRight(request.namespace_());
+}
+
+v1::CallerRights EveryRight(const std::string& ns) {
   v1::CallerRights rights;
-  rights.set_namespace_(request.namespace_().empty() ? "default" : request.namespace_());
+  rights.set_namespace_(ns.empty() ? "default" : ns);
   rights.set_read(true);
   rights.set_create(true);
   rights.set_change(true);

@@ -47,4 +47,7 @@ class StoreReads {
   NamespaceGuard* const namespaces_;
 };
 
+// Of who may do everything in the namespace; "" = default.
+v1::CallerRights EveryRight(const std::string& ns);
+
 }  // namespace shirabe::client

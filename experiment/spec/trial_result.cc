@@ -12,10 +12,6 @@
 namespace shirabe::experiment {
 namespace {
 
-double LossOfType(v1::ObjectiveType type, double value) {
-  return type == v1::MAXIMIZE ? -value : value;
-}
-
 // The difference of two finite numbers; where that is too large for one, the largest there is.
 double Difference(double a, double b) {
   constexpr double kMost = std::numeric_limits<double>::max();
@@ -32,6 +28,10 @@ bool Reaches(v1::ObjectiveType type, double loss, double goal) {
 }
 
 }  // namespace
+
+double LossOfType(v1::ObjectiveType type, double value) {
+  return type == v1::MAXIMIZE ? -value : value;
+}
 
 v1::ExperimentSpec ResultSpecOf(const v1::ExperimentSpec& spec) {
   v1::ExperimentSpec result;

@@ -22,6 +22,9 @@ bool HasSeveralObjectives(const v1::ExperimentSpec& spec);
 bool HasFurtherMetrics(const v1::ExperimentSpec& spec);
 int CountBounds(const v1::ExperimentSpec& spec);  // c
 
+// A value of an objective of this type as something to minimise, and back.
+double LossOfType(v1::ObjectiveType type, double value);
+
 struct TrialResult {
   std::vector<double> losses;   // m, finite, to be minimised
   std::vector<double> margins;  // c, finite: ≥ 0 keeps the bound, < 0 breaks it by so much

@@ -48,8 +48,7 @@ void SetReferences(const v1::ExperimentSpec& spec, Losses& reference) {
   for (int i = 0; i < spec.shirabe().additional_objectives_size(); ++i) {
     const v1::AdditionalObjective& objective = spec.shirabe().additional_objectives(i);
     if (!objective.has_reference()) continue;
-    reference[i + 1] =
-        objective.type() == v1::MAXIMIZE ? -objective.reference() : objective.reference();
+    reference[i + 1] = LossOfType(objective.type(), objective.reference());
   }
 }
 

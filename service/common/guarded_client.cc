@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "client/store_reads.h"
 #include "experiment/conditions.h"
 #include "experiment/spec/local_support.h"
 #include "experiment/spec/parse_spec.h"
@@ -115,16 +116,6 @@ Status CheckKeys(const Method& method, const Proto& request, const TrialKey& key
   if (trial.number != 0) RETURN_IF_ERROR(ValidateKey(trial));
   const auto attempt = static_cast<int32_t>(NumberOf(request, "attempt"));
   return attempt == 0 ? absl::OkStatus() : ValidateKey(AttemptKey{trial, attempt});
-}
-
-v1::CallerRights EveryRight(const std::string& ns) {
-  v1::CallerRights rights;
-  rights.set_namespace_(ns.empty() ? "default" : ns);
-  rights.set_read(true);
-  rights.set_create(true);
-  rights.set_change(true);
-  rights.set_delete_(true);
-  return rights;
 }
 
 class GuardedClient : public client::Client {
@@ -259,7 +250,7 @@ class GuardedClient : public client::Client {
     if (request.namespace_().empty()) request.set_namespace_(principal_.ns);
     auto behind = client_.Get<v1::CallerRights>("GetRights", request);
     // A server of an older version does not say; it still refuses what it does not allow.
-    if (absl::IsUnimplemented(behind.status())) behind = EveryRight(request.namespace_());
+    if (absl::IsUnimplemented(behind.status())) behind = client::EveryRight(request.namespace_());
     ASSIGN_OR_RETURN(v1::CallerRights rights, std::move(behind));
     const auto may = [&](Permission permission) {
       return principal_.CheckPermission(permission, rights.namespace_()).ok();
