@@ -70,6 +70,16 @@ std::string CollectedPath(const ExperimentState& state, const trial::AttemptPath
        {"$(SHIRABE_METRICS_FILE)", theirs.metrics_file}});
 }
 
+// Those that its conditions leave out.
+std::set<std::string> InactiveParameters(const v1::ExperimentSpec& spec, const v1::Trial& trial) {
+  std::set<std::string> names;
+  for (const v1::ParameterCondition& condition : spec.shirabe().conditions()) {
+    names.insert(condition.parameter());
+  }
+  for (const v1::Assignment& assignment : trial.assignments()) names.erase(assignment.name());
+  return names;
+}
+
 }  // namespace
 
 AttemptKey KeyOf(const ExperimentState& state, const v1::Attempt& attempt) {
@@ -87,7 +97,8 @@ StatusOr<trial::AttemptRequest> RequestFor(const ExperimentState& state,
   if (!state.experiment().spec().shirabe().ask_and_tell()) {
     ASSIGN_OR_RETURN(request.trial_spec,
                      trial::Render(trial_template, request.key.trial,
-                                   {trial.assignments().begin(), trial.assignments().end()}));
+                                   {trial.assignments().begin(), trial.assignments().end()},
+                                   InactiveParameters(state.experiment().spec(), trial)));
   }
   request.primary_container = trial_template.primary_container_name();
   request.environment = Environment(state, trial, attempt);

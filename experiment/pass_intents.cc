@@ -153,15 +153,16 @@ Status TryPoint(const PassInput& in, const v1::Intent& intent, Delta& delta) {
     ASSIGN_OR_RETURN(const auto like, in.options.store->GetTrial({in.state.key(), intent.trial()}));
     wanted.point.assign(like.record.point().x().begin(), like.record.point().x().end());
     rest = absl::StrCat("; the others as in trial ", intent.trial());
+    ASSIGN_OR_RETURN(wanted.point, WithValues(in.state.experiment().spec(), space, intent.point(),
+                                              std::move(wanted.point)));
   } else {
     const auto ordinal = static_cast<uint64_t>(delta.NextNumber() - 1);
-    Rng rng = Rng(in.state.setup().seed).Fork(ordinal).Fork(kTriedStream);
-    wanted.point = space.Sample(rng);
+    const Rng rng = Rng(in.state.setup().seed).Fork(ordinal).Fork(kTriedStream);
+    ASSIGN_OR_RETURN(wanted.point,
+                     SampleWithValues(in.state.experiment().spec(), space, intent.point(), rng));
     rest = "; the others at random";
   }
   const bool all = intent.point().fields_size() == space.size();
-  ASSIGN_OR_RETURN(wanted.point, WithValues(in.state.experiment().spec(), space, intent.point(),
-                                            std::move(wanted.point)));
   const std::string values = absl::StrCat(absl::StrJoin(GivenNames(intent), ", "), all ? "" : rest);
   wanted.explanation =
       absl::StrCat("asked for", intent.actor().name().empty() ? "" : " by " + intent.actor().name(),

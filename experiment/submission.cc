@@ -122,9 +122,7 @@ Status CheckMayTry(db::Store& store, const v1::Experiment& experiment, const v1:
         "parameters: give the value of one at least, or the trial to be like");
   }
   ASSIGN_OR_RETURN(const suggestion::Space space, SearchSpaceOf(experiment.spec()));
-  RETURN_IF_ERROR(
-      WithValues(experiment.spec(), space, intent.point(), suggestion::Point(space.size(), 0.0))
-          .status());
+  RETURN_IF_ERROR(SampleWithValues(experiment.spec(), space, intent.point(), Rng(0)).status());
   ASSIGN_OR_RETURN(const auto sent, store.ListIntents(KeyOf(experiment)));
   if (static_cast<int64_t>(sent.size()) >= kMaxWaitingTrials) {
     return absl::ResourceExhaustedError(

@@ -123,6 +123,8 @@ struct AlgorithmInfo {
   // Creating one that does not, for such a problem, is kInvalidArgument with those that do.
   bool several_objectives = false;
   bool constraints = false;
+  // The same of conditions and forbidden combinations in its space.
+  bool space_rules = false;
 };
 
 // Unknown names (with the list of known ones and the nearest) and values out of range are

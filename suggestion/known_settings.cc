@@ -152,6 +152,11 @@ Status CheckAbilities(const AlgorithmInfo& info, const Problem& problem) {
                                       " knows no constraints on results; use " +
                                       NamesThat(&AlgorithmInfo::constraints));
   }
+  if (problem.space.has_rules() && !info.space_rules) {
+    return absl::InvalidArgumentError("algorithm " + info.name +
+                                      " knows no conditions or forbidden combinations; use " +
+                                      NamesThat(&AlgorithmInfo::space_rules));
+  }
   return absl::OkStatus();
 }
 

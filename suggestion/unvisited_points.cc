@@ -29,7 +29,7 @@ uint64_t CoprimeStep(uint64_t count) {
 }  // namespace
 
 bool UnvisitedPoints::Claim(const Point& point) {
-  if (history_.Visited(point)) return false;
+  if (history_.Visited(point) || !history_.space().Allows(point)) return false;
   return taken_.insert(history_.space().Key(point)).second;
 }
 
@@ -71,6 +71,7 @@ std::optional<Point> UnvisitedPoints::DrawEvenly(Rng& rng) {
       point[axis] = levels == 0 ? space.axis(axis).Canonical(rng.Uniform())
                                 : space.axis(axis).Coordinate(rng.Below(levels));
     }
+    point = space.Canonical(point);
     if (Claim(point)) return point;
   }
   return std::nullopt;

@@ -35,7 +35,7 @@ suggestion::Settings SettingsOf(const google::protobuf::RepeatedPtrField<v1::Set
 }
 
 StatusOr<suggestion::Problem> ProblemOf(const v1::ExperimentSpec& spec) {
-  ASSIGN_OR_RETURN(suggestion::Space space, suggestion::Space::Create(spec.parameters()));
+  ASSIGN_OR_RETURN(suggestion::Space space, suggestion::Space::Create(spec));
   return MakeProblem(spec, std::move(space));
 }
 
@@ -69,7 +69,7 @@ StatusOr<AlgorithmSetup> MakeAlgorithm(const v1::Experiment& experiment) {
 }
 
 StatusOr<suggestion::Space> SearchSpaceOf(const v1::ExperimentSpec& spec) {
-  if (HasEndpoint(spec)) return suggestion::Space::Create(spec.parameters());
+  if (HasEndpoint(spec)) return suggestion::Space::Create(spec);
   ASSIGN_OR_RETURN(const suggestion::Problem problem, ProblemOf(spec));
   return suggestion::SearchSpace(spec.algorithm().algorithm_name(), problem);
 }

@@ -97,10 +97,26 @@ class LimitCheck {
   }
   void Ours(const v1::ShirabeSpec& shirabe) {
     Count("spec.shirabe.start", shirabe.start_size(), kMaxStartPoints);
+    Rules(shirabe);
     Results(shirabe);
     Names("spec.shirabe.warmStart.experiments", shirabe.warm_start().experiments(), kMaxNames);
     Names("spec.shirabe.capacity.pools", shirabe.capacity().pools(), kMaxNames);
     Bytes("spec.shirabe.algorithm.endpoint", shirabe.algorithm().endpoint(), kMaxNameBytes);
+  }
+  // What a rule asks about is looked up for every point that is drawn.
+  void Rules(const v1::ShirabeSpec& shirabe) {
+    const std::string conditions = "spec.shirabe.conditions";
+    Count(conditions, shirabe.conditions_size(), kMaxParameters);
+    for (int i = 0; i < shirabe.conditions_size() && good_; ++i) {
+      const std::string path = ItemPath(conditions, i);
+      Bytes(path + ".parameter", shirabe.conditions(i).parameter(), kMaxNameBytes);
+      Count(path + ".when", shirabe.conditions(i).when().fields_size(), kMaxRuleParameters);
+    }
+    const std::string forbidden = "spec.shirabe.forbidden";
+    Count(forbidden, shirabe.forbidden_size(), kMaxForbidden);
+    for (int i = 0; i < shirabe.forbidden_size() && good_; ++i) {
+      Count(ItemPath(forbidden, i), shirabe.forbidden(i).fields_size(), kMaxRuleParameters);
+    }
   }
   void Results(const v1::ShirabeSpec& shirabe) {
     const std::string objectives = "spec.shirabe.additionalObjectives";

@@ -72,6 +72,9 @@ std::vector<std::string> Names(const v1::ExperimentSpec& spec) {
 }  // namespace
 
 StartPoints::StartPoints(const v1::ExperimentSpec& spec) : spec_(spec) {
+  for (const auto& condition : spec.shirabe().conditions()) {
+    conditional_.insert(condition.parameter());
+  }
   for (const auto& parameter : spec.parameters()) {
     Categories& categories = categories_.emplace_back();
     if (parameter.parameter_type() != v1::CATEGORICAL) continue;
@@ -89,6 +92,8 @@ StatusOr<std::vector<v1::Assignment>> StartPoints::Read(int index) const {
   for (int i = 0; i < spec_.parameters_size(); ++i) {
     const v1::ParameterSpec& parameter = spec_.parameters(i);
     const auto found = fields.find(parameter.name());
+    // What a condition leaves out, the space tells.
+    if (found == fields.end() && conditional_.contains(parameter.name())) continue;
     if (found == fields.end()) return Wrong(parameter.name(), "is missing: give it a value");
     ASSIGN_OR_RETURN(v1::Assignment assignment, Typed(parameter, categories_[i], found->second));
     point.push_back(std::move(assignment));
@@ -126,13 +131,28 @@ StatusOr<suggestion::Point> WithValues(const v1::ExperimentSpec& spec,
                                        const google::protobuf::Struct& fields,
                                        suggestion::Point point) {
   ASSIGN_OR_RETURN(const auto values, StartPoints(spec).ReadSome(fields));
+  std::vector<bool> given(space.size());
   for (const v1::Assignment& value : values) {
     for (int i = 0; i < space.size(); ++i) {
       if (space.axis(i).name() != value.name()) continue;
       const auto coordinate = space.axis(i).Encode(value);
       RETURN_IF_ERROR(Prefix("parameter \"" + value.name() + "\"", coordinate.status()));
       point[i] = *coordinate;
+      given[i] = true;
     }
+  }
+  point = space.Canonical(point);
+  RETURN_IF_ERROR(space.CheckValues(point, given));
+  return point;
+}
+
+StatusOr<suggestion::Point> SampleWithValues(const v1::ExperimentSpec& spec,
+                                             const suggestion::Space& space,
+                                             const google::protobuf::Struct& fields, Rng rng) {
+  constexpr int kDraws = 1000;
+  auto point = WithValues(spec, space, fields, space.Sample(rng));
+  for (int i = 1; i < kDraws && !point.ok() && space.has_rules(); ++i) {
+    point = WithValues(spec, space, fields, space.Sample(rng));
   }
   return point;
 }

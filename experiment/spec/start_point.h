@@ -9,6 +9,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/rng.h"
 #include "base/status.h"
 #include "proto/shirabe/v1/experiment.pb.h"
 #include "suggestion/space/search_space.h"
@@ -34,14 +35,20 @@ class StartPoints {
   Status CheckNames(const google::protobuf::Struct& fields) const;
 
   const v1::ExperimentSpec& spec_;
+  std::unordered_set<std::string_view> conditional_;  // parameters that may be left out
   std::vector<Categories> categories_;  // of each parameter; empty for those of other types
 };
 
 // Where a person wants a trial: the values of some parameters, in the place of those of `point`.
-// kInvalidArgument, with the parameter, for what is not in the space.
+// kInvalidArgument, with the parameter, for what is not in the space, does not exist there, or is
+// forbidden.
 StatusOr<suggestion::Point> WithValues(const v1::ExperimentSpec& spec,
                                        const suggestion::Space& space,
                                        const google::protobuf::Struct& fields,
                                        suggestion::Point point);
+// The same with the others at random, such that the given ones exist.
+StatusOr<suggestion::Point> SampleWithValues(const v1::ExperimentSpec& spec,
+                                             const suggestion::Space& space,
+                                             const google::protobuf::Struct& fields, Rng rng);
 
 }  // namespace shirabe::experiment

@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 
+#include "absl/strings/str_split.h"
 #include "base/names.h"
 #include "base/text/number.h"
 #include "experiment/spec/field_rules.h"
@@ -192,9 +193,16 @@ std::optional<suggestion::Space> CheckParameters(const v1::ExperimentSpec& spec,
       !AreComplete(spec)) {
     return std::nullopt;
   }
-  auto space = suggestion::Space::Create(spec.parameters());
-  if (space.ok()) return std::move(space).value();
-  findings.Error("spec.parameters", Message(space.status()));
+  const auto space = suggestion::Space::Create(spec.parameters());
+  if (!space.ok()) {
+    findings.Error("spec.parameters", Message(space.status()));
+    return std::nullopt;
+  }
+  auto ruled = space->WithRules(spec.shirabe());
+  if (ruled.ok()) return *std::move(ruled);
+  const std::pair<std::string, std::string> parts =
+      absl::StrSplit(Message(ruled.status()), absl::MaxSplits(": ", 1));
+  findings.Error(parts.first, parts.second);
   return std::nullopt;
 }
 

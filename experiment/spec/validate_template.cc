@@ -16,6 +16,7 @@
 #include "experiment/spec/field_rules.h"
 #include "experiment/spec/validate_rules.h"
 #include "trial/gjson/gjson.h"
+#include "trial/inactive_parameters.h"
 #include "trial/trial_template.h"
 
 namespace shirabe::experiment {
@@ -280,6 +281,26 @@ void CheckUses(const v1::ExperimentSpec& spec, Findings& findings) {
   }
 }
 
+// A parameter that does not exist in every trial must stand where it can be left out.
+void CheckConditional(const v1::ExperimentSpec& spec, Findings& findings) {
+  std::set<std::string> conditional;
+  for (const v1::ParameterCondition& condition : spec.shirabe().conditions()) {
+    conditional.insert(condition.parameter());
+  }
+  std::set<std::string> names;
+  for (const auto& bound : spec.trial_template().trial_parameters()) {
+    if (conditional.contains(bound.reference())) names.insert(bound.name());
+  }
+  Struct object = spec.trial_template().trial_spec();
+  for (const auto& [path, name] : trial::RemoveReferences(object, names)) {
+    if (findings.full()) return;
+    findings.Error(path, absl::StrCat("${trialParameters.", name,
+                                      "} does not exist in every trial (spec.shirabe.conditions), "
+                                      "and cannot be left out here: ",
+                                      trial::kRemovableForms));
+  }
+}
+
 // A parameter that nothing in the object takes: the program can still read it from its environment.
 void CheckUnusedParameters(const v1::ExperimentSpec& spec, Findings& findings) {
   std::set<std::string> references;
@@ -331,6 +352,7 @@ void CheckTemplate(const v1::ExperimentSpec& spec, Findings& findings) {
   CheckContainer(trial, findings);
   CheckAllDevices(ObjectOf(trial), kTrialSpec, findings);
   CheckUses(spec, findings);
+  CheckConditional(spec, findings);
 }
 
 }  // namespace shirabe::experiment

@@ -41,10 +41,12 @@ Choice Choose(const Problem& problem, int64_t trials) {
     return {"motpe", absl::StrCat("after ", kModelled, " trials, ",
                                   problem.objectives > 1 ? "several objectives" : "constraints")};
   }
-  if (categorical == 0 && space.size() > 1) {
+  if (categorical == 0 && space.size() > 1 && !space.has_rules()) {
     return {"cmaes", absl::StrCat("after ", kModelled, " trials, numbers only: evolution goes on")};
   }
-  return {"multivariate-tpe", absl::StrCat("after ", kModelled, " trials, with categories")};
+  return {"multivariate-tpe",
+          absl::StrCat("after ", kModelled, " trials, with ",
+                       space.has_rules() ? "conditions or forbidden combinations" : "categories")};
 }
 
 class Auto : public Algorithm {
@@ -120,7 +122,8 @@ SHIRABE_REGISTER(AlgorithmInfo, {.name = "auto",
                                  .create = &Auto::Create,
                                  .bounds_regret = &Auto::BoundsRegret,
                                  .several_objectives = true,
-                                 .constraints = true});
+                                 .constraints = true,
+                                 .space_rules = true});
 
 }  // namespace
 }  // namespace shirabe::suggestion

@@ -242,7 +242,8 @@ SHIRABE_REGISTER(AlgorithmInfo, {.name = "bayesianoptimization",
                                  .create = &Bayesian::Create,
                                  .bounds_regret = &Bayesian::BoundsRegret,
                                  .several_objectives = true,
-                                 .constraints = true});
+                                 .constraints = true,
+                                 .space_rules = true});
 
 }  // namespace
 }  // namespace shirabe::suggestion

@@ -83,7 +83,8 @@ SHIRABE_REGISTER(AlgorithmInfo, {.name = "grid",
                                          "that are to be covered completely.",
                                  .create = &Grid::Create,
                                  .several_objectives = true,
-                                 .constraints = true});
+                                 .constraints = true,
+                                 .space_rules = true});
 
 }  // namespace
 }  // namespace shirabe::suggestion

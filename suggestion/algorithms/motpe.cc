@@ -20,7 +20,8 @@ SHIRABE_REGISTER(AlgorithmInfo, {.name = "motpe",
                                  .settings = TpeSettings(),
                                  .create = &CreateMotpe,
                                  .several_objectives = true,
-                                 .constraints = true});
+                                 .constraints = true,
+                                 .space_rules = true});
 
 }  // namespace
 }  // namespace shirabe::suggestion

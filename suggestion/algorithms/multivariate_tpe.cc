@@ -18,7 +18,8 @@ SHIRABE_REGISTER(AlgorithmInfo, {.name = "multivariate-tpe",
                                  .settings = TpeSettings(),
                                  .create = &CreateMultivariate,
                                  .several_objectives = true,
-                                 .constraints = true});
+                                 .constraints = true,
+                                 .space_rules = true});
 
 }  // namespace
 }  // namespace shirabe::suggestion

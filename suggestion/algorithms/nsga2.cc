@@ -112,7 +112,8 @@ SHIRABE_REGISTER(AlgorithmInfo,
                   .settings = {PopulationSetting(2)},
                   .create = &Nsga2::Create,
                   .several_objectives = true,
-                  .constraints = true});
+                  .constraints = true,
+                  .space_rules = true});
 
 }  // namespace
 }  // namespace shirabe::suggestion

@@ -34,7 +34,8 @@ SHIRABE_REGISTER(AlgorithmInfo, {.name = "random",
                                          "cheap trials at once.",
                                  .create = &Random::Create,
                                  .several_objectives = true,
-                                 .constraints = true});
+                                 .constraints = true,
+                                 .space_rules = true});
 
 }  // namespace
 }  // namespace shirabe::suggestion

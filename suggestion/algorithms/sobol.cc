@@ -66,7 +66,8 @@ SHIRABE_REGISTER(AlgorithmInfo, {.name = "sobol",
                                          "many trials at once.",
                                  .create = &Sobol::Create,
                                  .several_objectives = true,
-                                 .constraints = true});
+                                 .constraints = true,
+                                 .space_rules = true});
 
 }  // namespace
 }  // namespace shirabe::suggestion

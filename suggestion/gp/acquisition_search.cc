@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -54,13 +55,15 @@ std::vector<Ranked> AcquisitionSearch::Run(bool climb) {
   const Cardinality all = layout_.space().cardinality();
   const bool few = all.finite && all.count <= kEnumerable;
   const Inputs pool = few ? All() : Pool();
-  const VectorXd pool_values = acquisition_.EvaluateAll(pool);
+  VectorXd pool_values = acquisition_.EvaluateAll(pool);
+  layout_.Exclude(pool, pool_values);
   std::vector<Ranked> ranked;
   if (climb && !few) {
     Inputs starts = ChooseStarts(pool, pool_values);
     Climb(starts);
     layout_.Round(starts);
     VectorXd values = acquisition_.Evaluate(starts);
+    layout_.Exclude(starts, values);
     for (int i = 0; i < kRounds && layout_.discrete(); ++i) {
       if (!StepToNeighbours(starts, values)) break;
     }
@@ -205,8 +208,10 @@ Inputs AcquisitionSearch::Neighbours(const Inputs& point) {
   std::vector<Point> neighbours;
   const Point here = layout_.ToPoint(point, 0);
   const auto add = [&](int axis, double coordinate) {
-    neighbours.push_back(here);
-    neighbours.back()[axis] = coordinate;
+    Point there = here;
+    there[axis] = coordinate;
+    layout_.space().Neutralize(there);
+    if (layout_.space().Allows(there)) neighbours.push_back(std::move(there));
   };
   for (const int i : layout_.numeric()) {
     const Axis& axis = layout_.space().axis(i);
@@ -240,7 +245,9 @@ bool AcquisitionSearch::StepToNeighbours(Inputs& points, VectorXd& values) {
   Inputs climbed = points;
   Climb(climbed);
   layout_.Round(climbed);
-  const VectorXd before = acquisition_.Evaluate(points), after = acquisition_.Evaluate(climbed);
+  VectorXd before = acquisition_.Evaluate(points), after = acquisition_.Evaluate(climbed);
+  layout_.Exclude(points, before);
+  layout_.Exclude(climbed, after);
   for (Index i = 0; i < points.rows(); ++i) {
     if (after[i] > before[i]) Copy(climbed, i, points, i);
     values[i] = std::max(before[i], after[i]);
@@ -260,6 +267,7 @@ InputLayout::InputLayout(const Space& space) : space_(space) {
     (space.axis(i).categorical() ? categorical_ : numeric_).push_back(i);
     discrete_ = discrete_ || !space.axis(i).continuous();
   }
+  discrete_ = discrete_ || space.has_rules();  // which make steps of other parameters
 }
 
 Inputs InputLayout::Empty(Eigen::Index rows) const {
@@ -289,6 +297,19 @@ void InputLayout::Round(Inputs& inputs) const {
     const Axis& axis = numeric_axis(j);
     if (axis.continuous()) continue;
     for (double& value : inputs.x.col(j)) value = axis.Canonical(value);
+  }
+  if (!space_.has_rules()) return;
+  for (Eigen::Index i = 0; i < inputs.rows(); ++i) {
+    Point point = ToPoint(inputs, i);
+    space_.Neutralize(point);
+    Set(inputs, i, point);
+  }
+}
+
+void InputLayout::Exclude(const Inputs& inputs, Eigen::VectorXd& values) const {
+  if (!space_.has_rules()) return;
+  for (Eigen::Index i = 0; i < inputs.rows(); ++i) {
+    if (!space_.Allows(ToPoint(inputs, i))) values[i] = std::numeric_limits<double>::lowest();
   }
 }
 

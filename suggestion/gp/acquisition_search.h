@@ -43,8 +43,11 @@ class InputLayout {
   Inputs From(const std::vector<Point>& points) const;
   // Not canonical in its continuous coordinates.
   Point ToPoint(const Inputs& inputs, Eigen::Index row) const;
-  // Moves the ordered coordinates to the values that would be tried.
+  // Moves the ordered coordinates to the values that would be tried, and those of parameters that
+  // do not exist there to the one that stands for none.
   void Round(Inputs& inputs) const;
+  // Gives forbidden points the least of all values.
+  void Exclude(const Inputs& inputs, Eigen::VectorXd& values) const;
 
  private:
   Space space_;

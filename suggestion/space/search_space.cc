@@ -47,8 +47,30 @@ StatusOr<Space> Space::Create(
   return space;
 }
 
+StatusOr<Space> Space::Create(const v1::ExperimentSpec& spec) {
+  ASSIGN_OR_RETURN(const Space space, Create(spec.parameters()));
+  return space.WithRules(spec.shirabe());
+}
+
+StatusOr<Space> Space::WithRules(const v1::ShirabeSpec& spec) const {
+  Space space = *this;
+  if (!SpaceRules::AreIn(spec)) return space;
+  ASSIGN_OR_RETURN(SpaceRules rules, SpaceRules::Create(axes_, spec));
+  space.rules_ = std::make_shared<SpaceRules>(std::move(rules));
+  space.cardinality_ = {};
+  auto patterns = SpacePatterns::Count(axes_, *space.rules_);
+  if (!patterns) return space;
+  if (patterns->count() == 0) {
+    return absl::InvalidArgumentError(
+        "spec.shirabe.forbidden: nothing is left to try: remove some of them");
+  }
+  space.cardinality_ = {.finite = true, .count = patterns->count()};
+  space.patterns_ = std::make_shared<SpacePatterns>(*std::move(patterns));
+  return space;
+}
+
 Space Space::WithValues(int i, const std::vector<int64_t>& values) const {
-  CHECK(i >= 0 && i < size() && !axes_[i]->categorical() && !values.empty());
+  CHECK(i >= 0 && i < size() && !axes_[i]->categorical() && !values.empty() && !has_rules());
   Space space = *this;
   space.axes_[i] = std::make_unique<DiscreteAxis>(
       axes_[i]->name(), std::vector<double>(values.begin(), values.end()), /*integers=*/true);
@@ -57,7 +79,7 @@ Space Space::WithValues(int i, const std::vector<int64_t>& values) const {
 }
 
 Space Space::Without(int i) const {
-  CHECK(i >= 0 && i < size());
+  CHECK(i >= 0 && i < size() && !has_rules());
   Space space = *this;
   space.axes_.erase(space.axes_.begin() + i);
   space.Count();
@@ -78,11 +100,27 @@ void Space::Count() {
   for (const auto& axis : axes_) cardinality_ = Multiply(cardinality_, axis->levels());
 }
 
+std::vector<bool> Space::Active(const Point& point) const {
+  if (rules_ == nullptr) return std::vector<bool>(axes_.size(), true);
+  return rules_->Active(point);
+}
+
+void Space::Neutralize(Point& point) const {
+  if (rules_ != nullptr) rules_->Neutralize(point);
+}
+
+std::string Space::Forbids(const Point& point) const {
+  return rules_ == nullptr ? "" : rules_->Forbids(point);
+}
+
 std::vector<v1::Assignment> Space::Decode(const Point& point) const {
   CHECK(point.size() == axes_.size());
+  const std::vector<bool> active = Active(has_rules() ? Canonical(point) : point);
   std::vector<v1::Assignment> assignments;
   assignments.reserve(point.size());
-  for (int i = 0; i < size(); ++i) assignments.push_back(axes_[i]->Decode(point[i]));
+  for (int i = 0; i < size(); ++i) {
+    if (active[i]) assignments.push_back(axes_[i]->Decode(point[i]));
+  }
   return assignments;
 }
 
@@ -96,18 +134,25 @@ StatusOr<Point> Space::Encode(const std::vector<v1::Assignment>& assignments) co
   }
   Point point;
   std::vector<std::string> names;
-  for (const auto& axis : axes_) {
-    names.push_back(axis->name());
-    const auto found = given.find(axis->name());
-    if (found == given.end()) {
-      return absl::InvalidArgumentError("parameter \"" + axis->name() +
-                                        "\" is missing; give it a value");
-    }
-    const StatusOr<double> x = axis->Encode(*found->second);
-    if (!x.ok()) return ParameterError(axis->name(), x.status());
-    point.push_back(*x);
+  std::vector<bool> known;
+  for (int i = 0; i < size(); ++i) {
+    const Axis& axis = *axes_[i];
+    names.push_back(axis.name());
+    const auto found = given.find(axis.name());
+    known.push_back(found != given.end());
+    point.push_back(rules_ == nullptr ? 0 : rules_->neutral(i));
+    if (found == given.end()) continue;
+    const StatusOr<double> x = axis.Encode(*found->second);
+    if (!x.ok()) return ParameterError(axis.name(), x.status());
+    point.back() = *x;
     given.erase(found);
   }
+  const std::vector<bool> active = Active(point);
+  for (int i = 0; i < size(); ++i) {
+    if (known[i] || !active[i]) continue;
+    return absl::InvalidArgumentError("parameter \"" + names[i] + "\" is missing; give it a value");
+  }
+  RETURN_IF_ERROR(CheckValues(point, known));
   for (const v1::Assignment& assignment : assignments) {
     if (!given.contains(assignment.name())) continue;
     const auto near = Nearest(assignment.name(), names);
@@ -118,16 +163,33 @@ StatusOr<Point> Space::Encode(const std::vector<v1::Assignment>& assignments) co
   return point;
 }
 
+Status Space::CheckValues(const Point& point, const std::vector<bool>& given) const {
+  const std::vector<bool> active = Active(point);
+  for (int i = 0; i < size(); ++i) {
+    if (active[i] || !given[i]) continue;
+    return absl::InvalidArgumentError("parameter \"" + axes_[i]->name() + "\" exists only where " +
+                                      rules_->ConditionOf(i) + "; leave it out");
+  }
+  const std::string forbidden = Forbids(point);
+  if (forbidden.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError("it is forbidden that " + forbidden +
+                                    " (spec.shirabe.forbidden); change one of them");
+}
+
 Point Space::Canonical(const Point& point) const {
   CHECK(point.size() == axes_.size());
   Point canonical;
   canonical.reserve(point.size());
   for (int i = 0; i < size(); ++i) canonical.push_back(axes_[i]->Canonical(point[i]));
+  Neutralize(canonical);
   return canonical;
 }
 
-uint64_t Space::Key(const Point& point) const {
-  CHECK(point.size() == axes_.size());
+uint64_t Space::Key(const Point& given) const {
+  CHECK(given.size() == axes_.size());
+  // Of the axes alone it is found without the work of making the point canonical.
+  const Point canonical = rules_ == nullptr ? Point() : Canonical(given);
+  const Point& point = rules_ == nullptr ? given : canonical;
   uint64_t key = point.size();
   for (int i = 0; i < size(); ++i) {
     const Axis& axis = *axes_[i];
@@ -139,6 +201,7 @@ uint64_t Space::Key(const Point& point) const {
 
 Point Space::At(uint64_t index) const {
   CHECK(cardinality_.finite && index < cardinality_.count);
+  if (patterns_ != nullptr) return patterns_->At(index);
   Point point(axes_.size());
   for (int i = size() - 1; i >= 0; --i) {
     const uint64_t levels = axes_[i]->levels();
@@ -150,6 +213,7 @@ Point Space::At(uint64_t index) const {
 
 uint64_t Space::IndexOf(const Point& point) const {
   CHECK(cardinality_.finite && point.size() == axes_.size());
+  if (patterns_ != nullptr) return patterns_->IndexOf(Canonical(point));
   uint64_t index = 0;
   for (int i = 0; i < size(); ++i) {
     index = index * axes_[i]->levels() + axes_[i]->Level(point[i]);
@@ -167,6 +231,7 @@ Point Space::FromUnit(const std::vector<double>& unit) const {
         axis.categorical() ? std::floor(unit[i] * static_cast<double>(axis.levels())) : unit[i];
     point.push_back(axis.Canonical(x));
   }
+  Neutralize(point);
   return point;
 }
 

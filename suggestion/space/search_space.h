@@ -9,6 +9,10 @@
 // Where several doubles have the same continuous coordinate (there are more of them in [-1, 1] than
 // in [0, 1]), the one that is the shortest decimal stands for all: 0.01 comes back as 0.01.
 //
+// Conditions and forbidden combinations (space_rules.h): an inactive parameter has one coordinate
+// in canonical points and is left out of values. What is forbidden is a point all the same, which
+// Allows tells; what is counted, At and IndexOf leave it out.
+//
 // normal: mean (min+max)/2, standard deviation (max-min)/6, truncated to [min, max]; logNormal is
 // the same for the logarithm.
 #pragma once
@@ -25,6 +29,8 @@
 #include "proto/shirabe/v1/experiment.pb.h"
 #include "proto/shirabe/v1/records.pb.h"
 #include "suggestion/space/axis.h"
+#include "suggestion/space/space_patterns.h"
+#include "suggestion/space/space_rules.h"
 
 namespace shirabe::suggestion {
 
@@ -44,8 +50,13 @@ class Space {
   static StatusOr<Space> Create(
       const google::protobuf::RepeatedPtrField<v1::ParameterSpec>& parameters);
 
+  // With the conditions and forbidden combinations of spec.shirabe.
+  static StatusOr<Space> Create(const v1::ExperimentSpec& spec);
+  // The same space with those; kInvalidArgument as "FIELD: what and the fix".
+  StatusOr<Space> WithRules(const v1::ShirabeSpec& spec) const;
+
   // The same space where parameter `i`, a numeric one, has these values and no others: not empty,
-  // ascending.
+  // ascending. Of a space without rules, as the next.
   Space WithValues(int i, const std::vector<int64_t>& values) const;
   // The same space without parameter `i`.
   Space Without(int i) const;
@@ -55,8 +66,22 @@ class Space {
   // The axis of a parameter; null if there is none of that name.
   const Axis* Find(const std::string& name) const;
 
+  // Whether there are conditions or forbidden combinations.
+  bool has_rules() const { return rules_ != nullptr; }
+  // By axis, whether the parameter exists at `point`. Here and in the next two the levels of a
+  // point are canonical.
+  std::vector<bool> Active(const Point& point) const;
+  // Gives what does not exist there the one coordinate that stands for none.
+  void Neutralize(Point& point) const;
+  // The forbidden combination that `point` has, in words; "" = none.
+  std::string Forbids(const Point& point) const;
+  bool Allows(const Point& point) const { return rules_ == nullptr || Forbids(point).empty(); }
+
+  // kInvalidArgument if one of the parameters given does not exist at `point`, or it is forbidden.
+  Status CheckValues(const Point& point, const std::vector<bool>& given) const;
+
   std::vector<v1::Assignment> Decode(const Point& point) const;
-  // Assignments in any order; every parameter once.
+  // Assignments in any order; every parameter that exists once, and no other; allowed.
   StatusOr<Point> Encode(const std::vector<v1::Assignment>& assignments) const;
   // The coordinates of the values that `point` decodes to: equal for equal values.
   Point Canonical(const Point& point) const;
@@ -68,8 +93,9 @@ class Space {
   Point At(uint64_t index) const;
   // The reverse of At.
   uint64_t IndexOf(const Point& point) const;
-  // The canonical point at `unit`, which has one number in [0, 1) a parameter: numeric ones are
-  // coordinates already, the categories of one parameter share the interval equally.
+  // The canonical point at `unit`, allowed or not, which has one number in [0, 1) a parameter:
+  // numeric ones are coordinates already, the categories of one parameter share the interval
+  // equally.
   Point FromUnit(const std::vector<double>& unit) const;
   // Every coordinate independently, by its distribution; canonical.
   Point Sample(Rng& rng) const;
@@ -77,9 +103,11 @@ class Space {
  private:
   void Count();
 
-  std::vector<std::shared_ptr<const Axis>> axes_;  // shared: a copy of a space is cheap and const
+  Axes axes_;
   using Indices = absl::flat_hash_map<std::string, int>;
-  std::shared_ptr<const Indices> indices_;  // of the axes, by name; shared: as above
+  std::shared_ptr<const Indices> indices_;         // of the axes, by name; shared: as above
+  std::shared_ptr<const SpaceRules> rules_;        // null = none; shared: as above
+  std::shared_ptr<const SpacePatterns> patterns_;  // null = no rules, or not countable
   Cardinality cardinality_ = {.finite = true, .count = 1};
 };
 

@@ -177,11 +177,36 @@ class Tpe : public Algorithm {
                 .good = split.good.rows.size(),
                 .others = split.others.rows.size() + own.size()};
     for (const std::vector<int>& axes : groups_) {
+      const Evidence good = EvidenceOf(history, split.good, {}, axes);
+      const Evidence others = EvidenceOf(history, split.others, own, axes);
       model.pairs.push_back(
-          {axes, Fit(history.space(), axes, KernelsOf(history, split.good, {}, axes)),
-           Fit(history.space(), axes, KernelsOf(history, split.others, own, axes))});
+          {axes, Fit(history.space(), axes, KernelsOf(history, good.rows, good.own, axes)),
+           Fit(history.space(), axes, KernelsOf(history, others.rows, others.own, axes))});
     }
     return model;
+  }
+
+  // The points that say something of a group of axes. One axis alone learns from those where its
+  // parameter exists. Axes together learn from all, where that which does not exist is at the one
+  // place that stands for none.
+  struct Evidence {
+    Rows rows;
+    std::vector<Suggestion> own;
+  };
+  static Evidence EvidenceOf(const History& history, const Rows& rows,
+                             const std::vector<Suggestion>& own, const std::vector<int>& axes) {
+    const Space& space = history.space();
+    if (!space.has_rules() || axes.size() > 1) return {rows, own};
+    Evidence evidence;
+    for (size_t i = 0; i < rows.rows.size(); ++i) {
+      const int64_t row = rows.rows[i];
+      const Point point = row >= 0 ? history.point(row) : history.prior()[~row].point;
+      if (space.Active(point)[axes[0]]) evidence.rows.Add(row, rows.weights[i]);
+    }
+    for (const Suggestion& suggestion : own) {
+      if (space.Active(suggestion.point)[axes[0]]) evidence.own.push_back(suggestion);
+    }
+    return evidence;
   }
 
   static ParzenEstimator::Kernels KernelsOf(const History& history, const Rows& rows,
@@ -231,7 +256,9 @@ class Tpe : public Algorithm {
   std::optional<Suggestion> Improve(const Model& model, Rng rng, UnvisitedPoints& unvisited) const {
     for (Candidate& candidate : Candidates(model, rng)) {
       candidate.point = model.space.Canonical(candidate.point);
-      if (unvisited.Claim(candidate.point)) return Explain(model, std::move(candidate));
+      if (!unvisited.Claim(candidate.point)) continue;
+      if (model.space.has_rules()) candidate.gain = GainOf(model, candidate.point);
+      return Explain(model, std::move(candidate));
     }
     const Cardinality all = model.space.cardinality();
     if (!all.finite || all.count > kEnumerable) {
@@ -267,12 +294,22 @@ class Tpe : public Algorithm {
     return whole;
   }
 
+  static double GainOf(const Model& model, const Point& point) {
+    std::vector<Candidate> candidate = {{.point = point}};
+    AddGain(model, candidate);
+    return candidate[0].gain;
+  }
+
   static void AddGain(const Model& model, std::vector<Candidate>& candidates) {
     std::vector<Point> points;
     for (const Candidate& candidate : candidates) points.push_back(candidate.point);
     for (const Pair& pair : model.pairs) {
       const ArrayXd gain = pair.Gain(points);
-      for (size_t i = 0; i < points.size(); ++i) candidates[i].gain += gain[static_cast<Index>(i)];
+      for (size_t i = 0; i < points.size(); ++i) {
+        const bool exists = !model.space.has_rules() || pair.axes.size() > 1 ||
+                            model.space.Active(points[i])[pair.axes[0]];
+        if (exists) candidates[i].gain += gain[static_cast<Index>(i)];
+      }
     }
   }
 

@@ -41,6 +41,16 @@ std::vector<NamedSpace> Spaces() {
       {"a million points", Make({Int("a", {1, 1000}), Int("b", {1, 1000})})},
       {"2^64 points", Make({Int("a", {0, 0x1p32 - 1}), Int("b", {1, 0x1p32})})},
       {"twenty dimensions", Make(twenty)},
+      {"conditions", Make({Categorical("opt", {"sgd", "adam", "lion"}), Double("m", {0, 1}),
+                           Int("layers", {1, 4}), Double("drop", {0, 0.5}),
+                           Double("lr", {1e-5, 1e-1}, v1::LOG_UNIFORM)},
+                          R"({"conditions": [{"parameter": "m", "when": {"opt": ["sgd"]}},
+                               {"parameter": "drop", "when": {"m": {"min": 0.3}, "layers": [2, 3]}}],
+                              "forbidden": [{"opt": ["lion"], "layers": {"min": 3}}]})")},
+      {"finite conditions",
+       Make({Categorical("opt", {"sgd", "adam"}), Int("n", {1, 9, 2}), Discrete("bs", {1, 10})},
+            R"({"conditions": [{"parameter": "n", "when": {"opt": "sgd"}}],
+                                     "forbidden": [{"n": [3], "bs": 10}]})")},
   };
 }
 
@@ -54,7 +64,10 @@ template <class View>
 History Filled(const Space& space, int trials, View view) {
   History history(space);
   Rng rng(11);
-  for (int i = 0; i < trials; ++i) history.Add(space.Sample(rng), view(i));
+  for (int i = 0; i < trials;) {
+    const Point point = space.Sample(rng);
+    if (space.Allows(point)) history.Add(point, view(i++));
+  }
   return history;
 }
 
@@ -307,7 +320,34 @@ TEST_P(AlgorithmContract, AMemoIsAHelpNotANeed) {
   });
 }
 
-// A finite space of few points, of any mix of types.
+// Some rules about the first two parameters, of whatever type.
+Space WithSomeRules(const Space& space, Rng& rng) {
+  v1::ShirabeSpec rules;
+  const auto add = [&](google::protobuf::Struct& to, int axis) {
+    const Axis& parent = space.axis(axis);
+    const v1::Assignment value = parent.Decode(parent.Coordinate(rng.Below(parent.levels())));
+    google::protobuf::Value& field = (*to.mutable_fields())[parent.name()];
+    if (value.value_case() == v1::Assignment::kCategory) {
+      field.set_string_value(value.category());
+    } else {
+      field.set_number_value(value.number() + static_cast<double>(value.integer()));
+    }
+  };
+  if (rng.Below(3) > 0) {
+    v1::ParameterCondition& condition = *rules.add_conditions();
+    condition.set_parameter(space.axis(1).name());
+    add(*condition.mutable_when(), 0);
+  }
+  if (rng.Below(2) > 0) {
+    google::protobuf::Struct& combination = *rules.add_forbidden();
+    add(combination, 0);
+    add(combination, 1);
+  }
+  const auto ruled = space.WithRules(rules);
+  return ruled.ok() ? *ruled : space;  // everything may be forbidden
+}
+
+// A finite space of few points, of any mix of types, half of those of several with rules.
 Space SmallSpace(Rng& rng) {
   constexpr v1::Distribution kDistributions[] = {v1::UNIFORM, v1::LOG_UNIFORM, v1::NORMAL,
                                                  v1::LOG_NORMAL};
@@ -324,7 +364,8 @@ Space SmallSpace(Rng& rng) {
       default: parameters.push_back(Categorical(name, {"a", "b"}));
     }
   }
-  return Make(parameters);
+  const Space space = Make(parameters);
+  return space.size() > 1 && rng.Below(2) > 0 ? WithSomeRules(space, rng) : space;
 }
 
 // Trains what has been tried further, as a population may for ever.

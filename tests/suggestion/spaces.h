@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "google/protobuf/util/json_util.h"
 #include "suggestion/space/search_space.h"
 
 namespace shirabe::suggestion {
@@ -56,6 +57,13 @@ inline v1::ParameterSpec Categorical(const std::string& name,
   return spec;
 }
 
+// spec.shirabe as JSON.
+inline v1::ShirabeSpec RulesOf(const std::string& json) {
+  v1::ShirabeSpec rules;
+  CHECK(google::protobuf::util::JsonStringToMessage(json, &rules).ok());
+  return rules;
+}
+
 inline StatusOr<Space> TryMake(const std::vector<v1::ParameterSpec>& parameters) {
   google::protobuf::RepeatedPtrField<v1::ParameterSpec> specs(parameters.begin(), parameters.end());
   return Space::Create(specs);
@@ -64,6 +72,10 @@ inline StatusOr<Space> TryMake(const std::vector<v1::ParameterSpec>& parameters)
 // Ends the program, with the reason, if the parameters are not a space.
 inline Space Make(const std::vector<v1::ParameterSpec>& parameters) {
   return TryMake(parameters).value();
+}
+// With conditions and forbidden combinations.
+inline Space Make(const std::vector<v1::ParameterSpec>& parameters, const std::string& rules) {
+  return Make(parameters).WithRules(RulesOf(rules)).value();
 }
 
 }  // namespace shirabe::suggestion
