@@ -16,7 +16,7 @@ fail() {
   exit 1
 }
 
-for example in deploy/examples/cmaes.yaml deploy/examples/digits-*.yaml; do
+for example in deploy/examples/{cmaes,models}.yaml deploy/examples/digits-*.yaml; do
   case $example in
     *-spot.yaml | *-sobol.yaml) continue ;; # preemption_test.sh
   esac
@@ -40,6 +40,19 @@ trials = {t["metadata"]["name"]: t["status"]["shirabe"] for t in json.load(sys.s
 front = [t["trial"] for t in json.load(open(sys.argv[1]))["front"]["trials"]]
 broken = [n for n in front if any(c.get("brokenBy", 0) > 0 for c in trials[n]["constraints"])]
 sys.exit(f"{broken} break the constraint" if broken else 0)' "$out" || fail "digits-front"
+# Every trial has the parameters that exist in it, and its program was handed no others.
+"$shirabe" get trials models -o json |
+  python3 -c '
+import json, sys
+names = {"svm": {"c", "kernel"}, "forest": {"trees", "depth"}, "knn": {"neighbours"}}
+for trial in json.load(sys.stdin)["items"]:
+    has = {p["name"]: p["value"] for p in trial["spec"]["parameterAssignments"]}
+    wanted = {"model"} | names[has["model"]]
+    wanted |= {"gamma"} if has.get("kernel") == "rbf" else set()
+    if set(has) != wanted:
+        sys.exit(f"{has} has not exactly {wanted}")
+    if int(has.get("trees", 0)) >= 150 and int(has.get("depth", 0)) >= 12:
+        sys.exit(f"{has} is forbidden")' || fail "models"
 "$shirabe" best digits-front --order weights -o json |
   python3 -c '
 import json, sys

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "experiment/spec/local_support.h"
 #include "experiment/spec/parse_spec.h"
+#include "experiment/spec/start_point.h"
 #include "tests/experiment/specs.h"
 
 namespace shirabe::experiment {
@@ -320,6 +321,109 @@ TEST(Rules, OfStartPoints) {
   EXPECT_THAT(with("lr: 5, units: 8, batch: 16, optimizer: sgd"), ElementsAre(HasSubstr("lr")));
   EXPECT_THAT(with("lr: 0.01, units: 8, batch: 16, optimizer: sgd, extra: 1"),
               ElementsAre(HasSubstr("\"extra\" does not exist")));
+}
+
+// kGood where units are an option of their own, with spec.shirabe.
+std::string WithOption(const std::string& shirabe) {
+  return Replaced(kGood, "\"${trialParameters.units}\"]", "\"--units=${trialParameters.units}\"]") +
+         "  shirabe: {" + shirabe + "}\n";
+}
+
+TEST(Rules, OfConditionsAndForbiddenCombinations) {
+  constexpr char kOfAdam[] = "conditions: [{parameter: units, when: {optimizer: [adam]}}]";
+  EXPECT_THAT(FindingsOf(WithOption(kOfAdam)), IsEmpty());
+  EXPECT_THAT(FindingsOf(WithOption("forbidden: [{batch: 16, optimizer: adam}]")), IsEmpty());
+  const std::pair<const char*, const char*> kWrong[] = {
+      {"conditions: [{parameter: unit, when: {optimizer: adam}}]",
+       "spec.shirabe.conditions[0].parameter: \"unit\" is not a parameter; did you mean "
+       "\"units\"?"},
+      {"conditions: [{parameter: units, when: {optimizer: lion}}]",
+       "spec.shirabe.conditions[0].when.optimizer: \"lion\" is not in its list: sgd, adam"},
+      {"conditions: [{parameter: units}]", "spec.shirabe.conditions[0].when"},
+      {"conditions: [{parameter: units, if: {optimizer: sgd}, when: {optimizer: sgd}}]", "if"},
+      {"forbidden: [{}]", "spec.shirabe.forbidden[0]: is empty"},
+      {"forbidden: [{lr: 0.01}]", "spec.shirabe.forbidden[0].lr: a continuous parameter"},
+      {"forbidden: [{optimizer: [adam, sgd]}]", "spec.shirabe.forbidden: nothing is left to try"},
+      {"algorithm: {endpoint: \"127.0.0.1:1\"}, forbidden: [{batch: 16}]",
+       "spec.shirabe.algorithm"},
+  };
+  for (const auto& [shirabe, finding] : kWrong) {
+    EXPECT_THAT(FindingsOf(WithOption(shirabe)), Contains(HasSubstr(finding))) << shirabe;
+  }
+}
+
+TEST(Rules, WhatAlgorithmsKnowNoConditionsSay) {
+  const std::string cmaes =
+      Replaced(WithOption("forbidden: [{batch: 16, units: {min: 32}}]"), "  parameters:",
+               "  algorithm: {algorithmName: cmaes}\n"
+               "  parameters:");
+  EXPECT_THAT(FindingsOf(cmaes),
+              ElementsAre(AllOf(HasSubstr("algorithm cmaes knows no conditions"),
+                                HasSubstr("bayesianoptimization"), HasSubstr("tpe"))));
+}
+
+TEST(Rules, WhatDoesNotAlwaysExistMustStandWhereItCanBeLeftOut) {
+  const std::string shirabe =
+      "  shirabe: {conditions: [{parameter: units, when: {optimizer: adam}}]}\n";
+  EXPECT_THAT(FindingsOf(kGood + shirabe),
+              ElementsAre(AllOf(
+                  HasSubstr(".containers[0].command[2]: ${trialParameters.units} does "
+                            "not exist in every trial"),
+                  HasSubstr("--x=${…}"), HasSubstr("env"), HasSubstr("SHIRABE_PARAMETERS_FILE"))));
+  const std::pair<const char*, bool> kForms[] = {
+      {"\"--units\", \"${trialParameters.units}\"", true},
+      {"\"-u\", \"${trialParameters.units}\"", true},
+      {"\"--units=${trialParameters.units}\"", true},
+      {"\"--units=1${trialParameters.units}\"", false},
+      {"\"--a=b\", \"${trialParameters.units}\"", false},
+      {"\"fit --units ${trialParameters.units}\"", false},
+  };
+  for (const auto& [form, good] : kForms) {
+    SCOPED_TRACE(form);
+    const auto findings =
+        FindingsOf(Replaced(kGood, "\"${trialParameters.units}\"", form) + shirabe);
+    EXPECT_EQ(findings.empty(), good);
+  }
+}
+
+TEST(Rules, StartPointsHaveWhatExists) {
+  const auto with = [](const std::string& point) {
+    return FindingsOf(
+        WithOption("conditions: [{parameter: units, when: {optimizer: adam}}], "
+                   "forbidden: [{batch: 32, optimizer: sgd}], start: [{" +
+                   point + "}]"));
+  };
+  EXPECT_THAT(with("lr: 0.01, batch: 16, optimizer: sgd"), IsEmpty());
+  EXPECT_THAT(with("lr: 0.01, units: 8, batch: 16, optimizer: adam"), IsEmpty());
+  EXPECT_THAT(with("lr: 0.01, batch: 16, optimizer: adam"),
+              ElementsAre(HasSubstr("start[0]: parameter \"units\" is missing")));
+  EXPECT_THAT(with("lr: 0.01, units: 8, batch: 16, optimizer: sgd"),
+              ElementsAre(HasSubstr("\"units\" exists only where optimizer is adam")));
+  EXPECT_THAT(with("lr: 0.01, batch: 32, optimizer: sgd"),
+              ElementsAre(HasSubstr("it is forbidden that batch is 32 and optimizer is sgd")));
+}
+
+// `shirabe try`, where only some values are given.
+TEST(PointToTry, OthersAreDrawnSuchThatTheGivenOnesExist) {
+  const v1::Experiment experiment =
+      ParseOnly(WithOption("conditions: [{parameter: units, when: {optimizer: adam}}], "
+                           "forbidden: [{batch: 32, units: 8}]"));
+  const auto space = suggestion::Space::Create(experiment.spec());
+  ASSERT_TRUE(space.ok());
+  google::protobuf::Struct fields;
+  (*fields.mutable_fields())["units"].set_number_value(8);
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    const auto point = SampleWithValues(experiment.spec(), *space, fields, Rng(seed));
+    ASSERT_TRUE(point.ok()) << point.status();
+    const auto values = space->Decode(*point);
+    ASSERT_EQ(values.size(), 4u);
+    EXPECT_EQ(values[1].integer(), 8);
+    EXPECT_EQ(values[2].integer(), 16);
+    EXPECT_EQ(values[3].category(), "adam");
+  }
+  (*fields.mutable_fields())["optimizer"].set_string_value("sgd");
+  EXPECT_THAT(Message(SampleWithValues(experiment.spec(), *space, fields, Rng(1)).status()),
+              HasSubstr("\"units\" exists only where optimizer is adam"));
 }
 
 TEST(Rules, OfLimitsAndStopWhen) {

@@ -160,6 +160,40 @@ TEST(Render, NamesALabelThatIsMissing) {
   EXPECT_THAT(Message(rendered.status()), HasSubstr("metadata.labels[\"app\"]"));
 }
 
+TEST(Render, LeavesOutWhatTheTrialDoesNotHave) {
+  const auto from = Template(
+      R"({"command": ["train", "--m=${trialParameters.m}", "--verbose", "--n", "${trialParameters.n}",
+                      "-x", "${trialParameters.lr}", "--m=${trialParameters.m}"],
+          "env": [{"name": "M", "value": "${trialParameters.m}"},
+                  {"name": "LR", "value": "${trialParameters.lr}"}],
+          "nested": [{"args": ["--n", "${trialParameters.n}"]}]})",
+      {{"m", "momentum"}, {"n", "nesterov"}, {"lr", "lr"}});
+  const auto rendered = Render(from, kTrial, {Number("lr", 0.25)}, {"momentum", "nesterov"});
+  ASSERT_TRUE(rendered.ok()) << rendered.status();
+  const auto words = [&](const google::protobuf::Value& list) {
+    std::vector<std::string> all;
+    for (const auto& item : list.list_value().values()) all.push_back(item.string_value());
+    return all;
+  };
+  EXPECT_THAT(words(rendered->fields().at("command")),
+              ElementsAre("train", "--verbose", "-x", "0.25"));
+  const auto& env = rendered->fields().at("env").list_value();
+  ASSERT_EQ(env.values_size(), 1);
+  EXPECT_EQ(env.values(0).struct_value().fields().at("value").string_value(), "0.25");
+  const auto& nested = rendered->fields().at("nested").list_value().values(0).struct_value();
+  EXPECT_THAT(words(nested.fields().at("args")), IsEmpty());
+}
+
+TEST(Render, SaysWhereWhatTheTrialDoesNotHaveCannotBeLeftOut) {
+  for (const char* text : {"fit ${trialParameters.m}", "${trialParameters.m}",
+                           "--m=${trialParameters.m},${trialParameters.m}"}) {
+    const auto from =
+        Template(std::string(R"({"command": ["sh", ")") + text + R"("]})", {{"m", "momentum"}});
+    EXPECT_THAT(Message(Render(from, kTrial, {}, {"momentum"}).status()),
+                HasSubstr("trialSpec.command[1]: ${trialParameters.m} has no value in this trial"));
+  }
+}
+
 TEST(Render, NamesAReferenceThatNothingBinds) {
   const auto rendered =
       Render(Template(R"({"a": [{"b": "--x=${trialParameters.typo}"}]})", {}), kTrial, {});
