@@ -10,6 +10,7 @@
 #include "experiment/plan.h"
 #include "experiment/retry_policy.h"
 #include "experiment/spec/objective_value.h"
+#include "trial/inactive_parameters.h"
 #include "trial/pod/pod_names.h"
 #include "trial/trial_template.h"
 
@@ -95,10 +96,11 @@ StatusOr<trial::AttemptRequest> RequestFor(const ExperimentState& state,
   request.key = KeyOf(state, attempt);
   request.token = attempt.token();
   if (!state.experiment().spec().shirabe().ask_and_tell()) {
+    const auto inactive = InactiveParameters(state.experiment().spec(), trial);
+    ASSIGN_OR_RETURN(const auto own, trial::WithoutInactive(trial_template, inactive));
     ASSIGN_OR_RETURN(request.trial_spec,
-                     trial::Render(trial_template, request.key.trial,
-                                   {trial.assignments().begin(), trial.assignments().end()},
-                                   InactiveParameters(state.experiment().spec(), trial)));
+                     trial::Render(own, request.key.trial,
+                                   {trial.assignments().begin(), trial.assignments().end()}));
   }
   request.primary_container = trial_template.primary_container_name();
   request.environment = Environment(state, trial, attempt);

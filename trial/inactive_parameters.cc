@@ -92,4 +92,24 @@ std::vector<LastingReference> RemoveReferences(Struct& object, const std::set<st
   return remover.Release();
 }
 
+StatusOr<v1::TrialTemplate> WithoutInactive(const v1::TrialTemplate& from,
+                                            const std::set<std::string>& inactive) {
+  v1::TrialTemplate rest = from;
+  if (inactive.empty()) return rest;
+  rest.clear_trial_parameters();
+  std::set<std::string> unbound;
+  for (const v1::TrialParameterSpec& parameter : from.trial_parameters()) {
+    if (inactive.contains(parameter.reference())) {
+      unbound.insert(parameter.name());
+    } else {
+      *rest.add_trial_parameters() = parameter;
+    }
+  }
+  for (const LastingReference& one : RemoveReferences(*rest.mutable_trial_spec(), unbound)) {
+    return InvalidField(one.path, absl::StrCat("${trialParameters.", one.name,
+                                               "} has no value in this trial: ", kRemovableForms));
+  }
+  return rest;
+}
+
 }  // namespace shirabe::trial

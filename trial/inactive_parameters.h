@@ -1,13 +1,15 @@
 // What the program of a trial is not handed: parameters that do not exist in it, for conditions of
-// the search space (spec.shirabe.conditions). Pure functions. Used by trial_template.cc, and by the
-// check of a specification.
+// the search space (spec.shirabe.conditions). Pure functions. Used where an attempt
+// is asked for, and by the check of a specification.
 #pragma once
 
 #include <set>
 #include <string>
 #include <vector>
 
+#include "base/status.h"
 #include "google/protobuf/struct.pb.h"
+#include "proto/shirabe/v1/experiment.pb.h"
 
 namespace shirabe::trial {
 
@@ -22,6 +24,12 @@ struct LastingReference {
 // whole value. Returns what stands elsewhere.
 std::vector<LastingReference> RemoveReferences(google::protobuf::Struct& object,
                                                const std::set<std::string>& names);
+
+// The same template for a trial that has no value of the `inactive` parameters: without the
+// trialParameters that name them, and what hands those on. kInvalidArgument, with the path and the
+// fix, for what cannot be taken out.
+StatusOr<v1::TrialTemplate> WithoutInactive(const v1::TrialTemplate& from,
+                                            const std::set<std::string>& inactive);
 
 // How to write it instead, for messages about a LastingReference.
 inline constexpr char kRemovableForms[] =

@@ -10,7 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/text/number.h"
-#include "trial/inactive_parameters.h"
 
 namespace shirabe::trial {
 
@@ -162,14 +161,12 @@ StatusOr<std::string> Resolve(const std::string& reference, const v1::TrialTempl
 }
 
 StatusOr<Bindings> Bind(const v1::TrialTemplate& from, const TrialKey& trial,
-                        const std::vector<v1::Assignment>& assignments,
-                        const std::set<std::string>& inactive) {
+                        const std::vector<v1::Assignment>& assignments) {
   Bindings values;
   for (const v1::Assignment& one : assignments) values[one.name()] = FormatAssignment(one);
   Bindings bindings;
   for (int i = 0; i < from.trial_parameters_size(); ++i) {
     const v1::TrialParameterSpec& parameter = from.trial_parameters(i);
-    if (inactive.contains(parameter.reference())) continue;
     auto value = Resolve(parameter.reference(), from, trial, values);
     if (!value.ok()) {
       return Prefix(absl::StrCat("spec.trialTemplate.trialParameters[", i, "].reference"),
@@ -277,22 +274,13 @@ bool IsMetadataReference(const std::string& reference) {
 }
 
 StatusOr<Struct> Render(const v1::TrialTemplate& trial_template, const TrialKey& trial,
-                        const std::vector<v1::Assignment>& assignments,
-                        const std::set<std::string>& inactive) {
+                        const std::vector<v1::Assignment>& assignments) {
   if (!trial_template.has_trial_spec()) {
     return absl::InvalidArgumentError(
         absl::StrCat(kSpecPath, " is missing; write there the object that runs one trial"));
   }
-  ASSIGN_OR_RETURN(const Bindings bindings, Bind(trial_template, trial, assignments, inactive));
+  ASSIGN_OR_RETURN(const Bindings bindings, Bind(trial_template, trial, assignments));
   Struct rendered = trial_template.trial_spec();
-  std::set<std::string> unbound;
-  for (const v1::TrialParameterSpec& parameter : trial_template.trial_parameters()) {
-    if (inactive.contains(parameter.reference())) unbound.insert(parameter.name());
-  }
-  for (const LastingReference& one : RemoveReferences(rendered, unbound)) {
-    return InvalidField(one.path, absl::StrCat("${trialParameters.", one.name,
-                                               "} has no value in this trial: ", kRemovableForms));
-  }
   for (auto& [key, field] : *rendered.mutable_fields()) {
     RETURN_IF_ERROR(SubstituteTree(field, absl::StrCat(kSpecPath, ".", key), bindings));
   }

@@ -33,13 +33,10 @@ std::set<std::string> ReferencedIn(const std::string& text);
 // APIVersion, Annotations[key], Labels[key]) instead of a parameter of the search space.
 bool IsMetadataReference(const std::string& reference);
 
-// `inactive`: parameters that this trial has no value of; what hands them on is taken out
-// (trial/inactive_parameters.h). kInvalidArgument, naming it, for a reference that nothing binds,
-// or that cannot be taken out.
+// kInvalidArgument, naming it, for a reference that nothing binds.
 StatusOr<google::protobuf::Struct> Render(const v1::TrialTemplate& trial_template,
                                           const TrialKey& trial,
-                                          const std::vector<v1::Assignment>& assignments,
-                                          const std::set<std::string>& inactive = {});
+                                          const std::vector<v1::Assignment>& assignments);
 
 // What a container runs.
 struct ContainerCommand {
