@@ -97,9 +97,10 @@ void Findings::Add(Finding finding, Mark mark) {
     more_ = true;
     return;
   }
-  if (finding.message.size() > kMaxMessageBytes) {
-    finding.message = Printable(finding.message.substr(0, kMaxMessageBytes)) + "…";
-  }
+  // Names and values of a file are shown on terminals.
+  const bool cut = finding.message.size() > kMaxMessageBytes;
+  finding.message = Printable(finding.message.substr(0, kMaxMessageBytes)) + (cut ? "…" : "");
+  finding.path = Printable(finding.path);
   finding.line = mark.line;
   finding.column = mark.column;
   findings_.push_back(std::move(finding));

@@ -180,7 +180,10 @@ class SpecTextsTest : public AttackTest {
 // attacks: CRD spec.nasConfig.operations.parameters.name
 // attacks: CRD spec.nasConfig.operations.parameters.feasibleSpace.list
 // attacks: CRD spec.shirabe.additionalObjectives.metricName
+// attacks: CRD spec.shirabe.conditions.parameter
+// attacks: CRD spec.shirabe.conditions.when
 // attacks: CRD spec.shirabe.constraints.metricName
+// attacks: CRD spec.shirabe.forbidden
 // attacks: CRD spec.shirabe.start
 // attacks: CRD spec.shirabe.algorithm.endpoint
 // attacks: CRD spec.shirabe.warmStart.experiments

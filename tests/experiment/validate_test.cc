@@ -386,6 +386,21 @@ TEST(Rules, WhatDoesNotAlwaysExistMustStandWhereItCanBeLeftOut) {
   }
 }
 
+// What a file says must not steer the terminal of whoever validates it.
+TEST(Rules, NoFindingHasControlCharacters) {
+  for (const char* shirabe :
+       {"conditions: [{parameter: \"\\e[31m\", when: {optimizer: sgd}}]",
+        "conditions: [{parameter: units, when: {\"\\e[31m\": sgd}}]",
+        "forbidden: [{optimizer: [\"\\e[31m\"]}]", "forbidden: [{units: {\"\\e[31m\": 1}}]",
+        "start: [{\"\\e[31m\": 1}]", "start: [{lr: \"\\e[31m\"}]"}) {
+    const auto findings = FindingsOf(WithOption(shirabe));
+    ASSERT_FALSE(findings.empty()) << shirabe;
+    for (const std::string& finding : findings) {
+      EXPECT_EQ(finding.find('\x1b'), std::string::npos) << shirabe;
+    }
+  }
+}
+
 TEST(Rules, StartPointsHaveWhatExists) {
   const auto with = [](const std::string& point) {
     return FindingsOf(
