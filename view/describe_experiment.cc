@@ -14,6 +14,7 @@
 #include "base/timestamp.h"
 #include "client/records/enum_words.h"
 #include "experiment/conditions.h"
+#include "suggestion/space/search_space.h"
 #include "view/best_trial.h"
 #include "view/record_rows.h"
 #include "view/result_front.h"
@@ -213,10 +214,14 @@ std::string ValuesCell(const v1::FeasibleSpace& space) {
 
 std::string ParametersTable(const v1::ExperimentSpec& spec) {
   if (spec.parameters_size() == 0) return "";
+  const auto space = suggestion::Space::Create(spec);
   Table table({"NAME", "TYPE", "VALUES"});
-  for (const v1::ParameterSpec& parameter : spec.parameters()) {
+  for (int i = 0; i < spec.parameters_size(); ++i) {
+    const v1::ParameterSpec& parameter = spec.parameters(i);
+    const std::string condition = space.ok() ? space->ConditionOf(i) : "";
     table.Add({parameter.name(), client::ParameterTypeWord(parameter.parameter_type()),
-               ValuesCell(parameter.feasible_space())});
+               absl::StrCat(ValuesCell(parameter.feasible_space()),
+                            condition.empty() ? "" : "; only where ", condition)});
   }
   return table.Render();
 }

@@ -100,6 +100,10 @@ void Space::Count() {
   for (const auto& axis : axes_) cardinality_ = Multiply(cardinality_, axis->levels());
 }
 
+std::string Space::ConditionOf(int axis) const {
+  return rules_ == nullptr ? "" : rules_->ConditionOf(axis);
+}
+
 std::vector<bool> Space::Active(const Point& point) const {
   if (rules_ == nullptr) return std::vector<bool>(axes_.size(), true);
   return rules_->Active(point);

@@ -68,8 +68,10 @@ class Space {
 
   // Whether there are conditions or forbidden combinations.
   bool has_rules() const { return rules_ != nullptr; }
-  // By axis, whether the parameter exists at `point`. Here and in the next two the levels of a
-  // point are canonical.
+  // When a parameter exists, in words; "" = always.
+  std::string ConditionOf(int axis) const;
+  // By axis, whether the parameter exists at `point`. Here and in the next four the levels of
+  // a point are canonical.
   std::vector<bool> Active(const Point& point) const;
   // Gives what does not exist there the one coordinate that stands for none.
   void Neutralize(Point& point) const;

@@ -160,7 +160,7 @@ StatusOr<SpaceRules::Test> SpaceRules::ReadRange(int axis, const Struct& from) c
     return absl::InvalidArgumentError("a categorical parameter has no range: list its values");
   }
   double min = -std::numeric_limits<double>::infinity(), max = -min;
-  Test test{.axis = axis, .words = of.name() + " is"};
+  Test test{.axis = axis, .words = of.name()};
   for (const char* name : {"min", "max"}) {
     const auto found = from.fields().find(name);
     if (found == from.fields().end()) continue;

@@ -56,6 +56,19 @@ TEST(DescribeTest, AnExperimentSaysHowItIsAndWhy) {
   }
 }
 
+TEST(DescribeTest, AParameterSaysWhenItExists) {
+  Stored stored;
+  v1::ParameterCondition& condition =
+      *stored.experiment.mutable_spec()->mutable_shirabe()->add_conditions();
+  condition.set_parameter("lr");
+  (*condition.mutable_when()->mutable_fields())["opt"].set_string_value("sgd");
+  stored.PutExperiment();
+  const auto text = DescribeExperiment(stored.client(), stored.key(), At(100));
+  ASSERT_TRUE(text.ok()) << text.status();
+  EXPECT_THAT(
+      *text, HasSubstr("  lr     double        1e-05 .. 0.1, logUniform; only where opt is sgd\n"));
+}
+
 TEST(DescribeTest, TrialsThatWaitForTheSameAreToldTogether) {
   Stored stored;
   for (int64_t number = 1; number <= 4; ++number) {
