@@ -56,6 +56,13 @@ uint64_t LevelsBelow(const Axis& axis, double value, bool inclusive) {
   return from;
 }
 
+// "optimizer is adam and layers ≥ 2": what all must hold.
+template <class Tests>
+std::string WordsOf(const Tests& tests) {
+  return absl::StrJoin(tests, " and ",
+                       [](std::string* out, const auto& test) { out->append(test.words); });
+}
+
 }  // namespace
 
 bool SpaceRules::AreIn(const v1::ShirabeSpec& spec) {
@@ -257,8 +264,7 @@ std::string SpaceRules::Forbids(const std::vector<double>& point) const {
   const std::vector<bool> active = Active(point);
   for (const Tests& tests : forbidden_) {
     if (!HoldsAll(tests, point, active)) continue;
-    return absl::StrJoin(tests, " and ",
-                         [](std::string* out, const Test& test) { out->append(test.words); });
+    return WordsOf(tests);
   }
   return "";
 }
@@ -266,8 +272,7 @@ std::string SpaceRules::Forbids(const std::vector<double>& point) const {
 std::string SpaceRules::ConditionOf(int axis) const {
   for (const Condition& condition : conditions_) {
     if (condition.axis != axis) continue;
-    return absl::StrJoin(condition.when, " and ",
-                         [](std::string* out, const Test& test) { out->append(test.words); });
+    return WordsOf(condition.when);
   }
   return "";
 }

@@ -386,7 +386,7 @@ TEST(Rules, WhatDoesNotAlwaysExistMustStandWhereItCanBeLeftOut) {
   }
 }
 
-// What a file says must not steer the terminal of whoever validates it.
+// Escape sequences of a file must not reach the terminal.
 TEST(Rules, NoFindingHasControlCharacters) {
   for (const char* shirabe :
        {"conditions: [{parameter: \"\\e[31m\", when: {optimizer: sgd}}]",
