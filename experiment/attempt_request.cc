@@ -10,6 +10,7 @@
 #include "experiment/plan.h"
 #include "experiment/retry_policy.h"
 #include "experiment/spec/objective_value.h"
+#include "experiment/spec/start_point.h"
 #include "trial/inactive_parameters.h"
 #include "trial/pod/pod_names.h"
 #include "trial/trial_template.h"
@@ -73,10 +74,7 @@ std::string CollectedPath(const ExperimentState& state, const trial::AttemptPath
 
 // Those that its conditions leave out.
 std::set<std::string> InactiveParameters(const v1::ExperimentSpec& spec, const v1::Trial& trial) {
-  std::set<std::string> names;
-  for (const v1::ParameterCondition& condition : spec.shirabe().conditions()) {
-    names.insert(condition.parameter());
-  }
+  std::set<std::string> names = ConditionalParameters(spec);
   for (const v1::Assignment& assignment : trial.assignments()) names.erase(assignment.name());
   return names;
 }

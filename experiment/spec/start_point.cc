@@ -71,10 +71,16 @@ std::vector<std::string> Names(const v1::ExperimentSpec& spec) {
 
 }  // namespace
 
-StartPoints::StartPoints(const v1::ExperimentSpec& spec) : spec_(spec) {
-  for (const auto& condition : spec.shirabe().conditions()) {
-    conditional_.insert(condition.parameter());
+std::set<std::string> ConditionalParameters(const v1::ExperimentSpec& spec) {
+  std::set<std::string> names;
+  for (const v1::ParameterCondition& condition : spec.shirabe().conditions()) {
+    names.insert(condition.parameter());
   }
+  return names;
+}
+
+StartPoints::StartPoints(const v1::ExperimentSpec& spec)
+    : spec_(spec), conditional_(ConditionalParameters(spec)) {
   for (const auto& parameter : spec.parameters()) {
     Categories& categories = categories_.emplace_back();
     if (parameter.parameter_type() != v1::CATEGORICAL) continue;

@@ -3,6 +3,7 @@
 // point: StartPoint in parse_spec.h.
 #pragma once
 
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -15,6 +16,9 @@
 #include "suggestion/space/search_space.h"
 
 namespace shirabe::experiment {
+
+// The names of the parameters that have a condition: a point may lack them.
+std::set<std::string> ConditionalParameters(const v1::ExperimentSpec& spec);
 
 class StartPoints {
  public:
@@ -35,7 +39,7 @@ class StartPoints {
   Status CheckNames(const google::protobuf::Struct& fields) const;
 
   const v1::ExperimentSpec& spec_;
-  std::unordered_set<std::string_view> conditional_;  // parameters that may be left out
+  const std::set<std::string> conditional_;
   std::vector<Categories> categories_;  // of each parameter; empty for those of other types
 };
 

@@ -14,6 +14,7 @@
 #include "base/printable.h"
 #include "base/text/number.h"
 #include "experiment/spec/field_rules.h"
+#include "experiment/spec/start_point.h"
 #include "experiment/spec/validate_rules.h"
 #include "trial/gjson/gjson.h"
 #include "trial/inactive_parameters.h"
@@ -283,10 +284,7 @@ void CheckUses(const v1::ExperimentSpec& spec, Findings& findings) {
 
 // A parameter that does not exist in every trial must stand where it can be left out.
 void CheckConditional(const v1::ExperimentSpec& spec, Findings& findings) {
-  std::set<std::string> conditional;
-  for (const v1::ParameterCondition& condition : spec.shirabe().conditions()) {
-    conditional.insert(condition.parameter());
-  }
+  const std::set<std::string> conditional = ConditionalParameters(spec);
   std::set<std::string> names;
   for (const auto& bound : spec.trial_template().trial_parameters()) {
     if (conditional.contains(bound.reference())) names.insert(bound.name());
