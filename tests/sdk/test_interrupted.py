@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import threading
+import time
 import unittest
 
 from support import BINARY, PATIENCE, SdkTest, eventually, processes_with
@@ -247,6 +248,35 @@ print([t.state for t in best])
         for program in programs:
             out, _ = self.ended(program)
             self.assertEqual(out, "20 20\n")
+
+    def test_what_a_process_that_is_killed_leaves_behind_another_goes_on_with(self):
+        for workers in ("threads", "processes"):
+            with self.subTest(workers=workers):
+                text = self.HEAD + (
+                    "import pathlib, time\n"
+                    "def f(x):\n"
+                    f"    folder = pathlib.Path({str(self.dir)!r})\n"
+                    "    if (folder / 'dies').exists():\n"
+                    "        (folder / f'{os.getpid()}-{x}').write_text('')\n"
+                    "        time.sleep(60)\n"
+                    "    return x\n"
+                    "if __name__ == '__main__':\n"
+                    f"    best = search(f, name='left-{workers}', trials=8, parallel=2, "
+                    f"workers={workers!r})\n"
+                    "    print(len(best), {t.state for t in best})\n"
+                )
+                (self.dir / "dies").write_text("")
+                dies = self.start(text)
+                eventually(lambda: len(list(self.dir.glob("*-0.*"))) == 2)
+                (self.dir / "dies").unlink()
+                other = self.start(text)
+                time.sleep(1)
+                os.killpg(dies.pid, signal.SIGKILL)
+                dies.communicate()
+                out, _ = self.ended(other)
+                self.assertEqual(out, "8 {'done'}\n")
+                for path in self.dir.glob("*-0.*"):
+                    path.unlink()
 
     def test_threads_that_are_left_behind_start_nothing(self):
         out = self.run_text(

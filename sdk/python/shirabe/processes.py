@@ -14,7 +14,7 @@ import signal
 import sys
 import threading
 import time
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional, Union
 
 from .calling import run
 from .objectives import ResultSpec
@@ -27,6 +27,7 @@ __all__ = ["Sent", "is_worker_starting", "run_processes"]
 
 _LOOK = 0.2  # seconds
 _FIRST_PAUSE, _LAST_PAUSE = 0.0005, 0.02  # seconds between two looks for a point
+_PATIENCE, _REST = 1.0, 0.2  # seconds without a point, and between two looks after them
 _END = 5.0  # seconds that a worker has to end
 _PR_SET_PDEATHSIG = 1  # of Linux's prctl
 
@@ -79,6 +80,7 @@ class _Worker:
         self.asked: Optional[Asked] = None
         self.trial: Optional[Trial] = None
         self.ready = False
+        self.is_new = True
         self.resting: Optional[Slot] = None  # its own, while it goes on for one that died
         context: Any = multiprocessing.get_context(sent.method)
         self.pipe, theirs = context.Pipe()
@@ -99,7 +101,6 @@ class _Worker:
 def run_processes(conductor: Conductor, sent: Sent, parallel: int) -> None:
     """Until the study has no more trials or the conductor ends it."""
     slots = conductor.study.slots(parallel)
-    conductor.abandoned = conductor.study.abandoned()
     workers: List[_Worker] = []
     try:
         with interrupts(conductor):
@@ -113,7 +114,7 @@ def run_processes(conductor: Conductor, sent: Sent, parallel: int) -> None:
     finally:
         for worker in workers:
             worker.end(deadline)
-        for slot in [*slots, *conductor.abandoned]:
+        for slot in slots:
             slot.free()
 
 
@@ -123,16 +124,18 @@ class _Dispatcher:
         self._sent = sent
         self._workers = workers
         self._pause = _FIRST_PAUSE
+        self._waits_since: Optional[float] = None  # for a point; by the monotonic clock
         self._counted: Dict[str, bool] = {}  # slots for which a trial may begin
 
     def run(self) -> None:
         while True:
             waits = self._hand_out()
+            self._waits_since = (self._waits_since or time.monotonic()) if waits else None
             busy = [w for w in self._workers if w.asked or not w.ready]
             if not any(w.asked for w in self._workers) and self._conductor.is_over():
                 return
             timeout = self._pause if waits else _LOOK
-            self._pause = min(2 * self._pause, _LAST_PAUSE)
+            self._pause = min(2 * self._pause, _REST if self._is_long() else _LAST_PAUSE)
             pipes = {w.pipe: w for w in busy}
             for pipe in multiprocessing.connection.wait(list(pipes), timeout):
                 self._pause = _FIRST_PAUSE
@@ -151,10 +154,7 @@ class _Dispatcher:
                 if not self._conductor.may_begin():
                     return False
                 self._counted[worker.slot.name] = True
-                if self._conductor.abandoned and worker.resting is None:
-                    worker.resting, worker.slot = worker.slot, self._conductor.abandoned.pop()
-                    self._counted[worker.slot.name] = True
-            found = self._conductor.study.look(worker.slot)
+            found = self._find(worker)
             if isinstance(found, Ended):
                 self._conductor.end_of(found)
                 return False
@@ -164,6 +164,22 @@ class _Dispatcher:
             worker.asked, worker.trial = found, self._conductor.began(found)
             worker.pipe.send(("run", self._conductor.study.seed(found)))
         return waits
+
+    def _find(self, worker: _Worker) -> Union[Asked, Ended, None]:
+        """A trial that was left behind, at first and where there is nothing else; or its own."""
+        first, worker.is_new = worker.is_new, False
+        found: Union[Asked, Ended, None] = None
+        if first:
+            found = self._conductor.study.take_over()
+        found = found or self._conductor.study.look(worker.slot)
+        if found is None and self._is_long():
+            found = self._conductor.study.take_over()
+        if isinstance(found, Asked) and found.left_behind:
+            worker.resting, worker.slot = worker.slot, found.left_behind
+        return found
+
+    def _is_long(self) -> bool:
+        return self._waits_since is not None and time.monotonic() - self._waits_since > _PATIENCE
 
     def _hear(self, worker: _Worker) -> None:
         try:

@@ -43,8 +43,6 @@ class Conductor:
         self._began = time.monotonic()
         self._begun = 0
         self._lock = threading.Lock()
-        # Slots of workers that have died: theirs are gone on with first.
-        self.abandoned: List[Slot] = []
 
     @property
     def interrupted(self) -> bool:
@@ -160,7 +158,6 @@ def run_threads(conductor: Conductor, body: Callable[[Trial], Outcome], parallel
     """Until the study has no more trials or the conductor ends it. body raises KeyboardInterrupt,
     and what is no Exception: the search then ends with it, and the trial stays open."""
     slots = conductor.study.slots(parallel)
-    conductor.abandoned = conductor.study.abandoned()
     try:
         with interrupts(conductor):
             if parallel == 1:
@@ -168,29 +165,36 @@ def run_threads(conductor: Conductor, body: Callable[[Trial], Outcome], parallel
             else:
                 _work_in_threads(conductor, body, slots)
     finally:
-        for slot in [*slots, *conductor.abandoned]:
+        for slot in slots:
             slot.free()
 
 
 def _work(conductor: Conductor, body: Callable[[Trial], Outcome], slot: Slot) -> None:
+    first = True
     while conductor.may_begin():
-        left = conductor.abandoned.pop() if conductor.abandoned else None
-        try:
-            if not _run_one(conductor, body, left or slot):
-                return
-        finally:
-            if left:
-                left.free()
+        left_behind = conductor.study.take_over() if first else None
+        first = False
+        if not _run_one(conductor, body, slot, left_behind):
+            return
 
 
-def _run_one(conductor: Conductor, body: Callable[[Trial], Outcome], slot: Slot) -> bool:
-    asked = conductor.study.ask(slot, conductor.gives_up)
+def _run_one(
+    conductor: Conductor,
+    body: Callable[[Trial], Outcome],
+    slot: Slot,
+    left_behind: Optional[Asked],
+) -> bool:
+    asked = left_behind or conductor.study.ask(slot, conductor.gives_up)
     if isinstance(asked, Ended):
         conductor.end_of(asked)
     if not isinstance(asked, Asked):
         return False
-    trial = conductor.began(asked)
-    conductor.finish(asked, body(trial), trial)
+    try:
+        trial = conductor.began(asked)
+        conductor.finish(asked, body(trial), trial)
+    finally:
+        if asked.left_behind:
+            asked.left_behind.free()
     return True
 
 

@@ -7,7 +7,7 @@ import json
 import os
 import time
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple, Union
 
 from shirabe_client.errors import Conflict, Denied, Invalid, NotFound, WaitTimeout
 
@@ -26,23 +26,8 @@ _API = "/api/v1/namespaces/default/experiments"
 _INFEASIBLE = "infeasible: "  # begins the message of a trial that failed on purpose
 _FIRST_PAUSE, _LAST_PAUSE = 0.001, 0.01  # seconds between two looks for a point
 _LOOKS = 1.0  # seconds of looking often; then the child says when there is one
+_REST = 0.2  # seconds between two looks where it says so at once
 _STATES = {"Succeeded": VALUE, "EarlyStopped": STOPPED, "Running": OPEN, "Pending": OPEN}
-
-
-class Asked(NamedTuple):
-    """A trial to run, and what telling about it needs."""
-
-    number: int
-    params: Dict[str, Any]
-    attempt: int
-    token: str
-    last_step: int
-
-
-class Ended(NamedTuple):
-    """There is nothing more to try, and why."""
-
-    reason: str
 
 
 class Slot:
@@ -73,6 +58,23 @@ def _free_all() -> None:
 
 
 os.register_at_fork(after_in_child=_free_all)
+
+
+class Asked(NamedTuple):
+    """A trial to run, and what telling about it needs."""
+
+    number: int
+    params: Dict[str, Any]
+    attempt: int
+    token: str
+    last_step: int
+    left_behind: Optional[Slot] = None  # its name, where a worker that died had it; to be freed
+
+
+class Ended(NamedTuple):
+    """There is nothing more to try, and why."""
+
+    reason: str
 
 
 class Study:
@@ -165,16 +167,14 @@ class Study:
                 continue
         return taken
 
-    def abandoned(self) -> List[Slot]:
-        """The names beyond those that had workers once: trials of theirs may be open."""
+    def _abandoned(self) -> Iterator[Slot]:
+        """The names that no worker has any more: trials of theirs may be open."""
         folder = self.folder / "workers" / self.name
-        taken: List[Slot] = []
         for path in sorted(folder.glob("python-*")):
             try:
-                taken.append(Slot(path))
+                yield Slot(path)
             except OSError:
                 continue
-        return taken
 
     def look(self, slot: Slot, wait: float = 0.0) -> Union[Asked, Ended, None]:
         """The slot's trial; why there is none; None while it is being thought of.
@@ -210,11 +210,22 @@ class Study:
         while not give_up():
             often = time.monotonic() - began < _LOOKS
             found = self.look(slot, 0 if often else 1.0)
+            if found is None and not often:
+                found = self.take_over()
             if found is not None:
                 return found
-            if often:
-                time.sleep(pause)
-                pause = min(2 * pause, _LAST_PAUSE)
+            time.sleep(pause if often else _REST)
+            pause = min(2 * pause, _LAST_PAUSE)
+        return None
+
+    def take_over(self) -> Optional[Asked]:
+        """A trial of a worker that has died, maybe of another process: without it the search would
+        never end."""
+        for slot in self._abandoned():
+            found = self.look(slot)
+            if isinstance(found, Asked):
+                return found._replace(left_behind=slot)
+            slot.free()
         return None
 
     def report(self, asked: Asked, step: int, metrics: Mapping[str, float]) -> Optional[str]:
