@@ -20,7 +20,8 @@ from .calling import run
 from .objectives import ResultSpec
 from .outcome import FAILED, OPEN, Outcome
 from .runner import Conductor, interrupts
-from .study import Asked, Ended, Slot
+from .slot import Slot
+from .study import Asked, Ended
 from .trial import Link, Trial
 
 __all__ = ["Sent", "is_worker_starting", "run_processes"]
@@ -213,10 +214,10 @@ class _Dispatcher:
         asked, trial = worker.asked, worker.trial
         worker.asked = worker.trial = None
         self._counted.clear()
+        self._conductor.finish(asked, outcome, trial)
         if worker.resting:
             worker.slot.free()
             worker.slot, worker.resting = worker.resting, None
-        self._conductor.finish(asked, outcome, trial)
 
     def _replace(self, worker: _Worker) -> None:
         """A worker has died, with its trial."""

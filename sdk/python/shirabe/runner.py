@@ -10,7 +10,8 @@ from typing import Any, Callable, Iterator, List, NamedTuple, Optional
 
 from .outcome import FAILED, INFEASIBLE, OPEN, STOPPED, VALUE, Outcome, not_finite
 from .progress import Progress
-from .study import Asked, Ended, Slot, Study
+from .slot import Slot
+from .study import Asked, Ended, Study
 from .trial import Link, Trial
 
 __all__ = ["Conductor", "Limits", "interrupts", "run_threads"]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
+import threading
 import time
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple, Union
@@ -16,9 +15,10 @@ from .connection import Connection
 from .outcome import FAILED, INFEASIBLE, OPEN, STOPPED, VALUE, Outcome
 from .problem import Problem, check_same, in_words
 from .result import TrialResult
+from .slot import Slot, abandoned, take
 from .trial import Trial, TrialSeed
 
-__all__ = ["Asked", "Ended", "Slot", "Study"]
+__all__ = ["Asked", "Ended", "Study"]
 
 Json = Dict[str, Any]
 
@@ -28,36 +28,6 @@ _FIRST_PAUSE, _LAST_PAUSE = 0.001, 0.01  # seconds between two looks for a point
 _LOOKS = 1.0  # seconds of looking often; then the child says when there is one
 _REST = 0.2  # seconds between two looks where it says so at once
 _STATES = {"Succeeded": VALUE, "EarlyStopped": STOPPED, "Running": OPEN, "Pending": OPEN}
-
-
-class Slot:
-    """The name of one worker, which no other worker of any process has at the same time. Who takes
-    the name of one that died is given the trial that it left behind."""
-
-    def __init__(self, path: Path) -> None:
-        self.name = path.name
-        self._file = open(path, "a+b")
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            self._file.close()
-            raise
-        _slots.add(self)
-
-    def free(self) -> None:
-        _slots.discard(self)
-        self._file.close()
-
-
-_slots: "set[Slot]" = set()
-
-
-def _free_all() -> None:
-    for slot in list(_slots):  # closes a forked process's copy: the owner's stays locked
-        slot.free()
-
-
-os.register_at_fork(after_in_child=_free_all)
 
 
 class Asked(NamedTuple):
@@ -90,6 +60,10 @@ class Study:
         self._connection = Connection(self.child)
         self.problem: Optional[Problem] = None
         self.reason = ""  # why there are no more trials
+        self._asked_by: Dict[int, Slot] = {}  # of the trials that are open here
+        self._lock = threading.Lock()
+        self._left: List[Path] = []  # names of workers that may have died
+        self._searched = -_LOOKS  # when they were listed, by the monotonic clock
 
     def close(self) -> None:
         self._connection.close_all()
@@ -155,31 +129,16 @@ class Study:
 
     def slots(self, count: int) -> List[Slot]:
         """So many names for workers, the first that are free."""
-        folder = self.folder / "workers" / self.name
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        taken: List[Slot] = []
-        number = 0
-        while len(taken) < count:
-            number += 1
-            try:
-                taken.append(Slot(folder / f"python-{number}"))
-            except OSError:
-                continue
-        return taken
+        return take(self._workers(), count)
 
-    def _abandoned(self) -> Iterator[Slot]:
-        """The names that no worker has any more: trials of theirs may be open."""
-        folder = self.folder / "workers" / self.name
-        for path in sorted(folder.glob("python-*")):
-            try:
-                yield Slot(path)
-            except OSError:
-                continue
+    def _workers(self) -> Path:
+        return self.folder / "workers" / self.name
 
     def look(self, slot: Slot, wait: float = 0.0) -> Union[Asked, Ended, None]:
         """The slot's trial; why there is none; None while it is being thought of.
         wait: seconds that the child may take for the answer."""
         body = {"caller": slot.name, "waitSeconds": wait}
+        slot.busy = True  # also where nothing comes: the child may make the trial later
         try:
             reply = self._connection.call("POST", self._path + ":ask", body)
         except WaitTimeout:
@@ -187,6 +146,7 @@ class Study:
         if reply.get("trial"):
             status = reply["trial"]["status"]["shirabe"]
             assert self.problem
+            self._asked_by[int(status["number"])] = slot
             params = {
                 name: self.problem.space[name].decode(value)
                 for name, value in reply["parameters"].items()
@@ -199,6 +159,7 @@ class Study:
                 int(status.get("lastStep", 0)),
             )
         if reply["ended"]:
+            slot.busy = False
             self.reason = str(reply.get("reason", "")).replace("the experiment has ended: ", "", 1)
             return Ended(self.reason)
         return None
@@ -221,12 +182,28 @@ class Study:
     def take_over(self) -> Optional[Asked]:
         """A trial of a worker that has died, maybe of another process: without it the search would
         never end."""
-        for slot in self._abandoned():
+        for path in self._abandoned():
+            try:
+                slot = Slot(path)
+            except OSError:  # its worker lives
+                continue
             found = self.look(slot)
             if isinstance(found, Asked):
                 return found._replace(left_behind=slot)
             slot.free()
         return None
+
+    def _abandoned(self) -> Iterator[Path]:
+        """Each once in a second, whichever of the workers of this process looks."""
+        while True:
+            with self._lock:
+                if time.monotonic() - self._searched >= _LOOKS:
+                    self._searched = time.monotonic()
+                    self._left = abandoned(self._workers())
+                if not self._left:
+                    return
+                path = self._left.pop(0)
+            yield path
 
     def report(self, asked: Asked, step: int, metrics: Mapping[str, float]) -> Optional[str]:
         """Stores those metrics that are declared. Why the trial should end, or None."""
@@ -250,7 +227,10 @@ class Study:
             _write(folder / "notes.json", json.dumps(notes))
         if outcome.trace:
             _write(folder / "traceback.txt", outcome.trace)
-        if outcome.kind in (STOPPED, OPEN):
+        if outcome.kind == OPEN:
+            return
+        if outcome.kind == STOPPED:
+            self._ended(asked)
             return
         body: Json = {"end": "failed", "message": outcome.reason}
         if outcome.kind == VALUE:
@@ -263,6 +243,12 @@ class Study:
             self._tell(asked, body)
         except (Conflict, Denied):
             pass  # it was ended from elsewhere meanwhile: that stays
+        self._ended(asked)
+
+    def _ended(self, asked: Asked) -> None:
+        slot = self._asked_by.pop(asked.number, None)
+        if slot:
+            slot.busy = False
 
     def seed(self, asked: Asked) -> TrialSeed:
         name = f"{self.name}-{asked.number}"

@@ -24,7 +24,8 @@ from ...problem import Problem
 from ...result import TrialResult
 from ...runner import Conductor, Limits, StudyLink
 from ...progress import Progress
-from ...study import Asked, Slot
+from ...slot import Slot
+from ...study import Asked
 from ...study import Study as CoreStudy
 from ...trial import Trial as CoreTrial
 from ...tuning import variant
